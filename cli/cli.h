@@ -21,12 +21,8 @@ struct cli_command {
 	void (*put_help)(struct sbuf *out);
 };
 
-/* One per file cmd_NAME.c, listed in main.c; the list ends with NULL. The verbs of worlds come before them (cli/verb.h). */
-extern const struct cli_command *const cli_commands[];
-
-/* What is wrong with the option that getopt_long() (called with opterr 0 and a leading ':'
- * in its short options) refused: unknown, with the nearest known, or without its value.
- * Always ORR_EINPUT. */
+/* Says why getopt_long() (called with opterr 0 and short options that begin with ':') refused an option: it is unknown, with
+ * the nearest known one, or lacks its value. Returns ORR_EINPUT. */
 struct option;
 int cli_bad_option(int argc, char **argv, int opt, const struct option *known, struct orr_error *err);
 

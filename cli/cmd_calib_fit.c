@@ -51,14 +51,14 @@ int calib_save(const struct profile *p, const char *path, struct orr_error *err)
 	return path && strcmp(path, "-") ? write_file(p, path, err) : profile_write(p, stdout, err);
 }
 
-/* ---- what lies beside the points ---- */
+/* ---- the file beside the points ---- */
 
 struct request {
 	struct fit_options fit;
 	const char *out, *select;
 	const char *from[MAX_SOURCES];
 	int n_from;
-	char *beside[5]; /* texts that were read: device, backend, date, source, environment */
+	char *beside[5]; /* texts read from it: device, backend, date, source, environment */
 };
 
 static const char *text_of(const cJSON *root, const char *key)
@@ -67,7 +67,7 @@ static const char *text_of(const cJSON *root, const char *key)
 	return cJSON_IsString(v) ? v->valuestring : "";
 }
 
-/* "NVIDIA H200" is the catalogue's h200: a word, or several joined, that names a device. */
+/* Finds the catalogue's name in a full one: "NVIDIA H200" contains h200. A name may be several words joined. */
 static char *catalogue_name(const char *title)
 {
 	for (const char *at = title; *at;) {
@@ -102,7 +102,7 @@ static void put_clocks(struct sbuf *b, const cJSON *root, const char *key)
 	sbuf_putc(b, '\n');
 }
 
-/* How the run went, for those who must judge what it is worth. */
+/* The circumstances of the measurement, by which its quality can be judged. */
 static void put_run(struct sbuf *b, const cJSON *root)
 {
 	static const struct {
@@ -144,7 +144,7 @@ static void take_beside(const cJSON *root, struct request *r)
 	r->fit.is_unstable = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(root, "is_stable"));
 }
 
-/* POINTS.csv has POINTS.device.json beside it where calib run wrote both. */
+/* calib run writes POINTS.device.json beside POINTS.csv. */
 static int read_beside(const char *points, struct request *r, struct orr_error *err)
 {
 	struct sbuf path = { 0 };
@@ -244,7 +244,7 @@ int calib_fit(int argc, char **argv, struct orr_error *err)
 	struct points p = { 0 };
 	struct profile *profile = NULL;
 	int rc = parse_fit(argc, argv, &r, err);
-	bool is_images = r.n_from == 1 && !strcmp(r.from[0], "images"); /* whole networks, no points of kernels */
+	bool is_images = r.n_from == 1 && !strcmp(r.from[0], "images"); /* rates of whole networks, not points of kernels */
 	if (!rc && !is_images)
 		rc = read_sources(argc, argv, &r, &p, err);
 	if (!rc) {

@@ -40,7 +40,7 @@ static int whole(const char *option, const char *text, uint32_t most, uint32_t *
 	return ORR_OK;
 }
 
-/* --only names families that exist: a slip would measure nothing. */
+/* Checks the names of --only: an unknown one would measure nothing. */
 static int families(const char *text, struct orr_error *err)
 {
 	for (const char *at = text; *at;) {
@@ -49,8 +49,9 @@ static int families(const char *text, struct orr_error *err)
 			i++;
 		if (!point_families[i])
 			return orr_fail(err, ORR_EINPUT,
-				"calib run: --only: no family \"%.*s\"; there are launch, gemm, conv, memory, gather, "
-				"update, attention, copy, collective, interference, preemption, learners",
+				"calib run: --only: expected launch, gemm, conv, memory, gather, update, attention, copy, collective, "
+				"interference, "
+				"preemption or learners, found \"%.*s\"",
 				(int)(n < 60 ? n : 60), at);
 		at += n + (at[n] == ',');
 	}
@@ -115,7 +116,7 @@ static void say(void *who, const char *line)
 	fprintf(stderr, "%s\n", line);
 }
 
-/* The backend that was asked for, open; without one named, a GPU if there is one, else this processor. */
+/* Opens the requested backend; by default a GPU if one is usable, else this processor. */
 static const struct backend *open_backend(const struct request *r, void **device, struct orr_error *err)
 {
 	const struct backend *b = backend_find(r->backend ? r->backend : "cuda", err);
@@ -154,11 +155,11 @@ static void tell(const struct request *r, const struct measurement *m)
 			s->revisits, 100 * s->drift, 100 * s->worst_drift,
 			s->is_stable ? "stable" : "unstable, intervals are widened by it");
 	else
-		fprintf(stderr, "no anchor could be revisited in this budget: drift is not known\n");
+		fprintf(stderr, "no anchor could be revisited within this budget: the drift is unknown\n");
 	if (*s->throttle)
 		fprintf(stderr, "throttled: %s\n", s->throttle);
 	if (!s->is_settled)
-		fprintf(stderr, "the clock did not come to rest before the first point\n");
+		fprintf(stderr, "the clock did not settle before the first point\n");
 }
 
 int calib_run(int argc, char **argv, struct orr_error *err)

@@ -21,7 +21,7 @@ static int print_digest(struct store *s, struct orr_error *err)
 	return code;
 }
 
-/* A label may hold anything; a terminal must not act on it. */
+/* Labels may contain control characters, which must not reach a terminal. */
 static const char *plain(char *s)
 {
 	for (char *c = s; *c; c++)
@@ -53,7 +53,7 @@ static int export_run(struct store *s, const char *file, int64_t run, const char
 	if (code)
 		return code;
 	if (!r)
-		return orr_fail(err, ORR_EINPUT, "%s: no run %" PRId64 "; 'orrery db runs' lists what is there", file, run);
+		return orr_fail(err, ORR_EINPUT, "%s: no run %" PRId64 "; 'orrery db runs' lists the runs", file, run);
 	code = report_out_dir(dir, (const struct run_result *const *)&r, 1, err);
 	result_free(r);
 	return code;
@@ -140,21 +140,21 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 
 const struct cli_command cmd_db = {
 	.name = "db",
-	.doc = "look into a database of runs",
+	.doc = "digest, list and export a database of runs",
 	.help = "usage: orrery db digest FILE\n"
 		"       orrery db runs FILE\n"
 		"       orrery db export FILE --run N --out DIR\n"
 		"       orrery db columns\n"
 		"\n"
 		"digest  prints one hash over all runs in canonical order. It leaves out wall time,\n"
-		"        host, thread count and row numbers, so it is the same wherever the same\n"
-		"        study ran, in whatever order.\n"
+		"        host, thread count and row numbers, so it is the same wherever and in whatever\n"
+		"        order the same study ran.\n"
 		"runs    lists the runs.\n"
 		"export  writes a run as the CSV files that --out writes.\n"
 		"columns prints every table and column with its unit and meaning, as Markdown.\n"
 		"\n"
-		"The file is not changed. It is an SQLite database (docs/reference/schema.md), so that\n"
-		"sqlite3 and every language's SQLite library read it too.\n"
+		"The file is not changed. It is an SQLite database (docs/reference/schema.md), which sqlite3\n"
+		"and every language's SQLite library can read.\n"
 		"\n"
 		"example:\n"
 		"  orrery db export runs.db --run 3 --out run3\n",

@@ -14,13 +14,13 @@
 
 static const char help[] = "usage: orrery device list\n"
 			   "       orrery device show NAME|FILE.json\n\n"
-			   "  list   the devices that the program carries: peaks, memory, links\n"
-			   "  show   one device with its achievable shares, where each figure is from, and what others measured on it\n\n"
-			   "A device is data: copy one of hwmodel/devices/, change it, and name the file.\n\n"
+			   "  list   the devices that ship with the program: peaks, memory, links\n"
+			   "  show   one device with its achievable shares, the source of each value, and published measurements\n\n"
+			   "A device is a JSON file: copy one of hwmodel/devices/, edit it, and give its name.\n\n"
 			   "Example:\n"
 			   "  orrery device show a100-80g\n";
 
-/* The rate that mixed-precision training uses. */
+/* The peak rate of mixed-precision training. */
 static double half_peak(const struct device *d)
 {
 	double p = d->peak_flops[PRECISION_FP16];
@@ -57,7 +57,7 @@ static void show_rates(const struct device *d)
 		}
 	}
 	printf("\n  element-wise %.4g TFLOP/s\n", d->vector_flops / 1e12);
-	printf("  memory       %.4g GiB, %.5g GB/s, of which %.0f %% are reached\n", d->memory_bytes / 1073741824.0, d->memory_Bps / 1e9,
+	printf("  memory       %.4g GiB, %.5g GB/s, of which %.0f %% is reached\n", d->memory_bytes / 1073741824.0, d->memory_Bps / 1e9,
 		100 * d->memory_efficiency);
 	if (d->l2_bytes > 0)
 		printf("  L2 cache     %.4g MiB\n", d->l2_bytes / 1048576);
@@ -69,7 +69,7 @@ static void show_rates(const struct device *d)
 			d->allreduce_latency_s * 1e6);
 }
 
-/* What others measured on it, which runs use if asked to (cost.measured). */
+/* Published measurements, which runs use with cost.measured. */
 static int show_steps(const struct device *d, struct orr_error *err)
 {
 	struct steptimes *t = steptimes_load(err);
@@ -91,7 +91,7 @@ static int show_steps(const struct device *d, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Which profile runs on it go by unless told otherwise. */
+/* The profile that runs use by default. */
 static int show_profile(const struct device *d, struct orr_error *err)
 {
 	const char *name = profile_for_device(d->profile_of);
@@ -102,7 +102,7 @@ static int show_profile(const struct device *d, struct orr_error *err)
 	if (p)
 		printf("profile %s\n", summary);
 	else
-		puts("no profile ships for it: times of kernels are by the data sheet alone, unless --profile names one");
+		puts("no profile ships for it: kernel times follow the data sheet, unless --profile names a profile");
 	mem_free(summary);
 	profile_free(p);
 	return ORR_OK;

@@ -13,15 +13,15 @@
 #include <string.h>
 
 static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
-			   "Carries out a scenario folder: its runs, and the figures and the table of published and\n"
-			   "simulated values made of them (docs/reference/books.md).\n\n"
-			   "  NAME                 one of those installed; with a / in it, a folder of your own (./mine)\n"
-			   "  --out DIR            where figures (PDF, SVG, PNG), their data and table.csv, table.txt go\n"
+			   "Makes the runs of a scenario folder, and from them the figures and the table of published\n"
+			   "and simulated values (docs/reference/books.md).\n\n"
+			   "  NAME                 an installed folder; a name with a / is a path (./mine)\n"
+			   "  --out DIR            folder for figures (PDF, SVG, PNG), their data, table.csv and table.txt\n"
 			   "                       (default: figures-NAME)\n"
 			   "  --no-figures         data and tables only, no gnuplot\n"
-			   "  --db FILE            store the runs in this database; one that is there is reused\n"
-			   "  --fresh              run again what the database has already\n"
-			   "  --check              prove the conservation laws while running\n"
+			   "  --db FILE            store the runs in this database; an existing one is reused\n"
+			   "  --fresh              run again what the database already has\n"
+			   "  --check              verify the conservation laws while running\n"
 			   "  -j N                 runs at once (default: all cores)\n"
 			   "  -q                   errors only: no table, no progress\n"
 			   "\nExample:\n"
@@ -95,7 +95,7 @@ static int make(struct book *b, const struct figures_request *r, const char *dir
 	if (!rc) {
 		struct orr_error why = { 0 };
 		rc = book_draw(b, dir, r->no_figures, &why);
-		if (rc == ORR_EDEVICE) { /* no gnuplot: data and tables are there */
+		if (rc == ORR_EDEVICE) { /* no gnuplot: data and tables are complete */
 			fprintf(stderr, "orrery: %s\n", why.text);
 			rc = ORR_OK;
 		} else if (rc) {
@@ -118,7 +118,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (!r.name)
-		r.name = ""; /* book_open() says what there is */
+		r.name = ""; /* book_open() lists the names */
 	struct book *b = book_open(r.name, err);
 	if (!b)
 		return err->code;

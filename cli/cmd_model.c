@@ -20,7 +20,7 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 			   "       orrery model show JOB --elastic [--json]\n\n"
 			   "Models of deep neural networks, layer by layer: parameters, FLOPs (2 x MACs) and\n"
 			   "activations of one sample (an image, a sequence, a record), and the memory of a batch.\n"
-			   "MODEL is a name from the list (resnet50, ResNet-50 and resnet_50 are one), a file\n"
+			   "MODEL is a name from the list (resnet50, ResNet-50 and resnet_50 are the same), a file\n"
 			   "FILE.json, or a model by its dimensions, FAMILY:name=number,..:\n\n"
 			   "  gpt:    hidden, layers, heads, seq, vocab [, ffn, kv_heads, positions, tied, dropout]\n"
 			   "  llama:  hidden, layers, heads, seq, vocab [, ffn, kv_heads, tied]\n"
@@ -29,19 +29,19 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 			   "  vit:    hidden, layers, heads [, ffn, image, patch, classes, distilled]\n"
 			   "  deepfm: ids [, fields, dim, hidden, layers, norm]\n\n"
 			   "Options:\n"
-			   "  --batch N         samples per device that memory is counted for (default 1)\n"
-			   "  --all             every layer; else blocks that are equal to the one before are left out\n"
+			   "  --batch N         samples per device, for the memory (default 1)\n"
+			   "  --all             every layer; by default repeated blocks are left out\n"
 			   "  --json            everything as JSON\n\n"
 			   "Models as they are served (latencies of batches, or iterations of a language model):\n"
-			   "  --served          those; MODEL is a name from list --served, or a file\n"
+			   "  --served          list or show these; MODEL is a name from list --served, or a file\n"
 			   "  --device D        a language model's iterations on this device (default h100)\n"
-			   "  --profile P       laws of its kernels: a name or a file (default: what ships for it), or none\n"
+			   "  --profile P       fitted laws of its kernels: a name or a file (default: those that ship for it), or none\n"
 			   "  --tp N            GPUs of a tensor-parallel group (default 1)\n"
 			   "  --pp N            pipeline stages (default 1)\n"
 			   "  --precision P     fp16, bf16, fp8, tf32 or fp32 (default fp16)\n"
-			   "  --context N       tokens before, of each decode (default 2048)\n\n"
+			   "  --context N       tokens of context at each decode (default 2048)\n\n"
 			   "Training jobs that can run on changing numbers of nodes (orrery spot):\n"
-			   "  --elastic         those; JOB is a name from list --elastic, or a file\n\n"
+			   "  --elastic         list or show these; JOB is a name from list --elastic, or a file\n\n"
 			   "Example: does a GPT of 1.3 billion parameters fit a GPU of 40 GB?\n"
 			   "  orrery model show gpt:hidden=2048,layers=24,heads=16,seq=2048,vocab=50257 --batch 4\n";
 
@@ -73,7 +73,7 @@ static struct totals sum(const struct dnn *d)
 	return t;
 }
 
-/* Bytes per parameter and per element kept; mixed precision as in Micikevicius et al., ICLR 2018. */
+/* Bytes per parameter and per saved element; mixed precision as in Micikevicius et al., ICLR 2018. */
 static const struct precision {
 	const char *name;
 	double weight, gradient, sgd, adam, activation; /* sgd: with momentum */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* net flows: when does each flow of a file end, over the links of another */
+/* orrery net flows: the end time of each flow of a file, over the links of another */
 #include "cli/cli.h"
 #include "study/progress.h"
 
@@ -194,17 +194,17 @@ static int run_net(int argc, char **argv, struct orr_error *err)
 
 const struct cli_command cmd_net = {
 	.name = "net",
-	.doc = "flows that share links: when each ends",
+	.doc = "compute when flows that share links end",
 	.help = "usage: orrery net flows --links L.csv --flows F.csv [--rtt-weighted] [-o OUT.csv]\n"
 		"\n"
-		"Flows share links max-min fair; orrery says when each starts and ends. L.csv has the\n"
+		"Computes when flows that share links max-min fair start and end. L.csv has the\n"
 		"columns link,bandwidth_Bps,latency_s (bytes per second, one direction of a cable a\n"
 		"line), F.csv id,step,src,dst,bytes,start_s,links (names of links joined by ';', in the\n"
 		"order of the path); other columns are ignored, and both may be packed with gzip or\n"
-		"zstd. A flow waits out the latencies of its links, then sends its bytes.\n"
+		"zstd. A flow waits for the sum of the latencies of its links, then sends its bytes.\n"
 		"\n"
-		"A flow of step -1 starts at start_s. Flows of step 0 start at 0, those of the next step\n"
-		"when the last one of the step before has ended, whatever their start_s. Written are\n"
+		"A flow of step -1 starts at start_s. For other steps start_s has no effect: flows of step 0\n"
+		"start at 0, those of each further step when the step before has ended. The output has\n"
 		"id,start_s,finish_s in the order of F.csv, with 17 significant digits.\n"
 		"\n"
 		"options:\n"
@@ -212,13 +212,13 @@ const struct cli_command cmd_net = {
 		"  --flows FILE    the flows\n"
 		"  --rtt-weighted  a flow's share of a bottleneck is in proportion to 1 / (sum of its\n"
 		"                  latencies), as with TCP and SimGrid's model CM02 (default: equal shares)\n"
-		"  -o FILE         where the rows go (default: standard output)\n"
-		"  --check         prove at every instant that no link is above its capacity and no flow\n"
+		"  -o FILE         file for the rows (default: standard output)\n"
+		"  --check         verify at every instant that no link is above its capacity and no flow\n"
 		"                  could be faster, and at the end that each link carried its flows' bytes\n"
-		"  --json          a summary as JSON on standard output; rows then go to -o alone\n"
+		"  --json          a summary as JSON on standard output; rows go to -o only\n"
 		"  -q              no progress, no summary\n"
 		"\n"
-		"Example: two flows that share a link for a while:\n"
+		"Example: two flows that share a link for some time:\n"
 		"  printf 'link,bandwidth_Bps,latency_s\\nup,1e9,1e-6\\n' > links.csv\n"
 		"  printf 'id,step,src,dst,bytes,start_s,links\\n0,-1,a,b,3e6,0,up\\n1,-1,a,c,1e6,0.001,up\\n' > flows.csv\n"
 		"  orrery net flows --links links.csv --flows flows.csv -o finish.csv\n",

@@ -105,4 +105,5 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 }
 
 const struct cli_command cmd_run = { "run", "carry out a scenario file", NULL, run_scenario, run_help };
-const struct cli_command cmd_scenario = { "scenario", "show what flags or a file amount to", NULL, show_scenario, scenario_help };
+const struct cli_command cmd_scenario = { "scenario", "show the scenario that flags or a file amount to", NULL, show_scenario,
+	scenario_help };

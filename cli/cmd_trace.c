@@ -7,39 +7,38 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-	"usage: orrery trace info FILE [--json]\n"
-	"       orrery trace convert FILE -o OUT [--to FORMAT] [--sort]\n"
-	"       orrery trace slice FILE -o OUT [--from T] [--until T] [--count N] [--sample P]\n"
-	"                    [--queue Q] [--user U] [--gpus LO-HI] [--rebase] [--to FORMAT] [--sort]\n"
-	"       orrery trace synth MODEL[:name=value,..] -o OUT [--seed N] [--to FORMAT]\n"
-	"       orrery trace list\n"
-	"\n"
-	"Looks at traces of jobs, of requests and of instances that come and go, turns one format\n"
-	"into another, cuts pieces out, makes synthetic ones. FILE may be packed with gzip or zstd; '-' is standard input or output.\n"
-	"\n"
-	"  --format F      format of FILE (default: found by looking at it)\n"
-	"  -O NAME=VALUE   an option of the format ('trace list' shows them)\n"
-	"  --repair        of instances that come and go: the same as -O repair=all\n"
-	"  --json          info: everything as JSON, long lists in full\n"
-	"  -o OUT          file to write; .gz and .zst are packed (default: standard output)\n"
-	"  --to FORMAT     jobs: orrery (default), tiresias or swf; requests: requests;\n"
-	"                  instances: availability\n"
-	"  --sort          by submission; wall-clock traces are always sorted and start at 0\n"
-	"  --from, --until keep submissions in [from, until), e.g. 36h or 90000\n"
-	"  --count N       the first N that are kept\n"
-	"  --sample P      each row with probability P (see --seed)\n"
-	"  --queue, --user, --gpus  rows of one queue, one user, a range of GPUs\n"
-	"  --rebase        the first row kept is at time 0\n"
-	"  --seed N        seed of random numbers (default 1)\n"
-	"\n"
-	"Some models make jobs or requests: 'synth poisson --to requests', 'info poisson --format\n"
-	"requests' take them for requests. Requests are written in order of arrival.\n"
-	"A slice of instances begins at 0 with those that are there then. Several files of instances are\n"
-	"one as zones:us-a=FILE,us-b=FILE.\n"
-	"\n"
-	"example:\n"
-	"  orrery trace synth philly-like:days=7 -o week.csv.gz && orrery trace info week.csv.gz\n";
+static const char help[] = "usage: orrery trace info FILE [--json]\n"
+			   "       orrery trace convert FILE -o OUT [--to FORMAT] [--sort]\n"
+			   "       orrery trace slice FILE -o OUT [--from T] [--until T] [--count N] [--sample P]\n"
+			   "                    [--queue Q] [--user U] [--gpus LO-HI] [--rebase] [--to FORMAT] [--sort]\n"
+			   "       orrery trace synth MODEL[:name=value,..] -o OUT [--seed N] [--to FORMAT]\n"
+			   "       orrery trace list\n"
+			   "\n"
+			   "Describes traces of jobs, of requests and of instances that come and go; converts formats,\n"
+			   "selects rows, generates synthetic traces. FILE may be compressed with gzip or zstd; '-' is\n"
+			   "standard input or output.\n"
+			   "\n"
+			   "  --format F      format of FILE (default: detected)\n"
+			   "  -O NAME=VALUE   an option of the format ('trace list' shows them)\n"
+			   "  --repair        of instances that come and go: the same as -O repair=all\n"
+			   "  --json          info: everything as JSON, long lists in full\n"
+			   "  -o OUT          file to write; .gz and .zst are compressed (default: standard output)\n"
+			   "  --to FORMAT     jobs: orrery (default), tiresias or swf; requests: requests;\n"
+			   "                  instances: availability\n"
+			   "  --sort          by submission; wall-clock traces are always sorted and start at 0\n"
+			   "  --from, --until keep submissions in [from, until), e.g. 36h or 90000\n"
+			   "  --count N       keep the first N\n"
+			   "  --sample P      keep each row with probability P (see --seed)\n"
+			   "  --queue, --user, --gpus  keep rows of one queue, one user, a range of GPUs\n"
+			   "  --rebase        the first row kept is at time 0\n"
+			   "  --seed N        seed of random numbers (default 1)\n"
+			   "\n"
+			   "Some models generate jobs or requests: 'synth poisson --to requests' and 'info poisson --format\n"
+			   "requests' select requests, which are written in order of arrival. A slice of instances begins at\n"
+			   "0 with those available at that time. zones:us-a=FILE,us-b=FILE names several files of instances.\n"
+			   "\n"
+			   "example:\n"
+			   "  orrery trace synth philly-like:days=7 -o week.csv.gz && orrery trace info week.csv.gz\n";
 
 static int run_trace(int argc, char **argv, struct orr_error *err)
 {
@@ -61,4 +60,4 @@ static int run_trace(int argc, char **argv, struct orr_error *err)
 		near ? "did you mean " : "there are info, convert, slice, synth, list", near ? near : "");
 }
 
-const struct cli_command cmd_trace = { "trace", "look at traces, convert, cut and make them", help, run_trace, NULL };
+const struct cli_command cmd_trace = { "trace", "describe, convert, select and generate traces", help, run_trace, NULL };

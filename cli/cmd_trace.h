@@ -12,7 +12,7 @@ int trace_convert(int argc, char **argv, struct orr_error *err); /* convert and 
 int trace_synth(int argc, char **argv, struct orr_error *err);
 int trace_list(int argc, char **argv, struct orr_error *err); /* formats, generators, their parameters */
 
-/* What to say when getopt_long() does not know an option. */
+/* Reports an option that getopt_long() refused. */
 int trace_bad_option(char **argv, const struct option *longs, struct orr_error *err);
 
 int trace_seed(const char *text, uint64_t *out, struct orr_error *err);
@@ -20,10 +20,10 @@ int trace_seed(const char *text, uint64_t *out, struct orr_error *err);
 struct reqset;
 struct trace_profile;
 
-/* Whether a source without a file, or a format, is one of requests and not of jobs. */
+/* Is this generator or format one of requests, not of jobs? */
 bool trace_wants_requests(const char *source, const char *format);
 
-/* Which rows of requests to write, and where. */
+/* The rows of requests to write, and the file. */
 struct trace_cut {
 	const char *out, *to;
 	int64_t from_ns, until_ns, count;
@@ -33,7 +33,7 @@ struct trace_cut {
 };
 int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, struct orr_error *err);
 
-/* Instances that come and go: the same. A slice begins at 0, with what is there then. */
+/* The same for instances that come and go. A slice begins at 0 with the instances available at that time. */
 struct availset;
 bool trace_wants_avail(const char *source, const char *format);
 int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct orr_error *err);

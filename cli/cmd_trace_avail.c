@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces of instances that come and go, as far as they need other code than those of jobs. */
+/* What traces of instances that come and go need beside the code for jobs. */
 #include "cli/cmd_trace.h"
 
 #include "traces/generator.h"
@@ -49,8 +49,8 @@ int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct or
 	if (strcmp(to, "availability"))
 		return orr_fail(err, ORR_EINPUT, "--to: instances that come and go can be written as availability, found \"%.60s\"", to);
 	if (cut->count < INT64_MAX || cut->sample < 1)
-		return orr_fail(err, ORR_EINPUT, "%s: rows of instances that come and go hang together; --from and --until cut them",
-			availset_source(s));
+		return orr_fail(
+			err, ORR_EINPUT, "%s: rows of one instance depend on one another; --from and --until cut them", availset_source(s));
 	if (cut->from_ns > 0) {
 		from.start_ns = cut->from_ns;
 		int rc = availset_shift(s, &from, err);

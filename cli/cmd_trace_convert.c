@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* trace convert and trace slice: rows in, some of them out, in another format. */
+/* orrery trace convert, orrery trace slice: some or all rows in another format */
 #include "cli/cmd_trace.h"
 
 #include "base/rng.h"
@@ -34,7 +34,7 @@ struct cut {
 static bool is_wanted(struct cut *c, const struct orr_trace_job *row)
 {
 	const struct wish *w = c->wish;
-	/* Drawn for each row, so that other conditions do not move the sample. */
+	/* Drawn for each row, so that other conditions do not change the sample. */
 	bool is_drawn = w->sample >= 1 || rng_uniform(&c->rng) < w->sample;
 	return is_drawn && row->submit_ns >= w->from_ns && row->submit_ns < w->until_ns && row->gpus >= w->low_gpus &&
 	       row->gpus <= w->high_gpus && (!w->queue || (row->queue && !strcmp(row->queue, w->queue))) &&
@@ -94,13 +94,12 @@ static bool chooses_jobs(const struct wish *w)
 	return w->queue || w->user || w->low_gpus || w->high_gpus < INT64_MAX;
 }
 
-/* t NULL: a source that is no single file. */
+/* t NULL: the source is not a single file. */
 static int run_avail(struct trace *t, const struct wish *w, struct orr_error *err)
 {
 	if (chooses_jobs(w)) {
 		trace_close(t);
-		return orr_fail(
-			err, ORR_EINPUT, "%s: holds instances that come and go, which have no queue, user or GPUs to choose by", w->source);
+		return orr_fail(err, ORR_EINPUT, "%s: holds instances, which have no queue, user or GPUs to select by", w->source);
 	}
 	struct trace_cut cut = cut_of(w);
 	struct availset *s = t ? availset_from(t, w->source, err) : availset_load(w->source, w->format, w->options.text, w->seed, err);
@@ -113,7 +112,7 @@ static int run_requests(struct trace *t, const struct wish *w, struct orr_error 
 {
 	if (chooses_jobs(w)) {
 		trace_close(t);
-		return orr_fail(err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs to choose by", w->source);
+		return orr_fail(err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs to select by", w->source);
 	}
 	struct trace_cut cut = cut_of(w);
 	struct reqset *s = reqset_from(t, w->source, err);
@@ -160,7 +159,7 @@ static int run(const struct wish *w, struct orr_error *err)
 	if (!rc && strcmp(w->out, "-"))
 		fprintf(stderr, "%s: %" PRId64 " rows\n", w->out, c.kept);
 	if (!rc && left_out)
-		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' says which, 'trace list' the options)\n",
+		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' lists them, 'trace list' the options)\n",
 			w->source, left_out);
 	return rc;
 }
@@ -247,7 +246,7 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 		else if (is_slice)
 			rc = set_filter(c, optarg, w, err);
 		else
-			rc = orr_fail(err, ORR_EINPUT, "trace convert: keeps all rows; 'orrery trace slice' selects");
+			rc = orr_fail(err, ORR_EINPUT, "trace convert: keeps all rows; use 'orrery trace slice' to select some");
 	}
 	return rc;
 }

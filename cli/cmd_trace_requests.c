@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces of requests, as far as they need other code than those of jobs. */
+/* What traces of requests need beside the code for jobs. */
 #include "cli/cmd_trace.h"
 
 #include "base/rng.h"
@@ -25,7 +25,7 @@ static int write_rows(const struct reqset *s, const struct trace_cut *cut, struc
 	rng_init(&rng, cut->seed, "sample", 0);
 	struct reqcursor *c = reqset_open(s, 0);
 	while (!rc && *kept < cut->count && reqcursor_next(c, &r) && r.arrival_ns < cut->until_ns) {
-		/* Drawn for each row, so that other conditions do not move the sample. */
+		/* Drawn for each row, so that other conditions do not change the sample. */
 		bool is_drawn = cut->sample >= 1 || rng_uniform(&rng) < cut->sample;
 		if (!is_drawn || r.arrival_ns < cut->from_ns)
 			continue;
@@ -59,7 +59,7 @@ int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, st
 	if (!rc && strcmp(cut->out, "-"))
 		fprintf(stderr, "%s: %" PRId64 " rows\n", cut->out, kept);
 	if (!rc && reqset_left_out(s))
-		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' says which, 'trace list' the options)\n",
+		fprintf(stderr, "orrery: %s: rows left out: %" PRIu64 " ('orrery trace info' lists them, 'trace list' the options)\n",
 			reqset_source(s), reqset_left_out(s));
 	return rc;
 }

@@ -22,7 +22,8 @@ extern const struct cli_command cmd_calib;
 extern const struct cli_command cmd_net;
 extern const struct cli_command cmd_db;
 
-const struct cli_command *const cli_commands[] = {
+/* One per file cmd_NAME.c. The verbs of the worlds come before them (cli/verb.h). */
+static const struct cli_command *const cli_commands[] = {
 	&cmd_run,
 	&cmd_scenario,
 	&cmd_figures,

@@ -231,7 +231,7 @@ static int show_llm(const struct served *m, const struct model_served *o, cJSON 
 		printf("a token of KV cache %.6g KiB over all GPUs; %.0f fit into 90 %% of the memory of %u x %s (tp %u, pp %u)\n",
 			m->kv_bytes / 1024, served_kv_tokens(x, 0.9), place.tp * place.pp, d->name, place.tp, place.pp);
 		printf("times       %s\n", served_source(x));
-		printf("context     %lld tokens before, of each decode\n", (long long)o->context);
+		printf("context     %lld tokens at each decode\n", (long long)o->context);
 		put_iterations(x, m, (double)o->context, NULL);
 	}
 	served_on_free(x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* orrery policy new: policies that compile and work, to begin with. */
+/* orrery policy new: a policy that compiles and works, as a starting point */
 #include "cli/policy_new.h"
 
 #include "base/mem.h"
@@ -16,7 +16,8 @@ static int check_name(const char *name, struct orr_error *err)
 	size_t n = strlen(name);
 	bool good = n > 0 && n <= 60 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n && name[0] >= 'a' && name[0] <= 'z';
 	return good ? ORR_OK
-		    : orr_fail(err, ORR_EINPUT, "policy new: expected a name of small letters, digits, '-' and '_', found \"%.80s\"", name);
+		    : orr_fail(err, ORR_EINPUT, "policy new: expected a name of lower-case letters, digits, '-' and '_', found \"%.80s\"",
+			      name);
 }
 
 static int write_new(const char *path, const struct embedded_file *template, const char *name, mode_t mode, struct orr_error *err)

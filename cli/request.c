@@ -20,10 +20,10 @@ enum {
 	OPT_JSON,
 	OPT_CHECK,
 	OPT_KEY,
-	OPT_FLAG /* this and what follows: a flag of a world */
+	OPT_FLAG /* and above: a flag of a world */
 };
 
-/* Flags of every world. key: set to the value as it stands. */
+/* Flags of every world. key: the scenario key that the value is set to. */
 static const struct common_flag {
 	const char *name, *arg;
 	int opt;
@@ -118,7 +118,7 @@ int request_threads(const char *text, int *out, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* A flag of every world that sets a key; else --world. */
+/* The key of a flag of every world; "world" for --world, which is not in the table. */
 static const char *key_of(const char *flag)
 {
 	for (int i = 0; i < COMMON; i++)

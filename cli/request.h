@@ -37,7 +37,7 @@ int request_threads(const char *text, int *out, struct orr_error *err);
 
 /* ---- help ---- */
 
-/* "  --NAME ARG           DOC"; doc may have several lines. name begins with "--" unless it is an argument's. */
+/* Adds "  NAME ARG           DOC" to the help. doc may have several lines. name: "--seed", "-j", "TRACE". */
 void request_put_option(struct sbuf *out, const char *name, const char *arg, const char *doc);
 /* The flags that every world has. */
 void request_put_common(struct sbuf *out);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "results/columns.h"
+#include "results/form.h"
 #include "results/outfile.h"
 
 #include <inttypes.h>
@@ -215,32 +216,7 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-/* The row files of each world. */
-static const struct rows_file {
-	const char *world, *table;
-	bool is_if_lent; /* written only for runs on rented nodes that join and leave */
-} rows_files[] = {
-	{ "jobs", "jobs", false },
-	{ "jobs", "nodes", true },
-	{ "jobs", "accounts", true },
-	{ "step", "iterations", false },
-	{ "step", "devices", false },
-	{ "serve", "requests", false },
-	{ "spot", "iterations", false },
-	{ "spot", "nodes", false },
-	{ "spot", "accounts", false },
-};
-
-/* Returns whether the run has rows of this world; a mixed run has those of its worlds. */
-static bool has_rows_of(const struct run_result *r, const char *world)
-{
-	const char *of = r->world ? r->world : "jobs";
-	if (strcmp(of, "mixed") != 0)
-		return !strcmp(of, world);
-	return result_find(r, !strcmp(world, "jobs") ? "jobs.jobs" : !strcmp(world, "serve") ? "serve.requests" : "") != NULL;
-}
-
-/* Writes one file; t NULL: the series. */
+/* t NULL: the series. */
 static int write_one(const char *dir, const char *name, const struct row_table *t, const struct run_result *r, struct orr_error *err)
 {
 	struct outfile f;
@@ -256,14 +232,36 @@ static int write_one(const char *dir, const char *name, const struct row_table *
 	return outfile_close(&f, false, err);
 }
 
-static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
+static int write_files(
+	const char *dir, const char *name, const struct report_file *files, const struct run_result *r, struct orr_error *err)
 {
 	int code = ORR_OK;
-	for (size_t i = 0; !code && i < sizeof rows_files / sizeof *rows_files; i++)
-		if (has_rows_of(r, rows_files[i].world) && (!rows_files[i].is_if_lent || r->n_accounts))
-			code = write_one(dir, name, row_table_find(rows_files[i].table), r, err);
-	bool has_own = has_rows_of(r, "step") || has_rows_of(r, "spot"); /* these worlds have rows over time */
-	if (!code && (!has_own || r->n_series))
+	for (const struct report_file *f = files; !code && f && f->table; f++)
+		if (!f->if_paid || r->n_accounts)
+			code = write_one(dir, name, row_table_find(f->table), r, err);
+	return code;
+}
+
+/* Does a run of several worlds have this part? */
+static bool has_part(const struct run_result *r, const char *part, const struct report_form *form)
+{
+	char metric[80];
+	snprintf(metric, sizeof metric, "%.40s.%.30s", part, form && form->counted ? form->counted : "");
+	return result_find(r, metric) != NULL;
+}
+
+static int write_rows(const char *dir, const char *name, const struct run_result *r, struct orr_error *err)
+{
+	const struct report_form *form = report_form_of(r->world);
+	int code = ORR_OK;
+	if (form)
+		code = write_files(dir, name, form->files, r, err);
+	for (const char *const *p = form ? form->parts : NULL; !code && p && *p; p++) {
+		const struct report_form *part = report_form_of(*p);
+		if (has_part(r, *p, part))
+			code = write_files(dir, name, part->files, r, err);
+	}
+	if (!code && (!form || !form->series_if_any || r->n_series))
 		code = write_one(dir, name, NULL, r, err);
 	return code;
 }

@@ -2,6 +2,7 @@
 #include "results/report.h"
 
 #include "base/mem.h"
+#include "results/form.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -44,8 +45,8 @@ static cJSON *run_object(const struct run_result *r)
 	snprintf(number, sizeof number, "%" PRIu64, r->rows_total);
 	cJSON_AddRawToObject(o, "rows_total", number);
 	add_scenario(o, r->scenario);
-	bool has_notes = !r->world || strcmp(r->world, "spot"); /* in spot runs, events are the policy's marks */
-	if (has_notes && result_find_note(r, "choice"))
+	const struct report_form *form = report_form_of(r->world);
+	if (!(form && form->has_marks) && result_find_note(r, "choice"))
 		cJSON_AddStringToObject(o, "choice", result_find_note(r, "choice"));
 	if (result_find_note(r, "cost-source"))
 		cJSON_AddStringToObject(o, "cost_source", result_find_note(r, "cost-source"));

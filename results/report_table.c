@@ -2,73 +2,61 @@
 #include "results/report.h"
 
 #include "base/mem.h"
+#include "results/form.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum kind { TIME, FRACTION, NUMBER, SHORT_TIME, GIBIBYTES };
-
-static const struct column {
-	const char *metric, *title;
-	enum kind kind;
-	const char *beside; /* omitted if equal to this metric in all runs */
-} columns[] = {
-	{ "jct_mean", "JCT mean", TIME },
-	{ "jct_p50", "JCT median", TIME },
-	{ "jct_p99", "JCT p99", TIME },
-	{ "wait_mean", "wait mean", TIME },
-	{ "wait_p99", "wait p99", TIME },
-	{ "slowdown_mean", "slowdown", NUMBER },
-	{ "makespan", "makespan", TIME },
-	{ "requests_completed", "completed", NUMBER },
-	{ "throughput", "requests/s", NUMBER },
-	{ "completion_mean", "end-to-end mean", SHORT_TIME },
-	{ "completion_p50", "median", SHORT_TIME },
-	{ "completion_p99", "p99", SHORT_TIME },
-	{ "sample_completion_mean", "per sample", SHORT_TIME, "completion_mean" },
-	{ "ttft_mean", "TTFT mean", SHORT_TIME },
-	{ "ttft_p99", "TTFT p99", SHORT_TIME },
-	{ "tpot_mean", "TPOT mean", SHORT_TIME },
-	{ "tpot_p99", "TPOT p99", SHORT_TIME },
-	{ "attainment", "SLO kept", FRACTION },
-	{ "goodput", "goodput/s", NUMBER, "throughput" },
-	{ "tokens_per_second", "tokens/s", NUMBER },
-	{ "usd_per_million_tokens", "USD/M tokens", NUMBER },
-	{ "utilisation", "utilisation", FRACTION },
-	{ "samples_per_s", "samples/s", NUMBER },
-	/* spot capacity; docs/models.md defines value */
-	{ "usd_per_hour", "USD/h", NUMBER },
-	{ "value", "value", NUMBER },
-	{ "useful_part", "useful", FRACTION },
-	{ "redundant_part", "redundant", FRACTION },
-	{ "paused_part", "paused", FRACTION },
-	{ "wasted_part", "wasted", FRACTION },
-	{ "idle_part", "idle", FRACTION },
-	{ "preemptions", "preemptions", NUMBER },
-	{ "makespan_s", "time", TIME },
-	{ "iteration_s", "iteration", SHORT_TIME },
-	{ "compute_s", "compute", SHORT_TIME },
-	{ "exposed_s", "exposed comm.", SHORT_TIME },
-	{ "bubble_s", "bubble", SHORT_TIME },
-	{ "optimizer_s", "optimizer", SHORT_TIME },
-	{ "codec_s", "codec", SHORT_TIME },
-	{ "peak_memory_bytes", "peak memory", GIBIBYTES },
-	{ "time_to_target_s", "time to target", TIME },
-	{ "final_loss", "final loss", NUMBER },
-	/* several worlds on one clock */
-	{ "jobs.jct_mean", "JCT mean", TIME },
-	{ "jobs.jct_p99", "JCT p99", TIME },
-	{ "jobs.restarts", "restarts", NUMBER },
-	{ "serve.requests_completed", "requests", NUMBER },
-	{ "serve.ttft_p99", "TTFT p99", SHORT_TIME },
-	{ "serve.attainment", "SLO kept", FRACTION },
-	{ "jobs_gpu_hours", "GPU h of jobs", NUMBER },
-	{ "serve_gpu_hours", "of replicas", NUMBER },
-	{ "idle_gpu_hours", "idle", NUMBER },
-	{ "usd", "USD", NUMBER },
+static const struct report_column columns[] = {
+	{ "jct_mean", "JCT mean", REPORT_TIME },
+	{ "jct_p50", "JCT median", REPORT_TIME },
+	{ "jct_p99", "JCT p99", REPORT_TIME },
+	{ "wait_mean", "wait mean", REPORT_TIME },
+	{ "wait_p99", "wait p99", REPORT_TIME },
+	{ "slowdown_mean", "slowdown", REPORT_NUMBER },
+	{ "makespan", "makespan", REPORT_TIME },
+	{ "requests_completed", "completed", REPORT_NUMBER },
+	{ "throughput", "requests/s", REPORT_NUMBER },
+	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME },
+	{ "completion_p50", "median", REPORT_SHORT_TIME },
+	{ "completion_p99", "p99", REPORT_SHORT_TIME },
+	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
+	{ "ttft_mean", "TTFT mean", REPORT_SHORT_TIME },
+	{ "ttft_p99", "TTFT p99", REPORT_SHORT_TIME },
+	{ "tpot_mean", "TPOT mean", REPORT_SHORT_TIME },
+	{ "tpot_p99", "TPOT p99", REPORT_SHORT_TIME },
+	{ "attainment", "SLO kept", REPORT_FRACTION },
+	{ "goodput", "goodput/s", REPORT_NUMBER, "throughput" },
+	{ "tokens_per_second", "tokens/s", REPORT_NUMBER },
+	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
+	{ "utilisation", "utilisation", REPORT_FRACTION },
+	{ "samples_per_s", "samples/s", REPORT_NUMBER },
+	/* spot capacity; what value is, docs/models.md says */
+	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
+	{ "value", "value", REPORT_NUMBER },
+	{ "useful_part", "useful", REPORT_FRACTION },
+	{ "redundant_part", "redundant", REPORT_FRACTION },
+	{ "paused_part", "paused", REPORT_FRACTION },
+	{ "wasted_part", "wasted", REPORT_FRACTION },
+	{ "idle_part", "idle", REPORT_FRACTION },
+	{ "preemptions", "preemptions", REPORT_NUMBER },
+	{ "makespan_s", "time", REPORT_TIME },
+	{ "iteration_s", "iteration", REPORT_SHORT_TIME },
+	{ "compute_s", "compute", REPORT_SHORT_TIME },
+	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME },
+	{ "bubble_s", "bubble", REPORT_SHORT_TIME },
+	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME },
+	{ "codec_s", "codec", REPORT_SHORT_TIME },
+	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES },
+	{ "time_to_target_s", "time to target", REPORT_TIME },
+	{ "final_loss", "final loss", REPORT_NUMBER },
+	{ NULL, NULL, REPORT_NUMBER, NULL }, /* here, the world's own */
+	{ "idle_gpu_hours", "idle", REPORT_NUMBER },
+	{ "usd", "USD", REPORT_NUMBER },
 };
 
-enum { COLUMNS = sizeof columns / sizeof *columns };
+enum { COLUMNS = sizeof columns / sizeof *columns, MOST_OWN = 64, MOST_COLUMNS = COLUMNS + MOST_OWN };
 
 static const struct unit {
 	const char *name;
@@ -140,21 +128,24 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
-static void put_metric(struct sbuf *b, const struct metric *m, enum kind kind)
+static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind)
 {
 	if (!m || !isfinite(m->value)) {
 		sbuf_putc(b, '-');
 		return;
 	}
-	const struct unit *u = kind == SHORT_TIME ? short_unit_for(m->value) : unit_for(m->value);
-	double scale = kind == TIME || kind == SHORT_TIME ? u->seconds : kind == FRACTION ? 0.01 : kind == GIBIBYTES ? 0x1p30 : 1;
+	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(m->value) : unit_for(m->value);
+	double scale = kind == REPORT_TIME || kind == REPORT_SHORT_TIME ? u->seconds
+		       : kind == REPORT_FRACTION                        ? 0.01
+		       : kind == REPORT_GIBIBYTES                       ? 0x1p30
+									: 1;
 	put_number(b, m->value / scale);
 	put_interval(b, m, scale);
-	if (kind == TIME || kind == SHORT_TIME)
+	if (kind == REPORT_TIME || kind == REPORT_SHORT_TIME)
 		sbuf_printf(b, " %s", u->name);
-	if (kind == GIBIBYTES)
+	if (kind == REPORT_GIBIBYTES)
 		sbuf_puts(b, " GiB");
-	if (kind == FRACTION)
+	if (kind == REPORT_FRACTION)
 		sbuf_puts(b, " %");
 }
 
@@ -199,13 +190,13 @@ static char *name_of(const struct run_result *r)
  * Columns without a value in any run are left out. */
 struct grid {
 	size_t rows, columns;
-	char **cell; /* rows * (COLUMNS + 1) */
-	size_t width[COLUMNS + 1];
+	char **cell; /* rows * (MOST_COLUMNS + 1) */
+	size_t width[MOST_COLUMNS + 1];
 };
 
 static char **cell_at(const struct grid *g, size_t row, size_t column)
 {
-	return &g->cell[row * (COLUMNS + 1) + column];
+	return &g->cell[row * (MOST_COLUMNS + 1) + column];
 }
 
 static bool is_known(const struct run_result *const *runs, size_t n, const char *name)
@@ -218,8 +209,8 @@ static bool is_known(const struct run_result *const *runs, size_t n, const char 
 	return false;
 }
 
-/* Returns true if the column prints the same as its `beside` column in all runs. */
-static bool is_repeated(const struct run_result *const *runs, size_t n, const struct column *c)
+/* Returns whether the column prints the same as its `beside` column in all runs. */
+static bool is_repeated(const struct run_result *const *runs, size_t n, const struct report_column *c)
 {
 	for (size_t i = 0; i < n && c->beside; i++) {
 		const struct metric *a = result_find(runs[i], c->metric), *b = result_find(runs[i], c->beside);
@@ -236,28 +227,44 @@ static void set_cell(struct grid *g, size_t row, size_t column, char *text)
 	g->width[column] = w > g->width[column] ? w : g->width[column];
 }
 
+static void add_column(struct grid *g, const struct report_column *c, const struct run_result *const *runs, size_t n)
+{
+	if (!is_known(runs, n, c->metric) || is_repeated(runs, n, c))
+		return;
+	set_cell(g, 0, ++g->columns, mem_strdup(c->title));
+	for (size_t i = 0; i < n; i++) {
+		struct sbuf b = { 0 };
+		put_metric(&b, result_find(runs[i], c->metric), c->kind);
+		set_cell(g, i + 1, g->columns, sbuf_steal(&b));
+	}
+}
+
+static const struct report_form *form_of(const struct run_result *r)
+{
+	static const struct report_form unknown;
+	const struct report_form *form = report_form_of(r->world);
+	return form ? form : &unknown;
+}
+
 static struct grid grid_new(const struct run_result *const *runs, size_t n)
 {
-	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (COLUMNS + 1), sizeof(char *)) };
+	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (MOST_COLUMNS + 1), sizeof(char *)) };
 	set_cell(&g, 0, 0, mem_strdup("policy"));
 	for (size_t i = 0; i < n; i++)
 		set_cell(&g, i + 1, 0, name_of(runs[i]));
 	for (size_t c = 0; c < COLUMNS; c++) {
-		if (!is_known(runs, n, columns[c].metric) || is_repeated(runs, n, &columns[c]))
-			continue;
-		set_cell(&g, 0, ++g.columns, mem_strdup(columns[c].title));
-		for (size_t i = 0; i < n; i++) {
-			struct sbuf b = { 0 };
-			put_metric(&b, result_find(runs[i], columns[c].metric), columns[c].kind);
-			set_cell(&g, i + 1, g.columns, sbuf_steal(&b));
-		}
+		const struct report_column *own = n && !columns[c].metric ? form_of(runs[0])->columns : NULL;
+		if (columns[c].metric)
+			add_column(&g, &columns[c], runs, n);
+		for (size_t k = 0; own && own[k].metric && k < MOST_OWN; k++)
+			add_column(&g, &own[k], runs, n);
 	}
 	return g;
 }
 
 static void grid_free(struct grid *g)
 {
-	for (size_t i = 0; i < g->rows * (COLUMNS + 1); i++)
+	for (size_t i = 0; i < g->rows * (MOST_COLUMNS + 1); i++)
 		mem_free(g->cell[i]);
 	mem_free(g->cell);
 }
@@ -391,39 +398,43 @@ static void put_ratios(struct sbuf *out, const struct run_result *const *runs, s
 	}
 }
 
-/* Lists jobs that the averages leave out, or that were killed or failed. */
-static void put_remarks(struct sbuf *out, const struct run_result *r)
+/* Metrics of what did not complete: NOUN_WORD, in the order of the sentence. */
+static const struct left_out {
+	const char *noun, *word[5];
+} left_out[] = { { "jobs", { "killed", "failed", "unfinished", "refused" } }, { "requests", { "refused", "shed", "unfinished" } } };
+
+/* Lists jobs and requests that the averages leave out, or that were killed or failed. prefix: "", or "PART." in a run of several worlds. */
+static void put_left_out(struct sbuf *out, const struct run_result *r, const char *prefix, const struct left_out *x)
 {
-	static const struct {
-		const char *metric, *word;
-	} what[] = { { "jobs_killed", "killed" }, { "jobs_failed", "failed" }, { "jobs_unfinished", "unfinished" },
-		{ "jobs_refused", "refused" }, { "requests_refused", "refused" }, { "requests_shed", "shed" },
-		{ "requests_unfinished", "unfinished" },
-		/* several worlds on one clock: one line per world */
-		{ "jobs.jobs_killed", "killed" }, { "jobs.jobs_failed", "failed" }, { "jobs.jobs_unfinished", "unfinished" },
-		{ "jobs.jobs_refused", "refused" }, { "serve.requests_refused", "refused" }, { "serve.requests_shed", "shed" },
-		{ "serve.requests_unfinished", "unfinished" } };
 	const char *before = NULL;
-	char of = 0;
-	for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
-		const struct metric *m = result_find(r, what[i].metric);
+	for (size_t i = 0; x->word[i]; i++) {
+		char metric[96];
+		snprintf(metric, sizeof metric, "%.40s%s_%s", prefix, x->noun, x->word[i]);
+		const struct metric *m = result_find(r, metric);
 		if (!m || !(m->value > 0))
 			continue;
-		if (before && what[i].metric[0] != of) {
-			sbuf_putc(out, '\n');
-			before = NULL;
-		}
-		of = what[i].metric[0];
 		if (!before) {
 			char *name = name_of(r);
-			sbuf_printf(out, "%s: %s not completed: ", name, of == 'j' ? "jobs" : "requests");
+			sbuf_printf(out, "%s: %s not completed: ", name, x->noun);
 			mem_free(name);
 		}
-		sbuf_printf(out, "%s%s %.0f", before ? before : "", what[i].word, m->value);
+		sbuf_printf(out, "%s%s %.0f", before ? before : "", x->word[i], m->value);
 		before = ", ";
 	}
 	if (before)
 		sbuf_putc(out, '\n');
+}
+
+static void put_remarks(struct sbuf *out, const struct run_result *r)
+{
+	for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+		put_left_out(out, r, "", &left_out[i]);
+		for (const char *const *p = form_of(r)->parts; p && *p; p++) {
+			char prefix[48];
+			snprintf(prefix, sizeof prefix, "%.40s.", *p);
+			put_left_out(out, r, prefix, &left_out[i]);
+		}
+	}
 }
 
 /* Reports a goal that a run missed; over replications, in how many of them. */
@@ -464,7 +475,7 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 {
 	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
 	const char *between = ": ";
-	if (r->world && !strcmp(r->world, "spot")) /* events of spot runs are the policy's marks, at any time */
+	if (form_of(r)->has_marks)
 		return;
 	char *name = name_of(r);
 	for (size_t i = 0; i < 2u + !has_common_source; i++) {
@@ -497,15 +508,15 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 		put_notes(out, runs[i], source != NULL);
 	}
 	if (source) {
-		sbuf_puts(out, runs[0]->world && !strcmp(runs[0]->world, "serve") ? "times of models: " : "times of layers: ");
+		const char *title = form_of(runs[0])->cost_title;
+		sbuf_printf(out, "%s: ", title ? title : "times of layers");
 		put_plain(out, source);
 		sbuf_putc(out, '\n');
 	}
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {
-			sbuf_puts(out, runs[i]->world && !strcmp(runs[i]->world, "spot")
-					       ? "oracle: the policy knows when instances will be preempted, which no real policy does\n"
-					       : "oracle: the policy knows true durations, which no real scheduler does\n");
+			const char *saw = form_of(runs[i])->oracle;
+			sbuf_printf(out, "oracle: the policy saw %s\n", saw ? saw : "true durations, which no real scheduler can");
 			break;
 		}
 	grid_free(&g);

@@ -87,8 +87,8 @@ struct series {
 };
 
 struct run_result {
-	char *label, *policy; /* policy: registered name, or path of the plugin */
-	char *world;          /* "jobs", "step", "serve", "spot" */
+	char *label, *policy; /* policy: registered name or path of the plugin */
+	char *world;          /* its name */
 	bool is_oracle;       /* the policy saw true durations */
 	char *scenario;       /* resolved scenario, canonical JSON text */
 	char *hash;           /* over scenario, contents of inputs and program version */

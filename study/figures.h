@@ -2,12 +2,12 @@
 /*
  * figures.h - a scenario folder: runs over axes, and the figures and tables made of them
  *
- * docs/reference/books.md explains the file figures.json. A book is that file checked: its axes,
- * its runs (a scenario, what is set in it, and the axes over which it is repeated) and the
- * rows of published.csv. Figures and tables stay JSON until they are made.
+ * docs/reference/books.md describes figures.json. A book is that file checked: its axes, its runs
+ * (a scenario, the values set in it, and the axes over which it is repeated) and the rows of
+ * published.csv. Figures and tables stay JSON until they are made.
  *
- * Invariant: an expression means the same whatever was made before it: it sees the book's
- * constants, the axes that are bound, what their values let, and results of runs.
+ * Invariant: an expression depends only on the book's constants, the bound axes, the names that
+ * their values define, and results of runs; never on what was made before it.
  */
 #ifndef ORR_CLI_FIGURES_H
 #define ORR_CLI_FIGURES_H
@@ -20,13 +20,13 @@
 
 enum { BOOK_MAX_AXES = 32 };
 
-/* "let": names that an axis value gives a meaning to. */
+/* "let": names that an axis value defines. */
 struct book_let {
 	char *name, *text; /* an expression */
 };
 struct book_value {
 	char *text, *label;
-	double number; /* NaN: it is a text */
+	double number; /* NaN: a text */
 	struct book_let *let;
 	size_t n_lets;
 };
@@ -51,7 +51,7 @@ struct book_published {
 	double value, low, high; /* NaN: not given */
 };
 
-/* A trace that does not come with the program: of a file, or else a generator that stands in for it. */
+/* A trace that is not shipped: a file, or the generator used if the file is missing. */
 struct book_trace {
 	char *name, *source;
 	bool is_there;
@@ -86,27 +86,27 @@ int book_expression(struct book *b, const char *text, const char *where, double 
 /* ${AXIS}, ${AXIS.label}, ${dir}, ${trace:NAME} and ${EXPRESSION} are replaced. NULL on error; free with mem_free. */
 char *book_text(struct book *b, const char *template, const char *where, struct orr_error *err);
 size_t book_axis(const struct book *b, const char *name, size_t n); /* SIZE_MAX: none */
-/* "RUN[AXIS=VALUE,..].LABEL.NAME" without ${..}: the result, NULL where that point is not there, and where NAME begins. */
+/* "RUN[AXIS=VALUE,..].LABEL.NAME" without ${..}: the result, NULL if that point was left out, and the start of NAME. */
 int book_result(
 	struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err);
 const struct book_published *book_find_published(const struct book *b, const char *id);
 
-/* ---- traces that are found or stood in for (figures_traces.c) ---- */
+/* ---- traces that are not shipped (figures_traces.c) ---- */
 
 int book_read_traces(struct book *b, struct orr_error *err);
 void book_free_traces(struct book *b);
 const struct book_trace *book_trace(const struct book *b, const char *name, size_t n); /* NULL: none */
-/* What was not found: lines for standard error. */
+/* Names the missing traces on standard error. */
 void book_say_stand_ins(const struct book *b);
 
-/* ---- carrying out ---- */
+/* ---- runs and output ---- */
 
-/* All runs at all points; o->db, fresh, check, threads, quiet as for a study. */
+/* All runs at all points. Of o, db, fresh, check, threads and quiet count. */
 int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err);
-/* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none where that point is
- * not there. Free with mem_free. */
+/* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none if that point was
+ * left out. Free with mem_free. */
 int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);
-/* Of what a run has over time: COLUMN is live, ready, in_use or usd of its instances, or a series; times in units of unit_s. */
+/* A quantity of a run over time. COLUMN is live, ready, in_use or usd of its instances, or a series; times are in units of unit_s. */
 int book_timeline(
 	struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err);
 /* FILE.pdf, .svg, .png and .csv of each figure. */
@@ -120,15 +120,15 @@ int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct or
 int book_fail(const struct book *b, const char *where, struct orr_error *err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Unknown keys are errors. known ends with NULL. */
 int book_check_keys(const struct book *b, const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
-/* The text at key; NULL where there is none, or another kind (then *err is filled in). */
+/* The text at key; NULL if there is none, or if it is of another kind (then *err is filled in). */
 const char *book_string(const struct book *b, const cJSON *o, const char *key, const char *where, struct orr_error *err);
 
-/* Calls fn for each combination of values of the axes named in the array `each` (NULL: once, with what is bound);
- * the first error ends it. */
+/* Calls fn for each combination of values of the axes named in the array `each` (NULL: once, with the axes bound now).
+ * Stops at the first error. */
 int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err), void *ctx,
 	struct orr_error *err);
 
-/* Cells of a CSV: a quoted text; a comma and a number with 17 digits, nothing after the comma if it is none. */
+/* Cells of a CSV file: a quoted text; a comma and a number with 17 digits (NaN: the comma alone). */
 void book_put_text(FILE *f, const char *s);
 void book_put_real(FILE *f, double v);
 

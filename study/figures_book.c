@@ -37,7 +37,7 @@ static void places(const char *out[PLACES])
 	out[2] = ORR_SRCDIR;
 }
 
-/* The folder that is meant; NULL if there is none. */
+/* The folder of that name; NULL if there is none. */
 static char *find(const char *name)
 {
 	const char *in[PLACES];
@@ -263,7 +263,7 @@ static int read_rows(struct book *b, struct lines *in, struct orr_error *err)
 		if (book_find_published(b, table_text(t, 0, NULL)))
 			table_refuse(t, 0, "an id that no row before has");
 		if (table_status(t) != 1)
-			continue; /* the next call says why */
+			continue; /* the next call reports the error */
 		p.id = mem_strdup(table_text(t, 0, NULL));
 		p.what = mem_strdup(table_text(t, 1, NULL));
 		p.source = mem_strdup(table_text(t, 5, NULL));

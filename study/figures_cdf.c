@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Distribution functions of what a run's rows hold. */
+/* Distribution functions of the columns of a run's rows. */
 #include "study/figures.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 
 enum { MOST_POINTS = 400 };
 
-/* Seconds; NAN: the row has none (a request that was refused). false: the row is not of those that are asked about. */
+/* Seconds; NAN: the row has no value (a refused request). Returns false if the row does not count at all. */
 typedef bool (*column)(const struct request_row *q, double *out);
 
 static bool has_ended(const struct request_row *q)
@@ -32,7 +32,7 @@ static bool ttft(const struct request_row *q, double *out)
 	return true;
 }
 
-/* One token has none after it. */
+/* A single token has no time per further token. */
 static bool tpot(const struct request_row *q, double *out)
 {
 	*out = has_ended(q) && q->output_tokens > 1 ? (q->completed_s - q->first_token_s) / (q->output_tokens - 1) : NAN;
@@ -54,7 +54,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of n sorted values out of `of` rows: every one, or so many at even distances with the first and the last. */
+/* Points of n sorted values out of `of` rows: each value, or a number of them at even distances, with the first and the last. */
 static size_t thin(const double *v, size_t n, size_t of, struct chart_point *out)
 {
 	size_t points = n < MOST_POINTS ? n : MOST_POINTS;

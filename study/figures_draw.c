@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The figures of a book: each a chart and a CSV file of what the chart shows. */
+/* The figures of a book: each a chart and a CSV file of its data. */
 #include "study/figures.h"
 
 #include "base/mem.h"
@@ -17,17 +17,17 @@ struct drawing {
 	const char *out_dir;
 	struct album *album;
 	bool no_figures;
-	/* The chart in hand. */
+	/* The current chart. */
 	struct chart chart;
 	char *x_label, *y_label;
-	size_t x_axis; /* SIZE_MAX: x is what rows hold */
-	double unit_s; /* of times there */
+	size_t x_axis; /* SIZE_MAX: x comes from rows */
+	double unit_s; /* of x in a timeline */
 	struct chart_series *series;
 	size_t cap_series;
 	const cJSON *one; /* series */
 };
 
-/* A number where one is given, else def. */
+/* The number at key, or def. */
 static int number_or(struct book *b, const cJSON *o, const char *key, double def, const char *where, double *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -45,13 +45,13 @@ static void keep_series(struct book *b, struct drawing *d, const struct chart_po
 		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")) };
 }
 
-/* Kinds whose series are of rows. */
+/* Kinds of chart whose series come from rows. */
 static bool is_of_rows(const struct drawing *d)
 {
 	return d->chart.kind == CHART_CDF || d->chart.kind == CHART_TIMELINE;
 }
 
-/* The distribution function of a run's rows, or what they hold over time. */
+/* A series from rows: a distribution function or a timeline. */
 static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 {
 	struct drawing *d = ctx;
@@ -113,7 +113,7 @@ static int add_all_series(struct book *b, struct drawing *d, struct orr_error *e
 	return rc;
 }
 
-/* What x counts in a timeline. */
+/* The unit of x in a timeline. */
 static int set_unit(struct book *b, struct drawing *d, const cJSON *x, const char **label, struct orr_error *err)
 {
 	static const struct {
@@ -203,7 +203,7 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 	return outfile_close(&f, false, err);
 }
 
-/* Positions are named where x is not a number everywhere, and under bars. */
+/* Positions get names under bars, and if some x is not a number. */
 static const char **categories(const struct book *b, struct drawing *d)
 {
 	if (is_of_rows(d))

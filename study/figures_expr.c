@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What expressions and texts of a book mean where some of its axes are bound. */
+/* Values of expressions and texts of a book while some of its axes are bound. */
 #include "study/figures.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_NESTING = 32 };
 
-/* One evaluation: constants may refer to constants, but not for ever. */
+/* One evaluation. Constants may refer to constants, up to a depth. */
 struct evaluation {
 	struct book *b;
 	int nesting;
@@ -80,7 +80,7 @@ static bool name_value(void *ctx, const char *name, size_t n, double *out)
 	if (!text || e->nesting >= MAX_NESTING)
 		return false;
 	e->nesting++;
-	/* What is wrong inside is the error, not that the name has no value. */
+	/* Report the error inside, not that the name has no value. */
 	int rc = evaluate(e, text, strlen(text), out, e->err);
 	e->nesting--;
 	if (rc && !e->code)
@@ -105,7 +105,7 @@ static size_t bind_axis(void *ctx, const char *name, size_t n, size_t i)
 
 /* ---- results ---- */
 
-/* The value of the axis that text names: as it is written, or a number that an expression gives. */
+/* The axis value that text names: as written, or by the number of an expression. */
 static int find_value(struct evaluation *e, size_t axis, const char *text, size_t n, size_t *out, struct orr_error *err)
 {
 	const struct book_axis *a = &e->b->axis[axis];
@@ -117,11 +117,11 @@ static int find_value(struct evaluation *e, size_t axis, const char *text, size_
 	for (*out = 0; !rc && *out < a->n; ++*out)
 		if (fabs(a->value[*out].number - v) <= 1e-12 * fabs(v))
 			return ORR_OK;
-	*out = SIZE_MAX; /* no such point: no value */
+	*out = SIZE_MAX; /* no such point */
 	return rc;
 }
 
-/* "[N=10,B=5]" at *text: binds, and moves on. */
+/* Binds "[N=10,B=5]" at *text and moves behind it. */
 static int bind_fixed(struct evaluation *e, const char **text, const char *end, bool *is_there, struct orr_error *err)
 {
 	const char *s = *text + 1;
@@ -153,7 +153,7 @@ static const struct book_run *find_run(const struct book *b, const char *name, s
 	return NULL;
 }
 
-/* Which point of the run the bound axes name. */
+/* The point of the run at the bound axes. */
 static int find_point(const struct book *b, const struct book_run *r, size_t *out, struct orr_error *err)
 {
 	*out = 0;
@@ -168,7 +168,7 @@ static int find_point(const struct book *b, const struct book_run *r, size_t *ou
 	return ORR_OK;
 }
 
-/* Whether the run has such a metric at some point, for some policy: a time to a target is there only if it was met. */
+/* Does any point and policy of the run have the metric? One that depends on an event (a target met) may be missing at others. */
 static bool is_metric(const struct book *b, const struct book_run *r, const char *name)
 {
 	for (size_t point = 0; point < r->n_points; point++) {
@@ -181,7 +181,7 @@ static bool is_metric(const struct book *b, const struct book_run *r, const char
 	return false;
 }
 
-/* The value of the series at that time: what its piece there holds. */
+/* The value of the series at that time. A series is constant between its points. */
 static double series_at(const struct series *s, double at_s)
 {
 	double v = NAN;
@@ -205,7 +205,7 @@ static int read_series(struct evaluation *e, const struct run_result *r, const c
 	return orr_fail(err, ORR_EINPUT, "{..%.*s}: this run has no series \"%.*s\"", (int)n, text, (int)name, text);
 }
 
-/* The run whose label text begins with, a point after it: the longest of these. SIZE_MAX: none. */
+/* The policy with the longest label such that text begins with the label and a dot. SIZE_MAX: none. */
 static size_t find_label(struct run_result *const *runs, size_t count, const char *text, size_t n)
 {
 	size_t best = SIZE_MAX, longest = 0;
@@ -219,7 +219,7 @@ static size_t find_label(struct run_result *const *runs, size_t count, const cha
 	return best;
 }
 
-/* The policy's result of ".LABEL.NAME", and where NAME begins. */
+/* The policy's result for ".LABEL.NAME", and the start of NAME. */
 static int find_result(const struct book *b, const struct book_run *r, size_t part, const char *text, const struct run_result **out,
 	const char **name, struct orr_error *err)
 {
@@ -242,7 +242,7 @@ static int find_result(const struct book *b, const struct book_run *r, size_t pa
 	return ORR_OK;
 }
 
-/* "node_hours:ACCOUNT" or "usd:ACCOUNT" of a run of the spot world: what that account got. */
+/* "node_hours:ACCOUNT" or "usd:ACCOUNT": the total of that account of the run. */
 static int read_account(const struct run_result *r, const char *name, double *out, struct orr_error *err)
 {
 	const char *account = strchr(name, ':') + 1;
@@ -258,7 +258,7 @@ static int read_account(const struct run_result *r, const char *name, double *ou
 		r->n_accounts ? "; the first is " : "", r->n_accounts ? r->accounts[0].account : "");
 }
 
-/* ".LABEL.METRIC" with !low or !high after it, ".LABEL.SERIES@SECONDS", or of an account, of the run's results at that point. */
+/* A value of the run's result at that point: ".LABEL.METRIC", perhaps with !low or !high, ".LABEL.SERIES@SECONDS", or an account. */
 static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
 {
 	const struct run_result *of = NULL;
@@ -282,8 +282,8 @@ static int read_metric(struct evaluation *e, const struct book_run *r, size_t pa
 	return ORR_OK;
 }
 
-/* "RUN[AXIS=VALUE,..]" at the start of a text without ${..}, and what follows; leaves axes bound. *part: SIZE_MAX if that point
- * is not there. */
+/* Parses "RUN[AXIS=VALUE,..]" at the start of a text without ${..}; leaves the axes bound. *part: SIZE_MAX if that point was
+ * left out. */
 static int locate(struct evaluation *e, const char *text, const struct book_run **r, size_t *part, const char **rest, struct orr_error *err)
 {
 	struct book *b = e->b;

@@ -58,7 +58,7 @@ static void describe_point(const struct book *b, const struct book_run *r, char 
 	}
 }
 
-/* Options of a file's format say nothing to the generator that stands in for the file. */
+/* A generator that replaces a file does not take the options of the file's format. */
 static void drop_options(const struct book *b, cJSON *scenario)
 {
 	cJSON *capacity = cJSON_GetObjectItemCaseSensitive(scenario, "capacity");

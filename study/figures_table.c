@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of a book: what was published, what is simulated, what a closed form gives. */
+/* The table of a book: published, simulated and closed-form values. */
 #include "study/figures.h"
 
 #include "base/mem.h"
@@ -30,7 +30,7 @@ static int number_at(struct book *b, const cJSON *o, const char *key, const char
 	return v ? book_number(b, v, where, out, err) : ORR_OK;
 }
 
-/* The row of published.csv that the entry means; *out NULL where it says that there is none. */
+/* The row of published.csv for the entry; *out is NULL if the entry has none. */
 static int find_published(struct book *b, const struct listing *t, const char *id, const struct book_published **out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(t->entry, "published");
@@ -84,7 +84,7 @@ static double error_of(double simulated, double reference)
 	return fabs(e) < 1e-12 ? 0 : e; /* rounding */
 }
 
-/* "yes", "no", or nothing where no bounds were given. */
+/* "yes", "no", or "" without bounds. */
 static const char *is_within(const struct row *r)
 {
 	if ((isnan(r->low) && isnan(r->high)) || isnan(r->simulated))
@@ -138,7 +138,7 @@ static char *real_text(double v, const char *format)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	if (isfinite(v))
-		sbuf_printf(&b, format, v); /* one of the two below */
+		sbuf_printf(&b, format, v); /* format: a constant of the callers below */
 	else
 		sbuf_putc(&b, '-');
 #pragma GCC diagnostic pop
@@ -158,7 +158,7 @@ static char *bounds_text(const struct row *r)
 	return sbuf_steal(&b);
 }
 
-/* So much of a text as a line has room for; table.csv has all of it. */
+/* Cut to the room in a line; table.csv has the whole text. */
 static char *shortened(const char *s)
 {
 	enum { MOST = 64 };
@@ -183,7 +183,7 @@ static void fill_cells(char *cell[COLUMNS], const struct row *r)
 	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%.2g %%");
 }
 
-/* Columns in which no row says anything are left out. */
+/* Empty columns are left out. */
 static void put_listing(struct sbuf *out, const struct listing *t)
 {
 	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",

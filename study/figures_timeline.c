@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a run has over time: instances of the spot world, and series of any. */
+/* Quantities of a run over time: instances, and series. */
 #include "study/figures.h"
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@
 
 enum { MOST_POINTS = 800, BINS = 350 };
 
-/* Steps: value i holds from its time to the next. */
+/* A step function: value i holds from its time to the next. */
 struct steps {
 	double *time_s, *value;
 	size_t n;
@@ -50,7 +50,7 @@ static struct steps of_series(const struct series *x)
 	return s;
 }
 
-/* All of them; or, where there are more than a column of print can show, means over equal intervals. */
+/* All points, or means over equal intervals if there are more than a printed column can show. */
 static size_t thin(const struct steps *s, double unit_s, struct chart_point *out)
 {
 	double from = s->n ? s->time_s[0] : 0, width = s->n ? (s->time_s[s->n - 1] - from) / BINS : 0;

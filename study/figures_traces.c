@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces of a book that do not come with the program. */
+/* Traces of a book that are not shipped. */
 #include "study/figures.h"
 
 #include "base/mem.h"
@@ -19,7 +19,7 @@ const struct book_trace *book_trace(const struct book *b, const char *name, size
 	return NULL;
 }
 
-/* Where tests look, too: $ORRERY_TRACE_PATH, then traces/ under $ORRERY_DATA_PATH, then beside the source tree. NULL: in none. */
+/* Looks in $ORRERY_TRACE_PATH, then in traces/ below $ORRERY_DATA_PATH, then beside the source tree, as tests do. NULL: not found. */
 static char *find(const char *file)
 {
 	const char *const top[] = { getenv("ORRERY_TRACE_PATH"), getenv("ORRERY_DATA_PATH"), ORR_SRCDIR }, *const below[] = { "", "/traces",

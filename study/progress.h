@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * progress.h - a bar with the time left, on a terminal; nothing elsewhere
+ * progress.h - a progress bar with the time left; shown on a terminal only
  *
  * Several threads report parts of their own work; the bar shows the mean.
  */
@@ -12,7 +12,7 @@
 
 struct progress;
 
-/* what: "4 policies". is_quiet: -q. NULL is returned where there is nothing to show. */
+/* what: "4 policies". is_quiet: -q. Returns NULL if nothing is to be shown. */
 struct progress *progress_new(const char *what, size_t parts, bool is_quiet);
 void progress_report(struct progress *p, size_t part, double done); /* p may be NULL */
 void progress_free(struct progress *p);                             /* clears the line */

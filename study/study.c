@@ -45,7 +45,7 @@ struct study {
 	int threads;
 };
 
-/* ---- endings that cannot be unwound ---- */
+/* ---- immediate exits ---- */
 
 static void end_on_timeout(const char *text)
 {
@@ -55,7 +55,7 @@ static void end_on_timeout(const char *text)
 
 static void end_on_interrupt(int sig)
 {
-	static const char text[] = "\norrery: interrupted; runs that were finished are in the database\n";
+	static const char text[] = "\norrery: interrupted; the database has the runs that were complete\n";
 	(void)sig;
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
 		_exit(ORR_EFAIL);
@@ -143,14 +143,14 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 static void run_all(struct study *t)
 {
 	long n = (long)t->n_runs;
-	/* A run by itself may use the threads inside. */
+	/* A single run may use the threads itself. */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
 	for (long i = 0; i < n; i++) {
 		if (!t->run[i].is_reused)
 			carry_out(t, (size_t)i);
 #pragma omp critical(orr_store)
 		{
-			t->run[i].is_done = true; /* other threads read it, in here alone */
+			t->run[i].is_done = true; /* read by other threads, within this section only */
 			store_finished(t);
 		}
 	}
@@ -246,7 +246,7 @@ static int finish_parts(struct study *t, struct orr_error *err)
 int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 {
 	int rc = ORR_OK;
-	/* Before hours of work, not after them. */
+	/* First, so that a wrong name does not cost hours of work. */
 	if (t->o->out_dir)
 		rc = outfile_make_dir(t->o->out_dir, err);
 	if (!rc && t->o->db)

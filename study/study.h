@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * study.h - scenarios carried out: every policy of every scenario is a run, runs go on in
- * parallel, are stored in order or taken from the database, and reported
+ * study.h - a study: every policy of every scenario is a run; runs execute in parallel, are
+ * stored in order or read from the database, and reported
  *
- * Invariant: what is stored and what is reported depend on the scenarios alone, not on the
- * number of threads.
+ * Invariant: stored and reported values depend on the scenarios alone, not on the number of
+ * threads.
  */
 #ifndef ORR_STUDY_STUDY_H
 #define ORR_STUDY_STUDY_H
@@ -18,9 +18,9 @@ int study_run(const cJSON *scenario, const struct world_output *o, struct orr_er
 
 struct study;
 struct study *study_new(const struct world_output *o);
-/* Refuses what is wrong before anything runs. where (NULL: nowhere) is put before the message of a run that fails. */
+/* Checks the scenario before anything runs. where (NULL: none) precedes the message of a run that fails. */
 int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
-/* Once; what names the work for the progress bar. */
+/* Call it once. what: the text of the progress bar. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);
 /* The runs of scenario k, in the order of its policies; until study_free(). */
 struct run_result *const *study_results(const struct study *s, size_t k, size_t *n);

@@ -49,9 +49,11 @@ static double quantile(const double *v, size_t n, double p)
 	return i + 1 < n ? v[i] + (v[i + 1] - v[i]) * (index - (double)i) : v[n - 1];
 }
 
-/* n > 0 */
+/* Sorts v. All fields but n are NAN if n is 0. */
 static struct summary summary_of(double *v, size_t n)
 {
+	if (!n)
+		return (struct summary){ 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 	qsort(v, n, sizeof *v, by_value);
 	long double sum = 0, squares = 0;
 	for (size_t i = 0; i < n; i++)

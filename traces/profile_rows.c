@@ -268,7 +268,7 @@ static void put_load(struct profile_rows *r, struct trace_profile *p, double gpu
 	double span = (double)(r->submit[r->n - 1] - r->submit[0]) / 1e9;
 	trace_profile_fact_number(p, "GPU time / span", span > 0 ? gpu_s / span : 0);
 	trace_profile_fact_number(p, "GPU time / makespan", makespan > 0 ? gpu_s / makespan : 0);
-	trace_profile_fact_number(p, "peak GPUs, nobody waiting", peak_gpus(r));
+	trace_profile_fact_number(p, "peak GPUs without waiting", peak_gpus(r));
 }
 
 static double total_gpu_seconds(const struct profile_rows *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* req_profile.h - statistics of a trace of requests (docs/models.md) */
+/* req_profile.h - statistics of a trace of requests */
 #ifndef ORR_TRACES_REQ_PROFILE_H
 #define ORR_TRACES_REQ_PROFILE_H
 

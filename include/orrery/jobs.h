@@ -2,26 +2,20 @@
 /*
  * jobs.h - the jobs world as a scheduling policy sees it
  *
- * Jobs arrive, ask for GPUs (and, if they like, CPUs, memory and GPU types), run
- * and end. A policy is a table of functions (struct orr_jobs_ops) over an object
- * that it makes and frees per run; several runs go on in parallel threads, so
- * keep nothing in static variables.
+ * Jobs arrive, ask for GPUs (and optionally CPUs, memory and GPU types), run and end. A policy is a table of functions (struct
+ * orr_jobs_ops) over an object that it makes and frees per run. Runs go on in parallel threads: keep no state in static variables.
  *
- * Once per instant at which something changed, or for which the policy set a
- * timer, the world calls finish() for each job that ended, evict() for each that
- * lost its node, arrive() for each that was submitted, and then schedule() once.
- * Only schedule() may act (start, stop, ...); what it does takes effect at once.
+ * At each instant at which something changed, or for which the policy set a timer, the world calls finish() for each job that
+ * ended, evict() for each job that lost its node, arrive() for each job that was submitted, and then schedule() once. Only
+ * schedule() may act (start, stop, ...). Its actions take effect at once.
  *
- * A policy sees what a real scheduler would: not the true duration of a job, nor
- * the future. One that declares ORR_NEEDS_ORACLE is told, and is marked so in
- * every table.
+ * A policy sees what a real scheduler sees: neither the true duration of a job nor the future. A policy that declares
+ * ORR_NEEDS_ORACLE sees true durations and is marked *oracle* in every table.
  *
- * An impossible request (start a job that runs, or on GPUs that are taken) ends
- * the run with an error that names the policy, the job and the time. After such
- * an error every further action is refused, so a policy need not check.
+ * An impossible action (starting a running job, or on GPUs in use) ends the run with an error that names the policy, the job and
+ * the time. After such an error all actions are no-ops, so a policy need not check for it.
  *
- * Jobs are named by handles with a generation. The handle of a job that has
- * ended is refused, not misread as another job.
+ * Jobs are identified by handles with a generation. The handle of an ended job is invalid; it never refers to another job.
  *
  * Times: int64_t ns. Attained service: GPU seconds as a double.
  */
@@ -40,31 +34,31 @@ typedef uint64_t orr_job; /* a job; 0 is none */
 enum orr_job_state { ORR_JOB_WAITING, ORR_JOB_RUNNING, ORR_JOB_ENDED };
 enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_NODE_FAILED };
 
-/* What is known of a job. Texts are good until the job ends. */
+/* What a policy knows of a job. */
 struct orr_job_info {
 	uint64_t number; /* 0, 1, ... in order of submission */
 	enum orr_job_state state;
 	int64_t submit_ns;
 	int64_t limit_ns;      /* the user's limit; -1 none */
 	int64_t started_ns;    /* when it last started; -1 never */
-	int64_t attained_ns;   /* time running so far */
-	double attained_gpu_s; /* the same times GPUs held (a shared one by its part) */
-	double priority;       /* from the trace; 0 unless it has one */
+	int64_t attained_ns;   /* running time so far */
+	double attained_gpu_s; /* running time x GPUs held; a shared GPU counts by the job's part */
+	double priority;       /* from the trace; 0: none */
 	uint32_t gpus;         /* asked for */
-	uint32_t gpus_held;    /* running on now; 0 when waiting */
+	uint32_t gpus_held;    /* 0 if waiting */
 	uint32_t gpu_milli;    /* of each GPU, 1000 = whole */
 	int64_t cpu_milli, mem_mib;
 	uint64_t gpu_types;          /* bit t set: may run on GPU type t */
-	uint32_t gpu_type;           /* runs on that type now; UINT32_MAX: waits, or has no GPU */
-	uint32_t shape;              /* equal for jobs that ask for the same; small */
-	uint32_t user, queue, model; /* equal numbers, equal names; 0 unknown */
+	uint32_t gpu_type;           /* of the GPUs held; UINT32_MAX: none */
+	uint32_t shape;              /* equal for jobs with equal requests; 0, 1, ... */
+	uint32_t user, queue, model; /* equal for equal names, see orr_name(); 0 unknown */
 	uint32_t preemptions;        /* so far */
-	bool is_elastic;             /* has a rate at several sizes: orr_job_rate_at() */
+	bool is_elastic;             /* offers several sizes: orr_job_rate_at() */
 };
 
 /* ---- asking ---- */
 ORR_API int64_t orr_now(const struct orr_jobs *w);
-/* False if the handle is of no live job. */
+/* Returns false if the handle is of no live job. The queries of one property below return 0 then. */
 ORR_API bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out);
 ORR_API uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j); /* asked for */
 ORR_API uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j);
@@ -72,35 +66,32 @@ ORR_API int64_t orr_job_submit_ns(const struct orr_jobs *w, orr_job j);
 ORR_API uint64_t orr_job_number(const struct orr_jobs *w, orr_job j);
 ORR_API bool orr_job_is_running(const struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_attained_ns(const struct orr_jobs *w, orr_job j);
-/* The job's name in the trace; user, queue and model names by their numbers. */
+/* The job's name in the trace (""), and the name of a user, queue or model by its number. Valid until the job ends. */
 ORR_API const char *orr_job_name(const struct orr_jobs *w, orr_job j);
 ORR_API const char *orr_name(const struct orr_jobs *w, uint32_t number);
 
-/* Oracle only (0 otherwise, and the run ends): true work left, as the time it would
- * take at rate 1; and the true total. */
+/* True work left, as time at rate 1, and the true total. They end the run unless the policy declares ORR_NEEDS_ORACLE. */
 ORR_API int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
 
-/* An estimate of the total run time. LIMIT: the user's limit, from the trace; where the
- * trace has none, the truth. EXACT: the truth times a factor (a predictor with a stated
- * error). The truth is the duration and the run's start cost. A run in which the truth was used is marked oracle in every table. */
+/* An estimate of the total run time. LIMIT: the user's limit in the trace; if there is none, the truth. EXACT: the truth times a
+ * factor (a predictor with a stated error). The truth is the duration plus the run's start cost. A run that used the truth is marked
+ * *oracle* in every table. */
 enum orr_estimate { ORR_ESTIMATE_LIMIT, ORR_ESTIMATE_EXACT };
 ORR_API int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
-/* Training iterations of the job, as the user states them (0 unknown), and iterations per
- * second on a GPU type (without a throughput table: the relative rate). */
+/* Training iterations of the job as the user states them (0 unknown). */
 ORR_API double orr_job_iterations(struct orr_jobs *w, orr_job j);
-/* How many of them the job has yet to do, as it reports while it runs (0 unknown). */
+/* Iterations left, as the job reports them while it runs (0 unknown). */
 ORR_API double orr_job_iterations_left(const struct orr_jobs *w, orr_job j);
+/* Iterations per second on a GPU type; the relative rate if the job states no iterations. */
 ORR_API double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
 
-/* Relative speed of the job on GPU type t (1 = what its duration was measured on);
- * 0 if it may not or cannot run there. */
+/* Relative speed of the job on a GPU type (1: the type on which its duration was measured); 0 if it may not or cannot run there. */
 ORR_API double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
-/* Relative speed of an elastic job on that many GPUs (1 = what it asked for);
- * 0 for sizes it does not offer. */
+/* Relative speed of an elastic job on that many GPUs (1: the number that it asks for); 0 for sizes that it does not offer. */
 ORR_API double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus);
 
-/* Live jobs in order of submission: orr_job_first(), then orr_job_next(); 0 at the end. */
+/* Iterates over live jobs in order of submission; 0 at the end. */
 ORR_API orr_job orr_job_first(const struct orr_jobs *w);
 ORR_API orr_job orr_job_next(const struct orr_jobs *w, orr_job j);
 
@@ -108,75 +99,73 @@ ORR_API orr_job orr_job_next(const struct orr_jobs *w, orr_job j);
 ORR_API uint32_t orr_gpu_types(const struct orr_jobs *w);
 ORR_API const char *orr_gpu_type_name(const struct orr_jobs *w, uint32_t gpu_type);
 ORR_API uint32_t orr_total_gpus(const struct orr_jobs *w); /* on nodes that are up */
-ORR_API uint32_t orr_free_gpus(const struct orr_jobs *w);  /* whole ones */
+ORR_API uint32_t orr_free_gpus(const struct orr_jobs *w);  /* whole GPUs */
 ORR_API uint32_t orr_total_gpus_of(const struct orr_jobs *w, uint32_t gpu_type);
 ORR_API uint32_t orr_free_gpus_of(const struct orr_jobs *w, uint32_t gpu_type);
 ORR_API uint32_t orr_nodes(const struct orr_jobs *w);
 struct orr_node_info {
 	const char *name;
 	bool is_up;
-	uint32_t gpu_type, gpus, gpus_free; /* whole ones free */
-	int64_t cpu_milli, cpu_milli_free, mem_mib, mem_mib_free;
+	uint32_t gpu_type, gpus, gpus_free;                       /* gpus_free: whole GPUs */
+	int64_t cpu_milli, cpu_milli_free, mem_mib, mem_mib_free; /* INT64_MAX: unlimited */
 	uint32_t rack;
 };
+/* Returns false past the last node. */
 ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info *out);
-/* Nodes that are lent (--capacity) come and go, may be noticed before they go, and have a price. Nothing starts on one that is
- * noticed: none of its GPUs count as free; what runs there runs until it is stopped, resized or evicted. Elsewhere no node is
- * ever noticed and prices are NAN. */
-ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);        /* ORR_NEVER: not noticed */
-ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* of orr_total_gpus(), those on noticed nodes */
-ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* of those that it holds */
-ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* now, mean of the nodes that are up */
+/* Lent nodes (--capacity) join and leave, may be given notice before they leave, and have a price. No job starts on a node given
+ * notice: its GPUs do not count as free. Jobs on it run until they are stopped, resized or evicted. Without --capacity no node is
+ * given notice and prices are NAN. */
+ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);        /* when it leaves; ORR_NEVER: no notice */
+ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* of orr_total_gpus(), those on nodes given notice */
+ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* of the GPUs that it holds, the same */
+ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* present mean over the nodes that are up */
 /* Would orr_try_start(w, j) succeed now? */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
-/* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped
- * first? Stops nothing. */
+/* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped first? Stops none. */
 #define ORR_ANY_TYPE UINT32_MAX
 ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n);
 
 /* ---- acting, in schedule() only ---- */
 
-/* Starts a waiting job where the run's placement puts it; false if there is no room. */
+/* Starts a waiting job where the run's placement puts it; false if it does not fit. */
 ORR_API bool orr_try_start(struct orr_jobs *w, orr_job j);
 /* The same, restricted to one GPU type. */
 ORR_API bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type);
-/* Starts an elastic job on a number of GPUs that it offers; false if there is no room. */
+/* Starts an elastic job at a size that it offers; false if it does not fit. */
 ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
-/* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]: they must be free and
- * add up to what the job asks for (an elastic job: to a size it offers). */
+/* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]. They must be free and add up to the job's request (of an elastic
+ * job: to a size that it offers). */
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
-/* Takes a running job off its GPUs; it waits again, with its work kept. */
+/* Takes a running job off its GPUs; it waits again with its work kept. */
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
-/* The same, and adds to the work left (a checkpoint to read back, say). */
+/* The same, and adds cost_ns >= 0 to the work left (reading a checkpoint, say). */
 ORR_API void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns);
-/* Ends a job for good, running or waiting; it counts as killed. finish() is called after
- * schedule() returns, and schedule() again. */
+/* Ends a running or waiting job; it counts as killed. After schedule() returns, finish() is called, and then schedule() again. */
 ORR_API void orr_kill(struct orr_jobs *w, orr_job j);
 /* Adds work to a job (an emulated cost); work_ns >= 0. */
 ORR_API void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns);
-/* Gives a running elastic job another size; false (and nothing changed) if no room. */
+/* Gives a running elastic job another size, by a stop and a start; false, with nothing changed, if that does not fit. */
 ORR_API bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus);
-/* Asks for a schedule() call at that time (now or later). Timers do not replace each
- * other; calls at one instant are limited (jobs.max_calls_per_instant). */
+/* Requests a schedule() call at that time; a past time counts as now. Timers do not replace each other. Calls at one instant are
+ * limited (jobs.max_calls_per_instant). */
 ORR_API void orr_timer(struct orr_jobs *w, int64_t at_ns);
-/* Ends the run with a message of the policy's own. */
+/* Ends the run with the policy's message; j: the job that it names, or 0. */
 ORR_API void orr_give_up(struct orr_jobs *w, orr_job j, const char *message);
 
 /* ---- a queue for policies ----
- * Waiting jobs in order of (key, tie), grouped by shape, so that a pass that starts
- * what fits and skips what does not costs O(log n) per job started plus O(1) per
- * shape, however many jobs wait. Holds each job at most once.
+ * Waiting jobs in order of (key, tie, job number), grouped by shape. A pass that starts the jobs that fit and skips the others costs
+ * O(log n) per job started plus O(1) per shape. Holds each job at most once.
  *
  *	struct orr_walk walk;
  *	orr_walk_begin(q, &walk);
  *	for (orr_job j; (j = orr_walk_next(&walk)); )
  *		if (orr_try_start(w, j))
- *			orr_queue_remove(q, j);   // the walk goes on behind it
+ *			orr_queue_remove(q, j);   // the walk continues after it
  *		else
  *			orr_walk_skip_shape(&walk); // none of this shape will fit now
  *	orr_walk_end(&walk);
  *
- * During a walk, remove none but the job given last, and add none.
+ * During a walk, add no job and remove only the job returned last.
  */
 struct orr_queue;
 struct orr_walk {
@@ -187,39 +176,38 @@ struct orr_walk {
 ORR_API struct orr_queue *orr_queue_new(const struct orr_jobs *w);
 ORR_API void orr_queue_free(struct orr_queue *q);
 ORR_API void orr_queue_add(struct orr_queue *q, orr_job j, int64_t key, int64_t tie);
-/* The same with a number beside the order, by which a walk can pass over jobs:
- * orr_walk_limit_shape(). orr_queue_add() gives 0. */
+/* The same with a second number, outside the order, by which a walk skips jobs: orr_walk_limit_shape(). orr_queue_add() sets 0. */
 ORR_API void orr_queue_add2(struct orr_queue *q, orr_job j, int64_t key, int64_t tie, int64_t second);
-ORR_API bool orr_queue_remove(struct orr_queue *q, orr_job j); /* false: was not in */
+ORR_API bool orr_queue_remove(struct orr_queue *q, orr_job j); /* false: it was not in the queue */
 ORR_API bool orr_queue_has(const struct orr_queue *q, orr_job j);
 ORR_API size_t orr_queue_size(const struct orr_queue *q);
 ORR_API orr_job orr_queue_first(struct orr_queue *q); /* 0: empty */
-/* The key and tie that j was added with; j must be in the queue. */
+/* The numbers with which j was added; 0 if it is not in the queue. */
 ORR_API int64_t orr_queue_key(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_tie(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_second(const struct orr_queue *q, orr_job j);
 ORR_API void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk);
 ORR_API orr_job orr_walk_next(struct orr_walk *walk);    /* 0: the end */
-ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* what next would give */
-ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* the shape of the last one given */
-/* From here on, of the shape of the last one given, only jobs with second <= max_second:
- * O(log n), however many are passed over. Backfilling asks so for the first job that is
- * short enough. The shape's last limit counts; it never leads back. */
+ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* the job that orr_walk_next() would return */
+ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips the shape of the job returned last */
+/* Restricts the rest of the walk, for the shape of the job returned last, to jobs with second <= max_second. O(log n), however many
+ * jobs are skipped. Backfilling finds the first job that is short enough this way. The last limit of a shape counts; a walk never
+ * goes back. */
 ORR_API void orr_walk_limit_shape(struct orr_walk *walk, int64_t max_second);
 ORR_API void orr_walk_end(struct orr_walk *walk);
 
-/* ---- what a policy gives ---- */
+/* ---- what a policy provides ---- */
 struct orr_jobs_ops {
-	/* The object; NULL with *err filled in if the parameters make no sense. */
+	/* Returns the policy's object; NULL with *err filled in if the parameters are invalid. */
 	void *(*create)(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
 	void (*arrive)(void *self, struct orr_jobs *w, orr_job j);
-	/* The job is no more; its handle still answers until this returns. */
+	/* The job has ended; its handle is valid until this returns. */
 	void (*finish)(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how);
-	/* A node failed; the job waits again. NULL: treated as finish and arrive. */
+	/* The job lost its node and waits again. NULL: finish() and arrive() are called. */
 	void (*evict)(void *self, struct orr_jobs *w, orr_job j);
 	void (*schedule)(void *self, struct orr_jobs *w);
-	/* Capacity joined or left, was noticed, or changed its price, before this schedule() call. May be NULL. */
+	/* Called before schedule() if nodes joined, left, were given notice or changed their price. May be NULL. */
 	void (*capacity)(void *self, struct orr_jobs *w);
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * step.h - what a step policy sees and can do
+ * step.h - the interface of step policies
  *
- * A step policy turns (model, workers, parameters) into the graph of each training
- * iteration: compute, transfers, collectives, and what waits for what. The world runs
- * the graph on devices and network and overlaps whatever the graph lets overlap.
+ * A step policy builds the graph of each training iteration from a model, workers and parameters: compute, transfers,
+ * collectives, and their dependencies. The world runs the graph on devices and network, and overlaps whatever the graph
+ * allows.
  *
  *	static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)
  *	{
@@ -14,17 +14,16 @@
  *		...
  *	}
  *
- * build() is called for iteration 0 at the start and for k+1 as soon as an op of k has
- * begun, so an op may wait for ops of any earlier iteration (their numbers stay valid) and
- * workers may run apart: nothing is synchronous unless the graph says so. An iteration ends
- * when all of its ops have, those given to orr_detach() aside.
+ * build() is called for iteration 0 at the start, and for k+1 as soon as an op of k has begun. So an op may wait for ops of
+ * any earlier iteration (handles stay valid), and workers may drift apart: only dependencies synchronise them. An iteration
+ * ends when all its ops have ended, except those given to orr_detach().
  *
- * Endpoints: GPU 0..gpus-1 in the order of the cluster, then the host of each node,
- * gpus..gpus+nodes-1 (for parameter servers on CPUs). A "device" below is an endpoint.
- * Every device computes one op at a time on stream 0. Times are seconds, sizes bytes.
+ * Endpoints: GPU 0..gpus-1 in the order of the cluster, then the host of each node, gpus..gpus+nodes-1 (for parameter
+ * servers on CPUs). A "device" below is an endpoint. Every device computes one op at a time on stream 0. Times are seconds,
+ * sizes bytes.
  *
- * Functions that cannot do what they are asked end the run with an error that names the
- * policy, the iteration and the op; they then return 0 (no op), which every function accepts.
+ * A call with invalid arguments ends the run with an error that names the policy, the iteration and the op. It returns 0
+ * (no op), which every function accepts.
  */
 #ifndef ORRERY_STEP_H
 #define ORRERY_STEP_H
@@ -59,10 +58,10 @@ struct orr_layer_info {
 	enum orr_layer_kind kind;
 	double params;
 	double fwd_flops;              /* per sample */
-	double out_elems, saved_elems; /* per sample: passed on; kept for backward */
-	double rows, columns;          /* of the parameters seen as a matrix (PowerSGD); 0 if none */
+	double out_elems, saved_elems; /* per sample: output; kept for backward */
+	double rows, columns;          /* of the parameters as a matrix (PowerSGD); 0 if none */
 	uint32_t block;                /* repeated block (a transformer layer), UINT32_MAX if none */
-	double tensors;                /* so many tensors make up the parameters (query, key and value: 6) */
+	double tensors;                /* number of parameter tensors (query, key and value: 6) */
 };
 
 struct orr_step_facts {
@@ -72,11 +71,11 @@ struct orr_step_facts {
 	uint32_t blocks;   /* transformer layers; 0 if not a transformer */
 	double params;
 	double batch;                     /* samples per GPU and iteration */
-	double gradient_bytes;            /* of one parameter's gradient as sent */
-	double weight_bytes;              /* of one parameter as computed with */
-	double activation_bytes;          /* of one activation element */
-	double optimizer_bytes;           /* of state per parameter beside weight and gradient (master copies, moments) */
-	double hidden, seq, heads, vocab; /* transformers; else 0 */
+	double gradient_bytes;            /* per parameter, of a gradient as sent */
+	double weight_bytes;              /* per parameter, as used in compute */
+	double activation_bytes;          /* per activation element */
+	double optimizer_bytes;           /* per parameter, of state besides weight and gradient (master copies, moments) */
+	double hidden, seq, heads, vocab; /* of transformers; else 0 */
 };
 
 ORR_API void orr_step_facts(const struct orr_step *s, struct orr_step_facts *out);
@@ -87,31 +86,31 @@ ORR_API uint32_t orr_node_of(const struct orr_step *s, uint32_t device);
 ORR_API uint32_t orr_rack_of(const struct orr_step *s, uint32_t device);
 ORR_API double orr_device_memory(const struct orr_step *s, uint32_t device); /* bytes; INFINITY for hosts */
 
-/* ---- what things cost ---- */
+/* ---- costs ---- */
 
 enum orr_pass { ORR_PASS_FORWARD, ORR_PASS_BACKWARD_DATA, ORR_PASS_BACKWARD_WEIGHT };
 
-/* Seconds of a pass over layers first..first+count-1, batch samples, each product split over `shards`
- * devices (1: not split). Stragglers are the world's business: it stretches ops as they run. */
+/* Seconds of a pass over layers first..first+count-1 for batch samples, each product split over `shards` devices (1: not
+ * split). Excludes stragglers, which the world applies when ops run. */
 ORR_API double orr_cost(
 	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
-/* The same with the element-wise kinds split as well (sequence parallelism). */
+/* The same with element-wise layers split as well (sequence parallelism). */
 ORR_API double orr_cost_sequence_parallel(
 	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
 ORR_API double orr_update_cost(const struct orr_step *s, uint32_t device, double params);
-/* Nominal bottleneck of the route, and as it is now (contention, time-varying capacity). */
+/* Bottleneck of the route: nominal, and now (contention, time-varying capacity). */
 ORR_API double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to);
 ORR_API double orr_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);
 ORR_API double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to);
-ORR_API double orr_step_uniform(struct orr_step *s); /* [0,1), from the policy's own stream */
+ORR_API double orr_step_uniform(struct orr_step *s); /* [0,1), from the policy's own random stream */
 
-/* ---- what a policy says in create() ---- */
+/* ---- settings, in create() ---- */
 
-/* Samples that one iteration trains on, in all (default: batch x gpus). */
+/* Total samples that one iteration trains on (default: batch x gpus). */
 ORR_API void orr_step_samples(struct orr_step *s, double samples);
 
-/* The graphs of iterations k and k + period are alike, those between may differ (default 1; local SGD: its number of
- * local steps). 0: none need be alike. The world looks for a steady state in whole periods alone. */
+/* The graphs of iterations k and k + period are equal (default 1; local SGD: its number of local steps). 0: all may
+ * differ. Steady-state detection looks at whole periods only. */
 ORR_API void orr_step_period(struct orr_step *s, uint32_t period);
 
 enum orr_memory {
@@ -122,15 +121,16 @@ enum orr_memory {
 	ORR_MEMORY_BUFFERS,
 	ORR_MEMORY_KINDS
 };
-/* Held during the whole run; adds up. What does not fit ends the run, naming `what` ("stage 3"; copied) and the device. */
+/* Memory held during the whole run; calls add up. Exceeding the device's memory ends the run with an error that has
+ * `what` ("stage 3"; copied). */
 ORR_API void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what);
 
 /*
- * Lanes: copies of the same graph side by side (data-parallel replicas, ranks of a tensor-parallel group). After
- * this call a "device" given to an op is a position 0..positions-1, an op stands for the same op in every lane, and
- * lane l's position p is the GPU map[l * positions + p] (copied). Waiting is within a lane; lanes meet in
- * orr_collective_lanes(). The world runs one lane for all where routes and loads are equal, else each. Cost and memory
- * functions always take real devices.
+ * Lanes: parallel copies of one graph (data-parallel replicas, ranks of a tensor-parallel group). After this call a
+ * "device" of an op is a position 0..positions-1, and an op stands for the same op in every lane. Lane l's position p is
+ * the GPU map[l * positions + p] (copied). Dependencies stay within a lane; lanes meet in orr_collective_lanes(). The world
+ * simulates one lane for all if routes and loads are equal, else every lane. Cost and memory functions always take real
+ * devices.
  */
 ORR_API void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, const uint32_t *map);
 
@@ -138,69 +138,67 @@ ORR_API void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positio
 
 enum orr_work { ORR_FORWARD, ORR_BACKWARD, ORR_RECOMPUTE, ORR_OPTIMIZER, ORR_CODEC, ORR_OTHER_WORK, ORR_WORK_KINDS };
 
-/* Stream 0 of the device, for so long. */
+/* Takes stream 0 of the device for `seconds`. */
 ORR_API orr_op orr_compute(struct orr_step *s, uint32_t device, enum orr_work work, double seconds);
-/* One message. It takes no stream unless orr_on_stream() says so. */
+/* Sends one message. It uses no stream unless orr_on_stream() gives it one. */
 ORR_API orr_op orr_transfer(struct orr_step *s, uint32_t from, uint32_t to, double bytes);
-/* Time that passes on no device. */
+/* Lets time pass on no device. */
 ORR_API orr_op orr_delay(struct orr_step *s, double seconds);
-/* No time: something to wait for. */
+/* Takes no time; other ops can wait for it. */
 ORR_API orr_op orr_mark(struct orr_step *s);
 
 enum orr_collective_op { ORR_ALL_REDUCE, ORR_REDUCE_SCATTER, ORR_ALL_GATHER, ORR_BROADCAST, ORR_REDUCE, ORR_ALL_TO_ALL };
 enum orr_collective_algorithm {
-	ORR_ALGORITHM_DEFAULT, /* the scenario's: step.algorithm */
+	ORR_ALGORITHM_DEFAULT, /* that of the scenario: step.algorithm */
 	ORR_RING,
 	ORR_HALVING_DOUBLING,
 	ORR_DOUBLE_TREE,
 	ORR_HIERARCHICAL,
-	ORR_DIRECT,             /* everyone sends to everyone at once */
-	ORR_HIERARCHICAL_LEADER /* all-reduce: one rank of each island talks for it; else as ORR_HIERARCHICAL */
+	ORR_DIRECT,             /* every rank sends to every other at once */
+	ORR_HIERARCHICAL_LEADER /* all-reduce: only one rank of each island communicates with others; else as ORR_HIERARCHICAL */
 };
 
 struct orr_collective {
 	enum orr_collective_op op;
 	enum orr_collective_algorithm algorithm;
-	double bytes;    /* the buffer of an all-reduce; the whole result or input of the others */
-	uint32_t root;   /* rank; broadcast and reduce */
+	double bytes;    /* per rank of an all-reduce; the whole result or input of the others */
+	uint32_t root;   /* rank, for broadcast and reduce */
 	uint32_t inner;  /* hierarchical: ranks per island; 0: ranks of one node */
-	uint32_t repeat; /* so many of the same, one after the other (0: 1) */
-	/* Gradients of layers first..first+count-1 (count 0: not gradients): what step.compression applies to. */
+	uint32_t repeat; /* this many in sequence (0: 1) */
+	/* The gradients of layers first_layer.. are sent (n_layers 0: no gradients); step.compression applies to them. */
 	uint32_t first_layer, n_layers;
-	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen */
+	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen by size */
 };
 struct orr_group {
 	const uint32_t *device; /* in ring order; copied */
 	uint32_t n;
 };
 ORR_API orr_op orr_collective(struct orr_step *s, const struct orr_group *g, const struct orr_collective *c);
-/* Among lanes, at one position: lane l's group are the `size` lanes that differ from l by multiples of `stride`,
- * l - (l / stride % size) * stride + i * stride. */
+/* Among lanes, at one position: the group of lane l is the `size` lanes l - (l / stride % size) * stride + i * stride. */
 ORR_API orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c);
 
-/* op waits for dep; both may be 0. dep may be of an earlier iteration; in the same, it was made before op. */
+/* Makes op wait for dep; both may be 0. dep belongs to an earlier iteration, or was created before op. */
 ORR_API void orr_after(struct orr_step *s, orr_op op, orr_op dep);
-/* One op at a time on (device, stream): for each member of a collective, for the sender of a transfer; stream 1..7.
- * (Work is always on stream 0.) Among ready ops the lowest
- * priority number goes first, then the first made; an op that needs several devices waits until all are free and takes
- * them at once. orr_compute() ops are on stream 0 from the start. */
+/* Puts a transfer or collective on stream 1..7 of its devices: the sender of a transfer, each member of a collective. A
+ * (device, stream) runs one op at a time. Compute ops are on stream 0. Among ready ops the lowest priority number goes
+ * first, then the first created. An op on several devices waits until all are free and takes them at once. */
 ORR_API void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream);
 ORR_API void orr_priority(struct orr_step *s, orr_op op, int32_t priority);
-/* Its end is not part of the iteration's. */
+/* The iteration may end before op ends. */
 ORR_API void orr_detach(struct orr_step *s, orr_op op);
-/* So many samples have been trained on when op ends. A policy whose workers run apart calls it for each worker's
- * iteration; throughput is then counted while all workers are at work, not by whole iterations. */
+/* Reports samples trained on when op ends. A policy with asynchronous workers calls it for each worker's iteration;
+ * throughput then counts these samples while all workers are active, instead of whole iterations. */
 ORR_API void orr_counts(struct orr_step *s, orr_op op, double samples);
-/* Memory of `device` taken when op starts, given back when op ends. */
+/* Memory of `device` allocated when op starts, or freed when op ends. */
 ORR_API void orr_takes(struct orr_step *s, orr_op op, uint32_t device, double bytes);
 ORR_API void orr_gives(struct orr_step *s, orr_op op, uint32_t device, double bytes);
-/* For the timeline; copied. */
+/* Label for the timeline; copied. */
 ORR_API void orr_label(struct orr_step *s, orr_op op, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A transfer carries the gradients of these layers: what step.compression applies to. Call it right after
+/* Declares that a transfer carries the gradients of these layers: step.compression applies to them. Call it right after
  * orr_transfer(), before orr_after(). */
 ORR_API void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n_layers);
 
-/* ---- what an op does to the parameters (sim/learn applies it to real SGD) ---- */
+/* ---- effects of ops on the parameters (sim/learn applies them to real SGD) ---- */
 
 enum orr_update_kind {
 	ORR_GRADIENT,           /* the op's device: gradient of a mini-batch at its parameters as op starts */
@@ -211,27 +209,27 @@ enum orr_update_kind {
 	ORR_PULL,               /* transfer server -> worker: x[slice] = X[slice] as the op starts */
 	ORR_ACCUMULATE,         /* the op's device: A = sum of its last `window` gradients */
 	ORR_SEND_SLICE,         /* transfer i -> j: R_j[slice] += scale * A_i[slice], A_i of its iteration */
-	ORR_APPLY_INBOX         /* the op's device: x -= eta * (g + R), and R loses what was used */
+	ORR_APPLY_INBOX         /* the op's device: x -= eta * (g + R); subtracts the used part from R */
 };
 struct orr_update {
 	enum orr_update_kind kind;
 	uint32_t worker;        /* PUSH, PULL: the worker's device (the other end is a server) */
-	uint32_t slice, slices; /* of equal parts of the parameters; slices 0 means 1 */
+	uint32_t slice, slices; /* one of `slices` equal parts of the parameters; slices 0 means 1 */
 	uint32_t window;
 	double scale; /* 0 means 1 */
 };
-/* Takes effect when op ends; several per op in the order given. */
+/* Takes effect when op ends; several updates of an op apply in order. */
 ORR_API void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u);
 
 /* ---- the policy ---- */
 
 struct orr_step_ops {
-	/* State of one run, or NULL with *err filled in. */
+	/* Returns the state of one run, or NULL with *err filled in. */
 	void *(*create)(struct orr_step *s, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
-	/* The graph of one iteration; non-zero ends the run with *err. */
+	/* Builds the graph of one iteration; non-zero ends the run with *err. */
 	int (*build)(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
-	/* May be NULL: a line for tables on what was chosen ("F=1, C=9"). */
+	/* May be NULL: writes a line for tables about its choices ("F=1, C=9"). */
 	void (*describe)(void *self, char *out, size_t size);
 };
 

@@ -27,12 +27,6 @@ void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w)
 		b->left[t] = b->spare[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
 }
 
-void gpu_budget_is_running(struct gpu_budget *b, uint32_t type, int64_t milli)
-{
-	if (type < b->n_types)
-		b->spare[type] -= milli;
-}
-
 bool gpu_budget_draw(struct gpu_budget *b, uint64_t types, int64_t milli, uint32_t *type)
 {
 	if (!milli)
@@ -46,26 +40,6 @@ bool gpu_budget_draw(struct gpu_budget *b, uint64_t types, int64_t milli, uint32
 				return true;
 			}
 	return false;
-}
-
-bool gpu_budget_hold(struct gpu_budget *b, uint32_t type, int64_t milli)
-{
-	if (!milli || type >= b->n_types)
-		return true;
-	if (b->left[type] >= milli) {
-		b->left[type] -= milli;
-		return true;
-	}
-	b->spare[type] += milli;
-	return false;
-}
-
-bool gpu_budget_any_left(const struct gpu_budget *b)
-{
-	for (uint32_t t = 0; t < b->n_types; t++)
-		if (b->left[t] > 0)
-			return true;
-	return b->has_small;
 }
 
 uint32_t start_type(const struct gpu_budget *b, uint32_t drawn)

@@ -24,13 +24,37 @@ void gpu_budget_free(struct gpu_budget *b);
 void gpu_budget_note(struct gpu_budget *b, const struct orr_jobs *w, orr_job j);
 /* All GPUs are left and spare. */
 void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w);
-/* A job runs on that type: its GPUs are not spare. */
-void gpu_budget_is_running(struct gpu_budget *b, uint32_t type, int64_t milli);
 /* Draws for a waiting job on the first type with enough, if possible one that spares the running jobs. */
 bool gpu_budget_draw(struct gpu_budget *b, uint64_t types, int64_t milli, uint32_t *type);
+/* Inlined: called for each running job in each pass. */
+
+/* A job runs on that type: its GPUs are not spare. */
+static inline void gpu_budget_is_running(struct gpu_budget *b, uint32_t type, int64_t milli)
+{
+	if (type < b->n_types)
+		b->spare[type] -= milli;
+}
+
 /* Draws for a running job, on its own type. */
-bool gpu_budget_hold(struct gpu_budget *b, uint32_t type, int64_t milli);
-bool gpu_budget_any_left(const struct gpu_budget *b);
+static inline bool gpu_budget_hold(struct gpu_budget *b, uint32_t type, int64_t milli)
+{
+	if (!milli || type >= b->n_types)
+		return true;
+	if (b->left[type] >= milli) {
+		b->left[type] -= milli;
+		return true;
+	}
+	b->spare[type] += milli;
+	return false;
+}
+
+static inline bool gpu_budget_any_left(const struct gpu_budget *b)
+{
+	for (uint32_t t = 0; t < b->n_types; t++)
+		if (b->left[t] > 0)
+			return true;
+	return b->has_small;
+}
 
 struct victims {
 	orr_job *job; /* in the order of the pass */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { MEMBERS_TO_RUN = 12 }; /* its coordinates are those of Bamboo, in pipelines of 12 */
+enum { MEMBERS_TO_RUN = 12 }; /* it has the coordinates of Bamboo's simulator, in pipelines of 12 */
 
 int artifact_init(struct artifact *a, struct orr_spot *w, const struct orr_args *args, const char *curve, struct orr_error *err)
 {
@@ -29,7 +29,7 @@ void artifact_free(struct artifact *a)
 	rdv_free(&a->rdv);
 }
 
-/* The steps of the run that had ended by then. */
+/* Books the steps of the run that ended by t and returns their number. */
 static uint64_t sync_at(struct artifact *a, int64_t t)
 {
 	if (!a->has_run)

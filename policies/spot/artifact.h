@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * artifact.h - what the Oobleck artifact's simulators of Varuna and of Oobleck have in common
+ * artifact.h - the common part of the Oobleck artifact's simulators of Varuna and of Oobleck
  *
- * The event machine of rendezvous.h, where every removal starts a rendezvous. The job needs 12 members to run; how fast it then
- * runs is a curve in their number, held at its ends; a step takes int(1000 * batch / samples per second) ms. All members work, as the
- * layout of one pipeline as deep as there are members says: the artifact does not say who does what.
+ * The event machine of rendezvous.h; every removal starts a rendezvous. The job needs 12 members to run. Its rate is a curve over the
+ * number of members, constant beyond its ends; a step takes int(1000 * batch / samples per second) ms. The layout is one pipeline as
+ * deep as there are members, so all members work: the artifact assigns no stages.
  *
- * Two quirks are options: timers are never cancelled (rdv.keeps_timers), and the steps of the old members go on until a timer
- * fires (steps_in_pause); the step in flight then is lost, nothing else.
+ * Two quirks are options: timers are never cancelled (rdv.keeps_timers), and steps of the old members go on until a timer fires
+ * (steps_in_pause); then only the step in flight is lost.
  *
- * Book-keeping is the artifact's, in sums of the policy's own, as its shares of time are of other sums than the world's accounts:
- * each step's time when it is scheduled, each timer's when it is started, and what a removal is said to cost (fallback). Its average
- * throughput is from the end of the first rendezvous to that of the last step.
+ * The artifact's shares of time differ from the world's accounts, so its book-keeping is separate: a step's time is booked when it is
+ * scheduled, a timer's when it is started, and the cost ascribed to a removal (fallback) when it happens. Its mean throughput is
+ * taken from the end of the first rendezvous to that of the last step.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
  */
@@ -21,42 +21,42 @@
 #include "rendezvous.h"
 
 /* Parameters that artifact_init() reads. */
-#define ARTIFACT_PARAMS                                                                                                   \
-	ORR_PARAM_BOOL("compat_timers", true, "artifact: timers are never cancelled; one that fires late stops the job"), \
+#define ARTIFACT_PARAMS                                                                                             \
+	ORR_PARAM_BOOL("compat_timers", true, "artifact: timers are never cancelled; a stale timer stops the job"), \
 		ORR_PARAM_BOOL("steps_in_pause", true, "artifact: steps of the old members go on until a timer fires, and count")
 
 struct artifact {
 	struct rendezvous rdv;
 	bool steps_in_pause;
-	enum orr_account pause_account; /* while it gathers */
-	int curve;                      /* samples per second by members */
+	enum orr_account pause_account; /* while members gather */
+	int curve;                      /* samples per second by number of members */
 	double batch;
 
-	int64_t step_ns;           /* 0: it has never run, or does not fit */
-	bool has_run;              /* a run of steps is under way */
-	int64_t run_ns;            /* since then */
-	uint64_t run_steps;        /* of it are in `steps` */
-	uint64_t steps, lost;      /* completed; of them those that count no samples */
-	int64_t first_ns, last_ns; /* first_ns -1: no rendezvous has come to an end */
+	int64_t step_ns;           /* 0: never run, or the job does not fit */
+	bool has_run;              /* a run of steps is in flight */
+	int64_t run_ns;            /* start of that run */
+	uint64_t run_steps;        /* its steps that `steps` includes */
+	uint64_t steps, lost;      /* completed; of these, without samples */
+	int64_t first_ns, last_ns; /* first_ns -1: no rendezvous has ended yet */
 	double effective_s, rendezvous_s, checkpoint_s, fallback_s;
 };
 
-/* curve: its name; 0 on success. */
+/* curve: name of the job's curve. Returns 0 on success. */
 int artifact_init(struct artifact *a, struct orr_spot *w, const struct orr_args *args, const char *curve, struct orr_error *err);
 void artifact_free(struct artifact *a);
 
-/* Steps that were completed since it was last asked. */
+/* Books the steps completed since the last call and returns their number. */
 uint64_t artifact_sync(struct artifact *a, struct orr_spot *w);
-/* A rendezvous that takes so long; artifact_sync() comes first. */
+/* Starts a rendezvous of this length. Call artifact_sync() first. */
 void artifact_gather(struct artifact *a, struct orr_spot *w, int64_t length_ns);
-/* A timer of the machine: the step in flight is lost, the members are laid out. True: the job may run, step_ns is set; 0: it does
- * not fit. artifact_sync() comes first. */
+/* A timer of the machine fires: the step in flight is lost, the members are laid out. True: the job may run and step_ns is set (0: it
+ * does not fit). Call artifact_sync() first. */
 bool artifact_fires(struct artifact *a, struct orr_spot *w, uint64_t tag);
-/* Runs so many steps; 0: until it is stopped. */
+/* Runs `most` steps; 0: until it is stopped. */
 void artifact_run(struct artifact *a, struct orr_spot *w, uint64_t most);
-/* The step in flight is lost. artifact_sync() comes first. */
+/* Loses the step in flight. Call artifact_sync() first. */
 void artifact_stop(struct artifact *a, struct orr_spot *w);
-/* In end(): steps likewise; then the artifact's figures. */
+/* In end(): artifact_sync() for the steps before the end; then reports the artifact's metrics. */
 uint64_t artifact_sync_end(struct artifact *a, struct orr_spot *w);
 void artifact_report(struct artifact *a, struct orr_spot *w);
 

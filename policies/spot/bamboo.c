@@ -2,14 +2,14 @@
 /*
  * bamboo.c - Bamboo: pipelines in which each node can take over its successor (Thorpe et al., NSDI 2023; uclasystem/bamboo)
  *
- * D pipelines of P stages. Each node also holds the layers and optimiser state of the stage behind it (the last one: of stage
- * 0) and computes that stage's forward pass in its bubbles. A lost node's stage is taken over by the node before it, its shadow;
- * a loss that leaves a stage without anyone is fatal: all nodes meet again, and training goes on from the last checkpoint. At the end of a
- * step the nodes regroup when the reconfiguration rule says so.
+ * D pipelines of P stages. Each node also holds the layers and optimiser state of the next stage (the last node: of stage 0) and
+ * computes that stage's forward pass in its bubbles. The node before a lost node, its shadow, takes over the lost stage. A loss that
+ * leaves a stage without a holder is fatal: all nodes meet again, and training restarts from the last checkpoint. At the end of a step
+ * the nodes regroup if the reconfiguration rule asks for it.
  *
- * rules=authors: the simulator that was published with Bamboo, in whole milliseconds, its quirks included, each of which is an
- * option: compat_timers, stale_steps, keep_waiting, slowdown_any; no checkpoint. rules=clean: of these slowdown_any alone. rules=event:
- * times of redundant and degraded steps and of a failover from the job, checkpoints and rollback. docs/models.md, "Bamboo".
+ * rules=authors: the simulator published with Bamboo, in whole milliseconds, without checkpoints; each of its quirks is an option
+ * (compat_timers, stale_steps, keep_waiting, slowdown_any). rules=clean: the same with slowdown_any as the only quirk. rules=event:
+ * step times (redundant, degraded) and failover times of the job, checkpoints and rollback. docs/models.md, "Bamboo".
  */
 #include "bamboo.h"
 
@@ -81,7 +81,7 @@ static void meet(struct bamboo *b, struct orr_spot *w, enum rdv_kind kind)
 	rdv_start(&b->r, w, kind);
 }
 
-/* What is there has changed: the rule is judged when the step in flight is done. */
+/* The instances have changed: the rule is applied at the end of the step in flight. */
 static void judge_soon(struct bamboo *b, struct orr_spot *w)
 {
 	if (orr_steps_in_flight(w, NULL, NULL) && (b->is_pause_due || bamboo_should_regroup(b, w)))
@@ -102,7 +102,7 @@ static void lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 	orr_spot_event(w, "layout", "%u pipelines of %u stages, %u waiting", d, b->depth, b->r.n_members - d * b->r.depth);
 }
 
-/* What was done since the last checkpoint is lost, and all begin from there. */
+/* Loses the steps since the last checkpoint, from which training restarts. */
 static void roll_back(struct bamboo *b, struct orr_spot *w)
 {
 	b->is_pause_due = false;
@@ -113,7 +113,7 @@ static void roll_back(struct bamboo *b, struct orr_spot *w)
 	b->is_restarting = b->step_ns > 0;
 }
 
-/* The members are known: as many pipelines of them as can be. The step in flight, if any, is lost. */
+/* Forms as many pipelines of the members as possible. A step in flight is lost. */
 static void assemble(struct bamboo *b, struct orr_spot *w)
 {
 	stop_steps(b, w);
@@ -136,8 +136,8 @@ static void assemble(struct bamboo *b, struct orr_spot *w)
 
 /* ---- losses ---- */
 
-/* The step in flight goes on at the pace of a pipeline in which one node does the work of two; event rules: after a failover. */
-static void slow_down(struct bamboo *b, struct orr_spot *w, bool was_noticed)
+/* Slows the steps to the pace of a pipeline in which one node does the work of two; by event rules, after a failover. */
+static void slow_down(struct bamboo *b, struct orr_spot *w, bool had_notice)
 {
 	int64_t ends = 0, now = orr_spot_now(w), rest = 0, pace = b->step_ns, stretch = 0;
 	uint32_t d = b->r.pipelines;
@@ -154,7 +154,7 @@ static void slow_down(struct bamboo *b, struct orr_spot *w, bool was_noticed)
 		stretch = whole_ms((b->slowdown - 1) * (double)(rest / MS));
 		pace = whole_ms(b->slowdown * (double)(b->step_ns / MS));
 	}
-	if (b->is_event && !was_noticed) {
+	if (b->is_event && !had_notice) {
 		int64_t failover = orr_step_failover(w, d, b->depth);
 		stretch += failover;
 		b->count.failover_ns += failover;
@@ -193,7 +193,7 @@ static void lost(struct bamboo *b, struct orr_spot *w, orr_inst i)
 	uint32_t at = 0;
 	enum rdv_loss loss = RDV_NO_PART;
 	b->book.fallback_ns += (double)b->step_ns;
-	/* By event, whoever is lost on the way from a checkpoint holds nothing yet. */
+	/* By event rules, nodes that restart from a checkpoint hold nothing yet. */
 	if (!(b->is_event && b->is_restarting))
 		loss = rdv_lose(&b->r, w, i, &at, &heir);
 	rdv_gone(&b->r, i);
@@ -228,7 +228,7 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 	}
 }
 
-/* ---- checkpoints: a copy of what is done now, safe when it has been written; training goes on meanwhile ---- */
+/* ---- checkpoints: written while training goes on, safe when complete ---- */
 
 static void write_checkpoint(struct bamboo *b, struct orr_spot *w)
 {
@@ -307,7 +307,7 @@ static void steps(void *self, struct orr_spot *w)
 	if (b->curve >= 0)
 		book_steps(b, w);
 	if (has_done_all(b, w)) {
-		orr_pause_as(w, ORR_CHECKPOINT); /* over when it is safe */
+		orr_pause_as(w, ORR_CHECKPOINT); /* the job is over when this checkpoint is safe */
 		write_checkpoint(b, w);
 		return;
 	}

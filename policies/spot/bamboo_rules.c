@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bamboo's settings, what a step takes, and when the nodes regroup. */
+/* Bamboo's settings, step times, and the rule by which nodes regroup. */
 #include "bamboo.h"
 
 int64_t bamboo_step_time(const struct bamboo *b, const struct orr_spot *w, uint32_t d, enum orr_step_kind kind)
@@ -44,15 +44,15 @@ bool bamboo_should_regroup(const struct bamboo *b, const struct orr_spot *w)
 	}
 	if (nodes < threshold)
 		return false;
-	/* As published, nodes that were lost while they waited count on; where there really are more nodes than can be used, nothing is
-	 * gained. */
+	/* As published, nodes lost while waiting still count as waiting: the nodes regroup in vain. If as many nodes really are ready,
+	 * regrouping must add a pipeline. */
 	bool is_phantom = b->r.keeps_waiting && orr_inst_ready(w) < threshold;
 	return is_phantom || bamboo_pipelines(b, w, nodes) > b->r.pipelines;
 }
 
 /* ---- settings ---- */
 
-/* on, off, or as the rules have it. */
+/* on, off, or the default of the rules. */
 static bool is_on(const struct orr_args *args, const char *name, bool by_rules)
 {
 	const char *text = orr_arg_text(args, name);
@@ -69,7 +69,7 @@ static int64_t local_timer(const struct bamboo *b, const struct orr_spot *w, con
 		if (s > 0)
 			told = whole_ms(s * 1000);
 	}
-	return told ? told : 20 * ORR_SECOND; /* BERT's, the model of the simulator's table of results */
+	return told ? told : 20 * ORR_SECOND; /* BERT's, the model in the simulator's table of results */
 }
 
 static void read_rules(struct bamboo *b, const struct orr_args *args)
@@ -86,7 +86,7 @@ static void read_rules(struct bamboo *b, const struct orr_args *args)
 	b->placement = placement_of(orr_arg_text(args, "placement"));
 }
 
-/* The most pipelines for which there is a redundant step. */
+/* The largest number of pipelines with a redundant step time. */
 static uint32_t largest_measured(const struct bamboo *b, const struct orr_spot *w)
 {
 	uint32_t most = b->curve >= 0 ? UINT32_MAX : 0, pipelines, depth;
@@ -127,18 +127,17 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	if (*curve && b->curve < 0)
 		orr_fail(err, ORR_EINPUT, "curve: job %s has no curve \"%.60s\"", job.name, curve);
 	else if (!b->depth)
-		orr_fail(err, ORR_EINPUT, "job %s suggests no depth of pipelines: set policy.bamboo.depth", job.name);
+		orr_fail(err, ORR_EINPUT, "job %s has no default depth of pipelines: set policy.bamboo.depth", job.name);
 	else if (b->depth % b->per_node)
 		orr_fail(err, ORR_EINPUT, "depth: expected a multiple of stages_per_node (%u), found %u", b->per_node, b->depth);
 	else if (b->rolls_back && b->has_stale_steps)
 		orr_fail(err, ORR_EINPUT,
-			"rollback and stale_steps: steps that go on after a failure cannot be rolled back; set one of them off");
+			"rollback and stale_steps: steps that go on after a failure cannot be rolled back: set one of them off");
 	else if (b->rolls_back && b->every_ns < ORR_SECOND)
 		orr_fail(err, ORR_EINPUT, "checkpoint_interval: expected at least 1s with rollback");
 	else if (!largest)
-		orr_fail(err, ORR_EINPUT,
-			"job %s has no step time at depth %u (with the next stage kept as well): set depth, or curve where it has one",
-			job.name, b->depth);
+		orr_fail(err, ORR_EINPUT, "job %s has no redundant step time at depth %u: set depth, or curve if it has one", job.name,
+			b->depth);
 	else
 		return true;
 	return false;
@@ -153,36 +152,34 @@ bool bamboo_read(struct bamboo *b, const struct orr_spot *w, const struct orr_ar
 #define RULES_OR_TOLD "rules|on|off"
 
 const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|authors|event",
-						     "clean, authors: as in the simulator of Bamboo's authors, without and with its "
+						     "clean, authors: the simulator of Bamboo's authors without and with its "
 						     "quirks; event: step times, failover and checkpoints of the job"),
-	ORR_PARAM_INT("depth", "0", 0, 10000, "stages of a pipeline; 0: the job's"),
-	ORR_PARAM_INT("pipelines", "0", 0, 10000, "pipelines at most; 0: the job's, or as many as it has step times for"),
-	ORR_PARAM_INT("stages_per_node", "1", 1, 64, "consecutive stages on one node, which come and go together"),
-	ORR_PARAM_TEXT("curve", "", "throughput by nodes: the name of a curve of the job; none: step times by shape"),
-	ORR_PARAM_TIME("global_timer", "30s", "rendezvous at the start and after a fatal failure"),
+	ORR_PARAM_INT("depth", "0", 0, 10000, "stages of a pipeline; 0: the job's default"),
+	ORR_PARAM_INT("pipelines", "0", 0, 10000, "maximum number of pipelines; 0: the job's default, or the largest with a step time"),
+	ORR_PARAM_INT("stages_per_node", "1", 1, 64, "consecutive stages on one node"),
+	ORR_PARAM_TEXT("curve", "", "name of a curve of the job, throughput by nodes; empty: step times by shape"),
+	ORR_PARAM_TIME("global_timer", "30s", "length of the rendezvous at the start and after a fatal failure"),
 	ORR_PARAM_TIME("local_timer", "0s",
-		"rendezvous of a reconfiguration; 0: the job's figure bamboo.local_timer_s or bamboo.rebalance_s, or 20 s"),
-	ORR_PARAM_CHOICE("reconfigure", "simulator", "simulator|paper|agent", "the rule by which nodes regroup at the end of a step"),
+		"length of the rendezvous of a reconfiguration; 0: the job's bamboo.local_timer_s or bamboo.rebalance_s, or 20 s"),
+	ORR_PARAM_CHOICE("reconfigure", "simulator", "simulator|paper|agent", "rule by which nodes regroup at the end of a step"),
 	ORR_PARAM_CHOICE("placement", "order", PLACEMENT_CHOICES,
-		"who gets which stage: in order of creation, neighbours in different zones, or zone by zone"),
+		"order in which nodes take stages: by creation, neighbours in different zones, or zone by zone"),
 	ORR_PARAM_REAL(
-		"rho_frc", "0", 0, 100, "steps take so much longer for redundant forward passes, where the step times leave them out"),
+		"rho_frc", "0", 0, 100, "relative lengthening of steps by redundant forward passes, if the step times leave them out"),
 	ORR_PARAM_REAL("redundant", "0", 0, 1,
-		"share of the nodes' time that is booked as redundant; 0: the job's figure bamboo.redundant, or what its step times say"),
-	ORR_PARAM_REAL("slowdown", "1.5", 1, 100,
-		"step time after a takeover over step time before; rules=event: where the job has no degraded step"),
-	ORR_PARAM_CHOICE("slowdown_any", "rules", RULES_OR_TOLD,
-		"steps get slower by the loss of a waiting or starting node too; clean, authors: on"),
+		"share of the nodes' time booked as redundant; 0: the job's bamboo.redundant, or the share of its step times"),
+	ORR_PARAM_REAL(
+		"slowdown", "1.5", 1, 100, "step time after a takeover / step time before; rules=event: if the job has no degraded step"),
+	ORR_PARAM_CHOICE(
+		"slowdown_any", "rules", RULES_OR_TOLD, "the loss of a waiting or starting node slows steps too; clean, authors: on"),
 	ORR_PARAM_CHOICE("compat_timers", "rules", RULES_OR_TOLD, "timers are never cancelled; authors: on"),
 	ORR_PARAM_CHOICE("stale_steps", "rules", RULES_OR_TOLD, "after a fatal failure steps go on until the rendezvous ends; authors: on"),
-	ORR_PARAM_CHOICE(
-		"keep_waiting", "rules", RULES_OR_TOLD, "the number of waiting nodes is not lowered when one is lost; authors: on"),
-	ORR_PARAM_CHOICE(
-		"rollback", "rules", RULES_OR_TOLD, "a fatal failure takes back what was done since the last checkpoint; event: on"),
-	ORR_PARAM_TIME("restart_time", "0s", "with rollback: what a restart takes on top of the rendezvous and of reading the checkpoint"),
-	ORR_PARAM_TIME("checkpoint_interval", "10m", "with rollback: from the beginning of one checkpoint to that of the next"),
-	ORR_PARAM_TIME("checkpoint_pause", "0s",
-		"with rollback: training stands still for so long at each (0: copies are made in the background)"),
+	ORR_PARAM_CHOICE("keep_waiting", "rules", RULES_OR_TOLD,
+		"the loss of a waiting node does not lower the number of waiting nodes; authors: on"),
+	ORR_PARAM_CHOICE("rollback", "rules", RULES_OR_TOLD, "a fatal failure loses the steps since the last checkpoint; event: on"),
+	ORR_PARAM_TIME("restart_time", "0s", "with rollback: time of a restart on top of the rendezvous and of reading the checkpoint"),
+	ORR_PARAM_TIME("checkpoint_interval", "10m", "with rollback: time from the start of one checkpoint to the start of the next"),
+	ORR_PARAM_TIME("checkpoint_pause", "0s", "with rollback: standstill of training at each checkpoint (0: written in the background)"),
 	ORR_PARAM_TIME(
-		"checkpoint_write", "0s", "with rollback: until a checkpoint is safe; 0: what the job's state takes (spot.storage_Bps)"),
+		"checkpoint_write", "0s", "with rollback: time to write a checkpoint; 0: from the size of the state (spot.storage_Bps)"),
 	ORR_PARAM_END };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checkpoint and restart: what was done since the last checkpoint is lost with an instance that works on the job.
+ * Checkpoint and restart: the loss of a working instance loses the steps since the last checkpoint.
  *
- * The job runs at the best (pipelines, depth) for the instances that are ready. After each interval of training, that is of useful time,
- * its state is written: training stands still (copy=sync), or goes on while the copy is under way (copy=async; the checkpoint is
- * safe at its end, and the next one begins no earlier). When an owner of a stage goes, what is not safe is lost, and the job
- * restarts, at the shape for what is left, as soon as there are enough; a loss during a restart starts it again. Instances that come
- * are taken in after a checkpoint, at the price of a restart. An instance that is noticed gets a checkpoint just before it goes, if
- * that fits; then the job moves to the others. The last checkpoint is written at the end: before, the job is not over.
+ * The job runs at the best (pipelines, depth) for the ready instances. After each interval of training (useful time) its state is
+ * written: training stands still (copy=sync), or goes on while the copy is written (copy=async; the checkpoint is safe at the end of
+ * the copy, and the next one starts no earlier). When an owner of a stage ends, the uncommitted steps are lost and the job restarts at
+ * the best shape for the remaining instances, as soon as there are enough; a loss during a restart starts it again. Joining instances
+ * are absorbed after a checkpoint, at the price of a restart. Before an instance with notice ends, a checkpoint is written if there is
+ * time; then the job moves to the other instances. The job is over when its last checkpoint is written.
  *
- * The interval: given, or Young's or Daly's (daly.h) for the time that training stands still for a checkpoint and the mean time M
- * between losses of the job, that of one instance over the number of instances at work.
+ * The interval is given, or is Young's or Daly's (daly.h) for the standstill of a checkpoint and the mean time M between losses of the
+ * job: that of one instance divided by the number of working instances.
  */
 #include "daly.h"
 #include "shapes.h"
@@ -19,22 +19,22 @@
 
 static const struct orr_param params[] = {
 	ORR_PARAM_INT("depth", "0", 0, 100000,
-		"stages of a pipeline, then as many pipelines as fit; 0: pipelines and depth of the shortest step"),
-	ORR_PARAM_INT("pipelines", "0", 0, 100000, "so many, never fewer; 0: as many as fit"),
+		"stages of a pipeline, with as many pipelines as fit; 0: pipelines and depth of the shortest step"),
+	ORR_PARAM_INT("pipelines", "0", 0, 100000, "exact number of pipelines; 0: as many as fit"),
 	ORR_PARAM_CHOICE("interval", "daly", "time|steps|young|daly|never",
-		"between checkpoints: every, every_steps, by formula, none but at notices and at the end"),
+		"between checkpoints: every, every_steps, by formula, or checkpoints at notices and at the end only"),
 	ORR_PARAM_TIME("every", "15m", "interval=time: training between checkpoints, to the nearest step"),
 	ORR_PARAM_INT("every_steps", "100", 1, 1e15, "interval=steps: steps between checkpoints"),
-	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: from the losses seen"),
-	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: stands for one loss seen after so long"),
+	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: estimated from the losses so far"),
+	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time of the one loss with which the estimate starts"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
-	ORR_PARAM_LIST("restart", "", "time to restart from one; empty: to read the state"),
-	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training stands still for the cost, or goes on while the copy is made"),
-	ORR_PARAM_TIME("snapshot", "0", "copy=async: training stands still so long before the copy"),
-	ORR_PARAM_CHOICE("join", "checkpoint", "checkpoint|never",
-		"instances that come are taken in after a checkpoint, or at the next restart alone"),
-	ORR_PARAM_REAL("gain", "0", 0, 1, "they are taken in if steps get shorter by more than this share"),
-	ORR_PARAM_BOOL("notice", true, "a checkpoint before a noticed instance goes"), ORR_PARAM_END
+	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
+	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training stands still for the cost, or goes on while the copy is written"),
+	ORR_PARAM_TIME("snapshot", "0", "copy=async: standstill of training before the copy"),
+	ORR_PARAM_CHOICE(
+		"join", "checkpoint", "checkpoint|never", "joining instances are absorbed after a checkpoint, or at the next restart only"),
+	ORR_PARAM_REAL("gain", "0", 0, 1, "minimum relative shortening of steps for absorbing instances"),
+	ORR_PARAM_BOOL("notice", true, "write a checkpoint before an instance with notice ends"), ORR_PARAM_END
 };
 
 enum interval { BY_TIME, BY_STEPS, BY_YOUNG, BY_DALY, NEVER };
@@ -43,8 +43,8 @@ enum state {
 	WAITING,    /* no layout */
 	RESTARTING, /* until the timer */
 	TRAINING,   /* a step is in flight */
-	WRITING,    /* until the timer; then all that is done is safe */
-	SNAPSHOT    /* until the timer; then the copy begins */
+	WRITING,    /* until the timer; then all steps done are committed */
+	SNAPSHOT    /* until the timer; then the copy starts */
 };
 
 enum { TAG_STATE, TAG_COPY };
@@ -56,7 +56,7 @@ struct checkpoint {
 	enum interval interval;
 	int64_t every_ns, cost_ns, restart_ns; /* cost, restart: -1: from the state */
 	uint64_t every_steps;
-	double mtbf_ns; /* of one instance; 0: as seen */
+	double mtbf_ns; /* of one instance; 0: estimated */
 	double guess_ns;
 	bool is_async, takes_joiners, heeds_notice;
 	int64_t snapshot_ns;
@@ -64,12 +64,12 @@ struct checkpoint {
 
 	enum state state;
 	struct shape shape; /* nodes = 0: no layout */
-	bool owes_restart;  /* was lost or stood down, and has not trained since */
+	bool owes_restart;  /* has not trained since a loss or a move */
 	uint64_t timer, copy_timer;
-	uint64_t copying;    /* steps that the copy under way will make safe; 0: none is */
-	bool is_due;         /* a checkpoint as soon as the copy is done */
-	int64_t interval_ns; /* last one that was used */
-	/* What was seen: time of instances at work, and instants at which one went. */
+	uint64_t copying;    /* steps in the copy that is being written; 0: none */
+	bool is_due;         /* a checkpoint follows the copy */
+	int64_t interval_ns; /* the last interval used */
+	/* The estimate: working time of instances, and instants with a loss. */
 	double worked_ns;
 	int64_t since_ns;
 	uint64_t losses;
@@ -84,7 +84,7 @@ static bool one_time(const struct orr_args *args, const char *name, int64_t *ns,
 	if (!n)
 		return true;
 	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
-		return !orr_fail(err, ORR_EINPUT, "%s: expected one time from 0, or nothing", name);
+		return !orr_fail(err, ORR_EINPUT, "%s: expected one time, at least 0, or nothing", name);
 	*ns = (int64_t)llround(s[0] * 1e9);
 	return true;
 }
@@ -139,7 +139,7 @@ static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct
 	s->ready = orr_alloc((size_t)s->shapes.most + 1, sizeof *s->ready);
 	if (!s->shapes.most)
 		return !orr_fail(err, ORR_EINPUT, "job %s has no step time for %s", job.name,
-			choice.depth || choice.pipelines ? "the pipelines and the depth asked for; 0 takes any that it has"
+			choice.depth || choice.pipelines ? "the requested pipelines and depth; 0 takes any that it has"
 							 : "any number of pipelines");
 	return true;
 }
@@ -159,7 +159,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	return s;
 }
 
-/* ---- how long between checkpoints ---- */
+/* ---- the interval ---- */
 
 static int64_t cost_ns(const struct checkpoint *s, const struct orr_spot *w)
 {
@@ -173,13 +173,13 @@ static void count_work(struct checkpoint *s, const struct orr_spot *w)
 	s->since_ns = now;
 }
 
-/* Of one instance. */
+/* Mean time between losses of one instance. */
 static double mtbf_ns(const struct checkpoint *s)
 {
 	return s->mtbf_ns > 0 ? s->mtbf_ns : (s->worked_ns + s->guess_ns) / ((double)s->losses + 1);
 }
 
-/* Steps from one checkpoint to the next, at least one; UINT64_MAX: there is no next one. */
+/* Steps from one checkpoint to the next, at least one; UINT64_MAX: no next one. */
 static uint64_t interval_steps(struct checkpoint *s, struct orr_spot *w)
 {
 	double standstill = (double)(s->is_async ? s->snapshot_ns : cost_ns(s, w)), t = (double)s->every_ns;
@@ -197,9 +197,9 @@ static uint64_t interval_steps(struct checkpoint *s, struct orr_spot *w)
 	return k < 1 ? 1 : k < 1e18 ? (uint64_t)k : UINT64_MAX;
 }
 
-/* ---- who works ---- */
+/* ---- working instances ---- */
 
-/* Those that are ready and not about to go, up to what can be used; fills in s->ready. */
+/* Lists the ready instances without notice in s->ready, at most as many as can be used; returns their number. */
 static uint32_t lasting(struct checkpoint *s, const struct orr_spot *w)
 {
 	uint32_t n = 0;
@@ -213,7 +213,7 @@ static uint32_t lasting(struct checkpoint *s, const struct orr_spot *w)
 	return n;
 }
 
-/* When the first of the owners that are noticed goes; ORR_NEVER: none is. */
+/* When the first owner with notice ends; ORR_NEVER: none has notice. */
 static int64_t owner_goes_ns(const struct checkpoint *s, const struct orr_spot *w)
 {
 	int64_t first = ORR_NEVER;
@@ -239,7 +239,7 @@ static void forget_copy(struct checkpoint *s, struct orr_spot *w)
 	s->is_due = false;
 }
 
-/* Nobody works. Whatever was under way is over. The layout is for set_up() to replace, within the instant. */
+/* Stops all work. set_up() replaces the layout within the instant. */
 static void stand_down(struct checkpoint *s, struct orr_spot *w)
 {
 	count_work(s, w);
@@ -253,8 +253,8 @@ static void stand_down(struct checkpoint *s, struct orr_spot *w)
 
 static void train(struct checkpoint *s, struct orr_spot *w);
 
-/* The shape for who is there, if there is one. The first start is for nothing; other ones are a restart after a loss, or a move to
- * take in or to leave some. */
+/* Lays out the shape for the ready instances, if there is one. The first start is free; later ones are a restart after a loss, or a
+ * move that absorbs or leaves instances. */
 static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
 {
 	const struct shape *shape = shape_for(&s->shapes, lasting(s, w));
@@ -299,7 +299,7 @@ static bool joiners_help(struct checkpoint *s, const struct orr_spot *w)
 	return better->nodes && (double)better->step_ns < (double)s->shape.step_ns * (1 - s->gain);
 }
 
-/* The interval is over. */
+/* The interval has ended. */
 static void checkpoint(struct checkpoint *s, struct orr_spot *w)
 {
 	if (!s->is_async || joiners_help(s, w)) {
@@ -313,14 +313,14 @@ static void checkpoint(struct checkpoint *s, struct orr_spot *w)
 	}
 }
 
-/* Steps that can still be done and written before an owner goes. */
+/* Steps that can still be done and written before an owner ends. */
 static uint64_t steps_before(const struct checkpoint *s, const struct orr_spot *w, int64_t goes_ns)
 {
 	int64_t left_ns = goes_ns - orr_spot_now(w) - cost_ns(s, w);
 	return left_ns > 0 ? (uint64_t)(left_ns / s->shape.step_ns) : 0;
 }
 
-/* Until a checkpoint is due, by the interval or by a notice. */
+/* Runs the steps until the next checkpoint, due by the interval or by a notice. */
 static void train(struct checkpoint *s, struct orr_spot *w)
 {
 	uint64_t uncommitted = orr_steps_uncommitted(w), done = uncommitted - s->copying, left = UINT64_MAX;
@@ -346,7 +346,7 @@ static void train(struct checkpoint *s, struct orr_spot *w)
 	orr_steps_run(w, &(struct orr_steps){ .step_ns = s->shape.step_ns, .most = left == UINT64_MAX ? 0 : left });
 }
 
-/* All that was done is safe. */
+/* All steps done are committed. */
 static void written(struct checkpoint *s, struct orr_spot *w)
 {
 	orr_commit(w, orr_steps_uncommitted(w));
@@ -409,8 +409,8 @@ static void lost(struct checkpoint *s, struct orr_spot *w)
 	stand_down(s, w);
 }
 
-/* An owner will go: the steps that fit before are done and written. Where nothing can be saved, the job moves on at once. */
-static void noticed(struct checkpoint *s, struct orr_spot *w, orr_inst i)
+/* An owner was given notice: the steps that fit before its end are done and written. If nothing can be saved, the job moves at once. */
+static void take_notice(struct checkpoint *s, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
 	int64_t ends_ns = 0, cost = cost_ns(s, w);
@@ -433,7 +433,7 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 {
 	struct checkpoint *s = self;
 	if (event == ORR_INST_NOTICE && s->heeds_notice)
-		noticed(s, w, i);
+		take_notice(s, w, i);
 	else if (event == ORR_INST_GONE && orr_ownerless(w))
 		lost(s, w);
 }
@@ -458,4 +458,4 @@ static const struct orr_spot_ops ops = {
 	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .decide = decide, .end = end
 };
 
-ORR_POLICY_SPOT(checkpoint, "checkpoint and restart, at given intervals or Young's or Daly's", params, ops);
+ORR_POLICY_SPOT(checkpoint, "checkpoint and restart at given intervals, or Young's or Daly's", params, ops);

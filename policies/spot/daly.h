@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * daly.h - how long to work between two checkpoints
+ * daly.h - the work between two checkpoints
  *
- * Failures are Poisson with mean time M between them, a checkpoint takes c, the time worked between two is t. All in the same unit.
+ * Failures are Poisson with mean time M between them, a checkpoint takes c, the work between two checkpoints is t. All in one unit.
  *
  *   young  t = sqrt(2 c M)                                            Young, CACM 17(9), 1974
  *   daly   t = sqrt(2 c M) (1 + sqrt(c / 2M) / 3 + c / 2M / 9) - c    for c < 2M, else M
  *          Daly, Future Generation Computer Systems 22, 2006
- *   exact  t = M (1 + W(-e^(-c/M - 1))), the least of (e^((t+c)/M) - 1) / t, by Newton's method
+ *   exact  t = M (1 + W(-e^(-c/M - 1))), the minimum of (e^((t+c)/M) - 1) / t, by Newton's method
  *
- * and the mean wall time of work W with restarts of R, which a failure starts again (Daly's; a checkpoint at the end, too):
+ * The mean wall time of work W with restarts of R, repeated after a failure (Daly's; with a checkpoint at the end):
  *   M e^(R/M) (e^((t+c)/M) - 1) W / t
  */
 #ifndef ORR_POLICIES_SPOT_DALY_H
@@ -32,7 +32,7 @@ static inline double daly_interval(double c, double m)
 
 static inline double exact_interval(double c, double m)
 {
-	/* u = t/M is the root of u - 1 + e^(-u - c/M), which is convex and grows there: Newton's steps go down to it from the right. */
+	/* u = t/M is the root of u - 1 + e^(-u - c/M), which is convex and increasing there: Newton's method converges from the right. */
 	double u = 1;
 	for (int i = 0; i < 60; i++)
 		u -= (u - 1 + exp(-u - c / m)) / (1 - exp(-u - c / m));

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic data parallelism: each instance that is ready is a worker with all of the state, and does its share of the batch.
+ * Elastic data parallelism: each ready instance is a worker that holds the whole state and computes its share of the batch.
  *
- * A worker that goes takes the step in flight with it; the others form a new all-reduce group and go on from the step before, as
- * all of them have its result. With loss=drop the step is done without its samples (elastic batching; Bamboo's strawman of sample
- * dropping). With loss=redundant, the pure data-parallel variant of Bamboo (Thorpe et al., NSDI 2023), each worker computes a part of
- * the share of the next one in the group, too, so that a step takes 1.5 times the workers; the step goes on, the peer does the rest
- * of the share, and only the loss of both of a pair within a step costs the step.
+ * The end of a worker loses the step in flight. The other workers, which all have the result of the step before, form a new
+ * all-reduce group and repeat the step. With loss=drop the step goes on without the lost worker's samples (elastic batching; Bamboo's
+ * strawman of sample dropping). With loss=redundant, the pure data-parallel variant of Bamboo (Thorpe et al., NSDI 2023), each worker
+ * also computes a part of the share of the next worker in the group, so a step needs 1.5 times the workers; after a loss the peer
+ * computes the rest of the share, and only the loss of both workers of a pair within a step loses the step.
  *
- * An instance that comes copies the state while the others train, and joins after the step in flight. A noticed worker leaves after
- * the last step that it can do. When no worker is left so is no state, and the job goes back to its last checkpoint: these are copied
- * in the background, and the last one at the end.
+ * A joining instance copies the state while the others train, and joins after the step in flight. A worker with notice leaves after
+ * its last complete step. When the last worker ends, the state is lost and the job restarts from its last checkpoint. Checkpoints are
+ * copied in the background, the last one at the end of the job.
  */
 #include "shapes.h"
 
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_TIME("rebuild", "10s", "to form the all-reduce group anew"),
-	ORR_PARAM_LIST("copy", "", "for a new instance to copy the state; empty: as one node reads a checkpoint"),
+static const struct orr_param params[] = { ORR_PARAM_TIME("rebuild", "10s", "time to form a new all-reduce group"),
+	ORR_PARAM_LIST("copy", "", "time for a joining instance to copy the state; empty: time for one node to read a checkpoint"),
 	ORR_PARAM_CHOICE(
-		"loss", "redo", "redo|drop|redundant", "the step is done again, without the worker's samples, or a peer does them"),
+		"loss", "redo", "redo|drop|redundant", "the step is repeated, goes on without the lost samples, or a peer computes them"),
 	ORR_PARAM_REAL("part", "0.5", 0.01, 1, "loss=redundant: part of its peer's share that each worker computes"),
-	ORR_PARAM_TIME("every", "10m", "between checkpoints, which training does not wait for; 0: one at the end"),
-	ORR_PARAM_LIST("cost", "", "time until a checkpoint is safe; empty: from the size of the state"),
-	ORR_PARAM_LIST("restart", "", "time to restart from one; empty: to read the state"),
-	ORR_PARAM_BOOL("notice", true, "a noticed worker leaves between steps"), ORR_PARAM_END };
+	ORR_PARAM_TIME("every", "10m", "time between background checkpoints; 0: one at the end only"),
+	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
+	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
+	ORR_PARAM_BOOL("notice", true, "a worker with notice leaves between steps"), ORR_PARAM_END };
 
 enum state { WAITING, RESTARTING, REBUILDING, TRAINING, SAVING };
 enum loss { REDO, DROP, REDUNDANT };
 
-/* Of timers; others are handles of instances that have copied the state. */
+/* Tags of timers; all other tags are handles of instances that have copied the state. */
 #define TAG_STATE UINT64_MAX
 #define TAG_CHECKPOINT (UINT64_MAX - 1)
 #define TAG_SAFE (UINT64_MAX - 2)
 
-/* Marks of instances; a worker's is MARK_WORKER and its place in the group. */
+/* Marks of instances; a worker's mark is MARK_WORKER plus its place in the group. */
 enum { MARK_NEW, MARK_COPYING, MARK_HOLDER, MARK_WORKER };
 
 struct elastic_dp {
 	struct shapes shapes; /* of depth 1 */
 	orr_inst *list;       /* room for most */
-	bool *is_lost;        /* [place]: in this step */
-	uint32_t most;        /* workers that can be used */
+	bool *is_lost;        /* [place] lost in this step */
+	uint32_t most;        /* usable workers */
 	uint64_t steps;
 	double samples;
 	enum loss loss;
@@ -51,15 +51,15 @@ struct elastic_dp {
 	bool heeds_notice;
 
 	enum state state;
-	bool is_broken;   /* the group has lost workers and no step is in flight */
-	uint32_t holders; /* of the state, workers among them */
+	bool is_broken;   /* the group has lost workers and needs a new one */
+	uint32_t holders; /* of the state, workers included */
 	uint32_t workers; /* of the group */
-	uint32_t lost;    /* of them, in this step */
+	uint32_t lost;    /* lost in this step */
 	int64_t step_ns;
-	int64_t whole_ns; /* the step in flight: when it would have ended without losses */
-	bool has_begun;   /* trained before: a start is a restart */
+	int64_t whole_ns; /* when the step in flight would have ended without losses */
+	bool has_begun;   /* has trained: a start is a restart */
 	uint64_t timer, checkpoint_timer;
-	uint64_t saving; /* steps that the checkpoint under way will make safe */
+	uint64_t saving; /* steps in the checkpoint that is being written */
 };
 
 static bool one_time(const struct orr_args *args, const char *name, int64_t *ns, struct orr_error *err)
@@ -70,7 +70,7 @@ static bool one_time(const struct orr_args *args, const char *name, int64_t *ns,
 	if (!n)
 		return true;
 	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
-		return !orr_fail(err, ORR_EINPUT, "%s: expected one time from 0, or nothing", name);
+		return !orr_fail(err, ORR_EINPUT, "%s: expected one time, at least 0, or nothing", name);
 	*ns = (int64_t)llround(s[0] * 1e9);
 	return true;
 }
@@ -128,9 +128,9 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	return s;
 }
 
-/* ---- who works, and how fast ---- */
+/* ---- workers and their speed ---- */
 
-/* With redundancy n workers do as much as n / (1 + part) without; between two step times on a line. */
+/* With redundancy n workers do the work of n / (1 + part); interpolates linearly between step times. */
 static int64_t step_time(const struct elastic_dp *s, uint32_t n)
 {
 	double x = s->loss == REDUNDANT ? n / (1 + s->part) : n;
@@ -143,7 +143,7 @@ static int64_t step_time(const struct elastic_dp *s, uint32_t n)
 	return llround(t);
 }
 
-/* How many of n are of use. */
+/* Number of n workers that can be used. */
 static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 {
 	uint32_t least = n < s->most ? n : s->most;
@@ -152,15 +152,15 @@ static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 	return shape_for(&s->shapes, (uint32_t)ceil(n / (1 + s->part)))->nodes ? least : 0;
 }
 
-/* Goes before another step is done. */
+/* Will the instance end before another step is done? */
 static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
 	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
 }
 
-/* Holders of the state into s->list, up to what there is room for: those that stay, or all. How many there are. for_group: those
- * who worked are holders as the others from now on. */
+/* Lists holders of the state in s->list, as many as there is room for: all, or those that stay. Returns their number. for_group: former
+ * workers become plain holders. */
 static uint32_t holders(struct elastic_dp *s, struct orr_spot *w, bool takes_all, bool for_group)
 {
 	uint32_t n = 0;
@@ -201,7 +201,7 @@ static void start_copy(struct elastic_dp *s, struct orr_spot *w, orr_inst i)
 	orr_spot_timer(w, orr_spot_now(w) + or_from_state(w, s->copy_ns, 1), 1, i);
 }
 
-/* Training begins: who came before it starts to copy, and the first checkpoint is to come. */
+/* Training starts: earlier joiners start to copy, and the first checkpoint is scheduled. */
 static void start_copies(struct elastic_dp *s, struct orr_spot *w)
 {
 	for (orr_inst i = orr_inst_ready(w) > s->workers ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
@@ -213,7 +213,7 @@ static void start_copies(struct elastic_dp *s, struct orr_spot *w)
 
 /* ---- steps ---- */
 
-/* Steps until the first worker goes that is noticed; UINT64_MAX: none is. */
+/* Steps until the first worker with notice ends; UINT64_MAX: none has notice. */
 static uint64_t steps_left(const struct elastic_dp *s, const struct orr_spot *w)
 {
 	int64_t now = orr_spot_now(w), first = ORR_NEVER;
@@ -237,7 +237,7 @@ static void train(struct elastic_dp *s, struct orr_spot *w)
 				 .redundant = s->loss == REDUNDANT ? s->part / (1 + s->part) : 0 });
 }
 
-/* A group of those that have the state. False: there is none that the job can run on. */
+/* Forms a group of the holders of the state. False: the job cannot run on them. */
 static bool form_group(struct elastic_dp *s, struct orr_spot *w)
 {
 	uint32_t n = usable(s, holders(s, w, false, true));
@@ -269,7 +269,7 @@ static void rebuild(struct elastic_dp *s, struct orr_spot *w)
 	pause_for(s, w, REBUILDING, ORR_RECONFIGURE, s->rebuild_ns);
 }
 
-/* Nobody has the state: all who are ready start from the last checkpoint, the first time from nothing. */
+/* No instance holds the state: all ready instances start from the last checkpoint, at first from scratch. */
 static void start(struct elastic_dp *s, struct orr_spot *w)
 {
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
@@ -343,7 +343,7 @@ static void state_lost(struct elastic_dp *s, struct orr_spot *w)
 	orr_layout(w, 0, 0, NULL);
 }
 
-/* The step in flight is lost; the rest of the group forms a new one once all of the instant is told. */
+/* Loses the step in flight; the rest of the group forms a new one in decide(). */
 static void break_group(struct elastic_dp *s, struct orr_spot *w)
 {
 	if (s->state == TRAINING)
@@ -356,7 +356,7 @@ static void break_group(struct elastic_dp *s, struct orr_spot *w)
 	orr_steps_stop(w);
 }
 
-/* The peer of `place`, the one before it, does what it had left of its share after its own. */
+/* The peer of `place` (the place before) computes the rest of that share after its own. */
 static void take_over(struct elastic_dp *s, struct orr_spot *w, uint32_t place)
 {
 	uint32_t n = s->workers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Greedy (Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024): waits for spot until the
- * safety net needs on-demand.
+ * safety net requires on-demand.
  */
 #include "late.h"
 
@@ -24,4 +24,4 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
-ORR_POLICY_SPOT(greedy, "one job with a deadline: spot as long as it can wait for it (Can't Be Late)", params, ops);
+ORR_POLICY_SPOT(greedy, "one job with a deadline: waits for spot as long as the deadline allows (Can't Be Late)", params, ops);

@@ -119,7 +119,7 @@ static void gather(struct late *l, struct orr_spot *w)
 		begin_steps(l, w);
 }
 
-/* Gives everything back. */
+/* Releases all instances. */
 static void leave(struct late *l, struct orr_spot *w)
 {
 	if (orr_steps_in_flight(w, NULL, NULL))
@@ -145,7 +145,7 @@ static void go(struct late *l, struct orr_spot *w, enum late_state state)
 	if (state == LATE_IDLE)
 		return;
 	uint32_t got = state == LATE_SPOT ? orr_request(w, l->zone, l->nodes) : orr_request_on_demand(w, l->zone, l->nodes);
-	/* A part of a gang is of no use: it is given back when it is told. */
+	/* A part of a gang is useless: its instances are released when they are told. */
 	l->awaited = got == l->nodes ? got : 0;
 	if (l->awaited)
 		l->state = state;
@@ -165,7 +165,7 @@ void late_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_eve
 		if (++l->ready == l->nodes && !l->is_lost)
 			gather(l, w);
 	} else if (event == ORR_INST_GONE) {
-		/* A step that ends now still counts: the rest is left in decide(). */
+		/* A step that ends now still counts: decide() handles the rest. */
 		uint32_t k = 0;
 		while (k < l->members && l->member[k] != i)
 			k++;
@@ -187,7 +187,7 @@ void late_timer(void *self, struct orr_spot *w, uint64_t tag)
 	}
 }
 
-/* ---- what to be ---- */
+/* ---- the next state ---- */
 
 static enum late_state wanted(struct late *l, struct orr_spot *w)
 {
@@ -234,7 +234,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	int64_t i = (int64_t)((double)(now - s->start_ns) / slice_ns);
 	if (i >= s->n)
 		i = s->n - 1;
-	/* Up to 1 ns off, so that at a slice's start it is in it. */
+	/* 1 ns of tolerance, so that the start of a slice is in it. */
 	int64_t end_ns = s->start_ns + (int64_t)ceil((double)(i + 1) * slice_ns);
 	int64_t left = late_whole_steps(l, (double)s->work_before_ns + (double)(i + 1) * share_ns) - done;
 	if (i + 1 < s->n)
@@ -246,7 +246,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	if (!must)
 		return is_available ? LATE_SPOT : LATE_IDLE;
 	s->on_demand_slice = i;
-	/* When it has its share: exactly, if it is to change over first; else looked at again then. */
+	/* Wakes when the slice will have done its share; exact unless a change-over comes first. */
 	late_wake(w, now + left + (l->state == LATE_ON_DEMAND ? 0 : l->on_demand_changeover_ns));
 	return LATE_ON_DEMAND;
 }

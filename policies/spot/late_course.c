@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "late_course.h"
 
-/* When the gang can be had, from what there is now and all changes until then. SIZE_MAX: more is offered than it needs. */
+/* Lists the intervals in which the gang is available. SIZE_MAX: more instances are offered than it needs. */
 static size_t find_intervals(
 	const struct late *l, int64_t live, int64_t now, int64_t until, const struct orr_future *f, size_t n, struct late_interval *out)
 {
@@ -19,7 +19,7 @@ static size_t find_intervals(
 		}
 		if (live > l->nodes)
 			return SIZE_MAX;
-		/* All that were there are the gang's own. */
+		/* All instances before were the gang's own. */
 		if (is_in && has_loss)
 			out[found++].to_ns = t;
 		if (live == l->nodes && (!is_in || has_loss))
@@ -41,7 +41,7 @@ static void plan(const struct late *l, struct orr_spot *w, int64_t from, int64_t
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, struct late_course *course)
 {
 	if (orr_zones(w) > 1) {
-		orr_spot_give_up(w, "plans for one zone; there are more");
+		orr_spot_give_up(w, "plans for one zone, but the trace has several: use a trace of one zone");
 		return false;
 	}
 	size_t n = orr_spot_future(w, until, NULL, 0), found;
@@ -51,7 +51,7 @@ bool late_chart(const struct late *l, struct orr_spot *w, int64_t from, int64_t 
 	orr_spot_future(w, until, f, n);
 	found = find_intervals(l, live, orr_spot_now(w), until, f, n, spot);
 	if (found == SIZE_MAX)
-		orr_spot_give_up(w, "more instances are offered than the job needs, and which of them last is not planned: set the trace's "
+		orr_spot_give_up(w, "more instances are offered than the job needs, which the plan does not cover: set the trace's "
 				    "cap to the job's nodes");
 	else
 		plan(l, w, from, until, work, spot, found, course);

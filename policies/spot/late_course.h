@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* late_course.h - planning with the true future, and going by the plan */
+/* late_course.h - planning with the true future, and following the plan */
 #ifndef ORR_POLICIES_SPOT_LATE_COURSE_H
 #define ORR_POLICIES_SPOT_LATE_COURSE_H
 
@@ -9,16 +9,15 @@
 /* A plan that is being followed. */
 struct late_course {
 	struct late_plan plan;
-	size_t stint; /* the first that has not ended */
+	size_t stint; /* the first stint that has not ended */
 };
 
-/* The cheapest way to do so much work between from (now or later) and until, whatever the course was. The plan is exact for one zone that
- * offers no more instances than the job needs, at the price of now; where it offers more or there are more zones, the run is given up and
- * false returned. */
+/* Plans the cheapest way to do work_ns between from_ns (now or later) and until_ns, and replaces the course. Exact for one zone that
+ * offers at most as many instances as the job needs, at the present price; otherwise gives the run up and returns false. */
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from_ns, int64_t until_ns, int64_t work_ns, struct late_course *course);
-/* No plan. */
+/* Drops the plan. */
 void late_forget(struct late_course *course);
-/* What the plan says for now, and a wake when it says something else. NULL: it has come to its end. */
+/* Returns the present stint of the plan and sets a wake at its end. NULL: the plan has ended. */
 const struct late_stint *late_follow(struct orr_spot *w, struct late_course *course);
 
 #endif

@@ -11,7 +11,7 @@
 #define NO_COUNT SIZE_MAX
 enum { FIRST_LOOK = 64 };
 
-/* A spot interval that is used: which, and what came before it since the one used last. */
+/* A used spot interval, and the state before it since the one used last. */
 struct node {
 	uint32_t before, interval;
 	bool is_on_demand_before;
@@ -21,20 +21,20 @@ struct label {
 	double gain;
 	uint32_t node;
 };
-/* By lost_ns, gain ascending with it. */
+/* A Pareto front: lost_ns and gain ascending. */
 struct front {
 	struct label *label;
 	size_t n, cap;
 };
-/* The labels of plans that have used so many intervals (any number where no count is kept). */
+/* Labels of plans by number of used intervals (one bucket for all if no count is kept). */
 struct bucket {
 	struct front idle, on_demand;
-	struct front used; /* of the interval at hand, by plans that come from the bucket below */
+	struct front used; /* plans that use the current interval, from the bucket below */
 };
 struct solver {
 	const struct late_problem *p;
-	struct late_interval *spot; /* that hold a step at least, cut to whole ones */
-	int64_t *gap_ns;            /* after each; [n]: before the first */
+	struct late_interval *spot; /* intervals of at least one step, cut to whole steps */
+	int64_t *gap_ns;            /* after each interval; [n]: before the first */
 	size_t n;
 	int64_t slack_ns, rounding_ns;
 	struct bucket *bucket;
@@ -43,17 +43,17 @@ struct solver {
 	struct node *node;
 	uint32_t n_nodes, cap_nodes;
 	struct front spare;
-	size_t most; /* labels in a set; SIZE_MAX: all, which is exact */
-	/* What the intervals that are left can bring at most: the fractional knapsack of them, and the best so many. */
+	size_t most; /* most labels in a set; SIZE_MAX: no limit, exact */
+	/* Upper bounds on the gain of the remaining intervals: fractional knapsack, and the k best. */
 	uint32_t *by_worth, *by_value, n_worth;
-	int64_t *weight_ns;   /* sums over the first of them, by worth */
-	double *value, *best; /* likewise; over the first by value */
-	double reached;       /* gain of a plan that is known */
+	int64_t *weight_ns;   /* prefix sums by worth */
+	double *value, *best; /* likewise; best: prefix sums by value */
+	double reached;       /* gain of the best known plan */
 };
 
-/* ---- what can still come of a label ---- */
+/* ---- upper bounds ---- */
 
-/* An interval that is used loses a change-over of time, and the gap behind it or another change-over; it gains this. */
+/* A used interval loses a change-over of time, and the smaller of the gap behind it and an on-demand change-over. */
 static int64_t weight_of(const struct solver *s, uint32_t j)
 {
 	int64_t gap = s->gap_ns[j], change = s->p->on_demand_changeover_ns;
@@ -102,7 +102,7 @@ static void rank(struct solver *s)
 	s->best = orr_alloc(s->n + 1, sizeof *s->best);
 }
 
-/* The sums over intervals from j on that gain anything. */
+/* Prefix sums over the intervals from j on that have a gain. */
 static void weigh(struct solver *s, uint32_t j)
 {
 	uint32_t n = 0, m = 0;
@@ -121,7 +121,7 @@ static void weigh(struct solver *s, uint32_t j)
 	s->n_worth = n;
 }
 
-/* No plan that begins like the label gains more. *at: where the last label of a set that is gone through in order was; n_worth at first. */
+/* Upper bound on the gain of plans that start with the label. *at: position for the previous label of the set; initially n_worth. */
 static double most_gain(const struct solver *s, const struct label *l, uint32_t *at)
 {
 	int64_t room = s->slack_ns - l->lost_ns;
@@ -135,7 +135,7 @@ static double most_gain(const struct solver *s, const struct label *l, uint32_t 
 	return most + value * (double)(room - before) / (double)(s->weight_ns[*at] - before);
 }
 
-/* Labels that can't come up to a plan that is known go; in a first look, all but some. They may use so many intervals more. */
+/* Removes labels that cannot reach the best known plan with `intervals` more intervals; then thins out the set to s->most labels. */
 static void prune(struct solver *s, struct front *f, size_t intervals)
 {
 	size_t n = 0;
@@ -155,7 +155,7 @@ static void prune(struct solver *s, struct front *f, size_t intervals)
 
 /* ---- sets of labels ---- */
 
-/* Appended in order of lost_ns; dropped where another is as good. */
+/* Appends a label in order of lost_ns, unless it is dominated. */
 static void keep(struct solver *s, struct front *f, struct label l)
 {
 	if (l.lost_ns > s->slack_ns || (f->n && l.gain <= f->label[f->n - 1].gain))
@@ -166,7 +166,7 @@ static void keep(struct solver *s, struct front *f, struct label l)
 	f->label[f->n++] = l;
 }
 
-/* What labels are worth after a piece of time: lost and gained by all of them. */
+/* Time lost and gain of a period, the same for all labels. */
 struct shift {
 	int64_t lost_ns;
 	double gain;
@@ -179,7 +179,7 @@ static struct label shifted(struct label l, struct shift by)
 	return l;
 }
 
-/* out: the best of both. interval: of a spot stint that these plans end with, NO_NODE: none. b are those that were on demand. */
+/* Merges two fronts into out. interval: the spot stint that ends these plans, NO_NODE: none. b: plans that were on demand. */
 static void merge(struct solver *s, struct front *out, const struct front *a, struct shift by_a, const struct front *b, struct shift by_b,
 	uint32_t interval)
 {
@@ -202,7 +202,7 @@ static void merge(struct solver *s, struct front *out, const struct front *a, st
 	}
 }
 
-/* f becomes what merging made of it. */
+/* Replaces f with the merged front in s->spare. */
 static void replace(struct solver *s, struct front *f)
 {
 	struct front old = *f;
@@ -216,7 +216,7 @@ static struct shift on_demand_begins(const struct solver *s)
 	return (struct shift){ p->on_demand_changeover_ns + s->rounding_ns, -p->on_demand_price * (double)p->on_demand_changeover_ns };
 }
 
-/* Every plan may use the interval or leave it; after a use it is idle or on demand until the next one. */
+/* Every plan may use the interval or skip it; afterwards it is idle or on demand until the next one. */
 static void pass_interval(struct solver *s, uint32_t j)
 {
 	const struct late_problem *p = s->p;
@@ -244,7 +244,7 @@ static void pass_interval(struct solver *s, uint32_t j)
 	}
 }
 
-/* Intervals cut to the time between from and deadline, and to whole steps. */
+/* Cuts the intervals to the time between from and deadline, and to whole steps. */
 static void cut(struct solver *s)
 {
 	const struct late_problem *p = s->p;
@@ -287,7 +287,7 @@ static int by_time(const void *a, const void *b)
 	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-/* The longest intervals until they do all the work, the last of them as far as it takes. How many; NO_COUNT: not even all. */
+/* Uses the longest intervals until the work is done. Returns their number; NO_COUNT: all of them do not suffice. */
 static size_t spot_alone(struct solver *s, struct late_plan *out)
 {
 	const struct late_problem *p = s->p;
@@ -319,7 +319,7 @@ static void add_up(const struct late_problem *p, struct late_plan *out)
 	}
 }
 
-/* On demand in this gap as far as it is needed. */
+/* Fills the gap with on-demand, as far as needed. */
 static int64_t fill(const struct late_problem *p, struct late_plan *out, int64_t from, int64_t to, int64_t left)
 {
 	int64_t work = (to - from - p->on_demand_changeover_ns) / p->step_ns * p->step_ns;
@@ -340,7 +340,7 @@ static void read_back(const struct solver *s, const struct label *best, bool is_
 		left -= length_of(&s->spot[s->node[i].interval]) - p->spot_changeover_ns;
 		used++;
 	}
-	/* From the end to the front, and then in order of time. */
+	/* Collect from last to first, then emit in order of time. */
 	struct late_stint *back = out->stint + 2 * s->n + 2 - used;
 	uint32_t i = best->node;
 	for (size_t k = used; k-- > 0; i = s->node[i].before) {
@@ -375,7 +375,7 @@ static const struct label *best_label(const struct solver *s, bool *is_on_demand
 	return best;
 }
 
-/* Plans with fewer spot stints than this may be cheaper than n of them and no on-demand. */
+/* Only plans with fewer spot stints than this can be cheaper than n spot stints alone. */
 static size_t worthwhile(const struct late_problem *p, size_t n)
 {
 	size_t most = 0;
@@ -385,7 +385,7 @@ static size_t worthwhile(const struct late_problem *p, size_t n)
 	return most;
 }
 
-/* From the first interval to the last with at most so many labels in a set. The best plan's, or NULL. */
+/* Passes over all intervals with at most `most` labels in a set. Returns the label of the best plan, or NULL. */
 static const struct label *pass(struct solver *s, size_t most, bool *is_on_demand)
 {
 	int64_t gap = s->gap_ns[s->p->n];
@@ -428,7 +428,7 @@ static void on_demand_throughout(const struct late_problem *p, struct late_plan 
 	out->is_late = end > p->deadline_ns;
 }
 
-/* Plans that use on-demand, against the cost of what *out is. */
+/* Replaces *out by a cheaper plan with on-demand, if there is one. */
 static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
 {
 	const struct late_problem *p = s->p;
@@ -439,7 +439,7 @@ static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
 	s->bucket = orr_alloc(buckets, sizeof *s->bucket);
 	s->buckets = buckets;
 	rank(s);
-	/* A first look with few labels finds a plan; what can't come up to it is left out of the second. */
+	/* A first pass with few labels finds a plan, which bounds the second pass. */
 	double all = p->on_demand_price * (double)p->work_ns;
 	s->reached = s->counts ? all - out->cost : -INFINITY;
 	bool is_on_demand = false;

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * late_plan.h - the cheapest way to a deadline when the whole future of one spot instance is known
+ * late_plan.h - the cheapest schedule to a deadline when the whole future of one spot instance is known
  *
- * One job: `work` to be done between `from` and `deadline`, on spot while it is available, on demand at any time, or idle. A
- * stint on an instance begins with a change-over that is paid and does no work. Times ns, prices per unit of time, constant.
+ * One job: `work` to be done between `from` and `deadline`, on spot while it is available, on demand at any time, or idle. A stint on
+ * an instance starts with a change-over that is paid and does no work. Times in ns, constant prices per unit of time.
  *
- * The optimum is exact over all schedules in continuous time, not over those of a grid: with spot cheaper than on-demand,
- * an exchange of time between two stints shows that one optimum uses each available interval whole or not at all, and
- * that on-demand stints fill the gaps between them whole or not at all, up to what is not needed in the end. If n spot stints of
- * total length L are used beside m > 0 on demand, the rest is on demand:
+ * The optimum is exact over all schedules in continuous time, not over a grid. With spot cheaper than on-demand, exchanging time between
+ * two stints shows that some optimum uses each available interval completely or not at all, and fills the gaps between them with
+ * on-demand stints completely or not at all, except for what is not needed at the end. With n spot stints of total length L and m > 0
+ * on-demand stints:
  *
- *	cost = q work - gain, gain = (q - p) L - q (n d_spot + m d_on_demand), feasible if lost = idle + n d_spot + m d_on_demand <=
- *deadline - from - work
+ *	cost = q work - gain, gain = (q - p) L - q (n d_spot + m d_on_demand)
+ *	feasible if lost = idle + n d_spot + m d_on_demand <= deadline - from - work
  *
- * so a dynamic programme over the intervals keeps, for idle and on-demand, the pairs (lost, gain) of which none is better in
- * both. If spot alone can do it, with n* of the longest intervals, a plan with on-demand is only better with fewer stints, and
- * pairs are kept for each number of them. With all times multiples of u there are at most (deadline - from - work) / u pairs in a set:
- *steps are polynomial in intervals x ticks.
+ * A dynamic programme over the intervals keeps, for the states idle and on-demand, the Pareto-optimal pairs (lost, gain). If spot alone
+ * suffices, with the n* longest intervals, a plan with on-demand is better only with fewer stints, so pairs are kept for each number of
+ * stints. If all times are multiples of u, a set has at most (deadline - from - work) / u pairs: time is polynomial in intervals x ticks.
  *
- * Work is done in whole steps, as the world does it: what is left of a stint after the last whole step is lost. Where all times are
- * multiples of a step that is exact too; elsewhere each on-demand stint is charged a step more of time than it may need.
+ * As in the world, work is done in whole steps: the rest of a stint after its last whole step is lost. This is exact if all times are
+ * multiples of a step; otherwise each on-demand stint is charged up to one step of time too much.
  */
 #ifndef ORR_POLICIES_SPOT_LATE_PLAN_H
 #define ORR_POLICIES_SPOT_LATE_PLAN_H
@@ -28,13 +27,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Spot is available from, and gone at to. */
+/* Spot is available from from_ns until to_ns. */
 struct late_interval {
 	int64_t from_ns, to_ns;
 };
 
 struct late_problem {
-	const struct late_interval *spot; /* ascending, disjoint; two that touch are two instances */
+	const struct late_interval *spot; /* ascending, disjoint; adjacent intervals are different instances */
 	size_t n;
 	int64_t from_ns, deadline_ns;
 	int64_t work_ns, step_ns; /* work: a whole number of steps */
@@ -43,7 +42,7 @@ struct late_problem {
 };
 
 struct late_stint {
-	int64_t from_ns, to_ns; /* change-over included */
+	int64_t from_ns, to_ns; /* including the change-over */
 	bool is_spot;
 };
 
@@ -51,11 +50,11 @@ struct late_plan {
 	struct late_stint *stint; /* in order of time */
 	size_t n;
 	double cost;                   /* prices x ns */
-	int64_t spot_ns, on_demand_ns; /* without change-overs */
-	bool is_late;                  /* not even on demand throughout keeps the deadline: this is that plan */
+	int64_t spot_ns, on_demand_ns; /* excluding change-overs */
+	bool is_late;                  /* no plan keeps the deadline; this one is on demand throughout */
 };
 
-/* *out is overwritten; free it with late_plan_free(). */
+/* Overwrites *out; the caller frees it with late_plan_free(). */
 void late_plan_best(const struct late_problem *p, struct late_plan *out);
 void late_plan_free(struct late_plan *plan);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * morph.h - the shapes of a job that has step times, or but a curve of samples per second over nodes; and is a change worth it?
+ * morph.h - shapes of a job by step times or by a curve of samples per second over nodes; does a change of shape pay?
  *
- * By a curve the job runs as one group of nodes (pipelines 1), never on fewer than it begins at, never on more than it ends at.
+ * By a curve the job runs as one group of nodes (pipelines 1); their number stays within the range of the curve.
  */
 #ifndef ORR_POLICIES_SPOT_MORPH_H
 #define ORR_POLICIES_SPOT_MORPH_H
@@ -31,7 +31,7 @@ static inline void morph_by_curve(struct shapes *s, struct orr_spot *w, int curv
 	}
 }
 
-/* The fastest shape for each number of nodes; curve: the name of the one that a job without step times is to have. 0 on success. */
+/* Finds the fastest shape for each number of nodes. curve: its name, for a job without step times. Returns 0 on success. */
 static inline int morph_begin(struct shapes *s, struct orr_spot *w, const char *curve, struct orr_error *err)
 {
 	int by_curve = orr_curve_find(w, curve);
@@ -47,7 +47,7 @@ static inline int morph_begin(struct shapes *s, struct orr_spot *w, const char *
 	return 0;
 }
 
-/* Are more steps done in horizon_ns if pause_ns of it are spent on a change from steps that take old_ns to such of new_ns? */
+/* Does a pause of pause_ns, to change from steps of old_ns to steps of new_ns, complete more steps within horizon_ns? */
 static inline bool morph_is_worth(int64_t old_ns, int64_t new_ns, int64_t pause_ns, int64_t horizon_ns)
 {
 	return horizon_ns > pause_ns && (double)(horizon_ns - pause_ns) / (double)new_ns > (double)horizon_ns / (double)old_ns;

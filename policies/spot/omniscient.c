@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Omniscient (Wu et al., "Can't Be Late", NSDI 2024): the cheapest way to the deadline with the whole future known, a bound for all others.
- * Theirs is an integer program over ticks; this is an exact dynamic programme over the changes of availability (late_plan.h).
+ * Omniscient (Wu et al., "Can't Be Late", NSDI 2024): the cheapest schedule to the deadline with the whole future known, a bound for all
+ * other policies. The paper solves an integer program over ticks; this is an exact dynamic programme over the changes of availability
+ * (late_plan.h).
  *
- * Exact for one zone that offers no more instances than the job needs, at the price of the start. Cost, deadline, progress on spot and on
- * demand are those of the run that follows the plan.
+ * Exact for one zone that offers at most as many instances as the job needs, at the price of the start. Cost, deadline and progress are
+ * those of the run that follows the plan.
  */
 #include "late_course.h"
 
@@ -29,7 +30,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 		return LATE_IDLE;
 	o->has_course = true;
 	const struct late_stint *s = late_follow(w, &o->course);
-	/* Past its end nothing is left to do. */
+	/* After its end no work is left. */
 	if (!s)
 		return LATE_ON_DEMAND;
 	return now < s->from_ns ? LATE_IDLE : s->is_spot ? LATE_SPOT : LATE_ON_DEMAND;

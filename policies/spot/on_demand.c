@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * on_demand.c - the baseline: a fixed number of on-demand instances, which nobody takes away
+ * on_demand.c - the baseline: a fixed number of on-demand instances, which are never preempted
  *
- * The job begins when all of them are ready and runs at one pace to its end. What is not told is as the job has it on demand, else
- * its fastest shape, else the node count of the greatest throughput.
+ * The job starts when all of them are ready and runs at one pace to its end. Parameters that are not set come from the job's on-demand
+ * baseline, else from its fastest shape, else from the number of nodes with the highest throughput.
  */
 #include <orrery/spot.h>
 
@@ -23,7 +23,7 @@ static void destroy(void *self)
 
 enum { MOST_NODES = 100000 };
 
-/* The fastest shape within what is told (0: nothing is); of two that are alike, the smaller. */
+/* The fastest shape that matches the parameters (0: any); ties go to the smaller one. */
 static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t nodes, uint32_t pipelines, uint32_t depth)
 {
 	uint32_t p, d;
@@ -37,7 +37,7 @@ static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t
 	}
 }
 
-/* A job that is known by its throughput alone: the number of nodes is told, or that of the greatest throughput. */
+/* A job with a throughput curve alone: the given number of nodes, or the one with the highest throughput. */
 static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint32_t told, int curve, double samples)
 {
 	uint32_t first, last, best = told;
@@ -52,7 +52,7 @@ static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint3
 			.step_ns = (int64_t)(samples / orr_curve_at(w, curve, best) * ORR_SECOND) };
 }
 
-/* What is told, filled up by what the job suggests, if that makes a shape; else one row of so many nodes. */
+/* The given parameters, completed by the job's defaults, if they make a shape; else one pipeline of all nodes. */
 static void take_told(struct on_demand *o, const struct orr_spot *w, const struct orr_elastic_info *job)
 {
 	if (!o->nodes && !o->pipelines && !o->depth)
@@ -95,7 +95,7 @@ static bool choose(struct on_demand *o, struct orr_spot *w, const struct orr_arg
 		return true;
 	orr_fail(err, ORR_EINPUT,
 		"job %s has no step time%s: set nodes and step, or curve (orrery model show %s --elastic shows what it has)", job.name,
-		nodes || pipelines || depth ? " of such a shape" : "", job.name);
+		nodes || pipelines || depth ? " of this shape" : "", job.name);
 	return false;
 }
 
@@ -138,11 +138,11 @@ static void decide(void *self, struct orr_spot *w)
 
 static const struct orr_param params[] = {
 	ORR_PARAM_INT("nodes", "0", 0, MOST_NODES,
-		"instances, or as many as a shape makes of them; 0: as the job has it on demand, or pipelines x depth"),
-	ORR_PARAM_INT("pipelines", "0", 0, MOST_NODES, "data-parallel pipelines; 0: as many as the nodes make, or the job's"),
-	ORR_PARAM_INT("depth", "0", 0, MOST_NODES, "stages of each; 0: the job's; if it has none: that of its fastest step"),
-	ORR_PARAM_TIME("step", "0s", "step time; 0: the job's on demand, or of that shape with nothing redundant"),
-	ORR_PARAM_TEXT("curve", "oobleck", "of a job without step times: its samples per second by nodes; nodes=0 takes the most"),
+		"number of instances, or the most that a shape uses of them; 0: the job's on-demand baseline, or pipelines x depth"),
+	ORR_PARAM_INT("pipelines", "0", 0, MOST_NODES, "data-parallel pipelines; 0: as many as fit the nodes, or the job's default"),
+	ORR_PARAM_INT("depth", "0", 0, MOST_NODES, "stages of each pipeline; 0: the job's default, or the depth of its fastest step"),
+	ORR_PARAM_TIME("step", "0s", "step time; 0: the job's on-demand step time, or the plain step time of the shape"),
+	ORR_PARAM_TEXT("curve", "oobleck", "curve of samples per second by nodes, for a job without step times; nodes=0 takes the highest"),
 	ORR_PARAM_END
 };
 

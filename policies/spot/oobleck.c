@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Oobleck: pipelines of several depths, from templates that were made in advance, with at least f + 1 copies of the model's state
- * among them, so that up to f losses at once need no checkpoint.
+ * Oobleck: pipelines of several depths, from templates made in advance, that together hold at least f + 1 copies of the model's state,
+ * so that up to f simultaneous losses need no checkpoint.
  *
- * rules=clean: a lost worker costs the iteration that was running. The pipelines are formed anew from the templates, as the fastest
- * plan for the nodes that are left has it (templates.h), and each node gets the layers that it lacks from others that have them
- * (parts.h). Fewer nodes than f + 1 pipelines need: the job waits. No live copy of some layer: it falls back to its last
- * checkpoint, written in the background. A noticed node is planned around at the end of the step. Joiners are taken in when more
- * steps will have been done by the time the next loss is expected.
+ * rules=clean: a lost worker costs the iteration in flight. The remaining nodes form new pipelines from the templates, by the fastest
+ * plan (templates.h); each node copies the layers that it lacks from other nodes (parts.h). With fewer nodes than f + 1 pipelines
+ * need, the job waits. If some layer has no live copy, the job falls back to its last checkpoint, which is written in the background.
+ * A node that was given notice is left out at the end of the step. Joiners are absorbed if that completes more steps before the next
+ * loss is expected.
  *
- * A job that has no step times by shape but a curve "oobleck" over nodes runs as fast as the curve says; copies are then taken to
- * be there.
+ * A job without step times by shape but with a curve "oobleck" over nodes runs at the rate of the curve; every loss then leaves a copy.
  *
  * rules=artifact: as its authors simulate it (artifact.h): every removal starts a rendezvous of the reconfiguration's length,
- * joiners wait for the next one, the step in flight when it ends is lost and nothing else.
+ * joiners wait for the next one, and only the step in flight at its end is lost.
  *
  * Sources: Jang et al., "Oobleck", SOSP 2023; SymbioticLab/Oobleck, branch sosp23-artifact.
  */
@@ -28,18 +27,18 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|artifact",
 						   "Oobleck's mechanism, or the rules of its artifact's simulator"),
-	ORR_PARAM_INT("f", "1", 0, 15, "clean: losses at once that need no checkpoint: at least f + 1 pipelines"),
-	ORR_PARAM_INT("min_nodes", "0", 0, 256, "clean: nodes of the smallest template (0: what the job has)"),
-	ORR_PARAM_INT("max_nodes", "0", 0, 256, "clean: nodes of the largest template (0: what the job has)"),
-	ORR_PARAM_TIME("reconfigure_time", "0", "a reconfiguration takes so long (0: the job's figure, or setup and copying)"),
-	ORR_PARAM_TIME("setup", "2s", "clean: new groups and executors, where the job has no figure for a reconfiguration"),
-	ORR_PARAM_REAL("node_Bps", "1.25e9", 1, 1e13, "clean: bytes per second at which a node gets the layers that it lacks"),
-	ORR_PARAM_TIME("ckpt_interval", "1h", "clean: between checkpoints, in the background (0: none)"),
-	ORR_PARAM_BOOL("on_notice", true, "clean: a noticed node is planned around at the end of the step"),
+	ORR_PARAM_INT("f", "1", 0, 15, "clean: simultaneous losses that need no checkpoint; there are at least f + 1 pipelines"),
+	ORR_PARAM_INT("min_nodes", "0", 0, 256, "clean: nodes of the smallest template (0: the job's smallest depth)"),
+	ORR_PARAM_INT("max_nodes", "0", 0, 256, "clean: nodes of the largest template (0: the job's largest depth)"),
+	ORR_PARAM_TIME("reconfigure_time", "0", "time of a reconfiguration (0: the job's value, or setup and copying)"),
+	ORR_PARAM_TIME("setup", "2s", "clean: time to set up groups and executors, if the job has no time of a reconfiguration"),
+	ORR_PARAM_REAL("node_Bps", "1.25e9", 1, 1e13, "clean: bytes per second at which a node copies the layers that it lacks"),
+	ORR_PARAM_TIME("ckpt_interval", "1h", "clean: time between background checkpoints (0: no checkpoints)"),
+	ORR_PARAM_BOOL("on_notice", true, "clean: a node that was given notice is left out at the end of the step"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
-		"clean: joiners are taken in when it pays, at the next loss, or when a step ends"),
-	ORR_PARAM_TIME("horizon", "0", "clean: absorbing must pay within this time (0: the mean time between losses so far)"),
-	ARTIFACT_PARAMS, ORR_PARAM_END };
+		"clean: joiners are absorbed when it pays, at the next loss, or at the end of the step"),
+	ORR_PARAM_TIME("horizon", "0", "clean: time within which absorbing must pay (0: time so far / (losses + 1))"), ARTIFACT_PARAMS,
+	ORR_PARAM_END };
 
 enum phase { WAITING, RECONFIGURING, RUNNING };
 enum { TAG_RECONFIGURED = 1, TAG_CHECKPOINT, TAG_WRITTEN };
@@ -48,7 +47,7 @@ enum { MAX_PIPELINES = 64 };
 struct oobleck {
 	bool is_artifact;
 	struct artifact artifact;
-	int64_t reconfigure_ns; /* 0: by what is copied */
+	int64_t reconfigure_ns; /* 0: setup and copying */
 
 	int64_t setup_ns, horizon_ns, ckpt_interval_ns;
 	double node_Bps, state_bytes;
@@ -57,18 +56,18 @@ struct oobleck {
 	uint64_t job_steps; /* 0: no end */
 
 	struct templates templates;
-	struct shapes shapes; /* a job that has a curve alone */
+	struct shapes shapes; /* of a job with a curve alone */
 	struct parts parts;
 	struct plan plan;
 	enum phase phase;
 	orr_inst *owner;
 	size_t cap;
 	uint64_t timer;                /* of RECONFIGURING */
-	uint64_t writer, written;      /* the timer of the checkpoint that is being written, 0 none, and the steps that it holds */
+	uint64_t writer, written;      /* timer of the checkpoint in progress (0: none), and the steps that it holds */
 	bool has_trained, has_written; /* steps were run; there is a checkpoint */
 	bool reforms;                  /* decide() makes new pipelines */
 	bool regroups;                 /* the end of the step does */
-	bool looks;                    /* somebody got ready */
+	bool looks;                    /* an instance got ready */
 	uint64_t losses;
 };
 
@@ -87,7 +86,7 @@ static struct plan plan_for(struct oobleck *v, uint32_t nodes)
 	return (struct plan){ .pipelines = s->pipelines, .nodes = s->nodes, .step_ns = s->step_ns, .depth = s->depth };
 }
 
-/* The stages' owners: a pipeline that is less deep than the deepest gives some of its nodes several of the stages. */
+/* Lays out all pipelines with the depth of the deepest: in shallower pipelines some nodes own several stages. */
 static void lay_out(struct oobleck *v, struct orr_spot *w, const uint32_t *depth)
 {
 	uint32_t deepest = v->plan.depth;
@@ -115,7 +114,7 @@ static void stop(struct oobleck *v, struct orr_spot *w)
 	v->phase = WAITING;
 }
 
-/* Some layer has no live copy: everything since the last checkpoint is lost. What reading it takes. */
+/* Some layer has no live copy: loses everything since the last checkpoint. Returns the time to read it. */
 static int64_t fall_back(struct oobleck *v, struct orr_spot *w)
 {
 	if (v->writer)
@@ -322,7 +321,7 @@ static int make_artifact(struct oobleck *v, struct orr_spot *w, const struct orr
 {
 	v->is_artifact = true;
 	if (!v->reconfigure_ns)
-		return orr_fail(err, ORR_EINPUT, "rules=artifact: the job has no figure \"oobleck.reconfigure_s\"; set reconfigure_time");
+		return orr_fail(err, ORR_EINPUT, "rules=artifact: the job has no figure \"oobleck.reconfigure_s\": set reconfigure_time");
 	return artifact_init(&v->artifact, w, args, "oobleck", err);
 }
 

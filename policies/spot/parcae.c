@@ -2,14 +2,14 @@
 /*
  * Parcae (Duan et al., "Parcae: Proactive, Liveput-Optimized DNN Training on Preemptible Instances", NSDI 2024; code: JF-D/Parcae).
  *
- * Time goes in intervals. At the start of each, the number of instances of the next ones is predicted, and the shape (D pipelines of
- * P stages) is chosen that makes most samples over them, migrations paid: "liveput", the throughput that is to be expected under
- * losses that can hit anybody. Migrating ahead of a loss is cheap where it leaves instances idle for the loss to hit.
- * A loss that hits workers is answered at once in the same way, with the losses as they are and the rest of the interval.
+ * Time is divided into intervals. At the start of each, the policy predicts the number of instances of the next intervals and chooses
+ * the shape (D pipelines of P stages) with the most samples over them, net of migrations. This is "liveput": the expected throughput
+ * under losses that hit any instance with equal chance. Migrating ahead of a loss is cheap if it leaves idle instances for the loss to
+ * hit. A loss of workers is answered at once in the same way, with the actual losses and the rest of the interval.
  *
- * The model's state is kept by a parameter server, so a loss takes back the step in flight and no other. A shape that is left
- * by choice ends its step first. Instances that were given notice are treated as gone when they were.
- * Open in what was published, and chosen here: docs/models.md, "Spot: Parcae".
+ * A parameter server keeps the model's state, so a loss costs the step in flight and no other. A shape that is left by choice ends its
+ * step first. Instances count as lost when they are given notice.
+ * Details that the publication leaves open: docs/models.md, "Spot: Parcae".
  */
 #include "parcae_plan.h"
 #include "parcae_predict.h"
@@ -20,21 +20,20 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
-		"throughput: the fastest shape for the instances that are there, whatever it costs to change"),
-	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last", "of instance counts: ARIMA(1,1,0); what will be; the present count"),
-	ORR_PARAM_INT("lookahead", "12", 1, 60, "intervals that are planned for (published: 8, 10, 12)"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
+						   "throughput: the fastest shape for the present instances, whatever the change costs"),
+	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last",
+		"prediction of instance counts: ARIMA(1,1,0), the true future, or the present count"),
+	ORR_PARAM_INT("lookahead", "12", 1, 60, "number of intervals planned ahead (published: 8, 10, 12)"),
 	ORR_PARAM_TIME("interval", "60", "between plans"),
-	ORR_PARAM_INT("draws", "0", 0, 1e6, "sets of losses drawn for an expectation (published: 10000); 0: exact"),
-	ORR_PARAM_INT("history", "12", 2, 1000, "intervals that the prediction is made from"),
-	ORR_PARAM_REAL("limit", "3", 0, 1e6, "change that is predicted over the look-ahead at most"),
-	ORR_PARAM_INT("least", "8", 0, 1e6, "counts are predicted no lower, unless they were"),
-	ORR_PARAM_INT("most", "32", 1, 1e6, "counts are predicted no higher, unless they were"),
+	ORR_PARAM_INT("draws", "0", 0, 1e6, "sets of losses sampled per expectation (published: 10000); 0: exact"),
+	ORR_PARAM_INT("history", "12", 2, 1000, "number of past intervals used by the prediction"),
+	ORR_PARAM_REAL("limit", "3", 0, 1e6, "largest predicted change over the look-ahead"),
+	ORR_PARAM_INT("least", "8", 0, 1e6, "lower bound of predicted counts, unless past counts were lower"),
+	ORR_PARAM_INT("most", "32", 1, 1e6, "upper bound of predicted counts, unless past counts were higher"),
 	ORR_PARAM_CHOICE("family", "auto", "auto|gpt-1.5b|gpt-6.7b|bert|vgg19|resnet152",
-		"whose migration costs; auto: by the job's name, else as BERT's"),
-	ORR_PARAM_BOOL("ideal", false, "migrations take no time"), ORR_PARAM_END
-};
+		"model family of the migration costs; auto: by the job's name, else BERT"),
+	ORR_PARAM_BOOL("ideal", false, "migrations take no time"), ORR_PARAM_END };
 
 enum predictor { ARIMA, ORACLE, LAST };
 enum { TAG_INTERVAL, TAG_MIGRATED };
@@ -43,36 +42,36 @@ struct parcae {
 	struct parcae_planner planner;
 	struct parcae_shape *shape;
 	int64_t *step_ns; /* of each shape */
-	uint32_t n;       /* shapes; as an index: none */
+	uint32_t n;       /* number of shapes; as an index: no shape */
 	enum predictor predictor;
 	bool is_liveput;
 	uint32_t lookahead, history;
 	int64_t interval_ns, next_ns;
 	struct parcae_bounds bounds;
 
-	double *count; /* of the last `history` intervals, oldest first */
+	double *count; /* counts of the last `history` intervals, oldest first */
 	uint32_t n_counts;
-	double *work; /* scratch: history, again, and the forecast */
+	double *work; /* scratch for predictions */
 	struct parcae_period *period;
 	struct orr_future *future;
 	size_t future_cap;
-	double forecast, error_sum; /* of the next interval; of those that came */
+	double forecast, error_sum; /* forecast of the next interval; sum of errors so far */
 	uint64_t n_errors;
-	double rate_sum; /* of the shapes chosen at the start of intervals, as if changing cost nothing */
+	double rate_sum; /* rates of the shapes chosen at the start of intervals, without migrations */
 	uint64_t n_choices;
 
 	orr_inst *owner; /* scratch for layouts */
 	uint64_t layouts;
 	uint32_t usable;          /* ready, without notice */
-	uint32_t current, target; /* shapes: run or being made; wanted once the step in flight is done */
+	uint32_t current, target; /* shapes: the present one; the one after the step in flight */
 	bool is_hurt, is_draining, is_migrating;
 	int64_t migrated_ns;
 	uint64_t timer;
 };
 
-/* ---- making it ---- */
+/* ---- making and freeing ---- */
 
-/* By the job's name, letters and digits alone. */
+/* The family by the parameter, else by the letters and digits of the job's name. */
 static enum parcae_family family_of(const char *choice, const char *job)
 {
 	static const struct {
@@ -173,14 +172,14 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	return s;
 }
 
-/* ---- what is there, and what will be ---- */
+/* ---- survey and prediction ---- */
 
 static bool is_usable(const struct orr_spot *w, orr_inst i)
 {
 	return i && orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i);
 }
 
-/* What is left of the layout. */
+/* Losses of the present layout. */
 static struct parcae_loss survey(const struct parcae *s, const struct orr_spot *w)
 {
 	if (s->current == s->n)
@@ -209,7 +208,7 @@ static void remember(struct parcae *s)
 	s->count[s->n_counts++] = s->usable;
 }
 
-/* Bounds are widened to what was seen, so that a larger pool is none that is about to shrink. */
+/* Widens the bounds to past counts, so that a larger pool is not predicted to shrink. */
 static void predict_arima(struct parcae *s)
 {
 	double *copy = s->work, *scratch = copy + s->history, *forecast = scratch + s->history;
@@ -228,7 +227,7 @@ static void predict_arima(struct parcae *s)
 			s->period[t].lost = s->period[t - 1].nodes - s->period[t].nodes;
 }
 
-/* Adds a change of the number of instances at at_ns to the period that begins then or next. */
+/* Adds a change of the number of instances at at_ns to the period that starts then or next. */
 static void expect_change(struct parcae *s, int64_t at_ns, int32_t change, int32_t *net)
 {
 	int64_t t = at_ns <= s->next_ns ? 2 : 2 + (at_ns - s->next_ns + s->interval_ns - 1) / s->interval_ns;
@@ -238,7 +237,7 @@ static void expect_change(struct parcae *s, int64_t at_ns, int32_t change, int32
 	s->period[t].lost += change < 0;
 }
 
-/* Every offer is taken to become an instance; those that start are ready when they will be. */
+/* Assumes that every offer is taken; starting instances count from their ready times on. */
 static void predict_oracle(struct parcae *s, struct orr_spot *w)
 {
 	int64_t until = s->next_ns + (s->lookahead - 1) * s->interval_ns, startup = orr_startup_time(w, false);
@@ -284,14 +283,14 @@ static void run_steps(struct parcae *s, struct orr_spot *w)
 		orr_steps_run(w, &(struct orr_steps){ .step_ns = s->step_ns[s->current] });
 }
 
-/* Mark of an instance: the number of the last layout that it is in, twice, and 1 if it is counted as usable. */
+/* Mark of an instance: 2 * number of its last layout, + 1 if it counts as usable. */
 static void take(struct parcae *s, struct orr_spot *w, orr_inst i, size_t place)
 {
 	s->owner[place] = i;
 	orr_inst_set_mark(w, i, s->layouts << 1 | 1);
 }
 
-/* Who has a stage of the same depth keeps it; the others' places are filled in order of being taken. */
+/* Owners of a stage keep it if the depth stays; the other places are filled in the order in which instances were taken. */
 static void lay_out(struct parcae *s, struct orr_spot *w, uint32_t to)
 {
 	const struct parcae_shape *t = &s->shape[to];
@@ -330,7 +329,7 @@ static void stand_by(struct parcae *s, struct orr_spot *w)
 	s->current = s->n;
 }
 
-/* One that is going on is not shortened by another that begins. */
+/* A new migration does not shorten one in progress. */
 static void migrate(struct parcae *s, struct orr_spot *w, const struct parcae_loss *loss, uint32_t to)
 {
 	static const char *const counter[] = { NULL, "intra_migrations", "inter_migrations", "pipeline_migrations" };

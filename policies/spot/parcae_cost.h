@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * parcae_cost.h - what Parcae's migrations take, by the constants of its authors' code (JF-D/Parcae, commit efedee7)
+ * parcae_cost.h - costs of Parcae's migrations, by the constants of its authors' code (JF-D/Parcae, commit efedee7)
  *
- * The constants were measured by them on p3.2xlarge instances (V100, 10 Gb/s). They go by the family of the job's model, as
- * process groups are made and layers are built differently. A stage's state is an equal share of the parameters with Adam's two
- * moments, in single precision. Times in s, sizes in bytes.
+ * The authors measured the constants on p3.2xlarge instances (V100, 10 Gb/s), by family of models, because process groups and layers
+ * are built differently. A stage's state is an equal share of the parameters with Adam's two moments, in single precision. Times in s,
+ * sizes in bytes.
  */
 #ifndef ORR_POLICIES_SPOT_PARCAE_COST_H
 #define ORR_POLICIES_SPOT_PARCAE_COST_H
@@ -19,19 +19,19 @@ struct parcae_cost {
 	enum parcae_family family;
 	double parameters;
 };
-/* parameters 0: those of the family. */
+/* parameters 0: the family's. */
 struct parcae_cost parcae_cost_of(enum parcae_family family, double parameters);
 
-/* So many bytes from one instance to another. */
+/* Time to send bytes from one instance to another. */
 double parcae_p2p_s(double bytes);
 double parcae_stage_bytes(const struct parcae_cost *c, uint32_t depth);
 double parcae_groups_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding);
 double parcae_build_s(const struct parcae_cost *c, uint32_t depth);
 double parcae_restart_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding);
-/* Enough replicas of every stage are there: the others take a new route. */
+/* Every stage keeps enough replicas: instances only form new groups. */
 double parcae_intra_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth);
 /* Instances get the state of a stage of `depth`; `lost` stages of a pipeline of `old_depth` have no replica left and come from the
- * parameter server, one after the other. */
+ * parameter server, one after another. */
 double parcae_inter_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, uint32_t old_depth, uint32_t lost, bool is_adding);
 
 #endif

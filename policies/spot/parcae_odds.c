@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Ways to lose workers as polynomials: the coefficient of x^i of one stage is the chance that i of its D replicas go when each goes
- * with chance p; of a product of stages, that i go in all. Given that j go in all, every set is as likely as any other whatever p
- * is, so p only scales; p = j / (D P) keeps the numbers away from the ends of the exponent. */
+/* Losses as polynomials: the coefficient of x^i is the chance that i of a stage's D replicas are lost if each is lost with chance p; in
+ * a product of stages, that i are lost in all. Given j losses in all, all sets are equally likely for any p, so p only scales; p = j /
+ * (D P) keeps the numbers away from underflow. */
 static void stage_chances(uint32_t replicas, double p, double *out)
 {
 	out[0] = pow(1 - p, replicas);
@@ -58,7 +58,7 @@ void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost
 	keep[0] = 1;
 	for (uint32_t k = 1; k <= pipelines; k++)
 		keep[k] = product_term(stage, pipelines - k, depth, j, scratch) / all;
-	/* e stages go as a whole, the others in part: C(P, e) (x^D's term)^e (the rest)^(P - e). */
+	/* e stages are lost completely, the others in part: C(P, e) (x^D's term)^e (the rest)^(P - e). */
 	memset(scratch, 0, (j + 1) * sizeof *scratch);
 	scratch[0] = 1;
 	for (uint32_t partly = 0; partly <= depth; partly++) {

@@ -3,9 +3,9 @@
  * parcae_odds.h - what random losses leave of pipelines: the expectation behind "liveput" (Duan et al., "Parcae: Proactive,
  * Liveput-Optimized DNN Training on Preemptible Instances", NSDI 2024)
  *
- * D pipelines of P stages have D x P workers, and j of them are lost, each set of j with equal chance. What a migration then
- * takes depends on the fewest replicas that any stage keeps, and on how many stages keep none. Invariant: keep[0] = 1, keep
- * does not grow, keep[1] = lost[0], lost sums up to 1.
+ * D pipelines of P stages have D x P workers, of which j are lost, each set of j with equal chance. The cost of the next migration
+ * depends on the fewest replicas that any stage keeps, and on the number of stages that keep none. Invariant: keep[0] = 1, keep
+ * is non-increasing, keep[1] = lost[0], lost sums to 1.
  */
 #ifndef ORR_POLICIES_SPOT_PARCAE_ODDS_H
 #define ORR_POLICIES_SPOT_PARCAE_ODDS_H
@@ -15,9 +15,9 @@
 
 /* keep[k], k = 0..D: the chance that every stage keeps at least k replicas; lost[e], e = 0..P: that exactly e stages keep none. */
 void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, double *keep, double *lost);
-/* Estimated by so many draws; the same key draws the same. */
+/* Estimates the same from random draws; equal keys give equal draws. */
 void parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost);
-/* The chance that, of r lost nodes out of n, j are among the w that work. */
+/* The chance that j of r lost nodes, out of n, are among the w working ones. */
 double parcae_hit_chance(uint32_t n, uint32_t w, uint32_t r, uint32_t j);
 
 #endif

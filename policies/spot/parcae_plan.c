@@ -17,7 +17,7 @@ void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 		rows += shape[i].nodes + 1;
 		widest = shape[i].nodes > widest ? shape[i].nodes : widest;
 	}
-	p->row_of[n] = rows; /* fresh, and not */
+	p->row_of[n] = rows; /* two rows without a shape: is_fresh false, true */
 	rows += 2;
 	p->row = orr_alloc(rows, sizeof *p->row);
 	p->scratch = orr_alloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
@@ -41,7 +41,7 @@ void parcae_planner_end(struct parcae_planner *p)
 	*p = (struct parcae_planner){ .n = 0 };
 }
 
-/* Two rates that differ by less are a tie: the published ones are rounded to 0.001 samples/s. */
+/* Relative difference below which rates tie: the published rates are rounded to 0.001 samples/s. */
 static const double tie = 1e-5;
 
 uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes)
@@ -74,11 +74,11 @@ double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const s
 		return p->is_fresh ? parcae_restart_s(&p->cost, t->pipelines, t->depth, true)
 				   : parcae_inter_s(&p->cost, t->pipelines, t->depth, t->depth, t->depth, true);
 	const struct parcae_shape *f = &p->shape[from];
-	/* An instance that joins, a newcomer or one that stood by, makes it a migration that adds. */
+	/* A joining or idle instance makes it a migration that adds instances. */
 	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes - loss->workers);
 }
 
-/* The same with the stages that are lost left to chance: lost[e] for e < depth + 1. */
+/* The mean over the number e of lost stages, with chances lost[e], e = 0..depth. */
 static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint32_t to, const double *lost, uint32_t workers)
 {
 	double sum = 0;
@@ -88,7 +88,7 @@ static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint3
 	return sum;
 }
 
-/* Expected migrations from a shape that has lost so many workers. */
+/* Expected migration times from a shape after losing workers. */
 static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t workers)
 {
 	double **row = &p->row[p->row_of[from] + (from == p->n ? p->is_fresh : workers)];
@@ -112,7 +112,7 @@ static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t wo
 			out[to] = to == from ? 0 : transfer_mean(p, from, to, lost, workers);
 			continue;
 		}
-		/* Either all stages keep enough, or the rest of the chance of losing no stage, or some are lost. */
+		/* Three cases: all stages keep enough replicas; no stage is lost, but some keep too few; some stages are lost. */
 		double enough = t->pipelines <= f->pipelines ? keep[t->pipelines] : 0, none = lost[0];
 		lost[0] = fmax(0, none - enough);
 		out[to] = enough * parcae_migration_s(p, from, &(struct parcae_loss){ workers, t->pipelines, 0 }, to) +
@@ -122,7 +122,7 @@ static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t wo
 	return *row = out;
 }
 
-/* Expected migrations when `lost` of `nodes` nodes go, as a row; `from` is run on them. */
+/* Expected migration times from shape `from` if `lost` of `nodes` nodes are lost. */
 static const double *mixed_row(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost)
 {
 	uint32_t workers = from < p->n ? p->shape[from].nodes : 0;
@@ -144,8 +144,8 @@ double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes
 	return mixed_row(p, from, nodes, lost)[to];
 }
 
-/* What a period brings if it begins by changing to the best shape; next[] is worth what comes after each. Not to train is worth
- * what comes after it. */
+/* Worth of a period that starts with a change to the best shape, with next[], the worth of the periods after it. Not training is worth
+ * next[n]. */
 static double best_move(const struct parcae_planner *p, uint32_t fits, const double *cost, uint32_t *choice)
 {
 	double best = p->next[p->n];

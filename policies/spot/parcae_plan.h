@@ -2,11 +2,11 @@
 /*
  * parcae_plan.h - which shapes (D pipelines of P stages) to run over the next intervals: Parcae's dynamic programme
  *
- * A plan is a sequence of shapes, one for each period, of no more nodes than are there; it is worth
- * sum of rate(shape) x (length - expected migration from the shape before). The best is found backwards over periods.
- * Migrations: none; intra-stage (every stage keeps enough replicas, or pipelines are given up); inter-stage (instances get
- * another stage's state); pipeline (the depth changes, or training begins anew).
- * Shapes go by their index; `n` shapes, and index n stands for not training. Times in s, rates in samples/s.
+ * A plan is a sequence of shapes, one for each period, within the nodes available; its worth is the sum of
+ * rate(shape) x (length - expected migration from the previous shape). The best plan is found backwards over periods.
+ * Migrations: none; intra-stage (every stage keeps enough replicas, or pipelines are dropped); inter-stage (instances get
+ * another stage's state); pipeline (the depth changes, or training starts).
+ * Shapes go by index, of which there are n; index n stands for not training. Times in s, rates in samples/s.
  */
 #ifndef ORR_POLICIES_SPOT_PARCAE_PLAN_H
 #define ORR_POLICIES_SPOT_PARCAE_PLAN_H
@@ -24,16 +24,16 @@ struct parcae_shape {
 
 enum parcae_migration { PARCAE_NONE, PARCAE_INTRA, PARCAE_INTER, PARCAE_PIPELINE, PARCAE_MIGRATIONS };
 
-/* What is left of a shape's workers. */
+/* Losses of a shape. */
 struct parcae_loss {
-	uint32_t workers; /* that were lost */
-	uint32_t keep;    /* replicas that every stage has at least */
-	uint32_t stages;  /* that have none */
+	uint32_t workers; /* lost workers */
+	uint32_t keep;    /* fewest replicas that any stage keeps */
+	uint32_t stages;  /* stages without a replica */
 };
 
 struct parcae_period {
-	uint32_t nodes; /* that are there in it */
-	uint32_t lost;  /* of those of the period before, at its beginning, each set of so many with equal chance */
+	uint32_t nodes; /* available in the period */
+	uint32_t lost;  /* lost at its start, of the nodes of the previous period; each set with equal chance */
 	double length_s;
 };
 
@@ -42,8 +42,8 @@ struct parcae_planner {
 	uint32_t n;
 	struct parcae_cost cost;
 	bool is_ideal;  /* migrations take no time */
-	bool is_fresh;  /* nothing was trained yet: beginning needs no state */
-	uint32_t draws; /* 0: exact expectations */
+	bool is_fresh;  /* training has not started: no state to copy */
+	uint32_t draws; /* number of draws; 0: exact expectations */
 	uint64_t key;   /* of the draws */
 	double **row;   /* [row_of[shape] + workers lost]: expected migration to each shape; NULL: not computed yet */
 	size_t *row_of;
@@ -55,16 +55,16 @@ struct parcae_planner {
 void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost);
 void parcae_planner_end(struct parcae_planner *p);
 
-/* The first of those with the highest rate on so many nodes; n: none. */
+/* The first shape with the highest rate on the nodes; n: none fits. */
 uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes);
 enum parcae_migration parcae_migration_kind(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to);
 double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to);
-/* Over the losses of `lost` nodes out of `nodes`. */
+/* Expected migration time if `lost` of `nodes` nodes are lost. */
 double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost, uint32_t to);
 /*
- * The first shape of the best plan over period[1..periods]; period[0] is what was before (its nodes alone count). `loss`: what the
- * first period's losses left of `from`, if it is known; NULL: an expectation too. Ties go to the first shape.
- * *worth (may be NULL): samples that the plan is expected to make.
+ * Finds the first shape of the best plan over period[1..periods]; of period[0], the past, only the nodes count. `loss`: the known losses
+ * of `from` in the first period; NULL: an expectation. Ties go to the first shape.
+ * *worth (may be NULL): expected samples of the plan.
  */
 void parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
 	uint32_t periods, uint32_t *choice, double *worth);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is cut into n slices; at the start of each the future is known up to
- * its end, and the cheapest plan is made that has i C(0) / n done at the end of slice i.
+ * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is cut into n slices. At the start of each, the future is known up
+ * to the slice's end, and the cheapest plan is made that has done i C(0) / n at the end of slice i.
  *
- * The paper minimises the average cost of a slice's progress. Our reading: progress beyond the share is worth having on spot alone, so
- * spot is kept until it is taken away, across slices too, and lowers what later slices must do; on-demand does no more than the share.
- * The safety net holds beside the plans.
+ * The paper minimises the average cost of a slice's progress. Our reading: progress beyond the share is worth having on spot alone. So
+ * spot is kept until it is preempted, across slices too, and lowers the work of later slices; on-demand does no more than the share.
+ * The safety net holds in addition to the plans.
  */
 #include "late_course.h"
 
-static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
-	ORR_PARAM_END };
+static const struct orr_param params[] = { LATE_PARAMS,
+	ORR_PARAM_INT("slices", "8", 1, 1e6, "number of slices of the time to the deadline"), ORR_PARAM_END };
 
 struct partial_lookahead {
 	struct late late;
 	uint32_t n;
 	int64_t next_ns; /* the next slice begins */
-	uint32_t slice;  /* the one after the one at hand */
+	uint32_t slice;  /* the slice after the current one */
 	struct late_course course;
 };
 
@@ -25,7 +25,7 @@ static void free_course(struct late *l)
 	late_forget(&((struct partial_lookahead *)l)->course);
 }
 
-/* Until when the gang will be there. */
+/* When the gang ends. */
 static int64_t true_end(const struct late *l, struct orr_spot *w)
 {
 	int64_t end = ORR_NEVER;
@@ -36,7 +36,7 @@ static int64_t true_end(const struct late *l, struct orr_spot *w)
 	return end;
 }
 
-/* Of the slice that begins now. */
+/* Plans the slice that starts now. */
 static void look(struct partial_lookahead *s, struct orr_spot *w)
 {
 	struct late *l = &s->late;
@@ -45,7 +45,7 @@ static void look(struct partial_lookahead *s, struct orr_spot *w)
 	s->next_ns = s->slice < s->n ? (int64_t)((double)l->deadline_ns / s->n * s->slice) : l->deadline_ns;
 	int64_t work = late_whole_steps(l, (double)l->work_ns / s->n * s->slice) - late_done(l, w);
 	if (l->state == LATE_SPOT) {
-		/* What is left of a change-over is not known here: a whole one. */
+		/* The rest of a change-over is unknown here: counts a whole one. */
 		int64_t end = true_end(l, w), rest = end - from - (l->start_timer ? l->spot_changeover_ns : 0);
 		end = end < s->next_ns ? end : s->next_ns;
 		rest = end < s->next_ns ? rest : s->next_ns - from;
@@ -92,5 +92,5 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
 ORR_POLICY_SPOT_FLAGS(partial_lookahead,
-	"one job with a deadline: the cheapest plan slice by slice, each slice's future known (Can't Be Late)", ORR_NEEDS_ORACLE, params,
-	ops);
+	"one job with a deadline: the cheapest plan slice by slice, with each slice's future known (Can't Be Late)", ORR_NEEDS_ORACLE,
+	params, ops);

@@ -62,7 +62,7 @@ static int compare_order(const void *x, const void *y)
 
 bool parts_are_whole(const struct parts *p, const struct orr_spot *w)
 {
-	/* The held parts are few sizes of a few grids: a sweep that looks for who reaches furthest from where we are. */
+	/* Sweeps over the layers, each time to the end of the part that reaches furthest. */
 	for (double at = 0; at < 1;) {
 		double reach = at;
 		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
@@ -100,7 +100,7 @@ static double lacks(const struct part *stage, const struct part *node)
 	return stage->hi - stage->lo - (hi > lo ? hi - lo : 0);
 }
 
-/* To the first from node n on that has no stage; holds: only if that one holds something. The next one to look at. */
+/* Gives the stage to the first node from n on without a stage (holds: that holds something). Returns the next node to look at. */
 static uint32_t hand_out(struct parts *p, struct part *stage, uint32_t n, bool holds)
 {
 	while (n < p->n_nodes && p->node[n].is_done)

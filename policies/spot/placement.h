@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placement.h - in which order nodes take the stages of pipelines, by their zones
+ * placement.h - the order in which nodes take the stages of pipelines, by zone
  *
- * order: as they come. spread: consecutive stages in different zones, where there are any (Thorpe et al., NSDI 2023: losses at one
- * time are mostly of one zone, so a node and the one that keeps its replica seldom go together). block: zone by zone.
+ * order: as given. spread: consecutive stages in different zones, if there are any (Thorpe et al., NSDI 2023: simultaneous losses mostly
+ * hit one zone, so a node and the node with its replica rarely go together). block: zone by zone.
  */
 #ifndef ORR_SPOT_PLACEMENT_H
 #define ORR_SPOT_PLACEMENT_H
@@ -20,7 +20,7 @@ static inline enum placement placement_of(const char *text)
 	return !strcmp(text, "spread") ? PLACE_SPREAD : !strcmp(text, "block") ? PLACE_BLOCK : PLACE_ORDER;
 }
 
-/* The zone with most nodes left that is neither a nor b; without one, with most left that is not a; with most left. */
+/* The zone with the most nodes left other than a and b; failing that, other than a; failing that, any. */
 static inline uint32_t placement_zone(const uint32_t *left, uint32_t zones, uint32_t a, uint32_t b)
 {
 	uint32_t best[3] = { ORR_ANY_ZONE, ORR_ANY_ZONE, ORR_ANY_ZONE };
@@ -37,7 +37,7 @@ static inline uint32_t placement_zone(const uint32_t *left, uint32_t zones, uint
 	return best[0] != ORR_ANY_ZONE ? best[0] : best[1] != ORR_ANY_ZONE ? best[1] : best[2];
 }
 
-/* Puts v[0..n) in that order, for pipelines of so many nodes, of which the last is followed by the first. */
+/* Sorts v[0..n) for pipelines of `depth` nodes; the last node of a pipeline counts as the first one's neighbour. */
 static inline void placement_sort(const struct orr_spot *w, orr_inst *v, uint32_t n, uint32_t depth, enum placement how)
 {
 	uint32_t zones = orr_zones(w);

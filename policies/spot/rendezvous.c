@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Above the tags of the policies. */
+/* Above all tags of policies. */
 #define TAG_BASE (UINT64_C(1) << 62)
 
 void rdv_free(struct rendezvous *r)
@@ -44,7 +44,7 @@ static struct rdv_seat *seat_of(struct rendezvous *r, orr_inst i)
 	return s;
 }
 
-/* Instances mostly get ready in order of creation; when not, the world is asked for the whole list. */
+/* Instances mostly get ready in order of creation; otherwise the whole list is read from the world. */
 static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
@@ -58,7 +58,7 @@ static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 	}
 }
 
-/* False: it was not on the list. */
+/* False: it is not in the list. */
 static bool take_out(orr_inst *list, uint32_t *n, orr_inst i)
 {
 	uint32_t k = 0;
@@ -113,7 +113,7 @@ bool rdv_gone(struct rendezvous *r, orr_inst i)
 {
 	struct rdv_seat *seat = seat_of(r, i);
 	bool waited = seat->waits;
-	/* Whoever is ready while they gather is a member. */
+	/* While members gather, all ready instances are members. */
 	if (take_out(r->ready, &r->n_ready, i))
 		r->has_lost = r->n_members > 0;
 	if (waited && !r->keeps_waiting)
@@ -136,7 +136,7 @@ bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag)
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting)
 {
 	room_for_seats(r, orr_inst_slots(w));
-	/* rdv_assign() has been over all of them. */
+	/* With coordinates, rdv_assign() has set the seats of the members that take part. */
 	for (uint32_t i = r->depth ? r->n_members - waiting : 0; i < r->n_members; i++) {
 		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
 		seat->inst = r->member[i];
@@ -158,7 +158,7 @@ void rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines)
 	if (n)
 		memcpy(r->holder, r->member, n * sizeof *r->holder);
 	if (r->n_members)
-		r->shadows = 0; /* whoever has a coordinate is a member */
+		r->shadows = 0; /* only members have coordinates */
 }
 
 enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir)
@@ -173,7 +173,7 @@ enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uin
 	}
 	uint32_t lost = seat->coordinate[0], stage = lost % r->depth;
 	if (stage == 0 && r->pipelines == 0)
-		return RDV_NO_PART; /* as published: the last stage is not found while there are no pipelines */
+		return RDV_NO_PART; /* as published: the search for the last stage fails without pipelines */
 	orr_inst holder = r->holder[stage ? lost - 1 : lost + r->depth - 1];
 	if (holder == i || !orr_inst_is_live(w, holder))
 		return RDV_FATAL;

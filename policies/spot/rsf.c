@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; made for its bound): with equal chance greedy in n slices, or an
- * n-th of the work on demand first and then greedy in n - 1 slices. Where R(0) >= 2 C(0) its mean cost is at most ((k + 1) / 2 + (k - 1) /
- * (2n)) times the omniscient one's, up to O(d), whatever the trace; no deterministic policy is below k.
+ * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; designed for its bound): with equal chance greedy in n slices, or
+ * 1/n of the work on demand first and then greedy in n - 1 slices. If R(0) >= 2 C(0), its mean cost is at most ((k + 1) / 2 + (k - 1) /
+ * (2n)) times the omniscient cost, up to O(d), on any trace; no deterministic policy is below k.
  */
 #include "late.h"
 
-static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
-	ORR_PARAM_END };
+static const struct orr_param params[] = { LATE_PARAMS,
+	ORR_PARAM_INT("slices", "8", 1, 1e6, "number of slices of the time to the deadline"), ORR_PARAM_END };
 
 struct rsf {
 	struct late late;
 	struct late_slices slices;
 	uint32_t n;
-	int64_t first_ns; /* to be done on demand before anything else; 0: done, or none */
+	int64_t first_ns; /* work to be done on demand first; 0: done, or none */
 };
 
 static enum late_state rule(struct late *l, struct orr_spot *w)
@@ -51,4 +51,4 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
-ORR_POLICY_SPOT(rsf, "one job with a deadline: sliced greedy, shifted by chance (Can't Be Late's bound)", params, ops);
+ORR_POLICY_SPOT(rsf, "one job with a deadline: greedy in slices, shifted at random (Can't Be Late's bound)", params, ops);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shapes.h - for each number of instances, the (pipelines, depth) that a job runs at on them
+ * shapes.h - the shape (pipelines, depth) of a job for each number of instances
  *
- * Invariant: of[n] needs n instances or fewer; nodes = 0 where nothing fits, as in of[0].
+ * Invariant: of[n] needs at most n instances; nodes = 0 if no shape fits, as in of[0].
  */
 #ifndef ORR_POLICIES_SPOT_SHAPES_H
 #define ORR_POLICIES_SPOT_SHAPES_H
@@ -16,12 +16,12 @@ struct shape {
 
 struct shapes {
 	struct shape *of; /* [0..most] */
-	uint32_t most;    /* what the largest shape needs */
+	uint32_t most;    /* instances of the largest shape */
 };
 
 struct shape_choice {
 	uint32_t depth, pipelines; /* 0: any */
-	bool takes_most;           /* the most instances, even if fewer are faster */
+	bool takes_most;           /* prefers more instances, even if fewer are faster */
 };
 
 static inline bool shape_is_better(const struct shape *a, const struct shape *b, bool takes_most)
@@ -33,7 +33,7 @@ static inline bool shape_is_better(const struct shape *a, const struct shape *b,
 	return a->step_ns < b->step_ns || (a->step_ns == b->step_ns && a->nodes < b->nodes);
 }
 
-/* Point i of the job; nodes = 0: not chosen. False past the last. */
+/* Point i of the job; nodes = 0 if the choice excludes it. False past the last. */
 static inline bool shape_point(const struct orr_spot *w, size_t i, const struct shape_choice *choice, struct shape *p)
 {
 	if (!orr_step_point(w, i, &p->pipelines, &p->depth))
@@ -44,7 +44,7 @@ static inline bool shape_point(const struct orr_spot *w, size_t i, const struct 
 	return true;
 }
 
-/* most = 0: the job has no such point. */
+/* Fills in the shapes; most = 0: the job has no such point. */
 static inline void shapes_begin(struct shapes *s, const struct orr_spot *w, const struct shape_choice *choice)
 {
 	struct shape p;

@@ -17,7 +17,7 @@ static uint32_t depths(const struct templates *t)
 	return t->max_depth - t->min_depth + 1;
 }
 
-/* The bounds of the job's points, within from..to. */
+/* Largest number of pipelines and range of depths of the job's points, within from..to. */
 static void find_bounds(struct templates *t, struct orr_spot *w, uint32_t from, uint32_t to)
 {
 	uint32_t p, d;
@@ -39,7 +39,7 @@ int templates_init(struct templates *t, struct orr_spot *w, uint32_t from, uint3
 		return 0;
 	find_bounds(t, w, from, to ? to : UINT32_MAX);
 	if (t->max_pipelines < replicas)
-		return orr_fail(err, ORR_EINPUT, "f=%u needs %u pipelines; with depths from %u to %u the job has step times for %u at most",
+		return orr_fail(err, ORR_EINPUT, "f=%u needs %u pipelines: with depths from %u to %u the job has step times for at most %u",
 			replicas - 1, replicas, from, to ? to : MAX_DEPTH, t->max_pipelines);
 	t->rate = orr_alloc((size_t)t->max_pipelines * depths(t), sizeof *t->rate);
 	for (size_t i = 0; orr_step_point(w, i, &p, &d); i++) {
@@ -55,7 +55,7 @@ static uint16_t *choices(const struct templates *t, uint32_t pipelines, uint32_t
 	return t->choice + ((size_t)pipelines * (pipelines - 1) / 2 + k - 1) * (t->n + 1);
 }
 
-/* before[nodes]: the sum of k - 1 pipelines' rates on exactly so many nodes, negative if they can't be; now: of k. */
+/* before[nodes]: best sum of the rates of k - 1 pipelines on exactly so many nodes, negative if impossible; now: of k. */
 static void add_pipeline(const struct templates *t, const double *rate, const double *before, double *now, uint16_t *choice)
 {
 	for (uint32_t n = 0; n <= t->n; n++) {
@@ -113,7 +113,7 @@ static void make_room(struct templates *t, uint32_t n)
 	t->choice = orr_alloc((size_t)t->max_pipelines * (t->max_pipelines + 1) / 2 * ((size_t)n + 1), sizeof *t->choice);
 }
 
-/* All plans of up to n nodes. */
+/* Computes all plans of up to n nodes. */
 static void reckon(struct templates *t, uint32_t n)
 {
 	double *sum = orr_alloc(2 * ((size_t)n + 1), sizeof *sum);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Time sliced (Wu et al., "Can't Be Late", NSDI 2024): greedy in each of n equal slices of the time, with an n-th of the work to
- * do in each. A slice that has done its share on demand gives it back; spot goes on, and what it does beyond the share
- * lowers that of the next slice.
+ * Time sliced (Wu et al., "Can't Be Late", NSDI 2024): greedy in each of n equal slices of the time, with 1/n of the work in each. A slice
+ * that has done its share on demand releases on-demand; spot goes on, and its work beyond the share lowers that of the next slice.
  */
 #include "late.h"
 
-static const struct orr_param params[] = { LATE_PARAMS, ORR_PARAM_INT("slices", "8", 1, 1e6, "of the time to the deadline"),
-	ORR_PARAM_BOOL("surplus", false, "spot is also taken in a slice that has done its share"), ORR_PARAM_END };
+static const struct orr_param params[] = { LATE_PARAMS,
+	ORR_PARAM_INT("slices", "8", 1, 1e6, "number of slices of the time to the deadline"),
+	ORR_PARAM_BOOL("surplus", false, "take spot also in a slice that has done its share"), ORR_PARAM_END };
 
 struct time_sliced {
 	struct late late;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Uniform progress (Wu et al., "Can't Be Late", NSDI 2024): on demand when progress falls behind the straight line ep(t) = t C(0) / R(0),
- * spot whenever it is there.
+ * on spot whenever it is available.
  *
  *	idle:      spot if available; on demand if progress < ep(t)
- *	on demand: not left before progress >= ep(t + 2d) (hysteresis); then spot if available, else idle
+ *	on demand: stays until progress >= ep(t + 2d) (hysteresis); then spot if available, else idle
  *
- * Without hysteresis 2d is 0 there and spot is taken at once. With the oracle the lifetime o of what is offered decides instead whether it
- *is worth its change-overs: from idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), k the ratio of the prices; a gang goes
- *by its first instance.
+ * Without hysteresis 2d is 0 and spot is taken at once. With the oracle, spot of lifetime o is taken if it is worth its change-overs: from
+ * idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), with k the ratio of the prices. The lifetime of a gang is that of its
+ * first instance.
  */
 #include "late.h"
 
 static const struct orr_param params[] = { LATE_PARAMS,
-	ORR_PARAM_BOOL("hysteresis", true, "on-demand is kept until progress is two change-overs ahead"),
-	ORR_PARAM_BOOL("oracle", false, "the lifetime of what is offered decides whether it is taken"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("hysteresis", true, "stay on demand until progress is two change-overs ahead"),
+	ORR_PARAM_BOOL("oracle", false, "the lifetime of an offer decides whether it is taken"), ORR_PARAM_END };
 
 struct uniform_progress {
 	struct late late;
@@ -26,7 +26,7 @@ static bool is_behind(const struct late *l, const struct orr_spot *w, int64_t t)
 	return (double)late_done(l, w) * (double)l->deadline_ns < (double)t * (double)l->work_ns;
 }
 
-/* By the oracle. */
+/* Is spot worth its change-overs? By the oracle. */
 static bool is_worth_it(const struct late *l, struct orr_spot *w)
 {
 	double k = orr_on_demand_price(w, l->zone) / orr_spot_price(w, l->zone);

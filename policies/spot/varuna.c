@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Varuna: a job that changes its shape with the instances there are. It is checkpointed and restarted on the (pipelines, depth)
- * that is fastest on them at the same global batch ("job morphing").
+ * Varuna: a job that changes its shape with the instances available ("job morphing"). It is checkpointed and restarted at the
+ * (pipelines, depth) that is fastest on them at the same global batch.
  *
- * rules=clean: a lost worker costs the step in flight and all steps since the last complete checkpoint; the job restarts on the
- * best shape for those that are left. A notice in time saves the steps: steps go on while there is time for one more and for a
- * checkpoint (too little for the one in flight: it is stopped and those before it are saved); then the job restarts without those
- * that will go.
- * Joiners are absorbed, by checkpoint and restart, when more steps will have been done by the time the next loss is expected.
- * Checkpoints are written in the background while steps go on, one at a time, or with the training standing still.
+ * rules=clean: a lost worker loses the step in flight and all steps since the last complete checkpoint; the job restarts at the best
+ * shape for the remaining instances. A notice saves the steps if there is time: steps go on while one more step and a checkpoint fit
+ * (if the step in flight does not fit, it is stopped and the steps before it are saved); then the job restarts without the
+ * instances that were given notice. Joiners are absorbed, by checkpoint and restart, if that completes more steps before the next
+ * loss is expected. Checkpoints are written one at a time, in the background or while training stands still.
  *
  * rules=artifact: as Oobleck's authors simulate it (varuna_artifact.h).
  *
@@ -24,22 +23,22 @@
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|artifact",
 						   "Varuna's mechanism, or the rules of the Oobleck artifact's simulator"),
 	ORR_PARAM_INT("ckpt_steps", "10", 1, 1000, "steps between checkpoints"),
-	ORR_PARAM_TIME("ckpt_time", "0", "clean: a checkpoint takes so long (0: the job's figure, or from its state and the storage)"),
-	ORR_PARAM_TIME("restart_time", "0",
-		"clean: a restart takes so long (0: the job's figure less a checkpoint, or setup and reading the state)"),
-	ORR_PARAM_TIME("setup", "30s", "clean: rendezvous and start of the workers, where the job has no figure for a restart"),
+	ORR_PARAM_TIME("ckpt_time", "0", "clean: time to write a checkpoint (0: the job's value, or from its state and the storage)"),
+	ORR_PARAM_TIME(
+		"restart_time", "0", "clean: time of a restart (0: the job's value less a checkpoint, or setup and reading the state)"),
+	ORR_PARAM_TIME("setup", "30s", "clean: time for rendezvous and start of workers, if the job has no time of a restart"),
 	ORR_PARAM_BOOL("background", true, "clean: steps go on while a checkpoint is written"),
-	ORR_PARAM_BOOL("on_notice", true, "clean: a notice saves the steps by a checkpoint"),
+	ORR_PARAM_BOOL("on_notice", true, "clean: a notice causes a checkpoint that saves the steps"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
-		"clean: joiners are taken in when it pays, at the next loss, or when a step ends"),
-	ORR_PARAM_TIME("horizon", "0", "clean: absorbing must pay within this time (0: the mean time between losses so far)"),
+		"clean: joiners are absorbed when it pays, at the next loss, or at the end of the step"),
+	ORR_PARAM_TIME("horizon", "0", "clean: time within which absorbing must pay (0: time so far / (losses + 1))"),
 	VARUNA_ARTIFACT_PARAMS, ORR_PARAM_END };
 
 enum phase { WAITING, RESTARTING, RUNNING, SAVING };
 enum { TAG_RESTARTED = 1, TAG_SAVED, TAG_WRITTEN, TAG_HEED };
 
 struct varuna {
-	struct varuna_artifact *artifact; /* rules=artifact: the rest is not used */
+	struct varuna_artifact *artifact; /* rules=artifact: the fields below are unused */
 
 	uint64_t every;
 	int64_t ckpt_ns, restart_ns, setup_ns, horizon_ns;
@@ -51,19 +50,19 @@ struct varuna {
 	struct shapes shapes;
 	enum phase phase;
 	struct shape shape;
-	orr_inst *usable; /* ready, not noticed */
+	orr_inst *usable; /* ready, without notice */
 	uint32_t cap;
 	uint64_t timer; /* of RESTARTING and SAVING */
-	uint64_t heed;  /* of when somebody's notice must be acted upon; 0: none */
+	uint64_t heed;  /* when a notice must be acted upon; 0: none */
 	int64_t heed_at;
-	uint64_t writer, written; /* background: the timer of the checkpoint, 0 none, and the steps that it holds */
-	uint64_t since;           /* steps since the last checkpoint was begun */
-	uint64_t last_done;       /* orr_steps_done() when that was reckoned */
+	uint64_t writer, written; /* background: timer of the checkpoint in progress (0: none), and the steps that it holds */
+	uint64_t since;           /* steps since the start of the last checkpoint */
+	uint64_t last_done;       /* orr_steps_done() when `since` was computed */
 	bool has_state;           /* there is a checkpoint to restart from */
 	bool is_lost;             /* the restart is because of a loss */
 	bool restarts;            /* decide() restarts the job */
-	bool morphs;              /* once it is saved, it restarts */
-	bool looks;               /* somebody got ready */
+	bool morphs;              /* the job restarts after this checkpoint */
+	bool looks;               /* an instance got ready */
 	uint64_t losses;
 };
 
@@ -82,7 +81,7 @@ static int64_t ckpt_time(const struct varuna *v, struct orr_spot *w)
 	return isnan(figure) ? orr_checkpoint_time(w, v->shape.nodes) : seconds(figure);
 }
 
-/* The job's figures of a restart hold the checkpoint's. */
+/* The job's times of a restart include a checkpoint. */
 static int64_t restart_time(const struct varuna *v, struct orr_spot *w, uint32_t nodes)
 {
 	double figure = v->restart_curve >= 0 ? orr_curve_at(w, v->restart_curve, nodes) : orr_figure(w, "varuna.restart_s");
@@ -170,7 +169,7 @@ static void save(struct varuna *v, struct orr_spot *w)
 	v->timer = orr_spot_timer(w, orr_spot_now(w) + ckpt_time(v, w), 0, TAG_SAVED);
 }
 
-/* The steps are saved by then, and the job restarts without those that will go. */
+/* Saves the steps by then; the job restarts without the instances that were given notice. */
 static void save_by(struct varuna *v, struct orr_spot *w, int64_t latest)
 {
 	int64_t ends;
@@ -188,7 +187,7 @@ static void save_by(struct varuna *v, struct orr_spot *w, int64_t latest)
 	save(v, w);
 }
 
-/* The run of steps has come to its end: a checkpoint is due, the job done, or it is to be saved. */
+/* The run of steps has ended: a checkpoint is due, the job is done, or a notice requires a checkpoint. */
 static void varuna_steps(void *self, struct orr_spot *w)
 {
 	struct varuna *v = self;
@@ -243,7 +242,7 @@ static void varuna_timer(void *self, struct orr_spot *w, uint64_t tag)
 
 /* ---- instances ---- */
 
-/* A worker is gone: so is what it held since the last checkpoint. */
+/* A worker has ended: the steps since the last checkpoint are lost. */
 static void lose(struct varuna *v, struct orr_spot *w)
 {
 	orr_steps_stop(w);
@@ -260,14 +259,14 @@ static void lose(struct varuna *v, struct orr_spot *w)
 	orr_spot_count(w, "restarts", 1);
 }
 
-/* It will go. Steps go on as long as one more can end in time, so that several that will go share one checkpoint. */
+/* An instance was given notice. Steps go on while one more fits, so that several notices share one checkpoint. */
 static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
 	if (!v->on_notice || !orr_inst_get(w, i, &info) || !info.stages)
 		return;
 	if (v->phase == RESTARTING)
-		v->restarts = true; /* without it, from the same checkpoint */
+		v->restarts = true; /* without the instance, from the same checkpoint */
 	int64_t now = orr_spot_now(w), latest = info.goes_ns - ckpt_time(v, w), at = latest - v->shape.step_ns;
 	if (latest < now || v->morphs || (v->phase != RUNNING && v->phase != SAVING))
 		return;
@@ -387,4 +386,4 @@ static const struct orr_spot_ops ops = {
 	.end = varuna_end,
 };
 
-ORR_POLICY_SPOT(varuna, "job morphing: checkpoint and restart on the fastest shape for the instances there are (Varuna)", params, ops);
+ORR_POLICY_SPOT(varuna, "job morphing: checkpoint and restart at the fastest shape for the available instances (Varuna)", params, ops);

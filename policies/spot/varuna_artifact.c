@@ -4,15 +4,15 @@
 #include <math.h>
 
 enum {
-	RECENT = 4096, /* steps that a loss may look back to */
+	RECENT = 4096, /* number of steps kept for losses */
 	MAX_PENDING = 8,
 	TAG_RESUME = 1,
 	RANK_RESUME = 7
 };
 
 struct checkpoint {
-	uint64_t at;    /* steps completed when it began */
-	uint64_t count; /* likewise, with what failed ones took off */
+	uint64_t at;    /* steps completed at its start */
+	uint64_t count; /* likewise, less the steps of failed checkpoints */
 	int64_t done_ns;
 };
 
@@ -20,21 +20,21 @@ struct varuna_artifact {
 	struct artifact a;
 	uint64_t every; /* steps between checkpoints */
 	bool rolls_back, is_twice, after_removal;
-	int64_t stand_ns; /* what a checkpoint stops the training for */
+	int64_t stand_ns; /* standstill of training per checkpoint */
 	double ckpt_s, restart_s;
-	int restart_curve; /* -1: one figure for all */
+	int restart_curve; /* -1: one value for all */
 
-	uint64_t count;   /* steps; a checkpoint is due at multiples of `every` */
-	bool had_removal; /* since the last step that was completed */
+	uint64_t count;   /* step counter: a checkpoint is due at multiples of `every` */
+	bool had_removal; /* since the last completed step */
 	bool has_good;
-	uint64_t good; /* steps when the last complete checkpoint began */
+	uint64_t good; /* steps at the start of the last complete checkpoint */
 	struct checkpoint pending[MAX_PENDING];
 	uint32_t n_pending;
-	bool stands; /* still, for a checkpoint; resumes by this timer */
+	bool stands; /* training stands still for a checkpoint until this timer */
 	uint64_t resume;
 
-	bool is_kept[RECENT]; /* by step: does it count? */
-	uint64_t committed;   /* steps before this one can't be lost any more */
+	bool is_kept[RECENT]; /* [step] does it count? */
+	uint64_t committed;   /* steps before this one are safe */
 };
 
 static double figure_or(struct orr_spot *w, const char *name, double other)
@@ -94,7 +94,7 @@ static uint64_t back(uint64_t at, uint64_t n)
 	return at > n ? at - n : 0;
 }
 
-/* Those of [from, to) that count. */
+/* Number of steps in [from, to) that count. */
 static uint64_t kept(const struct varuna_artifact *v, uint64_t from, uint64_t to)
 {
 	uint64_t n = 0;
@@ -103,7 +103,7 @@ static uint64_t kept(const struct varuna_artifact *v, uint64_t from, uint64_t to
 	return n;
 }
 
-/* The steps that no removal can reach: before the last good checkpoint, and before the steps of one that may yet fail. */
+/* Commits the steps before the last good checkpoint and before the steps of checkpoints that may yet fail. */
 static void commit_safe(struct varuna_artifact *v, struct orr_spot *w)
 {
 	if (!v->rolls_back)
@@ -140,13 +140,12 @@ static void sync_steps(struct varuna_artifact *v, struct orr_spot *w)
 {
 	note_steps(v, artifact_sync(&v->a, w));
 	if (v->rolls_back && v->a.steps - v->committed > RECENT)
-		orr_spot_give_up(
-			w, "rules=artifact: more steps since the last good checkpoint than are kept in mind; set ckpt_steps lower");
+		orr_spot_give_up(w, "rules=artifact: too many steps since the last good checkpoint: set ckpt_steps lower");
 }
 
 /* ---- checkpoints ---- */
 
-/* Those that are complete by now are good; the steps of the others (all of them) are no more sure to count: the first such step. */
+/* Checkpoints complete by now are good, all others fail. Returns the first step that may not count. */
 static uint64_t settle(struct varuna_artifact *v, struct orr_spot *w, bool others_fail)
 {
 	uint64_t first = UINT64_MAX;
@@ -183,7 +182,7 @@ static void checkpoint(struct varuna_artifact *v, struct orr_spot *w)
 	v->had_removal = false;
 	settle(v, w, false);
 	if (v->n_pending == MAX_PENDING) {
-		orr_spot_give_up(w, "rules=artifact: checkpoints take longer than the steps between them");
+		orr_spot_give_up(w, "rules=artifact: checkpoints take longer than the steps between them: set ckpt_steps higher");
 		return;
 	}
 	int64_t now = orr_spot_now(w);
@@ -215,7 +214,7 @@ static int64_t pause_ns(const struct varuna_artifact *v)
 	return llround(1000 * (v->restart_s - v->ckpt_s)) * 1000000;
 }
 
-/* What the artifact books: its curve has two points a step, and that of the checkpoint itself is not after it. */
+/* The artifact's book-keeping: its curve has two points per step; the point of the checkpoint itself does not count. */
 static void book_fallback(struct varuna_artifact *v, struct orr_spot *w)
 {
 	uint64_t n = v->a.steps - v->good;

@@ -3,13 +3,13 @@
  * varuna_artifact.h - Varuna as the Oobleck artifact simulates it: every removal restarts the job from a checkpoint
  *
  * A checkpoint follows every ckpt_steps steps, and the first step that completes after a removal. Training stands still for the
- * checkpoint's time, and it is complete that much later again (ckpt_twice). At a removal, a checkpoint that is not complete has
- * failed: the last ckpt_steps steps before it count no samples, and the number of steps that tells when the next one is due falls
- * by as many, but not below 0. Then all steps begun since the last complete checkpoint count no samples (all so far, if there is
- * none). A removal ends each of the artifact's traces: what is not complete when the run ends has failed.
+ * checkpoint's time; the checkpoint is complete after twice that time (ckpt_twice). At a removal, an incomplete checkpoint has failed:
+ * the last ckpt_steps steps before it count no samples, and the step counter that decides when the next checkpoint is due falls by as
+ * many, clamped to 0. Then all steps begun since the last complete checkpoint count no samples (all so far, if there is none). Each of
+ * the artifact's traces ends with a removal: checkpoints that are incomplete at the end of the run have failed.
  *
- * Pause: restart figure less checkpoint figure. Where the restart figure is a curve over the nodes it is looked up when a
- * rendezvous ends, and used at the next removal.
+ * Pause: restart time less checkpoint time. If the restart time is a curve over the nodes, it is looked up at the end of a
+ * rendezvous and used at the next removal.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
  */
@@ -24,7 +24,7 @@
 			"artifact: removals and failed checkpoints cost the samples of steps (off: upstream's no_small_model_fallback)"), \
 		ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint is complete twice its time after its step"),                   \
 		ORR_PARAM_BOOL("ckpt_after_removal", true, "artifact: a checkpoint after the first step that completes after a removal"), \
-		ORR_PARAM_BOOL("free_checkpoints", false, "artifact: a checkpoint takes no time; restarts take what they did")
+		ORR_PARAM_BOOL("free_checkpoints", false, "artifact: checkpoints take no time; restarts are unchanged")
 
 struct varuna_artifact;
 

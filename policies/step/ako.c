@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ako: decentralised training by partial gradient exchange (Watcharapichat, Lopez Morales,
- * Fernandez, Pietzuch, "Ako: Decentralised Deep Learning with Partial Gradient Exchange",
- * SoCC 2016; details as in its re-implementations TF.AKO and early KungFu).
+ * Ako: decentralised training by partial gradient exchange (Watcharapichat, Lopez Morales, Fernandez, Pietzuch, "Ako:
+ * Decentralised Deep Learning with Partial Gradient Exchange", SoCC 2016; details as in its re-implementations TF.AKO and
+ * early KungFu).
  *
- * Every node is a worker with a replica of the model. In iteration t worker i computes its
- * gradient g, keeps A = the sum of its last p gradients, and sends one of p slices of A to
- * each other worker, as n - 1 messages of G / p bytes. What arrives is added to the
- * receiver's inbox R at once, and nobody waits for it: the worker's own update is
- * x -= eta (g + R). As slice t mod p leaves in iteration t, each gradient reaches each peer
- * exactly once per slice, at most p iterations late.
+ * Every node is a worker with a replica of the model. In iteration t worker i computes its gradient g, keeps A = the sum of
+ * its last p gradients, and sends one of p slices of A to each other worker, as n - 1 messages of G / p bytes. A message is
+ * added to the receiver's inbox R when it arrives. Workers do not wait for messages: the update is x -= eta (g + R). Slice
+ * t mod p leaves in iteration t, so each gradient reaches each peer exactly once per slice, at most p iterations late.
  *
- * p keeps the traffic within the NIC: (n - 1) G / p <= B t_c, hence
- * p = max(1, ceil((n - 1) G / (B t_c))), for the worker for which that is most. B is that
- * of the route to a worker on another node, for this worker alone: where several share a
- * NIC, say p.
+ * p keeps the traffic within the NIC: (n - 1) G / p <= B t_c, hence p = max(1, ceil((n - 1) G / (B t_c))), for the worker
+ * with the largest value. B is the bandwidth of the route to a worker on another node, used by this worker alone. If
+ * several workers share a NIC, set p.
  *
- * Messages to one peer arrive in order. A worker has at most `outstanding` rounds of
- * messages under way beside the one that it makes; where the network is too slow for p,
- * that is what slows it down.
+ * Messages to one peer arrive in order. A worker may have at most `outstanding` rounds of messages in flight besides the
+ * current one. A network that is too slow for p slows the worker down in this way.
  *
- * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds of which it
- * has all slices, and nobody gets more than s rounds ahead of the slowest: the update of
- * round t waits until all workers have round t - s. With s = 0 training is synchronous, and
- * with p = 1 besides it is SGD on the sum of all gradients. (The clock's own messages cost
+ * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds whose slices it has all received. No worker
+ * gets more than s rounds ahead of the slowest: the update of round t waits until all workers have round t - s. With s = 0
+ * training is synchronous; with p = 1 as well, it is SGD on the sum of all gradients. (The clock's own messages cost
  * nothing here.)
  *
- * A worker holds the last p gradients (A's recursion, A + g_t - g_(t-p), needs them; the
- * newest is the gradient buffer), A itself and R.
+ * A worker holds the last p gradients (the recursion A + g_t - g_(t-p) needs them; the newest is the gradient buffer), A
+ * itself and R.
  */
 #include "replicas.h"
 
@@ -35,27 +30,27 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("partitions", "0", 0, 1000000,
-						   "slices of the gradient, p; 0: from bandwidth and compute time"),
+						   "slices of the gradient, p; 0: computed from bandwidth and compute time"),
 	ORR_PARAM_INT("workers", "0", 0, 1048576, "GPUs that take part; 0: all"),
 	ORR_PARAM_CHOICE(
 		"slice_choice", "round", "round|peer", "round: all peers get slice t mod p; peer: peer j gets slice (t + j) mod p"),
-	ORR_PARAM_CHOICE("window_reduce", "sum", "sum|average", "what is sent of the last p gradients"),
+	ORR_PARAM_CHOICE("window_reduce", "sum", "sum|average", "reduction of the last p gradients that is sent"),
 	ORR_PARAM_CHOICE("partition_method", "equal", "equal|layers",
-		"slices of equal size, or whole layers in order with the largest slice as small as can be"),
+		"slices of equal size, or whole layers in order with the smallest possible largest slice"),
 	ORR_PARAM_INT("staleness_bound", "-1", -1, 1000000, "rounds that a worker may be ahead of the slowest; 0: synchronous, -1: any"),
-	ORR_PARAM_INT("outstanding", "1", 1, 1000, "rounds of messages under way beside the one being made"), ORR_PARAM_END };
+	ORR_PARAM_INT("outstanding", "1", 1, 1000, "rounds of messages in flight besides the current one"), ORR_PARAM_END };
 
 struct ako {
 	struct orr_step_facts facts;
 	uint32_t n, p;
 	bool is_average, is_per_peer;
 	int64_t bound;
-	uint32_t depth;      /* rounds whose messages may be under way: outstanding and the one being made */
+	uint32_t depth;      /* rounds whose messages may be in flight: outstanding and the current one */
 	double *slice_bytes; /* [p] */
-	double load;         /* part of the NIC that the exchange takes at full compute speed */
-	orr_op *update;      /* [worker]: the last one */
+	double load;         /* fraction of the NIC that the exchange takes at full compute speed */
+	orr_op *update;      /* [worker]: the latest */
 	orr_op *gradient;    /* [worker]: of this iteration */
-	orr_op *message;     /* [from * n + to]: the last one */
+	orr_op *message;     /* [from * n + to]: the latest */
 	orr_op *sent;        /* [worker * depth + k % depth]: all messages of round k have arrived */
 	orr_op *received;    /* [k % (bound + 1)]: all workers have all of round k */
 };
@@ -80,8 +75,8 @@ static double work_s(const struct orr_step *s, uint32_t device, const struct orr
 	       orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, 0, f->layers, f->batch, 1);
 }
 
-/* Slices needed if none may hold more than `limit` parameters (layers stay whole and in order); with `size`, exactly p of
- * them: those left over begin where each still gets a layer. */
+/* Number of slices if none may exceed `limit` parameters; layers stay whole and in order. With `size`, cuts exactly p
+ * slices: the last ones start early enough that each has a layer. */
 static uint32_t cut(const struct orr_step *s, uint32_t layers, double limit, double *size, uint32_t p, uint32_t filled)
 {
 	uint32_t n = 1;
@@ -104,7 +99,7 @@ static uint32_t cut(const struct orr_step *s, uint32_t layers, double limit, dou
 	return n;
 }
 
-/* The smallest largest slice, by bisection between the largest layer and the whole. */
+/* Minimises the largest slice by bisection, between the largest layer and the whole model. */
 static void cut_by_layers(struct ako *a, const struct orr_step *s)
 {
 	double low = 0, high = a->facts.params;
@@ -127,7 +122,7 @@ static void cut_by_layers(struct ako *a, const struct orr_step *s)
 		a->slice_bytes[i] *= a->facts.gradient_bytes;
 }
 
-/* (n - 1) G / (B t_c) of the worker for which that is most. */
+/* The largest (n - 1) G / (B t_c) of any worker. */
 static double full_load(const struct ako *a, const struct orr_step *s)
 {
 	double most = 0, bytes = a->facts.params * a->facts.gradient_bytes * (a->n - 1);
@@ -143,7 +138,7 @@ static double full_load(const struct ako *a, const struct orr_step *s)
 static void choose_partitions(struct ako *a, const struct orr_step *s, int64_t asked)
 {
 	double load = full_load(a, s);
-	double p = asked ? (double)asked : ceil(load - 1e-9); /* a load of 3 is not 4 for a rounding */
+	double p = asked ? (double)asked : ceil(load - 1e-9); /* rounding must not turn a load of 3 into 4 */
 	a->p = p < 1 ? 1 : p < 1e6 ? (uint32_t)p : 1000000;
 	a->load = load;
 }
@@ -177,7 +172,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	orr_step_facts(s, &a->facts);
 	a->n = (uint32_t)orr_arg_int(args, "workers");
 	if (a->n > a->facts.gpus) {
-		orr_fail(err, ORR_EINPUT, "workers: %u asked for, the cluster has %u GPUs", a->n, a->facts.gpus);
+		orr_fail(err, ORR_EINPUT, "workers: %u: expected at most %u, the number of GPUs", a->n, a->facts.gpus);
 		orr_free(a);
 		return NULL;
 	}
@@ -199,7 +194,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return a;
 }
 
-/* Forward and backward, once the messages of depth rounds ago have arrived. */
+/* Forward and backward, after the messages of `depth` rounds ago have arrived. */
 static void compute(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 {
 	orr_op forward = orr_compute(s, i, ORR_FORWARD, work_s(s, i, &a->facts, true));
@@ -234,7 +229,7 @@ static void exchange(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 	a->sent[(size_t)i * a->depth + k % a->depth] = all;
 }
 
-/* What the updates of round k wait for beside the worker's own gradient; 0 for nothing. */
+/* What the updates of round k wait for besides the worker's own gradient; 0: nothing. */
 static orr_op slowest(struct ako *a, struct orr_step *s, uint64_t k)
 {
 	if (a->bound < 0)

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Data parallelism with all-reduce: every GPU computes the gradient of its own batch, the
- * gradients are averaged, every GPU updates its own copy.
+ * Data parallelism with all-reduce: every GPU computes the gradient of its own batch, the gradients are averaged, every GPU
+ * updates its own copy.
  *
  *	fusion=ddp      PyTorch DistributedDataParallel: buckets of 25 MiB, the first of 1 MiB (Li et al., "PyTorch
  *	                Distributed", VLDB 2020, 3.2)
- *	fusion=horovod  Horovod: what became ready within a cycle, at most 64 MiB (Sergeev, Del Balso,
+ *	fusion=horovod  Horovod: the gradients that become ready within a cycle, at most 64 MiB (Sergeev, Del Balso,
  *	                arXiv 1802.05799, section 4)
  *	fusion=tensor   one all-reduce for each tensor
  *	fusion=none     one for the whole gradient
  *
- * Collectives go one at a time. With overlap one starts as soon as its gradients are there,
- * else all wait for the end of the backward pass: fusion=tensor,overlap=no is the loop of
- * blocking calls of hand-written training scripts.
+ * Collectives run one at a time. With overlap, one starts as soon as its gradients are ready; otherwise all wait for the
+ * end of the backward pass. fusion=tensor,overlap=no is the loop of blocking calls of hand-written training scripts.
  *
- * ring_order=interleaved makes every hop of a ring cross racks, as one that knows nothing of
- * them may happen to. islands=rack lets the hierarchical algorithms reduce inside racks.
+ * ring_order=interleaved makes every hop of a ring cross racks, which can happen to a ring that ignores racks. islands=rack
+ * lets the hierarchical algorithms reduce inside racks.
  *
- * With dense_inside a sum is made in three steps: reduce-scatter inside each node, all-reduce
- * of each part between the nodes, all-gather inside. step.compression then works between
- * nodes alone, as Deep Gradient Compression is used on nodes of several GPUs.
+ * dense_inside splits the all-reduce in three steps: reduce-scatter inside each node, all-reduce of each part between
+ * nodes, all-gather inside. step.compression then applies between nodes only, as in Deep Gradient Compression on nodes of
+ * several GPUs.
  */
 #include "messages.h"
 #include "replicas.h"
@@ -29,18 +28,18 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("algorithm", "default",
 						   "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
-						   "of the all-reduce; default: step.algorithm"),
-	ORR_PARAM_BOOL("overlap", true, "send gradients while the backward pass goes on"),
-	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "what is sent together"),
-	ORR_PARAM_REAL("bucket_bytes", "26214400", 1, 1e15, "ddp: a bucket is sent once it holds so much"),
-	ORR_PARAM_REAL("first_bucket_bytes", "1048576", 1, 1e15, "ddp: likewise, the first bucket"),
-	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: the most that is sent together"),
-	ORR_PARAM_BOOL("dense_inside", false, "sum inside the nodes first; compression works between nodes alone"),
+						   "algorithm of the all-reduce; default: step.algorithm"),
+	ORR_PARAM_BOOL("overlap", true, "send gradients during the backward pass"),
+	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "gradients that are sent together"),
+	ORR_PARAM_REAL("bucket_bytes", "26214400", 1, 1e15, "ddp: size at which a bucket is sent"),
+	ORR_PARAM_REAL("first_bucket_bytes", "1048576", 1, 1e15, "ddp: size at which the first bucket is sent"),
+	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: most bytes that are sent together"),
+	ORR_PARAM_BOOL("dense_inside", false, "reduce inside the nodes first; compression applies between nodes only"),
 	ORR_PARAM_CHOICE("ring_order", "rack", "rack|interleaved",
-		"as the cluster lists its GPUs; or the first of each rack, the second of each, .."),
-	ORR_PARAM_CHOICE("islands", "node", "node|rack", "hierarchical algorithms: what is reduced inside first"),
+		"as the cluster lists its GPUs, or the first of each rack, the second of each, .."),
+	ORR_PARAM_CHOICE("islands", "node", "node|rack", "hierarchical algorithms: the group that is reduced first"),
 	ORR_PARAM_INT("pipeline_chunks", "0", 0, 65536, "trees and chains: pieces in the pipeline; 0: chosen by size"),
-	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two looks at what is ready"), ORR_PARAM_END };
+	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two checks for ready gradients"), ORR_PARAM_END };
 
 struct allreduce {
 	struct replicas r;
@@ -85,7 +84,7 @@ static void plan(struct allreduce *a, struct orr_step *s, const struct orr_args 
 		first = orr_arg_real(args, "first_bucket_bytes") / element;
 		limit = orr_arg_real(args, "bucket_bytes") / element;
 	} else if (is_tensor && a->does_overlap) {
-		first = limit = 1; /* a chunk for each layer that has parameters */
+		first = limit = 1; /* one chunk per layer with parameters */
 	}
 	if (!strcmp(a->fusion, "horovod"))
 		chunks_by_cycle(&r->chunks, s, r->device[0], r->facts.batch, a->does_overlap ? a->cycle_s : INFINITY,
@@ -106,11 +105,10 @@ static int set_islands(struct allreduce *a, const struct orr_step *s, const stru
 	a->inside = is_dense ? replicas_per_node(&a->r, s) : 0;
 	a->island = is_rack ? replicas_per_rack(&a->r, s) : 0;
 	if (is_dense && !a->inside)
-		return orr_fail(err, ORR_EINPUT, "dense_inside: the nodes have different numbers of GPUs%s; expected false",
-			strcmp(orr_arg_text(args, "ring_order"), "rack") ? ", or ring_order parts them" : "");
+		return orr_fail(err, ORR_EINPUT, "dense_inside: expected false: the nodes have different numbers of GPUs%s",
+			strcmp(orr_arg_text(args, "ring_order"), "rack") ? ", or ring_order separates them" : "");
 	if (is_rack && !a->island)
-		return orr_fail(
-			err, ORR_EINPUT, "islands: the racks have different numbers of GPUs, or do not follow one another; expected node");
+		return orr_fail(err, ORR_EINPUT, "islands: expected node: the racks have different numbers of GPUs or are not consecutive");
 	return ORR_OK;
 }
 
@@ -133,7 +131,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return a;
 }
 
-/* Horovod: from the end of a chunk's backward pass until the thread looks again. */
+/* Horovod: delay from the end of a chunk's backward pass to the thread's next check. */
 static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint32_t chunk)
 {
 	double ready_s = 0;
@@ -142,7 +140,7 @@ static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint
 	return orr_delay(s, fmax(0, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s));
 }
 
-/* `op` waits for the backward pass of the message's chunk on every GPU, or all of that pass. */
+/* `op` waits on every GPU for the backward pass of the message's chunk; without overlap, for all of that pass. */
 static void wait_for_gradient(const struct allreduce *a, struct orr_step *s, orr_op op, const struct message *m)
 {
 	for (uint32_t p = 0; p < a->r.positions; p++)
@@ -150,8 +148,8 @@ static void wait_for_gradient(const struct allreduce *a, struct orr_step *s, orr
 }
 
 /*
- * The same collective in groups of `size` replicas, `stride` apart, that start at `groups` replicas from 0 on, `next`
- * apart; each after `after`. One op that waits for all. Among lanes one group stands for all.
+ * One collective per group, each after `after`. A group is `size` replicas, `stride` apart; the groups start at replica 0
+ * and are `next` apart. Returns one op that waits for all. With lanes, one group stands for all.
  */
 static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t groups, uint32_t next, uint32_t size, uint32_t stride,
 	orr_op after, const struct orr_collective *c, bool is_mean)
@@ -174,7 +172,7 @@ static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t 
 	return all;
 }
 
-/* dense_inside: three collectives, the middle one compressed; the first two make means, inside and of those. */
+/* dense_inside: three collectives, of which the middle one is compressed. The first two average: inside nodes, and between them. */
 static orr_op send_inside_out(const struct allreduce *a, struct orr_step *s, const struct message *m, orr_op ready, bool is_last)
 {
 	uint32_t size = a->inside, nodes = a->r.n / size;

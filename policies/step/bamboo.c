@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One iteration of Bamboo (Thorpe et al., "Bamboo: Making Preemptible Instances Resilient for Affordable Training of
- * Large DNNs", NSDI 2023, and its code, uclasystem/bamboo): 1F1B, and redundant computation on a replica of the next stage.
+ * One iteration of Bamboo (Thorpe et al., "Bamboo: Making Preemptible Instances Resilient for Affordable Training of Large
+ * DNNs", NSDI 2023, and its code, uclasystem/bamboo): 1F1B with redundant computation on a replica of the next stage.
  *
  * Node i of p has stage i and a replica of stage (i + 1) % p: its layers and optimizer state. FRC and BRC are the replica's
  * forward and backward:
  *
  *	none   no replica
- *	lazy   the replica is kept as new as the original (sync), and computes nothing
- *	eager  FRC of each micro-batch, right before the next gradient is received: in the bubble there, if there is one;
- *	       what does not fit makes what follows later. The last node, which receives no gradient, does FRC of stage 0
- *	       right before the next activation is received. What FRC makes is swapped to the host's memory, two
- *	       micro-batches at most waiting for that.
- *	both   FRC, and BRC as well: the stage after the next sends its gradients to the node too
+ *	lazy   the replica is kept up to date (sync) and computes nothing
+ *	eager  FRC of each micro-batch, right before the next gradient is received, so that it fills the bubble if there is
+ *	       one; otherwise it delays later work. The last node, which receives no gradient, does FRC of stage 0 right
+ *	       before the next activation is received. Activations of FRC are swapped to the host's memory; at most two
+ *	       micro-batches wait for that.
+ *	both   FRC and BRC: the stage after the next sends its gradients to the node too
  *
- * sync: after the gradients of a stage have been summed over pipelines its node sends the sum to the node with the
- * replica, which updates it; only then does that node begin its next iteration. The authors say that replica and original
- * are equal before each iteration, not how: this is the least that keeps optimizer state equal.
+ * sync: when the gradients of a stage have been summed over pipelines, its node sends the sum to the node with the replica,
+ * which updates it. That node then begins its next iteration. The authors say that replica and original are equal before
+ * each iteration, but not how; this is the minimum that keeps optimizer state equal.
  *
- * failed=f: as in the rest of the run after node f was lost. The node before it does both stages; what they send each
- * other stays there; backward before forward; both gradients are summed; it has no replica any more. The other
- * pipelines wait for this one where gradients are summed, so all lanes are built like it. redo=n: the pause right after the
- * loss, before each iteration: what the lost node had summed up of n micro-batches is done anew by its shadow, one backward
- * (and forward, if that was lazy) after the other, from what is swapped in and from gradients that the next stage sends
- * again; all stages wait.
+ * failed=f: the state after the loss of node f. The node before it, its shadow, does both stages; messages between them are
+ * local, backward goes before forward, both gradients are summed, and it has no replica any more. The other pipelines wait
+ * for this one where gradients are summed, so all lanes are built like it.
+ *
+ * redo=n: the pause right after the loss, before each iteration. The shadow recomputes the lost gradient sum of n
+ * micro-batches, one backward (and forward, if that was lazy) after the other, from swapped activations and from gradients
+ * that the next stage sends again. All stages wait.
  */
 #include "bamboo.h"
 #include "pipeline.h"
@@ -33,20 +34,22 @@
 #include <string.h>
 
 enum { STREAM_FORWARD = 1, STREAM_BACKWARD, STREAM_COPY, STREAM_SYNC, STREAM_REDUCE };
-enum { FIRST = -1, LAST = 1 }; /* priorities: backward before forward before what is in no order */
+enum { FIRST = -1, LAST = 1 }; /* priorities: backward before forward before unordered work */
 enum { SWAPS = 2 };
 
-static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"), PIPELINE_BATCH_PARAMS,
-	ORR_PARAM_CHOICE("redundancy", "eager", "none|lazy|eager|both",
-		"what is computed on replicas: no replicas, nothing, forward, forward and backward"),
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of the pipeline; 0: one per GPU"),
+	PIPELINE_BATCH_PARAMS,
+	ORR_PARAM_CHOICE(
+		"redundancy", "eager", "none|lazy|eager|both", "work on replicas: no replicas, none, forward, forward and backward"),
 	ORR_PARAM_CHOICE("cut", "memory", "memory|time|blocks",
-		"as low a peak of memory as can be, as short a longest stage as can be, or equally many blocks a stage"),
-	ORR_PARAM_INT("failed", "-1", -1, 1e6, "stage whose node was lost in each pipeline, its shadow does the work of two; -1: none"),
-	ORR_PARAM_INT("redo", "0", 0, 1e6, "with failed: micro-batches whose backward the shadow does anew before all else"),
-	ORR_PARAM_BOOL("sync", true, "a node waits until its replica is as new as the original"),
-	ORR_PARAM_BOOL("swap", true, "what forward passes on replicas make goes to the host's memory"),
-	ORR_PARAM_REAL("host_GBps", "12", 1e-6, 1e6, "from GPU to host: PCIe 3.0 x16 gives about 12"),
-	ORR_PARAM_REAL("load_s", "0", 0, 1e6, "to load the input of a micro-batch: the first stage, and the last for its replica of it"),
+		"minimise peak memory, minimise the longest stage, or equal numbers of blocks per stage"),
+	ORR_PARAM_INT("failed", "-1", -1, 1e6, "stage whose node is lost in each pipeline; its shadow does the work of both; -1: none"),
+	ORR_PARAM_INT("redo", "0", 0, 1e6, "with failed: micro-batches whose backward the shadow redoes first"),
+	ORR_PARAM_BOOL("sync", true, "a node waits until its replica is up to date"),
+	ORR_PARAM_BOOL("swap", true, "swap the activations of replicas to the host's memory"),
+	ORR_PARAM_REAL("host_GBps", "12", 1e-6, 1e6, "GB/s from GPU to host: PCIe 3.0 x16 gives about 12"),
+	ORR_PARAM_REAL(
+		"load_s", "0", 0, 1e6, "time to load the input of a micro-batch, on the first stage and on the last for its replica of it"),
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void destroy(void *self)
@@ -81,7 +84,7 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	if (f.gpus % b->p)
 		return orr_fail(err, ORR_EINPUT, "%u GPUs: expected a multiple of the %u stages", f.gpus, b->p);
 	if (failed >= b->p || (failed >= 0 && b->p == 1))
-		return orr_fail(err, ORR_EINPUT, "failed=%lld: expected one of several stages, 0 to %u", (long long)failed, b->p - 1);
+		return orr_fail(err, ORR_EINPUT, "failed=%lld: expected one of at least two stages, 0 to %u", (long long)failed, b->p - 1);
 	b->failed = failed < 0 ? UINT32_MAX : (uint32_t)failed;
 	b->redo = failed < 0 ? 0 : (uint32_t)orr_arg_int(args, "redo");
 	b->d = f.gpus / b->p;
@@ -166,7 +169,7 @@ static void send(struct orr_step *s, uint32_t from, uint32_t to, double bytes, u
 	orr_label(s, *out, "%s %u", what, micro);
 }
 
-/* FRC of a micro-batch, next in the node's order. Its input is what the node's own forward made, or loaded data. */
+/* FRC of a micro-batch, next in the node's order. Its input is the output of the node's own forward, or loaded data. */
 static void build_frc(struct bamboo *b, struct orr_step *s, uint32_t node, uint32_t micro)
 {
 	const struct stage *g = &b->stage[bamboo_next(b, node)];
@@ -187,7 +190,7 @@ static void build_frc(struct bamboo *b, struct orr_step *s, uint32_t node, uint3
 	orr_detach(s, swapped[micro]);
 }
 
-/* BRC of a micro-batch, once its gradient is there: next in the node's order, or when there is nothing else. */
+/* BRC of a micro-batch, after its gradient has arrived: next in the node's order, or when the node is idle. */
 static void build_brc(struct bamboo *b, struct orr_step *s, uint32_t node, uint32_t micro, bool is_in_order)
 {
 	uint32_t of = bamboo_next(b, node);
@@ -206,7 +209,7 @@ static void build_brc(struct bamboo *b, struct orr_step *s, uint32_t node, uint3
 	b->replica[node] = op;
 }
 
-/* The last node's FRC of stage 0, and its BRC once the gradient of stage 1 is there, are in other places than the others'. */
+/* Two passes are placed elsewhere: the last node's FRC of stage 0, and its BRC after the gradient of stage 1. */
 static void redundant_before_backward(struct bamboo *b, struct orr_step *s, uint32_t stage, uint32_t micro)
 {
 	if (stage != b->failed && stage + 1 < b->p && computes_replica(b, stage))
@@ -222,7 +225,7 @@ static void redundant_after_backward(struct bamboo *b, struct orr_step *s, uint3
 		build_frc(b, s, last, micro);
 	if (b->mode != REDUNDANCY_BOTH)
 		return;
-	/* What this stage sends back also goes to the node with the replica of the stage before it. */
+	/* The gradient that this stage sends back also goes to the node with the replica of the stage before it. */
 	if (stage && computes_replica(b, holder)) {
 		send(s, bamboo_node(b, stage), holder, b->stage[stage - 1].out_bytes, STREAM_COPY, "gradient copy", micro, backward,
 			&b->copy[(size_t)(stage - 1) * b->m + micro]);
@@ -310,7 +313,7 @@ static void build_reduce(struct bamboo *b, struct orr_step *s, uint32_t stage)
 	b->reduced[stage] = op;
 }
 
-/* The two ends' gradients of a table that both have, after those of the pipelines. */
+/* Sums the gradients of a table that both ends share, after those of the pipelines. */
 static void build_tied(struct bamboo *b, struct orr_step *s)
 {
 	uint32_t last = b->p - 1, ends[2] = { bamboo_node(b, 0), bamboo_node(b, last) };
@@ -338,7 +341,7 @@ static void build_update(struct bamboo *b, struct orr_step *s, uint32_t stage)
 	b->tail[stage] = op;
 }
 
-/* The sum of gradients goes to the replica, unless that has it (BRC, one pipeline); what FRC made and was kept is let go. */
+/* Sends the sum of gradients to the replica, unless it has them (BRC, one pipeline); frees kept activations of FRC. */
 static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 {
 	uint32_t of = bamboo_next(b, node);
@@ -360,7 +363,7 @@ static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 	b->fresh[node] = op;
 }
 
-/* What the shadow does before all else; what everybody then waits for. */
+/* The shadow's redo, before all else; all stages then wait for it. */
 static orr_op build_redo(struct bamboo *b, struct orr_step *s, orr_op before)
 {
 	const struct stage *g = &b->stage[b->failed];
@@ -431,7 +434,7 @@ static bool has_input(const struct bamboo *b, uint32_t stage, const struct pass 
 	return x->is_backward ? b->backward_in[i] != 0 : !stage || b->forward_in[i] != 0;
 }
 
-/* The next pass of a stage; false if its input has not been built yet. */
+/* Builds the next pass of a stage; false if its input is not built yet. */
 static bool build_pass(struct bamboo *b, struct orr_step *s, uint32_t stage)
 {
 	uint32_t at = b->next[stage];
@@ -465,7 +468,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 				any = true;
 			}
 	}
-	/* Without ops (an error of the world's own, which it reports) nothing has an input. */
+	/* After an error of the step world, which reports it, inputs are missing. */
 	if (built < passes)
 		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, passes);
 	build_tied(b, s);

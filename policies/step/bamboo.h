@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bamboo.h - what the two files of the step policy bamboo share: its stages and where they are
+ * bamboo.h - shared by the files of the step policy bamboo: its stages and their placement
  *
- * A pipeline (a lane of the step world) is p nodes of one GPU; node i has stage i, and in modes other than NONE a replica
- * of stage (i + 1) % p. After the loss of node `failed` the node before it, its shadow, does both stages.
+ * A pipeline (a lane of the step world) is p nodes of one GPU each. Node i has stage i and, except in mode NONE, a replica
+ * of stage (i + 1) % p. After the loss of node `failed`, the node before it, its shadow, does both stages.
  */
 #ifndef ORR_POLICIES_STEP_BAMBOO_H
 #define ORR_POLICIES_STEP_BAMBOO_H
@@ -20,22 +20,22 @@ struct bamboo {
 	double micro; /* samples */
 	enum redundancy mode;
 	uint32_t failed; /* UINT32_MAX: none */
-	uint32_t redo;   /* micro-batches whose backward its shadow does anew, before anything else */
+	uint32_t redo;   /* micro-batches whose backward the shadow redoes before all else */
 	bool has_sync, has_swap;
 	double host_Bps, load_s, dp_bytes, gradient_bytes;
-	double tied_params; /* of a table that the first stage and the last both have; 0: none */
+	double tied_params; /* of a table shared by the first and the last stage; 0: none */
 	struct stage *stage;
 	double *update_s;   /* by stage */
 	struct pass *order; /* 2 m of each stage */
-	/* Of the iteration that is built; tail and fresh go on to the next. */
+	/* State of the iteration that is built; tail and fresh carry over to the next. */
 	uint32_t *next;                   /* by stage: passes built */
 	orr_op *tail;                     /* by stage: what its next pass waits for */
-	orr_op *fresh;                    /* by node: its replica is as new as the original */
+	orr_op *fresh;                    /* by node: its replica is up to date */
 	orr_op *reduced;                  /* by stage: the sum of its gradients over pipelines */
-	orr_op *replica;                  /* by node: its last redundant pass that is in no order */
-	orr_op *forward_in, *backward_in; /* [stage * m + micro]: when its input is there */
-	orr_op *copy;                     /* likewise: the gradient that the replica of the stage begins its backward with */
-	orr_op *swapped;                  /* [node * m + micro]: what the replica's forward made is in the host's memory */
+	orr_op *replica;                  /* by node: its latest redundant pass outside the order */
+	orr_op *forward_in, *backward_in; /* [stage * m + micro]: arrival of its input */
+	orr_op *copy;                     /* [stage * m + micro]: the gradient that the replica's backward starts from */
+	orr_op *swapped;                  /* [node * m + micro]: the activations of the replica's forward are in the host's memory */
 };
 
 /* The node that does the work of a stage. */
@@ -43,7 +43,7 @@ static inline uint32_t bamboo_node(const struct bamboo *b, uint32_t stage)
 {
 	return stage == b->failed ? (stage + b->p - 1) % b->p : stage;
 }
-/* Does this node keep a replica: of the stage after its own. Neither the lost one nor its shadow does. */
+/* Whether the node keeps a replica of the stage after its own. The lost node and its shadow do not. */
 static inline bool bamboo_has_replica(const struct bamboo *b, uint32_t node)
 {
 	bool is_out = b->failed != UINT32_MAX && (node == b->failed || node == bamboo_node(b, b->failed));
@@ -54,9 +54,9 @@ static inline uint32_t bamboo_next(const struct bamboo *b, uint32_t node)
 	return (node + 1) % b->p;
 }
 
-/* Cuts the model and fills in stage[]; out of a user's times where there are some. */
+/* Cuts the model and fills in stage[]; the user's times take precedence. */
 int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err);
-/* Makes lanes, books what nodes hold, fills in update_s[]. */
+/* Sets up lanes, memory and update_s[]. */
 void bamboo_place(struct bamboo *b, struct orr_step *s, double update_s);
 
 #endif

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ByteScheduler: priority scheduling of all-reduces across the iteration's boundary (Peng et
- * al., "A Generic Communication Scheduler for Distributed DNN Training Acceleration", SOSP
- * 2019).
+ * ByteScheduler: priority scheduling of all-reduces across the iteration's boundary (Peng et al., "A Generic Communication
+ * Scheduler for Distributed DNN Training Acceleration", SOSP 2019).
  *
- * Tensors are cut into partitions (4.1 there); early layers go first; at most `credit`
- * partitions are under way at once (4.2); and the forward pass of a layer waits for that
- * layer's gradients alone, not for the whole iteration (3.2).
+ * Tensors are cut into partitions (4.1). Early layers go first, and at most `credit` partitions are in flight (4.2). The
+ * forward pass of a layer waits for that layer's gradients only, not for the whole iteration (3.2).
  *
- * The credit window is as many streams as partitions fit into it; a partition keeps the
- * stream that it was dealt, in turn, so that a window of several can hold one back that a
- * common pool would have let go.
+ * The credit window is modelled as one stream per partition that fits into it. Partitions are dealt to streams in turn, so
+ * a partition may wait for its stream while another stream is free; in a common pool it would not.
  */
 #include "messages.h"
 #include "replicas.h"
 
 #include <stdio.h>
 
-static const struct orr_param params[] = { ORR_PARAM_REAL("partition_bytes", "4e6", 1, 1e15, "tensors are cut into parts of at most this"),
-	ORR_PARAM_INT("credit", "4", 1, 7, "partitions under way at once"),
-	ORR_PARAM_BOOL("priority", true, "early layers first; else in the order in which gradients appear"), ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_REAL("partition_bytes", "4e6", 1, 1e15, "largest size of a partition"),
+	ORR_PARAM_INT("credit", "4", 1, 7, "partitions in flight"),
+	ORR_PARAM_BOOL("priority", true, "early layers first; else in the order in which gradients become ready"), ORR_PARAM_END };
 
 struct bytescheduler {
 	struct replicas r;
@@ -27,8 +24,8 @@ struct bytescheduler {
 	uint32_t credit;
 	bool has_priority;
 	orr_op *backward;
-	orr_op *updated;  /* [position * chunks + chunk]: of the iteration before; forward waits for it */
-	orr_op *complete; /* [position]: all of the iteration before has been applied */
+	orr_op *updated;  /* [position * chunks + chunk]: of the previous iteration; forward waits for it */
+	orr_op *complete; /* [position]: all updates of the previous iteration are done */
 };
 
 static void destroy(void *self)
@@ -67,7 +64,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return b;
 }
 
-/* Forward and backward of one replica: chunk by chunk, as each waits for its own parameters. */
+/* Forward and backward of one replica, chunk by chunk: each waits for its own parameters. */
 static void compute(struct bytescheduler *b, struct orr_step *s, uint32_t position)
 {
 	struct replicas *r = &b->r;
@@ -102,7 +99,7 @@ static orr_op send(const struct bytescheduler *b, struct orr_step *s, uint32_t i
 	return sum;
 }
 
-/* The optimizer's step of each chunk, as soon as it has its sums. */
+/* The optimizer step of each chunk, once its gradients are summed. */
 static void update(struct bytescheduler *b, struct orr_step *s)
 {
 	struct replicas *r = &b->r;
@@ -114,7 +111,7 @@ static void update(struct bytescheduler *b, struct orr_step *s)
 		}
 }
 
-/* Ends when the iteration is applied: no time, but sim/learn has to know. */
+/* A zero-length op when all updates of the iteration are done: it reports the update to sim/learn. */
 static void apply(struct bytescheduler *b, struct orr_step *s, uint32_t position)
 {
 	const struct replicas *r = &b->r;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * chunks.h - consecutive layers merged, so that graphs stay small
+ * chunks.h - consecutive layers merged, to keep graphs small
  *
- * A chunk is a run of layers that nothing in the graph tells apart: their gradients are sent
- * together, so that only the end of the last backward pass among them matters, and merging
- * their compute into one op changes no time. Invariant: chunks cover the layers once, in the
- * order of the forward pass; the backward pass meets them from the last to the first.
+ * A chunk is a run of layers whose gradients are sent together. Only the end of its last backward pass matters, so merging
+ * its compute into one op changes no time. Invariant: chunks cover each layer once, in forward order; the backward pass
+ * goes from the last chunk to the first.
  *
- * A message is what one collective (or push) carries: a chunk, a tensor of it, or a part.
+ * A message is what one collective (or push) carries: a chunk, one of its tensors, or a part.
  */
 #ifndef ORR_POLICIES_CHUNKS_H
 #define ORR_POLICIES_CHUNKS_H
@@ -22,8 +21,8 @@ struct chunk {
 };
 
 struct message {
-	uint32_t chunk;        /* after whose backward pass it may go */
-	uint32_t first, count; /* the layers whose gradients it carries, or carries a part of */
+	uint32_t chunk;        /* it may go after this chunk's backward pass */
+	uint32_t first, count; /* layers whose gradients, or part of them, it carries */
 	double params;
 };
 
@@ -38,7 +37,7 @@ static inline void chunks_free(struct chunks *c)
 	c->chunk = NULL;
 }
 
-/* For builders, who work in the order of the backward pass: layers from `first` to the last one not yet covered. */
+/* Builders work in backward order: closes a chunk of the layers from `first` to the last one not yet covered. */
 static inline void chunks_close_(struct chunks *c, const struct orr_step *s, uint32_t first, uint32_t *covered_from)
 {
 	if (first == *covered_from)
@@ -67,10 +66,10 @@ static inline void chunks_room_(struct chunks *c, const struct orr_step *s, uint
 }
 
 /*
- * PyTorch DDP's rule (compute_bucket_assignment_by_size in torch/csrc/distributed/c10d/reducer.cpp, after the
- * buckets have been rebuilt in the order in which gradients arrive): layers join the bucket that is open, which
- * closes once it holds at least its limit; the first bucket has a limit of its own. Tiny limits make a chunk of each
- * layer with parameters, INFINITY one of all layers.
+ * PyTorch DDP's rule (compute_bucket_assignment_by_size in torch/csrc/distributed/c10d/reducer.cpp, after buckets are
+ * rebuilt in the order in which gradients arrive). Layers join the open bucket, which closes when it holds at least its
+ * limit; the first bucket has its own limit. Tiny limits give one chunk per layer with parameters, INFINITY one chunk of
+ * all layers.
  */
 static inline void chunks_by_params(struct chunks *c, const struct orr_step *s, double first_limit, double limit)
 {
@@ -90,9 +89,9 @@ static inline void chunks_by_params(struct chunks *c, const struct orr_step *s, 
 }
 
 /*
- * Horovod's rule (RunLoopOnce and FuseResponses in horovod/common/operations.cc and controller.cc): a thread wakes
- * every cycle_s and takes the gradients that became ready since, fused as long as they stay within the limit. Ready
- * times are those of an undisturbed backward pass on `device`.
+ * Horovod's rule (RunLoopOnce and FuseResponses in horovod/common/operations.cc and controller.cc). A thread wakes every
+ * cycle_s and fuses the gradients that have become ready since, up to the limit. Ready times are those of an undisturbed
+ * backward pass on `device`.
  */
 static inline void chunks_by_cycle(struct chunks *c, const struct orr_step *s, uint32_t device, double batch, double cycle_s, double limit)
 {
@@ -116,7 +115,7 @@ static inline void chunks_by_cycle(struct chunks *c, const struct orr_step *s, u
 	chunks_forward_order_(c);
 }
 
-/* One chunk for each repeated block of a transformer, what stands before and after it apart. */
+/* One chunk per repeated block of a transformer; the layers before and after the blocks form their own chunks. */
 static inline void chunks_by_block(struct chunks *c, const struct orr_step *s)
 {
 	uint32_t layers, from, block = UINT32_MAX;
@@ -134,8 +133,8 @@ static inline void chunks_by_block(struct chunks *c, const struct orr_step *s)
 }
 
 /*
- * The parameter tensors of a layer: matrices (or filters), and the rest, their biases; scale and shift of a
- * normalisation. Of several matrices in one layer (query, key, value) each counts alike.
+ * The parameter tensors of a layer: matrices (or filters), and the rest, such as biases or the scale and shift of a
+ * normalisation. Several matrices of one layer (query, key, value) have equal sizes.
  */
 struct layer_tensors {
 	double matrix, rest; /* parameters of one */

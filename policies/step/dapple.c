@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DAPPLE's runtime (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large
- * Models", PPoPP 2021, 3): early backward, and stages replicated one by one.
+ * DAPPLE's runtime (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, 3):
+ * early backward, with a degree of replication per stage.
  *
- * Stage i of S lets K_i micro-batches go forward, then does one backward and one forward in turn:
+ * Stage i of S does K_i forwards, then alternates one backward and one forward:
  *
  *	policy A: K_i = min(S - i, D)            policy B: K_i = min(2 (S - i) - 1, D)
  *
- * A where sending activations takes little time, B where it takes about as long as computing. D is
- * how many micro-batches' activations fit into the memory of the stage's devices. Peak activations
- * are those of K_i micro-batches (GPipe: of all). K_i is at most K_(i-1), for a stage cannot have
- * begun more micro-batches than the one before: else each would wait for the other.
+ * A is for short transfers of activations, B for transfers that take about as long as computing. D is the number of
+ * micro-batches whose activations fit into the memory of the stage's devices. Peak activations are those of K_i
+ * micro-batches (GPipe: of all). K_i is at most K_(i-1): a stage cannot begin more micro-batches than the one before it, or
+ * both would wait for each other.
  *
- * A stage on g devices splits every micro-batch into g parts; between stages of g and h devices
- * parts are split and put together again, each device sending to those whose part overlaps with
- * its own. What is sent from stage to stage goes in order, one micro-batch after the other. After
- * its last backward a stage sums its gradients over its devices and updates.
+ * A stage on g devices splits every micro-batch into g parts. Between stages of g and h devices, each device sends to those
+ * whose parts overlap with its own. Messages between two stages go in order of micro-batches. After its last backward a
+ * stage sums its gradients over its devices and updates.
  */
 #include "pipeline.h"
 
@@ -23,12 +22,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: as stage_devices says, or a GPU each"),
-	ORR_PARAM_LIST("stage_devices", "", "GPUs of each stage; none: equally many"),
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
+						   "stages of the pipeline; 0: as stage_devices says, or one per GPU"),
+	ORR_PARAM_LIST("stage_devices", "", "GPUs of each stage; none: equal numbers"),
 	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forwards before the first backward: S - i, or 2 (S - i) - 1"),
-	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: from the devices' memory"),
+	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: computed from the devices' memory"),
 	PIPELINE_BATCH_PARAMS,
-	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "as short a longest stage as can be, or equally many blocks a stage"),
+	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "minimise the longest stage, or equal numbers of blocks per stage"),
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 struct dapple_stage {
@@ -37,18 +37,18 @@ struct dapple_stage {
 	uint32_t first, layers;
 	struct pass *order;
 	uint32_t next;
-	orr_op sent_forward, sent_backward; /* the last micro-batch that has arrived at the next, at the one before */
+	orr_op sent_forward, sent_backward; /* arrival of the latest micro-batch at the next stage, and at the previous one */
 };
 
 struct dapple {
 	uint32_t n, gpus, m;
 	double micro, dp_bytes, gradient_bytes;
-	double tied_params; /* of a table that the first stage and the last both have; 0: none */
+	double tied_params; /* of a table shared by the first and the last stage; 0: none */
 	bool overlap_p2p;
 	struct dapple_stage *stage;
 	struct stage *cost;               /* by GPU: its part of a micro-batch */
 	double *update_s;                 /* by GPU */
-	orr_op *tail, *forward;           /* by GPU: what its next pass waits for; its last pass */
+	orr_op *tail, *forward;           /* by GPU: what its next pass waits for; its latest pass */
 	orr_op *forward_in, *backward_in; /* [gpu * m + micro] */
 };
 
@@ -97,8 +97,8 @@ static int place_stages(struct dapple *d, const struct orr_args *args, struct or
 	for (uint32_t i = 0; i < d->n; i++) {
 		double g = n_devices ? devices[i] : d->gpus / d->n;
 		if (!(g >= 1) || g != floor(g) || at + g > d->gpus)
-			return orr_fail(err, ORR_EINPUT, "stage_devices: stage %u: %g: expected whole numbers from 1 on with sum %u", i, g,
-				d->gpus);
+			return orr_fail(err, ORR_EINPUT, "stage_devices: stage %u: %g: expected whole numbers of at least 1 with sum %u", i,
+				g, d->gpus);
 		d->stage[i].first_gpu = (uint32_t)at;
 		d->stage[i].gpus = (uint32_t)g;
 		at += g;
@@ -151,7 +151,7 @@ static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args
 	return rc;
 }
 
-/* What the user gives instead of the cost model: times are of a stage as it is placed. */
+/* The user's values replace those of the cost model; times are of a stage as placed. */
 static int override(struct dapple *d, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n;
@@ -161,7 +161,7 @@ static int override(struct dapple *d, const struct orr_args *args, struct orr_er
 		struct dapple_stage *x = &d->stage[i];
 		double forward = n ? times[n == 2 ? 0 : 2 * i] : 0, backward = n ? times[n == 2 ? 1 : 2 * i + 1] : 0;
 		if (!(forward >= 0) || !(backward >= 0))
-			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected seconds from 0 on, found %g and %g", i, forward,
+			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected at least 0 seconds, found %g and %g", i, forward,
 				backward);
 		for (uint32_t g = x->first_gpu; n && g < x->first_gpu + x->gpus; g++) {
 			d->cost[g].forward_s = forward;
@@ -174,7 +174,7 @@ static int override(struct dapple *d, const struct orr_args *args, struct orr_er
 	return ORR_OK;
 }
 
-/* D: the devices of a stage are alike in what they hold. At least 1: what does not fit the world reports. */
+/* D: all devices of a stage hold the same. At least 1: the world reports what does not fit. */
 static uint32_t fitting(const struct dapple *d, const struct orr_step *s, const struct dapple_stage *x)
 {
 	struct orr_step_facts f;
@@ -243,14 +243,14 @@ fail:
 
 /* ---- build ---- */
 
-/* The part of a micro-batch that device a of g and device b of h have in common. */
+/* The fraction of a micro-batch that device a of g and device b of h share. */
 static double overlap(uint32_t a, uint32_t g, uint32_t b, uint32_t h)
 {
 	double low = fmax((double)a / g, (double)b / h), high = fmin((a + 1.0) / g, (b + 1.0) / h);
 	return high - low > 1e-12 ? high - low : 0;
 }
 
-/* Sends a micro-batch on (or its gradient back): in[] of the receivers is when all their pieces are there. */
+/* Sends a micro-batch (or its gradient) to the neighbour stage. in[] of a receiver is when all its parts have arrived. */
 static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from, struct dapple_stage *to, bool is_backward, uint32_t micro)
 {
 	orr_op *in = is_backward ? d->backward_in : d->forward_in;
@@ -328,7 +328,7 @@ static void build_backward(struct dapple *d, struct orr_step *s, uint32_t stage,
 		send(d, s, x, x - 1, true, micro);
 }
 
-/* Gradients summed over n devices, when all have theirs; 0 if there is nothing to sum. */
+/* Sums gradients over n devices, when all are ready; 0 if there is nothing to sum. */
 static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *device, uint32_t n, struct orr_collective c)
 {
 	c.op = ORR_ALL_REDUCE;
@@ -342,7 +342,7 @@ static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *device, 
 	return op;
 }
 
-/* Each stage over its devices; then the two ends a table that both have. */
+/* Sums each stage over its devices, then a shared table over both ends. */
 static void build_sums(struct dapple *d, struct orr_step *s)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS };
@@ -380,7 +380,7 @@ static void build_update(struct dapple *d, struct orr_step *s, uint32_t gpu)
 	d->tail[gpu] = op;
 }
 
-/* The next pass of a stage; false if its input has not been built yet. */
+/* Builds the next pass of a stage; false if its input is not built yet. */
 static bool build_pass(struct dapple *d, struct orr_step *s, uint32_t stage)
 {
 	struct dapple_stage *x = &d->stage[stage];

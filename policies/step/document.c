@@ -8,7 +8,7 @@
 
 enum { MAX_TEXT = 200 };
 
-/* ---- the whole ---- */
+/* ---- documents ---- */
 
 static int fail_at(const char *file, const char *text, const char *at, const char *what, struct orr_error *err)
 {
@@ -36,7 +36,7 @@ int document_open(struct document *d, const char *file, const char *text, size_t
 		return orr_fail(err, ORR_EINPUT, "%.200s: $: expected an object", file);
 	}
 	document_close(d);
-	return fail_at(file, text, stop, "is not valid JSON from here on", err);
+	return fail_at(file, text, stop, "not valid JSON", err);
 }
 
 void document_close(struct document *d)
@@ -83,7 +83,7 @@ int place_fail(const struct place *p, const char *format, ...)
 
 /* ---- values ---- */
 
-/* "expected .., found ..". */
+/* Fails with "expected .., found ..". */
 static int unexpected(const struct place *p, const char *expected)
 {
 	const cJSON *v = p->value;
@@ -97,7 +97,7 @@ static int unexpected(const struct place *p, const char *expected)
 		cJSON_IsArray(v)    ? "a list"
 		: cJSON_IsObject(v) ? "an object"
 		: cJSON_IsNull(v)   ? "null"
-				    : "a truth value");
+				    : "a boolean");
 }
 
 int place_keys(const struct place *p, const char *const *known)
@@ -112,12 +112,12 @@ int place_keys(const struct place *p, const char *const *known)
 		if (!*k && near)
 			return place_fail(p, "unknown key \"%.60s\"; did you mean %s", v->string, near);
 		if (!*k && *known)
-			return place_fail(p, "unknown key \"%.60s\"; the first known is %s", v->string, *known);
+			return place_fail(p, "unknown key \"%.60s\": expected %s or another known key", v->string, *known);
 		if (!*k)
-			return place_fail(p, "unknown key \"%.60s\"; expected {}", v->string);
+			return place_fail(p, "unknown key \"%.60s\": expected {}", v->string);
 		for (const cJSON *w = v->next; w; w = w->next)
 			if (!strcmp(w->string, v->string))
-				return place_fail(p, "key \"%.60s\" is there twice", v->string);
+				return place_fail(p, "duplicate key \"%.60s\"", v->string);
 	}
 	return ORR_OK;
 }
@@ -187,7 +187,7 @@ int place_own_text(const struct place *p, const char **out)
 		*out = p->value->valuestring;
 		return ORR_OK;
 	}
-	snprintf(expected, sizeof expected, "a text of 1 to %d bytes on one line", MAX_TEXT);
+	snprintf(expected, sizeof expected, "a string of 1 to %d bytes on one line", MAX_TEXT);
 	return unexpected(p, expected);
 }
 

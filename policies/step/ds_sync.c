@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DS-Sync: divide-and-shuffle synchronisation (Wang et al., "DS-Sync: Addressing Network
- * Bottlenecks with Divide-and-Shuffle Synchronization for Distributed DNN Training", arXiv
- * 2007.03298; pairs as in the code of its first version, github neurips10899/divide-and-shuffle).
+ * DS-Sync: divide-and-shuffle synchronisation (Wang et al., "DS-Sync: Addressing Network Bottlenecks with
+ * Divide-and-Shuffle Synchronization for Distributed DNN Training", arXiv 2007.03298; pairs as in the code of its first
+ * version, github neurips10899/divide-and-shuffle).
  *
- * After its local update each worker averages its parameters with its group alone and goes
- * on; iteration k uses partition k mod p of a list. A worker waits for its own group and for
- * nobody else. Schedules:
+ * After its local update each worker averages its parameters with its group only; iteration k uses partition k mod p of a
+ * list. A worker waits for its own group and for no other worker. Schedules:
  *
  *	pairs      {0,1}{2,3}.., then {1,2}{3,4}..{N-1,0}: for N = 4 the authors' two partitions
  *	grid       N = n^d workers in a d-dimensional array, lines along axis 0, 1, .. d-1 (group_size = n)
  *	hypercube  round k pairs i with i xor 2^(k mod log2 N)
- *	random     a fresh random partition into groups of group_size every round
+ *	random     a new random partition into groups of group_size every round
  *	rack       the racks of the cluster, then one worker of each rack per group (needs racks of equal size)
  *	rack-one   one group crosses racks (worker k mod size of each), the rest of each rack is a group:
  *	           an uplink carries one worker's traffic
- *	aware      workers sorted by the bandwidth that they have now, groups of neighbours: slowed ones
- *	           share groups; ties are shuffled. Regrouped every regroup_interval rounds
+ *	aware      workers sorted by their current bandwidth, groups of neighbours: slow workers share groups;
+ *	           ties are shuffled. Regrouped every regroup_interval rounds
  *	explicit   as given: 0-1,2-3;0-3,1-2 (partitions by ';', groups by ',', members by '-'), or by a file,
  *	           {"partitions": [[[0,1],[2,3]],[[0,3],[1,2]]]}
  *
- * How the paper's second version forms groups is not known; the last four are what a
- * reader may try in its place.
+ * The paper's second version does not say how it forms groups; the last four schedules are candidates.
  */
 #include "messages.h"
 #include "partitions.h"
@@ -31,13 +29,13 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("schedule", "pairs", "pairs|grid|hypercube|random|rack|rack-one|aware|explicit",
 						   "list of partitions"),
-	ORR_PARAM_TEXT_OR_FILE("partitions", "", ".json", "schedule=explicit: 0-1,2-3;0-3,1-2, or FILE.json"),
-	ORR_PARAM_INT("group_size", "0", 0, 1048576, "workers in a group; 0: the square root of the number of workers (grid), 2"),
-	ORR_PARAM_INT("regroup_interval", "1", 1, 1000000, "aware: rounds between two looks at the network"),
+	ORR_PARAM_TEXT_OR_FILE("partitions", "", ".json", "list of schedule=explicit: 0-1,2-3;0-3,1-2, or FILE.json"),
+	ORR_PARAM_INT("group_size", "0", 0, 1048576, "workers in a group; 0: the square root of the number of workers (grid), else 2"),
+	ORR_PARAM_INT("regroup_interval", "1", 1, 1000000, "aware: rounds between two measurements of the network"),
 	ORR_PARAM_CHOICE("average", "parameters", "parameters|gradients", "what a group averages"),
-	ORR_PARAM_CHOICE("fusion", "none", "none|tensor", "one all-reduce for the whole model, or one for each tensor in turn"),
+	ORR_PARAM_CHOICE("fusion", "none", "none|tensor", "one all-reduce for the whole model, or one per tensor in turn"),
 	ORR_PARAM_CHOICE("algorithm", "ring", "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
-		"of the all-reduce"),
+		"algorithm of the all-reduce"),
 	ORR_PARAM_END };
 
 struct dssync {
@@ -48,7 +46,7 @@ struct dssync {
 	enum orr_collective_algorithm algorithm;
 	uint64_t interval;
 	struct partition_list list;
-	struct partition fresh; /* of random and aware */
+	struct partition fresh; /* for random and aware */
 	struct chunks chunks;
 	struct messages m;
 	double *bandwidth;
@@ -83,7 +81,7 @@ static int make_pairs(struct dssync *d, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Lines of an array with extent `size` in each of its dimensions, the last one counted first. */
+/* Lines of an array of extent `size` in each dimension, the last dimension first. */
 static int make_grid(struct dssync *d, uint32_t size, struct orr_error *err)
 {
 	uint32_t dims = 0;
@@ -107,7 +105,7 @@ static int make_grid(struct dssync *d, uint32_t size, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* How many workers each rack has if all have as many and racks are consecutive; else 0. */
+/* Workers per rack, if all racks have as many and are consecutive; else 0. */
 static uint32_t rack_size(const struct dssync *d, const struct orr_step *s)
 {
 	uint32_t run = 1;
@@ -125,7 +123,7 @@ static int make_racks(struct dssync *d, const struct orr_step *s, bool is_one, s
 	uint32_t k = rack_size(d, s), racks = k ? d->n / k : 0;
 	if (racks < 2 || k < 2)
 		return orr_fail(err, ORR_EINPUT,
-			"schedule=%s: expected two or more racks with equally many workers (two or more), as in "
+			"schedule=%s: expected at least two racks with the same number of workers (at least two), as in "
 			"--cluster 16x1:v100:racks=4",
 			d->schedule);
 	if (!is_one) {
@@ -163,8 +161,8 @@ static int make_explicit(struct dssync *d, const struct orr_args *args, struct o
 	size_t size;
 	const char *text = orr_arg_text(args, "partitions"), *file = orr_arg_file(args, "partitions", &size);
 	if (!*text)
-		return orr_fail(
-			err, ORR_EINPUT, "schedule=explicit: needs partitions=0-1,2-3;0-3,1-2, or the name of a file that ends in .json");
+		return orr_fail(err, ORR_EINPUT,
+			"schedule=explicit: expected partitions=0-1,2-3;0-3,1-2, or the name of a file that ends in .json");
 	return file ? partitions_from_json(&d->list, text, file, size, d->n, err) : partitions_from_text(&d->list, text, d->n, err);
 }
 
@@ -179,7 +177,7 @@ static void shuffle(struct dssync *d, struct orr_step *s, uint32_t *v)
 	}
 }
 
-/* Bandwidth that a worker has now towards its best-placed peer: its own NIC's, if the rest is free. */
+/* Current bandwidth of a worker towards its best-connected peer: that of its own NIC, if the rest is idle. */
 static double bandwidth_now(const struct dssync *d, const struct orr_step *s, uint32_t i)
 {
 	double best = 0;
@@ -189,7 +187,7 @@ static double bandwidth_now(const struct dssync *d, const struct orr_step *s, ui
 	return best;
 }
 
-/* Stable insertion of shuffled workers by bandwidth: equals stay in random order. */
+/* Stable insertion sort of shuffled workers: equal ones stay in random order. */
 static void sort_by_bandwidth(const struct dssync *d, uint32_t *v)
 {
 	for (uint32_t i = 1; i < d->n; i++) {
@@ -235,7 +233,7 @@ static int make_schedule(struct dssync *d, const struct orr_step *s, const struc
 	if (!d->size)
 		d->size = 2;
 	if (d->n % d->size)
-		return orr_fail(err, ORR_EINPUT, "group_size: %u does not divide the %u workers", d->size, d->n);
+		return orr_fail(err, ORR_EINPUT, "group_size: %u: expected a divisor of the %u workers", d->size, d->n);
 	d->bandwidth = orr_alloc(d->n, sizeof *d->bandwidth);
 	partition_new(&d->fresh, d->n);
 	return ORR_OK;
@@ -316,7 +314,7 @@ static orr_op update(struct dssync *d, struct orr_step *s, uint32_t i, orr_op af
 	return u;
 }
 
-/* The group's all-reduces one after the other, once all of its members are there. */
+/* The group's all-reduces, one after the other, after all members are ready. */
 static orr_op average(struct dssync *d, struct orr_step *s, const uint32_t *member, uint32_t n)
 {
 	orr_op last = 0;

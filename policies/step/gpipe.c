@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * GPipe (Huang et al., "GPipe: Efficient Training of Giant Neural Networks using Pipeline
- * Parallelism", NeurIPS 2019).
+ * GPipe (Huang et al., "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", NeurIPS 2019).
  *
- * The model is cut into stages, a mini-batch into micro-batches. All micro-batches go forward,
- * then all go backward (fig. 2c); then the parameters are updated. Idle share (p-1)/(m+p-1) for p
- * equal stages and m micro-batches (2.3); every stage keeps the activations of all m, or with
- * recompute=stage only their inputs, as the paper does. GPUs beyond one pipeline make replicas.
+ * The model is cut into stages, a mini-batch into micro-batches. All micro-batches go forward, then all go backward (fig.
+ * 2c); then the parameters are updated. The bubble is (p-1)/(m+p-1) of the time for p equal stages and m micro-batches
+ * (2.3). Every stage keeps the activations of all m micro-batches, or with recompute=stage only their inputs, as in the
+ * paper. GPUs beyond one pipeline form replicas.
  */
 #include "pipeline.h"
 
-static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"), PIPELINE_BATCH_PARAMS,
-	PIPELINE_PLAIN_PARAMS, PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of the pipeline; 0: one per GPU"),
+	PIPELINE_BATCH_PARAMS, PIPELINE_PLAIN_PARAMS, PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An explicit graph: every iteration carries out the ops of a JSON file (docs/graph.schema.json).
+ * An explicit graph: every iteration executes the ops of a JSON file (docs/graph.schema.json).
  *
  *	{ "groups": { "all": [0, 1, 2, 3] },
  *	  "ops": [
@@ -8,10 +8,9 @@
  *	    { "id": "b", "compute": { "device": 0, "layers": "all", "pass": "backward" }, "after": ["f"] },
  *	    .. ] }
  *
- * "after" is within an iteration, "after_previous" names ops of the one before; an iteration waits
- * for the one before only where that is said, or at every op without "after" if the file has
- * "barrier": true. Ops may stand in any order; among those that are ready at once the lowest
- * priority number goes first, then the first in the file.
+ * "after" names ops of the same iteration, "after_previous" ops of the previous one. An iteration waits for the previous
+ * one only through "after_previous"; with "barrier": true, every op without "after" waits for all of it. Ops may be in any
+ * order. Among ready ops the lowest priority number goes first, then the first in the file.
  */
 #include "graph_read.h"
 
@@ -23,8 +22,8 @@ static const struct orr_param params[] = { ORR_PARAM_FILE("file", "the graph of 
 struct explicit
 {
 	struct graph *graph;
-	orr_op *now, *before; /* by op of the graph: of this iteration, of the one before */
-	orr_op end;           /* barrier: of the iteration before */
+	orr_op *now, *before; /* by op of the graph: of this iteration, of the previous one */
+	orr_op end;           /* barrier: end of the previous iteration */
 	bool *is_waited_for;
 };
 
@@ -38,7 +37,7 @@ static void destroy(void *self)
 	orr_free(x);
 }
 
-/* Seconds of the passes that an op makes. */
+/* Seconds of the passes of an op. */
 static double cost(const struct orr_step *s, const struct orr_step_facts *f, const struct graph_op *o)
 {
 	double sum = 0, batch = o->batch > 0 ? o->batch : f->batch;
@@ -56,7 +55,7 @@ static double cost(const struct orr_step *s, const struct orr_step_facts *f, con
 	return sum;
 }
 
-/* What layers stand for. */
+/* Sets the amounts of ops that are given by layers. */
 static void set_amounts(const struct orr_step *s, const struct orr_step_facts *f, struct graph *g)
 {
 	for (uint32_t i = 0; i < g->n; i++) {

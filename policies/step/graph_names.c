@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What both parts of the reader of graphs need: names with their numbers, and lists of devices. */
+/* Shared by the readers of graphs: sorted names, and lists of devices. */
 #include "graph_read.h"
 
 #include "document.h"
@@ -57,7 +57,7 @@ int graph_read_members(struct graph_reader *r, const struct place *list, struct 
 		if (place_own_whole(&p, 0, r->facts->endpoints - 1.0, &device))
 			return ORR_EINPUT;
 		if (r->mark[device] == r->stamp)
-			return place_fail(&p, "device %u is in the group twice", device);
+			return place_fail(&p, "duplicate device %u in the group: expected it once", device);
 		r->mark[device] = r->stamp;
 		out->member[out->n++] = device;
 	}

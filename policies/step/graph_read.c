@@ -19,7 +19,7 @@ static char *copy_of(const char *text)
 	return memcpy(orr_alloc(n, 1), text, n);
 }
 
-/* A name that a timeline can show. */
+/* Reads a name for the timeline. */
 static int read_name(const struct place *p, const char *key, bool is_needed, char **out)
 {
 	const char *text = NULL;
@@ -35,7 +35,7 @@ static int read_name(const struct place *p, const char *key, bool is_needed, cha
 
 /* ---- groups ---- */
 
-/* "all", unless the file says otherwise. */
+/* The default of group "all". */
 static void all_gpus(struct graph_group *out, uint32_t gpus)
 {
 	out->name = copy_of("all");
@@ -55,7 +55,7 @@ static int read_groups(struct graph_reader *r, const struct place *root)
 		struct place list = place_key(&p, v->string);
 		for (const cJSON *w = v->next; w; w = w->next)
 			if (!strcmp(w->string, v->string))
-				return place_fail(&p, "group \"%.60s\" is there twice", v->string);
+				return place_fail(&p, "duplicate group \"%.60s\": expected it once", v->string);
 		struct graph_group *x = &g->group[g->n_groups++];
 		x->name = copy_of(v->string);
 		if (graph_read_members(r, &list, x))
@@ -68,7 +68,7 @@ static int read_groups(struct graph_reader *r, const struct place *root)
 
 /* ---- ops ---- */
 
-/* All ids, so that an op may wait for one that stands below it. */
+/* Reads all ids first, so that an op may wait for a later one. */
 static int read_ids(struct graph_reader *r, const struct place *ops)
 {
 	struct graph *g = r->graph;
@@ -91,7 +91,8 @@ static int read_ids(struct graph_reader *r, const struct place *ops)
 	for (uint32_t i = 1; i < g->n; i++)
 		if (!strcmp(r->id[i].text, r->id[i - 1].text)) {
 			struct place p = place_item(ops, NULL, r->id[i].number);
-			return place_fail(&p, "id \"%.60s\" is that of $.ops[%u] already", r->id[i].text, r->id[i - 1].number);
+			return place_fail(
+				&p, "duplicate id \"%.60s\" (of $.ops[%u]): expected another", r->id[i].text, r->id[i - 1].number);
 		}
 	return ORR_OK;
 }
@@ -112,13 +113,13 @@ static int read_waits(struct graph_reader *r, const struct place *op, const char
 			return ORR_EINPUT;
 		uint32_t number = graph_find_name(r->id, r->graph->n, text);
 		if (number == UINT32_MAX)
-			return graph_unknown(&item, "no op has the id", text, r->id, r->graph->n);
+			return graph_unknown(&item, "unknown op id", text, r->id, r->graph->n);
 		(*out)[(*n)++] = number;
 	}
 	return ORR_OK;
 }
 
-/* {"device", "bytes"}, or a list of such; for holds with a kind. */
+/* Reads {"device", "bytes"} or a list of them; holds also have a kind. */
 static int read_memory(
 	const struct graph_reader *r, const struct place *op, const char *key, bool is_hold, struct graph_memory **out, uint32_t *n)
 {
@@ -152,7 +153,7 @@ static int read_order(const struct place *p, struct graph_op *o)
 		place_whole(p, "priority", -2147483647.0, 2147483647.0, false, &priority))
 		return ORR_EINPUT;
 	if (stream > 0 && o->kind != GRAPH_TRANSFER && o->kind != GRAPH_COLLECTIVE)
-		return place_fail(&v, "is for transfers and collectives: compute is on stream 0, delays and marks on none");
+		return place_fail(&v, "expected a transfer or collective: compute is on stream 0, delays and marks on none");
 	o->stream = (uint32_t)stream;
 	o->priority = (int32_t)priority;
 	return ORR_OK;
@@ -183,13 +184,13 @@ static int read_ops(struct graph_reader *r, const struct place *root)
 		busy += r->graph->op[i].kind != GRAPH_MARK;
 	}
 	if (!rc && !busy)
-		rc = place_fail(&ops, "all are marks: an iteration would take no time");
+		rc = place_fail(&ops, "all are marks: expected an op that takes time");
 	if (!rc && !attached)
-		rc = place_fail(&ops, "all are detached: an iteration would have no end");
+		rc = place_fail(&ops, "all are detached: expected an attached op, which ends the iteration");
 	return rc ? rc : graph_order(r->graph, &ops);
 }
 
-/* ---- the whole ---- */
+/* ---- files ---- */
 
 static int read_all(struct graph_reader *r, const struct place *root)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * graph_read.h - the graph of an iteration from JSON (docs/graph.schema.json), checked
+ * graph_read.h - reads the graph of an iteration from JSON (docs/graph.schema.json)
  *
- * What is read can be carried out: devices, layers and groups are there, amounts are not
- * negative, each collective can be done by its algorithm, and no op waits for itself.
- * Invariant: graph.op is in an order in which an op waits for earlier ones alone; where the
- * file's own order is such an order, it is that one. Sizes are bytes, times seconds.
+ * A graph that is accepted can be executed: devices, layers and groups exist, amounts are not negative, each collective's
+ * algorithm supports it, and there are no cycles. Invariant: in graph.op, every op waits for earlier ones only. This is the
+ * file's order if that order qualifies. Sizes are bytes, times seconds.
  */
 #ifndef ORR_POLICIES_GRAPH_READ_H
 #define ORR_POLICIES_GRAPH_READ_H
@@ -15,7 +14,7 @@
 /* What the graph is checked against. */
 struct graph_facts {
 	uint32_t gpus, endpoints, layers;
-	const char *const *layer; /* names by number, NULL at the end */
+	const char *const *layer; /* names by number, then NULL */
 	const double *params;     /* by number */
 };
 
@@ -29,25 +28,25 @@ struct graph_range {
 struct graph_memory {
 	uint32_t device;
 	double bytes;
-	enum orr_memory kind; /* of what is held during the whole run */
+	enum orr_memory kind; /* of memory held during the whole run */
 };
 
 struct graph_op {
 	char *id, *label;
-	uint32_t at; /* its place in the file: $.ops[at] */
+	uint32_t at; /* position in the file: $.ops[at] */
 	enum graph_kind kind;
 	uint32_t device, peer; /* compute; from and to of a transfer */
-	double amount;         /* seconds or bytes, unless layers give them */
-	/* Compute: passes over these ranges. Others: one range, whose gradients are sent. */
+	double amount;         /* seconds or bytes, unless given by layers */
+	/* Compute: the layers of its passes. Other ops: one range, whose gradients are sent. */
 	struct graph_range *range;
 	uint32_t n_ranges;
 	enum orr_work work;
 	enum graph_pass pass;
 	double batch; /* 0: the scenario's */
 	uint32_t shards;
-	uint32_t group; /* of a collective: in graph.group */
+	uint32_t group; /* of a collective: index into graph.group */
 	struct orr_collective collective;
-	uint32_t *after, *previous; /* numbers of ops in graph.op; previous: of the iteration before */
+	uint32_t *after, *previous; /* indices into graph.op; previous: ops of the previous iteration */
 	uint32_t n_after, n_previous;
 	struct graph_memory *takes, *gives;
 	uint32_t n_takes, n_gives;
@@ -58,7 +57,7 @@ struct graph_op {
 };
 
 struct graph_group {
-	char *name; /* NULL: the list of one collective */
+	char *name; /* NULL: the list of a single collective */
 	uint32_t *member, n;
 };
 
@@ -70,14 +69,14 @@ struct graph {
 	struct graph_memory *holds;
 	uint32_t n_holds;
 	double samples;  /* per iteration; 0: the default */
-	bool is_barrier; /* an iteration begins when all of the one before has ended */
+	bool is_barrier; /* an iteration begins when all of the previous one has ended */
 };
 
-/* NULL with *err filled in; file is for messages. */
+/* Returns NULL on error, with *err filled in; file is for messages. */
 struct graph *graph_file_read(const char *file, const char *text, size_t n, const struct graph_facts *facts, struct orr_error *err);
 void graph_file_free(struct graph *g);
 
-/* ---- between the parts of the reader ---- */
+/* ---- shared by the parts of the reader ---- */
 
 struct place;
 
@@ -91,20 +90,20 @@ struct graph_reader {
 	struct graph *graph;
 	const struct graph_facts *facts;
 	struct graph_name *layer, *id; /* sorted */
-	uint32_t *mark;                /* by layer or device: who named it last */
+	uint32_t *mark;                /* by layer or device: stamp of the last list that contained it */
 	uint32_t stamp;
 };
 
 void graph_sort_names(struct graph_name *names, uint32_t n);
-/* The first number of that text; UINT32_MAX if there is none. */
+/* The lowest number of that text; UINT32_MAX if there is none. */
 uint32_t graph_find_name(const struct graph_name *names, uint32_t n, const char *text);
-/* Fails: "<what> \"text\"; did you mean ..". */
+/* Fails with "<what> \"text\"; did you mean ..". */
 int graph_unknown(const struct place *p, const char *what, const char *text, const struct graph_name *names, uint32_t n);
-/* A list of devices, each once. */
+/* Reads a list of distinct devices. */
 int graph_read_members(struct graph_reader *r, const struct place *list, struct graph_group *out);
-/* The work of an op: what stands under compute, transfer, .. */
+/* Reads the work of an op: compute, transfer, collective, delay or mark. */
 int graph_read_work(struct graph_reader *r, const struct place *op, struct graph_op *out);
-/* Puts graph.op into the order of the invariant. */
+/* Sorts graph.op as the invariant demands. */
 int graph_order(struct graph *g, const struct place *ops);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an op of a graph does: compute, transfer, collective, delay or mark. */
+/* Reads the work of an op: compute, transfer, collective, delay or mark. */
 #include "document.h"
 #include "graph_read.h"
 
@@ -25,7 +25,7 @@ static int layer_named(const struct graph_reader *r, const struct place *p, uint
 	if (rc)
 		return rc;
 	*out = graph_find_name(r->layer, r->facts->layers, text);
-	return *out == UINT32_MAX ? graph_unknown(p, "the model has no layer", text, r->layer, r->facts->layers) : ORR_OK;
+	return *out == UINT32_MAX ? graph_unknown(p, "unknown layer", text, r->layer, r->facts->layers) : ORR_OK;
 }
 
 static void add_range(struct graph_op *o, uint32_t first, uint32_t count)
@@ -34,7 +34,7 @@ static void add_range(struct graph_op *o, uint32_t first, uint32_t count)
 	o->range[o->n_ranges++] = (struct graph_range){ first, count };
 }
 
-/* ["conv1", "conv2"]: in whatever order, each once. */
+/* Reads ["conv1", "conv2"]: any order, each layer once. */
 static int list_of_layers(struct graph_reader *r, const struct place *p, struct graph_op *o)
 {
 	uint32_t n = (uint32_t)cJSON_GetArraySize(p->value), i = 0, *number = orr_alloc(n + 1u, sizeof *number);
@@ -44,7 +44,7 @@ static int list_of_layers(struct graph_reader *r, const struct place *p, struct 
 		struct place item = place_item(p, v, i);
 		rc = layer_named(r, &item, &number[i]);
 		if (!rc && r->mark[number[i]] == r->stamp)
-			rc = place_fail(&item, "layer \"%.80s\" is there twice", v->valuestring);
+			rc = place_fail(&item, "duplicate layer \"%.80s\": expected it once", v->valuestring);
 		if (!rc)
 			r->mark[number[i]] = r->stamp;
 	}
@@ -61,7 +61,7 @@ static int list_of_layers(struct graph_reader *r, const struct place *p, struct 
 	return rc;
 }
 
-/* {"first": "conv1", "last": "fc8"}. */
+/* Reads {"first": "conv1", "last": "fc8"}. */
 static int range_of_layers(const struct graph_reader *r, const struct place *p, struct graph_op *o)
 {
 	static const char *const known[] = { "first", "last", NULL };
@@ -73,8 +73,8 @@ static int range_of_layers(const struct graph_reader *r, const struct place *p, 
 	if (!rc)
 		rc = layer_named(r, &last, &to);
 	if (!rc && to < from)
-		rc = place_fail(
-			p, "layer \"%.80s\" stands before \"%.80s\" in the model", last.value->valuestring, first.value->valuestring);
+		rc = place_fail(p, "layer \"%.80s\" comes before \"%.80s\" in the model: expected the other order", last.value->valuestring,
+			first.value->valuestring);
 	if (!rc)
 		add_range(o, from, to - from + 1);
 	return rc;
@@ -94,7 +94,7 @@ static int read_layers(struct graph_reader *r, const struct place *work, struct 
 	return place_fail(&p, "expected a list of names, {\"first\": .., \"last\": ..} or \"all\"");
 }
 
-/* What is sent together follows one another; layers without parameters may be left out. */
+/* Merges the ranges of a message into one. Layers without parameters may be missing between them. */
 static int one_range(const struct graph_reader *r, const struct place *work, struct graph_op *o)
 {
 	struct place p = place_key(work, "layers");
@@ -102,19 +102,18 @@ static int one_range(const struct graph_reader *r, const struct place *work, str
 	for (uint32_t i = 0; i + 1 < o->n_ranges; i++)
 		for (uint32_t l = o->range[i].first + o->range[i].count; l < o->range[i + 1].first; l++)
 			if (r->facts->params[l] > 0)
-				return place_fail(&p,
-					"leaves out layer \"%.80s\", which has parameters: expected layers that follow one another",
-					r->facts->layer[l]);
+				return place_fail(
+					&p, "lacks layer \"%.80s\", which has parameters: expected consecutive layers", r->facts->layer[l]);
 	o->n_ranges = 1;
 	o->range[0] = (struct graph_range){ first, end - first };
 	return ORR_OK;
 }
 
-/* "bytes", or "layers" whose gradients they are. */
+/* Reads "bytes", or "layers" whose gradients are sent. */
 static int read_size(struct graph_reader *r, const struct place *work, struct graph_op *o)
 {
 	if (place_has(work, "bytes") && place_has(work, "layers"))
-		return place_fail(work, "has both bytes and layers, expected one of them");
+		return place_fail(work, "has both bytes and layers: expected one of them");
 	if (!place_has(work, "layers"))
 		return place_real(work, "bytes", 0, MAX_BYTES, true, &o->amount);
 	int rc = read_layers(r, work, o);
@@ -140,20 +139,20 @@ static int read_compute(struct graph_reader *r, const struct place *p, struct gr
 	if (place_keys(p, known) || read_device(r, p, "device", &o->device) || place_choice(p, "work", works, false, &work))
 		return ORR_EINPUT;
 	if (place_has(p, "seconds") == place_has(p, "layers"))
-		return place_fail(p, "%s, expected one of them",
+		return place_fail(p, "%s: expected one of them",
 			place_has(p, "layers") ? "has both seconds and layers" : "has neither seconds nor layers");
 	if (place_has(p, "seconds")) {
 		static const char *const alone[] = { "pass", "batch", "shards" };
 		o->work = work < 0 ? ORR_OTHER_WORK : (enum orr_work)work;
 		for (int i = 0; i < 3; i++)
 			if (place_has(p, alone[i]))
-				return place_fail(p, "%s goes with layers, not with seconds", alone[i]);
+				return place_fail(p, "%s: expected together with layers, not with seconds", alone[i]);
 		return place_real(p, "seconds", 0, MAX_SECONDS, true, &o->amount);
 	}
 	if (o->device >= r->facts->gpus) {
 		struct place device = place_key(p, "device");
-		return place_fail(&device, "is the host of a node, for which layers have no cost: expected a GPU, 0..%u, or seconds",
-			r->facts->gpus - 1);
+		return place_fail(
+			&device, "is a host, for which layers have no cost: expected a GPU, 0..%u, or seconds", r->facts->gpus - 1);
 	}
 	if (read_layers(r, p, o) || place_choice(p, "pass", passes, true, &pass) || place_real(p, "batch", 1e-9, 1e9, false, &o->batch) ||
 		place_whole(p, "shards", 1, 1e6, false, &shards))
@@ -170,7 +169,7 @@ static int read_transfer(struct graph_reader *r, const struct place *p, struct g
 	if (place_keys(p, known) || read_device(r, p, "from", &o->device) || read_device(r, p, "to", &o->peer) || read_size(r, p, o))
 		return ORR_EINPUT;
 	struct place to = place_key(p, "to");
-	return o->device == o->peer ? place_fail(&to, "is where the transfer starts: expected another device") : ORR_OK;
+	return o->device == o->peer ? place_fail(&to, "is the sender: expected another device") : ORR_OK;
 }
 
 static int read_group(struct graph_reader *r, const struct place *p, struct graph_op *o)
@@ -190,7 +189,7 @@ static int read_group(struct graph_reader *r, const struct place *p, struct grap
 		return rc;
 	}
 	if (!cJSON_IsArray(v.value))
-		return place_fail(&v, "expected the name of a group, as in \"all\", or a list of devices");
+		return place_fail(&v, "expected the name of a group, such as \"all\", or a list of devices");
 	g->group = orr_realloc(g->group, g->n_groups + 1u, sizeof *g->group);
 	g->group[g->n_groups] = (struct graph_group){ NULL, NULL, 0 };
 	o->group = g->n_groups++;
@@ -201,13 +200,13 @@ static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gat
 static const char *const algorithms[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
 	"hierarchical-leader", NULL };
 
-/* As the network's collectives have it (docs/models.md): what the scenario's default cannot do, a ring does. */
+/* Rejects what the network's collectives cannot do (docs/models/net.md). The scenario's default algorithm falls back to a ring. */
 static int check_algorithm(const struct place *p, const struct orr_collective *c, uint32_t n)
 {
 	struct place v = place_key(p, "algorithm"), group = place_key(p, "group");
 	bool can = true, is_hierarchical = c->algorithm == ORR_HIERARCHICAL || c->algorithm == ORR_HIERARCHICAL_LEADER;
 	if (c->algorithm == ORR_HALVING_DOUBLING && c->op != ORR_ALL_REDUCE && c->op != ORR_ALL_TO_ALL && (n & (n - 1)))
-		return place_fail(&group, "has %u members, expected a power of two for %s by halving-doubling", n, op_names[c->op]);
+		return place_fail(&group, "has %u members: expected a power of two for %s by halving-doubling", n, op_names[c->op]);
 	if (c->algorithm == ORR_HALVING_DOUBLING)
 		can = c->op != ORR_ALL_TO_ALL;
 	else if (c->algorithm == ORR_DOUBLE_TREE)
@@ -215,15 +214,15 @@ static int check_algorithm(const struct place *p, const struct orr_collective *c
 	else if (is_hierarchical)
 		can = c->op == ORR_ALL_REDUCE || c->op == ORR_REDUCE_SCATTER || c->op == ORR_ALL_GATHER;
 	if (!can)
-		return place_fail(&v, "%s cannot do %s; ring and direct can", algorithms[c->algorithm], op_names[c->op]);
+		return place_fail(&v, "%s does not support %s: expected ring or direct", algorithms[c->algorithm], op_names[c->op]);
 	v = place_key(p, "inner");
 	if (c->inner && !is_hierarchical)
-		return place_fail(&v, "is for hierarchical algorithms");
+		return place_fail(&v, "allowed for hierarchical algorithms only");
 	if (c->inner && n % c->inner)
 		return place_fail(&v, "expected a divisor of the group's %u members, found %u", n, c->inner);
 	v = place_key(p, "root");
 	if (v.value && c->op != ORR_BROADCAST && c->op != ORR_REDUCE)
-		return place_fail(&v, "is for broadcast and reduce");
+		return place_fail(&v, "allowed for broadcast and reduce only");
 	if (c->root >= n)
 		return place_fail(&v, "expected a rank of the group, 0..%u, found %u", n - 1, c->root);
 	return ORR_OK;
@@ -275,7 +274,7 @@ int graph_read_work(struct graph_reader *r, const struct place *op, struct graph
 		if (!place_has(op, kinds[i].key))
 			continue;
 		if (found >= 0)
-			return place_fail(op, "has both %s and %s, expected one of them", kinds[found].key, kinds[i].key);
+			return place_fail(op, "has both %s and %s: expected one of them", kinds[found].key, kinds[i].key);
 		found = i;
 	}
 	if (found < 0)

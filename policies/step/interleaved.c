@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Interleaved 1F1B (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU
- * Clusters Using Megatron-LM", SC 2021, 2.2.2).
+ * Interleaved 1F1B (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
+ * 2021, 2.2.2).
  *
- * The model is cut into p x chunks parts, of which stage i holds parts i, p + i, 2p + i, ..:
- * micro-batches pass through the pipeline `chunks` times. Idle time over the time of computing is
- * (p-1)/(v m) for v chunks, against (p-1)/m of 1F1B, and v times as much is sent. The number of
- * micro-batches is a multiple of p.
+ * The model is cut into p x chunks parts; stage i holds parts i, p + i, 2p + i, .. Micro-batches pass through the pipeline
+ * `chunks` times. The bubble relative to compute time is (p-1)/(v m) for v chunks, against (p-1)/m of 1F1B, and v times as
+ * much is sent. The number of micro-batches must be a multiple of p.
  */
 #include "pipeline.h"
 
-static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"),
-	ORR_PARAM_INT("chunks", "2", 1, 1e4, "parts of the model that a stage holds"), PIPELINE_BATCH_PARAMS, PIPELINE_PLAIN_PARAMS,
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of the pipeline; 0: one per GPU"),
+	ORR_PARAM_INT("chunks", "2", 1, 1e4, "parts of the model per stage"), PIPELINE_BATCH_PARAMS, PIPELINE_PLAIN_PARAMS,
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)

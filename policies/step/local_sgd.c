@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Local SGD: every GPU takes H optimizer steps of its own, then all average their parameters
- * (Lin, Stich, Patel, Jaggi, "Don't Use Large Mini-Batches, Use Local SGD", ICLR 2020).
+ * Local SGD: every GPU takes H optimizer steps of its own, then all average their parameters (Lin, Stich, Patel, Jaggi,
+ * "Don't Use Large Mini-Batches, Use Local SGD", ICLR 2020).
  *
- * Post-local SGD (section 3 there): H = 1 up to an iteration given. Hierarchical local SGD
- * (their appendix): the GPUs of a node average every H steps, all GPUs every H x Hb steps.
- * Nothing overlaps: a replica's parameters are not known before its optimizer step is done.
+ * Post-local SGD (section 3): H = 1 up to a given iteration. Hierarchical local SGD (appendix): the GPUs of a node average
+ * every H steps, all GPUs every H x Hb steps. There is no overlap: a replica's parameters are known only after its
+ * optimizer step.
  */
 #include "replicas.h"
 
 #include <stdio.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("local_steps", "8", 1, 1000000, "H: optimizer steps between two averages"),
-	ORR_PARAM_INT("node_averages", "1", 1, 1000000, "Hb: every so many averages one is over all GPUs, the others are inside the nodes"),
-	ORR_PARAM_INT("post_local", "0", 0, 1000000000, "iterations at the start that average after each step"), ORR_PARAM_END };
+	ORR_PARAM_INT("node_averages", "1", 1, 1000000, "Hb: one average in Hb is over all GPUs, the others are inside the nodes"),
+	ORR_PARAM_INT("post_local", "0", 0, 1000000000, "iterations at the start that average after every step"), ORR_PARAM_END };
 
 struct local_sgd {
 	struct replicas r;
 	int64_t local_steps, node_averages, post_local;
-	uint32_t per_node; /* GPUs of each node, 0 if that differs between nodes */
+	uint32_t per_node; /* GPUs per node; 0: differs between nodes */
 };
 
 static void destroy(void *self)
@@ -39,7 +39,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	l->post_local = orr_arg_int(args, "post_local");
 	l->per_node = replicas_per_node(&l->r, s);
 	if (l->node_averages > 1 && !l->per_node) {
-		orr_fail(err, ORR_EINPUT, "node_averages: the nodes have different numbers of GPUs; expected 1");
+		orr_fail(err, ORR_EINPUT, "node_averages: expected 1: the nodes have different numbers of GPUs");
 		destroy(l);
 		return NULL;
 	}
@@ -49,7 +49,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return l;
 }
 
-/* The average of all replicas' parameters, or of those of each node (then one op per node on plain devices). */
+/* Averages the parameters of all replicas, or of those of each node (on plain devices, one op per node). */
 static orr_op average(const struct local_sgd *l, struct orr_step *s, uint32_t first, uint32_t size)
 {
 	const struct replicas *r = &l->r;

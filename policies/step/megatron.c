@@ -1,37 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tensor, pipeline and data parallelism together (Narayanan et al., "Efficient Large-Scale Language
- * Model Training on GPU Clusters Using Megatron-LM", SC 2021; selective recomputation and sequence
- * parallelism: Korthikanti et al., MLSys 2023; optimizer sharding: ZeRO stage 1, Rajbhandari et
- * al., SC 2020, as Megatron-LM's distributed optimizer).
+ * Tensor, pipeline and data parallelism together (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU
+ * Clusters Using Megatron-LM", SC 2021; selective recomputation and sequence parallelism: Korthikanti et al., MLSys 2023;
+ * optimizer sharding: ZeRO stage 1, Rajbhandari et al., SC 2020, as in Megatron-LM's distributed optimizer).
  *
- * tp shards x pp stages x replicas; 1F1B, interleaved if interleave > 1. Ranks are numbered with
- * tensor-parallel neighbours first, so that they share a node, then replicas (order=tp-dp-pp, as
- * Megatron-LM) or stages. dp_stride=b makes the ring of replicas 0, b, 2b, .., 1, b + 1, ..: each hop then goes
- * equally far where b replicas fill a part of the network. Stages send 1/tp of the activations from
- * each shard and gather them on arrival (scatter_gather; SC 2021, 4.1), which sequence parallelism
- * has no need of. ZeRO-1: gradients are reduce-scattered, each replica updates its part, and
- * parameters are gathered.
+ * tp shards x pp stages x replicas; 1F1B, interleaved if interleave > 1. Ranks are numbered with tensor-parallel neighbours
+ * first, so that they share a node, then replicas (order=tp-dp-pp, as in Megatron-LM) or stages. dp_stride=b orders the
+ * ring of replicas 0, b, 2b, .., 1, b + 1, ..: if b replicas fill a part of the network, each hop is equally far. Each
+ * shard sends 1/tp of the activations to the next stage, which gathers them (scatter_gather; SC 2021, 4.1); sequence
+ * parallelism does not need that. ZeRO-1: gradients are reduce-scattered, each replica updates its part, and parameters are
+ * gathered.
  *
- * Assumes that collectives of tensor parallelism are not overlapped with computing
- * (docs/models.md).
+ * Assumes that collectives of tensor parallelism do not overlap with computing (docs/models/step-pipelines.md).
  */
 #include "pipeline.h"
 
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("tp", "1", 1, 1e6, "GPUs that split each layer"),
-	ORR_PARAM_INT("pp", "1", 0, 1e6, "stages of the pipeline; 0: as many as stage_times or GPUs"),
-	ORR_PARAM_INT("interleave", "1", 1, 1e4, "parts of the model that a stage holds"),
-	ORR_PARAM_BOOL("sequence_parallel", false, "reduce-scatter and all-gather, and fewer activations kept"),
+	ORR_PARAM_INT("pp", "1", 0, 1e6, "stages of the pipeline; 0: given by stage_times, or one per GPU"),
+	ORR_PARAM_INT("interleave", "1", 1, 1e4, "parts of the model per stage"),
+	ORR_PARAM_BOOL("sequence_parallel", false, "reduce-scatter and all-gather instead of all-reduce; stores fewer activations"),
 	ORR_PARAM_BOOL("gather_redo", false, "sequence parallel: backward gathers the inputs of products again"),
-	ORR_PARAM_BOOL("scatter_gather", true, "shards send their part to the next stage; else each sends all"),
-	ORR_PARAM_BOOL("zero", false, "ZeRO-1: optimizer state split over replicas"),
-	ORR_PARAM_BOOL("dp_overlap", true, "reduce a part's gradients as soon as they are there; else after the last backward"),
-	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "of ranks, neighbours first"),
-	ORR_PARAM_INT("dp_stride", "1", 1, 1e6, "neighbours in the ring of replicas are so many replicas apart (ranks in turn)"),
-	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equally many blocks a stage, or as short a longest stage as can be"),
-	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
+	ORR_PARAM_BOOL("scatter_gather", true, "shards send their part to the next stage; else each sends all activations"),
+	ORR_PARAM_BOOL("zero", false, "ZeRO-1: shard the optimizer state over replicas"),
+	ORR_PARAM_BOOL("dp_overlap", true, "reduce a part's gradients as soon as they are ready; else after the last backward"),
+	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "order of ranks, neighbours first"),
+	ORR_PARAM_INT("dp_stride", "1", 1, 1e6, "distance of neighbours in the ring of replicas"),
+	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equal numbers of blocks per stage, or minimise the longest stage"),
+	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "bytes of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)

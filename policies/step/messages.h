@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* messages.h - the list of what a replica sends in an iteration, in the order in which it becomes ready */
+/* messages.h - the messages of a replica in one iteration, in the order in which they become ready */
 #ifndef ORR_POLICIES_MESSAGES_H
 #define ORR_POLICIES_MESSAGES_H
 
@@ -16,7 +16,7 @@ static inline void messages_free(struct messages *m)
 	m->message = NULL;
 }
 
-/* One message for each chunk that has parameters. */
+/* One message per chunk with parameters. */
 static inline void messages_by_chunk(struct messages *m, const struct chunks *c)
 {
 	m->n = 0;
@@ -38,7 +38,7 @@ static inline uint32_t count_tensors_(const struct orr_step *s, uint32_t layers)
 	return n;
 }
 
-/* One for each tensor. */
+/* One message per tensor. */
 static inline void messages_by_tensor(struct messages *m, const struct chunks *c, const struct orr_step *s)
 {
 	uint32_t layers = c->n ? c->chunk[c->n - 1].first + c->chunk[c->n - 1].count : 0;
@@ -56,7 +56,7 @@ static inline void messages_by_tensor(struct messages *m, const struct chunks *c
 		}
 }
 
-/* Each message cut into equal parts of at most `params` parameters. */
+/* Cuts each message into equal parts of at most `params` parameters. */
 static inline void messages_partition(struct messages *m, double params)
 {
 	size_t n = 0;

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * 1F1B (PipeDream-flush; Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training",
- * ICML 2021).
+ * 1F1B (PipeDream-flush; Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", ICML 2021).
  *
- * Stage i of p lets p - i micro-batches go forward, then does one backward and one forward in
- * turn, and at the end of the iteration flushes. As long as GPipe, (p-1)/(m+p-1) of it idle, but
- * stage i keeps the activations of min(p - i, m) micro-batches, not of m. GPUs beyond one pipeline
- * make replicas.
+ * Stage i of p does p - i forwards, then alternates one backward and one forward, and flushes at the end of the iteration.
+ * It takes as long as GPipe, with a bubble of (p-1)/(m+p-1), but stage i keeps the activations of min(p - i, m)
+ * micro-batches instead of m. GPUs beyond one pipeline form replicas.
  */
 #include "pipeline.h"
 
-static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "of the pipeline; 0: a GPU each"), PIPELINE_BATCH_PARAMS,
-	PIPELINE_PLAIN_PARAMS, PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of the pipeline; 0: one per GPU"),
+	PIPELINE_BATCH_PARAMS, PIPELINE_PLAIN_PARAMS, PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {

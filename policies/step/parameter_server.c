@@ -1,45 +1,43 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parameter server: workers push gradients to the servers, which hold the parameters, and
- * pull parameters back (Li et al., "Scaling Distributed Machine Learning with the Parameter
- * Server", OSDI 2014).
+ * Parameter server: workers push gradients to the servers, which hold the parameters, and pull parameters back (Li et al.,
+ * "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014).
  *
- *	mode=bsp  what is pulled holds the gradients of all workers of this iteration
+ *	mode=bsp  a pull returns the gradients of all workers of this iteration
  *	mode=ssp  stale synchronous (Ho et al., NIPS 2013): those of all workers up to `staleness` iterations ago
- *	mode=asp  whatever is there: nobody waits for others
+ *	mode=asp  a pull waits for no other worker
  *
- * A worker's iteration: forward, backward, push, pull. push_overlap pushes chunks while the
- * backward pass goes on; pull_overlap lets a layer's forward pass wait for that layer's
- * parameters alone, as TensorFlow's dataflow does. With lag=n (asp, ssp) the forward pass
- * takes the parameters pulled n iterations ago, so that network and compute work at once.
+ * A worker's iteration: forward, backward, push, pull. push_overlap pushes chunks during the backward pass. pull_overlap
+ * lets a layer's forward pass wait for that layer's parameters only, as TensorFlow's dataflow does. With lag=n (asp, ssp)
+ * the forward pass uses the parameters pulled n iterations ago, so that network and compute work in parallel.
  *
  * priority sends one message at a time, that of the earliest layer first (Jayarajan et al., "Priority-based Parameter
  * Propagation for Distributed DNN Training", MLSys 2019; ByteScheduler's parameter-server side).
  *
- * node_sum adds up the gradients of a node's GPUs on its host first, which alone talks to
- * the servers (TensorFlow's distributed_replicated, BytePS).
+ * node_sum first sums the gradients of a node's GPUs on its host; only the host communicates with the servers (TensorFlow's
+ * distributed_replicated, BytePS).
  */
 #include "replicas.h"
 #include "servers.h"
 
 #include <stdio.h>
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("mode", "bsp", "bsp|ssp|asp", "whom a pull waits for"),
-	ORR_PARAM_INT("staleness", "3", 0, 1000, "ssp: iterations that a worker may be ahead"),
-	ORR_PARAM_INT("servers", "0", 0, 1000000, "0: one for each node (dedicated: one)"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("mode", "bsp", "bsp|ssp|asp", "workers that a pull waits for"),
+	ORR_PARAM_INT("staleness", "3", 0, 1000, "ssp: iterations that a worker may be ahead of the slowest"),
+	ORR_PARAM_INT("servers", "0", 0, 1000000, "number of servers; 0: one per node (dedicated: one)"),
 	ORR_PARAM_CHOICE("placement", "colocated", "colocated|dedicated|cpu-nodes|gpu",
-		"hosts of the nodes that train; hosts of the last nodes, whose GPUs then do not; nodes without GPUs; GPUs"),
-	ORR_PARAM_CHOICE("shard", "bytes", "bytes|tensor", "each message in equal parts; whole tensors, to who has least"),
-	ORR_PARAM_BOOL("push_overlap", true, "push while the backward pass goes on"),
-	ORR_PARAM_BOOL("pull_overlap", false, "a layer's forward pass waits for its own parameters alone"),
-	ORR_PARAM_CHOICE("pull", "message", "message|iteration", "starts once the message, or the whole gradient, is summed"),
-	ORR_PARAM_REAL("message_bytes", "4194304", 1, 1e15, "layers are sent together until so much is there"),
-	ORR_PARAM_BOOL("priority", false, "a worker pushes, a server answers, one message at a time, early layers first"),
-	ORR_PARAM_BOOL("node_sum", false, "sum up inside the node first; its host talks to the servers"),
-	ORR_PARAM_INT("lag", "0", 0, 100, "asp, ssp: iterations by which the parameters computed with are older"),
-	ORR_PARAM_REAL("server_Bps", "0", 0, 1e15, "bytes of gradients that a server adds up per second; 0: no time"),
-	ORR_PARAM_BOOL("compress_pull", false, "step.compression applies to what is pulled as well"),
-	ORR_PARAM_CHOICE("step", "mean", "mean|sum", "a pushed gradient counts 1/workers, or 1"), ORR_PARAM_END };
+		"hosts of the training nodes; hosts of the last nodes, whose GPUs do not train; nodes without GPUs; GPUs"),
+	ORR_PARAM_CHOICE("shard", "bytes", "bytes|tensor", "each message in equal parts; whole tensors, to the server with the least"),
+	ORR_PARAM_BOOL("push_overlap", true, "push during the backward pass"),
+	ORR_PARAM_BOOL("pull_overlap", false, "a layer's forward pass waits for its own parameters only"),
+	ORR_PARAM_CHOICE("pull", "message", "message|iteration", "a pull starts once its message, or the whole gradient, is summed"),
+	ORR_PARAM_REAL("message_bytes", "4194304", 1, 1e15, "size at which layers are sent together"),
+	ORR_PARAM_BOOL("priority", false, "workers push and servers answer one message at a time, early layers first"),
+	ORR_PARAM_BOOL("node_sum", false, "sum inside the node first; its host communicates with the servers"),
+	ORR_PARAM_INT("lag", "0", 0, 100, "asp, ssp: age in iterations of the parameters used by the forward pass"),
+	ORR_PARAM_REAL("server_Bps", "0", 0, 1e15, "bytes of gradients that a server sums per second; 0: no time"),
+	ORR_PARAM_BOOL("compress_pull", false, "step.compression applies to pulls as well"),
+	ORR_PARAM_CHOICE("step", "mean", "mean|sum", "weight of a pushed gradient: 1/workers, or 1"), ORR_PARAM_END };
 
 enum mode { BSP, SSP, ASP };
 
@@ -51,11 +49,11 @@ struct parameter_server {
 	bool push_overlap, pull_overlap, pull_at_end, compress_pull, node_sum, has_priority;
 	double server_Bps, scale;
 	uint32_t staleness, lag;
-	uint32_t clients;    /* who talks to the servers: workers, or nodes */
+	uint32_t clients;    /* workers, or nodes under node_sum */
 	uint32_t *member;    /* [client], and one past the last: its first worker */
 	uint32_t *client;    /* [client]: endpoint */
 	orr_op *backward;    /* [worker * chunks + chunk] */
-	orr_op *push, *pull; /* [(message * clients + client) * servers + server]; a connection delivers in order */
+	orr_op *push, *pull; /* [(message * clients + client) * servers + server]: the latest, as a connection delivers in order */
 	orr_op *summed;      /* [((iteration % (staleness + 1)) * messages + message) * servers + server]: all have pushed */
 	orr_op *ready;       /* [((iteration % (lag + 1)) * workers + worker) * chunks + chunk]: pulled */
 };
@@ -91,7 +89,7 @@ static void options(struct parameter_server *ps, const struct orr_args *args)
 	ps->server_Bps = orr_arg_real(args, "server_Bps");
 }
 
-/* Who talks to the servers. */
+/* Finds the clients of the servers. */
 static void group_clients(struct parameter_server *ps, const struct orr_step *s)
 {
 	uint32_t n = ps->r.n;
@@ -129,7 +127,7 @@ static void plan(struct parameter_server *ps, struct orr_step *s, const struct o
 	ps->summed = orr_alloc((size_t)(ps->staleness + 1u) * ps->m.n * ps->v.n + 1, sizeof *ps->summed);
 }
 
-/* Optimizer state and the master copy of the parameters live on the servers. */
+/* The servers hold optimizer state and the master copy of the parameters. */
 static void hold(const struct parameter_server *ps, struct orr_step *s)
 {
 	const struct orr_step_facts *f = &ps->r.facts;
@@ -166,11 +164,11 @@ static orr_op *summed_of(const struct parameter_server *ps, uint64_t iteration, 
 	return ps->summed + (iteration % (ps->staleness + 1) * ps->m.n + message) * ps->v.n;
 }
 
-/* Forward and backward of one worker, with the parameters that the iteration before (or before that: lag) pulled. */
+/* Forward and backward of one worker, with the parameters pulled by the previous iteration (lag: by an earlier one). */
 static void compute(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t worker)
 {
 	struct replicas *r = &ps->r;
-	/* The slot that this iteration is about to fill is the oldest: what was pulled lag + 1 iterations ago. */
+	/* The slot that this iteration fills next is the oldest: the parameters pulled lag + 1 iterations ago. */
 	const orr_op *ready = ready_of(ps, iteration, worker);
 	orr_op forward = 0;
 	if (ps->pull_overlap) {
@@ -189,7 +187,7 @@ static void compute(struct parameter_server *ps, struct orr_step *s, uint64_t it
 	r->tail[worker] = ps->backward[(size_t)worker * r->chunks.n];
 }
 
-/* Message i on the client: the worker's own gradient, or the sum of the node's on its host. */
+/* Message i on the client: the worker's own gradient, or the node's sum on its host. */
 static orr_op gradient_of(const struct parameter_server *ps, struct orr_step *s, uint32_t client, uint32_t i)
 {
 	const struct replicas *r = &ps->r;
@@ -243,7 +241,7 @@ static void push(struct parameter_server *ps, struct orr_step *s, uint32_t clien
 	}
 }
 
-/* Each server adds up what all clients have pushed of message i. */
+/* Each server sums the pushes of all clients of message i. */
 static void add_up(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t i)
 {
 	for (uint32_t j = 0; j < ps->v.n; j++) {
@@ -257,7 +255,7 @@ static void add_up(struct parameter_server *ps, struct orr_step *s, uint64_t ite
 	}
 }
 
-/* What a pull of message i from server j waits for: the client's own push, and by mode those of others. */
+/* A pull of message i from server j waits for the client's own push and, depending on the mode, for those of others. */
 static void wait_for_server(
 	const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i, uint32_t j, orr_op pull)
 {
@@ -266,7 +264,7 @@ static void wait_for_server(
 		orr_after(s, pull, summed_of(ps, iteration - ps->staleness, i)[j]);
 }
 
-/* pull=iteration: everything that any pull of this client waits for. */
+/* pull=iteration: a mark after everything that any pull of this client waits for. */
 static orr_op whole_gradient(const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client)
 {
 	orr_op all = orr_mark(s);
@@ -322,7 +320,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	}
 	for (uint32_t c = 0; c < ps->clients; c++) {
 		orr_op whole = ps->pull_at_end ? whole_gradient(ps, s, iteration, c) : 0;
-		/* Early layers first: they are needed first. */
+		/* Early layers first: the next forward pass needs them first. */
 		for (uint32_t i = ps->m.n; i--;)
 			pull(ps, s, iteration, c, i, whole);
 	}

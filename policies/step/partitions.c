@@ -35,7 +35,7 @@ void partitions_free(struct partition_list *l)
 	*l = (struct partition_list){ 0 };
 }
 
-/* ---- as a text ---- */
+/* ---- text form ---- */
 
 static int parse_one(struct partition *p, uint32_t n, uint32_t number, const char *text, size_t len, char *seen, struct orr_error *err)
 {
@@ -47,7 +47,7 @@ static int parse_one(struct partition *p, uint32_t n, uint32_t number, const cha
 			return orr_fail(err, ORR_EINPUT, "partitions[%u]: expected members 0..%u as in 0-1,2-3;0-3,1-2, found \"%.20s\"",
 				number, n - 1, text + i);
 		if (seen[v])
-			return orr_fail(err, ORR_EINPUT, "partitions[%u]: worker %lu is in it twice", number, v);
+			return orr_fail(err, ORR_EINPUT, "partitions[%u]: duplicate worker %lu: expected it once", number, v);
 		seen[v] = 1;
 		p->member[at++] = (uint32_t)v;
 		i = (size_t)(end - text);
@@ -60,7 +60,7 @@ static int parse_one(struct partition *p, uint32_t n, uint32_t number, const cha
 	if (len && (text[len - 1] < '0' || text[len - 1] > '9'))
 		return orr_fail(err, ORR_EINPUT, "partitions[%u]: expected a member after '%c'", number, text[len - 1]);
 	if (at != n)
-		return orr_fail(err, ORR_EINPUT, "partitions[%u]: has %u of the %u workers", number, at, n);
+		return orr_fail(err, ORR_EINPUT, "partitions[%u]: has %u workers: expected %u", number, at, n);
 	return ORR_OK;
 }
 
@@ -82,7 +82,7 @@ int partitions_from_text(struct partition_list *l, const char *text, uint32_t n,
 	return rc;
 }
 
-/* ---- as JSON ---- */
+/* ---- JSON form ---- */
 
 static int read_group(const struct place *group, struct partition *p, uint32_t n, uint32_t *at, char *seen)
 {
@@ -96,7 +96,7 @@ static int read_group(const struct place *group, struct partition *p, uint32_t n
 		if (place_own_whole(&item, 0, n - 1.0, &worker))
 			return ORR_EINPUT;
 		if (seen[worker])
-			return place_fail(&item, "worker %u is in the partition twice", worker);
+			return place_fail(&item, "duplicate worker %u in the partition: expected it once", worker);
 		seen[worker] = 1;
 		p->member[(*at)++] = worker;
 	}
@@ -118,7 +118,7 @@ static int read_partition(const struct place *place, struct partition *p, uint32
 	while (!rc && missing < n && seen[missing])
 		missing++;
 	if (!rc && at != n)
-		rc = place_fail(place, "has %u of the %u workers: %u is missing", at, n, missing);
+		rc = place_fail(place, "has %u of the %u workers: expected worker %u as well", at, n, missing);
 	return rc;
 }
 

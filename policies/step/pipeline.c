@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Streams: neighbours use different ones, so that a stage sends and receives at once, each in order. */
+/* Streams. Neighbours use different ones, so that a stage sends and receives at the same time, each in order. */
 enum { STREAM_FORWARD = 1, STREAM_BACKWARD = 3, STREAM_WRAP = 5, STREAM_REDUCE = 7 };
 
 struct pipeline {
@@ -14,7 +14,7 @@ struct pipeline {
 	uint32_t dp, m, parts; /* parts = pp * chunks */
 	double micro;          /* samples */
 	double tp_bytes;       /* of one tensor-parallel collective */
-	double tied_params;    /* of a table that the first stage and the last both have; 0: none */
+	double tied_params;    /* of a table shared by the first and the last stage; 0: none */
 	double dp_bytes;       /* < 0: the model's */
 	double gradient_bytes, weight_bytes;
 	bool overlap_p2p;
@@ -23,8 +23,8 @@ struct pipeline {
 	struct pass *order;               /* 2 m chunks of each stage */
 	uint32_t *next;                   /* by stage: passes built */
 	orr_op *tail;                     /* by stage: what its next pass waits for */
-	orr_op *forward_in, *backward_in; /* [part * m + micro]: when its input is there */
-	orr_op *reduced;                  /* by stage: the collective that the update waits for, the last */
+	orr_op *forward_in, *backward_in; /* [part * m + micro]: arrival of its input */
+	orr_op *reduced;                  /* by stage: the last collective that the update waits for */
 	uint32_t *left;                   /* [stage * chunks + chunk]: backwards not built */
 };
 
@@ -63,14 +63,14 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 {
 	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches");
 	if (micro > 0 && m > 0 && micro * m != samples)
-		orr_fail(err, ORR_EINPUT, "micro_batches=%g x micro_batch=%g: a replica has %g samples; give one of the two", m, micro,
-			samples);
+		orr_fail(err, ORR_EINPUT, "micro_batches=%g x micro_batch=%g: expected the %g samples of a replica; give one of the two", m,
+			micro, samples);
 	else if (micro > 0 && (samples / micro != floor(samples / micro) || samples / micro > 1e6))
 		orr_fail(err, ORR_EINPUT, "micro_batch=%g: expected a divisor of the %g samples of a replica", micro, samples);
 	else if (micro > 0)
 		return (uint32_t)(samples / micro);
 	else if (m > 0)
-		return (uint32_t)m; /* of a fraction of a sample, if need be */
+		return (uint32_t)m; /* may be a fraction of a sample */
 	else {
 		uint32_t most = 4 * stages;
 		while (most > 1 && samples / most != floor(samples / most))
@@ -80,7 +80,7 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 	return 0;
 }
 
-/* pp, if not given: one stage for each pair of stage_times, else for each GPU that is left. */
+/* pp, if not given: one stage per pair of stage_times, else per remaining GPU. */
 static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t n_times, struct orr_error *err)
 {
 	struct pipe_terms *t = &p->t;
@@ -97,7 +97,7 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage%s), found %zu",
 			2 * p->parts, t->chunks > 1 ? "'s chunks, in model order" : "", n_times);
 	if (t->tp > 1 && !f->blocks)
-		return orr_fail(err, ORR_EINPUT, "tensor parallelism needs a transformer: this model has no repeated blocks");
+		return orr_fail(err, ORR_EINPUT, "tensor parallelism: expected a transformer: the model has no repeated blocks");
 	if (t->tp > 1 && fmod(f->heads, t->tp) != 0)
 		return orr_fail(err, ORR_EINPUT, "%u shards: expected a divisor of the model's %g attention heads", t->tp, f->heads);
 	return ORR_OK;
@@ -113,7 +113,7 @@ static int size_batch(
 	if (!p->m)
 		return err->code ? err->code : ORR_EINPUT;
 	if (p->t.chunks > 1 && p->m % p->t.pp)
-		return orr_fail(err, ORR_EINPUT, "%u micro-batches: interleaving needs a multiple of the %u stages", p->m, p->t.pp);
+		return orr_fail(err, ORR_EINPUT, "%u micro-batches: expected a multiple of the %u stages (interleaving)", p->m, p->t.pp);
 	if ((double)p->m * p->parts > 5e7)
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 5e7 passes", p->m, p->parts);
 	p->micro = global / p->dp / p->m;
@@ -135,7 +135,7 @@ static void allocate(struct pipeline *p)
 	p->left = orr_alloc(p->parts, sizeof *p->left);
 }
 
-/* ---- create: where things are, what they cost ---- */
+/* ---- create: placement and costs ---- */
 
 static uint32_t gpu_of(const struct pipeline *p, uint32_t lane, uint32_t stage)
 {
@@ -144,7 +144,7 @@ static uint32_t gpu_of(const struct pipeline *p, uint32_t lane, uint32_t stage)
 	return p->t.is_pp_inner ? shard + tp * (stage + p->t.pp * replica) : shard + tp * (replica + p->dp * stage);
 }
 
-/* A stage is as fast as the slowest of its GPUs, for all of its replicas are summed at the end. */
+/* A stage is as fast as the slowest of its GPUs, because its replicas are summed at the end. */
 static uint32_t slowest_gpu(const struct pipeline *p, const struct orr_step *s, uint32_t stage, uint32_t first, uint32_t layers)
 {
 	uint32_t lanes = p->t.tp * p->dp, best = gpu_of(p, 0, stage);
@@ -159,7 +159,7 @@ static uint32_t slowest_gpu(const struct pipeline *p, const struct orr_step *s, 
 	return best;
 }
 
-/* What the user gives instead of the cost model. */
+/* The user's values replace those of the cost model. */
 static void override(struct pipeline *p, const struct orr_args *args)
 {
 	size_t n;
@@ -181,7 +181,7 @@ static int check_times(const struct pipeline *p, struct orr_error *err)
 {
 	for (uint32_t i = 0; i < p->parts; i++)
 		if (!(p->part[i].forward_s >= 0) || !(p->part[i].backward_s >= 0))
-			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected seconds from 0 on, found %g and %g", i,
+			return orr_fail(err, ORR_EINPUT, "stage_times: stage %u: expected at least 0 seconds, found %g and %g", i,
 				p->part[i].forward_s, p->part[i].backward_s);
 	return ORR_OK;
 }
@@ -265,7 +265,7 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 
 /* ---- build ---- */
 
-/* Collectives of the tensor-parallel group of a stage, one after the other, after `after`. */
+/* Collectives of a stage's tensor-parallel group, one after the other, after `after`. */
 static orr_op among_shards(
 	struct pipeline *p, struct orr_step *s, uint32_t stage, enum orr_collective_op what, double bytes, uint32_t times, orr_op after)
 {
@@ -278,7 +278,7 @@ static orr_op among_shards(
 	return op;
 }
 
-/* Forward: the sums that products split by rows end with; sequence parallel, gathers before those split by columns. */
+/* Forward: sums after products split by rows. With sequence parallelism: gathers before products split by columns as well. */
 static orr_op shards_forward(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t columns, uint32_t rows, orr_op after)
 {
 	if (!p->t.sequence_parallel)
@@ -287,7 +287,7 @@ static orr_op shards_forward(struct pipeline *p, struct orr_step *s, uint32_t st
 	return among_shards(p, s, stage, ORR_REDUCE_SCATTER, p->tp_bytes, rows, after);
 }
 
-/* Backward: the same with the two kinds of product exchanged. */
+/* Backward: as forward, with the two kinds of product exchanged. */
 static orr_op shards_backward(struct pipeline *p, struct orr_step *s, uint32_t stage, const struct stage *g, orr_op after)
 {
 	if (!p->t.sequence_parallel)
@@ -296,7 +296,7 @@ static orr_op shards_backward(struct pipeline *p, struct orr_step *s, uint32_t s
 	return among_shards(p, s, stage, ORR_REDUCE_SCATTER, p->tp_bytes, g->columns, after);
 }
 
-/* Sends what a pass has made to the neighbour; returns when it is there. */
+/* Sends the output of a pass to the neighbour; returns the op that delivers it. */
 static orr_op send(
 	struct pipeline *p, struct orr_step *s, uint32_t from, uint32_t to, double bytes, bool is_backward, uint32_t micro, orr_op after)
 {
@@ -312,7 +312,7 @@ static orr_op send(
 	return op;
 }
 
-/* Under scatter_gather the receiver puts the parts together. */
+/* Under scatter_gather the receiver gathers the parts. */
 static orr_op received(struct pipeline *p, struct orr_step *s, uint32_t stage, double bytes, orr_op sent)
 {
 	bool is_split = p->t.scatter_gather && !p->t.sequence_parallel;
@@ -378,7 +378,7 @@ static orr_op build_backward(struct pipeline *p, struct orr_step *s, uint32_t st
 	return backward;
 }
 
-/* The gradients of a chunk (or of all chunks of the stage), summed over replicas. */
+/* Sums the gradients of a chunk (or of all chunks of the stage) over replicas. */
 static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t chunk, bool is_whole, orr_op after)
 {
 	const struct stage *g = &p->part[chunk * p->t.pp + stage];
@@ -402,7 +402,7 @@ static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage,
 	p->reduced[stage] = op;
 }
 
-/* The two ends' gradients of a table that both have, after those of the replicas. */
+/* Sums the gradients of a table that both ends share, after those of the replicas. */
 static void build_tied(struct pipeline *p, struct orr_step *s)
 {
 	uint32_t ends[2] = { 0, p->t.pp - 1 };
@@ -418,7 +418,7 @@ static void build_tied(struct pipeline *p, struct orr_step *s)
 	p->tail[ends[0]] = p->tail[ends[1]] = op;
 }
 
-/* The update, and under ZeRO-1 the new parameters for all. */
+/* The update; under ZeRO-1 then gathers the parameters. */
 static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
@@ -448,7 +448,7 @@ static bool has_input(const struct pipeline *p, uint32_t stage, const struct pas
 	return x->is_backward ? p->backward_in[i] != 0 : !(x->chunk * p->t.pp + stage) || p->forward_in[i] != 0;
 }
 
-/* The next pass of a stage; false if its input has not been built yet. */
+/* Builds the next pass of a stage; false if its input is not built yet. */
 static bool build_pass(struct pipeline *p, struct orr_step *s, uint32_t stage)
 {
 	uint32_t per_stage = 2 * p->m * p->t.chunks, at = p->next[stage];
@@ -490,7 +490,7 @@ int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_er
 				any = true;
 			}
 	}
-	/* Without ops (an error of the world's own, which it reports) nothing has an input. */
+	/* After an error of the step world, which reports it, inputs are missing. */
 	if (built < 2 * passes)
 		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * passes);
 	build_tied(p, s);

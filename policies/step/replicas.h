@@ -2,12 +2,11 @@
 /*
  * replicas.h - data-parallel replicas: every GPU computes the whole model on its own batch
  *
- * Where all replicas cost the same they are lanes (orr_step_lanes): one op stands for all
- * of them. Else, or where the caller says so, each is a device of its own. Both look alike
- * from here: ops are made for positions 0..positions-1, and a collective joins all replicas.
+ * If all replicas cost the same they are lanes (orr_step_lanes): one op stands for all of them. Otherwise, or on request,
+ * each is a device of its own. The interface is the same: ops are created for positions 0..positions-1, and a collective
+ * joins all replicas.
  *
- * The work of an iteration is cut into the chunks of chunks.h, with their costs on each
- * position's device.
+ * The work of an iteration is cut into chunks (chunks.h), with their costs on each position's device.
  */
 #ifndef ORR_POLICIES_REPLICAS_H
 #define ORR_POLICIES_REPLICAS_H
@@ -32,7 +31,7 @@ static inline void replicas_free(struct replicas *r)
 	chunks_free(&r->chunks);
 }
 
-/* Seconds of a forward and backward pass over everything; *any differs between devices of different speed. */
+/* Seconds of a forward and backward pass over the whole model. */
 static inline double replica_cost_s(const struct orr_step *s, uint32_t device, const struct orr_step_facts *f)
 {
 	double sum = 0;
@@ -41,8 +40,7 @@ static inline double replica_cost_s(const struct orr_step *s, uint32_t device, c
 	return sum;
 }
 
-/* device[] in an order in which neighbours stand in different racks: the first of each rack, the second of each, ..
- * Quadratic in n. */
+/* Orders device[] so that neighbours are in different racks: the first of each rack, the second of each, .. Quadratic in n. */
 static inline void replicas_interleave_(struct replicas *r, const struct orr_step *s)
 {
 	uint32_t *place = orr_alloc(r->n + 1u, sizeof *place), most = 0, at = 0;
@@ -58,8 +56,8 @@ static inline void replicas_interleave_(struct replicas *r, const struct orr_ste
 	orr_free(place);
 }
 
-/* GPUs 0..n-1 hold replicas (n 0: all GPUs), in their order or so that neighbours stand in different racks; as lanes if
- * allowed and if they cost the same. */
+/* Makes replicas of GPUs 0..n-1 (n 0: all), in order or interleaved over racks. They are lanes if that is allowed and
+ * they cost the same. */
 static inline void replicas_init_ordered(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes, bool is_interleaved)
 {
 	orr_step_facts(s, &r->facts);
@@ -84,7 +82,7 @@ static inline void replicas_init(struct replicas *r, struct orr_step *s, uint32_
 	replicas_init_ordered(r, s, n, may_be_lanes, false);
 }
 
-/* Costs of the chunks, once r->chunks has been made. */
+/* Computes the costs of r->chunks. */
 static inline void replicas_costs(struct replicas *r, const struct orr_step *s)
 {
 	size_t n = (size_t)r->positions * r->chunks.n;
@@ -110,7 +108,7 @@ static inline orr_op replicas_forward(const struct replicas *r, struct orr_step 
 	return orr_compute(s, position, ORR_FORWARD, r->forward_s[(size_t)position * r->chunks.n + chunk]);
 }
 
-/* The forward pass in one op, after the tail of the iteration before. */
+/* The forward pass as one op, after the tail of the previous iteration. */
 static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr_step *s, uint32_t position)
 {
 	double seconds = 0;
@@ -121,8 +119,8 @@ static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr
 	return op;
 }
 
-/* The backward pass, chunk by chunk from the last, after `forward`; backward[chunk] gets the ops. The first one takes
- * the gradient (sim/learn): nothing changes the parameters from the start of a forward pass to its backward pass. */
+/* The backward pass, chunk by chunk from the last, after `forward`; fills in backward[chunk]. The first op reports the
+ * gradient (sim/learn): parameters do not change between the start of a forward pass and its backward pass. */
 static inline void replicas_whole_backward(
 	const struct replicas *r, struct orr_step *s, uint32_t position, orr_op forward, orr_op *backward)
 {
@@ -136,7 +134,7 @@ static inline void replicas_whole_backward(
 	}
 }
 
-/* Among all replicas. */
+/* A collective among all replicas. */
 static inline orr_op replicas_collective(const struct replicas *r, struct orr_step *s, const struct orr_collective *c)
 {
 	if (r->positions == 1 && r->n > 1)
@@ -144,7 +142,7 @@ static inline orr_op replicas_collective(const struct replicas *r, struct orr_st
 	return orr_collective(s, &(struct orr_group){ r->device, r->n }, c);
 }
 
-/* `all` and one op more: a mark, so that it can be waited for like one op. */
+/* One op to wait for instead of two: a mark after `all` and `op`. */
 static inline orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
 {
 	if (!all || !op)
@@ -155,7 +153,7 @@ static inline orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
 	return both;
 }
 
-/* Replicas of each place (orr_node_of, orr_rack_of), if they stand place by place in equal numbers; else 0. */
+/* Replicas per place (node or rack), if the places are consecutive and have as many each; else 0. */
 static inline uint32_t replicas_per_place_(
 	const struct replicas *r, const struct orr_step *s, uint32_t (*place)(const struct orr_step *, uint32_t))
 {
@@ -185,7 +183,7 @@ static inline uint32_t replicas_per_rack(const struct replicas *r, const struct 
 	return replicas_per_place_(r, s, orr_rack_of);
 }
 
-/* Activations kept from forward to backward, of one batch. */
+/* Bytes of activations of one batch kept from forward to backward. */
 static inline double activation_bytes(const struct orr_step *s, const struct orr_step_facts *f)
 {
 	double elems = 0;
@@ -197,7 +195,7 @@ static inline double activation_bytes(const struct orr_step *s, const struct orr
 	return elems * f->batch * f->activation_bytes;
 }
 
-/* What each replica holds; shares: the part of weights, gradients and optimizer state that stays on one device. */
+/* Books the memory of each replica. Shares are the fractions of weights, gradients and optimizer state on one device. */
 static inline void replicas_hold(
 	const struct replicas *r, struct orr_step *s, double weight_share, double gradient_share, double optimizer_share)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * schedule.h - in which order a pipeline stage does its forwards and backwards
+ * schedule.h - the order of forwards and backwards on a pipeline stage
  *
- * A schedule is data: the passes of one stage, to be done strictly in that order, each as soon as
- * its input is there. Invariant: every micro-batch of every chunk (part of the model that the
- * stage holds) has one forward and, later, one backward.
+ * A schedule lists the passes of one stage. They run strictly in that order, each as soon as its input has arrived.
+ * Invariant: every micro-batch of every chunk (part of the model on the stage) has one forward and, later, one backward.
  *
- * Sources: GPipe, Huang et al., NeurIPS 2019, fig. 2c; 1F1B, Narayanan et al., "Memory-Efficient
- * Pipeline-Parallel DNN Training", ICML 2021 (PipeDream-flush); interleaved 1F1B, Narayanan et
- * al., SC 2021, 2.2, and the code of Megatron-LM; early backward with K forwards first, DAPPLE,
- * Fan et al., PPoPP 2021, 3.2.
+ * Sources: GPipe, Huang et al., NeurIPS 2019, fig. 2c; 1F1B, Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN
+ * Training", ICML 2021 (PipeDream-flush); interleaved 1F1B, Narayanan et al., SC 2021, 2.2, and the code of Megatron-LM;
+ * early backward with K forwards first, DAPPLE, Fan et al., PPoPP 2021, 3.2.
  */
 #ifndef ORR_POLICIES_STEP_SCHEDULE_H
 #define ORR_POLICIES_STEP_SCHEDULE_H
@@ -39,7 +37,7 @@ static inline void schedule_gpipe(struct pass *out, uint32_t m)
 	}
 }
 
-/* k forwards, then one backward, one forward, and so on: at most k micro-batches are in flight. */
+/* k forwards, then alternately one backward and one forward: at most k micro-batches are in flight. */
 static inline void schedule_early_backward(struct pass *out, uint32_t m, uint32_t k)
 {
 	size_t n = 0;
@@ -53,20 +51,20 @@ static inline void schedule_early_backward(struct pass *out, uint32_t m, uint32_
 	}
 }
 
-/* The i-th forward (or backward) of a stage that holds v chunks: micro-batches in groups of p, a group through
- * one chunk after the other. */
+/* The i-th forward (or backward) of a stage with v chunks. Micro-batches go in groups of p, each group through one chunk
+ * after the other. */
 static inline struct pass schedule_virtual(uint32_t i, uint32_t p, uint32_t v, bool is_backward)
 {
 	uint32_t group = i / (p * v), in_group = i % (p * v), chunk = in_group / p;
 	return (struct pass){ is_backward, is_backward ? v - 1 - chunk : chunk, group * p + in_group % p };
 }
 
-/* Interleaved 1F1B: m is a multiple of p. out has room for 2 m v passes. */
+/* Interleaved 1F1B; m must be a multiple of p. out has room for 2 m v passes. */
 static inline void schedule_interleaved(struct pass *out, uint32_t m, uint32_t p, uint32_t v, uint32_t stage)
 {
 	uint32_t total = m * v, n = 0;
 	uint32_t warmup = schedule_min(total, 2 * (p - stage - 1) + (v - 1) * p);
-	if (m == p) /* as Megatron-LM: there is no steady state to save memory in */
+	if (m == p) /* as in Megatron-LM: there is no steady state in which to save memory */
 		warmup = total;
 	for (uint32_t i = 0; i < warmup; i++)
 		out[n++] = schedule_virtual(i, p, v, false);
@@ -77,7 +75,7 @@ static inline void schedule_interleaved(struct pass *out, uint32_t m, uint32_t p
 	}
 }
 
-/* The 2 m v passes of a stage of p. v is 1 but for SCHEDULE_INTERLEAVED. */
+/* Writes the 2 m v passes of a stage of p. v is 1 except for SCHEDULE_INTERLEAVED. */
 static inline void schedule_make(enum schedule_kind kind, struct pass *out, uint32_t m, uint32_t p, uint32_t v, uint32_t stage)
 {
 	if (kind == SCHEDULE_GPIPE)
@@ -88,7 +86,7 @@ static inline void schedule_make(enum schedule_kind kind, struct pass *out, uint
 		schedule_interleaved(out, m, p, v, stage);
 }
 
-/* The most micro-batches (of a chunk each) that are between their forward and their backward at once. */
+/* The largest number of micro-batches (per chunk) between forward and backward at any time. */
 static inline uint32_t schedule_in_flight(const struct pass *order, size_t n)
 {
 	uint32_t now = 0, most = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * servers.h - where the servers of a parameter-server system stand, and who holds what
+ * servers.h - placement of parameter servers, and the parameters that each holds
  *
- * A server is an endpoint: the host of a node, or a GPU. Workers are GPUs 0..workers-1;
- * a dedicated server takes a whole node, so the GPUs of the last nodes do not train then.
- * A message's bytes are dealt to the servers either in equal parts or tensor by tensor.
+ * A server is an endpoint: the host of a node, or a GPU. Workers are GPUs 0..workers-1. A dedicated server takes a whole
+ * node, so the GPUs of the last nodes do not train. A message's bytes are dealt to the servers either in equal parts or
+ * tensor by tensor.
  */
 #ifndef ORR_POLICIES_SERVERS_H
 #define ORR_POLICIES_SERVERS_H
@@ -17,7 +17,7 @@ struct servers {
 	uint32_t n, workers;
 	uint32_t *endpoint;
 	double *params;    /* [message * n + server] */
-	uint32_t *largest; /* [server]: the message of which it gets most, as a rule the last to arrive */
+	uint32_t *largest; /* [server]: the message with its largest part, usually the last to arrive */
 };
 
 static inline void servers_free(struct servers *v)
@@ -27,7 +27,7 @@ static inline void servers_free(struct servers *v)
 	orr_free(v->largest);
 }
 
-/* Nodes with GPUs (or without), in order; the caller frees. */
+/* Nodes with (or without) GPUs, in order; the caller frees the list. */
 static inline uint32_t *nodes_with_gpus_(const struct orr_step *s, const struct orr_step_facts *f, bool with, uint32_t *n)
 {
 	bool *has = orr_alloc(f->nodes + 1u, sizeof *has);
@@ -42,7 +42,7 @@ static inline uint32_t *nodes_with_gpus_(const struct orr_step *s, const struct 
 	return list;
 }
 
-/* Nodes that serve: dedicated, the last ones with GPUs; cpu-nodes, those without; else spread over those with. */
+/* Places servers on nodes. dedicated: the last nodes with GPUs; cpu-nodes: those without; else spread over those with GPUs. */
 static inline int servers_on_nodes_(
 	struct servers *v, const struct orr_step *s, const struct orr_step_facts *f, const char *placement, struct orr_error *err)
 {
@@ -52,11 +52,11 @@ static inline int servers_on_nodes_(
 	int code = ORR_OK;
 	if (is_dedicated && v->n >= nodes)
 		code = orr_fail(err, ORR_EINPUT,
-			"servers=%u: expected fewer than the %u nodes with GPUs, as "
-			"placement=dedicated leaves the others to train",
+			"servers=%u: expected fewer than the %u nodes with GPUs: with "
+			"placement=dedicated the others train",
 			v->n, nodes);
 	else if (!nodes)
-		code = orr_fail(err, ORR_EINPUT, "placement=cpu-nodes: the cluster has no node without GPUs");
+		code = orr_fail(err, ORR_EINPUT, "placement=cpu-nodes: expected a cluster with nodes without GPUs");
 	uint32_t first = is_dedicated && !code ? nodes - v->n : 0;
 	for (uint32_t j = 0; j < v->n && !code; j++) {
 		uint64_t at = v->n <= nodes && !is_dedicated ? (uint64_t)j * nodes / v->n : j % nodes;
@@ -68,7 +68,7 @@ static inline int servers_on_nodes_(
 	return code;
 }
 
-/* n 0: one server for each node that can have one (dedicated: one; gpu: one for each GPU). */
+/* n 0: one server per eligible node (dedicated: one server; gpu: one per GPU). */
 static inline int servers_place(struct servers *v, const struct orr_step *s, uint32_t n, const char *placement, struct orr_error *err)
 {
 	struct orr_step_facts f;
@@ -86,7 +86,7 @@ static inline int servers_place(struct servers *v, const struct orr_step *s, uin
 	return ORR_OK;
 }
 
-/* Every tensor to the server that holds least so far (TensorFlow's GreedyLoadBalancingStrategy), in forward order. */
+/* Gives every tensor to the server with the least so far (TensorFlow's GreedyLoadBalancingStrategy), in forward order. */
 static inline void servers_deal_tensors_(struct servers *v, const struct messages *m, const struct orr_step *s, double *held)
 {
 	for (uint32_t i = m->n; i--;)
@@ -106,7 +106,7 @@ static inline void servers_deal_tensors_(struct servers *v, const struct message
 		}
 }
 
-/* Messages are whole chunks. Servers that would hold nothing are dropped. */
+/* Deals whole chunks. Servers left without parameters are dropped. */
 static inline void servers_deal(struct servers *v, const struct messages *m, const struct orr_step *s, bool by_tensor)
 {
 	double *held = orr_alloc(v->n, sizeof *held);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cutting a model into stages, and what they cost (stages.h). */
+/* Cutting a model into stages, and their costs (stages.h). */
 #include "stages.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static double pass_s(
 
 /* ---- where to cut ---- */
 
-/* Places to cut: place[0] = 0, .., place[n] = layers; room for layers + 1. */
+/* Lists the places where the model may be cut: place[0] = 0, .., place[n] = layers; room for layers + 1. */
 static uint32_t list_places(const struct orr_step *s, uint32_t layers, uint32_t *place)
 {
 	uint32_t n = 0, before = UINT32_MAX;
@@ -44,8 +44,8 @@ static double work_s(const struct orr_step *s, const struct stage_terms *t, uint
 }
 
 /*
- * best[k][j]: the longest of stages 0..k when they hold pieces 0..j-1, as short as can be; from[k][j] is where stage
- * k begins then. The first term of min over i of max(best[k-1][i], sum of pieces i..j-1) grows with i and the second
+ * best[k][j] is the least possible length of the longest of stages 0..k on pieces 0..j-1; from[k][j] is where stage k then
+ * begins. It is the minimum over i of max(best[k-1][i], sum of pieces i..j-1). The first term grows with i and the second
  * falls, so the minimum is where they cross. sum: prefix sums on the stage's device.
  */
 static void best_stage(const double *before, const double *sum, uint32_t k, uint32_t pieces, double *best, uint32_t *from)
@@ -96,12 +96,13 @@ static void cut_by_time(const struct orr_step *s, const struct stage_terms *term
 	orr_free(from);
 }
 
-/* Equally many blocks for each; what comes before the first block and after the last goes with those. */
+/* Equal numbers of blocks. Layers before the first block and after the last go with those. */
 static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *f, uint32_t n, uint32_t *first, struct orr_error *err)
 {
 	struct orr_layer_info info;
 	if (f->blocks < n)
-		return orr_fail(err, ORR_EINPUT, "cut=blocks: %u stages need as many transformer blocks, the model has %u", n, f->blocks);
+		return orr_fail(err, ORR_EINPUT, "cut=blocks: %u stages: expected at most one per transformer block, the model has %u", n,
+			f->blocks);
 	first[0] = 0;
 	for (uint32_t k = 1, l = 0; k < n; k++) {
 		uint32_t block = (uint32_t)((uint64_t)k * f->blocks / n);
@@ -122,7 +123,7 @@ static int cut_by_counts(const struct orr_step *s, const struct orr_step_facts *
 	for (size_t i = 0; i < n_counts; i++) {
 		if (!(counts[i] >= 1) || counts[i] != floor(counts[i]))
 			return orr_fail(
-				err, ORR_EINPUT, "stage_layers: stage %zu: expected a whole number from 1 on, found %g", i, counts[i]);
+				err, ORR_EINPUT, "stage_layers: stage %zu: expected a whole number of at least 1, found %g", i, counts[i]);
 		sum += counts[i];
 	}
 	bool are_blocks = f->blocks && sum == (double)f->blocks;
@@ -161,19 +162,18 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 	return pieces >= n ? ORR_OK : orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into at most %u", n, pieces);
 }
 
-/* ---- what a stage costs ---- */
+/* ---- costs of a stage ---- */
 
-/* Elements kept by the layers of one block, or by a layer outside blocks. */
+/* Elements kept by one block, or by a layer outside blocks. */
 struct kept {
-	double all;   /* for backward, with no recomputation */
+	double all;   /* for backward, without recomputation */
 	double core;  /* between attention's two products */
-	double input; /* what the block begins with */
+	double input; /* input of the block */
 };
 
 /*
- * Megatron's split of a block: a product whose input is whole is split by columns, its output is split; the next
- * product, split by rows, makes it whole again. A layer keeps its input; whole ones are kept by every shard, under
- * sequence parallelism in parts.
+ * Megatron's split of a block: a product with whole input is split by columns and has split output; the next product, split
+ * by rows, has whole output. A layer keeps its input. Every shard keeps whole inputs; under sequence parallelism, its part.
  */
 struct walk {
 	const struct orr_step *s;
@@ -181,7 +181,7 @@ struct walk {
 	uint32_t device;
 	bool is_split;
 	uint32_t core_first, core_last; /* attention's products without parameters: scores, context */
-	double out_before;              /* of the layer before */
+	double out_before;              /* of the previous layer */
 	struct stage *out;
 };
 
@@ -190,7 +190,7 @@ static double share(const struct walk *w, bool is_split)
 	return is_split || w->t->sequence_parallel ? 1.0 / w->t->shards : 1;
 }
 
-/* From the first to the last MATMUL of the block that begins at layer l; an empty range if it has none. */
+/* From the first to the last MATMUL of the block that begins at layer l; an empty range if there is none. */
 static void find_core(struct walk *w, uint32_t l, uint32_t block)
 {
 	struct orr_layer_info i;
@@ -207,7 +207,7 @@ static void find_core(struct walk *w, uint32_t l, uint32_t block)
 	}
 }
 
-/* The first product of the core keeps queries and keys, which recomputation starts from. */
+/* The first product of the core keeps queries and keys, from which recomputation starts. */
 static void walk_layer(struct walk *w, uint32_t l, const struct orr_layer_info *i, struct kept *k)
 {
 	bool is_core = l >= w->core_first && l <= w->core_last;
@@ -228,7 +228,7 @@ static void walk_layer(struct walk *w, uint32_t l, const struct orr_layer_info *
 	w->out_before = i->out_elems;
 }
 
-/* Books what a block (or a layer outside blocks) keeps. */
+/* Adds what a block (or a layer outside blocks) keeps. */
 static void book(const struct walk *w, const struct kept *k, bool is_block)
 {
 	struct stage *o = w->out;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stanza: layer separation (Wu, Xu, Li, Xiong, "Stanza: Layer Separation for Distributed
- * Training in Deep Learning", IEEE Transactions on Services Computing 2020; arXiv 1812.10624).
+ * Stanza: layer separation (Wu, Xu, Li, Xiong, "Stanza: Layer Separation for Distributed Training in Deep Learning", IEEE
+ * Transactions on Services Computing 2020; arXiv 1812.10624).
  *
- * Of N workers C hold the convolutional layers and F the fully connected ones, so that the
- * large gradients of the latter never cross the cluster:
+ * Of N workers, C hold the convolutional layers and F the fully connected ones, so the large gradients of the latter never
+ * cross the cluster:
  *
  *	1  each CONV worker: forward over its layers
  *	2  its last activations go to its FC worker
@@ -16,9 +16,9 @@
  *	8  the CONV workers average theirs: ring, or through servers
  *	9  update
  *
- * The paper's abstract and introduction give the separation; the order of steps is the only
- * one that fits them, its details are parameters. F is chosen by the closed form of the
- * step (docs/models.md, "Stanza"), the paper's own rule is not known.
+ * The paper's abstract and introduction give the separation. This is the only order of steps that fits them; details are
+ * parameters. F is chosen by the closed form of the step (docs/models/step-stanza-ds-sync-ako.md), because the paper's own rule is not
+ * known.
  */
 #include <orrery/step.h>
 
@@ -27,13 +27,13 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("workers", "0", 0, 1048576, "GPUs that take part, CONV and FC together; 0: all"),
-	ORR_PARAM_INT("fc_workers", "0", 0, 1048576, "of these hold the fully connected layers; 0: what the cost model finds best"),
+	ORR_PARAM_INT("fc_workers", "0", 0, 1048576, "workers that hold the fully connected layers; 0: the best by the closed form"),
 	ORR_PARAM_CHOICE("conv_sync", "ring", "ring|server|servers",
 		"how CONV gradients are averaged: ring all-reduce, one server, conv_servers servers"),
-	ORR_PARAM_INT("conv_servers", "1", 1, 4096, "with conv_sync=servers"),
-	ORR_PARAM_BOOL("overlap_conv_sync", false, "average the gradients of a layer while the backward pass goes on"),
-	ORR_PARAM_CHOICE("fc_batching", "one", "one|worker", "FC workers take all batches at once, or each as it arrives"),
-	ORR_PARAM_CHOICE("fc_sync", "late", "late|early", "the FC workers average while the CONV workers do, or as soon as they can"),
+	ORR_PARAM_INT("conv_servers", "1", 1, 4096, "number of servers with conv_sync=servers"),
+	ORR_PARAM_BOOL("overlap_conv_sync", false, "average the gradients of a layer during the backward pass"),
+	ORR_PARAM_CHOICE("fc_batching", "one", "one|worker", "FC workers process all batches at once, or each as it arrives"),
+	ORR_PARAM_CHOICE("fc_sync", "late", "late|early", "FC workers average while the CONV workers do, or as soon as they can"),
 	ORR_PARAM_END };
 
 enum sync { SYNC_RING, SYNC_SERVER, SYNC_SERVERS };
@@ -46,7 +46,7 @@ struct stanza {
 	uint32_t servers;
 	uint32_t *server; /* endpoints: hosts without GPUs if there are any, else FC workers */
 	bool does_overlap, is_per_worker, is_early;
-	double conv_bytes, fc_bytes, activation_bytes; /* gradients; activations of one worker's batch, one direction */
+	double conv_bytes, fc_bytes, activation_bytes; /* conv, fc: of the gradients; activation: of one worker's batch, one direction */
 	double step_s;                                 /* by the closed form */
 	orr_op *update;                                /* [n] */
 	orr_op *scratch;                               /* [4 n] */
@@ -110,8 +110,8 @@ static int place_servers(struct orr_step *s, struct stanza *z, struct orr_error 
 	for (uint32_t i = 0; n < z->servers; i++, n++) {
 		if (i == z->fc)
 			return orr_fail(err, ORR_EINPUT,
-				"conv_servers: %u asked for; servers stand on nodes without GPUs (%u) and on FC workers (%u)", z->servers,
-				n - i, z->fc);
+				"conv_servers: %u: expected at most one per node without GPUs (%u) and FC worker (%u)", z->servers, n - i,
+				z->fc);
 		z->server[n] = z->conv + i;
 	}
 	return ORR_OK;
@@ -122,9 +122,9 @@ static int set_up(struct orr_step *s, struct stanza *z, const struct orr_args *a
 	struct orr_layer_info border;
 	z->cut = z->facts.fc_first;
 	if (!z->cut || z->cut >= z->facts.layers)
-		return orr_fail(err, ORR_EINPUT, "the model has no fully connected classifier after other layers: nothing to separate");
+		return orr_fail(err, ORR_EINPUT, "the model: expected a fully connected classifier after other layers");
 	if (z->n > z->facts.gpus || z->n < 2)
-		return orr_fail(err, ORR_EINPUT, "workers: expected 2 to %u (the GPUs of the cluster), found %u", z->facts.gpus, z->n);
+		return orr_fail(err, ORR_EINPUT, "workers: expected 2 to %u, the GPUs of the cluster, found %u", z->facts.gpus, z->n);
 	orr_step_layer(s, z->cut - 1, &border);
 	z->conv_bytes = orr_step_params(s, 0, z->cut) * z->facts.gradient_bytes;
 	z->fc_bytes = orr_step_params(s, z->cut, z->facts.layers - z->cut) * z->facts.gradient_bytes;
@@ -195,7 +195,7 @@ static uint32_t served(const struct stanza *z, uint32_t fc)
 	return z->conv / z->fc + (fc - z->conv < z->conv % z->fc);
 }
 
-/* Steps 1 to 5: fills in back[i], the gradient's arrival at CONV worker i, and fc_done[f]. */
+/* Steps 1 to 5: fills in back[i], the arrival of the gradient at CONV worker i, and fc_done[f]. */
 static void forth_and_back(struct orr_step *s, const struct stanza *z, orr_op *back, orr_op *fc_done)
 {
 	double b = z->facts.batch;
@@ -230,8 +230,8 @@ static void forth_and_back(struct orr_step *s, const struct stanza *z, orr_op *b
 	}
 }
 
-/* Averages layers first..first+count-1 among the CONV workers; ready[i]: worker i's gradient is there. The last of an
- * iteration's averages stands for all of them to sim/learn. */
+/* Averages layers first..first+count-1 among the CONV workers; ready[i]: worker i's gradient is ready. The last average
+ * of an iteration reports the update to sim/learn for all. */
 static orr_op average(
 	struct orr_step *s, const struct stanza *z, uint32_t first, uint32_t count, const orr_op *ready, const uint32_t *device)
 {
@@ -282,7 +282,7 @@ static orr_op average(
 	return done;
 }
 
-/* Steps 6 and 8 with overlap: layer by layer from the last, those without parameters with the next. */
+/* Steps 6 and 8 with overlap: layer by layer from the last; layers without parameters go with the next. */
 static orr_op backward_overlapped(struct orr_step *s, const struct stanza *z, orr_op *at, const uint32_t *device)
 {
 	orr_op all = 0;
@@ -357,7 +357,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		orr_op update = orr_compute(s, i, ORR_OPTIMIZER, orr_update_cost(s, i, orr_step_params(s, first, count)));
 		orr_after(s, update, is_conv ? conv_sum : fc_sum);
 		orr_after(s, update, is_conv ? at[i] : fc_done[i - z->conv]);
-		if (is_conv && (z->sync == SYNC_RING || z->conv == 1)) /* servers have updated what was pulled */
+		if (is_conv && (z->sync == SYNC_RING || z->conv == 1)) /* servers have already updated the pulled parameters */
 			orr_updates(s, update, &(struct orr_update){ .kind = ORR_LOCAL_UPDATE });
 		z->update[i] = update;
 	}

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tensor parallelism (Megatron-LM: Shoeybi et al., arXiv 1909.08053, 3; sequence parallelism:
- * Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023,
- * 4.2).
+ * Tensor parallelism (Megatron-LM: Shoeybi et al., arXiv 1909.08053, 3; sequence parallelism: Korthikanti et al., "Reducing
+ * Activation Recomputation in Large Transformer Models", MLSys 2023, 4.2).
  *
- * In each transformer layer attention and MLP are a product split by columns followed by one split
- * by rows. So forward sums activations over the group twice a layer, and backward twice; an
- * embedding and the output layer add one each. With sequence parallelism what is between them is
- * split along the sequence, and each sum is a reduce-scatter and an all-gather: as many bytes, less
- * memory. Collectives are not overlapped with computing. GPUs beyond one group make replicas whose
- * gradients are summed after the last backward.
+ * In each transformer layer, attention and MLP are each a product split by columns followed by one split by rows. So
+ * forward sums activations over the group twice per layer, and so does backward; an embedding and the output layer add one
+ * sum each. Sequence parallelism splits the layers in between along the sequence, and each sum becomes a reduce-scatter and
+ * an all-gather: the same bytes, less memory. Collectives do not overlap with computing. GPUs beyond one group form
+ * replicas, whose gradients are summed after the last backward.
  */
 #include "pipeline.h"
 
 static const struct orr_param params[] = { ORR_PARAM_INT("shards", "0", 0, 1e6, "GPUs that split each layer; 0: all"),
-	ORR_PARAM_BOOL("sequence_parallel", false, "split what is between the products along the sequence"),
+	ORR_PARAM_BOOL("sequence_parallel", false, "split the layers between the products along the sequence"),
 	ORR_PARAM_BOOL("gather_redo", false, "sequence parallel: backward gathers the inputs of products again"),
-	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
+	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "bytes of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)

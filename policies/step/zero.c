@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ZeRO: data parallelism whose state is divided over the replicas (Rajbhandari, Rasley,
- * Ruwase, He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
- * 2020, sections 5 and 7).
+ * ZeRO: data parallelism with state sharded over the replicas (Rajbhandari, Rasley, Ruwase, He, "ZeRO: Memory Optimizations
+ * Toward Training Trillion Parameter Models", SC 2020, sections 5 and 7).
  *
- *	stage 1  optimizer state divided: gradients reduce-scattered, each updates its part, parameters gathered
- *	stage 2  gradients too: only the part of a device outlives its bucket
- *	stage 3  parameters too: gathered before a chunk's forward and again before its backward pass
+ *	stage 1  optimizer state: gradients are reduce-scattered, each replica updates its part, parameters are gathered
+ *	stage 2  gradients too: a device keeps only its part after a bucket is reduced
+ *	stage 3  parameters too: gathered before a chunk's forward pass and again before its backward pass
  *
- * With psi parameters a step moves 2 psi in stages 1 and 2, as all-reduce does, and 3 psi in
- * stage 3 (section 7). Collectives go one at a time, gathers first; `prefetch` chunks may be
- * gathered ahead of the one that is computed.
+ * With psi parameters a step moves 2 psi in stages 1 and 2, as all-reduce does, and 3 psi in stage 3 (section 7).
+ * Collectives run one at a time, gathers first. `prefetch` chunks may be gathered ahead of the one that is computed.
  */
 #include "messages.h"
 #include "replicas.h"
@@ -18,10 +16,11 @@
 #include <stdio.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("stage", "3", 1, 3,
-						   "1: optimizer state is divided; 2: gradients too; 3: parameters too"),
+						   "sharded state: 1: the optimizer's; 2: gradients too; 3: parameters too"),
 	ORR_PARAM_BOOL("overlap", true, "stages 1, 2: reduce-scatter during the backward pass, gather during the next forward pass"),
-	ORR_PARAM_INT("prefetch", "1", 0, 1000, "stage 3: chunks gathered ahead"),
-	ORR_PARAM_REAL("bucket_bytes", "0", 0, 1e15, "gradients sent together; 0: a transformer block, or 26214400 without blocks"),
+	ORR_PARAM_INT("prefetch", "1", 0, 1000, "stage 3: chunks gathered in advance"),
+	ORR_PARAM_REAL(
+		"bucket_bytes", "0", 0, 1e15, "bytes of gradients sent together; 0: a transformer block, or 26214400 without blocks"),
 	ORR_PARAM_END };
 
 struct zero {
@@ -74,11 +73,11 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return z;
 }
 
-/* Memory that a replica takes as `from` starts and gives back as `to` ends. */
+/* A replica allocates memory when `from` starts and frees it when `to` ends. */
 static void borrow(const struct zero *z, struct orr_step *s, orr_op from, orr_op to, uint32_t position, double bytes)
 {
 	if (z->r.n == 1 || bytes <= 0)
-		return; /* all of it is held anyway */
+		return; /* held during the whole run */
 	orr_takes(s, from, position, bytes);
 	orr_gives(s, to, position, bytes);
 }
@@ -102,7 +101,7 @@ static orr_op collective(const struct zero *z, struct orr_step *s, uint32_t chun
 	return sum;
 }
 
-/* op after the same chunk's op of every replica. */
+/* Makes op wait for the same chunk's op of every replica. */
 static void after_all(const struct zero *z, struct orr_step *s, orr_op op, const orr_op *of, uint32_t chunk)
 {
 	for (uint32_t p = 0; p < z->r.positions; p++)
@@ -110,14 +109,14 @@ static void after_all(const struct zero *z, struct orr_step *s, orr_op op, const
 }
 
 /*
- * Stage 3: gathers a chunk that is computed at place `place` of the iteration, of 0..2n-1: forward from chunk 0 to
- * n-1, then backward from n-1 to 0. It may start once what stands prefetch + 1 places before has been computed.
+ * Stage 3: gathers a chunk that is computed at step `place` of the iteration's 2n: forward of chunks 0 to n-1, then
+ * backward of n-1 to 0. It may start after the chunk prefetch + 1 steps before is computed.
  */
 static void gather(struct zero *z, struct orr_step *s, uint32_t place)
 {
 	uint32_t n = z->r.chunks.n, chunk = place < n ? place : 2 * n - 1 - place;
 	z->gather[chunk] = collective(z, s, chunk, ORR_ALL_GATHER);
-	for (uint32_t p = 0; p < z->r.positions; p++) /* not before the parameters are those of this iteration */
+	for (uint32_t p = 0; p < z->r.positions; p++) /* not before the update of the previous iteration */
 		orr_after(s, z->gather[chunk], z->r.tail[p]);
 	if (place <= z->prefetch)
 		return;
@@ -142,7 +141,7 @@ static void forward(struct zero *z, struct orr_step *s)
 	}
 }
 
-/* The chunk's gradient: summed over the replicas, a part for each. Its whole is gone after that in stages 2 and 3. */
+/* Reduce-scatters the chunk's gradient over the replicas. Stages 2 and 3 then free the whole gradient. */
 static void scatter(struct zero *z, struct orr_step *s, uint32_t c, uint32_t after_chunk)
 {
 	const struct replicas *r = &z->r;
@@ -178,7 +177,7 @@ static void backward(struct zero *z, struct orr_step *s)
 		scatter(z, s, c, 0);
 }
 
-/* Stages 1 and 2: everybody gets the parameters that others updated. A chunk's forward pass waits for its own. */
+/* Stages 1 and 2: gathers the updated parameters. A chunk's forward pass waits for its own. */
 static void gather_updated(struct zero *z, struct orr_step *s)
 {
 	struct replicas *r = &z->r;

@@ -307,10 +307,7 @@ static const struct world_flag flags[] = {
 };
 /* clang-format on */
 
-static size_t kept(const struct run_result *r)
-{
-	return r->n_jobs;
-}
+static const struct report_file files[] = { { "jobs", false }, { "nodes", true }, { "accounts", true }, { NULL, false } };
 
 const struct world world_jobs = { .name = "jobs",
 	.doc = "replay a trace of cluster jobs under several policies",
@@ -334,7 +331,7 @@ const struct world world_jobs = { .name = "jobs",
 	.flags = flags,
 	.examples = "Example: three policies on a synthetic month, with a database and figures:\n"
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
-	.rows = { "jobs", kept },
+	.form = { .files = files, .counted = "jobs" },
 	.open = open_jobs,
 	.run = run_jobs,
 	.reused = reused_jobs,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each kind of update: what it keeps as its op starts, and what it does when its op ends. */
+/* Each kind of update: the snapshot when its op starts, and the effect when its op ends. */
 #include "learn/state.h"
 
 #include "base/mem.h"
@@ -32,7 +32,7 @@ static double rate(const struct learn *l)
 	return c->lr * factor;
 }
 
-/* v = momentum v + u over the span, u of the span alone; *v is made when first used. Returns v's span. */
+/* v = momentum v + u over the span; u is of the span only. Creates *v on first use. Returns v's span. */
 static const double *add_velocity(struct learn *l, struct vec **v, const double *u, struct span s)
 {
 	if (!*v)
@@ -42,7 +42,7 @@ static const double *add_velocity(struct learn *l, struct vec **v, const double 
 	return out;
 }
 
-/* x -= step u over the span, u of the span alone; a shared x is read where it is, not copied first. */
+/* x -= step u over the span; u is of the span only. Reads a shared x in place instead of copying it first. */
 static void descend(struct learn *l, struct vec **x, double step, const double *u, struct span s)
 {
 	struct vec *old = *x;
@@ -67,7 +67,7 @@ static void local_update(struct learn *l, struct replica *r, struct span s)
 	descend(l, &r->x, rate(l), u, s);
 }
 
-/* What came by the inbox is as old as the worker updates since it was read; the own gradient is fresh. */
+/* The inbox is as old as the worker updates since it was read; the worker's own gradient is fresh. */
 static void note_inbox(struct learn *l, struct replica *r)
 {
 	l->staleness += r->inbox_count * (double)l->pushes - r->inbox_pushes;
@@ -150,7 +150,7 @@ static struct vec **member(struct learn *l, uint32_t device, enum orr_update_kin
 	return &r->g.now.v;
 }
 
-/* Everybody's vector becomes the mean: of whole vectors, one that they share. */
+/* Replaces the vectors of all replicas by their mean; whole vectors are then shared. */
 static void average(struct learn *l, enum orr_update_kind kind, struct span s, const uint32_t *group, uint32_t n)
 {
 	if (n > l->cap_sources) {
@@ -175,7 +175,7 @@ static void average(struct learn *l, enum orr_update_kind kind, struct span s, c
 
 /* ---- messages ---- */
 
-/* The server's copy changes with every push: of a slice, only the slice is kept. All else is replaced, not changed. */
+/* Every push changes the server's copy in place, so a snapshot keeps the slice. Other vectors are replaced, not changed. */
 static void keep_server(struct learn *l, struct effect *e)
 {
 	e->is_slice = e->span.n < l->pool.dim;
@@ -193,7 +193,7 @@ static const double *kept(const struct effect *e)
 }
 
 /* What a worker sends: its gradient, or with momentum its velocity, which each gradient enters once, in order.
- * (Velocities add up like gradients, so that pushes of all workers, scaled by 1 / n, are the velocity of their mean.) */
+ * Velocities add up like gradients: the pushes of all workers, scaled by 1 / n, are the velocity of their mean. */
 static struct vec *to_push(struct learn *l, struct replica *r, struct past *p)
 {
 	if (p->v->is_pending)
@@ -332,7 +332,7 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 			each(l, e, replica_of(l, group[i]));
 	}
 	bool is_update = e->u.kind == ORR_LOCAL_UPDATE || e->u.kind == ORR_PUSH || e->u.kind == ORR_APPLY_INBOX;
-	if (is_update && !e->u.slice) /* one in slices is one */
+	if (is_update && !e->u.slice) /* all slices of a push count as one */
 		l->updates += e->u.kind == ORR_PUSH ? 1 : n_group;
 	if (is_update || e->u.kind == ORR_GRADIENT)
 		series_note(l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The least loss of a problem, where a closed form gives it. */
+/* The minimum loss of a problem, if a closed form gives it. */
 #include "learn/problem.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 #include <gsl/gsl_blas.h>
 #include <math.h>
 
-/* h = L L' in place, lower triangle; false if h is not positive definite. */
+/* Cholesky factor h = L L' in place, lower triangle. Returns false if h is not positive definite. */
 static bool cholesky(double *h, size_t n)
 {
 	for (size_t j = 0; j < n; j++) {
@@ -22,7 +22,7 @@ static bool cholesky(double *h, size_t n)
 	return true;
 }
 
-/* The normal equations (A'A / rows + l2 I) x = A'y / rows. Not for more than some seconds of work. */
+/* Solves the normal equations (A'A / rows + l2 I) x = A'y / rows, unless that takes more than some seconds. */
 double problem_floor(const struct problem *p)
 {
 	const double most = 4e9;

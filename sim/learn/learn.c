@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ops in flight: found by their number, checked as they start, carried out as they end. */
+/* Ops in flight: found by number, checked when they start, applied when they end. */
 #include "learn/state.h"
 
 #include "base/hash.h"
@@ -40,7 +40,7 @@ static bool is_empty(const struct flight *f)
 	return f->first_effect == NO_EFFECT;
 }
 
-/* The flight, or the empty place where it would be. */
+/* The flight, or the empty place where it belongs. */
 static struct flight *find(const struct learn *l, uint64_t op, uint32_t device)
 {
 	size_t i = place_of(l, op, device);
@@ -66,7 +66,7 @@ static void grow_flights(struct learn *l)
 	mem_free(old);
 }
 
-/* Those behind it move up where that brings them nearer to their place (Knuth 6.4, algorithm R). */
+/* Moves up the entries behind it that are then nearer to their place (Knuth 6.4, algorithm R). */
 static void remove_flight(struct learn *l, struct flight *f)
 {
 	size_t mask = l->cap_flights - 1, hole = (size_t)(f - l->flight), i = hole;
@@ -78,7 +78,7 @@ static void remove_flight(struct learn *l, struct flight *f)
 		size_t want = place_of(l, g->op, g->first_device);
 		if (((i - want) & mask) < ((i - hole) & mask))
 			continue;
-		struct flight moved = l->flight[hole]; /* its memory for a group is kept for the next */
+		struct flight moved = l->flight[hole]; /* keeps its memory for the next group */
 		l->flight[hole] = *g;
 		*g = moved;
 		hole = i;
@@ -130,7 +130,7 @@ void learn_free(struct learn *l)
 	mem_free(l);
 }
 
-/* ---- what can be wrong with an update ---- */
+/* ---- validation of updates ---- */
 
 static const char *const kind_name[] = {
 	[ORR_GRADIENT] = "gradient",
@@ -151,15 +151,15 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 	if (u->slice >= slices)
 		return "expected a slice below the number of slices";
 	if ((u->kind == ORR_GRADIENT || u->kind == ORR_ACCUMULATE) && slices > 1)
-		return "has slices, which this kind does not";
+		return "does not support slices";
 	if (!isfinite(u->scale))
 		return "expected a finite scale";
 	if (u->kind == ORR_PUSH || u->kind == ORR_PULL)
 		return u->worker < MOST_DEVICES ? NULL : "expected the worker's device";
 	if (!n_group)
-		return "expected an op that concerns devices";
+		return "expected an op on at least one device";
 	if (u->kind == ORR_GRADIENT && n_group != 1)
-		return "expected an op of one device";
+		return "expected an op on one device";
 	if (u->kind == ORR_SEND_SLICE && n_group != 2)
 		return "expected a transfer";
 	for (uint32_t i = 0; i < n_group; i++)
@@ -185,7 +185,7 @@ static int check_time(const struct learn *l, double time_s, uint64_t op, struct 
 {
 	if (isfinite(time_s) && time_s >= l->now)
 		return 0;
-	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: time goes back from %.9f s", (unsigned long long)op, time_s, l->now);
+	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: time decreases from %.9f s", (unsigned long long)op, time_s, l->now);
 }
 
 /* ---- the two ends of an op ---- */
@@ -230,7 +230,7 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 	series_advance(l, time_s);
 	struct flight *f = take_off(l, op, group, n_group);
 	if (!f)
-		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s has started already", (unsigned long long)op, time_s);
+		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: started twice", (unsigned long long)op, time_s);
 	for (uint32_t i = 0, last = NO_EFFECT; i < n_updates; i++) {
 		uint32_t k = effect_new(l);
 		*(last == NO_EFFECT ? &f->first_effect : &l->effect[last].next) = k;
@@ -243,7 +243,7 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 		if (!effect_begin(l, e, group, n_group))
 			return orr_fail(err, ORR_EFAIL,
 				"learn: op %llu at %.9f s: %s: the gradient of its iteration was replaced more than %u times "
-				"before it starts; learn.history keeps more",
+				"before it starts: expected a larger learn.history",
 				(unsigned long long)op, time_s, kind_name[e->u.kind], l->config.history);
 	}
 	return 0;
@@ -255,8 +255,8 @@ int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device
 		return err->code;
 	struct flight *f = l->cap_flights ? find(l, op, first_device) : NULL;
 	if (!f || is_empty(f))
-		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s ends on device %u, where it never started",
-			(unsigned long long)op, time_s, first_device);
+		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: ends on device %u without a start there", (unsigned long long)op,
+			time_s, first_device);
 	series_advance(l, time_s);
 	for (uint32_t i = f->first_effect; i != NO_EFFECT;) {
 		uint32_t next = l->effect[i].next;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A perceptron with one hidden layer, softmax and cross entropy, on classes that are mixtures of
- * CENTRES Gaussians each (so that no linear model separates them). Parameters: W1 (hidden x inputs), b1, W2
- * (classes x hidden), b2.
+ * A perceptron with one hidden layer, softmax and cross entropy. The classes are mixtures of CENTRES Gaussians each, so no
+ * linear model separates them. Parameters: W1 (hidden x inputs), b1, W2 (classes x hidden), b2.
  */
 #include "learn/problem.h"
 
@@ -15,7 +14,7 @@
 
 enum { CENTRES = 3 };
 
-/* The parameters' parts, seen in any vector of them. */
+/* The parts of a parameter vector. */
 struct parts {
 	size_t w1, b1, w2, b2, end;
 };
@@ -60,7 +59,7 @@ static void generate(struct problem *p)
 	mem_free(centre);
 }
 
-/* Weights of variance 1 / inputs of their unit, twice that for ReLU (Glorot and Bengio 2010; He et al. 2015). */
+/* Weights have variance 1 / inputs of their unit, twice that for ReLU (Glorot and Bengio 2010; He et al. 2015). */
 static void start(const struct problem *p, double *x, struct rng *r)
 {
 	const struct learn_config *c = &p->config;
@@ -72,7 +71,7 @@ static void start(const struct problem *p, double *x, struct rng *r)
 		x[i] = gsl_ran_gaussian_ziggurat(rng_gsl(r), sqrt(1. / c->hidden));
 }
 
-/* Fills in hidden values and the classes' probabilities; returns the row's loss. */
+/* Computes hidden values and class probabilities; returns the row's loss. */
 static double forward(const struct problem *p, const double *x, uint32_t i, double *hidden, double *out)
 {
 	const struct learn_config *c = &p->config;

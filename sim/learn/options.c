@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What --set learn.NAME=VALUE sets. */
+/* Options of `--set learn.NAME=VALUE`. */
 #include "base/param.h"
 #include "learn/learn.h"
 
@@ -10,37 +10,40 @@ static const char problems[] = "least-squares|logistic|mlp|noise|none", sampling
 		  schedules[] = "constant|step|inverse|inverse-sqrt|cosine", activations[] = "tanh|relu", models[] = "auto|mean|server";
 
 const struct orr_param learn_options[] = { ORR_PARAM_CHOICE("problem", "logistic", problems,
-						   "what is learned; noise: gradients are Gaussian; none: they are 0"),
+						   "the problem; noise: Gaussian gradients; none: gradients of 0"),
 	ORR_PARAM_INT("rows", "4096", 1, 1e9, "samples in the generated data"),
-	ORR_PARAM_INT("inputs", "32", 1, 1e8, "numbers per sample; of noise and none: parameters"),
-	ORR_PARAM_INT("hidden", "16", 1, 1e8, "mlp: units of the hidden layer"), ORR_PARAM_INT("classes", "4", 2, 1e6, "mlp: classes"),
-	ORR_PARAM_CHOICE("activation", "tanh", activations, "mlp: of the hidden layer"),
+	ORR_PARAM_INT("inputs", "32", 1, 1e8, "numbers per sample; for noise and none: parameters"),
+	ORR_PARAM_INT("hidden", "16", 1, 1e8, "mlp: units of the hidden layer"),
+	ORR_PARAM_INT("classes", "4", 2, 1e6, "mlp: number of classes"),
+	ORR_PARAM_CHOICE("activation", "tanh", activations, "mlp: activation of the hidden layer"),
 	ORR_PARAM_REAL("condition", "10", 1, 1e12, "linear problems: variance of the first input over that of the last"),
 	ORR_PARAM_REAL("noise", "0.5", 0, 1e9, "standard deviation added to targets, margins (per their own), inputs (mlp) or gradients"),
 	ORR_PARAM_REAL("l2", "0", 0, 1e9, "adds l2/2 |x|^2 to the loss"),
-	ORR_PARAM_REAL("init_spread", "0", 0, 1e9, "replicas start so far apart (standard deviation per coordinate)"),
-	ORR_PARAM_INT("data_seed", "1", 0, 9e15, "of the data, which are the same for every seed of the run"),
+	ORR_PARAM_REAL("init_spread", "0", 0, 1e9, "standard deviation per coordinate of the replicas' start"),
+	ORR_PARAM_INT("data_seed", "1", 0, 9e15, "seed of the data, which are the same for every seed of the run"),
 	ORR_PARAM_INT("batch", "32", 1, 1e8, "samples of one gradient"),
-	ORR_PARAM_CHOICE("sampling", "shuffle", samplings, "rows of a device: drawn anew each, in a new order each pass, in order"),
-	ORR_PARAM_CHOICE("split", "none", splits, "rows that a device sees: all, its share, its share of the labels"),
-	ORR_PARAM_INT("shards", "0", 0, 1e8, "shares; device d has d mod shards (0: as many as there are GPUs)"),
+	ORR_PARAM_CHOICE(
+		"sampling", "shuffle", samplings, "rows of a device: drawn with replacement, in a new random order per pass, in order"),
+	ORR_PARAM_CHOICE("split", "none", splits, "rows that a device sees: all, an equal share, a share of the labels"),
+	ORR_PARAM_INT("shards", "0", 0, 1e8, "number of shards; device d has d mod shards (0: the number of GPUs)"),
 	ORR_PARAM_REAL("lr", "0.1", 0, 1e9, "learning rate"),
-	ORR_PARAM_REAL("momentum", "0", 0, 0.999999, "heavy ball; of pushes: in the worker"),
-	ORR_PARAM_CHOICE("schedule", "constant", schedules, "factor of lr with u = samples / decay_samples"),
+	ORR_PARAM_REAL("momentum", "0", 0, 0.999999, "heavy-ball momentum; with pushes, applied by the worker"),
+	ORR_PARAM_CHOICE("schedule", "constant", schedules, "factor on lr with u = samples / decay_samples"),
 	ORR_PARAM_REAL("decay", "0.1", 0, 1, "schedule=step: factor per decay_samples"),
-	ORR_PARAM_REAL("decay_samples", "100000", 1e-9, 1e18, "unit of the schedule"),
-	ORR_PARAM_REAL("warmup_samples", "0", 0, 1e18, "lr rises linearly over so many"),
-	ORR_PARAM_CHOICE("model", "auto", models, "whose loss: the server's once it was pushed to, else the mean of the replicas"),
-	ORR_PARAM_INT("eval_updates", "0", 0, 9e15, "take the loss every so many updates (0: do not count them)"),
-	ORR_PARAM_REAL("eval_samples", "1024", 0, 1e18, "take the loss every so many samples (0: do not count them)"),
+	ORR_PARAM_REAL("decay_samples", "100000", 1e-9, 1e18, "samples per unit of the schedule"),
+	ORR_PARAM_REAL("warmup_samples", "0", 0, 1e18, "samples over which lr rises linearly"),
+	ORR_PARAM_CHOICE(
+		"model", "auto", models, "model of the loss; auto: the server's after the first push, else the mean of the replicas"),
+	ORR_PARAM_INT("eval_updates", "0", 0, 9e15, "updates between two evaluations of the loss (0: not by updates)"),
+	ORR_PARAM_REAL("eval_samples", "1024", 0, 1e18, "samples between two evaluations of the loss (0: not by samples)"),
 	ORR_PARAM_INT("history", "8", 1, 1e6, "older gradients kept per device for messages that start late"),
-	ORR_PARAM_BOOL("eval_worst", false, "the worst replica's loss as well"),
+	ORR_PARAM_BOOL("eval_worst", false, "also evaluate the worst replica's loss"),
 	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),
-	ORR_PARAM_INT("seeds", "5", 1, 10000, "runs that differ in seed, for intervals"),
-	ORR_PARAM_REAL("max_samples", "200000", 1, 1e18, "a run ends after so many samples, or at the target"),
+	ORR_PARAM_INT("seeds", "5", 1, 10000, "runs with different seeds, for intervals"),
+	ORR_PARAM_REAL("max_samples", "200000", 1, 1e18, "limit on the samples of a run"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"), ORR_PARAM_END };
 
-/* The position of a choice's text among its choices. */
+/* Index of the option's text among its choices. */
 static int choice(const struct orr_args *a, const char *name, const char *choices)
 {
 	const char *text = orr_arg_text(a, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the problems have in common: checks, shards, means, the l2 term, noise. */
+/* What all problems share: checks, shards, means, the l2 term, noise. */
 #include "learn/problem.h"
 
 #include "base/mem.h"
@@ -82,7 +82,7 @@ void problem_shard(const struct problem *p, uint32_t device, uint32_t *first, ui
 	}
 	uint64_t s = device % shards;
 	if (p->config.split == LEARN_SPLIT_EVEN) {
-		uint64_t longer = rows % shards; /* the first shards have a row more */
+		uint64_t longer = rows % shards; /* the first shards have one row more */
 		*first = (uint32_t)(s * (rows / shards) + (s < longer ? s : longer));
 		*n = (uint32_t)(rows / shards + (s < longer));
 		return;
@@ -91,7 +91,7 @@ void problem_shard(const struct problem *p, uint32_t device, uint32_t *first, ui
 	*n = (uint32_t)(rows * (s + 1) / shards - *first);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static int wrong(struct orr_error *err, const char *key, const char *what)
 {
@@ -116,13 +116,13 @@ static int check(const struct learn_config *c, struct orr_error *err)
 	if (c->problem == LEARN_NOISE || c->problem == LEARN_NONE)
 		return 0;
 	if (!c->rows || (uint64_t)c->rows * c->inputs > most)
-		return wrong(err, "rows", "expected 1 or more, rows x inputs at most 2^31");
+		return wrong(err, "rows", "expected at least 1, and rows x inputs at most 2^31");
 	if (c->split != LEARN_SPLIT_NONE && (!c->shards || c->shards > c->rows))
 		return wrong(err, "shards", "expected 1 to the number of rows");
 	if (!(c->condition >= 1))
-		return wrong(err, "condition", "expected 1 or more");
+		return wrong(err, "condition", "expected at least 1");
 	if (c->problem == LEARN_MLP && (!c->hidden || c->classes < 2 || (uint64_t)c->hidden * (c->inputs + (uint64_t)c->classes) > most))
-		return wrong(err, "hidden", "expected 1 or more with at least 2 classes, hidden x (inputs + classes) at most 2^31");
+		return wrong(err, "hidden", "expected at least 1, at least 2 classes, and hidden x (inputs + classes) at most 2^31");
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replicas and their gradients: which rows, and the computing of all that wait at once. */
+/* Replicas and their gradients: choice of rows, and computing all pending gradients at once. */
 #include "learn/state.h"
 
 #include "base/mem.h"
@@ -41,7 +41,7 @@ static struct replica *replica_new(struct learn *l, uint32_t device)
 	return r;
 }
 
-/* ---- what messages may read later than it was made ---- */
+/* ---- older values, for messages that start late ---- */
 
 static void past_free(struct learn *l, struct past *p)
 {
@@ -125,7 +125,7 @@ static uint32_t next_row(struct learn *l, struct replica *r)
 {
 	if (l->config.sampling == LEARN_REPLACE)
 		return r->shard[rng_below(&r->rng, r->n_shard)];
-	if (l->config.sampling == LEARN_SHUFFLE) { /* Fisher and Yates, a step per row */
+	if (l->config.sampling == LEARN_SHUFFLE) { /* one step of Fisher and Yates per row */
 		uint32_t i = r->next_row, j = i + (uint32_t)rng_below(&r->rng, r->n_shard - i);
 		uint32_t row = r->shard[j];
 		r->shard[j] = r->shard[i];
@@ -152,7 +152,7 @@ static void draw_rows(struct learn *l, struct replica *r)
 
 void gradient_begin(struct learn *l, struct replica *r, struct effect *e)
 {
-	enum { MOST_TASKS = 1024 }; /* who never reads a gradient must not fill the memory */
+	enum { MOST_TASKS = 1024 }; /* bounds the memory of a worker whose gradients are never read */
 	if (l->n_tasks == MOST_TASKS)
 		gradients_compute(l);
 	struct vec *g = vec_new(&l->pool, l->pool.dim);
@@ -178,7 +178,7 @@ static void need_scratch(struct learn *l, int threads)
 
 static void compute(struct learn *l, struct task *t, double *scratch)
 {
-	if (t->g->refs > 1) /* somebody may still read it */
+	if (t->g->refs > 1) /* still referenced */
 		problem_gradient(l->problem, t->x->v, l->row + t->first_row, l->config.batch, t->noise_seed, t->g->v, scratch);
 }
 
@@ -186,7 +186,7 @@ void gradients_compute(struct learn *l)
 {
 	int threads = 1;
 #ifdef _OPENMP
-	const double worth_it = 20000; /* operations that pay for waking threads */
+	const double worth_it = 20000; /* operations from which on threads pay off */
 	if (l->n_tasks > 1 && (double)l->n_tasks * (double)l->problem->dim * l->config.batch > worth_it)
 		threads = l->config.threads > 0 ? l->config.threads : omp_get_max_threads();
 	need_scratch(l, threads);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loss as time goes on. It is taken when time moves on, so that all that happened at an instant is in it. */
+/* The loss over time. A point is taken when time advances, so that it includes all events of its instant. */
 #include "learn/state.h"
 
 #include "base/mem.h"
 
 #include <math.h>
 
-/* The mean of the replicas, or the server's copy; one reference for the caller. */
+/* The mean of the replicas, or the server's copy. The caller gets one reference. */
 static struct vec *model(struct learn *l)
 {
 	enum learn_model m = l->config.model;
@@ -37,7 +37,7 @@ double learn_dispersion(struct learn *l)
 	if (!n)
 		return 0;
 	double sum = 0;
-	for (size_t i = 0; i < dim; i++) { /* about the first, so that equal replicas give exactly 0 */
+	for (size_t i = 0; i < dim; i++) { /* relative to the first, so that equal replicas give exactly 0 */
 		double first = l->replica[0]->x->v[i], total = 0, squares = 0;
 		for (size_t k = 1; k < n; k++)
 			total += l->replica[k]->x->v[i] - first;
@@ -92,7 +92,7 @@ void learn_finish(struct learn *l)
 		take_point(l);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 const struct learn_point *learn_series(const struct learn *l, size_t *n)
 {
@@ -100,7 +100,7 @@ const struct learn_point *learn_series(const struct learn *l, size_t *n)
 	return l->point;
 }
 
-/* The value of a field of the points (at `offset`) where the loss first is at or below target. */
+/* Value of a field of the points (at `offset`) where the loss first reaches the target. */
 static double where(const struct learn *l, double target, size_t offset)
 {
 	for (size_t i = 0; i < l->n_points; i++) {

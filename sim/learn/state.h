@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.h - the inside of a struct learn, shared by its files
+ * state.h - the inside of struct learn
  *
- * Replicas are made as their devices appear. A vector of a replica may be shared with snapshots, with
- * other replicas (a mean) and with the server: it is written through vec_writable() only. A gradient that is_pending
- * is computed by gradients_compute(), which every reader of a gradient calls first (gradient_of()).
+ * Replicas are created when their devices appear. A replica's vector may be shared with snapshots, with other replicas (a
+ * mean) and with the server, so it is written through vec_writable() only. A gradient with is_pending is computed by
+ * gradients_compute(); gradient_of() calls it before a gradient is read.
  *
- * A message may start when its worker is an iteration further on, as messages wait for one another. So gradients and
- * sums that later ones replaced are kept for a while (history), of those who send them.
+ * A message may start when its worker is one iteration ahead, because messages wait for one another. So replaced gradients
+ * and sums are kept for a while (history), for workers that send them.
  */
 #ifndef ORR_LEARN_STATE_H
 #define ORR_LEARN_STATE_H
@@ -18,16 +18,16 @@
 
 struct past {
 	struct vec *v;      /* gradient or sum */
-	struct vec *u;      /* of a gradient: the pushes' velocity with it; NULL until used */
-	uint64_t number;    /* 1, 2, ..; 0: there was none yet, v is zero */
-	uint64_t iteration; /* as in learn_begin(); 0: not known */
-	uint64_t pushes;    /* that the model had seen which the gradient was taken at; of a sum: of all its gradients */
+	struct vec *u;      /* of a gradient: the velocity of pushes including it; NULL until used */
+	uint64_t number;    /* 1, 2, ..; 0: none yet, v is zero */
+	uint64_t iteration; /* as in learn_begin(); 0: unknown */
+	uint64_t pushes;    /* pushes that the gradient's model had seen; of a sum: over all its gradients */
 	uint32_t count;     /* gradients in it */
 };
 struct history {
 	struct past now, *old; /* old: oldest first */
 	uint32_t n_old;
-	bool is_read; /* by messages: old ones are kept */
+	bool is_read; /* messages read it, so old values are kept */
 };
 
 struct replica {
@@ -35,17 +35,17 @@ struct replica {
 	struct vec *x, *inbox;
 	struct history g, sum;
 	struct vec *velocity;         /* of local updates; NULL until used */
-	struct vec *pushed;           /* velocity of pushes, with gradient number pushed_at and those before */
-	uint64_t pushed_at, x_pushes; /* x_pushes: when x was pulled, or changed from the inbox */
+	struct vec *pushed;           /* velocity of pushes, up to and including gradient number pushed_at */
+	uint64_t pushed_at, x_pushes; /* x_pushes: pushes seen when x was last pulled, or changed from the inbox */
 	struct vec **window;          /* the last gradients, oldest first */
 	uint64_t *window_pushes;
-	double inbox_count, inbox_pushes; /* gradients that the inbox holds, one that came in slices being one; their pushes */
+	double inbox_count, inbox_pushes; /* gradients in the inbox (all slices of one count as one); their pushes */
 	uint32_t n_window, cap_window;
 	struct rng rng;
-	uint32_t *shard, n_shard, next_row; /* its rows in the order of this pass */
+	uint32_t *shard, n_shard, next_row; /* rows in the order of the current pass */
 };
 
-/* A gradient that waits: at x, of rows[first_row ..] of the tasks' pool of rows. */
+/* A pending gradient: at x, over rows[first_row ..] of the pool of rows. */
 struct task {
 	struct vec *x, *g;
 	size_t first_row;
@@ -60,18 +60,18 @@ struct span {
 struct effect {
 	struct orr_update u;
 	struct span span;
-	struct vec *snapshot; /* what it reads, as it was when the op started */
-	bool is_slice;        /* the snapshot has the slice alone */
-	uint64_t iteration;   /* of its op, 0: not known */
-	uint64_t pushes;      /* of what it reads, as in struct past */
+	struct vec *snapshot; /* its input when the op started */
+	bool is_slice;        /* the snapshot holds the slice only */
+	uint64_t iteration;   /* of its op; 0: unknown */
+	uint64_t pushes;      /* of its input, as in struct past */
 	uint32_t count;
-	uint32_t next; /* in its op, or in the list of free ones; NO_EFFECT ends */
+	uint32_t next; /* in its op, or in the free list; NO_EFFECT ends */
 };
 #define NO_EFFECT UINT32_MAX
 
 struct flight {
 	uint64_t op;
-	uint32_t first_device, first_effect; /* NO_EFFECT: the place is empty */
+	uint32_t first_device, first_effect; /* first_effect NO_EFFECT: empty */
 	uint32_t *group, n_group, cap_group;
 };
 
@@ -80,7 +80,7 @@ struct learn {
 	struct problem *problem;
 	struct vec_pool pool;
 	struct vec *zero, *server;
-	struct replica **replica; /* in the order in which they appeared */
+	struct replica **replica; /* in order of appearance */
 	uint32_t n_replicas, cap_replicas;
 	uint32_t *at_device, n_devices; /* replica number + 1 by device; 0: none */
 
@@ -99,10 +99,10 @@ struct learn {
 	uint32_t cap_sources;
 
 	double now, samples;
-	uint64_t updates, pushes;  /* pushes of slice 0, so that one in slices is one, and updates from an inbox */
-	double staleness, n_stale; /* their sum, of so many gradients */
-	bool has_server;           /* there were pushes */
-	bool is_due;               /* a loss is to be taken when time moves on */
+	uint64_t updates, pushes;  /* all slices of a push count as one; updates from an inbox count too */
+	double staleness, n_stale; /* staleness: sum over n_stale gradients */
+	bool has_server;           /* at least one push */
+	bool is_due;               /* evaluate the loss when time advances */
 	uint64_t next_eval_update;
 	double next_eval_sample;
 	struct learn_point *point;
@@ -116,26 +116,26 @@ struct replica *replica_of(struct learn *l, uint32_t device);
 void replica_free(struct learn *l, struct replica *r);
 void gradient_begin(struct learn *l, struct replica *r, struct effect *e);
 void gradients_compute(struct learn *l);
-/* g, computed. */
+/* The replica's gradient g, computed. */
 static inline struct vec *gradient_of(struct learn *l, struct replica *r)
 {
 	if (r->g.now.v->is_pending)
 		gradients_compute(l);
 	return r->g.now.v;
 }
-/* The new value; the old one is kept if messages read such. Takes over the reference p.v. */
+/* Replaces the value; keeps the old one if messages read it. Takes over the reference p.v. */
 void history_put(struct learn *l, struct history *h, struct past p);
-/* The last one made in the iteration or before; NULL if it is no longer kept. */
+/* The newest value of the iteration or an earlier one; NULL if it is no longer kept. */
 struct past *history_at(struct history *h, uint64_t iteration);
 
 /* apply.c */
-/* False if what it reads is no longer kept. */
+/* Returns false if its input is no longer kept. */
 bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 
 /* series.c */
 void series_advance(struct learn *l, double time_s);
-void series_note(struct learn *l); /* after samples or updates have grown */
+void series_note(struct learn *l); /* call after samples or updates have grown */
 
 double learn_dispersion(struct learn *l); /* of the replicas, now */
 

@@ -17,7 +17,7 @@ struct session {
 	struct learn *learn;
 	double max_samples;
 	uint64_t iterations;
-	struct orr_error error; /* the first one */
+	struct orr_error error; /* of the first failure */
 };
 
 static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
@@ -39,7 +39,7 @@ static bool is_enough(void *ctx, double time_s)
 	(void)time_s;
 	if (++s->iterations == PATIENCE && learn_samples(s->learn) == 0 && !s->error.code)
 		orr_fail(&s->error, ORR_EFAIL,
-			"%d iterations without a gradient: the policy does not say what its ops do to the parameters "
+			"%d iterations without a gradient: the policy reports no updates of the parameters "
 			"(orr_updates)",
 			PATIENCE);
 	return s->error.code || learn_reached(s->learn) || learn_samples(s->learn) >= s->max_samples;
@@ -61,7 +61,7 @@ static void keep(const struct learn *l, double target, struct train_seed *out)
 	out->staleness = learn_staleness(l);
 }
 
-/* The step world's options with as many iterations as there may be. */
+/* The step options with the maximum number of iterations. */
 static struct orr_args *endless(const struct orr_args *from, struct orr_error *err)
 {
 	struct orr_args *a = args_new(step_options, "step", err);
@@ -115,7 +115,7 @@ static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, dou
 	return rc;
 }
 
-/* ---- all of them ---- */
+/* ---- all seeds ---- */
 
 enum field { TIME_TO_TARGET, SAMPLES_TO_TARGET, FINAL_LOSS, SAMPLES_PER_S };
 
@@ -215,7 +215,7 @@ void train_result_free(struct train_result *t)
 	*t = (struct train_result){ 0 };
 }
 
-/* ---- for tables and figures ---- */
+/* ---- metrics and figures ---- */
 
 static double loss_at(const struct train_seed *s, double time_s)
 {
@@ -255,7 +255,7 @@ static void put_loss(const struct train_result *t, struct run_result *r)
 	}
 }
 
-/* What is not known is not there. */
+/* Unknown values are left out. */
 static void put(struct run_result *r, const char *name, struct interval i)
 {
 	if (isfinite(i.mean))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * train.h - the step world's schedule applied to real SGD: time to a loss, over seeds
+ * train.h - real SGD under the step world's schedule: time to a loss, over seeds
  *
- * Each seed runs the step world anew (its stragglers too) with a learner that listens, until the target is met
- * or learn.max_samples have been processed; step.iterations does not limit it. Seed i of a run is the run's
- * seed + i; the data are the same for all. Seeds run in parallel and count in order: no number depends on threads.
+ * Each seed runs the step world anew (its stragglers too) with a learner attached, until the target is met or
+ * learn.max_samples are processed; step.iterations does not apply. Seed i of a run is the run's seed + i; all seeds share
+ * the data. Seeds run in parallel and are combined in order, so results do not depend on threads.
  */
 #ifndef ORR_LEARN_TRAIN_H
 #define ORR_LEARN_TRAIN_H
@@ -15,13 +15,13 @@
 #include "step/step.h"
 
 struct train_config {
-	const struct step_config *step; /* its hook, stop and spans are not used */
+	const struct step_config *step; /* its hook, stop and spans are ignored */
 	const struct orr_args *options; /* of learn_options */
-	int threads;                    /* 0: as many as OpenMP gives */
+	int threads;                    /* 0: OpenMP's default */
 };
 
 struct train_seed {
-	double time_to_target_s, samples_to_target; /* INFINITY if not met, or no target */
+	double time_to_target_s, samples_to_target; /* INFINITY: not met, or no target */
 	double time_s, samples, final_loss, worst, dispersion, staleness;
 	uint64_t updates;
 	struct learn_point *point;
@@ -30,8 +30,8 @@ struct train_seed {
 
 struct train_result {
 	struct train_seed *seed;
-	uint32_t n_seeds, reached; /* reached: met the target */
-	double target, floor;      /* NAN: none; not known */
+	uint32_t n_seeds, reached; /* reached: seeds that met the target */
+	double target, floor;      /* NAN: no target; unknown */
 	/* t-intervals over seeds; the first two NAN unless every seed met the target */
 	struct interval time_to_target_s, samples_to_target, final_loss, samples_per_s;
 };
@@ -40,8 +40,7 @@ int train_run(const struct train_config *c, const struct orr_policy *policy, con
 	struct train_result *out, struct orr_error *err);
 void train_result_free(struct train_result *t);
 
-/* Adds metrics (time_to_target_s, samples_to_target, seeds_reached, final_loss, ..; none that is not known) and the
- * series "loss". */
+/* Adds the metrics that are known (time_to_target_s, samples_to_target, seeds_reached, final_loss, ..) and the series "loss". */
 void train_metrics(const struct train_result *t, struct run_result *r);
 
 #endif

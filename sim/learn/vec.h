@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * vec.h - vectors that are shared until somebody writes, and sums in a fixed order
+ * vec.h - reference-counted vectors with copy on write, and sums in a fixed order
  *
- * A struct vec is counted: vec_ref() is a snapshot that costs nothing, and who wants to write asks
- * vec_writable() first, which copies only what others still hold. Freed vectors go back to their pool.
+ * vec_ref() takes a snapshot without copying. vec_writable() makes a vector writable and copies it only if it is shared.
+ * Freed vectors return to their pool.
  *
- * The order of every sum is fixed by the code (eight lanes, then a tree), the same with any width of
- * SIMD: -std=c11 forbids fusing multiply and add.
+ * The code fixes the order of every sum (eight lanes, then a tree) for any width of SIMD; -std=c11 forbids fusing multiply
+ * and add.
  */
 #ifndef ORR_LEARN_VEC_H
 #define ORR_LEARN_VEC_H
@@ -18,23 +18,23 @@
 struct vec {
 	uint32_t refs;
 	uint16_t size_class;
-	bool is_pending; /* its numbers are yet to be computed (learn.c) */
+	bool is_pending; /* not computed yet (replica.c) */
 	struct vec *next_free;
 	double v[];
 };
 
 enum { VEC_CLASSES = 40 };
 struct vec_pool {
-	struct vec *free[VEC_CLASSES]; /* of 2^class numbers; class 0 of as many as the caller's whole vectors */
+	struct vec *free[VEC_CLASSES]; /* free vectors of 2^class numbers; class 0: of the pool's dimension */
 	size_t dim;
 	size_t in_use;
 };
 
 void vec_pool_init(struct vec_pool *p, size_t dim);
-void vec_pool_free(struct vec_pool *p);            /* all vectors must have been given back */
-struct vec *vec_new(struct vec_pool *p, size_t n); /* not cleared; one reference */
+void vec_pool_free(struct vec_pool *p);            /* all vectors must be unreferenced */
+struct vec *vec_new(struct vec_pool *p, size_t n); /* uninitialised; one reference */
 void vec_unref(struct vec_pool *p, struct vec *v); /* NULL is allowed */
-/* *v, copied first if it is shared (keep: with its numbers). Of whole vectors only. */
+/* *v, copied first if shared (keep: with its contents). Whole vectors only. */
 double *vec_writable(struct vec_pool *p, struct vec **v, bool keep);
 
 static inline struct vec *vec_ref(struct vec *v)
@@ -43,7 +43,7 @@ static inline struct vec *vec_ref(struct vec *v)
 	return v;
 }
 
-/* Two numbers at a time: what every x86-64 has. (Wider ones, taken apart by the compiler, are three times slower.) */
+/* Two numbers at a time, as every x86-64 supports. (Wider vectors, split by the compiler, are three times slower.) */
 typedef double vec_pair __attribute__((vector_size(16), aligned(8), may_alias));
 #define VEC_PAIR(p) (*(vec_pair *)(p))
 #define VEC_CONST_PAIR(p) (*(const vec_pair *)(p))
@@ -81,7 +81,7 @@ static inline void vec_axpy(double *out, const double *y, double c, const double
 		out[i] = y[i] + c * a[i];
 }
 
-/* out[0..n) = scale * sum of m vectors, in their order. */
+/* out[0..n) = scale * sum of m vectors, in order. */
 void vec_sum(double *out, const double *const *a, size_t m, double scale, size_t n);
 
 #endif

@@ -352,6 +352,12 @@ static const struct world_input inputs[] = {
 };
 /* clang-format on */
 
+static const struct report_column columns[] = { { "jobs.jct_mean", "JCT mean", REPORT_TIME, NULL },
+	{ "jobs.jct_p99", "JCT p99", REPORT_TIME, NULL }, { "jobs.restarts", "restarts", REPORT_NUMBER, NULL },
+	{ "serve.requests_completed", "requests", REPORT_NUMBER, NULL }, { "serve.ttft_p99", "TTFT p99", REPORT_SHORT_TIME, NULL },
+	{ "serve.attainment", "SLO kept", REPORT_FRACTION, NULL }, { "jobs_gpu_hours", "GPU h of jobs", REPORT_NUMBER, NULL },
+	{ "serve_gpu_hours", "of replicas", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
+
 const struct world world_mixed = { .name = "mixed",
 	.doc = "jobs and serving on one cluster and one clock",
 	.parts = parts,
@@ -359,6 +365,7 @@ const struct world world_mixed = { .name = "mixed",
 	.objects = objects,
 	.shown = shown,
 	.inputs = inputs,
+	.form = { .parts = parts, .columns = columns },
 	.open = open_mixed,
 	.run = run_mixed,
 	.close = close_mixed };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plans. Sources: ring: Patarasu and Yuan, JPDC 69(2), 2009; halving and doubling: Thakur,
- * Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1),
- * 2005, with MPICH's step before and after where n is not a power of two; trees: collective_tree.c.
+ * Plans of collectives. Sources: ring, Patarasu and Yuan, JPDC 69(2), 2009; halving and doubling, Thakur, Rabenseifner,
+ * Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, with MPICH's step before and
+ * after if n is not a power of two; trees, collective_tree.c.
  */
 #include "net/collective_plan.h"
 
@@ -10,7 +10,7 @@
 
 enum { MAX_SENDS = 1 << 25, MAX_CHUNKS = 1 << 20 };
 
-/* ---- which can do what ---- */
+/* ---- algorithms and operations ---- */
 
 static bool can(enum orr_collective_op op, enum orr_collective_algorithm a, uint32_t n)
 {
@@ -49,25 +49,25 @@ static int check(const struct coll_shape *s, enum orr_collective_algorithm a, st
 {
 	const char *op = coll_op_name(s->op), *name = coll_algorithm_name(a);
 	if (!s->n)
-		return orr_fail(err, ORR_EINPUT, "%s: a group of no ranks", op);
+		return orr_fail(err, ORR_EINPUT, "%s: the group has no ranks: expected at least 1", op);
 	if (!(s->bytes >= 0) || !isfinite(s->bytes))
-		return orr_fail(err, ORR_EINPUT, "%s: bytes: expected 0 or more, found %g", op, s->bytes);
+		return orr_fail(err, ORR_EINPUT, "%s: bytes: expected a number of at least 0, found %g", op, s->bytes);
 	if ((s->op == ORR_BROADCAST || s->op == ORR_REDUCE) && s->root >= s->n)
 		return orr_fail(err, ORR_EINPUT, "%s: root: expected a rank below %u, found %u", op, s->n, s->root);
 	if (!can(s->op, a, s->n) && a == ORR_HALVING_DOUBLING && s->op != ORR_ALL_TO_ALL)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: halving-doubling on %u ranks: expected a power of two (an all-reduce folds %u ranks away first; here take "
-			"ring or direct)",
+			"%s: halving-doubling on %u ranks: expected a power of two (an all-reduce folds %u ranks first; for this operation "
+			"use ring or direct)",
 			op, s->n, s->n - (1u << floor_log2(s->n)));
 	if (!can(s->op, a, s->n))
-		return orr_fail(err, ORR_EINPUT, "%s: %s can't do it; ring and direct can", op, name);
+		return orr_fail(err, ORR_EINPUT, "%s: %s does not support it: expected ring or direct", op, name);
 	if (a == ORR_HIERARCHICAL && (!s->inner || s->n % s->inner))
 		return orr_fail(err, ORR_EINPUT, "%s: inner: expected a divisor of the %u ranks, found %u", op, s->n, s->inner);
 	if (s->chunks > MAX_CHUNKS)
 		return orr_fail(err, ORR_EINPUT, "%s: chunks: expected at most %d, found %u", op, MAX_CHUNKS, s->chunks);
 	bool is_all = a == ORR_DIRECT || s->op == ORR_ALL_TO_ALL;
 	if (is_all && (uint64_t)s->n * (s->n - 1) > MAX_SENDS)
-		return orr_fail(err, ORR_EINPUT, "%s: %s among %u ranks has more than %d messages", op, name, s->n, MAX_SENDS);
+		return orr_fail(err, ORR_EINPUT, "%s: %s among %u ranks: expected at most %d messages", op, name, s->n, MAX_SENDS);
 	return ORR_OK;
 }
 
@@ -81,8 +81,8 @@ uint32_t coll_chunks(const struct coll_shape *s)
 
 /* ---- rings ---- */
 
-/* Rings of equal size side by side; position i of ring q is rank q * ring_step + i * step, and its block the
- * pieces q * block_ring + i * block_step + j * stride, j < n_pieces. */
+/* Disjoint rings of equal size. Position i of ring q is rank q * ring_step + i * step. Its block is the pieces q *
+ * block_ring + i * block_step + j * stride, j < n_pieces. */
 struct rings {
 	uint32_t size, n, ring_step, step;
 	uint32_t block_ring, block_step, stride, n_pieces;
@@ -119,7 +119,8 @@ static void plan_ring(struct coll_plan *p, const struct coll_shape *s)
 		ring_stage(p, &r, false);
 }
 
-/* Reduce-scatter inside the islands, across them for each shard, and back (NCCL and Horovod's hierarchical form). */
+/* Reduce-scatter inside the islands, all-reduce across them for each shard, all-gather inside (the hierarchical form of
+ * NCCL and Horovod). */
 static void plan_hierarchical(struct coll_plan *p, const struct coll_shape *s)
 {
 	uint32_t m = s->inner, islands = s->n / m;
@@ -147,17 +148,17 @@ static void plan_hierarchical(struct coll_plan *p, const struct coll_shape *s)
 
 /* ---- halving and doubling ---- */
 
-/* The ranks that take part are a power of two: `extra` pairs 2i, 2i + 1 are spoken for by the odd one. */
+/* Rank of participant v. The participants are a power of two: in each of the `extra` pairs 2i, 2i + 1 the odd rank takes part for both. */
 static uint32_t member(uint32_t v, uint32_t extra)
 {
 	return v < extra ? 2 * v + 1 : v + extra;
 }
 
-/* Exchanges with the partner at `distance`: of the blocks that v has (or wants), the half that is the partner's. */
+/* Exchanges with the partner at `distance`. Sent is the partner's half of the blocks that v has (scatter), or v's blocks (gather). */
 static void exchange(
 	struct coll_plan *p, uint32_t size, uint32_t extra, uint32_t distance, bool is_near, bool is_scatter, double piece_bytes)
 {
-	/* Near first: the half by the lowest bit first, so distance d leaves size / (2 d) pieces; far first: d pieces. */
+	/* Near: halves by the lowest bit first, so distance d leaves size / (2 d) pieces. Far: d pieces. */
 	uint32_t half = is_near ? size / 2 / distance : distance;
 	for (uint32_t v = 0; v < size; v++) {
 		uint32_t partner = v ^ distance, who = is_scatter ? partner : v, low = 0;
@@ -200,7 +201,7 @@ static void plan_gather(struct coll_plan *p, uint32_t size, uint32_t extra, bool
 		exchange(p, size, extra, is_near ? size / 2 / d : d, is_near, false, piece_bytes);
 }
 
-/* Down a binomial tree, half of what one has to the other half of the ranks; or up it again. Ranks count from root. */
+/* A binomial scatter from root: each owner sends half of its pieces. is_up: the gather in reverse. Ranks count from root. */
 static void binomial(struct coll_plan *p, uint32_t n, uint32_t root, bool is_up, double piece_bytes)
 {
 	for (uint32_t d = 1; d < n; d *= 2) {
@@ -271,7 +272,7 @@ static void plan_chain(struct coll_plan *p, const struct coll_shape *s)
 	pipeline_free(&pipe);
 }
 
-/* A chain in each island, to or from its first rank; a chunk of it is `islands` pieces of the plan. */
+/* A chain in each island, from or to its first rank. One chunk is `islands` pieces of the plan. */
 static void island_chains(struct coll_plan *p, const struct coll_shape *s, bool is_up)
 {
 	uint32_t first = p->n_sends, islands = s->n / s->inner, chunks = coll_chunks(s);
@@ -288,7 +289,7 @@ static void island_chains(struct coll_plan *p, const struct coll_shape *s, bool 
 	}
 }
 
-/* To the island's leader, around the leaders, and back (Jia et al., arXiv:1807.11205). */
+/* Reduce to the leader of each island, ring among leaders, broadcast (Jia et al., arXiv:1807.11205). */
 static void plan_leader(struct coll_plan *p, const struct coll_shape *s)
 {
 	uint32_t islands = s->n / s->inner, chunks = coll_chunks(s);
@@ -306,7 +307,7 @@ static void plan_leader(struct coll_plan *p, const struct coll_shape *s)
 	island_chains(p, s, false);
 }
 
-/* ---- everyone at once ---- */
+/* ---- direct ---- */
 
 static void everyone(struct coll_plan *p, uint32_t n, double bytes, bool is_scatter)
 {
@@ -323,7 +324,7 @@ static void everyone(struct coll_plan *p, uint32_t n, double bytes, bool is_scat
 	plan_phase(p, 1);
 }
 
-/* All messages of an all-to-all at once, or one shift after the other. */
+/* All messages of an all-to-all at once, or one shift after another. */
 static void all_to_all(struct coll_plan *p, const struct coll_shape *s, bool is_shifts)
 {
 	uint32_t n = s->n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans as lists of sends, and the names of operations and algorithms. */
+/* Building plans: sends and phases; names of operations and algorithms. */
 #include "net/collective_plan.h"
 
 #include "base/mem.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Closed forms: seconds of each collective on an idle network. M bytes, n ranks, latency a,
- * bandwidth B. Each is the sum of its plan's phases; sources are those of the algorithms
- * (collective.c, collective_tree.c) and of docs/models.md.
+ * Closed forms: seconds of each collective on an idle network, for M bytes, n ranks, latency a and bandwidth B. Each is the
+ * sum over the phases of its plan. Sources: those of the algorithms (collective.c, collective_tree.c) and docs/models/net.md.
  */
 #include "net/collective_plan.h"
 
@@ -12,7 +11,7 @@ struct wire {
 	double a, B;
 };
 
-/* Seconds of `rounds` messages of `bytes` one after the other. */
+/* Seconds of `rounds` sequential messages of `bytes`. */
 static double rounds_s(struct wire w, double rounds, double bytes)
 {
 	return rounds * (w.a + bytes / w.B);
@@ -29,7 +28,7 @@ static double ring_s(const struct coll_shape *s, struct wire w)
 static double halving_doubling_s(const struct coll_shape *s, struct wire w)
 {
 	double log2n = floor_log2(s->n), p = ldexp(1, (int)log2n);
-	double half = log2n * w.a + (p - 1) / p * s->bytes / w.B; /* a scatter, or a gather */
+	double half = log2n * w.a + (p - 1) / p * s->bytes / w.B; /* one scatter or gather */
 	if (s->op == ORR_ALL_REDUCE)
 		return 2 * half + (p < s->n ? 2 * (w.a + s->bytes / w.B) : 0);
 	return s->op == ORR_BROADCAST || s->op == ORR_REDUCE ? 2 * half : half;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The double binary tree (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan", Parallel Computing 35, 2009) with the trees of NCCL (src/graph/trees.cc), and
- * the pipelined chain. In round r all edges of depth d carry the chunk that is theirs by depth:
- * upwards chunk r - (depth - d), downwards chunk r - (d - 1).
+ * The double binary tree (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
+ * Parallel Computing 35, 2009) with the trees of NCCL (src/graph/trees.cc), and the pipelined chain. In round r the edges
+ * of depth d carry one chunk: upwards chunk r - (depth - d), downwards chunk r - (d - 1).
  */
 #include "net/collective_plan.h"
 
@@ -11,7 +10,7 @@
 
 #define NOBODY UINT32_MAX
 
-/* ncclGetBtree: rank 0 is the root with one child; a rank's lowest bit says its height. */
+/* ncclGetBtree: rank 0 is the root and has one child; the lowest set bit of a rank is its height. */
 static uint32_t btree_parent(uint32_t rank, uint32_t n)
 {
 	if (!rank)
@@ -20,7 +19,7 @@ static uint32_t btree_parent(uint32_t rank, uint32_t n)
 	return up >= n ? rank ^ bit : up;
 }
 
-/* The rank that plays `role` in the second tree: mirrored if n is even, else shifted by one (ncclGetDtree). */
+/* The rank in place `role` of the second tree: mirrored if n is even, else shifted by one (ncclGetDtree). */
 static uint32_t second_tree(uint32_t role, uint32_t n)
 {
 	return n % 2 ? (role + 1) % n : n - 1 - role;
@@ -72,7 +71,7 @@ void pipeline_chain(struct pipeline *p, uint32_t n, uint32_t root, uint32_t chun
 void pipeline_double_tree(struct pipeline *p, uint32_t n, bool is_rooted, uint32_t root, uint32_t chunks)
 {
 	struct edges e = { 0 };
-	uint32_t m = n - is_rooted; /* ranks in the trees; those after a root of its own are root + 1, .. */
+	uint32_t m = n - is_rooted; /* ranks in each tree; if rooted, they are root + 1, root + 2, .. */
 	for (uint32_t half = 0; half < 2; half++)
 		for (uint32_t role = 0; role < m; role++) {
 			uint32_t depth = is_rooted, up = btree_parent(role, m);
@@ -97,7 +96,7 @@ void pipeline_free(struct pipeline *p)
 	mem_free(p->edge);
 }
 
-/* Depths at work in round r. */
+/* Depths that send in round r. */
 static void window(const struct pipeline *p, bool is_up, uint32_t r, uint32_t *low, uint32_t *high)
 {
 	int64_t k = p->chunks, depth = p->depth;
@@ -141,9 +140,9 @@ void pipeline_plan(struct coll_plan *plan, const struct pipeline *p, bool is_up,
 }
 
 /*
- * A NIC takes at most two chunks in and two out in a round. It is one in rounds in which only the edges at
- * the root are at work (a btree's root has one child), or only the two next to them while the root's child has
- * one child too (m = 2^i + 1), or where there is nobody else. tests/net/unit_collective.c counts them for all n.
+ * A NIC receives at most two chunks and sends at most two per round. It handles one in rounds in which only the edges at
+ * the root send (the root of a btree has one child). The same holds for the two edges below, while the root's child has one
+ * child (m = 2^i + 1), and for trees of one edge. tests/net/unit_collective.c counts the rounds for all n.
  */
 void double_tree_rounds(uint32_t n, bool is_rooted, uint32_t chunks, double *rounds, double *loads)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* flow.c - the life of a flow: latency, draining, end; see flow_solve.c for its rate */
+/* flow.c - the life of a flow: latency, draining, end; flow_solve.c computes its rate */
 #include "net/flow_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double MOST_BPS = 1e200;  /* "no limit", without infinities in the sums */
-static const double SAME_TIME = 4e-16; /* ends this close (relative, two ulps) are at one instant */
+static const double MOST_BPS = 1e200;  /* stands for "no limit"; keeps infinities out of the sums */
+static const double SAME_TIME = 4e-16; /* ends this close (relative, two ulps) are simultaneous */
 
 struct flownet *flownet_new(const struct flow_link *links, uint32_t n_links, enum flow_fairness fairness)
 {
@@ -142,7 +142,7 @@ static void drain(struct flownet *f, uint32_t flow)
 	flow_list_add(&f->fresh, flow);
 }
 
-/* Takes a flow that has sent so many bytes off its links. */
+/* Removes from its links a flow that has sent `bytes`. */
 static void undrain(struct flownet *f, uint32_t flow, double bytes)
 {
 	const struct flow_path *p = &f->path[flow];
@@ -223,7 +223,7 @@ void flownet_cancel(struct flownet *f, uint32_t flow)
 		f->n_active--;
 		slot_free(f, flow);
 	} else if (x->phase == FLOW_WAITING || x->phase == FLOW_ENDED) {
-		/* The heap or the list of ended flows still names it; whoever meets it there frees the slot. */
+		/* The heap or the list of ended flows still holds it; its slot is freed there. */
 		f->n_active -= x->phase == FLOW_WAITING;
 		x->phase = FLOW_CANCELLED;
 	}
@@ -244,7 +244,7 @@ void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps)
 
 /* ---- time ---- */
 
-/* Cancelled flows on top of the heap are nothing that happens. */
+/* Cancelled flows at the top of the heap are not events. */
 static double next_wait(struct flownet *f)
 {
 	while (f->n_waiting && f->flow[f->waiting[0].id].phase == FLOW_CANCELLED)
@@ -266,7 +266,7 @@ static int compare_orders(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Flows that have just ended, from first on in f->ended, in the order of their start. */
+/* Sorts the flows that have just ended, f->ended from `first` on, by the order of their start. */
 static void sort_ended(struct flownet *f, uint32_t first)
 {
 	uint32_t n = f->ended.n - first;
@@ -294,8 +294,8 @@ static void sort_ended(struct flownet *f, uint32_t first)
 }
 
 /*
- * What happens at this instant. The flow that set it has ended because it did, not
- * because nothing is left of it: bytes = rate x time need not hold to the last bit.
+ * Handles the events of this instant. The flow that set the instant ends by definition, not because its bytes reach 0:
+ * bytes = rate x time need not hold to the last bit.
  */
 static void happen(struct flownet *f)
 {
@@ -352,7 +352,7 @@ bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s)
 	return false;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static double level_of(const struct flownet *f, uint32_t flow)
 {
@@ -381,7 +381,7 @@ double flownet_link_bytes(struct flownet *f, uint32_t link)
 	return sum;
 }
 
-/* Whether the flow is among the fastest of a link that is used up. */
+/* Whether the flow is among the fastest on a saturated link. */
 static bool has_bottleneck(const struct flownet *f, uint32_t flow, const double *used, const double *top)
 {
 	const struct flow_path *p = &f->path[flow];
@@ -406,14 +406,15 @@ bool flownet_verify(struct flownet *f, struct orr_error *err)
 			top[i] = fmax(top[i], level_of(f, l->entry[e].flow));
 		is_good = used[i] <= l->capacity * (1 + 1e-9);
 		if (!is_good)
-			orr_fail(err, ORR_EFAIL, "at %.9g s: link %u carries %.17g of %.17g bytes/s", f->now, i, used[i], l->capacity);
+			orr_fail(err, ORR_EFAIL, "at %.9g s: link %u carries %.17g bytes/s: expected at most %.17g", f->now, i, used[i],
+				l->capacity);
 	}
 	for (uint32_t i = 0; i < f->n_flows && is_good; i++) {
 		if (f->flow[i].phase != FLOW_DRAINING)
 			continue;
 		is_good = has_bottleneck(f, i, used, top);
 		if (!is_good)
-			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow tagged %llu has no bottleneck (%.17g bytes/s)", f->now,
+			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow tagged %llu has no bottleneck (%.17g bytes/s): expected one", f->now,
 				(unsigned long long)f->flow[i].tag, f->flow[i].weight * level_of(f, i));
 	}
 	mem_free(used);

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * flow.h - flows that share links, max-min fair, and the time at which each ends
+ * flow.h - flows that share links max-min fairly, and their end times
  *
- * A flow first waits out its latency (the sum over its links) and holds no
- * bandwidth; then it drains its bytes at its max-min fair rate. Invariant
- * whenever time advances: no flow's rate can grow without shrinking that of a
- * flow which is no faster, measured in rate / weight (Bertsekas and Gallager,
- * Data Networks, 2nd ed., 6.5.2). A link is one direction of a cable: the other
- * direction is another link. A flow without links ends as it starts.
+ * A flow first waits for its latency (the sum over its links) and holds no bandwidth; then it drains its bytes at its
+ * max-min fair rate. Invariant whenever time advances: no flow's rate can grow without shrinking that of a flow which is no
+ * faster, measured in rate / weight (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2). A link is one direction of a
+ * cable. A flow without links ends as it starts.
  *
- * Only what a change touches is solved again: the flows of the touched links,
- * then those whose bottleneck moved, until every flow has one.
+ * Solving is incremental: first the flows of the links that changed, then those whose bottleneck moved, until every flow
+ * has one.
  *
- * A hop may carry a load other than 1: on that link the flow counts as so many
- * flows of the same rate. So one flow can stand for a class of flows that are
- * known to be alike (quotient.h), with one link for each class of links.
+ * A hop may have a load other than 1: on that link the flow counts as `load` flows of the same rate. So one flow can stand
+ * for a class of equivalent flows (quotient.h), with one link per class of links.
  *
- * Times are seconds (double) from the owner's start and never go back; bytes and
- * bytes/s are doubles. A flownet belongs to one thread and owns all it holds.
+ * Times are seconds (double) from the owner's start and never decrease; bytes and bytes/s are doubles. A flownet belongs to
+ * one thread and owns all its memory.
  */
 #ifndef ORR_NET_FLOW_H
 #define ORR_NET_FLOW_H
@@ -25,7 +22,7 @@
 #include <orrery/api.h>
 
 struct flow_link {
-	double capacity_Bps; /* >= 0; 0: what waits there waits until it changes */
+	double capacity_Bps; /* >= 0; 0: flows wait until it changes */
 	double latency_s;    /* >= 0 */
 };
 
@@ -36,7 +33,7 @@ struct flow_hop {
 
 enum flow_fairness {
 	FLOW_MAX_MIN,
-	FLOW_RTT_WEIGHTED /* weight = 1 / (sum of latencies), as TCP and SimGrid's CM02; 1 where that is 0 */
+	FLOW_RTT_WEIGHTED /* weight = 1 / (sum of latencies), as in TCP and SimGrid's CM02; 1 if the sum is 0 */
 };
 
 struct flownet;
@@ -48,29 +45,28 @@ void flownet_free(struct flownet *f);
 double flownet_now(const struct flownet *f);
 
 /*
- * Starts a flow now (move the clock with flownet_advance() first). bytes >= 0;
- * extra_latency_s is added to the links' own (a negative one has passed already); route is copied; tag is the
- * caller's. Returns a handle that is valid until the flow has been reported.
+ * Starts a flow now (move the clock with flownet_advance() first). bytes >= 0. extra_latency_s is added to the links' own
+ * latency; a negative value is latency that has already passed. route is copied; tag is for the caller. Returns a handle
+ * that is valid until the flow is reported.
  */
 uint32_t flownet_start(
 	struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route, uint32_t n_hops, uint64_t tag);
-/* Ends it unreported. */
+/* Ends a flow without reporting it. */
 void flownet_cancel(struct flownet *f, uint32_t flow);
-/* From now on. */
+/* Changes a capacity from now on. */
 void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps);
 
-/* When the next flow ends or begins to drain; INFINITY if nothing will happen. */
+/* Time of the next event: a flow ends or begins to drain. INFINITY if there is none. */
 double flownet_next(struct flownet *f);
-/* Moves the clock to t, flownet_now() <= t <= flownet_next(); flows that end at t can be had from flownet_pop(). */
+/* Moves the clock to t, flownet_now() <= t <= flownet_next(). Flows that end at t are then available from flownet_pop(). */
 void flownet_advance(struct flownet *f, double t);
-/* One flow that has ended, in the order of (time, start); false if there is none. */
+/* Returns one ended flow, in the order of (time, start); false if there is none. */
 bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s);
 
 double flownet_link_rate(struct flownet *f, uint32_t link);  /* sum of rate x load now */
-double flownet_link_bytes(struct flownet *f, uint32_t link); /* carried so far, loads counted */
+double flownet_link_bytes(struct flownet *f, uint32_t link); /* bytes carried so far, weighted by loads */
 
-/* For --check: false, and *err says which, if a link is above its capacity (1e-9 relative) or a flow has no
- * bottleneck. */
+/* For --check: returns false, with *err filled in, if a link exceeds its capacity (1e-9 relative) or a flow has no bottleneck. */
 bool flownet_verify(struct flownet *f, struct orr_error *err);
 
 #endif

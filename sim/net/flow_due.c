@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* flow_due.c - the three heaps of a flownet: flows that wait, links by next end, flows of a group */
+/* flow_due.c - the heaps of a flownet (waiting flows, links by next end, flows of a group) and the clocks of groups */
 #include "net/flow_state.h"
 
 #include "base/heap.h"
@@ -25,7 +25,7 @@ uint32_t flow_wait_pop(struct flownet *f)
 	return first;
 }
 
-/* ---- links by the time at which the first flow of the group ends ---- */
+/* ---- links, by the time at which the first flow of the group ends ---- */
 
 static inline void due_moved(struct flownet *f, const struct timed *x, uint32_t i)
 {
@@ -67,7 +67,7 @@ static inline void group_moved(struct flownet *f, const uint32_t *flow, uint32_t
 
 HEAP(group, uint32_t, struct flownet, ends_before, group_moved)
 
-/* What the flow takes of the link at level 1. */
+/* Share of the link that the flow takes at level 1. */
 static double share_of(const struct flownet *f, uint32_t link, uint32_t flow)
 {
 	const struct flow_path *p = &f->path[flow];
@@ -107,13 +107,13 @@ void flow_group_remove(struct flownet *f, uint32_t flow)
 
 /* ---- the clock of a group ---- */
 
-/* Starts the clock at 0 again, so that its reading never grows until it lacks digits for what flows have left;
- * so seldom that it costs each setting of the clock one flow. */
+/* Restarts the clock at 0 before its reading grows so large that the remaining times lose digits. The amortised cost is
+ * one flow per setting of the clock. */
 static void rewind_clock(struct flownet *f, struct net_link *l)
 {
 	if (++l->n_settings < l->n_group)
 		return;
-	l->group_share = 0; /* summed afresh as well */
+	l->group_share = 0; /* recomputed from scratch */
 	for (uint32_t i = 0; i < l->n_group; i++) {
 		f->flow[l->group[i]].due -= l->clock;
 		l->group_share += f->flow[l->group[i]].share;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * flow_lone.c - groups whose changes concern nobody else
+ * flow_lone.c - groups whose changes affect no other group
  *
- * A group is lone if it has all flows of its link, and all flows of every other link that
- * these take, none of which is a bottleneck. Its level is then capacity / shares; what
- * comes and goes costs time for itself alone, however many others are in the group (a
- * thousand senders to one receiver). Invariant: lone_until > 0 says so, and that up to this
- * level the other links are not used up. For those, used and fixed_top are not kept
- * meanwhile; flow_unlone() marks them as unknown before anybody asks.
+ * A group is lone if it has all flows of its link, and all flows of every other link that these use, and none of those
+ * links is a bottleneck. Its level is then capacity / shares. A flow that starts or ends costs constant time however large
+ * the group is (a thousand senders to one receiver).
+ *
+ * Invariant: lone_until > 0 means that the group is lone and that the other links have room up to this level. Their used
+ * and fixed_top are not maintained; flow_unlone() marks them as unknown before they are read.
  */
 #include "net/flow_state.h"
 
-enum { FEWEST = 4, MOST_ENTRIES = 64 /* of the other links: they are looked through */ };
+enum { FEWEST = 4, MOST_ENTRIES = 64 /* limit on the other links: they are scanned */ };
 
-/* The sum of shares of a link that carries flows of this group only (new ones aside, which next[] has
- * given to it or to nobody yet); 0 if that is not so. */
+/* Sum of shares of a link that carries flows of this group only; 0 if it carries others. For a new flow, next[] is the
+ * group it is assigned to, if any. */
 static double shares_if_private(const struct flownet *f, uint32_t link, uint32_t group)
 {
 	const struct net_link *l = &f->link[link];
@@ -32,7 +32,7 @@ static double shares_if_private(const struct flownet *f, uint32_t link, uint32_t
 	return sum;
 }
 
-/* The level up to which the flow's other links can follow the group, at most `until`; 0 if one is not private. */
+/* The level up to which the flow's other links have room, at most `until`; 0 if one of them carries other groups. */
 static double limit_of(const struct flownet *f, uint32_t flow, uint32_t group, double until)
 {
 	const struct flow_path *p = &f->path[flow];
@@ -83,13 +83,13 @@ void flow_unlone_entries(struct flownet *f, uint32_t link)
 		if (group == FLOW_NONE)
 			continue;
 		flow_unlone(f, group);
-		return; /* a link of a lone group carries flows of no other */
+		return; /* a link of a lone group carries flows of no other group */
 	}
 }
 
-/* ---- a change that concerns lone groups only ---- */
+/* ---- a change that affects lone groups only ---- */
 
-/* Gives a fresh flow to the lone group on its way; false if there is none, or the flow does not fit in. */
+/* Assigns a new flow to the lone group on its route. Returns false if there is none or the flow exceeds its limits. */
 static bool adopt(struct flownet *f, uint32_t flow)
 {
 	const struct flow_path *p = &f->path[flow];

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * flow_solve.c - max-min rates again, after a change, for those whom it concerns
+ * flow_solve.c - incremental max-min rates: solves again only the part that a change affects
  *
- * A solve frees the groups of the links that were touched, fills what the fixed flows
- * leave of their links (progressive filling: Bertsekas and Gallager, Data Networks, 2nd
- * ed., 6.5.2), and looks whether every flow has a bottleneck still. A fixed flow that is
- * faster than a free one at the latter's bottleneck, or whose own bottleneck has room or
- * a faster flow now, becomes free with its whole group, and filling starts again. The
- * set of free groups only grows, so this ends; at its end all flows have a bottleneck,
- * which is what max-min fair means.
+ * A solve frees the groups of the touched links, fills the capacity that the fixed flows leave on their links (progressive
+ * filling: Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2), and checks that every flow still has a bottleneck. Two
+ * kinds of fixed flows become free, with their whole group: one that is faster than a free flow at the latter's bottleneck,
+ * and one whose own bottleneck now has room or a faster flow. Filling then starts again. The set of free groups only grows,
+ * so the solve ends. At its end all flows have a bottleneck, which is what max-min fair means.
  *
- * Where a change spreads far, rounds of this cost more than freeing at once all groups
- * that may be concerned: none that is slower than all that was touched. So a solve that
- * came to free more than a quarter of the flows is followed by a few that begin so, until
- * one begins small again. To free more than needed costs time and changes no rate.
+ * If a change spreads far, these rounds cost more than freeing all groups that may be affected at once: those at least as
+ * fast as the slowest touched group. So a solve that frees more than a quarter of the flows makes the next few solves start
+ * this way. Freeing more than needed costs time and changes no rate.
  */
 #include "net/flow_state.h"
 
-/* Levels that agree to this are the same; rounding moves them by far less. */
+/* Levels this close are equal; rounding moves them by far less. */
 static const double SAME = 1e-12;
 enum { WIDE_SOLVES = 31, WORTH_IT = 8 };
 
-/* True if the group was fixed. */
+/* Returns true if the group was fixed. */
 static bool free_group(struct flownet *f, uint32_t link)
 {
 	struct net_link *l = &f->link[link];
@@ -35,7 +32,7 @@ static bool free_group(struct flownet *f, uint32_t link)
 
 /* ---- the links of free flows ---- */
 
-/* So often that rounding errors do not pile up, so seldom that it costs next to nothing. */
+/* Recomputes `used` often enough to bound rounding errors, and seldom enough to cost little. */
 static void sum_afresh(struct flownet *f, struct net_link *l)
 {
 	if (l->n_updates <= 16 * (l->n_entries + 4))
@@ -59,7 +56,7 @@ static void see(struct flownet *f, uint32_t link)
 	c->all_weight = 0;
 }
 
-/* Tells their links of flows that have become free, all of one group or of none. */
+/* Updates the links of flows that have become free. All flows belong to `group`, or to none. */
 static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, uint32_t group)
 {
 	double level = group == FLOW_NONE ? 0 : f->link[group].level, group_share = 0;
@@ -71,7 +68,7 @@ static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, ui
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
 			struct link_fill *c = &f->fill[h->link];
 			double share = h->share;
-			if (h->link == group) { /* summed here, as one after the other in memory is slow */
+			if (h->link == group) { /* summed here: repeated writes to one address are slow */
 				group_share += share;
 				on_group++;
 				continue;
@@ -103,13 +100,13 @@ static void survey_group(struct flownet *f, uint32_t link)
 static void survey(struct flownet *f)
 {
 	for (uint32_t i = 0; i < f->freed.n; i++)
-		f->next[f->freed.v[i]] = FLOW_RATELESS; /* once more */
+		f->next[f->freed.v[i]] = FLOW_RATELESS; /* again, in this round */
 	for (; f->n_added < f->free_groups.n; f->n_added++)
 		survey_group(f, f->free_groups.v[f->n_added]);
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		const struct net_link *l = &f->link[f->seen.v[i]];
 		struct link_fill *c = &f->fill[f->seen.v[i]];
-		c->room = c->all_free == l->n_entries ? l->capacity : c->all_room; /* no rounding where none is due */
+		c->room = c->all_free == l->n_entries ? l->capacity : c->all_room; /* exact if all flows are free */
 		c->weight = c->weight_full = c->all_weight;
 		c->n_free = c->all_free;
 		c->free_top = 0;
@@ -119,7 +116,7 @@ static void survey(struct flownet *f)
 
 /* ---- filling ---- */
 
-/* q[n] is higher than all. */
+/* q[n] is a sentinel above all. */
 static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 {
 	struct offered x = q[i];
@@ -132,7 +129,7 @@ static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 	q[i] = x;
 }
 
-/* The last of n comes to the top's place; it belongs near the bottom, so the hole goes there first. */
+/* Removes the top: moves the hole to the bottom first, because the last element belongs near the bottom. */
 static void remove_top(struct offered *q, uint32_t n)
 {
 	struct offered x = q[--n];
@@ -147,12 +144,12 @@ static void remove_top(struct offered *q, uint32_t n)
 	q[i] = x;
 }
 
-/* The level that the link's free flows without a rate would have if it were their bottleneck. */
+/* The level of the link's free flows without a rate if the link is their bottleneck. */
 static double offer(struct flownet *f, uint32_t link)
 {
 	struct link_fill *c = &f->fill[link];
 	if (f->fairness != FLOW_MAX_MIN && c->weight < c->weight_full / 16) {
-		/* Subtraction has eaten digits: sum again. (Whole numbers lose none.) */
+		/* Subtraction has lost digits: sum again. (Integers lose none.) */
 		const struct net_link *l = &f->link[link];
 		c->weight = 0;
 		for (uint32_t i = 0; i < l->n_entries; i++)
@@ -171,7 +168,7 @@ static inline void give_rate(struct link_fill *c, double share, double level)
 	c->n_free--;
 }
 
-/* The link is the bottleneck of all its free flows that have no rate; returns how many. */
+/* Makes the link the bottleneck of all its free flows without a rate; returns their number. */
 static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 {
 	struct link_fill *own = &f->fill[link];
@@ -204,7 +201,7 @@ static double least_of_others(const struct offered *q, uint32_t n)
 	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level; /* INFINITY for n = 1 */
 }
 
-/* A link's offer never falls as others are fixed, so a stale one in the queue is too low, never too high. */
+/* A link's offer never falls as other links are fixed, so a stale offer in the queue is too low, never too high. */
 static void fill(struct flownet *f)
 {
 	uint32_t n = f->seen.n, left = f->freed.n;
@@ -231,9 +228,9 @@ static void fill(struct flownet *f)
 	}
 }
 
-/* ---- who has lost the bottleneck ---- */
+/* ---- flows that have lost their bottleneck ---- */
 
-/* Frees what is faster than this; else notes how fast the fastest flow of the link may be. */
+/* Frees the groups that are faster than `level`; records the highest level among the rest. */
 static bool free_faster(struct flownet *f, struct net_link *l, double level)
 {
 	bool has_grown = false;
@@ -302,7 +299,7 @@ static void settle(struct flownet *f)
 		l->fixed_top = fmax(c->free_top, c->all_free < l->n_entries ? l->fixed_top : 0);
 		l->n_updates += 2 * c->all_free;
 		c->all_free = 0;
-		/* Whoever joined a group that stayed fixed has its level, to within SAME. */
+		/* Flows that joined a fixed group take its level, to within SAME. */
 		if (l->n_group && (l->is_free || l->level == INFINITY))
 			l->level = c->level;
 		l->is_free = false;
@@ -313,7 +310,7 @@ static void settle(struct flownet *f)
 		flow_make_lone(f, f->seen.v[i]);
 }
 
-/* Every group that is no slower than the slowest of those that are free already. */
+/* Frees every group at least as fast as the slowest free group. */
 static void free_all_concerned(struct flownet *f)
 {
 	double level = INFINITY;
@@ -325,7 +322,7 @@ static void free_all_concerned(struct flownet *f)
 	f->fixed_top = level;
 }
 
-/* What the solve starts from; false if no flow is concerned. */
+/* Prepares a solve; returns false if no flow is affected. */
 static bool begin(struct flownet *f)
 {
 	f->freed.n = f->free_groups.n = f->seen.n = f->n_added = 0;

@@ -16,14 +16,14 @@ struct runner {
 	uint32_t *arrival; /* flows of step -1 by start */
 	uint32_t n_arrivals, next_arrival;
 	uint32_t next_step, under_way; /* under_way: flows of the current step that have not ended */
-	uint32_t *same;                /* hash table of simulated steps: number + 1 */
+	uint32_t *same;                /* hash table of simulated steps: step + 1 */
 	uint32_t same_mask;
 	double *sent; /* by link, of the flows simulated; only if checked */
 	uint32_t finished, instants;
 	struct orr_error *err;
 };
 
-/* ---- steps that are the same ---- */
+/* ---- equal steps ---- */
 
 static uint64_t step_hash(const struct netflows *n, uint32_t step)
 {
@@ -49,7 +49,7 @@ static bool are_steps_same(const struct netflows *n, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* The simulated step that this one repeats; itself, noted as such, if there is none. */
+/* The earlier simulated step that is equal to this one; else this step, which is recorded. */
 static uint32_t same_step(struct runner *r, uint32_t step)
 {
 	uint32_t at = (uint32_t)step_hash(r->n, step) & r->same_mask;
@@ -60,7 +60,7 @@ static uint32_t same_step(struct runner *r, uint32_t step)
 	return step;
 }
 
-/* The network is idle, so the step lasts as long as its like. */
+/* The network is idle, so the step takes as long as the equal one. */
 static void copy_step(struct runner *r, uint32_t step, uint32_t like)
 {
 	struct netflows *n = r->n;
@@ -76,7 +76,7 @@ static void copy_step(struct runner *r, uint32_t step, uint32_t like)
 	flownet_advance(r->f, end);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void start_flow(struct runner *r, uint32_t i)
 {
@@ -89,7 +89,7 @@ static void start_flow(struct runner *r, uint32_t i)
 		r->sent[hop[h].link] += x->bytes;
 }
 
-/* Starts the next step, or goes through steps that are known already. */
+/* Starts the next step; skips steps whose times are known. */
 static void start_step(struct runner *r)
 {
 	struct netflows *n = r->n;
@@ -141,11 +141,11 @@ static int run_all(struct runner *r)
 	}
 	if (r->finished == n->n_flows)
 		return ORR_OK;
-	return orr_fail(r->err, ORR_EFAIL, "%s: %u of %u flows never end: so many bytes at so few bytes/s take for ever", n->flows_name,
+	return orr_fail(r->err, ORR_EFAIL, "%s: %u of %u flows never end: their rate is too small for their bytes", n->flows_name,
 		n->n_flows - r->finished, n->n_flows);
 }
 
-/* ---- around it ---- */
+/* ---- running ---- */
 
 struct arrival {
 	double t;
@@ -175,14 +175,14 @@ static void sort_arrivals(struct runner *r)
 	mem_free(v);
 }
 
-/* Bytes sent are bytes carried, link by link; no flow beats an empty network. */
+/* Checks that each link carried the bytes sent over it, and that no flow beats an empty network. */
 static int check_all(struct runner *r)
 {
 	const struct netflows *n = r->n;
 	for (uint32_t l = 0; l < n->n_links; l++) {
 		double carried = flownet_link_bytes(r->f, l);
 		if (fabs(carried - r->sent[l]) > 1e-9 * r->sent[l])
-			return orr_fail(r->err, ORR_EFAIL, "link %s carried %.17g of %.17g bytes", strtab_text(n->link_names, l + 1),
+			return orr_fail(r->err, ORR_EFAIL, "link %s carried %.17g bytes: expected %.17g", strtab_text(n->link_names, l + 1),
 				carried, r->sent[l]);
 	}
 	for (uint32_t i = 0; i < n->n_flows; i++) {
@@ -195,7 +195,7 @@ static int check_all(struct runner *r)
 			drain = fmax(drain, x->bytes / l->capacity_Bps);
 		}
 		if (x->finish < (x->start + latency + drain) * (1 - 1e-9))
-			return orr_fail(r->err, ORR_EFAIL, "flow %s ends at %.17g s, before an empty network would let it",
+			return orr_fail(r->err, ORR_EFAIL, "flow %s ends at %.17g s: expected no earlier than on an empty network",
 				strtab_text(n->ids, i + 1), x->finish);
 	}
 	return ORR_OK;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * netflows.h - flows of a file over links of another: when does each end
+ * netflows.h - end times of flows, given two files: links and flows
  *
- * Two CSV files, packed or not, columns in any order, others ignored:
- *   links: link,bandwidth_Bps,latency_s
- *   flows: id,step,src,dst,bytes,start_s,links   (links: names joined by ';', in order)
- * A flow of step -1 starts at start_s. Those of steps 0, 1, .. wait for each other: step 0
- * starts at time 0, a later one when the last flow of the step before has finished, and
- * their start_s is not looked at. Rows of steps stand in order; step -1 may stand anywhere.
+ * The files are CSV, plain or compressed. Columns may be in any order; unknown columns are ignored.
+ *	links: link,bandwidth_Bps,latency_s
+ *	flows: id,step,src,dst,bytes,start_s,links   (links: names joined by ';', in order)
+ * A flow of step -1 starts at start_s. Step 0 starts at time 0, and each later step when the last flow of the step before
+ * has ended; start_s is ignored there. Rows are sorted by step; rows of step -1 may be anywhere.
  *
  * Invariant after netflows_run(): 0 <= start <= finish for every flow, rows in file order.
  */
@@ -19,22 +18,22 @@
 
 struct netflows;
 
-/* NULL on error: file, line and what is expected. */
+/* Returns NULL on error; *err has file, line and what is expected. */
 struct netflows *netflows_load(const char *links_path, const char *flows_path, struct orr_error *err);
-/* The same from open files, which stay the caller's. */
+/* The same from open files; the caller closes them. */
 struct netflows *netflows_read(struct lines *links, struct lines *flows, struct orr_error *err);
 void netflows_free(struct netflows *n);
 
 struct netflows_options {
 	enum flow_fairness fairness;
-	bool is_checked;                          /* flownet_verify() at every instant; bytes of each link against its flows */
-	void (*progress)(void *ctx, double done); /* 0 to 1, now and then; may be NULL */
+	bool is_checked;                          /* check rates at every instant, and at the end the bytes of each link */
+	void (*progress)(void *ctx, double done); /* called with 0 to 1 from time to time; may be NULL */
 	void *ctx;
 };
 
 /*
- * A step that is the same as an earlier one (flow for flow: links and bytes) lasts as long and
- * is not simulated again, if all flows of the file belong to steps.
+ * If all flows belong to steps, a step that equals an earlier one (links and bytes of each flow) is not simulated again: it
+ * takes as long.
  */
 int netflows_run(struct netflows *n, const struct netflows_options *o, struct orr_error *err);
 
@@ -47,6 +46,6 @@ uint32_t netflows_count(const struct netflows *n);
 void netflows_get(const struct netflows *n, uint32_t i, struct netflows_row *out);
 uint32_t netflows_links(const struct netflows *n);
 uint32_t netflows_steps(const struct netflows *n);
-uint32_t netflows_steps_simulated(const struct netflows *n); /* the others were the same */
+uint32_t netflows_steps_simulated(const struct netflows *n); /* the others equalled one of these */
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* netflows_read.c - links and flows out of their CSV files */
+/* netflows_read.c - reads links and flows from their CSV files */
 #include "net/netflows_state.h"
 
 #include "traces/table.h"
 
 #include <string.h>
 
-/* Beyond these a number is taken for a mistake. */
+/* Larger numbers are rejected as mistakes. */
 static const double MOST_BPS = 1e18, MOST_BYTES = 1e18, MOST_LATENCY_S = 1e9, MOST_START_S = 1e12;
 static const double LEAST_BPS = 1e-6, LEAST_LATENCY_S = 1e-15;
 enum { MOST_STEPS = 1 << 30, MOST_ROWS = 1 << 30 };
 
-/* What table_status() ends a row with, as an exit code. */
+/* The exit code of table_status() for a row. */
 static int row_fails(struct table *t, size_t column, const char *expected)
 {
 	table_refuse(t, column, expected);
@@ -30,7 +30,7 @@ static int read_link(struct netflows *n, struct table *t)
 	if (!len || strchr(name, ';'))
 		return row_fails(t, L_NAME, "a name without ';'");
 	if (strtab_add(n->link_names, name, len) != n->n_links + 1)
-		return row_fails(t, L_NAME, "a name that no line before has");
+		return row_fails(t, L_NAME, "a name that no earlier line has");
 	double bandwidth = table_real(t, L_BANDWIDTH, 0, MOST_BPS);
 	double latency = table_real(t, L_LATENCY, 0, MOST_LATENCY_S);
 	if (bandwidth > 0 && bandwidth < LEAST_BPS)
@@ -65,31 +65,31 @@ struct flows_reader {
 	struct netflows *n;
 	struct table *table;
 	struct orr_error *err;
-	uint32_t *last_route; /* by link: the route that named it last, so that none names it twice */
+	uint32_t *last_route; /* by link: the last route that contained it, to detect duplicates */
 	int64_t last_step;
 };
 
-/* The hops of a route that no row before had. */
+/* Adds the hops of a new route. */
 static int parse_route(struct flows_reader *r, const char *text)
 {
 	struct netflows *n = r->n;
 	uint32_t first = n->n_hops;
 	for (const char *s = text; *s;) {
 		size_t len = strcspn(s, ";");
-		/* Every link is in the table already, so what gets a new number is no link. */
+		/* All links are in the table, so a new number means an unknown name. */
 		uint32_t link = strtab_add(n->link_names, s, len);
 		if (link == 0 || link > n->n_links)
 			return lines_fail(table_lines(r->table), r->err,
-				"links: there is no link \"%.60s\" in the file of links; names are joined by ';'",
+				"links: unknown link \"%.60s\": expected names of the file of links, joined by ';'",
 				strtab_text(n->link_names, link));
 		if (r->last_route[--link] == n->n_routes)
-			return row_fails(r->table, F_LINKS, "each link once");
+			return row_fails(r->table, F_LINKS, "each link at most once");
 		r->last_route[link] = n->n_routes;
 		MEM_GROW(n->hop, n->n_hops, n->cap_hops);
 		n->hop[n->n_hops++] = (struct flow_hop){ link, 1 };
 		s += len;
 		if (*s == ';' && !*++s)
-			return row_fails(r->table, F_LINKS, "names of links joined by ';', none at the end");
+			return row_fails(r->table, F_LINKS, "names of links joined by ';', without one at the end");
 	}
 	MEM_GROW(n->route, n->n_routes, n->cap_routes);
 	n->route[n->n_routes++] = (struct netflows_route){ first, n->n_hops - first };
@@ -109,7 +109,7 @@ static int read_route(struct flows_reader *r, struct netflows_flow *x)
 		return row_fails(r->table, F_LINKS, "the links from src to dst, as the two differ");
 	for (uint32_t h = 0; h < route->count && x->bytes > 0; h++)
 		if (n->link[n->hop[route->first + h].link].capacity_Bps == 0)
-			return row_fails(r->table, F_LINKS, "links with a bandwidth above 0, else it would never end");
+			return row_fails(r->table, F_LINKS, "links with a bandwidth above 0, or the flow would never end");
 	return ORR_OK;
 }
 
@@ -120,9 +120,9 @@ static int read_step(struct flows_reader *r, struct netflows_flow *x)
 	if (step < 0 || table_status(r->table) != 1)
 		return ORR_OK;
 	if (step < r->last_step)
-		return row_fails(r->table, F_STEP, "no step below those of the rows before; sort the file by step");
+		return row_fails(r->table, F_STEP, "a step not below those of earlier rows (sort the file by step)");
 	if (step > r->last_step + 1)
-		return row_fails(r->table, F_STEP, "the same step as before or the next one, from 0 on, without gaps");
+		return row_fails(r->table, F_STEP, "the step of the row before or the next one, from 0 on");
 	r->last_step = step;
 	return ORR_OK;
 }
@@ -136,7 +136,7 @@ static int read_flow(struct flows_reader *r)
 	if (!len)
 		return row_fails(r->table, F_ID, "a name or number");
 	if (strtab_add(n->ids, id, len) != n->n_flows + 1)
-		return row_fails(r->table, F_ID, "an id that no row before has");
+		return row_fails(r->table, F_ID, "an id that no earlier row has");
 	if (read_step(r, &x))
 		return ORR_EINPUT;
 	x.bytes = table_real(r->table, F_BYTES, 0, MOST_BYTES);
@@ -157,7 +157,7 @@ static int read_flows(struct netflows *n, struct lines *in, struct orr_error *er
 	memset(r.last_route, 0xff, n->n_links * sizeof *r.last_route);
 	while (r.table && (rc = table_next(r.table, NULL, NULL, err)) == 1) {
 		if (n->n_flows == MOST_ROWS)
-			rc = lines_fail(in, err, "more than %d flows", MOST_ROWS);
+			rc = lines_fail(in, err, "more than %d flows: expected at most that many", MOST_ROWS);
 		if (rc != 1 || read_flow(&r)) {
 			rc = -1;
 			break;
@@ -169,7 +169,7 @@ static int read_flows(struct netflows *n, struct lines *in, struct orr_error *er
 	return rc ? ORR_EINPUT : ORR_OK;
 }
 
-/* Rows of steps come in order, so this is one pass. */
+/* Rows are sorted by step, so one pass suffices. */
 static void list_steps(struct netflows *n)
 {
 	n->step = mem_alloc(n->n_flows * sizeof *n->step);

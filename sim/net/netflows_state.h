@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* netflows_state.h - what netflows_read.c fills in and netflows.c runs; private to the two */
+/* netflows_state.h - shared by netflows_read.c, which fills it in, and netflows.c, which runs it */
 #ifndef ORR_NET_NETFLOWS_STATE_H
 #define ORR_NET_NETFLOWS_STATE_H
 
@@ -25,11 +25,11 @@ struct netflows {
 	uint32_t n_links, cap_links;
 	struct flow_hop *hop;
 	uint32_t n_hops, cap_hops;
-	struct netflows_route *route; /* by number of its text */
+	struct netflows_route *route; /* by number of the route's text */
 	uint32_t n_routes, cap_routes;
 	struct netflows_flow *flow;
 	uint32_t n_flows, cap_flows;
-	uint32_t *step; /* the flows of steps, in file order: step s is step[step_first[s]] .. */
+	uint32_t *step; /* flows of steps, in file order: those of step s begin at step[step_first[s]] */
 	uint32_t *step_first;
 	uint32_t n_steps, n_stepped, n_simulated;
 };

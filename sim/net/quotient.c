@@ -12,9 +12,9 @@ struct quotient {
 	const struct topo *t;
 	uint32_t n_flows, cap_flows, n_hops, cap_hops, n_links, cap_links;
 	uint32_t *colour, *first; /* of each flow; its hops are hop[first[f]] .. */
-	uint32_t *hop;            /* numbers of links here */
-	uint32_t *link;           /* here -> topology */
-	uint32_t *here;           /* topology -> here, or NONE */
+	uint32_t *hop;            /* local numbers of links */
+	uint32_t *link;           /* local -> topology */
+	uint32_t *here;           /* topology -> local, or NONE */
 	/* after quotient_refine() */
 	uint32_t *class_of; /* flows, then links */
 	uint32_t n_flow_classes, n_link_classes;
@@ -77,17 +77,17 @@ uint32_t quotient_flow(struct quotient *q, uint32_t src, uint32_t dst, uint64_t 
 
 /* ---- the partition ---- */
 
-/* Elements are flows 0..n_flows-1, then links. A class is a stretch of `element`; its touched ones come first. */
+/* Elements are flows 0..n_flows-1, then links. A class is a range of `element`; its touched elements come first. */
 struct partition {
 	const struct quotient *q;
 	uint32_t n, n_classes;
 	uint32_t *element, *place, *class_of;
 	uint32_t *begin, *size, *touched; /* of each class; at most n classes */
-	uint64_t *sign;                   /* of each element, against the splitter at work; 0: untouched */
+	uint64_t *sign;                   /* of each element, relative to the current splitter; 0: untouched */
 	uint32_t *queue, n_queue;
 	bool *is_queued;
 	uint32_t *hit, n_hit;                 /* classes with touched elements */
-	uint32_t *user, *position, *users_at; /* flows through each link, and where on their routes */
+	uint32_t *user, *position, *users_at; /* flows through each link, and the link's position on their routes */
 };
 
 static void enqueue(struct partition *p, uint32_t c)
@@ -150,7 +150,7 @@ static int by_sign(const void *a, const void *b)
 	return x->element < y->element ? -1 : x->element > y->element;
 }
 
-/* Orders count elements from place `from` on by sign. */
+/* Sorts `count` elements, from place `from` on, by sign. */
 static void sort_by_sign(struct partition *p, uint32_t from, uint32_t count)
 {
 	bool is_even = true;
@@ -169,7 +169,7 @@ static void sort_by_sign(struct partition *p, uint32_t from, uint32_t count)
 	mem_free(v);
 }
 
-/* The end of the run of equal signs that starts at place i. */
+/* End of the run of equal signs that starts at place i. */
 static uint32_t run_end(const struct partition *p, uint32_t i, uint32_t end)
 {
 	uint64_t sign = p->sign[p->element[i]];
@@ -178,7 +178,7 @@ static uint32_t run_end(const struct partition *p, uint32_t i, uint32_t end)
 	return i;
 }
 
-/* Splits class c, ordered by sign, at each change; the largest part keeps its number, the others are splitters. */
+/* Splits class c, sorted by sign, where the sign changes. The largest part keeps the number; the others become splitters. */
 static void split(struct partition *p, uint32_t c)
 {
 	uint32_t begin = p->begin[c], end = begin + p->size[c], largest = begin, largest_size = 0;
@@ -239,7 +239,7 @@ static void index_users(struct partition *p)
 		}
 }
 
-/* What an element starts with: flows their colour, links capacity and latency. */
+/* Initial key of an element: a flow's colour, a link's capacity and latency. */
 struct start {
 	double a, b;
 	uint32_t element;
@@ -287,7 +287,7 @@ static void start_classes(struct partition *p)
 		enqueue(p, c);
 }
 
-/* Numbers classes by their first element, flows and links apart. */
+/* Numbers classes by their first element; flows and links separately. */
 static uint32_t number(
 	struct quotient *q, const uint32_t *class_of, uint32_t from, uint32_t n, uint32_t **members, uint32_t **first, uint32_t *fresh)
 {
@@ -335,7 +335,7 @@ void quotient_refine(struct quotient *q)
 	mem_free(p.position);
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
 uint32_t quotient_class(const struct quotient *q, uint32_t flow)
 {
@@ -359,7 +359,7 @@ void quotient_link(const struct quotient *q, uint32_t link_class, struct flow_li
 		*members = q->link_members[link_class];
 }
 
-/* A flow crosses `times` links of a class, and the class has equally many of the flows on each of its links. */
+/* A flow crosses `times` links of a class, and each of these links carries the same number of flows of its class. */
 uint32_t quotient_route(const struct quotient *q, uint32_t flow_class, struct flow_hop out[TOPO_MAX_HOPS])
 {
 	uint32_t f = q->flow_first[flow_class], n = 0, times[TOPO_MAX_HOPS];

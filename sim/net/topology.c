@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes, NICs and links: what every kind of topology is built from. */
+/* Nodes, NICs and links: the parts of every kind of topology. */
 #include "net/topology_shape.h"
 
 #include "base/mem.h"
@@ -84,7 +84,7 @@ uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu)
 	return (uint32_t)((uint64_t)(gpu - first) * s->nics / (s->first_gpu[node + 1] - first));
 }
 
-/* The NIC of its node that an endpoint uses towards a peer. Hosts take the peer's: a host has no NIC of its own. */
+/* The NIC that an endpoint uses towards a peer. A host uses the peer's: hosts have no NIC of their own. */
 static uint32_t nic_of(const struct topo *t, uint32_t endpoint, uint32_t peer)
 {
 	const struct topo_shape *s = t->shape;

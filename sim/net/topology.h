@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * topology.h - which links there are, and which of them a flow from here to there takes
+ * topology.h - links of a cluster's network, and the route of a flow
  *
- * Endpoints are numbered: first every GPU of the cluster in its order (node by
- * node), then one host (CPU and memory) for each node. Invariant: topo_route()
- * joins the two endpoints through links that follow one another, never visits a
- * link twice, and depends on nothing but its arguments.
+ * Endpoints: first every GPU of the cluster in its order (node by node), then one host (CPU and memory) per node.
+ * Invariant: topo_route() returns consecutive links that join the two endpoints, uses no link twice, and depends on its
+ * arguments only.
  *
- * Inside a node each GPU has a link out and a link in (NVLink through a switch, or
- * PCIe through a root that all share); each node has one or more NICs, and GPU g of n
- * uses NIC floor(g * nics / n). Between the NICs lies the network proper. Each
- * direction of a cable is its own link.
+ * Inside a node each GPU has a link out and a link in (NVLink through a switch, or PCIe through a root that all share).
+ * Each node has one or more NICs; GPU g of n uses NIC floor(g * nics / n). The network proper joins the NICs. Each
+ * direction of a cable is a link of its own.
  *
- * Sources: fat tree, Al-Fares, Loukissas, Vahdat, "A Scalable, Commodity Data Center
- * Network Architecture", SIGCOMM 2008; D-mod-k, Zahavi, "D-Mod-K Routing Providing
- * Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees", CCIT 776, 2010.
+ * Sources: fat tree, Al-Fares, Loukissas, Vahdat, "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008;
+ * D-mod-k, Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees", CCIT
+ * 776, 2010.
  */
 #ifndef ORR_NET_TOPOLOGY_H
 #define ORR_NET_TOPOLOGY_H
@@ -39,34 +37,34 @@ struct topo {
 	uint32_t n_links;
 	uint32_t n_gpus, n_nodes; /* endpoints: n_gpus + n_nodes */
 	enum topo_routing routing;
-	uint64_t seed;            /* of the hash, for TOPO_ECMP */
+	uint64_t seed;            /* of the ECMP hash */
 	struct topo_shape *shape; /* private */
 	char hash[65];            /* SHA-256 of the canonical form, hex */
 };
 
 /*
- * spec is KIND[:option=value,..] or the name of a JSON file. Kinds: star (one
- * switch), racks (options hosts per rack or the cluster's own racks, oversubscription),
- * leaf-spine (leaves, spines), fat-tree (k), torus (dims=4x4x4), full-mesh, ring.
- * Options of all: bw and lat (of a NIC), nics (per node), gpu_bw, gpu_lat, gpu_link
- * (nvlink or pcie), host_bw, routing (d-mod-k or ecmp). Rates are texts such as
- * 10Gbps (bits) or 12.5GBps (bytes); latencies 5us. docs/models.md lists defaults.
- * The JSON form is {"switches": [..], "links": [{"from", "to", "bw", "lat", "both": true}], ..}.
- * Errors name the option or the JSON path.
+ * spec is KIND[:option=value,..] or the name of a JSON file. Kinds: star (one switch), racks (hosts per rack or the
+ * cluster's own racks, oversubscription), leaf-spine (leaves, spines), fat-tree (k), torus (dims=4x4x4), full-mesh, ring.
+ * Common options: bw and lat (of a NIC), nics (per node), gpu_bw, gpu_lat, gpu_link (nvlink or pcie), host_bw, routing
+ * (d-mod-k or ecmp). Rates are texts such as 10Gbps (bits) or 12.5GBps (bytes), latencies such as 5us. docs/models/net.md lists
+ * defaults.
+ *
+ * The JSON form is {"switches": [..], "links": [{"from", "to", "bw", "lat", "both": true}], ..}. Errors name the option or
+ * the JSON path.
  */
 struct topo *topo_load(const struct cluster *c, const char *spec, uint64_t seed, struct orr_error *err);
 
-/* What a GPU's own link can do, where the text does not say: a device's figures (bandwidth 0: none). */
+/* A GPU's own link, if the options do not give it: from the device's data (bandwidth 0: none). */
 struct topo_gpu_link {
 	double bandwidth_Bps; /* each direction */
 	double latency_s;     /* of a message from GPU to GPU in a node */
 };
 struct topo *topo_load_with(
 	const struct cluster *c, const char *spec, uint64_t seed, const struct topo_gpu_link *gpu, struct orr_error *err);
-/* The contents of a JSON file; path is for messages. */
+/* Parses the contents of a JSON file; path is for messages. */
 struct topo *topo_parse(const struct cluster *c, const char *path, const char *text, size_t n, uint64_t seed,
 	const struct topo_gpu_link *gpu, struct orr_error *err);
-/* "10Gbps" (bits) or "12.5GBps" (bytes) to bytes/s; prefixes k M G T. */
+/* Parses "10Gbps" (bits) or "12.5GBps" (bytes) to bytes/s; prefixes k M G T. */
 bool topo_rate(const char *text, size_t n, double *out_Bps);
 void topo_free(struct topo *t);
 
@@ -81,23 +79,22 @@ static inline uint32_t topo_host(const struct topo *t, uint32_t node)
 
 /* The node of an endpoint. */
 uint32_t topo_node(const struct topo *t, uint32_t endpoint);
-uint32_t topo_nics(const struct topo *t); /* of each node */
-/* The NIC, numbered over all nodes, that an endpoint uses towards a peer on another node. */
+uint32_t topo_nics(const struct topo *t); /* per node */
+/* The NIC that an endpoint uses towards a peer on another node, numbered over all nodes. */
 uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer);
 
-/* The links from endpoint src to endpoint dst, in order; returns how many (0 if src == dst). key tells flows of a
- * pair apart for TOPO_ECMP; D-mod-k ignores it. out has room for TOPO_MAX_HOPS. */
+/* Writes the links from endpoint src to endpoint dst in order and returns their number (0 if src == dst). key
+ * distinguishes flows of a pair under TOPO_ECMP; D-mod-k ignores it. out has room for TOPO_MAX_HOPS. */
 uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, uint32_t *out);
 
-/* The link by which an endpoint sends into (out) or receives from the network outside its node; UINT32_MAX if its node
- * has none. */
+/* The link by which an endpoint sends to (out) or receives from the network outside its node; UINT32_MAX if its node has none. */
 uint32_t topo_nic(const struct topo *t, uint32_t endpoint, bool out);
 
-/* Nominal figures of the route: the least capacity and the sum of latencies. */
+/* Nominal values of the route: the least capacity and the sum of latencies. */
 double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst);
 double topo_latency(const struct topo *t, uint32_t src, uint32_t dst);
 
-/* A flownet with these links. */
+/* A new flownet with these links. */
 struct flownet *topo_flownet(const struct topo *t, enum flow_fairness fairness);
 
 #endif

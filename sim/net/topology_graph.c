@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Explicit networks: shortest paths by number of links. Where several links are as short, D-mod-k
- * goes on as in a fat tree: the destination's number in mixed radix, one digit for each choice on the
- * way (so a fat tree written as JSON has the routes of the built-in one).
+ * Explicit networks: shortest paths by number of links. Among equally short links D-mod-k chooses as in a fat tree: by the
+ * destination's number in mixed radix, one digit per choice. A fat tree written as JSON so has the routes of the built-in
+ * one.
  *
- * Distances to a destination are kept as one byte for each vertex. NICs with a single link share the
- * row of the switch at its other end.
+ * Distances to a destination take one byte per vertex. NICs with a single link share the row of the switch at its other
+ * end.
  */
 #include "net/topology_shape.h"
 
@@ -17,8 +17,8 @@ enum { FAR = UINT8_MAX, MAX_TABLE = 512 << 20 };
 
 struct topo_graph {
 	uint32_t n;                    /* ports, then switches */
-	uint32_t *first, *link, *head; /* links that leave a vertex, and where they lead */
-	uint32_t *anchor;              /* of each port: the vertex whose row counts */
+	uint32_t *first, *link, *head; /* links that leave a vertex, and their ends */
+	uint32_t *anchor;              /* of each port: the vertex whose row it uses */
 	uint32_t *row;                 /* of each vertex that is an anchor */
 	uint8_t *distance;             /* row x vertex */
 	uint32_t n_ports;
@@ -43,7 +43,7 @@ static uint32_t vertex_of(const struct topo *t, uint32_t topo_vertex)
 	return topo_vertex - shape_port(t, 0);
 }
 
-/* Links from number `first` on, by the vertex where they start or, reversed, end. */
+/* Indexes the links from number `first` on by the vertex where they start (reversed: end). */
 static void adjacency(
 	const struct topo *t, uint32_t first, uint32_t n, bool is_reversed, uint32_t **start, uint32_t **link, uint32_t **head)
 {
@@ -87,7 +87,7 @@ static void search(const struct reversed *r, uint32_t from, uint32_t n, uint8_t 
 	}
 }
 
-/* Which vertices need a row; returns how many. */
+/* Assigns rows to the vertices that need one; returns their number. */
 static uint32_t choose_anchors(struct topo_graph *g, const struct reversed *r)
 {
 	uint32_t rows = 0;
@@ -109,7 +109,7 @@ static uint32_t distance_to(const struct topo_graph *g, uint32_t v, uint32_t por
 	return d == FAR ? FAR : d + (a != port);
 }
 
-/* Ports of one anchor are alike: the first speaks for all. */
+/* Ports of one anchor have the same distances: checks the first only. */
 static int check_joined(const struct topo *t, const struct topo_graph *g, const char *path, const struct cluster *c, struct orr_error *err)
 {
 	const struct topo_shape *s = t->shape;
@@ -122,13 +122,13 @@ static int check_joined(const struct topo *t, const struct topo_graph *g, const 
 			const char *from = c->node[p / s->nics].name, *to = c->node[d / s->nics].name;
 			if (steps == FAR)
 				return orr_fail(err, ORR_EINPUT,
-					"%s: $.links: no way leads from \"%.60s\" (NIC %u) to \"%.60s\" (NIC %u): expected a connected "
-					"network (nodes pass on nothing unless \"forward\" is true)",
+					"%s: $.links: no path from \"%.60s\" (NIC %u) to \"%.60s\" (NIC %u): expected a connected "
+					"network (nodes forward nothing unless \"forward\" is true)",
 					path, from, p % s->nics, to, d % s->nics);
 			if (steps > TOPO_MAX_HOPS - 2)
 				return orr_fail(err, ORR_EINPUT,
-					"%s: $.links: the way from \"%.60s\" to \"%.60s\" has %u links, at most %d are possible", path,
-					from, to, steps, TOPO_MAX_HOPS - 2);
+					"%s: $.links: the path from \"%.60s\" to \"%.60s\" has %u links: expected at most %d", path, from,
+					to, steps, TOPO_MAX_HOPS - 2);
 		}
 	}
 	return ORR_OK;
@@ -150,8 +150,8 @@ int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *pa
 	uint32_t rows = choose_anchors(g, &r);
 	if ((uint64_t)rows * g->n > MAX_TABLE)
 		rc = orr_fail(err, ORR_EINPUT,
-			"%s: $.switches: %u vertices by %u destinations are too many for a table of ways (at most %d)", path, g->n, rows,
-			MAX_TABLE);
+			"%s: $.switches: %u vertices by %u destinations: expected at most %d entries of the table of paths", path, g->n,
+			rows, MAX_TABLE);
 	if (!rc) {
 		g->distance = mem_alloc((size_t)rows * g->n);
 		for (uint32_t v = 0; v < g->n; v++)
@@ -166,7 +166,7 @@ int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *pa
 	return rc;
 }
 
-/* Whether the i-th link of the table is on a shortest way to port d, with `left` links to go after it. */
+/* Whether the i-th link of the table is on a shortest path to port d, with `left` links to go after it. */
 static bool leads(const struct topo_graph *g, uint32_t i, uint32_t d, uint32_t left)
 {
 	uint32_t v = g->head[i];

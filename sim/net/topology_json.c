@@ -28,7 +28,7 @@ void shape_json_free(void *root)
 	cJSON_Delete(root);
 }
 
-/* An option as text: numbers of bandwidths are bytes/s, of times seconds. */
+/* Converts a JSON value to the text of an option: bandwidths are bytes/s, times seconds. */
 static int option_text(const char *path, const cJSON *v, char out[64], struct orr_error *err)
 {
 	if (cJSON_IsString(v) && strlen(v->valuestring) < 64)
@@ -38,7 +38,7 @@ static int option_text(const char *path, const cJSON *v, char out[64], struct or
 	else if (cJSON_IsNumber(v))
 		snprintf(out, 64, "%.17g%s", v->valuedouble, strstr(v->string, "bw") ? "Bps" : "");
 	else
-		return orr_fail(err, ORR_EINPUT, "%s: $.%.60s: expected a text, a number or true or false", path, v->string);
+		return orr_fail(err, ORR_EINPUT, "%s: $.%.60s: expected a string, a number, true or false", path, v->string);
 	return ORR_OK;
 }
 
@@ -57,7 +57,7 @@ static cJSON *parse_json(const char *path, const char *text, size_t n, struct or
 	return root;
 }
 
-/* The options of the form, switches and links. */
+/* Known keys: the options, switches and links. */
 static int check_root_keys(const char *path, const cJSON *root, const struct orr_args *a, struct orr_error *err)
 {
 	enum { MOST = 64 };
@@ -87,7 +87,7 @@ int shape_json_options(const char *path, const char *text, size_t n, struct orr_
 
 struct names {
 	struct strtab *tab;
-	uint32_t *vertex; /* by number of the text */
+	uint32_t *vertex; /* by string number */
 	size_t n, cap;
 };
 
@@ -104,7 +104,7 @@ static uint32_t *name_slot(struct names *names, const char *text)
 static void name_ports(struct names *names, const struct topo *t, const struct cluster *c)
 {
 	uint32_t nics = t->shape->nics;
-	for (int pass = 0; pass < 2; pass++) /* a node's own name goes before another's "nodeN" */
+	for (int pass = 0; pass < 2; pass++) /* a node's own name takes precedence over another node's "nodeN" */
 		for (uint32_t p = 0; p < t->shape->n_ports; p++) {
 			char name[192], nic[32] = "";
 			if (nics > 1)
@@ -131,7 +131,8 @@ static int name_switches(struct names *names, struct topo *t, const char *path, 
 			return orr_fail(err, ORR_EINPUT, "%s: $.switches[%d]: expected a name of 1 to %d letters", path, i, MAX_NAME);
 		uint32_t *slot = name_slot(names, v->valuestring);
 		if (*slot != NOBODY)
-			return orr_fail(err, ORR_EINPUT, "%s: $.switches[%d]: the name \"%.60s\" is taken", path, i, v->valuestring);
+			return orr_fail(
+				err, ORR_EINPUT, "%s: $.switches[%d]: duplicate name \"%.60s\": expected another", path, i, v->valuestring);
 		*slot = shape_switch(t, (uint32_t)i);
 	}
 	t->shape->n_switches = (uint32_t)i;
@@ -153,7 +154,7 @@ static const cJSON *member(const cJSON *o, const char *key)
 	return cJSON_GetObjectItemCaseSensitive(o, key);
 }
 
-/* The vertex whose name is like text; NULL if none is. */
+/* The vertex with the nearest name; NULL if none is near. */
 static const char *nearest_vertex(const struct names *names, const char *text)
 {
 	const char **known = mem_zalloc(names->n + 1, sizeof *known);
@@ -175,7 +176,7 @@ static int read_end(struct link_reader *r, const cJSON *o, const char *key, uint
 		return ORR_OK;
 	const char *near = text ? nearest_vertex(&r->vertices, text) : NULL;
 	return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].%s: %s%.60s%s: expected a switch of $.switches or a node%s%s%.100s", r->path,
-		r->i, key, text ? "unknown vertex \"" : "none is given", text ? text : "", text ? "\"" : "",
+		r->i, key, text ? "unknown vertex \"" : "no vertex is given", text ? text : "", text ? "\"" : "",
 		r->t->shape->nics > 1 ? " and its NIC, such as \"node0.nic1\"" : " such as \"node0\"", near ? "; did you mean " : "",
 		near ? near : "");
 }
@@ -193,7 +194,7 @@ static int read_rate(struct link_reader *r, const cJSON *o, double *out)
 	}
 	if (!is_read || !(*out >= 0) || !isfinite(*out))
 		return orr_fail(r->err, ORR_EINPUT,
-			"%s: $.links[%d].bw: expected a rate of 0 or more, such as \"10Gbps\" (bits), \"12.5GBps\" (bytes) or a number of "
+			"%s: $.links[%d].bw: expected a rate of at least 0, such as \"10Gbps\" (bits), \"12.5GBps\" (bytes) or a number of "
 			"bytes/s",
 			r->path, r->i);
 	return ORR_OK;
@@ -214,19 +215,19 @@ static int read_latency(struct link_reader *r, const cJSON *o, double *out)
 		*out = -1;
 	if (!(*out >= 0) || *out > 1e9)
 		return orr_fail(r->err, ORR_EINPUT,
-			"%s: $.links[%d].lat: expected a time of 0 or more, such as \"5us\" or a number of seconds", r->path, r->i);
+			"%s: $.links[%d].lat: expected a time of at least 0, such as \"5us\" or a number of seconds", r->path, r->i);
 	return ORR_OK;
 }
 
-/* One direction; names of links are not repeated. */
+/* Adds one direction. Names of links are unique. */
 static int add_link(struct link_reader *r, double bw, double lat, uint32_t from, uint32_t to, const char *name)
 {
 	uint32_t *slot = name_slot(&r->links, name);
 	if (*slot != NOBODY)
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d]: a second link named \"%.120s\": expected another \"name\"", r->path,
-			r->i, name);
+		return orr_fail(
+			r->err, ORR_EINPUT, "%s: $.links[%d]: duplicate link \"%.120s\": expected another \"name\"", r->path, r->i, name);
 	if (r->t->n_links >= TOPO_MAX_LINKS)
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d]: more than %d links", r->path, r->i, TOPO_MAX_LINKS);
+		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d]: too many links: expected at most %d", r->path, r->i, TOPO_MAX_LINKS);
 	*slot = shape_link(r->t, bw, lat, from, to, "%s", name);
 	return ORR_OK;
 }
@@ -248,13 +249,13 @@ static int read_link(struct link_reader *r, const cJSON *o)
 		read_latency(r, o, &lat))
 		return ORR_EINPUT;
 	if (from == to)
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].to: leads back to where it starts", r->path, r->i);
+		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].to: equals from: expected another vertex", r->path, r->i);
 	const cJSON *both = member(o, "both"), *own = member(o, "name");
 	if (both && !cJSON_IsBool(both))
 		return orr_fail(
 			r->err, ORR_EINPUT, "%s: $.links[%d].both: expected true (a cable) or false (one direction)", r->path, r->i);
 	if (own && (!cJSON_IsString(own) || !*own->valuestring || strlen(own->valuestring) > MAX_NAME))
-		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].name: expected a text of 1 to %d letters", r->path, r->i, MAX_NAME);
+		return orr_fail(r->err, ORR_EINPUT, "%s: $.links[%d].name: expected a string of 1 to %d letters", r->path, r->i, MAX_NAME);
 	const char *a = member(o, "from")->valuestring, *b = member(o, "to")->valuestring;
 	if (own) {
 		snprintf(name, sizeof name, "%s", own->valuestring);

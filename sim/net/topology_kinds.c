@@ -13,7 +13,7 @@ int shape_star(struct topo *t, const struct cluster *c, const struct orr_args *a
 	return ORR_OK;
 }
 
-/* A tree of two levels: a rack's uplink is the sum of its NICs over the oversubscription. */
+/* A two-level tree: a rack's uplink has the bandwidth of its NICs divided by the oversubscription. */
 int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	(void)where, (void)err;
@@ -52,10 +52,10 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	if (!f->per_leaf)
 		f->per_leaf = (s->n_ports + f->leaves - 1) / f->leaves;
 	if ((uint64_t)f->leaves * f->per_leaf < s->n_ports)
-		return orr_fail(err, ORR_EINPUT, "%s: leaves, ports: %u leaves of %u ports are too few for %u NICs", where, f->leaves,
+		return orr_fail(err, ORR_EINPUT, "%s: leaves, ports: %u leaves of %u ports: expected room for %u NICs", where, f->leaves,
 			f->per_leaf, s->n_ports);
 	if ((uint64_t)f->leaves * f->spines > TOPO_MAX_LINKS / 4)
-		return orr_fail(err, ORR_EINPUT, "%s: leaves, spines: %u x %u cables are more than %d", where, f->leaves, f->spines,
+		return orr_fail(err, ORR_EINPUT, "%s: leaves, spines: %u x %u cables: expected at most %d", where, f->leaves, f->spines,
 			TOPO_MAX_LINKS / 4);
 	double capacity = f->per_leaf * s->bw / f->spines / orr_arg_real(a, "oversubscription");
 	s->n_switches = f->leaves + f->spines;
@@ -71,7 +71,7 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	return ORR_OK;
 }
 
-/* Switches: edges of all pods, then aggregations, then cores. Pods without hosts are left out: nothing can go there. */
+/* Switches: edges of all pods, then aggregations, then cores. Pods without hosts are left out, as no route leads there. */
 static void fat_tree_links(struct topo *t, uint32_t pods)
 {
 	struct topo_shape *s = t->shape;
@@ -99,18 +99,18 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 	(void)c;
 	struct topo_shape *s = t->shape;
 	uint32_t k = (uint32_t)orr_arg_int(a, "k"), h = k / 2;
-	if (!k) /* the least that holds the hosts */
+	if (!k) /* the smallest that holds the hosts */
 		for (k = 2, h = 1; (uint64_t)k * h * h < s->n_ports; h++, k += 2)
 			;
 	if (k % 2)
 		return orr_fail(err, ORR_EINPUT, "%s: k: expected an even number of ports per switch, found %u", where, k);
 	if ((uint64_t)k * h * h < s->n_ports)
-		return orr_fail(err, ORR_EINPUT, "%s: k: a fat tree of k=%u has %llu ports, too few for %u NICs", where, k,
-			(unsigned long long)k * h * h, s->n_ports);
+		return orr_fail(err, ORR_EINPUT, "%s: k: a fat tree of k=%u has %llu ports: expected at least %u, the number of NICs",
+			where, k, (unsigned long long)k * h * h, s->n_ports);
 	uint32_t pods = (s->n_ports + h * h - 1) / (h * h);
 	if ((uint64_t)pods * h * h * 4 > TOPO_MAX_LINKS)
-		return orr_fail(
-			err, ORR_EINPUT, "%s: k: %u pods of k=%u have more than %d links between switches", where, pods, k, TOPO_MAX_LINKS);
+		return orr_fail(err, ORR_EINPUT, "%s: k: %u pods of k=%u: expected at most %d links between switches", where, pods, k,
+			TOPO_MAX_LINKS);
 	s->fabric.half = h;
 	s->n_switches = 2 * pods * h + h * h;
 	for (uint32_t p = 0; p < s->n_ports; p++)
@@ -124,7 +124,7 @@ int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_ar
 	(void)a;
 	uint32_t n = c->n_nodes;
 	if ((uint64_t)n * (n - 1) > TOPO_MAX_LINKS)
-		return orr_fail(err, ORR_EINPUT, "%s: %u nodes are too many for a link between any two (at most 2048)", where, n);
+		return orr_fail(err, ORR_EINPUT, "%s: %u nodes: expected at most 2048, as each pair of nodes has a link", where, n);
 	t->shape->fabric.first = t->n_links;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < n; j++)
@@ -155,8 +155,8 @@ static uint32_t route_leaf_spine(const struct topo *t, uint32_t s, uint32_t d, u
 	return 2;
 }
 
-/* D-mod-k (Zahavi 2010, with w = 1, k/2, k/2): upwards the port at level l is d / (product of the ports below)
- * mod the ports of that level. */
+/* D-mod-k (Zahavi 2010, with w = 1, k/2, k/2): upwards, the port at level l is d / (product of the ports below) mod the
+ * number of ports of the level. */
 static uint32_t route_fat_tree(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out)
 {
 	const struct topo_fabric *f = &t->shape->fabric;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a text or a JSON file to a topology: options, the insides of nodes, the hash. */
+/* Builds a topology from a text or a JSON file: options, the insides of nodes, the hash. */
 #include "net/topology_shape.h"
 
 #include "base/bytes.h"
@@ -13,30 +13,31 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define COMMON                                                                                                                  \
-	ORR_PARAM_TEXT("bw", "10Gbps", "of a NIC, each direction; of a cable where nodes are joined directly"),                 \
-		ORR_PARAM_TIME("lat", "5us", "of a NIC's link to its switch, or of such a cable"),                              \
-		ORR_PARAM_TIME("switch_lat", "1us", "of a link between switches"),                                              \
-		ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                              \
-		ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie", "a link per GPU and a switch, or a root that all share"), \
-		ORR_PARAM_TEXT("gpu_bw", "", "of a GPU's link (or the root), each direction; none: the device's"),              \
-		ORR_PARAM_TEXT("gpu_lat", "", "of a message from GPU to GPU in a node; none: the device's"),                    \
-		ORR_PARAM_TEXT("host_bw", "", "of a host's link to its node, each direction; none: no limit"),                  \
-		ORR_PARAM_CHOICE("routing", "d-mod-k", "d-mod-k|ecmp", "the way among equal ways: by destination, or by hash")
+#define COMMON                                                                                                                         \
+	ORR_PARAM_TEXT("bw", "10Gbps", "bandwidth of a NIC, each direction; of a cable where nodes are joined directly"),              \
+		ORR_PARAM_TIME("lat", "5us", "latency of a NIC's link to its switch, or of such a cable"),                             \
+		ORR_PARAM_TIME("switch_lat", "1us", "latency of a link between switches"),                                             \
+		ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                                     \
+		ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie", "one link per GPU and a switch, or a root that all GPUs share"), \
+		ORR_PARAM_TEXT("gpu_bw", "", "bandwidth of a GPU's link (or the root), each direction; empty: the device's"),          \
+		ORR_PARAM_TEXT("gpu_lat", "", "latency of a message from GPU to GPU in a node; empty: the device's"),                  \
+		ORR_PARAM_TEXT("host_bw", "", "bandwidth of a host's link to its node, each direction; empty: no limit"),              \
+		ORR_PARAM_CHOICE("routing", "d-mod-k", "d-mod-k|ecmp", "choice among equal paths: by destination, or by hash")
 
 static const struct orr_param star_options[] = { COMMON, ORR_PARAM_END };
 static const struct orr_param racks_options[] = { COMMON,
 	ORR_PARAM_INT("hosts", "0", 0, CLUSTER_MAX_NODES, "hosts per rack; 0: the cluster's own racks"),
-	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "NICs' bandwidth of a rack over that of its uplink"), ORR_PARAM_END };
+	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a rack's NICs over that of its uplink"), ORR_PARAM_END };
 static const struct orr_param leaf_spine_options[] = { COMMON,
-	ORR_PARAM_INT("leaves", "0", 0, CLUSTER_MAX_NODES, "0: as many as ports asks for, else the cluster's racks"),
+	ORR_PARAM_INT("leaves", "0", 0, CLUSTER_MAX_NODES, "leaf switches; 0: as many as ports requires, else the cluster's racks"),
 	ORR_PARAM_INT("spines", "2", 1, 65536, "spines"),
-	ORR_PARAM_INT("ports", "0", 0, CLUSTER_MAX_NODES, "NICs that a leaf has room for; 0: an equal share"),
-	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "NICs' bandwidth of a leaf over that of its uplinks"), ORR_PARAM_END };
+	ORR_PARAM_INT("ports", "0", 0, CLUSTER_MAX_NODES, "NIC ports of a leaf; 0: an equal share"),
+	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a leaf's NICs over that of its uplinks"), ORR_PARAM_END };
 static const struct orr_param fat_tree_options[] = { COMMON,
-	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the least that holds the NICs"), ORR_PARAM_END };
-static const struct orr_param torus_options[] = { COMMON, ORR_PARAM_TEXT("dims", "", "sizes such as 4x4x4"), ORR_PARAM_END };
-static const struct orr_param json_options[] = { COMMON, ORR_PARAM_BOOL("forward", false, "nodes pass on what is not theirs"),
+	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the smallest that holds the NICs"), ORR_PARAM_END };
+static const struct orr_param torus_options[] = { COMMON, ORR_PARAM_TEXT("dims", "", "sizes of the dimensions, such as 4x4x4"),
+	ORR_PARAM_END };
+static const struct orr_param json_options[] = { COMMON, ORR_PARAM_BOOL("forward", false, "nodes forward messages of others"),
 	ORR_PARAM_END };
 
 struct kind {
@@ -58,7 +59,7 @@ static const struct kind kinds[] = {
 };
 static const struct kind json_kind = { "json", KIND_JSON, json_options, NULL, false };
 
-/* The option's rate, or def where it is empty. Positive: a NIC of no bandwidth is a mistake. */
+/* Reads the option's rate, or def if it is empty. It must be positive: a NIC without bandwidth is a mistake. */
 static int rate_option(const struct orr_args *a, const char *name, double def, const char *where, double *out, struct orr_error *err)
 {
 	const char *text = orr_arg_text(a, name);
@@ -86,7 +87,7 @@ static int time_option(const struct orr_args *a, const char *name, double def, c
 
 struct inside {
 	double gpu_Bps, gpu_lat, host_Bps;
-	bool is_shared, is_asked; /* PCIe; the user gave a figure: nodes of one GPU have the link too */
+	bool is_shared, is_asked; /* is_shared: PCIe; is_asked: the user set an option, so nodes with one GPU have the link too */
 };
 
 static int read_inside(
@@ -164,20 +165,21 @@ static struct topo *topo_new(const struct cluster *c, enum topo_kind kind, uint3
 	return t;
 }
 
-/* ---- putting it together ---- */
+/* ---- loading ---- */
 
 static int check_common(const struct kind *k, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	int64_t nics = orr_arg_int(a, "nics");
 	if (k->is_direct && nics != 1)
-		return orr_fail(err, ORR_EINPUT, "%s: nics: a %s joins nodes, expected 1, found %lld", where, k->name, (long long)nics);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: nics: a %s joins nodes directly: expected 1, found %lld", where, k->name, (long long)nics);
 	if ((uint64_t)nics * c->n_nodes > TOPO_MAX_LINKS / 4)
-		return orr_fail(err, ORR_EINPUT, "%s: nics: %lld NICs on each of %u nodes are more than %d", where, (long long)nics,
-			c->n_nodes, TOPO_MAX_LINKS / 4);
+		return orr_fail(err, ORR_EINPUT, "%s: nics: %lld NICs on each of %u nodes: expected at most %d in all", where,
+			(long long)nics, c->n_nodes, TOPO_MAX_LINKS / 4);
 	return ORR_OK;
 }
 
-/* Options in the order of the table; those that are rates or the inside's as the numbers that they came to. */
+/* Writes the options in the order of the table; rates and times of the inside as the resulting numbers. */
 static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k, const struct orr_args *a, const struct inside *in)
 {
 	static const char *const numbers[] = { "bw", "gpu_bw", "gpu_lat", "host_bw", NULL };
@@ -191,7 +193,7 @@ static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k
 	sbuf_printf(b, "%.17g,%.17g,%.17g,%.17g,%d\n", t->shape->bw, in->gpu_Bps, in->gpu_lat, in->host_Bps, in->is_asked);
 }
 
-/* Names get their places; what only the building needed goes. */
+/* Sets the names of links and frees what only the build needed. */
 static void finish(
 	struct topo *t, const struct cluster *c, const struct orr_args *a, const struct kind *k, const struct inside *in, const char *hash)
 {
@@ -211,7 +213,7 @@ static void finish(
 	sbuf_free(&b);
 }
 
-/* root: the JSON, for that kind, path its name and hash that of its text. */
+/* root: the parsed JSON, path its file name and hash that of its text; NULL for the other kinds. */
 static struct topo *build(const struct kind *k, const struct cluster *c, const struct orr_args *a, const char *where,
 	const struct topo_gpu_link *gpu, uint64_t seed, void *root, const char *path, const char *hash, struct orr_error *err)
 {
@@ -275,7 +277,7 @@ static int read_options(const struct kind *k, const char *spec, const char *opti
 		mem_free(pair);
 		s += n;
 		if (!rc && *s == ',' && !*++s)
-			rc = orr_fail(err, ORR_EINPUT, "topology \"%.100s\": ends in a comma, expected an option of %s", spec, k->name);
+			rc = orr_fail(err, ORR_EINPUT, "topology \"%.100s\": ends in a comma: expected an option of %s", spec, k->name);
 	}
 	return rc;
 }
@@ -294,7 +296,7 @@ struct topo *topo_load_with(
 	if (!k) {
 		orr_fail(err, ORR_EINPUT,
 			"topology \"%.100s\": expected star, racks, leaf-spine, fat-tree, torus, full-mesh, ring or the name of a JSON "
-			"file (no such file is there)",
+			"file (no such file)",
 			spec);
 		return NULL;
 	}

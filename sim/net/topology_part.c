@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- which links, and the signature ---- */
+/* ---- links and signature ---- */
 
 struct maker {
 	struct topo_part *p;
@@ -26,7 +26,7 @@ static void put_real(struct maker *m, double v)
 	sbuf_add(m->signature, (const char *)&v, sizeof v);
 }
 
-/* A link as its local number; one that was not met before gets the next. */
+/* The local number of a link; a new link gets the next. */
 static void put_link(struct maker *m, uint32_t link)
 {
 	struct topo_part *p = m->p;
@@ -50,7 +50,7 @@ static void put_route(struct maker *m, uint32_t from, uint32_t to)
 		put_link(m, hop[i]);
 }
 
-/* The endpoints that stand for all others of their node: one for each NIC, and the host where there are several (it uses
+/* The endpoints that represent all others of their node: one per NIC and, if there are several NICs, the host (it uses
  * the NIC of its peer). */
 static uint32_t *stand_ins(const struct topo_part *p, const struct topo *t, uint32_t *n)
 {
@@ -77,7 +77,7 @@ static void put_routes(struct maker *m)
 	mem_free(e);
 }
 
-/* With hashed routes any link may be met: all of them are links of the part. */
+/* With hashed routes any link may be used, so all links are part. */
 static void put_hashed(struct maker *m)
 {
 	for (uint32_t i = 0; i < m->p->n_gpus; i++)

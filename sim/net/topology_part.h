@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * topology_part.h - some GPUs of a topology, the hosts of their nodes, and the links that lie between them
+ * topology_part.h - a part of a topology: some GPUs, the hosts of their nodes, and the links between them
  *
- * Invariant: two parts with the same signature are the same network but for the names of
- * nodes and links: every route takes links of the same local numbers, with the same
- * capacity and latency. So what was simulated on one holds for the other, to the bit.
- * Where routes are hashed (ECMP) they are not known before a message is sent; then the
- * signature names the GPUs themselves.
+ * Invariant: two parts with the same signature are equal except for the names of nodes and links. Every route takes links
+ * of the same local numbers, with the same capacity and latency, so the results of one hold for the other, bit for bit.
+ * Hashed routes (ECMP) are not known before a message is sent; the signature then names the GPUs.
  */
 #ifndef ORR_NET_TOPOLOGY_PART_H
 #define ORR_NET_TOPOLOGY_PART_H
@@ -22,20 +20,20 @@ struct topo_part {
 };
 
 /*
- * gpu: in the order in which they are to be numbered; those of a node follow one another. local: room for a number
- * per link of the whole, all UINT32_MAX, and left so. The signature is appended as bytes.
+ * gpu: in the order of their numbers in the part; GPUs of a node are consecutive. local: one entry per link of the whole,
+ * all UINT32_MAX on entry and on return. The signature is appended as bytes.
  */
 void topo_part_init(
 	struct topo_part *p, const struct topo *whole, const uint32_t *gpu, uint32_t n, uint32_t *local, struct sbuf *signature);
 void topo_part_free(struct topo_part *p);
 
 /*
- * The part as a topology of its own, whose link i is link[i] of the whole (all that the part needs and perhaps others);
- * capacities are divided by stretch, those of links that serve one GPU alone aside. Needs the whole until topo_free().
+ * The part as a topology of its own, whose link i is link[i] of the whole. Capacities are divided by stretch, except those
+ * of links that serve a single GPU. The whole must outlive the part.
  */
 struct topo *topo_part_view(const struct topo *whole, const struct topo_part *p, const uint32_t *link, uint32_t n_links, double stretch);
 
-/* is_private[l]: no two GPUs or hosts of the whole share link l. */
+/* is_private[l]: link l serves a single GPU or host. */
 void topo_private_links(const struct topo *whole, uint8_t *is_private);
 
 #endif

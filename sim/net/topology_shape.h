@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * topology_shape.h - the insides of a topology: for topology*.c alone
+ * topology_shape.h - the inside of a topology: private to topology*.c
  *
- * Vertices: GPUs, hosts (as endpoints are numbered), then the hub of each node (what
- * joins its GPUs, host and NICs), then its NICs ("ports", numbered node by node), then
- * switches. A GPU or host whose link does not matter has none (NO_LINK): it sits at the
- * hub. Invariant: links are made once, in an order that depends on the input alone.
+ * Vertices: GPUs and hosts (numbered as endpoints), then the hub of each node (joins its GPUs, host and NICs), then the
+ * NICs ("ports", numbered node by node), then switches. A GPU or host without a link (NO_LINK) is at the hub. Invariant:
+ * links are created once, in an order that depends on the input only.
  */
 #ifndef ORR_NET_TOPOLOGY_SHAPE_H
 #define ORR_NET_TOPOLOGY_SHAPE_H
@@ -20,7 +19,7 @@ enum { TOPO_MAX_LINKS = 1 << 22, TOPO_MAX_DIMS = 8 };
 
 enum topo_kind { KIND_STAR, KIND_RACKS, KIND_LEAF_SPINE, KIND_FAT_TREE, KIND_TORUS, KIND_FULL_MESH, KIND_RING, KIND_JSON };
 
-/* What the network proper is made of; each kind uses its own part. */
+/* The network proper; each kind uses its own fields. */
 struct topo_fabric {
 	uint32_t first; /* first link of the fabric */
 	uint32_t leaves, spines, per_leaf;
@@ -48,10 +47,10 @@ struct topo_shape {
 	size_t *name_at;  /* while building */
 	struct sbuf text; /* while building */
 	uint32_t cap_links;
-	/* A part (topology_part.h) asks the whole for its routes. */
-	const struct topo *whole; /* NULL: is no part */
-	uint32_t *endpoint_of;    /* the whole's, of each endpoint here */
-	uint32_t *link_here;      /* of each link of the whole, or NO_LINK */
+	/* A part (topology_part.h) takes its routes from the whole. */
+	const struct topo *whole; /* NULL: not a part */
+	uint32_t *endpoint_of;    /* by endpoint of the part: the whole's number */
+	uint32_t *link_here;      /* by link of the whole: the part's number, or NO_LINK */
 };
 
 static inline uint32_t shape_hub(const struct topo *t, uint32_t node)
@@ -67,13 +66,13 @@ static inline uint32_t shape_switch(const struct topo *t, uint32_t i)
 	return t->n_gpus + 2 * t->n_nodes + t->shape->n_ports + i;
 }
 
-/* Adds a link and returns its number; printf for its name. */
+/* Adds a link, with a printf-style name, and returns its number. */
 uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint32_t from, uint32_t to, const char *name, ...)
 	__attribute__((format(printf, 6, 7)));
-/* The NIC links of a port to and from a switch: "host3.up", or "host3.nic1.up" if there are several. */
+/* Adds the links of a port to and from a switch: "host3.up", or "host3.nic1.up" if the node has several NICs. */
 void shape_nic(struct topo *t, uint32_t port, uint32_t sw);
 
-/* Builders of kinds: the shape's common part is there; where says who asks ("topology \"star\""). */
+/* Builders of kinds. The common part of the shape is filled in; where is the prefix of messages ("topology \"star\""). */
 int shape_star(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
@@ -81,21 +80,21 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 int shape_torus(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 
-/* The NIC of its node that a GPU uses. */
+/* The NIC that a GPU uses. */
 uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu);
 
-/* The links between the ports s and d of different nodes, NIC links included; h is the flow's hash. */
+/* Writes the links between ports s and d of different nodes, NIC links included, and returns their number. h is the flow's hash. */
 uint32_t shape_route(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out);
 uint32_t shape_route_torus(const struct topo *t, uint32_t s, uint32_t d, uint32_t *out);
 
 /* ---- the explicit form ---- */
 
-/* Reads options of the JSON into a, then its switches and links. */
+/* Reads the options of the JSON into a; shape_json() then reads its switches and links. */
 int shape_json_options(const char *path, const char *text, size_t n, struct orr_args *a, void **root, struct orr_error *err);
 int shape_json(struct topo *t, const struct cluster *c, const char *path, void *root, struct orr_error *err);
 void shape_json_free(void *root);
 
-/* Distances over the links from number `first` on; fails if two ports are not joined. */
+/* Computes distances over the links from number `first` on. Fails if two ports are not connected. */
 int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *path, const struct cluster *c, struct orr_error *err);
 void graph_free(struct topo_graph *g);
 uint32_t graph_route(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out);

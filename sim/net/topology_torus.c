@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tori and rings: nodes joined to their neighbours; routes go dimension by dimension, the shorter way around. */
+/* Tori and rings: nodes joined to their neighbours. Routes go dimension by dimension, the shorter way around. */
 #include "net/topology_shape.h"
 
 #include "base/mem.h"
@@ -30,26 +30,26 @@ static int check_size(const struct topo_fabric *f, uint32_t nodes, uint64_t *rou
 		*routers *= f->dim[i];
 		longest += f->dim[i] / 2;
 		if (*routers > CLUSTER_MAX_NODES)
-			return orr_fail(err, ORR_EINPUT, "%s: dims: more than %d places", where, CLUSTER_MAX_NODES);
+			return orr_fail(err, ORR_EINPUT, "%s: dims: too many routers: expected at most %d", where, CLUSTER_MAX_NODES);
 	}
 	if (*routers * f->n_dims * 2 > TOPO_MAX_LINKS)
-		return orr_fail(err, ORR_EINPUT, "%s: dims: more than %d links", where, TOPO_MAX_LINKS);
+		return orr_fail(err, ORR_EINPUT, "%s: dims: too many links: expected at most %d", where, TOPO_MAX_LINKS);
 	if (*routers < nodes)
-		return orr_fail(
-			err, ORR_EINPUT, "%s: dims: %llu places are too few for %u nodes", where, (unsigned long long)*routers, nodes);
+		return orr_fail(err, ORR_EINPUT, "%s: dims: %llu routers: expected at least %u, the number of nodes", where,
+			(unsigned long long)*routers, nodes);
 	if (longest > TOPO_MAX_HOPS)
-		return orr_fail(err, ORR_EINPUT, "%s: a route would have %u links; at most %d are possible", where, longest, TOPO_MAX_HOPS);
+		return orr_fail(err, ORR_EINPUT, "%s: a route would have %u links: expected at most %d", where, longest, TOPO_MAX_HOPS);
 	return ORR_OK;
 }
 
-/* The router next to r in dimension d, whose stride is given. */
+/* The neighbour of router r in dimension d, given the dimension's stride. */
 static uint32_t neighbour(const struct topo_fabric *f, uint32_t r, uint32_t d, uint32_t stride, bool is_back)
 {
 	uint32_t at = r / stride % f->dim[d], to = is_back ? (at ? at - 1 : f->dim[d] - 1) : (at + 1) % f->dim[d];
 	return r - at * stride + to * stride;
 }
 
-/* Places without a node are switches. */
+/* Routers without a node are switches. */
 static uint32_t router_vertex(const struct topo *t, uint32_t r)
 {
 	return r < t->n_nodes ? shape_port(t, r) : shape_switch(t, r - t->n_nodes);
@@ -71,7 +71,7 @@ int shape_torus(struct topo *t, const struct cluster *c, const struct orr_args *
 		for (uint32_t d = 0, stride = 1; d < f->n_dims; stride *= f->dim[d++])
 			for (uint32_t back = 0; back < 2; back++) {
 				uint32_t to = neighbour(f, r, d, stride, back);
-				/* Two in a row have one cable, and it is the way on. */
+				/* Two routers in a row have one cable, in the forward direction. */
 				bool has = f->dim[d] > 2 || (f->dim[d] == 2 && !back);
 				f->step[(r * f->n_dims + d) * 2 + back] =
 					!has ? NO_LINK
@@ -88,7 +88,7 @@ uint32_t shape_route_torus(const struct topo *t, uint32_t s, uint32_t d, uint32_
 	for (uint32_t i = 0, stride = 1; i < f->n_dims; stride *= f->dim[i++]) {
 		uint32_t size = f->dim[i], from = at / stride % size, to = d / stride % size;
 		uint32_t ahead = (to + size - from) % size;
-		bool is_back = 2 * ahead > size; /* half-way around: on */
+		bool is_back = 2 * ahead > size; /* a tie goes forward */
 		for (uint32_t left = is_back ? size - ahead : ahead; left; left--) {
 			out[n++] = f->step[(at * f->n_dims + i) * 2 + is_back];
 			at = neighbour(f, at, i, stride, is_back);

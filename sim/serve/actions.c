@@ -38,7 +38,7 @@ bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
 	if (!q)
 		return false;
 	if (model >= w->config->n_models) {
-		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %u; there are %u", model, w->config->n_models);
+		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %u: expected a number below %u", model, w->config->n_models);
 		return false;
 	}
 	if (!model_has_replicas(w, model)) {

@@ -78,7 +78,7 @@ static void fail_latency(struct orr_serve *w, const struct orr_batch *b, const s
 {
 	const struct served *m = w->config->model[b->model];
 	if (p->samples < p->asked) {
-		serve_fail(w, ORR_EFAIL, q, "start of a batch of %u samples with requests of %u", p->samples, p->asked);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch of %u samples, fewer than the %u of its requests", p->samples, p->asked);
 		return;
 	}
 	struct sbuf have = { 0 };
@@ -95,7 +95,7 @@ static void fail_latency(struct orr_serve *w, const struct orr_batch *b, const s
 static bool is_batch(struct orr_serve *w, const struct orr_batch *b, const struct req *q)
 {
 	if (!b->n || b->n >= UINT32_MAX / 2)
-		serve_fail(w, ORR_EFAIL, q, "start of a batch of %zu requests", b->n);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch of %zu requests: expected 1 to %u", b->n, UINT32_MAX / 2 - 1);
 	else if (!(b->part >= 0 && b->part <= 1))
 		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g: expected 0 to 1", b->part);
 	else if (b->flags & ~(unsigned)ORR_RUN_KEEP)
@@ -109,14 +109,14 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 {
 	const struct serve_config *c = w->config;
 	if (replica >= w->n_replicas) {
-		serve_fail(w, ORR_EFAIL, q, "start on replica %u; there are %u", replica, w->n_replicas);
+		serve_fail(w, ORR_EFAIL, q, "start on replica %u: expected a number below %u", replica, w->n_replicas);
 		return false;
 	}
 	const struct replica *r = &w->replica[replica];
-	if (r->state != REPLICA_UP && r->state != REPLICA_DRAINING)
+	if (!replica_is_up(r))
 		serve_fail(w, ORR_EFAIL, q, "start on replica %u, which is not up", replica);
 	else if (b->model >= c->n_models)
-		serve_fail(w, ORR_EFAIL, q, "start of model %u; there are %u", b->model, c->n_models);
+		serve_fail(w, ORR_EFAIL, q, "start of model %u: expected a number below %u", b->model, c->n_models);
 	else if (c->model[b->model]->kind != SERVED_TABLE)
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %s, a language model: it runs iterations (orr_iter_run())",
 			c->model[b->model]->name);
@@ -254,8 +254,7 @@ static bool can_ask(const struct orr_serve *w, uint32_t replica, const struct or
 	if (!b || (b->n && !b->req) || replica >= w->n_replicas || b->model >= w->config->n_models || !(b->part >= 0 && b->part <= 1))
 		return false;
 	const struct replica *r = &w->replica[replica];
-	return w->config->model[b->model]->kind == SERVED_TABLE && (r->state == REPLICA_UP || r->state == REPLICA_DRAINING) &&
-	       (r->model == UINT32_MAX || r->model == b->model);
+	return w->config->model[b->model]->kind == SERVED_TABLE && replica_is_up(r) && (r->model == UINT32_MAX || r->model == b->model);
 }
 
 bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s)

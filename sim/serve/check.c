@@ -93,7 +93,7 @@ static void check_runs(struct orr_serve *w)
 	uint32_t *runs = mem_zalloc((size_t)w->n_req + 1, sizeof *runs);
 	for (uint32_t i = 0; i < w->n_run; i++) {
 		const struct run *x = &w->run[i];
-		if (x->state != RUN_RUNNING && x->state != RUN_SUSPENDED)
+		if (!run_is_live(x))
 			continue;
 		for (uint32_t k = 0; k < x->n; k++) {
 			const struct req *q = req_of(w, x->handle[k]);
@@ -115,13 +115,12 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 {
 	const struct replica *r = &w->replica[replica];
 	const struct fleet_replica *f = &w->fleet->more[replica];
-	bool is_up = r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
 	uint32_t running = 0;
 	if (r->has_alloc != (r->state != REPLICA_OFF))
 		return "a replica is on without GPUs, or off with GPUs";
 	if (r->has_alloc && r->alloc.gpus != r->gpus)
 		return "the count of GPUs of a replica is wrong";
-	if (!is_up)
+	if (!replica_is_up(r))
 		return r->routed || r->n_runs || r->lane ? "a replica that is not up has work" : NULL;
 	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
 		running += w->run[i].state == RUN_RUNNING;

@@ -33,7 +33,7 @@ static int wrong(const char *where, const char *key, const char *expected, const
 	return rc;
 }
 
-/* By the model's own name, or by its text in the list of models. */
+/* Finds a model by its name, or by its text in the list of models. */
 static int find_model(const cJSON *o, const char *where, const struct serve_state *s, uint32_t *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "model"), *given = s->models->child;
@@ -69,7 +69,7 @@ static int find_role(const cJSON *o, const char *where, enum orr_replica_role *o
 	return ORR_OK;
 }
 
-/* "a100,h100": each has to be a type of the cluster. */
+/* Reads "a100,h100": types of the cluster. */
 static int find_types(const cJSON *o, const char *where, const struct cluster *c, uint64_t *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "gpu_types");
@@ -98,7 +98,7 @@ static uint64_t gpus_of(const struct cluster *c, uint64_t types)
 	return n;
 }
 
-/* A whole number: what the flags say goes before what the deployment says. */
+/* Reads a whole number; flags override the deployment. */
 static int number(const cJSON *scenario, const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high,
 	int64_t *out, struct orr_error *err)
 {
@@ -141,7 +141,7 @@ static int read_deployment(
 		rc = inputs_int(o, where, "least", 0, 0, MAX_REPLICAS, &least, err);
 	if (!rc)
 		rc = inputs_int(o, where, "most", 0, 0, MAX_REPLICAS, &most, err);
-	/* The only deployment has the whole cluster, unless it grows and shrinks. */
+	/* A single deployment gets the whole cluster, unless it is scaled. */
 	int64_t room = rc ? 0 : (int64_t)(gpus_of(s->cluster, d->gpu_types) / (uint64_t)(tp * pp));
 	if (!rc)
 		rc = number(s->given, o, where, "replicas",
@@ -160,7 +160,7 @@ static int read_deployment(
 	return rc ? rc : check_scale(where, d, err);
 }
 
-/* ---- all of them ---- */
+/* ---- all deployments ---- */
 
 /* The GPUs asked for at the start must exist, in all and of each deployment's types. */
 static int check_room(const struct scenario *x, struct orr_error *err)
@@ -243,9 +243,9 @@ cJSON *serve_state_deployments(const struct scenario *x)
 	return list;
 }
 
-/* ---- sources of times ---- */
+/* ---- sources of cost models ---- */
 
-/* "llama2-7b on a100: ..", once. */
+/* Adds "llama2-7b on a100: ..", once. */
 static void add_note(struct sbuf *b, const char *model, const char *type, const char *source)
 {
 	char text[512];
@@ -315,7 +315,7 @@ static int set_price(struct serve_prices *x, const struct cluster *c, const char
 	return ORR_OK;
 }
 
-/* "a100=3.67,h100=12.29" */
+/* Reads "a100=3.67,h100=12.29". */
 static int prices_from_text(struct serve_prices *x, const struct cluster *c, const char *text, struct orr_error *err)
 {
 	int rc = ORR_OK;
@@ -330,14 +330,14 @@ static int prices_from_text(struct serve_prices *x, const struct cluster *c, con
 	return rc;
 }
 
-/* Spot prices are in no list. */
+/* The catalogue has no spot prices. */
 static bool is_spot(const char *type)
 {
 	size_t n = strlen(type), tail = strlen("-spot");
 	return n > tail && !strcmp(type + n - tail, "-spot");
 }
 
-/* Of the types in the catalogue of prices. */
+/* Prices of the types that are in the catalogue. */
 static int prices_from_catalogue(struct serve_prices *x, const struct cluster *c, struct device *const *of, struct orr_error *err)
 {
 	struct sbuf note = { 0 };

@@ -211,10 +211,7 @@ static const struct world_flag flags[] = {
 };
 /* clang-format on */
 
-static size_t kept(const struct run_result *r)
-{
-	return r->n_requests;
-}
+static const struct report_file files[] = { { "requests", false }, { NULL, false } };
 
 const struct world world_serve = { .name = "serve",
 	.doc = "serve a trace of inference requests under several policies",
@@ -242,7 +239,7 @@ const struct world world_serve = { .name = "serve",
 		    "    --policy vllm,sarathi\n"
 		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
 		    "    --policy vllm --find-rate ttft=1s,tpot=100ms\n",
-	.rows = { "requests", kept },
+	.form = { .files = files, .counted = "requests", .cost_title = "times of models" },
 	.open = open_serve,
 	.run = run_serve,
 	.finish = finish_serve,

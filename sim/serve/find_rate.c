@@ -30,7 +30,7 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 				"--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found \"%.*s\"",
 				(int)(n < 80 ? n : 80), p);
 		if (isfinite(*limit[i]))
-			return orr_fail(err, ORR_EINPUT, "--find-rate: %s is there twice", names[i]);
+			return orr_fail(err, ORR_EINPUT, "--find-rate: %s is given twice", names[i]);
 		*limit[i] = (double)ns / 1e9;
 		p += n + (p[n] == ',');
 	}
@@ -43,7 +43,7 @@ static bool keeps(const struct slo *s, const struct request_row *q)
 {
 	if (q->status != REQUEST_COMPLETED || q->completed_s - q->arrival_s > s->e2e_s)
 		return false;
-	/* Without tokens the answer comes as a whole. */
+	/* Without tokens the whole answer counts as the first token. */
 	double first_s = isnan(q->first_token_s) ? q->completed_s : q->first_token_s;
 	if (first_s - q->arrival_s > s->ttft_s)
 		return false;
@@ -67,7 +67,7 @@ struct search {
 	struct rate_found *out;
 };
 
-/* Tries a factor and moves the bracket: to where it is enough, or to where it is not. */
+/* Tries a factor and moves the bound of the bracket on its side. */
 static int probe(struct search *s, double factor, struct orr_error *err)
 {
 	double share = NAN, rate = NAN;
@@ -97,7 +97,7 @@ static int go_up(struct search *s, struct orr_error *err)
 	return rc;
 }
 
-/* Too few keep to it at the trace's rate and at all below: where more load fills batches sooner, a higher rate may do. */
+/* Too few meet the SLO at the rate of the trace and below it: a higher rate may fill batches sooner. */
 static int climb(struct search *s, struct orr_error *err)
 {
 	struct rate_found before = *s->out;
@@ -138,7 +138,7 @@ struct attempt {
 	struct slo slo;
 };
 
-/* Requests per second from the first arrival to the last. */
+/* Requests per second between the first and the last arrival. */
 static double rate_of(const struct run_result *r)
 {
 	size_t n = r->n_requests;
@@ -181,7 +181,7 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, d
 	return rc;
 }
 
-/* The mean over the replications. */
+/* Mean over the replications. */
 static int try_factor(void *ctx, double factor, double *attainment, double *rate, struct orr_error *err)
 {
 	const struct attempt *a = ctx;

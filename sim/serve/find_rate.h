@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * find_rate.h - orrery serve --find-rate: the largest rate of arrivals at which enough requests keep to an SLO
+ * find_rate.h - orrery serve --find-rate: the largest arrival rate at which enough requests meet an SLO
  *
- * The arrival times of one and the same trace (or of one and the same random numbers) are divided by a factor, so
- * every policy and every factor sees the same requests. A request keeps to the SLO if it is completed within its
- * limits of time to the first token (from arrival), time per further token ((end - first) / (n - 1)) and time from
- * arrival to completion; one that is refused, shed or never ends does not.
+ * Arrival times of one trace (or of common random numbers) are divided by a factor, so every policy and every factor sees the
+ * same requests. A request meets the SLO if it completes within its limits of TTFT (from arrival), TPOT
+ * ((end - first) / (n - 1)) and time from arrival to completion; a refused, shed or unfinished request does not.
  *
  * Invariant of the bisection: the share at factor `low` is enough, that at `high` is not; it ends when high / low is
- * below 1 + FIND_RATE_STEP. Where the share is not falling in the factor, this is one of several such places.
+ * below 1 + FIND_RATE_STEP. If the share does not fall monotonically with the factor, the result is one of several.
  */
 #ifndef ORR_SERVE_FIND_RATE_H
 #define ORR_SERVE_FIND_RATE_H
@@ -24,19 +23,19 @@ struct slo {
 };
 /* "ttft=1s,tpot=100ms,e2e=30s", or some of these. */
 int slo_parse(const char *text, struct slo *out, struct orr_error *err);
-/* Share of the rows that keep to it; NAN without rows. */
+/* Share of the rows that meet the SLO; NAN without rows. */
 double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n);
 
 struct rate_found {
-	double factor, rate, attainment;            /* the largest that was enough; factor 0: none was */
-	double above, above_rate, above_attainment; /* the least that was not; INFINITY: none was found */
+	double factor, rate, attainment;            /* largest factor with a sufficient share; factor 0: none */
+	double above, above_rate, above_attainment; /* least factor without; INFINITY: none */
 	uint32_t runs;
 };
-/* The share at a factor, and requests per second there. Non-zero: *err is filled in. */
+/* Share and requests per second at a factor. Non-zero: *err is filled in. */
 typedef int (*rate_try)(void *ctx, double factor, double *attainment, double *rate, struct orr_error *err);
 int rate_search(rate_try try, void *ctx, double enough, struct rate_found *out, struct orr_error *err);
 
-/* For each policy of an open serving scenario; the results, as text or JSON, are added to out. attainment NULL: 0.9. */
+/* Runs the search for each policy of an open scenario; appends results to out, as text or JSON. attainment NULL: 0.9. */
 int find_rate(const struct scenario *s, const char *slo, const char *attainment, struct sbuf *out, struct orr_error *err);
 
 #endif

@@ -63,7 +63,7 @@ static double last_end(const struct orr_serve *w, orr_req r)
 	double end = 0;
 	for (uint32_t i = 0; i < w->n_run; i++) {
 		const struct run *x = &w->run[i];
-		if (x->state != RUN_RUNNING && x->state != RUN_SUSPENDED)
+		if (!run_is_live(x))
 			continue;
 		for (uint32_t k = 0; k < x->n; k++)
 			end = x->handle[k] == r ? fmax(end, will_end(x)) : end;

@@ -53,11 +53,10 @@ static bool may_load(struct orr_serve *w, uint32_t replica, uint32_t model, cons
 	if (!serve_may_act(w, what))
 		return false;
 	if (replica >= w->n_replicas)
-		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u; there are %u", what, replica, w->n_replicas);
+		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u: expected a number below %u", what, replica, w->n_replicas);
 	else if (model >= w->config->n_models)
-		serve_fail(w, ORR_EFAIL, NULL, "%s of model %u; there are %u", what, model, w->config->n_models);
-	else if (!w->replica[replica].loaded_s ||
-		 (w->replica[replica].state != REPLICA_UP && w->replica[replica].state != REPLICA_DRAINING))
+		serve_fail(w, ORR_EFAIL, NULL, "%s of model %u: expected a number below %u", what, model, w->config->n_models);
+	else if (!w->replica[replica].loaded_s || !replica_is_up(&w->replica[replica]))
 		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which is not up", what, replica);
 	else if (!may_run(w, &w->replica[replica], model))
 		serve_fail(w, ORR_EFAIL, NULL, "%s of model %s on replica %u, which does not run it in batches", what,

@@ -42,9 +42,8 @@ void serve_metrics_begin(struct orr_serve *w)
 	}
 	m->model = mem_zalloc((size_t)c->n_models + 1, sizeof *m->model);
 	m->row_stride = 1;
-	if (m->has_llm)
-		m->kv_since_s = mem_zalloc(4 * ((size_t)w->n_replicas + 1), sizeof *m->kv_since_s);
 	if (m->has_llm) {
+		m->kv_since_s = mem_zalloc(4 * ((size_t)w->n_replicas + 1), sizeof *m->kv_since_s);
 		m->kv_was = m->kv_since_s + w->n_replicas;
 		m->kv_integral = m->kv_was + w->n_replicas;
 		m->kv_span_s = m->kv_integral + w->n_replicas;
@@ -267,8 +266,7 @@ void serve_metrics_memory(struct orr_serve *w, uint32_t replica)
 {
 	struct serve_metrics *m = w->metrics;
 	const struct replica *r = &w->replica[replica];
-	bool is_up = r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
-	if (!m || !m->memory_since_s || !is_up || r->lane || !(r->memory < INFINITY))
+	if (!m || !m->memory_since_s || !replica_is_up(r) || r->lane || !(r->memory < INFINITY))
 		return;
 	double dt = w->now_s - fmax(m->memory_since_s[replica], r->up_since_s), in_use = r->weights;
 	m->memory_since_s[replica] = w->now_s;

@@ -44,7 +44,7 @@ static double left_at(const struct run *x, double done)
 
 /* ---- abort and resume ---- */
 
-/* Returns the run if actions are allowed and it is live; else NULL, and the run of the world fails. */
+/* Returns the run if actions are allowed and it is live; else sets the error and returns NULL. */
 static struct run *acting_on(struct orr_serve *w, orr_run run, const char *what)
 {
 	if (!serve_may_act(w, what))

@@ -287,7 +287,7 @@ orr_run orr_run_next(const struct orr_serve *w, orr_run run)
 static bool is_replica(struct orr_serve *w, uint32_t replica, const char *what)
 {
 	if (replica >= w->n_replicas)
-		serve_fail(w, ORR_EFAIL, NULL, "%s for replica %u; there are %u", what, replica, w->n_replicas);
+		serve_fail(w, ORR_EFAIL, NULL, "%s for replica %u: expected a number below %u", what, replica, w->n_replicas);
 	return replica < w->n_replicas;
 }
 

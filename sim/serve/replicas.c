@@ -270,7 +270,8 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d,
 			p->least > p->most ? "least is more than most" : "tp and pp must be at least 1");
 	if (p->model != NONE && p->model >= w->config->n_models)
-		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: model %u; there are %u", d, p->model, w->config->n_models);
+		return orr_fail(
+			&w->error, ORR_EINPUT, "deployment %u: model %u: expected a number below %u", d, p->model, w->config->n_models);
 	for (uint32_t m = 0; p->model == NONE && m < w->config->n_models; m++)
 		if (w->config->model[m]->kind == SERVED_LLM)
 			return orr_fail(&w->error, ORR_EINPUT,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Routing: the replica that a request goes to; docs/models.md, "Serving: metrics, routing, scaling". */
-#include "serve/replica.h"
 #include "serve/fleet.h"
 #include "serve/requests.h"
 #include "serve/route.h"

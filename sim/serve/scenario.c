@@ -39,7 +39,7 @@ static int add_model(struct serve_state *s, const cJSON *v, struct orr_error *er
 	return ORR_OK;
 }
 
-/* "A,B", as --set has it, into a list of names. */
+/* Reads "A,B" of --set into a list of names. */
 static void split_models(cJSON *o)
 {
 	cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "models");
@@ -111,7 +111,7 @@ static int unserved(const struct serve_state *s, const struct request_rec *r, st
 		reqset_source(s->requests), line, (unsigned long long)r->number, strtab_text(reqset_strings(s->requests), r->model));
 }
 
-/* Refuses a trace that names a model which is not served. */
+/* Refuses a trace that names a model that is not served. */
 static int check_rows(const struct scenario *x, const struct serve_state *s, struct orr_error *err)
 {
 	const struct strtab *text = reqset_strings(s->requests);
@@ -131,7 +131,7 @@ static int check_rows(const struct scenario *x, const struct serve_state *s, str
 	return ORR_OK;
 }
 
-/* ---- the rest ---- */
+/* ---- other keys ---- */
 
 static void add_number(cJSON *o, const char *key, double v)
 {
@@ -140,7 +140,7 @@ static void add_number(cJSON *o, const char *key, double v)
 	cJSON_AddStringToObject(o, key, text);
 }
 
-/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+/* Writes every value that affects results, with defaults, and hashes of inputs. */
 static void describe(struct scenario *s, const struct serve_state *t)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");

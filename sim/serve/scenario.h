@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scenario.h - what a scenario of the serving world names, loaded
+ * scenario.h - a loaded scenario of the serving world
  *
  *	{ "world": "serve",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE}, "compress": 1,
@@ -9,7 +9,7 @@
  *	  "models": ["NAME or FILE.json", {..a served model..}],    (or "NAME,..")
  *	  "deployments": [{"model", "replicas", "tp": 1, "pp": 1, "role": "both", "gpu_types": "a100,h100",
  *	                   "kv_blocks": 0, "least", "most"}],
- *	  "replicas", "tp", "pp", "kv_blocks",    (of every deployment, whatever it says itself: what the flags set)
+ *	  "replicas", "tp", "pp", "kv_blocks",    (of every deployment, overriding it: set by flags)
  *	  "serve": {..options..}, "failures": {"trace", "mtbf", "mttr"}, "prices": "auto",
  *	  "policies", "seed", "replications": 1, "until", "record": "all", "policy_timeout" }
  */
@@ -21,12 +21,12 @@
 #include "world/inputs.h"
 
 struct serve_prices {
-	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: not known */
+	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: unknown */
 	bool is_known;                              /* of any type */
 	char *note;                                 /* the source; NULL: the scenario itself */
 };
 
-/* The state of an open scenario, read-only, so that threads may run policies side by side. */
+/* State of an open scenario; read-only, so that threads may share it. */
 struct serve_state {
 	struct setting set; /* precision, devices, profiles, network */
 	struct reqset *requests;
@@ -39,7 +39,7 @@ struct serve_state {
 	struct failures *failures;
 	struct orr_args *failure_options;
 	struct serve_prices prices;
-	char *times_note; /* the source of the models' times */
+	char *times_note; /* source of the cost models */
 	const struct device *device[CLUSTER_MAX_TYPES];
 	const struct profile *profile[CLUSTER_MAX_TYPES];
 	struct serve_config config;
@@ -48,7 +48,7 @@ struct serve_state {
 /* Loads inputs and fills in s->resolved. */
 int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error *err);
 void serve_state_free(struct serve_state *t);
-/* The trace once more, with arrivals divided by `factor` times what the scenario says; NULL on error. */
+/* Opens the trace again with arrivals divided by `factor` times the scenario's divisor; NULL on error. */
 struct reqset *serve_state_trace(const struct scenario *s, double factor, struct orr_error *err);
 
 /* ---- deployments and prices (deploy.c) ---- */
@@ -57,7 +57,7 @@ struct reqset *serve_state_trace(const struct scenario *s, double factor, struct
 extern const char serve_deployment_schema[];
 /* Fills in the deployments; models and cluster are loaded. */
 int serve_state_deploy(struct scenario *s, struct orr_error *err);
-/* Checks that each deployment's model runs on each GPU type that it may get; times_note says what its times go by. */
+/* Checks that each deployment's model runs on each GPU type that it may get; times_note: source of its cost models. */
 int serve_state_try_models(struct scenario *s, struct orr_error *err);
 cJSON *serve_state_deployments(const struct scenario *s);
 /* The key "prices" of o. device: by GPU type; NULL: their types' names. */

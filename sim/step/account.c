@@ -2,10 +2,9 @@
 /*
  * Where the time and the memory of each device went.
  *
- * A device that computes nothing waits. The wait before an op is divided by what the op
- * waited for last: if that was a message, the time since the message could go (or the first of
- * a chain of messages) is exposed communication, even while others of its stream went before
- * it; everything else (another device still computed) is bubble.
+ * A device without work waits. The wait before an op is divided by the last dependency to end. If that was a message, the
+ * time since the message was ready is exposed communication, even while other messages of its stream go first. For a chain
+ * of messages, the time counts from the first of them. All other waiting is bubble: another device still computed.
  */
 #include "step/world.h"
 
@@ -16,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- how fast each device is ---- */
+/* ---- speed of each device ---- */
 
 static int parse_speeds(struct orr_step *s, const char *text)
 {
@@ -47,7 +46,7 @@ int account_options(struct orr_step *s)
 	return parse_speeds(s, orr_arg_text(o, "speeds"));
 }
 
-/* The same for all work of a device in an iteration, and a function of (seed, device, iteration) alone. */
+/* Factor on all work of a device in one iteration: a function of (seed, device, iteration) alone. */
 double stretch(struct orr_step *s, uint32_t device, uint64_t iteration)
 {
 	const struct orr_args *o = s->config->options;
@@ -78,7 +77,7 @@ static void does_not_fit(struct orr_step *s, uint32_t device, double bytes, doub
 			worst = i;
 	bool is_dynamic = dynamic > d->by_kind[worst];
 	step_fail(s, ORR_EINPUT,
-		"%s%sGPU %u needs at least %.4g GiB and has %.4g; the most is %s (%.4g GiB). Use more devices, a smaller batch, "
+		"%s%sGPU %u needs at least %.4g GiB and has %.4g; the largest part is %s (%.4g GiB). Use more devices, a smaller batch, "
 		"recomputation or sharding, or --set step.ignore_memory=true",
 		d->what ? d->what : "", d->what ? ": " : "", device, bytes / 0x1p30, capacity / 0x1p30,
 		is_dynamic ? "activations" : kind[worst], (is_dynamic ? dynamic : d->by_kind[worst]) / 0x1p30);
@@ -99,11 +98,11 @@ static void memory_grows(struct orr_step *s, uint32_t device)
 void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what)
 {
 	if (s->built || s->building) {
-		step_fail(s, ORR_EFAIL, "orr_hold: is for create(); in build(), orr_takes() and orr_gives()");
+		step_fail(s, ORR_EFAIL, "orr_hold: allowed in create() only; in build() use orr_takes() and orr_gives()");
 		return;
 	}
 	if (device >= s->endpoints || (unsigned)kind >= ORR_MEMORY_KINDS || !(bytes >= 0) || isinf(bytes)) {
-		step_fail(s, ORR_EFAIL, "orr_hold: device %u, kind %d, %g bytes: expected devices below %u and bytes from 0 on", device,
+		step_fail(s, ORR_EFAIL, "orr_hold: device %u, kind %d, %g bytes: expected a device below %u and at least 0 bytes", device,
 			(int)kind, bytes, s->endpoints);
 		return;
 	}
@@ -121,7 +120,7 @@ static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool
 	const struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	const struct coll *c = o->type == OP_COLLECTIVE ? &k->coll[o->collective] : NULL;
-	uint32_t lanes = c && c->size && s->lanes_run > 1 ? c->n : 1; /* where lanes meet it is the memory of each */
+	uint32_t lanes = c && c->size && s->lanes_run > 1 ? c->n : 1; /* among lanes: memory of each member */
 	for (uint32_t m = k->memory_of[x->op]; m < k->memory_of[x->op + 1]; m++) {
 		if ((k->memory[m].bytes > 0) != takes)
 			continue;
@@ -136,7 +135,7 @@ static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool
 
 /* ---- ops ---- */
 
-/* Of iterations that will not be among the last (give() in run.c). */
+/* Drops the spans of iterations that cannot be among the last (give() in run.c). */
 static void forget_spans(struct orr_step *s)
 {
 	size_t ended = s->period ? s->steady_rows : s->n_rows, n = 0;
@@ -233,7 +232,7 @@ static void count_sent(struct orr_step *s, struct iteration *k, const struct ins
 	}
 	const struct coll *c = &k->coll[o->collective];
 	const struct coll_plan *p = &s->plan[c->plan].phases;
-	/* Where one group of lanes stands for all, each rank's bytes are those of its lane, unless all send as much. */
+	/* One group of lanes stands for all. Each rank's bytes then belong to its lane, unless all ranks send the same. */
 	bool is_alone = c->size && s->lanes_run == 1 && !s->plan[c->plan].is_even;
 	for (uint32_t f = 0; f < p->n_phases; f++)
 		for (uint32_t j = 0; j < p->phase[f].count; j++) {
@@ -283,14 +282,14 @@ void account_retire(struct orr_step *s, struct iteration *k)
 	memcpy(s->recent + (k->number % STEP_MAX_PERIOD) * s->endpoints, k->usage, s->endpoints * sizeof *k->usage);
 }
 
-/* The first iteration fills pipelines and caches; it counts only if it is alone. */
+/* The first iteration fills pipelines and caches. It counts only if it is the only one. */
 void account_measure(struct orr_step *s)
 {
 	s->measured_s = s->now_s;
 	memset(s->total, 0, s->endpoints * sizeof *s->total);
 }
 
-/* Means over the last period where there is a steady state, else over all but the first. */
+/* Sum over the last period in a steady state, else over all iterations but the first. */
 static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iterations)
 {
 	struct usage u = { 0 };
@@ -301,7 +300,7 @@ static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iter
 	return u;
 }
 
-/* Device d, in a merged run as its stand-in has it. */
+/* Figures of device d; in a merged run, those of its stand-in. */
 static void device_result(
 	const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s, struct step_device *out)
 {

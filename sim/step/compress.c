@@ -10,7 +10,7 @@
 
 enum { INDEX_BYTES = 4, SCALE_BYTES = 4 };
 
-/* ---- the text ---- */
+/* ---- parsing ---- */
 
 struct key {
 	const char *name;
@@ -40,11 +40,11 @@ static int bad_value(const char *name, const char *wanted, const char *s, size_t
 static int parse_count(const char *name, int64_t max, const char *s, size_t n, int64_t *out, struct orr_error *err)
 {
 	if (!num_int(s, n, out) || *out < 1 || *out > max)
-		return bad_value(name, "a whole number from 1 on", s, n, err);
+		return bad_value(name, "a whole number of at least 1", s, n, err);
 	return ORR_OK;
 }
 
-/* One name=value of method m. */
+/* Parses one name=value of method m. */
 static int parse_pair(struct compression *c, const char *s, size_t n, bool is_dgc, struct orr_error *err)
 {
 	const char *eq = memchr(s, '=', n);
@@ -120,13 +120,13 @@ static double density_at(const struct compression *c, uint64_t iteration)
 	return period < c->n_warmup ? c->warmup[period] : c->density;
 }
 
-/* What one worker sends of whole layers: to be gathered, or to be summed in one or two rounds. */
+/* What one worker sends for whole layers, to be gathered or to be summed in one or two rounds. */
 struct volume {
 	double gathered, summed[2];
-	double coded; /* elements that are coded; the others go as they are */
+	double coded; /* elements that are compressed; the others are sent uncompressed */
 };
 
-/* The parameters seen as a matrix of a rows and b columns, and what is beside it (a bias). */
+/* The parameters as a matrix of a rows and b columns, and the rest (a bias). */
 static bool has_matrix(const struct dnn_layer *l)
 {
 	return l->params > 0 && l->k > 0 && l->n > 0 && l->k * l->n <= l->params;
@@ -162,8 +162,9 @@ static void add_layer(const struct compression *c, const struct dnn_layer *l, do
 }
 
 /*
- * Seconds: each pass over the dense gradient goes at codec_Bps. Encoding: one pass (selection, quantisation), PowerSGD
- * two (P = M Q, then Q = M' P). Decoding: top-k adds up what it received; 1-bit expands n messages; PowerSGD one pass.
+ * Seconds; each pass over the dense gradient runs at codec_Bps. Encoding is one pass (selection, quantisation); PowerSGD
+ * needs two (P = M Q, then Q = M' P). Decoding: top-k adds what it received, 1-bit expands n messages, PowerSGD is one
+ * pass.
  */
 static void codec(const struct compression *c, const struct volume *v, double element_bytes, uint32_t n, struct compressed_shape *out)
 {
@@ -202,11 +203,11 @@ void compression_shape(const struct compression *c, const struct dnn *d, uint32_
 	v.summed[1] *= part;
 	v.coded *= part;
 	out->sent_bytes = v.gathered + v.summed[0] + v.summed[1];
-	/* The first round of top-k and 1-bit sums what is too small to be coded. */
+	/* The first round of top-k and 1-bit sums the elements that are too few to compress. */
 	add_round(out, ORR_ALL_REDUCE, v.summed[0]);
 	add_round(out, ORR_ALL_REDUCE, v.summed[1]);
 	add_round(out, ORR_ALL_GATHER, v.gathered * n);
 	if (!out->n_rounds)
-		out->n_rounds = 1; /* an all-reduce of nothing: the order of the graph stays */
+		out->n_rounds = 1; /* an all-reduce of 0 bytes keeps the order of the graph */
 	codec(c, &v, element_bytes, n, out);
 }

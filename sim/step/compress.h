@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * compress.h - gradient compression: how many bytes travel, by which collective, and what coding costs
+ * compress.h - gradient compression: bytes sent, collectives used, and the cost of coding
  *
- * Volumes: top-k (Deep Gradient Compression, Lin et al., ICLR 2018): k values and k indices of
- * 4 bytes from each worker, gathered by all; 1-bit SGD (Seide et al., Interspeech 2014): one bit
- * per element and a scale per column, gathered by all; PowerSGD (Vogels et al., NeurIPS 2019): an
- * a x b matrix becomes P (a x r) and Q (b x r), each all-reduced; what is no matrix goes dense.
+ * Volumes: top-k (Deep Gradient Compression, Lin et al., ICLR 2018): k values and k indices of 4 bytes from each worker,
+ * gathered by all. 1-bit SGD (Seide et al., Interspeech 2014): one bit per element and a scale per column, gathered by all.
+ * PowerSGD (Vogels et al., NeurIPS 2019): an a x b matrix becomes P (a x r) and Q (b x r), each all-reduced; other tensors
+ * are sent uncompressed.
  *
- * A message may be part of its layers' gradient (a partition, one tensor, a server's share);
- * it gets that part of the compressed bytes, whatever is in it.
+ * A message may be part of its layers' gradient (a partition, one tensor, a server's share). It then has that part of the
+ * compressed bytes, independent of its contents.
  */
 #ifndef ORR_STEP_COMPRESS_H
 #define ORR_STEP_COMPRESS_H
@@ -20,38 +20,39 @@ enum compression_method { COMPRESSION_NONE, COMPRESSION_TOPK, COMPRESSION_ONEBIT
 struct compression {
 	enum compression_method method;
 	double density;   /* top-k: k / elements */
-	double warmup[8]; /* densities of the first warm-up periods */
+	double warmup[8]; /* densities of the warm-up periods */
 	uint32_t n_warmup;
 	uint64_t warmup_iterations; /* per density */
 	uint32_t rank;
-	double min_rate;  /* PowerSGD: matrices that would shrink by less than this go dense */
-	double min_elems; /* layers with fewer parameters go dense */
-	double codec_Bps; /* dense bytes coded per second and pass; 0: coding costs no time */
+	double min_rate;  /* PowerSGD: matrices that would shrink by less than this factor are sent uncompressed */
+	double min_elems; /* layers with fewer parameters are sent uncompressed */
+	double codec_Bps; /* dense bytes per second and pass; 0: coding takes no time */
 };
 
 /*
- * none | onebit | topk:density=0.001 | dgc:warmup_iterations=5005,density=0.001 | powersgd:rank=2,min_rate=1;
- * of all: compress_Bps=0,min_elems=0. dgc is top-k whose density is 0.25, 0.063, 0.015 and 0.004 during the first four
- * warm-up periods. Errors name the key.
+ * Parses one of
+ *	none | onebit | topk:density=0.001 | dgc:warmup_iterations=5005,density=0.001 | powersgd:rank=2,min_rate=1
+ * All methods also take compress_Bps=0,min_elems=0. dgc is top-k with densities 0.25, 0.063, 0.015 and 0.004 during the
+ * first four warm-up periods. Errors name the key.
  */
 int compression_parse(const char *text, struct compression *out, struct orr_error *err);
 
-/* From this iteration on the volume stays as it is. */
+/* The iteration from which on the volume is constant. */
 uint64_t compression_settles(const struct compression *c);
 
 struct compressed_shape {
 	struct {
 		enum orr_collective_op op;
-		double bytes; /* as in struct orr_collective: all-gather: the whole result */
+		double bytes; /* as in struct orr_collective */
 	} round[2];
 	uint32_t n_rounds;
 	double encode_s, decode_s;
-	double sent_bytes; /* what one worker has to say: a message to a server carries this */
+	double sent_bytes; /* what one worker sends to a server */
 };
 
 /*
- * A message of dense_bytes, the gradients of layers first..first+count-1 or part of them, element_bytes each, among n
- * workers, at an iteration (warm-up).
+ * Computes the shape of a message of dense_bytes at an iteration (warm-up). The message is the gradients of layers
+ * first..first+count-1, or part of them, of element_bytes per element, among n workers.
  */
 void compression_shape(const struct compression *c, const struct dnn *d, uint32_t first, uint32_t count, uint32_t n, uint64_t iteration,
 	double element_bytes, double dense_bytes, struct compressed_shape *out);

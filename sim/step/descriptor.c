@@ -19,18 +19,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The last so many simulated iterations are drawn. */
+/* Number of last simulated iterations in the timeline figure. */
 enum { SPANS = 2 };
 
 struct step_state {
 	struct setting set;
 	struct dnn *dnn;
 	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
-	struct orr_args *learn;               /* NULL: nothing is learned */
+	struct orr_args *learn;               /* NULL: no learning */
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct step_config config;
-	struct step_result *result; /* by policy; kept for the timeline alone */
+	struct step_result *result; /* by policy; kept for the timeline only */
 };
 
 /* ---- from the scenario to a run ---- */
@@ -56,7 +56,7 @@ static void configure(const struct scenario *s, struct step_state *t)
 		.spans = o->db || o->out_dir || world_extra(o, "timeline") ? SPANS : 0 };
 }
 
-/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+/* All values that determine the result: defaults filled in, inputs with their hashes. */
 static void describe(struct scenario *s, const struct step_state *t)
 {
 	cJSON *o = s->resolved = cJSON_CreateObject();
@@ -145,7 +145,7 @@ static void run_sample(const struct scenario *s, const struct scenario_policy *p
 		cost_free(drawn[i]);
 }
 
-/* The intervals of samples_per_s and iteration_s, which r has already. */
+/* Fills in the intervals of samples_per_s and iteration_s of r. */
 static int run_samples(const struct scenario *s, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
 {
 	long n = ((const struct step_state *)s->state)->set.cost_samples;
@@ -267,10 +267,7 @@ static const struct world_flag flags[] = {
 };
 /* clang-format on */
 
-static size_t kept(const struct run_result *r)
-{
-	return r->n_iterations;
-}
+static const struct report_file files[] = { { "iterations", false }, { "devices", false }, { NULL, false } };
 
 const struct world world_step = { .name = "step",
 	.doc = "run training iterations of a model under several step policies",
@@ -295,7 +292,7 @@ const struct world world_step = { .name = "step",
 	.examples = "Example: how much a parameter server costs, on four machines with 10 Gb/s between them:\n"
 		    "  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps \\\n"
 		    "    --policy parameter-server,allreduce --timeline vgg16.json\n",
-	.rows = { "iterations", kept },
+	.form = { .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_step,
 	.run = run_step,
 	.finish = finish_step,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor: starts what has nothing left to wait for and whose streams are free, and lets
- * time pass until something ends.
+ * The executor starts each instance whose dependencies have ended and whose streams are free, then advances time to the
+ * next end.
  *
- * Ready instances stand in a heap on each stream that they need, by (priority, order of
- * making). One starts when it is first on all of its streams and all are free; as that order
- * is total, the first of all ready ones is first everywhere, so nothing waits for ever.
+ * A ready instance is in the heap of each stream that it needs, ordered by (priority, order of creation). It starts when it
+ * is at the top of all its heaps and all its streams are free. The order is total, so the first of all ready instances is
+ * at the top of each of its heaps: no deadlock.
  */
 #include "step/exec.h"
 #include "step/wire.h"
@@ -46,7 +46,7 @@ static void make_dirty(struct orr_step *s, uint32_t q)
 	s->dirty[s->n_dirty++] = q;
 }
 
-/* How many streams the instance needs; stream_at() says which. */
+/* Number of streams that the instance needs; stream_at() returns each of them. */
 static uint32_t streams_of(const struct orr_step *s, const struct iteration *k, const struct op *o)
 {
 	if (o->stream == NO_STREAM)
@@ -64,7 +64,7 @@ static uint32_t stream_at(const struct orr_step *s, const struct iteration *k, c
 	return device * STEP_STREAMS + o->stream;
 }
 
-/* ---- from waiting to ready to going to ended ---- */
+/* ---- from WAITING to READY to GOING to ENDED ---- */
 
 static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
@@ -158,7 +158,7 @@ static void row_add(struct orr_step *s, struct iteration *k)
 	s->is_measured |= k->number + 1 == s->wanted;
 }
 
-/* Instances that the one of a merged run stands for. */
+/* Number of instances that one instance of a merged run stands for. */
 static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, const struct op *o)
 {
 	uint32_t size = o->type == OP_COLLECTIVE ? k->coll[o->collective].size : 0;
@@ -203,7 +203,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 
 static void follow_up(struct orr_step *s)
 {
-	/* In the order of ending; marks that end meanwhile join the queue's end. */
+	/* In the order of ending. Marks that end during the loop join the end of the queue. */
 	for (uint32_t i = 0; i < s->n_done; i++)
 		finish(s, s->done[i].of, s->done[i].instance);
 	s->n_done = 0;
@@ -216,7 +216,7 @@ void exec_begin(struct orr_step *s, struct iteration *k)
 			ready(s, k, i);
 }
 
-/* Oldest first, so that a number below first_live means ended. */
+/* Oldest first: a number below first_live means that all of the iteration has ended. */
 static void retire(struct orr_step *s)
 {
 	while (s->n_live && !s->live[0]->left) {
@@ -240,17 +240,17 @@ void exec_stuck(struct orr_step *s)
 			if (x->state == ENDED)
 				continue;
 			static const char *const state[] = { "waits for ops that never end", "waits for a stream that is never free",
-				"never ends: its messages stand still (a link without capacity?)", "" };
+				"never ends: its messages do not progress (a link without capacity?)", "" };
 			step_fail(s, ORR_EFAIL, "at %.9g s: op %u of iteration %llu %s", s->now_s, x->op, (unsigned long long)k->number,
 				state[x->state]);
 			return;
 		}
 	}
 	if (s->built < s->build_until && !s->error.code)
-		step_fail(s, ORR_EFAIL, "iteration %llu holds nothing but marks", (unsigned long long)s->built - 1);
+		step_fail(s, ORR_EFAIL, "iteration %llu has no ops but marks", (unsigned long long)s->built - 1);
 }
 
-/* Events closer together than this are taken as simultaneous, so that who gets a stream does not hang on rounding. */
+/* Events closer than this count as simultaneous, so that rounding does not decide which op gets a stream. */
 static double tie_s(double now_s)
 {
 	return 1e-11 * now_s;
@@ -288,7 +288,7 @@ bool exec_settle(struct orr_step *s)
 {
 	while (!s->error.code && !s->is_stopped) {
 		follow_up(s);
-		/* Alone, a run may let time pass; one of several must wait for the others. */
+		/* A single run may advance time. One of several must wait for the others. */
 		double t = s->shared_net ? INFINITY : next_event(s);
 		if (t <= s->now_s + tie_s(s->now_s)) {
 			pass_to(s, t);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From ops to instances. Without lanes, or with lanes that are run as one, an op has one
- * instance; else one per lane, or one per group for a collective among lanes. An edge
- * joins the instances of two ops that share a lane.
+ * From ops to instances. Without lanes, or with merged lanes, an op has one instance. Otherwise it has one per lane; a
+ * collective among lanes has one per group. An edge joins the instances of two ops that share a lane.
  */
 #include "step/world.h"
 
@@ -23,7 +22,7 @@ static uint32_t instances_of(const struct orr_step *s, const struct iteration *k
 	return c ? s->lanes / c->size : s->lanes;
 }
 
-/* Which instance (from 0) of the op lane l belongs to. */
+/* Index of the op's instance that lane l belongs to. */
 static uint32_t instance_of(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
 {
 	const struct coll *c = lane_coll(k, o);
@@ -32,7 +31,7 @@ static uint32_t instance_of(const struct orr_step *s, const struct iteration *k,
 	return c ? lane / (c->size * c->stride) * c->stride + lane % c->stride : lane;
 }
 
-/* The first lane of instance i. */
+/* First lane of instance i. */
 static uint32_t lane_of(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t i)
 {
 	const struct coll *c = lane_coll(k, o);
@@ -64,7 +63,7 @@ static void join_ops(struct orr_step *s, struct iteration *from, const struct op
 		join(from, a->first_instance, to, b->first_instance);
 		return;
 	}
-	/* Where one side is a group of lanes, each pair of instances is joined once for each lane they share. */
+	/* If one side is a group of lanes, each pair of instances is joined once per shared lane. */
 	for (uint32_t l = 0; l < s->lanes; l++)
 		join(from, a->first_instance + instance_of(s, from, a, l), to, b->first_instance + instance_of(s, to, b, l));
 }
@@ -102,7 +101,7 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 		o->n_instances = instances_of(s, k, o);
 		n += o->n_instances;
 		if (n > UINT32_C(0x7fffffff)) {
-			step_fail(s, ORR_EFAIL, "more than 2 billion ops in all lanes of one iteration");
+			step_fail(s, ORR_EFAIL, "more than 2 billion ops in all lanes of one iteration: expected fewer");
 			return s->error.code;
 		}
 	}
@@ -122,14 +121,14 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 int expand(struct orr_step *s, struct iteration *k)
 {
 	if (!k->n_ops) {
-		step_fail(s, ORR_EFAIL, "build() made no op");
+		step_fail(s, ORR_EFAIL, "build() created no op");
 		return s->error.code;
 	}
 	index_memory(k);
 	if (make_instances(s, k))
 		return s->error.code;
 	if (!k->left_attached) {
-		step_fail(s, ORR_EFAIL, "all ops are detached: the iteration would have no end");
+		step_fail(s, ORR_EFAIL, "all ops are detached: expected at least one attached op, which ends the iteration");
 		return s->error.code;
 	}
 	for (uint32_t i = 0; i < k->n_deps; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a step policy may ask. */
+/* Queries of step policies: the model, the cluster, costs. */
 #include "step/wire.h"
 
 #include "base/mem.h"
@@ -59,7 +59,7 @@ static const struct cost *cost_of(const struct orr_step *s, uint32_t device)
 
 static const enum dnn_pass passes[] = { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 
-/* Seconds by the cost model of all passes over layers first..end-1, at the scenario's batch. */
+/* Seconds of all passes over layers first..end-1 by the cost model, at the scenario's batch. */
 static double all_passes(const struct orr_step *s, const struct cost *c, uint32_t first, uint32_t end)
 {
 	double sum = 0;
@@ -69,8 +69,8 @@ static double all_passes(const struct orr_step *s, const struct cost *c, uint32_
 }
 
 /*
- * step.compute_s: the cost model gives the shares of layers and passes, the option their sum; step.fc_share divides
- * that between the layers before the classifier and those of it. Other devices keep their speed relative to type 0.
+ * step.compute_s: the option gives the sum, the cost model the shares of layers and passes. step.fc_share divides the sum
+ * between the classifier and the layers before it. Other devices keep their speed relative to type 0.
  */
 int facts_scale(struct orr_step *s)
 {
@@ -79,7 +79,7 @@ int facts_scale(struct orr_step *s)
 	s->scale_conv = s->scale_fc = 0;
 	if (given <= 0) {
 		if (fc >= 0)
-			return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: needs step.compute_s, of which it is a part");
+			return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: needs step.compute_s, which it divides");
 		return ORR_OK;
 	}
 	const struct cost *c = s->config->cost[0];
@@ -163,15 +163,15 @@ double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to)
 
 double orr_step_uniform(struct orr_step *s)
 {
-	s->is_random = true; /* what follows need not repeat */
+	s->is_random = true; /* iterations need not repeat from here on */
 	return rng_uniform(&s->policy_rng);
 }
 
-/* What is said in create() holds for all iterations. */
+/* Settings made in create() hold for all iterations. */
 static bool is_creating(struct orr_step *s, const char *what)
 {
 	if (s->built || s->building)
-		step_fail(s, ORR_EFAIL, "%s: is for create()", what);
+		step_fail(s, ORR_EFAIL, "%s: allowed in create() only", what);
 	return !s->built && !s->building;
 }
 
@@ -180,7 +180,7 @@ void orr_step_samples(struct orr_step *s, double samples)
 	if (!is_creating(s, "orr_step_samples"))
 		return;
 	if (!(samples > 0) || isinf(samples))
-		step_fail(s, ORR_EFAIL, "orr_step_samples: expected more than 0, found %g", samples);
+		step_fail(s, ORR_EFAIL, "orr_step_samples: expected a number above 0, found %g", samples);
 	else
 		s->samples = samples;
 }
@@ -196,11 +196,12 @@ void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, cons
 	if (!is_creating(s, "orr_step_lanes"))
 		return;
 	if (s->map || !map) {
-		step_fail(s, ORR_EFAIL, s->map ? "orr_step_lanes: is called once" : "orr_step_lanes: a pointer is NULL");
+		step_fail(s, ORR_EFAIL, s->map ? "orr_step_lanes: called twice, expected one call" : "orr_step_lanes: a pointer is NULL");
 		return;
 	}
 	if (!lanes || !positions || (uint64_t)lanes * positions > s->facts.gpus) {
-		step_fail(s, ORR_EFAIL, "orr_step_lanes: %u lanes of %u positions: there are %u GPUs", lanes, positions, s->facts.gpus);
+		step_fail(
+			s, ORR_EFAIL, "orr_step_lanes: %u lanes of %u positions: the cluster has %u GPUs", lanes, positions, s->facts.gpus);
 		return;
 	}
 	size_t n = (size_t)lanes * positions;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The graph of one iteration, as a policy builds it through orrery/step.h. */
+/* Builds the graph of one iteration: the functions of orrery/step.h that build() calls. */
 #include "step/world.h"
 
 #include "base/hash.h"
@@ -70,9 +70,9 @@ static bool may_build(struct orr_step *s, const char *what)
 	if (s->error.code)
 		return false;
 	if (!s->building)
-		step_fail(s, ORR_EFAIL, "%s is for build(), it was called elsewhere", what);
+		step_fail(s, ORR_EFAIL, "%s: allowed in build() only", what);
 	else if (s->building->n_ops >= UINT32_C(0xfffffff0))
-		step_fail(s, ORR_EFAIL, "more than 4 billion ops in one iteration");
+		step_fail(s, ORR_EFAIL, "more than 4 billion ops in one iteration: expected fewer");
 	return !s->error.code;
 }
 
@@ -98,7 +98,7 @@ static struct op *op_of(struct orr_step *s, orr_op op, const char *what)
 		return NULL;
 	if (op_iteration(op) == s->building->number && op_index(op) < s->building->n_ops)
 		return &s->building->op[op_index(op)];
-	step_fail(s, ORR_EFAIL, "%s: op %llx is not of this iteration", what, (unsigned long long)op);
+	step_fail(s, ORR_EFAIL, "%s: op %llx does not belong to this iteration", what, (unsigned long long)op);
 	return NULL;
 }
 
@@ -115,7 +115,7 @@ static bool is_amount(struct orr_step *s, double x, const char *what, const char
 {
 	if (x >= 0 && isfinite(x))
 		return true;
-	step_fail(s, ORR_EFAIL, "%s: expected %s from 0 on, found %g", what, unit, x);
+	step_fail(s, ORR_EFAIL, "%s: expected %s of at least 0, found %g", what, unit, x);
 	return false;
 }
 
@@ -124,7 +124,7 @@ orr_op orr_compute(struct orr_step *s, uint32_t device, enum orr_work work, doub
 	if (!may_build(s, "orr_compute") || !is_place(s, device, "orr_compute") || !is_amount(s, seconds, "orr_compute", "seconds"))
 		return 0;
 	if ((unsigned)work >= ORR_WORK_KINDS) {
-		step_fail(s, ORR_EFAIL, "orr_compute: no kind of work %d", (int)work);
+		step_fail(s, ORR_EFAIL, "orr_compute: unknown kind of work %d", (int)work);
 		return 0;
 	}
 	return op_new(s,
@@ -184,7 +184,7 @@ static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
 	return is_even;
 }
 
-/* Where the shape is in plan_slot[], or belongs. */
+/* The slot of the shape in plan_slot[]; a free slot if the shape is new. */
 static uint32_t *plan_slot(const struct orr_step *s, const struct coll_shape *shape)
 {
 	uint32_t mask = s->n_plan_slots - 1, i = hash_spread(shape_hash(shape)) & mask;
@@ -222,7 +222,7 @@ static uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 	return *slot = s->n_plans++;
 }
 
-/* Ranks of one node that follow one another, if all nodes have as many; else 1. */
+/* Number of consecutive ranks per node, if it is the same for all nodes; else 1. */
 static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint32_t n)
 {
 	uint32_t run = 1;
@@ -239,7 +239,7 @@ static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint
 static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, uint32_t position)
 {
 	struct iteration *k = s->building;
-	/* The scenario's algorithm where it can do that; what the policy names must. */
+	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
 	if (c.what.algorithm == ORR_ALGORITHM_DEFAULT)
 		c.what.algorithm = coll_usable(c.what.op, s->algorithm, c.n);
 	if (!c.what.repeat)
@@ -274,9 +274,9 @@ static bool is_collective(struct orr_step *s, const struct orr_collective *c, ui
 	if (!is_given(s, c, what) || !is_amount(s, c->bytes, what, "bytes"))
 		return false;
 	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_HIERARCHICAL_LEADER)
-		step_fail(s, ORR_EFAIL, "%s: no operation %d by algorithm %d", what, (int)c->op, (int)c->algorithm);
+		step_fail(s, ORR_EFAIL, "%s: unknown operation %d or algorithm %d", what, (int)c->op, (int)c->algorithm);
 	else if (c->root >= n)
-		step_fail(s, ORR_EFAIL, "%s: root %u of a group of %u", what, c->root, n);
+		step_fail(s, ORR_EFAIL, "%s: root %u: expected a rank of the group of %u", what, c->root, n);
 	else if (c->n_layers && ((uint64_t)c->first_layer + c->n_layers > s->facts.layers))
 		step_fail(s, ORR_EFAIL, "%s: layers %u..%llu: the model has %u", what, c->first_layer,
 			(unsigned long long)c->first_layer + c->n_layers - 1, s->facts.layers);
@@ -290,8 +290,9 @@ static bool is_group(struct orr_step *s, const struct orr_group *g)
 		return false;
 	if (!g->n || g->n > places) {
 		step_fail(s, ORR_EFAIL,
-			g->n ? "orr_collective: a group of %u, and there are %u devices" : "orr_collective: a group without members", g->n,
-			places);
+			g->n ? "orr_collective: a group of %u: expected at most %u, the number of devices"
+			     : "orr_collective: the group is empty",
+			g->n, places);
 		return false;
 	}
 	for (uint32_t i = 0; i < g->n; i++)
@@ -342,8 +343,8 @@ static orr_op any(
 		return compressed(s, g, position, size, stride, c);
 	if (is_coded && c->op == ORR_REDUCE_SCATTER) {
 		step_fail(s, ORR_EINPUT,
-			"step.compression: works for all-reduce and for messages to servers, not for the reduce-scatter "
-			"of divided state; expected none");
+			"step.compression: expected none: it supports all-reduce and messages to servers, not the reduce-scatter "
+			"of sharded state");
 		return 0;
 	}
 	return plain(s, g, position, size, stride, c);
@@ -361,7 +362,7 @@ orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size
 	if (!may_build(s, "orr_collective_lanes") || !is_place(s, position, "orr_collective_lanes"))
 		return 0;
 	if (!s->map || !size || !stride || (uint64_t)size * stride > s->lanes || s->lanes % (size * stride)) {
-		step_fail(s, ORR_EFAIL, "orr_collective_lanes: groups of %u lanes at stride %u: there are %u lanes", size, stride,
+		step_fail(s, ORR_EFAIL, "orr_collective_lanes: groups of %u lanes at stride %u do not divide the %u lanes", size, stride,
 			s->map ? s->lanes : 0);
 		return 0;
 	}
@@ -422,7 +423,7 @@ static orr_op compressed(
 	return s->error.code ? 0 : out;
 }
 
-/* ---- what waits for what, and how ---- */
+/* ---- dependencies and attributes ---- */
 
 static void add_dependency(struct iteration *k, orr_op before, orr_op after)
 {
@@ -430,7 +431,7 @@ static void add_dependency(struct iteration *k, orr_op before, orr_op after)
 	k->dep[k->n_deps++] = (struct dependency){ before, after };
 }
 
-/* A handle that was given out. (Of iterations that are over it is not known how many ops they had.) */
+/* Whether the policy was given this handle. The number of ops of a retired iteration is no longer known. */
 static bool is_op(const struct orr_step *s, orr_op op)
 {
 	const struct iteration *k = iteration_live(s, op_iteration(op));
@@ -443,16 +444,16 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		return;
 	struct iteration *k = s->building;
 	if (op_iteration(op) != k->number || op_index(op) >= k->n_ops) {
-		step_fail(s, ORR_EFAIL, "orr_after: op %llx is not of this iteration", (unsigned long long)op);
+		step_fail(s, ORR_EFAIL, "orr_after: op %llx does not belong to this iteration", (unsigned long long)op);
 		return;
 	}
 	if (!is_op(s, dep)) {
-		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for %llx, which is no op of this iteration or one before", op_index(op),
+		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for %llx, which is no op of this or an earlier iteration", op_index(op),
 			(unsigned long long)dep);
 		return;
 	}
 	if (op_iteration(dep) == k->number && dep >= op) {
-		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for op %u, which was made after it: that could be a cycle", op_index(op),
+		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for op %u: expected an op created before it (no cycles)", op_index(op),
 			op_index(dep));
 		return;
 	}
@@ -461,7 +462,7 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		add_dependency(k, dep, op);
 		return;
 	}
-	/* Under compression each device's encoding waits for that device's work alone. */
+	/* Under compression, the encoding on a device waits for the work of that device only. */
 	bool same = op_iteration(dep) == k->number && k->op[op_index(dep)].type == OP_COMPUTE;
 	bool is_bound = false;
 	for (uint32_t i = 0; i < o->entry_count; i++) {
@@ -475,7 +476,7 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		add_dependency(k, dep, (orr_op)(k->number + 1) << 32 | (k->entry[o->entry_first + i] + 1));
 }
 
-/* The rounds of a compressed collective stand between its encodings and its decodings; n 0: it is none. */
+/* The rounds of a compressed collective, created between its encodings and decodings; n is 0 if the op is none. */
 static struct op *rounds_of(struct orr_step *s, const struct op *o, uint32_t *n)
 {
 	struct iteration *k = s->building;
@@ -494,7 +495,7 @@ void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream)
 	if (!o)
 		return;
 	if (stream >= STEP_STREAMS || !stream != (o->type == OP_COMPUTE))
-		step_fail(s, ORR_EFAIL, "orr_on_stream: stream %u: expected 1..%d, and 0 for work alone", stream, STEP_STREAMS - 1);
+		step_fail(s, ORR_EFAIL, "orr_on_stream: stream %u: expected 1..%d (compute ops: 0)", stream, STEP_STREAMS - 1);
 	else if (o->type == OP_TRANSFER || o->type == OP_COLLECTIVE)
 		o->stream = (uint8_t)stream;
 	uint32_t n;
@@ -576,17 +577,17 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 	if (!o)
 		return;
 	if (o->type != OP_TRANSFER || (uint64_t)first_layer + n_layers > s->facts.layers) {
-		step_fail(s, ORR_EFAIL, "orr_carries: expected a transfer and layers below %u", s->facts.layers);
+		step_fail(s, ORR_EFAIL, "orr_carries: expected a transfer, and layers below %u", s->facts.layers);
 		return;
 	}
 	if (s->compression.method == COMPRESSION_NONE)
 		return;
-	/* Point to point there is nothing to gather: what one worker sends. */
+	/* Point to point, nothing is gathered: the volume is what one worker sends. */
 	struct compressed_shape z;
 	compression_shape(
 		&s->compression, s->config->dnn, first_layer, n_layers, 1, s->building->number, s->facts.gradient_bytes, o->amount, &z);
 	o->amount = z.sent_bytes;
-	/* Both codings are charged to the sender, before it sends. */
+	/* Both encoding and decoding are charged to the sender, before it sends. */
 	uint32_t from = o->device;
 	if (z.encode_s + z.decode_s > 0) {
 		orr_op encode = orr_compute(s, from, ORR_CODEC, z.encode_s + z.decode_s);
@@ -608,13 +609,13 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 	uint32_t n;
 	struct op *round = rounds_of(s, o, &n);
 	if (n)
-		o = &round[n - 1]; /* which knows its group */
+		o = &round[n - 1]; /* the last round: it has a group */
 	if (o->type == OP_MARK || o->type == OP_DELAY) {
-		step_fail(s, ORR_EFAIL, "orr_updates: op %u is a mark or a delay, which no device does", op_index(op));
+		step_fail(s, ORR_EFAIL, "orr_updates: op %u is a mark or a delay: expected an op on a device", op_index(op));
 		return;
 	}
 	if (o->n_updates && o->first_update + o->n_updates != k->n_updates) {
-		step_fail(s, ORR_EFAIL, "orr_updates: give all updates of an op before those of the next");
+		step_fail(s, ORR_EFAIL, "orr_updates: give all updates of one op before those of the next");
 		return;
 	}
 	if (!o->n_updates)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Identical steps are solved once. A phase that is repeated (a ring's) and whose flows have
- * every link that they use to themselves takes as long each time; so all of its repeats are
- * one event, a leap, during which the links are leased. If anything else comes to need one of
- * them, the leap is broken: the repeats that are over are over, and the flows of the one under
- * way start with what they have left.
+ * Starting flows, one by one or as a leap.
+ *
+ * If each flow of a phase has all its links to itself, every repeat of the phase (a ring's steps) takes the same time. All
+ * repeats are then one event, a leap, and the links are leased. When another flow needs a leased link, the leap is broken:
+ * the current repeat goes on as flows with the bytes they have left.
  */
 #include "step/wire_state.h"
 
@@ -20,7 +20,7 @@ struct leap {
 	double begin_s, step_s;
 };
 
-/* What the flow takes with its links to itself. */
+/* Rate of the flow when it has its links to itself. */
 static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
 {
 	double rate = INFINITY;
@@ -29,7 +29,7 @@ static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
 	return rate;
 }
 
-/* Sets the lease of all links of the phase; false (and nothing is leased) if one of them is in use, or used twice. */
+/* Leases all links of the phase to the leap. Returns false and leases none if a link is in use or used twice. */
 static bool lease(struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t leap, double *step_s)
 {
 	struct wire *w = s->wire;
@@ -75,7 +75,7 @@ static void release(struct orr_step *s, uint32_t leap)
 	w->free_leap = leap;
 }
 
-/* Repeats from here to the end of the phase, or of the collective if it has this phase alone. */
+/* Repeats left in the phase; in the collective, if it has one phase. */
 static uint64_t steps_left(const struct coll_plan *p, const struct instance *x)
 {
 	return x->repeat_left + (p->n_phases == 1 ? (x->rounds_left - UINT64_C(1)) * p->phase[0].repeat : 0);
@@ -89,7 +89,7 @@ static void set_steps_left(const struct coll_plan *p, struct instance *x, uint64
 	x->repeat_left = (uint32_t)(p->n_phases == 1 ? steps - (x->rounds_left - 1) * repeat : steps);
 }
 
-/* A flow's tag: the run that it is of (together.c) and its slot of going[]. */
+/* Tag of a flow: the run (together.c) and the slot in going[]. */
 static uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
 {
 	return (uint64_t)s->member << 32 | slot;
@@ -133,7 +133,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	uint64_t steps = steps_left(p, x);
 	uint32_t at = w->free_leap;
 	double step_s;
-	/* What others send over a shared network is not known here; where use is measured, rates must be seen. */
+	/* On a shared network, flows of other runs are not known here. To measure link use, rates must be seen. */
 	if (steps < 2 || s->shared_net || s->use)
 		return false;
 	if (at == NONE) {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * learning.h - the schedule of a step policy applied to real SGD, as the step world's descriptor needs it
+ * learning.h - real SGD under a step policy's schedule, as the step world's descriptor needs it
  *
- * The floor above (sim/learn) defines both; the step world knows nothing else of it.
+ * Defined one floor above, in sim/learn; the step world uses nothing else of it.
  */
 #ifndef ORR_STEP_LEARNING_H
 #define ORR_STEP_LEARNING_H
 
 #include "step/step.h"
 
-/* `--set learn.NAME=VALUE`, as data. */
+/* Parameters of `--set learn.NAME=VALUE`. */
 extern const struct orr_param learn_options[];
 
 struct step_learning {
-	/* Adds metrics and the series "loss" to r. label: for messages. threads 0: as many as OpenMP gives. */
+	/* Adds metrics and the series "loss" to r. label: for messages. threads 0: OpenMP's default. */
 	int (*run)(const struct step_config *step, const struct orr_args *options, const struct orr_policy *policy,
 		const struct orr_args *args, const char *label, int threads, struct run_result *r, struct orr_error *err);
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A run of the step world as metrics, rows and notes. */
+/* The metrics, rows and notes of a run. */
 #include "step/step.h"
 
 #include "base/mem.h"
@@ -13,8 +13,8 @@
 
 enum { BATCHES = 20, LEAST_VALUES = 8 };
 
-/* Half of the 95 % interval of the mean time between ends of iterations, over that mean: batch means (Law and
- * Kelton, Simulation Modeling and Analysis, 9.5.3). 0 where iterations repeat; NaN where there are too few. */
+/* Half-width of the 95 % confidence interval of the mean time between ends of iterations, relative to the mean, by batch
+ * means (Law and Kelton, Simulation Modeling and Analysis, 9.5.3). 0 if iterations repeat, NaN if there are too few. */
 static double relative_half_width(const struct step_result *s)
 {
 	if (s->period)
@@ -27,7 +27,7 @@ static double relative_half_width(const struct step_result *s)
 	for (size_t i = 0; i < m; i++) {
 		size_t from = n * i / m, to = n * (i + 1) / m;
 		double batch = (s->iteration[to].end_s - s->iteration[from].end_s) / (double)(to - from);
-		/* Batches differ by one value at most: each counts by its share. */
+		/* Batch sizes differ by at most one value: each batch counts by its share. */
 		double off = (batch - mean) * (double)(to - from) * (double)m / (double)n;
 		squares += off * off;
 	}
@@ -43,12 +43,12 @@ static void put(struct run_result *r, const char *name, double value)
 static void put_rates(const struct step_result *s, struct run_result *r)
 {
 	double w = relative_half_width(s), x = s->samples_per_s, t = s->iteration_s;
-	/* The ends of an interval of times are those of one of rates, the other way round. */
+	/* The bounds of an interval of times, swapped, are those of an interval of rates. */
 	result_metric(r, "samples_per_s", x, w == 0 ? x : x / (1 + w), w == 0 ? x : w < 1 ? x / (1 - w) : NAN);
 	result_metric(r, "iteration_s", t, t * (1 - w), t * (1 + w));
 }
 
-/* Means over the devices that train; sums and maxima over all. */
+/* Times are means over the devices that train; bytes are sums and maxima over all devices. */
 static void put_devices(const struct step_result *s, struct run_result *r)
 {
 	struct step_device mean = { 0 };
@@ -81,7 +81,7 @@ static void put_devices(const struct step_result *s, struct run_result *r)
 	put(r, "sent_bytes_max", most);
 }
 
-/* "F=1, C=9" in the policy's own line become choice_F and choice_C. */
+/* "F=1, C=9" in the policy's description becomes choice_F and choice_C. */
 static void put_choice(const struct step_result *s, struct run_result *r)
 {
 	for (const char *at = s->choice; (at = strchr(at, '=')); at++) {
@@ -130,7 +130,7 @@ static void put_rows(const struct step_result *s, struct run_result *r)
 	}
 }
 
-/* ---- spans, for the figure ---- */
+/* ---- spans for the figure ---- */
 
 const char *step_work_name(unsigned work)
 {

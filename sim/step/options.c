@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What --set step.NAME=VALUE sets. */
+/* Options of `--set step.NAME=VALUE`. */
 #include "step/step.h"
 
 const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 10000000, "iterations to report"),
-	ORR_PARAM_BOOL("exact", false, "simulate every iteration; do not look for a steady state"),
+	ORR_PARAM_BOOL("exact", false, "simulate every iteration, without steady-state detection"),
 	ORR_PARAM_CHOICE(
-		"fidelity", "flow", "flow|analytic", "flow: messages share links, max-min fair; analytic: closed forms, no contention"),
+		"fidelity", "flow", "flow|analytic", "flow: messages share links max-min fairly; analytic: closed forms, no contention"),
 	ORR_PARAM_CHOICE("algorithm", "ring", "ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
-		"of collectives for which the policy names none"),
+		"algorithm of collectives for which the policy names none"),
 	ORR_PARAM_CHOICE(
-		"merge", "auto", "auto|on|off", "run one lane for all where routes and loads are equal; on: an error where they are not"),
+		"merge", "auto", "auto|on|off", "simulate one lane for all if routes and loads are equal; on: fail if they are not"),
 	ORR_PARAM_CHOICE(
 		"optimizer", "sgd", "sgd|momentum|adam", "state per parameter: 0, 1 or 2 values, and master copies in mixed precision"),
 	ORR_PARAM_REAL("compute_s", "0", 0, 1e6,
-		"forward + backward of the whole model for the batch, in s, as measured elsewhere; linear in samples (0: cost model)"),
-	ORR_PARAM_REAL("fc_share", "-1", -1, 1, "with compute_s: part of it spent in the fully connected layers (-1: cost model)"),
-	ORR_PARAM_CHOICE("update_cost", "roofline", "roofline|none", "what the optimizer's update costs"),
-	ORR_PARAM_BOOL("ignore_memory", false, "do not refuse what does not fit into a device"),
+		"forward + backward of the whole model for the batch in s, as measured elsewhere; linear in samples (0: cost model)"),
+	ORR_PARAM_REAL("fc_share", "-1", -1, 1, "with compute_s: share of the fully connected layers in it (-1: cost model)"),
+	ORR_PARAM_CHOICE("update_cost", "roofline", "roofline|none", "cost of the optimizer's update"),
+	ORR_PARAM_BOOL("ignore_memory", false, "allow a device to hold more than its memory"),
 	ORR_PARAM_TEXT("compression", "none",
-		"of gradients: none, topk:density=0.001, onebit, powersgd:rank=2, each with compress_Bps=.. (0: costs no time)"),
-	ORR_PARAM_TEXT("speeds", "", "relative speeds of single devices, 3:0.5,7:0.8 (others: 1)"),
+		"compression of gradients: none, topk:density=0.001, onebit, powersgd:rank=2, each with compress_Bps=.. (0: no time)"),
+	ORR_PARAM_TEXT("speeds", "", "relative speeds of devices, such as 3:0.5,7:0.8 (others: 1)"),
 	ORR_PARAM_CHOICE("stragglers", "none", "none|lognormal|uniform|exponential",
-		"factor by which each device's work of an iteration takes longer; mean 1 + spread for exponential and uniform"),
+		"distribution of the factor on each device's work in an iteration; mean 1 + spread for exponential and uniform"),
 	ORR_PARAM_REAL("straggler_spread", "0.1", 0, 100, "lognormal: sigma; uniform: 1..1+2x; exponential: 1 + Exp(x)"),
 	ORR_PARAM_REAL("contention_p", "0", 0, 1, "probability that a device's NIC is slowed for an iteration"),
 	ORR_PARAM_REAL("contention_f", "0.25", 1e-6, 1, "fraction of its capacity that a slowed NIC keeps"),
-	ORR_PARAM_TEXT("background", "", "flows that are always there, from>to:bytes per second.. as 0>5:1e9,3>2:5e8"),
-	ORR_PARAM_FILE("link_changes", "file of time_s,link,bandwidth_Bps: capacities that vary in time"), ORR_PARAM_END };
+	ORR_PARAM_TEXT("background", "", "permanent flows, FROM>TO:BYTES_PER_SECOND,.. such as 0>5:1e9,3>2:5e8"),
+	ORR_PARAM_FILE("link_changes", "CSV file of capacities over time: time_s,link,bandwidth_Bps"), ORR_PARAM_END };

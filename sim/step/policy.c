@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls of the policy, each watched for time. */
+/* Calls of the policy's functions, each under the watchdog. */
 #include "step/exec.h"
 
 #include "base/mem.h"
 
-enum { MOST_LIVE = 1 << 16 }; /* limit on live iterations: a policy past it never synchronizes */
+enum { MOST_LIVE = 1 << 16 }; /* live iterations: a policy that exceeds it never synchronises */
 
 static void enter(struct orr_step *s, const char *what, uint64_t iteration)
 {
@@ -37,15 +37,14 @@ void policy_create(struct orr_step *s, const struct orr_args *args)
 	s->self = s->ops->create(s, args, &e);
 	leave(s);
 	if (!s->self && !s->error.code)
-		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without saying why");
+		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without a message");
 }
 
 int policy_build(struct orr_step *s)
 {
 	if (s->n_live == MOST_LIVE) {
-		step_fail(s, ORR_EFAIL,
-			"%d iterations are under way at %.9g s: nothing makes an iteration wait for those before it (orr_after)", MOST_LIVE,
-			fmax(s->now_s, 0));
+		step_fail(s, ORR_EFAIL, "%d iterations are in flight at %.9g s: no iteration waits for an earlier one (orr_after)",
+			MOST_LIVE, fmax(s->now_s, 0));
 		return s->error.code;
 	}
 	struct iteration *k = graph_begin(s, s->built);
@@ -60,7 +59,7 @@ int policy_build(struct orr_step *s)
 	if (e.code)
 		step_fail(s, e.code, "%s", e.text);
 	else if (rc)
-		step_fail(s, ORR_EFAIL, "build() returned %d without saying why", rc);
+		step_fail(s, ORR_EFAIL, "build() returned %d without a message", rc);
 	if (!s->error.code)
 		expand(s, k);
 	s->building = NULL;

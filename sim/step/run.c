@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One run: from iteration to iteration until they repeat, or to the end. */
+/* One run: set-up, iterations until they repeat or the last ends, results. */
 #include "step/exec.h"
 #include "step/wire.h"
 
@@ -135,7 +135,7 @@ static void extrapolate(struct orr_step *s)
 	}
 }
 
-/* Samples/s while every worker was at work: from the end of the first iteration to the first end of the last. */
+/* Samples/s while every worker was active: from the end of all first iterations to the first end of a last iteration. */
 static double counted_rate(const struct orr_step *s)
 {
 	double begin = 0, end = INFINITY, sum = 0;
@@ -156,11 +156,11 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 {
 	size_t n = simulated, first = n > 1;
 	double time, samples = 0;
-	if (s->period) { /* exactly what repeats */
+	if (s->period) { /* exactly one period */
 		first = n - s->period;
 		time = s->row[n - 1].end_s - s->row[first - 1].end_s;
 	} else {
-		/* The last to end need not be the last; if all were over when the first was, it counts as well. */
+		/* Iterations may end out of order. If all ended together with the first, the first counts as well. */
 		time = 0;
 		for (size_t k = 0; k < n; k++)
 			time = fmax(time, s->row[k].end_s);
@@ -171,14 +171,14 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		samples += s->row[k].samples;
 	out->iteration_s = time / (double)(n - first);
 	out->samples_per_s = s->n_counts ? counted_rate(s) : 0;
-	if (out->samples_per_s <= 0) /* or the fastest worker was done before the slowest had begun: whole iterations */
+	if (out->samples_per_s <= 0) /* the fastest worker ended before the slowest began: count whole iterations */
 		out->samples_per_s = time > 0 ? samples / time : 0;
 }
 
 static void give(struct orr_step *s, struct step_result *out)
 {
 	size_t simulated = s->period ? s->steady_rows : s->n_rows;
-	while (simulated > 1 && isnan(s->row[simulated - 1].end_s)) /* stopped early with later ones under way */
+	while (simulated > 1 && isnan(s->row[simulated - 1].end_s)) /* stopped early, with later iterations in flight */
 		simulated--;
 	s->n_rows = simulated;
 	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < simulated; i++)
@@ -196,7 +196,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
 	s->row = NULL;
-	/* Spans of the last simulated iterations alone. */
+	/* Keeps the spans of the last simulated iterations only. */
 	uint64_t from = simulated > s->config->spans ? simulated - s->config->spans : 0;
 	size_t m = 0;
 	for (size_t i = 0; i < s->n_spans; i++) {
@@ -240,7 +240,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 		return s->error.code;
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
-	/* Nothing starts before a period of graphs (two at least) is there: merging looks at their messages. */
+	/* Nothing starts before one period of graphs (at least two graphs) is built: merging needs their messages. */
 	s->now_s = -1;
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
 	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)
@@ -279,7 +279,7 @@ int step_run(const struct step_config *c, const struct orr_policy *policy, const
 	bool may_merge = strcmp(merge, "off") && !c->hook;
 	*out = (struct step_result){ 0 };
 	if (!c->cluster->gpus)
-		return orr_fail(err, ORR_EINPUT, "the cluster has no GPU; orrery step needs at least one");
+		return orr_fail(err, ORR_EINPUT, "the cluster has no GPU: orrery step needs at least one");
 	for (;;) {
 		struct orr_step s = { .config = c, .label = label, .policy = policy, .ops = policy->ops };
 		int rc = execute(&s, may_merge, policy_args);

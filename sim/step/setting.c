@@ -21,7 +21,7 @@ const struct orr_param step_cost_options[] = {
 
 /* ---- profiles ---- */
 
-/* One that is named must be of some device of the cluster, and may not contradict its data sheet. */
+/* A named profile must belong to a device of the cluster and agree with its data sheet. */
 static int take_profile(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	bool is_used = false;
@@ -63,7 +63,7 @@ static int resolve_profiles(const struct scenario *base, struct setting *s, stru
 	return rc;
 }
 
-/* Draws of nothing would look like certainty. */
+/* Draws without laws would give intervals of width 0, so they are refused. */
 static int check_samples(const struct scenario *base, const struct setting *s, struct orr_error *err)
 {
 	for (uint32_t t = 0; t < base->cluster->n_types; t++)
@@ -75,7 +75,7 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 		       : ORR_OK;
 }
 
-/* Where the network's text does not say what joins the GPUs of a node: the slowest of the devices' own links. */
+/* If the network's text does not give the link between the GPUs of a node, it is the slowest of the devices' own links. */
 static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
@@ -107,7 +107,7 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 		.seed = s->seed };
 }
 
-/* A type may say beside the device on what terms it is had: "a100-spot" is an a100. */
+/* A type may carry a price suffix: "a100-spot" is an a100. */
 static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
 {
 	snprintf(out, 64, "%s", s->device_spec ? s->device_spec : c->type_name[t]);
@@ -135,7 +135,7 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 	return rc;
 }
 
-/* Precision and device, which serving has too. */
+/* Precision and device, shared with serving. */
 static void read_common(const struct scenario *base, struct setting *s)
 {
 	const char *device = orr_arg_text(base->keys, "device");
@@ -201,7 +201,7 @@ char *setting_source(const struct setting *s, const struct cluster *c)
 	return sbuf_steal(&b);
 }
 
-/* With their profiles. */
+/* Loads devices with their profiles. */
 static void add_devices(const struct setting *s, const struct scenario *base, cJSON *o)
 {
 	if (s->device_spec)

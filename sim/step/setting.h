@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * setting.h - what training runs on: network, devices, precision, batch, options of the step world
+ * setting.h - the setting of training: network, devices, precision, batch, options of the step world
  *
- * The part of a scenario that orrery step and the jobs of orrery jobs that name a strategy
- * have in common:
+ * Shared by the scenarios of orrery step and those jobs of orrery jobs that name a strategy:
  *
  *	{ "network": "star", "device": "NAME or FILE", "precision": "fp32", "batch": 32,
  *	  "profile": "auto", "cost_samples": 0, "step": {..options..}, "cost": {..options..} }
@@ -15,7 +14,7 @@
 #include "world/scenario.h"
 
 struct setting {
-	/* As the scenario has them. device_spec NULL: each GPU type of the cluster is a device. profile_spec "auto": the one that
+	/* As in the scenario. device_spec NULL: each GPU type of the cluster is a device. profile_spec "auto": the profile that
 	 * ships for each device, if any; "none"; or a name or file. */
 	const char *network_spec, *device_spec, *profile_spec;
 	struct topo *topo;
@@ -29,7 +28,7 @@ struct setting {
 };
 
 /* clang-format off */
-/* For the keys of a world. */
+/* Keys of a world's scenario. */
 #define SETTING_KEYS_HARDWARE(network, precision) \
 	ORR_PARAM_TEXT("network", network, "KIND[:option=value,..] (star, racks, leaf-spine, fat-tree, torus, ..) or a JSON file"), \
 	ORR_PARAM_TEXT("device", "", "what every GPU is, whatever its type says: a name or a file; empty: each type of the cluster names its own"), \
@@ -45,20 +44,20 @@ struct setting {
 #define SETTING_SHOWN "network_sha256", "devices", "profiles", "step_files_sha256"
 /* clang-format on */
 
-/* What --set cost.NAME=VALUE sets. */
+/* Options of `--set cost.NAME=VALUE`. */
 extern const struct orr_param step_cost_options[];
 
-/* Values that need nothing else; then, once there is a cluster, devices and network. */
+/* First reads the values that need no cluster; then, given a cluster, loads devices and network. */
 int setting_resolve_values(const struct scenario *base, struct setting *s, struct orr_error *err);
 int setting_resolve_hardware(const struct scenario *base, struct setting *s, struct orr_error *err);
-/* Of serving: precision, devices, profiles and, where one is named, the network. A GPU type that names no device of the
- * catalogue has none: models that are tables need none. */
+/* For serving: precision, devices, profiles and, if named, the network. A GPU type that is no device of the catalogue
+ * has none, because models given as tables need none. */
 int setting_resolve_serving(const struct scenario *base, struct setting *s, struct orr_error *err);
-/* For GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
+/* Costs of GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
 struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample);
-/* Which profile, or data sheet, the times of each GPU type go by; the caller frees it. */
+/* Describes the profile, or data sheet, of each GPU type; the caller frees the text. */
 char *setting_source(const struct setting *s, const struct cluster *c);
-/* Adds what there is to a resolved scenario. */
+/* Adds the setting to a resolved scenario. */
 void setting_describe(const struct setting *s, const struct scenario *base, cJSON *o);
 void setting_describe_serving(const struct setting *s, const struct scenario *base, cJSON *o);
 void setting_free(struct setting *s);

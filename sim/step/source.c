@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where the compute times of a run come from, and whether they were asked for where laws hold.
+ * Where the compute times of a run come from, and how many of them lie outside the range of their laws.
  *
- * A policy asks by batch and shards; every distinct question is kept, and at the end the model's kernels are
- * looked at for each. Past MOST_ASKED the rest is not looked at.
+ * A policy asks for costs by batch and shards. Each distinct question is recorded, and at the end the model's kernels are
+ * checked for each. Questions after the first MOST_ASKED are not checked.
  */
 #include "step/world.h"
 
@@ -48,7 +48,7 @@ void source_asked(const struct orr_step *s, uint32_t device, double batch, uint3
 		a->of[a->n++] = (struct question){ type, shards, batch, is_sequence_parallel };
 }
 
-/* ---- what is said ---- */
+/* ---- the text of the source ---- */
 
 static void put_outside(struct sbuf *b, const struct cost_coverage *c)
 {

@@ -3,7 +3,7 @@
 #include "step/exec.h"
 #include "step/wire.h"
 
-/* Durations that differ by less than this part are the same. */
+/* Durations closer than this (relative) are equal. */
 static const double same_duration = 1e-9;
 
 static double duration(const struct orr_step *s, size_t k)
@@ -12,9 +12,9 @@ static double duration(const struct orr_step *s, size_t k)
 }
 
 /*
- * Ends that repeat are not enough: where nothing ties workers together, what is late in each iteration by a little more
- * than in the one before may not be the last to end for long. So all ops must have moved by as much, in the mean, and
- * as many must be under way.
+ * Equal durations are not enough. If workers are not synchronised, one that falls behind a little in each iteration may not
+ * be the last to end for a long time. So the mean end of all ops must shift by the same time, and as many ops must be in
+ * flight.
  */
 static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
 {
@@ -26,7 +26,7 @@ static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
 
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
-	/* Three periods alike; the very first duration holds the filling and is left out, so does a warm-up. */
+	/* Three equal periods. The first duration holds the start-up, and a warm-up of compression is left out. */
 	if (n < 3u * period + 2 + compression_settles(&s->compression))
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;
@@ -51,7 +51,7 @@ bool steady(struct orr_step *s)
 			s->period = p;
 			s->steady_rows = n;
 			s->build_until = s->built;
-			return !s->config->check; /* which wants every byte to arrive */
+			return !s->config->check; /* --check needs every byte to arrive */
 		}
 	return false;
 }

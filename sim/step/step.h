@@ -2,13 +2,11 @@
 /*
  * step.h - the step world: runs the iterations that a step policy builds
  *
- * step_run() makes everything anew for one run, so any number of runs may go on in
- * parallel threads over one cluster, topology, model and policy. Times are seconds
- * (double) from the run's start.
+ * Each step_run() has its own state, so several runs may share a cluster, topology, model and policy in parallel threads.
+ * Times are seconds (double) from the run's start.
  *
- * Steady state is detected: when the durations of iterations repeat with a period of at
- * most STEP_MAX_PERIOD to 1e-9, the rest is extrapolated; nothing that is random, observed
- * by a hook or asked for with step.exact is.
+ * Steady state: when the durations of iterations repeat to 1e-9 with a period of at most STEP_MAX_PERIOD, the rest is
+ * extrapolated. This does not apply to a run that is random or observed by a hook, or to step.exact.
  */
 #ifndef ORR_STEP_STEP_H
 #define ORR_STEP_STEP_H
@@ -28,19 +26,19 @@ struct step_span {
 	double start_s, end_s;
 	uint64_t iteration;
 	uint32_t device, stream; /* stream 0 compute; STEP_STREAMS: not on a stream */
-	uint32_t peer;           /* transfers: to whom; else UINT32_MAX */
+	uint32_t peer;           /* transfers: the receiver; else UINT32_MAX */
 	uint8_t work;            /* enum orr_work; ORR_WORK_KINDS: communication */
 	const char *label;       /* owned by the result; may be NULL */
 };
 
-/* What one device did, per iteration (mean over the measured iterations). */
+/* What one device did per iteration (mean over the measured iterations). */
 struct step_device {
 	uint32_t device, node;
 	double compute_s; /* forward, backward, recompute and other work */
 	double optimizer_s, codec_s;
-	double exposed_s; /* idle while a message that it waited for was under way */
+	double exposed_s; /* idle while a message that it waited for was in flight */
 	double bubble_s;  /* idle otherwise: waiting for other devices */
-	double idle_s;    /* after its last op: nothing left to wait for */
+	double idle_s;    /* after its last op of the iteration */
 	double peak_memory_bytes;
 	double sent_bytes;
 };
@@ -50,30 +48,30 @@ struct step_iteration {
 	double start_s, end_s, samples;
 };
 
-/* How much one link of the topology was used, over the measured iterations. */
+/* Use of one link of the topology over the measured iterations. */
 struct step_link {
 	double bytes_per_s; /* mean */
-	double busy;        /* part of the time in which it carried anything */
+	double busy;        /* fraction of the time in which it carried a flow */
 	double peak_Bps;
 };
 
 struct step_result {
 	struct step_iteration *iteration;
 	size_t n_iterations;
-	uint64_t simulated; /* the first so many were simulated, the rest extrapolated */
+	uint64_t simulated; /* iterations that were simulated; the rest is extrapolated */
 	uint32_t period;    /* 0: no steady state was found */
 	struct step_device *device;
-	size_t n_devices; /* those that had anything to do */
+	size_t n_devices; /* those that computed or held memory */
 	struct step_span *span;
 	size_t n_spans;
-	double samples_per_s; /* after the first iteration where there are more */
+	double samples_per_s; /* after the first iteration, if there are more */
 	double iteration_s;   /* mean, likewise */
 	bool was_merged;
 	uint64_t flows;   /* started in the network */
-	char choice[256]; /* the policy's own line on what it chose */
+	char choice[256]; /* the policy's description of what it chose */
 	char cost_source[1536];
-	/* Of the questions that the policy asked: distinct kernels, those timed by laws of a profile, those of them outside the
-	 * range of their law; the error that those laws state (NAN: there is none). */
+	/* Kernels that the policy asked for, those timed by laws of a profile, and those of them outside the range of their law;
+	 * the error that the laws state (NAN: none). */
 	uint64_t kernels, kernels_by_law, kernels_outside;
 	double profile_error;
 	struct step_link *link; /* with step_config.link_use */
@@ -82,7 +80,7 @@ struct step_result {
 };
 void step_result_free(struct step_result *r);
 
-/* An op with updates starts or ends (sim/learn). group: the real devices that the op concerns. */
+/* Called when an op with updates starts or ends (sim/learn). group: the devices of the op. */
 typedef void (*step_update_hook)(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
 	const uint32_t *group, uint32_t n_group);
 
@@ -96,24 +94,23 @@ struct step_config {
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
 	uint64_t seed;
-	double policy_timeout_s; /* longest time that one call of the policy may take (engine/watch.h) */
-	bool check;              /* prove conservation laws as it goes */
+	double policy_timeout_s; /* longest time of one call of the policy (engine/watch.h) */
+	bool check;              /* check conservation laws at run time */
 	bool link_use;           /* fill in step_result.link */
-	uint32_t spans;          /* record the spans of so many last simulated iterations (0: none) */
-	step_update_hook hook;   /* may be NULL; its presence means that all is simulated */
+	uint32_t spans;          /* record the spans of the last simulated iterations, this many (0: none) */
+	step_update_hook hook;   /* NULL: none; with a hook, all iterations are simulated */
 	void *hook_ctx;
-	bool (*stop)(void *ctx, double time_s); /* with a hook: asked at the end of an iteration; may be NULL */
+	bool (*stop)(void *ctx, double time_s); /* with a hook: called at the end of each iteration, true stops the run; may be NULL */
 };
 
-/* `--set step.NAME=VALUE`, as data. */
+/* Parameters of `--set step.NAME=VALUE`. */
 extern const struct orr_param step_options[];
 
-/* label: for messages. An error's code says whose fault it was (ORR_EINPUT: model, cluster, options; ORR_EFAIL:
- * the policy's). */
+/* label names the policy in messages. The error's code tells the cause: ORR_EINPUT the model, cluster or options, ORR_EFAIL the policy. */
 int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
 	struct step_result *out, struct orr_error *err);
 
-/* One of several runs that go on at the same time. Their topologies have the same links (net/topology_part.h). */
+/* One of several simultaneous runs. Their topologies have the same links (net/topology_part.h). */
 struct step_member {
 	const struct step_config *config;
 	const struct orr_policy *policy;
@@ -122,20 +119,20 @@ struct step_member {
 	double start_s; /* of its first iteration */
 };
 struct step_together {
-	double tolerance;    /* rates have settled when they change by less than this part */
-	uint64_t most;       /* iterations of the slowest member after which it ends anyway */
-	uint64_t most_flows; /* and messages of all; a rate may then be 0: not one whole iteration was measured */
+	double tolerance;    /* a rate has settled when it changes by less than this fraction */
+	uint64_t most;       /* limit on the iterations of the slowest member */
+	uint64_t most_flows; /* limit on the messages of all; at this limit a rate may be 0: no whole iteration was measured */
 	/* Results. */
-	double *samples_per_s; /* [n], the caller's */
+	double *samples_per_s; /* [n], owned by the caller */
 	bool has_settled;
-	uint64_t iterations; /* simulated, of all members */
+	uint64_t iterations; /* simulated, over all members */
 };
-/* Runs the members over one network, none waiting for another, until the rate of each has settled: measured over the
- * second half of a time that is doubled until it changes no more. */
+/* Runs the members independently over one network until the rate of each has settled. Rates are measured over the second
+ * half of the time, which is doubled until they settle. */
 int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
-/* Fills in metrics, rows and notes of the general result (tables, store) from it; of the spans those of the first
- * STEP_FIGURE_DEVICES devices that work or send. docs/reference/schema.md lists the metrics. */
+/* Fills in metrics, rows and notes of the general result (tables, store). Spans: those of the first STEP_FIGURE_DEVICES
+ * devices that compute or send. docs/reference/schema.md lists the metrics. */
 enum { STEP_FIGURE_DEVICES = 16, STEP_FIGURE_SPANS = 20000, STEP_MAX_ROWS = 1000000 };
 void step_metrics(const struct step_result *s, struct run_result *r);
 /* "forward", ..; "send" for ORR_WORK_KINDS. */

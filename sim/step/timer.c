@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What ends, now or at a known time: a heap of timers by (time, order of making), and the list of instances that end now. */
+/* Ends to come: a heap of timers by (time, order of creation), and the list of instances that end now. */
 #include "step/exec.h"
 
 #include "base/heap.h"
@@ -38,7 +38,6 @@ struct timer timer_pop(struct orr_step *s)
 	return top;
 }
 
-/* Ends now; what follows from it is done by finish(), in turn. */
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	MEM_GROW(s->done, s->n_done, s->cap_done);

@@ -2,9 +2,8 @@
 /*
  * Several runs over one network, until the rate of each has settled.
  *
- * A checkpoint is reached when the slowest member has ended 4, 8, 16, .. iterations since time
- * 0. There each member's rate is measured over the second half of the time: between ends of
- * iterations, so that a member that repeats exactly has exactly its rate.
+ * A checkpoint is reached when the slowest member has ended 4, 8, 16, .. iterations. Each member's rate is measured over
+ * the second half of the time since 0, between ends of iterations: a member that repeats exactly gets its exact rate.
  */
 #include "step/exec.h"
 #include "step/wire.h"
@@ -19,7 +18,7 @@ struct together {
 	uint32_t n;
 	struct flownet *net;
 	bool *is_started;
-	double *rate, *before; /* at this checkpoint and at the last */
+	double *rate, *before; /* at this checkpoint and at the one before */
 };
 
 static int begin(struct together *t, struct orr_error *err)
@@ -69,7 +68,7 @@ static double counted(const struct orr_step *s, double from, double to)
 	return sum / (to - from);
 }
 
-/* Samples/s between the ends of the first and last iteration that ended in the second half; 0 if there are not two. */
+/* Samples/s between the first and the last end of an iteration in the second half; 0 if there are fewer than two ends. */
 static double rate_of(const struct orr_step *s, double now)
 {
 	double samples = 0, first = NAN, last = NAN;
@@ -115,7 +114,7 @@ static uint64_t rows(const struct together *t)
 	return n;
 }
 
-/* The next instant of all; false: there is none, or an error. */
+/* Advances to the next event of all members. Returns false if there is none, or on an error. */
 static bool advance(struct together *t, struct orr_error *err)
 {
 	double next = flownet_next(t->net);
@@ -147,7 +146,7 @@ static bool settle_all(struct together *t, struct orr_error *err)
 			continue;
 		exec_stuck(s);
 		if (!s->error.code)
-			step_fail(s, ORR_EFAIL, "ran out of iterations");
+			step_fail(s, ORR_EFAIL, "no iteration is left to run");
 		*err = s->error;
 		return false;
 	}
@@ -183,7 +182,7 @@ static int run(struct together *t, struct step_together *out, struct orr_error *
 		}
 		if (!advance(t, err)) {
 			if (!err->code)
-				orr_fail(err, ORR_EFAIL, "%s and others: nothing happens any more", t->m[0].label);
+				orr_fail(err, ORR_EFAIL, "%s and others: no event is left, but iterations are in flight", t->m[0].label);
 			break;
 		}
 	}

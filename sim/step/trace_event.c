@@ -10,7 +10,7 @@
 #define NONE UINT32_MAX
 enum { RUN_STRIDE = 1 << 22, FIRST_SEND = STEP_STREAMS, FIRST_RECEIVE = 1000 };
 
-/* A slice: a span on the device that has it, or that receives it. */
+/* A slice: a span on its device, or on the device that receives it. */
 struct slice {
 	const struct step_span *span;
 	uint32_t device, thread;
@@ -59,7 +59,7 @@ static int by_device_and_time(const void *a, const void *b)
 	return (x->span > y->span) - (x->span < y->span);
 }
 
-/* The first of the threads from `first` on that is free at the slice's start. */
+/* The first thread, from `first` on, that is free when the slice starts. */
 static uint32_t free_thread(double **end, size_t *n, size_t *cap, double start_s, double end_s)
 {
 	size_t k = 0;
@@ -73,7 +73,7 @@ static uint32_t free_thread(double **end, size_t *n, size_t *cap, double start_s
 	return (uint32_t)k;
 }
 
-/* Slices are in order of device and time. */
+/* Sorts slices by device and time. */
 static void choose_threads(struct events *e)
 {
 	double *end[2] = { NULL, NULL };
@@ -123,7 +123,7 @@ static void put_slice(const struct events *e, const struct slice *x)
 		s->iteration);
 	if (!x->message)
 		return;
-	/* An arrow is tied to the slice that is open at its time: just after the start, just before the end. */
+	/* An arrow binds to the slice that is open at its time: just after the start, just before the end. */
 	begin_event(e, x->is_receiver ? 'f' : 's', x->device);
 	sbuf_printf(e->out, ",\"tid\":%" PRIu32 ",\"ts\":%.17g,\"id\":%" PRIu64 ",\"name\":\"message\",\"cat\":\"message\"%s}", x->thread,
 		us + length * (x->is_receiver ? 0.999 : 0.001), x->message + (uint64_t)e->number * RUN_STRIDE * 64,
@@ -169,7 +169,7 @@ static void put_thread(const struct events *e, uint32_t device, uint32_t thread)
 	sbuf_puts(e->out, "\"}}");
 }
 
-/* Names of devices and of the threads that are used, each before its first slice. */
+/* Names of devices and of the threads in use, each before its first slice. */
 static void put_all(const struct events *e, const struct step_result *r)
 {
 	bool *seen = NULL;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace_event.h - spans as the Trace Event format, for Perfetto and chrome://tracing
+ * trace_event.h - spans in the Trace Event format, for Perfetto and chrome://tracing
  *
- * Google, "Trace Event Format" (2016), its JSON object form: a process is a device, a thread
- * one of its streams; messages that are on no stream are laid out on as many further
- * threads as overlap. A message to another device has a slice on both and an arrow between
- * them. A collective is on the device of its first rank. Times are microseconds.
+ * Google, "Trace Event Format" (2016), JSON object form. A process is a device, a thread one of its streams. Messages that
+ * use no stream take additional threads, as many as overlap. A message to another device is a slice on both and an arrow
+ * between them. A collective appears on the device of its first rank. Times are microseconds.
  */
 #ifndef ORR_STEP_TRACE_EVENT_H
 #define ORR_STEP_TRACE_EVENT_H
@@ -13,7 +12,7 @@
 #include "base/sbuf.h"
 #include "step/step.h"
 
-/* One file of several runs: open, a call for each run (number: from 0, in order), close. */
+/* One file holds several runs: open, add each run (numbers from 0, in order), close. */
 void trace_event_open(struct sbuf *out);
 void trace_event_add(struct sbuf *out, const struct step_result *r, const char *label, uint32_t number);
 void trace_event_close(struct sbuf *out);

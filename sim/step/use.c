@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How much each link is used: bytes, the time in which it carries anything, the highest rate.
- * Measured from the end of the first iteration to that of the last that is simulated.
+ * Link use: bytes, busy time and peak rate of each link, from the end of the first iteration to the end of the last
+ * simulated one.
  */
 #include "step/wire.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages under way: transfers and the phases of collectives, as flows or in closed form. */
+/* Messages in flight: transfers and the phases of collectives, as flows or in closed form. */
 #include "step/wire_state.h"
 
 #include "step/exec.h"
@@ -33,7 +33,7 @@ static void change_capacity(struct orr_step *s, uint32_t link, double capacity_B
 	flownet_set_capacity(w->net, link, capacity_Bps);
 }
 
-/* A NIC that other traffic slows for the iteration (step.contention_p, _f): drawn once for all endpoints that use it. */
+/* Draws whether other traffic slows a NIC for the iteration (step.contention_p, _f): once for all endpoints that use the NIC. */
 static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 {
 	struct wire *w = s->wire;
@@ -120,7 +120,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		struct phase_flow f;
 		uint32_t n;
 		x->flows_left = 1;
-		s->is_random |= s->config->topo->routing != TOPO_D_MOD_K; /* another route in each iteration */
+		s->is_random |= s->config->topo->routing != TOPO_D_MOD_K; /* the route differs between iterations */
 		if (s->is_merged) {
 			if (!merged_known(s, k, o))
 				return s->error.code;
@@ -197,7 +197,7 @@ void wire_deliver(struct orr_step *s, uint64_t tag)
 		phase_next(s, g.of, g.instance);
 }
 
-/* ---- --check ---- */
+/* ---- checks of --check ---- */
 
 int wire_verify(struct orr_step *s)
 {
@@ -210,7 +210,7 @@ int wire_balance(struct orr_step *s)
 {
 	struct wire *w = s->wire;
 	if (s->is_analytic)
-		return s->error.code; /* nothing went over links */
+		return s->error.code; /* links carry nothing */
 	uint32_t n = s->is_merged ? quotient_links(w->quotient) : s->config->topo->n_links;
 	double carried = 0;
 	for (uint32_t i = 0; i < n; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times of messages in closed form: each has its route to itself. */
+/* Times of messages in closed form: each message has its route to itself. */
 #include "step/wire_state.h"
 
-/* Ranks of the first island on its first rank's node. */
+/* Number of ranks of the first island on the node of its first rank. */
 static uint32_t beside_first(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane)
 {
 	uint32_t n = 1, node = s->node_of[rank_device(s, k, c, lane, 0)];
@@ -19,7 +19,7 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 		return a == b ? (struct idle_route){ 0, INFINITY, 0, INFINITY }
 			      : (struct idle_route){ topo_latency(t, a, b), topo_bandwidth(t, a, b), 0, INFINITY };
 	}
-	/* The slowest hop of the ring of members; islands: the slowest hop inside one. */
+	/* The slowest hop of the ring of members; with islands, also the slowest hop inside one. */
 	const struct coll *c = &k->coll[o->collective];
 	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
 	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
@@ -34,10 +34,10 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 			bandwidth = fmin(bandwidth, B);
 		}
 	}
-	/* A rank's share of its node's NICs, while all ranks of an island send. */
+	/* A rank's share of its node's NICs, as all ranks of an island send at once. */
 	if (c->what.inner > 1 && !s->plan[c->plan].shape.leader)
 		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
-	if (isinf(bandwidth)) { /* one island */
+	if (isinf(bandwidth)) { /* a single island */
 		latency = inner_latency;
 		bandwidth = inner_bandwidth;
 	}

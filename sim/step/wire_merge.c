@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * In a merged run the flows of all lanes are put into classes first (net/quotient.h). The run
- * may go on as one lane only if, for each pattern of messages, every lane (or group of lanes)
- * has flows of the same classes; then one flow per class is sent.
+ * A merged run first computes classes of the flows of all lanes (net/quotient.h). It may simulate one lane only if, for
+ * each pattern of messages, every lane (or group of lanes) has flows of the same classes. It then sends one flow per class.
  */
 #include "step/wire_state.h"
 
@@ -39,7 +38,7 @@ static struct pattern *pattern_find(const struct wire *w, const struct pattern *
 	return NULL;
 }
 
-/* Lanes that have their own instance of the pattern: the first lane of each. */
+/* Lanes (or groups of lanes) with an instance of the pattern. */
 static uint32_t copies(const struct orr_step *s, const struct pattern *p)
 {
 	return p->size ? s->lanes / p->size : s->lanes;
@@ -68,7 +67,7 @@ static void pattern_add(struct orr_step *s, const struct iteration *k, const str
 				const struct coll_send *m = c ? &plan->send[plan->phase[f].first + j] : NULL;
 				uint32_t from = c ? rank_device(s, k, c, lane, m->from) : real_device(s, lane, o->device);
 				uint32_t to = c ? rank_device(s, k, c, lane, m->to) : real_device(s, lane, o->peer);
-				/* Sends of unlike size in a phase are unlike; those of one size may turn out alike. */
+				/* Sends of different size in a phase get different colours. Sends of one size may turn out alike. */
 				uint32_t shade = 0;
 				while (c && plan->send[plan->phase[f].first + shade].bytes != m->bytes)
 					shade++;
@@ -89,7 +88,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Flows of a class have one size, because unlike sizes had unlike colours from the start. */
+/* All flows of a class have one size, because different sizes had different colours from the start. */
 static void classes_push(struct wire *w, uint32_t class, const struct coll_plan *plan, uint32_t phase, uint32_t first_flow)
 {
 	uint32_t j = 0;
@@ -106,7 +105,7 @@ static void phase_mark(struct wire *w)
 	w->phase_at[w->n_phase_at++] = w->n_classes;
 }
 
-/* The classes of one phase in copy i, sorted. */
+/* The sorted classes of one phase in copy i. */
 static void copy_classes(const struct wire *w, uint32_t first_flow, uint32_t sends, uint32_t i, uint32_t *out)
 {
 	for (uint32_t j = 0; j < sends; j++)
@@ -174,7 +173,7 @@ bool merged_same_routes(struct orr_step *s, const struct iteration *k, const str
 			f.inner_Bps == first.inner_Bps)
 			continue;
 		s->must_unmerge = true;
-		step_fail(s, ORR_EINPUT, "step.merge=on: routes of the lanes differ, so they cannot be run as one");
+		step_fail(s, ORR_EINPUT, "step.merge=on: the routes of the lanes differ: expected equal routes, or step.merge=auto");
 		return false;
 	}
 	MEM_GROW(w->pattern, w->n_patterns, w->cap_patterns);
@@ -182,7 +181,7 @@ bool merged_same_routes(struct orr_step *s, const struct iteration *k, const str
 	return true;
 }
 
-/* One lane's memory speaks for all where all hold as much in as much. */
+/* One lane's memory stands for all if all lanes hold the same bytes in devices of the same size. */
 static bool has_same_memory(const struct orr_step *s)
 {
 	for (uint32_t l = 1; l < s->lanes; l++)
@@ -198,17 +197,17 @@ int wire_classes(struct orr_step *s)
 {
 	struct wire *w = s->wire;
 	if (!has_same_memory(s))
-		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one on devices of unlike memory");
+		return orr_fail(&s->error, ORR_EINPUT,
+			"step.merge=on: the devices of the lanes differ in memory: expected equal devices, or step.merge=auto");
 	bool has_speeds = *orr_arg_text(s->config->options, "speeds");
 	if (s->is_analytic)
-		return has_speeds || s->is_random
-			       ? orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one with stragglers or speeds")
-			       : ORR_OK;
+		return has_speeds || s->is_random ? orr_fail(&s->error, ORR_EINPUT, "step.merge=on: expected no stragglers and no speeds")
+						  : ORR_OK;
 	if (s->config->topo->routing != TOPO_D_MOD_K)
-		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: lanes cannot be run as one where routes are hashed (routing=ecmp)");
+		return orr_fail(&s->error, ORR_EINPUT, "step.merge=on: expected routing=d-mod-k, found hashed routes (routing=ecmp)");
 	if (s->is_random || w->n_changes || *orr_arg_text(s->config->options, "background") || has_speeds)
 		return orr_fail(&s->error, ORR_EINPUT,
-			"step.merge=on: lanes cannot be run as one with stragglers, speeds, contention, background flows or link changes");
+			"step.merge=on: expected no stragglers, speeds, contention, background flows or link changes");
 	uint32_t colour = 0;
 	w->quotient = quotient_new(s->config->topo);
 	for (uint64_t j = 0; j < s->n_live; j++)
@@ -221,8 +220,8 @@ int wire_classes(struct orr_step *s)
 	for (uint32_t i = 0; i < w->n_patterns; i++)
 		if (!are_alike(s, &w->pattern[i]))
 			return orr_fail(&s->error, ORR_EINPUT,
-				"step.merge=on: routes or loads of the lanes differ (message pattern %u of %u), so they cannot be run as "
-				"one",
+				"step.merge=on: routes or loads of the lanes differ (message pattern %u of %u): expected equal lanes, or "
+				"step.merge=auto",
 				i + 1, w->n_patterns);
 	merged_net(s);
 	return ORR_OK;
@@ -234,7 +233,7 @@ bool merged_known(struct orr_step *s, const struct iteration *k, const struct op
 	if (pattern_find(s->wire, &key))
 		return true;
 	s->must_unmerge = true; /* step_run() starts again without merging */
-	step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that the ones before it did not",
+	step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that earlier iterations did not send",
 		(unsigned long long)k->number);
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the network of a run starts with: capacities, flows that are always there, changes in time. */
+/* The state of a run's network at its start: capacities, permanent flows, capacity changes over time. */
 #include "step/wire_state.h"
 
 #include "base/mem.h"
@@ -47,8 +47,9 @@ static int read_change(struct orr_step *s, const char *path, unsigned line, cons
 	const char *a = memchr(p, ',', n), *b = a ? memchr(a + 1, ',', n - (size_t)(a + 1 - p)) : NULL;
 	if (!b || !num_real(p, (size_t)(a - p), &out->time_s) || !(out->time_s >= 0) ||
 		!num_real(b + 1, n - (size_t)(b + 1 - p), &out->capacity_Bps) || !(out->capacity_Bps >= 0))
-		return orr_fail(&s->error, ORR_EINPUT, "%s:%u: expected time_s,link,bandwidth_Bps with figures from 0 on, found \"%.*s\"",
-			path, line, (int)(n < 80 ? n : 80), p);
+		return orr_fail(&s->error, ORR_EINPUT,
+			"%s:%u: expected time_s,link,bandwidth_Bps with numbers of at least 0, found \"%.*s\"", path, line,
+			(int)(n < 80 ? n : 80), p);
 	size_t len = (size_t)(b - a - 1);
 	for (out->link = 0; out->link < t->n_links; out->link++)
 		if (strlen(t->link[out->link].name) == len && !memcmp(t->link[out->link].name, a + 1, len))
@@ -148,7 +149,7 @@ void wire_free(struct wire *w)
 	mem_free(w);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 struct flownet *wire_net(const struct orr_step *s)
 {
@@ -164,7 +165,7 @@ double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 {
 	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
 	double least = INFINITY;
-	if (s->wire->quotient) /* merged: then nothing changes capacities, and capacity[] is that of classes */
+	if (s->wire->quotient) /* merged: capacities do not change, and capacity[] is that of classes */
 		return topo_bandwidth(s->config->topo, from, to);
 	for (uint32_t i = 0; i < n; i++)
 		least = fmin(least, s->wire->capacity[route[i]]);

@@ -2,24 +2,23 @@
 /*
  * wire_state.h - messages in flight: private to wire*.c and leap.c
  *
- * Invariants: a flow that is under way has a slot in going[]; users[link] is the number of such
- * flows on the link; lease[link] is the leap (leap.c) whose flows have the link to themselves,
- * and then users[link] is 0.
+ * Invariants: a flow in flight has a slot in going[]. users[link] is the number of such flows on the link. lease[link] is
+ * the leap (leap.c) whose flows have the link to themselves; users[link] is then 0.
  */
 #ifndef ORR_STEP_WIRE_STATE_H
 #define ORR_STEP_WIRE_STATE_H
 
 #include "step/wire.h"
 
-/* What the flows of an op of merged lanes have in common, whatever the iteration. */
+/* What identifies the flows of an op of merged lanes in every iteration. */
 struct pattern {
-	uint32_t from, to;           /* transfer: positions; collective: its group's positions' hash in from */
+	uint32_t from, to;           /* transfer: positions; collective: hash of the group's positions, and the first position */
 	uint32_t plan, size, stride; /* plan NONE: a transfer */
-	uint32_t first_flow;         /* in the quotient, while it is made */
-	uint32_t first_phase;        /* in phase_classes[] */
+	uint32_t first_flow;         /* in the quotient, until the classes are made */
+	uint32_t first_phase;        /* index into phase_at[] */
 };
 
-/* A class of flows, each of so many bytes (a transfer's bytes are its op's). */
+/* A class of flows and the bytes of each (a transfer's bytes are those of its op). */
 struct sent_class {
 	uint32_t flow_class;
 	double bytes, more_latency_s;
@@ -34,20 +33,20 @@ struct leap;
 
 struct wire {
 	struct flownet *net;
-	bool is_shared; /* it is another's */
+	bool is_shared; /* net belongs to together.c */
 	struct going *going;
 	uint32_t n_going, cap_going, free_going;
-	double *capacity;   /* by link of the network in use, now */
-	double *nominal;    /* less background flows */
-	double *background; /* what those take, by link of the topology */
-	double *part;       /* of nominal that contention leaves, likewise */
+	double *capacity;   /* by link of `net`, now */
+	double *nominal;    /* without background flows */
+	double *background; /* rate of the background flows, by link of the topology */
+	double *part;       /* factor on nominal under contention, by link of the topology */
 	uint32_t *nic_user; /* by endpoint: the first endpoint that uses the same NIC */
 	struct change *change;
 	uint32_t n_changes, next_change;
-	uint64_t *slowed_for; /* by endpoint: iteration + 1 whose contention was drawn last */
+	uint64_t *slowed_for; /* by endpoint: iteration + 1 of the last draw of contention */
 	double contention_p, contention_f;
 	double offered;          /* bytes x links of all flows started */
-	uint32_t *users, *lease; /* by link of the network in use */
+	uint32_t *users, *lease; /* by link of `net` */
 	struct leap *leap;
 	uint32_t n_leaps, cap_leaps, free_leap;
 	/* Merged. */
@@ -66,7 +65,7 @@ static inline const struct coll_plan *phases_of(const struct orr_step *s, const 
 }
 
 /* ---- wire_idle.c ---- */
-/* What the closed forms use of an op's routes. A transfer from a device to itself has no latency and no limit. */
+/* What the closed forms use of an op's routes. A transfer from a device to itself has latency 0 and no bandwidth limit. */
 struct idle_route {
 	double latency_s, Bps, inner_latency_s, inner_Bps;
 };

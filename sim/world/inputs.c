@@ -39,7 +39,7 @@ void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1])
 const struct orr_param inputs_failure_params[] = { ORR_PARAM_TEXT("trace", "", "CSV of time_s,node,event with event fail or repair"),
 	ORR_PARAM_TIME("mtbf", "0", "mean time between failures of one node; 0: nodes do not fail"),
 	ORR_PARAM_TIME("mttr", "1h", "mean time to repair a node"),
-	ORR_PARAM_TEXT("types", "", "with mtbf: only nodes of these GPU types fail, | between them (default: all)"), ORR_PARAM_END };
+	ORR_PARAM_TEXT("types", "", "with mtbf: GPU types whose nodes fail, separated by | (default: all)"), ORR_PARAM_END };
 
 int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **args, struct failures **out, struct orr_error *err)
 {

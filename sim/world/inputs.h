@@ -17,10 +17,10 @@ int inputs_trace_options(const cJSON *o, char *options[INPUTS_MOST_OPTIONS + 1],
 void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 
 extern const struct orr_param inputs_failure_params[];
-/* *args has to be freed in any case; *out is NULL where nodes never fail. */
+/* The caller frees *args, on an error too. *out is NULL if nodes never fail. */
 int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **args, struct failures **out, struct orr_error *err);
 
-/* The text at key, or def, as a number within bounds. where: before the key in messages ("", "deployments[0]."). */
+/* The number at key, or def, within bounds. where: the path before the key in messages ("", "deployments[0]."). */
 int inputs_int(
 	const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out, struct orr_error *err);
 

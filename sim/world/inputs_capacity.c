@@ -9,14 +9,15 @@
 
 const struct orr_param inputs_capacity_params[] = { ORR_PARAM_TEXT("trace", "",
 							    "instances that come and go: a file or a generator (orrery trace list)"),
-	ORR_PARAM_TEXT("format", "auto", "of the file"), ORR_PARAM_TEXT("options", "", "of the format: NAME=VALUE,NAME=VALUE.."),
-	ORR_PARAM_BOOL("repeat", false, "when the trace ends it begins again, with who is there"),
-	ORR_PARAM_TIME("startup", "0", "from taking an instance to its node being up"),
-	ORR_PARAM_TIME("notice", "0", "so long before it goes a node is noticed; 0: not at all"),
-	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of an instance where neither trace nor price series say"),
+	ORR_PARAM_TEXT("format", "auto", "format of the file"),
+	ORR_PARAM_TEXT("options", "", "options of the format: NAME=VALUE,NAME=VALUE.."),
+	ORR_PARAM_BOOL("repeat", false, "when the trace ends it begins again; instances present remain"),
+	ORR_PARAM_TIME("startup", "0", "from taking an instance until its node is up"),
+	ORR_PARAM_TIME("notice", "0", "time from the notice to the removal of a node; 0: no notice"),
+	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of an instance if neither the trace nor the price series has one"),
 	ORR_PARAM_TEXT("prices", "", "a series of prices beside the trace: a file or a generator"), ORR_PARAM_END };
 
-/* "a=1,b=2" into texts. */
+/* Splits "a=1,b=2". */
 static int split_options(const char *text, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err)
 {
 	int n = 0;
@@ -54,12 +55,11 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 	if (!rc && !(x->set = availset_load(source, orr_arg_text(x->args, "format"), (const char *const *)options, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && !inputs_has_instances(x->set))
-		rc = orr_fail(err, ORR_EINPUT, "capacity.trace: %s: there are no instances in it (a series of prices is capacity.prices)",
-			source);
+		rc = orr_fail(err, ORR_EINPUT, "capacity.trace: %s: has no instances (a series of prices is capacity.prices)", source);
 	if (!rc && *prices && !(x->prices = availset_load(prices, "auto", NULL, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && x->prices && !availset_has_prices(x->prices))
-		rc = orr_fail(err, ORR_EINPUT, "capacity.prices: %s: there are no prices in it", prices);
+		rc = orr_fail(err, ORR_EINPUT, "capacity.prices: %s: has no prices", prices);
 	inputs_options_free(options);
 	return rc;
 }

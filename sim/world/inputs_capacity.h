@@ -15,21 +15,21 @@ struct inputs_capacity {
 	bool is_given;
 	struct orr_args *args;
 	struct availset *set, *prices;
-	struct capacity_config config; /* of the sets here */
+	struct capacity_config config; /* refers to set and prices */
 };
 
 extern const struct orr_param inputs_capacity_params[];
-/* To be freed on an error as well. has_failures: the scenario has some, which excludes this. */
+/* The caller frees *out, on an error too. has_failures: the scenario has failures, which exclude lent nodes. */
 int inputs_capacity(
 	const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *out, struct orr_error *err);
 void inputs_capacity_free(struct inputs_capacity *x);
-/* Values with defaults filled in, and hashes; nothing where no nodes are lent. */
+/* Adds the values, defaults filled in, and hashes; nothing if no nodes are lent. */
 void inputs_add_capacity(cJSON *o, const struct inputs_capacity *x);
 
-/* Does anybody ever come? A series of prices alone lends no nodes. */
+/* Does the set add any instance? A series of prices does not. */
 bool inputs_has_instances(const struct availset *s);
 
-/* What repair=.. changed, on standard error. */
+/* Lists on standard error what repair=.. changed. */
 void inputs_tell_repairs(const struct availset *a);
 
 #endif

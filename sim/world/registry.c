@@ -86,8 +86,7 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 			ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: its " ORR_PLUGIN_SYMBOL
-			" is damaged: end the file with the macro of its world's header (docs/policies.md)",
+			"%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with the macro of its world's header (docs/policies.md)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)

@@ -19,8 +19,8 @@ enum { KEPT = sizeof kept / sizeof *kept };
 struct replications {
 	uint32_t n;
 	size_t n_metrics;
-	double *value;            /* metric i of run 0, in run k: [k * n_metrics + i]; NAN: it has none */
-	struct run_result *first; /* has their names */
+	double *value;            /* metric i of run k: [k * n_metrics + i]; NAN: missing */
+	struct run_result *first; /* the names of the metrics */
 };
 
 struct replications *replications_new(uint32_t n)
@@ -39,7 +39,7 @@ void replications_free(struct replications *x)
 	mem_free(x);
 }
 
-/* The metric at position i of the first run, in r: it is there again, unless the policy itself says otherwise. */
+/* The value in r of metric i of the first run. Its position is the same unless the policy reports different metrics. */
 static double value_of(const struct replications *x, const struct run_result *r, size_t i)
 {
 	const char *name = x->first->metrics[i].name;
@@ -87,7 +87,7 @@ struct interval replications_ratio(const double *a, const double *b, uint32_t n,
 	double *rest = mem_zalloc(n + 1u, sizeof *rest);
 	for (uint32_t k = 0; k < n; k++)
 		rest[k] = a[k] - ratio * b[k];
-	struct interval r = replications_mean(rest, n, level); /* its mean is 0 but for rounding */
+	struct interval r = replications_mean(rest, n, level); /* the mean is 0 up to rounding */
 	mem_free(rest);
 	double mean_b = fabs(sum_b / n);
 	return (struct interval){ ratio, ratio + (r.low - r.mean) / mean_b, ratio + (r.high - r.mean) / mean_b };

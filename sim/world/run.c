@@ -2,6 +2,7 @@
 #include "world/run.h"
 
 #include "base/mem.h"
+#include "results/columns.h"
 #include "world/replications.h"
 
 #include <stdio.h>
@@ -114,13 +115,14 @@ void scenario_run(struct scenario *s, size_t i, struct run_result *r, world_prog
 
 static void say_rows(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
-	const struct world_rows *rows = &s->world->rows;
+	const char *counted = s->world->form.counted;
+	const struct row_table *rows = counted ? row_table_find(counted) : NULL;
 	if (s->output->quiet || !(s->output->db || s->output->out_dir) || s->record == RECORD_SUMMARY)
 		return;
-	for (size_t i = 0; rows->noun && i < n; i++)
-		if (rows->kept(runs[i]) < runs[i]->rows_total)
+	for (size_t i = 0; rows && i < n; i++)
+		if (rows_count(rows, runs[i]) < runs[i]->rows_total)
 			fprintf(stderr, "orrery: %s: rows of %zu of %llu %s are kept (a sample); means and quantiles are of all\n",
-				runs[i]->label, rows->kept(runs[i]), (unsigned long long)runs[i]->rows_total, rows->noun);
+				runs[i]->label, rows_count(rows, runs[i]), (unsigned long long)runs[i]->rows_total, counted);
 	if (s->replications > 1)
 		fprintf(stderr, "orrery: rows are those of the first replication; metrics and accounts are of all\n");
 }

@@ -77,7 +77,7 @@ void scenario_close(struct scenario *s);
 /* The canonical text of one policy's run and its hash (over contents of inputs, parameters
  * and the program's version). Free the text with mem_free. */
 char *scenario_text(const struct scenario *s, size_t policy, char hash[65]);
-/* Everything, for scenario show; free with mem_free. */
+/* The text of scenario show; free with mem_free. */
 char *scenario_show(const struct scenario *s);
 
 /* ---- for the worlds ---- */

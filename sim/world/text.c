@@ -64,7 +64,7 @@ static void drop_files(cJSON *set, const cJSON *files)
 	cJSON_ArrayForEach(file, files) cJSON_DeleteItemFromObjectCaseSensitive(set, file->string);
 }
 
-/* The label is not part of what runs; of a plugin only its contents are. */
+/* The label has no effect on the run, nor has the name of a plugin's file. */
 static void drop_policy_names(cJSON *policy, const struct world *w)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");

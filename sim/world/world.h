@@ -15,14 +15,15 @@
 
 #include "base/sbuf.h"
 #include "hwmodel/embedded.h"
+#include "results/form.h"
 #include "results/result.h"
 
 struct scenario;
 
-/* Called now and then with the part done, 0..1. */
+/* Reports progress: the part done, 0..1. */
 typedef void (*world_progress)(void *ctx, double done);
 
-/* ---- what a command asks for beside the scenario ---- */
+/* ---- output of a command ---- */
 
 /* A flag of a world that is no part of the scenario: WORLD_FLAG_EXTRA, WORLD_FLAG_VERB. */
 struct world_extra {
@@ -87,12 +88,6 @@ struct world_function {
 #name, offsetof(struct ops, name) \
 	}
 
-/* What a row of the results is: counts rows that were kept, of run_result.rows_total. */
-struct world_rows {
-	const char *noun; /* "jobs" */
-	size_t (*kept)(const struct run_result *r);
-};
-
 /* ---- the descriptor ---- */
 
 struct world {
@@ -123,8 +118,8 @@ struct world {
 	const struct world_flag *flags; /* ends with a NULL name */
 	const char *examples;
 
-	/* What rows_total counts. noun NULL: nothing. */
-	struct world_rows rows;
+	/* Files and tables of its runs. */
+	struct report_form form;
 
 	/* Reads inputs and fills in s->resolved (without policies) and s->state. On an error close() is called as well. Remarks
 	 * go to standard error unless s->output->quiet. */

@@ -24,6 +24,12 @@ const struct world *world_named(const char *name)
 	return NULL;
 }
 
+const struct report_form *report_form_of(const char *name)
+{
+	const struct world *w = world_named(name ? name : worlds[0]->name);
+	return w ? &w->form : NULL;
+}
+
 void world_names(struct sbuf *out, bool with_policies, const char *quote)
 {
 	const char *names[64];

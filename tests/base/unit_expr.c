@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Expressions against values worked by hand, and what is wrong with those that are none. */
+/* Expressions against values computed by hand, and the messages for invalid ones. */
 #include "base/expr.h"
 #include "tests/tap.h"
 
 #include <math.h>
 #include <string.h>
 
-/* An axis N of 2, 4, 8 that may be bound; x is 3; {k:V} is V characters long. */
+/* An axis N of 2, 4, 8; x is 3; the value of {k:V} is the length of V. */
 static size_t bound = SIZE_MAX;
 
 static bool name(void *ctx, const char *s, size_t n, double *out)
@@ -86,7 +86,7 @@ int main(void)
 	gives("argmin(N: N * (6 - N))", 8);
 	gives("sum(N: N) / mean(N: 1)", 14);
 	gives("sum(N: sum(N: N) + N)", 56);
-	/* {abc} is no number at the second N: left out. */
+	/* {abc} is NaN at the second N, which is skipped. */
 	gives("mean(N: {abc} * N)", 15);
 	gives("max(N: {abc}) + sum(N: {abc})", 9);
 	refuses("", "something is missing");

@@ -8,7 +8,7 @@
 #include "tests/tap.h"
 
 /* Expected: the authors' reference xoshiro256plusplus.c from the state 1, 2, 3, 4
- * (the same ten numbers are the test vector of the Rust crate rand_xoshiro). */
+ * (also the test vector of the Rust crate rand_xoshiro). */
 static void reference_vector(void)
 {
 	static const uint64_t want[] = { UINT64_C(41943041), UINT64_C(58720359), UINT64_C(3588806011781223), UINT64_C(3591011842654386),
@@ -21,11 +21,11 @@ static void reference_vector(void)
 	bool is_same = true;
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++)
 		is_same = is_same && rng_u64(&r) == want[i];
-	ok(is_same, "xoshiro256++ gives the reference's numbers");
+	ok(is_same, "xoshiro256++ gives the numbers of the reference");
 }
 
-/* Expected: SplitMix64 from 1234567, as in the reference splitmix64.c; the seeded
- * state is what gsl_rng_set() leaves, seen through the generator's first output. */
+/* Expected: SplitMix64 from 1234567, from the reference splitmix64.c. The first output
+ * after gsl_rng_set() shows the seeded state. */
 static void seeding(void)
 {
 	struct rng r, by_hand;
@@ -60,7 +60,7 @@ static void streams(void)
 	}
 }
 
-/* Neighbouring indices are what replicas use: the correlation of their uniforms is
+/* Replications use consecutive indices: the correlation of their uniforms is
  * 0 +- 5/sqrt(n). */
 static void neighbours(void)
 {
@@ -77,7 +77,7 @@ static void neighbours(void)
 	ok(fabs(correlation) < 5 / sqrt(PAIRS * N), "streams of neighbouring indices are uncorrelated (%.5f)", correlation);
 }
 
-/* First outputs over many indices must be uniform too: chi-squared over 256 bins,
+/* The first outputs over many indices are uniform too: chi-squared over 256 bins,
  * alpha 1e-6 on each side. */
 static void first_outputs(void)
 {
@@ -153,7 +153,7 @@ static void ranges(void)
 		is_inside = is_inside && u >= 0 && u < 1 && p > 0 && p < 1 && rng_below(&r, 3) < 3;
 	}
 	ok(is_inside, "draws lie in their ranges");
-	ok(rng_below(&r, 1) == 0, "below 1 there is 0");
+	ok(rng_below(&r, 1) == 0, "the only draw below 1 is 0");
 	/* The extreme outputs of the generator: s[0] + s[3] = 0 and s[0] = 0 give 0. */
 	memset(r.s, 0, sizeof r.s);
 	r.s[1] = 1;
@@ -165,11 +165,11 @@ static void ranges(void)
 	ok(rng_u64(&copy) == UINT64_MAX && rng_uniform_pos(&r) < 1, "the largest positive uniform is not 1");
 	r.s[0] = UINT64_MAX;
 	r.s[3] = 1;
-	ok(rng_uniform(&r) < 1, "nor is the largest uniform");
+	ok(rng_uniform(&r) < 1, "the largest uniform is not 1");
 }
 
-/* A value where plain 64-bit modulo would be off by a factor of two: n = 3 * 2^62,
- * of which the lower half is drawn half the time. 1e5 coins, 5 deviations. */
+/* n = 3 * 2^62: a plain 64-bit modulo would draw its lower third twice as often. The
+ * lower half has probability 1/2: 1e5 draws, 5 standard deviations. */
 static void no_bias(void)
 {
 	struct rng r;

@@ -5,7 +5,7 @@
 
 "$ORRERY" scenario schema >"$work/schema.json"
 cmp -s "$work/schema.json" "$srcdir/docs/scenario.schema.json"
-ok $? "docs/scenario.schema.json is what orrery scenario schema prints"
+ok $? "docs/scenario.schema.json is what orrery scenario schema prints (if not: orrery scenario schema >docs/scenario.schema.json)"
 
 cat >"$work/mixed.json" <<'E'
 {"world": "mixed", "cluster": "2x4:a100", "jobs": {"trace": "poisson:rate=0.01,n=5", "jobs": {"gantt": 3}},

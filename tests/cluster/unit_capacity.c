@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_capacity.c - nodes that are lent, against a model that works everything out anew from the rows: who has which node when, what
- * is told, what it costs; and nodes of a pool that are closed
+ * unit_capacity.c - lent nodes against a model that recomputes everything from the rows: tenants of nodes, events and costs; and closed
+ * nodes of a pool
  */
 #include "tests/tap.h"
 
@@ -18,13 +18,13 @@
 enum { MOST = 4000, ZONES = 3, NODES = 7 };
 static struct orr_error err;
 
-/* ---- the rows of a round, and what the model makes of them ---- */
+/* ---- the rows of a round, and the model ---- */
 
 struct row {
 	int64_t t;
 	int what, who; /* 0 add, 1 remove, 2 price */
-	int zone;      /* 0: not said */
-	int64_t price; /* 1e-9 USD an hour; -1 not said */
+	int zone;      /* 0: none */
+	int64_t price; /* 1e-9 USD/h; -1: none */
 };
 struct tenant {
 	int zone, node;
@@ -45,7 +45,7 @@ static int draw(int below)
 	return (int)rng_below(&rng, (uint64_t)below);
 }
 
-/* Times of rows are whole seconds, times of starts and notices are not, so that order among them is never in doubt. */
+/* Rows happen at whole seconds, starts and notices between them, so that their order is unique. */
 static void draw_rows(void)
 {
 	int live[MOST], n = 0;
@@ -109,7 +109,7 @@ static int free_node(const bool *is_taken)
 	return node < NODES ? node : -1;
 }
 
-/* Who has which node, from when to when: row by row. */
+/* The tenants of nodes and their times, row by row. */
 static void settle_nodes(void)
 {
 	bool is_taken[NODES] = { false }, is_here[MOST] = { false };
@@ -137,7 +137,7 @@ static void expect(int64_t t, int node, int what)
 	want[n_want++] = (struct told){ t, node, what };
 }
 
-/* Without a start-up time one that goes in the instant in which it came was up; what goes at time 0 cannot be noticed before. */
+/* Without a start-up time, an instance that leaves at the instant in which it came was up; one that leaves at time 0 gets no notice. */
 static void expect_tenant(const struct tenant *x, int64_t startup, int64_t notice, int64_t end)
 {
 	int64_t up = x->from + startup, known = notice && x->to && x->to < INT64_MAX ? x->to - notice : INT64_MAX;
@@ -150,7 +150,7 @@ static void expect_tenant(const struct tenant *x, int64_t startup, int64_t notic
 		expect(x->to, x->node, CAPACITY_DOWN);
 }
 
-/* The price that an instance without one of its own pays at the instant after t. */
+/* The price just after t of an instance without a price of its own. */
 static int64_t price_at(int zone, int64_t t, int64_t start)
 {
 	int64_t price = start;
@@ -174,7 +174,7 @@ static timeline_sum cost(const struct tenant *x, int64_t from, int64_t to, int64
 	return sum;
 }
 
-/* ---- the same by the module ---- */
+/* ---- the module ---- */
 
 struct host {
 	struct engine *engine;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Descriptions of clusters: what each form means, and that nothing an enemy writes is
- * taken for a cluster or brings the program down. Each case is data: the text, and the
- * cluster in a canonical form, one node after another, or the message expected.
+ * Descriptions of clusters: the meaning of each format, and hostile input, which is refused
+ * without a crash. Each case is data: the text, and the cluster in canonical form, node by
+ * node, or the expected message.
  */
 #include "base/mem.h"
 #include "base/sbuf.h"
@@ -23,7 +23,7 @@ static void write_file(const char *text, size_t n)
 	fclose(f);
 }
 
-/* "name:gpus:type:cpus:mem@rack" of each node; equal ones in a row as "3 x ..". */
+/* "name:gpus:type:cpus:mem@rack" of each node; equal consecutive nodes as "3 x ..". */
 static char *canonical(const struct cluster *c)
 {
 	struct sbuf b = { 0 };
@@ -79,7 +79,7 @@ static void good_cases(const struct good *cases, size_t n, bool in_file)
 }
 
 static const struct bad {
-	const char *text, *want; /* a part of the message */
+	const char *text, *want; /* want: a part of the message */
 } bad_specs[] = {
 	{ "", "NODESxGPUS" }, { "x", "NODESxGPUS" }, { "8", "NODESxGPUS" }, { "1x", "NODESxGPUS" }, { "x1", "NODESxGPUS" },
 	{ "1x1,", "NODESxGPUS" }, { ",1x1", "NODESxGPUS" }, { "-1x1", "1 to 1048576 nodes" }, { "0x1", "1 to 1048576 nodes" },
@@ -89,7 +89,7 @@ static const struct bad {
 	{ "1x1:cpus=nan", "NAME=NUMBER" }, { "1x1:cpus=inf", "NAME=NUMBER" }, { "1x1:mem=1e99", "NAME=NUMBER" },
 	{ "1x1:racks=0", "racks=N" }, { "1x1:racks=2", "racks=N" }, { "1x1:colour=3", "cpus=CORES" },
 	{ "1x1:an-unreasonably-long-name-for-a-type-of-gpu-that-nobody-would-ever-sell-to-anybody", "a type of GPU" },
-	{ "/nowhere/at/all.csv", "no such file" },
+	{ "/nowhere/at/all.csv", "a file of that name does not exist" },
 }, bad_files[] = {
 	{ "", "is empty" }, { "\n\n", "is empty" }, { "host,cores\n1,2\n", ":1: expected a column gpus" },
 	{ "gpus\n", "has no nodes" }, { "gpus\nx\n", ":2: gpus: expected a whole number" }, { "gpus\n1\n-1\n", ":3: gpus" },
@@ -152,8 +152,8 @@ static void types(void)
 	cluster_free(c);
 }
 
-/* Good files with bytes changed, doubled and lost: read or refused, never anything else
- * (the sanitizers and valgrind watch). */
+/* Valid files with bytes changed, repeated and removed: read or refused, without a crash
+ * (run under sanitizers and valgrind). */
 static void mutations(int rounds)
 {
 	struct rng r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that fail and come back: times by hazard and by trace. What failures do to jobs
- * is in jobs_life.sh. */
+/* Nodes that fail and are repaired: times by hazard and by trace. Effects on jobs are
+ * tested in jobs_life.sh. */
 #include "base/mem.h"
 #include "cluster/failures.h"
 #include "tests/tap.h"
@@ -28,7 +28,7 @@ static void draw(struct seen *s, const struct failures *f, const char *cluster, 
 	cluster_free(c);
 }
 
-/* The k-th change of a node. */
+/* The k-th failure or repair of a node. */
 static int64_t change_of(const struct seen *s, uint32_t node, int k)
 {
 	for (int i = 0; i < CHANGES; i++)
@@ -66,7 +66,7 @@ static void hazard(void)
 	}
 	ok(ordered, "times do not go back");
 	ok(alternating, "a node fails, is repaired, fails, ...");
-	/* The mean of n exponential times has standard deviation mean / sqrt(n): five of those. */
+	/* Tolerance: five standard deviations, mean / sqrt(n) each for n exponential times. */
 	near_to(up / n_up / (double)mtbf, 1, 5 / sqrt(n_up), "mean time between failures");
 	near_to(down / n_down / (double)mttr, 1, 5 / sqrt(n_down), "mean time to repair");
 	for (int k = 0; k < 100; k++)

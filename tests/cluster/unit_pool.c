@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Placement: examples of each rule worked by hand, and the pool's invariants under
- * random takes, gives, failures and repairs. The rules are those of placement.h and
+ * random requests, releases, failures and repairs. The rules are those of placement.h and
  * docs/models.md; consolidate's are HeliosArtifact's, from its README in the oracles.
  */
 #include "base/mem.h"
@@ -26,10 +26,10 @@ static void print_alloc(const struct pool_alloc *a, struct sbuf *b)
 }
 
 /*
- * A script of steps, blanks between them: "G" takes G GPUs, "G/M" M thousandths of one,
+ * A script of steps, separated by blanks: "G" takes G GPUs, "G/M" M thousandths of one,
  * "G@t" of the types in mask t, "G+C" with C milli-cores, "-K" gives back the K-th taken
- * (from 0), "vN" and "^N" take node N down and bring it up. The answer has the place of
- * each thing taken, "no" where there was no room.
+ * (from 0), "vN" and "^N" take node N down and bring it up. The answer has the
+ * place of each allocation, "no" if there was no room.
  */
 struct example {
 	const char *placement, *cluster, *script, *want, *why;
@@ -105,7 +105,7 @@ static const struct example examples[] = {
 	{ "consolidate", "4x8", "1 16", "0:1 1:8,2:8", "16: whole empty nodes, lowest first" },
 	{ "consolidate", "3x8", "1 1 -0 8 8 16", "0:1 0:1 1:8 2:8 no", "16 wait where no two nodes are empty" },
 	{ "consolidate", "4x8", "1 1 -0 12", "0:1 0:1 1:8,0:4", "12: a whole node, and the rest on the fullest with room" },
-	{ "consolidate", "2x4:cpus=8", "1+7000 2+4000 1+1000", "0:1 1:2 1:1", "not on the fuller node, whose CPUs are gone" },
+	{ "consolidate", "2x4:cpus=8", "1+7000 2+4000 1+1000", "0:1 1:2 1:1", "not on the fuller node, whose CPUs are taken" },
 	{ "consolidate", "2x4:cpus=8", "4+16000 8+16000", "no 0:4,1:4", "CPUs go with the GPUs" },
 	{ "consolidate", "2x2", "1/600 1 1/300 1/300", "0:1.0=600 0:1 0:1.0=300 1:1.0=300", "the shared GPU with room, else a new one" },
 	{ "consolidate", "1x3", "1/200 1/700 1/400 1/300 1/100", "0:1.0=200 0:1.0=700 0:1.1=400 0:1.1=300 0:1.0=100",
@@ -116,7 +116,7 @@ static const struct example examples[] = {
 	{ "spread", "3x2", "4", "0:2,1:1,2:1", "the fourth on the lowest number" },
 	{ "spread", "2x4", "1 1 1 5", "0:1 1:1 0:1 0:2,1:3", "where most are free" },
 	/* nodes with 1 and 2 free: after one of node 1 both have 1, and the tie goes to 0 */
-	{ "spread", "2x2", "1 2", "0:1 0:1,1:1", "ties go to the lowest number, not to who was freest before" },
+	{ "spread", "2x2", "1 2", "0:1 0:1,1:1", "ties go to the lowest number, not to the node that was freest before" },
 	{ "spread", "3x3", "1 1 3 4", "0:1 1:1 0:1,1:1,2:1 0:1,1:1,2:2", "level by level" },
 	{ "spread", "2x2:cpus=2", "2+4000", "0:1,1:1", "with its part of the CPUs" },
 	{ "spread", "2x2", "1/500 1/500 2 1/500", "0:1.0=500 1:1.0=500 0:1,1:1 0:1.0=500", "a shared GPU is opened where most are free" },
@@ -159,9 +159,9 @@ static const struct example examples[] = {
  * A second A on node 0: (300, 300): A does not fit: 600; B: 600: F = 600, grows by -100;
  * on node 1 by 700: node 0's other GPU, although that leaves two scraps there.
  *
- * Nodes of 4 and 2 GPUs, mix: half a GPU 0.3, two GPUs 0.3, four GPUs 0.4. Node 1 is no
- * use to who wants four: F = .4 2000 = 800, node 0 has 0. Two GPUs on node 0 leave 2000
- * to nobody who wants four: +800; on node 1: -800. Then half a GPU: node 0.
+ * Nodes of 4 and 2 GPUs, mix: half a GPU 0.3, two GPUs 0.3, four GPUs 0.4. Node 1 cannot
+ * hold four: F = .4 2000 = 800, node 0 has 0. Two GPUs on node 0 leave 2000 that cannot
+ * hold four: +800; on node 1: -800. Then half a GPU: node 0.
  */
 static void fgd_by_hand(const char *cluster, const struct pool_mix *mix, const int *steps, const char *want)
 {
@@ -236,7 +236,7 @@ static void chosen_places(void)
 	cluster_free(c);
 }
 
-/* ---- anything at random ---- */
+/* ---- random operations ---- */
 
 enum { HELD = 60 };
 
@@ -273,7 +273,7 @@ static const char *check(const struct pool *p, struct pool_alloc *a)
 	return pool_check(p, held, n);
 }
 
-/* Does the allocation give what was asked, of types that were allowed? */
+/* Does the allocation match the request, on allowed types? */
 static const char *check_given(const struct pool *p, const struct pool_request *r, const struct pool_alloc *a)
 {
 	uint32_t gpus = 0;
@@ -291,7 +291,7 @@ static const char *check_given(const struct pool *p, const struct pool_request *
 	return gpus == r->gpus ? NULL : "more or fewer GPUs than asked for";
 }
 
-/* A node that fails takes its jobs with it. */
+/* A failing node ends its jobs. */
 static void fail(struct pool *p, struct pool_alloc *a, uint32_t node)
 {
 	for (int i = 0; i < HELD; i++)
@@ -330,7 +330,7 @@ static const char *one_step(struct pool *p, struct pool_alloc *a)
 	return check_given(p, &r, &a[i]);
 }
 
-/* On an empty cluster that is whole again, everything is free as it was at first. */
+/* On an empty, repaired cluster everything is free as at the start. */
 static const char *give_all(struct pool *p, struct pool_alloc *a)
 {
 	for (int i = 0; i < HELD; i++)

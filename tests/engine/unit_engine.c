@@ -13,7 +13,7 @@ static void run(struct engine *e)
 		;
 }
 
-/* ---- what is allocated: the linker sends these calls here (--wrap) ---- */
+/* ---- counted allocations: the linker redirects these calls (--wrap) ---- */
 
 static size_t allocations, allocated_bytes;
 
@@ -64,7 +64,7 @@ static void note(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 		l->subject[l->n++] = subject;
 }
 
-/* ---- the reference: all events ever scheduled, sorted at the end ---- */
+/* ---- the reference: all scheduled events, sorted at the end ---- */
 
 struct planned {
 	int64_t t_ns;
@@ -77,13 +77,13 @@ struct planned {
 struct plan {
 	struct planned *v;
 	size_t n, cap;
-	uint64_t *happened; /* sequences, as they happened */
+	uint64_t *happened; /* sequence numbers in the order of events */
 	size_t happened_n, happened_cap;
 	struct rng rng;
 	int64_t (*draw)(struct rng *);
 	unsigned priorities;
-	size_t limit;        /* no more are scheduled then */
-	double cancel_share; /* of the steps; each cancels so many: */
+	size_t limit;        /* number of events to schedule */
+	double cancel_share; /* share of steps that cancel events, this many: */
 	int cancel_count;
 	double peek_share;
 	bool is_peek_wrong, is_now_wrong, is_cancel_wrong;
@@ -141,7 +141,7 @@ static void plan_one(struct plan *p, struct engine *e)
 	p->n++;
 }
 
-/* Cancels one of the last thousand, whatever became of it. */
+/* Cancels one of the last thousand events, in any state. */
 static void cancel_one(struct plan *p, struct engine *e)
 {
 	size_t back = rng_below(&p->rng, p->n < 1000 ? p->n : 1000);
@@ -181,10 +181,9 @@ static int by_order(const void *va, const void *vb)
 	return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
 }
 
-/* The engine's own order must be that of the sort. An event scheduled late sorts
- * where it happened, because none lies before the time it was scheduled at -
- * except at the same instant with a lower priority; so priorities above 1 check
- * only runs in which increments are not zero. */
+/* The order of events must be that of the sort. The sort places an event correctly
+ * unless it is scheduled at the present instant with a lower priority than an event
+ * that has happened; so runs with several priorities have increments above zero. */
 static bool is_in_sorted_order(struct plan *p)
 {
 	qsort(p->v, p->n, sizeof *p->v, by_order);
@@ -228,7 +227,7 @@ static void plan_free(struct plan *p)
 struct mix {
 	const char *name;
 	int64_t (*draw)(struct rng *);
-	unsigned priorities; /* 1 where increments may be zero: see is_in_sorted_order() */
+	unsigned priorities; /* 1 if increments may be zero: see is_in_sorted_order() */
 };
 
 static const struct mix mixes[] = {
@@ -255,14 +254,14 @@ static void order(size_t backlog, size_t limit, double cancel_share, double peek
 		ok(is_in_sorted_order(&p) && eng_pending(e) == 0 && eng_happened(e) == p.happened_n,
 			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort", mixes[k].name, backlog, 100 * cancel_share,
 			100 * peek_share);
-		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong, "... and time, peek and cancel tell the truth");
+		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong, "... and time, peek and cancel return the right values");
 		eng_free(e);
 		plan_free(&p);
 	}
 }
 
-/* Ties in volume and random priorities, all scheduled before the first step: the
- * sort is the definition of the order. */
+/* Many ties and random priorities, all scheduled before the first step, so the sort
+ * defines the order. */
 static void order_of_a_batch(const char *name, int64_t (*draw)(struct rng *))
 {
 	struct plan p = plan_new(draw, 256, 200000);
@@ -275,8 +274,8 @@ static void order_of_a_batch(const char *name, int64_t (*draw)(struct rng *))
 	plan_free(&p);
 }
 
-/* Everything is scheduled before an event that was peeked at, and peeked at again
- * on the way; all before the first step, so the sort is the definition. */
+/* All events are earlier than one that was peeked at, with further peeks in between;
+ * all are scheduled before the first step, so the sort defines the order. */
 static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
 {
 	struct plan p = plan_new(draw, 4, 20000);
@@ -297,9 +296,9 @@ static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
 	plan_free(&p);
 }
 
-/* ---- a slow engine that is right by inspection ---- */
+/* ---- a slow engine, correct by inspection ---- */
 
-/* The pending event that the definition says is next; NULL if none. */
+/* The next pending event by definition; NULL: none. */
 static const struct planned *next_by_search(const struct plan *p)
 {
 	const struct planned *best = NULL;
@@ -309,8 +308,8 @@ static const struct planned *next_by_search(const struct plan *p)
 	return best;
 }
 
-/* Events at this very instant with lower priorities go before those pending: a
- * sort of the whole run can't say so, a search at each step can. */
+/* Events scheduled at the present instant with lower priorities precede pending ones:
+ * a search at each step covers this case, a sort of the whole run does not. */
 static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities, size_t backlog, int cancel_count)
 {
 	struct plan p = plan_new(draw, priorities, 3 * backlog);
@@ -339,7 +338,7 @@ static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *n
 	plan_free(&p);
 }
 
-/* ---- small promises ---- */
+/* ---- single properties ---- */
 
 static void do_nothing(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
@@ -365,13 +364,13 @@ static void peek_then_earlier(void)
 	ok(l.n == 4 && l.subject[0] == 1 && l.subject[1] == 2 && l.subject[2] == 3 && l.subject[3] == 4,
 		"time, then priority, then sequence");
 	eng_at(e, 10, 0, note, &l, 5, 0);
-	ok(eng_next_time(e, &t) && t == 1000, "a time in the past is taken as now");
+	ok(eng_next_time(e, &t) && t == 1000, "a time in the past becomes now");
 	eng_free(e);
 	eng_free(NULL);
 }
 
-/* A lane of an instant is left for a lower priority, and for an earlier time, and
- * taken up again where it was left. */
+/* The front leaves a lane for a lower priority and for an earlier time, and resumes at
+ * the same entry. */
 static void peek_into_an_instant(void)
 {
 	struct engine *e = eng_new();
@@ -387,7 +386,7 @@ static void peek_into_an_instant(void)
 	eng_at(e, 1000, 7, note, &l, 2, 0);
 	run(e);
 	ok(l.n == 3 && l.subject[0] == 0 && l.subject[1] == 1 && l.subject[2] == 2 && eng_happened(e) == 103,
-		"within a crowded instant a lower priority goes first");
+		"in an instant of many events a lower priority goes first");
 	for (uint64_t i = 0; i < 100; i++)
 		eng_at(e, 5000, 7, do_nothing, NULL, i, 0);
 	eng_next_time(e, &t);
@@ -396,13 +395,13 @@ static void peek_into_an_instant(void)
 		eng_at(e, 4000 - (int64_t)i, 7, note, &l, i, 0);
 	eng_step(e);
 	ok(eng_now(e) == 3991 && l.subject[0] == 9 && eng_next_time(e, &t) && t == 3992,
-		"an earlier event goes before a crowded instant that was peeked at");
+		"an earlier event precedes a peeked instant of many events");
 	run(e);
 	ok(eng_happened(e) == 213 && eng_now(e) == 5000, "and the instant follows");
 	eng_free(e);
 }
 
-/* Each crowd lies before the last and is peeked at: the worst order for a ladder. */
+/* Each instant of many events is earlier than the last and peeked at: the worst order for a ladder. */
 static void crowds_backwards(void)
 {
 	struct engine *e = eng_new();
@@ -415,7 +414,7 @@ static void crowds_backwards(void)
 	}
 	for (; eng_step(e); last = eng_now(e))
 		is_right = is_right && eng_now(e) >= last;
-	ok(is_right && eng_happened(e) == 70000, "crowds scheduled backwards, each peeked at");
+	ok(is_right && eng_happened(e) == 70000, "instants of many events scheduled backwards, each peeked at");
 	eng_free(e);
 }
 
@@ -431,7 +430,7 @@ static void the_end_of_time(void)
 	int64_t t;
 	ok(eng_next_time(e, &t) && t == 0, "the earliest int64 is now");
 	run(e);
-	ok(eng_now(e) == INT64_MAX && l.n == 5 && l.subject[0] == 4 && l.subject[4] == 3, "the latest int64 is a time like others");
+	ok(eng_now(e) == INT64_MAX && l.n == 5 && l.subject[0] == 4 && l.subject[4] == 3, "the latest int64 is a valid time");
 	eng_free(e);
 }
 
@@ -439,17 +438,16 @@ static void cancellation(void)
 {
 	struct engine *e = eng_new();
 	struct log l = { .n = 0 };
-	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }), "no event can't be cancelled");
+	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }), "the null event cannot be cancelled");
 	struct eng_event a = eng_at(e, 10, 0, note, &l, 1, 0);
-	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }) && !eng_cancel(e, (struct eng_event){ 12345, 1 }),
-		"nor can one that never was, when slot 0 is taken");
+	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }) && !eng_cancel(e, (struct eng_event){ 12345, 1 }), "nor with slot 0 in use");
 	ok(eng_cancel(e, a) && !eng_cancel(e, a) && eng_pending(e) == 0, "an event is cancelled once");
 	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0, "a cancelled event does not happen nor move the clock");
 	struct eng_event b = eng_at(e, 10, 0, note, &l, 2, 0);
-	ok(b.slot == a.slot && b.generation != a.generation, "the slot is used again under a new generation");
+	ok(b.slot == a.slot && b.generation != a.generation, "the slot is reused with a new generation");
 	ok(!eng_cancel(e, a) && eng_pending(e) == 1, "the old handle is harmless");
 	run(e);
-	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b), "an event that has happened can't be cancelled");
+	ok(l.n == 1 && l.subject[0] == 2 && !eng_cancel(e, b), "an event that has happened cannot be cancelled");
 	eng_free(e);
 }
 
@@ -468,8 +466,8 @@ static void cancelling_the_event_that_happens(void)
 	eng_free(e);
 }
 
-/* A timeout per request, nearly all cancelled: 3e5 of them at 100 pending. The
- * bound: 1024 dead and a third of all records, at 64 + 17 bytes, fits the first chunks. */
+/* A timeout per request, nearly all cancelled: 3e5 timeouts, 100 pending. The bound:
+ * 1024 dead and a third of all records, at 64 + 17 bytes, fit the first chunks. */
 static void cancelled_events_do_not_pile_up(void)
 {
 	size_t before = allocated_bytes;
@@ -484,8 +482,8 @@ static void cancelled_events_do_not_pile_up(void)
 	eng_free(e);
 }
 
-/* A sweep throws the near events together with the far ones: what is scheduled
- * between them afterwards still finds its place. */
+/* A sweep mixes near and far events; events scheduled between them afterwards still
+ * happen in order. */
 static void scheduling_after_a_sweep(void)
 {
 	enum { FAR = 1600 };
@@ -505,7 +503,7 @@ static void scheduling_after_a_sweep(void)
 	bool is_right = l.n == 11 && eng_now(e) == 5000;
 	for (uint64_t i = 0; i < l.n; i++)
 		is_right = is_right && l.subject[i] == i;
-	ok(is_right, "what is scheduled after a sweep finds its place");
+	ok(is_right, "events scheduled after a sweep are in order");
 	eng_free(e);
 }
 

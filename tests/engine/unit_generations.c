@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A slot lives for 2^32 - 1 events; to see its end in less than a minute, this
- * test includes the engine and ages a record by hand.
+ * A slot serves 2^32 - 1 events. To reach its end quickly, this test includes the
+ * engine and sets the generation of a record.
  */
 #include "engine/engine.c"
 
@@ -22,16 +22,16 @@ int main(void)
 	eng_step(e);
 	record_of(e, first.slot)->generation = UINT32_MAX;
 	struct eng_event last = eng_at(e, 2, 0, do_nothing, NULL, 0, 0);
-	ok(last.slot == first.slot && last.generation == UINT32_MAX, "a slot is used up to its last generation");
+	ok(last.slot == first.slot && last.generation == UINT32_MAX, "a slot serves up to its last generation");
 	ok(eng_step(e) && !eng_cancel(e, last), "its last event happens");
 	struct eng_event next = eng_at(e, 3, 0, do_nothing, NULL, 0, 0);
-	ok(next.slot != first.slot, "and the slot is not used again");
+	ok(next.slot != first.slot, "and the slot is retired");
 	ok(!eng_cancel(e, (struct eng_event){ first.slot, 0 }) && eng_pending(e) == 1, "no handle names it");
 	record_of(e, next.slot)->generation = UINT32_MAX;
 	next.generation = UINT32_MAX;
 	ok(eng_cancel(e, next) && !eng_step(e), "the last event of a slot may be cancelled");
 	next = eng_at(e, 4, 0, do_nothing, NULL, 0, 0);
-	ok(next.slot != first.slot && next.slot != last.slot + 1 && eng_step(e) && eng_now(e) == 4, "and that slot rests too");
+	ok(next.slot != first.slot && next.slot != last.slot + 1 && eng_step(e) && eng_now(e) == 4, "which retires the slot too");
 	eng_free(e);
 	return done();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All queues that the benchmark compares pop in the same order: by time and, at
- * equal times, as pushed. The expected order is that of qsort() over all pushes.
+ * All queues of the benchmark pop in the same order: by time, and in order of
+ * pushing on ties. The expected order is that of qsort() over all pushes.
  */
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ static int by_order(const void *va, const void *vb)
 	return a->slot < b->slot ? -1 : a->slot > b->slot;
 }
 
-/* Grows to half of all pushes, holds there, and drains. */
+/* Grows to half of all pushes, stays there, and drains. */
 static bool is_order_right(const struct queue_ops *ops, const int64_t *draws, uint32_t total)
 {
 	struct push *pushed = mem_alloc(total * sizeof *pushed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* fuzz_trace.c - libFuzzer's way in; ORRERY_FUZZ names the parser. */
+/* fuzz_trace.c - the entry point of libFuzzer; ORRERY_FUZZ names the parser. */
 #include "tests/fuzz/target.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* replay.c - the fuzzers' corpus, each file fed once to its parser; any compiler. */
+/* replay.c - feeds each file of the fuzz corpus to its parser once; for any compiler. */
 #include "tests/fuzz/target.h"
 #include "tests/tap.h"
 
@@ -21,7 +21,7 @@ static bool replay_file(const char *parser, const char *path)
 			data = mem_realloc(data, cap *= 2, 1);
 	}
 	fclose(f);
-	data = mem_realloc(data, n ? n : 1, 1); /* so that a checker sees a step past the end */
+	data = mem_realloc(data, n ? n : 1, 1); /* exact size, so that sanitizers detect reads past the end */
 	fuzz_one(parser, data, n);
 	mem_free(data);
 	return true;

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs each parser's fuzzer in turn, SECONDS each, out of BUILD.
+# Runs the fuzzer of each parser for SECONDS, from BUILD.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # usage: run.sh SRCDIR BUILD SECONDS [PARSER..]
-# What it finds is left in BUILD/fuzz; add it to tests/fuzz/corpus/PARSER with the fix.
+# Failing inputs are left in BUILD/fuzz: add them to tests/fuzz/corpus/PARSER with the fix.
 set -eu
 src=$1 build=$2 seconds=$3
 shift 3
@@ -20,7 +20,7 @@ echo "building $build/fuzz/fuzz_trace with $clang"
   "$src"/policies/step/document.c "$src"/policies/step/graph_*.c "$src"/policies/step/partitions.c \
   "$src"/hwmodel/dnn*.c "$src"/hwmodel/served*.c "$src"/hwmodel/cost*.c "$src"/hwmodel/llm_step.c "$src"/hwmodel/steptimes.c "$src"/hwmodel/json.c "$src"/hwmodel/device.c "$src"/hwmodel/profile*.c "$src"/calib/points.c "$src"/calib/csv.c \
   "$build"/hwmodel/*_data.c \
-  "$src"/sim/base/*.c "$src"/sim/cluster/*.c "$src"/base/rng.c "$src"/sim/net/topology*.c "$src"/sim/net/flow*.c "$src"/sim/net/netflows*.c \
+  "$src"/base/*.c "$src"/sim/cluster/*.c "$src"/sim/net/topology*.c "$src"/sim/net/flow*.c "$src"/sim/net/netflows*.c \
   -lz -lzstd -lnettle -lcjson -lgsl -lgslcblas -lm
 for parser in "$@"; do
   mkdir -p "$build/fuzz/$parser"

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROWS = 20000 }; /* a small packed input may hold a great many */
+enum { MAX_ROWS = 20000 }; /* a small compressed input may contain many */
 
 const char *const fuzz_parsers[] = { "auto", "philly", "tiresias", "muri", "gavel", "openb", "openb-nodes", "swf", "orrery", "azure-llm",
 	"mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts", "parcae-segment",
@@ -70,7 +70,7 @@ static void throughput(const uint8_t *data, size_t n)
 	throughput_free(t);
 }
 
-/* A file of a cluster, the text of one (spec), or a trace of failures on 4x2. */
+/* A cluster file, a cluster specification, or a trace of failures on 4x2. */
 static void cluster(const char *parser, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -90,7 +90,7 @@ static void cluster(const char *parser, const uint8_t *data, size_t n)
 	mem_free(text);
 }
 
-/* A model from JSON, or by its dimensions. */
+/* A model as JSON or by its dimensions. */
 static void model(const char *parser, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -113,7 +113,7 @@ static void model(const char *parser, const uint8_t *data, size_t n)
 	dnn_free(d);
 }
 
-/* A JSON file (topology) or the text of a topology on a small cluster; its routes lead somewhere. */
+/* A topology, as JSON or as text, on a small cluster: every route must be valid. */
 static void topology(bool is_spec, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -134,7 +134,7 @@ static void topology(bool is_spec, const uint8_t *data, size_t n)
 	mem_free(text);
 }
 
-/* Links, a line "--", flows; what is accepted runs, and its allocation is checked at every instant. */
+/* Links, a line "--", flows. Accepted input is run, with the allocation checked at every instant. */
 static void netflows(const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -159,7 +159,7 @@ static void netflows(const uint8_t *data, size_t n)
 	lines_close(flows);
 }
 
-/* What is accepted can be built: ops wait for earlier ones, and everything they name is there. */
+/* An accepted graph can be built: ops wait for earlier ops, and all references exist. */
 static void graph(const uint8_t *data, size_t n)
 {
 	static const char *const layer[] = { "conv1", "relu", "conv2", "fc", NULL };
@@ -186,7 +186,7 @@ static void graph(const uint8_t *data, size_t n)
 	graph_file_free(g);
 }
 
-/* Partitions of four workers, from JSON or from a text. */
+/* Partitions of four workers, as JSON or as text. */
 static void partitions(bool is_text, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -215,7 +215,7 @@ static void points(const uint8_t *data, size_t n)
 	points_free(&p);
 }
 
-/* What loads has passed its self-check: every law gives a time. */
+/* An accepted profile has passed its self-check: every law gives a time. */
 static void device_profile(const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -232,7 +232,7 @@ static void device_profile(const uint8_t *data, size_t n)
 	profile_free(p);
 }
 
-/* What is accepted has times above 0 for each of its sizes. */
+/* An accepted model has times above 0 for each of its sizes. */
 static void served(const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -241,7 +241,7 @@ static void served(const uint8_t *data, size_t n)
 	for (uint32_t b = 0; m && b < m->n_batches; b++)
 		require(served_latency(m, m->batch[b], m->n_lengths ? m->length[0] : 0) > 0 && served_memory_of(m, m->batch[b]).peak >= 0);
 	struct served_place p = { .tp = 1, .pp = 1 };
-	struct served_on *x = m && m->kind == SERVED_LLM ? served_on_new(m, &p, &err) : NULL; /* by layers: no device */
+	struct served_on *x = m && m->kind == SERVED_LLM ? served_on_new(m, &p, &err) : NULL; /* models by layers have no device */
 	struct llm_load w = { 3, 1, 9, 70, 90 };
 	require(!x || served_iteration(x, &w) > 0);
 	served_on_free(x);
@@ -259,14 +259,14 @@ static void require_requests(const struct reqset *s)
 		require(r.prompt_tokens <= REQUEST_MAX_TOKENS && r.output_tokens <= REQUEST_MAX_TOKENS && (r.block || !r.n_blocks));
 		require(!r.max_output || r.output_tokens <= r.max_output);
 		for (uint32_t k = 0; k < r.n_blocks; k++)
-			hashes ^= r.block[k]; /* a checker sees a step past the end */
+			hashes ^= r.block[k]; /* lets sanitizers detect reads past the end */
 		last = r.arrival_ns;
 	}
 	require(hashes != 1 || last >= 0);
 	reqcursor_close(c);
 }
 
-/* The rows of a file, or of the text of a generator. */
+/* The rows of a file or of a generator. */
 static void requests(struct trace *t, const uint8_t *data, size_t n, struct orr_error *err)
 {
 	char *text = mem_strndup((const char *)data, n);
@@ -298,7 +298,7 @@ static void require_avail(const struct availset *s)
 	availcursor_close(c);
 }
 
-/* The rows of a file, as they are, or shifted; or those of the text of a generator, which has few slots. */
+/* The rows of a file, unchanged or shifted, or of a generator with few slots. */
 static void avail(struct trace *t, const uint8_t *data, size_t n, struct orr_error *err)
 {
 	static const struct avail_shift shift = { .start_ns = 1000000, .wraps = true, .stretch = 2, .scale = 1.5, .cap = 3 };

@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery jobs, run and scenario at the command line: what they write, what they refuse and
-# in which words, and their exit codes (0 done, 1 failed, 2 the input is wrong).
+# orrery jobs, run and scenario at the command line: output files, refused input and its messages, and exit codes (0 done, 1 failed,
+# 2 wrong input).
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
 
-# Worked by hand on 2 GPUs. fifo: a to 10; b needs both: 10 to 14; c has no length; d 14 to
-# 19. srtf: b stops a at 1; c, of no length, takes a GPU of b's for an instant, in which a
-# resumes; b ends at 5, d at 10, a has 9 s left and ends at 19.
+# Worked by hand on 2 GPUs. fifo: a to 10; b needs both: 10 to 14; c has length zero; d 14 to 19. srtf: b stops a at 1; c takes a GPU
+# of b for an instant, in which a resumes; b ends at 5, d at 10, a has 9 s left and ends at 19.
 printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\n"b,x",1,4,2\nc,1.5,0,1\nd,2,5,2\n' >t.csv
 base=(--cluster 1x2 --no-figures)
 
-# ---- what is written ----
+# ---- output ----
 "$orrery" jobs t.csv "${base[@]}" --policy fifo,srtf@quick --out o -q >stdout
 is "$? $(cat stdout)" "0 " "-q prints nothing"
 is "$(cat o/fifo.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
@@ -25,8 +24,8 @@ a,1,0.000000000,0.000000000,19.000000000,19.000000000,9.000000000,2
 "b,x",2,1.000000000,1.000000000,5.000000000,4.000000000,0.000000000,1
 c,1,1.500000000,1.500000000,1.500000000,0.000000000,0.000000000,0
 d,2,2.000000000,5.000000000,10.000000000,8.000000000,3.000000000,0' "a label names the file; preempted jobs"
-is "$(head -1 o/summary.csv)" policy,metric,value,ci_low,ci_high "summary.csv: its header"
-# Means of the columns above; 28 GPU-seconds in 19 s x 2; (13 - 7.75) less in the mean.
+is "$(head -1 o/summary.csv)" policy,metric,value,ci_low,ci_high "summary.csv: the header"
+# Means of the columns above; 28 GPU-seconds in 19 s x 2; the mean is 13.125 - 7.75 lower.
 is "$(grep -E '^(fifo|quick),(jct_mean|wait_mean|makespan|jobs|preemptions|jct_diff),' o/summary.csv)" 'fifo,jct_mean,13.125,,
 fifo,wait_mean,8.375,,
 fifo,makespan,19,,
@@ -37,22 +36,22 @@ quick,wait_mean,3,,
 quick,makespan,19,,
 quick,jobs,4,,
 quick,preemptions,3,,
-quick,jct_diff,-5.375,,' "summary.csv: figures worked by hand"
+quick,jct_diff,-5.375,,' "summary.csv: values worked by hand"
 is "$(awk -F, '$1 == "fifo" && $2 == "utilisation" { printf "%.9f", $3 }' o/summary.csv)" 0.736842105 "utilisation is 28 of 38 GPU-seconds"
 is "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --out until --until 3s -q; cat until/fifo.jobs.csv)" \
   'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
 a,1,0.000000000,0.000000000,,,0.000000000,0
 "b,x",2,1.000000000,,,,2.000000000,0
 c,1,1.500000000,,,,1.500000000,0
-d,2,2.000000000,,,,1.000000000,0' "--until: what has not happened is empty"
-like "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --until 3s)" 'fifo: jobs not completed: unfinished 4' "and the table says so"
+d,2,2.000000000,,,,1.000000000,0' "--until: times of later events are empty"
+like "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --until 3s)" 'fifo: jobs not completed: unfinished 4' "and the table shows it"
 said=$("$orrery" jobs t.csv --cluster 1x1 --policy fifo --no-figures --drop-unfit --out drop -q)
 is "$? $said $(cut -d, -f1,5 drop/fifo.jobs.csv | tail -n +2 | paste -sd' ')" "0  a,10.000000000 c,10.000000000" \
-  "--drop-unfit leaves out b and d, which want two GPUs"
+  "--drop-unfit leaves out b and d, which ask for two GPUs"
 is "$(awk -F, '$2 == "jobs_refused" { print $3 }' drop/summary.csv)" 2 "and counts them"
 
 if command -v python3 >/dev/null; then
-  # cJSON's reader accepts more than JSON; Python's, told so, does not.
+  # cJSON accepts more than JSON; Python, set up strictly, does not.
   "$orrery" jobs t.csv "${base[@]}" --policy fifo,srtf --json >out.json
   is "$? $(python3 -c '
 import json, sys
@@ -103,7 +102,7 @@ jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: no
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cost=soon|2 orrery: jobs: start_cost: .*"soon"
 jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed"; did you mean seed
 jobs t.csv --cluster 1x2 --policy fifo --set seed|2 orrery: --set seed: expected PATH=VALUE
-jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: none of the policies of this run is called "srtf"
+jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: no policy of this run is called "srtf"
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: no parameter "rule"; did you mean rules
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: policy srtf: rules: expected one of own\|helios, found "mine"
 jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
@@ -145,7 +144,7 @@ scenario show|2 orrery: scenario show: no SCENARIO.json or TRACE given
 policy show fifoo|2 orrery: no policy "fifoo"; did you mean fifo
 EOT
 is "$("$orrery" jobs bad.csv --cluster 1x2 --policy fifo --db none.db 2>/dev/null; [ -e none.db ]; echo $?)" 1 \
-  "wrong input makes no database"
+  "wrong input creates no database"
 
 # ---- outputs that cannot be written: exit code 1 ----
 said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo 2>&1 >&-)
@@ -172,22 +171,22 @@ else
   like "$? $said" '^1 orrery: shut/runs\.db: ' "--db in a folder that cannot be written"
 fi
 
-# ---- runs are stored once, and come back the same ----
+# ---- stored runs are reused ----
 # shellcheck disable=SC2054 # the commas belong to the values
 study=(jobs "poisson:rate=0.5,n=3000,gpus=2,mean=3" --cluster 1x4 --policy fifo,srtf,las --no-figures)
 "$orrery" "${study[@]}" --db runs.db --out first --json -q >first.json
 one=$("$orrery" db digest runs.db)
 said=$("$orrery" "${study[@]}" --db runs.db --out again --json 2>&1 >again.json)
-like "$said" 'fifo: taken from runs\.db' "a run that is there is reused, and said to be"
-is "$(diff -r first again; diff first.json again.json)" "" "a reused run gives the same bytes as the first time"
+like "$said" 'fifo: taken from runs\.db' "an existing run is reused, and reported so"
+is "$(diff -r first again; diff first.json again.json)" "" "a reused run writes the same bytes"
 said=$("$orrery" "${study[@]}" --db runs.db --fresh --out fresh 2>&1)
 is "$(printf '%s' "$said" | grep -c 'taken from') $("$orrery" db digest runs.db)" "0 $one" "--fresh runs again, to the same digest"
-is "$(diff -r first fresh)" "" "and to the same files"
-is "$("$orrery" db runs runs.db | grep -cE ' (fifo|srtf|las) ')" 3 "each run is there once"
+is "$(diff -r first fresh)" "" "and the same files"
+is "$("$orrery" db runs runs.db | grep -cE ' (fifo|srtf|las) ')" 3 "each run is stored once"
 "$orrery" "${study[@]}" --seed 2 --db other.db -q
-is "$([ "$("$orrery" db digest other.db)" != "$one" ]; echo $?)" 0 "another seed is another digest"
+is "$([ "$("$orrery" db digest other.db)" != "$one" ]; echo $?)" 0 "another seed gives another digest"
 
-# ---- a scenario is what the flags amount to ----
+# ---- scenario and flags ----
 # shellcheck disable=SC2054 # the commas belong to the values
 flags=(t.csv --cluster 1x2 --policy fifo,srtf@b,las --placement consolidate --set jobs.start_cost=2s
   --set policy.las.limits=1s,3s --set policy.b.rules=helios --seed 7 --until 1h)
@@ -197,11 +196,11 @@ is "$?" 0 "scenario show"
 "$orrery" run s.json --no-figures --db file.db --out file_out -q
 is "$? $("$orrery" db digest file.db)" "0 $("$orrery" db digest flags.db)" "the scenario shown gives the digest of the flags"
 is "$(diff -r flags file_out)" "" "and their files"
-is "$("$orrery" scenario show s.json)" "$(cat s.json)" "a scenario shown shows itself"
+is "$("$orrery" scenario show s.json)" "$(cat s.json)" "scenario show of its own output is unchanged"
 "$orrery" run s.json --seed 8 --set policy.las.limits=2s --no-figures -q --out changed
-is "$?" 0 "flags change a scenario"
+is "$?" 0 "flags override a scenario"
 said=$("$orrery" run s.json --set policy.srtf.rules=own 2>&1)
-like "$? $said" '^2 .*none of the policies of this run is called "srtf"' "a policy is set by its label"
+like "$? $said" '^2 .*no policy of this run is called "srtf"' "policy parameters are addressed by label"
 
 # ---- rows kept: all, a sample, none ----
 big=(jobs "poisson:rate=0.9,n=25000,mean=1" --cluster 1x1 --policy fifo --no-figures)
@@ -212,8 +211,8 @@ is "$(for r in all sample summary; do tail -n +2 "r-$r/fifo.jobs.csv" | wc -l; d
   "--record: all rows, every fourth (at most 10,000), none"
 is "$(diff r-all/summary.csv r-sample/summary.csv; diff r-all/summary.csv r-summary/summary.csv)" "" \
   "the summary is the same for each"
-like "$(cat r-sample.err)" 'rows of 6250 of 25000 jobs are kept \(a sample\)' "a sample is said to be one"
-is "$(grep -c . r-all.err)" 0 "all rows: nothing is said"
+like "$(cat r-sample.err)" 'rows of 6250 of 25000 jobs are kept \(a sample\)' "a sample is reported as one"
+is "$(grep -c . r-all.err)" 0 "all rows: no remark"
 
 # ---- help ----
 for command in jobs run scenario policy db; do

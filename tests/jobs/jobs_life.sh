@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The life of a job when nodes fail, when starting and stopping costs something, when it
-# changes speed or size: end times worked by hand, all under --check (work is conserved).
+# The life of a job: node failures, costs of starts and stops, changes of speed and size. End times worked by hand, all under --check
+# (work is conserved).
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 include=$(cd "$srcdir" && pwd)/include
 plugins=$(cd "$srcdir" && pwd)/tests/plugins
 cd "$work" || exit 1
 
-# ends LABEL: end times of all jobs, in whole or decimal seconds; - for never
+# ends LABEL: end times of all jobs, in whole or decimal seconds; -: never
 ends() { awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($5 == "" ? "-" : $5 + 0) }' "out/$1.jobs.csv"; }
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' out/summary.csv; }
 # run NAME WANT ARGUMENTS..: the ends of the jobs in t.csv under the (one) policy
@@ -56,16 +56,16 @@ like "$("$orrery" jobs t.csv --cluster 1x1:a,1x1:b --policy fjf --failures f.csv
 "$orrery" jobs "poisson:rate=0.5,n=2000,mean=6,gpus=2" --cluster 2x4 --policy fjf,srtf,las --placement spread --check \
   --set failures.mtbf=100s --set failures.mttr=20s --set jobs.checkpoint=2s --no-figures --out out -q
 is "$? $(awk -F, '$2 == "jobs_completed" { print $3 } $2 == "restarts" { print ($3 > 50) }' out/summary.csv | paste -sd' ')" \
-  "0 2000 1 2000 1 2000 1" "failures by hazard: every job is restarted until it is done, work conserved"
+  "0 2000 1 2000 1 2000 1" "failures by hazard: every job is restarted until it completes, work conserved"
 
 # ---- costs ----
 printf '%s\na,0,10,1\nb,4,2,1\n' $header >t.csv
-# a: starts at 0, works from 1, has 7 s left at 4, and 3 more for being stopped; b: 4 + 1 +
+# a: starts at 0, works from 1, has 7 s left at 4, and 3 more for the stop; b: 4 + 1 +
 # 2; a again at 7: 7 + 1 + 10
 run "start_cost and preempt_cost" "18 7" --cluster 1x1 --policy srtf --set jobs.start_cost=1s --set jobs.preempt_cost=3s
 printf '%s\na,0,0,1\nb,0,0,1\n' $header >t.csv
 run "a job of no length pays to start: 2, then 4" "2 4" --cluster 1x1 --policy fifo --set jobs.start_cost=2s
-# a has both nodes, b stops it at 4 for 3 s; a goes on at 7 on both.
+# a has both nodes, b stops it at 4 for 3 s; a resumes at 7 on both.
 printf '%s\na,0,10,2\nb,4,3,1\n' $header >t.csv
 run "no migration where the nodes are the same again" "13 7" --cluster 2x1 --policy srtf --set jobs.migrate_cost=5s
 is "$(metric migrations) $(metric preemptions)" "0 1" "it is stopped once and does not move"
@@ -75,20 +75,20 @@ cat >rates.json <<'EOT'
 {"fast": {"('M', 1)": {"null": 10.0}}, "slow": {"('M', 1)": {"null": 5.0}}}
 EOT
 printf '%s,gpu_types,model\nb,0,10,1,fast,M\na,0,100,1,fast|slow,M\nc,5,10,1,slow,M\n' $header >t.csv
-# b: on fast to 10. a: half as fast on slow, 2.5 s of work by 5. c stops it, and takes 20 s
-# for 10. a goes on at 10 on fast, with 97.5 s left.
+# b: on fast to 10. a: at half speed on slow, 2.5 s of work by 5. c stops a and takes 20 s for 10 s of work. a resumes at 10 on fast,
+# with 97.5 s left.
 run "work is done at the rate of the GPU" "10 107.5 25" --cluster 1x1:fast,1x1:slow --policy srtf --throughputs rates.json
 printf '%s,gpu_types,model,iterations\na,0,,1,,M,500\n' $header >t.csv
 run "iterations at the rate of the cluster's first type" 50 --cluster 1x1:fast --policy fifo --throughputs rates.json
 run "and of the type that it runs on" 100 --cluster 1x1:slow --policy fifo --throughputs rates.json
 
-# The first type is what rates are relative to: without its row no rate is known.
+# Rates are relative to the first type: without its row no rate is known.
 cat >rates.json <<'EOT'
 {"fast": {}, "slow": {"('M', 1)": {"null": 5.0}}}
 EOT
 printf '%s,model\na,0,10,1,M\n' $header >t.csv
 like "$("$orrery" jobs t.csv --cluster 1x1:fast,1x1:slow --policy fifo --throughputs rates.json 2>&1)" 'can never be placed' \
-  "a job whose speed is known nowhere is refused before the start"
+  "a job without a known speed on any type is refused before the start"
 run "unless another type is the reference" 10 --cluster 1x1:fast,1x1:slow --policy fifo --throughputs rates.json \
   --set jobs.reference_type=slow
 
@@ -96,20 +96,20 @@ run "unless another type is the reference" 10 --cluster 1x1:fast,1x1:slow --poli
 printf '%s\na,0,10,8\nb,1000,100,1\nc,5000,10,8\n' $header >t.csv
 run "jobs that can never be placed are left out" "1100" --cluster 1x1 --policy fifo --drop-unfit
 is "$(metric utilisation) $(metric makespan) $(metric jobs_refused)" "1 100 2" \
-  "and their times: it is from the first submission to the last end of the others"
+  "and their times: the makespan is from the first submission to the last end of the other jobs"
 
-# ---- times without end ----
+# ---- times beyond the clock ----
 printf '%s,cpus\na,300000000,100,1,1\nb,300000000,10,1,1\nc,300000000,10,0,1\n' $header >t.csv
 for x in gittins.interval optimus.interval gavel.round gavel.recompute las.promote; do
   run "the longest $x" "300000100 300000010 300000010" --cluster 1x2 --policy ${x%.*} --set "policy.$x=4.6e9"
 done
 like "$("$orrery" jobs t.csv --cluster 1x1 --policy gittins --set policy.gittins.interval=5e9 2>&1)" 'interval' \
-  "an interval that outlasts the clock is refused"
+  "an interval longer than the clock is refused"
 run "las-gpu: a job without GPUs reaches no limit" "300000100 300000110 300000010" --cluster 1x1 --policy las-gpu
 
 # ---- size ----
-# Only one of the sizes is there while n1 is down; it is not the one asked for. 20 s of work at 8 GPUs'
-# rate are 60 s at a third of it.
+# While n1 is down only one of the sizes fits, and not the size asked for. 20 s of work at the rate of 8 GPUs take 60 s at a third of
+# it.
 printf '%s,speedup\na,10,20,8,2:1;8:3\n' $header >t.csv
 changes '5,n1,fail 500,n1,repair'
 run "an elastic job starts on the one size that there is" 70 --cluster 2x4 --policy optimus --set policy.optimus.interval=0 \
@@ -118,7 +118,7 @@ if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elasti
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\n' $header >t.csv
   # On 1 GPU at 1/1.5 for 6 s: 4 s of work. The other 26 on 4 GPUs at 2/1.5: 19.5 s.
   run "a job that grows from one GPU to four" 25.5 --cluster 1x4 --policy ./elastic.so
-  is "$(awk -F, '$2 == "gpu_hours" { printf "%.6f", $3 * 3600 }' out/summary.csv)" 84.000000 "its GPU time: 6 x 1 + 19.5 x 4"
+  is "$(awk -F, '$2 == "gpu_hours" { printf "%.6f", $3 * 3600 }' out/summary.csv)" 84.000000 "its GPU time is 6 x 1 + 19.5 x 4"
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\nb,0,100,3,\n' $header >t.csv
   run "without room nothing changes, and nothing is paid: 30 x 1.5" "45 100" --cluster 1x4 --policy ./elastic.so \
     --set jobs.preempt_cost=50s

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Jobs that name a model and a strategy: their speed is that of `orrery step` on the GPUs that they
-# got, they slow each other on shared links, and each shape is simulated once.
+# Jobs that name a model and a strategy: they have the speed of `orrery step` on their GPUs, slow each other on shared links, and each
+# place is simulated once.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 include=$(cd "$srcdir" && pwd)/include
@@ -22,8 +22,8 @@ step() {
   "$orrery" step "$@" --no-figures --out st -q && awk -F, 'END { printf "%.17g", $3 - $2 }' st/*.iterations.csv
 }
 
-# ---- where a job runs decides how fast it is ----
-# gpu_lat=0: a GPU of a wide node is behind its NVLink, that of a node of one is not.
+# ---- the speed depends on the place ----
+# gpu_lat=0: GPUs of a node of several are behind its NVLink, that of a node of one is not.
 net=star:bw=10Gbps,gpu_lat=0
 printf '%s\n0,8,vgg16,allreduce,32,1000\n' $header >vgg.csv
 one=$(step vgg16 --cluster 1x8:v100 --network $net --policy allreduce --batch 32)
@@ -31,18 +31,18 @@ eight=$(step vgg16 --cluster 8x1:v100 --network $net --policy allreduce --batch 
 jobs vgg.csv --cluster 8x8:v100 --network $net --policy fifo --placement consolidate --check
 near "$(jct fifo)" "$(awk -v x="$one" 'BEGIN { printf "%.12g", 1000 * x }')" 1e-9 "on one node: 1,000 iterations of orrery step"
 jobs vgg.csv --cluster 8x8:v100 --network $net --policy fifo --placement spread --check
-near "$(jct fifo)" "$(awk -v x="$eight" 'BEGIN { printf "%.12g", 1000 * x }')" 1e-9 "spread over eight: 1,000 iterations of that"
+near "$(jct fifo)" "$(awk -v x="$eight" 'BEGIN { printf "%.12g", 1000 * x }')" 1e-9 "spread over eight nodes: 1,000 iterations of orrery step there"
 printf 'submit_s,gpus,model,strategy,batch,duration_s\n0,8,vgg16,allreduce,32,100\n' >duration.csv
 jobs duration.csv --cluster 8x8:v100 --network $net --policy fifo --placement spread --check
 near "$(jct fifo)" "$(awk -v x="$one" -v y="$eight" 'BEGIN { printf "%.12g", 100 * y / x }')" 1e-9 \
-  "a duration is that on as few nodes as possible: 100 s x ratio of the iterations"
+  "a duration refers to the fewest possible nodes: 100 s x ratio of the iterations"
 printf '%s\n0,8,vgg16,"allreduce:fusion=none,overlap=no",,10\n0,8,vgg16,allreduce:fusion=none;overlap=no,16,10\n' $header >two.csv
 jobs two.csv --cluster 2x8:v100 --network star --policy fifo --placement consolidate --batch 16
-is "$(jct fifo | cut -d' ' -f1)" "$(jct fifo | cut -d' ' -f2)" "--batch is for rows that say none; ',' or ';' between parameters"
+is "$(jct fifo | cut -d' ' -f1)" "$(jct fifo | cut -d' ' -f2)" "--batch applies to rows without a batch; ',' or ';' between parameters"
 
 # ---- two jobs on one uplink ----
 # Racks 0 and 1 have nodes 0, 2 and 1, 3; spread puts the first job on 0 and 1, the second on 2 and 3.
-# No compute: an iteration is its messages. Uplinks hold one of the two NICs.
+# No compute time: an iteration is its messages. An uplink has the capacity of one of the two NICs.
 cat >racks.json <<'EOT'
 {"nodes": [{"gpus": 1, "type": "v100", "rack": 0}, {"gpus": 1, "type": "v100", "rack": 1},
            {"gpus": 1, "type": "v100", "rack": 0}, {"gpus": 1, "type": "v100", "rack": 1}]}
@@ -58,36 +58,36 @@ alone=$(jct fifo)
 near "$alone" "$(awk 'BEGIN { printf "%.12g", 1000 * 4 * 138357544 / 1.25e9 }')" 1e-6 "alone: 2(n-1)/n of the gradient at 10 Gb/s"
 for how in analytic simulated; do
   pair ab.csv 2 --sharing $how
-  near "$(jct fifo | cut -d' ' -f1)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", 2 * x }')" 1e-6 "$how: two on one uplink, each has half"
-  near "$(jct fifo | cut -d' ' -f2)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", 2 * x }')" 1e-6 "$how: the other as well"
+  near "$(jct fifo | cut -d' ' -f1)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", 2 * x }')" 1e-6 "$how: two jobs on one uplink, each gets half"
+  near "$(jct fifo | cut -d' ' -f2)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", 2 * x }')" 1e-6 "$how: so does the other"
   pair ab.csv 1 --sharing $how
-  is "$(jct fifo)" "$alone $alone" "$how: an uplink for both slows neither"
+  is "$(jct fifo)" "$alone $alone" "$how: an uplink with room for both slows neither"
 done
 pair ab.csv 2 --sharing off
-is "$(jct fifo)" "$alone $alone" "off: nobody looks"
-# b comes at half of a's time and has a third of its iterations: a does half alone, then half as fast; b has
-# its third after 2/3 of a's time alone, a then 1/2 + 1/3 done; the rest alone: 1/2 + 2/3 + 1/6 of its time.
-near "$alone" 442.7441408 1e-6 "what the next trace is made for"
+is "$(jct fifo)" "$alone $alone" "off: neither is slowed"
+# b arrives at half of a's time and has a third of its iterations. a does half alone, then runs at half speed. b ends after 2/3 of a's
+# time alone; a has then done 1/2 + 1/3 and does the rest alone: 1/2 + 2/3 + 1/6 of its time.
+near "$alone" 442.7441408 1e-6 "the time for which the next trace is made"
 printf '%s\n0,2,vgg16,allreduce,32,1200\n265.64648448,2,vgg16,allreduce,32,400\n' $header >late.csv
 for how in analytic simulated; do
   pair late.csv 2 --sharing $how
   near "$(jct fifo | cut -d' ' -f1)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", 1.2 * x * (1 / 2 + 2 / 3 + 1 / 6) }')" 1e-6 \
     "$how: rates change when the other starts and ends"
-  is "$(metric fifo sharing_changes)" 2 "$how: that is, twice"
+  is "$(metric fifo sharing_changes)" 2 "$how: twice"
 done
 
-# ---- with compute: chance against simulation ----
+# ---- with compute time: formula against simulation ----
 printf '%s\n0,2,vgg16,allreduce,32,1000\n0,2,resnet50,allreduce,32,4000\n' $header >mix.csv
 for how in analytic simulated; do
   jobs mix.csv --cluster racks.json --network "racks:bw=10Gbps,oversubscription=2" --policy fifo --placement spread --sharing $how --check
   jct fifo | tr ' ' '\n' >$how
 done
 ok "$(paste analytic simulated | awk '{ d = $1 / $2 - 1; if (d < -0.03 || d > 0.03) bad = 1 } END { print bad + 0 }')" \
-  "VGG-16 beside ResNet-50: arithmetic within 3 % of the simulation ($(paste -sd' ' analytic); $(paste -sd' ' simulated))"
+  "VGG-16 beside ResNet-50: formula within 3 % of the simulation ($(paste -sd' ' analytic); $(paste -sd' ' simulated))"
 
 jobs mix.csv --cluster racks.json --network "racks:bw=10Gbps,oversubscription=2" --policy fifo --placement spread --sharing simulated \
   --set jobs.sharing_flows=1
-near "$(jct fifo | cut -d' ' -f1)" "$(head -1 analytic)" 1e-9 "what is too much to simulate is left to arithmetic"
+near "$(jct fifo | cut -d' ' -f1)" "$(head -1 analytic)" 1e-9 "a set too large to simulate uses the formula"
 
 # ---- stopped, moved, failed: work is conserved ----
 printf '%s\n0,2,vgg16,allreduce,32,500\n0,2,vgg16,allreduce,32,3000\n100,4,alexnet,allreduce,32,50\n300,2,alexnet,allreduce,32,200\n' $header >churn.csv
@@ -96,11 +96,11 @@ said=$(jobs churn.csv --cluster racks.json --network "racks:bw=10Gbps,oversubscr
 is "$? $said $(metric srtf jobs_completed)" "0  4" "stopped and started again"
 said=$(jobs churn.csv --cluster racks.json --network "racks:bw=10Gbps,oversubscription=2" --policy fjf --placement spread --check \
   --set failures.mtbf=300s --set failures.mttr=20s --set jobs.checkpoint=10s)
-is "$? $said $(metric fjf jobs_completed)" "0  4" "with nodes that fail"
+is "$? $said $(metric fjf jobs_completed)" "0  4" "with node failures"
 # At 100 s of 1,000 iterations, alone, a checkpoint every 30 s: 90 s of work are kept, whatever the rate.
 printf 'time_s,node,event\n100,n0,fail\n100,n0,repair\n' >f.csv
 pair a.csv 2 --failures f.csv --set jobs.checkpoint=30s
-near "$(jct fifo)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", x + 10 }')" 1e-9 "a failure loses what came after the last checkpoint"
+near "$(jct fifo)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", x + 10 }')" 1e-9 "a failure loses the work after the last checkpoint"
 if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elastic.so "$plugins/elastic.c"; then
   # On 1 GPU for 6 s, then on 4: samples/s of each size come from the step world, not from the table.
   printf 'submit_s,gpus,model,strategy,batch,duration_s,speedup\n0,2,alexnet,allreduce,32,30,1:1;2:9;4:1\n' >e.csv
@@ -112,13 +112,13 @@ else
   skip "no C compiler"
 fi
 
-# ---- each shape once ----
+# ---- each place is simulated once ----
 n=1000
 [ -z "$ORR_SANITIZED" ] || n=200
 trace="poisson:n=$n,rate=0.02,mean=600,gpus=4,models=alexnet|vgg16|resnet50|googlenet|inception3,strategy=allreduce"
 said=$("$orrery" jobs "$trace" --cluster 8x4:v100 --network star:bw=10Gbps --policy fifo,srtf,las --placement consolidate --no-figures --out out 2>&1 >/dev/null)
 like "$said" 'steps simulated of 5 shapes(;|$)' "$n jobs of 5 models under three policies: 5 runs of the step world"
-is "$(metric las step_shapes)" 5 "and the run says so"
+is "$(metric las step_shapes)" 5 "and the run reports it"
 for j in 1 2; do
   "$orrery" jobs "poisson:n=200,rate=0.02,mean=600,gpus=4,models=alexnet|vgg16|resnet50,strategy=allreduce" --cluster 16x2:v100:racks=4 \
     --network "racks:bw=10Gbps,oversubscription=4" --policy fifo,srtf,las,fjf --placement spread --sharing simulated --set jobs.sharing_most=3 \
@@ -132,34 +132,34 @@ ok "$(awk -F, '$2 == "sharing_sets" && $3 > 0 { n++ } END { print n != 4 }' o1/s
 "$orrery" scenario show two.csv --cluster 2x8:v100 --network star --policy fifo --sharing simulated >s.json
 "$orrery" scenario show s.json >t.json 2>/dev/null || "$orrery" run s.json -q
 if command -v jq >/dev/null; then
-  is "$(jq -r '.sharing, .network, .batch, (.step_inputs | keys[])' s.json | paste -sd' ')" "simulated star 32 vgg16" "the scenario has it all"
+  is "$(jq -r '.sharing, .network, .batch, (.step_inputs | keys[])' s.json | paste -sd' ')" "simulated star 32 vgg16" "the scenario has all keys"
 else
-  skip "no jq here"
+  skip "no jq"
 fi
 is "$("$orrery" run s.json --no-figures --out r -q 2>&1; cut -d, -f6 r/fifo.jobs.csv | paste -sd' ')" \
   "$(jobs two.csv --cluster 2x8:v100 --network star --policy fifo --sharing simulated; cut -d, -f6 out/fifo.jobs.csv | paste -sd' ')" "and runs the same"
 
-# ---- what is wrong ----
+# ---- wrong input ----
 bad() { # ROW PATTERN WHAT
   printf '%s\n0,1,alexnet,allreduce,32,10\n%s\n' $header "$1" >bad.csv
   said=$("$orrery" jobs bad.csv --cluster 4x2:v100 --network star --policy fifo 2>&1 >/dev/null)
   like "$? $said" "^2 orrery: $2" "$3"
 }
-bad '0,1,alexnot,allreduce,32,10' 'bad.csv:3: model: .*alexnot.*alexnet' "an unknown model: file, line and the nearest"
+bad '0,1,alexnot,allreduce,32,10' 'bad.csv:3: model: .*alexnot.*alexnet' "an unknown model: file, line and nearest name"
 bad '0,1,alexnet,allredoce,32,10' 'bad.csv:3: strategy: .*allredoce.*allreduce' "an unknown strategy likewise"
 bad '0,1,alexnet,fifo,32,10' 'bad.csv:3: strategy: .*fifo' "a policy of another world"
 bad '0,1,alexnet,allreduce:fuse=ddp,32,10' 'bad.csv:3: strategy: allreduce: no parameter "fuse"' "an unknown parameter"
 bad '0,1,,allreduce,32,10' 'bad.csv:3: strategy: expected a model' "a strategy without a model"
 bad '0,0,alexnet,allreduce,32,10' 'bad.csv:3: strategy: expected none where a job has no whole GPU' "a strategy without GPUs"
 bad '0,1,alexnet,allreduce,-1,10' 'bad.csv:3: batch: expected' "a batch below 0"
-bad '0,1,vgg16,allreduce,30000,10' 'bad.csv:3: job 1: .*GiB' "a batch that fits into no GPU"
+bad '0,1,vgg16,allreduce,30000,10' 'bad.csv:3: job 1: .*GiB' "a batch that does not fit into a GPU"
 bad '0,1,alexnet,,32,10' 'job 1 \(line 3 of the trace\): has no duration' "iterations without a strategy"
 said=$("$orrery" jobs poisson:n=5 --cluster 4x2:v100 --network star --policy fifo 2>&1)
-like "$? $said" '^2 orrery: network: no job of this trace names a strategy' "a network that nobody would use"
+like "$? $said" '^2 orrery: network: no job of this trace names a strategy' "a network without jobs that use it"
 said=$("$orrery" jobs a.csv --cluster 4x2:abacus --policy fifo 2>&1)
-like "$? $said" '^2 orrery: .*abacus' "a type of GPU that is no device"
+like "$? $said" '^2 orrery: .*abacus' "a GPU type that is not a device"
 said=$("$orrery" jobs a.csv --cluster 4x2:v100 --policy fifo --sharing some 2>&1)
-like "$? $said" '^2 orrery: scenario: \$\.sharing: expected off, analytic or simulated, found "some"' "another way of sharing"
+like "$? $said" '^2 orrery: scenario: \$\.sharing: expected off, analytic or simulated, found "some"' "an unknown value of --sharing"
 said=$("$orrery" jobs a.csv --cluster 4x2:v100 --policy fifo --set step.speeds=0:0.5 2>&1)
 like "$? $said" '^2 orrery: step.speeds' "speeds of single devices"
 tap_done

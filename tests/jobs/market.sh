@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Jobs on nodes that are lent: accounts worked out by hand, a constant capacity against the fixed cluster, every policy, the market.
+# Jobs on lent nodes: accounts worked out by hand, a constant capacity against the fixed cluster, every policy, the market.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 p3=$traces/spot/bamboo/p3-trace.csv
@@ -21,95 +21,98 @@ accounts() { awk -F, 'NR > 1 { printf "%s%s:%.10g", NR == 2 ? "" : " ", $1, $2 }
 dollars() { awk -F, 'NR > 1 { printf "%s%s:%.10g", NR == 2 ? "" : " ", $1, 1000 * $3 }' "$1/${2:-fifo}.accounts.csv"; }
 nodes() { awk -F, 'NR > 1 { printf "%s%g:%s/%s/%s", NR == 2 ? "" : " ", $1, $2, $3, $4 }' "$1/${2:-fifo}.nodes.csv"; }
 
-# ---- one job of 200 s at 3.60 USD an hour, 0.001 a second: 5 s to start, a checkpoint every 40 s. It is on a, which goes at 100 s:
-# 80 of 95 s are safe. On b it starts again, 5 s, and does the other 120 s by 225 s. c is there for 75 s and does nothing. ----
+# ---- one job of 200 s at 3.60 USD an hour, 0.001 a second: 5 s to start, a checkpoint every 40 s. It runs on a, which leaves at
+# 100 s: 80 of 95 s are saved. On b it starts again, 5 s, and does the other 120 s by 225 s. c is present for 75 s and idle. ----
 three='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n'
 cost=(--set jobs.start_cost=5s --set jobs.checkpoint=40s --set capacity.price=3.6)
 run hand '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}"
-is "$? $(ends hand)" "0 225" "a job goes on where it was safe"
+is "$? $(ends hand)" "0 225" "a job resumes from its checkpoint"
 is "$(accounts hand)" "useful:200 wasted:15 restart:10 starting:0 idle:175" "every second of every instance is in one account"
-is "$(dollars hand)" "useful:200 wasted:15 restart:10 starting:0 idle:175" "and every dollar"
+is "$(dollars hand)" "useful:200 wasted:15 restart:10 starting:0 idle:175" "and so is every dollar"
 is "$(metric hand node_hours) $(metric hand usd) $(metric hand usd_per_job) $(metric hand job_usd_mean)" "0.111111111111 0.4 0.4 0.225" \
   "400 s in all, of which the job used 225"
 is "$(nodes hand)" "0:2/2/0 0:2/2/1 100:1/1/1 150:2/2/1 225:2/2/0" "nodes live, ready and in use, when they change"
-is "$(metric hand nodes_lost) $(metric hand restarts) $(metric hand instances) $(metric hand instances_unused)" "1 1 3 0" "which is counted"
+is "$(metric hand nodes_lost) $(metric hand restarts) $(metric hand instances) $(metric hand instances_unused)" "1 1 3 0" "and the counts"
 
-# Start-up 30 s: from 30 on it does 65 s by 100 s, of which 40 are safe; b is free, and it ends at 100 + 5 + 160.
+# Start-up 30 s: from 30 s on it does 65 s by 100 s, of which 40 are saved; b is free, and it ends at 100 + 5 + 160.
 run slow '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --set capacity.startup=30s
-is "$? $(ends slow) $(accounts slow)" "0 265 useful:200 wasted:25 restart:10 starting:90 idle:155" "an instance that starts is paid for and does nothing"
+is "$? $(ends slow) $(accounts slow)" "0 265 useful:200 wasted:25 restart:10 starting:90 idle:155" "a starting instance costs money and runs no job"
 
-# Prices: b is got for 7.2; a and c are at 3.6 until 50 s, 36 from then on.
+# Prices: b costs 7.2; a and c 3.6 until 50 s, then 36.
 run price '0,200,1,,\n' '0,price,,,3.6\n0,add,a,,\n0,add,b,,7.2\n50,price,,,36\n100,remove,a,,\n150,add,c,,\n' --cluster 2x1 --policy fifo "${cost[@]}"
-is "$? $(ends price) $(metric price usd)" "0 225 $(awk 'BEGIN { print 0.001 * 50 + 0.01 * 50 + 0.002 * 225 + 0.01 * 75 }')" "prices that change, and one that an instance has of its own"
-is "$(dollars price | tr ' ' '\n' | awk -F: '{ s += $2 } END { printf "%g", s }')" "1750" "are shared out whole"
+is "$? $(ends price) $(metric price usd)" "0 225 $(awk 'BEGIN { print 0.001 * 50 + 0.01 * 50 + 0.002 * 225 + 0.01 * 75 }')" "changing prices, and an instance with its own price"
+is "$(dollars price | tr ' ' '\n' | awk -F: '{ s += $2 } END { printf "%g", s }')" "1750" "the accounts add up to the bill"
 
 # Stops add work: a job of 100 s is stopped once by a shorter one of 20 s at 10 s, which costs 6 s of work.
 run stop '0,100,1,,\n10,20,1,,\n' '0,add,a,,\n' --cluster 1x1 --policy srtf --set jobs.preempt_cost=6s
-is "$? $(ends stop srtf) $(accounts stop srtf)" "0 126 30 useful:120 wasted:0 restart:6 starting:0 idle:0" "what a stop adds is no useful work"
+is "$? $(ends stop srtf) $(accounts stop srtf)" "0 126 30 useful:120 wasted:0 restart:6 starting:0 idle:0" "work added by a stop is not useful"
 run kill '0,200,1,,\n0,50,1,,\n' '0,add,a,,\n0,add,b,,\n100,remove,a,,\n' --cluster 2x1 --policy fifo --set jobs.on_failure=kill
-is "$? $(accounts kill)" "0 useful:50 wasted:100 restart:0 starting:0 idle:50" "nor what a killed job had done"
+is "$? $(accounts kill)" "0 useful:50 wasted:100 restart:0 starting:0 idle:50" "nor is the work of a killed job"
 run until '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --until 120s
-is "$? $(accounts until)" "0 useful:95 wasted:15 restart:10 starting:0 idle:100" "--until: the accounts stop there"
+is "$? $(accounts until)" "0 useful:95 wasted:15 restart:10 starting:0 idle:100" "--until: the accounts end there"
 
-# Half a GPU of a node of 2, and 2 GPUs of one of 4: a second of a node is shared by its GPUs.
+# Half a GPU of a node of 2, and 2 GPUs of a node of 4: the time of a node is shared by its GPUs.
 printf 'submit_s,duration_s,gpus,gpu_milli,gpu_types\n0,80,1,500,t4\n0,40,2,,v100\n' >parts-jobs.csv
 printf 'time_s,event,node\n0,add,a\n0,add,b\n' >parts-capacity.csv
 "$orrery" jobs parts-jobs.csv --capacity parts-capacity.csv --cluster 1x4:v100,1x2:t4 --policy fifo --placement best-fit --check -q --no-figures --out parts --set capacity.price=3.6
 is "$? $(metric parts node_hours) $(awk -F, '$1 == "useful" { printf "%.10g", $2 }' parts/fifo.accounts.csv)" \
   "0 $(awk 'BEGIN { printf "%.12g", 160 / 3600 }') $(awk 'BEGIN { printf "%.10g", 80 * 0.5 / 2 + 40 * 2 / 4 }')" "parts of GPUs are parts of a node"
 
-# Who finds no node waits unpaid, and takes the node of the first that goes: c and d wait; a goes at 10 s, c has its node; d never.
+# An instance without a free node waits unpaid and takes the first node that becomes free: c and d wait; a leaves at 10 s and c takes
+# its node; d never gets one.
 run wait '0,100,1,,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n10,remove,a,,\n30,remove,d,,\n' --cluster 2x1 --policy fifo
 is "$? $(ends wait) $(metric wait instances_unused) $(metric wait node_hours)" "0 110 1 $(awk 'BEGIN { printf "%.12g", 220 / 3600 }')" \
   "more instances than nodes: the others wait, unpaid"
-like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 --policy fifo,srtf 2>&1)" "1 of 4 instances never found a free node" "which is said"
-# A type that the cluster knows: its own nodes.
+like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 --policy fifo,srtf 2>&1)" "1 of 4 instances never found a free node" "and that is reported"
+# An instance of a type that the cluster names takes a node of that type.
 run types '0,50,1,,\n' '0,add,a,T4,\n0,add,b,m5.large,\n' --cluster 1x1:v100,1x1:t4 --policy fifo --set jobs.gantt=1 --db types.db
 is "$? $(accounts types)" "0 useful:50 wasted:0 restart:0 starting:0 idle:50" "instances whose type the cluster names take nodes of that type"
 
-# Repeated every 200 s: at 200 b and c stand in for a and b, so b (n1) goes at 300, c (n0) at 500, and so on; a job that has a checkpoint each second moves.
+# Repeated every 200 s: at 200 b and c replace a and b, so b (n1) leaves at 300, c (n0) at 500, and so on; a job with a checkpoint each second
+# moves.
 again='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n200,end,,,\n'
 run again '0,1000,1,,\n' "$again" --cluster 2x1 --policy fifo --set capacity.repeat=true --set jobs.checkpoint=1s
-is "$? $(ends again) $(metric again restarts) $(metric again instances) $(metric again past_capacity)" "0 1000 5 7 0" "a trace that is repeated goes on"
-is "$(nodes again | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0:2 100:1 150:2 300:1 350:2 500:1 550:2 700:1 750:2 900:1 950:2 1000:2" "with as many as it has at its beginning"
+is "$? $(ends again) $(metric again restarts) $(metric again instances) $(metric again past_capacity)" "0 1000 5 7 0" "a repeated trace continues"
+is "$(nodes again | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0:2 100:1 150:2 300:1 350:2 500:1 550:2 700:1 750:2 900:1 950:2 1000:2" "with as many instances as at its beginning"
 run more '0,170,1,,\n' '0,add,a,,\n50,add,b,,\n60,add,c,,\n100,end,,,\n' --cluster 9x1 --policy fifo --set capacity.repeat=true
-is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1 50:2 60:3 100:1 150:2 160:3 170:3" "who is too many then goes"
+is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1 50:2 60:3 100:1 150:2 160:3 170:3" "surplus instances leave then"
 run still '0,170,1,,\n' '0,add,a,,\n10,end,,,\n' --cluster 1x1 --policy fifo --set capacity.repeat=true
 is "$? $(ends still)" "0 170" "a constant capacity may be repeated"
 
-# ---- notice: 60 s ahead. One that shrinks loses nothing; fifo loses what is not safe, and starts nothing there. ----
+# ---- notice: 60 s ahead. A job that shrinks loses no work; fifo loses unsaved work and starts no job on the node. ----
 gone='0,add,a,,\n0,add,b,,\n100,remove,b,,\n'
 run notice '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s
 # 40 s at both, 260 left at half the rate
-is "$? $(ends notice spot-market) $(accounts notice spot-market)" "0 560 useful:600 wasted:0 restart:0 starting:0 idle:60" "a job shrinks when a node of its is noticed"
+is "$? $(ends notice spot-market) $(accounts notice spot-market)" "0 560 useful:600 wasted:0 restart:0 starting:0 idle:60" "a job shrinks when one of its nodes is given notice"
 run blind '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s --set policy.spot-market.notice=false
-is "$? $(ends blind spot-market) $(accounts blind spot-market)" "0 700 useful:600 wasted:200 restart:0 starting:0 idle:0" "or loses its work since the start"
+is "$? $(ends blind spot-market) $(accounts blind spot-market)" "0 700 useful:600 wasted:200 restart:0 starting:0 idle:0" "notice=false: it loses its work since the start"
 run closed '0,50,1,,\n0,30,1,,\n45,20,1,,\n' "$gone" --cluster 2x1 --policy fifo --set capacity.notice=60s
-is "$? $(ends closed)" "0 50 30 70" "nothing starts on a node that is noticed"
-is "$(metric closed nodes_noticed) $(metric closed nodes_lost)" "1 0" "which is counted"
+is "$? $(ends closed)" "0 50 30 70" "no job starts on a node given notice"
+is "$(metric closed nodes_noticed) $(metric closed nodes_lost)" "1 0" "and the counts"
 run late '0,50,1,,\n' '0,add,b,,\n5,add,a,,\n20,remove,a,,\n30,remove,b,,\n31,add,c,,\n' --cluster 2x1 --policy fifo --set capacity.notice=60s --set jobs.checkpoint=1s
-is "$? $(ends late)" "0 81" "an instance may be noticed as soon as it comes"
+is "$? $(ends late)" "0 81" "an instance may be given notice when it joins"
 
 # ---- the market ----
 # 4 GPUs: A gains 0.9, 0.7 by its second and third, B 0.5: A has 3 (2.6), B 1.
 run shares '0,260,1,1:1;2:1.9;3:2.6;4:2.8,\n0,100,1,1:1;2:1.5,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n' --cluster 4x1 --policy spot-market
-is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes where it adds most"
+is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes to the highest bid"
 # bid 2: at 1 USD it runs, at 3 it waits from 3600 to 7200 s.
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
 run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
-is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "where it never is affordable the job is left over"
+is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "a job that can never pay is left unfinished"
 # Its second GPU gains 0.5, which is worth 1 USD; at 1.5 it shrinks to one.
 run shrinks '0,3000,1,1:1;2:1.5,\n' '0,price,,,0.9\n0,add,a,,\n0,add,b,,\n1000,price,,,1.5\n' --cluster 2x1 --policy spot-market --set policy.spot-market.bid=2
-is "$? $(ends shrinks spot-market)" "0 2500" "and one that gains too little by a GPU gives it back"
+is "$? $(ends shrinks spot-market)" "0 2500" "a job gives back a GPU whose gain is below its price"
 run weight '0,100,1,,\n0,100,1,,5\n' '0,add,a,,\n' --cluster 1x1 --policy spot-market,spot-market@weighed --set policy.weighed.weight=priority
-is "$? $(ends weight spot-market) $(ends weight weighed)" "0 100 200 200 100" "weight=priority: what counts more goes first"
+is "$? $(ends weight spot-market) $(ends weight weighed)" "0 100 200 200 100" "weight=priority: higher priority goes first"
 run grows '0,1000,1,1:1;2:2,\n' '0,add,a,,\n100,add,b,,\n' --cluster 2x1 --policy spot-market --set policy.spot-market.interval=300s
 is "$? $(ends grows spot-market)" "0 650" "a job grows when it has run for the interval"
 
-# 1 of 4 GPUs goes in 100 s, h = 1 / 400 s. With 100 s lost each time rates 1, 2, 3 keep 0.75, 1, 0.75: two GPUs from then on, of three.
+# 1 of 4 GPUs leaves in 100 s: h = 1 / 400 s. With 100 s lost each time, rates 1, 2, 3 count as 0.75, 1, 0.75: two of three GPUs from
+# then on.
 run loss '0,1000,1,1:1;2:2;3:3;4:4,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n100,remove,a,,\n' --cluster 4x1 --policy spot-market,spot-market@shy --set policy.shy.loss=100s
-is "$? $(ends loss spot-market) $(ends loss shy)" "0 433.333 600" "loss: a job stays smaller where much goes"
+is "$? $(ends loss spot-market) $(ends loss shy)" "0 433.333 600" "loss: a job stays smaller if many GPUs leave"
 
 # ---- a constant capacity is the fixed cluster ----
 cat >gen.awk <<'EOT'
@@ -126,17 +129,17 @@ like "$all" "fifo.*gavel.*spot-market" "all policies of jobs"
 "$orrery" jobs many.csv --cluster 8x1,16x4 --placement consolidate --policy "$all" --check -q --no-figures --out constant --capacity constant.csv
 ok $? "run on a constant capacity"
 for f in fixed/*.jobs.csv fixed/*.series.csv; do cmp "$f" "constant/${f#*/}" || echo differs; done >cmp.txt 2>&1
-is "$(cat cmp.txt)" "" "... and do there what they do on the fixed cluster, byte for byte"
-is "$(grep -vxFf constant/summary.csv fixed/summary.csv)" "" "with the same figures of merit"
+is "$(cat cmp.txt)" "" "... the same bytes as on the fixed cluster"
+is "$(grep -vxFf constant/summary.csv fixed/summary.csv)" "" "and the same metrics"
 
-# ---- every policy on capacity that comes and goes ----
+# ---- every policy on changing capacity ----
 hard=(--set capacity.startup=40s --set capacity.notice=90s --set jobs.checkpoint=5m --set jobs.start_cost=20s --set jobs.preempt_cost=10s)
 for c in churn:slots=30,rate=0.5,length=30d hazard:p=0.3,length=30d bulk:length=30d; do
   "$orrery" jobs many.csv --cluster 8x1,16x4 --placement consolidate --policy "$all" --check -q --no-figures --out coming --capacity "$c" "${hard[@]}" >coming.txt 2>&1
   is "$? $(cat coming.txt)" "0 " "all policies under --check on ${c%%:*}"
-  is "$(awk -F, '$2 == "jobs_unfinished" && $3 > 0' coming/summary.csv)" "" "... end all jobs"
+  is "$(awk -F, '$2 == "jobs_unfinished" && $3 > 0' coming/summary.csv)" "" "... all jobs end"
   is "$(awk -F, '$2 == "usd" { all[$1] = $3 } $2 ~ /^usd_(useful|wasted|restart|starting|idle)$/ { s[$1] += $3 }
-    END { for (i in all) if (s[i] - all[i] > 1e-9 * all[i] || all[i] - s[i] > 1e-9 * all[i] || !all[i]) print i }' coming/summary.csv)" "" "... and pay what the accounts say"
+    END { for (i in all) if (s[i] - all[i] > 1e-9 * all[i] || all[i] - s[i] > 1e-9 * all[i] || !all[i]) print i }' coming/summary.csv)" "" "... and the accounts add up to the bill"
 done
 for j in 1 4; do
   "$orrery" jobs many.csv --cluster 8x1,16x4 --policy "$all" -q --no-figures --out "j$j" -j "$j" --capacity churn:slots=30,rate=0.5,length=30d "${hard[@]}"
@@ -145,21 +148,21 @@ is "$(diff -r j1 j4)" "" "any number of threads: the same bytes"
 "$orrery" jobs many.csv --cluster 8x1,16x4 --policy fifo -q --no-figures --out seed --seed 2 --capacity churn:slots=30,rate=0.5,length=30d
 is "$(cmp -s seed/fifo.jobs.csv j1/fifo.jobs.csv; echo $?)" "1" "another seed: other instances"
 
-# ---- p3: 177 instances come and 167 go (Thorpe et al., NSDI 2023); its last row is at 11.37 h ----
+# ---- p3: 177 instances join and 167 leave (Thorpe et al., NSDI 2023); its last row is at 11.37 h ----
 if need "$p3"; then
   sed '1a 0,60000,1,u0,' many.csv >p3.csv # one job outlives the trace
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy "$all" --check -q --no-figures --out p3 --drop-unfit --set capacity.notice=2m >p3.txt 2>&1
   is "$? $(cat p3.txt)" "0 " "all policies under --check on p3"
-  is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "177 instances come"
-  is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "and 167 go"
+  is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "177 instances join"
+  is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "and 167 leave"
   # From the file alone: node-seconds up to the last row, milliseconds there.
   want=$(awk -F, '{ s += n * ($1 - t) / 1000; t = $1; n += $2 == "add" ? 1 : -1 } END { printf "%.9g", s / 3600 }' "$p3")
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
-  is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "node-hours are those of the file"
-  like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace says so"
+  is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "node-hours as in the file"
+  like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace is reported"
 fi
 
-# ---- beside a service: nodes that are lent come and go as those do that fail and are repaired ----
+# ---- beside a service: lent nodes join and leave like nodes that fail and are repaired ----
 echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [10000]}' >slow.json
 printf 'submit_s,duration_s,gpus\n0,100,1\n' >mixed-jobs.csv
 printf 'arrival_s\n45\n100\n' >mixed-requests.csv
@@ -178,10 +181,10 @@ results() { (cd "$1" && cat ./*jobs.csv ./*requests.csv && grep -vE ',(jobs.even
 for n in 0 20s; do
   mixed "fails$n" ", \"notice\": \"$n\"" '"failures": {"trace": "mixed-failures.csv"},'
   mixed "lent$n" "" "\"capacity\": {\"trace\": \"mixed-capacity.csv\", \"notice\": \"$n\", \"price\": 3.6},"
-  is "$? $(results "fails$n" | grep -vxFf <(results "lent$n"))" "0 " "a lent node is as one that fails and is repaired, with $n of notice"
+  is "$? $(results "fails$n" | grep -vxFf <(results "lent$n"))" "0 " "a lent node is like one that fails and is repaired, with $n of notice"
 done
-is "$(metric lent20s nodes_lost) $(metric lent20s nodes_noticed) $(metric lent20s instances)" "1 1 3" "which is counted"
-is "$(awk -v h="$(metric lent20s node_hours)" -v u="$(metric lent20s capacity_usd)" 'BEGIN { printf "%.9g", u / h }')" "3.6" "and paid"
+is "$(metric lent20s nodes_lost) $(metric lent20s nodes_noticed) $(metric lent20s instances)" "1 1 3" "and the counts"
+is "$(awk -v h="$(metric lent20s node_hours)" -v u="$(metric lent20s capacity_usd)" 'BEGIN { printf "%.9g", u / h }')" "3.6" "and their cost"
 mixed plain "" ""
 mixed constant-mixed "" '"capacity": {"trace": "mixed-constant.csv"},'
 is "$? $(results plain | grep -vxFf <(results constant-mixed))" "0 " "and a constant capacity is the fixed cluster"
@@ -191,21 +194,21 @@ like "$(mixed endless "" '"capacity": {"trace": "churn:length=0"},')" 'capacity.
 "$orrery" jobs hand-jobs.csv --capacity hand-capacity.csv --cluster 2x1 --policy fifo "${cost[@]}" -q --no-figures --db a.db --out first
 cp hand-capacity.csv other-name.csv
 "$orrery" jobs hand-jobs.csv --capacity other-name.csv --cluster 2x1 --policy fifo "${cost[@]}" -q --no-figures --db a.db --out second
-is "$(diff -r first second) $(sqlite3 a.db 'select count(*) from runs' 2>/dev/null || echo 1)" " 1" "a stored run is found by what is in the file, and has its nodes and accounts"
+is "$(diff -r first second) $(sqlite3 a.db 'select count(*) from runs' 2>/dev/null || echo 1)" " 1" "a stored run is found by the contents of the file, and has its nodes and accounts"
 "$orrery" scenario show hand-jobs.csv --capacity hand-capacity.csv --cluster 2x1 --policy fifo "${cost[@]}" >shown.json
 "$orrery" run shown.json -q --no-figures --out shown
-is "$? $(diff -r first shown)" "0 " "scenario show is a scenario again"
-is "$("$orrery" scenario show hand-jobs.csv --cluster 2x1 --policy fifo | grep -c capacity)" "0" "without the key nothing is said of it"
+is "$? $(diff -r first shown)" "0 " "the output of scenario show is a scenario"
+is "$("$orrery" scenario show hand-jobs.csv --cluster 2x1 --policy fifo | grep -c capacity)" "0" "without the key it shows none"
 
-# ---- what is wrong ----
+# ---- wrong input ----
 wrong() { like "$("$orrery" jobs hand-jobs.csv --cluster "${cluster:-2x1}" --policy fifo -q "${@:2}" 2>&1; echo "status $?")" "$1.*" "refused: $1"; }
 wrong "none.csv: No such file" --capacity none.csv
 wrong "no trace of instances is named" --set capacity.notice=2m
 wrong "exclude each other" --capacity hand-capacity.csv --set failures.mtbf=3h
-wrong "there are no instances in it" --capacity price:length=1d
+wrong "has no instances" --capacity price:length=1d
 printf 'time_s,event,node\n0,add,a\n' >brief.csv
 wrong "capacity.repeat: brief.csv: has no length" --capacity brief.csv --set capacity.repeat=true
-wrong "there are no prices in it" --capacity hand-capacity.csv --set capacity.prices=hand-capacity.csv
+wrong "has no prices" --capacity hand-capacity.csv --set capacity.prices=hand-capacity.csv
 wrong "capacity.options: expected NAME=VALUE" --capacity hand-capacity.csv --set capacity.options=cap
 wrong "startup: expected" --capacity hand-capacity.csv --set capacity.startup=-1
 wrong "did you mean .*notice" --capacity hand-capacity.csv --set capacity.notices=2m
@@ -213,7 +216,7 @@ cluster=2x1,1x0:cpus=4 wrong "n2 has no GPUs" --capacity hand-capacity.csv
 cluster=1x997,1x991,1x983 wrong "no common multiple" --capacity hand-capacity.csv
 printf 'time_s,event,node\n0,add,a\n5,add,a\n' >twice.csv
 wrong "twice.csv:3" --capacity twice.csv
-# Nobody ever takes the job: the run says so instead of going on for ever.
+# The policy never starts the job: the run fails instead of going on for ever.
 like "$("$orrery" jobs hand-jobs.csv --cluster 1x1 --policy spot-market --set policy.spot-market.bid=0.1 -q --capacity churn:slots=1,rate=50,length=0 2>&1)" \
   "1 jobs wait, nothing runs" "jobs that wait for ever end the run"
 tap_done

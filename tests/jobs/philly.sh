@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The Philly trace (82,247 jobs): enough GPUs for all means that nobody waits; too few, and
-# the conservation laws hold under every kind of policy and placement; and the same command
-# gives the same bytes whatever -j, in files and in databases.
+# The Philly trace (82,247 jobs): with enough GPUs no job waits; with too few, the conservation laws hold under every kind of policy
+# and placement; and the same command gives the same bytes for any -j, in files and in databases.
 . "${srcdir:-.}/tests/tap.sh"
 trace=$traces/philly/philly.csv.gz
 policies=fifo,srtf,las,easy-backfill
@@ -11,12 +10,12 @@ until=200d # that is, to the end
 
 if need "$trace"; then
   # 1,392 GPUs; the trace never has more than 1,243 in use on an infinite cluster (README
-  # of the traces), so by counting GPUs no job waits under any policy that is greedy.
+  # of the traces), so no job waits under any greedy policy, by the count of GPUs.
   "$ORRERY" jobs "$trace" --cluster 174x8 --policy "$policies" --no-figures --out "$work/all" -q
   ok $? "174x8 runs"
   for p in ${policies//,/ }; do
     is "$(awk -F, 'NR > 1 && $7 != "0.000000000"' "$work/all/$p.jobs.csv" | wc -l) of $(tail -n +2 "$work/all/$p.jobs.csv" | wc -l)" \
-      "0 of 82247" "$p: nobody waits where there is room for all"
+      "0 of 82247" "$p: no job waits on a cluster with room for all"
   done
 
   for cluster in 64x8 96x8; do
@@ -35,7 +34,7 @@ if need "$trace"; then
     "$ORRERY" db digest "$work/$n.db" >"$work/$n/digest"
   done
   for k in 2 3 4; do
-    is "$(diff -rq "$work/1" "$work/$k" 2>&1)" "" "run $k of -j 1 2 2 1: files and digest of the database are those of the first"
+    is "$(diff -rq "$work/1" "$work/$k" 2>&1)" "" "run $k of -j 1 2 2 1: same files and database digest as run 1"
   done
   like "$(cat "$work/1/digest")" '^[0-9a-f]{64}' "the digest is a hash"
 fi

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Plugins: a good one runs like the built-in policy that it began as; every bad one ends
-# in an error that names it (and the job and the time, where there are such), with the
-# exit code of whoever is to blame, and leaves the database as it was.
+# Plugins: a good one runs like the built-in policy that it is a copy of. Every bad one ends in an error that names it (and the job and
+# the time, if any), with the exit code of the culprit, and leaves the database unchanged.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then
@@ -17,7 +16,7 @@ compile() { # OUTPUT SOURCE [OPTIONS]: as a user would
   $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" "$@" -o "$work/$out.so" "$source"
 }
 
-# alpha takes a whole node for 10 s, beta and gamma want one too: 2 nodes for 3 jobs.
+# alpha takes a whole node for 10 s, beta and gamma ask for one too: 2 nodes for 3 jobs.
 printf 'job_id,submit_s,duration_s,gpus\nalpha,0,10,2\nbeta,1,10,2\ngamma,2,10,2\n' >"$work/t.csv"
 jobs() { (ulimit -c 0 && "$ORRERY" jobs "$work/t.csv" --cluster 2x2 --no-figures -q "$@") 2>&1; }
 
@@ -28,12 +27,12 @@ ok $? "policy new writes a policy"
 said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
 like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
-is "$? $said" "2 orrery: mine.c: exists already; choose another name" "policy new overwrites nothing"
+is "$? $said" "2 orrery: mine.c: exists already; choose another name" "policy new overwrites no file"
 said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
-like "$? $said" '^2 orrery: policy new: expected a name of small letters' "policy new stays in its folder"
+like "$? $said" '^2 orrery: policy new: expected a name of lower-case letters' "policy new stays in its folder"
 like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"
 
-# ---- refused when loaded: exit code 2 and what is wrong ----
+# ---- refused at loading: exit code 2 ----
 jobs --policy fifo --db "$work/runs.db"
 before=$("$ORRERY" db digest "$work/runs.db")
 while IFS='|' read -r options expected; do
@@ -55,7 +54,7 @@ done <<'EOT'
 -DDAMAGE=NOTHING -DBAD_CHOICE|colour
 -DDAMAGE=NOTHING -DHIDDEN|does not export the symbol orr_plugin
 EOT
-ok "$([ ! -e "$work/none.db" ]; echo $?)" "a plugin that is refused makes no database"
+ok "$([ ! -e "$work/none.db" ]; echo $?)" "a refused plugin creates no database"
 echo 'int nothing;' >"$work/nothing.c"
 compile nothing "$work/nothing.c"
 said=$(jobs --policy "$work/nothing.so")
@@ -64,9 +63,9 @@ cp "$work/t.csv" "$work/text.so"
 said=$(jobs --policy "$work/text.so")
 like "$? $said" '^2 orrery: cannot load the plugin: .*/text\.so' "refused: not a shared object"
 said=$(cd "$work" && "$ORRERY" jobs t.csv --cluster 2x2 --policy gone.so 2>&1)
-like "$? $said" '^2 orrery: gone\.so: ' "refused: not there"
+like "$? $said" '^2 orrery: gone\.so: ' "refused: no such file"
 
-# ---- mistakes while it runs: exit code 1; policy, job and time are named ----
+# ---- mistakes at run time: exit code 1; the message names policy, job and time ----
 compile misbehave "$srcdir/tests/plugins/misbehave.c"
 ok $? "the plugin compiles with the public headers alone"
 while IFS='|' read -r how expected; do
@@ -97,26 +96,26 @@ hang|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) has not returne
 refuse|2 orrery: policy misbehave: at 0\.000000000 s: how: refuses to work on 2 nodes
 silent|2 orrery: policy misbehave: at 0\.000000000 s: create\(\) returned nothing and gave no reason
 EOT
-is "$("$ORRERY" db digest "$work/runs.db")" "$before" "after all that, the database is as it was"
+is "$("$ORRERY" db digest "$work/runs.db")" "$before" "the database is unchanged after these errors"
 
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=starve --set failures.mtbf=1000s --policy-timeout 5)
-like "$? $said" '^1 orrery: policy misbehave: job alpha at .*: 3 jobs wait, nothing runs' "starving is noticed although nodes go on failing"
+like "$? $said" '^1 orrery: policy misbehave: job alpha at .*: 3 jobs wait, nothing runs' "starvation is detected although nodes keep failing"
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=timer-in-the-past --out "$work/past")
 is "$? $said $(cut -d, -f5 "$work/past/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  10.000000000,11.000000000,20.000000000" \
-  "a timer in the past is one for now"
+  "a timer in the past counts as now"
 # alpha is killed at 0, when it has just started; beta and gamma find both nodes free.
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=kill --out "$work/kill")
 is "$? $said $(cut -d, -f5 "$work/kill/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  0.000000000,11.000000000,12.000000000" \
-  "a job that a policy kills has ended, and the policy is told"
+  "a killed job has ended, and the policy is told"
 is "$(grep -E ',(jobs_killed|jobs_completed),' "$work/kill/summary.csv" | cut -d, -f2,3 | paste -sd' ')" \
-  "jobs_completed,2 jobs_killed,1" "and is counted as killed"
-# Both nodes fail under their jobs at 5, and each end is told once.
+  "jobs_completed,2 jobs_killed,1" "and it is counted as killed"
+# Both nodes fail at 5 with jobs on them; each end is reported once.
 printf 'time_s,node,event\n5,n0,fail\n5,n1,fail\n6,n0,repair\n6,n1,repair\n' >"$work/f.csv"
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=count-ends --set jobs.on_failure=kill \
   --failures "$work/f.csv" --out "$work/count")
 is "$? $said $(cut -d, -f5 "$work/count/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  5.000000000,5.000000000,16.000000000" \
-  "the end of a job whose node failed is told once"
+  "the end of a job whose node failed is reported once"
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=victims-twice --check --out "$work/twice")
 is "$? $said $(cut -d, -f5 "$work/twice/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  10.000000000,11.000000000,20.000000000" \
-  "a job named often to orr_fits_without() is given back once"
+  "a job that orr_fits_without() gets several times counts once"
 tap_done

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Queues whose answer is known: mean wait, mean number waiting and utilisation inside the
-# 99 % interval that the program itself states, which must be narrow; and a streamed trace
-# takes no more memory for being longer.
+# Queues with known answers: mean wait, mean queue length and utilisation are inside the 99 % interval that the program reports, which
+# must be narrow. The memory of a streamed trace does not grow with its length.
 #
 # Wq of M/M/1: rho / (mu - lambda). Of M/D/1: half of that (Pollaczek-Khinchine). Of M/M/c:
 # C / (c mu - lambda) with Erlang's C. Lq = lambda Wq (Little), utilisation = rho.
 # (Kleinrock, Queueing Systems I, 3.2, 3.5, 5.6.) All at rho = 0.5, mean service 1 s.
 . "${srcdir:-.}/tests/tap.sh"
 
-# The wait of M/M/4 varies more from job to job, so it needs more of them for 1 %.
+# The wait of M/M/4 varies more between jobs, so it needs more of them for 1 %.
 if [ -n "${ORR_SANITIZED:-}" ]; then
   precision=0.035 sizes='300000 1000000 200000'
 else
@@ -25,7 +24,7 @@ erlang_wait=$(awk 'BEGIN { # c servers, a = lambda / mu
 # Kleinrock, figure 3.10 and any table of Erlang's C: C(4, 2) = 4/23.
 is "$(awk -v w="$erlang_wait" 'BEGIN { printf "%.12f", w * 2 - 4 / 23 }' | tr -d -)" 0.000000000000 "Erlang's C(4, 2) is 4/23"
 
-# inside METRIC WANT: between the ends of its interval
+# inside METRIC WANT: is WANT in the interval of the metric?
 inside() {
   awk -F, -v m="$1" -v want="$2" '$2 == m { print "# " m ": " $3 " in [" $4 ", " $5 "], theory " want
     good = $4 <= want && want <= $5 } END { exit !good }' "$work/out/summary.csv"
@@ -36,12 +35,12 @@ while read -r name cluster rate n service wait; do
     --policy fifo --set jobs.ci_level=0.99 --set jobs.warmup=0.05 --seed 1 --record summary --no-figures --out "$work/out" -q)
   ok $? "$name: runs"
   inside wait_mean "$wait"
-  ok $? "$name: the mean wait is theory's"
+  ok $? "$name: the theoretical mean wait is inside the interval"
   awk -F, -v p="$precision" '$2 == "wait_mean" { half = ($5 - $4) / 2 / $3; print "# half-width " half * 100 " %" }
     END { exit !(half > 0 && half <= p) }' "$work/out/summary.csv"
-  ok $? "$name: its interval is within $precision of it"
+  ok $? "$name: the interval is within $precision of it"
   inside queue_length_mean "$(awk -v l="$rate" -v w="$wait" 'BEGIN { print l * w }')"
-  ok $? "$name: as many wait as Little's law says"
+  ok $? "$name: the mean queue length follows Little's law"
   inside utilisation 0.5
   ok $? "$name: busy half the time"
   echo "# peak of $rss KiB"
@@ -53,11 +52,11 @@ M/D/1 1x1 0.5 $n_md1 det 0.5
 EOT
 
 if [ -n "${ORR_SANITIZED:-}" ]; then
-  skip "peak memory says nothing under sanitizers"
+  skip "peak memory is meaningless under sanitizers"
 else
-  # Histograms are exact up to a million values; all three runs are beyond that.
+  # Histograms are exact up to a million values; all three runs have more.
   # shellcheck disable=SC2086
   printf '%s\n' $peaks | awk 'NR == 1 || $1 < low { low = $1 } $1 > high { high = $1 } END { exit !(NR == 3 && high < 1.1 * low) }'
-  ok $? "15 million jobs take the memory of 2 million"
+  ok $? "15 million jobs need no more memory than 2 million"
 fi
 tap_done

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * EASY and conservative backfilling: schedules worked out by hand, and a naive
- * restatement of both on random workloads: every job must start and end at the same
- * nanosecond. The restatement walks a clock tick by tick, keeps no structure but arrays,
- * and counts what is in use anew for each question. It also notes what each job was
- * promised, for the two guarantees of the literature (Mu'alem and Feitelson 2001):
- * with exact estimates, EASY's head of the line starts no later than its first
- * reservation; under conservative nobody starts later than promised on arrival.
+ * EASY and conservative backfilling: schedules worked out by hand, and a naive implementation of both on random workloads: every job
+ * must start and end at the same nanosecond. The naive implementation steps a clock tick by tick, keeps arrays alone, and recounts
+ * usage for each question. It also keeps the first reservation of each job, for the two guarantees of the literature (Mu'alem and
+ * Feitelson 2001): with exact estimates, the head of EASY's queue starts no later than its first reservation; under conservative
+ * backfilling no job starts later than its reservation on arrival.
  */
 #include "base/rng.h"
 #include "tests/jobs/replay.h"
@@ -32,18 +30,17 @@ static void by_hand(const char *what, const char *csv, const char *cluster, cons
 
 /* ---- EASY by hand ---- */
 
-/* 8 GPUs. A takes 5 until 100. B (6) waits: shadow 100, extra 8 - 6 = 2. C (2, long) takes the
- * extra ones at 20. D (1, 70 s) ends at 100 sharp: starts at 30. E (1) finds nothing free; at 100
- * B has 6 and C 2; B ends at 200. */
+/* 8 GPUs. A takes 5 until 100. B (6) waits: shadow 100, extra 8 - 6 = 2. C (2, long) takes the extra GPUs at 20. D (1, 70 s) ends
+ * exactly at 100: starts at 30. E (1) finds no free GPU; at 100 B has 6 and C 2; B ends at 200. */
 static void easy_uses_extra_and_holes(void)
 {
 	static const double start[] = { 0, 100, 20, 30, 200 }, end[] = { 100, 200, 520, 100, 271 };
-	BY_HAND("EASY: the extra GPUs for as long as it likes, the hole until the shadow time",
+	BY_HAND("EASY: extra GPUs for any time, the other free GPUs until the shadow time",
 		"submit_s,duration_s,gpus\n0,100,5\n10,100,6\n20,500,2\n30,70,1\n30,71,1\n", "1x8", easy, "estimate=exact", start, end);
 }
 
-/* 4 GPUs. A: 3 until 100. B (4) waits for 100, extra 0. C (1, 1000 s) fits but is too long; D, of
- * the same shape and behind it, ends at 53. B 100-110, then C. */
+/* 4 GPUs. A: 3 until 100. B (4) waits for 100, extra 0. C (1, 1000 s) fits but is too long; D, behind it and of
+ * the same shape, ends at 53. B 100-110, then C. */
 static void long_one_does_not_hide_short_one(void)
 {
 	static const double start[] = { 0, 100, 110, 3 }, end[] = { 100, 110, 1110, 53 };
@@ -51,7 +48,7 @@ static void long_one_does_not_hide_short_one(void)
 		"submit_s,duration_s,gpus\n0,100,3\n1,10,4\n2,1000,1\n3,50,1\n", "1x4", easy, "estimate=exact", start, end);
 }
 
-/* 10^16 + 1 ns is no double: half a year to the nanosecond is not an overrun. */
+/* A double cannot represent 10^16 + 1 ns: a job of that length must not overrun. */
 static void exact_is_exact(void)
 {
 	static const double start[] = { 0 }, end[] = { 10000000.000000001 };
@@ -64,29 +61,29 @@ static void exact_is_exact(void)
 	}
 }
 
-/* Two types. A holds both GPUs of type a until 100; B may only run there. C would outlive the
- * shadow time, but goes to type b, where it delays nobody. */
+/* Two types. A holds both GPUs of type a until 100; B may only run there. C would end after
+ * the shadow time, but starts on type b, where it delays no job. */
 static void other_type_is_free(void)
 {
 	static const double start[] = { 0, 100, 2 }, end[] = { 100, 150, 1002 };
-	BY_HAND("EASY: on another type of GPU than the head's, a job may take its time",
+	BY_HAND("EASY: a job on another GPU type than the head's may end after the shadow time",
 		"submit_s,duration_s,gpus,gpu_types\n0,100,2,a\n1,50,2,a\n2,1000,1,\n", "1x2:a,1x2:b", easy, "estimate=exact", start, end);
 }
 
-/* A says 60 s and takes 100; B needs all 4 GPUs. */
+/* A has a limit of 60 s and takes 100; B needs all 4 GPUs. */
 static void overruns(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,limit_s\n0,100,4,60\n0,10,4,10\n";
 	static const double kill_start[] = { 0, 60 }, kill_end[] = { 60, 70 };
 	static const double more_start[] = { 0, 100 }, more_end[] = { 100, 110 };
-	BY_HAND("EASY, overrun=kill: gone when its estimate is over", csv, "1x4", easy, "overrun=kill", kill_start, kill_end);
-	BY_HAND("EASY, overrun=extend: it ends in its own time", csv, "1x4", easy, "", more_start, more_end);
+	BY_HAND("EASY, overrun=kill: killed at the end of its estimate", csv, "1x4", easy, "overrun=kill", kill_start, kill_end);
+	BY_HAND("EASY, overrun=extend: it runs to its end", csv, "1x4", easy, "", more_start, more_end);
 	BY_HAND("conservative, overrun=kill", csv, "1x4", conservative, "overrun=kill", kill_start, kill_end);
 	BY_HAND("conservative, overrun=extend", csv, "1x4", conservative, "", more_start, more_end);
 }
 
-/* 4 GPUs. A (3) says 50 s and takes 300. B (4) waits, shadow 50. C (1, 55 s) would end at 65. At 50 A
- * gets a minute more: shadow 110, and C fits in: 50-105. */
+/* 4 GPUs. A (3) has a limit of 50 s and takes 300. B (4) waits, shadow 50. C (1, 55 s) would end at 65. At 50 the estimate of A grows
+ * by a minute: shadow 110, and C fits: 50-105. */
 static void extension_moves_the_shadow(void)
 {
 	static const double start[] = { 0, 300, 50 }, end[] = { 300, 310, 105 };
@@ -96,37 +93,37 @@ static void extension_moves_the_shadow(void)
 
 /* ---- conservative by hand ---- */
 
-/* 10 GPUs. A 6 until 100; B (8, 50 s) promised 100, C (9, 100 s) promised 150, when B ends. D (2, 300 s)
- * fits beside A and B, but would leave 8 for C at 150: so it is promised 250. EASY looks at B alone
- * (extra 2): D starts at 3, and C waits for its end at 303. */
+/* 10 GPUs. A 6 until 100; B (8, 50 s) is reserved for 100, C (9, 100 s) for 150, when B ends. D (2, 300 s) fits beside A and B, but
+ * would leave 8 for C at 150: its reservation is 250. EASY reserves for B alone (extra 2): D starts at 3, and C waits for its end at
+ * 303. */
 static void conservative_keeps_every_promise(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,6\n1,50,8\n2,100,9\n3,300,2\n";
 	static const double easy_start[] = { 0, 100, 303, 3 }, easy_end[] = { 100, 150, 403, 303 };
 	static const double start[] = { 0, 100, 150, 250 }, end[] = { 100, 150, 250, 550 };
-	BY_HAND("EASY delays the second in line", csv, "1x10", easy, "estimate=exact", easy_start, easy_end);
+	BY_HAND("EASY delays the second job in the queue", csv, "1x10", easy, "estimate=exact", easy_start, easy_end);
 	BY_HAND("conservative does not", csv, "1x10", conservative, "estimate=exact", start, end);
 }
 
-/* 4 GPUs. A says 100 s and takes 40. B (4) was promised 100, C (2) 110 and D (2) 110. At 40 B moves to
- * 40, C and D to 50. */
+/* 4 GPUs. A has a limit of 100 s and takes 40. B (4) is reserved for 100, C (2) and D (2) for 110. At 40 B moves to 40, C and D to
+ * 50. */
 static void early_end_compresses(void)
 {
 	static const double start[] = { 0, 40, 50, 50 }, end[] = { 40, 50, 80, 70 };
-	BY_HAND("conservative: an early end moves everybody forward",
+	BY_HAND("conservative: an early end moves all reservations forward",
 		"submit_s,duration_s,gpus,limit_s\n0,40,4,100\n1,10,4,10\n2,30,2,30\n3,20,2,20\n", "1x4", conservative, "", start, end);
 }
 
-/* A job of length zero starts and ends when A does; the next one not a nanosecond later. */
+/* A job of length zero starts and ends when A ends; the next job starts at the same nanosecond. */
 static void zero_length(void)
 {
 	static const double start[] = { 0, 10, 10 }, end[] = { 10, 10, 15 };
-	BY_HAND("conservative: a job of length zero holds nobody up", "submit_s,duration_s,gpus\n0,10,2\n1,0,2\n1,5,2\n", "1x2",
+	BY_HAND("conservative: a job of length zero delays no other", "submit_s,duration_s,gpus\n0,10,2\n1,0,2\n1,5,2\n", "1x2",
 		conservative, "estimate=exact", start, end);
 }
 
-/* The nodes of type a have GPUs enough for B but not the CPUs: its reservation is on b, where A's end
- * at 50 makes room; not on a, where it would be refused for ever. */
+/* The nodes of type a have enough GPUs for B but not enough CPUs: its reservation is on b, where A ends at 50. On a it would never
+ * start. */
 static void reserves_where_it_can_run(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,cpus,gpu_types\n0,50,8,8,b\n1,10,2,32,\n2,100,8,8,b\n";
@@ -139,7 +136,7 @@ static void reserves_where_it_can_run(void)
 	result_free(r);
 }
 
-/* ---- the restatement ---- */
+/* ---- the naive implementation ---- */
 
 enum { TICK_S = 20, MINUTE = 60 / TICK_S, MAX_JOBS = 30, HORIZON = 20000, NOW = -1 };
 
@@ -149,8 +146,8 @@ struct asked {
 
 struct seen {
 	bool is_there, runs, is_done;
-	int start, end, expected_end, overruns; /* -1 never */
-	int promised, first_promise;            /* start; -1 none yet */
+	int start, end, expected_end, overruns; /* -1: never */
+	int promised, first_promise;            /* reserved starts; -1: none yet */
 };
 
 struct naive {
@@ -172,8 +169,8 @@ static int estimate(const struct naive *m, int j)
 	return m->job[j].limit;
 }
 
-/* In use at tick t as far as is known: running jobs, and promises (conservative). NOW: held at
- * this moment, by jobs that are expected to end at once too. */
+/* Expected use at tick t: by running jobs and, if conservative, reservations. NOW: held at this moment, also by jobs that are
+ * expected to end now. */
 static void in_use(const struct naive *m, int t, int *gpus, int *cpus)
 {
 	*gpus = *cpus = 0;
@@ -261,7 +258,7 @@ static void conservative_pass(struct naive *m, int now, bool is_early, bool is_b
 			begin(m, j, now);
 }
 
-/* True if any job ended; *is_early if one of them did before it was expected to. */
+/* Ends jobs; true if any ended, *is_early if one of them ended before its estimate. */
 static bool end_jobs(struct naive *m, int now, bool *is_early)
 {
 	bool any = false;
@@ -277,7 +274,7 @@ static bool end_jobs(struct naive *m, int now, bool *is_early)
 	return any;
 }
 
-/* Those whose estimate is over; true if there are any. */
+/* Kills or extends the jobs whose estimate is over; true if there are any. */
 static bool overrun(struct naive *m, int now)
 {
 	bool any = false;
@@ -298,7 +295,7 @@ static bool overrun(struct naive *m, int now)
 	return any;
 }
 
-static void restate(struct naive *m)
+static void run_naive(struct naive *m)
 {
 	int left = m->n;
 	for (int j = 0; j < m->n; j++)
@@ -316,7 +313,7 @@ static void restate(struct naive *m)
 			else
 				conservative_pass(m, now, is_early, is_over && !m->is_kill);
 			is_early = false;
-			again = end_jobs(m, now, &is_early); /* those of zero length */
+			again = end_jobs(m, now, &is_early); /* jobs of length zero */
 			for (int j = 0; j < m->n; j++)
 				again |= m->s[j].runs && m->s[j].expected_end <= now;
 		}
@@ -328,7 +325,7 @@ static void restate(struct naive *m)
 
 /* ---- comparing ---- */
 
-/* Conservative: no estimate is zero; what those reserve is a matter of one nanosecond. */
+/* Conservative: no estimate is zero, because the policy reserves 1 ns for those. */
 static void draw(struct naive *m, bool is_exact)
 {
 	static const int sizes[] = { 1, 1, 1, 2, 2, 3, 4, 8 };
@@ -396,14 +393,14 @@ static void random_workloads(bool is_easy, bool is_exact, bool is_kill, const ch
 		m.is_easy = is_easy;
 		m.is_kill = is_kill;
 		draw(&m, is_exact);
-		restate(&m);
+		run_naive(&m);
 		char *csv = csv_of(&m);
 		agreed += agrees(&m, csv);
 		kept += keeps_promises(&m);
 		free(csv);
 	}
-	ok(agreed == rounds, "%s, %s estimates, overrun=%s: as restated, job by job, %d times", is_easy ? "EASY" : "conservative",
-		is_exact ? "exact" : "wrong", is_kill ? "kill" : "extend", rounds);
+	ok(agreed == rounds, "%s, %s estimates, overrun=%s: %d workloads as the naive implementation, job by job",
+		is_easy ? "EASY" : "conservative", is_exact ? "exact" : "wrong", is_kill ? "kill" : "extend", rounds);
 	if (promise)
 		ok(kept == rounds, "%s", promise);
 }
@@ -424,8 +421,8 @@ int main(void)
 	random_workloads(true, true, false, "EASY, exact estimates: the head starts no later than its first reservation");
 	random_workloads(true, false, false, NULL);
 	random_workloads(true, false, true, NULL);
-	random_workloads(false, true, false, "conservative, exact estimates: nobody starts later than promised on arrival");
+	random_workloads(false, true, false, "conservative, exact estimates: no job starts later than its reservation on arrival");
 	random_workloads(false, false, false, NULL);
-	random_workloads(false, false, true, "conservative, early ends and kills: nobody starts later than promised on arrival");
+	random_workloads(false, false, true, "conservative, early ends and kills: no job starts later than its reservation on arrival");
 	return done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Dominant resource fairness: the paper's example, and shares as jobs come and go. */
+/* Dominant resource fairness: the paper's example, and shares as jobs arrive and end. */
 #include "tests/jobs/replay.h"
 #include "tests/tap.h"
 
@@ -16,8 +16,8 @@ static void expect(
 	result_free(r);
 }
 
-/* Ghodsi et al., section 4.1: 9 CPUs and 18 GB; tasks of A want <1 CPU, 4 GB>, tasks of B
- * <3 CPUs, 1 GB>. A gets three, B two, and both have a dominant share of 2/3. */
+/* Ghodsi et al., section 4.1: 9 CPUs and 18 GB; tasks of A ask for <1 CPU, 4 GB>, tasks of B
+ * for <3 CPUs, 1 GB>. A gets three, B two, and both have a dominant share of 2/3. */
 static void worked_example(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,cpus,mem_mib,user\n"
@@ -27,7 +27,7 @@ static void worked_example(void)
 	expect(csv, "1x0:cpus=9:mem=18", "", start, end, 7, "the paper's example: three tasks of A, two of B");
 }
 
-/* Alone, A has the whole cluster; when its jobs end, A and B fill it by turns, the older first. */
+/* Alone, A has the whole cluster; when its jobs end, A and B fill it in turns, the older job first. */
 static void turns(void)
 {
 	static const double start[] = { 0, 0, 0, 0, 100, 100, 100, 100, 200, 200 };
@@ -36,27 +36,27 @@ static void turns(void)
 				   "10,100,1,B\n10,100,1,B\n10,100,1,B\n10,100,1,B\n";
 	char csv[512];
 	snprintf(csv, sizeof csv, "submit_s,duration_s,gpus,user\n%s", rows);
-	expect(csv, "1x4", "", start, end, 10, "two users with equal jobs get equal parts");
+	expect(csv, "1x4", "", start, end, 10, "two users with equal jobs get equal shares");
 	snprintf(csv, sizeof csv, "submit_s,duration_s,gpus,queue\n%s", rows);
-	expect(csv, "1x4", "", start, end, 10, "where no user is named, the queue is one");
+	expect(csv, "1x4", "", start, end, 10, "without a user, the queue counts as the user");
 }
 
-/* A job with no user is a user of its own: it comes before the second job of A. */
+/* A job without a user is a user of its own: it starts before the second job of A. */
 static void nameless(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,user\n0,100,1,A\n0,100,1,A\n0,100,1,\n0,100,1,\n";
 	static const double start[] = { 0, 100, 0, 0 }, end[] = { 100, 200, 100, 100 };
-	expect(csv, "1x3", "", start, end, 4, "a job of nobody is its own user");
+	expect(csv, "1x3", "", start, end, 4, "a job without a user is its own user");
 }
 
-/* The share of a user who holds memory counts, though another holds more GPUs: of 4 GPUs A has
- * 1/4, of 8 GiB it has 3/4; B has 2/4 of the GPUs. The last GPU goes to B. */
+/* A holds 1/4 of the GPUs and 3/4 of the memory, B 2/4 of the GPUs. So the dominant share of B is smaller, and the last GPU goes to
+ * B. */
 static void dominance(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,mem_mib,user\n"
 				  "0,100,1,6144,A\n0,100,2,0,B\n1,100,1,0,A\n1,100,1,0,B\n";
 	static const double start[] = { 0, 0, 100, 1 }, end[] = { 100, 100, 200, 101 };
-	expect(csv, "1x4:mem=8", "", start, end, 4, "the dominant resource counts, not the one asked for");
+	expect(csv, "1x4:mem=8", "", start, end, 4, "the dominant share counts, not that of the resource asked for");
 }
 
 static void when_full(void)
@@ -64,8 +64,8 @@ static void when_full(void)
 	static const char csv[] = "submit_s,duration_s,gpus,user\n0,100,3,A\n0,100,2,B\n0,10,1,C\n";
 	static const double wait_start[] = { 0, 100, 100 }, wait_end[] = { 100, 200, 110 };
 	static const double skip_start[] = { 0, 100, 0 }, skip_end[] = { 100, 200, 10 };
-	expect(csv, "1x4", "when_full=wait", wait_start, wait_end, 3, "Algorithm 1: who is next is waited for");
-	expect(csv, "1x4", "when_full=skip", skip_start, skip_end, 3, "skip: the next user with room goes on");
+	expect(csv, "1x4", "when_full=wait", wait_start, wait_end, 3, "wait: Algorithm 1 waits for the user with the least share");
+	expect(csv, "1x4", "when_full=skip", skip_start, skip_end, 3, "skip: the next user whose job fits starts it");
 }
 
 int main(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The elastic policy (optimus): allocations and ends worked out by hand, under --check,
- * which proves that the work of all pieces is what was asked; and rigid jobs, for which it
- * is first come first served with skipping, as fjf.
+ * The elastic policy (optimus): allocations and ends worked out by hand. --check verifies that the pieces of a job add up to its
+ * work. With rigid jobs its schedule is that of fjf.
  */
 #include "base/rng.h"
 #include "tests/jobs/replay.h"
@@ -22,45 +21,44 @@ static void by_hand(
 	result_free(r);
 }
 
-/* 4 GPUs, A and B at 1 each, 2 left. A to 2 gains 0.8 a GPU, B to 2 gains 0.2: A first, then B (A to
- * 4 takes two). A: 100 / 1.8. B: 100 / 1.2, or from the round at 60 on alone: it has 100 - 72 = 28
- * left, gains 0.05 a GPU by 4, and ends 28 / 1.3 later. */
+/* 4 GPUs, A and B at 1 each, 2 left. A gains 0.8 per GPU by 2, B 0.2: A grows first, then B (A would need two GPUs to reach 4).
+ * A: 100 / 1.8. B: 100 / 1.2; or, with a round at 60, when B is alone: it has 100 - 72 = 28 left, gains 0.05 per GPU by 4, and ends
+ * 28 / 1.3 later. */
 static void where_the_gain_is(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1.8;4:2.4\n0,100,1,1:1;2:1.2;4:1.3\n";
 	static const double start[] = { 0, 0 }, end[] = { 100 / 1.8, 100 / 1.2 }, end_later[] = { 100 / 1.8, 60 + 28 / 1.3 };
-	by_hand("GPUs go where they raise the rate most", csv, "1x4", "gain=throughput interval=100s", start, end, 2);
+	by_hand("GPUs go to the job whose rate grows most", csv, "1x4", "gain=throughput interval=100s", start, end, 2);
 	by_hand("... and again in the next round", csv, "1x4", "gain=throughput interval=30s", start, end_later, 2);
 }
 
-/* 3 GPUs, one to give. By throughput it is a tie, and A was first; by time B has more to gain. */
+/* 3 GPUs, one to give. By throughput A and B tie, and A started first; by time B gains more. */
 static void time_or_throughput(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,10,1,1:1;2:1.5\n0,1000,1,1:1;2:1.5\n";
 	static const double start[] = { 0, 0 }, by_rate[] = { 10 / 1.5, 1000 }, by_time[] = { 10, 1000 / 1.5 };
-	by_hand("gain=throughput: equal gains, the first one", csv, "1x3", "gain=throughput interval=1h", start, by_rate, 2);
-	by_hand("gain=time: the one with more work left", csv, "1x3", "gain=time interval=1h", start, by_time, 2);
+	by_hand("gain=throughput: equal gains, the job that started first", csv, "1x3", "gain=throughput interval=1h", start, by_rate, 2);
+	by_hand("gain=time: the job with more work left", csv, "1x3", "gain=time interval=1h", start, by_time, 2);
 }
 
-/* 2 GPUs. A takes both. B (rigid) comes at 10, and gets one in the round at 20: A has done 40. In the
- * round at 60, B being gone since 50, A has done 80, grows, and ends 20 / 2 later. */
+/* 2 GPUs. A takes both. B (rigid) arrives at 10 and gets one in the round at 20: A has done 40. B ends at 50. In the round at 60 A
+ * has done 80, grows, and ends 20 / 2 later. */
 static void makes_room(void)
 {
 	static const double start[] = { 0, 20 }, end[] = { 70, 50 };
-	by_hand("who waits gets the least size before anybody grows", "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:2\n10,30,1,\n",
-		"1x2", "gain=throughput interval=20s", start, end, 2);
+	by_hand("waiting jobs get their smallest size before any job grows",
+		"submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:2\n10,30,1,\n", "1x2", "gain=throughput interval=20s", start, end, 2);
 }
 
-/* Nothing to gain by 2, but by 4. And a job that needs 2 at least, asked for 4, starts on 2 and runs
- * at half its rate where another holds the rest. */
+/* No gain by 2, but by 4. And a job that asks for 4 and offers 2 starts on 2, at half its rate, while another job holds the rest. */
 static void odd_tables(void)
 {
 	static const double start[] = { 0 }, end[] = { 25 };
-	by_hand("a flat step in the table is stepped over", "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1;4:4\n", "1x4",
-		"gain=throughput", start, end, 1);
+	by_hand("a flat step of the table is skipped", "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1;4:4\n", "1x4", "gain=throughput",
+		start, end, 1);
 	static const double start2[] = { 0, 0 }, end2[] = { 100, 20 };
-	by_hand("a job starts below what it asked for", "submit_s,duration_s,gpus,speedup\n0,100,2,\n0,10,4,2:2;4:4\n", "1x4", "", start2,
-		end2, 2);
+	by_hand("a job starts below the size that it asks for", "submit_s,duration_s,gpus,speedup\n0,100,2,\n0,10,4,2:2;4:4\n", "1x4", "",
+		start2, end2, 2);
 }
 
 static char text[32768];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rounds of gavel under its own rules; the times are worked out by hand. */
+/* The rounds of gavel under its own rules, with times worked out by hand. */
 #include "tests/jobs/replay.h"
 #include "tests/tap.h"
 
@@ -16,15 +16,15 @@ static void expect(
 	result_free(r);
 }
 
-/* Two jobs of two rounds on one GPU: half of the time each, so they take turns. */
+/* Two jobs of two rounds on one GPU: each has half of the time, so they take turns. */
 static void turns(const char *settings, const char *what)
 {
 	static const double start[] = { 0, 360 }, end[] = { 1080, 1440 };
 	expect("submit_s,duration_s,gpus\n0,720,1\n0,720,1\n", "1x1", settings, start, end, 2, what);
 }
 
-/* 2/3 of the time each: those who have received least go first, so of three rounds a job gets
- * two. 0 and 1 run in the 1st round, 2 and 0 in the 2nd, 1 and 2 in the 3rd. */
+/* 2/3 of the time each: jobs with the fewest rounds go first, so a job runs in two of three rounds: 0 and 1 in the first, 2 and 0 in
+ * the second, 1 and 2 in the third. */
 static void two_thirds(void)
 {
 	static const double start[] = { 0, 0, 360 }, end[] = { 720, 1080, 1080 };
@@ -36,25 +36,25 @@ static void rounds(void)
 {
 	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
 	expect("submit_s,duration_s,gpus\n0,100,1\n0,100,1\n", "1x1", "allocation=fifo", start, end, 2,
-		"a GPU that is free inside a round is given out at its end");
+		"a GPU freed inside a round is given out at its end");
 	static const double start2[] = { 50, 170 }, end2[] = { 1050, 270 };
 	expect("submit_s,duration_s,gpus\n50,1000,1\n60,100,1\n", "1x2", "allocation=fifo round=120s", start2, end2, 2,
-		"a round starts at once where nothing runs, and with it the grid");
+		"if no job runs, a round starts at once, and the grid of rounds with it");
 	static const double start3[] = { 0, 1000 }, end3[] = { 10, 1010 };
 	expect("submit_s,duration_s,gpus\n0,10,1\n1,10,1\n", "1x1", "allocation=fifo recompute=1000s", start3, end3, 2,
-		"nothing is computed anew before the time for it");
+		"the allocation is not computed again before recompute is over");
 }
 
-/* Two nodes of two GPUs: 1 and 3 end at 100, and leave one free GPU on each node. The fifth
- * job wants both of one node: the others move together at the next round. */
+/* Two nodes of two GPUs: 1 and 3 end at 100 and leave one free GPU on each node. The fifth job asks for both GPUs of a node: the
+ * other jobs move to one node at the next round. */
 static void fragments(void)
 {
 	static const double start[] = { 0, 0, 0, 0, 360 }, end[] = { 1000, 100, 1000, 100, 460 };
 	expect("submit_s,duration_s,gpus\n0,1000,1\n0,100,1\n0,1000,1\n0,100,1\n5,100,2\n", "2x2", "allocation=fifo", start, end, 5,
-		"a chosen job that fragments keep out gets room");
+		"a chosen job gets room despite fragmentation");
 }
 
-/* A job for CPUs alone takes no part in rounds. */
+/* A job that asks for CPUs alone takes no part in rounds. */
 static void cpus(void)
 {
 	static const double start[] = { 0, 10 }, end[] = { 500, 20 };
@@ -62,8 +62,8 @@ static void cpus(void)
 		"a job that asks for no GPU starts when it fits");
 }
 
-/* 16 cores: no node of the first type has them, though its GPUs are free. The second job waits
- * for the round in which the first has ended. */
+/* 16 cores: no node of the first type has them, though its GPUs are free. The second job waits for the round after the first job's
+ * end. */
 static void no_place(const char *settings)
 {
 	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
@@ -78,7 +78,7 @@ static void errors(void)
 	ok(!r && strstr(err.text, "lone") && strstr(err.text, "iterations"), "rules=gavel needs iterations: %s", err.text);
 	result_free(r);
 	r = replay("submit_s,duration_s,gpus\n0,500,1\n", "1x1", "consolidate", &orr_policy_gavel, "round=0", &err);
-	ok(!r && strstr(err.text, "round"), "a round of no length is refused: %s", err.text);
+	ok(!r && strstr(err.text, "round"), "a round of length zero is refused: %s", err.text);
 	result_free(r);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The linear programs of gavel against brute force, their ties, and GLPK kept in its place. */
+/* The linear programs of gavel against brute force, their ties, and errors of GLPK. */
 #include "policies/jobs/gavel_lp.h"
 #include "policies/jobs/lexlp.h"
 
@@ -10,7 +10,7 @@
 
 enum { MAX_JOBS = 3, MAX_TYPES = 3, MAX_DIM = MAX_JOBS * MAX_TYPES + 1, MAX_ROWS = 2 * MAX_DIM + MAX_JOBS + MAX_TYPES + 1 };
 
-/* ---- brute force: the best vertex of { x : a x <= b }, every set of tight rows tried ---- */
+/* ---- brute force: the best vertex of { x : a x <= b }, over every set of tight rows ---- */
 
 struct poly {
 	int dim, n;
@@ -24,7 +24,7 @@ static double *add_row(struct poly *p, double b)
 	return p->a[p->n++];
 }
 
-/* Gauss with row pivots; false if singular. */
+/* Gaussian elimination with row pivots; false if singular. */
 static bool solve_square(const struct poly *p, const int *tight, double *x)
 {
 	double m[MAX_DIM][MAX_DIM + 1];
@@ -91,13 +91,13 @@ static double best_vertex(const struct poly *p)
 	}
 }
 
-/* Throughput that counts: none where the job asks for more than there is. */
+/* Throughput; 0 if the job asks for more GPUs than the type has. */
 static double counted(const struct gavel_problem *g, int j, int t)
 {
 	return g->job[j].gpus <= g->gpus_of_type[t] ? g->job[j].throughput[t] : 0;
 }
 
-/* Of all vertices where the goal is at its best, the most throughput of job 0: the second stage. */
+/* The highest throughput of job 0 over all optimal vertices: the second stage. */
 static double best_then_first(struct poly *p, const struct gavel_problem *g)
 {
 	double best = best_vertex(p), *row = add_row(p, -best + 1e-9);
@@ -108,7 +108,7 @@ static double best_then_first(struct poly *p, const struct gavel_problem *g)
 	return best_vertex(p);
 }
 
-/* What any allocation keeps (OSDI 2020, section 3.1), with `extra` further columns. */
+/* The constraints on every allocation (OSDI 2020, section 3.1), with `extra` further columns. */
 static void allocation_rows(struct poly *p, const struct gavel_problem *g, int extra)
 {
 	int m = (int)g->n_jobs, k = (int)g->n_types;
@@ -127,7 +127,7 @@ static void allocation_rows(struct poly *p, const struct gavel_problem *g, int e
 	}
 }
 
-/* max over X of min over jobs of thr(m, X) / unit[m]; *first: of job 0 then (may be NULL) */
+/* max over X of min over jobs of thr(m, X) / unit[m]; *first (may be NULL): the value of job 0 then */
 static double brute_min(const struct gavel_problem *g, const double *unit, double *first)
 {
 	struct poly p;
@@ -172,7 +172,7 @@ static double brute_max_sum(const struct gavel_problem *g, double *first)
 	return best;
 }
 
-/* Bisection on rho: it can be had if everybody can have the throughput that it asks for. */
+/* Bisection on rho: a value is feasible if all jobs can have the throughput that it needs. */
 static double brute_finish_time(const struct gavel_problem *g, double *first)
 {
 	double low = 0, high = 1, x[MAX_DIM], unit[MAX_JOBS];
@@ -194,7 +194,7 @@ static double brute_finish_time(const struct gavel_problem *g, double *first)
 		else
 			low = rho;
 	}
-	*first = NAN; /* not looked at: the bisection leaves too little of the optimal face */
+	*first = NAN; /* not compared: the bisection leaves too little of the optimal face */
 	return high;
 }
 
@@ -224,7 +224,7 @@ static void draw(struct problem *p, struct rng *r, size_t jobs, size_t types)
 	}
 }
 
-/* By how much X breaks the constraints on an allocation. */
+/* The largest violation of the constraints on an allocation by X. */
 static double broken_by(const struct gavel_problem *g, const double *x)
 {
 	double worst = 0;
@@ -260,13 +260,13 @@ static void against_brute_force(
 		failed += gavel_lp_solve(goal, &p.g, x, &value, &err) != ORR_OK;
 		double want = brute(&p.g, &first);
 		off = fmax(off, fabs(value - want) / fmax(1, fabs(want)));
-		off_first = fmax(off_first, fabs(gavel_throughput(&p.g, 0, x) - first)); /* fmax() passes over NAN */
+		off_first = fmax(off_first, fabs(gavel_throughput(&p.g, 0, x) - first)); /* fmax() ignores NAN */
 		broken = fmax(broken, broken_by(&p.g, x));
 	}
 	ok(!failed && off <= 1e-6, "%s: %d small cases are within 1e-6 of the best vertex (worst %.1e) %s", name, cases, off, err.text);
 	if (goal != GAVEL_FINISH_TIME)
-		ok(off_first <= 1e-6, "%s: of the optima it gives the first job the most (worst %.1e)", name, off_first);
-	ok(broken <= 1e-8, "%s: what it gives is an allocation", name);
+		ok(off_first <= 1e-6, "%s: the optimum with the highest throughput of the first job (worst %.1e)", name, off_first);
+	ok(broken <= 1e-8, "%s: the answer is an allocation", name);
 }
 
 /* ---- ties ---- */
@@ -280,7 +280,7 @@ static void ties(void)
 	double x[6];
 	for (int j = 0; j < 3; j++)
 		job[j] = (struct gavel_job){ 1, 1, one, 0, 0, 100 };
-	/* Three alike on two alike: 2/3 each; the first fills the first type as far as it may. */
+	/* Three equal jobs on two equal types: 2/3 each; the first job takes as much of the first type as it may. */
 	static const double fair[] = { 2. / 3, 0, 1. / 3, 1. / 3, 0, 2. / 3 }, first[] = { 1, 0, 0, 1, 0, 0 };
 	double worst = gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
@@ -289,18 +289,18 @@ static void ties(void)
 	worst = gavel_lp_solve(GAVEL_FINISH_TIME, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
 		worst = fmax(worst, fabs(x[i] - fair[i]));
-	ok(worst < 2e-9, "finish-time fairness comes to the same there");
+	ok(worst < 2e-9, "finish-time fairness gives the same there");
 	worst = gavel_lp_solve(GAVEL_MAX_SUM, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
 		worst = fmax(worst, fabs(x[i] - first[i]));
-	ok(worst < 2e-9, "where only the sum counts, the first two jobs run");
+	ok(worst < 2e-9, "if only the sum counts, the first two jobs run");
 	job[0].gpus = 5;
 	ok(gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err) == ORR_OK && x[0] == 0 && fabs(x[2] - 1) < 1e-9 && fabs(x[5] - 1) < 1e-9,
 		"a job that asks for more than there is gets nothing and holds nobody back");
 }
 
-/* The same degenerate program with rows and columns in another order: small whole coefficients
- * make ties. Every column is a goal, in the same order each time, so the answer is the same. */
+/* A degenerate program with rows and columns in several orders: small whole coefficients make ties. Every column is a goal, in the
+ * same order each time, so the answer is the same. */
 enum { ROWS = 8, COLS = 10 };
 
 static void shuffle(struct rng *r, int *v, int n)
@@ -353,7 +353,7 @@ static void permutations(void)
 		double x[COLS], y[COLS];
 		for (int k = 0; k < ROWS * COLS; k++)
 			a[k / COLS][k % COLS] = (int)rng_below(&r, 3);
-		memcpy(a[1], a[0], sizeof a[0]); /* a row twice */
+		memcpy(a[1], a[0], sizeof a[0]); /* a duplicate row */
 		for (int k = 0; k < ROWS; k++)
 			row[k] = k;
 		for (int k = 0; k < COLS; k++)
@@ -365,7 +365,7 @@ static void permutations(void)
 		for (int k = 0; k < COLS; k++)
 			worst = fmax(worst, fabs(x[k] - y[k]));
 	}
-	ok(!failed && worst < 1e-7, "rows and columns in another order, the same answer (worst %.1e) %s", worst, err.text);
+	ok(!failed && worst < 1e-7, "rows and columns in another order: the same answer (worst %.1e) %s", worst, err.text);
 }
 
 /* ---- GLPK's errors ---- */
@@ -384,21 +384,21 @@ static void errors(void)
 	p = lexlp_new();
 	lexlp_col(p, 0, INFINITY);
 	lexlp_goal_set(p, lexlp_goal(p), 0, 1);
-	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no bound"), "an unbounded one: %s", err.text);
+	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no bound"), "an unbounded program: %s", err.text);
 	int row = lexlp_row(p, 2, 1);
-	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "bounds that cross: %s", err.text);
+	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "a lower bound above the upper bound: %s", err.text);
 	lexlp_free(p);
 	p = lexlp_new();
 	row = lexlp_row(p, 3, INFINITY);
 	lexlp_set(p, row, lexlp_col(p, 0, 2), 1);
-	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no solution"), "an infeasible one: %s", err.text);
+	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "no solution"), "an infeasible program: %s", err.text);
 	lexlp_set(p, row, 0, NAN);
-	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "a coefficient that is no number: %s", err.text);
+	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "a coefficient that is not finite: %s", err.text);
 	lexlp_free(p);
-	ties(); /* and after all that it works */
+	ties(); /* after these errors it still works */
 }
 
-/* Policies run in parallel: GLPK's environment is per thread, or behind a lock. */
+/* Policies run in parallel: GLPK's environment is per thread, or protected by a lock. */
 static void threads(void)
 {
 	enum { RUNS = 16 };
@@ -418,8 +418,8 @@ static void threads(void)
 	ok(!failed, "sixteen solutions in four threads: the same bytes");
 }
 
-/* Max-min fairness is in units of each job's own speed: on one type with half as many GPUs as
- * jobs everybody gets half of the time, however fast it is. */
+/* Max-min fairness is in units of each job's own speed: on one type with half as many GPUs as jobs, each job gets half of the time,
+ * whatever its speed. */
 static void many_jobs(void)
 {
 	enum { JOBS = 200 };

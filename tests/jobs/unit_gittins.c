@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Gittins index on distributions where it is known, against its definition on random
- * ones, and schedules of the policy worked out by hand.
+ * The Gittins index on distributions with a known index, and against its definition on random ones; schedules of the policy worked
+ * out by hand.
  */
 #include "base/rng.h"
 #include "policies/jobs/gittins_index.h"
@@ -30,13 +30,13 @@ static void deterministic(void)
 	struct gittins_table t = table_of(v, 3);
 	near_to(gittins_index(&t, 0, 0), 1. / 100, 1e-15, "deterministic 100: 1/100 at age 0");
 	near_to(gittins_index(&t, 75, 0), 1. / 25, 1e-15, "... 1/25 at age 75: it rises");
-	near_to(gittins_index(&t, 75, 50), 1. / 25, 1e-15, "... a D beyond the end costs nothing more");
+	near_to(gittins_index(&t, 75, 50), 1. / 25, 1e-15, "... a D beyond the end costs no more");
 	near_to(gittins_index(&t, 100, 0), 0, 0, "... 0 once every known job is outlived");
 	gittins_free(&t);
 }
 
-/* Memoryless: (1 - e^-Du) / ((1 - e^-Du) / u) = u for every age and D. The mid-quantiles
- * of n samples stand for the distribution; the tolerance is theirs. */
+/* Memoryless: (1 - e^-Du) / ((1 - e^-Du) / u) = u for every age and D. The mid-quantiles of
+ * n samples approximate the distribution and determine the tolerance. */
 static void exponential(void)
 {
 	enum { N = 20000, MEAN = 50 };
@@ -52,15 +52,15 @@ static void exponential(void)
 	gittins_free(&t);
 }
 
-/* 1 or 10, evenly. Age 0: D = 1 buys 1/2 for 1; D = 10 buys 1 for 1/2 + 5. From age 1 on only the
- * long ones are left. A quantum of at least 2 buys 1/2 for 1/2 + 1. */
+/* 1 or 10, with equal probability. Age 0: D = 1 buys 1/2 for 1; D = 10 buys 1 for 1/2 + 5. From age 1 on only long jobs are left. A
+ * quantum of at least 2 buys 1/2 for 1/2 + 1. */
 static void bimodal(void)
 {
 	static const double v[] = { 10, 1, 10, 1 };
 	struct gittins_table t = table_of(v, 4);
 	near_to(gittins_index(&t, 0, 0), 0.5, 1e-15, "1 or 10: 1/2 at age 0");
 	near_to(gittins_index(&t, 0.5, 0), 1, 1e-15, "... 1 at age 1/2");
-	near_to(gittins_index(&t, 1, 0), 1. / 9, 1e-15, "... 1/9 at age 1: it has fallen");
+	near_to(gittins_index(&t, 1, 0), 1. / 9, 1e-15, "... 1/9 at age 1: it falls");
 	near_to(gittins_index(&t, 6, 0), 0.25, 1e-15, "... and 1/4 at age 6");
 	near_to(gittins_index(&t, 0, 2), 1. / 3, 1e-15, "... 1/3 at age 0 with D >= 2");
 	gittins_free(&t);
@@ -71,11 +71,11 @@ static void later_corner(void)
 {
 	static const double v[] = { 2, 3, 3, 3, 3, 3, 3, 3, 3, 3 };
 	struct gittins_table t = table_of(v, 10);
-	near_to(gittins_index(&t, 0, 0), 1 / 2.9, 1e-15, "2 or mostly 3: the best D is not the first");
+	near_to(gittins_index(&t, 0, 0), 1 / 2.9, 1e-15, "2 or mostly 3: the best D is not the smallest");
 	gittins_free(&t);
 }
 
-/* The definition, over all D that lead to a value, and over D = least. */
+/* The definition: the maximum over all D that end at a value, and D = least. */
 static double by_definition(const double *v, size_t n, double age, double least)
 {
 	double best = 0;
@@ -113,7 +113,7 @@ static void random_distributions(void)
 			}
 		gittins_free(&t);
 	}
-	ok(all, "on 300 random distributions, at every age: the definition, tried on every D");
+	ok(all, "300 random distributions, at every age: as by definition, over every D");
 }
 
 /* ---- the policy ---- */
@@ -128,29 +128,28 @@ static void by_hand(
 	result_free(r);
 }
 
-/* One GPU; services 10 or 100, evenly; levels from 0, 10, 20, 40, 80. Index: level 0 (1/2)/10 =
- * 1/20; then 1/90, 1/80, 1/60, and 1/20 from age 80. A (100 s) starts at 0. B (10 s) comes at 5 with
- * the same index and waits; at 10 A's falls: B 10-20. At 40 A has age 30: D, new, goes first, 40-50.
- * At 115 A has age 95 and index 1/20 as C has: A came to it at 100, C at 115; A ends at 120, C runs
- * 120-130. (Least attained service would let C in at once.) */
+/* One GPU; services 10 or 100, with equal probability; levels from 0, 10, 20, 40, 80. Index: level 0 (1/2)/10 = 1/20; then 1/90,
+ * 1/80, 1/60, and 1/20 from age 80. A (100 s) starts at 0. B (10 s) arrives at 5 with the same index and waits; at 10 the index of A
+ * falls: B 10-20. At 40 A has age 30: D arrives and goes first, 40-50. At 115 A has age 95 and the index of C, 1/20: A reached it at
+ * 100, C at 115, so A ends at 120 and C runs 120-130. (Under least attained service C would start at once.) */
 static void falls_and_rises(void)
 {
 	static const double start[] = { 0, 10, 40, 120 }, end[] = { 120, 20, 50, 130 };
-	by_hand("10 or 100: new jobs pass one of middle age, not one about to end",
+	by_hand("10 or 100: new jobs preempt a job of middle age, but not one near its end",
 		"submit_s,duration_s,gpus\n0,100,1\n5,10,1\n40,10,1\n115,10,1\n", "1x1", "table=10s,100s quantum=10s steps=1 interval=0",
 		start, end, 4);
 }
 
-/* Nothing is known until two jobs of 10 s have ended, first come first served. A (100 s) starts at
- * 30; E comes at 35, as good as A; at 40 A has outlived all that is known: E 40-50. */
+/* The distribution is unknown until two jobs of 10 s have ended, first come, first served. A (100 s) starts at 30; E arrives at 35
+ * with the same index; at 40 A has outlived all known jobs: E 40-50. */
 static void learns(void)
 {
 	static const double start[] = { 0, 10, 30, 40 }, end[] = { 10, 20, 140, 50 };
-	by_hand("learnt from completed jobs: who outlives them all goes last",
+	by_hand("learnt from completed jobs: a job that outlives them all goes last",
 		"submit_s,duration_s,gpus\n0,10,1\n0,10,1\n30,100,1\n35,10,1\n", "1x1", "quantum=10s steps=1 interval=0", start, end, 4);
 }
 
-/* GPU time: A on two GPUs has had 10 GPU-s after 5 s. By running time, after 10 s. */
+/* A on two GPUs has attained 10 GPU-s after 5 s, and 10 s of running time after 10 s. */
 static void counts_gpu_time(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,2\n1,5,2\n";

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Policies against a naive restatement of their rules, on thousands of small random
- * workloads: integer times, many ties, jobs of zero length, jobs without GPUs. Start,
- * end and number of preemptions of each job must be equal, to the nanosecond.
+ * Policies against a naive implementation of their rules, on thousands of small random workloads: integer times, many ties, jobs of
+ * zero length, jobs without GPUs. Start, end and number of preemptions of each job must be equal, to the nanosecond.
  *
- * The restatement keeps one list of unfinished jobs and, at every instant at which
- * something happens, sorts it stably and hands all GPUs out again; nothing is
- * incremental. The rules are those of Tiresias' simulator as its README in the oracles
- * states them (fifo, fjf, smallest-gpu = its sjf, srtf = shortest, srtf-gpu =
- * shortest-gpu, las = dlas), and of HeliosArtifact for sjf.
+ * The naive implementation keeps one list of unfinished jobs. At every event it sorts the list stably and gives out all GPUs again;
+ * nothing is incremental. The rules are those of Tiresias' simulator as its README in the oracles states them (fifo, fjf,
+ * smallest-gpu = its sjf, srtf = shortest, srtf-gpu = shortest-gpu, las = dlas), and of HeliosArtifact for sjf.
  *
- * The last part holds the greedy policies, under every placement, to what "greedy"
- * promises: after a decision no waiting job would fit.
+ * The last part checks that greedy policies are greedy under every placement: after a decision no waiting job fits.
  */
 #include "base/mem.h"
 #include "base/param.h"
@@ -62,7 +58,7 @@ static void draw_workload(struct workload *w)
 	}
 }
 
-/* ---- the restatement ---- */
+/* ---- the naive implementation ---- */
 
 struct state {
 	int left, attained, queue;
@@ -94,11 +90,11 @@ static long key(const struct naive *m, int j)
 	case LAS:
 		return m->s[j].queue;
 	default:
-		return 0; /* as they came */
+		return 0; /* in order of arrival */
 	}
 }
 
-/* Bubble sort: stable beyond doubt. */
+/* Bubble sort: stable. */
 static void sort(struct naive *m)
 {
 	for (int pass = 0; pass < m->n; pass++)
@@ -160,7 +156,7 @@ static void to_tail(struct naive *m, int j)
 	m->order[m->n - 1] = j;
 }
 
-/* Down one queue at most, looked at in order of arrival. */
+/* Moves jobs down by at most one queue, in order of arrival. */
 static void demote(struct naive *m)
 {
 	for (int j = 0; j < m->w->n; j++)
@@ -170,7 +166,7 @@ static void demote(struct naive *m)
 		}
 }
 
-/* In each queue, jobs that do not run go behind those that do. */
+/* In each queue, moves jobs that do not run behind the running ones. */
 static void waiting_last(struct naive *m)
 {
 	int again[MAX_JOBS], n = 0;
@@ -212,7 +208,7 @@ static bool end_jobs(struct naive *m, int now)
 	return kept < before;
 }
 
-/* The next instant at which something happens; -1 none. */
+/* The time of the next event; -1: none. */
 static int next_instant(const struct naive *m, int now)
 {
 	int next = -1;
@@ -260,7 +256,7 @@ static void restate(struct naive *m)
 			}
 		do
 			decide(m, now);
-		while (end_jobs(m, now)); /* those of zero length */
+		while (end_jobs(m, now)); /* jobs of zero length */
 	}
 }
 
@@ -310,7 +306,7 @@ static struct run_result *replay(
 
 static void write_workload(const struct workload *w)
 {
-	unlink(path); /* a new file: some file systems wait for the disk when one is cut short */
+	unlink(path); /* a new file: some file systems sync to disk when a file is truncated */
 	FILE *f = fopen(path, "w");
 	fputs("submit_s,duration_s,gpus\n", f);
 	for (int i = 0; i < w->n; i++)
@@ -370,14 +366,15 @@ static void test_restated(int workloads)
 			if (!one_workload(&w, cases[c].rule, cases[c].policy))
 				break;
 		}
-		ok(good == workloads, "%s is its restatement on %d of %d workloads", cases[c].policy->name, good, workloads);
+		ok(good == workloads, "%s agrees with its naive implementation on %d of %d workloads", cases[c].policy->name, good,
+			workloads);
 	}
 }
 
-/* ---- greedy means that nothing that fits is left waiting ---- */
+/* ---- greedy: no job that fits waits ---- */
 
 static const struct orr_jobs_ops *inner;
-static int idle_gpus; /* decisions after which a waiting job would have fitted */
+static int idle_gpus; /* decisions after which a waiting job fits */
 
 static void watched_schedule(void *self, struct orr_jobs *w)
 {
@@ -393,7 +390,7 @@ static void watched_schedule(void *self, struct orr_jobs *w)
 static void write_demanding(void)
 {
 	static const char *const types[] = { "", "a", "b", "a|b", "b|c" };
-	unlink(path); /* a new file: some file systems wait for the disk when one is cut short */
+	unlink(path); /* a new file: some file systems sync to disk when a file is truncated */
 	FILE *f = fopen(path, "w");
 	int t = 0;
 	fputs("submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types\n", f);
@@ -430,7 +427,7 @@ static void test_greedy(int workloads)
 				failed += !r;
 				result_free(r);
 			}
-			ok(!failed && !idle_gpus, "%s leaves nothing waiting that fits, placement %s (%d times)", greedy[c]->name,
+			ok(!failed && !idle_gpus, "%s leaves no job waiting that fits, placement %s (%d times)", greedy[c]->name,
 				placements[k]->name, idle_gpus);
 		}
 }

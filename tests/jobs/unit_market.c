@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_market.c - what a policy sees of nodes that are lent, and what it may do with one that is noticed */
+/* unit_market.c - lent nodes as a policy sees them, and its actions on a node given notice */
 #include "tests/tap.h"
 
 #include <orrery/jobs.h>
@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b goes at 100 s and is noticed 30 s
- * ahead. */
+/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b leaves at 100 s and is given
+ * notice 30 s ahead. */
 static const char rows[] = "time_s,event,node,zone,price\n0,price,,,3\n0,add,a,,2\n0,add,b,,\n60,price,,,5\n100,remove,b,,\n";
 static const char jobs_text[] = "submit_s,duration_s,gpus\n0,200,2\n0,40,4\n";
 
 static struct orr_error err;
 
-/* One line for each schedule() call: time, GPUs there, free, going, of the first job going; USD per GPU and hour; what is said of n1. */
+/* An entry per schedule() call: time, GPUs in all, free, going, going of the first job; USD per GPU and hour; state of n1. */
 static char seen[2048];
 static bool is_bold; /* tries to start a job on the node that is noticed */
 
@@ -119,19 +119,20 @@ static int run(bool is_lent)
 
 int main(void)
 {
-	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes; at 70 s n1 is noticed: its 2 free GPUs are
-	 * none any more; at 100 s it is gone, the job has lost its work and starts on n0, until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2 / 4. */
+	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice: its 2
+	 * free GPUs count no more. At 100 s it leaves; the job has lost its work and starts on n0, until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2
+	 * / 4. */
 	is_bold = false;
-	ok(!run(true), "a policy runs on nodes that are lent");
+	ok(!run(true), "a policy runs on lent nodes");
 	same_text(seen,
 		"0:8/2/0/0 0.625 -1+2|40:8/6/0/0 0.625 -1+2|60:8/6/0/0 0.875 -1+2|70:8/4/4/2 0.875 100+0|100:4/4/0/0 0.5 -1-0|300:4/4/0/0 "
 		"0.5 -1-0|",
-		"it sees what is there, what will go, and what it costs");
+		"it sees GPUs present, GPUs that will leave, and prices");
 	is_bold = true;
 	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that was given notice was requested"),
-		"starting a job on a node that is noticed ends the run");
+		"starting a job on a node given notice ends the run");
 	is_bold = false;
-	ok(!run(false), "the same policy on a cluster that stays");
-	same_text(seen, "0:8/2/0/0 nan -1+2|40:8/6/0/0 nan -1+2|200:8/8/0/0 nan -1+4|", "nothing goes there, and prices are not known");
+	ok(!run(false), "the same policy on a fixed cluster");
+	same_text(seen, "0:8/2/0/0 nan -1+2|40:8/6/0/0 nan -1+2|200:8/8/0/0 nan -1+4|", "no GPU will leave there, and prices are unknown");
 	return done();
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The policies' queue against a plain array, under random additions, removals and walks.
- * The queue asks the world about jobs, so it is driven from inside one: a policy whose
- * schedule() does nothing but play, and ends the run when it has played enough.
+ * The policies' queue against a plain array, under random additions, removals and walks. The queue needs a world to query jobs, so a
+ * policy drives it from schedule() and ends the run after enough rounds.
  */
 #include "base/param.h"
 #include "base/rng.h"
@@ -24,8 +23,8 @@ struct entry {
 
 struct game {
 	struct orr_queue *queue;
-	struct entry all[JOBS]; /* every job there is */
-	struct entry in[JOBS];  /* those that are in the queue, in its order */
+	struct entry all[JOBS]; /* all jobs */
+	struct entry in[JOBS];  /* the jobs in the queue, in its order */
 	size_t n_all, n;
 	struct rng rng;
 	int rounds;
@@ -86,7 +85,7 @@ static void change(void)
 	size_t i = find(e.job);
 	expect(orr_queue_has(game.queue, e.job) == (i < game.n), "has");
 	if (below(2)) {
-		/* few keys, so that ties abound; sometimes the ends of the range */
+		/* few keys, for many ties; sometimes the ends of the range */
 		e.key = below(20) ? below(8) : below(2) ? INT64_MAX : INT64_MIN;
 		e.tie = below(3);
 		orr_queue_add(game.queue, e.job, e.key, e.tie);
@@ -101,7 +100,7 @@ static void change(void)
 	expect(orr_queue_first(game.queue) == (game.n ? game.in[0].job : 0), "first");
 }
 
-/* Walks on: the next entry of the reference behind `last` whose shape is not skipped. */
+/* The next entry of the reference after `last` whose shape is not skipped. */
 static size_t following(const struct entry *last, const bool *skipped)
 {
 	size_t i = 0;
@@ -110,8 +109,7 @@ static size_t following(const struct entry *last, const bool *skipped)
 	return i;
 }
 
-/* A walk in which jobs that were given may be removed, and shapes skipped; peeking now and
- * then; and sometimes a second walk inside. */
+/* A walk that removes some of the returned jobs, skips shapes, peeks now and then, and sometimes contains a second walk. */
 static void walk(int depth)
 {
 	struct orr_walk w;
@@ -221,8 +219,8 @@ int main(void)
 		.policy_timeout_s = 1000 };
 	struct run_result *r = result_new();
 	int rc = jobs_run(&config, &player, none, "player", r, &blocks, &err);
-	ok(rc == ORR_EFAIL && strstr(err.text, "played enough"), "the game was played (%s)", err.text);
-	ok(game.n_all == JOBS && !game.wrong, "%d rounds as a sorted array would have it%s%s", game.rounds, game.wrong ? "; not so: " : "",
+	ok(rc == ORR_EFAIL && strstr(err.text, "played enough"), "all rounds were played (%s)", err.text);
+	ok(game.n_all == JOBS && !game.wrong, "%d rounds as with a sorted array%s%s", game.rounds, game.wrong ? "; differs: " : "",
 		game.wrong ? game.wrong : "");
 	result_free(r);
 	args_free(options);

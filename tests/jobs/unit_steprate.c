@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that train: shapes of places, rates of the step world on them, jobs that share links.
- * Expected values are closed forms (1/n of a link; max-min on two links; a ring's 2(n-1)/n bytes), runs of the step
- * world on a cluster of just the nodes in question, or the same question asked in another way.
+ * Jobs that train: keys of places, rates of the step world on them, jobs that share links. Expected values are closed forms (1/n of a
+ * link; max-min on two links; a ring's 2(n-1)/n bytes), runs of the step world on a cluster of only the nodes of the place, or
+ * equivalent questions.
  */
 #include "base/mem.h"
 #include "base/param.h"
@@ -34,14 +34,14 @@ __attribute__((format(printf, 4, 5))) static void near(double got, double want, 
 
 /* ---- share_solve() ---- */
 
-/* All of an iteration is sending: it takes as many times as long. */
+/* The whole iteration is sending: its time grows as the stretch. */
 static double as_stretched(void *ctx, uint32_t job, double stretch)
 {
 	(void)ctx, (void)job;
 	return stretch;
 }
 
-/* Half of it is. */
+/* Half of the iteration is sending. */
 static double half_stretched(void *ctx, uint32_t job, double stretch)
 {
 	(void)ctx, (void)job;
@@ -59,13 +59,13 @@ static void on_one_link(uint32_t n)
 	share_solve(&(struct share_problem){ job, n, 1, &capacity, as_stretched, NULL }, speed);
 	for (uint32_t j = 0; j < n; j++)
 		worst = fmax(worst, fabs(speed[j] * n - 1));
-	near(worst, 0, 1e-12, "%u jobs that only send have 1/%u of a link each", n, n);
+	near(worst, 0, 1e-12, "%u jobs that only send get 1/%u of a link each", n, n);
 	mem_free(job);
 	mem_free(speed);
 }
 
-/* Bertsekas and Gallager, 6.5.2: a on links 0 and 1, b on 0, c on 1. Link 0 (1) is divided in halves, c has the rest of
- * link 1 (2), but no more than its peak. */
+/* Bertsekas and Gallager, 6.5.2: a on links 0 and 1, b on 0, c on 1. Link 0 (1) is divided in halves, c gets the rest of
+ * link 1 (2), at most its peak. */
 static void on_two_links(void)
 {
 	const struct share_use a[] = { { 0, 1, 1 }, { 1, 1, 1 } }, b = { 0, 1, 1 }, c = { 1, 1, 2 };
@@ -73,12 +73,12 @@ static void on_two_links(void)
 	const double capacity[] = { 1, 2 };
 	double speed[3];
 	share_solve(&(struct share_problem){ job, 3, 2, capacity, as_stretched, NULL }, speed);
-	near(speed[0], 0.5, 1e-12, "the job on both links has half of the narrow one");
-	near(speed[1], 0.5, 1e-12, "so has the other there");
-	near(speed[2], 0.75, 1e-12, "the third has the rest of the wide one: 1.5 of its 2");
+	near(speed[0], 0.5, 1e-12, "the job on both links gets half of the narrow link");
+	near(speed[1], 0.5, 1e-12, "so does the other job there");
+	near(speed[2], 0.75, 1e-12, "the third gets the rest of the wide link: 1.5 of its 2");
 	const double wide[] = { 2, 4 };
 	share_solve(&(struct share_problem){ job, 3, 2, wide, as_stretched, NULL }, speed);
-	ok(speed[0] == 1 && speed[1] == 1 && speed[2] == 1, "links that hold all peaks slow nobody");
+	ok(speed[0] == 1 && speed[1] == 1 && speed[2] == 1, "links with room for all peaks slow no job");
 }
 
 /* Two jobs that send half of the time alone: stretch s = 1 / (1 - q/2), q = 0.5 s / (1 + 0.5 (s - 1)); by bisection. */
@@ -97,16 +97,16 @@ static void half_of_the_time(void)
 	const double capacity = 1;
 	double speed[2];
 	share_solve(&(struct share_problem){ job, 2, 1, &capacity, half_stretched, NULL }, speed);
-	near(speed[0], 1 / (1 + 0.5 * (low - 1)), 1e-9, "jobs that send now and then meet by chance");
-	ok(speed[0] == speed[1], "like jobs alike");
+	near(speed[0], 1 / (1 + 0.5 * (low - 1)), 1e-9, "jobs that send half of the time overlap at random");
+	ok(speed[0] == speed[1], "equal jobs have equal speeds");
 }
 
 static void beside(void)
 {
-	near(share_beside(10, 10, 1, 10), 5, 0, "two of the same: half");
-	near(share_beside(10, 10, 1, 2), 8, 0, "beside a small one: the rest");
-	near(share_beside(10, 3, 3, 10), 2.5, 0, "beside large ones: an equal part");
-	near(share_beside(10, 2, 3, 10), 2, 0, "a small one gets what it asks for");
+	near(share_beside(10, 10, 1, 10), 5, 0, "two equal flows: half each");
+	near(share_beside(10, 10, 1, 2), 8, 0, "beside a small flow: the rest");
+	near(share_beside(10, 3, 3, 10), 2.5, 0, "beside large flows: an equal share");
+	near(share_beside(10, 2, 3, 10), 2, 0, "a small flow gets its demand");
 }
 
 /* ---- a cluster with rates ---- */
@@ -194,22 +194,22 @@ static uint32_t class_of(const struct rig *r, const char *strategy)
 static void shapes(void)
 {
 	struct rig r = rig_new("4x4:v100:racks=2,4x4:v100:racks=2", "racks:bw=10Gbps,oversubscription=2", NULL);
-	ok(same_key(&r, "0,2 1,1", "6,1 7,2"), "racks: the same GPUs per node in one rack, wherever");
-	ok(same_key(&r, "0,2 2,1", "7,1 1,2"), "racks: the same in two");
-	ok(!same_key(&r, "0,2 1,1", "0,2 2,1"), "racks: in one rack or in two is not the same");
-	ok(!same_key(&r, "0,3", "0,2 1,1"), "nor on one node or on two");
-	ok(same_key(&r, "0,1 0,2", "3,3"), "pieces on one node are one");
+	ok(same_key(&r, "0,2 1,1", "6,1 7,2"), "racks: the same GPUs per node in one rack are equivalent");
+	ok(same_key(&r, "0,2 2,1", "7,1 1,2"), "racks: the same in two racks");
+	ok(!same_key(&r, "0,2 1,1", "0,2 2,1"), "racks: one rack and two racks differ");
+	ok(!same_key(&r, "0,3", "0,2 1,1"), "one node and two nodes differ");
+	ok(same_key(&r, "0,1 0,2", "3,3"), "pieces on one node are merged");
 	rig_free(&r);
 	r = rig_new("4x4:v100,4x4:p100", "star:bw=10Gbps", NULL);
-	ok(!same_key(&r, "0,2", "4,2"), "GPUs of another type are another place");
+	ok(!same_key(&r, "0,2", "4,2"), "GPUs of another type have another key");
 	rig_free(&r);
 	/* Destinations 1 and 3 are reached over one spine of two, 2 and 3 over both: D-mod-k. */
 	r = rig_new("8x1:v100", "leaf-spine:leaves=4,spines=2,bw=10Gbps", NULL);
-	ok(!same_key(&r, "0,1 3,1 5,1", "0,1 2,1 5,1"), "leaf-spine: colliding routes are another place");
-	ok(same_key(&r, "0,1 3,1", "2,1 5,1"), "and like routes the same");
+	ok(!same_key(&r, "0,1 3,1 5,1", "0,1 2,1 5,1"), "leaf-spine: places with colliding routes have another key");
+	ok(same_key(&r, "0,1 3,1", "2,1 5,1"), "places with equivalent routes have the same key");
 	rig_free(&r);
 	r = rig_new("8x1:v100", "leaf-spine:leaves=4,spines=2,bw=10Gbps,routing=ecmp", NULL);
-	ok(!same_key(&r, "0,1 3,1", "2,1 5,1"), "hashed routes: every place is its own");
+	ok(!same_key(&r, "0,1 3,1", "2,1 5,1"), "hashed routes: every place has its own key");
 	rig_free(&r);
 }
 
@@ -228,12 +228,12 @@ static bool reference_is(const struct rig *r, uint32_t gpus, uint32_t type, cons
 static void references(void)
 {
 	struct rig r = rig_new("1x2:v100,4x4:v100:racks=2,2x4:p100", "star:bw=10Gbps", NULL);
-	ok(reference_is(&r, 2, 0, "0,2"), "two GPUs on one node, in the first rack that has it");
-	ok(reference_is(&r, 6, 0, "1,4 2,2"), "six: on two nodes of one rack");
-	ok(reference_is(&r, 10, 0, "1,4 2,4 0,2"), "ten: three nodes, two racks");
-	ok(reference_is(&r, 18, 0, "1,4 2,4 3,4 4,4 0,2"), "all");
-	ok(reference_is(&r, 8, 1, "5,4 6,4"), "of another type");
-	ok(reference_is(&r, 19, 0, ""), "more than there are: nowhere");
+	ok(reference_is(&r, 2, 0, "0,2"), "two GPUs: on one node of the first rack that has one");
+	ok(reference_is(&r, 6, 0, "1,4 2,2"), "six GPUs: on two nodes of one rack");
+	ok(reference_is(&r, 10, 0, "1,4 2,4 0,2"), "ten GPUs: three nodes, two racks");
+	ok(reference_is(&r, 18, 0, "1,4 2,4 3,4 4,4 0,2"), "all GPUs of a type");
+	ok(reference_is(&r, 8, 1, "5,4 6,4"), "GPUs of another type");
+	ok(reference_is(&r, 19, 0, ""), "more GPUs than the type has: no place");
 	rig_free(&r);
 }
 
@@ -249,7 +249,7 @@ static double alone(const struct rig *r, uint32_t class, const char *where)
 	return v->samples_per_s;
 }
 
-/* What orrery step has on a cluster of just these nodes. */
+/* The rate of orrery step on a cluster of only these nodes. */
 static double by_itself(const char *cluster, const char *network, const char *settings)
 {
 	struct orr_error e = { 0 };
@@ -279,15 +279,15 @@ static void parts_of_a_cluster(void)
 	struct rig r = rig_new("16x2:v100", "fat-tree:k=4,bw=10Gbps", NULL);
 	uint32_t class = class_of(&r, "allreduce:fusion=none");
 	double two = by_itself("2x2:v100", "star:bw=10Gbps,lat=5us", "fusion=none");
-	near(alone(&r, class, "6,2 7,2"), two, 1e-12 * two, "two nodes on one edge switch are two nodes on a star");
+	near(alone(&r, class, "6,2 7,2"), two, 1e-12 * two, "two nodes on one edge switch: as two nodes on a star");
 	near(alone(&r, class, "0,2"), by_itself("1x2:v100", "star", "fusion=none"), 1e-12 * two, "one node needs no network");
 	rig_free(&r);
 	r = rig_new("4x2:v100", "star:bw=10Gbps", NULL);
-	ok(alone(&r, class_of(&r, "ps:servers=2"), "1,1 3,1") > 0, "parameter servers on hosts have routes, too");
+	ok(alone(&r, class_of(&r, "ps:servers=2"), "1,1 3,1") > 0, "parameter servers on hosts have routes too");
 	rig_free(&r);
 }
 
-/* A ring of n sends 2(n-1)/n of the gradient over each NIC in an iteration. */
+/* A ring of n sends 2(n-1)/n of the gradient over each NIC per iteration. */
 static void use_of_links(void)
 {
 	struct rig r = rig_new("8x1:v100:racks=2", "racks:bw=10Gbps,oversubscription=4,lat=0,switch_lat=0", "compute_s=1e-9");
@@ -300,7 +300,7 @@ static void use_of_links(void)
 		most = fmax(most, fabs(v->link[l].bytes_per_s / want - 1) * (v->link[l].busy > 0));
 	}
 	ok(used == 4 * 2 + 2 * 2, "a ring over two racks: four NICs and two uplinks, both ways (%u links)", used);
-	near(most, 0, 1e-6, "each carries 2(n-1)/n of the gradient an iteration");
+	near(most, 0, 1e-6, "each carries 2(n-1)/n of the gradient per iteration");
 	place_free(p);
 	rig_free(&r);
 }
@@ -345,19 +345,19 @@ static void pairs(void)
 	uint32_t class = class_of(&r, "allreduce:fusion=none,overlap=no");
 	double one = alone(&r, class, "0,1 2,1");
 	together(&r, class, "0,1 2,1", "1,1 3,1", of);
-	near(of[0], one / 2, 1e-8 * one, "two rings on one uplink, nothing to compute: half the rate");
-	near(of[1], one / 2, 1e-8 * one, "each");
+	near(of[0], one / 2, 1e-8 * one, "two rings on one uplink, without compute time: half the rate");
+	near(of[1], one / 2, 1e-8 * one, "the other too");
 	together(&r, class, "0,1 1,1", "2,1 3,1", of);
-	near(of[0], alone(&r, class, "0,1 1,1"), 1e-9 * one, "in racks of their own they don't know of each other");
+	near(of[0], alone(&r, class, "0,1 1,1"), 1e-9 * one, "in separate racks they do not slow each other");
 	rig_free(&r);
 	r = rig_new("4x1:v100:racks=2", "racks:bw=10Gbps,oversubscription=1,lat=0,switch_lat=0", "compute_s=1e-9");
 	class = class_of(&r, "allreduce:fusion=none,overlap=no");
 	together(&r, class, "0,1 2,1", "1,1 3,1", of);
-	near(of[0], alone(&r, class, "0,1 2,1"), 1e-9 * one, "nor on an uplink that holds both");
+	near(of[0], alone(&r, class, "0,1 2,1"), 1e-9 * one, "nor on an uplink with room for both");
 	rig_free(&r);
 }
 
-/* ---- asked once ---- */
+/* ---- memoised answers ---- */
 
 static void *ask_all(void *ctx)
 {
@@ -378,7 +378,7 @@ static void memo(void)
 	for (int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
 	steprate_count(r.rates, &runs, &sets, &unsettled);
-	ok(runs == 6 && !sets, "800 questions of 4 threads, 3 shapes and 2 strategies: 6 runs (%u)", (unsigned)runs);
+	ok(runs == 6 && !sets, "800 questions of 4 threads, 3 places and 2 strategies: 6 runs (%u)", (unsigned)runs);
 	rig_free(&r);
 }
 

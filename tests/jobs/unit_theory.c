@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Mean waits of M/M/1, M/M/4 and M/D/1 at load 0.5, two million streamed jobs each, in
- * a 99 % interval of at most 1 % either way.
+ * Mean waits of M/M/1, M/M/4 and M/D/1 at load 0.5, two million streamed jobs each, with 99 % intervals of at most +-1 %.
  *
- * The interval is of batch means with control variates (Lavenberg and Welch, Management
- * Science 27(3), 1981; Law and Kelton 11.4): the batches' mean gaps and mean service
- * times, and their squares, have known expectations, and much of what a batch's mean wait
- * differs from theory's is explained by them. The wait is regressed on them; theory is
- * held against the intercept. For M/M/4 there is one control more, an external one (the
- * same section): the waits of the same jobs at a single server four times as fast, by
- * Lindley's recursion; its mean is M/M/1's. (Plain batch means are in theory.sh; for M/M/4
- * they need many more jobs for 1 %.)
+ * The intervals are of batch means with control variates (Lavenberg and Welch, Management Science 27(3), 1981; Law and Kelton 11.4).
+ * The controls are the batches' mean gaps and mean service times, and their squares, whose expectations are known and which explain
+ * much of the variance of a batch's mean wait. The wait is regressed on them; theory is compared with the intercept. For M/M/4 there
+ * is one external control (same section): the waits of the same jobs at a single server four times as fast, by Lindley's recursion,
+ * whose mean is that of M/M/1. Plain batch means (theory.sh) need many more jobs for 1 % in M/M/4.
  */
 #include "base/param.h"
 #include "jobs/jobs.h"
@@ -27,7 +23,7 @@ enum { BATCHES = 100, CONTROLS = 5 };
 static struct jobs_blocks waits;
 static struct blocks control[CONTROLS];
 
-/* The controls of each job, less what theory expects of them. */
+/* The controls of each job, minus their expectations. */
 static void add_controls(const struct jobset *s, double rate, bool is_exponential, int servers)
 {
 	struct job_rec r;
@@ -51,7 +47,7 @@ static void add_controls(const struct jobset *s, double rate, bool is_exponentia
 	jobcursor_close(c);
 }
 
-/* Sums of blocks first, first + 1, ... of batch i, as a mean per job. */
+/* The mean per job of batch i, from the sums of blocks first, first + 1, ... */
 static double batch_mean(const struct blocks *b, size_t i)
 {
 	size_t from = i * b->n / BATCHES, to = (i + 1) * b->n / BATCHES;
@@ -110,8 +106,8 @@ static void queue(const char *name, int servers, double rate, const char *servic
 	add_controls(jobs, rate, is_exponential, servers);
 	double half, mean = adjusted_mean(!is_exponential ? 2 : servers > 1 ? CONTROLS : CONTROLS - 1, &half);
 	printf("# %s: %.6f +- %.6f (%.2f %%), theory %.6f\n", name, mean, half, 100 * half / mean, want);
-	ok(fabs(mean - want) <= half, "%s: theory's mean wait is inside the 99 %% interval", name);
-	ok(half / mean <= precision, "%s: the interval is %g %% or less either way", name, 100 * precision);
+	ok(fabs(mean - want) <= half, "%s: the theoretical mean wait is inside the 99 %% interval", name);
+	ok(half / mean <= precision, "%s: the interval is at most +-%g %%", name, 100 * precision);
 	result_free(r);
 	args_free(none);
 	args_free(options);

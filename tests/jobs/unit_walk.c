@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Walks limited by the second key (orr_walk_limit_shape): a policy that, whenever a job
- * arrives, walks its queue at random, skipping shapes, limiting them, peeking and
- * removing, and compares every answer with a search over all jobs.
+ * Walks limited by the second number (orr_walk_limit_shape): at each arrival a policy walks its queue, skipping shapes, limiting
+ * them, peeking and removing at random, and compares every answer with a search over all jobs.
  */
 #include "base/rng.h"
 #include "tests/jobs/replay.h"
@@ -27,7 +26,7 @@ struct naive {
 	const struct entry *last;
 };
 
-/* What the program checks ends up here: policies have no results of their own. */
+/* Results of the checks: policies have no output of their own. */
 static int asked, wrong;
 
 struct tester {
@@ -44,7 +43,7 @@ static bool is_before(const struct entry *a, const struct entry *b)
 	return a->tie != b->tie ? a->tie < b->tie : a->number < b->number;
 }
 
-/* What a walk has to give next. */
+/* The job that the walk must return next. */
 static const struct entry *next_of(const struct naive *m)
 {
 	const struct entry *best = NULL;
@@ -153,12 +152,12 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	(void)self, (void)w, (void)j, (void)how;
 }
 
-/* Some of those removed come back with other keys; when all have arrived, that is the end. */
+/* Adds some of the removed jobs again, with other keys; ends the run when all jobs have arrived. */
 static void schedule(void *self, struct orr_jobs *w)
 {
 	struct tester *t = self;
 	size_t in = 0;
-	if (t->is_over) /* a kill asks for another call */
+	if (t->is_over) /* a kill causes another call */
 		return;
 	for (int i = 0; i < t->m.n; i++) {
 		if (rng_below(&t->rng, 8) == 0)
@@ -185,7 +184,7 @@ int main(void)
 	for (int i = 0; i < JOBS; i++)
 		at += (size_t)snprintf(csv + at, sizeof csv - at, "%d,1,%d\n", i, 1 + i * 7 % SHAPES);
 	struct run_result *r = replay(csv, "1x8", "count", &policy, "", &err);
-	ok(r && !wrong && asked > 10 * JOBS, "walks with skips, limits, peeks and removals: as by searching (%d answers)", asked);
+	ok(r && !wrong && asked > 10 * JOBS, "walks with skips, limits, peeks and removals: as by search (%d answers)", asked);
 	result_free(r);
 	return done();
 }

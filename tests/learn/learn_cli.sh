@@ -1,4 +1,4 @@
-# orrery step with "learn": time to a loss, the same for any number of threads.
+# orrery step with "learn": time to a loss, independent of the number of threads.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -16,8 +16,8 @@ is "$(cmp "$work/1.json" "$work/4.json" 2>&1)" "" "... and the same results"
 is "$(grep -c '"time_to_target_s"' "$work/1.json")" 3 "every policy has a time to the target"
 # Half of the traffic and a third of the waiting: two workers average where four did.
 is "$(awk '/^[[:space:]]*"label"/ { gsub(/[",]/, ""); p = $2 } /"time_to_target_s"/ { getline; gsub(/,/, ""); t[p] = $2 }
-  END { print (t["ds-sync"] < t["allreduce"]) }' "$work/1.json")" 1 "ds_sync is there before allreduce"
-is "$(step --policy allreduce --json | grep -c final_loss)" 0 "nothing is learned unless asked for"
+  END { print (t["ds-sync"] < t["allreduce"]) }' "$work/1.json")" 1 "ds_sync reaches the target before allreduce"
+is "$(step --policy allreduce --json | grep -c final_loss)" 0 "without learn options there is no learning"
 
 step --policy allreduce --set learn.nonsense=1 2>"$work/err"
 is "$? $(grep -c 'learn: no parameter "nonsense"' "$work/err")" "2 1" "an unknown option is refused"

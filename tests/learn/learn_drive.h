@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * learn_drive.h - schedules of updates written by hand, for tests of sim/learn
+ * learn_drive.h - hand-written schedules of updates, for tests of sim/learn
  *
- * Each function is one op, or the ops of one round, told to the learner. A failure is printed and counted
- * in drive_errors.
+ * Each function applies one op, or the ops of one round, to the learner. Failures are printed and counted in drive_errors.
  */
 #ifndef ORR_TESTS_LEARN_DRIVE_H
 #define ORR_TESTS_LEARN_DRIVE_H
@@ -61,7 +60,7 @@ __attribute__((unused)) static void gradients_end(struct learn *l, double t, uin
 		end(l, t, op[d], d);
 }
 
-/* All n devices start a gradient at t and have it at t + 1. */
+/* All n devices start a gradient at t and end it at t + 1. */
 __attribute__((unused)) static void gradients(struct learn *l, double t, uint32_t n)
 {
 	uint64_t op[DRIVE_MOST];

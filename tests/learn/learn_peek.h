@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* learn_peek.h - what only tests ask of a learner */
+/* learn_peek.h - queries of a learner that only tests need */
 #ifndef ORR_TESTS_LEARN_PEEK_H
 #define ORR_TESTS_LEARN_PEEK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What updates do to the parameters, where the result is known exactly: consensus of DS-Sync's schedules,
+ * The effects of updates on the parameters where the exact result is known: consensus of DS-Sync's schedules,
  * bulk-synchronous training as one replica, each kind of update by hand, conservation in Ako, threads.
  */
 #include "base/mem.h"
@@ -36,7 +36,7 @@ static double distance(const double *a, const double *b, size_t n)
 
 /* ---- consensus: Weiyan Wang et al., DS-Sync; the product of the period's mixing matrices is the mean ---- */
 
-/* The farthest that a replica is from the mean of where all started, after `rounds` rounds. */
+/* The largest distance of a replica from the mean of all starts, after `rounds` rounds. */
 static double after_rounds(uint32_t n, uint32_t side, uint32_t dims, uint32_t rounds)
 {
 	struct learn_config c = config_of(LEARN_NONE, 10);
@@ -83,7 +83,7 @@ static void consensus(void)
 	}
 }
 
-/* After one round of pair-4 the pairs have their own means and nothing else. */
+/* After one round of pair-4 each pair has its mean. */
 static void pair_means(void)
 {
 	struct learn_config c = config_of(LEARN_NONE, 3);
@@ -105,7 +105,7 @@ static void pair_means(void)
 
 /* ---- bulk-synchronous training ---- */
 
-/* The same rows: n replicas with interleaved shards read in order, or one with batches n times as large. */
+/* The same rows: n replicas with interleaved shards read in order, or one replica with batches n times as large. */
 static void as_one_replica(struct learn_config c, const char *what)
 {
 	enum { N = 4, ROUNDS = 50 };
@@ -127,7 +127,7 @@ static void as_one_replica(struct learn_config c, const char *what)
 		size = fmax(size, fabs(learn_parameters(alone, 0)[i]));
 	printf("# %s: farthest %.3g of %.3g\n", what, far, size);
 	ok(far < 1e-12 && size > 0.1 && learn_samples(many) == learn_samples(alone),
-		"4 replicas in step are one with batches 4 times as large: %s", what);
+		"4 synchronous replicas equal one with batches 4 times as large: %s", what);
 	learn_free(many);
 	learn_free(alone);
 }
@@ -171,12 +171,12 @@ static void server_in_step(double momentum, uint32_t slices)
 	double far = distance(learn_parameters(reduce, 0), learn_parameters(server, 2), learn_dim(reduce));
 	ok(far < 1e-12, "pushes of 1/n each, then pulls, are an all-reduce (momentum %g, %u slices)", momentum, slices);
 	ok(distance(learn_server(server), learn_parameters(server, 1), learn_dim(server)) == 0,
-		"... and who pulled everything has the server's numbers");
+		"... and a worker that pulled everything equals the server");
 	learn_free(reduce);
 	learn_free(server);
 }
 
-/* One worker, nobody in between: server, Ako with one partition and plain SGD are the same numbers. */
+/* One worker without others: server, Ako with one partition and plain SGD give the same numbers. */
 static void alone(void)
 {
 	struct learn_config c = config_of(LEARN_MLP, 6);
@@ -200,7 +200,7 @@ static void alone(void)
 	learn_free(ako);
 }
 
-/* ---- what an op reads is as it was when the op started ---- */
+/* ---- an op reads the state at its start ---- */
 
 static void snapshots(void)
 {
@@ -216,7 +216,7 @@ static void snapshots(void)
 	learn_set_parameters(l, 0, after);
 	end(l, 1, op, 0);
 	static const double half[] = { 3, 4, 5, 6 };
-	ok(distance(learn_parameters(l, 1), half, 4) == 0, "an average is of the parameters as it ends");
+	ok(distance(learn_parameters(l, 1), half, 4) == 0, "an average uses the parameters at its end");
 	op = start(l, 2, &pull, 1, (uint32_t[]){ 9, 1 }, 2);
 	learn_set_parameters(l, 1, after);
 	end(l, 3, op, 9);
@@ -234,7 +234,7 @@ static void snapshots(void)
 	op = start(l, 0, &(struct orr_update){ .kind = ORR_GRADIENT }, 1, (uint32_t[]){ 0 }, 1);
 	learn_set_parameters(l, 0, after);
 	end(l, 1, op, 0);
-	ok(distance(learn_gradient(l, 0), want, 4) == 0, "a gradient is at the parameters as its op started");
+	ok(distance(learn_gradient(l, 0), want, 4) == 0, "a gradient uses the parameters at the start of its op");
 	static const double zero[4];
 	learn_set_parameters(l, 0, zero);
 	struct orr_update pushes[] = { { .kind = ORR_PUSH, .worker = 0, .scale = -2 },
@@ -245,7 +245,7 @@ static void snapshots(void)
 	double x[4];
 	for (int i = 0; i < 4; i++)
 		x[i] = c.lr * (2 - (i == 2)) * want[i];
-	ok(distance(learn_server(l), x, 4) < 1e-15, "a push is of the gradient as its op started; scale and slice count");
+	ok(distance(learn_server(l), x, 4) < 1e-15, "a push uses the gradient at the start of its op; scale and slice count");
 	learn_free(l);
 }
 
@@ -254,7 +254,7 @@ static void snapshots(void)
 
 enum { AKO_N = 3, AKO_P = 4, AKO_DIM = 22, AKO_STEPS = 37 };
 
-/* Adds up the gradients of everybody's own steps. A step takes 1 s, a message `delay`, longer than some steps. */
+/* Sums the gradients of each worker's own steps. A step takes 1 s, a message `delay`, longer than some steps. */
 struct ako {
 	struct learn *l;
 	double own[AKO_N][AKO_DIM];
@@ -296,9 +296,9 @@ static void ako_step(struct ako *a, int k, double delay)
 	}
 }
 
-/* A slice that is sent after step t carries all gradients up to t that it did not carry before, so what everybody has
- * of i is i's gradients up to the last sending of each slice; and what has been applied or waits in the inbox is that
- * of the others and all of one's own. */
+/* A slice sent after step t carries all gradients up to t that it has not carried before. So all workers have received
+ * from i the gradients up to the last sending of each slice. Applied plus inbox is that of the others, and all of the
+ * worker's own. */
 static void conservation(double delay)
 {
 	struct learn_config c = config_of(LEARN_NOISE, AKO_DIM);
@@ -321,20 +321,20 @@ static void conservation(double delay)
 			double sum = a->own[d][i];
 			for (uint32_t j = 0; j < AKO_N; j++)
 				sum += j != d ? due[j][i] : 0;
-			/* x = -lr (own + what was applied); what arrived last is still in the inbox */
+			/* x = -lr (own + applied); the latest arrivals are still in the inbox */
 			double have = -learn_parameters(a->l, d)[i] / c.lr + learn_inbox(a->l, d)[i];
 			most = fmax(most, fabs(have - sum));
 			largest = fmax(largest, fabs(sum));
 		}
 	printf("# delay %g: largest difference %.3g of %.3g\n", delay, most, largest);
-	ok(most < 1e-12 && largest > 1, "Ako, messages of %g s: what was applied or waits is each gradient once", delay);
+	ok(most < 1e-12 && largest > 1, "Ako, messages of %g s: applied plus inbox is each gradient once", delay);
 	learn_free(a->l);
 	mem_free(a);
 }
 
 /* ---- slices, devices, threads, errors ---- */
 
-/* Buckets of an all-reduce, each with its update, are the whole. 7 slices of 19 numbers: some have 2, some 3. */
+/* Buckets of an all-reduce, each with its update, equal the whole. 7 slices of 19 numbers: some have 2, some 3. */
 static void slices_are_the_whole(void)
 {
 	enum { N = 3, SLICES = 7 };
@@ -354,7 +354,7 @@ static void slices_are_the_whole(void)
 	bool same = true;
 	for (uint32_t d = 0; d < N; d++)
 		same &= distance(learn_parameters(whole, d), learn_parameters(cut, d), 19) == 0;
-	ok(same && learn_parameters(whole, 0)[3] != 0, "buckets that are averaged and applied on their own are the whole, to the bit");
+	ok(same && learn_parameters(whole, 0)[3] != 0, "buckets averaged and applied separately equal the whole, to the bit");
 	learn_free(whole);
 	learn_free(cut);
 }
@@ -372,7 +372,7 @@ static double hash_of(int threads)
 	struct orr_update u[] = { { .kind = ORR_GRADIENT }, { .kind = ORR_LOCAL_UPDATE } };
 	for (uint32_t d = 0; d < N; d++)
 		op[d] = start(l, 0, u, 2, &d, 1);
-	for (int k = 1; k < 120; k++) { /* one ends, another is about to: ever other sets of gradients wait */
+	for (int k = 1; k < 120; k++) { /* one ends, another is about to: the set of pending gradients keeps changing */
 		uint32_t d = (uint32_t)(k * k) % N;
 		end(l, k, op[d], d);
 		if (k % 5 == 0)
@@ -406,26 +406,26 @@ static void errors(void)
 	uint32_t d[] = { 0, 1 };
 	struct orr_update u = { .kind = ORR_GRADIENT };
 	uint64_t op = start(l, 1, &u, 1, d, 1);
-	fails(learn_begin(l, 1, op, &u, 1, d, 1, &drive_error), "has started already", "an op that starts twice");
-	fails(learn_end(l, 1, op, 1, &drive_error), "never started", "an op that ends where it did not start");
-	fails(learn_end(l, 0.5, op, 0, &drive_error), "time goes back", "time that goes back");
+	fails(learn_begin(l, 1, op, &u, 1, d, 1, &drive_error), "started twice", "an op that starts twice");
+	fails(learn_end(l, 1, op, 1, &drive_error), "without a start", "an op that ends on another device than it started on");
+	fails(learn_end(l, 0.5, op, 0, &drive_error), "time decreases", "time that decreases");
 	fails(learn_begin(l, 1, 99, &u, 1, d, 2, &drive_error), "one device", "a gradient of two devices");
 	u = (struct orr_update){ .kind = ORR_SEND_SLICE, .slice = 3, .slices = 3 };
-	fails(learn_begin(l, 1, 99, &u, 1, d, 2, &drive_error), "slice 3 of 3", "a slice that is not there");
+	fails(learn_begin(l, 1, 99, &u, 1, d, 2, &drive_error), "slice 3 of 3", "a slice past the last");
 	u.slice = 0;
-	fails(learn_begin(l, 1, 99, &u, 1, d, 1, &drive_error), "expected a transfer", "a slice sent to nobody");
+	fails(learn_begin(l, 1, 99, &u, 1, d, 1, &drive_error), "expected a transfer", "a slice without a receiver");
 	u = (struct orr_update){ .kind = ORR_PUSH, .scale = NAN };
-	fails(learn_begin(l, 1, 99, &u, 1, d, 2, &drive_error), "finite scale", "a scale that is no number");
+	fails(learn_begin(l, 1, 99, &u, 1, d, 2, &drive_error), "finite scale", "a scale that is NaN");
 	u = (struct orr_update){ .kind = ORR_AVERAGE_GRADIENTS };
-	fails(learn_begin(l, 1, 99, &u, 1, d, 0, &drive_error), "concerns devices", "an average of nobody");
+	fails(learn_begin(l, 1, 99, &u, 1, d, 0, &drive_error), "at least one device", "an average without devices");
 	learn_free(l);
 	c.batch = 0;
 	ok(!learn_new(&c, &drive_error) && drive_error.code == ORR_EINPUT && strstr(drive_error.text, "learn.batch"),
 		"refused: an empty mini-batch, by its name");
 }
 
-/* Many ops in flight, ending in another order than they began: the table keeps them apart. Pulls into workers of
- * their own, each ended on its own device. */
+/* Many ops in flight, ending in another order than they began: the table keeps them apart. Pulls by different workers,
+ * each ended on its own device. */
 static void many_flights(void)
 {
 	enum { N = 3000 };
@@ -445,7 +445,7 @@ static void many_flights(void)
 		drive_check(learn_end(l, 1, k / 7, k, &drive_error));
 		wrong += learn_parameters(l, k)[0] != 0;
 	}
-	ok(!wrong, "3000 ops in flight, in any order, under numbers that devices share");
+	ok(!wrong, "3000 ops in flight, in any order, with numbers shared by devices");
 	learn_free(l);
 }
 
@@ -468,6 +468,6 @@ int main(void)
 	ok(hash_of(2) == serial && hash_of(7) == serial, "1, 2 or 7 threads: the same numbers to the bit");
 	errors();
 	many_flights();
-	ok(!drive_errors, "no call failed that should not have");
+	ok(!drive_errors, "no unexpected failure");
 	return done();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Learning itself: gradients against differences of the loss, steady states of noisy averaging against closed forms,
- * what staleness and grouping do to convergence, rates, shards, and the series of losses.
+ * Learning itself: gradients against differences of the loss, steady states of noisy averaging against closed forms, the
+ * effect of staleness and grouping on convergence, rates, shards, and the series of losses.
  */
 #include "base/mem.h"
 #include "base/param.h"
@@ -78,7 +78,7 @@ static void gradients_are_slopes(void)
 	c.hidden = 9;
 	c.classes = 3;
 	gradient_is_slope(&c, 1e-7, "perceptron, tanh");
-	c.activation = LEARN_RELU; /* a kink within h of a row's value would show: there are 600 x 9 values, h is 1e-5 */
+	c.activation = LEARN_RELU; /* a kink within h of a value would show: there are 600 x 9 values, h is 1e-5 */
 	gradient_is_slope(&c, 1e-3, "perceptron, ReLU");
 }
 
@@ -99,7 +99,7 @@ static void regroup(struct rng *r, uint32_t n, uint32_t size, uint32_t *group)
 	}
 }
 
-/* Mean dispersion per coordinate after averaging; the first 50 rounds dropped. */
+/* Mean dispersion per coordinate after averaging, without the first 50 rounds. */
 static double noisy_dispersion(enum schedule s, int rounds)
 {
 	enum { DIM = 8, SKIPPED = 50 };
@@ -195,13 +195,12 @@ static void equal_loss(void)
 	printf("# pair-4 %.5f (standard deviation %.5f), BSP %.5f (%.5f)\n", mean[0], deviation[0], mean[1], deviation[1]);
 	/* DS-Sync v1, table of accuracies: every data set within one standard deviation of BSP. */
 	ok(fabs(mean[0] - mean[1]) < fmin(deviation[0], deviation[1]), "pair-4 ends at BSP's loss, within a standard deviation over seeds");
-	ok(mean[1] < 0.7, "... which is half of log 4, where all start, or less");
+	ok(mean[1] < 0.7, "... at most half of log 4, the loss at the start");
 }
 
 /* ---- staleness ---- */
 
-/* n devices take turns at a server, one update a second: x_{k+1} = x_k - eta g(x_{k-(n-1)}). Calls `see` before each
- * update. */
+/* n devices take turns at a server, one update per second: x_{k+1} = x_k - eta g(x_{k-(n-1)}). Calls `see` before each update. */
 static void stale_descent(struct learn *l, uint32_t delay, uint32_t steps, void (*see)(struct learn *, uint32_t, void *), void *ctx)
 {
 	uint32_t n = delay + 1;
@@ -244,8 +243,8 @@ static void see_nothing(struct learn *l, uint32_t k, void *ctx)
 	(void)l, (void)k, (void)ctx;
 }
 
-/* A noisy quadratic, gradient h x + N(0, 1): the variance of x when it has settled, in units of eta^2. Updates one
- * step stale make an AR(2) process with coefficients 1 and -a, a = eta h (Box and Jenkins, 3.2.4). */
+/* A noisy quadratic, gradient h x + N(0, 1): the stationary variance of x in units of eta^2. Updates one step stale make
+ * an AR(2) process with coefficients 1 and -a, a = eta h (Box and Jenkins, 3.2.4). */
 static double settled_variance(uint32_t delay, double a)
 {
 	struct learn_config c = config_of(LEARN_NOISE);
@@ -282,8 +281,8 @@ static struct learn_config least_squares(double lr)
 	return c;
 }
 
-/* With mini-batches the loss settles above the least one, the higher the staler (the variance above grows with the
- * delay). The whole batch would not do: a short delay acts like momentum and helps. */
+/* With mini-batches the loss settles above the minimum, the higher the staler (the variance above grows with the delay).
+ * Not with the whole batch: a short delay acts like momentum and helps. */
 static void staleness_hurts(void)
 {
 	double last = 0;
@@ -295,12 +294,12 @@ static void staleness_hurts(void)
 		struct learn *l = open_learn(&c);
 		struct mean m = { 0 };
 		stale_descent(l, delay, is_slow ? 1500 : 6000, see_loss, &m);
-		printf("# delay %u: settles %.4g above the least loss\n", delay, m.sum / m.n);
+		printf("# delay %u: settles %.4g above the minimum loss\n", delay, m.sum / m.n);
 		grows &= m.sum / m.n > last;
 		last = m.sum / m.n;
 		learn_free(l);
 	}
-	ok(grows, "the staler the gradients, the higher the loss that least squares settles at");
+	ok(grows, "the staler the gradients, the higher the final loss of least squares");
 }
 
 /* x_{k+1} = x_k - eta h x_{k-delay} is stable if and only if eta h < 2 sin(pi / (2 (2 delay + 1))) (Levin and May 1976).
@@ -328,8 +327,8 @@ static void stability(void)
 	for (uint32_t delay = 1; delay <= 9; delay += 4) {
 		double bound = 2 * sin(M_PI / (2 * (2 * delay + 1)));
 		ok(stale_loss(delay, 0.6 * bound) < 0.05 && stale_loss(delay, 1.5 * bound) > 100,
-			"delay %u: settles below and runs away above the bound of Levin and May", delay);
-		/* of the steps - 1 - delay updates the first are 0, 1, .. delay - 1 behind */
+			"delay %u: settles below and diverges above the bound of Levin and May", delay);
+		/* the first of the steps - 1 - delay updates are 0, 1, .. delay - 1 behind */
 		double updates = STALE_STEPS - 1. - delay;
 		near_to(seen_staleness, (delay * (delay - 1.) / 2 + delay * (updates - delay)) / updates, 1e-12,
 			"... and its staleness is counted");
@@ -338,7 +337,7 @@ static void stability(void)
 
 /* ---- rates, shards, series ---- */
 
-/* Every gradient is the same if the noise is 0 and the problem constant: the displacement is the sum of the rates. */
+/* If the noise is 0 and the problem constant, every gradient is the same: the displacement is the sum of the rates. */
 static void rates(void)
 {
 	struct learn_config c = config_of(LEARN_NOISE);
@@ -384,8 +383,8 @@ static void rates(void)
 	learn_free(l);
 }
 
-/* Heavy ball with a constant gradient g: v_k = (1 - mu^k) / (1 - mu) g (Polyak 1964). A linear problem far from its
- * minimum, one row: a = 1, y = huge. Instead the gradient is kept: one gradient, many local updates. */
+/* Heavy ball with a constant gradient g: v_k = (1 - mu^k) / (1 - mu) g (Polyak 1964). The test keeps one gradient for
+ * many local updates. */
 static void momentum(void)
 {
 	struct learn_config c = config_of(LEARN_NOISE);
@@ -401,8 +400,8 @@ static void momentum(void)
 	learn_free(l);
 }
 
-/* With rows in order of label and as many shards as classes, a device sees one class (or two at the seams), and its
- * gradient is not the others'; with the even split they are alike. */
+/* With rows in order of label and as many shards as classes, a device sees one class (or two at the borders), and
+ * gradients differ between devices; with the even split they are similar. */
 static double gradient_spread(enum learn_split split)
 {
 	enum { N = 4 };
@@ -434,7 +433,7 @@ static void shards(void)
 	double even = gradient_spread(LEARN_SPLIT_EVEN), label = gradient_spread(LEARN_SPLIT_LABEL);
 	printf("# variance of gradients between devices over their mean's square: even %.3g, by label %.3g\n", even, label);
 	ok(label > 10 * even && even > 0, "devices that see one label each disagree");
-	/* A pass over the shard, shuffled: each row once. The mean of the batches' gradients is the shard's gradient. */
+	/* A shuffled pass over the shard takes each row once: the mean of the batches' gradients is the shard's gradient. */
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);
 	c.rows = 96;
 	c.batch = 12;
@@ -476,16 +475,16 @@ static void series(void)
 	for (size_t i = 1; i < n; i++)
 		in_order &= p[i].time_s > p[i - 1].time_s && p[i].samples - p[i - 1].samples == 64 && p[i].dispersion == 0 &&
 			    p[i].worst == p[i].loss;
-	ok(in_order && n == (size_t)k + 1, "a point every 64 samples, after all that happened at its time");
+	ok(in_order && n == (size_t)k + 1, "a point every 64 samples, after all events at its time");
 	double t = learn_time_to(l, c.target);
-	p += n - 3; /* the last point is what learn_finish() added */
+	p += n - 3; /* learn_finish() added the last point */
 	ok(learn_reached(l) && t > p[0].time_s && t <= p[1].time_s && p[0].loss > c.target && p[1].loss <= c.target,
 		"the target is met before the first point that is below it");
 	near_to(p[0].loss + (t - p[0].time_s) / (p[1].time_s - p[0].time_s) * (p[1].loss - p[0].loss), c.target, 1e-12,
 		"... where the line between the points crosses it");
-	ok(isinf(learn_time_to(l, 1e-3)), "a loss that was never seen is never met");
+	ok(isinf(learn_time_to(l, 1e-3)), "a loss that is never reached has no time");
 	learn_free(l);
-	/* Plain gradient descent with a rate above 2 / h runs away. */
+	/* Plain gradient descent with a rate above 2 / h diverges. */
 	c = config_of(LEARN_LEAST_SQUARES);
 	c.lr = 1e3;
 	l = open_learn(&c);
@@ -493,11 +492,11 @@ static void series(void)
 		bsp(l, 2 * k, 1);
 	learn_finish(l);
 	p = learn_series(l, &n);
-	ok(isinf(p[n - 1].loss), "a loss that is no number is infinite");
+	ok(isinf(p[n - 1].loss), "a NaN loss is infinite");
 	learn_free(l);
 }
 
-/* The least loss of the normal equations is where gradient descent ends. */
+/* The minimum loss of the normal equations is where gradient descent ends. */
 static void least_loss(void)
 {
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);
@@ -544,6 +543,6 @@ int main(void)
 	series();
 	least_loss();
 	options();
-	ok(!drive_errors, "no call failed that should not have");
+	ok(!drive_errors, "no unexpected failure");
 	return done();
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random schedules, many ops in flight, against a naive restatement of the updates that copies everything and
- * shares nothing.
+ * Random schedules with many ops in flight, against a naive model of the updates that copies everything and shares nothing.
  */
 #include "base/rng.h"
 #include "tests/learn/learn_drive.h"
@@ -56,7 +55,7 @@ static double scale_of(const struct orr_update *u)
 	return u->scale != 0 ? u->scale : 1;
 }
 
-/* The last made up to the iteration; NULL: none. */
+/* The latest made up to the iteration; NULL: none. */
 static const struct made *made_by(const struct made *m, int n, uint64_t iteration)
 {
 	while (n && m[n - 1].iteration > iteration)
@@ -91,7 +90,7 @@ static void accumulate(const struct flying *f)
 	struct worker *w = &worker[d];
 	int n = window_n[d]++, from = n + 1 - (int)f->u.window;
 	memcpy(window[d][n], w->gradient[w->gradients - 1].v, sizeof window[d][n]);
-	static int kept[N]; /* a shorter window forgets for good */
+	static int kept[N]; /* a shorter window forgets permanently */
 	kept[d] = from > kept[d] ? from : kept[d];
 	struct made *m = &w->sum[w->sums++];
 	m->iteration = (f->op >> 32) - 1;
@@ -144,7 +143,7 @@ static void choose(struct flying *f)
 	memcpy(f->group, order, sizeof order);
 	f->u = (struct orr_update){ .kind = (enum orr_update_kind)any(ORR_APPLY_INBOX + 1), .window = 1 + any(5) };
 	bool is_whole = f->u.kind == ORR_GRADIENT || f->u.kind == ORR_ACCUMULATE || any(3) == 0;
-	f->u.slices = is_whole ? any(2) : 2 + any(12); /* more slices than parameters, too */
+	f->u.slices = is_whole ? any(2) : 2 + any(12); /* including more slices than parameters */
 	f->u.slice = f->u.slices ? any(f->u.slices) : 0;
 	f->u.scale = any(2) ? 0 : 0.5;
 	bool is_group = f->u.kind == ORR_AVERAGE_GRADIENTS || f->u.kind == ORR_AVERAGE_PARAMETERS;
@@ -153,7 +152,7 @@ static void choose(struct flying *f)
 	f->u.worker = f->group[0];
 }
 
-/* False if the op would read what is not there. */
+/* Returns false if the op would read what does not exist yet. */
 static bool naive_begin(struct flying *f, uint64_t number)
 {
 	struct worker *w = &worker[f->group[0]];
@@ -218,7 +217,7 @@ int main(void)
 	c.history = MOST_OPS;
 	struct learn *l = learn_new(&c, &drive_error);
 	rng_init(&rng, 5, "test.walk", 0);
-	/* Everybody has made, pushed and sent something: from then on old gradients and sums are kept. */
+	/* All workers have made, pushed and sent something: from here on old gradients and sums are kept. */
 	for (uint32_t d = 0; d < N; d++)
 		for (int k = 0; k < 4; k++) {
 			static const enum orr_update_kind kinds[] = { ORR_GRADIENT, ORR_ACCUMULATE, ORR_PUSH, ORR_SEND_SLICE };
@@ -242,8 +241,8 @@ int main(void)
 	printf("# %d steps, largest difference %.3g, %d gradients of the first worker\n", i, most, worker[0].gradients);
 	ok(i == steps && most < 1e-9,
 		"random schedules: parameters, gradients, inboxes and the server's copy are those of the naive model");
-	ok(worker[0].gradients > steps / 200 && worker[0].gradients < MOST_MADE, "... and much was done");
-	ok(!drive_errors, "no call failed");
+	ok(worker[0].gradients > steps / 200 && worker[0].gradients < MOST_MADE, "... and many ops ran");
+	ok(!drive_errors, "no unexpected failure");
 	learn_free(l); /* with ops in flight */
 	return done();
 }

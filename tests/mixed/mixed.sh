@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several worlds on one clock: cases that are worked by hand, one world alone against its own verb, and what is refused.
+# Several worlds on one clock: cases worked by hand, one world alone against its own verb, and refused scenarios.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
@@ -38,9 +38,9 @@ is "$(times "$(metric accounts gpu_hours)" 3600) $(metric accounts usd)" "400 0.
 is "$(times "$(metric accounts jobs.gpu_hours)" 3600) $(times "$(metric accounts serve.gpu_hours)" 3600) $(metric accounts serve.usd)" "200 70 0.07" \
   "as the worlds themselves count"
 is "$(awk -F, '$2 == "gpus_serve" && $1 < 69.5 { up += $3; n++ } $2 == "gpus_serve" && $1 > 71 { after += $3 } END { print up / n, after + 0 }' accounts/fifo+fifo.series.csv)" \
-  "1 0" "and as the series of who holds GPUs says"
+  "1 0" "and in the series of held GPUs"
 
-# ---- who goes first: two jobs of 2 GPUs fill the node; a request at 35 s is seen by the autoscaler at 60 s ----
+# ---- priority: two jobs of 2 GPUs fill the node; a request at 35 s is seen by the autoscaler at 60 s ----
 full=(1x4:a100 $'0,100,2\n10,100,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1}' '"autoscale": "outstanding", "scale_interval": "30s", "scale_target": 1, "start_up": 0')
 run wait "${full[@]}" '"first": "nobody"'
 is "$? $(jobs_end wait) $(requests_end wait)" "0 100 110 110" "nobody first: the replica waits for the first job's end at 100 s"
@@ -49,14 +49,14 @@ is "$? $(requests_end reclaim)" "0 70" "replicas first: it takes the GPUs of a j
 is "$(jobs_end reclaim)" "100 130" "of the one that started last: 50 s done, 40 at its checkpoint, so it ends 60 s after the service has"
 is "$(metric reclaim reclaims) $(metric reclaim jobs_reclaimed) $(metric reclaim jobs.restarts)" "1 1 1" "which is counted"
 
-# Jobs of 2, 4 and 2 GPUs start at 0, 1, 2 s: nodes 0, 1, 0. A replica of 4 needs a node: the last job's GPUs do not do, with the
-# second job's they do, and then the last one's are not needed.
+# Jobs of 2, 4 and 2 GPUs start at 0, 1, 2 s: nodes 0, 1, 0. A replica of 4 needs a node: the last job's GPUs do not suffice; the
+# second job's do, and then the last job's are not needed.
 run fewest 2x4:a100 $'0,100,2\n1,100,4\n2,100,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1, "tp": 4}' "${full[4]}" '"first": "serve"'
 is "$? $(requests_end fewest) $(jobs_end fewest) $(metric fewest jobs_reclaimed)" "0 70 100 130 102 1" "no job is taken that is not needed"
 run never 1x4:a100,1x2:v100 $'0,100,2\n1,90,2\n2,98,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1, "tp": 4, "gpu_types": "a100"}' "${full[4]}" '"first": "serve"'
 is "$? $(jobs_end never) $(metric never jobs.restarts)" "0 110 120 100 2" "nor the last one to start, on GPUs that the replica cannot use"
 
-# ---- nodes: the replica and the job are on n0, which goes at 50 s ----
+# ---- nodes: the replica and the job are on n0, which fails at 50 s ----
 printf 'time_s,node,event\n50,n0,fail\n80,n0,repair\n' >gone.csv
 gone=(2x2:a100 $'0,100,1\n' $'45\n100\n' '{"replicas": 1}')
 run fail "${gone[@]}" '"start_up": "5s"' '"failures": {"trace": "gone.csv"}'
@@ -72,7 +72,7 @@ run until 1x4:a100 $'0,100,2\n' $'0\n60\n' '{"replicas": 1}' '' '"until": "65s"'
 is "$? $(times "$(metric until gpu_hours)" 3600) $(times "$(metric until serve.gpu_hours)" 3600) $(metric until serve.requests_unfinished) $(metric until jobs.jobs_unfinished)" \
   "0 260 65 1 1" "--until: accounts and both worlds stop there"
 
-# ---- one world alone is what it is by itself ----
+# ---- one world alone equals its own verb ----
 cat >serve.json <<'EOT'
 {"world": "serve", "cluster": "2x4:a100,4x4:a100-spot", "trace": "poisson:rate=4,n=3000", "models": ["table.json"],
  "deployments": [{"tp": 2, "replicas": 1, "least": 1, "most": 8}],
@@ -87,7 +87,7 @@ EOT
 echo '{"name": "m", "source": "made up", "kind": "table", "batch": [1, 2, 4], "latency_ms": [900, 950, 1000]}' >table.json
 none() { printf '%s\n' "$1" >"empty-$2.csv"; echo "empty-$2.csv"; }
 jobs_none=$(none submit_s,duration_s,gpus jobs) requests_none=$(none arrival_s requests)
-# halves WORLD: its keys moved into a half, as alone-WORLD.json; and beside a world with nothing to do, as beside-WORLD.json
+# halves WORLD: writes alone-WORLD.json, with its keys in a half, and beside-WORLD.json, beside a world with nothing to do
 whole='"cluster|"policies|"failures|"prices|"placement'
 halve() {
   tr -d '\n' <"$1.json" | sed -E 's/^\{"world": "[a-z]*",? *//; s/\}$//' >keys
@@ -99,7 +99,7 @@ halve() {
 halve serve "\"jobs\": {\"trace\": \"$jobs_none\"}" 's/"fifo", "clipper"/"fifo+fifo@fifo", "fifo+clipper@clipper"/'
 halve jobs "\"serve\": {\"trace\": \"$requests_none\", \"models\": [\"table.json\"], \"replicas\": 2}" \
   's/"fifo", "srtf", "las", "gavel"/"fifo+fifo@fifo", "srtf+fifo@srtf", "las+fifo@las", "gavel+fifo@gavel"/'
-# differs WORLD OTHER: what of the world's own verb and of a mixed run is not the same
+# differs WORLD OTHER: differences between the world's own verb and a mixed run
 differs() {
   for f in "$1"/*.csv; do
     own=$(basename "$f")
@@ -123,7 +123,7 @@ is "$("$orrery" db digest run.db)" "$("$orrery" db digest verb.db)" "orrery run 
   --policy fifo,srtf,las,gavel --set jobs.checkpoint=5m --set failures.mtbf=30m --set failures.mttr=10m --set failures.types=a100-spot -q --db verb-jobs.db
 is "$("$orrery" db digest run-jobs.db)" "$("$orrery" db digest verb-jobs.db)" "and so do orrery run and orrery jobs"
 
-# ---- many pairs: every law holds, whatever -j, and the scenario that show prints is the same ----
+# ---- many pairs: every law holds, for any -j, and the scenario that show prints is equivalent ----
 cat >pairs.json <<'EOT'
 {"world": "mixed", "cluster": "2x4:a100,4x4:a100-spot",
  "jobs": {"trace": "poisson:n=150,rate=0.05,gpus=2,mean=600", "jobs": {"checkpoint": "5m"}},
@@ -153,10 +153,10 @@ fi
 "$orrery" run pairs.json -q --policy fifo+tf-serving --set policy.tf-serving.full_only=true >said 2>&1
 rc=$?
 like "$rc $(cat said)" '^1 orrery: policy fifo\+tf-serving: request [0-9]+ at [0-9.]+ s: [0-9]+ requests have not ended, nothing runs, no timer is set' \
-  "requests that nobody will ever serve are found out, though nodes come and go for ever"
+  "requests that can never be served end the run, although nodes fail and are repaired for ever"
 
-# ---- what is refused ----
-# refused SED EXPECTED: the eight pairs with that edit
+# ---- refused scenarios ----
+# refused SED EXPECTED: the eight pairs, edited by SED
 refused() {
   sed -E "$1" pairs.json >x.json
   is "$("$orrery" run x.json -q 2>&1; echo $?)" "orrery: $2

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Several worlds on one clock: random small clusters, traces and failures under all laws of --check, and policies that fail or do
- * nothing in either world. What has to come out is that of the definition: everything ends, GPUs are taken from jobs only where
- * replicas go first, every loss of a job's GPUs is one of a node or one of these, and the same inputs give the same answers.
+ * nothing in either world. Expected by definition: every run ends; jobs lose GPUs to a lost node or, with serve_first, to
+ * replicas, and to nothing else; equal inputs give equal results.
  */
 #include "base/mem.h"
 #include "cluster/placement.h"
@@ -50,7 +50,7 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 	return true;
 }
 
-/* NULL if it ended with an error. Rows are kept without their names, which live in the traces. */
+/* NULL: the run ended with an error. The rows keep no names, which belong to the traces. */
 static struct run_result *run(const struct mixed_case *c, struct orr_error *err)
 {
 	struct run_result *r = result_new();
@@ -164,7 +164,7 @@ static void draw(struct drawn *d, uint64_t number)
 		.seed = number };
 }
 
-/* NULL, or what is wrong with the outcome. */
+/* NULL, or the error in the outcome. */
 static const char *wrong(const struct mixed_case *c, const struct run_result *r)
 {
 	double held = metric(r, "jobs_gpu_hours") + metric(r, "serve_gpu_hours") + metric(r, "idle_gpu_hours");
@@ -175,9 +175,9 @@ static const char *wrong(const struct mixed_case *c, const struct run_result *r)
 	if (!(fabs(held - metric(r, "gpu_hours")) <= 1e-12 * held))
 		return "accounts do not add up";
 	if (!c->serve_first && result_find(r, "reclaims"))
-		return "nobody goes first, and GPUs were taken back";
+		return "GPUs were taken from jobs without serve_first";
 	if (c->mtbf_s == 0 && metric(r, "jobs.restarts") != (c->serve_first ? metric(r, "jobs_reclaimed") : 0))
-		return "jobs have lost GPUs, and nobody took them";
+		return "jobs have lost GPUs without a cause";
 	return NULL;
 }
 
@@ -275,7 +275,7 @@ static void failing_policies(void)
 		.serve_policy = &orr_policy_serve_fifo,
 		.deployment = { 1, UINT32_MAX, 1, 1, ORR_ROLE_BOTH, 0, 0, 0, 0 },
 		.seed = 1 };
-	refuses(&c, "5 jobs wait, nothing runs", "jobs that nobody starts are found out when the service has ended");
+	refuses(&c, "5 jobs wait, nothing runs", "jobs that the policy never starts end the run after the service has ended");
 	c.mtbf_s = 50;
 	c.mttr_s = 10;
 	refuses(&c, "5 jobs wait, nothing runs", "while nodes come and go, too");

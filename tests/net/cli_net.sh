@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery net flows: the form of its input and output, and what it says to bad input. The expected
-# times are arithmetic, written beside each case.
+# orrery net flows: formats of input and output, and messages for invalid input. Expected times are computed beside
+# each case.
 . "${srcdir:-.}/tests/tap.sh"
 
 links=$work/links.csv
@@ -17,12 +17,12 @@ refused() {
 }
 
 # 10 B/s, latency 0.5 s. A: 10 B at 0. B: 10 B at 1. A drains from 0.5, B from 1.5: A has sent 10 B at 1.5,
-# so each has the link alone: 1.5 and 2.5.
+# so each has the link to itself: 1.5 and 2.5.
 printf 'link,bandwidth_Bps,latency_s\nl,10,0.5\n' >"$links"
 printf 'links,start_s,bytes,dst,src,step,id,colour\nl,1,10,y,x,-1,"B,1",red\nl,0,10,y,x,-1,A,\n' >"$flows"
 is "$(net)" "id,start_s,finish_s
 \"B,1\",1,2.5
-A,0,1.5" "columns in any order, others ignored; rows in the order of the file"
+A,0,1.5" "columns in any order, unknown ones ignored; rows in file order"
 
 # Steps: two flows share 10 B/s (10 and 30 B): 0.5 + 2 = 2.5 and 0.5 + 4 = 4.5; step 1 starts at 4.5: 4.5 + 0.5 + 1 = 6.
 # Step 2 is step 0 again: 6 + 2.5 and 6 + 4.5.
@@ -34,22 +34,22 @@ want="id,start_s,finish_s
 3,6,8.5
 4,6,10.5"
 is "$(net --check)" "$want" "a step starts when the last flow of the step before has ended"
-like "$(net --json)" '"steps_simulated":	2,' "a step like an earlier one is not simulated again"
+like "$(net --json)" '"steps_simulated":	2,' "a step equal to an earlier one is not simulated again"
 # With another flow in the file (on a link of its own) every step is; the times stay the same.
 printf 'm,1,0\n' >>"$links"
 printf '5,-1,a,b,100,0,m\n' >>"$flows"
 is "$(net --check)" "$want
-5,0,100" "and lasts as long as it would if it were"
-like "$(net --json)" '"steps_simulated":	3,' "which it is when flows of step -1 are there"
+5,0,100" "and takes as long as if it were simulated"
+like "$(net --json)" '"steps_simulated":	3,' "it is simulated if the file has flows of step -1"
 
 gzip -c "$flows" >"$work/f.gz"
 gzip -c "$links" >"$work/l.gz"
 "$ORRERY" net flows --links "$work/l.gz" --flows "$work/f.gz" -o "$work/out.csv" -q
 is "$? $(cat "$work/out.csv")" "0 $(net)" "packed files, and -o FILE"
 like "$(net -o "$work/out.csv")" '6 flows, 190 bytes, 2 links, 3 steps' "with -o a summary is printed"
-is "$(cat "$work/err")" "" "no progress where there is no terminal"
+is "$(cat "$work/err")" "" "no progress without a terminal"
 is "$(net -o /dev/full >"$work/out"; echo $?)" 1 "a full disk is an error"
-is "$(net -o "$work/none/out.csv" >"$work/out"; echo $?)" 1 "a folder that is not there is an error"
+is "$(net -o "$work/none/out.csv" >"$work/out"; echo $?)" 1 "a missing folder is an error"
 
 # Latencies 1 and 1 + 1: weights 1 and 1/2 on 9 B/s; both drain from 2 s on, 6 and 3 B/s: 2 + 12/6 and 2 + 6/3.
 printf 'link,bandwidth_Bps,latency_s\nl,9,1\nm,100,1\nn,100,0\n' >"$links"
@@ -57,20 +57,20 @@ printf 'id,step,src,dst,bytes,start_s,links\na,-1,x,y,12,1,l;n\nb,-1,x,y,6,0,l;m
 is "$(net --rtt-weighted)" "id,start_s,finish_s
 a,1,4
 b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
-# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the link alone.
+# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the link to itself.
 is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without: equal shares"
 
 l='l,10,0\n'
-refused "an unknown link" "$l" '0,-1,a,b,5,0,l\n1,-1,a,b,5,0,l;k\n' 'flows.csv:3: links: there is no link "k"'
-refused "a link given twice" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name that no line before has, found "l"'
-refused "a link that a flow names twice" "$l" '0,-1,a,b,5,0,l;l\n' 'flows.csv:2: links: expected each link once'
+refused "an unknown link" "$l" '0,-1,a,b,5,0,l\n1,-1,a,b,5,0,l;k\n' 'flows.csv:3: links: unknown link "k"'
+refused "a duplicate link" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name that no earlier line has, found "l"'
+refused "a link that a flow names twice" "$l" '0,-1,a,b,5,0,l;l\n' 'flows.csv:2: links: expected each link at most once'
 refused "negative bytes" "$l" '0,-1,a,b,-5,0,l\n' 'flows.csv:2: bytes: expected .* found "-5"'
 refused "bytes that are no number" "$l" '0,-1,a,b,nan,0,l\n' 'flows.csv:2: bytes: expected .* found "nan"'
 refused "a bandwidth that is no number" 'l,fast,0\n' '' 'links.csv:2: bandwidth_Bps: expected .* found "fast"'
 refused "a negative latency" 'l,1,-1\n' '' 'links.csv:2: latency_s: expected'
-refused "an id given twice" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id that no row before has, found "0"'
-refused "a step that goes back" "$l" '0,0,a,b,5,0,l\n1,1,a,b,5,0,l\n2,0,a,b,5,0,l\n' 'flows.csv:4: step: expected no step below.* found "0"'
-refused "a step left out" "$l" '0,0,a,b,5,0,l\n1,2,a,b,5,0,l\n' 'flows.csv:3: step: expected the same step'
+refused "a duplicate id" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id that no earlier row has, found "0"'
+refused "a step below an earlier one" "$l" '0,0,a,b,5,0,l\n1,1,a,b,5,0,l\n2,0,a,b,5,0,l\n' 'flows.csv:4: step: expected a step not below.* found "0"'
+refused "a step left out" "$l" '0,0,a,b,5,0,l\n1,2,a,b,5,0,l\n' 'flows.csv:3: step: expected the step of the row before'
 refused "steps that do not begin at 0" "$l" '0,1,a,b,5,0,l\n' 'flows.csv:2: step: expected .* found "1"'
 refused "hosts without a link between them" "$l" '0,-1,a,b,5,0,\n' 'flows.csv:2: links: expected the links from src to dst'
 refused "a link without bandwidth" 'l,0,0\n' '0,-1,a,b,5,0,l\n' 'flows.csv:2: links: expected links with a bandwidth above 0'
@@ -82,8 +82,8 @@ is "$?" 2 "a missing column: exit 2"
 like "$(cat "$work/err")" 'flows.csv:1: .*start_s' "a missing column: named"
 flows=$work/nothing.csv
 net >"$work/out"
-is "$?" 2 "a file that is not there: exit 2"
-like "$(cat "$work/err")" 'nothing.csv' "a file that is not there: named"
+is "$?" 2 "a missing file: exit 2"
+like "$(cat "$work/err")" 'nothing.csv' "a missing file: named"
 like "$("$ORRERY" net flow 2>&1)" 'did you mean flows' "a verb misspelt"
 like "$("$ORRERY" net flows --linsk x 2>&1)" 'links' "an option misspelt"
 like "$("$ORRERY" net flows --links x 2>&1)" 'needs --links FILE and --flows FILE' "an option left out"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* coll_bytes.h - closed form of the bytes that a collective sends, to check plans and compression against */
+/* coll_bytes.h - closed form of the bytes sent by a collective, the reference for plans and compression */
 #ifndef ORR_TESTS_COLL_BYTES_H
 #define ORR_TESTS_COLL_BYTES_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * flow_model.h - flows on links, the slow and plain way: the model that the solver is tested against
+ * flow_model.h - a slow and simple model of flows on links, the reference for the solver
  *
- * At every event all rates are made from nothing: every flow's rate / weight rises at one
- * speed; when a link is full, its flows stay where they are. No code is shared with sim/net.
+ * At every event all rates are recomputed from scratch: the rate / weight of every flow rises at the same speed, and when a
+ * link is full its flows stop rising. No code is shared with sim/net.
  */
 #ifndef ORR_TESTS_FLOW_MODEL_H
 #define ORR_TESTS_FLOW_MODEL_H

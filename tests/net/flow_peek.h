@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* flow_peek.h - what only tests ask of a flownet */
+/* flow_peek.h - queries of a flownet that only tests need */
 #ifndef ORR_TESTS_FLOW_PEEK_H
 #define ORR_TESTS_FLOW_PEEK_H
 

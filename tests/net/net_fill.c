@@ -38,7 +38,7 @@ static bool drains(const struct fill_flow *w)
 	return !w->is_over && w->latency <= 0 && w->rate < 0;
 }
 
-/* The least share left per flow over all links that still have flows without a rate. */
+/* The least share left per flow over all links with flows without a rate. */
 static double tightest(const struct fill *f, const double *left, const double *users)
 {
 	double share = INFINITY;
@@ -56,7 +56,7 @@ static void count_users(const struct fill *f, double *users)
 			users[f->flow[i].hop[h]] += f->flow[i].load[h];
 }
 
-/* Gives every flow through a link that is as tight as `share` that rate. */
+/* Gives that rate to every flow through a link whose share is `share`. */
 static void freeze(struct fill *f, double share, double *left, const double *users)
 {
 	double *taken = mem_zalloc(f->n_links + 1, sizeof *taken);
@@ -83,7 +83,7 @@ void fill_rates(struct fill *f)
 	for (uint32_t i = 0; i < f->n_flows; i++)
 		f->flow[i].rate = -1;
 	bool any = true;
-	for (uint32_t round = 0; any && round <= f->n_links; round++) { /* each makes a link full, or the input is odd */
+	for (uint32_t round = 0; any && round <= f->n_links; round++) { /* each round fills a link, unless the input is invalid */
 		count_users(f, users);
 		freeze(f, tightest(f, left, users), left, users);
 		any = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * net_fill.h - a naive flow-level network, to compare with: progressive filling from scratch at every change
+ * net_fill.h - a naive flow-level network as a reference: progressive filling from scratch at every change
  *
- * Written from the definition (Bertsekas and Gallager, 6.5.2), with nothing in common with sim/net.
+ * Written from the definition (Bertsekas and Gallager, 6.5.2), with no code of sim/net.
  */
 #ifndef ORR_TESTS_NET_FILL_H
 #define ORR_TESTS_NET_FILL_H
@@ -12,7 +12,7 @@
 struct fill_flow {
 	double left, rate, latency; /* bytes; bytes/s; seconds before it drains */
 	uint32_t n, hop[TOPO_MAX_HOPS];
-	double load[TOPO_MAX_HOPS]; /* counts as so many flows on that hop; 1 if plain */
+	double load[TOPO_MAX_HOPS]; /* number of flows that it counts as on that hop */
 	bool is_over;
 };
 
@@ -25,11 +25,11 @@ struct fill {
 
 void fill_from_topo(struct fill *f, const struct topo *t);
 void fill_free(struct fill *f);
-/* Adds a flow along the topology's route; returns its number. */
+/* Adds a flow along the topology's route; returns its index. */
 uint32_t fill_route(struct fill *f, const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, double bytes);
-/* Max-min fair rates of all flows that are not over and drain; -1 if there is none (a load of 0). */
+/* Computes max-min fair rates of all flows that drain; -1 if there is none (a load of 0). */
 void fill_rates(struct fill *f);
-/* Runs all flows from now to their end; returns the seconds (NAN if one never ends), and forgets the flows. */
+/* Runs all flows to their end and removes them; returns the seconds (NAN if one never ends). */
 double fill_run(struct fill *f);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * netflows_mutation.c - no damaged file of links or flows crashes orrery or goes wrong silently
+ * netflows_mutation.c - no damaged file of links or flows crashes orrery or is accepted wrongly
  *
- * Each field of each line is replaced by hostile texts, lines are doubled and taken out, files
- * are cut off after every byte. Each case must end with sane times or with an error that names
- * file and line.
+ * Each field of each line is replaced by hostile texts, lines are doubled and removed, files are truncated after every
+ * byte. Each case must end with valid times or with an error that names file and line.
  */
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans move what the operations ask for, and take on an idle network what the closed forms say. */
+/* Plans move the data that the operations require, and take the time of the closed forms on an idle network. */
 #include "tests/net/coll_bytes.h"
 #include "tests/net/flow_peek.h"
 #include "tests/net/net_fill.h"
@@ -20,13 +20,13 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* ---- the movement of data, by piece: which ranks' contributions a rank's copy of it holds ---- */
+/* ---- data movement, by piece: the ranks whose contributions a rank's copy contains ---- */
 
 struct data {
 	uint32_t n, pieces;
 	uint64_t *has;  /* rank x piece: a bit per contribution */
-	uint64_t *next; /* as it will be after the phase */
-	bool is_twice;  /* something was added that was there already, or sent that was not there */
+	uint64_t *next; /* state after the phase */
+	bool is_twice;  /* a contribution was added twice, or a missing piece was sent */
 };
 
 static void data_start(struct data *d, const struct coll_shape *s, uint32_t pieces)
@@ -69,7 +69,7 @@ static void data_run(struct data *d, const struct coll_plan *plan)
 		}
 }
 
-/* What the operation's definition asks rank r to hold of piece p; 0: nothing. */
+/* Contributions that rank r must hold of piece p by the definition of the operation; 0: none required. */
 static uint64_t wanted(const struct coll_shape *s, uint32_t pieces, uint32_t r, uint32_t p)
 {
 	uint64_t all = s->n == 64 ? UINT64_MAX : (UINT64_C(1) << s->n) - 1;
@@ -106,7 +106,7 @@ static bool moves_right(const struct coll_shape *s, const struct coll_plan *plan
 	return good;
 }
 
-/* The bytes of a send are those of its pieces. */
+/* Checks that the bytes of a send are those of its pieces. */
 static bool bytes_add_up(const struct coll_shape *s, const struct coll_plan *plan)
 {
 	double piece = (s->op == ORR_ALL_TO_ALL ? s->n * s->bytes : s->bytes) / plan->pieces, *out = mem_zalloc(s->n, sizeof *out);
@@ -126,7 +126,7 @@ static bool bytes_add_up(const struct coll_shape *s, const struct coll_plan *pla
 	return good;
 }
 
-/* Seconds of the plan, phase by phase, on a network of so many one-GPU nodes or islands. */
+/* Seconds of the plan, phase by phase, on a network of one-GPU nodes or islands. */
 static double plan_s(const struct coll_plan *plan, const struct topo *t)
 {
 	struct fill f;
@@ -143,7 +143,7 @@ static double plan_s(const struct coll_plan *plan, const struct topo *t)
 	return sum;
 }
 
-/* The same on the flow solver: each repetition starts when the last flow of the one before has ended. */
+/* The same on the flow solver: a repetition starts when the last flow of the previous one has ended. */
 static double plan_on_flownet_s(const struct coll_plan *plan, const struct topo *t)
 {
 	struct flownet *net = topo_flownet(t, FLOW_MAX_MIN);
@@ -211,13 +211,12 @@ static void try_shape(const struct coll_shape *s, const struct topo *t, double i
 
 static void report(const struct tally *t, const char *what)
 {
-	ok(t->plans && !t->bad_data, "%s: every rank ends with what the operation asks for, nothing is added twice (%u plans)", what,
-		t->plans);
-	ok(t->plans && !t->bad_bytes, "%s: messages are as large as what they carry, the busiest rank sends what is said", what);
-	ok(t->plans && !t->bad_time, "%s: the plan at flow level takes what the closed form says, 1e-9", what);
+	ok(t->plans && !t->bad_data, "%s: every rank ends with the required data, nothing is added twice (%u plans)", what, t->plans);
+	ok(t->plans && !t->bad_bytes, "%s: messages are as large as their pieces, the busiest rank sends the expected bytes", what);
+	ok(t->plans && !t->bad_time, "%s: the plan at flow level takes the time of the closed form, 1e-9", what);
 }
 
-/* Expected: the operations' definitions; the closed forms of docs/models.md. */
+/* Expected: the operations' definitions; the closed forms of docs/models/net.md. */
 static void on_a_star(void)
 {
 	uint32_t most = is_sanitized() ? 9 : 20;
@@ -245,8 +244,7 @@ static void on_a_star(void)
 	}
 }
 
-/* 150 GB/s and 2 us inside, a NIC of 1.25 GB/s for each GPU: a message between islands has the NICs' bandwidth and
- * 2 x 4 + 2 us of latency. */
+/* 150 GB/s and 2 us inside, a NIC of 1.25 GB/s per GPU. A message between islands has the NICs' bandwidth and 2 x 4 + 2 us of latency. */
 static void on_islands(void)
 {
 	static const uint32_t inner[] = { 1, 2, 3, 4, 8 };
@@ -320,10 +318,10 @@ static void trees_of_all_sizes(void)
 				plans++;
 				coll_plan_free(&plan);
 			}
-	ok(plans > 500 && !bad, "double trees of 2 to 150 ranks: rounds and loads are those of the plans (%u plans)", plans);
+	ok(plans > 500 && !bad, "double trees of 2 to 150 ranks: rounds and loads match the plans (%u plans)", plans);
 }
 
-/* Expected: Stanza's cost model, dedicated max(W, w / S W) / B, co-located W (N - 1) / N / B; and flow by flow. */
+/* Expected: Stanza's cost model, dedicated max(W, w / S W) / B, co-located W (N - 1) / N / B; and the flow solver. */
 /* A parameter server: each worker sends an equal share of its bytes to each server. */
 struct ps_shape {
 	uint32_t workers, servers;
@@ -335,7 +333,7 @@ struct ps_shape {
 static double ps_push_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps)
 {
 	double w = p->workers, s = p->servers, share;
-	if (p->is_colocated) /* a server's NIC takes the shares of all others; a worker without one sends no more */
+	if (p->is_colocated) /* a server's NIC receives the shares of all others; a worker without a server sends no more than that */
 		share = (w - 1) / s;
 	else
 		share = fmax(1, w / s);
@@ -364,7 +362,7 @@ static void parameter_servers(void)
 				bad += fabs(ps_push_s(&p, 1e-5, 1.25e9) - want) > 1e-9 * want;
 				fill_free(&f);
 			}
-	ok(t && !bad, "parameter servers: pushes at flow level take what the closed form says, 1e-9");
+	ok(t && !bad, "parameter servers: pushes at flow level take the time of the closed form, 1e-9");
 	struct ps_shape alone = { .workers = 8, .servers = 2, .bytes = 1.25e9 };
 	near_to(ps_push_s(&alone, 0, 1.25e9), 4, 1e-12, "8 workers push 1.25 GB to 2 servers in 4 s at 10 Gbit/s");
 	struct ps_shape all = { .workers = 8, .servers = 8, .is_colocated = true, .bytes = 1.25e9 };
@@ -388,7 +386,7 @@ static void by_hand(void)
 	s = (struct coll_shape){ .op = ORR_BROADCAST, .algorithm = ORR_RING, .n = 4, .bytes = 4e9, .chunks = 2 };
 	near_to(coll_time_s(&s, 0, 1e9, 0, 0), 8, 1e-12, "a chain of 4 in 2 chunks: 4 rounds of 2 s");
 	s.n = 1;
-	near_to(coll_time_s(&s, 1, 1e9, 0, 0), 0, 0, "one rank has nothing to say");
+	near_to(coll_time_s(&s, 1, 1e9, 0, 0), 0, 0, "a single rank sends nothing");
 }
 
 static void refusals(void)
@@ -429,7 +427,7 @@ static void refusals(void)
 	ok(coll_algorithm_named("double-tree", &a) && a == ORR_DOUBLE_TREE && !coll_algorithm_named("tree", &a), "algorithms have names");
 	ok(coll_usable(ORR_ALL_GATHER, ORR_DOUBLE_TREE, 8) == ORR_RING && coll_usable(ORR_ALL_TO_ALL, ORR_RING, 8) == ORR_RING &&
 			coll_usable(ORR_ALL_TO_ALL, ORR_ALGORITHM_DEFAULT, 8) == ORR_DIRECT,
-		"what can't be done has a stand-in");
+		"an unsupported algorithm has a replacement");
 }
 
 int main(void)

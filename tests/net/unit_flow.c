@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_flow.c - flows that share links: closed forms, and the incremental solver against
- * progressive filling from scratch on random small networks
+ * unit_flow.c - flows that share links: closed forms, and the incremental solver against progressive filling from scratch
+ * on random small networks
  *
- * Expected values: arithmetic written beside each case; else tests/net/flow_model.c, which
- * recomputes every rate at every event by raising all rates together until a link is full
- * (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
+ * Expected values: arithmetic beside each case; else tests/net/flow_model.c, which recomputes every rate at every event by
+ * raising all rates together until a link is full (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
  */
 #include "tests/net/flow_model.h"
 #include "tests/net/flow_peek.h"
@@ -28,7 +27,7 @@ static void run_to_end(struct flownet *f, double *finish)
 	}
 }
 
-/* Shares 1/2 and 1/2 of 10 B/s until the shorter ends at 2 s; then 10 B/s: 10 + 20 B take 3 s. */
+/* Both get 5 of 10 B/s until the shorter ends at 2 s; then 10 B/s: 10 + 20 B take 3 s. */
 static void two_flows_on_one_link(void)
 {
 	struct flow_link link = { 10, 0 };
@@ -55,11 +54,11 @@ static void parking_lot(void)
 	uint32_t a = flownet_start(f, 100, 0, both, 2, 0), b = flownet_start(f, 100, 0, both, 1, 1);
 	uint32_t c = flownet_start(f, 100, 0, both + 1, 1, 2);
 	ok(flownet_rate(f, a) == 5 && flownet_rate(f, b) == 5 && flownet_rate(f, c) == 15,
-		"parking lot: who is held up elsewhere leaves the rest to others");
+		"parking lot: flows limited elsewhere leave the rest to others");
 	flownet_cancel(f, b);
 	ok(flownet_rate(f, a) == 10 && flownet_rate(f, c) == 10, "a cancelled flow gives its share back");
 	flownet_set_capacity(f, 1, 4);
-	ok(flownet_rate(f, a) == 2 && flownet_rate(f, c) == 2, "a link that shrinks holds up all on it");
+	ok(flownet_rate(f, a) == 2 && flownet_rate(f, c) == 2, "a link that shrinks slows down all its flows");
 	flownet_set_capacity(f, 1, 0);
 	ok(flownet_rate(f, a) == 0 && flownet_next(f) == INFINITY, "nothing moves over a link without capacity");
 	flownet_advance(f, 7);
@@ -67,7 +66,7 @@ static void parking_lot(void)
 	double finish[3] = { 0 };
 	run_to_end(f, finish);
 	/* a: 10 B/s (link 0), 100 B from 7 s; c: 30 B/s. */
-	near_to(finish[0], 17, 1e-15, "a flow that waited goes on when the link is back");
+	near_to(finish[0], 17, 1e-15, "a stalled flow continues when the link is back");
 	near_to(finish[2], 7 + 100. / 30, 1e-15, "and so does its neighbour");
 	flownet_free(f);
 }
@@ -98,7 +97,7 @@ static void the_odd_cases(void)
 	struct flownet *f = flownet_new(&link, 1, FLOW_MAX_MIN);
 	double finish[4] = { -1, -1, -1, -1 }, t;
 	uint64_t tag;
-	ok(flownet_next(f) == INFINITY, "nothing will happen on an empty network");
+	ok(flownet_next(f) == INFINITY, "an empty network has no next event");
 	flownet_start(f, 5, 0, NULL, 0, 0);
 	ok(flownet_next(f) == 0, "a flow without links ends as it starts");
 	flownet_advance(f, 0);
@@ -106,7 +105,7 @@ static void the_odd_cases(void)
 	flownet_start(f, 0, 0.25, &hop, 1, 1);
 	uint32_t gone = flownet_start(f, 1, 0, &hop, 1, 2);
 	flownet_start(f, 10, 0, &hop, 1, 3);
-	ok(flownet_active(f) == 3, "three are under way");
+	ok(flownet_active(f) == 3, "three are in flight");
 	flownet_cancel(f, gone);
 	ok(flownet_active(f) == 2, "two, when one of them is cancelled in its latency");
 	run_to_end(f, finish);
@@ -123,7 +122,7 @@ static void the_odd_cases(void)
 	flownet_free(f);
 }
 
-/* Whatever starts together and is alike ends together, reported in the order of start. */
+/* Equal flows that start together end together, in the order of start. */
 static void ends_are_in_order(void)
 {
 	struct flow_link link[20];
@@ -163,7 +162,7 @@ static double pick_time(struct rng *r)
 	return rng_below(r, 2) ? (double)rng_below(r, 5) : rng_uniform(r) * 5;
 }
 
-/* Most flows come to one link, each from one of the others, which are mostly faster. */
+/* Most flows go to one link, each from one of the others, which are mostly faster. */
 static void make_incast(struct model *m, struct rng *r)
 {
 	m->n_links = MODEL_LINKS;
@@ -208,7 +207,7 @@ static void make_case(struct model *m, struct rng *r)
 		m->change[i] = (struct model_change){ rng_uniform(r) * 6, (uint32_t)rng_below(r, m->n_links), pick_capacity(r) };
 }
 
-/* What the model's events of time t do to the flownet; true if there are any left after it. */
+/* Applies the model's events of time t to the flownet; returns true if there are later ones. */
 struct replay {
 	const struct model *m;
 	struct flownet *f;
@@ -313,8 +312,8 @@ static void random_networks(void)
 
 /* ---- larger networks, and many flows ---- */
 
-/* Hosts under leaves under spines, loads, weights: the certificate of max-min fairness (a bottleneck for every
- * flow) at every instant, and at the end each link's bytes. Wide changes take other ways through the solver. */
+/* Hosts under leaves under spines, loads, weights. Checks at every instant that each flow has a bottleneck (which
+ * certifies max-min fairness), and at the end the bytes of each link. Wide changes take other paths through the solver. */
 static bool churn(struct rng *r, uint32_t hosts, bool is_weighted, bool has_waves)
 {
 	enum { FLOWS = 600 };
@@ -369,8 +368,8 @@ static void larger_networks(void)
 		cases);
 }
 
-/* A group whose clock has run for long at a high level keeps its digits for slow times: with the fast link cut
- * to 2 B/s, 1000/3 bytes at 1 B/s still take 1000/3 s to 1e-9. */
+/* A group whose clock ran for long at a high level must stay exact at a low one: with the fast link cut to 2 B/s, 1000/3
+ * bytes at 1 B/s still take 1000/3 s to 1e-9. */
 static void clocks_keep_their_digits(void)
 {
 	struct flow_link link = { 1e9, 0 };
@@ -397,9 +396,9 @@ static void clocks_keep_their_digits(void)
 	flownet_free(f);
 }
 
-/* n senders with a link each to one receiver of C B/s, sizes s, 2s, .., ns, all at 0: when the k-th ends, those before
- * it have sent all and the others as much as it: t_k = s (k (k + 1) / 2 + (n - k) k) / C. That there is no work per flow
- * under way shows in the time: with it, n = 20,000 takes above 10 s (measured 0.02 s without). */
+/* n senders with a link each to one receiver of C B/s, sizes s, 2s, .., ns, all at 0. When the k-th ends, those before
+ * it have sent all and the others as much as it: t_k = s (k (k + 1) / 2 + (n - k) k) / C. The run time shows that an end
+ * costs no work per active flow: otherwise n = 20,000 takes above 10 s (measured: 0.02 s). */
 static void a_crowd_at_one_link(void)
 {
 	enum { SENDERS = 20000 };
@@ -420,7 +419,7 @@ static void a_crowd_at_one_link(void)
 		}
 	}
 	ok(n_ended == SENDERS && worst < 1e-12, "20,000 senders, one receiver: ends by the closed form (off by %.1e)", worst);
-	ok((double)(clock() - begun) / CLOCKS_PER_SEC < 4, "and no work for each flow under way at each end");
+	ok((double)(clock() - begun) / CLOCKS_PER_SEC < 4, "and an end costs no work per active flow");
 	flownet_free(f);
 	free(link);
 }
@@ -449,7 +448,7 @@ void *__wrap_mem_realloc(void *p, size_t count, size_t size)
 	return __real_mem_realloc(p, count, size);
 }
 
-/* Rounds of the same 240 flows on a star of 16: after some rounds all arrays have the size that they need. */
+/* Rounds of the same 240 flows on a star of 16: after some rounds all arrays have their final size. */
 static void steady_state_allocates_nothing(void)
 {
 	struct flow_link link[32];

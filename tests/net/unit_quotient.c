@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Classes of flows that are alike: rates on the quotient are those on the whole network, and nothing unlike is merged. */
+/* Classes of equivalent flows: rates on the quotient equal those on the whole network, and different flows are not merged. */
 #include "tests/net/flow_peek.h"
 #include "tests/net/net_fill.h"
 #include "tests/tap.h"
@@ -104,7 +104,7 @@ static void fill_classes(struct fill *f, const struct instance *in)
 	}
 }
 
-/* Whether each flow has its class's rate; those of colours that `mask` names take part. */
+/* Checks that each flow has the rate of its class. Only flows with colours in `mask` are active. */
 static bool same_rates(const struct instance *in, uint32_t mask)
 {
 	struct fill whole, classes;
@@ -129,7 +129,7 @@ static bool same_rates(const struct instance *in, uint32_t mask)
 	return good;
 }
 
-/* The latency of a class is that of its flows. */
+/* Checks that the latency of a class is that of its flows. */
 static bool same_latency(const struct instance *in)
 {
 	bool good = true;
@@ -161,7 +161,7 @@ static void run_out(struct flownet *net, double *finish_s)
 	flownet_free(net);
 }
 
-/* Bytes by colour: classes end when their flows do, latencies and all. */
+/* Bytes by colour: classes end when their flows do, latencies included. */
 static bool same_finish(const struct instance *in)
 {
 	const struct quotient *q = in->q;
@@ -194,7 +194,7 @@ static bool same_finish(const struct instance *in)
 	return good;
 }
 
-/* ---- the coarsest partition, by the definition: compare everything with everything until nothing changes ---- */
+/* ---- the coarsest partition by definition: compare all pairs until nothing changes ---- */
 
 struct naive {
 	uint32_t n_flows, n_links;
@@ -227,7 +227,7 @@ static bool flows_alike(const struct naive *v, uint32_t a, uint32_t b)
 	return good;
 }
 
-/* New colours: the number of the first that is alike. */
+/* New colour: the index of the first equivalent element. */
 static bool recolour(struct naive *v, uint32_t *colour, uint32_t n, bool (*alike)(const struct naive *, uint32_t, uint32_t))
 {
 	bool changed = false;
@@ -265,7 +265,7 @@ static void naive_start(struct naive *v, const struct instance *in)
 			v->link_colour[l]++;
 }
 
-/* Whether the classes are exactly those of the definition. */
+/* Checks that the classes are exactly those of the definition. */
 static bool is_coarsest(const struct instance *in)
 {
 	struct naive *v = mem_zalloc(1, sizeof *v);
@@ -285,7 +285,7 @@ static bool is_coarsest(const struct instance *in)
 	return good;
 }
 
-/* Expected: 1 class for each way that a flow of the pattern can be placed, counted by hand; 0: not counted. */
+/* Expected classes: one per way to place a flow of the pattern, counted by hand; 0: not counted. */
 static void check(struct instance *in, uint32_t classes, bool is_small, const char *what)
 {
 	refine(in);
@@ -333,7 +333,7 @@ static void symmetric(void)
 	finish(in);
 }
 
-/* Expected: by D-mod-k no link has two flows of a shift, so a class is a length of route: at most three. */
+/* Expected: under D-mod-k no link carries two flows of a shift, so a class is a length of route: at most three. */
 static void random_shifts(void)
 {
 	unsigned bad = 0, many = 0;
@@ -352,19 +352,19 @@ static void random_shifts(void)
 	ok(!bad && !many, "random shifts on a fat tree of k=8: at most three classes, and the rates of the whole network");
 }
 
-/* One thing that is not like the others. */
+/* One element that breaks the symmetry. */
 static void asymmetric(void)
 {
 	struct instance *in = start("24x1", "ring");
 	for (uint32_t i = 0; i < 24; i++)
 		add(in, i, (i + 2) % 24, i == 5, 0);
-	check(in, 24, true, "a ring with one flow of another colour: nobody is alike");
+	check(in, 24, true, "a ring with one flow of another colour: no two are equivalent");
 	finish(in);
 	in = start("16x1", "star");
 	for (uint32_t i = 0; i < 16; i++)
 		add(in, i, (i + 1) % 16, 0, 0);
 	add(in, 3, 9, 0, 0);
-	check(in, 0, true, "a ring on a star, and one flow more");
+	check(in, 0, true, "a ring on a star, and one more flow");
 	finish(in);
 	in = start("10x1,1x0", "racks:hosts=4,oversubscription=3");
 	for (uint32_t i = 0; i < 10; i++)
@@ -398,10 +398,10 @@ static void at_random(void)
 	}
 	ok(!bad && !latency, "%u random instances: rates, latencies and ends of the whole network, 1e-9", n);
 	ok(!finer, "classes are those of the definition");
-	ok(merged > 20, "and something was merged in %u of them", merged);
+	ok(merged > 20, "and %u of them had merged flows", merged);
 }
 
-/* 10,240 GPUs in a ring on a fat tree: linear enough to be nothing beside the run. */
+/* 10,240 GPUs in a ring on a fat tree: linear enough to be negligible in a run. */
 static void large(void)
 {
 	struct topo *t = network("1280x8", "fat-tree:k=48,nics=8");
@@ -414,7 +414,7 @@ static void large(void)
 	ok(classes_of(q, 10240) < 200, "10,240 flows of a ring on a fat tree: %u classes", classes_of(q, 10240));
 	const char *sanitized = getenv("ORR_SANITIZED");
 	if (sanitized && *sanitized == '1')
-		skip("time is not that of a sanitized build");
+		skip("a sanitized build takes another time");
 	else
 		ok(seconds < 0.5, "in %.3f s", seconds);
 	quotient_free(q);

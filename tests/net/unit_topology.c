@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routes join what they should, D-mod-k keeps shifts apart, bad descriptions are refused by name. */
+/* Routes join their endpoints, D-mod-k separates shifts, invalid descriptions are refused by name. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -38,7 +38,7 @@ static uint32_t node_of_vertex(const struct topo *t, uint32_t vertex)
 	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
 }
 
-/* Vertices of one node are one place: its hub joins them without links. */
+/* All vertices of a node are one place: the hub joins them without links. */
 static uint64_t place(const struct topo *t, uint32_t vertex)
 {
 	uint32_t node = node_of_vertex(t, vertex);
@@ -85,7 +85,7 @@ static void routes_of_kinds(void)
 	}
 }
 
-/* One route as text: names with blanks between them. */
+/* A route as text: names separated by spaces. */
 static const char *route(const struct topo *t, uint32_t s, uint32_t d)
 {
 	static char text[512];
@@ -118,7 +118,7 @@ static void routes_by_hand(void)
 	same_text(route(t, 1, 2), "root0.out root0.in", "PCIe: all cross the root");
 	topo_free(t);
 	t = network("2x1", "star:gpu_bw=1GBps");
-	near_to(topo_bandwidth(t, 0, 1), 1e9, 1e-12, "a GPU alone in its node has a link if asked for");
+	near_to(topo_bandwidth(t, 0, 1), 1e9, 1e-12, "a GPU alone in its node has a link on request");
 	topo_free(t);
 	t = network("8x1:v100:racks=2", "racks:oversubscription=8,switch_lat=0");
 	same_text(route(t, 0, 5), "host0.up rack0.up rack1.down host5.down", "between racks: the uplinks");
@@ -131,7 +131,7 @@ static void routes_by_hand(void)
 	topo_free(t);
 	t = network("12x1", "torus:dims=4x3");
 	same_text(route(t, 0, 7), "host0-host3 host3-host7", "a torus: by dimension, the shorter way around");
-	same_text(route(t, 0, 6), "host0-host1 host1-host2 host2-host6", "half-way around: onwards");
+	same_text(route(t, 0, 6), "host0-host1 host1-host2 host2-host6", "half-way around: forward");
 	topo_free(t);
 }
 
@@ -194,7 +194,7 @@ static char *fat_tree_json(uint32_t k)
 	return sbuf_steal(&b);
 }
 
-/* Names of the two differ in the letters of switches alone: compare by their ends. */
+/* The names differ in the names of switches only: compare by their ends. */
 static bool same_route(const struct topo *a, const struct topo *b, uint32_t s, uint32_t d)
 {
 	uint32_t x[TOPO_MAX_HOPS], y[TOPO_MAX_HOPS], n = topo_route(a, s, d, 0, x);
@@ -252,12 +252,12 @@ static void explicit_forms(void)
 		"{\"from\": \"a\", \"to\": \"s\"}, {\"from\": \"s\", \"to\": \"r\"}, {\"from\": \"r\", \"to\": \"b\"}]}";
 	t = from_json("3x1", dual, &err);
 	same_text(t ? route(t, 0, 1) : NULL, "node0-a a-s s-r r-b b-node1",
-		"a node with two cables passes nothing on, even if that were shorter");
+		"a node with two cables forwards nothing, even on a shorter path");
 	topo_free(t);
 	t = from_json("3x1",
 		"{\"forward\": true, \"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node2\"}]}",
 		&err);
-	same_text(t ? route(t, 0, 2) : NULL, "node0-node1 node1-node2", "unless it is said to");
+	same_text(t ? route(t, 0, 2) : NULL, "node0-node1 node1-node2", "unless \"forward\" is true");
 	topo_free(t);
 }
 
@@ -274,15 +274,15 @@ static void refusals_of_options(void)
 		{ "4x1", "star:k=4", "no parameter \"k\"" },
 		{ "4x1", "star:bw=1Gbps,", "comma" },
 		{ "4x1", "star:nics=0", "nics" },
-		{ "17x1", "fat-tree:k=4", "too few" },
+		{ "17x1", "fat-tree:k=4", "expected at least 17" },
 		{ "4x1", "fat-tree:k=5", "even" },
-		{ "9x1", "leaf-spine:leaves=2,ports=4", "too few" },
-		{ "9x1", "torus:dims=2x4", "too few" },
+		{ "9x1", "leaf-spine:leaves=2,ports=4", "room for 9 NICs" },
+		{ "9x1", "torus:dims=2x4", "expected at least 9" },
 		{ "9x1", "torus:dims=3y3", "dims" },
 		{ "9x1", "torus", "dims" },
 		{ "9x1", "torus:dims=3x3,nics=2", "nics" },
 		{ "200x1", "ring", "links" },
-		{ "3000x1", "full-mesh", "too many" },
+		{ "3000x1", "full-mesh", "at most 2048" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct orr_error err = { 0 };
@@ -307,19 +307,19 @@ static void refusals_of_json(void)
 		{ "{\"links\": [], \"bw\": []}", "$.bw" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"nodeX\"}]}", "$.links[0].to: unknown vertex \"nodeX\"" },
 		{ "{\"links\": [{\"to\": \"node0\"}]}", "$.links[0].from" },
-		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node0\"}]}", "$.links[0].to: leads back" },
+		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node0\"}]}", "$.links[0].to: equals from" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"bw\": -1}]}", "$.links[0].bw" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"bw\": \"-1Gbps\"}]}", "$.links[0].bw" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"lat\": \"soon\"}]}", "$.links[0].lat" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"both\": 1}]}", "$.links[0].both" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"cap\": 1}]}", "unknown key \"cap\"" },
 		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node0\"}]}",
-			"$.links[1]: a second link named" },
-		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"both\": false}]}", "no way leads from \"n1\"" },
-		{ "{\"switches\": [\"a\", \"a\"], \"links\": []}", "$.switches[1]: the name \"a\" is taken" },
+			"$.links[1]: duplicate link" },
+		{ "{\"links\": [{\"from\": \"node0\", \"to\": \"node1\", \"both\": false}]}", "no path from \"n1\"" },
+		{ "{\"switches\": [\"a\", \"a\"], \"links\": []}", "$.switches[1]: duplicate name \"a\"" },
 		{ "{\"switches\": [\"node1\"], \"links\": []}", "$.switches[0]" },
 		{ "{\"switches\": {}, \"links\": []}", "$.switches: expected a list" },
-		{ "{\"switches\": [\"a\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"}]}", "$.links: no way leads" },
+		{ "{\"switches\": [\"a\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"}]}", "$.links: no path" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct orr_error err = { 0 };
@@ -345,7 +345,7 @@ static void hashes(void)
 	struct topo *a = network("4x1", "star"), *b = network("4x1", "star:bw=10000Mbps"), *c = network("4x1", "star:lat=6us");
 	struct topo *d = network("4x1", "star:lat=5000ns"), *e = network("3x1,1x0", "star");
 	ok(strlen(a->hash) == 64 && strcmp(a->hash, c->hash) && strcmp(a->hash, e->hash), "the hash tells topologies apart");
-	ok(!strcmp(a->hash, d->hash) && !strcmp(a->hash, b->hash), "not spellings of a time or a rate");
+	ok(!strcmp(a->hash, d->hash) && !strcmp(a->hash, b->hash), "but not spellings of one time or rate");
 	topo_free(a);
 	topo_free(b);
 	topo_free(c);
@@ -353,7 +353,7 @@ static void hashes(void)
 	topo_free(e);
 }
 
-/* 1,280 nodes of 8 GPUs and 8 NICs: a small part of a second, as every run starts with it. */
+/* 1,280 nodes of 8 GPUs and 8 NICs: a small fraction of a second, as every run starts with it. */
 static void large(void)
 {
 	struct orr_error err;
@@ -364,7 +364,7 @@ static void large(void)
 	ok(t && t->n_gpus == 10240 && joins(t, 0, 10239, 0) && joins(t, 5000, 4999, 0), "10,240 GPUs on a fat tree of k=48");
 	const char *sanitized = getenv("ORR_SANITIZED");
 	if (sanitized && *sanitized == '1')
-		skip("time is not that of a sanitized build");
+		skip("a sanitized build takes another time");
 	else
 		ok(seconds < 0.5, "made in less than half a second (%.3f s, %u links)", seconds, t ? t->n_links : 0);
 	topo_free(t);

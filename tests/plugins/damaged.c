@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plugins that must be refused when they are loaded: DAMAGE, from the compiler's command
- * line, says what is wrong (tests/jobs/plugins.sh). */
+/* Plugins that must be refused at loading: DAMAGE, set on the compiler's command line, is the defect (tests/jobs/plugins.sh). */
 #include <orrery/jobs.h>
 
 enum { NOTHING, ABI_VERSION, POLICY_ABI, NULL_FUNCTION, NULL_OPS, OPS_SIZE, NO_NAME, KIND, SIZE };
@@ -18,7 +17,7 @@ static const struct orr_param params[] = {
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
 	(void)w, (void)args;
-	orr_fail(err, ORR_EFAIL, "was loaded all the same");
+	orr_fail(err, ORR_EFAIL, "was loaded despite its damage");
 	return NULL;
 }
 

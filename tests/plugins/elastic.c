@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Starts elastic jobs on one GPU and gives them four after six seconds, if there is room
- * (tests/jobs/jobs_life.sh). */
+/* Starts elastic jobs on one GPU and resizes them to four after six seconds if that fits (tests/jobs/jobs_life.sh). */
 #include <orrery/jobs.h>
-
-#include <stdlib.h>
 
 static const struct orr_param params[] = { ORR_PARAM_END };
 
@@ -14,16 +11,15 @@ struct state {
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
 	(void)args, (void)err;
-	struct state *s = calloc(1, sizeof *s);
-	if (s)
-		s->waiting = orr_queue_new(w);
+	struct state *s = orr_alloc(1, sizeof *s);
+	s->waiting = orr_queue_new(w);
 	return s;
 }
 
 static void destroy(void *self)
 {
 	orr_queue_free(((struct state *)self)->waiting);
-	free(self);
+	orr_free(self);
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)

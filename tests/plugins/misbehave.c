@@ -2,7 +2,6 @@
 /* FIFO that does one thing wrong, named by its parameter `how` (tests/jobs/plugins.sh). */
 #include <orrery/jobs.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_TEXT("how", "", "the mistake to make"), ORR_PARAM_END };
@@ -28,9 +27,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	}
 	if (!strcmp(how, "silent"))
 		return NULL;
-	struct state *s = calloc(1, sizeof *s);
-	if (!s)
-		return NULL;
+	struct state *s = orr_alloc(1, sizeof *s);
 	s->waiting = orr_queue_new(w);
 	s->how = how;
 	return s;
@@ -39,7 +36,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 static void destroy(void *self)
 {
 	orr_queue_free(((struct state *)self)->waiting);
-	free(self);
+	orr_free(self);
 }
 
 static void arrive(void *self, struct orr_jobs *w, orr_job j)
@@ -53,7 +50,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		orr_try_start(w, j);
 }
 
-/* "kill": both of the jobs that it kills must be reported, once each, as killed. */
+/* "kill": the killed job must be reported once, as killed. */
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	struct state *s = self;
@@ -63,7 +60,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	if (does(s, "stop-in-finish"))
 		orr_stop(w, j);
 	if (does(s, "count-ends") && s->ends > s->arrived)
-		orr_give_up(w, j, "was told twice of an end"); /* not its own mistake, for once */
+		orr_give_up(w, j, "finish() was called twice for a job"); /* a mistake of the world, not of the policy */
 }
 
 static void start_all(struct state *s, struct orr_jobs *w)
@@ -111,19 +108,19 @@ static void break_a_rule(struct state *s, struct orr_jobs *w)
 	if (does(s, "timer-for-ever"))
 		orr_timer(w, orr_now(w));
 	if (does(s, "timer-in-the-past") && s->calls < 5)
-		orr_timer(w, orr_now(w) - ORR_SECOND); /* is taken as now */
+		orr_timer(w, orr_now(w) - ORR_SECOND); /* counts as now */
 	for (bool more = does(s, "hang"); more;)
 		more = s->how != NULL;
 }
 
-/* "victims-twice": beta may take alpha's node if alpha is stopped, however often it is named. */
+/* "victims-twice": beta fits only on alpha's GPUs, which count once however often alpha is named. */
 static void name_victims_twice(struct state *s, struct orr_jobs *w)
 {
 	orr_job j = orr_queue_first(s->waiting), all[64];
 	for (size_t i = 0; i < 64; i++)
 		all[i] = s->first;
 	if (j && orr_job_is_running(w, s->first) && !orr_fits_without(w, j, ORR_ANY_TYPE, all, 64))
-		orr_give_up(w, j, "would have fitted");
+		orr_give_up(w, j, "fits if the first job is stopped");
 }
 
 static void schedule(void *self, struct orr_jobs *w)
@@ -140,7 +137,7 @@ static void schedule(void *self, struct orr_jobs *w)
 		if (s->calls == 1)
 			orr_kill(w, s->first);
 		if (s->calls == 2 && (s->ends != 1 || s->killed != 1))
-			orr_give_up(w, 0, "was not told of the job that it killed");
+			orr_give_up(w, 0, "finish() was not called for the killed job");
 		return;
 	}
 	start_all(s, w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A step policy that does one thing wrong, named by its parameter `how` (tests/step/plugins_step.sh). */
+/* A step policy that makes one mistake, named by its parameter `how` (tests/step/plugins_step.sh). */
 #include <orrery/step.h>
 
 #include <math.h>
@@ -285,7 +285,7 @@ static void update(struct orr_step *s, orr_op op, struct orr_update u)
 static orr_op message(struct orr_step *s)
 {
 	orr_op op = orr_transfer(s, 0, 1, 1);
-	orr_on_stream(s, op, 1); /* one iteration after the other */
+	orr_on_stream(s, op, 1); /* in sequence */
 	return op;
 }
 static void update_kind(struct orr_step *s)
@@ -374,7 +374,7 @@ static void hang(struct orr_step *s)
 		orr_step_uniform(s);
 }
 
-/* ---- odd, and allowed ---- */
+/* ---- unusual but allowed ---- */
 
 static void priorities(struct orr_step *s)
 {
@@ -413,7 +413,7 @@ static void wrong_questions(struct orr_step *s)
 		       orr_node_of(s, UINT32_MAX) == UINT32_MAX && orr_rack_of(s, UINT32_MAX) == UINT32_MAX && info.params == 0;
 	orr_compute(s, 0, ORR_FORWARD, is_good ? 1 : NAN);
 }
-/* A gather of one phase: 2^31 repeats of it are more than 32 bits of steps. */
+/* A gather of one phase: 2^31 repeats exceed 32 bits of steps. */
 static void many_repeats(struct orr_step *s)
 {
 	static const uint32_t four[] = { 0, 1, 2, 3 };
@@ -502,7 +502,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		return orr_fail(err, ORR_EFAIL, "had enough of it in iteration %u", (unsigned)iteration);
 	if (!strcmp(x->how, "quits_silently"))
 		return 1;
-	if (!strcmp(x->how, "stale_index")) { /* an op of the iteration before, which did not have so many */
+	if (!strcmp(x->how, "stale_index")) { /* an op of the previous iteration, with an index that it did not have */
 		orr_op a = orr_compute(s, 0, ORR_FORWARD, 1);
 		orr_after(s, a, x->last ? x->last + 100000 : 0);
 		x->last = a;
@@ -516,11 +516,11 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 static void describe(void *self, char *out, size_t size)
 {
 	const struct state *x = self;
-	memset(out, 'x', size); /* no end to it */
+	memset(out, 'x', size); /* without a terminating NUL */
 	for (volatile bool yes = !strcmp(x->how, "hang_in_describe"); yes;)
 		;
 }
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(step_hostile, "does one thing wrong", params, ops);
+ORR_POLICY_STEP(step_hostile, "makes one mistake", params, ops);

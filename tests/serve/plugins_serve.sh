@@ -45,14 +45,14 @@ table|spin|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule
 table|ended_request|1 orrery: policy serve-hostile: at 0\.520000000 s: start with a request that has ended or never was
 table|null_batch|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch: a pointer is NULL$
 table|null_requests|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch: a pointer is NULL$
-table|empty_batch|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch of 0 requests$
-table|replica_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start on replica 4000000000; there are 1$
+table|empty_batch|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch of 0 requests: expected 1 to 2147483646$
+table|replica_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start on replica 4000000000: expected a number below 1$
 table|batch_too_large|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: model table has no batch of 3 samples \(it has 1, 2\)$
 table|twice_in_batch|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice$
 table|unknown_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never was \(handle deadbeef00000001\)$
 table|no_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never was \(handle 0\)$
 table|memory_too_small|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: no room on replica 0 for 1 samples of table beside 1 runs: it takes 9e\+09 bytes at its peak
-table|model_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of model 77; there are 1$
+table|model_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of model 77: expected a number below 1$
 table|part_nan|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = -?nan
 table|part_too_large|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = 2
 table|complete_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_complete\(\) of a request that has ended or never was
@@ -61,16 +61,16 @@ table|refuse_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_refu
 table|refuse_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that has ended$
 table|refuse_completed|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) with how = 0
 table|refuse_running|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that is in a run$
-table|forward_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_forward\(\) to model 99; there are 1$
+table|forward_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_forward\(\) to model 99: expected a number below 1$
 table|assign_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_assign\(\) to replica 4000000000, which does not exist$
 table|assign_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_assign\(\) of a request that has ended or never was
 table|abort_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_abort\(\) of a run that has ended or never was
 table|resume_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_resume\(\) of a run that has ended or never was
-table|load_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_load\(\) of model 99; there are 1$
-table|unload_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_unload\(\) on replica 4000000000; there are 1$
-table|wake_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_wake\(\) for replica 4000000000; there are 1$
+table|load_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_load\(\) of model 99: expected a number below 1$
+table|unload_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_unload\(\) on replica 4000000000: expected a number below 1$
+table|wake_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_wake\(\) for replica 4000000000: expected a number below 1$
 table|timer_nan|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) at NaN$
-table|timer_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) for replica 4000000000; there are 1$
+table|timer_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) for replica 4000000000: expected a number below 1$
 table|in_list_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_fifo_push\(\) of a request that is in a list already$
 table|push_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_fifo_push\(\) of a request that has ended or never was
 table|remove_unknown|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_fifo_remove\(\) of a request that is not in that list

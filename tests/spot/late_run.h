@@ -17,24 +17,24 @@ struct late_run {
 	double work_h, deadline_h, changeover_h, probe_h;
 	double price, on_demand_price; /* 0: 1 and 3 */
 	double step_s;                 /* 0: one */
-	uint32_t nodes;                /* a gang, as pipelines of depth 1; 0: one */
+	uint32_t nodes;                /* of a gang: pipelines of depth 1; 0: one */
 	uint64_t replication, seed;
 	bool is_exact, is_checked;
 };
 
 struct late_got {
 	bool good, kept, is_oracle;
-	double usd, spot_h, on_demand_h; /* of the job's progress: without change-overs */
+	double usd, spot_h, on_demand_h; /* hours of progress, excluding change-overs */
 	double makespan_h, changeovers, restart_h, idle_h, wasted_h;
 };
 
-/* Not good: the run ended with an error, which is printed. */
+/* Runs x. !good: the run ended with an error, which is printed. */
 struct late_got late_go(const struct late_run *x);
-/* The error of a run that ends with one; "" if it does not. */
+/* Returns the error message of the run; "" if it succeeds. */
 const char *late_error(const struct late_run *x);
-/* One instance from each first to each second of n hours. NULL: an error, printed. */
+/* A trace of one instance, live from hours[0] to hours[1], from hours[2] to hours[3], .. NULL: an error, printed. */
 struct availset *late_trace(const double *hours, size_t n);
-/* Of any nodes of the set as long as at least `least` are there, one of ours. *span_h: hours until the end. */
+/* A trace of one instance, live while at least `least` nodes of the set are. *span_h: hours until the end. */
 struct availset *late_threshold(const struct availset *s, uint32_t least, double *span_h);
 
 #endif

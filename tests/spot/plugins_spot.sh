@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Spot plugins that do one thing wrong each: an error that names the policy, the instance (where there is one), the time and what is
-# wrong, exit code 1, and the database as it was.
+# Spot plugins with one error each. Expected: a message with policy, instance (if any), time and error, exit code 1, and an unchanged
+# database.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then

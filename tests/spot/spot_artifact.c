@@ -2,8 +2,8 @@
 /*
  * The rules of the Oobleck artifact's simulators (SymbioticLab/Oobleck, branch sosp23-artifact), over its traces and its jobs.
  *
- * Expected: what the authors' simulators print, and what an independent restatement of their rules gives that tests failed
- * checkpoints in order of time ("timed"; theirs looks through an event heap in the order of memory). Traces:
+ * Expected: the output of the authors' simulators, and that of an independent restatement of their rules ("timed") that handles failed
+ * checkpoints in order of time; theirs scans an event heap in the order of memory. Traces:
  * $ORRERY_DATA_PATH/traces/spot/oobleck.
  */
 #include "tests/spot/spot_runs.h"
@@ -23,7 +23,7 @@ static const char *trace_file(const char *name)
 	return path;
 }
 
-/* The run ends before what happens at the trace's last instant. NULL: it failed. */
+/* The run ends before the last instant of the trace. NULL: error. */
 static struct run_result *run(const struct orr_policy *policy, const char *trace, const char *job, const char *settings)
 {
 	struct spot_runs s;
@@ -64,7 +64,7 @@ static double oobleck(const char *trace, const char *job, const char *settings)
 
 static const struct row {
 	const char *trace, *job;
-	double authors, timed, oobleck; /* Varuna as the authors print it, and timed; Oobleck's authors' own */
+	double authors, timed, oobleck; /* Varuna as printed and timed; Oobleck as printed */
 } rows[] = {
 	{ "6h", "oobleck-bert", 260.11, 260.16, 287.10 },
 	{ "6h", "oobleck-gpt2", 86.51, 86.58, 85.59 },
@@ -118,7 +118,7 @@ static void averages(void)
 
 static void quirks(void)
 {
-	/* As published: two removals within one pause leave the job stopped until somebody gets ready. */
+	/* As published: two removals within one pause stop the job until an instance gets ready. */
 	double one = oobleck("scaled/scale_p3-trace", "oobleck-bert", "compat_timers=false steps_in_pause=false");
 	near_to(one, 269.6, 0.001, "O1: Oobleck on the scaled trace with one pending timer: 269.6, 18 % less with stale ones");
 	/* "Cancelling them lowers Varuna's BERT by 0.6 % (6h) and 1.6 % (1h), but by about a quarter on 10m": of the authors' and

@@ -23,7 +23,7 @@ extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand
 
 static struct orr_error err;
 
-/* Numbers that the tables do not give. */
+/* Metrics that the tables do not list. */
 static bool has_event_times;
 
 static void give_event_times(struct elastic *job)
@@ -49,7 +49,7 @@ static struct run_result *run(const char *rows, const char *job, const char *set
 	return r;
 }
 
-/* Its metrics, -1: any. */
+/* Expected metrics; -1: any. */
 static void expect(struct run_result *r, double steps, double takeovers, double fatal, const char *what)
 {
 	double got[] = { spot_runs_metric(r, "steps"), spot_runs_metric(r, "takeovers"), spot_runs_metric(r, "fatal") };
@@ -71,18 +71,18 @@ static void check(const char *rows, const char *job, const char *settings, doubl
 	result_free(r);
 }
 
-/* ---- who takes over, and what is fatal ---- */
+/* ---- takeovers and fatal losses ---- */
 
 static void test_losses(void)
 {
 	check(THREE "100000,add,z\n", JOB, "", 50, 19, 0, 0, "the first step begins when the global rendezvous ends");
-	/* b goes at 35.5: the step that would end at 36 ends 0.25 s later; O=1 of A=2 nodes is more than 5 %, so they meet again (until
-	 * 41.25), and two nodes are no pipeline. */
+	/* b ends at 35.5: the step due at 36 ends 0.25 s later; O=1 of A=2 nodes is more than 5 %, so a rendezvous follows (until
+	 * 41.25), and two nodes make no pipeline. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "", "", 50);
 	expect(r, 6, 1, 0, "a loss is taken over, slows its step down, and makes the nodes regroup");
 	near_to(spot_runs_metric(r, "samples_per_s"), 60 / 6.25, 1e-9, "the step in flight is stretched by half of its rest");
 	result_free(r);
-	/* Nobody regroups by the agent's rule: steps of 1.5 s from 36.25 on, the ninth ends at 49.75. */
+	/* The agent's rule does not regroup: steps of 1.5 s from 36.25 on, the ninth ends at 49.75. */
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
 		"steps take 1.5 times as long while a node does the work of two");
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent slowdown=1", 50, 19, 1, 0, "slowdown is a setting");
@@ -103,7 +103,7 @@ static void test_rules(void)
 	check(FOUR "35500,remove,b\n", JOB, "", 50, 14, 1, 0, "a waiting node fills the hole");
 	check(FOUR "35500,remove,b\n", JOB, "reconfigure=paper", 50, 14, 1, 0, "also by the paper's rule");
 	check(FOUR "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0, "but not by the agent's");
-	/* Two more come at 36: six nodes make two pipelines. The step ends at 36, they meet until 41; steps of 0.6 s: 14 by 49.4. */
+	/* Two nodes join at 36: six nodes make two pipelines. The step ends at 36, the rendezvous at 41; steps of 0.6 s: 14 by 49.4. */
 	static const char *const rules[] = { "reconfigure=simulator", "reconfigure=paper", "reconfigure=agent" };
 	for (size_t i = 0; i < 3; i++)
 		check(FOUR "35500,add,e\n35700,add,f\n", JOB, rules[i], 50, 6 + 14, 0, 0,
@@ -117,7 +117,7 @@ static void test_rules(void)
 		"where shadows are borne, all go on");
 	struct run_result *r =
 		run(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n50000,remove,a\n", JOB, "reconfigure=agent", "notice=9s", 60);
-	/* Noticed at 41, a shadow: they regroup at the end of that step, and nobody needs a by the time it goes. */
+	/* A shadow is given notice at 41: the nodes regroup at the end of that step, and a is unused when it ends. */
 	ok(r && spot_runs_metric(r, "reconfigurations") == 1, "the agent's rule regroups when a shadow gets a notice");
 	result_free(r);
 }
@@ -138,15 +138,15 @@ static void test_quirks(void)
 	 * replaces the first; one pipeline from 75 on: 16 + 24 steps. */
 	const char *twice = EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n";
 	check(twice, JOB, "reconfigure=agent", 100, 16 + 24, 2, 2, "a new rendezvous replaces the timer of the one before");
-	/* Kept: it ends at 70, a pipeline runs, and at 75 the other timer finds an empty list: 16 + 4 steps, and all stand still. */
+	/* Kept: it ends at 70, a pipeline runs, and at 75 the other timer finds an empty list: 16 + 4 steps, and the job stops. */
 	check(twice, JOB, "reconfigure=agent compat_timers=on", 100, 16 + 4, 2, 2, "compat_timers: a stale timer stops the machine");
 	/* Stale steps besides: the step from 39.6 on ends at 40.3, stretched by 0.1; 32 of 0.9 s before 70. */
 	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2, "both, by the authors' rules");
-	/* It stands still until an instance gets ready. 80 + 30: steps at 111 .. 119. */
+	/* The job is stopped until an instance gets ready. 80 + 30: steps at 111 .. 119. */
 	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB,
 		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2, "until an instance gets ready");
-	/* d goes while it waits. W stays 1: when b goes at 37.75, W >= O=1. A rule that would not regroup otherwise: never for P=3. So W is
-	 * seen with more nodes: D=1, d goes, e and f come: 3+1+2 = 6 nodes by W, 5 in truth. */
+	/* d ends while it waits, and W stays 1. With P=3 no rule depends on that when b ends at 37.75 (W >= O=1 regroups anyway), so W
+	 * shows with more nodes: D=1, d ends, e and f join: 3+1+2 = 6 nodes by W, 5 in truth. */
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off", 45, 14, 0, 0,
 		"a waiting node that is lost is no longer counted");
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off keep_waiting=on", 45, 7 + 2, 0, 0,
@@ -158,7 +158,7 @@ static void test_quirks(void)
 static void test_event(void)
 {
 	has_event_times = true;
-	/* 35.5: 0.5 s are left, which take 0.65, and 0.4 of failover: 36.55; then 1.3 s each: 10 by 49.55. A fourth is redundant. */
+	/* 35.5: 0.5 s are left, which take 0.65, and 0.4 of failover: 36.55; then 1.3 s each: 10 by 49.55. A quarter is redundant. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "", 50);
 	expect(r, 16, 1, 0, "event: degraded steps and failover take what the job says");
 	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");
@@ -167,7 +167,8 @@ static void test_event(void)
 		"event: the redundant share is the job's");
 	result_free(r);
 	r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "notice=2s", 50);
-	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.15 + 13 - 30), 1e-9, "event: who was noticed needs no failover");
+	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.15 + 13 - 30), 1e-9,
+		"event: a node that was given notice needs no failover");
 	result_free(r);
 	/* Checkpoints at 33 (31 and 32 are done by then; safe at 34) and 36 (safe at 37). Fatal at 36.5: four steps of six are lost. 30 s,
 	 * 10 s and reading 1e9 bytes at 1e9 a second: 77.5; 12 steps by 89.5. */
@@ -176,9 +177,9 @@ static void test_event(void)
 	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: what was done since the last checkpoint is lost (%g)",
 		spot_runs_metric(r, "lost_steps"));
 	/* 2 before, 12 after. */
-	expect(r, 14, 1, 1, "event: a restart takes rendezvous, reading and what is told");
+	expect(r, 14, 1, 1, "event: a restart takes the rendezvous, reading and restart_time");
 	result_free(r);
-	/* Standing still for 0.5 s at each: 31, 32, 33, then at the end of the step in flight at 33, which comes last: 33.5; 36.5 .. */
+	/* A standstill of 0.5 s at each checkpoint: 31, 32, 33, then at the end of the step in flight at 33: 33.5; 36.5 .. */
 	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
 	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: a checkpoint can make training stand still (%g)",
 		spot_runs_metric(r, "checkpoint_part"));
@@ -213,7 +214,7 @@ static void test_errors(void)
 	check(THREE, JOB, "curve=none", 200, 0, 0, 0, "a model that does not fit never runs");
 }
 
-/* ---- at random: nothing goes on without owners (--check), and --exact is the same ---- */
+/* ---- at random: no step runs without owners (--check), and --exact gives the same ---- */
 
 static bool are_equal(const struct run_result *a, const struct run_result *b)
 {

@@ -3,8 +3,8 @@
  * spot_bamboo_published.c - Bamboo against numbers of others: its authors' simulator (uclasystem/bamboo, commit 8080929) and
  * Oobleck's artifact (SymbioticLab/Oobleck, branch sosp23-artifact)
  *
- * The expected values come from those programs, or from restatements of their rules with simultaneous events in file order, as each test
- * says. The traces are read from $ORRERY_DATA_PATH/traces/spot.
+ * The expected values come from those programs, or from restatements of their rules with simultaneous events in file order; each test
+ * states which. The traces are read from $ORRERY_DATA_PATH/traces/spot.
  */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"
@@ -18,7 +18,7 @@ extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand
 
 static struct orr_error err;
 
-/* One run, --check on; NULL: it failed, which is said. */
+/* One run under --check; NULL: error, printed. */
 static struct run_result *run_once(
 	const char *capacity, const char *job, const struct orr_policy *policy, const char *settings, int64_t until_ns)
 {
@@ -34,7 +34,7 @@ static struct run_result *run_once(
 	return r;
 }
 
-/* False: skipped, loudly. */
+/* False: skipped, with a message. */
 static bool find_data(const char *file, char *path, size_t size)
 {
 	const char *root = getenv("ORRERY_DATA_PATH");
@@ -125,7 +125,7 @@ static void test_row(const struct synthetic *w, const char *rules, int seeds, do
 	bool good = mean_of(capacity, settings, seeds, mean);
 	printf("# p=%s, %s: %.2f preemptions, %.3f fatal, %.2f nodes, %.2f samples/s, %.2f USD/h, value %.3f\n", w->p, rules,
 		mean[PREEMPTIONS], mean[FATAL], mean[NODES], mean[RATE], mean[COST], mean[VALUE]);
-	/* Both means are of samples: four standard errors of their difference. */
+	/* Both are sample means: tolerance of four standard errors of their difference. */
 	double room = 4 * w->preemptions_sd * sqrt(1.0 / seeds + 1.0 / 500);
 	ok(good && fabs(mean[PREEMPTIONS] - w->preemptions) < room, "p=%s, %s: %.2f preemptions", w->p, rules, w->preemptions);
 	ok(good && fabs(mean[NODES] / w->nodes - 1) < 0.03 && fabs(mean[COST] / w->usd_per_hour - 1) < 0.03,
@@ -182,7 +182,7 @@ static void test_ceilings(void)
 		char capacity[64];
 		snprintf(capacity, sizeof capacity, "hazard:p=0,a=1,slots=%d,length=0", c->nodes);
 		struct run_result *r = run_once(capacity, c->job, &orr_policy_spot_bamboo, "rules=authors", 20 * 3600 * ORR_SECOND);
-		/* The last step ends up to one step before the run does, 1e-4 of it. */
+		/* The last step ends up to one step, 1e-4 of the run, before the run does. */
 		ok(r && is_near(get(r, "samples_per_s"), c->samples_per_s) && is_near(get(r, "usd_per_hour"), c->usd_per_hour) &&
 				is_near(get(r, "value"), c->value),
 			"%s, %d nodes: %.2f samples/s (%.2f), %.2f USD/h (%.2f), value %.3f (%.3f)", c->job, c->nodes, c->samples_per_s,
@@ -232,7 +232,7 @@ static void test_artifact(void)
 		snprintf(file, sizeof file, "oobleck/%s.csv", a->trace);
 		if (!find_data(file, path, sizeof path))
 			return;
-		/* The run ends before what the trace's last line says. */
+		/* The run ends before the trace's last row. */
 		struct run_result *r = run_once(path, a->job, &orr_policy_spot_bamboo, "rules=authors curve=bamboo", ORR_NEVER);
 		double got = get(r, "samples_per_s");
 		ok(r && fabs(got - a->samples_per_s) <= 0.01 * a->samples_per_s + 1e-9,

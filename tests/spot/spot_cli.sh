@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery spot at the command line: what it writes, what it refuses and in which words, its exit codes (0 done, 1 failed,
-# 2 the input is wrong), and a policy of one C file.
+# orrery spot at the command line: output, refusals with their messages, exit codes (0 done, 1 failed, 2 wrong input), and a policy
+# of one C file.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 : "${CC:=cc}"
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 
-# A job of one shape, whose times can be worked by hand, and instances that come and go.
+# A job of one shape, with times that can be worked by hand, and instances that come and go.
 echo '{"name": "slow", "source": "made up", "samples_per_step": 8, "depth": 2, "pipelines": 1, "points": [[1, 2, 10000], [2, 2, 12000]]}' >slow.json
 printf 'time_s,event,node,price\n0,add,a,0.5\n0,add,b,0.5\n105,remove,b,\n150,add,c,0.7\n400,end,,\n' >three.csv
 cut -d, -f1-3 three.csv >bare.csv
@@ -18,13 +18,13 @@ near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e
 # ---- a policy of one C file ----
 if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind spot >said
-  like "$(cat said)" '^  orrery spot hazard:p=0\.1 --job bamboo-bert --policy on-demand,\./mine\.so$' "policy new --kind spot says what is next"
+  like "$(cat said)" '^  orrery spot hazard:p=0\.1 --job bamboo-bert --policy on-demand,\./mine\.so$' "policy new --kind spot prints the next commands"
   CC=$CC ORRERY_CFLAGS="-Wextra -Werror -I$tree/include" sh ./mine_test.sh >said 2>&1
   is "$? $(tail -n 1 said)" "0 ok: 33 steps, and every second is where it should be" "its test builds it with the public headers alone, and it is right"
   "$orrery" spot three.csv --job slow.json --policy ./mine.so --out o --check -q --no-figures >stdout 2>said
   is "$? $(cat stdout said)" "0 " "-q prints nothing"
   is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv summary.csv" "the files of --out"
-  # Steps of 10 s from 0 s on two instances until one goes at 105 s; a third at 150 s, the restart at 165 s.
+  # Steps of 10 s from 0 s on two instances until one ends at 105 s; a third at 150 s, the restart at 165 s.
   is "$(sed -n '11,12p' o/mine.iterations.csv)" '9,90,100,8
 10,165,175,8' "steps in order"
   is "$(cut -d, -f1-4 o/mine.nodes.csv)" 'time_s,live,ready,in_use
@@ -62,16 +62,16 @@ fi
 text=$("$orrery" spot three.csv --job slow.json --policy checkpoint,checkpoint@again --set policy.again.depth=2)
 like "$text" '^policy +samples/s +USD/h +value +useful +redundant +paused +wasted +idle +preemptions +time +USD$' "the table's columns"
 like "$text" '^again +0\.' "and its lines"
-like "$text" '^against checkpoint:$' "and what is compared"
+like "$text" '^against checkpoint:$' "and the comparison"
 is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "--json has the world"
 
-# Two steps of 10 s end a job; with spot.endless the trace does, after 400 s.
+# A job of two steps of 10 s ends after them; with spot.endless, with the trace after 400 s.
 sed 's/"depth"/"steps": 2, "depth"/' slow.json >two.json
 is "$("$orrery" spot three.csv --job two.json --policy checkpoint --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "20" "a job of two steps"
 is "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.endless=true --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "400" \
   "spot.endless trains until the trace ends"
 
-# ---- one answer, whatever -j, --exact or not, and from the database ----
+# ---- the same result for any -j, with --exact, and from the database ----
 n=300
 [ -z "${ORR_SANITIZED:-}" ] || n=30
 study=("hazard:p=0.2,slots=12,length=24h" --job slow.json --policy "checkpoint,bamboo,checkpoint@never" --set policy.never.interval=never --replications "$n"
@@ -145,7 +145,7 @@ else
   skip "no python3 with jsonschema here"
 fi
 
-# ---- what is refused ----
+# ---- refusals ----
 echo '{"world": "spot", "trace": "three.csv", "job": "slow.json", "policies": ["checkpoint"]}' >base.json
 "$orrery" run base.json --db before.db -q
 before=$("$orrery" db digest before.db)
@@ -160,7 +160,7 @@ s/"trace": /"trase": /|x.json: unknown key "trase"; did you mean trace
 s/"spot"/"spots"/|x.json: $.world: expected "jobs", "step", "serve", "spot" or "mixed", found "spots"
 s/"trace": [^,]*, //|x.json: no trace is named
 s/three.csv/absent.csv/|absent.csv: No such file or directory
-s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop leaves such rows out
+s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop skips such rows
 s/three.csv/hazard:q=1/|generator hazard: no parameter "q"; did you mean p
 s/three.csv/churn:length=0/|churn:length=0: neither this trace nor job slow has an end: give the length of the trace (length=..) or --until
 s/"job": [^,]*, //|x.json: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)
@@ -188,13 +188,13 @@ done <<'EOT'
 three.csv --job slow.json|no policy is named (--policy varuna,oobleck; orrery policy list shows all)
 three.csv --job slow.json --policy checkpoint --cluster 1x1|unknown option "--cluster"; --help lists them
 three.csv --job slow.json --policy checkpoint --set policy.checkpoint.intervall=1|policy checkpoint: no parameter "intervall"; did you mean interval
-three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: none of the policies of this run is called "bamboo"
+three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: no policy of this run is called "bamboo"
 --scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run carries out scenarios of any world)
 EOT
 is "$("$orrery" db digest before.db)" "$before" "and the database is as it was"
-# A repair says what it changed.
+# A repair reports its changes.
 "$orrery" spot unknown.csv --job slow.json --policy checkpoint --set trace_options.repair=drop --no-figures >/dev/null 2>said
-like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first in line 3$' "trace_options.repair=drop goes on, and says what it left out"
+like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first in line 3$' "trace_options.repair=drop goes on, and reports the dropped rows"
 
 # ---- books of figures ----
 mkdir book bad
@@ -233,26 +233,26 @@ s/\["useful"/["useless"/|$.figures[0]: {..node_hours:useless}: this run has no a
 s/"job": "slow.json"/&, "record": "summary"/|$.figures[1]: day.checkpoint.live: this run kept no rows of instances ("record": "all")
 EOT
 
-# ---- on demand, where a job says nothing of it ----
+# ---- on demand, for a job without a baseline ----
 # The fastest shape is that of two pipelines if it takes 4 s; within two nodes the other one. A curve: 10 s on three nodes.
 sed 's/12000/4000/; s/"depth": 2, "pipelines": 1, //' slow.json >shapes.json
 echo '{"name": "curve", "source": "made up", "samples_per_step": 8, "curves": {"oobleck": {"first": 2, "values": [0.4, 0.8, 0.7]}}}' >curve.json
 on_demand() { "$orrery" spot bare.csv --policy on-demand --out "$1" -q --no-figures --check "${@:2}" && printf '%.9g %.9g\n' "$(metric on-demand mean_live "$1")" "$(metric on-demand samples_per_s "$1")"; }
 is "$(on_demand d1 --job shapes.json)" "4 2" "on demand: the fastest shape"
-is "$(on_demand d2 --job shapes.json --set policy.on-demand.nodes=3)" "2 0.8" "on demand: the fastest within so many nodes"
+is "$(on_demand d2 --job shapes.json --set policy.on-demand.nodes=3)" "2 0.8" "on demand: the fastest shape within nodes"
 is "$(on_demand d3 --job curve.json)" "3 0.8" "on demand: the best of a curve"
-is "$(on_demand d4 --job curve.json --set policy.on-demand.nodes=2)" "2 0.4" "on demand: a curve at so many nodes"
+is "$(on_demand d4 --job curve.json --set policy.on-demand.nodes=2)" "2 0.4" "on demand: a curve at nodes"
 said=$("$orrery" spot bare.csv --policy on-demand --job curve.json --set policy.on-demand.curve=none 2>&1)
 like "$? $said" "^2 orrery: policy on-demand: job curve has no step time: set nodes and step, or curve" "on demand: nothing to go by"
 
-# ---- what a newcomer mistypes or misses ----
+# ---- typing errors and omissions ----
 while IFS='|' read -r trace expected; do
   said=$("$orrery" spot "$trace" --job slow.json --policy checkpoint 2>&1)
   is "$? $said" "2 orrery: $expected" "$trace"
 done <<'EOT'
-hazzard:p=0.1|hazzard:p=0.1: there is no such file; did you mean the generator hazard (orrery trace list shows all)
-philly-like|philly-like: there is no such file; philly-like is a generator of jobs
-unheard-of:p=1|unheard-of:p=1: there is no such file, and no generator unheard-of (orrery trace list shows all)
+hazzard:p=0.1|hazzard:p=0.1: no such file; did you mean the generator hazard (orrery trace list shows all)
+philly-like|philly-like: no such file; philly-like is a generator of jobs
+unheard-of:p=1|unheard-of:p=1: no such file, and no generator unheard-of (orrery trace list shows all)
 ./hazard|./hazard: No such file or directory
 price|price: has prices and no instances; prices go with --prices, beside a trace of instances
 EOT
@@ -269,10 +269,10 @@ is "$? $said" "2 orrery: model: --served and --elastic exclude each other" "not 
 printf '0,add,a\n100,remove,b\n50,remove,a\n' >"$work/broken.csv"
 "$ORRERY" spot "$work/broken.csv" --format bamboo --job bamboo-bert --policy bamboo --until 1h --repair >"$work/out" 2>"$work/err"
 ok $? "--repair runs on a broken trace"
-is "$(grep -cE 'rows out of order, sorted: 1|never there, left out: 1' "$work/err")" 2 "and says what it changed"
+is "$(grep -cE 'rows out of order, sorted: 1|without addition, skipped: 1' "$work/err")" 2 "and says what it changed"
 is "$("$ORRERY" trace info "$work/broken.csv" --format bamboo --repair 2>&1 | grep -c 'rows out of order')" 1 "trace info --repair likewise"
 
-# ---- hostile values: each option says what it expects, and prices for no zone of the trace are not silently left aside ----
+# ---- hostile values: each option reports what it expects, and prices for other zones are refused ----
 bad=
 for option in startup on_demand_startup notice price on_demand_price billing target quota on_demand_quota deadline storage_Bps node_Bps storage_latency \
   egress_usd_per_GB max_calls_per_instant ci_level; do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checkpoint and restart against theory: one instance with exponential lives of mean M, replaced in the instant that it goes.
+ * Checkpoint and restart against theory: one instance with exponential lifetimes of mean M, replaced at once.
  *
  *  - mean wall time of work W: M e^(R/M) (e^((t+c)/M) - 1) W / t (Daly, Future Generation Computer Systems 22, 2006), inside the
  *    program's own 99 % interval, at five intervals t;
@@ -34,7 +34,7 @@ static double failures_wanted(double n)
 	return getenv("ORR_SANITIZED") ? n / 20 : n;
 }
 
-/* Work for so many failures, as whole intervals and in steps of 1 s. */
+/* Work for this many failures, in whole intervals of steps of 1 s. */
 static uint64_t work_of(const struct sought *x)
 {
 	double wall = x->failures * M, segment = daly_wall_time(x->t, x->t, x->c, x->r, M);
@@ -48,7 +48,7 @@ static struct run_result *simulate(const struct sought *x, uint64_t work, uint64
 		(unsigned long long)work);
 	snprintf(settings, sizeof settings, "interval=%s every=%.9g cost=%.9g restart=%.9g mtbf=%d", x->interval ? x->interval : "time",
 		x->t, x->c, x->r, M);
-	/* 3.6 an hour: M = 1000 s. */
+	/* 3.6 failures an hour: M = 1000 s. */
 	struct spot_trial trial = { .policy = &orr_policy_spot_checkpoint,
 		.generator = "churn:slots=1,rate=3.6,delay=0,delays=fixed,length=0",
 		.job = job,
@@ -95,7 +95,7 @@ static void mean_wall_time(double t, double failures)
 
 enum { POINTS = 7 };
 
-/* x of the least point of the parabola through (x, y). */
+/* x of the minimum of the parabola through (x, y). */
 static double vertex(const double *x, const double *y)
 {
 	gsl_matrix *a = gsl_matrix_alloc(POINTS, 3), *cov = gsl_matrix_alloc(3, 3);
@@ -139,7 +139,7 @@ static void best_interval(double c)
 	ok(fabs(exact / around - 1) < 0.005, "c/M = %g: and Daly's is the exact one within 0.5 %%", c / M);
 }
 
-/* With the same failures. Of theory: (e^((t+c)/M) - 1) / t at Young's interval over that at Daly's. */
+/* With common random numbers. Theory: (e^((t+c)/M) - 1) / t at Young's interval over that at Daly's. */
 static void young_costs_more(double c)
 {
 	struct sought s = { .t = round(daly_interval(c, M)), .c = c, .r = 50, .failures = failures_wanted(60000), .interval = "daly" };
@@ -160,7 +160,7 @@ static void young_costs_more(double c)
 	result_free(y);
 }
 
-/* M from what was seen; the deviation of the mean of n exponential times is M / sqrt(n). */
+/* M estimated from losses; the standard deviation of the mean of n exponential times is M / sqrt(n). */
 static void seen(void)
 {
 	char job[] = "{\"name\":\"one\",\"source\":\"theory\",\"samples_per_step\":1,\"steps\":30000000,\"points\":[[1,1,1000]]}";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Can't Be Late (Wu et al., NSDI 2024): its policies by hand on small traces, and what it proves of them on random ones: nobody is late
- * (safety net), nobody is cheaper than the omniscient policy, RSF is within its bound, and no deterministic policy within it.
+ * Can't Be Late (Wu et al., NSDI 2024): its policies by hand on small traces, and its theorems on random ones: no policy is late (safety
+ * net), none is cheaper than the omniscient policy, RSF is within its bound, and no deterministic policy is.
  */
 #include "tests/spot/late_run.h"
 #include "tests/tap.h"
@@ -53,7 +53,8 @@ static const struct hand hands[] = {
 	{ "the same without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false", { 6, 9 }, 2, 3 + 3 * 11, 2.5, 7.5, 19.5,
 		8 },
 	{ "the same with the oracle", &orr_policy_spot_uniform_progress, "oracle=true", { 6, 9 }, 2, 3 + 30, 2.5, 7.5, 19.5, 6 },
-	{ "the oracle leaves what is too short", &orr_policy_spot_uniform_progress, "oracle=true", { 6, 7.25 }, 2, 37.5, 0, 10, 19, 5 },
+	{ "the oracle ignores intervals that are too short", &orr_policy_spot_uniform_progress, "oracle=true", { 6, 7.25 }, 2, 37.5, 0, 10,
+		19, 5 },
 	{ "omniscient", &orr_policy_spot_omniscient, "", { 6, 9 }, 2, 3 + 24, 2.5, 7.5, 0, 2 },
 	{ "omniscient with spot throughout", &orr_policy_spot_omniscient, "", { 1, 9, 9, 19 }, 4, 11, 10, 0, 0, 2 },
 };
@@ -104,8 +105,8 @@ enum { PROCESSES = sizeof processes / sizeof *processes };
 
 #define SLOW "spot.startup=0.02h spot.on_demand_startup=0.03h"
 
-/* Nobody may miss a deadline that leaves room for two change-overs, with decisions no further apart than d; and nobody is cheaper than the
- * omniscient policy, but for a step and its rounding per stint. */
+/* With room for two change-overs and decisions at most d apart, no policy misses the deadline; none is cheaper than the omniscient policy,
+ * within one step and its rounding per stint. */
 static void test_random(void)
 {
 	int runs = sized(90, 6), n = 0, late = 0, wrong = 0, cheaper = 0, oracle = 0;
@@ -208,7 +209,7 @@ static double cost(struct late_run *x, const struct orr_policy *policy, const ch
 	return g.good && g.kept ? g.usd : NAN;
 }
 
-/* The mean over its one random choice, from seeds that fall either way. */
+/* The mean over RSF's two random choices, from one seed for each. */
 static double rsf_mean(struct late_run *x, const char *settings)
 {
 	double low = INFINITY, high = -INFINITY;
@@ -221,7 +222,7 @@ static double rsf_mean(struct late_run *x, const char *settings)
 	return (low + high) / 2;
 }
 
-/* k n (2 d) is what the bound's O(d) is allowed: two change-overs a slice. */
+/* k n (2 d) is allowed for the bound's O(d): two change-overs per slice. */
 static void test_bound(void)
 {
 	int runs = sized(90, 9), over = 0, n = 0;
@@ -250,8 +251,8 @@ static void test_bound(void)
 	ok(!over, "RSF's mean cost is within ((k+1)/2 + (k-1)/2n) x omniscient + O(d) on %d random traces (%.2f of it at most)", n, worst);
 }
 
-/* Spot comes for good when greedy has just given up. Omniscient costs C + d, greedy k (C + d); RSF's two choices, in the middle of the
- * bound. */
+/* Spot comes for good just after greedy went on demand. Omniscient costs C + d, greedy k (C + d); the mean of RSF's two choices lies within
+ * the bound. */
 static void test_adversary(void)
 {
 	double k = 4, d = 0.01, hours[] = { 24 + 1e-3, 100 };
@@ -260,7 +261,7 @@ static void test_adversary(void)
 		.capacity = set, .work_h = 24, .deadline_h = 48 + 2.5 * d, .changeover_h = d, .probe_h = d, .on_demand_price = k
 	};
 	double best = cost(&x, &orr_policy_spot_omniscient, NULL);
-	near_to(best, 24 + d, 1e-9, "the adversary: all on spot for who knows");
+	near_to(best, 24 + d, 1e-9, "the adversary: the omniscient policy is all on spot");
 	hours[0] = 24 + d;
 	double greedy = cost(&x, &orr_policy_spot_greedy, NULL) / best, uniform = cost(&x, &orr_policy_spot_uniform_progress, NULL) / best;
 	for (int n = 2; n <= 12; n += 5) {
@@ -323,7 +324,7 @@ static void test_world(void)
 	availset_free(one);
 }
 
-/* A deadline that nobody can keep: on demand from the start on, and late. */
+/* A deadline that cannot be kept: on demand from the start, and late. */
 static void test_too_late(void)
 {
 	struct availset *set = late_trace(NULL, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Can't Be Late (Wu et al., NSDI 2024): its published figures, from the traces where they are, else from renewal processes with their
- * zones' statistics; and what its policies make of the traces that are here. Lines that begin with # are what docs/models.md tables.
+ * Can't Be Late (Wu et al., NSDI 2024): its published values, from the traces if they are present, else from renewal processes with the
+ * statistics of their zones; and results on the traces that are present. Lines that start with # are tabulated in docs/models.md.
  */
 #include "tests/spot/late_run.h"
 #include "tests/tap.h"
@@ -269,7 +269,7 @@ static void test_here(void)
 		availset_free(set);
 	}
 	if (runs)
-		ok(!late, "on real counts, %d starts: nobody is late", runs);
+		ok(!late, "on real counts, %d starts: no policy is late", runs);
 	else
 		skip("no traces/spot under ORRERY_DATA_PATH");
 }

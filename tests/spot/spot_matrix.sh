@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Every built-in spot policy, with its rules, over elastic jobs, generators and options of the world, under --check: conservation holds; a policy
-# that cannot run says so in one line with exit code 2; four threads and an event for each step give the same database.
+# that cannot run is refused in one line with exit code 2; four threads, and an event for each step, give the same database.
 set -u
 # shellcheck source=tests/tap.sh
 . "${srcdir:-.}/tests/tap.sh"
@@ -32,14 +32,14 @@ time-sliced@surplus surplus=true slices=3"
 ok "$((${#policies[@]} < 13))" "there are at least 13 policies (${#policies[@]})"
 mapfile -t specs < <(printf '%s\n' "${policies[@]}" "$rules")
 
-# Capacity and options. A price series for three zones; a deadline for those that need one, and one zone.
+# Capacity and options: a price series for three zones; a deadline, for the policies that need one, with one zone.
 worlds=("churn:slots=48,rate=0.3,length=5h --set spot.startup=90s"
   "bulk:slots=30,zones=a|b|c,cross=0.2,length=4h --prices price:zones=a|b|c,step=20m --set spot.notice=2m --set spot.billing=hour --set spot.egress_usd_per_GB=0.02 --set spot.startup=30s"
   "renewal:nodes=16,up=1h,down=20m,length=8h,cap=1 --set spot.deadline=52h --set spot.on_demand_startup=1m --set spot.notice=30s"
   "hazard:p=0.4,slots=20,length=6h --replications 3 --set spot.deadline=100h --set spot.target=13 --set spot.on_demand_quota=48"
   "renewal:nodes=20,zones=x|y,law=lognormal,up=40m,down=5m,length=6h --set spot.quota=25 --set spot.notice=1h --set spot.price=0 --record sample")
 
-# One after the other in the worlds above: the plan of the omniscient is for one zone, a job that ends, and no more instances than that needs.
+# The jobs take the worlds above in turn. The omniscient policy needs one zone, a job with an end, and at most the instances of the job.
 jobs=(bamboo-vgg oobleck-bert cbl-48h parcae-bert cbl-ml-72h parcae-vgg19 bamboo-bert cbl-bio-22.5h oobleck-gpt3-2.7b parcae-gpt-1.5b)
 if [ "${ORR_SANITIZED:-}" = 1 ]; then
   jobs=(bamboo-vgg oobleck-bert cbl-48h)
@@ -54,7 +54,7 @@ for job in "${jobs[@]}"; do
     read -ra part <<<"$spec"
     own=()
     for value in "${part[@]:1}"; do own+=(--set "policy.${part[0]#*@}.$value"); done
-    # Whether it can run at all shows at once.
+    # A short run shows whether the policy can run.
     run "${world[@]}" --job "$job" --policy "${part[0]}" "${own[@]}" --until 30m --replications 1 --record summary >said 2>&1
     case $? in
       0) list+=",${part[0]}" set+=("${own[@]}") ran[${part[0]%@*}]=1 ;;
@@ -62,7 +62,7 @@ for job in "${jobs[@]}"; do
       *) bad+="${part[0]}: $(cat said); " ;;
     esac
   done
-  is "$bad" "" "$job in ${world[0]}: who cannot run says so (${list#,})"
+  is "$bad" "" "$job in ${world[0]}: policies that cannot run are refused (${list#,})"
   rm -f ./*.db
   all=("${world[@]}" --job "$job" --policy "${list#,}" "${set[@]}" --seed 3)
   run "${all[@]}" -j 1 --db one.db 2>said

@@ -121,7 +121,7 @@ static void test_notice(void)
 		.options = { "notice=60s" },
 		.until = 200 * ORR_SECOND };
 	struct run_result *r = run(&s);
-	ok(step_at(r, 75, 39.917, 40.317) && step_at(r, 76, 41.382, 41.982), "a loss that is noticed cuts no step");
+	ok(step_at(r, 75, 39.917, 40.317) && step_at(r, 76, 41.382, 41.982), "a loss with notice cuts no step");
 	result_free(r);
 	s.until = 41 * ORR_SECOND;
 	r = run(&s);
@@ -129,8 +129,8 @@ static void test_notice(void)
 	result_free(r);
 }
 
-/* Free migrations beat all; to know what comes beats not to know it; to plan beats to follow the fastest shape. Half a day of
- * GPT-1.5B at 0.6 losses per instance and hour, means over seeds. */
+/* Free migrations beat all; the true future beats predictions; planning beats the fastest shape. Half a day of GPT-1.5B at 0.6 losses per
+ * instance and hour, means over seeds. */
 static void test_ranks(void)
 {
 	static const char *const variant[][2] = { { "ideal=true", "predictor=oracle" }, { "predictor=oracle", NULL },

@@ -10,7 +10,7 @@
 struct spot_trial {
 	const struct orr_policy *policy;
 	const char *rows;               /* of Bamboo's format: "ms,add|remove,name" */
-	const char *generator;          /* or that */
+	const char *generator;          /* or a generator */
 	const char *job;                /* JSON */
 	const char *settings, *options; /* "a=b c=d"; NULL: none */
 	uint64_t seed, replication;
@@ -18,16 +18,16 @@ struct spot_trial {
 	bool exact, check, record;
 };
 
-/* NULL: it failed, *err says why. */
+/* NULL: error, *err is filled in. */
 struct run_result *spot_try(const struct spot_trial *t, struct orr_error *err);
-/* NAN: there is none. */
+/* NAN: no such metric. */
 double spot_metric(const struct run_result *r, const char *name);
 /* Seconds of an account. */
 double spot_account(const struct run_result *r, const char *name);
-/* Equal in all metrics, accounts and rows, bit by bit. */
+/* Are all metrics, accounts and rows bitwise equal? */
 bool spot_same(const struct run_result *a, const struct run_result *b);
-/* The trial in one go and step by step: false, and a line that says why, if one failed or they are not the same. *trained
- * counts those that got anywhere. */
+/* Runs the trial in one go and with an event per step. False, with a line of explanation: a run failed, or they differ. *trained counts
+ * trials that made progress. */
 bool spot_both_ways(struct spot_trial t, int *trained);
 
 #endif

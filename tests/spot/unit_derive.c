@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Steps with redundant computation against closed forms, and elastic jobs whose steps are derived from them.
+ * Steps with redundant computation against closed forms, and elastic jobs whose step times are derived from them.
  *
- * With p equal stages (forward f, backward b), m micro-batches and nothing that is sent: 1F1B takes (m+p-1)(f+b)
- * (Narayanan et al., ICML 2021); the last stage, which never waits once it has begun, does FRC between its passes, so that
- * eager FRC takes (p-1)(f+b) + m(f+b) + (m-1)f; and each micro-batch more takes what a node does for it.
+ * With p equal stages (forward f, backward b), m micro-batches and no messages, 1F1B takes (m+p-1)(f+b) (Narayanan et al., ICML 2021).
+ * The last stage never waits once it has started and does FRC between its passes, so eager FRC takes (p-1)(f+b) + m(f+b) + (m-1)f.
+ * Each additional micro-batch takes the time of a node's work for it.
  */
 #include "spot/derive.h"
 #include "tests/step/step_fixture.h"
@@ -15,7 +15,7 @@
 
 extern const struct orr_policy orr_policy_bamboo;
 
-/* 1e9 bytes/s and no latency. Nothing is sent and updates take no time, unless a test says so. */
+/* 1e9 bytes/s and no latency. No messages, and updates take no time, unless a test states otherwise. */
 static const char network[] = "star:bw=1GBps,lat=0,gpu_lat=0";
 static const char quiet[] = "p2p_bytes=0 dp_bytes=0 update_s=0 swap=false";
 static const char model[] = "gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100";
@@ -86,8 +86,8 @@ static void check_eager(void)
 	}
 }
 
-/* The last stage takes 12 s for a micro-batch. The others have time for FRC of what follows before the gradient comes; stage 0's
- * own, which the last one does, takes none. */
+/* The last stage takes 12 s for a micro-batch. The other stages finish FRC of the next stage before the gradient comes; FRC of stage 0, by
+ * the last stage, takes no time. */
 static void check_bubble(void)
 {
 	static const char times[] = "stage_times=0,1,1,1,4,8";
@@ -235,8 +235,8 @@ static void check_wrong(void)
 	elastic_free(table);
 }
 
-/* The simulator of Bamboo's authors has 1450, 1805 and 2390 ms for BERT-large, 264 samples, 4 to 2 pipelines of 12. Nothing here was
- * fitted to it; the limit is there to notice when a change of the cost model moves us away. */
+/* The simulator of Bamboo's authors has 1450, 1805 and 2390 ms for BERT-large, 264 samples, 4 to 2 pipelines of 12. Nothing was
+ * fitted to these; the limit detects changes of the cost model. */
 static void check_published(void)
 {
 	static const int64_t published_ms[] = { 2390, 1805, 1450 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The cheapest plan to a deadline, against the enumeration of all that one can do in each tick. Of the rules alone: spot is paid
- * p and on-demand q per tick, a change-over of d ticks does no work, a new instance needs one.
+ * The cheapest plan to a deadline against the enumeration of all choices in each tick. The rules: spot costs p and on-demand q per tick,
+ * a change-over of d ticks does no work, each new instance needs one.
  */
 #include "policies/spot/late_plan.h"
 
@@ -16,11 +16,11 @@ enum { MAX_TICKS = 240, MAX_CHANGEOVER = 6, STATES = 2 + 2 * MAX_CHANGEOVER + 1 
 
 struct small {
 	int ticks, work, changeover;
-	bool is_there[MAX_TICKS], is_new[MAX_TICKS]; /* is_new: another instance than in the tick before */
+	bool is_there[MAX_TICKS], is_new[MAX_TICKS]; /* is_new: not the instance of the tick before */
 	double p, q;
 };
 
-/* Idle 0, spot 1, on demand 2; left: ticks of change-over that are still to be paid. */
+/* State: idle 0, spot 1, on demand 2; left: remaining ticks of the change-over. */
 static double enumerate(const struct small *c, int t, int state, int left, int done)
 {
 	if (done >= c->work)
@@ -36,7 +36,7 @@ static double enumerate(const struct small *c, int t, int state, int left, int d
 	return fmin(best, c->q + enumerate(c, t + 1, 2, wait ? wait - 1 : 0, done + !wait));
 }
 
-/* The same at larger sizes: a table over (work done, state with what is left of its change-over), tick by tick. */
+/* The same for larger cases: a table over (work done, state and rest of its change-over), tick by tick. */
 static double tabulate(const struct small *c)
 {
 	static double now[MAX_TICKS + 1][STATES], next[MAX_TICKS + 1][STATES];
@@ -84,7 +84,7 @@ static size_t intervals(const struct small *c, int64_t start, struct late_interv
 	return n;
 }
 
-/* Does the plan keep the rules, and cost what it says? In ticks; NAN: it does not. */
+/* The cost of a plan, in ticks; NAN: it breaks the rules. */
 static double cost_of(const struct late_problem *p, const struct late_plan *plan)
 {
 	int64_t at = p->from_ns, work = 0;
@@ -124,7 +124,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* The best of all sequences, by either of the two above. */
+/* The cost of the best sequence, by one of the two above. */
 static void test_against(const char *what, double (*best)(const struct small *c), int cases, int least, int most, uint64_t run)
 {
 	int wrong = 0, late = 0, spot_alone = 0, mixed = 0;
@@ -150,7 +150,7 @@ static void test_against(const char *what, double (*best)(const struct small *c)
 	}
 	ok(!wrong, "%d random cases, %s: the plan keeps the rules and costs what the best of all sequences does", cases, what);
 	ok(late > 0 && spot_alone > cases / 10 && mixed > cases / 10,
-		"among them %d that nobody can do in time, %d on spot alone, %d mixed", late, spot_alone, mixed);
+		"among them %d that cannot be done in time, %d on spot alone, %d mixed", late, spot_alone, mixed);
 }
 
 static double enumerate_all(const struct small *c)
@@ -158,7 +158,7 @@ static double enumerate_all(const struct small *c)
 	return enumerate(c, 0, 0, 0, 0);
 }
 
-/* Times of nanoseconds: the lost parts of steps are at most one step per stint. */
+/* Times in ns: at most one step is lost per stint. */
 static void test_odd_times(void)
 {
 	struct late_interval spot[] = { { 3, 1004 }, { 1004, 2500 }, { 5001, 9007 } };
@@ -177,7 +177,8 @@ static void test_odd_times(void)
 	late_plan_free(&plan);
 }
 
-/* Any times, often with next to no slack: the work is done in whole steps within the deadline, for no less than without steps. */
+/* Arbitrary times, often with little slack: the work is done in whole steps within the deadline, and costs at least as much as without
+ * steps. */
 static void test_steps(void)
 {
 	int cases = is_sanitized() ? 200 : 3000, wrong = 0, near = 0;
@@ -209,7 +210,7 @@ static void test_steps(void)
 	ok(near > cases * 9 / 10, "and no more than a step per stint in %d of them (elsewhere the steps make another plan the best)", near);
 }
 
-/* Sizes as published: 48 h in 60, change-overs of 0.2 h; and a month. */
+/* Published sizes: 48 h of work in 60 h, change-overs of 0.2 h; and a month. */
 static void test_time(void)
 {
 	struct rng rng;

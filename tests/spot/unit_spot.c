@@ -19,7 +19,7 @@ static const struct orr_param no_params[] = { ORR_PARAM_END };
 
 struct setting {
 	const char *rows;      /* bamboo's format */
-	const char *generator; /* or that */
+	const char *generator; /* or a generator */
 	const char *job;
 	const char *options[8];
 	int64_t until;
@@ -93,7 +93,7 @@ static double account(const struct run_result *r, const char *name, bool usd)
 	return NAN;
 }
 
-/* ---- one instance, the job from when it is ready ---- */
+/* ---- one instance ---- */
 
 static char told[4096];
 
@@ -132,7 +132,7 @@ static void simple_instance(void *self, struct orr_spot *w, orr_inst i, enum orr
 
 static const struct orr_spot_ops simple = { .create = create, .destroy = mem_free, .instance = simple_instance };
 
-/* 100 steps of 1 s from 5 s on; gone at 50.5 s in the midst of step 46; another one ready at 85 s does the other 55. */
+/* 100 steps of 1 s from 5 s on; the instance ends at 50.5 s, during step 46; another one, ready at 85 s, does the other 55. */
 static void test_closed_form(void)
 {
 	struct run_result *r = result_new();
@@ -183,7 +183,7 @@ static void test_notice(void)
 	told[0] = 0;
 	ok(!run(&s, &simple, r), "with notices");
 	same_text(told, "added@0 ready@0 notice@15.5 added@20 ready@20 notice@25 gone@50.5 ",
-		"noticed so long before, or when it is taken, not after the end");
+		"notice comes spot.notice before the end, or when the offer is taken");
 	near_to(metric(r, "makespan_s"), 55, 1e-12, "--until ends the run");
 	near_to(metric(r, "is_complete"), 0, 0, "and the job is not over");
 	near_to(metric(r, "steps"), 50 + 4, 0, "what ends at that instant does not count");
@@ -211,7 +211,7 @@ static void picky_timer(void *self, struct orr_spot *w, uint64_t tag)
 {
 	(void)self;
 	orr_release(w, orr_inst_first(w));
-	ok(tag == 1 && orr_offers(w, 0) == 1 && orr_inst_live(w) == 4, "what is given back is offered again");
+	ok(tag == 1 && orr_offers(w, 0) == 1 && orr_inst_live(w) == 4, "a released instance is offered again");
 }
 
 static void *picky_create(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)
@@ -230,16 +230,16 @@ static void test_offers(void)
 		.until = 30 * ORR_SECOND };
 	told[0] = 0;
 	ok(!run(&s, &picky, r), "a policy that chooses");
-	/* 0: asked, and again because instances came and got ready; 10: the timer; 20: an offer goes. */
+	/* decide() is called at 0, twice, as instances join and get ready; at 10, the timer; at 20, an offer ends. */
 	ok(strstr(told, "offers=3@0 ") == told && strstr(told, "offers=1@10 offers=0@20"),
 		"decide() is called where something happened: %s", told);
 	near_to(metric(r, "usd"), (10 + 30 + 30 + 4 * 60) / 3600.0, 1e-12, "each is paid from being taken to being given back");
 	near_to(metric(r, "on_demand_hours"), 60 / 3600.0, 1e-12, "hours on demand");
-	near_to(metric(r, "preemptions"), 0, 0, "an offer that nobody had is no preemption");
+	near_to(metric(r, "preemptions"), 0, 0, "the end of an offer that was not taken is no preemption");
 	result_free(r);
 }
 
-/* ---- what is impossible ---- */
+/* ---- impossible actions ---- */
 
 static int trick;
 
@@ -279,7 +279,7 @@ static void trick_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 		orr_steps_stop(w);
 		orr_spot_timer(w, orr_spot_now(w) + 1, 0, 0);
 	}
-	/* 11: a stage without an owner, and the step goes on */
+	/* 11: a stage without an owner and a step in flight */
 }
 
 static void trick_timer(void *self, struct orr_spot *w, uint64_t tag)

@@ -59,7 +59,7 @@ static const struct by_hand checkpoints[] = {
 		0, 15, "checkpoints", 5 },
 	{ "an interval of 16 s is two steps", "0,add,a\n", TEN_STEPS, "interval=time every=16s cost=3", NULL, 115, 100, 0, 15,
 		"checkpoints", 5 },
-	/* 0-20, written by 23; step 4 is cut at 40 after 7 s, and step 3 goes with it. Another one at 60, restarted by 67; 80 s and four
+	/* 0-20, written by 23; step 4 is cut at 40 after 7 s, and step 3 is lost too. A new instance at 60, restarted by 67; 80 s and four
 	   checkpoints. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 159, 100, 17, 22, "losses", 1 },
@@ -78,7 +78,7 @@ static const struct by_hand checkpoints[] = {
 	{ "one too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=5s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
 	/* Nothing to save: at once to b. */
-	{ "noticed in the first step, the job moves at once", "0,add,a\n0,add,b\n50000,remove,a\n", LONG_STEPS,
+	{ "with a notice in the first step, the job moves at once", "0,add,a\n0,add,b\n50000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 20 + 20 + 1010, 1000, 20, 30, "moves", 1 },
 	/* Steps end at 20, 41, 62, 83, 104: 1 s of standstill between; written at the end. */
 	{ "copies in the background", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=2 cost=15 copy=async snapshot=1", NULL, 119, 100,
@@ -87,19 +87,19 @@ static const struct by_hand checkpoints[] = {
 	{ "a loss costs what no copy has made safe", "0,add,a\n60000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=15 copy=async snapshot=1 restart=7", NULL, 144, 100, 18, 2 + 7 + 2 + 15, "checkpoints",
 		5 },
-	/* Begun at 10, 40 (safe 35), 70 (65), and at the end, which does not wait for the one under way. */
+	/* Started at 10 (safe at 35), 40 (65), 70, and at the end, which does not wait for the copy in progress. */
 	{ "a copy that takes long delays the next one", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=1 cost=25 copy=async", NULL,
 		125, 100, 0, 25, "checkpoints", 4 },
 	/* Two steps, written by 3, moved by 6; 8 steps of 0.5 s and four checkpoints on two. b was idle from 2.5 to 3. */
-	{ "who comes is taken in after a checkpoint", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
+	{ "a joining instance is absorbed after a checkpoint", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
 		"interval=steps every_steps=2 cost=1 restart=3", NULL, 14, 10, 0, 1 + 6 + 8, "moves", 1 },
 	{ "or never", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"), "interval=steps every_steps=2 cost=1 restart=3 join=never",
 		NULL, 15, 10, 0, 5, "moves", 0 },
 	{ "or if the gain is worth it", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
 		"interval=steps every_steps=2 cost=1 restart=3 gain=0.5", NULL, 15, 10, 0, 5, "moves", 0 },
 	/* (2,2) on a-d: step 5 is cut at 4.5 with 2 s uncommitted; (1,2) on two of a, c, d restarts by 6.5; two steps of 2 s, written
-	 * by 11.5; e is there since 8: (2,2) by 13.5, two steps and their checkpoint, three times. Useful: eight steps of four, two of two;
-	 * lost 1.5 s of four. */
+	 * by 11.5; e has been live since 8: (2,2) by 13.5, two steps and their checkpoint, three times. Useful: eight steps of four, two of
+	 * two; lost 1.5 s of four. */
 	{ "after a loss on fewer pipelines, and on more again", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n4500,remove,b\n8000,add,e\n",
 		JOB("[1,2,2000],[2,2,1000]"), "interval=steps every_steps=2 cost=1 restart=2", NULL, 13.5 + 9, 4 * 8 + 2 * 4, 4 * 1.5,
 		4 + 2 * 2 + 2 + 4 * 2 + 4 * 3, "moves", 1 },
@@ -108,7 +108,7 @@ static const struct by_hand checkpoints[] = {
 		"interval=never cost=0", NULL, 7, 28, 0, 0, NULL, 0 },
 	{ "with the depth given, as many pipelines as fit", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
 		JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"), "interval=never cost=0 depth=2", NULL, 12, 48, 0, 0, NULL, 0 },
-	{ "with the pipelines given, so many", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n", JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"),
+	{ "with pipelines set, exactly that many", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n", JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"),
 		"interval=never cost=0 pipelines=1 depth=2", NULL, 10, 20, 0, 0, NULL, 0 },
 	/* 10^9 bytes at 10^8 B/s; a restart reads as much. */
 	{ "cost and restart follow from the state", "0,add,a\n5000,remove,a\n5000,add,b\n", JOB("[1,1,1000]"), "interval=never",
@@ -135,13 +135,13 @@ static const struct by_hand parallel[] = {
 	{ "... but a pair's loss costs the step", "0,add,a\n0,add,b\n0,add,c\n5000,remove,b\n5000,remove,c\n", PARALLEL,
 		"cost=0 rebuild=3s loss=redundant", NULL, 5 + 3 + 48, 12 + 48, 3, 3, "steps_redone", 1 },
 	/* b copies from 5 to 9, joins after step 3 at 12; seven steps of 2 s. */
-	{ "who comes copies the state first", "0,add,a\n5000,add,b\n", PARALLEL, "cost=0 rebuild=3s copy=4", NULL, 29, 12 + 28, 0, 6,
-		"rebuilds", 1 },
+	{ "a joining instance copies the state first", "0,add,a\n5000,add,b\n", PARALLEL, "cost=0 rebuild=3s copy=4", NULL, 29, 12 + 28, 0,
+		6, "rebuilds", 1 },
 	/* Two steps safe at 11; two more and 1 s lost at 17; restarted from 20 to 25; eight steps; the last checkpoint. */
-	{ "with the last worker goes the state", "0,add,a\n17000,remove,a\n20000,add,b\n", PARALLEL, "cost=1 every=10s restart=5", NULL, 58,
-		40, 9, 6, "restarts", 1 },
-	/* Noticed at 5: steps 3 and 4 are done by 8, then a new group. */
-	{ "a noticed worker leaves between steps", "0,add,a\n0,add,b\n9000,remove,b\n", PARALLEL, "cost=0 rebuild=3s", "notice=4s",
+	{ "the state is lost with the last worker", "0,add,a\n17000,remove,a\n20000,add,b\n", PARALLEL, "cost=1 every=10s restart=5", NULL,
+		58, 40, 9, 6, "restarts", 1 },
+	/* Notice at 5: steps 3 and 4 are done by 8, then a new group. */
+	{ "a worker with notice leaves between steps", "0,add,a\n0,add,b\n9000,remove,b\n", PARALLEL, "cost=0 rebuild=3s", "notice=4s",
 		8 + 3 + 24, 16 + 24, 0, 3, "losses", 0 },
 };
 
@@ -161,11 +161,11 @@ static const char *const dp_settings[] = { "", "loss=drop", "loss=redundant", "l
 
 #define PICK(rng, of) (of)[rng_below(rng, sizeof(of) / sizeof *(of))]
 
-/* *trained: how many got anywhere. */
+/* *trained counts the runs that made progress. */
 static bool random_run(struct rng *rng, uint64_t seed, bool is_dp, int *trained)
 {
 	char job[400];
-	/* Prime numbers of ms, so that little falls together; and a job that begins late in its table. */
+	/* Prime numbers of ms, so that few events coincide; and a job whose table starts at many nodes. */
 	const char *points =
 		is_dp ? (rng_below(rng, 3) ? "[1,1,7919],[2,1,4001],[3,1,2801],[5,1,2003],[8,1,1511]" : "[3,1,2801],[4,1,2503]")
 		      : (rng_below(rng, 3) ? "[1,1,9001],[1,2,5003],[2,2,3001],[1,4,2903],[2,4,1801],[3,2,2203]"
@@ -202,9 +202,9 @@ static void at_random(bool is_dp, const char *what)
 /* ---- Bamboo's strawman ---- */
 
 /*
- * Thorpe et al. (NSDI 2023): GPT-2 with checkpoints on 64 nodes is useful for 23 % of the time. Calibrated: restart and interval were not
- * published. Instances are lost at the 0.61 per hour of the p3 trace; 18 GB at 1 GB/s, Daly's interval. What is held is that
- * a restart of 90 s gives that share, and that it falls as the restart grows.
+ * Thorpe et al. (NSDI 2023): GPT-2 with checkpoints on 64 nodes is useful for 23 % of the time. Calibrated, as restart and interval were
+ * not published: instances are lost at the 0.61 per hour of the p3 trace; 18 GB at 1 GB/s, Daly's interval. Checked: a restart of 90 s
+ * gives this share, and the share falls as the restart grows.
  */
 static double useful_share(const char *settings)
 {
@@ -232,7 +232,7 @@ static void strawman(void)
 	ok(useful_share("restart=60") > fitted && useful_share("restart=180") < fitted, "... more or less with another restart");
 }
 
-/* ---- what makes no sense ---- */
+/* ---- invalid settings ---- */
 
 static void refused(const struct orr_policy *policy, const char *job, const char *settings, const char *want)
 {
@@ -250,11 +250,11 @@ int main(void)
 		by_hand(&orr_policy_spot_checkpoint, &checkpoints[i]);
 	for (size_t i = 0; i < sizeof parallel / sizeof *parallel; i++)
 		by_hand(&orr_policy_spot_elastic_dp, &parallel[i]);
-	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "depth=3", "no step time for the pipelines and the depth asked for");
-	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "cost=3,4", "cost: expected one time from 0");
+	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "depth=3", "no step time for the requested pipelines and depth");
+	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "cost=3,4", "cost: expected one time, at least 0");
 	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "mtbf=0", "mtbf: expected a time above 0");
 	refused(&orr_policy_spot_elastic_dp, JOB("[1,2,1000]"), "loss=redo", "no step time of depth 1");
-	refused(&orr_policy_spot_elastic_dp, PARALLEL, "copy=-1", "copy: expected one time from 0");
+	refused(&orr_policy_spot_elastic_dp, PARALLEL, "copy=-1", "copy: expected one time, at least 0");
 	strawman();
 	at_random(false, "checkpoint");
 	at_random(true, "elastic-dp");

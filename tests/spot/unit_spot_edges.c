@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_spot_edges.c - the spot world's order of telling, its limits, and what a policy does wrong without noticing; expected values by hand
- */
+/* unit_spot_edges.c - the spot world's order of calls, its limits, and errors of policies; expected values by hand */
 #include "tests/tap.h"
 
 #include "tests/spot/spot_runs.h"
@@ -16,7 +15,7 @@ static struct orr_error err;
 static const struct orr_param no_params[] = { ORR_PARAM_END };
 static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":100,\"points\":[[1,1,1000]]}";
 
-/* ---- a policy that logs what it is told, and does what a test says ---- */
+/* ---- a policy that logs its calls and acts as a test says ---- */
 
 static char told[2048];
 static int trick;
@@ -52,7 +51,7 @@ static void run_on(struct orr_spot *w, orr_inst i)
 	orr_steps_run(w, &(struct orr_steps){ .step_ns = ORR_SECOND });
 }
 
-/* One run; NULL: it failed. `until` in seconds, 0: none. */
+/* One run; NULL: error. `until` in seconds; 0: none. */
 static struct run_result *try(const struct orr_spot_ops *ops, const char *capacity, const char *rows, const char *options, double until)
 {
 	struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params, ops,
@@ -71,7 +70,7 @@ static struct run_result *try(const struct orr_spot_ops *ops, const char *capaci
 	return r;
 }
 
-/* ---- in what order it is told ---- */
+/* ---- order of calls ---- */
 
 static void order_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
 {
@@ -115,7 +114,7 @@ static void test_order(void)
 	}
 }
 
-/* Given back after its notice, it is offered with the end that it has; who takes it again is noticed again. */
+/* Released after its notice, it is offered with its known end; taken again, it is given notice again. */
 static void again_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
 {
 	(void)self;
@@ -123,7 +122,7 @@ static void again_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 	if (event != ORR_INST_NOTICE || count++)
 		return;
 	orr_release(w, i);
-	ok(!orr_inst_is_live(w, i) && orr_offers(w, 0) == 1, "given back when noticed: offered");
+	ok(!orr_inst_is_live(w, i) && orr_offers(w, 0) == 1, "released after its notice: offered");
 	orr_spot_timer(w, orr_spot_now(w) + 10 * ORR_SECOND, 0, 0);
 }
 
@@ -192,7 +191,7 @@ static void endless_decide(void *self, struct orr_spot *w)
 	case 9:
 		some[0] = orr_inst_first(w);
 		orr_layout(w, 1, 3, some);
-		ok(!orr_owner(w, 0, 0) && !orr_owner(w, 0, 2), "after an error nobody owns anything");
+		ok(!orr_owner(w, 0, 0) && !orr_owner(w, 0, 2), "after an error no instance owns a stage");
 		break;
 	case 10:
 	case 11:
@@ -291,7 +290,7 @@ static void ends_timer(void *self, struct orr_spot *w, uint64_t tag)
 	(void)self, (void)tag;
 	if (should_end(w, 5))
 		orr_spot_end(w);
-	if (trick == 8) /* the job has 100 steps: nothing to be complete */
+	if (trick == 8) /* the job has 100 steps: is_complete is 0 */
 		orr_commit(w, orr_steps_uncommitted(w));
 	orr_steps_last(w);
 }
@@ -415,7 +414,7 @@ static void hourly_decide(void *self, struct orr_spot *w)
 		orr_spot_timer(w, trick ? 500000 * ORR_SECOND * 3600 : 0, 0, trick ? 50 : 3600);
 }
 
-/* A policy that waits for what will never be, by a timer each hour; and one that waits long, but not for ever. */
+/* A policy that waits for ever, by a timer each hour; and one that waits long, but not for ever. */
 static void test_stuck(void)
 {
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide };
@@ -475,7 +474,7 @@ static void price_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 		price_when_added = info.usd_per_hour;
 }
 
-/* A series of prices beside the trace: at one instant prices come first. */
+/* A price series beside the trace: at one instant, prices come first. */
 static void test_price_first(void)
 {
 	static const char rows[] = "time_s,zone,type,usd_per_hour\n0,,,1\n100,,,2\n";
@@ -501,7 +500,7 @@ static void test_price_first(void)
 
 /* ---- handles ---- */
 
-/* The handle of an instance is no timer, though it looks like one of the world's own events. */
+/* The handle of an instance is no timer, although it looks like an event of the engine. */
 static void handles_timer(void *self, struct orr_spot *w, uint64_t tag)
 {
 	(void)self;

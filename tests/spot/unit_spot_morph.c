@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Varuna and Oobleck by their own rules: runs worked out by hand; Oobleck's plans against all that can be enumerated; and at random
- * over generators, options and settings, under --check, in one go and step by step with the same bytes.
+ * Varuna and Oobleck by their own rules: runs worked out by hand; Oobleck's plans against enumeration; and random runs over generators,
+ * options and settings, under --check, with the same bytes in one go and with an event per step.
  */
 #include "base/rng.h"
 #include "tests/spot/spot_trial.h"
@@ -63,7 +63,7 @@ static const struct by_hand varuna[] = {
 		"setup=5 ckpt_time=3 ckpt_steps=2 background=false", NULL, 5 + 100 + 15, 100, 0, 20, "restarts", 0 },
 	{ "in the background the last one alone takes time", "0,add,a\n", TEN_STEPS, "setup=5 ckpt_time=3 ckpt_steps=2", NULL, 5 + 100 + 3,
 		100, 0, 8, NULL, 0 },
-	/* Steps 1 and 2 (7 to 27) are safe at 30; step 3 and 3 s go at 40. From 60: 7, eight steps, 3. */
+	/* Steps 1 and 2 (7 to 27) are safe at 30; step 3 and 3 s are lost at 40. From 60: 7, eight steps, 3. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 60 + 7 + 80 + 3, 100, 13, 17, "restarts", 1 },
 	{ "a loss while the checkpoint is written loses what it would have saved", "0,add,a\n29000,remove,a\n29000,add,b\n", TEN_STEPS,
@@ -84,8 +84,8 @@ static const struct by_hand varuna[] = {
 	{ "nor does one that is not heeded", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10 on_notice=false", "notice=120s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
 	/* Step 1 by 4, written by 5, nine steps of 0.5 s from 8, written by 13.5. */
-	{ "morphs when somebody comes", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10, 0,
-		12, "morphs", 1 },
+	{ "morphs when an instance joins", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10,
+		0, 12, "morphs", 1 },
 	/* 6 s for 12 steps of 0.5 s, against 10 of 1 s. */
 	{ "if more is done within the horizon", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 horizon=10", NULL, 13.5,
 		10, 0, 12, "morphs", 1 },
@@ -116,7 +116,7 @@ static const struct by_hand oobleck[] = {
 	{ "a loss costs the step, and one node the layers that it lacks", FOUR "5500,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", NULL,
 		5.5 + 7 + 28 / 3.0, 12 + 28, 2, 8 + 21, "copied_bytes", 5e8 },
 	/* Step 3 ends as the notice comes. */
-	{ "a noticed node is planned around", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=4s", 5 + 7 + 28 / 3.0, 12 + 28,
+	{ "a node with notice is left out", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=4s", 5 + 7 + 28 / 3.0, 12 + 28,
 		0, 8 + 21, "notice_saves", 1 },
 	/* a and b hold all of it; c and d, new, get a half each. */
 	{ "two losses in one pipeline leave a copy", FOUR "5500,remove,c\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS,
@@ -129,7 +129,7 @@ static const struct by_hand oobleck[] = {
 	{ "waits for f + 1 pipelines", "0,add,a\n10000,add,b\n", PAIRS, "setup=2", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
 	{ "f=0: one pipeline will do", "0,add,a\n", JOB("[1,1,1000]"), "setup=2 f=0", NULL, 12, 10, 0, 2, NULL, 0 },
 	/* Step 3 by 5; c gets all of it in 10 s. */
-	{ "takes in who comes", "0,add,a\n0,add,b\n4500,add,c\n", JOB("[2,1,1000],[3,1,600]"), "setup=2 node_Bps=1e8 absorb=at-once", NULL,
+	{ "absorbs a joiner", "0,add,a\n0,add,b\n4500,add,c\n", JOB("[2,1,1000],[3,1,600]"), "setup=2 node_Bps=1e8 absorb=at-once", NULL,
 		5 + 12 + 4.2, 6 + 12.6, 0, 4 + 36, "reconfigurations", 2 },
 	/* The default horizon is the time so far / (losses + 1). With a pause of 2 s, steps of 0.6 s instead of 1 s are worth it above 5 s.
 	 * Without a loss, c at 5.5: step 4 by 6, c copies until 9, six steps. */
@@ -151,7 +151,7 @@ static const struct by_hand oobleck[] = {
 
 enum { DEPTHS = 4, MOST = 3 };
 
-/* The least step of at least two pipelines on at most n nodes, of all there are. ms[D - 1][d - 1]. */
+/* The shortest step of at least two pipelines on at most n nodes, by enumeration. ms[D - 1][d - 1]. */
 static double best_of_all(int n, int ms[MOST][DEPTHS])
 {
 	double best = INFINITY;
@@ -239,7 +239,7 @@ static bool random_run(struct rng *rng, uint64_t seed, bool is_oobleck, int *tra
 		.check = true,
 		.record = true };
 	t.settings = is_oobleck ? PICK(rng, oobleck_settings) : PICK(rng, varuna_settings);
-	/* Prime numbers of ms, so that little falls together. */
+	/* Prime numbers of ms, so that few events coincide. */
 	bool by_curve = strstr(t.settings, "artifact") || !rng_below(rng, 4);
 	int steps = rng_below(rng, 4) ? 3000 : 0;
 	if (by_curve)
@@ -272,7 +272,7 @@ static void at_random(bool is_oobleck, const char *what)
 		trained);
 }
 
-/* ---- what makes no sense ---- */
+/* ---- invalid settings ---- */
 
 static void refused(const struct orr_policy *policy, const char *job, const char *settings, const char *want)
 {

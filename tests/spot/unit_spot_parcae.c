@@ -11,7 +11,7 @@
 
 /* ---- forecasts ---- */
 
-/* Log-likelihood of phi, the variance being the best: an AR(1) that begins in its stationary law. */
+/* Log-likelihood of phi at the best variance: an AR(1) that starts in its stationary law. */
 static double likelihood(const double *w, uint32_t n, double phi)
 {
 	double s = (1 - phi * phi) * w[0] * w[0];
@@ -144,7 +144,7 @@ static void test_odds(void)
 	ok(memcmp(a[0], c[0], 5 * sizeof(double)) != 0, "another key draws others");
 	/* 2 of 5 nodes go, 3 work: C(3,1) C(2,1) / C(5,2). */
 	near_to(parcae_hit_chance(5, 3, 2, 1), 0.6, 1e-12, "chance that one of two losses hits a worker");
-	near_to(parcae_hit_chance(5, 5, 2, 2), 1, 1e-12, "nobody stands by: both do");
+	near_to(parcae_hit_chance(5, 5, 2, 2), 1, 1e-12, "no idle instance: both do");
 	near_to(parcae_hit_chance(5, 3, 4, 1), 0, 0, "four losses, two stand by: one worker cannot be all");
 }
 
@@ -180,7 +180,7 @@ static const struct parcae_shape shapes[] = { { 1, 2, 2, 10 }, { 1, 3, 3, 14 }, 
 	{ 4, 2, 8, 33 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes, PERIODS = 4 };
 
-/* Each loss of r nodes out of n, the first of which work. */
+/* Every loss of r nodes out of n, of which the first ones work. */
 static double enumerate_migration(struct parcae_planner *p, uint32_t from, uint32_t n, uint32_t r, uint32_t to)
 {
 	const struct parcae_shape *f = &shapes[from];
@@ -209,7 +209,7 @@ static void test_expected_migrations(struct parcae_planner *p)
 	ok(parcae_migration_kind(p, 3, &none, 3) == PARCAE_NONE && parcae_migration_s(p, 3, &none, 3) == 0,
 		"nothing lost, nothing changed: no migration");
 	ok(parcae_migration_kind(p, 3, &one, 1) == PARCAE_INTRA, "a pipeline of the same depth is given up: within stages");
-	ok(parcae_migration_kind(p, 3, &one, 3) == PARCAE_INTER, "somebody stands in: between stages");
+	ok(parcae_migration_kind(p, 3, &one, 3) == PARCAE_INTER, "an idle instance replaces it: between stages");
 	ok(parcae_migration_kind(p, 3, &none, 4) == PARCAE_PIPELINE, "another depth: the whole pipeline");
 	ok(parcae_migration_kind(p, SHAPES, &none, 4) == PARCAE_PIPELINE, "so is to begin");
 }
@@ -270,7 +270,7 @@ static void test_plans(struct parcae_planner *p)
 	ok(changes > cases / 5 && changes < cases - cases / 20, "some stay and some change: %u change", changes);
 }
 
-/* The rule of the throughput-optimal baseline: the first of the highest. */
+/* The rule of the throughput-optimal baseline: the first shape with the highest rate. */
 static void test_fastest(void)
 {
 	static const struct parcae_shape ties[] = { { 1, 4, 4, 7 }, { 2, 2, 4, 9 }, { 4, 1, 4, 9 }, { 3, 2, 6, 8 } };

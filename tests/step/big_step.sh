@@ -1,4 +1,4 @@
-# A training step of GPT-3 175B on a fat tree: TP 8, PP 16, as many replicas as there is room for; one NIC a GPU,
+# A training step of GPT-3 175B on a fat tree: TP 8, PP 16, as many replicas as fit; one NIC per GPU,
 # D-mod-k routes, every collective as flows. Lanes are merged where routes and loads are equal, and the merged step is the
 # unmerged one. Sizes: 1,024 GPUs both ways, 10,240 GPUs (80 replicas, batch 2,560, micro-batch 1) merged.
 # SPDX-License-Identifier: GPL-3.0-or-later

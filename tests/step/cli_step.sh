@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery step at the command line: what it writes, what it refuses and in which words, and its
-# exit codes (0 done, 1 failed, 2 the input is wrong).
+# orrery step at the command line: outputs, error messages and exit codes (0 done, 1 failed, 2 invalid input).
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 
-# A model and network whose times can be worked by hand: 1e6 parameters are 4 MB of gradients;
+# A model and network whose times can be computed by hand: 1e6 parameters are 4 MB of gradients;
 # on 4 nodes with 8 Gb/s = 1e9 B/s and no latency a ring takes 2 * 3/4 * 4e6 / 1e9 = 6 ms.
 cat >two.json <<'E'
 { "name": "two", "title": "two layers", "source": "made up", "input": "10x10x1", "input_elems": 100, "classifier": "fc",
@@ -22,54 +21,54 @@ is "$? $(cat stdout said)" "0 " "-q prints nothing"
 is "$(cd o && echo *)" "allreduce.devices.csv allreduce.iterations.csv late.devices.csv late.iterations.csv summary.csv" \
   "the files of --out"
 is "$(head -1 o/late.iterations.csv)" "iteration,start_s,end_s,samples" "iterations: the header"
-is "$(wc -l <o/late.iterations.csv)" 21 "and a row for each of the 20"
+is "$(wc -l <o/late.iterations.csv)" 21 "and 20 rows"
 is "$(awk -F, 'NR > 1 && $4 != 128' o/late.iterations.csv)" "" "of 4 GPUs times 32 samples each"
-is "$(head -1 o/summary.csv)" "policy,metric,value,ci_low,ci_high" "summary.csv: its header"
+is "$(head -1 o/summary.csv)" "policy,metric,value,ci_low,ci_high" "summary.csv: the header"
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summary.csv; }
 # near A B: within 1e-9
 near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e-18) ? "near" : a " for " b }'; }
 is "$(near "$(metric late sent_bytes_max)" 6e6)" near "each device sends 2 * 3/4 of the gradients"
 is "$(near "$(metric late iteration_s)" "$(awk -v c="$(metric late compute_s)" -v u="$(metric late optimizer_s)" \
   'BEGIN { printf "%.17g", c + u + 0.006 }')")" near "an iteration takes compute, ring and update"
-is "$(near "$(metric late exposed_s)" 0.006)" near "and what is exposed is the ring"
+is "$(near "$(metric late exposed_s)" 0.006)" near "and the ring is exposed"
 is "$(near "$(metric allreduce samples_per_s)" "$(awk -v t="$(metric allreduce iteration_s)" 'BEGIN { printf "%.17g", 128 / t }')")" \
-  near "throughput is samples by time"
+  near "throughput is samples over time"
 is "$(awk -F, 'NR > 1 { n++; sent += $10 } END { print n, sent }' o/late.devices.csv)" "4 24000000" "a row for each device"
 
-# ---- one answer, whatever -j, and from the database ----
+# ---- the same results for any -j, and from the database ----
 study=(two.json "${net[@]}" --policy allreduce,parameter-server,stanza --set step.stragglers=lognormal --set step.iterations=40)
 "$orrery" step "${study[@]}" -j1 --out j1 --db runs.db --json >j1.json 2>&1
 rc=$?
 "$orrery" step "${study[@]}" -j2 --out j2 --json >j2.json 2>&1
 is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j2 give the same bytes"
 "$orrery" step "${study[@]}" --out again --db runs.db --json >again.json 2>said
-is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "and so do runs that the database has"
-like "$(cat said)" 'stanza: taken from runs.db' "which is said"
+is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "and so do runs taken from the database"
+like "$(cat said)" 'stanza: taken from runs.db' "and a remark names the database"
 is "$("$orrery" db runs runs.db | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "3 step,1 world" \
-  "each is there once"
+  "each is stored once"
 "$orrery" step "${study[@]}" --seed 2 --out seed -q
-is "$(cmp -s seed/allreduce.iterations.csv j1/allreduce.iterations.csv; echo $?)" 1 "another seed, other stragglers"
+is "$(cmp -s seed/allreduce.iterations.csv j1/allreduce.iterations.csv; echo $?)" 1 "another seed gives other stragglers"
 is "$(awk -F, '$1 == "allreduce" && $2 == "samples_per_s" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" 1 \
   "random iterations have an interval"
 is "$(awk -F, '$1 == "late" && $2 == "iteration_s" { print ($4 == $3 && $3 == $5) }' o/summary.csv)" 1 \
-  "those that repeat have one without width"
+  "repeating iterations have one of width 0"
 "$orrery" db export runs.db --run 1 --out exported
 is "$(cat exported/allreduce.*.csv | sha256sum)" "$(cat j1/allreduce.*.csv | sha256sum)" "db export writes the same files"
 "$orrery" step "${study[@]}" --db other.db -q
 is "$("$orrery" db digest other.db)" "$("$orrery" db digest runs.db)" "the digest is the study's"
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --check -q 2>&1)
-is "$? $said" "0 " "--check finds nothing wrong"
+is "$? $said" "0 " "--check finds no error"
 cp two.json copy.json
 "$orrery" step copy.json "${study[@]:1}" --db runs.db -q
-is "$("$orrery" db runs runs.db | wc -l)" 4 "a model of the same contents is the same, whatever its name"
+is "$("$orrery" db runs runs.db | wc -l)" 4 "a model of equal contents is the same model under another name"
 sed 's/"saved": 990/"saved": 991/' two.json >other.json
 "$orrery" step other.json "${study[@]:1}" --db runs.db -q
-is "$("$orrery" db runs runs.db | wc -l)" 7 "and one of other contents is not"
+is "$("$orrery" db runs runs.db | wc -l)" 7 "and one of other contents is another model"
 
 # ---- table, timeline, scenario ----
 text=$("$orrery" step two.json "${net[@]}" --policy allreduce)
 like "$text" '^policy +samples/s +iteration +compute +exposed comm\. +bubble +optimizer +peak memory$' "the table's columns"
-like "$text" '^allreduce: .*steady state after [0-9]+ of 20 iterations \(period 1\)' "what was chosen and extrapolated"
+like "$text" '^allreduce: .*steady state after [0-9]+ of 20 iterations \(period 1\)' "the choice and the steady state"
 "$orrery" step two.json "${net[@]}" --policy allreduce,stanza --timeline t.json -q
 cat >look.py <<'E'
 import json
@@ -97,16 +96,16 @@ fi
 if command -v gnuplot >/dev/null; then
   "$orrery" step two.json "${net[@]:0:4}" --policy allreduce,stanza --out figures -q
   is "$? $(cd figures && echo *.pdf)" "0 throughput.pdf timeline-allreduce.pdf timeline-stanza.pdf" "figures of throughput and time"
-  # One row of devices: there is least room for the legend.
-  is "$(grep -oE 'forward|backward|optimizer|messages' figures/timeline-allreduce.svg | sort -u | wc -l)" 4 "the legend is whole"
+  # One row of devices leaves the least room for the legend.
+  is "$(grep -oE 'forward|backward|optimizer|messages' figures/timeline-allreduce.svg | sort -u | wc -l)" 4 "the legend is complete"
 else
   skip "no gnuplot here" 2
 fi
 "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce >s.json
 is "$? $("$orrery" run s.json --no-figures --out run -q; cmp run/allreduce.iterations.csv o/allreduce.iterations.csv && echo same)" \
-  "0 same" "scenario show writes what run carries out"
+  "0 same" "scenario show writes what run executes"
 "$orrery" scenario show s.json >s2.json
-is "$(cat s2.json)" "$(cat s.json)" "and shows the same again"
+is "$(cat s2.json)" "$(cat s.json)" "and shows it unchanged"
 
 if command -v python3 >/dev/null; then
   "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce --set learn.seeds=2 --device v100 >learn.json
@@ -166,7 +165,7 @@ scenario show two.json --world stop --policy allreduce|2 orrery: scenario: \$.wo
 policy new x --kind steps|2 orrery: --kind: expected jobs, step, serve or spot, found "steps"
 E
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --out /proc/nowhere 2>&1)
-like "$? $said" '^1 orrery: /proc/nowhere: cannot make this directory' "an --out that cannot be made"
+like "$? $said" '^1 orrery: /proc/nowhere: cannot create this directory' "an --out that cannot be created"
 
 # ---- plugins ----
 flags="-I$tree/include"

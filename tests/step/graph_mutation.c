@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * graph_mutation.c - no damaged graph or list of partitions crashes orrery or goes wrong silently
+ * graph_mutation.c - no damaged graph or list of partitions crashes orrery or is accepted wrongly
  *
- * Each token of a file that has every key is replaced by hostile ones and by tokens of the same file, taken out
- * and doubled; files are cut off after every byte. Each case ends in an error of input that names the file and
- * the JSON path (or line and column), or in a graph that runs: those are carried out (under the sanitizers a part of them).
+ * Each token of a file that has every key is replaced by hostile tokens and by tokens of the same file, removed and
+ * doubled; files are truncated after every byte. Each case ends in an input error that names the file and the JSON path (or
+ * line and column), or in a graph that runs. Those graphs are run (under the sanitizers, a sample of them).
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -70,7 +70,7 @@ static bool is_ordered(const struct graph *g)
 	return g->n > 0;
 }
 
-/* Carried out with every check on; what does not fit in a device is an error of the run. */
+/* Runs with every check on. A graph that does not fit in a device is an error of the run. */
 static void carry_out(const char *text, size_t n)
 {
 	char set[80];

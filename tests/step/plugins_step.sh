@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Step plugins that do one thing wrong each: an error that names the policy (and the iteration, where
-# there is one) and what is wrong, exit code 1 (2 where the plugin blames the input), and the database as
-# it was. Those in the second list are odd but allowed.
+# Step plugins that make one mistake each: the error names the policy (and the iteration, if any) and the mistake,
+# the exit code is 1 (2 if the plugin rejects the input), and the database is unchanged. Those in the second list are
+# unusual but allowed.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then
@@ -12,7 +12,7 @@ if ! command -v "${CC%% *}" >/dev/null; then
 fi
 include=$(cd "$srcdir" && pwd)/include
 $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" -o "$work/hostile.so" "$srcdir/tests/plugins/step_hostile.c"
-ok $? "the plugin compiles with the public headers alone"
+ok $? "the plugin compiles with the public headers only"
 step() { # HOW [OPTIONS]
   local how=$1
   shift
@@ -29,26 +29,26 @@ done <<'EOT'
 null_map|1 orrery: policy step-hostile: orr_step_lanes: a pointer is NULL
 lanes_overlap|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 1 is in the map twice
 lanes_nowhere|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 4000000000 is not there
-lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: there are 4 GPUs
+lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: the cluster has 4 GPUs
 lanes_none|1 orrery: policy step-hostile: orr_step_lanes: 0 lanes
-lanes_again|1 orrery: policy step-hostile: orr_step_lanes: is called once
-compute_in_create|1 orrery: policy step-hostile: orr_compute is for build\(\)
-after_in_create|1 orrery: policy step-hostile: orr_after is for build\(\)
-group_in_create|1 orrery: policy step-hostile: orr_collective is for build\(\)
+lanes_again|1 orrery: policy step-hostile: orr_step_lanes: called twice
+compute_in_create|1 orrery: policy step-hostile: orr_compute: allowed in build\(\) only
+after_in_create|1 orrery: policy step-hostile: orr_after: allowed in build\(\) only
+group_in_create|1 orrery: policy step-hostile: orr_collective: allowed in build\(\) only
 hold_nan|1 orrery: policy step-hostile: orr_hold: device 0, kind 0, -?nan bytes
 hold_less|1 orrery: policy step-hostile: orr_hold: device 0, kind 0, -1 bytes
 hold_nowhere|1 orrery: policy step-hostile: orr_hold: device 4294967295
 hold_kind|1 orrery: policy step-hostile: orr_hold: device 0, kind 77
 hold_too_much|2 orrery: policy step-hostile: everything: GPU 0 needs
-samples_nan|1 orrery: policy step-hostile: orr_step_samples: expected more than 0
-samples_none|1 orrery: policy step-hostile: orr_step_samples: expected more than 0
+samples_nan|1 orrery: policy step-hostile: orr_step_samples: expected a number above 0
+samples_none|1 orrery: policy step-hostile: orr_step_samples: expected a number above 0
 refuse|2 orrery: policy step-hostile: how: refuses to work on 4 GPUs
-silent|1 orrery: policy step-hostile: create\(\) failed without saying why
+silent|1 orrery: policy step-hostile: create\(\) failed without a message
 hang_in_create|1 orrery: policy step-hostile: at 0\.000000000 s: create\(\) has not returned for 1 s
-seconds_nan|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds from 0 on, found -?nan
+seconds_nan|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds of at least 0, found -?nan
 seconds_less|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds
 seconds_infinite|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds
-work_unknown|1 orrery: policy step-hostile: iteration 0: orr_compute: no kind of work 99
+work_unknown|1 orrery: policy step-hostile: iteration 0: orr_compute: unknown kind of work 99
 device_nowhere|1 orrery: policy step-hostile: iteration 0: orr_compute: device 4294967295: expected 0\.\.7
 bytes_nan|1 orrery: policy step-hostile: iteration 0: orr_transfer: expected bytes
 transfer_nowhere|1 orrery: policy step-hostile: iteration 0: orr_transfer: to: device 99
@@ -57,22 +57,22 @@ null_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a pointer
 null_devices|1 orrery: policy step-hostile: iteration 0: orr_collective: group: a pointer is NULL
 null_collective|1 orrery: policy step-hostile: iteration 0: orr_collective: a pointer is NULL
 null_lanes_collective|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: a pointer is NULL|--set policy.step-hostile.lanes=true
-empty_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a group without members
-huge_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a group of 4294967295, and there are 8 devices
+empty_group|1 orrery: policy step-hostile: iteration 0: orr_collective: the group is empty
+huge_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a group of 4294967295: expected at most 8
 member_twice|1 orrery: policy step-hostile: iteration 0: orr_collective: device 1 is in the group twice
 bytes_of_group|1 orrery: policy step-hostile: iteration 0: orr_collective: expected bytes
-operation|1 orrery: policy step-hostile: iteration 0: orr_collective: no operation 9
-algorithm|1 orrery: policy step-hostile: iteration 0: orr_collective: no operation 0 by algorithm 9
-cannot|2 orrery: policy step-hostile: iteration 0: all-to-all: double-tree can't do it
-root|1 orrery: policy step-hostile: iteration 0: orr_collective: root 2 of a group of 2
+operation|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 9
+algorithm|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 0 or algorithm 9
+cannot|2 orrery: policy step-hostile: iteration 0: all-to-all: double-tree does not support it
+root|1 orrery: policy step-hostile: iteration 0: orr_collective: root 2: expected a rank of the group of 2
 layers|1 orrery: policy step-hostile: iteration 0: orr_collective: layers 4294967295
 islands|2 orrery: policy step-hostile: iteration 0: all-reduce: inner: expected a divisor of the 2 ranks, found 7
 chunks|2 orrery: policy step-hostile: iteration 0: all-reduce: chunks: expected at most 1048576, found 4294967295
-not_lanes|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 1: there are 0 lanes
+not_lanes|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 1 do not divide the 0 lanes
 lane_size|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 65536 lanes|--set policy.step-hostile.lanes=true
 lane_stride|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 0|--set policy.step-hostile.lanes=true
 lane_position|1 orrery: policy step-hostile: iteration 0: orr_compute: device 1: expected 0\.\.0|--set policy.step-hostile.lanes=true
-cycle|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for op 0, which was made after it
+cycle|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for op 0: expected an op created before it
 forged|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 7, which is no op
 forged_zero|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 100000000, which is no op
 of_the_future|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 200000001, which is no op
@@ -86,34 +86,34 @@ takes_nowhere|1 orrery: policy step-hostile: iteration 0: orr_takes: device 77
 takes_too_much|2 orrery: policy step-hostile: GPU 0 needs
 null_label|1 orrery: policy step-hostile: iteration 0: orr_label: a pointer is NULL
 null_update|1 orrery: policy step-hostile: iteration 0: orr_updates: a pointer is NULL
-carries|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer and layers below
+carries|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer, and layers below
 carries_work|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer
 update_kind|1 orrery: policy step-hostile: learn: op .*: update of unknown kind 99|--set learn.problem=least-squares
 update_worker|1 orrery: policy step-hostile: learn: op .*: expected the worker's device|--set learn.problem=least-squares
 update_slice|1 orrery: policy step-hostile: learn: op .*: expected a slice below the number of slices|--set learn.problem=least-squares
 update_scale|1 orrery: policy step-hostile: learn: op .*scale|--set learn.problem=least-squares
 update_place|1 orrery: policy step-hostile: learn: op .*sending of a slice|--set learn.problem=least-squares
-runs_ahead|1 orrery: policy step-hostile: 65536 iterations are under way at 0 s: nothing makes an iteration wait|--set step.iterations=10000000
+runs_ahead|1 orrery: policy step-hostile: 65536 iterations are in flight at 0 s: no iteration waits|--set step.iterations=10000000
 update_mark|1 orrery: policy step-hostile: iteration 0: orr_updates: op 1 is a mark or a delay|--set learn.problem=least-squares
-update_mixed|1 orrery: policy step-hostile: iteration 0: orr_updates: give all updates of an op before|--set learn.problem=least-squares
+update_mixed|1 orrery: policy step-hostile: iteration 0: orr_updates: give all updates of one op before|--set learn.problem=least-squares
 update_never|1 orrery: policy step-hostile: 100 iterations without a gradient|--set learn.problem=least-squares
-hold_late|1 orrery: policy step-hostile: iteration 0: orr_hold: is for create\(\)
-samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: is for create\(\)
-period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: is for create\(\)
-lanes_late|1 orrery: policy step-hostile: iteration 0: orr_step_lanes: is for create\(\)
-nothing|1 orrery: policy step-hostile: iteration 0: build\(\) made no op
-marks|1 orrery: policy step-hostile: iteration 0 holds nothing but marks
+hold_late|1 orrery: policy step-hostile: iteration 0: orr_hold: allowed in create\(\) only
+samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: allowed in create\(\) only
+period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: allowed in create\(\) only
+lanes_late|1 orrery: policy step-hostile: iteration 0: orr_step_lanes: allowed in create\(\) only
+nothing|1 orrery: policy step-hostile: iteration 0: build\(\) created no op
+marks|1 orrery: policy step-hostile: iteration 0 has no ops but marks
 detached|1 orrery: policy step-hostile: iteration 0: all ops are detached
 quits|1 orrery: policy step-hostile: iteration 0: had enough of it in iteration 0
-quits_silently|1 orrery: policy step-hostile: iteration 0: build\(\) returned 1 without saying why
+quits_silently|1 orrery: policy step-hostile: iteration 0: build\(\) returned 1 without a message
 endless|1 orrery: policy step-hostile: at .* s: op 1 of iteration 0
 hang|1 orrery: policy step-hostile: iteration 0 at 0\.000000000 s: build\(\) has not returned for 1 s
 hang_in_describe|1 orrery: policy step-hostile: at .* s: describe\(\) has not returned for 1 s
 hang_in_destroy|1 orrery: policy step-hostile: at .* s: destroy\(\) has not returned for 1 s
 EOT
-is "$("$ORRERY" db digest "$work/runs.db")" "$before" "after all that, the database is as it was"
+is "$("$ORRERY" db digest "$work/runs.db")" "$before" "the database is unchanged"
 
-# ---- odd, and allowed ----
+# ---- unusual but allowed ----
 while IFS='|' read -r how options; do
   # shellcheck disable=SC2086
   said=$(step "$how" --check --out "$work/out" --set step.iterations=6 $options)

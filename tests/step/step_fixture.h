@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What tests of the step world share: everything that one run needs, from three texts. */
+/* step_fixture.h - the inputs of one run of the step world, from three texts */
 #ifndef ORR_TESTS_STEP_FIXTURE_H
 #define ORR_TESTS_STEP_FIXTURE_H
 
@@ -15,7 +15,7 @@ struct fixture {
 	struct step_config config;
 };
 
-/* Ends the test program with a message if anything is wrong. */
+/* Ends the test program with a message on any error. */
 struct fixture *fixture_new(const char *cluster, const char *network, const char *model, double batch);
 void fixture_set(struct fixture *f, const char *pair); /* "iterations=5" */
 void fixture_free(struct fixture *f);

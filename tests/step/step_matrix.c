@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Every step policy with every choice of every parameter, on clusters from one GPU on: a run ends, or says why not, and
- * what must hold of any run holds:
+ * Every step policy with every choice of every parameter, on clusters of one GPU and more. A run ends or names an error,
+ * and these properties hold for each run:
  *
  *	- a device's accounts (work, exposed, bubble, idle) add up to the iteration, 1e-9;
- *	- one lane run for all gives what all lanes give, 1e-9;
- *	- what is extrapolated is what would have been simulated, 1e-9;
- *	- --check has nothing to say;
- *	- more bandwidth for everybody makes nothing slower. (Ako with p chosen is the exception: p falls by one where the
- *	  bandwidth would do for fewer slices, so that right there messages take all of the NIC. It is run with p given.
- *	  ByteScheduler's ops take turns by who is ready first, and such lists have anomalies (Graham, SIAM J. Appl. Math.
- *	  17, 1969): 5e-6 of the time was seen.)
+ *	- merged lanes give what all lanes give, 1e-9;
+ *	- extrapolation gives what simulation gives, 1e-9;
+ *	- --check finds no error;
+ *	- more bandwidth for all links slows nothing down. (Exception: Ako chooses p; where the bandwidth just suffices for
+ *	  fewer slices, p falls by one and messages take all of the NIC. So it is run with p given. ByteScheduler's ops run in
+ *	  the order in which they become ready, and such lists have anomalies (Graham, SIAM J. Appl. Math. 17, 1969): 5e-6 of
+ *	  the time was observed.)
  *
- * Each is a property, so no expected value has a source but the run beside it.
+ * Expected values come from the compared run only.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -59,7 +59,7 @@ static void check_accounts(const struct what *w, const struct step_result *r, co
 	}
 }
 
-/* False: refused, with a reason. */
+/* Returns false if the run is refused, with a reason. */
 static bool run(const struct what *w, const char *a, const char *b, struct step_result *r)
 {
 	struct orr_error e = { 0 };
@@ -120,7 +120,7 @@ static void run_all(const struct what *w, bool is_deep)
 			step_result_free(&single);
 		}
 		if (is_deep && merged.period && run(w, "merge=auto", "exact=true", &exact)) {
-			/* The last ones have nothing after them that would share the network with them. */
+			/* No later messages share the network with the last ones. */
 			compare_ends(w, &merged, &exact, ITERATIONS - TAIL, i ? "extrapolated, analytic" : "extrapolated");
 			step_result_free(&exact);
 		}
@@ -128,7 +128,7 @@ static void run_all(const struct what *w, bool is_deep)
 	}
 }
 
-/* The default, and each parameter by itself at each choice, or at some small numbers. */
+/* The default, and each parameter alone at each choice, or at some small numbers. */
 static void all_settings(struct what *w, bool is_deep)
 {
 	char text[256];
@@ -183,7 +183,7 @@ int main(void)
 	static const char *const models[] = { "lenet5", "bert_base_s128" };
 	bool is_slow = getenv("ORR_SANITIZED") != NULL;
 	for (const struct orr_policy *const *p = policies; *p; p++) {
-		/* A graph is its file's (tests/step/unit_graph.c). */
+		/* The graph policy needs a file (tests/step/unit_graph.c). */
 		if (strcmp((*p)->kind, "step") != 0 || !strcmp((*p)->name, "graph"))
 			continue;
 		complaints = runs = refused = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ako's times, messages and memory. Expected values: the closed forms of docs/models.md, "Ako", for AlexNet (61,100,840
- * parameters in FP32) on 1 Gb/s with 10 s of computing; cuts of layers against all cuts there are.
+ * Ako's times, messages and memory. Expected values: the closed forms of docs/models/step-stanza-ds-sync-ako.md for AlexNet
+ * (61,100,840 parameters in FP32) on 1 Gb/s with 10 s of compute; cuts of layers against all possible cuts.
  */
 #include "learn/train.h"
 #include "tests/step/step_fixture.h"
@@ -35,7 +35,7 @@ static struct fixture *open_fixture(const char *cluster, const char *model, cons
 
 struct outcome {
 	double iteration_s, rate, sent, busy_s, peak;
-	double p, largest; /* what the policy says that it chose */
+	double p, largest; /* the policy's description of its choice */
 	int code;
 };
 
@@ -67,13 +67,13 @@ static struct outcome ako(uint32_t n, const char *options, const char *settings)
 	return run(cluster, "alexnet", options, &orr_policy_ako, settings);
 }
 
-/* ---- K1, K2: p keeps the traffic constant ---- */
+/* ---- K1, K2: p bounds the traffic ---- */
 
 static void constant_bandwidth(void)
 {
 	static const struct {
 		uint32_t n;
-		double p, use; /* of the table with G = 244 MB */
+		double p, use; /* from the table with G = 244 MB */
 	} rows[] = { { 8, 2, 0.683 }, { 16, 3, 0.976 }, { 64, 13, 0.946 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct outcome o = ako(rows[i].n, "iterations=6", "");
@@ -99,8 +99,8 @@ static void one_partition(void)
 	struct outcome full = ako(64, options, "partitions=1"), part = ako(64, "iterations=6", "");
 	double want = 63 * G / (B * compute_s), got = full.iteration_s / part.iteration_s;
 	ok(fabs(got / want - 1) < (is_slow ? 0.05 : 0.02), "p forced to 1 at n=64: iterations %.2f times as long, want %.2f", got, want);
-	/* One round is under way as the last iteration ends. */
-	ok(fabs(full.sent / (63 * G) - 1) < (is_slow ? 0.05 : 0.02), "... as everybody sends everything to everybody");
+	/* One round is in flight when the last iteration ends. */
+	ok(fabs(full.sent / (63 * G) - 1) < (is_slow ? 0.05 : 0.02), "... as every worker sends everything to every other");
 }
 
 /* A load of exactly 3 needs 3 partitions: 1 GB x 3 peers in 24 s at 125 MB/s. */
@@ -111,7 +111,7 @@ static void exact_load(void)
 	ok(ako(4, option, "").p == 3, "a load of exactly 3 takes 3 partitions");
 }
 
-/* ---- K3: against all splits into workers and servers ---- */
+/* ---- K3: against all numbers of workers and servers ---- */
 
 static const char servers[] = "mode=asp placement=dedicated lag=2 push_overlap=false servers=";
 
@@ -145,7 +145,8 @@ struct watch {
 	double scale;
 	uint64_t begun[MOST], got[MOST][MOST]; /* gradients begun; rounds that have arrived [from][to] */
 	uint32_t messages, disorder, wrong;
-	int64_t lead, ahead_of_slices; /* most iterations by which one was ahead: of a worker; of what somebody had received */
+	int64_t lead,
+		ahead_of_slices; /* most iterations that a worker was ahead: of another worker; of the slices that a worker had received */
 };
 
 static void note_lead(struct watch *w, uint32_t i)
@@ -213,7 +214,7 @@ static void messages(void)
 	}
 }
 
-/* TF.AKO's clock: rounds of which a worker has all slices; nobody is more than the bound ahead of the slowest. */
+/* TF.AKO's clock: rounds of which a worker has all slices; no worker is more than the bound ahead of the slowest. */
 static void staleness_bound(void)
 {
 	static const char *const slow = "speeds=3:0.2";
@@ -222,11 +223,11 @@ static void staleness_bound(void)
 		snprintf(settings, sizeof settings, "partitions=4 outstanding=9 staleness_bound=%d", s);
 		struct watch w = watched(slow, settings, 4, false, 1);
 		ok(w.ahead_of_slices == s && w.lead == s + 1 && w.messages == ROUNDS * MOST * (MOST - 1),
-			"staleness_bound=%d: nobody begins a round while somebody lacks slices of %d before (%d)", s, s + 1,
+			"staleness_bound=%d: no worker begins a round while another lacks slices of %d before (%d)", s, s + 1,
 			(int)w.ahead_of_slices);
 	}
 	struct watch w = watched(slow, "partitions=4 outstanding=9", 4, false, 1);
-	ok(w.lead > 10, "without a bound nobody waits for a worker at a fifth of the speed (%d ahead)", (int)w.lead);
+	ok(w.lead > 10, "without a bound no worker waits for one at a fifth of the speed (%d ahead)", (int)w.lead);
 }
 
 /* ---- partitions of whole layers ---- */
@@ -261,7 +262,7 @@ static void layers(void)
 		for (uint32_t p = 1; p <= n; p++) {
 			char settings[96], options[32];
 			snprintf(settings, sizeof settings, "partition_method=layers partitions=%u", p);
-			snprintf(options, sizeof options, "iterations=%u", p + 1); /* the first one does not count */
+			snprintf(options, sizeof options, "iterations=%u", p + 1); /* the first one is not measured */
 			struct outcome o = run("2x1:v100", models[m], options, &orr_policy_ako, settings);
 			double best = INFINITY;
 			search(size, n, p, 0, &best);
@@ -278,16 +279,16 @@ static void layers(void)
 
 /* ---- memory, age, errors ---- */
 
-/* Weights, the gradient, p - 1 older ones, their sum and the inbox. */
+/* Weights, the gradient, p - 1 older gradients, their sum and the inbox. */
 static void memory(void)
 {
 	double one = ako(4, "iterations=2", "partitions=1").peak, many = ako(4, "iterations=2", "partitions=13").peak;
 	ok(fabs(many - one - 12 * G) < 1 && one > 4 * G && one < 6 * G, "twelve more partitions take twelve more gradients");
 }
 
-/* In lockstep what a gradient was taken at is read r rounds before it is used, r = (p - 1) / 2 + 2 in the mean: so long
- * until its slice leaves, one to compute, one to travel. The others' updates in between, the own one left out: r n - 1,
- * for n - 1 of n gradients. Servers with lag=2: three rounds of w updates less the own. */
+/* In lockstep, the parameters of a gradient are read r rounds before it is used, on average r = (p - 1) / 2 + 2: (p - 1)
+ * / 2 until its slice leaves, one to compute, one to travel. The others' updates in between are r n - 1, without the own
+ * one, for n - 1 of n gradients. Servers with lag=2: three rounds of w updates, less the own one. */
 static double staleness(const char *cluster, const struct orr_policy *p, const char *settings)
 {
 	struct fixture *f = open_fixture(cluster, "alexnet", "");
@@ -324,7 +325,7 @@ static void age(void)
 
 static void refusals(void)
 {
-	ok(run("4x1:v100", "alexnet", "", &orr_policy_ako, "workers=5").code == ORR_EINPUT && strstr(error.text, "4 GPUs"),
+	ok(run("4x1:v100", "alexnet", "", &orr_policy_ako, "workers=5").code == ORR_EINPUT && strstr(error.text, "at most 4"),
 		"more workers than GPUs are refused: %s", error.text);
 	struct outcome o = ako(1, "iterations=3", "");
 	ok(!o.code && o.p == 1 && o.sent == 0 && fabs(o.iteration_s - compute_s) < 1e-9, "one worker sends nothing");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Gradient compression: volumes and crossovers as the definitions of the methods have them (Lin et al. 2018, Seide et
- * al. 2014, Vogels et al. 2019), and what they do to a training step.
+ * Gradient compression: volumes and crossovers by the definitions of the methods (Lin et al. 2018, Seide et al. 2014,
+ * Vogels et al. 2019), and their effect on a training step.
  */
 #include "tests/net/coll_bytes.h"
 #include "tests/step/step_fixture.h"
@@ -24,7 +24,7 @@ static struct compression parse(const char *text)
 	return c;
 }
 
-/* Bytes that a rank sends (and receives) by ring of a model with these layers. */
+/* Bytes that a rank sends (and receives) in a ring, for a model with these layers. */
 static double volume(const char *method, const struct dnn *d, uint32_t n, uint64_t iteration)
 {
 	struct compression c = parse(method);
@@ -42,7 +42,7 @@ static double dense(const struct dnn *d, uint32_t n)
 	return 2 * (n - 1.0) / n * 4 * d->params;
 }
 
-/* From the table of volumes: top-k (n-1) k (4+4), dense ring 2 (n-1)/n 4 d; equal at n = d/k. */
+/* From the table of volumes: top-k (n-1) k (4+4), dense ring 2 (n-1)/n 4 d. They are equal at n = d/k. */
 static void top_k(void)
 {
 	struct orr_error e = { 0 };
@@ -69,7 +69,7 @@ static void top_k(void)
 	}
 	near_to(volume("dgc:warmup_iterations=100", d, 8, 400), volume("topk:density=0.001", d, 8, 0), 1e-12, "and 0.001 after it");
 	struct compression c = parse("dgc:warmup_iterations=100");
-	ok(compression_settles(&c) == 400, "which it says");
+	ok(compression_settles(&c) == 400, "and describes itself");
 	dnn_free(d);
 }
 
@@ -88,13 +88,13 @@ static void matrices(void)
 				"powersgd rank %d, n = %u: a b / (r (a + b)) (%.2f)", r, workers[i], ratio);
 		}
 	ok(volume("powersgd:rank=400", &d, 8, 0) < dense(&d, 8) && volume("powersgd:rank=768", &d, 8, 0) == dense(&d, 8),
-		"what would not shrink goes dense");
+		"matrices that would not shrink are sent uncompressed");
 	/* 1-bit SGD: a bit per element and a scale of 4 bytes per column from each of the n-1 others. */
 	near_to(volume("onebit", &d, 8, 0), 7 * (layer.params / 8 + 4 * 1024), 1e-12, "1-bit: (n-1) (d/8 + 4 columns)");
 	struct dnn_layer two[] = { layer, { .kind = ORR_LAYER_NORM, .params = 2048 } };
 	struct dnn pair = { .layer = two, .n_layers = 2, .params = layer.params + 2048 };
 	near_to(volume("topk:density=0.01,min_elems=10000", &pair, 8, 0), 7 * 0.01 * layer.params * 8 + 2 * 7.0 / 8 * 2048 * 4, 1e-12,
-		"small layers go dense");
+		"small layers are sent uncompressed");
 	struct compression c = parse("powersgd:rank=2,compress_Bps=1e9");
 	struct compressed_shape whole, half;
 	compression_shape(&c, &d, 0, 1, 8, 0, 4, layer.params * 4, &whole);
@@ -106,7 +106,7 @@ static void matrices(void)
 
 static double step_s(const char *cluster, const char *network, const char *compression, const struct orr_policy *p, const char *settings)
 {
-	bool is_shared = p == &orr_policy_parameter_server; /* closed forms of one message know nothing of others */
+	bool is_shared = p == &orr_policy_parameter_server; /* the closed form of one message ignores sharing */
 	struct orr_error e = { 0 };
 	struct step_result r = { 0 };
 	struct fixture *f = fixture_new(cluster, network, "resnet50", 32);
@@ -140,9 +140,8 @@ static void steps(void)
 			"placement=dedicated servers=1 push_overlap=false"),
 		0.25 + 4 * k * 8 / B + 4 * 4 * d / B, 1e-9, "to a server: compressed pushes, dense pulls");
 	/*
-	 * Faster throughout. The gain of communication alone, (d/k) / n, shrinks as n grows; that of the step does so
-	 * from n = 32 on only: before that the dense ring's own volume grows as well, from 1.75 to 1.94 of the
-	 * gradient.
+	 * Faster throughout. The gain of communication alone, (d/k) / n, shrinks as n grows. The gain of the step shrinks from n =
+	 * 32 on only: before that the volume of the dense ring grows as well, from 1.75 to 1.94 of the gradient.
 	 */
 	static const char *const clusters[] = { "8x1:v100", "32x1:v100", "128x1:v100", "256x1:v100" };
 	double gain[3][4], sent[3][4];
@@ -178,8 +177,8 @@ static void steps(void)
 
 /*
  * ResNet-50 on 256 P100, t_c = 0.25 s for 32 images each, 102 MB of gradient (Goyal et al., "Accurate, Large Minibatch
- * SGD", 2017): about 90 % efficiency from 8 to 256 GPUs. 8 GPUs are one server and lose nothing here; the one
- * constant, the bandwidth, is set so that 64 GPUs lose a tenth. So this is a calibration, no prediction.
+ * SGD", 2017): about 90 % efficiency from 8 to 256 GPUs. 8 GPUs are one server and lose nothing here. The only free
+ * constant, the bandwidth, is set so that 64 GPUs lose a tenth. This is a calibration, not a prediction.
  */
 static void large_batch(void)
 {

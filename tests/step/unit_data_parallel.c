@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The data-parallel step policies against closed forms: with compute given, no optimizer cost and one bandwidth B for
- * all NICs, an iteration without overlap is compute plus the formula of its communication (docs/models.md).
+ * The data-parallel step policies against closed forms. With given compute, no optimizer cost and one bandwidth B for all
+ * NICs, an iteration without overlap is compute plus the formula of its communication (docs/models/step-data-parallel.md).
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -22,7 +22,7 @@ struct run {
 	int code;
 };
 
-/* sets: options of the step world, separated by blanks. */
+/* sets: options of the step world, separated by spaces. */
 static struct run run_on(
 	const char *cluster, const char *network, const char *model, const char *sets, const struct orr_policy *p, const char *settings)
 {
@@ -83,26 +83,26 @@ static void all_reduce(void)
 	ok(!strncmp(r.choice, "4 replicas, 5 all-reduces (ddp)", 31), "DDP's rule makes 5 buckets of ResNet-50 (%s)", r.choice);
 	ok(r.iteration_s < compute_s + ring && r.iteration_s > fmax(compute_s, ring), "overlap hides part of it");
 	struct run fast = run_on("4x1:v100", "star:bw=1e6GBps,lat=0", "resnet50", "", &orr_policy_allreduce, "");
-	near_to(fast.iteration_s, compute_s, 1e-4, "a network without end leaves the compute");
+	near_to(fast.iteration_s, compute_s, 1e-4, "an infinitely fast network leaves the compute");
 	struct run alone = run("1x1:v100", "resnet50", &orr_policy_allreduce, "");
-	near_to(alone.iteration_s, compute_s, 1e-12, "one GPU has nobody to talk to");
+	near_to(alone.iteration_s, compute_s, 1e-12, "a single GPU sends nothing");
 }
 
 static void horovod(void)
 {
 	struct run one = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1000s fusion_bytes=1e12");
-	/* Everything is ready before the thread wakes first: it wakes 1000 s after the backward pass began. */
+	/* Everything is ready before the thread first wakes, 1000 s after the backward pass began. */
 	ok(one.iteration_s > 1000 && strstr(one.choice, " 1 all-reduces"), "horovod: one long cycle is one message (%s)", one.choice);
 	struct run many = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1us");
 	struct run each = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1ms fusion_bytes=1");
 	ok(many.iteration_s < one.iteration_s, "short cycles send early");
 	/* ResNet-50: 54 filters and matrices and 53 normalisations are 107 layers with parameters. */
-	ok(strstr(each.choice, " 107 all-reduces") != NULL, "nothing fits into one byte but one layer at a time (%s)", each.choice);
+	ok(strstr(each.choice, " 107 all-reduces") != NULL, "one byte holds a single layer at a time (%s)", each.choice);
 }
 
 static void different_speeds(void)
 {
-	/* The slowest GPU decides under a barrier: 0.5 speed, twice the compute. */
+	/* Under a barrier the slowest GPU decides: 0.5 speed, twice the compute. */
 	struct run r =
 		run_on("2x1:v100", "star:bw=1GBps,lat=0", "alexnet", "speeds=1:0.5", &orr_policy_allreduce, "fusion=none overlap=false");
 	near_to(r.iteration_s, 2 * compute_s + r.params * 4 / B, 1e-9, "allreduce waits for the slowest");
@@ -127,7 +127,7 @@ static void priorities(void)
 	}
 }
 
-/* Two nodes of four GPUs: 3/4 of M inside, then M/4 between the nodes by each GPU, then 3/4 of M inside again. */
+/* Two nodes of four GPUs: 3/4 of M inside, then M/4 between the nodes per GPU, then 3/4 of M inside again. */
 static void dense_inside(void)
 {
 	static const char net[] = "star:bw=1GBps,lat=0,nics=4,gpu_bw=10GBps,gpu_lat=0";
@@ -136,7 +136,7 @@ static void dense_inside(void)
 	near_to(r.iteration_s, compute_s + inside + M / 4 / B, 1e-9, "dense_inside: scatter inside, all-reduce of parts, gather inside");
 	r = run_on("2x4:v100", net, "resnet50", "compression=topk:density=0.01", &orr_policy_allreduce,
 		"fusion=none overlap=false dense_inside=true");
-	near_to(r.iteration_s, compute_s + inside + 0.01 * r.params / 4 * 8 / B, 1e-9, "and only what crosses is compressed");
+	near_to(r.iteration_s, compute_s + inside + 0.01 * r.params / 4 * 8 / B, 1e-9, "and only the part between nodes is compressed");
 	r = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "dense_inside=true");
 	struct run flat = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "");
 	ok(!r.code && r.iteration_s > 0 && r.iteration_s <= flat.iteration_s, "GPUs of two types likewise (%.4f, flat ring %.4f s)",
@@ -145,7 +145,7 @@ static void dense_inside(void)
 
 static void servers(void)
 {
-	/* One dedicated server takes in w M, then sends out as much (stanza's T_push = (w/S) W / B). */
+	/* One dedicated server receives w M, then sends as much (stanza's T_push = (w/S) W / B). */
 	struct run r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false");
 	double M = r.params * 4;
 	near_to(r.iteration_s, compute_s + 2 * 4 * M / B, 1e-9, "BSP, one dedicated server, 4 workers: compute + 2 w M / B");
@@ -153,7 +153,7 @@ static void servers(void)
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false");
 	near_to(r.iteration_s, compute_s + 2 * 3 * M / 2 / B, 1e-9, "two dedicated: half of it through each");
 	r = run("4x1:v100", "alexnet", &orr_policy_parameter_server, "push_overlap=false");
-	near_to(r.iteration_s, compute_s + 2 * M * 3 / 4 / B, 1e-6, "co-located: the own share stays inside (PCIe hides in it)");
+	near_to(r.iteration_s, compute_s + 2 * M * 3 / 4 / B, 1e-6, "co-located: a worker's own share stays inside (PCIe hides in it)");
 	r = run("2x1:v100,4x0:v100", "alexnet", &orr_policy_parameter_server, "placement=cpu-nodes push_overlap=false");
 	near_to(r.iteration_s, compute_s + 2 * M / B, 1e-9, "four servers without GPUs: the workers' own NICs decide");
 	struct run o = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1");
@@ -164,8 +164,8 @@ static void servers(void)
 	ok(prio.iteration_s <= fair.iteration_s * (1 + 1e-9), "early layers first is no slower than all at once (%.4f, %.4f s)",
 		prio.iteration_s, fair.iteration_s);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false shard=tensor");
-	/* AlexNet's largest tensor, fc6's 37.7 M of 61.1 M weights, sits on one server. */
-	ok(r.iteration_s > compute_s + 2 * 3 * 0.6 * M / B, "by tensor: who holds the largest tensor decides (%s)", r.choice);
+	/* One server holds AlexNet's largest tensor, fc6's 37.7 M of 61.1 M weights. */
+	ok(r.iteration_s > compute_s + 2 * 3 * 0.6 * M / B, "by tensor: the server with the largest tensor decides (%s)", r.choice);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false server_Bps=1e9");
 	near_to(r.iteration_s, compute_s + 3 * 4 * M / B, 1e-9, "a server that adds up at 1 GB/s takes as long again");
 }
@@ -175,7 +175,7 @@ static void asynchronous(void)
 	static const char *const settings[] = { "mode=asp placement=dedicated servers=1 push_overlap=false lag=2",
 		"mode=asp placement=dedicated servers=4 push_overlap=false lag=3" };
 	static const char *const clusters[] = { "5x1:v100", "6x1:v100" };
-	/* Steady state max(t_c, w G / (s B), G / B) once push, pull and compute overlap (lag). */
+	/* Steady state max(t_c, w G / (s B), G / B), as push, pull and compute overlap (lag). */
 	struct run r = run_on(clusters[0], "star:bw=1GBps,lat=0", "alexnet", "iterations=60", &orr_policy_parameter_server, settings[0]);
 	double G = r.params * 4, want = 4 * 32 / fmax(compute_s, 4 * G / B);
 	ok(fabs(r.samples_per_s / want - 1) < 0.02, "ASP bound by the server's NIC: w G / B an iteration (%.3f of it)",
@@ -195,7 +195,7 @@ static void asynchronous(void)
 		ssp.samples_per_s / same.samples_per_s);
 	ssp = run_on("4x1:v100", "star:bw=100GBps,lat=0", "alexnet", "iterations=60 speeds=0:0.5", &orr_policy_parameter_server,
 		"mode=ssp staleness=3");
-	ok(fabs(ssp.samples_per_s / bsp.samples_per_s - 1) < 0.06, "SSP in the long run goes at the pace of the slowest (%.3f of BSP)",
+	ok(fabs(ssp.samples_per_s / bsp.samples_per_s - 1) < 0.06, "SSP in the long run has the pace of the slowest (%.3f of BSP)",
 		ssp.samples_per_s / bsp.samples_per_s);
 }
 
@@ -203,7 +203,7 @@ static void local(void)
 {
 	struct run r = run_on("4x1:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=41", &orr_policy_local_sgd, "local_steps=8");
 	double ring = 1.5 * r.params * 4 / B;
-	/* 40 iterations after the first one hold five averages. */
+	/* 40 iterations after the first hold five averages. */
 	near_to(r.iteration_s, compute_s + ring / 8, 1e-9, "local SGD: one average in H steps");
 	r = run("4x1:v100", "resnet50", &orr_policy_local_sgd, "local_steps=1");
 	near_to(r.iteration_s, compute_s + ring, 1e-9, "H = 1 costs what all-reduce costs");
@@ -215,7 +215,7 @@ static void local(void)
 
 static void zero(void)
 {
-	/* ZeRO section 7: 2 psi, 2 psi, 3 psi parameters moved, of which each GPU sends (n-1)/n. */
+	/* ZeRO section 7: 2 psi, 2 psi and 3 psi parameters are moved, of which each GPU sends (n-1)/n. */
 	static const double factor[] = { 0, 2, 2, 3 };
 	double peak[4];
 	for (int stage = 1; stage <= 3; stage++) {
@@ -226,7 +226,7 @@ static void zero(void)
 		snprintf(what, sizeof what, "stage %d moves %g psi", stage, factor[stage]);
 		near_to(r.sent_bytes, factor[stage] * 3 / 4 * r.params * 4, 1e-9, what);
 		ok(r.iteration_s >= compute_s, "stage %d takes its time (%.4f s)", stage, r.iteration_s);
-		/* Small buckets: what is gathered and not yet scattered counts as well. */
+		/* Small buckets: gathered but not yet scattered data count as well. */
 		strcat(set, " bucket_bytes=1e6");
 		peak[stage] = run_on("4x1:v100", "star:bw=1000GBps,lat=0", "resnet50", "optimizer=adam", &orr_policy_zero, set).peak_bytes;
 	}
@@ -241,7 +241,7 @@ static void zero(void)
 		   two = run("4x1:v100", "resnet50", &orr_policy_zero, "prefetch=2");
 	ok(two.iteration_s < none.iteration_s && two.peak_bytes >= none.peak_bytes, "prefetching trades memory for time (%.4f, %.4f s)",
 		two.iteration_s, none.iteration_s);
-	/* Mixed precision Adam: 16 bytes a parameter, 2 + 2 + 12; divided in stage 3 but for what is gathered. */
+	/* Mixed-precision Adam: 16 bytes per parameter, 2 + 2 + 12; in stage 3 all sharded but what is gathered. */
 }
 
 /* More bandwidth, more servers or fewer workers never make an iteration longer. */
@@ -285,7 +285,7 @@ static void sweeps(void)
 	ok(falls, "parameter-server: time falls as servers are added beside the workers");
 }
 
-/* One lane run for all, and every lane on its own, take the same time and send the same. */
+/* A merged lane and separate lanes take the same time and send the same bytes. */
 static void lanes(void)
 {
 	static const struct {
@@ -314,13 +314,14 @@ static void lanes(void)
 static void refused(void)
 {
 	struct run r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=cpu-nodes");
-	ok(r.code == ORR_EINPUT && strstr(r.error, "no node without GPUs"), "servers on nodes that are not there (%s)", r.error);
+	ok(r.code == ORR_EINPUT && strstr(r.error, "expected a cluster with nodes without GPUs"),
+		"servers on nodes that the cluster lacks (%s)", r.error);
 	r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=dedicated servers=2");
 	ok(r.code == ORR_EINPUT && strstr(r.error, "servers=2"), "all nodes as servers (%s)", r.error);
 	r = run_on("1x1:v100,1x2:v100", "star", "alexnet", "", &orr_policy_local_sgd, "node_averages=2");
 	ok(r.code == ORR_EINPUT && strstr(r.error, "node_averages"), "averages inside unequal nodes (%s)", r.error);
 	r = run_on("2x1:v100", "star", "alexnet", "compression=onebit", &orr_policy_zero, "");
-	ok(r.code == ORR_EINPUT && strstr(r.error, "step.compression"), "compression where nothing is all-reduced (%s)", r.error);
+	ok(r.code == ORR_EINPUT && strstr(r.error, "step.compression"), "compression without an all-reduce (%s)", r.error);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the data-parallel policies say that their ops do to the parameters, in the order in which the simulated step
- * does it: the definitions of synchronous, stale and asynchronous training, checked against the events themselves.
+ * The updates that the data-parallel policies report, in the order in which the simulated step applies them. Expected: the
+ * definitions of synchronous, stale and asynchronous training.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -72,7 +72,7 @@ static int64_t find(enum orr_update_kind kind, bool is_end, uint64_t iteration, 
 	return -1;
 }
 
-/* BSP: gradients, their mean, updates, and only then the next gradients. */
+/* BSP: gradients, their mean, updates, then the next gradients. */
 static bool is_synchronous(void)
 {
 	for (uint64_t k = 0; k < ITERATIONS; k++) {
@@ -105,7 +105,7 @@ static void synchronous(void)
 	}
 }
 
-/* The mean of all is made of the means of the nodes. */
+/* The mean of all is the mean of the means of the nodes. */
 static void means_of_means(void)
 {
 	run("2x2:v100", "", &orr_policy_allreduce, "dense_inside=true");
@@ -114,7 +114,7 @@ static void means_of_means(void)
 	for (uint32_t i = 0; i < n_events && right; i++) {
 		if (event[i].kind != ORR_AVERAGE_GRADIENTS || !event[i].is_end)
 			continue;
-		/* Groups of two: GPUs 0 1 and 2 3 of the nodes, then 0 2 and 1 3. */
+		/* Groups of two: the nodes' GPUs 0 1 and 2 3, then 0 2 and 1 3. */
 		uint32_t place = seen++ % 4;
 		right = event[i].group == 2 && (place < 2 ? event[i].worker % 2 == 0 : event[i].worker < 2);
 	}
@@ -141,7 +141,7 @@ static void local(void)
 	ok(pairs == 4 * 2 && all == 2, "hierarchical: of 6 averages every third is over all nodes (%u, %u)", pairs, all);
 }
 
-/* Most iterations by which what a worker pulls is older than the newest push it lacks, over all pulls. */
+/* The largest number of iterations by which a pull lags the newest push that it lacks. */
 static int worst_staleness(uint32_t workers)
 {
 	int worst = 0;
@@ -170,12 +170,12 @@ static void servers(void)
 	ok(count(ORR_PUSH) == WORKERS * 4 * ITERATIONS && count(ORR_PULL) == WORKERS * 4 * ITERATIONS,
 		"each worker pushes and pulls each of 4 slices once an iteration, however many messages that takes");
 	near_to(scale, 1, 1e-12, "the pushes of an iteration add up to the mean gradient");
-	ok(worst_staleness(WORKERS) == 0, "BSP: nobody pulls before all have pushed");
+	ok(worst_staleness(WORKERS) == 0, "BSP: no worker pulls before all have pushed");
 	static const char *const slow = "speeds=0:0.2";
 	run("4x1:v100", slow, &orr_policy_parameter_server, "mode=ssp staleness=2");
 	ok(worst_staleness(WORKERS) == 2, "SSP: a pull lacks at most `staleness` iterations of the slowest (%d)", worst_staleness(WORKERS));
 	run("4x1:v100", slow, &orr_policy_parameter_server, "mode=asp");
-	ok(worst_staleness(WORKERS) > 2, "ASP: nobody waits for the slowest (%d behind)", worst_staleness(WORKERS));
+	ok(worst_staleness(WORKERS) > 2, "ASP: no worker waits for the slowest (%d behind)", worst_staleness(WORKERS));
 	run("2x2:v100", "", &orr_policy_parameter_server, "node_sum=true");
 	ok(count(ORR_PUSH) == WORKERS * 2 * ITERATIONS && worst_staleness(WORKERS) == 0, "a node's sum counts for each of its workers");
 	run("4x1:v100", "", &orr_policy_parameter_server, "shard=tensor servers=3 step=sum");

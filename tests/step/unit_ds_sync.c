@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DS-Sync's times. Expected values: ring all-reduce 2(n-1) a + 2(n-1)/n M/B per group; max-min
- * shares of rack uplinks; where groups of successive rounds all intersect, the mean iteration
- * is that of the slowest group, so the speed-up is rho(N)/rho(s) whatever the contention.
+ * DS-Sync's times. Expected values: ring all-reduce 2(n-1) a + 2(n-1)/n M/B per group; max-min shares of rack uplinks. If
+ * all groups of successive rounds intersect, the mean iteration is that of the slowest group, so the speed-up is
+ * rho(N)/rho(s) whatever the contention.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -63,7 +63,7 @@ static void test_uniform(void)
 		double b = iteration(cluster, "star:bw=10Gbps,lat=0", "lenet5", no_work, &orr_policy_ds_sync, set, NULL);
 		ok(fabs(a / b / rows[i].bandwidth - 1) < 1e-3, "N=%u, s=%u, bandwidth alone: %.4fx, want %.4fx", rows[i].n, rows[i].s,
 			a / b, rows[i].bandwidth);
-		/* 240 kB at 10 PB/s take nothing beside 1 s of latency. */
+		/* 240 kB at 10 PB/s take no time compared to 1 s of latency. */
 		a = iteration(cluster, "star:bw=10000000GBps,lat=1s", "lenet5", no_work, &orr_policy_allreduce, bsp, NULL);
 		b = iteration(cluster, "star:bw=10000000GBps,lat=1s", "lenet5", no_work, &orr_policy_ds_sync, set, NULL);
 		ok(fabs(a / b / rows[i].latency - 1) < 1e-3, "N=%u, s=%u, latency alone: %.3fx, want %.0fx", rows[i].n, rows[i].s, a / b,
@@ -91,7 +91,7 @@ static void test_workloads(void)
 	}
 	double last = 1;
 	bool rises = true;
-	for (int gbps = 100; gbps >= 1; gbps /= 3) { /* the less the network carries, the more there is to gain */
+	for (int gbps = 100; gbps >= 1; gbps /= 3) { /* the gain grows as the bandwidth falls */
 		char network[40];
 		snprintf(network, sizeof network, "star:bw=%dGbps,lat=0", gbps);
 		double gain = iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_allreduce, bsp, NULL) /
@@ -100,7 +100,7 @@ static void test_workloads(void)
 		last = gain;
 	}
 	ok(rises, "the gain rises as bandwidth falls, towards rho(4)/rho(2)");
-	/* Tensor by tensor, as in the authors' code: the latency term is multiplied by the number of tensors. */
+	/* One message per tensor, as in the authors' code: the latency term is multiplied by the number of tensors. */
 	static const char *const models[] = { "wrn_50_2", "bert_large_qa_s384" };
 	static const double tensors[] = { 161, 391 };
 	for (int i = 0; i < 2; i++) {
@@ -136,7 +136,7 @@ static void fabric_is(const struct fabric *x, double got, double want, double to
 	near_to(got, want, tolerance, name);
 }
 
-/* "0-1-2,3-4-5": groups of `size` that start `next` apart, their members `stride` apart. */
+/* "0-1-2,3-4-5": groups of `size` that start `next` apart, with members `stride` apart. */
 static void write_groups(char *out, size_t room, uint32_t groups, uint32_t next, uint32_t size, uint32_t stride)
 {
 	size_t at = (size_t)snprintf(out, room, "schedule=explicit partitions=");
@@ -160,10 +160,10 @@ static void test_row(const struct fabric *x, const double *want)
 	fabric_is(x, on_fabric(x, &orr_policy_allreduce, "overlap=false fusion=none algorithm=ring ring_order=interleaved"), rho(n) / share,
 		1e-9, "a ring that crosses racks at every hop");
 	fabric_is(x, on_fabric(x, &orr_policy_allreduce, "overlap=false fusion=none algorithm=hierarchical islands=rack"),
-		rho(k) + rho(R) / k / share, 1e-9, "hierarchical, all ranks of a rack talk");
+		rho(k) + rho(R) / k / share, 1e-9, "hierarchical, all ranks of a rack communicate");
 	/* A chain of k ranks in c chunks takes (c + k - 2) / c: 1 in the limit, which the table has. */
 	double lead = on_fabric(x, &orr_policy_allreduce, leader);
-	fabric_is(x, lead, 2 * (1024 + k - 2.0) / 1024 + rho(R) / one, 1e-9, "hierarchical, one leader a rack, 1024 chunks");
+	fabric_is(x, lead, 2 * (1024 + k - 2.0) / 1024 + rho(R) / one, 1e-9, "hierarchical, one leader per rack, 1024 chunks");
 	fabric_is(x, lead, want[3], 1e-2, "the same, endless pipeline");
 	fabric_is(x, on_fabric(x, &orr_policy_ds_sync, inside), rho(k), 1e-9, "groups are racks");
 	fabric_is(x, on_fabric(x, &orr_policy_ds_sync, across), rho(R) / share, 1e-9, "groups cross racks, all at once");
@@ -191,7 +191,7 @@ static void test_racks(void)
 		{ 1.5, 3, 2, 3, 1, 2, 1.5 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		test_row(&rows[i], want[i]);
-	/* In closed form every rank of a rack has its own NIC, and a leader has it to itself. */
+	/* In closed form every rank of a rack has its own NIC, and a leader has one to itself. */
 	double M;
 	for (int i = 0; i < 2; i++) {
 		const char *set = i ? "overlap=false fusion=none algorithm=hierarchical-leader islands=rack pipeline_chunks=64"
@@ -199,7 +199,7 @@ static void test_racks(void)
 		double t = iteration("16x1:v100:racks=4", "racks:bw=10Gbps,lat=0,switch_lat=0,oversubscription=1", "lenet5",
 			"compute_s=1e-15 fidelity=analytic", &orr_policy_allreduce, set, &M);
 		near_to(t / (M / 1.25e9), i ? 2 * (64 + 2) / 64.0 + 1.5 : 1.875, 1e-9,
-			i ? "one leader a rack, in closed form" : "islands are racks, in closed form");
+			i ? "one leader per rack, in closed form" : "islands are racks, in closed form");
 	}
 	double last[4] = { 0 };
 	bool rises = true;
@@ -216,10 +216,10 @@ static void test_racks(void)
 		ok(now[0] <= now[2] * (1 + 1e-9) && now[2] <= now[1] * (1 + 1e-9),
 			"4x4, %g:1: a ring in rack order is the fastest, interleaved the slowest", r);
 	}
-	ok(rises, "nothing gets faster with more oversubscription");
+	ok(rises, "more oversubscription makes nothing faster");
 }
 
-/* D10: transient contention changes nothing where groups intersect. */
+/* D10: transient contention changes nothing if groups intersect. */
 static void test_contention(void)
 {
 	static const double p[] = { 0, 0.1, 0.25 }, f[] = { 0.5, 0.25 };
@@ -236,7 +236,7 @@ static void test_contention(void)
 			b = iteration("16x1:v100", "star:bw=10Gbps,lat=0", "lenet5", options, &orr_policy_ds_sync, "schedule=grid", NULL);
 			ok(fabs(a / b / 1.25 - 1) < (p[i] > 0 ? 0.02 : 0.005), "grid, p=%g, f=%g: %.4fx, want 1.25x", p[i], f[j], a / b);
 		}
-	/* A host that is always slow drags down its own group alone. */
+	/* A host that is always slow slows down its own group only. */
 	double a = iteration(
 		"4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", "compute_s=1e-15 background=0>1:6.25e8", &orr_policy_allreduce, bsp, NULL);
 	double b = iteration(
@@ -244,8 +244,8 @@ static void test_contention(void)
 	ok(fabs(a / b / 1.5 - 1) < 0.01, "a half-used NIC: 3.0 against 2.0 M/B (%.3fx)", a / b);
 }
 
-/* D11: schedules that mix more slowly absorb transient contention. Expected: a max-plus recursion of 20,000 iterations,
- * written apart from this program, to 2 %. */
+/* D11: schedules that mix slowly absorb transient contention better. Expected, to 2 %: a max-plus recursion of 20,000
+ * iterations, written independently of this program. */
 static void test_slow_mixing(void)
 {
 	static const struct {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Graphs from JSON. Times are worked by hand: links of 8 Gb/s = 1e9 B/s without latency, compute in whole
- * milliseconds. A ring all-reduce of n takes 2 (n-1)/n M/B. The same graph as the policy allreduce makes has
- * the same times.
+ * Graphs from JSON. Times are computed by hand: links of 8 Gb/s = 1e9 B/s without latency, compute in whole milliseconds. A
+ * ring all-reduce of n takes 2 (n-1)/n M/B. The graph of the policy allreduce, written as a file, takes the same time.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -64,25 +63,25 @@ static void test_times(void)
 	takes(BARRIER(WORK("a", 0, 0.010, "") "," SEND("t", 0, 1, 1e6, AFTER("a")) "," WORK("b", 1, 0.005, AFTER("t"))), 0.016,
 		"a chain takes the sum: 10 + 1 + 5 ms");
 	takes(OPS(WORK("a", 0, 0.010, "") "," SEND("t", 0, 1, 1e6, AFTER("a")) "," WORK("b", 1, 0.005, AFTER("t"))), 0.010,
-		"without a barrier iterations follow each other through it: 10 ms, the longest");
+		"without a barrier iterations overlap: 10 ms, the longest op");
 	takes(OPS(WORK("b", 1, 0.005, AFTER("t")) "," SEND("t", 0, 1, 1e6, AFTER("a")) "," WORK(
 		      "a", 0, 0.010, ",\"after_previous\":[\"b\"]")),
 		0.016, "after_previous holds an iteration back, and ops stand in any order");
 	takes(OPS(WORK("a", 0, 0.010, "") "," SEND("t", 0, 1, 12e6, AFTER("a") ",\"stream\":1")), 0.012,
 		"a stream carries one transfer at a time: 12 ms");
-	takes(BARRIER(SEND("s", 0, 2, 1e6, "") "," SEND("t", 1, 2, 1e6, "")), 0.002, "two transfers share the way into a device: 2 ms");
+	takes(BARRIER(SEND("s", 0, 2, 1e6, "") "," SEND("t", 1, 2, 1e6, "")), 0.002, "two transfers share the link into a device: 2 ms");
 	takes(BARRIER(SEND("s", 0, 1, 1e6, "") "," SEND("t", 0, 2, 1e6, "") "," WORK("b", 2, 0.005, AFTER("t"))), 0.007,
-		"and the way out of one: both end at 2 ms");
+		"and the link out of one: both end at 2 ms");
 	takes(BARRIER(SEND("s", 0, 1, 1e6, ",\"stream\":1") "," SEND("t", 0, 2, 1e6, ",\"stream\":1") "," WORK("b", 2, 0.005, AFTER("t"))),
 		0.007, "on a stream the first in the file goes first: t ends at 2 ms");
 	takes(BARRIER(SEND("s", 0, 1, 1e6, ",\"stream\":1") "," SEND("t", 0, 2, 1e6, ",\"stream\":1,\"priority\":-1") "," WORK(
 		      "b", 2, 0.005, AFTER("t"))),
 		0.006, "or the lowest priority: t ends at 1 ms");
 	takes(BARRIER(WORK("a", 0, 0.003, "") "," WORK("b", 0, 0.004, "") "," SEND("t", 0, 1, 6e6, AFTER("a"))), 0.009,
-		"work of a device: 3 ms, then 6 ms of transfer beside 4 ms of work");
+		"compute on a device: 3 ms, then 6 ms of transfer beside 4 ms of compute");
 	takes(BARRIER(WORK("a", 0, 0.010, "") ","
 					      "{\"id\":\"d\",\"delay\":{\"seconds\":0.05},\"detach\":true}"),
-		0.010, "what is detached holds up nothing");
+		0.010, "a detached op delays nothing");
 	takes(BARRIER(WORK("a", 0, 0.010, "") ","
 					      "{\"id\":\"d\",\"delay\":{\"seconds\":0.05}}"
 					      ","
@@ -107,16 +106,16 @@ static void test_books(void)
 		    "{ \"id\": \"u\", \"compute\": { \"device\": 0, \"seconds\": 0.03, \"work\": \"optimizer\" }, \"after\": [\"a\"] }] }",
 			"lenet5", "");
 	near_to(r.samples_per_s, 7 / 0.04, 1e-12, "samples per iteration are the file's: 7 in 40 ms");
-	ok(r.n_devices > 0, "there are devices");
+	ok(r.n_devices > 0, "devices are reported");
 	if (r.n_devices) {
 		near_to(r.device[0].peak_memory_bytes, 3e9, 1e-12, "memory held and taken: 2 + 1 GB");
-		near_to(r.device[0].compute_s, 0.01, 1e-12, "work: 10 ms of compute");
+		near_to(r.device[0].compute_s, 0.01, 1e-12, "compute: 10 ms");
 		near_to(r.device[0].optimizer_s, 0.03, 1e-12, "and 30 ms of the optimizer");
 	}
 	step_result_free(&r);
 }
 
-/* One pass over all layers costs what the passes over each layer cost; lists say the same as ranges. */
+/* One pass over all layers costs the sum of passes over each layer; lists equal ranges. */
 static void test_layers(void)
 {
 	double t[4];
@@ -147,7 +146,7 @@ static void test_layers(void)
 		t[i] = r.iteration_s;
 		step_result_free(&r);
 	}
-	near_to(t[0] / want, 1, 1e-12, "layers cost what the cost model says");
+	near_to(t[0] / want, 1, 1e-12, "layers cost what the cost model gives");
 	near_to(t[1] / want, 1, 1e-12, "in parts as in all");
 	near_to(t[2] / (cost_range_s(f->cost[0], 0, 1, DNN_FORWARD, 32, 1, false) +
 			       cost_range_s(f->cost[0], n - 1, 1, DNN_FORWARD, 32, 1, false)),
@@ -156,7 +155,7 @@ static void test_layers(void)
 	fixture_free(f);
 }
 
-/* What allreduce does without fusion or overlap, written down; ops backwards in the file if so asked. */
+/* The graph of allreduce without fusion and overlap as a file; with the ops in reverse order on request. */
 static char *bsp_graph(bool is_backwards)
 {
 	enum { COUNT = 13, ROOM = 4000 };
@@ -199,7 +198,7 @@ static void test_same_as_allreduce(void)
 			char *text = bsp_graph(k == 1);
 			struct step_result g = run(text, models[i / 2], options[i % 2]);
 			ok(fabs(g.iteration_s / r.iteration_s - 1) <= 1e-12, "%s %s: the graph takes as long as allreduce, %.6g s%s",
-				models[i / 2], options[i % 2], r.iteration_s, k ? ", backwards in the file too" : "");
+				models[i / 2], options[i % 2], r.iteration_s, k ? ", and with its ops in reverse order" : "");
 			step_result_free(&g);
 			free(text);
 		}
@@ -207,7 +206,7 @@ static void test_same_as_allreduce(void)
 	}
 }
 
-/* The reader by itself: the order of ops. */
+/* The order of ops that the reader makes. */
 static void test_order(void)
 {
 	struct orr_error e = { 0 };
@@ -218,11 +217,11 @@ static void test_order(void)
 	ok(g && g->n == 4, "four ops are read");
 	if (g) {
 		char order[5] = { g->op[0].id[0], g->op[1].id[0], g->op[2].id[0], g->op[3].id[0], '\0' };
-		same_text(order, "dabc", "in the file's order, what an op waits for before it");
-		ok(g->op[1].previous[0] == 3 && g->op[3].after[0] == 1 && g->op[3].after[1] == 2 && g->op[1].at == 3, "numbers follow");
+		same_text(order, "dabc", "in the file's order, dependencies first");
+		ok(g->op[1].previous[0] == 3 && g->op[3].after[0] == 1 && g->op[3].after[1] == 2 && g->op[1].at == 3, "indices follow");
 	}
 	graph_file_free(g);
-	/* A long chain, last op first: no recursion that a stack could end. */
+	/* A long chain in reverse order: a recursion would overflow the stack. */
 	enum { LONG = 20000 };
 	char *long_text = malloc(LONG * 80), *at = long_text;
 	at += sprintf(at, "{\"ops\":[");
@@ -230,7 +229,7 @@ static void test_order(void)
 		at += i + 1 < LONG ? sprintf(at, "{\"id\":\"o%d\",\"delay\":{\"seconds\":1},\"after\":[\"o%d\"]},", i, i + 1)
 				   : sprintf(at, "{\"id\":\"o%d\",\"delay\":{\"seconds\":1}}]}", i);
 	g = graph_file_read("g.json", long_text, strlen(long_text), &facts, &e);
-	ok(g && !strcmp(g->op[0].id, "o19999") && !strcmp(g->op[LONG - 1].id, "o0"), "a chain of 20,000 from the end");
+	ok(g && !strcmp(g->op[0].id, "o19999") && !strcmp(g->op[LONG - 1].id, "o0"), "a chain of 20,000 in reverse order");
 	graph_file_free(g);
 	free(long_text);
 }
@@ -250,33 +249,34 @@ static void refused(const char *text, const char *want)
 
 static void test_refused(void)
 {
-	refused("{\"ops\":\n [{} {}]}", "g.json:2:6: is not valid JSON from here on");
+	refused("{\"ops\":\n [{} {}]}", "g.json:2:6: not valid JSON");
 	refused("[1]", "g.json: $: expected an object");
 	refused("{}", "g.json: $.ops: expected a list of ops, found nothing");
 	refused("{\"ops\":[]}", "g.json: $.ops: expected ops, found an empty list");
 	refused("{\"opps\":[]}", "g.json: $: unknown key \"opps\"; did you mean ops");
 	refused("{\"ops\":[7]}", "g.json: $.ops[0]: expected an object");
-	refused("{\"ops\":[{}]}", "g.json: $.ops[0].id: expected a text of 1 to 200 bytes on one line, found nothing");
+	refused("{\"ops\":[{}]}", "g.json: $.ops[0].id: expected a string of 1 to 200 bytes on one line, found nothing");
 	refused("{\"ops\":[{\"id\":\"a\"}]}", "g.json: $.ops[0]: does nothing: expected one of compute, transfer, collective, delay, mark");
-	refused(ONE("\"mark\":{},\"delay\":{\"seconds\":1}"), "g.json: $.ops[0]: has both delay and mark, expected one of them");
-	refused(ONE("\"mark\":{}"), "g.json: $.ops: all are marks: an iteration would take no time");
-	refused(ONE("\"delay\":{\"seconds\":1},\"detach\":true"), "g.json: $.ops: all are detached: an iteration would have no end");
+	refused(ONE("\"mark\":{},\"delay\":{\"seconds\":1}"), "g.json: $.ops[0]: has both delay and mark: expected one of them");
+	refused(ONE("\"mark\":{}"), "g.json: $.ops: all are marks: expected an op that takes time");
+	refused(ONE("\"delay\":{\"seconds\":1},\"detach\":true"),
+		"g.json: $.ops: all are detached: expected an attached op, which ends the iteration");
 	refused(ONE("\"delay\":{\"seconds\":-1}"), "g.json: $.ops[0].delay.seconds: expected a number from 0 to 1000000000, found -1");
 	refused(ONE("\"delay\":{\"seconds\":1e999}"), "g.json: $.ops[0].delay.seconds: expected a number from 0 to 1000000000, found inf");
 	refused(ONE("\"delay\":{\"seconds\":\"1\"}"),
 		"g.json: $.ops[0].delay.seconds: expected a number from 0 to 1000000000, found \"1\"");
 	refused(ONE("\"delay\":{\"second\":1}"), "g.json: $.ops[0].delay: unknown key \"second\"; did you mean seconds");
-	refused(ONE("\"delay\":{\"seconds\":1,\"seconds\":2}"), "g.json: $.ops[0].delay: key \"seconds\" is there twice");
+	refused(ONE("\"delay\":{\"seconds\":1,\"seconds\":2}"), "g.json: $.ops[0].delay: duplicate key \"seconds\"");
 	refused(ONE("\"delay\":{\"seconds\":1},\"stream\":1"),
-		"g.json: $.ops[0].stream: is for transfers and collectives: compute is on stream 0, delays and marks on none");
+		"g.json: $.ops[0].stream: expected a transfer or collective: compute is on stream 0, delays and marks on none");
 	refused(ONE("\"delay\":{\"seconds\":1},\"takes\":{\"device\":0,\"bytes\":-5}"),
 		"g.json: $.ops[0].takes.bytes: expected a number from 0 to 1e+18, found -5");
 	refused(ONE("\"delay\":{\"seconds\":1},\"gives\":[{\"device\":8,\"bytes\":5}]"),
 		"g.json: $.ops[0].gives[0].device: expected a whole number from 0 to 7, found 8");
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"a\",\"mark\":{}}]}",
-		"g.json: $.ops[1]: id \"a\" is that of $.ops[0] already");
+		"g.json: $.ops[1]: duplicate id \"a\" (of $.ops[0]): expected another");
 	refused("{\"ops\":[{\"id\":\"alpha\",\"mark\":{},\"after\":[\"alhpa\"]}]}",
-		"g.json: $.ops[0].after[0]: no op has the id \"alhpa\"; did you mean alpha");
+		"g.json: $.ops[0].after[0]: unknown op id \"alhpa\"; did you mean alpha");
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"b\",\"mark\":{},\"after\":[\"c\"]},{\"id\":\"c\",\"mark\":{},\"after\":["
 		"\"a\",\"d\"]},"
 		"{\"id\":\"d\",\"delay\":{\"seconds\":0},\"after\":[\"b\"]}]}",
@@ -289,47 +289,47 @@ static void test_refused(void)
 	refused(ONE("\"transfer\":{\"from\":0.5,\"to\":1,\"bytes\":3}"),
 		"g.json: $.ops[0].transfer.from: expected a whole number from 0 to 7, found 0.5");
 	refused(ONE("\"transfer\":{\"from\":2,\"to\":2,\"bytes\":3}"),
-		"g.json: $.ops[0].transfer.to: is where the transfer starts: expected another device");
+		"g.json: $.ops[0].transfer.to: is the sender: expected another device");
 	refused(ONE("\"transfer\":{\"from\":2,\"to\":1,\"layers\":[\"conv1\",\"fc\"]}"),
-		"g.json: $.ops[0].transfer.layers: leaves out layer \"conv2\", which has parameters: expected layers that follow one "
-		"another");
-	refused(COMPUTE("\"device\":0"), "g.json: $.ops[0].compute: has neither seconds nor layers, expected one of them");
-	refused(COMPUTE("\"device\":0,\"seconds\":1,\"batch\":2"), "g.json: $.ops[0].compute: batch goes with layers, not with seconds");
+		"g.json: $.ops[0].transfer.layers: lacks layer \"conv2\", which has parameters: expected consecutive layers");
+	refused(COMPUTE("\"device\":0"), "g.json: $.ops[0].compute: has neither seconds nor layers: expected one of them");
+	refused(COMPUTE("\"device\":0,\"seconds\":1,\"batch\":2"),
+		"g.json: $.ops[0].compute: batch: expected together with layers, not with seconds");
 	refused(COMPUTE("\"device\":5,\"layers\":\"all\",\"pass\":\"forward\""),
-		"g.json: $.ops[0].compute.device: is the host of a node, for which layers have no cost: expected a GPU, 0..3, or seconds");
+		"g.json: $.ops[0].compute.device: is a host, for which layers have no cost: expected a GPU, 0..3, or seconds");
 	refused(COMPUTE("\"device\":0,\"layers\":[\"conv3\"],\"pass\":\"forward\""),
-		"g.json: $.ops[0].compute.layers[0]: the model has no layer \"conv3\"; did you mean conv1");
+		"g.json: $.ops[0].compute.layers[0]: unknown layer \"conv3\"; did you mean conv1");
 	refused(COMPUTE("\"device\":0,\"layers\":[\"fc\",\"fc\"],\"pass\":\"forward\""),
-		"g.json: $.ops[0].compute.layers[1]: layer \"fc\" is there twice");
+		"g.json: $.ops[0].compute.layers[1]: duplicate layer \"fc\": expected it once");
 	refused(COMPUTE("\"device\":0,\"layers\":{\"first\":\"fc\",\"last\":\"conv1\"},\"pass\":\"forward\""),
-		"g.json: $.ops[0].compute.layers: layer \"conv1\" stands before \"fc\" in the model");
+		"g.json: $.ops[0].compute.layers: layer \"conv1\" comes before \"fc\" in the model: expected the other order");
 	refused(COMPUTE("\"device\":0,\"layers\":\"all\",\"pass\":\"backwards\""),
 		"g.json: $.ops[0].compute.pass: found \"backwards\"; did you mean backward");
 	refused(COMPUTE("\"device\":0,\"seconds\":1,\"work\":\"zzz\""),
 		"g.json: $.ops[0].compute.work: expected one of forward, backward, recompute, optimizer, codec, other, found \"zzz\"");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":[0,2,0],\"bytes\":1"),
-		"g.json: $.ops[0].collective.group[2]: device 0 is in the group twice");
+		"g.json: $.ops[0].collective.group[2]: duplicate device 0 in the group: expected it once");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"al\",\"bytes\":1"),
 		"g.json: $.ops[0].collective.group: no group \"al\"; did you mean all");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":[],\"bytes\":1"),
 		"g.json: $.ops[0].collective.group: expected devices, found an empty list");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"layers\":\"all\""),
-		"g.json: $.ops[0].collective: has both bytes and layers, expected one of them");
+		"g.json: $.ops[0].collective: has both bytes and layers: expected one of them");
 	refused(COLLECTIVE("\"all-to-all\",\"group\":\"all\",\"bytes\":1,\"algorithm\":\"hierarchical\""),
-		"g.json: $.ops[0].collective.algorithm: hierarchical cannot do all-to-all; ring and direct can");
+		"g.json: $.ops[0].collective.algorithm: hierarchical does not support all-to-all: expected ring or direct");
 	refused(COLLECTIVE("\"all-gather\",\"group\":[0,1,2],\"bytes\":1,\"algorithm\":\"halving-doubling\""),
-		"g.json: $.ops[0].collective.group: has 3 members, expected a power of two for all-gather by halving-doubling");
+		"g.json: $.ops[0].collective.group: has 3 members: expected a power of two for all-gather by halving-doubling");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"algorithm\":\"hierarchical\",\"inner\":3"),
 		"g.json: $.ops[0].collective.inner: expected a divisor of the group's 4 members, found 3");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"inner\":2"),
-		"g.json: $.ops[0].collective.inner: is for hierarchical algorithms");
+		"g.json: $.ops[0].collective.inner: allowed for hierarchical algorithms only");
 	refused(COLLECTIVE("\"broadcast\",\"group\":\"all\",\"bytes\":1,\"root\":4"),
 		"g.json: $.ops[0].collective.root: expected a rank of the group, 0..3, found 4");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"root\":1"),
-		"g.json: $.ops[0].collective.root: is for broadcast and reduce");
+		"g.json: $.ops[0].collective.root: allowed for broadcast and reduce only");
 	refused(COLLECTIVE("\"all-reduce\",\"group\":\"all\",\"bytes\":1,\"repeat\":0"),
 		"g.json: $.ops[0].collective.repeat: expected a whole number from 1 to 1000000, found 0");
-	refused("{\"groups\":{\"g\":[1,1]},\"ops\":[]}", "g.json: $.groups.g[1]: device 1 is in the group twice");
+	refused("{\"groups\":{\"g\":[1,1]},\"ops\":[]}", "g.json: $.groups.g[1]: duplicate device 1 in the group: expected it once");
 	refused("{\"groups\":[1],\"ops\":[]}", "g.json: $.groups: expected an object of lists of devices");
 	refused("{\"samples\":0,\"ops\":[]}", "g.json: $.samples: expected a number from 1e-09 to 1e+15, found 0");
 	refused("{\"holds\":[{\"device\":0,\"bytes\":1,\"kind\":\"weight\"}],\"ops\":[]}",

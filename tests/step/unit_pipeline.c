@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Pipelines and tensor parallelism against closed forms. Expected values: idle shares of GPipe and
- * 1F1B (p-1)/(m+p-1), interleaved (p-1)/(v m) (Narayanan et al., SC 2021, 2.2); DAPPLE's latency
- * L = T_w + T_s + T_e and its K_i (Fan et al., PPoPP 2021, 3 and 4); Megatron's collectives.
+ * Pipelines and tensor parallelism against closed forms. Expected values: bubbles of GPipe and 1F1B (p-1)/(m+p-1),
+ * interleaved (p-1)/(v m) (Narayanan et al., SC 2021, 2.2); DAPPLE's latency L = T_w + T_s + T_e and its K_i (Fan et al.,
+ * PPoPP 2021, 3 and 4); Megatron's collectives.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -16,7 +16,7 @@
 extern const struct orr_policy orr_policy_gpipe, orr_policy_one_f_one_b, orr_policy_interleaved, orr_policy_dapple,
 	orr_policy_tensor_parallel, orr_policy_megatron;
 
-/* 1e9 bytes/s and no latency. Nothing is sent and updates take no time, unless a test says so. */
+/* 1e9 bytes/s without latency. Unless a test sets them, messages are empty and updates take no time. */
 static const char network[] = "star:bw=1GBps,lat=0,gpu_lat=0";
 static const char quiet[] = "p2p_bytes=0 dp_bytes=0 update_s=0";
 static const char model[] = "gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100";
@@ -142,7 +142,7 @@ static void test_bubbles(void)
 	near_to(seconds(RUN("8x1:v100", &orr_policy_one_f_one_b,
 			"stages=4 stage_times=1,2 micro_batches=8 p2p_bytes=0 update_s=0.5 dp_bytes=1e9")),
 		33 + 1 + 0.5, 1e-12, "then the first stage's gradients, 2(n-1)/n of 1e9 bytes, and the update are added");
-	/* Steps with sending: stage 0 sends 1 s, and the first stage's backward comes back in 1 s. */
+	/* With messages: stage 0 sends for 1 s, and the gradient comes back in 1 s. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_one_f_one_b, "stage_times=1,2 micro_batches=1 p2p_bytes=1e9 dp_bytes=0 update_s=0")), 8,
 		1e-12, "one micro-batch: F + x + F + B + x + B");
 }
@@ -171,7 +171,7 @@ static struct latency dapple_latency(const double *f, const double *b, uint32_t 
 		l.s += f[s];
 		tail += b[s];
 	}
-	/* T_e: the longest way from the pivot's last backward to an end; for s > pivot K_s is not above 0. */
+	/* T_e: the longest path from the pivot's last backward to an end; for s > pivot K_s is at most 0. */
 	l.s += (m - 1) * (f[l.pivot] + b[l.pivot]) + tail;
 	return l;
 }
@@ -226,10 +226,10 @@ static void test_latency(void)
 	ok(never_below == draws, "P3: it never takes less than the pivot's bound");
 }
 
-/* Peak less what is held, for the device of each stage, in units of what one micro-batch leaves. */
+/* Peak minus held memory, for the device of each stage, in units of one micro-batch's activations. */
 static void test_memory_in_flight(const struct orr_policy *p, const char *extra, uint32_t m, const uint32_t *want, const char *what)
 {
-	/* What micro-batches leave is the same for each: peak(m) = held + K x a, with K = 1 and m = 1 known. */
+	/* All micro-batches leave the same: peak(m) = held + K x a, with K = 1 for m = 1. */
 	struct outcome one = RUN("4x1:v100", &orr_policy_gpipe, "micro_batches=1 micro_batch=4 global_batch=4 %s", quiet);
 	struct outcome two = RUN("4x1:v100", &orr_policy_gpipe, "micro_batches=2 micro_batch=4 global_batch=8 %s", quiet);
 	struct outcome o = RUN("4x1:v100", p, "micro_batch=4 global_batch=%u %s %s", 4 * m, extra, quiet);
@@ -254,10 +254,10 @@ static void test_dapple(void)
 	test_memory_in_flight(&orr_policy_gpipe, "", 12, (const uint32_t[]){ 12, 12, 12, 12 }, "P4: GPipe keeps all micro-batches");
 	test_memory_in_flight(&orr_policy_dapple, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "P4: policy A keeps S - i");
 	test_memory_in_flight(&orr_policy_dapple, "warmup=B", 12, (const uint32_t[]){ 7, 5, 3, 1 }, "P4: policy B keeps 2(S - i) - 1");
-	test_memory_in_flight(&orr_policy_dapple, "max_in_flight=2", 12, (const uint32_t[]){ 2, 2, 2, 1 }, "P4: and never more than D");
+	test_memory_in_flight(&orr_policy_dapple, "max_in_flight=2", 12, (const uint32_t[]){ 2, 2, 2, 1 }, "P4: and at most D");
 	test_memory_in_flight(&orr_policy_one_f_one_b, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "1F1B keeps p - i");
-	/* P5: two equal stages, micro-batch 2. A fixed cost c per iteration, in micro-batch times, makes it
-	 * 8 (3 + c) / (17 + c): the 1.60 recalled from the paper needs c = 0.5. */
+	/* P5: two equal stages, micro-batch 2. A fixed cost c per iteration, in micro-batch times, gives 8 (3 + c) / (17 + c):
+	 * the 1.60 recalled from the paper needs c = 0.5. */
 	struct outcome a = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,2 micro_batch=2 global_batch=32 %s", quiet);
 	struct outcome b = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,2 micro_batch=2 global_batch=4 %s", quiet);
 	near_to(a.r.samples_per_s / b.r.samples_per_s, (16 / 17.0) / (2 / 3.0), 1e-12, "P5: M = 16 against M = 2 is 1.41 times faster");
@@ -267,7 +267,7 @@ static void test_dapple(void)
 	step_result_free(&b.r);
 }
 
-/* D from the devices: at micro-batches of 16 samples stage 0 has no room for four of them. */
+/* D from the devices: with micro-batches of 16 samples stage 0 has no room for four of them. */
 static void test_room(void)
 {
 	static const char big[] = "gpt:hidden=1024,layers=8,heads=16,seq=1024,vocab=1000";
@@ -278,10 +278,10 @@ static void test_room(void)
 	step_result_free(&a.r);
 }
 
-/* Stages replicated one by one: parts are split and concatenated. */
+/* Per-stage replication: parts are split and concatenated. */
 static void test_replication(void)
 {
-	/* 1e9 bytes/s; three devices in stage 0 send a third each to the one of stage 1: 1 s, and 1 s back. */
+	/* 1e9 bytes/s; three devices of stage 0 send a third each to the one of stage 1: 1 s, and 1 s back. */
 	near_to(seconds(RUN("4x1:v100", &orr_policy_dapple,
 			"stage_devices=3,1 stage_times=1,2 micro_batches=1 p2p_bytes=1e9 dp_bytes=0 update_s=0")),
 		8, 1e-12, "3:1, one micro-batch: the receiver's link, then the sender's, is the bottleneck");
@@ -290,13 +290,13 @@ static void test_replication(void)
 		7, 1e-12, "2:2: two links carry half each");
 	near_to(seconds(RUN("4x1:v100", &orr_policy_dapple,
 			"stage_devices=3,1 stage_times=1,2 micro_batches=4 p2p_bytes=0 dp_bytes=3e9 update_s=0.25")),
-		15 + 4 + 0.25, 1e-12, "gradients of the replicated stage go round its devices: 2(n-1)/n");
+		15 + 4 + 0.25, 1e-12, "gradients of the replicated stage are summed over its devices: 2(n-1)/n");
 	struct outcome o = RUN("4x1:v100", &orr_policy_dapple, "stage_devices=3,2 stage_times=1,2 %s", quiet);
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_devices"), "more devices than there are: refused");
-	/* A slow link is a stage of its own: m + 1 .. of the time that it needs. */
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_devices"), "more devices than the cluster has: refused");
+	/* A slow link acts as a stage: m + 1 .. times its transfer time. */
 	near_to(seconds(RUN(
 			"2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
-		2 * 16 + 4, 1e-12, "policy B hides sending that takes as long as computing");
+		2 * 16 + 4, 1e-12, "policy B hides transfers that take as long as compute");
 }
 
 /* ---- stages ---- */
@@ -326,18 +326,18 @@ static void test_cut(void)
 		}
 	near_to(longest("cut=time") / best, 1, 1e-12, "cut by time: no cut of LeNet-5 in three has a shorter longest stage");
 	struct outcome o = RUN("4x1:v100", &orr_policy_gpipe, "cut=blocks");
-	ok(!o.rc && strstr(o.r.choice, "pp=4"), "equally many blocks: %s", o.r.choice);
+	ok(!o.rc && strstr(o.r.choice, "pp=4"), "equal numbers of blocks: %s", o.r.choice);
 	step_result_free(&o.r);
 	o = RUN("4x1:v100", &orr_policy_gpipe, "stage_layers=1,2,2,3");
 	ok(!o.rc, "an explicit cut in blocks: %s", o.r.choice);
 	step_result_free(&o.r);
 	o = RUN("4x1:v100", &orr_policy_gpipe, "stage_layers=1,2,2");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_layers") && strstr(o.e.text, "8"),
-		"a wrong one is refused, with what it should add up to");
+		"a wrong one is refused, with the expected sum");
 	o = RUN("4x1:v100", &orr_policy_gpipe, "micro_batch=5");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "micro_batch"), "a micro-batch that does not divide the batch is refused");
 	o = RUN("4x1:v100", &orr_policy_one_f_one_b, "stages=3");
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "multiple of 3"), "GPUs that do not make whole pipelines are refused");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "multiple of 3"), "GPUs that do not form whole pipelines are refused");
 	o = RUN("4x1:v100", &orr_policy_interleaved, "stages=4 micro_batches=6");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "multiple of the 4"), "interleaving asks for a multiple of the stages");
 	o = RUN("4x1:v100", &orr_policy_gpipe, "stage_times=1,2,3");
@@ -351,17 +351,17 @@ static void test_cut(void)
 
 static void test_tensor(void)
 {
-	/* 8 layers: 2 x 8 + 1 sums each way (embedding forward, output layer backward), each a ring of 4 over 64 x 16
+	/* 8 layers: 2 x 8 + 1 sums each way (embedding forward, output layer backward). Each is a ring of 4 over 64 x 16
 	 * elements of 4 bytes and 2 samples. */
 	const double sums = 2 * (2 * 8 + 1), bytes = 64 * 16 * 4 * 2, ring = 2 * 3 / 4.0 * bytes / 1e9;
 	double t = seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 %s", quiet));
-	near_to(t - 48, 16 * sums * ring, 1e-9, "tensor parallel: two sums a layer each way, one for embedding, one for output");
+	near_to(t - 48, 16 * sums * ring, 1e-9, "tensor parallel: two sums per layer each way, one for the embedding, one for the output");
 	near_to(seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 sequence_parallel=true %s", quiet)),
 		t, 1e-12, "sequence parallel sends as much");
 	near_to(seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 tp_bytes=1e9 %s", quiet)),
-		48 + 16 * sums * 1.5, 1e-12, "tp_bytes stands in for the activations");
+		48 + 16 * sums * 1.5, 1e-12, "tp_bytes replaces the activations");
 	near_to(seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 recompute=full %s", quiet)) - 48,
-		16 * (sums + 16) * ring, 1e-9, "full recomputation does the blocks' sums again");
+		16 * (sums + 16) * ring, 1e-9, "full recomputation repeats the blocks' sums");
 	struct outcome whole = RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 %s", quiet);
 	struct outcome split = RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 sequence_parallel=true %s", quiet);
 	struct outcome none =
@@ -374,7 +374,7 @@ static void test_tensor(void)
 	struct outcome o = RUN("8x1:v100", &orr_policy_tensor_parallel, "shards=8");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "attention heads"), "8 shards of 4 heads are refused");
 	o = run_with("4x1:v100", network, "alexnet", "", &orr_policy_tensor_parallel, "%s", "");
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "transformer"), "and a model without blocks");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "transformer"), "and so is a model without blocks");
 }
 
 /* ---- all together ---- */
@@ -397,7 +397,7 @@ static void test_megatron(void)
 	near_to(saved / (params * 8 * 3), 1, 1e-12, "ZeRO-1: of 4 copies of Adam's moments, 8 bytes a parameter, one is left");
 	step_result_free(&zero.r);
 	struct outcome off = run_with("8x2:v100", network, model, "optimizer=adam merge=off", &orr_policy_megatron, "%s update_s=0", grid);
-	ok(plain.r.was_merged && !off.r.was_merged, "lanes are merged, or not");
+	ok(plain.r.was_merged && !off.r.was_merged, "lanes are merged, or separate");
 	near_to(off.r.iteration_s, plain.r.iteration_s, 1e-9, "with the same result");
 	step_result_free(&off.r);
 	step_result_free(&plain.r);
@@ -414,18 +414,18 @@ static void test_megatron(void)
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 scatter_gather=false")),
 		6 + 4, 1e-12, "or sends everything");
-	/* By hand: stage 1 does F0 2-3, B0 3-5, then F1 at once or after sending 1 s; stage 0 gets the last gradient 1 s after B1. */
+	/* By hand: stage 1 does F0 2-3, B0 3-5, then F1 at once or after sending for 1 s; stage 0 gets the last gradient 1 s after B1. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0")),
 		11, 1e-12, "a stage computes while it sends");
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron,
 			"pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0 overlap_p2p=false")),
-		12, 1e-12, "or waits until its message is there");
-	/* The table of 100 x 64 elements, 4 bytes each, at 2(n-1)/n = 1; what each of the stages sums alone is in dp_bytes. */
+		12, 1e-12, "or waits until its message has arrived");
+	/* The table of 100 x 64 elements, 4 bytes each, at 2(n-1)/n = 1; dp_bytes has the gradients that a stage sums by itself. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=0 update_s=0")) - 9,
-		100 * 64 * 4 / 1e9, 1e-12, "the two ends sum the gradients of their common table");
+		100 * 64 * 4 / 1e9, 1e-12, "the two ends sum the gradients of their shared table");
 }
 
-/* ---- what sim/learn is told ---- */
+/* ---- updates reported to sim/learn ---- */
 
 struct told {
 	uint32_t gradients[16], updates[16], averaged[16], group[16], n_wrong;

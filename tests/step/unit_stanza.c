@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stanza and the parameter server it was compared with. Expected values: byte counts and the
- * closed form of docs/models.md, "Stanza"; the published range is 1.34x to 13.9x (arXiv
- * 1812.10624, abstract). Seconds per image are measurements of others: tensorflow r1
- * performance/benchmarks (P100; V100 taken as 1.6 times that) and u39kun/deep-learning-benchmark
- * (V100, batch 16). The FC share of the time is assumed.
+ * Stanza and the parameter server it was compared with. Expected values: byte counts and the closed form of
+ * docs/models/step-stanza-ds-sync-ako.md; the published range is 1.34x to 13.9x (arXiv 1812.10624, abstract). Seconds per
+ * image are published measurements: tensorflow r1 performance/benchmarks (P100; V100 taken as 1.6 times that) and
+ * u39kun/deep-learning-benchmark (V100, batch 16). The FC share of the time is assumed.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -30,7 +29,7 @@ enum { MODELS = sizeof inputs / sizeof *inputs };
 enum sync { RING, SERVER };
 
 struct setting {
-	uint32_t nodes, servers; /* servers 0: one on each node, beside the worker */
+	uint32_t nodes, servers; /* servers 0: one on each node, next to the worker */
 	enum sync sync;
 	double Bps;
 };
@@ -105,7 +104,7 @@ static double simulate_stanza(const struct input *m, const struct setting *x, un
 	return simulate(m, x, &orr_policy_stanza, set, choice, sent);
 }
 
-/* ---- what must hold ---- */
+/* ---- properties ---- */
 
 /* S1: bytes per worker and iteration at b = 32, one FC worker, labels ignored. */
 static void test_bytes(void)
@@ -221,7 +220,7 @@ static void test_orders(void)
 	ok(simulated_gain(0, 5, 1, SERVER, 10) > simulated_gain(0, 5, 2, SERVER, 10), "simulated: falls with servers");
 }
 
-/* S7: the policy's own choice of F is the best of the closed form. */
+/* S7: the policy chooses the best F of the closed form. */
 static void test_choice(void)
 {
 	static const uint32_t nodes[] = { 5, 10, 20, 40, 80 };
@@ -246,10 +245,10 @@ static void test_choice(void)
 			last[i] = best;
 		}
 	ok(one_when_small, "one FC worker is enough up to 20 nodes");
-	ok(grows && last[0] > 1, "and more are needed as nodes become many");
+	ok(grows && last[0] > 1, "and more are needed with many nodes");
 }
 
-/* S4, and what overlap may do at all: hide what can be hidden, and no more. */
+/* S4, and the limits of overlap: it hides at most what can be hidden. */
 static void test_overlap(void)
 {
 	static const struct setting x = { 10, 1, SERVER, 1.25e9 };
@@ -264,24 +263,24 @@ static void test_overlap(void)
 		double early = simulate(m, &x, &orr_policy_stanza, "conv_sync=server fc_workers=2 fc_sync=early", NULL, NULL);
 		double ps = simulate(m, &x, &orr_policy_parameter_server, "placement=dedicated servers=1 pull=message", NULL, NULL);
 		faster &= overlapped > plain && by_worker > plain;
-		if (i >= 2) /* VGG-16's FC gradients are so large that they hold up the activations' */
+		if (i >= 2) /* VGG-16's FC gradients are so large that they delay the activations */
 			faster &= early > late;
-		/* The server's NIC takes everybody's gradients, however early they leave. */
+		/* The server's NIC receives all gradients, however early they leave. */
 		no_miracle &= c * m->batch / overlapped >= c * m->conv_bytes / x.Bps + m->batch * m->image_s * (1 - m->fc_share) / 3;
 		up[i] = overlapped / ps;
 	}
-	ok(faster, "overlapped gradients, a batch a worker, an early FC average: all are faster");
-	ok(no_miracle, "and no step is shorter than a forward pass and what the server's NIC has to take");
+	ok(faster, "overlapped gradients, one batch per worker, an early FC average: all are faster");
+	ok(no_miracle, "and no step is shorter than a forward pass and the transfers of the server's NIC");
 	double low = fmin(up[2], up[3]);
 	ok(up[0] > 12 && up[0] < 15 && low > 1.2 && low < 1.5,
-		"with all overlapped on both sides AlexNet gains %.2fx, the lower of ResNet-152 and Inception-v3 %.2fx", up[0], low);
+		"with full overlap on both sides AlexNet gains %.2fx, the lower of ResNet-152 and Inception-v3 %.2fx", up[0], low);
 }
 
 static void test_errors(void)
 {
 	struct setting x = { 4, 1, RING, 1.25e9 };
 	struct input m = inputs[0];
-	ok(isnan(simulate(&m, &x, &orr_policy_stanza, "fc_workers=4", NULL, NULL)), "an FC worker for each node is refused");
+	ok(isnan(simulate(&m, &x, &orr_policy_stanza, "fc_workers=4", NULL, NULL)), "an FC worker per node is refused");
 	ok(isnan(simulate(&m, &x, &orr_policy_stanza, "workers=9", NULL, NULL)), "more workers than GPUs are refused");
 	m.model = "bert_base_s128";
 	m.fc_share = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor of the step world, by graphs small enough to time by hand. The policy under
- * test is a function of this file, so that nothing but the executor is tested.
+ * The executor of the step world on graphs small enough to time by hand. The policies under test are functions of this
+ * file, so only the executor is tested.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* 1e9 bytes/s and no latency: bytes are nanoseconds. */
+/* 1e9 bytes/s without latency: bytes are nanoseconds. */
 static const char network[] = "star:bw=1GBps,lat=0";
 
 typedef void (*builder)(struct orr_step *s, uint64_t k);
@@ -67,7 +67,7 @@ static void two_computes(struct orr_step *s, uint64_t k)
 	last_op[0] = b;
 }
 
-/* Work of 1 + i s, a ring all-reduce of 4e9 bytes: 2 * 3/4 * 4 = 6 s; an update of 0.5 s. */
+/* Work of 1 + i s, a ring all-reduce of 4e9 bytes (2 * 3/4 * 4 = 6 s), an update of 0.5 s. */
 static void bsp(struct orr_step *s, uint64_t k)
 {
 	uint32_t all[4] = { 0, 1, 2, 3 };
@@ -98,7 +98,7 @@ static void bsp_ordered(struct orr_step *s, uint64_t k)
 	}
 }
 
-/* Two messages of 1 s that share a NIC take 2 s together; on one stream, one after the other. */
+/* Two messages of 1 s that share a NIC take 2 s together; on one stream they run in sequence. */
 static bool on_stream;
 static void two_messages(struct orr_step *s, uint64_t k)
 {
@@ -125,7 +125,7 @@ static void alternating(struct orr_step *s, uint64_t k)
 	last_op[0] = a;
 }
 
-/* Four lanes of two positions: work, a message down the lane, a collective among lanes. */
+/* Four lanes of two positions: work, a message inside the lane, a collective among lanes. */
 static void lanes(struct orr_step *s)
 {
 	uint32_t map[8];
@@ -153,8 +153,7 @@ static void lanes_build(struct orr_step *s, uint64_t k)
 	last_op[1] = y;
 }
 
-/* A ring of many rounds with messages coming in its way at odd times: as one collective, or step by step as its
- * definition says. */
+/* A ring of many rounds, disturbed by messages at odd times: as one collective, or step by step by its definition. */
 static bool by_hand;
 static void disturbed_ring(struct orr_step *s, uint64_t k)
 {
@@ -184,7 +183,7 @@ static void disturbed_ring(struct orr_step *s, uint64_t k)
 	}
 }
 
-/* Staleness: a fast and a slow worker; the fast may be two iterations ahead. */
+/* Bounded staleness: a fast worker may be two iterations ahead of a slow one. */
 static orr_op slow_end[64];
 static void run_apart(struct orr_step *s, uint64_t k)
 {
@@ -204,7 +203,7 @@ static void too_much(struct orr_step *s)
 	orr_hold(s, 0, ORR_MEMORY_WEIGHTS, 30e9, "stage 3");
 }
 
-/* ---- wrong graphs ---- */
+/* ---- invalid graphs ---- */
 
 static void twice(struct orr_step *s, uint64_t k)
 {
@@ -275,7 +274,7 @@ static void test_timing(void)
 		near_to(sum_of(&r.device[i]), r.iteration_s, 1e-9, "a device's accounts add up to the iteration");
 	near_to(r.device[0].exposed_s, 6, 1e-9, "the ring is exposed");
 	near_to(r.device[0].bubble_s, 3, 1e-9, "the wait for the slowest is bubble");
-	near_to(r.device[3].bubble_s, 0, 1e-9, "the slowest waits for nobody");
+	near_to(r.device[3].bubble_s, 0, 1e-9, "the slowest waits for no other");
 	near_to(r.device[0].sent_bytes, 6e9, 1e-9, "each sends 2(n-1)/n M");
 	step_result_free(&r);
 	ok(!run("4x1:v100", "iterations=8 fidelity=analytic", bsp_ordered, NULL, &r, &e), "in closed form (%s)", e.text);
@@ -285,10 +284,10 @@ static void test_timing(void)
 	near_to(r.iteration_s, 8 + 6 + 1, 1e-9, "half the speed doubles its work");
 	step_result_free(&r);
 	ok(!run("4x1:v100", "iterations=3 background=0>1:5e8", bsp_ordered, NULL, &r, &e), "background (%s)", e.text);
-	near_to(r.iteration_s, 4 + 12 + 0.5, 1e-9, "a ring goes at the pace of the link that others half fill");
+	near_to(r.iteration_s, 4 + 12 + 0.5, 1e-9, "a ring runs at the pace of a link that background flows half fill");
 	step_result_free(&r);
-	ok(!run("4x1:v100", "iterations=3", bsp, NULL, &r, &e), "iterations that wait for nothing (%s)", e.text);
-	ok(r.iteration[2].end_s > 17.9, "run side by side and share the links");
+	ok(!run("4x1:v100", "iterations=3", bsp, NULL, &r, &e), "iterations without dependencies on earlier ones (%s)", e.text);
+	ok(r.iteration[2].end_s > 17.9, "run in parallel and share the links");
 	step_result_free(&r);
 }
 
@@ -310,8 +309,8 @@ static void test_streams(void)
 	ok(r.period == 3 && r.simulated < 30, "is found");
 	near_to(r.iteration[29].end_s, 40, 1e-9, "and extrapolated");
 	step_result_free(&r);
-	ok(!run("2x1:v100", "iterations=40", run_apart, NULL, &r, &e), "workers run apart (%s)", e.text);
-	near_to(r.samples_per_s, 2 / 3.0, 0.05, "bounded staleness: both go at the slow one's pace in the end");
+	ok(!run("2x1:v100", "iterations=40", run_apart, NULL, &r, &e), "asynchronous workers (%s)", e.text);
+	near_to(r.samples_per_s, 2 / 3.0, 0.05, "bounded staleness: both have the slow one's pace in the end");
 	step_result_free(&r);
 }
 
@@ -359,12 +358,12 @@ static void test_errors(void)
 	struct step_result r;
 	struct orr_error e;
 	refuses(twice, "in the group twice");
-	refuses(cycle, "could be a cycle");
-	refuses(negative, "bytes from 0 on");
+	refuses(cycle, "no cycles");
+	refuses(negative, "bytes of at least 0");
 	refuses(nowhere, "device 99");
-	refuses(marks, "nothing but marks");
-	refuses(nothing, "made no op");
-	refuses(endless, "would have no end");
+	refuses(marks, "no ops but marks");
+	refuses(nothing, "created no op");
+	refuses(endless, "all ops are detached");
 	int rc = run("1x1:v100", "", two_computes, too_much, &r, &e);
 	ok(rc == ORR_EINPUT && strstr(e.text, "stage 3") && strstr(e.text, "weights"), "what does not fit is named (%s)", e.text);
 	rc = run("1x1:v100", "ignore_memory=true", two_computes, too_much, &r, &e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor with the policy megatron against tests/hwmodel/llm_step.h, which has the same step in closed form: two
- * programs that share the cost of a layer and nothing else. Where nothing overlaps they must agree; where the pipeline has
- * unequal ends or sends while it computes, the closed form is the rougher of the two.
+ * The executor with the policy megatron against tests/hwmodel/llm_step.h, which computes the same step in closed form. The two
+ * share only the cost of a layer. Without overlap they must agree. With a pipeline of unequal ends, or one that sends while
+ * it computes, the closed form is less exact.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* One GPU a node, so that all messages see one bandwidth and no latency; enough of it to hide what sequence parallelism
- * gathers again behind the data gradients, as the closed form does where it can. */
+/* One GPU per node, so that all messages see one bandwidth and no latency. The bandwidth suffices to hide the gathers of
+ * sequence parallelism behind the data gradients, as the closed form does if possible. */
 static const double Bps = 100e9;
 static const char network[] = "star:bw=100GBps,lat=0";
 static const char model[] = "gpt:hidden=1024,layers=16,heads=16,seq=512,vocab=8192";
@@ -56,8 +56,8 @@ static struct pair both(const struct llm_step *given, const char *recompute, con
 
 /*
  * Measured steps of Megatron-LM on Selene, A100 80 GB, TP 8, sequence 2048 (Korthikanti et al., 2022, table 5). Compute
- * times by the cost model; the rate of collectives from the device's file (bus bandwidth among 8 and the time of a small
- * all-reduce, 35 us for 14 messages), one 200 Gb/s port a GPU.
+ * times by the cost model. The rate of collectives is from the device's file (bus bandwidth among 8, and the time of a
+ * small all-reduce: 35 us for 14 messages), with one 200 Gb/s port per GPU.
  */
 struct measured {
 	const char *name;
@@ -99,7 +99,7 @@ static void test_measured(void)
 		{ "1T", 25600, 128, 160, 512, 64, 1, 512, 1, 94.42, 71.49 },
 	};
 	double sum = 0;
-	/* Without the two largest under the sanitizers, where all is slower. */
+	/* Without the two largest models under the sanitizers, which slow everything down. */
 	size_t n = getenv("ORR_SANITIZED") ? 2 : sizeof all / sizeof all[0];
 	for (size_t i = 0; i < n; i++) {
 		double full = step_s(&all[i], "recompute=full"), some = step_s(&all[i], "recompute=selective sequence_parallel=true");

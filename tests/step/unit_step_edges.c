@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The step world where it is easily wrong: what looks like a steady state and is none, capacities that change under
- * background flows or contention, lanes that are unlike, iterations that overtake each other. Graphs are small enough
- * to time by hand; bytes are nanoseconds.
+ * Edge cases of the step world: false steady states, capacities that change under background flows or contention, unequal
+ * lanes, iterations that overtake each other. Graphs are small enough to time by hand; bytes are nanoseconds.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -70,10 +69,10 @@ static void good(const struct asked *q, struct step_result *r, const char *what)
 	}
 }
 
-/* ---- looks steady ---- */
+/* ---- false steady states ---- */
 
-/* Device 0 needs 1 s and half a second more that delays nobody; device 1 needs 1.01 s. Iteration k (from 1) ends at
- * max(k + 0.5, 1.01 k): for 50 iterations one second after the one before. */
+/* Device 0 needs 1 s and half a second more that delays no other; device 1 needs 1.01 s. Iteration k (from 1) ends at
+ * max(k + 0.5, 1.01 k): for 50 iterations one second after the previous one. */
 static void drift(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -85,7 +84,7 @@ static void drift(struct orr_step *s, uint64_t k)
 	last[1] = b;
 }
 
-/* The same on the wire: 1.01 s of messages one after the other. */
+/* The same with messages: 1.01 s of sequential messages. */
 static void drift_on_wire(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -105,7 +104,7 @@ static void message(struct orr_step *s, uint64_t k)
 	last[0] = a;
 }
 
-/* A file of one change of the link by which endpoint 0 sends. */
+/* A file with one capacity change of the link by which endpoint 0 sends. */
 static void change_file(const char *path, double time_s, double Bps)
 {
 	struct fixture *f = fixture_new("4x1:v100", "star:bw=1GBps,lat=0", "lenet5", 8);
@@ -124,8 +123,8 @@ static void test_steady(void)
 	struct step_result r;
 	const struct asked slow = { .cluster = "4x1:v100", .build = drift, .set = { "iterations=100" } };
 	good(&slow, &r, "drift");
-	near_to(r.iteration[99].end_s, 101, 1e-9, "a device that falls behind is seen before it is the last to end");
-	near_to(r.iteration[39].end_s, 40.5, 1e-9, "and until then it is not");
+	near_to(r.iteration[99].end_s, 101, 1e-9, "a device that falls behind is detected before it is the last to end");
+	near_to(r.iteration[39].end_s, 40.5, 1e-9, "and before that, no steady state is found");
 	step_result_free(&r);
 	struct asked wire = slow;
 	wire.build = drift_on_wire;
@@ -142,12 +141,12 @@ static void test_steady(void)
 	const struct asked later = { .cluster = "4x1:v100", .build = message, .set = { "iterations=60", option } };
 	good(&later, &r, "a change to come");
 	near_to(r.iteration[59].end_s, 50 + 10 * 2, 1e-9, "a capacity that changes after 50 equal iterations changes the rest");
-	ok(r.simulated > 50, "nothing is extrapolated while changes are to come");
+	ok(r.simulated > 50, "no extrapolation before the last capacity change");
 	step_result_free(&r);
 	change_file(path, 2, 0.6e9);
 	const struct asked both = { .cluster = "4x1:v100", .build = message, .set = { "iterations=20", option, "background=0>1:2e8" } };
 	good(&both, &r, "a change under background flows");
-	/* 1.6e9 bytes until 2 s, then 0.4e9 bytes/s are left of 0.6e9. */
+	/* 1.6e9 bytes until 2 s, then 0.4e9 of 0.6e9 bytes/s remain. */
 	near_to(r.iteration[19].end_s, 2 + (20e9 - 1.6e9) / 0.4e9, 1e-9, "background flows stay when a capacity changes");
 	step_result_free(&r);
 	unlink(path);
@@ -156,7 +155,7 @@ static void test_steady(void)
 		.cluster = "16x1:v100", .network = "fat-tree:k=4,routing=ecmp,bw=1GBps,lat=0", .build = message, .set = { "iterations=12" }
 	};
 	good(&hashed, &r, "hashed routes");
-	ok(!r.period && r.simulated == 12, "messages that take another route each time never settle");
+	ok(!r.period && r.simulated == 12, "messages with a new route each time never settle");
 	step_result_free(&r);
 }
 
@@ -178,7 +177,8 @@ static void test_ds_sync(void)
 		if (!ok(!rc, "DS-Sync runs (%s)", e.text))
 			return;
 	}
-	near_to(r[0].iteration[63].end_s, r[1].iteration[63].end_s, 1e-9 * r[1].iteration[63].end_s, "rounds that differ are all seen");
+	near_to(r[0].iteration[63].end_s, r[1].iteration[63].end_s, 1e-9 * r[1].iteration[63].end_s,
+		"rounds that differ are all simulated");
 	ok(r[0].period == 8, "and repeat with the list");
 	step_result_free(&r[0]);
 	step_result_free(&r[1]);
@@ -195,12 +195,12 @@ static void test_overtaking(void)
 {
 	struct step_result r;
 	good(&(struct asked){ .cluster = "1x1:v100", .build = overtaking, .set = { "iterations=5" } }, &r, "overtaking");
-	near_to(r.iteration_s, 10 / 5.0, 1e-12, "five iterations that are over after 10 s take 2 s each, whatever their order");
+	near_to(r.iteration_s, 10 / 5.0, 1e-12, "five iterations that all end by 10 s take 2 s each, whatever their order");
 	ok(r.samples_per_s > 0, "and have a rate");
 	step_result_free(&r);
 }
 
-/* ---- one NIC of several devices ---- */
+/* ---- one NIC shared by several devices ---- */
 
 static void in_turn(struct orr_step *s, uint64_t k)
 {
@@ -234,7 +234,7 @@ static void two_lanes(struct orr_step *s)
 	orr_step_lanes(s, 2, 1, (uint32_t[]){ 0, 1 });
 }
 
-/* Fits into the bigger of the two devices alone. */
+/* Fits only into the larger of the two devices. */
 static void takes_much(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -275,7 +275,7 @@ static void test_lanes(void)
 	struct orr_error e;
 	const struct asked unlike = { .cluster = "1x1:a100,1x1:v100", .build = takes_much, .create = two_lanes };
 	int rc = run(&unlike, &r, &e);
-	ok(rc == ORR_EINPUT && strstr(e.text, "GPU 1 needs"), "the lane with the smaller device speaks for itself (%s)", e.text);
+	ok(rc == ORR_EINPUT && strstr(e.text, "GPU 1 needs"), "the lane with the smaller device is checked itself (%s)", e.text);
 	double rate[2];
 	for (int i = 0; i < 2; i++) {
 		good(&(struct asked){ .cluster = "4x1:v100",
@@ -290,7 +290,7 @@ static void test_lanes(void)
 	near_to(rate[1], 2 * 3 / 1.0, 1e-9, "two groups of 3 samples in the second that 2 (n - 1) / n of 1e9 bytes take");
 	good(&(struct asked){ .cluster = "4x1:v100", .build = asks_bandwidth, .create = four_lanes, .set = { "merge=on" } }, &r,
 		"bandwidth");
-	near_to(r.iteration_s, 1 + 1, 1e-9, "the bandwidth of a route can be asked for in a merged run");
+	near_to(r.iteration_s, 1 + 1, 1e-9, "the bandwidth of a route is available in a merged run");
 	step_result_free(&r);
 }
 
@@ -317,12 +317,12 @@ static void test_spans(void)
 	double grown = (double)(after.ru_maxrss - before.ru_maxrss) / 1024;
 	ok(r.n_spans == 2 * 8 && r.span[0].iteration == 99998 &&
 			!strcmp(r.span[15].label, "iteration 99999, piece 7 of those that take memory"),
-		"the spans of the last two iterations are there (%zu)", r.n_spans);
-	/* 800,000 spans of 64 bytes, and as many labels, would be 100 MiB. */
+		"the spans of the last two iterations are kept (%zu)", r.n_spans);
+	/* 800,000 spans of 64 bytes and as many labels would take 100 MiB. */
 	if (getenv("ORR_SANITIZED"))
-		skip("memory is another under the sanitizers");
+		skip("memory use differs under the sanitizers");
 	else
-		ok(grown < 30, "and those of others do not pile up (%.1f MiB)", grown);
+		ok(grown < 30, "and those of others are dropped (%.1f MiB)", grown);
 	step_result_free(&r);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random graphs on random networks, each run in two ways that must give the same: one lane for all and every lane by
- * itself; identical steps at once and one by one; extrapolated and simulated. The expected values are those of the
- * slower way.
+ * Random graphs on random networks, each run in two ways that must agree: merged and separate lanes; leaps and single
+ * steps; extrapolation and simulation. Expected values are those of the slower way.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -37,7 +36,7 @@ static void shuffle(struct rng *r, uint32_t *v, uint32_t n)
 	}
 }
 
-/* Lane by lane, position by position, or anyhow. */
+/* By lane, by position, or in random order. */
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
 	struct rng r;
@@ -94,7 +93,7 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 	struct rng r;
 	uint32_t places = plan.lanes ? plan.positions : MOST_PLACES / 2;
 	(void)self, (void)err;
-	rng_init(&r, plan.seed, "graph", 0); /* alike in every iteration */
+	rng_init(&r, plan.seed, "graph", 0); /* equal in every iteration */
 	for (uint32_t i = 0; i < plan.ops; i++) {
 		bool is_work, is_sent;
 		struct rng look = r;
@@ -104,7 +103,7 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 		op[i] = any_op(s, &r, places);
 		for (uint32_t d = below(&r, 3); i && d--;)
 			orr_after(s, op[i], op[below(&r, i)]);
-		/* Its own predecessor: then what is unlike in speed drifts apart; at times all of it. */
+		/* Waits for itself in the previous iteration, so that devices of different speed drift apart; sometimes for all of it. */
 		orr_after(s, op[i], before[i]);
 		if (below(&r, 4))
 			orr_after(s, op[i], before[plan.ops - 1]);
@@ -149,7 +148,7 @@ static bool run(struct fixture *f, const char *set, struct step_result *r)
 	return false;
 }
 
-/* The first n iterations end at the same times. */
+/* Checks that the first n iterations end at the same times. */
 static bool same_ends(const struct step_result *a, const struct step_result *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -198,8 +197,8 @@ static void test_lanes(unsigned cases, const char *fidelity)
 		}
 		fixture_free(f);
 	}
-	ok(!wrong, "%s: one lane for all does what all lanes do (%u graphs, %u wrong)", fidelity, cases, wrong);
-	ok(merged * 5 > cases && merged < cases, "of which %u could be merged, and not all", merged);
+	ok(!wrong, "%s: merged lanes give what all lanes give (%u graphs, %u wrong)", fidelity, cases, wrong);
+	ok(merged * 5 > cases && merged < cases, "of which %u could be merged, but not all", merged);
 }
 
 static void test_leaps(unsigned cases)
@@ -212,7 +211,7 @@ static void test_leaps(unsigned cases)
 		fixture_set(f, "exact=true");
 		f->config.link_use = false;
 		bool is_good = run(f, "merge=off", &a);
-		f->config.link_use = true; /* rates are looked at, so every step is made */
+		f->config.link_use = true; /* link use is measured, so every step is simulated */
 		if (!is_good || !run(f, "merge=off", &b)) {
 			wrong++;
 		} else {
@@ -222,7 +221,7 @@ static void test_leaps(unsigned cases)
 		}
 		fixture_free(f);
 	}
-	ok(!wrong, "identical steps taken at once end when single ones do (%u graphs, %u wrong)", cases, wrong);
+	ok(!wrong, "leaps end when single steps do (%u graphs, %u wrong)", cases, wrong);
 }
 
 static void test_steady(unsigned cases)
@@ -243,7 +242,7 @@ static void test_steady(unsigned cases)
 		}
 		fixture_free(f);
 	}
-	ok(!wrong, "what is extrapolated is what would have been simulated (%u graphs, %u wrong)", cases, wrong);
+	ok(!wrong, "extrapolation gives what simulation gives (%u graphs, %u wrong)", cases, wrong);
 	ok(steady * 4 > cases, "%u of them settled", steady);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The step world and the learner together: a policy's schedule gives the numbers of the same schedule written by
- * hand, at the times of the step world. Policies: functions of this file, timed by hand.
+ * The step world and the learner together: a policy's schedule gives the results of the same schedule written by hand, at
+ * the times of the step world. The policies are functions of this file, timed by hand.
  */
 #include "learn/train.h"
 #include "tests/learn/learn_drive.h"
@@ -87,7 +87,7 @@ static int pairs_build(void *self, struct orr_step *s, uint64_t k, struct orr_er
 	return 0;
 }
 
-/* Each worker on its own with the server on host 4: gradient, push, pull. */
+/* Each worker by itself with the server on host 4: gradient, push, pull. */
 static int server_build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)
 {
 	(void)k, (void)err;
@@ -233,11 +233,11 @@ static void time_to_target(void)
 		b.time_to_target_s.mean, b.time_to_target_s.low, b.time_to_target_s.high, b.samples_to_target.mean, p.time_to_target_s.mean,
 		p.time_to_target_s.low, p.time_to_target_s.high, p.samples_to_target.mean);
 	ok(b.reached == 4 && p.reached == 4, "every seed meets the target");
-	/* samples and time are taken at the same points: BSP's time is 7.5 s per 32 samples, the pairs' 5.5 s, to
-	 * within the iteration that is under way */
+	/* Samples and time are taken at the same points: BSP takes 7.5 s per 32 samples, the pairs 5.5 s, to within one
+	 * iteration in flight. */
 	ok(fabs(b.time_to_target_s.mean - 7.5 * b.samples_to_target.mean / 32) < 7.5 &&
 			fabs(p.time_to_target_s.mean - 5.5 * p.samples_to_target.mean / 32) < 5.5,
-		"time to the target is the samples to it times the time of an iteration");
+		"time to the target is its samples times the time of an iteration");
 	ok(b.time_to_target_s.low < b.time_to_target_s.mean && b.time_to_target_s.high > b.time_to_target_s.mean,
 		"with an interval over seeds");
 	ok(b.seed[0].samples < 20000, "a run ends at its target");
@@ -266,8 +266,8 @@ static void asynchronous(void)
 		same &= t.seed[i].final_loss == u.seed[i].final_loss && t.seed[i].time_s == u.seed[i].time_s &&
 			t.seed[i].staleness == u.seed[i].staleness;
 	ok(same && t.seed[0].time_s != t.seed[1].time_s, "seeds in parallel: the same bytes; stragglers differ by seed");
-	/* Workers of 1..4 s: between two updates of one, the others make about rate / its rate - 1. Its mean over
-	 * updates is n - 1 = 3 whatever the speeds, fewer where an update comes while the pull is under way. */
+	/* Workers of 1..4 s. Between two updates of one, the others make about rate / its rate - 1 updates. The mean over
+	 * updates is n - 1 = 3 for any speeds, less if an update arrives during the pull. */
 	printf("# staleness %.3f\n", t.seed[0].staleness);
 	ok(fabs(t.seed[0].staleness - 3) < 0.5, "four workers and a server: about 3 updates stale");
 	train_result_free(&t);
@@ -278,7 +278,7 @@ static void refusals(void)
 {
 	struct train_result r;
 	ok(train(&silent_policy, "seeds=2", 1, &r) == ORR_EFAIL && strstr(error.text, "policy silent") && strstr(error.text, "orr_updates"),
-		"a policy that says nothing of updates is refused: %s", error.text);
+		"a policy that reports no updates is refused: %s", error.text);
 	ok(train(&wrong_policy, "seeds=1", 1, &r) == ORR_EFAIL && strstr(error.text, "sending of a slice"), "so is a wrong update: %s",
 		error.text);
 	ok(train(&bsp_policy, "seeds=1 split=even shards=5000", 1, &r) == ORR_EINPUT && strstr(error.text, "learn.shards"),
@@ -291,6 +291,6 @@ int main(void)
 	time_to_target();
 	asynchronous();
 	refusals();
-	ok(!drive_errors, "no call failed that should not have");
+	ok(!drive_errors, "no unexpected failure");
 	return done();
 }

@@ -43,7 +43,7 @@ static void put_file(const char *name, const char *text)
 static const char *try(const cJSON *json, int *done_well)
 {
 	struct orr_error err = { 0 };
-	struct study_output o = { .quiet = true, .threads = 1, .is_series = true };
+	struct world_output o = { .quiet = true, .threads = 1, .is_series = true };
 	struct sbuf table = { 0 };
 	char *text = cJSON_Print(json);
 	put_file("figures.json", text);

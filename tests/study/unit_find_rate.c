@@ -16,7 +16,7 @@ static void slo_texts(void)
 		const char *text, *why;
 	} wrong[] = { { "", "found nothing" }, { "ttft", "found \"ttft\"" }, { "ttft=", "found \"ttft=\"" },
 		{ "ttft=1s,e2=3s", "found \"e2=3s\"" }, { "ttft=-1s", "found \"ttft=-1s\"" }, { "tpot=0", "found \"tpot=0\"" },
-		{ "ttft=1s,ttft=2s", "ttft is there twice" }, { ",", "found \"\"" }, { "e2e=x", "found \"e2e=x\"" } };
+		{ "ttft=1s,ttft=2s", "ttft is given twice" }, { ",", "found \"\"" }, { "e2e=x", "found \"e2e=x\"" } };
 	struct orr_error err = { 0 };
 	struct slo s;
 	ok(!slo_parse("ttft=1s,tpot=100ms,e2e=0.5h", &s, &err), "an SLO is read");

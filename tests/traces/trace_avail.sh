@@ -1,4 +1,4 @@
-# orrery trace on instances that come and go: info against published statistics, convert, slice, synth, list, what is refused.
+# orrery trace on availability: info against published statistics, convert, slice, synth, list, errors.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -6,7 +6,7 @@ options=()
 d=$srcdir/tests/data/traces
 t() { "$ORRERY" trace "$@" 2>"$work/err"; }
 facts() { t info "$@" | awk -F '  +' 'NF == 2 { print $1 "=" $2 }'; }
-# Values of the facts named, in their order, with so many decimals.
+# The values of facts, rounded: show DECIMALS FILE FACT..
 show() {
   local decimals=$1 f=$2
   shift 2
@@ -27,24 +27,24 @@ is "$(t convert "$d/bamboo.csv")" "time_s,event,node,zone,type,price
 180.0005,add,node5,,," "convert: every event, ties in file order"
 for f in bamboo.csv gcp_polls.txt step_curve.csv parcae_counts.csv parcae_segment.txt skypilot.json availability.csv prices.csv; do
   t convert "$d/$f" -o "$work/a.csv.gz"
-  is "$(t convert "$work/a.csv.gz" | cksum)" "$(gzip -dc "$work/a.csv.gz" | cksum)" "$f: what is written reads back as the same"
+  is "$(t convert "$work/a.csv.gz" | cksum)" "$(gzip -dc "$work/a.csv.gz" | cksum)" "$f: the written file reads back unchanged"
   is "$(t info "$work/a.csv.gz" | tail -n +4)" "$(t info "$d/$f" | tail -n +4)" "$f: and has the same statistics"
 done
 is "$(t slice "$d/bamboo.csv" --from 90 --until 150 | tail -n +2 | tr '\n' ' ')" "0,add,node3,,, 0,add,node4,,, 30,remove,node4,,, 60,end,,,, " \
-  "slice: begins at 0 with what is there, says how long it was watched"
+  "slice: begins at 0 with the present instances, keeps the end of the record"
 is "$(t convert - -O cap=1 <"$d/bamboo.csv" | tail -n +2 | cut -d, -f1-3 | tr '\n' ' ')" "0,add,node1 60,remove,node1 60,add,node3 180.0005,end, " \
   "options, standard input"
 t convert "$d/bamboo.csv" -O repair=all -o "$work/b.csv"
-is "$(cat "$work/err")" "$work/b.csv: 8 rows" "nothing repaired, nothing said"
+is "$(cat "$work/err")" "$work/b.csv: 8 rows" "without repairs, no remark"
 printf '0,add,a\n5,add,b\n3,remove,a\n9,remove,a\n' >"$work/bad.csv"
 t convert "$work/bad.csv" -O repair=all -o "$work/b.csv"
 is "$(sed "s#$work/##" "$work/err")" "b.csv: 3 rows
 orrery: bad.csv: rows out of order, sorted: 1, the first in line 3
-orrery: bad.csv: second removals, left out: 1, the first in line 4" "what was repaired is said"
-is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, left out  *//p')" "1, the first in line 4" "and is in info"
+orrery: bad.csv: second removals, skipped: 1, the first in line 4" "repairs are reported"
+is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, skipped  *//p')" "1, the first in line 4" "also by info"
 is "$(t convert "zones:x=$d/skypilot.json,y=$d/bamboo.csv" | cut -d, -f1-4 | sed -n '2p;10p' | tr '\n' ' ')" "0,add,y/node1,y 600,add,node6,x " "several files as one"
 
-# synth: the same rows for the same seed, others for another, and info of the file is info of the generator.
+# synth: the same rows for the same seed, others for another; info of the file equals info of the generator.
 is "$(t synth hazard --seed 3 | cksum)" "$(t synth hazard --seed 3 | cksum)" "synth repeats"
 ok $(($(t synth hazard --seed 3 | cksum | cut -d' ' -f1) == $(t synth hazard --seed 4 | cksum | cut -d' ' -f1))) "another seed, other rows"
 for g in hazard:p=0.3 "renewal:zones=a|b,nodes=3" churn:length=9h "bulk:zones=a|b" "price:type=p3"; do
@@ -56,7 +56,7 @@ is "$(t list | awk '/^formats of instances/ { on = 1; next } /^[^ ]/ { on = 0 } 
 is "$(t list | awk '/^models of instances/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ { print $1 }' | tr '\n' ' ')" \
   "hazard renewal churn bulk price " "list: models of instances"
 
-# what is refused
+# errors
 fails() {
   local want=$1
   shift
@@ -65,13 +65,13 @@ fails() {
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
 fails "--to: instances that come and go can be written as availability, found \"swf\"" convert "$d/bamboo.csv" --to swf
-fails "bamboo.csv: holds instances that come and go, which have no queue, user or GPUs to choose by" slice "$d/bamboo.csv" --user ann
-fails "bamboo.csv: rows of instances that come and go hang together; --from and --until cut them" slice "$d/bamboo.csv" --count 2
+fails "bamboo.csv: holds instances, which have no queue, user or GPUs to select by" slice "$d/bamboo.csv" --user ann
+fails "bamboo.csv: rows of one instance depend on one another; --from and --until cut them" slice "$d/bamboo.csv" --count 2
 fails "hazard:length=0: has no end; set length" synth hazard:length=0
 fails "hazard:length=0: has no end; set length" info hazard:length=0
 fails "trace synth: no model \"hazzard\"; did you mean hazard" synth hazzard
-fails "churn: a generator takes its parameters behind its name, so no option \"cap=2\"" info churn -O cap=2
-fails "format availability is for instances that come and go, not for jobs; for jobs there are orrery, tiresias, swf" \
+fails "churn: option \"cap=2\": a generator has no options: expected NAME:parameter=value,.." info churn -O cap=2
+fails "format availability is for instances that come and go, not for jobs: expected orrery, tiresias or swf" \
   convert "$d/orrery.csv" --to availability
 
 # The traces of Bamboo, Oobleck and Parcae: their statistics, counted by independent programs.
@@ -102,7 +102,7 @@ is "$(show 3 "$spot/bamboo/gcloud/a100x1-east1b.txt" "removals per instance and 
 is "$(show 0 "$spot/bamboo/gcloud/a100x1-east1b.txt" removals "instants of removal" "most removed at once" "most live" "fewest live from the first removal on")" \
   "154 36 36 64 17 " "GCP A100: 154 lost in 36 drops, 36 at most, target 64"
 is "$(show 1 "$spot/bamboo/gcloud/a100x1-east1b.txt" "span h" "mean live")" "27.0 57.3 " "GCP A100: span, mean live"
-fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected no time before that of the row above, found 60 s before it (15 rows like it; stretches cover the same time: interleaved pollers); repair=sort puts rows in order" \
+fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected at least the time of the row above, found 60 s less (15 such rows; parts overlap in time: interleaved pollers); repair=sort sorts the rows" \
   info "$spot/bamboo/gcloud/v100x1-east1c.txt"
 options=(-O repair=sort)
 is "$(show 0 "$spot/bamboo/gcloud/v100x1-east1c.txt" removals "instants of removal" "most removed at once" "most live" "fewest live from the first removal on")" \

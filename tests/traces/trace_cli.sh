@@ -1,11 +1,11 @@
-# orrery trace: convert, slice, info, errors, packing.
+# orrery trace: convert, slice, info, errors, compression.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 d=$srcdir/tests/data/traces
 t() { "$ORRERY" trace "$@" 2>"$work/err"; }
 
-# What orrery's own format holds survives a round trip through each packing.
+# orrery's CSV survives a round trip through each compression.
 t convert "$d/orrery.csv" -o "$work/a.csv"
 for e in csv csv.gz csv.zst; do
   t convert "$work/a.csv" -o "$work/b.$e"
@@ -60,13 +60,13 @@ ok $((n < 4800 || n > 5200)) "a sample of a quarter has a quarter of the rows, w
 is "$(t slice "$work/p.csv" --sample 0.25 --seed 3 | cksum)" "$(t slice "$work/p.csv" --sample 0.25 --seed 3 | cksum)" "a sample repeats"
 
 # info
-is "$(t info "$d/swf.swf" --json | tr -d '\t\n ' | grep -o '"rows":[0-9]*')" '"rows":3' "info sees the rows that a replay leaves out"
-like "$(t convert "$d/swf.swf" -o "$work/left.csv"; cat "$work/err")" "swf\.swf: rows left out: 1 " "convert says that it leaves rows out"
+is "$(t info "$d/swf.swf" --json | tr -d '\t\n ' | grep -o '"rows":[0-9]*')" '"rows":3' "info counts the rows that a replay skips"
+like "$(t convert "$d/swf.swf" -o "$work/left.csv"; cat "$work/err")" "swf\.swf: rows left out: 1 " "convert reports skipped rows"
 like "$(t info "$d/swf.swf")" "^MaxProcs +240$" "info shows the SWF header"
-like "$(t info "$d/muri.csv")" "iteration_time ms +2 " "info shows what only this format has"
+like "$(t info "$d/muri.csv")" "iteration_time ms +2 " "info shows the extra columns of a format"
 like "$(t list)" "^  swf .*Standard Workload Format" "list shows formats"
 
-# Errors: exact texts, exit code 2, nothing half written.
+# Errors: exact texts, exit code 2, no partial file.
 bad() { # WANT ARGUMENTS..
   want=$1
   shift
@@ -86,8 +86,8 @@ bad 'trace format swf: no parameter "extra_field"; did you mean extra_fields' in
 bad 'trace info: unknown or incomplete option "--jsn"; did you mean --json' info --jsn jobs.csv
 bad 'trace: no verb "inf"; did you mean info' inf jobs.csv
 bad '--gpus: expected a count or a range like 1-8, found "8-1"' slice jobs.csv --gpus 8-1
-bad 'trace convert: keeps all rows; '"'orrery trace slice'"' selects' convert jobs.csv --count 1
-bad 'cannot write format "philly"; can write orrery, tiresias, swf, requests, availability' convert jobs.csv --to philly
+bad 'trace convert: keeps all rows; use '"'orrery trace slice'"' to select some' convert jobs.csv --count 1
+bad 'cannot write format "philly": expected orrery, tiresias, swf, requests or availability' convert jobs.csv --to philly
 bad 'trace synth: no model "poison"; did you mean poisson' synth poison
 bad 'poisson:n=0: has no end; set n' synth poisson:n=0
 bad 'generator poisson: rate: expected a number from 1e-09 to 1000000000, found "0"' synth poisson:rate=0

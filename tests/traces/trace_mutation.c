@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace_mutation.c - no damaged trace crashes a reader or goes wrong silently
+ * trace_mutation.c - damaged traces neither crash a reader nor pass silently
  *
  * Each field of each line of each fixture is replaced by hostile texts, each
- * fixture is cut off after every byte, and packed ones have every byte changed.
- * Each parse must end with sane rows or with an error that names file and line.
+ * fixture is truncated after every byte, and every byte of compressed ones is
+ * changed. Each parse must give valid rows or an error with file and line.
  */
 #include "tests/tap.h"
 
@@ -75,7 +75,7 @@ static void check_requests(const struct reqset *s)
 	}
 }
 
-/* Rows of instances, each there before it goes. */
+/* Rows of instances: none is removed before its addition. */
 static void check_avail(const struct availset *s)
 {
 	int64_t last = 0;
@@ -140,7 +140,7 @@ static void parse(const char *format, const char *data, size_t n)
 	}
 }
 
-/* The next field at s: its end. */
+/* The end of the field at s. */
 static const char *field_end(const char *s, const char *end, char separator)
 {
 	while (s < end && *s != '\n' && *s != '\r' && *s != separator)
@@ -182,7 +182,7 @@ static void replace_by_a_megabyte(const char *format, const char *text, size_t n
 static void cut(const char *format, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		char *copy = mem_alloc(i + !i); /* of that size, so that reading past the end is seen */
+		char *copy = mem_alloc(i + !i); /* of the exact size, so that sanitizers detect reads past the end */
 		memcpy(copy, text, i);
 		parse(format, copy, i);
 		mem_free(copy);
@@ -240,8 +240,8 @@ int main(void)
 	printf("# %lu cases, %lu rows, %lu errors\n", cases, rows, errors);
 	ok(cases >= 5000, "at least 5,000 cases");
 	ok(errors > cases / 4 && rows > cases / 4, "some are refused, some are harmless");
-	ok(!insane, "every row that came out is within bounds (%lu are not)", insane);
-	ok(!silent, "no error without a text");
+	ok(!insane, "every row is within bounds (%lu are not)", insane);
+	ok(!silent, "every error has a text");
 	ok(!unnamed, "every error names file and line (%lu do not)", unnamed);
 	return done();
 }

@@ -1,13 +1,13 @@
-# trace info prints the exact counts of each real trace's README.
+# trace info prints the exact counts in the README of each real trace.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
-# Expected values: the "Measured" sections of the READMEs beside the traces, which
-# were computed by other programs. Percentages and means are given there with one
-# decimal, so they are compared after rounding to it.
+# Expected values: the "Measured" sections of these READMEs, computed by other
+# programs. Their percentages and means have one decimal, so values are rounded to
+# one decimal before they are compared.
 . "$srcdir/tests/tap.sh"
 
 info() { "$ORRERY" trace info "$@" >"$work/info" 2>"$work/error" || cat "$work/error"; }
-# fact NAME: the value behind a name
+# fact NAME: the value of a fact
 fact() { awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); sub(/^ +/, "", s); print s; exit }' "$work/info"; }
 # dist NAME: n mean sd min p25 p50 p75 p90 p95 p99 max sum, decimals rounded to one
 dist() {
@@ -30,7 +30,7 @@ if need "$traces/philly/philly.csv.gz"; then
   facts rows 82247 "first submission" "2017-09-04 10:30:41" "last submission" "2017-12-22 08:02:11" \
     "span days" 108.896875 "sorted by submission" no "duplicate rows" 65 "submitted with the one before" 6664 \
     "duration zero" 0 "duration below 60 s" 7654 "no GPU" 0 "duration not whole seconds" 0 \
-    "duration >= 60 s and below 1000 GPU hours" 74428 "peak GPUs, nobody waiting" 1243 "GPU time / span" 374.237274477106 \
+    "duration >= 60 s and below 1000 GPU hours" 74428 "peak GPUs without waiting" 1243 "GPU time / span" 374.237274477106 \
     sha256 3e7c68fda81aa3456ae29ff7b5b8cd08a81ca915c45e1626baa43530636e5684
   is "$(dist "duration s")" "82247 13135.9 84457.1 1 115 1144 2932 11264.8 43646.2 254758.4 4628226 1080390950" "philly: durations"
   is "$(dist gpus)" "82247 1.3 1.8 1 1 1 1 1 2 8 128 107235" "philly: GPUs"
@@ -103,7 +103,7 @@ trace=hpc2n
 if need "$traces/swf_hpc2n_slice/hpc2n.swf"; then
   info "$traces/swf_hpc2n_slice/hpc2n.swf"
   facts rows 3170 "run time unknown" 25 "ran beyond the limit" 320 "sorted by submission" yes \
-    "lowest job number" 1 "highest job number" 7183 "job numbers rise" yes "peak GPUs, nobody waiting" 224 \
+    "lowest job number" 1 "highest job number" 7183 "job numbers rise" yes "peak GPUs without waiting" 224 \
     "makespan s" 5283491 MaxProcs 240 UnixStartTime 1027839845
   is "$(printf '%.9f' "$(fact "span days")")" 57.291793981 "hpc2n: span"
   is "$(dist "wait s" | cut -d' ' -f1-7,9-10,12)" "3170 17605.8 40667.5 0 199.5 3561 16003.2 80036.6 202927.5 55810420" "hpc2n: waits"
@@ -117,7 +117,7 @@ fi
 trace=nasa
 if need "$traces/swf_nasa_ipsc/NASA-iPSC-1993-3.1-cln.swf.gz"; then
   info "$traces/swf_nasa_ipsc/NASA-iPSC-1993-3.1-cln.swf.gz"
-  facts rows 18239 "wait recorded" 0 "limit given" 0 "duration zero" 173 "peak GPUs, nobody waiting" 176 \
+  facts rows 18239 "wait recorded" 0 "limit given" 0 "duration zero" 173 "peak GPUs without waiting" 176 \
     "makespan s" 7949022 "highest job number" 42264 UnixStartTime 749458803 TimeZoneString US/Pacific
   is "$(dist "duration s" | cut -d' ' -f1-2,4-)" "18239 764.9 0 27 86 283.5 1479.2 3723 10931.6 62643 13950781" "nasa: run times"
   is "$(dist gpus | cut -d' ' -f4-)" "1 1 4 32 32 64 128 128 309953" "nasa: processors"

@@ -1,4 +1,4 @@
-# orrery trace on traces of requests: info, convert, slice, synth, list, and what is refused.
+# orrery trace on requests: info, convert, slice, synth, list, errors.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -39,11 +39,11 @@ block references 8
 distinct blocks 4
 share of references seen before 0.5
 blocks 5 1.6 1.02 0 1 2 2 2.6 2.8 2.96 3 8" "info: blocks and their reuse"
-is "$(t info poisson:n=5 --format requests | sed -n 's/^requests  *//p')" 5 "info of a generator of requests that is one of jobs, too"
-is "$(t info poisson:n=5 | sed -n 's/^rows  *//p')" 5 "which is taken for jobs otherwise"
-is "$(t info gamma:n=5 | sed -n 's/^requests  *//p')" 5 "info of a generator that makes requests alone"
+is "$(t info poisson:n=5 --format requests | sed -n 's/^requests  *//p')" 5 "info of a generator name of both kinds, as requests"
+is "$(t info poisson:n=5 | sed -n 's/^rows  *//p')" 5 "the same name means jobs by default"
+is "$(t info gamma:n=5 | sed -n 's/^requests  *//p')" 5 "info of a generator of requests"
 
-# synth: the same rows for the same seed, others for another, and info of the file is info of the generator.
+# synth: the same rows for the same seed, others for another; info of the file equals info of the generator.
 is "$(t synth irina --seed 3 | cksum)" "$(t synth irina --seed 3 | cksum)" "synth repeats"
 ok $(($(t synth irina --seed 3 | cksum | cut -d' ' -f1) == $(t synth irina --seed 4 | cksum | cut -d' ' -f1))) "another seed, other rows"
 g=mmpp:n=500,prompt=azure-conv,output=1-9,model=a\|b
@@ -55,7 +55,7 @@ is "$(t synth poisson:n=2 | head -n 1 | cut -d, -f1)" "job_id" "synth of a gener
 is "$(t list | awk '/^formats of requests/ { on = 1; next } /^[^ ]/ { on = 0 } on && /^  [a-z]/ { print $1 }' | tr '\n' ' ')" \
   "azure-llm mooncake burstgpt splitwise vidur requests " "list: formats of requests"
 
-# what is refused
+# errors
 fails() {
   local want=$1
   shift
@@ -64,10 +64,10 @@ fails() {
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
 fails "--to: requests can be written as requests, found \"swf\"" convert "$d/vidur.csv" --to swf
-fails "vidur.csv: holds requests, which have no queue, user or GPUs to choose by" slice "$d/vidur.csv" --user ann
-fails "format requests is for requests, not for jobs; for jobs there are orrery, tiresias, swf" convert "$d/orrery.csv" --to requests
+fails "vidur.csv: holds requests, which have no queue, user or GPUs to select by" slice "$d/vidur.csv" --user ann
+fails "format requests is for requests, not for jobs: expected orrery, tiresias or swf" convert "$d/orrery.csv" --to requests
 fails "gamma:n=0: has no end; set n" synth gamma:n=0
 fails "gamma:n=0: has no end; set n" info gamma:n=0
 fails "trace synth: no model \"gama\"; did you mean gamma" synth gama
-fails "gamma: a generator takes its parameters behind its name, so no option \"repeat=2\"" info gamma -O repeat=2
+fails "gamma: option \"repeat=2\": a generator has no options: expected NAME:parameter=value,.." info gamma -O repeat=2
 tap_done

@@ -1,4 +1,4 @@
-# The models agree with the statistics they were published with, or fitted to.
+# Generators agree with published statistics, or with those to which they were fitted.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -14,7 +14,7 @@ close_to() {
   ok $? "$4: $1, published $2, within $(awk -v t="$3" 'BEGIN { print t * 100 }') %"
 }
 
-# philly-like against the list's README: as many jobs as the list has.
+# philly-like against the README of the list, with the same number of jobs.
 info philly-like:days=0,n=82247 --seed 11
 for q in 5:115:10 6:1144:10 7:2932:10 8:11264.8:15 9:43646.2:15; do
   IFS=: read -r i want tolerance <<<"$q"
@@ -39,7 +39,7 @@ done
 info philly-like
 ok "$(awk -v d="$(fact "span days")" 'BEGIN { exit !(d > 29 && d <= 30) }'; echo $?)" "philly-like is a month by default"
 
-# openb-like against the pod list's README.
+# openb-like against the README of the pod list.
 info openb-like:n=81520,types=0.338 --seed 5
 close_to "$(column "duration s" 6)" 485 0.10 "openb-like, median run (trace info of the list)"
 close_to "$(column "duration s" 8)" 6517.2 0.25 "openb-like, run p90"
@@ -53,17 +53,17 @@ close_to "$(column cpu_milli 2)" 10480.4 0.10 "openb-like, mean CPUs"
 close_to "$(column mem_mib 2)" 37235.8 0.10 "openb-like, mean memory"
 close_to "$(count queue LS)" 46470 0.03 "openb-like, LS pods (x 10)"
 
-# lublin: what follows from its published parameters.
+# lublin: statistics that follow from its published parameters.
 info lublin:n=100000 --seed 2
 close_to "$(count "GPUs of a job" 1)" 24400 0.03 "lublin, serial jobs: 0.244"
 "$ORRERY" trace synth lublin:n=100000 --seed 2 >"$work/l.csv"
-# At least 0.244 + 0.576 are powers of two, and those of the rest that happen to be.
+# At least 0.244 + 0.576 of the sizes are powers of two; some of the others are too.
 power=$(awk -F, 'NR > 1 { n = $4; while (n % 2 == 0) n /= 2; p += n == 1 } END { print p / (NR - 1) }' "$work/l.csv")
 ok "$(awk -v p="$power" 'BEGIN { exit !(p > 0.81 && p < 0.90) }'; echo $?)" "lublin, powers of two: $power, published at least 0.82 (0.01 of noise)"
-# Of serial jobs p = 0.7746: mean of ln(run) = p x 4.2 x 0.94 + (1-p) x 312 x 0.03 = 5.168, little cut off at 12.
+# Serial jobs: p = 0.7746, mean of ln(run) = p x 4.2 x 0.94 + (1-p) x 312 x 0.03 = 5.168; the bound 12 hardly matters.
 ln=$(awk -F, 'NR > 1 && $4 == 1 && $3 > 0 { s += log($3); n++ } END { print s / n }' "$work/l.csv")
 close_to "$ln" 5.168 0.03 "lublin, mean ln(run time) of serial jobs"
-# Of 128-processor jobs p = 0.0888: 0.0888 x 3.948 + 0.9112 x 9.36 = 8.88
+# Jobs of 128 processors: p = 0.0888, 0.0888 x 3.948 + 0.9112 x 9.36 = 8.88
 ln=$(awk -F, 'NR > 1 && $4 == 128 && $3 > 0 { s += log($3); n++ } END { print s / n }' "$work/l.csv")
 close_to "$ln" 8.88 0.03 "lublin, mean ln(run time) of jobs of 128 processors"
 # The gamma density over the day has its mode at (8.1737 - 1) x 3.9631 = 28.4 half hours after 5:30.
@@ -78,7 +78,7 @@ close_to "$(column "interarrival s" 2)" 120 0.02 "tiresias-like, mean gap"
 for g in 1:55000 2:12000 4:15000 8:14000 16:4000; do
   close_to "$(count "GPUs of a job" "${g%:*}")" "${g#*:}" 0.06 "tiresias-like, jobs of ${g%:*} GPUs"
 done
-is "$(column "duration s" 4) $(column "duration s" 11)" "30 200000" "tiresias-like, durations are cut"
+is "$(column "duration s" 4) $(column "duration s" 11)" "30 200000" "tiresias-like, durations are clamped"
 
 # The same seed gives the same bytes.
 for m in philly-like:n=500 openb-like:n=500 lublin:n=500 tiresias-like:n=500 poisson:n=500 mmpp:n=500; do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_avail.c - traces of availability: what the readers make of files, what is refused or repaired, shifts, several files */
+/* unit_avail.c - traces of availability: readers, errors and repairs, shifts, several files */
 #include "tests/tap.h"
 
 #include "traces/avail.h"
@@ -23,7 +23,7 @@ static const char *fixture(const char *name)
 	return path;
 }
 
-/* All that a set holds, a word a row: +name@s or -name@s, zone behind a slash, price behind a dollar; the end behind a bar. */
+/* The rows of a set, one word each: +name@s or -name@s, zone after a slash, price after a dollar; the end after a bar. */
 static char *rows_text(const struct availset *s)
 {
 	struct sbuf b = { 0 };
@@ -79,7 +79,7 @@ static void holds(const char *name, const char *options, const char *format, con
 	same_rows(availset_load(fixture(name), NULL, split(options), 1, &err), format, want, what);
 }
 
-/* A text in memory in place of a file; bad.csv is its name. */
+/* Reads a text in memory under the name bad.csv. */
 static struct availset *parse(const char *text, const char *options)
 {
 	struct trace *t = trace_open_memory("bad.csv", text, strlen(text), NULL, split(options), &err);
@@ -91,30 +91,30 @@ static void makes(const char *text, const char *options, const char *format, con
 	same_rows(parse(text, options), format, want, what);
 }
 
-/* Expected values: the fixtures, by hand. */
+/* Expected values: from the fixtures, by hand. */
 static void formats(void)
 {
 	holds("bamboo.csv", NULL, "bamboo", "+node1@0 +node2@0 +node3@0 -node2@60 +node4@60 -node1@60 -node4@120 +node5@180.0005 |180.0005",
 		"bamboo: ties in file order, decimals, a blank line");
 	holds("gcp_polls.txt", NULL, "gcp-polls", "+node1@0 +node2@0 +node3@0 -node1@120 -node2@120 +node4@46110 |46110",
-		"gcp-polls: from the first poll, over midnight, the oldest go");
+		"gcp-polls: from the first poll, past midnight, the oldest are removed");
 	holds("gcp_polls.txt", "pick=newest", "gcp-polls", "+node1@0 +node2@0 +node3@0 -node3@120 -node2@120 +node4@46110 |46110",
 		"pick=newest");
 	holds("step_curve.csv", NULL, "step-curve", "+node1@1800 +node2@1800 +node3@1800 -node1@3600 -node2@3600 +node4@4500 |4500",
-		"step-curve: hours by the point, old and new counts");
+		"step-curve: hours detected by the decimal point, old and new counts");
 	holds("step_curve.csv", "unit=s type=p2", "step-curve",
 		"+node1@0.5:p2 +node2@0.5:p2 +node3@0.5:p2 -node1@1:p2 -node2@1:p2 +node4@1.25:p2 |1.25",
-		"step-curve: seconds if told so; a type for rows that name none");
+		"step-curve: unit=s; a type for rows without one");
 	holds("parcae_counts.csv", NULL, "parcae-counts", "+node1@0 +node2@0 +node3@0 -node1@60 -node2@60 +node4@120 |120",
 		"parcae-counts: ms");
 	holds("parcae_segment.txt", NULL, "parcae-segment", "+node-0@0 +node-1@0 -node-1@120 +node-2@240 |300",
-		"parcae-segment: names, no-op and migration change nothing, the last interval counts");
+		"parcae-segment: names; no-op and migration change nothing; the last interval counts");
 	holds("skypilot.json", "zone=us-a", "skypilot",
 		"+node1@600/us-a +node2@600/us-a -node1@1800/us-a +node3@2400/us-a +node4@2400/us-a |3000",
 		"skypilot: counts per tick, the last tick counts");
 	holds("availability.csv", NULL, "availability",
 		"+a, quoted@0/us-a:p3$0.918 price@0/us-a:p3$0.918 +b@10.5/us-b:p3 -a, quoted@20/us-a +a, quoted@20/us-b:p3$1.25 |3600",
-		"availability: every column, a name that comes again is another instance, prices, an end");
+		"availability: every column; a name added again is another instance; prices; an end");
 	holds("prices.csv", NULL, "prices", "price@0/us-a:p3$0.918 price@0/us-b:p3$0.9 price@3600/us-a:p3$1.5 |3600", "prices");
 	makes("0,8\n", NULL, "step-curve", "+node1@0 +node2@0 +node3@0 +node4@0 +node5@0 +node6@0 +node7@0 +node8@0 |0", "a single point");
 	makes("{\"data\": [1], \"metadata\": {\"gap_seconds\": 0.5, \"zone\": [\"x\", {}]}, \"x\": null}", NULL, "skypilot",
@@ -132,13 +132,12 @@ static void sets(void)
 		"instances by order of addition");
 	ok(n == 2 && !strcmp(strtab_text(availset_strings(s), zone[1]), "us-b"), "zones in order of first use");
 	/* sha256sum tests/data/traces/availability.csv */
-	same_text(availset_hash(s), "420b6494d3baa276ad37e4996b0037fa82680e27ae9d293a392d0ec5a91fe2b7", "the hash is the file's");
+	same_text(availset_hash(s), "420b6494d3baa276ad37e4996b0037fa82680e27ae9d293a392d0ec5a91fe2b7", "the hash is that of the file");
 	availset_free(s);
 	ok(trace_kind_knows(TRACE_AVAIL, "bamboo") && trace_kind_knows(TRACE_AVAIL, "hazard") &&
 			!trace_kind_knows(TRACE_AVAIL, "requests") && !trace_kind_knows(TRACE_AVAIL, "poisson"),
 		"names of formats and generators");
-	/* Over many falls of the count each of three is as likely to go as any other: oldest and newest never let the middle one go first.
-	 */
+	/* Each of three instances is equally likely to be removed; oldest and newest never remove the middle one first. */
 	int first_gone[3] = { 0 };
 	for (int seed = 0; seed < 300; seed++) {
 		char option[40];
@@ -162,23 +161,22 @@ static void refused(const char *text, const char *options, const char *want)
 
 static void wrong(void)
 {
-	refused(EVENTS "20,remove,a\n", NULL, "bad.csv:3: node \"a\" is removed twice; repair=drop leaves such rows out");
-	refused(EVENTS "20,remove,b\n", NULL, "bad.csv:3: node \"b\" is removed before it was added; repair=drop leaves such rows out");
-	refused("0,add,a\n0,add,a\n", NULL, "bad.csv:2: node \"a\" is added while it is there; repair=drop leaves such rows out");
+	refused(EVENTS "20,remove,a\n", NULL, "bad.csv:3: node \"a\" is removed twice; repair=drop skips such rows");
+	refused(EVENTS "20,remove,b\n", NULL, "bad.csv:3: node \"b\" is removed before it was added; repair=drop skips such rows");
+	refused("0,add,a\n0,add,a\n", NULL, "bad.csv:2: node \"a\" is added while present; repair=drop skips such rows");
 	refused(EVENTS "5,add,b\n", NULL,
-		"bad.csv:3: time: expected no time before that of the row above, found 0.005 s before it (1 row like it; stretches cover "
-		"the same time); repair=sort puts rows in order");
+		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; parts overlap in "
+		"time); repair=sort sorts the rows");
 	refused(EVENTS "20,preempt,b\n", NULL, "bad.csv:3: event: expected add or remove, found \"preempt\"");
 	refused("0,add,a\n-5,add,b\n", NULL, "bad.csv:2: ms: expected milliseconds from 0 to 4000000000000, found \"-5\"");
 	refused("0,add,a\n5,add,\n", NULL, "bad.csv:2: node: expected a name, found nothing");
 	refused("0,add,a\n5,add\n", NULL, "bad.csv:2: expected 3 fields, found 2");
 	refused("0,3\n5,-1\n", NULL, "bad.csv:2: count: expected a whole number from 0 to 100000, found \"-1\"");
 	refused("2021-12-11, 11:11:30, 3\n2021-12-11, 11:12:30, 4\n2021-12-11, 11:12:00, 3\n", NULL,
-		"bad.csv:3: time: expected no time before that of the row above, found 30 s before it (1 row like it; stretches cover the "
-		"same time: "
-		"interleaved pollers); repair=sort puts rows in order");
+		"bad.csv:3: time: expected at least the time of the row above, found 30 s less (1 such row; parts overlap in time: "
+		"interleaved pollers); repair=sort sorts the rows");
 	refused("2021-12-11, 11:11:30, 3\n2021-02-29, 11:12:30, 4\n", NULL,
-		"bad.csv:2: time: expected a date and a time from 1970 to 2199 like 2021-12-11, 11:11:30, found \" 11:12:30\"");
+		"bad.csv:2: time: expected a date and a time from 1970 to 2199 such as 2021-12-11, 11:11:30, found \" 11:12:30\"");
 	refused("[0, \"add\", {\"nodes\": [\"a\"], \"duration\": 1}]\n[1, \"grow\", {}]\n", NULL,
 		"bad.csv:2: event: expected \"add\", \"remove\", \"no-op\" or \"migration\", found \"\"grow\", {}]\"");
 	refused("[0, \"no-op\", {\"nodes\": [\"a\"], \"duration\": 1}]\n", NULL,
@@ -191,11 +189,11 @@ static void wrong(void)
 		"bad.csv:2: expected \"data\" and \"metadata\" with \"gap_seconds\" in the object, found nothing");
 	refused("time_s,event,node\n0,add,\n", NULL, "bad.csv:2: node: expected a name, found nothing");
 	refused("time_s,event,node,price\n0,price,a,1\n", NULL,
-		"bad.csv:2: node: expected nothing, as the event is of no instance, found \"a\"");
+		"bad.csv:2: node: expected an empty field, for an event without an instance, found \"a\"");
 	refused("time_s,event,node,price\n0,price,,\n", NULL,
-		"bad.csv:2: price: expected USD per hour, as the event is a price, found nothing");
+		"bad.csv:2: price: expected USD per hour, for the event price, found nothing");
 	refused("time_s,usd_per_hour\n0,-1\n", NULL, "bad.csv:2: usd_per_hour: expected a number from 0 to 1000000, found \"-1\"");
-	refused(EVENTS, "start=1h", "bad.csv: start: expected a time up to its end at 0.01 s");
+	refused(EVENTS, "start=1h", "bad.csv: start: expected a time up to the end at 0.01 s");
 	refused(EVENTS, "pick=oldest",
 		"trace format bamboo: no parameter \"pick\"; expected one of repair, zone, type, wrap, start, stretch, scale, cap");
 	struct trace *t = trace_open(fixture("openb-nodes.csv"), NULL, NULL, &err);
@@ -209,13 +207,13 @@ static void wrong(void)
 	trace_close(t);
 }
 
-/* What was repaired is counted, with the first line of each kind. */
+/* Repairs are counted, with the first line of each kind. */
 static void repaired(void)
 {
 	static const char text[] = "0,add,a\n10,add,a\n5,add,b\n20,remove,c\n30,remove,b\n40,remove,b\n50,shrink,a\nx,add,d\n60,add,d\n";
 	struct availset *s = parse(text, "repair=all");
 	char *got = s ? rows_text(s) : NULL;
-	same_text(got, "+a@0 +b@0.005 -b@0.03 +d@0.06 |0.06", "repair=all: what is left is in order and can be");
+	same_text(got, "+a@0 +b@0.005 -b@0.03 +d@0.06 |0.06", "repair=all: the remaining rows are sorted and valid");
 	mem_free(got);
 	const struct avail_repairs *r = availset_repairs(s);
 	static const uint64_t rows[AVAIL_REPAIRS] = { 1, 1, 1, 1, 1, 1 }, lines[AVAIL_REPAIRS] = { 3, 7, 8, 2, 6, 4 };
@@ -224,14 +222,14 @@ static void repaired(void)
 			avail_repair_name((enum avail_repair)i), r->rows[i], r->first_line[i]);
 	availset_free(s);
 	refused(text, "repair=drop",
-		"bad.csv:3: time: expected no time before that of the row above, found 0.005 s before it (1 row like it; stretches cover "
-		"the same time); repair=sort puts rows in order");
+		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; parts overlap in "
+		"time); repair=sort sorts the rows");
 	refused(text, "repair=sort", "bad.csv:7: event: expected add or remove, found \"shrink\"");
 	makes("2021-12-11, 11:11:30, 1\n2021-12-11, 11:12:30, 3\n2021-12-11, 11:12:00, 2\n2021-12-11, 11:12:30, 1\n", "repair=sort",
 		"gcp-polls", "+node1@0 +node2@30 -node1@60 +node3@60 +node4@60 |60", "repair=sort: polls of one second by their count");
 	makes("{\"metadata\": {\"gap_seconds\": 1}, \"data\": [1, -1, 2]}", "repair=drop", "skypilot", "+node1@0 +node2@2 |3",
-		"repair=drop: a tick that cannot be");
-	makes("0,add,a\n0,add,b\n", "repair=all", "bamboo", "+a@0 +b@0 |0", "nothing to repair, nothing changed");
+		"repair=drop: an invalid tick");
+	makes("0,add,a\n0,add,b\n", "repair=all", "bamboo", "+a@0 +b@0 |0", "without repairs nothing changes");
 }
 
 /* By hand from bamboo.csv: 1, 2, 3 at 0; at 60 -2 +4 -1; at 120 -4; at 180.0005 +5. */
@@ -239,40 +237,41 @@ static void shifts(void)
 {
 	holds("bamboo.csv", "start=60", "bamboo",
 		"+node1@0 +node2@0 +node3@0 -node2@0 +node4@0 -node1@0 -node4@60 +node5@120.0005 |120.0005",
-		"start: what is there then is added at 0");
+		"start: instances present then are added at 0");
 	holds("bamboo.csv", "start=90", "bamboo", "+node3@0 +node4@0 -node4@30 +node5@90.0005 |90.0005", "start: in order of addition");
-	/* There at the end: 3, 5. They stand in for 1 and 2 of the beginning; 3 of the beginning is new; then what was 2 and 1 goes. */
+	/* 3 and 5 are present at the end. They play 1 and 2 of the beginning, 3 of the beginning is new; then 2 and 1 are removed. */
 	holds("bamboo.csv", "start=90 wrap=true", "bamboo",
 		"+node3@0 +node4@0 -node4@30 +node5@90.0005 +node3~lap2@90.0005 -node5@150.0005 +node4~lap2@150.0005 -node3@150.0005 "
 		"|180.0005",
-		"wrap: those at the end stand in for those at the beginning");
-	/* There at the end: 2, 3, 4; one at the beginning, so two leave. */
+		"wrap: instances at the end play those at the beginning");
+	/* 2, 3 and 4 are present at the end, one at the beginning, so two are removed. */
 	makes("0,add,1\n1000,add,2\n2000,add,3\n3000,remove,1\n4000,add,4\n", "start=500ms wrap=true", "bamboo",
 		"+1@0 +2@0.5 +3@1.5 -1@2.5 +4@3.5 -3@3.5 -4@3.5 |4", "wrap: more at the end than at the beginning");
 	holds("bamboo.csv", "stretch=0.5", "bamboo",
 		"+node1@0 +node2@0 +node3@0 -node2@30 +node4@30 -node1@30 -node4@60 +node5@90.00025 |90.00025", "stretch");
-	/* Instances 0..4 become 1, 2, 1, 2, 1 of 7 by 1.5: floor of 1.5, 3, 4.5, 6, 7.5. */
+	/* Scaled by 1.5, instances 0..4 become 1, 2, 1, 2, 1 of 7: floor of 1.5, 3, 4.5, 6, 7.5. */
 	holds("bamboo.csv", "scale=1.5", "bamboo",
 		"+node1@0 +node2@0 +node2~2@0 +node3@0 -node2@60 -node2~2@60 +node4@60 +node4~2@60 -node1@60 -node4@120 -node4~2@120 "
 		"+node5@180.0005 |180.0005",
-		"scale: one instance stands for one or two");
+		"scale: one instance becomes one or two");
 	holds("bamboo.csv", "scale=0.5", "bamboo", "+node2@0 -node2@60 +node4@60 -node4@120 |180.0005", "scale: one of two");
 	holds("bamboo.csv", "cap=2", "bamboo",
 		"+node1@0 +node2@0 -node2@60 -node1@60 +node3@60 +node4@60 -node4@120 +node5@180.0005 |180.0005",
-		"cap: who waits comes at the end of the instant in which one goes, in order");
+		"cap: waiting instances are added in order at the end of the instant of a removal");
 	holds("bamboo.csv", "start=90 stretch=2 scale=2 cap=3", "bamboo", "+node3@0 +node3~2@0 +node4@0 -node4@60 +node5@180.001 |180.001",
 		"start, stretch, scale and cap in this order");
 	holds("prices.csv", "start=30m stretch=2", "prices", "price@0/us-a:p3$0.918 price@0/us-b:p3$0.9 price@3600/us-a:p3$1.5 |3600",
 		"start: the prices of that time hold at 0");
 	struct availset *s = availset_load(fixture("bamboo.csv"), NULL, NULL, 1, &err);
 	struct avail_shift shift = { .stretch = 2, .scale = 1, .cap = 1 };
-	ok(!availset_shift(s, &shift, &err) && availset_count(s) == 3 && availset_end_ns(s) == 360001000000, "availset_shift() on top");
+	ok(!availset_shift(s, &shift, &err) && availset_count(s) == 3 && availset_end_ns(s) == 360001000000,
+		"availset_shift() after the parameters");
 	availset_free(s);
 }
 
 enum { TICKS = 400 };
 
-/* Live at the end of each ms of a random trace. */
+/* Live instances at the end of each ms of a random trace. */
 static struct availset *random_set(uint64_t seed, const char *options, uint32_t live[TICKS])
 {
 	struct sbuf b = { 0 };
@@ -298,7 +297,7 @@ static struct availset *random_set(uint64_t seed, const char *options, uint32_t 
 	return s;
 }
 
-/* Rows keep the promises, and live at the end of each ms. */
+/* Checks the invariant of the rows and notes the live instances at the end of each ms. */
 static bool live_per_tick(const struct availset *s, uint32_t live[TICKS])
 {
 	uint32_t now = 0, added = 0;
@@ -321,7 +320,7 @@ static bool live_per_tick(const struct availset *s, uint32_t live[TICKS])
 	return good;
 }
 
-/* Random traces: the count of live instances is what the words of the options say, at the end of every instant. */
+/* Random traces: at the end of every instant, the number of live instances follows from the definition of the options. */
 static void random_shifts(void)
 {
 	uint32_t want[TICKS], got[TICKS];
@@ -350,7 +349,7 @@ static void random_shifts(void)
 	}
 	ok(is_capped, "50 random traces: with a cap, live is the smaller of cap and available, always");
 	ok(is_begun, "50 random traces: with a start, live is that of later");
-	ok(is_wrapped, "50 random traces: wrapped, live is that of the trace, round and round");
+	ok(is_wrapped, "50 random traces: wrapped, live repeats that of the trace");
 	ok(is_doubled, "50 random traces: doubled, live is doubled");
 }
 
@@ -363,11 +362,11 @@ static void several(void)
 	same_rows(availset_load(source, NULL, NULL, 1, &err), "bamboo",
 		"+y/node1@0/y +y/node2@0/y +y/node3@0/y -y/node2@60/y +y/node4@60/y -y/node1@60/y -y/node4@120/y +y/node5@180.0005/y "
 		"+node6@600/x +node7@600/x -node6@1800/x +node8@2400/x +node9@2400/x |3000",
-		"several files as one, in order of time, each a zone");
+		"several files as one, sorted by time, each a zone");
 	snprintf(source, sizeof source, "zones:%s", a);
 	same_rows(availset_load(source, NULL, NULL, 1, &err), "skypilot",
 		"+node1@600/skypilot +node2@600/skypilot -node1@1800/skypilot +node3@2400/skypilot +node4@2400/skypilot |3000",
-		"a zone called as its file");
+		"a zone named after its file");
 	ok(!availset_load("zones:", NULL, NULL, 1, &err) && !strncmp(err.text, "zones:: expected zones:ZONE=FILE,", 33), "no file: %s",
 		err.text);
 	ok(!availset_load("zones:a=/no/such", NULL, NULL, 1, &err) && strstr(err.text, "/no/such"), "no such file: %s", err.text);

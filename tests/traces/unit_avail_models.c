@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_avail_models.c - generators of availability: what their processes promise, and Bamboo's published simulator */
+/* unit_avail_models.c - generators of availability against their processes and Bamboo's published simulator */
 #include "tests/tap.h"
 
 #include "traces/avail.h"
@@ -19,7 +19,7 @@ static struct availset *load(const char *source, uint64_t seed)
 	return s;
 }
 
-/* What one run shows from 0 to end_ns. */
+/* Statistics of one run from 0 to end_ns. */
 struct run {
 	double mean_live, removals, adds, gap_h, life_h, node_h;
 	uint32_t most, least;
@@ -98,10 +98,10 @@ static bool within(double got, double want, double share, const char *what, doub
 }
 
 /*
- * The authors' simulator (uclasystem/bamboo, 500 seeds): mean nodes, preemptions, hours between, node life. It runs until
- * 22,194 steps of 264 samples, so its length varies with the seed; here all runs are as long as its mean: 22194 x 264 samples
- * over the published samples/s (149.30, 131.98, 83.02). Runs with few nodes last longer there, which the mean live count weighs
- * less; hence 3 and 10 % beside four standard errors.
+ * Expected: the authors' simulator (uclasystem/bamboo, 500 seeds): mean nodes, preemptions, hours between preemptions, life of a
+ * node. Its runs have 22,194 steps of 264 samples, so their length depends on the seed. Here all runs have its mean length:
+ * 22194 x 264 samples over the published samples/s (149.30, 131.98, 83.02). There, runs with few nodes last longer, so the mean
+ * live count differs: hence tolerances of 3 and 10 % besides four standard errors.
  */
 static void hazard(void)
 {
@@ -124,18 +124,18 @@ static void hazard(void)
 	}
 }
 
-/* A probability of 0 or 1 leaves one thing that can happen. */
+/* Probabilities of 0 or 1 leave one possible outcome. */
 static void hazard_edges(void)
 {
 	struct availset *s = load("hazard:p=0,a=1,slots=7,length=0", 1);
 	struct run r = look(s, 0, 1000 * 3600 * ORR_SECOND);
-	ok(r.adds == 7 && r.removals == 0 && r.most == 7, "hazard p=0, a=1: all slots at 0, nobody goes, and it ends");
+	ok(r.adds == 7 && r.removals == 0 && r.most == 7, "hazard p=0, a=1: all slots at 0, no removal, and the trace ends");
 	availset_free(s);
 	s = load("hazard:p=0.3,a=0,length=0", 1);
 	r = look(s, 0, 1000 * 3600 * ORR_SECOND);
-	ok(r.adds == 0, "hazard a=0: nobody comes, and it ends");
+	ok(r.adds == 0, "hazard a=0: no addition, and the trace ends");
 	availset_free(s);
-	/* From 15 to 23 h no request succeeds, and a quarter go each hour; the day begins there. */
+	/* From 15 to 23 h no request succeeds, and a quarter is removed each hour; the trace begins at 15 h. */
 	s = load("hazard:a=diurnal,hour=3,length=0", 1);
 	struct availset *late = load("hazard:a=diurnal,hour=15,length=0", 1);
 	r = look(s, 0, 3 * 3600 * ORR_SECOND);
@@ -159,7 +159,7 @@ static void hazard_edges(void)
 	availset_free(s);
 }
 
-/* Alternating renewal: a share up / (up + down) of the time, 1 / (up + down) ends of it an hour (Cox, Renewal Theory, 1962). */
+/* Alternating renewal: up for a share up / (up + down) of the time, with 1 / (up + down) ends per hour (Cox, Renewal Theory, 1962). */
 static void renewal(const char *source, double cv)
 {
 	double error;
@@ -168,15 +168,15 @@ static void renewal(const char *source, double cv)
 	uint32_t n;
 	availset_zones(s, &n);
 	ok(r.is_sane && n == 2 && r.most == 8, "%s: two zones of four", source);
-	/* Zone a 3/4 of the time, b half of it: 4 x 0.75 + 4 x 0.5. */
+	/* Zone a is up 3/4 of the time, b half of it: 4 x 0.75 + 4 x 0.5. */
 	ok(fabs(r.mean_live - 5) < 4 * error + 0.01, "%s: mean live %.4g, 5 expected", source, r.mean_live);
-	/* 4000 h / 4 h + 4000 h / 2 h ends, four instances each, within 4 standard errors of a renewal count, and one end. */
+	/* 4000 h / 4 h + 4000 h / 2 h ends with four instances each; tolerance 4 standard errors of a renewal count, plus one end. */
 	double ends = 4000.0 / 4 + 4000.0 / 2, sd = sqrt(ends * fmax(1, cv * cv) / 40);
 	ok(fabs(r.removals / 4 - ends) < 4 * sd + 1, "%s: %.5g ends of availability, %g expected", source, r.removals / 4, ends);
 	availset_free(s);
 }
 
-/* A zone's times are the same whatever other zones there are. */
+/* The times of a zone do not depend on other zones. */
 static void zones_are_independent(void)
 {
 	struct availset *one = load("renewal:zones=a,length=0", 4), *two = load("renewal:zones=a|b,length=0", 4);
@@ -192,15 +192,15 @@ static void zones_are_independent(void)
 		while (q.zone != a);
 		same = same && p.t_ns == q.t_ns && p.kind == q.kind;
 	}
-	ok(same, "renewal: another zone moves nothing");
+	ok(same, "renewal: another zone changes nothing");
 	availcursor_close(x);
 	availcursor_close(y);
 	availset_free(one);
 	availset_free(two);
 }
 
-/* Every slot is there for 1/rate and away for delay, whatever the law of the delay: slots / (1 + rate x delay) on average, rate x live
- * removals an hour. All are there at 0, which fades within some hours. */
+/* Every slot is present for 1/rate and absent for delay on average, for any distribution of the delay: slots / (1 + rate x delay)
+ * are live, with rate x live removals per hour. All are present at 0; this transient takes a few hours. */
 static void churn(const char *source)
 {
 	double error;
@@ -213,7 +213,7 @@ static void churn(const char *source)
 	availset_free(s);
 }
 
-/* Instants of removal: how many, how large, how many zones. */
+/* Instants of removal: their number, sizes and zones. */
 static void bulk(const char *source, double share_crossing)
 {
 	struct availset *s = load(source, 1);
@@ -235,11 +235,11 @@ static void bulk(const char *source, double share_crossing)
 		last = row.t_ns;
 	}
 	availcursor_close(c);
-	/* 2000 h, one in 518 s: 13,900; sizes of the p3 trace have mean 167/79. */
+	/* One per 518 s in 2000 h: 13,900; sizes of the p3 trace have mean 167/79. */
 	ok(fabs((double)instants - 2000 * 3600.0 / 518) < 4 * sqrt(13900), "%s: %" PRIu64 " instants, 13900 expected", source, instants);
 	ok(fabs((double)removals / (double)instants - 167.0 / 79) < 4 * 1.4 / sqrt(13900), "%s: %.4g at once, 2.114 expected", source,
 		(double)removals / (double)instants);
-	/* Those of size k stay in one of two zones, though of all, with chance about 2^(1-k). */
+	/* k victims drawn from two zones are all of one zone with probability about 2^(1-k). */
 	ok(fabs((double)crossing / (double)instants - share_crossing) < 0.02, "%s: %.3f of them hit both zones, %.3f expected", source,
 		(double)crossing / (double)instants, share_crossing);
 	availset_free(s);
@@ -265,8 +265,8 @@ static void price(void)
 		n++;
 	}
 	availcursor_close(c);
-	ok(good && n == 80000, "price: one for each zone and hour, type and zone named");
-	/* 80,000 values that are worth one in (1+k)/(1-k) = 10, k = e^(-1/5): a standard error of 0.003 sd. */
+	ok(good && n == 80000, "price: one per zone and hour, with type and zone");
+	/* 80,000 correlated values equal 80,000 / 10 independent ones: (1+k)/(1-k) = 10, k = e^(-1/5). Standard error: 0.003 sd. */
 	ok(fabs(sum / n - 2) < 2 * 0.3 * 0.014, "price: mean %.4f, 2 expected", sum / n);
 	ok(fabs(sqrt(squares / n) - 0.3) < 0.01 && fabs(logs / n) < 0.005, "price: sd of the logarithm %.4f, 0.3 expected",
 		sqrt(squares / n));
@@ -304,14 +304,14 @@ static void streams(void)
 			"%s: seed and index decide the rows", names[i]);
 }
 
-/* Shifts of generators: rows are those of the file that the generator's rows make. */
+/* Shifts of a generator give the rows of its file, shifted. */
 static void shifted(void)
 {
 	struct availset *s = load("hazard:length=0,start=6h,stretch=2,scale=0.5,cap=15", 3);
 	struct run r = look(s, 1, 40 * 3600 * ORR_SECOND);
-	ok(r.is_sane && r.most == 15 && r.adds > 20, "start, stretch, scale and cap of a generator without end keep the promises of rows");
+	ok(r.is_sane && r.most == 15 && r.adds > 20, "start, stretch, scale and cap of an unlimited generator keep the invariant of rows");
 	availset_free(s);
-	/* 6 h of a rate that is halved by stretching: the same number of removals in twice the time. */
+	/* Stretching 6 h halves the rate: the same number of removals in twice the time. */
 	s = load("churn:slots=100,rate=1,delay=1ns,length=6h", 3);
 	struct availset *t = load("churn:slots=100,rate=1,delay=1ns,length=6h,stretch=2", 3);
 	struct run a = look(s, 0, 6 * 3600 * ORR_SECOND), b = look(t, 0, 12 * 3600 * ORR_SECOND);
@@ -344,10 +344,10 @@ int main(void)
 	streams();
 	shifted();
 	refused("hazard:a=often", "generator hazard: a: expected uniform, diurnal or a probability, found \"often\"");
-	refused("renewal:zones=a||b", "generator renewal: zones: expected up to 64 names with | between them, found \"a||b\"");
+	refused("renewal:zones=a||b", "generator renewal: zones: expected at most 64 names separated by |, found \"a||b\"");
 	refused("renewal:zones=a|b|c,up=1h|2h",
-		"generator renewal: up: expected a time above 0 like 3h, or one for each zone with | between them, found \"1h|2h\"");
-	refused("bulk:sizes=0", "generator bulk: sizes: expected up to 64 sizes from 1 like 1*39|2*13, found \"0\"");
+		"generator renewal: up: expected a time above 0 such as 3h, or one per zone separated by |, found \"1h|2h\"");
+	refused("bulk:sizes=0", "generator bulk: sizes: expected at most 64 sizes >= 1 such as 1*39|2*13, found \"0\"");
 	refused("bulk:every=0", "generator bulk: every: expected a time above 0, found \"0\"");
 	refused("price:step=0", "generator price: step: expected a time above 0, found \"0\"");
 	return done();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_request_models.c - generators of requests: their moments, and that rows repeat
+ * unit_request_models.c - generators of requests: moments, and the same rows for the same seed
  *
- * Intervals are four standard errors of the estimate (one chance in 16,000 for a right generator and a new seed; with
- * the seeds below all is the same every time). Where the standard error is a formula, its source stands beside it.
+ * Tolerances are four standard errors of the estimate: a correct generator fails with a new seed once in 16,000. The seeds
+ * below are fixed. A formula for a standard error is given with its source.
  */
 #include "tests/tap.h"
 
@@ -79,15 +79,15 @@ static void renewal(const char *source, double rate, double cv)
 {
 	struct moments m = measure(source);
 	double n = (double)m.n, relative = cv / sqrt(n);
-	ok(m.n == many && !m.unsorted, "%s: so many rows, numbered, in order of arrival", source);
+	ok(m.n == many && !m.unsorted, "%s: the requested number of rows, numbered, in order of arrival", source);
 	within(m.gap * rate, 1, relative, "mean gap times rate");
-	within(m.cv / cv, 1, sqrt((6 * cv * cv + 2) / n) / 2 + relative, "coefficient of variation over that asked for");
+	within(m.cv / cv, 1, sqrt((6 * cv * cv + 2) / n) / 2 + relative, "ratio of coefficients of variation");
 }
 
 /*
  * Two phases with rates l1, l2 left at rates s1, s2: the mean gap is (s1 + s2) / (l1 s2 + l2 s1), its squared coefficient of
  * variation 1 + 2 s1 s2 (l1 - l2)^2 / ((s1 + s2)^2 (l1 l2 + l1 s2 + l2 s1)) (Fischer and Meier-Hellstern, 1993; the same
- * as -2 p (Q - L)^-1 e by hand). Gaps depend on each other: the standard error comes from 50 runs of other indices.
+ * as -2 p (Q - L)^-1 e by hand). Gaps are correlated, so the standard error comes from 50 runs with other indices.
  */
 static void mmpp(void)
 {
@@ -118,7 +118,7 @@ static void mmpp(void)
 	ok(sqrt(gaps / (RUNS - 1)) < 0.01 * gap && sqrt(scvs / (RUNS - 1)) < 0.02 * scv, "mmpp: those intervals are narrow");
 }
 
-/* Phases of 1000 s with rates 2 and 6 (Poisson counts, 20,000 and 60,000 in ten each), and 4 phases in a circle. */
+/* Phases of 1000 s with rates 2 and 6 (Poisson counts, 20,000 and 60,000 in ten phases each), and 4 cyclic phases. */
 static void phases(void)
 {
 	struct reqset *s = make("alternating:low=2,high=6,phase=1000s,n=1000000");
@@ -131,16 +131,16 @@ static void phases(void)
 	reqset_free(s);
 	within(count[0], 20000, sqrt(20000), "alternating: the low phase comes first");
 	within(count[1], 60000, sqrt(60000), "alternating: then the high one");
-	/* Shares of time 1/10, 2/10, 3/10, 4/10: 6 + 0 + 3 + 2 a second; 4 standard errors of a run of cycles of 1 s are near 1 %. */
+	/* Shares of time 1/10, 2/10, 3/10, 4/10: 6 + 0 + 3 + 2 per second; 4 standard errors with cycles of 1 s are near 1 %. */
 	struct moments m = measure("mmpp:rates=60|0|10|5,durations=100ms|200ms|300ms|400ms");
 	ok(fabs(1 / m.gap - (6 + 0 + 3 + 2)) < 0.02 * 11, "mmpp of four phases: %.4g a second, expected 11", 1 / m.gap);
 	m = measure("periodic:rate=3");
 	ok(m.last_ns == (int64_t)((double)many / 3 * 1e9 + 0.5), "periodic: nothing adds up over %llu rows", (unsigned long long)m.n);
 }
 
-/* ---- what they ask for ---- */
+/* ---- content ---- */
 
-/* Of a piecewise logarithmic quantile table: the mean of a segment from a to b is (b - a)/ln(b/a). */
+/* The mean of a piecewise logarithmic quantile table: a segment from a to b has mean (b - a)/ln(b/a). */
 static double table_mean(const double *v)
 {
 	static const double p[] = { 0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1 };
@@ -158,7 +158,7 @@ static void lengths(void)
 	within(m.prompt, 15, sqrt((11 * 11 - 1) / 12.) / sqrt(n), "10-20: mean of a discrete uniform law");
 	/* Rounded to the nearest, at least 1: the mean of max(1, round(X)) is 1 + sum over k >= 1 of P(X > k + 1/2). */
 	within(m.output, 1 + exp(-1.5 / 200) / (1 - exp(-1 / 200.)), 200 / sqrt(n), "exp:200");
-	/* Its sigma solves p99/mean = exp(z s - s^2/2); rounding hardly moves a mean of 1000. */
+	/* sigma solves p99/mean = exp(z s - s^2/2); rounding hardly changes a mean of 1000. */
 	m = measure("gamma:prompt=lognormal:1000:5000,output=azure-conv");
 	double z = 2.3263478740408408, sigma = z - sqrt(z * z - 2 * log(5));
 	within(m.prompt, 1000, 1000 * sqrt(exp(sigma * sigma) - 1) / sqrt(n), "lognormal:1000:5000: mean");
@@ -176,7 +176,7 @@ static void lengths(void)
 	reqcursor_close(c);
 	reqset_free(s);
 	within(above / 1e5, 0.01, sqrt(0.01 * 0.99 / 1e5), "one prompt in a hundred is above the 99 % quantile");
-	ok(most <= 128 && cut > 1000, "what is beyond the cut is the cut");
+	ok(most <= 128 && cut > 1000, "values are clamped");
 }
 
 static void mixes(void)
@@ -200,7 +200,7 @@ static void mixes(void)
 	reqset_free(s);
 }
 
-/* The workload of Irina's simulation (Wu et al., APNet 2020): p ad-hoc, uniform over three models, each with its samples. */
+/* The workload of Irina's simulation (Wu et al., APNet 2020): a share p is ad-hoc, uniform over three models with their samples. */
 static void irina(void)
 {
 	struct reqset *s = make("irina:p=0.3,n=100000,slo=200ms");
@@ -221,9 +221,9 @@ static void irina(void)
 	}
 	reqcursor_close(c);
 	reqset_free(s);
-	ok(n == 100000 && !wrong, "irina: so many queries, each with the samples of its model");
+	ok(n == 100000 && !wrong, "irina: the requested number of queries, each with the samples of its model");
 	within(regular / 1e5, 0.7, sqrt(0.3 * 0.7 / 1e5), "irina: regular with probability 1 - p");
-	within(vgg / 1e5, 0.1, sqrt(0.1 * 0.9 / 1e5), "irina: ad-hoc models with equal chance");
+	within(vgg / 1e5, 0.1, sqrt(0.1 * 0.9 / 1e5), "irina: ad-hoc models with equal probability");
 	within((double)last / 1e5, 13e6, 13e6 / sqrt(1e5), "irina: mean gap 13 ms");
 	s = make("irina:arrivals=periodic,mean=13ms,n=10");
 	c = reqset_open(s, 0);
@@ -234,7 +234,7 @@ static void irina(void)
 	reqset_free(s);
 }
 
-/* Regular ones every 13/0.75 ms exactly, ad-hoc ones in threes; together one in 13 ms. */
+/* Regular queries exactly every 13/0.75 ms, ad-hoc ones in bursts of three; together one per 13 ms. */
 static void cameras(void)
 {
 	struct reqset *s = make("irina:arrivals=cameras,p=0.25,burst=3,n=100000");
@@ -256,11 +256,11 @@ static void cameras(void)
 	reqset_free(s);
 	ok(!off && !unsorted, "irina, cameras: regular queries at fixed intervals (%llu are not)", (unsigned long long)off);
 	ok(!alone, "irina, cameras: ad-hoc queries in bursts of three");
-	/* The span is 75,000 intervals but for the Poisson number of bursts, 8333 in it. */
+	/* The span is 75,000 intervals, up to the Poisson number of bursts, 8333. */
 	within((double)adhocs / 1e5, 0.25, 3 * sqrt(8333.) * 0.75 / 1e5, "irina, cameras: share of ad-hoc queries");
 }
 
-/* ---- rows repeat ---- */
+/* ---- the same rows for the same seed ---- */
 
 static bool same_rows(struct reqcursor *a, struct reqcursor *b, uint64_t n, bool whole)
 {
@@ -298,11 +298,11 @@ static void repeats(void)
 		reqcursor_close(other);
 		reqset_free(s);
 	}
-	/* A stream for each thing that is drawn: other outputs and models move no arrival and no prompt. */
+	/* One stream per quantity: other outputs and models change neither arrivals nor prompts. */
 	struct reqset *s = make("poisson:n=2000,prompt=1-100,output=1"),
 		      *t = make("poisson:n=2000,prompt=1-100,output=1-50,model=a|b,samples=1-4");
 	struct reqcursor *a = reqset_open(s, 0), *b = reqset_open(t, 0);
-	ok(same_rows(a, b, 2000, false), "what else is drawn moves no arrival and no prompt");
+	ok(same_rows(a, b, 2000, false), "other draws change neither arrivals nor prompts");
 	ok(strcmp(reqset_hash(s), reqset_hash(t)) != 0, "generators with other parameters have other hashes");
 	reqcursor_close(a);
 	reqcursor_close(b);
@@ -345,7 +345,7 @@ static void from_a_trace(void)
 		wrong += !(r.prompt_tokens == 374 && r.output_tokens == 44) && !(r.prompt_tokens == 396 && r.output_tokens == 109) &&
 			 !(r.prompt_tokens == 879 && r.output_tokens == 0);
 	}
-	within(first / 30000, 1 / 3., sqrt(2 / 9. / 30000), "lengths=FILE: rows with equal chance");
+	within(first / 30000, 1 / 3., sqrt(2 / 9. / 30000), "lengths=FILE: rows with equal probability");
 	ok(!wrong, "lengths=FILE: prompt and output of one row");
 	reqcursor_close(c);
 	reqset_free(s);
@@ -363,17 +363,17 @@ static void errors(void)
 		{ "poisson:output=lognormal:10:160", "found \"lognormal:10:160\"" },
 		{ "poisson:samples=0", "generator poisson: samples: expected" },
 		{ "poisson:samples=mooncake", "found \"mooncake\"" },
-		{ "poisson:model=a||b", "generator poisson: model: expected models with | between them" },
+		{ "poisson:model=a||b", "generator poisson: model: expected models separated by |" },
 		{ "poisson:lengths=/nonexistent", "/nonexistent" },
-		{ "mmpp:rates=0|0,durations=1s|1s", "generator mmpp: rates: expected up to 16 rates" },
-		{ "mmpp:rates=1|2,durations=1s", "generator mmpp: durations: expected 2 times above 0 like 10s|5m" },
-		{ "alternating:low=0,high=0", "generator alternating: low and high are both 0; one must be above 0" },
-		{ "alternating:low=0,high=1e-9,phase=1ns", "generator alternating: 1e-18 requests come in a round of the phases" },
-		{ "mmpp:rates=1e-9|0,durations=1ns|1ns", "generator mmpp: 1e-18 requests come in a round of the phases" },
+		{ "mmpp:rates=0|0,durations=1s|1s", "generator mmpp: rates: expected at most 16 rates" },
+		{ "mmpp:rates=1|2,durations=1s", "generator mmpp: durations: expected 2 times above 0 such as 10s|5m" },
+		{ "alternating:low=0,high=0", "generator alternating: low and high are 0: expected one above 0" },
+		{ "alternating:low=0,high=1e-9,phase=1ns", "generator alternating: 1e-18 requests per cycle of the phases" },
+		{ "mmpp:rates=1e-9|0,durations=1ns|1ns", "generator mmpp: 1e-18 requests per cycle of the phases" },
 		{ "alternating:phase=0", "generator alternating: phase: expected a time above 0" },
 		{ "irina:mean=0", "generator irina: mean: expected a time above 0" },
 		{ "irina:regular=", "generator irina: regular: expected a model" },
-		{ "irina:burst=2", "generator irina: burst is for arrivals=cameras" },
+		{ "irina:burst=2", "generator irina: burst: expected arrivals=cameras" },
 		{ "irina:adhoc=a:0", "generator irina: adhoc: expected models" },
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -385,7 +385,7 @@ static void errors(void)
 	}
 }
 
-/* Rows must not be what 10 million requests in 5 CPU seconds are spent on. Five times what a slow machine needs. */
+/* A bound on the time per row, so that 10 million requests take 5 CPU seconds: five times that of a slow machine. */
 static void speed(void)
 {
 	struct reqset *s = make("poisson:n=2000000");
@@ -396,7 +396,7 @@ static void speed(void)
 		;
 	double ns = (double)(clock() - start) / CLOCKS_PER_SEC / 2e6 * 1e9;
 	if (getenv("ORR_SANITIZED"))
-		skip("speed under sanitizers says nothing");
+		skip("speed under sanitizers is meaningless");
 	else
 		ok(ns < 200, "a Poisson row takes %.1f ns", ns);
 	reqcursor_close(c);

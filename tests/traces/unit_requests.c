@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_requests.c - traces of requests: what the readers make of files, and what a set of requests promises */
+/* unit_requests.c - traces of requests: readers, options, errors, whole traces */
 #include "tests/tap.h"
 
 #include "traces/profile.h"
@@ -31,7 +31,7 @@ static struct reqset *load(const char *name, const char *option)
 	return s;
 }
 
-/* All that a set holds, one line a request: number, ns, prompt, output, and what is not usual. */
+/* The rows of a set, one line per request: number, ns, prompt, output, and fields that differ from the default. */
 static char *rows_text(const struct reqset *s)
 {
 	struct sbuf b = { 0 };
@@ -70,7 +70,7 @@ static void holds(const char *name, const char *option, const char *format, cons
 	reqset_free(s);
 }
 
-/* Expected values: the fixtures, by hand. */
+/* Expected values: from the fixtures, by hand. */
 static void formats(void)
 {
 	holds("azure_llm.csv", NULL, "azure-llm", "0:0 110+27\n1:100 4808+10\n2:52000200 3180+8\n",
@@ -79,14 +79,14 @@ static void formats(void)
 		"0:0 1025+500 [0,1,2]\n1:0 1000+1 [0,9007199254740993]\n2:2999000000 512+0 [0]\n3:2999500000 3+7\n"
 		"4:9000000000 1536+2 [0,1]\n",
 		"mooncake: whole hashes beyond 2^53, fields in any order, others skipped, fewer hashes than blocks");
-	/* Two rows from 0 until 2.999 s: the second at half of it; the last has a tick of its own. */
+	/* Two rows in the tick from 0 to 2.999 s: the second at half of it; the last row has its own tick. */
 	holds("mooncake.jsonl", "spread=true", "mooncake",
 		"0:0 1025+500 [0,1,2]\n1:1499500000 1000+1 [0,9007199254740993]\n2:2999000000 512+0 [0]\n3:2999500000 3+7\n"
 		"4:9000000000 1536+2 [0,1]\n",
 		"mooncake: spread divides the time until the next tick");
 	holds("burstgpt.csv", NULL, "burstgpt",
 		"0:5000000000 472+18 ChatGPT session=1\n1:118000000000 417+276 GPT-4\n2:118500000000 1360+647 ChatGPT session=2\n",
-		"burstgpt: failures are left out, sessions get numbers");
+		"burstgpt: failures are skipped, sessions get numbers");
 	holds("burstgpt.csv", "failures=keep", "burstgpt",
 		"0:5000000000 472+18 ChatGPT session=1\n1:45000000000 1087+0 ChatGPT session=1\n2:118000000000 417+276 GPT-4\n"
 		"3:118500000000 1360+647 ChatGPT session=2\n",
@@ -106,21 +106,21 @@ static void sets(void)
 {
 	struct reqset *s = load("burstgpt.csv", NULL);
 	ok(reqset_count(s) == 3 && reqset_is_loaded(s) && reqset_left_out(s) == 1 && reqset_at(s, 2)->line == 5 && !reqset_at(s, 3),
-		"counts, lines of the file, rows left out");
+		"counts, lines of the file, skipped rows");
 	/* sha256sum tests/data/traces/burstgpt.csv */
-	same_text(reqset_hash(s), "eca7b919ef096fdeedb9943e12e648f6b40c340be406c7d9440ddf419b5a74ff", "the hash is the file's");
+	same_text(reqset_hash(s), "eca7b919ef096fdeedb9943e12e648f6b40c340be406c7d9440ddf419b5a74ff", "the hash is that of the file");
 	reqset_compress(s, 2);
 	ok(reqset_at(s, 0)->arrival_ns == 2500000000 && reqset_at(s, 2)->arrival_ns == 59250000000, "compress by 2 halves arrivals");
 	reqset_free(s);
 	holds("burstgpt.csv", "compress=0.5", "burstgpt",
 		"0:10000000000 472+18 ChatGPT session=1\n1:236000000000 417+276 GPT-4\n2:237000000000 1360+647 ChatGPT session=2\n",
-		"compress below 1 stretches");
+		"compress below 1 lengthens the trace");
 	holds("vidur.csv", "first=1", "vidur", "0:0 374+44\n", "first");
 	/* Span 113.5 s and two gaps: the copy begins 56.75 s after the last row. */
 	holds("burstgpt.csv", "repeat=2", "burstgpt",
 		"0:5000000000 472+18 ChatGPT session=1\n1:118000000000 417+276 GPT-4\n2:118500000000 1360+647 ChatGPT session=2\n"
 		"3:175250000000 472+18 ChatGPT session=3\n4:288250000000 417+276 GPT-4\n5:288750000000 1360+647 ChatGPT session=4\n",
-		"repeat: end to end at the same rate, with sessions of its own");
+		"repeat: end to end at the same rate, with new sessions");
 	s = load("mooncake.jsonl", "repeat=3");
 	ok(reqset_count(s) == 15 && reqset_at(s, 10)->n_blocks == 3 && reqset_at(s, 10)->block[2] == 2 && reqset_block_tokens(s) == 512,
 		"repeat keeps the hashes of prompts");
@@ -128,7 +128,7 @@ static void sets(void)
 	ok(trace_kind_knows(TRACE_REQUESTS, "mooncake") && trace_kind_knows(TRACE_REQUESTS, "irina") &&
 			!trace_kind_knows(TRACE_REQUESTS, "philly") && !trace_kind_knows(TRACE_REQUESTS, "auto") &&
 			!trace_kind_knows(TRACE_REQUESTS, NULL),
-		"formats of requests are told from those of jobs");
+		"formats of requests are distinguished from those of jobs");
 }
 
 /* ---- errors ---- */
@@ -155,7 +155,7 @@ static void errors(void)
 		{ "azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9,1,1000000000000000000\n", NULL,
 			"t:2: GeneratedTokens: expected a whole number from 0 to 100000000, found \"1000000000000000000\"" },
 		{ "azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-02-29 18:17:03.9,1,1\n", NULL,
-			"t:2: TIMESTAMP: expected a time from 1970 to 2199 like 2023-11-16 18:17:03.9799600, found \"2023-02-29 "
+			"t:2: TIMESTAMP: expected a time from 1970 to 2199 such as 2023-11-16 18:17:03.9799600, found \"2023-02-29 "
 			"18:17:03.9\"" },
 		{ "azure-llm", "TIMESTAMP,ContextTokens\n", NULL, "t:1: no column \"GeneratedTokens\"; found TIMESTAMP,ContextTokens" },
 		{ "azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9,1\n", NULL,
@@ -169,16 +169,16 @@ static void errors(void)
 		{ "burstgpt", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,m,5,6,12,API log\n", NULL,
 			"t:2: Total tokens: expected the sum of Request tokens and Response tokens, found \"12\"" },
 		{ "burstgpt", "Timestamp,Model,Request tokens,Response tokens\n1,m,5,6\n", "log=api",
-			"t:1: log=api: there is no column \"Log Type\"" },
+			"t:1: log=api: no column \"Log Type\"" },
 		{ "requests", "arrival_s,promt_tokens\n0,1\n", NULL, "t:1: unknown column \"promt_tokens\"; did you mean prompt_tokens" },
 		{ "requests", "arrival_s,output_tokens,max_output\n0,9,8\n", NULL,
-			"t:2: max_output: expected 0 (not said), or no less than output_tokens, found \"8\"" },
+			"t:2: max_output: expected 0 (unknown), or at least output_tokens, found \"8\"" },
 		{ "requests", "arrival_s,prompt_tokens,blocks\n0,512,1 2\n", NULL,
-			"t:2: blocks: expected no more hashes than the prompt has blocks (option block_tokens), found \"1 2\"" },
+			"t:2: blocks: expected at most one hash per block of the prompt (option block_tokens), found \"1 2\"" },
 		{ "requests", "arrival_s,prompt_tokens,blocks\n0,512,1 \n", NULL,
-			"t:2: blocks: expected a number behind the last blank, found \"1 \"" },
-		{ "requests", "arrival_s\n1\n", "repeat=2", "t: repeat: one request has no rate to go on with" },
-		{ "requests", "arrival_s\n0\n4e9\n", "repeat=2", "t: repeat=2 makes more than 1000000000 requests, or 127 years" },
+			"t:2: blocks: expected a number after the last blank, found \"1 \"" },
+		{ "requests", "arrival_s\n1\n", "repeat=2", "t: repeat: expected at least 2 requests, found 1" },
+		{ "requests", "arrival_s\n0\n4e9\n", "repeat=2", "t: repeat=2 exceeds 1000000000 requests or 127 years" },
 		{ "requests", "arrival_s\n1\n", "first=-1",
 			"trace format requests: first: expected a number from 0 to 1000000000000, found \"-1\"" },
 		{ "mooncake", "{\"timestamp\": 0, \"input_length\": 5}\n", NULL, "t:1: no field \"output_length\"" },
@@ -186,9 +186,9 @@ static void errors(void)
 			"t:1: timestamp: expected milliseconds from 0 to 4000000000000, found \"NaN, \"input_length\": 5}\"" },
 		{ "mooncake", "{\"timestamp\": 0, \"input_length\": -5}\n", NULL,
 			"t:1: input_length: expected a whole number from 0 to 100000000, found \"-5}\"" },
-		{ "mooncake", "{\"timestamp\": 0, \"timestamp\": 0}\n", NULL, "t:1: timestamp: is there twice" },
+		{ "mooncake", "{\"timestamp\": 0, \"timestamp\": 0}\n", NULL, "t:1: timestamp: appears twice" },
 		{ "mooncake", "{\"timestamp\": 0, \"input_length\": 512, \"output_length\": 1, \"hash_ids\": [1, 2]}\n", NULL,
-			"t:1: hash_ids: expected at most 1, as input_length has so many blocks of 512 tokens, found 2" },
+			"t:1: hash_ids: expected at most 1, the number of blocks of 512 tokens in input_length, found 2" },
 		{ "mooncake", "{\"timestamp\": 0, \"hash_ids\": [1, 2.5]}\n", NULL,
 			"t:1: hash_ids: expected a whole number from 0, found \"2.5]}\"" },
 		{ "mooncake", "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1} x\n", NULL,
@@ -201,15 +201,15 @@ static void errors(void)
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		same_text(error_of(wrong[i].format, wrong[i].text, wrong[i].option), wrong[i].want, wrong[i].want);
-	same_text(error_of("requests", "arrival_s\n", NULL), "", "no rows at all are no error");
+	same_text(error_of("requests", "arrival_s\n", NULL), "", "a trace without rows is valid");
 	struct orr_trace_job job;
 	struct trace *t = trace_open(fixture("vidur.csv"), NULL, NULL, &err);
 	ok(trace_next(t, &job, &err) < 0 && strstr(err.text, ":1: format vidur holds requests, not jobs: 'orrery serve' replays it"),
-		"a file of requests is no trace of jobs");
+		"a file of requests is refused as a trace of jobs");
 	trace_close(t);
 	const char *options[] = { "repeat=2", NULL };
-	ok(!reqset_load("poisson:n=1", NULL, options, 1, &err) && strstr(err.text, "so no option \"repeat=2\""),
-		"a generator has no options of formats");
+	ok(!reqset_load("poisson:n=1", NULL, options, 1, &err) && strstr(err.text, "option \"repeat=2\": a generator has no options"),
+		"a generator has no options");
 }
 
 /* ---- whole traces ---- */
@@ -242,7 +242,7 @@ struct whole {
 	} want[8];
 };
 
-/* Counted from the files with Python's csv and json modules; a tenth digit is for rounding. */
+/* Counted in the files with Python; the tenth digit is rounded. */
 static void whole_trace(const struct whole *w)
 {
 	const char *path = data(w->file);
@@ -281,7 +281,7 @@ static void whole_traces(void)
 		whole_trace(&all[i]);
 }
 
-/* Ticks are 2.998 to 3.001 s; spread rows are inside them, so the longest gap is that of a tick with one row, or of empty ones. */
+/* Ticks have 2.998 to 3.001 s. Spread rows stay in their tick, so the longest gap is that of a tick with one row or of empty ticks. */
 static void spread_trace(void)
 {
 	const char *path = data("mooncake_conversation/conversation_trace.jsonl.gz");
@@ -299,7 +299,7 @@ static void spread_trace(void)
 		ties += i && reqset_at(b, i)->arrival_ns <= reqset_at(b, i - 1)->arrival_ns;
 	}
 	ok(reqset_count(b) == 12031 && !moved_back && !too_far && !ties,
-		"spread: every row stays inside its tick, in order, and no two at once");
+		"spread: every row stays in its tick, in order, at a distinct time");
 	reqset_free(a);
 	reqset_free(b);
 }

@@ -43,6 +43,7 @@ static int run_toy(
 	}
 	r->rows_total = n;
 	result_metric(r, "makespan_s", now_s, NAN, NAN);
+	result_metric(r, "toy_items", (double)n, NAN, NAN);
 	ops->destroy(self);
 	return ORR_OK;
 }
@@ -65,11 +66,6 @@ static void close_toy(struct scenario *s)
 	(void)s;
 }
 
-static size_t kept(const struct run_result *r)
-{
-	return r->n_iterations;
-}
-
 extern const struct orr_policy orr_policy_toy_steady;
 static const struct orr_policy *const policies[] = { &orr_policy_toy_steady, NULL };
 static const struct world_function functions[] = { WORLD_FUNCTION(orr_toy_ops, create), WORLD_FUNCTION(orr_toy_ops, destroy),
@@ -84,6 +80,9 @@ static const struct world_flag flags[] = { { "note", "TEXT", WORLD_FLAG_KEY, "no
 	{ "slow", NULL, WORLD_FLAG_KEY, "toy.mean", "1m", "a minute per item" },
 	{ "replications", "N", WORLD_FLAG_KEY, "replications", NULL, "run N times" },
 	{ "list", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the labels to a file" }, { NULL, NULL, 0, NULL, NULL, NULL } };
+
+static const struct report_file files[] = { { "iterations", false }, { NULL, false } };
+static const struct report_column columns[] = { { "toy_items", "toys", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
 
 const struct world world_toy = { .name = "toy",
 	.doc = "serve items one after the other",
@@ -103,7 +102,7 @@ const struct world world_toy = { .name = "toy",
 	.source_doc = "how many items",
 	.flags = flags,
 	.examples = "Example:\n  orrery toy 50 --policy steady\n",
-	.rows = { "items", kept },
+	.form = { .files = files, .counted = "iterations", .series_if_any = true, .columns = columns },
 	.open = open_toy,
 	.run = run_toy,
 	.finish = finish_toy,
