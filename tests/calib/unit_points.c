@@ -25,7 +25,7 @@ static void check_good(void)
 	ok(!strcmp(x->variant, "n,n") && x->flops == 2e9 && x->d[2] == 1000 && fabs(x->time_s - 250.5e-6) < 1e-15 && x->n == 20 &&
 			x->is_sustained && x->is_cold && x->is_held_out,
 		"quotes, units, choices");
-	ok(isnan(p.v[1].low_s) && isnan(p.v[1].cv) && !p.v[1].is_cold && p.v[1].flops == 0, "what is empty is not known, or 0");
+	ok(isnan(p.v[1].low_s) && isnan(p.v[1].cv) && !p.v[1].is_cold && p.v[1].flops == 0, "empty fields are unknown, or 0");
 	char *text = NULL, *again = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);

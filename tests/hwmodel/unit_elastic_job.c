@@ -54,7 +54,7 @@ static void check_catalogue(void)
 	ok(n == 26 && !bad && derived == 6, "%u jobs ship, %u of them to be derived, each says where it is from", n, derived);
 	struct orr_error err = { 0 };
 	ok(!elastic_load("bamboo-brt", &err) && strstr(err.text, "did you mean bamboo-bert?"), "a wrong name: the nearest one");
-	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a file that is not there");
+	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
 
 /* Samples/s and value (samples/s per USD/h at 0.91 a node; on demand 3.06), computed by hand from the tables of the simulator of

@@ -54,8 +54,8 @@ static void check_times(const struct profile *p)
 	near_to(law_time(&p->law[0], 3e7, 2e6, 0, &is_inside) * 1e6, 15, 1e-12, "a roofline: 10 us + the 2-norm of 3 us and 4 us");
 	ok(is_inside, "inside the range it was fitted on");
 	law_time(&p->law[0], 3e13, 2e6, 0, &is_inside);
-	ok(!is_inside, "beyond it, and it says so");
-	near_to(law_time(&p->law[1], 25e9, 1e9, 0, NULL) * 1e6, 1000, 1e-12, "a term that is left out takes no time");
+	ok(!is_inside, "beyond the range, and reported as such");
+	near_to(law_time(&p->law[1], 25e9, 1e9, 0, NULL) * 1e6, 1000, 1e-12, "an omitted term takes no time");
 	near_to(law_time(&p->law[3], 0, 0, 1e5, NULL) * 1e6, 50, 1e-12, "an envelope below its knee: 40 us + 100 KB at 10 GB/s");
 	near_to(law_time(&p->law[3], 0, 0, 8e8, NULL) * 1e6, 10090, 1e-12, "and above: 90 us + 800 MB at 80 GB/s");
 	near_to(law_time(&p->law[4], 0, 0, 12e6, NULL) * 1e6, 1003, 1e-12, "a line: 3 us + 12 MB at 12 GB/s");
@@ -66,14 +66,14 @@ static void check_times(const struct profile *p)
 
 static void check_lookup(const struct profile *p)
 {
-	ok(profile_law(p, "gemm", "", "fp32", "tn", 0, 0) == &p->law[0], "a variant without a law of its own has the law for all");
-	ok(!profile_law(p, "gemm", "", "fp16", "", 0, 0), "another precision has none");
+	ok(profile_law(p, "gemm", "", "fp32", "tn", 0, 0) == &p->law[0], "a variant without its own law has the law for all");
+	ok(!profile_law(p, "gemm", "", "fp16", "", 0, 0), "another precision has no law");
 	ok(profile_law(p, "conv", "forward", "fp32", "3x3 s1", 0, 0) == &p->law[1], "the law of the variant");
 	ok(profile_law(p, "conv", "forward", "fp32", "strided", 0, 0) == &p->law[2], "else that for all variants");
 	ok(profile_law(p, "conv", "forward", "fp32", "", 0, 0) == &p->law[2], "which is also that of no variant");
-	ok(!profile_law(p, "conv", "weight-gradient", "fp32", "", 0, 0), "another pass has none");
-	ok(profile_law(p, "collective", "all-reduce", "", "", 8, 1) == &p->law[3], "any fabric will do where none is asked for");
-	ok(!profile_law(p, "collective", "all-reduce", "", "", 4, 1), "another number of ranks has none");
+	ok(!profile_law(p, "conv", "weight-gradient", "fp32", "", 0, 0), "another pass has no law");
+	ok(profile_law(p, "collective", "all-reduce", "", "", 8, 1) == &p->law[3], "without a requested fabric, any fabric matches");
+	ok(!profile_law(p, "collective", "all-reduce", "", "", 4, 1), "another number of ranks has no law");
 }
 
 /* Drawn parameters: the first has variance 0.04 in its logarithm, so z = 1 is a factor e^0.2. */
@@ -242,7 +242,7 @@ static void check_shipped(void)
 	ok(n >= 9, "%zu profiles ship", n);
 	ok(tried > 400 && missed == 0, "of %zu parameters a thousand times off, %zu pass", tried, missed);
 	same_text(profile_for_device("v100"), "v100", "a device finds its profile");
-	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "one without has none");
+	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "a device without a profile has none");
 	struct orr_error err = { 0 };
 	ok(!profile_load("v10", &err) && strstr(err.text, "did you mean v100"), "a misspelt name: %s", err.text);
 }

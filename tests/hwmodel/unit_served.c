@@ -41,7 +41,7 @@ static void check_catalogue(void)
 	ok(n >= 20 && !bad && tables >= 16, "%u models ship, %u of them tables, each says where it is from", n, tables);
 	struct orr_error err = { 0 };
 	ok(!served_load("irina-vgg61", &err) && strstr(err.text, "did you mean irina-vgg16?"), "a wrong name: the nearest one");
-	ok(!served_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a file that is not there");
+	ok(!served_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
 
 /* ---- tables ---- */
@@ -59,9 +59,9 @@ static void check_irina(void)
 	ok(served_latency(a, 8, 0) == 0.075 && served_latency(a, 16, 0) == 0.085, "model A: 75 and 85 ms");
 	ok(isnan(served_latency(a, 12, 0)) && isnan(served_latency(a, 0, 0)) && isnan(served_latency(a, 33, 0)) &&
 			isnan(served_latency(yolo, 17, 0)),
-		"a batch that is not in the table is refused");
+		"a batch outside the table is refused");
 	ok(served_batch_for(a, 1) == 4 && served_batch_for(a, 8) == 8 && served_batch_for(a, 9) == 16 && served_batch_for(a, 33) == 0,
-		"the smallest batch that is enough");
+		"the smallest sufficient batch");
 	struct served_memory m = served_memory_of(c, 10), none = served_memory_of(c, 9);
 	ok(m.before == 0 && m.peak == 65.0 * 85899345 && m.peak_from_s == 0.1 && isinf(none.peak),
 		"65 %% of 8 GiB from 100 ms on; no memory for a batch of 9");
@@ -92,7 +92,7 @@ static void check_between(void)
 		return;
 	ok(served_latency(exact, 4, 200) == 0.020 && isnan(served_latency(exact, 3, 200)) && isnan(served_latency(exact, 4, 150)) &&
 			isnan(served_latency(exact, 4, 0)),
-		"refuse: exactly what is there, in both directions");
+		"refuse: only sizes of the table, in both dimensions");
 	ok(served_latency(up, 1, 1) == 0.010 && served_latency(up, 3, 101) == 0.020 && served_latency(up, 8, 200) == 0.040 &&
 			isnan(served_latency(up, 9, 100)) && isnan(served_latency(up, 8, 201)) && isnan(served_latency(up, 0, 100)),
 		"up: padded to the next batch and the next length, never beyond the last");
@@ -167,7 +167,7 @@ static void check_closed(void)
 	near_to(served_iteration(x, &w), 5.051e-3, 1e-15, "one decode");
 	near_to(served_kv_tokens(x, 0.5), floor((0.5 * 80 * 1073741824.0 - 1e9) / 100), 0,
 		"tokens that fit beside the weights into half of the memory");
-	near_to(served_kv_tokens(x, 0.01), 0, 0, "none where the weights do not fit");
+	near_to(served_kv_tokens(x, 0.01), 0, 0, "no KV cache if the weights do not fit");
 	same_text(served_source(x), "closed form", "where the times come from");
 	struct served_place p = { .device = d, .tp = 0, .pp = 1 };
 	ok(!served_on_new(m, &p, &err) && strstr(err.text, "parallelism of 1 or more"), "no parallelism of 0");
@@ -197,7 +197,7 @@ static void check_curves(void)
 	near_to(served_iteration(x, &w), 1.5 * 1.1, 1e-15, "prompts and decodes: the prompt curve at all tokens, times 1.1");
 	w = (struct llm_load){ .decodes = 16, .decode_context = 1e6 };
 	near_to(served_iteration(x, &w), 0.65, 1e-15, "decodes alone: by their number, whatever their context");
-	ok(isnan(served_kv_tokens(x, 1)), "no device, so nobody knows how much memory");
+	ok(isnan(served_kv_tokens(x, 1)), "without a device the memory is unknown");
 	served_on_free(x);
 	served_free(m);
 }
