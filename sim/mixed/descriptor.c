@@ -341,7 +341,7 @@ static const struct world_object objects[] = {
 	{ "serve", NULL, "likewise of the serving world", NULL },
 	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
 	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
-	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such", 
+	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },
 	{ NULL, NULL, NULL, NULL }
 };

@@ -162,11 +162,11 @@ static const struct orr_param keys[] = {
 };
 static const struct world_object objects[] = {
 	{ "trace_options", NULL, "parameters of the format (docs/traces.md)", NULL },
-	{ "models", NULL, "a list of names, files and served models, or names separated by commas", 
+	{ "models", NULL, "a list of names, files and served models, or names separated by commas",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"array\", \"minItems\": 1, \"items\": {\"type\": [\"string\", \"object\"]}}]}" },
 	{ "deployments", NULL, "a list of objects: model, replicas, tp, pp, role, gpu_types, kv_blocks, least, most", serve_deployment_schema },
 	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
-	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such", 
+	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },
 	{ NULL, NULL, NULL, NULL }
 };

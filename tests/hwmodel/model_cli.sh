@@ -9,7 +9,7 @@ is "$("$modelgen" --list | sort | tr '\n' ' ')" "$(cd "$srcdir/hwmodel/models" &
   "no file of the catalogue is without its recipe"
 cp -r "$srcdir/hwmodel/models" "$work/models" && chmod -R u+w "$work/models"
 sed -i 's/"params": 23296/"params": 23297/' "$work/models/alexnet.json"
-like "$("$modelgen" --check "$work/models" 2>&1)" 'alexnet.json: differs' "a changed file is found"
+like "$("$modelgen" --check "$work/models" 2>&1)" 'alexnet.json: out of date' "a changed file is found"
 
 out=$("$ORRERY" model list)
 ok $? "model list works"

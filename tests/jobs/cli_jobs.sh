@@ -14,16 +14,16 @@ base=(--cluster 1x2 --no-figures)
 # ---- output ----
 "$orrery" jobs t.csv "${base[@]}" --policy fifo,srtf@quick --out o -q >stdout
 is "$? $(cat stdout)" "0 " "-q prints nothing"
-is "$(cat o/fifo.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
-a,1,0.000000000,0.000000000,10.000000000,10.000000000,0.000000000,0
-"b,x",2,1.000000000,10.000000000,14.000000000,13.000000000,9.000000000,0
-c,1,1.500000000,14.000000000,14.000000000,12.500000000,12.500000000,0
-d,2,2.000000000,14.000000000,19.000000000,17.000000000,12.000000000,0' "fifo.jobs.csv"
-is "$(cat o/quick.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
-a,1,0.000000000,0.000000000,19.000000000,19.000000000,9.000000000,2
-"b,x",2,1.000000000,1.000000000,5.000000000,4.000000000,0.000000000,1
-c,1,1.500000000,1.500000000,1.500000000,0.000000000,0.000000000,0
-d,2,2.000000000,5.000000000,10.000000000,8.000000000,3.000000000,0' "a label names the file; preempted jobs"
+is "$(cat o/fifo.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions,status,user,model,queue
+a,1,0.000000000,0.000000000,10.000000000,10.000000000,0.000000000,0,completed,,,
+"b,x",2,1.000000000,10.000000000,14.000000000,13.000000000,9.000000000,0,completed,,,
+c,1,1.500000000,14.000000000,14.000000000,12.500000000,12.500000000,0,completed,,,
+d,2,2.000000000,14.000000000,19.000000000,17.000000000,12.000000000,0,completed,,,' "fifo.jobs.csv"
+is "$(cat o/quick.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions,status,user,model,queue
+a,1,0.000000000,0.000000000,19.000000000,19.000000000,9.000000000,2,completed,,,
+"b,x",2,1.000000000,1.000000000,5.000000000,4.000000000,0.000000000,1,completed,,,
+c,1,1.500000000,1.500000000,1.500000000,0.000000000,0.000000000,0,completed,,,
+d,2,2.000000000,5.000000000,10.000000000,8.000000000,3.000000000,0,completed,,,' "a label names the file; preempted jobs"
 is "$(head -1 o/summary.csv)" policy,metric,value,ci_low,ci_high "summary.csv: the header"
 # Means of the columns above; 28 GPU-seconds in 19 s x 2; the mean is 13.125 - 7.75 lower.
 is "$(grep -E '^(fifo|quick),(jct_mean|wait_mean|makespan|jobs|preemptions|jct_diff),' o/summary.csv)" 'fifo,jct_mean,13.125,,
@@ -39,11 +39,11 @@ quick,preemptions,3,,
 quick,jct_diff,-5.375,,' "summary.csv: values worked by hand"
 is "$(awk -F, '$1 == "fifo" && $2 == "utilisation" { printf "%.9f", $3 }' o/summary.csv)" 0.736842105 "utilisation is 28 of 38 GPU-seconds"
 is "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --out until --until 3s -q; cat until/fifo.jobs.csv)" \
-  'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions
-a,1,0.000000000,0.000000000,,,0.000000000,0
-"b,x",2,1.000000000,,,,2.000000000,0
-c,1,1.500000000,,,,1.500000000,0
-d,2,2.000000000,,,,1.000000000,0' "--until: times of later events are empty"
+  'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions,status,user,model,queue
+a,1,0.000000000,0.000000000,,,0.000000000,0,unfinished,,,
+"b,x",2,1.000000000,,,,2.000000000,0,unfinished,,,
+c,1,1.500000000,,,,1.500000000,0,unfinished,,,
+d,2,2.000000000,,,,1.000000000,0,unfinished,,,' "--until: times of later events are empty"
 like "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --until 3s)" 'fifo: jobs not completed: unfinished 4' "and the table shows it"
 said=$("$orrery" jobs t.csv --cluster 1x1 --policy fifo --no-figures --drop-unfit --out drop -q)
 is "$? $said $(cut -d, -f1,5 drop/fifo.jobs.csv | tail -n +2 | paste -sd' ')" "0  a,10.000000000 c,10.000000000" \
@@ -129,7 +129,7 @@ jobs t.csv --cluster empty.csv --policy fifo|2 orrery: empty\.csv: is empty
 jobs gone.csv --cluster 1x2 --policy fifo|2 orrery: gone\.csv: No such file
 jobs bad.csv --cluster 1x2 --policy fifo|2 orrery: bad\.csv:3: gpus: .*"two"
 jobs t.csv --cluster 1x2 --policy fifo --failures twice.csv|2 orrery: twice\.csv:3: node n0 is already down
-jobs t.csv --cluster 1x2 --policy fifo --failures where.csv|2 orrery: where\.csv:2: expected node: a name or number
+jobs t.csv --cluster 1x2 --policy fifo --failures where.csv|2 orrery: where\.csv:2: expected node: the name or number
 jobs t.csv --cluster 1x2 --policy fifo --failures gone.csv|2 orrery: gone\.csv: No such file
 jobs t.csv --cluster 1x2 --policy fifo --throughputs gone.json|2 orrery: gone\.json: No such file
 jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: no parameter "rat"; did you mean rate

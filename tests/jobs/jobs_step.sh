@@ -150,7 +150,7 @@ bad '0,1,alexnet,allredoce,32,10' 'bad.csv:3: strategy: .*allredoce.*allreduce' 
 bad '0,1,alexnet,fifo,32,10' 'bad.csv:3: strategy: .*fifo' "a policy of another world"
 bad '0,1,alexnet,allreduce:fuse=ddp,32,10' 'bad.csv:3: strategy: allreduce: no parameter "fuse"' "an unknown parameter"
 bad '0,1,,allreduce,32,10' 'bad.csv:3: strategy: expected a model' "a strategy without a model"
-bad '0,0,alexnet,allreduce,32,10' 'bad.csv:3: strategy: expected none where a job has no whole GPU' "a strategy without GPUs"
+bad '0,0,alexnet,allreduce,32,10' 'bad.csv:3: strategy: expected an empty field, for a job without whole GPUs' "a strategy without GPUs"
 bad '0,1,alexnet,allreduce,-1,10' 'bad.csv:3: batch: expected' "a batch below 0"
 bad '0,1,vgg16,allreduce,30000,10' 'bad.csv:3: job 1: .*GiB' "a batch that does not fit into a GPU"
 bad '0,1,alexnet,,32,10' 'job 1 \(line 3 of the trace\): has no duration' "iterations without a strategy"
