@@ -100,7 +100,7 @@ static int read_covariance(const struct reader *r, const cJSON *o, struct law *l
 			double bound = sqrt(fmax(0, l->covariance[i][i]) * fmax(0, l->covariance[k][k]));
 			if (l->covariance[i][i] < 0 || fabs(l->covariance[i][k]) > bound * 1.001 + 1e-12 ||
 				fabs(l->covariance[i][k] - l->covariance[k][i]) > bound * 1e-3 + 1e-12)
-				return wrong(r, "covariance_of_logs", "a symmetric matrix whose diagonal bounds it");
+				return wrong(r, "covariance_of_logs", "a symmetric matrix whose elements are bounded by its diagonal");
 		}
 	return ORR_OK;
 }
