@@ -38,7 +38,7 @@ static int take_text(const struct reader *r, const cJSON *o, const char *key, bo
 {
 	const cJSON *v = get(o, key);
 	if ((!v && is_needed) || (v && !cJSON_IsString(v)) || (is_needed && !*v->valuestring))
-		return wrong(r, key, "a text");
+		return wrong(r, key, "a string");
 	*out = mem_strdup(v ? v->valuestring : "");
 	return ORR_OK;
 }

@@ -330,7 +330,7 @@ static void faults(void)
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layers\":7}", "$.layers: expected a list of layers" },
 		{ "{\"name\":\"m\\n\",\"input_elems\":4,\"layers\":[" FC "]}", "$.name: expected a string" },
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layer\":[]}", "did you mean layers" },
-		{ "{\"name\":\"m\",\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "twice" },
+		{ "{\"name\":\"m\",\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "duplicate key" },
 		{ HEAD "3]}", "$.layers[0]: expected an object" },
 		{ HEAD FC ",{\"kind\":\"pool\",\"flops\":1,\"out\":1}]}", "$.layers[1].name: expected a string" },
 		{ HEAD "{\"name\":\"a\",\"kind\":\"liner\",\"flops\":1,\"out\":1}]}",

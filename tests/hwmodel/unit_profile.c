@@ -148,25 +148,25 @@ static void check_refusals(void)
 	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: not a device profile");
 	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\"; did you mean time0_us");
 	refused("\"rate_GBps\": 500", "\"rate_MBps\": 500", "unknown key \"rate_MBps\"");
-	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000", "$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s cannot be");
-	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10", "FLOP rate: 10 GFLOP/s cannot be");
+	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000", "$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s is impossible");
+	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10", "FLOP rate: 10 GFLOP/s is impossible");
 	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 17000", "FLOP rate"); /* 1.08 x the data sheet's 15.7 TFLOP/s */
-	refused("\"rate_GBps\": 500", "\"rate_GBps\": 0.5", "byte rate: 0.5 GB/s cannot be");
-	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s cannot be");
-	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us cannot be");
-	refused("\"time0_us\": 10,", "\"time0_us\": 0.01,", "time of an empty call: 0.01 us cannot be");
+	refused("\"rate_GBps\": 500", "\"rate_GBps\": 0.5", "byte rate: 0.5 GB/s is impossible");
+	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s is impossible");
+	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us is impossible");
+	refused("\"time0_us\": 10,", "\"time0_us\": 0.01,", "time of an empty call: 0.01 us is impossible");
 	refused("\"time0_us\": 10,", "\"time0_us\": 100,", "$.laws[0].anchors[0]: the law gives 105 us, the anchor says 15 us");
 	refused("\"rate_GFLOPps\": 25000", "\"rate_GFLOPps\": 25000000", "$.laws[1] (conv forward fp32)");
 	refused("\"rate2_GBps\": 80", "\"rate2_GBps\": 80000", "$.laws[3] (collective all-reduce): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 12000}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 0.012}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("[[1000, 10], [100000, 1000]]", "[[1000, 10], [100, 1000]]",
-		"$.laws[5].table_us: expected a list of [size, us], by rising size");
+		"$.laws[5].table_us: expected a list of [size, us] with ascending sizes");
 	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a string");
 	refused("\"form\": \"roofline\"", "\"form\": \"spline\"", "$.laws[0].form: expected roofline, line");
 	refused("[0.04, 0, 0, 0]", "[0.04, 9, 0, 0]", "$.laws[0].covariance_of_logs: expected a symmetric matrix");
 	refused("[0.04, 0, 0, 0]", "[0.04, 0, 0]", "$.laws[0].covariance_of_logs: expected rows");
-	refused("[1e6, 1e12]", "[1e12, 1e6]", "$.laws[0].range: expected for each feature");
+	refused("[1e6, 1e12]", "[1e12, 1e6]", "$.laws[0].range: expected [low, high] for each feature");
 	refused("\"backend\": \"published\"", "\"backend\": \"guess\"", "$.backend: expected cuda, cpu");
 	refused("\"stable\": true", "\"stable\": \"yes\"", "$.stable: expected true or false");
 	refused("\"exponent\": 2", "\"exponent\": 0", "$.laws[0].parameters.exponent: expected a number from");

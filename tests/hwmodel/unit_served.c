@@ -223,7 +223,7 @@ static void check_refused(void)
 	refused("{\"kind\":\"tabel\"}", "in.json: $.kind: expected one of table, llm, found \"tabel\"");
 	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\"; did you mean latency_ms");
 	refused(TABLE "\"batch\":[1,1],\"latency_ms\":[1,2]}",
-		"in.json: $.batch[1]: expected a whole number above 1 (the one before), at most 1000000, found 1");
+		"in.json: $.batch[1]: expected a whole number above 1 (the previous number), at most 1000000, found 1");
 	refused(TABLE "\"batch\":[0],\"latency_ms\":[1]}", "in.json: $.batch[0]: expected a whole number from 1, at most 1000000, found 0");
 	refused(TABLE "\"batch\":[1.5],\"latency_ms\":[1]}", "in.json: $.batch[0]: expected a whole number from 1");
 	refused(TABLE "\"batch\":[1,2],\"latency_ms\":[1]}", "in.json: $.latency_ms: expected a list of 2 numbers, found 1");
@@ -251,7 +251,7 @@ static void check_refused(void)
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1],\"prompt_s\":[1],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
 		"in.json: $.curves.prompt_tokens: expected a list of 2 to 4096 numbers, found 1");
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1,2],\"prompt_s\":[1,3],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
-		"in.json: $.curves.prompt_s: expected a curve that is above 0 at 0 tokens");
+		"in.json: $.curves.prompt_s: expected a curve whose first segment, extended, is above 0 at 0 tokens");
 	refused(LLM "\"layers\":{\"dnn\":\"llama2_8b\"}}", "in.json: $.layers.dnn: no model \"llama2_8b\"; did you mean llama2_7b?");
 	refused(LLM "\"layers\":{\"dnn\":\"resnet50\"}}",
 		"in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found resnet50");
