@@ -119,7 +119,8 @@ int csv_next(struct csv *c, struct orr_error *err)
 	return n > 0 ? 1 : n < 0 ? -1 : 0;
 }
 
-int csv_column(const struct csv *c, const char *name)
+/* Returns the index of a column; -1: no such column. */
+static int csv_column(const struct csv *c, const char *name)
 {
 	for (int i = 0; i < c->n; i++)
 		if (!strcmp(c->name[i], name))

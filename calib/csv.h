@@ -27,8 +27,7 @@ int csv_open(struct csv *c, const char *path, const char *text, size_t n, struct
 int csv_open_file(struct csv *c, const char *path, struct orr_error *err);
 void csv_close(struct csv *c);
 
-int csv_next(struct csv *c, struct orr_error *err);    /* 1: a row; 0: end; -1: error */
-int csv_column(const struct csv *c, const char *name); /* -1: no such column */
+int csv_next(struct csv *c, struct orr_error *err); /* 1: a row; 0: end; -1: error */
 /* Checks that every name of the list (ends with NULL) is a column. */
 int csv_need(const struct csv *c, const char *const *names, struct orr_error *err);
 /* Returns the field; "" if there is no such column. */

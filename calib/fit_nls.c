@@ -78,7 +78,7 @@ double nls_model(const struct nls *q, const double *theta, size_t i, double *g)
 	return q->form == FORM_ROOFLINE ? roofline(v, theta, q->x[i][0], q->x[i][1], g) : least_line(v, n, q->x[i][2], g);
 }
 
-uint32_t nls_count_free(const struct nls_fit *f, uint32_t n_params)
+static uint32_t nls_count_free(const struct nls_fit *f, uint32_t n_params)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < n_params; i++)

@@ -32,6 +32,5 @@ enum nls_effort { NLS_LOOK, NLS_FULL };
 void nls_descend(const struct nls *q, struct nls_fit *f, double c, enum nls_effort effort);
 /* Computes the sandwich covariance at f->theta; false: singular. */
 bool nls_covariance(const struct nls *q, struct nls_fit *f, double c);
-uint32_t nls_count_free(const struct nls_fit *f, uint32_t n_params);
 
 #endif

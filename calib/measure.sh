@@ -1,11 +1,11 @@
 #!/bin/sh
-# measure.sh OUTDIR - everything that can be measured on one GPU, in under eight minutes, built here if need be
+# measure.sh OUTDIR - builds orrery calib run and measures one GPU, in under eight minutes
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Leaves in OUTDIR: points.csv, points.device.json (what was measured and how), measure.log; and profile.json where
-# there is an orrery that can fit. Needs a C compiler and nvcc, nothing of what orrery itself needs; no network.
+# Writes to OUTDIR: points.csv, points.device.json (metadata), measure.log; and profile.json if an orrery
+# for fitting is installed. Needs a C compiler and nvcc, but no library of orrery and no network.
 # Environment: BUDGET (seconds of measuring, 330), BACKEND (cuda), NVCC, CC, ORRERY (a program to use instead of building).
-# Exit code 3: there is no usable GPU.
+# Exit code 3: no usable GPU.
 set -u
 [ $# -eq 1 ] || { echo "usage: calib/measure.sh OUTDIR" >&2; exit 2; }
 src=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -27,13 +27,13 @@ find_nvcc() {
   done
 }
 
-# Python packages bring cuDNN and NCCL with headers, where the system may not have them.
-python_package() { # NAME: its folder
+# Python packages contain cuDNN and NCCL with headers, which the system may lack.
+python_package() { # NAME: prints its folder
   python3 -c "import importlib.util as u; s = u.find_spec('nvidia.$1'); print(list(s.submodule_search_locations)[0] if s else '')" \
     2>/dev/null
 }
 
-# The whole toolkit's headers or a package's; sets flags if nvcc compiles with them.
+# Tries the toolkit's headers, then a package's; sets flags if nvcc compiles with them.
 with_header() { # HEADER MACRO PACKAGE
   for dir in "" "$(python_package "$3")"; do
     [ -z "$dir" ] || [ -d "$dir/include" ] || continue
@@ -45,47 +45,47 @@ with_header() { # HEADER MACRO PACKAGE
       return
     fi
   done
-  say "no $1: what needs it is left out"
+  say "no $1: kernels that need it are skipped"
 }
 
 build_module() {
   nvcc=$(find_nvcc)
-  [ -n "$nvcc" ] || { say "no nvcc: no module for GPUs"; return; }
+  [ -n "$nvcc" ] || { say "no nvcc: the GPU module is not built"; return; }
   flags="-std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden -I$src/include -I$src"
   with_header cublasLt.h ORR_CUBLASLT cublas
   with_header cudnn.h ORR_CUDNN cudnn
   with_header nccl.h ORR_NCCL nccl
   root=$(cd "$(dirname "$nvcc")/.." && pwd)
   libs="$libs$root/lib64:"
-  # For the GPU that is here; its intermediate code goes in too.
+  # Code for the GPU of this machine, and its intermediate code.
   cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ')
   gencode=
   [ -z "$cap" ] || gencode="-gencode arch=compute_$cap,code=sm_$cap -gencode arch=compute_$cap,code=compute_$cap"
   for f in backend collective conv gemm libraries simple together attention kernels; do
     what="-x c++"
     case $f in attention|kernels) what=$gencode ;; esac
-    # shellcheck disable=SC2086 # flags are meant to be split
+    # shellcheck disable=SC2086 # flags are split on purpose
     "$nvcc" $flags $what -c -o "$work/$f.o" "$src/calib/cuda/$f.cu" >>"$log" 2>&1 &
     pids="$pids $!"
   done
   for pid in $pids; do
-    wait "$pid" || { say "the module for GPUs does not compile, see $log"; return; }
+    wait "$pid" || { say "the GPU module does not compile: see $log"; return; }
   done
   "$cc" -std=c11 -O2 -fPIC -fvisibility=hidden -I"$src/include" -I"$src" -c -o "$work/work.o" "$src/calib/work.c" >>"$log" 2>&1 &&
     "$nvcc" -shared -Xcompiler -fPIC -cudart static -Xlinker --exclude-libs=ALL -o "$work/orr_calib_cuda.so" "$work"/*.o -ldl \
-      >>"$log" 2>&1 || say "the module for GPUs does not link, see $log"
+      >>"$log" 2>&1 || say "the GPU module does not link: see $log"
 }
 
 build_program() {
   printf '#define PACKAGE_STRING "orrery, calib/measure.sh"\n#define ORR_BLAS 1\n#define ORR_CUDA 1\n' >"$work/config.h"
   printf '#define ORR_PKGLIBDIR ""\n' >"$work/paths.h"
-  # Reading files and fitting are not needed here; what is not called is not linked.
+  # Without readers and fitting: the linker drops functions that are not called.
   (cd "$src" && "$cc" -std=gnu11 -O2 -fopenmp -ffunction-sections -fdata-sections -Wl,--gc-sections -D_GNU_SOURCE \
     -I"$work" -Iinclude -Isim -I. -o "$work/measure" calib/measure.c cli/cmd_calib_run.c cli/cli.c \
     base/error.c base/mem.c base/num.c base/sbuf.c base/param.c calib/backend_cpu.c \
     calib/backend_find.c calib/backend_synthetic.c calib/cpu_gemm.c calib/cpu_kernels.c calib/cpu_pair.c calib/grid.c \
     calib/measurement.c calib/points.c calib/sample.c calib/sweep.c calib/work.c -ldl -lpthread -lm) >>"$log" 2>&1 ||
-    fail 1 "the program does not compile, see $log"
+    fail 1 "the program does not compile: see $log"
 }
 
 libs=
@@ -109,10 +109,10 @@ rc=$?
 [ $rc -eq 0 ] || fail $rc "$(tail -n 1 "$log")"
 ! command -v nvidia-smi >/dev/null || nvidia-smi >>"$log" 2>&1
 tail -n 4 "$log" >&2
-# Fitting is work for the processor alone: here if an orrery is here, else wherever the points are taken.
+# Fitting needs no GPU: done here if orrery is installed, else on another machine.
 fitter=${ORRERY:-$(command -v orrery)}
 if [ -n "$fitter" ] && "$fitter" calib fit "$out/points.csv" -o "$out/profile.json" >>"$log" 2>&1; then
   say "done: $out/profile.json, points.csv, points.device.json"
 else
-  say "done: $out/points.csv, points.device.json; the profile is made with: orrery calib fit points.csv -o profile.json"
+  say "done: $out/points.csv, points.device.json; make the profile with: orrery calib fit points.csv -o profile.json"
 fi

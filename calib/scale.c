@@ -18,7 +18,8 @@ static double peak_of(const struct device *d, const char *precision)
 	return d->vector_flops;
 }
 
-double scale_factor(const struct device *from, const struct device *to, const char *precision, double flops, double bytes)
+/* Returns the factor on the time of a kernel with these FLOPs and bytes. */
+static double scale_factor(const struct device *from, const struct device *to, const char *precision, double flops, double bytes)
 {
 	double compute = peak_of(from, precision) / peak_of(to, precision), memory = from->memory_Bps / to->memory_Bps;
 	double ridge = peak_of(to, precision) / to->memory_Bps, x = bytes > 0 ? flops / bytes : INFINITY;

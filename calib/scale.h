@@ -20,9 +20,6 @@ struct scale_check {
 	const struct device *device_a, *device_b;
 };
 
-/* Returns the factor on the time of a kernel with these FLOPs and bytes. */
-double scale_factor(const struct device *from, const struct device *to, const char *precision, double flops, double bytes);
-
 /* The held-out errors of the laws are those of the check, NAN if the check has no such law. check may be NULL. */
 struct profile *scale_profile(const struct profile *p, const struct device *from, const struct device *to, const struct scale_check *check,
 	struct orr_error *err);

@@ -57,7 +57,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct sweep *s, con
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof line, fmt, ap);
 	va_end(ap);
-	s->o->say(s->o->who, line);
+	s->o->say(s->o->arg, line);
 }
 
 /* Prepares, samples and releases one kernel. ORR_EINPUT: the backend does not support it. */

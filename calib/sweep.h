@@ -26,8 +26,8 @@ struct sweep_options {
 	const char *only;                         /* families, such as "gemm,conv"; NULL: all */
 	uint32_t most;                            /* points; 0: as many as the budget allows */
 	struct sampling sampling;                 /* point_s 0: derived from the budget and the number of kinds */
-	void (*say)(void *who, const char *line); /* progress; may be NULL */
-	void *who;
+	void (*say)(void *arg, const char *line); /* progress; may be NULL */
+	void *arg;                                /* of say */
 	/* Replaces the machine's clock in tests. */
 	double (*now)(void *device);
 	void (*idle)(void *device, double seconds);
@@ -36,8 +36,8 @@ struct sweep_options {
 extern const struct sweep_options sweep_default;
 
 struct sweep_report {
-	uint32_t planned, measured, refused,
-		imprecise; /* refused: not supported by the backend; imprecise: interval wider than requested */
+	/* refused: not supported by the backend; imprecise: interval wider than requested */
+	uint32_t planned, measured, refused, imprecise;
 	uint32_t anchors, revisits;
 	double drift, worst_drift;  /* maximum over revisits: of the median over anchors; of any anchor */
 	bool is_stable, is_settled; /* the clock settled before the first point */

@@ -54,19 +54,3 @@ void elastic_free(struct elastic *job)
 	mem_free(job->source);
 	mem_free(job);
 }
-
-const struct elastic_point *elastic_find(const struct elastic *job, uint32_t pipelines, uint32_t depth)
-{
-	uint32_t lo = 0, hi = job->n_points;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		const struct elastic_point *p = &job->point[mid];
-		if (p->pipelines == pipelines && p->depth == depth)
-			return p;
-		if (p->pipelines < pipelines || (p->pipelines == pipelines && p->depth < depth))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
-}

@@ -61,7 +61,5 @@ struct elastic *elastic_load(const char *name_or_file, struct orr_error *err);
 struct elastic *elastic_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void elastic_free(struct elastic *job);
 const char *elastic_catalogue(size_t i); /* NULL past the last */
-/* Returns NULL if the table has no such point. */
-const struct elastic_point *elastic_find(const struct elastic *job, uint32_t pipelines, uint32_t depth);
 
 #endif

@@ -29,7 +29,7 @@ static int read_price(const char *path, const char *where, const cJSON *o, struc
 	return ORR_OK;
 }
 
-bool price_parse(const char *path, const char *text, size_t n, const char *device, struct price *out, struct orr_error *err)
+static bool price_parse(const char *path, const char *text, size_t n, const char *device, struct price *out, struct orr_error *err)
 {
 	static const char *const keys[] = { "prices", NULL };
 	cJSON *root = json_parse(path, text, n, err);

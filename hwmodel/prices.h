@@ -18,7 +18,5 @@ struct price {
 
 /* Finds the price of a device of the catalogue. Returns false if the list has none, or if it cannot be read (err is filled in). */
 bool price_find(const char *device, struct price *out, struct orr_error *err);
-/* Same for a given JSON text; path is for messages. */
-bool price_parse(const char *path, const char *text, size_t n, const char *device, struct price *out, struct orr_error *err);
 
 #endif

@@ -38,7 +38,7 @@ static int take_text(const struct reader *r, const cJSON *o, const char *key, bo
 {
 	const cJSON *v = get(o, key);
 	if ((!v && is_needed) || (v && !cJSON_IsString(v)) || (is_needed && !*v->valuestring))
-		return wrong(r, key, "a text");
+		return wrong(r, key, "a string");
 	*out = mem_strdup(v ? v->valuestring : "");
 	return ORR_OK;
 }
@@ -100,7 +100,7 @@ static int read_covariance(const struct reader *r, const cJSON *o, struct law *l
 			double bound = sqrt(fmax(0, l->covariance[i][i]) * fmax(0, l->covariance[k][k]));
 			if (l->covariance[i][i] < 0 || fabs(l->covariance[i][k]) > bound * 1.001 + 1e-12 ||
 				fabs(l->covariance[i][k] - l->covariance[k][i]) > bound * 1e-3 + 1e-12)
-				return wrong(r, "covariance_of_logs", "a symmetric matrix whose diagonal bounds it");
+				return wrong(r, "covariance_of_logs", "a symmetric matrix whose elements are bounded by its diagonal");
 		}
 	return ORR_OK;
 }

@@ -1,12 +1,12 @@
 #!/bin/sh
-# profiles.sh - the profiles that ship, again from the published tables that they are fitted to
+# profiles.sh - refits the profiles of the catalogue to the published tables
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   hwmodel/profiles.sh ORRERY FOLDER OUTDIR
 #
-# FOLDER holds the tables (their sources are named below); OUTDIR gets NAME.json.
+# FOLDER holds the tables (sources below); the output is OUTDIR/NAME.json.
 #
-# cpu-epyc-zen5-2 is not made here, as it was measured; on a machine of its kind that nobody else uses:
+# cpu-epyc-zen5-2 is a measurement. To repeat it on an idle machine of that kind:
 #
 #   orrery calib run --backend cpu --threads 2 --budget 200 -o points.csv
 #   orrery calib fit points.csv --device cpu-epyc-zen5-2 --no-points -o cpu-epyc-zen5-2.json

@@ -9,7 +9,6 @@
  *         unless the file allows padding up to the next size ("between": "up") or linear interpolation ("linear").
  *         Memory by batch size, with the time of its peak.
  *  llm    a language model: the time of an iteration from what it processes (struct llm_load), by
- *          - closed  constant + per token + per context token + per pair of tokens in prompts
  *          - closed  constant + per token + per context token + per pair of prompt tokens
  *                    (the form that the test oracle of microsoft/vidur uses);
  *          - curves  a curve over prompt tokens, one over the number of decodes, and a factor for mixed iterations

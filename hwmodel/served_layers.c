@@ -10,13 +10,16 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "hwmodel/cost.h"
-#include "hwmodel/llm_step.h"
 #include "hwmodel/profile.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { TABLE_TOKENS = 16384, TABLE_WORDS = 4096 };
+
+struct link {
+	double latency_s, Bps;
+};
 
 /* Times for one number of tokens; all_s 0: not computed yet (times are above 0). */
 struct by_tokens {
@@ -38,7 +41,7 @@ struct served_layers {
 	double Bps;                /* achieved memory bandwidth */
 	const struct law *reduce;  /* all-reduce of tp GPUs; NULL: use the link */
 	const struct law *rope;    /* rotation of queries and keys; NULL: timed like other element-wise work */
-	struct llm_link tp_link, pp_link;
+	struct link tp_link, pp_link;
 	/* Attention over all blocks. */
 	double pair_s, context_s; /* per pair of tokens, per token of context */
 	double prompt_kernel_s, decode_kernel_s;
@@ -83,17 +86,23 @@ double served_layers_layer_s(const struct served_layers *x, uint32_t l, double t
 	return cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false);
 }
 
+/* Returns the seconds of an all-reduce over the link; its latency is that of all messages. */
+static double link_reduce_s(const struct link *l, uint32_t n, double bytes)
+{
+	return bytes <= 0 ? 0 : l->latency_s + 2.0 * (n - 1) / n * bytes / l->Bps;
+}
+
 static double reduce_s(const struct served_layers *x, double bytes)
 {
 	if (x->p.tp < 2)
 		return 0;
-	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes);
+	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : link_reduce_s(&x->tp_link, x->p.tp, bytes);
 }
 
 /* Returns the seconds of an all-gather: half of an all-reduce, in messages and bytes. */
 static double gather_s(const struct served_layers *x, double bytes)
 {
-	return x->p.tp < 2 ? 0 : llm_all_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
+	return x->p.tp < 2 ? 0 : link_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
 }
 
 static double sent_bytes(const struct served_layers *x, double tokens)
@@ -243,9 +252,8 @@ static int find_links(struct served_layers *x, struct orr_error *err)
 	bool is_own = x->p.tp_Bps <= 0;
 	/* Recursive halving and doubling: log2(n) messages in each of two phases (Thakur, Rabenseifner, Gropp 2005). */
 	double alpha = is_own ? dev->link_latency_s : x->p.tp_latency_s;
-	x->tp_link = (struct llm_link){ 2 * ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps, 0 };
-	x->pp_link =
-		x->p.pp_Bps > 0 ? (struct llm_link){ x->p.pp_latency_s, x->p.pp_Bps, 0 } : (struct llm_link){ dev->link_latency_s, Bps, 0 };
+	x->tp_link = (struct link){ 2 * ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps };
+	x->pp_link = x->p.pp_Bps > 0 ? (struct link){ x->p.pp_latency_s, x->p.pp_Bps } : (struct link){ dev->link_latency_s, Bps };
 	if ((x->p.tp > 1 && !(x->tp_link.Bps > 0)) || (x->p.pp > 1 && !(x->pp_link.Bps > 0)))
 		return orr_fail(err, ORR_EINPUT,
 			"model %.80s: device %.80s has no link to another, so tensor and pipeline parallelism must be 1", x->m->name,

@@ -211,11 +211,6 @@ double throughput_lookup(const struct throughput *t, const char *gpu_type, const
 	return throughput_lookup_shared(t, gpu_type, job_type, scale, "", 0);
 }
 
-const char *throughput_gpu_type(const struct throughput *t, size_t i)
-{
-	return i < t->n_gpu_types ? t->gpu_type[i] : NULL;
-}
-
 const char *throughput_hash(const struct throughput *t)
 {
 	return t->hash;

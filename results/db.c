@@ -37,7 +37,7 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 {
 	switch (rc & 0xff) {
 	case SQLITE_NOTADB:
-		return orr_fail(err, ORR_EINPUT, "%s: not an SQLite database; give another file name", s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: not a database of orrery; give another file name", s->path);
 	case SQLITE_FULL:
 		return orr_fail(err, ORR_EFAIL,
 			"%s: %s: the disk is full; make room and run again (runs that are already stored are "

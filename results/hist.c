@@ -35,7 +35,7 @@ __extension__ typedef unsigned __int128 bin_sum;
 struct hist {
 	uint64_t n;
 	double min, max;
-	struct exact_sum sum; /* of values outside the bins: infinities, merged sums */
+	struct exact_sum sum; /* of values outside the bins: infinities */
 	bin_sum bin[BINS];
 	double *value; /* NULL above exact_max values */
 	size_t cap;
@@ -200,26 +200,6 @@ void hist_add_n(struct hist *h, double value, uint64_t n)
 	value = value > 0 ? value : 0;
 	count(h, value, n);
 	bin_add(h, value, n);
-}
-
-void hist_merge(struct hist *into, const struct hist *from)
-{
-	for (size_t i = 0; i < from->sum.n; i++)
-		exact_add(&into->sum, from->sum.part[i]);
-	for (size_t i = 0; i < BINS; i++)
-		into->bin[i] += from->bin[i];
-	if (!from->bucket) {
-		for (uint64_t i = 0; i < from->n; i++)
-			count(into, from->value[i], 1);
-		return;
-	}
-	if (!into->bucket)
-		to_buckets(into);
-	for (size_t k = 0; k < KEYS; k++)
-		into->bucket[k] += from->bucket[k];
-	into->n += from->n;
-	into->min = from->min < into->min ? from->min : into->min;
-	into->max = from->max > into->max ? from->max : into->max;
 }
 
 uint64_t hist_count(const struct hist *h)

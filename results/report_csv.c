@@ -216,7 +216,7 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-/* t NULL: the series. */
+/* Writes one file; t NULL: the series. */
 static int write_one(const char *dir, const char *name, const struct row_table *t, const struct run_result *r, struct orr_error *err)
 {
 	struct outfile f;
@@ -242,7 +242,7 @@ static int write_files(
 	return code;
 }
 
-/* Does a run of several worlds have this part? */
+/* Returns whether a run of several worlds has this part. */
 static bool has_part(const struct run_result *r, const char *part, const struct report_form *form)
 {
 	char metric[80];

@@ -32,7 +32,7 @@ static const struct report_column columns[] = {
 	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
 	{ "utilisation", "utilisation", REPORT_FRACTION },
 	{ "samples_per_s", "samples/s", REPORT_NUMBER },
-	/* spot capacity (docs/models/spot.md defines value) */
+	/* spot capacity; docs/models/spot.md defines value */
 	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
 	{ "value", "value", REPORT_NUMBER },
 	{ "useful_part", "useful", REPORT_FRACTION },
@@ -51,7 +51,7 @@ static const struct report_column columns[] = {
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES },
 	{ "time_to_target_s", "time to target", REPORT_TIME },
 	{ "final_loss", "final loss", REPORT_NUMBER },
-	{ NULL, NULL, REPORT_NUMBER, NULL }, /* here, the world's own */
+	{ NULL, NULL, REPORT_NUMBER, NULL }, /* placeholder of the world's own columns */
 	{ "idle_gpu_hours", "idle", REPORT_NUMBER },
 	{ "usd", "USD", REPORT_NUMBER },
 };
@@ -515,8 +515,8 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	}
 	for (size_t i = 0; i < n; i++)
 		if (runs[i]->is_oracle) {
-			const char *saw = form_of(runs[i])->oracle;
-			sbuf_printf(out, "oracle: the policy saw %s\n", saw ? saw : "true durations, which no real scheduler can");
+			const char *known = form_of(runs[i])->oracle;
+			sbuf_printf(out, "oracle: the policy knows %s\n", known ? known : "true durations, unlike real schedulers");
 			break;
 		}
 	grid_free(&g);

@@ -88,8 +88,8 @@ struct series {
 
 struct run_result {
 	char *label, *policy; /* policy: registered name or path of the plugin */
-	char *world;          /* its name */
-	bool is_oracle;       /* the policy saw true durations */
+	char *world;          /* name of the world */
+	bool is_oracle;       /* the policy knows true durations, or the future */
 	char *scenario;       /* resolved scenario, canonical JSON text */
 	char *hash;           /* over scenario, contents of inputs and program version */
 	char *seed_text;      /* the seed in decimal */

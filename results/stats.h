@@ -3,9 +3,8 @@
  * stats.h - statistics of many values, with intervals, in bounded memory
  *
  * hist: exact up to a million values, then log-bucketed with a relative error of
- * at most 0.5 %. Merging is commutative and associative (bucket counts add), so
- * the number of threads and ranks does not change the result. Percentiles interpolate linearly
- * between order statistics, index (n-1)p.
+ * at most 0.5 %. The result does not depend on the order of the values. Percentiles
+ * interpolate linearly between order statistics, index (n-1)p.
  *
  * blocks: values indexed 0,1,2,... (a job's number) folded into at most
  * BLOCKS_MAX consecutive blocks of equal width, which doubles as the index grows.
@@ -31,7 +30,6 @@ struct hist *hist_new_exact_to(uint64_t n); /* exact up to n values instead of a
 void hist_free(struct hist *h);
 void hist_add(struct hist *h, double value);               /* value >= 0 */
 void hist_add_n(struct hist *h, double value, uint64_t n); /* adds value n times; n < 2^40 */
-void hist_merge(struct hist *into, const struct hist *from);
 uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */
 double hist_max(const struct hist *h);
@@ -60,10 +58,5 @@ struct interval blocks_mean(const struct blocks *b, double skip, int batches, do
  * that ended in one run only has no partner). The percentile interval comes from `resamples` block
  * bootstrap resamples and is deterministic in seed. */
 struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples, double level, uint64_t seed);
-
-/* Returns the quantile of values[0..n), which it sorts in place. The interval
- * comes from order statistics (binomial, David and Nagaraja 7.1). */
-struct interval stats_quantile(double *values, size_t n, double p, double level);
-double jain_index(const double *x, size_t n); /* Jain, Chiu, Hawe 1984: (sum x)^2 / (n sum x^2) */
 
 #endif

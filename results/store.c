@@ -230,9 +230,3 @@ void store_replace_existing(struct store *s, bool replace)
 {
 	s->replaces = replace;
 }
-
-void store_set_patience(struct store *s, int ms)
-{
-	s->busy_ms = ms;
-	sqlite3_busy_timeout(s->db, ms);
-}

@@ -34,8 +34,6 @@ int store_read_run(struct store *s, int64_t run, struct run_result **out, struct
 /* If true (--fresh), store_write() replaces a run of the same hash and
  * label, inside its transaction. */
 void store_replace_existing(struct store *s, bool replace);
-/* Sets how long to wait for another process that writes; default 30 s. */
-void store_set_patience(struct store *s, int ms);
 
 /* The stored runs in order of number; free with store_list_free(). */
 struct stored_run {

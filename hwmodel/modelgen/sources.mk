@@ -1,4 +1,4 @@
-# models of networks: the generator of the catalogue, and the catalogue inside the program
+# models of networks: the generator of the catalogue, and the embedded catalogue
 noinst_PROGRAMS += hwmodel/modelgen/modelgen
 hwmodel_modelgen_modelgen_SOURCES = hwmodel/modelgen/inception.c hwmodel/modelgen/modelgen.c hwmodel/modelgen/modelgen.h \
 	hwmodel/modelgen/plain.c hwmodel/modelgen/recommenders.c hwmodel/modelgen/resnet.c hwmodel/modelgen/transformers.c \
@@ -21,13 +21,12 @@ MODEL_FILES = \
 	hwmodel/models/gnmt_16.json hwmodel/models/dlrm_criteo_nvidia.json hwmodel/models/dlrm_rm_small.json \
 	hwmodel/models/deepfm_criteo.json
 EXTRA_DIST += $(MODEL_FILES) hwmodel/embed.sh
-nodist_liborrery_a_SOURCES += hwmodel/models_data.c
 CLEANFILES += hwmodel/models_data.c hwmodel/models_data.c.tmp
 hwmodel/models_data.c: $(MODEL_FILES) hwmodel/embed.sh hwmodel/modelgen/sources.mk
 	$(AM_V_GEN)$(MKDIR_P) hwmodel && (cd $(srcdir) && $(SHELL) hwmodel/embed.sh hwmodel/embedded.h embedded_file \
 	embedded_models $(MODEL_FILES)) >$@.tmp && mv $@.tmp $@
 
-# Writes hwmodel/models/*.json anew, from the architectures.
+# Rewrites hwmodel/models/*.json from the architectures.
 .PHONY: models
 models: hwmodel/modelgen/modelgen$(EXEEXT)
 	./hwmodel/modelgen/modelgen$(EXEEXT) $(srcdir)/hwmodel/models

@@ -350,7 +350,10 @@ const struct world world_spot = { .name = "spot",
 	.examples = "Example: a day in which a tenth of the instances goes each hour, and what that costs:\n"
 		    "  orrery spot hazard:p=0.1,slots=48,length=1d --job bamboo-bert --policy on-demand,bamboo \\\n"
 		    "    --set spot.price=0.92 --set spot.on_demand_price=3.06\n",
-	.form = { .files = files, .series_if_any = true, .has_marks = true, .oracle = "when instances will go, which nobody can" },
+	.form = { .files = files,
+		.series_if_any = true,
+		.has_marks = true,
+		.oracle = "when instances will be preempted, unlike real policies" },
 	.open = open_spot,
 	.run = run_spot,
 	.finish = finish_spot,

@@ -225,7 +225,7 @@ static bool is_order_equal(const struct run run[CONTESTANTS])
 	bool is_equal = true;
 	for (int c = 1; c < CONTESTANTS; c++)
 		if (!run[c].is_slow && run[c].hash != run[0].hash) {
-			printf("%s does not pop in the order of %s\n", contestants[c].name, contestants[0].name);
+			printf("%s and %s pop in different orders\n", contestants[c].name, contestants[0].name);
 			is_equal = false;
 		}
 	return is_equal;

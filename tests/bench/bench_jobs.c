@@ -170,7 +170,7 @@ static void compare(double base, uint64_t jobs)
 static void curve(bool quick)
 {
 	static const char *const policies[] = { "fifo", "fjf", "smallest-gpu", "sjf", "srtf", "las", "easy-backfill" };
-	printf("\nCPU microseconds per job, tiresias-like on 8x8 (offered 1.25 times what it can do):\n%-15s", "jobs");
+	printf("\nCPU microseconds per job, tiresias-like on 8x8 (offered load 1.25):\n%-15s", "jobs");
 	for (int n = 1000; n <= (quick ? 100000 : 1000000); n *= 10)
 		printf(" %9d", n);
 	puts("");
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < REPEATS; i++)
 		v[i] = baseline(&jobs);
 	double base = least_of(v, REPEATS);
-	printf("%llu jobs; reading the trace and inserting its rows alone: %.3f CPU s (least of %d)\n", (unsigned long long)jobs, base,
+	printf("%llu jobs; reading the trace and inserting its rows: %.3f CPU s (minimum of %d)\n", (unsigned long long)jobs, base,
 		REPEATS);
 	compare(base, jobs);
 	curve(quick);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// peer_ns3 - the engine's step beside ns-3's default scheduler, on the HOLD model
+// peer_ns3 - compares the engine's step with ns-3's default scheduler on the HOLD model
 //
-// Both simulators exist side by side and take turns, slice by slice; figures are
-// medians in CPU time. Each event schedules one again at its time plus the same
-// table's increment and hashes which of the pending events it was: both must give
-// the same hash. ns-3 resolves time to 1 ns, as the engine does.
+// Both simulators exist side by side and take turns, slice by slice; results are
+// medians of CPU time. Each event schedules another at its time plus an increment from
+// a common table, and hashes the index of the popped event: both hashes must be
+// equal. ns-3 resolves time to 1 ns, like the engine.
 
 #include <algorithm>
 #include <cinttypes>
@@ -51,7 +51,7 @@ void ns3_event(Run *r, uint64_t subject)
 		ns3::Simulator::Stop();
 }
 
-// ns per hold of a slice.
+// Returns ns per hold of a slice.
 template <typename Loop> double timed(Run &r, size_t holds, Loop run)
 {
 	r.left = holds;

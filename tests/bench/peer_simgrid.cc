@@ -2,14 +2,14 @@
 //
 // peer_simgrid - the cases of `make bench-peers` on SimGrid's flow-level network
 //
-// One actor starts host-to-host communications; SimGrid's own topologies and routes. Prints
-// the CPU seconds of the run (platform and list of flows are made before it) and the most
-// memory that the process held; then writes links, flows with the routes that SimGrid chose,
+// One actor starts host-to-host communications on SimGrid's own topologies and routes. Prints
+// the CPU seconds of the run (without building the platform and the list of flows) and the peak
+// memory of the process. Then writes links, flows with SimGrid's routes,
 // and finish times, so that orrery runs on the same input.
 //
-// The model is CM02 with factors 1, no cross traffic and no TCP window: capacity and latency
-// of a link are what they say. Precisions are SimGrid's defaults, or tight ones, under
-// which finish times mean something beyond five digits.
+// The model is CM02 with factors 1, no cross traffic and no TCP window, so links have their nominal
+// capacity and latency. Precisions are SimGrid's defaults, or tight ones that give
+// finish times with more than five significant digits.
 
 #include <cinttypes>
 #include <cstdio>
@@ -33,7 +33,7 @@ namespace {
 const double BANDWIDTH = 12.5e9; // bytes/s
 
 struct Flow {
-	int step; // -1: starts at its own time
+	int step; // -1: has its own start time
 	uint32_t src, dst;
 	uint64_t bytes;
 	double start, finish;
@@ -56,7 +56,7 @@ void make_star(uint32_t n, double latency)
 	zone->seal();
 }
 
-// k = 16: 8 hosts an edge switch, 8 edge and 8 aggregation switches a pod, 16 pods, 64 cores.
+// k = 16: 8 hosts per edge switch, 8 edge and 8 aggregation switches per pod, 16 pods, 64 core switches.
 void make_fat_tree()
 {
 	sg4::ClusterCallbacks make_host(
@@ -89,7 +89,7 @@ void make_all_to_all(struct rng *r)
 				flows.push_back({ -1, i, k, 100000 + rng_below(r, 9900001), 0, 0 });
 }
 
-// Pairs of one random permutation after another, exponential sizes and gaps.
+// Pairs of successive random permutations, with exponential sizes and gaps.
 void make_poisson(struct rng *r)
 {
 	std::vector<uint32_t> to(1024);
@@ -148,7 +148,7 @@ void drive()
 	take(first, flows.size());
 }
 
-// ---- what orrery reads ----
+// ---- input for orrery ----
 
 FILE *open_csv(const std::string &stem, const char *suffix)
 {

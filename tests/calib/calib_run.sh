@@ -99,8 +99,8 @@ fails() { # WHAT PATTERN ARGUMENTS...
   "$ORRERY" calib run "$@" >"$work/out" 2>"$work/err"
   is "$? $(grep -c -- "$pattern" "$work/err")" "2 1" "$what"
 }
-fails "an unknown backend" 'backend "tpu"; expected cuda, cpu or synthetic' --backend tpu
-fails "an unknown family" 'no family "gem"' --only gem
+fails "an unknown backend" 'unknown backend "tpu"; expected cuda, cpu or synthetic' --backend tpu
+fails "an unknown family" '--only: expected launch, .*found "gem"' --only gem
 fails "an unknown setting" 'unknown setting "t1"' --backend synthetic --settings t1=2
 fails "a setting that is no number" 'expected name=number, found "t0=x"' --backend synthetic --settings t0=x
 fails "no time at all" '--budget: expected a number from 0.5' --budget 0

@@ -170,7 +170,7 @@ static void check_left_out(void)
 	}
 	int rc = fit_law(FORM_ROOFLINE, list, POINTS, &l, NULL);
 	ok(!rc && fabs(l.param[1] / 12e12 - 1) < 0.02 && (isinf(l.param[1]) || isinf(l.param[2])),
-		"a rate that no point shows is left out");
+		"a rate that no point determines is left out");
 	fit_law_free(&l);
 	for (int i = 0; i < POINTS; i++) {
 		x[i].flops = 0;

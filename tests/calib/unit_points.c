@@ -25,7 +25,7 @@ static void check_good(void)
 	ok(!strcmp(x->variant, "n,n") && x->flops == 2e9 && x->d[2] == 1000 && fabs(x->time_s - 250.5e-6) < 1e-15 && x->n == 20 &&
 			x->is_sustained && x->is_cold && x->is_held_out,
 		"quotes, units, choices");
-	ok(isnan(p.v[1].low_s) && isnan(p.v[1].cv) && !p.v[1].is_cold && p.v[1].flops == 0, "what is empty is not known, or 0");
+	ok(isnan(p.v[1].low_s) && isnan(p.v[1].cv) && !p.v[1].is_cold && p.v[1].flops == 0, "empty fields are unknown, or 0");
 	char *text = NULL, *again = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
@@ -55,23 +55,23 @@ static void refused(const char *text, const char *says)
 
 static void check_refusals(void)
 {
-	refused("", "x.csv:0: nothing in it; expected a header");
+	refused("", "x.csv:0: empty file; expected a header");
 	refused("family,time_ms\n", "x.csv:1: unknown column \"time_ms\"; did you mean time_us");
 	refused("family,op\n", "no column \"time_us\"");
-	refused("family,time_us,time_us\n", "column \"time_us\" is there twice");
+	refused("family,time_us,time_us\n", "duplicate column \"time_us\"");
 	refused("family,time_us\ngem,5\n", "x.csv:2: family: expected gemm, found \"gem\"");
 	refused("family,time_us\ngemm,\n", "x.csv:2: time_us: expected a number from 1e-06 to 1e+12, found \"\"");
 	refused("family,time_us\ngemm,-5\n", "found \"-5\"");
 	refused("family,time_us\ngemm,nan\n", "found \"nan\"");
 	refused("family,time_us\ngemm,5us\n", "found \"5us\"");
 	refused("family,time_us\ngemm,5,6\n", "x.csv:2: expected 2 fields, as the header has, found 3");
-	refused("family,time_us\n\"gemm,5\n", "a quoted field that does not end");
+	refused("family,time_us\n\"gemm,5\n", "a quoted field without its closing quote");
 	refused("family,time_us,flops\ngemm,5,1e30\n", "flops: expected a number from 0 to 1e+21");
 	refused("family,time_us,precision\ngemm,5,fp31\n", "precision: expected fp32, tf32");
 	refused("family,time_us,mode\ngemm,5,bursty\n", "mode: expected burst or sustained");
 	refused("family,time_us,held_out\ngemm,5,yes\n", "held_out: expected 0 or 1");
-	refused("family,time_us,low_us\ngemm,5,6\n", "low_us: expected an interval that holds time_us");
-	refused("family,time_us,op\ngemm,5,a\tb\n", "op: expected a text of at most 31 plain");
+	refused("family,time_us,low_us\ngemm,5,6\n", "low_us: expected an interval that contains time_us");
+	refused("family,time_us,op\ngemm,5,a\tb\n", "op: expected at most 31 plain");
 }
 
 /* Every prefix gives points or a named error. */

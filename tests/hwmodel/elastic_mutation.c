@@ -8,6 +8,7 @@
 #include "hwmodel/elastic.h"
 
 #include "tests/mutate.h"
+#include "tests/hwmodel/elastic_find.h"
 #include "tests/tap.h"
 
 #include <ctype.h>

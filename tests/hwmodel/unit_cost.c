@@ -54,7 +54,7 @@ static void check_devices(void)
 	near_to(a ? a->memory_Bps : 0, 2039e9, 1e-12, "A100 80 GB: 2039 GB/s");
 	device_free(a);
 	ok(!device_load("v10", &err) && strstr(err.text, "did you mean"), "an unknown device: the nearest is named");
-	ok(!device_load("no/such.json", &err), "a file that is not there is refused");
+	ok(!device_load("no/such.json", &err), "a missing file is refused");
 	enum precision p;
 	ok(precision_named("BF16", &p) && p == PRECISION_BF16 && !precision_named("int8", &p), "precisions by name");
 	refuse_device("\"memory_GBps\"", "\"memory_GBs\"", "d.json: $: unknown key \"memory_GBs\"; did you mean memory_GBps");
@@ -64,7 +64,7 @@ static void check_devices(void)
 	refuse_device("\"fp32\": 0.8,", "", "$.gemm_efficiency.fp32");
 	refuse_device("[0.2, 0.1, 0.1]", "[0.2, 0.1]", "$.conv_efficiency.fp16");
 	refuse_device("{\"all\": \"made up\"}", "{}", "$.sources");
-	refuse_device("{\"name\"", "{\"name\": \"x\", \"name\"", "is there twice");
+	refuse_device("{\"name\"", "{\"name\": \"x\", \"name\"", "duplicate key");
 	refuse_device("}}", "", "d.json:1:");
 }
 
@@ -114,7 +114,7 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 	find(d, "h1.attn_scores", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false),
 		1e6 * (max(2 * scores * 64 / peak + ramp, 2 * (2 * t * h + scores) / Bps) + launch), 1e-6, "scores are written");
-	near_to(cost_layer_s(c, 0, DNN_BACKWARD_DATA, b, 1, false), 0, 0, "nobody wants the gradient of the input");
+	near_to(cost_layer_s(c, 0, DNN_BACKWARD_DATA, b, 1, false), 0, 0, "the gradient of the input is not computed");
 	double sum = 0;
 	for (i = 3; i < 20; i++)
 		sum += cost_layer_s(c, i, DNN_FORWARD, b, 2, true);
@@ -127,7 +127,7 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 	c = cost_new(d, dev, &o, &err);
 	find(d, "h1.mlp_up", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (flops / 25e12 + ramp + launch), 1e-4,
-		"an efficiency that is given replaces the device's");
+		"a given efficiency replaces the device's");
 	cost_free(c);
 	o.precision = PRECISION_TF32;
 	ok(!cost_new(d, dev, &o, &err) && strstr(err.text, "device round has no tf32; expected fp32, fp16"),
@@ -142,7 +142,7 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 	uint32_t i;
 	const double h = 1024, s = 512, b = 4, t = b * s, flops = 2 * 16 * s * s * b * 64;
 	find(d, "h1.attn_softmax", &i);
-	near_to(cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 0, 0, "fused attention: no softmax of its own");
+	near_to(cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 0, 0, "fused attention: no separate softmax");
 	find(d, "h1.attn_scores", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (max(flops / peak + ramp, 2 * 2 * t * h / Bps) + launch), 1e-6,
 		"fused attention: scores are not written");

@@ -119,7 +119,7 @@ static void check_sums(const struct device *dev)
 	near_to(1e6 * cost_update_s(c, 25e6, 8), 1e6 * linear(3, INFINITY, 600, 0, 25e6 * 28), 1e-9,
 		"Adam's update by its law: 28 bytes a parameter");
 	near_to(1e6 * cost_update_s(c, 25e6, 0), 1e6 * linear(4, INFINITY, 740, 0, 25e6 * 12), 1e-9,
-		"plain SGD has none here: as what streams");
+		"plain SGD has no law here and is timed as a streaming kernel");
 	ok(strstr(cost_source(c, 16),
 		   "profile known (made up, 2026-02-03; median error 7 %) for gemm, conv, memory, update (its laws here: 7 %)") != NULL,
 		"the source names profile, date, error, families");
@@ -132,7 +132,7 @@ static void check_sums(const struct device *dev)
 	c = costs(d, dev, (struct cost_options){ .profile = p, .efficiency = 0.5 });
 	ok(strstr(cost_source(c, 16),
 		   "for memory, update (its laws here: 7 %); the data sheet's roofline for gemm, conv, efficiency of products given"),
-		"an efficiency that is given puts products on the roofline");
+		"a given efficiency puts products on the roofline");
 	cost_free(c);
 	profile_free(p);
 	dnn_free(d);
@@ -153,9 +153,9 @@ static void check_fallbacks(const struct device *dev)
 	const struct dnn_layer *one = &d->layer[i], *three = &d->layer[i + 3];
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, 8, 1, false),
 		1e6 * linear(5, 5000, 500, 8 * one->fwd_flops, 4 * (8 * (one->in_elems + one->out_elems) + one->params)), 1e-9,
-		"a 1x1 filter has a law of its own");
+		"a 1x1 filter has its own law");
 	ok(three->k == 576 && cost_layer_s(c, i + 3, DNN_FORWARD, 8, 1, false) == cost_layer_s(sheet, i + 3, DNN_FORWARD, 8, 1, false),
-		"a 3x3 has none: the roofline, not the law over other filters");
+		"a 3x3 without a law uses the roofline, not the law over other filters");
 	ok(cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, 8, 1, false) == cost_layer_s(sheet, i, DNN_BACKWARD_WEIGHT, 8, 1, false),
 		"nor has its weight gradient");
 	ok(strstr(cost_source(c, 8), "for conv (its laws here: 7 %); the data sheet's roofline for gemm, conv, memory, update"),
@@ -319,7 +319,7 @@ static void check_residuals(const struct device *dev)
 	struct profile *q = with(more, 7);
 	for (size_t i = 0; i < q->n_laws; i++)
 		q->law[i].sigma = 0.05;
-	ok(drawn_step(d, dev, q, 7, 3) == v[6], "a law more moves nobody else's draws");
+	ok(drawn_step(d, dev, q, 7, 3) == v[6], "an additional law does not change the draws of the others");
 	profile_free(q);
 	profile_free(p);
 	cost_free(c);

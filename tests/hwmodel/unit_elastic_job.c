@@ -5,6 +5,7 @@
  */
 #include "hwmodel/elastic.h"
 
+#include "tests/hwmodel/elastic_find.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void check_catalogue(void)
 	ok(n == 26 && !bad && derived == 6, "%u jobs ship, %u of them to be derived, each says where it is from", n, derived);
 	struct orr_error err = { 0 };
 	ok(!elastic_load("bamboo-brt", &err) && strstr(err.text, "did you mean bamboo-bert?"), "a wrong name: the nearest one");
-	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a file that is not there");
+	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
 
 /* Samples/s and value (samples/s per USD/h at 0.91 a node; on demand 3.06), computed by hand from the tables of the simulator of
@@ -218,7 +219,7 @@ static void check_refused(void)
 	refused(HEAD "\"points\":[[1,2.5,3]]}", "in.json: $.points[0][1]: expected a whole number from 1 to 4096, found 2.5");
 	refused(HEAD "\"points\":[[1,2,0]]}", "in.json: $.points[0][2]: expected a number above 0 (at least 1 ns), at most 1e+12, found 0");
 	refused(HEAD "\"points\":[[1,2,1e-7]]}", "in.json: $.points[0][2]: expected a number above 0 (at least 1 ns)");
-	refused(HEAD "\"points\":[[1,2,3],[2,2,3],[1,2,4]]}", "in.json: $.points: 1 pipelines of depth 2 are there twice");
+	refused(HEAD "\"points\":[[1,2,3],[2,2,3],[1,2,4]]}", "in.json: $.points: duplicate point of 1 pipelines of depth 2");
 	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1}]}",
 		"in.json: $.points[0].step_ms: expected a number above 0 (at least 1 ns), at most 1e+12, found nothing");
 	refused(HEAD "\"points\":[{\"pipelines\":1,\"depth\":1,\"step_ms\":1,\"redundant\":2}]}",
@@ -228,19 +229,19 @@ static void check_refused(void)
 	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":7}}",
 		"in.json: $.work.step_s: expected a divisor of the 1 hours, found 7");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":1},\"steps\":3}",
-		"in.json: $.steps: expected none beside $.work");
+		"in.json: $.steps: not allowed beside $.work");
 	refused(HEAD "\"curves\":{\"a\":{\"first\":1,\"values\":[1,-1]}}}",
 		"in.json: $.curves.a.values[1]: expected a number from 0 to 1e18, found -1");
 	refused(HEAD "\"curves\":{\"a\":{\"values\":[1]}}}",
 		"in.json: $.curves.a.first: expected a whole number from 1 to 65536, found nothing");
 	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a b\":1}}", "in.json: $.figures: expected keys of 1 to 80 letters");
-	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":1,\"a\":2}}", "in.json: $.figures: key \"a\" is there twice");
+	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":1,\"a\":2}}", "in.json: $.figures: duplicate key \"a\"");
 	refused(HEAD "\"points\":[[1,1,1]],\"figures\":{\"a\":\"1\"}}",
 		"in.json: $.figures.a: expected a number from -1e18 to 1e18, found \"1\"");
 	refused(HEAD "\"points\":[[1,1,1]],\"on_demand\":{\"nodes\":1}}", "in.json: $.on_demand.step_s: expected a number above 0");
 	refused(STEP ",\"cut\":\"tim\"}}", "in.json: $.step.cut: expected one of time, memory, blocks, found \"tim\"");
 	refused(STEP ",\"max_depth\":300}}", "in.json: $.step.max_depth: expected a whole number from 1 to 256, found 300");
-	refused(STEP "},\"samples_per_step\":9}", "in.json: $.samples_per_step: expected none beside $.step.batch");
+	refused(STEP "},\"samples_per_step\":9}", "in.json: $.samples_per_step: not allowed beside $.step.batch");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"step\":{\"model\":\"m\",\"device\":\"d\",\"batch\":8,\"micro_batch\":9,\"node_Gbps\":1}"
 		"}",
 		"in.json: $.step.micro_batch: expected a whole number from 1 to 8, found 9");

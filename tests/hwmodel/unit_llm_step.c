@@ -4,7 +4,7 @@
  * (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022), with the
  * device's efficiencies of hwmodel/devices/a100-80g.json, which come from other measurements.
  */
-#include "hwmodel/llm_step.h"
+#include "tests/hwmodel/llm_step.h"
 
 #include "tests/tap.h"
 
@@ -213,7 +213,7 @@ static void check_identities(void)
 	check_bubble(d, c);
 	check_communication(d, c);
 	struct llm_step s = { .tp = 1, .pp = 3, .dp = 1, .interleave = 1, .micro_batch = 1, .global_batch = 8 };
-	refuse(d, c, s, "16 layers cannot be dealt to 3 stages");
+	refuse(d, c, s, "16 layers cannot be divided evenly among 3 stages");
 	s.pp = 2;
 	s.tp = 16;
 	refuse(d, c, s, "8 heads cannot be split over 16 devices");

@@ -54,8 +54,8 @@ static void check_times(const struct profile *p)
 	near_to(law_time(&p->law[0], 3e7, 2e6, 0, &is_inside) * 1e6, 15, 1e-12, "a roofline: 10 us + the 2-norm of 3 us and 4 us");
 	ok(is_inside, "inside the range it was fitted on");
 	law_time(&p->law[0], 3e13, 2e6, 0, &is_inside);
-	ok(!is_inside, "beyond it, and it says so");
-	near_to(law_time(&p->law[1], 25e9, 1e9, 0, NULL) * 1e6, 1000, 1e-12, "a term that is left out takes no time");
+	ok(!is_inside, "beyond the range, and reported as such");
+	near_to(law_time(&p->law[1], 25e9, 1e9, 0, NULL) * 1e6, 1000, 1e-12, "an omitted term takes no time");
 	near_to(law_time(&p->law[3], 0, 0, 1e5, NULL) * 1e6, 50, 1e-12, "an envelope below its knee: 40 us + 100 KB at 10 GB/s");
 	near_to(law_time(&p->law[3], 0, 0, 8e8, NULL) * 1e6, 10090, 1e-12, "and above: 90 us + 800 MB at 80 GB/s");
 	near_to(law_time(&p->law[4], 0, 0, 12e6, NULL) * 1e6, 1003, 1e-12, "a line: 3 us + 12 MB at 12 GB/s");
@@ -66,14 +66,14 @@ static void check_times(const struct profile *p)
 
 static void check_lookup(const struct profile *p)
 {
-	ok(profile_law(p, "gemm", "", "fp32", "tn", 0, 0) == &p->law[0], "a variant without a law of its own has the law for all");
-	ok(!profile_law(p, "gemm", "", "fp16", "", 0, 0), "another precision has none");
+	ok(profile_law(p, "gemm", "", "fp32", "tn", 0, 0) == &p->law[0], "a variant without its own law has the law for all");
+	ok(!profile_law(p, "gemm", "", "fp16", "", 0, 0), "another precision has no law");
 	ok(profile_law(p, "conv", "forward", "fp32", "3x3 s1", 0, 0) == &p->law[1], "the law of the variant");
 	ok(profile_law(p, "conv", "forward", "fp32", "strided", 0, 0) == &p->law[2], "else that for all variants");
 	ok(profile_law(p, "conv", "forward", "fp32", "", 0, 0) == &p->law[2], "which is also that of no variant");
-	ok(!profile_law(p, "conv", "weight-gradient", "fp32", "", 0, 0), "another pass has none");
-	ok(profile_law(p, "collective", "all-reduce", "", "", 8, 1) == &p->law[3], "any fabric will do where none is asked for");
-	ok(!profile_law(p, "collective", "all-reduce", "", "", 4, 1), "another number of ranks has none");
+	ok(!profile_law(p, "conv", "weight-gradient", "fp32", "", 0, 0), "another pass has no law");
+	ok(profile_law(p, "collective", "all-reduce", "", "", 8, 1) == &p->law[3], "without a requested fabric, any fabric matches");
+	ok(!profile_law(p, "collective", "all-reduce", "", "", 4, 1), "another number of ranks has no law");
 }
 
 /* Drawn parameters: the first has variance 0.04 in its logarithm, so z = 1 is a factor e^0.2. */
@@ -145,28 +145,28 @@ static void refused(const char *from, const char *to, const char *says)
 static void check_refusals(void)
 {
 	refused("\"schema\": 1", "\"schema\": 2", "$.schema: expected 1, found 2: a profile of another version");
-	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: this is no profile");
+	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: not a device profile");
 	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\"; did you mean time0_us");
 	refused("\"rate_GBps\": 500", "\"rate_MBps\": 500", "unknown key \"rate_MBps\"");
-	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000", "$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s cannot be");
-	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10", "FLOP rate: 10 GFLOP/s cannot be");
+	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000", "$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s is impossible");
+	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10", "FLOP rate: 10 GFLOP/s is impossible");
 	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 17000", "FLOP rate"); /* 1.08 x the data sheet's 15.7 TFLOP/s */
-	refused("\"rate_GBps\": 500", "\"rate_GBps\": 0.5", "byte rate: 0.5 GB/s cannot be");
-	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s cannot be");
-	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us cannot be");
-	refused("\"time0_us\": 10,", "\"time0_us\": 0.01,", "time of an empty call: 0.01 us cannot be");
+	refused("\"rate_GBps\": 500", "\"rate_GBps\": 0.5", "byte rate: 0.5 GB/s is impossible");
+	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s is impossible");
+	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us is impossible");
+	refused("\"time0_us\": 10,", "\"time0_us\": 0.01,", "time of an empty call: 0.01 us is impossible");
 	refused("\"time0_us\": 10,", "\"time0_us\": 100,", "$.laws[0].anchors[0]: the law gives 105 us, the anchor says 15 us");
 	refused("\"rate_GFLOPps\": 25000", "\"rate_GFLOPps\": 25000000", "$.laws[1] (conv forward fp32)");
 	refused("\"rate2_GBps\": 80", "\"rate2_GBps\": 80000", "$.laws[3] (collective all-reduce): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 12000}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 0.012}", "$.laws[4] (copy h2d-pinned): byte rate");
 	refused("[[1000, 10], [100000, 1000]]", "[[1000, 10], [100, 1000]]",
-		"$.laws[5].table_us: expected a list of [size, us], by rising size");
-	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a text");
+		"$.laws[5].table_us: expected a list of [size, us] with ascending sizes");
+	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a string");
 	refused("\"form\": \"roofline\"", "\"form\": \"spline\"", "$.laws[0].form: expected roofline, line");
 	refused("[0.04, 0, 0, 0]", "[0.04, 9, 0, 0]", "$.laws[0].covariance_of_logs: expected a symmetric matrix");
 	refused("[0.04, 0, 0, 0]", "[0.04, 0, 0]", "$.laws[0].covariance_of_logs: expected rows");
-	refused("[1e6, 1e12]", "[1e12, 1e6]", "$.laws[0].range: expected for each feature");
+	refused("[1e6, 1e12]", "[1e12, 1e6]", "$.laws[0].range: expected [low, high] for each feature");
 	refused("\"backend\": \"published\"", "\"backend\": \"guess\"", "$.backend: expected cuda, cpu");
 	refused("\"stable\": true", "\"stable\": \"yes\"", "$.stable: expected true or false");
 	refused("\"exponent\": 2", "\"exponent\": 0", "$.laws[0].parameters.exponent: expected a number from");
@@ -242,7 +242,7 @@ static void check_shipped(void)
 	ok(n >= 9, "%zu profiles ship", n);
 	ok(tried > 400 && missed == 0, "of %zu parameters a thousand times off, %zu pass", tried, missed);
 	same_text(profile_for_device("v100"), "v100", "a device finds its profile");
-	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "one without has none");
+	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "a device without a profile has none");
 	struct orr_error err = { 0 };
 	ok(!profile_load("v10", &err) && strstr(err.text, "did you mean v100"), "a misspelt name: %s", err.text);
 }

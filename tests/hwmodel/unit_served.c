@@ -41,7 +41,7 @@ static void check_catalogue(void)
 	ok(n >= 20 && !bad && tables >= 16, "%u models ship, %u of them tables, each says where it is from", n, tables);
 	struct orr_error err = { 0 };
 	ok(!served_load("irina-vgg61", &err) && strstr(err.text, "did you mean irina-vgg16?"), "a wrong name: the nearest one");
-	ok(!served_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a file that is not there");
+	ok(!served_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
 
 /* ---- tables ---- */
@@ -59,9 +59,9 @@ static void check_irina(void)
 	ok(served_latency(a, 8, 0) == 0.075 && served_latency(a, 16, 0) == 0.085, "model A: 75 and 85 ms");
 	ok(isnan(served_latency(a, 12, 0)) && isnan(served_latency(a, 0, 0)) && isnan(served_latency(a, 33, 0)) &&
 			isnan(served_latency(yolo, 17, 0)),
-		"a batch that is not in the table is refused");
+		"a batch outside the table is refused");
 	ok(served_batch_for(a, 1) == 4 && served_batch_for(a, 8) == 8 && served_batch_for(a, 9) == 16 && served_batch_for(a, 33) == 0,
-		"the smallest batch that is enough");
+		"the smallest sufficient batch");
 	struct served_memory m = served_memory_of(c, 10), none = served_memory_of(c, 9);
 	ok(m.before == 0 && m.peak == 65.0 * 85899345 && m.peak_from_s == 0.1 && isinf(none.peak),
 		"65 %% of 8 GiB from 100 ms on; no memory for a batch of 9");
@@ -92,7 +92,7 @@ static void check_between(void)
 		return;
 	ok(served_latency(exact, 4, 200) == 0.020 && isnan(served_latency(exact, 3, 200)) && isnan(served_latency(exact, 4, 150)) &&
 			isnan(served_latency(exact, 4, 0)),
-		"refuse: exactly what is there, in both directions");
+		"refuse: only sizes of the table, in both dimensions");
 	ok(served_latency(up, 1, 1) == 0.010 && served_latency(up, 3, 101) == 0.020 && served_latency(up, 8, 200) == 0.040 &&
 			isnan(served_latency(up, 9, 100)) && isnan(served_latency(up, 8, 201)) && isnan(served_latency(up, 0, 100)),
 		"up: padded to the next batch and the next length, never beyond the last");
@@ -167,7 +167,7 @@ static void check_closed(void)
 	near_to(served_iteration(x, &w), 5.051e-3, 1e-15, "one decode");
 	near_to(served_kv_tokens(x, 0.5), floor((0.5 * 80 * 1073741824.0 - 1e9) / 100), 0,
 		"tokens that fit beside the weights into half of the memory");
-	near_to(served_kv_tokens(x, 0.01), 0, 0, "none where the weights do not fit");
+	near_to(served_kv_tokens(x, 0.01), 0, 0, "no KV cache if the weights do not fit");
 	same_text(served_source(x), "closed form", "where the times come from");
 	struct served_place p = { .device = d, .tp = 0, .pp = 1 };
 	ok(!served_on_new(m, &p, &err) && strstr(err.text, "parallelism of 1 or more"), "no parallelism of 0");
@@ -197,7 +197,7 @@ static void check_curves(void)
 	near_to(served_iteration(x, &w), 1.5 * 1.1, 1e-15, "prompts and decodes: the prompt curve at all tokens, times 1.1");
 	w = (struct llm_load){ .decodes = 16, .decode_context = 1e6 };
 	near_to(served_iteration(x, &w), 0.65, 1e-15, "decodes alone: by their number, whatever their context");
-	ok(isnan(served_kv_tokens(x, 1)), "no device, so nobody knows how much memory");
+	ok(isnan(served_kv_tokens(x, 1)), "without a device the memory is unknown");
 	served_on_free(x);
 	served_free(m);
 }
@@ -223,7 +223,7 @@ static void check_refused(void)
 	refused("{\"kind\":\"tabel\"}", "in.json: $.kind: expected one of table, llm, found \"tabel\"");
 	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\"; did you mean latency_ms");
 	refused(TABLE "\"batch\":[1,1],\"latency_ms\":[1,2]}",
-		"in.json: $.batch[1]: expected a whole number above 1 (the one before), at most 1000000, found 1");
+		"in.json: $.batch[1]: expected a whole number above 1 (the previous number), at most 1000000, found 1");
 	refused(TABLE "\"batch\":[0],\"latency_ms\":[1]}", "in.json: $.batch[0]: expected a whole number from 1, at most 1000000, found 0");
 	refused(TABLE "\"batch\":[1.5],\"latency_ms\":[1]}", "in.json: $.batch[0]: expected a whole number from 1");
 	refused(TABLE "\"batch\":[1,2],\"latency_ms\":[1]}", "in.json: $.latency_ms: expected a list of 2 numbers, found 1");
@@ -239,7 +239,7 @@ static void check_refused(void)
 		"in.json: $.between: expected one of refuse, up, linear, found \"nearest\"");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"slo_ms\":0}", "in.json: $.slo_ms: expected a number above 0, found 0");
 	refused("{\"name\":\"n\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[1]}",
-		"in.json: $.source: expected a text of 1 to 600 bytes on one line, found nothing");
+		"in.json: $.source: expected a string of 1 to 600 bytes on one line, found nothing");
 	refused(LLM "\"weight_bytes\":1}", "in.json: $: expected one of closed, curves, layers, found none");
 	refused(LLM "\"closed\":{},\"layers\":{}}", "in.json: $: expected one of closed, curves, layers, found closed and layers");
 	refused(LLM "\"closed\":{\"constant_ms\":1,\"token_ms\":0,\"context_ms\":0}}",
@@ -251,7 +251,7 @@ static void check_refused(void)
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1],\"prompt_s\":[1],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
 		"in.json: $.curves.prompt_tokens: expected a list of 2 to 4096 numbers, found 1");
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1,2],\"prompt_s\":[1,3],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
-		"in.json: $.curves.prompt_s: expected a curve that is above 0 at 0 tokens");
+		"in.json: $.curves.prompt_s: expected a curve whose first segment, extended, is above 0 at 0 tokens");
 	refused(LLM "\"layers\":{\"dnn\":\"llama2_8b\"}}", "in.json: $.layers.dnn: no model \"llama2_8b\"; did you mean llama2_7b?");
 	refused(LLM "\"layers\":{\"dnn\":\"resnet50\"}}",
 		"in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found resnet50");

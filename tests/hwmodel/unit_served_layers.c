@@ -108,7 +108,8 @@ static void check_by_hand(void)
 	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "4 heads (2 of keys and values) cannot be split over 8 GPUs"),
 		"heads that cannot be split");
 	bad = (struct served_place){ .device = d, .tp = 1, .pp = 3, .precision = PRECISION_FP16 };
-	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "2 layers cannot be dealt to 3 stages"), "layers that cannot be dealt");
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "2 layers cannot be divided evenly among 3 stages"),
+		"layers that do not divide evenly");
 	bad = (struct served_place){ .device = d, .tp = 1, .pp = 1, .precision = PRECISION_FP8 };
 	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "expected fp16"), "a precision that the device lacks");
 	bad = (struct served_place){ .tp = 1, .pp = 1 };

@@ -6,7 +6,7 @@
  * - with one efficiency per model size, calibrated on one row: the first; or the row with the largest share of compute in the
  *   uncalibrated model, since compute is what the calibration changes.
  */
-#include "hwmodel/llm_step.h"
+#include "tests/hwmodel/llm_step.h"
 
 #include "tests/tap.h"
 

@@ -204,7 +204,7 @@ static void tables(void)
 		"  srtf (oracle)  -20 s [-30, 1]  -40.0 %  (no clear difference)\n"
 		"fifo: jobs not completed: unfinished 1\n"
 		"srtf (oracle): jobs not completed: unfinished 1\n"
-		"oracle: the policy saw true durations, which no real scheduler can\n",
+		"oracle: the policy knows true durations, unlike real schedulers\n",
 		"a table: units, intervals, differences, oracles, and what the means leave out");
 	sbuf_clear(&out);
 	report_table(&out, v, 2, 65);

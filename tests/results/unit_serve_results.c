@@ -86,7 +86,7 @@ static void rows(void)
 	a->n_requests = 3;
 	ok(!store_write(s, a, &err) && !store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back), "or are replaced");
 	result_free(back);
-	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "and nobody else's with them");
+	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "and no rows of other runs");
 	result_free(back);
 	store_close(s, &err);
 	digest(path, before);
@@ -114,7 +114,7 @@ static void views(void)
 		"0.333333 0.000000001 0.111111", "requests_s: end to end, first token, time per further token");
 	ask(path, "SELECT group_concat(status) FROM (SELECT status FROM requests_s WHERE run = 1 ORDER BY number LIMIT 4)",
 		"completed,refused,shed,unfinished", "and how each ended");
-	ask(path, "SELECT count(*) || ' ' || sum(replica IS NULL) FROM requests_s WHERE run = 1", "9 6", "no replica is none");
+	ask(path, "SELECT count(*) || ' ' || sum(replica IS NULL) FROM requests_s WHERE run = 1", "9 6", "a request without a replica");
 	ask(path, "SELECT printf('%.6f', e2e_diff_s) FROM request_pairs WHERE run_a = 1 AND run_b = 2 AND number = 4", "0.500000",
 		"request_pairs: the same request under two runs");
 	result_free(a);
@@ -151,7 +151,7 @@ static void older_file(void)
 	}
 	s = store_open(path, NULL, &err);
 	ok(s && !store_write(s, serve, &err) && !store_read(s, serve->hash, "serve", &back, &err) && back && same_run(serve, back),
-		"what is new is added to it as it is opened for writing");
+		"new columns and tables are added when it is opened for writing");
 	result_free(back);
 	ok(s && !store_read(s, jobs->hash, "jobs", &back, &err) && back && same_run(jobs, back), "beside what was there");
 	result_free(back);

@@ -79,7 +79,7 @@ static void rows(void)
 	a->n_accounts = 2;
 	ok(!store_write(s, a, &err) && !store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back), "or are replaced");
 	result_free(back);
-	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "and nobody else's with them");
+	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "and no rows of other runs");
 	result_free(back);
 	store_close(s, &err);
 	digest(path, first);

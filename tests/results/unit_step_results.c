@@ -197,7 +197,7 @@ static void older_file(void)
 	store_close(s, &err);
 	s = store_open(path, NULL, &err);
 	ok(s && !store_write(s, step, &err) && !store_read(s, step->hash, "step", &back, &err) && back && same_run(step, back),
-		"what is new is added to it as it is opened for writing");
+		"new columns and tables are added when it is opened for writing");
 	result_free(back);
 	ok(s && !store_read(s, jobs->hash, "jobs", &back, &err) && back && same_run(jobs, back), "beside what was there");
 	result_free(back);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "results/columns.h"
+#include "results/db.h"
 #include "results/store.h"
 
 #include "base/mem.h"
@@ -60,11 +61,11 @@ static void round_trip(void)
 	struct store *s = store_open(path, NULL, &err);
 	struct run_result *r = sample_run("fifo", 300, 7), *none = sample_run("nothing", 0, 8), *back;
 	ok(s && !store_write(s, r, &err) && !store_write(s, none, &err), "runs are stored");
-	ok(!store_read(s, r->hash, "fifo", &back, &err) && back && same_run(r, back), "a run comes back the same");
+	ok(!store_read(s, r->hash, "fifo", &back, &err) && back && same_run(r, back), "a run is read back unchanged");
 	result_free(back);
 	ok(!store_read(s, none->hash, "nothing", &back, &err) && back && same_run(none, back), "an empty one too");
 	result_free(back);
-	ok(!store_read(s, "no such hash", "fifo", &back, &err) && !back, "a run that is not there is no error");
+	ok(!store_read(s, "no such hash", "fifo", &back, &err) && !back, "a missing run is no error");
 	ok(!store_close(s, &err), "it closes");
 	s = store_open_readonly(path, &err);
 	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(r, back), "and is read by its number");
@@ -86,7 +87,7 @@ static void replacing(void)
 	r->metrics[0].value = 1;
 	r->n_jobs = 3;
 	ok(!store_write(s, r, &err) && !store_read(s, r->hash, r->label, &back, &err) && back->n_jobs == 40,
-		"a run that is there stays as it is");
+		"an existing run stays unchanged");
 	result_free(back);
 	store_replace_existing(s, true);
 	ok(!store_write(s, r, &err) && !store_read(s, r->hash, r->label, &back, &err) && same_run(r, back),
@@ -245,9 +246,9 @@ static void foreign_files(void)
 	refuses(in_dir("newer.db"), "newer orrery", "a newer schema");
 	struct orr_error err = { 0 };
 	ok(!store_open(in_dir("no/such/dir.db"), NULL, &err) && err.code == ORR_EINPUT && strstr(err.text, "No such file"),
-		"a directory that is not there is an error that says so");
+		"a missing directory is a named error");
 	ok(!store_open_readonly(in_dir("absent.db"), &err) && err.code == ORR_EINPUT && access(in_dir("absent.db"), F_OK),
-		"reading what is not there makes nothing");
+		"reading a missing file creates nothing");
 	ok(!store_open(dir, NULL, &err) && err.code == ORR_EINPUT, "a directory is no database");
 }
 
@@ -261,7 +262,8 @@ static void locked_out(void)
 	sqlite3 *db;
 	sqlite3_open(path, &db);
 	sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-	store_set_patience(s, 30);
+	s->busy_ms = 30;
+	sqlite3_busy_timeout(s->db, s->busy_ms);
 	ok(store_write(s, r, &err) == ORR_EFAIL && strstr(err.text, "another process"), "a database locked by another");
 	printf("# %s\n", err.text);
 	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
@@ -290,7 +292,7 @@ static int look_without_rights(void)
 	store_close(s, &err);
 	err = (struct orr_error){ 0 };
 	s = store_open(in_dir("finished.db"), NULL, &err);
-	bad |= s || err.code != ORR_EFAIL || !strstr(err.text, "cannot be written") ? 4 : 0;
+	bad |= s || err.code != ORR_EFAIL || !strstr(err.text, "not writable") ? 4 : 0;
 	s = store_open(in_dir("new.db"), NULL, &err);
 	bad |= s || err.code != ORR_EFAIL || !strstr(err.text, "new.db") ? 8 : 0;
 	err = (struct orr_error){ 0 };
@@ -359,7 +361,7 @@ static void readonly_dir(void)
 	ok(!(bad & 1), "a finished database opens from a directory that cannot be written");
 	ok(!(bad & 2), "one left in WAL mode, but complete, too");
 	ok(!(bad & 12), "opening it for writing is an error that says what to change");
-	ok(!(bad & 16), "one whose writer was killed says so instead of showing half");
+	ok(!(bad & 16), "a database of a killed writer is an error instead of partial data");
 	struct orr_error err = { 0 };
 	struct run_result *r = sample(1), *back = NULL;
 	chmod(in_dir("killed.db"), 0644);

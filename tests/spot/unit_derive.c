@@ -8,6 +8,7 @@
  */
 #include "spot/derive.h"
 #include "tests/step/step_fixture.h"
+#include "tests/hwmodel/elastic_find.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

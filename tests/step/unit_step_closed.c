@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor with the policy megatron against hwmodel/llm_step.h, which computes the same step in closed form. The two
+ * The executor with the policy megatron against tests/hwmodel/llm_step.h, which computes the same step in closed form. The two
  * share only the cost of a layer. Without overlap they must agree. With a pipeline of unequal ends, or one that sends while
  * it computes, the closed form is less exact.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
 
-#include "hwmodel/llm_step.h"
+#include "tests/hwmodel/llm_step.h"
 
 #include <stdlib.h>
 

@@ -107,7 +107,7 @@ int main(void)
 	if (!mkdtemp(dir))
 		return 2;
 	cJSON *json = cJSON_Parse(full);
-	ok(json && !try(json, &well) && well == 1, "the book that is damaged here is sound");
+	ok(json && !try(json, &well) && well == 1, "the undamaged book is valid");
 	cJSON_Delete(json);
 	for (int k = 0;; k++) {
 		json = changed(k, NULL);

@@ -21,7 +21,7 @@ static void slo_texts(void)
 	struct slo s;
 	ok(!slo_parse("ttft=1s,tpot=100ms,e2e=0.5h", &s, &err), "an SLO is read");
 	ok(s.ttft_s == 1 && s.tpot_s == 0.1 && s.e2e_s == 1800, "each limit in seconds");
-	ok(!slo_parse("e2e=2", &s, &err) && isinf(s.ttft_s) && isinf(s.tpot_s) && s.e2e_s == 2, "what is not named is no limit");
+	ok(!slo_parse("e2e=2", &s, &err) && isinf(s.ttft_s) && isinf(s.tpot_s) && s.e2e_s == 2, "a metric that is not named has no limit");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		err = (struct orr_error){ 0 };
 		ok(slo_parse(wrong[i].text, &s, &err) == ORR_EINPUT && strstr(err.text, wrong[i].why), "\"%s\": %s", wrong[i].text,
@@ -43,11 +43,11 @@ static void attainments(void)
 	ttft.ttft_s = 1;
 	tpot.tpot_s = 0.101;
 	e2e.e2e_s = 1.41;
-	near_to(slo_attainment(&all, q, 6), 5. / 6, 1e-15, "one that is not completed keeps to no SLO");
+	near_to(slo_attainment(&all, q, 6), 5. / 6, 1e-15, "an unfinished request misses the SLO");
 	near_to(slo_attainment(&ttft, q, 6), 4. / 6, 1e-15, "the first token counts from arrival; a whole answer is its own first token");
 	near_to(slo_attainment(&tpot, q, 6), 4. / 6, 1e-15, "time per further token is (end - first) / (n - 1)");
 	near_to(slo_attainment(&e2e, q, 6), 4. / 6, 1e-15, "and the end counts from arrival");
-	ok(isnan(slo_attainment(&all, q, 0)), "of no requests there is no share");
+	ok(isnan(slo_attainment(&all, q, 0)), "no requests: no share");
 }
 
 /* ---- bisection ---- */
@@ -98,7 +98,7 @@ static void searches(void)
 	ok(f.runs == (uint32_t)calls && calls < 25, "in few runs (%d)", calls);
 	ok(!rate_search(mm1, &calls, 0.5, &f, &err) && fabs(f.rate / (1 - log(2) / 3) - 1) < 0.01, "above the trace's own rate too");
 	double share = 1;
-	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor > 1e5 && isinf(f.above), "without an upper end it says so");
+	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor > 1e5 && isinf(f.above), "a search without an upper end reports it");
 	share = 0.5;
 	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor == 0 && f.above < 1e-5, "without a lower one likewise");
 	ok(!rate_search(window, NULL, 0.9, &f, &err) && f.factor <= 40 && f.factor > 40 / (1 + FIND_RATE_STEP) && f.above > 40,

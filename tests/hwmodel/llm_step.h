@@ -10,8 +10,8 @@
  * Stages get equal numbers of blocks; the embedding lies on the first stage, the output layer on
  * the last. Times are seconds.
  */
-#ifndef ORR_HWMODEL_LLM_STEP_H
-#define ORR_HWMODEL_LLM_STEP_H
+#ifndef ORR_TESTS_HWMODEL_LLM_STEP_H
+#define ORR_TESTS_HWMODEL_LLM_STEP_H
 
 #include "hwmodel/cost.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "hwmodel/llm_step.h"
+#include "tests/hwmodel/llm_step.h"
 
 #include <math.h>
 
