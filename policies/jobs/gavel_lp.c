@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-bool gavel_may_run(const struct gavel_problem *p, size_t job, size_t type)
+static bool may_run(const struct gavel_problem *p, size_t job, size_t type)
 {
 	return p->job[job].throughput[type] > 0 && p->job[job].gpus <= p->gpus_of_type[type];
 }
@@ -23,7 +23,7 @@ void gavel_isolated(const struct gavel_problem *p, double *x)
 	for (size_t m = 0; m < p->n_jobs; m++) {
 		double sum = 0, *row = x + m * p->n_types;
 		for (size_t t = 0; t < p->n_types; t++) {
-			row[t] = gavel_may_run(p, m, t) ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus : 0;
+			row[t] = may_run(p, m, t) ? p->gpus_of_type[t] / (double)p->n_jobs / p->job[m].gpus : 0;
 			sum += row[t];
 		}
 		for (size_t t = 0; sum > 1 && t < p->n_types; t++)
@@ -37,7 +37,7 @@ static double equal_throughput(const struct gavel_problem *p, size_t m)
 	double sum = 0, all = 0;
 	for (size_t t = 0; t < p->n_types; t++) {
 		all += p->gpus_of_type[t];
-		if (gavel_may_run(p, m, t))
+		if (may_run(p, m, t))
 			sum += p->job[m].throughput[t] * p->gpus_of_type[t];
 	}
 	return all > 0 ? sum / all : 0;
@@ -47,7 +47,7 @@ static double best_throughput(const struct gavel_problem *p, size_t m)
 {
 	double best = 0;
 	for (size_t t = 0; t < p->n_types; t++)
-		if (gavel_may_run(p, m, t))
+		if (may_run(p, m, t))
 			best = fmax(best, p->job[m].throughput[t]);
 	return best;
 }
@@ -82,7 +82,7 @@ static struct model *model_new(const struct gavel_problem *p, double *unit)
 		int row = unit[j] > 0 ? lexlp_row(m->lp, -INFINITY, 1) : -1;
 		for (size_t t = 0; t < p->n_types; t++) {
 			int *col = &m->col[j * p->n_types + t];
-			*col = row >= 0 && gavel_may_run(p, j, t) ? lexlp_col(m->lp, 0, INFINITY) : -1;
+			*col = row >= 0 && may_run(p, j, t) ? lexlp_col(m->lp, 0, INFINITY) : -1;
 			if (*col >= 0)
 				lexlp_set(m->lp, row, *col, 1);
 		}
@@ -278,7 +278,7 @@ static bool all_at_best(const struct gavel_problem *p, double *left, double *x)
 	for (size_t j = 0; j < p->n_jobs; j++) {
 		double best = best_throughput(p, j);
 		size_t t = 0;
-		while (t < p->n_types && !(gavel_may_run(p, j, t) && p->job[j].throughput[t] == best))
+		while (t < p->n_types && !(may_run(p, j, t) && p->job[j].throughput[t] == best))
 			t++;
 		if (t == p->n_types)
 			continue;

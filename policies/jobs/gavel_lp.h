@@ -50,8 +50,6 @@ int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *
  * of the job's time (section 4.2's X isolated, as the published code has it). */
 void gavel_isolated(const struct gavel_problem *p, double *x);
 
-/* Can the job run on that type at all? */
-bool gavel_may_run(const struct gavel_problem *p, size_t job, size_t type);
 /* thr(m, x); x: the allocation of all jobs. */
 double gavel_throughput(const struct gavel_problem *p, size_t job, const double *x);
 

@@ -57,7 +57,7 @@ uint64_t artifact_sync_end(struct artifact *a, struct orr_spot *w)
 	return sync_at(a, orr_spot_now(w) - 1);
 }
 
-void artifact_stop(struct artifact *a, struct orr_spot *w)
+static void stop(struct artifact *a, struct orr_spot *w)
 {
 	if (a->has_run)
 		a->effective_s += (double)a->step_ns / 1e9;
@@ -68,7 +68,7 @@ void artifact_stop(struct artifact *a, struct orr_spot *w)
 void artifact_gather(struct artifact *a, struct orr_spot *w, int64_t length_ns)
 {
 	if (!a->steps_in_pause)
-		artifact_stop(a, w);
+		stop(a, w);
 	orr_pause_as(w, a->pause_account);
 	a->rdv.length_ns[RDV_GLOBAL] = length_ns;
 	a->rendezvous_s += (double)length_ns / 1e9;
@@ -79,7 +79,7 @@ bool artifact_fires(struct artifact *a, struct orr_spot *w, uint64_t tag)
 {
 	if (!rdv_fires(&a->rdv, w, tag))
 		return false;
-	artifact_stop(a, w);
+	stop(a, w);
 	if (a->first_ns < 0)
 		a->first_ns = orr_spot_now(w);
 	uint32_t n = a->rdv.n_members;

@@ -54,8 +54,6 @@ void artifact_gather(struct artifact *a, struct orr_spot *w, int64_t length_ns);
 bool artifact_fires(struct artifact *a, struct orr_spot *w, uint64_t tag);
 /* Runs `most` steps; 0: until it is stopped. */
 void artifact_run(struct artifact *a, struct orr_spot *w, uint64_t most);
-/* Loses the step in flight. Call artifact_sync() first. */
-void artifact_stop(struct artifact *a, struct orr_spot *w);
 /* In end(): artifact_sync() for the steps before the end; then reports the artifact's metrics. */
 uint64_t artifact_sync_end(struct artifact *a, struct orr_spot *w);
 void artifact_report(struct artifact *a, struct orr_spot *w);

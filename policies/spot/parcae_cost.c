@@ -40,7 +40,7 @@ static double gpt_groups_ms(double d, double p, double each_ms)
 	return (d + p + 1 + d * p) * each_ms;
 }
 
-double parcae_groups_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding)
+static double groups_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding)
 {
 	double d = pipelines, p = depth, ms = 0;
 	switch (c->family) {
@@ -90,12 +90,12 @@ static double rendezvous_s(const struct parcae_cost *c)
 
 double parcae_restart_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding)
 {
-	return (is_adding ? rendezvous_s(c) : 0) + parcae_groups_s(c, pipelines, depth, is_adding) + start_s(c) + parcae_build_s(c, depth);
+	return (is_adding ? rendezvous_s(c) : 0) + groups_s(c, pipelines, depth, is_adding) + start_s(c) + parcae_build_s(c, depth);
 }
 
 double parcae_intra_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth)
 {
-	return parcae_groups_s(c, pipelines, depth, false) + start_s(c);
+	return groups_s(c, pipelines, depth, false) + start_s(c);
 }
 
 double parcae_inter_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, uint32_t old_depth, uint32_t lost, bool is_adding)

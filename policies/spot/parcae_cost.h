@@ -25,7 +25,6 @@ struct parcae_cost parcae_cost_of(enum parcae_family family, double parameters);
 /* Time to send bytes from one instance to another. */
 double parcae_p2p_s(double bytes);
 double parcae_stage_bytes(const struct parcae_cost *c, uint32_t depth);
-double parcae_groups_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding);
 double parcae_build_s(const struct parcae_cost *c, uint32_t depth);
 double parcae_restart_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding);
 /* Every stage keeps enough replicas: instances only form new groups. */

@@ -139,15 +139,10 @@ double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, 
 	return most;
 }
 
-void parts_forget(struct parts *p)
+void parts_settle(struct parts *p)
 {
 	for (uint32_t i = 0; i < p->n_held; i++)
 		p->held[i].inst = 0;
-}
-
-void parts_settle(struct parts *p)
-{
-	parts_forget(p);
 	for (uint32_t s = 0; s < p->n_stages; s++)
 		p->held[orr_inst_slot(p->stage[s].inst)] = p->stage[s];
 }

@@ -38,7 +38,5 @@ bool parts_are_whole(const struct parts *p, const struct orr_spot *w);
 double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, double *copied);
 /* From now on the nodes of stages hold their parts and no other node holds anything. */
 void parts_settle(struct parts *p);
-/* From now on no node holds anything. */
-void parts_forget(struct parts *p);
 
 #endif

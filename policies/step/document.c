@@ -25,7 +25,7 @@ int document_open(struct document *d, const char *file, const char *text, size_t
 	const char *nul = memchr(text, '\0', n), *stop = text;
 	*d = (struct document){ .file = file, .err = err };
 	if (nul)
-		return fail_at(file, text, nul, "has a NUL byte, expected text", err);
+		return fail_at(file, text, nul, "contains a NUL byte: expected text", err);
 	d->root = cJSON_ParseWithLengthOpts(text, n, &stop, false);
 	while (d->root && stop < text + n && strchr(" \t\r\n", *stop))
 		stop++;

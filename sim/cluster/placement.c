@@ -6,17 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct placement *const placements[] = { &placement_count, &placement_consolidate, &placement_spread, &placement_best_fit,
-	&placement_topology, &placement_fgd, NULL };
-
-const struct placement *placement_find(const char *name)
-{
-	for (const struct placement *const *p = placements; *p; p++)
-		if (!strcmp((*p)->name, name))
-			return *p;
-	return NULL;
-}
-
 /* ---- count ---- */
 
 /* The shared GPU with the least sufficient room on any node; else a new one. */
@@ -51,7 +40,7 @@ static bool place_count(struct pool *p, const struct pool_request *r, uint32_t t
 	return true;
 }
 
-const struct placement placement_count = { "count", "only the number of free GPUs matters", true, place_count, false };
+static const struct placement placement_count = { "count", "only the number of free GPUs matters", true, place_count, false };
 
 /* ---- consolidate ---- */
 
@@ -136,8 +125,8 @@ bool place_consolidate(struct pool *p, const struct pool_request *r, uint32_t ty
 	return consolidate_in(p, r, type, UINT32_MAX);
 }
 
-const struct placement placement_consolidate = { "consolidate", "the fullest node with room; larger jobs on whole empty nodes (Helios)",
-	false, place_consolidate, false };
+static const struct placement placement_consolidate = { "consolidate",
+	"the fullest node with room; larger jobs on whole empty nodes (Helios)", false, place_consolidate, false };
 
 /* ---- spread ---- */
 
@@ -197,7 +186,8 @@ static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t 
 	return !left;
 }
 
-const struct placement placement_spread = { "spread", "one GPU at a time on the node with the most free GPUs", false, place_spread, false };
+static const struct placement placement_spread = { "spread", "one GPU at a time on the node with the most free GPUs", false, place_spread,
+	false };
 
 /* ---- best-fit ---- */
 
@@ -248,7 +238,7 @@ static bool place_best_fit(struct pool *p, const struct pool_request *r, uint32_
 	return true;
 }
 
-const struct placement placement_best_fit = { "best-fit", "the node with the least left over of GPUs, CPUs and memory", false,
+static const struct placement placement_best_fit = { "best-fit", "the node with the least left over of GPUs, CPUs and memory", false,
 	place_best_fit, false };
 
 /* ---- topology ---- */
@@ -318,4 +308,18 @@ static bool place_topology(struct pool *p, const struct pool_request *r, uint32_
 	return r->gpu_milli == 1000 && r->gpus > 1 && many_racks(p, r, type);
 }
 
-const struct placement placement_topology = { "topology", "in as few racks as possible, consolidated there", false, place_topology, false };
+static const struct placement placement_topology = { "topology", "in as few racks as possible, consolidated there", false, place_topology,
+	false };
+
+/* ---- all rules ---- */
+
+const struct placement *const placements[] = { &placement_count, &placement_consolidate, &placement_spread, &placement_best_fit,
+	&placement_topology, &placement_fgd, NULL };
+
+const struct placement *placement_find(const char *name)
+{
+	for (const struct placement *const *p = placements; *p; p++)
+		if (!strcmp((*p)->name, name))
+			return *p;
+	return NULL;
+}

@@ -25,7 +25,7 @@
 
 #include "cluster/pool.h"
 
-extern const struct placement placement_count, placement_consolidate, placement_spread, placement_best_fit, placement_topology,
-	placement_fgd;
+/* placement_fgd.c */
+extern const struct placement placement_fgd;
 
 #endif

@@ -16,7 +16,7 @@ enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
 static void configure(const struct scenario *s, struct jobs_state *t)
 {
 	const struct world_output *o = s->output;
-	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time */
+	bool is_drawn = o->is_series && t->capacity.is_given; /* figures of nodes over time */
 	t->config = (struct jobs_config){ .jobs = t->jobs,
 		.cluster = s->cluster,
 		.placement = t->placement,
@@ -64,8 +64,7 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
 }
 
-/* A stored run has its rows; the blocks for paired differences come back from them, if
- * they are all there. */
+/* Rebuilds the blocks for paired differences from the rows of a stored run; false if it has a sample of the rows only. */
 static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
 {
 	blocks_init(&b->jct);
@@ -87,7 +86,7 @@ static void add_difference(struct run_result *r, const char *name, const struct 
 	result_metric(r, name, i.mean, i.low, i.high);
 }
 
-/* Paired with the first policy of this command, so not part of what is stored. */
+/* Differences from the first policy of this command; they are not stored. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct jobs_state *t = s->state;
@@ -128,7 +127,7 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	return refuse_unfit(s, t, err);
 }
 
-/* Repeats the run with the laws drawn: how uncertain the step world's times make makespan and JCT. */
+/* Repeats the run with drawn laws, for intervals of makespan and JCT due to uncertain times of the step world. */
 static int draw_costs(const struct jobs_state *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
 {
 	static const char *const names[] = { "jct_mean", "jct_p50", "jct_p99", "wait_mean", "makespan" };
@@ -190,7 +189,7 @@ static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r
 	t->has_blocks[i] = blocks_from_rows(r, &t->blocks[i]);
 }
 
-/* Counts over all policies: they share the rates found. */
+/* Counts over all policies, which share the memoised rates. */
 static void say_step_runs(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
@@ -208,7 +207,7 @@ static void say_step_runs(const struct scenario *s)
 			(unsigned long long)by_law);
 }
 
-/* Instances that found no node, and runs that outlast the trace of instances. */
+/* Reports instances that found no node, and runs that outlast the trace of instances. */
 static void say_capacity(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	double unused = 0, past = 0, instances = 0;
@@ -257,7 +256,7 @@ extern const struct embedded_file jobs_template[];
 
 /* clang-format off */
 static const struct orr_param keys[] = {
-	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are taken off), - for standard input, or a generator: NAME[:param=value,..]"),
+	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, philly, tiresias, gavel, muri, openb, swf or orrery; scenario show may print a generator"),
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("count"),
@@ -271,8 +270,8 @@ static const struct orr_param keys[] = {
 };
 static const struct world_object objects[] = {
 	{ "trace_options", NULL, "parameters of the format (docs/traces.md)", NULL },
-	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
-	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
+	{ "failures", inputs_failure_params, "node failures and repairs", NULL },
+	{ "capacity", inputs_capacity_params, "lent nodes; excludes failures", NULL },
 	SETTING_OBJECTS, { NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256",
@@ -297,7 +296,7 @@ static const struct world_flag flags[] = {
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
 		"draw the profile's laws N times: makespan, JCT and waits get intervals" },
-	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and come back: time_s,node,event" },
+	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "node failures and repairs: time_s,node,event" },
 	{ "capacity", "SOURCE", WORLD_FLAG_OBJECT, "capacity.trace", NULL,
 		"a node is up while an instance of this trace or generator is available\n(--set capacity.startup=.., notice, price, prices, options)" },
 	{ "drop-unfit", NULL, WORLD_FLAG_KEY, "drop_unfit", "true", "leave out jobs that can never be placed, instead of an error" },

@@ -32,19 +32,19 @@ static int find_step_policy(const char *name, const struct orr_policy **out, cha
 	return ORR_OK;
 }
 
-/* A key that would change nothing is a mistake. */
+/* Refuses keys that have no effect without jobs that train. */
 static int refuse_unused(const cJSON *o, struct orr_error *err)
 {
 	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step",
 		"cost" };
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
-			return orr_fail(err, ORR_EINPUT,
-				"%s: no job of this trace names a strategy, so nothing would come of it (docs/traces.md)", keys[i]);
+			return orr_fail(err, ORR_EINPUT, "%s: no job of this trace names a strategy, so it has no effect (docs/traces.md)",
+				keys[i]);
 	return ORR_OK;
 }
 
-/* Every model and strategy of the trace is looked up now, so that what is wrong is told with its line. */
+/* Looks up every model and strategy of the trace, so that errors name their line. */
 static int check_rows(const struct jobs_state *s, struct orr_error *err)
 {
 	enum { MOST = 2000000 };
@@ -110,7 +110,7 @@ static void describe_training(const struct scenario *s, const struct jobs_state 
 		cJSON_AddStringToObject(inputs, name, hash);
 }
 
-/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+/* All values that determine the result, with defaults, and inputs with their hashes. */
 static void describe(struct scenario *s, const struct jobs_state *t)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scenario.h - what a scenario of the jobs world names, loaded
+ * scenario.h - a scenario of the jobs world and its loaded inputs
  *
  *	{ "world": "jobs",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
@@ -18,7 +18,7 @@
 #include "world/inputs.h"
 #include "world/inputs_capacity.h"
 
-/* The state of an open scenario. Read-only but for the blocks, so that threads may run policies side by side. */
+/* The state of an open scenario. Read-only except for the blocks: threads may run policies in parallel. */
 struct jobs_state {
 	struct jobset *jobs;
 	const struct placement *placement;
@@ -27,7 +27,7 @@ struct jobs_state {
 	struct inputs_capacity capacity;
 	struct orr_args *failure_options;
 	struct setting set;      /* of jobs that name a strategy */
-	struct steprate *rates;  /* likewise; NULL: no job does */
+	struct steprate *rates;  /* likewise; NULL: no job names one */
 	struct steprate **drawn; /* set.cost_samples of them, with laws drawn (world/cost_samples.h) */
 	enum jobs_sharing sharing;
 	struct jobs_config config;

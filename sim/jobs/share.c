@@ -21,7 +21,8 @@ struct state {
 	double *all, *others;      /* [k] probability that k users of a link send; the same without one of them */
 };
 
-double share_beside(double capacity, double demand, double k, double other)
+/* The max-min rate of a flow of `demand` beside k flows of `other` on a link. k need not be whole. */
+static double share_beside(double capacity, double demand, double k, double other)
 {
 	double fair = capacity / (k + 1.0);
 	if (demand + k * other <= capacity || demand <= fair)

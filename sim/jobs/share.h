@@ -41,7 +41,4 @@ struct share_problem {
 /* Fills in speed[j]: the rate of job j relative to its rate alone, in (0, 1]. */
 void share_solve(const struct share_problem *p, double *speed);
 
-/* The max-min rate of a flow of demand_Bps beside k flows of other_Bps each on a link. k need not be whole. */
-double share_beside(double capacity_Bps, double demand_Bps, double k, double other_Bps);
-
 #endif

@@ -24,7 +24,7 @@
 #include <string.h>
 
 struct mixed_state {
-	cJSON *of_jobs, *of_serve;     /* scenarios of the two worlds, as they would stand by themselves; NULL: none */
+	cJSON *of_jobs, *of_serve;     /* complete scenarios of the two worlds; NULL: none */
 	struct scenario *jobs, *serve; /* open; NULL: none */
 	struct serve_prices prices;    /* if nothing is served */
 	struct failures *failures;
@@ -34,10 +34,10 @@ struct mixed_state {
 
 extern const struct world world_mixed;
 
-/* What the whole scenario says, so its halves may not. */
+/* Keys of the whole scenario, which its halves may not have. */
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
 	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "until", "record", "policy_timeout", NULL };
-/* Of those, what both halves are told. */
+/* Those that are copied to both halves. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 
 /* ---- policies: pairs ---- */
@@ -55,7 +55,7 @@ static void add_copy(cJSON *to, const char *key, const cJSON *from, const char *
 		cJSON_AddItemToObject(to, key, cJSON_Duplicate(v, 1));
 }
 
-/* An entry with both policies; *jobs and *serve are what each half is told. */
+/* Splits an entry with two policies into an entry of each half. */
 static int split_pair(const cJSON *o, int i, cJSON *jobs, cJSON *serve, struct orr_error *err)
 {
 	static const char *const known[] = { "policy", "serve", "label", "set", "serve_set", "plugin_sha256", "files_sha256",
@@ -113,7 +113,7 @@ static int resolve_policies(const cJSON *o, struct mixed_state *m, struct orr_er
 
 /* ---- halves ---- */
 
-/* The scenario of that world as it would stand by itself; *out stays NULL if there is none. */
+/* Makes a complete scenario of that world; *out stays NULL if the whole has none. */
 static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error *err)
 {
 	const cJSON *part = cJSON_GetObjectItemCaseSensitive(o, world);

@@ -17,7 +17,7 @@ struct quotient {
 	uint32_t *here;           /* topology -> local, or NONE */
 	/* after quotient_refine() */
 	uint32_t *class_of; /* flows, then links */
-	uint32_t n_flow_classes, n_link_classes;
+	uint32_t n_link_classes;
 	uint32_t *flow_members, *flow_first, *link_members, *link_first;
 };
 
@@ -324,7 +324,7 @@ void quotient_refine(struct quotient *q)
 	}
 	q->class_of = mem_alloc((n + 1) * sizeof *q->class_of);
 	memset(p.hit, 0xff, n * sizeof *p.hit);
-	q->n_flow_classes = number(q, p.class_of, 0, q->n_flows, &q->flow_members, &q->flow_first, p.hit);
+	number(q, p.class_of, 0, q->n_flows, &q->flow_members, &q->flow_first, p.hit);
 	q->n_link_classes = number(q, p.class_of, q->n_flows, q->n_links, &q->link_members, &q->link_first, p.hit);
 	for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
 		mem_free(*vectors[i]);

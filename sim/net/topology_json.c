@@ -45,7 +45,7 @@ static int option_text(const char *path, const cJSON *v, char out[64], struct or
 static cJSON *parse_json(const char *path, const char *text, size_t n, struct orr_error *err)
 {
 	if (memchr(text, '\0', n)) {
-		orr_fail(err, ORR_EINPUT, "%s: has a NUL byte, expected text", path);
+		orr_fail(err, ORR_EINPUT, "%s: contains a NUL byte: expected text", path);
 		return NULL;
 	}
 	cJSON *root = json_parse(path, text, n, err);

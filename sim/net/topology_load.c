@@ -37,7 +37,7 @@ static const struct orr_param fat_tree_options[] = { COMMON,
 	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the smallest that holds the NICs"), ORR_PARAM_END };
 static const struct orr_param torus_options[] = { COMMON, ORR_PARAM_TEXT("dims", "", "sizes of the dimensions, such as 4x4x4"),
 	ORR_PARAM_END };
-static const struct orr_param json_options[] = { COMMON, ORR_PARAM_BOOL("forward", false, "nodes forward messages of others"),
+static const struct orr_param json_options[] = { COMMON, ORR_PARAM_BOOL("forward", false, "nodes forward messages for other nodes"),
 	ORR_PARAM_END };
 
 struct kind {

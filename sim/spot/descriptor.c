@@ -24,7 +24,7 @@ enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000 };
 /* Read-only once open, so that threads may run policies side by side. */
 struct spot_state {
 	struct availset *capacity, *prices; /* prices: NULL if none are named */
-	const struct elastic *job;          /* elastic_cache.h's */
+	const struct elastic *job;          /* owned by elastic_cache.h */
 	const char *steps_hash;
 	struct spot_config config;
 };
@@ -74,14 +74,14 @@ static int load_trace(const struct scenario *s, struct spot_state *t, struct orr
 	return rc;
 }
 
-/* Is there a price for any of the trace's zones? */
+/* Do the prices cover any of the trace's zones? */
 static bool has_price_for(const struct availset *prices, const struct availset *capacity)
 {
 	uint32_t n, m;
 	const uint32_t *priced = availset_zones(prices, &n), *zone = availset_zones(capacity, &m);
 	for (uint64_t i = 0; availset_is_loaded(prices) && i < availset_count(prices); i++)
 		if (availset_at(prices, i)->kind == AVAIL_PRICE && !availset_at(prices, i)->zone)
-			return true; /* of all zones */
+			return true; /* for all zones */
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < m; k++)
 			if (!strcmp(strtab_text(availset_strings(prices), priced[i]), strtab_text(availset_strings(capacity), zone[k])))
@@ -107,9 +107,8 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 		uint32_t n;
 		const char *zone = strtab_text(availset_strings(t->prices), *availset_zones(t->prices, &n));
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave zones out of them, or name the "
-			"trace's (its column zone, "
-			"zones=.., trace_options.zone)",
+			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave the zones out, or use those of the "
+			"trace (its column zone, zones=.., trace_options.zone)",
 			source, zone, n > 1 ? ", .." : "");
 	}
 	return ORR_OK;
@@ -229,7 +228,7 @@ static int run_spot(
 	return rc;
 }
 
-/* Without replications, plain quotients stand where replications_compare() puts ratios with intervals. */
+/* Without replications: quotients without intervals, in place of the ratios of replications_compare(). */
 static void compare_plainly(struct run_result *const *runs, size_t n)
 {
 	static const char *const names[] = { "samples_per_s", "usd_per_hour", "value" };

@@ -256,7 +256,7 @@ static const struct world_flag flags[] = {
 	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "samples per GPU and iteration (default 32)" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
 		"star, racks, leaf-spine, fat-tree, torus, full-mesh or ring, with\noptions (star:bw=10Gbps,lat=5us), or a JSON file (default star)" },
-	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "what every GPU is, whatever its type says: a name or a file" },
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, in place of its type: a name or a file" },
 	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL,
 		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" },

@@ -11,12 +11,12 @@
 #include <strings.h>
 
 const struct orr_param step_cost_options[] = {
-	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of (device, model, batch, precision) where there is one"),
+	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of (device, model, batch, precision) if there is one"),
 	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
 	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
 	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
 	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
-	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: as the device's file says"), ORR_PARAM_END
+	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: that of the device's file"), ORR_PARAM_END
 };
 
 /* ---- profiles ---- */
@@ -40,8 +40,8 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 	}
 	if (!rc && !is_used)
 		rc = orr_fail(err, ORR_EINPUT,
-			"profile %.100s: is of device %.60s; expected one of %.60s (--device says what the GPUs are, --profile none does "
-			"without)",
+			"profile %.100s: is of device %.60s; expected one of %.60s (--device names the GPUs' device, --profile none uses "
+			"no profile)",
 			s->profile_spec, p ? p->device : "", s->device[0] ? s->device[0]->name : "the catalogue");
 	profile_free(p);
 	return rc;
@@ -69,10 +69,9 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 	for (uint32_t t = 0; t < base->cluster->n_types; t++)
 		if (s->profile[t])
 			return ORR_OK;
-	return s->cost_samples
-		       ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile whose laws could be drawn (--profile FILE)",
-				 s->device[0]->name)
-		       : ORR_OK;
+	return s->cost_samples ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile, so no laws to draw (--profile FILE)",
+					 s->device[0]->name)
+			       : ORR_OK;
 }
 
 /* If the network's text does not give the link between the GPUs of a node, it is the slowest of the devices' own links. */
@@ -127,7 +126,7 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 		char text[64];
 		const char *name = device_name(s, c, t, text);
 		if (!*name)
-			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no type of GPU; write one, as in 4x8:v100, or give --device",
+			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no GPU type; add one, as in 4x8:v100, or give --device",
 				base->cluster_spec);
 		else if (!(s->device[t] = device_load(name, err)))
 			rc = ORR_EINPUT;

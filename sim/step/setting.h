@@ -31,7 +31,7 @@ struct setting {
 /* Keys of a world's scenario. */
 #define SETTING_KEYS_HARDWARE(network, precision) \
 	ORR_PARAM_TEXT("network", network, "KIND[:option=value,..] (star, racks, leaf-spine, fat-tree, torus, ..) or a JSON file"), \
-	ORR_PARAM_TEXT("device", "", "what every GPU is, whatever its type says: a name or a file; empty: each type of the cluster names its own"), \
+	ORR_PARAM_TEXT("device", "", "device of every GPU, in place of its type: a name or a file; empty: that of its type"), \
 	ORR_PARAM_TEXT("profile", "auto", "fitted laws of kernel times: auto (those that ship for the device), none, a name or a file"), \
 	ORR_PARAM_CHOICE("precision", precision, "fp32|tf32|fp16|bf16|fp8", "of the model's arithmetic")
 #define SETTING_KEYS(precision) \

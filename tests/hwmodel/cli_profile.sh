@@ -112,6 +112,6 @@ refused "half a profile" 'cut.json:[0-9]+' --profile cut.json
 sed 's/"schema": 1/"schema": 7/' made.json >new.json
 refused "a profile of another version" '\$\.schema: expected 1, found 7' --profile new.json
 refused "no such profile" 'no profile "nonesuch"' --profile nonesuch
-refused "draws without laws" 'cost_samples: device v100 has no profile whose laws could be drawn' --profile none --cost-samples 10
+refused "draws without laws" 'cost_samples: device v100 has no profile, so no laws to draw' --profile none --cost-samples 10
 refused "one draw" 'cost_samples: expected 0, or at least 2 draws, found "1"' --profile made.json --cost-samples 1
 tap_done

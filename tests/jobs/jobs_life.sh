@@ -43,16 +43,16 @@ changes '0,n0,fail 3,n0,repair'
 run "a failure comes before an arrival of the same instant" 13 --cluster 1x1 --policy fifo --failures f.csv
 printf '%s\na,0,10,2\nb,0,10,1\n' $header >t.csv
 changes '4,n1,fail 5,n1,repair'
-run "a job on two nodes needs both; who runs elsewhere is not touched" "15 10" --cluster 3x1 --policy fifo --failures f.csv
+run "a job on two nodes needs both; jobs on other nodes are unaffected" "15 10" --cluster 3x1 --policy fifo --failures f.csv
 for p in fjf srtf las easy-backfill; do
   run "the same under $p" "15 10" --cluster 3x1 --policy $p --failures f.csv
 done
 printf '%s,gpu_types\na,0,10,1,a\nb,0,10,1,b\n' $header >t.csv
 changes '2,n0,fail'
-run "a type of GPU is lost for ever: a never ends" "- 10" --cluster 1x1:a,1x1:b --policy fjf --failures f.csv
+run "the only node of a GPU type is lost: a never ends" "- 10" --cluster 1x1:a,1x1:b --policy fjf --failures f.csv
 is "$(metric jobs_unfinished)" 1 "one job is unfinished"
 like "$("$orrery" jobs t.csv --cluster 1x1:a,1x1:b --policy fjf --failures f.csv)" 'fjf: jobs not completed: unfinished 1' \
-  "and the table says so"
+  "and the table shows it"
 "$orrery" jobs "poisson:rate=0.5,n=2000,mean=6,gpus=2" --cluster 2x4 --policy fjf,srtf,las --placement spread --check \
   --set failures.mtbf=100s --set failures.mttr=20s --set jobs.checkpoint=2s --no-figures --out out -q
 is "$? $(awk -F, '$2 == "jobs_completed" { print $3 } $2 == "restarts" { print ($3 > 50) }' out/summary.csv | paste -sd' ')" \

@@ -296,7 +296,7 @@ static void ties(void)
 	ok(worst < 2e-9, "if only the sum counts, the first two jobs run");
 	job[0].gpus = 5;
 	ok(gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err) == ORR_OK && x[0] == 0 && fabs(x[2] - 1) < 1e-9 && fabs(x[5] - 1) < 1e-9,
-		"a job that asks for more than there is gets nothing and holds nobody back");
+		"a job that asks for more GPUs than a type has gets none and blocks no other");
 }
 
 /* A degenerate program with rows and columns in several orders: small whole coefficients make ties. Every column is a goal, in the

@@ -23,7 +23,7 @@ static struct orr_error err;
 
 /* An entry per schedule() call: time, GPUs in all, free, going, going of the first job; USD per GPU and hour; state of n1. */
 static char seen[2048];
-static bool is_bold; /* tries to start a job on the node that is noticed */
+static bool is_bold; /* tries to start a job on the node given notice */
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *e)
 {

@@ -101,12 +101,23 @@ static void half_of_the_time(void)
 	ok(speed[0] == speed[1], "equal jobs have equal speeds");
 }
 
-static void beside(void)
+/* The rate of a job that only sends, with a peak of `peak`, beside n jobs with peaks of `other` on a link of capacity 10. */
+static double beside(double peak, uint32_t n, double other)
 {
-	near(share_beside(10, 10, 1, 10), 5, 0, "two equal flows: half each");
-	near(share_beside(10, 10, 1, 2), 8, 0, "beside a small flow: the rest");
-	near(share_beside(10, 3, 3, 10), 2.5, 0, "beside large flows: an equal share");
-	near(share_beside(10, 2, 3, 10), 2, 0, "a small flow gets its demand");
+	const struct share_use use[] = { { 0, 1, peak }, { 0, 1, other } };
+	const struct share_job job[] = { { &use[0], 1 }, { &use[1], 1 }, { &use[1], 1 }, { &use[1], 1 } };
+	const double capacity = 10;
+	double speed[4];
+	share_solve(&(struct share_problem){ job, n + 1, 1, &capacity, as_stretched, NULL }, speed);
+	return speed[0] * peak;
+}
+
+static void two_sizes(void)
+{
+	near(beside(10, 1, 10), 5, 1e-9, "two equal flows: half each");
+	near(beside(10, 1, 2), 8, 1e-9, "beside a small flow: the rest");
+	near(beside(3, 3, 10), 2.5, 1e-9, "beside large flows: an equal share");
+	near(beside(2, 3, 10), 2, 1e-9, "a small flow gets its demand");
 }
 
 /* ---- a cluster with rates ---- */
@@ -401,7 +412,7 @@ static void mistakes(void)
 
 int main(void)
 {
-	beside();
+	two_sizes();
 	on_one_link(2);
 	on_one_link(5);
 	on_one_link(40);

@@ -123,15 +123,15 @@ static void damage_lines(bool is_links, const char *text)
 int main(void)
 {
 	parse(links_text, strlen(links_text), flows_text, strlen(flows_text));
-	ok(accepted == 1 && !insane, "the files as they are run");
+	ok(accepted == 1 && !insane, "the unchanged files run");
 	for (int is_links = 0; is_links < 2; is_links++) {
 		replace_fields(is_links, is_links ? links_text : flows_text);
 		damage_lines(is_links, is_links ? links_text : flows_text);
 	}
 	printf("# %lu cases, %lu accepted, %lu refused\n", cases, accepted, refused);
 	ok(cases > 2000 && refused > cases / 2 && accepted > cases / 20, "many mutants: most are refused, some are harmless");
-	ok(!insane, "what is accepted runs, fair at every instant, or says what never ends (%lu do not)", insane);
+	ok(!insane, "every accepted file runs, fair at every instant, or the error names flows that never end (%lu do not)", insane);
 	ok(!unnamed, "every error names file and line (%lu do not)", unnamed);
-	ok(!wrong_code, "every error is one of input");
+	ok(!wrong_code, "every error is an input error");
 	return done();
 }

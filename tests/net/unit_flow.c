@@ -118,7 +118,7 @@ static void the_odd_cases(void)
 	for (uint64_t i = 0; i < 4; i++)
 		flownet_start(f, (double)i * 1e-3, 0, &hop, 1, i);
 	run_to_end(f, finish);
-	ok(finish[3] == 1.5e9 + 0.5 && flownet_active(f) == 0, "late in a run small flows end all the same");
+	ok(finish[3] == 1.5e9 + 0.5 && flownet_active(f) == 0, "late in a run small flows still end");
 	flownet_free(f);
 }
 

@@ -179,7 +179,7 @@ static void one_run(struct served *m, const char *run, const char *trace, uint32
 	struct served *models[] = { m };
 	struct serve_config c = { .requests = requests,
 		.cluster = cluster,
-		.placement = &placement_consolidate,
+		.placement = placement_find("consolidate"),
 		.model = models,
 		.n_models = 1,
 		.deployment = &d,

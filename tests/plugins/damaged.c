@@ -6,10 +6,10 @@ enum { NOTHING, ABI_VERSION, POLICY_ABI, NULL_FUNCTION, NULL_OPS, OPS_SIZE, NO_N
 
 static const struct orr_param params[] = {
 #ifdef BAD_DEFAULT
-	ORR_PARAM_INT("depth", "deep", 1, 9, "a number whose default is none"),
+	ORR_PARAM_INT("depth", "deep", 1, 9, "a number whose default is not a number"),
 #endif
 #ifdef BAD_CHOICE
-	ORR_PARAM_CHOICE("colour", "blue", "red|green", "a choice whose default is none of them"),
+	ORR_PARAM_CHOICE("colour", "blue", "red|green", "a choice whose default is not among its words"),
 #endif
 	ORR_PARAM_END
 };

@@ -207,7 +207,7 @@ static void refuses(const char *job, const char *settings, const char *text)
 static void test_errors(void)
 {
 	refuses(JOB, "curve=bamboo", "has no curve \"bamboo\"");
-	refuses(JOB, "depth=5", "no step time at depth 5");
+	refuses(JOB, "depth=5", "no redundant step time at depth 5");
 	refuses(JOB, "stages_per_node=2", "multiple of stages_per_node");
 	refuses(JOB, "rollback=on stale_steps=on", "cannot be rolled back");
 	refuses(JOB, "rollback=on checkpoint_interval=0", "checkpoint_interval");

@@ -269,7 +269,7 @@ is "$? $said" "2 orrery: model: --served and --elastic exclude each other" "not 
 printf '0,add,a\n100,remove,b\n50,remove,a\n' >"$work/broken.csv"
 "$ORRERY" spot "$work/broken.csv" --format bamboo --job bamboo-bert --policy bamboo --until 1h --repair >"$work/out" 2>"$work/err"
 ok $? "--repair runs on a broken trace"
-is "$(grep -cE 'rows out of order, sorted: 1|without addition, skipped: 1' "$work/err")" 2 "and says what it changed"
+is "$(grep -cE 'rows out of order, sorted: 1|removals without addition, skipped: 1' "$work/err")" 2 "and says what it changed"
 is "$("$ORRERY" trace info "$work/broken.csv" --format bamboo --repair 2>&1 | grep -c 'rows out of order')" 1 "trace info --repair likewise"
 
 # ---- hostile values: each option reports what it expects, and prices for other zones are refused ----

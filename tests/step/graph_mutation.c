@@ -166,9 +166,9 @@ static void report(const char *what)
 {
 	printf("# %lu cases, %lu accepted (%lu run), %lu refused\n", cases, accepted, ran, refused);
 	ok(refused > cases / 2 && accepted > cases / 200, "%s: most are refused, some are harmless", what);
-	ok(!insane, "%s: what is accepted can be carried out (%lu can not)", what, insane);
-	ok(!unnamed, "%s: every error names its place (%lu do not)", what, unnamed);
-	ok(!wrong_code, "%s: every error is one of input", what);
+	ok(!insane, "%s: every accepted graph runs (%lu do not)", what, insane);
+	ok(!unnamed, "%s: every error names its position (%lu do not)", what, unnamed);
+	ok(!wrong_code, "%s: every error is an input error", what);
 	cases = accepted = refused = ran = insane = unnamed = wrong_code = 0;
 }
 
@@ -190,12 +190,12 @@ int main(void)
 	facts = (struct graph_facts){ 4, 8, fixture->dnn->n_layers, layer, params };
 	is_graph = true;
 	parse(graph_text, strlen(graph_text));
-	ok(accepted == 1 && ran == 1 && !insane, "the graph as it is runs");
+	ok(accepted == 1 && ran == 1 && !insane, "the unchanged graph runs");
 	mutate(graph_text);
 	report("graph");
 	is_graph = false;
 	parse(partitions_text, strlen(partitions_text));
-	ok(accepted == 1 && !insane, "the partitions as they are are read");
+	ok(accepted == 1 && !insane, "the unchanged partitions are read");
 	mutate(partitions_text);
 	report("partitions");
 	mem_free(layer);

@@ -4,8 +4,8 @@
  * and these properties hold for each run:
  *
  *	- a device's accounts (work, exposed, bubble, idle) add up to the iteration, 1e-9;
- *	- merged lanes give what all lanes give, 1e-9;
- *	- extrapolation gives what simulation gives, 1e-9;
+ *	- merged lanes agree with separate lanes, 1e-9;
+ *	- extrapolation agrees with simulation, 1e-9;
  *	- --check finds no error;
  *	- more bandwidth for all links slows nothing down. (Exception: Ako chooses p; where the bandwidth just suffices for
  *	  fewer slices, p falls by one and messages take all of the NIC. So it is run with p given. ByteScheduler's ops run in

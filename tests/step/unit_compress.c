@@ -135,7 +135,7 @@ static void steps(void)
 	near_to(step_s("8x1:v100", nets[1], "topk:density=0.001", &orr_policy_allreduce, no_overlap), 0.25 + 7 * k * 8 / B, 1e-9,
 		"a step with top-k: compute + (n-1) k 8 / B");
 	near_to(step_s("8x1:v100", nets[1], "topk:density=0.001,compress_Bps=1e9", &orr_policy_allreduce, no_overlap),
-		0.25 + 7 * k * 8 / B + (4 * d + 8 * k * 8) / 1e9, 1e-9, "and coding: the gradient once, and what was received");
+		0.25 + 7 * k * 8 / B + (4 * d + 8 * k * 8) / 1e9, 1e-9, "and coding: the gradient once, and the received bytes");
 	near_to(step_s("5x1:v100", nets[1], "topk:density=0.001", &orr_policy_parameter_server,
 			"placement=dedicated servers=1 push_overlap=false"),
 		0.25 + 4 * k * 8 / B + 4 * 4 * d / B, 1e-9, "to a server: compressed pushes, dense pulls");

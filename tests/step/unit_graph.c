@@ -146,11 +146,11 @@ static void test_layers(void)
 		t[i] = r.iteration_s;
 		step_result_free(&r);
 	}
-	near_to(t[0] / want, 1, 1e-12, "layers cost what the cost model gives");
+	near_to(t[0] / want, 1, 1e-12, "layers have the costs of the cost model");
 	near_to(t[1] / want, 1, 1e-12, "in parts as in all");
 	near_to(t[2] / (cost_range_s(f->cost[0], 0, 1, DNN_FORWARD, 32, 1, false) +
 			       cost_range_s(f->cost[0], n - 1, 1, DNN_FORWARD, 32, 1, false)),
-		1, 1e-12, "a list in any order costs what its layers do");
+		1, 1e-12, "a list in any order costs the sum of its layers");
 	near_to(t[3] / cost_range_s(f->cost[0], 0, n, DNN_FORWARD, 64, 2, false), 1, 1e-12, "with a batch of its own, split over shards");
 	fixture_free(f);
 }

@@ -322,7 +322,7 @@ static void test_lanes(void)
 	ok(!run("8x1:v100", "iterations=6", lanes_build, lanes, &a, &e), "merged lanes run (%s)", e.text);
 	ok(!run("8x1:v100", "iterations=6 merge=off", lanes_build, lanes, &b, &e), "single lanes run (%s)", e.text);
 	ok(a.was_merged && !b.was_merged, "one is merged, one is not");
-	near_to(a.iteration_s, 16, 1e-9, "the merged step takes what the formula says");
+	near_to(a.iteration_s, 16, 1e-9, "the merged step takes the time of the formula");
 	near_to(b.iteration_s, a.iteration_s, 1e-12, "and the same as the unmerged one");
 	ok(a.n_devices == 8 && b.n_devices == 8, "both report each device");
 	bool same = true;
@@ -365,7 +365,7 @@ static void test_errors(void)
 	refuses(nothing, "created no op");
 	refuses(endless, "all ops are detached");
 	int rc = run("1x1:v100", "", two_computes, too_much, &r, &e);
-	ok(rc == ORR_EINPUT && strstr(e.text, "stage 3") && strstr(e.text, "weights"), "what does not fit is named (%s)", e.text);
+	ok(rc == ORR_EINPUT && strstr(e.text, "stage 3") && strstr(e.text, "weights"), "a stage that does not fit is named (%s)", e.text);
 	rc = run("1x1:v100", "ignore_memory=true", two_computes, too_much, &r, &e);
 	ok(!rc, "unless memory is ignored");
 	step_result_free(&r);

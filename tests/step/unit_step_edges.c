@@ -322,7 +322,7 @@ static void test_spans(void)
 	if (getenv("ORR_SANITIZED"))
 		skip("memory use differs under the sanitizers");
 	else
-		ok(grown < 30, "and those of others are dropped (%.1f MiB)", grown);
+		ok(grown < 30, "and those of earlier iterations are dropped (%.1f MiB)", grown);
 	step_result_free(&r);
 }
 

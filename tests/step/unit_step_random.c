@@ -197,7 +197,7 @@ static void test_lanes(unsigned cases, const char *fidelity)
 		}
 		fixture_free(f);
 	}
-	ok(!wrong, "%s: merged lanes give what all lanes give (%u graphs, %u wrong)", fidelity, cases, wrong);
+	ok(!wrong, "%s: merged lanes agree with separate lanes (%u graphs, %u wrong)", fidelity, cases, wrong);
 	ok(merged * 5 > cases && merged < cases, "of which %u could be merged, but not all", merged);
 }
 
@@ -242,7 +242,7 @@ static void test_steady(unsigned cases)
 		}
 		fixture_free(f);
 	}
-	ok(!wrong, "extrapolation gives what simulation gives (%u graphs, %u wrong)", cases, wrong);
+	ok(!wrong, "extrapolation agrees with simulation (%u graphs, %u wrong)", cases, wrong);
 	ok(steady * 4 > cases, "%u of them settled", steady);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures ds-sync, with fewer iterations and seeds. Closed forms: docs/models.md, "DS-Sync"; published: arXiv 2007.03298 v2,
+# orrery figures ds-sync, with fewer iterations and seeds. Closed forms: docs/models/step-stanza-ds-sync-ako.md; published: arXiv 2007.03298 v2,
 # abstract (up to 94 %, read as 1.94x).
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # orrery figures stanza, on fewer nodes: bytes, closed forms and orders hold, and the published range is met as the README states.
-# Closed forms: docs/models.md, "Stanza"; published: arXiv 1812.10624, abstract (1.34x to 13.9x).
+# Closed forms: docs/models/step-stanza-ds-sync-ako.md; published: arXiv 1812.10624, abstract (1.34x to 13.9x).
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"
 small stanza 's/"N": \[3, .*20\]/"N": [5, 9, 10]/' 's/"nodes": \[.*\]/"nodes": [10, 40]/' 's/"many": \[.*\]/"many": [40]/' \

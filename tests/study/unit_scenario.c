@@ -42,6 +42,21 @@ static const char serve_full[] =
 	" \"serve\": {\"router\": \"random\", \"slo\": \"1s\"}, \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5},\n"
 	" \"seed\": 3, \"replications\": 2, \"until\": \"30d\", \"record\": \"all\", \"policy_timeout\": 5}";
 
+static const char spot_full[] =
+	"{\"world\": \"spot\", \"trace\": \"hazard:p=0.1,slots=8,length=4h\", \"format\": \"auto\", \"trace_options\": {},\n"
+	" \"prices\": \"\", \"job\": {\"name\": \"slow\", \"source\": \"made up\", \"samples_per_step\": 8, \"depth\": 2,\n"
+	" \"pipelines\": 1, \"points\": [[1, 2, 10000], [2, 2, 12000]]}, \"spot\": {\"price\": 0.9, \"startup\": \"1m\"},\n"
+	" \"policies\": [\"checkpoint\", \"checkpoint@x\", {\"policy\": \"checkpoint\", \"label\": \"y\", \"set\": {\"depth\": 2}}],\n"
+	" \"seed\": 3, \"replications\": 2, \"until\": \"30d\", \"record\": \"all\", \"policy_timeout\": 5}";
+
+static const char mixed_full[] =
+	"{\"world\": \"mixed\", \"cluster\": \"2x4:a100\", \"placement\": \"spread\", \"first\": \"serve\",\n"
+	" \"jobs\": {\"trace\": \"poisson:rate=0.5,n=10\", \"jobs\": {\"gantt\": 3}},\n"
+	" \"serve\": {\"trace\": \"poisson:rate=5,n=10\", \"models\": [\"llama2-7b\"], \"deployments\": [{\"replicas\": 1}]},\n"
+	" \"policies\": [\"fifo+vllm\", {\"policy\": \"las\", \"serve\": \"fifo\", \"label\": \"x\", \"set\": {\"limits\": \"1s,2s\"}}],\n"
+	" \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5}, \"seed\": 3, \"until\": \"30d\", \"record\": \"all\", "
+	"\"policy_timeout\": 5}";
+
 /* Each test runs on all of them. */
 static const char *full;
 
@@ -143,7 +158,7 @@ static void bytes(int rounds)
 	rng_init(&r, 1, "scenario", 0);
 	for (int k = 0; k < rounds && good; k++) {
 		struct orr_error err = { 0 };
-		char text[2 * sizeof jobs_full + 2 * sizeof step_full + 2 * sizeof serve_full];
+		char text[2 * sizeof jobs_full + 2 * sizeof step_full + 2 * sizeof serve_full + 2 * sizeof spot_full];
 		size_t n = strlen(full);
 		memcpy(text, full, n);
 		for (uint64_t changes = 1 + rng_below(&r, 3); changes; changes--) {
@@ -187,7 +202,7 @@ static void sets(void)
 		"policy.=1", "policy..=1", "policy.x=1", "policy.x.=1", "policy.x.limits=4", "policy.y.limits=", "policies=1",
 		"policies.x=1", "cluster.x=1", "trace_options.x=1", "failures=1", "failures.mtbf=1s",
 		"seed==", "world=", "policy...=", "step.exact=true", "cost.x=1", "learn.seeds=2", "tp=2", "replicas=1", "serve.router=jsq",
-		"serve.x=1", "prices=v100=3", "deployments=1" };
+		"serve.x=1", "prices=v100=3", "deployments=1", "until=2h", "record=sample", "spot.price=2", "first=nobody" };
 	int resolved = 0;
 	bool good = true;
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -205,12 +220,13 @@ static void sets(void)
 
 int main(void)
 {
-	static const char *const all[] = { jobs_full, step_full, serve_full }, *const names[] = { "jobs", "step", "serve" };
+	static const char *const all[] = { jobs_full, step_full, serve_full, spot_full, mixed_full };
+	static const char *const names[] = { "jobs", "step", "serve", "spot", "mixed" };
 	int fd = mkstemp(path);
 	if (fd < 0)
 		return 2;
 	close(fd);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 5; i++) {
 		int resolved = 0;
 		full = all[i];
 		cJSON *scenario = cJSON_Parse(full);
