@@ -9,7 +9,7 @@
  * task by its samples. The total weight is the same for all choices, so sums are compared. Two sums per GPU give the effect
  * of a choice on all waiting tasks in O(1): weight = sum B_j and span = sum L_j.
  *
- * Parameters cover what the paper leaves open; docs/models.md, "Serving: Irina", gives the values that reproduce its figure.
+ * Parameters cover what the paper leaves open; docs/models/serve-policies.md#irina, gives the values that reproduce its figure.
  */
 #include "irina_task.h"
 #include "kinds.h"

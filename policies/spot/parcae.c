@@ -9,7 +9,7 @@
  *
  * A parameter server keeps the model's state, so a loss costs the step in flight and no other. A shape that is left by choice ends its
  * step first. Instances count as lost when they are given notice.
- * Details that the publication leaves open: docs/models.md, "Spot: Parcae".
+ * Details that the publication leaves open: docs/models/spot-parcae.md.
  */
 #include "parcae_plan.h"
 #include "parcae_predict.h"

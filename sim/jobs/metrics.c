@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a run measures; the formulas are in docs/models.md, "Jobs: figures of merit". */
+/* What a run measures; the formulas are in docs/models/jobs.md#figures-of-merit. */
 #include "jobs/world.h"
 
 #include "base/mem.h"

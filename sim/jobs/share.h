@@ -10,7 +10,7 @@
  *
  * Exact for jobs that only send, over one link: 1/n of the rate each. Not modelled: jobs whose phases are synchronised, or shifted so
  * that they interleave (Rajasekaran et al., CASSINI, NSDI 2024).
- * docs/models.md, "Jobs: rates from the step world".
+ * docs/models/jobs.md#rates-from-the-step-world.
  */
 #ifndef ORR_JOBS_SHARE_H
 #define ORR_JOBS_SHARE_H

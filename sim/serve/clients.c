@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Closed-loop clients: each waits for an answer before its next request (docs/models.md, "Serving: metrics, routing, scaling").
+ * Closed-loop clients: each waits for an answer before its next request (docs/models/serve.md#the-service).
  *
  * A conversation is a row of the trace or, with serve.sessions, the rows of one session in order. With serve.clients=N, each
  * of N users starts the next conversation after its last one; else a conversation starts at the arrival time of its first

@@ -2,7 +2,7 @@
 /*
  * Memory of a replica over time, and interference between its runs.
  *
- * Projects all runs of a replica to their ends (docs/models.md, "Runs that share a replica"): memory and rates are constant
+ * Projects all runs of a replica to their ends (docs/models/serve.md#runs-that-share-a-replica): memory and rates are constant
  * between two instants at which a run starts, reaches its peak or ends. Overlaps shorter than the clock's resolution are
  * ignored.
  */

@@ -2,7 +2,7 @@
 /*
  * metrics.h - counts during a run (metrics.c) and the metrics they give at its end (measures.c)
  *
- * Formulas: docs/models.md, "Serving: metrics, routing, scaling". A request of a table model costs two sums of blocks and two
+ * Formulas: docs/models/serve.md#the-service. A request of a table model costs two sums of blocks and two
  * histogram counts; one of a language model four of each.
  */
 #ifndef ORR_SERVE_METRICS_H

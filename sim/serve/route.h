@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * route.h - routing (route.c) and admission (admit.c); docs/models.md, "Serving: metrics, routing, scaling"
+ * route.h - routing (route.c) and admission (admit.c); docs/models/serve.md#the-service
  */
 #ifndef ORR_SERVE_ROUTE_H
 #define ORR_SERVE_ROUTE_H

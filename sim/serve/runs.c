@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Runs of table models: progress at a rate that depends on the other runs of the replica, end, exit points
- * (docs/models.md, "Runs that share a replica").
+ * (docs/models/serve.md#runs-that-share-a-replica).
  */
 #include "serve/due.h"
 #include "serve/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The number of replicas: autoscaling, failures and notices of nodes; docs/models.md, "Serving: metrics, routing, scaling".
+ * The number of replicas: autoscaling, failures and notices of nodes; docs/models/serve.md#the-service.
  */
 #include "serve/fleet.h"
 #include "serve/metrics.h"

@@ -6,7 +6,7 @@
  * one switch: without redundancy, with it, and with one stage doing the work of two. Shapes are left out if the model cannot be
  * cut so, if a pipeline would have no micro-batch, or if they exceed the GPUs' memory; if only the REDUNDANT or DEGRADED step
  * exceeds it, that step time is 0. The result does not depend on the number of threads. Failover and the redundant share are
- * defined in docs/models.md, "Elastic jobs".
+ * defined in docs/models/step-bamboo.md#elastic-jobs.
  */
 #ifndef ORR_SPOT_DERIVE_H
 #define ORR_SPOT_DERIVE_H

@@ -108,7 +108,7 @@ static const struct bad {
 	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 0}]}", "has no nodes" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 4, \"racks\": 5}]}", "$.nodes[0].racks: expected a number from 0 to 4" },
 	{ "{\"nodes\": [{\"gpus\": \"1\"}]}", "$.nodes[0].gpus: expected a number" },
-	{ "{\"nodes\": [{\"gpus\": 1, \"type\": 7}]}", "$.nodes[0].type: expected a string" },
+	{ "{\"nodes\": [{\"gpus\": 1, \"type\": 7}]}", "$.nodes[0].type: expected a text" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"color\": 7}]}", "unknown key \"color\"" },
 	{ "{\"nodes\": [{\"gpus\": 1}]} trailing", "not valid JSON" },
 	{ "{\"nodes\": [{\"gpus\": 1}], \"node\": []}", "unknown key \"node\"" },

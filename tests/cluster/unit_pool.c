@@ -2,7 +2,7 @@
 /*
  * Placement: examples of each rule worked by hand, and the pool's invariants under
  * random requests, releases, failures and repairs. The rules are those of placement.h and
- * docs/models.md; consolidate's are HeliosArtifact's, from its README in the oracles.
+ * docs/models/cluster.md#placement-rules; consolidate's are HeliosArtifact's, from its README in the oracles.
  */
 #include "base/mem.h"
 #include "base/sbuf.h"

@@ -544,7 +544,7 @@ static double ratio(double p, int n, const char *settings, int seeds)
 	return sum[0] / sum[1];
 }
 
-/* Figure 5: 1.254, 1.984, 2.548; arrivals are fitted, see docs/models.md. Tolerance 15 %; few seeds here, 1,000 with
+/* Figure 5: 1.254, 1.984, 2.548; arrivals are fitted, see docs/models/serve-policies.md#irina. Tolerance 15 %; few seeds here, 1,000 with
  * intervals in scenarios/irina. */
 static void the_sweep(void)
 {

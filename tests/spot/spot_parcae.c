@@ -4,7 +4,7 @@
  *
  * Four hour-long segments and one p3 trace for each of five models, minute by minute: the fastest shape, the liveput-optimal one for
  * the counts that came, and the one for predicted counts. The first is to be met exactly; the others are compared, with the table in
- * docs/models.md, and held only to be nearer to the published choices than the fastest shape is.
+ * docs/models/spot-parcae.md, and held only to be nearer to the published choices than the fastest shape is.
  * Data: $ORRERY_DATA_PATH/traces/spot/parcae; shapes: the jobs parcae-* that ship.
  */
 #include "policies/spot/parcae_plan.h"
