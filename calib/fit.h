@@ -7,7 +7,7 @@
  * Cauchy's loss (iteratively reweighted: Holland and Welsch, Comm. in Statistics A6, 1977).
  * The best of several starts is kept. The covariance is Huber's sandwich
  * (Robust Statistics, 1981, section 6.3). A parameter that the points do not determine is
- * left out or fixed, and its variance is 0. docs/models/devices.md#laws-of-a-profile.
+ * left out or fixed, and its variance is 0. docs/models/devices.md, "Laws of a profile".
  *
  * Invariant: the same points in the same order give the same bytes, and a law reports its
  * errors on points outside its fit: those marked as held out, else by ten-fold

@@ -3,7 +3,7 @@
  * work.h - FLOPs and bytes of a kernel from its name and shape, shared by all backends
  *
  * A multiply-add is 2 FLOPs. Bytes are the minimum traffic: each operand read once, each
- * result written once, in the kernel's precision (docs/models/calibration.md#what-a-kernel-does).
+ * result written once, in the kernel's precision (docs/models/calibration.md, "What a kernel does").
  */
 #ifndef ORR_CALIB_WORK_H
 #define ORR_CALIB_WORK_H

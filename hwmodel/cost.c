@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Formulas and their sources: docs/models/devices.md#compute-times. */
+/* Formulas and their sources: docs/models/devices.md, "Compute times". */
 #include "hwmodel/cost.h"
 
 #include "base/mem.h"

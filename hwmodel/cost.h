@@ -7,7 +7,7 @@
  *  2. the roofline: per kernel, max(FLOPs / (peak x efficiency), bytes / (bandwidth x efficiency)) + launch
  *     (Williams, Waterman, Patterson, CACM 52(4), 2009).
  * With use_measured, if the table of step times has (device, model, batch, precision), all layers are scaled so that
- * their sum is the measured time. cost_source() reports which source applies. docs/models/devices.md#compute-times
+ * their sum is the measured time. cost_source() reports which source applies. docs/models/devices.md ("Compute times")
  * lists what each kind of layer reads and writes.
  */
 #ifndef ORR_HWMODEL_COST_H

@@ -5,7 +5,7 @@
  * A part of cost.c. Laws are looked up once; law number 0 means that the profile has none, so the data sheet's
  * roofline applies. With sample k > 0 the parameters of every law are drawn from their covariance, and each
  * call shape gets one residual from the law's spread. The draws depend on (seed, law, k) and the residuals on the
- * shape too, so that compared runs share them (common random numbers). docs/models/devices.md#times-by-profiles.
+ * shape too, so that compared runs share them (common random numbers). docs/models/devices.md, "Times by profiles".
  */
 #ifndef ORR_HWMODEL_COST_LAWS_H
 #define ORR_HWMODEL_COST_LAWS_H

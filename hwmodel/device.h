@@ -38,7 +38,7 @@ struct device {
 	double pcie_Bps;
 	/* Measured all-reduce of 8 GPUs in a node: bus bandwidth, and the time of a small message (0: unknown). */
 	double allreduce_Bps, allreduce_latency_s;
-	/* Fit to the same all-reduce from 64 KiB up: latency + 2(n-1)/n bytes / Bps + sqrt_s sqrt(bytes) (docs/models/net.md#collectives); 0: none. */
+	/* Fit to the same all-reduce from 64 KiB up: latency + 2(n-1)/n bytes / Bps + sqrt_s sqrt(bytes) (docs/models/step.md); 0: none. */
 	double law_latency_s, law_Bps, law_sqrt_s;
 	char *source;     /* lines of "topic: source" */
 	bool is_measured; /* measured by orrery; else from the data sheet. Reports state which */

@@ -5,7 +5,7 @@
  * Values are per sample (one image, one sequence, one record); FLOPs are 2 x MACs.
  * The data gradient and the weight gradient each cost as much as the forward pass (dnn_flops()).
  * Exceptions: a first layer has no data gradient, and kinds without parameters have no weight gradient.
- * Layers are in execution order. Arithmetic and rules: docs/models/step.md#networks.
+ * Layers are in execution order. Arithmetic and rules: docs/models/step.md, "Networks".
  *
  * Data: hwmodel/models/NAME.json, embedded in the program. The generator in hwmodel/modelgen/ computes them from the
  * architectures. Other sources of a model: a file of the same form, or the dimensions of a transformer.

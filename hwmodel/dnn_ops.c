@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Layers from shapes: parameters, FLOPs (2 x MACs), elements, products. The operation counts of
- * memory-bound kinds are nominal (docs/models/step.md#networks has the table).
+ * memory-bound kinds are nominal (docs/models/step.md has the table).
  */
 #include "hwmodel/dnn_plan.h"
 

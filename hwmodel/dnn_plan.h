@@ -8,7 +8,7 @@
  *
  * The ops below compute a layer from shapes. They also track which activations are kept for backward.
  * Invariant: an activation (a `number` of struct act) adds its elements to saved_elems of at most one layer, the first
- * that keeps it (docs/models/step.md#networks).
+ * that keeps it (docs/models/step.md).
  */
 #ifndef ORR_HWMODEL_DNN_PLAN_H
 #define ORR_HWMODEL_DNN_PLAN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Formulas and their sources: docs/models/devices.md#laws-of-a-profile. */
+/* Formulas and their sources: docs/models/devices.md, "Laws of a profile". */
 #include "hwmodel/profile.h"
 
 #include "base/mem.h"

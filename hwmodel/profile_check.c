@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The self-check of a profile against physics, the data sheet and the laws' anchors (docs/models/devices.md#laws-of-a-profile). */
+/* The self-check of a profile against physics, the data sheet and the laws' anchors (docs/models/devices.md, "Self-check of a profile"). */
 #include "hwmodel/profile.h"
 
 #include <math.h>

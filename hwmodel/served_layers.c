@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Iterations of language models, layer by layer: docs/models/serve-llm.md#time-of-an-iteration.
+ * Iterations of language models, layer by layer: docs/models/serve-llm.md, "Time of an iteration".
  *
  * Two tables cache times on first use: one by number of tokens (products, norms, collectives), one by number of output words
  * (the output layer). Attention is evaluated per call: two products and a sum.

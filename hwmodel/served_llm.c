@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time of an iteration of a language model. Formulas: docs/models/serve-llm.md#time-of-an-iteration. */
+/* Time of an iteration of a language model. Formulas: docs/models/serve-llm.md, "Time of an iteration". */
 #include "hwmodel/served_llm.h"
 
 #include "base/mem.h"

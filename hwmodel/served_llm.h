@@ -3,7 +3,7 @@
  * served_llm.h - the three forms of a served language model (private to served_*.c)
  *
  * served_json.c fills in struct served_llm, served_llm.c evaluates it; the form by layers is in served_layers.c.
- * docs/models/serve-llm.md#time-of-an-iteration.
+ * docs/models/serve-llm.md, "Time of an iteration".
  */
 #ifndef ORR_HWMODEL_SERVED_LLM_H
 #define ORR_HWMODEL_SERVED_LLM_H

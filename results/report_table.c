@@ -32,7 +32,7 @@ static const struct report_column columns[] = {
 	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
 	{ "utilisation", "utilisation", REPORT_FRACTION },
 	{ "samples_per_s", "samples/s", REPORT_NUMBER },
-	/* spot capacity (docs/models/spot.md defines value) */
+	/* spot capacity; docs/models/spot.md defines value */
 	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
 	{ "value", "value", REPORT_NUMBER },
 	{ "useful_part", "useful", REPORT_FRACTION },

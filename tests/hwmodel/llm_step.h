@@ -4,7 +4,7 @@
  *
  * Tensor, pipeline and data parallelism with the (interleaved) 1F1B schedule of Narayanan et
  * al., SC 2021, and the recomputation and sequence parallelism of Korthikanti et al., 2022.
- * Formulas and the overlaps they assume: docs/models/step.md#transformer-step-in-closed-form.
+ * Formulas and the overlaps they assume: docs/models/step.md, "Transformer step in closed form".
  * The executor of the step world models what this form leaves out; compare the two.
  *
  * Stages get equal numbers of blocks; the embedding lies on the first stage, the output layer on

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Devices as data, and the roofline. Expected values are computed here from the formulas of docs/models/devices.md#compute-times. */
+/* Devices as data, and the roofline. Expected values are computed here from the formulas of docs/models/devices.md. */
 #include "hwmodel/cost.h"
 #include "hwmodel/steptimes.h"
 

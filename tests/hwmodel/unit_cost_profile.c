@@ -68,7 +68,7 @@ static double linear(double us, double GFLOPps, double GBps, double flops, doubl
 	return us * 1e-6 + flops / GFLOPps / 1e9 + bytes / GBps / 1e9;
 }
 
-/* docs/models/devices.md#compute-times, the table of elements read and written; 4-byte elements. */
+/* docs/models/devices.md, "Compute times", the table of elements read and written; 4-byte elements. */
 static double expected_resnet(const struct dnn *d, double b)
 {
 	double sum = 0;
