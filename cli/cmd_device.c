@@ -102,7 +102,7 @@ static int show_profile(const struct device *d, struct orr_error *err)
 	if (p)
 		printf("profile %s\n", summary);
 	else
-		puts("no profile ships for it: kernel times follow the data sheet, unless --profile names a profile");
+		puts("no profile is included for it: kernel times follow the data sheet, unless --profile names a profile");
 	mem_free(summary);
 	profile_free(p);
 	return ORR_OK;

@@ -119,7 +119,7 @@ ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);      
 ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* of orr_total_gpus(), those on nodes given notice */
 ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* of the GPUs that it holds, the same */
 ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* present mean over the nodes that are up */
-/* Would orr_try_start(w, j) succeed now? */
+/* Returns whether orr_try_start(w, j) would succeed now. */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
 /* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped first? Stops none. */
 #define ORR_ANY_TYPE UINT32_MAX

@@ -24,7 +24,7 @@ static const struct orr_param params[] = {
 
 enum resource { GPU, CPU, MEMORY, N_RESOURCES };
 
-/* A waiting job in the line of its user. */
+/* A waiting job in its user's queue. */
 struct place {
 	orr_job job;
 	uint64_t number;

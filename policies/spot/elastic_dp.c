@@ -152,7 +152,7 @@ static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 	return shape_for(&s->shapes, (uint32_t)ceil(n / (1 + s->part)))->nodes ? least : 0;
 }
 
-/* Will the instance end before another step is done? */
+/* Returns whether the instance ends before another step can complete. */
 static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

@@ -145,7 +145,7 @@ static void go(struct late *l, struct orr_spot *w, enum late_state state)
 	if (state == LATE_IDLE)
 		return;
 	uint32_t got = state == LATE_SPOT ? orr_request(w, l->zone, l->nodes) : orr_request_on_demand(w, l->zone, l->nodes);
-	/* A part of a gang is useless: its instances are released when they are told. */
+	/* A part of a gang is useless: its instances are released when they are announced. */
 	l->awaited = got == l->nodes ? got : 0;
 	if (l->awaited)
 		l->state = state;

@@ -68,7 +68,7 @@ void late_finish(void *self, struct orr_spot *w);
 /* Work done and left, in whole steps: C(0) - C(t) and C(t). */
 int64_t late_done(const struct late *l, const struct orr_spot *w);
 int64_t late_left(const struct late *l, const struct orr_spot *w);
-/* Is there a zone with enough offers for the gang? Sets l->zone to the cheapest. */
+/* Returns whether a zone has enough offers for the gang; sets l->zone to the cheapest. */
 bool late_is_available(struct late *l, const struct orr_spot *w);
 /* Calls the rule at at_ns too. */
 void late_wake(struct orr_spot *w, int64_t at_ns);

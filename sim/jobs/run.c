@@ -162,7 +162,7 @@ uint64_t jobs_given(const struct orr_jobs *w)
 	return w->slots.given;
 }
 
-/* Limit on consecutive instants without running jobs or arrivals, while lent nodes come and go without end. */
+/* Limit on consecutive instants without running jobs or arrivals, while lent nodes are added and removed without end. */
 enum { MOST_IDLE = 1000000 };
 
 static void loop(struct orr_jobs *w)

@@ -7,7 +7,7 @@
  *	  "jobs":  {..a scenario of the jobs world without world, cluster, placement, policies, failures, seed, until..},
  *	  "serve": {..likewise of the serving world..},
  *	  "policies": ["fifo+vllm", {"policy": "fifo", "serve": "vllm", "label", "set": {..}, "serve_set": {..}}],
- *	  "first": "nobody" or "serve",     (who may take GPUs from whom)
+ *	  "first": "nobody" or "serve",     (the world that may reclaim GPUs)
  *	  "failures": {"trace", "mtbf", "mttr", "types"}, "prices": "auto", "seed", "until", "record", "policy_timeout" }
  *
  * Policy i is the one for jobs, its `beside` the one for requests. One of jobs and serve may be left out; then policies are
@@ -248,7 +248,7 @@ static int open_mixed(struct scenario *s, struct orr_error *err)
 		rc = inputs_capacity(s->given, s->cluster, s->seed, m->failures, &m->capacity, err);
 	if (!rc && m->capacity.is_given && (m->capacity.config.repeats || !availset_has_end(m->capacity.set)) && s->until_ns == ORR_NEVER)
 		rc = orr_fail(err, ORR_EINPUT,
-			"scenario: $.capacity.trace: instances come and go without end; give it a length and no repeat, or until");
+			"scenario: $.capacity.trace: instances change without end; give it a length and no repeat, or until");
 	if (!rc)
 		rc = resolve_halves(s->given, m, err);
 	if (!rc)

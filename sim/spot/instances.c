@@ -46,7 +46,7 @@ static bool is_live(const struct slot *s)
 	return s->state == SLOT_STARTING || s->state == SLOT_READY;
 }
 
-/* The slot of a live instance, or of one whose ORR_INST_GONE is being told; else NULL. */
+/* The slot of a live instance, or of one whose ORR_INST_GONE is being delivered; else NULL. */
 static const struct slot *find(const struct orr_spot *w, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);

@@ -8,7 +8,7 @@ orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 
-# A job of one shape, with times that can be worked by hand, and instances that come and go.
+# A job of one shape, with times that can be worked by hand, and preemptible instances.
 echo '{"name": "slow", "source": "made up", "samples_per_step": 8, "depth": 2, "pipelines": 1, "points": [[1, 2, 10000], [2, 2, 12000]]}' >slow.json
 printf 'time_s,event,node,price\n0,add,a,0.5\n0,add,b,0.5\n105,remove,b,\n150,add,c,0.7\n400,end,,\n' >three.csv
 cut -d, -f1-3 three.csv >bare.csv
@@ -194,7 +194,7 @@ EOT
 is "$("$orrery" db digest before.db)" "$before" "and the database is as it was"
 # A repair reports its changes.
 "$orrery" spot unknown.csv --job slow.json --policy checkpoint --set trace_options.repair=drop --no-figures >/dev/null 2>said
-like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first in line 3$' "trace_options.repair=drop goes on, and reports the dropped rows"
+like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first on line 3$' "trace_options.repair=drop goes on, and reports the dropped rows"
 
 # ---- books of figures ----
 mkdir book bad
