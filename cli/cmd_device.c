@@ -14,7 +14,7 @@
 
 static const char help[] = "usage: orrery device list\n"
 			   "       orrery device show NAME|FILE.json\n\n"
-			   "  list   the devices that ship with the program: peaks, memory, links\n"
+			   "  list   the devices included with the program: peaks, memory, links\n"
 			   "  show   one device with its achievable shares, the source of each value, and published measurements\n\n"
 			   "A device is a JSON file: copy one of hwmodel/devices/, edit it, and give its name.\n\n"
 			   "Example:\n"

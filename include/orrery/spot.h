@@ -89,7 +89,7 @@ ORR_API const char *orr_zone_name(const struct orr_spot *w, uint32_t zone);
 ORR_API void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Takes up to n offers now and returns the number taken (limited by offers and quota). instance() follows within this instant. */
 ORR_API uint32_t orr_request(struct orr_spot *w, uint32_t zone, uint32_t n);
-/* Offers that are not taken: what a probe finds now. */
+/* Offers not taken: the result of a probe now. */
 ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
 /* Takes up to n on-demand instances, within spot.on_demand_quota; returns the number taken. */
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);

@@ -439,5 +439,5 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
-ORR_POLICY_JOBS(
-	spot_market, "elastic jobs bid for GPUs on lent nodes: each GPU goes to the highest bid that is worth its price", params, ops);
+ORR_POLICY_JOBS(spot_market, "elastic jobs bid for GPUs on lent nodes: each GPU is allocated to the highest bid that covers its price",
+	params, ops);

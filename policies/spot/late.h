@@ -39,7 +39,7 @@ struct late {
 	uint32_t zone; /* where spot was available last */
 	orr_inst *member;
 	uint32_t members, ready, awaited;
-	bool is_lost, is_due; /* a member has ended; the rule is to be called */
+	bool is_lost, is_due; /* a member has ended; the rule must be called */
 	uint64_t start_timer, probe_timer;
 	uint64_t steps_before;  /* done at the start of this stint */
 	int64_t progress_ns[3]; /* by state */

@@ -34,7 +34,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "c
 	ORR_PARAM_TIME("setup", "2s", "clean: time to set up groups and executors, if the job gives no reconfiguration time"),
 	ORR_PARAM_REAL("node_Bps", "1.25e9", 1, 1e13, "clean: bytes per second at which a node copies missing layers"),
 	ORR_PARAM_TIME("ckpt_interval", "1h", "clean: time between background checkpoints (0: no checkpoints)"),
-	ORR_PARAM_BOOL("on_notice", true, "clean: a node that was given notice is left out at the end of the step"),
+	ORR_PARAM_BOOL("on_notice", true, "clean: a node given notice is excluded at the end of the step"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
 		"clean: joiners are absorbed when it pays, at the next loss, or at the end of the step"),
 	ORR_PARAM_TIME("horizon", "0", "clean: time within which absorbing must pay (0: time so far / (losses + 1))"), ARTIFACT_PARAMS,

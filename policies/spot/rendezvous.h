@@ -79,7 +79,7 @@ bool rdv_gone(struct rendezvous *r, orr_inst i);
 /* Returns whether the tag belongs to a timer of this state machine. */
 bool rdv_is_timer(uint64_t tag);
 /* A timer fires. True: the gathering is over, member[0..n_members) take part (none if the timer was stale) and rdv_settle() must
- * follow. False: the gathering goes on. */
+ * follow. False: the gathering continues. */
 bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag);
 /* Ends the rendezvous and empties the list; the last `waiting` members have no part. */
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting);

@@ -95,7 +95,7 @@ struct pool {
 	uint32_t n_scratch, scratch_cap;
 	void *free_lists[21]; /* piece arrays by power of two */
 	struct pool_mix mix;
-	struct fgd_growth *fgd; /* [shape * n_nodes + node], what the fgd rule has computed; NULL: nothing yet */
+	struct fgd_growth *fgd; /* [shape * n_nodes + node], results of the fgd rule; NULL: none yet */
 };
 
 const struct placement *placement_find(const char *name); /* NULL: unknown name */

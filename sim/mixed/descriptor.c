@@ -293,7 +293,7 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 		const struct scenario_policy *p = &m->serve->policy[i];
 		const struct serve_state *serve = m->serve->state;
 		c->serve = serve->config;
-		c->serve.failures = m->failures; /* of the whole cluster; here they tell the service that nodes may fail */
+		c->serve.failures = m->failures; /* of the whole cluster; here they enable node failures in the service */
 		c->serve_policy = p->entry.policy;
 		c->serve_args = p->args;
 		c->placement = serve->placement;
@@ -339,7 +339,7 @@ static const struct orr_param keys[] = {
 static const struct world_object objects[] = {
 	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the whole", NULL },
 	{ "serve", NULL, "likewise of the serving world", NULL },
-	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
+	{ "failures", inputs_failure_params, "nodes that fail and are repaired", NULL },
 	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
 	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },

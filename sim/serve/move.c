@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Transfer of KV caches between replicas. Without a topology each takes latency + bytes / serve.kv_Bps, whatever the number
+ * Transfer of KV caches between replicas. Without a topology each takes latency + bytes / serve.kv_Bps, regardless of the number
  * of transfers; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while req.move
  * is the number of a live move; until the move ends, its blocks stay held on the replica that it left.
  */

@@ -38,7 +38,7 @@ static int load_job(const cJSON *o, struct spot_state *s, struct orr_error *err)
 	struct orr_error why = { 0 };
 	if (!v)
 		return orr_fail(err, ORR_EINPUT,
-			"scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)");
+			"scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic lists the included ones)");
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
 		job = elastic_parse("scenario: $.job", text, strlen(text), &why);
@@ -287,7 +287,7 @@ extern const struct embedded_file spot_template[];
 
 /* clang-format off */
 static const struct orr_param keys[] = {
-	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are taken off), - for standard input, or a generator: NAME[:param=value,..]"),
+	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot or availability"),
 	ORR_PARAM_TEXT("prices", "", "spot prices over time: a file or a generator; empty: those of the trace, else spot.price"),
 	SCENARIO_KEY_REPLICATIONS,
@@ -308,7 +308,7 @@ static const struct world_input inputs[] = {
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL,
 		"bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot,\navailability or auto" },
-	{ "job", "J", WORLD_FLAG_KEY, "job", NULL, "what is trained: a name (orrery model list --elastic) or FILE.json" },
+	{ "job", "J", WORLD_FLAG_KEY, "job", NULL, "job to train: a name (orrery model list --elastic) or FILE.json" },
 	{ "prices", "FILE", WORLD_FLAG_KEY, "prices", NULL,
 		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "
 		"an instance's own\nprice in the trace takes precedence" },

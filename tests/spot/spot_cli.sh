@@ -163,7 +163,7 @@ s/three.csv/absent.csv/|absent.csv: No such file or directory
 s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop skips such rows
 s/three.csv/hazard:q=1/|generator hazard: no parameter "q"; did you mean p
 s/three.csv/churn:length=0/|churn:length=0: neither this trace nor job slow has an end: give the length of the trace (length=..) or --until
-s/"job": [^,]*, //|x.json: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)
+s/"job": [^,]*, //|x.json: no job is named (--job NAME or FILE.json; orrery model list --elastic lists the included ones)
 s/slow.json/bamboo-brt/|job: no elastic job "bamboo-brt"; did you mean bamboo-bert? orrery model list --elastic shows all; a file ends in .json
 s/"slow.json"/7/|x.json: $.job: expected the name of an elastic job, a file, or a job as an object
 s/"slow.json"/{"name": "x", "source": "y"}/|x.json: $.job: $: expected one of points, work, step, or curves, found none
