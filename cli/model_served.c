@@ -108,7 +108,7 @@ static void put_head(const struct served *m)
 
 static void show_table(const struct served *m)
 {
-	static const char *const between[] = { "refused", "padded up to the next", "read off the line between its neighbours" };
+	static const char *const between[] = { "refused", "padded up to the next", "interpolated between their neighbours" };
 	put_head(m);
 	printf("other sizes %s\n", between[m->between]);
 	printf("\n%8s", "samples");

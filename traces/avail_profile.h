@@ -14,7 +14,7 @@
 
 /* A generator must have an end. */
 void avail_profile(const struct availset *s, struct trace_profile *p);
-/* trace_describe() of a file of availability; 0 or -1. */
+/* trace_describe() of an availability trace; 0 or -1. */
 int avail_profile_trace(struct trace *t, struct trace_profile *p, struct orr_error *err);
 
 #endif

@@ -215,7 +215,7 @@ ORR_API void orr_egress(struct orr_spot *w, double bytes);
 
 /* ---- timers, chance, reports ---- */
 
-/* Calls timer() with this tag at at_ns (>= now). Timers of one instant go by rank 0..7, then in order of creation. */
+/* Calls timer() with this tag at at_ns (>= now). Timers of one instant fire by rank 0..7, then in order of creation. */
 ORR_API uint64_t orr_spot_timer(struct orr_spot *w, int64_t at_ns, uint32_t rank, uint64_t tag);
 ORR_API void orr_spot_cancel(struct orr_spot *w, uint64_t timer); /* no-op once it has fired */
 ORR_API double orr_spot_uniform(struct orr_spot *w);              /* in [0,1), from the policy's own stream */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * parcae_odds.h - what random losses leave of pipelines: the expectation behind "liveput" (Duan et al., "Parcae: Proactive,
+ * parcae_odds.h - expected pipelines after random losses, the basis of "liveput" (Duan et al., "Parcae: Proactive,
  * Liveput-Optimized DNN Training on Preemptible Instances", NSDI 2024)
  *
  * D pipelines of P stages have D x P workers, of which j are lost, each set of j with equal chance. The cost of the next migration

@@ -6,7 +6,7 @@
  * rate(shape) x (length - expected migration from the previous shape). The best plan is found backwards over periods.
  * Migrations: none; intra-stage (every stage keeps enough replicas, or pipelines are dropped); inter-stage (instances get
  * another stage's state); pipeline (the depth changes, or training starts).
- * Shapes go by index, of which there are n; index n stands for not training. Times in s, rates in samples/s.
+ * Shapes are numbered 0 .. n-1; index n represents not training. Times in s, rates in samples/s.
  */
 #ifndef ORR_POLICIES_SPOT_PARCAE_PLAN_H
 #define ORR_POLICIES_SPOT_PARCAE_PLAN_H

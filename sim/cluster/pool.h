@@ -135,7 +135,7 @@ static inline struct bitset *pool_bucket(const struct pool *p, uint32_t type, ui
 void pool_put_piece(struct pool *p, uint32_t node, uint32_t gpus, uint32_t slot, uint32_t milli);
 /* Returns whether the node has room for this many of the request's GPUs, with their share of CPU and memory. */
 bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_request *r, uint32_t gpus);
-/* The share of the request's CPU or memory that goes with this many of its GPUs. */
+/* The share of the request's CPU or memory for this many of its GPUs. */
 int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of);
 /* Returns the slot of the best shared GPU of a node for a fractional request, POOL_WHOLE to
  * open a new one, or POOL_NO_SLOT. */

@@ -14,7 +14,7 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 		return NULL;
 	struct job *job = job_of(w, j);
 	if (!job || job->state == ORR_JOB_ENDED) {
-		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never was (handle %llx)", action, (unsigned long long)j);
+		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never existed (handle %llx)", action, (unsigned long long)j);
 		return NULL;
 	}
 	if (!w->policy.is_acting) {

@@ -161,7 +161,7 @@ void flow_set_clock(struct flownet *f, struct net_link *l); /* up to now */
 enum { FLOW_USED_UNKNOWN = 1 << 30 };                  /* a value of n_updates */
 void flow_make_lone(struct flownet *f, uint32_t link); /* marks the link's group as lone, if it is */
 void flow_unlone(struct flownet *f, uint32_t link);
-void flow_unlone_entries(struct flownet *f, uint32_t link); /* unlones the lone group that has flows on the link, if any */
+void flow_unlone_entries(struct flownet *f, uint32_t link); /* clears the mark of the lone group that has flows on the link, if any */
 /* Solves a change that affects lone groups only. Returns false, with no change made, if it affects others. */
 bool flow_solve_lone(struct flownet *f);
 

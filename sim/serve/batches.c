@@ -138,7 +138,7 @@ static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct req *q = req_of(w, b->req[i]);
 		if (!q || q->state == ORR_REQ_ENDED)
-			serve_fail(w, ORR_EFAIL, q, "start with a request that has ended or never was (handle %llx)",
+			serve_fail(w, ORR_EFAIL, q, "start with a request that has ended or never existed (handle %llx)",
 				(unsigned long long)b->req[i]);
 		else if (q->state != ORR_REQ_WAITING && q->state != ORR_REQ_RUNNING)
 			serve_fail(w, ORR_EFAIL, q, "start with a request that is resident or moving");

@@ -21,7 +21,7 @@
 struct slo {
 	double ttft_s, tpot_s, e2e_s;
 };
-/* "ttft=1s,tpot=100ms,e2e=30s", or some of these. */
+/* One or more of "ttft=1s,tpot=100ms,e2e=30s". */
 int slo_parse(const char *text, struct slo *out, struct orr_error *err);
 /* Share of the rows that meet the SLO; NAN without rows. */
 double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n);

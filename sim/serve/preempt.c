@@ -52,7 +52,7 @@ static struct run *acting_on(struct orr_serve *w, orr_run run, const char *what)
 	struct run *x = run_of(w, run);
 	if (x && run_is_live(x))
 		return x;
-	serve_fail(w, ORR_EFAIL, NULL, "%s of a run that has ended or never was (handle %llx)", what, (unsigned long long)run);
+	serve_fail(w, ORR_EFAIL, NULL, "%s of a run that has ended or never existed (handle %llx)", what, (unsigned long long)run);
 	return NULL;
 }
 

@@ -128,7 +128,7 @@ void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark)
 	if (q)
 		q->mark = mark;
 	else
-		serve_fail(w, ORR_EFAIL, NULL, "orr_req_set_mark() of a request that has ended or never was (handle %llx)",
+		serve_fail(w, ORR_EFAIL, NULL, "orr_req_set_mark() of a request that has ended or never existed (handle %llx)",
 			(unsigned long long)r);
 }
 

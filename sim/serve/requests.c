@@ -158,7 +158,7 @@ static struct req *listable(struct orr_serve *w, orr_req r, const char *what)
 {
 	struct req *q = req_of(w, r);
 	if (!q || q->state == ORR_REQ_ENDED)
-		serve_fail(w, ORR_EFAIL, q, "%s of a request that has ended or never was (handle %llx)", what, (unsigned long long)r);
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that has ended or never existed (handle %llx)", what, (unsigned long long)r);
 	else if (q->list)
 		serve_fail(w, ORR_EFAIL, q, "%s of a request that is in a list already", what);
 	else
@@ -286,7 +286,8 @@ struct req *req_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, 
 		return NULL;
 	struct req *q = req_of(w, r);
 	if (!q)
-		serve_fail(w, ORR_EFAIL, NULL, "%s of a request that has ended or never was (handle %llx)", what, (unsigned long long)r);
+		serve_fail(
+			w, ORR_EFAIL, NULL, "%s of a request that has ended or never existed (handle %llx)", what, (unsigned long long)r);
 	else if (q->state != state)
 		serve_fail(w, ORR_EFAIL, q, "%s of a request that %s", what, state_text[q->state]);
 	else {

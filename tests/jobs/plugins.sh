@@ -87,7 +87,7 @@ negative-work|1 orrery: policy misbehave: job alpha at 0\.000000000 s: adding ne
 no-such-type|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on GPU type 7; there are 1
 no-such-size|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 77 GPUs, a size that the job does not offer
 resize-rigid|1 orrery: policy misbehave: job alpha at 1\.000000000 s: resize to 1 GPUs, a size that the job does not offer
-no-such-job|1 orrery: policy misbehave: at 0\.000000000 s: stop of a job that has ended or never was
+no-such-job|1 orrery: policy misbehave: at 0\.000000000 s: stop of a job that has ended or never existed
 give-up|1 orrery: policy misbehave: job alpha at 0\.000000000 s: had enough of it
 timer-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
 stop-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) was called 1000 times at this instant

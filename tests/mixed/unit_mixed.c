@@ -282,7 +282,7 @@ static void failing_policies(void)
 	c.mtbf_s = 0;
 	c.jobs_policy = &rogue;
 	c.requests = "poisson:rate=1,n=100000";
-	refuses(&c, "start of a job that has ended or never was", "a policy for jobs that errs ends the run there");
+	refuses(&c, "start of a job that has ended or never existed", "a policy for jobs that errs ends the run there");
 	c.jobs_policy = &orr_policy_fifo;
 	c.requests = "poisson:rate=1,n=10";
 	c.deployment.tp = 9;

@@ -42,43 +42,43 @@ table|act_in_route|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_refuse
 table|route_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: route\(\) returned replica 4000000000, which is not up$
 table|never|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs, no timer is set and no request will arrive
 table|spin|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) was called 1000 times at one instant, more than serve\.max_calls_per_instant allows$
-table|ended_request|1 orrery: policy serve-hostile: at 0\.520000000 s: start with a request that has ended or never was
+table|ended_request|1 orrery: policy serve-hostile: at 0\.520000000 s: start with a request that has ended or never existed
 table|null_batch|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch: a pointer is NULL$
 table|null_requests|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch: a pointer is NULL$
 table|empty_batch|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch of 0 requests: expected 1 to 2147483646$
 table|replica_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start on replica 4000000000: expected a number below 1$
 table|batch_too_large|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: model table has no batch of 3 samples \(it has 1, 2\)$
 table|twice_in_batch|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice$
-table|unknown_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never was \(handle deadbeef00000001\)$
-table|no_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never was \(handle 0\)$
+table|unknown_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never existed \(handle deadbeef00000001\)$
+table|no_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never existed \(handle 0\)$
 table|memory_too_small|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: no room on replica 0 for 1 samples of table beside 1 runs: it takes 9e\+09 bytes at its peak
 table|model_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of model 77: expected a number below 1$
 table|part_nan|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = -?nan
 table|part_too_large|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = 2
-table|complete_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_complete\(\) of a request that has ended or never was
+table|complete_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_complete\(\) of a request that has ended or never existed
 table|complete_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_complete\(\) of a request without an answer
-table|refuse_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_refuse\(\) of a request that has ended or never was
+table|refuse_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_refuse\(\) of a request that has ended or never existed
 table|refuse_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that has ended$
 table|refuse_completed|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) with how = 0
 table|refuse_running|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that is in a run$
 table|forward_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_forward\(\) to model 99: expected a number below 1$
 table|assign_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_assign\(\) to replica 4000000000, which does not exist$
-table|assign_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_assign\(\) of a request that has ended or never was
-table|abort_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_abort\(\) of a run that has ended or never was
-table|resume_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_resume\(\) of a run that has ended or never was
+table|assign_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_assign\(\) of a request that has ended or never existed
+table|abort_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_abort\(\) of a run that has ended or never existed
+table|resume_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_run_resume\(\) of a run that has ended or never existed
 table|load_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_load\(\) of model 99: expected a number below 1$
 table|unload_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_model_unload\(\) on replica 4000000000: expected a number below 1$
 table|wake_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_wake\(\) for replica 4000000000: expected a number below 1$
 table|timer_nan|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) at NaN$
 table|timer_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_timer\(\) for replica 4000000000: expected a number below 1$
 table|in_list_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_fifo_push\(\) of a request that is in a list already$
-table|push_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_fifo_push\(\) of a request that has ended or never was
+table|push_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_fifo_push\(\) of a request that has ended or never existed
 table|remove_unknown|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_fifo_remove\(\) of a request that is not in that list
 table|give_up|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: had enough$
 table|llm_of_table|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) on replica 0, which is down or serves no language model$
 table|iterate_table|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0, which is down or serves no language model$
 llm|table_of_llm|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch of llm, a language model
-llm|admit_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) of a request that has ended or never was
+llm|admit_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) of a request that has ended or never existed
 llm|admit_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_admit\(\) of a request that is resident$
 llm|iterate_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0, with nothing to do
 llm|iterate_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 4000000000, which does not exist$
