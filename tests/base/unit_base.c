@@ -254,8 +254,9 @@ static void kinds(void)
 	} good[] = { { "flag", "no", "false" }, { "flag", "yes", "true" }, { "flag", "0", "false" }, { "flag", "1", "true" },
 		{ "flag", "false", "false" }, { "flag", "true", "true" }, { "n", "2", "2" }, { "n", "16", "16" }, { "share", "0.1", "0.1" },
 		{ "share", "1", "1" }, { "share", "0.3333333333333333", "0.333333333333333315" }, { "wait", "1h", "3600.000000000" },
-		{ "list", "0.1", "0.1" }, { "list", "1,2m,0.3333333333333333", "1,120,0.33333333333333331" }, { "list", "", "" },
-		{ "rules", "all", "all" }, { "rules", "own", "own" } };
+		{ "wait", "0", "0.000000000" }, { "wait", "4.6e9", "4600000000.000000000" }, { "list", "0.1", "0.1" },
+		{ "list", "1,2m,0.3333333333333333", "1,120,0.33333333333333331" }, { "list", "", "" }, { "rules", "all", "all" },
+		{ "rules", "own", "own" } };
 	struct orr_error err = { 0 };
 	struct orr_args *a = args_new(table, "test", &err);
 	same_text(orr_arg_text(a, "share"), "0.95", "a number is kept with the fewest digits");
@@ -282,6 +283,9 @@ static void kinds(void)
 	refused(a, "share", "1.0001", "test: share: expected a number from 0.1 to 1, found \"1.0001\"");
 	refused(a, "share", "x", "test: share: expected a number, found \"x\"");
 	refused(a, "wait", "soon", "test: wait: expected a time such as 90, 90s, 1.5m, 2h, found \"soon\"");
+	refused(a, "wait", "-1", "test: wait: expected a number from 0 to 4600000000, found \"-1\"");
+	refused(a, "wait", "4600000001", "test: wait: expected a number from 0 to 4600000000, found \"4600000001\"");
+	refused(a, "n", "17", "test: n: expected a number from 2 to 16, found \"17\"");
 	refused(a, "list", "1,", "test: list: expected numbers or times with commas between them, found \"1,\"");
 	refused(a, "list", "1,,2", "test: list: expected numbers or times with commas between them, found \"1,,2\"");
 	refused(a, "list", "1,x", "test: list: expected numbers or times with commas between them, found \"1,x\"");
