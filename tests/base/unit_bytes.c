@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "tests/tap.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -103,6 +104,8 @@ static void parts(void)
 	faulty(both + 1, 3000, "bytes after the end of the gzip data", "one byte after the gzip data");
 	memcpy(packed + both, "\x1f\x8c", 2);
 	faulty(both + 2, 3000, "bytes after the end of the gzip data", "almost the mark of a gzip member");
+	memcpy(packed + both, "\x1e\x8b", 2);
+	faulty(both + 2, 3000, "bytes after the end of the gzip data", "also with another first byte");
 	packed[first - 5] ^= 1; /* the checksum of the first member */
 	faulty(both, 1000, "damaged gzip data", "a wrong checksum");
 	memcpy(packed, "\x1f\x8b", 2);
@@ -124,6 +127,17 @@ static void parts(void)
 		size_t n = copied(packed, others[k], strlen(others[k]));
 		ok(is_read(bytes_open_memory(packed, n), 10, others[k], n, n), "a text that begins almost like packed data (%zu)", k);
 	}
+}
+
+static void standard_input(void)
+{
+	char path[32];
+	struct orr_error err;
+	ok(write_file(path, plain, 1000) && freopen(path, "r", stdin), "a file can be standard input");
+	memcpy(packed, plain, 1000);
+	ok(is_read(bytes_open("-", &err), 100, plain, 1000, 1000), "- is standard input");
+	ok(fcntl(STDIN_FILENO, F_GETFD) >= 0, "which stays open");
+	unlink(path);
 }
 
 static void read_whole(void)
@@ -165,5 +179,6 @@ int main(void)
 	whole_files("zstd", zstd);
 	parts();
 	read_whole();
+	standard_input();
 	return done();
 }

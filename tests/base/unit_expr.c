@@ -98,6 +98,12 @@ int main(void)
 	gives("argmax(7, 9, 9) + 10 * argmin(7, 3, 3)", 11);
 	gives("sum(N: 1)", 3);
 	gives("min(N: N * (6 - N))", -16);
+	/* The text ends after n characters, whatever follows. */
+	struct orr_error err = { 0 };
+	double v = 0;
+	ok(!expr_eval("x1", 1, &env, &v, &err) && v == 3, "a name ends where the text ends");
+	ok(!expr_eval("12", 1, &env, &v, &err) && v == 1, "so does a number");
+	ok(!expr_eval("x + x^2", 5, &env, &v, &err) && v == 6, "and an operator");
 	gives("log(-1)", NAN);
 	gives("sqrt(16) + ceil(1.2) + floor(1.8) + round(2.5) + abs(-1) + log2(8)", 14);
 	gives("max(1, x, 2) + min(4, 5)", 7);

@@ -58,7 +58,8 @@ static const struct good {
 		"n0:1:gpu:-1:-1@0 n1:1:gpu:-1:-1@0 n2:1:gpu:-1:-1@1 n3:1:gpu:-1:-1@1" },
 	{ "name,gpus,type,cpus,mem_gib,rack\nx,4,v100,96,512,3\r\n\ny,0,,8,,\n", "x:4:v100:96000:524288@3 y:0:-:8000:-1@0" },
 	{ "gpus\n2\n3", "n0:2:gpu:-1:-1@0 n1:3:gpu:-1:-1@0" },
-	{ "gpus,name,type,cpus,rack\n2\n3,x,y,,4\n", "n0:2:gpu:-1:-1@0 x:3:y:-1:-1@4" },
+	{ "gpus,type,name\n2\n3,y,x\n", "n0:2:gpu:-1:-1@0 x:3:y:-1:-1@0" },
+	{ "gpus,cpus,rack\n3,,4\n", "n0:3:gpu:-1:-1@4" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"cpus\": 0, \"mem_gib\": 0}]}", "n0:1:gpu:0:0@0" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"rack\": 1}, {\"gpus\": 1}]}", "n0:1:gpu:-1:-1@1 n1:1:gpu:-1:-1@2" },
 	/* openb's list: milli-cores and MiB */
