@@ -44,8 +44,11 @@ static size_t copied(unsigned char *to, const void *from, size_t n)
 static size_t drain(struct bytes *b, size_t step, int64_t *last)
 {
 	size_t n = 0;
-	while ((*last = bytes_read(b, got + n, step)) > 0)
+	while ((*last = bytes_read(b, got + n, step)) > 0) {
 		n += (size_t)*last;
+		if (*last > (int64_t)step)
+			return SIZE_MAX;
+	}
 	return n;
 }
 
@@ -137,6 +140,12 @@ static void standard_input(void)
 	memcpy(packed, plain, 1000);
 	ok(is_read(bytes_open("-", &err), 100, plain, 1000, 1000), "- is standard input");
 	ok(fcntl(STDIN_FILENO, F_GETFD) >= 0, "which stays open");
+	int before = dup(STDIN_FILENO);
+	close(before);
+	bytes_close(bytes_open(path, &err));
+	int after = dup(STDIN_FILENO);
+	ok(before == after, "another file is closed");
+	close(after);
 	unlink(path);
 }
 
