@@ -189,7 +189,7 @@ static void check_derived(void)
 		const struct elastic_point *p = &a->point[i];
 		bool is_one = p->depth == 1;
 		good += p->pipelines <= 6 && p->step_ns[ELASTIC_PLAIN] > 0 &&
-			(is_one ? p->step_ns[ELASTIC_REDUNDANT] == 0 && !p->redundant
+			(is_one ? p->step_ns[ELASTIC_REDUNDANT] == 0 && p->redundant == 0
 				: p->step_ns[ELASTIC_REDUNDANT] > 0 && p->step_ns[ELASTIC_DEGRADED] > 0 && p->redundant > 0 &&
 						p->redundant < 0.5 && p->failover_ns >= 0);
 	}
