@@ -51,7 +51,7 @@ static void whole_numbers(void)
 	ok(!num_int("18446744073709551616", 20, &v) && !num_int("18446744073709551617", 20, &v) && !num_int("99999999999999999999", 20, &v),
 		"also where 64 bits overflow");
 	ok(num_int("0", 1, &v) && v == 0 && num_int("0000000000000000000042", 22, &v) && v == 42, "leading zeros do not count");
-	ok(!num_int("123" + 1, 0, &v) && !num_int("-", 1, &v) && !num_int("1 ", 2, &v) && !num_int("0x10", 4, &v) && !num_int("+-1", 3, &v),
+	ok(!num_int(&"123"[1], 0, &v) && !num_int("-", 1, &v) && !num_int("1 ", 2, &v) && !num_int("0x10", 4, &v) && !num_int("+-1", 3, &v),
 		"text that is no whole number is refused");
 }
 

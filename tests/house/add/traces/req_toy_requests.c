@@ -9,8 +9,7 @@
 
 enum { ARRIVED_AT, PREFILL, DECODE };
 
-static const struct table_column columns[] = { { "toy_arrival", true }, { "toy_prompt", true }, { "toy_output", true },
-	{ NULL, false } };
+static const struct table_column columns[] = { { "toy_arrival", true }, { "toy_prompt", true }, { "toy_output", true }, { NULL, false } };
 
 static const struct orr_param params[] = { REQUEST_PARAMS, ORR_PARAM_END };
 
