@@ -236,9 +236,9 @@ static void refuses(const char *path, const char *why, const char *what)
 static void foreign_files(void)
 {
 	put_file(in_dir("short.csv"), "job_id,gpus\n", 1);
-	refuses(in_dir("short.csv"), "not an SQLite database", "a short text file");
+	refuses(in_dir("short.csv"), "not a database", "a short text file");
 	put_file(in_dir("long.csv"), "job_id,gpus,submit_s,start_s\n", 1000);
-	refuses(in_dir("long.csv"), "not an SQLite database", "a long text file");
+	refuses(in_dir("long.csv"), "not a database", "a long text file");
 	sql(in_dir("theirs.db"), "CREATE TABLE t(x); INSERT INTO t VALUES(1)");
 	refuses(in_dir("theirs.db"), "another program", "another program's database");
 	make(in_dir("newer.db"), (const uint64_t[]){ 1, 0 }, NULL);
