@@ -194,7 +194,7 @@ static double cross_error(enum profile_form form, const struct point *const *x, 
 
 /*
  * Fits a memory-bound kernel: two rates, one of them the cache's, if that lowers the held-out error by a tenth. Only if the
- * state of the cache is known: imported tables mix sizes with whatever the cache held.
+ * state of the cache is known: in imported tables the contents of the cache are unknown.
  */
 static int fit_by_bytes(const struct point *const *x, size_t n, size_t total, bool is_cache_known, struct law *out, struct orr_error *err)
 {

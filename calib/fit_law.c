@@ -226,7 +226,7 @@ static bool drop_unclear(const struct nls *q, struct nls_fit *f, double scale)
 {
 	for (uint32_t k = 0; k < LAW_PARAMS; k++) {
 		struct nls_fit without = *f;
-		bool is_last = !f->is_free[k ^ 1u]; /* one of the two must stay */
+		bool is_last = !f->is_free[k ^ 1u]; /* one of the two must remain */
 		if (!f->is_free[k] || is_last || !is_unclear(q, f, k))
 			continue;
 		without.theta[k] = k % 2 ? INFINITY : -INFINITY;

@@ -20,7 +20,7 @@ static void put_help(struct sbuf *out)
 		       "  --kind K   the world of the policy: ");
 	world_names(out, true, "");
 	sbuf_printf(out,
-		" (new: default %s);\n             two worlds may have policies of one name: show prints both unless told which\n\n",
+		" (new: default %s);\n             two worlds may have policies of one name: show prints both unless the world is given\n\n",
 		worlds[0]->name);
 	sbuf_puts(out, "Example: a policy of your own beside two baselines\n"
 		       "  orrery policy new mine\n"
@@ -135,4 +135,4 @@ static int run(int argc, char **argv, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "policy: expected list, show NAME or new NAME; see --help");
 }
 
-const struct cli_command cmd_policy = { "policy", "list and show policies, begin a new one", NULL, run, put_help };
+const struct cli_command cmd_policy = { "policy", "list and show policies, create a new one", NULL, run, put_help };

@@ -20,7 +20,7 @@ int trace_seed(const char *text, uint64_t *out, struct orr_error *err);
 struct reqset;
 struct trace_profile;
 
-/* Is this generator or format one of requests, not of jobs? */
+/* Returns whether this generator or format is one of requests. */
 bool trace_wants_requests(const char *source, const char *format);
 
 /* The rows of requests to write, and the file. */
@@ -33,7 +33,7 @@ struct trace_cut {
 };
 int trace_write_requests(const struct reqset *s, const struct trace_cut *cut, struct orr_error *err);
 
-/* The same for instances that come and go. A slice begins at 0 with the instances available at that time. */
+/* The same for availability traces. A slice begins at 0 with the instances available at that time. */
 struct availset;
 bool trace_wants_avail(const char *source, const char *format);
 int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct orr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What traces of instances that come and go need beside the code for jobs. */
+/* What availability traces need beside the code for jobs. */
 #include "cli/cmd_trace.h"
 
 #include "traces/generator.h"
@@ -37,7 +37,7 @@ static void tell_repairs(const struct availset *s)
 	const struct avail_repairs *repairs = availset_repairs(s);
 	for (int i = 0; i < AVAIL_REPAIRS; i++)
 		if (repairs->rows[i])
-			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first in line %" PRIu64 "\n", availset_source(s),
+			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first on line %" PRIu64 "\n", availset_source(s),
 				avail_repair_name((enum avail_repair)i), repairs->rows[i], repairs->first_line[i]);
 }
 
@@ -47,7 +47,7 @@ int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct or
 	int64_t kept = 0, end_ns = cut->until_ns;
 	struct avail_shift from = { .stretch = 1, .scale = 1 };
 	if (strcmp(to, "availability"))
-		return orr_fail(err, ORR_EINPUT, "--to: instances that come and go can be written as availability, found \"%.60s\"", to);
+		return orr_fail(err, ORR_EINPUT, "--to: instances can be written only as availability, found \"%.60s\"", to);
 	if (cut->count < INT64_MAX || cut->sample < 1)
 		return orr_fail(
 			err, ORR_EINPUT, "%s: rows of one instance depend on one another; --from and --until cut them", availset_source(s));

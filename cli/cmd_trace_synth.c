@@ -144,7 +144,7 @@ int trace_list(int argc, char **argv, struct orr_error *err)
 	print_formats(TRACE_JOBS);
 	puts("\nformats of requests (orrery serve):");
 	print_formats(TRACE_REQUESTS);
-	puts("\nformats of instances that come and go (orrery spot; several files: zones:ZONE=FILE,ZONE=FILE):");
+	puts("\nformats of instance availability (orrery spot; several files: zones:ZONE=FILE,ZONE=FILE):");
 	print_formats(TRACE_AVAIL);
 	puts("  (all of these)");
 	print_params(every_avail, NULL);
@@ -152,7 +152,7 @@ int trace_list(int argc, char **argv, struct orr_error *err)
 	print_generators(TRACE_JOBS);
 	puts("\nmodels of requests (orrery serve; trace synth and info with --to or --format requests):");
 	print_generators(TRACE_REQUESTS);
-	puts("\nmodels of instances that come and go (orrery spot):");
+	puts("\nmodels of instance availability (orrery spot):");
 	print_generators(TRACE_AVAIL);
 	puts("  (all of these)");
 	print_params(every_avail_generator, NULL);

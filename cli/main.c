@@ -37,7 +37,7 @@ static void usage(FILE *out)
 			fprintf(out, "  %-10s %s\n", (*w)->name, (*w)->doc);
 	for (const struct cli_command *const *c = cli_commands; *c; c++)
 		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->doc);
-	fputs("\n'orrery COMMAND --help' tells more, with an example.\n", out);
+	fputs("\n'orrery COMMAND --help' gives details and an example.\n", out);
 }
 
 static const struct cli_command *command_named(const char *name)

@@ -33,7 +33,7 @@ static const struct common_flag {
 	{ "set", "PATH=VALUE", OPT_SET, NULL, NULL },
 	{ "seed", "N", OPT_KEY, "seed", "seed of every random stream (default 1)" },
 	{ "db", "FILE", OPT_DB, NULL, "store the runs in this database; an existing one is reused" },
-	{ "fresh", NULL, OPT_FRESH, NULL, "run again what the database already has" },
+	{ "fresh", NULL, OPT_FRESH, NULL, "repeat runs that the database already has" },
 	{ "out", "DIR", OPT_OUT, NULL, "write CSV files, summary.csv and figures (PDF, SVG, PNG)" },
 	{ "no-figures", NULL, OPT_NO_FIGURES, NULL, "with --out: no figures" },
 	{ "json", NULL, OPT_JSON, NULL, "results as JSON on standard output" },

@@ -10,7 +10,7 @@
 #include "study/study.h"
 
 struct request {
-	cJSON *scenario; /* what the flags set */
+	cJSON *scenario; /* values set by flags */
 	struct world_output output;
 	char **sets; /* --set, and flags that set an option of an object; applied last, in order */
 	size_t n_sets, cap_sets;

@@ -31,7 +31,7 @@ orrery \\- discrete\\-event simulator of GPU clusters
 Replays traces of GPU clusters, real or generated, against scheduling policies, and
 compares what each policy would have made of them: job completion times, makespan,
 utilisation. Runs the inside of a training step under policies of synchronisation, pipelining and
-parallelism, serves traces of inference requests on replicas of models, and trains elastic jobs on capacity that comes and goes. The same inputs and seed give the same bytes of output.
+parallelism, serves traces of inference requests on replicas of models, and trains elastic jobs on preemptible capacity. The same inputs and seed give the same bytes of output.
 .SH COMMANDS
 END
 "$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit }

@@ -19,7 +19,7 @@ enum { PLAN_MAX_LAYERS = 200000, PLAN_MAX_NAME = 200 };
 
 struct plan_repeat {
 	size_t first, n_layers;
-	uint32_t count, from; /* '#' runs over from .. from+count-1 */
+	uint32_t count, from; /* '#' takes the values from .. from+count-1 */
 	bool is_block;        /* each repetition is a transformer layer */
 };
 

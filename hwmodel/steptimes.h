@@ -16,7 +16,7 @@ enum steptime_update { STEPTIME_WITH_UPDATE, STEPTIME_WITHOUT_UPDATE, STEPTIME_U
 struct steptime {
 	char *device, *model, *setup, *source; /* setup: "TensorFlow 1.1, EC2 p2.8xlarge" */
 	enum precision precision;
-	enum steptime_update update; /* is the optimizer's update part of the time? */
+	enum steptime_update update; /* whether the time includes the optimizer's update */
 	double state_bytes;          /* optimizer state per parameter, with STEPTIME_WITH_UPDATE */
 	uint32_t n;                  /* points, by ascending batch size */
 	double *batch, *seconds;

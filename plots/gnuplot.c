@@ -49,7 +49,7 @@ static void feed(int fd, const struct sbuf *script)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* gnuplot ended: its exit status and messages tell why */
+			return; /* gnuplot ended: its exit status and messages give the cause */
 		sent += (size_t)n;
 	}
 }

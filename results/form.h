@@ -29,7 +29,7 @@ struct report_form {
 	bool series_if_any;              /* LABEL.series.csv only if there are series */
 	bool has_marks;                  /* events are marks of the policy's own at any time, not notes on the run */
 	const char *cost_title;          /* before the source of times; NULL: "times of layers" */
-	const char *oracle;              /* what the policy saw; NULL: true durations */
+	const char *oracle;              /* durations visible to the policy; NULL: true durations */
 	/* The table whose rows run_result.rows_total counts, and the metric of that number: a run of several worlds has the metric
 	 * PART.counted if this world is a part. NULL: none. */
 	const char *counted;

@@ -109,7 +109,7 @@ static void carry_out(struct study *t, size_t i)
 	progress_report(t->progress, i, 1);
 }
 
-/* Stores finished runs as soon as all before them are stored: one order, whatever -j. */
+/* Stores finished runs as soon as all before them are stored, so the order does not depend on -j. */
 static void store_finished(struct study *t)
 {
 	while (t->n_stored < t->n_runs && t->run[t->n_stored].is_done) {

@@ -236,9 +236,9 @@ static int plan_bulk(void *plan, const struct orr_args *args, struct rowset *set
 		ORR_PARAM_TIME("delay", "10m", "mean time to the replacement of a removed instance"), \
 		ORR_PARAM_CHOICE("delays", "exp", "exp|fixed", "distribution of delays"), AVAIL_PARAM_LENGTH("24h"), AVAIL_SHIFT_PARAMS
 
-static const struct orr_param churn_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "instances that are asked for"),
+static const struct orr_param churn_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "number of instances requested"),
 	ORR_PARAM_REAL("rate", "0.1", 1e-9, 3600, "removals per instance and hour"), COMMON_PARAMS, ORR_PARAM_END };
-static const struct orr_param bulk_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "instances that are asked for"),
+static const struct orr_param bulk_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "number of instances requested"),
 	ORR_PARAM_TIME("every", "518s", "mean time between removals"),
 	ORR_PARAM_TEXT("sizes", "1*39|2*13|3*15|4*7|5|6*4", "instances removed at once, with weights"),
 	ORR_PARAM_REAL("cross", "0", 0, 1, "share of removals that affect all zones"), COMMON_PARAMS, ORR_PARAM_END };

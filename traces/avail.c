@@ -31,7 +31,7 @@ struct availcursor {
 	const struct availset *set;
 	uint64_t next;
 	void *state;
-	bool has_ended, is_shifted[MAX_SHIFTS]; /* the shifter has been told the end */
+	bool has_ended, is_shifted[MAX_SHIFTS]; /* the shifter has received the end of the set */
 	struct avail_shifter *shifter[MAX_SHIFTS];
 	uint64_t n_out;
 	uint32_t live;

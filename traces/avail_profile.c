@@ -86,7 +86,7 @@ static void add_repairs(const struct availset *set, struct trace_profile *p)
 	for (int i = 0; i < AVAIL_REPAIRS; i++) {
 		if (!repairs->rows[i])
 			continue;
-		snprintf(text, sizeof text, "%" PRIu64 ", the first in line %" PRIu64, repairs->rows[i], repairs->first_line[i]);
+		snprintf(text, sizeof text, "%" PRIu64 ", the first on line %" PRIu64, repairs->rows[i], repairs->first_line[i]);
 		trace_profile_fact_text(p, avail_repair_name((enum avail_repair)i), text);
 	}
 }

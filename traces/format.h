@@ -54,7 +54,7 @@ struct trace_format {
 	void (*get_extras)(const void *state, double *values);
 	/* The fact with this index, false past the last; may be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
-	/* Number of rows that the reader has skipped, as the options say; NULL: it skips none. */
+	/* Number of rows that the reader skipped, according to the options; NULL: it skips none. */
 	uint64_t (*left_out)(const void *state);
 	/* Tokens per block of a prompt, which one hash identifies; NULL: no hashes. */
 	uint32_t (*block_tokens)(const void *state);

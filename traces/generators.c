@@ -93,7 +93,7 @@ static const char *rows_of(const char *name)
 	bool makes[TRACE_KINDS] = { false };
 	for (size_t i = 0; generators[i]; i++)
 		makes[generators[i]->kind] |= !strcmp(generators[i]->name, name);
-	return makes[TRACE_AVAIL]                           ? "instances that come and go"
+	return makes[TRACE_AVAIL]                           ? "availability of instances"
 	       : makes[TRACE_JOBS] && makes[TRACE_REQUESTS] ? "jobs, and one of requests"
 	       : makes[TRACE_JOBS]                          ? "jobs"
 	       : makes[TRACE_REQUESTS]                      ? "requests"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 256 * 1024 }; /* stays in the second-level cache */
+enum { BLOCK = 256 * 1024 }; /* fits the second-level cache */
 
 struct lines {
 	struct bytes *in;

@@ -14,7 +14,7 @@ liborrery_a_SOURCES += traces/generator.h traces/synth_poisson.c traces/synth_ph
 	traces/synth_tiresias.c traces/req_law.c traces/req_law.h traces/req_content.c traces/req_content.h traces/req_arrivals.c \
 	traces/req_irina.c traces/avail_shift.c traces/av_hazard.c traces/av_renewal.c traces/av_churn.c traces/av_price.c \
 	traces/generators.c traces/generators.def
-# traces of jobs, of requests, of instances that come and go
+# traces of jobs, of requests, of instance availability
 liborrery_a_SOURCES += traces/open.c traces/jobset.c traces/requests.c traces/requests.h traces/avail_rows.c traces/avail.c traces/avail.h \
 	traces/req_profile.c traces/req_profile.h traces/avail_profile.c traces/avail_profile.h traces/describe.c \
 	traces/writer.c traces/writer.h

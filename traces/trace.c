@@ -138,7 +138,7 @@ static const char *put_number(char out[24], uint64_t v)
 
 __attribute__((cold, noinline)) static int holds_other(const struct trace *t, enum trace_kind wanted, struct orr_error *err)
 {
-	static const char *const rows[TRACE_KINDS] = { "jobs", "requests", "instances that come and go", "nodes" };
+	static const char *const rows[TRACE_KINDS] = { "jobs", "requests", "availability of instances", "nodes" };
 	const char *hint = "";
 	if (wanted == TRACE_JOBS)
 		hint = t->format->kind == TRACE_REQUESTS ? ": 'orrery serve' replays it"

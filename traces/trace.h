@@ -26,7 +26,7 @@ bool trace_kind_knows(enum trace_kind kind, const char *format);
 struct trace;
 
 /* format NULL or "auto": found by sniffing. path "-" is standard input; gzip and
- * zstd are decompressed, whatever the file name. options: "name=value" texts of the format's
+ * zstd are decompressed regardless of the file name. options: "name=value" texts of the format's
  * parameters, NULL-terminated; may be NULL. NULL on error. */
 struct trace *trace_open(const char *path, const char *format, const char *const *options, struct orr_error *err);
 /* 1 a row, 0 the end, -1 error (err names file and line). */

@@ -254,7 +254,7 @@ static int refuse_job_in_avail(struct writer *w, const struct orr_trace_job *row
 	(void)w;
 	(void)row;
 	return orr_fail(
-		err, ORR_EINPUT, "format availability is for instances that come and go, not for jobs: expected orrery, tiresias or swf");
+		err, ORR_EINPUT, "format availability is for instances, not for jobs: expected orrery, tiresias or swf");
 }
 
 static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
@@ -408,7 +408,7 @@ int writer_request(struct writer *w, const struct reqset *s, const struct reques
 int writer_avail(struct writer *w, const struct availset *s, const struct avail_rec *r, int64_t end_ns, struct orr_error *err)
 {
 	if (w->put != refuse_job_in_avail)
-		return orr_fail(err, ORR_EINPUT, "instances that come and go can be written only in format availability");
+		return orr_fail(err, ORR_EINPUT, "instances can be written only in format availability");
 	if (r) {
 		put_avail(w, s, r);
 	} else {

@@ -34,7 +34,7 @@ typedef uint64_t orr_job; /* a job; 0 is none */
 enum orr_job_state { ORR_JOB_WAITING, ORR_JOB_RUNNING, ORR_JOB_ENDED };
 enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_NODE_FAILED };
 
-/* What a policy knows of a job. */
+/* The properties of a job that a policy can read. */
 struct orr_job_info {
 	uint64_t number; /* 0, 1, ... in order of submission */
 	enum orr_job_state state;
@@ -119,7 +119,7 @@ ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);      
 ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* of orr_total_gpus(), those on nodes given notice */
 ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* of the GPUs that it holds, the same */
 ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* present mean over the nodes that are up */
-/* Would orr_try_start(w, j) succeed now? */
+/* Returns whether orr_try_start(w, j) would succeed now. */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
 /* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped first? Stops none. */
 #define ORR_ANY_TYPE UINT32_MAX
@@ -138,7 +138,7 @@ ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
 /* Takes a running job off its GPUs; it waits again with its work kept. */
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
-/* The same, and adds cost_ns >= 0 to the work left (reading a checkpoint, say). */
+/* The same, and adds cost_ns >= 0 to the work left (for example reading a checkpoint). */
 ORR_API void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns);
 /* Ends a running or waiting job; it counts as killed. After schedule() returns, finish() is called, and then schedule() again. */
 ORR_API void orr_kill(struct orr_jobs *w, orr_job j);
@@ -196,7 +196,7 @@ ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips the shape of t
 ORR_API void orr_walk_limit_shape(struct orr_walk *walk, int64_t max_second);
 ORR_API void orr_walk_end(struct orr_walk *walk);
 
-/* ---- what a policy provides ---- */
+/* ---- callbacks of a policy ---- */
 struct orr_jobs_ops {
 	/* Returns the policy's object; NULL with *err filled in if the parameters are invalid. */
 	void *(*create)(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* What a policy says of itself. The header of its world states which flags have a meaning there. */
+/* Flags that a policy declares. The header of its world states which flags have a meaning there. */
 #define ORR_NEEDS_ORACLE 1u    /* sees the future; marked "oracle" in every table */
 #define ORR_WORK_CONSERVING 2u /* never idles a resource that has queued work; --check verifies it */
 #define ORR_MAY_ORACLE 4u      /* sees the future with some parameters; then marked "oracle" */

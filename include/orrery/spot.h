@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot.h - the spot world as a policy sees it: one elastic job on instances that come and go, and what they cost
+ * spot.h - the spot world as a policy sees it: one elastic job on preemptible instances, and what they cost
  *
  * Instances: a trace or a random process offers instances and removes them. An offer that is taken becomes an instance. It starts
  * (spot.startup), gets ready, may be given notice (spot.notice), and ends. An on-demand instance lives until it is released, at
@@ -11,7 +11,7 @@
  * committed (orr_commit(): a checkpoint holds it). orr_lose() takes uncommitted steps back. The job is over when all its steps count.
  *
  * Accounts: every second of every instance is in exactly one account (enum orr_account). Owners' time belongs to the step in flight:
- * useful and redundant if the step counts, wasted if it is lost. While no step is in flight, it goes to the account that
+ * useful and redundant if the step counts, wasted if it is lost. While no step is in flight, it is booked in the account that
  * orr_pause_as() names.
  *
  * Order: at each instant the world calls instance() for each offer taken, instance that joins or is given notice, instance that
@@ -60,7 +60,7 @@ ORR_API bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_
 ORR_API const char *orr_inst_name(const struct orr_spot *w, orr_inst i, char *buf, size_t size);
 ORR_API bool orr_inst_is_live(const struct orr_spot *w, orr_inst i);
 ORR_API bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i);
-/* Has it been given notice? */
+/* Returns whether it was given notice. */
 ORR_API bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i);
 ORR_API uint32_t orr_inst_zone(const struct orr_spot *w, orr_inst i);
 /* An index for arrays of the policy: unique among live instances and below orr_inst_slots(), which can grow. */
@@ -89,7 +89,7 @@ ORR_API const char *orr_zone_name(const struct orr_spot *w, uint32_t zone);
 ORR_API void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Takes up to n offers now and returns the number taken (limited by offers and quota). instance() follows within this instant. */
 ORR_API uint32_t orr_request(struct orr_spot *w, uint32_t zone, uint32_t n);
-/* Offers that are not taken: what a probe finds now. */
+/* Offers not taken: the result of a probe now. */
 ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
 /* Takes up to n on-demand instances, within spot.on_demand_quota; returns the number taken. */
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);
@@ -149,7 +149,7 @@ ORR_API void orr_own(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_
 ORR_API void orr_disown(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst to);
 /* Removes a pipeline and its stages; its owners become idle. */
 ORR_API void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline);
-/* 0: none. While ORR_INST_GONE is told, the ended instance owns nothing. */
+/* 0: none. While ORR_INST_GONE is delivered, the ended instance owns nothing. */
 ORR_API orr_inst orr_owner(const struct orr_spot *w, uint32_t pipeline, uint32_t stage);
 ORR_API void orr_shape(const struct orr_spot *w, uint32_t *pipelines, uint32_t *depth);
 ORR_API uint32_t orr_ownerless(const struct orr_spot *w); /* stages without a live owner */
@@ -197,7 +197,7 @@ enum orr_account {
 	ORR_USEFUL,      /* steps that count */
 	ORR_REDUNDANT,   /* their redundant part */
 	ORR_WASTED,      /* lost steps, finished or not */
-	ORR_CHECKPOINT,  /* training stands still while a checkpoint is written */
+	ORR_CHECKPOINT,  /* training is paused while a checkpoint is written */
 	ORR_RESTART,     /* from a checkpoint, after a failure */
 	ORR_RECONFIGURE, /* rendezvous, new pipelines, migration, failover */
 	ORR_STARTING,    /* instances not ready yet */
@@ -262,7 +262,7 @@ struct orr_spot_ops {
 	void (*timer)(void *self, struct orr_spot *w, uint64_t tag);
 	/* A run of steps has ended (most, orr_steps_last(), or all steps of the job are done but not committed). */
 	void (*steps)(void *self, struct orr_spot *w);
-	/* Called once everything at this instant has been told, if anything happened; a change of offers or prices and the start of
+	/* Called once all events of this instant have been delivered, if anything happened; a change of offers or prices and the start of
 	 * the run count. */
 	void (*decide)(void *self, struct orr_spot *w);
 	/* The run ends. orr_spot_count(), orr_spot_report() and orr_lose() still work; other actions do nothing. */

@@ -3,7 +3,7 @@
  * step.h - the interface of step policies
  *
  * A step policy builds the graph of each training iteration from a model, workers and parameters: compute, transfers,
- * collectives, and their dependencies. The world runs the graph on devices and network, and overlaps whatever the graph
+ * collectives, and their dependencies. The world runs the graph on devices and network, and overlaps all ops that the graph
  * allows.
  *
  *	static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err)

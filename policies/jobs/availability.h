@@ -2,7 +2,7 @@
 /*
  * availability.h - an availability profile: free capacity as a function of time
  *
- * A step function: point i holds from its time up to that of point i + 1; the last one holds for ever. Capacity: GPUs (1/1000) per
+ * A step function: point i holds from its time up to that of point i + 1; the last one holds forever. Capacity: GPUs (1/1000) per
  * type, CPUs and memory (struct backfill_room, backfill.h).
  *
  * Invariant: times ascend strictly; point 0 is the earliest time of a query. Every operation costs O(points).
@@ -20,7 +20,7 @@ struct availability {
 
 void availability_init(struct availability *p, uint32_t n_types);
 void availability_free(struct availability *p);
-/* From `now` on, that room is free for ever. */
+/* From `now` on, that room is free forever. */
 void availability_reset(struct availability *p, int64_t now, const struct backfill_room *room);
 /* Drops the points before `now`, and points that change nothing. */
 void availability_trim(struct availability *p, int64_t now);

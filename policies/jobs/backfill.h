@@ -36,7 +36,7 @@ struct backfill_need {
 	int64_t gpu_milli, cpu_milli, mem_mib;
 };
 
-/* Capacity of the cluster, or what is left of it. */
+/* Total or remaining capacity of the cluster. */
 struct backfill_room {
 	int64_t gpu_milli[BACKFILL_MAX_TYPES];
 	int64_t cpu_milli, mem_mib;
@@ -73,7 +73,7 @@ struct backfill {
 /* Returns an object of `size` bytes that begins with a struct backfill. */
 void *backfill_new(struct orr_jobs *w, size_t size, const struct orr_args *args);
 void backfill_free(void *self);
-/* Reads the capacity of the cluster anew. */
+/* Reads the capacity of the cluster again. */
 void backfill_capacity(void *self, struct orr_jobs *w);
 
 /* ---- needs and estimates ---- */

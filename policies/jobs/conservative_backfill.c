@@ -7,7 +7,7 @@
  *
  * When a job ends early, the profile is compressed: in order of submission, each waiting job gives up its reservation and takes
  * the earliest possible one, which is never later than the old one. So without overruns and node failures no job starts after its
- * first reservation. After an overrun (overrun=extend) or a change of capacity, reservations cannot be kept: all are made anew, in
+ * first reservation. After an overrun (overrun=extend) or a change of capacity, reservations cannot be kept: all are made again, in
  * order of submission.
  *
  * Room is counted by GPU type (backfill.h); each reservation is on one type. If the placement refuses a job at the time of its
@@ -35,7 +35,7 @@ struct conservative {
 	struct promise *promise; /* of waiting jobs, in order of submission */
 	size_t n, cap;
 	bool is_early;  /* a job ended early: compress */
-	bool is_broken; /* reservations cannot be kept: make all anew */
+	bool is_broken; /* reservations cannot be kept: make all again */
 };
 
 static void destroy(void *self)

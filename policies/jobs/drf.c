@@ -24,7 +24,7 @@ static const struct orr_param params[] = {
 
 enum resource { GPU, CPU, MEMORY, N_RESOURCES };
 
-/* A waiting job in the line of its user. */
+/* A waiting job in its user's queue. */
 struct place {
 	orr_job job;
 	uint64_t number;
@@ -233,7 +233,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		line_up(d, user_get(d, user_key(&info)), j, info.number);
 }
 
-/* Gives back what the job held and updates its user's share. */
+/* Releases the resources of the job and updates its user's share. */
 static void release(struct drf *d, struct user *u, const struct orr_job_info *info)
 {
 	book(u, info, -1);

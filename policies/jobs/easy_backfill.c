@@ -86,7 +86,7 @@ static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_
 	return false;
 }
 
-/* Is there room for j beside the head, from the shadow time on? */
+/* Returns whether j fits beside the head from the shadow time on. */
 static bool is_within_extra(const struct reservation *r, const struct orr_job_info *info, uint32_t type)
 {
 	struct backfill_need need = backfill_need(info);

@@ -10,4 +10,4 @@ static const struct orr_jobs_ops ops = { .create = queue_order_create,
 	.finish = queue_order_finish,
 	.schedule = queue_order_strict };
 
-ORR_POLICY_JOBS(fifo, "in order of submission, strictly", params, ops);
+ORR_POLICY_JOBS(fifo, "strictly in order of submission", params, ops);

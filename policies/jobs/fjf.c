@@ -10,4 +10,4 @@ static const struct orr_jobs_ops ops = { .create = queue_order_create,
 	.finish = queue_order_finish,
 	.schedule = queue_order_skipping };
 
-ORR_POLICY_JOBS(fjf, "in order of submission, skipping what does not fit", params, ops);
+ORR_POLICY_JOBS(fjf, "in order of submission, skipping jobs that do not fit", params, ops);

@@ -16,7 +16,7 @@
  * changes when jobs arrive and end, it is here (sum of X over all rounds since the job arrived) / rounds received: the same order
  * while X is constant.
  *
- * rules=own: a round starts every `round` while a job runs, else at once. X is computed anew at the start of a round if jobs
+ * rules=own: a round starts every `round` while a job runs, else at once. X is recomputed at the start of a round if jobs
  * arrived or ended, at least `recompute` after the last time. A job chosen again runs on undisturbed; a job that ends inside a
  * round frees its GPUs for the next round. Progress is continuous: partial iterations count.
  *

@@ -99,7 +99,7 @@ void gavel_entry_add(struct gavel *g, struct gavel_entry e);
 /* Sorts the entries and sets `chosen` of members while GPUs last. */
 void gavel_choose(struct gavel *g, struct orr_jobs *w);
 /* Stops running members that were not chosen and starts the chosen ones. If the placement refuses one, all chosen members of its
- * type are placed anew; GPUs still free then go to the next entries. */
+ * type are placed again; GPUs still free then go to the next entries. */
 void gavel_apply(struct gavel *g, struct orr_jobs *w);
 /* Starts the chosen members of one type, largest first; true if all fit. */
 bool gavel_start_type(struct gavel *g, struct orr_jobs *w, uint32_t type);

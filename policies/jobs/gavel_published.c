@@ -4,7 +4,7 @@
  *
  * 1. The clock moves to the latest finish of the jobs of the round; if none ran, to the next arrival.
  * 2. Ended jobs are removed, jobs that have arrived are admitted.
- * 3. X is computed anew if jobs arrived or ended since the last time, at least 1920 s after it. Each job's deficit then grows by
+ * 3. X is recomputed if jobs arrived or ended since the last time, at least 1920 s after it. Each job's deficit then grows by
  *    X x time - time received since the last time, and every job counts as having received half a round.
  * 4. The priority of (job, type) is X over the job's part of the time given out on the type since then. Types are filled one after
  *    the other by priority, then deficit, then X, then job order. A job that arrived after X was computed, or whose X is 0, waits.

@@ -22,8 +22,8 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("service", "gpu-time", "gpu-time|time",
-						   "what counts as service: GPU time, or running time"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE(
+						   "service", "gpu-time", "gpu-time|time", "measure of service: GPU time, or running time"),
 	ORR_PARAM_LIST("table", "", "service of past jobs, in (GPU-)seconds; empty: learn from completed jobs"),
 	ORR_PARAM_TIME("delta", "0", "fixed quantum of the index, in (GPU-)seconds; 0: the best one"),
 	ORR_PARAM_TIME("quantum", "60s", "width of the first level of service, in (GPU-)seconds"),

@@ -57,7 +57,7 @@ static struct point corner(const struct gittins_table *t, size_t k)
 	return point_at(t, t->s[k], k + 1);
 }
 
-/* Is c at least as steep from a as b is? */
+/* Returns whether the slope from a to c is at least that from a to b. */
 static bool is_steeper(struct point a, struct point b, struct point c)
 {
 	return (c.f - a.f) * (b.h - a.h) >= (b.f - a.f) * (c.h - a.h);

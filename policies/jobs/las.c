@@ -89,7 +89,7 @@ void las_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 	s->is_due = true;
 }
 
-/* The job goes to the tail of its queue. */
+/* Moves the job to the tail of its queue. */
 void las_evict(void *self, struct orr_jobs *w, orr_job j)
 {
 	struct las *s = self;

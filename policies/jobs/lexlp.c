@@ -106,7 +106,7 @@ static int on_print(void *info, const char *s)
 	struct guard *g = info;
 	for (; *s && g->n_said + 1 < sizeof g->said; s++)
 		g->said[g->n_said++] = *s == '\n' ? ' ' : *s;
-	return 1; /* nothing goes to the terminal */
+	return 1; /* no output to the terminal */
 }
 
 static void on_error(void *info)

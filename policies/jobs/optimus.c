@@ -15,7 +15,7 @@
  * Rigid jobs keep their size, and no job is stopped for good. Optimus adds one worker at a time. Here a job may jump to any larger
  * size, so a flat step in its speed-up table does not block it.
  *
- * All GPUs count alike, whole ones only; a resized job stays on its type. A job whose change the placement refuses stays as it is.
+ * All GPUs count alike; only whole GPUs are used; a resized job stays on its type. A job whose change the placement refuses stays as it is.
  * A resize is a stop and a start, at the world's costs.
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).

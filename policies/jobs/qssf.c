@@ -2,7 +2,7 @@
 /*
  * Quasi-shortest service first (Hu et al., "Characterization and Prediction of Deep
  * Learning Workloads in Large-Scale GPU Datacenters", SC 2021, section 5.2): in order
- * of estimated duration times GPUs, strictly, not preemptive.
+ * of estimated duration times GPUs, strict, non-preemptive.
  *
  * rules=helios copies a quirk of the published simulator: if all waiting jobs arrived at this instant, they start in order of GPUs
  * alone.

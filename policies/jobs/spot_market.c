@@ -3,7 +3,7 @@
  * A market for one pool of GPUs on lent nodes: elastic jobs bid, and each GPU goes to the highest bid.
  *
  * At each change (a job arrives or ends; a node joins, leaves, is given notice or changes its price) all GPUs on nodes without
- * notice are allocated anew. A job's bids are the slopes of the concave hull of its speed-up from 0 GPUs on, that is the gain of
+ * notice are allocated again. A job's bids are the slopes of the concave hull of its speed-up from 0 GPUs on, that is the gain of
  * each additional GPU:
  *
  *   gain=work   weight x asked x (rate' - rate) / (GPUs' - GPUs), in GPU-hours per hour at the size that the job asks for
@@ -19,7 +19,7 @@
  * stay smaller if many nodes leave with little notice (the idea of Parcae's liveput: Duan et al., NSDI 2024).
  *
  * Jobs then stop or shrink, jobs on nodes given notice move to others (notice=true), and the rest start and grow. A job grows
- * only `interval` after its last start, because growing is a stop and a start. All GPUs count alike, whole ones only.
+ * only `interval` after its last start, because growing is a stop and a start. All GPUs count alike; only whole GPUs are used.
  *
  * Cost of a call: O((running + starting jobs) log) + O(GPUs of the cluster) for each elastic job that is considered first.
  */
@@ -439,5 +439,5 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
-ORR_POLICY_JOBS(
-	spot_market, "elastic jobs bid for GPUs on lent nodes: each GPU goes to the highest bid that is worth its price", params, ops);
+ORR_POLICY_JOBS(spot_market, "elastic jobs bid for GPUs on lent nodes: each GPU is allocated to the highest bid that covers its price",
+	params, ops);

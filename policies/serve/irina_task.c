@@ -123,7 +123,7 @@ static void heap_remove(struct irina_gpu *g, struct task *t)
 		heap_move(g, i, last);
 }
 
-/* Drops late tasks: they stay late, as no waiting task gets earlier. */
+/* Drops late tasks: they remain late, as no waiting task moves forward. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g)
 {
 	double from = orr_serve_now(w) + irina_last_end(w, g) - g->span_popped;
@@ -279,7 +279,7 @@ void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32
 		orr_serve_timer(w, gpu, g->next_s);
 }
 
-/* Returns whether the first task of queue g may run on the GPU; not while its aborted run goes on to an exit point. */
+/* Returns whether the first task of queue g may run on the GPU; not while its aborted run continues to an exit point. */
 static bool head_may_run(const struct orr_serve *w, const struct irina_gpu *g, const struct irina_gpu *own, uint32_t gpu)
 {
 	struct orr_req_info i;

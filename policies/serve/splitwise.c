@@ -252,7 +252,7 @@ static void choose_heads(struct splitwise *s, const struct server *v, struct cho
 	}
 }
 
-/* first: a task that goes before all others; NONE: there is none. */
+/* first: a task that precedes all others; NONE: no such task. */
 static void choose_all(struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t first)
 {
 	struct server *v = &s->server[server];

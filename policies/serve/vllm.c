@@ -33,7 +33,7 @@ static uint32_t watermark_of(const struct vllm *v, const struct orr_serve *w, ui
 	return (uint32_t)(v->watermark * orr_kv_total(w, replica));
 }
 
-/* Blocks that stay free; none if there is no resident that could need them. */
+/* Blocks kept free; 0 if no resident could need them. */
 static uint32_t reserve(const struct vllm *v, const struct orr_serve *w, uint32_t replica)
 {
 	return orr_residents(w, replica) ? watermark_of(v, w, replica) : 0;

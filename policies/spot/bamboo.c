@@ -228,7 +228,7 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 	}
 }
 
-/* ---- checkpoints: written while training goes on, safe when complete ---- */
+/* ---- checkpoints: written during training, safe when complete ---- */
 
 static void write_checkpoint(struct bamboo *b, struct orr_spot *w)
 {

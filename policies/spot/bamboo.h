@@ -62,7 +62,7 @@ bool bamboo_read(struct bamboo *b, const struct orr_spot *w, const struct orr_ar
 int64_t bamboo_step_time(const struct bamboo *b, const struct orr_spot *w, uint32_t d, enum orr_step_kind kind);
 /* The largest number of pipelines that the nodes can run. */
 uint32_t bamboo_pipelines(const struct bamboo *b, const struct orr_spot *w, uint32_t nodes);
-/* Does the rule of reconfiguration ask for new pipelines at the end of the step? */
+/* Returns whether the reconfiguration rule requires new pipelines at the end of the step. */
 bool bamboo_should_regroup(const struct bamboo *b, const struct orr_spot *w);
 
 #endif

@@ -3,7 +3,7 @@
  * Checkpoint and restart: the loss of a working instance loses the steps since the last checkpoint.
  *
  * The job runs at the best (pipelines, depth) for the ready instances. After each interval of training (useful time) its state is
- * written: training stands still (copy=sync), or goes on while the copy is written (copy=async; the checkpoint is safe at the end of
+ * written: training pauses (copy=sync), or continues while the copy is written (copy=async; the checkpoint is safe at the end of
  * the copy, and the next one starts no earlier). When an owner of a stage ends, the uncommitted steps are lost and the job restarts at
  * the best shape for the remaining instances, as soon as there are enough; a loss during a restart starts it again. Joining instances
  * are absorbed after a checkpoint, at the price of a restart. Before an instance with notice ends, a checkpoint is written if there is
@@ -29,7 +29,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time of the one loss with which the estimate starts"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
-	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training stands still for the cost, or goes on while the copy is written"),
+	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training pauses for the cost, or continues while the copy is written"),
 	ORR_PARAM_TIME("snapshot", "0", "copy=async: standstill of training before the copy"),
 	ORR_PARAM_CHOICE(
 		"join", "checkpoint", "checkpoint|never", "joining instances are absorbed after a checkpoint, or at the next restart only"),

@@ -3,7 +3,7 @@
  * Elastic data parallelism: each ready instance is a worker that holds the whole state and computes its share of the batch.
  *
  * The end of a worker loses the step in flight. The other workers, which all have the result of the step before, form a new
- * all-reduce group and repeat the step. With loss=drop the step goes on without the lost worker's samples (elastic batching; Bamboo's
+ * all-reduce group and repeat the step. With loss=drop the step continues without the lost worker's samples (elastic batching; Bamboo's
  * strawman of sample dropping). With loss=redundant, the pure data-parallel variant of Bamboo (Thorpe et al., NSDI 2023), each worker
  * also computes a part of the share of the next worker in the group, so a step needs 1.5 times the workers; after a loss the peer
  * computes the rest of the share, and only the loss of both workers of a pair within a step loses the step.
@@ -20,7 +20,7 @@
 static const struct orr_param params[] = { ORR_PARAM_TIME("rebuild", "10s", "time to form a new all-reduce group"),
 	ORR_PARAM_LIST("copy", "", "time for a joining instance to copy the state; empty: time for one node to read a checkpoint"),
 	ORR_PARAM_CHOICE(
-		"loss", "redo", "redo|drop|redundant", "the step is repeated, goes on without the lost samples, or a peer computes them"),
+		"loss", "redo", "redo|drop|redundant", "the step is repeated, continues without the lost samples, or a peer computes them"),
 	ORR_PARAM_REAL("part", "0.5", 0.01, 1, "loss=redundant: part of its peer's share that each worker computes"),
 	ORR_PARAM_TIME("every", "10m", "time between background checkpoints; 0: one at the end only"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
@@ -152,7 +152,7 @@ static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 	return shape_for(&s->shapes, (uint32_t)ceil(n / (1 + s->part)))->nodes ? least : 0;
 }
 
-/* Will the instance end before another step is done? */
+/* Returns whether the instance ends before another step can complete. */
 static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

@@ -28,10 +28,10 @@ static bool read_shape(struct late *l, struct orr_spot *w, const struct orr_args
 		return orr_fail(err, ORR_EINPUT, "job %s has no end: expected one with \"work\" or \"steps\"", job.name), false;
 	double suggested_h = orr_figure(w, "cbl.deadline_h");
 	if (job.deadline_ns == ORR_NEVER && suggested_h > 0)
-		return orr_fail(err, ORR_EINPUT, "there is no deadline: set spot.deadline (%gh is the job's cbl.deadline_h)", suggested_h),
+		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline (%gh is the job's cbl.deadline_h)", suggested_h),
 		       false;
 	if (job.deadline_ns == ORR_NEVER)
-		return orr_fail(err, ORR_EINPUT, "there is no deadline: set spot.deadline"), false;
+		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline"), false;
 	if ((double)job.steps * (double)l->step_ns > 4e18)
 		return orr_fail(err, ORR_EINPUT, "job %s takes longer than the 146 years of the clock", job.name), false;
 	l->work_ns = (int64_t)job.steps * l->step_ns;
@@ -145,7 +145,7 @@ static void go(struct late *l, struct orr_spot *w, enum late_state state)
 	if (state == LATE_IDLE)
 		return;
 	uint32_t got = state == LATE_SPOT ? orr_request(w, l->zone, l->nodes) : orr_request_on_demand(w, l->zone, l->nodes);
-	/* A part of a gang is useless: its instances are released when they are told. */
+	/* A part of a gang is useless: its instances are released when they are announced. */
 	l->awaited = got == l->nodes ? got : 0;
 	if (l->awaited)
 		l->state = state;

@@ -39,7 +39,7 @@ struct late {
 	uint32_t zone; /* where spot was available last */
 	orr_inst *member;
 	uint32_t members, ready, awaited;
-	bool is_lost, is_due; /* a member has ended; the rule is to be called */
+	bool is_lost, is_due; /* a member has ended; the rule must be called */
 	uint64_t start_timer, probe_timer;
 	uint64_t steps_before;  /* done at the start of this stint */
 	int64_t progress_ns[3]; /* by state */
@@ -68,7 +68,7 @@ void late_finish(void *self, struct orr_spot *w);
 /* Work done and left, in whole steps: C(0) - C(t) and C(t). */
 int64_t late_done(const struct late *l, const struct orr_spot *w);
 int64_t late_left(const struct late *l, const struct orr_spot *w);
-/* Is there a zone with enough offers for the gang? Sets l->zone to the cheapest. */
+/* Returns whether a zone has enough offers for the gang; sets l->zone to the cheapest. */
 bool late_is_available(struct late *l, const struct orr_spot *w);
 /* Calls the rule at at_ns too. */
 void late_wake(struct orr_spot *w, int64_t at_ns);

@@ -7,7 +7,7 @@
  *
  * The optimum is exact over all schedules in continuous time, not over a grid. With spot cheaper than on-demand, exchanging time between
  * two stints shows that some optimum uses each available interval completely or not at all, and fills the gaps between them with
- * on-demand stints completely or not at all, except for what is not needed at the end. With n spot stints of total length L and m > 0
+ * on-demand stints completely or not at all, except for surplus time at the end. With n spot stints of total length L and m > 0
  * on-demand stints:
  *
  *	cost = q work - gain, gain = (q - p) L - q (n d_spot + m d_on_demand)

@@ -47,7 +47,7 @@ static inline int morph_begin(struct shapes *s, struct orr_spot *w, const char *
 	return 0;
 }
 
-/* Does a pause of pause_ns, to change from steps of old_ns to steps of new_ns, complete more steps within horizon_ns? */
+/* Returns whether changing from steps of old_ns to steps of new_ns, after a pause of pause_ns, completes more steps within horizon_ns. */
 static inline bool morph_is_worth(int64_t old_ns, int64_t new_ns, int64_t pause_ns, int64_t horizon_ns)
 {
 	return horizon_ns > pause_ns && (double)(horizon_ns - pause_ns) / (double)new_ns > (double)horizon_ns / (double)old_ns;

@@ -94,7 +94,7 @@ static bool choose(struct on_demand *o, struct orr_spot *w, const struct orr_arg
 	if (o->nodes && o->step_ns > 0)
 		return true;
 	orr_fail(err, ORR_EINPUT,
-		"job %s has no step time%s: set nodes and step, or curve (orrery model show %s --elastic shows what it has)", job.name,
+		"job %s has no step time%s: set nodes and step, or curve (orrery model show %s --elastic lists its tables)", job.name,
 		nodes || pipelines || depth ? " of this shape" : "", job.name);
 	return false;
 }

@@ -21,7 +21,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
-						   "throughput: the fastest shape for the present instances, whatever the change costs"),
+						   "throughput: the fastest shape for the present instances, regardless of the cost of the change"),
 	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last",
 		"prediction of instance counts: ARIMA(1,1,0), the true future, or the present count"),
 	ORR_PARAM_INT("lookahead", "12", 1, 60, "number of intervals planned ahead (published: 8, 10, 12)"),

@@ -31,7 +31,7 @@ struct parts {
 void parts_free(struct parts *p);
 /* Lists the usable nodes: ready and not given notice. */
 void parts_find_nodes(struct parts *p, struct orr_spot *w);
-/* Do the live instances together hold the whole state? */
+/* Returns whether the live instances together hold the whole state. */
 bool parts_are_whole(const struct parts *p, const struct orr_spot *w);
 /* Assigns the stages of pipelines of these depths (at most n_nodes stages) to nodes: stage[i].inst, pipeline by pipeline. Returns the
  * largest share of the state that one node must copy; *copied: the sum over all nodes. */

@@ -14,7 +14,7 @@ void rdv_free(struct rendezvous *r)
 	orr_free(r->holder);
 }
 
-/* Room for n seats; new ones are empty. */
+/* Reserves n seats; new seats are empty. */
 static void room_for_seats(struct rendezvous *r, uint32_t n)
 {
 	if (n <= r->n_seats)

@@ -76,10 +76,10 @@ void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind);
 bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i);
 /* An instance ended or was released. True: it waited. */
 bool rdv_gone(struct rendezvous *r, orr_inst i);
-/* Does the tag belong to a timer of this machine? */
+/* Returns whether the tag belongs to a timer of this state machine. */
 bool rdv_is_timer(uint64_t tag);
 /* A timer fires. True: the gathering is over, member[0..n_members) take part (none if the timer was stale) and rdv_settle() must
- * follow. False: the gathering goes on. */
+ * follow. False: the gathering continues. */
 bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag);
 /* Ends the rendezvous and empties the list; the last `waiting` members have no part. */
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting);
@@ -87,8 +87,8 @@ void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t wa
 /* Hands out the coordinates of the pipelines, for which there must be enough members, in the order of the list, pipeline by pipeline:
  * holder[0 .. pipelines * depth). Left-over members have none; with an empty list all instances keep their coordinates. */
 void rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines);
-/* Handles the loss of i while ORR_INST_GONE is told. RDV_TAKEN_OVER: *heir takes coordinate *at. */
+/* Handles the loss of i while ORR_INST_GONE is delivered. RDV_TAKEN_OVER: *heir takes coordinate *at. */
 enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir);
-bool rdv_is_shadow(const struct rendezvous *r, orr_inst i); /* Has it two coordinates? */
+bool rdv_is_shadow(const struct rendezvous *r, orr_inst i); /* whether it has two coordinates */
 
 #endif

@@ -7,7 +7,7 @@
  * shape for the remaining instances. A notice saves the steps if there is time: steps go on while one more step and a checkpoint fit
  * (if the step in flight does not fit, it is stopped and the steps before it are saved); then the job restarts without the
  * instances that were given notice. Joiners are absorbed, by checkpoint and restart, if that completes more steps before the next
- * loss is expected. Checkpoints are written one at a time, in the background or while training stands still.
+ * loss is expected. Checkpoints are written one at a time, in the background or while training is paused.
  *
  * rules=artifact: as Oobleck's authors simulate it (varuna_artifact.h).
  *

@@ -30,10 +30,10 @@ struct varuna_artifact {
 	uint64_t good; /* steps at the start of the last complete checkpoint */
 	struct checkpoint pending[MAX_PENDING];
 	uint32_t n_pending;
-	bool stands; /* training stands still for a checkpoint until this timer */
+	bool stands; /* training is paused for a checkpoint until this timer */
 	uint64_t resume;
 
-	bool is_kept[RECENT]; /* [step] does it count? */
+	bool is_kept[RECENT]; /* [step] whether it counts */
 	uint64_t committed;   /* steps before this one are safe */
 };
 
@@ -51,7 +51,7 @@ static int read_figures(struct varuna_artifact *v, struct orr_spot *w, const str
 	v->restart_s = figure_or(w, "varuna.first_restart_s", restart);
 	if (isnan(v->ckpt_s) || isnan(restart) || v->restart_s <= v->ckpt_s)
 		return orr_fail(err, ORR_EINPUT,
-			"rules=artifact: the job needs the figures \"varuna.checkpoint_s\" and, greater, "
+			"rules=artifact: \"figures\" of the job: expected \"varuna.checkpoint_s\" and a larger "
 			"\"varuna.restart_s\" (or \"varuna.first_restart_s\" and a curve \"varuna.restart_s\")");
 	v->stand_ns = orr_arg_bool(args, "free_checkpoints") ? 0 : llround(1000 * v->ckpt_s) * 1000000;
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * varuna_artifact.h - Varuna as the Oobleck artifact simulates it: every removal restarts the job from a checkpoint
  *
- * A checkpoint follows every ckpt_steps steps, and the first step that completes after a removal. Training stands still for the
+ * A checkpoint follows every ckpt_steps steps, and the first step that completes after a removal. Training is paused for the
  * checkpoint's time; the checkpoint is complete after twice that time (ckpt_twice). At a removal, an incomplete checkpoint has failed:
  * the last ckpt_steps steps before it count no samples, and the step counter that decides when the next checkpoint is due falls by as
  * many, clamped to 0. Then all steps begun since the last complete checkpoint count no samples (all so far, if there is none). Each of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The stages of the step policy bamboo: where the model is cut, and what each node holds (bamboo.h). */
+/* The stages of the step policy bamboo: cuts of the model, and contents of each node (bamboo.h). */
 #include "bamboo.h"
 
 #include <math.h>
@@ -141,7 +141,7 @@ static int override(struct bamboo *b, const struct orr_args *args, struct orr_er
 	return ORR_OK;
 }
 
-/* All nodes are alike, so the costs of the first GPU hold for all. */
+/* All nodes are equal, so the costs of the first GPU hold for all. */
 int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n_counts;

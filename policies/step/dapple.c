@@ -23,7 +23,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
-						   "stages of the pipeline; 0: as stage_devices says, or one per GPU"),
+						   "stages of the pipeline; 0: given by stage_devices, or one per GPU"),
 	ORR_PARAM_LIST("stage_devices", "", "GPUs of each stage; none: equal numbers"),
 	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forwards before the first backward: S - i, or 2 (S - i) - 1"),
 	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: computed from the devices' memory"),

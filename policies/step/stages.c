@@ -228,7 +228,7 @@ static void walk_layer(struct walk *w, uint32_t l, const struct orr_layer_info *
 	w->out_before = i->out_elems;
 }
 
-/* Adds what a block (or a layer outside blocks) keeps. */
+/* Adds the elements that a block (or a layer outside blocks) keeps. */
 static void book(const struct walk *w, const struct kept *k, bool is_block)
 {
 	struct stage *o = w->out;

@@ -45,7 +45,7 @@ struct capacity_host {
 	void *ctx;
 };
 
-/* Starts with the nodes taken that rows at time 0 take. *out is set before the first call of tell(). */
+/* Starts with the nodes that rows at time 0 occupy. *out is set before the first call of tell(). */
 void capacity_new(const struct capacity_config *c, const struct cluster *cluster, const struct capacity_host *host, struct capacity **out);
 void capacity_free(struct capacity *c);
 

@@ -40,7 +40,7 @@ struct state {
 	int64_t cpu, mem;
 	uint32_t type, whole; /* whole GPUs free */
 	uint32_t n_parts;
-	uint32_t part[CLUSTER_MAX_NODE_GPUS]; /* what is left of shared GPUs, milli */
+	uint32_t part[CLUSTER_MAX_NODE_GPUS]; /* free part of each shared GPU, milli */
 };
 
 static void read_state(const struct pool *p, uint32_t n, struct state *s)

@@ -230,7 +230,7 @@ void pool_set_mix(struct pool *p, const struct pool_mix *mix)
 	memcpy(p->mix.share, mix->share, mix->n * sizeof *mix->share);
 }
 
-/* ---- nodes that come and go ---- */
+/* ---- nodes that go down and come up ---- */
 
 static void add_sat(int64_t *sum, int64_t v, int sign)
 {

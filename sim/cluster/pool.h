@@ -30,8 +30,8 @@ struct pool_request {
 
 struct pool_piece {
 	uint32_t node;
-	uint32_t gpus;  /* whole ones */
-	uint32_t slot;  /* of a shared GPU; POOL_WHOLE for whole ones */
+	uint32_t gpus;  /* whole GPUs */
+	uint32_t slot;  /* of a shared GPU; POOL_WHOLE for whole GPUs */
 	uint32_t milli; /* of the shared GPU */
 };
 #define POOL_WHOLE UINT32_MAX
@@ -95,7 +95,7 @@ struct pool {
 	uint32_t n_scratch, scratch_cap;
 	void *free_lists[21]; /* piece arrays by power of two */
 	struct pool_mix mix;
-	struct fgd_growth *fgd; /* [shape * n_nodes + node], what the fgd rule has computed; NULL: nothing yet */
+	struct fgd_growth *fgd; /* [shape * n_nodes + node], results of the fgd rule; NULL: none yet */
 };
 
 const struct placement *placement_find(const char *name); /* NULL: unknown name */
@@ -106,11 +106,11 @@ void pool_free(struct pool *p);
 /* Copies the mix. */
 void pool_set_mix(struct pool *p, const struct pool_mix *mix);
 
-/* Could the request ever be placed on the empty cluster, all nodes up? */
+/* Returns whether the request fits the empty cluster with all nodes up. */
 bool pool_could_ever_fit(const struct cluster *c, const struct placement *pl, const struct pool_request *r);
 
 bool pool_fits(struct pool *p, const struct pool_request *r);
-/* Would the request fit if these allocations were given back first? */
+/* Returns whether the request would fit if these allocations were released first. */
 bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n);
 bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out);
 /* Allocates whole GPUs of the given nodes. Returns NULL, or the error (a literal). */
@@ -133,7 +133,7 @@ static inline struct bitset *pool_bucket(const struct pool *p, uint32_t type, ui
 	return &p->bucket[(size_t)type * (p->cluster->max_node_gpus + 1) + free_gpus];
 }
 void pool_put_piece(struct pool *p, uint32_t node, uint32_t gpus, uint32_t slot, uint32_t milli);
-/* Does the node have room for this many of the request's GPUs, with their share of CPU and memory? */
+/* Returns whether the node has room for this many of the request's GPUs, with their share of CPU and memory. */
 bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_request *r, uint32_t gpus);
 /* The share of the request's CPU or memory that goes with this many of its GPUs. */
 int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of);

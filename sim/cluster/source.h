@@ -66,7 +66,7 @@ static inline int64_t source_next_ns(const struct source *s, enum source_stream 
 struct avail_rec source_pass(struct source *s, enum source_stream k);
 /* Reads that row, to be taken later. The pointer is valid until the next row is read. */
 const struct avail_rec *source_read(struct source *s, enum source_stream k);
-/* Appends a row that was just passed to those that are to be taken. */
+/* Appends the row just passed to the rows to take. */
 void source_put_back(struct source *s, enum source_stream k, const struct avail_rec *r);
 /* Takes the first of the rows that were read. */
 struct avail_rec source_take(struct source *s, enum source_stream k);

@@ -9,7 +9,7 @@ enum {
 	CHUNK_BLOCKS = 255,  /* with room to align: 64 KiB */
 	SHORT_BLOCKS = 2,    /* a bucket of at most this size is sorted, not divided */
 	PER_BUCKET = 8,      /* target number of entries per bucket of a finer rung */
-	FEW_BUCKETS = 1024,  /* a rung may have this many whatever their memory */
+	FEW_BUCKETS = 1024,  /* a rung may always have this many, regardless of memory */
 	PER_BIG_BUCKET = 16, /* like PER_BUCKET, beyond FEW_BUCKETS: half-full blocks waste memory */
 	MAX_BUCKETS = 8192   /* keeps the tails of all lists in the second-level cache */
 };

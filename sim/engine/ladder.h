@@ -6,7 +6,7 @@
  * distributed by time over the buckets of a rung. When a bucket is reached, many
  * entries are distributed over a finer rung below; few entries are sorted into the
  * bottom, which is read from the front. So an entry is moved a few times in bulk,
- * whatever the backlog (W. T. Tang, R. S. M. Goh and I. L.-J. Thng, "Ladder queue:
+ * for any backlog (W. T. Tang, R. S. M. Goh and I. L.-J. Thng, "Ladder queue:
  * an O(1) priority queue structure for large-scale discrete event simulation", ACM
  * TOMACS 15(3), 2005). Differences from the paper: buckets are chains of small
  * blocks, read and written in sequence; widths are powers of two; a rung spans

@@ -13,9 +13,9 @@ struct policy_calls {
 	const struct orr_jobs_ops *ops;
 	void *self; /* the policy's object */
 	struct watch *watch;
-	bool is_due;           /* schedule() is to be called */
+	bool is_due;           /* schedule() must be called */
 	bool is_acting;        /* inside schedule() */
-	bool capacity_changed; /* capacity() is to be called first */
+	bool capacity_changed; /* capacity() must be called first */
 	bool saw_truth;        /* used true durations: the run is marked oracle */
 	int64_t calls_now;     /* schedule() calls at this instant */
 	int64_t last_call;

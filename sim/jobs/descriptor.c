@@ -292,7 +292,7 @@ static const struct world_flag flags[] = {
 		"how such jobs share links: off, analytic (default)\nor simulated" },
 	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "their samples per GPU and iteration, if the trace names none" },
 	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
-	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "what every GPU is, whatever its type says: a name or a file" },
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
 		"draw the profile's laws N times: makespan, JCT and waits get intervals" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes that fail and are repaired, and what happens to the jobs on them. */
+/* Node failures and repairs, and their effect on jobs. */
 #include "jobs/node_events.h"
 
 #include "base/mem.h"
@@ -41,7 +41,7 @@ static void list_cleared(struct orr_jobs *w, uint32_t node)
 			add_cleared(&w->nodes, w->slots.job, slot[i]);
 }
 
-/* Evicts or ends the jobs on the node in order of submission; the policy hears of each. */
+/* Evicts or ends the jobs on the node in order of submission; the policy is notified of each. */
 static void clear_node(struct orr_jobs *w, uint32_t node)
 {
 	list_cleared(w, node);

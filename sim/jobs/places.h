@@ -44,7 +44,7 @@ void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held ar
 void places_give(struct orr_jobs *w, struct job *job);
 /* Enters the job on the links that it loads, once job->seat.alone is known. */
 void places_join_links(struct orr_jobs *w, const struct job *job);
-/* Does the job, alone, send over a link (by its number in the job's place) that other jobs may use? */
+/* Returns whether the job, alone, sends over a link (by its number in the job's place) that other jobs may use. */
 bool places_loads(const struct places *p, const struct job *job, uint32_t local);
 void places_metrics(const struct orr_jobs *w, double *shapes, double *sets, double *rerated, double *largest);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One run: events happen, then the policy hears of them and decides, until no job is left. */
+/* One run: events are executed, then the policy is notified and decides, until no job is left. */
 #include "base/mem.h"
 #include "jobs/bill.h"
 #include "jobs/life.h"
@@ -13,7 +13,7 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_TIME("preempt_cost", "0", "work that a preemption adds to the job"),
 	ORR_PARAM_TIME("migrate_cost", "0", "extra start cost of a job that restarts on other nodes"),
 	ORR_PARAM_TIME("checkpoint", "0", "interval between checkpoints, which survive a node failure; 0: none"),
-	ORR_PARAM_CHOICE("on_failure", "requeue", "requeue|kill", "what a node failure does to its jobs"),
+	ORR_PARAM_CHOICE("on_failure", "requeue", "requeue|kill", "effect of a node failure on its jobs"),
 	ORR_PARAM_TEXT("reference_type", "", "GPU type that turns iterations into time (default: the cluster's first)"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "limit on schedule() calls at one instant; above it the run fails"),
 	ORR_PARAM_INT(
@@ -24,7 +24,7 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_INT("sharing_flows", "1000000", 1, 1e12,
 		"likewise, on messages; a set that has not finished two iterations by then uses --sharing analytic"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
-	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "first part of the jobs left out of means"),
+	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of the first jobs left out of means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
 
 /* ---- arrivals ---- */
@@ -107,7 +107,7 @@ static void instant(struct orr_jobs *w, int64_t now)
 
 /* ---- the loop ---- */
 
-/* Jobs wait and only failures and repairs of nodes lie ahead. Never with lent nodes: more of them may join, or cost less. Nor
+/* Jobs wait and the only future events are failures and repairs of nodes. Never with lent nodes: more of them may join, or cost less. Nor
  * while nodes are down: jobs may wait for their repair. */
 static bool is_starving(const struct orr_jobs *w)
 {
@@ -162,7 +162,7 @@ uint64_t jobs_given(const struct orr_jobs *w)
 	return w->slots.given;
 }
 
-/* Limit on consecutive instants without running jobs or arrivals, while lent nodes come and go without end. */
+/* Limit on consecutive instants without running jobs or arrivals, while lent nodes are added and removed without end. */
 enum { MOST_IDLE = 1000000 };
 
 static void loop(struct orr_jobs *w)

@@ -17,7 +17,7 @@ struct state {
 	double *rate;              /* by job: the part of its peaks at which it sends; < 0: unknown */
 	double *sending, *stretch; /* by job; sending: factor on busy, stretch / growth of the iteration */
 	uint32_t *user_at, *user;  /* by link: uses, numbered as in part[] */
-	bool *is_stale;            /* by link: parts are to be computed again */
+	bool *is_stale;            /* by link: parts must be recomputed */
 	double *all, *others;      /* [k] probability that k users of a link send; the same without one of them */
 };
 

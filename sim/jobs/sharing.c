@@ -24,7 +24,7 @@ static bool link_is_contended(const struct orr_jobs *w, uint32_t link)
 	return sum > p->ground->topo->link[link].flow.capacity_Bps * (1 + 1e-9);
 }
 
-/* ---- by the formula ---- */
+/* ---- slowdown from bandwidth shares ---- */
 
 /* Growth of iterations is simulated at these stretches, with slower links, and linear in between. */
 static const double stretches[] = { 1, 2, 4, 8 };

@@ -2,7 +2,7 @@
 /*
  * train.h - real SGD under the step world's schedule: time to a loss, over seeds
  *
- * Each seed runs the step world anew (its stragglers too) with a learner attached, until the target is met or
+ * Each seed runs the step world again (its stragglers too) with a learner attached, until the target is met or
  * learn.max_samples are processed; step.iterations does not apply. Seed i of a run is the run's seed + i; all seeds share
  * the data. Seeds run in parallel and are combined in order, so results do not depend on threads.
  */

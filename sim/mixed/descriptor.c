@@ -7,7 +7,7 @@
  *	  "jobs":  {..a scenario of the jobs world without world, cluster, placement, policies, failures, seed, until..},
  *	  "serve": {..likewise of the serving world..},
  *	  "policies": ["fifo+vllm", {"policy": "fifo", "serve": "vllm", "label", "set": {..}, "serve_set": {..}}],
- *	  "first": "nobody" or "serve",     (who may take GPUs from whom)
+ *	  "first": "nobody" or "serve",     (the world that may reclaim GPUs)
  *	  "failures": {"trace", "mtbf", "mttr", "types"}, "prices": "auto", "seed", "until", "record", "policy_timeout" }
  *
  * Policy i is the one for jobs, its `beside` the one for requests. One of jobs and serve may be left out; then policies are
@@ -248,7 +248,7 @@ static int open_mixed(struct scenario *s, struct orr_error *err)
 		rc = inputs_capacity(s->given, s->cluster, s->seed, m->failures, &m->capacity, err);
 	if (!rc && m->capacity.is_given && (m->capacity.config.repeats || !availset_has_end(m->capacity.set)) && s->until_ns == ORR_NEVER)
 		rc = orr_fail(err, ORR_EINPUT,
-			"scenario: $.capacity.trace: instances come and go without end; give it a length and no repeat, or until");
+			"scenario: $.capacity.trace: instances change without end; give it a length and no repeat, or until");
 	if (!rc)
 		rc = resolve_halves(s->given, m, err);
 	if (!rc)
@@ -293,7 +293,7 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 		const struct scenario_policy *p = &m->serve->policy[i];
 		const struct serve_state *serve = m->serve->state;
 		c->serve = serve->config;
-		c->serve.failures = m->failures; /* of the whole cluster; here they tell the service that nodes may fail */
+		c->serve.failures = m->failures; /* of the whole cluster; here they enable node failures in the service */
 		c->serve_policy = p->entry.policy;
 		c->serve_args = p->args;
 		c->placement = serve->placement;
@@ -339,7 +339,7 @@ static const struct orr_param keys[] = {
 static const struct world_object objects[] = {
 	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the whole", NULL },
 	{ "serve", NULL, "likewise of the serving world", NULL },
-	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
+	{ "failures", inputs_failure_params, "nodes that fail and are repaired", NULL },
 	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
 	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },

@@ -58,7 +58,7 @@ void coll_plan_free(struct coll_plan *p);
 enum orr_collective_algorithm coll_usable(enum orr_collective_op op, enum orr_collective_algorithm a, uint32_t n);
 /* Replaces ORR_HIERARCHICAL_LEADER by ORR_HIERARCHICAL with `leader`. Functions that take a shape call it themselves. */
 void coll_name_leader(struct coll_shape *s);
-/* Pieces in the pipeline of a tree or chain; a default if the shape does not say. */
+/* Pieces in the pipeline of a tree or chain; a default if the shape gives none. */
 uint32_t coll_chunks(const struct coll_shape *s);
 
 /* Seconds on an idle network. Only hierarchical uses the inner latency and bandwidth. */

@@ -107,8 +107,8 @@ void flow_group_remove(struct flownet *f, uint32_t flow)
 
 /* ---- the clock of a group ---- */
 
-/* Restarts the clock at 0 before its reading grows so large that the remaining times lose digits. The amortised cost is
- * one flow per setting of the clock. */
+/* Restarts the clock at 0 before its value grows so large that remaining times lose precision. Amortised cost: one flow
+ * per restart. */
 static void rewind_clock(struct flownet *f, struct net_link *l)
 {
 	if (++l->n_settings < l->n_group)

@@ -128,7 +128,7 @@ struct flownet {
 	/* Input of the next solve, and its scratch memory. */
 	struct flow_list touched, fresh, freed, free_groups, seen;
 	struct offered *queue;
-	uint32_t n_added; /* free groups that the links know about */
+	uint32_t n_added; /* free groups registered with the links */
 	uint32_t n_wide;  /* number of solves to come that free all affected groups at once */
 	double fixed_top; /* upper bound on the levels of fixed flows; INFINITY: unknown */
 };

@@ -162,7 +162,7 @@ static int read_deployment(
 
 /* ---- all deployments ---- */
 
-/* The GPUs asked for at the start must exist, in all and of each deployment's types. */
+/* Checks that the cluster has the GPUs requested at the start, in total and of each deployment's types. */
 static int check_room(const struct scenario *x, struct orr_error *err)
 {
 	const struct serve_state *s = x->state;

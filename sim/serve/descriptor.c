@@ -91,7 +91,7 @@ static bool blocks_of(const struct run_result *r, struct blocks *b)
 	return r->n_requests == r->rows_total && r->n_requests;
 }
 
-/* Paired with the first policy of this command, so not part of what is stored. */
+/* Paired with the first policy of this command, so not stored. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	struct blocks *first = mem_zalloc(1, sizeof *first), *other = mem_zalloc(1, sizeof *other);
@@ -123,7 +123,7 @@ static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_e
 	if (!slo)
 		return ORR_OK;
 	if (s->output->db || s->output->out_dir)
-		return orr_fail(err, ORR_EINPUT, "serve: --find-rate stores and writes nothing: leave out --db and --out");
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --db or --out exclude each other");
 	return find_rate(s, slo, attainment, out, err);
 }
 
@@ -145,13 +145,13 @@ extern const struct embedded_file serve_template[];
 
 /* clang-format off */
 static const struct orr_param keys[] = {
-	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are taken off), - for standard input, or a generator: NAME[:param=value,..]"),
+	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, azure-llm, mooncake, burstgpt, splitwise, vidur or requests; scenario show may print a generator"),
 	ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "arrival times are divided by it: 2 is twice the load"),
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("consolidate"),
 	SETTING_KEYS_HARDWARE("none", "fp16"),
-	ORR_PARAM_TEXT("replicas", "", "of every deployment, whatever it says itself"),
+	ORR_PARAM_TEXT("replicas", "", "of every deployment, overriding its own"),
 	ORR_PARAM_TEXT("tp", "", "GPUs of a tensor-parallel group, likewise"),
 	ORR_PARAM_TEXT("pp", "", "pipeline stages, likewise"),
 	ORR_PARAM_TEXT("kv_blocks", "", "blocks of KV cache of a replica, likewise"),
@@ -165,7 +165,7 @@ static const struct world_object objects[] = {
 	{ "models", NULL, "a list of names, files and served models, or names separated by commas",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"array\", \"minItems\": 1, \"items\": {\"type\": [\"string\", \"object\"]}}]}" },
 	{ "deployments", NULL, "a list of objects: model, replicas, tp, pp, role, gpu_types, kv_blocks, least, most", serve_deployment_schema },
-	{ "failures", inputs_failure_params, "nodes that fail and come back", NULL },
+	{ "failures", inputs_failure_params, "nodes that fail and are repaired", NULL },
 	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },
 	{ NULL, NULL, NULL, NULL }
@@ -190,7 +190,7 @@ static const struct world_flag flags[] = {
 		"auto, round-robin, random, jsq, power-of-two, least-outstanding or prefix-aware" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
 		"over which KV caches move: star, racks, leaf-spine, fat-tree, .. with options,\nor a JSON file (default none: at serve.kv_Bps)" },
-	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "what every GPU is, whatever its type says: a name or a file" },
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
 	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
 	{ "compress", "X", WORLD_FLAG_KEY, "compress", NULL, "divide arrival times by X: 2 is twice the load" },
@@ -198,11 +198,11 @@ static const struct world_flag flags[] = {
 	{ "slo-ttft", "T", WORLD_FLAG_KEY, "serve.slo_ttft", NULL, "limit of the time to the first token, for goodput" },
 	{ "slo-tpot", "T", WORLD_FLAG_KEY, "serve.slo_tpot", NULL, "limit of the time per output token, for goodput" },
 	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,
-		"the largest rate of arrivals at which enough requests meet the SLO:\nttft=1s,tpot=100ms,e2e=30s or some of these; stores and writes nothing" },
+		"the largest rate of arrivals at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; stores no runs, writes no files" },
 	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: share of the requests that is enough (default 0.9)" },
 	{ "replications", "N", WORLD_FLAG_KEY, "replications", NULL,
 		"run N times with other random numbers: means with t-intervals (default 1)" },
-	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and come back: time_s,node,event" },
+	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and are repaired: time_s,node,event" },
 	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,
 		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },

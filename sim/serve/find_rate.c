@@ -27,7 +27,7 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 			i++;
 		if (!names[i] || name == n || !num_duration_ns(p + name + 1, n - name - 1, &ns) || ns <= 0)
 			return orr_fail(err, ORR_EINPUT,
-				"--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found \"%.*s\"",
+				"--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found \"%.*s\"",
 				(int)(n < 80 ? n : 80), p);
 		if (isfinite(*limit[i]))
 			return orr_fail(err, ORR_EINPUT, "--find-rate: %s is given twice", names[i]);
@@ -35,7 +35,7 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 		p += n + (p[n] == ',');
 	}
 	if (!isfinite(out->ttft_s) && !isfinite(out->tpot_s) && !isfinite(out->e2e_s))
-		return orr_fail(err, ORR_EINPUT, "--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found nothing");
+		return orr_fail(err, ORR_EINPUT, "--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found none");
 	return ORR_OK;
 }
 
@@ -283,8 +283,7 @@ int find_rate(const struct scenario *s, const char *slo, const char *attainment,
 	if (!rc && s->until_ns != ORR_NEVER)
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
 	if (!rc && orr_arg_int(s->options, "clients"))
-		rc = orr_fail(err, ORR_EINPUT,
-			"--find-rate: with serve.clients requests come when users have thought, not at a rate of the trace");
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate");
 	if (rc)
 		return rc;
 	struct rate_found *found = mem_zalloc(s->n_policies, sizeof *found);

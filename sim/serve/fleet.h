@@ -83,7 +83,7 @@ void replicas_free(struct orr_serve *w);
 bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns);
 /* Drains it without telling the policy: it takes no new requests. */
 void replica_close(struct orr_serve *w, uint32_t replica);
-/* Drains it and tells the policy; the replica leaves when it is empty. */
+/* Drains the replica and notifies the policy; an empty replica is removed. */
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed);
 /* Takes a draining replica back. */
 void replica_undrain(struct orr_serve *w, uint32_t replica);

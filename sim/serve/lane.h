@@ -187,7 +187,7 @@ void lane_settle(const struct orr_serve *w, struct req *q);
 /* ---- iterate.c ---- */
 /* A request came to the replica: the running iteration is the last of its repetition, unless ORR_ITER_THROUGH. */
 void lane_arrival(struct orr_serve *w, uint32_t replica);
-/* The same for a timer or orr_wake(), whatever the flags. */
+/* The same for a timer or orr_wake(), regardless of the flags. */
 void lane_wake(struct orr_serve *w, uint32_t replica);
 /* The replica is lost: the running iteration ends without a result. */
 void lane_abandon(struct orr_serve *w, struct lane *l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Transfer of KV caches between replicas. Without a topology each takes latency + bytes / serve.kv_Bps, whatever the number
+ * Transfer of KV caches between replicas. Without a topology each takes latency + bytes / serve.kv_Bps, regardless of the number
  * of transfers; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while req.move
  * is the number of a live move; until the move ends, its blocks stay held on the replica that it left.
  */
@@ -120,7 +120,7 @@ static void on_net(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	struct moves *m = w->moves;
 	double next;
 	m->is_awaited = m->has_ended = false;
-	/* All that rounds to this instant is due in it; else eng_at() would return here for ever. */
+	/* All that rounds to this instant is due in it; else eng_at() would return here forever. */
 	while (serve_ns(next = flownet_next(m->net)) <= eng_now(e))
 		flownet_advance(m->net, next);
 	uint64_t tag;

@@ -61,7 +61,7 @@ static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
 	return (uint32_t)(q - w->req);
 }
 
-/* Returns a waiting request that the policy does not know yet; NULL, with w->error set, if its model is not served. */
+/* Returns a waiting request that was not yet announced to the policy; NULL, with w->error set, if its model is not served. */
 struct req *req_new(struct orr_serve *w, const struct request_rec *rec);
 /* Gives a request of a language model at least one token of prompt and of output; formats without tokens have 0. */
 void req_set_tokens(const struct orr_serve *w, struct req *q);

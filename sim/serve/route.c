@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routing: the replica that a request goes to; docs/models/serve.md#the-service. */
+/* Routing: the choice of the replica for a request; docs/models/serve.md#the-service. */
 #include "serve/fleet.h"
 #include "serve/requests.h"
 #include "serve/route.h"

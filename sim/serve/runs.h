@@ -22,7 +22,7 @@ struct run {
 	double alone_s;           /* its whole time if nothing else ran */
 	double whole_s;           /* alone_s with all layers of the model (orr_batch.part) */
 	double left_s;            /* of alone_s, at rate_from_s */
-	double exit_left_s;       /* leaving: what is left at the exit point */
+	double exit_left_s;       /* leaving: work left at the exit point */
 	double rate, rate_from_s; /* progress per second; depends on the other runs of the replica */
 	struct served_memory memory;
 	struct eng_event end;
@@ -66,11 +66,11 @@ struct run *run_new(struct orr_serve *w);
 void run_link(struct orr_serve *w, struct run *x);
 /* Runs from now on, beside the other runs of the replica. */
 void run_go(struct orr_serve *w, struct run *x);
-/* Books the progress up to now; the rate stays. */
+/* Books the progress up to now; the rate does not change. */
 void run_settle(const struct orr_serve *w, struct run *x);
 /* Schedules its event from left_s and rate; none may be pending. */
 void run_set_end(struct orr_serve *w, struct run *x);
-/* At an exit point: aborts or suspends it, as x->leaving says. */
+/* At an exit point: aborts or suspends it, according to x->leaving. */
 void run_leave(struct orr_serve *w, struct run *x);
 
 /* Drops all runs of a replica that is lost. */

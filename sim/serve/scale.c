@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Most past ticks that scaling down looks at. */
+/* Maximum number of past ticks that scaling down considers. */
 enum { ASKED_MAX = 100000 };
 
 static bool is_over(const struct orr_serve *w)

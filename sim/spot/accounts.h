@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * accounts.h - where each second of each instance and each dollar goes
+ * accounts.h - accounts of instance time and of cost
  *
  * Inlined: called once per instant or per run of steps.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The spot world's descriptor: policies on one trace of instances that come and go. Its scenarios:
+ * The spot world's descriptor: policies on one availability trace. Its scenarios:
  *
  *	{ "world": "spot",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
@@ -38,7 +38,7 @@ static int load_job(const cJSON *o, struct spot_state *s, struct orr_error *err)
 	struct orr_error why = { 0 };
 	if (!v)
 		return orr_fail(err, ORR_EINPUT,
-			"scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)");
+			"scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic lists the included ones)");
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
 		job = elastic_parse("scenario: $.job", text, strlen(text), &why);
@@ -74,7 +74,7 @@ static int load_trace(const struct scenario *s, struct spot_state *t, struct orr
 	return rc;
 }
 
-/* Do the prices cover any of the trace's zones? */
+/* Returns whether the prices cover any zone of the trace. */
 static bool has_price_for(const struct availset *prices, const struct availset *capacity)
 {
 	uint32_t n, m;
@@ -287,7 +287,7 @@ extern const struct embedded_file spot_template[];
 
 /* clang-format off */
 static const struct orr_param keys[] = {
-	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are taken off), - for standard input, or a generator: NAME[:param=value,..]"),
+	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot or availability"),
 	ORR_PARAM_TEXT("prices", "", "spot prices over time: a file or a generator; empty: those of the trace, else spot.price"),
 	SCENARIO_KEY_REPLICATIONS,
@@ -308,7 +308,7 @@ static const struct world_input inputs[] = {
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL,
 		"bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot,\navailability or auto" },
-	{ "job", "J", WORLD_FLAG_KEY, "job", NULL, "what is trained: a name (orrery model list --elastic) or FILE.json" },
+	{ "job", "J", WORLD_FLAG_KEY, "job", NULL, "job to train: a name (orrery model list --elastic) or FILE.json" },
 	{ "prices", "FILE", WORLD_FLAG_KEY, "prices", NULL,
 		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "
 		"an instance's own\nprice in the trace takes precedence" },
@@ -327,7 +327,7 @@ static const struct world_flag flags[] = {
 static const struct report_file files[] = { { "iterations", false }, { "nodes", false }, { "accounts", false }, { NULL, false } };
 
 const struct world world_spot = { .name = "spot",
-	.doc = "train on capacity that comes and goes, and what it costs",
+	.doc = "train on preemptible capacity; progress and cost",
 	.policies = policies,
 	.ops_size = sizeof(struct orr_spot_ops),
 	.functions = functions,
@@ -340,14 +340,14 @@ const struct world world_spot = { .name = "spot",
 	.shown = shown,
 	.inputs = inputs,
 	.usage = "orrery spot TRACE --job NAME|FILE --policy A[,B..] [OPTIONS]",
-	.about = "Trains an elastic job on capacity that comes and goes under each policy, and compares\nprogress and cost.",
+	.about = "Trains an elastic job on preemptible capacity under each policy, and compares\nprogress and cost.",
 	.source = "TRACE",
 	.source_hint = "a file, or a generator such as hazard:p=0.1",
-	.source_doc = "a file of instances that come and go (gzip and zstd too, - is standard\n"
+	.source_doc = "a file of instance availability (gzip and zstd too, - is standard\n"
 		      "input), one per zone as zones:us-a=FILE,us-b=FILE, or a generator:\n"
 		      "hazard:p=0.1 and others (orrery trace list)",
 	.flags = flags,
-	.examples = "Example: a day in which a tenth of the instances goes each hour, and what that costs:\n"
+	.examples = "Example: a day in which a tenth of the instances is removed each hour, and its cost:\n"
 		    "  orrery spot hazard:p=0.1,slots=48,length=1d --job bamboo-bert --policy on-demand,bamboo \\\n"
 		    "    --set spot.price=0.92 --set spot.on_demand_price=3.06\n",
 	.form = { .files = files,

@@ -46,7 +46,7 @@ static bool is_live(const struct slot *s)
 	return s->state == SLOT_STARTING || s->state == SLOT_READY;
 }
 
-/* The slot of a live instance, or of one whose ORR_INST_GONE is being told; else NULL. */
+/* The slot of a live instance, or of one whose ORR_INST_GONE is being delivered; else NULL. */
 static const struct slot *find(const struct orr_spot *w, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);
@@ -83,7 +83,7 @@ void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
 	w->rate[role] += s->price;
 }
 
-/* Adds what was paid up to now at the present price. */
+/* Adds the cost up to now at the present price. */
 static void settle(struct orr_spot *w, struct slot *s)
 {
 	s->paid += (timeline_sum)s->price * (uint64_t)(w->now - s->paid_until);

@@ -16,7 +16,7 @@
 
 #define NONE UINT32_MAX
 
-enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* while ORR_INST_GONE is told */ };
+enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* while ORR_INST_GONE is delivered */ };
 enum role { ROLE_STARTING, ROLE_IDLE, ROLE_OWNER, ROLES };
 
 struct slot {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The stages of the job and who owns them. */
+/* The stages of the job and their owners. */
 #include "spot/world.h"
 
 #include "base/mem.h"

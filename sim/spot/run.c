@@ -27,7 +27,7 @@ static void get_ready(struct orr_spot *w)
 	tell_added(w);
 }
 
-/* Lets one due event happen, in the order that spot.h states. False: none is due. */
+/* Executes one due event, in the order given in spot.h. Returns false if none is due. */
 static bool happen(struct orr_spot *w)
 {
 	if (w->is_over)

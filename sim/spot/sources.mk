@@ -1,4 +1,4 @@
-# elastic jobs on capacity that comes and goes
+# elastic jobs on preemptible capacity
 liborrery_a_SOURCES += sim/spot/spot.h sim/spot/world.h sim/spot/instances.h sim/spot/steps.h sim/spot/options.c sim/spot/fail.c \
 	sim/spot/accounts.c sim/spot/accounts.h sim/spot/instances.c sim/spot/layout.c sim/spot/tell.c sim/spot/rows.c sim/spot/steps.c \
 	sim/spot/capacity.c sim/spot/future.c sim/spot/query.c sim/spot/check.c sim/spot/report.c sim/spot/run.c

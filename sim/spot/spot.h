@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot.h - the spot world: one policy's run of one elastic job over capacity that comes and goes
+ * spot.h - the spot world: one policy's run of one elastic job over preemptible capacity
  *
  * spot_run() shares no state between runs: any number of threads may run over one availset, job and policy.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Steps between two events are advanced in one go: they share length, owners and prices, so one record with a count stands for
+ * Steps between two events are advanced at once: they share length, owners and prices, so one record with a count stands for
  * them. With config->exact each step's end is an instant of its own; equal records are merged as they come, so that all sums are
  * formed in the same way.
  */
@@ -26,7 +26,7 @@ static bool are_alike(const struct steprun *a, const struct steprun *b)
 	       is_same(&a->redundant, &b->redundant) && a->cost == b->cost;
 }
 
-/* Floating-point sums add equal steps as one product, so the portions in which they came do not matter. */
+/* Equal steps are added as one product, so the floating-point sum does not depend on how they were batched. */
 static void flush_alike(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -197,7 +197,7 @@ static bool next_step(struct orr_spot *w)
 	return true;
 }
 
-/* Number of steps from s->began on that end before t (or at t, if with_t) and can be taken in one go. */
+/* Number of steps from s->began on that end before t (or at t, if with_t) and can be advanced at once. */
 static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 {
 	const struct steps *s = &w->steps;

@@ -28,7 +28,7 @@ struct alike {
 };
 
 struct steps {
-	bool is_in_flight, is_last, has_ended; /* has_ended: steps() is to be called */
+	bool is_in_flight, is_last, has_ended; /* has_ended: steps() must be called */
 	int64_t began, ends, pace;
 	uint64_t left; /* of the run, with the one in flight; UINT64_MAX: no end */
 	double samples, redundant, egress;
@@ -50,13 +50,13 @@ struct steps {
 	uint64_t rows_seen;
 };
 
-/* Does a pipeline remain that was not dropped? */
+/* Returns whether a pipeline remains that was not dropped. */
 bool steps_have_owners(const struct orr_spot *w);
 /* When the run of steps ends by itself; ORR_NEVER: it does not. */
 int64_t steps_target(const struct orr_spot *w);
 /* Brings steps and accounts up to t; with_t: finishes a step that ends at t too. */
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t);
-/* Commits what is left, at the end of the run. */
+/* Commits the remaining steps at the end of the run. */
 void steps_settle(struct orr_spot *w);
 void steps_free(struct orr_spot *w);
 

@@ -79,7 +79,7 @@ struct orr_spot {
 	uint32_t n_order, cap_order;
 	uint32_t live[2]; /* spot, on-demand */
 	uint64_t n_taken, n_on_demand, preemptions, refused;
-	orr_inst *added; /* taken, and ORR_INST_ADDED not told yet */
+	orr_inst *added; /* taken; ORR_INST_ADDED not delivered yet */
 	uint32_t n_added, cap_added, added_told;
 
 	/* layout */

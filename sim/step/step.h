@@ -68,7 +68,7 @@ struct step_result {
 	double iteration_s;   /* mean, likewise */
 	bool was_merged;
 	uint64_t flows;   /* started in the network */
-	char choice[256]; /* the policy's description of what it chose */
+	char choice[256]; /* the policy's description of its choice */
 	char cost_source[1536];
 	/* Kernels that the policy asked for, those timed by laws of a profile, and those of them outside the range of their law;
 	 * the error that the laws state (NAN: none). */

@@ -182,7 +182,7 @@ static int run(struct together *t, struct step_together *out, struct orr_error *
 		}
 		if (!advance(t, err)) {
 			if (!err->code)
-				orr_fail(err, ORR_EFAIL, "%s and others: no event is left, but iterations are in flight", t->m[0].label);
+				orr_fail(err, ORR_EFAIL, "%s and others: no event is pending, but iterations are in flight", t->m[0].label);
 			break;
 		}
 	}

@@ -20,7 +20,7 @@ int wire_classes(struct orr_step *s);
 int wire_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void wire_leap_over(struct orr_step *s, uint32_t leap, uint32_t generation); /* the timer of a leap fires */
 double wire_next(struct orr_step *s);
-double wire_calm_s(const struct orr_step *s); /* time of the last capacity change; INFINITY: more are to come */
+double wire_calm_s(const struct orr_step *s); /* time of the last capacity change; INFINITY: more changes follow */
 void wire_advance(struct orr_step *s, double t);
 void wire_deliver(struct orr_step *s, uint64_t tag); /* a flow of this run has ended */
 int wire_verify(struct orr_step *s);

@@ -67,7 +67,7 @@ static void pattern_add(struct orr_step *s, const struct iteration *k, const str
 				const struct coll_send *m = c ? &plan->send[plan->phase[f].first + j] : NULL;
 				uint32_t from = c ? rank_device(s, k, c, lane, m->from) : real_device(s, lane, o->device);
 				uint32_t to = c ? rank_device(s, k, c, lane, m->to) : real_device(s, lane, o->peer);
-				/* Sends of different size in a phase get different colours. Sends of one size may turn out alike. */
+				/* Sends of different size in a phase get different colours. Sends of one size may be equivalent. */
 				uint32_t shade = 0;
 				while (c && plan->send[plan->phase[f].first + shade].bytes != m->bytes)
 					shade++;

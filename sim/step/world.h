@@ -53,7 +53,7 @@ struct sample_count {
 	uint64_t iteration;
 };
 
-/* Kept beside the row of an ended iteration: tells a steady state from equal durations by chance. */
+/* Kept beside the row of an ended iteration: distinguishes a steady state from durations that are equal by chance. */
 struct row_mark {
 	double mean_s; /* mean end of its ops */
 	uint64_t left; /* ops of all iterations that had not ended when it ended */

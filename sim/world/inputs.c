@@ -57,7 +57,9 @@ int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **a
 	const char *types = orr_arg_text(*args, "types");
 	if (*types && (!mtbf || !cluster_type_mask(c, types)))
 		return orr_fail(err, ORR_EINPUT,
-			mtbf ? "failures: types: the cluster has no GPUs of type %.60s" : "failures: types: %.60s goes with mtbf", types);
+			mtbf ? "failures: types: the cluster has no GPUs of type %.60s"
+			     : "failures: types: %.60s: expected together with mtbf",
+			types);
 	if (mtbf)
 		*out = failures_from_hazard(mtbf, mttr);
 	if (mtbf && *types)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const struct orr_param inputs_capacity_params[] = { ORR_PARAM_TEXT("trace", "",
-							    "instances that come and go: a file or a generator (orrery trace list)"),
+							    "availability of instances: a file or a generator (orrery trace list)"),
 	ORR_PARAM_TEXT("format", "auto", "format of the file"),
 	ORR_PARAM_TEXT("options", "", "options of the format: NAME=VALUE,NAME=VALUE.."),
 	ORR_PARAM_BOOL("repeat", false, "when the trace ends it begins again; instances present remain"),
@@ -69,7 +69,7 @@ static int check_repeat(const struct inputs_capacity *x, struct orr_error *err)
 	const struct availset *sets[] = { x->set, x->prices };
 	for (int i = 0; orr_arg_bool(x->args, "repeat") && i < 2; i++)
 		if (sets[i] && (!availset_has_end(sets[i]) || availset_end_ns(sets[i]) <= 0))
-			return orr_fail(err, ORR_EINPUT, "capacity.repeat: %s: has %s, so it cannot begin again", availset_source(sets[i]),
+			return orr_fail(err, ORR_EINPUT, "capacity.repeat: %s: has %s, so it cannot repeat", availset_source(sets[i]),
 				availset_has_end(sets[i]) ? "no length" : "no end");
 	return ORR_OK;
 }
@@ -85,8 +85,7 @@ int inputs_capacity(
 	if (!*orr_arg_text(x->args, "trace"))
 		return orr_fail(err, ORR_EINPUT, "capacity: no trace of instances is named (capacity.trace: a file or a generator)");
 	if (has_failures)
-		return orr_fail(err, ORR_EINPUT,
-			"capacity and failures exclude each other: nodes that are lent come and go by capacity.trace alone");
+		return orr_fail(err, ORR_EINPUT, "capacity and failures exclude each other: lent nodes change by capacity.trace alone");
 	if (!capacity_parts(c, err) || load_sets(x, seed, err) || check_repeat(x, err))
 		return ORR_EINPUT;
 	x->config = (struct capacity_config){ .set = x->set,
@@ -103,7 +102,7 @@ void inputs_tell_repairs(const struct availset *a)
 	const struct avail_repairs *repairs = availset_repairs(a);
 	for (int i = 0; i < AVAIL_REPAIRS; i++)
 		if (repairs->rows[i])
-			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first in line %" PRIu64 "\n", availset_source(a),
+			fprintf(stderr, "orrery: %s: %s: %" PRIu64 ", the first on line %" PRIu64 "\n", availset_source(a),
 				avail_repair_name((enum avail_repair)i), repairs->rows[i], repairs->first_line[i]);
 }
 

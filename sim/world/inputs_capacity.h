@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * inputs_capacity.h - nodes that are lent: the key `capacity` of a scenario whose nodes come and go
+ * inputs_capacity.h - nodes that are lent: the key `capacity` of a scenario with preemptible nodes
  *
  *	{ "capacity": {"trace": "FILE or generator", "format": "auto", "options": "start=3h,scale=2",
  *	               "startup": "2m", "notice": "2m", "price": 1.2, "prices": "FILE or generator"} }

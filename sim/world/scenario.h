@@ -30,7 +30,7 @@ enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
 struct scenario {
 	const struct world *world;
 	const struct world_output *output;
-	cJSON *given;             /* a copy of what was given; the world may edit it */
+	cJSON *given;             /* a copy of the input; the world may edit it */
 	struct orr_args *keys;    /* the scalars: scenario_keys and world->keys */
 	struct orr_args *options; /* of world->options; NULL: it has none */
 	struct scenario_policy *policy;

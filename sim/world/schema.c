@@ -91,7 +91,7 @@ static cJSON *values(const char *doc)
 	return o;
 }
 
-/* Is this a key of the world, or of every world? */
+/* Returns whether this is a key of the world, or of every world. */
 static bool has_key(const struct world *w, const char *key)
 {
 	bool is_own = !strcmp(key, "world") || !strcmp(key, "policies");

@@ -48,7 +48,7 @@ static bool is_policy(const cJSON *entry, const char *key, const char *name, siz
 	       (is_file && !registry_find(s, NULL, &plugin, NULL) && same_name(plugin.name, strlen(plugin.name), name, len));
 }
 
-/* Is this the name of an entry of "policies": its label, else its policy's name? */
+/* Returns whether this names an entry of "policies": its label, else its policy's name. */
 static bool is_called(const cJSON *entry, const char *name, size_t len)
 {
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(entry, "label");

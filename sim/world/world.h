@@ -98,7 +98,7 @@ struct world {
 	const struct orr_policy *const *policies; /* built in; ends with NULL */
 	size_t ops_size;
 	const struct world_function *functions; /* ends with a NULL name */
-	const char *oracle;                     /* what a policy sees that declares ORR_NEEDS_ORACLE */
+	const char *oracle;                     /* data visible to a policy that declares ORR_NEEDS_ORACLE */
 	const struct embedded_file *template;   /* of `policy new`: the source, its test */
 	const char *example;                    /* a command that ends in a list of policies */
 	const char *const *parts;               /* names of worlds whose scenarios are objects of this one's; ends with NULL */
@@ -130,7 +130,7 @@ struct world {
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
 	/* May be NULL: run i was read from the database. */
 	void (*reused)(struct scenario *s, size_t i, const struct run_result *r);
-	/* May be NULL: all runs are complete; adds what is not stored with them (differences to the first), remarks, files. */
+	/* May be NULL: all runs are complete; adds results not stored with them (differences to the first), remarks, files. */
 	int (*finish)(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
 	void (*close)(struct scenario *s);
 	/* May be NULL: what the verb does instead of runs if some of its flags ask for it. *did: it did; out: for standard output. */

@@ -118,7 +118,7 @@ static void check_outliers(void)
 
 /*
  * A noisy run: every interval is wide. A point with too few calls for an interval (and twice the time) is not
- * taken for exact. The weights are relative: uniformly wide intervals leave the law unchanged.
+ * treated as exact. The weights are relative: uniformly wide intervals leave the law unchanged.
  */
 static void check_intervals(void)
 {

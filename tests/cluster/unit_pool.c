@@ -281,7 +281,7 @@ static const char *check(const struct pool *p, struct pool_alloc *a)
 	return pool_check(p, held, n);
 }
 
-/* Does the allocation match the request, on allowed types? */
+/* Returns whether the allocation matches the request, on allowed types. */
 static const char *check_given(const struct pool *p, const struct pool_request *r, const struct pool_alloc *a)
 {
 	uint32_t gpus = 0;

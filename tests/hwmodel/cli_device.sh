@@ -10,7 +10,7 @@ like "$(cat "$work/list")" '^a100-80g +19.5 +312 +80 +2039 +300 .*a100-80gb' "a 
 
 "$ORRERY" device show V100-SXM2 >"$work/show"
 is "$(head -n 1 "$work/show")" "v100: NVIDIA Tesla V100 SXM2 16 GB, Volta" "show takes an alias, in any case"
-like "$(cat "$work/show")" "^(no profile ships for it|profile .*[0-9]{4})" "it says which profile runs go by, or that there is none"
+like "$(cat "$work/show")" "^(no profile is included for it|profile .*[0-9]{4})" "it says which profile runs go by, or that there is none"
 for topic in datasheet launch gemm conv memory link; do
   like "$(cat "$work/show")" "^  $topic: ." "it says where $topic is from"
 done

@@ -188,7 +188,7 @@ is "$(awk -v h="$(metric lent20s node_hours)" -v u="$(metric lent20s capacity_us
 mixed plain "" ""
 mixed constant-mixed "" '"capacity": {"trace": "mixed-constant.csv"},'
 is "$? $(results plain | grep -vxFf <(results constant-mixed))" "0 " "and a constant capacity is the fixed cluster"
-like "$(mixed endless "" '"capacity": {"trace": "churn:length=0"},')" 'capacity.trace: instances come and go without end' "instances without end need an end of the run"
+like "$(mixed endless "" '"capacity": {"trace": "churn:length=0"},')" 'capacity.trace: instances change without end' "instances without end need an end of the run"
 
 # ---- stored, shown, and run again ----
 "$orrery" jobs hand-jobs.csv --capacity hand-capacity.csv --cluster 2x1 --policy fifo "${cost[@]}" -q --no-figures --db a.db --out first
@@ -216,7 +216,7 @@ cluster=2x1,1x0:cpus=4 wrong "n2 has no GPUs" --capacity hand-capacity.csv
 cluster=1x997,1x991,1x983 wrong "no common multiple" --capacity hand-capacity.csv
 printf 'time_s,event,node\n0,add,a\n5,add,a\n' >twice.csv
 wrong "twice.csv:3" --capacity twice.csv
-# The policy never starts the job: the run fails instead of going on for ever.
+# The policy never starts the job: the run fails instead of going on forever.
 like "$("$orrery" jobs hand-jobs.csv --cluster 1x1 --policy spot-market --set policy.spot-market.bid=0.1 -q --capacity churn:slots=1,rate=50,length=0 2>&1)" \
-  "1 jobs wait, nothing runs" "jobs that wait for ever end the run"
+  "1 jobs wait, nothing runs" "jobs that wait forever end the run"
 tap_done

@@ -153,7 +153,7 @@ fi
 "$orrery" run pairs.json -q --policy fifo+tf-serving --set policy.tf-serving.full_only=true >said 2>&1
 rc=$?
 like "$rc $(cat said)" '^1 orrery: policy fifo\+tf-serving: request [0-9]+ at [0-9.]+ s: [0-9]+ requests have not ended, nothing runs, no timer is set' \
-  "requests that can never be served end the run, although nodes fail and are repaired for ever"
+  "requests that can never be served end the run, although nodes fail and are repaired forever"
 
 # ---- refused scenarios ----
 # refused SED EXPECTED: the eight pairs, edited by SED

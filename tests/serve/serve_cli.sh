@@ -170,11 +170,11 @@ done <<'EOT'
 |serve: no TRACE given (a file, or a generator such as poisson:rate=2,n=500); see --help
 three.csv --models x|unknown option "--models"; did you mean --model
 three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment is for --find-rate
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate stores and writes nothing: leave out --db and --out
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate and --db or --out exclude each other
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: --until would leave requests out, and more of them at lower rates
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: with serve.clients requests come when users have thought, not at a rate of the trace
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate
 at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: all requests arrive at one time, so that there is no rate to find
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME and e2e=TIME or some of these, found "e2e"
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found "e2e"
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --attainment 2|--attainment: expected a share of the requests above 0 and at most 1, found "2"
 poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end: give its number of requests (n=..) or --until
 --scenario nowhere.json|nowhere.json: No such file or directory

@@ -145,7 +145,7 @@ static void check_routing(void)
 		ok(naive.seen == n && !naive.wrong, "%s picks the replica that a scan of all picks (%u requests, %u differ)", rules[i],
 			naive.seen, naive.wrong);
 	}
-	/* Replicas come and go: the trees follow. */
+	/* Replicas are added and removed: the trees follow. */
 	begin_judging("jsq");
 	struct fleet_case c = mixed_case(rows, "router=jsq");
 	c.mtbf_s = 0.5;

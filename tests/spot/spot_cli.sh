@@ -8,7 +8,7 @@ orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 
-# A job of one shape, with times that can be worked by hand, and instances that come and go.
+# A job of one shape, with times that can be worked by hand, and preemptible instances.
 echo '{"name": "slow", "source": "made up", "samples_per_step": 8, "depth": 2, "pipelines": 1, "points": [[1, 2, 10000], [2, 2, 12000]]}' >slow.json
 printf 'time_s,event,node,price\n0,add,a,0.5\n0,add,b,0.5\n105,remove,b,\n150,add,c,0.7\n400,end,,\n' >three.csv
 cut -d, -f1-3 three.csv >bare.csv
@@ -163,7 +163,7 @@ s/three.csv/absent.csv/|absent.csv: No such file or directory
 s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop skips such rows
 s/three.csv/hazard:q=1/|generator hazard: no parameter "q"; did you mean p
 s/three.csv/churn:length=0/|churn:length=0: neither this trace nor job slow has an end: give the length of the trace (length=..) or --until
-s/"job": [^,]*, //|x.json: no job is named (--job NAME or FILE.json; orrery model list --elastic shows those that ship)
+s/"job": [^,]*, //|x.json: no job is named (--job NAME or FILE.json; orrery model list --elastic lists the included ones)
 s/slow.json/bamboo-brt/|job: no elastic job "bamboo-brt"; did you mean bamboo-bert? orrery model list --elastic shows all; a file ends in .json
 s/"slow.json"/7/|x.json: $.job: expected the name of an elastic job, a file, or a job as an object
 s/"slow.json"/{"name": "x", "source": "y"}/|x.json: $.job: $: expected one of points, work, step, or curves, found none
@@ -194,7 +194,7 @@ EOT
 is "$("$orrery" db digest before.db)" "$before" "and the database is as it was"
 # A repair reports its changes.
 "$orrery" spot unknown.csv --job slow.json --policy checkpoint --set trace_options.repair=drop --no-figures >/dev/null 2>said
-like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first in line 3$' "trace_options.repair=drop goes on, and reports the dropped rows"
+like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first on line 3$' "trace_options.repair=drop goes on, and reports the dropped rows"
 
 # ---- books of figures ----
 mkdir book bad

@@ -24,7 +24,7 @@ struct run_result *spot_try(const struct spot_trial *t, struct orr_error *err);
 double spot_metric(const struct run_result *r, const char *name);
 /* Seconds of an account. */
 double spot_account(const struct run_result *r, const char *name);
-/* Are all metrics, accounts and rows bitwise equal? */
+/* Returns whether all metrics, accounts and rows are bitwise equal. */
 bool spot_same(const struct run_result *a, const struct run_result *b);
 /* Runs the trial in one go and with an event per step. False, with a line of explanation: a run failed, or they differ. *trained counts
  * trials that made progress. */

@@ -414,7 +414,7 @@ static void hourly_decide(void *self, struct orr_spot *w)
 		orr_spot_timer(w, trick ? 500000 * ORR_SECOND * 3600 : 0, 0, trick ? 50 : 3600);
 }
 
-/* A policy that waits for ever, by a timer each hour; and one that waits long, but not for ever. */
+/* A policy that waits forever, by a timer each hour; and one that waits long, but not forever. */
 static void test_stuck(void)
 {
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide };

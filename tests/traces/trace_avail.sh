@@ -39,9 +39,9 @@ is "$(cat "$work/err")" "$work/b.csv: 8 rows" "without repairs, no remark"
 printf '0,add,a\n5,add,b\n3,remove,a\n9,remove,a\n' >"$work/bad.csv"
 t convert "$work/bad.csv" -O repair=all -o "$work/b.csv"
 is "$(sed "s#$work/##" "$work/err")" "b.csv: 3 rows
-orrery: bad.csv: rows out of order, sorted: 1, the first in line 3
-orrery: bad.csv: second removals, skipped: 1, the first in line 4" "repairs are reported"
-is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, skipped  *//p')" "1, the first in line 4" "also by info"
+orrery: bad.csv: rows out of order, sorted: 1, the first on line 3
+orrery: bad.csv: second removals, skipped: 1, the first on line 4" "repairs are reported"
+is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, skipped  *//p')" "1, the first on line 4" "also by info"
 is "$(t convert "zones:x=$d/skypilot.json,y=$d/bamboo.csv" | cut -d, -f1-4 | sed -n '2p;10p' | tr '\n' ' ')" "0,add,y/node1,y 600,add,node6,x " "several files as one"
 
 # synth: the same rows for the same seed, others for another; info of the file equals info of the generator.
@@ -64,14 +64,14 @@ fails() {
   local rc=$?
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
-fails "--to: instances that come and go can be written as availability, found \"swf\"" convert "$d/bamboo.csv" --to swf
+fails "--to: instances can be written only as availability, found \"swf\"" convert "$d/bamboo.csv" --to swf
 fails "bamboo.csv: holds instances, which have no queue, user or GPUs to select by" slice "$d/bamboo.csv" --user ann
 fails "bamboo.csv: rows of one instance depend on one another; --from and --until cut them" slice "$d/bamboo.csv" --count 2
 fails "hazard:length=0: has no end; set length" synth hazard:length=0
 fails "hazard:length=0: has no end; set length" info hazard:length=0
 fails "trace synth: no model \"hazzard\"; did you mean hazard" synth hazzard
 fails "churn: option \"cap=2\": a generator has no options: expected NAME:parameter=value,.." info churn -O cap=2
-fails "format availability is for instances that come and go, not for jobs: expected orrery, tiresias or swf" \
+fails "format availability is for instances, not for jobs: expected orrery, tiresias or swf" \
   convert "$d/orrery.csv" --to availability
 
 # The traces of Bamboo, Oobleck and Parcae: their statistics, counted by independent programs.

@@ -198,11 +198,11 @@ static void wrong(void)
 		"trace format bamboo: no parameter \"pick\"; expected one of repair, zone, type, wrap, start, stretch, scale, cap");
 	struct trace *t = trace_open(fixture("openb-nodes.csv"), NULL, NULL, &err);
 	struct availset *s = availset_from(t, "x", &err);
-	ok(!s && strstr(err.text, "holds nodes, not instances that come and go"), "a list of nodes is not availability: %s", err.text);
+	ok(!s && strstr(err.text, "holds nodes, not availability of instances"), "a list of nodes is not availability: %s", err.text);
 	struct orr_trace_job job;
 	t = trace_open(fixture("bamboo.csv"), NULL, NULL, &err);
 	ok(trace_kind(t) == TRACE_AVAIL && trace_next(t, &job, &err) == -1 &&
-			strstr(err.text, "holds instances that come and go, not jobs"),
+			strstr(err.text, "holds availability of instances, not jobs"),
 		"availability is not jobs: %s", err.text);
 	trace_close(t);
 }
