@@ -332,7 +332,7 @@ static size_t edit_distance(const char *a, const char *b)
 	size_t n = strnlen(b, 64);
 	for (size_t j = 0; j <= n; j++)
 		row[j] = j;
-	for (size_t i = 0; a[i] && i < 64; i++) {
+	for (size_t i = 0; i < 64 && a[i]; i++) {
 		size_t *oldest = before;
 		before = above, above = row, row = oldest;
 		row[0] = i + 1;

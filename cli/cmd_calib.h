@@ -13,9 +13,6 @@ int calib_show(int argc, char **argv, struct orr_error *err);
 int calib_diff(int argc, char **argv, struct orr_error *err);
 int calib_check(int argc, char **argv, struct orr_error *err);
 
-/* Checks the profile against its data sheet and writes it: to standard output if path is NULL or "-", else to a file, which is
- * replaced as a whole or not at all. */
-int calib_save(const struct profile *p, const char *path, struct orr_error *err);
 /* The data sheet of a profile's device; NULL if the catalogue lacks it. */
 struct device *calib_device(const struct profile *p);
 

@@ -41,7 +41,9 @@ static int write_file(const struct profile *p, const char *path, struct orr_erro
 	return rc;
 }
 
-int calib_save(const struct profile *p, const char *path, struct orr_error *err)
+/* Checks the profile against its data sheet and writes it: to standard output if path is NULL or "-", else to a file, which is
+ * replaced as a whole or not at all. */
+static int calib_save(const struct profile *p, const char *path, struct orr_error *err)
 {
 	struct device *d = calib_device(p);
 	int rc = profile_check(p, d, err);

@@ -11,29 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct cli_command cmd_run;
-extern const struct cli_command cmd_scenario;
-extern const struct cli_command cmd_figures;
-extern const struct cli_command cmd_policy;
-extern const struct cli_command cmd_trace;
-extern const struct cli_command cmd_model;
-extern const struct cli_command cmd_device;
-extern const struct cli_command cmd_calib;
-extern const struct cli_command cmd_net;
-extern const struct cli_command cmd_db;
+#define COMMAND(name) extern const struct cli_command cmd_##name;
+#include "cli/commands.def"
+#undef COMMAND
 
 /* One per file cmd_NAME.c. The verbs of the worlds come before them (cli/verb.h). */
 static const struct cli_command *const cli_commands[] = {
-	&cmd_run,
-	&cmd_scenario,
-	&cmd_figures,
-	&cmd_policy,
-	&cmd_trace,
-	&cmd_model,
-	&cmd_device,
-	&cmd_calib,
-	&cmd_net,
-	&cmd_db,
+#define COMMAND(name) &cmd_##name,
+#include "cli/commands.def"
+#undef COMMAND
 	NULL,
 };
 

@@ -11,7 +11,7 @@ int trace_bad_option(char **argv, const struct option *longs, struct orr_error *
 {
 	const char *names[32] = { NULL };
 	const char *given = argv[optind - 1];
-	for (size_t i = 0; longs[i].name && i < 31; i++)
+	for (size_t i = 0; i < 31 && longs[i].name; i++)
 		names[i] = longs[i].name;
 	const char *near = !strncmp(given, "--", 2) ? nearest_name(given + 2, names) : NULL;
 	if (near && !strcmp(near, given + 2))

@@ -57,7 +57,7 @@ static void unknown(const char *spec, struct orr_error *err)
 	char want[80], store[MAX_NAMES][80];
 	const char *names[MAX_NAMES + 1] = { NULL };
 	size_t n = 0;
-	for (; embedded_models[n].name && n < MAX_NAMES; n++) {
+	for (; n < MAX_NAMES && embedded_models[n].name; n++) {
 		squeeze(embedded_models[n].name, store[n], sizeof store[n]);
 		names[n] = store[n];
 	}

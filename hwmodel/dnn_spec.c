@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DIMENSION = 100000000, MAX_LAYERS = 4096, UNSET = UINT32_MAX };
+#define UNSET UINT32_MAX
+enum { MAX_DIMENSION = 100000000, MAX_LAYERS = 4096 };
 
 enum family { GPT = 1, BERT = 2, LLAMA = 4, VIT = 8, DEEPFM = 16 };
 

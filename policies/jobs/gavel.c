@@ -23,7 +23,8 @@
  * rules=gavel: as the published simulator (gavel_published.c): whole iterations, rounds that end with their last job, 1920 s between
  * computations of X, every job stopped after every round (so `preemptions` counts rounds).
  *
- * Jobs that ask for no GPU start when they fit. Assumes that a job runs on one type in a round; see docs/models/jobs-policies.md#gavel-rounds.
+ * Jobs that ask for no GPU start when they fit. Assumes that a job runs on one type in a round; see
+ *docs/models/jobs-policies.md#gavel-rounds.
  */
 #include "gavel.h"
 

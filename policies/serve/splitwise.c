@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-enum { NONE = UINT32_MAX, STARVED = 4 };
+#define NONE UINT32_MAX
+enum { STARVED = 4 };
 enum kind { PROMPT, DECODE };
 enum state { WAITING, RUNNING, PREEMPTED, OVER };
 

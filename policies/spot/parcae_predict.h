@@ -3,8 +3,8 @@
  * parcae_predict.h - prediction of the number of instances: ARIMA(1,1,0) on a cleaned history
  *
  * Changes between intervals, w_t = y_t - y_(t-1), follow w_t = phi w_(t-1) + noise, without a constant (Box & Jenkins); phi is the exact
- * maximum-likelihood estimate under Gaussian noise. Cleaning and limits follow the authors' code (JF-D/Parcae); docs/models/spot-parcae.md lists
- * what it leaves open.
+ * maximum-likelihood estimate under Gaussian noise. Cleaning and limits follow the authors' code (JF-D/Parcae); docs/models/spot-parcae.md
+ * lists what it leaves open.
  */
 #ifndef ORR_POLICIES_SPOT_PARCAE_PREDICT_H
 #define ORR_POLICIES_SPOT_PARCAE_PREDICT_H

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 /* Nodes of a market (source.h). */
 struct tenants {

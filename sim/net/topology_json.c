@@ -63,7 +63,7 @@ static int check_root_keys(const char *path, const cJSON *root, const struct orr
 	enum { MOST = 64 };
 	const char *known[MOST + 3] = { "links", "switches", NULL };
 	const struct orr_param *option = args_table(a);
-	for (size_t i = 0; option[i].name && i < MOST; i++)
+	for (size_t i = 0; i < MOST && option[i].name; i++)
 		known[i + 2] = option[i].name;
 	return json_keys(path, "$", root, known, err);
 }

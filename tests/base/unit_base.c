@@ -2,42 +2,16 @@
 #include "base/hash.h"
 #include "base/heap.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/bitset.h"
 #include "base/param.h"
+#include "base/sbuf.h"
 #include "base/strtab.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static void numbers(void)
-{
-	int64_t i;
-	double d;
-	ok(num_int("-9223372036854775808", 20, &i) && i == INT64_MIN, "the smallest int64 is read");
-	ok(!num_int("9223372036854775808", 19, &i), "one past the largest int64 is refused");
-	ok(!num_int("", 0, &i) && !num_int("-", 1, &i) && !num_int("1 ", 2, &i) && !num_int("0x10", 4, &i),
-		"text that is no whole number is refused");
-	static const char *const reals[] = { "0.1", "-3.25", "1e3", "123456789012345678901234567890", "2.2250738585072011e-308",
-		"9007199254740993", ".5", "5.", "0.000001" };
-	for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) /* strtod() of the C library */
-		ok(num_real(reals[k], strlen(reals[k]), &d) && d == strtod(reals[k], NULL), "%s as strtod has it", reals[k]);
-	static const char *const bad[] = { "", ".", "-", "1e", "1e+", "nan", "inf", "1.2.3", " 1", "0x1p3", "1e999" };
-	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
-		ok(!num_real(bad[k], strlen(bad[k]), &d), "\"%s\" is no number", bad[k]);
-	ok(num_seconds_ns("1.0000000005", 12, &i) && i == 1000000001, "seconds round to the nearest ns");
-	ok(num_seconds_ns("-2.5", 4, &i) && i == -2500000000, "negative seconds");
-	ok(!num_seconds_ns("1e12", 4, &i), "seconds beyond the clock are refused");
-	ok(num_duration_ns("1.5h", 4, &i) && i == INT64_C(5400000000000), "1.5h");
-	ok(num_duration_ns("250ms", 5, &i) && i == 250000000, "250ms");
-	ok(!num_duration_ns("5 s", 3, &i) && !num_duration_ns("h", 1, &i), "a duration needs a number directly before its unit");
-	char out[NUM_SECONDS_MAX];
-	num_put_seconds(out, -1500000000);
-	same_text(out, "-1.500000000", "seconds have nine decimals");
-	num_put_seconds(out, INT64_MAX);
-	same_text(out, "9223372036.854775807", "the largest time is formatted");
-}
 
 static void strings(void)
 {
@@ -51,7 +25,124 @@ static void strings(void)
 	}
 	same_text(strtab_text(t, a), "v100", "texts keep their addresses when the table grows");
 	ok(strtab_add_z(t, "s4999") == 5001 && strtab_count(t) == 5002, "numbers follow first use");
+	bool is_kept = true;
+	for (int k = 0; k < 5000; k++) {
+		snprintf(buf, sizeof buf, "s%d", k);
+		is_kept = is_kept && strtab_add_z(t, buf) == (uint32_t)k + 2 && !strcmp(strtab_text(t, (uint32_t)k + 2), buf);
+	}
+	ok(is_kept && strtab_count(t) == 5002, "and never change");
+	ok(strtab_add_z(t, NULL) == 0 && strtab_add(t, "x", 0) == 0 && !*strtab_text(t, 0), "number 0 is the empty string");
+	ok(!*strtab_text(t, 5002) && !*strtab_text(t, UINT32_MAX), "an unknown number has the empty text");
+	/* Texts that fill the chunks of 65536 bytes exactly, by one less and by one more. */
+	for (size_t n = 65534; n <= 65537; n++) {
+		char *text = mem_alloc(n + 1);
+		memset(text, 'a' + (char)(n % 7), n);
+		text[n] = '\0';
+		uint32_t number = strtab_add(t, text, n);
+		ok(strtab_add_z(t, "short") && !strcmp(strtab_text(t, number), text) && strtab_add_z(t, text) == number,
+			"a text of %zu bytes", n);
+		mem_free(text);
+	}
 	strtab_free(t);
+}
+
+static jmp_buf ran_out;
+static size_t requested;
+
+static void out_of_memory(size_t n)
+{
+	requested = n;
+	longjmp(ran_out, 1);
+}
+
+static void memory(void)
+{
+	char *volatile p = mem_strndup("orrery", 3);
+	same_text(p, "orr", "a copy of the first letters");
+	mem_free(p);
+	p = mem_strndup("or", 3);
+	same_text(p, "or", "a copy ends where the text ends");
+	mem_free(p);
+	p = mem_zalloc(3, 100);
+	bool is_clear = true;
+	for (int i = 0; i < 300; i++)
+		is_clear = is_clear && !p[i];
+	ok(is_clear, "memory is cleared");
+	p = mem_realloc(p, 100, 5);
+	memset(p, 1, 500);
+	p = mem_realloc(p, 0, 5);
+	ok(p != NULL, "no elements have an address");
+	mem_free(p);
+	p = mem_zalloc(0, 5);
+	ok(p != NULL, "also when allocated anew");
+	mem_free(p);
+	p = mem_alloc(0);
+	ok(p != NULL, "and as bytes");
+	mem_free(p);
+	mem_on_exhaustion(out_of_memory);
+	if (!setjmp(ran_out)) {
+		mem_realloc(NULL, SIZE_MAX / 4, 5);
+		ok(false, "a size that overflows runs out of memory");
+	} else {
+		ok(requested == SIZE_MAX, "a size that overflows runs out of memory");
+	}
+	mem_on_exhaustion(NULL);
+}
+
+static void texts(void)
+{
+	struct sbuf b = { 0 };
+	char expected[3001] = "";
+	same_text(sbuf_text(&b), "", "a struct of zeros is an empty text");
+	for (int i = 0; i < 300; i++) {
+		sbuf_printf(&b, "%d:", i % 10);
+		sbuf_puts(&b, "abcdef");
+		sbuf_putc(&b, 'g');
+		sbuf_add(&b, "hij", 1);
+		memcpy(expected + 10 * i, "0:abcdefgh", 11);
+		expected[10 * i] = (char)('0' + i % 10);
+		if (strcmp(sbuf_text(&b), expected) || b.len != (size_t)(10 * i + 10))
+			break;
+	}
+	ok(b.len == 3000 && !strcmp(sbuf_text(&b), expected), "a text grows by what is added, and ends with a NUL");
+	sbuf_printf(&b, "%s", "");
+	ok(b.len == 3000, "nothing adds nothing");
+	sbuf_clear(&b);
+	ok(b.len == 0 && !*sbuf_text(&b), "a cleared text is empty");
+	sbuf_puts(&b, "again");
+	char *s = sbuf_steal(&b);
+	ok(!strcmp(s, "again") && !b.text && !b.len && !b.cap, "a stolen text leaves an empty one");
+	mem_free(s);
+	s = sbuf_steal(&b);
+	same_text(s, "", "an empty text can be stolen");
+	mem_free(s);
+}
+
+/* Expected: an array of flags, searched from the front. */
+static void sets(void)
+{
+	static const uint32_t sizes[] = { 1, 63, 64, 65, 4096, 4097, 300000 };
+	for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+		uint32_t size = sizes[k];
+		struct bitset b;
+		bool *flag = mem_zalloc(size, sizeof *flag), is_same = true;
+		uint64_t seed = size;
+		bitset_init(&b, size);
+		for (int round = 0; round < 400; round++) {
+			uint32_t i = (uint32_t)(hash_next(&seed) % size), from = (uint32_t)(hash_next(&seed) % size), next = from;
+			if (round % 3)
+				bitset_add(&b, i);
+			else
+				bitset_remove(&b, i);
+			flag[i] = round % 3;
+			while (next < size && !flag[next])
+				next++;
+			is_same = is_same && bitset_has(&b, i) == flag[i] && bitset_next(&b, from) == (next < size ? next : BITSET_END);
+		}
+		ok(is_same && bitset_next(&b, size) == BITSET_END, "members and the next of them, in a set of %" PRIu32 " numbers", size);
+		bitset_free(&b);
+		mem_free(flag);
+	}
 }
 
 /* Elements 0..63 with a key and their place in the heap. */
@@ -145,6 +236,105 @@ static void parameters(void)
 	args_free(a);
 }
 
+static void refused(struct orr_args *a, const char *name, const char *text, const char *why)
+{
+	struct orr_error err = { 0 };
+	ok(args_set(a, name, text, &err) == ORR_EINPUT, "%s: \"%s\" is refused", name, text);
+	same_text(err.text, why, "with this message");
+}
+
+/* Every kind of parameter, with values at its bounds. */
+static void kinds(void)
+{
+	static const struct orr_param table[] = { ORR_PARAM_BOOL("flag", true, "x"), ORR_PARAM_INT("n", "3", 2, 16, "x"),
+		ORR_PARAM_REAL("share", "0.95", 0.1, 1, "x"), ORR_PARAM_TIME("wait", "1.5", "x"), ORR_PARAM_LIST("list", "", "x"),
+		ORR_PARAM_CHOICE("rules", "own", "own|helios|all", "x"), ORR_PARAM_END };
+	static const struct {
+		const char *name, *text, *value;
+	} good[] = { { "flag", "no", "false" }, { "flag", "yes", "true" }, { "flag", "0", "false" }, { "flag", "1", "true" },
+		{ "flag", "false", "false" }, { "flag", "true", "true" }, { "n", "2", "2" }, { "n", "16", "16" }, { "share", "0.1", "0.1" },
+		{ "share", "1", "1" }, { "share", "0.3333333333333333", "0.333333333333333315" }, { "wait", "1h", "3600.000000000" },
+		{ "wait", "0", "0.000000000" }, { "wait", "4.6e9", "4600000000.000000000" }, { "list", "0.1", "0.1" },
+		{ "list", "1,2m,0.3333333333333333", "1,120,0.33333333333333331" }, { "list", "", "" }, { "rules", "all", "all" },
+		{ "rules", "own", "own" } };
+	struct orr_error err = { 0 };
+	struct orr_args *a = args_new(table, "test", &err);
+	same_text(orr_arg_text(a, "share"), "0.95", "a number is kept with the fewest digits");
+	ok(orr_arg_bool(a, "flag") && orr_arg_real(a, "share") == 0.95 && orr_arg_real(a, "wait") == 1.5 && orr_arg_real(a, "n") == 3,
+		"defaults are read");
+	for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+		bool is_set = !args_set(a, good[k].name, good[k].text, &err);
+		const char *value = orr_arg_text(a, good[k].name);
+		ok(is_set && (!strcmp(value, good[k].value) || (strlen(value) > 15 && strtod(value, NULL) == strtod(good[k].value, NULL))),
+			"%s=%s is %s", good[k].name, good[k].text, good[k].value);
+	}
+	size_t n;
+	ok(!args_set(a, "list", "7,0.5h", &err), "a list of numbers and times");
+	const double *list = orr_arg_list(a, "list", &n);
+	ok(n == 2 && list[0] == 7 && list[1] == 1800, "is in seconds");
+	ok(orr_arg_int(a, "rules") == 0 && !args_set(a, "rules", "all", &err) && orr_arg_int(a, "rules") == 2, "a choice has its index");
+	ok(orr_arg_bool(a, "flag") && !args_set(a, "flag", "no", &err) && !orr_arg_bool(a, "flag"), "a flag is set and reset");
+	same_text(args_value(a, 5), "all", "values by index");
+	ok(args_table(a) == table, "the table is the one given");
+	refused(a, "flag", "maybe", "test: flag: expected true or false, found \"maybe\"");
+	refused(a, "n", "1", "test: n: expected a number from 2 to 16, found \"1\"");
+	refused(a, "n", "2.5", "test: n: expected a whole number, found \"2.5\"");
+	refused(a, "share", "0.0999", "test: share: expected a number from 0.1 to 1, found \"0.0999\"");
+	refused(a, "share", "1.0001", "test: share: expected a number from 0.1 to 1, found \"1.0001\"");
+	refused(a, "share", "x", "test: share: expected a number, found \"x\"");
+	refused(a, "wait", "soon", "test: wait: expected a time such as 90, 90s, 1.5m, 2h, found \"soon\"");
+	refused(a, "wait", "-1", "test: wait: expected a number from 0 to 4600000000, found \"-1\"");
+	refused(a, "wait", "4600000001", "test: wait: expected a number from 0 to 4600000000, found \"4600000001\"");
+	refused(a, "n", "17", "test: n: expected a number from 2 to 16, found \"17\"");
+	refused(a, "list", "1,", "test: list: expected numbers or times with commas between them, found \"1,\"");
+	refused(a, "list", "1,,2", "test: list: expected numbers or times with commas between them, found \"1,,2\"");
+	refused(a, "list", "1,x", "test: list: expected numbers or times with commas between them, found \"1,x\"");
+	refused(a, "rules", "ow", "test: rules: expected one of own|helios|all, found \"ow\"");
+	refused(a, "rules", "ownx", "test: rules: expected one of own|helios|all, found \"ownx\"");
+	refused(a, "fla", "1", "test: no parameter \"fla\"; did you mean flag");
+	ok(args_set_pair(a, "flag", &err) == ORR_EINPUT && !strcmp(err.text, "test: expected NAME=VALUE, found \"flag\""),
+		"a pair has a sign");
+	ok(!orr_arg_bool(a, "none") && !orr_arg_int(a, "none") && !*orr_arg_text(a, "none"), "an unknown name has no value");
+	args_free(a);
+	static const struct orr_param one[] = { ORR_PARAM_INT("n", "3", 2, 16, "x"), ORR_PARAM_END }, nothing[] = { ORR_PARAM_END };
+	a = args_new(one, "test", &err);
+	refused(a, "zzzz", "1", "test: no parameter \"zzzz\"; expected n");
+	args_free(a);
+	a = args_new(nothing, "test", &err);
+	refused(a, "n", "1", "test: has no parameters, so no \"n\"");
+	args_free(a);
+	static const struct orr_param bad[] = { ORR_PARAM_INT("n", "99", 2, 16, "x"), ORR_PARAM_END };
+	ok(!args_new(bad, "test", &err), "a default out of bounds is refused");
+}
+
+/* Distances by hand: of two candidates the nearer is given, and of two as near the first. */
+static void nearest(void)
+{
+	static const struct {
+		const char *name, *candidates[3], *expected;
+	} cases[] = { { "abcd", { "abxx", "abdc", NULL }, "abdc" },     /* 2 letters changed; 2 swapped, which is 1 */
+		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },           /* 1; 1 */
+		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" },          /* 2; 1 */
+		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },       /* 2 letters more; 1 more */
+		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },        /* 1; 1 */
+		{ "abcd", { "ab", "abd", NULL }, "abd" },               /* 2 letters fewer; 1 fewer */
+		{ "abcd", { "abd", "bcd", NULL }, "abd" },              /* 1; 1 */
+		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },         /* 2; 1 */
+		{ "abcd", { "abcd", "abce", NULL }, "abcd" },           /* 0; 1 */
+		{ "abcdef", { "badcef", "abcdxef", NULL }, "abcdxef" }, /* 2 swaps; 1 more */
+		{ "abcdef", { "abyyyy", "badcfe", NULL }, "badcfe" },   /* 4; 3 swaps */
+		{ "abcdef", { "abxxxx", "xxxxef", NULL }, NULL },       /* 4 of at most 3 */
+		{ "abc", { "axxx", "xbx", NULL }, "xbx" },              /* 3; 2 of at most 2 */
+		{ "ab", { "xy", "axx", NULL }, NULL },                  /* 2; 2 of at most 1 */
+		{ "ab", { "ax", "ab", NULL }, "ab" } };
+	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+		const char *got = orr_nearest_name(cases[k].name, cases[k].candidates);
+		ok(got == cases[k].expected || (got && cases[k].expected && !strcmp(got, cases[k].expected)),
+			"nearest to %s of %s and %s: %s", cases[k].name, cases[k].candidates[0], cases[k].candidates[1],
+			got ? got : "none");
+	}
+}
+
 /* The SHA-256 of "abc" is an example of FIPS 180-4. */
 static void files(void)
 {
@@ -177,11 +367,15 @@ static void files(void)
 
 int main(void)
 {
-	numbers();
 	strings();
+	memory();
+	texts();
+	sets();
 	heaps();
 	hashes();
 	parameters();
+	kinds();
+	nearest();
 	files();
 	return done();
 }

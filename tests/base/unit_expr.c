@@ -77,6 +77,33 @@ int main(void)
 	gives("!(x == 3)", 0);
 	gives("x != 3 ? 1 : x > 2 ? 5 : 6", 5);
 	gives("1 / 0", INFINITY);
+	/* Each comparison of less, equal and more. */
+	gives("(2 < 3) + 10 * (3 < 3) + 100 * (4 < 3)", 1);
+	gives("(2 <= 3) + 10 * (3 <= 3) + 100 * (4 <= 3)", 11);
+	gives("(2 > 3) + 10 * (3 > 3) + 100 * (4 > 3)", 100);
+	gives("(2 >= 3) + 10 * (3 >= 3) + 100 * (4 >= 3)", 110);
+	gives("(2 == 3) + 10 * (3 == 3) + 100 * (4 == 3)", 10);
+	gives("(2 != 3) + 10 * (3 != 3) + 100 * (4 != 3)", 101);
+	gives("(0 && 0) + 10 * (0 && 2) + 100 * (2 && 0) + 1000 * (2 && 2)", 1000);
+	gives("(0 || 0) + 10 * (0 || 2) + 100 * (2 || 0) + 1000 * (2 || 2)", 1110);
+	gives("!0 + 10 * !2", 1);
+	gives("0 ? 1 : 2", 2);
+	gives("10 - 4 - 3", 3);
+	gives("64 / 4 / 2", 8);
+	gives(" \t x ", 3);
+	gives("1.5e2", 150);
+	gives("2e0-1", 1);
+	gives("exp(0) + log(1)", 1);
+	gives("min(5, 4)", 4);
+	gives("argmax(7, 9, 9) + 10 * argmin(7, 3, 3)", 11);
+	gives("sum(N: 1)", 3);
+	gives("min(N: N * (6 - N))", -16);
+	/* The text ends after n characters, whatever follows. */
+	struct orr_error err = { 0 };
+	double v = 0;
+	ok(!expr_eval("x1", 1, &env, &v, &err) && v == 3, "a name ends where the text ends");
+	ok(!expr_eval("12", 1, &env, &v, &err) && v == 1, "so does a number");
+	ok(!expr_eval("x + x^2", 5, &env, &v, &err) && v == 6, "and an operator");
 	gives("log(-1)", NAN);
 	gives("sqrt(16) + ceil(1.2) + floor(1.8) + round(2.5) + abs(-1) + log2(8)", 14);
 	gives("max(1, x, 2) + min(4, 5)", 7);
@@ -89,7 +116,18 @@ int main(void)
 	/* {abc} is NaN at the second N, which is skipped. */
 	gives("mean(N: {abc} * N)", 15);
 	gives("max(N: {abc}) + sum(N: {abc})", 9);
-	refuses("", "something is missing");
+	refuses("", "something is missing at \"\"");
+	refuses("sqrt(4", "expected ) at");
+	refuses("max(1, 2", "expected , or ) at");
+	refuses("max(N: 1", "expected ) at");
+	refuses("max( M: 1)", "no such axis at \"M: 1)\"");
+	refuses("2 * cosine(1)", "no such function at \"cosine(1)\"");
+	refuses("1 + )", "expected a number at \")\"");
+	/* At most 200 characters of the text and 30 of the rest are repeated. */
+	char text[260], message[300];
+	snprintf(text, sizeof text, "x%200s%040d", "", 7);
+	snprintf(message, sizeof message, "expression \"x%199s\": something is too much at \"%030d\"", "", 0);
+	refuses(text, message);
 	refuses("1 +", "something is missing");
 	refuses("1 2", "something is too much");
 	refuses("(1", "expected )");

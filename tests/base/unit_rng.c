@@ -179,6 +179,13 @@ static void no_bias(void)
 	for (int i = 0; i < 100000; i++)
 		low += rng_below(&r, n) < n / 2;
 	ok(abs(low - 50000) < 5 * 158, "large ranges are drawn without bias (%d of 100000)", low);
+	/* 2^64 values map to n = 3/4 2^64: without rejection one in three numbers is drawn twice as often. A residue has
+	 * probability 1/3: 5 standard deviations of 149. */
+	int residue[3] = { 0 };
+	for (int i = 0; i < 100000; i++)
+		residue[rng_below(&r, n) % 3]++;
+	ok(abs(residue[0] - 33333) < 5 * 149 && abs(residue[1] - 33333) < 5 * 149, "also among neighbours (%d, %d, %d)", residue[0],
+		residue[1], residue[2]);
 }
 
 int main(void)

@@ -34,7 +34,7 @@ refuse 2 'did you mean digest' digset "$work/a.db"
 refuse 2 'expected a verb and a file' digest
 refuse 2 'unknown or incomplete option' runs "$work/a.db" --frob
 echo 'job_id,gpus' >"$work/trace.csv"
-refuse 2 'not an SQLite database' runs "$work/trace.csv"
+refuse 2 'not a database of orrery' runs "$work/trace.csv"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'
 # A database of schema 4 is taken up: its digest is what the program of that time printed, and new runs go in beside the old.
 old=$srcdir/tests/data/schema-4.sql

@@ -43,6 +43,8 @@ static const struct good {
 	{ "1x4:v100:cpus=96:mem=512", "n0:4:v100:96000:524288@0" },
 	{ "1x4:cpus=0.5:mem=0.25", "n0:4:gpu:500:256@0" },
 	{ "1x0:cpus=64", "n0:0:-:64000:-1@0" },
+	{ "1x1:cpus=0:mem=0", "n0:1:gpu:0:0@0" },
+	{ "1x1024:cpus=1e9:mem=0.0006", "n0:1024:gpu:1000000000000:1@0" },
 	/* node i of n in r racks: rack i r / n; the next group's racks follow */
 	{ "3x1:racks=2,1x1:k80", "n0:1:gpu:-1:-1@0 n1:1:gpu:-1:-1@0 n2:1:gpu:-1:-1@1 n3:1:k80:-1:-1@2" },
 	{ "1x1:V100,1x2:v100", "n0:1:V100:-1:-1@0 n1:2:V100:-1:-1@1" }, /* case is ignored */
@@ -56,12 +58,18 @@ static const struct good {
 		"n0:1:gpu:-1:-1@0 n1:1:gpu:-1:-1@0 n2:1:gpu:-1:-1@1 n3:1:gpu:-1:-1@1" },
 	{ "name,gpus,type,cpus,mem_gib,rack\nx,4,v100,96,512,3\r\n\ny,0,,8,,\n", "x:4:v100:96000:524288@3 y:0:-:8000:-1@0" },
 	{ "gpus\n2\n3", "n0:2:gpu:-1:-1@0 n1:3:gpu:-1:-1@0" },
+	{ "gpus,type,name\n2\n3,y,x\n", "n0:2:gpu:-1:-1@0 x:3:y:-1:-1@0" },
+	{ "gpus,cpus,rack\n3,,4\n", "n0:3:gpu:-1:-1@4" },
+	{ "{\"nodes\": [{\"gpus\": 1, \"cpus\": 0, \"mem_gib\": 0}]}", "n0:1:gpu:0:0@0" },
+	{ "{\"nodes\": [{\"gpus\": 1, \"rack\": 1}, {\"gpus\": 1}]}", "n0:1:gpu:-1:-1@1 n1:1:gpu:-1:-1@2" },
 	/* openb's list: milli-cores and MiB */
 	{ "sn,cpu_milli,memory_mib,gpu,model\nopenb-node-0000,64000,262144,2,P100\nopenb-node-0001,96000,393216,0,\n",
 		"openb-node-0000:2:P100:64000:262144@0 openb-node-0001:0:-:96000:393216@0" },
 	/* Tiresias: switches are racks; memory in GiB */
 	{ "num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node\n2,1,4,128,256\n",
 		"n0:4:gpu:128000:262144@0 n1:4:gpu:128000:262144@1" },
+	{ "num_switch,num_gpu_p_node\n2,4\n", "n0:4:gpu:-1:-1@0 n1:4:gpu:-1:-1@1" },
+	{ "num_switch,num_node_p_switch,num_gpu_p_node\n2,2,1\n", "n0:1:gpu:-1:-1@0 n1:1:gpu:-1:-1@0 n2:1:gpu:-1:-1@1 n3:1:gpu:-1:-1@1" },
 };
 
 static void good_cases(const struct good *cases, size_t n, bool in_file)
@@ -149,6 +157,10 @@ static void types(void)
 	ok(cluster_type_mask(c, "") == 7 && cluster_type_mask(c, NULL) == 7, "no types are all types");
 	ok(cluster_type_mask(c, "t4|V100") == 5, "some types");
 	ok(cluster_type_mask(c, "A100|T4") == 4 && cluster_type_mask(c, "A100") == 0, "types that are not there");
+	ok(c->gpus == 3 && c->max_node_gpus == 1 && c->n_racks == 3, "GPUs, the largest node and the racks are counted");
+	cluster_free(c);
+	c = cluster_load("2x4:racks=2,1x8,1x2", &err);
+	ok(c->gpus == 18 && c->max_node_gpus == 8 && c->n_racks == 4, "also for nodes of several sizes");
 	cluster_free(c);
 }
 

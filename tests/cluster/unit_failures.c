@@ -79,6 +79,32 @@ static void hazard(void)
 	failures_free(f);
 }
 
+static void some_types(void)
+{
+	static struct seen all, some;
+	char hash[65], other[65];
+	struct failures *f = failures_from_hazard(1000 * ORR_SECOND, 100 * ORR_SECOND);
+	draw(&all, f, "1x1:a,1x1:b,1x1:c,1x0", 1);
+	strcpy(hash, failures_hash(f));
+	failures_only_types(f, 0);
+	ok(!strcmp(hash, failures_hash(f)), "no types leave the hash");
+	failures_only_types(f, 1 | 4);
+	strcpy(other, failures_hash(f));
+	draw(&some, f, "1x1:a,1x1:b,1x1:c,1x0", 1);
+	bool is_right = true, has[4] = { false };
+	for (int i = 0; i < CHANGES; i++)
+		has[some.node[i]] = true;
+	ok(has[0] && !has[1] && has[2] && !has[3] && strcmp(hash, other), "nodes of the types given fail, no others");
+	for (int k = 0; k < 100; k++)
+		is_right = is_right && change_of(&all, 0, k) == change_of(&some, 0, k) && change_of(&all, 2, k) == change_of(&some, 2, k);
+	ok(is_right, "at the times at which they fail without the choice");
+	failures_only_types(f, 8);
+	ok(strcmp(other, failures_hash(f)), "other types have another hash");
+	draw(&some, f, "1x1:a,1x1:b,1x1:c,1x0", 1);
+	ok(some.at[0] == -1, "without nodes of the types none fails");
+	failures_free(f);
+}
+
 static char path[] = "/tmp/orrery-failures.XXXXXX";
 
 static struct failures *from_text(const char *text, struct orr_error *err)
@@ -127,6 +153,7 @@ int main(void)
 		return 2;
 	close(fd);
 	hazard();
+	some_types();
 	trace();
 	unlink(path);
 	return done();

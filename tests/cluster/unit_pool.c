@@ -27,7 +27,7 @@ static void print_alloc(const struct pool_alloc *a, struct sbuf *b)
 
 /*
  * A script of steps, separated by blanks: "G" takes G GPUs, "G/M" M thousandths of one,
- * "G@t" of the types in mask t, "G+C" with C milli-cores, "-K" gives back the K-th taken
+ * "G@t" of the types in mask t, "G+C" with C milli-cores, "G%M" with M MiB of memory, "-K" gives back the K-th taken
  * (from 0), "vN" and "^N" take node N down and bring it up. The answer has the
  * place of each allocation, "no" if there was no room.
  */
@@ -58,6 +58,8 @@ static void run_example(const struct example *e)
 				r.types = strtoul(end + 1, &end, 10);
 			if (*end == '+')
 				r.cpu_milli = strtol(end + 1, &end, 10);
+			if (*end == '%')
+				r.mem_mib = strtol(end + 1, &end, 10);
 			sbuf_puts(&got, got.len ? " " : "");
 			taken[n] = (struct pool_alloc){ 0 };
 			if (pool_take(p, &r, &taken[n]))
@@ -107,6 +109,11 @@ static const struct example examples[] = {
 	{ "consolidate", "4x8", "1 1 -0 12", "0:1 0:1 1:8,0:4", "12: a whole node, and the rest on the fullest with room" },
 	{ "consolidate", "2x4:cpus=8", "1+7000 2+4000 1+1000", "0:1 1:2 1:1", "not on the fuller node, whose CPUs are taken" },
 	{ "consolidate", "2x4:cpus=8", "4+16000 8+16000", "no 0:4,1:4", "CPUs go with the GPUs" },
+	{ "consolidate", "2x4:mem=2", "1%1024 1%1024 1%1 1%2048", "0:1 0:1 1:1 no", "memory can be taken to the last MiB" },
+	{ "consolidate", "2x1:mem=1", "0%512 0%512 0%1", "0:0 0:0 1:0", "also without GPUs" },
+	{ "consolidate", "1x2:cpus=8,1x0:cpus=8", "0+1000 0+7000 0+1", "1:0 1:0 0:0", "jobs without GPUs: nodes without GPUs first" },
+	{ "consolidate", "2x0:cpus=8", "0+2000 0+7000 0+3000 0+1000", "0:0 1:0 0:0 1:0", "and those with the least CPU left" },
+	{ "consolidate", "2x4:cpus=2", "1+1000 1+1000 1+1 1+2000", "0:1 0:1 1:1 no", "and CPUs to the last thousandth" },
 	{ "consolidate", "2x2", "1/600 1 1/300 1/300", "0:1.0=600 0:1 0:1.0=300 1:1.0=300", "the shared GPU with room, else a new one" },
 	{ "consolidate", "1x3", "1/200 1/700 1/400 1/300 1/100", "0:1.0=200 0:1.0=700 0:1.1=400 0:1.1=300 0:1.0=100",
 		"the shared GPU with the least room that suffices" },
@@ -134,6 +141,7 @@ static const struct example examples[] = {
 	{ "topology", "4x4:racks=2", "3 6", "0:3 2:4,3:2", "the rack where it can be consolidated" },
 	/* no rack has 9 free: all 8 of the freest rack (number 1), then 1 of the other's freest node */
 	{ "topology", "4x4:racks=2", "1 9", "0:1 2:4,3:4,1:1", "as few racks as possible, from the freest on" },
+	{ "topology", "2x4:a:racks=2,2x4:b:racks=2", "3@2 5@2", "2:3 3:4,2:1", "from the freest rack of the type on" },
 	{ "topology", "2x4:racks=2", "2 2 3 3", "0:2 0:2 1:3 no", "too many" },
 	{ "topology", "2x4:racks=1", "3 3 2", "0:3 1:3 0:1,1:1", "split where no node has room" },
 

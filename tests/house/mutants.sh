@@ -197,7 +197,8 @@ if [ -z "$tests" ]; then
 fi
 helpers=$(variable TEST_HELPERS)
 programs=$(printf '%s\n' $tests | grep -v '\.sh$')
-nice make -j2 all $programs $helpers >"$dir/make.log" 2>&1 || fail "the tree does not build: see $dir/make.log"
+# One after the other: "all" is a make of its own, which would make the same libraries at the same time.
+{ nice make -j2 all && nice make -j2 $programs $helpers; } >"$dir/make.log" 2>&1 || fail "the tree does not build: see $dir/make.log"
 
 # run TEST SECONDS: the test as make check runs it; a status of 124 is the time limit
 run() {
@@ -226,10 +227,10 @@ done | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
 say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, $1 }' "$dir/order")"
 
 # ---- each mutant ----
-# Restores the file and its object; the object is newer than the library, which is rebuilt.
+# Restores the file and its object. The object is newer than the library, which is rebuilt; the file is newer than tests that include it.
 restore() {
   [ -n "${original:-}" ] || return
-  cp -p "$dir/original.c" "$copy/$original"
+  cp "$dir/original.c" "$copy/$original"
   [ -z "$object" ] || cp "$dir/original.o" "$object"
   original=''
 }

@@ -4,8 +4,7 @@
 #
 # Adds the world of tests/house/toy to a copy of the tree, builds it on a copy of the build folder and tries what it gets.
 . "$srcdir/tests/tap.sh"
-unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
-source=$(cd "$srcdir" && pwd)
+. "$srcdir/tests/house/tree.sh"
 toy=$source/tests/house/toy
 
 # No shared file names a world.
@@ -14,35 +13,17 @@ is "$(cd "$srcdir" && names=$(sed -n 's/^ORR_WORLD(\(.*\))$/\1/p' sim/world/worl
     study/*.[ch] cli/*.[ch] sim/world/*.[ch] results/*.[ch] include/orrery/policy.h include/orrery/api.h include/orrery/param.h |
   grep -vE '^[^:]*:[0-9]+:(/\*| \*|	.*/\*.*\*/$)|cli/cmd_(model|trace)|cli/model_|left_out\[\]')" "" "no shared file but worlds.def names a world"
 
-if ! command -v automake >/dev/null || ! command -v autoconf >/dev/null; then
-  skip "no automake or autoconf here: the toy world is not built" 21
-  tap_done
-  exit
-fi
-if [ ! "$top_builddir/.." -ef "$srcdir" ] || [ ! -f "$top_builddir/config.status" ]; then
-  skip "the build folder is not inside the source folder: the toy world is not built" 21
-  tap_done
-  exit
-fi
-tree=$work/tree
-mkdir "$tree"
-(cd "$srcdir" && tar -cf - --exclude=./.git --exclude=./build --exclude='./build[0-9_]*' --exclude=./autom4te.cache --exclude='./orrery-*' .) | tar -xf - -C "$tree"
-cp -a "$top_builddir" "$tree/build"
-rm -rf "$tree"/build/orrery "$tree"/build/tests
+can_copy "the toy world" 21 || exit 0
+copy_tree
 cp -r "$toy"/. "$tree/"
 echo 'ORR_WORLD(toy)' >>"$tree/sim/world/worlds.def"
 sed -i 's|^include sim/mixed/sources.mk$|&\ninclude sim/toy/sources.mk|' "$tree/Makefile.am"
-is "$(diff -rq "$source" "$tree" -x .git -x build -x 'build[0-9_]*' -x autom4te.cache -x 'orrery-*' | sed "s|$tree|T|g; s|$source|S|g" | sort)" "Files S/Makefile.am and T/Makefile.am differ
+is "$(tree_changes)" "Files S/Makefile.am and T/Makefile.am differ
 Files S/sim/world/worlds.def and T/sim/world/worlds.def differ
 Only in T/include/orrery: toy.h
 Only in T/policies: toy
 Only in T/sim: toy" "a world is two lines, two folders and a header"
-mkdir -p "$tree/build/tests"
-SECONDS=0
-make -C "$tree/build" -j2 orrery >"$work/make.log" 2>&1
-rc=$?
-[ $rc -eq 0 ] || tail -n 20 "$work/make.log" | sed 's/^/# /'
-ok $rc "it builds (${SECONDS} s, on the objects of this build)"
+build_tree
 orrery=$tree/build/orrery
 cd "$work" || exit 1
 

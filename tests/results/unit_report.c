@@ -217,6 +217,27 @@ static void tables(void)
 	result_free(runs[1]);
 }
 
+/* Expected: three significant digits, by hand; whole numbers have no decimals. */
+static void digits(void)
+{
+	static const struct {
+		double seconds;
+		const char *text;
+	} cases[] = { { 12.34, " 12.3 s" }, { 9.996, " 10.0 s" }, { 9.99, " 9.99 s" }, { 9.995, " 10.0 s" }, { 1.234, " 1.23 s" },
+		{ 1, " 1 s" }, { 0.9996, " 1.00 s" }, { 0.999, " 0.999 s" }, { 0.1234, " 0.123 s" }, { 99.9, " 99.9 s" },
+		{ 99.96, " 100 s" }, { 119.9, " 120 s" }, { 120, " 2 min" }, { 7199, " 120 min" }, { 7200, " 2 h" }, { 172800, " 2 d" } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct run_result *r = three_jobs("fifo");
+		const struct run_result *v = r;
+		struct sbuf out = { 0 };
+		r->metrics[0] = (struct metric){ "jct_mean", cases[i].seconds, NAN, NAN };
+		report_table(&out, &v, 1, 0);
+		ok(strstr(sbuf_text(&out), cases[i].text) != NULL, "%g s is printed as%s", cases[i].seconds, cases[i].text);
+		sbuf_free(&out);
+		result_free(r);
+	}
+}
+
 static void json(void)
 {
 	struct run_result *r = sample_run("a \"label\"", 10, 3);
@@ -321,6 +342,7 @@ int main(void)
 	file_names();
 	full_disk();
 	tables();
+	digits();
 	json();
 	gantt_of_eviction();
 	figures();

@@ -55,6 +55,14 @@ static void exact_mean(void)
 	hist_add(h, 1);
 	ok(hist_mean(h) == 10000000000000002.0 / 3, "small values are not lost beside large ones");
 	hist_free(h);
+	/* Python's math.fsum(): 1e16 + 1 is a tie between two doubles, which goes to the even one unless something is left. */
+	h = hist_new();
+	hist_add(h, 1e16);
+	hist_add(h, 1);
+	ok(hist_mean(h) == 1e16 / 2, "a tie goes to the even double");
+	hist_add(h, 1e-18);
+	ok(hist_mean(h) == 10000000000000002.0 / 3, "the smallest rest decides a tie");
+	hist_free(h);
 }
 
 /* Sums are exact over the whole range of double, and adding a value n times equals n additions. */

@@ -81,7 +81,7 @@ static void replacing(void)
 {
 	struct orr_error err = { 0 };
 	struct store *s = store_open(in_dir("fresh.db"), NULL, &err);
-	struct run_result *other = sample(2), *r = sample(1), *back;
+	struct run_result *other = sample(2), *r = sample(1), *back = NULL;
 	store_write(s, r, &err);
 	store_write(s, other, &err);
 	r->metrics[0].value = 1;

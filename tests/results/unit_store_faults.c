@@ -87,7 +87,7 @@ static bool inspect(uint64_t *seeds, size_t *count)
 	bool good = true;
 	for (size_t i = 0; i < *count; i++) {
 		uint64_t seed = strtoull(list[i].seed_text, NULL, 10);
-		struct run_result *want = run_of(seed), *got;
+		struct run_result *want = run_of(seed), *got = NULL;
 		good = good && !store_read_run(s, list[i].run, &got, &err) && got && same_run(want, got);
 		result_free(want);
 		result_free(got);

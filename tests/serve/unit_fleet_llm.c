@@ -105,7 +105,7 @@ static void check_prefix(void)
 static void check_roles(void)
 {
 	struct fleet_case c = fleet("poisson:rate=5,n=500,prompt=exp:120,output=exp:30", 2, NULL);
-	c.policy = &orr_policy_serve_splitwise, orr_policy_serve_fifo;
+	c.policy = &orr_policy_serve_splitwise;
 	c.deployment[0].role = ORR_ROLE_PREFILL;
 	c.deployment[1] = c.deployment[0];
 	c.deployment[1].replicas = 3;

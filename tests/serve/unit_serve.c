@@ -57,7 +57,7 @@ static void test_order_of_replicas(void)
 	script_set((struct script){ .arrive = noted_arrive, .schedule = noted_schedule });
 	script.replicas = 2;
 	struct run_result *r = script_run(UNIT, "arrival_s\n0\n0\n", "router=round-robin");
-	same_text(script.log, "s0 s1 a0 a1 s0 s1 s0 s1 " + 6, "schedule() follows the order of changes");
+	same_text(script.log, &"s0 s1 a0 a1 s0 s1 s0 s1 "[6], "schedule() follows the order of changes");
 	result_free(r);
 }
 

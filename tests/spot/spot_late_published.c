@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Can't Be Late (Wu et al., NSDI 2024): its published values, from the traces if they are present, else from renewal processes with the
- * statistics of their zones; and results on the traces that are present. Lines that start with # are tabulated in docs/models/spot-deadlines.md.
+ * statistics of their zones; and results on the traces that are present. Lines that start with # are tabulated in
+ * docs/models/spot-deadlines.md.
  */
 #include "tests/spot/late_run.h"
 #include "tests/tap.h"

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The watchdog. Each case is a process whose handler writes the message to a pipe and exits, as
+ * the handler of the program does. Expected: the message of watch.c, after the time limit and
+ * not before it.
+ */
+#include "engine/watch.h"
+
+#include "tests/tap.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int message_fd;
+
+static void on_timeout(const char *text)
+{
+	if (write(message_fd, text, strlen(text)) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+static void wait_s(double s)
+{
+	struct timespec t = { (time_t)s, (long)((s - floor(s)) * 1e9) };
+	while (nanosleep(&t, &t))
+		;
+}
+
+/* Each returns when its time is over; the handler ends it earlier. */
+
+static void stuck(void)
+{
+	struct watch *x = watch_new("slow", 0.3);
+	watch_enter(x, "schedule", 5500000000, 42);
+	wait_s(30);
+}
+
+static void stuck_without_a_number(void)
+{
+	struct watch *x = watch_new("slow", 0.3);
+	watch_enter(x, "begin", 0, UINT64_MAX);
+	wait_s(30);
+}
+
+static void stuck_at_a_later_number(void)
+{
+	struct watch *x = watch_new("slow", 0.3);
+	watch_noun(x, "iteration");
+	watch_enter(x, "step", 1, 0);
+	watch_job(x, 7);
+	wait_s(30);
+}
+
+static void stuck_beside_others(void)
+{
+	struct watch *first = watch_new("first", 0.3), *x = watch_new("slow", 0.3), *last = watch_new("last", 0.3);
+	watch_enter(first, "schedule", 0, 0);
+	watch_enter(last, "schedule", 0, 0);
+	watch_free(last);
+	watch_free(first);
+	watch_free(NULL);
+	watch_enter(x, "schedule", 5500000000, 42);
+	wait_s(30);
+}
+
+static void returned(void)
+{
+	struct watch *x = watch_new("quick", 0.3);
+	watch_enter(x, "schedule", 0, 0);
+	watch_leave(x);
+	wait_s(1.2);
+	watch_free(x);
+}
+
+static void freed(void)
+{
+	struct watch *x = watch_new("quick", 0.3), *other = watch_new("other", 0.3);
+	watch_enter(x, "schedule", 0, 0);
+	watch_free(x);
+	wait_s(1.2);
+	watch_free(other);
+}
+
+/* Two thirds of the limit, begun late in a second of the clock, so that the time spans a whole second. */
+static void below_the_limit(void)
+{
+	struct watch *x = watch_new("quick", 1.5);
+	struct timespec t;
+	do {
+		wait_s(0.01);
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	} while (t.tv_nsec < 500000000 || t.tv_nsec > 600000000);
+	watch_enter(x, "schedule", 0, 0);
+	wait_s(1);
+	watch_leave(x);
+	watch_free(x);
+}
+
+static void many_callbacks(void)
+{
+	struct watch *x = watch_new("quick", 1);
+	for (int i = 0; i < 200; i++) {
+		watch_enter(x, "schedule", i, 0);
+		wait_s(0.01);
+	}
+	watch_leave(x);
+	watch_free(x);
+}
+
+static const struct {
+	void (*run)(void);
+	const char *what, *message;
+} cases[] = {
+	{ stuck, "a callback that does not return",
+		"policy slow: job 42 at 5.500000000 s: schedule() has not returned for 0.3 s (--policy-timeout sets the limit)" },
+	{ stuck_without_a_number, "a callback without a number",
+		"policy slow: at 0.000000000 s: begin() has not returned for 0.3 s (--policy-timeout sets the limit)" },
+	{ stuck_at_a_later_number, "a callback that advanced to another number",
+		"policy slow: iteration 7 at 0.000000001 s: step() has not returned for 0.3 s (--policy-timeout sets the limit)" },
+	{ stuck_beside_others, "a callback beside freed watches",
+		"policy slow: job 42 at 5.500000000 s: schedule() has not returned for 0.3 s (--policy-timeout sets the limit)" },
+	{ returned, "a callback that returned", "" },
+	{ freed, "the watch of a run that is over", "" },
+	{ below_the_limit, "a callback that takes two thirds of the limit", "" },
+	{ many_callbacks, "200 callbacks that together take twice the limit", "" },
+};
+
+int main(void)
+{
+	enum { CASES = sizeof cases / sizeof *cases };
+	int from[CASES];
+	pid_t child[CASES];
+	watchdog_stop(); /* not started: does nothing */
+	for (size_t k = 0; k < CASES; k++) {
+		int ends[2];
+		if (pipe(ends) || (child[k] = fork()) < 0)
+			return EXIT_FAILURE;
+		if (!child[k]) {
+			message_fd = ends[1];
+			watchdog_start(on_timeout);
+			cases[k].run();
+			watchdog_stop();
+			_exit(0);
+		}
+		close(ends[1]);
+		from[k] = ends[0];
+	}
+	for (size_t k = 0; k < CASES; k++) {
+		char text[400] = "";
+		size_t n = 0;
+		ssize_t got;
+		int status = 0;
+		while (n < sizeof text - 1 && (got = read(from[k], text + n, sizeof text - 1 - n)) > 0)
+			n += (size_t)got;
+		waitpid(child[k], &status, 0);
+		same_text(text, cases[k].message, cases[k].what);
+		ok(WIFEXITED(status) && WEXITSTATUS(status) == (*cases[k].message != '\0'), "... and its end");
+	}
+	return done();
+}
