@@ -119,7 +119,7 @@ const struct recipe plain_cnns[] = {
 	{ "alexnet_bvlc", "AlexNet (BVLC Caffe: grouped convolutions, LRN)", "BVLC Caffe bvlc_alexnet", alexnet_bvlc, NULL },
 	{ "vgg16", "VGG-16", "Simonyan and Zisserman, ICLR 2015, configuration D", vgg, vgg16 },
 	{ "vgg19", "VGG-19", "Simonyan and Zisserman, ICLR 2015, configuration E", vgg, vgg19 },
-	{ "lenet5", "LeNet-5 (tanh, average pooling, fully connected C3)", "LeCun et al., Proc. IEEE 86(11), 1998", lenet5, NULL },
+	{ "lenet5", "LeNet-5 (tanh, average pooling, all of C3 connected)", "LeCun et al., Proc. IEEE 86(11), 1998", lenet5, NULL },
 	{ "cifar10_quick", "CIFAR-10 quick", "BVLC Caffe examples/cifar10", cifar10_quick, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
