@@ -133,6 +133,26 @@ int db_has_column(const struct store *s, const char *table, const char *column, 
 	return db_number(s, sql, has, "looking at the tables", err);
 }
 
+bool db_lacks_columns(const struct store *s)
+{
+	struct sbuf sql = { 0 };
+	bool lacks = false;
+	for (size_t i = 0; i < n_row_tables && !lacks; i++) {
+		const struct row_table *t = &row_tables[i];
+		sqlite3_stmt *st = NULL;
+		sbuf_clear(&sql);
+		sbuf_puts(&sql, "SELECT 1");
+		for (size_t k = 0; k < t->n_columns; k++)
+			if (column_is_stored(&t->columns[k]))
+				sbuf_printf(&sql, ", t.%s", t->columns[k].name);
+		sbuf_printf(&sql, " FROM %s t", t->name);
+		lacks = sqlite3_prepare_v2(s->db, sbuf_text(&sql), -1, &st, NULL) == SQLITE_ERROR;
+		sqlite3_finalize(st);
+	}
+	sbuf_free(&sql);
+	return lacks;
+}
+
 int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err)
 {
 	struct sbuf sql = { 0 };

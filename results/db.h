@@ -50,6 +50,8 @@ int db_number(const struct store *s, const char *sql, int64_t *out, const char *
 int db_make_tables(const struct store *s, struct orr_error *err);
 /* Sets *has to 1 if the table has the column, else to 0. */
 int db_has_column(const struct store *s, const char *table, const char *column, int64_t *has, struct orr_error *err);
+/* Returns whether a table of rows, or a column of one, is missing: the file was made by an earlier program. */
+bool db_lacks_columns(const struct store *s);
 /* Prepares a statement that returns the stored columns of run ?1's rows, in order; a column that the file lacks is NULL. *st is NULL
  * without an error if the file lacks the table. */
 int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err);

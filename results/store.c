@@ -78,7 +78,7 @@ static int make_schema(struct store *s, struct orr_error *err)
 	if (code)
 		return code;
 	code = check_identity(s, &s->version, err); /* another process may have created them */
-	if (!code && s->version < DB_SCHEMA_VERSION) {
+	if (!code && (s->version < DB_SCHEMA_VERSION || db_lacks_columns(s))) {
 		char sql[96];
 		sqlite3_snprintf(
 			sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
@@ -129,7 +129,7 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 	rc = exec_patiently(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", s->busy_ms);
 	if (rc)
 		return db_fail(s, rc, doing, err);
-	return s->version < DB_SCHEMA_VERSION ? make_schema(s, err) : ORR_OK;
+	return s->version < DB_SCHEMA_VERSION || db_lacks_columns(s) ? make_schema(s, err) : ORR_OK;
 }
 
 struct store *store_open(const char *path, const char *vfs, struct orr_error *err)

@@ -19,7 +19,7 @@ can_copy() {
 }
 copy_tree() {
   mkdir "$tree"
-  (cd "$srcdir" && tar -cf - --exclude=./.git --exclude=./build --exclude='./build[0-9_]*' --exclude=./autom4te.cache --exclude='./orrery-*' .) |
+  (cd "$srcdir" && tar -cf - --exclude=./.git --exclude=./build --exclude='./build[0-9_]*' --exclude='./build-[!a]*' --exclude=./autom4te.cache --exclude='./orrery-*' .) |
     tar -xf - -C "$tree"
   cp -a "$top_builddir" "$tree/build"
   rm -rf "$tree/build/orrery" "$tree/build/tests"
@@ -27,7 +27,7 @@ copy_tree() {
 }
 # The files that differ from the tree (T: the copy, S: the tree).
 tree_changes() {
-  diff -rq "$source" "$tree" -x .git -x build -x 'build[0-9_]*' -x autom4te.cache -x 'orrery-*' | sed "s|$tree|T|g; s|$source|S|g" | sort
+  diff -rq "$source" "$tree" -x .git -x build -x 'build[0-9_]*' -x 'build-[!a]*' -x autom4te.cache -x 'orrery-*' | sed "s|$tree|T|g; s|$source|S|g" | sort
 }
 # lines FILE..: how many lines were added to these files of the tree; a changed line counts as one
 lines() {
