@@ -35,7 +35,7 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 		p += n + (p[n] == ',');
 	}
 	if (!isfinite(out->ttft_s) && !isfinite(out->tpot_s) && !isfinite(out->e2e_s))
-		return orr_fail(err, ORR_EINPUT, "--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found none");
+		return orr_fail(err, ORR_EINPUT, "--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found nothing");
 	return ORR_OK;
 }
 
