@@ -20,7 +20,8 @@ static void put_help(struct sbuf *out)
 		       "  --kind K   the world of the policy: ");
 	world_names(out, true, "");
 	sbuf_printf(out,
-		" (new: default %s);\n             two worlds may have policies of one name: show prints both unless the world is given\n\n",
+		" (new: default %s);\n             two worlds may have policies of one name: show prints both unless the world is "
+		"given\n\n",
 		worlds[0]->name);
 	sbuf_puts(out, "Example: a policy of your own beside two baselines\n"
 		       "  orrery policy new mine\n"

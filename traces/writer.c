@@ -253,8 +253,7 @@ static int refuse_job_in_avail(struct writer *w, const struct orr_trace_job *row
 {
 	(void)w;
 	(void)row;
-	return orr_fail(
-		err, ORR_EINPUT, "format availability is for instances, not for jobs: expected orrery, tiresias or swf");
+	return orr_fail(err, ORR_EINPUT, "format availability is for instances, not for jobs: expected orrery, tiresias or swf");
 }
 
 static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)

@@ -20,8 +20,9 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
-						   "throughput: the fastest shape for the present instances, regardless of the cost of the change"),
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
+		"throughput: the fastest shape for the present instances, regardless of the cost of the change"),
 	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last",
 		"prediction of instance counts: ARIMA(1,1,0), the true future, or the present count"),
 	ORR_PARAM_INT("lookahead", "12", 1, 60, "number of intervals planned ahead (published: 8, 10, 12)"),
@@ -33,7 +34,8 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("choose", "liveput",
 	ORR_PARAM_INT("most", "32", 1, 1e6, "upper bound of predicted counts, unless past counts were higher"),
 	ORR_PARAM_CHOICE("family", "auto", "auto|gpt-1.5b|gpt-6.7b|bert|vgg19|resnet152",
 		"model family of the migration costs; auto: by the job's name, else BERT"),
-	ORR_PARAM_BOOL("ideal", false, "migrations take no time"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("ideal", false, "migrations take no time"), ORR_PARAM_END
+};
 
 enum predictor { ARIMA, ORACLE, LAST };
 enum { TAG_INTERVAL, TAG_MIGRATED };

@@ -201,8 +201,7 @@ static void wrong(void)
 	ok(!s && strstr(err.text, "holds nodes, not availability of instances"), "a list of nodes is not availability: %s", err.text);
 	struct orr_trace_job job;
 	t = trace_open(fixture("bamboo.csv"), NULL, NULL, &err);
-	ok(trace_kind(t) == TRACE_AVAIL && trace_next(t, &job, &err) == -1 &&
-			strstr(err.text, "holds availability of instances, not jobs"),
+	ok(trace_kind(t) == TRACE_AVAIL && trace_next(t, &job, &err) == -1 && strstr(err.text, "holds availability of instances, not jobs"),
 		"availability is not jobs: %s", err.text);
 	trace_close(t);
 }
