@@ -51,7 +51,7 @@ static const struct report_column columns[] = {
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES },
 	{ "time_to_target_s", "time to target", REPORT_TIME },
 	{ "final_loss", "final loss", REPORT_NUMBER },
-	{ NULL, NULL, REPORT_NUMBER, NULL }, /* placeholder of the world's own columns */
+	{ NULL, NULL, REPORT_NUMBER, NULL }, /* the world's own columns stand here */
 	{ "idle_gpu_hours", "idle", REPORT_NUMBER },
 	{ "usd", "USD", REPORT_NUMBER },
 };
