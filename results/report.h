@@ -13,12 +13,18 @@
 #include <orrery/api.h>
 
 #include "base/sbuf.h"
+#include "results/form.h"
 #include "results/result.h"
 
 /* Appends one line per run, then the paired differences of mean JCT to the first run, and the choices of a step policy.
  * Columns without a value in any run are left out. Lines are at most `width` characters long if the labels allow it (further
  * columns go into another table); 0: no limit. */
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width);
+
+/* Column i of the table of a world's runs, in order: those of all worlds and the world's own; NULL past the last. */
+const struct report_column *report_column(const char *world, size_t i);
+/* The same by metric; NULL: none. */
+const struct report_column *report_column_of(const char *world, const char *metric);
 
 /* Appends one object: {"runs": [{"label": .., "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]};
  * numbers have 17 significant digits, missing values are null. */

@@ -9,16 +9,16 @@
 #include <string.h>
 
 static const struct report_column columns[] = {
-	{ "jct_mean", "JCT mean", REPORT_TIME },
+	{ "jct_mean", "JCT mean", REPORT_TIME, .is_primary = true },
 	{ "jct_p50", "JCT median", REPORT_TIME },
 	{ "jct_p99", "JCT p99", REPORT_TIME },
-	{ "wait_mean", "wait mean", REPORT_TIME },
+	{ "wait_mean", "wait mean", REPORT_TIME, .is_primary = true },
 	{ "wait_p99", "wait p99", REPORT_TIME },
 	{ "slowdown_mean", "slowdown", REPORT_NUMBER },
 	{ "makespan", "makespan", REPORT_TIME },
 	{ "requests_completed", "completed", REPORT_NUMBER },
 	{ "throughput", "requests/s", REPORT_NUMBER },
-	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME },
+	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME, .is_primary = true },
 	{ "completion_p50", "median", REPORT_SHORT_TIME },
 	{ "completion_p99", "p99", REPORT_SHORT_TIME },
 	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
@@ -31,7 +31,7 @@ static const struct report_column columns[] = {
 	{ "tokens_per_second", "tokens/s", REPORT_NUMBER },
 	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
 	{ "utilisation", "utilisation", REPORT_FRACTION },
-	{ "samples_per_s", "samples/s", REPORT_NUMBER },
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, .is_primary = true },
 	/* spot capacity; docs/models/spot.md defines value */
 	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
 	{ "value", "value", REPORT_NUMBER },
@@ -42,7 +42,7 @@ static const struct report_column columns[] = {
 	{ "idle_part", "idle", REPORT_FRACTION },
 	{ "preemptions", "preemptions", REPORT_NUMBER },
 	{ "makespan_s", "time", REPORT_TIME },
-	{ "iteration_s", "iteration", REPORT_SHORT_TIME },
+	{ "iteration_s", "iteration", REPORT_SHORT_TIME, .is_primary = true },
 	{ "compute_s", "compute", REPORT_SHORT_TIME },
 	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME },
 	{ "bubble_s", "bubble", REPORT_SHORT_TIME },
@@ -128,25 +128,39 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
+/* A value's unit in the table and its divisor. */
+struct scale {
+	const char *unit; /* "": none */
+	double divisor;
+};
+
+static struct scale scale_for(enum report_kind kind, double value)
+{
+	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(value) : unit_for(value);
+	switch (kind) {
+	case REPORT_TIME:
+	case REPORT_SHORT_TIME:
+		return (struct scale){ u->name, u->seconds };
+	case REPORT_FRACTION:
+		return (struct scale){ "%", 0.01 };
+	case REPORT_GIBIBYTES:
+		return (struct scale){ "GiB", 0x1p30 };
+	default:
+		return (struct scale){ "", 1 };
+	}
+}
+
 static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind)
 {
 	if (!m || !isfinite(m->value)) {
 		sbuf_putc(b, '-');
 		return;
 	}
-	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(m->value) : unit_for(m->value);
-	double scale = kind == REPORT_TIME || kind == REPORT_SHORT_TIME ? u->seconds
-		       : kind == REPORT_FRACTION                        ? 0.01
-		       : kind == REPORT_GIBIBYTES                       ? 0x1p30
-									: 1;
-	put_number(b, m->value / scale);
-	put_interval(b, m, scale);
-	if (kind == REPORT_TIME || kind == REPORT_SHORT_TIME)
-		sbuf_printf(b, " %s", u->name);
-	if (kind == REPORT_GIBIBYTES)
-		sbuf_puts(b, " GiB");
-	if (kind == REPORT_FRACTION)
-		sbuf_puts(b, " %");
+	struct scale by = scale_for(kind, m->value);
+	put_number(b, m->value / by.divisor);
+	put_interval(b, m, by.divisor);
+	if (*by.unit)
+		sbuf_printf(b, " %s", by.unit);
 }
 
 /* Appends a policy's text without control characters, which a terminal could act on. */
@@ -246,19 +260,40 @@ static const struct report_form *form_of(const struct run_result *r)
 	return form ? form : &unknown;
 }
 
+const struct report_column *report_column(const char *world, size_t i)
+{
+	const struct report_form *form = report_form_of(world);
+	const struct report_column *own = form ? form->columns : NULL;
+	size_t before = 0, n_own = 0;
+	while (columns[before].metric)
+		before++;
+	while (own && own[n_own].metric && n_own < MOST_OWN)
+		n_own++;
+	if (i < before)
+		return &columns[i];
+	if (i < before + n_own)
+		return &own[i - before];
+	return i - n_own + 1 < COLUMNS ? &columns[i - n_own + 1] : NULL;
+}
+
+const struct report_column *report_column_of(const char *world, const char *metric)
+{
+	const struct report_column *c;
+	for (size_t i = 0; (c = report_column(world, i)); i++)
+		if (!strcmp(c->metric, metric))
+			return c;
+	return NULL;
+}
+
 static struct grid grid_new(const struct run_result *const *runs, size_t n)
 {
 	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (MOST_COLUMNS + 1), sizeof(char *)) };
 	set_cell(&g, 0, 0, mem_strdup("policy"));
 	for (size_t i = 0; i < n; i++)
 		set_cell(&g, i + 1, 0, name_of(runs[i]));
-	for (size_t c = 0; c < COLUMNS; c++) {
-		const struct report_column *own = n && !columns[c].metric ? form_of(runs[0])->columns : NULL;
-		if (columns[c].metric)
-			add_column(&g, &columns[c], runs, n);
-		for (size_t k = 0; own && own[k].metric && k < MOST_OWN; k++)
-			add_column(&g, &own[k], runs, n);
-	}
+	const struct report_column *c;
+	for (size_t i = 0; (c = report_column(n ? runs[0]->world : NULL, i)); i++)
+		add_column(&g, c, runs, n);
 	return g;
 }
 
@@ -297,27 +332,29 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 /* Paired comparisons with the first policy. */
 static const struct comparison {
 	const char *diff, *base, *title;
-	bool is_short; /* in ms instead of h */
+	enum report_kind kind;
 } comparisons[] = {
-	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", false },
-	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n", true },
+	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", REPORT_TIME },
+	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n",
+		REPORT_SHORT_TIME },
 };
 
 static void put_difference(
-	struct sbuf *out, const struct run_result *r, const struct comparison *c, const struct metric *base, size_t width)
+	struct sbuf *out, const struct run_result *r, const char *metric, enum report_kind kind, const struct metric *base, size_t width)
 {
-	const struct metric *d = result_find(r, c->diff);
+	const struct metric *d = result_find(r, metric);
 	if (!d || !isfinite(d->value))
 		return;
 	char *name = name_of(r);
-	const struct unit *unit = c->is_short ? short_unit_for(d->value) : unit_for(d->value);
-	double scale = unit->seconds;
+	struct scale by = scale_for(kind, d->value);
+	double scale = by.divisor;
 	bool has_interval = isfinite(d->ci_low) && isfinite(d->ci_high);
 	sbuf_puts(out, "  ");
 	pad(out, name, width, false);
 	sbuf_puts(out, d->value > 0 ? "  +" : "  ");
 	put_number(out, d->value / scale);
-	sbuf_printf(out, " %s", unit->name);
+	if (*by.unit)
+		sbuf_printf(out, " %s", by.unit);
 	if (has_interval) {
 		sbuf_puts(out, " [");
 		put_number(out, d->ci_low / scale);
@@ -352,7 +389,24 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 			continue;
 		put_title(out, c->title, runs[0]);
 		for (size_t i = 1; i < n; i++)
-			put_difference(out, runs[i], c, result_find(runs[0], c->base), width);
+			put_difference(out, runs[i], c->diff, c->kind, result_find(runs[0], c->base), width);
+	}
+}
+
+/* Differences of primary columns, replication by replication. */
+static void put_paired(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	const struct report_column *c;
+	const struct metric *times = result_find(runs[0], "replications");
+	for (size_t i = 0; times && (c = report_column(runs[0]->world, i)); i++) {
+		char metric[96], title[160];
+		snprintf(metric, sizeof metric, "diff_%.80s", c->metric);
+		if (!c->is_primary || !is_known(runs + 1, n - 1, metric))
+			continue;
+		snprintf(title, sizeof title, "%.60s against %%s, paired over %.0f replications:\n", c->title, times->value);
+		put_title(out, title, runs[0]);
+		for (size_t k = 1; k < n; k++)
+			put_difference(out, runs[k], metric, c->kind, result_find(runs[0], c->metric), width);
 	}
 }
 
@@ -500,6 +554,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	put_grid(out, &g, width);
 	if (n) {
 		put_differences(out, runs, n, g.width[0]);
+		put_paired(out, runs, n, g.width[0]);
 		put_ratios(out, runs, n, g.width[0]);
 	}
 	for (size_t i = 0; i < n; i++) {

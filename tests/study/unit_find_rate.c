@@ -144,7 +144,7 @@ static void put_together(void)
 {
 	struct run_result *runs[2];
 	for (int p = 0; p < 2; p++) {
-		struct replications *all = replications_new(3);
+		struct replications *all = replications_new();
 		runs[p] = run(p ? 2 : 6, 7);
 		for (uint32_t k = 0; k < 3; k++) {
 			struct run_result *r = run(p ? 2. + k : 6. + 2 * k, k == 1 ? NAN : 7. + k);
