@@ -21,9 +21,7 @@
  * columns go into another table); 0: no limit. */
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width);
 
-/* Column i of the table of a world's runs, in order: those of all worlds and the world's own; NULL past the last. */
-const struct report_column *report_column(const char *world, size_t i);
-/* The same by metric; NULL: none. */
+/* The column of that metric in the table of a world's runs; NULL: none. */
 const struct report_column *report_column_of(const char *world, const char *metric);
 
 /* Appends one object: {"runs": [{"label": .., "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]};

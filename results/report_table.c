@@ -8,55 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct report_column columns[] = {
-	{ "jct_mean", "JCT mean", REPORT_TIME, .is_primary = true },
-	{ "jct_p50", "JCT median", REPORT_TIME },
-	{ "jct_p99", "JCT p99", REPORT_TIME },
-	{ "wait_mean", "wait mean", REPORT_TIME, .is_primary = true },
-	{ "wait_p99", "wait p99", REPORT_TIME },
-	{ "slowdown_mean", "slowdown", REPORT_NUMBER },
-	{ "makespan", "makespan", REPORT_TIME },
-	{ "requests_completed", "completed", REPORT_NUMBER },
-	{ "throughput", "requests/s", REPORT_NUMBER },
-	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME, .is_primary = true },
-	{ "completion_p50", "median", REPORT_SHORT_TIME },
-	{ "completion_p99", "p99", REPORT_SHORT_TIME },
-	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
-	{ "ttft_mean", "TTFT mean", REPORT_SHORT_TIME },
-	{ "ttft_p99", "TTFT p99", REPORT_SHORT_TIME },
-	{ "tpot_mean", "TPOT mean", REPORT_SHORT_TIME },
-	{ "tpot_p99", "TPOT p99", REPORT_SHORT_TIME },
-	{ "attainment", "SLO kept", REPORT_FRACTION },
-	{ "goodput", "goodput/s", REPORT_NUMBER, "throughput" },
-	{ "tokens_per_second", "tokens/s", REPORT_NUMBER },
-	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
-	{ "utilisation", "utilisation", REPORT_FRACTION },
-	{ "samples_per_s", "samples/s", REPORT_NUMBER, .is_primary = true },
-	/* spot capacity; docs/models/spot.md defines value */
-	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
-	{ "value", "value", REPORT_NUMBER },
-	{ "useful_part", "useful", REPORT_FRACTION },
-	{ "redundant_part", "redundant", REPORT_FRACTION },
-	{ "paused_part", "paused", REPORT_FRACTION },
-	{ "wasted_part", "wasted", REPORT_FRACTION },
-	{ "idle_part", "idle", REPORT_FRACTION },
-	{ "preemptions", "preemptions", REPORT_NUMBER },
-	{ "makespan_s", "time", REPORT_TIME },
-	{ "iteration_s", "iteration", REPORT_SHORT_TIME, .is_primary = true },
-	{ "compute_s", "compute", REPORT_SHORT_TIME },
-	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME },
-	{ "bubble_s", "bubble", REPORT_SHORT_TIME },
-	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME },
-	{ "codec_s", "codec", REPORT_SHORT_TIME },
-	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES },
-	{ "time_to_target_s", "time to target", REPORT_TIME },
-	{ "final_loss", "final loss", REPORT_NUMBER },
-	{ NULL, NULL, REPORT_NUMBER, NULL }, /* the world's own columns stand here */
-	{ "idle_gpu_hours", "idle", REPORT_NUMBER },
-	{ "usd", "USD", REPORT_NUMBER },
-};
-
-enum { COLUMNS = sizeof columns / sizeof *columns, MOST_OWN = 64, MOST_COLUMNS = COLUMNS + MOST_OWN };
+enum { MOST_COLUMNS = 64 };
 
 static const struct unit {
 	const char *name;
@@ -260,26 +212,10 @@ static const struct report_form *form_of(const struct run_result *r)
 	return form ? form : &unknown;
 }
 
-const struct report_column *report_column(const char *world, size_t i)
-{
-	const struct report_form *form = report_form_of(world);
-	const struct report_column *own = form ? form->columns : NULL;
-	size_t before = 0, n_own = 0;
-	while (columns[before].metric)
-		before++;
-	while (own && own[n_own].metric && n_own < MOST_OWN)
-		n_own++;
-	if (i < before)
-		return &columns[i];
-	if (i < before + n_own)
-		return &own[i - before];
-	return i - n_own + 1 < COLUMNS ? &columns[i - n_own + 1] : NULL;
-}
-
 const struct report_column *report_column_of(const char *world, const char *metric)
 {
-	const struct report_column *c;
-	for (size_t i = 0; (c = report_column(world, i)); i++)
+	const struct report_form *form = report_form_of(world);
+	for (const struct report_column *c = form ? form->columns : NULL; c && c->metric; c++)
 		if (!strcmp(c->metric, metric))
 			return c;
 	return NULL;
@@ -291,9 +227,9 @@ static struct grid grid_new(const struct run_result *const *runs, size_t n)
 	set_cell(&g, 0, 0, mem_strdup("policy"));
 	for (size_t i = 0; i < n; i++)
 		set_cell(&g, i + 1, 0, name_of(runs[i]));
-	const struct report_column *c;
-	for (size_t i = 0; (c = report_column(n ? runs[0]->world : NULL, i)); i++)
-		add_column(&g, c, runs, n);
+	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
+	for (size_t k = 0; column && column[k].metric && k < MOST_COLUMNS; k++)
+		add_column(&g, &column[k], runs, n);
 	return g;
 }
 
@@ -396,9 +332,8 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 /* Differences of primary columns, replication by replication. */
 static void put_paired(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
-	const struct report_column *c;
 	const struct metric *times = result_find(runs[0], "replications");
-	for (size_t i = 0; times && (c = report_column(runs[0]->world, i)); i++) {
+	for (const struct report_column *c = times ? form_of(runs[0])->columns : NULL; c && c->metric; c++) {
 		char metric[96], title[160];
 		snprintf(metric, sizeof metric, "diff_%.80s", c->metric);
 		if (!c->is_primary || !is_known(runs + 1, n - 1, metric))

@@ -2,9 +2,9 @@
 #include "world/replications.h"
 
 #include "base/mem.h"
+#include "results/estimate.h"
 #include "results/report.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,33 +127,16 @@ static void read_column(const struct replications *x, const char *name, size_t g
 
 struct interval replications_mean(const double *v, uint32_t n, double level)
 {
-	double sum = 0, squares = 0;
+	enum estimate_range range = ESTIMATE_NON_NEGATIVE;
 	for (uint32_t k = 0; k < n; k++)
-		sum += v[k];
-	double mean = n ? sum / n : NAN;
-	for (uint32_t k = 0; k < n; k++)
-		squares += (v[k] - mean) * (v[k] - mean);
-	if (n < 2)
-		return (struct interval){ mean, NAN, NAN };
-	double half = gsl_cdf_tdist_Pinv((1 + level) / 2, n - 1.) * sqrt(squares / (n - 1.) / n);
-	return (struct interval){ mean, mean - half, mean + half };
+		if (v[k] < 0)
+			range = ESTIMATE_REAL;
+	return estimate_mean(v, n, range, level);
 }
 
 struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level)
 {
-	double sum_a = 0, sum_b = 0;
-	for (uint32_t k = 0; k < n; k++) {
-		sum_a += a[k];
-		sum_b += b[k];
-	}
-	double ratio = sum_b != 0 ? sum_a / sum_b : NAN;
-	double *rest = mem_zalloc(n + 1u, sizeof *rest);
-	for (uint32_t k = 0; k < n; k++)
-		rest[k] = a[k] - ratio * b[k];
-	struct interval r = replications_mean(rest, n, level); /* the mean is 0 up to rounding */
-	mem_free(rest);
-	double mean_b = fabs(sum_b / n);
-	return (struct interval){ ratio, ratio + (r.low - r.mean) / mean_b, ratio + (r.high - r.mean) / mean_b };
+	return estimate_ratio(a, b, n, level);
 }
 
 static void add_series(struct run_result *r, const char *name, const double *v, uint32_t n)
@@ -193,14 +176,14 @@ static void put_accounts(const struct replications *x, struct run_result *r, dou
 }
 
 /* The mean over the replications that have a value. */
-static struct interval mean_of_known(const double *v, uint32_t n, double level)
+static struct interval mean_of_known(const double *v, uint32_t n, enum estimate_range range, double level)
 {
 	double *known = mem_zalloc(n + 1u, sizeof *known);
 	uint32_t m = 0;
 	for (uint32_t k = 0; k < n; k++)
 		if (isfinite(v[k]))
 			known[m++] = v[k];
-	struct interval mean = m ? replications_mean(known, m, level) : (struct interval){ NAN, NAN, NAN };
+	struct interval mean = m ? estimate_mean(known, m, range, level) : (struct interval){ NAN, NAN, NAN };
 	mem_free(known);
 	return mean;
 }
@@ -209,7 +192,7 @@ struct interval replications_of(const struct replications *x, const char *metric
 {
 	double *v = mem_zalloc(x->n + 1u, sizeof *v);
 	read_column(x, metric, 0, v);
-	struct interval mean = mean_of_known(v, x->n, level);
+	struct interval mean = mean_of_known(v, x->n, estimate_range_of(metric), level);
 	mem_free(v);
 	return mean;
 }
@@ -221,7 +204,7 @@ void replications_put(const struct replications *x, double level, struct run_res
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		struct metric *m = &r->metrics[i];
 		read_column(x, m->name, i, v);
-		struct interval mean = mean_of_known(v, x->n, level);
+		struct interval mean = mean_of_known(v, x->n, estimate_range_of(m->name), level);
 		if (isfinite(mean.mean)) {
 			m->value = mean.mean;
 			m->ci_low = mean.low;
@@ -252,14 +235,19 @@ static void put_pair(struct run_result *r, const char *what, const char *metric,
 		result_metric(r, name, i->mean, i->low, i->high);
 }
 
-/* Value of r minus that of the first, where both have one. */
-static struct interval difference(const struct series *first, const struct series *b, double level)
+/* Value of b minus that of a, where both have one. */
+static struct interval difference(const struct series *b, const struct series *a, double level)
 {
-	double *d = mem_zalloc(b->n + 1, sizeof *d);
+	double *x = mem_zalloc(b->n + 1, sizeof *x), *y = mem_zalloc(b->n + 1, sizeof *y);
+	size_t n = 0;
 	for (size_t k = 0; k < b->n; k++)
-		d[k] = b->value[k] - first->value[k];
-	struct interval mean = mean_of_known(d, (uint32_t)b->n, level);
-	mem_free(d);
+		if (isfinite(a->value[k]) && isfinite(b->value[k])) {
+			x[n] = b->value[k];
+			y[n++] = a->value[k];
+		}
+	struct interval mean = n ? estimate_difference(x, y, n, level) : (struct interval){ NAN, NAN, NAN };
+	mem_free(x);
+	mem_free(y);
 	return mean;
 }
 
@@ -273,7 +261,7 @@ static void compare(const struct run_result *first, struct run_result *r, double
 		if (!a || a->n != b->n)
 			continue;
 		const char *metric = b->name + strlen(PREFIX);
-		struct interval diff = difference(a, b, level), ratio = replications_ratio(a->value, b->value, (uint32_t)b->n, level);
+		struct interval diff = difference(b, a, level), ratio = replications_ratio(a->value, b->value, (uint32_t)b->n, level);
 		put_pair(r, "diff", metric, &diff);
 		put_pair(r, "ratio", metric, &ratio);
 	}

@@ -23,14 +23,13 @@ uint32_t replications_count(const struct replications *x);
 /* The mean of a metric over the replications that have it, with a t-interval. */
 struct interval replications_of(const struct replications *x, const char *metric, double level);
 /* Turns r, which holds replication 0, into the result of all: each metric becomes the mean over the replications that have it,
- * with a t-interval, and each account the mean over all; the metric "replications" is their number; metrics that are columns of
+ * with an interval (results/estimate.h), and each account the mean over all; the metric "replications" is their number; metrics that are columns of
  * the world's table get a series. */
 void replications_put(const struct replications *x, double level, struct run_result *r);
 
-/* The mean of v[0..n) with a t-interval. */
+/* The mean of v[0..n) with its interval; of a quantity that is never negative if no value is. */
 struct interval replications_mean(const double *v, uint32_t n, double level);
-/* R = sum a / sum b over pairs, with the interval of the ratio estimator (Cochran, Sampling Techniques, 6.3): the t-interval of
- * the residuals a - R b, divided by the mean of b. */
+/* sum a / sum b over pairs, with its interval. */
 struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level);
 
 /* Adds to each run but the first, for each common series, the metrics diff_NAME, the mean of its values minus those of the first
