@@ -308,6 +308,9 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "jobs", false }, { "nodes", true }, { "accounts", true }, { NULL, false } };
 
+static const struct world_effect effects[] = { { "jobs.checkpoint", "restarts", "no job was on a node that failed" },
+	{ NULL, NULL, NULL } };
+
 const struct world world_jobs = { .name = "jobs",
 	.doc = "replay a trace of cluster jobs under several policies",
 	.policies = policies,
@@ -331,6 +334,7 @@ const struct world world_jobs = { .name = "jobs",
 	.examples = "Example: three policies on a synthetic month, with a database and figures:\n"
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
 	.form = { .files = files, .counted = "jobs" },
+	.effects = effects,
 	.open = open_jobs,
 	.run = run_jobs,
 	.reused = reused_jobs,
