@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "results/columns.h"
+#include "world/remarks.h"
 #include "world/replications.h"
 
 #include <stdio.h>
@@ -83,6 +84,7 @@ int trial_end(struct trial *t, struct orr_error *err)
 		return orr_fail(err, t->err.code, "%s", t->err.text);
 	if (t->all)
 		replications_put(t->all, scenario_level(t->s), t->result);
+	remarks_add(t->s, t->policy, t->result);
 	return ORR_OK;
 }
 
