@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/sources.h"
 
 #include "config.h"
 
@@ -118,6 +119,7 @@ char *scenario_text(const struct scenario *s, size_t i, char hash[65])
 	drop_names(hashed, s->world);
 	drop_policy_names(cJSON_GetObjectItemCaseSensitive(hashed, "policy"), s->world);
 	cJSON_AddStringToObject(hashed, "version", PACKAGE_VERSION);
+	cJSON_AddStringToObject(hashed, "sources", sources_hash);
 	char *text = printed(hashed, false);
 	bytes_hash_text(text, strlen(text), hash);
 	mem_free(text);
