@@ -16,6 +16,9 @@ struct report_column {
 	const char *metric, *title;
 	enum report_kind kind;
 	const char *beside; /* left out if it equals this metric in all runs */
+	/* Differences to the first policy are printed if there are replications, and --until-precision looks at the first such column
+	 * of a run. */
+	bool is_primary;
 };
 
 /* A file of --out: LABEL.TABLE.csv. */
@@ -34,7 +37,7 @@ struct report_form {
 	 * PART.counted if this world is a part. NULL: none. */
 	const char *counted;
 	const char *const *parts;            /* names of the worlds that a run consists of; NULL: one. Ends with NULL */
-	const struct report_column *columns; /* beside those of all worlds (report_table.c); ends with a NULL metric; may be NULL */
+	const struct report_column *columns; /* of the table of runs, in order; ends with a NULL metric; at most 64; may be NULL */
 };
 
 /* NULL: a world that is not known. */

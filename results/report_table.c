@@ -8,55 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct report_column columns[] = {
-	{ "jct_mean", "JCT mean", REPORT_TIME },
-	{ "jct_p50", "JCT median", REPORT_TIME },
-	{ "jct_p99", "JCT p99", REPORT_TIME },
-	{ "wait_mean", "wait mean", REPORT_TIME },
-	{ "wait_p99", "wait p99", REPORT_TIME },
-	{ "slowdown_mean", "slowdown", REPORT_NUMBER },
-	{ "makespan", "makespan", REPORT_TIME },
-	{ "requests_completed", "completed", REPORT_NUMBER },
-	{ "throughput", "requests/s", REPORT_NUMBER },
-	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME },
-	{ "completion_p50", "median", REPORT_SHORT_TIME },
-	{ "completion_p99", "p99", REPORT_SHORT_TIME },
-	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
-	{ "ttft_mean", "TTFT mean", REPORT_SHORT_TIME },
-	{ "ttft_p99", "TTFT p99", REPORT_SHORT_TIME },
-	{ "tpot_mean", "TPOT mean", REPORT_SHORT_TIME },
-	{ "tpot_p99", "TPOT p99", REPORT_SHORT_TIME },
-	{ "attainment", "SLO kept", REPORT_FRACTION },
-	{ "goodput", "goodput/s", REPORT_NUMBER, "throughput" },
-	{ "tokens_per_second", "tokens/s", REPORT_NUMBER },
-	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
-	{ "utilisation", "utilisation", REPORT_FRACTION },
-	{ "samples_per_s", "samples/s", REPORT_NUMBER },
-	/* spot capacity; docs/models/spot.md defines value */
-	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
-	{ "value", "value", REPORT_NUMBER },
-	{ "useful_part", "useful", REPORT_FRACTION },
-	{ "redundant_part", "redundant", REPORT_FRACTION },
-	{ "paused_part", "paused", REPORT_FRACTION },
-	{ "wasted_part", "wasted", REPORT_FRACTION },
-	{ "idle_part", "idle", REPORT_FRACTION },
-	{ "preemptions", "preemptions", REPORT_NUMBER },
-	{ "makespan_s", "time", REPORT_TIME },
-	{ "iteration_s", "iteration", REPORT_SHORT_TIME },
-	{ "compute_s", "compute", REPORT_SHORT_TIME },
-	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME },
-	{ "bubble_s", "bubble", REPORT_SHORT_TIME },
-	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME },
-	{ "codec_s", "codec", REPORT_SHORT_TIME },
-	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES },
-	{ "time_to_target_s", "time to target", REPORT_TIME },
-	{ "final_loss", "final loss", REPORT_NUMBER },
-	{ NULL, NULL, REPORT_NUMBER, NULL }, /* the world's own columns stand here */
-	{ "idle_gpu_hours", "idle", REPORT_NUMBER },
-	{ "usd", "USD", REPORT_NUMBER },
-};
-
-enum { COLUMNS = sizeof columns / sizeof *columns, MOST_OWN = 64, MOST_COLUMNS = COLUMNS + MOST_OWN };
+enum { MOST_COLUMNS = 64 };
 
 static const struct unit {
 	const char *name;
@@ -128,25 +80,39 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
+/* A value's unit in the table and its divisor. */
+struct scale {
+	const char *unit; /* "": none */
+	double divisor;
+};
+
+static struct scale scale_for(enum report_kind kind, double value)
+{
+	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(value) : unit_for(value);
+	switch (kind) {
+	case REPORT_TIME:
+	case REPORT_SHORT_TIME:
+		return (struct scale){ u->name, u->seconds };
+	case REPORT_FRACTION:
+		return (struct scale){ "%", 0.01 };
+	case REPORT_GIBIBYTES:
+		return (struct scale){ "GiB", 0x1p30 };
+	default:
+		return (struct scale){ "", 1 };
+	}
+}
+
 static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind)
 {
 	if (!m || !isfinite(m->value)) {
 		sbuf_putc(b, '-');
 		return;
 	}
-	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(m->value) : unit_for(m->value);
-	double scale = kind == REPORT_TIME || kind == REPORT_SHORT_TIME ? u->seconds
-		       : kind == REPORT_FRACTION                        ? 0.01
-		       : kind == REPORT_GIBIBYTES                       ? 0x1p30
-									: 1;
-	put_number(b, m->value / scale);
-	put_interval(b, m, scale);
-	if (kind == REPORT_TIME || kind == REPORT_SHORT_TIME)
-		sbuf_printf(b, " %s", u->name);
-	if (kind == REPORT_GIBIBYTES)
-		sbuf_puts(b, " GiB");
-	if (kind == REPORT_FRACTION)
-		sbuf_puts(b, " %");
+	struct scale by = scale_for(kind, m->value);
+	put_number(b, m->value / by.divisor);
+	put_interval(b, m, by.divisor);
+	if (*by.unit)
+		sbuf_printf(b, " %s", by.unit);
 }
 
 /* Appends a policy's text without control characters, which a terminal could act on. */
@@ -246,19 +212,24 @@ static const struct report_form *form_of(const struct run_result *r)
 	return form ? form : &unknown;
 }
 
+const struct report_column *report_column_of(const char *world, const char *metric)
+{
+	const struct report_form *form = report_form_of(world);
+	for (const struct report_column *c = form ? form->columns : NULL; c && c->metric; c++)
+		if (!strcmp(c->metric, metric))
+			return c;
+	return NULL;
+}
+
 static struct grid grid_new(const struct run_result *const *runs, size_t n)
 {
 	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (MOST_COLUMNS + 1), sizeof(char *)) };
 	set_cell(&g, 0, 0, mem_strdup("policy"));
 	for (size_t i = 0; i < n; i++)
 		set_cell(&g, i + 1, 0, name_of(runs[i]));
-	for (size_t c = 0; c < COLUMNS; c++) {
-		const struct report_column *own = n && !columns[c].metric ? form_of(runs[0])->columns : NULL;
-		if (columns[c].metric)
-			add_column(&g, &columns[c], runs, n);
-		for (size_t k = 0; own && own[k].metric && k < MOST_OWN; k++)
-			add_column(&g, &own[k], runs, n);
-	}
+	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
+	for (size_t k = 0; column && column[k].metric && k < MOST_COLUMNS; k++)
+		add_column(&g, &column[k], runs, n);
 	return g;
 }
 
@@ -297,27 +268,29 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 /* Paired comparisons with the first policy. */
 static const struct comparison {
 	const char *diff, *base, *title;
-	bool is_short; /* in ms instead of h */
+	enum report_kind kind;
 } comparisons[] = {
-	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", false },
-	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n", true },
+	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", REPORT_TIME },
+	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n",
+		REPORT_SHORT_TIME },
 };
 
 static void put_difference(
-	struct sbuf *out, const struct run_result *r, const struct comparison *c, const struct metric *base, size_t width)
+	struct sbuf *out, const struct run_result *r, const char *metric, enum report_kind kind, const struct metric *base, size_t width)
 {
-	const struct metric *d = result_find(r, c->diff);
+	const struct metric *d = result_find(r, metric);
 	if (!d || !isfinite(d->value))
 		return;
 	char *name = name_of(r);
-	const struct unit *unit = c->is_short ? short_unit_for(d->value) : unit_for(d->value);
-	double scale = unit->seconds;
+	struct scale by = scale_for(kind, d->value);
+	double scale = by.divisor;
 	bool has_interval = isfinite(d->ci_low) && isfinite(d->ci_high);
 	sbuf_puts(out, "  ");
 	pad(out, name, width, false);
 	sbuf_puts(out, d->value > 0 ? "  +" : "  ");
 	put_number(out, d->value / scale);
-	sbuf_printf(out, " %s", unit->name);
+	if (*by.unit)
+		sbuf_printf(out, " %s", by.unit);
 	if (has_interval) {
 		sbuf_puts(out, " [");
 		put_number(out, d->ci_low / scale);
@@ -352,7 +325,23 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 			continue;
 		put_title(out, c->title, runs[0]);
 		for (size_t i = 1; i < n; i++)
-			put_difference(out, runs[i], c, result_find(runs[0], c->base), width);
+			put_difference(out, runs[i], c->diff, c->kind, result_find(runs[0], c->base), width);
+	}
+}
+
+/* Differences of primary columns, replication by replication. */
+static void put_paired(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	const struct metric *times = result_find(runs[0], "replications");
+	for (const struct report_column *c = times ? form_of(runs[0])->columns : NULL; c && c->metric; c++) {
+		char metric[96], title[160];
+		snprintf(metric, sizeof metric, "diff_%.80s", c->metric);
+		if (!c->is_primary || !is_known(runs + 1, n - 1, metric))
+			continue;
+		snprintf(title, sizeof title, "%.60s against %%s, paired over %.0f replications:\n", c->title, times->value);
+		put_title(out, title, runs[0]);
+		for (size_t k = 1; k < n; k++)
+			put_difference(out, runs[k], metric, c->kind, result_find(runs[0], c->metric), width);
 	}
 }
 
@@ -493,6 +482,48 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 	mem_free(name);
 }
 
+/* ---- assumptions and remarks ---- */
+
+static bool has_note(const struct run_result *r, const char *kind, const char *text)
+{
+	const char *other;
+	for (size_t k = 0; (other = result_note_at(r, kind, k)); k++)
+		if (!strcmp(other, text))
+			return true;
+	return false;
+}
+
+/* Appends a note of runs[first], unless an earlier run has it too: the text alone if all runs have it, else after their names. */
+static void put_note(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t first, const char *kind, const char *text)
+{
+	size_t having = 0;
+	for (size_t i = 0; i < first; i++)
+		if (has_note(runs[i], kind, text))
+			return;
+	for (size_t i = first; i < n; i++)
+		having += has_note(runs[i], kind, text);
+	for (size_t i = first, put = 0; i < n && having < n; i++) {
+		if (!has_note(runs[i], kind, text))
+			continue;
+		char *name = name_of(runs[i]);
+		sbuf_printf(out, "%s%s%s", put ? ", " : "", name, put + 1 == having ? ": " : "");
+		mem_free(name);
+		put++;
+	}
+	put_plain(out, text);
+	sbuf_putc(out, '\n');
+}
+
+static void put_assumptions_and_remarks(struct sbuf *out, const struct run_result *const *runs, size_t n)
+{
+	static const char *const kinds[] = { "assumption", "remark" };
+	const char *text;
+	for (size_t kind = 0; kind < 2; kind++)
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; (text = result_note_at(runs[i], kinds[kind], k)); k++)
+				put_note(out, runs, n, i, kinds[kind], text);
+}
+
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
 {
 	struct grid g = grid_new(runs, n);
@@ -500,6 +531,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	put_grid(out, &g, width);
 	if (n) {
 		put_differences(out, runs, n, g.width[0]);
+		put_paired(out, runs, n, g.width[0]);
 		put_ratios(out, runs, n, g.width[0]);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -519,5 +551,6 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 			sbuf_printf(out, "oracle: the policy knows %s\n", known ? known : "true durations, unlike real schedulers");
 			break;
 		}
+	put_assumptions_and_remarks(out, runs, n);
 	grid_free(&g);
 }
