@@ -68,6 +68,20 @@ int cluster_add(struct cluster *c, const char *name, const char *type, const str
 	return ORR_OK;
 }
 
+int cluster_state_speed(struct cluster *c, double speed, struct orr_error *err)
+{
+	uint32_t t = c->n_nodes ? c->node[c->n_nodes - 1].type : CLUSTER_NO_TYPE;
+	if (!(speed > 0))
+		return ORR_OK;
+	if (t == CLUSTER_NO_TYPE)
+		return orr_fail(err, ORR_EINPUT, "speed: is stated of a node without GPUs; expected GPUs of a named type");
+	if (c->type_speed[t] > 0 && (c->type_speed[t] < speed || c->type_speed[t] > speed))
+		return orr_fail(err, ORR_EINPUT, "speed: type \"%.60s\" has speeds %.15g and %.15g; expected one speed per type",
+			c->type_name[t], c->type_speed[t], speed);
+	c->type_speed[t] = speed;
+	return ORR_OK;
+}
+
 /* Names of nodes do not change results but are printed, so they enter the hash. */
 static void set_hash(struct cluster *c)
 {
@@ -77,6 +91,9 @@ static void set_hash(struct cluster *c)
 		sbuf_printf(&b, "%s,%u,%s,%lld,%lld,%u\n", n->name, n->gpus, n->type == CLUSTER_NO_TYPE ? "" : c->type_name[n->type],
 			(long long)n->cpu_milli, (long long)n->mem_mib, n->rack);
 	}
+	for (uint32_t t = 0; t < c->n_types; t++)
+		if (c->type_speed[t] > 0)
+			sbuf_printf(&b, "%s speed %.17g\n", c->type_name[t], c->type_speed[t]);
 	bytes_hash_text(sbuf_text(&b), b.len, c->hash);
 	sbuf_free(&b);
 }
