@@ -58,7 +58,7 @@ uint64_t cluster_type_mask(const struct cluster *c, const char *types);
 /* Like cluster_load(), from the contents of a JSON or CSV file; path is for messages. */
 struct cluster *cluster_from_text(const char *path, const char *text, struct orr_error *err);
 
-/* ---- for the parsers (cluster_spec.c, cluster_file.c) ---- */
+/* ---- for the parsers (cluster_spec.c, cluster_file.c); in cluster_node.c ---- */
 int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto, struct orr_error *err);
 /* States the speed of the type of the node added last; 0: states none. Two speeds of one type are an error. */
 int cluster_state_speed(struct cluster *c, double speed, struct orr_error *err);

@@ -113,7 +113,7 @@ like "$(cat notes.txt)" "remark: a job runs on GPUs of one type: 1 jobs waited a
 # More nodes of a faster type make no job later under fifo, and no mean worse under the others.
 means() { awk -F, '$2 == "jct_mean" { print $3 }' "$1/summary.csv"; }
 for seed in 1 2 3 4; do
-  what=(philly-like:days=8 --seed $seed --set jobs.reference_type=v100 --set jobs.type_order=fastest --no-figures -q --policy fifo,las,srtf,easy-backfill)
+  what=(philly-like:days=8 --seed "$seed" --set jobs.reference_type=v100 --set jobs.type_order=fastest --no-figures -q --policy fifo,las,srtf,easy-backfill)
   "$orrery" jobs "${what[@]}" --cluster 16x8:v100 --out old
   "$orrery" jobs "${what[@]}" --cluster 16x8:v100,4x8:h100 --out new
   is "$(paste -d, <(cut -d, -f5 old/fifo.jobs.csv) <(cut -d, -f5 new/fifo.jobs.csv) | awk -F, 'NR > 1 && $2 > $1' | wc -l)" 0 \
