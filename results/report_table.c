@@ -8,55 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct report_column columns[] = {
-	{ "jct_mean", "JCT mean", REPORT_TIME },
-	{ "jct_p50", "JCT median", REPORT_TIME },
-	{ "jct_p99", "JCT p99", REPORT_TIME },
-	{ "wait_mean", "wait mean", REPORT_TIME },
-	{ "wait_p99", "wait p99", REPORT_TIME },
-	{ "slowdown_mean", "slowdown", REPORT_NUMBER },
-	{ "makespan", "makespan", REPORT_TIME },
-	{ "requests_completed", "completed", REPORT_NUMBER },
-	{ "throughput", "requests/s", REPORT_NUMBER },
-	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME },
-	{ "completion_p50", "median", REPORT_SHORT_TIME },
-	{ "completion_p99", "p99", REPORT_SHORT_TIME },
-	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
-	{ "ttft_mean", "TTFT mean", REPORT_SHORT_TIME },
-	{ "ttft_p99", "TTFT p99", REPORT_SHORT_TIME },
-	{ "tpot_mean", "TPOT mean", REPORT_SHORT_TIME },
-	{ "tpot_p99", "TPOT p99", REPORT_SHORT_TIME },
-	{ "attainment", "SLO kept", REPORT_FRACTION },
-	{ "goodput", "goodput/s", REPORT_NUMBER, "throughput" },
-	{ "tokens_per_second", "tokens/s", REPORT_NUMBER },
-	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
-	{ "utilisation", "utilisation", REPORT_FRACTION },
-	{ "samples_per_s", "samples/s", REPORT_NUMBER },
-	/* spot capacity; docs/models/spot.md defines value */
-	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
-	{ "value", "value", REPORT_NUMBER },
-	{ "useful_part", "useful", REPORT_FRACTION },
-	{ "redundant_part", "redundant", REPORT_FRACTION },
-	{ "paused_part", "paused", REPORT_FRACTION },
-	{ "wasted_part", "wasted", REPORT_FRACTION },
-	{ "idle_part", "idle", REPORT_FRACTION },
-	{ "preemptions", "preemptions", REPORT_NUMBER },
-	{ "makespan_s", "time", REPORT_TIME },
-	{ "iteration_s", "iteration", REPORT_SHORT_TIME },
-	{ "compute_s", "compute", REPORT_SHORT_TIME },
-	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME },
-	{ "bubble_s", "bubble", REPORT_SHORT_TIME },
-	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME },
-	{ "codec_s", "codec", REPORT_SHORT_TIME },
-	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES },
-	{ "time_to_target_s", "time to target", REPORT_TIME },
-	{ "final_loss", "final loss", REPORT_NUMBER },
-	{ NULL, NULL, REPORT_NUMBER, NULL }, /* the world's own columns stand here */
-	{ "idle_gpu_hours", "idle", REPORT_NUMBER },
-	{ "usd", "USD", REPORT_NUMBER },
-};
-
-enum { COLUMNS = sizeof columns / sizeof *columns, MOST_OWN = 64, MOST_COLUMNS = COLUMNS + MOST_OWN };
+enum { MOST_COLUMNS = 64 };
 
 static const struct unit {
 	const char *name;
@@ -252,13 +204,9 @@ static struct grid grid_new(const struct run_result *const *runs, size_t n)
 	set_cell(&g, 0, 0, mem_strdup("policy"));
 	for (size_t i = 0; i < n; i++)
 		set_cell(&g, i + 1, 0, name_of(runs[i]));
-	for (size_t c = 0; c < COLUMNS; c++) {
-		const struct report_column *own = n && !columns[c].metric ? form_of(runs[0])->columns : NULL;
-		if (columns[c].metric)
-			add_column(&g, &columns[c], runs, n);
-		for (size_t k = 0; own && own[k].metric && k < MOST_OWN; k++)
-			add_column(&g, &own[k], runs, n);
-	}
+	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
+	for (size_t k = 0; column && column[k].metric && k < MOST_COLUMNS; k++)
+		add_column(&g, &column[k], runs, n);
 	return g;
 }
 
@@ -493,6 +441,48 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 	mem_free(name);
 }
 
+/* ---- assumptions and remarks ---- */
+
+static bool has_note(const struct run_result *r, const char *kind, const char *text)
+{
+	const char *other;
+	for (size_t k = 0; (other = result_note_at(r, kind, k)); k++)
+		if (!strcmp(other, text))
+			return true;
+	return false;
+}
+
+/* Appends a note of runs[first], unless an earlier run has it too: the text alone if all runs have it, else after their names. */
+static void put_note(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t first, const char *kind, const char *text)
+{
+	size_t having = 0;
+	for (size_t i = 0; i < first; i++)
+		if (has_note(runs[i], kind, text))
+			return;
+	for (size_t i = first; i < n; i++)
+		having += has_note(runs[i], kind, text);
+	for (size_t i = first, put = 0; i < n && having < n; i++) {
+		if (!has_note(runs[i], kind, text))
+			continue;
+		char *name = name_of(runs[i]);
+		sbuf_printf(out, "%s%s%s", put ? ", " : "", name, put + 1 == having ? ": " : "");
+		mem_free(name);
+		put++;
+	}
+	put_plain(out, text);
+	sbuf_putc(out, '\n');
+}
+
+static void put_assumptions_and_remarks(struct sbuf *out, const struct run_result *const *runs, size_t n)
+{
+	static const char *const kinds[] = { "assumption", "remark" };
+	const char *text;
+	for (size_t kind = 0; kind < 2; kind++)
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; (text = result_note_at(runs[i], kinds[kind], k)); k++)
+				put_note(out, runs, n, i, kinds[kind], text);
+}
+
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
 {
 	struct grid g = grid_new(runs, n);
@@ -519,5 +509,6 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 			sbuf_printf(out, "oracle: the policy knows %s\n", known ? known : "true durations, unlike real schedulers");
 			break;
 		}
+	put_assumptions_and_remarks(out, runs, n);
 	grid_free(&g);
 }

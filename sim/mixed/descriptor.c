@@ -19,6 +19,7 @@
 #include "mixed/mixed.h"
 #include "serve/scenario.h"
 #include "world/inputs_capacity.h"
+#include "world/remarks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -255,6 +256,10 @@ static int open_mixed(struct scenario *s, struct orr_error *err)
 		rc = open_halves(s, m, err);
 	if (rc)
 		return rc;
+	if (m->jobs)
+		m->jobs->whole = s;
+	if (m->serve)
+		m->serve->whole = s;
 	take_policies(s, m->jobs ? m->jobs : m->serve, m->jobs ? m->serve : NULL);
 	describe(s, m);
 	return ORR_OK;
@@ -323,6 +328,15 @@ static int run_mixed(
 	return rc;
 }
 
+static void note_mixed(const struct scenario *s, size_t i, struct run_result *r)
+{
+	const struct mixed_state *m = s->state;
+	if (m->jobs)
+		remarks_add(m->jobs, i, r);
+	if (m->serve)
+		remarks_add(m->serve, i, r);
+}
+
 /* ---- the descriptor ---- */
 
 static const char *const parts[] = { "jobs", "serve", NULL };
@@ -356,7 +370,8 @@ static const struct report_column columns[] = { { "jobs.jct_mean", "JCT mean", R
 	{ "jobs.jct_p99", "JCT p99", REPORT_TIME, NULL }, { "jobs.restarts", "restarts", REPORT_NUMBER, NULL },
 	{ "serve.requests_completed", "requests", REPORT_NUMBER, NULL }, { "serve.ttft_p99", "TTFT p99", REPORT_SHORT_TIME, NULL },
 	{ "serve.attainment", "SLO kept", REPORT_FRACTION, NULL }, { "jobs_gpu_hours", "GPU h of jobs", REPORT_NUMBER, NULL },
-	{ "serve_gpu_hours", "of replicas", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
+	{ "serve_gpu_hours", "of replicas", REPORT_NUMBER, NULL }, { "idle_gpu_hours", "idle", REPORT_NUMBER, NULL },
+	{ "usd", "USD", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
 
 const struct world world_mixed = { .name = "mixed",
 	.doc = "jobs and serving on one cluster and one clock",
@@ -368,4 +383,5 @@ const struct world world_mixed = { .name = "mixed",
 	.form = { .parts = parts, .columns = columns },
 	.open = open_mixed,
 	.run = run_mixed,
+	.note = note_mixed,
 	.close = close_mixed };
