@@ -3,6 +3,7 @@
 # GPU types of a cluster: names that are refused, speeds relative to jobs.reference_type, several types, remarks.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
+tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 export LC_ALL=C
 
@@ -120,6 +121,18 @@ for seed in 1 2 3 4; do
     "seed $seed: no job ends later under fifo"
   is "$(paste -d' ' <(means old) <(means new) | awk '$2 > $1' | wc -l)" 0 "seed $seed: no mean JCT is larger under fifo, las, srtf, easy-backfill"
 done
+
+# ---- the table of docs/models/jobs.md ----
+rows() { # PRECISION TYPE..: rows of the table, from what a run says
+  local p=$1 c=
+  shift
+  for t in "$@"; do c=$c${c:+,}1x1:$t; done
+  "$orrery" jobs poisson:rate=1,n=1 --cluster "$c" --policy fifo --set jobs.reference_type=v100 --precision "$p" --no-figures |
+    sed -n '/^recorded/{s/^recorded[^;]*; //; s/; class:.*//; s/; /\n/g; p}' |
+    sed -E "s/^([^ ]*) ([0-9.]+) \(class mean, 10 to 90 % of models: (.*)\)/| $p | \1 | \2 | \3 |/"
+}
+is "$({ rows fp32 k80 p100 t4 a100 a100-80g h100 h200; rows fp16 t4 a100 a100-80g h100 h200; } |
+  while read -r row; do grep -qxF "$row" "$tree/docs/models/jobs.md" || echo "$row"; done)" "" "class means in the documents are those of the program"
 
 # ---- draws ----
 printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,1\n' >t.csv
