@@ -339,9 +339,11 @@ void capacity_new(
 		c->place[i].goes_ns = ORR_NEVER;
 		set_free(c, i, true);
 	}
-	source_open(&c->source,
-		&(struct source_config){
-			.set = config->set, .prices = config->prices, .repeats = config->repeats, .usd_per_hour = config->usd_per_hour });
+	source_open(&c->source, &(struct source_config){ .set = config->set,
+					.prices = config->prices,
+					.repeats = config->repeats,
+					.replication = config->replication,
+					.usd_per_hour = config->usd_per_hour });
 	read_rows(c, SOURCE_PRICES); /* prices first */
 	read_rows(c, SOURCE_INSTANCES);
 }

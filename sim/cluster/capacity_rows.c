@@ -5,9 +5,9 @@
 
 void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats, uint64_t replication)
 {
-	*r = (struct capacity_rows){ .set = set, .repeats = repeats, .round = replication, .is_over = !set };
+	*r = (struct capacity_rows){ .set = set, .repeats = repeats, .round = repeats ? replication << 32 : replication, .is_over = !set };
 	if (set)
-		r->cursor = availset_open(set, replication);
+		r->cursor = availset_open(set, r->round);
 }
 
 void capacity_rows_close(struct capacity_rows *r)

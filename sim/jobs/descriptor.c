@@ -92,7 +92,7 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 {
 	const struct jobs_state *t = s->state;
 	double level = scenario_level(s);
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n && s->replications == 1; i++) {
 		if (!t->has_blocks[i] || !t->has_blocks[0])
 			continue;
 		add_difference(runs[i], "jct_diff", &t->blocks[i].jct, &t->blocks[0].jct, level);
@@ -169,13 +169,28 @@ static void note_source(const struct scenario *s, const struct jobs_state *t, st
 	mem_free(source);
 }
 
-static void note_draws(const struct jobs_state *t, struct run_result *r)
+static void note_draws(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
 {
 	char text[200];
-	snprintf(text, sizeof text,
-		"intervals of JCT, wait and makespan: %u draws of the laws of step times and, for each job, of a model of the class",
-		t->set.cost_samples);
+	snprintf(text, sizeof text, "%s%u draws of the laws of step times and, for each job, of a model of the class",
+		s->replications > 1 ? "replications take turns at " : "intervals of JCT, wait and makespan: ", t->set.cost_samples);
 	result_note(r, "assumption", text);
+}
+
+/* Gives replication k its draw of times and speeds, so that intervals over replications cover them. */
+static void take_draw(const struct scenario *s, const struct jobs_state *t, uint32_t k, struct jobs_config *c)
+{
+	uint32_t n = t->set.cost_samples;
+	if (s->replications < 2 || !n)
+		return;
+	c->draw = t->speed_draw ? t->speed_draw[k % n] : NULL;
+	c->rates = t->drawn ? t->drawn[k % n] : NULL;
+}
+
+static bool are_jobs_random(const struct scenario *s)
+{
+	const struct jobs_state *t = s->state;
+	return !jobset_is_loaded(t->jobs) || failures_are_random(t->failures) || inputs_capacity_is_random(&t->capacity);
 }
 
 static int run_jobs(
@@ -184,16 +199,24 @@ static int run_jobs(
 	struct jobs_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
 	struct jobs_config config = t->config;
+	struct capacity_config capacity = t->capacity.config;
+	struct jobs_blocks *blocks = k ? mem_zalloc(1, sizeof *blocks) : &t->blocks[i];
 	config.progress = progress;
 	config.progress_ctx = ctx;
-	(void)k;
-	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, &t->blocks[i], err);
-	t->has_blocks[i] = true;
+	config.replication = capacity.replication = k;
+	config.record_jobs &= !k;
+	take_draw(s, t, k, &config);
+	if (config.capacity)
+		config.capacity = &capacity;
+	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, blocks, err);
+	t->has_blocks[i] |= !k;
+	if (k)
+		mem_free(blocks);
 	if (!rc && t->rates)
 		note_source(s, t, r);
 	if (!rc && t->speed_draw && t->set.cost_samples)
-		note_draws(t, r);
-	return !rc && t->set.cost_samples ? draw_costs(t, p, r, err) : rc;
+		note_draws(s, t, r);
+	return !rc && t->set.cost_samples && s->replications < 2 ? draw_costs(t, p, r, err) : rc;
 }
 
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
@@ -324,10 +347,10 @@ static const struct report_file files[] = { { "jobs", false }, { "nodes", true }
 
 /* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
-	{ "jct_mean", "JCT mean", REPORT_TIME, NULL },
+	{ "jct_mean", "JCT mean", REPORT_TIME, NULL, true },
 	{ "jct_p50", "JCT median", REPORT_TIME, NULL },
 	{ "jct_p99", "JCT p99", REPORT_TIME, NULL },
-	{ "wait_mean", "wait mean", REPORT_TIME, NULL },
+	{ "wait_mean", "wait mean", REPORT_TIME, NULL, true },
 	{ "wait_p99", "wait p99", REPORT_TIME, NULL },
 	{ "slowdown_mean", "slowdown", REPORT_NUMBER, NULL },
 	{ "makespan", "makespan", REPORT_TIME, NULL },
@@ -368,6 +391,7 @@ const struct world world_jobs = { .name = "jobs",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
 	.effects = effects,
 	.open = open_jobs,
+	.is_random = are_jobs_random,
 	.run = run_jobs,
 	.reused = reused_jobs,
 	.finish = finish_jobs,

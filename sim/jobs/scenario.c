@@ -39,7 +39,7 @@ static bool is_in_list(const char *list, const char *type)
 static bool is_asked_for(const struct jobset *jobs, const char *type)
 {
 	enum { MOST = 2000000 };
-	struct jobcursor *c = jobset_open(jobs);
+	struct jobcursor *c = jobset_open(jobs, 0);
 	struct job_rec r;
 	uint32_t last = 0;
 	bool is_found = false;
@@ -97,7 +97,7 @@ static int check_rows(const struct jobs_state *s, struct orr_error *err)
 {
 	enum { MOST = 2000000 };
 	const struct strtab *text = jobset_strings(s->jobs);
-	struct jobcursor *c = jobset_open(s->jobs);
+	struct jobcursor *c = jobset_open(s->jobs, 0);
 	struct job_rec r;
 	struct orr_error e = { 0 };
 	for (uint64_t i = 0; i < MOST && !e.code && jobcursor_next(c, &r); i++) {
