@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "base/strtab.h"
 #include "jobs/steprate.h"
+#include "jobs/type_speed.h"
 #include "world/cost_samples.h"
+#include "world/remarks.h"
 #include "world/run.h"
 
 #include <math.h>
@@ -169,22 +171,13 @@ static void note_source(const struct scenario *s, const struct jobs_state *t, st
 	mem_free(source);
 }
 
-static void note_draws(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
+static void note_draws(const struct jobs_state *t, struct run_result *r)
 {
 	char text[200];
-	snprintf(text, sizeof text, "%s%u draws of the laws of step times and, for each job, of a model of the class",
-		s->replications > 1 ? "replications take turns at " : "intervals of JCT, wait and makespan: ", t->set.cost_samples);
+	snprintf(text, sizeof text,
+		"intervals of JCT, wait and makespan: %u draws of the laws of step times and, for each job, of a model of the class",
+		t->set.cost_samples);
 	result_note(r, "assumption", text);
-}
-
-/* Gives replication k its draw of times and speeds, so that intervals over replications cover them. */
-static void take_draw(const struct scenario *s, const struct jobs_state *t, uint32_t k, struct jobs_config *c)
-{
-	uint32_t n = t->set.cost_samples;
-	if (s->replications < 2 || !n)
-		return;
-	c->draw = t->speed_draw ? t->speed_draw[k % n] : NULL;
-	c->rates = t->drawn ? t->drawn[k % n] : NULL;
 }
 
 static bool are_jobs_random(const struct scenario *s)
@@ -205,7 +198,6 @@ static int run_jobs(
 	config.progress_ctx = ctx;
 	config.replication = capacity.replication = k;
 	config.record_jobs &= !k;
-	take_draw(s, t, k, &config);
 	if (config.capacity)
 		config.capacity = &capacity;
 	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, blocks, err);
@@ -215,8 +207,20 @@ static int run_jobs(
 	if (!rc && t->rates)
 		note_source(s, t, r);
 	if (!rc && t->speed_draw && t->set.cost_samples)
-		note_draws(s, t, r);
-	return !rc && t->set.cost_samples && s->replications < 2 ? draw_costs(t, p, r, err) : rc;
+		note_draws(t, r);
+	bool has_draws = t->set.cost_samples && (t->drawn || t->speed_draw);
+	return !rc && has_draws && !k ? draw_costs(t, p, r, err) : rc;
+}
+
+/* Keys of the class mean, on a cluster none of whose types has one. */
+static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
+{
+	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
+	const struct jobs_state *t = s->state;
+	(void)i;
+	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+		if (!t->rates && !type_speeds_has_class(t->speeds))
+			remark_no_effect(s, r, keys[k], "no GPU type has a speed by the cost model");
 }
 
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
@@ -390,6 +394,7 @@ const struct world world_jobs = { .name = "jobs",
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
 	.effects = effects,
+	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,
 	.run = run_jobs,

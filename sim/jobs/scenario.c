@@ -78,17 +78,17 @@ static int find_step_policy(const char *name, const struct orr_policy **out, cha
 	return ORR_OK;
 }
 
-/* Refuses keys that have no effect without jobs that train. The class mean of speeds by GPU type has some of them, too. */
-static int refuse_unused(const cJSON *o, const struct type_speeds *speeds, struct orr_error *err)
+/* Refuses keys that have no effect without jobs that train. Some of them also set the class mean of speeds by GPU type. */
+static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *err)
 {
 	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples", "sharing", "network", "device", "step",
 		"cost" };
 	enum { OF_CLASS = 4 };
-	for (size_t i = type_speeds_has_class(speeds) ? OF_CLASS : 0; i < sizeof keys / sizeof *keys; i++)
+	for (size_t i = has_reference ? OF_CLASS : 0; i < sizeof keys / sizeof *keys; i++)
 		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
 			return orr_fail(err, ORR_EINPUT,
 				"%s: no job of this trace names a strategy%s, so it has no effect (docs/traces.md)", keys[i],
-				i < OF_CLASS ? ", and no GPU type has a speed relative to jobs.reference_type" : "");
+				i < OF_CLASS ? ", and no jobs.reference_type is given" : "");
 	return ORR_OK;
 }
 
@@ -114,9 +114,9 @@ static int check_rows(const struct jobs_state *s, struct orr_error *err)
 
 static int resolve_training(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
 {
-	if (!jobset_has_strategies(t->jobs))
-		return refuse_unused(s->given, t->speeds, err);
 	const char *reference = orr_arg_text(s->options, "reference_type");
+	if (!jobset_has_strategies(t->jobs))
+		return refuse_unused(s->given, *reference, err);
 	if (*reference && cluster_type(s->cluster, reference, strlen(reference)) == CLUSTER_NO_TYPE)
 		return orr_fail(err, ORR_EINPUT, "jobs.reference_type=%.60s: expected a GPU type of the cluster, as jobs name a strategy",
 			reference);
@@ -222,7 +222,7 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 	}
 	if (t->rates)
 		describe_training(s, t, o);
-	if (type_speeds_has_class(t->speeds))
+	if (type_speeds_has_class(t->speeds) || (!t->rates && *orr_arg_text(s->options, "reference_type")))
 		describe_speeds(s, t, o);
 	scenario_add_options(o, s);
 	cJSON_AddItemToObject(o, "failures", scenario_args_json(t->failure_options, inputs_failure_params));

@@ -43,7 +43,7 @@ run mixed.json|.*GPU type "v10": .*did you mean v100
 jobs t.csv --cluster 2x8:v100 --policy fifo --set jobs.reference_type=v10|jobs.reference_type: no device "v10"; did you mean v100
 jobs t.csv --cluster 2x8 --policy fifo --set jobs.reference_type=v100|jobs.reference_type=v100: the speed of GPU type "gpu" .*gpu:speed=1.5
 jobs asks.csv --cluster 2x8:G2 --policy fifo --set jobs.reference_type=v100|jobs.reference_type=v100: the speed of GPU type "G2" .*G2:speed=1.5
-jobs t.csv --cluster 2x8:v100 --policy fifo --set jobs.reference_type=v100 --precision fp16|precision: .*no GPU type has a speed relative to jobs.reference_type
+jobs t.csv --cluster 2x8:v100 --policy fifo --precision fp16|precision: .*no jobs.reference_type is given
 jobs t.csv --cluster 2x8:k80 --policy fifo --set jobs.reference_type=v100 --precision bf16|jobs.reference_type=v100: device .* has no bf16
 jobs t.csv --cluster 2x8:x:speed=0 --policy fifo|cluster "2x8:x:speed=0": expected .*speed=FACTOR
 jobs t.csv --cluster 2x8:x:speed=2,1x8:x:speed=3 --policy fifo|cluster "2x8:x:speed=2,1x8:x:speed=3": speed: type "x" has speeds 2 and 3
@@ -65,6 +65,9 @@ for type in k80 v100 h100; do
 done
 is "$(cat notes.txt)" "assumption: a job takes its recorded duration on every GPU type (jobs.reference_type scales it)" "which is said"
 is "$(run 1x1:v100 --set jobs.reference_type=v100)" 100 "on the reference type: as recorded"
+run 1x1:v100 --set jobs.reference_type=v100 --precision fp16 >/dev/null
+is "$(grep remark notes.txt)" "remark: jobs.reference_type has no effect: every rate is 1
+remark: precision has no effect: no GPU type has a speed by the cost model" "options without effect are named"
 h100=$(run 1x1:h100 --set jobs.reference_type=v100)
 like "$(cat notes.txt)" 'recorded durations refer to v100; h100 [0-9.]+ \(class mean, 10 to 90 % of models: [0-9.]+ to [0-9.]+\); class: step times of [0-9]+ models .* fp32, batch 32' \
   "the source of the speed is said"
