@@ -187,11 +187,16 @@ static bool are_jobs_random(const struct scenario *s)
 	       inputs_capacity_is_random(&t->capacity);
 }
 
+/* Jobs drawn again, and keys of the class mean on a cluster none of whose types has one. */
 static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 {
+	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
 	const struct jobs_state *t = s->state;
 	(void)i;
 	inputs_note_resample(s, jobset_blocks(t->jobs), "jobs", r);
+	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+		if (!t->rates && !type_speeds_has_class(t->speeds))
+			remark_no_effect(s, r, keys[k], "no GPU type has a speed by the cost model");
 }
 
 static int run_jobs(
@@ -218,17 +223,6 @@ static int run_jobs(
 		note_draws(t, r);
 	bool has_draws = t->set.cost_samples && (t->drawn || t->speed_draw);
 	return !rc && has_draws && !k ? draw_costs(t, p, r, err) : rc;
-}
-
-/* Keys of the class mean, on a cluster none of whose types has one. */
-static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
-{
-	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
-	const struct jobs_state *t = s->state;
-	(void)i;
-	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-		if (!t->rates && !type_speeds_has_class(t->speeds))
-			remark_no_effect(s, r, keys[k], "no GPU type has a speed by the cost model");
 }
 
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
@@ -408,7 +402,6 @@ const struct world world_jobs = { .name = "jobs",
 	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,
-	.note = note_jobs,
 	.run = run_jobs,
 	.reused = reused_jobs,
 	.finish = finish_jobs,
