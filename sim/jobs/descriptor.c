@@ -75,7 +75,7 @@ static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
 	blocks_init(&b->slowdown);
 	for (size_t i = 0; i < r->n_jobs; i++) {
 		const struct job_row *j = &r->jobs[i];
-		if (j->end_ns < 0)
+		if (j->status != JOB_COMPLETED)
 			continue;
 		blocks_add(&b->jct, j->number, (double)(j->end_ns - j->submit_ns) / 1e9);
 		blocks_add(&b->wait, j->number, (double)j->wait_ns / 1e9);
@@ -89,17 +89,57 @@ static void add_difference(struct run_result *r, const char *name, const struct 
 	result_metric(r, name, i.mean, i.low, i.high);
 }
 
-/* Differences from the first policy of this command; they are not stored. */
+static bool all_completed(const struct run_result *r)
+{
+	const struct metric *m = result_find(r, "jobs_completed");
+	return m && m->value == (double)r->rows_total;
+}
+
+/* Fills the blocks of both runs from the jobs that completed in both; false if a run has no row for each job. */
+static bool blocks_of_both(const struct run_result *a, const struct run_result *b, struct jobs_blocks *of_a, struct jobs_blocks *of_b)
+{
+	if (a->n_jobs != a->rows_total || b->n_jobs != b->rows_total)
+		return false;
+	struct jobs_blocks *const of[] = { of_a, of_b };
+	for (int k = 0; k < 2; k++) {
+		blocks_init(&of[k]->jct);
+		blocks_init(&of[k]->wait);
+	}
+	for (size_t i = 0, k = 0; i < a->n_jobs; i++) {
+		while (k < b->n_jobs && b->jobs[k].number < a->jobs[i].number)
+			k++;
+		if (k == b->n_jobs || b->jobs[k].number != a->jobs[i].number)
+			continue;
+		const struct job_row *x = &a->jobs[i], *y = &b->jobs[k];
+		if (x->status != JOB_COMPLETED || y->status != JOB_COMPLETED)
+			continue;
+		blocks_add(&of_a->jct, x->number, (double)(x->end_ns - x->submit_ns) / 1e9);
+		blocks_add(&of_b->jct, x->number, (double)(y->end_ns - y->submit_ns) / 1e9);
+		blocks_add(&of_a->wait, x->number, (double)x->wait_ns / 1e9);
+		blocks_add(&of_b->wait, x->number, (double)y->wait_ns / 1e9);
+	}
+	return true;
+}
+
+/* Differences of the jobs that completed in both, from the first policy of this command; they are not stored. Without rows, blocks of
+ * jobs (results/stats.h) in which another number completed are left out. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct jobs_state *t = s->state;
 	double level = scenario_level(s);
+	struct jobs_blocks *both = mem_zalloc(2, sizeof *both);
 	for (size_t i = 1; i < n && s->replications == 1; i++) {
 		if (!t->has_blocks[i] || !t->has_blocks[0])
 			continue;
-		add_difference(runs[i], "jct_diff", &t->blocks[i].jct, &t->blocks[0].jct, level);
-		add_difference(runs[i], "wait_diff", &t->blocks[i].wait, &t->blocks[0].wait, level);
+		const struct jobs_blocks *x = &t->blocks[i], *y = &t->blocks[0];
+		if (!(all_completed(runs[i]) && all_completed(runs[0])) && blocks_of_both(runs[i], runs[0], &both[0], &both[1])) {
+			x = &both[0];
+			y = &both[1];
+		}
+		add_difference(runs[i], "jct_diff", &x->jct, &y->jct, level);
+		add_difference(runs[i], "wait_diff", &x->wait, &y->wait, level);
 	}
+	mem_free(both);
 }
 
 /* ---- the functions of the descriptor ---- */
