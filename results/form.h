@@ -15,7 +15,7 @@ enum report_kind { REPORT_TIME, REPORT_FRACTION, REPORT_NUMBER, REPORT_SHORT_TIM
 struct report_column {
 	const char *metric, *title;
 	enum report_kind kind;
-	const char *beside; /* left out if it equals this metric in all runs */
+	const char *beside; /* the column is left out if it equals this metric in all runs */
 };
 
 /* A file of --out: LABEL.TABLE.csv. */
@@ -27,7 +27,7 @@ struct report_file {
 struct report_form {
 	const struct report_file *files; /* ends with a NULL table */
 	bool series_if_any;              /* LABEL.series.csv only if there are series */
-	bool has_marks;                  /* events are marks of the policy's own at any time, not notes on the run */
+	bool has_marks;                  /* events are marks that the policy sets at any time, not notes on the run */
 	const char *cost_title;          /* before the source of times; NULL: "times of layers" */
 	const char *oracle;              /* durations visible to the policy; NULL: true durations */
 	/* The table whose rows run_result.rows_total counts, and the metric of that number: a run of several worlds has the metric

@@ -4,7 +4,7 @@
  *
  * If each flow of a phase has all its links to itself, every repeat of the phase (a ring's steps) takes the same time. All
  * repeats are then one event, a leap, and the links are leased. When another flow needs a leased link, the leap is broken:
- * the current repeat goes on as flows with the bytes they have left.
+ * the current repeat continues as flows with their remaining bytes.
  */
 #include "step/wire_state.h"
 
@@ -133,7 +133,8 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	uint64_t steps = steps_left(p, x);
 	uint32_t at = w->free_leap;
 	double step_s;
-	/* On a shared network, flows of other runs are not known here. To measure link use, rates must be seen. */
+	/* No leaps on a shared network, where flows of other runs are unknown, nor when link use is measured, which needs the rates of
+	 * flows. */
 	if (steps < 2 || s->shared_net || s->use)
 		return false;
 	if (at == NONE) {

@@ -72,7 +72,7 @@ unknown=$(cd "$srcdir/sim" && for d in */; do echo "${d%/}"; done |
 is "$unknown" "" "every folder of sim/ has its floor"
 
 is "$(sed -n '/^| floor/,/^$/p' "$srcdir/docs/architecture.md" | grep .)" "$(draw)" "docs/architecture.md has the plan (make docs-floors)"
-is "$(uphill "$srcdir")" "" "includes run downhill, policies see the public headers alone"
+is "$(uphill "$srcdir")" "" "includes point down, and policies include only public headers"
 
 # The check itself detects wrong includes.
 mkdir -p "$work/bad/sim/engine" "$work/bad/sim/cluster" "$work/bad/sim/jobs" "$work/bad/policies/jobs" \

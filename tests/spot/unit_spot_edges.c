@@ -229,9 +229,9 @@ static void test_endless(void)
 		int trick;
 		const char *options, *expected;
 	} cases[] = {
-		{ 0, "", "at 0.000000000 s: orr_spot_timer(): timers for this very instant without end" },
-		{ 1, "target=1", "instance a at 0.000000000 s: instances are released and taken again without end" },
-		{ 2, "target=1", "released and taken again without end" },
+		{ 0, "", "at 0.000000000 s: orr_spot_timer(): timers are set endlessly for this instant" },
+		{ 1, "target=1", "instance a at 0.000000000 s: instances are released and taken again endlessly" },
+		{ 2, "target=1", "released and taken again endlessly" },
 		{ 3, "", "decide() was called 1000 times at this instant" },
 		{ 4, "", "more than 1048576 live instances" },
 		{ 5, "on_demand_price=1e6", "the cost of all instances above 1e9 USD an hour" },
