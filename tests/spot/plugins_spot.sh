@@ -45,7 +45,7 @@ release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): the instance has
 no_owner|1 P at 9\.500000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
 run_twice|1 P at 1\.000000000 s: orr_steps_run\(\) while a step is in flight
 timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers are set endlessly for this instant
-spin|1 P at 0\.000000000 s: .*(very instant|decide\(\) was called)
+spin|1 P at 0\.000000000 s: .*(timers are set endlessly|decide\(\) was called)
 take_and_give|1 P at 0\.000000000 s: decide\(\) was called 1000 times at this instant
 lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps; 0 are not committed \(orr_steps_are_provisional\(\) was not called\)$
 layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
