@@ -38,7 +38,7 @@ is "$? $(grep -c 'not valid JSON' "$work/err")" "2 1" "a truncated profile"
 # Times in ms labelled us: rates above the data sheet.
 awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms.csv"
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
-is "$? $(grep -c 'is impossible; expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
+is "$? $(grep -c 'is impossible: expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
 
 # The same device at half the speed: diff reports 2.
 awk -F, -v OFS=, 'NR > 1 { $7 *= 2 } { print }' "$work/points.csv" >"$work/half.csv"

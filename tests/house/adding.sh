@@ -1,5 +1,7 @@
 # Files and lines needed for an addition (docs/architecture.md): one file and two lines for a policy, a trace format or a verb; one line for
-# a column, a metric or a scenario key. SPDX-License-Identifier: GPL-3.0-or-later shellcheck shell=bash
+# a column, a metric or a scenario key.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
 #
 # Adds one of each to a copy of the tree, counts files and lines, builds it on a copy of the build folder and tries it.
 . "$srcdir/tests/tap.sh"

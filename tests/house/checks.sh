@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# checks.sh CHECK - automatic checks of the sources: clang, cppcheck, format or spelling; .ci/run runs all four SPDX-License-Identifier:
-# GPL-3.0-or-later
+# checks.sh CHECK - automatic checks of the sources: clang, cppcheck, format or spelling; .ci/run runs all four
+# SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   checks.sh clang BUILD    clang compiles everything without a warning (BUILD: a configured build folder)
 #   checks.sh cppcheck       no warning of cppcheck

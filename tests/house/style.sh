@@ -1,4 +1,6 @@
-# Automatic checks of the rules in CONTRIBUTING.md. SPDX-License-Identifier: GPL-3.0-or-later shellcheck shell=bash
+# Automatic checks of the rules in CONTRIBUTING.md.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
 # All source files, without build folders and the output of autoreconf.

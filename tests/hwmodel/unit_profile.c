@@ -230,18 +230,18 @@ static void check_shipped(void)
 	for (; (name = profile_catalogue(n)); n++) {
 		struct orr_error err = { 0 };
 		struct profile *p = profile_load(name, &err);
-		ok(p != NULL, "%s ships and passes the self-check%s%s", name, p ? "" : ": ", err.text);
+		ok(p != NULL, "%s is shipped and passes the self-check%s%s", name, p ? "" : ": ", err.text);
 		struct device *d = p ? device_load(p->device, &err) : NULL;
 		const char *found = p ? profile_for_device(p->device) : NULL;
 		ok(d && !strcmp(p->name, name) && *p->source && *p->date && found && !strcmp(found, name),
-			"%s is of a device of the catalogue, which finds it, with source and date", name);
+			"%s belongs to a device of the catalogue, is found by it, and has source and date", name);
 		if (d)
 			slip(p, d, &tried, &missed);
 		profile_free(p);
 		device_free(d);
 	}
 	ok(n >= 9, "%zu profiles ship", n);
-	ok(tried > 400 && missed == 0, "of %zu parameters a thousand times off, %zu pass", tried, missed);
+	ok(tried > 400 && missed == 0, "of %zu parameters changed by a factor of 1000, %zu are accepted", tried, missed);
 	same_text(profile_for_device("v100"), "v100", "a device finds its profile");
 	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "a device without a profile has none");
 	struct orr_error err = { 0 };
