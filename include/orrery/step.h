@@ -154,8 +154,9 @@ enum orr_collective_algorithm {
 	ORR_HALVING_DOUBLING,
 	ORR_DOUBLE_TREE,
 	ORR_HIERARCHICAL,
-	ORR_DIRECT,             /* every rank sends to every other at once */
-	ORR_HIERARCHICAL_LEADER /* all-reduce: only one rank of each island communicates with others; else as ORR_HIERARCHICAL */
+	ORR_DIRECT,              /* every rank sends to every other at once */
+	ORR_HIERARCHICAL_LEADER, /* all-reduce: only one rank of each island communicates with others; else as ORR_HIERARCHICAL */
+	ORR_MULTI_RING           /* a ring for each NIC that the ranks of a node use; a plain ring if there is one */
 };
 
 struct orr_collective {

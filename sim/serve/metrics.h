@@ -50,7 +50,7 @@ struct serve_metrics {
 	double sojourn_s; /* of all ended requests, for the check */
 	uint64_t checks;
 	/* rows */
-	size_t cap_rows, cap_events;
+	size_t cap_rows;
 	uint64_t row_stride;
 };
 
