@@ -16,6 +16,9 @@ struct report_column {
 	const char *metric, *title;
 	enum report_kind kind;
 	const char *beside; /* the column is left out if it equals this metric in all runs */
+	/* With replications, the differences of this metric to the first policy are printed, and --until-precision uses the first
+	 * such column of a run. */
+	bool is_primary;
 };
 
 /* A file of --out: LABEL.TABLE.csv. */

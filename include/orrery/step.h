@@ -235,7 +235,9 @@ struct orr_step_ops {
 };
 
 /* A policy of this world: see policy.h. */
-#define ORR_POLICY_STEP(ident, doc, params, ops) ORR_POLICY_DECLARE(ident, ident, doc, "step", 0u, params, struct orr_step_ops, ops)
+#define ORR_POLICY_STEP_FLAGS(ident, doc, flags, params, ops) \
+	ORR_POLICY_DECLARE(ident, ident, doc, "step", flags, params, struct orr_step_ops, ops)
+#define ORR_POLICY_STEP(ident, doc, params, ops) ORR_POLICY_STEP_FLAGS(ident, doc, 0u, params, ops)
 
 #ifdef __cplusplus
 }
