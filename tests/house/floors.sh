@@ -13,7 +13,7 @@ folder() { if [ -d "$srcdir/sim/$1" ]; then echo "sim/$1"; else echo "$1"; fi; }
 # Prints the floors from the top, each room with the first line of its sources.mk and the rooms that its files include.
 draw() {
   local floor room dir
-  echo '| floor | room | what it is | includes |'
+  echo '| floor | room | content | includes |'
   echo '| --: | --- | --- | --- |'
   tr ';' '\n' <<<"$plan" | grep -n . | sort -t: -k1,1nr | while IFS=: read -r floor rooms; do
     for room in $rooms; do

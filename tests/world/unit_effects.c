@@ -153,7 +153,11 @@ static struct one one_run(const cJSON *o)
 	x.result = result_new();
 	x.result->label = mem_strdup("x");
 	x.result->world = mem_strdup(x.scenario->world->name);
-	scenario_run(x.scenario, 0, x.result, NULL, NULL, &err);
+	struct trial *t = trial_new(x.scenario, 0, x.result);
+	for (uint32_t k = 0; k < x.scenario->replications; k++)
+		trial_run(t, k, NULL, NULL);
+	trial_end(t, &err);
+	trial_free(t);
 	if (err.code) {
 		x.has_failed = true;
 		result_free(x.result);
