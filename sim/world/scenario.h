@@ -37,7 +37,8 @@ struct scenario {
 	size_t n_policies;
 	uint64_t seed;
 	double policy_timeout_s;
-	uint32_t replications;
+	uint32_t replications;  /* their limit if until_precision is above 0 */
+	double until_precision; /* precision.h; 0: off */
 	/* Of the keys below, if the world declares them. */
 	char *cluster_spec;
 	struct cluster *cluster;      /* NULL: it declares none */
@@ -49,7 +50,10 @@ struct scenario {
 	const struct scenario *whole; /* of a part: the scenario of the world of parts; else NULL */
 };
 
-/* Keys of every scenario: seed, replications, policy_timeout. "world" and "policies" are not in it. */
+/* With until_precision: the least and the most if none are given (precision.h). */
+enum { SCENARIO_LEAST_REPLICATIONS = 10, SCENARIO_MOST_REPLICATIONS = 1000 };
+
+/* Keys of every scenario: seed, replications, until_precision, precision_of, policy_timeout. "world" and "policies" are not in it. */
 extern const struct orr_param scenario_keys[];
 
 /* clang-format off */
@@ -76,8 +80,8 @@ void scenario_close(struct scenario *s);
 /* Whether replications of an open scenario differ: inputs or options are random, or a policy may draw (as any plugin may). */
 bool scenario_is_random(const struct scenario *s);
 
-/* The canonical text of one policy's run and its hash (over contents of inputs, parameters
- * and the program's version). Free the text with mem_free. */
+/* The canonical text of one policy's run and its hash (over contents of inputs, parameters, the program's version and its
+ * sources). Free the text with mem_free. */
 char *scenario_text(const struct scenario *s, size_t policy, char hash[65]);
 /* The text of scenario show; free with mem_free. */
 char *scenario_show(const struct scenario *s);
