@@ -170,7 +170,15 @@ static void note_source(const struct scenario *s, const struct jobs_state *t, st
 static bool are_jobs_random(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
-	return !jobset_is_loaded(t->jobs) || failures_are_random(t->failures) || inputs_capacity_is_random(&t->capacity);
+	return !jobset_is_loaded(t->jobs) || jobset_blocks(t->jobs) || failures_are_random(t->failures) ||
+	       inputs_capacity_is_random(&t->capacity);
+}
+
+static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)i;
+	inputs_note_resample(s, jobset_blocks(t->jobs), "jobs", r);
 }
 
 static int run_jobs(
@@ -271,6 +279,7 @@ extern const struct embedded_file jobs_template[];
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, philly, tiresias, gavel, muri, openb, swf or orrery; scenario show may print a generator"),
+	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("count"),
 	ORR_PARAM_TEXT("throughputs", "", "rates by GPU type and job type, Gavel's JSON"),
@@ -296,6 +305,8 @@ static const struct world_input inputs[] = {
 };
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
+	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
+		"of a file: draw blocks of its time with replacement: day, hour or a time;\neach replication draws others" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
@@ -368,6 +379,7 @@ const struct world world_jobs = { .name = "jobs",
 	.effects = effects,
 	.open = open_jobs,
 	.is_random = are_jobs_random,
+	.note = note_jobs,
 	.run = run_jobs,
 	.reused = reused_jobs,
 	.finish = finish_jobs,

@@ -16,6 +16,11 @@ static int resolve_trace(const struct scenario *s, struct jobs_state *t, struct 
 	if (!rc && !(t->jobs = jobset_load(source, orr_arg_text(s->keys, "format"), (const char *const *)options, s->seed, err)))
 		rc = err->code ? err->code : ORR_EINPUT;
 	inputs_options_free(options);
+	int64_t block_ns = 0;
+	if (!rc)
+		rc = inputs_resample(s, &block_ns, err);
+	if (!rc && block_ns)
+		rc = jobset_resample(t->jobs, block_ns, s->seed, err);
 	return rc;
 }
 
@@ -121,6 +126,7 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 	cJSON_AddStringToObject(o, "trace_sha256", jobset_hash(t->jobs));
 	if (options)
 		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
+	inputs_add_resample(o, s);
 	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
 	cJSON_AddStringToObject(o, "placement", t->placement->name);

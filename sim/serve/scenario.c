@@ -77,6 +77,15 @@ static int resolve_models(cJSON *o, struct serve_state *s, struct orr_error *err
 
 /* ---- the trace ---- */
 
+static int resample(const struct scenario *s, struct reqset *r, struct orr_error *err)
+{
+	int64_t block_ns;
+	int rc = inputs_resample(s, &block_ns, err);
+	if (!rc && block_ns && strcmp(orr_arg_text(s->options, "sessions"), "none") != 0)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.resample: expected none with serve.sessions: blocks cut sessions in two");
+	return rc || !block_ns ? rc : reqset_resample(r, block_ns, s->seed, err);
+}
+
 /* o: the scenario, as given or resolved, for trace_options. */
 static struct reqset *load_trace(const struct scenario *s, const cJSON *o, double compress, struct orr_error *err)
 {
@@ -88,6 +97,10 @@ static struct reqset *load_trace(const struct scenario *s, const cJSON *o, doubl
 	if (r && compress != 1)
 		reqset_compress(r, compress);
 	inputs_options_free(options);
+	if (r && resample(s, r, err)) {
+		reqset_free(r);
+		return NULL;
+	}
 	return r;
 }
 
@@ -151,6 +164,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 	cJSON_AddStringToObject(o, "trace_sha256", reqset_hash(t->requests));
 	if (options)
 		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
+	inputs_add_resample(o, s);
 	add_number(o, "compress", orr_arg_real(s->keys, "compress"));
 	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
