@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "world/gpu_types.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -198,6 +199,24 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
+static bool is_deployed_on(const void *ctx, const char *type)
+{
+	const struct scenario *s = ctx;
+	const struct serve_state *t = s->state;
+	uint32_t number = cluster_type(s->cluster, type, strlen(type));
+	for (uint32_t i = 0; i < t->n_deployments; i++)
+		if (t->deployment[i].gpu_types >> number & 1)
+			return true;
+	return false;
+}
+
+static int check_gpu_types(const struct scenario *s, const struct serve_state *t, struct orr_error *err)
+{
+	return t->set.device_spec
+		       ? ORR_OK
+		       : gpu_types_check(s->cluster, is_deployed_on, s, ", and a deployment may name other types (gpu_types)", err);
+}
+
 int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error *err)
 {
 	int rc = resolve_models(s->given, t, err);
@@ -205,6 +224,8 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 		rc = load_hardware(s, t, err);
 	if (!rc)
 		rc = serve_state_deploy(s, err);
+	if (!rc)
+		rc = check_gpu_types(s, t, err);
 	if (!rc)
 		rc = serve_state_try_models(s, err);
 	if (!rc && !*orr_arg_text(s->keys, "trace"))
