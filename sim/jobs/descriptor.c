@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/strtab.h"
+#include "jobs/effects.h"
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
 #include "world/cost_samples.h"
@@ -233,6 +234,9 @@ static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
 	const struct jobs_state *t = s->state;
 	(void)i;
+	jobs_note_effects(s, r);
+	if (!are_jobs_random(s) && !t->rates && !t->set.cost_samples)
+		remark_no_effect(s, r, "seed", "nothing of this run is drawn at random");
 	inputs_note_resample(s, jobset_blocks(t->jobs), "jobs", r);
 	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
 		if (!t->rates && !type_speeds_has_class(t->speeds))
@@ -412,9 +416,6 @@ static const struct report_column columns[] = {
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
 
-static const struct world_effect effects[] = { { "jobs.checkpoint", "restarts", "no job was on a node that failed" },
-	{ NULL, NULL, NULL } };
-
 const struct world world_jobs = { .name = "jobs",
 	.doc = "replay a trace of cluster jobs under several policies",
 	.policies = policies,
@@ -438,7 +439,7 @@ const struct world world_jobs = { .name = "jobs",
 	.examples = "Example: three policies on a synthetic month, with a database and figures:\n"
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
-	.effects = effects,
+	.effects = jobs_effects,
 	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,
