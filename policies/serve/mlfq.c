@@ -75,7 +75,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct mlfq *m = self;
 	uint32_t replica = orr_req_replica(w, r), level = 0, prompt = orr_req_prompt(w, r);
 	if (orr_kv_blocks(w, replica, prompt) > orr_kv_total(w, replica)) {
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than the KV cache of its replica");
 		return;
 	}
 	if (!orr_req_mark(w, r)) {

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "serve/find_rate.h"
 #include "serve/scenario.h"
+#include "world/registry.h"
 #include "world/run.h"
 
 #include <math.h>
@@ -48,10 +49,74 @@ static void close_serve(struct scenario *s)
 	serve_state_free(s->state);
 }
 
+/* ---- roles ---- */
+
+/* Names the policies that tell roles apart: "splitwise". */
+static void roles_names(const struct world *world, struct sbuf *b)
+{
+	char name[64];
+	for (const struct orr_policy *const *p = world->policies; *p; p++) {
+		if (!((*p)->flags & ORR_SERVE_ROLES))
+			continue;
+		registry_display_name((*p)->name, name, sizeof name);
+		sbuf_printf(b, "%s%s", b->len ? ", " : "", name);
+	}
+}
+
+/* A policy without ORR_SERVE_ROLES would leave decode replicas idle. */
+static int refuse_roles(const struct scenario *s, const struct scenario_policy *p, uint32_t deployment, struct orr_error *err)
+{
+	struct sbuf names = { 0 };
+	roles_names(s->world, &names);
+	int rc = orr_fail(err, ORR_EINPUT,
+		"policy %.80s: does not tell prefill and decode replicas apart, and $.deployments[%u] has a role; policies that do: %s "
+		"(of a plugin: the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"",
+		p->label, deployment, sbuf_text(&names));
+	sbuf_free(&names);
+	return rc;
+}
+
+/* Each model needs replicas for its prompts and for its decodes. */
+static int check_pools(const struct serve_state *t, uint32_t model, struct orr_error *err)
+{
+	bool prefills = false, decodes = false;
+	for (uint32_t d = 0; d < t->n_deployments; d++) {
+		const struct serve_deployment *x = &t->deployment[d];
+		if (x->model != model && x->model != UINT32_MAX)
+			continue;
+		prefills |= x->role != ORR_ROLE_DECODE;
+		decodes |= x->role != ORR_ROLE_PREFILL;
+	}
+	if (prefills == decodes)
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT,
+		"scenario: $.deployments: model %.80s has replicas for %s alone; expected some with the role %s or both",
+		t->model[model]->name, prefills ? "prefill" : "decode", prefills ? "decode" : "prefill");
+}
+
+static int check_roles(const struct scenario *s, struct orr_error *err)
+{
+	const struct serve_state *t = s->state;
+	uint32_t first = 0;
+	while (first < t->n_deployments && t->deployment[first].role == ORR_ROLE_BOTH)
+		first++;
+	if (first == t->n_deployments)
+		return ORR_OK;
+	for (size_t i = 0; i < s->n_policies; i++)
+		if (!(s->policy[i].entry.policy->flags & ORR_SERVE_ROLES))
+			return refuse_roles(s, &s->policy[i], first, err);
+	int rc = ORR_OK;
+	for (uint32_t m = 0; m < t->n_models && !rc; m++)
+		rc = check_pools(t, m, err);
+	return rc;
+}
+
 static int open_serve(struct scenario *s, struct orr_error *err)
 {
 	struct serve_state *t = s->state = mem_zalloc(1, sizeof *t);
 	int rc = serve_state_load(s, t, err);
+	if (!rc)
+		rc = check_roles(s, err);
 	if (rc || s->output->is_shown)
 		return rc;
 	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)

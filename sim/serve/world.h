@@ -13,7 +13,7 @@
  *   route.c, admit.c          routing and admission
  *   gpus.c, replicas.c, scale.c   the fleet: GPUs, life of a replica, autoscaling and failures (fleet.h)
  *   actions.c, clients.c      actions on waiting requests; closed-loop clients
- *   measures.c, query.c, check.c  results; the public functions that only read; conservation laws
+ *   measures.c, remarks.c, query.c, check.c  results; the public functions that only read; conservation laws
  *   dispatch.c, serve.c       calls of the policy within an instant; begin, loop, end of a run
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
