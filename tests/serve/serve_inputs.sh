@@ -128,6 +128,25 @@ like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h)" \
   "requests that no replica can ever serve end the search at once"
 like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h --json)" '"bound": "refused", .*"above_refused_by": \{"context": 0\.[0-9]+\}, "runs": 1\}' "in JSON"
 
+# ---- mlfq: requests that wait long do not swap each other out ----
+sed 's/"longest": 2000,//; s/1000,/131072,/' m.json >vidur.json
+value() { sed -n '/"'"$1"'":/,/"value"/ s/.*"value":[^0-9]*\([0-9.e+-]*\).*/\1/p' | head -n 1; }
+within() { awk -v v="${1:-x}" -v low="$2" -v high="$3" 'BEGIN { exit !(v + 0 >= low && v + 0 <= high) }'; }
+mlfq=(--model vidur.json --cluster 1x1 --kv-blocks 30208 --policy mlfq --json --record summary)
+burst=mmpp:rates=1\|20,durations=60\|30,n=2000,prompt=2000,output=30
+mean=$("$orrery" serve "$burst" "${mlfq[@]}" | value completion_mean)
+within "$mean" 1 200
+ok $? "bursts: the mean completion with defaults is $mean s, at most 200 s"
+worse=$("$orrery" serve "$burst" "${mlfq[@]}" --set policy.mlfq.starve=10s | value completion_mean)
+within "$worse" 500 9999
+ok $? "with starve=10s it is $worse s: it is off by default"
+azure=$traces/azure_llm_2023/AzureLLMInferenceTrace_code.csv
+if need "$azure"; then
+  mean=$("$orrery" serve "$azure" "${mlfq[@]}" | value completion_mean)
+  within "$mean" 1 60
+  ok $? "Azure's code trace: the mean completion with defaults is $mean s, at most 60 s"
+fi
+
 # ---- nodes that fail faster than requests are served ----
 said=$(timeout 100 "$orrery" serve poisson:rate=1,n=5,prompt=500,output=2000 "${llm[@]}" --policy vllm --set failures.mtbf=100ms --set failures.mttr=1ms -q 2>&1)
 like "$? $said" '^1 orrery: policy vllm: at [0-9.]+ s: nodes fail faster than requests are served: [0-9]+ failures since a request last ended, and 5 requests have not ended' \
