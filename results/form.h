@@ -34,7 +34,7 @@ struct report_form {
 	 * PART.counted if this world is a part. NULL: none. */
 	const char *counted;
 	const char *const *parts;            /* names of the worlds that a run consists of; NULL: one. Ends with NULL */
-	const struct report_column *columns; /* beside those of all worlds (report_table.c); ends with a NULL metric; may be NULL */
+	const struct report_column *columns; /* of the table of runs, in order; ends with a NULL metric; at most 64; may be NULL */
 };
 
 /* NULL: a world that is not known. */

@@ -8,55 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct report_column columns[] = {
-	{ "jct_mean", "JCT mean", REPORT_TIME },
-	{ "jct_p50", "JCT median", REPORT_TIME },
-	{ "jct_p99", "JCT p99", REPORT_TIME },
-	{ "wait_mean", "wait mean", REPORT_TIME },
-	{ "wait_p99", "wait p99", REPORT_TIME },
-	{ "slowdown_mean", "slowdown", REPORT_NUMBER },
-	{ "makespan", "makespan", REPORT_TIME },
-	{ "requests_completed", "completed", REPORT_NUMBER },
-	{ "throughput", "requests/s", REPORT_NUMBER },
-	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME },
-	{ "completion_p50", "median", REPORT_SHORT_TIME },
-	{ "completion_p99", "p99", REPORT_SHORT_TIME },
-	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
-	{ "ttft_mean", "TTFT mean", REPORT_SHORT_TIME },
-	{ "ttft_p99", "TTFT p99", REPORT_SHORT_TIME },
-	{ "tpot_mean", "TPOT mean", REPORT_SHORT_TIME },
-	{ "tpot_p99", "TPOT p99", REPORT_SHORT_TIME },
-	{ "attainment", "SLO kept", REPORT_FRACTION },
-	{ "goodput", "goodput/s", REPORT_NUMBER, "throughput" },
-	{ "tokens_per_second", "tokens/s", REPORT_NUMBER },
-	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER },
-	{ "utilisation", "utilisation", REPORT_FRACTION },
-	{ "samples_per_s", "samples/s", REPORT_NUMBER },
-	/* spot capacity; docs/models/spot.md defines value */
-	{ "usd_per_hour", "USD/h", REPORT_NUMBER },
-	{ "value", "value", REPORT_NUMBER },
-	{ "useful_part", "useful", REPORT_FRACTION },
-	{ "redundant_part", "redundant", REPORT_FRACTION },
-	{ "paused_part", "paused", REPORT_FRACTION },
-	{ "wasted_part", "wasted", REPORT_FRACTION },
-	{ "idle_part", "idle", REPORT_FRACTION },
-	{ "preemptions", "preemptions", REPORT_NUMBER },
-	{ "makespan_s", "time", REPORT_TIME },
-	{ "iteration_s", "iteration", REPORT_SHORT_TIME },
-	{ "compute_s", "compute", REPORT_SHORT_TIME },
-	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME },
-	{ "bubble_s", "bubble", REPORT_SHORT_TIME },
-	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME },
-	{ "codec_s", "codec", REPORT_SHORT_TIME },
-	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES },
-	{ "time_to_target_s", "time to target", REPORT_TIME },
-	{ "final_loss", "final loss", REPORT_NUMBER },
-	{ NULL, NULL, REPORT_NUMBER, NULL }, /* the world's own columns stand here */
-	{ "idle_gpu_hours", "idle", REPORT_NUMBER },
-	{ "usd", "USD", REPORT_NUMBER },
-};
-
-enum { COLUMNS = sizeof columns / sizeof *columns, MOST_OWN = 64, MOST_COLUMNS = COLUMNS + MOST_OWN };
+enum { MOST_COLUMNS = 64 };
 
 static const struct unit {
 	const char *name;
@@ -252,13 +204,9 @@ static struct grid grid_new(const struct run_result *const *runs, size_t n)
 	set_cell(&g, 0, 0, mem_strdup("policy"));
 	for (size_t i = 0; i < n; i++)
 		set_cell(&g, i + 1, 0, name_of(runs[i]));
-	for (size_t c = 0; c < COLUMNS; c++) {
-		const struct report_column *own = n && !columns[c].metric ? form_of(runs[0])->columns : NULL;
-		if (columns[c].metric)
-			add_column(&g, &columns[c], runs, n);
-		for (size_t k = 0; own && own[k].metric && k < MOST_OWN; k++)
-			add_column(&g, &own[k], runs, n);
-	}
+	const struct report_column *column = n ? form_of(runs[0])->columns : NULL;
+	for (size_t k = 0; column && column[k].metric && k < MOST_COLUMNS; k++)
+		add_column(&g, &column[k], runs, n);
 	return g;
 }
 

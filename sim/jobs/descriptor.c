@@ -308,6 +308,24 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "jobs", false }, { "nodes", true }, { "accounts", true }, { NULL, false } };
 
+/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+static const struct report_column columns[] = {
+	{ "jct_mean", "JCT mean", REPORT_TIME, NULL },
+	{ "jct_p50", "JCT median", REPORT_TIME, NULL },
+	{ "jct_p99", "JCT p99", REPORT_TIME, NULL },
+	{ "wait_mean", "wait mean", REPORT_TIME, NULL },
+	{ "wait_p99", "wait p99", REPORT_TIME, NULL },
+	{ "slowdown_mean", "slowdown", REPORT_NUMBER, NULL },
+	{ "makespan", "makespan", REPORT_TIME, NULL },
+	{ "utilisation", "utilisation", REPORT_FRACTION, NULL },
+	{ "useful_part", "useful", REPORT_FRACTION, NULL },
+	{ "wasted_part", "wasted", REPORT_FRACTION, NULL },
+	{ "idle_part", "idle", REPORT_FRACTION, NULL },
+	{ "preemptions", "preemptions", REPORT_NUMBER, NULL },
+	{ "usd", "USD", REPORT_NUMBER, NULL },
+	{ NULL, NULL, REPORT_NUMBER, NULL },
+};
+
 const struct world world_jobs = { .name = "jobs",
 	.doc = "replay a trace of cluster jobs under several policies",
 	.policies = policies,
@@ -330,7 +348,7 @@ const struct world world_jobs = { .name = "jobs",
 	.flags = flags,
 	.examples = "Example: three policies on a synthetic month, with a database and figures:\n"
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
-	.form = { .files = files, .counted = "jobs" },
+	.form = { .columns = columns, .files = files, .counted = "jobs" },
 	.open = open_jobs,
 	.run = run_jobs,
 	.reused = reused_jobs,

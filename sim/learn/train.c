@@ -2,8 +2,8 @@
 #include "learn/train.h"
 
 #include "base/mem.h"
+#include "results/estimate.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <string.h>
 
@@ -133,19 +133,15 @@ static double field_of(const struct train_seed *s, enum field f)
 	}
 }
 
+/* No value if one seed has none. */
 static struct interval over_seeds(const struct train_result *t, enum field f, double level)
 {
-	double n = t->n_seeds, mean = 0, squares = 0;
+	double *v = mem_zalloc(t->n_seeds, sizeof *v);
 	for (uint32_t i = 0; i < t->n_seeds; i++)
-		mean += field_of(&t->seed[i], f) / n;
-	for (uint32_t i = 0; i < t->n_seeds; i++)
-		squares += pow(field_of(&t->seed[i], f) - mean, 2);
-	if (!isfinite(mean))
-		return (struct interval){ NAN, NAN, NAN };
-	if (t->n_seeds < 2)
-		return (struct interval){ mean, NAN, NAN };
-	double half = gsl_cdf_tdist_Pinv((1 + level) / 2, n - 1) * sqrt(squares / (n - 1) / n);
-	return (struct interval){ mean, mean - half, mean + half };
+		v[i] = field_of(&t->seed[i], f);
+	struct interval i = estimate_mean(v, t->n_seeds, ESTIMATE_NON_NEGATIVE, level);
+	mem_free(v);
+	return isfinite(i.mean) ? i : (struct interval){ NAN, NAN, NAN };
 }
 
 static void summarise(struct train_result *t, double level)

@@ -356,7 +356,8 @@ static const struct report_column columns[] = { { "jobs.jct_mean", "JCT mean", R
 	{ "jobs.jct_p99", "JCT p99", REPORT_TIME, NULL }, { "jobs.restarts", "restarts", REPORT_NUMBER, NULL },
 	{ "serve.requests_completed", "requests", REPORT_NUMBER, NULL }, { "serve.ttft_p99", "TTFT p99", REPORT_SHORT_TIME, NULL },
 	{ "serve.attainment", "SLO kept", REPORT_FRACTION, NULL }, { "jobs_gpu_hours", "GPU h of jobs", REPORT_NUMBER, NULL },
-	{ "serve_gpu_hours", "of replicas", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
+	{ "serve_gpu_hours", "of replicas", REPORT_NUMBER, NULL }, { "idle_gpu_hours", "idle", REPORT_NUMBER, NULL },
+	{ "usd", "USD", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
 
 const struct world world_mixed = { .name = "mixed",
 	.doc = "jobs and serving on one cluster and one clock",

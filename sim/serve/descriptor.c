@@ -278,6 +278,28 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "requests", false }, { NULL, false } };
 
+/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+static const struct report_column columns[] = {
+	{ "requests_completed", "completed", REPORT_NUMBER, NULL },
+	{ "throughput", "requests/s", REPORT_NUMBER, NULL },
+	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME, NULL },
+	{ "completion_p50", "median", REPORT_SHORT_TIME, NULL },
+	{ "completion_p99", "p99", REPORT_SHORT_TIME, NULL },
+	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
+	{ "ttft_mean", "TTFT mean", REPORT_SHORT_TIME, NULL },
+	{ "ttft_p99", "TTFT p99", REPORT_SHORT_TIME, NULL },
+	{ "tpot_mean", "TPOT mean", REPORT_SHORT_TIME, NULL },
+	{ "tpot_p99", "TPOT p99", REPORT_SHORT_TIME, NULL },
+	{ "attainment", "SLO kept", REPORT_FRACTION, NULL },
+	{ "goodput", "goodput/s", REPORT_NUMBER, "throughput" },
+	{ "tokens_per_second", "tokens/s", REPORT_NUMBER, NULL },
+	{ "usd_per_million_tokens", "USD/M tokens", REPORT_NUMBER, NULL },
+	{ "utilisation", "utilisation", REPORT_FRACTION, NULL },
+	{ "preemptions", "preemptions", REPORT_NUMBER, NULL },
+	{ "usd", "USD", REPORT_NUMBER, NULL },
+	{ NULL, NULL, REPORT_NUMBER, NULL },
+};
+
 const struct world world_serve = { .name = "serve",
 	.doc = "serve a trace of inference requests under several policies",
 	.policies = policies,
@@ -304,7 +326,7 @@ const struct world world_serve = { .name = "serve",
 		    "    --policy vllm,sarathi\n"
 		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
 		    "    --policy vllm --find-rate ttft=1s,tpot=100ms\n",
-	.form = { .files = files, .counted = "requests", .cost_title = "times of models" },
+	.form = { .columns = columns, .files = files, .counted = "requests", .cost_title = "times of models" },
 	.open = open_serve,
 	.run = run_serve,
 	.finish = finish_serve,

@@ -326,6 +326,22 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "iterations", false }, { "nodes", false }, { "accounts", false }, { NULL, false } };
 
+/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+static const struct report_column columns[] = {
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL },
+	{ "usd_per_hour", "USD/h", REPORT_NUMBER, NULL },
+	{ "value", "value", REPORT_NUMBER, NULL },
+	{ "useful_part", "useful", REPORT_FRACTION, NULL },
+	{ "redundant_part", "redundant", REPORT_FRACTION, NULL },
+	{ "paused_part", "paused", REPORT_FRACTION, NULL },
+	{ "wasted_part", "wasted", REPORT_FRACTION, NULL },
+	{ "idle_part", "idle", REPORT_FRACTION, NULL },
+	{ "preemptions", "preemptions", REPORT_NUMBER, NULL },
+	{ "makespan_s", "time", REPORT_TIME, NULL },
+	{ "usd", "USD", REPORT_NUMBER, NULL },
+	{ NULL, NULL, REPORT_NUMBER, NULL },
+};
+
 const struct world world_spot = { .name = "spot",
 	.doc = "train on preemptible capacity; progress and cost",
 	.policies = policies,
@@ -350,7 +366,8 @@ const struct world world_spot = { .name = "spot",
 	.examples = "Example: a day in which a tenth of the instances is removed each hour, and its cost:\n"
 		    "  orrery spot hazard:p=0.1,slots=48,length=1d --job bamboo-bert --policy on-demand,bamboo \\\n"
 		    "    --set spot.price=0.92 --set spot.on_demand_price=3.06\n",
-	.form = { .files = files,
+	.form = { .columns = columns,
+		.files = files,
 		.series_if_any = true,
 		.has_marks = true,
 		.oracle = "when instances will be preempted, unlike real policies" },

@@ -269,6 +269,21 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "iterations", false }, { "devices", false }, { NULL, false } };
 
+/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+static const struct report_column columns[] = {
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL },
+	{ "iteration_s", "iteration", REPORT_SHORT_TIME, NULL },
+	{ "compute_s", "compute", REPORT_SHORT_TIME, NULL },
+	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME, NULL },
+	{ "bubble_s", "bubble", REPORT_SHORT_TIME, NULL },
+	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME, NULL },
+	{ "codec_s", "codec", REPORT_SHORT_TIME, NULL },
+	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES, NULL },
+	{ "time_to_target_s", "time to target", REPORT_TIME, NULL },
+	{ "final_loss", "final loss", REPORT_NUMBER, NULL },
+	{ NULL, NULL, REPORT_NUMBER, NULL },
+};
+
 const struct world world_step = { .name = "step",
 	.doc = "run training iterations of a model under several step policies",
 	.policies = policies,
@@ -292,7 +307,7 @@ const struct world world_step = { .name = "step",
 	.examples = "Example: how much a parameter server costs, on four machines with 10 Gb/s between them:\n"
 		    "  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps \\\n"
 		    "    --policy parameter-server,allreduce --timeline vgg16.json\n",
-	.form = { .files = files, .counted = "iterations", .series_if_any = true },
+	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_step,
 	.run = run_step,
 	.finish = finish_step,

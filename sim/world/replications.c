@@ -2,8 +2,8 @@
 #include "world/replications.h"
 
 #include "base/mem.h"
+#include "results/estimate.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,33 +64,16 @@ void replications_add(struct replications *x, uint32_t k, const struct run_resul
 
 struct interval replications_mean(const double *v, uint32_t n, double level)
 {
-	double sum = 0, squares = 0;
+	enum estimate_range range = ESTIMATE_NON_NEGATIVE;
 	for (uint32_t k = 0; k < n; k++)
-		sum += v[k];
-	double mean = n ? sum / n : NAN;
-	for (uint32_t k = 0; k < n; k++)
-		squares += (v[k] - mean) * (v[k] - mean);
-	if (n < 2)
-		return (struct interval){ mean, NAN, NAN };
-	double half = gsl_cdf_tdist_Pinv((1 + level) / 2, n - 1.) * sqrt(squares / (n - 1.) / n);
-	return (struct interval){ mean, mean - half, mean + half };
+		if (v[k] < 0)
+			range = ESTIMATE_REAL;
+	return estimate_mean(v, n, range, level);
 }
 
 struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level)
 {
-	double sum_a = 0, sum_b = 0;
-	for (uint32_t k = 0; k < n; k++) {
-		sum_a += a[k];
-		sum_b += b[k];
-	}
-	double ratio = sum_b != 0 ? sum_a / sum_b : NAN;
-	double *rest = mem_zalloc(n + 1u, sizeof *rest);
-	for (uint32_t k = 0; k < n; k++)
-		rest[k] = a[k] - ratio * b[k];
-	struct interval r = replications_mean(rest, n, level); /* the mean is 0 up to rounding */
-	mem_free(rest);
-	double mean_b = fabs(sum_b / n);
-	return (struct interval){ ratio, ratio + (r.low - r.mean) / mean_b, ratio + (r.high - r.mean) / mean_b };
+	return estimate_ratio(a, b, n, level);
 }
 
 static bool is_kept(const char *name)
@@ -128,7 +111,7 @@ void replications_put(const struct replications *x, double level, struct run_res
 				there[n++] = all[k];
 		}
 		if (n) {
-			struct interval mean = replications_mean(there, n, level);
+			struct interval mean = estimate_mean(there, n, estimate_range_of(m->name), level);
 			m->value = mean.mean;
 			m->ci_low = mean.low;
 			m->ci_high = mean.high;

@@ -20,13 +20,12 @@ void replications_free(struct replications *x);
 /* Adds the metrics of run k. Run 0 comes first and defines the set of metrics; the others follow once each, from any thread. */
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r);
 /* Turns r, which holds replication 0, into the result of all: each metric becomes the mean over the replications that have it,
- * with a t-interval; the metric "replications" is their number; the series are added. */
+ * with an interval (results/estimate.h); the metric "replications" is their number; the series are added. */
 void replications_put(const struct replications *x, double level, struct run_result *r);
 
-/* The mean of v[0..n) with a t-interval. */
+/* The mean of v[0..n) with its interval; of a quantity that is never negative if no value is. */
 struct interval replications_mean(const double *v, uint32_t n, double level);
-/* R = sum a / sum b over pairs, with the interval of the ratio estimator (Cochran, Sampling Techniques, 6.3): the t-interval of
- * the residuals a - R b, divided by the mean of b. */
+/* sum a / sum b over pairs, with its interval. */
 struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level);
 
 /* Adds to each run but the first the metrics ratio_NAME for each common series: the first policy's value over its own. */

@@ -8,6 +8,8 @@
 
 #include "tests/tap.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -75,6 +77,30 @@ static void returned(void)
 	watch_free(x);
 }
 
+/* The test is linked with --wrap=pthread_cond_timedwait, so that it sees every wait of the watchdog. */
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
+static int waits;
+static bool is_wait_wrong;
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
+{
+	int status = __real_pthread_cond_timedwait(cond, mutex, until);
+	waits++;
+	is_wait_wrong |= status == EINVAL;
+	return status;
+}
+
+/* Five checks per second: at most seven in 1.2 s, whatever part of a second of the clock they begin in. */
+static void five_checks_per_second(void)
+{
+	struct watch *x = watch_new("quick", 5);
+	wait_s(1.2);
+	watchdog_stop();
+	if (is_wait_wrong || waits > 7)
+		on_timeout("the watchdog does not wait between two checks");
+	watch_free(x);
+}
+
 static void freed(void)
 {
 	struct watch *x = watch_new("quick", 0.3), *other = watch_new("other", 0.3);
@@ -123,6 +149,7 @@ static const struct {
 	{ stuck_beside_others, "a callback beside freed watches",
 		"policy slow: job 42 at 5.500000000 s: schedule() has not returned for 0.3 s (--policy-timeout sets the limit)" },
 	{ returned, "a callback that returned", "" },
+	{ five_checks_per_second, "five checks per second", "" },
 	{ freed, "the watch of a run that is over", "" },
 	{ below_the_limit, "a callback that takes two thirds of the limit", "" },
 	{ many_callbacks, "200 callbacks that together take twice the limit", "" },

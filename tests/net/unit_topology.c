@@ -129,6 +129,12 @@ static void routes_by_hand(void)
 	same_text(route(t, 0, 7), "host0.up leaf0-spine1 spine1-leaf1 host3.down", "a leaf's spine is the destination mod spines");
 	near_to(topo_bandwidth(t, 0, 7), 2 * 1.25e9 / 2 / 2, 1e-12, "a leaf's uplinks share hosts x bw / oversubscription");
 	topo_free(t);
+	t = network("8x1", "leaf-spine:ports=4,spines=1");
+	ok(t->n_links == 2 * 8 + 2 * 2, "as many leaves as the NICs fill: 8 NICs on 2 leaves of 4 ports");
+	topo_free(t);
+	t = network("9x1", "leaf-spine:ports=4,spines=1");
+	ok(t->n_links == 2 * 9 + 2 * 3, "... and one more for the ninth");
+	topo_free(t);
 	t = network("12x1", "torus:dims=4x3");
 	same_text(route(t, 0, 7), "host0-host3 host3-host7", "a torus: by dimension, the shorter way around");
 	same_text(route(t, 0, 6), "host0-host1 host1-host2 host2-host6", "half-way around: forward");

@@ -213,7 +213,7 @@ is "$? $(metric fifo replications reps)" "0 5" "--replications: their number"
 is "$(near "$(metric fifo completion_mean reps)" "$(awk -F, '$2 == "replications:completion_mean" { s += $3; n++ } END { printf "%.17g", s / n }' reps/fifo.series.csv)")" \
   near "a metric is the mean over replications"
 is "$(awk -F, '$2 == "replications:completion_mean" { print $3 }' reps/fifo.series.csv | sort -u | wc -l)" 5 "replications differ"
-is "$(awk -F, '$1 == "twin" && $2 == "ratio_completion_mean" { print $3, $4, $5 }' reps/summary.csv)" "1 1 1" \
+is "$(awk -F, '$1 == "twin" && $2 == "ratio_completion_mean" { print $3, "(" $4 ")" }' reps/summary.csv)" "1 ()" \
   "common random numbers: the ratio of a twin is 1"
 "$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo --out rep0 -q
 is "$(cmp rep0/fifo.requests.csv reps/fifo.requests.csv; echo $?)" 0 "the rows are those of the first replication"

@@ -137,28 +137,36 @@ static void searches(void)
 
 /* ---- replications ---- */
 
-/* t(0.975) with 3 degrees of freedom is 3.182446 (any table). */
+/* Without skewness, Hall's interval is Student's: t(0.975) with 9 degrees of freedom is 2.262157 (any table). Values below 0 have no
+ * logarithm. */
 static void means(void)
 {
-	const double v[] = { 1, 2, 3, 6 };
-	struct interval i = replications_mean(v, 4, 0.95);
-	double half = 3.1824463 * sqrt((4 + 1 + 0 + 9) / 3. / 4);
-	near_to(i.mean, 3, 1e-15, "mean over replications");
-	near_to(i.high - i.mean, half, 1e-6, "half width of the t-interval");
-	near_to(i.mean - i.low, half, 1e-6, "on both sides");
-	i = replications_mean(v, 1, 0.95);
-	ok(i.mean == 1 && isnan(i.low) && isnan(i.high), "one has no interval");
+	const double v[] = { -9, -7, -5, -3, -1, 1, 3, 5, 7, 9 };
+	struct interval i = replications_mean(v, 10, 0.95);
+	double half = 2.262157 * sqrt(330. / 9 / 10);
+	ok(fabs(i.mean) < 1e-12, "mean over replications");
+	near_to(i.high, half, 1e-6, "half width of the t-interval");
+	near_to(-i.low, half, 1e-6, "on both sides");
+	i = replications_mean(v, 9, 0.95);
+	ok(i.mean == -1 && isnan(i.low) && isnan(i.high), "nine have no interval");
 }
 
-/* a = 2, 4, 6, 9 over b = 1, 2, 3, 4: R = 21/10; residuals -0.1, -0.2, -0.3, 0.6 with sum of squares 0.5, mean of b 2.5. */
+/* a = 2 b + d, the d add up to 0 and have no skewness; so R = 2, the sum of squares of the residuals is 10 and the mean of b is 5.
+ * The larger upper end is the logarithm's. */
 static void ratios(void)
 {
-	const double a[] = { 2, 4, 6, 9 }, b[] = { 1, 2, 3, 4 };
-	struct interval i = replications_ratio(a, b, 4, 0.95);
-	near_to(i.mean, 2.1, 1e-15, "ratio of sums");
-	near_to(i.high - i.mean, 3.1824463 * sqrt(0.5 / 3 / 4) / 2.5, 1e-6, "with the ratio estimator's interval");
-	i = replications_ratio(b, b, 4, 0.95);
-	ok(i.mean == 1 && i.low == 1 && i.high == 1, "against itself it is 1, for sure");
+	double a[10], b[10];
+	for (int k = 0; k < 10; k++) {
+		b[k] = k / 2 == 2 ? 5 : k / 2 + 3;
+		a[k] = 2 * b[k] + (k % 2 ? 1 : -1);
+	}
+	struct interval i = replications_ratio(a, b, 10, 0.95);
+	double half = 2.262157 * sqrt(10. / 9 / 10) / 5;
+	near_to(i.mean, 2, 1e-15, "ratio of sums");
+	near_to(i.high, 2 * exp(half / 2), 1e-6, "the upper end on the scale of logarithms");
+	near_to(i.low, 2 - half, 1e-6, "the lower end of Student's, which is lower");
+	i = replications_ratio(b, b, 10, 0.95);
+	ok(i.mean == 1 && isnan(i.low) && isnan(i.high), "against itself it is 1: no variation, no interval");
 }
 
 static struct run_result *run(double x, double y)
@@ -171,11 +179,12 @@ static struct run_result *run(double x, double y)
 
 static void put_together(void)
 {
+	enum { N = 10 };
 	struct run_result *runs[2];
 	for (int p = 0; p < 2; p++) {
-		struct replications *all = replications_new(3);
+		struct replications *all = replications_new(N);
 		runs[p] = run(p ? 2 : 6, 7);
-		for (uint32_t k = 0; k < 3; k++) {
+		for (uint32_t k = 0; k < N; k++) {
 			struct run_result *r = run(p ? 2. + k : 6. + 2 * k, k == 1 ? NAN : 7. + k);
 			replications_add(all, k, r);
 			result_free(r);
@@ -184,13 +193,13 @@ static void put_together(void)
 		replications_free(all);
 	}
 	const struct metric *m = result_find(runs[0], "completion_mean"), *own = result_find(runs[0], "own_series");
-	ok(m->value == 8 && m->ci_low < 8 && m->ci_high > 8, "a metric is the mean of all replications");
-	ok(own->value == 8, "over those that have it");
-	ok(result_find(runs[1], "replications")->value == 3, "how many there were is a metric");
-	ok(runs[1]->n_series == 1 && runs[1]->series[0].n == 3 && runs[1]->series[0].value[2] == 4, "values of each are a series");
+	ok(m->value == 15 && m->ci_low < 15 && m->ci_high > 15, "a metric is the mean of all replications");
+	ok(own->value == (115 - 8) / 9. && isnan(own->ci_low), "over those that have it");
+	ok(result_find(runs[1], "replications")->value == N, "how many there were is a metric");
+	ok(runs[1]->n_series == 1 && runs[1]->series[0].n == N && runs[1]->series[0].value[2] == 4, "values of each are a series");
 	replications_compare(runs, 2, 0.95);
-	/* (6 + 8 + 10) / (2 + 3 + 4) */
-	near_to(result_find(runs[1], "ratio_completion_mean")->value, 24. / 9, 1e-15, "and pairs of runs are compared by it");
+	/* (6 + 8 + .. + 24) / (2 + 3 + .. + 11) */
+	near_to(result_find(runs[1], "ratio_completion_mean")->value, 150. / 65, 1e-15, "and pairs of runs are compared by it");
 	ok(!result_find(runs[0], "ratio_completion_mean"), "the first with nobody");
 	result_free(runs[0]);
 	result_free(runs[1]);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * estimate.h - intervals of a mean, a ratio and a paired difference over independent replications
+ *
+ * Student's interval is too short on the side of a long tail. The interval here is the hull of two: Hall's
+ * (Hall, On the removal of skewness by transformation, JRSS B 54, 1992), which inverts a cubic transformation of Student's t that
+ * removes the skewness, and Student's on the scale of the quantity: logarithmic for a quantity that is never negative, linear for any
+ * other. The ends never leave the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
+ */
+#ifndef ORR_RESULTS_ESTIMATE_H
+#define ORR_RESULTS_ESTIMATE_H
+
+#include "results/stats.h"
+
+#include <stddef.h>
+
+/* Fewer replications give no interval. */
+enum { ESTIMATE_LEAST = 10 };
+
+enum estimate_range { ESTIMATE_REAL, ESTIMATE_NON_NEGATIVE, ESTIMATE_FRACTION };
+
+/* Returns the range of the metric called name, a fraction or any real number; ESTIMATE_NON_NEGATIVE for most. */
+enum estimate_range estimate_range_of(const char *name);
+
+/* An estimate and what its interval depends on. */
+struct estimate {
+	double value, error; /* error: standard error */
+	double skewness;     /* of the estimate: that of one value over sqrt(n) */
+	double df;           /* degrees of freedom of the error */
+};
+/* Returns the interval of an estimate, which is inside range; none if the error is 0 or not a number. */
+struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level);
+
+/* All of them: n < ESTIMATE_LEAST values, or values without variation, have no interval. */
+
+/* Returns the mean of v[0..n). */
+struct interval estimate_mean(const double *v, size_t n, enum estimate_range range, double level);
+/* Returns sum a / sum b over pairs (Cochran, Sampling Techniques, 6.3). */
+struct interval estimate_ratio(const double *a, const double *b, size_t n, double level);
+/* Returns the mean of a - b over pairs. */
+struct interval estimate_difference(const double *a, const double *b, size_t n, double level);
+
+#endif
