@@ -30,7 +30,8 @@ struct one_run {
 struct part {
 	struct scenario *scenario;
 	char *where;
-	struct run_result **result; /* in order of policies; owned by the runs */
+	struct run_result **result; /* of the runs without an error, in order of policies; owned by the runs */
+	size_t n_results;
 };
 
 struct study {
@@ -43,6 +44,7 @@ struct study {
 	struct progress *progress;
 	size_t n_stored; /* runs before this one are in the store */
 	int threads;
+	bool has_results; /* all runs have ended, some perhaps with an error */
 };
 
 /* ---- immediate exits ---- */
@@ -194,15 +196,21 @@ static int open_store(struct study *t, struct orr_error *err)
 	return ORR_OK;
 }
 
-static int first_error(const struct study *t, struct orr_error *err)
+/* Returns the error of the first run that failed; prints those of the others. */
+static int report_errors(const struct study *t, struct orr_error *err)
 {
-	for (size_t i = 0; i < t->n_runs; i++)
-		if (t->run[i].err.code) {
-			const struct orr_error *e = &t->run[i].err;
-			const char *where = t->part[t->run[i].part].where;
-			return orr_fail(err, e->code, "%.300s%s%s", where ? where : "", where ? ": " : "", e->text);
-		}
-	return ORR_OK;
+	int rc = ORR_OK;
+	for (size_t i = 0; i < t->n_runs; i++) {
+		const struct orr_error *e = &t->run[i].err;
+		const char *where = t->part[t->run[i].part].where;
+		if (!e->code)
+			continue;
+		if (!rc)
+			rc = orr_fail(err, e->code, "%.300s%s%s", where ? where : "", where ? ": " : "", e->text);
+		else
+			fprintf(stderr, "orrery: %.300s%s%s\n", where ? where : "", where ? ": " : "", e->text);
+	}
+	return rc;
 }
 
 static int run_or_reuse(struct study *t, const char *what, struct orr_error *err)
@@ -217,7 +225,7 @@ static int run_or_reuse(struct study *t, const char *what, struct orr_error *err
 	run_all(t);
 	watchdog_stop();
 	progress_free(t->progress);
-	return first_error(t, err);
+	return ORR_OK;
 }
 
 static void say_what_is_reused(const struct study *t)
@@ -236,9 +244,11 @@ static int finish_parts(struct study *t, struct orr_error *err)
 		struct part *p = &t->part[k];
 		size_t n = p->scenario->n_policies;
 		p->result = mem_zalloc(n + 1, sizeof *p->result);
-		for (size_t j = 0; j < n; j++)
-			p->result[j] = t->run[i++].result;
-		rc = scenario_finish(p->scenario, p->result, n, err);
+		for (size_t j = 0; j < n; j++, i++)
+			if (!t->run[i].err.code)
+				p->result[p->n_results++] = t->run[i].result;
+		if (p->n_results)
+			rc = scenario_finish(p->scenario, p->result, p->n_results, err);
 	}
 	return rc;
 }
@@ -261,12 +271,17 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 	}
 	if (!rc)
 		say_what_is_reused(t);
-	return rc ? rc : finish_parts(t, err);
+	if (!rc)
+		rc = finish_parts(t, err);
+	if (rc)
+		return rc;
+	t->has_results = true;
+	return report_errors(t, err);
 }
 
 struct run_result *const *study_results(const struct study *t, size_t k, size_t *n)
 {
-	*n = t->part[k].scenario->n_policies;
+	*n = t->has_results ? t->part[k].n_results : 0;
 	return t->part[k].result;
 }
 
@@ -329,14 +344,18 @@ int study_run(const cJSON *scenario, const struct world_output *o, struct orr_er
 		snprintf(what, sizeof what, t->n_runs == 1 ? "%.30s" : "%.30s and others", policy_of(t, 0)->label);
 		rc = study_carry_out(t, what, err);
 	}
-	if (!rc) {
+	if (t->has_results) {
+		struct orr_error other = { 0 };
 		size_t n;
 		struct run_result *const *results = study_results(t, 0, &n);
-		const struct run_result **runs = mem_zalloc(n, sizeof *runs);
+		const struct run_result **runs = mem_zalloc(n + 1, sizeof *runs);
 		for (size_t i = 0; i < n; i++)
 			runs[i] = results[i];
-		rc = show_results(o, runs, n, err);
+		int shown = n ? show_results(o, runs, n, rc ? &other : err) : ORR_OK;
 		mem_free(runs);
+		if (shown && rc)
+			fprintf(stderr, "orrery: %s\n", other.text);
+		rc = rc ? rc : shown;
 	}
 	study_free(t);
 	return rc;

@@ -130,7 +130,8 @@ struct world {
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
 	/* May be NULL: run i was read from the database. */
 	void (*reused)(struct scenario *s, size_t i, const struct run_result *r);
-	/* May be NULL: all runs are complete; adds results not stored with them (differences to the first), remarks, files. */
+	/* May be NULL: all runs have ended; adds results not stored with them (differences to the first), remarks, files. runs:
+	 * those without an error, in the order of policies (scenario_policy_of()); at least one. */
 	int (*finish)(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
 	void (*close)(struct scenario *s);
 	/* May be NULL: what the verb does instead of runs if some of its flags ask for it. *did: it did; out: for standard output. */
