@@ -196,21 +196,15 @@ static int open_store(struct study *t, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Returns the error of the first run that failed; prints those of the others. */
-static int report_errors(const struct study *t, struct orr_error *err)
+static int first_error(const struct study *t, struct orr_error *err)
 {
-	int rc = ORR_OK;
-	for (size_t i = 0; i < t->n_runs; i++) {
-		const struct orr_error *e = &t->run[i].err;
-		const char *where = t->part[t->run[i].part].where;
-		if (!e->code)
-			continue;
-		if (!rc)
-			rc = orr_fail(err, e->code, "%.300s%s%s", where ? where : "", where ? ": " : "", e->text);
-		else
-			fprintf(stderr, "orrery: %.300s%s%s\n", where ? where : "", where ? ": " : "", e->text);
-	}
-	return rc;
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (t->run[i].err.code) {
+			const struct orr_error *e = &t->run[i].err;
+			const char *where = t->part[t->run[i].part].where;
+			return orr_fail(err, e->code, "%.300s%s%s", where ? where : "", where ? ": " : "", e->text);
+		}
+	return ORR_OK;
 }
 
 static int run_or_reuse(struct study *t, const char *what, struct orr_error *err)
@@ -276,7 +270,7 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 	if (rc)
 		return rc;
 	t->has_results = true;
-	return report_errors(t, err);
+	return first_error(t, err);
 }
 
 struct run_result *const *study_results(const struct study *t, size_t k, size_t *n)
@@ -335,6 +329,15 @@ static int show_results(const struct world_output *o, const struct run_result *c
 	return ORR_OK;
 }
 
+/* The first error is that of the study. */
+static void say_further_errors(const struct study *t)
+{
+	size_t seen = 0;
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (t->run[i].err.code && seen++)
+			fprintf(stderr, "orrery: %s\n", t->run[i].err.text);
+}
+
 int study_run(const cJSON *scenario, const struct world_output *o, struct orr_error *err)
 {
 	struct study *t = study_new(o);
@@ -345,6 +348,7 @@ int study_run(const cJSON *scenario, const struct world_output *o, struct orr_er
 		rc = study_carry_out(t, what, err);
 	}
 	if (t->has_results) {
+		say_further_errors(t);
 		struct orr_error other = { 0 };
 		size_t n;
 		struct run_result *const *results = study_results(t, 0, &n);

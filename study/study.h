@@ -21,7 +21,7 @@ struct study *study_new(const struct world_output *o);
 /* Checks the scenario before anything runs. where (NULL: none) precedes the message of a run that fails. */
 int study_add(struct study *s, const cJSON *scenario, const char *where, struct orr_error *err);
 /* Call it once. what: the text of the progress bar. A run that fails leaves the results of the others, stored too: its error is that
- * of the study, and errors of further ones are printed. */
+ * of the study. */
 int study_carry_out(struct study *s, const char *what, struct orr_error *err);
 /* The runs of scenario k without an error, in the order of its policies; until study_free(). */
 struct run_result *const *study_results(const struct study *s, size_t k, size_t *n);

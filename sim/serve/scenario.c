@@ -198,6 +198,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
 	cJSON_AddStringToObject(o, "placement", t->placement->name);
 	setting_describe_serving(&t->set, s, o);
+	cJSON_AddStringToObject(o, "kv_precision", orr_arg_text(s->keys, "kv_precision"));
 	cJSON_AddItemToObject(o, "models", cJSON_Duplicate(t->models, 1));
 	cJSON *hashes = cJSON_AddArrayToObject(o, "models_sha256");
 	for (uint32_t m = 0; m < t->n_models; m++)
@@ -227,11 +228,23 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
+/* Precision of the weights is that of the setting. */
+static void set_precisions(const struct scenario *s, struct serve_state *t)
+{
+	enum precision p;
+	bool is_named = precision_named(orr_arg_text(s->keys, "kv_precision"), &p);
+	t->kv_precision = is_named ? (int)p : SERVED_KV_AUTO;
+	for (uint32_t m = 0; m < t->n_models; m++)
+		served_set_precision(t->model[m], t->set.precision, t->kv_precision);
+}
+
 int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error *err)
 {
 	int rc = resolve_models(s->given, t, err);
 	if (!rc)
 		rc = load_hardware(s, t, err);
+	if (!rc)
+		set_precisions(s, t);
 	if (!rc)
 		rc = serve_state_deploy(s, err);
 	if (!rc)

@@ -40,6 +40,7 @@ struct serve_state {
 	struct orr_args *failure_options;
 	struct serve_prices prices;
 	char *times_note; /* source of the cost models */
+	int kv_precision; /* enum precision, or SERVED_KV_AUTO */
 	const struct device *device[CLUSTER_MAX_TYPES];
 	const struct profile *profile[CLUSTER_MAX_TYPES];
 	struct serve_config config;
