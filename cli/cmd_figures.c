@@ -104,7 +104,7 @@ static int make(struct book *b, const struct figures_request *r, const char *dir
 	}
 	if (!rc && !r->output.quiet) {
 		fputs(sbuf_text(&table), stdout);
-		if (fflush(stdout))
+		if (fflush(stdout) || ferror(stdout))
 			rc = orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
 	}
 	sbuf_free(&table);

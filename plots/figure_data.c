@@ -315,10 +315,19 @@ static void put_row_names(struct sbuf *b, const struct chart *c)
 	sbuf_printf(b, "label_width = %zu\n", widest);
 }
 
+/* Events may be notes alone. */
+static bool has_start(const struct run_result *r)
+{
+	for (size_t i = 0; i < r->n_events; i++)
+		if (!strcmp(r->events[i].kind, "start"))
+			return true;
+	return false;
+}
+
 size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs)
 {
 	struct chart c = { .r = r, .rows = r->n_jobs < max_jobs ? r->n_jobs : max_jobs };
-	if (!c.rows || !r->n_events)
+	if (!c.rows || !has_start(r))
 		return 0;
 	int64_t first_ns = r->jobs[0].submit_ns, last_ns = 0;
 	for (size_t k = 0; k < c.rows; k++) {
@@ -327,8 +336,9 @@ size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t
 		if (r->jobs[k].end_ns > last_ns)
 			last_ns = r->jobs[k].end_ns;
 	}
-	if (!last_ns) /* no job ended: use the last event */
-		last_ns = r->events[r->n_events - 1].time_ns;
+	bool has_ended = last_ns > 0;
+	for (size_t i = 0; i < r->n_events && !has_ended; i++) /* no job ended: use the last event */
+		last_ns = r->events[i].time_ns > last_ns ? r->events[i].time_ns : last_ns;
 	if (last_ns <= first_ns)
 		return 0;
 	c.running_since = mem_zalloc(c.rows, sizeof *c.running_since);

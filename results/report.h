@@ -15,18 +15,20 @@
 #include "base/sbuf.h"
 #include "results/result.h"
 
-/* Appends one line per run, then the paired differences of mean JCT to the first run, and the choices of a step policy.
+/* Appends one line per run, then the paired differences of mean JCT to the first run, the choices of a step policy, and the
+ * assumptions and remarks: once if all runs have them, else after the names of the runs that do.
  * Columns without a value in any run are left out. Lines are at most `width` characters long if the labels allow it (further
  * columns go into another table); 0: no limit. */
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width);
 
-/* Appends one object: {"runs": [{"label": .., "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]};
+/* Appends one object: {"runs": [{"label": .., "assumptions": [TEXT], "remarks": [TEXT],
+ * "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]};
  * numbers have 17 significant digits, missing values are null. */
 void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n);
 
-/* Creates dir with its parents. Writes summary.csv and, per run, LABEL.jobs.csv and LABEL.series.csv; or, for a training step,
- * LABEL.iterations.csv and LABEL.devices.csv; for serving, LABEL.requests.csv and LABEL.series.csv; for spot capacity,
- * LABEL.iterations.csv, LABEL.nodes.csv and LABEL.accounts.csv. Each file is replaced atomically. */
+/* Creates dir with its parents. Writes summary.csv, notes.csv (assumptions and remarks) and, per run, LABEL.jobs.csv and LABEL.series.csv;
+ * or, for a training step, LABEL.iterations.csv and LABEL.devices.csv; for serving, LABEL.requests.csv and LABEL.series.csv; for spot
+ * capacity, LABEL.iterations.csv, LABEL.nodes.csv and LABEL.accounts.csv. Each file is replaced atomically. */
 int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 
 /* Makes file names: name[i] (from mem_alloc) is runs[i]'s label with characters unfit for a file name replaced by '_', and a

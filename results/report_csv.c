@@ -185,6 +185,27 @@ static int write_summary(const char *dir, const struct run_result *const *runs, 
 	return outfile_close(&f, false, err);
 }
 
+static int write_notes(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	static const char *const kinds[] = { "assumption", "remark" };
+	struct outfile f;
+	int code = outfile_open(&f, dir, "notes", ".csv", err);
+	if (code)
+		return code;
+	fputs("policy,kind,text\n", f.file);
+	for (size_t i = 0; i < n; i++)
+		for (size_t kind = 0; kind < 2; kind++) {
+			const char *text;
+			for (size_t k = 0; (text = result_note_at(runs[i], kinds[kind], k)); k++) {
+				put_text(f.file, runs[i]->label ? runs[i]->label : "");
+				fprintf(f.file, ",%s,", kinds[kind]);
+				put_text(f.file, text);
+				putc('\n', f.file);
+			}
+		}
+	return outfile_close(&f, false, err);
+}
+
 static char *safe_name(const char *label)
 {
 	enum { NAME_MAX_BYTES = 100 }; /* leaves room for suffixes within a file system's 255 */
@@ -275,6 +296,8 @@ int report_out_dir(const char *dir, const struct run_result *const *runs, size_t
 	report_file_names(runs, n, name);
 	for (size_t i = 0; i < n && !code; i++)
 		code = write_rows(dir, name[i], runs[i], err);
+	if (!code)
+		code = write_notes(dir, runs, n, err);
 	if (!code)
 		code = write_summary(dir, runs, n, err);
 	for (size_t i = 0; i < n; i++)

@@ -32,6 +32,15 @@ static void add_scenario(cJSON *to, const char *scenario)
 	cJSON_Delete(parsed);
 }
 
+/* Adds the notes of that kind as an array of texts. */
+static void add_notes(cJSON *to, const char *name, const struct run_result *r, const char *kind)
+{
+	cJSON *list = cJSON_AddArrayToObject(to, name);
+	const char *text;
+	for (size_t i = 0; (text = result_note_at(r, kind, i)); i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(text));
+}
+
 static cJSON *run_object(const struct run_result *r)
 {
 	char number[24];
@@ -50,6 +59,8 @@ static cJSON *run_object(const struct run_result *r)
 		cJSON_AddStringToObject(o, "choice", result_find_note(r, "choice"));
 	if (result_find_note(r, "cost-source"))
 		cJSON_AddStringToObject(o, "cost_source", result_find_note(r, "cost-source"));
+	add_notes(o, "assumptions", r, "assumption");
+	add_notes(o, "remarks", r, "remark");
 	cJSON *metrics = cJSON_AddObjectToObject(o, "metrics");
 	for (size_t i = 0; i < r->n_metrics; i++) {
 		cJSON *m = cJSON_AddObjectToObject(metrics, r->metrics[i].name);

@@ -441,6 +441,48 @@ static void put_notes(struct sbuf *out, const struct run_result *r, bool has_com
 	mem_free(name);
 }
 
+/* ---- assumptions and remarks ---- */
+
+static bool has_note(const struct run_result *r, const char *kind, const char *text)
+{
+	const char *other;
+	for (size_t k = 0; (other = result_note_at(r, kind, k)); k++)
+		if (!strcmp(other, text))
+			return true;
+	return false;
+}
+
+/* Appends a note of runs[first], unless an earlier run has it too: the text alone if all runs have it, else after their names. */
+static void put_note(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t first, const char *kind, const char *text)
+{
+	size_t having = 0;
+	for (size_t i = 0; i < first; i++)
+		if (has_note(runs[i], kind, text))
+			return;
+	for (size_t i = first; i < n; i++)
+		having += has_note(runs[i], kind, text);
+	for (size_t i = first, put = 0; i < n && having < n; i++) {
+		if (!has_note(runs[i], kind, text))
+			continue;
+		char *name = name_of(runs[i]);
+		sbuf_printf(out, "%s%s%s", put ? ", " : "", name, put + 1 == having ? ": " : "");
+		mem_free(name);
+		put++;
+	}
+	put_plain(out, text);
+	sbuf_putc(out, '\n');
+}
+
+static void put_assumptions_and_remarks(struct sbuf *out, const struct run_result *const *runs, size_t n)
+{
+	static const char *const kinds[] = { "assumption", "remark" };
+	const char *text;
+	for (size_t kind = 0; kind < 2; kind++)
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; (text = result_note_at(runs[i], kinds[kind], k)); k++)
+				put_note(out, runs, n, i, kinds[kind], text);
+}
+
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width)
 {
 	struct grid g = grid_new(runs, n);
@@ -467,5 +509,6 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 			sbuf_printf(out, "oracle: the policy knows %s\n", known ? known : "true durations, unlike real schedulers");
 			break;
 		}
+	put_assumptions_and_remarks(out, runs, n);
 	grid_free(&g);
 }

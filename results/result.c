@@ -63,13 +63,43 @@ const struct metric *result_find(const struct run_result *r, const char *name)
 	return NULL;
 }
 
-/* A run has few notes, so the array grows by one. */
+void result_event(struct run_result *r, struct event_row e)
+{
+	if (r->n_events >= r->cap_events) {
+		r->cap_events = r->n_events < 8 ? 16 : r->n_events * 2;
+		r->events = mem_realloc(r->events, r->cap_events, sizeof *r->events);
+	}
+	r->events[r->n_events++] = e;
+}
+
+/* Marks of a policy have subjects from 1. */
+static bool is_note(const struct event_row *e, const char *kind)
+{
+	return !e->time_ns && !e->subject && e->detail && !strcmp(e->kind, kind);
+}
+
+const char *result_note_at(const struct run_result *r, const char *kind, size_t i)
+{
+	for (size_t k = 0; k < r->n_events; k++)
+		if (is_note(&r->events[k], kind) && !i--)
+			return r->events[k].detail;
+	return NULL;
+}
+
+static bool has_note(const struct run_result *r, const char *kind, const char *text)
+{
+	for (size_t k = 0; k < r->n_events; k++)
+		if (is_note(&r->events[k], kind) && !strcmp(r->events[k].detail, text))
+			return true;
+	return false;
+}
+
 void result_note(struct run_result *r, const char *kind, const char *text)
 {
-	if (!text || !*text)
+	bool is_of_many = !strcmp(kind, "assumption") || !strcmp(kind, "remark");
+	if (!text || !*text || (is_of_many && has_note(r, kind, text)))
 		return;
-	r->events = mem_realloc(r->events, r->n_events + 1, sizeof *r->events);
-	r->events[r->n_events++] = (struct event_row){ .kind = result_text(r, kind), .detail = result_text(r, text) };
+	result_event(r, (struct event_row){ .kind = result_text(r, kind), .detail = result_text(r, text) });
 }
 
 const char *result_find_note(const struct run_result *r, const char *kind)
@@ -111,12 +141,11 @@ static void take_series(struct run_result *r, struct run_result *from, const cha
 
 static void take_events(struct run_result *r, const struct run_result *from)
 {
-	r->events = mem_realloc(r->events, r->n_events + from->n_events + 1, sizeof *r->events);
 	for (size_t i = 0; i < from->n_events; i++) {
 		struct event_row e = from->events[i];
 		e.kind = result_text(r, e.kind);
 		e.detail = result_text(r, e.detail);
-		r->events[r->n_events++] = e;
+		result_event(r, e);
 	}
 }
 

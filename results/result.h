@@ -100,7 +100,7 @@ struct run_result {
 	struct row *rows;                  \
 	size_t n_##rows;
 #include "results/columns.def"
-	size_t cap_metrics; /* result_metric() grows it */
+	size_t cap_metrics, cap_events; /* result_metric() and result_event() grow them */
 	struct series *series;
 	size_t n_series;
 	void *strings; /* arena of the texts above; see result.c */
@@ -114,11 +114,18 @@ void result_free(struct run_result *r);
 /* Returns a copy of s that lives as long as r; NULL gives NULL. */
 const char *result_text(struct run_result *r, const char *s);
 void result_metric(struct run_result *r, const char *name, double value, double lo, double hi);
-/* Adds a line of text about the run, as an event at time 0: kind "choice", "cost-source", .. Empty texts are
- * skipped. */
+/* Adds an event. Its texts are literals or owned by r. */
+void result_event(struct run_result *r, struct event_row e);
+/*
+ * Adds a line of text about the run, as an event at time 0 with subject 0: kind "choice", "cost-source", .. A run may have many
+ * notes of the kinds "assumption" (placement, costs, the reference of speeds) and "remark" (an input without effect); tables
+ * print them below the other lines. Empty texts are skipped, as are assumptions and remarks that the run already has.
+ */
 void result_note(struct run_result *r, const char *kind, const char *text);
-/* Returns the note of that kind, or NULL. */
+/* Returns the first note of that kind, or NULL. */
 const char *result_find_note(const struct run_result *r, const char *kind);
+/* Returns note i of that kind, counted from 0, or NULL. Events that a policy or a world named likewise are no notes. */
+const char *result_note_at(const struct run_result *r, const char *kind, size_t i);
 /* Moves rows, metrics, series and events of another result to r. Metrics and series get the prefix. Rows of tables
  * that r already has stay in `from`. */
 void result_take(struct run_result *r, struct run_result *from, const char *prefix);

@@ -316,7 +316,7 @@ static int show_results(const struct world_output *o, const struct run_result *c
 		report_table(&text, runs, n, terminal_width());
 	fputs(sbuf_text(&text), stdout);
 	sbuf_free(&text);
-	if (fflush(stdout))
+	if (fflush(stdout) || ferror(stdout))
 		return orr_fail(err, ORR_EFAIL, "standard output: cannot be written");
 	if (!o->out_dir)
 		return ORR_OK;

@@ -139,10 +139,9 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 
 static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, const char *detail)
 {
-	MEM_GROW(w->result->events, w->result->n_events, w->measures.cap_events);
-	w->result->events[w->result->n_events++] = (struct event_row){
-		.time_ns = eng_now(w->engine), .kind = kind, .subject = subject, .detail = result_text(w->result, detail)
-	};
+	result_event(w->result,
+		(struct event_row){
+			.time_ns = eng_now(w->engine), .kind = kind, .subject = subject, .detail = result_text(w->result, detail) });
 }
 
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)

@@ -23,7 +23,7 @@ struct measures {
 	struct timeline busy, queue, stranded, fragmented;
 	struct hist *jct, *wait, *slowdown;
 	struct jobs_blocks *blocks;
-	size_t cap_rows, cap_events;
+	size_t cap_rows;
 	uint64_t row_stride; /* every row_stride-th job has a row */
 	int64_t last_instant;
 	uint64_t checks; /* of the state, under --check */

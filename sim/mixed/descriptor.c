@@ -19,6 +19,7 @@
 #include "mixed/mixed.h"
 #include "serve/scenario.h"
 #include "world/inputs_capacity.h"
+#include "world/remarks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -255,6 +256,10 @@ static int open_mixed(struct scenario *s, struct orr_error *err)
 		rc = open_halves(s, m, err);
 	if (rc)
 		return rc;
+	if (m->jobs)
+		m->jobs->whole = s;
+	if (m->serve)
+		m->serve->whole = s;
 	take_policies(s, m->jobs ? m->jobs : m->serve, m->jobs ? m->serve : NULL);
 	describe(s, m);
 	return ORR_OK;
@@ -323,6 +328,15 @@ static int run_mixed(
 	return rc;
 }
 
+static void note_mixed(const struct scenario *s, size_t i, struct run_result *r)
+{
+	const struct mixed_state *m = s->state;
+	if (m->jobs)
+		remarks_add(m->jobs, i, r);
+	if (m->serve)
+		remarks_add(m->serve, i, r);
+}
+
 /* ---- the descriptor ---- */
 
 static const char *const parts[] = { "jobs", "serve", NULL };
@@ -369,4 +383,5 @@ const struct world world_mixed = { .name = "mixed",
 	.form = { .parts = parts, .columns = columns },
 	.open = open_mixed,
 	.run = run_mixed,
+	.note = note_mixed,
 	.close = close_mixed };

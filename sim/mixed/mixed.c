@@ -258,6 +258,7 @@ static void merge_events(struct run_result *r, struct run_result *of_jobs, struc
 	mem_free(r->events);
 	r->events = all;
 	r->n_events = n;
+	r->cap_events = n;
 	of_jobs->n_events = of_serve->n_events = 0;
 }
 

@@ -329,6 +329,8 @@ const struct world world_serve = { .name = "serve",
 		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
 		    "    --policy vllm --find-rate ttft=1s,tpot=100ms\n",
 	.form = { .columns = columns, .files = files, .counted = "requests", .cost_title = "times of models" },
+	.effects = serve_effects,
+	.note = serve_note,
 	.open = open_serve,
 	.run = run_serve,
 	.finish = finish_serve,

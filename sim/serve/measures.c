@@ -83,6 +83,11 @@ static void put_counts(struct orr_serve *w)
 	put(w, "shed_policy", (double)m->shed_by[REASON_POLICY]);
 	put(w, "preemptions", (double)m->preemptions);
 	put(w, "restarts", (double)m->restarts);
+	put(w, "stacked_runs", (double)m->stacked_runs);
+	if (m->has_llm) {
+		put(w, "swaps", (double)m->swaps);
+		put(w, "kv_transfers", (double)m->kv_transfers);
+	}
 	put(w, "events", (double)eng_happened(w->host.engine));
 }
 

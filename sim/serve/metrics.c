@@ -96,11 +96,10 @@ void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node)
 	struct run_result *r = w->result;
 	if (r->n_events >= EVENTS_MAX)
 		return;
-	MEM_GROW(r->events, r->n_events, w->metrics->cap_events);
-	r->events[r->n_events++] = (struct event_row){ .time_ns = eng_now(w->host.engine),
-		.kind = kind,
-		.subject = node,
-		.detail = result_text(r, w->config->cluster->node[node].name) };
+	result_event(r, (struct event_row){ .time_ns = eng_now(w->host.engine),
+				.kind = kind,
+				.subject = node,
+				.detail = result_text(r, w->config->cluster->node[node].name) });
 }
 
 /* ---- rows ---- */

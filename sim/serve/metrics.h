@@ -39,6 +39,8 @@ struct serve_metrics {
 	uint32_t n_policy_reason, cap_policy_reason;
 	uint64_t without_tokens; /* requests of language models whose row lacks prompt or output tokens */
 	uint64_t preemptions, restarts;
+	uint64_t swaps, kv_transfers;           /* KV caches copied to the host; sent to another replica */
+	uint64_t stacked_runs;                  /* runs started or resumed beside another on their replica */
 	uint64_t good;                          /* completed within all their limits */
 	uint64_t asked_slo, met_slo;            /* ended requests that have a limit; the good ones of these */
 	double completion_s, samples, sample_s; /* of completed requests */
@@ -61,7 +63,7 @@ struct serve_metrics {
 	double sojourn_s; /* of all ended requests, for the check */
 	uint64_t checks;
 	/* rows */
-	size_t cap_rows, cap_events;
+	size_t cap_rows;
 	uint64_t row_stride;
 };
 

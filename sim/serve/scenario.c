@@ -271,6 +271,7 @@ void serve_state_free(struct serve_state *t)
 	mem_free(t->deployment);
 	serve_prices_free(&t->prices);
 	mem_free(t->times_note);
+	mem_free(t->cache_note);
 	setting_free(&t->set);
 	reqset_free(t->requests);
 	failures_free(t->failures);

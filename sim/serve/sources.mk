@@ -11,6 +11,7 @@ liborrery_a_SOURCES += sim/serve/options.h sim/serve/world.h sim/serve/due.h sim
 liborrery_a_SOURCES += sim/serve/requests.h sim/serve/memory.h sim/serve/runs.h sim/serve/lane.h sim/serve/route.h sim/serve/fleet.h
 liborrery_a_SOURCES += sim/serve/clients.h sim/serve/remarks.h sim/serve/dispatch.h sim/serve/serve.h
 # scenarios, and what the shared floors see of the world
-liborrery_a_SOURCES += sim/serve/deploy.c sim/serve/scenario.c sim/serve/scenario.h sim/serve/find_rate.c sim/serve/find_rate.h sim/serve/descriptor.c
+liborrery_a_SOURCES += sim/serve/deploy.c sim/serve/scenario.c sim/serve/scenario.h sim/serve/find_rate.c sim/serve/find_rate.h
+liborrery_a_SOURCES += sim/serve/notes.c sim/serve/descriptor.c
 orrinclude_HEADERS += include/orrery/serve.h
 include policies/serve/sources.mk

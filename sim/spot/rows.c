@@ -137,7 +137,7 @@ void rows_end(struct orr_spot *w)
 	w->node = NULL;
 	size_t notes = r->n_events;
 	if (w->n_event) {
-		r->events = mem_realloc(r->events, notes + w->n_event, sizeof *r->events);
+		r->events = mem_realloc(r->events, r->cap_events = notes + w->n_event, sizeof *r->events);
 		memcpy(r->events + notes, w->event, w->n_event * sizeof *r->events);
 		r->n_events = notes + w->n_event;
 	}

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "results/columns.h"
+#include "world/remarks.h"
 #include "world/replications.h"
 
 #include <stdio.h>
@@ -65,7 +66,7 @@ static int first_error(const struct orr_error *e, long n, struct orr_error *err)
 }
 
 /* Replications 1.. of policy i, whose replication 0 is r. */
-static void replicate(struct scenario *s, size_t i, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+static int replicate(struct scenario *s, size_t i, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
 	long n = s->replications, n_done = 1;
 	struct replications *all = replications_new(s->replications);
@@ -82,13 +83,15 @@ static void replicate(struct scenario *s, size_t i, struct run_result *r, world_
 #pragma omp critical(orr_replications)
 		progress(ctx, (double)++n_done / (double)n);
 	}
-	if (!first_error(e, n, err)) {
+	int rc = first_error(e, n, err);
+	if (!rc) {
 		replications_put(all, scenario_level(s), r);
 		put_accounts(&accounts, s->replications, r);
 	}
 	mem_free(e);
 	mem_free(accounts.of);
 	replications_free(all);
+	return rc;
 }
 
 /* Progress of the first of n. */
@@ -107,8 +110,11 @@ static void report_part(void *ctx, double done)
 void scenario_run(struct scenario *s, size_t i, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
 	struct part part = { progress, ctx, s->replications };
-	if (!s->world->run(s, i, 0, r, progress ? report_part : NULL, &part, err) && s->replications > 1)
-		replicate(s, i, r, progress, ctx, err);
+	int rc = s->world->run(s, i, 0, r, progress ? report_part : NULL, &part, err);
+	if (!rc && s->replications > 1)
+		rc = replicate(s, i, r, progress, ctx, err);
+	if (!rc)
+		remarks_add(s, i, r);
 }
 
 /* ---- all runs ---- */

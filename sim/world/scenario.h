@@ -39,13 +39,14 @@ struct scenario {
 	double policy_timeout_s;
 	/* Of the keys below, if the world declares them. */
 	char *cluster_spec;
-	struct cluster *cluster;     /* NULL: it declares none */
-	uint32_t replications;       /* 1 */
-	int64_t until_ns;            /* ORR_NEVER */
-	enum scenario_record record; /* RECORD_ALL */
-	cJSON *resolved;             /* all but the policies: every default filled in, hashes of inputs */
-	void *state;                 /* the world's */
-	struct orr_param *key_table; /* of keys */
+	struct cluster *cluster;      /* NULL: it declares none */
+	uint32_t replications;        /* 1 */
+	int64_t until_ns;             /* ORR_NEVER */
+	enum scenario_record record;  /* RECORD_ALL */
+	cJSON *resolved;              /* all but the policies: every default filled in, hashes of inputs */
+	void *state;                  /* the world's */
+	struct orr_param *key_table;  /* of keys */
+	const struct scenario *whole; /* of a part: the scenario of the world of parts; else NULL */
 };
 
 /* Keys of every scenario: seed, policy_timeout. "world" and "policies" are not in it. */

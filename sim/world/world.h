@@ -88,6 +88,15 @@ struct world_function {
 #name, offsetof(struct ops, name) \
 	}
 
+/*
+ * A key of the scenario, "jobs.checkpoint", that has an effect only if this metric of the run is above 0. Else a run whose scenario
+ * sets the key to something other than its default gets the remark "KEY has no effect: WHY" (world/remarks.h).
+ */
+struct world_effect {
+	const char *key, *metric;
+	const char *why; /* "no job was preempted" */
+};
+
 /* ---- the descriptor ---- */
 
 struct world {
@@ -128,6 +137,9 @@ struct world {
 	 * NULL. The result has its labels already. */
 	int (*run)(
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
+	const struct world_effect *effects; /* may be NULL; ends with a NULL key */
+	/* May be NULL: adds assumptions and remarks (world/remarks.h) to run i, which is complete, before it is stored. */
+	void (*note)(const struct scenario *s, size_t i, struct run_result *r);
 	/* May be NULL: run i was read from the database. */
 	void (*reused)(struct scenario *s, size_t i, const struct run_result *r);
 	/* May be NULL: all runs have ended; adds results not stored with them (differences to the first), remarks, files. runs:

@@ -16,7 +16,7 @@ like "$runs" '^ +2  policy-2 +jobs +[0-9-]+T[0-9:]+Z +30  hash-of-2' 'with numbe
 like "$runs" '\(oracle\)' 'oracles are marked'
 
 "$ORRERY" db export "$work/a.db" --run 2 --out "$work/out"; ok $? 'export writes a run'
-is "$(cd "$work/out" && echo *)" 'policy-2.jobs.csv policy-2.series.csv summary.csv' 'as the files of --out'
+is "$(cd "$work/out" && echo *)" 'notes.csv policy-2.jobs.csv policy-2.series.csv summary.csv' 'as the files of --out'
 is "$(wc -l <"$work/out/policy-2.jobs.csv")" 31 'one line per job'
 
 # refuse STATUS PATTERN ARGUMENTS..

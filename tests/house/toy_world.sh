@@ -44,7 +44,7 @@ is "$("$orrery" db runs x.db | grep -c ' toy ')" 2 "the database has them, and t
 like "$("$orrery" toy 7 --policy steady --db x.db 2>&1 >table)" 'taken from x.db' "a stored run is reused"
 like "$(cat table)" '^steady +[0-9.]+ s' "the table has its metrics"
 like "$(head -n 1 table)" ' toys( |$)' "and columns of its own"
-is "$(cd o && echo *) $(wc -l <o/late.iterations.csv)" "late.iterations.csv steady.iterations.csv summary.csv 8" "its rows are CSV files"
+is "$(cd o && echo *) $(wc -l <o/late.iterations.csv)" "late.iterations.csv notes.csv steady.iterations.csv summary.csv 8" "its rows are CSV files"
 "$orrery" db export x.db --run 1 --out e && cmp -s e/steady.iterations.csv o/steady.iterations.csv
 ok $? "and rows of the database"
 like "$("$orrery" db digest x.db)" '^[0-9a-f]{64}$' "digest"

@@ -217,6 +217,51 @@ static void tables(void)
 	result_free(runs[1]);
 }
 
+/* A note of all runs is printed once, one of some after their names; a mark of a policy is no note. */
+static void notes(void)
+{
+	static const char *const label[] = { "fifo", "srtf", "las" };
+	struct run_result *runs[3];
+	const struct run_result *const *v = (const struct run_result *const *)runs;
+	struct orr_error err = { 0 };
+	struct sbuf out = { 0 };
+	for (size_t i = 0; i < 3; i++) {
+		runs[i] = three_jobs(label[i]);
+		result_note(runs[i], "remark", "jobs.x has no effect");
+		result_note(runs[i], "assumption", "placement\x1b[2J: count");
+		result_note(runs[i], "remark", "");
+	}
+	result_note(runs[1], "remark", "of, two");
+	result_note(runs[2], "remark", "of, two");
+	result_note(runs[2], "remark", "of, two");
+	result_event(runs[0], (struct event_row){ .kind = "remark", .subject = 1, .detail = "a mark" });
+	for (int i = 0; i < 100; i++)
+		result_event(runs[0], (struct event_row){ .time_ns = i, .kind = "node-fail", .detail = "n0" });
+	result_note(runs[0], "remark", "of one");
+	report_table(&out, v, 3, 0);
+	const char *at = strstr(sbuf_text(&out), "placement");
+	same_text(at ? at : "", "placement?[2J: count\njobs.x has no effect\nfifo: of one\nsrtf, las: of, two\n",
+		"assumptions, then remarks, last in the table; without control characters");
+	ok(!report_out_dir(in_dir("notes"), v, 3, &err), "their file is written");
+	same_file("notes/notes.csv",
+		"policy,kind,text\n"
+		"fifo,assumption,placement\x1b[2J: count\nfifo,remark,jobs.x has no effect\nfifo,remark,of one\n"
+		"srtf,assumption,placement\x1b[2J: count\nsrtf,remark,jobs.x has no effect\nsrtf,remark,\"of, two\"\n"
+		"las,assumption,placement\x1b[2J: count\nlas,remark,jobs.x has no effect\nlas,remark,\"of, two\"\n",
+		"notes.csv");
+	sbuf_clear(&out);
+	report_json(&out, v, 3);
+	cJSON *top = cJSON_Parse(sbuf_text(&out)), *run = cJSON_GetArrayItem(cJSON_GetObjectItem(top, "runs"), 2);
+	const cJSON *list = cJSON_GetObjectItem(run, "remarks");
+	ok(cJSON_GetArraySize(cJSON_GetObjectItem(run, "assumptions")) == 1 && cJSON_GetArraySize(list) == 2,
+		"JSON has arrays of them, each text once");
+	same_text(cJSON_GetStringValue(cJSON_GetArrayItem(list, 1)), "of, two", "in order");
+	cJSON_Delete(top);
+	sbuf_free(&out);
+	for (size_t i = 0; i < 3; i++)
+		result_free(runs[i]);
+}
+
 /* Expected: three significant digits, by hand; whole numbers have no decimals. */
 static void digits(void)
 {
@@ -342,6 +387,7 @@ int main(void)
 	file_names();
 	full_disk();
 	tables();
+	notes();
 	digits();
 	json();
 	gantt_of_eviction();

@@ -88,14 +88,14 @@ EOT
   --check --json --out o --db r.db --no-figures >json 2>said
 is "$? $(cat said)" "0 " "a run with refused requests"
 is "$(metric vllm refused_context) $(metric vllm refused_kv_cache) $(metric vllm refused_policy) $(metric vllm shed_queue_limit)" "2 1 1 1" "metrics count them by reason"
-is "$(awk -F, 'NR > 1 { print $1, $10, $12 }' o/vllm.requests.csv)" "fits completed 
-context1 refused context
-context2 refused context
-cache refused kv-cache
-batch refused policy
-late1 completed 
-late2 completed 
-late3 shed queue-limit" "rows have the reason"
+is "$(awk -F, 'NR > 1 { print $1, $10, $12 "." }' o/vllm.requests.csv)" "fits completed .
+context1 refused context.
+context2 refused context.
+cache refused kv-cache.
+batch refused policy.
+late1 completed .
+late2 completed .
+late3 shed queue-limit." "rows have the reason"
 remark='4 of 8 requests were refused: 2 longer than the context of m \(2000 tokens of prompt and output\); 1 larger than the KV cache of a replica \(960 tokens\); 1 by the policy: prompt longer than max_tokens'
 like "$(cat json)" "$remark" "a remark in JSON"
 like "$(cat json)" '1 of 8 requests were shed: 1 by serve.queue_limit=2' "another for those that were shed"
@@ -127,6 +127,46 @@ like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h)" \
   '^vllm: at no rate 90 % of the requests keep to the SLO \([0-9.]+ % at [0-9.]+ requests/s, the only rate tried, bound by refused requests: .*refused ([0-9.]+) % \(context \1 %\)\) \(1 run\)$' \
   "requests that no replica can ever serve end the search at once"
 like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h --json)" '"bound": "refused", .*"above_refused_by": \{"context": 0\.[0-9]+\}, "runs": 1\}' "in JSON"
+
+# ---- precision of weights and KV cache ----
+# Llama-2-7B has 6,738,415,616 parameters and 2 x 32 layers x 4096 elements of keys and values per token.
+show() { "$orrery" model show llama2-7b --served --device h100 --profile none --json "$@"; }
+number() { tr -d '\t' | sed -n 's/^"'"$1"'":\([0-9.e+-]*\),*$/\1/p' | head -n 1; }
+is "$(for p in fp32 tf32 fp16 bf16 fp8; do show --precision $p | number weight_bytes; done | tr '\n' ' ')" "26953662464 26953662464 13476831232 13476831232 6738415616 " \
+  "bytes of weights by precision"
+is "$(for p in fp32 fp16 fp8; do show --precision $p | number kv_bytes_per_token; done | tr '\n' ' ')" "1048576 524288 524288 " "the KV cache has at least 2 bytes an element"
+is "$(awk -v a="$(show --precision fp8 | number kv_tokens_of_90_percent)" -v b="$(show | number kv_tokens_of_90_percent)" 'BEGIN { print int(a - b + 0.5) }')" 12853 \
+  "weights of one byte leave room for 6,738,415,616 / 524,288 more tokens"
+is "$(awk -v a="$(show --precision fp8 | number linear)" -v b="$(show | number linear)" 'BEGIN { print (a / b > 0.45 && a / b < 0.6) }')" 1 \
+  "one decode reads half the bytes of weights: about half the time"
+serve_at() { "$orrery" serve poisson:rate=2,n=20,prompt=500,output=10 --model llama2-7b --cluster 1x1:h100 --policy vllm --no-figures "$@"; }
+tokens() { serve_at "$@" | sed -n 's/^KV cache of a replica: .*: \([0-9]*\) tokens (serve.kv_part); 90 % of the memory is for weights and KV cache$/\1/p'; }
+like "$(serve_at)" '^llama2-7b: 13\.48 GB of weights \(fp16, 2 bytes per parameter\), 524288 bytes of KV cache per token \(fp16: kv_precision=auto\); context of 4096 tokens of prompt and output$' \
+  "assumptions below the table: weights, KV cache, context"
+like "$(serve_at --precision fp8)" '^llama2-7b: 6\.738 GB of weights \(fp8, 1 byte per parameter\), 524288 bytes of KV cache per token \(fp16: kv_precision=auto\)' "fp8: weights of one byte, the cache stays"
+like "$(serve_at --precision fp8 --kv-precision fp8)" ', 262144 bytes of KV cache per token \(fp8\)' "--kv-precision sets the cache"
+is "$(awk -v a="$(tokens --kv-precision fp8)" -v b="$(tokens)" 'BEGIN { print (b > 1e5 && a >= 2 * b && a < 2 * b + 32) }')" 1 "a cache of one byte an element has twice the tokens"
+is "$("$orrery" scenario show poisson:rate=2,n=20,prompt=5,output=5 --world serve --model llama2-7b --cluster 1x1:h100 --policy vllm | tr -d '\t' | grep -c '^"kv_precision":"auto",$')" 1 \
+  "scenario show"
+like "$("$orrery" serve poisson:rate=2,n=20,prompt=5,output=5 --model m.json --cluster 1x1 --kv-blocks 99 --policy vllm --precision fp8)" \
+  '^precision has no effect: times and bytes of the models are given by their files$' "a model in closed form has bytes of its own"
+said=$(serve_at --precision fp8 --device a100 2>&1)
+like "$? $said" '^2 .*device a100.* has no fp8; expected' "a device without fp8"
+
+# ---- options without effect ----
+idle=$(serve_at --set serve.swap_Bps=1e9 --set serve.kv_Bps=1e9 --set serve.queue_limit=99 --set serve.start_up=3s --set serve.think=1s \
+  --set serve.prefix_cache=true --router random --set serve.scale_target=3)
+is "$(printf '%s\n' "$idle" | sed -n 's/ has no effect: .*//p' | sort | tr '\n' ' ')" \
+  "serve.kv_Bps serve.prefix_cache serve.queue_limit serve.router serve.scale_target serve.start_up serve.swap_Bps serve.think " "each is named"
+is "$(serve_at | grep -c 'has no effect')" 0 "defaults are not"
+like "$("$orrery" serve poisson:rate=60,n=50 --model slow.json --cluster 1x1 --policy fifo --set serve.interference=occupancy)" \
+  '^serve.interference has no effect: no two runs shared a replica$' "runs that share a replica"
+busy=$("$orrery" serve poisson:rate=20,n=300,prompt=900,output=80 --model m.json --cluster 1x1 --kv-blocks 300 --policy vllm --set policy.vllm.preemption=swap \
+  --set serve.swap_Bps=1e9 --set serve.queue_limit=40)
+is "$(printf '%s\n' "$busy" | grep -c 'has no effect')" 0 "nor are those that had one"
+like "$busy" '^a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=1e\+09$' "copies are an assumption where there were any"
+like "$(roles prefill decode splitwise; "$orrery" run roles.json --no-figures)" \
+  '^KV caches move at serve.kv_Bps=2.5e\+10 each, however many at once$' "so are transfers"
 
 # ---- mlfq: requests that wait long do not swap each other out ----
 sed 's/"longest": 2000,//; s/1000,/131072,/' m.json >vidur.json

@@ -23,7 +23,7 @@ if command -v "${CC%% *}" >/dev/null; then
   is "$? $(tail -n 1 said)" "0 ok: 33 steps, and every second is where it should be" "its test builds it with the public headers alone, and it is right"
   "$orrery" spot three.csv --job slow.json --policy ./mine.so --out o --check -q --no-figures >stdout 2>said
   is "$? $(cat stdout said)" "0 " "-q prints nothing"
-  is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv summary.csv" "the files of --out"
+  is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv notes.csv summary.csv" "the files of --out"
   # Steps of 10 s from 0 s on two instances until one ends at 105 s; a third at 150 s, the restart at 165 s.
   is "$(sed -n '11,12p' o/mine.iterations.csv)" '9,90,100,8
 10,165,175,8' "steps in order"

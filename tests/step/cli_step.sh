@@ -18,7 +18,7 @@ net=(--cluster 4x1:v100 --network star:bw=8Gbps,lat=0 --no-figures)
 
 "$orrery" step two.json "${net[@]}" --policy allreduce,allreduce@late --set policy.late.overlap=false --set policy.late.fusion=none --out o -q >stdout 2>said
 is "$? $(cat stdout said)" "0 " "-q prints nothing"
-is "$(cd o && echo *)" "allreduce.devices.csv allreduce.iterations.csv late.devices.csv late.iterations.csv summary.csv" \
+is "$(cd o && echo *)" "allreduce.devices.csv allreduce.iterations.csv late.devices.csv late.iterations.csv notes.csv summary.csv" \
   "the files of --out"
 is "$(head -1 o/late.iterations.csv)" "iteration,start_s,end_s,samples" "iterations: the header"
 is "$(wc -l <o/late.iterations.csv)" 21 "and 20 rows"

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Remarks on options without effect: below the table, in JSON and notes.csv, stored with the run, in all worlds.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+cd "$work" || exit 1
+printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\nb,1,4,2\n' >t.csv
+jobs() { "$orrery" jobs t.csv --cluster 1x2 --no-figures --policy fifo "$@"; }
+text='jobs.checkpoint has no effect: no job was on a node that failed'
+
+jobs --set jobs.checkpoint=60s --db runs.db --out o >first
+is "$(grep -c "^$text\$" first)" 1 "an option without effect is named below the table"
+is "$(grep checkpoint o/notes.csv)" "fifo,remark,$text" "and in notes.csv"
+jobs --set jobs.checkpoint=60s --db runs.db >again 2>said
+is "$(diff first again && grep -c 'taken from runs.db' said)" 1 "a stored run prints the same"
+jobs --set jobs.checkpoint=1m --json >json
+like "$(cat json)" "\"remarks\":.*\"$text\"" "and in JSON"
+is "$(jobs --set jobs.checkpoint=60s -q | wc -c)" 0 "-q prints none"
+is "$(jobs --set jobs.checkpoint=0s | grep -c checkpoint)" 0 "the default in another spelling is no remark"
+printf 'time_s,node,event\n5,n0,fail\n6,n0,repair\n' >failures.csv
+is "$(jobs --set jobs.checkpoint=2s --failures failures.csv | grep -c checkpoint)" 0 "nor is an option with an effect"
+
+printf '{"world": "mixed", "cluster": "1x2", "jobs": {"trace": "t.csv", "jobs": {"checkpoint": "60s"}}, "policies": ["fifo"]}' >mixed.json
+is "$("$orrery" run mixed.json --no-figures | grep -c "^jobs.$text\$")" 1 "an option of a part of a mixed run"
+tap_done

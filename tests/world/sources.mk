@@ -1,0 +1,2 @@
+# make check-world
+SCRIPT_TESTS += tests/world/remarks.sh
