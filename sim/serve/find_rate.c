@@ -68,14 +68,6 @@ double slo_attainment(const struct slo *s, const struct request_row *rows, size_
 	return n ? (double)good / (double)n : NAN;
 }
 
-static enum req_reason reason_named(const char *name)
-{
-	int why = REASON_NONE + 1;
-	while (why < REASON_POLICY && name && strcmp(serve_reason_name((enum req_reason)why), name) != 0)
-		why++;
-	return (enum req_reason)why;
-}
-
 void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum)
 {
 	sum->requests += (double)n;
@@ -87,12 +79,26 @@ void slo_count(const struct slo *s, const struct request_row *rows, size_t n, st
 			sum->ttft += m.ttft;
 			sum->tpot += m.tpot;
 			sum->e2e += m.e2e;
-		} else if (q->status == REQUEST_UNFINISHED) {
-			sum->unfinished++;
-		} else {
-			sum->turned_away[reason_named(q->reason)]++;
 		}
 	}
+}
+
+void slo_count_reasons(const struct run_result *r, struct slo_misses *sum)
+{
+	static const char *const metric[REASONS] = { [REASON_CONTEXT] = "refused_context",
+		[REASON_KV] = "refused_kv_cache",
+		[REASON_BATCH] = "refused_batch_size",
+		[REASON_MEMORY] = "refused_memory",
+		[REASON_NO_REPLICA] = "refused_no_replica",
+		[REASON_QUEUE_LIMIT] = "shed_queue_limit",
+		[REASON_DEADLINE] = "shed_deadline",
+		[REASON_POLICY] = "refused_policy" };
+	const struct metric *shed = result_find(r, "shed_policy");
+	for (int why = REASON_NONE + 1; why < REASONS; why++) {
+		const struct metric *m = result_find(r, metric[why]);
+		sum->turned_away[why] += m ? m->value : 0;
+	}
+	sum->turned_away[REASON_POLICY] += shed ? shed->value : 0;
 }
 
 static double unanswered(const struct slo_misses *m)
@@ -244,6 +250,7 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, s
 		out->attainment += slo_attainment(&a->slo, r->requests, r->n_requests);
 		out->rate += rate_of(r);
 		slo_count(&a->slo, r->requests, r->n_requests, &out->misses);
+		slo_count_reasons(r, &out->misses);
 	}
 	result_free(r);
 	return rc;

@@ -33,9 +33,10 @@ struct slo_misses {
 	double requests, completed;
 	double ttft, tpot, e2e;      /* completed requests that miss this limit */
 	double turned_away[REASONS]; /* refused or shed: [enum req_reason] */
-	double unfinished;
 };
+/* Both add to *sum: the rows of a run; its metrics of refused and shed requests. */
 void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum);
+void slo_count_reasons(const struct run_result *r, struct slo_misses *sum);
 /* What binds the rate: the limit that most requests miss, "ttft", "tpot" or "e2e"; "refused" if more are without an answer, not
  * counting slo_never() unless nothing else is missed; NULL: nothing is missed. */
 const char *slo_bound(const struct slo_misses *m);

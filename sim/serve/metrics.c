@@ -155,7 +155,6 @@ static void record(struct orr_serve *w, const struct req *q, double at_s)
 		.output_tokens = q->output_asked,
 		.preemptions = q->preemptions,
 		.replica = has_ended ? q->replica : UINT32_MAX,
-		.reason = serve_reason_name((enum req_reason)q->why),
 		.status = (uint8_t)(q->how == ORR_REQ_COMPLETED ? REQUEST_COMPLETED
 				    : q->how == ORR_REQ_REFUSED ? REQUEST_REFUSED
 				    : q->how == ORR_REQ_SHED    ? REQUEST_SHED

@@ -15,10 +15,10 @@ one=(--model slow.json --cluster 1x1 --no-figures)
 "$orrery" serve three.csv "${one[@]}" --policy fifo --out o --check -q >stdout 2>said
 is "$? $(cat stdout said)" "0 " "-q prints nothing"
 is "$(cd o && echo *)" "fifo.requests.csv fifo.series.csv notes.csv summary.csv" "the files of --out"
-is "$(cat o/fifo.requests.csv)" 'request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica,reason
-first,0.000000000,0.020000000,0.020000000,0.000000000,0,slow,1,0,completed,0,
-"a ""b"", c",0.010000000,0.040000000,0.040000000,0.010000000,0,slow,1,0,completed,0,
-2,0.100000000,0.120000000,0.120000000,0.000000000,0,slow,1,0,completed,0,' "requests in order, 20 ms each, one at a time"
+is "$(cat o/fifo.requests.csv)" 'request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica
+first,0.000000000,0.020000000,0.020000000,0.000000000,0,slow,1,0,completed,0
+"a ""b"", c",0.010000000,0.040000000,0.040000000,0.010000000,0,slow,1,0,completed,0
+2,0.100000000,0.120000000,0.120000000,0.000000000,0,slow,1,0,completed,0' "requests in order, 20 ms each, one at a time"
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "${3:-o}/summary.csv"; }
 near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e-18) ? "near" : a " for " b }'; }
 is "$(near "$(metric fifo completion_mean)" "$(awk 'BEGIN { printf "%.17g", 0.07 / 3 }')")" near "mean time from arrival to completion"

@@ -102,10 +102,14 @@ static void bounds(void)
 	const struct request_row good = { .first_token_s = 1, .completed_s = 2, .output_tokens = 11 }; /* 0.1 s per token */
 	struct request_row q[5] = { good, good, good, good, good };
 	q[1].first_token_s = q[2].first_token_s = 1.5;
-	q[3].status = REQUEST_REFUSED, q[3].reason = "kv-cache";
+	q[3].status = REQUEST_REFUSED;
 	struct slo slo = { 1.2, 0.11, INFINITY }, loose = { 2, 0.09, INFINITY };
 	struct slo_misses m = { 0 };
 	slo_count(&slo, q, 5, &m);
+	struct run_result *r = result_new();
+	result_metric(r, "refused_kv_cache", 1, NAN, NAN);
+	slo_count_reasons(r, &m);
+	result_free(r);
 	ok(m.requests == 5 && m.completed == 4 && m.ttft == 2 && m.tpot == 0 && m.turned_away[REASON_KV] == 1,
 		"misses are counted by limit");
 	ok(!strcmp(slo_bound(&m), "ttft") && slo_never(&m) == 0.2, "the first token binds");
