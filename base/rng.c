@@ -78,6 +78,11 @@ void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index)
 	r->gsl.state = r->s;
 }
 
+uint64_t rng_seed_of(uint64_t seed, uint64_t replication)
+{
+	return replication ? hash_mix(hash_mix(seed) ^ replication * HASH_GOLDEN) : seed;
+}
+
 gsl_rng *rng_gsl(struct rng *r)
 {
 	r->gsl.state = r->s;

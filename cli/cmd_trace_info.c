@@ -198,7 +198,7 @@ static int info_of_generator(const struct generator *g, const struct request *q,
 		return orr_fail(err, ORR_EINPUT, "%s: has no end; set n", q->source);
 	}
 	struct trace_profile *p = trace_profile_new();
-	struct jobcursor *c = jobset_open(set);
+	struct jobcursor *c = jobset_open(set, 0);
 	struct job_rec rec;
 	while (jobcursor_next(c, &rec)) {
 		struct orr_trace_job row;

@@ -19,7 +19,7 @@ static int write_rows(const struct jobset *set, const char *to, const char *out,
 	struct writer *w = writer_open(out, to, err);
 	if (!w)
 		return err->code;
-	struct jobcursor *c = jobset_open(set);
+	struct jobcursor *c = jobset_open(set, 0);
 	struct job_rec rec;
 	int rc = ORR_OK;
 	while (!rc && jobcursor_next(c, &rec)) {

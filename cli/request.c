@@ -32,6 +32,7 @@ static const struct common_flag {
 	{ "policy", "LIST", OPT_POLICY, NULL, NULL },
 	{ "set", "PATH=VALUE", OPT_SET, NULL, NULL },
 	{ "seed", "N", OPT_KEY, "seed", "seed of every random stream (default 1)" },
+	{ "replications", "N", OPT_KEY, "replications", "run N times with other random numbers: means with intervals (default 1)" },
 	{ "db", "FILE", OPT_DB, NULL, "store the runs in this database; an existing one is reused" },
 	{ "fresh", NULL, OPT_FRESH, NULL, "repeat runs that the database already has" },
 	{ "out", "DIR", OPT_OUT, NULL, "write CSV files, summary.csv and figures (PDF, SVG, PNG)" },
@@ -290,6 +291,6 @@ void request_put_common(struct sbuf *out)
 		if (common_flags[i].doc)
 			request_put_option(out, name, common_flags[i].arg, common_flags[i].doc);
 	}
-	request_put_option(out, "-j", "N", "policies run at once (default: all cores)");
+	request_put_option(out, "-j", "N", "runs at once: policies and their replications (default: all cores)");
 	request_put_option(out, "-q", NULL, "errors only: no table, no progress, no remarks (--json still prints)");
 }

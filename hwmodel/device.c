@@ -209,9 +209,9 @@ static int read_device(const struct reader *r, struct device *d)
 {
 	static const char *const keys[] = { "name", "title", "aliases", "architecture", "peak_tflops", "vector_tflops", "memory_GiB",
 		"memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop", "gemm_exposed_memory", "conv_efficiency",
-		"memory_efficiency", "link_GBps", "link_latency_us", "pcie_GBps", "allreduce_GBps", "allreduce_latency_us",
+		"memory_efficiency", "link_GBps", "link_latency_us", "fabric", "pcie_GBps", "allreduce_GBps", "allreduce_latency_us",
 		"allreduce_law_us", "allreduce_law_GBps", "allreduce_law_us_per_sqrt_MB", "sources", "measured", "profile_of", NULL };
-	const char *name = NULL, *title = NULL, *architecture = NULL, *profile_of = NULL;
+	const char *name = NULL, *title = NULL, *architecture = NULL, *profile_of = NULL, *fabric = NULL;
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);
 	if (!rc)
 		rc = json_text(r->path, "$", r->root, "name", true, &name, r->err);
@@ -221,6 +221,8 @@ static int read_device(const struct reader *r, struct device *d)
 		rc = json_text(r->path, "$", r->root, "architecture", false, &architecture, r->err);
 	if (!rc)
 		rc = json_text(r->path, "$", r->root, "profile_of", false, &profile_of, r->err);
+	if (!rc)
+		rc = json_text(r->path, "$", r->root, "fabric", false, &fabric, r->err);
 	const cJSON *measured = cJSON_GetObjectItemCaseSensitive(r->root, "measured");
 	if (!rc && measured && !cJSON_IsBool(measured))
 		rc = orr_fail(r->err, ORR_EINPUT, "%.200s: $.measured: expected true or false", r->path);
@@ -230,6 +232,7 @@ static int read_device(const struct reader *r, struct device *d)
 	d->title = mem_strdup(title ? title : name);
 	d->architecture = mem_strdup(architecture ? architecture : "");
 	d->profile_of = mem_strdup(profile_of ? profile_of : name);
+	d->fabric = mem_strdup(fabric ? fabric : "");
 	d->is_measured = cJSON_IsTrue(measured);
 	rc = check_aliases(r, d);
 	if (!rc)
@@ -264,6 +267,7 @@ void device_free(struct device *d)
 	mem_free(d->architecture);
 	mem_free(d->aliases);
 	mem_free(d->profile_of);
+	mem_free(d->fabric);
 	mem_free(d->source);
 	mem_free(d);
 }

@@ -35,6 +35,7 @@ struct device {
 	double gemm_half_flops;
 	double gemm_exposed_memory;      /* share of a product's memory time that its FLOPs do not overlap */
 	double link_Bps, link_latency_s; /* GPU to GPU inside a node, one direction (NVLink, else PCIe) */
+	char *fabric; /* what joins the GPUs of the usual node: "nvswitch", "nvlink-mesh", or "" if not stated (profile_collective()) */
 	double pcie_Bps;
 	/* Measured all-reduce of 8 GPUs in a node: bus bandwidth, and the time of a small message (0: unknown). */
 	double allreduce_Bps, allreduce_latency_s;

@@ -166,6 +166,38 @@ const struct law *profile_law(
 	return best;
 }
 
+/* Fabrics of the machines on which collectives of the catalogue's profiles were measured, by the start of the variant's name. */
+static const struct {
+	const char *start, *fabric;
+} fabrics[] = { { "a100_dgx", "nvswitch" }, { "h100_dgx", "nvswitch" }, { "NVSwitch", "nvswitch" },
+	{ "a100_pairwise_nvlink", "nvlink-pairs" }, { "NVLink bridge pair", "nvlink-pairs" }, { "NVLink2", "nvlink-mesh" } };
+
+static bool is_on_fabric(const struct law *l, const char *fabric)
+{
+	for (size_t i = 0; i < sizeof fabrics / sizeof *fabrics; i++)
+		if (!strncasecmp(l->variant, fabrics[i].start, strlen(fabrics[i].start)))
+			return fabric && !strcmp(fabrics[i].fabric, fabric);
+	return true;
+}
+
+const struct law *profile_collective(const struct profile *p, const char *op, const char *fabric, double ranks, double nodes)
+{
+	const struct law *best = NULL;
+	double widest = 0;
+	for (size_t i = 0; i < p->n_laws; i++) {
+		const struct law *l = &p->law[i];
+		if (strcasecmp(l->family, "collective") || strcasecmp(l->op, op) || l->nodes != nodes || (ranks > 0 && l->ranks != ranks) ||
+			!is_on_fabric(l, fabric))
+			continue;
+		double range = l->to[2] / l->from[2];
+		if (!best || range > widest) {
+			best = l;
+			widest = range;
+		}
+	}
+	return best;
+}
+
 static double law_median(const struct law *l)
 {
 	return isnan(l->held_out_median) ? l->median_error : l->held_out_median;

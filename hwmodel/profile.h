@@ -86,6 +86,12 @@ char *profile_summary(const struct profile *p);
  */
 const struct law *profile_law(const struct profile *p, const char *family, const char *op, const char *precision, const char *variant,
 	double ranks, double nodes);
+/*
+ * Returns the law of a collective on a fabric (struct device), or NULL. The fabric of a law is known from its variant, the name of
+ * the machine that was measured (profile.c); a law of any other variant applies to all fabrics. Of several, the one measured over
+ * the widest range of sizes. ranks 0: any number.
+ */
+const struct law *profile_collective(const struct profile *p, const char *op, const char *fabric, double ranks, double nodes);
 /* Returns seconds; *is_inside is false if a feature lies outside the range of the fit. */
 double law_time(const struct law *l, double flops, double bytes, double size, bool *is_inside);
 /* Same with parameters drawn from their covariance: z holds n_params standard normal numbers, e is one for the residual. */

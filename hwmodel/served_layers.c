@@ -261,7 +261,7 @@ static int find_links(struct served_layers *x, struct orr_error *err)
 	/* The law was measured inside a node; it does not apply to links with less than half of the node's bandwidth. */
 	bool is_inside = is_own || x->p.tp_Bps >= dev->link_Bps / 2;
 	if (x->p.profile && is_inside)
-		x->reduce = profile_law(x->p.profile, "collective", "all-reduce", "", "", x->p.tp, 1);
+		x->reduce = profile_collective(x->p.profile, "all-reduce", dev->fabric, x->p.tp, 1);
 	return ORR_OK;
 }
 

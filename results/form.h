@@ -16,6 +16,9 @@ struct report_column {
 	const char *metric, *title;
 	enum report_kind kind;
 	const char *beside; /* left out if it equals this metric in all runs */
+	/* Differences to the first policy are printed if there are replications, and --until-precision looks at the first such column
+	 * of a run. */
+	bool is_primary;
 };
 
 /* A file of --out: LABEL.TABLE.csv. */

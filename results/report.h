@@ -13,6 +13,7 @@
 #include <orrery/api.h>
 
 #include "base/sbuf.h"
+#include "results/form.h"
 #include "results/result.h"
 
 /* Appends one line per run, then the paired differences of mean JCT to the first run, the choices of a step policy, and the
@@ -20,6 +21,9 @@
  * Columns without a value in any run are left out. Lines are at most `width` characters long if the labels allow it (further
  * columns go into another table); 0: no limit. */
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width);
+
+/* The column of that metric in the table of a world's runs; NULL: none. */
+const struct report_column *report_column_of(const char *world, const char *metric);
 
 /* Appends one object: {"runs": [{"label": .., "assumptions": [TEXT], "remarks": [TEXT],
  * "metrics": {NAME: {"value", "ci_low", "ci_high"}}}]};

@@ -80,25 +80,39 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
+/* A value's unit in the table and its divisor. */
+struct scale {
+	const char *unit; /* "": none */
+	double divisor;
+};
+
+static struct scale scale_for(enum report_kind kind, double value)
+{
+	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(value) : unit_for(value);
+	switch (kind) {
+	case REPORT_TIME:
+	case REPORT_SHORT_TIME:
+		return (struct scale){ u->name, u->seconds };
+	case REPORT_FRACTION:
+		return (struct scale){ "%", 0.01 };
+	case REPORT_GIBIBYTES:
+		return (struct scale){ "GiB", 0x1p30 };
+	default:
+		return (struct scale){ "", 1 };
+	}
+}
+
 static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind kind)
 {
 	if (!m || !isfinite(m->value)) {
 		sbuf_putc(b, '-');
 		return;
 	}
-	const struct unit *u = kind == REPORT_SHORT_TIME ? short_unit_for(m->value) : unit_for(m->value);
-	double scale = kind == REPORT_TIME || kind == REPORT_SHORT_TIME ? u->seconds
-		       : kind == REPORT_FRACTION                        ? 0.01
-		       : kind == REPORT_GIBIBYTES                       ? 0x1p30
-									: 1;
-	put_number(b, m->value / scale);
-	put_interval(b, m, scale);
-	if (kind == REPORT_TIME || kind == REPORT_SHORT_TIME)
-		sbuf_printf(b, " %s", u->name);
-	if (kind == REPORT_GIBIBYTES)
-		sbuf_puts(b, " GiB");
-	if (kind == REPORT_FRACTION)
-		sbuf_puts(b, " %");
+	struct scale by = scale_for(kind, m->value);
+	put_number(b, m->value / by.divisor);
+	put_interval(b, m, by.divisor);
+	if (*by.unit)
+		sbuf_printf(b, " %s", by.unit);
 }
 
 /* Appends a policy's text without control characters, which a terminal could act on. */
@@ -198,6 +212,15 @@ static const struct report_form *form_of(const struct run_result *r)
 	return form ? form : &unknown;
 }
 
+const struct report_column *report_column_of(const char *world, const char *metric)
+{
+	const struct report_form *form = report_form_of(world);
+	for (const struct report_column *c = form ? form->columns : NULL; c && c->metric; c++)
+		if (!strcmp(c->metric, metric))
+			return c;
+	return NULL;
+}
+
 static struct grid grid_new(const struct run_result *const *runs, size_t n)
 {
 	struct grid g = { .rows = n + 1, .cell = mem_zalloc((n + 1) * (MOST_COLUMNS + 1), sizeof(char *)) };
@@ -245,27 +268,29 @@ static void put_grid(struct sbuf *out, const struct grid *g, int width)
 /* Paired comparisons with the first policy. */
 static const struct comparison {
 	const char *diff, *base, *title;
-	bool is_short; /* in ms instead of h */
+	enum report_kind kind;
 } comparisons[] = {
-	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", false },
-	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n", true },
+	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", REPORT_TIME },
+	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n",
+		REPORT_SHORT_TIME },
 };
 
 static void put_difference(
-	struct sbuf *out, const struct run_result *r, const struct comparison *c, const struct metric *base, size_t width)
+	struct sbuf *out, const struct run_result *r, const char *metric, enum report_kind kind, const struct metric *base, size_t width)
 {
-	const struct metric *d = result_find(r, c->diff);
+	const struct metric *d = result_find(r, metric);
 	if (!d || !isfinite(d->value))
 		return;
 	char *name = name_of(r);
-	const struct unit *unit = c->is_short ? short_unit_for(d->value) : unit_for(d->value);
-	double scale = unit->seconds;
+	struct scale by = scale_for(kind, d->value);
+	double scale = by.divisor;
 	bool has_interval = isfinite(d->ci_low) && isfinite(d->ci_high);
 	sbuf_puts(out, "  ");
 	pad(out, name, width, false);
 	sbuf_puts(out, d->value > 0 ? "  +" : "  ");
 	put_number(out, d->value / scale);
-	sbuf_printf(out, " %s", unit->name);
+	if (*by.unit)
+		sbuf_printf(out, " %s", by.unit);
 	if (has_interval) {
 		sbuf_puts(out, " [");
 		put_number(out, d->ci_low / scale);
@@ -300,7 +325,23 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 			continue;
 		put_title(out, c->title, runs[0]);
 		for (size_t i = 1; i < n; i++)
-			put_difference(out, runs[i], c, result_find(runs[0], c->base), width);
+			put_difference(out, runs[i], c->diff, c->kind, result_find(runs[0], c->base), width);
+	}
+}
+
+/* Differences of primary columns, replication by replication. */
+static void put_paired(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
+{
+	const struct metric *times = result_find(runs[0], "replications");
+	for (const struct report_column *c = times ? form_of(runs[0])->columns : NULL; c && c->metric; c++) {
+		char metric[96], title[160];
+		snprintf(metric, sizeof metric, "diff_%.80s", c->metric);
+		if (!c->is_primary || !is_known(runs + 1, n - 1, metric))
+			continue;
+		snprintf(title, sizeof title, "%.60s against %%s, paired over %.0f replications:\n", c->title, times->value);
+		put_title(out, title, runs[0]);
+		for (size_t k = 1; k < n; k++)
+			put_difference(out, runs[k], metric, c->kind, result_find(runs[0], c->metric), width);
 	}
 }
 
@@ -490,6 +531,7 @@ void report_table(struct sbuf *out, const struct run_result *const *runs, size_t
 	put_grid(out, &g, width);
 	if (n) {
 		put_differences(out, runs, n, g.width[0]);
+		put_paired(out, runs, n, g.width[0]);
 		put_ratios(out, runs, n, g.width[0]);
 	}
 	for (size_t i = 0; i < n; i++) {

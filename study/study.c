@@ -24,6 +24,10 @@ struct one_run {
 	char *text;
 	bool is_done, is_reused;
 	struct orr_error err;
+	struct trial *trial;
+	uint32_t n_begun, n_done, n_wanted; /* replications */
+	size_t first_task;                  /* of the replications from n_begun on, in the current round */
+	double begun, ended, cpu_s;
 };
 
 /* One scenario. */
@@ -89,14 +93,12 @@ static const struct scenario_policy *policy_of(const struct study *t, size_t i)
 	return &t->part[t->run[i].part].scenario->policy[t->run[i].policy];
 }
 
-static void carry_out(struct study *t, size_t i)
+static void begin(struct study *t, size_t i)
 {
 	struct one_run *x = &t->run[i];
 	struct scenario *s = t->part[x->part].scenario;
 	const struct scenario_policy *p = policy_of(t, i);
-	struct reporter reporter = { t->progress, i };
 	char seed[32];
-	double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
 	struct run_result *r = x->result = result_new();
 	snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
 	r->label = mem_strdup(p->label);
@@ -105,10 +107,18 @@ static void carry_out(struct study *t, size_t i)
 	r->scenario = mem_strdup(x->text);
 	r->hash = mem_strdup(x->hash);
 	r->seed_text = mem_strdup(seed);
-	scenario_run(s, x->policy, r, t->progress ? report : NULL, &reporter, &x->err);
-	r->wall_s = clock_s(CLOCK_MONOTONIC) - wall;
-	r->cpu_s = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	progress_report(t->progress, i, 1);
+	x->trial = trial_new(s, x->policy, r);
+	x->n_wanted = s->replications;
+}
+
+static void end(struct one_run *x)
+{
+	trial_end(x->trial, &x->err);
+	trial_free(x->trial);
+	x->trial = NULL;
+	x->result->wall_s = x->ended - x->begun;
+	x->result->cpu_s = x->cpu_s;
+	x->is_done = true;
 }
 
 /* Stores finished runs as soon as all before them are stored, so the order does not depend on -j. */
@@ -142,20 +152,73 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 	return ORR_OK;
 }
 
-static void run_all(struct study *t)
+/* ---- all runs ---- */
+
+/* Numbers the tasks of this round: the replications of all runs that are wanted and not begun. Returns how many there are. */
+static size_t number_tasks(struct study *t)
 {
-	long n = (long)t->n_runs;
-	/* A single run may use the threads itself. */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
-	for (long i = 0; i < n; i++) {
-		if (!t->run[i].is_reused)
-			carry_out(t, (size_t)i);
+	size_t n = 0;
+	for (size_t i = 0; i < t->n_runs; i++) {
+		t->run[i].first_task = n;
+		n += t->run[i].n_wanted - t->run[i].n_begun;
+	}
+	return n;
+}
+
+/* The run of a task: the last one that begins at or before it. */
+static size_t run_of_task(const struct study *t, size_t task)
+{
+	size_t low = 0, high = t->n_runs;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (t->run[middle].first_task <= task)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Called within a critical section. */
+static void note_time(struct study *t, struct one_run *x, double begun, double cpu_s)
+{
+	if (!x->n_done++ || begun < x->begun)
+		x->begun = begun;
+	x->ended = clock_s(CLOCK_MONOTONIC);
+	x->cpu_s += cpu_s;
+	progress_report(t->progress, (size_t)(x - t->run), (double)x->n_done / x->n_wanted);
+}
+
+static void carry_out(struct study *t, size_t task)
+{
+	size_t i = run_of_task(t, task);
+	struct one_run *x = &t->run[i];
+	struct reporter reporter = { t->progress, i };
+	bool has_own = t->progress && x->n_wanted == 1;
+	double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
+	trial_run(x->trial, x->n_begun + (uint32_t)(task - x->first_task), has_own ? report : NULL, &reporter);
+	cpu = clock_s(CLOCK_THREAD_CPUTIME_ID) - cpu;
 #pragma omp critical(orr_store)
-		{
-			t->run[i].is_done = true; /* read by other threads, within this section only */
+	{
+		note_time(t, x, wall, cpu);
+		if (x->n_done == x->n_wanted) {
+			end(x); /* is_done is read by other threads, within this section only */
 			store_finished(t);
 		}
 	}
+}
+
+static void run_all(struct study *t)
+{
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (!t->run[i].is_reused)
+			begin(t, i);
+	long n = (long)number_tasks(t);
+	/* A single run may use the threads itself. */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
+	for (long task = 0; task < n; task++)
+		carry_out(t, (size_t)task);
+	store_finished(t); /* if the last ones are reused */
 }
 
 /* ---- the study ---- */

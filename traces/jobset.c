@@ -19,7 +19,7 @@ struct jobset {
 
 struct jobcursor {
 	const struct jobset *set;
-	uint64_t next;
+	uint64_t next, replication;
 	void *state;
 };
 
@@ -108,7 +108,7 @@ static void count_rows(struct jobset *s)
 	if (!ends_by_itself)
 		return;
 	struct job_rec row;
-	struct jobcursor *c = jobset_open(s);
+	struct jobcursor *c = jobset_open(s, 0);
 	uint64_t n = 0;
 	while (jobcursor_next(c, &row))
 		n++;
@@ -142,12 +142,12 @@ static int read_training(struct jobset *s, struct orr_error *err)
 }
 
 /* One stream per job, so that the model does not depend on other draws. */
-static void draw_training(const struct jobset *s, struct job_rec *row)
+static void draw_training(const struct jobset *s, uint64_t replication, struct job_rec *row)
 {
 	struct rng r;
 	if (!s->n_models || !row->gpus || row->gpu_milli < 1000)
 		return;
-	rng_init(&r, s->rows.seed, "models", row->number);
+	rng_init(&r, s->rows.seed, "models", replication << 40 | row->number);
 	row->model = s->model[rng_below(&r, s->n_models)];
 	row->strategy = s->strategy;
 	row->batch = s->batch;
@@ -190,11 +190,12 @@ bool jobset_has_strategies(const struct jobset *s)
 	return s->has_strategies;
 }
 
-struct jobcursor *jobset_open(const struct jobset *s)
+struct jobcursor *jobset_open(const struct jobset *s, uint64_t replication)
 {
 	struct jobcursor *c = mem_zalloc(1, sizeof *c);
 	c->set = s;
-	c->state = rowset_start(&s->rows, 0);
+	c->replication = replication;
+	c->state = rowset_start(&s->rows, replication);
 	return c;
 }
 
@@ -212,7 +213,7 @@ bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 	*out = (struct job_rec){ .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpus = 1, .gpu_milli = 1000, .number = c->next };
 	if (!s->rows.generator->next(c->state, out))
 		return false;
-	draw_training(s, out);
+	draw_training(s, c->replication, out);
 	c->next++;
 	return true;
 }

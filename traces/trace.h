@@ -112,7 +112,8 @@ const char *jobset_hash(const struct jobset *s);
 const char *jobset_format(const struct jobset *s);
 const char *jobset_source(const struct jobset *s);
 
-struct jobcursor *jobset_open(const struct jobset *s); /* any number, one thread each */
+/* A cursor for one run, any number, one thread each. replication: index of the random streams of a generator (at most 2^24). */
+struct jobcursor *jobset_open(const struct jobset *s, uint64_t replication);
 bool jobcursor_next(struct jobcursor *c, struct job_rec *out);
 void jobcursor_close(struct jobcursor *c);
 /* Expands rec; id is NULL if the job has only a number. Texts belong to the set. */

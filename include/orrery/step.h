@@ -154,8 +154,9 @@ enum orr_collective_algorithm {
 	ORR_HALVING_DOUBLING,
 	ORR_DOUBLE_TREE,
 	ORR_HIERARCHICAL,
-	ORR_DIRECT,             /* every rank sends to every other at once */
-	ORR_HIERARCHICAL_LEADER /* all-reduce: only one rank of each island communicates with others; else as ORR_HIERARCHICAL */
+	ORR_DIRECT,              /* every rank sends to every other at once */
+	ORR_HIERARCHICAL_LEADER, /* all-reduce: only one rank of each island communicates with others; else as ORR_HIERARCHICAL */
+	ORR_MULTI_RING           /* a ring for each NIC that the ranks of a node use; a plain ring if there is one */
 };
 
 struct orr_collective {
@@ -234,7 +235,9 @@ struct orr_step_ops {
 };
 
 /* A policy of this world: see policy.h. */
-#define ORR_POLICY_STEP(ident, doc, params, ops) ORR_POLICY_DECLARE(ident, ident, doc, "step", 0u, params, struct orr_step_ops, ops)
+#define ORR_POLICY_STEP_FLAGS(ident, doc, flags, params, ops) \
+	ORR_POLICY_DECLARE(ident, ident, doc, "step", flags, params, struct orr_step_ops, ops)
+#define ORR_POLICY_STEP(ident, doc, params, ops) ORR_POLICY_STEP_FLAGS(ident, doc, 0u, params, ops)
 
 #ifdef __cplusplus
 }

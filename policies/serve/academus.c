@@ -343,4 +343,5 @@ static const struct orr_serve_ops ops = {
 	.replica = replica,
 };
 
-ORR_POLICY_SERVE(academus, "groups of shallow students in parallel, fewer students under load (student parallelism)", params, ops);
+ORR_POLICY_SERVE_FLAGS(
+	academus, "groups of shallow students in parallel, fewer students under load (student parallelism)", ORR_DRAWS, params, ops);

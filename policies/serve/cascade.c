@@ -199,4 +199,4 @@ static const struct orr_serve_ops ops = {
 	.schedule = schedule,
 };
 
-ORR_POLICY_SERVE(cascade, "small models first, larger models for requests that they do not answer", params, ops);
+ORR_POLICY_SERVE_FLAGS(cascade, "small models first, larger models for requests that they do not answer", ORR_DRAWS, params, ops);

@@ -450,4 +450,5 @@ static const struct orr_spot_ops ops = {
 	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .decide = decide, .end = end
 };
 
-ORR_POLICY_SPOT_FLAGS(parcae, "shapes planned ahead by expected throughput under predicted losses (Parcae)", ORR_MAY_ORACLE, params, ops);
+ORR_POLICY_SPOT_FLAGS(
+	parcae, "shapes planned ahead by expected throughput under predicted losses (Parcae)", ORR_MAY_ORACLE | ORR_DRAWS, params, ops);

@@ -51,4 +51,4 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
-ORR_POLICY_SPOT(rsf, "one job with a deadline: greedy in slices, shifted at random (Can't Be Late's bound)", params, ops);
+ORR_POLICY_SPOT_FLAGS(rsf, "one job with a deadline: greedy in slices, shifted at random (Can't Be Late's bound)", ORR_DRAWS, params, ops);

@@ -26,9 +26,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("algorithm", "default",
-						   "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
-						   "algorithm of the all-reduce; default: step.algorithm"),
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("algorithm", "default",
+		"default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-ring",
+		"algorithm of the all-reduce; default: step.algorithm"),
 	ORR_PARAM_BOOL("overlap", true, "send gradients during the backward pass"),
 	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "gradients that are sent together"),
 	ORR_PARAM_REAL("bucket_bytes", "26214400", 1, 1e15, "ddp: size at which a bucket is sent"),
@@ -39,7 +40,8 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("algorithm", "defaul
 		"as the cluster lists its GPUs, or the first of each rack, the second of each, .."),
 	ORR_PARAM_CHOICE("islands", "node", "node|rack", "hierarchical algorithms: the group that is reduced first"),
 	ORR_PARAM_INT("pipeline_chunks", "0", 0, 65536, "trees and chains: pieces in the pipeline; 0: chosen by size"),
-	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two checks for ready gradients"), ORR_PARAM_END };
+	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two checks for ready gradients"), ORR_PARAM_END
+};
 
 struct allreduce {
 	struct replicas r;
@@ -57,7 +59,7 @@ struct allreduce {
 static enum orr_collective_algorithm algorithm_named(const char *name)
 {
 	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-		"hierarchical-leader" };
+		"hierarchical-leader", "multi-ring" };
 	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
 		if (!strcmp(name, names[i]))
 			return (enum orr_collective_algorithm)i;

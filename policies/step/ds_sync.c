@@ -34,7 +34,8 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("schedule", "pairs",
 	ORR_PARAM_INT("regroup_interval", "1", 1, 1000000, "aware: rounds between two measurements of the network"),
 	ORR_PARAM_CHOICE("average", "parameters", "parameters|gradients", "values that a group averages"),
 	ORR_PARAM_CHOICE("fusion", "none", "none|tensor", "one all-reduce for the whole model, or one per tensor in turn"),
-	ORR_PARAM_CHOICE("algorithm", "ring", "default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
+	ORR_PARAM_CHOICE("algorithm", "ring",
+		"default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-ring",
 		"algorithm of the all-reduce"),
 	ORR_PARAM_END };
 
@@ -244,7 +245,7 @@ static int make_schedule(struct dssync *d, const struct orr_step *s, const struc
 static enum orr_collective_algorithm algorithm_named(const char *name)
 {
 	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-		"hierarchical-leader" };
+		"hierarchical-leader", "multi-ring" };
 	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
 		if (!strcmp(name, names[i]))
 			return (enum orr_collective_algorithm)i;
@@ -371,4 +372,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(ds_sync, "divide and shuffle: small groups average, the partition changes every round", params, ops);
+ORR_POLICY_STEP_FLAGS(ds_sync, "divide and shuffle: small groups average, the partition changes every round", ORR_DRAWS, params, ops);

@@ -39,7 +39,7 @@ struct capacity {
 	/* the bill is complete up to settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;
-	uint64_t price_of_all, price_of_starting;
+	int64_t price_of_all, price_of_starting;
 	uint32_t starting;
 };
 
@@ -70,7 +70,7 @@ static int64_t price_of(const struct capacity *c, const struct place *p)
 
 static void count_taken(struct capacity *c, const struct place *p, bool is_more)
 {
-	uint64_t price = (uint64_t)price_of(c, p);
+	int64_t price = price_of(c, p);
 	settle(c);
 	c->bill.taken += is_more ? 1 : NONE;
 	c->price_of_all += is_more ? price : -price;
@@ -80,7 +80,7 @@ static void count_taken(struct capacity *c, const struct place *p, bool is_more)
 
 static void count_starting(struct capacity *c, const struct place *p, bool is_more)
 {
-	uint64_t price = (uint64_t)price_of(c, p);
+	int64_t price = price_of(c, p);
 	settle(c);
 	c->starting += is_more ? 1 : NONE;
 	c->price_of_starting += is_more ? price : -price;
@@ -105,8 +105,8 @@ static void on_price(void *ctx, uint32_t market, int64_t more)
 	struct capacity *c = ctx;
 	const struct tenants *t = &c->tenants[market];
 	settle(c);
-	c->price_of_all += (uint64_t)more * t->taken;
-	c->price_of_starting += (uint64_t)more * t->starting;
+	c->price_of_all += more * t->taken;
+	c->price_of_starting += more * t->starting;
 	c->is_felt |= more && t->taken > t->starting;
 }
 
@@ -282,7 +282,8 @@ static void warn(struct capacity *c, const struct avail_rec *r)
 static void know(struct capacity *c, enum source_stream k)
 {
 	if (source_next_ns(&c->source, k) <= now_of(c)) {
-		struct avail_rec r = source_pass(&c->source, k);
+		struct avail_rec r;
+		source_pass(&c->source, k, &r);
 		happen(c, k, &r);
 		return;
 	}
@@ -339,9 +340,11 @@ void capacity_new(
 		c->place[i].goes_ns = ORR_NEVER;
 		set_free(c, i, true);
 	}
-	source_open(&c->source,
-		&(struct source_config){
-			.set = config->set, .prices = config->prices, .repeats = config->repeats, .usd_per_hour = config->usd_per_hour });
+	source_open(&c->source, &(struct source_config){ .set = config->set,
+					.prices = config->prices,
+					.repeats = config->repeats,
+					.replication = config->replication,
+					.usd_per_hour = config->usd_per_hour });
 	read_rows(c, SOURCE_PRICES); /* prices first */
 	read_rows(c, SOURCE_INSTANCES);
 }

@@ -28,7 +28,8 @@ struct capacity_config {
 	const struct availset *prices; /* a second set, of prices; may be NULL */
 	bool repeats;                  /* the sets start again when they end (capacity_rows.h); their ends are above 0 */
 	int64_t startup_ns, notice_ns;
-	double usd_per_hour; /* of an instance without a price in any row */
+	double usd_per_hour;  /* of an instance without a price in any row */
+	uint64_t replication; /* index of the random streams of generated sets */
 };
 
 enum capacity_event {

@@ -5,9 +5,9 @@
 
 void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats, uint64_t replication)
 {
-	*r = (struct capacity_rows){ .set = set, .repeats = repeats, .round = replication, .is_over = !set };
+	*r = (struct capacity_rows){ .set = set, .repeats = repeats, .round = repeats ? replication << 32 : replication, .is_over = !set };
 	if (set)
-		r->cursor = availset_open(set, replication);
+		r->cursor = availset_open(set, r->round);
 }
 
 void capacity_rows_close(struct capacity_rows *r)
@@ -34,7 +34,7 @@ static void enter(struct capacity_rows *r, uint32_t in_round, uint32_t number)
 static void translate(struct capacity_rows *r, struct avail_rec *x)
 {
 	x->t_ns += r->offset_ns;
-	if (!r->repeats || x->kind == AVAIL_PRICE)
+	if (x->kind == AVAIL_PRICE)
 		return;
 	if (x->kind == AVAIL_ADD)
 		enter(r, x->instance, r->numbers++);
@@ -88,7 +88,7 @@ static void begin_round(struct capacity_rows *r)
 	mem_free(number);
 }
 
-bool capacity_rows_next(struct capacity_rows *r, struct avail_rec *out)
+bool capacity_rows_next_repeated(struct capacity_rows *r, struct avail_rec *out)
 {
 	enum { MOST_EMPTY = 1000 }; /* rounds in a row without a change: none will ever change anything */
 	for (int empty = 0; !r->is_over && empty < MOST_EMPTY; empty++) {
@@ -100,9 +100,7 @@ bool capacity_rows_next(struct capacity_rows *r, struct avail_rec *out)
 			translate(r, out);
 			return true;
 		}
-		r->is_over = !r->repeats;
-		if (r->repeats)
-			begin_round(r);
+		begin_round(r);
 	}
 	r->is_over = true;
 	return false;

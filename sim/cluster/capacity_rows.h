@@ -32,9 +32,18 @@ struct capacity_rows {
 	bool is_over;
 };
 
-/* set may be NULL: no rows. The end of a repeated set must be above 0. replication: of the first round's random streams. */
+/* set may be NULL: no rows. The end of a repeated set must be above 0. replication: index of
+ * the random streams; rounds of repeated sets have further ones. */
 void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats, uint64_t replication);
 void capacity_rows_close(struct capacity_rows *r);
-bool capacity_rows_next(struct capacity_rows *r, struct avail_rec *out);
+bool capacity_rows_next_repeated(struct capacity_rows *r, struct avail_rec *out);
+/* Reads the next row; false: none is left. Inlined: called once per row. */
+static inline bool capacity_rows_next(struct capacity_rows *r, struct avail_rec *out)
+{
+	if (r->repeats)
+		return capacity_rows_next_repeated(r, out);
+	r->is_over = r->is_over || !availcursor_next(r->cursor, out);
+	return !r->is_over;
+}
 
 #endif

@@ -150,6 +150,11 @@ const char *failures_hash(const struct failures *f)
 	return f->hash;
 }
 
+bool failures_are_random(const struct failures *f)
+{
+	return f && f->mtbf;
+}
+
 /* ---- one run ---- */
 
 static inline bool is_before(const void *none, const struct change *a, const struct change *b)
@@ -166,7 +171,7 @@ static int64_t draw(struct failure_run *r, uint32_t node, int64_t mean_ns)
 	return dt < 4e18 ? llround(dt) + 1 : INT64_C(4000000000000000000);
 }
 
-struct failure_run *failure_run_new(const struct failures *f, const struct cluster *c, uint64_t seed)
+struct failure_run *failure_run_new(const struct failures *f, const struct cluster *c, uint64_t seed, uint64_t replication)
 {
 	struct failure_run *r = mem_zalloc(1, sizeof *r);
 	r->f = f;
@@ -175,7 +180,7 @@ struct failure_run *failure_run_new(const struct failures *f, const struct clust
 	r->heap = mem_alloc(c->n_nodes * sizeof *r->heap);
 	r->rng = mem_alloc(c->n_nodes * sizeof *r->rng);
 	for (uint32_t i = 0; i < c->n_nodes; i++) {
-		rng_init(&r->rng[i], seed, "failures", i);
+		rng_init(&r->rng[i], seed, "failures", replication << 32 | i);
 		if (may_fail(f, &c->node[i]))
 			r->heap[r->n++] = (struct change){ draw(r, i, f->mtbf), i, true };
 	}

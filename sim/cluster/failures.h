@@ -5,7 +5,7 @@
  * A trace is CSV with the columns time_s,node,event: node is the name or number of a
  * node of the cluster, event is "fail" or "repair", times do not decrease. A hazard
  * draws each node's time to failure and time to repair from exponential
- * distributions, one random stream per node ("failures", node number).
+ * distributions, one random stream per node and replication ("failures").
  *
  * Runs share a struct failures; a struct failure_run is one run's position in it.
  */
@@ -27,8 +27,10 @@ void failures_only_types(struct failures *f, uint64_t types);
 void failures_free(struct failures *f);
 /* SHA-256 of the file, or of the two means. */
 const char *failures_hash(const struct failures *f);
-
-struct failure_run *failure_run_new(const struct failures *f, const struct cluster *c, uint64_t seed);
+/* Whether the failures are drawn: a hazard, not a trace. */
+bool failures_are_random(const struct failures *f);
+/* replication: another one has other random streams; a trace is the same in all. */
+struct failure_run *failure_run_new(const struct failures *f, const struct cluster *c, uint64_t seed, uint64_t replication);
 void failure_run_free(struct failure_run *r);
 /* Returns the next failure or repair; false if there is none. Times do not decrease. */
 bool failure_run_next(struct failure_run *r, int64_t *t_ns, uint32_t *node, bool *fails);

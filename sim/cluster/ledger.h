@@ -23,10 +23,23 @@ static inline void ledger_add(struct ledger *l, timeline_sum ns, timeline_sum am
 	l->amount += amount;
 }
 
-/* `count` units, which together cost `price` (1e-9 USD/h), are held for dt ns. */
-static inline void ledger_hold(struct ledger *l, uint64_t count, uint64_t price, int64_t dt)
+/* a x b. One multiplication on a 64-bit CPU, where both are signed; three where one is not. */
+static inline timeline_sum ledger_product(int64_t a, int64_t b)
 {
-	ledger_add(l, (timeline_sum)count * (uint64_t)dt, (timeline_sum)price * (uint64_t)dt);
+	__extension__ typedef __int128 wide;
+	return (timeline_sum)((wide)a * b);
+}
+
+/* `count` units, which together cost `price` (1e-9 USD/h), are held for dt ns. */
+static inline void ledger_hold(struct ledger *l, int64_t count, int64_t price, int64_t dt)
+{
+	ledger_add(l, ledger_product(count, dt), ledger_product(price, dt));
+}
+
+/* n times the same. */
+static inline struct ledger ledger_times(const struct ledger *l, uint64_t n)
+{
+	return (struct ledger){ l->ns * n, l->amount * n };
 }
 
 static inline struct ledger ledger_total(const struct ledger *account, int n)

@@ -30,21 +30,26 @@ uint32_t source_name(struct source *s, enum source_stream k, uint32_t text)
 	return rows->name[text] - 1;
 }
 
-static void fetch(struct source *s, enum source_stream k)
+static void name_next(struct source *s, enum source_stream k)
 {
-	struct source_rows *rows = &s->rows[k];
-	rows->has_next = capacity_rows_next(&rows->from, &rows->next);
-	if (!rows->has_next)
-		return;
-	rows->next.zone = source_name(s, k, rows->next.zone);
-	rows->next.type = source_name(s, k, rows->next.type);
+	struct avail_rec *next = &s->rows[k].next;
+	next->zone = source_name(s, k, next->zone);
+	next->type = source_name(s, k, next->type);
 }
 
-struct avail_rec source_pass(struct source *s, enum source_stream k)
+static inline void fetch(struct source *s, enum source_stream k)
 {
-	struct avail_rec r = s->rows[k].next;
+	struct source_rows *rows = &s->rows[k];
+	if (!capacity_rows_next(&rows->from, &rows->next))
+		rows->next.t_ns = ORR_NEVER;
+	else if (rows->next.zone | rows->next.type)
+		name_next(s, k);
+}
+
+void source_pass(struct source *s, enum source_stream k, struct avail_rec *out)
+{
+	*out = s->rows[k].next;
 	fetch(s, k);
-	return r;
 }
 
 void source_put_back(struct source *s, enum source_stream k, const struct avail_rec *r)
@@ -122,7 +127,7 @@ uint32_t source_market(struct source *s, uint32_t zone, uint32_t type, int64_t n
 timeline_sum source_reading(const struct source *s, uint32_t market, int64_t now)
 {
 	const struct source_market *m = &s->market[market];
-	return m->before + (timeline_sum)(uint64_t)m->price * (uint64_t)(now - m->since);
+	return m->before + ledger_product(m->price, now - m->since);
 }
 
 void source_price(

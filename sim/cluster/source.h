@@ -21,8 +21,7 @@ enum source_stream { SOURCE_INSTANCES, SOURCE_PRICES, SOURCE_STREAMS };
 
 struct source_rows {
 	struct capacity_rows from;
-	bool has_next;
-	struct avail_rec next;   /* not read yet */
+	struct avail_rec next;   /* not read yet; its time is ORR_NEVER at the end */
 	struct avail_rec *ahead; /* read and not taken: from `first` on */
 	size_t first, n, cap;
 	uint32_t *name, cap_name; /* [text] number of the name + 1 */
@@ -60,10 +59,10 @@ uint32_t source_name(struct source *s, enum source_stream k, uint32_t text);
 /* Time of the first row that has not been read; ORR_NEVER: none. */
 static inline int64_t source_next_ns(const struct source *s, enum source_stream k)
 {
-	return s->rows[k].has_next ? s->rows[k].next.t_ns : ORR_NEVER;
+	return s->rows[k].next.t_ns;
 }
 /* Reads and takes that row. */
-struct avail_rec source_pass(struct source *s, enum source_stream k);
+void source_pass(struct source *s, enum source_stream k, struct avail_rec *out);
 /* Reads that row, to be taken later. The pointer is valid until the next row is read. */
 const struct avail_rec *source_read(struct source *s, enum source_stream k);
 /* Appends the row just passed to the rows to take. */

@@ -92,7 +92,7 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 	const struct jobs_state *t = s->state;
 	double level = scenario_level(s);
 	size_t first = scenario_policy_of(s, runs[0]);
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n && s->replications == 1; i++) {
 		size_t other = scenario_policy_of(s, runs[i]);
 		if (!t->has_blocks[other] || !t->has_blocks[first])
 			continue;
@@ -169,20 +169,33 @@ static void note_source(const struct scenario *s, const struct jobs_state *t, st
 	mem_free(source);
 }
 
+static bool are_jobs_random(const struct scenario *s)
+{
+	const struct jobs_state *t = s->state;
+	return !jobset_is_loaded(t->jobs) || failures_are_random(t->failures) || inputs_capacity_is_random(&t->capacity);
+}
+
 static int run_jobs(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
 	struct jobs_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
 	struct jobs_config config = t->config;
+	struct capacity_config capacity = t->capacity.config;
+	struct jobs_blocks *blocks = k ? mem_zalloc(1, sizeof *blocks) : &t->blocks[i];
 	config.progress = progress;
 	config.progress_ctx = ctx;
-	(void)k;
-	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, &t->blocks[i], err);
-	t->has_blocks[i] = true;
+	config.replication = capacity.replication = k;
+	config.record_jobs &= !k;
+	if (config.capacity)
+		config.capacity = &capacity;
+	int rc = jobs_run(&config, p->entry.policy, p->args, p->label, r, blocks, err);
+	t->has_blocks[i] |= !k;
+	if (k)
+		mem_free(blocks);
 	if (!rc && t->rates)
 		note_source(s, t, r);
-	return !rc && t->set.cost_samples ? draw_costs(t, p, r, err) : rc;
+	return !rc && t->set.cost_samples && !k ? draw_costs(t, p, r, err) : rc;
 }
 
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
@@ -312,10 +325,10 @@ static const struct report_file files[] = { { "jobs", false }, { "nodes", true }
 
 /* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
-	{ "jct_mean", "JCT mean", REPORT_TIME, NULL },
+	{ "jct_mean", "JCT mean", REPORT_TIME, NULL, true },
 	{ "jct_p50", "JCT median", REPORT_TIME, NULL },
 	{ "jct_p99", "JCT p99", REPORT_TIME, NULL },
-	{ "wait_mean", "wait mean", REPORT_TIME, NULL },
+	{ "wait_mean", "wait mean", REPORT_TIME, NULL, true },
 	{ "wait_p99", "wait p99", REPORT_TIME, NULL },
 	{ "slowdown_mean", "slowdown", REPORT_NUMBER, NULL },
 	{ "makespan", "makespan", REPORT_TIME, NULL },
@@ -356,6 +369,7 @@ const struct world world_jobs = { .name = "jobs",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
 	.effects = effects,
 	.open = open_jobs,
+	.is_random = are_jobs_random,
 	.run = run_jobs,
 	.reused = reused_jobs,
 	.finish = finish_jobs,

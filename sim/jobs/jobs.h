@@ -44,11 +44,12 @@ struct jobs_config {
 	enum jobs_sharing sharing;
 	const struct orr_args *options; /* of jobs_options: --set jobs.NAME=VALUE */
 	uint64_t seed;
-	int64_t until_ns;  /* end of the run; ORR_NEVER: none */
-	bool drop_unfit;   /* leave out jobs that can never fit; false: they are an error */
-	bool check;        /* check conservation laws at run time */
-	bool record_jobs;  /* fill in result->jobs: up to max_rows, then a sample */
-	uint64_t max_rows; /* a million; tests lower it */
+	uint64_t replication; /* index of the random streams */
+	int64_t until_ns;     /* end of the run; ORR_NEVER: none */
+	bool drop_unfit;      /* leave out jobs that can never fit; false: they are an error */
+	bool check;           /* check conservation laws at run time */
+	bool record_jobs;     /* fill in result->jobs: up to max_rows, then a sample */
+	uint64_t max_rows;    /* a million; tests lower it */
 	double policy_timeout_s;
 	/* Called now and then with the part done (0..1), in the run's thread. May be NULL. */
 	void (*progress)(void *ctx, double part);

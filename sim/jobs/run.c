@@ -253,7 +253,7 @@ static struct orr_jobs *world_new(
 	w->engine = host ? host->engine : eng_new();
 	w->pool = host ? host->pool : pool_new(c->cluster, c->placement);
 	w->others_milli = host ? host->others_milli : NULL;
-	w->arrivals.cursor = jobset_open(c->jobs);
+	w->arrivals.cursor = jobset_open(c->jobs, c->replication);
 	read_options(&w->options, c->options);
 	places_begin(w);
 	set_mix(w);
@@ -285,7 +285,7 @@ struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host 
 	w->measures.blocks = blocks;
 	w->policy.watch = watch_new(w->label, c->policy_timeout_s);
 	if (c->failures && w->owns_host)
-		w->nodes.failures = failure_run_new(c->failures, c->cluster, c->seed);
+		w->nodes.failures = failure_run_new(c->failures, c->cluster, c->seed, c->replication);
 	next_arrival(w);
 	metrics_begin(w);
 	node_events_next(w);

@@ -49,7 +49,7 @@ static int check_rows(const struct jobs_state *s, struct orr_error *err)
 {
 	enum { MOST = 2000000 };
 	const struct strtab *text = jobset_strings(s->jobs);
-	struct jobcursor *c = jobset_open(s->jobs);
+	struct jobcursor *c = jobset_open(s->jobs, 0);
 	struct job_rec r;
 	struct orr_error e = { 0 };
 	for (uint64_t i = 0; i < MOST && !e.code && jobcursor_next(c, &r); i++) {

@@ -33,7 +33,7 @@ void accounts_until(struct accounts *a, int64_t t, const struct holding *h)
 	}
 	for (int i = 0; i < ACCOUNTS; i++)
 		hold(&a->held[i], a->until_ns, held[i]);
-	ledger_hold(&a->jobs_milli, (uint64_t)(h->pool->used_milli - h->others_milli), 0, dt);
+	ledger_hold(&a->jobs_milli, (int64_t)(h->pool->used_milli - h->others_milli), 0, dt);
 	ledger_hold(&a->up, h->pool->total_gpus, 0, dt);
 	a->until_ns = t;
 }

@@ -37,7 +37,8 @@ extern const struct world world_mixed;
 
 /* Keys of the whole scenario, which its halves may not have. */
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
-	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "until", "record", "policy_timeout", NULL };
+	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until", "record", "policy_timeout",
+	NULL };
 /* Those that are copied to both halves. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 
@@ -182,8 +183,6 @@ static int open_halves(const struct scenario *s, struct mixed_state *m, struct o
 		return serve_prices_read(&m->prices, s->given, s->cluster, NULL, err);
 	if (!(m->serve = scenario_open(m->of_serve, s->output, err)))
 		return blame("serve", err);
-	if (m->serve->replications > 1)
-		return orr_fail(err, ORR_EINPUT, "scenario: $.serve.replications: expected 1 in a mixed world; repeat it with other seeds");
 	return ORR_OK;
 }
 
@@ -305,23 +304,35 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 	}
 }
 
+static bool is_mixed_random(const struct scenario *s)
+{
+	const struct mixed_state *m = s->state;
+	return (m->jobs && scenario_is_random(m->jobs)) || (m->serve && scenario_is_random(m->serve)) || failures_are_random(m->failures) ||
+	       inputs_capacity_is_random(&m->capacity);
+}
+
 static int run_mixed(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
 	const struct mixed_state *m = s->state;
 	const struct serve_prices *prices = prices_of(m);
+	struct capacity_config capacity = m->capacity.config;
 	struct mixed_config c = { .cluster = s->cluster,
 		.failures = m->failures,
-		.capacity = m->capacity.is_given ? &m->capacity.config : NULL,
+		.capacity = m->capacity.is_given ? &capacity : NULL,
 		.serve_first = !strcmp(orr_arg_text(s->keys, "first"), "serve"),
 		.usd_per_gpu_hour = prices->is_known ? prices->usd_per_gpu_hour : NULL,
 		.seed = s->seed,
+		.replication = k,
 		.until_ns = s->until_ns,
 		.check = s->output->check,
 		.progress = progress,
 		.progress_ctx = ctx };
-	(void)k;
+	capacity.replication = k;
 	configure_halves(m, i, &c);
+	c.jobs.replication = c.serve.replication = k;
+	c.jobs.record_jobs &= !k;
+	c.serve.record_requests &= !k;
 	int rc = mixed_run(&c, s->policy[i].label, r, err);
 	if (!rc && prices->note)
 		result_note(r, "prices", prices->note);
@@ -366,9 +377,9 @@ static const struct world_input inputs[] = {
 };
 /* clang-format on */
 
-static const struct report_column columns[] = { { "jobs.jct_mean", "JCT mean", REPORT_TIME, NULL },
+static const struct report_column columns[] = { { "jobs.jct_mean", "JCT mean", REPORT_TIME, NULL, true },
 	{ "jobs.jct_p99", "JCT p99", REPORT_TIME, NULL }, { "jobs.restarts", "restarts", REPORT_NUMBER, NULL },
-	{ "serve.requests_completed", "requests", REPORT_NUMBER, NULL }, { "serve.ttft_p99", "TTFT p99", REPORT_SHORT_TIME, NULL },
+	{ "serve.requests_completed", "requests", REPORT_NUMBER, NULL }, { "serve.ttft_p99", "TTFT p99", REPORT_SHORT_TIME, NULL, true },
 	{ "serve.attainment", "SLO kept", REPORT_FRACTION, NULL }, { "jobs_gpu_hours", "GPU h of jobs", REPORT_NUMBER, NULL },
 	{ "serve_gpu_hours", "of replicas", REPORT_NUMBER, NULL }, { "idle_gpu_hours", "idle", REPORT_NUMBER, NULL },
 	{ "usd", "USD", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
@@ -382,6 +393,7 @@ const struct world world_mixed = { .name = "mixed",
 	.inputs = inputs,
 	.form = { .parts = parts, .columns = columns },
 	.open = open_mixed,
+	.is_random = is_mixed_random,
 	.run = run_mixed,
 	.note = note_mixed,
 	.close = close_mixed };

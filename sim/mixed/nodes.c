@@ -177,7 +177,7 @@ void nodes_begin(struct mixed *m)
 	if (!c->failures)
 		return;
 	m->notice_ns = m->serve ? orr_arg_time_ns(c->serve.options, "notice") : 0;
-	m->failures = failure_run_new(c->failures, c->cluster, c->seed);
+	m->failures = failure_run_new(c->failures, c->cluster, c->seed, c->replication);
 	m->notices = mem_zalloc(c->cluster->n_nodes, sizeof *m->notices);
 	next_row(m);
 }

@@ -6,6 +6,8 @@
  */
 #include "net/collective_plan.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 
 enum { MAX_SENDS = 1 << 25, MAX_CHUNKS = 1 << 20 };
@@ -24,6 +26,7 @@ static bool can(enum orr_collective_op op, enum orr_collective_algorithm a, uint
 		return op == ORR_ALL_REDUCE || op == ORR_BROADCAST || op == ORR_REDUCE;
 	case ORR_HIERARCHICAL:
 	case ORR_HIERARCHICAL_LEADER:
+	case ORR_MULTI_RING:
 		return op == ORR_ALL_REDUCE || op == ORR_REDUCE_SCATTER || op == ORR_ALL_GATHER;
 	default:
 		return false;
@@ -61,8 +64,11 @@ static int check(const struct coll_shape *s, enum orr_collective_algorithm a, st
 			op, s->n, s->n - (1u << floor_log2(s->n)));
 	if (!can(s->op, a, s->n))
 		return orr_fail(err, ORR_EINPUT, "%s: %s does not support it: expected ring or direct", op, name);
-	if (a == ORR_HIERARCHICAL && (!s->inner || s->n % s->inner))
+	if ((a == ORR_HIERARCHICAL || a == ORR_MULTI_RING) && (!s->inner || s->n % s->inner))
 		return orr_fail(err, ORR_EINPUT, "%s: inner: expected a divisor of the %u ranks, found %u", op, s->n, s->inner);
+	if (a == ORR_MULTI_RING && s->rings && s->inner % s->rings)
+		return orr_fail(
+			err, ORR_EINPUT, "%s: rings: expected a divisor of the %u ranks per island, found %u", op, s->inner, s->rings);
 	if (s->chunks > MAX_CHUNKS)
 		return orr_fail(err, ORR_EINPUT, "%s: chunks: expected at most %d, found %u", op, MAX_CHUNKS, s->chunks);
 	bool is_all = a == ORR_DIRECT || s->op == ORR_ALL_TO_ALL;
@@ -118,6 +124,82 @@ static void plan_ring(struct coll_plan *p, const struct coll_shape *s)
 	if (s->op != ORR_REDUCE_SCATTER)
 		ring_stage(p, &r, false);
 }
+
+/* ---- a ring per NIC ---- */
+
+static uint32_t rings_of(const struct coll_shape *s)
+{
+	return s->rings ? s->rings : s->inner;
+}
+
+/* The place in its island at which ring `c` enters the island: the first rank that uses NIC c. */
+static uint32_t entry_of(const struct coll_shape *s, uint32_t c)
+{
+	return c * (s->inner / rings_of(s));
+}
+
+uint32_t coll_owner(const struct coll_shape *s, const struct coll_plan *p, uint32_t piece)
+{
+	if (s->algorithm != ORR_MULTI_RING)
+		return piece / (p->pieces / s->n);
+	uint32_t position = piece / rings_of(s), c = piece % rings_of(s);
+	return position - position % s->inner + (position % s->inner + entry_of(s, c)) % s->inner;
+}
+
+/* The piece that rank `from` sends first in ring c. Position i of a ring is at place (entry + i) % inner of island i / inner. */
+static uint32_t first_piece(const struct coll_shape *s, uint32_t from, uint32_t c, bool is_scatter)
+{
+	uint32_t m = s->inner, position = from - from % m + (from % m + m - entry_of(s, c)) % m;
+	return (is_scatter ? (position + s->n - 1) % s->n : position) * rings_of(s) + c;
+}
+
+/* One message per pair of neighbours carries the pieces of all rings that use the pair. */
+static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bool is_scatter)
+{
+	uint32_t m = s->inner, k = rings_of(s), advance = p->pieces - k;
+	double piece = s->bytes / p->pieces;
+	for (uint32_t from = 0; from < s->n; from++) {
+		uint32_t next = (from % m + 1) % m, first = p->n_list;
+		for (uint32_t c = 0; c < k; c++) {
+			if (entry_of(s, c) == next) {
+				uint32_t island = (from / m + 1) % (s->n / m);
+				plan_send(p, (struct coll_send){ .from = from,
+						     .to = island * m + next,
+						     .bytes = piece,
+						     .piece = first_piece(s, from, c, is_scatter),
+						     .n_pieces = 1,
+						     .advance = advance,
+						     .adds = is_scatter });
+				continue;
+			}
+			MEM_GROW(p->list, p->n_list, p->cap_list);
+			p->list[p->n_list++] = first_piece(s, from, c, is_scatter);
+		}
+		uint32_t count = p->n_list - first;
+		if (count)
+			plan_send(p, (struct coll_send){ .from = from,
+					     .to = from - from % m + next,
+					     .bytes = count * piece,
+					     .piece = count > 1 ? first : p->list[first],
+					     .n_pieces = count,
+					     .advance = advance,
+					     .adds = is_scatter });
+	}
+	plan_phase(p, s->n - 1);
+}
+
+/* A ring per NIC, each with its share of the bytes: ring c enters an island at the first rank of NIC c, visits all its ranks in
+ * order, and leaves it from the last one (NCCL's channels). */
+static void plan_multi_ring(struct coll_plan *p, const struct coll_shape *s)
+{
+	p->pieces = s->n * rings_of(s);
+	if (s->op != ORR_ALL_GATHER)
+		multi_ring_stage(p, s, true);
+	if (s->op != ORR_REDUCE_SCATTER)
+		multi_ring_stage(p, s, false);
+}
+
+/* ---- islands ---- */
 
 /* Reduce-scatter inside the islands, all-reduce across them for each shard, all-gather inside (the hierarchical form of
  * NCCL and Horovod). */
@@ -388,6 +470,8 @@ int coll_plan(const struct coll_shape *shape, struct coll_plan *out, struct orr_
 		plan_leader(out, &s);
 	else if (s.algorithm == ORR_HIERARCHICAL)
 		plan_hierarchical(out, &s);
+	else if (s.algorithm == ORR_MULTI_RING)
+		plan_multi_ring(out, &s);
 	else if (s.op == ORR_BROADCAST || s.op == ORR_REDUCE)
 		plan_chain(out, &s);
 	else

@@ -17,7 +17,7 @@
 
 /*
  * The contents of a send, as piece numbers: in repetition r of its phase it carries pieces piece + r * advance + i *
- * stride, i < n_pieces, modulo the plan's `pieces`.
+ * stride, i < n_pieces, modulo the plan's `pieces`. With n_pieces > 1 and stride 0 they are list[piece + i] + r * advance.
  */
 struct coll_send {
 	uint32_t from, to; /* ranks */
@@ -37,6 +37,8 @@ struct coll_plan {
 	struct coll_phase *phase;
 	uint32_t n_phases, cap_phases;
 	uint32_t pieces; /* equal parts of the buffer; in an all-to-all, piece i * n + j goes from rank i to rank j */
+	uint32_t *list;  /* of pieces, for sends with stride 0 */
+	uint32_t n_list, cap_list;
 };
 
 struct coll_shape {
@@ -45,7 +47,8 @@ struct coll_shape {
 	uint32_t n;      /* ranks */
 	double bytes;    /* per rank of an all-reduce; the whole result or input of a gather or scatter */
 	uint32_t root;   /* broadcast, reduce */
-	uint32_t inner;  /* hierarchical: ranks per island (consecutive); divides n */
+	uint32_t inner;  /* hierarchical, multi-ring: ranks per island (consecutive); divides n */
+	uint32_t rings;  /* multi-ring: divides inner; 0: inner */
 	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen by coll_chunks() */
 	bool leader;     /* hierarchical all-reduce: only one rank per island communicates across islands */
 };
@@ -54,6 +57,9 @@ struct coll_shape {
 int coll_plan(const struct coll_shape *s, struct coll_plan *out, struct orr_error *err);
 void coll_plan_free(struct coll_plan *p);
 
+/* The rank that a piece belongs to in a reduce-scatter or all-gather with this plan. */
+uint32_t coll_owner(const struct coll_shape *s, const struct coll_plan *p, uint32_t piece);
+
 /* The algorithm itself if it supports op on n ranks; else ring (direct for all-to-all). */
 enum orr_collective_algorithm coll_usable(enum orr_collective_op op, enum orr_collective_algorithm a, uint32_t n);
 /* Replaces ORR_HIERARCHICAL_LEADER by ORR_HIERARCHICAL with `leader`. Functions that take a shape call it themselves. */
@@ -61,7 +67,7 @@ void coll_name_leader(struct coll_shape *s);
 /* Pieces in the pipeline of a tree or chain; a default if the shape gives none. */
 uint32_t coll_chunks(const struct coll_shape *s);
 
-/* Seconds on an idle network. Only hierarchical uses the inner latency and bandwidth. */
+/* Seconds on an idle network. Only hierarchical and multi-ring use the inner latency and bandwidth. */
 double coll_time_s(const struct coll_shape *s, double latency_s, double bandwidth_Bps, double inner_latency_s, double inner_bandwidth_Bps);
 /* Parses "ring" etc.; false if unknown. */
 bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const algorithm_names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-	"hierarchical-leader" };
+	"hierarchical-leader", "multi-ring" };
 static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
 
 bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out)
@@ -49,5 +49,6 @@ void coll_plan_free(struct coll_plan *p)
 {
 	mem_free(p->send);
 	mem_free(p->phase);
+	mem_free(p->list);
 	*p = (struct coll_plan){ 0 };
 }

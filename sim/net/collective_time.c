@@ -51,6 +51,15 @@ static double hierarchical_s(const struct coll_shape *s, struct wire w, struct w
 	return 2 * rounds_s(w, islands - 1, s->bytes / islands) + (m > 1 ? 2 * rounds_s(inside, k + m - 2, s->bytes / k) : 0);
 }
 
+/* Per round, a NIC carries one piece, and a link inside an island the pieces of all rings: the message that leaves the island
+ * shares the sender's link with the message to its neighbour. */
+static double multi_ring_s(const struct coll_shape *s, struct wire w, struct wire inside)
+{
+	double n = s->n, k = s->rings ? s->rings : s->inner, piece = s->bytes / (n * k);
+	double round = fmax(w.a + piece / w.B, s->inner > 1 ? inside.a + k * piece / inside.B : 0);
+	return (s->op == ORR_ALL_REDUCE ? 2 : 1) * (n - 1) * round;
+}
+
 static double direct_s(const struct coll_shape *s, struct wire w)
 {
 	double n = s->n;
@@ -75,6 +84,8 @@ double coll_time_s(
 		return double_tree_s(&s, w);
 	case ORR_HIERARCHICAL:
 		return s.inner ? hierarchical_s(&s, w, (struct wire){ inner_latency_s, inner_bandwidth_Bps }) : NAN;
+	case ORR_MULTI_RING:
+		return s.inner ? multi_ring_s(&s, w, (struct wire){ inner_latency_s, inner_bandwidth_Bps }) : NAN;
 	case ORR_DIRECT:
 		return direct_s(&s, w);
 	default:

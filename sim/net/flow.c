@@ -210,6 +210,13 @@ static double bytes_left(struct flownet *f, uint32_t flow)
 	return fmin(fmax(left, 0), x->bytes);
 }
 
+double flownet_left(struct flownet *f, uint32_t flow)
+{
+	if (!flow_is_settled(f))
+		flow_solve(f);
+	return f->flow[flow].phase == FLOW_DRAINING ? bytes_left(f, flow) : f->flow[flow].bytes;
+}
+
 void flownet_cancel(struct flownet *f, uint32_t flow)
 {
 	struct net_flow *x = &f->flow[flow];

@@ -51,6 +51,8 @@ double flownet_now(const struct flownet *f);
  */
 uint32_t flownet_start(
 	struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route, uint32_t n_hops, uint64_t tag);
+/* Bytes that a flow has left now; it has not been reported. */
+double flownet_left(struct flownet *f, uint32_t flow);
 /* Ends a flow without reporting it. */
 void flownet_cancel(struct flownet *f, uint32_t flow);
 /* Changes a capacity from now on. */

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000, RESAMPLES = 1000 };
 
@@ -126,6 +127,23 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	return ORR_OK;
 }
 
+static bool has_random_options(const struct orr_args *o)
+{
+	const char *router = orr_arg_text(o, "router");
+	bool thinks = orr_arg_int(o, "clients") || strcmp(orr_arg_text(o, "sessions"), "none");
+	return !strcmp(router, "random") || !strcmp(router, "power-of-two") ||
+	       (thinks && orr_arg_time_ns(o, "think") && !strcmp(orr_arg_text(o, "think_law"), "exponential"));
+}
+
+static bool is_serve_random(const struct scenario *s)
+{
+	const struct serve_state *t = s->state;
+	bool is_random = !reqset_is_loaded(t->requests) || failures_are_random(t->failures) || has_random_options(s->options);
+	for (uint32_t m = 0; m < t->n_models; m++)
+		is_random |= t->model[m]->noise != SERVED_EXACT;
+	return is_random;
+}
+
 static int run_serve(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
@@ -221,7 +239,6 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("tp", "", "GPUs of a tensor-parallel group, likewise"),
 	ORR_PARAM_TEXT("pp", "", "pipeline stages, likewise"),
 	ORR_PARAM_TEXT("kv_blocks", "", "blocks of KV cache of a replica, likewise"),
-	SCENARIO_KEY_REPLICATIONS,
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
@@ -267,8 +284,6 @@ static const struct world_flag flags[] = {
 	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,
 		"the largest rate of arrivals at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; stores no runs, writes no files" },
 	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: share of the requests that is enough (default 0.9)" },
-	{ "replications", "N", WORLD_FLAG_KEY, "replications", NULL,
-		"run N times with other random numbers: means with t-intervals (default 1)" },
 	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and are repaired: time_s,node,event" },
 	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,
 		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
@@ -284,7 +299,7 @@ static const struct report_file files[] = { { "requests", false }, { NULL, false
 static const struct report_column columns[] = {
 	{ "requests_completed", "completed", REPORT_NUMBER, NULL },
 	{ "throughput", "requests/s", REPORT_NUMBER, NULL },
-	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME, NULL },
+	{ "completion_mean", "end-to-end mean", REPORT_SHORT_TIME, NULL, true },
 	{ "completion_p50", "median", REPORT_SHORT_TIME, NULL },
 	{ "completion_p99", "p99", REPORT_SHORT_TIME, NULL },
 	{ "sample_completion_mean", "per sample", REPORT_SHORT_TIME, "completion_mean" },
@@ -332,6 +347,7 @@ const struct world world_serve = { .name = "serve",
 	.effects = serve_effects,
 	.note = serve_note,
 	.open = open_serve,
+	.is_random = is_serve_random,
 	.run = run_serve,
 	.finish = finish_serve,
 	.close = close_serve,

@@ -423,7 +423,7 @@ void scale_begin(struct orr_serve *w)
 	begin_ticks(w);
 	if (!w->owns_host || !w->config->failures)
 		return;
-	f->failures = failure_run_new(w->config->failures, w->config->cluster, w->config->seed);
+	f->failures = failure_run_new(w->config->failures, w->config->cluster, w->config->seed, w->config->replication);
 	next_row(w);
 }
 

@@ -210,7 +210,6 @@ static void describe(struct scenario *s, const struct serve_state *t)
 		cJSON_AddStringToObject(o, "failures_sha256", failures_hash(t->failures));
 	cJSON_AddItemToObject(o, "prices", serve_price_list(&t->prices, s->cluster));
 	scenario_add_seed(o, s);
-	scenario_add_replications(o, s);
 	scenario_add_until(o, s);
 	scenario_add_record(o, s);
 }

@@ -20,12 +20,12 @@ timeline_sum accounts_egress(const struct orr_spot *w, double bytes)
 	return (timeline_sum)(nano_usd < 1e24 ? nano_usd : 1e24) * 3600 * 1000000000;
 }
 
-void accounts_round_up(struct orr_spot *w, const struct slot *s)
+void accounts_charge_hour(struct orr_spot *w, const struct slot *s)
 {
 	const int64_t hour = 3600 * ORR_SECOND;
 	int64_t over = (w->now - s->since) % hour;
-	if (w->bills_hours && over)
-		accounts_charge(w, ORR_ROUNDING, (timeline_sum)s->price * (uint64_t)(hour - over), 1);
+	if (over)
+		accounts_charge(w, ORR_ROUNDING, ledger_product(s->price, hour - over), 1);
 }
 
 double wide_usd(timeline_sum amount)

@@ -12,8 +12,14 @@
 /* Money alone, n times. */
 void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n);
 timeline_sum accounts_egress(const struct orr_spot *w, double bytes);
-/* With spot.billing=hour: charges the rest of the hour that the instance has begun. */
-void accounts_round_up(struct orr_spot *w, const struct slot *s);
+/* Charges the rest of the hour that the instance has begun. */
+void accounts_charge_hour(struct orr_spot *w, const struct slot *s);
+/* The same with spot.billing=hour, else a no-op. */
+static inline void accounts_round_up(struct orr_spot *w, const struct slot *s)
+{
+	if (w->bills_hours)
+		accounts_charge_hour(w, s);
+}
 /* Like a cast, within 1 ulp, and fast for small numbers. */
 static inline double wide_double(timeline_sum x)
 {
@@ -30,7 +36,7 @@ static inline void accounts_add(struct orr_spot *w, enum orr_account a, const st
 static inline struct ledger accounts_of_role(const struct orr_spot *w, enum role role, int64_t dt)
 {
 	struct ledger l = { 0, 0 };
-	ledger_hold(&l, w->count[role], (uint64_t)w->rate[role], dt);
+	ledger_hold(&l, w->count[role], w->rate[role], dt);
 	return l;
 }
 
@@ -38,12 +44,12 @@ static inline struct ledger accounts_of_role(const struct orr_spot *w, enum role
 static inline void accounts_pass(struct orr_spot *w, int64_t dt)
 {
 	if (w->count[ROLE_STARTING])
-		ledger_hold(&w->account[ORR_STARTING], w->count[ROLE_STARTING], (uint64_t)w->rate[ROLE_STARTING], dt);
+		ledger_hold(&w->account[ORR_STARTING], w->count[ROLE_STARTING], w->rate[ROLE_STARTING], dt);
 	if (w->count[ROLE_IDLE])
-		ledger_hold(&w->account[ORR_IDLE], w->count[ROLE_IDLE], (uint64_t)w->rate[ROLE_IDLE], dt);
+		ledger_hold(&w->account[ORR_IDLE], w->count[ROLE_IDLE], w->rate[ROLE_IDLE], dt);
 	if (w->live[1])
-		w->on_demand_ns += (timeline_sum)w->live[1] * (uint64_t)dt;
-	ledger_hold(&w->all, w->live[0] + w->live[1], (uint64_t)w->rate_all, dt);
+		w->on_demand_ns += ledger_product(w->live[1], dt);
+	ledger_hold(&w->all, w->live[0] + w->live[1], w->rate_all, dt);
 	w->accrued += dt;
 }
 
@@ -53,8 +59,7 @@ static inline void accounts_accrue(struct orr_spot *w, int64_t t)
 	int64_t dt = t - w->accrued;
 	if (dt <= 0)
 		return;
-	ledger_hold(
-		w->steps.is_in_flight ? &w->steps.bucket : &w->account[w->pause], w->count[ROLE_OWNER], (uint64_t)w->rate[ROLE_OWNER], dt);
+	ledger_hold(w->steps.is_in_flight ? &w->steps.bucket : &w->account[w->pause], w->count[ROLE_OWNER], w->rate[ROLE_OWNER], dt);
 	accounts_pass(w, dt);
 }
 

@@ -218,7 +218,8 @@ static void apply(struct orr_spot *w)
 /* The commonest case: a row that is alone at its instant. False: there are more, and this one is to be taken. */
 static bool apply_one(struct orr_spot *w)
 {
-	struct avail_rec r = source_pass(&w->source, SOURCE_INSTANCES);
+	struct avail_rec r;
+	source_pass(&w->source, SOURCE_INSTANCES, &r);
 	if (r.kind == AVAIL_PRICE || source_next_ns(&w->source, SOURCE_INSTANCES) <= w->now) {
 		source_put_back(&w->source, SOURCE_INSTANCES, &r);
 		return false;
@@ -256,7 +257,8 @@ static void plan_rows(struct orr_spot *w)
 static void series(struct orr_spot *w)
 {
 	while ((w->prices_at = source_next_ns(&w->source, SOURCE_PRICES)) <= w->now) {
-		struct avail_rec r = source_pass(&w->source, SOURCE_PRICES);
+		struct avail_rec r;
+		source_pass(&w->source, SOURCE_PRICES, &r);
 		if (r.kind == AVAIL_PRICE)
 			price_row(w, &r);
 		w->has_happened = true;

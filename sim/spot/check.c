@@ -11,7 +11,7 @@ static void time_and_money(struct orr_spot *w)
 	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
 		const struct slot *x = live_slot(w, i);
 		ledger_add(&lived, (uint64_t)(w->now - x->since), x->paid);
-		ledger_hold(&lived, 0, (uint64_t)x->price, w->now - x->paid_until);
+		ledger_hold(&lived, 0, x->price, w->now - x->paid_until);
 	}
 	if (held.ns != w->all.ns || lived.ns != w->all.ns)
 		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, in all %.9f passed",

@@ -137,7 +137,6 @@ static void describe(struct scenario *s, const struct spot_state *t)
 		cJSON_AddStringToObject(o, "steps_sha256", t->steps_hash);
 	scenario_add_options(o, s);
 	scenario_add_seed(o, s);
-	scenario_add_replications(o, s);
 	scenario_add_until(o, s);
 	scenario_add_record(o, s);
 }
@@ -209,6 +208,12 @@ static void add_paused(struct run_result *r)
 	}
 	if (!isnan(sum))
 		result_metric(r, "paused_part", sum, NAN, NAN);
+}
+
+static bool is_spot_random(const struct scenario *s)
+{
+	const struct spot_state *t = s->state;
+	return !availset_is_loaded(t->capacity) || (t->prices && !availset_is_loaded(t->prices));
 }
 
 static int run_spot(
@@ -290,7 +295,6 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, bamboo, gcp-polls, step-curve, parcae-counts, parcae-segment, skypilot or availability"),
 	ORR_PARAM_TEXT("prices", "", "spot prices over time: a file or a generator; empty: those of the trace, else spot.price"),
-	SCENARIO_KEY_REPLICATIONS,
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
@@ -312,8 +316,6 @@ static const struct world_flag flags[] = {
 	{ "prices", "FILE", WORLD_FLAG_KEY, "prices", NULL,
 		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "
 		"an instance's own\nprice in the trace takes precedence" },
-	{ "replications", "N", WORLD_FLAG_KEY, "replications", NULL,
-		"run N times with other random numbers: means with t-intervals (default 1)" },
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
 		"put the trace's rows in order, leave out impossible ones and list them;\nwithout it they are errors" },
 	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "an event for each step instead of one for all steps between two events;\n"
@@ -328,7 +330,7 @@ static const struct report_file files[] = { { "iterations", false }, { "nodes", 
 
 /* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
-	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL },
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
 	{ "usd_per_hour", "USD/h", REPORT_NUMBER, NULL },
 	{ "value", "value", REPORT_NUMBER, NULL },
 	{ "useful_part", "useful", REPORT_FRACTION, NULL },
@@ -372,6 +374,7 @@ const struct world world_spot = { .name = "spot",
 		.has_marks = true,
 		.oracle = "when instances will be preempted, unlike real policies" },
 	.open = open_spot,
+	.is_random = is_spot_random,
 	.run = run_spot,
 	.finish = finish_spot,
 	.close = close_spot };

@@ -51,24 +51,24 @@ static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_las
 	*a = (struct alike){ n, since_last, samples, cost };
 }
 
-static inline void add_useful(struct orr_spot *w, const struct steprun *r, uint64_t n)
+/* owners, redundant: of all the steps that count now. */
+static inline void add_useful(struct orr_spot *w, const struct ledger *owners, const struct ledger *redundant)
 {
-	const struct ledger *all = &r->owners, *extra = &r->redundant;
-	ledger_add(&w->account[ORR_USEFUL], (all->ns - extra->ns) * n, (all->amount - extra->amount) * n);
-	ledger_add(&w->account[ORR_REDUNDANT], extra->ns * n, extra->amount * n);
+	ledger_add(&w->account[ORR_USEFUL], owners->ns - redundant->ns, owners->amount - redundant->amount);
+	accounts_add(w, ORR_REDUNDANT, redundant);
 }
 
-/* n steps like r are no longer pending. */
-static void end_pending(struct steps *s, const struct steprun *r, uint64_t n)
+static inline void end_pending(struct steps *s, const struct ledger *owners)
 {
-	s->pending.ns -= r->owners.ns * n;
-	s->pending.amount -= r->owners.amount * n;
+	s->pending.ns -= owners->ns;
+	s->pending.amount -= owners->amount;
 }
 
 static void make_safe(struct orr_spot *w, const struct steprun *r, uint64_t n)
 {
-	end_pending(&w->steps, r, n);
-	add_useful(w, r, n);
+	struct ledger owners = ledger_times(&r->owners, n), redundant = ledger_times(&r->redundant, n);
+	end_pending(&w->steps, &owners);
+	add_useful(w, &owners, &redundant);
 	count_steps(w, n, r->since_last, r->samples, r->cost);
 }
 
@@ -144,7 +144,8 @@ static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, dou
 		record(w, &r);
 		return;
 	}
-	add_useful(w, &r, n);
+	struct ledger owners = ledger_times(&r.owners, n), redundant = ledger_times(&r.redundant, n);
+	add_useful(w, &owners, &redundant);
 	count_steps(w, n, since_last, samples, cost);
 }
 
@@ -218,7 +219,7 @@ static void advance_whole(struct orr_spot *w, uint64_t n)
 	struct steps *s = &w->steps;
 	int64_t began = s->began, pace = s->pace, dt = (int64_t)n * pace;
 	s->bucket = accounts_of_role(w, ROLE_OWNER, pace);
-	timeline_sum per_step = (timeline_sum)w->rate_all * (uint64_t)pace + egress_of_step(w);
+	timeline_sum per_step = ledger_product(w->rate_all, pace) + egress_of_step(w);
 	accounts_pass(w, dt);
 	if (s->flags & ORR_STEPS_ORPHANED && w->ownerless)
 		s->orphaned += n - 1;
@@ -422,8 +423,9 @@ void orr_lose(struct orr_spot *w, uint64_t n)
 	while (n) {
 		struct steprun *r = &s->run[s->n - 1];
 		uint64_t k = n < r->count ? n : r->count;
-		ledger_add(&w->account[ORR_WASTED], r->owners.ns * k, r->owners.amount * k);
-		end_pending(s, r, k);
+		struct ledger owners = ledger_times(&r->owners, k);
+		accounts_add(w, ORR_WASTED, &owners);
+		end_pending(s, &owners);
 		r->count -= k;
 		n -= k;
 		if (!r->count)

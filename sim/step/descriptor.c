@@ -8,6 +8,7 @@
  * With "learn", the schedule is applied to real SGD as well.
  */
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/sbuf.h"
 #include "results/outfile.h"
 #include "step/learning.h"
@@ -172,14 +173,24 @@ static int run_samples(const struct scenario *s, const struct scenario_policy *p
 
 /* ---- runs ---- */
 
+static bool is_step_random(const struct scenario *s)
+{
+	const struct step_state *t = s->state;
+	return t->learn || strcmp(orr_arg_text(t->set.options, "stragglers"), "none") || orr_arg_real(t->set.options, "contention_p") > 0;
+}
+
 static int run_step(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
 	struct step_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
-	struct step_result *result = &t->result[i];
-	(void)k, (void)progress, (void)ctx;
-	if (!step_run(&t->config, p->entry.policy, p->args, p->label, result, err)) {
+	struct step_config config = t->config;
+	struct step_result own = { 0 }, *result = k ? &own : &t->result[i];
+	(void)progress, (void)ctx;
+	config.seed = rng_seed_of(s->seed, k);
+	if (k)
+		config.spans = 0;
+	if (!step_run(&config, p->entry.policy, p->args, p->label, result, err)) {
 		if (t->set.cost_samples)
 			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
 		step_metrics(result, r);
@@ -187,8 +198,8 @@ static int run_step(
 			run_samples(s, p, r, err);
 	}
 	if (!err->code && t->learn)
-		step_learning.run(&t->config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, err);
-	if (!world_extra(s->output, "timeline"))
+		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, err);
+	if (k || !world_extra(s->output, "timeline"))
 		step_result_free(result);
 	return err->code;
 }
@@ -271,8 +282,8 @@ static const struct report_file files[] = { { "iterations", false }, { "devices"
 
 /* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
-	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL },
-	{ "iteration_s", "iteration", REPORT_SHORT_TIME, NULL },
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
+	{ "iteration_s", "iteration", REPORT_SHORT_TIME, NULL, true },
 	{ "compute_s", "compute", REPORT_SHORT_TIME, NULL },
 	{ "exposed_s", "exposed comm.", REPORT_SHORT_TIME, NULL },
 	{ "bubble_s", "bubble", REPORT_SHORT_TIME, NULL },
@@ -309,6 +320,7 @@ const struct world world_step = { .name = "step",
 		    "    --policy parameter-server,allreduce --timeline vgg16.json\n",
 	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_step,
+	.is_random = is_step_random,
 	.run = run_step,
 	.finish = finish_step,
 	.close = close_step };

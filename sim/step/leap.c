@@ -2,7 +2,7 @@
 /*
  * Starting flows, one by one or as a leap.
  *
- * If each flow of a phase has all its links to itself, every repeat of the phase (a ring's steps) takes the same time. All
+ * If the links of a phase's flows carry no other flow, every repeat of the phase (a ring's steps) takes the same time. All
  * repeats are then one event, a leap, and the links are leased. When another flow needs a leased link, the leap is broken:
  * the current repeat goes on as flows with the bytes they have left.
  */
@@ -16,7 +16,7 @@ struct leap {
 	struct iteration *of;
 	uint32_t instance, generation, next_free;
 	uint64_t steps;
-	bool is_going;
+	bool is_going, is_shared; /* is_shared: flows of the phase share links */
 	double begin_s, step_s;
 };
 
@@ -29,23 +29,29 @@ static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
 	return rate;
 }
 
-/* Leases all links of the phase to the leap. Returns false and leases none if a link is in use or used twice. */
-static bool lease(struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t leap, double *step_s)
+/* Leases all links of the phase to the leap. Returns false and leases none if a link is in use. *is_shared: flows of the phase share
+ * links. */
+static bool lease(struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t leap, bool *is_shared, double *step_s)
 {
 	struct wire *w = s->wire;
 	struct phase_flow f;
 	uint32_t n = phase_flows(s, k, x), j = 0;
 	bool is_free = true;
 	*step_s = 0;
+	*is_shared = false;
 	for (; is_free && j < n; j++) {
 		phase_flow_at(s, k, x, j, &f);
 		for (uint32_t h = 0; is_free && h < f.n; h++) {
-			is_free = !w->users[f.link[h]] && w->lease[f.link[h]] == NONE && f.hop[h].load == 1;
+			bool is_mine = w->lease[f.link[h]] == leap;
+			is_free = !w->users[f.link[h]] && (is_mine || w->lease[f.link[h]] == NONE);
+			*is_shared |= is_mine || f.hop[h].load != 1;
 			if (is_free)
 				w->lease[f.link[h]] = leap;
 		}
 		*step_s = fmax(*step_s, f.latency_s + f.bytes / rate_alone(s, &f));
 	}
+	if (is_free && *is_shared)
+		*step_s = phase_alone(s, k, x, INFINITY, NULL);
 	if (is_free && isfinite(*step_s))
 		return true;
 	for (uint32_t i = 0; i < j; i++) {
@@ -132,6 +138,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	const struct coll_plan *p = phases_of(s, k, &k->op[x->op]);
 	uint64_t steps = steps_left(p, x);
 	uint32_t at = w->free_leap;
+	bool is_shared;
 	double step_s;
 	/* On a shared network, flows of other runs are not known here. To measure link use, rates must be seen. */
 	if (steps < 2 || s->shared_net || s->use)
@@ -141,7 +148,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		w->leap[w->n_leaps] = (struct leap){ .next_free = NONE };
 		at = w->free_leap = w->n_leaps++;
 	}
-	if (!lease(s, k, x, at, &step_s))
+	if (!lease(s, k, x, at, &is_shared, &step_s))
 		return false;
 	struct leap *l = &w->leap[at];
 	w->free_leap = l->next_free;
@@ -149,6 +156,7 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	l->instance = i;
 	l->steps = steps;
 	l->is_going = true;
+	l->is_shared = is_shared;
 	l->begin_s = s->now_s;
 	l->step_s = step_s;
 	timer_add_leap(s, s->now_s + (double)steps * step_s, at, l->generation);
@@ -182,11 +190,16 @@ void leap_break(struct orr_step *s, uint32_t link)
 	since -= over * l.step_s;
 	release(s, leap);
 	uint32_t n = x->flows_left = phase_flows(s, l.of, x);
+	double *left = l.is_shared ? mem_alloc((n + 1) * sizeof *left) : NULL;
+	if (left)
+		phase_alone(s, l.of, x, fmax(since, 0), left);
 	s->flows += (uint64_t)over * n;
 	set_steps_left(p, x, l.steps - (uint64_t)over);
 	for (uint32_t j = 0; j < n; j++) {
 		phase_flow_at(s, l.of, x, j, &f);
 		double passed = fmin(since, f.latency_s), draining = since - passed;
-		flow_start(s, l.of, l.instance, &f, draining > 0 ? fmax(0, f.bytes - draining * rate_alone(s, &f)) : f.bytes, passed);
+		double bytes = draining > 0 ? fmax(0, f.bytes - draining * rate_alone(s, &f)) : f.bytes;
+		flow_start(s, l.of, l.instance, &f, left ? left[j] : bytes, passed);
 	}
+	mem_free(left);
 }

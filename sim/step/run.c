@@ -13,7 +13,7 @@ enum { MAX_AHEAD = 1024 }; /* iterations built before the first starts, so that 
 
 static enum orr_collective_algorithm default_algorithm(const struct orr_args *o)
 {
-	enum orr_collective_algorithm a = ORR_RING;
+	enum orr_collective_algorithm a = ORR_ALGORITHM_DEFAULT; /* auto */
 	coll_algorithm_named(orr_arg_text(o, "algorithm"), &a);
 	return a;
 }
@@ -64,6 +64,7 @@ static void prepare(struct orr_step *s)
 	s->graph_period = 1;
 	s->lanes = s->lanes_run = 1;
 	s->algorithm = default_algorithm(s->config->options);
+	s->nic_efficiency = orr_arg_real(s->config->options, "nic_efficiency");
 	s->is_analytic = !strcmp(orr_arg_text(s->config->options, "fidelity"), "analytic");
 	s->has_free_update = !strcmp(orr_arg_text(s->config->options, "update_cost"), "none");
 	s->ignore_memory = orr_arg_bool(s->config->options, "ignore_memory");

@@ -93,7 +93,7 @@ struct step_config {
 	const struct orr_args *options;     /* of step_options */
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
-	uint64_t seed;
+	uint64_t seed; /* of every random stream; a replication has its own (rng_seed_of()) */
 	double policy_timeout_s; /* longest time of one call of the policy (engine/watch.h) */
 	bool check;              /* check conservation laws at run time */
 	bool link_use;           /* fill in step_result.link */

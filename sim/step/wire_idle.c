@@ -21,6 +21,7 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 	}
 	/* The slowest hop of the ring of members; with islands, also the slowest hop inside one. */
 	const struct coll *c = &k->coll[o->collective];
+	bool is_multi = s->plan[c->plan].shape.rings > 1;
 	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
 	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
 		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
@@ -34,8 +35,10 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 			bandwidth = fmin(bandwidth, B);
 		}
 	}
+	if (is_multi)
+		bandwidth *= s->nic_efficiency;
 	/* A rank's share of its node's NICs, as all ranks of an island send at once. */
-	if (c->what.inner > 1 && !s->plan[c->plan].shape.leader)
+	if (c->what.inner > 1 && !is_multi && !s->plan[c->plan].shape.leader)
 		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
 	if (isinf(bandwidth)) { /* a single island */
 		latency = inner_latency;

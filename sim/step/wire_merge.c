@@ -89,14 +89,16 @@ static int by_number(const void *a, const void *b)
 }
 
 /* All flows of a class have one size, because different sizes had different colours from the start. */
-static void classes_push(struct wire *w, uint32_t class, const struct coll_plan *plan, uint32_t phase, uint32_t first_flow)
+static void classes_push(struct orr_step *s, uint32_t class, const struct plan *plan, uint32_t phase, uint32_t first_flow)
 {
+	struct wire *w = s->wire;
 	uint32_t j = 0;
 	while (quotient_class(w->quotient, first_flow + j) != class)
 		j++;
 	MEM_GROW(w->class_list, w->n_classes, w->cap_classes);
-	w->class_list[w->n_classes++] = (struct sent_class){ class, plan ? plan->send[plan->phase[phase].first + j].bytes : 0,
-		quotient_more_latency(w->quotient, class) };
+	w->class_list[w->n_classes++] =
+		(struct sent_class){ class, plan ? sent_bytes(s, plan, &plan->phases.send[plan->phases.phase[phase].first + j]) : 0,
+			quotient_more_latency(w->quotient, class) };
 }
 
 static void phase_mark(struct wire *w)
@@ -131,7 +133,7 @@ static bool are_alike(struct orr_step *s, struct pattern *p)
 		phase_mark(w);
 		for (uint32_t j = 0; j < sends; j++)
 			if (!j || mine[j] != mine[j - 1])
-				classes_push(w, mine[j], plan, f, flow);
+				classes_push(s, mine[j], plan ? &s->plan[p->plan] : NULL, f, flow);
 		mem_free(mine);
 		if (!same)
 			return false;

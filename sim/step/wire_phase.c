@@ -54,5 +54,5 @@ void phase_flow_at(const struct orr_step *s, const struct iteration *k, const st
 		class_flow(s, &merged_classes(s, k, o, x->phase, &n)[j], out);
 	else
 		message_flow(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to),
-			(uint64_t)o->collective << 32 | j, m->bytes, out);
+			(uint64_t)o->collective << 32 | j, sent_bytes(s, &s->plan[c->plan], m), out);
 }

@@ -64,6 +64,14 @@ static inline const struct coll_plan *phases_of(const struct orr_step *s, const 
 	return &s->plan[k->coll[o->collective].plan].phases;
 }
 
+/* Bytes of a send on the wire. A message between islands of a multi-ring takes 1 / nic_efficiency of its bytes. */
+static inline double sent_bytes(const struct orr_step *s, const struct plan *plan, const struct coll_send *m)
+{
+	const struct coll_shape *shape = &plan->shape;
+	bool leaves = shape->rings > 1 && m->from / shape->inner != m->to / shape->inner;
+	return leaves ? m->bytes / s->nic_efficiency : m->bytes;
+}
+
 /* ---- wire_idle.c ---- */
 /* What the closed forms use of an op's routes. A transfer from a device to itself has latency 0 and no bandwidth limit. */
 struct idle_route {
@@ -97,6 +105,11 @@ void message_flow(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t
 void class_flow(const struct orr_step *s, const struct sent_class *c, struct phase_flow *out);
 uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const struct instance *x);
 void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j, struct phase_flow *out);
+
+/* ---- wire_alone.c ---- */
+/* Seconds until all flows of the instance's phase have ended, if they start at 0 and no other flow uses their links; INFINITY if a
+ * link has no capacity. left, if not NULL: the bytes that each flow has left after until_s; else until_s is INFINITY. */
+double phase_alone(const struct orr_step *s, const struct iteration *k, const struct instance *x, double until_s, double *left);
 
 /* ---- leap.c ---- */
 /* Starts a flow with so many bytes left and passed_s of its latency over. Breaks the leaps over its links. */

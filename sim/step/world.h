@@ -72,7 +72,8 @@ struct orr_step {
 	struct orr_step_facts facts;
 	struct orr_error error;
 	bool is_analytic, ignore_memory, is_random;
-	enum orr_collective_algorithm algorithm;
+	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
+	double nic_efficiency;
 	struct compression compression;
 	double scale_conv, scale_fc; /* step.compute_s */
 	struct asked *asked;         /* source.c */

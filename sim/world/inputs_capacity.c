@@ -106,6 +106,11 @@ void inputs_tell_repairs(const struct availset *a)
 				avail_repair_name((enum avail_repair)i), repairs->rows[i], repairs->first_line[i]);
 }
 
+bool inputs_capacity_is_random(const struct inputs_capacity *x)
+{
+	return (x->set && !availset_is_loaded(x->set)) || (x->prices && !availset_is_loaded(x->prices));
+}
+
 void inputs_capacity_free(struct inputs_capacity *x)
 {
 	args_free(x->args);

@@ -69,19 +69,40 @@ static char *split(const char *key, const char **object, const char **name)
 	return copy;
 }
 
+static bool is_part(const struct world *w, const char *name)
+{
+	for (size_t i = 0; w->parts && w->parts[i]; i++)
+		if (!strcmp(w->parts[i], name))
+			return true;
+	return false;
+}
+
+static bool is_set_in(const struct world *w, const cJSON *given, const char *key)
+{
+	const char *object, *name;
+	char *copy = split(key, &object, &name), *text = NULL;
+	const cJSON *o = object ? cJSON_GetObjectItemCaseSensitive(given, object) : given;
+	bool is_set;
+	if (object && is_part(w, object)) {
+		is_set = is_set_in(world_named(object), o, name);
+	} else {
+		const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, name);
+		const struct orr_param *p = param_at(w, object, name);
+		text = value && p ? scenario_scalar(value) : NULL;
+		is_set = value && (!text || differs(p, text));
+	}
+	mem_free(text);
+	mem_free(copy);
+	return is_set;
+}
+
 bool remark_is_set(const struct scenario *s, const char *key)
 {
 	const char *object, *name;
 	char *copy = split(key, &object, &name);
 	const struct scenario *of = is_of_whole(s, object, name) ? s->whole : s;
-	const cJSON *o = object ? cJSON_GetObjectItemCaseSensitive(of->given, object) : of->given;
-	const cJSON *value = cJSON_GetObjectItemCaseSensitive(o, name);
-	const struct orr_param *p = param_at(of->world, object, name);
-	char *text = value && p ? scenario_scalar(value) : NULL;
-	bool is_set = value && (!text || differs(p, text));
-	mem_free(text);
 	mem_free(copy);
-	return is_set;
+	return is_set_in(of->world, of->given, key);
 }
 
 void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why)

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "results/estimate.h"
+#include "results/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,56 +11,118 @@
 
 #define PREFIX "replications:"
 
-/* Metrics whose replications are kept. */
-static const char *const kept[] = { "completion_mean", "completion_p50", "completion_p99", "sample_completion_mean", "ttft_mean",
-	"ttft_p99", "tpot_mean", "tpot_p99", "duration", "throughput", "goodput", "attainment", "utilisation", "samples_per_s",
-	"usd_per_hour", "value", "makespan_s", "usd" };
-enum { KEPT = sizeof kept / sizeof *kept };
-
-struct replications {
-	uint32_t n;
-	size_t n_metrics;
-	double *value;            /* metric i of run k: [k * n_metrics + i]; NAN: missing */
-	struct run_result *first; /* the names of the metrics */
+/* The values of one replication by column; columns that came later are missing. */
+struct row {
+	double *value;
+	size_t n;
 };
 
-struct replications *replications_new(uint32_t n)
+struct replications {
+	char **column; /* names of metrics, and two columns for each account */
+	size_t n_columns, cap_columns;
+	struct row *row;
+	uint32_t n, cap; /* rows 0..n-1; those that are not added yet are empty */
+};
+
+struct replications *replications_new(void)
 {
-	struct replications *x = mem_zalloc(1, sizeof *x);
-	x->n = n;
-	return x;
+	return mem_zalloc(1, sizeof(struct replications));
 }
 
 void replications_free(struct replications *x)
 {
 	if (!x)
 		return;
-	mem_free(x->value);
-	result_free(x->first);
+	for (size_t i = 0; i < x->n_columns; i++)
+		mem_free(x->column[i]);
+	for (uint32_t k = 0; k < x->n; k++)
+		mem_free(x->row[k].value);
+	mem_free(x->column);
+	mem_free(x->row);
 	mem_free(x);
 }
 
-/* The value in r of metric i of the first run. Its position is the same unless the policy reports different metrics. */
-static double value_of(const struct replications *x, const struct run_result *r, size_t i)
+/* The column of that name, SIZE_MAX if there is none. guess: where it is unless replications report different metrics. */
+static size_t find_column(const struct replications *x, const char *name, size_t guess)
 {
-	const char *name = x->first->metrics[i].name;
-	if (i < r->n_metrics && !strcmp(r->metrics[i].name, name))
-		return r->metrics[i].value;
-	const struct metric *m = result_find(r, name);
-	return m ? m->value : NAN;
+	if (guess < x->n_columns && !strcmp(x->column[guess], name))
+		return guess;
+	for (size_t i = 0; i < x->n_columns; i++)
+		if (!strcmp(x->column[i], name))
+			return i;
+	return SIZE_MAX;
+}
+
+static size_t make_column(struct replications *x, const char *name, size_t guess)
+{
+	size_t i = find_column(x, name, guess);
+	if (i != SIZE_MAX)
+		return i;
+	MEM_GROW(x->column, x->n_columns, x->cap_columns);
+	x->column[x->n_columns] = mem_strdup(name);
+	return x->n_columns++;
+}
+
+static void account_columns(const struct account_row *a, char usd[80], char node_s[80])
+{
+	snprintf(usd, 80, "account usd %.60s", a->account);
+	snprintf(node_s, 80, "account node_s %.60s", a->account);
+}
+
+static void make_columns(struct replications *x, const struct run_result *r)
+{
+	char usd[80], node_s[80];
+	for (size_t i = 0; i < r->n_metrics; i++)
+		make_column(x, r->metrics[i].name, i);
+	for (size_t i = 0; i < r->n_accounts; i++) {
+		account_columns(&r->accounts[i], usd, node_s);
+		make_column(x, usd, r->n_metrics + 2 * i);
+		make_column(x, node_s, r->n_metrics + 2 * i + 1);
+	}
+}
+
+static void make_row(struct replications *x, uint32_t k)
+{
+	while (x->n <= k) {
+		MEM_GROW(x->row, x->n, x->cap);
+		x->row[x->n++] = (struct row){ NULL, 0 };
+	}
+	struct row *row = &x->row[k];
+	row->n = x->n_columns;
+	row->value = mem_zalloc(row->n + 1, sizeof *row->value);
+	for (size_t i = 0; i < row->n; i++)
+		row->value[i] = NAN;
 }
 
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r)
 {
-	if (!x->first) {
-		x->first = result_new();
+	char usd[80], node_s[80];
+#pragma omp critical(orr_replications)
+	{
+		make_columns(x, r);
+		make_row(x, k);
+		double *value = x->row[k].value;
 		for (size_t i = 0; i < r->n_metrics; i++)
-			result_metric(x->first, r->metrics[i].name, NAN, NAN, NAN);
-		x->n_metrics = r->n_metrics;
-		x->value = mem_zalloc(x->n * (r->n_metrics + 1), sizeof *x->value);
+			value[find_column(x, r->metrics[i].name, i)] = r->metrics[i].value;
+		for (size_t i = 0; i < r->n_accounts; i++) {
+			account_columns(&r->accounts[i], usd, node_s);
+			value[find_column(x, usd, r->n_metrics + 2 * i)] = r->accounts[i].usd;
+			value[find_column(x, node_s, r->n_metrics + 2 * i + 1)] = r->accounts[i].node_s;
+		}
 	}
-	for (size_t i = 0; i < x->n_metrics; i++)
-		x->value[k * x->n_metrics + i] = value_of(x, r, i);
+}
+
+uint32_t replications_count(const struct replications *x)
+{
+	return x->n;
+}
+
+/* Fills in v[0..n) with the column's values, NAN where missing. */
+static void read_column(const struct replications *x, const char *name, size_t guess, double *v)
+{
+	size_t i = find_column(x, name, guess);
+	for (uint32_t k = 0; k < x->n; k++)
+		v[k] = i < x->row[k].n ? x->row[k].value[i] : NAN;
 }
 
 struct interval replications_mean(const double *v, uint32_t n, double level)
@@ -74,14 +137,6 @@ struct interval replications_mean(const double *v, uint32_t n, double level)
 struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level)
 {
 	return estimate_ratio(a, b, n, level);
-}
-
-static bool is_kept(const char *name)
-{
-	for (size_t i = 0; i < KEPT; i++)
-		if (!strcmp(kept[i], name))
-			return true;
-	return false;
 }
 
 static void add_series(struct run_result *r, const char *name, const double *v, uint32_t n)
@@ -99,29 +154,67 @@ static void add_series(struct run_result *r, const char *name, const double *v, 
 	}
 }
 
+static double mean_of(const double *v, uint32_t n)
+{
+	double sum = 0;
+	for (uint32_t k = 0; k < n; k++)
+		sum += v[k];
+	return sum / n;
+}
+
+static void put_accounts(const struct replications *x, struct run_result *r, double *v)
+{
+	char usd[80], node_s[80];
+	for (size_t i = 0; i < r->n_accounts; i++) {
+		struct account_row *a = &r->accounts[i];
+		account_columns(a, usd, node_s);
+		read_column(x, usd, r->n_metrics + 2 * i, v);
+		a->usd = mean_of(v, x->n);
+		read_column(x, node_s, r->n_metrics + 2 * i + 1, v);
+		a->node_s = mean_of(v, x->n);
+	}
+}
+
+/* The mean over the replications that have a value. */
+static struct interval mean_of_known(const double *v, uint32_t n, enum estimate_range range, double level)
+{
+	double *known = mem_zalloc(n + 1u, sizeof *known);
+	uint32_t m = 0;
+	for (uint32_t k = 0; k < n; k++)
+		if (isfinite(v[k]))
+			known[m++] = v[k];
+	struct interval mean = m ? estimate_mean(known, m, range, level) : (struct interval){ NAN, NAN, NAN };
+	mem_free(known);
+	return mean;
+}
+
+struct interval replications_of(const struct replications *x, const char *metric, double level)
+{
+	double *v = mem_zalloc(x->n + 1u, sizeof *v);
+	read_column(x, metric, 0, v);
+	struct interval mean = mean_of_known(v, x->n, estimate_range_of(metric), level);
+	mem_free(v);
+	return mean;
+}
+
 void replications_put(const struct replications *x, double level, struct run_result *r)
 {
-	double *all = mem_zalloc(x->n, sizeof *all), *there = mem_zalloc(x->n, sizeof *there);
-	for (size_t i = 0; i < x->n_metrics; i++) {
+	double *v = mem_zalloc(x->n + 1u, sizeof *v);
+	put_accounts(x, r, v);
+	for (size_t i = 0; i < r->n_metrics; i++) {
 		struct metric *m = &r->metrics[i];
-		uint32_t n = 0;
-		for (uint32_t k = 0; k < x->n; k++) {
-			all[k] = x->value[k * x->n_metrics + i];
-			if (isfinite(all[k]))
-				there[n++] = all[k];
-		}
-		if (n) {
-			struct interval mean = estimate_mean(there, n, estimate_range_of(m->name), level);
+		read_column(x, m->name, i, v);
+		struct interval mean = mean_of_known(v, x->n, estimate_range_of(m->name), level);
+		if (isfinite(mean.mean)) {
 			m->value = mean.mean;
 			m->ci_low = mean.low;
 			m->ci_high = mean.high;
 		}
-		if (is_kept(m->name))
-			add_series(r, m->name, all, x->n);
+		if (report_column_of(r->world, m->name))
+			add_series(r, m->name, v, x->n);
 	}
 	result_metric(r, "replications", x->n, NAN, NAN);
-	mem_free(all);
-	mem_free(there);
+	mem_free(v);
 }
 
 /* ---- two policies ---- */
@@ -134,9 +227,32 @@ static const struct series *find_series(const struct run_result *r, const char *
 	return NULL;
 }
 
-static void compare(const struct run_result *first, struct run_result *r, double level)
+static void put_pair(struct run_result *r, const char *what, const char *metric, const struct interval *i)
 {
 	char name[80];
+	snprintf(name, sizeof name, "%s_%.60s", what, metric);
+	if (isfinite(i->mean))
+		result_metric(r, name, i->mean, i->low, i->high);
+}
+
+/* Value of b minus that of a, where both have one. */
+static struct interval difference(const struct series *b, const struct series *a, double level)
+{
+	double *x = mem_zalloc(b->n + 1, sizeof *x), *y = mem_zalloc(b->n + 1, sizeof *y);
+	size_t n = 0;
+	for (size_t k = 0; k < b->n; k++)
+		if (isfinite(a->value[k]) && isfinite(b->value[k])) {
+			x[n] = b->value[k];
+			y[n++] = a->value[k];
+		}
+	struct interval mean = n ? estimate_difference(x, y, n, level) : (struct interval){ NAN, NAN, NAN };
+	mem_free(x);
+	mem_free(y);
+	return mean;
+}
+
+static void compare(const struct run_result *first, struct run_result *r, double level)
+{
 	for (size_t i = 0; i < r->n_series; i++) {
 		const struct series *b = &r->series[i], *a;
 		if (strncmp(b->name, PREFIX, strlen(PREFIX)) != 0)
@@ -144,10 +260,10 @@ static void compare(const struct run_result *first, struct run_result *r, double
 		a = find_series(first, b->name);
 		if (!a || a->n != b->n)
 			continue;
-		struct interval ratio = replications_ratio(a->value, b->value, (uint32_t)b->n, level);
-		snprintf(name, sizeof name, "ratio_%.60s", b->name + strlen(PREFIX));
-		if (isfinite(ratio.mean))
-			result_metric(r, name, ratio.mean, ratio.low, ratio.high);
+		const char *metric = b->name + strlen(PREFIX);
+		struct interval diff = difference(b, a, level), ratio = replications_ratio(a->value, b->value, (uint32_t)b->n, level);
+		put_pair(r, "diff", metric, &diff);
+		put_pair(r, "ratio", metric, &ratio);
 	}
 }
 

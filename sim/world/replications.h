@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * replications.h - a run repeated N times with other random numbers: means with intervals, and ratios of two policies
+ * replications.h - a run repeated N times with other random numbers: means with intervals, differences and ratios of two
+ * policies
  *
  * The values of each replication stay with the result as series ("replications:completion_mean", point k is replication k, at
  * k seconds), so that a stored run can be paired with another like a fresh one. All policies see the same
@@ -14,13 +15,16 @@
 #include "results/stats.h"
 
 struct replications;
-/* For n runs. */
-struct replications *replications_new(uint32_t n);
+struct replications *replications_new(void);
 void replications_free(struct replications *x);
-/* Adds the metrics of run k. Run 0 comes first and defines the set of metrics; the others follow once each, from any thread. */
+/* Adds the metrics and accounts of replication k, once, from any thread. Runs have numbers 0, 1, .. without gaps once all are added. */
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r);
+uint32_t replications_count(const struct replications *x);
+/* The mean of a metric over the replications that have it, with a t-interval. */
+struct interval replications_of(const struct replications *x, const char *metric, double level);
 /* Turns r, which holds replication 0, into the result of all: each metric becomes the mean over the replications that have it,
- * with an interval (results/estimate.h); the metric "replications" is their number; the series are added. */
+ * with an interval (results/estimate.h), and each account the mean over all; the metric "replications" is their number; metrics that are columns of
+ * the world's table get a series. */
 void replications_put(const struct replications *x, double level, struct run_result *r);
 
 /* The mean of v[0..n) with its interval; of a quantity that is never negative if no value is. */
@@ -28,7 +32,8 @@ struct interval replications_mean(const double *v, uint32_t n, double level);
 /* sum a / sum b over pairs, with its interval. */
 struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level);
 
-/* Adds to each run but the first the metrics ratio_NAME for each common series: the first policy's value over its own. */
+/* Adds to each run but the first, for each common series, the metrics diff_NAME, the mean of its values minus those of the first
+ * run, and ratio_NAME, the first run's sum over its own. */
 void replications_compare(struct run_result *const *runs, size_t n, double level);
 
 #endif

@@ -17,104 +17,75 @@ double scenario_level(const struct scenario *s)
 	return 0.95;
 }
 
-/* ---- replications ---- */
+/* ---- one policy ---- */
 
-/* By account and replication, so that sums are in order of replications for any number of threads. */
-struct accounts {
-	size_t n;        /* of each replication */
-	double (*of)[2]; /* node_s and usd of account a in replication k: [k * n + a] */
+struct trial {
+	struct scenario *s;
+	size_t policy;
+	struct run_result *result;
+	struct replications *all; /* NULL: a single run */
+	struct orr_error err;     /* of the first replication that failed */
+	uint32_t failed;          /* its number */
 };
 
-static void keep_accounts(struct accounts *all, uint32_t k, const struct run_result *r)
+struct trial *trial_new(struct scenario *s, size_t policy, struct run_result *r)
 {
-	for (size_t a = 0; a < all->n && a < r->n_accounts; a++) {
-		all->of[k * all->n + a][0] = r->accounts[a].node_s;
-		all->of[k * all->n + a][1] = r->accounts[a].usd;
+	struct trial *t = mem_zalloc(1, sizeof *t);
+	*t = (struct trial){ .s = s, .policy = policy, .result = r, .all = s->replications > 1 ? replications_new() : NULL };
+	return t;
+}
+
+void trial_free(struct trial *t)
+{
+	if (!t)
+		return;
+	replications_free(t->all);
+	mem_free(t);
+}
+
+/* A failure ends the run, so replications after it have no use. */
+static bool is_needed(const struct trial *t, uint32_t k)
+{
+	bool needed;
+#pragma omp critical(orr_trial)
+	needed = !t->err.code || k < t->failed;
+	return needed;
+}
+
+static void keep_error(struct trial *t, uint32_t k, const struct orr_error *err)
+{
+#pragma omp critical(orr_trial)
+	if (!t->err.code || k < t->failed) {
+		t->failed = k;
+		t->err = *err;
 	}
 }
 
-static void put_accounts(const struct accounts *all, uint32_t replications, struct run_result *r)
+void trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx)
 {
-	for (size_t a = 0; a < all->n; a++) {
-		double sum[2] = { 0, 0 };
-		for (uint32_t k = 0; k < replications; k++)
-			for (int i = 0; i < 2; i++)
-				sum[i] += all->of[k * all->n + a][i];
-		r->accounts[a].node_s = sum[0] / replications;
-		r->accounts[a].usd = sum[1] / replications;
-	}
+	struct orr_error err = { 0 };
+	if (!is_needed(t, k))
+		return;
+	struct run_result *r = k ? result_new() : t->result;
+	int rc = t->s->world->run(t->s, t->policy, k, r, progress, ctx, &err);
+	if (rc)
+		keep_error(t, k, &err);
+	else if (t->all)
+		replications_add(t->all, k, r);
+	if (k)
+		result_free(r);
 }
 
-/* Metrics and accounts of replication k. */
-static void run_further(
-	struct scenario *s, size_t i, uint32_t k, struct replications *all, struct accounts *accounts, struct orr_error *err)
+int trial_end(struct trial *t, struct orr_error *err)
 {
-	struct run_result *r = result_new();
-	if (!s->world->run(s, i, k, r, NULL, NULL, err)) {
-		replications_add(all, k, r);
-		keep_accounts(accounts, k, r);
-	}
-	result_free(r);
-}
-
-static int first_error(const struct orr_error *e, long n, struct orr_error *err)
-{
-	for (long k = 1; k < n; k++)
-		if (e[k].code)
-			return orr_fail(err, e[k].code, "replication %ld: %s", k, e[k].text);
+	if (t->err.code && t->failed)
+		return orr_fail(err, t->err.code, "replication %u: %s", t->failed, t->err.text);
+	if (t->err.code)
+		return orr_fail(err, t->err.code, "%s", t->err.text);
+	if (t->all)
+		replications_put(t->all, scenario_level(t->s), t->result);
+	remarks_add(t->s, t->policy, t->result);
 	return ORR_OK;
-}
-
-/* Replications 1.. of policy i, whose replication 0 is r. */
-static int replicate(struct scenario *s, size_t i, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
-{
-	long n = s->replications, n_done = 1;
-	struct replications *all = replications_new(s->replications);
-	struct accounts accounts = { r->n_accounts, mem_zalloc(s->replications * (r->n_accounts + 1), sizeof *accounts.of) };
-	struct orr_error *e = mem_zalloc((size_t)n, sizeof *e);
-	replications_add(all, 0, r);
-	keep_accounts(&accounts, 0, r);
-	/* One thread where policies run side by side. */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(world_threads(s->output))
-	for (long k = 1; k < n; k++) {
-		run_further(s, i, (uint32_t)k, all, &accounts, &e[k]);
-		if (!progress)
-			continue;
-#pragma omp critical(orr_replications)
-		progress(ctx, (double)++n_done / (double)n);
-	}
-	int rc = first_error(e, n, err);
-	if (!rc) {
-		replications_put(all, scenario_level(s), r);
-		put_accounts(&accounts, s->replications, r);
-	}
-	mem_free(e);
-	mem_free(accounts.of);
-	replications_free(all);
-	return rc;
-}
-
-/* Progress of the first of n. */
-struct part {
-	world_progress progress;
-	void *ctx;
-	uint32_t n;
-};
-
-static void report_part(void *ctx, double done)
-{
-	const struct part *p = ctx;
-	p->progress(p->ctx, done / p->n);
-}
-
-void scenario_run(struct scenario *s, size_t i, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
-{
-	struct part part = { progress, ctx, s->replications };
-	int rc = s->world->run(s, i, 0, r, progress ? report_part : NULL, &part, err);
-	if (!rc && s->replications > 1)
-		rc = replicate(s, i, r, progress, ctx, err);
-	if (!rc)
-		remarks_add(s, i, r);
 }
 
 /* ---- all runs ---- */

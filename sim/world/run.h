@@ -7,9 +7,17 @@
 
 #include "world/scenario.h"
 
-/* The run of policy i, which has its labels already; threads run different i at once. With replications, metrics and accounts
- * become means over them; rows are those of the first. */
-void scenario_run(struct scenario *s, size_t i, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
+/* One policy of an open scenario, with its replications. With more than one, metrics and accounts become means over them; rows are
+ * those of the first. */
+struct trial;
+/* r has its labels already and belongs to the caller. */
+struct trial *trial_new(struct scenario *s, size_t policy, struct run_result *r);
+void trial_free(struct trial *t);
+/* Runs replication k: each once, from any thread and in any order. progress may be NULL. */
+void trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx);
+/* Once replications 0 to n-1 are complete: fills in the result, or returns the error of the first that failed. */
+int trial_end(struct trial *t, struct orr_error *err);
+
 /* Returns the number of the policy whose run it is, by its label. */
 size_t scenario_policy_of(const struct scenario *s, const struct run_result *r);
 /* Once all runs have ended: comparisons with the first, and remarks. runs: those without an error, in the order of policies. */

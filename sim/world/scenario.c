@@ -8,6 +8,7 @@
 #include <string.h>
 
 const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "of every random stream"),
+	ORR_PARAM_INT("replications", "1", 1, 1e6, "runs with other random numbers; metrics become means with intervals"),
 	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "longest time one call of a policy may take, in seconds"), ORR_PARAM_END };
 
 int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err)
@@ -131,7 +132,7 @@ static int read_keys(struct scenario *s, struct orr_error *err)
 	}
 	s->seed = (uint64_t)orr_arg_int(s->keys, "seed");
 	s->policy_timeout_s = orr_arg_real(s->keys, "policy_timeout");
-	s->replications = declares(s, "replications") ? (uint32_t)orr_arg_int(s->keys, "replications") : 1;
+	s->replications = (uint32_t)orr_arg_int(s->keys, "replications");
 	s->record = declares(s, "record") ? (enum scenario_record)orr_arg_int(s->keys, "record") : RECORD_ALL;
 	return read_until(s, err);
 }
@@ -218,6 +219,28 @@ static int check_extras(const struct world *w, const struct world_output *o, str
 	return ORR_OK;
 }
 
+bool scenario_is_random(const struct scenario *s)
+{
+	for (size_t i = 0; i < s->n_policies; i++)
+		if (s->policy[i].entry.policy->flags & ORR_DRAWS || *s->policy[i].entry.plugin_hash)
+			return true;
+	return !s->world->is_random || s->world->is_random(s);
+}
+
+static int refuse_equal_runs(const struct scenario *s, struct orr_error *err)
+{
+	if (s->replications == 1 || scenario_is_random(s))
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT,
+		"scenario: $.replications: nothing in this scenario is random: %u replications would be %u equal runs%s", s->replications,
+		s->replications, declares(s, "resample") ? "; --resample day draws days of the trace" : "");
+}
+
+static void add_replications(struct scenario *s)
+{
+	cJSON_AddStringToObject(s->resolved, "replications", orr_arg_text(s->keys, "replications"));
+}
+
 static int open_world(struct scenario *s, struct orr_error *err)
 {
 	const struct world *w = s->world;
@@ -232,7 +255,11 @@ static int open_world(struct scenario *s, struct orr_error *err)
 		rc = read_policies(s, err);
 	if (!rc)
 		rc = read_cluster(s, err);
-	return rc ? rc : w->open(s, err);
+	if (!rc)
+		rc = w->open(s, err);
+	if (!rc)
+		add_replications(s);
+	return rc ? rc : refuse_equal_runs(s, err);
 }
 
 struct scenario *scenario_open(const cJSON *scenario, const struct world_output *o, struct orr_error *err)
@@ -302,9 +329,4 @@ void scenario_add_until(cJSON *o, const struct scenario *s)
 void scenario_add_record(cJSON *o, const struct scenario *s)
 {
 	cJSON_AddStringToObject(o, "record", orr_arg_text(s->keys, "record"));
-}
-
-void scenario_add_replications(cJSON *o, const struct scenario *s)
-{
-	cJSON_AddStringToObject(o, "replications", orr_arg_text(s->keys, "replications"));
 }

@@ -37,10 +37,10 @@ struct scenario {
 	size_t n_policies;
 	uint64_t seed;
 	double policy_timeout_s;
+	uint32_t replications;
 	/* Of the keys below, if the world declares them. */
 	char *cluster_spec;
 	struct cluster *cluster;      /* NULL: it declares none */
-	uint32_t replications;        /* 1 */
 	int64_t until_ns;             /* ORR_NEVER */
 	enum scenario_record record;  /* RECORD_ALL */
 	cJSON *resolved;              /* all but the policies: every default filled in, hashes of inputs */
@@ -49,7 +49,7 @@ struct scenario {
 	const struct scenario *whole; /* of a part: the scenario of the world of parts; else NULL */
 };
 
-/* Keys of every scenario: seed, policy_timeout. "world" and "policies" are not in it. */
+/* Keys of every scenario: seed, replications, policy_timeout. "world" and "policies" are not in it. */
 extern const struct orr_param scenario_keys[];
 
 /* clang-format off */
@@ -58,8 +58,6 @@ extern const struct orr_param scenario_keys[];
 	ORR_PARAM_TEXT("cluster", "", "NODESxGPUS[:TYPE][:cpus=CORES][:mem=GIB][:racks=N],.. or a CSV or JSON file")
 #define SCENARIO_KEY_PLACEMENT(def) \
 	ORR_PARAM_CHOICE("placement", def, "count|consolidate|spread|best-fit|topology|fgd", "which free GPUs are taken")
-#define SCENARIO_KEY_REPLICATIONS \
-	ORR_PARAM_INT("replications", "1", 1, 1e6, "runs with other random numbers; metrics become means with t-intervals")
 #define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the clock stops (30d, 12h); empty: at the end of the work")
 #define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all", "rows that are kept")
 /* clang-format on */
@@ -74,6 +72,9 @@ int scenario_world(const cJSON *scenario, const struct world **out, struct orr_e
 /* NULL on error: the scenario is wrong, or cannot be run. o must outlive it. */
 struct scenario *scenario_open(const cJSON *scenario, const struct world_output *o, struct orr_error *err);
 void scenario_close(struct scenario *s);
+
+/* Whether replications of an open scenario differ: inputs or options are random, or a policy may draw (as any plugin may). */
+bool scenario_is_random(const struct scenario *s);
 
 /* The canonical text of one policy's run and its hash (over contents of inputs, parameters
  * and the program's version). Free the text with mem_free. */
@@ -100,7 +101,6 @@ void scenario_add_options(cJSON *o, const struct scenario *s);
 void scenario_add_seed(cJSON *o, const struct scenario *s);
 void scenario_add_until(cJSON *o, const struct scenario *s);
 void scenario_add_record(cJSON *o, const struct scenario *s);
-void scenario_add_replications(cJSON *o, const struct scenario *s);
 
 /* ---- entries of "policies" ---- */
 

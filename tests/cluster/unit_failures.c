@@ -20,7 +20,7 @@ static void draw(struct seen *s, const struct failures *f, const char *cluster, 
 {
 	struct orr_error err = { 0 };
 	struct cluster *c = cluster_load(cluster, &err);
-	struct failure_run *r = failure_run_new(f, c, seed);
+	struct failure_run *r = failure_run_new(f, c, seed, 0);
 	for (int i = 0; i < CHANGES; i++)
 		if (!failure_run_next(r, &s->at[i], &s->node[i], &s->fails[i]))
 			s->at[i] = -1;

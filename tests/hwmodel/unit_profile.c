@@ -74,6 +74,25 @@ static void check_lookup(const struct profile *p)
 	ok(!profile_law(p, "conv", "weight-gradient", "fp32", "", 0, 0), "another pass has no law");
 	ok(profile_law(p, "collective", "all-reduce", "", "", 8, 1) == &p->law[3], "without a requested fabric, any fabric matches");
 	ok(!profile_law(p, "collective", "all-reduce", "", "", 4, 1), "another number of ranks has no law");
+	ok(profile_collective(p, "all-reduce", "nvswitch", 8, 1) == &p->law[3] && !profile_collective(p, "all-reduce", "", 4, 1),
+		"a law of no known machine applies to every fabric, at its number of ranks");
+}
+
+/* The catalogue's A100 has all-reduces of pairs joined by NVLink (15.7 GB/s among four), of a DGX, and of an NVSwitch node up to 8 GiB. */
+static void check_fabrics(void)
+{
+	struct orr_error err;
+	struct profile *p = profile_load("a100-80g", &err);
+	const struct law *four = p ? profile_collective(p, "all-reduce", "nvswitch", 4, 1) : NULL,
+			 *pairs = p ? profile_collective(p, "all-reduce", "nvlink-pairs", 4, 1) : NULL,
+			 *eight = p ? profile_collective(p, "all-reduce", "nvswitch", 8, 1) : NULL;
+	ok(four && !strcmp(four->variant, "a100_dgx"), "four GPUs behind a switch take the law of a DGX");
+	ok(pairs && !strcmp(pairs->variant, "a100_pairwise_nvlink"), "four GPUs in pairs take that of pairs");
+	ok(four && pairs && law_time(pairs, 0, 0, 0x1p26, NULL) > 7 * law_time(four, 0, 0, 0x1p26, NULL),
+		"which is 7 times slower for 64 MiB");
+	ok(eight && eight->to[2] > 8e9, "of two laws on one fabric, the one with the wider range");
+	ok(p && !profile_collective(p, "all-reduce", "", 4, 1), "a fabric that is not stated has none of them");
+	profile_free(p);
 }
 
 /* Drawn parameters: the first has variance 0.04 in its logarithm, so z = 1 is a factor e^0.2. */
@@ -95,6 +114,7 @@ static void check_profile(void)
 		return;
 	check_times(p);
 	check_lookup(p);
+	check_fabrics();
 	check_drawn(p);
 	char *summary = profile_summary(p);
 	same_text(summary, "mine (by hand, 2026; median error 6 %)", "what a report says: source, date and held-out error");

@@ -102,7 +102,8 @@ static void check_between(void)
 	ok(served_latency(line, 8, 200) == 0.040 && isnan(served_latency(line, 1, 100)) && isnan(served_latency(line, 9, 100)) &&
 			isnan(served_latency(line, 4, 99)),
 		"linear: exact where it is in the table, nothing outside");
-	struct served_memory m = served_memory_of(line, 6), p = served_memory_of(up, 5);
+	struct served_memory m = served_memory_of(line, 6), p = served_memory_of(up, 5), plain = served_memory_of(exact, 2);
+	ok(plain.before == 1000 && plain.peak == 1000 && plain.peak_from_s == 0, "memory as one number: all the time, in its unit");
 	near_to(m.before, 2000, 1e-12, "linear: memory before the peak");
 	near_to(m.peak, 4000, 1e-12, "linear: memory at the peak");
 	near_to(1e3 * m.peak_from_s, 6, 1e-12, "linear: the time of the peak");

@@ -30,7 +30,7 @@ static void add_controls(const struct jobset *s, double rate, bool is_exponentia
 	int64_t last = 0;
 	double wait = 0, before = 0;
 	double fast_wait = rate / servers / (servers - rate); /* rho / (mu - lambda), mu = servers */
-	struct jobcursor *c = jobset_open(s);
+	struct jobcursor *c = jobset_open(s, 0);
 	for (int k = 0; k < CONTROLS; k++)
 		blocks_init(&control[k]);
 	while (jobcursor_next(c, &r)) {

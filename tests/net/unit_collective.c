@@ -29,8 +29,9 @@ struct data {
 	bool is_twice;  /* a contribution was added twice, or a missing piece was sent */
 };
 
-static void data_start(struct data *d, const struct coll_shape *s, uint32_t pieces)
+static void data_start(struct data *d, const struct coll_shape *s, const struct coll_plan *plan)
 {
+	uint32_t pieces = plan->pieces;
 	*d = (struct data){ .n = s->n, .pieces = pieces };
 	d->has = mem_zalloc((size_t)s->n * pieces, sizeof *d->has);
 	d->next = mem_zalloc((size_t)s->n * pieces, sizeof *d->next);
@@ -38,7 +39,7 @@ static void data_start(struct data *d, const struct coll_shape *s, uint32_t piec
 		for (uint32_t p = 0; p < pieces; p++) {
 			bool has = s->op == ORR_ALL_REDUCE || s->op == ORR_REDUCE_SCATTER || s->op == ORR_REDUCE;
 			if (s->op == ORR_ALL_GATHER)
-				has = p / (pieces / s->n) == r;
+				has = coll_owner(s, plan, p) == r;
 			if (s->op == ORR_BROADCAST)
 				has = r == s->root;
 			if (s->op == ORR_ALL_TO_ALL)
@@ -47,10 +48,12 @@ static void data_start(struct data *d, const struct coll_shape *s, uint32_t piec
 		}
 }
 
-static void data_send(struct data *d, const struct coll_send *s, uint32_t repetition)
+static void data_send(struct data *d, const struct coll_plan *plan, const struct coll_send *s, uint32_t repetition)
 {
 	for (uint32_t i = 0; i < s->n_pieces; i++) {
-		uint32_t p = (uint32_t)((s->piece + (uint64_t)repetition * s->advance + (uint64_t)i * s->stride) % d->pieces);
+		bool is_listed = s->n_pieces > 1 && !s->stride;
+		uint64_t first = is_listed ? plan->list[s->piece + i] : s->piece + (uint64_t)i * s->stride;
+		uint32_t p = (uint32_t)((first + (uint64_t)repetition * s->advance) % d->pieces);
 		uint64_t what = d->has[(size_t)s->from * d->pieces + p], *to = &d->next[(size_t)s->to * d->pieces + p];
 		d->is_twice |= !what || (s->adds && (what & *to));
 		*to = s->adds ? *to | what : what;
@@ -64,22 +67,22 @@ static void data_run(struct data *d, const struct coll_plan *plan)
 		for (uint32_t r = 0; r < plan->phase[f].repeat; r++) {
 			memcpy(d->next, d->has, size);
 			for (uint32_t i = 0; i < plan->phase[f].count; i++)
-				data_send(d, &plan->send[plan->phase[f].first + i], r);
+				data_send(d, plan, &plan->send[plan->phase[f].first + i], r);
 			memcpy(d->has, d->next, size);
 		}
 }
 
 /* Contributions that rank r must hold of piece p by the definition of the operation; 0: none required. */
-static uint64_t wanted(const struct coll_shape *s, uint32_t pieces, uint32_t r, uint32_t p)
+static uint64_t wanted(const struct coll_shape *s, const struct coll_plan *plan, uint32_t r, uint32_t p)
 {
 	uint64_t all = s->n == 64 ? UINT64_MAX : (UINT64_C(1) << s->n) - 1;
 	switch (s->op) {
 	case ORR_ALL_REDUCE:
 		return all;
 	case ORR_REDUCE_SCATTER:
-		return p / (pieces / s->n) == r ? all : 0;
+		return coll_owner(s, plan, p) == r ? all : 0;
 	case ORR_ALL_GATHER:
-		return UINT64_C(1) << p / (pieces / s->n);
+		return UINT64_C(1) << coll_owner(s, plan, p);
 	case ORR_BROADCAST:
 		return UINT64_C(1) << s->root;
 	case ORR_REDUCE:
@@ -93,11 +96,11 @@ static bool moves_right(const struct coll_shape *s, const struct coll_plan *plan
 {
 	struct data d;
 	bool good = true;
-	data_start(&d, s, plan->pieces);
+	data_start(&d, s, plan);
 	data_run(&d, plan);
 	for (uint32_t r = 0; r < s->n; r++)
 		for (uint32_t p = 0; p < plan->pieces; p++) {
-			uint64_t want = wanted(s, plan->pieces, r, p);
+			uint64_t want = wanted(s, plan, r, p);
 			good &= !want || d.has[(size_t)r * plan->pieces + p] == want;
 		}
 	good &= !d.is_twice;
@@ -273,6 +276,75 @@ static void on_islands(void)
 	report(&leader, "hierarchical, one leader per island");
 }
 
+/* A ring for each NIC of a node: as many as divide the GPUs, on the network above with that number of NICs. */
+static void on_several_nics(void)
+{
+	static const uint32_t inner[] = { 2, 3, 4, 6, 8 };
+	struct tally tally = { 0 };
+	for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+		for (uint32_t rings = 1; rings <= inner[i]; rings++)
+			for (uint32_t nodes = 2; nodes <= (is_sanitized() ? 3 : 5); nodes++) {
+				char cluster[32], spec[96];
+				if (inner[i] % rings)
+					continue;
+				snprintf(cluster, sizeof cluster, "%ux%u", nodes, inner[i]);
+				snprintf(spec, sizeof spec, "star:bw=10Gbps,lat=4us,nics=%u,gpu_bw=150GBps,gpu_lat=2us", rings);
+				struct topo *t = network(cluster, spec);
+				for (size_t o = 0; t && o < 3; o++) {
+					struct coll_shape s = { .op = ops[o],
+						.algorithm = ORR_MULTI_RING,
+						.n = nodes * inner[i],
+						.inner = inner[i],
+						.rings = rings,
+						.bytes = 3e7 + (double)i };
+					try_shape(&s, t, 2e-6, 150e9, &tally);
+				}
+				topo_free(t);
+			}
+	report(&tally, "multi-ring");
+}
+
+/* Bus bandwidth is 2 (n - 1) / n x bytes / time. Without latency it is the smaller of a GPU's link and all NICs of a node
+ * (closed form B of NCCL's rings over all NICs; experiments CN1, CN2 and CN7). */
+static void bus_bandwidth(void)
+{
+	static const struct {
+		double nic_Gbps, all_GBps, rings;
+	} cases[] = { { 100, 12.5, 1 }, { 100, 50, 4 }, { 100, 100, 8 }, { 200, 200, 8 }, { 400, 232, 8 } };
+	unsigned bad = 0, uneven = 0;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (uint32_t nodes = 2; nodes <= 4; nodes += 2) {
+			char cluster[32], spec[96];
+			uint32_t n = 8 * nodes, k = (uint32_t)cases[i].rings;
+			snprintf(cluster, sizeof cluster, "%ux8", nodes);
+			snprintf(spec, sizeof spec, "star:bw=%gGbps,lat=0us,nics=%u,gpu_bw=232GBps,gpu_lat=0us", cases[i].nic_Gbps, k);
+			struct topo *t = network(cluster, spec);
+			struct coll_shape s = {
+				.op = ORR_ALL_REDUCE, .algorithm = ORR_MULTI_RING, .n = n, .inner = 8, .rings = k, .bytes = 8e9
+			};
+			struct coll_plan plan;
+			struct orr_error err;
+			double *out = mem_zalloc(t->n_links, sizeof *out);
+			if (!coll_plan(&s, &plan, &err)) {
+				double bus = 2. * (n - 1) / n * s.bytes / plan_s(&plan, t) / 1e9;
+				bad += fabs(bus - cases[i].all_GBps) > 1e-9 * bus;
+				for (uint32_t p = 0; p < plan.n_phases; p++)
+					for (uint32_t j = 0; j < plan.phase[p].count; j++) {
+						const struct coll_send *w = &plan.send[plan.phase[p].first + j];
+						if (w->from / 8 != w->to / 8)
+							out[topo_nic(t, w->from, true)] += w->bytes * plan.phase[p].repeat;
+					}
+				for (uint32_t e = 0; e < n; e++)
+					uneven += fabs(out[topo_nic(t, e, true)] - 2. * (n - 1) / n * s.bytes / k) > 1e-6;
+				coll_plan_free(&plan);
+			}
+			mem_free(out);
+			topo_free(t);
+		}
+	ok(!bad, "rings over all NICs: bus bandwidth is the smaller of a GPU's link and the node's NICs, 1e-9");
+	ok(!uneven, "rings over k NICs: each NIC sends 2 (n - 1) / n / k of the bytes");
+}
+
 /* Chunks through the busiest NIC direction, summed over the rounds. */
 static double count_loads(const struct coll_plan *plan, uint32_t n, double *rounds)
 {
@@ -435,6 +507,8 @@ int main(void)
 	by_hand();
 	on_a_star();
 	on_islands();
+	on_several_nics();
+	bus_bandwidth();
 	trees_of_all_sizes();
 	parameter_servers();
 	refusals();

@@ -198,6 +198,12 @@ static void run_apart(struct orr_step *s, uint64_t k)
 	last_op[1] = slow_end[k] = slow;
 }
 
+static void too_much_twice(struct orr_step *s)
+{
+	orr_hold(s, 0, ORR_MEMORY_WEIGHTS, 10e9, "stage 3");
+	orr_hold(s, 0, ORR_MEMORY_OPTIMIZER, 10e9, "stage 3");
+}
+
 static void too_much(struct orr_step *s)
 {
 	orr_hold(s, 0, ORR_MEMORY_WEIGHTS, 30e9, "stage 3");
@@ -266,6 +272,12 @@ static void test_timing(void)
 	ok(r.period == 1 && r.simulated < 10 && r.n_iterations == 10, "a steady state is found and the rest extrapolated");
 	near_to(r.iteration[9].end_s, 30, 1e-9, "extrapolated iterations end where simulated ones would");
 	near_to(r.samples_per_s, 8 / 3.0, 1e-12, "throughput is batch / duration");
+	char last[32];
+	snprintf(last, sizeof last, "iterations=%u", (unsigned)r.simulated);
+	step_result_free(&r);
+	ok(!run("1x1:v100", last, two_computes, NULL, &r, &e) && !r.period,
+		"nothing is extrapolated when the last iteration was simulated");
+	near_to(r.samples_per_s, 8 / 3.0, 1e-12, "... and throughput is the same");
 	step_result_free(&r);
 
 	ok(!run("4x1:v100", "iterations=8", bsp_ordered, NULL, &r, &e), "BSP runs (%s)", e.text);
@@ -366,6 +378,9 @@ static void test_errors(void)
 	refuses(endless, "all ops are detached");
 	int rc = run("1x1:v100", "", two_computes, too_much, &r, &e);
 	ok(rc == ORR_EINPUT && strstr(e.text, "stage 3") && strstr(e.text, "weights"), "a stage that does not fit is named (%s)", e.text);
+	rc = run("1x1:v100", "", two_computes, too_much_twice, &r, &e);
+	ok(rc == ORR_EINPUT && strstr(e.text, "needs at least 18.63 GiB") && strstr(e.text, "largest part is weights (9.313 GiB)"),
+		"the first of two equal parts is named (%s)", e.text);
 	rc = run("1x1:v100", "ignore_memory=true", two_computes, too_much, &r, &e);
 	ok(!rc, "unless memory is ignored");
 	step_result_free(&r);

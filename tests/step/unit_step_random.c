@@ -56,11 +56,12 @@ static void *create(struct orr_step *s, const struct orr_args *a, struct orr_err
 
 static orr_op collective(struct orr_step *s, struct rng *r, uint32_t places)
 {
-	static const enum orr_collective_algorithm algorithms[] = { ORR_RING, ORR_DOUBLE_TREE, ORR_DIRECT, ORR_HIERARCHICAL };
+	static const enum orr_collective_algorithm algorithms[] = { ORR_RING, ORR_MULTI_RING, ORR_DOUBLE_TREE, ORR_DIRECT,
+		ORR_HIERARCHICAL };
 	static const enum orr_collective_op ops[] = { ORR_ALL_REDUCE, ORR_ALL_GATHER, ORR_REDUCE_SCATTER };
 	struct orr_collective c = { .bytes = 1e5 * (1 + below(r, 50)), .repeat = below(r, 4), .chunks = 3 };
 	c.op = ops[below(r, 3)];
-	c.algorithm = algorithms[c.op == ORR_ALL_REDUCE ? below(r, 4) : 0];
+	c.algorithm = algorithms[below(r, c.op == ORR_ALL_REDUCE ? 5 : 2)];
 	if (plan.lanes && below(r, 3)) {
 		uint32_t size[16], n = 0;
 		for (uint32_t d = 2; d <= plan.lanes; d++)
@@ -74,7 +75,8 @@ static orr_op collective(struct orr_step *s, struct rng *r, uint32_t places)
 	uint32_t device[MOST_PLACES];
 	for (uint32_t i = 0; i < places; i++)
 		device[i] = i;
-	shuffle(r, device, places);
+	if (below(r, 2))
+		shuffle(r, device, places);
 	return orr_collective(s, &(struct orr_group){ device, 1 + below(r, places) }, &c);
 }
 
@@ -128,7 +130,8 @@ static const struct orr_step_ops ops = { .create = create, .destroy = mem_free, 
 static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "random", "", "step", 0, no_params, &ops, sizeof ops };
 
 static const char *const networks[] = { "star:bw=10Gbps,lat=5us", "racks:bw=10Gbps,lat=1us,oversubscription=2",
-	"leaf-spine:leaves=4,spines=2,bw=10Gbps,lat=2us", "fat-tree:k=4,bw=10Gbps,lat=1us", "star:bw=10Gbps,lat=0" };
+	"leaf-spine:leaves=4,spines=2,bw=10Gbps,lat=2us", "star:bw=10Gbps,lat=5us,nics=2,gpu_bw=15GBps", "fat-tree:k=4,bw=10Gbps,lat=1us",
+	"star:bw=10Gbps,lat=0" };
 
 static struct fixture *network_of(uint64_t seed)
 {

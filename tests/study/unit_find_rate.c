@@ -176,6 +176,7 @@ static void ratios(void)
 static struct run_result *run(double x, double y)
 {
 	struct run_result *r = result_new();
+	r->world = mem_strdup("serve");
 	result_metric(r, "completion_mean", x, NAN, NAN);
 	result_metric(r, "own_series", y, 0, 1);
 	return r;
@@ -186,7 +187,7 @@ static void put_together(void)
 	enum { N = 10 };
 	struct run_result *runs[2];
 	for (int p = 0; p < 2; p++) {
-		struct replications *all = replications_new(N);
+		struct replications *all = replications_new();
 		runs[p] = run(p ? 2 : 6, 7);
 		for (uint32_t k = 0; k < N; k++) {
 			struct run_result *r = run(p ? 2. + k : 6. + 2 * k, k == 1 ? NAN : 7. + k);
@@ -204,7 +205,8 @@ static void put_together(void)
 	replications_compare(runs, 2, 0.95);
 	/* (6 + 8 + .. + 24) / (2 + 3 + .. + 11) */
 	near_to(result_find(runs[1], "ratio_completion_mean")->value, 150. / 65, 1e-15, "and pairs of runs are compared by it");
-	ok(!result_find(runs[0], "ratio_completion_mean"), "the first with nobody");
+	near_to(result_find(runs[1], "diff_completion_mean")->value, (65 - 150) / 10., 1e-14, "and by the difference");
+	ok(!result_find(runs[0], "ratio_completion_mean") && !result_find(runs[0], "diff_completion_mean"), "the first with nobody");
 	result_free(runs[0]);
 	result_free(runs[1]);
 }

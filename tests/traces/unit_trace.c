@@ -172,7 +172,7 @@ static void sorting(void)
 	for (uint64_t i = 0; i < 5; i++)
 		strcat(order, strtab_text(jobset_strings(s), jobset_at(s, i)->id));
 	same_text(order, "ebdac", "jobs are sorted by submission, in file order on ties");
-	struct jobcursor *c = jobset_open(s);
+	struct jobcursor *c = jobset_open(s, 0);
 	struct job_rec r;
 	uint64_t n = 0;
 	while (jobcursor_next(c, &r) && r.number == n)
@@ -186,7 +186,7 @@ static void sorting(void)
 static void generated(const char *source, double gap, double duration, double tolerance)
 {
 	struct jobset *s = jobset_load(source, NULL, NULL, 7, &err);
-	struct jobcursor *c = jobset_open(s);
+	struct jobcursor *c = jobset_open(s, 0);
 	struct job_rec r = { 0 };
 	double sum = 0, n = 0;
 	while (jobcursor_next(c, &r)) {
@@ -212,7 +212,7 @@ static void generators(void)
 	struct jobset *d = jobset_load("poisson:n=100", NULL, NULL, 2, &err);
 	same_text(jobset_hash(a), jobset_hash(b), "spellings of one value have the same hash");
 	ok(strcmp(jobset_hash(a), jobset_hash(d)) != 0, "another seed, another hash");
-	struct jobcursor *x = jobset_open(a), *y = jobset_open(a), *z = jobset_open(d);
+	struct jobcursor *x = jobset_open(a, 0), *y = jobset_open(a, 0), *z = jobset_open(d, 0);
 	struct job_rec r, q, w;
 	bool same = true, other = false;
 	while (jobcursor_next(x, &r) && jobcursor_next(y, &q) && jobcursor_next(z, &w)) {

@@ -18,7 +18,6 @@ static int open_toy(struct scenario *s, struct orr_error *err)
 	cJSON_AddStringToObject(o, "note", orr_arg_text(s->keys, "note"));
 	scenario_add_options(o, s);
 	scenario_add_seed(o, s);
-	scenario_add_replications(o, s);
 	return ORR_OK;
 }
 
@@ -73,12 +72,11 @@ static const struct world_function functions[] = { WORLD_FUNCTION(orr_toy_ops, c
 extern const struct embedded_file toy_template[];
 
 static const struct orr_param keys[] = { ORR_PARAM_INT("items", "10", 1, 1e6, "how many"), ORR_PARAM_TEXT("note", "", "not in the hash"),
-	SCENARIO_KEY_REPLICATIONS, ORR_PARAM_END };
+	ORR_PARAM_END };
 static const struct orr_param options[] = { ORR_PARAM_TIME("mean", "1s", "service time"), ORR_PARAM_END };
 static const struct world_input inputs[] = { { "note", NULL }, { NULL, NULL } };
 static const struct world_flag flags[] = { { "note", "TEXT", WORLD_FLAG_KEY, "note", NULL, "anything" },
 	{ "slow", NULL, WORLD_FLAG_KEY, "toy.mean", "1m", "a minute per item" },
-	{ "replications", "N", WORLD_FLAG_KEY, "replications", NULL, "run N times" },
 	{ "list", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the labels to a file" }, { NULL, NULL, 0, NULL, NULL, NULL } };
 
 static const struct report_file files[] = { { "iterations", false }, { NULL, false } };

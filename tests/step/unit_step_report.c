@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is made of a step's result: spans as Trace Event JSON, and metrics. The results are written by hand, and so are
+ * the expected texts and numbers.
+ */
+#include "base/sbuf.h"
+#include "results/result.h"
+#include "step/trace_event.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+/* ---- the Trace Event format ---- */
+
+/* The field "KEY": of the slice with this name; copies its value without quotes. */
+static const char *field_of(const char *json, const char *name, const char *key)
+{
+	static char value[64];
+	char wanted[96];
+	snprintf(wanted, sizeof wanted, "\"name\":\"%s\",\"cat\"", name);
+	const char *at = strstr(json, wanted), *line = at;
+	while (line && line > json && line[-1] != '\n')
+		line--;
+	snprintf(wanted, sizeof wanted, "\"%s\":", key);
+	const char *v = line ? strstr(line, wanted) : NULL;
+	if (!v || v > strchr(at, '\n'))
+		return NULL;
+	v += strlen(wanted);
+	snprintf(value, sizeof value, "%.*s", (int)strcspn(v, ",}"), v);
+	return value;
+}
+
+static void thread_is(const char *json, const char *name, const char *tid, const char *why)
+{
+	same_text(field_of(json, name, "tid"), tid, why);
+}
+
+static void trace_events(void)
+{
+	enum { MESSAGE = STEP_STREAMS, SENT = ORR_WORK_KINDS };
+	struct step_span span[] = {
+		{ 0, 1, 0, 0, 0, UINT32_MAX, ORR_FORWARD, "a \"b\\\n\x1f" },
+		{ 1, 2, 0, 0, 3, UINT32_MAX, ORR_BACKWARD, NULL },
+		/* Two messages at a time from 0 to 1, and a third that begins as the first ends. */
+		{ 0, 2, 0, 0, MESSAGE, 1, SENT, "m1" },
+		{ 1, 3, 0, 0, MESSAGE, 1, SENT, "m2" },
+		{ 2, 4, 0, 0, MESSAGE, 2, SENT, "m3" },
+		{ 5, 6, 1, 2, MESSAGE, 2, SENT, "to itself" },
+		{ 5, 6, 1, 2, MESSAGE, UINT32_MAX, SENT, NULL },
+		{ 7, 7, 1, 2, 0, UINT32_MAX, ORR_FORWARD, "without a duration" },
+	};
+	struct step_device device[] = { { .device = 0, .node = 0 }, { .device = 2, .node = 7 } };
+	struct step_result r = { .span = span, .n_spans = sizeof span / sizeof *span, .device = device, .n_devices = 2 };
+	struct sbuf b = { 0 };
+	trace_event_open(&b);
+	trace_event_add(&b, &r, "run", 0);
+	trace_event_add(&b, &r, "again", 1);
+	trace_event_close(&b);
+	const char *json = sbuf_text(&b);
+
+	thread_is(json, "a \\\"b\\\\\\u000a\\u001f", "0", "quotes, backslashes and control characters are escaped; stream 0 is thread 0");
+	thread_is(json, "backward", "3", "a stream is the thread of its number; work without a label has the name of its kind");
+	thread_is(json, "m1", "8", "the first thread of messages");
+	thread_is(json, "m2", "9", "a message beside another has its own thread");
+	thread_is(json, "m3", "8", "one that starts when another ends takes over its thread");
+	thread_is(json, "from 0: m1", "1000", "received messages have threads of their own");
+	thread_is(json, "from 0: m2", "1001", "... by the same rule");
+	thread_is(json, "from 0: m3", "1000", "... on each receiver");
+	thread_is(json, "to itself", "8", "a message to the same device is not received");
+	ok(!strstr(json, "from 2: to itself") && !strstr(json, "without a duration"), "neither is one without a duration shown");
+	thread_is(json, "collective", "9", "communication without a peer is a collective");
+	same_text(field_of(json, "m3", "ts"), "2000000", "times are microseconds");
+	same_text(field_of(json, "m3", "dur"), "2000000", "so are durations");
+	same_text(field_of(json, "from 0: m3", "pid"), "2", "a received message is on the receiver");
+	ok(strstr(json, "\"tid\":8,\"ts\":2002000,\"id\":5,\"name\":\"message\"") &&
+			strstr(json, "\"tid\":1000,\"ts\":3998000,\"id\":5,\"name\":\"message\",\"cat\":\"message\",\"bp\":\"e\"}"),
+		"an arrow leaves just after the start and arrives just before the end, with one number at both ends");
+	ok(strstr(json, "run: device 2 (node 7)") && strstr(json, "\"run: device 1\""), "devices have the node, if it is known");
+	ok(strstr(json, "{\"ph\":\"M\",\"pid\":4194304,") && strstr(json, "again: device 0 (node 0)") && strstr(json, "\"id\":268435461"),
+		"devices and arrows of a second run have other numbers");
+	ok(strstr(json, "\"tid\":3,\"name\":\"thread_name\",\"args\":{\"name\":\"stream 3\"") && strstr(json, "{\"name\":\"messages 1\"") &&
+			strstr(json, "{\"name\":\"received 1\"") && !strstr(json, "messages 2"),
+		"threads are named once");
+	sbuf_free(&b);
+}
+
+/* ---- metrics ---- */
+
+static double metric(const struct run_result *r, const char *name)
+{
+	const struct metric *m = result_find(r, name);
+	return m ? m->value : NAN;
+}
+
+static void metrics(void)
+{
+	struct step_iteration row[] = { { 0, 0, 2, 8 }, { 1, 2, 3, 8 } };
+	struct step_device device[] = { { .device = 0,
+						.compute_s = 3,
+						.optimizer_s = 1,
+						.codec_s = 2,
+						.exposed_s = 4,
+						.bubble_s = 6,
+						.idle_s = 8,
+						.peak_memory_bytes = 5,
+						.sent_bytes = 10 },
+		{ .device = 1,
+			.node = 1,
+			.compute_s = 5,
+			.optimizer_s = 3,
+			.codec_s = 4,
+			.exposed_s = 6,
+			.bubble_s = 8,
+			.idle_s = 10,
+			.peak_memory_bytes = 9,
+			.sent_bytes = 30 },
+		/* A server: it has no part in the means. */
+		{ .device = 2, .node = 2, .optimizer_s = 100, .exposed_s = 100, .peak_memory_bytes = 2, .sent_bytes = 60 } };
+	struct step_result s = { .iteration = row,
+		.n_iterations = 2,
+		.simulated = 2,
+		.device = device,
+		.n_devices = 3,
+		.samples_per_s = 8,
+		.iteration_s = 1,
+		.flows = 77,
+		.choice = "F=1, largest_slice=2.5e3, p=3x, =7, q=, r=-4; F=9" };
+	struct run_result *r = result_new();
+	step_metrics(&s, r);
+	near_to(metric(r, "compute_s"), 4, 0, "times are means over the devices that train");
+	near_to(metric(r, "optimizer_s"), 2, 0, "... not over servers");
+	near_to(metric(r, "codec_s"), 3, 0, "codec");
+	near_to(metric(r, "exposed_s"), 5, 0, "exposed");
+	near_to(metric(r, "bubble_s"), 7, 0, "bubble");
+	near_to(metric(r, "idle_s"), 9, 0, "idle");
+	near_to(metric(r, "peak_memory_bytes"), 9, 0, "the largest memory of all devices");
+	near_to(metric(r, "sent_bytes"), 100, 0, "bytes are sums over all devices");
+	near_to(metric(r, "sent_bytes_max"), 60, 0, "... and the maximum");
+	near_to(metric(r, "flows"), 77, 0, "flows");
+	near_to(metric(r, "choice_F"), 1, 0, "a choice is a metric: the first value of a name");
+	near_to(metric(r, "choice_largest_slice"), 2500, 0, "names may hold underscores, numbers exponents");
+	near_to(metric(r, "choice_r"), -4, 0, "... and signs");
+	ok(!result_find(r, "choice_p") && !result_find(r, "choice_q") && !result_find(r, "choice_"),
+		"no choice without a name and a whole number");
+	ok(r->n_iterations == 2 && r->rows_total == 2 && r->iterations[1].end_s == 3 && r->n_devices == 3 && r->devices[1].bubble_s == 8,
+		"rows of iterations and devices");
+	result_free(r);
+}
+
+/*
+ * Batch means of 20 durations, one per batch: ten of 1 s and ten of 2 s. Mean 1.5, variance 20 * 0.25 / 19; the quantile of
+ * Student's t for 19 degrees of freedom is 2.093024 (any table).
+ */
+static void intervals(void)
+{
+	struct step_iteration row[21] = { { 0, 0, 1, 8 } };
+	for (int i = 1; i <= 20; i++)
+		row[i] = (struct step_iteration){ (uint64_t)i, row[i - 1].end_s, row[i - 1].end_s + 1 + i % 2, 8 };
+	struct step_result s = { .iteration = row, .n_iterations = 21, .simulated = 21, .samples_per_s = 8, .iteration_s = 2 };
+	double w = 2.093024054 * sqrt(20 * 0.25 / 19 / 20) / 1.5;
+	struct run_result *r = result_new();
+	step_metrics(&s, r);
+	near_to(result_find(r, "iteration_s")->ci_low, 2 * (1 - w), 1e-8, "the interval of the mean duration, by batch means: low");
+	near_to(result_find(r, "iteration_s")->ci_high, 2 * (1 + w), 1e-8, "... and high");
+	near_to(result_find(r, "samples_per_s")->ci_low, 8 / (1 + w), 1e-8, "the interval of the rate: low");
+	near_to(result_find(r, "samples_per_s")->ci_high, 8 / (1 - w), 1e-8, "... and high");
+	result_free(r);
+	r = result_new();
+	s.n_iterations = 9;
+	step_metrics(&s, r);
+	ok(isfinite(result_find(r, "iteration_s")->ci_low), "eight durations have an interval");
+	result_free(r);
+	r = result_new();
+	s.n_iterations = 8;
+	step_metrics(&s, r);
+	ok(isnan(result_find(r, "iteration_s")->ci_low) && isnan(result_find(r, "samples_per_s")->ci_high), "seven have none");
+	result_free(r);
+	r = result_new();
+	s.period = 1;
+	step_metrics(&s, r);
+	ok(result_find(r, "iteration_s")->ci_low == 2 && result_find(r, "samples_per_s")->ci_high == 8,
+		"iterations that repeat have one of width 0");
+	result_free(r);
+}
+
+int main(void)
+{
+	trace_events();
+	metrics();
+	intervals();
+	return done();
+}

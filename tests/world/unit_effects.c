@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Options without effect are named: a random scenario of a world, then one option changed to another valid value. If both runs have
+ * equal results (metrics, rows, series), the run that departs from the default must have a remark that names the option.
+ *
+ * cases/cases.json has base scenarios, policies, keys that are skipped and values of texts; cases/gaps.txt the accepted
+ * exceptions, each with its reason. ORRERY_SCENARIOS=500 for more scenarios, ORRERY_WORLD=serve for one world. Each failure is printed
+ * as a scenario and the changed option.
+ */
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "results/columns.h"
+#include "tests/tap.h"
+#include "world/remarks.h"
+#include "world/run.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_KEYS = 1024, TRIES = 20 };
+
+static cJSON *cases;
+static char *gaps;
+static struct rng rng;
+
+/* ---- keys of a world ---- */
+
+struct key {
+	char path[96];
+	const struct orr_param *param;
+};
+
+struct keys {
+	struct key key[MOST_KEYS];
+	size_t n;
+};
+
+static void add_table(struct keys *k, const char *prefix, const struct orr_param *table)
+{
+	for (const struct orr_param *p = table; p && p->name && k->n < MOST_KEYS; p++) {
+		snprintf(k->key[k->n].path, sizeof k->key->path, "%s%s", prefix, p->name);
+		k->key[k->n++].param = p;
+	}
+}
+
+static bool is_part(const struct world *w, const char *key)
+{
+	for (size_t i = 0; w->parts && w->parts[i]; i++)
+		if (!strcmp(w->parts[i], key))
+			return true;
+	return false;
+}
+
+static void add_world(struct keys *k, const struct world *w, const char *prefix)
+{
+	char path[64];
+	add_table(k, prefix, w->keys);
+	for (const struct world_object *o = w->objects; o && o->key; o++) {
+		snprintf(path, sizeof path, "%s%s.", prefix, o->key);
+		if (is_part(w, o->key))
+			add_world(k, world_named(o->key), path);
+		else
+			add_table(k, path, o->table);
+	}
+	snprintf(path, sizeof path, "%s%s.", prefix, w->name);
+	add_table(k, path, w->options);
+}
+
+/* ---- values ---- */
+
+static const cJSON *of_world(const struct world *w, const char *what)
+{
+	return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(cases, w->name), what);
+}
+
+static const cJSON *any_of(const cJSON *list)
+{
+	int n = cJSON_GetArraySize(list);
+	return n ? cJSON_GetArrayItem(list, (int)rng_below(&rng, (uint64_t)n)) : NULL;
+}
+
+static char *any_choice(const struct orr_param *p)
+{
+	size_t n = 1, at = 0;
+	for (const char *c = p->choices; *c; c++)
+		n += *c == '|';
+	const char *c = p->choices;
+	for (size_t k = (size_t)rng_below(&rng, n); at < k; at++)
+		c = strchr(c, '|') + 1;
+	return mem_strndup(c, strcspn(c, "|"));
+}
+
+/* Returns a number near the default, or near the lower bound. */
+static char *any_number(const struct orr_param *p)
+{
+	static const double factors[] = { 0, 0.25, 0.5, 2, 4 };
+	double def = strtod(p->def, NULL), v = def * factors[rng_below(&rng, 5)];
+	char text[40];
+	if (v == 0)
+		v = p->kind == ORR_KIND_INT ? (double)rng_below(&rng, 4) : rng_uniform(&rng);
+	v = v < p->min ? p->min : v > p->max ? p->max : v;
+	snprintf(text, sizeof text, p->kind == ORR_KIND_INT ? "%.0f" : "%.6g", v);
+	return mem_strdup(text);
+}
+
+/* Returns a value for the key, or NULL if there is none to try. */
+static char *any_value(const struct world *w, const struct key *k)
+{
+	static const char *const times[] = { "0", "1s", "30s", "2m", "10m", "1h" };
+	const cJSON *given = cJSON_GetObjectItemCaseSensitive(of_world(w, "values"), k->path);
+	const cJSON *one = any_of(given);
+	if (given)
+		return one ? mem_strdup(one->valuestring) : NULL;
+	switch (k->param->kind) {
+	case ORR_KIND_BOOL:
+		return mem_strdup(rng_below(&rng, 2) ? "true" : "false");
+	case ORR_KIND_CHOICE:
+		return any_choice(k->param);
+	case ORR_KIND_INT:
+	case ORR_KIND_REAL:
+		return any_number(k->param);
+	case ORR_KIND_TIME:
+		return mem_strdup(times[rng_below(&rng, 6)]);
+	default:
+		return NULL;
+	}
+}
+
+/* ---- runs ---- */
+
+struct one {
+	struct scenario *scenario;
+	struct run_result *result; /* NULL: refused or failed */
+	bool has_failed;
+};
+
+static void one_free(struct one *x)
+{
+	result_free(x->result);
+	scenario_close(x->scenario);
+	*x = (struct one){ 0 };
+}
+
+static struct one one_run(const cJSON *o)
+{
+	/* A database is named so that rows are recorded; nothing is written. */
+	static const struct world_output output = { .quiet = true, .threads = 1, .db = "unused", .is_series = false };
+	struct orr_error err = { 0 };
+	struct one x = { .scenario = scenario_open(o, &output, &err) };
+	if (!x.scenario)
+		return x;
+	x.result = result_new();
+	x.result->label = mem_strdup("x");
+	x.result->world = mem_strdup(x.scenario->world->name);
+	scenario_run(x.scenario, 0, x.result, NULL, NULL, &err);
+	if (err.code) {
+		x.has_failed = true;
+		result_free(x.result);
+		x.result = NULL;
+	}
+	return x;
+}
+
+/* ---- equal results ---- */
+
+static bool same_real(double a, double b)
+{
+	return a == b || (isnan(a) && isnan(b));
+}
+
+static bool same_cell(const struct column *c, const char *a, const char *b)
+{
+	const char *text[2];
+	double real[2];
+	switch (c->type) {
+	case COLUMN_ID:
+	case COLUMN_TEXT:
+	case COLUMN_NAME:
+		memcpy(&text[0], a, sizeof text[0]);
+		memcpy(&text[1], b, sizeof text[1]);
+		return text[0] == text[1] || (text[0] && text[1] && !strcmp(text[0], text[1]));
+	case COLUMN_REAL:
+	case COLUMN_SECONDS:
+		memcpy(&real[0], a, sizeof real[0]);
+		memcpy(&real[1], b, sizeof real[1]);
+		return same_real(real[0], real[1]);
+	case COLUMN_COUNT:
+	case COLUMN_INDEX:
+		return !memcmp(a, b, 4);
+	case COLUMN_JOB_STATUS:
+	case COLUMN_REQUEST_STATUS:
+		return *a == *b;
+	case COLUMN_DIFF:
+	case COLUMN_SQL:
+		return true;
+	default:
+		return !memcmp(a, b, 8);
+	}
+}
+
+/* Removes the notes: texts about a run are no results. */
+static void drop_notes(struct run_result *r)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < r->n_events; i++)
+		if (r->events[i].time_ns || r->events[i].subject || !r->events[i].detail)
+			r->events[n++] = r->events[i];
+	r->n_events = n;
+}
+
+static bool same_rows(const struct row_table *t, const struct run_result *a, const struct run_result *b)
+{
+	if (rows_count(t, a) != rows_count(t, b))
+		return false;
+	for (size_t i = 0; i < rows_count(t, a); i++)
+		for (size_t k = 0; k < t->n_columns; k++) {
+			size_t at = t->columns[k].at;
+			if (!same_cell(&t->columns[k], (const char *)rows_get(t, a, i) + at, (const char *)rows_get(t, b, i) + at))
+				return false;
+		}
+	return true;
+}
+
+static bool same_series(const struct series *a, const struct series *b)
+{
+	if (a->n != b->n || strcmp(a->name, b->name) != 0)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->time_ns[i] != b->time_ns[i] || !same_real(a->value[i], b->value[i]))
+			return false;
+	return true;
+}
+
+static bool same_results(const struct run_result *a, const struct run_result *b)
+{
+	if (a->rows_total != b->rows_total || a->n_series != b->n_series)
+		return false;
+	for (size_t i = 0; i < n_row_tables; i++)
+		if (!same_rows(&row_tables[i], a, b))
+			return false;
+	for (size_t i = 0; i < a->n_series; i++)
+		if (!same_series(&a->series[i], &b->series[i]))
+			return false;
+	return true;
+}
+
+/* ---- one case ---- */
+
+struct tally {
+	size_t n, with_effect, named, refused, failed, known;
+};
+
+/* Returns whether a remark of the run names the key. */
+static bool is_named(const struct run_result *r, const char *key)
+{
+	const char *text;
+	size_t n = strlen(key);
+	for (size_t i = 0; (text = result_note_at(r, "remark", i)); i++) {
+		const char *at = strstr(text, key);
+		for (; at; at = strstr(at + 1, key))
+			if ((at == text || at[-1] == ' ') && strchr(" ,:", at[n]))
+				return true;
+	}
+	return false;
+}
+
+/* gaps.txt has lines "WORLD KEY: reason"; the key *: every key. */
+static bool is_known_gap(const struct world *w, const char *key)
+{
+	char line[160], all[64];
+	snprintf(line, sizeof line, "\n%s %s: ", w->name, key);
+	snprintf(all, sizeof all, "\n%s *: ", w->name);
+	return strstr(gaps, line) || strstr(gaps, all);
+}
+
+/* Returns a base with one policy of its own list, or else of the world's. */
+static cJSON *base_scenario(const struct world *w)
+{
+	cJSON *o = cJSON_Duplicate(any_of(of_world(w, "bases")), 1), *list = cJSON_CreateArray();
+	cJSON_AddStringToObject(o, "world", w->name);
+	cJSON *own = cJSON_DetachItemFromObjectCaseSensitive(o, "policies");
+	cJSON_AddItemToArray(list, cJSON_Duplicate(any_of(own ? own : of_world(w, "policies")), 1));
+	cJSON_Delete(own);
+	cJSON_AddItemToObject(o, "policies", list);
+	return o;
+}
+
+/* Returns whether the key would add an object that makes runs much longer. */
+static bool turns_on(const cJSON *o, const struct world *w, const char *path)
+{
+	const cJSON *object;
+	cJSON_ArrayForEach(object, of_world(w, "only_with"))
+	{
+		size_t n = strlen(object->valuestring);
+		if (!strncmp(path, object->valuestring, n) && path[n] == '.' && !cJSON_GetObjectItemCaseSensitive(o, object->valuestring))
+			return true;
+	}
+	return false;
+}
+
+/* Returns the scenario with one more value: another key of the world, at random. *which: the key. */
+static cJSON *changed(const cJSON *o, const struct world *w, const struct keys *keys, const struct key **which, char pair[256])
+{
+	const cJSON *skipped = of_world(w, "skipped");
+	for (int i = 0; i < TRIES; i++) {
+		const struct key *k = *which = &keys->key[rng_below(&rng, keys->n)];
+		struct orr_error err = { 0 };
+		bool is_skipped = cJSON_GetObjectItemCaseSensitive(skipped, k->path) || turns_on(o, w, k->path);
+		char *value = is_skipped ? NULL : any_value(w, k);
+		if (!value)
+			continue;
+		cJSON *copy = cJSON_Duplicate(o, 1);
+		snprintf(pair, 256, "%s=%s", k->path, value);
+		mem_free(value);
+		if (!scenario_set(copy, pair, &err))
+			return copy;
+		cJSON_Delete(copy);
+	}
+	return cJSON_Duplicate(o, 1);
+}
+
+static void judge(const struct world *w, const cJSON *o, const struct key *k, const char *pair, struct one *a, struct one *b,
+	struct tally *t, size_t *wrong)
+{
+	bool is_set[2] = { remark_is_set(a->scenario, k->path), remark_is_set(b->scenario, k->path) };
+	bool named = is_set[1] ? is_named(b->result, k->path) : is_named(a->result, k->path);
+	drop_notes(a->result);
+	drop_notes(b->result);
+	if ((!is_set[0] && !is_set[1]) || !same_results(a->result, b->result)) {
+		t->with_effect++;
+	} else if (named) {
+		t->named++;
+	} else if (is_known_gap(w, k->path)) {
+		t->known++;
+	} else {
+		char *text = cJSON_PrintUnformatted(o);
+		printf("# %s changes nothing, and no remark says so: %s\n", pair, text);
+		cJSON_free(text);
+		++*wrong;
+	}
+}
+
+/* Draws until a scenario and its change both run. */
+static void one_case(const struct world *w, const struct keys *keys, struct tally *t, size_t *wrong)
+{
+	t->n++;
+	for (int i = 0; i < TRIES; i++) {
+		const struct key *k;
+		char pair[256];
+		cJSON *o = base_scenario(w);
+		for (uint64_t n = rng_below(&rng, 3); n; n--) {
+			cJSON *more = changed(o, w, keys, &k, pair);
+			cJSON_Delete(o);
+			o = more;
+		}
+		struct one a = one_run(o), b = { 0 };
+		cJSON *other = changed(o, w, keys, &k, pair);
+		if (a.result)
+			b = one_run(other);
+		bool is_done = a.result && b.result;
+		if (is_done)
+			judge(w, o, k, pair, &a, &b, t, wrong);
+		t->refused += !a.scenario || (a.result && !b.scenario);
+		t->failed += a.has_failed || b.has_failed;
+		one_free(&a);
+		one_free(&b);
+		cJSON_Delete(o);
+		cJSON_Delete(other);
+		if (is_done)
+			return;
+	}
+}
+
+static char *read_file(const char *name)
+{
+	struct orr_error err = { 0 };
+	char *text = bytes_read_file(name, 1 << 20, &(size_t){ 0 }, NULL, &err);
+	if (!text)
+		printf("# %s\n", err.text);
+	return text;
+}
+
+int main(void)
+{
+	const char *srcdir = getenv("srcdir"), *wanted = getenv("ORRERY_SCENARIOS"), *only = getenv("ORRERY_WORLD");
+	size_t n = wanted ? strtoul(wanted, NULL, 10) : 100, n_worlds = 0;
+	struct keys *keys = mem_zalloc(1, sizeof *keys);
+	struct sbuf path = { 0 };
+	sbuf_printf(&path, "%s/tests/world/cases", srcdir ? srcdir : ".");
+	char *text = ok(!chdir(sbuf_text(&path)), "the cases are there") ? read_file("cases.json") : NULL;
+	cases = cJSON_Parse(text ? text : "");
+	gaps = read_file("gaps.txt");
+	ok(cases && gaps, "cases.json is JSON");
+	for (size_t i = 0; worlds[i]; i++)
+		n_worlds++;
+	for (size_t i = 0; cases && gaps && i < n_worlds; i++) {
+		const struct world *w = worlds[i];
+		struct tally t = { 0 };
+		size_t wrong = 0;
+		if (!of_world(w, "bases") || (only && strcmp(only, w->name)))
+			continue;
+		keys->n = 0;
+		add_world(keys, w, "");
+		add_table(keys, "", scenario_keys);
+		for (size_t k = 0; k < (n + n_worlds - 1) / n_worlds; k++) {
+			rng_init(&rng, 1, w->name, k);
+			one_case(w, keys, &t, &wrong);
+		}
+		ok(!wrong && t.with_effect, "%s: of %zu changed options %zu have an effect, %zu are named, %zu are known gaps", w->name,
+			t.n, t.with_effect, t.named, t.known);
+		printf("# refused %zu, failed %zu\n", t.refused, t.failed);
+	}
+	cJSON_Delete(cases);
+	mem_free(gaps);
+	mem_free(text);
+	mem_free(keys);
+	sbuf_free(&path);
+	return done();
+}

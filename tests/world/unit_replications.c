@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Metrics over replications: means and intervals are those of the values that exist (estimate.h), whatever their order in the runs. */
+#include "world/replications.h"
+
+#include "results/estimate.h"
+#include "tests/tap.h"
+
+enum { RUNS = 12 };
+
+static double throughput(uint32_t k)
+{
+	return 10 + k % 5 + 0.25 * k;
+}
+
+static double other(uint32_t k)
+{
+	return 1.0 + k * k % 7;
+}
+
+static struct run_result *run(uint32_t k)
+{
+	struct run_result *r = result_new();
+	bool is_odd = k % 2;
+	if (is_odd)
+		result_metric(r, "other", other(k), NAN, NAN);
+	result_metric(r, "throughput", throughput(k), 1, 2);
+	if (!is_odd)
+		result_metric(r, "other", other(k), NAN, NAN);
+	result_metric(r, "never", NAN, NAN, NAN);
+	if (k < 11) /* missing in one run, infinite in another */
+		result_metric(r, "sometimes", k == 3 ? INFINITY : 1.0 + k, NAN, NAN);
+	return r;
+}
+
+static bool has(const struct run_result *r, const char *name, const double *v, size_t n, enum estimate_range range, double level)
+{
+	const struct metric *m = result_find(r, name);
+	struct interval want = estimate_mean(v, n, range, level);
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	return m && fabs(m->value - sum / (double)n) < 1e-12 && m->value == want.mean && m->ci_low == want.low && m->ci_high == want.high &&
+	       m->ci_low < m->value && m->value < m->ci_high;
+}
+
+int main(void)
+{
+	double a[RUNS], b[RUNS], c[RUNS];
+	size_t n = 0;
+	struct replications *x = replications_new(RUNS);
+	struct run_result *first = run(0);
+	replications_add(x, 0, first);
+	for (uint32_t k = RUNS - 1; k > 0; k--) {
+		struct run_result *r = run(k);
+		replications_add(x, k, r);
+		result_free(r);
+	}
+	for (uint32_t k = 0; k < RUNS; k++) {
+		a[k] = throughput(k);
+		b[k] = other(k);
+		if (k < 11 && k != 3)
+			c[n++] = 1.0 + k;
+	}
+	replications_put(x, 0.9, first);
+	ok(has(first, "throughput", a, RUNS, ESTIMATE_NON_NEGATIVE, 0.9), "a metric is the mean over the replications, with its interval");
+	ok(has(first, "other", b, RUNS, estimate_range_of("other"), 0.9), "... wherever it is among the metrics of a run");
+	ok(has(first, "sometimes", c, n, estimate_range_of("sometimes"), 0.9), "... of those runs in which it exists and is finite");
+	ok(isnan(result_find(first, "never")->value), "a metric that no run has stays unknown");
+	ok(result_find(first, "replications")->value == RUNS, "the number of replications is a metric");
+	const struct series *s = first->series;
+	bool is_good = first->n_series == 1 && !strcmp(s->name, "replications:throughput") && s->n == RUNS;
+	for (uint32_t k = 0; is_good && k < RUNS; k++)
+		is_good = s->value[k] == throughput(k) && s->time_ns[k] == k * INT64_C(1000000000);
+	ok(is_good, "the values of throughput are kept by replication, those of other metrics are not");
+	replications_free(x);
+	replications_free(NULL);
+
+	/* A second policy, with half the throughput in the same replications: the ratio has no error but for the sums. */
+	struct run_result *second = run(0), *runs[3] = { first, second, run(0) };
+	x = replications_new(RUNS);
+	for (uint32_t k = 0; k < RUNS; k++) {
+		struct run_result *r = result_new();
+		result_metric(r, "throughput", throughput(k) / 2 + k % 3, NAN, NAN);
+		b[k] = throughput(k) / 2 + k % 3;
+		replications_add(x, k, r);
+		if (!k)
+			runs[1] = r;
+		else
+			result_free(r);
+	}
+	result_free(second);
+	replications_put(x, 0.9, runs[1]);
+	replications_free(x);
+	replications_compare(runs, 3, 0.9);
+	struct interval want = estimate_ratio(a, b, RUNS, 0.9);
+	const struct metric *m = result_find(runs[1], "ratio_throughput");
+	double sum[2] = { 0, 0 };
+	for (int k = 0; k < RUNS; k++) {
+		sum[0] += a[k];
+		sum[1] += b[k];
+	}
+	ok(m && fabs(m->value - sum[0] / sum[1]) < 1e-12 && m->ci_low == want.low && m->ci_high == want.high,
+		"the ratio of the first policy to the second, over pairs of replications");
+	ok(!result_find(first, "ratio_throughput") && !result_find(runs[2], "ratio_throughput"),
+		"neither the first has one, nor a run without replications");
+
+	ok(replications_mean((double[]){ 1, 2, 3, 1, 2, 3, 1, 2, 3, 1 }, 10, 0.9).low ==
+			estimate_mean((double[]){ 1, 2, 3, 1, 2, 3, 1, 2, 3, 1 }, 10, ESTIMATE_NON_NEGATIVE, 0.9).low,
+		"the interval of values of at least 0 is that of such a quantity");
+	ok(replications_mean((double[]){ 1, 2, 3, 1, 2, 3, 1, 2, 3, -1 }, 10, 0.9).low ==
+			estimate_mean((double[]){ 1, 2, 3, 1, 2, 3, 1, 2, 3, -1 }, 10, ESTIMATE_REAL, 0.9).low,
+		"with a negative value, that of any real number");
+	for (int i = 0; i < 3; i++)
+		result_free(runs[i]);
+	return done();
+}
