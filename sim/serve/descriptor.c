@@ -145,13 +145,6 @@ static bool is_serve_random(const struct scenario *s)
 	return is_random;
 }
 
-static void note_serve(const struct scenario *s, size_t i, struct run_result *r)
-{
-	const struct serve_state *t = s->state;
-	(void)i;
-	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
-}
-
 static int run_serve(
 	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
 {
@@ -361,7 +354,6 @@ const struct world world_serve = { .name = "serve",
 	.note = serve_note,
 	.open = open_serve,
 	.is_random = is_serve_random,
-	.note = note_serve,
 	.run = run_serve,
 	.finish = finish_serve,
 	.close = close_serve,

@@ -148,10 +148,12 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 		{ "serve.notice", f.has_failures, "nodes do not fail" },
 		{ "serve.think", f.has_clients || f.has_sessions, "neither serve.clients nor serve.sessions is set" },
 		{ "serve.think_law", f.has_clients || f.has_sessions, "neither serve.clients nor serve.sessions is set" } };
+	const struct serve_state *t = s->state;
 	(void)i;
-	assume_models(s->state, r);
+	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
+	assume_models(t, r);
 	assume_caches(s, r);
-	assume_stages(s->state, r);
+	assume_stages(t, r);
 	assume_copies(s, r);
 	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
 		if (!keys[k].has_effect)
