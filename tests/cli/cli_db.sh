@@ -36,10 +36,10 @@ refuse 2 'unknown or incomplete option' runs "$work/a.db" --frob
 echo 'job_id,gpus' >"$work/trace.csv"
 refuse 2 'not a database of orrery' runs "$work/trace.csv"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'
-# A database of schema 4 is taken up: its digest is what the program of that time printed, and new runs go in beside the old.
+# A database of schema 4 is taken up: its digest is pinned, and new runs go in beside the old.
 old=$srcdir/tests/data/schema-4.sql
 sqlite3 "$work/old.db" <"$old"
-is "$("$ORRERY" db digest "$work/old.db")" "$(head -n 1 "$old" | sed 's/.* //')" 'a database of schema 4 has the digest it had'
+is "$("$ORRERY" db digest "$work/old.db")" "$(head -n 1 "$old" | sed 's/.* //')" 'a database of schema 4 has its digest'
 "$ORRERY" jobs poisson:rate=0.02,n=4,mean=300,gpus=2 --cluster 1x4:v100 --policy srtf --db "$work/old.db" -q
 ok $? 'and takes a new run'
 is "$(sqlite3 "$work/old.db" "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM jobs_s GROUP BY run)")" 4,4 'beside the old ones'

@@ -63,6 +63,10 @@ run fail "${gone[@]}" '"start_up": "5s"' '"failures": {"trace": "gone.csv"}'
 is "$? $(requests_end fail) $(jobs_end fail)" "0 65 110 110" "both start on the other node: the replica at 55 s, the job at 50 s from its checkpoint at 40 s"
 is "$(metric fail serve.replicas_lost) $(metric fail serve.restarts) $(metric fail jobs.restarts)" "1 1 1" "which each world counts"
 is "$(times "$(metric fail gpu_hours)" 3600)" "380" "a node that is down is not paid for: 4 x 110 s, less 2 x 30 s"
+# The same nodes lent: an instance leaves at 50 s and another comes at 80 s; a price that changes has no effect on work.
+printf 'time_s,event,node,zone,type,price\n0,add,a,,,1\n0,add,b,,,\n20,price,,,,3\n50,remove,a,,,\n80,add,c,,,2\n' >lent.csv
+run lent "${gone[@]}" '"start_up": "5s"' '"capacity": {"trace": "lent.csv"}'
+is "$? $(requests_end lent) $(jobs_end lent) $(times "$(metric lent gpu_hours)" 3600)" "0 65 110 110 380" "lent nodes that leave and come are nodes that fail and are repaired"
 run notice "${gone[@]}" '"start_up": "5s", "notice": "20s"' '"failures": {"trace": "gone.csv"}'
 is "$? $(requests_end notice) $(jobs_end notice) $(metric notice serve.replicas_lost)" "0 55 110 110 0" \
   "with 20 s of notice a replica is on the other node when the request comes"
