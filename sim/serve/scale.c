@@ -20,7 +20,7 @@ static bool is_over(const struct orr_serve *w)
 	return !w->live && !w->has_next;
 }
 
-/* ---- towards the number wanted ---- */
+/* ---- starting and removing replicas ---- */
 
 static bool counts(const struct orr_serve *w, uint32_t replica)
 {
@@ -248,8 +248,7 @@ static void count_failure(struct orr_serve *w)
 static void lose(struct orr_serve *w, uint32_t node)
 {
 	count_failure(w);
-
-	/* Closed first, so that none gets the requests of another. */
+	/* All affected replicas are closed first, so that none receives requests of another. */
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))
 			replica_close(w, i);

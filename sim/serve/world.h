@@ -4,7 +4,7 @@
  *
  * Files of this folder, bottom first; sources.mk lists them in this order, and a file calls only files before it:
  *
- *   options.c                 what `--set serve.NAME=VALUE` sets
+ *   options.c                 options of `--set serve.NAME=VALUE`
  *   world.c, due.c            errors, time; calls of the policy that are due in this instant
  *   metrics.c, guard.c        counts during the run; --check of policies that claim ORR_SLO_GUARDED
  *   load.c, requests.c        load of replicas and their groups; requests: slots, lists, end
