@@ -247,7 +247,7 @@ static void compare_plainly(struct run_result *const *runs, size_t n)
 		}
 }
 
-/* Nothing comes or goes past the end of a trace, which lowers the losses per hour. */
+/* Warns if the run outlasts the trace: no instance is added or removed after its end, which lowers the losses per hour. */
 static void remark_on_end(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct spot_state *t = s->state;

@@ -136,7 +136,7 @@ static void report_progress(struct orr_spot *w, uint64_t *n)
 	w->config->progress(w->config->progress_ctx, part);
 }
 
-/* The trace is over, the deadline past, and MOST_QUIET instants had timers alone: the job will never be done. */
+/* Returns whether the job can never complete: the trace is over, the deadline has passed, and MOST_QUIET instants had only timers. */
 static bool is_stuck(struct orr_spot *w)
 {
 	if (w->steps.is_in_flight || w->rows_at < ORR_NEVER || w->until < ORR_NEVER || (w->deadline < ORR_NEVER && w->now < w->deadline))
