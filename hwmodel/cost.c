@@ -466,6 +466,11 @@ void cost_free(struct cost *c)
 	mem_free(c);
 }
 
+const struct profile *cost_profile(const struct cost *c)
+{
+	return c->o.profile;
+}
+
 double cost_layer_s(const struct cost *c, uint32_t l, enum dnn_pass pass, double batch, uint32_t shards, bool sequence_parallel)
 {
 	return factor_at(c, batch) * layer_s(c, l, pass, batch, shards, sequence_parallel);

@@ -41,6 +41,8 @@ struct cost;
 struct cost *cost_new(const struct dnn *d, const struct device *dev, const struct cost_options *o, struct orr_error *err);
 void cost_free(struct cost *c);
 
+/* Returns the profile whose laws it uses; NULL: none. */
+const struct profile *cost_profile(const struct cost *c);
 /*
  * Returns the seconds of one pass over layer l for `batch` samples. Each product is split over `shards` devices (tensor
  * parallelism: 1/shards of the columns or rows). Element-wise kinds outside the split run whole unless sequence_parallel.

@@ -52,6 +52,12 @@ static const struct embedded_file *find(const char *spec)
 	return NULL;
 }
 
+const char *dnn_catalogue_name(const char *name)
+{
+	const struct embedded_file *m = find(name);
+	return m ? m->name : NULL;
+}
+
 static void unknown(const char *spec, struct orr_error *err)
 {
 	char want[80], store[MAX_NAMES][80];

@@ -58,6 +58,8 @@ struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_e
 void dnn_free(struct dnn *d);
 /* Returns name i of the catalogue; NULL past the last. dnn_load() ignores letter case, '-', '_', '.' and ' '. */
 const char *dnn_catalogue(size_t i);
+/* Returns the catalogue's name of a model in any of those spellings or by its alias; NULL: the catalogue lacks it. */
+const char *dnn_catalogue_name(const char *name);
 /* Returns the kind's name in JSON files: "conv", "linear", .. */
 const char *dnn_kind_name(enum orr_layer_kind kind);
 

@@ -206,6 +206,14 @@ double throughput_lookup_shared(const struct throughput *t, const char *gpu_type
 	return 0;
 }
 
+bool throughput_has_type(const struct throughput *t, const char *gpu_type)
+{
+	for (size_t i = 0; i < t->n_gpu_types; i++)
+		if (!strcasecmp(t->gpu_type[i], gpu_type))
+			return true;
+	return false;
+}
+
 double throughput_lookup(const struct throughput *t, const char *gpu_type, const char *job_type, int scale)
 {
 	return throughput_lookup_shared(t, gpu_type, job_type, scale, "", 0);

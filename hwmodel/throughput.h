@@ -25,6 +25,9 @@ double throughput_lookup(const struct throughput *t, const char *gpu_type, const
 /* Returns steps/s of job a while it shares its GPUs with job b; 0: not measured. */
 double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a, int scale_a, const char *b, int scale_b);
 
+/* Returns whether the table has a column of that GPU type. */
+bool throughput_has_type(const struct throughput *t, const char *gpu_type);
+
 /* Returns the SHA-256 of the file as 64 hex digits. */
 const char *throughput_hash(const struct throughput *t);
 

@@ -8,6 +8,7 @@
 #include "results/outfile.h"
 #include "results/report.h"
 #include "results/store.h"
+#include "world/precision.h"
 #include "world/run.h"
 
 #include <signal.h>
@@ -106,7 +107,7 @@ static void begin(struct study *t, size_t i)
 	r->hash = mem_strdup(x->hash);
 	r->seed_text = mem_strdup(seed);
 	x->trial = trial_new(s, x->policy, r);
-	x->n_wanted = s->replications;
+	x->n_wanted = trial_next(s, NULL, 0);
 }
 
 static void end(struct one_run *x)
@@ -187,6 +188,12 @@ static void note_time(struct study *t, struct one_run *x, double begun, double c
 	progress_report(t->progress, (size_t)(x - t->run), (double)x->n_done / x->n_wanted);
 }
 
+/* The number of replications is not known beforehand. */
+static bool is_adaptive(const struct study *t, const struct one_run *x)
+{
+	return t->part[x->part].scenario->until_precision > 0;
+}
+
 static void carry_out(struct study *t, size_t task)
 {
 	size_t i = run_of_task(t, task);
@@ -199,11 +206,78 @@ static void carry_out(struct study *t, size_t task)
 #pragma omp critical(orr_store)
 	{
 		note_time(t, x, wall, cpu);
-		if (x->n_done == x->n_wanted) {
+		if (x->n_done == x->n_wanted && !is_adaptive(t, x)) {
 			end(x); /* is_done is read by other threads, within this section only */
 			store_finished(t);
 		}
 	}
+}
+
+static void run_round(struct study *t)
+{
+	long n = (long)number_tasks(t);
+	/* A single run may use the threads itself. */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
+	for (long task = 0; task < n; task++)
+		carry_out(t, (size_t)task);
+	for (size_t i = 0; i < t->n_runs; i++)
+		t->run[i].n_begun = t->run[i].n_wanted;
+}
+
+static void end_adaptive(const struct scenario *s, struct one_run *x)
+{
+	struct run_result **runs = mem_zalloc(s->n_policies + 1, sizeof *runs);
+	bool is_new = false, has_failed = false;
+	for (size_t i = 0; i < s->n_policies; i++) {
+		runs[i] = x[i].result;
+		if (!x[i].is_reused) {
+			end(&x[i]);
+			is_new = true;
+			has_failed |= x[i].err.code != 0;
+		}
+	}
+	if (is_new && !has_failed)
+		precision_remark(s, runs, s->n_policies);
+	mem_free(runs);
+}
+
+/* Wants further replications of a scenario's runs, or ends them. x: its first run. */
+static void extend(const struct scenario *s, struct one_run *x)
+{
+	struct trial **trial = mem_zalloc(s->n_policies + 1, sizeof *trial);
+	const struct run_result *stored = NULL;
+	uint32_t n = 0;
+	for (size_t i = 0; i < s->n_policies; i++) {
+		trial[i] = x[i].trial;
+		stored = x[i].is_reused ? x[i].result : stored;
+		n = x[i].is_reused ? n : x[i].n_done;
+	}
+	/* All had the same number when one was stored. */
+	const struct metric *known = stored ? result_find(stored, "replications") : NULL;
+	uint32_t next = known ? (uint32_t)known->value : trial_next(s, trial, n);
+	if (next <= n)
+		end_adaptive(s, x);
+	for (size_t i = 0; next > n && i < s->n_policies; i++)
+		x[i].n_wanted = x[i].is_reused ? 0 : next;
+	mem_free(trial);
+}
+
+/* Returns whether any run goes on. */
+static bool extend_all(struct study *t)
+{
+	bool goes_on = false;
+	for (size_t k = 0, i = 0; k < t->n_parts; i += t->part[k++].scenario->n_policies) {
+		const struct scenario *s = t->part[k].scenario;
+		bool is_done = true;
+		for (size_t p = 0; p < s->n_policies; p++)
+			is_done &= t->run[i + p].is_done;
+		if (is_done || !(s->until_precision > 0))
+			continue;
+		extend(s, &t->run[i]);
+		for (size_t p = 0; p < s->n_policies; p++)
+			goes_on |= !t->run[i + p].is_done;
+	}
+	return goes_on;
 }
 
 static void run_all(struct study *t)
@@ -211,12 +285,10 @@ static void run_all(struct study *t)
 	for (size_t i = 0; i < t->n_runs; i++)
 		if (!t->run[i].is_reused)
 			begin(t, i);
-	long n = (long)number_tasks(t);
-	/* A single run may use the threads itself. */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(t->threads) if (n > 1)
-	for (long task = 0; task < n; task++)
-		carry_out(t, (size_t)task);
-	store_finished(t); /* if the last ones are reused */
+	do
+		run_round(t);
+	while (extend_all(t));
+	store_finished(t);
 }
 
 /* ---- the study ---- */

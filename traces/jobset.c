@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "traces/generator.h"
+#include "traces/resample.h"
 #include "traces/rowset.h"
 
 #include "base/mem.h"
@@ -15,11 +16,13 @@ struct jobset {
 	uint32_t *model, n_models, strategy;
 	double batch;
 	bool has_strategies;
+	struct resample resample;
 };
 
 struct jobcursor {
 	const struct jobset *set;
 	uint64_t next, replication;
+	struct resample_cursor drawn;
 	void *state;
 };
 
@@ -37,6 +40,7 @@ void jobset_free(struct jobset *s)
 	if (!s)
 		return;
 	rowset_clear(&s->rows);
+	resample_free(&s->resample);
 	mem_free(s->model);
 	mem_free(s);
 }
@@ -196,12 +200,38 @@ struct jobcursor *jobset_open(const struct jobset *s, uint64_t replication)
 	c->set = s;
 	c->replication = replication;
 	c->state = rowset_start(&s->rows, replication);
+	resample_open(&c->drawn, &s->resample, replication);
 	return c;
+}
+
+int jobset_resample(struct jobset *s, int64_t block_ns, uint64_t seed, struct orr_error *err)
+{
+	return resample_rows(&s->resample, &s->rows, block_ns, seed, err);
+}
+
+uint64_t jobset_blocks(const struct jobset *s)
+{
+	return s->resample.n_blocks;
+}
+
+/* A drawn row has another number; the number stands for its id, which another row may have, too. */
+static bool next_drawn(struct jobcursor *c, struct job_rec *out)
+{
+	uint64_t row = resample_next(&c->drawn);
+	if (row == UINT64_MAX)
+		return false;
+	*out = ((const struct job_rec *)c->set->rows.row)[row];
+	out->submit_ns += c->drawn.shift_ns;
+	out->number = c->next++;
+	out->id = 0;
+	return true;
 }
 
 bool jobcursor_next(struct jobcursor *c, struct job_rec *out)
 {
 	const struct jobset *s = c->set;
+	if (s->resample.block_ns)
+		return next_drawn(c, out);
 	if (s->rows.is_loaded) {
 		if (c->next >= s->rows.count)
 			return false;

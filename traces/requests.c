@@ -3,6 +3,7 @@
 
 #include "traces/generator.h"
 #include "traces/req_format.h"
+#include "traces/resample.h"
 #include "traces/rowset.h"
 
 #include "base/mem.h"
@@ -27,11 +28,14 @@ struct reqset {
 	struct hashes *hashes;
 	uint32_t block_tokens;
 	double factor; /* of generated arrivals */
+	struct resample resample;
+	uint64_t most_session;
 };
 
 struct reqcursor {
 	const struct reqset *set;
 	uint64_t next;
+	struct resample_cursor drawn;
 	void *state;
 };
 
@@ -55,6 +59,7 @@ void reqset_free(struct reqset *s)
 		s->hashes = next;
 	}
 	rowset_clear(&s->rows);
+	resample_free(&s->resample);
 	mem_free(s);
 }
 
@@ -233,12 +238,44 @@ struct reqcursor *reqset_open(const struct reqset *s, uint64_t seed_shift)
 	struct reqcursor *c = mem_zalloc(1, sizeof *c);
 	c->set = s;
 	c->state = rowset_start(&s->rows, seed_shift);
+	resample_open(&c->drawn, &s->resample, seed_shift);
 	return c;
+}
+
+int reqset_resample(struct reqset *s, int64_t block_ns, uint64_t seed, struct orr_error *err)
+{
+	const struct request_rec *row = s->rows.row;
+	for (uint64_t i = 0; s->rows.is_loaded && i < s->rows.count; i++)
+		s->most_session = row[i].session > s->most_session ? row[i].session : s->most_session;
+	return resample_rows(&s->resample, &s->rows, block_ns, seed, err);
+}
+
+uint64_t reqset_blocks(const struct reqset *s)
+{
+	return s->resample.n_blocks;
+}
+
+/* A drawn row has another number, which is its id, and each drawn block has sessions of its own. */
+static bool next_drawn(struct reqcursor *c, struct request_rec *out)
+{
+	const struct reqset *s = c->set;
+	uint64_t row = resample_next(&c->drawn);
+	if (row == UINT64_MAX)
+		return false;
+	*out = ((const struct request_rec *)s->rows.row)[row];
+	out->arrival_ns += c->drawn.shift_ns;
+	out->number = c->next++;
+	out->id = 0;
+	if (out->session)
+		out->session += (c->drawn.drawn - 1) * s->most_session;
+	return true;
 }
 
 bool reqcursor_next(struct reqcursor *c, struct request_rec *out)
 {
 	const struct reqset *s = c->set;
+	if (s->resample.block_ns)
+		return next_drawn(c, out);
 	if (c->next >= s->rows.count)
 		return false;
 	if (s->rows.is_loaded) {

@@ -58,6 +58,9 @@ const char *reqset_format(const struct reqset *s);
 /* SHA-256 as hex of the bytes of a file or of the parameters of a generator. */
 const char *reqset_hash(const struct reqset *s);
 uint32_t reqset_block_tokens(const struct reqset *s); /* tokens per block (Mooncake: 512); 0: no hashes */
+/* As jobset_resample(), on arrivals as they are compressed. */
+int reqset_resample(struct reqset *s, int64_t block_ns, uint64_t seed, struct orr_error *err);
+uint64_t reqset_blocks(const struct reqset *s);
 /* A cursor for one run; seed_shift: index of the random streams, for replications. */
 struct reqcursor *reqset_open(const struct reqset *s, uint64_t seed_shift);
 bool reqcursor_next(struct reqcursor *c, struct request_rec *out);

@@ -8,7 +8,7 @@ liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tire
 	traces/req_csv.c traces/avail_format.h traces/av_events.c traces/av_counts.c traces/av_json.c \
 	traces/formats.c traces/formats.def
 # the rows of one file; the store of rows
-liborrery_a_SOURCES += traces/trace.c traces/trace.h traces/rowset.c traces/rowset.h
+liborrery_a_SOURCES += traces/trace.c traces/trace.h traces/rowset.c traces/rowset.h traces/resample.c traces/resample.h
 # one file per family of generators, and the table of them
 liborrery_a_SOURCES += traces/generator.h traces/synth_poisson.c traces/synth_philly.c traces/synth_openb.c traces/synth_lublin.c \
 	traces/synth_tiresias.c traces/req_law.c traces/req_law.h traces/req_content.c traces/req_content.h traces/req_arrivals.c \

@@ -112,6 +112,10 @@ const char *jobset_hash(const struct jobset *s);
 const char *jobset_format(const struct jobset *s);
 const char *jobset_source(const struct jobset *s);
 
+/* Cursors draw blocks of the rows of a file (traces/resample.h). jobset_count() and jobset_at() are still those of the file. */
+int jobset_resample(struct jobset *s, int64_t block_ns, uint64_t seed, struct orr_error *err);
+uint64_t jobset_blocks(const struct jobset *s); /* how many; 0: rows are not drawn */
+
 /* A cursor for one run, any number, one thread each. replication: index of the random streams of a generator (at most 2^24). */
 struct jobcursor *jobset_open(const struct jobset *s, uint64_t replication);
 bool jobcursor_next(struct jobcursor *c, struct job_rec *out);

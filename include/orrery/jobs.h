@@ -98,6 +98,9 @@ ORR_API orr_job orr_job_next(const struct orr_jobs *w, orr_job j);
 /* Capacity. GPU types are 0 .. orr_gpu_types()-1, in the cluster's order. */
 ORR_API uint32_t orr_gpu_types(const struct orr_jobs *w);
 ORR_API const char *orr_gpu_type_name(const struct orr_jobs *w, uint32_t gpu_type);
+/* Writes at most `most` GPU types in the order in which orr_try_start() tries them for this job (option jobs.type_order: the
+ * cluster's, or the fastest for the job first); returns how many. */
+ORR_API uint32_t orr_job_type_order(const struct orr_jobs *w, orr_job j, uint32_t *type, uint32_t most);
 ORR_API uint32_t orr_total_gpus(const struct orr_jobs *w); /* on nodes that are up */
 ORR_API uint32_t orr_free_gpus(const struct orr_jobs *w);  /* whole GPUs */
 ORR_API uint32_t orr_total_gpus_of(const struct orr_jobs *w, uint32_t gpu_type);

@@ -5,6 +5,7 @@ void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w)
 {
 	b->n_types = orr_gpu_types(w);
 	b->left = orr_alloc(b->n_types + 1, sizeof *b->left);
+	b->order = orr_alloc(b->n_types + 1, sizeof *b->order);
 	b->spare = orr_alloc(b->n_types + 1, sizeof *b->spare);
 }
 
@@ -12,6 +13,7 @@ void gpu_budget_free(struct gpu_budget *b)
 {
 	orr_free(b->left);
 	orr_free(b->spare);
+	orr_free(b->order);
 }
 
 void gpu_budget_note(struct gpu_budget *b, const struct orr_jobs *w, orr_job j)
@@ -27,18 +29,23 @@ void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w)
 		b->left[t] = b->spare[t] = 1000 * (int64_t)orr_total_gpus_of(w, t);
 }
 
-bool gpu_budget_draw(struct gpu_budget *b, uint64_t types, int64_t milli, uint32_t *type)
+bool gpu_budget_draw(struct gpu_budget *b, const struct orr_jobs *w, orr_job j, uint64_t types, int64_t milli, uint32_t *type)
 {
 	if (!milli)
 		return true;
+	uint32_t n = b->n_types > 1 ? orr_job_type_order(w, j, b->order, b->n_types) : b->n_types;
+	if (n == 1)
+		b->order[0] = 0;
 	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t t = 0; t < b->n_types; t++)
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t t = b->order[i];
 			if (types >> t & 1 && b->left[t] >= milli && (pass || b->spare[t] >= milli)) {
 				b->left[t] -= milli;
 				b->spare[t] -= milli;
 				*type = t;
 				return true;
 			}
+		}
 	return false;
 }
 

@@ -15,7 +15,8 @@ struct gpu_budget {
 	int64_t *left;  /* [type] 1/1000 GPU */
 	int64_t *spare; /* [type] of it, not needed by running jobs */
 	uint32_t n_types;
-	bool has_small; /* some jobs ask for a part of a GPU, or for none: an empty budget may have room for them */
+	uint32_t *order; /* scratch: types in the order in which a job tries them */
+	bool has_small;  /* some jobs ask for a part of a GPU, or for none: an empty budget may have room for them */
 };
 
 void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w);
@@ -24,8 +25,8 @@ void gpu_budget_free(struct gpu_budget *b);
 void gpu_budget_note(struct gpu_budget *b, const struct orr_jobs *w, orr_job j);
 /* All GPUs are left and spare. */
 void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w);
-/* Draws for a waiting job on the first type with enough, if possible one that spares the running jobs. */
-bool gpu_budget_draw(struct gpu_budget *b, uint64_t types, int64_t milli, uint32_t *type);
+/* Draws for a waiting job on the first type with enough, in the job's order of types, if possible one that spares the running jobs. */
+bool gpu_budget_draw(struct gpu_budget *b, const struct orr_jobs *w, orr_job j, uint64_t types, int64_t milli, uint32_t *type);
 /* Inlined: called for each running job in each pass. */
 
 /* A job runs on that type: its GPUs are not spare. */

@@ -195,7 +195,7 @@ static size_t choose_waiting(struct las *s, struct orr_jobs *w, struct orr_queue
 	orr_walk_begin(q, &walk);
 	for (orr_job j; gpu_budget_any_left(&s->budget) && (j = orr_walk_next(&walk)) && orr_job_get(w, j, &info);) {
 		struct las_job x = { j, info.number, (int64_t)info.gpus * info.gpu_milli, info.gpus, UINT32_MAX, true };
-		if (gpu_budget_draw(&s->budget, info.gpu_types, x.milli, &x.type))
+		if (gpu_budget_draw(&s->budget, w, x.job, info.gpu_types, x.milli, &x.type))
 			push(&s->chosen, &x);
 		else
 			orr_walk_skip_shape(&walk);

@@ -145,7 +145,7 @@ static void choose(struct preemptive *p, struct orr_jobs *w)
 		if (!orr_job_get(w, j, &info))
 			break;
 		x.milli = milli_of(&info);
-		if (!gpu_budget_draw(&p->budget, info.gpu_types, x.milli, &x.type)) {
+		if (!gpu_budget_draw(&p->budget, w, j, info.gpu_types, x.milli, &x.type)) {
 			orr_walk_skip_shape(&walk);
 			continue;
 		}

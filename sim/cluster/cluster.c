@@ -5,18 +5,8 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-
-uint32_t cluster_type(const struct cluster *c, const char *name, size_t len)
-{
-	for (uint32_t t = 0; t < c->n_types; t++)
-		if (!strncasecmp(c->type_name[t], name, len) && !c->type_name[t][len])
-			return t;
-	return CLUSTER_NO_TYPE;
-}
 
 uint64_t cluster_type_mask(const struct cluster *c, const char *types)
 {
@@ -34,40 +24,6 @@ uint64_t cluster_type_mask(const struct cluster *c, const char *types)
 	return mask;
 }
 
-int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto, struct orr_error *err)
-{
-	if (c->n_nodes >= CLUSTER_MAX_NODES)
-		return orr_fail(err, ORR_EINPUT, "more than %d nodes", CLUSTER_MAX_NODES);
-	if (proto->gpus > CLUSTER_MAX_NODE_GPUS)
-		return orr_fail(err, ORR_EINPUT, "a node has %u GPUs: expected at most %d", proto->gpus, CLUSTER_MAX_NODE_GPUS);
-	uint32_t t = CLUSTER_NO_TYPE;
-	if (proto->gpus) {
-		type = type && *type ? type : "gpu";
-		t = cluster_type(c, type, strlen(type));
-		if (t == CLUSTER_NO_TYPE) {
-			if (c->n_types == CLUSTER_MAX_TYPES)
-				return orr_fail(err, ORR_EINPUT, "more than %d types of GPU", CLUSTER_MAX_TYPES);
-			t = c->n_types++;
-			c->type_name[t] = mem_strdup(type);
-		}
-	}
-	if (!(c->n_nodes & (c->n_nodes - 1))) /* full at powers of two: double */
-		c->node = mem_realloc(c->node, c->n_nodes ? 2 * (size_t)c->n_nodes : 1, sizeof *c->node);
-	struct cluster_node *n = &c->node[c->n_nodes];
-	*n = *proto;
-	n->type = t;
-	char number[16];
-	snprintf(number, sizeof number, "n%u", c->n_nodes);
-	n->name = mem_strdup(name && *name ? name : number);
-	c->n_nodes++;
-	c->gpus += n->gpus;
-	if (n->gpus > c->max_node_gpus)
-		c->max_node_gpus = n->gpus;
-	if (n->rack + 1 > c->n_racks)
-		c->n_racks = n->rack + 1;
-	return ORR_OK;
-}
-
 /* Names of nodes do not change results but are printed, so they enter the hash. */
 static void set_hash(struct cluster *c)
 {
@@ -77,6 +33,9 @@ static void set_hash(struct cluster *c)
 		sbuf_printf(&b, "%s,%u,%s,%lld,%lld,%u\n", n->name, n->gpus, n->type == CLUSTER_NO_TYPE ? "" : c->type_name[n->type],
 			(long long)n->cpu_milli, (long long)n->mem_mib, n->rack);
 	}
+	for (uint32_t t = 0; t < c->n_types; t++)
+		if (c->type_speed[t] > 0)
+			sbuf_printf(&b, "%s speed %.17g\n", c->type_name[t], c->type_speed[t]);
 	bytes_hash_text(sbuf_text(&b), b.len, c->hash);
 	sbuf_free(&b);
 }

@@ -27,20 +27,23 @@ struct cluster {
 	struct cluster_node *node;
 	uint32_t n_nodes;
 	char *type_name[CLUSTER_MAX_TYPES];
+	double type_speed[CLUSTER_MAX_TYPES]; /* stated: relative to the recorded durations of jobs; 0: none stated */
 	uint32_t n_types;
 	uint32_t n_racks;
 	uint32_t gpus;          /* of all nodes */
 	uint32_t max_node_gpus; /* of one node */
+	bool is_recorded;       /* openb's node list: types are the labels of a real cluster */
 	char hash[65];          /* SHA-256 of the canonical form, hex */
 };
 
 /*
  * spec is a text like "64x8:v100" (nodes x GPUs : type), or several of these
  * separated by commas, each with options: "32x8:v100:cpus=96:mem=512:racks=4" (cores,
- * GiB, number of racks); "10x0:cpus=64" has CPUs only. Or spec names a file: JSON ({"nodes": [{"count", "gpus", "type", "cpus",
+ * GiB, number of racks); "10x0:cpus=64" has CPUs only. "4x8:mygpu:speed=1.5" states the speed of a type (type_speed).
+ * Or spec names a file: JSON ({"nodes": [{"count", "gpus", "type", "speed", "cpus",
  * "mem_gib", "rack"|"racks", "name"}]}), or CSV in one of three forms: openb's
- * node list (sn,cpu_milli,memory_mib,gpu,model), Tiresias' cluster specification,
- * or orrery's own (name,gpus,type,cpus,mem_gib,rack).
+ * node list (sn,cpu_milli,memory_mib,gpu,model[,speed]), Tiresias' cluster specification,
+ * or orrery's own (name,gpus,type,speed,cpus,mem_gib,rack).
  */
 struct cluster *cluster_load(const char *spec, struct orr_error *err);
 void cluster_free(struct cluster *c);
@@ -55,8 +58,10 @@ uint64_t cluster_type_mask(const struct cluster *c, const char *types);
 /* Like cluster_load(), from the contents of a JSON or CSV file; path is for messages. */
 struct cluster *cluster_from_text(const char *path, const char *text, struct orr_error *err);
 
-/* ---- for the parsers (cluster_spec.c, cluster_file.c) ---- */
+/* ---- for the parsers (cluster_spec.c, cluster_file.c); in cluster_node.c ---- */
 int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto, struct orr_error *err);
+/* States the speed of the type of the node added last; 0: states none. Two speeds of one type are an error. */
+int cluster_state_speed(struct cluster *c, double speed, struct orr_error *err);
 int cluster_from_spec(struct cluster *c, const char *spec, struct orr_error *err);
 int cluster_from_json(struct cluster *c, const char *path, const char *text, struct orr_error *err);
 int cluster_from_csv(struct cluster *c, const char *path, const char *text, struct orr_error *err);

@@ -12,7 +12,7 @@
 
 /* ---- JSON ---- */
 
-static const char *const json_keys[] = { "count", "gpus", "type", "cpus", "mem_gib", "rack", "racks", "name", NULL };
+static const char *const json_keys[] = { "count", "gpus", "type", "speed", "cpus", "mem_gib", "rack", "racks", "name", NULL };
 
 static int json_number(const char *path, int i, const cJSON *o, const char *key, double def, double max, double *out, struct orr_error *err)
 {
@@ -54,7 +54,8 @@ static int json_known_keys(const char *path, int i, const cJSON *o, struct orr_e
 			k++;
 		if (!*k)
 			return orr_fail(err, ORR_EINPUT,
-				"%s: $.nodes[%d]: unknown key \"%.60s\": expected count, gpus, type, cpus, mem_gib, rack, racks or name",
+				"%s: $.nodes[%d]: unknown key \"%.60s\": expected count, gpus, type, speed, cpus, mem_gib, rack, racks or "
+				"name",
 				path, i, m->string);
 	}
 	return ORR_OK;
@@ -62,13 +63,13 @@ static int json_known_keys(const char *path, int i, const cJSON *o, struct orr_e
 
 static int json_nodes(struct cluster *c, const char *path, int i, const cJSON *o, struct orr_error *err)
 {
-	double count, gpus, cpus, mem, rack, racks;
+	double count, gpus, speed, cpus, mem, rack, racks;
 	const char *type, *name;
 	if (!cJSON_IsObject(o))
 		return orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d]: expected an object", path, i);
 	if (json_known_keys(path, i, o, err) || json_count(path, i, o, "count", 1, CLUSTER_MAX_NODES, &count, err) ||
 		json_count(path, i, o, "gpus", 0, CLUSTER_MAX_NODE_GPUS, &gpus, err) ||
-		json_number(path, i, o, "cpus", -0.001, 1e9, &cpus, err) ||
+		json_number(path, i, o, "speed", 0, 1e6, &speed, err) || json_number(path, i, o, "cpus", -0.001, 1e9, &cpus, err) ||
 		json_number(path, i, o, "mem_gib", -1.0 / 1024, 1e9, &mem, err) ||
 		json_count(path, i, o, "rack", c->n_racks, 1e6, &rack, err) ||
 		json_count(path, i, o, "racks", 1, count > 1 ? count : 1, &racks, err) || json_text(path, i, o, "type", &type, err) ||
@@ -81,7 +82,10 @@ static int json_nodes(struct cluster *c, const char *path, int i, const cJSON *o
 		char numbered[96];
 		snprintf(numbered, sizeof numbered, "%.60s-%lld", name ? name : "", (long long)k);
 		proto.rack = (uint32_t)rack + (uint32_t)((double)k * (racks < 1 ? 1 : racks) / count);
+		struct orr_error why = { 0 };
 		int rc = cluster_add(c, !name ? NULL : count == 1 ? name : numbered, type, &proto, err);
+		if (!rc && cluster_state_speed(c, speed, &why))
+			rc = orr_fail(err, why.code, "%s: $.nodes[%d].%s", path, i, why.text);
 		if (rc)
 			return rc;
 	}
@@ -195,17 +199,20 @@ static const struct form own = { "gpus", "name", "gpus", "type", "cpus", "mem_gi
 
 static int csv_node(struct cluster *c, const struct form *f, const struct table *t, const struct table *header, struct orr_error *err)
 {
-	int64_t gpus, rack;
+	int64_t gpus, rack, speed_millionths;
 	struct cluster_node proto;
 	if (number(t, header, f->gpus, (struct cell){ NAN, 1, CLUSTER_MAX_NODE_GPUS }, &gpus, err) ||
 		number(t, header, f->cpu, (struct cell){ -1, f->cpu_scale, 1e12 / f->cpu_scale }, &proto.cpu_milli, err) ||
 		number(t, header, f->mem, (struct cell){ -1, f->mem_scale, 1e12 / f->mem_scale }, &proto.mem_mib, err) ||
+		number(t, header, "speed", (struct cell){ 0, 1e6, 1e6 }, &speed_millionths, err) ||
 		number(t, header, f->rack, (struct cell){ 0, 1, 1e6 }, &rack, err))
 		return ORR_EINPUT;
 	proto.gpus = (uint32_t)gpus;
 	proto.rack = (uint32_t)rack;
 	char *name = text_of(t, header, f->name), *type = text_of(t, header, f->type);
 	int rc = cluster_add(c, name, type, &proto, err);
+	if (!rc)
+		rc = cluster_state_speed(c, (double)speed_millionths / 1e6, err);
 	mem_free(name);
 	mem_free(type);
 	return rc;
@@ -243,6 +250,7 @@ int cluster_from_csv(struct cluster *c, const char *path, const char *text, stru
 		return orr_fail(err, ORR_EINPUT, "%s:%zu: expected a column gpus (own form), sn (openb) or num_switch (Tiresias)", path,
 			header.line);
 	struct table t = header;
+	c->is_recorded = f == &openb && !is_tiresias;
 	while (next_line(&t)) {
 		int rc = is_tiresias ? tiresias_nodes(c, &t, &header, err) : csv_node(c, f, &t, &header, err);
 		if (rc) {

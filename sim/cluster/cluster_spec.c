@@ -10,6 +10,7 @@
 struct group {
 	int64_t nodes, gpus, racks;
 	char type[64];
+	double speed; /* 0: not stated */
 	struct cluster_node proto;
 };
 
@@ -52,8 +53,10 @@ static int parse_option(const char *spec, const char *s, size_t len, struct grou
 		g->proto.mem_mib = (int64_t)(v * 1024 + 0.5);
 	else if (name == 5 && !memcmp(s, "racks", 5) && v >= 1 && v <= (double)g->nodes)
 		g->racks = (int64_t)v;
+	else if (name == 5 && !memcmp(s, "speed", 5) && v > 0 && v <= 1e6)
+		g->speed = v;
 	else
-		return bad(spec, s, len, "cpus=CORES, mem=GiB or racks=N (at most the number of nodes)", err);
+		return bad(spec, s, len, "cpus=CORES, mem=GiB, racks=N (at most the number of nodes) or speed=FACTOR (above 0)", err);
 	return ORR_OK;
 }
 
@@ -82,6 +85,9 @@ int cluster_from_spec(struct cluster *c, const char *spec, struct orr_error *err
 			g.proto.rack = first_rack + (uint32_t)(i * g.racks / g.nodes);
 			rc = cluster_add(c, NULL, g.type, &g.proto, err);
 		}
+		struct orr_error why = { 0 };
+		if (!rc && cluster_state_speed(c, g.speed, &why))
+			rc = orr_fail(err, why.code, "cluster \"%.100s\": %s", spec, why.text);
 		if (rc)
 			return rc;
 		s += len;

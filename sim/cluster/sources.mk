@@ -1,5 +1,5 @@
 # what there is: nodes, devices, racks; what is free; placement; failures
-liborrery_a_SOURCES += sim/cluster/cluster_spec.c sim/cluster/cluster_file.c sim/cluster/cluster.c sim/cluster/cluster.h \
+liborrery_a_SOURCES += sim/cluster/cluster_node.c sim/cluster/cluster_spec.c sim/cluster/cluster_file.c sim/cluster/cluster.c sim/cluster/cluster.h \
 	sim/cluster/failures.c sim/cluster/failures.h sim/cluster/pool.c sim/cluster/pool.h sim/cluster/placement_fgd.c \
 	sim/cluster/placement.c sim/cluster/placement.h
 # preemptible instances, and the nodes that they lend

@@ -49,10 +49,43 @@ static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
+/* Counts a job that the types split: it does not fit on one, and would on their free GPUs together. */
+static void note_split(struct orr_jobs *w, struct job *job, const struct pool_request *r)
+{
+	bool has_choice = r->types & (r->types - 1);
+	uint64_t free = 0;
+	for (uint32_t t = 0; has_choice && !job->was_split && t < w->config->cluster->n_types; t++) {
+		has_choice = !(r->types >> t & 1) || w->pool->free[t] < r->gpus;
+		free += r->types >> t & 1 ? w->pool->free[t] : 0;
+	}
+	if (!has_choice || job->was_split || free < r->gpus)
+		return;
+	job->was_split = true;
+	w->totals.split++;
+}
+
+/* Takes GPUs by the placement rule: of the first type with room, in the order of rates_order(). */
+static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_request *r)
+{
+	uint32_t type[CLUSTER_MAX_TYPES];
+	if (!w->options.is_fastest_first || !(r->types & (r->types - 1)) || w->config->placement->spans_types_by_score)
+		return pool_take(w->pool, r, &job->alloc);
+	uint32_t n = rates_order(w, job, type);
+	for (uint32_t i = 0; i < n; i++) {
+		struct pool_request one = *r;
+		one.types &= UINT64_C(1) << type[i];
+		if (one.types && pool_take(w->pool, &one, &job->alloc))
+			return true;
+	}
+	return false;
+}
+
 static bool start_as(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
-	if (!pool_take(w->pool, r, &job->alloc))
+	if (!take_gpus(w, job, r)) {
+		note_split(w, job, r);
 		return false;
+	}
 	set_rate(w, job, r->gpus);
 	life_start(w, job);
 	return true;

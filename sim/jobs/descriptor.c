@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "base/strtab.h"
 #include "jobs/steprate.h"
+#include "jobs/type_speed.h"
 #include "world/cost_samples.h"
+#include "world/remarks.h"
 #include "world/run.h"
 
 #include <math.h>
@@ -23,6 +25,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.throughput = t->throughput,
 		.failures = t->failures,
 		.capacity = t->capacity.is_given ? &t->capacity.config : NULL,
+		.speeds = t->speeds,
 		.rates = t->rates,
 		.sharing = t->sharing,
 		.options = s->options,
@@ -127,7 +130,7 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	return refuse_unfit(s, t, err);
 }
 
-/* Repeats the run with drawn laws, for intervals of makespan and JCT due to uncertain times of the step world. */
+/* Repeats the run with drawn laws, for intervals of makespan and JCT due to uncertain times of the step world and speeds by GPU type. */
 static int draw_costs(const struct jobs_state *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
 {
 	static const char *const names[] = { "jct_mean", "jct_p50", "jct_p99", "wait_mean", "makespan" };
@@ -139,7 +142,8 @@ static int draw_costs(const struct jobs_state *t, const struct scenario_policy *
 	for (uint32_t k = 0; !rc && k < n; k++) {
 		struct run_result *drawn = result_new();
 		struct jobs_config config = t->config;
-		config.rates = t->drawn[k];
+		config.rates = t->drawn ? t->drawn[k] : NULL;
+		config.draw = t->speed_draw ? t->speed_draw[k] : NULL;
 		config.record_jobs = config.check = false;
 		rc = jobs_run(&config, p->entry.policy, p->args, p->label, drawn, blocks, err);
 		for (size_t i = 0; !rc && i < NAMES; i++) {
@@ -167,10 +171,32 @@ static void note_source(const struct scenario *s, const struct jobs_state *t, st
 	mem_free(source);
 }
 
+static void note_draws(const struct jobs_state *t, struct run_result *r)
+{
+	char text[200];
+	snprintf(text, sizeof text,
+		"intervals of JCT, wait and makespan: %u draws of the laws of step times and, for each job, of a model of the class",
+		t->set.cost_samples);
+	result_note(r, "assumption", text);
+}
+
 static bool are_jobs_random(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
-	return !jobset_is_loaded(t->jobs) || failures_are_random(t->failures) || inputs_capacity_is_random(&t->capacity);
+	return !jobset_is_loaded(t->jobs) || jobset_blocks(t->jobs) || failures_are_random(t->failures) ||
+	       inputs_capacity_is_random(&t->capacity);
+}
+
+/* Jobs drawn again, and keys of the class mean on a cluster none of whose types has one. */
+static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
+{
+	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
+	const struct jobs_state *t = s->state;
+	(void)i;
+	inputs_note_resample(s, jobset_blocks(t->jobs), "jobs", r);
+	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+		if (!t->rates && !type_speeds_has_class(t->speeds))
+			remark_no_effect(s, r, keys[k], "no GPU type has a speed by the cost model");
 }
 
 static int run_jobs(
@@ -193,7 +219,10 @@ static int run_jobs(
 		mem_free(blocks);
 	if (!rc && t->rates)
 		note_source(s, t, r);
-	return !rc && t->set.cost_samples && !k ? draw_costs(t, p, r, err) : rc;
+	if (!rc && t->speed_draw && t->set.cost_samples)
+		note_draws(t, r);
+	bool has_draws = t->set.cost_samples && (t->drawn || t->speed_draw);
+	return !rc && has_draws && !k ? draw_costs(t, p, r, err) : rc;
 }
 
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
@@ -271,6 +300,7 @@ extern const struct embedded_file jobs_template[];
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, philly, tiresias, gavel, muri, openb, swf or orrery; scenario show may print a generator"),
+	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("count"),
 	ORR_PARAM_TEXT("throughputs", "", "rates by GPU type and job type, Gavel's JSON"),
@@ -288,7 +318,8 @@ static const struct world_object objects[] = {
 	SETTING_OBJECTS, { NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "trace_sha256", "cluster_sha256", "throughputs_sha256", "failures_sha256", "capacity_sha256",
-	"capacity_prices_sha256", SETTING_SHOWN, "step_inputs", "jobs_files_sha256", NULL };
+	"capacity_prices_sha256", SETTING_SHOWN, "step_inputs", "speed_devices",
+	"speed_profiles", "jobs_files_sha256", NULL };
 static const struct world_input inputs[] = {
 	{ "trace", NULL }, { "cluster", NULL }, { "throughputs", NULL }, { "network", NULL }, { "device", NULL },
 	{ "failures.trace", NULL }, { "capacity.trace", "capacity_sha256" }, { "capacity.prices", "capacity_prices_sha256" },
@@ -296,6 +327,8 @@ static const struct world_input inputs[] = {
 };
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
+	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
+		"of a file: draw blocks of its time with replacement: day, hour or a time;\neach replication draws others" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
@@ -366,6 +399,7 @@ const struct world world_jobs = { .name = "jobs",
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
 	.effects = effects,
+	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,
 	.run = run_jobs,

@@ -46,13 +46,16 @@ struct job {
 	uint8_t state; /* enum orr_job_state */
 	uint8_t how;   /* enum orr_job_end, once ended */
 	bool has_run;
-	bool is_given; /* inside orr_fits_without(): counted as stopped */
+	bool is_given;  /* inside orr_fits_without(): counted as stopped */
+	bool was_split; /* could not start though enough GPUs were free on several types together */
 	/* From the trace. */
 	uint64_t number;
 	uint32_t shape, gpus, id, user, queue, model, speedup;
 	int64_t submit, limit, duration, recorded_wait;
 	double priority, iterations;
 	uint32_t training, strategy; /* training: NONE if the job does not train */
+	uint32_t class_model;        /* of type_speed_of() */
+	bool is_on_own_type;         /* accepts one type only, which its duration refers to without jobs.reference_type */
 	double batch;                /* samples per GPU and iteration; 0: the default */
 	/* So far. */
 	struct job_work work;

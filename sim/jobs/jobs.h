@@ -6,9 +6,9 @@
  *
  * Progress is work done at a rate. Work is counted in ns at rate 1, the speed at which the trace's duration was measured. After the
  * start cost, a time dt at rate r does r * dt of it. With a throughput table, the rate is throughput(model, GPU type) over that of
- * the reference type; for an elastic job it is multiplied by the speed-up of its size. A job that names a model and a strategy has
- * the rate of the step world (steprate.h): samples/s in its place, beside the jobs that share its links, over samples/s on the
- * reference place (shape.h). Such a rate may change while the job runs.
+ * the reference type; without one it is that of type_speed.h. For an elastic job it is multiplied by the speed-up of its size. A job that
+ * names a model and a strategy has the rate of the step world (steprate.h): samples/s in its place, beside the jobs that share its links,
+ * over samples/s on the reference place (shape.h). Such a rate may change while the job runs.
  */
 #ifndef ORR_JOBS_JOBS_H
 #define ORR_JOBS_JOBS_H
@@ -24,6 +24,8 @@
 
 struct engine;
 struct throughput;
+struct type_speeds;
+struct type_draw;
 struct failures;
 struct steprate;
 struct capacity_config;
@@ -37,7 +39,9 @@ struct jobs_config {
 	const struct jobset *jobs;
 	const struct cluster *cluster;
 	const struct placement *placement;
-	const struct throughput *throughput;    /* NULL: every rate is 1 */
+	const struct throughput *throughput;    /* NULL: none */
+	const struct type_speeds *speeds;       /* by GPU type, of jobs without a rate in the table; NULL: every rate is 1 */
+	const struct type_draw *draw;           /* of these speeds; NULL: the class mean */
 	const struct failures *failures;        /* NULL: nodes never fail */
 	const struct capacity_config *capacity; /* NULL: all nodes are present all the time; excludes failures */
 	struct steprate *rates;                 /* of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */

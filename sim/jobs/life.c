@@ -62,6 +62,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	fill_in(w, job, r);
 	job->shape = shape;
 	job->training = training;
+	rates_arrive(w, job, r);
 	job->duration = job->work.asked = job->work.left = work;
 	w->slots.live++;
 	w->slots.waiting++;

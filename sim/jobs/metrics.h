@@ -17,6 +17,8 @@ struct totals {
 	uint64_t ftf_n;
 	double jain_sum, jain_sum2;
 	uint64_t jain_n;
+	uint64_t by_training, by_table, by_model, by_class; /* arrived jobs by the source of their speed (rates.h) */
+	uint64_t split; /* jobs that could not start though enough GPUs were free on several types together */
 };
 
 struct measures {

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 int64_t orr_now(const struct orr_jobs *w)
 {
@@ -202,6 +203,16 @@ uint32_t orr_gpu_types(const struct orr_jobs *w)
 const char *orr_gpu_type_name(const struct orr_jobs *w, uint32_t gpu_type)
 {
 	return gpu_type < w->config->cluster->n_types ? w->config->cluster->type_name[gpu_type] : "";
+}
+
+uint32_t orr_job_type_order(const struct orr_jobs *w, orr_job j, uint32_t *type, uint32_t most)
+{
+	uint32_t order[CLUSTER_MAX_TYPES];
+	const struct job *job = job_of(w, j);
+	uint32_t n = job ? rates_order(w, job, order) : 0;
+	n = n < most ? n : most;
+	memcpy(type, order, n * sizeof *type);
+	return n;
 }
 
 uint32_t orr_total_gpus(const struct orr_jobs *w)

@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "hwmodel/throughput.h"
 #include "jobs/training.h"
+#include "jobs/type_speed.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,11 +67,31 @@ double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t ty
 {
 	if (job->training != NONE)
 		return type < w->config->cluster->n_types ? training_rate_on(w, job->training, type) : 0;
-	if (!has_table(w, job->model) || type >= w->config->cluster->n_types)
+	if (type >= w->config->cluster->n_types)
 		return 1;
+	if (!has_table(w, job->model))
+		return w->config->speeds && !job->is_on_own_type ? type_speed_of(w->config->speeds, w->config->draw, job->class_model, type)
+								 : 1;
 	double ref = throughput(w, job->model, job->gpus, reference(w));
 	double on = throughput(w, job->model, job->gpus, w->config->cluster->type_name[type]);
 	return ref > 0 && on > 0 ? on / ref : 0;
+}
+
+uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t type[CLUSTER_MAX_TYPES])
+{
+	uint32_t n = w->config->cluster->n_types;
+	double rate[CLUSTER_MAX_TYPES];
+	for (uint32_t t = 0; t < n; t++) {
+		uint32_t i = t;
+		double own = w->options.is_fastest_first ? rate_on_type(w, job, t) : 0;
+		for (; i && rate[i - 1] < own; i--) { /* insertion: equal rates keep the cluster's order */
+			rate[i] = rate[i - 1];
+			type[i] = type[i - 1];
+		}
+		rate[i] = own;
+		type[i] = t;
+	}
+	return n;
 }
 
 double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type)
@@ -180,8 +201,43 @@ double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 	return base > 0 ? at / base : 0;
 }
 
+static uint32_t class_model_named(struct orr_jobs *w, uint32_t name)
+{
+	struct class_models *m = &w->class_models;
+	if (name >= m->n) {
+		uint32_t n = (uint32_t)strtab_count(w->strings);
+		m->of = mem_realloc(m->of, n, sizeof *m->of);
+		memset(m->of + m->n, 0, (n - m->n) * sizeof *m->of);
+		m->n = n;
+	}
+	if (!m->of[name])
+		m->of[name] = type_speeds_model(w->config->speeds, strtab_text(w->strings, name)) + 2;
+	return m->of[name] - 2;
+}
+
+void rates_arrive(struct orr_jobs *w, struct job *job, const struct job_rec *r)
+{
+	const struct jobs_config *c = w->config;
+	struct totals *n = &w->totals;
+	job->class_model = NONE;
+	if (job->training != NONE)
+		n->by_training++;
+	else if (has_table(w, r->model))
+		n->by_table++;
+	else if (c->speeds) {
+		const char *types = r->gpu_types ? strtab_text(w->strings, r->gpu_types) : "";
+		job->is_on_own_type = !*w->options.reference_type && *types && !strchr(types, '|');
+		job->class_model = r->model ? class_model_named(w, r->model) : NONE;
+		n->by_model += job->class_model != NONE;
+		n->by_class += job->class_model == NONE;
+		if (c->draw && job->class_model == NONE)
+			job->class_model = type_draw_model(c->draw, r->number);
+	}
+}
+
 void rates_free(struct orr_jobs *w)
 {
+	mem_free(w->class_models.of);
 	for (uint32_t i = 0; i < w->speedups.n; i++)
 		mem_free(w->speedups.of[i].size);
 	mem_free(w->speedups.of);

@@ -3,7 +3,7 @@
  * rates.h - the speed of a job by GPU type and by size
  *
  * Rates are relative to the reference type and to the size that the job asks for. They come from the throughput table, from the
- * speed-up column of the trace, or, for jobs that train, from the step world (training.h).
+ * speed-up column of the trace, from the type's speed (type_speed.h), or, for jobs that train, from the step world (training.h).
  */
 #ifndef ORR_JOBS_RATES_H
 #define ORR_JOBS_RATES_H
@@ -26,9 +26,19 @@ struct speedups {
 	uint32_t n;
 };
 
+/* Models of the class by their names in the trace (type_speed.h). */
+struct class_models {
+	uint32_t *of; /* [string number]: model + 2; 1: the class mean; 0: not looked up yet */
+	uint32_t n;
+};
+
+/* Finds the source of an arriving job's speeds by GPU type, and counts it. */
+void rates_arrive(struct orr_jobs *w, struct job *job, const struct job_rec *r);
 /* Returns the work of a job in ns at rate 1; -1 with w->error set if it is unknown. */
 int64_t work_of(struct orr_jobs *w, const struct job_rec *r);
 double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
+/* Writes the GPU types in the order in which a job tries them (jobs.type_order); returns their number. */
+uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t type[CLUSTER_MAX_TYPES]);
 /* Iterations per second; the relative rate if the job states no iterations. */
 double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
 /* 0: the job does not offer that size. */

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "jobs/bill.h"
 #include "jobs/life.h"
+#include "jobs/notes.h"
 #include "jobs/places.h"
 #include "jobs/world.h"
 
@@ -14,7 +15,12 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_TIME("migrate_cost", "0", "extra start cost of a job that restarts on other nodes"),
 	ORR_PARAM_TIME("checkpoint", "0", "interval between checkpoints, which survive a node failure; 0: none"),
 	ORR_PARAM_CHOICE("on_failure", "requeue", "requeue|kill", "effect of a node failure on its jobs"),
-	ORR_PARAM_TEXT("reference_type", "", "GPU type that turns iterations into time (default: the cluster's first)"),
+	ORR_PARAM_TEXT("reference_type", "",
+		"GPU type that recorded durations refer to: a device or a type of the cluster; empty: they hold on every type, and rates "
+		"of "
+		"--throughputs and of jobs that train refer to the cluster's first"),
+	ORR_PARAM_CHOICE("type_order", "cluster", "cluster|fastest",
+		"GPU types that a job tries when it starts: in the cluster's order, or the fastest for it first"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "limit on schedule() calls at one instant; above it the run fails"),
 	ORR_PARAM_INT(
 		"sharing_most", "8", 2, 1000, "with --sharing simulated: larger sets of jobs that share links use --sharing analytic"),
@@ -237,6 +243,7 @@ static void read_options(struct options *to, const struct orr_args *o)
 	to->sharing_most = (uint32_t)orr_arg_int(o, "sharing_most");
 	to->gantt = (uint64_t)orr_arg_int(o, "gantt");
 	to->on_failure = strcmp(orr_arg_text(o, "on_failure"), "kill") ? JOBS_REQUEUE : JOBS_KILL;
+	to->is_fastest_first = !strcmp(orr_arg_text(o, "type_order"), "fastest");
 	snprintf(to->reference_type, sizeof to->reference_type, "%s", orr_arg_text(o, "reference_type"));
 }
 
@@ -300,6 +307,7 @@ int jobs_end(struct orr_jobs *w, struct orr_error *err)
 	if (!w->error.code) {
 		metrics_end(w);
 		bill_end(w);
+		notes_put(w);
 	}
 	if (!w->error.code && w->config->check)
 		check_end(w);

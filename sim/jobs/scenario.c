@@ -2,11 +2,16 @@
 #include "jobs/scenario.h"
 
 #include "base/mem.h"
+#include "base/num.h"
+#include "base/strtab.h"
 #include "hwmodel/throughput.h"
 #include "jobs/steprate.h"
+#include "jobs/type_speed.h"
+#include "world/gpu_types.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static int resolve_trace(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
 {
@@ -16,7 +21,53 @@ static int resolve_trace(const struct scenario *s, struct jobs_state *t, struct 
 	if (!rc && !(t->jobs = jobset_load(source, orr_arg_text(s->keys, "format"), (const char *const *)options, s->seed, err)))
 		rc = err->code ? err->code : ORR_EINPUT;
 	inputs_options_free(options);
+	int64_t block_ns = 0;
+	if (!rc)
+		rc = inputs_resample(s, &block_ns, err);
+	if (!rc && block_ns)
+		rc = jobset_resample(t->jobs, block_ns, s->seed, err);
 	return rc;
+}
+
+/* ---- GPU types ---- */
+
+/* Returns whether a list such as "V100|T4" has the type. */
+static bool is_in_list(const char *list, const char *type)
+{
+	size_t len = strlen(type);
+	for (const char *s = list; *s; s += strcspn(s, "|"), s += *s == '|')
+		if (strcspn(s, "|") == len && !strncasecmp(s, type, len))
+			return true;
+	return false;
+}
+
+static bool is_asked_for(const struct jobset *jobs, const char *type)
+{
+	enum { MOST = 2000000 };
+	struct jobcursor *c = jobset_open(jobs, 0);
+	struct job_rec r;
+	uint32_t last = 0;
+	bool is_found = false;
+	for (uint64_t i = 0; i < MOST && !is_found && jobcursor_next(c, &r); i++) {
+		if (r.gpu_types && r.gpu_types != last)
+			is_found = is_in_list(strtab_text(jobset_strings(jobs), r.gpu_types), type);
+		last = r.gpu_types;
+	}
+	jobcursor_close(c);
+	return is_found;
+}
+
+static bool is_known_type(const void *ctx, const char *type)
+{
+	const struct jobs_state *t = ctx;
+	return (t->throughput && throughput_has_type(t->throughput, type)) || is_asked_for(t->jobs, type);
+}
+
+static int check_gpu_types(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
+{
+	if (*orr_arg_text(s->keys, "device"))
+		return ORR_OK; /* it is the device of every type */
+	return gpu_types_check(s->cluster, is_known_type, t, ", and TYPE:speed=FACTOR states the speed of another type", err);
 }
 
 /* ---- jobs that train ---- */
@@ -32,15 +83,17 @@ static int find_step_policy(const char *name, const struct orr_policy **out, cha
 	return ORR_OK;
 }
 
-/* Refuses keys that have no effect without jobs that train. */
-static int refuse_unused(const cJSON *o, struct orr_error *err)
+/* Refuses keys that have no effect without jobs that train. Some of them also set the class mean of speeds by GPU type. */
+static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *err)
 {
-	static const char *const keys[] = { "sharing", "network", "device", "precision", "batch", "profile", "cost_samples", "step",
+	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples", "sharing", "network", "device", "step",
 		"cost" };
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+	enum { OF_CLASS = 4 };
+	for (size_t i = has_reference ? OF_CLASS : 0; i < sizeof keys / sizeof *keys; i++)
 		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
-			return orr_fail(err, ORR_EINPUT, "%s: no job of this trace names a strategy, so it has no effect (docs/traces.md)",
-				keys[i]);
+			return orr_fail(err, ORR_EINPUT,
+				"%s: no job of this trace names a strategy%s, so it has no effect (docs/traces.md)", keys[i],
+				i < OF_CLASS ? ", and no jobs.reference_type is given" : "");
 	return ORR_OK;
 }
 
@@ -66,12 +119,14 @@ static int check_rows(const struct jobs_state *s, struct orr_error *err)
 
 static int resolve_training(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
 {
+	const char *reference = orr_arg_text(s->options, "reference_type");
 	if (!jobset_has_strategies(t->jobs))
-		return refuse_unused(s->given, err);
+		return refuse_unused(s->given, *reference, err);
+	if (*reference && cluster_type(s->cluster, reference, strlen(reference)) == CLUSTER_NO_TYPE)
+		return orr_fail(err, ORR_EINPUT, "jobs.reference_type=%.60s: expected a GPU type of the cluster, as jobs name a strategy",
+			reference);
 	t->sharing = (enum jobs_sharing)orr_arg_int(s->keys, "sharing");
-	int rc = setting_resolve_values(s, &t->set, err);
-	if (!rc)
-		rc = setting_resolve_hardware(s, &t->set, err);
+	int rc = setting_resolve_hardware(s, &t->set, err);
 	if (rc)
 		return rc;
 	struct steprate_config c = { .cluster = s->cluster,
@@ -100,6 +155,48 @@ static int resolve_training(const struct scenario *s, struct jobs_state *t, stru
 	return check_rows(t, err);
 }
 
+/* ---- speeds by GPU type of jobs that do not train ---- */
+
+static int resolve_speeds(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
+{
+	int rc = setting_resolve_values(s, &t->set, err);
+	struct type_speed_config c = { .cluster = s->cluster,
+		.reference = orr_arg_text(s->options, "reference_type"),
+		.throughput = t->throughput,
+		.profile = orr_arg_text(s->keys, "profile"),
+		.precision = t->set.precision,
+		.batch = t->set.batch,
+		.seed = s->seed };
+	if (rc || !(t->speeds = type_speeds_new(&c, err)))
+		return err->code ? err->code : ORR_EINPUT;
+	if (!type_speeds_has_class(t->speeds))
+		return ORR_OK;
+	t->speed_draw = mem_zalloc(t->set.cost_samples + 1u, sizeof *t->speed_draw);
+	for (uint32_t k = 0; k < t->set.cost_samples; k++)
+		if (!(t->speed_draw[k] = type_draw_new(t->speeds, k + 1, err)))
+			return ORR_EINPUT;
+	return ORR_OK;
+}
+
+static void describe_speeds(const struct scenario *s, const struct jobs_state *t, cJSON *o)
+{
+	const char *device, *profile;
+	char number[NUM_REAL_MAX];
+	if (!t->rates) {
+		cJSON_AddStringToObject(o, "precision", precision_name(t->set.precision));
+		cJSON_AddStringToObject(o, "profile", orr_arg_text(s->keys, "profile"));
+		snprintf(number, sizeof number, "%u", t->set.cost_samples);
+		cJSON_AddStringToObject(o, "cost_samples", number);
+		num_put_real(number, t->set.batch);
+		cJSON_AddStringToObject(o, "batch", number);
+	}
+	cJSON *devices = cJSON_AddArrayToObject(o, "speed_devices"), *profiles = cJSON_AddArrayToObject(o, "speed_profiles");
+	for (uint32_t i = 0; type_speeds_input(t->speeds, i, &device, &profile); i++) {
+		cJSON_AddItemToArray(devices, cJSON_CreateString(device));
+		cJSON_AddItemToArray(profiles, cJSON_CreateString(profile));
+	}
+}
+
 static void describe_training(const struct scenario *s, const struct jobs_state *t, cJSON *o)
 {
 	const char *name, *hash;
@@ -121,6 +218,7 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 	cJSON_AddStringToObject(o, "trace_sha256", jobset_hash(t->jobs));
 	if (options)
 		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
+	inputs_add_resample(o, s);
 	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
 	cJSON_AddStringToObject(o, "placement", t->placement->name);
@@ -130,6 +228,8 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 	}
 	if (t->rates)
 		describe_training(s, t, o);
+	if (type_speeds_has_class(t->speeds) || (!t->rates && *orr_arg_text(s->options, "reference_type")))
+		describe_speeds(s, t, o);
 	scenario_add_options(o, s);
 	cJSON_AddItemToObject(o, "failures", scenario_args_json(t->failure_options, inputs_failure_params));
 	if (t->failures)
@@ -153,6 +253,10 @@ int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *
 	if (!rc)
 		rc = resolve_trace(s, t, err);
 	if (!rc)
+		rc = check_gpu_types(s, t, err);
+	if (!rc)
+		rc = resolve_speeds(s, t, err);
+	if (!rc)
 		rc = resolve_training(s, t, err);
 	if (!rc)
 		describe(s, t);
@@ -165,6 +269,10 @@ void jobs_state_free(struct jobs_state *t)
 	for (uint32_t k = 0; t->drawn && k < t->set.cost_samples; k++)
 		steprate_free(t->drawn[k]);
 	mem_free(t->drawn);
+	for (uint32_t k = 0; t->speed_draw && k < t->set.cost_samples; k++)
+		type_draw_free(t->speed_draw[k]);
+	mem_free(t->speed_draw);
+	type_speeds_free(t->speeds);
 	setting_free(&t->set);
 	jobset_free(t->jobs);
 	throughput_free(t->throughput);

@@ -26,9 +26,11 @@ struct jobs_state {
 	struct failures *failures;
 	struct inputs_capacity capacity;
 	struct orr_args *failure_options;
-	struct setting set;      /* of jobs that name a strategy */
-	struct steprate *rates;  /* likewise; NULL: no job names one */
-	struct steprate **drawn; /* set.cost_samples of them, with laws drawn (world/cost_samples.h) */
+	struct type_speeds *speeds;    /* by GPU type, of the other jobs */
+	struct type_draw **speed_draw; /* set.cost_samples of them, if there is a class mean */
+	struct setting set;            /* of jobs that name a strategy; precision, batch and draws of the class mean, too */
+	struct steprate *rates;        /* likewise; NULL: no job names one */
+	struct steprate **drawn;       /* set.cost_samples of them, with laws drawn (world/cost_samples.h) */
 	enum jobs_sharing sharing;
 	struct jobs_config config;
 	struct jobs_blocks *blocks; /* by policy */

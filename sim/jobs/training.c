@@ -20,6 +20,8 @@ static void find_reference(struct orr_jobs *w, struct training *t)
 	const struct cluster *c = w->config->cluster;
 	uint32_t first = *w->options.reference_type ? cluster_type(c, w->options.reference_type, strlen(w->options.reference_type)) : 0;
 	t->reference = NULL;
+	if (first >= c->n_types)
+		return; /* refused before the run (scenario.c) */
 	for (uint32_t i = 0; i < c->n_types && !t->reference; i++) {
 		uint32_t type = (first + i) % c->n_types;
 		if (t->types >> type & 1)

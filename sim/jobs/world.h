@@ -25,6 +25,7 @@ struct options {
 	int64_t max_calls;
 	enum jobs_on_failure on_failure;
 	char reference_type[64];
+	bool is_fastest_first; /* type_order=fastest */
 	uint64_t gantt;
 	uint32_t sharing_most;
 };
@@ -46,6 +47,7 @@ struct orr_jobs {
 	struct slots slots;
 	struct shapes shapes;
 	struct speedups speedups;
+	struct class_models class_models;
 	struct places *places; /* NULL: no job trains */
 	struct policy_calls policy;
 	struct node_events nodes;

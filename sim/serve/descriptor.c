@@ -73,10 +73,18 @@ static bool has_random_options(const struct orr_args *o)
 static bool is_serve_random(const struct scenario *s)
 {
 	const struct serve_state *t = s->state;
-	bool is_random = !reqset_is_loaded(t->requests) || failures_are_random(t->failures) || has_random_options(s->options);
+	bool is_random = !reqset_is_loaded(t->requests) || reqset_blocks(t->requests) || failures_are_random(t->failures) ||
+			 has_random_options(s->options);
 	for (uint32_t m = 0; m < t->n_models; m++)
 		is_random |= t->model[m]->noise != SERVED_EXACT;
 	return is_random;
+}
+
+static void note_serve(const struct scenario *s, size_t i, struct run_result *r)
+{
+	const struct serve_state *t = s->state;
+	(void)i;
+	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
 }
 
 static int run_serve(
@@ -140,6 +148,8 @@ static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_e
 	*did = slo;
 	if (!slo)
 		return ORR_OK;
+	if (s->until_precision > 0)
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --until-precision exclude each other (give --replications N)");
 	if (s->output->db || s->output->out_dir)
 		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --db or --out exclude each other");
 	return find_rate(s, slo, attainment, out, err);
@@ -166,6 +176,7 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, azure-llm, mooncake, burstgpt, splitwise, vidur or requests; scenario show may print a generator"),
 	ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "arrival times are divided by it: 2 is twice the load"),
+	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("consolidate"),
 	SETTING_KEYS_HARDWARE("none", "fp16"),
@@ -196,6 +207,8 @@ static const struct world_input inputs[] = {
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "azure-llm, mooncake, burstgpt, splitwise, vidur, requests or auto" },
 	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "models as they are served: names or files (docs/served-model.schema.json)" },
+	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
+		"of a file: draw blocks of its time with replacement: day, hour or a time;\neach replication draws others" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file" },
 	{ "tp", "N", WORLD_FLAG_KEY, "tp", NULL, "GPUs of a tensor-parallel group; of every deployment" },
 	{ "pp", "N", WORLD_FLAG_KEY, "pp", NULL, "pipeline stages; of every deployment" },
@@ -279,6 +292,7 @@ const struct world world_serve = { .name = "serve",
 	.form = { .columns = columns, .files = files, .counted = "requests", .cost_title = "times of models" },
 	.open = open_serve,
 	.is_random = is_serve_random,
+	.note = note_serve,
 	.run = run_serve,
 	.finish = finish_serve,
 	.close = close_serve,

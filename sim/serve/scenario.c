@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "world/gpu_types.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,15 @@ static int resolve_models(cJSON *o, struct serve_state *s, struct orr_error *err
 
 /* ---- the trace ---- */
 
+static int resample(const struct scenario *s, struct reqset *r, struct orr_error *err)
+{
+	int64_t block_ns;
+	int rc = inputs_resample(s, &block_ns, err);
+	if (!rc && block_ns && strcmp(orr_arg_text(s->options, "sessions"), "none") != 0)
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.resample: expected none with serve.sessions: blocks cut sessions in two");
+	return rc || !block_ns ? rc : reqset_resample(r, block_ns, s->seed, err);
+}
+
 /* o: the scenario, as given or resolved, for trace_options. */
 static struct reqset *load_trace(const struct scenario *s, const cJSON *o, double compress, struct orr_error *err)
 {
@@ -88,6 +98,10 @@ static struct reqset *load_trace(const struct scenario *s, const cJSON *o, doubl
 	if (r && compress != 1)
 		reqset_compress(r, compress);
 	inputs_options_free(options);
+	if (r && resample(s, r, err)) {
+		reqset_free(r);
+		return NULL;
+	}
 	return r;
 }
 
@@ -151,6 +165,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 	cJSON_AddStringToObject(o, "trace_sha256", reqset_hash(t->requests));
 	if (options)
 		cJSON_AddItemToObject(o, "trace_options", cJSON_Duplicate(options, 1));
+	inputs_add_resample(o, s);
 	add_number(o, "compress", orr_arg_real(s->keys, "compress"));
 	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
@@ -184,6 +199,24 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
+static bool is_deployed_on(const void *ctx, const char *type)
+{
+	const struct scenario *s = ctx;
+	const struct serve_state *t = s->state;
+	uint32_t number = cluster_type(s->cluster, type, strlen(type));
+	for (uint32_t i = 0; i < t->n_deployments; i++)
+		if (t->deployment[i].gpu_types >> number & 1)
+			return true;
+	return false;
+}
+
+static int check_gpu_types(const struct scenario *s, const struct serve_state *t, struct orr_error *err)
+{
+	return t->set.device_spec
+		       ? ORR_OK
+		       : gpu_types_check(s->cluster, is_deployed_on, s, ", and a deployment may name other types (gpu_types)", err);
+}
+
 int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error *err)
 {
 	int rc = resolve_models(s->given, t, err);
@@ -191,6 +224,8 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 		rc = load_hardware(s, t, err);
 	if (!rc)
 		rc = serve_state_deploy(s, err);
+	if (!rc)
+		rc = check_gpu_types(s, t, err);
 	if (!rc)
 		rc = serve_state_try_models(s, err);
 	if (!rc && !*orr_arg_text(s->keys, "trace"))

@@ -15,6 +15,7 @@
 #include "step/setting.h"
 #include "step/trace_event.h"
 #include "world/cost_samples.h"
+#include "world/gpu_types.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -85,7 +86,9 @@ static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
 		return ORR_EINPUT;
 	if (!(t->dnn = dnn_load(model, err)))
 		return ORR_EINPUT;
-	rc = setting_resolve_hardware(s, &t->set, err);
+	rc = gpu_types_refuse_speeds(s->cluster, "step", err);
+	if (!rc)
+		rc = setting_resolve_hardware(s, &t->set, err);
 	for (uint32_t i = 0; !rc && i < s->cluster->n_types; i++) {
 		struct cost_options options = setting_costs(&t->set, i, 0);
 		if (!(t->cost[i] = cost_new(t->dnn, t->set.device[i], &options, err)))

@@ -169,7 +169,8 @@ static uint64_t shape_hash(const struct coll_shape *a)
 static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
 {
 	return a->op == b->op && a->algorithm == b->algorithm && a->n == b->n && a->bytes == b->bytes && a->root == b->root &&
-	       a->inner == b->inner && a->rings == b->rings && a->chunks == b->chunks && a->leader == b->leader;
+	       a->inner == b->inner && a->rings == b->rings && a->chunks == b->chunks && a->leader == b->leader &&
+	       a->is_measured == b->is_measured && a->hop_s == b->hop_s && a->stretch == b->stretch;
 }
 
 static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
@@ -275,6 +276,7 @@ static void choose_algorithm(const struct orr_step *s, struct coll *c, const uin
 static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, uint32_t position)
 {
 	struct iteration *k = s->building;
+	bool is_auto = c.what.algorithm == ORR_ALGORITHM_DEFAULT && s->algorithm == ORR_ALGORITHM_DEFAULT;
 	choose_algorithm(s, &c, real);
 	if (!c.what.repeat)
 		c.what.repeat = 1;
@@ -292,6 +294,8 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 		c.what.inner = island_of(s, real, c.n);
 	shape.inner = c.what.inner;
 	shape.rings = is_multi ? rings_of(s, real, c.n, shape.inner) : 0;
+	const struct law *law = is_auto ? inside_law(s, real, &shape) : NULL;
+	s->inside = law ? law : s->inside;
 	c.plan = plan_find(s, &shape);
 	if (c.plan == NONE)
 		return 0;

@@ -7,6 +7,8 @@
  */
 #include "step/world.h"
 
+#include "hwmodel/profile.h"
+
 #include "base/mem.h"
 #include "base/sbuf.h"
 
@@ -105,6 +107,8 @@ void source_result(const struct orr_step *s, struct step_result *out)
 	for (uint32_t t = 0; t < s->config->cluster->n_types; t++)
 		if (s->config->cost[t] && has_gpus(s, t))
 			put_type(s, t, &b, out);
+	if (s->inside)
+		sbuf_printf(&b, "; collectives inside a node by all-reduces measured on %s", s->inside->variant);
 	snprintf(out->cost_source, sizeof out->cost_source, "%s", sbuf_text(&b));
 	sbuf_free(&b);
 }

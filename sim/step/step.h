@@ -93,12 +93,12 @@ struct step_config {
 	const struct orr_args *options;     /* of step_options */
 	double batch;                       /* samples per GPU */
 	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
-	uint64_t seed; /* of every random stream; a replication has its own (rng_seed_of()) */
-	double policy_timeout_s; /* longest time of one call of the policy (engine/watch.h) */
-	bool check;              /* check conservation laws at run time */
-	bool link_use;           /* fill in step_result.link */
-	uint32_t spans;          /* record the spans of the last simulated iterations, this many (0: none) */
-	step_update_hook hook;   /* NULL: none; with a hook, all iterations are simulated */
+	uint64_t seed;                      /* of every random stream; a replication has its own (rng_seed_of()) */
+	double policy_timeout_s;            /* longest time of one call of the policy (engine/watch.h) */
+	bool check;                         /* check conservation laws at run time */
+	bool link_use;                      /* fill in step_result.link */
+	uint32_t spans;                     /* record the spans of the last simulated iterations, this many (0: none) */
+	step_update_hook hook;              /* NULL: none; with a hook, all iterations are simulated */
 	void *hook_ctx;
 	bool (*stop)(void *ctx, double time_s); /* with a hook: called at the end of each iteration, true stops the run; may be NULL */
 };

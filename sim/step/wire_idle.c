@@ -53,5 +53,10 @@ double idle_time_s(const struct orr_step *s, const struct iteration *k, const st
 	if (o->type == OP_TRANSFER)
 		return f.latency_s + o->amount / f.Bps;
 	const struct coll *c = &k->coll[o->collective];
-	return c->n < 2 ? 0 : c->what.repeat * coll_time_s(&s->plan[c->plan].shape, f.latency_s, f.Bps, f.inner_latency_s, f.inner_Bps);
+	const struct coll_shape *shape = &s->plan[c->plan].shape;
+	if (shape->is_measured) {
+		f.latency_s = shape->hop_s;
+		f.Bps /= shape->stretch;
+	}
+	return c->n < 2 ? 0 : c->what.repeat * coll_time_s(shape, f.latency_s, f.Bps, f.inner_latency_s, f.inner_Bps);
 }

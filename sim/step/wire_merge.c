@@ -98,7 +98,7 @@ static void classes_push(struct orr_step *s, uint32_t class, const struct plan *
 	MEM_GROW(w->class_list, w->n_classes, w->cap_classes);
 	w->class_list[w->n_classes++] =
 		(struct sent_class){ class, plan ? sent_bytes(s, plan, &plan->phases.send[plan->phases.phase[phase].first + j]) : 0,
-			quotient_more_latency(w->quotient, class) };
+			quotient_more_latency(w->quotient, class), plan && plan->shape.is_measured ? plan->shape.hop_s : NAN };
 }
 
 static void phase_mark(struct wire *w)

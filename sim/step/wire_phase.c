@@ -16,6 +16,13 @@ void message_flow(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t
 	}
 }
 
+/* Replaces the latency of the route. */
+static void set_latency(struct phase_flow *f, double hop_s)
+{
+	f->more_latency_s += hop_s - f->latency_s;
+	f->latency_s = hop_s;
+}
+
 void class_flow(const struct orr_step *s, const struct sent_class *c, struct phase_flow *out)
 {
 	struct flow_link link;
@@ -31,6 +38,8 @@ void class_flow(const struct orr_step *s, const struct sent_class *c, struct pha
 	}
 	out->more_latency_s = c->more_latency_s;
 	out->latency_s += out->more_latency_s;
+	if (!isnan(c->hop_s))
+		set_latency(out, c->hop_s);
 }
 
 uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const struct instance *x)
@@ -55,4 +64,6 @@ void phase_flow_at(const struct orr_step *s, const struct iteration *k, const st
 	else
 		message_flow(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to),
 			(uint64_t)o->collective << 32 | j, sent_bytes(s, &s->plan[c->plan], m), out);
+	if (!s->is_merged && s->plan[c->plan].shape.is_measured)
+		set_latency(out, s->plan[c->plan].shape.hop_s);
 }

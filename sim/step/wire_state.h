@@ -22,6 +22,7 @@ struct pattern {
 struct sent_class {
 	uint32_t flow_class;
 	double bytes, more_latency_s;
+	double hop_s; /* in place of the latency of the route; NAN: none */
 };
 
 struct change {
@@ -64,11 +65,14 @@ static inline const struct coll_plan *phases_of(const struct orr_step *s, const 
 	return &s->plan[k->coll[o->collective].plan].phases;
 }
 
-/* Bytes of a send on the wire. A message between islands of a multi-ring takes 1 / nic_efficiency of its bytes. */
+/* Bytes of a send on the wire: of a measured shape `stretch` times those of its pieces; of a message between islands of a multi-ring
+ * 1 / nic_efficiency of them. */
 static inline double sent_bytes(const struct orr_step *s, const struct plan *plan, const struct coll_send *m)
 {
 	const struct coll_shape *shape = &plan->shape;
 	bool leaves = shape->rings > 1 && m->from / shape->inner != m->to / shape->inner;
+	if (shape->is_measured)
+		return m->bytes * shape->stretch;
 	return leaves ? m->bytes / s->nic_efficiency : m->bytes;
 }
 

@@ -74,6 +74,7 @@ struct orr_step {
 	bool is_analytic, ignore_memory, is_random;
 	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
 	double nic_efficiency;
+	const struct law *inside; /* law of a collective inside a node; NULL: none takes its time from a law */
 	struct compression compression;
 	double scale_conv, scale_fc; /* step.compute_s */
 	struct asked *asked;         /* source.c */
@@ -153,5 +154,9 @@ static inline uint32_t real_device(const struct orr_step *s, uint32_t lane, uint
 int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* after an error too, call world_free() */
 void world_start(struct orr_step *s);                                             /* at now_s */
 void world_free(struct orr_step *s);
+
+/* inside.c: if the group lies in a node and the profile has a law for it, fills in is_measured, hop_s and stretch of the shape, whose
+ * ring then takes the law's time on idle links, and returns the law; else NULL. */
+const struct law *inside_law(const struct orr_step *s, const uint32_t *member, struct coll_shape *shape);
 
 #endif

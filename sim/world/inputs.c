@@ -5,7 +5,10 @@
 #include "base/num.h"
 #include "base/sbuf.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define DAY_NS INT64_C(86400000000000)
 
 /* ---- options of a trace ---- */
 
@@ -32,6 +35,32 @@ void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1])
 	for (int i = 0; options[i]; i++)
 		mem_free(options[i]);
 	options[0] = NULL;
+}
+
+/* ---- resampling ---- */
+
+int inputs_resample(const struct scenario *s, int64_t *block_ns, struct orr_error *err)
+{
+	const char *text = orr_arg_text(s->keys, "resample");
+	*block_ns = !strcmp(text, "day") ? DAY_NS : !strcmp(text, "hour") ? DAY_NS / 24 : 0;
+	if (!*text || *block_ns || (num_duration_ns(text, strlen(text), block_ns) && *block_ns > 0))
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT, "scenario: $.resample: expected day, hour or a time above 0 such as 6h, found \"%.60s\"", text);
+}
+
+void inputs_add_resample(cJSON *o, const struct scenario *s)
+{
+	if (*orr_arg_text(s->keys, "resample"))
+		cJSON_AddStringToObject(o, "resample", orr_arg_text(s->keys, "resample"));
+}
+
+void inputs_note_resample(const struct scenario *s, uint64_t blocks, const char *what, struct run_result *r)
+{
+	char text[400];
+	snprintf(text, sizeof text, "resampled: %s are from %llu blocks of the trace, drawn with replacement (--resample %.60s)", what,
+		(unsigned long long)blocks, orr_arg_text(s->keys, "resample"));
+	if (blocks)
+		result_note(r, "remark", text);
 }
 
 /* ---- failures ---- */

@@ -16,6 +16,16 @@ enum { INPUTS_MOST_OPTIONS = 64 };
 int inputs_trace_options(const cJSON *o, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err);
 void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 
+/* For the keys of a world whose trace can be resampled. */
+#define INPUTS_KEY_RESAMPLE \
+	ORR_PARAM_TEXT("resample", "", "of a file: draw blocks of its time with replacement: day, hour or a time such as 6h; empty: off")
+/* The length of blocks in the key `resample`; 0: off. */
+int inputs_resample(const struct scenario *s, int64_t *block_ns, struct orr_error *err);
+/* For a resolved scenario. */
+void inputs_add_resample(cJSON *o, const struct scenario *s);
+/* Marks a run of a resampled trace; blocks 0: no remark. what: "jobs". */
+void inputs_note_resample(const struct scenario *s, uint64_t blocks, const char *what, struct run_result *r);
+
 extern const struct orr_param inputs_failure_params[];
 /* The caller frees *args, on an error too. *out is NULL if nodes never fail. */
 int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **args, struct failures **out, struct orr_error *err);

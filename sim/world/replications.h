@@ -23,8 +23,8 @@ uint32_t replications_count(const struct replications *x);
 /* The mean of a metric over the replications that have it, with a t-interval. */
 struct interval replications_of(const struct replications *x, const char *metric, double level);
 /* Turns r, which holds replication 0, into the result of all: each metric becomes the mean over the replications that have it,
- * with an interval (results/estimate.h), and each account the mean over all; the metric "replications" is their number; metrics that are columns of
- * the world's table get a series. */
+ * with an interval (results/estimate.h), and each account the mean over all; the metric "replications" is their number; metrics that are
+ * columns of the world's table get a series. */
 void replications_put(const struct replications *x, double level, struct run_result *r);
 
 /* The mean of v[0..n) with its interval; of a quantity that is never negative if no value is. */

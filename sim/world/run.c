@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "results/columns.h"
 #include "world/remarks.h"
+#include "world/precision.h"
 #include "world/replications.h"
 
 #include <stdio.h>
@@ -86,6 +87,22 @@ int trial_end(struct trial *t, struct orr_error *err)
 		replications_put(t->all, scenario_level(t->s), t->result);
 	remarks_add(t->s, t->policy, t->result);
 	return ORR_OK;
+}
+
+static struct interval of_trial(const void *ctx, size_t i, const char *metric)
+{
+	struct trial *const *t = ctx;
+	return replications_of(t[i]->all, metric, scenario_level(t[i]->s));
+}
+
+uint32_t trial_next(const struct scenario *s, struct trial *const *t, uint32_t n)
+{
+	if (!(s->until_precision > 0))
+		return s->replications;
+	for (size_t i = 0; n && i < s->n_policies; i++)
+		if (t[i]->err.code)
+			return n;
+	return precision_next(s, n, of_trial, t);
 }
 
 /* ---- all runs ---- */

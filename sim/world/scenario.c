@@ -3,12 +3,16 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "results/report.h"
 
 #include <stdio.h>
 #include <string.h>
 
 const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "of every random stream"),
-	ORR_PARAM_INT("replications", "1", 1, 1e6, "runs with other random numbers; metrics become means with intervals"),
+	ORR_PARAM_INT("replications", "1", 1, 1e6,
+		"runs with other random numbers; metrics become means with intervals; with until_precision the limit (1: 1000)"),
+	ORR_PARAM_REAL("until_precision", "0", 0, 1, "replications go on until intervals are at most mean +- this part of it; 0: off"),
+	ORR_PARAM_TEXT("precision_of", "", "with until_precision: metrics separated by commas (default: the first primary column)"),
 	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "longest time one call of a policy may take, in seconds"), ORR_PARAM_END };
 
 int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err)
@@ -112,6 +116,36 @@ static int read_until(struct scenario *s, struct orr_error *err)
 	return ORR_OK;
 }
 
+static int check_precision_of(const struct world *w, const char *names, struct orr_error *err)
+{
+	char metric[64];
+	for (const char *at = names; *at;) {
+		size_t n = strcspn(at, ",");
+		snprintf(metric, sizeof metric, "%.*s", (int)(n < 60 ? n : 60), at);
+		if (!report_column_of(w->name, metric))
+			return orr_fail(err, ORR_EINPUT,
+				"scenario: $.precision_of: expected metrics that are columns of the table, separated by commas, found "
+				"\"%.60s\"",
+				metric);
+		at += n + (at[n] == ',');
+	}
+	return ORR_OK;
+}
+
+static int read_precision(struct scenario *s, struct orr_error *err)
+{
+	const char *names = orr_arg_text(s->keys, "precision_of");
+	s->until_precision = orr_arg_real(s->keys, "until_precision");
+	if (!(s->until_precision > 0))
+		return *names ? orr_fail(err, ORR_EINPUT, "scenario: $.precision_of: expected together with until_precision") : ORR_OK;
+	if (s->replications == 1)
+		s->replications = SCENARIO_MOST_REPLICATIONS;
+	if (s->replications < SCENARIO_LEAST_REPLICATIONS)
+		return orr_fail(err, ORR_EINPUT, "scenario: $.replications: expected at least %d with until_precision, found \"%u\"",
+			SCENARIO_LEAST_REPLICATIONS, s->replications);
+	return check_precision_of(s->world, names, err);
+}
+
 static int read_keys(struct scenario *s, struct orr_error *err)
 {
 	const struct world *w = s->world;
@@ -133,6 +167,9 @@ static int read_keys(struct scenario *s, struct orr_error *err)
 	s->seed = (uint64_t)orr_arg_int(s->keys, "seed");
 	s->policy_timeout_s = orr_arg_real(s->keys, "policy_timeout");
 	s->replications = (uint32_t)orr_arg_int(s->keys, "replications");
+	int rc = read_precision(s, err);
+	if (rc)
+		return rc;
 	s->record = declares(s, "record") ? (enum scenario_record)orr_arg_int(s->keys, "record") : RECORD_ALL;
 	return read_until(s, err);
 }
@@ -238,7 +275,13 @@ static int refuse_equal_runs(const struct scenario *s, struct orr_error *err)
 
 static void add_replications(struct scenario *s)
 {
-	cJSON_AddStringToObject(s->resolved, "replications", orr_arg_text(s->keys, "replications"));
+	char most[32];
+	snprintf(most, sizeof most, "%u", s->replications);
+	cJSON_AddStringToObject(s->resolved, "replications", most);
+	if (!(s->until_precision > 0))
+		return;
+	cJSON_AddStringToObject(s->resolved, "until_precision", orr_arg_text(s->keys, "until_precision"));
+	cJSON_AddStringToObject(s->resolved, "precision_of", orr_arg_text(s->keys, "precision_of"));
 }
 
 static int open_world(struct scenario *s, struct orr_error *err)

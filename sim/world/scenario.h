@@ -37,7 +37,8 @@ struct scenario {
 	size_t n_policies;
 	uint64_t seed;
 	double policy_timeout_s;
-	uint32_t replications;
+	uint32_t replications;  /* their limit if until_precision is above 0 */
+	double until_precision; /* precision.h; 0: off */
 	/* Of the keys below, if the world declares them. */
 	char *cluster_spec;
 	struct cluster *cluster;      /* NULL: it declares none */
@@ -49,7 +50,10 @@ struct scenario {
 	const struct scenario *whole; /* of a part: the scenario of the world of parts; else NULL */
 };
 
-/* Keys of every scenario: seed, replications, policy_timeout. "world" and "policies" are not in it. */
+/* With until_precision: the least and the most if none are given (precision.h). */
+enum { SCENARIO_LEAST_REPLICATIONS = 10, SCENARIO_MOST_REPLICATIONS = 1000 };
+
+/* Keys of every scenario: seed, replications, until_precision, precision_of, policy_timeout. "world" and "policies" are not in it. */
 extern const struct orr_param scenario_keys[];
 
 /* clang-format off */

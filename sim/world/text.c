@@ -110,6 +110,17 @@ static void drop_names(cJSON *o, const struct world *w)
 			drop_names(cJSON_GetObjectItemCaseSensitive(o, w->parts[i]), world_named(w->parts[i]));
 }
 
+/* The number of replications depends on all policies. */
+static void add_all_policies(cJSON *hashed, const struct scenario *s)
+{
+	cJSON *list = cJSON_AddArrayToObject(hashed, "policies");
+	for (size_t i = 0; i < s->n_policies; i++) {
+		cJSON *policy = policy_json(s, i);
+		drop_policy_names(policy, s->world);
+		cJSON_AddItemToArray(list, policy);
+	}
+}
+
 char *scenario_text(const struct scenario *s, size_t i, char hash[65])
 {
 	cJSON *o = cJSON_Duplicate(s->resolved, 1);
@@ -117,6 +128,8 @@ char *scenario_text(const struct scenario *s, size_t i, char hash[65])
 	cJSON *hashed = cJSON_Duplicate(o, 1);
 	drop_names(hashed, s->world);
 	drop_policy_names(cJSON_GetObjectItemCaseSensitive(hashed, "policy"), s->world);
+	if (s->until_precision > 0)
+		add_all_policies(hashed, s);
 	cJSON_AddStringToObject(hashed, "version", PACKAGE_VERSION);
 	char *text = printed(hashed, false);
 	bytes_hash_text(text, strlen(text), hash);

@@ -7,11 +7,13 @@
 #include "tests/tap.h"
 
 #include "base/mem.h"
+#include "hwmodel/profile.h"
 
 #include <math.h>
 
 static struct orr_collective what;
 static uint32_t member[64], members;
+static const struct profile *profile; /* of the device, or NULL */
 
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
@@ -40,6 +42,11 @@ static double time_of(
 	struct fixture *f = fixture_new(cluster, network, "lenet5", 1);
 	struct step_result r;
 	struct orr_error e = { 0 };
+	if (profile) {
+		struct cost_options o = { .precision = PRECISION_FP32, .profile = profile };
+		cost_free(f->cost[0]);
+		f->cost[0] = cost_new(f->dnn, f->device[0], &o, &e);
+	}
 	char *text = mem_strdup(set), *save = NULL;
 	for (char *p = strtok_r(text, " ", &save); p; p = strtok_r(NULL, " ", &save))
 		fixture_set(f, p);
@@ -134,11 +141,42 @@ static void published(void)
 	}
 }
 
+/* Measured times of nccl-tests on 8 A100 behind an NVSwitch, in microseconds (superbenchmark 700d650), and the law fitted to them. */
+static void inside_a_node(void)
+{
+	static const double MiB[] = { 1, 64, 1024 }, us[] = { 74.78, 584.5, 8159.5 };
+	struct orr_error err;
+	struct profile *p = profile_load("a100-80g", &err);
+	const struct law *l = profile_collective(p, "all-reduce", "nvswitch", 8, 1);
+	profile = p;
+	for (int i = 0; i < 3; i++) {
+		double S = MiB[i] * 0x1p20, law = law_time(l, 0, 0, S, NULL);
+		double s = time_of("1x8:a100-80g", "star:bw=200Gbps", "", ORR_ALL_REDUCE, 8, 1, S);
+		ok(near(s, law), "8 A100 in a node, %g MiB: the time of the profile's law", MiB[i]);
+		ok(near(time_of("1x8:a100-80g", "star:bw=200Gbps", "fidelity=analytic", ORR_ALL_REDUCE, 8, 1, S), law),
+			"also in closed form");
+		printf("# %.1f us, measured %.1f us: %+.1f %%\n", s * 1e6, us[i], 100 * (s * 1e6 / us[i] - 1));
+	}
+	ok(near(time_of("1x8:a100-80g", "star:bw=200Gbps", "", ORR_REDUCE_SCATTER, 8, 1, 0x1p26), law_time(l, 0, 0, 0x1p26, NULL) / 2),
+		"a reduce-scatter, of which there is no law: half of an all-reduce");
+	double ring = 14 * (8e-6 + 0x1p26 / 8 / 300e9);
+	ok(near(time_of("1x8:a100-80g", "star:bw=200Gbps", "algorithm=ring", ORR_ALL_REDUCE, 8, 1, 0x1p26), ring),
+		"algorithm=ring: the links of the data sheet");
+	ok(near(time_of("1x8:a100-80g", "star:bw=200Gbps,gpu_bw=250GBps", "", ORR_ALL_REDUCE, 8, 1, 0x1p26),
+		   14 * (8e-6 + 0x1p26 / 8 / 250e9)),
+		"a network that states the GPUs' links: those");
+	ok(near(time_of("1x8:a100-80g", "star:bw=200Gbps", "", ORR_ALL_REDUCE, 3, 1, 0x1p26), 4 * (8e-6 + 0x1p26 / 3 / 300e9)),
+		"three GPUs, of which there is no law: the links");
+	profile = NULL;
+	profile_free(p);
+}
+
 int main(void)
 {
 	closed_form();
 	caps();
 	plain();
 	published();
+	inside_a_node();
 	return done();
 }

@@ -37,11 +37,68 @@ like "$(cat table)" '^wait mean against fifo, paired over 10 replications:$' "so
 is "$("$orrery" jobs philly-like:days=2 --cluster 8x8:v100 --policy fifo,las --replications 1 --json)" \
   "$("$orrery" jobs philly-like:days=2 --cluster 8x8:v100 --policy fifo,las --json)" "one replication is the plain run"
 
+# ---- until a precision is reached ----
+goal=(jobs philly-like:days=1 --cluster 16x8:v100 --policy las,fifo --until-precision 0.2)
+half() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print ($5 - $4) / 2 / $3 }' "$3/summary.csv"; }
+at() { awk -F, '$1 == "fifo" && $2 == "replications" { print $3 }' "$1/summary.csv"; }
+"$orrery" "${goal[@]}" --precision-of makespan --out p1 -j1 --no-figures --db p.db >table 2>said
+n=$(at p1)
+like "$(cat table)" "^$n replications: the widest interval is makespan of fifo, \+- [0-9.]+ % of its mean \(until_precision 20 %\)$" "the table says how many"
+is "$(awk -v h="$(half fifo makespan p1)" -v n="$n" 'BEGIN { print (h <= 0.2 && n > 10) }')" 1 "the interval is as narrow as asked"
+plain() { "$orrery" jobs philly-like:days=1 --cluster 16x8:v100 --policy las,fifo --replications "$1" --out "plain$1" --no-figures -q; }
+plain "$n"
+plain $((n / 2))
+is "$(grep -E '^fifo,(jct_mean|makespan|replications),' p1/summary.csv)" "$(grep -E '^fifo,(jct_mean|makespan|replications),' "plain$n/summary.csv")" \
+  "the results are those of --replications $n"
+is "$(awk -v h="$(half fifo makespan "plain$((n / 2))")" 'BEGIN { print (h > 0.2) }')" 1 "at the look before the interval was too wide"
+"$orrery" "${goal[@]}" --precision-of makespan --out p2 -j2 --no-figures -q
+is "$(cat p2/summary.csv)" "$(cat p1/summary.csv)" "with two threads as with one"
+"$orrery" "${goal[@]}" --precision-of makespan --db p.db >again 2>said
+is "$(grep -c 'taken from p.db' said) $(cat again)" "2 $(cat table)" "stored runs are used"
+"$orrery" "${goal[@]}" --precision-of makespan --policy srtf --db p.db -q --out p3 --no-figures 2>said
+is "$(grep -c . said) $(awk -F, '$2 == "replications" { print $3 }' p3/summary.csv | sort -u | wc -l)" "0 1" "but not beside other policies: all have the same number"
+like "$("$orrery" "${goal[@]}" --precision-of makespan --replications 12)" '^12 replications, the limit, before the precision was reached: the widest' "the limit is said"
+said=$("$orrery" "${goal[@]}" --precision-of slwdown 2>&1; "$orrery" "${goal[@]}" --replications 9 2>&1; "$orrery" jobs philly-like:days=1 --cluster 16x8 --policy las --precision-of jct_mean 2>&1)
+is "$said" 'orrery: scenario: $.precision_of: expected metrics that are columns of the table, separated by commas, found "slwdown"
+orrery: scenario: $.replications: expected at least 10 with until_precision, found "9"
+orrery: scenario: $.precision_of: expected together with until_precision' "wrong values are refused"
+
+# ---- days of a file, drawn ----
+# Day d has d + 1 jobs of one second, at d hours past midnight and the seconds after: the hour names the day.
+awk 'BEGIN { print "submit_s,duration_s,gpus"; print "0,1,1"
+  for (d = 1; d < 6; d++) for (i = 0; i <= d; i++) printf "%d,1,1\n", d * 86400 + d * 3600 + i }' >days.csv
+drawn() { "$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --out "$1" --no-figures -q "${@:2}"; }
+drawn d1 --seed 7
+drawn d2 --seed 7 -j1
+drawn d3 --seed 8
+is "$(cat d2/fifo.jobs.csv)" "$(cat d1/fifo.jobs.csv)" "the same seed draws the same days"
+ok "$(cmp -s d1/fifo.jobs.csv d3/fifo.jobs.csv; echo $(($? != 1)))" "another seed draws others"
+is "$(for o in d1 d3; do awk -F, 'NR > 1 { day = int($3 / 86400); hour = int($3 % 86400 / 3600); n[day]++; of[day] = hour
+    bad += day > 5 || int($3 % 86400) != hour * 3600 + n[day] - 1 || $1 != NR - 2 }
+  END { for (d in n) bad += n[d] != of[d] + 1; print bad + 0, length(n) }' $o/fifo.jobs.csv; done)" "0 6
+0 6" "each of the six days is a whole day of the file, and jobs are numbered anew"
+like "$("$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --db d.db)" \
+  '^resampled: jobs are from 6 blocks of the trace, drawn with replacement \(--resample day\)$' "the table marks the run"
+is "$(grep -c '^	*"remarks":	\["resampled: ' <("$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --db d.db --json 2>said))" 1 "so do JSON and the database"
+"$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --replications 10 --out d4 --no-figures -q
+is "$? $(awk -F, '$2 == "jobs" { print $4 < $3 && $3 < $5 }' d4/summary.csv)" "0 1" "replications draw different days"
+awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens,session"; for (i = 0; i < 300; i++) printf "%d,100,20,%d\n", i * 60, i % 7 }' >q.csv
+serve=(serve q.csv --model llama2-7b --cluster 1x2:a100 --policy vllm)
+"$orrery" "${serve[@]}" --resample hour --replications 10 --out q1 -q --no-figures
+is "$? $(awk -F, 'NR > 1 { n++ } END { print n }' q1/vllm.requests.csv)" "0 300" "requests: blocks of an hour, five of sixty"
+like "$("$orrery" "${serve[@]}" --resample 30m)" '^resampled: requests are from 10 blocks' "or of any time"
+said=$("$orrery" "${serve[@]}" --resample hour --set serve.sessions=replay 2>&1; "$orrery" jobs philly-like:days=1 --cluster 16x8 --policy fifo --resample day 2>&1
+  "$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample weekly 2>&1; "$orrery" jobs days.csv --cluster 4x8 --policy fifo --replications 5 2>&1)
+is "$(echo "$said" | cut -c1-100)" 'orrery: scenario: $.resample: expected none with serve.sessions: blocks cut sessions in two
+orrery: resample: philly-like:days=1: expected a file: a generator draws another trace for each repl
+orrery: scenario: $.resample: expected day, hour or a time above 0 such as 6h, found "weekly"
+orrery: scenario: $.replications: nothing in this scenario is random: 5 replications would be 5 equa' "and refused elsewhere"
+
 # ---- refusals ----
 "$orrery" trace synth philly-like:days=1 -o t.csv
 "$orrery" jobs t.csv --cluster 8x8 --policy fifo --replications 5 --db none.db 2>said
 is "$? $([ -e none.db ] && echo made)" "2 " "equal runs are refused before anything is stored"
-like "$(cat said)" 'nothing in this scenario is random: 5 replications would be 5 equal runs' "with the reason"
+like "$(cat said)" 'nothing in this scenario is random: 5 replications would be 5 equal runs; --resample day' "with the reason, and a way"
 "$orrery" step resnet50 --cluster 4x1:v100 --policy allreduce --cost-samples 5 --replications 5 2>said
 is "$? $(grep -c 'expected 1 with cost_samples' said)" "2 1" "draws of the costs and replications exclude each other"
 "$orrery" step resnet50 --cluster 4x1:v100 --policy ds-sync --set policy.ds-sync.schedule=random --replications 3 -q

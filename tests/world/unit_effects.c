@@ -153,8 +153,12 @@ static struct one one_run(const cJSON *o)
 	x.result = result_new();
 	x.result->label = mem_strdup("x");
 	x.result->world = mem_strdup(x.scenario->world->name);
-	scenario_run(x.scenario, 0, x.result, NULL, NULL, &err);
-	if (err.code) {
+	struct trial *trial = trial_new(x.scenario, 0, x.result);
+	for (uint32_t k = 0; k < x.scenario->replications; k++)
+		trial_run(trial, k, NULL, NULL);
+	int rc = trial_end(trial, &err);
+	trial_free(trial);
+	if (rc) {
 		x.has_failed = true;
 		result_free(x.result);
 		x.result = NULL;

@@ -2,6 +2,7 @@
 /* Metrics over replications: means and intervals are those of the values that exist (estimate.h), whatever their order in the runs. */
 #include "world/replications.h"
 
+#include "base/mem.h"
 #include "results/estimate.h"
 #include "tests/tap.h"
 
@@ -21,9 +22,10 @@ static struct run_result *run(uint32_t k)
 {
 	struct run_result *r = result_new();
 	bool is_odd = k % 2;
+	r->world = mem_strdup("spot");
 	if (is_odd)
 		result_metric(r, "other", other(k), NAN, NAN);
-	result_metric(r, "throughput", throughput(k), 1, 2);
+	result_metric(r, "samples_per_s", throughput(k), 1, 2);
 	if (!is_odd)
 		result_metric(r, "other", other(k), NAN, NAN);
 	result_metric(r, "never", NAN, NAN, NAN);
@@ -47,7 +49,7 @@ int main(void)
 {
 	double a[RUNS], b[RUNS], c[RUNS];
 	size_t n = 0;
-	struct replications *x = replications_new(RUNS);
+	struct replications *x = replications_new();
 	struct run_result *first = run(0);
 	replications_add(x, 0, first);
 	for (uint32_t k = RUNS - 1; k > 0; k--) {
@@ -62,25 +64,27 @@ int main(void)
 			c[n++] = 1.0 + k;
 	}
 	replications_put(x, 0.9, first);
-	ok(has(first, "throughput", a, RUNS, ESTIMATE_NON_NEGATIVE, 0.9), "a metric is the mean over the replications, with its interval");
+	ok(has(first, "samples_per_s", a, RUNS, ESTIMATE_NON_NEGATIVE, 0.9),
+		"a metric is the mean over the replications, with its interval");
 	ok(has(first, "other", b, RUNS, estimate_range_of("other"), 0.9), "... wherever it is among the metrics of a run");
 	ok(has(first, "sometimes", c, n, estimate_range_of("sometimes"), 0.9), "... of those runs in which it exists and is finite");
 	ok(isnan(result_find(first, "never")->value), "a metric that no run has stays unknown");
 	ok(result_find(first, "replications")->value == RUNS, "the number of replications is a metric");
 	const struct series *s = first->series;
-	bool is_good = first->n_series == 1 && !strcmp(s->name, "replications:throughput") && s->n == RUNS;
+	bool is_good = first->n_series == 1 && !strcmp(s->name, "replications:samples_per_s") && s->n == RUNS;
 	for (uint32_t k = 0; is_good && k < RUNS; k++)
 		is_good = s->value[k] == throughput(k) && s->time_ns[k] == k * INT64_C(1000000000);
-	ok(is_good, "the values of throughput are kept by replication, those of other metrics are not");
+	ok(is_good, "the values of a column of the world's table are kept by replication, those of other metrics are not");
 	replications_free(x);
 	replications_free(NULL);
 
 	/* A second policy, with half the throughput in the same replications: the ratio has no error but for the sums. */
 	struct run_result *second = run(0), *runs[3] = { first, second, run(0) };
-	x = replications_new(RUNS);
+	x = replications_new();
 	for (uint32_t k = 0; k < RUNS; k++) {
 		struct run_result *r = result_new();
-		result_metric(r, "throughput", throughput(k) / 2 + k % 3, NAN, NAN);
+		r->world = mem_strdup("spot");
+		result_metric(r, "samples_per_s", throughput(k) / 2 + k % 3, NAN, NAN);
 		b[k] = throughput(k) / 2 + k % 3;
 		replications_add(x, k, r);
 		if (!k)
@@ -93,7 +97,7 @@ int main(void)
 	replications_free(x);
 	replications_compare(runs, 3, 0.9);
 	struct interval want = estimate_ratio(a, b, RUNS, 0.9);
-	const struct metric *m = result_find(runs[1], "ratio_throughput");
+	const struct metric *m = result_find(runs[1], "ratio_samples_per_s");
 	double sum[2] = { 0, 0 };
 	for (int k = 0; k < RUNS; k++) {
 		sum[0] += a[k];
@@ -101,7 +105,11 @@ int main(void)
 	}
 	ok(m && fabs(m->value - sum[0] / sum[1]) < 1e-12 && m->ci_low == want.low && m->ci_high == want.high,
 		"the ratio of the first policy to the second, over pairs of replications");
-	ok(!result_find(first, "ratio_throughput") && !result_find(runs[2], "ratio_throughput"),
+	want = estimate_difference(b, a, RUNS, 0.9);
+	m = result_find(runs[1], "diff_samples_per_s");
+	ok(m && fabs(m->value - (sum[1] - sum[0]) / RUNS) < 1e-12 && m->ci_low == want.low && m->ci_high == want.high,
+		"the difference of the second to the first, likewise");
+	ok(!result_find(first, "ratio_samples_per_s") && !result_find(runs[2], "ratio_samples_per_s"),
 		"neither the first has one, nor a run without replications");
 
 	ok(replications_mean((double[]){ 1, 2, 3, 1, 2, 3, 1, 2, 3, 1 }, 10, 0.9).low ==

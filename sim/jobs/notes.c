@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a run says below its table about the GPU types of its cluster (result_note()). */
+#include "jobs/notes.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "jobs/type_speed.h"
+#include "jobs/world.h"
+
+#include <string.h>
+
+static unsigned long long count(uint64_t n)
+{
+	return (unsigned long long)n;
+}
+
+static void take(struct orr_jobs *w, const char *kind, struct sbuf *b)
+{
+	if (b->len)
+		result_note(w->result, kind, sbuf_text(b));
+	sbuf_free(b);
+}
+
+/* What speeds are relative to, and how many jobs have theirs from which source. */
+static void say_speeds(struct orr_jobs *w)
+{
+	const struct totals *t = &w->totals;
+	const char *ref = *w->options.reference_type ? w->options.reference_type : "the cluster's first type";
+	struct sbuf b = { 0 };
+	if (t->by_table)
+		sbuf_printf(&b, "rates of %llu jobs: the throughput table, relative to %s", count(t->by_table), ref);
+	if (t->by_training)
+		sbuf_printf(&b, "%srates of %llu jobs: the step world, relative to %s", b.len ? "; " : "", count(t->by_training), ref);
+	if (w->config->speeds && t->by_class + t->by_model) {
+		char *text = type_speeds_say(w->config->speeds);
+		sbuf_printf(&b, "%s%s", b.len ? "; other jobs: " : "", text);
+		if (t->by_model && type_speeds_has_class(w->config->speeds))
+			sbuf_printf(&b, "; %llu jobs have the ratio of the model that they name, %llu the class mean", count(t->by_model),
+				count(t->by_class));
+		mem_free(text);
+	}
+	take(w, "assumption", &b);
+}
+
+static void put_types(const struct cluster *c, struct sbuf *b)
+{
+	for (uint32_t t = 0; t < c->n_types; t++)
+		sbuf_printf(b, "%s%s", t == 0 ? "" : t + 1 == c->n_types ? " and " : ", ", c->type_name[t]);
+}
+
+/* Several types that change no rate. */
+static void say_no_effect(struct orr_jobs *w)
+{
+	const struct cluster *c = w->config->cluster;
+	const struct totals *t = &w->totals;
+	struct sbuf b = { 0 };
+	bool is_stated = false;
+	for (uint32_t i = 0; i < c->n_types; i++)
+		is_stated |= c->type_speed[i] > 0;
+	if (c->n_types < 2 || is_stated || *w->options.reference_type || t->by_table || t->by_training || !(t->by_class + t->by_model))
+		return;
+	sbuf_puts(&b, "the GPU types ");
+	put_types(c, &b);
+	sbuf_puts(&b, " change no rate: no reference type is known (jobs.reference_type, --throughputs)");
+	take(w, "remark", &b);
+}
+
+/* Options about types that change nothing on this cluster. */
+static void say_unused(struct orr_jobs *w)
+{
+	const struct cluster *c = w->config->cluster;
+	const struct totals *t = &w->totals;
+	bool changes = t->by_table || t->by_training;
+	for (uint32_t i = 0; w->config->speeds && i < c->n_types; i++) {
+		double speed = type_speed_of(w->config->speeds, NULL, NONE, i);
+		changes |= speed < 1 || speed > 1;
+	}
+	if (*w->options.reference_type && !changes)
+		result_note(w->result, "remark", "jobs.reference_type has no effect: every rate is 1");
+	if (w->options.is_fastest_first && c->n_types < 2)
+		result_note(w->result, "remark", "jobs.type_order has no effect: the cluster has one GPU type");
+}
+
+/* A slower type before a faster one, in the order in which jobs try them. */
+static void say_order(struct orr_jobs *w)
+{
+	const struct cluster *c = w->config->cluster;
+	struct sbuf b = { 0 };
+	if (!w->config->speeds || w->options.is_fastest_first || w->config->placement->spans_types_by_score)
+		return;
+	for (uint32_t t = 1; t < c->n_types && !b.len; t++)
+		if (type_speed_of(w->config->speeds, NULL, NONE, t) > type_speed_of(w->config->speeds, NULL, NONE, t - 1))
+			sbuf_printf(&b,
+				"jobs try GPU types in the cluster's order, the slower %s before %s (jobs.type_order=fastest tries the "
+				"fastest first)",
+				c->type_name[t - 1], c->type_name[t]);
+	take(w, "remark", &b);
+}
+
+/* Gangs that the types split. */
+static void say_split(struct orr_jobs *w)
+{
+	struct sbuf b = { 0 };
+	if (w->totals.split)
+		sbuf_printf(&b, "a job runs on GPUs of one type: %llu jobs waited although enough GPUs were free on several types together",
+			count(w->totals.split));
+	take(w, "remark", &b);
+}
+
+void notes_put(struct orr_jobs *w)
+{
+	if (!w->config->cluster->n_types || !w->totals.arrived)
+		return;
+	say_speeds(w);
+	say_no_effect(w);
+	say_unused(w);
+	say_order(w);
+	say_split(w);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "world/precision.h"
+
+#include "results/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The widest interval, relative to its mean. */
+struct widest {
+	double half; /* INFINITY: of a metric without a value */
+	char metric[64];
+	size_t policy;
+};
+
+/* Values without variation have no interval: 0. */
+static double relative_half(const struct interval *i)
+{
+	if (!isfinite(i->mean))
+		return INFINITY;
+	if (!isfinite(i->low) || !isfinite(i->high))
+		return 0;
+	double half = (i->high - i->low) / 2;
+	return half > 0 ? half / fabs(i->mean) : 0;
+}
+
+static void look_at(const struct scenario *s, const char *metric, precision_interval interval, const void *ctx, struct widest *w)
+{
+	for (size_t p = 0; p < s->n_policies; p++) {
+		struct interval i = interval(ctx, p, metric);
+		double half = relative_half(&i);
+		if (*w->metric && !(half > w->half))
+			continue;
+		*w = (struct widest){ .half = half, .policy = p };
+		snprintf(w->metric, sizeof w->metric, "%.60s", metric);
+	}
+}
+
+static bool varies(const struct scenario *s, const char *metric, precision_interval interval, const void *ctx)
+{
+	for (size_t p = 0; p < s->n_policies; p++) {
+		struct interval i = interval(ctx, p, metric);
+		if (isfinite(i.low) && isfinite(i.high))
+			return true;
+	}
+	return false;
+}
+
+/* The first primary column with an interval, else the first column with one; NULL: no column varies. */
+static const char *first_column(const struct scenario *s, precision_interval interval, const void *ctx)
+{
+	for (int is_primary = 1; is_primary >= 0; is_primary--)
+		for (const struct report_column *c = s->world->form.columns; c && c->metric; c++)
+			if (c->is_primary >= is_primary && varies(s, c->metric, interval, ctx))
+				return c->metric;
+	return NULL;
+}
+
+static struct widest find_widest(const struct scenario *s, precision_interval interval, const void *ctx)
+{
+	struct widest w = { .half = 0 };
+	const char *names = orr_arg_text(s->keys, "precision_of"), *first = *names ? NULL : first_column(s, interval, ctx);
+	if (first)
+		look_at(s, first, interval, ctx, &w);
+	for (const char *at = names; *at;) {
+		char metric[64];
+		size_t n = strcspn(at, ",");
+		snprintf(metric, sizeof metric, "%.*s", (int)n, at);
+		look_at(s, metric, interval, ctx, &w);
+		at += n + (at[n] == ',');
+	}
+	return w;
+}
+
+uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval interval, const void *ctx)
+{
+	uint32_t most = s->replications, next = n ? 2 * n : SCENARIO_LEAST_REPLICATIONS;
+	if (n >= most || (n && find_widest(s, interval, ctx).half <= s->until_precision))
+		return n;
+	return next < most ? next : most;
+}
+
+static struct interval of_result(const void *ctx, size_t i, const char *metric)
+{
+	struct run_result *const *runs = ctx;
+	const struct metric *m = result_find(runs[i], metric);
+	return m ? (struct interval){ m->value, m->ci_low, m->ci_high } : (struct interval){ NAN, NAN, NAN };
+}
+
+/* A run from the database has the remark already. */
+static bool has_remark(const struct run_result *r, const char *text)
+{
+	const char *note;
+	for (size_t i = 0; (note = result_note_at(r, "remark", i)); i++)
+		if (!strcmp(note, text))
+			return true;
+	return false;
+}
+
+void precision_remark(const struct scenario *s, struct run_result *const *runs, size_t n)
+{
+	const struct metric *times = n ? result_find(runs[0], "replications") : NULL;
+	struct widest w = find_widest(s, of_result, runs);
+	char text[400], how[160] = "no column of the table varies";
+	if (!times)
+		return;
+	if (*w.metric && isinf(w.half))
+		snprintf(how, sizeof how, "%.60s of %.40s has no value", w.metric, runs[w.policy]->label);
+	else if (*w.metric)
+		snprintf(how, sizeof how, "the widest interval is %.60s of %.40s, +- %.3g %% of its mean", w.metric, runs[w.policy]->label,
+			100 * w.half);
+	snprintf(text, sizeof text, "%.0f replications%s: %s (until_precision %.4g %%)", times->value,
+		w.half > s->until_precision ? ", the limit, before the precision was reached" : "", how, 100 * s->until_precision);
+	for (size_t i = 0; i < n; i++)
+		if (!has_remark(runs[i], text))
+			result_note(runs[i], "remark", text);
+}
