@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_QUIET = 10000 };
+enum { MOST_QUIET = 10000, FEW = 10 };
 
 /* ---- instants ---- */
 
@@ -147,8 +147,9 @@ static void fail_stuck(struct orr_spot *w)
 		w->live[0] + w->live[1]);
 }
 
-/* The run has no set end, and the job will never be done: for too long, no step was done that had not been done before (the run
- * fails); or the trace is over, the deadline past, and MOST_QUIET instants had timers alone (without a deadline, the run fails). */
+/* The run has no set end, and the job will never be done: for too long, and more than FEW instants, no step was done that had not been done
+ * before (the run fails); or the trace is over, the deadline past, and MOST_QUIET instants had timers alone (without a deadline, the run
+ * fails). */
 static bool is_stuck(struct orr_spot *w)
 {
 	if (w->until < ORR_NEVER || w->is_over)
@@ -156,11 +157,12 @@ static bool is_stuck(struct orr_spot *w)
 	if (w->steps.done > w->most_done) {
 		w->most_done = w->steps.done;
 		w->progress_ns = w->now;
+		w->instants = 0;
 	}
 	bool is_late = w->deadline == ORR_NEVER || w->now >= w->deadline;
 	if (w->steps.is_in_flight || w->rows_at < ORR_NEVER || !is_late)
 		w->quiet = 0;
-	bool is_quiet = w->quiet++ >= MOST_QUIET, is_stalled = is_late && w->now - w->progress_ns > w->patience;
+	bool is_quiet = w->quiet++ >= MOST_QUIET, is_stalled = is_late && ++w->instants > FEW && w->now - w->progress_ns > w->patience;
 	if (is_stalled || (is_quiet && w->deadline == ORR_NEVER))
 		fail_stuck(w);
 	return is_quiet || is_stalled;

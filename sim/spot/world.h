@@ -45,10 +45,10 @@ struct orr_spot {
 	int64_t now, until;
 	bool is_ending; /* in end(): orr_lose() still works */
 	bool is_acting, is_noticing, is_over, is_complete, saw_future, has_happened;
-	bool may_see;                  /* the policy declares the oracle */
-	uint32_t quiet;                /* instants since something other than a timer happened */
-	int64_t patience, progress_ns; /* longest time without progress; when the number of steps done grew last */
-	uint64_t most_done;
+	bool may_see;                             /* the policy declares the oracle */
+	uint32_t quiet;                           /* instants since something other than a timer happened */
+	int64_t patience, progress_ns;            /* longest time without progress; when the number of steps done grew last */
+	uint64_t most_done, instants;             /* instants: since then */
 	unsigned used, *use;                      /* enum spot_use; use: &used, also for queries */
 	int64_t calls_now, taken_now, timers_now; /* at this instant */
 
