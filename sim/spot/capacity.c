@@ -30,7 +30,7 @@ uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name)
 	uint32_t n = w->n_zones, zone = number_of_name(&w->zone_of_name, &w->cap_zone_of_name, name, &n);
 	if (n == w->n_zones)
 		return zone;
-	/* Not announced: rows without a zone among others. */
+	/* Adds a zone that the source did not declare, for rows without a zone among rows with one. */
 	w->zone = mem_realloc(w->zone, n, sizeof *w->zone);
 	w->zone[zone] = (struct zone){ .name = strtab_text(w->source.names, name),
 		.first = NONE,
@@ -180,7 +180,7 @@ static void add_row(struct orr_spot *w, const struct avail_rec *r)
 	s->offer_price = r->usd_per_hour >= 0 ? ledger_price(r->usd_per_hour) : -1;
 	*slot_at(w, r->instance) = slot + 1;
 	offer(w, slot);
-	/* Its end may be known already. */
+	/* The end of the instance may be known already. */
 	const struct source_rows *rows = &w->source.rows[SOURCE_INSTANCES];
 	for (size_t i = rows->first; w->notice && i < rows->n; i++)
 		if (rows->ahead[i].kind == AVAIL_REMOVE && rows->ahead[i].instance == r->instance)
@@ -216,7 +216,7 @@ static void price_row(struct orr_spot *w, const struct avail_rec *r)
 	}
 }
 
-/* The rows of this instant, which have been read: prices, then additions, then removals. */
+/* Applies the rows read for this instant: prices, then additions, then removals. */
 static void apply(struct orr_spot *w)
 {
 	struct source_rows *rows = &w->source.rows[SOURCE_INSTANCES];

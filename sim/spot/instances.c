@@ -169,7 +169,7 @@ uint32_t spot_inst_get_ready(struct orr_spot *w)
 	return slot;
 }
 
-/* Limits of memory and of sums, and a policy that would go on without end. */
+/* Fails the run at limits of memory and sums, and if a policy takes instances endlessly at one instant. */
 static void check_limits(struct orr_spot *w, const struct slot *s)
 {
 	if (w->live[0] + w->live[1] > MAX_LIVE)
@@ -177,8 +177,7 @@ static void check_limits(struct orr_spot *w, const struct slot *s)
 	else if (w->rate_all > MAX_RATE)
 		spot_fail(w, ORR_EFAIL, s, "it takes the cost of all instances above 1e9 USD an hour");
 	else if (++w->taken_now > spot_most_now(w))
-		spot_fail(
-			w, ORR_EFAIL, s, "instances are released and taken again without end at this instant (spot.max_calls_per_instant)");
+		spot_fail(w, ORR_EFAIL, s, "instances are released and taken again endlessly at this instant (spot.max_calls_per_instant)");
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)

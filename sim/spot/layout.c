@@ -52,7 +52,7 @@ void layout_free(struct orr_spot *w)
 
 /* ---- actions ---- */
 
-/* Can instance i own a stage now? Else the run fails. */
+/* Returns whether instance i can own a stage now; if not, the run fails. */
 static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t pipeline, uint32_t stage)
 {
 	const struct slot *s = slot_of_handle(w, i, what);
@@ -83,7 +83,7 @@ static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uin
 	return old;
 }
 
-/* The new layout gives it no stage. */
+/* Handles an owner to which the new layout gives no stage. */
 static void stand_by(struct orr_spot *w, struct slot *s)
 {
 	if (!s->stages)

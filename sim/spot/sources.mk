@@ -4,7 +4,7 @@ liborrery_a_SOURCES += sim/spot/spot.h sim/spot/world.h sim/spot/instances.h sim
 	sim/spot/capacity.c sim/spot/future.c sim/spot/query.c sim/spot/check.c sim/spot/report.c sim/spot/run.c
 # step times of an elastic job, from the step world
 liborrery_a_SOURCES += sim/spot/derive.c sim/spot/derive.h
-# scenarios, and what the shared floors see of the world
+# scenarios and the descriptor of the world
 liborrery_a_SOURCES += sim/spot/elastic_cache.c sim/spot/elastic_cache.h sim/spot/descriptor.c
 orrinclude_HEADERS += include/orrery/spot.h
 include policies/spot/sources.mk

@@ -104,7 +104,7 @@ static void record(struct orr_spot *w, const struct steprun *r)
 		s->run[s->n - 1].count += r->count;
 		return;
 	}
-	if (s->n == s->cap && s->first) { /* reuse the room in front */
+	if (s->n == s->cap && s->first) { /* reuse the space before `first` */
 		size_t k = s->n - s->first;
 		for (size_t i = 0; i < k; i++)
 			s->run[i] = s->run[s->first + i];

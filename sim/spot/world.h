@@ -45,7 +45,7 @@ struct orr_spot {
 	int64_t now, until;
 	bool is_ending; /* in end(): orr_lose() still works */
 	bool is_acting, is_noticing, is_over, is_complete, saw_future, has_happened;
-	bool may_see;                             /* the policy declares the oracle */
+	bool may_see;                             /* the policy declares the oracle and may see the future */
 	uint32_t quiet;                           /* instants since something other than a timer happened */
 	int64_t patience, progress_ns;            /* longest time without progress; when the number of steps done grew last */
 	uint64_t most_done, instants;             /* instants: since then */
@@ -196,7 +196,7 @@ static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
 	return &w->slot[orr_inst_slot(w->order[i])];
 }
 
-/* A policy that makes the same thing due at one instant more often than this would never stop. */
+/* Limit on how often a policy can make the same call due at one instant; above it the run fails as endless. */
 static inline int64_t spot_most_now(const struct orr_spot *w)
 {
 	return w->max_calls + 8 * (int64_t)w->n_slots;

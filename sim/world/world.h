@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * world.h - what the shared floors know of a world: its descriptor, and the table of all worlds
+ * world.h - the descriptor of a world, through which shared code uses it, and the table of all worlds
  *
  * A world is the folders sim/W and policies/W, the header include/orrery/W.h, a line in worlds.def and the include of
  * sim/W/sources.mk in Makefile.am. Its descriptor is the variable world_W. Verb, help, checks of scenarios, hash, database, CSV,
