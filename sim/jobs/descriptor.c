@@ -128,11 +128,13 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 {
 	const struct jobs_state *t = s->state;
 	double level = scenario_level(s);
+	size_t first = scenario_policy_of(s, runs[0]);
 	struct jobs_blocks *both = mem_zalloc(2, sizeof *both);
 	for (size_t i = 1; i < n && s->replications == 1; i++) {
-		if (!t->has_blocks[i] || !t->has_blocks[0])
+		size_t other = scenario_policy_of(s, runs[i]);
+		if (!t->has_blocks[other] || !t->has_blocks[first])
 			continue;
-		const struct jobs_blocks *x = &t->blocks[i], *y = &t->blocks[0];
+		const struct jobs_blocks *x = &t->blocks[other], *y = &t->blocks[first];
 		if (!(all_completed(runs[i]) && all_completed(runs[0])) && blocks_of_both(runs[i], runs[0], &both[0], &both[1])) {
 			x = &both[0];
 			y = &both[1];
