@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scenario.h - what a run is: one JSON object, from a file or from flags
+ * scenario.h - the description of a run: one JSON object, from a file or from flags
  *
  * Flags and files amount to the same object, `--set path=value` edits it, and scenario_open() turns it into checked values with
  * every default filled in: the keys that all worlds have, those that its world declares, policies, cluster; then the world

@@ -71,9 +71,9 @@ static void exact_everywhere(void)
 	struct hist *h = hist_new();
 	for (int i = 0; i < 3; i++)
 		hist_add(h, 0x1p-1074);
-	ok(hist_mean(h) * 3 == 3 * 0x1p-1074, "the smallest numbers there are");
+	ok(hist_mean(h) * 3 == 3 * 0x1p-1074, "the smallest doubles are summed exactly");
 	hist_add(h, 0x1p900);
-	ok(hist_mean(h) == 0x1p898, "beside a very large one");
+	ok(hist_mean(h) == 0x1p898, "the smallest doubles are summed exactly beside a very large one");
 	hist_free(h);
 	struct hist *one = hist_new(), *many = hist_new(), *backwards = hist_new();
 	static const double v[] = { 0.1, 1e-300, 3e17, 7, 0x1.fffffffffffffp+1, 1e200, 0 };
@@ -85,7 +85,7 @@ static void exact_everywhere(void)
 		}
 	}
 	ok(hist_mean(one) == hist_mean(many) && hist_mean(one) == hist_mean(backwards), "a thousand at once, one by one, and backwards");
-	ok(hist_count(many) == 7000 && hist_quantile(many, 0.5) == hist_quantile(one, 0.5), "they are counted as often");
+	ok(hist_count(many) == 7000 && hist_quantile(many, 0.5) == hist_quantile(one, 0.5), "values added n at once are counted n times");
 	hist_free(one);
 	hist_free(many);
 	hist_free(backwards);
@@ -95,7 +95,7 @@ static void exact_everywhere(void)
 	ok(hist_mean(h) == 1.0 / 10, "ten times 0.1 is 1");
 	hist_add_n(h, 3, 2000000);
 	ok(hist_count(h) == 2000010 && hist_quantile(h, 0.5) == 3,
-		"more at once than are kept singly"); /* 3 is the maximum, which is exact */
+		"a value added more often than values are kept exactly"); /* 3 is the maximum, which is exact */
 	hist_free(h);
 }
 
@@ -121,7 +121,7 @@ static void large_hist(void)
 	}
 	ok(same, "the order of the values changes no bit");
 	ok(worst <= 0.005, "quantiles of many values are within 0.5 %% (worst %.3f %%)", 100 * worst);
-	ok(hist_quantile(one, 0) == v[0] && hist_quantile(one, 1) == v[MANY - 1], "the ends are exact");
+	ok(hist_quantile(one, 0) == v[0] && hist_quantile(one, 1) == v[MANY - 1], "the smallest and the largest value are exact");
 	hist_free(one);
 	hist_free(back);
 	free(v);
@@ -138,11 +138,11 @@ static void t_interval(void)
 	struct interval x = blocks_mean(&b, 0, 10, 0.95);
 	near_to(x.mean, 5.5, 1e-15, "the mean of 1..10");
 	near_to(x.high - x.mean, 2.262157 * sqrt(55.0 / 6 / 10), 2e-7, "its t-interval as tables have it");
-	near_to(x.mean - x.low, x.high - x.mean, 1e-12, "on both sides");
+	near_to(x.mean - x.low, x.high - x.mean, 1e-12, "the t-interval is symmetric");
 	struct interval half = blocks_mean(&b, 0.5, 10, 0.95);
 	ok(half.mean == 8 && isnan(half.low), "warm-up is left out; too few blocks have no interval");
 	blocks_init(&b);
-	ok(isnan(blocks_mean(&b, 0, 10, 0.95).mean), "no values, no mean");
+	ok(isnan(blocks_mean(&b, 0, 10, 0.95).mean), "no values have no mean");
 }
 
 static void folding(void)
@@ -223,16 +223,16 @@ static void pairing(void)
 	ar1(&a, 0.5, N, 0, 0, common);
 	ar1(&b, 0.5, N, 2, 0, common);
 	struct interval d = blocks_paired(&b, &a, 500, 0.95, 7), same = blocks_paired(&b, &a, 500, 0.95, 7);
-	ok(fabs(d.mean - 2) < 1e-9 && d.high - d.low < 1e-9, "what the runs have in common cancels");
+	ok(fabs(d.mean - 2) < 1e-9 && d.high - d.low < 1e-9, "variation common to both runs cancels");
 	ar1(&b, 0.5, N, 2, 1, common);
 	d = blocks_paired(&b, &a, 500, 0.95, 7);
 	same = blocks_paired(&b, &a, 500, 0.95, 7);
 	struct interval other = blocks_paired(&b, &a, 500, 0.95, 8), back = blocks_paired(&a, &b, 500, 0.95, 7);
 	ok(!memcmp(&d, &same, sizeof d), "the same seed gives the same bytes");
-	ok(d.low != other.low && d.mean == other.mean, "another seed another interval, the same mean");
+	ok(d.low != other.low && d.mean == other.mean, "another seed gives another interval and the same mean");
 	ok(back.mean == -d.mean && fabs(back.low + d.high) < 1e-12, "swapping the runs changes the sign");
 	blocks_init(&a);
-	ok(isnan(blocks_paired(&a, &b, 100, 0.95, 1).mean), "nothing to pair with, no difference");
+	ok(isnan(blocks_paired(&a, &b, 100, 0.95, 1).mean), "without paired values there is no difference");
 	blocks_init(&b);
 	for (uint64_t i = 0; i < 20; i++) { /* the first is long, and ends in one of the two runs only */
 		blocks_add(&a, i, i ? 10 : 1000);
