@@ -80,11 +80,25 @@ static bool is_serve_random(const struct scenario *s)
 	return is_random;
 }
 
+/* Speeds that the cluster states are of jobs. */
+static void note_speeds(const struct cluster *c, struct run_result *r)
+{
+	char text[160];
+	for (uint32_t i = 0; i < c->n_types; i++)
+		if (c->type_speed[i] > 0) {
+			snprintf(text, sizeof text,
+				"speed= of GPU type %.60s has no effect on replicas: their times are those of models and devices",
+				c->type_name[i]);
+			result_note(r, "remark", text);
+		}
+}
+
 static void note_serve(const struct scenario *s, size_t i, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
 	(void)i;
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
+	note_speeds(s->cluster, r);
 }
 
 static int run_serve(
