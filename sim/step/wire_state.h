@@ -65,8 +65,8 @@ static inline const struct coll_plan *phases_of(const struct orr_step *s, const 
 	return &s->plan[k->coll[o->collective].plan].phases;
 }
 
-/* Bytes of a send on the wire: of a measured shape `stretch` times those of its pieces; of a message between islands of a multi-ring
- * 1 / nic_efficiency of them. */
+/* Bytes of a send on the wire: its own bytes times `stretch` for a measured shape, or divided by nic_efficiency for a message between
+ * islands of a multi-ring. */
 static inline double sent_bytes(const struct orr_step *s, const struct plan *plan, const struct coll_send *m)
 {
 	const struct coll_shape *shape = &plan->shape;

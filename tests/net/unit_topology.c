@@ -133,7 +133,7 @@ static void routes_by_hand(void)
 	ok(t->n_links == 2 * 8 + 2 * 2, "as many leaves as the NICs fill: 8 NICs on 2 leaves of 4 ports");
 	topo_free(t);
 	t = network("9x1", "leaf-spine:ports=4,spines=1");
-	ok(t->n_links == 2 * 9 + 2 * 3, "... and one more for the ninth");
+	ok(t->n_links == 2 * 9 + 2 * 3, "a ninth NIC needs one more leaf");
 	topo_free(t);
 	t = network("12x1", "torus:dims=4x3");
 	same_text(route(t, 0, 7), "host0-host3 host3-host7", "a torus: by dimension, the shorter way around");

@@ -124,7 +124,7 @@ static void nexus_published_plan(void)
 	struct nexus_plan p;
 	ok(nexus_saturating_batch(&s[0]) == 16 && nexus_saturating_batch(&s[1]) == 16,
 		"nexus: full GPUs run batches of 16: 160 and 128 a second");
-	/* A: 8 every 125 ms take 75; C: 4 every 125 take 60 and do not fit; B: 4 every 125 take 50 and fit. */
+	/* Every 125 ms, 8 requests of A take 75 ms. 4 of C take 60 ms more and do not fit; 4 of B take 50 ms more and fit. */
 	nexus_plan(s, 3, &p);
 	ok(p.n == 2 && p.node[0].n_parts == 2 && p.node[1].n_parts == 1, "nexus: two GPUs for the residual loads");
 	ok(p.n == 2 && p.node[0].part[0].session == 0 && p.node[0].part[0].batch == 8 && p.node[0].part[1].session == 1 &&

@@ -56,7 +56,7 @@ static int run(const char *cluster, const char *set, builder b, void (*c)(struct
 
 /* ---- graphs ---- */
 
-static orr_op last_op[64]; /* what the next iteration waits for */
+static orr_op last_op[64]; /* ops that the next iteration waits for */
 
 static void two_computes(struct orr_step *s, uint64_t k)
 {
@@ -277,7 +277,7 @@ static void test_timing(void)
 	step_result_free(&r);
 	ok(!run("1x1:v100", last, two_computes, NULL, &r, &e) && !r.period,
 		"nothing is extrapolated when the last iteration was simulated");
-	near_to(r.samples_per_s, 8 / 3.0, 1e-12, "... and throughput is the same");
+	near_to(r.samples_per_s, 8 / 3.0, 1e-12, "throughput is unchanged");
 	step_result_free(&r);
 
 	ok(!run("4x1:v100", "iterations=8", bsp_ordered, NULL, &r, &e), "BSP runs (%s)", e.text);
