@@ -154,6 +154,10 @@ ORR_API orr_inst orr_owner(const struct orr_spot *w, uint32_t pipeline, uint32_t
 ORR_API void orr_shape(const struct orr_spot *w, uint32_t *pipelines, uint32_t *depth);
 ORR_API uint32_t orr_ownerless(const struct orr_spot *w); /* stages without a live owner */
 
+/* Call in create(): a new owner copies the state of its stages from live instances that hold it, not from storage. Bytes between zones
+ * are charged (spot.egress_usd_per_GB). successors: stages after its own of which it holds a redundant copy. */
+ORR_API void orr_state_from_peers(struct orr_spot *w, uint32_t successors);
+
 /* ---- steps ---- */
 
 enum orr_steps_flag {

@@ -116,6 +116,7 @@ static bool make_room(struct elastic_dp *s, struct orr_spot *w, struct orr_error
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
+	orr_state_from_peers(w, 0);
 	static const char *const counts[] = { "losses", "rebuilds", "restarts", "steps_redone" };
 	struct elastic_dp *s = orr_alloc(1, sizeof *s);
 	if (!read_args(s, args, err) || !make_room(s, w, err)) {

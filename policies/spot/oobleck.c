@@ -341,6 +341,7 @@ static int make_clean(struct oobleck *v, struct orr_spot *w, const struct orr_ar
 	if (v->ckpt_interval_ns && v->ckpt_interval_ns < ORR_SECOND)
 		return orr_fail(err, ORR_EINPUT, "ckpt_interval: expected 0 or at least 1s");
 	orr_steps_are_provisional(w);
+	orr_state_from_peers(w, 0);
 	orr_spot_count(w, "reconfigurations", 0);
 	orr_spot_count(w, "copied_bytes", 0);
 	orr_spot_count(w, "notice_saves", 0);

@@ -142,6 +142,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 {
 	struct parcae *s = orr_alloc(1, sizeof *s);
 	struct orr_elastic_info job;
+	orr_state_from_peers(w, 0);
 	orr_elastic_get(w, &job);
 	const char *predictor = orr_arg_text(args, "predictor");
 	s->predictor = !strcmp(predictor, "oracle") ? ORACLE : !strcmp(predictor, "last") ? LAST : ARIMA;

@@ -36,5 +36,7 @@ bool spot_may_act(struct orr_spot *w, const char *what)
 		return false;
 	if (!w->is_acting)
 		spot_fail(w, ORR_EFAIL, NULL, "%s was called outside the policy's functions", what);
+	if (w->is_noticing)
+		w->used |= SPOT_USED_NOTICE;
 	return w->is_acting && !w->is_over;
 }

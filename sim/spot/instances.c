@@ -191,6 +191,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	s->ready = w->now + w->startup[s->is_on_demand];
 	s->paid = 0;
 	s->mark = 0;
+	s->held_lo = s->held_hi = 0;
 	s->has_notice = false;
 	w->count[ROLE_STARTING]++;
 	w->rate[ROLE_STARTING] += s->price;
@@ -281,6 +282,8 @@ bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i)
 bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i)
 {
 	const struct slot *s = find(w, i);
+	if (s && s->has_notice)
+		*w->use |= SPOT_USED_NOTICE;
 	return s && s->has_notice;
 }
 

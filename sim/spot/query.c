@@ -104,6 +104,7 @@ void orr_curve_range(const struct orr_spot *w, int curve, uint32_t *first, uint3
 int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes)
 {
 	double Bps = w->node_Bps * (nodes ? nodes : 1);
+	*w->use |= Bps > w->storage_Bps ? SPOT_USED_STORAGE : SPOT_USED_NODE_BPS;
 	if (Bps > w->storage_Bps)
 		Bps = w->storage_Bps;
 	double s = w->config->job->state_bytes / Bps;
@@ -117,6 +118,7 @@ int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand)
 
 int64_t orr_notice_time(const struct orr_spot *w)
 {
+	*w->use |= SPOT_USED_NOTICE;
 	return w->notice;
 }
 

@@ -28,8 +28,11 @@ void tell_create(struct orr_spot *w, const struct orr_args *args)
 
 void tell_instance(struct orr_spot *w, uint32_t slot, enum orr_inst_event event)
 {
-	if (w->ops->instance && !w->is_over)
-		CALL(w, w->slot[slot].number, instance, w->self, w, slot_handle(w, slot), event);
+	if (!w->ops->instance || w->is_over)
+		return;
+	w->is_noticing = event == ORR_INST_NOTICE;
+	CALL(w, w->slot[slot].number, instance, w->self, w, slot_handle(w, slot), event);
+	w->is_noticing = false;
 }
 
 void tell_added(struct orr_spot *w)

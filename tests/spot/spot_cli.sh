@@ -112,8 +112,8 @@ printf 'time_s,event,node,zone,type\n0,add,n1,a,v100\n0,add,n2,b,a100\n3600,end,
 printf 'time_s,zone,type,usd_per_hour\n0,a,v100,0.9\n0,b,,1.5\n0,b,v100,7\n1800,a,v100,1.8\n' >types_prices.csv
 awk -F, 'NR == 1 { print "time_s,event,node,zone,type,price" } NR > 1 { print $1 ",price,," $2 "," $3 "," $4 }' types_prices.csv >types_both.csv
 sed -n '2,3s/$/,/p' types.csv >types_rows && sed -i -e '4r types_rows' types_both.csv && echo '3600,end,,,,' >>types_both.csv
-"$orrery" spot types.csv --job slow.json --prices types_prices.csv --policy checkpoint --out types -q --no-figures --check
-"$orrery" spot types_both.csv --job slow.json --policy checkpoint --out types_both -q --no-figures --check
+"$orrery" spot types.csv --job slow.json --prices types_prices.csv --set spot.speeds=a100=1,v100=1 --policy checkpoint --out types -q --no-figures --check
+"$orrery" spot types_both.csv --job slow.json --set spot.speeds=a100=1,v100=1 --policy checkpoint --out types_both -q --no-figures --check
 is "$(near "$(metric checkpoint usd types)" 2.85) $(near "$(metric checkpoint usd types_both)" 2.85)" "near near" "prices by zone, type and time apply to instances added later"
 "$orrery" spot three.csv --job slow.json --policy checkpoint --record summary --out summary --no-figures -q
 is "$? $(wc -l <summary/checkpoint.iterations.csv) $(metric checkpoint steps summary)" "0 1 $(metric checkpoint steps priced)" "--record summary keeps no rows and the same metrics"
