@@ -6,6 +6,7 @@
 #include "base/sbuf.h"
 #include "world/remarks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct world_effect serve_effects[] = { { "serve.swap_Bps", "swaps", "no KV cache was swapped out" },
@@ -127,6 +128,19 @@ static struct facts facts_of(const struct scenario *s)
 	return f;
 }
 
+/* Speeds that the cluster states are of jobs. */
+static void note_speeds(const struct cluster *c, struct run_result *r)
+{
+	char text[160];
+	for (uint32_t i = 0; i < c->n_types; i++)
+		if (c->type_speed[i] > 0) {
+			snprintf(text, sizeof text,
+				"speed= of GPU type %.60s has no effect on replicas: their times are those of models and devices",
+				c->type_name[i]);
+			result_note(r, "remark", text);
+		}
+}
+
 void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 {
 	struct facts f = facts_of(s);
@@ -151,6 +165,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	const struct serve_state *t = s->state;
 	(void)i;
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
+	note_speeds(s->cluster, r);
 	assume_models(t, r);
 	assume_caches(s, r);
 	assume_stages(t, r);
