@@ -323,10 +323,15 @@ static const struct report_column columns[] = {
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
 
+static const struct world_policy_flag policy_flags[] = {
+	{ ORR_SERVE_ROLES, "roles: runs prompts on prefill replicas and decodes on decode replicas" }, { 0, NULL }
+};
+
 const struct world world_serve = { .name = "serve",
 	.doc = "serve a trace of inference requests under several policies",
 	.policies = policies,
 	.ops_size = sizeof(struct orr_serve_ops),
+	.policy_flags = policy_flags,
 	.functions = functions,
 	.oracle = "true output lengths",
 	.template = serve_template,

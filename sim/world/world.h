@@ -83,6 +83,11 @@ struct world_function {
 	const char *name;
 	size_t offset; /* in the table of functions */
 };
+/* A flag that policies of the world may declare, and what `policy show` says of one that does. */
+struct world_policy_flag {
+	uint32_t flag;
+	const char *doc;
+};
 #define WORLD_FUNCTION(ops, name)                 \
 	{                                         \
 #name, offsetof(struct ops, name) \
@@ -106,11 +111,12 @@ struct world {
 	/* Policies. A world of parts has none: its policies are tuples of the parts' policies, "fifo+vllm". */
 	const struct orr_policy *const *policies; /* built in; ends with NULL */
 	size_t ops_size;
-	const struct world_function *functions; /* ends with a NULL name */
-	const char *oracle;                     /* data visible to a policy that declares ORR_NEEDS_ORACLE */
-	const struct embedded_file *template;   /* of `policy new`: the source, its test */
-	const char *example;                    /* a command that ends in a list of policies */
-	const char *const *parts;               /* names of worlds whose scenarios are objects of this one's; ends with NULL */
+	const struct world_function *functions;       /* ends with a NULL name */
+	const struct world_policy_flag *policy_flags; /* ends with a NULL doc; may be NULL */
+	const char *oracle;                           /* data visible to a policy that declares ORR_NEEDS_ORACLE */
+	const struct embedded_file *template;         /* of `policy new`: the source, its test */
+	const char *example;                          /* a command that ends in a list of policies */
+	const char *const *parts;                     /* names of worlds whose scenarios are objects of this one's; ends with NULL */
 
 	/* Scenario. Keys that every world has are scenario_keys (world/scenario.h). */
 	const struct orr_param *keys;       /* scalars; the verb's argument is the value of the first */

@@ -12,3 +12,9 @@ SEED = 1
 .PHONY: mutants
 mutants:
 	@$(BASH_OR_SH) $(srcdir)/tests/house/mutants.sh "$(FOLDER)" -n $(MUTANTS) --seed $(SEED) --build $(abs_top_builddir)/mutants
+
+# make compilers: equal digests of 11 studies built by gcc -O2, gcc -O3 -march=native and clang -O3 -march=native.
+EXTRA_DIST += tests/house/compilers.sh
+.PHONY: compilers
+compilers:
+	@$(BASH_OR_SH) $(srcdir)/tests/house/compilers.sh $(abs_top_builddir)/build-compilers
