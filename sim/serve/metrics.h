@@ -26,6 +26,7 @@ struct serve_metrics {
 	bool has_begun; /* the first request has arrived */
 	bool has_llm, has_slo;
 	double begun_s, last_end_s;
+	double level; /* of intervals; NaN: the run gives none */
 	uint64_t arrived, completed, refused, shed, unfinished;
 	uint64_t preemptions, restarts;
 	uint64_t good;                          /* completed within all their limits */
