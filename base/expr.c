@@ -84,9 +84,9 @@ static double reference(struct parser *p)
 	const char *end = expr_closing(p->at, p->end);
 	double v = NAN;
 	if (!end)
-		return fail(p, "a { without its }");
+		return fail(p, "expected a } for this {");
 	if (!p->env->reference)
-		return fail(p, "nothing can be referred to here");
+		return fail(p, "expected no reference in { } here");
 	if (!p->code)
 		p->code = p->env->reference(p->env->ctx, p->at, (size_t)(end - p->at), &v, p->err);
 	p->at = end + 1;
@@ -172,7 +172,7 @@ static double call_fold(struct parser *p, const char *name, size_t n)
 	if (axis_n && take(p, ":")) {
 		size_t values = p->env->axis ? p->env->axis(p->env->ctx, axis, axis_n) : SIZE_MAX;
 		p->at = values == SIZE_MAX ? axis : p->at;
-		return values == SIZE_MAX ? fail(p, "no such axis") : over_axis(p, name, n, axis, axis_n, values);
+		return values == SIZE_MAX ? fail(p, "unknown axis") : over_axis(p, name, n, axis, axis_n, values);
 	}
 	p->at = before;
 	struct fold f = { NAN, NAN, 0, 0 };
@@ -192,7 +192,7 @@ static double call(struct parser *p, const char *name, size_t n)
 			return take(p, ")") ? functions[i].of(v) : fail(p, "expected )");
 		}
 	p->at = name;
-	return fail(p, "no such function");
+	return fail(p, "unknown function");
 }
 
 /* ---- operators, by precedence ---- */
@@ -201,7 +201,7 @@ static double primary(struct parser *p)
 {
 	skip_blanks(p);
 	if (p->at == p->end)
-		return fail(p, "something is missing");
+		return fail(p, "expected a value");
 	if (take(p, "(")) {
 		double v = condition(p);
 		return take(p, ")") ? v : fail(p, "expected )");
@@ -218,7 +218,7 @@ static double primary(struct parser *p)
 	double v = NAN;
 	if (!p->env->name(p->env->ctx, name, n, &v)) {
 		p->at = name;
-		return fail(p, "no such name");
+		return fail(p, "unknown name");
 	}
 	return v;
 }
@@ -328,6 +328,6 @@ int expr_eval(const char *text, size_t n, const struct expr_env *env, double *ou
 	*out = condition(&p);
 	skip_blanks(&p);
 	if (!p.code && p.at != p.end)
-		fail(&p, "something is too much");
+		fail(&p, "expected an operator or the end");
 	return p.code;
 }

@@ -16,7 +16,7 @@ bool num_int(const char *s, size_t n, int64_t *out);
 bool num_real(const char *s, size_t n, double *out); /* correctly rounded */
 
 /* Seconds as text ("12", "3.25", "1e3") to ns, rounded half away from zero;
- * fails beyond +-9.2e9 s. Exact for up to nine decimals. */
+ * fails outside +-9.2e9 s. Exact for up to nine decimals. */
 bool num_seconds_ns(const char *s, size_t n, int64_t *out_ns);
 
 /* Like num_seconds_ns(), with an optional unit: ns us ms s m h d. */

@@ -52,7 +52,7 @@ struct backend_clocks {
 	char throttle[96]; /* reasons; "": none or unknown */
 };
 
-/* device_s: time of all calls; issue_s: time of the host to issue them (NAN: the same). */
+/* device_s: time of all calls on the device; issue_s: time in which the host issues them (NAN: equal to device_s). */
 struct timing {
 	double device_s, issue_s;
 };

@@ -12,8 +12,9 @@
 #include <string.h>
 
 /*
- * Scales of Cauchy's loss. tuning: 95 % efficiency on normal residuals of standard deviation 1. first_scale: wide, for few
- * local minima in the first looks. widest_scale: the widest in the end; a residual above a tenth is another algorithm, not noise.
+ * Scales of Cauchy's loss. tuning: 95 % efficiency on normal residuals of standard deviation 1. first_scale: wide, so that the first
+ * descents see few local minima. widest_scale: upper bound in the last descent; a residual above 10 % comes from another algorithm, not
+ * from noise.
  */
 static const double tuning = 2.385, first_scale = 0.3, widest_scale = 0.1, least_spread = 1e-4;
 /* A measured spread above this share lowers a point's weight; laws are not more accurate than that. */

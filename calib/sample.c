@@ -55,8 +55,8 @@ double sorted_quantile(const double *v, uint32_t n, double q)
 }
 
 /*
- * The median lies below x[lo] with the probability that at most lo of n values fall below the median: the sum of
- * C(n, i) / 2^n up to lo. It must be at most 0.025 on either side.
+ * The median lies below x[lo] if at most lo of n values fall below the median. The probability is the sum of C(n, i) / 2^n for i up to lo.
+ * It must be at most 0.025 on either side.
  */
 bool median_ranks(uint32_t n, uint32_t *lo)
 {
@@ -99,7 +99,7 @@ static int warm_up(const struct sample_source *s, const struct sampling *how, ui
 	for (uint32_t i = 0;; i++) {
 		struct timing t;
 		double spent = source_now(s) - start;
-		/* Enough time and batches, or twice the time, for calls that are long. */
+		/* The warm-up ends after the minimum time and number of batches, or after twice the time if calls are long. */
 		if (spent >= seconds && (i >= how->warmup_batches || spent >= 2 * seconds))
 			return ORR_OK;
 		int rc = s->run(s->task, calls, &t, err);

@@ -1,4 +1,4 @@
-# measured kernels, and the laws fitted to the points
+# measurements of kernels and the laws fitted to them
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 liborrery_a_SOURCES += calib/csv.c calib/work.c calib/cpu_pair.c calib/sample.c calib/fit_nls.c calib/cpu_gemm.c \
 	calib/cpu_kernels.c calib/points.c calib/grid.c calib/fit_starts.c calib/backend_cpu.c calib/backend_synthetic.c \
@@ -7,7 +7,7 @@ liborrery_a_SOURCES += calib/csv.c calib/work.c calib/cpu_pair.c calib/sample.c 
 liborrery_a_SOURCES += calib/backend.h calib/cpu.h calib/csv.h calib/fit.h calib/fit_nls.h calib/fit_starts.h \
 	calib/grid.h calib/images.h calib/import.h calib/measurement.h calib/points.h calib/rand.h calib/sample.h \
 	calib/scale.h calib/sweep.h calib/synthetic.h calib/work.h
-# measuring: backends, sampling, sweeps
+# measurement: backends, sampling, sweeps
 # The GPU module, by nvcc. Only attention.cu and kernels.cu contain device code, compiled once per architecture.
 CUDA_OBJECTS = calib/cuda/attention.o calib/cuda/backend.o calib/cuda/collective.o calib/cuda/conv.o calib/cuda/gemm.o calib/cuda/kernels.o \
 	calib/cuda/libraries.o calib/cuda/simple.o calib/cuda/together.o calib/cuda/work.o

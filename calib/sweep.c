@@ -284,9 +284,8 @@ static double usual_s(const struct sampling *how)
 	return warm + (how->point_s - warm) / 3;
 }
 
-/*
- * Returns the time per point that allows four points per unit of weight: two dozen shapes of a product, a dozen of a
- * convolution. Fewer shapes would not determine a fit, less time would leave each point noisy.
+/* Returns the time per point that allows four points per unit of weight: about 24 shapes of a product and 12 of a convolution. Fewer shapes
+ * would not determine a fit; less time per point would make the points noisy.
  */
 static double choose_point_s(const struct sweep *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cli.h - what the files of the command line share: one file per subcommand
+ * cli.h - common part of the command line; each subcommand has a file of its own
  *
  * A subcommand gets its own arguments (argv[0] is its name), prints results on
  * stdout and returns an exit code. On an error it fills in err and returns its
@@ -21,8 +21,8 @@ struct cli_command {
 	void (*put_help)(struct sbuf *out);
 };
 
-/* Says why getopt_long() (called with opterr 0 and short options that begin with ':') refused an option: it is unknown, with
- * the nearest known one, or lacks its value. Returns ORR_EINPUT. */
+/* Fills in the error for an option that getopt_long() refused (called with opterr 0 and short options that begin with ':'): the option is
+ * unknown, in which case the nearest known one is named, or lacks its value. Returns ORR_EINPUT. */
 struct option;
 int cli_bad_option(int argc, char **argv, int opt, const struct option *known, struct orr_error *err);
 

@@ -104,7 +104,7 @@ static void put_clocks(struct sbuf *b, const cJSON *root, const char *key)
 	sbuf_putc(b, '\n');
 }
 
-/* The circumstances of the measurement, by which its quality can be judged. */
+/* Describes the device and software of the measurement, for the reader of the profile. */
 static void put_run(struct sbuf *b, const cJSON *root)
 {
 	static const struct {

@@ -285,7 +285,7 @@ static int list(bool as_json, struct orr_error *err)
 	cJSON *all = cJSON_CreateArray();
 	int rc = ORR_OK;
 	if (!as_json)
-		printf("%-26s %14s %8s %10s %10s  %s\n", "model", "parameters", "tensors", "GMACs", "kept", "what it is");
+		printf("%-26s %14s %8s %10s %10s  %s\n", "model", "parameters", "tensors", "GMACs", "kept", "description");
 	for (size_t i = 0; !rc && dnn_catalogue(i); i++) {
 		struct dnn *d = dnn_load(dnn_catalogue(i), err);
 		if (!d) {

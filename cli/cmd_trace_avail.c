@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What availability traces need beside the code for jobs. */
+/* Handling of availability traces where it differs from that of jobs. */
 #include "cli/cmd_trace.h"
 
 #include "traces/generator.h"

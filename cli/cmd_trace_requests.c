@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What traces of requests need beside the code for jobs. */
+/* Handling of traces of requests where it differs from that of jobs. */
 #include "cli/cmd_trace.h"
 
 #include "base/rng.h"

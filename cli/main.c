@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/param.h"
+#include "base/sources.h"
 #include "cli/verb.h"
 
 #include "config.h"
@@ -98,7 +99,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		puts(PACKAGE_STRING);
+		printf("%s (sources %.12s)\n", PACKAGE_STRING, sources_hash);
 		return 0;
 	}
 	const struct world *w = world_named(argv[1]);

@@ -161,7 +161,7 @@ int model_elastic_list(bool as_json, struct orr_error *err)
 {
 	cJSON *all = cJSON_CreateArray();
 	if (!as_json)
-		printf("%-22s %12s %10s %9s %8s  %s\n", "job", "samples/step", "steps", "shape", "shapes", "what it is");
+		printf("%-22s %12s %10s %9s %8s  %s\n", "job", "samples/step", "steps", "shape", "shapes", "description");
 	for (size_t i = 0; elastic_catalogue(i); i++) {
 		struct elastic *job = elastic_load(elastic_catalogue(i), err);
 		if (!job) {

@@ -72,7 +72,7 @@ int model_served_list(const struct model_served *o, struct orr_error *err)
 {
 	cJSON *all = cJSON_CreateArray();
 	if (!o->as_json)
-		printf("%-24s %-6s %-18s %9s  %s\n", "model", "kind", "batches", "weights", "what it is");
+		printf("%-24s %-6s %-18s %9s  %s\n", "model", "kind", "batches", "weights", "description");
 	for (size_t i = 0; served_catalogue(i); i++) {
 		struct served *m = served_load(served_catalogue(i), err);
 		if (!m) {

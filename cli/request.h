@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * request.h - what the flags of a world's verb, of run and of scenario amount to: a scenario, and what
- * to do with its results
+ * request.h - the flags of a world's verb, of run and of scenario as a scenario and the output of its results
  */
 #ifndef ORR_CLI_REQUEST_H
 #define ORR_CLI_REQUEST_H
@@ -26,7 +25,7 @@ void request_free(struct request *r);
 
 /* Sets one key of the scenario. */
 void request_put(struct request *r, const char *key, const char *value);
-/* Reads the scenario file under what the flags have set. */
+/* Reads the scenario file; values set by flags take precedence. */
 int request_load_below(struct request *r, const char *path, struct orr_error *err);
 int request_apply_sets(struct request *r, struct orr_error *err);
 /* After an error: "scenario: .." becomes "FILE: ..". */

@@ -1,4 +1,4 @@
-# one file per verb that is no world, the verb of the worlds, and what they share
+# the commands: one file for the verbs of all worlds, one per other verb, and common code
 orrery_SOURCES += cli/commands.def
 orrery_SOURCES += cli/cli.c cli/request.c cli/verb.c cli/policy_new.c cli/model_elastic.c cli/model_served.c cli/cmd_calib_fit.c \
 	cli/cmd_calib_run.c cli/cmd_calib_show.c cli/cmd_calib.c cli/cmd_db.c cli/cmd_device.c cli/cmd_figures.c cli/cmd_model.c \

@@ -73,7 +73,7 @@ static int complete(struct request *r, const struct world *w, struct orr_error *
 	return rc;
 }
 
-/* What the world does in place of runs, if flags of its verb ask for it. */
+/* Calls the world's replacement for runs if flags of its verb request it. */
 static int do_instead(const struct request *r, const struct world *w, bool *did, struct orr_error *err)
 {
 	struct scenario *s = scenario_open(r->scenario, &r->output, err);

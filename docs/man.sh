@@ -11,7 +11,7 @@
 set -eu
 orrery=${1:?usage: docs/man.sh ORRERY}
 here=$(dirname "$0")
-version=$("$orrery" --version)
+version=$("$orrery" --version | cut -d" " -f 1,2)
 commands=$("$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
 
 cat <<END

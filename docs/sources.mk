@@ -1,14 +1,14 @@
-# the man page and the completion, made from the program's own --help texts
+# the man page and the completion, generated from the program's --help texts
 nodist_man_MANS += docs/orrery.1
 nodist_bashcomp_DATA += docs/orrery
 CLEANFILES += docs/orrery.1 docs/orrery docs/orrery.1.tmp docs/orrery.tmp
 EXTRA_DIST += docs/man.sh docs/man.awk docs/completion.sh docs/README.md
-# Leaks are the business of the tests, and their checker does not work everywhere.
+# The tests check for leaks; the leak checker does not work on all machines.
 SAYS = ASAN_OPTIONS=detect_leaks=0
 
 docs/orrery.1: orrery$(EXEEXT) docs/man.sh docs/man.awk
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/man.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
-# The file has the command's name: that is how bash-completion finds it.
+# bash-completion finds the file by the command's name.
 docs/orrery: orrery$(EXEEXT) docs/completion.sh
 	$(AM_V_GEN)$(MKDIR_P) docs && $(SAYS) sh $(srcdir)/docs/completion.sh ./orrery$(EXEEXT) >$@.tmp && mv $@.tmp $@
 # network, step, learn, calibration, devices, spot: pages of docs/models
@@ -16,7 +16,7 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 .PHONY: docs-figures
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
-# the pages; those of a folder link to one another, so they are installed as they lie here
+# the pages; they link to one another, so installation keeps their folders
 dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
 	 docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
 	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
@@ -25,7 +25,7 @@ howtodir = $(docdir)/howto
 dist_howto_DATA = docs/howto/compare-with-intervals.md docs/howto/describe-a-cluster.md docs/howto/draw-paper-figures.md \
 	docs/howto/measure-a-device.md docs/howto/measure-time-to-a-loss.md docs/howto/mix-worlds.md docs/howto/place-training-jobs.md \
 	docs/howto/repeat-a-run.md docs/howto/replay-a-trace.md docs/howto/schedule-on-spot-capacity.md docs/howto/serve-an-llm.md \
-	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/write-a-policy.md \
+	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/what-if.md docs/howto/write-a-policy.md \
 	docs/howto/write-a-step-graph.md
 modelsdocdir = $(docdir)/models
 dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
@@ -39,12 +39,12 @@ referencedocdir = $(docdir)/reference
 dist_referencedoc_DATA = docs/reference/books.md docs/reference/clusters.md docs/reference/columns.md docs/reference/commands.md \
 	docs/reference/devices.md docs/reference/options.md docs/reference/policy-interface.md docs/reference/remarks.md docs/reference/schema.md \
 	docs/reference/traces-instances.md docs/reference/traces-jobs.md docs/reference/traces-requests.md
-# The part below the mark is what the program prints.
+# The program prints the part below the mark.
 .PHONY: docs-columns
 docs-columns: orrery$(EXEEXT)
 	{ sed '/^<!-- columns -->$$/q' $(srcdir)/docs/reference/columns.md; ./orrery$(EXEEXT) db columns; } >columns.tmp && \
 	mv columns.tmp $(srcdir)/docs/reference/columns.md
-# The floor plan is drawn from the includes.
+# The table of floors is generated from the includes.
 .PHONY: docs-floors
 docs-floors:
 	page=$(srcdir)/docs/architecture.md; { sed '/^| floor/,$$d' $$page; srcdir=$(srcdir) bash $(srcdir)/tests/house/floors.sh --draw; \

@@ -134,10 +134,8 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 	return l && l->form != FORM_FACTOR ? l : NULL;
 }
 
-/*
- * Returns whether l covers all filters of a convolution although the profile has laws for classes of filters. A class without a
- * law was not measured then, and the mean over the other classes, which use other algorithms, does not predict it.
- */
+/* Returns whether l covers all filters of a convolution in a profile that also has laws for classes of filters. In such a profile a class
+ * without a law was not measured, and a mean over other classes, which use other algorithms, does not predict it. */
 static bool is_unmeasured_class(const struct laws *x, const struct law *l)
 {
 	for (size_t i = 0; !*l->variant && !strcmp(l->family, "conv") && i < x->p->n_laws; i++) {

@@ -27,7 +27,7 @@ static int refuse(
 {
 	const struct law *l = &p->law[i];
 	return orr_fail(err, ORR_EINPUT,
-		"%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s is impossible; expected %.4g to %.4g: is the unit right?", p->name, i,
+		"%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s is impossible: expected %.4g to %.4g (check the unit)", p->name, i,
 		l->family, *l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision, what, got, unit, low, high);
 }
 

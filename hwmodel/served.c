@@ -53,7 +53,7 @@ void served_free(struct served *m)
 
 /* ---- tables ---- */
 
-/* Position of a value among ascending sizes: at fraction `part` between `low` and `high`. */
+/* Position of a value among ascending sizes: at the fraction `part` of the way from index `low` to `high`. */
 struct spot {
 	uint32_t low, high;
 	double part;

@@ -126,7 +126,7 @@ static int check_drafts(const struct album *a, const char *dir, struct orr_error
 	for (size_t i = 0; i < a->n_files * FORMATS && !code; i++) {
 		char *draft = path_of(a, dir, i, ".tmp");
 		if (!is_whole(draft, formats[i % FORMATS].ending))
-			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot wrote an incomplete file; is the disk full?", draft);
+			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot wrote an incomplete file: expected enough free disk space", draft);
 		mem_free(draft);
 	}
 	return code;

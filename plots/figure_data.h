@@ -2,10 +2,9 @@
 /*
  * figure_data.h - results as data blocks and variables for plots/NAME.gp
  *
- * Each function adds to the script: $data, with one block per run in the order of
- * runs; n and label[1..n]; and the variables named at the top of its template. Without data it adds
- * nothing and returns 0. Long curves are thinned to the resolution of a printed column: a
- * time series to means over equal intervals, which keeps its integral.
+ * Each function adds to the script $data, with one block per run in the order of runs; the variables n and label[1..n]; and the variables
+ * named at the top of its template. Without data it adds nothing and returns 0. Long curves are thinned to the resolution of a printed
+ * column: a time series to means over equal intervals, which keeps its integral.
  */
 #ifndef ORR_PLOTS_FIGURE_DATA_H
 #define ORR_PLOTS_FIGURE_DATA_H

@@ -11,9 +11,10 @@
 static const char doing[] = "hashing the runs";
 
 /*
- * The digest is SHA-256 over a text: the runs in order of (hash, label), the tables of each run, the rows of each table,
+ * The digest is SHA-256 over a text: the runs in order of (scenario, label), the tables of each run, the rows of each table,
  * the columns of each row. A column is its type letter, its length if it is text, and its value, so that different
- * contents never give the same text.
+ * contents never give the same text. The hash and the version of a run are left out: equal results of two builds have equal digests.
+ * Contents of inputs are covered by their hashes in the scenario.
  */
 struct digest {
 	struct sha256_ctx sha;
@@ -52,11 +53,11 @@ static void put_row(struct digest *d, sqlite3_stmt *st, const char *table)
 	sha256_update(&d->sha, d->row.len, (const uint8_t *)d->row.text);
 }
 
-/* Covers all columns but run numbers, wall and CPU time, host and date. Order: jobs, metrics, series, points. */
+/* Covers all columns but run numbers, hash, version, wall and CPU time, host and date. Order: jobs, metrics, series, points. */
 static const struct {
 	const char *digest, *sql;
 } fixed[] = {
-	{ "run", "SELECT hash, label, policy, world, is_oracle, scenario, seed, version, rows_total"
+	{ "run", "SELECT label, policy, world, is_oracle, scenario, seed, rows_total"
 		 " FROM runs WHERE run = ?" },
 	{ "series", "SELECT name FROM series WHERE run = ? ORDER BY series" },
 	{ "point", "SELECT series, time_ns, value FROM series_points WHERE run = ? ORDER BY series, point" },
@@ -115,7 +116,7 @@ static int put_runs(struct store *s, struct digest *d, struct orr_error *err)
 {
 	sqlite3_stmt *runs;
 	struct statements t = { 0 };
-	int code = db_prepare(s, "SELECT run FROM runs ORDER BY hash, label", doing, &runs, err);
+	int code = db_prepare(s, "SELECT run FROM runs ORDER BY scenario, label, hash", doing, &runs, err);
 	if (!code)
 		code = prepare_all(s, &t, err);
 	int rc = SQLITE_DONE;

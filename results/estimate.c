@@ -122,7 +122,7 @@ struct interval estimate_ratio(const double *a, const double *b, size_t n, doubl
 		rest[k] = a[k] - ratio * b[k];
 	struct estimate e = of_values(rest, n, ratio, sum_b / (double)n);
 	mem_free(rest);
-	e.value = ratio; /* the residuals add up to 0 but for rounding */
+	e.value = ratio; /* the residuals add up to 0 up to rounding */
 	return estimate_interval(&e, ratio > 0 ? ESTIMATE_NON_NEGATIVE : ESTIMATE_REAL, level);
 }
 

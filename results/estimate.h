@@ -22,7 +22,7 @@ enum estimate_range { ESTIMATE_REAL, ESTIMATE_NON_NEGATIVE, ESTIMATE_FRACTION };
 /* Returns the range of the metric called name, a fraction or any real number; ESTIMATE_NON_NEGATIVE for most. */
 enum estimate_range estimate_range_of(const char *name);
 
-/* An estimate and what its interval depends on. */
+/* An estimate and the inputs of its interval. */
 struct estimate {
 	double value, error; /* error: standard error */
 	double skewness;     /* of the estimate: that of one value over sqrt(n) */

@@ -15,9 +15,9 @@ enum report_kind { REPORT_TIME, REPORT_FRACTION, REPORT_NUMBER, REPORT_SHORT_TIM
 struct report_column {
 	const char *metric, *title;
 	enum report_kind kind;
-	const char *beside; /* left out if it equals this metric in all runs */
-	/* Differences to the first policy are printed if there are replications, and --until-precision looks at the first such column
-	 * of a run. */
+	const char *beside; /* the column is left out if it equals this metric in all runs */
+	/* With replications, the differences of this metric to the first policy are printed, and --until-precision uses the first
+	 * such column of a run. */
 	bool is_primary;
 };
 
@@ -30,7 +30,7 @@ struct report_file {
 struct report_form {
 	const struct report_file *files; /* ends with a NULL table */
 	bool series_if_any;              /* LABEL.series.csv only if there are series */
-	bool has_marks;                  /* events are marks of the policy's own at any time, not notes on the run */
+	bool has_marks;                  /* events are marks that the policy sets at any time, not notes on the run */
 	const char *cost_title;          /* before the source of times; NULL: "times of layers" */
 	const char *oracle;              /* durations visible to the policy; NULL: true durations */
 	/* The table whose rows run_result.rows_total counts, and the metric of that number: a run of several worlds has the metric

@@ -12,7 +12,7 @@ enum { MOST_COLUMNS = 64 };
 
 static const struct unit {
 	const char *name;
-	double seconds, up_to; /* used for times below this, in seconds */
+	double seconds, up_to; /* length of the unit in seconds; upper bound of the times shown in it, in seconds */
 } units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
 
 /* Parts of an iteration. */
@@ -72,7 +72,7 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		put_ends(b, m, scale);
 		return;
 	}
-	/* As many decimals as the value, more if it would print as zero. */
+	/* The half-width has as many decimals as the value, or more if it would print as zero. */
 	int decimals = decimals_of(m->value / scale);
 	while (decimals < 3 && above * pow(10, decimals) < 0.5)
 		decimals++;

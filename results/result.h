@@ -91,7 +91,7 @@ struct run_result {
 	char *world;          /* name of the world */
 	bool is_oracle;       /* the policy knows true durations, or the future */
 	char *scenario;       /* resolved scenario, canonical JSON text */
-	char *hash;           /* over scenario, contents of inputs and program version */
+	char *hash;           /* over scenario, contents of inputs, version and sources of the program */
 	char *seed_text;      /* the seed in decimal */
 	double wall_s, cpu_s; /* not part of any digest */
 	uint64_t rows_total;  /* jobs, iterations or requests; the result may hold only some of their rows */

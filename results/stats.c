@@ -25,7 +25,7 @@ static void fold(struct blocks *b)
 	b->width *= 2;
 }
 
-/* rint() with ties to even: adds and subtracts a number whose last bit is worth 1. */
+/* Like rint() with ties to even: adds and subtracts a number whose least significant bit has the value 1. */
 static inline blocks_total whole(double x)
 {
 	const double magic = 0x1.8p52;

@@ -10,7 +10,7 @@
 
 static const char doing[] = "reading a run";
 
-/* State while a run is read. */
+/* State of the reading of one run. */
 struct reader {
 	const struct store *s;
 	struct run_result *r;

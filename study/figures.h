@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * figures.h - a scenario folder: runs over axes, and the figures and tables made of them
+ * figures.h - a scenario book: runs over axes, and the figures and tables made from them
  *
  * docs/reference/books.md describes figures.json. A book is that file checked: its axes, its runs
  * (a scenario, the values set in it, and the axes over which it is repeated) and the rows of
@@ -101,7 +101,7 @@ void book_say_stand_ins(const struct book *b);
 
 /* ---- runs and output ---- */
 
-/* All runs at all points. Of o, db, fresh, check, threads and quiet count. */
+/* Carries out all runs at all points. Uses db, fresh, check, threads and quiet of o. */
 int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err);
 /* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none if that point was
  * left out. Free with mem_free. */

@@ -54,7 +54,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Points of n sorted values out of `of` rows: each value, or a number of them at even distances, with the first and the last. */
+/* Returns the points of n sorted values out of `of` rows: all values, or an evenly spaced subset with the first and the last. */
 static size_t thin(const double *v, size_t n, size_t of, struct chart_point *out)
 {
 	size_t points = n < MOST_POINTS ? n : MOST_POINTS;

@@ -80,7 +80,7 @@ static bool name_value(void *ctx, const char *name, size_t n, double *out)
 	if (!text || e->nesting >= MAX_NESTING)
 		return false;
 	e->nesting++;
-	/* Report the error inside, not that the name has no value. */
+	/* The error inside the expression is reported, not that the name has no value. */
 	int rc = evaluate(e, text, strlen(text), out, e->err);
 	e->nesting--;
 	if (rc && !e->code)
@@ -127,7 +127,7 @@ static int bind_fixed(struct evaluation *e, const char **text, const char *end, 
 	const char *s = *text + 1;
 	const char *close = memchr(s, ']', (size_t)(end - s));
 	if (!close)
-		return orr_fail(err, ORR_EINPUT, "{%.*s}: a [ without its ]", (int)(end - *text), *text);
+		return orr_fail(err, ORR_EINPUT, "{%.*s}: expected a ] for the [", (int)(end - *text), *text);
 	while (s < close) {
 		const char *comma = memchr(s, ',', (size_t)(close - s)), *stop = comma ? comma : close;
 		const char *equals = memchr(s, '=', (size_t)(stop - s));
@@ -168,7 +168,8 @@ static int find_point(const struct book *b, const struct book_run *r, size_t *ou
 	return ORR_OK;
 }
 
-/* Does any point and policy of the run have the metric? One that depends on an event (a target met) may be missing at others. */
+/* Returns whether any point and policy of the run has the metric. A metric that depends on an event (a target met) may be missing at other
+ * points. */
 static bool is_metric(const struct book *b, const struct book_run *r, const char *name)
 {
 	for (size_t point = 0; point < r->n_points; point++) {

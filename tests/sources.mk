@@ -1,4 +1,4 @@
-# what all tests share, and the tests of no room
+# code common to all tests, and tests outside the rooms
 EXTRA_DIST += tests/tap.sh tests/summary.sh
 EXTRA_DIST += tests/plugins/misbehave.c tests/plugins/damaged.c tests/plugins/elastic.c tests/plugins/step_hostile.c \
 	tests/plugins/serve_hostile.c tests/plugins/spot_hostile.c

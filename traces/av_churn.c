@@ -24,7 +24,7 @@ enum { MAX_SIZES = 64 };
 struct plan {
 	uint32_t slots, n_zones, zone[AVAIL_MAX_ZONES];
 	double node_s; /* churn: mean life of an instance; 0: bulk */
-	double gap_s;  /* bulk: mean time between instants */
+	double gap_s;  /* bulk: mean time between removal instants */
 	double weight[MAX_SIZES + 1];
 	uint32_t size[MAX_SIZES];
 	double cross, delay_s;

@@ -27,7 +27,7 @@ enum { HOUR_S = 3600, DAY_H = 24 };
 struct plan {
 	double a[DAY_H], r[DAY_H];
 	bool draws_a;
-	int64_t slots, end_h; /* first hour past the end */
+	int64_t slots, end_h; /* end_h: first hour after the end */
 	uint32_t first_hour, zone;
 };
 

@@ -112,7 +112,7 @@ static int read_all(struct reader *r, struct orr_error *err)
 			keep(r, &row);
 	}
 	if (err)
-		*err = (struct orr_error){ 0 }; /* that of a skipped row */
+		*err = (struct orr_error){ 0 }; /* clears the error of a skipped row */
 	return ORR_OK;
 }
 

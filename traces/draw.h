@@ -18,7 +18,7 @@ struct quantile {
 
 /* Inverse transform: one uniform number per draw. */
 double draw_quantile(struct rng *r, const struct quantile *table);
-/* An index with probability weight[i] / sum; the list ends with a negative weight. */
+/* Draws an index i with probability weight[i] / sum; the list ends with a negative weight. */
 size_t draw_index(struct rng *r, const double *weight);
 /* Seconds to ns, at most 4e9 s. */
 int64_t draw_to_ns(double seconds);

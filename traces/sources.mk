@@ -1,4 +1,4 @@
-# Bottom first: a file calls only files before it. Lines, fields, drawing, statistics
+# formats, generators and statistics of traces. Bottom first: a file calls only files before it.
 liborrery_a_SOURCES += traces/civil.c traces/civil.h traces/lines.c traces/lines.h traces/table.c traces/table.h \
 	traces/draw.c traces/draw.h traces/profile.c traces/profile.h traces/profile_rows.c traces/profile_rows.h
 # one file per format, and the table of them

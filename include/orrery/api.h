@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * api.h - what every public header of orrery shares
+ * api.h - definitions that all public headers of orrery share
  *
  * Times are int64_t nanoseconds (names end in _ns) or double seconds (names end in _s); the header of each world states
  * which it uses for what. Both count from the start of the trace. ORR_NEVER is later than every event. Errors are values: a function that
@@ -34,7 +34,7 @@ enum { ORR_OK = 0, ORR_EFAIL = 1, ORR_EINPUT = 2, ORR_EDEVICE = 3 };
 
 struct orr_error {
 	int code;       /* one of the above */
-	char text[768]; /* one line, no newline: where, what, what would be accepted */
+	char text[768]; /* one line, no newline: place, fault, what would be accepted */
 };
 
 /* Fills in *e (printf style) and returns code. A NULL e is allowed. */
@@ -42,8 +42,8 @@ ORR_API int orr_fail(struct orr_error *e, int code, const char *fmt, ...) __attr
 
 /*
  * Memory for policies. Neither returns NULL: when memory runs out the program says so and ends with exit code 1, as it does
- * for its own. orr_alloc() returns count elements of `size` bytes, all bits zero. orr_realloc() keeps what fits of p (NULL is
- * allowed); new elements are not cleared. The caller frees with orr_free(), which allows NULL.
+ * for its own. orr_alloc() returns count elements of `size` bytes, all bits zero. orr_realloc() keeps the contents of p up to the new size
+ * (p may be NULL); new elements are not cleared. The caller frees with orr_free(), which allows NULL.
  */
 ORR_API void *orr_alloc(size_t count, size_t size);
 ORR_API void *orr_realloc(void *p, size_t count, size_t size);
@@ -54,7 +54,7 @@ ORR_API void orr_free(void *p);
 	do {                                                                                         \
 		if ((n) >= (cap)) {                                                                  \
 			(cap) = (cap) ? (cap)*2 : 16;                                                \
-			/* A counter that cannot count them: as if memory had run out. */            \
+			/* Fails as if memory had run out if the counter cannot represent n + 1. */  \
 			(v) = orr_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
 		}                                                                                    \
 	} while (0)

@@ -44,9 +44,9 @@ struct orr_job_info {
 	int64_t attained_ns;   /* running time so far */
 	double attained_gpu_s; /* running time x GPUs held; a shared GPU counts by the job's part */
 	double priority;       /* from the trace; 0: none */
-	uint32_t gpus;         /* asked for */
-	uint32_t gpus_held;    /* 0 if waiting */
-	uint32_t gpu_milli;    /* of each GPU, 1000 = whole */
+	uint32_t gpus;         /* requested */
+	uint32_t gpus_held;    /* GPUs it runs on; 0 if waiting */
+	uint32_t gpu_milli;    /* share of each GPU in 1/1000; 1000: whole GPUs */
 	int64_t cpu_milli, mem_mib;
 	uint64_t gpu_types;          /* bit t set: may run on GPU type t */
 	uint32_t gpu_type;           /* of the GPUs held; UINT32_MAX: none */
@@ -56,11 +56,11 @@ struct orr_job_info {
 	bool is_elastic;             /* offers several sizes: orr_job_rate_at() */
 };
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 ORR_API int64_t orr_now(const struct orr_jobs *w);
 /* Returns false if the handle is of no live job. The queries of one property below return 0 then. */
 ORR_API bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out);
-ORR_API uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j); /* asked for */
+ORR_API uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j); /* requested */
 ORR_API uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_submit_ns(const struct orr_jobs *w, orr_job j);
 ORR_API uint64_t orr_job_number(const struct orr_jobs *w, orr_job j);
@@ -124,11 +124,11 @@ ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);       
 ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* present mean over the nodes that are up */
 /* Returns whether orr_try_start(w, j) would succeed now. */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
-/* Would it (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped first? Stops none. */
+/* Returns whether the job would fit (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped first. Stops none. */
 #define ORR_ANY_TYPE UINT32_MAX
 ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n);
 
-/* ---- acting, in schedule() only ---- */
+/* ---- actions, in schedule() only ---- */
 
 /* Starts a waiting job where the run's placement puts it; false if it does not fit. */
 ORR_API bool orr_try_start(struct orr_jobs *w, orr_job j);
@@ -165,7 +165,7 @@ ORR_API void orr_give_up(struct orr_jobs *w, orr_job j, const char *message);
  *		if (orr_try_start(w, j))
  *			orr_queue_remove(q, j);   // the walk continues after it
  *		else
- *			orr_walk_skip_shape(&walk); // none of this shape will fit now
+ *			orr_walk_skip_shape(&walk); // no other job of this shape fits now
  *	orr_walk_end(&walk);
  *
  * During a walk, add no job and remove only the job returned last.

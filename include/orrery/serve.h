@@ -19,7 +19,7 @@
  * arrived. Then it calls schedule() once for each replica at which something changed. Actions are allowed in arrive(),
  * run_end(), replica() and schedule() and take effect at once. Events caused by actions are reported in order.
  *
- * A policy sees what a real server would: neither the length of an output in advance nor the future. orr_req_true_output()
+ * A policy sees only information that a real server has: neither the length of an output in advance nor the future. orr_req_true_output()
  * gives the length and marks the run "oracle" in every table.
  *
  * An impossible action (more memory than there is, a request that is in the batch twice) ends the run with an error that
@@ -63,9 +63,9 @@ struct orr_req_info {
 	uint64_t number; /* 0, 1, ... in order of arrival */
 	enum orr_req_state state;
 	double arrival_s;
-	double deadline_s; /* of its completion, by its SLO; INFINITY: none */
+	double deadline_s; /* deadline of its completion, by its SLO; INFINITY: none */
 	uint32_t model;
-	uint32_t replica;     /* routed to; ORR_NO_REPLICA: none */
+	uint32_t replica;     /* replica it is routed to; ORR_NO_REPLICA: none */
 	uint32_t samples;     /* inputs in the request (images, ..); 1 for language models */
 	uint32_t length;      /* tokens of its input; 0: none */
 	uint32_t max_output;  /* output tokens that the user allows; 0: unknown */
@@ -195,7 +195,7 @@ ORR_API orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struc
 /* Returns whether the batch fits into memory beside the current runs, given the times of their peaks, if it starts after
  * delay_s. */
 ORR_API bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s);
-/* The same for a start now, if run `instead` were aborted. */
+/* As above for a start now, if run `instead` were aborted. */
 ORR_API bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead);
 /* Returns the least delay after which it fits, given the current runs; INFINITY: never. */
 ORR_API double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
@@ -253,7 +253,7 @@ enum orr_evict_how {
 	ORR_EVICT_RESTART, /* frees its blocks; its outputs so far become part of the prompt */
 	ORR_EVICT_SWAP     /* copies its blocks to the host at serve.swap_Bps; orr_admit() brings it back */
 };
-/* Makes a resident wait again; not while it is part of the running iteration. */
+/* Evicts a resident, which waits again. Not allowed while it is part of the running iteration. */
 ORR_API void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how);
 /* Takes a resident that is past its prompt out of the decodes, keeping its blocks, or puts it back. Not during an iteration. */
 ORR_API void orr_pause(struct orr_serve *w, orr_req r);

@@ -3,12 +3,12 @@
  * spot.h - the spot world as a policy sees it: one elastic job on preemptible instances, and what they cost
  *
  * Instances: a trace or a random process offers instances and removes them. An offer that is taken becomes an instance. It starts
- * (spot.startup), gets ready, may be given notice (spot.notice), and ends. An on-demand instance lives until it is released, at
- * its own price. The job runs steps over `pipelines` x `depth` stages; orr_layout() and orr_own() give stages to ready instances.
+ * (spot.startup), becomes ready, may be given notice (spot.notice), and ends. An on-demand instance lives until it is released, at its own
+ * price. The job runs steps over `pipelines` x `depth` stages; orr_layout() and orr_own() give stages to ready instances.
  *
- * Steps: orr_steps_run() begins a run of consecutive steps of equal length. The world advances the steps between two events in one
- * go, and calls steps() at the end of the run. A step counts when it is done; after orr_steps_are_provisional(), when it has been
- * committed (orr_commit(): a checkpoint holds it). orr_lose() takes uncommitted steps back. The job is over when all its steps count.
+ * Steps: orr_steps_run() begins a run of consecutive steps of equal length. The world advances all steps between two events at once, and
+ * calls steps() at the end of the run. A step counts when it is done; after orr_steps_are_provisional(), when it has been committed
+ * (orr_commit(): a checkpoint holds it). orr_lose() takes uncommitted steps back. The job is over when all its steps count.
  *
  * Accounts: every second of every instance is in exactly one account (enum orr_account). Owners' time belongs to the step in flight:
  * useful and redundant if the step counts, wasted if it is lost. While no step is in flight, it is booked in the account that
@@ -51,10 +51,10 @@ struct orr_inst_info {
 	int64_t since_ns;    /* when it was taken */
 	int64_t ready_ns;    /* when it got or will get ready */
 	int64_t goes_ns;     /* given notice: when it will end; else ORR_NEVER */
-	double usd_per_hour; /* now */
-	uint32_t stages;     /* number that it owns */
+	double usd_per_hour; /* current price */
+	uint32_t stages;     /* number of stages that it owns */
 };
-/* False: i is no live instance. */
+/* Returns false if i is no live instance. */
 ORR_API bool orr_inst_get(const struct orr_spot *w, orr_inst i, struct orr_inst_info *out);
 /* Writes the instance's name in the trace ("od3" for on-demand) to buf; returns buf. */
 ORR_API const char *orr_inst_name(const struct orr_spot *w, orr_inst i, char *buf, size_t size);
@@ -154,10 +154,14 @@ ORR_API orr_inst orr_owner(const struct orr_spot *w, uint32_t pipeline, uint32_t
 ORR_API void orr_shape(const struct orr_spot *w, uint32_t *pipelines, uint32_t *depth);
 ORR_API uint32_t orr_ownerless(const struct orr_spot *w); /* stages without a live owner */
 
+/* Call in create(): a new owner copies the state of its stages from live instances that hold it, not from storage. Bytes between zones
+ * are charged (spot.egress_usd_per_GB). successors: stages after its own of which it holds a redundant copy. */
+ORR_API void orr_state_from_peers(struct orr_spot *w, uint32_t successors);
+
 /* ---- steps ---- */
 
 enum orr_steps_flag {
-	ORR_STEPS_ORPHANED = 1 /* steps go on without owners, as in some published simulators; metric orphaned_steps */
+	ORR_STEPS_ORPHANED = 1 /* steps continue without owners, as in some published simulators; metric orphaned_steps */
 };
 struct orr_steps {
 	int64_t step_ns;     /* each, > 0 */
@@ -179,7 +183,7 @@ ORR_API void orr_steps_stretch(struct orr_spot *w, int64_t by_ns);
 ORR_API void orr_steps_samples(struct orr_spot *w, double samples);
 /* Sets the length of each step after the one in flight. */
 ORR_API void orr_steps_pace(struct orr_spot *w, int64_t step_ns);
-/* Is a step in flight? Writes when it began and will end; the pointers may be NULL. */
+/* Returns whether a step is in flight. Writes the times at which it began and will end; the pointers may be NULL. */
 ORR_API bool orr_steps_in_flight(const struct orr_spot *w, int64_t *began_ns, int64_t *ends_ns);
 /* Steps done and not lost since; of these, the steps not committed yet. */
 ORR_API uint64_t orr_steps_done(const struct orr_spot *w);

@@ -106,7 +106,7 @@ ORR_API double orr_step_uniform(struct orr_step *s); /* [0,1), from the policy's
 
 /* ---- settings, in create() ---- */
 
-/* Total samples that one iteration trains on (default: batch x gpus). */
+/* Sets the total number of samples that one iteration trains on (default: batch x gpus). */
 ORR_API void orr_step_samples(struct orr_step *s, double samples);
 
 /* The graphs of iterations k and k + period are equal (default 1; local SGD: its number of local steps). 0: all may
@@ -142,9 +142,9 @@ enum orr_work { ORR_FORWARD, ORR_BACKWARD, ORR_RECOMPUTE, ORR_OPTIMIZER, ORR_COD
 ORR_API orr_op orr_compute(struct orr_step *s, uint32_t device, enum orr_work work, double seconds);
 /* Sends one message. It uses no stream unless orr_on_stream() gives it one. */
 ORR_API orr_op orr_transfer(struct orr_step *s, uint32_t from, uint32_t to, double bytes);
-/* Lets time pass on no device. */
+/* Makes a delay that occupies no device. */
 ORR_API orr_op orr_delay(struct orr_step *s, double seconds);
-/* Takes no time; other ops can wait for it. */
+/* Makes an op without duration, for other ops to wait for. */
 ORR_API orr_op orr_mark(struct orr_step *s);
 
 enum orr_collective_op { ORR_ALL_REDUCE, ORR_REDUCE_SCATTER, ORR_ALL_GATHER, ORR_BROADCAST, ORR_REDUCE, ORR_ALL_TO_ALL };

@@ -20,7 +20,7 @@ struct availability {
 
 void availability_init(struct availability *p, uint32_t n_types);
 void availability_free(struct availability *p);
-/* From `now` on, that room is free forever. */
+/* Resets the profile: `room` is free from `now` on. */
 void availability_reset(struct availability *p, int64_t now, const struct backfill_room *room);
 /* Drops the points before `now`, and points that change nothing. */
 void availability_trim(struct availability *p, int64_t now);

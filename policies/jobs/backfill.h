@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * backfill.h - what the backfilling policies share: the waiting jobs in order of submission, the running jobs in order of their
- * estimated ends, and what happens to a job that outlives its estimate
+ * backfill.h - common part of the backfilling policies: the waiting jobs in order of submission, the running jobs in order of their
+ * estimated ends, and the handling of jobs that outlive their estimate
  *
  * The estimate of a running job is orr_job_estimate_ns() divided by its rate on the GPU type; of a waiting job, divided by the
  * lowest rate of the types that it may run on. If a job runs on at the end of its estimate,
@@ -26,7 +26,7 @@
 	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                            \
 		"source of run times: the user's limit (the truth if the trace states none), or the truth"),            \
 		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"), \
-		ORR_PARAM_CHOICE("overrun", "extend", "kill|extend", "at the end of its estimate: kill the job, or extend the estimate")
+		ORR_PARAM_CHOICE("overrun", "extend", "kill|extend", "at the end of the estimate: kill the job, or extend the estimate")
 
 enum { BACKFILL_MAX_TYPES = 64 };
 #define BACKFILL_NO_TYPE UINT32_MAX
@@ -43,7 +43,7 @@ struct backfill_room {
 };
 
 struct backfill_running {
-	int64_t end; /* as estimated */
+	int64_t end; /* estimated end */
 	orr_job job;
 	uint32_t type, overruns;
 	struct backfill_need need;
@@ -56,7 +56,7 @@ struct backfill_shape {
 };
 
 struct backfill {
-	struct orr_queue *waiting; /* by submission; second: the longest estimate over its types */
+	struct orr_queue *waiting; /* first key: submission; second key: the longest estimate over its types */
 	struct backfill_running *running;
 	size_t n, cap;
 	struct backfill_shape *shape;

@@ -34,8 +34,8 @@ struct conservative {
 	struct availability profile;
 	struct promise *promise; /* of waiting jobs, in order of submission */
 	size_t n, cap;
-	bool is_early;  /* a job ended early: compress */
-	bool is_broken; /* reservations cannot be kept: make all again */
+	bool is_early;  /* a job ended early: the profile must be compressed */
+	bool is_broken; /* reservations cannot be kept: all must be made anew */
 };
 
 static void destroy(void *self)

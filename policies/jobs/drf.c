@@ -42,7 +42,7 @@ struct user {
 struct drf {
 	struct orr_queue *heads; /* the first job of each user's line; key: the user's share */
 	bool skips;
-	int64_t total[N_RESOURCES]; /* 0: unlimited, or none */
+	int64_t total[N_RESOURCES]; /* capacity; 0: the resource is unlimited or absent */
 	struct user **bucket;
 	size_t n_users, n_buckets; /* buckets: a power of two */
 };

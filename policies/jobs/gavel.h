@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gavel.h - what the files of the policy gavel share
+ * gavel.h - shared by the files of the policy gavel
  *
  * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_alloc.c: the allocation
  * X; gavel_select.c: the jobs of a round. X counts GPUs. It gives no time on a type where the placement would refuse the job on
@@ -33,18 +33,18 @@ struct gavel_member {
 	uint64_t number;
 	int64_t milli; /* GPUs asked for, in 1/1000; 0: CPUs only */
 	double weight, submit_s;
-	uint32_t type;                   /* runs there */
-	uint32_t chosen;                 /* to run there in the coming round */
-	bool is_allocated;               /* in the present X */
+	uint32_t type;                   /* type on which it runs */
+	uint32_t chosen;                 /* chosen for the coming round */
+	bool is_allocated;               /* counted in the current X */
 	double isolated_s;               /* time that the steps done so far take on an equal share */
 	double isolated_rate, left_then; /* throughput on that share and steps left, at the last allocation */
 	uint32_t shape;
 	double *speed;                           /* [type]: the throughput there */
-	double *throughput, *share, *owed, *got; /* [type]; throughput 0: the job has no place there */
+	double *throughput, *share, *owed, *got; /* [type]; throughput 0: the job cannot run on the type */
 	/* published rules: */
-	bool is_admitted, has_ended, will_end; /* will_end: in this round */
+	bool is_admitted, has_ended, will_end; /* will_end: it ends in this round */
 	double steps_left, round_steps, round_s, finish_s;
-	uint32_t ran_on; /* in this round */
+	uint32_t ran_on; /* type used in this round */
 };
 
 /* The types where a shape fits on the empty cluster. */
@@ -78,11 +78,11 @@ struct gavel {
 	size_t n_shapes;
 	struct gavel_entry *entry;
 	size_t n_entries, cap_entries;
-	int64_t *free_milli;       /* [type], while choosing */
-	struct gavel_order *order; /* while starting */
+	int64_t *free_milli;       /* [type] GPUs still free; used while jobs are chosen */
+	struct gavel_order *order; /* scratch for starting jobs */
 	size_t cap_order;
 
-	bool is_changed, capacity_changed; /* since X was computed */
+	bool is_changed, capacity_changed; /* members or capacity changed since X was computed */
 	int64_t round_end, recomputed;     /* own rules */
 
 	/* published rules */

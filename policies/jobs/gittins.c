@@ -8,10 +8,10 @@
  * equal: first come, first served. The distribution is updated whenever the number of completions has grown by a twentieth.
  *
  * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. In a level
- * the index is that of its lower edge, over all D that reach at least its upper edge, because the job runs that long before the
- * next update. So a job changes its index O(log of its service) times, and a distribution learnt from samples has no spikes just
- * before each sample. delta > 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is first.
- * To bound the cost, a pass that only levels cause runs at most once per `interval`; arrivals and ends always cause one.
+ * the index is that of its lower edge, over all D that reach at least its upper edge, because the next update is not before that edge. So a
+ * job changes its index O(log of its service) times, and a distribution learnt from samples has no spikes just before each sample. delta >
+ * 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is first. To bound the cost, a pass that only
+ * levels cause runs at most once per `interval`; arrivals and ends always cause one.
  *
  * A job that has outlived every known job has index 0. The published simulator of Tiresias differs: it sorts lowest index first,
  * and its gittins does not run.
@@ -47,7 +47,7 @@ struct gittins {
 
 static size_t level_of(const struct gittins *g, double service)
 {
-	service *= 1 + 1e-12; /* a sum, rounded: the timer fires when it has just reached the edge */
+	service *= 1 + 1e-12; /* tolerance for rounding: the timer fires just after the service reaches the edge */
 	if (service < g->quantum)
 		return 0;
 	double doublings = log2(service / g->quantum);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gpu_budget.h - what preemptive policies share: GPUs counted by type, and room made by stopping jobs
+ * gpu_budget.h - common part of the preemptive policies: GPUs counted by type, and room made by stopping jobs
  *
  * A pass first draws on a budget of GPUs per type, regardless of nodes: that decides which jobs should run. Running jobs that
  * should not are its victims. Then the pass places the jobs that it chose. If a placement refuses one, victims are stopped, last
@@ -13,7 +13,7 @@
 
 struct gpu_budget {
 	int64_t *left;  /* [type] 1/1000 GPU */
-	int64_t *spare; /* [type] of it, not needed by running jobs */
+	int64_t *spare; /* [type] part of `left` that no running job needs */
 	uint32_t n_types;
 	uint32_t *order; /* scratch: types in the order in which a job tries them */
 	bool has_small;  /* some jobs ask for a part of a GPU, or for none: an empty budget may have room for them */
@@ -21,15 +21,15 @@ struct gpu_budget {
 
 void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w);
 void gpu_budget_free(struct gpu_budget *b);
-/* Notes what an arriving job asks for. */
+/* Registers the request of an arriving job. */
 void gpu_budget_note(struct gpu_budget *b, const struct orr_jobs *w, orr_job j);
-/* All GPUs are left and spare. */
+/* Resets the budget: all GPUs are unallocated and spare. */
 void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w);
 /* Draws for a waiting job on the first type with enough, in the job's order of types, if possible one that spares the running jobs. */
 bool gpu_budget_draw(struct gpu_budget *b, const struct orr_jobs *w, orr_job j, uint64_t types, int64_t milli, uint32_t *type);
 /* Inlined: called for each running job in each pass. */
 
-/* A job runs on that type: its GPUs are not spare. */
+/* Counts a job that runs on that type: its GPUs are not spare. */
 static inline void gpu_budget_is_running(struct gpu_budget *b, uint32_t type, int64_t milli)
 {
 	if (type < b->n_types)

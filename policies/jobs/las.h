@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * las.h - what las and las-gpu share: queues by attained service (Gu et al., "Tiresias", NSDI 2019, section 3.2: discretised
+ * las.h - common part of las and las-gpu: queues by attained service (Gu et al., "Tiresias", NSDI 2019, section 3.2: discretised
  * two-dimensional LAS)
  *
  * Queue i holds jobs whose attained service is below limits[i]; the last queue has no limit. A pass gives GPUs to the queues from
@@ -29,14 +29,14 @@ struct las_list {
 };
 
 struct las_queue {
-	struct las_list running, tail; /* tail: from the queue above in this pass */
+	struct las_list running, tail; /* tail: jobs moved down from the queue above in this pass */
 	struct orr_queue *waiting;
 	int64_t front, back;
 };
 
 struct las {
 	bool counts_gpus;   /* service is time x GPUs */
-	bool is_tiresias;   /* the next look mixes units as Tiresias' simulator does */
+	bool is_tiresias;   /* the time of the next check mixes units, as in Tiresias' simulator */
 	int64_t promote_ns; /* 0: never */
 	size_t n;           /* queues */
 	double *limit;      /* seconds or GPU-seconds, n - 1 of them */

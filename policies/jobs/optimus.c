@@ -11,8 +11,8 @@
  *                    an estimate minus the work done
  *   gain=throughput  the growth of its rate, relative to the rate at the size that it asks for
  *
- * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room.
- * Rigid jobs keep their size, and no job is stopped for good. Optimus adds one worker at a time. Here a job may jump to any larger
+ * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room. Rigid jobs
+ * keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may jump to any larger
  * size, so a flat step in its speed-up table does not block it.
  *
  * All GPUs count alike; only whole GPUs are used; a resized job stays on its type. A job whose change the placement refuses stays as it is.

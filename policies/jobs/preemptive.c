@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Ties: earlier passes first; in one pass, running jobs whose key changed before the jobs that arrived for it. SUB_BITS count
- * within each. */
+/* Layout of a tie: the number of the pass, then running jobs whose key changed before newly arrived jobs, then SUB_BITS bits that count
+ * jobs within each group. */
 enum { SUB_BITS = 22 };
 
 static int64_t tie_of(int64_t pass, bool arrived, int64_t sub)

@@ -36,7 +36,7 @@ struct preemptive {
 	struct gpu_budget budget;
 	int64_t pass;
 	int64_t arrivals; /* since the last pass */
-	bool is_static;   /* keys never change: ties are broken by order of submission */
+	bool is_static;   /* the keys of the policy never change: ties are broken by order of submission */
 	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j);
 };
 

@@ -4,7 +4,7 @@
  * Learning Workloads in Large-Scale GPU Datacenters", SC 2021, section 5.2): in order
  * of estimated duration times GPUs, strict, non-preemptive.
  *
- * rules=helios copies a quirk of the published simulator: if all waiting jobs arrived at this instant, they start in order of GPUs
+ * rules=helios copies a deviation of the published simulator: if all waiting jobs arrived at this instant, they start in order of GPUs
  * alone.
  */
 #include "queue_order.h"

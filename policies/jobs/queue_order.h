@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * queue_order.h - what the policies without preemption share: one queue of waiting jobs in the order of a key, from which jobs
- * start and never stop
+ * queue_order.h - common part of the policies without preemption: one queue of waiting jobs in the order of a key, from which jobs start
+ * and never stop
  *
  * A policy embeds struct queue_order as its first member, gives the key of a job, and chooses the strict or the skipping schedule.
  * Ties go to the job submitted first.

@@ -10,7 +10,7 @@ libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/gavel.h policies
 	policies/jobs/gittins_index.h policies/jobs/gpu_budget.h policies/jobs/las.h policies/jobs/lexlp.h \
 	policies/jobs/preemptive.h policies/jobs/availability.h policies/jobs/queue_order.h
 libpolicies_a_SOURCES += policies/jobs/policies.def
-# what `orrery policy new --kind jobs` writes
+# template of `orrery policy new --kind jobs`
 JOBS_TEMPLATE = policies/jobs/template.c.in policies/jobs/template_test.sh.in
 EXTRA_DIST += $(JOBS_TEMPLATE)
 nodist_liborrery_a_SOURCES += policies/jobs/template_data.c

@@ -48,7 +48,7 @@ struct member {
 	orr_job job;
 	bool is_running;
 	uint32_t held, target; /* GPUs */
-	double worth;          /* of a rate of 1 */
+	double worth;          /* work per second at rate 1 */
 	int64_t started;
 	struct size *size; /* ascending */
 	uint32_t n_sizes;

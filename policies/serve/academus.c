@@ -27,7 +27,7 @@ struct group {
 	uint32_t active;        /* current number of students */
 	uint32_t missing;       /* replicas that are not up */
 	uint32_t model;         /* the only model that its replicas serve; UINT32_MAX: any */
-	double crossed_s;       /* when the queue went above the trigger; INFINITY: it is below */
+	double crossed_s;       /* time since which the queue has been above the trigger; INFINITY: it is below */
 };
 
 struct academus {
@@ -291,7 +291,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	a->groups = orr_replicas(w) / a->gpus;
 	if (!a->groups || a->least > a->students) {
 		orr_fail(err, ORR_EINPUT,
-			a->groups ? "least_students: expected at most students (%u)" : "gpus: a group of %u needs as many replicas",
+			a->groups ? "least_students: expected at most students (%u)"
+				  : "gpus: expected at least %u replicas, as many as a group has",
 			a->groups ? a->students : a->gpus);
 		destroy(a);
 		return NULL;

@@ -37,7 +37,7 @@ static bool serves(const struct orr_serve *w, uint32_t replica, uint32_t model)
 	return orr_replica_get(w, replica, &i) && (i.model == UINT32_MAX || i.model == model);
 }
 
-/* Later stages first. A stage whose model is not in memory waits for it. */
+/* Serves later stages first. A stage whose model is not in memory is skipped until the model is loaded. */
 static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t replica)
 {
 	for (uint32_t s = c->stages; s--;) {
@@ -51,7 +51,7 @@ static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t re
 	return c->stages;
 }
 
-/* A batch of the first requests of the queue, as many as table and memory allow, padded to a size of the table. */
+/* Makes a batch of the first requests of the queue, limited by table and memory, and padded to a size of the table. */
 static struct orr_batch first_of(struct cascade *c, struct orr_serve *w, uint32_t replica, uint32_t stage)
 {
 	uint32_t model = c->model[stage];

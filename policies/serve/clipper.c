@@ -13,14 +13,14 @@
 static const struct orr_param params[] = { ORR_PARAM_LIST("objective", "",
 						   "latency objective of a batch, for all models or one per model; empty: the SLO"),
 	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "samples by which the largest batch grows"),
-	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which it shrinks"),
+	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which the largest batch shrinks"),
 	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "the largest batch at the start"),
 	ORR_PARAM_TIME("batch_wait", "0", "longest wait of a request for a batch to fill (delayed batching)"), ORR_PARAM_END };
 
 struct clipper {
 	struct queues queues;
 	double *most;   /* [replica * models + model] samples of the largest batch */
-	bool *was_full; /* [as most] its last batch reached the limit */
+	bool *was_full; /* [replica * models + model] the last batch reached the limit */
 	const double *objective;
 	size_t n_objective;
 	double increase, decrease, wait_s;
@@ -81,7 +81,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		queues_lost(&((struct clipper *)self)->queues, number);
 }
 
-/* Adapts the largest batch to the time that this one took. */
+/* Adapts the limit to the time of the batch that ended. */
 static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	struct clipper *s = self;

@@ -31,7 +31,7 @@ struct model {
 };
 
 struct gpu {
-	double *used_s;   /* [model] start of its last run here */
+	double *used_s;   /* [model] start of the model's last run on this GPU */
 	bool *is_loading; /* [model] */
 	double load_s;    /* sum of its models' shares of demand */
 	uint32_t loading; /* models that are loading */
@@ -226,7 +226,7 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 		if (!takes_requests(w, gpu, number) || !orr_model_is_loaded(w, gpu, number))
 			continue;
 		double latest = best_strategy(s, w, gpu, m, number, &its);
-		/* Without deadlines all have the same latest start: the model with the oldest request runs. */
+		/* Without deadlines all models have the same latest start: the one with the oldest request runs. */
 		bool is_first = model == UINT32_MAX || latest < first_s ||
 				(latest == first_s && queue_oldest(w, &m->q) < queue_oldest(w, &s->model[model].q));
 		if (is_first && (latest < INFINITY || isinf(request_deadline(w, m->q.q.first)))) {

@@ -11,7 +11,7 @@
 
 #include <orrery/serve.h>
 
-/* Returns whether all decodes get their block and one is left for the last to ask. */
+/* Returns whether every decode gets the block that it needs, with one block left when the last one asks. */
 static inline bool evict_is_needless(const struct orr_serve *w, uint32_t replica)
 {
 	return orr_kv_free(w, replica) > orr_decodes_need(w, replica);
@@ -32,7 +32,7 @@ static inline uint32_t evict_for_decodes(
 	for (uint32_t i = 0; i < n; i++) {
 		orr_req r = room[i];
 		if (!orr_is_decoding(w, r))
-			continue; /* still in its prompt, which has its blocks */
+			continue; /* its prompt is not complete, and all blocks of the prompt are allocated */
 		while (orr_kv_free(w, replica) <= spent && n > i) {
 			if (n == 1 && !evict_needs_block(w, r, tokens))
 				return evicted; /* it holds all blocks, and they suffice: eviction would change nothing */

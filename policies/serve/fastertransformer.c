@@ -14,7 +14,7 @@
 struct ft {
 	struct orr_fifo *queue; /* by replica */
 	double *wait_from;      /* arrival of the request for which a timer is set; -1: none */
-	orr_req *room;          /* most */
+	orr_req *room;          /* scratch for the largest batch */
 	uint32_t most, output;
 	double timeout_s;
 };

@@ -39,7 +39,7 @@ struct irina {
 /* A choice for a new task. */
 struct plan {
 	enum strategy what;
-	uint32_t gpu, with; /* with: index of the running task */
+	uint32_t gpu, with; /* with: index of the running task to merge with or to preempt */
 	double sum;         /* growth of the sum of B x (end - now) over the tasks in scope */
 	double delay_s;
 	uint32_t samples; /* size of the merged batch */
@@ -105,13 +105,13 @@ static bool in_time(const struct irina *s, const struct orr_serve *w, double dea
 	return !s->has_guard || orr_serve_now(w) + end_s <= deadline_s + 1e-9;
 }
 
-/* Returns whether waiting tasks still meet their deadlines if the last run ends later by that much. */
+/* Returns whether waiting tasks still meet their deadlines if the last run ends that many seconds later. */
 static bool queue_in_time(const struct irina *s, const struct orr_serve *w, struct irina_gpu *g, double later)
 {
 	return !s->gpus.keeps_heaps || later <= irina_spare(w, g);
 }
 
-/* The queue's share of the sum if the last run ends later by `later`. */
+/* Growth of the sum over waiting tasks if the last run ends `later` seconds later. */
 static double queue_later(const struct irina *s, const struct irina_gpu *g, double later)
 {
 	return s->is_all ? g->weight * later : 0;
@@ -225,7 +225,7 @@ static struct plan decide(struct irina *s, struct orr_serve *w, const struct tas
 	return best;
 }
 
-/* ---- carrying it out ---- */
+/* ---- execution of the choice ---- */
 
 static void carry_out(struct irina *s, struct orr_serve *w, struct task *t, const struct plan *p)
 {
@@ -262,7 +262,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	if (!t)
 		return;
 	struct plan p = decide(s, w, t);
-	if (p.gpu == ORR_NO_REPLICA) { /* no GPU that is up can run it: it waits for one */
+	if (p.gpu == ORR_NO_REPLICA) { /* no GPU that is up can run the task: it waits */
 		irina_push_back(&s->gpus, w, 0, t);
 		return;
 	}

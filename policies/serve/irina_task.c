@@ -79,7 +79,7 @@ double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g)
 
 /* ---- waiting tasks by slack ---- */
 
-/* Slack up to the end of the last run, which is the same for all: deadline less place in the queue. */
+/* Slack relative to the end of the last run, which is common to all tasks: deadline - projected time in the queue. */
 static double key(const struct task *t)
 {
 	return t->deadline_s - t->span_to;
@@ -123,7 +123,7 @@ static void heap_remove(struct irina_gpu *g, struct task *t)
 		heap_move(g, i, last);
 }
 
-/* Drops late tasks: they remain late, as no waiting task moves forward. */
+/* Removes late tasks from the heap: they remain late, because no waiting task moves forward. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g)
 {
 	double from = orr_serve_now(w) + irina_last_end(w, g) - g->span_popped;

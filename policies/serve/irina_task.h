@@ -20,9 +20,9 @@ enum { IRINA_MOST = 16 };
 struct task {
 	orr_req *req;
 	uint32_t n, cap;
-	uint32_t model, samples, length; /* of its batch */
+	uint32_t model, samples, length; /* the batch as it runs */
 	double weight;                   /* samples of its requests */
-	double arrival_s, deadline_s;    /* the earliest */
+	double arrival_s, deadline_s;    /* the earliest of its requests */
 	double latency_s;                /* on its GPU */
 	double weight_to,
 		span_to;  /* of the queue up to and including it, see weight_pushed; with merge_queued, valid for open tasks only */
@@ -37,7 +37,7 @@ struct irina_gpu {
 	struct task *running[IRINA_MOST];
 	uint32_t n_running;
 	struct task *next;
-	double next_s; /* when it is to start */
+	double next_s; /* planned start of `next` */
 	struct task *first, *last;
 	double weight, span;
 	double weight_pushed, span_pushed; /* sums over all tasks queued at the end so far; base of weight_to and span_to */
@@ -62,7 +62,7 @@ bool irina_all_loaded(const struct irina_gpus *s, const struct orr_serve *w);
 struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r);
 /* Latency of the task on the GPU; NAN: it cannot run there. */
 double irina_latency(const struct orr_serve *w, uint32_t gpu, const struct task *t);
-/* Size of both merged; 0: not in the table. */
+/* Batch size of the merge of two tasks; 0: the table lacks it. */
 uint32_t irina_merged(const struct orr_serve *w, uint32_t gpu, const struct task *a, const struct task *b, bool pads);
 /* End of the last running or next task, from now. */
 double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g);
@@ -80,7 +80,7 @@ void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32
 /* Starts `next` if possible; on an idle GPU, the first task of its own queue or, if that is empty, of another. */
 void irina_go_on(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu);
 void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run);
-/* The request has ended or lost its replica. */
+/* Removes a request that has ended or lost its replica from its task. */
 void irina_forget(struct irina_gpus *s, struct orr_serve *w, orr_req r);
 void irina_lost(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu);
 /* Wakes idle GPUs, which may take tasks from this queue. */

@@ -15,7 +15,7 @@
 enum { MAX_LEVELS = 24 };
 
 struct entry {
-	double used_s;   /* of the quantum */
+	double used_s;   /* time used of the current quantum */
 	double queued_s; /* when it last joined a level or ran */
 	uint32_t level;
 	bool is_chosen;
@@ -183,7 +183,7 @@ static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_re
 	struct server *v = &m->server[replica];
 	struct entry *e = entry_of(m, w, r);
 	uint32_t done = orr_req_done(w, r), prompt = orr_req_prompt(w, r),
-		 tokens = done > prompt ? done : prompt; /* settle() makes room for the next one */
+		 tokens = done > prompt ? done : prompt; /* settle() makes room for the next token */
 	e->is_chosen = true;
 	while (!orr_req_is_resident(w, r) && !orr_admit(w, r, tokens, 0))
 		if (!swap_out(m, w, replica)) {
@@ -304,7 +304,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return m;
 }
 
-/* Its requests have left the lists and arrive again. */
+/* A replica was lost: its requests have left the lists and arrive again. */
 static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
 {
 	struct mlfq *m = self;

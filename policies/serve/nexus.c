@@ -170,7 +170,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	count(s, w, r);
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct share *x = &s->share[(size_t)g * models + model];
-		if (x->rate <= 0 || !takes_requests(w, g, model)) /* the GPU has just left, replica() follows */
+		if (x->rate <= 0 || !takes_requests(w, g, model)) /* the GPU has just been lost; the callback replica() follows */
 			continue;
 		x->credit += x->rate;
 		sum += x->rate;

@@ -9,7 +9,7 @@
 
 #define EPSILON 1e-9
 
-/* The rest of a session after its saturated nodes. */
+/* Residue of a session: the rate that its saturated nodes do not serve. */
 struct residue {
 	uint32_t session, batch;
 	double rate, duty_s, occupancy;
@@ -80,7 +80,7 @@ static int by_occupancy(const void *a, const void *b)
 	return x->session < y->session ? -1 : x->session > y->session;
 }
 
-/* Batch size for the rate in that duty cycle. */
+/* Batch size that serves the rate with that duty cycle. */
 static uint32_t squeezed(double rate, double duty_s)
 {
 	double b = ceil(rate * duty_s - EPSILON);

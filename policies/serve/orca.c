@@ -11,12 +11,12 @@
 
 struct orca {
 	struct orr_fifo *queue; /* by replica */
-	orr_req *room;          /* most */
+	orr_req *room;          /* scratch for the residents of one replica */
 	uint32_t most, output;
 	bool reserves_truth;
 };
 
-/* Tokens that the request may hold at its end. */
+/* Largest number of tokens that the request can hold. */
 static uint32_t reservation(const struct orca *o, struct orr_serve *w, orr_req r)
 {
 	struct orr_req_info info;

@@ -131,7 +131,7 @@ static inline bool batch_of_front(
 	return b->samples > 0;
 }
 
-/* The same; on an idle replica the batch shrinks until it fits into memory. False: it does not fit. */
+/* As above, and shrinks the batch on an idle replica until it fits into memory. False: it does not fit. */
 static inline bool batch_that_fits(
 	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {
@@ -166,7 +166,7 @@ static inline bool model_is_ready(struct orr_serve *w, uint32_t replica, uint32_
 	return false;
 }
 
-/* Number of runs on the replica; UINT32_MAX: it is not up. */
+/* Number of runs on the replica; UINT32_MAX: the replica is not up. */
 static inline uint32_t runs_on(const struct orr_serve *w, uint32_t replica)
 {
 	struct orr_replica_info i;

@@ -11,7 +11,7 @@
 
 struct lane {
 	struct orr_fifo queue;
-	orr_req begun; /* the only prompt that may be half done: the last one listed; 0: none */
+	orr_req begun; /* the only partly processed prompt, listed last; 0: none */
 };
 
 struct sarathi {

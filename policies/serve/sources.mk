@@ -8,7 +8,7 @@ libpolicies_a_SOURCES += policies/serve/irina_task.c policies/serve/nexus_plan.c
 libpolicies_a_SOURCES += policies/serve/evict.h policies/serve/irina_task.h policies/serve/kinds.h \
 	policies/serve/nexus_plan.h policies/serve/queues.h
 libpolicies_a_SOURCES += policies/serve/policies.def
-# what `orrery policy new --kind serve` writes
+# template of `orrery policy new --kind serve`
 SERVE_TEMPLATE = policies/serve/template.c.in policies/serve/template_test.sh.in
 EXTRA_DIST += $(SERVE_TEMPLATE)
 nodist_liborrery_a_SOURCES += policies/serve/template_data.c

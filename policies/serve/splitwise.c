@@ -29,7 +29,7 @@ struct list {
 
 struct task {
 	uint8_t state;
-	uint32_t skips;  /* before skips_from */
+	uint32_t skips;  /* batches that left the task out, up to number `from` */
 	uint64_t from;   /* server.begun from which skips count; UINT64_MAX: they do not count now */
 	uint64_t chosen; /* number of the last selection that contains it */
 };
@@ -61,7 +61,7 @@ struct splitwise {
 	uint32_t n_entries, cap_entries, *free_entry, n_free, cap_free;
 	struct server *server;
 	uint32_t n_servers;
-	uint32_t *pick; /* N */
+	uint32_t *pick; /* N: the next batch */
 	uint32_t n_pick, cap_pick;
 	uint64_t selection;
 	uint32_t most, tokens;
@@ -81,7 +81,7 @@ static void list_add(struct splitwise *s, struct server *v, enum list_of l, uint
 {
 	struct list *x = &v->list[l];
 	uint32_t after = x->last;
-	/* By arrival: only requests that moved here may be out of order. */
+	/* Inserts in order of arrival; only requests from a prefill replica can be out of order. */
 	while (l == ALL && after != NONE && s->entry[after].arrival > s->entry[e].arrival)
 		after = s->entry[after].link[l].prev;
 	uint32_t before = after == NONE ? x->first : s->entry[after].link[l].next;
@@ -269,7 +269,7 @@ static void choose_all(struct splitwise *s, const struct orr_serve *w, uint32_t 
 	v->weight = c.weight;
 }
 
-/* ---- prompts that hold all memory ---- */
+/* ---- deadlock: prompts that hold all memory ---- */
 
 static void set_blocks(const struct splitwise *s, const struct orr_serve *w, uint32_t e, bool is_moved)
 {
@@ -475,7 +475,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		task_arrives(s, w, server, e * 2 + DECODE);
 }
 
-/* Takes it out of its server: out of all lists. */
+/* Removes the request from its server and all lists. */
 static void forget(struct splitwise *s, uint32_t e)
 {
 	struct server *v = &s->server[s->entry[e].server];
@@ -632,7 +632,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-/* The server is lost: its requests arrive again. */
+/* A server was lost: its requests arrive again. */
 static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 {
 	for (uint32_t e = v->list[ALL].first; e != NONE; e = s->entry[e].link[ALL].next) {

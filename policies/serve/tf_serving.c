@@ -35,7 +35,7 @@ static uint64_t full_at(const struct tf_serving *s, const struct orr_serve *w, u
 	return n >= 1 ? (uint64_t)n : orr_model_largest(w, model);
 }
 
-/* When a batch that is not full starts. */
+/* Returns the time at which a batch that is not full starts. */
 static double due_s(const struct tf_serving *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
 	if (s->is_full_only)

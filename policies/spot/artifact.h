@@ -28,7 +28,7 @@
 struct artifact {
 	struct rendezvous rdv;
 	bool steps_in_pause;
-	enum orr_account pause_account; /* while members gather */
+	enum orr_account pause_account; /* account of the time while members gather */
 	int curve;                      /* samples per second by number of members */
 	double batch;
 
@@ -36,7 +36,7 @@ struct artifact {
 	bool has_run;              /* a run of steps is in flight */
 	int64_t run_ns;            /* start of that run */
 	uint64_t run_steps;        /* its steps that `steps` includes */
-	uint64_t steps, lost;      /* completed; of these, without samples */
+	uint64_t steps, lost;      /* steps completed; completed steps whose samples do not count */
 	int64_t first_ns, last_ns; /* first_ns -1: no rendezvous has ended yet */
 	double effective_s, rendezvous_s, checkpoint_s, fallback_s;
 };

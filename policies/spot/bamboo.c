@@ -3,8 +3,8 @@
  * bamboo.c - Bamboo: pipelines in which each node can take over its successor (Thorpe et al., NSDI 2023; uclasystem/bamboo)
  *
  * D pipelines of P stages. Each node also holds the layers and optimiser state of the next stage (the last node: of stage 0) and
- * computes that stage's forward pass in its bubbles. The node before a lost node, its shadow, takes over the lost stage. A loss that
- * leaves a stage without a holder is fatal: all nodes meet again, and training restarts from the last checkpoint. At the end of a step
+ * computes that stage's forward pass in its bubbles. The node before a lost node, its shadow, takes over the lost stage. A loss that leaves
+ * a stage without a holder is fatal: all nodes rejoin a rendezvous, and training restarts from the last checkpoint. At the end of a step
  * the nodes regroup if the reconfiguration rule asks for it.
  *
  * rules=authors: the simulator published with Bamboo, in whole milliseconds, without checkpoints; each of its quirks is an option
@@ -136,7 +136,7 @@ static void assemble(struct bamboo *b, struct orr_spot *w)
 
 /* ---- losses ---- */
 
-/* Slows the steps to the pace of a pipeline in which one node does the work of two; by event rules, after a failover. */
+/* Slows the steps to the pace of a pipeline in which one node computes two stages. With rules=event a failover precedes. */
 static void slow_down(struct bamboo *b, struct orr_spot *w, bool had_notice)
 {
 	int64_t ends = 0, now = orr_spot_now(w), rest = 0, pace = b->step_ns, stretch = 0;
@@ -193,7 +193,7 @@ static void lost(struct bamboo *b, struct orr_spot *w, orr_inst i)
 	uint32_t at = 0;
 	enum rdv_loss loss = RDV_NO_PART;
 	b->book.fallback_ns += (double)b->step_ns;
-	/* By event rules, nodes that restart from a checkpoint hold nothing yet. */
+	/* With rules=event, nodes that restart from a checkpoint hold no stage yet. */
 	if (!(b->is_event && b->is_restarting))
 		loss = rdv_lose(&b->r, w, i, &at, &heir);
 	rdv_gone(&b->r, i);
@@ -354,6 +354,7 @@ static void destroy(void *self)
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct bamboo *b = orr_alloc(1, sizeof *b);
+	orr_state_from_peers(w, 1);
 	if (!bamboo_read(b, w, args, err)) {
 		destroy(b);
 		return NULL;

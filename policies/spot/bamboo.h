@@ -17,7 +17,7 @@ enum reconfigure { RECONFIGURE_SIMULATOR, RECONFIGURE_PAPER, RECONFIGURE_AGENT }
 /* The artifact's book-keeping: pauses are booked when they start, steps when they are scheduled. */
 struct book {
 	double steps_ns, local_ns, global_ns, fallback_ns;
-	uint64_t done_before, counted; /* of the run of steps in flight */
+	uint64_t done_before, counted; /* steps done before the current run of steps; its steps that are booked */
 	bool goes_on;                  /* a run of steps is in flight */
 };
 
@@ -29,7 +29,7 @@ struct bamboo {
 	double slowdown, rho_frc, redundant;
 	int64_t global_ns, restart_ns;        /* a fatal failure takes both */
 	int64_t every_ns, pause_ns, write_ns; /* checkpoints: interval, standstill, write time (0: from the size of the state) */
-	uint32_t depth, per_node, most;       /* stages, stages per node, most pipelines */
+	uint32_t depth, per_node, most;       /* stages of a pipeline, stages per node, largest number of pipelines */
 	int curve;                            /* samples/s by nodes; -1: step times by shape */
 	double samples;
 	uint64_t job_steps;

@@ -69,7 +69,7 @@ static int64_t local_timer(const struct bamboo *b, const struct orr_spot *w, con
 		if (s > 0)
 			told = whole_ms(s * 1000);
 	}
-	return told ? told : 20 * ORR_SECOND; /* BERT's, the model in the simulator's table of results */
+	return told ? told : 20 * ORR_SECOND; /* value of BERT, the model in the simulator's table of results */
 }
 
 static void read_rules(struct bamboo *b, const struct orr_args *args)
@@ -132,7 +132,8 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 		orr_fail(err, ORR_EINPUT, "depth: expected a multiple of stages_per_node (%u), found %u", b->per_node, b->depth);
 	else if (b->rolls_back && b->has_stale_steps)
 		orr_fail(err, ORR_EINPUT,
-			"rollback and stale_steps: steps that go on after a failure cannot be rolled back: set one of them off");
+			"rollback and stale_steps: steps that go on after a failure cannot be rolled back: expected at most one of them "
+			"on");
 	else if (b->rolls_back && b->every_ns < ORR_SECOND)
 		orr_fail(err, ORR_EINPUT, "checkpoint_interval: expected at least 1s with rollback");
 	else if (!largest)
@@ -173,7 +174,8 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 	ORR_PARAM_CHOICE(
 		"slowdown_any", "rules", RULES_OR_TOLD, "the loss of a waiting or starting node slows steps too; clean, authors: on"),
 	ORR_PARAM_CHOICE("compat_timers", "rules", RULES_OR_TOLD, "timers are never cancelled; authors: on"),
-	ORR_PARAM_CHOICE("stale_steps", "rules", RULES_OR_TOLD, "after a fatal failure steps go on until the rendezvous ends; authors: on"),
+	ORR_PARAM_CHOICE(
+		"stale_steps", "rules", RULES_OR_TOLD, "after a fatal failure steps continue until the rendezvous ends; authors: on"),
 	ORR_PARAM_CHOICE("keep_waiting", "rules", RULES_OR_TOLD,
 		"the loss of a waiting node does not lower the number of waiting nodes; authors: on"),
 	ORR_PARAM_CHOICE("rollback", "rules", RULES_OR_TOLD, "a fatal failure loses the steps since the last checkpoint; event: on"),

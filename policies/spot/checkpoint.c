@@ -40,9 +40,9 @@ static const struct orr_param params[] = {
 enum interval { BY_TIME, BY_STEPS, BY_YOUNG, BY_DALY, NEVER };
 
 enum state {
-	WAITING,    /* no layout */
+	WAITING,    /* for instances: no shape fits */
 	RESTARTING, /* until the timer */
-	TRAINING,   /* a step is in flight */
+	TRAINING,   /* steps run */
 	WRITING,    /* until the timer; then all steps done are committed */
 	SNAPSHOT    /* until the timer; then the copy starts */
 };
@@ -56,7 +56,7 @@ struct checkpoint {
 	enum interval interval;
 	int64_t every_ns, cost_ns, restart_ns; /* cost, restart: -1: from the state */
 	uint64_t every_steps;
-	double mtbf_ns; /* of one instance; 0: estimated */
+	double mtbf_ns; /* mean time between losses of one instance; 0: estimated */
 	double guess_ns;
 	bool is_async, takes_joiners, heeds_notice;
 	int64_t snapshot_ns;
@@ -69,7 +69,7 @@ struct checkpoint {
 	uint64_t copying;    /* steps in the copy that is being written; 0: none */
 	bool is_due;         /* a checkpoint follows the copy */
 	int64_t interval_ns; /* the last interval used */
-	/* The estimate: working time of instances, and instants with a loss. */
+	/* Inputs of the estimate: working time of instances, and number of instants with a loss. */
 	double worked_ns;
 	int64_t since_ns;
 	uint64_t losses;
@@ -139,7 +139,7 @@ static bool choose_shapes(struct checkpoint *s, struct orr_spot *w, const struct
 	s->ready = orr_alloc((size_t)s->shapes.most + 1, sizeof *s->ready);
 	if (!s->shapes.most)
 		return !orr_fail(err, ORR_EINPUT, "job %s has no step time for %s", job.name,
-			choice.depth || choice.pipelines ? "the requested pipelines and depth; 0 takes any that it has"
+			choice.depth || choice.pipelines ? "the requested pipelines and depth: expected a shape of the job, or 0 for any"
 							 : "any number of pipelines");
 	return true;
 }
@@ -299,7 +299,7 @@ static bool joiners_help(struct checkpoint *s, const struct orr_spot *w)
 	return better->nodes && (double)better->step_ns < (double)s->shape.step_ns * (1 - s->gain);
 }
 
-/* The interval has ended. */
+/* Called when the interval between checkpoints has ended. */
 static void checkpoint(struct checkpoint *s, struct orr_spot *w)
 {
 	if (!s->is_async || joiners_help(s, w)) {
@@ -346,7 +346,7 @@ static void train(struct checkpoint *s, struct orr_spot *w)
 	orr_steps_run(w, &(struct orr_steps){ .step_ns = s->shape.step_ns, .most = left == UINT64_MAX ? 0 : left });
 }
 
-/* All steps done are committed. */
+/* Called when a checkpoint has committed all steps done. */
 static void written(struct checkpoint *s, struct orr_spot *w)
 {
 	orr_commit(w, orr_steps_uncommitted(w));

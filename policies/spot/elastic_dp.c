@@ -4,9 +4,9 @@
  *
  * The end of a worker loses the step in flight. The other workers, which all have the result of the step before, form a new
  * all-reduce group and repeat the step. With loss=drop the step continues without the lost worker's samples (elastic batching; Bamboo's
- * strawman of sample dropping). With loss=redundant, the pure data-parallel variant of Bamboo (Thorpe et al., NSDI 2023), each worker
- * also computes a part of the share of the next worker in the group, so a step needs 1.5 times the workers; after a loss the peer
- * computes the rest of the share, and only the loss of both workers of a pair within a step loses the step.
+ * strawman of sample dropping). With loss=redundant, the data-parallel variant of Bamboo (Thorpe et al., NSDI 2023), each worker also
+ * computes the part f of the share of the next worker in the group, so a step needs 1 + f times the workers; after a loss the peer computes
+ * the rest of the share, and only the loss of both workers of a pair within a step loses the step.
  *
  * A joining instance copies the state while the others train, and joins after the step in flight. A worker with notice leaves after
  * its last complete step. When the last worker ends, the state is lost and the job restarts from its last checkpoint. Checkpoints are
@@ -39,7 +39,7 @@ enum loss { REDO, DROP, REDUNDANT };
 enum { MARK_NEW, MARK_COPYING, MARK_HOLDER, MARK_WORKER };
 
 struct elastic_dp {
-	struct shapes shapes; /* of depth 1 */
+	struct shapes shapes; /* shapes of depth 1 */
 	orr_inst *list;       /* room for most */
 	bool *is_lost;        /* [place] lost in this step */
 	uint32_t most;        /* usable workers */
@@ -52,12 +52,12 @@ struct elastic_dp {
 
 	enum state state;
 	bool is_broken;   /* the group has lost workers and needs a new one */
-	uint32_t holders; /* of the state, workers included */
-	uint32_t workers; /* of the group */
+	uint32_t holders; /* instances that hold the state, workers included */
+	uint32_t workers; /* size of the group */
 	uint32_t lost;    /* lost in this step */
 	int64_t step_ns;
 	int64_t whole_ns; /* when the step in flight would have ended without losses */
-	bool has_begun;   /* has trained: a start is a restart */
+	bool has_begun;   /* training has begun, so a later start is a restart */
 	uint64_t timer, checkpoint_timer;
 	uint64_t saving; /* steps in the checkpoint that is being written */
 };
@@ -116,6 +116,7 @@ static bool make_room(struct elastic_dp *s, struct orr_spot *w, struct orr_error
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *err)
 {
+	orr_state_from_peers(w, 0);
 	static const char *const counts[] = { "losses", "rebuilds", "restarts", "steps_redone" };
 	struct elastic_dp *s = orr_alloc(1, sizeof *s);
 	if (!read_args(s, args, err) || !make_room(s, w, err)) {

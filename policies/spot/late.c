@@ -145,7 +145,7 @@ static void go(struct late *l, struct orr_spot *w, enum late_state state)
 	if (state == LATE_IDLE)
 		return;
 	uint32_t got = state == LATE_SPOT ? orr_request(w, l->zone, l->nodes) : orr_request_on_demand(w, l->zone, l->nodes);
-	/* A part of a gang is useless: its instances are released when they are announced. */
+	/* An incomplete gang cannot train: its instances are released as soon as they are announced. */
 	l->awaited = got == l->nodes ? got : 0;
 	if (l->awaited)
 		l->state = state;
@@ -187,7 +187,7 @@ void late_timer(void *self, struct orr_spot *w, uint64_t tag)
 	}
 }
 
-/* ---- the next state ---- */
+/* ---- choice of the next state ---- */
 
 static enum late_state wanted(struct late *l, struct orr_spot *w)
 {
@@ -234,7 +234,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	int64_t i = (int64_t)((double)(now - s->start_ns) / slice_ns);
 	if (i >= s->n)
 		i = s->n - 1;
-	/* 1 ns of tolerance, so that the start of a slice is in it. */
+	/* 1 ns of tolerance, so that the start of a slice belongs to the slice. */
 	int64_t end_ns = s->start_ns + (int64_t)ceil((double)(i + 1) * slice_ns);
 	int64_t left = late_whole_steps(l, (double)s->work_before_ns + (double)(i + 1) * share_ns) - done;
 	if (i + 1 < s->n)

@@ -7,7 +7,7 @@
  * restart). Rules of all these policies:
  * - Exploitation: stay on spot until it is preempted.
  * - Safety net: not on spot and R < C + 2d: on demand to the end.
- * - Thrifty: unused instances are released.
+ * - Thrift: unused instances are released.
  * Each policy adds one function, the rule, called at each probe and when spot is lost.
  *
  * Several instances are a gang: all or none, in one zone; when one ends, the others are released. "Available" means enough offers for
@@ -33,15 +33,15 @@ struct late {
 	int64_t work_ns, deadline_ns, step_ns; /* C(0), R(0) */
 	uint32_t pipelines, depth, nodes;
 	/* options; change-overs include start-up times */
-	int64_t probe_ns, spot_changeover_ns, on_demand_changeover_ns, restart_ns /* without */, reserve_ns;
+	int64_t probe_ns, spot_changeover_ns, on_demand_changeover_ns, restart_ns /* restart_ns: without start-up time */, reserve_ns;
 	/* now */
 	enum late_state state;
 	uint32_t zone; /* where spot was available last */
 	orr_inst *member;
 	uint32_t members, ready, awaited;
-	bool is_lost, is_due; /* a member has ended; the rule must be called */
+	bool is_lost, is_due; /* is_lost: a member of the gang has ended; is_due: the rule must be called */
 	uint64_t start_timer, probe_timer;
-	uint64_t steps_before;  /* done at the start of this stint */
+	uint64_t steps_before;  /* steps done when the current state began */
 	int64_t progress_ns[3]; /* by state */
 	uint64_t changeovers;
 };

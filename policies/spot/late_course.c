@@ -19,7 +19,7 @@ static size_t find_intervals(
 		}
 		if (live > l->nodes)
 			return SIZE_MAX;
-		/* All instances before were the gang's own. */
+		/* All earlier instances belong to the gang. */
 		if (is_in && has_loss)
 			out[found++].to_ns = t;
 		if (live == l->nodes && (!is_in || has_loss))

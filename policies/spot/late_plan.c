@@ -11,7 +11,7 @@
 #define NO_COUNT SIZE_MAX
 enum { FIRST_LOOK = 64 };
 
-/* A used spot interval, and the state before it since the one used last. */
+/* A used spot interval, and the state between the previously used interval and this one. */
 struct node {
 	uint32_t before, interval;
 	bool is_on_demand_before;
@@ -34,7 +34,7 @@ struct bucket {
 struct solver {
 	const struct late_problem *p;
 	struct late_interval *spot; /* intervals of at least one step, cut to whole steps */
-	int64_t *gap_ns;            /* after each interval; [n]: before the first */
+	int64_t *gap_ns;            /* length of the gap after each interval; [n]: of the gap before the first */
 	size_t n;
 	int64_t slack_ns, rounding_ns;
 	struct bucket *bucket;
@@ -47,7 +47,7 @@ struct solver {
 	/* Upper bounds on the gain of the remaining intervals: fractional knapsack, and the k best. */
 	uint32_t *by_worth, *by_value, n_worth;
 	int64_t *weight_ns;   /* prefix sums by worth */
-	double *value, *best; /* likewise; best: prefix sums by value */
+	double *value, *best; /* value: prefix sums of the values in the same order; best: prefix sums in order of value */
 	double reached;       /* gain of the best known plan */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * morph.h - shapes of a job by step times or by a curve of samples per second over nodes; does a change of shape pay?
+ * morph.h - shapes of a job, by step times or by a curve of samples per second over nodes, and whether a change of shape pays off
  *
  * By a curve the job runs as one group of nodes (pipelines 1); their number stays within the range of the curve.
  */

@@ -6,10 +6,11 @@
  * rules=clean: a lost worker costs the iteration in flight. The remaining nodes form new pipelines from the templates, by the fastest
  * plan (templates.h); each node copies the layers that it lacks from other nodes (parts.h). With fewer nodes than f + 1 pipelines
  * need, the job waits. If some layer has no live copy, the job falls back to its last checkpoint, which is written in the background.
- * A node that was given notice is left out at the end of the step. Joiners are absorbed if that completes more steps before the next
- * loss is expected.
+ * A node that was given notice is excluded at the end of the step. New instances are included if this completes more steps before the next
+ * expected loss.
  *
- * A job without step times by shape but with a curve "oobleck" over nodes runs at the rate of the curve; every loss then leaves a copy.
+ * A job without step times by shape but with a curve "oobleck" over nodes runs at the rate of the curve; a copy of the state is then
+ * assumed to survive every loss.
  *
  * rules=artifact: as its authors simulate it (artifact.h): every removal starts a rendezvous of the reconfiguration's length,
  * joiners wait for the next one, and only the step in flight at its end is lost.
@@ -36,9 +37,9 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "c
 	ORR_PARAM_TIME("ckpt_interval", "1h", "clean: time between background checkpoints (0: no checkpoints)"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a node given notice is excluded at the end of the step"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
-		"clean: joiners are absorbed when it pays, at the next loss, or at the end of the step"),
-	ORR_PARAM_TIME("horizon", "0", "clean: time within which absorbing must pay (0: time so far / (losses + 1))"), ARTIFACT_PARAMS,
-	ORR_PARAM_END };
+		"clean: new instances are included when this pays off, at the next loss, or at the end of the step"),
+	ORR_PARAM_TIME("horizon", "0", "clean: time within which including new instances must pay off (0: time so far / (losses + 1))"),
+	ARTIFACT_PARAMS, ORR_PARAM_END };
 
 enum phase { WAITING, RECONFIGURING, RUNNING };
 enum { TAG_RECONFIGURED = 1, TAG_CHECKPOINT, TAG_WRITTEN };
@@ -62,12 +63,12 @@ struct oobleck {
 	enum phase phase;
 	orr_inst *owner;
 	size_t cap;
-	uint64_t timer;                /* of RECONFIGURING */
+	uint64_t timer;                /* end of the state RECONFIGURING */
 	uint64_t writer, written;      /* timer of the checkpoint in progress (0: none), and the steps that it holds */
 	bool has_trained, has_written; /* steps were run; there is a checkpoint */
-	bool reforms;                  /* decide() makes new pipelines */
-	bool regroups;                 /* the end of the step does */
-	bool looks;                    /* an instance got ready */
+	bool reforms;                  /* decide() must make new pipelines */
+	bool regroups;                 /* new pipelines must be made at the end of the step */
+	bool looks;                    /* an instance became ready: check whether including it pays off */
 	uint64_t losses;
 };
 
@@ -340,6 +341,7 @@ static int make_clean(struct oobleck *v, struct orr_spot *w, const struct orr_ar
 	if (v->ckpt_interval_ns && v->ckpt_interval_ns < ORR_SECOND)
 		return orr_fail(err, ORR_EINPUT, "ckpt_interval: expected 0 or at least 1s");
 	orr_steps_are_provisional(w);
+	orr_state_from_peers(w, 0);
 	orr_spot_count(w, "reconfigurations", 0);
 	orr_spot_count(w, "copied_bytes", 0);
 	orr_spot_count(w, "notice_saves", 0);

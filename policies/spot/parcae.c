@@ -64,7 +64,7 @@ struct parcae {
 
 	orr_inst *owner; /* scratch for layouts */
 	uint64_t layouts;
-	uint32_t usable;          /* ready, without notice */
+	uint32_t usable;          /* number of instances that are ready and were not given notice */
 	uint32_t current, target; /* shapes: the present one; the one after the step in flight */
 	bool is_hurt, is_draining, is_migrating;
 	int64_t migrated_ns;
@@ -142,6 +142,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 {
 	struct parcae *s = orr_alloc(1, sizeof *s);
 	struct orr_elastic_info job;
+	orr_state_from_peers(w, 0);
 	orr_elastic_get(w, &job);
 	const char *predictor = orr_arg_text(args, "predictor");
 	s->predictor = !strcmp(predictor, "oracle") ? ORACLE : !strcmp(predictor, "last") ? LAST : ARIMA;
@@ -181,7 +182,7 @@ static bool is_usable(const struct orr_spot *w, orr_inst i)
 	return i && orr_inst_is_ready(w, i) && !orr_inst_is_noticed(w, i);
 }
 
-/* Losses of the present layout. */
+/* Counts the losses of the present layout. */
 static struct parcae_loss survey(const struct parcae *s, const struct orr_spot *w)
 {
 	if (s->current == s->n)

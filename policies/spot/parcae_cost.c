@@ -15,7 +15,7 @@ struct parcae_cost parcae_cost_of(enum parcae_family family, double parameters)
 	return (struct parcae_cost){ family, parameters > 0 ? parameters : family_parameters[family] };
 }
 
-/* Linear between measured sizes and beyond the last. */
+/* Interpolates linearly between measured sizes, and extrapolates beyond the last one. */
 double parcae_p2p_s(double bytes)
 {
 	static const double size[] = { 1024, 65536, 1048576, 16777216, 134217728, 1073741824 };

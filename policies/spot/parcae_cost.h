@@ -19,7 +19,7 @@ struct parcae_cost {
 	enum parcae_family family;
 	double parameters;
 };
-/* parameters 0: the family's. */
+/* parameters 0: the number of parameters of the family. */
 struct parcae_cost parcae_cost_of(enum parcae_family family, double parameters);
 
 /* Time to send bytes from one instance to another. */

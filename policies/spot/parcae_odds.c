@@ -27,7 +27,7 @@ static void times(double *a, uint32_t j, const double *b, uint32_t top)
 	}
 }
 
-/* x^j of (stage without more than `most` losses)^depth. */
+/* Coefficient of x^j in (polynomial of a stage with at most `most` losses)^depth. */
 static double product_term(const double *stage, uint32_t most, uint32_t depth, uint32_t j, double *scratch)
 {
 	memset(scratch, 0, (j + 1) * sizeof *scratch);

@@ -3,9 +3,9 @@
  * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is cut into n slices. At the start of each, the future is known up
  * to the slice's end, and the cheapest plan is made that has done i C(0) / n at the end of slice i.
  *
- * The paper minimises the average cost of a slice's progress. Our reading: progress beyond the share is worth having on spot alone. So
- * spot is kept until it is preempted, across slices too, and lowers the work of later slices; on-demand does no more than the share.
- * The safety net holds in addition to the plans.
+ * The paper minimises the average cost of a slice's progress. Our interpretation: progress beyond the share pays off only on spot. So spot
+ * is kept until it is preempted, across slices too, and lowers the work of later slices; on-demand does at most the share. The safety net
+ * holds in addition to the plans.
  */
 #include "late_course.h"
 
@@ -25,7 +25,7 @@ static void free_course(struct late *l)
 	late_forget(&((struct partial_lookahead *)l)->course);
 }
 
-/* When the gang ends. */
+/* Returns the time at which the gang ends. */
 static int64_t true_end(const struct late *l, struct orr_spot *w)
 {
 	int64_t end = ORR_NEVER;
@@ -45,7 +45,7 @@ static void look(struct partial_lookahead *s, struct orr_spot *w)
 	s->next_ns = s->slice < s->n ? (int64_t)((double)l->deadline_ns / s->n * s->slice) : l->deadline_ns;
 	int64_t work = late_whole_steps(l, (double)l->work_ns / s->n * s->slice) - late_done(l, w);
 	if (l->state == LATE_SPOT) {
-		/* The rest of a change-over is unknown here: counts a whole one. */
+		/* The remaining part of a change-over is unknown here, so a whole one is charged. */
 		int64_t end = true_end(l, w), rest = end - from - (l->start_timer ? l->spot_changeover_ns : 0);
 		end = end < s->next_ns ? end : s->next_ns;
 		rest = end < s->next_ns ? rest : s->next_ns - from;

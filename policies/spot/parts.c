@@ -62,7 +62,7 @@ static int compare_order(const void *x, const void *y)
 
 bool parts_are_whole(const struct parts *p, const struct orr_spot *w)
 {
-	/* Sweeps over the layers, each time to the end of the part that reaches furthest. */
+	/* Covers the layers from the first on, each time extending to the end of the part that reaches furthest. */
 	for (double at = 0; at < 1;) {
 		double reach = at;
 		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {

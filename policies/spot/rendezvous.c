@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Above all tags of policies. */
+/* Tags of the machine's timers are above all tags of policies. */
 #define TAG_BASE (UINT64_C(1) << 62)
 
 void rdv_free(struct rendezvous *r)
@@ -58,7 +58,7 @@ static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 	}
 }
 
-/* False: it is not in the list. */
+/* Returns false if the instance is not in the list. */
 static bool take_out(orr_inst *list, uint32_t *n, orr_inst i)
 {
 	uint32_t k = 0;

@@ -24,9 +24,9 @@
 enum rdv_state { RDV_STOPPED, RDV_GATHERING, RDV_RUNNING };
 enum rdv_kind { RDV_GLOBAL, RDV_LOCAL, RDV_KINDS }; /* the rank of its timer */
 
-/* The fate of a lost instance's coordinates. */
+/* Effect of a loss on the coordinates of the lost instance. */
 enum rdv_loss {
-	RDV_NO_PART, /* it held none, or none was found (rdv_lose()) */
+	RDV_NO_PART, /* the instance held none, or rdv_lose() found none */
 	RDV_TAKEN_OVER,
 	RDV_FATAL
 };

@@ -13,7 +13,7 @@ libpolicies_a_SOURCES += policies/spot/artifact.h policies/spot/bamboo.h policie
 	policies/spot/placement.h policies/spot/rendezvous.h policies/spot/shapes.h policies/spot/templates.h \
 	policies/spot/varuna_artifact.h
 libpolicies_a_SOURCES += policies/spot/policies.def
-# what `orrery policy new --kind spot` writes
+# template of `orrery policy new --kind spot`
 SPOT_TEMPLATE = policies/spot/template.c.in policies/spot/template_test.sh.in
 EXTRA_DIST += $(SPOT_TEMPLATE)
 nodist_liborrery_a_SOURCES += policies/spot/template_data.c

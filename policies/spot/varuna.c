@@ -4,10 +4,10 @@
  * (pipelines, depth) that is fastest on them at the same global batch.
  *
  * rules=clean: a lost worker loses the step in flight and all steps since the last complete checkpoint; the job restarts at the best
- * shape for the remaining instances. A notice saves the steps if there is time: steps go on while one more step and a checkpoint fit
- * (if the step in flight does not fit, it is stopped and the steps before it are saved); then the job restarts without the
- * instances that were given notice. Joiners are absorbed, by checkpoint and restart, if that completes more steps before the next
- * loss is expected. Checkpoints are written one at a time, in the background or while training is paused.
+ * shape for the remaining instances. A notice saves the steps if there is time: steps continue while one more step and a checkpoint fit (if
+ * the step in flight does not fit, it is stopped and the steps before it are saved); then the job restarts without the instances that were
+ * given notice. New instances are included, by checkpoint and restart, if this completes more steps before the next expected loss.
+ * Checkpoints are written one at a time, in the background or while training is paused.
  *
  * rules=artifact: as Oobleck's authors simulate it (varuna_artifact.h).
  *
@@ -27,11 +27,11 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "c
 	ORR_PARAM_TIME(
 		"restart_time", "0", "clean: time of a restart (0: the job's value less a checkpoint, or setup and reading the state)"),
 	ORR_PARAM_TIME("setup", "30s", "clean: time for rendezvous and start of workers, if the job has no time of a restart"),
-	ORR_PARAM_BOOL("background", true, "clean: steps go on while a checkpoint is written"),
+	ORR_PARAM_BOOL("background", true, "clean: steps continue while a checkpoint is written"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a notice causes a checkpoint that saves the steps"),
 	ORR_PARAM_CHOICE("absorb", "worth", "worth|at-loss|at-once",
-		"clean: joiners are absorbed when it pays, at the next loss, or at the end of the step"),
-	ORR_PARAM_TIME("horizon", "0", "clean: time within which absorbing must pay (0: time so far / (losses + 1))"),
+		"clean: new instances are included when this pays off, at the next loss, or at the end of the step"),
+	ORR_PARAM_TIME("horizon", "0", "clean: time within which including new instances must pay off (0: time so far / (losses + 1))"),
 	VARUNA_ARTIFACT_PARAMS, ORR_PARAM_END };
 
 enum phase { WAITING, RESTARTING, RUNNING, SAVING };
@@ -52,8 +52,8 @@ struct varuna {
 	struct shape shape;
 	orr_inst *usable; /* ready, without notice */
 	uint32_t cap;
-	uint64_t timer; /* of RESTARTING and SAVING */
-	uint64_t heed;  /* when a notice must be acted upon; 0: none */
+	uint64_t timer; /* end of the state RESTARTING or SAVING */
+	uint64_t heed;  /* timer of the time at which a notice must be acted upon; 0: none */
 	int64_t heed_at;
 	uint64_t writer, written; /* background: timer of the checkpoint in progress (0: none), and the steps that it holds */
 	uint64_t since;           /* steps since the start of the last checkpoint */
@@ -62,7 +62,7 @@ struct varuna {
 	bool is_lost;             /* the restart is because of a loss */
 	bool restarts;            /* decide() restarts the job */
 	bool morphs;              /* the job restarts after this checkpoint */
-	bool looks;               /* an instance got ready */
+	bool looks;               /* an instance became ready: check whether including it pays off */
 	uint64_t losses;
 };
 

@@ -12,7 +12,7 @@ enum {
 
 struct checkpoint {
 	uint64_t at;    /* steps completed at its start */
-	uint64_t count; /* likewise, less the steps of failed checkpoints */
+	uint64_t count; /* step counter at its start: as `at`, less the steps of failed checkpoints */
 	int64_t done_ns;
 };
 
@@ -230,7 +230,7 @@ static void forget_resume(struct varuna_artifact *v, struct orr_spot *w)
 		return;
 	orr_spot_cancel(w, v->resume);
 	v->stands = false;
-	v->a.effective_s += (double)v->a.step_ns / 1e9; /* it was scheduled */
+	v->a.effective_s += (double)v->a.step_ns / 1e9; /* booked when the step was scheduled */
 }
 
 static void gone(struct varuna_artifact *v, struct orr_spot *w, orr_inst i)

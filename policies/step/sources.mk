@@ -11,7 +11,7 @@ libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/chunks.h policies/
 	policies/step/graph_read.h policies/step/messages.h policies/step/partitions.h policies/step/pipeline.h \
 	policies/step/replicas.h policies/step/schedule.h policies/step/servers.h policies/step/stages.h
 libpolicies_a_SOURCES += policies/step/policies.def
-# what `orrery policy new --kind step` writes
+# template of `orrery policy new --kind step`
 STEP_TEMPLATE = policies/step/template.c.in policies/step/template_test.sh.in
 EXTRA_DIST += $(STEP_TEMPLATE)
 nodist_liborrery_a_SOURCES += policies/step/template_data.c

@@ -35,7 +35,7 @@ struct capacity {
 	struct bitset free, *free_of; /* [type] */
 	struct tenants *tenants;      /* [market] */
 	uint32_t n_tenants, cap_tenants;
-	bool is_felt; /* the price of a node that is up has changed */
+	bool is_felt; /* the last change of prices concerned a node that is up */
 	/* the bill is complete up to settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;

@@ -76,7 +76,7 @@ uint32_t pool_best_slot(const struct pool *p, uint32_t node, uint32_t milli)
 	return best;
 }
 
-/* Takes (sign -1) or gives (+1) a piece: GPUs with their share of CPU and memory. */
+/* Allocates (sign -1) or releases (sign +1) a piece: GPUs with their share of CPU and memory. */
 static void move_piece(struct pool *p, const struct pool_alloc *a, struct pool_piece *x, int sign)
 {
 	struct pool_node *s = &p->node[x->node];

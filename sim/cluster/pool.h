@@ -54,7 +54,7 @@ struct pool_node {
 	uint32_t open;              /* shared GPUs */
 	uint32_t version;           /* grows with each change */
 	bool is_up;
-	bool is_closed; /* its jobs go on, and nothing new is placed */
+	bool is_closed; /* its jobs continue, and no new allocation is placed on it */
 };
 
 struct pool;

@@ -105,8 +105,7 @@ static void tell_near(struct ladder *q, const struct ladder_list *l, struct ladd
 
 /* ---- lanes: many entries of one instant ---- */
 
-/* The front has reached its stop inside a lane: advances to the next block of the
- * lane. False if the lane is empty. */
+/* Advances the front, which has reached the end of a block, to the next block of the lane. False if the lane is empty. */
 static bool view_next(struct ladder *q)
 {
 	struct ladder_lanes *v = q->view;

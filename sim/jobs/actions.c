@@ -201,7 +201,7 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	}
 	if (gpus == job->held)
 		return true;
-	/* Whole GPUs of its type: those that it holds and the free ones. */
+	/* Number of whole GPUs of the job's type that it holds or that are free. */
 	struct pool_request r = request_of(w, job, gpus);
 	struct pool_alloc *held = &job->alloc;
 	r.types = UINT64_C(1) << job->alloc.type;

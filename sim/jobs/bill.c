@@ -28,7 +28,7 @@ struct tab {
 	timeline_sum reading; /* of its parts, at the start of the present run */
 	struct ledger kept;   /* work that is useful if the job completes */
 	timeline_sum amount;  /* its whole cost so far */
-	int64_t owed;         /* work that stops added and is not done yet */
+	int64_t owed;         /* work added by stops and not done yet */
 };
 
 struct bill {
@@ -90,7 +90,7 @@ static void node_up(struct orr_jobs *w, uint32_t node)
 	if (w->bill->has_begun)
 		jobs_node(w, node, true);
 	else
-		w->nodes.n_down--; /* no event for the policy: it starts with these nodes */
+		w->nodes.n_down--; /* no event for the policy, which starts with these nodes up */
 	pool_node_up(w->pool, node);
 }
 
@@ -374,7 +374,7 @@ static const char *wrong_parts(const struct orr_jobs *w)
 		if (used[i] != b->meter[i].used || used[i] > b->node_parts)
 			wrong = "the bill's parts of a node differ from those that jobs hold";
 		else if (w->pool->node[i].is_up && isnan(capacity_usd_per_hour(w->capacity, i)))
-			wrong = "a node is up without an instance that is paid for";
+			wrong = "a node is up without an instance on it";
 	}
 	mem_free(used);
 	return wrong ? wrong : in_use == b->in_use ? NULL : "the bill's nodes in use differ from those that jobs hold";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bill.h - accounts of the time and the money of lent nodes: work that came to something, or not
+ * bill.h - accounts of the time and the money of lent nodes, divided into useful and lost work
  *
  * Accounts: useful (work of jobs that completed or still live), wasted (work lost with a node, all work of jobs that were killed or
  * failed), restart (start costs, and work that stops added), starting, idle. GPUs share a node's time in 1/1000, so amounts are

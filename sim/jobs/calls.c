@@ -20,7 +20,7 @@ void calls_create(struct orr_jobs *w, const struct orr_args *args)
 	watch_leave(w->policy.watch);
 	if (!w->policy.self)
 		world_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
-			err.text[0] ? err.text : "create() returned nothing and gave no reason");
+			err.text[0] ? err.text : "create() returned NULL without an error message: expected an object, or *err filled in");
 }
 
 void calls_destroy(struct orr_jobs *w)
@@ -63,7 +63,7 @@ bool calls_schedule(struct orr_jobs *w)
 	p->last_call = now;
 	if (p->calls_now > w->options.max_calls) {
 		world_fail(w, ORR_EFAIL, job_of(w, p->last_acted),
-			"schedule() was called %lld times at this instant without an end to it (jobs.max_calls_per_instant)",
+			"schedule() was called %lld times at this instant and still has effects at it (jobs.max_calls_per_instant)",
 			(long long)w->options.max_calls);
 		return false;
 	}

@@ -24,12 +24,12 @@ static const char *wrong_lists(const struct orr_jobs *w)
 		if (job->state == ORR_JOB_WAITING && job->held)
 			return "a waiting job holds GPUs";
 		if (job->work.left < 0)
-			return "a job has done more work than asked";
+			return "a job has done more work than it requested";
 	}
 	if (live != w->slots.live || waiting != w->slots.waiting || running != w->slots.n_running)
 		return "jobs are lost or duplicated";
 	if (w->totals.arrived != w->totals.refused + w->totals.completed + w->totals.killed + w->totals.failed + live)
-		return "jobs that arrived are not those that were refused, ended, wait or run";
+		return "the jobs that arrived are not the sum of refused, ended, waiting and running jobs";
 	return NULL;
 }
 
@@ -45,7 +45,7 @@ const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n)
 void check_state(struct orr_jobs *w)
 {
 	const char *wrong = NULL;
-	if (w->owns_host) { /* else only the owner knows all allocations */
+	if (w->owns_host) { /* otherwise only the owner of the pool knows all allocations */
 		size_t n;
 		const struct pool_alloc **allocs = jobs_allocs(w, &n);
 		wrong = pool_check(w->pool, allocs, n);
@@ -67,10 +67,10 @@ static void check_work(struct orr_jobs *w, const struct job *job)
 	if (job->how != ORR_END_COMPLETED)
 		return;
 	if (job->work.booked != job->work.asked)
-		world_fail(w, ORR_EFAIL, job, "conservation: did %lld ns of work, asked %lld ns", (long long)job->work.booked,
+		world_fail(w, ORR_EFAIL, job, "conservation: did %lld ns of work, requested %lld ns", (long long)job->work.booked,
 			(long long)job->work.asked);
 	if (!job->work.was_scaled && job->attained != job->work.asked + job->work.overhead)
-		world_fail(w, ORR_EFAIL, job, "conservation: ran %lld ns, asked %lld ns and %lld ns of start cost",
+		world_fail(w, ORR_EFAIL, job, "conservation: ran %lld ns, requested %lld ns plus %lld ns of start cost",
 			(long long)job->attained, (long long)job->work.asked, (long long)job->work.overhead);
 }
 

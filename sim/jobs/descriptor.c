@@ -330,7 +330,7 @@ static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
 		"of a file: draw blocks of its time with replacement: day, hour or a time;\neach replication draws others" },
-	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
+	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:speed=X][:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,

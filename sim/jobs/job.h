@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * job.h - a live job: what it asks for, how far it is, and where it runs
+ * job.h - a live job: its request, its progress, and the GPUs on which it runs
  *
  * Work is counted in ns at rate 1. A run of a job is the time from a start to the next stop, eviction or end; a piece is a part
  * of a run at one rate.
@@ -21,10 +21,10 @@ struct steprate_value;
 
 struct job_work {
 	int64_t asked;
-	int64_t left;     /* at the start of the present run, if the job runs */
-	int64_t booked;   /* done in finished runs, lost work included */
+	int64_t left;     /* work left; of a running job, at the start of its present run */
+	int64_t booked;   /* work done in finished runs, lost work included */
 	int64_t overhead; /* start costs paid in finished runs */
-	double rate;      /* since progress_from */
+	double rate;      /* work per second since progress_from */
 	int64_t progress_from, piece_done,
 		piece_saved; /* piece_done: in earlier pieces of this run; piece_saved: at their last checkpoint */
 	bool has_rate;       /* false: places_settle() sets the rate and the end event */
@@ -47,8 +47,8 @@ struct job {
 	uint8_t how;   /* enum orr_job_end, once ended */
 	bool has_run;
 	bool is_given;  /* inside orr_fits_without(): counted as stopped */
-	bool was_split; /* could not start though enough GPUs were free on several types together */
-	/* From the trace. */
+	bool was_split; /* the job could not start although several types together had enough free GPUs */
+	/* Values from the trace. */
 	uint64_t number;
 	uint32_t shape, gpus, id, user, queue, model, speedup;
 	int64_t submit, limit, duration, recorded_wait;
@@ -57,7 +57,7 @@ struct job {
 	uint32_t class_model;        /* of type_speed_of() */
 	bool is_on_own_type;         /* accepts one type only, which its duration refers to without jobs.reference_type */
 	double batch;                /* samples per GPU and iteration; 0: the default */
-	/* So far. */
+	/* Totals so far. */
 	struct job_work work;
 	int64_t first_start, last_start, attained;
 	int64_t start_cost;        /* of the present run: no progress before it is paid */
@@ -65,8 +65,8 @@ struct job {
 	timeline_sum live_ns;      /* integral of live jobs over time, at arrival */
 	uint32_t preemptions, migrations, restarts;
 	uint32_t last_places; /* hash of the nodes of the last run, to count migrations */
-	/* While it runs. */
-	uint32_t held; /* GPUs */
+	/* Valid while the job runs. */
+	uint32_t held; /* number of GPUs held */
 	struct pool_alloc alloc;
 	struct job_seat seat;
 	struct eng_event end;
@@ -77,7 +77,7 @@ struct job {
 /* ---- progress.c ---- */
 /* Work done so far in the present run of a running job. */
 int64_t work_done(const struct orr_jobs *w, const struct job *job);
-/* The part of it that the last checkpoint of this run holds. Checkpoints are made in equal intervals of time, at any rate. */
+/* Work of the present run that its last checkpoint holds. Checkpoints are made in equal intervals of time, at any rate. */
 int64_t work_saved(const struct orr_jobs *w, const struct job *job);
 /* 1/1000 GPU in use on `held` GPUs: a shared GPU counts by the job's part of it. */
 int64_t gpu_milli_of(const struct job *job, uint32_t held);

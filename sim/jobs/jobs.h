@@ -55,7 +55,7 @@ struct jobs_config {
 	bool record_jobs;     /* fill in result->jobs: up to max_rows, then a sample */
 	uint64_t max_rows;    /* a million; tests lower it */
 	double policy_timeout_s;
-	/* Called now and then with the part done (0..1), in the run's thread. May be NULL. */
+	/* Called repeatedly with the part done (0..1), in the run's thread. May be NULL. */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a run measures; the formulas are in docs/models/jobs.md#figures-of-merit. */
+/* Metrics of a run; the formulas are in docs/models/jobs.md#figures-of-merit. */
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -129,7 +129,7 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 	blocks_add(&w->measures.blocks->jct, job->number, jct);
 	blocks_add(&w->measures.blocks->wait, job->number, wait);
 	blocks_add(&w->measures.blocks->slowdown, job->number, slowdown);
-	w->totals.jain_sum += 1 / slowdown; /* the speed relative to running alone */
+	w->totals.jain_sum += 1 / slowdown; /* 1 / slowdown is the speed relative to running alone */
 	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
 	w->totals.jain_n++;
 	measure_fairness(w, job, jct, duration);
@@ -250,7 +250,7 @@ void metrics_end(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
 	double gpus = w->config->cluster->gpus ? w->config->cluster->gpus : 1;
-	if (w->slots.live || w->arrivals.has_next) /* the run was cut off; else it ends with its last job */
+	if (w->slots.live || w->arrivals.has_next) /* the run was stopped; otherwise it ends with its last job */
 		metrics_state(w);
 	uint64_t unfinished = record_unfinished(w);
 	if (w->result->n_jobs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* metrics.h - what a run measures (metrics.c), and its conservation laws (check.c) */
+/* metrics.h - metrics of a run (metrics.c), and its conservation laws (check.c) */
 #ifndef ORR_JOBS_METRICS_H
 #define ORR_JOBS_METRICS_H
 

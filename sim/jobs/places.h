@@ -32,7 +32,7 @@ struct places {
 	struct strtab *kinds;                /* number i + 1: training[i] */
 	struct training *training;
 	size_t cap_training;
-	struct strtab *shapes, *sets; /* distinct ones, counted for the metrics */
+	struct strtab *shapes, *sets; /* distinct shapes and sets, counted for the metrics */
 	uint64_t rerated, largest_set;
 	uint64_t mark;
 };

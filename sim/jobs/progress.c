@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How much work a running job has done. */
+/* Work done by a running job. */
 #include "jobs/world.h"
 
 #include "base/num.h"

@@ -148,7 +148,7 @@ int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how
 		return 0;
 	if (how == ORR_ESTIMATE_LIMIT && job->limit >= 0)
 		return job->limit;
-	w->policy.saw_truth = true; /* a perfect predictor, or one with a stated error */
+	w->policy.saw_truth = true; /* the estimate is derived from the true duration */
 	int64_t needs = num_add_sat(job->duration, w->options.start_cost);
 	if (how == ORR_ESTIMATE_LIMIT || factor == 1)
 		return needs; /* a double would round durations above 104 days */

@@ -189,7 +189,7 @@ static uint32_t first_within(const struct orr_queue *q, uint32_t root, int64_t b
 {
 	if (least_of(q, root) > bound)
 		return NONE;
-	while (root != NONE) { /* it exists: in the left tree, here, or in the right tree */
+	while (root != NONE) { /* the tree has such a node: in the left subtree, here, or in the right one */
 		const struct node *n = &q->node[root];
 		if (n->left != NONE && least_of(q, n->left) <= bound)
 			root = n->left;
@@ -430,7 +430,7 @@ static uint32_t step_of_last(const struct orr_queue *q, const struct orr_walk *w
 {
 	if (s->is_given)
 		return 0;
-	uint32_t i = walk->at ? 0 : s->n; /* after a peek: search for it */
+	uint32_t i = walk->at ? 0 : s->n; /* after a peek: the step is found by search */
 	while (i < s->n && q->node[s->heap[i].node].shape != s->last.shape)
 		i++;
 	return i;

@@ -99,7 +99,7 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	double rate = rate_on_type(w, job, type);
 	if (!(job->iterations > 0 && job->duration > 0))
 		return rate;
-	/* If the duration came from the table, its value itself, without rounding to ns. */
+	/* Uses the value of the table itself, without rounding to ns, if the duration came from the table. */
 	if (job->training == NONE && has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
 		double per_s = throughput(w, job->model, job->gpus, reference(w));
 		if (llrint(job->iterations / per_s * 1e9) == job->duration)
@@ -118,7 +118,7 @@ static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 	if (!has_table(w, r->model))
 		return mask;
 	if (!(throughput(w, r->model, r->gpus, reference(w)) > 0))
-		return 0; /* its rates are relative to that type: none is known */
+		return 0; /* rates are relative to that type, so none is known */
 	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
 		if (!(throughput(w, r->model, r->gpus, w->config->cluster->type_name[t]) > 0))
 			mask &= ~(UINT64_C(1) << t);

@@ -41,9 +41,9 @@ double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t ty
 uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t type[CLUSTER_MAX_TYPES]);
 /* Iterations per second; the relative rate if the job states no iterations. */
 double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
-/* 0: the job does not offer that size. */
+/* Relative speed at a size; 0: the job does not offer that size. */
 double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus);
-/* What the row asks of the pool, on the types where its rate is known and positive. */
+/* The row's request to the pool, restricted to the types where its rate is known and positive. */
 struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r);
 /* Parses the row's speed-up table, once per distinct text. False: w->error is set. */
 bool speedup_load(struct orr_jobs *w, const struct job_rec *r);

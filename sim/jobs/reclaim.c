@@ -14,7 +14,7 @@ struct candidate {
 	bool is_spared;
 };
 
-/* Latest start first: it loses least work. */
+/* Orders by latest start first, because such jobs lose least work. */
 static int by_start(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;

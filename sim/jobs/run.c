@@ -28,7 +28,7 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 		"sharing_tolerance", "0.01", 1e-9, 1, "rates of a simulated set have settled when they change by less than this part"),
 	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6, "limit on iterations of the slowest job; a simulated set then counts as settled"),
 	ORR_PARAM_INT("sharing_flows", "1000000", 1, 1e12,
-		"likewise, on messages; a set that has not finished two iterations by then uses --sharing analytic"),
+		"limit on messages; a simulated set then counts as settled, or uses --sharing analytic before its second iteration"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of the first jobs left out of means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
@@ -75,7 +75,7 @@ bool jobs_decide(struct orr_jobs *w)
 {
 	if (w->is_over || (w->policy.is_due && !calls_schedule(w)))
 		return false;
-	tell_ended(w); /* jobs that the policy killed: schedule() is due again */
+	tell_ended(w); /* reports jobs that the policy killed: schedule() is due again */
 	if (!w->policy.is_due && !is_due_now(w))
 		places_settle(w);
 	return !w->is_over && (w->policy.is_due || is_due_now(w));
@@ -89,7 +89,7 @@ void jobs_begin_instant(struct orr_jobs *w, int64_t t)
 
 void jobs_end_instant(struct orr_jobs *w)
 {
-	if (w->slots.live || w->slots.n_ended) /* an instant of refused jobs alone does not count */
+	if (w->slots.live || w->slots.n_ended) /* an instant with only refused jobs does not count */
 		metrics_state(w);
 	bill_instant(w);
 	if (w->config->check)

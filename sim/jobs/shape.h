@@ -2,9 +2,9 @@
 /*
  * shape.h - places: the GPUs that a job holds, in the order of its workers, and a key that is equal for equivalent places
  *
- * Workers are numbered rack by rack, the rack with most of the job's GPUs first, and in a rack node by node, the node with most GPUs
- * first; ties by number. A launcher that sorts its hosts by the network does the same: a ring then leaves each rack and each node
- * once.
+ * Workers are numbered rack by rack, the rack with most of the job's GPUs first, and in a rack node by node, the node with most GPUs first;
+ * ties by number. A launcher that sorts its hosts by network distance gives the same order. A ring in this order leaves each rack and each
+ * node once.
  *
  * Invariant: places with equal keys have GPUs of the same type, the same number on each node, the same grouping of nodes in racks
  * and equivalent routes (net/topology_part.h). A training step takes exactly the same time on both. On a star, or under racks of one

@@ -36,7 +36,7 @@ static const struct share_use *use_of(const struct state *s, uint32_t u)
 	return &s->p->job[j].use[u - s->first[j]];
 }
 
-/* The probability that a use sends. */
+/* Returns the probability that the job of this use is sending. */
 static double chance_of(const struct state *s, uint32_t u)
 {
 	return fmin(1, use_of(s, u)->busy * s->sending[s->job_of[u]]);
@@ -137,7 +137,7 @@ static void fix(struct state *s, uint32_t j, double rate)
 		s->is_stale[use_of(s, u)->link] |= rate < 1;
 }
 
-/* Is the link the bottleneck of all its users whose rate is unknown? Then no user will demand less of it. */
+/* Returns whether the link is the bottleneck of all its users whose rate is unknown. If so, none of their demands on it can fall. */
 static bool is_bottleneck(const struct state *s, uint32_t link, const double *least)
 {
 	bool is_one = false;

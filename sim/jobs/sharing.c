@@ -247,7 +247,7 @@ static void settle_set(struct orr_jobs *w, struct job **set, uint32_t n)
 	double one = 1, *speed = n > 1 ? mem_alloc(n * sizeof *speed) : &one;
 	p->largest_set = n > p->largest_set ? n : p->largest_set;
 	if (n > 1 && find_speeds(w, set, n, speed))
-		n = 0; /* an error */
+		n = 0; /* after an error no rate is set */
 	for (uint32_t i = 0; i < n; i++)
 		rerate(w, set[i], speed[i]);
 	if (speed != &one)

@@ -23,12 +23,12 @@ struct slots {
 	uint32_t *ended; /* slots to be freed at the end of this instant */
 	uint32_t n_ended, cap_ended;
 	uint32_t n_told; /* of ended[]: the policy knows of the first n_told */
-	uint64_t given;  /* how often a job has given GPUs back */
+	uint64_t given;  /* number of times that a job has released GPUs */
 };
 
 struct shape {
 	struct pool_request request;
-	bool fits_ever; /* on the empty cluster */
+	bool fits_ever; /* fits on the empty cluster */
 };
 
 /* Equal requests have equal numbers. */

@@ -2,9 +2,9 @@
 /*
  * steprate.h - the training speed of jobs that name a model and a strategy, from memoised runs of the step world
  *
- * A question is (model, strategy, batch) on a place (shape.h), alone or together with others; its answer depends on nothing else.
- * Answers are kept. If several threads ask at once, one runs the step world and the others wait, so the number of runs does not
- * depend on the threads either.
+ * A question is (model, strategy, batch) on a place (shape.h), alone or together with others; its answer depends on nothing else. Answers
+ * are cached. If several threads ask at once, one runs the step world and the others wait, so the number of runs does not depend on the
+ * threads either.
  *
  * Rates are samples/s, which compare between sizes of a job.
  */
@@ -27,7 +27,7 @@ struct steprate_config {
 	struct cost_options costs;
 	struct profile *const *profile; /* by GPU type, for costs; NULL: data sheets only */
 	enum precision precision;
-	double batch; /* of jobs that state none */
+	double batch; /* samples per GPU of jobs that state none */
 	uint64_t seed;
 	bool link_use;                        /* measure the use of links, for sharing */
 	double tolerance;                     /* of the rates of a set: step.h */
@@ -55,14 +55,14 @@ void steprate_free(struct steprate *s);
 void steprate_check(struct steprate *s, bool check);
 const struct ground *steprate_ground(const struct steprate *s);
 
-/* A small number for each (model, strategy, batch); batch 0: the config's. */
+/* Returns a number that identifies (model, strategy, batch); batch 0: that of the config. */
 int steprate_class(struct steprate *s, const char *model, const char *strategy, double batch, uint32_t *out, struct orr_error *err);
 /* Files of models and strategies: names and SHA-256, in order of first use; false past the last. */
 bool steprate_input(const struct steprate *s, size_t i, const char **name, const char **hash);
 
-/* Alone on the place, with every link that jobs may share (links of one GPU are private) at 1/stretch of its capacity. */
+/* Speed of a job alone on the place, with every link that jobs can share (links of one GPU are private) at 1/stretch of its capacity. */
 const struct steprate_value *steprate_alone(struct steprate *s, uint32_t class, const struct place *p, double stretch);
-/* On the reference place; NULL if that type has too few GPUs. */
+/* Speed on the reference place; NULL if that type has too few GPUs. */
 const struct steprate_value *steprate_reference(struct steprate *s, uint32_t class, uint32_t gpus, uint32_t type);
 /* A set of jobs at once, on n_links links in all, whose numbers in the topology are all[]. link: index in all[] of each link of the
  * member's place. */
@@ -75,7 +75,7 @@ struct steprate_member {
 const struct steprate_value *steprate_together(
 	struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all, uint32_t n_links);
 
-/* Runs of the step world so far: alone and together. */
+/* Number of runs of the step world so far: of one job, and of sets. */
 void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled);
 /* Of the runs alone: kernels timed by laws of a profile, and those of them outside the range of the law's fit. */
 void steprate_outside(struct steprate *s, uint64_t *by_law, uint64_t *outside);

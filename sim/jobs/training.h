@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* training.h - jobs that name a model and a strategy: the speed of each kind of them on its reference place */
+/* training.h - jobs that name a model and a strategy: the speed of each distinct training on its reference place */
 #ifndef ORR_JOBS_TRAINING_H
 #define ORR_JOBS_TRAINING_H
 
@@ -12,7 +12,7 @@ struct training {
 	uint32_t class;
 	uint64_t types;                         /* where it can run */
 	const struct steprate_value **on_type;  /* on the reference place of each type */
-	const struct steprate_value *reference; /* what rates are relative to; NULL: it fits nowhere */
+	const struct steprate_value *reference; /* speed to which rates are relative; NULL: the job fits nowhere */
 	struct orr_error error;
 };
 
@@ -21,7 +21,7 @@ uint32_t training_of_row(struct orr_jobs *w, const struct job_rec *r, bool *ok);
 const struct training *training_at(const struct orr_jobs *w, uint32_t training);
 /* Seconds of an iteration on the reference place; 0 if the job fits nowhere. */
 double training_iteration_s(const struct orr_jobs *w, uint32_t training);
-/* Relative to the reference place. */
+/* Speed relative to the reference place. */
 double training_rate_on(const struct orr_jobs *w, uint32_t training, uint32_t type);
 double training_rate_at(struct orr_jobs *w, const struct job *job, uint32_t gpus);
 uint64_t training_types(const struct orr_jobs *w, uint32_t training);

@@ -66,7 +66,7 @@ static void grow_flights(struct learn *l)
 	mem_free(old);
 }
 
-/* Moves up the entries behind it that are then nearer to their place (Knuth 6.4, algorithm R). */
+/* Removes a table entry and moves later entries of its probe sequence towards their home slots (Knuth 6.4, algorithm R). */
 static void remove_flight(struct learn *l, struct flight *f)
 {
 	size_t mask = l->cap_flights - 1, hole = (size_t)(f - l->flight), i = hole;

@@ -114,7 +114,7 @@ void learn_finish(struct learn *l);
 /* ---- results ---- */
 
 const struct learn_point *learn_series(const struct learn *l, size_t *n);
-/* When the series first reaches the target, linear between its points; INFINITY if never. */
+/* Time at which the series first reaches the target, linear between its points; INFINITY if never. */
 double learn_time_to(const struct learn *l, double target);
 double learn_samples_to(const struct learn *l, double target);
 bool learn_reached(const struct learn *l); /* the configured target */

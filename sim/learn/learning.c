@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the step world's descriptor needs of this room. */
+/* Functions of this folder that the step world's descriptor uses. */
 #include "learn/train.h"
 #include "step/learning.h"
 

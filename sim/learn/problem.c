@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What all problems share: checks, shards, means, the l2 term, noise. */
+/* Parts common to all problems: checks, shards, means, the l2 term, noise. */
 #include "learn/problem.h"
 
 #include "base/mem.h"

@@ -129,7 +129,7 @@ void history_put(struct learn *l, struct history *h, struct past p);
 struct past *history_at(struct history *h, uint64_t iteration);
 
 /* apply.c */
-/* Returns false if its input is no longer kept. */
+/* Returns false if the gradient or sum that the message sends is no longer kept. */
 bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 

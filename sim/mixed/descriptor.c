@@ -39,7 +39,7 @@ extern const struct world world_mixed;
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
 	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until_precision", "precision_of", "until", "record", "policy_timeout",
 	NULL };
-/* Those that are copied to both halves. */
+/* Keys of the whole that are copied to both halves. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 
 /* ---- policies: pairs ---- */
@@ -363,7 +363,7 @@ static const struct orr_param keys[] = {
 };
 static const struct world_object objects[] = {
 	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the whole", NULL },
-	{ "serve", NULL, "likewise of the serving world", NULL },
+	{ "serve", NULL, "a scenario of the serving world, without the keys of the whole", NULL },
 	{ "failures", inputs_failure_params, "nodes that fail and are repaired", NULL },
 	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
 	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",

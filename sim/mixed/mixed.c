@@ -63,7 +63,7 @@ static uint64_t given(const struct mixed *m)
 	return m->given + (m->jobs ? jobs_given(m->jobs) : 0);
 }
 
-/* A replica waits for GPUs, and GPUs were given back since it last looked. */
+/* Returns whether a replica waits for GPUs and GPUs were released since its last attempt. */
 static bool has_offer(const struct mixed *m)
 {
 	return m->is_serve_short && given(m) != m->seen_given;
@@ -216,7 +216,7 @@ static void loop(struct mixed *m)
 	int64_t t;
 	uint64_t steps = 0;
 	if (m->serve)
-		leave_if_over(m); /* there is no request at all */
+		leave_if_over(m); /* the trace has no requests */
 	m->jobs_are_over = m->jobs && jobs_is_over(m->jobs);
 	while (!is_over(m)) {
 		if (is_starving(m)) {
@@ -224,7 +224,7 @@ static void loop(struct mixed *m)
 			break;
 		}
 		if (!eng_next_time(m->engine, &t))
-			break; /* the waiting need nodes that never come back */
+			break; /* waiting jobs or replicas need nodes that never return */
 		if (t > INT64_MAX / 2) {
 			orr_fail(&m->error, ORR_EFAIL, "the clock ends after 146 years, before the run does (--until sets an earlier end)");
 			break;
@@ -324,7 +324,7 @@ static void begin(struct mixed *m, const char *label)
 	struct jobs_host jobs_host = { m->engine, m->pool, &m->holding.others_milli };
 	struct serve_host serve_host = { .engine = m->engine, .pool = m->pool, .take = take, .give = give, .is_quiet = is_quiet, .ctx = m };
 	nodes_lend(m);
-	/* Replicas start before the first job comes, but may ask jobs for room: the jobs world is created first. */
+	/* Replicas start before the first job arrives but can reclaim GPUs from jobs, so the jobs world is created first. */
 	if (c->jobs_policy)
 		m->jobs = jobs_begin(&c->jobs, &jobs_host, c->jobs_policy, c->jobs_args, label, m->of_jobs, m->blocks);
 	if (c->serve_policy)

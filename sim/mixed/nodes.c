@@ -75,7 +75,7 @@ static void fail(struct mixed *m, uint32_t node)
 	open_fences(m, node);
 	pool_node_down(m->pool, node);
 	m->nodes_away++;
-	if (goes_again) /* its next end is known already */
+	if (goes_again) /* its next failure is known already */
 		bitset_add(&m->doomed, node);
 }
 
@@ -102,7 +102,7 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	else
 		repair(m, (uint32_t)subject);
 	if (are_served(m))
-		serve_capacity(m->serve); /* lost or draining replicas start elsewhere */
+		serve_capacity(m->serve); /* replacements of lost or draining replicas start on other nodes */
 }
 
 /* ---- rows of failures: each is known `notice` before it happens ---- */

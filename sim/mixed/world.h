@@ -24,13 +24,13 @@ struct mixed {
 	struct run_result *of_jobs, *of_serve;
 	struct jobs_blocks *blocks;
 	bool jobs_touched;  /* at this instant */
-	bool jobs_are_over; /* the jobs policy is asked no more */
+	bool jobs_are_over; /* the policy of jobs is no longer called */
 	bool serve_has_left;
 
 	/* replicas */
 	struct pool_alloc *held; /* copies of their allocations */
 	size_t n_held, cap_held;
-	bool is_serve_short; /* a replica found no room */
+	bool is_serve_short; /* a replica waits because it found no room */
 	uint64_t given;      /* number of times replicas gave GPUs back */
 	uint64_t seen_given; /* `given` and jobs_given() together when replicas last looked for room */
 	uint64_t reclaims, jobs_reclaimed;

@@ -13,8 +13,8 @@
 
 enum { FEWEST = 4, MOST_ENTRIES = 64 /* limit on the other links: they are scanned */ };
 
-/* Sum of shares of a link that carries flows of this group only; 0 if it carries others. For a new flow, next[] is the
- * group it is assigned to, if any. */
+/* Returns the sum of shares of a link that carries flows of this group only; 0 if it carries other flows. next[] is the group of a new
+ * flow, if it is assigned. */
 static double shares_if_private(const struct flownet *f, uint32_t link, uint32_t group)
 {
 	const struct net_link *l = &f->link[link];

@@ -18,7 +18,7 @@ struct runner {
 	uint32_t next_step, under_way; /* under_way: flows of the current step that have not ended */
 	uint32_t *same;                /* hash table of simulated steps: step + 1 */
 	uint32_t same_mask;
-	double *sent; /* by link, of the flows simulated; only if checked */
+	double *sent; /* bytes by link, of simulated flows; only with is_checked */
 	uint32_t finished, instants;
 	struct orr_error *err;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes, NICs and links: the parts of every kind of topology. */
+/* Nodes, NICs and links: elements common to all kinds of topologies. */
 #include "net/topology_shape.h"
 
 #include "base/mem.h"

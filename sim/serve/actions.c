@@ -23,7 +23,9 @@ void orr_complete(struct orr_serve *w, orr_req r)
 	if (!q)
 		return;
 	if (!q->is_held) {
-		serve_fail(w, ORR_EFAIL, q, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it");
+		serve_fail(w, ORR_EFAIL, q,
+			"orr_complete() of a request without an answer: expected one whose run was started with ORR_RUN_KEEP and has "
+			"ended");
 		return;
 	}
 	if (isnan(q->first_token_s))

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* ---- can it ever be served? ---- */
+/* ---- whether a request can ever be served ---- */
 
 /* Memory of a replica of the deployment on the largest GPUs that it may get. */
 static double largest_memory(const struct orr_serve *w, const struct serve_deployment *d)
@@ -26,7 +26,7 @@ static double largest_memory(const struct orr_serve *w, const struct serve_deplo
 	return most > 0 ? most : INFINITY;
 }
 
-/* Returns whether it fits on a replica beside the weights of its model alone. */
+/* Returns whether the request fits on a replica that holds only the weights of its model. */
 static bool table_could(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	static const double rounding = 1e-9; /* as in memory.c */
@@ -90,7 +90,7 @@ static double shortest_service(const struct orr_serve *w, const struct req *q)
 	return n ? orr_iter_estimate(w, group_nth(w, q->model, 0), 0, 0, q->prompt_asked, 0) : 0;
 }
 
-/* serve.shed=late: it still waits at its deadline. */
+/* Event of serve.shed=late: sheds the request if it still waits at its deadline. */
 static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -102,7 +102,7 @@ static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	req_end(w, q, ORR_REQ_SHED, q->deadline_s);
 }
 
-/* serve.shed=hopeless: it has not started, and the last moment to do so was 1 ns ago. */
+/* Event of serve.shed=hopeless, 1 ns after the latest useful start: sheds the request if it has not started. */
 static void on_hopeless(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -151,7 +151,7 @@ static bool is_still_to_place(struct orr_serve *w, const struct req *q)
 	return !w->error.code && q->state == ORR_REQ_WAITING && q->replica == NONE;
 }
 
-/* Autoscaling by rate counts it for all deployments that could serve it, and not again when it is routed. */
+/* Autoscaling by rate counts the request for all deployments that could serve it, and not again when it is routed. */
 static void count_unrouted(struct orr_serve *w, struct req *q)
 {
 	for (uint32_t d = 0; d < w->config->n_deployments && !q->has_come; d++) {
@@ -164,7 +164,7 @@ static void count_unrouted(struct orr_serve *w, struct req *q)
 static void place(struct orr_serve *w, struct req *q, bool is_new)
 {
 	struct fleet *f = w->fleet;
-	f->same_ticks = 0; /* no tick has seen it yet */
+	f->same_ticks = 0; /* no tick has counted this request yet */
 	if (!is_still_to_place(w, q))
 		return;
 	bool has_none = !group_count(w, q->model); /* the policy is not asked */

@@ -20,7 +20,7 @@ enum sessions { SESSIONS_NONE, SESSIONS_REPLAY, SESSIONS_GROW };
 
 /* The client that sent the request of a slot. */
 struct sender {
-	uint32_t user;    /* NONE: no user, only its session waits for it */
+	uint32_t user;    /* user that waits for the answer; NONE: only its session does */
 	uint32_t row;     /* of the trace; NONE: no sessions */
 	uint32_t context; /* tokens of earlier turns */
 };

@@ -98,7 +98,7 @@ bool decodes_took_in_flight(const struct lane *l, const struct req *q)
 	return l->is_flying && l->flying && q->joined <= l->clock && take_clock(l, q) == l->clock;
 }
 
-/* A block taken for the running iteration becomes its own before the end of the iteration. */
+/* Makes a block taken for the running iteration the request's own before the iteration ends. */
 static void count_take_in_flight(struct lane *l, struct req *q)
 {
 	if (!decodes_took_in_flight(l, q))
@@ -132,7 +132,7 @@ static void remember_gap(struct lane *l, uint64_t clock, double gap_s)
 	l->gap[l->n_gap++] = (struct lane_gap){ clock, gap_s };
 }
 
-/* The largest gap from that clock on. */
+/* Returns the largest gap since that clock. */
 static double largest_gap(const struct lane *l, uint64_t clock)
 {
 	uint32_t lo = 0, hi = l->n_gap;

@@ -172,7 +172,8 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, d
 	if (!rc && r->n_requests < 2)
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: needs a trace of at least two requests");
 	if (!rc && factor == 1 && isnan(rate_of(r)))
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: all requests arrive at one time, so that there is no rate to find");
+		rc = orr_fail(
+			err, ORR_EINPUT, "--find-rate: expected requests with different arrival times, but all arrive at the same time");
 	if (!rc) {
 		*attainment = slo_attainment(&a->slo, r->requests, r->n_requests);
 		*rate = rate_of(r);
@@ -236,7 +237,7 @@ static void put_line(struct sbuf *b, const char *label, const struct rate_found 
 		if (isfinite(f->above))
 			sbuf_printf(b, "; at %.4g requests/s %.4g %%", f->above_rate, 100 * f->above_attainment);
 		else
-			sbuf_puts(b, "; no rate was found at which fewer do");
+			sbuf_puts(b, "; no higher rate was found at which fewer requests do");
 	}
 	sbuf_printf(b, " (%u runs)\n", f->runs);
 }

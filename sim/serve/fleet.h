@@ -29,7 +29,7 @@ struct fleet_part {
 	uint32_t model; /* NONE: any */
 	bool is_scaled;
 	uint32_t wanted;
-	uint64_t came; /* requests routed to it since the last tick */
+	uint64_t came; /* requests routed to the deployment since the last tick */
 	/* Recommendations of the last ticks, for scaling down. */
 	uint32_t *asked, n_asked, next_asked, cap_asked;
 	double kv_tokens; /* largest KV cache of its replicas so far; NAN: there was none yet */
@@ -54,7 +54,7 @@ struct fleet {
 	struct pool_alloc *limbo; /* GPUs of nodes given notice, kept out of the pool */
 	uint32_t n_limbo, cap_limbo;
 	struct bitset doomed; /* nodes given notice */
-	uint32_t *notices;    /* [node] notices whose failure is still to come */
+	uint32_t *notices;    /* [node] notices whose failure has not happened yet */
 	struct failure_run *failures;
 	uint64_t nodes_down; /* or given notice */
 	int64_t row_ns;      /* time of the failure or repair that becomes known next */
@@ -66,7 +66,7 @@ struct fleet {
 };
 
 /* ---- gpus.c ---- */
-/* Takes GPUs for a replica; false: there are none now. */
+/* Takes GPUs for a replica; false: none are free now. */
 bool gpus_take(struct orr_serve *w, uint32_t replica);
 /* Gives them back and books GPU time and cost. GPUs of nodes given notice are kept out of the pool. */
 void gpus_give(struct orr_serve *w, uint32_t replica);
@@ -79,7 +79,7 @@ bool replica_is_on(const struct orr_serve *w, uint32_t replica, uint32_t node);
 /* ---- replicas.c ---- */
 void replicas_begin(struct orr_serve *w);
 void replicas_free(struct orr_serve *w);
-/* Off to starting, or to up if delay_ns is 0. False: there are no GPUs now. */
+/* Changes a replica from off to starting, or to up if delay_ns is 0. False: no GPUs are free now. */
 bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns);
 /* Drains it without telling the policy: it takes no new requests. */
 void replica_close(struct orr_serve *w, uint32_t replica);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPUs of replicas: taken, paid for, given back, withheld while their node is given notice. */
+/* GPUs of replicas: allocation, cost, release, and withholding while their node has been given notice. */
 #include "serve/fleet.h"
 
 #include "base/mem.h"
@@ -41,7 +41,7 @@ static bool touches(const struct pool_alloc *a, const struct bitset *nodes)
 	return false;
 }
 
-/* To the pool, or withheld. */
+/* Returns GPUs to the pool, or withholds them. */
 static void return_gpus(struct orr_serve *w, struct pool_alloc *a)
 {
 	struct fleet *f = w->fleet;

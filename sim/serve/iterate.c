@@ -77,7 +77,7 @@ static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 	return false;
 }
 
-/* Its output is complete. */
+/* Ends a request whose output is complete. */
 static void complete(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	lane_depart(w, l, q);

@@ -56,7 +56,7 @@ struct lane {
 
 	/* blocks */
 	uint32_t block_tokens, total;
-	uint32_t avail;        /* free, or in the cache without users */
+	uint32_t avail;        /* blocks that are free, or cached without users */
 	struct prefix *prefix; /* NULL: no cache */
 	uint32_t hash_blocks;  /* blocks per hash */
 
@@ -111,7 +111,7 @@ struct prefix *prefix_new(void);
 void prefix_free(struct prefix *p);
 #define PREFIX_NONE UINT32_MAX
 uint32_t prefix_find(const struct prefix *p, uint64_t hash);
-/* Adds a user; true: the entry had none. */
+/* Adds a user; returns true if the entry had none. */
 bool prefix_use(struct prefix *p, uint32_t entry);
 /* Removes a user; true: the entry has none left, and is dropped after all others without users. */
 bool prefix_leave(struct prefix *p, uint32_t entry);

@@ -19,7 +19,7 @@ struct memory_extra {
 
 /* Bytes in use now: weights and runs. */
 double memory_in_use(const struct orr_serve *w, uint32_t replica);
-/* Returns whether there is room from now on, as the runs are now. x NULL: nothing is added. */
+/* Returns whether the current runs and x fit into memory from now to their ends. x NULL: only the current runs. */
 bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x);
 /* Returns the least delay at which the run fits; INFINITY: never. */
 double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x);

@@ -23,7 +23,7 @@ struct model_sums {
 };
 
 struct serve_metrics {
-	bool has_begun; /* the first request has arrived */
+	bool has_begun; /* set once the first request has arrived */
 	bool has_llm, has_slo;
 	double begun_s, last_end_s;
 	double level; /* of intervals; NaN: the run gives none */

@@ -120,7 +120,7 @@ static void on_net(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	struct moves *m = w->moves;
 	double next;
 	m->is_awaited = m->has_ended = false;
-	/* All that rounds to this instant is due in it; else eng_at() would return here forever. */
+	/* Reports every end that rounds to this instant; otherwise eng_at() would schedule this event again forever. */
 	while (serve_ns(next = flownet_next(m->net)) <= eng_now(e))
 		flownet_advance(m->net, next);
 	uint64_t tag;

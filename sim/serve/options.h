@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * options.h - what `--set serve.NAME=VALUE` sets, resolved once per run
+ * options.h - options of `--set serve.NAME=VALUE`, resolved once per run
  *
  * Invariant after settings_new(): every choice is a value of its enum, a limit that is not set is INFINITY or the largest
  * integer, and every model named is served.

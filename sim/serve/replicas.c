@@ -34,7 +34,8 @@ static bool make_lane(struct orr_serve *w, uint32_t replica)
 	struct orr_error err = { 0 };
 	r->lane = lane_new(w, replica, &err);
 	if (!r->lane) {
-		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "replica %u: %s", replica, err.text[0] ? err.text : "cannot be made");
+		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "replica %u: %s", replica,
+			err.text[0] ? err.text : "its lane cannot be created");
 		return false;
 	}
 	struct fleet_part *p = &w->fleet->part[r->deployment];
@@ -325,7 +326,7 @@ void replicas_free(struct orr_serve *w)
 	for (uint32_t i = 0; w->replica && i < w->n_replicas; i++) {
 		struct replica *r = &w->replica[i];
 		lane_free(r->lane);
-		if (r->has_alloc) /* not by the host's give(): the host may be partly freed */
+		if (r->has_alloc) /* without the host's give(), because the host may be partly freed */
 			pool_give(w->host.pool, &r->alloc);
 	}
 	groups_free(w);

@@ -9,7 +9,7 @@
 
 /* Returns the replica that serve.router, or the policy's route(), picks; NONE: none now. */
 uint32_t route_pick(struct orr_serve *w, const struct req *q);
-/* The same by serve.router alone. */
+/* As above, by serve.router alone. */
 uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
 
 /* A request arrives now: refused if it can never be served, shed if serve.queue_limit is reached, else routed. */

@@ -62,9 +62,9 @@ static inline double run_left(const struct orr_serve *w, const struct run *x)
 
 /* Returns a slot with handle and cap of its last use. */
 struct run *run_new(struct orr_serve *w);
-/* Appends it to the list of its replica. */
+/* Appends the run to the list of its replica. */
 void run_link(struct orr_serve *w, struct run *x);
-/* Runs from now on, beside the other runs of the replica. */
+/* Starts the progress of a run beside the other runs of the replica. */
 void run_go(struct orr_serve *w, struct run *x);
 /* Books the progress up to now; the rate does not change. */
 void run_settle(const struct orr_serve *w, struct run *x);

@@ -20,7 +20,7 @@ static bool is_over(const struct orr_serve *w)
 	return !w->live && !w->has_next;
 }
 
-/* ---- towards the number wanted ---- */
+/* ---- starting and removing replicas ---- */
 
 static bool counts(const struct orr_serve *w, uint32_t replica)
 {
@@ -230,7 +230,7 @@ static void doom(struct orr_serve *w, uint32_t node)
 
 static void lose(struct orr_serve *w, uint32_t node)
 {
-	/* Closed first, so that none gets the requests of another. */
+	/* All affected replicas are closed first, so that none receives requests of another. */
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))
 			replica_close(w, i);

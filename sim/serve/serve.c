@@ -197,7 +197,7 @@ static void create_policy(struct orr_serve *w, const struct orr_args *policy_arg
 	watch_leave(w->watch);
 	if (!w->self)
 		serve_fail(w, err.code ? err.code : ORR_EINPUT, NULL, "%s",
-			err.text[0] ? err.text : "create() returned nothing and gave no reason");
+			err.text[0] ? err.text : "create() returned NULL without an error message: expected an object, or *err filled in");
 	guard_begin(w);
 }
 

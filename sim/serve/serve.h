@@ -82,7 +82,7 @@ struct serve_host {
 
 struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,
 	const struct orr_args *policy_args, const char *label, struct run_result *result, struct orr_error *err);
-/* Call after the events of an instant: lets the policy act. Returns whether new events are due at this instant. */
+/* Makes the policy's calls after the events of an instant. Returns whether new events are due at this instant. */
 bool serve_instant(struct orr_serve *w);
 bool serve_is_over(const struct orr_serve *w); /* all requests have ended, or an error */
 bool serve_has_failed(const struct orr_serve *w);

@@ -1,4 +1,4 @@
-# requests, replicas, batches: bottom first, a file calls only files before it (serve/world.h)
+# requests, replicas, batches; files are listed bottom first: a file calls only files before it (serve/world.h)
 liborrery_a_SOURCES += sim/serve/options.c sim/serve/world.c sim/serve/due.c sim/serve/metrics.c sim/serve/guard.c
 liborrery_a_SOURCES += sim/serve/load.c sim/serve/requests.c
 liborrery_a_SOURCES += sim/serve/memory.c sim/serve/loading.c sim/serve/runs.c sim/serve/batches.c sim/serve/preempt.c
@@ -9,7 +9,7 @@ liborrery_a_SOURCES += sim/serve/dispatch.c sim/serve/serve.c
 liborrery_a_SOURCES += sim/serve/options.h sim/serve/world.h sim/serve/due.h sim/serve/metrics.h sim/serve/guard.h sim/serve/replica.h
 liborrery_a_SOURCES += sim/serve/requests.h sim/serve/memory.h sim/serve/runs.h sim/serve/lane.h sim/serve/route.h sim/serve/fleet.h
 liborrery_a_SOURCES += sim/serve/clients.h sim/serve/dispatch.h sim/serve/serve.h
-# scenarios, and what the shared floors see of the world
+# scenarios and the descriptor of the world
 liborrery_a_SOURCES += sim/serve/deploy.c sim/serve/scenario.c sim/serve/scenario.h sim/serve/find_rate.c sim/serve/find_rate.h sim/serve/descriptor.c
 orrinclude_HEADERS += include/orrery/serve.h
 include policies/serve/sources.mk

@@ -57,4 +57,6 @@ void orr_egress(struct orr_spot *w, double bytes)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_egress(): %g bytes; expected 0 or more", bytes);
 	else
 		accounts_charge(w, ORR_EGRESS, accounts_egress(w, bytes), 1);
+	if (bytes > 0)
+		w->used |= SPOT_USED_EGRESS;
 }

@@ -40,7 +40,7 @@ static inline struct ledger accounts_of_role(const struct orr_spot *w, enum role
 	return l;
 }
 
-/* dt ns pass: books everything except the owners' time. */
+/* Books a period of dt ns in all accounts except that of the owners' time. */
 static inline void accounts_pass(struct orr_spot *w, int64_t dt)
 {
 	if (w->count[ROLE_STARTING])
@@ -53,7 +53,7 @@ static inline void accounts_pass(struct orr_spot *w, int64_t dt)
 	w->accrued += dt;
 }
 
-/* Time passes up to t. */
+/* Books the time up to t. */
 static inline void accounts_accrue(struct orr_spot *w, int64_t t)
 {
 	int64_t dt = t - w->accrued;

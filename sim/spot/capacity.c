@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- zones and types ---- */
@@ -29,7 +30,7 @@ uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name)
 	uint32_t n = w->n_zones, zone = number_of_name(&w->zone_of_name, &w->cap_zone_of_name, name, &n);
 	if (n == w->n_zones)
 		return zone;
-	/* Not announced: rows without a zone among others. */
+	/* Adds a zone that the source did not declare, for rows without a zone among rows with one. */
 	w->zone = mem_realloc(w->zone, n, sizeof *w->zone);
 	w->zone[zone] = (struct zone){ .name = strtab_text(w->source.names, name),
 		.first = NONE,
@@ -41,7 +42,13 @@ uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name)
 
 static uint32_t capacity_type(struct orr_spot *w, uint32_t name)
 {
-	return number_of_name(&w->type_of_name, &w->cap_type_of_name, name, &w->n_types);
+	uint32_t n = w->n_types, type = number_of_name(&w->type_of_name, &w->cap_type_of_name, name, &w->n_types);
+	if (w->n_types > n) {
+		double speed = speeds_of(&w->speeds, strtab_text(w->source.names, name));
+		w->speed_of_type = mem_realloc(w->speed_of_type, w->n_types, sizeof *w->speed_of_type);
+		w->speed_of_type[type] = isnan(speed) ? 1 : speed;
+	}
+	return type;
 }
 
 static int64_t price_of(const struct orr_spot *w, const struct slot *s)
@@ -87,6 +94,8 @@ static void take(struct orr_spot *w, uint32_t slot)
 	struct slot *s = &w->slot[slot];
 	withdraw(w, slot);
 	s->price = price_of(w, s);
+	if (s->offer_price < 0)
+		*w->use |= s->price == w->source.default_price ? SPOT_USED_PRICE : SPOT_USED_PRICES;
 	spot_inst_begin(w, slot);
 }
 
@@ -97,13 +106,27 @@ static bool has_quota(const struct orr_spot *w)
 	return w->live[0] < w->quota[0];
 }
 
+/* Returns the offer, or the first after it that spot.max_price allows. */
+static uint32_t affordable(const struct orr_spot *w, uint32_t slot)
+{
+	while (slot != NONE && price_of(w, &w->slot[slot]) > w->max_price) {
+		*w->use |= SPOT_USED_MAX_PRICE;
+		slot = w->slot[slot].next;
+	}
+	return slot;
+}
+
 static uint32_t take_some(struct orr_spot *w, uint32_t zone, uint32_t n)
 {
-	uint32_t got = 0;
-	while (got < n && w->zone[zone].first != NONE && has_quota(w) && !w->is_over) {
-		take(w, w->zone[zone].first);
+	uint32_t got = 0, slot = affordable(w, w->zone[zone].first);
+	while (got < n && slot != NONE && has_quota(w) && !w->is_over) {
+		uint32_t next = w->slot[slot].next;
+		take(w, slot);
 		got++;
+		slot = affordable(w, next);
 	}
+	if (got < n && slot != NONE)
+		*w->use |= SPOT_USED_QUOTA;
 	return got;
 }
 
@@ -115,6 +138,8 @@ static void fill(struct orr_spot *w)
 			take_some(w, z, x->want - x->live);
 		if (x->n_offers && w->want > w->live[0])
 			take_some(w, z, w->want - w->live[0]);
+		if (x->n_offers && !w->is_own_want && w->want <= w->live[0])
+			*w->use |= SPOT_USED_TARGET;
 	}
 }
 
@@ -155,7 +180,7 @@ static void add_row(struct orr_spot *w, const struct avail_rec *r)
 	s->offer_price = r->usd_per_hour >= 0 ? ledger_price(r->usd_per_hour) : -1;
 	*slot_at(w, r->instance) = slot + 1;
 	offer(w, slot);
-	/* Its end may be known already. */
+	/* The end of the instance may be known already. */
 	const struct source_rows *rows = &w->source.rows[SOURCE_INSTANCES];
 	for (size_t i = rows->first; w->notice && i < rows->n; i++)
 		if (rows->ahead[i].kind == AVAIL_REMOVE && rows->ahead[i].instance == r->instance)
@@ -191,7 +216,7 @@ static void price_row(struct orr_spot *w, const struct avail_rec *r)
 	}
 }
 
-/* The rows of this instant, which have been read: prices, then additions, then removals. */
+/* Applies the rows read for this instant: prices, then additions, then removals. */
 static void apply(struct orr_spot *w)
 {
 	struct source_rows *rows = &w->source.rows[SOURCE_INSTANCES];
@@ -263,6 +288,10 @@ static void series(struct orr_spot *w)
 			price_row(w, &r);
 		w->has_happened = true;
 	}
+	if (w->max_price < INT64_MAX) { /* an offer may have become cheap enough */
+		fill(w);
+		tell_added(w);
+	}
 }
 
 void spot_capacity_instant(struct orr_spot *w)
@@ -331,6 +360,7 @@ void spot_capacity_free(struct orr_spot *w)
 	mem_free(w->zone);
 	mem_free(w->zone_of_name);
 	mem_free(w->type_of_name);
+	mem_free(w->speed_of_type);
 }
 
 /* ---- calls of policies ---- */
@@ -347,6 +377,7 @@ void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n)
 {
 	if (!spot_may_act(w, "orr_want()") || !check_zone(w, zone, true, "orr_want()"))
 		return;
+	w->is_own_want |= zone == ORR_ANY_ZONE;
 	*(zone == ORR_ANY_ZONE ? &w->want : &w->zone[zone].want) = n;
 	fill(w);
 }
@@ -370,6 +401,8 @@ uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n)
 	uint32_t got = 0;
 	if (!spot_may_act(w, "orr_request_on_demand()") || !check_zone(w, zone, false, "orr_request_on_demand()"))
 		return 0;
+	if (n > w->quota[1] - w->live[1])
+		*w->use |= SPOT_USED_ON_DEMAND_QUOTA;
 	for (; got < n && w->live[1] < w->quota[1] && !w->is_over; got++) {
 		uint32_t slot = spot_slot_new(w);
 		struct slot *s = &w->slot[slot];
@@ -404,9 +437,15 @@ void orr_release(struct orr_spot *w, orr_inst i)
 uint32_t orr_offers(const struct orr_spot *w, uint32_t zone)
 {
 	uint32_t n = 0;
-	for (uint32_t z = 0; z < w->n_zones; z++)
-		if (zone == ORR_ANY_ZONE || zone == z)
+	for (uint32_t z = 0; z < w->n_zones; z++) {
+		if (zone != ORR_ANY_ZONE && zone != z)
+			continue;
+		if (w->max_price == INT64_MAX)
 			n += w->zone[z].n_offers;
+		else
+			for (uint32_t i = affordable(w, w->zone[z].first); i != NONE; i = affordable(w, w->slot[i].next))
+				n++;
+	}
 	return n;
 }
 

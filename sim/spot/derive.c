@@ -18,7 +18,7 @@
 enum { ITERATIONS = 2, LOSSES = 3, MAX_THREADS = 256 };
 #define MAX_STEP_S 9e9
 
-/* Shared by all shapes; constant during the runs. */
+/* Input shared by all shapes; constant during the runs. */
 struct source {
 	const struct elastic_step *step;
 	const struct orr_policy *policy;
@@ -138,7 +138,7 @@ static uint32_t micro_batches(const struct elastic_step *t, uint32_t pipelines)
 	return (all + pipelines - 1) / pipelines;
 }
 
-/* One run of a shape. */
+/* Settings of one run of a shape. */
 struct question {
 	const char *redundancy;
 	int64_t failed; /* stage; -1: none */
@@ -240,7 +240,8 @@ static int run_losses(const struct shape *x, const struct question *with, const 
 		double pause_s = 0;
 		lost.failed = again.failed = stage[i];
 		again.micro_batches = again.micro_batches < x->depth ? again.micro_batches : x->depth;
-		again.redo = strcmp(with->redundancy, "both") ? (uint32_t)floor(done[stage[i]] + 0.5) : 0; /* both: nothing to repeat */
+		again.redo = strcmp(with->redundancy, "both") ? (uint32_t)floor(done[stage[i]] + 0.5)
+							      : 0; /* with both, no pass must be repeated */
 		if (run(x, &lost, &k, NULL, NULL) || (again.redo && run(x, &again, &ignored, NULL, &pause_s)))
 			return ORR_EINPUT;
 		add_kind(&row->kind[ELASTIC_DEGRADED], &k, 1.0 / n);
@@ -305,7 +306,7 @@ static int run_all(const struct source *s, struct derive_row *row, size_t n, uin
 	for (uint32_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
 	pthread_mutex_destroy(&w.lock);
-	for (size_t i = 0; i < n && !rc; i++) /* the first in order, whichever thread met it */
+	for (size_t i = 0; i < n && !rc; i++) /* reports the first error in order of shapes, independent of threads */
 		if (w.err[i].code)
 			rc = orr_fail(
 				err, w.err[i].code, "%u pipelines of depth %u: %.400s", row[i].pipelines, row[i].depth, w.err[i].text);

@@ -11,11 +11,14 @@
  */
 #include "base/mem.h"
 #include "spot/elastic_cache.h"
+#include "spot/speeds.h"
 #include "spot/spot.h"
 #include "world/inputs_capacity.h"
+#include "world/remarks.h"
 #include "world/run.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +30,7 @@ struct spot_state {
 	const struct elastic *job;          /* owned by elastic_cache.h */
 	const char *steps_hash;
 	struct spot_config config;
+	atomic_uint *used; /* [policy] enum spot_use */
 };
 
 /* ---- the job ---- */
@@ -168,12 +172,44 @@ static int check_end(const struct scenario *s, const struct spot_state *t, struc
 		availset_source(t->capacity), t->job->name);
 }
 
+/* ---- types of instances ---- */
+
+/* An instance of another type than the job's nodes needs a speed. One type in a trace, and a job that names no device: the same. */
+static int check_type(const struct spot_state *t, const struct speeds *known, const char *type, const char **first, struct orr_error *err)
+{
+	const char *own = t->job->step ? t->job->step->device : *first ? *first : type;
+	*first = *first ? *first : type;
+	if (!strcmp(type, own) || !isnan(speeds_of(known, type)))
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT,
+		"%.200s: has instances of type %.60s; the step times of job %.80s are for %.60s, and the speed of %.60s is unknown: set "
+		"spot.speeds=%.60s=X, X times as fast",
+		availset_source(t->capacity), type, t->job->name, own, type, type);
+}
+
+static int check_types(const struct scenario *s, const struct spot_state *t, struct orr_error *err)
+{
+	struct speeds known;
+	int rc = speeds_read(&known, orr_arg_text(s->options, "speeds"), err);
+	const char *first = NULL;
+	uint32_t before = 0;
+	for (uint64_t i = 0; !rc && availset_is_loaded(t->capacity) && i < availset_count(t->capacity); i++) {
+		const struct avail_rec *r = availset_at(t->capacity, i);
+		if (r->kind == AVAIL_ADD && r->type && r->type != before)
+			rc = check_type(t, &known, strtab_text(availset_strings(t->capacity), before = r->type), &first, err);
+	}
+	speeds_free(&known);
+	return rc;
+}
+
 static int open_spot(struct scenario *s, struct orr_error *err)
 {
 	struct spot_state *t = s->state = mem_zalloc(1, sizeof *t);
 	int rc = load_job(s->given, t, err);
 	if (!rc)
 		rc = load_trace(s, t, err);
+	if (!rc)
+		rc = check_types(s, t, err);
 	if (!rc)
 		rc = load_prices(s, t, err);
 	if (rc)
@@ -184,6 +220,7 @@ static int open_spot(struct scenario *s, struct orr_error *err)
 	if (!s->output->quiet)
 		inputs_tell_repairs(t->capacity);
 	configure(s, t);
+	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	return check_end(s, t, err);
 }
 
@@ -192,6 +229,7 @@ static void close_spot(struct scenario *s)
 	struct spot_state *t = s->state;
 	availset_free(t->capacity);
 	availset_free(t->prices);
+	mem_free(t->used);
 	mem_free(t);
 }
 
@@ -222,6 +260,7 @@ static int run_spot(
 	const struct spot_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
 	struct spot_config config = t->config;
+	config.used = &t->used[i];
 	config.replication = k;
 	config.record_iterations &= !k;
 	config.record_nodes &= !k;
@@ -247,21 +286,87 @@ static void compare_plainly(struct run_result *const *runs, size_t n)
 		}
 }
 
+/* ---- assumptions and remarks ---- */
+
+/* Keys that a run with none of these uses did not depend on. */
+static const struct {
+	unsigned use;
+	const char *key, *why;
+} uses[] = { { SPOT_USED_NOTICE, "spot.notice", "the policy acted on no notice" },
+	{ SPOT_USED_PRICE, "spot.price", "no spot instance was taken at the default price" },
+	{ SPOT_USED_PRICES, "prices", "no spot instance was taken at a price of the series" },
+	{ SPOT_USED_TARGET, "spot.target", "no offer was left because of it" },
+	{ SPOT_USED_QUOTA, "spot.quota", "no offer was left because of it" },
+	{ SPOT_USED_ON_DEMAND_QUOTA, "spot.on_demand_quota", "no more instances were requested" },
+	{ SPOT_USED_MAX_PRICE, "spot.max_price", "no offer cost more" },
+	{ SPOT_USED_STORAGE, "spot.storage_Bps", "no checkpoint had it as its bottleneck" },
+	{ SPOT_USED_NODE_BPS, "spot.node_Bps", "no checkpoint had it as its bottleneck" },
+	{ SPOT_USED_STORAGE | SPOT_USED_NODE_BPS, "spot.storage_latency", "the policy asked for no time of a checkpoint" },
+	{ SPOT_USED_EGRESS, "spot.egress_usd_per_GB", "no byte was sent between zones" } };
+
+static const struct world_effect effects[] = { { "spot.startup", "spot_hours", "no spot instance was taken" },
+	{ "spot.on_demand_startup", "on_demand_hours", "no on-demand instance was taken" },
+	{ "spot.on_demand_price", "on_demand_hours", "no on-demand instance was taken" },
+	{ "spot.billing", "node_hours", "no instance was taken" }, { NULL, NULL, NULL } };
+
+__attribute__((format(printf, 2, 3))) static void assume(struct run_result *r, const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	result_note(r, "assumption", text);
+}
+
+static void note_prices(const struct spot_state *t, unsigned used, struct run_result *r)
+{
+	const struct metric *spot = result_find(r, "spot_hours");
+	if (!spot || !(spot->value > 0))
+		return;
+	if (t->prices)
+		assume(r, "prices of %.100s; before its first row, and where it has none, spot.price", availset_source(t->prices));
+	else if (availset_has_prices(t->capacity))
+		assume(r, "prices of the trace; where it has none, spot.price");
+	else if (used & SPOT_USED_PRICE)
+		assume(r, "one price of spot instances at all times: spot.price = %g USD/h", orr_arg_real(t->config.options, "price"));
+}
+
 /* Nothing comes or goes past the end of a trace, which lowers the losses per hour. */
-static void remark_on_end(const struct scenario *s, struct run_result *const *runs, size_t n)
+static void note_end(const struct scenario *s, struct run_result *r)
 {
 	const struct spot_state *t = s->state;
 	int64_t end = availset_end_ns(t->capacity);
-	for (size_t i = 0; i < n && end < ORR_NEVER && s->until_ns == ORR_NEVER; i++) {
-		const struct metric *over = result_find(runs[i], "makespan_s"), *lost = result_find(runs[i], "preemptions");
-		if (!over || !lost || !(lost->value > 0) || over->value * 1e9 <= (double)end * 1.001)
-			continue;
-		fprintf(stderr,
-			"orrery: %s ended at %.4g h, the trace at %.4g h: instances present at its end remained (--until sets an earlier "
-			"end; a generator's length=0 has none)\n",
-			runs[i]->label, over->value / 3600, (double)end / 3600e9);
-		return;
-	}
+	const struct metric *over = result_find(r, "makespan_s"), *complete = result_find(r, "is_complete");
+	double end_s = over ? over->value : 0;
+	if (end < ORR_NEVER && end_s * 1e9 > (double)end * 1.001)
+		assume(r,
+			"past the end of the trace (%.4g h) instances present at its end remain and none is offered (--until sets an "
+			"earlier "
+			"end of the run; a generator's length=0 has none)",
+			(double)end / 3600e9);
+	if (s->until_ns < ORR_NEVER && end_s * 1e9 < (double)s->until_ns)
+		remark_no_effect(s, r, "until", "the run ended before");
+	else if (s->until_ns == ORR_NEVER && complete && !(complete->value > 0))
+		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
+}
+
+static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
+{
+	struct spot_state *t = s->state;
+	unsigned used = atomic_load(&t->used[i]);
+	assume(r,
+		"step times of job %.100s, whatever an instance's type; pauses for restart and reconfiguration as the policy's parameters "
+		"and the job state them",
+		t->job->name);
+	note_prices(t, used, r);
+	note_end(s, r);
+	for (size_t k = 0; k < sizeof uses / sizeof *uses; k++)
+		if (!(used & uses[k].use))
+			remark_no_effect(s, r, uses[k].key, uses[k].why);
+	if (s->replications == 1)
+		remark_no_effect(s, r, "spot.ci_level", "one replication has no interval");
+	remark_no_effect(s, r, "spot.max_calls_per_instant", "the limit was not reached");
 }
 
 static int finish_spot(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
@@ -269,8 +374,6 @@ static int finish_spot(struct scenario *s, struct run_result *const *runs, size_
 	(void)err;
 	if (s->replications == 1)
 		compare_plainly(runs, n);
-	if (!s->output->quiet && !s->output->is_series)
-		remark_on_end(s, runs, n);
 	return ORR_OK;
 }
 
@@ -376,5 +479,7 @@ const struct world world_spot = { .name = "spot",
 	.open = open_spot,
 	.is_random = is_spot_random,
 	.run = run_spot,
+	.effects = effects,
+	.note = note_spot,
 	.finish = finish_spot,
 	.close = close_spot };

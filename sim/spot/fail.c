@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Errors that end a run, and when a policy may act. */
+/* Errors that end a run, and the check that a policy may act now. */
 #include "spot/world.h"
 
 #include <stdarg.h>
@@ -36,5 +36,7 @@ bool spot_may_act(struct orr_spot *w, const char *what)
 		return false;
 	if (!w->is_acting)
 		spot_fail(w, ORR_EFAIL, NULL, "%s was called outside the policy's functions", what);
+	if (w->is_noticing)
+		w->used |= SPOT_USED_NOTICE;
 	return w->is_acting && !w->is_over;
 }

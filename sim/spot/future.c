@@ -85,7 +85,7 @@ size_t orr_spot_future(struct orr_spot *w, int64_t until, struct orr_future *out
 static int64_t end_of(struct orr_spot *w, uint32_t instance)
 {
 	const struct future *f = w->future;
-	/* Lifetimes have no bound: read on until the end is found. */
+	/* Lifetimes have no bound, so reading continues until the end of the instance is found. */
 	while (!(instance < f->cap_end && f->end[instance]) && !f->has_ended) {
 		int64_t t = f->n ? f->event[f->n - 1].t : 0;
 		read_to(w, t, "orr_inst_true_end()");

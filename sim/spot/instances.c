@@ -169,7 +169,7 @@ uint32_t spot_inst_get_ready(struct orr_spot *w)
 	return slot;
 }
 
-/* Limits of memory and of sums, and a policy that would go on without end. */
+/* Fails the run at limits of memory and sums, and if a policy takes instances endlessly at one instant. */
 static void check_limits(struct orr_spot *w, const struct slot *s)
 {
 	if (w->live[0] + w->live[1] > MAX_LIVE)
@@ -177,8 +177,7 @@ static void check_limits(struct orr_spot *w, const struct slot *s)
 	else if (w->rate_all > MAX_RATE)
 		spot_fail(w, ORR_EFAIL, s, "it takes the cost of all instances above 1e9 USD an hour");
 	else if (++w->taken_now > spot_most_now(w))
-		spot_fail(
-			w, ORR_EFAIL, s, "instances are released and taken again without end at this instant (spot.max_calls_per_instant)");
+		spot_fail(w, ORR_EFAIL, s, "instances are released and taken again endlessly at this instant (spot.max_calls_per_instant)");
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)
@@ -192,6 +191,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot)
 	s->ready = w->now + w->startup[s->is_on_demand];
 	s->paid = 0;
 	s->mark = 0;
+	s->held_lo = s->held_hi = 0;
 	s->has_notice = false;
 	w->count[ROLE_STARTING]++;
 	w->rate[ROLE_STARTING] += s->price;
@@ -282,6 +282,8 @@ bool orr_inst_is_ready(const struct orr_spot *w, orr_inst i)
 bool orr_inst_is_noticed(const struct orr_spot *w, orr_inst i)
 {
 	const struct slot *s = find(w, i);
+	if (s && s->has_notice)
+		*w->use |= SPOT_USED_NOTICE;
 	return s && s->has_notice;
 }
 

@@ -34,7 +34,8 @@ struct slot {
 	int64_t offer_price; /* of its row; -1: the market's */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
-	timeline_sum paid; /* up to paid_until, for the check */
+	double held_lo, held_hi; /* part of the job's state, 0 to 1, that it held when steps began last */
+	timeline_sum paid;       /* up to paid_until, for the check */
 	int64_t paid_until;
 };
 

@@ -11,6 +11,7 @@ enum { MAX_STAGES = 1 << 24 };
 static void give(struct orr_spot *w, uint32_t stage, uint32_t slot)
 {
 	struct slot *s = &w->slot[slot];
+	w->has_moved = true;
 	w->stage[stage] = (struct stage){ .owner = slot, .next = s->first_stage };
 	s->first_stage = stage;
 	if (!s->stages++ && s->role != ROLE_OWNER)
@@ -21,6 +22,7 @@ static void take_away(struct orr_spot *w, uint32_t stage)
 {
 	struct slot *s = &w->slot[w->stage[stage].owner];
 	uint32_t *at = &s->first_stage;
+	w->has_moved = true;
 	while (*at != stage)
 		at = &w->stage[*at].next;
 	*at = w->stage[stage].next;
@@ -38,6 +40,7 @@ void layout_forget(struct orr_spot *w, uint32_t slot)
 	}
 	s->first_stage = NONE;
 	s->stages = 0;
+	w->has_moved = true;
 }
 
 void layout_free(struct orr_spot *w)
@@ -49,7 +52,7 @@ void layout_free(struct orr_spot *w)
 
 /* ---- actions ---- */
 
-/* Can instance i own a stage now? Else the run fails. */
+/* Returns whether instance i can own a stage now; if not, the run fails. */
 static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t pipeline, uint32_t stage)
 {
 	const struct slot *s = slot_of_handle(w, i, what);
@@ -80,7 +83,7 @@ static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uin
 	return old;
 }
 
-/* The new layout gives it no stage. */
+/* Handles an owner to which the new layout gives no stage. */
 static void stand_by(struct orr_spot *w, struct slot *s)
 {
 	if (!s->stages)
@@ -111,6 +114,7 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		pipelines = depth = 0;
 	const struct stage *old = put_aside(w, pipelines, n);
 	w->n_stages = w->ownerless = w->n_dropped = 0;
+	w->has_moved = true;
 	struct slot *slots = w->slot;
 	struct stage *stage = w->stage;
 	const uint32_t n_slots = w->n_slots;
@@ -200,7 +204,7 @@ void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline)
 		else
 			w->ownerless--;
 	}
-	w->is_dropped[pipeline] = true;
+	w->is_dropped[pipeline] = w->has_moved = true;
 	w->n_dropped++;
 }
 

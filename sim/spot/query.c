@@ -104,6 +104,7 @@ void orr_curve_range(const struct orr_spot *w, int curve, uint32_t *first, uint3
 int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes)
 {
 	double Bps = w->node_Bps * (nodes ? nodes : 1);
+	*w->use |= Bps > w->storage_Bps ? SPOT_USED_STORAGE : SPOT_USED_NODE_BPS;
 	if (Bps > w->storage_Bps)
 		Bps = w->storage_Bps;
 	double s = w->config->job->state_bytes / Bps;
@@ -117,6 +118,7 @@ int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand)
 
 int64_t orr_notice_time(const struct orr_spot *w)
 {
+	*w->use |= SPOT_USED_NOTICE;
 	return w->notice;
 }
 
@@ -135,7 +137,7 @@ uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t 
 		return 0;
 	}
 	if (at == w->now && ++w->timers_now > spot_most_now(w)) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): timers for this very instant without end (spot.max_calls_per_instant)");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): timers are set endlessly for this instant (spot.max_calls_per_instant)");
 		return 0;
 	}
 	struct eng_event ev = eng_at(w->engine, at, rank, on_timer, w, tag, 0);
@@ -227,7 +229,7 @@ void orr_spot_give_up(struct orr_spot *w, const char *message)
 {
 	/* A refusal at the very start means that the input is wrong. */
 	bool is_refusal = !w->now && w->steps.first_began < 0;
-	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "gave up without a reason");
+	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "the policy gave up without a message");
 }
 
 void orr_spot_end(struct orr_spot *w)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_QUIET = 10000 };
+enum { MOST_QUIET = 10000, FEW = 10 };
 
 /* ---- instants ---- */
 
@@ -114,6 +114,8 @@ static void instant(struct orr_spot *w)
 		}
 	} while (!w->is_over && (is_due || w->has_happened));
 	check_owners(w);
+	if (w->has_moved && !w->is_over && (w->has_speeds || w->egress_per_byte > 0))
+		steps_follow_owners(w);
 	if (w->config->check)
 		check_instant(w);
 	if (w->config->record_nodes)
@@ -136,12 +138,34 @@ static void report_progress(struct orr_spot *w, uint64_t *n)
 	w->config->progress(w->config->progress_ctx, part);
 }
 
-/* The trace is over, the deadline past, and MOST_QUIET instants had timers alone: the job will never be done. */
+static void fail_stuck(struct orr_spot *w)
+{
+	spot_fail(w, ORR_EFAIL, NULL,
+		"no progress since %.4g h, with step %llu of %llu; %u instances are live and their number may never suffice: --until sets "
+		"an end of the run",
+		(double)w->progress_ns / 3600e9, (unsigned long long)w->most_done, (unsigned long long)w->job_steps,
+		w->live[0] + w->live[1]);
+}
+
+/* The run has no set end, and the job will never be done: for too long, and more than FEW instants, no step was done that had not been done
+ * before (the run fails); or the trace is over, the deadline past, and MOST_QUIET instants had timers alone (without a deadline, the run
+ * fails). */
 static bool is_stuck(struct orr_spot *w)
 {
-	if (w->steps.is_in_flight || w->rows_at < ORR_NEVER || w->until < ORR_NEVER || (w->deadline < ORR_NEVER && w->now < w->deadline))
+	if (w->until < ORR_NEVER || w->is_over)
+		return false;
+	if (w->steps.done > w->most_done) {
+		w->most_done = w->steps.done;
+		w->progress_ns = w->now;
+		w->instants = 0;
+	}
+	bool is_late = w->deadline == ORR_NEVER || w->now >= w->deadline;
+	if (w->steps.is_in_flight || w->rows_at < ORR_NEVER || !is_late)
 		w->quiet = 0;
-	return w->quiet++ >= MOST_QUIET;
+	bool is_quiet = w->quiet++ >= MOST_QUIET, is_stalled = is_late && ++w->instants > FEW && w->now - w->progress_ns > w->patience;
+	if (is_stalled || (is_quiet && w->deadline == ORR_NEVER))
+		fail_stuck(w);
+	return is_quiet || is_stalled;
 }
 
 static void loop(struct orr_spot *w)
@@ -176,6 +200,13 @@ static void loop(struct orr_spot *w)
 
 /* ---- begin and end ---- */
 
+/* Longest time without progress: ten times the trace's, at least a day; a year if the trace has no end. */
+static int64_t patience(const struct spot_config *c)
+{
+	const int64_t day = 86400 * ORR_SECOND, end = availset_end_ns(c->capacity);
+	return end == ORR_NEVER ? 365 * day : end > ORR_NEVER / 20 ? ORR_NEVER / 2 : 10 * end > day ? 10 * end : day;
+}
+
 static uint32_t limit(const struct orr_args *a, const char *name)
 {
 	int64_t n = orr_arg_int(a, name);
@@ -192,6 +223,7 @@ static void read_options(struct orr_spot *w)
 	w->deadline = orr_arg_time_ns(a, "deadline");
 	if (!w->deadline)
 		w->deadline = ORR_NEVER;
+	w->max_price = orr_arg_real(a, "max_price") > 0 ? ledger_price(orr_arg_real(a, "max_price")) : INT64_MAX;
 	w->on_demand_price = ledger_price(orr_arg_real(a, "on_demand_price"));
 	w->quota[0] = limit(a, "quota");
 	w->quota[1] = limit(a, "on_demand_quota");
@@ -251,6 +283,7 @@ static void world_free(struct orr_spot *w)
 	layout_free(w);
 	instances_free(w);
 	spot_capacity_free(w);
+	speeds_free(&w->speeds);
 	mem_free(w->point);
 	watch_free(w->watch);
 	eng_free(w->engine);
@@ -279,9 +312,14 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 		return err->code;
 	struct orr_spot *w = world_new(c, policy, label, result);
 	w->until = until;
+	w->patience = patience(c);
+	w->use = &w->used;
 	read_options(w);
+	int rc = speeds_read(&w->speeds, orr_arg_text(c->options, "speeds"), err);
+	w->has_speeds = w->speeds.n;
 	spot_capacity_begin(w);
-	int rc = index_points(w, err);
+	if (!rc)
+		rc = index_points(w, err);
 	if (!rc) {
 		tell_create(w, policy_args);
 		if (!w->error.code)
@@ -289,6 +327,8 @@ int spot_run(const struct spot_config *c, const struct orr_policy *policy, const
 		if (!w->error.code)
 			report_end(w);
 		tell_destroy(w);
+		if (c->used)
+			atomic_fetch_or(c->used, w->used);
 		rc = w->error.code;
 		if (rc)
 			*err = w->error;

@@ -14,6 +14,22 @@
 #include "results/result.h"
 #include "traces/avail.h"
 
+#include <stdatomic.h>
+
+/* Inputs that a run depended on. */
+enum spot_use {
+	SPOT_USED_NOTICE = 1,      /* a notice or its length reached the policy, which acted on it or asked for it */
+	SPOT_USED_PRICE = 1 << 1,  /* spot.price */
+	SPOT_USED_PRICES = 1 << 2, /* price rows */
+	SPOT_USED_TARGET = 1 << 3, /* spot.target left an offer */
+	SPOT_USED_QUOTA = 1 << 4,  /* as did spot.quota */
+	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
+	SPOT_USED_MAX_PRICE = 1 << 6, /* and spot.max_price */
+	SPOT_USED_STORAGE = 1 << 7,   /* spot.storage_Bps is the bottleneck of some checkpoint */
+	SPOT_USED_NODE_BPS = 1 << 8,  /* spot.node_Bps is */
+	SPOT_USED_EGRESS = 1 << 9     /* bytes were sent between zones */
+};
+
 struct spot_config {
 	const struct availset *capacity;
 	const struct availset *prices; /* a second set, of prices; NULL: prices of `capacity` and of the options */
@@ -27,6 +43,7 @@ struct spot_config {
 	bool record_iterations, record_nodes; /* fill in result->iterations; and ->nodes, ->events, ->series */
 	uint64_t max_rows;
 	double policy_timeout_s;
+	atomic_uint *used; /* bits of enum spot_use are set; may be NULL */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
 };

@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 
+#include <math.h>
+
 static uint64_t to_be_done(const struct orr_spot *w)
 {
 	return w->job_steps ? w->job_steps - w->steps.done : UINT64_MAX;
@@ -102,7 +104,7 @@ static void record(struct orr_spot *w, const struct steprun *r)
 		s->run[s->n - 1].count += r->count;
 		return;
 	}
-	if (s->n == s->cap && s->first) { /* reuse the room in front */
+	if (s->n == s->cap && s->first) { /* reuse the space before `first` */
 		size_t k = s->n - s->first;
 		for (size_t i = 0; i < k; i++)
 			s->run[i] = s->run[s->first + i];
@@ -265,6 +267,35 @@ int64_t steps_target(const struct orr_spot *w)
 	return s->ends + (int64_t)(left - 1) * s->pace;
 }
 
+/* ---- owners ---- */
+
+/* Length of a step on the owners. */
+static int64_t on_owners(const struct orr_spot *w, int64_t step_ns)
+{
+	double speed = owners_speed(w), ns = speed == 1 ? 0 : (double)step_ns / speed;
+	return speed == 1 ? step_ns : ns < 1 ? 1 : ns < 1e18 ? llround(ns) : INT64_C(1000000000000000000);
+}
+
+static double egress_on_owners(struct orr_spot *w)
+{
+	double bytes = w->steps.own_egress + owners_egress(w);
+	if (bytes > 0)
+		w->used |= SPOT_USED_EGRESS;
+	return bytes < 1e18 ? bytes : 1e18;
+}
+
+void steps_follow_owners(struct orr_spot *w)
+{
+	struct steps *s = &w->steps;
+	w->has_moved = false;
+	if (!s->is_in_flight)
+		return;
+	owners_copy(w);
+	if (w->has_speeds)
+		s->pace = on_owners(w, s->asked);
+	s->egress = egress_on_owners(w);
+}
+
 /* ---- calls of policies ---- */
 
 void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
@@ -296,13 +327,16 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	s->is_in_flight = true;
 	s->is_last = s->has_ended = false;
 	s->began = w->now;
-	s->ends = w->now + r->step_ns;
-	s->pace = r->step_ns;
+	s->asked = r->step_ns;
+	s->pace = on_owners(w, r->step_ns);
+	s->ends = w->now + s->pace;
 	s->left = r->most ? r->most : UINT64_MAX;
 	s->samples = r->samples > 0 ? r->samples : w->config->job->samples_per_step;
 	s->samples_once = -1;
 	s->redundant = r->redundant;
-	s->egress = r->egress_bytes;
+	s->own_egress = r->egress_bytes;
+	owners_copy(w);
+	s->egress = egress_on_owners(w);
 	s->flags = r->flags;
 	s->bucket = (struct ledger){ 0, 0 };
 	if (s->first_began < 0) {
@@ -355,7 +389,7 @@ void orr_steps_pace(struct orr_spot *w, int64_t step_ns)
 	if (step_ns <= 0 || step_ns > INT64_MAX / 4)
 		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_pace(): %lld ns; expected more than 0", (long long)step_ns);
 	else
-		w->steps.pace = step_ns;
+		w->steps.pace = on_owners(w, w->steps.asked = step_ns);
 }
 
 bool orr_steps_in_flight(const struct orr_spot *w, int64_t *began, int64_t *ends)

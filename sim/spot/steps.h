@@ -28,11 +28,11 @@ struct alike {
 };
 
 struct steps {
-	bool is_in_flight, is_last, has_ended; /* has_ended: steps() must be called */
-	int64_t began, ends, pace;
-	uint64_t left; /* of the run, with the one in flight; UINT64_MAX: no end */
-	double samples, redundant, egress;
-	double samples_once; /* of the step in flight alone; -1: as the others */
+	bool is_in_flight, is_last, has_ended;         /* has_ended: steps() must be called */
+	int64_t began, ends, pace, asked;              /* asked: pace on the job's own nodes */
+	uint64_t left;                                 /* of the run, with the one in flight; UINT64_MAX: no end */
+	double samples, redundant, egress, own_egress; /* own_egress: as the policy reports */
+	double samples_once;                           /* of the step in flight alone; -1: as the others */
 	unsigned flags;
 	struct ledger bucket; /* the owners' time and money in the step in flight */
 	/* of the whole run of the world */
@@ -56,6 +56,8 @@ bool steps_have_owners(const struct orr_spot *w);
 int64_t steps_target(const struct orr_spot *w);
 /* Brings steps and accounts up to t; with_t: finishes a step that ends at t too. */
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t);
+/* Sets length and egress of the steps after the one in flight, because owners changed. */
+void steps_follow_owners(struct orr_spot *w);
 /* Commits the remaining steps at the end of the run. */
 void steps_settle(struct orr_spot *w);
 void steps_free(struct orr_spot *w);

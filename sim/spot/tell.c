@@ -22,14 +22,17 @@ void tell_create(struct orr_spot *w, const struct orr_args *args)
 	if (w->self || w->error.code)
 		return;
 	orr_fail(&w->error, err.code ? err.code : ORR_EINPUT, "policy %.100s: %s", w->label,
-		err.text[0] ? err.text : "create() returned nothing and gave no reason");
+		err.text[0] ? err.text : "create() returned NULL without an error message: expected an object, or *err filled in");
 	w->is_over = true;
 }
 
 void tell_instance(struct orr_spot *w, uint32_t slot, enum orr_inst_event event)
 {
-	if (w->ops->instance && !w->is_over)
-		CALL(w, w->slot[slot].number, instance, w->self, w, slot_handle(w, slot), event);
+	if (!w->ops->instance || w->is_over)
+		return;
+	w->is_noticing = event == ORR_INST_NOTICE;
+	CALL(w, w->slot[slot].number, instance, w->self, w, slot_handle(w, slot), event);
+	w->is_noticing = false;
 }
 
 void tell_added(struct orr_spot *w)
@@ -41,7 +44,7 @@ void tell_added(struct orr_spot *w)
 			continue;
 		w->has_happened = true;
 		tell_instance(w, slot, ORR_INST_ADDED);
-		/* The end of an offer may be known when it is taken. */
+		/* The removal of an instance may be known already when its offer is taken. */
 		if (w->slot[slot].goes < ORR_NEVER && orr_inst_is_live(w, i)) {
 			w->slot[slot].has_notice = true;
 			tell_instance(w, slot, ORR_INST_NOTICE);

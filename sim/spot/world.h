@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "engine/watch.h"
 #include "spot/instances.h"
+#include "spot/speeds.h"
 #include "spot/steps.h"
 
 enum { RANKS = 8 }; /* of timers: their priorities in the engine */
@@ -43,17 +44,20 @@ struct orr_spot {
 	struct orr_error error;
 	int64_t now, until;
 	bool is_ending; /* in end(): orr_lose() still works */
-	bool is_acting, is_over, is_complete, saw_future, has_happened;
-	bool may_see;                             /* the policy declares the oracle */
+	bool is_acting, is_noticing, is_over, is_complete, saw_future, has_happened;
+	bool may_see;                             /* the policy declares the oracle and may see the future */
 	uint32_t quiet;                           /* instants since something other than a timer happened */
+	int64_t patience, progress_ns;            /* longest time without progress; when the number of steps done grew last */
+	uint64_t most_done, instants;             /* instants: since then */
+	unsigned used, *use;                      /* enum spot_use; use: &used, also for queries */
 	int64_t calls_now, taken_now, timers_now; /* at this instant */
 
 	/* options */
 	uint64_t job_steps;                                    /* 0: no end */
 	int64_t startup[2], notice, deadline, storage_latency; /* startup: spot, on-demand */
-	int64_t on_demand_price;
-	uint32_t quota[2];                             /* UINT32_MAX: none */
-	double storage_Bps, node_Bps, egress_per_byte; /* egress_per_byte: 1e-9 USD */
+	int64_t on_demand_price, max_price;                    /* max_price: of a spot instance that is taken; INT64_MAX: any */
+	uint32_t quota[2];                                     /* UINT32_MAX: none */
+	double storage_Bps, node_Bps, egress_per_byte;         /* egress_per_byte: 1e-9 USD */
 	bool bills_hours;
 	int64_t max_calls;
 
@@ -65,7 +69,11 @@ struct orr_spot {
 	struct zone *zone;
 	uint32_t n_zones, *zone_of_name, cap_zone_of_name; /* names are the source's */
 	uint32_t want;                                     /* from any zone */
+	bool is_own_want;                                  /* the policy has set it */
 	uint32_t n_types, *type_of_name, cap_type_of_name;
+	struct speeds speeds; /* spot.speeds */
+	bool has_speeds;
+	double *speed_of_type;
 
 	/* instances */
 	struct slot *slot;
@@ -89,6 +97,9 @@ struct orr_spot {
 	bool *is_dropped;            /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines, n_dropped;
 	uint32_t ownerless;
+	bool copies_state; /* orr_state_from_peers() */
+	uint32_t held_successors;
+	bool has_moved; /* owners changed since the step in flight was set up */
 
 	/* accounts */
 	int64_t accrued; /* the accounts are complete up to this time */
@@ -148,6 +159,11 @@ uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name); /* of a name of 
 void layout_forget(struct orr_spot *w, uint32_t slot); /* its stages have no owner */
 void layout_free(struct orr_spot *w);
 
+/* owners.c */
+double owners_speed(const struct orr_spot *w);  /* of the slowest owner; 1: the job's own nodes */
+void owners_copy(struct orr_spot *w);           /* charges the copies of state between zones that the owners need for their stages */
+double owners_egress(const struct orr_spot *w); /* bytes that a step sends between zones */
+
 /* rows.c */
 void rows_instant(struct orr_spot *w); /* after an instant */
 void rows_steps(struct orr_spot *w, uint64_t n, int64_t first_began, int64_t pace, double samples);
@@ -180,7 +196,7 @@ static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
 	return &w->slot[orr_inst_slot(w->order[i])];
 }
 
-/* A policy that makes the same thing due at one instant more often than this would never stop. */
+/* Limit on how often a policy can make the same call due at one instant; above it the run fails as endless. */
 static inline int64_t spot_most_now(const struct orr_spot *w)
 {
 	return w->max_calls + 8 * (int64_t)w->n_slots;

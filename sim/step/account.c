@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Where the time and the memory of each device went.
+/* Accounts of the time and the memory of each device.
  *
- * A device without work waits. The wait before an op is divided by the last dependency to end. If that was a message, the
- * time since the message was ready is exposed communication, even while other messages of its stream go first. For a chain
- * of messages, the time counts from the first of them. All other waiting is bubble: another device still computed.
+ * A device without work waits. The wait before an op is divided by the last dependency to end. If that was a message, the time since the
+ * message was ready is exposed communication, even while earlier messages of its stream are sent. For a chain of messages, the time counts
+ * from the first of them. All other waiting is bubble: another device still computed.
  */
 #include "step/world.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* account.h - where time, memory and bytes went: devices (account.c), links (use.c), compute times (source.c) */
+/* account.h - accounts of time, memory and bytes: devices (account.c), links (use.c), compute times (source.c) */
 #ifndef ORR_STEP_ACCOUNT_H
 #define ORR_STEP_ACCOUNT_H
 
 #include "step/graph.h"
 
-/* What a device did in one iteration. */
+/* Use of one device in one iteration. */
 struct usage {
 	double work[ORR_WORK_KINDS];
 	double exposed, bubble, sent;

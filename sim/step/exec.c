@@ -203,7 +203,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 
 static void follow_up(struct orr_step *s)
 {
-	/* In the order of ending. Marks that end during the loop join the end of the queue. */
+	/* Handles instances in the order of their ends. Marks that end during the loop are appended to the queue. */
 	for (uint32_t i = 0; i < s->n_done; i++)
 		finish(s, s->done[i].of, s->done[i].instance);
 	s->n_done = 0;
@@ -216,7 +216,7 @@ void exec_begin(struct orr_step *s, struct iteration *k)
 			ready(s, k, i);
 }
 
-/* Oldest first: a number below first_live means that all of the iteration has ended. */
+/* Retires the oldest iterations first, so an iteration below first_live has ended completely. */
 static void retire(struct orr_step *s)
 {
 	while (s->n_live && !s->live[0]->left) {

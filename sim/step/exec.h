@@ -13,11 +13,11 @@
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);
 void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation);
 struct timer timer_pop(struct orr_step *s);
-/* The instance ends now; the executor then starts what waits for it. */
+/* Ends the instance now; the executor then starts the instances that wait for it. */
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
 
 /* ---- steady.c ---- */
-bool steady(struct orr_step *s); /* iterations repeat */
+bool steady(struct orr_step *s); /* returns whether iterations repeat */
 
 /* ---- policy.c ---- */
 void policy_create(struct orr_step *s, const struct orr_args *args);

@@ -4,7 +4,7 @@
  *
  * If the links of a phase's flows carry no other flow, every repeat of the phase (a ring's steps) takes the same time. All
  * repeats are then one event, a leap, and the links are leased. When another flow needs a leased link, the leap is broken:
- * the current repeat goes on as flows with the bytes they have left.
+ * the current repeat continues as flows with their remaining bytes.
  */
 #include "step/wire_state.h"
 
@@ -140,7 +140,8 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	uint32_t at = w->free_leap;
 	bool is_shared;
 	double step_s;
-	/* On a shared network, flows of other runs are not known here. To measure link use, rates must be seen. */
+	/* No leaps on a shared network, where flows of other runs are unknown, nor when link use is measured, which needs the rates of
+	 * flows. */
 	if (steps < 2 || s->shared_net || s->use)
 		return false;
 	if (at == NONE) {

@@ -172,7 +172,7 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		samples += s->row[k].samples;
 	out->iteration_s = time / (double)(n - first);
 	out->samples_per_s = s->n_counts ? counted_rate(s) : 0;
-	if (out->samples_per_s <= 0) /* the fastest worker ended before the slowest began: count whole iterations */
+	if (out->samples_per_s <= 0) /* the fastest worker ended before the slowest began: whole iterations are counted instead */
 		out->samples_per_s = time > 0 ? samples / time : 0;
 }
 

@@ -26,7 +26,7 @@ static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
 
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
-	/* Three equal periods. The first duration holds the start-up, and a warm-up of compression is left out. */
+	/* Requires three equal periods. The first iteration, which includes the start-up, and a warm-up of compression are excluded. */
 	if (n < 3u * period + 2 + compression_settles(&s->compression))
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;

@@ -31,7 +31,7 @@ struct step_span {
 	const char *label;       /* owned by the result; may be NULL */
 };
 
-/* What one device did per iteration (mean over the measured iterations). */
+/* Use of one device per iteration (mean over the measured iterations). */
 struct step_device {
 	uint32_t device, node;
 	double compute_s; /* forward, backward, recompute and other work */

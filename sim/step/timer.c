@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ends to come: a heap of timers by (time, order of creation), and the list of instances that end now. */
+/* Future ends: a heap of timers by (time, order of creation), and the list of instances that end now. */
 #include "step/exec.h"
 
 #include "base/heap.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* wire.h - messages in flight, as the rest of the step world sees them */
+/* wire.h - messages in flight: interface for the rest of the step world */
 #ifndef ORR_STEP_WIRE_H
 #define ORR_STEP_WIRE_H
 

@@ -65,8 +65,8 @@ static inline const struct coll_plan *phases_of(const struct orr_step *s, const 
 	return &s->plan[k->coll[o->collective].plan].phases;
 }
 
-/* Bytes of a send on the wire: of a measured shape `stretch` times those of its pieces; of a message between islands of a multi-ring
- * 1 / nic_efficiency of them. */
+/* Bytes of a send on the wire: its own bytes times `stretch` for a measured shape, or divided by nic_efficiency for a message between
+ * islands of a multi-ring. */
 static inline double sent_bytes(const struct orr_step *s, const struct plan *plan, const struct coll_send *m)
 {
 	const struct coll_shape *shape = &plan->shape;
@@ -118,9 +118,10 @@ double phase_alone(const struct orr_step *s, const struct iteration *k, const st
 /* ---- leap.c ---- */
 /* Starts a flow with so many bytes left and passed_s of its latency over. Breaks the leaps over its links. */
 void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);
-/* Starts all remaining repeats of the instance's phase as one leap. False: start its flows one by one. */
+/* Starts all remaining repeats of the instance's phase as one leap. False: no leap is possible, and the caller starts the flows one by one.
+ * */
 bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i);
-/* The leap over this link ends here; its phase continues flow by flow. */
+/* Ends the leap over this link now; its phase continues flow by flow. */
 void leap_break(struct orr_step *s, uint32_t link);
 /* The timer of a leap fires: false if the leap was broken before, else *k and *i are its instance. */
 bool leap_end(struct orr_step *s, uint32_t leap, uint32_t generation, struct iteration **k, uint32_t *i);

@@ -2,8 +2,8 @@
 /*
  * world.h - one run of the step world
  *
- * run.c sets up a run and gives its result. policy.c calls the policy, which builds iterations (graph.h); the
- * executor (exec.h) runs them; messages go over the wire (wire.h); account.h says where time and memory went.
+ * run.c sets up a run and computes its result. policy.c calls the policy, which builds iterations (graph.h); the executor (exec.h) runs
+ * them; messages go over the wire (wire.h); account.h says where time and memory went.
  */
 #ifndef ORR_STEP_WORLD_H
 #define ORR_STEP_WORLD_H

@@ -28,7 +28,7 @@ void inputs_capacity_free(struct inputs_capacity *x);
 /* Adds the values, defaults filled in, and hashes; nothing if no nodes are lent. */
 void inputs_add_capacity(cJSON *o, const struct inputs_capacity *x);
 
-/* Does the set add any instance? A series of prices does not. */
+/* Returns whether the set adds any instance; a series of prices adds none. */
 bool inputs_has_instances(const struct availset *s);
 
 /* Lists on standard error what repair=.. changed. */

@@ -118,7 +118,7 @@ static void say_rows(const struct scenario *s, struct run_result *const *runs, s
 			fprintf(stderr, "orrery: %s: rows of %zu of %llu %s are kept (a sample); means and quantiles are of all\n",
 				runs[i]->label, rows_count(rows, runs[i]), (unsigned long long)runs[i]->rows_total, counted);
 	if (s->replications > 1)
-		fprintf(stderr, "orrery: rows are those of the first replication; metrics and accounts are of all\n");
+		fprintf(stderr, "orrery: the rows are those of the first replication; metrics and accounts cover all replications\n");
 }
 
 int scenario_finish(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)

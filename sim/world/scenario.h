@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scenario.h - what a run is: one JSON object, from a file or from flags
+ * scenario.h - the description of a run: one JSON object, from a file or from flags
  *
  * Flags and files amount to the same object, `--set path=value` edits it, and scenario_open() turns it into checked values with
  * every default filled in: the keys that all worlds have, those that its world declares, policies, cluster; then the world
@@ -80,8 +80,8 @@ void scenario_close(struct scenario *s);
 /* Whether replications of an open scenario differ: inputs or options are random, or a policy may draw (as any plugin may). */
 bool scenario_is_random(const struct scenario *s);
 
-/* The canonical text of one policy's run and its hash (over contents of inputs, parameters
- * and the program's version). Free the text with mem_free. */
+/* The canonical text of one policy's run and its hash (over contents of inputs, parameters, the program's version and its
+ * sources). Free the text with mem_free. */
 char *scenario_text(const struct scenario *s, size_t policy, char hash[65]);
 /* The text of scenario show; free with mem_free. */
 char *scenario_show(const struct scenario *s);

@@ -1,4 +1,4 @@
-# what a world is, and what worlds share. Bottom first: a file calls only files before it (tests/house/order.sh).
+# the descriptor of a world, and code common to all worlds. Bottom first: a file calls only files before it (tests/house/order.sh).
 liborrery_a_SOURCES += sim/world/worlds.c sim/world/registry.c sim/world/values.c sim/world/text.c sim/world/set.c sim/world/gpu_types.c \
 	sim/world/scenario.c sim/world/inputs.c sim/world/inputs_capacity.c sim/world/replications.c sim/world/precision.c sim/world/cost_samples.c \
 	sim/world/remarks.c sim/world/run.c sim/world/schema.c

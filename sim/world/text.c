@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/sources.h"
 
 #include "config.h"
 
@@ -131,6 +132,7 @@ char *scenario_text(const struct scenario *s, size_t i, char hash[65])
 	if (s->until_precision > 0)
 		add_all_policies(hashed, s);
 	cJSON_AddStringToObject(hashed, "version", PACKAGE_VERSION);
+	cJSON_AddStringToObject(hashed, "sources", sources_hash);
 	char *text = printed(hashed, false);
 	bytes_hash_text(text, strlen(text), hash);
 	mem_free(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * world.h - what the shared floors know of a world: its descriptor, and the table of all worlds
+ * world.h - the descriptor of a world, through which shared code uses it, and the table of all worlds
  *
  * A world is the folders sim/W and policies/W, the header include/orrery/W.h, a line in worlds.def and the include of
  * sim/W/sources.mk in Makefile.am. Its descriptor is the variable world_W. Verb, help, checks of scenarios, hash, database, CSV,
@@ -113,14 +113,14 @@ struct world {
 	const char *const *parts;               /* names of worlds whose scenarios are objects of this one's; ends with NULL */
 
 	/* Scenario. Keys that every world has are scenario_keys (world/scenario.h). */
-	const struct orr_param *keys;       /* scalars; the first is what the verb's argument names */
+	const struct orr_param *keys;       /* scalars; the verb's argument is the value of the first */
 	const struct world_object *objects; /* ends with a NULL key */
 	const struct orr_param *options;    /* of the object at the key `name`; NULL: none */
 	const char *const *shown;           /* keys that `scenario show` adds, accepted and ignored; ends with NULL */
 	const struct world_input *inputs;   /* ends with a NULL path */
 
 	/* Verb. usage NULL: there is none. */
-	const char *usage, *about;      /* the help's first lines; what the verb does */
+	const char *usage, *about;      /* first lines of the help; a description of the verb */
 	const char *source;             /* name of the argument, "TRACE" */
 	const char *source_hint;        /* for a message: "a file, or a generator such as philly-like" */
 	const char *source_doc;         /* lines of the help text */
@@ -147,7 +147,7 @@ struct world {
 	/* May be NULL: all runs are complete; adds results not stored with them (differences to the first), remarks, files. */
 	int (*finish)(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
 	void (*close)(struct scenario *s);
-	/* May be NULL: what the verb does instead of runs if some of its flags ask for it. *did: it did; out: for standard output. */
+	/* May be NULL. Replaces runs if flags of the verb request it; sets *did if so. out: text for standard output. */
 	int (*instead)(struct scenario *s, struct sbuf *out, bool *did, struct orr_error *err);
 };
 

@@ -30,7 +30,7 @@ static void strings(void)
 		snprintf(buf, sizeof buf, "s%d", k);
 		is_kept = is_kept && strtab_add_z(t, buf) == (uint32_t)k + 2 && !strcmp(strtab_text(t, (uint32_t)k + 2), buf);
 	}
-	ok(is_kept && strtab_count(t) == 5002, "and never change");
+	ok(is_kept && strtab_count(t) == 5002, "numbers of strings never change");
 	ok(strtab_add_z(t, NULL) == 0 && strtab_add(t, "x", 0) == 0 && !*strtab_text(t, 0), "number 0 is the empty string");
 	ok(!*strtab_text(t, 5002) && !*strtab_text(t, UINT32_MAX), "an unknown number has the empty text");
 	/* Texts that fill the chunks of 65536 bytes exactly, by one less and by one more. */
@@ -71,13 +71,13 @@ static void memory(void)
 	p = mem_realloc(p, 100, 5);
 	memset(p, 1, 500);
 	p = mem_realloc(p, 0, 5);
-	ok(p != NULL, "no elements have an address");
+	ok(p != NULL, "an allocation of no elements returns an address");
 	mem_free(p);
 	p = mem_zalloc(0, 5);
-	ok(p != NULL, "also when allocated anew");
+	ok(p != NULL, "a reallocation to no elements returns an address");
 	mem_free(p);
 	p = mem_alloc(0);
-	ok(p != NULL, "and as bytes");
+	ok(p != NULL, "an allocation of no bytes returns an address");
 	mem_free(p);
 	mem_on_exhaustion(out_of_memory);
 	if (!setjmp(ran_out)) {
@@ -106,7 +106,7 @@ static void texts(void)
 	}
 	ok(b.len == 3000 && !strcmp(sbuf_text(&b), expected), "a text grows by what is added, and ends with a NUL");
 	sbuf_printf(&b, "%s", "");
-	ok(b.len == 3000, "nothing adds nothing");
+	ok(b.len == 3000, "adding an empty text changes nothing");
 	sbuf_clear(&b);
 	ok(b.len == 0 && !*sbuf_text(&b), "a cleared text is empty");
 	sbuf_puts(&b, "again");
@@ -221,13 +221,15 @@ static void parameters(void)
 	const double *l = orr_arg_list(a, "limits", &n);
 	ok(n == 2 && l[0] == 3250 && l[1] == 7200, "a list of times in seconds");
 	ok(args_set(a, "queues", "17", &err) == ORR_EINPUT, "values out of bounds are refused");
-	same_text(err.text, "policy las: queues: expected a number from 1 to 16, found \"17\"", "with a message that gives the bounds");
+	same_text(err.text, "policy las: queues: expected a number from 1 to 16, found \"17\"",
+		"a value out of bounds: the message gives the bounds");
 	ok(orr_arg_int(a, "queues") == 3, "a refused value changes nothing");
 	ok(args_set(a, "promot", "1", &err) == ORR_EINPUT, "unknown names are refused");
-	same_text(err.text, "policy las: no parameter \"promot\"; did you mean promote", "with a message that gives the nearest name");
-	ok(args_set(a, "zzz", "1", &err) == ORR_EINPUT, "also without a near name");
+	same_text(err.text, "policy las: no parameter \"promot\"; did you mean promote",
+		"an unknown name: the message gives the nearest one");
+	ok(args_set(a, "zzz", "1", &err) == ORR_EINPUT, "a name without a near one is refused");
 	same_text(err.text, "policy las: no parameter \"zzz\"; expected one of limits, promote, queues, quantum, rules",
-		"with a message that gives all names");
+		"a name without a near one: the message lists all names");
 	static const char *const near[] = { "sjf", "srtf", NULL };
 	same_text(nearest_name("srft", near), "srtf", "two swapped letters count as one error");
 	ok(!args_set_pair(a, "quantum=1.5m", &err) && orr_arg_time_ns(a, "quantum") == 90 * ORR_SECOND, "1.5m");
@@ -240,7 +242,7 @@ static void refused(struct orr_args *a, const char *name, const char *text, cons
 {
 	struct orr_error err = { 0 };
 	ok(args_set(a, name, text, &err) == ORR_EINPUT, "%s: \"%s\" is refused", name, text);
-	same_text(err.text, why, "with this message");
+	same_text(err.text, why, "the refused value has the expected message");
 }
 
 /* Every kind of parameter, with values at its bounds. */
@@ -271,11 +273,12 @@ static void kinds(void)
 	size_t n;
 	ok(!args_set(a, "list", "7,0.5h", &err), "a list of numbers and times");
 	const double *list = orr_arg_list(a, "list", &n);
-	ok(n == 2 && list[0] == 7 && list[1] == 1800, "is in seconds");
-	ok(orr_arg_int(a, "rules") == 0 && !args_set(a, "rules", "all", &err) && orr_arg_int(a, "rules") == 2, "a choice has its index");
+	ok(n == 2 && list[0] == 7 && list[1] == 1800, "the values of a list of times are in seconds");
+	ok(orr_arg_int(a, "rules") == 0 && !args_set(a, "rules", "all", &err) && orr_arg_int(a, "rules") == 2,
+		"a choice is read as its index");
 	ok(orr_arg_bool(a, "flag") && !args_set(a, "flag", "no", &err) && !orr_arg_bool(a, "flag"), "a flag is set and reset");
 	same_text(args_value(a, 5), "all", "values by index");
-	ok(args_table(a) == table, "the table is the one given");
+	ok(args_table(a) == table, "args_table() returns the given table");
 	refused(a, "flag", "maybe", "test: flag: expected true or false, found \"maybe\"");
 	refused(a, "n", "1", "test: n: expected a number from 2 to 16, found \"1\"");
 	refused(a, "n", "2.5", "test: n: expected a whole number, found \"2.5\"");
@@ -354,11 +357,11 @@ static void files(void)
 	ok(!args_set(a, "file", path, &err) && !args_set(a, "either", path, &err), "files are read when the parameter is set");
 	unlink(path);
 	const char *text = orr_arg_file(a, "either", &n);
-	ok(text && n == 3 && !strcmp(text, "abc"), "and kept in memory");
+	ok(text && n == 3 && !strcmp(text, "abc"), "the contents of a file parameter are kept in memory");
 	same_text(orr_arg_text(a, "file"), path, "the text of a file parameter is its name");
 	same_text(args_file_hash(a, 0), abc, "the hash is that of the contents");
 	ok(args_set(a, "file", path, &err) == ORR_EINPUT && strstr(err.text, path), "a missing file is an input error");
-	ok(orr_arg_file(a, "file", &n) && n == 3, "which keeps the value");
+	ok(orr_arg_file(a, "file", &n) && n == 3, "a missing file leaves the value unchanged");
 	ok(!args_set(a, "either", "2-3", &err) && !orr_arg_file(a, "either", &n) && !*args_file_hash(a, 1),
 		"a value with another ending is a text");
 	ok(!args_set(a, "file", "", &err) && !orr_arg_file(a, "file", &n), "the empty name removes the file");

@@ -108,7 +108,7 @@ static void parts(void)
 	memcpy(packed + both, "\x1f\x8c", 2);
 	faulty(both + 2, 3000, "bytes after the end of the gzip data", "almost the mark of a gzip member");
 	memcpy(packed + both, "\x1e\x8b", 2);
-	faulty(both + 2, 3000, "bytes after the end of the gzip data", "also with another first byte");
+	faulty(both + 2, 3000, "bytes after the end of the gzip data", "bytes after the gzip data with another first byte");
 	packed[first - 5] ^= 1; /* the checksum of the first member */
 	faulty(both, 1000, "damaged gzip data", "a wrong checksum");
 	memcpy(packed, "\x1f\x8b", 2);
@@ -139,7 +139,7 @@ static void standard_input(void)
 	ok(write_file(path, plain, 1000) && freopen(path, "r", stdin), "a file can be standard input");
 	memcpy(packed, plain, 1000);
 	ok(is_read(bytes_open("-", &err), 100, plain, 1000, 1000), "- is standard input");
-	ok(fcntl(STDIN_FILENO, F_GETFD) >= 0, "which stays open");
+	ok(fcntl(STDIN_FILENO, F_GETFD) >= 0, "standard input stays open after bytes_close()");
 	int before = dup(STDIN_FILENO);
 	close(before);
 	bytes_close(bytes_open(path, &err));
@@ -163,7 +163,7 @@ static void read_whole(void)
 	char *text = bytes_read_file(path, MOST, &n, hash, &err);
 	ok(text && n == MOST && !memcmp(text, plain, n) && !text[n] && !err.text[0],
 		"a file of the most bytes allowed is read, and ends with a NUL");
-	same_text(hash, expected, "with its hash");
+	same_text(hash, expected, "the hash of a file of the most bytes allowed");
 	mem_free(text);
 	ok(!bytes_read_file(path, MOST - 1, &n, NULL, &err) && strstr(err.text, "more than 399999 bytes"), "one byte more is refused");
 	unlink(path);

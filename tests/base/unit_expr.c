@@ -102,8 +102,8 @@ int main(void)
 	struct orr_error err = { 0 };
 	double v = 0;
 	ok(!expr_eval("x1", 1, &env, &v, &err) && v == 3, "a name ends where the text ends");
-	ok(!expr_eval("12", 1, &env, &v, &err) && v == 1, "so does a number");
-	ok(!expr_eval("x + x^2", 5, &env, &v, &err) && v == 6, "and an operator");
+	ok(!expr_eval("12", 1, &env, &v, &err) && v == 1, "a number ends where the text ends");
+	ok(!expr_eval("x + x^2", 5, &env, &v, &err) && v == 6, "an operator ends where the text ends");
 	gives("log(-1)", NAN);
 	gives("sqrt(16) + ceil(1.2) + floor(1.8) + round(2.5) + abs(-1) + log2(8)", 14);
 	gives("max(1, x, 2) + min(4, 5)", 7);
@@ -116,26 +116,26 @@ int main(void)
 	/* {abc} is NaN at the second N, which is skipped. */
 	gives("mean(N: {abc} * N)", 15);
 	gives("max(N: {abc}) + sum(N: {abc})", 9);
-	refuses("", "something is missing at \"\"");
+	refuses("", "expected a value at \"\"");
 	refuses("sqrt(4", "expected ) at");
 	refuses("max(1, 2", "expected , or ) at");
 	refuses("max(N: 1", "expected ) at");
-	refuses("max( M: 1)", "no such axis at \"M: 1)\"");
-	refuses("2 * cosine(1)", "no such function at \"cosine(1)\"");
+	refuses("max( M: 1)", "unknown axis at \"M: 1)\"");
+	refuses("2 * cosine(1)", "unknown function at \"cosine(1)\"");
 	refuses("1 + )", "expected a number at \")\"");
 	/* At most 200 characters of the text and 30 of the rest are repeated. */
 	char text[260], message[300];
 	snprintf(text, sizeof text, "x%200s%040d", "", 7);
-	snprintf(message, sizeof message, "expression \"x%199s\": something is too much at \"%030d\"", "", 0);
+	snprintf(message, sizeof message, "expression \"x%199s\": expected an operator or the end at \"%030d\"", "", 0);
 	refuses(text, message);
-	refuses("1 +", "something is missing");
-	refuses("1 2", "something is too much");
+	refuses("1 +", "expected a value");
+	refuses("1 2", "expected an operator or the end");
 	refuses("(1", "expected )");
-	refuses("y + 1", "no such name at \"y + 1\"");
-	refuses("N + 1", "no such name");
-	refuses("cosine(1)", "no such function");
-	refuses("max(M: 1)", "no such axis");
-	refuses("{abc", "a { without its }");
+	refuses("y + 1", "unknown name at \"y + 1\"");
+	refuses("N + 1", "unknown name");
+	refuses("cosine(1)", "unknown function");
+	refuses("max(M: 1)", "unknown axis");
+	refuses("{abc", "expected a } for this {");
 	refuses("{}", "nothing in braces");
 	refuses("1 ? 2", "expected :");
 	refuses("1..2", "expected a number");

@@ -43,13 +43,13 @@ static void whole_numbers(void)
 				is_refused = is_refused && !num_int(s, len, &v);
 		}
 		ok(is_same, "whole numbers of %zu digits as strtoll reads them", n);
-		ok(is_refused, "and none with another byte among them");
+		ok(is_refused, "digits with another byte among them are refused");
 	}
 	ok(num_int("9223372036854775807", 19, &v) && v == INT64_MAX, "the largest int64 is read");
 	ok(num_int("-9223372036854775808", 20, &v) && v == INT64_MIN, "the smallest int64 is read");
-	ok(!num_int("9223372036854775808", 19, &v) && !num_int("-9223372036854775809", 20, &v), "those beyond are refused");
+	ok(!num_int("9223372036854775808", 19, &v) && !num_int("-9223372036854775809", 20, &v), "numbers beyond int64 are refused");
 	ok(!num_int("18446744073709551616", 20, &v) && !num_int("18446744073709551617", 20, &v) && !num_int("99999999999999999999", 20, &v),
-		"also where 64 bits overflow");
+		"numbers that overflow 64 bits are refused");
 	ok(num_int("0", 1, &v) && v == 0 && num_int("0000000000000000000042", 22, &v) && v == 42, "leading zeros do not count");
 	ok(!num_int(&"123"[1], 0, &v) && !num_int("-", 1, &v) && !num_int("1 ", 2, &v) && !num_int("0x10", 4, &v) && !num_int("+-1", 3, &v),
 		"text that is no whole number is refused");
@@ -64,7 +64,7 @@ static void reals(void)
 		"1e5x", "1e5.0", "1f3", "--1", "12345678901234567890.1.2" };
 	double v;
 	for (size_t k = 0; k < sizeof good / sizeof *good; k++)
-		ok(num_real(good[k], strlen(good[k]), &v) && v == strtod(good[k], NULL), "%s as strtod has it", good[k]);
+		ok(num_real(good[k], strlen(good[k]), &v) && v == strtod(good[k], NULL), "%s is read as strtod reads it", good[k]);
 	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
 		ok(!num_real(bad[k], strlen(bad[k]), &v), "\"%s\" is no number", bad[k]);
 	for (size_t n = 1; n <= 24; n++) {
@@ -162,7 +162,7 @@ static void formats(void)
 	for (size_t k = 0; k < sizeof real / sizeof *real; k++) {
 		char out[NUM_REAL_MAX];
 		size_t n = num_put_real(out, real[k].v);
-		ok(!strcmp(out, real[k].text) && n == strlen(out), "%s has as many digits as it needs", real[k].text);
+		ok(!strcmp(out, real[k].text) && n == strlen(out), "%s is written with the fewest digits that read back", real[k].text);
 	}
 	ok(num_add_sat(INT64_MAX, 1) == INT64_MAX && num_add_sat(INT64_MIN, -1) == INT64_MIN &&
 			num_add_sat(INT64_MAX, -1) == INT64_MAX - 1 && num_add_sat(-5, 3) == -2 && num_add_sat(INT64_MIN, 0) == INT64_MIN,

@@ -48,7 +48,7 @@ static void streams(void)
 		uint64_t seed, index;
 		const char *name, *what;
 	} others[] = { { 8, 3, "arrivals", "seed" }, { 7, 4, "arrivals", "index" }, { 7, 3, "preemption", "name" },
-		{ 3, 7, "arrivals", "order of seed and index" } };
+		{ 3, 7, "arrivals", "exchanging seed and index gives another stream" } };
 	for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
 		int equal_bits = 0;
 		rng_init(&a, 7, "arrivals", 3);
@@ -184,8 +184,8 @@ static void no_bias(void)
 	int residue[3] = { 0 };
 	for (int i = 0; i < 100000; i++)
 		residue[rng_below(&r, n) % 3]++;
-	ok(abs(residue[0] - 33333) < 5 * 149 && abs(residue[1] - 33333) < 5 * 149, "also among neighbours (%d, %d, %d)", residue[0],
-		residue[1], residue[2]);
+	ok(abs(residue[0] - 33333) < 5 * 149 && abs(residue[1] - 33333) < 5 * 149,
+		"neighbouring values of a large range are equally likely (%d, %d, %d)", residue[0], residue[1], residue[2]);
 }
 
 int main(void)

@@ -8,7 +8,7 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/orrery-peers.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-# prints column N of a file of results
+# column FILE N: prints column N of a file of results
 figure() { awk -v n="$1" '{ print $n }' "$2" | median; }
 
 echo "CPU seconds of the network part and peak memory of the process, medians of $runs runs in turns;"

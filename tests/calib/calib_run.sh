@@ -9,38 +9,38 @@ field() { # FILE COLUMN: prints its values
 
 "$ORRERY" calib run --backend synthetic --budget 20 -q -o "$work/a.csv" && "$ORRERY" calib run --backend synthetic \
   --budget 20 -q >"$work/b.csv"
-ok $? "the synthetic backend needs no time of ours"
+ok $? "the synthetic backend runs on its own clock"
 cmp -s "$work/a.csv" "$work/b.csv"
-ok $? "it gives the same bytes for the same seed, to a file or to standard output"
+ok $? "the same seed gives the same bytes, in a file or on standard output"
 "$ORRERY" calib run --backend synthetic --budget 20 --seed 2 -q >"$work/c.csv"
 cmp -s "$work/a.csv" "$work/c.csv"
-is $? 1 "and others for another"
-is "$(grep -c '^  "drift": 0\|^  "is_stable": true\|^  "seed": 1,' "$work/a.device.json")" 3 "the file beside the points says how they were measured"
+is $? 1 "another seed gives other bytes"
+is "$(grep -c '^  "drift": 0\|^  "is_stable": true\|^  "seed": 1,' "$work/a.device.json")" 3 "POINTS.device.json describes the measurement"
 
 # A minimal real sweep of this CPU, on one thread because other programs may be running.
 "$ORRERY" calib run --backend cpu --threads 1 --budget 3 --only launch,gemm,memory,update -q -o "$work/cpu.csv"
-ok $? "this processor is measured in three seconds"
-is "$(field "$work/cpu.csv" family | sort -u | tr '\n' ' ')" "gemm launch memory update " "the families asked for, and no others"
+ok $? "a sweep of this processor takes three seconds"
+is "$(field "$work/cpu.csv" family | sort -u | tr '\n' ' ')" "gemm launch memory update " "exactly the requested families are measured"
 is "$(field "$work/cpu.csv" time_us | awk '!($1 > 0)' | wc -l | tr -d ' ')" 0 "every time is above 0"
 grep -q '"backend": "cpu"' "$work/cpu.device.json"
-ok $? "the file beside the points says that it was a CPU"
+ok $? "POINTS.device.json names the CPU backend"
 
 # Without a GPU: a one-line message, exit code 3. With a GPU: a measurement.
 "$ORRERY" calib run --backend cuda --budget 2 --only launch -q -o "$work/gpu.csv" >"$work/out" 2>"$work/err"
 rc=$?
 if [ $rc -eq 0 ]; then
-  ok 0 "there is a GPU, and it is measured"
-  skip "there is a GPU"
+  ok 0 "a usable GPU is measured"
+  skip "this machine has a usable GPU"
 else
-  is "$rc $(wc -l <"$work/err" | tr -d ' ') $(grep -c 'no usable GPU: ' "$work/err")" "3 1 1" "no GPU: one clear line, exit code 3"
+  is "$rc $(wc -l <"$work/err" | tr -d ' ') $(grep -c 'no usable GPU: ' "$work/err")" "3 1 1" "without a GPU: one line of error, exit code 3"
   [ -e "$work/gpu.csv" ]
-  is $? 1 "and no file is left"
+  is $? 1 "without a GPU no file is written"
 fi
 # The module exports one symbol, and loads on a machine without a driver.
 module=$top_builddir/orr_calib_cuda.so
 if [ -e "$module" ] && command -v nm >/dev/null; then
   is "$(nm -D --defined-only "$module" | awk '{ print $3 }' | tr '\n' ' ')" "orr_calib_backend " "the module exports one symbol"
-  is "$(ldd "$module" 2>/dev/null | grep -cE 'libcuda|cublas|cudnn|nccl|nvidia')" 0 "and links with nothing of CUDA"
+  is "$(ldd "$module" 2>/dev/null | grep -cE 'libcuda|cublas|cudnn|nccl|nvidia')" 0 "the module links with no CUDA library"
 else
   skip "this build has no module for GPUs"
   skip "this build has no module for GPUs"

@@ -12,16 +12,16 @@ awk 'BEGIN { print "family,precision,flops,bytes,d0,d1,time_us"
 is "$? $(cat "$work/out")" "0 100 points, 1 laws: $work/a.json" "a profile from points"
 "$ORRERY" calib fit "$work/points.csv" --device v100 --name mine --source "an exact law" --date 2026-11-21 >"$work/b.json"
 cmp -s "$work/a.json" "$work/b.json"
-ok $? "the same bytes again, to standard output"
+ok $? "the profile on standard output has the same bytes"
 show=$("$ORRERY" calib show "$work/a.json")
 near() { # KEY TRUTH WHAT: within 1 %, and with an interval
   awk -v want="$2" -v key="$1" '$1 == key { ok = ($2 / want - 1) ^ 2 < 1e-4 && $3 ~ /^\[/ } END { exit !ok }' <<<"$show"
   ok $? "$3"
 }
 near time0_us 5 "show: the start of 5 us with its interval"
-near rate_GFLOPps 10000 "the rate of 10 TFLOP/s"
-near rate_GBps 500 "the rate of 500 GB/s"
-near exponent 1 "the exponent of a sum"
+near rate_GFLOPps 10000 "show: the rate of 10 TFLOP/s"
+near rate_GBps 500 "show: the rate of 500 GB/s"
+near exponent 1 "show: the exponent of a sum"
 like "$("$ORRERY" calib check "$work/a.json")" '^mine \(an exact law, 2026-11-21; median error' "check: the profile, its source, date and error"
 like "$("$ORRERY" calib check "$work/a.json" --points "$work/points.csv")" '100 of 100 points have a law, 0 of them' "check against points"
 
@@ -38,7 +38,7 @@ is "$? $(grep -c 'not valid JSON' "$work/err")" "2 1" "a truncated profile"
 # Times in ms labelled us: rates above the data sheet.
 awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms.csv"
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
-is "$? $(grep -c 'is impossible; expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit make no profile"
+is "$? $(grep -c 'is impossible: expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
 
 # The same device at half the speed: diff reports 2.
 awk -F, -v OFS=, 'NR > 1 { $7 *= 2 } { print }' "$work/points.csv" >"$work/half.csv"
@@ -48,14 +48,14 @@ is "$("$ORRERY" calib diff "$work/a.json" "$work/half.json" | awk '$1 == "gemm" 
 
 # The catalogue.
 names=$("$ORRERY" calib list | awk 'NR > 1 { print $1 }' | tr '\n' ' ')
-is "$names" "k80 p100 v100 t4 a40 a100 a100-80g h100 cpu-epyc-zen5-2 " "the profiles that ship"
+is "$names" "k80 p100 v100 t4 a40 a100 a100-80g h100 cpu-epyc-zen5-2 " "calib list has the shipped profiles"
 like "$("$ORRERY" calib list | grep '^t4')" 'not measured, scaled' "the T4 is marked: not measured"
-like "$("$ORRERY" calib show t4 | grep '^note')" 'not measured: scaled from the profile v100' "and says from what"
+like "$("$ORRERY" calib show t4 | grep '^note')" 'not measured: scaled from the profile v100' "the T4 profile names the profile it was scaled from"
 "$ORRERY" calib scale v100 --to t4 -o "$work/t4.json" >/dev/null
-ok $? "scale makes it again"
-is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^gemm')" 2 "with the laws of products"
+ok $? "calib scale reproduces the T4 profile"
+is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^gemm')" 2 "the scaled profile has laws of products"
 like "$("$ORRERY" calib diff v100 "$work/t4.json" | grep '^gemm fp32')" 'differs' "a T4 is slower than a V100"
-is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^collective\|^copy')" 0 "without collectives"
+is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^collective\|^copy')" 0 "the scaled profile has no laws of collectives"
 "$ORRERY" calib show k80 >"$work/out"
 like "$(cat "$work/out")" 'held out [0-9.]+ %' "the K80's efficiency has its error"
 
@@ -63,7 +63,7 @@ if command -v gnuplot >/dev/null; then
   "$ORRERY" calib show "$work/a.json" --out "$work/figures" >/dev/null
   is "$? $(cd "$work/figures" && echo *.svg)" "0 efficiency-fp32.svg residuals.svg roofline.svg" "figures: roofline, efficiency map, residuals"
 else
-  skip "no gnuplot here"
+  skip "gnuplot is not installed"
 fi
 
 fails() { # WHAT PATTERN ARGUMENTS..
@@ -90,6 +90,6 @@ if need "$data/measured/tf_benchmarks_2017.csv"; then
     --source "tensorflow/tensorflow 6535ed7, docs_src/performance/benchmarks.md: images/s of training on one GPU" \
     --note "one efficiency of all products from whole networks; no kernel was measured" >/dev/null
   cmp -s "$work/k80.json" "$srcdir/hwmodel/profiles/k80.json"
-  ok $? "the K80's profile is made again to the byte"
+  ok $? "the shipped profile of the K80 is reproduced byte for byte"
 fi
 tap_done

@@ -11,7 +11,7 @@ for c in "${CXX:-}" c++ g++ clang++; do
   fi
 done
 if [ -z "$cxx" ]; then
-  skip "no C++ compiler here"
+  skip "no C++ compiler is installed"
   tap_done
   exit
 fi
@@ -31,6 +31,6 @@ fi
 "$cxx" $flags -o "$work/emulated" "$srcdir/tests/calib/cuda_host.cpp" "$work/kernels.cc" "$work/attention.cc" 2>"$work/err"
 ok $? "they compile for the processor: $(head -n 3 "$work/err")"
 ASAN_OPTIONS=detect_stack_use_after_return=0 "$work/emulated" >"$work/out" 2>&1
-is "$?" 0 "every kernel computes what it is named after"
+is "$?" 0 "every kernel gives the result of its operation"
 grep -v '^1\.\.' "$work/out" | sed 's/^/# /'
 tap_done

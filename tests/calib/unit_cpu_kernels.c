@@ -43,7 +43,7 @@ static void check_gemm(bool ta, bool tb, int m, int n, int k, bool accumulate)
 	gemm_blocked(ta, tb, m, n, k, a, b, c, accumulate);
 	/* fp32 rounding of a sum of k products of normal numbers: about 6e-8 x k at worst here. */
 	ok(worst(c, want, size) < 1e-6 * k + 1e-5, "blocked product %s%s %d x %d x %d%s", ta ? "t" : "n", tb ? "t" : "n", m, n, k,
-		accumulate ? ", added to what was there" : "");
+		accumulate ? ", accumulated onto existing values" : "");
 	mem_free(a);
 	mem_free(b);
 	mem_free(c);
@@ -207,7 +207,7 @@ static void check_updates(void)
 	cpu_adam(w, g, state, 2);
 	near_to(state[0], 0.05, 1e-6, "Adam's first moment: 0.1 g");
 	near_to(state[3], 0.009, 1e-6, "its second: 0.001 g^2");
-	ok(w[0] < 1 && w[1] > -2, "and the weights go against the gradient");
+	ok(w[0] < 1 && w[1] > -2, "Adam moves the weights against the gradient");
 	w[0] = 1;
 	cpu_sgd(w, g, 1);
 	near_to(w[0], 1 - 0.5e-6, 1e-7, "SGD");
@@ -222,7 +222,7 @@ static void check_backend(void)
 	struct backend_device about;
 	size_t n;
 	backend_cpu.describe(device, &about);
-	ok(*about.name && *about.software && about.units == 1, "the processor has a name, and products a library");
+	ok(*about.name && *about.software && about.units == 1, "the backend reports the processor's name and the library of products");
 	const struct kernel_kind *kinds = backend_cpu.kinds(device, &n);
 	size_t good = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -247,9 +247,10 @@ static void check_backend(void)
 	}
 	ok(good == n && n > 20, "all %zu kinds of kernel run", n);
 	struct kernel huge = { .family = "update", .op = "adam", .precision = "fp32", .d = { 1e12 } };
-	ok(!backend_cpu.prepare(device, &huge, &err) && err.code == ORR_EINPUT, "what does not fit is refused: %s", err.text);
+	ok(!backend_cpu.prepare(device, &huge, &err) && err.code == ORR_EINPUT, "a kernel that exceeds the memory is refused: %s",
+		err.text);
 	struct kernel half = { .family = "gemm", .precision = "fp16", .variant = "nn", .d = { 16, 16, 16, 1 } };
-	ok(!backend_cpu.prepare(device, &half, &err) && err.code == ORR_EINPUT, "so is a precision that it has not");
+	ok(!backend_cpu.prepare(device, &half, &err) && err.code == ORR_EINPUT, "an unsupported precision is refused");
 	backend_cpu.close(device);
 }
 

@@ -81,7 +81,7 @@ static void check_coverage(const struct law *truth, const char *name, double noi
 	printf(" %% by parameter, %u of %u not identified\n", left_out, left_out + asked);
 	ok(share >= 0.90 - slack && share <= 0.98 + slack, "%s: true parameters lie in their 95 %% intervals in %.1f %% of %u cases", name,
 		100 * share, asked);
-	ok(left_out * 20 <= left_out + asked, "%s: and nearly all are identified", name);
+	ok(left_out * 20 <= left_out + asked, "%s: nearly all parameters are identified", name);
 }
 
 /* ---- exactness ---- */
@@ -96,7 +96,8 @@ static void check_exact(const struct law *truth, const char *name)
 	int rc = fit_law(truth->form, list, POINTS, &l, NULL);
 	for (uint32_t k = 0; !rc && k < truth->n_params; k++)
 		worst = fmax(worst, fabs(l.param[k] / truth->param[k] - 1));
-	ok(!rc && worst < 1e-4 && l.mean_error < 1e-4, "%s: without noise the law is found again (worst parameter %.1e off)", name, worst);
+	ok(!rc && worst < 1e-4 && l.mean_error < 1e-4, "%s: without noise the fit recovers the law (largest error of a parameter %.1e)",
+		name, worst);
 	fit_law_free(&l);
 }
 
@@ -111,8 +112,9 @@ static void check_outliers(void)
 		x[i].time_s *= 3;
 	int rc = fit_law(FORM_ROOFLINE, list, POINTS, &l, NULL);
 	ok(!rc && fabs(l.param[1] / 12e12 - 1) < 0.03 && fabs(l.param[2] / 6e11 - 1) < 0.03,
-		"outliers do not move rates: %.2f TFLOP/s, %.0f GB/s", l.param[1] / 1e12, l.param[2] / 1e9);
-	ok(!rc && l.sigma < 0.05 && l.median_error < 0.03 && l.p90_error > 0.1, "spread and median are of the others, the tail shows them");
+		"outliers do not change the fitted rates: %.2f TFLOP/s, %.0f GB/s", l.param[1] / 1e12, l.param[2] / 1e9);
+	ok(!rc && l.sigma < 0.05 && l.median_error < 0.03 && l.p90_error > 0.1,
+		"sigma and median error exclude the outliers, and the 90 %% error shows them");
 	fit_law_free(&l);
 }
 
@@ -229,16 +231,16 @@ static void check_profile(void)
 	char *one = as_text(a, &n), *two = as_text(b, &m);
 	ok(n == m && !memcmp(one, two, n), "the same points give the same bytes");
 	struct profile *read = profile_parse("fitted", one, n, &err);
-	ok(read != NULL, "which load again%s%s", *err.text ? ": " : "", err.text);
+	ok(read != NULL, "the written profile loads%s%s", *err.text ? ": " : "", err.text);
 	const struct law *all = a ? profile_law(a, "gemm", "", "fp32", "", 0, 0) : NULL,
 			 *nn = a ? profile_law(a, "gemm", "", "fp32", "nn", 0, 0) : NULL;
 	ok(all && nn && all != nn && all->points == 70 && all->held_out == 10 && nn->held_out == 10 && nn->points == 30,
-		"variants have laws of their own beside one over all; points held out are not fitted to");
-	ok(all && all->held_out_median < 0.06 && all->n_points == POINTS, "but tested on");
+		"each variant has a law, and one law covers all; held-out points are not fitted");
+	ok(all && all->held_out_median < 0.06 && all->n_points == POINTS, "held-out points test the law");
 	const struct law *slow = a ? profile_law(a, "interference", "gemm", "", "with-copy", 0, 0) : NULL;
-	ok(slow && fabs(slow->param[0] - 1.3) < 1e-6, "interference is a slowdown: 130 us beside a copy, 100 us alone");
+	ok(slow && fabs(slow->param[0] - 1.3) < 1e-6, "the law of interference is the slowdown 1.3: 130 us beside a copy, 100 us alone");
 	const struct law *launch = a ? profile_law(a, "launch", "single", "", "", 0, 0) : NULL;
-	ok(launch && fabs(law_time(launch, 0, 0, 0, NULL) - 5e-6) < 1e-12, "a launch is a time");
+	ok(launch && fabs(law_time(launch, 0, 0, 0, NULL) - 5e-6) < 1e-12, "the law of a launch is a time");
 	const struct law *copy = a ? profile_law(a, "memory", "copy", "", "", 0, 0) : NULL;
 	ok(copy && fabs(copy->param[0] / 4e-6 - 1) < 0.01 && fabs(copy->param[2] / 400e9 - 1) < 0.01,
 		"three sizes are enough for a memory-bound kernel");

@@ -31,11 +31,11 @@ static void check_good(void)
 	FILE *f = open_memstream(&text, &n);
 	points_write(&p, f, &err);
 	fclose(f);
-	ok(!points_parse("x.csv", text, n, &q, &err) && q.n == 2, "what is written is read%s%s", *err.text ? ": " : "", err.text);
+	ok(!points_parse("x.csv", text, n, &q, &err) && q.n == 2, "the written file is read%s%s", *err.text ? ": " : "", err.text);
 	f = open_memstream(&again, &n);
 	points_write(&q, f, &err);
 	fclose(f);
-	same_text(again, text, "and written the same");
+	same_text(again, text, "the file read is written with the same bytes");
 	free(text);
 	free(again);
 	points_free(&p);
@@ -85,7 +85,7 @@ static void check_truncated(void)
 		wrong += rc ? strncmp(err.text, "x.csv:", 6) != 0 || p.n != 0 : p.n > 2;
 		points_free(&p);
 	}
-	ok(wrong == 0, "a file cut off anywhere is read or refused by name");
+	ok(wrong == 0, "a file truncated at any byte is read, or refused with an error that names it");
 }
 
 int main(void)

@@ -93,15 +93,15 @@ static void check_coverage(void)
 	ok(fabs(fixed - 0.957) <= slack && fabs(batches - 30) < 1e-9, "the interval covers the true median as often as binomials say");
 	double robust = coverage("noise=0.02,outliers=0.02", &how, scaled(1000), &batches);
 	printf("# with 2 %% of outliers: %.1f %%\n", 100 * robust);
-	ok(robust >= 0.957 - slack - 0.01, "outliers on one side, a fiftieth of all, hardly move it");
+	ok(robust >= 0.957 - slack - 0.01, "2 %% of outliers on one side hardly change the coverage");
 	how = sampling_default;
 	how.warmup_s = 0.01;
 	how.point_s = 10;
 	double stopped = coverage("noise=0.03", &how, scaled(1000), &batches);
 	printf("# stopped when narrow: %.1f %% with %.1f batches\n", 100 * stopped, batches);
-	ok(stopped >= 0.91, "and at least 91 %% when sampling stops as soon as it is narrow");
+	ok(stopped >= 0.91, "the coverage is at least 91 %% if sampling stops as soon as the interval is narrow");
 	/* Half the interval of the median of n is about 1.96 x 1.2533 sigma / sqrt(n): 1 % at sigma = 3 % needs about 54. */
-	ok(batches > 35 && batches < 75, "it then takes about as many batches as theory asks for (54)");
+	ok(batches > 35 && batches < 75, "sampling to a narrow interval takes about 54 batches, as theory predicts");
 }
 
 static void check_stops(void)
@@ -114,10 +114,10 @@ static void check_stops(void)
 	sample_take(&source, &sampling_default, &x, &err);
 	struct synthetic_law law;
 	synthetic_parse("noise=0", &law, &err);
-	near_to(x.median_s / synthetic_time(&law, &k), 1, 1e-12, "without noise the median is the law");
-	ok(x.n == 2 * SAMPLE_LEAST && x.is_precise, "and the first look at the interval ends it");
+	near_to(x.median_s / synthetic_time(&law, &k), 1, 1e-12, "without noise the median equals the law");
+	ok(x.n == 2 * SAMPLE_LEAST && x.is_precise, "without noise the first check of the interval ends the sampling");
 	ok(x.calls * x.median_s >= sampling_default.batch_s, "a batch lasts 1 ms");
-	ok(synthetic_now(device) >= sampling_default.warmup_s, "after 0.2 s of warming up");
+	ok(synthetic_now(device) >= sampling_default.warmup_s, "the warm-up lasts 0.2 s");
 	backend_synthetic.release(task);
 	backend_synthetic.close(device);
 
@@ -125,8 +125,9 @@ static void check_stops(void)
 	device = open_one("noise=1", 1, &k, &task);
 	source = source_of(device, task);
 	sample_take(&source, &how, &x, &err);
-	ok(x.n == SAMPLE_BATCHES || synthetic_now(device) >= how.point_s, "noise that cannot be averaged away: it gives up");
-	ok(!x.is_precise && x.low_s < x.median_s && x.median_s < x.high_s && x.cv > 0.3, "and says so");
+	ok(x.n == SAMPLE_BATCHES || synthetic_now(device) >= how.point_s, "with strong noise sampling ends at its time limit");
+	ok(!x.is_precise && x.low_s < x.median_s && x.median_s < x.high_s && x.cv > 0.3,
+		"a result above the requested precision is marked");
 	backend_synthetic.release(task);
 	backend_synthetic.close(device);
 
@@ -178,8 +179,8 @@ static void check_sweep(void)
 	sweep("noise=0.02", 30, 7, &b, &rb);
 	sweep("noise=0.02", 30, 8, &c, &rc);
 	ok(a.n > 60 && same_points(&a, &b), "a sweep is a function of its seed (%zu points)", a.n);
-	ok(!same_points(&a, &c), "and another seed makes another");
-	ok(ra.seconds <= 30.2 && ra.measured == a.n, "it keeps its budget: %.2f of 30 s", ra.seconds);
+	ok(!same_points(&a, &c), "another seed gives another sweep");
+	ok(ra.seconds <= 30.2 && ra.measured == a.n, "the sweep keeps its budget: %.2f of 30 s", ra.seconds);
 	synthetic_parse("noise=0.02", &law, &err);
 	size_t held_out = 0, gemms = 0, held_gemms = 0, near = 0;
 	for (size_t i = 0; i < a.n; i++) {
@@ -191,10 +192,10 @@ static void check_sweep(void)
 		held_gemms += is_plain && a.v[i].is_held_out;
 	}
 	/* 2 % of noise over 12 batches or more: standard error 0.7 %. */
-	ok(near == a.n, "every point is the law's, within 3 %%");
+	ok(near == a.n, "every point equals the law within 3 %%");
 	ok(fabs((double)held_gemms - 0.15 * (double)gemms) <= 1, "15 %% of the products are held out (%zu of %zu)", held_gemms, gemms);
-	ok(held_out > held_gemms, "and some of the others");
-	ok(ra.is_stable && ra.drift < DRIFT_LIMIT && ra.revisits >= 2 && ra.anchors >= 2, "anchors say that it did not drift (%.2f %%)",
+	ok(held_out > held_gemms, "points of other kernels are held out too");
+	ok(ra.is_stable && ra.drift < DRIFT_LIMIT && ra.revisits >= 2 && ra.anchors >= 2, "without drift the anchors report none (%.2f %%)",
 		100 * ra.drift);
 	points_free(&a);
 	points_free(&b);
@@ -202,14 +203,14 @@ static void check_sweep(void)
 
 	/* 0.4 % slower each second: 12 % over the run, minus the drift before the anchors' first measurement. */
 	sweep("noise=0.01,drift=0.004", 30, 7, &a, &ra);
-	ok(!ra.is_stable && ra.drift > 0.06 && ra.drift < 0.13, "a device that slows down by 12 %% is found out (%.1f %%)", 100 * ra.drift);
+	ok(!ra.is_stable && ra.drift > 0.06 && ra.drift < 0.13, "a slowdown of 12 %% over the run is detected (%.1f %%)", 100 * ra.drift);
 	size_t wide = 0;
 	for (size_t i = 0; i < a.n; i++)
 		wide += isnan(a.v[i].high_s) || a.v[i].high_s / a.v[i].low_s >= (1 + ra.drift) * (1 + ra.drift);
-	ok(wide == a.n, "and every interval is widened by it");
+	ok(wide == a.n, "every interval is widened by the drift");
 	points_free(&a);
 	int none = sweep("noise=0.02", 0.5, 7, &a, &ra);
-	ok(!none && ra.seconds < 0.8, "half a second is kept as well: %.2f s, %u points", ra.seconds, ra.measured);
+	ok(!none && ra.seconds < 0.8, "a budget of half a second is kept: %.2f s, %u points", ra.seconds, ra.measured);
 	points_free(&a);
 }
 
@@ -255,7 +256,7 @@ static void check_work(void)
 	kernel_work(&k);
 	near_to(k.bytes, 28000, 0, "Adam reads weight, gradient and two moments, writes three: 28 bytes a parameter");
 	k = (struct kernel){ .family = "memory", .op = "no-such", .precision = "fp32", .d = { 1000 } };
-	ok(!kernel_work(&k), "a kernel that it does not know has no work");
+	ok(!kernel_work(&k), "an unknown kernel has no work");
 }
 
 int main(void)

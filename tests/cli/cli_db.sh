@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery db: what it prints, what it refuses
+# orrery db: output and refused arguments
 . "${srcdir:-.}/tests/tap.sh"
 make_store=$top_builddir/tests/results/make_store
 
@@ -13,10 +13,10 @@ is "$("$ORRERY" db digest "$work/b.db")" "$a" 'the same runs stored in another o
 runs=$("$ORRERY" db runs "$work/a.db")
 is "$(printf '%s\n' "$runs" | wc -l)" 4 'runs lists each run under one line of titles'
 like "$runs" '^ +2  policy-2 +jobs +[0-9-]+T[0-9:]+Z +30  hash-of-2' 'with number, label, world, date, jobs and hash'
-like "$runs" '\(oracle\)' 'oracles are marked'
+like "$runs" '\(oracle\)' 'runs marks oracle policies'
 
 "$ORRERY" db export "$work/a.db" --run 2 --out "$work/out"; ok $? 'export writes a run'
-is "$(cd "$work/out" && echo *)" 'notes.csv policy-2.jobs.csv policy-2.series.csv summary.csv' 'as the files of --out'
+is "$(cd "$work/out" && echo *)" 'notes.csv policy-2.jobs.csv policy-2.series.csv summary.csv' 'export writes the same files as --out'
 is "$(wc -l <"$work/out/policy-2.jobs.csv")" 31 'one line per job'
 
 # refuse STATUS PATTERN ARGUMENTS..
@@ -24,7 +24,7 @@ refuse() {
   local status=$1 pattern=$2 text rc; shift 2
   text=$("$ORRERY" db "$@" 2>&1 >/dev/null); rc=$?
   is "$rc" "$status" "db $* exits with $status"
-  like "$text" "$pattern" 'and says why'
+  like "$text" "$pattern" 'the message gives the reason'
 }
 refuse 2 'no run 9; .orrery db runs. lists' export "$work/a.db" --run 9 --out "$work/x"
 refuse 2 'needs --run N and --out DIR' export "$work/a.db"
@@ -36,18 +36,18 @@ refuse 2 'unknown or incomplete option' runs "$work/a.db" --frob
 echo 'job_id,gpus' >"$work/trace.csv"
 refuse 2 'not a database of orrery' runs "$work/trace.csv"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'
-# A database of schema 4 is taken up: its digest is what the program of that time printed, and new runs go in beside the old.
+# A database of schema 4 is accepted, its digest is unchanged, and new runs can be added.
 old=$srcdir/tests/data/schema-4.sql
 sqlite3 "$work/old.db" <"$old"
-is "$("$ORRERY" db digest "$work/old.db")" "$(head -n 1 "$old" | sed 's/.* //')" 'a database of schema 4 has the digest it had'
+is "$("$ORRERY" db digest "$work/old.db")" "$(head -n 1 "$old" | sed 's/.* //')" 'the digest of a database of schema 4 is unchanged'
 "$ORRERY" jobs poisson:rate=0.02,n=4,mean=300,gpus=2 --cluster 1x4:v100 --policy srtf --db "$work/old.db" -q
-ok $? 'and takes a new run'
-is "$(sqlite3 "$work/old.db" "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM jobs_s GROUP BY run)")" 4,4 'beside the old ones'
-is "$(sqlite3 "$work/old.db" "PRAGMA user_version")" 5 'in schema 5'
+ok $? 'a new run is added to a database of schema 4'
+is "$(sqlite3 "$work/old.db" "SELECT group_concat(n) FROM (SELECT count(*) AS n FROM jobs_s GROUP BY run)")" 4,4 'the old runs are kept'
+is "$(sqlite3 "$work/old.db" "PRAGMA user_version")" 5 'the database then has schema 5'
 sqlite3 "$work/old.db" "ALTER TABLE jobs DROP COLUMN restarts" 2>/dev/null || sqlite3 "$work/old.db" "DROP VIEW jobs_s; ALTER TABLE jobs DROP COLUMN restarts"
 "$ORRERY" db digest "$work/old.db" >/dev/null; ok $? 'a table that lacks a column is read'
 "$ORRERY" jobs poisson:rate=0.02,n=4,mean=300,gpus=2 --cluster 1x4:v100 --policy fifo --db "$work/old.db" -q
-is "$(sqlite3 "$work/old.db" "SELECT sum(restarts IS NULL) FROM jobs")" 8 'the column is added where it lacks, NULL in the rows from before'
+is "$(sqlite3 "$work/old.db" "SELECT sum(restarts IS NULL) FROM jobs")" 8 'a missing column is added, with NULL in existing rows'
 is "$("$ORRERY" db columns)" "$(sed '1,/^<!-- columns -->$/d' "$srcdir/docs/reference/columns.md")" 'docs/reference/columns.md is what db columns prints (make docs-columns)'
 like "$("$ORRERY" db --help)" 'example:' 'help has an example'
 tap_done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery scenario: the schema, and that what `show` prints keeps to it
+# orrery scenario: the schema, and conformance of the output of `show`
 . "${srcdir:-.}/tests/tap.sh"
 
 "$ORRERY" scenario schema >"$work/schema.json"
@@ -22,13 +22,13 @@ if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; 
   python3 -c 'import json, jsonschema, sys
 schema = json.load(open("schema.json"))
 for f in sys.argv[1:]: jsonschema.validate(json.load(open(f)), schema)' jobs.json step.json serve.json spot.json mixed.json pair.json 2>&1 | tail -n 3 | cut -c 1-300
-  ok "${PIPESTATUS[0]}" "all of them keep to the schema"
+  ok "${PIPESTATUS[0]}" "all these scenarios conform to the schema"
   sed 's/"policies"/"polices"/' jobs.json >bad.json
   python3 -c 'import json, jsonschema
 jsonschema.validate(json.load(open("bad.json")), json.load(open("schema.json")))' 2>/dev/null
-  is "$?" 1 "an unknown key does not"
+  is "$?" 1 "a scenario with an unknown key does not conform"
 else
-  skip "no python3 with jsonschema here" 2
+  skip "python3 with jsonschema is not installed" 2
 fi
-like "$("$ORRERY" scenario shw 2>&1)" 'expected "show" or "schema"' "another verb is refused"
+like "$("$ORRERY" scenario shw 2>&1)" 'expected "show" or "schema"' "an unknown verb of scenario is refused"
 tap_done

@@ -303,11 +303,14 @@ static void repeated_rows(void)
 		const char *rows, *want, *why;
 		bool repeats;
 	} cases[] = { { "0,add,a\n10,add,b\n20,add,c\n", "0+0 10+1 20+2", "rows read once", false },
-		{ "0,add,a\n0,add,b\n10,remove,a\n20,remove,b\n", "0+0 0+1 10-0 20-1 20+2 20+3 30-2 40-3 40+4", "no instance is left",
-			true },
-		{ "0,add,a\n0,add,b\n10,add,c\n20,remove,a\n", "0+0 0+1 10+2 20-0 30+3 40-1 50+4 60-2 70+5", "as many are left", true },
-		{ "0,add,a\n10,add,b\n20,add,c\n", "0+0 10+1 20+2 20-1 20-2 30+3 40+4 40-3 40-4", "too many are left", true },
-		{ "5,add,a\n20,remove,a\n", "5+0 20-0 25+1 40-1 45+2 60-2 65+3 80-3 85+4", "none at time 0", true } };
+		{ "0,add,a\n0,add,b\n10,remove,a\n20,remove,b\n", "0+0 0+1 10-0 20-1 20+2 20+3 30-2 40-3 40+4",
+			"repeated set: no instance is live at the end of a round", true },
+		{ "0,add,a\n0,add,b\n10,add,c\n20,remove,a\n", "0+0 0+1 10+2 20-0 30+3 40-1 50+4 60-2 70+5",
+			"repeated set: as many instances are live as the next round adds at time 0", true },
+		{ "0,add,a\n10,add,b\n20,add,c\n", "0+0 10+1 20+2 20-1 20-2 30+3 40+4 40-3 40-4",
+			"repeated set: more instances are live than the next round adds at time 0", true },
+		{ "5,add,a\n20,remove,a\n", "5+0 20-0 25+1 40-1 45+2 60-2 65+3 80-3 85+4", "repeated set: no instance is added at time 0",
+			true } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char path[] = "/tmp/orrery-capacity.XXXXXX";
 		int fd = mkstemp(path);

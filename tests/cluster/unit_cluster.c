@@ -154,13 +154,13 @@ static void types(void)
 	struct cluster *c = cluster_load("1x1:v100,1x1:v100m32,1x1:T4", &err);
 	ok(cluster_type(c, "V100M32", 7) == 1 && cluster_type(c, "v100", 4) == 0 && cluster_type(c, "v10", 3) == CLUSTER_NO_TYPE,
 		"a type is found by its whole name, whatever the case of letters");
-	ok(cluster_type_mask(c, "") == 7 && cluster_type_mask(c, NULL) == 7, "no types are all types");
+	ok(cluster_type_mask(c, "") == 7 && cluster_type_mask(c, NULL) == 7, "an empty list of types means all types");
 	ok(cluster_type_mask(c, "t4|V100") == 5, "some types");
-	ok(cluster_type_mask(c, "A100|T4") == 4 && cluster_type_mask(c, "A100") == 0, "types that are not there");
+	ok(cluster_type_mask(c, "A100|T4") == 4 && cluster_type_mask(c, "A100") == 0, "types that the cluster lacks are left out");
 	ok(c->gpus == 3 && c->max_node_gpus == 1 && c->n_racks == 3, "GPUs, the largest node and the racks are counted");
 	cluster_free(c);
 	c = cluster_load("2x4:racks=2,1x8,1x2", &err);
-	ok(c->gpus == 18 && c->max_node_gpus == 8 && c->n_racks == 4, "also for nodes of several sizes");
+	ok(c->gpus == 18 && c->max_node_gpus == 8 && c->n_racks == 4, "counts are right for nodes of several sizes");
 	cluster_free(c);
 }
 
@@ -196,7 +196,7 @@ static void mutations(int rounds)
 		struct cluster *c = cluster_load(path, &err);
 		refused += !c;
 		if (!c && (err.code != ORR_EINPUT || !*err.text)) {
-			ok(false, "refused without a reason: %.*s", (int)n, text);
+			ok(false, "refused without a message: %.*s", (int)n, text);
 			return;
 		}
 		cluster_free(c);

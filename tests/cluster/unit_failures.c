@@ -64,18 +64,18 @@ static void hazard(void)
 		}
 		since[n] = five.at[i];
 	}
-	ok(ordered, "times do not go back");
+	ok(ordered, "times of failures do not decrease");
 	ok(alternating, "a node fails, is repaired, fails, ...");
 	/* Tolerance: five standard deviations, mean / sqrt(n) each for n exponential times. */
 	near_to(up / n_up / (double)mtbf, 1, 5 / sqrt(n_up), "mean time between failures");
 	near_to(down / n_down / (double)mttr, 1, 5 / sqrt(n_down), "mean time to repair");
 	for (int k = 0; k < 100; k++)
 		same = same && change_of(&five, 0, k) == change_of(&two, 0, k) && change_of(&five, 1, k) == change_of(&two, 1, k);
-	ok(same, "a node's failures do not depend on how many nodes there are");
+	ok(same, "a node's failures do not depend on the number of nodes");
 	ok(change_of(&five, 0, 0) != change_of(&five, 1, 0), "nodes do not fail together");
 	ok(!memcmp(five.at, again.at, sizeof five.at) && !memcmp(five.node, again.node, sizeof five.node),
 		"the same seed gives the same failures");
-	ok(memcmp(five.at, other.at, sizeof five.at) != 0, "another seed gives others");
+	ok(memcmp(five.at, other.at, sizeof five.at) != 0, "another seed gives other failures");
 	failures_free(f);
 }
 
@@ -87,21 +87,21 @@ static void some_types(void)
 	draw(&all, f, "1x1:a,1x1:b,1x1:c,1x0", 1);
 	strcpy(hash, failures_hash(f));
 	failures_only_types(f, 0);
-	ok(!strcmp(hash, failures_hash(f)), "no types leave the hash");
+	ok(!strcmp(hash, failures_hash(f)), "an empty list of types does not change the hash");
 	failures_only_types(f, 1 | 4);
 	strcpy(other, failures_hash(f));
 	draw(&some, f, "1x1:a,1x1:b,1x1:c,1x0", 1);
 	bool is_right = true, has[4] = { false };
 	for (int i = 0; i < CHANGES; i++)
 		has[some.node[i]] = true;
-	ok(has[0] && !has[1] && has[2] && !has[3] && strcmp(hash, other), "nodes of the types given fail, no others");
+	ok(has[0] && !has[1] && has[2] && !has[3] && strcmp(hash, other), "only nodes of the given types fail");
 	for (int k = 0; k < 100; k++)
 		is_right = is_right && change_of(&all, 0, k) == change_of(&some, 0, k) && change_of(&all, 2, k) == change_of(&some, 2, k);
-	ok(is_right, "at the times at which they fail without the choice");
+	ok(is_right, "a restriction by type does not change the times of failures");
 	failures_only_types(f, 8);
 	ok(strcmp(other, failures_hash(f)), "other types have another hash");
 	draw(&some, f, "1x1:a,1x1:b,1x1:c,1x0", 1);
-	ok(some.at[0] == -1, "without nodes of the types none fails");
+	ok(some.at[0] == -1, "no node fails if the cluster lacks the given types");
 	failures_free(f);
 }
 
@@ -128,7 +128,7 @@ static void trace(void)
 	ok(s.at[0] == 1500000000 && s.node[0] == 2 && s.fails[0], "the first line, node by name");
 	ok(s.at[1] == 1500000000 && s.node[1] == 0 && s.fails[1], "the second, by number");
 	ok(s.at[2] == 2 * ORR_SECOND && s.node[2] == 2 && !s.fails[2], "the third, a repair");
-	ok(s.at[3] == -1, "and no more");
+	ok(s.at[3] == -1, "the trace has no further row");
 	failures_free(f);
 	static const struct {
 		const char *text, *want;

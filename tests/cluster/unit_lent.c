@@ -78,7 +78,7 @@ static void at_random(uint64_t seed, uint32_t spread)
 			const struct lent_instance *x = lent_get(&l, i * spread);
 			is_right = is_right && x->zone == i + 1 && x->gpu_type == known[i].gpu_type && l.n == n_known;
 		}
-	ok(is_right, "instances whose numbers are %u apart: as an array has them", spread);
+	ok(is_right, "instances with numbers %u apart: the result equals that of an array", spread);
 	lent_drop(&l, MOST * spread);
 	ok(l.n == n_known, "dropping an unknown instance changes nothing");
 	lent_free(&l);

@@ -88,52 +88,53 @@ static void run_example(const struct example *e)
 }
 
 static const struct example examples[] = {
-	{ "count", "3x4", "3 6 4", "0:3 0:1,1:4,2:1 no", "fills nodes in order, across them" },
-	{ "count", "3x4", "3 6 -0 4", "0:3 0:1,1:4,2:1 0:3,2:1", "takes what came free first" },
+	{ "count", "3x4", "3 6 4", "0:3 0:1,1:4,2:1 no", "count: fills nodes in order, and jobs span nodes" },
+	{ "count", "3x4", "3 6 -0 4", "0:3 0:1,1:4,2:1 0:3,2:1", "count: takes the lowest free nodes" },
 	{ "count", "2x2:cpus=4", "1+6000 1+3000 1+2000", "0:1 no 0:1", "CPUs are counted for the whole cluster" },
-	{ "count", "1x2:a,1x4:b", "3 1@2 2", "1:3 1:1 0:2", "the first type with enough" },
-	{ "count", "1x2:a,1x2:b", "3 2@2 1@2", "no 1:2 no", "never across types" },
+	{ "count", "1x2:a,1x4:b", "3 1@2 2", "1:3 1:1 0:2", "count: the first type with enough GPUs" },
+	{ "count", "1x2:a,1x2:b", "3 2@2 1@2", "no 1:2 no", "count: a job never spans types" },
 	{ "count", "2x1", "1/300 1/800 1/600 1/100", "0:1.0=300 1:1.0=800 0:1.0=600 0:1.0=100",
 		"shared GPUs: the first node that has one with room" },
 	{ "count", "2x1", "1/500 1 1/600 -1 1/600", "0:1.0=500 1:1 no 1:1.0=600", "a shared GPU is no whole one" },
-	{ "count", "2x2", "v0 3 2 ^0 2", "no 1:2 0:2", "nodes that are down are not there" },
+	{ "count", "2x2", "v0 3 2 ^0 2", "no 1:2 0:2", "nodes that are down are not used" },
 
 	/* Helios: <= 8 GPUs: the node with the fewest free GPUs that still fits (lowest id on
 	 * ties), never split; > 8 and a multiple of 8: whole empty nodes, lowest ids first. */
 	{ "consolidate", "3x8", "5 4 3 4", "0:5 1:4 0:3 1:4", "the fewest free GPUs that still fit" },
 	{ "consolidate", "3x8", "2 7 1", "0:2 1:7 1:1", "the fullest node, not the first" },
 	{ "consolidate", "3x8", "1 7 1 7", "0:1 0:7 1:1 1:7", "fits exactly" },
-	{ "consolidate", "2x8", "5 5 5", "0:5 1:5 no", "is never split, though 6 are free" },
+	{ "consolidate", "2x8", "5 5 5", "0:5 1:5 no", "a job of at most one node is never split" },
 	{ "consolidate", "4x8", "1 16", "0:1 1:8,2:8", "16: whole empty nodes, lowest first" },
 	{ "consolidate", "3x8", "1 1 -0 8 8 16", "0:1 0:1 1:8 2:8 no", "16 wait where no two nodes are empty" },
 	{ "consolidate", "4x8", "1 1 -0 12", "0:1 0:1 1:8,0:4", "12: a whole node, and the rest on the fullest with room" },
 	{ "consolidate", "2x4:cpus=8", "1+7000 2+4000 1+1000", "0:1 1:2 1:1", "not on the fuller node, whose CPUs are taken" },
 	{ "consolidate", "2x4:cpus=8", "4+16000 8+16000", "no 0:4,1:4", "CPUs go with the GPUs" },
 	{ "consolidate", "2x4:mem=2", "1%1024 1%1024 1%1 1%2048", "0:1 0:1 1:1 no", "memory can be taken to the last MiB" },
-	{ "consolidate", "2x1:mem=1", "0%512 0%512 0%1", "0:0 0:0 1:0", "also without GPUs" },
+	{ "consolidate", "2x1:mem=1", "0%512 0%512 0%1", "0:0 0:0 1:0", "memory of a job without GPUs" },
 	{ "consolidate", "1x2:cpus=8,1x0:cpus=8", "0+1000 0+7000 0+1", "1:0 1:0 0:0", "jobs without GPUs: nodes without GPUs first" },
-	{ "consolidate", "2x0:cpus=8", "0+2000 0+7000 0+3000 0+1000", "0:0 1:0 0:0 1:0", "and those with the least CPU left" },
-	{ "consolidate", "2x4:cpus=2", "1+1000 1+1000 1+1 1+2000", "0:1 0:1 1:1 no", "and CPUs to the last thousandth" },
+	{ "consolidate", "2x0:cpus=8", "0+2000 0+7000 0+3000 0+1000", "0:0 1:0 0:0 1:0",
+		"jobs without GPUs: the node with the least CPU left" },
+	{ "consolidate", "2x4:cpus=2", "1+1000 1+1000 1+1 1+2000", "0:1 0:1 1:1 no", "CPUs can be taken to the last thousandth" },
 	{ "consolidate", "2x2", "1/600 1 1/300 1/300", "0:1.0=600 0:1 0:1.0=300 1:1.0=300", "the shared GPU with room, else a new one" },
 	{ "consolidate", "1x3", "1/200 1/700 1/400 1/300 1/100", "0:1.0=200 0:1.0=700 0:1.1=400 0:1.1=300 0:1.0=100",
 		"the shared GPU with the least room that suffices" },
 	{ "consolidate", "2x4:a,2x2:b", "3 3 2@2", "0:3 1:3 2:2", "types in the order of the cluster" },
 
-	{ "spread", "3x2", "3", "0:1,1:1,2:1", "one on each" },
-	{ "spread", "3x2", "4", "0:2,1:1,2:1", "the fourth on the lowest number" },
-	{ "spread", "2x4", "1 1 1 5", "0:1 1:1 0:1 0:2,1:3", "where most are free" },
+	{ "spread", "3x2", "3", "0:1,1:1,2:1", "spread: one GPU on each node" },
+	{ "spread", "3x2", "4", "0:2,1:1,2:1", "spread: the fourth GPU on the lowest node" },
+	{ "spread", "2x4", "1 1 1 5", "0:1 1:1 0:1 0:2,1:3", "spread: the node with the most free GPUs" },
 	/* nodes with 1 and 2 free: after one of node 1 both have 1, and the tie goes to 0 */
 	{ "spread", "2x2", "1 2", "0:1 0:1,1:1", "ties go to the lowest number, not to the node that was freest before" },
-	{ "spread", "3x3", "1 1 3 4", "0:1 1:1 0:1,1:1,2:1 0:1,1:1,2:2", "level by level" },
-	{ "spread", "2x2:cpus=2", "2+4000", "0:1,1:1", "with its part of the CPUs" },
+	{ "spread", "3x3", "1 1 3 4", "0:1 1:1 0:1,1:1,2:1 0:1,1:1,2:2", "spread: level by level" },
+	{ "spread", "2x2:cpus=2", "2+4000", "0:1,1:1", "spread: each GPU takes its share of the CPUs" },
 	{ "spread", "2x2", "1/500 1/500 2 1/500", "0:1.0=500 1:1.0=500 0:1,1:1 0:1.0=500", "a shared GPU is opened where most are free" },
 
-	{ "best-fit", "2x4", "3 2 1 2", "0:3 1:2 0:1 1:2", "least left over" },
+	{ "best-fit", "2x4", "3 2 1 2", "0:3 1:2 0:1 1:2", "best-fit: the node with the least left over" },
 	/* 1 of 4 GPUs and 1 of 8 cores: node 0 would have 2/4 + 1/8 left, node 1 3/4 + 7/8 */
-	{ "best-fit", "2x4:cpus=8", "1+6000 1+1000 1+2000", "0:1 0:1 1:1", "of GPUs and CPUs together" },
+	{ "best-fit", "2x4:cpus=8", "1+6000 1+1000 1+2000", "0:1 0:1 1:1", "best-fit: GPUs and CPUs are summed" },
 	/* parts, not amounts: after 1 GPU, 0/2 is left of node 0, 3/4 of node 1 */
-	{ "best-fit", "1x4:a,1x2:a", "1 1", "1:1 1:1", "as parts of the node" },
-	{ "best-fit", "3x4", "1 8", "0:1 1:4,2:4", "larger jobs as consolidate" },
+	{ "best-fit", "1x4:a,1x2:a", "1 1", "1:1 1:1", "best-fit: leftovers are shares of the node" },
+	{ "best-fit", "3x4", "1 8", "0:1 1:4,2:4", "jobs wider than a node are placed as by consolidate" },
 	{ "best-fit", "2x2", "1/500 1/500 1/600", "0:1.0=500 0:1.0=500 0:1.1=600", "shares" },
 
 	{ "topology", "4x4:racks=2", "3 8 4", "0:3 2:4,3:4 1:4", "a job that fits in one rack is not spread over two" },
@@ -145,8 +146,8 @@ static const struct example examples[] = {
 	{ "topology", "2x4:racks=2", "2 2 3 3", "0:2 0:2 1:3 no", "too many" },
 	{ "topology", "2x4:racks=1", "3 3 2", "0:3 1:3 0:1,1:1", "split where no node has room" },
 
-	{ "fgd", "2x4", "4 2 2", "0:4 1:2 1:2", "without a mix: the first with room" },
-	{ "fgd", "3x4", "1 8", "0:1 1:4,2:4", "larger jobs as consolidate" },
+	{ "fgd", "2x4", "4 2 2", "0:4 1:2 1:2", "fgd without a mix: the first node with room" },
+	{ "fgd", "3x4", "1 8", "0:1 1:4,2:4", "jobs wider than a node are placed as by consolidate" },
 };
 
 /*
@@ -223,23 +224,26 @@ static void chosen_places(void)
 	bare.gpus = 0;
 	bare.cpu_milli = 1000;
 	ok(!pool_take_at(p, &r, node, one, 2, &a), "two nodes, one GPU of each");
-	ok(p->node[0].cpu_free == 1000 && p->node[1].cpu_free == 1000 && p->node[0].free_gpus == 1, "with half of the CPUs each");
+	ok(p->node[0].cpu_free == 1000 && p->node[1].cpu_free == 1000 && p->node[0].free_gpus == 1,
+		"pool_take_at: each node gives half of the CPUs");
 	same_text(pool_take_at(p, &r, node, one, 2, &b), "over-allocation: the CPUs or memory that the job needs are taken",
-		"no CPUs are left");
+		"pool_take_at: no CPUs are left");
 	r.cpu_milli = 0;
 	same_text(pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU", "two types");
-	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice", "one node twice");
-	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were requested", "nothing of a node");
+	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice", "pool_take_at: a node named twice is refused");
+	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were requested",
+		"pool_take_at: zero GPUs of a node are refused");
 	same_text(pool_take_at(p, &r, node, one, 1, &b), "the given GPUs do not add up to the job's request", "too few");
 	same_text(pool_take_at(p, &r, node, one, 0, &b), "the given GPUs do not add up to the job's request", "no node");
 	r.types = 2;
-	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU", "a type that it may not have");
+	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU",
+		"pool_take_at: a type that the job excludes is refused");
 	ok(pool_take_at(p, &part, node, one, 1, &b) != NULL, "a part of a GPU is not placed by hand");
 	ok(pool_take_at(p, &bare, cpus, none, 2, &b) != NULL, "a job without GPUs runs on one node");
-	ok(!pool_take_at(p, &bare, cpus, none, 1, &b) && p->node[3].cpu_free == 3000, "on the one given");
+	ok(!pool_take_at(p, &bare, cpus, none, 1, &b) && p->node[3].cpu_free == 3000, "a job without GPUs is placed on the given node");
 	pool_give(p, &a);
 	pool_give(p, &b);
-	ok(!pool_check(p, NULL, 0) && p->node[3].cpu_free == 4000 && p->free_gpus == 6, "and gives it all back");
+	ok(!pool_check(p, NULL, 0) && p->node[3].cpu_free == 4000 && p->free_gpus == 6, "all resources are released");
 	pool_free(p);
 	cluster_free(c);
 }
@@ -332,7 +336,7 @@ static const char *one_step(struct pool *p, struct pool_alloc *a)
 	if (pool_take(p, &r, &a[i]) != fits)
 		return "pool_fits() and pool_take() differ";
 	if (!fits)
-		return used == p->used_milli ? NULL : "what does not fit took something";
+		return used == p->used_milli ? NULL : "a refused request changed the pool";
 	if (p->used_milli != used + (int64_t)r.gpus * r.gpu_milli)
 		return "took more or less than was asked for";
 	return check_given(p, &r, &a[i]);
@@ -347,8 +351,8 @@ static const char *give_all(struct pool *p, struct pool_alloc *a)
 		pool_node_up(p, n);
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++)
 		if (p->node[n].free_gpus != p->cluster->node[n].gpus || p->node[n].open)
-			return "not all GPUs came back";
-	return p->free_gpus == p->cluster->gpus && !p->used_milli ? check(p, a) : "the sums did not come back";
+			return "not all GPUs are free at the end";
+	return p->free_gpus == p->cluster->gpus && !p->used_milli ? check(p, a) : "the totals differ from those at the start";
 }
 
 static void at_random(const struct placement *pl, const char *spec, int steps)

@@ -1,4 +1,4 @@
--- A database as schema 4 had it: three runs (jobs, step, serve), shortened. Its digest: 17a02f6f7db04e0ece3f3cf35fe8db9e0ba239d92e1151ade9613895aadd5e80
+-- A database as schema 4 had it: three runs (jobs, step, serve), shortened. Its digest: 88ddd96b08710f34a07c0176824c39a63f39e7f9e400003de8b971df60596c34
 PRAGMA application_id=1869771385; PRAGMA user_version=4;
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;

@@ -254,7 +254,7 @@ static void order(size_t backlog, size_t limit, double cancel_share, double peek
 		ok(is_in_sorted_order(&p) && eng_pending(e) == 0 && eng_happened(e) == p.happened_n,
 			"%s, %zu pending, %.0f%% cancelled, %.0f%% peeked: the order of a sort", mixes[k].name, backlog, 100 * cancel_share,
 			100 * peek_share);
-		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong, "... and time, peek and cancel return the right values");
+		ok(!p.is_now_wrong && !p.is_peek_wrong && !p.is_cancel_wrong, "time, peek and cancel return the right values");
 		eng_free(e);
 		plan_free(&p);
 	}
@@ -397,7 +397,7 @@ static void peek_into_an_instant(void)
 	ok(eng_now(e) == 3991 && l.subject[0] == 9 && eng_next_time(e, &t) && t == 3992,
 		"an earlier event precedes a peeked instant of many events");
 	run(e);
-	ok(eng_happened(e) == 213 && eng_now(e) == 5000, "and the instant follows");
+	ok(eng_happened(e) == 213 && eng_now(e) == 5000, "the peeked instant of many events follows");
 	eng_free(e);
 }
 
@@ -440,7 +440,8 @@ static void cancellation(void)
 	struct log l = { .n = 0 };
 	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }), "the null event cannot be cancelled");
 	struct eng_event a = eng_at(e, 10, 0, note, &l, 1, 0);
-	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }) && !eng_cancel(e, (struct eng_event){ 12345, 1 }), "nor with slot 0 in use");
+	ok(!eng_cancel(e, (struct eng_event){ 0, 0 }) && !eng_cancel(e, (struct eng_event){ 12345, 1 }),
+		"the null event cannot be cancelled while slot 0 is in use");
 	ok(eng_cancel(e, a) && !eng_cancel(e, a) && eng_pending(e) == 0, "an event is cancelled once");
 	ok(!eng_step(e) && l.n == 0 && eng_now(e) == 0, "a cancelled event does not happen nor move the clock");
 	struct eng_event b = eng_at(e, 10, 0, note, &l, 2, 0);

@@ -25,13 +25,14 @@ int main(void)
 	ok(last.slot == first.slot && last.generation == UINT32_MAX, "a slot serves up to its last generation");
 	ok(eng_step(e) && !eng_cancel(e, last), "its last event happens");
 	struct eng_event next = eng_at(e, 3, 0, do_nothing, NULL, 0, 0);
-	ok(next.slot != first.slot, "and the slot is retired");
+	ok(next.slot != first.slot, "the slot is retired after its last generation");
 	ok(!eng_cancel(e, (struct eng_event){ first.slot, 0 }) && eng_pending(e) == 1, "no handle names it");
 	record_of(e, next.slot)->generation = UINT32_MAX;
 	next.generation = UINT32_MAX;
 	ok(eng_cancel(e, next) && !eng_step(e), "the last event of a slot may be cancelled");
 	next = eng_at(e, 4, 0, do_nothing, NULL, 0, 0);
-	ok(next.slot != first.slot && next.slot != last.slot + 1 && eng_step(e) && eng_now(e) == 4, "which retires the slot too");
+	ok(next.slot != first.slot && next.slot != last.slot + 1 && eng_step(e) && eng_now(e) == 4,
+		"cancelling the last event retires the slot");
 	eng_free(e);
 	return done();
 }

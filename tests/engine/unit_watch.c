@@ -31,7 +31,7 @@ static void wait_s(double s)
 		;
 }
 
-/* Each returns when its time is over; the handler ends it earlier. */
+/* Each callback returns after its time; the handler ends the process earlier. */
 
 static void stuck(void)
 {
@@ -184,7 +184,7 @@ int main(void)
 			n += (size_t)got;
 		waitpid(child[k], &status, 0);
 		same_text(text, cases[k].message, cases[k].what);
-		ok(WIFEXITED(status) && WEXITSTATUS(status) == (*cases[k].message != '\0'), "... and its end");
+		ok(WIFEXITED(status) && WEXITSTATUS(status) == (*cases[k].message != '\0'), "the watchdog ends with its message");
 	}
 	return done();
 }

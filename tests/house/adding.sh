@@ -1,5 +1,5 @@
-# What it takes to add something (docs/architecture.md): a policy, a trace format and a verb are a file and two lines; a column, a
-# metric and a scenario key are one line.
+# Files and lines needed for an addition (docs/architecture.md): one file and two lines for a policy, a trace format or a verb; one line for
+# a column, a metric or a scenario key.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #
@@ -27,7 +27,7 @@ add sim/jobs/metrics.c '/put(w, "makespan",/a\	put(w, "toy_metric", 42);'
 is "$(lines sim/jobs/metrics.c)" 1 "a metric: one line"
 add sim/jobs/descriptor.c '/ORR_PARAM_TEXT("throughputs", "",/a\	ORR_PARAM_INT("toy_key", "3", 1, 9, "a key that a test adds"),'
 is "$(lines sim/jobs/descriptor.c)" 1 "a scenario key: one line"
-is "$(tree_changes | grep -c '^Only in T')" 3 "no other file is new"
+is "$(tree_changes | grep -c '^Only in T')" 3 "no other file is added"
 
 build_tree
 orrery=$tree/build/orrery
@@ -35,12 +35,12 @@ cd "$work" || exit 1
 printf 'job_id,submit_s,gpus,duration_s\na,0,1,10\nb,1,1,5\n' >t.csv
 "$orrery" jobs t.csv --cluster 1x1 --policy fifo,first-of-all --out o --db x.db -q --no-figures
 cmp -s o/fifo.jobs.csv o/first-of-all.jobs.csv
-ok $? "the policy runs"
-like "$(head -n 1 o/fifo.jobs.csv)" ',luck$' "the column is in the CSV file"
-is "$(sqlite3 x.db 'SELECT sum(luck) FROM jobs_s')" 0 "and in the database"
-like "$(cat o/summary.csv)" '^fifo,toy_metric,42,' "so is the metric"
+ok $? "the added policy runs"
+like "$(head -n 1 o/fifo.jobs.csv)" ',luck$' "the added column is in the CSV file"
+is "$(sqlite3 x.db 'SELECT sum(luck) FROM jobs_s')" 0 "the added column is in the database"
+like "$(cat o/summary.csv)" '^fifo,toy_metric,42,' "the added metric is in the output"
 printf 'toy_arrival,toy_prompt,toy_output\n0,10,5\n' >r.csv
-like "$("$orrery" trace info r.csv)" 'toy-requests' "the format is found by sniffing"
+like "$("$orrery" trace info r.csv)" 'toy-requests' "the added format is detected from the file"
 is "$("$orrery" hello) $("$orrery" jobs t.csv --cluster 1x1 --policy fifo --set toy_key=10 2>&1 | grep -c 'toy_key: expected')" "hello 1" \
-  "the verb runs, and the key is checked"
+  "the added verb runs, and the added key is checked"
 tap_done

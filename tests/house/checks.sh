@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# checks.sh CHECK - what machines check in the sources: clang, cppcheck, format or spelling; .ci/run runs all four
+# checks.sh CHECK - automatic checks of the sources: clang, cppcheck, format or spelling; .ci/run runs all four
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   checks.sh clang BUILD    clang compiles everything without a warning (BUILD: a configured build folder)
 #   checks.sh cppcheck       no warning of cppcheck
 #   checks.sh format         clang-format would change nothing
 #   checks.sh spelling       no word that codespell knows to be wrong
-#
-# Prints what is wrong and exits with 1; exits with 77 if the tool is not installed.
+# Prints the faults and exits with 1 if there are any; exits with 77 if the tool is not installed.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 need() { command -v "$1" >/dev/null || { echo "$1 is not installed"; exit 77; }; }

@@ -13,7 +13,7 @@ folder() { if [ -d "$srcdir/sim/$1" ]; then echo "sim/$1"; else echo "$1"; fi; }
 # Prints the floors from the top, each room with the first line of its sources.mk and the rooms that its files include.
 draw() {
   local floor room dir
-  echo '| floor | room | what it is | includes |'
+  echo '| floor | room | content | includes |'
   echo '| --: | --- | --- | --- |'
   tr ';' '\n' <<<"$plan" | grep -n . | sort -t: -k1,1nr | while IFS=: read -r floor rooms; do
     for room in $rooms; do
@@ -72,7 +72,7 @@ unknown=$(cd "$srcdir/sim" && for d in */; do echo "${d%/}"; done |
 is "$unknown" "" "every folder of sim/ has its floor"
 
 is "$(sed -n '/^| floor/,/^$/p' "$srcdir/docs/architecture.md" | grep .)" "$(draw)" "docs/architecture.md has the plan (make docs-floors)"
-is "$(uphill "$srcdir")" "" "includes run downhill, policies see the public headers alone"
+is "$(uphill "$srcdir")" "" "includes point down, and policies include only public headers"
 
 # The check itself detects wrong includes.
 mkdir -p "$work/bad/sim/engine" "$work/bad/sim/cluster" "$work/bad/sim/jobs" "$work/bad/policies/jobs" \

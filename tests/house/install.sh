@@ -23,9 +23,9 @@ is "$(for c in $commands; do
     while read -r o; do sed 's/\\-/-/g' "$man" | grep -qF -- "$o" || echo "$c: no $o"; done
 done)" "" "the man page has every command and option"
 if command -v groff >/dev/null; then
-  is "$(groff -man -Tascii -ww "$man" 2>&1 >/dev/null)" "" "groff renders the man page without a warning"
+  is "$(groff -man -Tascii -ww "$man" 2>&1 >/dev/null)" "" "groff formats the man page without a warning"
 else
-  skip "no groff here"
+  skip "groff is not installed"
 fi
 
 completion=$(one bash-completion/completions/orrery)
@@ -41,18 +41,18 @@ is "$(complete_words orrery --ver)" "--version" "the completion completes option
 is "$(for c in $commands; do complete_words orrery "$c" | grep -qx -- "$c" || echo "$c"; done)" "" \
   "the completion knows every command"
 is "$(complete_words orrery policy new x --)" "--kind
---help" "an option in an example is no option of the command"
+--help" "options in examples are not completed as options of the command"
 is "$(complete_words orrery scenario show x --plac)" "--placement" "scenario show has the options of jobs"
 if "$program" policy list >/dev/null 2>&1; then
   is "$(complete_words orrery jobs t.csv --policy fif)" "fifo" "the completion knows the policies"
-  is "$(complete_words orrery jobs t.csv --placement consol)" "consolidate" "and the choices that a help text lists"
-  is "$(complete_words orrery jobs t.csv --policy srtf,fif)" "srtf,fifo" "and those after a comma"
+  is "$(complete_words orrery jobs t.csv --placement consol)" "consolidate" "the completion knows choices listed in help texts"
+  is "$(complete_words orrery jobs t.csv --policy srtf,fif)" "srtf,fifo" "the completion works after a comma"
   is "$(complete_words orrery step resnet50 --policy fif)$(complete_words orrery step resnet50 --policy stan)" "stanza" \
-    "of the command's kind"
+    "the completion offers policies of the command's world only"
   is "$(complete_words orrery step vgg1)" "vgg16
-vgg19" "and the models"
+vgg19" "the completion knows the models"
   is "$(complete_words orrery serve poi)$(complete_words orrery serve x --policy irin)$(complete_words orrery serve x --model llama2-13)" \
-    "poissonirinallama2-13b" "and of serving its generators, policies and models"
+    "poissonirinallama2-13b" "the completion of serve knows its generators, policies and models"
 else
   skip "this orrery lists no policies" 6
 fi
@@ -80,6 +80,6 @@ if command -v pkg-config >/dev/null; then
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror $flags -fsyntax-only -x c "$h" 2>&1
   done)" "" "every public header compiles by itself"
 else
-  skip "no pkg-config here" 4
+  skip "pkg-config is not installed" 4
 fi
 tap_done

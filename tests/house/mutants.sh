@@ -59,7 +59,7 @@ TOKEN = re.compile(r'''
 | (?P<op><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)''', re.X | re.S)
 FLIP = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
         "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
-# Lines whose mutants do not measure the tests.
+# Lines that are not mutated, because their mutants say nothing about the tests.
 LEFT_OUT = re.compile(r'\bassert\s*\(|_Static_assert|static_assert|MEM_GROW|mem_realloc|\bcap\w*\s*=|\w*cap\w*\s*\?|->cap\w* \*')
 
 def blank_directives(text):

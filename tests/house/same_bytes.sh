@@ -10,7 +10,7 @@
 # scenario book its tables, the data of its figures and the digest. DIR/texts holds texts for people
 # (help, messages, printed tables): differences there are listed and do not count.
 # Excluded: PDF and PNG (SVG has the same figure), wall time, host and paths (the runs use
-# relative names in a folder of their own). Hashes and digests cover the program's version, so they
+# relative names in a folder of their own). Hashes of runs cover the program's version and sources, so they
 # are not compared between different versions.
 #
 # Environment: ORRERY_DATA_PATH (real traces; runs that need missing files are skipped),
@@ -222,7 +222,7 @@ compare() {
   local f n=0 bad=0 texts=0
   same_version=no
   cmp -s "$1/version" "$2/version" && same_version=yes
-  [ $same_version = yes ] || echo "versions differ: hashes and digests are not compared"
+  [ $same_version = yes ] || echo "versions or sources differ: hashes of runs are not compared"
   while read -r f; do
     n=$((n + 1))
     if [ ! -e "$1/$f" ]; then
@@ -231,7 +231,7 @@ compare() {
       echo "$f: only in $1"
     elif cmp -s "$1/$f" "$2/$f"; then
       continue
-    elif [ $same_version = no ] && { [ "${f##*/}" = digest ] || [ -z "$(first_difference "$1/$f" "$2/$f")" ]; }; then
+    elif [ $same_version = no ] && [ -z "$(first_difference "$1/$f" "$2/$f")" ]; then
       continue
     else
       echo "$f: $(first_difference "$1/$f" "$2/$f")"

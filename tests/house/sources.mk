@@ -1,11 +1,11 @@
 # make check-house
 SCRIPT_TESTS += tests/house/floors.sh tests/house/order.sh tests/house/install.sh tests/house/style.sh \
-	tests/house/toy_world.sh tests/house/adding.sh
+	tests/house/toy_world.sh tests/house/adding.sh tests/house/sources.sh
 EXTRA_DIST += tests/house/add tests/house/toy tests/house/tree.sh
 EXTRA_DIST += tests/house/chroot.sh tests/house/checks.sh tests/house/cppcheck.txt .codespellrc
-# By hand: what a refactoring must leave as it was (usage: bash tests/house/same_bytes.sh).
+# Run by hand: compares the results before and after a refactoring (usage: bash tests/house/same_bytes.sh).
 EXTRA_DIST += tests/house/same_bytes.sh tests/house/same_bytes.runs
-# The share of small mistakes in a folder that the tests of its room see: make mutants FOLDER=sim/net
+# The share of mutants of a folder that the tests of its room detect: make mutants FOLDER=sim/net
 EXTRA_DIST += tests/house/mutants.sh tests/house/equivalent_mutants.txt
 MUTANTS = 40
 SEED = 1

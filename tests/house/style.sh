@@ -1,4 +1,4 @@
-# Rules of CONTRIBUTING.md that a machine can check.
+# Automatic checks of the rules in CONTRIBUTING.md.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -21,7 +21,7 @@ done)" "" "no file of code is over 700 lines"
 
 marks='TO''DO|FIX''ME|XX''X'
 is "$(code | grep -v '^\./tests/summary.sh$' | while read -r f; do grep -nHE "\\b($marks)\\b" "$srcdir/$f"; done)" "" \
-  "nothing is left to be done later ($marks)"
+  "no file contains a marker of unfinished work ($marks)"
 
 is "$(files -name '*.[ch]' -o -name '*.sh' | while read -r f; do
   head -n 5 "$srcdir/$f" | grep -q 'SPDX-License-Identifier: GPL-3.0-or-later' || echo "$f"
@@ -40,7 +40,7 @@ if command -v shellcheck >/dev/null; then
     shellcheck -s "$shell" -S warning -e SC1091,SC2034,SC2046,SC2054,SC2154 "$srcdir/$f" 2>&1
   done)" "" "shellcheck has no warnings"
 else
-  skip "no shellcheck here"
+  skip "shellcheck is not installed"
 fi
 
 # A file that no list names is missing from releases, or never built.

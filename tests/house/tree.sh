@@ -8,7 +8,7 @@ tree=$work/tree
 # can_copy WHAT COUNT: false, with COUNT loud skips and the end of the test's plan, if nothing can be built here
 can_copy() {
   if ! command -v automake >/dev/null || ! command -v autoconf >/dev/null; then
-    skip "no automake or autoconf here: $1 is not built" "$2"
+    skip "automake or autoconf is not installed: $1 is not built" "$2"
   elif [ ! "$top_builddir/.." -ef "$srcdir" ] || [ ! -f "$top_builddir/config.status" ]; then
     skip "the build folder is not inside the source folder: $1 is not built" "$2"
   else

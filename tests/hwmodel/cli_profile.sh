@@ -22,15 +22,15 @@ step() { "$orrery" step resnet50 --cluster 2x1:v100 --policy allreduce "$@" 2>&1
 # ---- reports ----
 said=$(step --profile made.json)
 like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update$' \
-  "a report names profile, date, error, and what the profile has no law for"
+  "a report names profile, date, error, and kernels without a law"
 said=$(step --profile none)
 like "$said" 'times of layers: datasheet only: roofline of v100' "without a profile: datasheet only"
 profile 10 13000 v100 1e9 >narrow.json
 said=$(step --profile narrow.json)
 like "$said" 'outside the range that its laws were fitted on: [0-9]+ of [0-9]+ kernels \(conv [0-9]+\)' "kernels outside the laws' range are counted by family"
 said=$(step --profile made.json --json)
-like "$said" '"cost_source":.*profile made' "the source is in JSON"
-like "$(printf '%s' "$said" | tr -d '\n\t ')" '"profile_error":\{"value":0.05' "and the error a metric"
+like "$said" '"cost_source":.*profile made' "the source of times is in the JSON output"
+like "$(printf '%s' "$said" | tr -d '\n\t ')" '"profile_error":\{"value":0.05' "the error of the laws is a metric"
 said=$(step --profile made.json --set step.compute_s=0.1)
 like "$said" 'step.compute_s.*; profile made' "shares of a step that is given go by the profile, and it is said"
 said=$("$orrery" step resnet50 --cluster 1x1:v100,1x1:k80 --policy allreduce --profile made.json 2>&1)
@@ -44,7 +44,7 @@ profile 11 >other.json
 a=$(hash --profile made.json) b=$(hash --profile other.json) c=$(hash --profile made.json --cost-samples 4)
 cp made.json again.json
 [ -n "$a" ] && [ "$a" != "$b" ] && [ "$a" != "$c" ]
-ok $? "the hash of a run has the profile's contents and the draws"
+ok $? "the hash of a run depends on the profile's contents and the number of draws"
 is "$("$orrery" scenario show resnet50 --world step --cluster 2x1:v100 --policy allreduce --profile made.json | grep -c '"profiles"')" 1 \
   "scenario show has the profiles' hashes"
 
@@ -53,18 +53,18 @@ draws() { "$orrery" step resnet50 --cluster 2x1:v100 --policy allreduce,local-sg
 one=$(draws -j1)
 is "$(draws -j2)" "$one" "draws do not depend on threads"
 is "$(step --profile made.json --cost-samples 40 --json -q -j2 | grep -A3 '"samples_per_s"')" "$(printf '%s\n' "$one" | grep -A3 '"samples_per_s"' | head -4)" \
-  "nor on which other policies run"
+  "draws do not depend on the other policies of the command"
 step --profile made.json --cost-samples 40 --out out --no-figures -q
 is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
   $at["metric"] == "samples_per_s" { print ($at["ci_low"] > 0 && $at["ci_low"] < $at["value"] && $at["value"] < $at["ci_high"]) }' out/summary.csv)" 1 \
   "summary.csv has the interval"
 like "$(step --profile made.json --cost-samples 40 | tr '\n' ' ')" 'allreduce +[0-9]+ (\[|±).*intervals: 95 % of 40 draws of its laws' \
-  "so has the table, and says what it is"
+  "the table has the interval and explains it"
 
 # Each rate has a standard deviation of 10 %, so the interval of the throughput is between a few % and 2 x 10 %.
 width=$(printf '%s\n' "$one" | tr -d '\n\t ' | sed 's/.*"samples_per_s":{"value":\([^,]*\),"ci_low":\([^,]*\),"ci_high":\([^}]*\)}.*/\1 \2 \3/' | awk '{ print ($3 - $2) / $1 }')
 awk "BEGIN { exit !($width > 0.05 && $width < 0.4) }"
-ok $? "the interval is as wide as the covariance makes it ($width)"
+ok $? "the width of the interval follows from the covariance ($width)"
 
 # ---- jobs whose speeds come from the step world ----
 cat >jobs.csv <<'E'
@@ -79,17 +79,17 @@ is "$(jobs --cost-samples 10 -j2)" "$one" "jobs: draws do not depend on threads"
 value() { printf '%s\n' "$1" | tr -d '\n\t ' | sed 's/.*"makespan":{"value":\([^,]*\),"ci_low":\([^,]*\),"ci_high":\([^}]*\)}.*/\1 \2 \3/'; }
 read -r before _ <<<"$(value "$plain")"
 read -r after low high <<<"$(value "$one")"
-is "$after" "$before" "jobs: draws leave the value as it is"
+is "$after" "$before" "jobs: draws do not change the value"
 awk "BEGIN { exit !($low > 0 && $low < $after && $after < $high) }"
 ok $? "jobs: the makespan has an interval ($after: $low to $high)"
 sed 's/"flops": \[1e6, 1e15\]/"flops": [1e6, 1e9]/g' made.json >small.json
 like "$("$orrery" jobs jobs.csv --cluster 1x4:v100 --policy fifo --profile small.json 2>&1 >/dev/null)" \
   "outside the range of their profile's laws: [0-9]+ of [0-9]+ kernels" "jobs: kernels outside the laws' range are counted"
 is "$("$orrery" jobs jobs.csv --cluster 1x4:v100 --policy fifo --profile made.json 2>&1 >/dev/null | grep -c 'outside the range')" 0 \
-  "jobs: none are, and nothing is said"
+  "jobs: without kernels outside the range nothing is reported"
 alone=$(head -n 2 jobs.csv | "$orrery" jobs /dev/stdin --cluster 1x4:v100 --policy fifo --profile made.json --json -q --cost-samples 4)
-like "$(printf '%s\n' "$alone" | tr -d '\n\t ')" '"makespan":\{"value":600,?"?[^"]*' "jobs: on its reference place a job takes what the trace says,"
-is "$(printf '%s\n' "$alone" | tr -d '\n\t ' | grep -c '"makespan":{"value":[0-9.]*,"ci_low":[0-9]')" 0 "jobs: and draws, which do not move it, give it no interval"
+like "$(printf '%s\n' "$alone" | tr -d '\n\t ')" '"makespan":\{"value":600,?"?[^"]*' "jobs: on its reference place a job takes the time of the trace"
+is "$(printf '%s\n' "$alone" | tr -d '\n\t ' | grep -c '"makespan":{"value":[0-9.]*,"ci_low":[0-9]')" 0 "jobs: a value that draws do not change has no interval"
 like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 %\).*10 draws' "jobs: the report names the profile"
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
 like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"
@@ -102,7 +102,7 @@ refused() { # what, pattern, arguments..
   like "$? $said" "^2 orrery: .*$pattern" "$what"
 }
 profile 10 13000000 >kilo.json # MFLOP/s written as GFLOP/s
-refused "a rate a thousand times too high" 'made: \$\.laws\[0\] \(gemm fp32\): FLOP rate: 1.3e\+07 GFLOP/s is impossible; expected .* is the unit right' --profile kilo.json
+refused "a rate a thousand times too high" 'made: \$\.laws\[0\] \(gemm fp32\): FLOP rate: 1.3e\+07 GFLOP/s is impossible: expected .* \(check the unit\)' --profile kilo.json
 profile 0.01 >seconds.json
 refused "a launch a thousand times too short" 'time of an empty call' --profile seconds.json
 profile 10 3000 k80 >k80.json

@@ -4,17 +4,17 @@
 . "$srcdir/tests/tap.sh"
 modelgen=$top_builddir/hwmodel/modelgen/modelgen
 
-is "$("$modelgen" --check "$srcdir/hwmodel/models" 2>&1)" "" "the catalogue is what the generator writes"
+is "$("$modelgen" --check "$srcdir/hwmodel/models" 2>&1)" "" "the catalogue equals the generator's output"
 is "$("$modelgen" --list | sort | tr '\n' ' ')" "$(cd "$srcdir/hwmodel/models" && printf '%s\n' *.json | sed 's/\.json$//' | sort | tr '\n' ' ')" \
-  "no file of the catalogue is without its recipe"
+  "every file of the catalogue has a recipe"
 cp -r "$srcdir/hwmodel/models" "$work/models" && chmod -R u+w "$work/models"
 sed -i 's/"params": 23296/"params": 23297/' "$work/models/alexnet.json"
 like "$("$modelgen" --check "$work/models" 2>&1)" 'alexnet.json: out of date' "a changed file is found"
 
 out=$("$ORRERY" model list)
 ok $? "model list works"
-is "$(printf '%s\n' "$out" | awk 'NR > 1 { print $1 }')" "$("$modelgen" --list)" "the list has the whole catalogue"
-is "$(printf '%s\n' "$out" | awk '$1 == "resnet50" { print $2, $3, $4 }')" "25557032 161 4.089" "a row has parameters, tensors, GMACs"
+is "$(printf '%s\n' "$out" | awk 'NR > 1 { print $1 }')" "$("$modelgen" --list)" "model list has the whole catalogue"
+is "$(printf '%s\n' "$out" | awk '$1 == "resnet50" { print $2, $3, $4 }')" "25557032 161 4.089" "model list: a row has parameters, tensors, GMACs"
 
 out=$("$ORRERY" model show ResNet-50 --batch 32)
 ok $? "model show works, also for ResNet-50"
@@ -25,20 +25,20 @@ like "$out" '^  weights +97\.5 +48\.7$' "weights in MiB"
 like "$out" '^  optimizer, Adam +195\.0 +292\.5$' "optimizer in MiB"
 one=$("$ORRERY" model show resnet50 --json | grep -A8 '"memory_bytes"' | grep activations | head -n 1 | tr -dc 0-9)
 many=$("$ORRERY" model show resnet50 --batch 32 --json | grep -A8 '"memory_bytes"' | grep activations | head -n 1 | tr -dc 0-9)
-is "$many" "$((32 * one))" "activations grow with the batch, in JSON too"
+is "$many" "$((32 * one))" "activations grow with the batch, in text and JSON"
 
 out=$("$ORRERY" model show gpt3_175b)
 like "$out" '^transformer 96 blocks, hidden 12288, 96 heads' "dimensions of a transformer"
 like "$out" '\.\. 95 more blocks like this one, to h95\.residual2' "equal blocks are left out"
-is "$("$ORRERY" model show gpt3_175b --all | grep -c mlp_up)" 96 "--all has them"
-like "$("$ORRERY" model show gpt:hidden=64,layers=2,heads=4,seq=32,vocab=100)" '^parameters  10[0-9]{4} in' "a model by its dimensions"
+is "$("$ORRERY" model show gpt3_175b --all | grep -c mlp_up)" 96 "--all lists every repeated block"
+like "$("$ORRERY" model show gpt:hidden=64,layers=2,heads=4,seq=32,vocab=100)" '^parameters  10[0-9]{4} in' "model show describes a model by its dimensions"
 
 cp "$srcdir/hwmodel/models/lenet5.json" "$work/mine.json" && chmod u+w "$work/mine.json"
-is "$("$ORRERY" model show "$work/mine.json")" "$("$ORRERY" model show lenet5)" "a model from a file"
+is "$("$ORRERY" model show "$work/mine.json")" "$("$ORRERY" model show lenet5)" "model show reads a model from a file"
 sed -i 's/"kind": "pool"/"kind": "pol"/' "$work/mine.json"
 out=$("$ORRERY" model show "$work/mine.json" 2>&1)
-is $? 2 "a wrong file: exit code 2"
-like "$out" 'mine\.json: \$\.layers\[2\]\.kind: unknown kind "pol"; did you mean pool' "and the place in it"
+is $? 2 "an invalid model file: exit code 2"
+like "$out" 'mine\.json: \$\.layers\[2\]\.kind: unknown kind "pol"; did you mean pool' "an invalid model file: the message names the place"
 out=$("$ORRERY" model show resnet51 2>&1)
 is "$? $out" '2 orrery: no model "resnet51"; did you mean resnet50?' "a wrong name: the nearest one"
 for args in "" "show" "list x" "show vgg16 --batch 0" "show vgg16 --batch 1e3" "show vgg16 --bach 3" "snow vgg16"; do
@@ -46,7 +46,7 @@ for args in "" "show" "list x" "show vgg16 --batch 0" "show vgg16 --batch 1e3" "
   "$ORRERY" model $args >/dev/null 2>"$work/err"
   is "$? $(wc -l <"$work/err")" "2 1" "refused in one line: model $args"
 done
-is "$(cd / && env -i "$(realpath "$ORRERY")" model show vgg16 | head -n 1)" "vgg16: VGG-16" "the catalogue is inside the program"
+is "$(cd / && env -i "$(realpath "$ORRERY")" model show vgg16 | head -n 1)" "vgg16: VGG-16" "the catalogue is embedded in the program"
 
 # Served models: a row per file of hwmodel/served, NVIDIA's latency of BERT-Base, 2 x 80 x 8 x 128 x 2 bytes of KV cache per token.
 is "$("$ORRERY" model list --served | awk 'NR > 1 { print $1 }' | sort)" "$(cd "$srcdir/hwmodel/served" && printf '%s\n' *.json | sed 's/\.json$//' | sort)" \
@@ -75,6 +75,6 @@ print("\n".join(sorted(set(s["properties"]) | set(s["$defs"][sys.argv[2]]["prope
 ' "$srcdir/docs/served-model.schema.json" $kind | sort)" "the schema has the keys of a $kind"
   done
 else
-  skip "no python3 here"
+  skip "python3 is not installed"
 fi
 tap_done

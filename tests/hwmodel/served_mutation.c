@@ -103,10 +103,10 @@ int main(void)
 		mutate(files[i], parse);
 	}
 	printf("# %lu cases, %lu accepted, %lu refused\n", cases, accepted, refused);
-	ok(cases > 5000 && refused > cases / 2 && accepted > cases / 200, "most are refused, some are harmless");
-	ok(!insane, "what is accepted gives times above 0 (%lu do not)", insane);
+	ok(cases > 5000 && refused > cases / 2 && accepted > cases / 200, "most damaged files are refused, some are still valid");
+	ok(!insane, "accepted files give times above 0 (%lu do not)", insane);
 	ok(!unnamed, "every error names its place (%lu do not)", unnamed);
-	ok(!wrong_code, "every error is one of input");
+	ok(!wrong_code, "every error has the code of an input error");
 	device_free(device);
 	return done();
 }

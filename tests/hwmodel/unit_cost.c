@@ -104,21 +104,22 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 4, false), 1e6 * (2 * 2 * t * h / Bps + launch), 1e-6,
 		"a layer norm reads and writes, on every device");
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 4, true), 1e6 * (2 * 2 * t * h / 4 / Bps + launch), 1e-6,
-		"with sequence parallelism each has its part");
+		"with sequence parallelism each device computes a part of the norm");
 	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 1e6 * (2 * 3 * t * h / Bps + launch), 1e-6,
-		"backward it reads two and writes one");
+		"the backward pass of a norm reads two tensors and writes one");
 	find(d, "h1.attn_softmax", &i);
 	const double scores = 16 * s * s * b;
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 2, false), 1e6 * (2 * 2 * scores / 2 / Bps + launch), 1e-6,
-		"heads are split, so is their softmax");
+		"the softmax is split with the heads");
 	find(d, "h1.attn_scores", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false),
-		1e6 * (max(2 * scores * 64 / peak + ramp, 2 * (2 * t * h + scores) / Bps) + launch), 1e-6, "scores are written");
+		1e6 * (max(2 * scores * 64 / peak + ramp, 2 * (2 * t * h + scores) / Bps) + launch), 1e-6,
+		"attention scores are written to memory");
 	near_to(cost_layer_s(c, 0, DNN_BACKWARD_DATA, b, 1, false), 0, 0, "the gradient of the input is not computed");
 	double sum = 0;
 	for (i = 3; i < 20; i++)
 		sum += cost_layer_s(c, i, DNN_FORWARD, b, 2, true);
-	near_to(1e6 * cost_range_s(c, 3, 17, DNN_FORWARD, b, 2, true), 1e6 * sum, 1e-12, "a range is the sum of its layers");
+	near_to(1e6 * cost_range_s(c, 3, 17, DNN_FORWARD, b, 2, true), 1e6 * sum, 1e-12, "the time of a range is the sum over its layers");
 	/* Two-byte gradient (read) and weight (read and written); 12 bytes of state, read and written. */
 	near_to(1e3 * cost_update_s(c, 1e9, 12), 1e3 * (1e9 * (24 + 6) / Bps + launch), 1e-9, "an update moves 30 bytes a parameter");
 	ok(strstr(cost_source(c, b), "roofline of round"), "the source says roofline");
@@ -131,7 +132,7 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 	cost_free(c);
 	o.precision = PRECISION_TF32;
 	ok(!cost_new(d, dev, &o, &err) && strstr(err.text, "device round has no tf32; expected fp32, fp16"),
-		"a precision that the device lacks: those that it has");
+		"a precision that the device lacks: the message lists its precisions");
 }
 
 static void check_fusion(const struct device *dev, const struct dnn *d)
@@ -154,7 +155,7 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 	find(d, "h1.residual1", &i);
 	near_to(cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 0, 0, "a fused addition costs nothing");
 	find(d, "h1.ln1", &i);
-	ok(cost_layer_s(c, i, DNN_FORWARD, b, 1, false) > 0, "a norm still does");
+	ok(cost_layer_s(c, i, DNN_FORWARD, b, 1, false) > 0, "a norm is not fused and takes time");
 	cost_free(c);
 }
 
@@ -207,7 +208,7 @@ static void check_convolutions(const struct device *dev)
 	/* ResNet-50 v1.5: 16 blocks of two 1x1 and one 3x3, four projections; three of the 3x3 have stride 2. */
 	ok(seen[0] == 36 && seen[1] == 13 && seen[2] == 3, "52 convolutions after the first: %d 1x1, %d 3x3, %d strided", seen[0], seen[1],
 		seen[2]);
-	ok(is_right, "each has the share of its shape");
+	ok(is_right, "each convolution has the efficiency of its shape");
 	cost_free(c);
 	dnn_free(d);
 }
@@ -237,8 +238,8 @@ static void check_measured(void)
 	near_to(step_s(d, c, 32) + update, 32 / 195.0, 1e-9, "(batch 32)");
 	double f32 = (32 / 195.0 - update) / step_s(d, r, 32), f64 = (64 / 219.0 - update) / step_s(d, r, 64);
 	near_to(step_s(d, c, 48), (f32 + f64) / 2 * step_s(d, r, 48), 1e-9, "between two batches the factors are interpolated");
-	near_to(step_s(d, c, 128), f64 * step_s(d, r, 128), 1e-9, "beyond the last its factor holds");
-	near_to(step_s(d, c, 8), f32 * step_s(d, r, 8), 1e-9, "before the first its factor holds");
+	near_to(step_s(d, c, 128), f64 * step_s(d, r, 128), 1e-9, "beyond the largest batch the last factor holds");
+	near_to(step_s(d, c, 8), f32 * step_s(d, r, 8), 1e-9, "below the smallest batch the first factor holds");
 	near_to(cost_layer_s(c, 5, DNN_FORWARD, 64, 1, false) / cost_layer_s(r, 5, DNN_FORWARD, 64, 1, false), f64, 1e-9,
 		"every layer has the same factor");
 	ok(strstr(cost_source(c, 64), "measured (TensorFlow 1.1, DGX-1), at batch 64; update included, taken off"), "exact: said");
@@ -249,14 +250,15 @@ static void check_measured(void)
 	cost_free(r);
 	o.setup = "no such";
 	c = cost_new(d, dev, &o, &err);
-	ok(c && strstr(cost_source(c, 64), "roofline"), "nothing measured in that setup: the roofline, and it is said");
+	ok(c && strstr(cost_source(c, 64), "roofline"),
+		"without a measured step in that setup the roofline applies, and cost_source() says so");
 	cost_free(c);
 	dnn_free(d);
 	device_free(dev);
 	static const char broken[] = "{\"steps\": [{\"device\": \"x\", \"model\": \"y\", \"setup\": \"z\", \"precision\": \"fp32\","
 				     "\"update\": \"maybe\", \"unit\": \"ms\", \"points\": [[1, 2]], \"source\": \"s\"}]}";
 	ok(!steptimes_parse("t.json", broken, sizeof broken - 1, &err) && strstr(err.text, "t.json: $.steps[0]: expected update"),
-		"a table with an error: its place is named");
+		"an invalid table: the message names the place");
 }
 
 int main(void)

@@ -157,9 +157,9 @@ static void check_fallbacks(const struct device *dev)
 	ok(three->k == 576 && cost_layer_s(c, i + 3, DNN_FORWARD, 8, 1, false) == cost_layer_s(sheet, i + 3, DNN_FORWARD, 8, 1, false),
 		"a 3x3 without a law uses the roofline, not the law over other filters");
 	ok(cost_layer_s(c, i, DNN_BACKWARD_WEIGHT, 8, 1, false) == cost_layer_s(sheet, i, DNN_BACKWARD_WEIGHT, 8, 1, false),
-		"nor has its weight gradient");
+		"the weight gradient of a 3x3 without a law uses the roofline");
 	ok(strstr(cost_source(c, 8), "for conv (its laws here: 7 %); the data sheet's roofline for gemm, conv, memory, update"),
-		"and it is said");
+		"cost_source() lists kernels without a law");
 	/* A range of the fit that ends at this kernel. */
 	struct cost_coverage cover = { 0 };
 	p->law[1].to[0] = 8 * one->fwd_flops;
@@ -274,8 +274,8 @@ static void check_interval(const struct device *dev)
 	}
 	/* Binomial: 0.95 +- 3 x 0.0154 for 200, minus the 1 to 2 % that quantiles of 100 draws miss. */
 	double share = (double)inside / trials;
-	ok(share >= (trials < 200 ? 0.8 : 0.885) && share <= 0.995, "intervals of draws have the truth in %.1f %% of %d fits", 100 * share,
-		trials);
+	ok(share >= (trials < 200 ? 0.8 : 0.885) && share <= 0.995, "intervals of draws contain the true value in %.1f %% of %d fits",
+		100 * share, trials);
 	cost_free(c);
 	profile_free(truth);
 	profile_free(fit);
@@ -314,7 +314,7 @@ static void check_residuals(const struct device *dev)
 	/* The sd of 400 draws has a standard error of 3.5 %; gradients and additions of equal bytes also share a residual. */
 	ok(fabs(sd / want - 1) < 0.15, "the spread of a sum of residuals: %.3f %%, expected %.3f %%", 100 * sd, 100 * want);
 	ok(drawn_step(d, dev, p, 7, 3) == v[6] && drawn_step(d, dev, p, 7, 4) != v[6] && v[6] != v[7],
-		"draws are of seed and number alone");
+		"draws depend only on the seed and the number of the draw");
 	const char *const more[] = { adam, norm, gemm, forward, data, weight, triad };
 	struct profile *q = with(more, 7);
 	for (size_t i = 0; i < q->n_laws; i++)

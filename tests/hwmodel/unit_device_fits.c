@@ -138,10 +138,11 @@ static void check_products(const struct device *d, const char *whose, enum preci
 		three[2] * Bps, 100 * error_three);
 	ok(fabs(d->gemm_efficiency[p] * d->peak_flops[p] / (share * peak) - 1) < 0.01, "%s: %s products reach %.3f of the peak", d->name,
 		precision_name(p), share);
-	ok(fabs(d->gemm_exposed_memory - (has_three ? c[2] * Bps : 0)) < 0.01, "%s: share of memory time that shows: %.2f", d->name,
-		d->gemm_exposed_memory);
+	ok(fabs(d->gemm_exposed_memory - (has_three ? c[2] * Bps : 0)) < 0.01, "%s: share of the memory time that is exposed: %.2f",
+		d->name, d->gemm_exposed_memory);
 	if (is_ramp)
-		ok(fabs(device_ramp_s(d) - (c[0] - host_s)) < 0.3e-6, "%s: a product takes %.1f us beside", d->name, (c[0] - host_s) * 1e6);
+		ok(fabs(device_ramp_s(d) - (c[0] - host_s)) < 0.3e-6, "%s: a product takes %.1f us in addition to its FLOPs", d->name,
+			(c[0] - host_s) * 1e6);
 	n_kernels = 0;
 }
 

@@ -163,13 +163,13 @@ static void activations_of_transformers(void)
 	double scores = 0;
 	for (uint32_t i = 0; i < d->n_layers; i++)
 		scores += d->layer[i].block == 40 && d->layer[i].kind == ORR_LAYER_SOFTMAX ? d->layer[i].saved_elems : 0;
-	near_to(2 * scores, 2 * a * s * s, 1e-15, "of these 2 a s^2 b are the softmax's, which FlashAttention does not keep");
+	near_to(2 * scores, 2 * a * s * s, 1e-15, "of these bytes 2 a s^2 b belong to the softmax, which FlashAttention does not keep");
 	dnn_free(d);
 	d = load("gpt:hidden=12288,layers=2,heads=96,seq=2048,vocab=51200,dropout=1");
 	near_to(2 * block_saved(d, 1), sbh * (34 + 5 * a * s / h), 1e-15, "with dropout=1 a layer keeps s b h (34 + 5 a s / h) bytes");
 	dnn_free(d);
 	d = load("bert:hidden=1024,layers=2,heads=16,seq=512,vocab=30522,dropout=1");
-	near_to(2 * block_saved(d, 1), 512. * 1024 * (34 + 5. * 16 * 512 / 1024), 1e-15, "BERT's order of norms keeps the same");
+	near_to(2 * block_saved(d, 1), 512. * 1024 * (34 + 5. * 16 * 512 / 1024), 1e-15, "a block of BERT keeps as much as one of GPT");
 	dnn_free(d);
 }
 
@@ -189,7 +189,7 @@ static void activations_of_cnns(void)
 	double want = 3 * 224 * 224 + (64 * 55 * 55 + 192 * 27 * 27 + 384 * 13 * 13 + 256 * 13 * 13 * 2) +
 		      2 * (64 * 27 * 27 + 192 * 13 * 13 + 256 * 6 * 6) + 4096 * 2 + 1000;
 	near_to(kept(d, ""), want, 0, "AlexNet keeps each activation once; ReLU works in place");
-	ok(layer(d, "relu1")->is_in_place && layer(d, "conv2")->saved_elems == 64 * 27 * 27, "conv2 keeps what pool1 gave");
+	ok(layer(d, "relu1")->is_in_place && layer(d, "conv2")->saved_elems == 64 * 27 * 27, "conv2 keeps the output of pool1");
 	dnn_free(d);
 	d = load("resnet50");
 	/* Per convolution: its output (the norm's input) and the ReLU's output. */
@@ -254,7 +254,7 @@ static void recommenders(void)
 		"deepfm: has tables, three normed layers, 17 tensors");
 	dnn_free(d);
 	struct orr_error err = { 0 };
-	ok(!dnn_load("deepfm:dim=4", &err) && strstr(err.text, "ids: required"), "deepfm: wants to know how many ids");
+	ok(!dnn_load("deepfm:dim=4", &err) && strstr(err.text, "ids: required"), "deepfm: the number of ids is required");
 }
 
 static void names(void)
@@ -306,7 +306,7 @@ static void files(void)
 			!strcmp(d->layer[1].name, "b5.act") && !strcmp(d->layer[3].name, "b7.act") && d->layer[3].block == 2,
 		"a file with a repeated block %s", err.text);
 	ok(d && d->layer[0].in_elems == 4 && d->layer[0].saved_elems == 4 && d->layer[1].saved_elems == 4 && !strcmp(d->title, "m"),
-		"what a file leaves out follows: the input is the output before, a product keeps its input");
+		"defaults of a file: a layer's input is the previous output, and a product keeps its input");
 	dnn_free(d);
 	d = parse(HEAD FC "]}", &err);
 	char hash[65];

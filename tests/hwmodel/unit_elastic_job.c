@@ -51,9 +51,10 @@ static void check_catalogue(void)
 		derived += j && j->step;
 		elastic_free(j);
 	}
-	ok(n == 26 && !bad && derived == 6, "%u jobs ship, %u of them to be derived, each says where it is from", n, derived);
+	ok(n == 26 && !bad && derived == 6, "%u jobs are shipped, %u of them derived, and each names its source", n, derived);
 	struct orr_error err = { 0 };
-	ok(!elastic_load("bamboo-brt", &err) && strstr(err.text, "did you mean bamboo-bert?"), "a wrong name: the nearest one");
+	ok(!elastic_load("bamboo-brt", &err) && strstr(err.text, "did you mean bamboo-bert?"),
+		"an unknown name: the message gives the nearest one");
 	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
 
@@ -89,9 +90,9 @@ static void check_bamboo(void)
 		"5.86 M and 6.04 M samples");
 	ok(elastic_find(j, 4, 8)->step_ns[0] == 1770000000 && elastic_find(j, 1, 15)->step_ns[0] == 12750000000 &&
 			!elastic_find(j, 5, 12) && !elastic_find(j, 4, 9) && !elastic_find(j, 0, 0),
-		"BERT at depths 8, 12 and 15; no other");
+		"BERT has exactly the depths 8, 12 and 15");
 	ok(figure(j, "bamboo.local_timer_s") == 20 && elastic_find(j, 4, 12)->step_ns[ELASTIC_DEGRADED] == 0,
-		"its timer; nothing that was not said");
+		"the job has its timer, and values not given are missing");
 	elastic_free(j);
 	elastic_free(g);
 }
@@ -127,7 +128,7 @@ static void check_late(void)
 	ok(j->steps == 172800 && m->steps == 259200 && b->steps == 81000 && a->steps == 97200, "steps of one second");
 	ok(j->n_points == 1 && elastic_find(j, 1, 1)->step_ns[0] == 1000000000 && j->on_demand_nodes == 1 &&
 			j->on_demand_step_ns == 1000000000 && j->samples_per_step == 1,
-		"on one node, spot or not");
+		"a job of hours runs on one node, spot or on demand");
 	ok(figure(m, "cbl.deadline_loose_h") == 100 && figure(b, "cbl.spot_usd_per_hour") == 0.34 &&
 			figure(m, "cbl.changeover_min") == 4 + 5 + 9 && figure(j, "cbl.deadline_h") == 48 / 0.8,
 		"deadlines, prices, change-overs");
@@ -193,7 +194,7 @@ static void check_points(void)
 	ok(p && p->step_ns[ELASTIC_PLAIN] == 9000000 && p->step_ns[ELASTIC_REDUNDANT] == 10000000 &&
 			p->step_ns[ELASTIC_DEGRADED] == 12000000 && p->failover_ns == 1500000 && p->redundant == 0.25 &&
 			j->point[0].step_ns[ELASTIC_REDUNDANT] == 1,
-		"a point with all that can be said of it; the shortest step is 1 ns");
+		"a point with all optional fields; the shortest step is 1 ns");
 	elastic_free(j);
 }
 

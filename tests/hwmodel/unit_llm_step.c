@@ -118,14 +118,14 @@ static void check_bubble(const struct dnn *d, const struct cost *c)
 	s.interleave = 2;
 	struct llm_times b = times_of(d, c, &s);
 	near_to(b.bubble_s / a.bubble_s, 0.5, 1e-12, "two chunks per device halve it");
-	near_to(b.forward_s / a.forward_s, 1, 1e-12, "and change no compute");
+	near_to(b.forward_s / a.forward_s, 1, 1e-12, "two chunks per device do not change the compute time");
 	s.interleave = 1;
 	s.global_batch = 64;
 	struct llm_times e = times_of(d, c, &s);
-	near_to(e.bubble_s / a.bubble_s, 1, 1e-12, "it does not depend on the number of micro-batches");
+	near_to(e.bubble_s / a.bubble_s, 1, 1e-12, "the bubble does not depend on the number of micro-batches");
 	near_to(e.forward_s / a.forward_s, 2, 1e-12, "compute does");
 	near_to(a.total_s, a.forward_s + a.backward_s + a.recompute_s + a.tp_s + a.pp_s + a.dp_s + a.bubble_s + a.update_s, 1e-12,
-		"the parts add up");
+		"the parts sum to the total");
 	s.pp = 1;
 	ok(times_of(d, c, &s).bubble_s == 0, "one stage has no bubble");
 	near_to(times_of(d, c, &s).model_flops, 64 * 3 * (16 * (24 * seq * h * h + 4 * seq * seq * h) + 2 * seq * h), 1e-9,
@@ -153,13 +153,13 @@ static void check_communication(const struct dnn *d, const struct cost *c)
 	near_to(1e3 * a.dp_s, 1e3 * (10e-6 + 1.75 * d->params / 4 * 4 / 100e9), 1e-9, "data parallel: a ring over the gradients");
 	s.recompute = LLM_RECOMPUTE_FULL;
 	struct llm_times b = times_of(d, c, &s);
-	near_to(1e3 * b.tp_s, 1e3 * (16 * 6 + 2) * reduce, 1e-9, "recomputation repeats the forward ones");
-	ok(b.recompute_s > 0.9 * b.forward_s && b.recompute_s < b.forward_s, "and the forward pass of the layers");
+	near_to(1e3 * b.tp_s, 1e3 * (16 * 6 + 2) * reduce, 1e-9, "recomputation repeats the forward all-reduces");
+	ok(b.recompute_s > 0.9 * b.forward_s && b.recompute_s < b.forward_s, "recomputation repeats the forward pass of the layers");
 	s.recompute = LLM_RECOMPUTE_ATTENTION;
 	s.sequence_parallel = true;
 	struct llm_times e = times_of(d, c, &s);
 	ok(e.recompute_s > 0 && e.recompute_s < 0.5 * b.recompute_s, "recomputing attention alone costs less");
-	ok(e.forward_s < a.forward_s, "sequence parallelism shares out the norms");
+	ok(e.forward_s < a.forward_s, "sequence parallelism divides the norms among the devices");
 	near_to(llm_all_reduce_s(&link, 1, 1e9), 0, 0, "a group of one sends nothing");
 	near_to(llm_all_gather_s(&link, 8, 8e9), 10e-6 + 0.07, 1e-12, "all-gather: (n-1)/n of the whole");
 }
@@ -193,8 +193,8 @@ static void check_table(const struct device *dev)
 		struct llm_times t = { 0 };
 		bool is_good = c && !llm_step_times(d, c, &s, &t, &err);
 		double table = is_good && !i ? (double)d->vocab * d->hidden * 2 / 1e9 : 0; /* times 2 (n - 1) / n, n = 2 */
-		ok(is_good && fabs(t.dp_s - table) <= 1e-12, "%s: %s (%s)", models[i], i ? "no table is shared" : "the table is summed",
-			err.text);
+		ok(is_good && fabs(t.dp_s - table) <= 1e-12, "%s: %s (%s)", models[i],
+			i ? "Llama's table is not shared between both ends" : "GPT's shared table is summed between both ends", err.text);
 		cost_free(c);
 		dnn_free(d);
 	}

@@ -52,15 +52,15 @@ static void check_times(const struct profile *p)
 {
 	bool is_inside = false;
 	near_to(law_time(&p->law[0], 3e7, 2e6, 0, &is_inside) * 1e6, 15, 1e-12, "a roofline: 10 us + the 2-norm of 3 us and 4 us");
-	ok(is_inside, "inside the range it was fitted on");
+	ok(is_inside, "a call inside the fitted range is reported as inside");
 	law_time(&p->law[0], 3e13, 2e6, 0, &is_inside);
-	ok(!is_inside, "beyond the range, and reported as such");
+	ok(!is_inside, "a call beyond the fitted range is reported as outside");
 	near_to(law_time(&p->law[1], 25e9, 1e9, 0, NULL) * 1e6, 1000, 1e-12, "an omitted term takes no time");
 	near_to(law_time(&p->law[3], 0, 0, 1e5, NULL) * 1e6, 50, 1e-12, "an envelope below its knee: 40 us + 100 KB at 10 GB/s");
-	near_to(law_time(&p->law[3], 0, 0, 8e8, NULL) * 1e6, 10090, 1e-12, "and above: 90 us + 800 MB at 80 GB/s");
+	near_to(law_time(&p->law[3], 0, 0, 8e8, NULL) * 1e6, 10090, 1e-12, "an envelope above its knee: 90 us + 800 MB at 80 GB/s");
 	near_to(law_time(&p->law[4], 0, 0, 12e6, NULL) * 1e6, 1003, 1e-12, "a line: 3 us + 12 MB at 12 GB/s");
 	near_to(law_time(&p->law[5], 0, 0, 1e4, NULL) * 1e6, 100, 1e-12, "a table, half-way between in logarithms");
-	near_to(law_time(&p->law[5], 0, 0, 2e5, NULL) * 1e6, 2000, 1e-12, "beyond its end in proportion");
+	near_to(law_time(&p->law[5], 0, 0, 2e5, NULL) * 1e6, 2000, 1e-12, "beyond its end a table grows in proportion");
 	near_to(law_time(&p->law[6], 0, 0, 0, NULL), 1.3, 1e-12, "a factor");
 }
 
@@ -68,9 +68,10 @@ static void check_lookup(const struct profile *p)
 {
 	ok(profile_law(p, "gemm", "", "fp32", "tn", 0, 0) == &p->law[0], "a variant without its own law has the law for all");
 	ok(!profile_law(p, "gemm", "", "fp16", "", 0, 0), "another precision has no law");
-	ok(profile_law(p, "conv", "forward", "fp32", "3x3 s1", 0, 0) == &p->law[1], "the law of the variant");
-	ok(profile_law(p, "conv", "forward", "fp32", "strided", 0, 0) == &p->law[2], "else that for all variants");
-	ok(profile_law(p, "conv", "forward", "fp32", "", 0, 0) == &p->law[2], "which is also that of no variant");
+	ok(profile_law(p, "conv", "forward", "fp32", "3x3 s1", 0, 0) == &p->law[1], "a variant with its own law has that law");
+	ok(profile_law(p, "conv", "forward", "fp32", "strided", 0, 0) == &p->law[2],
+		"a variant without its own law has the law for all variants");
+	ok(profile_law(p, "conv", "forward", "fp32", "", 0, 0) == &p->law[2], "a call without a variant has the law for all variants");
 	ok(!profile_law(p, "conv", "weight-gradient", "fp32", "", 0, 0), "another pass has no law");
 	ok(profile_law(p, "collective", "all-reduce", "", "", 8, 1) == &p->law[3], "without a requested fabric, any fabric matches");
 	ok(!profile_law(p, "collective", "all-reduce", "", "", 4, 1), "another number of ranks has no law");
@@ -99,7 +100,7 @@ static void check_fabrics(void)
 static void check_drawn(const struct profile *p)
 {
 	const double zero[LAW_PARAMS] = { 0 }, one[LAW_PARAMS] = { 1 };
-	near_to(law_time_drawn(&p->law[0], zero, 0, 3e7, 2e6, 0) * 1e6, 15, 1e-12, "no deviation: the law");
+	near_to(law_time_drawn(&p->law[0], zero, 0, 3e7, 2e6, 0) * 1e6, 15, 1e-12, "z = 0 gives the law itself");
 	near_to(law_time_drawn(&p->law[0], one, 0, 3e7, 2e6, 0) * 1e6, 10 * exp(0.2) + 5, 1e-12,
 		"one standard error of the first parameter");
 	near_to(law_time_drawn(&p->law[0], zero, 1, 3e7, 2e6, 0) * 1e6, 15 * exp(0.1), 1e-12, "one standard deviation of the residual");
@@ -117,7 +118,7 @@ static void check_profile(void)
 	check_fabrics();
 	check_drawn(p);
 	char *summary = profile_summary(p);
-	same_text(summary, "mine (by hand, 2026; median error 6 %)", "what a report says: source, date and held-out error");
+	same_text(summary, "mine (by hand, 2026; median error 6 %)", "the text for reports has source, date and held-out error");
 	mem_free(summary);
 	char *text = NULL;
 	size_t n = 0;
@@ -128,7 +129,7 @@ static void check_profile(void)
 	ok(again && again->n_laws == 7 && again->law[3].param[3] == p->law[3].param[3] && isinf(again->law[3].param[4]) &&
 			again->law[0].covariance[1][1] == 0.01 && again->law[0].n_points == 1 &&
 			!strcmp(again->environment, "driver: 1.2\n"),
-		"written and read again it is the same");
+		"a profile written and read again is unchanged");
 	free(text);
 	profile_free(again);
 	profile_free(p);
@@ -207,7 +208,7 @@ static void check_truncated(void)
 		profile_free(p);
 		mem_free(part);
 	}
-	ok(silent == 0, "a profile cut off after any of its %zu bytes is refused with its file's name", n);
+	ok(silent == 0, "a profile truncated after any of its %zu bytes is refused with an error that names the file", n);
 }
 
 static double longest(const struct law *l)
@@ -249,18 +250,18 @@ static void check_shipped(void)
 	for (; (name = profile_catalogue(n)); n++) {
 		struct orr_error err = { 0 };
 		struct profile *p = profile_load(name, &err);
-		ok(p != NULL, "%s ships and passes the self-check%s%s", name, p ? "" : ": ", err.text);
+		ok(p != NULL, "%s is shipped and passes the self-check%s%s", name, p ? "" : ": ", err.text);
 		struct device *d = p ? device_load(p->device, &err) : NULL;
 		const char *found = p ? profile_for_device(p->device) : NULL;
 		ok(d && !strcmp(p->name, name) && *p->source && *p->date && found && !strcmp(found, name),
-			"%s is of a device of the catalogue, which finds it, with source and date", name);
+			"%s belongs to a device of the catalogue, is found by it, and has source and date", name);
 		if (d)
 			slip(p, d, &tried, &missed);
 		profile_free(p);
 		device_free(d);
 	}
 	ok(n >= 9, "%zu profiles ship", n);
-	ok(tried > 400 && missed == 0, "of %zu parameters a thousand times off, %zu pass", tried, missed);
+	ok(tried > 400 && missed == 0, "of %zu parameters changed by a factor of 1000, %zu are accepted", tried, missed);
 	same_text(profile_for_device("v100"), "v100", "a device finds its profile");
 	ok(!profile_for_device("m40") && !profile_for_device("v10") && !profile_for_device("v1000"), "a device without a profile has none");
 	struct orr_error err = { 0 };

@@ -38,9 +38,10 @@ static void check_catalogue(void)
 		tables += m && m->kind == SERVED_TABLE;
 		served_free(m);
 	}
-	ok(n >= 20 && !bad && tables >= 16, "%u models ship, %u of them tables, each says where it is from", n, tables);
+	ok(n >= 20 && !bad && tables >= 16, "%u models are shipped, %u of them tables, and each names its source", n, tables);
 	struct orr_error err = { 0 };
-	ok(!served_load("irina-vgg61", &err) && strstr(err.text, "did you mean irina-vgg16?"), "a wrong name: the nearest one");
+	ok(!served_load("irina-vgg61", &err) && strstr(err.text, "did you mean irina-vgg16?"),
+		"an unknown name: the message gives the nearest one");
 	ok(!served_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
 
@@ -65,7 +66,7 @@ static void check_irina(void)
 	struct served_memory m = served_memory_of(c, 10), none = served_memory_of(c, 9);
 	ok(m.before == 0 && m.peak == 65.0 * 85899345 && m.peak_from_s == 0.1 && isinf(none.peak),
 		"65 %% of 8 GiB from 100 ms on; no memory for a batch of 9");
-	near_to(c->utilisation, 0.7, 0, "the part of the GPU that a run keeps busy");
+	near_to(c->utilisation, 0.7, 0, "the share of the GPU that a run keeps busy");
 	served_free(vgg);
 	served_free(yolo);
 	served_free(a);
@@ -110,7 +111,7 @@ static void check_between(void)
 	ok(p.before == 2500 && p.peak == 5000 && p.peak_from_s == 0.008, "up: the memory of the padded batch");
 	ok(exact->load_s == 0.25 && exact->weight_bytes == 77 && exact->slo_s == 0.04 && exact->layers == 3 && exact->occupancy == 0.25 &&
 			exact->noise == SERVED_EXPONENTIAL && exact->utilisation == 1,
-		"the other keys");
+		"the other keys of a table are read");
 	served_free(exact);
 	served_free(up);
 	served_free(line);
@@ -132,7 +133,8 @@ static void check_bert(void)
 		worst = fmax(worst, fabs(1e3 * served_latency(s, b, l) - (0.8 + (1e3 * served_latency(t4, b, l) - 0.8) * 2 / 12)));
 	}
 	near_to(worst, 0, 1e-6, "the student: o + (L - o) x 2/12 with o = 0.8 ms, to the 6 digits of its file");
-	near_to(served_latency(t4, 1, 128) / served_latency(s, 1, 128), 4.1, 0.01, "which is 4.1 times faster, as o was chosen for");
+	near_to(served_latency(t4, 1, 128) / served_latency(s, 1, 128), 4.1, 0.01,
+		"the student is 4.1 times faster, the value to which o was fitted");
 	served_free(t4);
 	served_free(v100);
 	served_free(s);
@@ -169,7 +171,7 @@ static void check_closed(void)
 	near_to(served_kv_tokens(x, 0.5), floor((0.5 * 80 * 1073741824.0 - 1e9) / 100), 0,
 		"tokens that fit beside the weights into half of the memory");
 	near_to(served_kv_tokens(x, 0.01), 0, 0, "no KV cache if the weights do not fit");
-	same_text(served_source(x), "closed form", "where the times come from");
+	same_text(served_source(x), "closed form", "the source of times is reported");
 	struct served_place p = { .device = d, .tp = 0, .pp = 1 };
 	ok(!served_on_new(m, &p, &err) && strstr(err.text, "parallelism of 1 or more"), "no parallelism of 0");
 	served_on_free(x);
@@ -191,13 +193,13 @@ static void check_curves(void)
 	w.prompt_tokens = 250;
 	near_to(served_iteration(x, &w), 2, 1e-15, "at a knot");
 	w.prompt_tokens = 700;
-	near_to(served_iteration(x, &w), 8, 1e-15, "beyond the last knot the last line goes on");
+	near_to(served_iteration(x, &w), 8, 1e-15, "beyond the last knot the last segment is extrapolated");
 	w.prompt_tokens = 50;
-	near_to(served_iteration(x, &w), 2.0 / 3, 1e-15, "before the first the first one");
+	near_to(served_iteration(x, &w), 2.0 / 3, 1e-15, "before the first knot the first segment is extrapolated");
 	w = (struct llm_load){ .prompts = 2, .prompt_tokens = 150, .decodes = 25, .decode_context = 1e6 };
 	near_to(served_iteration(x, &w), 1.5 * 1.1, 1e-15, "prompts and decodes: the prompt curve at all tokens, times 1.1");
 	w = (struct llm_load){ .decodes = 16, .decode_context = 1e6 };
-	near_to(served_iteration(x, &w), 0.65, 1e-15, "decodes alone: by their number, whatever their context");
+	near_to(served_iteration(x, &w), 0.65, 1e-15, "decodes alone: the time depends on their number, not on their context");
 	ok(isnan(served_kv_tokens(x, 1)), "without a device the memory is unknown");
 	served_on_free(x);
 	served_free(m);

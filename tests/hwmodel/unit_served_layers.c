@@ -91,17 +91,18 @@ static void check_by_hand(void)
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(20, 1) + 2e-6 + 440 * 2 * 4 * 32 / 1e15), 1e-12,
 		"a chunk of a prompt: words for one token");
 	w = (struct llm_load){ 3, 1, 20, 500, 640 };
-	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(23, 4) + 4e-6 + 503 * 128 / 1e12 + 440 * 256 / 1e15), 1e-12, "both at once");
+	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(23, 4) + 4e-6 + 503 * 128 / 1e12 + 440 * 256 / 1e15), 1e-12,
+		"prompts and decodes in one iteration");
 	/* Two stages: one hop of 23 hidden states, half from each GPU, then a gather. */
 	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
 	struct served_parts p;
-	ok(served_iteration_parts(two, &w, &p), "the form by layers has parts");
+	ok(served_iteration_parts(two, &w, &p), "the form by layers reports its parts");
 	near_to(p.linear + p.elementwise + p.collective + p.attention_prompt + p.attention_decode + p.head + p.hops + p.overhead, whole,
-		1e-15, "the parts are the whole");
-	near_to(m->kv_bytes, 2 * 2 * 2 * 16 * 2, 0, "a token of KV cache");
-	near_to(served_kv_tokens(x, 0.5), floor((1073741824.0 - m->weight_bytes) / 256), 0, "tokens that fit");
+		1e-15, "the parts sum to the whole");
+	near_to(m->kv_bytes, 2 * 2 * 2 * 16 * 2, 0, "bytes of a token in the KV cache");
+	near_to(served_kv_tokens(x, 0.5), floor((1073741824.0 - m->weight_bytes) / 256), 0, "number of tokens that fit into memory");
 	served_on_free(x);
 	served_on_free(two);
 	struct served_place bad = { .device = d, .tp = 8, .pp = 1, .precision = PRECISION_FP16 };
@@ -126,7 +127,7 @@ static void check_copies(void)
 	struct served *m = parse(tiny);
 	struct served_on *x = d && m ? on(m, d, NULL, 4, 1) : NULL;
 	if (ok(x != NULL, "more GPUs than heads of keys and values"))
-		near_to(served_kv_tokens(x, 1), floor((4 * 1073741824.0 - m->weight_bytes) / 512), 0, "each has a copy of one");
+		near_to(served_kv_tokens(x, 1), floor((4 * 1073741824.0 - m->weight_bytes) / 512), 0, "each GPU holds a copy of one head");
 	served_on_free(x);
 	served_free(m);
 	device_free(d);

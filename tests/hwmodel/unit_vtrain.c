@@ -337,7 +337,7 @@ static void check_iterations(int n)
 {
 	struct orr_error err = { 0 };
 	struct device *dev = device_load("a100-80g", &err);
-	if (!ok(dev != NULL, "the A100 is there %s", err.text))
+	if (!ok(dev != NULL, "the A100 is in the catalogue %s", err.text))
 		return;
 	/* 14.73 %: vTrain's own error. 20 %: goal with one calibrated row per size. 25 %: the first row of 39.1B
 	 * (TP 2, PP 8, micro-batch 2) is slower than the same plan with micro-batch 3, whose bubble is larger; a calibration
@@ -352,7 +352,7 @@ int main(void)
 {
 	FILE *f = open_data("vtrain_iteration_times.csv"), *g = open_data("allreduce_vtrain.csv");
 	if (!f || !g) {
-		skip("no measured iteration times here");
+		skip("the measured iteration times are missing");
 		return done();
 	}
 	int n = read_rows(f), count = read_messages(g);

@@ -23,7 +23,7 @@ is "$(cat o/quick.jobs.csv)" 'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,pr
 a,1,0.000000000,0.000000000,19.000000000,19.000000000,9.000000000,2,completed,,,
 "b,x",2,1.000000000,1.000000000,5.000000000,4.000000000,0.000000000,1,completed,,,
 c,1,1.500000000,1.500000000,1.500000000,0.000000000,0.000000000,0,completed,,,
-d,2,2.000000000,5.000000000,10.000000000,8.000000000,3.000000000,0,completed,,,' "a label names the file; preempted jobs"
+d,2,2.000000000,5.000000000,10.000000000,8.000000000,3.000000000,0,completed,,,' "the label names the file, which has the preemptions"
 is "$(head -1 o/summary.csv)" policy,metric,value,ci_low,ci_high "summary.csv: the header"
 # Means of the columns above; 28 GPU-seconds in 19 s x 2; the mean is 13.125 - 7.75 lower.
 is "$(grep -E '^(fifo|quick),(jct_mean|wait_mean|makespan|jobs|preemptions|jct_diff),' o/summary.csv)" 'fifo,jct_mean,13.125,,
@@ -36,19 +36,19 @@ quick,wait_mean,3,,
 quick,makespan,19,,
 quick,jobs,4,,
 quick,preemptions,3,,
-quick,jct_diff,-5.375,,' "summary.csv: values worked by hand"
-is "$(awk -F, '$1 == "fifo" && $2 == "utilisation" { printf "%.9f", $3 }' o/summary.csv)" 0.736842105 "utilisation is 28 of 38 GPU-seconds"
+quick,jct_diff,-5.375,,' "summary.csv has the values computed by hand"
+is "$(awk -F, '$1 == "fifo" && $2 == "utilisation" { printf "%.9f", $3 }' o/summary.csv)" 0.736842105 "utilisation: 28 of 38 GPU-seconds"
 is "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --out until --until 3s -q; cat until/fifo.jobs.csv)" \
   'job_id,gpus,submit_s,start_s,end_s,jct_s,wait_s,preemptions,status,user,model,queue
 a,1,0.000000000,0.000000000,,,0.000000000,0,unfinished,,,
 "b,x",2,1.000000000,,,,2.000000000,0,unfinished,,,
 c,1,1.500000000,,,,1.500000000,0,unfinished,,,
 d,2,2.000000000,,,,1.000000000,0,unfinished,,,' "--until: times of later events are empty"
-like "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --until 3s)" 'fifo: jobs not completed: unfinished 4' "and the table shows it"
+like "$("$orrery" jobs t.csv "${base[@]}" --policy fifo --until 3s)" 'fifo: jobs not completed: unfinished 4' "the table shows the unfinished jobs"
 said=$("$orrery" jobs t.csv --cluster 1x1 --policy fifo --no-figures --drop-unfit --out drop -q)
 is "$? $said $(cut -d, -f1,5 drop/fifo.jobs.csv | tail -n +2 | paste -sd' ')" "0  a,10.000000000 c,10.000000000" \
-  "--drop-unfit leaves out b and d, which ask for two GPUs"
-is "$(awk -F, '$2 == "jobs_refused" { print $3 }' drop/summary.csv)" 2 "and counts them"
+  "--drop-unfit leaves out b and d, which request two GPUs"
+is "$(awk -F, '$2 == "jobs_refused" { print $3 }' drop/summary.csv)" 2 "--drop-unfit reports the number of jobs left out"
 
 if command -v python3 >/dev/null; then
   # cJSON accepts more than JSON; Python, set up strictly, does not.
@@ -57,9 +57,9 @@ if command -v python3 >/dev/null; then
 import json, sys
 d = json.load(sys.stdin, parse_constant=lambda c: sys.exit("not JSON: " + c))
 print([r["label"] for r in d["runs"]], d["runs"][0]["metrics"]["jct_mean"]["value"])' <out.json 2>&1)" \
-    "0 ['fifo', 'srtf'] 13.125" "--json is JSON"
+    "0 ['fifo', 'srtf'] 13.125" "the output of --json is valid JSON"
 else
-  skip "no python3 to read JSON with"
+  skip "python3 is not installed"
 fi
 
 # ---- refusals: arguments | exit code and message (an extended regular expression) ----
@@ -153,7 +153,7 @@ if [ -w /dev/full ]; then
   said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo --json 2>&1 >/dev/full)
   like "$? $said" '^1 orrery: standard output: cannot be written' "standard output is full"
 else
-  skip "no /dev/full"
+  skip "this system has no /dev/full"
 fi
 : >file
 said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo -q --out file/o 2>&1)
@@ -163,7 +163,7 @@ like "$? $said" '^2 orrery: file/runs\.db: .*Not a directory' "--db below a file
 mkdir shut && chmod 555 shut
 if (: >shut/probe) 2>/dev/null; then
   rm -f shut/probe
-  skip "every folder can be written (root)" 2
+  skip "the tests run as root, for whom every folder is writable" 2
 else
   said=$("$orrery" jobs t.csv "${base[@]}" --policy fifo -q --out shut/o 2>&1)
   like "$? $said" '^1 orrery: shut/o: ' "--out in a folder that cannot be written"
@@ -178,10 +178,10 @@ study=(jobs "poisson:rate=0.5,n=3000,gpus=2,mean=3" --cluster 1x4 --policy fifo,
 one=$("$orrery" db digest runs.db)
 said=$("$orrery" "${study[@]}" --db runs.db --out again --json 2>&1 >again.json)
 like "$said" 'fifo: taken from runs\.db' "an existing run is reused, and reported so"
-is "$(diff -r first again; diff first.json again.json)" "" "a reused run writes the same bytes"
+is "$(diff -r first again; diff first.json again.json)" "" "a run from the database writes the same bytes"
 said=$("$orrery" "${study[@]}" --db runs.db --fresh --out fresh 2>&1)
 is "$(printf '%s' "$said" | grep -c 'taken from') $("$orrery" db digest runs.db)" "0 $one" "--fresh runs again, to the same digest"
-is "$(diff -r first fresh)" "" "and the same files"
+is "$(diff -r first fresh)" "" "--fresh writes the same files"
 is "$("$orrery" db runs runs.db | grep -cE ' (fifo|srtf|las) ')" 3 "each run is stored once"
 "$orrery" "${study[@]}" --seed 2 --db other.db -q
 is "$([ "$("$orrery" db digest other.db)" != "$one" ]; echo $?)" 0 "another seed gives another digest"
@@ -192,10 +192,10 @@ flags=(t.csv --cluster 1x2 --policy fifo,srtf@b,las --placement consolidate --se
   --set policy.las.limits=1s,3s --set policy.b.rules=helios --seed 7 --until 1h)
 "$orrery" jobs "${flags[@]}" --no-figures --db flags.db --out flags -q
 "$orrery" scenario show "${flags[@]}" >s.json
-is "$?" 0 "scenario show"
+is "$?" 0 "scenario show prints the scenario of the flags"
 "$orrery" run s.json --no-figures --db file.db --out file_out -q
 is "$? $("$orrery" db digest file.db)" "0 $("$orrery" db digest flags.db)" "the scenario shown gives the digest of the flags"
-is "$(diff -r flags file_out)" "" "and their files"
+is "$(diff -r flags file_out)" "" "the scenario shown gives the same files"
 is "$("$orrery" scenario show s.json)" "$(cat s.json)" "scenario show of its own output is unchanged"
 "$orrery" run s.json --seed 8 --set policy.las.limits=2s --no-figures -q --out changed
 is "$?" 0 "flags override a scenario"
@@ -212,7 +212,7 @@ is "$(for r in all sample summary; do tail -n +2 "r-$r/fifo.jobs.csv" | wc -l; d
 is "$(diff r-all/summary.csv r-sample/summary.csv; diff r-all/summary.csv r-summary/summary.csv)" "" \
   "the summary is the same for each"
 like "$(cat r-sample.err)" 'rows of 6250 of 25000 jobs are kept \(a sample\)' "a sample is reported as one"
-is "$(grep -c . r-all.err)" 0 "all rows: no remark"
+is "$(grep -c . r-all.err)" 0 "no remark if all rows are kept"
 
 # ---- help ----
 for command in jobs run scenario policy db; do

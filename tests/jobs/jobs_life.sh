@@ -27,16 +27,16 @@ printf '%s\na,0,10,1\n' $header >t.csv
 changes '4,n0,fail 6,n0,repair'
 run "a failure takes all work since the start: 6 + 10" 16 --cluster 1x1 --policy fifo --failures f.csv
 is "$(cut -d, -f7 out/fifo.jobs.csv | tail -1) $(metric restarts) $(metric preemptions)" "2.000000000 1 0" \
-  "it waited 2 s, was restarted once, and not preempted"
+  "a job whose node failed: 2 s of wait, one restart, no preemption"
 run "checkpoints every 3 s save 3 of 4 s: 6 + 7" 13 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=3s
 run "a start cost of 1 s: 3 s done by 4, all saved: 6 + 1 + 7" 14 --cluster 1x1 --policy fifo --failures f.csv \
   --set jobs.checkpoint=3s --set jobs.start_cost=1s
 run "an interval longer than the run saves nothing" 16 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=5s
 run "on_failure=kill ends it at 4" 4 --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
-is "$(metric jobs_failed) $(metric jobs_completed)" "1 0" "and counts it as failed"
+is "$(metric jobs_failed) $(metric jobs_completed)" "1 0" "on_failure=kill counts the job as failed"
 run "another node is free: 4 + start 1 + migration 2 + 10" 17 --cluster 2x1 --policy fifo --failures f.csv \
   --set jobs.start_cost=1s --set jobs.migrate_cost=2s
-is "$(metric migrations)" 1 "one migration"
+is "$(metric migrations)" 1 "a restart on other nodes counts as one migration"
 changes '10,n0,fail'
 run "an end comes before a failure of the same instant" 10 --cluster 1x1 --policy fifo --failures f.csv
 changes '0,n0,fail 3,n0,repair'
@@ -52,7 +52,7 @@ changes '2,n0,fail'
 run "the only node of a GPU type is lost: a never ends" "- 10" --cluster 1x1:a,1x1:b --policy fjf --failures f.csv
 is "$(metric jobs_unfinished)" 1 "one job is unfinished"
 like "$("$orrery" jobs t.csv --cluster 1x1:a,1x1:b --policy fjf --failures f.csv)" 'fjf: jobs not completed: unfinished 1' \
-  "and the table shows it"
+  "the table shows the unfinished job"
 "$orrery" jobs "poisson:rate=0.5,n=2000,mean=6,gpus=2" --cluster 2x4 --policy fjf,srtf,las --placement spread --check \
   --set failures.mtbf=100s --set failures.mttr=20s --set jobs.checkpoint=2s --no-figures --out out -q
 is "$? $(awk -F, '$2 == "jobs_completed" { print $3 } $2 == "restarts" { print ($3 > 50) }' out/summary.csv | paste -sd' ')" \
@@ -68,7 +68,7 @@ run "a job of no length pays to start: 2, then 4" "2 4" --cluster 1x1 --policy f
 # a has both nodes, b stops it at 4 for 3 s; a resumes at 7 on both.
 printf '%s\na,0,10,2\nb,4,3,1\n' $header >t.csv
 run "no migration where the nodes are the same again" "13 7" --cluster 2x1 --policy srtf --set jobs.migrate_cost=5s
-is "$(metric migrations) $(metric preemptions)" "0 1" "it is stopped once and does not move"
+is "$(metric migrations) $(metric preemptions)" "0 1" "the job is stopped once and does not migrate"
 
 # ---- speed ----
 cat >rates.json <<'EOT'
@@ -96,7 +96,7 @@ run "unless another type is the reference" 10 --cluster 1x1:fast,1x1:slow --poli
 printf '%s\na,0,10,8\nb,1000,100,1\nc,5000,10,8\n' $header >t.csv
 run "jobs that can never be placed are left out" "1100" --cluster 1x1 --policy fifo --drop-unfit
 is "$(metric utilisation) $(metric makespan) $(metric jobs_refused)" "1 100 2" \
-  "and their times: the makespan is from the first submission to the last end of the other jobs"
+  "refused jobs do not enter the makespan"
 
 # ---- times beyond the clock ----
 printf '%s,cpus\na,300000000,100,1,1\nb,300000000,10,1,1\nc,300000000,10,0,1\n' $header >t.csv
@@ -118,11 +118,11 @@ if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elasti
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\n' $header >t.csv
   # On 1 GPU at 1/1.5 for 6 s: 4 s of work. The other 26 on 4 GPUs at 2/1.5: 19.5 s.
   run "a job that grows from one GPU to four" 25.5 --cluster 1x4 --policy ./elastic.so
-  is "$(awk -F, '$2 == "gpu_hours" { printf "%.6f", $3 * 3600 }' out/summary.csv)" 84.000000 "its GPU time is 6 x 1 + 19.5 x 4"
+  is "$(awk -F, '$2 == "gpu_hours" { printf "%.6f", $3 * 3600 }' out/summary.csv)" 84.000000 "GPU time of the resized job: 6 x 1 + 19.5 x 4"
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\nb,0,100,3,\n' $header >t.csv
   run "without room nothing changes, and nothing is paid: 30 x 1.5" "45 100" --cluster 1x4 --policy ./elastic.so \
     --set jobs.preempt_cost=50s
 else
-  skip "no C compiler" 3
+  skip "no C compiler is installed" 3
 fi
 tap_done

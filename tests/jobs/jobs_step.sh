@@ -64,7 +64,7 @@ for how in analytic simulated; do
   is "$(jct fifo)" "$alone $alone" "$how: an uplink with room for both slows neither"
 done
 pair ab.csv 2 --sharing off
-is "$(jct fifo)" "$alone $alone" "off: neither is slowed"
+is "$(jct fifo)" "$alone $alone" "--sharing off: neither job is slowed"
 # b arrives at half of a's time and has a third of its iterations. a does half alone, then runs at half speed. b ends after 2/3 of a's
 # time alone; a has then done 1/2 + 1/3 and does the rest alone: 1/2 + 2/3 + 1/6 of its time.
 near "$alone" 442.7441408 1e-6 "the time for which the next trace is made"
@@ -109,7 +109,7 @@ if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elasti
   jobs e.csv --cluster 1x4:v100 --network star --policy ./elastic.so --check
   near "$(jct elastic)" "$want" 1e-9 "an elastic job grows from one GPU to four"
 else
-  skip "no C compiler"
+  skip "no C compiler is installed"
 fi
 
 # ---- each place is simulated once ----
@@ -118,15 +118,15 @@ n=1000
 trace="poisson:n=$n,rate=0.02,mean=600,gpus=4,models=alexnet|vgg16|resnet50|googlenet|inception3,strategy=allreduce"
 said=$("$orrery" jobs "$trace" --cluster 8x4:v100 --network star:bw=10Gbps --policy fifo,srtf,las --placement consolidate --no-figures --out out 2>&1 >/dev/null)
 like "$said" 'steps simulated of 5 shapes(;|$)' "$n jobs of 5 models under three policies: 5 runs of the step world"
-is "$(metric las step_shapes)" 5 "and the run reports it"
+is "$(metric las step_shapes)" 5 "the run reports the number of shapes"
 for j in 1 2; do
   "$orrery" jobs "poisson:n=200,rate=0.02,mean=600,gpus=4,models=alexnet|vgg16|resnet50,strategy=allreduce" --cluster 16x2:v100:racks=4 \
     --network "racks:bw=10Gbps,oversubscription=4" --policy fifo,srtf,las,fjf --placement spread --sharing simulated --set jobs.sharing_most=3 \
     -j $j --db d$j.db --no-figures --out o$j -q
 done
 is "$("$orrery" db digest d1.db)" "$("$orrery" db digest d2.db)" "one thread or two: the same digest"
-is "$(cat o1/*.csv | cksum)" "$(cat o2/*.csv | cksum)" "and the same files"
-ok "$(awk -F, '$2 == "sharing_sets" && $3 > 0 { n++ } END { print n != 4 }' o1/summary.csv)" "sets were simulated in each"
+is "$(cat o1/*.csv | cksum)" "$(cat o2/*.csv | cksum)" "one thread or two: the same files"
+ok "$(awk -F, '$2 == "sharing_sets" && $3 > 0 { n++ } END { print n != 4 }' o1/summary.csv)" "sets of jobs were simulated with one thread and with two"
 
 # ---- scenarios ----
 "$orrery" scenario show two.csv --cluster 2x8:v100 --network star --policy fifo --sharing simulated >s.json
@@ -134,10 +134,10 @@ ok "$(awk -F, '$2 == "sharing_sets" && $3 > 0 { n++ } END { print n != 4 }' o1/s
 if command -v jq >/dev/null; then
   is "$(jq -r '.sharing, .network, .batch, (.step_inputs | keys[])' s.json | paste -sd' ')" "simulated star 32 vgg16" "the scenario has all keys"
 else
-  skip "no jq"
+  skip "jq is not installed"
 fi
 is "$("$orrery" run s.json --no-figures --out r -q 2>&1; cut -d, -f6 r/fifo.jobs.csv | paste -sd' ')" \
-  "$(jobs two.csv --cluster 2x8:v100 --network star --policy fifo --sharing simulated; cut -d, -f6 out/fifo.jobs.csv | paste -sd' ')" "and runs the same"
+  "$(jobs two.csv --cluster 2x8:v100 --network star --policy fifo --sharing simulated; cut -d, -f6 out/fifo.jobs.csv | paste -sd' ')" "the scenario shown gives the same run"
 
 # ---- wrong input ----
 bad() { # ROW PATTERN WHAT
@@ -146,7 +146,7 @@ bad() { # ROW PATTERN WHAT
   like "$? $said" "^2 orrery: $2" "$3"
 }
 bad '0,1,alexnot,allreduce,32,10' 'bad.csv:3: model: .*alexnot.*alexnet' "an unknown model: file, line and nearest name"
-bad '0,1,alexnet,allredoce,32,10' 'bad.csv:3: strategy: .*allredoce.*allreduce' "an unknown strategy likewise"
+bad '0,1,alexnet,allredoce,32,10' 'bad.csv:3: strategy: .*allredoce.*allreduce' "an unknown strategy: file, line and nearest name"
 bad '0,1,alexnet,fifo,32,10' 'bad.csv:3: strategy: .*fifo' "a policy of another world"
 bad '0,1,alexnet,allreduce:fuse=ddp,32,10' 'bad.csv:3: strategy: allreduce: no parameter "fuse"' "an unknown parameter"
 bad '0,1,,allreduce,32,10' 'bad.csv:3: strategy: expected a model' "a strategy without a model"

@@ -28,11 +28,11 @@ cost=(--set jobs.start_cost=5s --set jobs.checkpoint=40s --set capacity.price=3.
 run hand '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}"
 is "$? $(ends hand)" "0 225" "a job resumes from its checkpoint"
 is "$(accounts hand)" "useful:200 wasted:15 restart:10 starting:0 idle:175" "every second of every instance is in one account"
-is "$(dollars hand)" "useful:200 wasted:15 restart:10 starting:0 idle:175" "and so is every dollar"
+is "$(dollars hand)" "useful:200 wasted:15 restart:10 starting:0 idle:175" "every dollar of every instance is in one account"
 is "$(metric hand node_hours) $(metric hand usd) $(metric hand usd_per_job) $(metric hand job_usd_mean)" "0.111111111111 0.4 0.4 0.225" \
-  "400 s in all, of which the job used 225"
+  "400 instance-seconds, of which the job used 225"
 is "$(nodes hand)" "0:2/2/0 0:2/2/1 100:1/1/1 150:2/2/1 225:2/2/0" "nodes live, ready and in use, when they change"
-is "$(metric hand nodes_lost) $(metric hand restarts) $(metric hand instances) $(metric hand instances_unused)" "1 1 3 0" "and the counts"
+is "$(metric hand nodes_lost) $(metric hand restarts) $(metric hand instances) $(metric hand instances_unused)" "1 1 3 0" "counts of lost nodes, restarts, instances and unused instances"
 
 # Start-up 30 s: from 30 s on it does 65 s by 100 s, of which 40 are saved; b is free, and it ends at 100 + 5 + 160.
 run slow '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --set capacity.startup=30s
@@ -41,7 +41,7 @@ is "$? $(ends slow) $(accounts slow)" "0 265 useful:200 wasted:25 restart:10 sta
 # Prices: b costs 7.2; a and c 3.6 until 50 s, then 36.
 run price '0,200,1,,\n' '0,price,,,3.6\n0,add,a,,\n0,add,b,,7.2\n50,price,,,36\n100,remove,a,,\n150,add,c,,\n' --cluster 2x1 --policy fifo "${cost[@]}"
 is "$? $(ends price) $(metric price usd)" "0 225 $(awk 'BEGIN { print 0.001 * 50 + 0.01 * 50 + 0.002 * 225 + 0.01 * 75 }')" "changing prices, and an instance with its own price"
-is "$(dollars price | tr ' ' '\n' | awk -F: '{ s += $2 } END { printf "%g", s }')" "1750" "the accounts add up to the bill"
+is "$(dollars price | tr ' ' '\n' | awk -F: '{ s += $2 } END { printf "%g", s }')" "1750" "the accounts sum to the cost of all instances"
 
 # Stops add work: a job of 100 s is stopped once by a shorter one of 20 s at 10 s, which costs 6 s of work.
 run stop '0,100,1,,\n10,20,1,,\n' '0,add,a,,\n' --cluster 1x1 --policy srtf --set jobs.preempt_cost=6s
@@ -63,7 +63,7 @@ is "$? $(metric parts node_hours) $(awk -F, '$1 == "useful" { printf "%.10g", $2
 run wait '0,100,1,,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n10,remove,a,,\n30,remove,d,,\n' --cluster 2x1 --policy fifo
 is "$? $(ends wait) $(metric wait instances_unused) $(metric wait node_hours)" "0 110 1 $(awk 'BEGIN { printf "%.12g", 220 / 3600 }')" \
   "more instances than nodes: the others wait, unpaid"
-like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 --policy fifo,srtf 2>&1)" "1 of 4 instances never found a free node" "and that is reported"
+like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 --policy fifo,srtf 2>&1)" "1 of 4 instances never found a free node" "the report counts the instances that never had a node"
 # An instance of a type that the cluster names takes a node of that type.
 run types '0,50,1,,\n' '0,add,a,T4,\n0,add,b,m5.large,\n' --cluster 1x1:v100,1x1:t4 --policy fifo --set jobs.gantt=1 --db types.db
 is "$? $(accounts types)" "0 useful:50 wasted:0 restart:0 starting:0 idle:50" "instances whose type the cluster names take nodes of that type"
@@ -73,9 +73,9 @@ is "$? $(accounts types)" "0 useful:50 wasted:0 restart:0 starting:0 idle:50" "i
 again='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n200,end,,,\n'
 run again '0,1000,1,,\n' "$again" --cluster 2x1 --policy fifo --set capacity.repeat=true --set jobs.checkpoint=1s
 is "$? $(ends again) $(metric again restarts) $(metric again instances) $(metric again past_capacity)" "0 1000 5 7 0" "a repeated trace continues"
-is "$(nodes again | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0:2 100:1 150:2 300:1 350:2 500:1 550:2 700:1 750:2 900:1 950:2 1000:2" "with as many instances as at its beginning"
+is "$(nodes again | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0:2 100:1 150:2 300:1 350:2 500:1 550:2 700:1 750:2 900:1 950:2 1000:2" "a repeated trace starts each round with the instances of its start"
 run more '0,170,1,,\n' '0,add,a,,\n50,add,b,,\n60,add,c,,\n100,end,,,\n' --cluster 9x1 --policy fifo --set capacity.repeat=true
-is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1 50:2 60:3 100:1 150:2 160:3 170:3" "surplus instances leave then"
+is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1 50:2 60:3 100:1 150:2 160:3 170:3" "surplus instances are removed at the start of a round"
 run still '0,170,1,,\n' '0,add,a,,\n10,end,,,\n' --cluster 1x1 --policy fifo --set capacity.repeat=true
 is "$? $(ends still)" "0 170" "a constant capacity may be repeated"
 
@@ -88,7 +88,7 @@ run blind '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set 
 is "$? $(ends blind spot-market) $(accounts blind spot-market)" "0 700 useful:600 wasted:200 restart:0 starting:0 idle:0" "notice=false: it loses its work since the start"
 run closed '0,50,1,,\n0,30,1,,\n45,20,1,,\n' "$gone" --cluster 2x1 --policy fifo --set capacity.notice=60s
 is "$? $(ends closed)" "0 50 30 70" "no job starts on a node given notice"
-is "$(metric closed nodes_noticed) $(metric closed nodes_lost)" "1 0" "and the counts"
+is "$(metric closed nodes_noticed) $(metric closed nodes_lost)" "1 0" "counts of nodes given notice and lost"
 run late '0,50,1,,\n' '0,add,b,,\n5,add,a,,\n20,remove,a,,\n30,remove,b,,\n31,add,c,,\n' --cluster 2x1 --policy fifo --set capacity.notice=60s --set jobs.checkpoint=1s
 is "$? $(ends late)" "0 81" "an instance may be given notice when it joins"
 
@@ -100,10 +100,10 @@ is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes to the highest bid
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
 run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
-is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "a job that can never pay is left unfinished"
+is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "a job whose bid is never reached remains unfinished"
 # Its second GPU gains 0.5, which is worth 1 USD; at 1.5 it shrinks to one.
 run shrinks '0,3000,1,1:1;2:1.5,\n' '0,price,,,0.9\n0,add,a,,\n0,add,b,,\n1000,price,,,1.5\n' --cluster 2x1 --policy spot-market --set policy.spot-market.bid=2
-is "$? $(ends shrinks spot-market)" "0 2500" "a job gives back a GPU whose gain is below its price"
+is "$? $(ends shrinks spot-market)" "0 2500" "a job releases a GPU whose gain is below its price"
 run weight '0,100,1,,\n0,100,1,,5\n' '0,add,a,,\n' --cluster 1x1 --policy spot-market,spot-market@weighed --set policy.weighed.weight=priority
 is "$? $(ends weight spot-market) $(ends weight weighed)" "0 100 200 200 100" "weight=priority: higher priority goes first"
 run grows '0,1000,1,1:1;2:2,\n' '0,add,a,,\n100,add,b,,\n' --cluster 2x1 --policy spot-market --set policy.spot-market.interval=300s
@@ -124,42 +124,42 @@ EOT
 awk -v n="$([ "${ORR_SANITIZED:-0}" = 1 ] && echo 60 || echo 200)" -f gen.awk >many.csv
 { echo time_s,event,node; for i in $(seq 24); do echo "0,add,n$i"; done; } >constant.csv
 all=$("$orrery" policy list --kind jobs | awk '$1 && NR > 1 { print $1 }' | paste -sd,)
-like "$all" "fifo.*gavel.*spot-market" "all policies of jobs"
+like "$all" "fifo.*gavel.*spot-market" "the list of policies includes all policies of jobs"
 "$orrery" jobs many.csv --cluster 8x1,16x4 --placement consolidate --policy "$all" --check -q --no-figures --out fixed
 "$orrery" jobs many.csv --cluster 8x1,16x4 --placement consolidate --policy "$all" --check -q --no-figures --out constant --capacity constant.csv
-ok $? "run on a constant capacity"
+ok $? "all policies run on a constant capacity"
 for f in fixed/*.jobs.csv fixed/*.series.csv; do cmp "$f" "constant/${f#*/}" || echo differs; done >cmp.txt 2>&1
-is "$(cat cmp.txt)" "" "... the same bytes as on the fixed cluster"
-is "$(grep -vxFf constant/summary.csv fixed/summary.csv)" "" "and the same metrics"
+is "$(cat cmp.txt)" "" "a constant capacity gives the same bytes as the fixed cluster"
+is "$(grep -vxFf constant/summary.csv fixed/summary.csv)" "" "a constant capacity gives the same metrics as the fixed cluster"
 
 # ---- every policy on changing capacity ----
 hard=(--set capacity.startup=40s --set capacity.notice=90s --set jobs.checkpoint=5m --set jobs.start_cost=20s --set jobs.preempt_cost=10s)
 for c in churn:slots=30,rate=0.5,length=30d hazard:p=0.3,length=30d bulk:length=30d; do
   "$orrery" jobs many.csv --cluster 8x1,16x4 --placement consolidate --policy "$all" --check -q --no-figures --out coming --capacity "$c" "${hard[@]}" >coming.txt 2>&1
   is "$? $(cat coming.txt)" "0 " "all policies under --check on ${c%%:*}"
-  is "$(awk -F, '$2 == "jobs_unfinished" && $3 > 0' coming/summary.csv)" "" "... all jobs end"
+  is "$(awk -F, '$2 == "jobs_unfinished" && $3 > 0' coming/summary.csv)" "" "all jobs end under every policy"
   is "$(awk -F, '$2 == "usd" { all[$1] = $3 } $2 ~ /^usd_(useful|wasted|restart|starting|idle)$/ { s[$1] += $3 }
-    END { for (i in all) if (s[i] - all[i] > 1e-9 * all[i] || all[i] - s[i] > 1e-9 * all[i] || !all[i]) print i }' coming/summary.csv)" "" "... and the accounts add up to the bill"
+    END { for (i in all) if (s[i] - all[i] > 1e-9 * all[i] || all[i] - s[i] > 1e-9 * all[i] || !all[i]) print i }' coming/summary.csv)" "" "the accounts sum to the cost under every policy"
 done
 for j in 1 4; do
   "$orrery" jobs many.csv --cluster 8x1,16x4 --policy "$all" -q --no-figures --out "j$j" -j "$j" --capacity churn:slots=30,rate=0.5,length=30d "${hard[@]}"
 done
-is "$(diff -r j1 j4)" "" "any number of threads: the same bytes"
+is "$(diff -r j1 j4)" "" "the bytes do not depend on the number of threads"
 "$orrery" jobs many.csv --cluster 8x1,16x4 --policy fifo -q --no-figures --out seed --seed 2 --capacity churn:slots=30,rate=0.5,length=30d
-is "$(cmp -s seed/fifo.jobs.csv j1/fifo.jobs.csv; echo $?)" "1" "another seed: other instances"
+is "$(cmp -s seed/fifo.jobs.csv j1/fifo.jobs.csv; echo $?)" "1" "another seed gives other instances"
 
 # ---- p3: 177 instances join and 167 leave (Thorpe et al., NSDI 2023); its last row is at 11.37 h ----
 if need "$p3"; then
   sed '1a 0,60000,1,u0,' many.csv >p3.csv # one job outlives the trace
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy "$all" --check -q --no-figures --out p3 --drop-unfit --set capacity.notice=2m >p3.txt 2>&1
   is "$? $(cat p3.txt)" "0 " "all policies under --check on p3"
-  is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "177 instances join"
-  is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "and 167 leave"
+  is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "p3: 177 instances are added"
+  is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "p3: 167 instances are removed"
   # From the file alone: node-seconds up to the last row, milliseconds there.
   want=$(awk -F, '{ s += n * ($1 - t) / 1000; t = $1; n += $2 == "add" ? 1 : -1 } END { printf "%.9g", s / 3600 }' "$p3")
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
-  is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "node-hours as in the file"
-  like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "a run beyond the trace is reported"
+  is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "p3: node-hours equal those computed from the file"
+  like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "p3: a run that outlasts the trace is reported"
 fi
 
 # ---- beside a service: lent nodes join and leave like nodes that fail and are repaired ----
@@ -183,11 +183,11 @@ for n in 0 20s; do
   mixed "lent$n" "" "\"capacity\": {\"trace\": \"mixed-capacity.csv\", \"notice\": \"$n\", \"price\": 3.6},"
   is "$? $(results "fails$n" | grep -vxFf <(results "lent$n"))" "0 " "a lent node is like one that fails and is repaired, with $n of notice"
 done
-is "$(metric lent20s nodes_lost) $(metric lent20s nodes_noticed) $(metric lent20s instances)" "1 1 3" "and the counts"
-is "$(awk -v h="$(metric lent20s node_hours)" -v u="$(metric lent20s capacity_usd)" 'BEGIN { printf "%.9g", u / h }')" "3.6" "and their cost"
+is "$(metric lent20s nodes_lost) $(metric lent20s nodes_noticed) $(metric lent20s instances)" "1 1 3" "counts of lent nodes beside a service"
+is "$(awk -v h="$(metric lent20s node_hours)" -v u="$(metric lent20s capacity_usd)" 'BEGIN { printf "%.9g", u / h }')" "3.6" "the cost of lent nodes beside a service"
 mixed plain "" ""
 mixed constant-mixed "" '"capacity": {"trace": "mixed-constant.csv"},'
-is "$? $(results plain | grep -vxFf <(results constant-mixed))" "0 " "and a constant capacity is the fixed cluster"
+is "$? $(results plain | grep -vxFf <(results constant-mixed))" "0 " "beside a service, a constant capacity equals the fixed cluster"
 like "$(mixed endless "" '"capacity": {"trace": "churn:length=0"},')" 'capacity.trace: instances change without end' "instances without end need an end of the run"
 
 # ---- stored, shown, and run again ----
@@ -198,7 +198,7 @@ is "$(diff -r first second) $(sqlite3 a.db 'select count(*) from runs' 2>/dev/nu
 "$orrery" scenario show hand-jobs.csv --capacity hand-capacity.csv --cluster 2x1 --policy fifo "${cost[@]}" >shown.json
 "$orrery" run shown.json -q --no-figures --out shown
 is "$? $(diff -r first shown)" "0 " "the output of scenario show is a scenario"
-is "$("$orrery" scenario show hand-jobs.csv --cluster 2x1 --policy fifo | grep -c capacity)" "0" "without the key it shows none"
+is "$("$orrery" scenario show hand-jobs.csv --cluster 2x1 --policy fifo | grep -c capacity)" "0" "without capacity, scenario show prints no such key"
 
 # ---- wrong input ----
 wrong() { like "$("$orrery" jobs hand-jobs.csv --cluster "${cluster:-2x1}" --policy fifo -q "${@:2}" 2>&1; echo "status $?")" "$1.*" "refused: $1"; }
@@ -216,7 +216,7 @@ cluster=2x1,1x0:cpus=4 wrong "n2 has no GPUs" --capacity hand-capacity.csv
 cluster=1x997,1x991,1x983 wrong "no common multiple" --capacity hand-capacity.csv
 printf 'time_s,event,node\n0,add,a\n5,add,a\n' >twice.csv
 wrong "twice.csv:3" --capacity twice.csv
-# The policy never starts the job: the run fails instead of going on forever.
+# The policy never starts the job: the run must fail instead of continuing forever.
 like "$("$orrery" jobs hand-jobs.csv --cluster 1x1 --policy spot-market --set policy.spot-market.bid=0.1 -q --capacity churn:slots=1,rate=50,length=0 2>&1)" \
   "1 jobs wait, nothing runs" "jobs that wait forever end the run"
 tap_done

@@ -36,6 +36,6 @@ if need "$trace"; then
   for k in 2 3 4; do
     is "$(diff -rq "$work/1" "$work/$k" 2>&1)" "" "run $k of -j 1 2 2 1: same files and database digest as run 1"
   done
-  like "$(cat "$work/1/digest")" '^[0-9a-f]{64}' "the digest is a hash"
+  like "$(cat "$work/1/digest")" '^[0-9a-f]{64}' "the digest has 64 hex digits"
 fi
 tap_done

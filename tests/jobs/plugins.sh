@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Plugins: a good one runs like the built-in policy that it is a copy of. Every bad one ends in an error that names it (and the job and
-# the time, if any), with the exit code of the culprit, and leaves the database unchanged.
+# the time, if any), with the exit code of the cause (1: the policy, 2: the input), and leaves the database unchanged.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then
@@ -23,7 +23,7 @@ jobs() { (ulimit -c 0 && "$ORRERY" jobs "$work/t.csv" --cluster 2x2 --no-figures
 # ---- a good one ----
 mkdir "$work/new"
 (cd "$work/new" && "$ORRERY" policy new mine --kind jobs >/dev/null)
-ok $? "policy new writes a policy"
+ok $? "policy new writes a policy and its test"
 said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
 like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
@@ -94,7 +94,7 @@ stop-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\
 starve|1 orrery: policy misbehave: job alpha at 2\.000000000 s: 3 jobs wait, nothing runs, and no timer is set
 hang|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) has not returned for 1 s
 refuse|2 orrery: policy misbehave: at 0\.000000000 s: how: refuses to work on 2 nodes
-silent|2 orrery: policy misbehave: at 0\.000000000 s: create\(\) returned nothing and gave no reason
+silent|2 orrery: policy misbehave: at 0\.000000000 s: create\(\) returned NULL without an error message: expected an object, or \*err filled in
 EOT
 is "$("$ORRERY" db digest "$work/runs.db")" "$before" "the database is unchanged after these errors"
 
@@ -106,9 +106,9 @@ is "$? $said $(cut -d, -f5 "$work/past/misbehave.jobs.csv" | tail -n +2 | paste 
 # alpha is killed at 0, when it has just started; beta and gamma find both nodes free.
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=kill --out "$work/kill")
 is "$? $said $(cut -d, -f5 "$work/kill/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  0.000000000,11.000000000,12.000000000" \
-  "a killed job has ended, and the policy is told"
+  "a killed job ends, and finish() is called"
 is "$(grep -E ',(jobs_killed|jobs_completed),' "$work/kill/summary.csv" | cut -d, -f2,3 | paste -sd' ')" \
-  "jobs_completed,2 jobs_killed,1" "and it is counted as killed"
+  "jobs_completed,2 jobs_killed,1" "the table counts the killed job"
 # Both nodes fail at 5 with jobs on them; each end is reported once.
 printf 'time_s,node,event\n5,n0,fail\n5,n1,fail\n6,n0,repair\n6,n1,repair\n' >"$work/f.csv"
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=count-ends --set jobs.on_failure=kill \

@@ -102,7 +102,7 @@ static void conservative_keeps_every_promise(void)
 	static const double easy_start[] = { 0, 100, 303, 3 }, easy_end[] = { 100, 150, 403, 303 };
 	static const double start[] = { 0, 100, 150, 250 }, end[] = { 100, 150, 250, 550 };
 	BY_HAND("EASY delays the second job in the queue", csv, "1x10", easy, "estimate=exact", easy_start, easy_end);
-	BY_HAND("conservative does not", csv, "1x10", conservative, "estimate=exact", start, end);
+	BY_HAND("conservative does not delay the second job in the queue", csv, "1x10", conservative, "estimate=exact", start, end);
 }
 
 /* 4 GPUs. A has a limit of 100 s and takes 40. B (4) is reserved for 100, C (2) and D (2) for 110. At 40 B moves to 40, C and D to
@@ -132,7 +132,7 @@ static void reserves_where_it_can_run(void)
 	ok(replay_matches(easy, start, end, 3), "EASY: the reservation is on a type whose nodes can take the job");
 	result_free(easy);
 	struct run_result *r = replay(csv, "4x2:a:cpus=4,1x8:b:cpus=64", "consolidate", &orr_policy_conservative_backfill, "", &err);
-	ok(replay_matches(r, start, end, 3), "conservative: so it is");
+	ok(replay_matches(r, start, end, 3), "conservative: the reservation is on a type whose nodes can take the job");
 	result_free(r);
 }
 

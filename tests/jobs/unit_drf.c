@@ -56,7 +56,7 @@ static void dominance(void)
 	static const char csv[] = "submit_s,duration_s,gpus,mem_mib,user\n"
 				  "0,100,1,6144,A\n0,100,2,0,B\n1,100,1,0,A\n1,100,1,0,B\n";
 	static const double start[] = { 0, 0, 100, 1 }, end[] = { 100, 100, 200, 101 };
-	expect(csv, "1x4:mem=8", "", start, end, 4, "the dominant share counts, not that of the resource asked for");
+	expect(csv, "1x4:mem=8", "", start, end, 4, "the dominant share decides, not the share of the requested resource");
 }
 
 static void when_full(void)

@@ -29,7 +29,8 @@ static void where_the_gain_is(void)
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1.8;4:2.4\n0,100,1,1:1;2:1.2;4:1.3\n";
 	static const double start[] = { 0, 0 }, end[] = { 100 / 1.8, 100 / 1.2 }, end_later[] = { 100 / 1.8, 60 + 28 / 1.3 };
 	by_hand("GPUs go to the job whose rate grows most", csv, "1x4", "gain=throughput interval=100s", start, end, 2);
-	by_hand("... and again in the next round", csv, "1x4", "gain=throughput interval=30s", start, end_later, 2);
+	by_hand("GPUs go to the job whose rate grows most, again in the next round", csv, "1x4", "gain=throughput interval=30s", start,
+		end_later, 2);
 }
 
 /* 3 GPUs, one to give. By throughput A and B tie, and A started first; by time B gains more. */

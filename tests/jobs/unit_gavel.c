@@ -36,7 +36,7 @@ static void rounds(void)
 {
 	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
 	expect("submit_s,duration_s,gpus\n0,100,1\n0,100,1\n", "1x1", "allocation=fifo", start, end, 2,
-		"a GPU freed inside a round is given out at its end");
+		"a GPU released inside a round is allocated at its end");
 	static const double start2[] = { 50, 170 }, end2[] = { 1050, 270 };
 	expect("submit_s,duration_s,gpus\n50,1000,1\n60,100,1\n", "1x2", "allocation=fifo round=120s", start2, end2, 2,
 		"if no job runs, a round starts at once, and the grid of rounds with it");
@@ -85,7 +85,7 @@ static void errors(void)
 int main(void)
 {
 	turns("allocation=isolated", "isolated: two jobs on one GPU take turns");
-	turns("allocation=max_min_fairness", "max-min fairness: the same");
+	turns("allocation=max_min_fairness", "max-min fairness: two jobs on one GPU take turns");
 	two_thirds();
 	rounds();
 	fragments();

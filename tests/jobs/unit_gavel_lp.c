@@ -289,11 +289,11 @@ static void ties(void)
 	worst = gavel_lp_solve(GAVEL_FINISH_TIME, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
 		worst = fmax(worst, fabs(x[i] - fair[i]));
-	ok(worst < 2e-9, "finish-time fairness gives the same there");
+	ok(worst < 2e-9, "finish-time fairness gives the same shares to three equal jobs");
 	worst = gavel_lp_solve(GAVEL_MAX_SUM, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
 		worst = fmax(worst, fabs(x[i] - first[i]));
-	ok(worst < 2e-9, "if only the sum counts, the first two jobs run");
+	ok(worst < 2e-9, "max-sum throughput: the first two of three equal jobs run");
 	job[0].gpus = 5;
 	ok(gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err) == ORR_OK && x[0] == 0 && fabs(x[2] - 1) < 1e-9 && fabs(x[5] - 1) < 1e-9,
 		"a job that asks for more GPUs than a type has gets none and blocks no other");

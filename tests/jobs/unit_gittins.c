@@ -29,9 +29,9 @@ static void deterministic(void)
 	static const double v[] = { 100, 100, 100 };
 	struct gittins_table t = table_of(v, 3);
 	near_to(gittins_index(&t, 0, 0), 1. / 100, 1e-15, "deterministic 100: 1/100 at age 0");
-	near_to(gittins_index(&t, 75, 0), 1. / 25, 1e-15, "... 1/25 at age 75: it rises");
-	near_to(gittins_index(&t, 75, 50), 1. / 25, 1e-15, "... a D beyond the end costs no more");
-	near_to(gittins_index(&t, 100, 0), 0, 0, "... 0 once every known job is outlived");
+	near_to(gittins_index(&t, 75, 0), 1. / 25, 1e-15, "deterministic 100: 1/25 at age 75, so the index rises");
+	near_to(gittins_index(&t, 75, 50), 1. / 25, 1e-15, "deterministic 100: a D beyond the end does not change the index");
+	near_to(gittins_index(&t, 100, 0), 0, 0, "deterministic 100: 0 once every known job is outlived");
 	gittins_free(&t);
 }
 
@@ -60,9 +60,9 @@ static void bimodal(void)
 	struct gittins_table t = table_of(v, 4);
 	near_to(gittins_index(&t, 0, 0), 0.5, 1e-15, "1 or 10: 1/2 at age 0");
 	near_to(gittins_index(&t, 0.5, 0), 1, 1e-15, "... 1 at age 1/2");
-	near_to(gittins_index(&t, 1, 0), 1. / 9, 1e-15, "... 1/9 at age 1: it falls");
-	near_to(gittins_index(&t, 6, 0), 0.25, 1e-15, "... and 1/4 at age 6");
-	near_to(gittins_index(&t, 0, 2), 1. / 3, 1e-15, "... 1/3 at age 0 with D >= 2");
+	near_to(gittins_index(&t, 1, 0), 1. / 9, 1e-15, "1 or 10: 1/9 at age 1, so the index falls");
+	near_to(gittins_index(&t, 6, 0), 0.25, 1e-15, "1 or 10: 1/4 at age 6");
+	near_to(gittins_index(&t, 0, 2), 1. / 3, 1e-15, "1 or 10: 1/3 at age 0 with D >= 2");
 	gittins_free(&t);
 }
 
@@ -155,8 +155,8 @@ static void counts_gpu_time(void)
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,2\n1,5,2\n";
 	static const double start[] = { 0, 5 }, end[] = { 105, 10 }, start_time[] = { 0, 10 }, end_time[] = { 105, 15 };
 	by_hand("service=gpu-time: two GPUs count double", csv, "1x2", "table=10s,200s quantum=10s steps=1 interval=0", start, end, 2);
-	by_hand("service=time: they do not", csv, "1x2", "service=time table=10s,200s quantum=10s steps=1 interval=0", start_time, end_time,
-		2);
+	by_hand("service=time: two GPUs count once", csv, "1x2", "service=time table=10s,200s quantum=10s steps=1 interval=0", start_time,
+		end_time, 2);
 }
 
 int main(void)

@@ -129,7 +129,7 @@ static void walk(int depth)
 		last = game.in[i];
 		has_last = true;
 		if (!below(4)) {
-			expect(orr_queue_remove(game.queue, got), "remove in a walk");
+			expect(orr_queue_remove(game.queue, got), "removal during a walk");
 			reference_remove(i);
 		}
 		if (!below(6)) {

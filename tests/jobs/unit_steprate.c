@@ -74,8 +74,8 @@ static void on_two_links(void)
 	double speed[3];
 	share_solve(&(struct share_problem){ job, 3, 2, capacity, as_stretched, NULL }, speed);
 	near(speed[0], 0.5, 1e-12, "the job on both links gets half of the narrow link");
-	near(speed[1], 0.5, 1e-12, "so does the other job there");
-	near(speed[2], 0.75, 1e-12, "the third gets the rest of the wide link: 1.5 of its 2");
+	near(speed[1], 0.5, 1e-12, "the other job on the narrow link gets half of it");
+	near(speed[2], 0.75, 1e-12, "the third job gets the rest of the wide link: 1.5 of its 2");
 	const double wide[] = { 2, 4 };
 	share_solve(&(struct share_problem){ job, 3, 2, wide, as_stretched, NULL }, speed);
 	ok(speed[0] == 1 && speed[1] == 1 && speed[2] == 1, "links with room for all peaks slow no job");
@@ -115,8 +115,8 @@ static double beside(double peak, uint32_t n, double other)
 static void two_sizes(void)
 {
 	near(beside(10, 1, 10), 5, 1e-9, "two equal flows: half each");
-	near(beside(10, 1, 2), 8, 1e-9, "beside a small flow: the rest");
-	near(beside(3, 3, 10), 2.5, 1e-9, "beside large flows: an equal share");
+	near(beside(10, 1, 2), 8, 1e-9, "a flow beside a small one gets the rest");
+	near(beside(3, 3, 10), 2.5, 1e-9, "a flow beside large ones gets an equal share");
 	near(beside(2, 3, 10), 2, 1e-9, "a small flow gets its demand");
 }
 
@@ -206,7 +206,7 @@ static void shapes(void)
 {
 	struct rig r = rig_new("4x4:v100:racks=2,4x4:v100:racks=2", "racks:bw=10Gbps,oversubscription=2", NULL);
 	ok(same_key(&r, "0,2 1,1", "6,1 7,2"), "racks: the same GPUs per node in one rack are equivalent");
-	ok(same_key(&r, "0,2 2,1", "7,1 1,2"), "racks: the same in two racks");
+	ok(same_key(&r, "0,2 2,1", "7,1 1,2"), "racks: the same GPUs per node in two racks are equivalent");
 	ok(!same_key(&r, "0,2 1,1", "0,2 2,1"), "racks: one rack and two racks differ");
 	ok(!same_key(&r, "0,3", "0,2 1,1"), "one node and two nodes differ");
 	ok(same_key(&r, "0,1 0,2", "3,3"), "pieces on one node are merged");
@@ -311,7 +311,7 @@ static void use_of_links(void)
 		most = fmax(most, fabs(v->link[l].bytes_per_s / want - 1) * (v->link[l].busy > 0));
 	}
 	ok(used == 4 * 2 + 2 * 2, "a ring over two racks: four NICs and two uplinks, both ways (%u links)", used);
-	near(most, 0, 1e-6, "each carries 2(n-1)/n of the gradient per iteration");
+	near(most, 0, 1e-6, "each link of the ring carries 2(n-1)/n of the gradient per iteration");
 	place_free(p);
 	rig_free(&r);
 }
@@ -357,14 +357,14 @@ static void pairs(void)
 	double one = alone(&r, class, "0,1 2,1");
 	together(&r, class, "0,1 2,1", "1,1 3,1", of);
 	near(of[0], one / 2, 1e-8 * one, "two rings on one uplink, without compute time: half the rate");
-	near(of[1], one / 2, 1e-8 * one, "the other too");
+	near(of[1], one / 2, 1e-8 * one, "the other ring on the uplink gets half of its rate");
 	together(&r, class, "0,1 1,1", "2,1 3,1", of);
-	near(of[0], alone(&r, class, "0,1 1,1"), 1e-9 * one, "in separate racks they do not slow each other");
+	near(of[0], alone(&r, class, "0,1 1,1"), 1e-9 * one, "rings in separate racks do not slow each other");
 	rig_free(&r);
 	r = rig_new("4x1:v100:racks=2", "racks:bw=10Gbps,oversubscription=1,lat=0,switch_lat=0", "compute_s=1e-9");
 	class = class_of(&r, "allreduce:fusion=none,overlap=no");
 	together(&r, class, "0,1 2,1", "1,1 3,1", of);
-	near(of[0], alone(&r, class, "0,1 2,1"), 1e-9 * one, "nor on an uplink with room for both");
+	near(of[0], alone(&r, class, "0,1 2,1"), 1e-9 * one, "rings on an uplink with room for both do not slow each other");
 	rig_free(&r);
 }
 

@@ -115,7 +115,7 @@ static void times(void)
 			ok(one.reached == one.n_seeds && mean_loss(&one, true) > 1 && mean_loss(&one, false) <= 0.3 &&
 					one.time_to_target_s.mean > 0,
 				"%s, %s: every seed meets the target", ways[i].name, straggling[s]);
-			ok(are_same(&one, &four), "... with the same numbers on one thread and on four");
+			ok(are_same(&one, &four), "the numbers are equal on one thread and on four");
 			train_result_free(&one);
 			train_result_free(&four);
 		}

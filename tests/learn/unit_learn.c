@@ -79,7 +79,7 @@ static void consensus(void)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		uint32_t n = cases[i].n, side = cases[i].side, dims = cases[i].dims;
 		ok(after_rounds(n, side, dims, dims) < 1e-12, "%s: the mean after %u rounds", cases[i].name, dims);
-		ok(after_rounds(n, side, dims, dims - 1) > 0.1, "... and not a round before");
+		ok(after_rounds(n, side, dims, dims - 1) > 0.1, "the mean is not reached one round earlier");
 	}
 }
 
@@ -171,7 +171,7 @@ static void server_in_step(double momentum, uint32_t slices)
 	double far = distance(learn_parameters(reduce, 0), learn_parameters(server, 2), learn_dim(reduce));
 	ok(far < 1e-12, "pushes of 1/n each, then pulls, are an all-reduce (momentum %g, %u slices)", momentum, slices);
 	ok(distance(learn_server(server), learn_parameters(server, 1), learn_dim(server)) == 0,
-		"... and a worker that pulled everything equals the server");
+		"a worker that pulled all slices equals the server");
 	learn_free(reduce);
 	learn_free(server);
 }

@@ -195,7 +195,7 @@ static void equal_loss(void)
 	printf("# pair-4 %.5f (standard deviation %.5f), BSP %.5f (%.5f)\n", mean[0], deviation[0], mean[1], deviation[1]);
 	/* DS-Sync v1, table of accuracies: every data set within one standard deviation of BSP. */
 	ok(fabs(mean[0] - mean[1]) < fmin(deviation[0], deviation[1]), "pair-4 ends at BSP's loss, within a standard deviation over seeds");
-	ok(mean[1] < 0.7, "... at most half of log 4, the loss at the start");
+	ok(mean[1] < 0.7, "the final loss is at most half of log 4, the loss at the start");
 }
 
 /* ---- staleness ---- */
@@ -331,7 +331,7 @@ static void stability(void)
 		/* the first of the steps - 1 - delay updates are 0, 1, .. delay - 1 behind */
 		double updates = STALE_STEPS - 1. - delay;
 		near_to(seen_staleness, (delay * (delay - 1.) / 2 + delay * (updates - delay)) / updates, 1e-12,
-			"... and its staleness is counted");
+			"the staleness of the updates is counted");
 	}
 }
 
@@ -432,7 +432,7 @@ static void shards(void)
 {
 	double even = gradient_spread(LEARN_SPLIT_EVEN), label = gradient_spread(LEARN_SPLIT_LABEL);
 	printf("# variance of gradients between devices over their mean's square: even %.3g, by label %.3g\n", even, label);
-	ok(label > 10 * even && even > 0, "devices that see one label each disagree");
+	ok(label > 10 * even && even > 0, "gradients differ between devices that see one label each");
 	/* A shuffled pass over the shard takes each row once: the mean of the batches' gradients is the shard's gradient. */
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);
 	c.rows = 96;
@@ -481,7 +481,7 @@ static void series(void)
 	ok(learn_reached(l) && t > p[0].time_s && t <= p[1].time_s && p[0].loss > c.target && p[1].loss <= c.target,
 		"the target is met before the first point that is below it");
 	near_to(p[0].loss + (t - p[0].time_s) / (p[1].time_s - p[0].time_s) * (p[1].loss - p[0].loss), c.target, 1e-12,
-		"... where the line between the points crosses it");
+		"the time to the target is where the line between the points crosses it");
 	ok(isinf(learn_time_to(l, 1e-3)), "a loss that is never reached has no time");
 	learn_free(l);
 	/* Plain gradient descent with a rate above 2 / h diverges. */

@@ -241,7 +241,7 @@ int main(void)
 	printf("# %d steps, largest difference %.3g, %d gradients of the first worker\n", i, most, worker[0].gradients);
 	ok(i == steps && most < 1e-9,
 		"random schedules: parameters, gradients, inboxes and the server's copy are those of the naive model");
-	ok(worker[0].gradients > steps / 200 && worker[0].gradients < MOST_MADE, "... and many ops ran");
+	ok(worker[0].gradients > steps / 200 && worker[0].gradients < MOST_MADE, "the random schedules ran many ops");
 	ok(!drive_errors, "no unexpected failure");
 	learn_free(l); /* with ops in flight */
 	return done();

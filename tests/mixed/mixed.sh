@@ -29,43 +29,47 @@ times() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.9g", a * b }'; }
 
 # ---- accounts: a job holds 2 of 4 GPUs for 100 s, a replica one until its last answer at 70 s ----
 run accounts 1x4:a100 $'0,100,2\n' $'0\n60\n' '{"replicas": 1}' '' '"prices": {"a100": 3.6}'
-is "$? $(jobs_end accounts) $(requests_end accounts)" "0 100 10 70" "both worlds do what they were asked"
+is "$? $(jobs_end accounts) $(requests_end accounts)" "0 100 10 70" "both worlds complete their work"
 for a in jobs:200 serve:70 idle:130; do
   is "$(times "$(metric accounts "${a%:*}_gpu_hours")" 3600) $(metric accounts "${a%:*}_usd")" "${a#*:} $(times "${a#*:}" 0.001)" \
     "${a%:*}: ${a#*:} GPU-seconds, at 3.60 USD an hour"
 done
-is "$(times "$(metric accounts gpu_hours)" 3600) $(metric accounts usd)" "400 0.4" "together four GPUs for 100 s"
+is "$(times "$(metric accounts gpu_hours)" 3600) $(metric accounts usd)" "400 0.4" "the accounts sum to four GPUs for 100 s"
 is "$(times "$(metric accounts jobs.gpu_hours)" 3600) $(times "$(metric accounts serve.gpu_hours)" 3600) $(metric accounts serve.usd)" "200 70 0.07" \
-  "as the worlds themselves count"
+  "the accounts equal the GPU-hours that the worlds report"
 is "$(awk -F, '$2 == "gpus_serve" && $1 < 69.5 { up += $3; n++ } $2 == "gpus_serve" && $1 > 71 { after += $3 } END { print up / n, after + 0 }' accounts/fifo+fifo.series.csv)" \
-  "1 0" "and in the series of held GPUs"
+  "1 0" "the series of held GPUs shows the replica's GPU and its release"
 
 # ---- priority: two jobs of 2 GPUs fill the node; a request at 35 s is seen by the autoscaler at 60 s ----
 full=(1x4:a100 $'0,100,2\n10,100,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1}' '"autoscale": "outstanding", "scale_interval": "30s", "scale_target": 1, "start_up": 0')
 run wait "${full[@]}" '"first": "nobody"'
-is "$? $(jobs_end wait) $(requests_end wait)" "0 100 110 110" "nobody first: the replica waits for the first job's end at 100 s"
+is "$? $(jobs_end wait) $(requests_end wait)" "0 100 110 110" "first=nobody: the replica waits for the end of the first job at 100 s"
 run reclaim "${full[@]}" '"first": "serve"'
-is "$? $(requests_end reclaim)" "0 70" "replicas first: it takes the GPUs of a job at 60 s"
-is "$(jobs_end reclaim)" "100 130" "of the one that started last: 50 s done, 40 at its checkpoint, so it ends 60 s after the service has"
-is "$(metric reclaim reclaims) $(metric reclaim jobs_reclaimed) $(metric reclaim jobs.restarts)" "1 1 1" "which is counted"
+is "$? $(requests_end reclaim)" "0 70" "first=serve: the replica takes the GPUs of a job at 60 s"
+is "$(jobs_end reclaim)" "100 130" "the job that started last is stopped and resumes from its checkpoint at 40 s of work"
+is "$(metric reclaim reclaims) $(metric reclaim jobs_reclaimed) $(metric reclaim jobs.restarts)" "1 1 1" "the reclaim is counted"
 
 # Jobs of 2, 4 and 2 GPUs start at 0, 1, 2 s: nodes 0, 1, 0. A replica of 4 needs a node: the last job's GPUs do not suffice; the
 # second job's do, and then the last job's are not needed.
 run fewest 2x4:a100 $'0,100,2\n1,100,4\n2,100,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1, "tp": 4}' "${full[4]}" '"first": "serve"'
-is "$? $(requests_end fewest) $(jobs_end fewest) $(metric fewest jobs_reclaimed)" "0 70 100 130 102 1" "no job is taken that is not needed"
+is "$? $(requests_end fewest) $(jobs_end fewest) $(metric fewest jobs_reclaimed)" "0 70 100 130 102 1" "no job is stopped without need"
 run never 1x4:a100,1x2:v100 $'0,100,2\n1,90,2\n2,98,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1, "tp": 4, "gpu_types": "a100"}' "${full[4]}" '"first": "serve"'
-is "$? $(jobs_end never) $(metric never jobs.restarts)" "0 110 120 100 2" "nor the last one to start, on GPUs that the replica cannot use"
+is "$? $(jobs_end never) $(metric never jobs.restarts)" "0 110 120 100 2" "a job on GPUs that the replica cannot use is not stopped"
 
 # ---- nodes: the replica and the job are on n0, which fails at 50 s ----
 printf 'time_s,node,event\n50,n0,fail\n80,n0,repair\n' >gone.csv
 gone=(2x2:a100 $'0,100,1\n' $'45\n100\n' '{"replicas": 1}')
 run fail "${gone[@]}" '"start_up": "5s"' '"failures": {"trace": "gone.csv"}'
 is "$? $(requests_end fail) $(jobs_end fail)" "0 65 110 110" "both start on the other node: the replica at 55 s, the job at 50 s from its checkpoint at 40 s"
-is "$(metric fail serve.replicas_lost) $(metric fail serve.restarts) $(metric fail jobs.restarts)" "1 1 1" "which each world counts"
+is "$(metric fail serve.replicas_lost) $(metric fail serve.restarts) $(metric fail jobs.restarts)" "1 1 1" "each world counts its restart"
 is "$(times "$(metric fail gpu_hours)" 3600)" "380" "a node that is down is not paid for: 4 x 110 s, less 2 x 30 s"
+# The same nodes lent: an instance leaves at 50 s and another comes at 80 s; a price that changes has no effect on work.
+printf 'time_s,event,node,zone,type,price\n0,add,a,,,1\n0,add,b,,,\n20,price,,,,3\n50,remove,a,,,\n80,add,c,,,2\n' >lent.csv
+run lent "${gone[@]}" '"start_up": "5s"' '"capacity": {"trace": "lent.csv"}'
+is "$? $(requests_end lent) $(jobs_end lent) $(times "$(metric lent gpu_hours)" 3600)" "0 65 110 110 380" "lent nodes that leave and come are nodes that fail and are repaired"
 run notice "${gone[@]}" '"start_up": "5s", "notice": "20s"' '"failures": {"trace": "gone.csv"}'
 is "$? $(requests_end notice) $(jobs_end notice) $(metric notice serve.replicas_lost)" "0 55 110 110 0" \
-  "with 20 s of notice a replica is on the other node when the request comes"
+  "with 20 s of notice a replica runs on the other node when the request arrives"
 run late 1x2:a100 $'0,100,1\n' $'45\n100\n' '{"replicas": 1}' '' '"failures": {"trace": "gone.csv"}'
 is "$? $(requests_end late) $(jobs_end late)" "0 90 110 140" "with one node all wait until it is back at 80 s"
 run until 1x4:a100 $'0,100,2\n' $'0\n60\n' '{"replicas": 1}' '' '"until": "65s"'
@@ -116,13 +120,13 @@ for world in serve jobs; do
     "$orrery" run "$kind$world.json" -q --check --no-figures --out "$kind$world" || echo "# $kind$world.json fails"
   done
   is "$(count $world) $(differs $world alone-$world '^$')" "$([ $world = serve ] && echo 6 || echo 10) " "$world alone in a mixed scenario: the same rows, metrics and series"
-  is "$(differs $world beside-$world events,)" "" "and beside a world with nothing to do, but for the number of events"
+  is "$(differs $world beside-$world events,)" "" "beside an idle world only the number of events differs"
 done
 "$orrery" run serve.json -q --db run.db && "$orrery" serve --scenario serve.json -q --db verb.db
 is "$("$orrery" db digest run.db)" "$("$orrery" db digest verb.db)" "orrery run and orrery serve store the same"
 "$orrery" run jobs.json -q --db run-jobs.db && "$orrery" jobs poisson:n=300,rate=0.05,gpus=2,mean=600 --cluster 2x4:a100,4x4:a100-spot --placement consolidate \
   --policy fifo,srtf,las,gavel --set jobs.checkpoint=5m --set failures.mtbf=30m --set failures.mttr=10m --set failures.types=a100-spot -q --db verb-jobs.db
-is "$("$orrery" db digest run-jobs.db)" "$("$orrery" db digest verb-jobs.db)" "and so do orrery run and orrery jobs"
+is "$("$orrery" db digest run-jobs.db)" "$("$orrery" db digest verb-jobs.db)" "orrery run and orrery jobs store the same"
 
 # ---- many pairs: every law holds, for any -j, and the scenario that show prints is equivalent ----
 cat >pairs.json <<'EOT'
@@ -134,11 +138,11 @@ cat >pairs.json <<'EOT'
  "first": "serve", "failures": {"mtbf": "30m", "mttr": "10m", "types": "a100-spot"}, "prices": {"a100": 3, "a100-spot": 1}}
 EOT
 "$orrery" run pairs.json -q --check -j1 --db j1.db --out j1 --no-figures
-is "$? $(count j1) $(awk -F, '$2 == "reclaims" && $3 > 0' j1/summary.csv | wc -l)" "0 26 8" "eight pairs of policies under --check; each takes GPUs back"
+is "$? $(count j1) $(awk -F, '$2 == "reclaims" && $3 > 0' j1/summary.csv | wc -l)" "0 26 8" "eight pairs of policies run under --check, and each reclaims GPUs"
 "$orrery" run pairs.json -q -j8 --db j8.db --out j8 --no-figures
 is "$("$orrery" db digest j1.db) $(cat j1/* | sha256sum)" "$("$orrery" db digest j8.db) $(cat j8/* | sha256sum)" "-j1 and -j8 give the same bytes"
 "$orrery" scenario show pairs.json >shown.json && "$orrery" run shown.json -q --db j1.db --out shown --no-figures 2>said
-is "$? $(cat shown/* | sha256sum) $("$orrery" db runs j1.db | wc -l)" "0 $(cat j1/* | sha256sum) 9" "what scenario show prints is the same scenario"
+is "$? $(cat shown/* | sha256sum) $("$orrery" db runs j1.db | wc -l)" "0 $(cat j1/* | sha256sum) 9" "the output of scenario show is an equivalent scenario"
 "$orrery" run pairs.json -q --policy fifo+clipper@x --set policy.clipper.decrease=0.5 --set serve.serve.scale_target=4 --set jobs.jobs.checkpoint=1m --out set --no-figures
 is "$? $(cd set && echo *.jobs.csv)" "0 x.jobs.csv" "--policy and --set reach both halves"
 if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; then
@@ -146,9 +150,9 @@ if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; 
 schema = json.load(open(sys.argv[1]))
 for f in sys.argv[2:]: jsonschema.validate(json.load(open(f)), schema)' "$tree/docs/scenario.schema.json" pairs.json shown.json alone-serve.json alone-jobs.json accounts.json 2>&1 |
     tail -n 3 | cut -c 1-200
-  ok "${PIPESTATUS[0]}" "and they keep to docs/scenario.schema.json"
+  ok "${PIPESTATUS[0]}" "mixed scenarios conform to docs/scenario.schema.json"
 else
-  skip "no python3 with jsonschema here"
+  skip "python3 with jsonschema is not installed"
 fi
 
 "$orrery" run pairs.json -q --policy fifo+tf-serving --set policy.tf-serving.full_only=true >said 2>&1
@@ -163,14 +167,14 @@ refused() {
   is "$("$orrery" run x.json -q 2>&1; echo $?)" "orrery: $2
 2" "$3"
 }
-refused 's/"jobs": \{"trace": "[^"]*", /"jobs": {/' "x.json: \$.jobs: no trace is named" "a half is wrong where it stands"
-refused 's/"models"/"modles"/' "x.json: \$.serve: unknown key \"modles\"; did you mean models" "as is a key of one"
-refused 's/"tp": 2/"tp": "x"/' "x.json: \$.serve.deployments[0].tp: expected a whole number from 1 to 4096, found \"x\"" "and a value"
-refused 's/"fifo\+fifo", //; s/"srtf\+fifo"/"srtf"/' "x.json: \$.policies[0]: expected JOBS+SERVE, as in fifo+vllm, or an object with policy and serve" "a policy alone"
-refused 's/"first": "serve"/"first": "jobs"/' "x.json: \$.first: expected nobody or serve, found \"jobs\"" "an order that there is not"
-refused 's/"jobs": \{"trace"/"jobs": {"seed": 3, "trace"/' "x.json: \$.jobs.seed: belongs to the whole scenario, as \$.seed" "a seed of one half"
-refused 's/"jobs": \{.*\}\},//; s/"serve": \{"trace/"sreve": {"trace/' "x.json: unknown key \"sreve\"; did you mean serve" "a world that there is not"
+refused 's/"jobs": \{"trace": "[^"]*", /"jobs": {/' "x.json: \$.jobs: no trace is named" "an invalid half: the message has its JSON path"
+refused 's/"models"/"modles"/' "x.json: \$.serve: unknown key \"modles\"; did you mean models" "an unknown key of a half"
+refused 's/"tp": 2/"tp": "x"/' "x.json: \$.serve.deployments[0].tp: expected a whole number from 1 to 4096, found \"x\"" "an invalid value in a half"
+refused 's/"fifo\+fifo", //; s/"srtf\+fifo"/"srtf"/' "x.json: \$.policies[0]: expected JOBS+SERVE, as in fifo+vllm, or an object with policy and serve" "one policy where a pair is required"
+refused 's/"first": "serve"/"first": "jobs"/' "x.json: \$.first: expected nobody or serve, found \"jobs\"" "an unknown value of first"
+refused 's/"jobs": \{"trace"/"jobs": {"seed": 3, "trace"/' "x.json: \$.jobs.seed: belongs to the whole scenario, as \$.seed" "a seed in one half"
+refused 's/"jobs": \{.*\}\},//; s/"serve": \{"trace/"sreve": {"trace/' "x.json: unknown key \"sreve\"; did you mean serve" "an unknown world"
 is "$(echo '{"world": "mixed", "cluster": "1x1:a100", "policies": ["fifo"]}' >x.json; "$orrery" run x.json -q 2>&1; echo $?)" \
   "orrery: x.json: expected \$.jobs, \$.serve or both: the scenarios of the worlds that share the cluster
-2" "no world at all"
+2" "a scenario without either half"
 tap_done

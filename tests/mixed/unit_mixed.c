@@ -210,8 +210,8 @@ static void random_cases(uint32_t n)
 	}
 	ok(!bad, "%u random cases end, and everything in them (%g times GPUs were taken back, %g replicas and %g times jobs were lost)", n,
 		reclaims, losses, restarts);
-	ok(reclaims > 0 && losses > 0 && restarts > reclaims, "of all that there is something");
-	ok(!differ, "and the same inputs give the same answers");
+	ok(reclaims > 0 && losses > 0 && restarts > reclaims, "every kind of loss occurs in the random cases");
+	ok(!differ, "equal inputs give equal results");
 }
 
 /* ---- policies that fail, or do nothing ---- */
@@ -278,21 +278,22 @@ static void failing_policies(void)
 	refuses(&c, "5 jobs wait, nothing runs", "jobs that the policy never starts end the run after the service has ended");
 	c.mtbf_s = 50;
 	c.mttr_s = 10;
-	refuses(&c, "5 jobs wait, nothing runs", "while nodes come and go, too");
+	refuses(&c, "5 jobs wait, nothing runs", "jobs that the policy never starts end the run although nodes fail and return");
 	c.mtbf_s = 0;
 	c.jobs_policy = &rogue;
 	c.requests = "poisson:rate=1,n=100000";
-	refuses(&c, "start of a job that has ended or never existed", "a policy for jobs that errs ends the run there");
+	refuses(&c, "start of a job that has ended or never existed", "an error of the jobs policy ends the run");
 	c.jobs_policy = &orr_policy_fifo;
 	c.requests = "poisson:rate=1,n=10";
 	c.deployment.tp = 9;
-	refuses(&c, "10 requests have not ended, and replicas find no GPUs", "a replica that never fits is named");
+	refuses(&c, "10 requests have not ended, and replicas find no GPUs",
+		"a replica that never fits: the message names the requests that wait");
 	c.until_s = 3;
 	struct orr_error err = { 0 };
 	struct run_result *r = run(&c, &err);
 	ok(r && metric(r, "serve.requests_unfinished") > 0 && metric(r, "serve.requests_completed") == 0 &&
 			fabs(metric(r, "gpu_hours") * 3600 - 24) < 1e-9,
-		"unless --until comes before: eight GPUs for 3 s");
+		"with --until before, the run ends with eight GPUs for 3 s");
 	result_free(r);
 }
 

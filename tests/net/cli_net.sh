@@ -39,13 +39,13 @@ like "$(net --json)" '"steps_simulated":	2,' "a step equal to an earlier one is 
 printf 'm,1,0\n' >>"$links"
 printf '5,-1,a,b,100,0,m\n' >>"$flows"
 is "$(net --check)" "$want
-5,0,100" "and takes as long as if it were simulated"
-like "$(net --json)" '"steps_simulated":	3,' "it is simulated if the file has flows of step -1"
+5,0,100" "a step that is not simulated takes as long as a simulated one"
+like "$(net --json)" '"steps_simulated":	3,' "an equal step is simulated if the file also has flows of step -1"
 
 gzip -c "$flows" >"$work/f.gz"
 gzip -c "$links" >"$work/l.gz"
 "$ORRERY" net flows --links "$work/l.gz" --flows "$work/f.gz" -o "$work/out.csv" -q
-is "$? $(cat "$work/out.csv")" "0 $(net)" "packed files, and -o FILE"
+is "$? $(cat "$work/out.csv")" "0 $(net)" "compressed files, and -o FILE"
 like "$(net -o "$work/out.csv")" '6 flows, 190 bytes, 2 links, 3 steps' "with -o a summary is printed"
 is "$(cat "$work/err")" "" "no progress without a terminal"
 is "$(net -o /dev/full >"$work/out"; echo $?)" 1 "a full disk is an error"
@@ -58,7 +58,7 @@ is "$(net --rtt-weighted)" "id,start_s,finish_s
 a,1,4
 b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
 # Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the link to itself.
-is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without: equal shares"
+is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without --rtt-weighted: equal shares"
 
 l='l,10,0\n'
 refused "an unknown link" "$l" '0,-1,a,b,5,0,l\n1,-1,a,b,5,0,l;k\n' 'flows.csv:3: links: unknown link "k"'
@@ -79,12 +79,12 @@ refused "a row with too few fields" "$l" '0,-1,a,b,5,0\n' 'flows.csv:2: '
 printf 'id,step,src,dst,bytes,links\n' >"$flows"
 net >"$work/out"
 is "$?" 2 "a missing column: exit 2"
-like "$(cat "$work/err")" 'flows.csv:1: .*start_s' "a missing column: named"
+like "$(cat "$work/err")" 'flows.csv:1: .*start_s' "a missing column: the message names it"
 flows=$work/nothing.csv
 net >"$work/out"
 is "$?" 2 "a missing file: exit 2"
-like "$(cat "$work/err")" 'nothing.csv' "a missing file: named"
-like "$("$ORRERY" net flow 2>&1)" 'did you mean flows' "a verb misspelt"
-like "$("$ORRERY" net flows --linsk x 2>&1)" 'links' "an option misspelt"
-like "$("$ORRERY" net flows --links x 2>&1)" 'needs --links FILE and --flows FILE' "an option left out"
+like "$(cat "$work/err")" 'nothing.csv' "a missing file: the message names it"
+like "$("$ORRERY" net flow 2>&1)" 'did you mean flows' "a misspelt verb"
+like "$("$ORRERY" net flows --linsk x 2>&1)" 'links' "a misspelt option"
+like "$("$ORRERY" net flows --links x 2>&1)" 'needs --links FILE and --flows FILE' "a missing required option"
 tap_done

@@ -450,7 +450,8 @@ static void by_hand(void)
 	s.algorithm = ORR_HALVING_DOUBLING;
 	near_to(coll_time_s(&s, 0.25, 1e9, 0, 0), 7, 1e-12, "halving and doubling among 4: 2 x (2 latencies + 3 s)");
 	s.n = 5;
-	near_to(coll_time_s(&s, 0.25, 1e9, 0, 0), 7 + 8.5, 1e-12, "among 5: a fifth rank's buffer there and back");
+	near_to(coll_time_s(&s, 0.25, 1e9, 0, 0), 7 + 8.5, 1e-12,
+		"halving and doubling among 5: the fifth rank's buffer is sent and returned");
 	s = (struct coll_shape){ .op = ORR_ALL_REDUCE, .algorithm = ORR_HIERARCHICAL, .n = 8, .inner = 4, .bytes = 8e9 };
 	near_to(coll_time_s(&s, 0, 1e9, 0, 8e9), 2 * 0.75 + 2 * 1, 1e-12, "hierarchical, 2 islands of 4");
 	s = (struct coll_shape){ .op = ORR_ALL_TO_ALL, .algorithm = ORR_DIRECT, .n = 5, .bytes = 5e9 };

@@ -37,10 +37,10 @@ static void two_flows_on_one_link(void)
 	flownet_start(f, 10, 0, &hop, 1, 0);
 	uint32_t b = flownet_start(f, 20, 0, &hop, 1, 1);
 	near_to(flownet_rate(f, b), 5, 0, "two flows on a link get half of it each");
-	near_to(flownet_link_rate(f, 0), 10, 0, "and fill it");
+	near_to(flownet_link_rate(f, 0), 10, 0, "two flows fill the link");
 	run_to_end(f, finish);
 	near_to(finish[0], 2, 1e-15, "the shorter ends when it has sent its bytes at half the rate");
-	near_to(finish[1], 3, 1e-15, "then the longer has the link alone");
+	near_to(finish[1], 3, 1e-15, "after the shorter flow the longer one has the link alone");
 	near_to(flownet_link_bytes(f, 0), 30, 1e-15, "the link has carried the bytes of both");
 	flownet_free(f);
 }
@@ -67,7 +67,7 @@ static void parking_lot(void)
 	run_to_end(f, finish);
 	/* a: 10 B/s (link 0), 100 B from 7 s; c: 30 B/s. */
 	near_to(finish[0], 17, 1e-15, "a stalled flow continues when the link is back");
-	near_to(finish[2], 7 + 100. / 30, 1e-15, "and so does its neighbour");
+	near_to(finish[2], 7 + 100. / 30, 1e-15, "a flow beside the stalled one continues at its rate");
 	flownet_free(f);
 }
 
@@ -86,7 +86,7 @@ static void weights_and_loads(void)
 	near_to(flownet_rate(f, b), 3, 1e-15, "twice the latency, half the share");
 	uint32_t c = flownet_start(f, 8, 0, &twice, 1, 2), d = flownet_start(f, 8, 0, &once, 1, 3);
 	ok(flownet_rate(f, c) == 4 && flownet_rate(f, d) == 4, "a load of 2 counts as two flows of one rate");
-	near_to(flownet_link_rate(f, 2), 12, 1e-15, "and takes twice its rate of the link");
+	near_to(flownet_link_rate(f, 2), 12, 1e-15, "a load of 2 takes twice the flow's rate of the link");
 	flownet_free(f);
 }
 
@@ -101,15 +101,15 @@ static void the_odd_cases(void)
 	flownet_start(f, 5, 0, NULL, 0, 0);
 	ok(flownet_next(f) == 0, "a flow without links ends as it starts");
 	flownet_advance(f, 0);
-	ok(flownet_pop(f, &tag, &t) && tag == 0 && t == 0, "and is reported at once");
+	ok(flownet_pop(f, &tag, &t) && tag == 0 && t == 0, "a flow without links is reported at once");
 	flownet_start(f, 0, 0.25, &hop, 1, 1);
 	uint32_t gone = flownet_start(f, 1, 0, &hop, 1, 2);
 	flownet_start(f, 10, 0, &hop, 1, 3);
-	ok(flownet_active(f) == 3, "three are in flight");
+	ok(flownet_active(f) == 3, "three flows are in flight");
 	flownet_cancel(f, gone);
-	ok(flownet_active(f) == 2, "two, when one of them is cancelled in its latency");
+	ok(flownet_active(f) == 2, "two flows are in flight after one is cancelled during its latency");
 	run_to_end(f, finish);
-	ok(finish[1] == 0.75, "no bytes: the latency alone");
+	ok(finish[1] == 0.75, "a flow without bytes takes its latency alone");
 	ok(finish[2] == -1, "a cancelled flow is not reported");
 	ok(finish[3] == 1.5, "latency first, then the bytes");
 	/* One ulp of 1.5e9 s times 1e9 B/s is more than a byte. */
@@ -419,7 +419,7 @@ static void a_crowd_at_one_link(void)
 		}
 	}
 	ok(n_ended == SENDERS && worst < 1e-12, "20,000 senders, one receiver: ends by the closed form (off by %.1e)", worst);
-	ok((double)(clock() - begun) / CLOCKS_PER_SEC < 4, "and an end costs no work per active flow");
+	ok((double)(clock() - begun) / CLOCKS_PER_SEC < 4, "the end of a flow costs no work per active flow");
 	flownet_free(f);
 	free(link);
 }

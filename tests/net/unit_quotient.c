@@ -291,12 +291,12 @@ static void check(struct instance *in, uint32_t classes, bool is_small, const ch
 	refine(in);
 	uint32_t n = classes_of(in->q, in->n);
 	ok(same_rates(in, UINT32_MAX), "%s: %u flows in %u classes have the rates of the whole network, 1e-9", what, in->n, n);
-	ok(same_latency(in), "%s: and its latencies", what);
-	ok(same_finish(in), "%s: and end when they do on the flow solver, 1e-9", what);
+	ok(same_latency(in), "%s: classes have the latencies of their flows", what);
+	ok(same_finish(in), "%s: classes end when their flows end on the flow solver, 1e-9", what);
 	if (classes)
 		ok(n == classes, "%s: %u classes, expected %u", what, n, classes);
 	if (is_small)
-		ok(is_coarsest(in), "%s: neither finer nor coarser than the definition", what);
+		ok(is_coarsest(in), "%s: the classes are exactly those of the definition", what);
 }
 
 static void symmetric(void)
@@ -398,7 +398,7 @@ static void at_random(void)
 	}
 	ok(!bad && !latency, "%u random instances: rates, latencies and ends of the whole network, 1e-9", n);
 	ok(!finer, "classes are those of the definition");
-	ok(merged > 20, "and %u of them had merged flows", merged);
+	ok(merged > 20, "%u of the random instances had merged flows", merged);
 }
 
 /* 10,240 GPUs in a ring on a fat tree: linear enough to be negligible in a run. */

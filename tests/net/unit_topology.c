@@ -133,7 +133,7 @@ static void routes_by_hand(void)
 	ok(t->n_links == 2 * 8 + 2 * 2, "as many leaves as the NICs fill: 8 NICs on 2 leaves of 4 ports");
 	topo_free(t);
 	t = network("9x1", "leaf-spine:ports=4,spines=1");
-	ok(t->n_links == 2 * 9 + 2 * 3, "... and one more for the ninth");
+	ok(t->n_links == 2 * 9 + 2 * 3, "a ninth NIC needs one more leaf");
 	topo_free(t);
 	t = network("12x1", "torus:dims=4x3");
 	same_text(route(t, 0, 7), "host0-host3 host3-host7", "a torus: by dimension, the shorter way around");
@@ -263,7 +263,7 @@ static void explicit_forms(void)
 	t = from_json("3x1",
 		"{\"forward\": true, \"links\": [{\"from\": \"node0\", \"to\": \"node1\"}, {\"from\": \"node1\", \"to\": \"node2\"}]}",
 		&err);
-	same_text(t ? route(t, 0, 2) : NULL, "node0-node1 node1-node2", "unless \"forward\" is true");
+	same_text(t ? route(t, 0, 2) : NULL, "node0-node1 node1-node2", "a node with two cables forwards messages if \"forward\" is true");
 	topo_free(t);
 }
 
@@ -351,7 +351,7 @@ static void hashes(void)
 	struct topo *a = network("4x1", "star"), *b = network("4x1", "star:bw=10000Mbps"), *c = network("4x1", "star:lat=6us");
 	struct topo *d = network("4x1", "star:lat=5000ns"), *e = network("3x1,1x0", "star");
 	ok(strlen(a->hash) == 64 && strcmp(a->hash, c->hash) && strcmp(a->hash, e->hash), "the hash tells topologies apart");
-	ok(!strcmp(a->hash, d->hash) && !strcmp(a->hash, b->hash), "but not spellings of one time or rate");
+	ok(!strcmp(a->hash, d->hash) && !strcmp(a->hash, b->hash), "spellings of one time or rate have the same hash");
 	topo_free(a);
 	topo_free(b);
 	topo_free(c);
@@ -372,7 +372,8 @@ static void large(void)
 	if (sanitized && *sanitized == '1')
 		skip("a sanitized build takes another time");
 	else
-		ok(seconds < 0.5, "made in less than half a second (%.3f s, %u links)", seconds, t ? t->n_links : 0);
+		ok(seconds < 0.5, "the fat tree of 10,240 GPUs is built in less than half a second (%.3f s, %u links)", seconds,
+			t ? t->n_links : 0);
 	topo_free(t);
 	cluster_free(c);
 }

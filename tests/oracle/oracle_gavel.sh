@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Gavel's own simulator on the same 120 jobs and 12 V100: under rules=gavel every JCT is
-# its own within 1e-6 s. The expected values are TRACE_POLICY_CLUSTER.csv in oracles/gavel,
-# made by that simulator.
+# Gavel's own simulator on the same 120 jobs and 12 V100: under rules=gavel every JCT equals the simulator's within 1e-6 s. The expected
+# values are TRACE_POLICY_CLUSTER.csv in oracles/gavel, made by that simulator.
 . "${srcdir:-.}/tests/tap.sh"
 dir=$data/oracles/gavel
 

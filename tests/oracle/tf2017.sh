@@ -137,5 +137,5 @@ is "$counted" 92 "every multi-GPU row that has a one-GPU row, AlexNet aside"
 awk "BEGIN { exit !($error > 0 && $error <= 6) }"
 ok $? "TF-2017: mean error at most 6% ($error%)"
 awk "BEGIN { exit !($error < $linear) }"
-ok $? "and nearer than linear scaling from one GPU ($linear%)"
+ok $? "TF-2017: mean error below that of linear scaling from one GPU ($linear%)"
 tap_done

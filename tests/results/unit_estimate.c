@@ -21,10 +21,10 @@ static void few_or_equal(void)
 	i = estimate_mean(v, 10, ESTIMATE_NON_NEGATIVE, 0.95);
 	ok(i.mean == 5.5 && i.low < 5.5 && i.high > 5.5, "enough of them have one");
 	i = estimate_mean(same, 10, ESTIMATE_NON_NEGATIVE, 0.95);
-	ok(fabs(i.mean - 0.1) < 1e-15 && isnan(i.low) && isnan(i.high), "equal values have none");
-	ok(isnan(estimate_mean(v, 0, ESTIMATE_REAL, 0.95).mean), "nothing has no mean");
+	ok(fabs(i.mean - 0.1) < 1e-15 && isnan(i.low) && isnan(i.high), "equal values have no interval");
+	ok(isnan(estimate_mean(v, 0, ESTIMATE_REAL, 0.95).mean), "an empty sample has no mean");
 	i = estimate_ratio(v, v, 10, 0.95);
-	ok(i.mean == 1 && isnan(i.low), "nor has a ratio that is the same in all");
+	ok(i.mean == 1 && isnan(i.low), "a ratio that is equal in all replications has no interval");
 	i = estimate_difference(v, v, 10, 0.95);
 	ok(i.mean == 0 && isnan(i.low), "nor a difference");
 }
@@ -52,7 +52,7 @@ static void fractions(void)
 	const double v[] = { 1, 1, 1, 0, 1, 1, 1, 1, 1, 1 }, high[] = { 1, 1, 0.999, 0.9, 1, 1, 0.7, 1, 1, 0.98 };
 	struct interval i = estimate_mean(v, 10, ESTIMATE_FRACTION, 0.95);
 	near_to(i.low, 0.7645965 - 0.2209069, 1e-6, "yes and no: Wilson's lower end");
-	near_to(i.high, 0.7645965 + 0.2209069, 1e-6, "and upper end");
+	near_to(i.high, 0.7645965 + 0.2209069, 1e-6, "yes and no: Wilson's upper end");
 	i = estimate_mean(high, 10, ESTIMATE_FRACTION, 0.95);
 	ok(i.high <= 1 && i.low > 0 && i.low < i.mean, "no fraction above 1");
 }

@@ -164,8 +164,8 @@ static void full_disk(void)
 	int status;
 	waitpid(child, &status, 0);
 	ok(status == 0, "a disk that fills up is an error that names the file");
-	same_file("full/big.jobs.csv", "as before", "what was there before stays");
-	ok(count_files(in_dir("full")) == 1, "and nothing half written remains");
+	same_file("full/big.jobs.csv", "as before", "an existing file stays unchanged on an error");
+	ok(count_files(in_dir("full")) == 1, "no partly written file remains");
 	ok(report_out_dir(in_dir("full/big.jobs.csv"), (const struct run_result *const *)&r, 1, &err) == ORR_EFAIL,
 		"a file in place of the directory is an error");
 	result_free(r);
@@ -208,10 +208,10 @@ static void tables(void)
 		"a table: units, intervals, differences, oracles, and what the means leave out");
 	sbuf_clear(&out);
 	report_table(&out, v, 2, 65);
-	ok(longest_line(sbuf_text(&out)) <= 66, "is as narrow as the terminal");
+	ok(longest_line(sbuf_text(&out)) <= 66, "the table is at most as wide as the terminal");
 	sbuf_clear(&out);
 	report_table(&out, v, 1, 0);
-	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"), "one run is compared with nothing");
+	ok(!strstr(sbuf_text(&out), "against") && !strstr(sbuf_text(&out), "oracle"), "one run alone is compared with no other");
 	sbuf_free(&out);
 	result_free(runs[0]);
 	result_free(runs[1]);
@@ -295,10 +295,10 @@ static void json(void)
 	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(run, "label")), "a \"label\"", "labels are quoted");
 	ok(mean && cJSON_GetObjectItem(mean, "value")->valuedouble == r->metrics[0].value &&
 			cJSON_GetObjectItem(mean, "ci_low")->valuedouble == r->metrics[0].ci_low,
-		"numbers keep every bit");
-	ok(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(metrics, "jct_p50"), "ci_low")), "no interval is null");
+		"numbers in JSON keep every bit");
+	ok(cJSON_IsNull(cJSON_GetObjectItem(cJSON_GetObjectItem(metrics, "jct_p50"), "ci_low")), "a missing interval is null in JSON");
 	same_text(cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "scenario"), "cluster")), "64x8:v100",
-		"the scenario is JSON within JSON");
+		"JSON output contains the scenario as JSON");
 	cJSON_Delete(top);
 	sbuf_free(&out);
 	result_free(r);
@@ -316,7 +316,7 @@ static void gantt_of_eviction(void)
 	struct sbuf script = { 0 };
 	size_t rows = figure_data_gantt(&script, &r, 30);
 	ok(rows == 1 && strstr(sbuf_text(&script), "\n0 4 1\n6 16 1\n"), "a job is not drawn as running while it has no node");
-	ok(strstr(sbuf_text(&script), "'.\"'\".'%%d'") != NULL, "its name is neither a format nor the end of a string");
+	ok(strstr(sbuf_text(&script), "'.\"'\".'%%d'") != NULL, "a job's name is neither used as a format nor ends a string");
 	sbuf_free(&script);
 }
 
@@ -363,7 +363,7 @@ static void figures(void)
 		ok(!code && count_files(in_dir("figures")) == 15, "five figures, each as PDF, SVG and PNG; nothing else");
 		ok(begins_with(in_dir("figures/jct-cdf.pdf"), "%PDF") && begins_with(in_dir("figures/jct-cdf.svg"), "<?xml") &&
 				begins_with(in_dir("figures/gantt-fifo.png"), "PNG"),
-			"which are what they are called");
+			"each figure file has the format of its suffix");
 		ok(access(in_dir("figures/pwned"), F_OK) && access("pwned", F_OK), "a label is never a command");
 		ok(figures_write(in_dir("absent/\n"), v, 0, &err) == ORR_OK, "no runs, no figures");
 	}

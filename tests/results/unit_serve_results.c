@@ -80,19 +80,21 @@ static void rows(void)
 	ok(!store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back), "requests come back bit for bit");
 	result_free(back);
 	a->requests[0].queue_s += 1e-12;
-	ok(!store_read(s, b->hash, "b", &back, &err) && back && !same_run(a, back) && same_run(b, back), "those of each run");
+	ok(!store_read(s, b->hash, "b", &back, &err) && back && !same_run(a, back) && same_run(b, back),
+		"the requests of each run are kept apart");
 	result_free(back);
 	store_replace_existing(s, true);
 	a->n_requests = 3;
-	ok(!store_write(s, a, &err) && !store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back), "or are replaced");
+	ok(!store_write(s, a, &err) && !store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back),
+		"a run with requests is replaced");
 	result_free(back);
-	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "and no rows of other runs");
+	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "replacing a run leaves the rows of other runs");
 	result_free(back);
 	store_close(s, &err);
 	digest(path, before);
 	sql(path, "UPDATE requests SET queue_s = queue_s + 1e-9 WHERE run = 2 AND number = 0");
 	digest(path, after);
-	ok(strcmp(before, after), "the digest knows of requests");
+	ok(strcmp(before, after), "the digest covers requests");
 	result_free(a);
 	result_free(b);
 }
@@ -113,7 +115,7 @@ static void views(void)
 	ask(path, "SELECT printf('%.6f %.9f %.6f', e2e_s, ttft_s, tpot_s) FROM requests_s WHERE run = 1 AND number = 4",
 		"0.333333 0.000000001 0.111111", "requests_s: end to end, first token, time per further token");
 	ask(path, "SELECT group_concat(status) FROM (SELECT status FROM requests_s WHERE run = 1 ORDER BY number LIMIT 4)",
-		"completed,refused,shed,unfinished", "and how each ended");
+		"completed,refused,shed,unfinished", "requests_s: the status as a word");
 	ask(path, "SELECT count(*) || ' ' || sum(replica IS NULL) FROM requests_s WHERE run = 1", "9 6", "a request without a replica");
 	ask(path, "SELECT printf('%.6f', e2e_diff_s) FROM request_pairs WHERE run_a = 1 AND run_b = 2 AND number = 4", "0.500000",
 		"request_pairs: the same request under two runs");
@@ -142,10 +144,10 @@ static void older_file(void)
 		digest(path, after);
 		same_text(after, before,
 			i == 0   ? "a file of the third schema has the same digest"
-			: i == 1 ? "so has one of the second"
-				 : "and one of the first");
+			: i == 1 ? "a file of the second schema has the same digest"
+				 : "a file of the first schema has the same digest");
 		s = store_open_readonly(path, &err);
-		ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(jobs, back), "and is read");
+		ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(jobs, back), "a file of the first schema is read");
 		result_free(back);
 		store_close(s, &err);
 	}
@@ -153,10 +155,11 @@ static void older_file(void)
 	ok(s && !store_write(s, serve, &err) && !store_read(s, serve->hash, "serve", &back, &err) && back && same_run(serve, back),
 		"new columns and tables are added when it is opened for writing");
 	result_free(back);
-	ok(s && !store_read(s, jobs->hash, "jobs", &back, &err) && back && same_run(jobs, back), "beside what was there");
+	ok(s && !store_read(s, jobs->hash, "jobs", &back, &err) && back && same_run(jobs, back),
+		"existing rows are kept when tables are added");
 	result_free(back);
 	store_close(s, &err);
-	ask(path, "PRAGMA user_version", "5", "and the version is this one");
+	ask(path, "PRAGMA user_version", "5", "the schema version is then the current one");
 	result_free(jobs);
 	result_free(serve);
 }
@@ -202,9 +205,10 @@ static void curves(void)
 		"latency-cdf: shares are of all requests");
 	sbuf_clear(&b);
 	/* Requests 1 to 7 want tokens; 2, 4 and 6 get a first token. */
-	ok(figure_data_ttft(&b, runs, 1) && strstr(sbuf_text(&b), " 0.428571429\n\n\nEOD\n"), "ttft-cdf: of those that ask for tokens");
+	ok(figure_data_ttft(&b, runs, 1) && strstr(sbuf_text(&b), " 0.428571429\n\n\nEOD\n"),
+		"ttft-cdf: shares are of the requests with tokens");
 	sbuf_clear(&b);
-	ok(!figure_data_latency(&b, jobs, 1) && !figure_data_ttft(&b, jobs, 1) && !b.len, "jobs have neither");
+	ok(!figure_data_latency(&b, jobs, 1) && !figure_data_ttft(&b, jobs, 1) && !b.len, "results of jobs have neither of these figures");
 	sbuf_free(&b);
 	result_free(r);
 	result_free(none);

@@ -69,17 +69,20 @@ static void rows(void)
 	struct run_result *a = sample("a", 25), *b = sample("b", 9), *back = NULL;
 	struct store *s = store_open(path, NULL, &err);
 	ok(s && !store_write(s, a, &err) && !store_write(s, b, &err), "runs with instances and accounts are stored");
-	ok(!store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back) && back->n_nodes == 25, "and come back bit for bit");
+	ok(!store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back) && back->n_nodes == 25,
+		"instances and accounts are read back bit for bit");
 	result_free(back);
 	a->nodes[24].usd += 1e-12;
-	ok(!store_read(s, b->hash, "b", &back, &err) && back && !same_run(a, back) && same_run(b, back), "those of each run");
+	ok(!store_read(s, b->hash, "b", &back, &err) && back && !same_run(a, back) && same_run(b, back),
+		"the instances and accounts of each run are kept apart");
 	result_free(back);
 	store_replace_existing(s, true);
 	a->n_nodes = 3;
 	a->n_accounts = 2;
-	ok(!store_write(s, a, &err) && !store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back), "or are replaced");
+	ok(!store_write(s, a, &err) && !store_read(s, a->hash, "a", &back, &err) && back && same_run(a, back),
+		"a run with instances and accounts is replaced");
 	result_free(back);
-	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "and no rows of other runs");
+	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "replacing a run leaves the rows of other runs");
 	result_free(back);
 	store_close(s, &err);
 	digest(path, first);
@@ -87,7 +90,7 @@ static void rows(void)
 	digest(path, second);
 	ask(path, "UPDATE accounts SET usd = usd + 1e-9 WHERE run = 2 AND position = 1", NULL, NULL);
 	digest(path, third);
-	ok(strcmp(first, second) && strcmp(second, third), "the digest knows of both");
+	ok(strcmp(first, second) && strcmp(second, third), "the digest covers instances and accounts");
 	/* Row 4 of the sample is at 6 s; its third account has 1/3 h. */
 	ask(path, "SELECT time_s || ' ' || live || ' ' || in_use FROM nodes_s WHERE label = 'b' AND position = 4", "6.0 7 4",
 		"nodes_s is in seconds");
@@ -103,8 +106,9 @@ static void take(void)
 	size_t metrics = part->n_metrics;
 	result_take(whole, part, "spot.");
 	result_free(part);
-	ok(whole->n_metrics == metrics && whole->n_nodes == 4 && whole->nodes[3].live == 6, "a part's instances go over into a whole");
-	same_text(whole->accounts[2].account, "idle", "with accounts, whose names outlive the part");
+	ok(whole->n_metrics == metrics && whole->n_nodes == 4 && whole->nodes[3].live == 6,
+		"the instances of a part become rows of the whole");
+	same_text(whole->accounts[2].account, "idle", "the accounts of a part become rows of the whole, and their names remain valid");
 	result_free(whole);
 }
 
@@ -132,12 +136,12 @@ static void csv(void)
 	same_text(nodes,
 		"time_s,live,ready,in_use,usd\n0.000000000,3,2,0,0\n1.500000000,4,3,1,0.33333333333333331\n3.000000000,5,4,2,0."
 		"66666666666666663\n",
-		"instances at each time");
+		"LABEL.nodes.csv has the instances at each time");
 	same_text(accounts,
 		"account,node_s,usd\nuseful,3600,7\n\"with \"\"quotes\"\", and a comma\",1800,0.10000000000000001\nidle,1200,7\n",
-		"accounts, quoted where it must be");
+		"LABEL.accounts.csv has the accounts, quoted where required");
 	ok(access(in_dir("a.iterations.csv"), F_OK) == 0 && access(in_dir("a.jobs.csv"), F_OK) != 0,
-		"steps too, and nothing of other worlds");
+		"steps are written, and no files of other worlds");
 	mem_free(nodes);
 	mem_free(accounts);
 	result_free(r);

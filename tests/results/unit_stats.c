@@ -70,9 +70,9 @@ static void exact_everywhere(void)
 	struct hist *h = hist_new();
 	for (int i = 0; i < 3; i++)
 		hist_add(h, 0x1p-1074);
-	ok(hist_mean(h) * 3 == 3 * 0x1p-1074, "the smallest numbers there are");
+	ok(hist_mean(h) * 3 == 3 * 0x1p-1074, "the smallest doubles are summed exactly");
 	hist_add(h, 0x1p900);
-	ok(hist_mean(h) == 0x1p898, "beside a very large one");
+	ok(hist_mean(h) == 0x1p898, "the smallest doubles are summed exactly beside a very large one");
 	hist_free(h);
 	struct hist *one = hist_new(), *many = hist_new(), *backwards = hist_new();
 	static const double v[] = { 0.1, 1e-300, 3e17, 7, 0x1.fffffffffffffp+1, 1e200, 0 };
@@ -84,7 +84,7 @@ static void exact_everywhere(void)
 		}
 	}
 	ok(hist_mean(one) == hist_mean(many) && hist_mean(one) == hist_mean(backwards), "a thousand at once, one by one, and backwards");
-	ok(hist_count(many) == 7000 && hist_quantile(many, 0.5) == hist_quantile(one, 0.5), "they are counted as often");
+	ok(hist_count(many) == 7000 && hist_quantile(many, 0.5) == hist_quantile(one, 0.5), "values added n at once are counted n times");
 	hist_free(one);
 	hist_free(many);
 	hist_free(backwards);
@@ -94,7 +94,7 @@ static void exact_everywhere(void)
 	ok(hist_mean(h) == 1.0 / 10, "ten times 0.1 is 1");
 	hist_add_n(h, 3, 2000000);
 	ok(hist_count(h) == 2000010 && hist_quantile(h, 0.5) == 3,
-		"more at once than are kept singly"); /* 3 is the maximum, which is exact */
+		"a value added more often than values are kept exactly"); /* 3 is the maximum, which is exact */
 	hist_free(h);
 }
 
@@ -120,7 +120,7 @@ static void large_hist(void)
 	}
 	ok(same, "the order of the values changes no bit");
 	ok(worst <= 0.005, "quantiles of many values are within 0.5 %% (worst %.3f %%)", 100 * worst);
-	ok(hist_quantile(one, 0) == v[0] && hist_quantile(one, 1) == v[MANY - 1], "the ends are exact");
+	ok(hist_quantile(one, 0) == v[0] && hist_quantile(one, 1) == v[MANY - 1], "the smallest and the largest value are exact");
 	hist_free(one);
 	hist_free(back);
 	free(v);

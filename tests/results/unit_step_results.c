@@ -108,9 +108,10 @@ static void metrics(void)
 		"memory is the most of any device, bytes are of all");
 	ok(metric(r, "choice_F") == 1 && metric(r, "choice_C") == 9 && metric(r, "choice_e") == 1e-3,
 		"numbers in the policy's line are metrics");
-	ok(!result_find(r, "choice_b") && !result_find(r, "choice_z"), "and words are not");
+	ok(!result_find(r, "choice_b") && !result_find(r, "choice_z"), "words in the policy's line are no metrics");
 	same_text(result_find_note(r, "cost-source"), "datasheet", "the source of costs is kept");
-	same_text(result_find_note(r, "steady-state"), "steady state after 3 of 10 iterations (period 1)", "and what was extrapolated");
+	same_text(result_find_note(r, "steady-state"), "steady state after 3 of 10 iterations (period 1)",
+		"the extrapolated share is reported");
 	ok(r->rows_total == 10 && r->n_iterations == 10 && r->n_devices == 4 && r->iterations[9].end_s == 20,
 		"rows are those of the result");
 	ok(r->n_spans == 3 && !strcmp(r->spans[0].kind, "send") && !strcmp(r->spans[1].kind, "backward") &&
@@ -124,7 +125,7 @@ static void metrics(void)
 	near_to(m->value, 2, 1e-12, "mean time of an iteration");
 	near_to(m->ci_high - m->value, 2.364624252 * sqrt(8.0 / 7) / sqrt(8), 1e-8, "its interval is that of batch means");
 	m = result_find(r, "samples_per_s");
-	near_to(64 / m->ci_low, result_find(r, "iteration_s")->ci_high, 1e-12, "throughput's is the same, the other way round");
+	near_to(64 / m->ci_low, result_find(r, "iteration_s")->ci_high, 1e-12, "the interval of throughput is the reciprocal one");
 	result_free(r);
 	r = measured(even, 4, 0);
 	ok(isnan(result_find(r, "iteration_s")->ci_low), "too few iterations have no interval");
@@ -162,15 +163,16 @@ static void rows(void)
 	store_replace_existing(s, true);
 	r->n_iterations = r->n_spans = 2;
 	r->n_devices = 0;
-	ok(!store_write(s, r, &err) && !store_read(s, r->hash, "a", &back, &err) && back && same_run(r, back), "or are replaced");
+	ok(!store_write(s, r, &err) && !store_read(s, r->hash, "a", &back, &err) && back && same_run(r, back),
+		"a run with iterations is replaced");
 	result_free(back);
-	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "those of no other run with them");
+	ok(!store_read(s, b->hash, "b", &back, &err) && back && same_run(b, back), "replacing a run leaves the iterations of other runs");
 	result_free(back);
 	store_close(s, &err);
 	digest(in_dir("rows.db"), before);
 	sql(in_dir("rows.db"), "UPDATE iterations SET end_s = end_s + 1e-9 WHERE run = 2 AND number = 1");
 	digest(in_dir("rows.db"), after);
-	ok(strcmp(before, after), "the digest knows of iterations");
+	ok(strcmp(before, after), "the digest covers iterations");
 	result_free(r);
 	result_free(b);
 }
@@ -192,14 +194,15 @@ static void older_file(void)
 	digest(path, after);
 	same_text(after, before, "a file of the schema before has the same digest");
 	s = store_open_readonly(path, &err);
-	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(jobs, back), "and is read");
+	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(jobs, back), "a file of the previous schema is read");
 	result_free(back);
 	store_close(s, &err);
 	s = store_open(path, NULL, &err);
 	ok(s && !store_write(s, step, &err) && !store_read(s, step->hash, "step", &back, &err) && back && same_run(step, back),
 		"new columns and tables are added when it is opened for writing");
 	result_free(back);
-	ok(s && !store_read(s, jobs->hash, "jobs", &back, &err) && back && same_run(jobs, back), "beside what was there");
+	ok(s && !store_read(s, jobs->hash, "jobs", &back, &err) && back && same_run(jobs, back),
+		"existing rows are kept when tables are added");
 	result_free(back);
 	store_close(s, &err);
 	if (err.text[0])

@@ -63,12 +63,12 @@ static void round_trip(void)
 	ok(s && !store_write(s, r, &err) && !store_write(s, none, &err), "runs are stored");
 	ok(!store_read(s, r->hash, "fifo", &back, &err) && back && same_run(r, back), "a run is read back unchanged");
 	result_free(back);
-	ok(!store_read(s, none->hash, "nothing", &back, &err) && back && same_run(none, back), "an empty one too");
+	ok(!store_read(s, none->hash, "nothing", &back, &err) && back && same_run(none, back), "an empty run is read back unchanged");
 	result_free(back);
 	ok(!store_read(s, "no such hash", "fifo", &back, &err) && !back, "a missing run is no error");
 	ok(!store_close(s, &err), "it closes");
 	s = store_open_readonly(path, &err);
-	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(r, back), "and is read by its number");
+	ok(s && !store_read_run(s, 1, &back, &err) && back && same_run(r, back), "a run is read by its number");
 	result_free(back);
 	ok(s && store_write(s, r, &err) == ORR_EFAIL, "a store open for reading is not written");
 	store_close(s, &err);
@@ -91,9 +91,9 @@ static void replacing(void)
 	result_free(back);
 	store_replace_existing(s, true);
 	ok(!store_write(s, r, &err) && !store_read(s, r->hash, r->label, &back, &err) && same_run(r, back),
-		"or is replaced whole (--fresh)");
+		"--fresh replaces a run as a whole");
 	result_free(back);
-	ok(!store_read(s, other->hash, other->label, &back, &err) && same_run(other, back), "and no other run with it");
+	ok(!store_read(s, other->hash, other->label, &back, &err) && same_run(other, back), "--fresh changes no other run");
 	result_free(back);
 	store_close(s, &err);
 	result_free(r);
@@ -167,11 +167,11 @@ static void digests(void)
 	make(in_dir("a.db"), (const uint64_t[]){ 1, 2, 3, 0 }, NULL);
 	snprintf(first, sizeof first, "%s", digest_of(in_dir("a.db")));
 	ok(strlen(first) == 64 && strspn(first, "0123456789abcdef") == 64, "a digest is 64 hex digits");
-	same_text(digest_of(in_dir("a.db")), first, "always the same");
+	same_text(digest_of(in_dir("a.db")), first, "the digest of an unchanged database is always the same");
 	make(in_dir("b.db"), (const uint64_t[]){ 3, 1, 2, 0 }, slower);
-	same_text(digest_of(in_dir("b.db")), first, "order of writing, wall and CPU time don't count");
+	same_text(digest_of(in_dir("b.db")), first, "the digest does not depend on the order of writing, wall time or CPU time");
 	make(in_dir("c.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
-	ok(strcmp(digest_of(in_dir("c.db")), first), "a run that is missing does");
+	ok(strcmp(digest_of(in_dir("c.db")), first), "a missing run changes the digest");
 	int same = 0;
 	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
 		make(in_dir("d.db"), (const uint64_t[]){ 1, 2, 3, 0 }, changes[i]);
@@ -181,7 +181,7 @@ static void digests(void)
 		}
 		unlink(in_dir("d.db"));
 	}
-	ok(!same, "and so does each of %zu small changes", sizeof changes / sizeof *changes);
+	ok(!same, "each of %zu small changes changes the digest", sizeof changes / sizeof *changes);
 }
 
 static void put_file(const char *path, const char *text, size_t times)
@@ -225,7 +225,7 @@ static void refuses(const char *path, const char *why, const char *what)
 	if (!ok(!s && err.code == ORR_EINPUT && strstr(err.text, path) && strstr(err.text, why) && untouched, "%s is refused and untouched",
 		    what))
 		printf("# %d %s\n", err.code, err.text);
-	ok(!r && err_reading.code == ORR_EINPUT, "for reading too");
+	ok(!r && err_reading.code == ORR_EINPUT, "the file is refused for reading too");
 	store_close(s, &err);
 	store_close(r, &err);
 	sbuf_free(&before);
@@ -267,7 +267,7 @@ static void locked_out(void)
 	ok(store_write(s, r, &err) == ORR_EFAIL && strstr(err.text, "another process"), "a database locked by another");
 	printf("# %s\n", err.text);
 	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-	ok(!store_write(s, r, &err), "is written once it is free");
+	ok(!store_write(s, r, &err), "a locked database is written once it is free");
 	sqlite3_close(db);
 	store_close(s, &err);
 	result_free(r);
@@ -359,7 +359,7 @@ static void readonly_dir(void)
 		return;
 	}
 	ok(!(bad & 1), "a finished database opens from a directory that cannot be written");
-	ok(!(bad & 2), "one left in WAL mode, but complete, too");
+	ok(!(bad & 2), "a complete database left in WAL mode opens from a read-only directory");
 	ok(!(bad & 12), "opening it for writing is an error that says what to change");
 	ok(!(bad & 16), "a database of a killed writer is an error instead of partial data");
 	struct orr_error err = { 0 };
@@ -367,7 +367,8 @@ static void readonly_dir(void)
 	chmod(in_dir("killed.db"), 0644);
 	chmod(in_dir("killed.db-wal"), 0644);
 	struct store *s = store_open(in_dir("killed.db"), NULL, &err);
-	ok(s && !store_read(s, r->hash, r->label, &back, &err) && back && same_run(r, back), "and has its run once it can be written");
+	ok(s && !store_read(s, r->hash, r->label, &back, &err) && back && same_run(r, back),
+		"the run of a killed writer is found once the directory is writable");
 	store_close(s, &err);
 	result_free(r);
 	result_free(back);
@@ -422,7 +423,7 @@ static void documentation(void)
 	}
 	sqlite3_finalize(st);
 	sbuf_free(&columns);
-	ok(n > 60 && !missing, "which names every table, view and column, or the table of columns does (%d)", n);
+	ok(n > 60 && !missing, "docs/reference/schema.md or columns.md names every table, view and column (%d missing)", n);
 	sqlite3_close(db);
 	sbuf_free(&doc);
 	sbuf_free(&path);
@@ -445,8 +446,8 @@ static void views(void)
 	near_to(sqlite3_column_double(st, 4), (double)(j->end_ns - j->submit_ns) / (double)j->duration_ns, 1e-12, "and slowdowns");
 	same_text((const char *)sqlite3_column_text(st, 3), "5", "a job without a name shows its number");
 	sqlite3_step(st);
-	ok(sqlite3_column_type(st, 0) == SQLITE_NULL, "what never ended has no JCT");
-	same_text((const char *)sqlite3_column_text(st, 2), "unfinished", "and its status in words");
+	ok(sqlite3_column_type(st, 0) == SQLITE_NULL, "a job that never ended has no JCT");
+	same_text((const char *)sqlite3_column_text(st, 2), "unfinished", "jobs_s has the status as a word");
 	sqlite3_finalize(st);
 	sqlite3_prepare_v2(db, "EXPLAIN QUERY PLAN SELECT * FROM job_pairs WHERE run_a = 1 AND run_b = 2", -1, &st, NULL);
 	bool scans = false;
@@ -463,7 +464,7 @@ static void views(void)
 		"run 1 again as run 9");
 	sqlite3_prepare_v2(db, "SELECT job_id FROM job_pairs WHERE run_a = 1 AND run_b = 9 AND number = 5", -1, &st, NULL);
 	sqlite3_step(st);
-	same_text((const char *)sqlite3_column_text(st, 0), "5", "there too a job without a name shows its number");
+	same_text((const char *)sqlite3_column_text(st, 0), "5", "job_pairs: a job without a name shows its number");
 	sqlite3_finalize(st);
 	sqlite3_close(db);
 	result_free(r);

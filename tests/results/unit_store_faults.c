@@ -143,7 +143,7 @@ static void fail_each_write(const struct damage *d)
 		silent += stored != (d->starts_empty ? 6u : 7u) && !strstr(err.text, path);
 	}
 	ok(!bad && n > 20, "%s at any of %d changes: the database opens, whole runs only", d->what, n - 1);
-	ok(!silent, "and each failure to store a run is an error that names the file");
+	ok(!silent, "each failure to store a run gives an error that names the file");
 }
 
 static int random_to(unsigned limit)
@@ -236,7 +236,7 @@ static void kill_at_random(int signal, const char *name)
 		total += count > before ? count - before : 0;
 	}
 	ok(!damaged, "%s at %d random moments: the database opens, whole runs only (%d damaged)", name, ROUNDS, damaged);
-	ok(!lost, "and none that was there is lost (%d times)", lost);
+	ok(!lost, "no stored run is lost (%d times)", lost);
 	ok(!not_killed && total > 0, "(%zu runs were stored in between, %d children ended by themselves)", total, not_killed);
 }
 
@@ -294,12 +294,12 @@ static void two_at_once(void)
 int main(void)
 {
 	static const struct damage damages[] = {
-		{ SQLITE_FULL, true, false, "disk full for good" },
-		{ SQLITE_FULL, true, true, "disk full for good, new database" },
+		{ SQLITE_FULL, true, false, "disk full permanently" },
+		{ SQLITE_FULL, true, true, "disk full permanently, new database" },
 		{ SQLITE_FULL, false, false, "disk full once" },
 		{ SQLITE_IOERR_WRITE, false, false, "an input/output error" },
 		{ SQLITE_IOERR_WRITE, true, true, "a dead disk" },
-		{ SQLITE_READONLY, true, false, "a file system gone read-only" },
+		{ SQLITE_READONLY, true, false, "a file system that becomes read-only" },
 	};
 	if (!mkdtemp(dir))
 		return 1;

@@ -22,19 +22,19 @@ static void by_hand(void)
 	timeline_set(&t, 11 * second + second / 2, 5);
 	timeline_set(&t, 13 * second, 0);
 	/* 3 for 1.5 s, then 5 for 1.5 s, in buckets of a second */
-	near_to(timeline_mean(&t, 0), 3, 0, "the first second");
-	near_to(timeline_mean(&t, 1), 4, 0, "half a second of 3, half of 5");
-	near_to(timeline_mean(&t, 2), 5, 0, "the third second");
+	near_to(timeline_mean(&t, 0), 3, 0, "the bucket of the first second");
+	near_to(timeline_mean(&t, 1), 4, 0, "a bucket with half a second of 3 and half of 5");
+	near_to(timeline_mean(&t, 2), 5, 0, "the bucket of the third second");
 	ok(t.n == 3, "a bucket that begins at the end is none (%zu)", t.n);
 	ok(t.total == (timeline_sum)12 * 1000000000u, "the integral is 12");
 	ok(t.largest == 5, "the largest value was 5");
 	timeline_set(&t, 13 * second + second / 4, 8);
 	timeline_set(&t, 13 * second + second / 2, 0);
-	near_to(timeline_mean(&t, 3), 4, 0, "the last bucket's mean is over what there is of it");
+	near_to(timeline_mean(&t, 3), 4, 0, "the mean of a partial last bucket is over its part");
 	timeline_set(&t, 13 * second + second / 2, 100);
 	timeline_set(&t, 13 * second + second / 2, 0);
-	ok(t.total == (timeline_sum)14 * 1000000000u, "a value that holds for no time adds nothing");
-	ok(t.largest == 100, "but counts as the largest");
+	ok(t.total == (timeline_sum)14 * 1000000000u, "a value of no duration adds nothing to the integral");
+	ok(t.largest == 100, "a value of no duration counts for the maximum");
 }
 
 static void doubling(void)
@@ -45,11 +45,12 @@ static void doubling(void)
 	timeline_set(&t, 1024 * second - 1, 7);
 	ok(t.width == second && t.n == 1024, "1,024 buckets of a second");
 	timeline_set(&t, 1024 * second, 7);
-	ok(t.width == 2 * second && t.n == 512, "the instant after needs wider ones (%zu)", t.n);
+	ok(t.width == 2 * second && t.n == 512, "the next instant doubles the width of buckets (%zu)", t.n);
 	timeline_set(&t, INT64_MAX / 2, 0);
-	ok(sum_of(&t) == t.total && t.total == (timeline_sum)7 * (uint64_t)(INT64_MAX / 2), "exact over the clock's 146 years");
-	ok(t.n <= TIMELINE_MAX && t.n > TIMELINE_MAX / 2, "in %zu buckets", t.n);
-	near_to(timeline_mean(&t, t.n / 2), 7, 0, "each of which has the mean");
+	ok(sum_of(&t) == t.total && t.total == (timeline_sum)7 * (uint64_t)(INT64_MAX / 2),
+		"the integral is exact over the 146 years of the clock");
+	ok(t.n <= TIMELINE_MAX && t.n > TIMELINE_MAX / 2, "146 years take %zu buckets", t.n);
+	near_to(timeline_mean(&t, t.n / 2), 7, 0, "each bucket has the mean of its time");
 }
 
 /* Compares the integral with the sum of value x time, and the mean of each bucket with its definition. */
@@ -74,7 +75,7 @@ static void at_random(int rounds)
 		}
 		good = t.total == want && sum_of(&t) == want && t.largest == largest && t.last == now;
 	}
-	ok(good, "random walks: integral and buckets to the unit");
+	ok(good, "random walks: integral and buckets are exact");
 }
 
 int main(void)

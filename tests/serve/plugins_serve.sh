@@ -27,14 +27,14 @@ run() { # MODEL HOW [OPTIONS]
   (ulimit -c 0 && "$ORRERY" serve two.csv --model "$model.json" --cluster 1x1:v100 --kv-blocks 1000 --policy ./hostile.so \
     --set "policy.serve-hostile.how=$how" --policy-timeout 1 --no-figures -q "$@") 2>&1
 }
-is "$(run table "" --db runs.db; echo $?)" 0 "without a mistake it serves a table"
-is "$(run llm "" --db runs.db; echo $?)" 0 "without a mistake it serves a language model"
+is "$(run table "" --db runs.db; echo $?)" 0 "the plugin without a mistake serves a table model"
+is "$(run llm "" --db runs.db; echo $?)" 0 "the plugin without a mistake serves a language model"
 before=$("$ORRERY" db digest runs.db)
 while IFS='|' read -r model how expected; do
   said=$(run "$model" "$how" --db runs.db --fresh)
   like "$? $said" "^$expected" "$how"
 done <<'EOT'
-table|silent|2 orrery: policy serve-hostile: at 0\.000000000 s: create\(\) returned nothing and gave no reason$
+table|silent|2 orrery: policy serve-hostile: at 0\.000000000 s: create\(\) returned NULL without an error message: expected an object, or \*err filled in$
 table|hang_in_create|1 orrery: policy serve-hostile: .*create\(\) has not returned for 1 s
 table|hang|1 orrery: policy serve-hostile: .*has not returned for 1 s
 table|act_in_create|1 orrery: policy serve-hostile: at 0\.000000000 s: orr_model_unload\(\) outside arrive\(\), run_end\(\), replica\(\) and schedule\(\)$
@@ -122,7 +122,7 @@ seen() { # OUTPUT-TOKENS HOW: sum of all that a policy sees of a request at its 
     awk '/"is_oracle"/ { oracle = $2 } /"seen"/ { on = 1 } on && /"value"/ { print oracle, $2; exit }'
 }
 is "$(seen 10 peek)" "$(seen 400 peek)" "requests that differ only in the length of their output look the same"
-like "$(seen 10 peek)" '^false' "a policy that reads them is no oracle"
+like "$(seen 10 peek)" '^false' "a policy that reads the public fields is no oracle"
 said=$(run llm ask_truth --db runs.db --fresh)
 is "$? $said" "1 orrery: policy serve-hostile: request 0 at 0.500000000 s: orr_req_true_output() needs ORR_NEEDS_ORACLE or ORR_MAY_ORACLE" \
   "orr_req_true_output() is refused"

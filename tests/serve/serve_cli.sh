@@ -14,11 +14,11 @@ one=(--model slow.json --cluster 1x1 --no-figures)
 # ---- output ----
 "$orrery" serve three.csv "${one[@]}" --policy fifo --out o --check -q >stdout 2>said
 is "$? $(cat stdout said)" "0 " "-q prints nothing"
-is "$(cd o && echo *)" "fifo.requests.csv fifo.series.csv notes.csv summary.csv" "the files of --out"
+is "$(cd o && echo *)" "fifo.requests.csv fifo.series.csv notes.csv summary.csv" "--out writes the expected files"
 is "$(cat o/fifo.requests.csv)" 'request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica
 first,0.000000000,0.020000000,0.020000000,0.000000000,0,slow,1,0,completed,0
 "a ""b"", c",0.010000000,0.040000000,0.040000000,0.010000000,0,slow,1,0,completed,0
-2,0.100000000,0.120000000,0.120000000,0.000000000,0,slow,1,0,completed,0' "requests in order, 20 ms each, one at a time"
+2,0.100000000,0.120000000,0.120000000,0.000000000,0,slow,1,0,completed,0' "requests run in order, 20 ms each, one at a time"
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "${3:-o}/summary.csv"; }
 near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e-18) ? "near" : a " for " b }'; }
 is "$(near "$(metric fifo completion_mean)" "$(awk 'BEGIN { printf "%.17g", 0.07 / 3 }')")" near "mean time from arrival to completion"
@@ -26,7 +26,7 @@ is "$(near "$(metric fifo utilisation)" 0.5)" near "the GPU is busy for 60 of 12
 text=$("$orrery" serve three.csv "${one[@]}" --policy fifo)
 like "$text" '^policy +completed +requests/s +end-to-end mean +median +p99 +utilisation +preemptions$' "the table's columns"
 like "$text" '^fifo +3 +25\.0 +23\.3 ms ' "a row of the table"
-is "$("$orrery" serve three.csv "${one[@]}" --policy fifo --json | tr -d '\t' | grep -c '^"world":"serve",$')" 1 "--json has the world"
+is "$("$orrery" serve three.csv "${one[@]}" --policy fifo --json | tr -d '\t' | grep -c '^"world":"serve",$')" 1 "the output of --json names the world"
 
 # ---- the same bytes for every -j, and from the database ----
 study=(poisson:rate=40,n=2000 "${one[@]}" --policy fifo,tf-serving,fifo@again)
@@ -37,19 +37,19 @@ is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)
 "$orrery" serve "${study[@]}" --out again --db runs.db --json >again.json 2>said
 is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
 like "$(cat said)" 'tf-serving: taken from runs.db' "a message names the database"
-is "$(cmp j1/fifo.requests.csv j1/again.requests.csv; echo $?)" 0 "a policy under another label is the same"
-like "$("$orrery" serve "${study[@]}")" '^  again  *+?0 ms$' "the same request by request"
+is "$(cmp j1/fifo.requests.csv j1/again.requests.csv; echo $?)" 0 "a policy under another label gives the same results"
+like "$("$orrery" serve "${study[@]}")" '^  again +[+]?0 ms' "the same request by request"
 "$orrery" db export runs.db --run 2 --out exported
 is "$(cat exported/tf-serving.*.csv | sha256sum)" "$(cat j1/tf-serving.*.csv | sha256sum)" "db export writes the same files"
 cp slow.json copy.json
 runs() { "$orrery" db runs runs.db | tail -n +2 | wc -l; }
 "$orrery" serve "${study[@]/slow.json/copy.json}" --db runs.db -q
-is "$(runs)" 3 "a model with the same contents is the same run"
+is "$(runs)" 3 "a model file with the same contents gives the same run"
 sed 's/25/26/' slow.json >other.json
 "$orrery" serve "${study[@]/slow.json/other.json}" --db runs.db -q
-is "$(runs)" 6 "a model with other contents is another run"
+is "$(runs)" 6 "a model file with other contents gives another run"
 "$orrery" serve "${study[@]}" --seed 2 --db runs.db -q
-is "$(runs)" 9 "another seed is another run"
+is "$(runs)" 9 "another seed gives another run"
 cp three.csv elsewhere.csv
 "$orrery" serve three.csv "${one[@]}" --policy fifo --db traces.db -q
 "$orrery" serve elsewhere.csv "${one[@]}" --policy fifo --db traces.db -q
@@ -65,7 +65,7 @@ show=(scenario show poisson:rate=40,n=50 --world serve "${one[@]}" --policy fifo
 "$orrery" "${show[@]}" >s.json
 is "$?" 0 "scenario show --world serve"
 "$orrery" scenario show s.json >s2.json
-is "$(cmp s.json s2.json; echo $?)" 0 "it reproduces its output"
+is "$(cmp s.json s2.json; echo $?)" 0 "scenario show of its own output is unchanged"
 "$orrery" run s.json --out r1 -q --no-figures && "$orrery" serve poisson:rate=40,n=50 "${one[@]}" --policy fifo --slo 1s --router random --replicas 1 --out r2 -q
 is "$(cat r1/* | sha256sum)" "$(cat r2/* | sha256sum)" "orrery run and orrery serve give the same bytes"
 "$orrery" serve --scenario s.json --compress 2 --out r3 -q --no-figures
@@ -79,9 +79,9 @@ if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; 
   python3 -c 'import json, jsonschema, sys
 schema = json.load(open(sys.argv[1]))
 for f in sys.argv[2:]: jsonschema.validate(json.load(open(f)), schema)' "$tree/docs/scenario.schema.json" s.json base.json 2>&1 | tail -n 3 | cut -c 1-200
-  ok "${PIPESTATUS[0]}" "it satisfies docs/scenario.schema.json"
+  ok "${PIPESTATUS[0]}" "the scenario conforms to docs/scenario.schema.json"
 else
-  skip "no python3 with jsonschema here"
+  skip "python3 with jsonschema is not installed"
 fi
 
 # ---- errors ----
@@ -173,7 +173,7 @@ three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: 
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate and --db or --out exclude each other
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: --until would leave requests out, and more of them at lower rates
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate
-at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: all requests arrive at one time, so that there is no rate to find
+at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: expected requests with different arrival times, but all arrive at the same time
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found "e2e"
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --attainment 2|--attainment: expected a share of the requests above 0 and at most 1, found "2"
 poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end: give its number of requests (n=..) or --until
@@ -199,17 +199,17 @@ for k in $(seq 0 40); do
 done
 like "$(awk -v a="$factor" -v b="$best" 'BEGIN { print a / b }')" '^(0\.99|1|1\.00)' "--find-rate finds what a grid in steps of 0.5 % finds, within 1 % ($factor, $best)"
 like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests keep to the SLO; at [0-9.]+ requests/s 8[0-9.]+ % \([0-9]+ runs\)$' \
-  "it prints the rate, its share, and a rate with a lower share"
+  "--find-rate prints the rate, its share, and a rate with a lower share"
 
 # M/D/1: the share of requests that waits for at most four services of 20 ms is 0.9 at 37.885 requests/s (Erlang 1909:
 # P(W <= t) = (1 - rho) sum over k <= t/D of (l (kD - t))^k / k! exp(-l (kD - t)), solved for l).
 rate=$("$orrery" serve poisson:rate=40,n=40000 "${one[@]}" --policy fifo --replications 3 --find-rate e2e=100ms --json |
   sed -n 's/.*"rate_per_s": \([0-9.]*\),.*/\1/p')
-is "$(awk -v r="$rate" 'BEGIN { off = r / 37.8848219 - 1; print (off * off < 1e-4) ? "near" : r }')" near "the rate is within 1 % of the closed form"
+is "$(awk -v r="$rate" 'BEGIN { off = r / 37.8848219 - 1; print (off * off < 1e-4) ? "near" : r }')" near "--find-rate: the rate is within 1 % of the closed form"
 
 # ---- replications ----
 "$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo,fifo@twin --replications 5 --out reps -q 2>said
-is "$? $(metric fifo replications reps)" "0 5" "--replications: their number"
+is "$? $(metric fifo replications reps)" "0 5" "--replications: the metric replications is their number"
 is "$(near "$(metric fifo completion_mean reps)" "$(awk -F, '$2 == "replications:completion_mean" { s += $3; n++ } END { printf "%.17g", s / n }' reps/fifo.series.csv)")" \
   near "a metric is the mean over replications"
 is "$(awk -F, '$2 == "replications:completion_mean" { print $3 }' reps/fifo.series.csv | sort -u | wc -l)" 5 "replications differ"
@@ -228,7 +228,7 @@ if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind serve >/dev/null && said=$(ORRERY_CFLAGS="-I$tree/include" ./mine_test.sh 2>&1)
   is "$? $(printf '%s\n' "$said" | tail -1)" "0 ok: same times as fifo" "policy new --kind serve: it compiles, runs and does what its test says"
   like "$("$orrery" policy show ./mine.so)" '^kind: serve$' "policy show"
-  is "$("$orrery" serve three.csv "${one[@]}" --policy ./mine.so --set policy.mine.batch=2 --json | grep -c '"batch":.*"2"')" 1 "--set reaches it"
+  is "$("$orrery" serve three.csv "${one[@]}" --policy ./mine.so --set policy.mine.batch=2 --json | grep -c '"batch":.*"2"')" 1 "--set changes a parameter of the plugin"
   build() { # SED-PROGRAM: mine.c changed by it
     sed "$1" mine.c >bad.c && $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o bad.so bad.c &&
       "$orrery" serve three.csv "${one[@]}" --policy ./bad.so --db before.db -q 2>&1
@@ -242,7 +242,7 @@ s/\.create = create,//|2 orrery: ./bad.so: policy mine: function create is NULL
 s/^ORR_POLICY_SERVE(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(serve_mine, mine, "", "serve", 0u, params, struct few, few);/|2 orrery: ./bad.so: policy mine: its table of functions has 8 bytes, expected 64: compile against this version's headers
 EOT
   said=$("$orrery" jobs poisson:rate=1,n=5 --cluster 1x1 --policy ./mine.so 2>&1)
-  is "$? $said" "2 orrery: policy mine: is a serve policy (orrery serve runs those), expected a jobs policy" "orrery jobs refuses it"
+  is "$? $said" "2 orrery: policy mine: is a serve policy (orrery serve runs those), expected a jobs policy" "orrery jobs refuses a serving policy"
   is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 else
   skip "no C compiler ($CC)" 8

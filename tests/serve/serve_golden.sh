@@ -57,7 +57,7 @@ done
 printf 'arrival_s,prompt_tokens,output_tokens,blocks\n0,10,1,1 2 3\n1,10,1,1 2 4\n' >prefix.csv
 golden "cached tokens are not processed again" vllm prefix.csv "20.000000 20.000000 0
 1012.000000 1012.000000 0" --kv-blocks 100 --set serve.kv_block=4 --set trace_options.block_tokens=4 --set serve.prefix_cache=true
-is "$(awk -F, '$2 == "prefix_hit_share" { print $3 + 0 }' o/summary.csv)" 0.4 "prefix_hit_share is the share found"
+is "$(awk -F, '$2 == "prefix_hit_share" { print $3 + 0 }' o/summary.csv)" 0.4 "prefix_hit_share is the share of prompt tokens found in the cache"
 
 # A prefill and a decode replica, 1,000 bytes per token at 10^6 B/s: 20, transfer 11, 12.1 + 12.2; r1 from 20 on: 30, transfer 21, 13.1.
 cat >split.json <<'EOT'

@@ -61,7 +61,7 @@ orca --set policy.orca.output=1
 fastertransformer --set policy.fastertransformer.output=1
 EOT
 # Limits of the policy: vllm takes no prompt longer than its iterations; a reservation for 64 outputs needs room for prompt and 64.
-is "$(refused vllm huge.csv --set policy.vllm.max_tokens=200)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" "the limit of vllm"
+is "$(refused vllm huge.csv --set policy.vllm.max_tokens=200)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" "vllm refuses prompts longer than max_tokens"
 for policy in orca fastertransformer; do
   is "$(refused $policy huge.csv --set policy.$policy.output=64)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" \
     "$policy refuses requests whose reservation never fits"

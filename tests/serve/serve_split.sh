@@ -37,7 +37,7 @@ done
 {
   is "$done_mixed_2 $done_mixed_12 $done_split_2 $done_split_12" "$n $n $n $n" "every request is completed"
   check "$tpot_mixed_12 > 1.35 * $tpot_mixed_2" "mixed: six times the load lengthens the time per token"
-  check "$tpot_split_12 < 1.2 * $tpot_split_2" "split: it does not"
+  check "$tpot_split_12 < 1.2 * $tpot_split_2" "split: six times the load does not lengthen the time per token"
   check "$gap_mixed_12 > 0.12" "mixed: the longest gaps are those of a prompt, 120 ms"
   check "$gap_split_12 < 0.03" "split: no decode waits for a prompt"
 }
@@ -56,7 +56,7 @@ done
 # Memory for one prompt at a time, held during the transfer: prompts wait, none forever.
 pools tight '{"role": "prefill", "replicas": 1, "kv_blocks": 64}, {"role": "decode", "replicas": 2, "kv_blocks": 70}'
 serve tight "poisson:rate=8,n=100,prompt=1000,output=100" --set serve.kv_Bps=1e8
-is "$? $(cat said) $(metric requests_completed)" "0  100" "little memory on both sides"
+is "$? $(cat said) $(metric requests_completed)" "0  100" "little memory on both replicas: all requests complete"
 
 # Seven conversations of ten turns on four replicas, turn k with a prompt of 8 k tokens that starts with the prompt of turn k - 1. On the same
 # replica 8 (k - 1) of 8 k are found, 45/55 in all. Round robin returns to a replica after four turns: 8 (k - 4), 21/55.

@@ -149,8 +149,9 @@ static void boosting(void)
 		falls &= left[m] < left[m - 1] && left[m] > 0.1;
 	}
 	ok(falls, "the residual falls with each student, towards the floor");
-	near_to(left[8], 0.1 + 0.9 / 256, 1e-9, "of 8 students: floor + (1 - floor) decay^8");
-	ok(left[4] - left[8] < 0.1 * (left[0] - left[4]), "losing the last four costs far less than losing the first four");
+	near_to(left[8], 0.1 + 0.9 / 256, 1e-9, "the residual of 8 students: floor + (1 - floor) decay^8");
+	ok(left[4] - left[8] < 0.1 * (left[0] - left[4]),
+		"removing the last four students increases the residual far less than removing the first four");
 }
 
 /* ---- bursts: pruning ---- */
@@ -186,7 +187,7 @@ static void lengths(void)
 	double p = serve_metric(with, "completion_p99"), q = serve_metric(without, "completion_p99");
 	printf("# padded: %.2f %% by length, %.1f %% in order of arrival; p99 %.1f and %.1f ms\n", a * 100, b * 100, p * 1e3, q * 1e3);
 	ok(a < 0.005 && b > 0.15, "the share of padded tokens falls to almost 0");
-	ok(p < q, "the 99th percentile falls too");
+	ok(p < q, "the 99th percentile falls with the length-aware buffer");
 	result_free(with);
 	result_free(without);
 }

@@ -224,8 +224,8 @@ static void check_scaling(void)
 		.options = "autoscale=outstanding scale_target=2 scale_interval=10s scale_quiet=20s start_up=5s",
 		.usd_per_gpu_hour = usd };
 	struct run_result *r = fleet_must_run(&c, "scaling");
-	log_is("udx", "u1@15 u2@15 d2@50 x2@50 d1@60 x1@60", "replicas come and go at the times worked out by hand");
-	log_is("f", "f0@11 f1@21 f5@26 f6@26 f2@31 f3@41 f4@51 f7@85", "requests end at the times worked out by hand");
+	log_is("udx", "u1@15 u2@15 d2@50 x2@50 d1@60 x1@60", "replicas are added and removed at the times computed by hand");
+	log_is("f", "f0@11 f1@21 f5@26 f6@26 f2@31 f3@41 f4@51 f7@85", "requests end at the times computed by hand");
 	if (r) { /* 85 + 50 + 40 s of GPUs, of which twice 5 s of starting */
 		near_to(fleet_metric(r, "usd"), 175, 1e-9, "a GPU is paid for from take to give");
 		near_to(fleet_metric(r, "replica_hours") * 3600, 165, 1e-9, "replica hours exclude start-up");
@@ -236,8 +236,8 @@ static void check_scaling(void)
 	result_free(r);
 	/* The cluster has one GPU: the second replica never starts, and the run ends. */
 	c.cluster = "1x1";
-	r = fleet_must_run(&c, "scaling without GPUs");
-	log_is("udx", "", "no GPUs, no replicas");
+	r = fleet_must_run(&c, "a run with autoscaling beyond the cluster");
+	log_is("udx", "", "no replica is added without free GPUs");
 	result_free(r);
 	/* 4 requests in 10 s are 0.4 per second: at 0.2 per second and replica, two. */
 	c.cluster = "4x1";
@@ -272,7 +272,7 @@ static void check_failures(void)
 	struct run_result *r = fleet_must_run(&c, "a failure");
 	log_is("udx", "x0@5 u0@25", "the replica leaves and returns with its node");
 	log_is("f", "f1@10 f3@20 f0@30 f2@40", "its requests restart on the other replica");
-	log_is("a", "a0@0 a1@0 a2@0 a3@0 a0@5 a2@5", "they arrive again, in order");
+	log_is("a", "a0@0 a1@0 a2@0 a3@0 a0@5 a2@5", "requests of the lost replica arrive again in order");
 	if (r) {
 		near_to(fleet_metric(r, "lost_work"), 5, 1e-9, "five seconds of work were lost");
 		ok(fleet_metric(r, "restarts") == 2 && fleet_metric(r, "replicas_lost") == 1, "two restarts, one lost replica");
@@ -285,13 +285,13 @@ static void check_failures(void)
 	c.requests = "arrival_s\n0\n0\n3\n";
 	c.options = "notice=3s start_up=0.5s";
 	r = fleet_must_run(&c, "a notice");
-	log_is("udx", "d0@2 u2@2.5 x0@5", "it drains during the notice while a replacement starts");
-	log_is("f", "f1@10 f2@13 f0@20", "its request restarts");
+	log_is("udx", "d0@2 u2@2.5 x0@5", "a replica drains during the notice while a replacement starts");
+	log_is("f", "f1@10 f2@13 f0@20", "the request of the lost replica restarts");
 	result_free(r);
 	/* An empty replica leaves at once, and its GPUs are withheld until the node fails. */
 	c.requests = "arrival_s\n3\n3\n9\n";
 	c.deployment[0] = (struct serve_deployment){ .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 };
-	r = fleet_must_run(&c, "an empty one");
+	r = fleet_must_run(&c, "a run with an empty replica given notice");
 	log_is("udx", "d0@2 x0@2 u2@2.5", "an empty replica leaves at the notice; its replacement is on another node");
 	log_is("f", "f0@13 f1@13 f2@23", "the replacement serves the requests");
 	result_free(r);
@@ -300,7 +300,7 @@ static void check_failures(void)
 	c.deployment[0].replicas = 1;
 	c.requests = "arrival_s\n0\n10\n";
 	c.options = NULL;
-	r = fleet_must_run(&c, "no replica up");
+	r = fleet_must_run(&c, "a run with no replica up for some time");
 	log_is("af", "a0@0 a0@20 a1@20 f0@30 f1@40", "requests wait until a replica is up");
 	result_free(r);
 }
@@ -455,7 +455,7 @@ static void check_sessions(void)
 	c.options = "autoscale=outstanding scale_interval=1s scale_quiet=3s";
 	c.deployment[0].most = 2;
 	ok(!fleet_run(&c, &err) && strstr(err.text, "10 requests have not ended"),
-		"requests that more replicas do not help are an error: %s", err.text);
+		"requests that never end under autoscaling are an error: %s", err.text);
 	probe.sleeps = false;
 	c.deployment[0].most = 0;
 	ok(!fleet_run(&c, &err) && strstr(err.text, "\"most\""), "autoscaling without \"most\" is refused: %s", err.text);
@@ -536,7 +536,7 @@ static void check_host(void)
 		.drive = drive };
 	struct run_result *r = fleet_must_run(&c, "a host");
 	log_is("udx", "u1@6 x0@12", "a replica starts when the host has room, and leaves with its node");
-	log_is("f", "f0@10 f1@22 f2@32", "its requests go to the other replica");
+	log_is("f", "f0@10 f1@22 f2@32", "requests of the lost replica go to the other replica");
 	if (r) /* node 1 from 0 to 12 s, node 0 from 5 to 32 */
 		near_to(fleet_metric(r, "gpu_hours") * 3600, 12 + 27, 1e-9, "GPUs are counted from take to give");
 	result_free(r);
@@ -570,7 +570,7 @@ static void check_admission(void)
 	result_free(r);
 	/* A start that just meets it is not hopeless. */
 	c.requests = "arrival_s,slo_s\n0,20\n0,20\n";
-	r = fleet_must_run(&c, "just in time");
+	r = fleet_must_run(&c, "a run with a start that just meets its deadline");
 	ok(r && fleet_metric(r, "requests_completed") == 2 && fleet_metric(r, "attainment") == 1,
 		"a start that just meets it is not hopeless");
 	result_free(r);

@@ -50,7 +50,7 @@ static void check_scaling(void)
 	struct run_result *r = fleet_must_run(&c, "scaling");
 	ok(fleet_metric(r, "scale_ups") > 0 && fleet_metric(r, "requests_unfinished") == 0 &&
 			fleet_metric(r, "gpu_hours") < 10 * fleet_metric(r, "duration") / 3600,
-		"replicas come and go, all requests end");
+		"replicas are added and removed, and all requests end");
 	struct fleet_case fixed = fleet(c.requests, 1, NULL);
 	struct run_result *one = fleet_must_run(&fixed, "one replica");
 	ok(fleet_metric(r, "ttft_p99") < fleet_metric(one, "ttft_p99"), "the mean TTFT is less than with one replica (%g, %g s)",

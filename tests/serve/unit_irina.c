@@ -104,7 +104,8 @@ static void peaks_have_times(void)
 		0.2, 0.16);
 	BY_HAND("peaks that do not overlap may exceed the memory in sum", "arrival_s,model,samples\n0,irina-c,10\n0.08,d,100\n", larger,
 		NULL, NULL, 1, 0.2, 0.09);
-	BY_HAND("peaks that overlap may not", "arrival_s,model,samples\n0,irina-c,10\n0.092,d,100\n", larger, NULL, NULL, 1, 0.302, 0.102);
+	BY_HAND("peaks that overlap may not exceed the memory in sum", "arrival_s,model,samples\n0,irina-c,10\n0.092,d,100\n", larger, NULL,
+		NULL, 1, 0.302, 0.102);
 	/* The paper's 70 and 28 % of the GPU add up to 98. */
 	BY_HAND("utilisations may add up to 98 % of 98", "arrival_s,model,samples\n0,irina-c,10\n0.15,irina-d,100\n", models,
 		"preempt=false", "utilisation_limit=0.98", 1, 0.2, 0.16);
@@ -119,10 +120,10 @@ static void the_guard(void)
 	/* A may take 80 ms; preempted it would end at 86. */
 	static const char tight[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,256,0.2\n";
 	BY_HAND("no task is preempted that would miss its SLO", tight, full, NULL, NULL, 1, 0.075, 0.085);
-	BY_HAND("with the guard off, it is preempted", tight, full, "slo_guard=off", NULL, 1, 0.086, 0.011);
+	BY_HAND("slo_guard=off: the task is preempted", tight, full, "slo_guard=off", NULL, 1, 0.086, 0.011);
 	static const char merge[] = "arrival_s,model,samples,slo_s\n0,a,8,0.0855\n0.001,a,8,0.2\n";
 	BY_HAND("nor merged", merge, full, "preempt=false", NULL, 1, 0.075, 0.15);
-	BY_HAND("with the guard off, a task is merged", merge, full, "preempt=false slo_guard=off", NULL, 1, 0.086, 0.086);
+	BY_HAND("slo_guard=off: the task is merged", merge, full, "preempt=false slo_guard=off", NULL, 1, 0.086, 0.086);
 }
 
 /* A (8 samples, SLO 80 ms) runs until 75; 128 of B wait, end at 83 and may take 84. Z at 2 ms would end A at 78, B at 86. */
@@ -131,7 +132,8 @@ static void the_guard_of_all(void)
 	static const char rows[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,0.083\n0.002,z,1,1\n";
 	BY_HAND("slo_guard=involved: a preemption may make a waiting task late", rows, full, "batch=false jct_scope=involved", NULL, 1,
 		0.078, 0.086, 0.003);
-	BY_HAND("slo_guard=all: it may not", rows, full, "batch=false jct_scope=involved slo_guard=all", NULL, 1, 0.075, 0.083, 0.084);
+	BY_HAND("slo_guard=all: a preemption may not make a waiting task late", rows, full, "batch=false jct_scope=involved slo_guard=all",
+		NULL, 1, 0.075, 0.083, 0.084);
 	static const char late[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,0.08\n0.002,z,1,1\n";
 	BY_HAND("slo_guard=all: a task that is late already does not count", late, full, "batch=false jct_scope=involved slo_guard=all",
 		NULL, 1, 0.078, 0.086, 0.003);
@@ -159,7 +161,8 @@ static void merging_those_that_wait(void)
 {
 	static const char rows[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,a,8\n0.003,b,128\n";
 	BY_HAND("waiting tasks are not merged", rows, full, "preempt=false", NULL, 1, 0.15, 0.225, 0.3, 0.308);
-	BY_HAND("merge_queued=true: they are", rows, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.235, 0.235, 0.243);
+	BY_HAND("merge_queued=true: waiting tasks are merged", rows, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.235, 0.235,
+		0.243);
 	/* 8 of A at 3 ms: merged 232 x 8 + 10 x 8 + 10 x 128 for the B behind, last 305 x 8. B's 256 take 10 ms. */
 	static const char behind[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,b,128\n0.003,a,8\n0.004,b,128\n";
 	BY_HAND("tasks behind a merged task are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.225,
@@ -167,10 +170,10 @@ static void merging_those_that_wait(void)
 	/* 8 + 4 = 12 samples run as 16. */
 	static const char odd[] = "arrival_s,model,samples\n0,a,8\n0.001,a,4\n";
 	BY_HAND("a size outside the table is not merged", odd, full, "preempt=false", NULL, 1, 0.075, 0.135);
-	BY_HAND("pad=true: it is padded", odd, full, "preempt=false pad=true", NULL, 1, 0.086, 0.086);
+	BY_HAND("pad=true: a size outside the table is padded", odd, full, "preempt=false pad=true", NULL, 1, 0.086, 0.086);
 	/* 85 x 12 - 15 x 8 = 900 against (15 + 60) x 4 = 300 */
 	static const char late[] = "arrival_s,model,samples\n0,a,8\n0.06,a,4\n";
-	BY_HAND("padding is better", late, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
+	BY_HAND("pad=true: a padded merge is chosen if it is better", late, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
 }
 
 /* A (8 samples, SLO 80 ms) runs, 128 of B wait, as A could not end in time behind them. Z (1 ms) at 2 ms: ahead it costs
@@ -198,7 +201,7 @@ static void places(void)
 	BY_HAND("two GPUs with a queue each", rows, full, NOTHING, NULL, 2, 0.075, 0.076, 0.15, 0.151);
 	/* 0: A32 until 150, 1: A8 until 76. Z goes behind 1 (77). An A8 at 3 goes behind that (152), as the other ends at 225. */
 	static const char queues[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,z,1\n0.003,a,8\n";
-	BY_HAND("the GPU where it ends first", queues, full, NOTHING, NULL, 2, 0.15, 0.076, 0.077, 0.152);
+	BY_HAND("a task goes to the GPU where it ends first", queues, full, NOTHING, NULL, 2, 0.15, 0.076, 0.077, 0.152);
 	/* 0: A4 until 60, without slack. B at 55 preempts A32 on 1: 10 x 256 + 12 x 32, against (5 + 10) x 256 on 0. At 60 A32
 	 * restarts on 0. */
 	static const char steal[] = "arrival_s,model,samples,slo_s\n0,a,4,0.061\n0.053,a,32,1\n0.055,b,256,1\n";
@@ -212,7 +215,7 @@ static void places(void)
 		"{\"name\":\"c\"," TABLE ",\"batch\":[1],\"latency_ms\":[5]," UNIT "\"memory\":[90]}", NULL };
 	static const char later[] = "arrival_s,model,samples\n0,a,1\n0,l,1\n0.001,c,1\n";
 	BY_HAND("a task that does not fit now waits for an empty GPU", later, three, "stack_most=3", NULL, 1, 0.01, 0.1, 0.105);
-	BY_HAND("stack_wait=true: it is stacked when it fits", later, three, "stack_most=3 stack_wait=true", NULL, 1, 0.01, 0.1, 0.015);
+	BY_HAND("stack_wait=true: a task is stacked once it fits", later, three, "stack_most=3 stack_wait=true", NULL, 1, 0.01, 0.1, 0.015);
 }
 
 /* ---- latencies of figure 4 ---- */

@@ -55,8 +55,8 @@ static void destroy(void *self)
 
 static const struct orr_param params[] = { ORR_PARAM_END };
 static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
-static const struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "does what a test says", "serve", 0, params,
-	&ops };
+static const struct orr_policy scripted = { ORR_ABI_VERSION, sizeof scripted, "scripted", "calls the functions of a test", "serve", 0,
+	params, &ops };
 
 static struct orr_error failure;
 
@@ -258,7 +258,7 @@ static void test_moves(void)
 	struct run_result *r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms", NULL, NULL);
 	near_to(r ? r->requests[0].first_token_s : NAN, 0.1, 1e-12, "a prompt on one replica");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "its cache moves at serve.kv_Bps");
-	ok(r && r->requests[0].replica == 1, "the other one completes it");
+	ok(r && r->requests[0].replica == 1, "the other replica completes the request");
 	result_free(r);
 	/* The number of layers is unknown: nothing overlaps. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms kv_overlap=true", NULL, NULL);
@@ -267,7 +267,7 @@ static void test_moves(void)
 	/* Two caches of 91 kB leave at 190 ms (10 + 180 tokens) over one NIC of 1 MB/s, without latency: each at half the rate. */
 	r = serve_split("0,90,4\n0,90,4\n", NULL, "star:bw=8Mbps,lat=0,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	near_to(r ? r->requests[0].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "over a network, caches share its links");
-	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all of them");
+	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all transfers over the network end");
 	result_free(r);
 	/* All transfers end, whatever their number and sizes. (Six at a time at most: the script's list.) */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
@@ -368,9 +368,9 @@ static void test_impossible(void)
 	} cases[] = {
 		{ TWICE, "a prompt listed twice",
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() twice for one iteration" },
-		{ TOO_LONG, "more than its prompt has",
+		{ TOO_LONG, "more tokens than the prompt has",
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens; its prompt has 20 left" },
-		{ NO_BLOCKS, "more than its blocks hold",
+		{ NO_BLOCKS, "more tokens than the blocks hold",
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0; its 1 blocks hold 16" },
 		{ NOTHING, "an empty iteration",
 			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, with nothing to do: no prompt is listed and "

@@ -96,7 +96,7 @@ static void test_restart(void)
 	ok(serve_ends_at(r, (double[]){ 0.121, 0.121 }, 2), "an aborted batch restarts within a larger one");
 	ok(r && r->requests[0].preemptions == 1 && r->requests[1].preemptions == 0,
 		"the aborted request has one preemption, the other none");
-	near_to(r ? r->requests[0].queue_s : NAN, 0, 1e-12, "its queueing time ends at its first start");
+	near_to(r ? r->requests[0].queue_s : NAN, 0, 1e-12, "the queueing time of a request ends at its first start");
 	result_free(r);
 }
 
@@ -144,10 +144,10 @@ static void abort_case(const char *what, enum orr_abort_how how, double at, doub
 	resume_at = resume;
 	left_at = NAN;
 	struct run_result *r = script_run(UNIT, "arrival_s\n0\n", options);
-	snprintf(text, sizeof text, "%s: it leaves at %g ms", what, 1000 * left);
+	snprintf(text, sizeof text, "%s: the run leaves at %g ms", what, 1000 * left);
 	if (!isnan(left))
 		near_to(left_at, left, 1e-12, text);
-	snprintf(text, sizeof text, "%s: it ends at %g ms", what, 1000 * end);
+	snprintf(text, sizeof text, "%s: the run ends at %g ms", what, 1000 * end);
 	ok(serve_ends_at(r, &end, 1), "%s", text);
 	result_free(r);
 }
@@ -164,7 +164,8 @@ static void test_exit_points(void)
 	abort_case("saved at a layer", ORR_ABORT_SAVE, 0.03, 0.06, "exit=layer", 0.05, 0.11);
 	abort_case("restarted at a layer", ORR_ABORT_RESTART, 0.03, 0.06, "exit=layer", 0.05, 0.16);
 	abort_case("no exit point before the end", ORR_ABORT_SAVE, 0.08, 0.09, "exit=layer", NAN, 0.1);
-	abort_case("at once, whatever the interval", ORR_ABORT_SAVE, 0.03, 0.06, "exit=now exit_interval=25ms", 0.03, 0.13);
+	abort_case(
+		"exit=now: a run leaves at once for any interval", ORR_ABORT_SAVE, 0.03, 0.06, "exit=now exit_interval=25ms", 0.03, 0.13);
 }
 
 /* ---- memory over time ---- */
@@ -217,7 +218,7 @@ static void stack_case(double at, bool now, double after, double end_c, double e
 	struct run_result *r = script_run(NULL, "arrival_s,model\n0,c\n0,d\n", options);
 	ok(fits_now == now, "at %g ms it %s", 1000 * at, now ? "fits" : "does not fit");
 	near_to(fits_after, after, 1e-12, "the least delay is right");
-	ok(fits_delayed, "it fits with that delay, and not with less");
+	ok(fits_delayed, "a run fits with the least delay, and not with less");
 	ok(serve_ends_at(r, (double[]){ end_c, end }, 2), "it ends at %g ms", 1000 * end);
 	result_free(r);
 }
@@ -413,7 +414,7 @@ static void test_until(void)
 	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
 	script.until_s = 0.15;
 	r = script_run(UNIT, "arrival_s\n0\n0\n0.05\n0.2\n", NULL);
-	ok(uniform > 0 && uniform < 1 && serve_metric(r, "uniform") == uniform, "random numbers of the policy repeat");
+	ok(uniform > 0 && uniform < 1 && serve_metric(r, "uniform") == uniform, "random numbers of the policy are the same in each run");
 	result_free(r);
 }
 
@@ -463,7 +464,7 @@ static void test_fifo(void)
 		(double[]){ 0.15, 0.28, 0.4 }, 3);
 	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n",
 		NULL, NULL, (double[]){ 0.037, 0.049 }, 2);
-	fifo_case("the same on two replicas", llm, 2, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL, NULL,
+	fifo_case("a language model on two replicas", llm, 2, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n", NULL, NULL,
 		(double[]){ 0.037, 0.013 }, 2);
 }
 

@@ -50,7 +50,7 @@ static void tf_serving(void)
 	/* 100 - L(4) = 84 ms */
 	BY_HAND(tf_serving, "a batch that is not full waits as long as the SLO allows", AT("0.1"), one, NULL, 0.096, 0.096);
 	BY_HAND(tf_serving, "a batch waits for its timeout", AT("0.1"), one, "batch_timeout=5ms", 0.017, 0.017);
-	BY_HAND(tf_serving, "three are padded to four", AT("0.1") "0.002,m,0.1\n", one, "batch_timeout=5ms", 0.021, 0.021, 0.021);
+	BY_HAND(tf_serving, "a batch of three is padded to four", AT("0.1") "0.002,m,0.1\n", one, "batch_timeout=5ms", 0.021, 0.021, 0.021);
 	/* Full at 1, and again at 3, while the first runs until 13. */
 	BY_HAND(tf_serving, "one task at a time", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2", 0.013, 0.013, 0.025, 0.025);
 	BY_HAND(tf_serving, "or several", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2 threads=2", 0.013, 0.013, 0.015, 0.015);
@@ -124,7 +124,7 @@ static void nexus_published_plan(void)
 	struct nexus_plan p;
 	ok(nexus_saturating_batch(&s[0]) == 16 && nexus_saturating_batch(&s[1]) == 16,
 		"nexus: full GPUs run batches of 16: 160 and 128 a second");
-	/* A: 8 every 125 ms take 75; C: 4 every 125 take 60 and do not fit; B: 4 every 125 take 50 and fit. */
+	/* Every 125 ms, 8 requests of A take 75 ms. 4 of C take 60 ms more and do not fit; 4 of B take 50 ms more and fit. */
 	nexus_plan(s, 3, &p);
 	ok(p.n == 2 && p.node[0].n_parts == 2 && p.node[1].n_parts == 1, "nexus: two GPUs for the residual loads");
 	ok(p.n == 2 && p.node[0].part[0].session == 0 && p.node[0].part[0].batch == 8 && p.node[0].part[1].session == 1 &&
@@ -248,7 +248,7 @@ static void nexus_serves_its_plan(void)
 		.settings = "rates=64,32,32 slo=200ms,250ms,250ms" };
 	struct run_result *r = serve_replay(&c, &err);
 	near_to(serve_metric(r, "gpus_planned"), 2, 1e-12, "nexus: the example runs on two GPUs");
-	near_to(serve_metric(r, "attainment"), 1, 1e-12, "nexus: and all its requests are in time");
+	near_to(serve_metric(r, "attainment"), 1, 1e-12, "nexus: all requests of the example are in time");
 	result_free(r);
 	/* Measured rates: after the first epoch the plan is that for given rates. */
 	c.settings = "epoch=5s slo=200ms,250ms,250ms";
@@ -271,7 +271,7 @@ static void clockwork(void)
 	BY_HAND(clockwork, "a request that cannot be in time is rejected",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, NULL, 0.016, 0.016, 0.016, 0.016,
 		NAN);
-	BY_HAND(clockwork, "without admission control it runs late",
+	BY_HAND(clockwork, "without admission control a late request runs",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, "admission=false", 0.016, 0.016,
 		0.016, 0.016, 0.026);
 	BY_HAND(clockwork, "the model with the earliest latest start runs", "arrival_s,model,slo_s\n0,m,0.1\n0.001,m,0.1\n0.002,n,0.03\n",

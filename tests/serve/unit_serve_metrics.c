@@ -60,10 +60,10 @@ static void check_table(void)
 	metric_is(r, "ttft_mean", NAN);
 	ok(r->n_requests == 4 && r->rows_total == 4 && r->requests[1].completed_s == 3 && r->requests[1].queue_s == 0.5 &&
 			r->requests[1].prompt_tokens == 3 && r->requests[1].replica == 0 && r->requests[1].status == REQUEST_COMPLETED,
-		"the second row");
+		"the second request's row has its values");
 	ok(r->n_requests == 4 && isnan(r->requests[3].completed_s) && r->requests[3].status == REQUEST_REFUSED &&
 			r->requests[3].replica == UINT32_MAX,
-		"the refused row");
+		"the refused request's row has no times");
 	result_free(r);
 	/* Until 3.5 s: the third is unfinished. */
 	c.until_s = 3.5;
@@ -301,11 +301,11 @@ static void check_idling(void)
 		.seed = 1,
 		.policy = &fleet_probe_busy_policy };
 	result_free(fleet_must_run(&c, "work conserving"));
-	ok(true, "a work-conserving policy that claims it passes");
+	ok(true, "a work-conserving policy passes --check");
 	struct orr_error err;
 	probe.naps = true;
 	struct run_result *r = fleet_run(&c, &err);
-	ok(!r && strstr(err.text, "the policy claims to be work-conserving, but a replica idles"), "a false claim is found: %s",
+	ok(!r && strstr(err.text, "the policy claims to be work-conserving, but a replica idles"), "--check detects a false claim: %s",
 		r ? "no" : err.text);
 	result_free(r);
 	c.policy = &fleet_probe_policy;

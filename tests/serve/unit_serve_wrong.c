@@ -238,7 +238,8 @@ static const struct mistake {
 	{ refuse_running, "orr_refuse() of a request that is in a run" },
 	{ refuse_oddly, "orr_refuse() with how = 0: expected ORR_REQ_REFUSED or ORR_REQ_SHED" },
 	{ refuse_twice, "orr_refuse() of a request that has ended" },
-	{ complete_nothing, "orr_complete() of a request without an answer: no run with ORR_RUN_KEEP has ended with it" },
+	{ complete_nothing,
+		"orr_complete() of a request without an answer: expected one whose run was started with ORR_RUN_KEEP and has ended" },
 	{ complete_unknown, "!orr_complete() of a request that has ended or never existed (handle 100000001)" },
 	{ forward_nowhere, "orr_forward() to model 9: expected a number below 3" },
 	{ assign_nowhere, "orr_assign() to replica 3, which does not exist" },
@@ -382,23 +383,25 @@ static void test_slo_guard(void)
 	same_text(guarded(two, "slo=0.25", ORR_SLO_GUARDED),
 		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()", "0.060000000") "ends now",
 		"--check: an abort that makes a request late is found");
-	same_text(guarded(two, "slo=0.261", ORR_SLO_GUARDED), "no error", "not if the request is still in time");
-	same_text(guarded(two, "slo=0.09", ORR_SLO_GUARDED), "no error", "not if it would have been late anyway");
-	same_text(guarded(two, "slo=0.25", 0), "no error", "not without the claim");
+	same_text(guarded(two, "slo=0.261", ORR_SLO_GUARDED), "no error",
+		"--check: an abort after which the request is still in time passes");
+	same_text(guarded(two, "slo=0.09", ORR_SLO_GUARDED), "no error", "--check: an abort of a request that is late in any case passes");
+	same_text(guarded(two, "slo=0.25", 0), "no error", "--check: an abort passes without the claim ORR_SLO_GUARDED");
 	same_text(guarded(two, "slo=0.15 shed=late", ORR_SLO_GUARDED),
 		LATE(0, "0.150000000", "0.150000000", "0.100000000", "orr_run_abort()", "0.060000000") "is given up",
-		"a request shed because of it is late too");
+		"--check: a request shed because of an abort counts as late");
 	displace_how = ORR_ABORT_SAVE;
 	/* 0-40, then 140-200. */
 	same_text(guarded(early, "slo=0.19", ORR_SLO_GUARDED),
 		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now",
-		"a suspended request may be late too");
+		"--check: a suspension that makes a request late is found");
 	is_to_stack = true;
 	/* Both run at 1/2 from 40 on: 0 ends at 40 + 60 x 2. */
 	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
 		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()", "0.040000000") "ends now",
-		"interference may make a request late");
-	same_text(guarded(early, "slo=0.15", ORR_SLO_GUARDED), "no error", "not without interference");
+		"--check: a start that makes a request late by interference is found");
+	same_text(
+		guarded(early, "slo=0.15", ORR_SLO_GUARDED), "no error", "--check: a start beside another run passes without interference");
 }
 
 /* ---- handles ---- */
@@ -450,7 +453,7 @@ static void test_refused(void)
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });
 	script.models = TABLES;
 	result_free(script_run(NULL, "arrival_s,model\n0,aa\n", "any_model=true"));
-	ok(!script.error.code, "any_model=true: it goes to the first model");
+	ok(!script.error.code, "any_model=true: a request for an unknown model goes to the first model");
 }
 
 int main(void)

@@ -21,10 +21,10 @@ run() { # HOW [OPTIONS]
   (ulimit -c 0 && "$ORRERY" spot t.csv --job j.json --policy ./hostile.so --set "policy.spot-hostile.how=$how" --set spot.startup=1s \
     --set spot.egress_usd_per_GB=0.1 --policy-timeout 1 --check --no-figures -q "$@") 2>&1
 }
-is "$(run "" --db runs.db; echo $?)" 0 "without a mistake it runs"
-is "$(run act_in_end --out acts; echo $?)" 0 "what it asks for in end() is not done"
+is "$(run "" --db runs.db; echo $?)" 0 "the plugin without a mistake runs"
+is "$(run act_in_end --out acts; echo $?)" 0 "actions in end() are refused"
 run "" --out plain
-is "$(sha256sum <acts/summary.csv)" "$(sha256sum <plain/summary.csv)" "and changes nothing"
+is "$(sha256sum <acts/summary.csv)" "$(sha256sum <plain/summary.csv)" "actions in end() change nothing"
 before=$("$ORRERY" db digest runs.db)
 p="orrery: policy spot-hostile:"
 while IFS='|' read -r how expected; do
@@ -32,7 +32,7 @@ while IFS='|' read -r how expected; do
   like "$? $said" "^${expected/ P/ $p}" "$how"
   is "$(grep -c . <<<"$said")" 1 "$how: in one line"
 done <<'EOT'
-silent|2 P create\(\) returned nothing and gave no reason$
+silent|2 P create\(\) returned NULL without an error message: expected an object, or \*err filled in$
 hang_in_create|1 P .*create\(\) has not returned for 1 s
 hang|1 P .*instance 0.*has not returned for 1 s
 hang_in_end|1 P .*end\(\) has not returned for 1 s
@@ -44,8 +44,8 @@ use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): the instance has ended$
 release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): the instance has ended$
 no_owner|1 P at 9\.500000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
 run_twice|1 P at 1\.000000000 s: orr_steps_run\(\) while a step is in flight
-timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers for this very instant without end
-spin|1 P at 0\.000000000 s: .*(very instant|decide\(\) was called)
+timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers are set endlessly for this instant
+spin|1 P at 0\.000000000 s: .*(timers are set endlessly|decide\(\) was called)
 take_and_give|1 P at 0\.000000000 s: decide\(\) was called 1000 times at this instant
 lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps; 0 are not committed \(orr_steps_are_provisional\(\) was not called\)$
 layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
@@ -91,11 +91,11 @@ report_accounts|1 P at 1\.000000000 s: .*"paused_part" cannot name a metric
 report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: cannot report inf$
 report_odd|1 P at 1\.000000000 s: .*cannot name a metric
 give_up|1 P at 1\.000000000 s: had enough$
-give_up_mutely|1 P at 1\.000000000 s: gave up without a reason$
+give_up_mutely|1 P at 1\.000000000 s: the policy gave up without a message$
 go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
 ask_nowhere|1 P at 1\.000000000 s: nothing is there$
 EOT
 # A million calls: more than a second under the sanitizers.
 like "$(run on_demand_most --db runs.db --fresh --policy-timeout 60)" "^$p at 1\.000000000 s: more than 1048576 live instances" "on_demand_most"
-is "$("$ORRERY" db digest runs.db)" "$before" "and the database is as it was"
+is "$("$ORRERY" db digest runs.db)" "$before" "the database is unchanged"
 tap_done

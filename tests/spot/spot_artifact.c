@@ -193,7 +193,7 @@ int main(void)
 {
 	FILE *f = fopen(trace_file("6h"), "r");
 	if (!f) {
-		skip("the Oobleck artifact's traces are not here (ORRERY_DATA_PATH): its rules are not checked");
+		skip("the Oobleck artifact's traces are missing (set ORRERY_DATA_PATH): its rules are not checked");
 		return done();
 	}
 	fclose(f);

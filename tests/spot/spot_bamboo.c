@@ -85,12 +85,13 @@ static void test_losses(void)
 	/* The agent's rule does not regroup: steps of 1.5 s from 36.25 on, the ninth ends at 49.75. */
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
 		"steps take 1.5 times as long while a node does the work of two");
-	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent slowdown=1", 50, 19, 1, 0, "slowdown is a setting");
+	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent slowdown=1", 50, 19, 1, 0, "slowdown=1 leaves steps at their length");
 	check(THREE "35500,remove,b\n36000,remove,a\n", JOB, "reconfigure=agent", 50, 5, 1, 1, "the loss of a shadow is fatal");
 	check(THREE "35500,remove,b\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1,
-		"so is that of the node whose replica the lost one kept");
+		"the loss of the node whose replica the lost node kept is fatal");
 	check(THREE "35500,remove,a\n", JOB, "reconfigure=agent", 50, 15, 1, 0, "the last node keeps the first stage");
-	check(THREE "35500,remove,a\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1, "and is its shadow then");
+	check(THREE "35500,remove,a\n35500,remove,c\n", JOB, "reconfigure=agent", 50, 5, 1, 1,
+		"the last node is the shadow of the first stage");
 	check(FOUR "35500,remove,b\n35500,remove,d\n", JOB_4, "reconfigure=agent", 50, 15, 2, 0,
 		"two losses that are not neighbours are taken over, and slow down once");
 }
@@ -100,21 +101,24 @@ static void test_losses(void)
 static void test_rules(void)
 {
 	/* With d waiting, b's stage is filled after a rendezvous: a, c, d run from 41.25 on: 42.25 .. 49.25. */
-	check(FOUR "35500,remove,b\n", JOB, "", 50, 14, 1, 0, "a waiting node fills the hole");
-	check(FOUR "35500,remove,b\n", JOB, "reconfigure=paper", 50, 14, 1, 0, "also by the paper's rule");
-	check(FOUR "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0, "but not by the agent's");
+	check(FOUR "35500,remove,b\n", JOB, "", 50, 14, 1, 0, "a waiting node takes the place of a lost one");
+	check(FOUR "35500,remove,b\n", JOB, "reconfigure=paper", 50, 14, 1, 0,
+		"by the paper's rule a waiting node takes the place of a lost one");
+	check(FOUR "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
+		"by the agent's rule a waiting node does not take the place of a lost one");
 	/* Two nodes join at 36: six nodes make two pipelines. The step ends at 36, the rendezvous at 41; steps of 0.6 s: 14 by 49.4. */
 	static const char *const rules[] = { "reconfigure=simulator", "reconfigure=paper", "reconfigure=agent" };
 	for (size_t i = 0; i < 3; i++)
 		check(FOUR "35500,add,e\n35700,add,f\n", JOB, rules[i], 50, 6 + 14, 0, 0,
-			"a pipeline more as soon as there are nodes for it");
-	check(FOUR "35500,add,e\n35700,add,f\n", JOB, "pipelines=1", 50, 19, 0, 0, "unless that is more than are wanted");
-	check(EIGHT "35500,add,i\n", JOB, "", 40, 16, 0, 0, "or than there is a step time for");
+			"a pipeline is added as soon as there are enough nodes");
+	check(FOUR "35500,add,e\n35700,add,f\n", JOB, "pipelines=1", 50, 19, 0, 0, "no pipeline is added beyond `pipelines`");
+	check(EIGHT "35500,add,i\n", JOB, "", 40, 16, 0, 0, "no pipeline is added beyond the largest number with a step time");
 	/* One shadow among 5 nodes and none waiting: the simulator's rule regroups them as one pipeline (35.4 + stretch 0.05: 35.45, then 5
 	 * s). */
-	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "", 45, 9 + 4, 1, 0, "without one it is a pipeline less");
+	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "", 45, 9 + 4, 1, 0,
+		"without a waiting node one pipeline is dropped");
 	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "reconfigure=agent", 45, 9 + 10, 1, 0,
-		"where shadows are borne, all go on");
+		"by the agent's rule all pipelines continue with a shadow");
 	struct run_result *r =
 		run(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n50000,remove,a\n", JOB, "reconfigure=agent", "notice=9s", 60);
 	/* A shadow is given notice at 41: the nodes regroup at the end of that step, and a is unused when it ends. */
@@ -127,12 +131,13 @@ static void test_rules(void)
 static void test_quirks(void)
 {
 	check(FOUR "35500,remove,d\n", JOB, "", 50, 15, 0, 0, "the loss of a waiting node slows steps down, as published");
-	check(FOUR "35500,remove,d\n", JOB, "slowdown_any=off", 50, 19, 0, 0, "unless that is off");
+	check(FOUR "35500,remove,d\n", JOB, "slowdown_any=off", 50, 19, 0, 0,
+		"slowdown_any=off: the loss of a waiting node does not slow steps down");
 	/* Fatal at 36.1. Stale: the step ends at 36.25 and others follow, 1.5 s each, until the end. */
 	check(THREE "35500,remove,b\n36100,remove,a\n", JOB, "", 50, 5, 1, 1, "a fatal failure stops the step in flight");
 	struct run_result *r = run(THREE "35500,remove,b\n36100,remove,a\n", JOB, "stale_steps=on", "", 50);
-	expect(r, 15, 1, 1, "stale_steps: steps go on without owners");
-	ok(spot_runs_metric(r, "orphaned_steps") == 10, "and are counted");
+	expect(r, 15, 1, 1, "stale_steps: steps continue without owners");
+	ok(spot_runs_metric(r, "orphaned_steps") == 10, "steps without owners are counted");
 	result_free(r);
 	/* 8 nodes, two of which wait. Fatal at 40: a global timer until 70. At 45 in the other pipeline: another one. Clean: the second
 	 * replaces the first; one pipeline from 75 on: 16 + 24 steps. */
@@ -141,16 +146,18 @@ static void test_quirks(void)
 	/* Kept: it ends at 70, a pipeline runs, and at 75 the other timer finds an empty list: 16 + 4 steps, and the job stops. */
 	check(twice, JOB, "reconfigure=agent compat_timers=on", 100, 16 + 4, 2, 2, "compat_timers: a stale timer stops the machine");
 	/* Stale steps besides: the step from 39.6 on ends at 40.3, stretched by 0.1; 32 of 0.9 s before 70. */
-	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2, "both, by the authors' rules");
+	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2,
+		"stale steps and stale timers together, by the authors' rules");
 	/* The job is stopped until an instance gets ready. 80 + 30: steps at 111 .. 119. */
 	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB,
-		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2, "until an instance gets ready");
+		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2,
+		"a stopped machine starts again when an instance becomes ready");
 	/* d ends while it waits, and W stays 1. With P=3 no rule depends on that when b ends at 37.75 (W >= O=1 regroups anyway), so W
 	 * shows with more nodes: D=1, d ends, e and f join: 3+1+2 = 6 nodes by W, 5 in truth. */
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off", 45, 14, 0, 0,
 		"a waiting node that is lost is no longer counted");
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off keep_waiting=on", 45, 7 + 2, 0, 0,
-		"keep_waiting: it is, and they meet in vain");
+		"keep_waiting: a lost waiting node is still counted, and the nodes regroup in vain");
 }
 
 /* ---- by event ---- */
@@ -160,9 +167,9 @@ static void test_event(void)
 	has_event_times = true;
 	/* 35.5: 0.5 s are left, which take 0.65, and 0.4 of failover: 36.55; then 1.3 s each: 10 by 49.55. A quarter is redundant. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "", 50);
-	expect(r, 16, 1, 0, "event: degraded steps and failover take what the job says");
+	expect(r, 16, 1, 0, "event: degraded steps and failover take the job's times");
 	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");
-	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.55 + 13 - 30), 1e-9, "event: steps end when they should");
+	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.55 + 13 - 30), 1e-9, "event: steps end at the expected times");
 	near_to(spot_runs_metric(r, "redundant_part") / spot_runs_metric(r, "useful_part"), 1.0 / 3, 1e-9,
 		"event: the redundant share is the job's");
 	result_free(r);
@@ -174,14 +181,14 @@ static void test_event(void)
 	 * 10 s and reading 1e9 bytes at 1e9 a second: 77.5; 12 steps by 89.5. */
 	const char *rows = THREE "0,add,d\n0,add,e\n36500,remove,b\n36500,remove,c\n";
 	r = run(rows, JOB, "rules=event reconfigure=agent checkpoint_interval=3s checkpoint_write=1s restart_time=10s", "", 90);
-	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: what was done since the last checkpoint is lost (%g)",
+	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: the steps since the last checkpoint are lost (%g)",
 		spot_runs_metric(r, "lost_steps"));
 	/* 2 before, 12 after. */
 	expect(r, 14, 1, 1, "event: a restart takes the rendezvous, reading and restart_time");
 	result_free(r);
 	/* A standstill of 0.5 s at each checkpoint: 31, 32, 33, then at the end of the step in flight at 33: 33.5; 36.5 .. */
 	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
-	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: a checkpoint can make training stand still (%g)",
+	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: checkpoint_pause stops training at each checkpoint (%g)",
 		spot_runs_metric(r, "checkpoint_part"));
 	result_free(r);
 	has_event_times = false;
@@ -193,7 +200,7 @@ static void test_groups(void)
 {
 	/* Two pipelines; the step that ends at 36 ends at 36.25, four of 0.9 s follow. */
 	check("0,add,a\n0,add,b\n0,add,c\n0,add,d\n35500,remove,b\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 14, 1, 0,
-		"a node of several stages is taken over whole");
+		"all stages of a node are taken over together");
 	check("0,add,a\n0,add,b\n35500,remove,b\n35600,remove,a\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 5, 1, 1, "once");
 }
 

@@ -20,10 +20,10 @@ if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind spot >said
   like "$(cat said)" '^  orrery spot hazard:p=0\.1 --job bamboo-bert --policy on-demand,\./mine\.so$' "policy new --kind spot prints the next commands"
   CC=$CC ORRERY_CFLAGS="-Wextra -Werror -I$tree/include" sh ./mine_test.sh >said 2>&1
-  is "$? $(tail -n 1 said)" "0 ok: 33 steps, and every second is where it should be" "its test builds it with the public headers alone, and it is right"
+  is "$? $(tail -n 1 said)" "0 ok: 33 steps, and every second is where it should be" "the generated test of the policy builds it with the public headers alone and passes"
   "$orrery" spot three.csv --job slow.json --policy ./mine.so --out o --check -q --no-figures >stdout 2>said
   is "$? $(cat stdout said)" "0 " "-q prints nothing"
-  is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv notes.csv summary.csv" "the files of --out"
+  is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv notes.csv summary.csv" "--out writes the expected files"
   # Steps of 10 s from 0 s on two instances until one ends at 105 s; a third at 150 s, the restart at 165 s.
   is "$(sed -n '11,12p' o/mine.iterations.csv)" '9,90,100,8
 10,165,175,8' "steps in order"
@@ -34,9 +34,9 @@ if command -v "${CC%% *}" >/dev/null; then
 165.000000000,2,2,2' "instances over time"
   # Seconds worked by hand: dollars are those of a and b at 0.5, of c at 0.7 an hour.
   is "$(near "$(awk -F, '{ s += $3 } END { printf "%.17g", s }' o/mine.accounts.csv)" "$(awk 'BEGIN { printf "%.17g", (400 * .5 + 105 * .5 + 250 * .7) / 3600 }')")" near \
-    "every cent is in an account"
+    "every dollar is in one account"
   is "$(near "$(metric mine useful_part)" "$(awk 'BEGIN { printf "%.17g", 660 / 755 }')") $(metric mine paused_part)" \
-    "near $(metric mine restart_part)" "parts of the time"
+    "near $(metric mine restart_part)" "the shares of time in the accounts"
   "$orrery" spot three.csv --job slow.json --policy ./mine.so --db plugin.db -q
   before=$("$orrery" db digest plugin.db)
   while IFS='|' read -r change expected; do
@@ -53,7 +53,7 @@ s/s->must_wait = true;/for (;;) ;/|1 orrery: policy mine: .*has not returned for
 s/\.create = create,//|2 orrery: \./wrong\.so: policy mine: function create is NULL$
 s/^ORR_POLICY_SPOT(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(spot_mine, mine, "", "spot", 0u, params, struct few, few);/|2 orrery: \./wrong\.so: policy mine: its table of functions has 8 bytes, expected [0-9]+: compile against
 EOT
-  is "$("$orrery" db digest plugin.db)" "$before" "and the database is as it was"
+  is "$("$orrery" db digest plugin.db)" "$before" "the database is unchanged"
 else
   skip "no C compiler ($CC)"
 fi
@@ -63,11 +63,11 @@ text=$("$orrery" spot three.csv --job slow.json --policy checkpoint,checkpoint@a
 like "$text" '^policy +samples/s +USD/h +value +useful +redundant +paused +wasted +idle +preemptions +time +USD$' "the table's columns"
 like "$text" '^again +0\.' "and its lines"
 like "$text" '^against checkpoint:$' "and the comparison"
-is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "--json has the world"
+is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "the output of --json names the world"
 
 # A job of two steps of 10 s ends after them; with spot.endless, with the trace after 400 s.
 sed 's/"depth"/"steps": 2, "depth"/' slow.json >two.json
-is "$("$orrery" spot three.csv --job two.json --policy checkpoint --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "20" "a job of two steps"
+is "$("$orrery" spot three.csv --job two.json --policy checkpoint --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "20" "a job of two steps ends after them"
 is "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.endless=true --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "400" \
   "spot.endless trains until the trace ends"
 
@@ -77,16 +77,16 @@ n=300
 study=("hazard:p=0.2,slots=12,length=24h" --job slow.json --policy "checkpoint,bamboo,checkpoint@never" --set policy.never.interval=never --replications "$n"
   --set policy.bamboo.depth=2 --set spot.startup=2m --set spot.notice=30s --no-figures)
 "$orrery" spot "${study[@]}" -j1 --out j1 --db runs.db --json >j1.json 2>said
-is "$? $(grep -c 'those of the first replication' said)" "0 1" "replications"
+is "$? $(grep -c 'the rows are those of the first replication' said)" "0 1" "replications"
 "$orrery" spot "${study[@]}" -j3 --out j2 --json >j2.json 2>/dev/null
 is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j3 give the same bytes"
 "$orrery" spot "${study[@]}" --exact --check --out exact --json >exact.json 2>/dev/null
-is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat exact/* exact.json | sha256sum)" "and so does an event for each step"
+is "$? $(cat j1/* j1.json | sha256sum)" "0 $(cat exact/* exact.json | sha256sum)" "--exact gives the same bytes"
 "$orrery" spot "${study[@]}" --out again --db runs.db --json >again.json 2>said
-is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "and so do runs that the database has"
+is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
 like "$(cat said)" 'bamboo: taken from runs.db' "which is said"
 is "$(awk -F, '$2 == "value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv | sort -u)" 1 "metrics have intervals"
-is "$(metric checkpoint replications j1) $(awk -F, '$1 == "never" && $2 == "ratio_value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" "$n 1" "and so have quotients"
+is "$(metric checkpoint replications j1) $(awk -F, '$1 == "never" && $2 == "ratio_value" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" "$n 1" "ratios have intervals"
 sum() { awk -F, '{ s += $2 } END { printf "%.17g", s / 3600 }' "$1"; }
 is "$(near "$(sum j1/bamboo.accounts.csv)" "$(metric bamboo node_hours j1)")" near "accounts are means over replications, too"
 "$orrery" db export runs.db --run 2 --out exported
@@ -97,14 +97,14 @@ cp three.csv elsewhere.csv
 base=(--policy checkpoint --db names.db -q)
 "$orrery" spot three.csv --job slow.json "${base[@]}"
 "$orrery" spot elsewhere.csv --job copy.json "${base[@]}"
-is "$(runs names.db)" 1 "trace and job go by their contents, whatever their names"
+is "$(runs names.db)" 1 "a run is identified by the contents of trace and job, not by file names"
 sed 's/10000/10001/' slow.json >other.json
 "$orrery" spot three.csv --job other.json "${base[@]}"
 "$orrery" spot three.csv --job slow.json --seed 2 "${base[@]}"
 "$orrery" spot three.csv --job slow.json --set spot.notice=1s "${base[@]}"
 printf 'time_s,zone,type,usd_per_hour\n0,,,0.25\n' >prices.csv
 "$orrery" spot three.csv --job slow.json --prices prices.csv "${base[@]}"
-is "$(runs names.db)" 5 "and a job of other contents, another seed, an option and prices are other runs"
+is "$(runs names.db)" 5 "another job, seed, option or price series gives another run"
 "$orrery" spot bare.csv --job slow.json --prices prices.csv --policy checkpoint --out priced --no-figures -q
 is "$(near "$(metric checkpoint usd priced)" "$(awk 'BEGIN { printf "%.17g", 755 * .25 / 3600 }')")" near "--prices are paid where the trace names none"
 # By hand: an hour of n1, of which the price doubles after half, 0.45 + 0.9; and of n2 at 1.5 in another zone, whose v100s cost 7.
@@ -112,9 +112,9 @@ printf 'time_s,event,node,zone,type\n0,add,n1,a,v100\n0,add,n2,b,a100\n3600,end,
 printf 'time_s,zone,type,usd_per_hour\n0,a,v100,0.9\n0,b,,1.5\n0,b,v100,7\n1800,a,v100,1.8\n' >types_prices.csv
 awk -F, 'NR == 1 { print "time_s,event,node,zone,type,price" } NR > 1 { print $1 ",price,," $2 "," $3 "," $4 }' types_prices.csv >types_both.csv
 sed -n '2,3s/$/,/p' types.csv >types_rows && sed -i -e '4r types_rows' types_both.csv && echo '3600,end,,,,' >>types_both.csv
-"$orrery" spot types.csv --job slow.json --prices types_prices.csv --policy checkpoint --out types -q --no-figures --check
-"$orrery" spot types_both.csv --job slow.json --policy checkpoint --out types_both -q --no-figures --check
-is "$(near "$(metric checkpoint usd types)" 2.85) $(near "$(metric checkpoint usd types_both)" 2.85)" "near near" "prices by zone, type and time, said before anybody comes"
+"$orrery" spot types.csv --job slow.json --prices types_prices.csv --set spot.speeds=a100=1,v100=1 --policy checkpoint --out types -q --no-figures --check
+"$orrery" spot types_both.csv --job slow.json --set spot.speeds=a100=1,v100=1 --policy checkpoint --out types_both -q --no-figures --check
+is "$(near "$(metric checkpoint usd types)" 2.85) $(near "$(metric checkpoint usd types_both)" 2.85)" "near near" "prices by zone, type and time apply to instances added later"
 "$orrery" spot three.csv --job slow.json --policy checkpoint --record summary --out summary --no-figures -q
 is "$? $(wc -l <summary/checkpoint.iterations.csv) $(metric checkpoint steps summary)" "0 1 $(metric checkpoint steps priced)" "--record summary keeps no rows and the same metrics"
 "$orrery" spot three.csv --job slow.json --policy checkpoint --until 150 --out until --no-figures -q
@@ -125,24 +125,24 @@ show=(scenario show hazard:p=0.3 --world spot --job slow.json --policy checkpoin
 "$orrery" "${show[@]}" >s.json
 is "$?" 0 "scenario show --world spot"
 "$orrery" scenario show s.json >s2.json
-is "$(cmp s.json s2.json; echo $?)" 0 "what it prints is the same scenario again"
+is "$(cmp s.json s2.json; echo $?)" 0 "scenario show of its own output is unchanged"
 "$orrery" run s.json --out r1 -q --no-figures && "$orrery" spot hazard:p=0.3 --job slow.json --policy checkpoint --prices price:mean=2 --set spot.notice=2m \
   --replications 3 --out r2 -q --no-figures
-is "$(cat r1/* | sha256sum)" "$(cat r2/* | sha256sum)" "orrery run carries it out as orrery spot does"
+is "$(cat r1/* | sha256sum)" "$(cat r2/* | sha256sum)" "orrery run and orrery spot give the same results"
 "$orrery" spot three.csv --scenario s.json --replications 1 --set spot.notice=0 --out r3 -q --no-figures
-is "$? $(metric checkpoint preemptions r3) $(metric checkpoint replications r3)" "0 1 " "flags, TRACE and --set go before the file"
+is "$? $(metric checkpoint preemptions r3) $(metric checkpoint replications r3)" "0 1 " "flags, TRACE and --set override the file"
 cat >inline.json <<'J'
 {"world": "spot", "trace": "three.csv", "job": {"name": "inline", "source": "made up", "samples_per_step": 1, "points": [[1, 1, 1000]]}, "policies": ["checkpoint"]}
 J
 "$orrery" run inline.json --out r4 -q --no-figures
-is "$? $(test "$(metric checkpoint steps r4)" -gt 300 && echo many)" "0 many" "a job may stand in the scenario"
+is "$? $(test "$(metric checkpoint steps r4)" -gt 300 && echo many)" "0 many" "a scenario can contain the job as an object"
 if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; then
   python3 -c 'import json, jsonschema, sys
 schema = json.load(open(sys.argv[1]))
 for f in sys.argv[2:]: jsonschema.validate(json.load(open(f)), schema)' "$tree/docs/scenario.schema.json" s.json inline.json 2>&1 | tail -n 3 | cut -c 1-200
-  ok "${PIPESTATUS[0]}" "and it keeps to docs/scenario.schema.json"
+  ok "${PIPESTATUS[0]}" "the scenario conforms to docs/scenario.schema.json"
 else
-  skip "no python3 with jsonschema here"
+  skip "python3 with jsonschema is not installed"
 fi
 
 # ---- refusals ----
@@ -191,7 +191,7 @@ three.csv --job slow.json --policy checkpoint --set policy.checkpoint.intervall=
 three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: no policy of this run is called "bamboo"
 --scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run carries out scenarios of any world)
 EOT
-is "$("$orrery" db digest before.db)" "$before" "and the database is as it was"
+is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 # A repair reports its changes.
 "$orrery" spot unknown.csv --job slow.json --policy checkpoint --set trace_options.repair=drop --no-figures >/dev/null 2>said
 like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first on line 3$' "trace_options.repair=drop goes on, and reports the dropped rows"
@@ -211,14 +211,14 @@ E
 figures=(figures ./book --out f -q)
 command -v gnuplot >/dev/null || figures+=(--no-figures)
 "$orrery" "${figures[@]}" >said 2>&1
-is "$? $(cat said)" "0 " "stacks and timelines"
+is "$? $(cat said)" "0 " "a book draws stacked bars and timelines"
 "$orrery" spot three.csv --job slow.json --policy checkpoint,checkpoint@never --set policy.never.interval=never --out two -q --no-figures
 part() { awk -F, -v a="$2" '$1 == a { printf "%.17g", $2 / 3600 }' "two/$1.accounts.csv"; }
 is "$(near "$(awk -F, 'NR == 2 { print $3 }' f/hours.csv)" "$(part checkpoint useful)") $(near "$(awk -F, 'NR == 5 { print $3 }' f/hours.csv)" "$(part never idle)")" \
-  "near near" "amounts of accounts"
+  "near near" "a book uses the amounts of accounts"
 is "$(awk -F, '/^"live"/ { print $2, $3 }' f/live.csv | head -n 3)" "0 2
 1.75 1
-2.5 2" "instances over time, in minutes"
+2.5 2" "a book draws instances over time, in minutes"
 is "$(near "$(awk -F, 'NR == 2 { print $7 }' f/table.csv)" "$(awk -F, '$1 == "useful" { print $3 }' two/checkpoint.accounts.csv)")" near "dollars of an account"
 while IFS='|' read -r edit expected; do
   sed "$edit" book/figures.json >bad/figures.json
@@ -243,9 +243,9 @@ is "$(on_demand d2 --job shapes.json --set policy.on-demand.nodes=3)" "2 0.8" "o
 is "$(on_demand d3 --job curve.json)" "3 0.8" "on demand: the best of a curve"
 is "$(on_demand d4 --job curve.json --set policy.on-demand.nodes=2)" "2 0.4" "on demand: a curve at nodes"
 said=$("$orrery" spot bare.csv --policy on-demand --job curve.json --set policy.on-demand.curve=none 2>&1)
-like "$? $said" "^2 orrery: policy on-demand: job curve has no step time: set nodes and step, or curve" "on demand: nothing to go by"
+like "$? $said" "^2 orrery: policy on-demand: job curve has no step time: set nodes and step, or curve" "on demand: a job without any step time is refused"
 
-# ---- typing errors and omissions ----
+# ---- misspelt names and omissions ----
 while IFS='|' read -r trace expected; do
   said=$("$orrery" spot "$trace" --job slow.json --policy checkpoint 2>&1)
   is "$? $said" "2 orrery: $expected" "$trace"
@@ -256,21 +256,21 @@ unheard-of:p=1|unheard-of:p=1: no such file, and no generator unheard-of (orrery
 ./hazard|./hazard: No such file or directory
 price|price: has prices and no instances; prices go with --prices, beside a trace of instances
 EOT
-is "$("$orrery" policy show bamboo | grep '^kind: ' | xargs)" "kind: step kind: spot" "policy show has all of the name"
-is "$("$orrery" policy show bamboo --kind step | grep -c '^kind: ')" 1 "or that of a kind"
-like "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.deadline=15s)" '^checkpoint: the deadline is missed$' "a missed deadline is told"
+is "$("$orrery" policy show bamboo | grep '^kind: ' | xargs)" "kind: step kind: spot" "policy show prints all policies of a name"
+is "$("$orrery" policy show bamboo --kind step | grep -c '^kind: ')" 1 "policy show --kind prints one of them"
+like "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.deadline=15s)" '^checkpoint: the deadline is missed$' "a missed deadline is reported"
 
 # ---- elastic jobs ----
 like "$("$orrery" model list --elastic)" '^bamboo-bert +264 +22194 +4 x 12 +12 ' "model list --elastic"
 like "$("$orrery" model show slow.json --elastic)" '^ +1 +2 +10 +10 +- ' "model show FILE --elastic"
-is "$("$orrery" model show slow.json --elastic --json | tr -d '\t' | grep -c '^"samples_per_step":8,$')" 1 "and as JSON"
+is "$("$orrery" model show slow.json --elastic --json | tr -d '\t' | grep -c '^"samples_per_step":8,$')" 1 "model show --elastic --json"
 said=$("$orrery" model list --elastic --served 2>&1)
-is "$? $said" "2 orrery: model: --served and --elastic exclude each other" "not both"
+is "$? $said" "2 orrery: model: --served and --elastic exclude each other" "--served and --elastic exclude each other"
 printf '0,add,a\n100,remove,b\n50,remove,a\n' >"$work/broken.csv"
 "$ORRERY" spot "$work/broken.csv" --format bamboo --job bamboo-bert --policy bamboo --until 1h --repair >"$work/out" 2>"$work/err"
-ok $? "--repair runs on a broken trace"
-is "$(grep -cE 'rows out of order, sorted: 1|removals without addition, skipped: 1' "$work/err")" 2 "and says what it changed"
-is "$("$ORRERY" trace info "$work/broken.csv" --format bamboo --repair 2>&1 | grep -c 'rows out of order')" 1 "trace info --repair likewise"
+ok $? "--repair runs on a trace with invalid rows"
+is "$(grep -cE 'rows out of order, sorted: 1|removals without addition, skipped: 1' "$work/err")" 2 "--repair reports its changes"
+is "$("$ORRERY" trace info "$work/broken.csv" --format bamboo --repair 2>&1 | grep -c 'rows out of order')" 1 "trace info --repair reports its changes"
 
 # ---- hostile values: each option reports what it expects, and prices for other zones are refused ----
 bad=
@@ -281,13 +281,13 @@ for option in startup on_demand_startup notice price on_demand_price billing tar
     [ "$? $(grep -c "$option: expected .*found \"$value\"" <<<"$said") $(wc -l <<<"$said")" = "2 1 1" ] || bad+="$option=$value: $said; "
   done
 done
-is "$bad$(ls hostile.db 2>/dev/null)" "" "options of the world with values that are none"
+is "$bad$(ls hostile.db 2>/dev/null)" "" "options of the world with invalid values are refused"
 printf 'time_s,event,node,zone\n0,add,a,us-a\n40,end,,\n' >zoned.csv
 printf 'time_s,zone,type,usd_per_hour\n0,eu-9,,0.25\n' >abroad.csv
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices abroad.csv -q 2>&1)
 like "$? $said" '^2 orrery: prices: abroad\.csv: are for zones that the trace does not have \(eu-9\)' "prices of other zones"
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices 'price:zones=eu-9|us-a,length=1h' -q 2>&1)
-is "$? $said" "0 " "a zone of the trace among them will do"
+is "$? $said" "0 " "prices that cover at least one zone of the trace are accepted"
 said=$("$orrery" spot "" --job slow.json --policy checkpoint -q 2>&1)
 like "$? $said" '^2 orrery: .*no (TRACE|trace)' "a trace without a name"
 said=$("$orrery" spot three.csv --job slow.json --policy checkpoint --until 9e9 -q 2>&1)

@@ -136,7 +136,7 @@ static void best_interval(double c)
 	       "Young %.1f (%+.1f %%)\n",
 		c / M, found, exact, parabola, around, 100 * (around / exact - 1), young, 100 * (young / exact - 1));
 	ok(fabs(found / around - 1) < 0.05, "c/M = %g: the best interval simulated is Daly's within 5 %%", c / M);
-	ok(fabs(exact / around - 1) < 0.005, "c/M = %g: and Daly's is the exact one within 0.5 %%", c / M);
+	ok(fabs(exact / around - 1) < 0.005, "c/M = %g: Daly's interval equals the exact one within 0.5 %%", c / M);
 }
 
 /* With common random numbers. Theory: (e^((t+c)/M) - 1) / t at Young's interval over that at Daly's. */
@@ -154,7 +154,7 @@ static void young_costs_more(double c)
 	printf("# c/M = %g: Young's interval costs %+.2f %% of Daly's wall time, theory %+.2f %%\n", c / M, 100 * (ratio - 1),
 		100 * (want - 1));
 	ok(fabs(ratio - want) < (getenv("ORR_SANITIZED") ? 0.012 : 0.003) && (getenv("ORR_SANITIZED") || c < 50 || ratio > 1),
-		"c/M = %g: Young's interval costs as much more as theory has it", c / M);
+		"c/M = %g: the additional cost of Young's interval equals theory", c / M);
 	total_losses += spot_metric(d, "losses") + spot_metric(y, "losses");
 	result_free(d);
 	result_free(y);
@@ -171,8 +171,9 @@ static void seen(void)
 		.seed = SEED };
 	struct run_result *r = spot_try(&trial, &err);
 	double n = spot_metric(r, "losses"), m = spot_metric(r, "mtbf_seen_s");
-	near_to(m, M, 4 / sqrt(n), "the mean time between losses is seen");
-	near_to(spot_metric(r, "checkpoint_interval_s"), daly_interval(20, m), 1e-3, "... and the interval follows from it");
+	near_to(m, M, 4 / sqrt(n), "the mean time between losses is estimated");
+	near_to(spot_metric(r, "checkpoint_interval_s"), daly_interval(20, m), 1e-3,
+		"the interval follows from the estimated mean time between losses");
 	total_losses += n;
 	result_free(r);
 }

@@ -48,7 +48,7 @@ static const struct hand hands[] = {
 	{ "the same without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false", { 0 }, 0, 43.5, 0, 10, 19, 9 },
 	{ "two slices without spot", &orr_policy_spot_time_sliced, "slices=2", { 0 }, 0, 33, 0, 10, 19.5, 2 },
 	{ "omniscient without spot", &orr_policy_spot_omniscient, "", { 0 }, 0, 31.5, 0, 10, 10.5, 1 },
-	{ "greedy, spot from 6 to 9 h", &orr_policy_spot_greedy, "", { 6, 9 }, 2, 3 + 24, 2.5, 7.5, 19.5, 2 },
+	{ "greedy with spot from 6 to 9 h", &orr_policy_spot_greedy, "", { 6, 9 }, 2, 3 + 24, 2.5, 7.5, 19.5, 2 },
 	{ "uniform progress", &orr_policy_spot_uniform_progress, "", { 6, 9 }, 2, 2 + 33, 1.5, 8.5, 19.5, 6 },
 	{ "the same without hysteresis", &orr_policy_spot_uniform_progress, "hysteresis=false", { 6, 9 }, 2, 3 + 3 * 11, 2.5, 7.5, 19.5,
 		8 },
@@ -157,7 +157,7 @@ static void test_random(void)
 	ok(!wrong && n == FAMILY * PROCESSES * runs, "%d random runs of all policies do all of the work", n);
 	ok(!late, "none is late, the least slack being two change-overs and 4 seconds");
 	ok(!cheaper, "none is cheaper than the omniscient policy (the nearest at %.4f times its cost)", nearest);
-	ok(oracle == PROCESSES * runs, "which is marked as one that sees the future");
+	ok(oracle == PROCESSES * runs, "the omniscient policy is marked as oracle");
 }
 
 /* In whole minutes, steps of a minute, change-overs of whole minutes: no rounding at all. */
@@ -272,7 +272,8 @@ static void test_adversary(void)
 			rsf, bound);
 		ok(rsf <= bound + 2 * d * k * n / best && rsf > 1.5, "RSF of %d slices is within its bound there", n);
 	}
-	ok(greedy > k - 0.01 && greedy <= k, "and greedy at k (no deterministic policy is below k - O(d))");
+	ok(greedy > k - 0.01 && greedy <= k,
+		"greedy costs k times omniscient on the adversary's trace (no deterministic policy is below k - O(d))");
 	availset_free(set);
 }
 
@@ -303,7 +304,7 @@ static void test_world(void)
 		costly += !four.good || !four.kept || fabs(four.usd - 4 * a.usd) > 1e-9 * a.usd || four.spot_h != a.spot_h;
 	}
 	ok(!different, "an event for each step gives the same, to the bit");
-	ok(!costly, "four instances that come and go together cost four times as much");
+	ok(!costly, "four instances that are added and removed together cost four times as much");
 	struct late_run x = {
 		.capacity = set, .policy = &orr_policy_spot_greedy, .work_h = 10, .deadline_h = 14, .changeover_h = 0.2, .probe_h = 0.2
 	};
@@ -320,7 +321,7 @@ static void test_world(void)
 	x.capacity = one;
 	ok(strstr(late_error(&x), "one zone") != NULL, "two zones: %s", late_error(&x));
 	x.policy = &orr_policy_spot_uniform_progress;
-	ok(late_go(&x).kept, "the others go where it is cheapest");
+	ok(late_go(&x).kept, "the other policies use the cheapest zone");
 	availset_free(one);
 }
 

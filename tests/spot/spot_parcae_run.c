@@ -104,11 +104,11 @@ static void test_by_hand(void)
 	ok(step_at(r, 0, 9.917, 10.317), "training begins once two pipelines are made");
 	ok(step_at(r, 224, 99.517, 99.917), "225 steps before the loss");
 	ok(step_at(r, 225, 101.165, 101.765), "one pipeline after a migration within stages");
-	ok(step_at(r, 356, 179.765, 180.365), "132 steps of it, the last of which is not cut");
+	ok(step_at(r, 356, 179.765, 180.365), "132 steps of the single pipeline, the last one complete");
 	ok(step_at(r, 357, 192.56002535, 192.96002535), "two pipelines again after a migration between stages");
 	near_to(metric(r, "intra_migrations"), 1, 0, "one migration within stages");
-	near_to(metric(r, "inter_migrations"), 1, 0, "one between them");
-	near_to(metric(r, "pipeline_migrations"), 1, 0, "one to begin");
+	near_to(metric(r, "inter_migrations"), 1, 0, "one migration between stages");
+	near_to(metric(r, "pipeline_migrations"), 1, 0, "one migration at the start");
 	result_free(r);
 }
 
@@ -121,11 +121,11 @@ static void test_notice(void)
 		.options = { "notice=60s" },
 		.until = 200 * ORR_SECOND };
 	struct run_result *r = run(&s);
-	ok(step_at(r, 75, 39.917, 40.317) && step_at(r, 76, 41.382, 41.982), "a loss with notice cuts no step");
+	ok(step_at(r, 75, 39.917, 40.317) && step_at(r, 76, 41.382, 41.982), "a loss with notice aborts no step");
 	result_free(r);
 	s.until = 41 * ORR_SECOND;
 	r = run(&s);
-	near_to(metric(r, "wasted_part"), 0, 0, "and wastes nothing");
+	near_to(metric(r, "wasted_part"), 0, 0, "a loss with notice wastes no time");
 	result_free(r);
 }
 
@@ -151,8 +151,8 @@ static void test_ranks(void)
 		}
 	printf("# samples/s: free %.3f, oracle %.3f, arima %.3f, fastest shape %.3f\n", sum[0], sum[1], sum[2], sum[3]);
 	ok(sum[0] > sum[1], "free migrations are better than paid ones");
-	ok(sum[1] > sum[2], "to know what comes is better than a forecast");
-	ok(sum[2] > sum[3], "to plan is better than to follow the fastest shape");
+	ok(sum[1] > sum[2], "the known future is better than a forecast");
+	ok(sum[2] > sum[3], "planning is better than following the fastest shape");
 	for (int i = 0; i < 2; i++) {
 		struct setting s = { .generator = "churn:rate=0.6,slots=32,length=2h",
 			.job = "parcae-bert",
@@ -173,7 +173,7 @@ static void test_errors(void)
 		.job = "{\"name\":\"x\",\"source\":\"a test\",\"samples_per_step\":1,\"points\":[[1,1,5]]}",
 		.set = { "interval=0" },
 		.until = ORR_NEVER };
-	ok(!run(&s) && strstr(err.text, "interval: expected at least 1s"), "an interval of nothing is an error");
+	ok(!run(&s) && strstr(err.text, "interval: expected at least 1s"), "an interval of 0 is an error");
 }
 
 int main(void)

@@ -67,7 +67,7 @@ static void check_plain(void)
 		struct outcome none = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=none", quiet, m);
 		struct outcome lazy = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=lazy", quiet, m);
 		ok(fabs(none.step_s - (m + p - 1) * 3.0) < 1e-9, "%u stages, %u micro-batches: (m+p-1)(f+b)", p, m);
-		ok(fabs(lazy.step_s - none.step_s) < 1e-9, "a replica that computes nothing, and has nothing to fetch, costs nothing");
+		ok(fabs(lazy.step_s - none.step_s) < 1e-9, "lazy without messages costs nothing");
 	}
 }
 
@@ -78,11 +78,12 @@ static void check_eager(void)
 		uint32_t p = shapes[i][0], m = shapes[i][1];
 		struct outcome eager = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=eager", quiet, m);
 		ok(fabs(eager.step_s - ((m + p - 1) * 3.0 + (m - 1) * 1.0)) < 1e-9,
-			"%u stages, %u micro-batches: FRC of all but one is in the way", p, m);
+			"%u stages, %u micro-batches: eager delays the step by m - 1 FRCs", p, m);
 		struct outcome both = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=both", quiet, m);
 		struct outcome more = run(1, p, "%s stage_times=1,2 micro_batches=%u redundancy=both", quiet, m + 4);
-		ok(fabs(more.step_s - both.step_s - 4 * 6.0) < 1e-9, "both eager: a micro-batch more takes 2(f+b)");
-		ok(both.step_s >= m * 6.0 && both.step_s <= (m + p - 1) * 6.0, "both eager: between m and m+p-1 of them");
+		ok(fabs(more.step_s - both.step_s - 4 * 6.0) < 1e-9, "redundancy=both: each further micro-batch takes 2(f+b)");
+		ok(both.step_s >= m * 6.0 && both.step_s <= (m + p - 1) * 6.0,
+			"redundancy=both: the step takes between m and m+p-1 times 2(f+b)");
 	}
 }
 
@@ -94,7 +95,8 @@ static void check_bubble(void)
 	for (uint32_t m = 1; m <= 9; m += 4) {
 		struct outcome none = run(1, 3, "%s %s micro_batches=%u redundancy=none", quiet, times, m);
 		struct outcome eager = run(1, 3, "%s %s micro_batches=%u redundancy=eager", quiet, times, m);
-		ok(fabs(none.step_s - (1 + 12.0 * m + 2)) < 1e-9, "%u micro-batches: the slow stage and the way there and back", m);
+		ok(fabs(none.step_s - (1 + 12.0 * m + 2)) < 1e-9,
+			"%u micro-batches: the time of the slow stage plus one pass through the others", m);
 		ok(fabs(eager.step_s - none.step_s) < 1e-9, "FRC that fits into bubbles costs nothing");
 	}
 }
@@ -107,7 +109,7 @@ static void check_failed(void)
 		struct outcome a = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=%u", quiet, f);
 		struct outcome b = run(1, 4, "%s stage_times=1,2 micro_batches=12 failed=%u", quiet, f);
 		ok(fabs(b.step_s - a.step_s - 4 * 6.0) < 1e-9 && a.step_s >= 8 * 6.0,
-			"stage %u of 4 lost: a micro-batch more takes what the shadow does for it", f);
+			"stage %u of 4 lost: each further micro-batch takes the shadow's work for it", f);
 	}
 	struct outcome none = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=2", quiet);
 	struct outcome redo = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=2 redo=5", quiet);
@@ -117,7 +119,7 @@ static void check_failed(void)
 	ok(fabs(lazy.step_s - lazy0.step_s - 5 * 3.0) < 1e-9, "after lazy FRC: 5 (f+b)");
 	struct outcome wrong = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=4", quiet);
 	ok(wrong.rc == ORR_EINPUT && strstr(wrong.text, "failed=4: expected one of at least two stages, 0 to 3"),
-		"a stage that is not there");
+		"an unknown stage is refused");
 }
 
 /* Gradients of 1e9 bytes: summed over two pipelines, a ring of two sends 2 (2-1)/2 of them; then they go to the replica. */
@@ -130,7 +132,7 @@ static void check_sync(void)
 	ok(fabs(none.step_s - 0.25) < 1e-9 && fabs(one.step_s - 1.25) < 1e-9,
 		"the replica's gradients take a second, its update runs after the stage's or while they come");
 	ok(fabs(two.step_s - 1.25) < 1e-9 && fabs(both.step_s - 2.25) < 1e-9 && fabs(off.step_s - two.step_s) < 1e-9,
-		"after those of the pipelines have been summed");
+		"the replica's gradients are sent after the sum over pipelines");
 }
 
 /* 4 bytes of weight, 4 of gradient, 8 of Adam's moments; a replica has no gradient. Stages of two equal blocks. */
@@ -143,11 +145,11 @@ static void check_memory(void)
 	double grown = lazy.peak_bytes - none.peak_bytes;
 	ok(grown >= 2 * block * 12 * 0.99 && grown <= 4 * block * 12, "a replica takes 12 bytes for each parameter: %.0f", grown);
 	ok(swapped.peak_bytes > lazy.peak_bytes && kept.peak_bytes > swapped.peak_bytes,
-		"what FRC makes takes room, less of it when it is swapped");
+		"activations of FRC take memory, less if they are swapped");
 	struct outcome memory = run(1, 4, "%s redundancy=none cut=memory", "micro_batches=8"),
 		       time = run(1, 4, "%s redundancy=none cut=time", "micro_batches=8");
-	ok(memory.peak_bytes < time.peak_bytes && memory.step_s > time.step_s, "a cut by memory holds less (%.0f, %.0f) and is slower",
-		memory.peak_bytes, time.peak_bytes);
+	ok(memory.peak_bytes < time.peak_bytes && memory.step_s > time.step_s,
+		"a cut by memory has a lower peak (%.0f, %.0f) and a longer step", memory.peak_bytes, time.peak_bytes);
 }
 
 /* ---- derived jobs ---- */
@@ -179,7 +181,7 @@ static void check_derived(void)
 		return;
 	ok(a->n_points == b->n_points && !memcmp(a->point, b->point, a->n_points * sizeof *a->point) &&
 			a->on_demand_step_ns == b->on_demand_step_ns,
-		"the same by one thread and by four");
+		"one thread and four derive the same job");
 	/* 12 samples in micro-batches of 2: at most six pipelines. */
 	uint32_t wanted = 0, good = 0;
 	for (uint32_t d = 1; d <= 6; d++)
@@ -232,7 +234,7 @@ static void check_wrong(void)
 	}
 	struct orr_error e = { 0 };
 	struct elastic *table = derived("{\"name\":\"x\",\"source\":\"s\",\"samples_per_step\":1,\"points\":[[1,1,5]]}", 1, NULL, &e);
-	ok(table && table->n_points == 1, "a job with a table stays as it is");
+	ok(table && table->n_points == 1, "a job with a table is unchanged");
 	elastic_free(table);
 }
 
@@ -249,8 +251,8 @@ static void check_published(void)
 	for (uint32_t d = 2; d <= 4; d++) {
 		const struct elastic_point *p = j ? elastic_find(j, d, 12) : NULL;
 		double ms = p ? (double)p->step_ns[ELASTIC_REDUNDANT] / 1e6 : NAN;
-		ok(fabs(ms / (double)published_ms[d - 2] - 1) < 0.15, "BERT-large, %u pipelines of 12: %.0f ms, the authors have %.0f", d,
-			ms, (double)published_ms[d - 2]);
+		ok(fabs(ms / (double)published_ms[d - 2] - 1) < 0.15,
+			"BERT-large, %u pipelines of 12: %.0f ms, in the authors' simulator %.0f", d, ms, (double)published_ms[d - 2]);
 	}
 	elastic_free(j);
 }

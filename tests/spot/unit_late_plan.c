@@ -148,7 +148,7 @@ static void test_against(const char *what, double (*best)(const struct small *c)
 		mixed += plan.spot_ns > 0 && plan.on_demand_ns > 0;
 		late_plan_free(&plan);
 	}
-	ok(!wrong, "%d random cases, %s: the plan keeps the rules and costs what the best of all sequences does", cases, what);
+	ok(!wrong, "%d random cases, %s: the plan keeps the rules and costs as much as the best of all sequences", cases, what);
 	ok(late > 0 && spot_alone > cases / 10 && mixed > cases / 10,
 		"among them %d that cannot be done in time, %d on spot alone, %d mixed", late, spot_alone, mixed);
 }
@@ -173,7 +173,7 @@ static void test_odd_times(void)
 	p.work_ns = 7000;
 	late_plan_best(&p, &plan);
 	/* 6,180 on spot; 820 on demand: 6,180 + 315 + 3 x (820 + 105). Without the first interval: 5,290 + 210 + 3 (1,710 + 105), more. */
-	near_to(plan.cost, 6180 + 315 + 3 * 925, 1e-12, "and with on-demand");
+	near_to(plan.cost, 6180 + 315 + 3 * 925, 1e-12, "spot and on-demand, in whole steps");
 	late_plan_free(&plan);
 }
 
@@ -207,7 +207,8 @@ static void test_steps(void)
 		late_plan_free(&free_of_steps);
 	}
 	ok(!wrong, "%d cases with odd times keep the rules, and cost no less than without steps", cases);
-	ok(near > cases * 9 / 10, "and no more than a step per stint in %d of them (elsewhere the steps make another plan the best)", near);
+	ok(near > cases * 9 / 10,
+		"in %d of the cases the plan costs at most one step per stint more (in the others steps make another plan the best)", near);
 }
 
 /* Published sizes: 48 h of work in 60 h, change-overs of 0.2 h; and a month. */

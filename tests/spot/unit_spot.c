@@ -139,14 +139,14 @@ static void test_closed_form(void)
 	struct setting s = { .rows = "0,add,a\n50500,remove,a\n80000,add,b\n500000,remove,b\n", .options = { "startup=5s", "price=3.6" } };
 	told[0] = 0;
 	ok(!run(&s, &simple, r), "a run with a loss ends well");
-	same_text(told, "added@0 ready@5 gone@50.5 added@80 ready@85 ", "the policy is told what happened, until the job is over");
+	same_text(told, "added@0 ready@5 gone@50.5 added@80 ready@85 ", "instance() reports every event until the job is over");
 	near_to(metric(r, "makespan_s"), 140, 1e-12, "45 steps, a gap, 55 steps: over at 140 s");
 	near_to(metric(r, "steps"), 100, 0, "100 steps count");
-	near_to(metric(r, "samples"), 1000, 0, "of 10 samples each");
+	near_to(metric(r, "samples"), 1000, 0, "each step has 10 samples");
 	near_to(metric(r, "preemptions"), 1, 0, "one preemption before the end");
 	near_to(account(r, "useful", false), 75, 1e-12, "useful: three quarters of 100 s");
 	near_to(account(r, "redundant", false), 25, 1e-12, "redundant: one quarter");
-	near_to(account(r, "wasted", false), 0.5, 1e-12, "wasted: the step that was cut");
+	near_to(account(r, "wasted", false), 0.5, 1e-12, "wasted: the aborted step");
 	near_to(account(r, "starting", false), 10, 1e-12, "starting: twice 5 s");
 	near_to(account(r, "idle", false), 0, 0, "idle: never");
 	near_to(metric(r, "usd"), 110.5 * 0.001, 1e-12, "3.6 USD per hour is a thousandth of a USD per second");
@@ -155,7 +155,7 @@ static void test_closed_form(void)
 	/* Time average of throughput over cost rate: 99 steps of 1 s at 10 samples/s and 3.6 USD/h, one of 36 s for 0.5 + 5 + 1 paid
 	 * seconds. */
 	double long_step = 10.0 / (6.5 * 0.001 * 3600) * 36;
-	near_to(metric(r, "value"), (99 * 10 / 3.6 + long_step - 0) / 135, 0.05, "value is about that of the parts");
+	near_to(metric(r, "value"), (99 * 10 / 3.6 + long_step - 0) / 135, 0.05, "value is the time average over the steps");
 	near_to((double)r->n_iterations, 100, 0, "a row for each step");
 	near_to(r->iterations[45].start_s, 85, 1e-12, "the 46th step begins when the second instance is ready");
 	result_free(r);
@@ -167,10 +167,10 @@ static void test_billing(void)
 	struct setting s = { .rows = "0,add,a\n50500,remove,a\n80000,add,b\n500000,remove,b\n",
 		.options = { "price=3.6", "billing=hour" } };
 	told[0] = 0;
-	ok(!run(&s, &simple, r), "with hours billed");
+	ok(!run(&s, &simple, r), "a run with spot.billing=hour");
 	near_to(metric(r, "usd"), 7.2, 1e-12, "two instances for less than an hour each cost two hours");
 	near_to(account(r, "rounding", true), 7.2 - 0.001 * (50.5 + metric(r, "makespan_s") - 80), 1e-9,
-		"what was not used is in an account of its own");
+		"the unused rest of an hour is in the account rounding");
 	result_free(r);
 }
 
@@ -183,10 +183,10 @@ static void test_notice(void)
 	told[0] = 0;
 	ok(!run(&s, &simple, r), "with notices");
 	same_text(told, "added@0 ready@0 notice@15.5 added@20 ready@20 notice@25 gone@50.5 ",
-		"notice comes spot.notice before the end, or when the offer is taken");
+		"notice is given spot.notice before the end, or when the offer is taken");
 	near_to(metric(r, "makespan_s"), 55, 1e-12, "--until ends the run");
-	near_to(metric(r, "is_complete"), 0, 0, "and the job is not over");
-	near_to(metric(r, "steps"), 50 + 4, 0, "what ends at that instant does not count");
+	near_to(metric(r, "is_complete"), 0, 0, "--until: the job is not complete");
+	near_to(metric(r, "steps"), 50 + 4, 0, "--until: a step that ends at that instant does not count");
 	result_free(r);
 }
 
@@ -201,7 +201,7 @@ static void picky_decide(void *self, struct orr_spot *w)
 	if (*phase == 0) {
 		ok(orr_request(w, 0, 2) == 2 && orr_request(w, 0, 5) == 1 && orr_request(w, 0, 1) == 0,
 			"requests are granted in part, then refused");
-		ok(orr_request_on_demand(w, 0, 3) == 2, "so are those above the quota");
+		ok(orr_request_on_demand(w, 0, 3) == 2, "requests above the quota are refused");
 		orr_spot_timer(w, 10 * ORR_SECOND, 0, 1);
 	}
 	++*phase;
@@ -229,13 +229,13 @@ static void test_offers(void)
 		.options = { "on_demand_quota=2", "price=1", "on_demand_price=4" },
 		.until = 30 * ORR_SECOND };
 	told[0] = 0;
-	ok(!run(&s, &picky, r), "a policy that chooses");
+	ok(!run(&s, &picky, r), "a run with on-demand and spot instances");
 	/* decide() is called at 0, twice, as instances join and get ready; at 10, the timer; at 20, an offer ends. */
 	ok(strstr(told, "offers=3@0 ") == told && strstr(told, "offers=1@10 offers=0@20"),
-		"decide() is called where something happened: %s", told);
-	near_to(metric(r, "usd"), (10 + 30 + 30 + 4 * 60) / 3600.0, 1e-12, "each is paid from being taken to being given back");
-	near_to(metric(r, "on_demand_hours"), 60 / 3600.0, 1e-12, "hours on demand");
-	near_to(metric(r, "preemptions"), 0, 0, "the end of an offer that was not taken is no preemption");
+		"decide() is called at each instant with an event: %s", told);
+	near_to(metric(r, "usd"), (10 + 30 + 30 + 4 * 60) / 3600.0, 1e-12, "each instance is paid from acceptance to release");
+	near_to(metric(r, "on_demand_hours"), 60 / 3600.0, 1e-12, "on_demand_hours counts the hours on demand");
+	near_to(metric(r, "preemptions"), 0, 0, "the end of an offer that was not accepted is no preemption");
 	result_free(r);
 }
 

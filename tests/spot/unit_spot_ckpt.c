@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Checkpoint and restart, elastic data parallelism: runs worked out by hand; and at random over generators, options and settings,
- * under --check, in one go and step by step with the same bytes.
+ * under --check, with the same bytes when steps are advanced together and with --exact.
  */
 #include "base/rng.h"
 #include "tests/spot/spot_trial.h"
@@ -65,17 +65,17 @@ static const struct by_hand checkpoints[] = {
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 159, 100, 17, 22, "losses", 1 },
 	{ "a loss during the restart starts it again", "0,add,a\n40000,remove,a\n60000,add,b\n65000,remove,b\n65000,add,c\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 164, 100, 17, 27, "restarts", 2 },
-	{ "a loss while a checkpoint is written loses what it would have saved", "0,add,a\n22000,remove,a\n22000,add,b\n", TEN_STEPS,
-		"interval=steps every_steps=2 cost=3 restart=7", NULL, 144, 100, 20, 24, "checkpoints", 6 },
+	{ "a loss while a checkpoint is written loses the steps that it would have saved", "0,add,a\n22000,remove,a\n22000,add,b\n",
+		TEN_STEPS, "interval=steps every_steps=2 cost=3 restart=7", NULL, 144, 100, 20, 24, "checkpoints", 6 },
 	/* Notice at 130 in the midst of step 2: done at 200, written by 210, moved to b by 230, three steps, the last checkpoint. */
 	{ "a notice of 120 s saves the step", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS, "interval=never cost=10 restart=20",
 		"notice=120s", 210 + 20 + 810, 1000, 0, 40, "moves", 1 },
-	{ "without heed to it, all is lost", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
+	{ "notice=false: all steps are lost", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20 notice=false", "notice=120s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
 	/* Notice at 220, 20 s into step 3: written by 230, moved by 250, eight steps. */
-	{ "a notice too short for the step saves those before", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
+	{ "a notice too short for the step in flight saves the steps before it", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 250 + 800 + 10, 1000, 20, 40, "checkpoints_on_notice", 1 },
-	{ "one too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
+	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=5s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
 	/* Nothing to save: at once to b. */
 	{ "with a notice in the first step, the job moves at once", "0,add,a\n0,add,b\n50000,remove,a\n", LONG_STEPS,
@@ -84,28 +84,30 @@ static const struct by_hand checkpoints[] = {
 	{ "copies in the background", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=2 cost=15 copy=async snapshot=1", NULL, 119, 100,
 		0, 19, "checkpoints", 5 },
 	/* Safe at 36 and 57: four steps. Lost at 60: a step and 8 s. From 67: 129, and 15. */
-	{ "a loss costs what no copy has made safe", "0,add,a\n60000,remove,a\n60000,add,b\n", TEN_STEPS,
+	{ "a loss costs the steps that no complete copy holds", "0,add,a\n60000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=15 copy=async snapshot=1 restart=7", NULL, 144, 100, 18, 2 + 7 + 2 + 15, "checkpoints",
 		5 },
 	/* Started at 10 (safe at 35), 40 (65), 70, and at the end, which does not wait for the copy in progress. */
-	{ "a copy that takes long delays the next one", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=1 cost=25 copy=async", NULL,
-		125, 100, 0, 25, "checkpoints", 4 },
+	{ "a long copy delays the next checkpoint", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=1 cost=25 copy=async", NULL, 125,
+		100, 0, 25, "checkpoints", 4 },
 	/* Two steps, written by 3, moved by 6; 8 steps of 0.5 s and four checkpoints on two. b was idle from 2.5 to 3. */
 	{ "a joining instance is absorbed after a checkpoint", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
 		"interval=steps every_steps=2 cost=1 restart=3", NULL, 14, 10, 0, 1 + 6 + 8, "moves", 1 },
 	{ "or never", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"), "interval=steps every_steps=2 cost=1 restart=3 join=never",
 		NULL, 15, 10, 0, 5, "moves", 0 },
-	{ "or if the gain is worth it", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
+	{ "a joining instance is not absorbed if the gain is too small", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
 		"interval=steps every_steps=2 cost=1 restart=3 gain=0.5", NULL, 15, 10, 0, 5, "moves", 0 },
 	/* (2,2) on a-d: step 5 is cut at 4.5 with 2 s uncommitted; (1,2) on two of a, c, d restarts by 6.5; two steps of 2 s, written
 	 * by 11.5; e has been live since 8: (2,2) by 13.5, two steps and their checkpoint, three times. Useful: eight steps of four, two of
 	 * two; lost 1.5 s of four. */
-	{ "after a loss on fewer pipelines, and on more again", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n4500,remove,b\n8000,add,e\n",
-		JOB("[1,2,2000],[2,2,1000]"), "interval=steps every_steps=2 cost=1 restart=2", NULL, 13.5 + 9, 4 * 8 + 2 * 4, 4 * 1.5,
-		4 + 2 * 2 + 2 + 4 * 2 + 4 * 3, "moves", 1 },
-	{ "waits for enough instances", "0,add,a\n10000,add,b\n", JOB("[1,2,1000]"), "interval=never cost=0", NULL, 20, 20, 0, 0, NULL, 0 },
-	{ "the shortest step of those that fit", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n", JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"),
-		"interval=never cost=0", NULL, 7, 28, 0, 0, NULL, 0 },
+	{ "after a loss the job runs on fewer pipelines, later on more again",
+		"0,add,a\n0,add,b\n0,add,c\n0,add,d\n4500,remove,b\n8000,add,e\n", JOB("[1,2,2000],[2,2,1000]"),
+		"interval=steps every_steps=2 cost=1 restart=2", NULL, 13.5 + 9, 4 * 8 + 2 * 4, 4 * 1.5, 4 + 2 * 2 + 2 + 4 * 2 + 4 * 3,
+		"moves", 1 },
+	{ "the job waits for enough instances", "0,add,a\n10000,add,b\n", JOB("[1,2,1000]"), "interval=never cost=0", NULL, 20, 20, 0, 0,
+		NULL, 0 },
+	{ "the job takes the shape with the shortest step that fits", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
+		JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"), "interval=never cost=0", NULL, 7, 28, 0, 0, NULL, 0 },
 	{ "with the depth given, as many pipelines as fit", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
 		JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"), "interval=never cost=0 depth=2", NULL, 12, 48, 0, 0, NULL, 0 },
 	{ "with pipelines set, exactly that many", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n", JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"),
@@ -125,15 +127,15 @@ static const struct by_hand parallel[] = {
 	{ "a loss costs the step in flight and a new group", "0,add,a\n0,add,b\n5000,remove,b\n", PARALLEL, "cost=0 rebuild=3s", NULL, 40,
 		8 + 32, 2, 3, "steps_redone", 1 },
 	/* Step 3 ends at 6 with half of its samples: a does 2 s for it, b did 1 s. */
-	{ "loss=drop: the step is done without its samples", "0,add,a\n0,add,b\n5000,remove,b\n", PARALLEL, "cost=0 rebuild=3s loss=drop",
-		NULL, 37, 8 + 3 + 28, 0, 3, "samples", 95 },
+	{ "loss=drop: the step completes without the lost worker's samples", "0,add,a\n0,add,b\n5000,remove,b\n", PARALLEL,
+		"cost=0 rebuild=3s loss=drop", NULL, 37, 8 + 3 + 28, 0, 3, "samples", 95 },
 	/* Three do a step in 2 s. The peer does the other half of the share: 2/3 s. Two do one in 10/3 s. */
-	{ "loss=redundant: a peer does the rest", "0,add,a\n0,add,b\n0,add,c\n5000,remove,c\n", PARALLEL,
+	{ "loss=redundant: a peer computes the rest of the lost share", "0,add,a\n0,add,b\n0,add,c\n5000,remove,c\n", PARALLEL,
 		"cost=0 rebuild=3s loss=redundant", NULL, 6 + 2 / 3.0 + 3 + 70 / 3.0, 12 + 1 + 2 * (2 + 2 / 3.0) + 2 * 70 / 3.0, 0, 6,
 		"steps_redone", 0 },
 	/* One does it in 6 s. */
-	{ "... but a pair's loss costs the step", "0,add,a\n0,add,b\n0,add,c\n5000,remove,b\n5000,remove,c\n", PARALLEL,
-		"cost=0 rebuild=3s loss=redundant", NULL, 5 + 3 + 48, 12 + 48, 3, 3, "steps_redone", 1 },
+	{ "loss=redundant: the loss of both workers of a pair costs the step", "0,add,a\n0,add,b\n0,add,c\n5000,remove,b\n5000,remove,c\n",
+		PARALLEL, "cost=0 rebuild=3s loss=redundant", NULL, 5 + 3 + 48, 12 + 48, 3, 3, "steps_redone", 1 },
 	/* b copies from 5 to 9, joins after step 3 at 12; seven steps of 2 s. */
 	{ "a joining instance copies the state first", "0,add,a\n5000,add,b\n", PARALLEL, "cost=0 rebuild=3s copy=4", NULL, 29, 12 + 28, 0,
 		6, "rebuilds", 1 },
@@ -194,9 +196,8 @@ static void at_random(bool is_dp, const char *what)
 	rng_init(&rng, 1, "unit_spot_ckpt", is_dp);
 	for (uint64_t i = 0; i < n && good; i++)
 		good = random_run(&rng, i, is_dp, &trained);
-	ok(good && trained > (int)(n * 7 / 10),
-		"%s: %d random runs are clean under --check, and the same in one go and step by step; %d got anywhere", what, (int)n,
-		trained);
+	ok(good && trained > (int)(n * 7 / 10), "%s: %d random runs pass --check and give the same bytes with --exact; %d made progress",
+		what, (int)n, trained);
 }
 
 /* ---- Bamboo's strawman ---- */
@@ -228,8 +229,9 @@ static double useful_share(const char *settings)
 static void strawman(void)
 {
 	double fitted = useful_share("restart=90");
-	ok(fabs(fitted - 0.23) < 0.07, "Bamboo's strawman: 23 +-7 %% useful with the restart that was fitted");
-	ok(useful_share("restart=60") > fitted && useful_share("restart=180") < fitted, "... more or less with another restart");
+	ok(fabs(fitted - 0.23) < 0.07, "Bamboo's strawman: 23 +-7 %% useful time with the fitted restart time");
+	ok(useful_share("restart=60") > fitted && useful_share("restart=180") < fitted,
+		"Bamboo's strawman: useful time falls with the restart time");
 }
 
 /* ---- invalid settings ---- */

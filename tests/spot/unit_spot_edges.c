@@ -108,8 +108,8 @@ static void test_order(void)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		trick = cases[i].event;
 		struct run_result *r = try(&ops, NULL, cases[i].rows, cases[i].options, 200);
-		ok(r && !strcmp(told, cases[i].expected), "one asked for when another is told %s, %s: %s", event_names[trick],
-			cases[i].options, told);
+		ok(r && !strcmp(told, cases[i].expected), "an instance requested during instance() of another one, %s, %s: %s",
+			event_names[trick], cases[i].options, told);
 		result_free(r);
 	}
 }
@@ -122,14 +122,14 @@ static void again_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 	if (event != ORR_INST_NOTICE || count++)
 		return;
 	orr_release(w, i);
-	ok(!orr_inst_is_live(w, i) && orr_offers(w, 0) == 1, "released after its notice: offered");
+	ok(!orr_inst_is_live(w, i) && orr_offers(w, 0) == 1, "an instance released after its notice is offered again");
 	orr_spot_timer(w, orr_spot_now(w) + 10 * ORR_SECOND, 0, 0);
 }
 
 static void again_timer(void *self, struct orr_spot *w, uint64_t tag)
 {
 	(void)self, (void)tag;
-	ok(orr_request(w, ORR_ANY_ZONE, 1) == 1, "and can be had again");
+	ok(orr_request(w, ORR_ANY_ZONE, 1) == 1, "the released instance can be taken again");
 }
 
 static void test_again(void)
@@ -140,8 +140,8 @@ static void test_again(void)
 	struct run_result *r = try(&ops, NULL, "0,add,a\n100000,remove,a\n", "notice=60s price=36", 200);
 	ok(r && !strcmp(told, "added a@0, ready a@0, notice a@40, added a@50, notice a@50, ready a@50, gone a@100, "), "%s", told);
 	/* 40 s and 50 s at a cent a second. */
-	near_to(spot_runs_metric(r, "usd"), 0.9, 1e-12, "and is paid for while it is held");
-	near_to(spot_runs_metric(r, "instances"), 2, 0, "as two instances");
+	near_to(spot_runs_metric(r, "usd"), 0.9, 1e-12, "the instance is paid for while it is held");
+	near_to(spot_runs_metric(r, "instances"), 2, 0, "it counts as two instances");
 	result_free(r);
 }
 
@@ -229,9 +229,9 @@ static void test_endless(void)
 		int trick;
 		const char *options, *expected;
 	} cases[] = {
-		{ 0, "", "at 0.000000000 s: orr_spot_timer(): timers for this very instant without end" },
-		{ 1, "target=1", "instance a at 0.000000000 s: instances are released and taken again without end" },
-		{ 2, "target=1", "released and taken again without end" },
+		{ 0, "", "at 0.000000000 s: orr_spot_timer(): timers are set endlessly for this instant" },
+		{ 1, "target=1", "instance a at 0.000000000 s: instances are released and taken again endlessly" },
+		{ 2, "target=1", "released and taken again endlessly" },
 		{ 3, "", "decide() was called 1000 times at this instant" },
 		{ 4, "", "more than 1048576 live instances" },
 		{ 5, "on_demand_price=1e6", "the cost of all instances above 1e9 USD an hour" },
@@ -317,7 +317,7 @@ static void ends_decide(void *self, struct orr_spot *w)
 static void ends_end(void *self, struct orr_spot *w)
 {
 	(void)self;
-	ok(!orr_request_on_demand(w, 0, 3) && !orr_spot_timer(w, orr_spot_now(w), 0, 0), "in end() nothing is granted");
+	ok(!orr_request_on_demand(w, 0, 3) && !orr_spot_timer(w, orr_spot_now(w), 0, 0), "in end() no instance is granted");
 	if (orr_inst_first(w))
 		orr_release(w, orr_inst_first(w));
 	orr_commit(w, orr_steps_uncommitted(w));
@@ -341,8 +341,8 @@ static void test_ends(void)
 	static const double ends[] = { 0, 20, 25, 40, 50, 30, 30, 20, 106, 33 };
 	for (trick = 0; trick < 10; trick++) {
 		struct run_result *r = try(&ops, NULL, rows, "startup=5s notice=10s billing=hour", trick == 9 ? 33 : 0);
-		near_to(spot_runs_metric(r, "makespan_s"), ends[trick], 1e-12, "the run ended");
-		near_to(spot_runs_metric(r, "ends"), 1, 0, "and end() is told");
+		near_to(spot_runs_metric(r, "makespan_s"), ends[trick], 1e-12, "the run ends without an error");
+		near_to(spot_runs_metric(r, "ends"), 1, 0, "end() is called");
 		result_free(r);
 	}
 }
@@ -373,7 +373,7 @@ static void test_long(void)
 		s.config.record_iterations = true;
 		s.config.max_rows = most;
 		struct run_result *r = spot_runs_run(&s, 0, &err);
-		near_to(spot_runs_metric(r, "steps"), 4e12, 0, "all are done");
+		near_to(spot_runs_metric(r, "steps"), 4e12, 0, "all 4e12 steps are done");
 		near_to(spot_runs_metric(r, "usd"), 4e6, 1e-12, "and paid");
 		ok(r && r->n_iterations <= most && r->n_iterations * 2 + 1 >= most && r->iterations[0].number == 0 &&
 				r->rows_total == UINT64_C(4000000000000),
@@ -381,7 +381,7 @@ static void test_long(void)
 		for (size_t i = 1; r && i < r->n_iterations; i++)
 			if (r->iterations[i].number != i * r->iterations[1].number ||
 				r->iterations[i].end_s - r->iterations[i].start_s > 0.0011)
-				ok(false, "row %zu is of step %llu", i, (unsigned long long)r->iterations[i].number);
+				ok(false, "row %zu belongs to step %llu", i, (unsigned long long)r->iterations[i].number);
 		result_free(r);
 	}
 	spot_runs_close(&s);
@@ -391,10 +391,11 @@ static void test_long(void)
 	ok(!r && strstr(err.text, "the clock ends after 146 years"), "are too many: %s", r ? "it ran" : err.text);
 	s.config.until_ns = INT64_MAX / 2 + 1;
 	r = spot_runs_run(&s, 0, &err);
-	ok(!r && err.code == ORR_EINPUT && strstr(err.text, "--until: expected at most 146 years"), "as an end, too");
+	ok(!r && err.code == ORR_EINPUT && strstr(err.text, "--until: expected at most 146 years"),
+		"--until is the only end of an endless job");
 	s.config.until_ns = INT64_MAX / 2;
 	r = spot_runs_run(&s, 0, &err);
-	near_to(spot_runs_metric(r, "steps"), 4611686018, 0, "and 146 years of steps are counted");
+	near_to(spot_runs_metric(r, "steps"), 4611686018, 0, "the steps of 146 years are counted");
 	result_free(r);
 	spot_runs_close(&s);
 }
@@ -414,25 +415,30 @@ static void hourly_decide(void *self, struct orr_spot *w)
 		orr_spot_timer(w, trick ? 500000 * ORR_SECOND * 3600 : 0, 0, trick ? 50 : 3600);
 }
 
+/* Without a deadline or an end, the run of a policy that waits forever fails after ten times the trace's length, at least a day. */
+static void fails_at(const struct orr_spot_ops *ops, const char *rows, const char *options, const char *message)
+{
+	struct run_result *r = try(ops, NULL, rows, options, 0);
+	ok(!r && err.code == ORR_EFAIL && strstr(err.text, message) && strstr(err.text, "--until"), "no progress: %s",
+		r ? "it ran" : err.text);
+	result_free(r);
+}
+
 /* A policy that waits forever, by a timer each hour; and one that waits long, but not forever. */
 static void test_stuck(void)
 {
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide };
 	trick = 0;
-	struct run_result *r = try(&ops, NULL, "0,add,a\n", "", 0);
-	near_to(spot_runs_metric(r, "makespan_s") / 3600, 10000, 1e-3, "a run of which nothing comes but timers ends after 10,000 of them");
-	near_to(spot_runs_metric(r, "is_complete"), 0, 0, "without the job");
-	result_free(r);
-	r = try(&ops, NULL, "0,add,a\n", "deadline=20000h", 0);
-	near_to(spot_runs_metric(r, "makespan_s") / 3600, 30000, 1e-3, "but not before the deadline");
-	result_free(r);
-	r = try(&ops, NULL, "0,add,a\n", "", 3600 * 40000);
-	near_to(spot_runs_metric(r, "makespan_s") / 3600, 40000, 1e-12, "nor where --until says when");
+	fails_at(&ops, "0,add,a\n", "", "at 90000.000000000 s: no progress since 0 h, with step 0 of");
+	fails_at(&ops, "0,add,a\n36000000,add,b\n", "", "at 363600.000000000 s: no progress since 0 h, with step 0 of");
+	fails_at(&ops, "0,add,a\n", "deadline=20000h", "at 72036000.000000000 s: no progress");
+	struct run_result *r = try(&ops, NULL, "0,add,a\n", "", 3600 * 40000);
+	near_to(spot_runs_metric(r, "makespan_s") / 3600, 40000, 1e-12, "a run with timers only continues to --until");
 	result_free(r);
 	trick = 1;
 	r = try(&ops, NULL, "0,add,a\n", "", 0);
-	near_to(spot_runs_metric(r, "makespan_s"), 500000. * 3600 + 100, 1e-12, "a long sleep is none");
-	near_to(spot_runs_metric(r, "is_complete"), 1, 0, "and the job is done");
+	near_to(spot_runs_metric(r, "makespan_s"), 500000. * 3600 + 100, 1e-12, "a policy that waits for long is not ended");
+	near_to(spot_runs_metric(r, "is_complete"), 1, 0, "the job of a policy that waits for long completes");
 	result_free(r);
 }
 
@@ -442,9 +448,8 @@ static void test_money(void)
 {
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .decide = still_decide };
 	struct run_result *r = try(&ops, NULL, "0,add,a\n", "price=0", 0);
-	ok(r && isnan(spot_runs_metric(r, "value")) && isnan(spot_runs_metric(r, "value_ratio")),
-		"what costs nothing has no value per dollar");
-	near_to(spot_runs_metric(r, "usd"), 0, 0, "and costs nothing");
+	ok(r && isnan(spot_runs_metric(r, "value")) && isnan(spot_runs_metric(r, "value_ratio")), "a run without cost has no value");
+	near_to(spot_runs_metric(r, "usd"), 0, 0, "a run without prices costs nothing");
 	result_free(r);
 	static const struct {
 		const char *rows;
@@ -458,7 +463,8 @@ static void test_money(void)
 		struct spot_runs s;
 		ok(spot_runs_open(&s, NULL, hours[i].rows, long_job, &policy, "", "billing=hour price=1", &err), "hours");
 		r = spot_runs_run(&s, 0, &err);
-		near_to(spot_runs_metric(r, "usd"), hours[i].usd, 1e-12, "an hour is paid when it has begun, and not at its end");
+		near_to(spot_runs_metric(r, "usd"), hours[i].usd, 1e-12,
+			"billing=hour: a started hour is paid, and the next only once it starts");
 		result_free(r);
 		spot_runs_close(&s);
 	}
@@ -491,8 +497,8 @@ static void test_price_first(void)
 	unlink(path);
 	s.config.prices = prices;
 	struct run_result *r = prices ? spot_runs_run(&s, 0, &err) : NULL;
-	near_to(price_when_added, 2, 0, "the price that it is taken at is that of its instant");
-	near_to(spot_runs_metric(r, "usd"), 200 / 3600.0, 1e-12, "and is paid");
+	near_to(price_when_added, 2, 0, "an instance is taken at the price of that instant");
+	near_to(spot_runs_metric(r, "usd"), 200 / 3600.0, 1e-12, "the price of the series is paid");
 	result_free(r);
 	availset_free(prices);
 	spot_runs_close(&s);
@@ -505,7 +511,7 @@ static void handles_timer(void *self, struct orr_spot *w, uint64_t tag)
 {
 	(void)self;
 	note("timer", w, 0);
-	ok(tag != 2, "a timer that was cancelled does not go off");
+	ok(tag != 2, "a cancelled timer does not fire");
 	for (uint64_t generation = 0; generation < 20 && tag == 1; generation++)
 		for (uint64_t slot = 0; slot < 8; slot++)
 			orr_spot_cancel(w, generation << 32 | slot);
@@ -524,11 +530,11 @@ static void handles_instance(void *self, struct orr_spot *w, orr_inst i, enum or
 	}
 	if (event == ORR_INST_GONE)
 		ok(orr_inst_get(w, kept, &info) && !info.is_ready && !orr_inst_is_live(w, kept) && !orr_inst_next(w, kept),
-			"while its end is told it can be asked about");
+			"an ended instance can be queried while ORR_INST_GONE is delivered");
 	if (event == ORR_INST_ADDED && kept != i)
 		ok(!orr_inst_get(w, kept, &info) && !strcmp(orr_inst_name(w, kept, name, sizeof name), "none") && !orr_inst_mark(w, kept) &&
 				orr_inst_slot(i) == orr_inst_slot(kept),
-			"later it cannot, though another has its place");
+			"an ended instance cannot be queried later, although its slot is reused");
 }
 
 static void test_handles(void)

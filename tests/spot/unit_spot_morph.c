@@ -61,47 +61,47 @@ static void by_hand(const struct orr_policy *policy, const struct by_hand *x)
 static const struct by_hand varuna[] = {
 	{ "five checkpoints of 3 s between steps, the last one at the end", "0,add,a\n", TEN_STEPS,
 		"setup=5 ckpt_time=3 ckpt_steps=2 background=false", NULL, 5 + 100 + 15, 100, 0, 20, "restarts", 0 },
-	{ "in the background the last one alone takes time", "0,add,a\n", TEN_STEPS, "setup=5 ckpt_time=3 ckpt_steps=2", NULL, 5 + 100 + 3,
-		100, 0, 8, NULL, 0 },
+	{ "background checkpoints: only the last one takes time", "0,add,a\n", TEN_STEPS, "setup=5 ckpt_time=3 ckpt_steps=2", NULL,
+		5 + 100 + 3, 100, 0, 8, NULL, 0 },
 	/* Steps 1 and 2 (7 to 27) are safe at 30; step 3 and 3 s are lost at 40. From 60: 7, eight steps, 3. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 60 + 7 + 80 + 3, 100, 13, 17, "restarts", 1 },
-	{ "a loss while the checkpoint is written loses what it would have saved", "0,add,a\n29000,remove,a\n29000,add,b\n", TEN_STEPS,
-		"restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 29 + 7 + 100 + 3, 100, 22, 17, "restarts", 1 },
+	{ "a loss while the checkpoint is written loses the steps that it would have saved", "0,add,a\n29000,remove,a\n29000,add,b\n",
+		TEN_STEPS, "restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 29 + 7 + 100 + 3, 100, 22, 17, "restarts", 1 },
 	{ "a loss during the restart starts it again", "0,add,a\n3000,remove,a\n3000,add,b\n", TEN_STEPS, "restart_time=7 ckpt_time=3",
 		NULL, 3 + 7 + 100 + 3, 100, 0, 13, "restarts", 1 },
 	/* 10^9 bytes at 10^8 B/s; a restart reads as much. */
-	{ "times follow from the state", "0,add,a\n130000,remove,a\n130000,add,b\n", LONG_STEPS, "setup=5 ckpt_steps=1", "storage_Bps=1e8",
-		130 + 5 + 10 + 900 + 10, 1000, 25, 5 + 15 + 10, "restarts", 1 },
+	{ "times of checkpoint and restart follow from the state", "0,add,a\n130000,remove,a\n130000,add,b\n", LONG_STEPS,
+		"setup=5 ckpt_steps=1", "storage_Bps=1e8", 130 + 5 + 10 + 900 + 10, 1000, 25, 5 + 15 + 10, "restarts", 1 },
 	/* Notice at 130 in the midst of step 2: done at 220, written by 230, on b by 250, eight steps, the last checkpoint. */
 	{ "a notice of 120 s saves the step", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS, "restart_time=20 ckpt_time=10",
 		"notice=120s", 250 + 800 + 10, 1000, 0, 60, "notice_saves", 1 },
 	/* Notice at 240, 20 s into step 3: written by 250. */
-	{ "a notice too short for the step saves those before", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
+	{ "a notice too short for the step in flight saves the steps before it", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10", "notice=30s", 270 + 800 + 10, 1000, 20, 60, "notice_saves", 1 },
-	{ "one too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
+	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10", "notice=5s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
-	{ "nor does one that is not heeded", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
+	{ "on_notice=false: a notice saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10 on_notice=false", "notice=120s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
 	/* Step 1 by 4, written by 5, nine steps of 0.5 s from 8, written by 13.5. */
-	{ "morphs when an instance joins", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10,
-		0, 12, "morphs", 1 },
+	{ "the job changes its shape when an instance joins", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
+		"restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10, 0, 12, "morphs", 1 },
 	/* 6 s for 12 steps of 0.5 s, against 10 of 1 s. */
-	{ "if more is done within the horizon", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 horizon=10", NULL, 13.5,
-		10, 0, 12, "morphs", 1 },
+	{ "the job changes its shape if more steps complete within the horizon", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
+		"restart_time=3 ckpt_time=1 horizon=10", NULL, 13.5, 10, 0, 12, "morphs", 1 },
 	{ "else not", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 horizon=8", NULL, 14, 10, 0, 4, "morphs", 0 },
-	{ "or at the next loss alone", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 absorb=at-loss horizon=1h", NULL,
-		14, 10, 0, 4, "morphs", 0 },
+	{ "absorb=at-loss: the job changes its shape only at a loss", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
+		"restart_time=3 ckpt_time=1 absorb=at-loss horizon=1h", NULL, 14, 10, 0, 4, "morphs", 0 },
 	/* The default horizon is the time so far / (losses + 1). Worth it above 8 s. At 8.5: step 6 by 9, written by 10, four of 0.5 s
 	   from 13. */
 	{ "the default horizon without a loss: just too short", "0,add,a\n7500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL, 14,
 		10, 0, 4, "morphs", 0 },
 	{ "the default horizon without a loss: just long enough", "0,add,a\n8500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL,
 		16, 10, 0, 12, "morphs", 1 },
-	{ "takes the shortest step of those that fit", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
+	{ "the job takes the shape with the shortest step that fits", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
 		JOB("[1,2,1000],[1,4,700],[2,2,1200],[4,2,10]"), "setup=0 ckpt_time=1", NULL, 8, 28, 0, 4, NULL, 0 },
 	/* 4 - 1 s to restart; one node is too few; with two a step takes 2 s. */
-	{ "a curve over nodes will do", "0,add,a\n10000,add,b\n", CURVE, "", NULL, 10 + 3 + 20 + 1, 40, 0, 8, NULL, 0 },
+	{ "a job with a curve over nodes", "0,add,a\n10000,add,b\n", CURVE, "", NULL, 10 + 3 + 20 + 1, 40, 0, 8, NULL, 0 },
 };
 
 #define PAIRS JOB("[2,1,2000],[2,2,1000]")
@@ -116,18 +116,19 @@ static const struct by_hand oobleck[] = {
 	{ "a loss costs the step, and one node the layers that it lacks", FOUR "5500,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", NULL,
 		5.5 + 7 + 28 / 3.0, 12 + 28, 2, 8 + 21, "copied_bytes", 5e8 },
 	/* Step 3 ends as the notice comes. */
-	{ "a node with notice is left out", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=4s", 5 + 7 + 28 / 3.0, 12 + 28,
-		0, 8 + 21, "notice_saves", 1 },
+	{ "a node that was given notice is excluded", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=4s", 5 + 7 + 28 / 3.0,
+		12 + 28, 0, 8 + 21, "notice_saves", 1 },
 	/* a and b hold all of it; c and d, new, get a half each. */
-	{ "two losses in one pipeline leave a copy", FOUR "5500,remove,c\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS,
+	{ "two losses in one pipeline leave a copy of every layer", FOUR "5500,remove,c\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS,
 		"setup=2 node_Bps=1e8", NULL, 5.5 + 7 + 7, 40, 2, 8 + 28, "fatal", 0 },
-	{ "the same stage of both: all since the last checkpoint is lost", FOUR "5500,remove,b\n5500,remove,d\n5500,add,e\n5500,add,f\n",
-		PAIRS, "setup=2 node_Bps=1e8", NULL, 5.5 + 2 + 10, 40, 14, 8 + 8, "fatal", 1 },
+	{ "losses of one stage in both pipelines: all steps since the last checkpoint are lost",
+		FOUR "5500,remove,b\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS, "setup=2 node_Bps=1e8", NULL, 5.5 + 2 + 10, 40, 14,
+		8 + 8, "fatal", 1 },
 	/* The checkpoint that begins at 4.5 (two steps) is there at 5.5; it is read in 1 s. */
-	{ "the last checkpoint is read", FOUR "5700,remove,b\n5700,remove,d\n5700,add,e\n5700,add,f\n", PAIRS,
+	{ "without a copy of a layer the last checkpoint is read", FOUR "5700,remove,b\n5700,remove,d\n5700,add,e\n5700,add,f\n", PAIRS,
 		"setup=2 ckpt_interval=4500ms", "storage_Bps=1e9", 5.7 + 2 + 1 + 8, 40, 6.8, 8 + 12, "fatal", 1 },
-	{ "waits for f + 1 pipelines", "0,add,a\n10000,add,b\n", PAIRS, "setup=2", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
-	{ "f=0: one pipeline will do", "0,add,a\n", JOB("[1,1,1000]"), "setup=2 f=0", NULL, 12, 10, 0, 2, NULL, 0 },
+	{ "the job waits for f + 1 pipelines", "0,add,a\n10000,add,b\n", PAIRS, "setup=2", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
+	{ "f=0: the job runs on one pipeline", "0,add,a\n", JOB("[1,1,1000]"), "setup=2 f=0", NULL, 12, 10, 0, 2, NULL, 0 },
 	/* Step 3 by 5; c gets all of it in 10 s. */
 	{ "absorbs a joiner", "0,add,a\n0,add,b\n4500,add,c\n", JOB("[2,1,1000],[3,1,600]"), "setup=2 node_Bps=1e8 absorb=at-once", NULL,
 		5 + 12 + 4.2, 6 + 12.6, 0, 4 + 36, "reconfigurations", 2 },
@@ -144,7 +145,7 @@ static const struct by_hand oobleck[] = {
 		14.5 + 2.4, 12 + 7.2, 1, 4 + 6 + 9, "reconfigurations", 3 },
 	{ "templates of two nodes alone", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n0,add,e\n", PAIRS, "setup=2 min_nodes=2", NULL, 12, 40, 0, 8,
 		NULL, 0 },
-	{ "a curve over nodes will do", "0,add,a\n10000,add,b\n", CURVE, "", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
+	{ "a job with a curve over nodes", "0,add,a\n10000,add,b\n", CURVE, "", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
 };
 
 /* ---- Oobleck's plans ---- */

@@ -36,13 +36,14 @@ static void test_maximum_likelihood(void)
 		double change[12], forecast[2], scratch[12];
 		for (uint32_t t = 0; t + 1 < series[i].n; t++)
 			change[t] = series[i].y[t + 1] - series[i].y[t];
-		near_to(parcae_ar1(change, series[i].n - 1), series[i].phi, 5e-5, "phi is that of an exact maximum-likelihood fit");
+		near_to(parcae_ar1(change, series[i].n - 1), series[i].phi, 5e-5, "phi equals that of an exact maximum-likelihood fit");
 		double found = parcae_ar1(change, series[i].n - 1), top = likelihood(change, series[i].n - 1, found);
 		ok(top > likelihood(change, series[i].n - 1, found - 1e-4) && top > likelihood(change, series[i].n - 1, found + 1e-4),
-			"the likelihood is less on either side of it");
+			"the likelihood decreases on both sides of the fitted phi");
 		double phi = series[i].phi, last = series[i].y[series[i].n - 1], w = change[series[i].n - 2];
 		parcae_arima(series[i].y, series[i].n, 2, forecast, scratch);
-		near_to(forecast[1], last + w * (phi + phi * phi), 5e-5, "forecasts add up the changes that fade with phi");
+		near_to(forecast[1], last + w * (phi + phi * phi), 5e-5,
+			"a forecast adds the predicted changes, which decay by phi per step");
 	}
 }
 
@@ -51,8 +52,8 @@ static void test_closed_forms(void)
 {
 	near_to(parcae_ar1((double[]){ 3, 1 }, 2), 0.6, 1e-12, "phi of two changes");
 	near_to(parcae_ar1((double[]){ 3, -1 }, 2), -0.6, 1e-12, "phi of two changes of different signs");
-	near_to(parcae_ar1((double[]){ 0, 0, 0 }, 3), 0, 0, "nothing changes: phi is 0");
-	near_to(parcae_ar1((double[]){ 5 }, 1), 0, 0, "one change says nothing");
+	near_to(parcae_ar1((double[]){ 0, 0, 0 }, 3), 0, 0, "a constant series gives phi = 0");
+	near_to(parcae_ar1((double[]){ 5 }, 1), 0, 0, "a single change does not determine phi: 0");
 }
 
 /* A leap of 9 up and down again is no change; 2 more each interval are phi = 1, so 30, 32, 34, limited to 28 + 3; then to 29. */
@@ -62,13 +63,13 @@ static void test_cleaning_and_limits(void)
 	parcae_clean(leap, 5, 3, 8, 32);
 	parcae_clean(back, 5, 3, 8, 32);
 	parcae_clean(step, 5, 3, 8, 32);
-	ok(leap[2] == 20 && back[2] == 20, "a leap there and back is taken out");
-	ok(step[2] == 29, "one that stays is not");
+	ok(leap[2] == 20 && back[2] == 20, "a jump that reverses at once is removed as an outlier");
+	ok(step[2] == 29, "a jump that persists is kept");
 	double up[] = { 20, 22, 24, 26, 28 }, up2[] = { 20, 22, 24, 26, 28 }, down[] = { 12, 11, 10, 9 };
 	parcae_forecast(up, 5, &(struct parcae_bounds){ 3, 8, 32 }, 3, out, scratch);
 	ok(out[0] == 30 && out[1] == 31 && out[2] == 31, "a forecast changes by 3 at most");
 	parcae_forecast(up2, 5, &(struct parcae_bounds){ 30, 8, 29 }, 3, out, scratch);
-	ok(out[0] == 29 && out[2] == 29, "nor does it leave its bounds above");
+	ok(out[0] == 29 && out[2] == 29, "a forecast stays at or below its upper bound");
 	parcae_forecast(down, 4, &(struct parcae_bounds){ 30, 8, 32 }, 3, out, scratch);
 	ok(out[0] == 8 && out[2] == 8, "or below");
 }
@@ -140,12 +141,12 @@ static void test_odds(void)
 	parcae_odds_drawn(4, 3, 5, 100, 7, a[0], a[1]);
 	parcae_odds_drawn(4, 3, 5, 100, 7, b[0], b[1]);
 	parcae_odds_drawn(4, 3, 5, 100, 8, c[0], c[1]);
-	ok(!memcmp(a[0], b[0], 5 * sizeof(double)) && !memcmp(a[1], b[1], 4 * sizeof(double)), "the same key draws the same");
-	ok(memcmp(a[0], c[0], 5 * sizeof(double)) != 0, "another key draws others");
+	ok(!memcmp(a[0], b[0], 5 * sizeof(double)) && !memcmp(a[1], b[1], 4 * sizeof(double)), "equal keys draw equal odds");
+	ok(memcmp(a[0], c[0], 5 * sizeof(double)) != 0, "different keys draw different odds");
 	/* 2 of 5 nodes go, 3 work: C(3,1) C(2,1) / C(5,2). */
 	near_to(parcae_hit_chance(5, 3, 2, 1), 0.6, 1e-12, "chance that one of two losses hits a worker");
-	near_to(parcae_hit_chance(5, 5, 2, 2), 1, 1e-12, "no idle instance: both do");
-	near_to(parcae_hit_chance(5, 3, 4, 1), 0, 0, "four losses, two stand by: one worker cannot be all");
+	near_to(parcae_hit_chance(5, 5, 2, 2), 1, 1e-12, "without idle instances both losses hit workers");
+	near_to(parcae_hit_chance(5, 3, 4, 1), 0, 0, "four losses with two standby instances: the chance of exactly one lost worker is 0");
 }
 
 /* ---- migration costs, by hand from the constants ---- */
@@ -160,9 +161,11 @@ static void test_costs(void)
 	near_to(parcae_p2p_s(9 << 20), (1428 + (18622 - 1428) * 8.0 / 15) * 1e-6, 1e-12, "9 MiB: 8/15 of the way from 1 to 16");
 	near_to(parcae_stage_bytes(&gpt, 8), 1576.4e6 * 12 / 8, 1e-12, "a stage of eight holds an eighth of the state");
 	/* 45 groups at 500 ms, 35 ms; 240 ms; rendezvous 6.6 s; 6 layers at 430 ms and 328.4 MB of an embedding in 0.36947222 s. */
-	near_to(parcae_restart_s(&gpt, 4, 8, true), 22.535 + 0.24 + 6.6 + 2.58 + 0.36947222, 1e-8, "GPT-1.5B, 4x8, with an instance more");
-	near_to(parcae_restart_s(&gpt, 4, 8, false), 1.8035 + 0.24 + 2.58 + 0.36947222, 1e-8, "the same with fewer");
-	near_to(parcae_intra_s(&gpt, 4, 8), 1.8035 + 0.24, 1e-12, "the same within stages");
+	near_to(parcae_restart_s(&gpt, 4, 8, true), 22.535 + 0.24 + 6.6 + 2.58 + 0.36947222, 1e-8,
+		"migration cost of GPT-1.5B, 4x8, with one more instance");
+	near_to(parcae_restart_s(&gpt, 4, 8, false), 1.8035 + 0.24 + 2.58 + 0.36947222, 1e-8,
+		"migration cost of GPT-1.5B with fewer instances");
+	near_to(parcae_intra_s(&gpt, 4, 8), 1.8035 + 0.24, 1e-12, "migration cost of GPT-1.5B within stages");
 	/* 2.3646 GB of a stage in 2.63362739 s. */
 	near_to(parcae_inter_s(&gpt, 4, 8, 8, 0, false), 2.63362739 + 4.99297222, 1e-7, "stages are copied at the same time");
 	near_to(parcae_inter_s(&gpt, 4, 8, 8, 2, false), 2 * 2.63362739 + 4.99297222, 1e-7, "lost stages come one after the other");
@@ -208,10 +211,10 @@ static void test_expected_migrations(struct parcae_planner *p)
 	struct parcae_loss one = { 1, 1, 0 }, none = { 0, 2, 0 };
 	ok(parcae_migration_kind(p, 3, &none, 3) == PARCAE_NONE && parcae_migration_s(p, 3, &none, 3) == 0,
 		"nothing lost, nothing changed: no migration");
-	ok(parcae_migration_kind(p, 3, &one, 1) == PARCAE_INTRA, "a pipeline of the same depth is given up: within stages");
-	ok(parcae_migration_kind(p, 3, &one, 3) == PARCAE_INTER, "an idle instance replaces it: between stages");
-	ok(parcae_migration_kind(p, 3, &none, 4) == PARCAE_PIPELINE, "another depth: the whole pipeline");
-	ok(parcae_migration_kind(p, SHAPES, &none, 4) == PARCAE_PIPELINE, "so is to begin");
+	ok(parcae_migration_kind(p, 3, &one, 1) == PARCAE_INTRA, "dropping a pipeline at equal depth is a migration within stages");
+	ok(parcae_migration_kind(p, 3, &one, 3) == PARCAE_INTER, "replacing a lost instance by an idle one is a migration between stages");
+	ok(parcae_migration_kind(p, 3, &none, 4) == PARCAE_PIPELINE, "a change of depth migrates the whole pipeline");
+	ok(parcae_migration_kind(p, SHAPES, &none, 4) == PARCAE_PIPELINE, "the start of training is a migration of the whole pipeline");
 }
 
 static double step_worth(
@@ -265,18 +268,19 @@ static void test_plans(struct parcae_planner *p)
 		same += choice == brute;
 		changes += choice != from;
 	}
-	ok(good == cases, "plans are worth as much as the best of all sequences: %u of %u", good, cases);
-	ok(same >= cases - 2, "and begin as it does, up to ties by rounding: %u of %u", same, cases);
-	ok(changes > cases / 5 && changes < cases - cases / 20, "some stay and some change: %u change", changes);
+	ok(good == cases, "the value of a plan equals the best of all sequences: %u of %u", good, cases);
+	ok(same >= cases - 2, "plans begin with the shape of the best sequence, except ties within rounding: %u of %u", same, cases);
+	ok(changes > cases / 5 && changes < cases - cases / 20,
+		"the random cases include plans that keep the shape and plans that change it: %u change", changes);
 }
 
 /* The rule of the throughput-optimal baseline: the first shape with the highest rate. */
 static void test_fastest(void)
 {
 	static const struct parcae_shape ties[] = { { 1, 4, 4, 7 }, { 2, 2, 4, 9 }, { 4, 1, 4, 9 }, { 3, 2, 6, 8 } };
-	ok(parcae_fastest(ties, 4, 6) == 1, "of two as fast the first is taken");
-	ok(parcae_fastest(ties, 4, 3) == 4, "nothing fits: none");
-	ok(parcae_fastest(ties, 1, 4) == 0, "one that just fits is taken");
+	ok(parcae_fastest(ties, 4, 6) == 1, "of two equally fast shapes the first is taken");
+	ok(parcae_fastest(ties, 4, 3) == 4, "no shape is taken if none fits");
+	ok(parcae_fastest(ties, 1, 4) == 0, "a shape that needs all instances is taken");
 }
 
 int main(void)

@@ -19,10 +19,10 @@ net=(--cluster 4x1:v100 --network star:bw=8Gbps,lat=0 --no-figures)
 "$orrery" step two.json "${net[@]}" --policy allreduce,allreduce@late --set policy.late.overlap=false --set policy.late.fusion=none --out o -q >stdout 2>said
 is "$? $(cat stdout said)" "0 " "-q prints nothing"
 is "$(cd o && echo *)" "allreduce.devices.csv allreduce.iterations.csv late.devices.csv late.iterations.csv notes.csv summary.csv" \
-  "the files of --out"
-is "$(head -1 o/late.iterations.csv)" "iteration,start_s,end_s,samples" "iterations: the header"
-is "$(wc -l <o/late.iterations.csv)" 21 "and 20 rows"
-is "$(awk -F, 'NR > 1 && $4 != 128' o/late.iterations.csv)" "" "of 4 GPUs times 32 samples each"
+  "--out writes the expected files"
+is "$(head -1 o/late.iterations.csv)" "iteration,start_s,end_s,samples" "iterations.csv: the header"
+is "$(wc -l <o/late.iterations.csv)" 21 "iterations.csv: 20 rows"
+is "$(awk -F, 'NR > 1 && $4 != 128' o/late.iterations.csv)" "" "iterations.csv: 4 GPUs times 32 samples per iteration"
 is "$(head -1 o/summary.csv)" "policy,metric,value,ci_low,ci_high" "summary.csv: the header"
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summary.csv; }
 # near A B: within 1e-9
@@ -33,7 +33,7 @@ is "$(near "$(metric late iteration_s)" "$(awk -v c="$(metric late compute_s)" -
 is "$(near "$(metric late exposed_s)" 0.006)" near "and the ring is exposed"
 is "$(near "$(metric allreduce samples_per_s)" "$(awk -v t="$(metric allreduce iteration_s)" 'BEGIN { printf "%.17g", 128 / t }')")" \
   near "throughput is samples over time"
-is "$(awk -F, 'NR > 1 { n++; sent += $10 } END { print n, sent }' o/late.devices.csv)" "4 24000000" "a row for each device"
+is "$(awk -F, 'NR > 1 { n++; sent += $10 } END { print n, sent }' o/late.devices.csv)" "4 24000000" "devices.csv has a row for each device"
 
 # ---- the same results for any -j, and from the database ----
 study=(two.json "${net[@]}" --policy allreduce,parameter-server,stanza --set step.stragglers=lognormal --set step.iterations=40)
@@ -42,20 +42,20 @@ rc=$?
 "$orrery" step "${study[@]}" -j2 --out j2 --json >j2.json 2>&1
 is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j2 give the same bytes"
 "$orrery" step "${study[@]}" --out again --db runs.db --json >again.json 2>said
-is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "and so do runs taken from the database"
+is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
 like "$(cat said)" 'stanza: taken from runs.db' "and a remark names the database"
 is "$("$orrery" db runs runs.db | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "3 step,1 world" \
-  "each is stored once"
+  "each run is stored once"
 "$orrery" step "${study[@]}" --seed 2 --out seed -q
 is "$(cmp -s seed/allreduce.iterations.csv j1/allreduce.iterations.csv; echo $?)" 1 "another seed gives other stragglers"
 is "$(awk -F, '$1 == "allreduce" && $2 == "samples_per_s" { print ($4 < $3 && $3 < $5) }' j1/summary.csv)" 1 \
   "random iterations have an interval"
 is "$(awk -F, '$1 == "late" && $2 == "iteration_s" { print ($4 == $3 && $3 == $5) }' o/summary.csv)" 1 \
-  "repeating iterations have one of width 0"
+  "repeating iterations have an interval of width 0"
 "$orrery" db export runs.db --run 1 --out exported
 is "$(cat exported/allreduce.*.csv | sha256sum)" "$(cat j1/allreduce.*.csv | sha256sum)" "db export writes the same files"
 "$orrery" step "${study[@]}" --db other.db -q
-is "$("$orrery" db digest other.db)" "$("$orrery" db digest runs.db)" "the digest is the study's"
+is "$("$orrery" db digest other.db)" "$("$orrery" db digest runs.db)" "runs stored by one command or several have the same digest"
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --check -q 2>&1)
 is "$? $said" "0 " "--check finds no error"
 cp two.json copy.json
@@ -63,7 +63,7 @@ cp two.json copy.json
 is "$("$orrery" db runs runs.db | wc -l)" 4 "a model of equal contents is the same model under another name"
 sed 's/"saved": 990/"saved": 991/' two.json >other.json
 "$orrery" step other.json "${study[@]:1}" --db runs.db -q
-is "$("$orrery" db runs runs.db | wc -l)" 7 "and one of other contents is another model"
+is "$("$orrery" db runs runs.db | wc -l)" 7 "a model of other contents gives another run"
 
 # ---- table, timeline, scenario ----
 text=$("$orrery" step two.json "${net[@]}" --policy allreduce)
@@ -89,23 +89,23 @@ if command -v python3 >/dev/null; then
   is "$(python3 -c '
 import json, sys
 d = json.load(sys.stdin, parse_constant=lambda c: sys.exit("not JSON: " + c))["runs"][0]
-print(d["world"], d["metrics"]["iterations"]["value"], "replicas" in d["choice"])' <out.json)" "step 20 True" "--json is JSON"
+print(d["world"], d["metrics"]["iterations"]["value"], "replicas" in d["choice"])' <out.json)" "step 20 True" "the output of --json is valid JSON"
 else
-  skip "no python3 to read JSON with" 2
+  skip "python3 is not installed" 2
 fi
 if command -v gnuplot >/dev/null; then
   "$orrery" step two.json "${net[@]:0:4}" --policy allreduce,stanza --out figures -q
-  is "$? $(cd figures && echo *.pdf)" "0 throughput.pdf timeline-allreduce.pdf timeline-stanza.pdf" "figures of throughput and time"
+  is "$? $(cd figures && echo *.pdf)" "0 throughput.pdf timeline-allreduce.pdf timeline-stanza.pdf" "--out draws the figures of throughput and time"
   # One row of devices leaves the least room for the legend.
   is "$(grep -oE 'forward|backward|optimizer|messages' figures/timeline-allreduce.svg | sort -u | wc -l)" 4 "the legend is complete"
 else
-  skip "no gnuplot here" 2
+  skip "gnuplot is not installed" 2
 fi
 "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce >s.json
 is "$? $("$orrery" run s.json --no-figures --out run -q; cmp run/allreduce.iterations.csv o/allreduce.iterations.csv && echo same)" \
   "0 same" "scenario show writes what run executes"
 "$orrery" scenario show s.json >s2.json
-is "$(cat s2.json)" "$(cat s.json)" "and shows it unchanged"
+is "$(cat s2.json)" "$(cat s.json)" "scenario show of its own output is unchanged"
 
 if command -v python3 >/dev/null; then
   "$orrery" scenario show two.json --world step "${net[@]:0:4}" --policy allreduce --set learn.seeds=2 --device v100 >learn.json
@@ -117,7 +117,7 @@ E
   is "$(python3 keys.py "$tree/docs/scenario.schema.json")" "[] [('step', []), ('cost', []), ('learn', [])]" \
     "docs/scenario.schema.json knows every key and option"
 else
-  skip "no python3 to read JSON with"
+  skip "python3 is not installed"
 fi
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --set learn.seeds=2 --set learn.max_samples=2000 --out learn -q 2>&1)
 is "$? $said $(awk -F, '$2 == "seeds" { print $3 }' learn/summary.csv) $(sed -n '2s/.*,\(loss\),.*/\1/p' learn/allreduce.series.csv)" "0  2 loss" \
@@ -180,6 +180,6 @@ if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/
   said=$("$orrery" jobs poisson:n=3,rate=1 --cluster 1x1 --policy ./mine.so 2>&1)
   like "$? $said" '^2 orrery: policy mine: is a step policy' "a step plugin given to orrery jobs"
 else
-  skip "no compiler for a plugin" 3
+  skip "no C compiler is installed" 3
 fi
 tap_done

@@ -15,7 +15,7 @@ metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summa
   --set policy.allreduce.algorithm=ring --set policy.graph.file=graph-ring.json --check --out o -q >said 2>&1
 is "$? $(cat said)" "0 " "a graph runs beside allreduce under --check"
 is "$(awk -v a="$(metric allreduce iteration_s)" -v b="$(metric graph iteration_s)" 'BEGIN { d = a / b - 1; print (d * d <= 1e-24) }')" 1 \
-  "and takes as long"
+  "the graph of allreduce takes as long as allreduce"
 text=$("$orrery" step lenet5 "${net[@]}" --policy graph --set policy.graph.file=graph-relay.json --timeline t.json)
 like "$text" '^graph +800 +10\.0 ms ' "a relay of 10 ms and 5 ms: 8 samples every 10 ms"
 like "$text" '^graph: 3 ops: 2 of compute, 1 transfers, 0 collectives;' "the graph is described"
@@ -31,14 +31,14 @@ done >said
 is "$("$orrery" db runs runs.db | grep -c step)" 2 "a graph of equal contents is the same run under another name; another graph is another run"
 "$orrery" scenario show lenet5 --world step "${net[@]:0:4}" --policy graph --set policy.graph.file=copy.json >s.json
 like "$(cat s.json)" "$(sha256sum <copy.json | cut -d' ' -f1)" "scenario show has its hash"
-is "$("$orrery" run s.json --db runs.db --out run -q 2>&1)$("$orrery" db runs runs.db | grep -c step)" 2 "and as a scenario it is the same run"
+is "$("$orrery" run s.json --db runs.db --out run -q 2>&1)$("$orrery" db runs runs.db | grep -c step)" 2 "the scenario shown gives the same run"
 printf '0.01,node0-tor,1e8\n' | tee one.csv >two.csv
 printf '0.01,node0-tor,1e7\n' >three.csv
 echo '{"switches": ["tor"], "links": [{"from": "node0", "to": "tor"}, {"from": "node1", "to": "tor"}]}' >tor.json
 for f in one two three; do
   "$orrery" step lenet5 --cluster 2x1:v100 --network tor.json --policy allreduce --set step.link_changes=$f.csv --db changes.db -q 2>&1
 done >said
-is "$("$orrery" db runs changes.db | grep -c step)" 2 "and a run is identified by its file of capacities"
+is "$("$orrery" db runs changes.db | grep -c step)" 2 "a run is identified by the contents of its file of capacities"
 
 # ---- schedules ----
 "$orrery" step lenet5 "${net[@]}" --policy ds-sync,ds-sync@pairs --set policy.ds-sync.schedule=explicit \

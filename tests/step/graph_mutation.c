@@ -165,7 +165,7 @@ static void mutate(const char *text)
 static void report(const char *what)
 {
 	printf("# %lu cases, %lu accepted (%lu run), %lu refused\n", cases, accepted, ran, refused);
-	ok(refused > cases / 2 && accepted > cases / 200, "%s: most are refused, some are harmless", what);
+	ok(refused > cases / 2 && accepted > cases / 200, "%s: most damaged files are refused, some are accepted", what);
 	ok(!insane, "%s: every accepted graph runs (%lu do not)", what, insane);
 	ok(!unnamed, "%s: every error names its position (%lu do not)", what, unnamed);
 	ok(!wrong_code, "%s: every error is an input error", what);

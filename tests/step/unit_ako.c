@@ -80,7 +80,7 @@ static void constant_bandwidth(void)
 		double use = o.sent / (o.iteration_s * B), exact = (rows[i].n - 1) * G / (rows[i].p * B * compute_s);
 		ok(o.p == rows[i].p && fabs(use - rows[i].use) < 0.05 && fabs(use / exact - 1) < 1e-9 && use <= 1 && use > 1 - 1 / o.p,
 			"n=%u: p = %g, NIC use %.4f", rows[i].n, o.p, use);
-		ok(o.busy_s / o.iteration_s > 0.95, "... and it computes %.4f of the time", o.busy_s / o.iteration_s);
+		ok(o.busy_s / o.iteration_s > 0.95, "worker 0 computes %.4f of the time", o.busy_s / o.iteration_s);
 	}
 	uint32_t wrong = 0;
 	double most = 0;
@@ -100,7 +100,7 @@ static void one_partition(void)
 	double want = 63 * G / (B * compute_s), got = full.iteration_s / part.iteration_s;
 	ok(fabs(got / want - 1) < (is_slow ? 0.05 : 0.02), "p forced to 1 at n=64: iterations %.2f times as long, want %.2f", got, want);
 	/* One round is in flight when the last iteration ends. */
-	ok(fabs(full.sent / (63 * G) - 1) < (is_slow ? 0.05 : 0.02), "... as every worker sends everything to every other");
+	ok(fabs(full.sent / (63 * G) - 1) < (is_slow ? 0.05 : 0.02), "each worker sends its whole gradient to all 63 peers");
 }
 
 /* A load of exactly 3 needs 3 partitions: 1 GB x 3 peers in 24 s at 125 MB/s. */
@@ -132,7 +132,7 @@ static void splits(void)
 	}
 	double gain = ako(64, "iterations=6", "").rate / best;
 	ok(off < 1e-6, "asynchronous servers, 64 nodes, all splits: w / max(t, w G / (s B), G / B) (off by %.2g)", off);
-	ok(argmax == 11, "... the best has 11 servers (%u)", argmax);
+	ok(argmax == 11, "the best split of 64 nodes has 11 servers (%u)", argmax);
 	ok(fabs(gain / (64. / 53) - 1) < 0.01, "Ako makes 64/53 as many mini-batches (%.4f)", gain);
 }
 
@@ -210,7 +210,8 @@ static void messages(void)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct watch w = watched(rows[i].options, rows[i].settings, rows[i].p, rows[i].is_per_peer, rows[i].scale);
 		ok(w.messages == ROUNDS * MOST * (MOST - 1) && !w.disorder && !w.wrong,
-			"%s %s: every peer gets one slice a round, the right one, in order", rows[i].settings, rows[i].options);
+			"%s %s: every peer receives one slice per round, of the expected index, in order", rows[i].settings,
+			rows[i].options);
 	}
 }
 
@@ -270,7 +271,7 @@ static void layers(void)
 			bytes = fmax(bytes, fabs(o.sent * p / (4 * whole[m]) - 1));
 		}
 		ok(off < 1e-4, "%s: the largest slice is the smallest possible, for every p up to %u", models[m], n);
-		ok(bytes < 1e-9, "%s: p rounds send the whole gradient once", models[m]);
+		ok(bytes < 1e-9, "%s: p rounds send each layer of the gradient exactly once", models[m]);
 	}
 	/* KungFu's table: VGG-16's largest tensor is 74 % of its parameters. */
 	double least = run("2x1:v100", "vgg16", "", &orr_policy_ako, "partition_method=layers partitions=1000").largest;

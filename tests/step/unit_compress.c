@@ -51,9 +51,10 @@ static void top_k(void)
 	for (uint32_t n = 8; n <= 2048; n *= 2)
 		all = all && fabs(volume("topk:density=0.001", d, n, 0) / ((n - 1.0) * 0.001 * d->params * 8) - 1) < 1e-12;
 	ok(all, "top-k receives (n-1) k (4+4) bytes, n = 8 .. 2048");
-	near_to(volume("topk:density=0.001", d, 1000, 0) / dense(d, 1000), 1, 1e-12, "as much as a dense ring at n = d/k = 1000");
+	near_to(volume("topk:density=0.001", d, 1000, 0) / dense(d, 1000), 1, 1e-12,
+		"top-k and the dense ring send equal volumes at n = d/k = 1000");
 	ok(volume("topk:density=0.001", d, 999, 0) < dense(d, 999) && volume("topk:density=0.001", d, 1001, 0) > dense(d, 1001),
-		"less before, more after");
+		"top-k sends less below n = d/k and more above");
 	static const struct {
 		const char *method;
 		int n;
@@ -65,11 +66,12 @@ static void top_k(void)
 			n++;
 		ok((int)n == warmup[i].n, "%s: crossover at n = %d (%u)", warmup[i].method, warmup[i].n, n);
 		near_to(volume("dgc:warmup_iterations=100", d, 8, 100 * i + 99), volume(warmup[i].method, d, 8, 0), 1e-12,
-			"and dgc has this density in its warm-up");
+			"dgc has this density in its warm-up");
 	}
-	near_to(volume("dgc:warmup_iterations=100", d, 8, 400), volume("topk:density=0.001", d, 8, 0), 1e-12, "and 0.001 after it");
+	near_to(volume("dgc:warmup_iterations=100", d, 8, 400), volume("topk:density=0.001", d, 8, 0), 1e-12,
+		"dgc uses density 0.001 after the warm-up");
 	struct compression c = parse("dgc:warmup_iterations=100");
-	ok(compression_settles(&c) == 400, "and describes itself");
+	ok(compression_settles(&c) == 400, "dgc: the density is constant from iteration 400 on");
 	dnn_free(d);
 }
 
@@ -100,7 +102,7 @@ static void matrices(void)
 	compression_shape(&c, &d, 0, 1, 8, 0, 4, layer.params * 4, &whole);
 	compression_shape(&c, &d, 0, 1, 8, 0, 4, layer.params * 2, &half);
 	ok(half.sent_bytes * 2 == whole.sent_bytes && half.encode_s * 2 == whole.encode_s && half.decode_s * 2 == whole.decode_s,
-		"half of a tensor costs half");
+		"encoding half of a tensor takes half the time");
 	near_to(whole.encode_s, 2 * layer.params * 4 / 1e9, 1e-12, "PowerSGD reads the gradient twice to encode it");
 }
 
@@ -135,10 +137,11 @@ static void steps(void)
 	near_to(step_s("8x1:v100", nets[1], "topk:density=0.001", &orr_policy_allreduce, no_overlap), 0.25 + 7 * k * 8 / B, 1e-9,
 		"a step with top-k: compute + (n-1) k 8 / B");
 	near_to(step_s("8x1:v100", nets[1], "topk:density=0.001,compress_Bps=1e9", &orr_policy_allreduce, no_overlap),
-		0.25 + 7 * k * 8 / B + (4 * d + 8 * k * 8) / 1e9, 1e-9, "and coding: the gradient once, and the received bytes");
+		0.25 + 7 * k * 8 / B + (4 * d + 8 * k * 8) / 1e9, 1e-9,
+		"coding time: one pass over the gradient and over the received bytes");
 	near_to(step_s("5x1:v100", nets[1], "topk:density=0.001", &orr_policy_parameter_server,
 			"placement=dedicated servers=1 push_overlap=false"),
-		0.25 + 4 * k * 8 / B + 4 * 4 * d / B, 1e-9, "to a server: compressed pushes, dense pulls");
+		0.25 + 4 * k * 8 / B + 4 * 4 * d / B, 1e-9, "parameter server: pushes are compressed, pulls are dense");
 	/*
 	 * Faster throughout. The gain of communication alone, (d/k) / n, shrinks as n grows. The gain of the step shrinks from n =
 	 * 32 on only: before that the volume of the dense ring grows as well, from 1.75 to 1.94 of the gradient.
@@ -161,9 +164,9 @@ static void steps(void)
 		printf("# %s: a step gains %.3f %.3f %.3f %.3f at n = 8, 32, 128, 256\n", nets[b], gain[b][0], gain[b][1], gain[b][2],
 			gain[b][3]);
 	ok(faster, "top-k at 0.001 is faster at n = 8 .. 256 on 1, 10 and 25 Gb/s");
-	ok(with_n && step_with_n, "its gain shrinks as n grows: that of communication at once, that of the step from n = 32 on");
-	near_to(sent[1][3], 1000.0 / 256, 1e-6, "the former is (d/k) / n");
-	ok(with_link, "and as the link speeds up");
+	ok(with_n && step_with_n, "the gain of communication shrinks with n from 8 on, the gain of the step from n = 32 on");
+	near_to(sent[1][3], 1000.0 / 256, 1e-6, "the gain of communication is (d/k) / n");
+	ok(with_link, "the gain of the step shrinks as bandwidth rises");
 	for (int i = 0; i < 3; i++) {
 		static const char *const methods[] = { "topk:density=0.001", "onebit", "powersgd:rank=4" };
 		ok(step_s("8x1:v100", nets[0], methods[i], &orr_policy_allreduce, "") <
@@ -205,7 +208,7 @@ static void errors(void)
 		ok(rc == ORR_EINPUT && strstr(e.text, bad[i][1]) && strstr(e.text, "step.compression"), "\"%s\": %s", bad[i][0], e.text);
 	}
 	struct compression c = parse("none");
-	ok(c.method == COMPRESSION_NONE, "none is none");
+	ok(c.method == COMPRESSION_NONE, "compression none parses to no compression");
 }
 
 int main(void)

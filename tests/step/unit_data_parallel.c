@@ -71,19 +71,19 @@ static void all_reduce(void)
 	struct run r = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=none overlap=false");
 	double ring = 1.5 * r.params * 4 / B;
 	near_to(r.iteration_s, compute_s + ring, 1e-9, "allreduce without overlap: compute + 2 (n-1)/n M/B");
-	near_to(r.sent_bytes, 1.5 * r.params * 4, 1e-9, "and that is what each GPU sends");
+	near_to(r.sent_bytes, 1.5 * r.params * 4, 1e-9, "each GPU sends 2 (n-1)/n M");
 	r = run_on("4x1:v100", "star:bw=1GBps,lat=10us", "resnet50", "", &orr_policy_allreduce, "fusion=tensor overlap=false");
 	struct run one = run_on("4x1:v100", "star:bw=1GBps,lat=10us", "resnet50", "", &orr_policy_allreduce, "fusion=none overlap=false");
 	double step_s = (one.iteration_s - compute_s - ring) / 6;
 	/* ResNet-50 has 161 parameter tensors (torchvision); each pays 2 (n-1) latencies. */
 	ok(step_s > 9e-6 && !strncmp(r.choice, "4 replicas, 161 all-reduces", 27), "tensor by tensor: 161 all-reduces (%s)", r.choice);
-	near_to(r.iteration_s, compute_s + ring + 161 * 6 * step_s, 1e-9, "each with the latency of its own ring");
+	near_to(r.iteration_s, compute_s + ring + 161 * 6 * step_s, 1e-9, "each of the 161 all-reduces pays the latency of its ring");
 	r = run("4x1:v100", "resnet50", &orr_policy_allreduce, "");
 	/* Computed from torchvision's parameters() in reverse: 8.2, 31.5, 26.3, 26.6, 9.7 MB. */
 	ok(!strncmp(r.choice, "4 replicas, 5 all-reduces (ddp)", 31), "DDP's rule makes 5 buckets of ResNet-50 (%s)", r.choice);
-	ok(r.iteration_s < compute_s + ring && r.iteration_s > fmax(compute_s, ring), "overlap hides part of it");
+	ok(r.iteration_s < compute_s + ring && r.iteration_s > fmax(compute_s, ring), "overlap hides part of the communication");
 	struct run fast = run_on("4x1:v100", "star:bw=1e6GBps,lat=0", "resnet50", "", &orr_policy_allreduce, "");
-	near_to(fast.iteration_s, compute_s, 1e-4, "an infinitely fast network leaves the compute");
+	near_to(fast.iteration_s, compute_s, 1e-4, "on an infinitely fast network the iteration takes the compute time");
 	struct run alone = run("1x1:v100", "resnet50", &orr_policy_allreduce, "");
 	near_to(alone.iteration_s, compute_s, 1e-12, "a single GPU sends nothing");
 }
@@ -92,12 +92,13 @@ static void horovod(void)
 {
 	struct run one = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1000s fusion_bytes=1e12");
 	/* Everything is ready before the thread first wakes, 1000 s after the backward pass began. */
-	ok(one.iteration_s > 1000 && strstr(one.choice, " 1 all-reduces"), "horovod: one long cycle is one message (%s)", one.choice);
+	ok(one.iteration_s > 1000 && strstr(one.choice, " 1 all-reduces"), "horovod: one long cycle sends one message (%s)", one.choice);
 	struct run many = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1us");
 	struct run each = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1ms fusion_bytes=1");
-	ok(many.iteration_s < one.iteration_s, "short cycles send early");
+	ok(many.iteration_s < one.iteration_s, "horovod: short cycles start sending earlier");
 	/* ResNet-50: 54 filters and matrices and 53 normalisations are 107 layers with parameters. */
-	ok(strstr(each.choice, " 107 all-reduces") != NULL, "one byte holds a single layer at a time (%s)", each.choice);
+	ok(strstr(each.choice, " 107 all-reduces") != NULL, "horovod: a fusion buffer of 1 byte sends each layer on its own (%s)",
+		each.choice);
 }
 
 static void different_speeds(void)
@@ -118,11 +119,12 @@ static void priorities(void)
 		struct run plain = run_on("4x1:v100", nets[fast], "vgg16", "", &orr_policy_allreduce, "fusion=tensor");
 		struct run bs = run_on("4x1:v100", nets[fast], "vgg16", "", &orr_policy_bytescheduler, "credit=1");
 		double ring = 1.5 * bs.params * 4 / bw[fast];
-		ok(bs.iteration_s <= plain.iteration_s * (1 + 1e-9), "bytescheduler is no slower than in order (%.4f, %.4f s)",
+		ok(bs.iteration_s <= plain.iteration_s * (1 + 1e-9), "bytescheduler is not slower than sending in order (%.4f, %.4f s)",
 			bs.iteration_s, plain.iteration_s);
-		ok(bs.iteration_s >= fmax(compute_s, ring) * (1 - 1e-9), "and no faster than the greater of compute and network");
+		ok(bs.iteration_s >= fmax(compute_s, ring) * (1 - 1e-9),
+			"bytescheduler takes at least the greater of compute and network time");
 		struct run fifo = run_on("4x1:v100", nets[fast], "vgg16", "", &orr_policy_bytescheduler, "credit=1 priority=false");
-		ok(bs.iteration_s <= fifo.iteration_s * (1 + 1e-9), "early layers first is no slower than in order (%.4f s)",
+		ok(bs.iteration_s <= fifo.iteration_s * (1 + 1e-9), "bytescheduler with priorities is not slower than without (%.4f s)",
 			fifo.iteration_s);
 	}
 }
@@ -136,11 +138,13 @@ static void dense_inside(void)
 	near_to(r.iteration_s, compute_s + inside + M / 4 / B, 1e-9, "dense_inside: scatter inside, all-reduce of parts, gather inside");
 	r = run_on("2x4:v100", net, "resnet50", "compression=topk:density=0.01", &orr_policy_allreduce,
 		"fusion=none overlap=false dense_inside=true");
-	near_to(r.iteration_s, compute_s + inside + 0.01 * r.params / 4 * 8 / B, 1e-9, "and only the part between nodes is compressed");
+	near_to(r.iteration_s, compute_s + inside + 0.01 * r.params / 4 * 8 / B, 1e-9,
+		"dense_inside: only the traffic between nodes is compressed");
 	r = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "dense_inside=true");
 	struct run flat = run_on("1x4:v100,1x4:a100", net, "resnet50", "compute_s=0 update_cost=roofline", &orr_policy_allreduce, "");
-	ok(!r.code && r.iteration_s > 0 && r.iteration_s <= flat.iteration_s, "GPUs of two types likewise (%.4f, flat ring %.4f s)",
-		r.iteration_s, flat.iteration_s);
+	ok(!r.code && r.iteration_s > 0 && r.iteration_s <= flat.iteration_s,
+		"dense_inside on GPUs of two types is not slower than a flat ring (%.4f, flat ring %.4f s)", r.iteration_s,
+		flat.iteration_s);
 }
 
 static void servers(void)
@@ -151,7 +155,7 @@ static void servers(void)
 	near_to(r.iteration_s, compute_s + 2 * 4 * M / B, 1e-9, "BSP, one dedicated server, 4 workers: compute + 2 w M / B");
 	near_to(r.samples_per_s * r.iteration_s, 4 * 32, 1e-9, "four workers train, the fifth node serves");
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false");
-	near_to(r.iteration_s, compute_s + 2 * 3 * M / 2 / B, 1e-9, "two dedicated: half of it through each");
+	near_to(r.iteration_s, compute_s + 2 * 3 * M / 2 / B, 1e-9, "BSP, two dedicated servers: half of the bytes through each");
 	r = run("4x1:v100", "alexnet", &orr_policy_parameter_server, "push_overlap=false");
 	near_to(r.iteration_s, compute_s + 2 * M * 3 / 4 / B, 1e-6, "co-located: a worker's own share stays inside (PCIe hides in it)");
 	r = run("2x1:v100,4x0:v100", "alexnet", &orr_policy_parameter_server, "placement=cpu-nodes push_overlap=false");
@@ -161,13 +165,15 @@ static void servers(void)
 	struct run fair = run("5x1:v100", "vgg16", &orr_policy_parameter_server, "placement=dedicated servers=1 pull_overlap=true");
 	struct run prio =
 		run("5x1:v100", "vgg16", &orr_policy_parameter_server, "placement=dedicated servers=1 pull_overlap=true priority=true");
-	ok(prio.iteration_s <= fair.iteration_s * (1 + 1e-9), "early layers first is no slower than all at once (%.4f, %.4f s)",
-		prio.iteration_s, fair.iteration_s);
+	ok(prio.iteration_s <= fair.iteration_s * (1 + 1e-9),
+		"parameter-server: priority to early layers is not slower than fair sharing (%.4f, %.4f s)", prio.iteration_s,
+		fair.iteration_s);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false shard=tensor");
 	/* One server holds AlexNet's largest tensor, fc6's 37.7 M of 61.1 M weights. */
 	ok(r.iteration_s > compute_s + 2 * 3 * 0.6 * M / B, "by tensor: the server with the largest tensor decides (%s)", r.choice);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false server_Bps=1e9");
-	near_to(r.iteration_s, compute_s + 3 * 4 * M / B, 1e-9, "a server that adds up at 1 GB/s takes as long again");
+	near_to(r.iteration_s, compute_s + 3 * 4 * M / B, 1e-9,
+		"summing at 1 GB/s in the server takes as long as the transfer of the pushes");
 }
 
 static void asynchronous(void)
@@ -195,8 +201,8 @@ static void asynchronous(void)
 		ssp.samples_per_s / same.samples_per_s);
 	ssp = run_on("4x1:v100", "star:bw=100GBps,lat=0", "alexnet", "iterations=60 speeds=0:0.5", &orr_policy_parameter_server,
 		"mode=ssp staleness=3");
-	ok(fabs(ssp.samples_per_s / bsp.samples_per_s - 1) < 0.06, "SSP in the long run has the pace of the slowest (%.3f of BSP)",
-		ssp.samples_per_s / bsp.samples_per_s);
+	ok(fabs(ssp.samples_per_s / bsp.samples_per_s - 1) < 0.06,
+		"SSP runs at the pace of the slowest worker in the long run (%.3f of BSP)", ssp.samples_per_s / bsp.samples_per_s);
 }
 
 static void local(void)
@@ -210,7 +216,7 @@ static void local(void)
 	r = run_on("2x2:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=9", &orr_policy_local_sgd, "local_steps=1 node_averages=4");
 	struct run all = run_on("2x2:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=9", &orr_policy_local_sgd, "local_steps=4");
 	ok(r.iteration_s >= all.iteration_s && r.iteration_s < all.iteration_s + 0.01,
-		"averaging inside nodes in between costs little more (%.4f, %.4f s)", r.iteration_s, all.iteration_s);
+		"averages inside nodes between global ones add little time (%.4f, %.4f s)", r.iteration_s, all.iteration_s);
 }
 
 static void zero(void)
@@ -223,9 +229,9 @@ static void zero(void)
 		snprintf(set, sizeof set, "stage=%d", stage);
 		struct run r = run("4x1:v100", "resnet50", &orr_policy_zero, set);
 		char what[80];
-		snprintf(what, sizeof what, "stage %d moves %g psi", stage, factor[stage]);
+		snprintf(what, sizeof what, "ZeRO stage %d moves %g psi per GPU", stage, factor[stage]);
 		near_to(r.sent_bytes, factor[stage] * 3 / 4 * r.params * 4, 1e-9, what);
-		ok(r.iteration_s >= compute_s, "stage %d takes its time (%.4f s)", stage, r.iteration_s);
+		ok(r.iteration_s >= compute_s, "ZeRO stage %d takes the time of its volume (%.4f s)", stage, r.iteration_s);
 		/* Small buckets: gathered but not yet scattered data count as well. */
 		strcat(set, " bucket_bytes=1e6");
 		peak[stage] = run_on("4x1:v100", "star:bw=1000GBps,lat=0", "resnet50", "optimizer=adam", &orr_policy_zero, set).peak_bytes;
@@ -306,7 +312,7 @@ static void lanes(void)
 			if (!same)
 				printf("# %.12g, %.12g s; %.12g, %.12g bytes\n", one.iteration_s, all.iteration_s, one.peak_bytes,
 					all.peak_bytes);
-			ok(same, "%s %s%s: merged lanes agree with lanes run apart (%.4f s)", cases[i].policy->name, cases[i].settings,
+			ok(same, "%s %s%s: merged lanes agree with separate lanes (%.4f s)", cases[i].policy->name, cases[i].settings,
 				topk ? ", compressed" : "", one.iteration_s);
 		}
 }
@@ -315,13 +321,14 @@ static void refused(void)
 {
 	struct run r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=cpu-nodes");
 	ok(r.code == ORR_EINPUT && strstr(r.error, "expected a cluster with nodes without GPUs"),
-		"servers on nodes that the cluster lacks (%s)", r.error);
+		"servers on node types that the cluster lacks are refused (%s)", r.error);
 	r = run_on("2x1:v100", "star", "alexnet", "", &orr_policy_parameter_server, "placement=dedicated servers=2");
-	ok(r.code == ORR_EINPUT && strstr(r.error, "servers=2"), "all nodes as servers (%s)", r.error);
+	ok(r.code == ORR_EINPUT && strstr(r.error, "servers=2"), "as many servers as nodes are refused (%s)", r.error);
 	r = run_on("1x1:v100,1x2:v100", "star", "alexnet", "", &orr_policy_local_sgd, "node_averages=2");
-	ok(r.code == ORR_EINPUT && strstr(r.error, "node_averages"), "averages inside unequal nodes (%s)", r.error);
+	ok(r.code == ORR_EINPUT && strstr(r.error, "node_averages"), "node_averages on nodes with unequal GPU counts are refused (%s)",
+		r.error);
 	r = run_on("2x1:v100", "star", "alexnet", "compression=onebit", &orr_policy_zero, "");
-	ok(r.code == ORR_EINPUT && strstr(r.error, "step.compression"), "compression without an all-reduce (%s)", r.error);
+	ok(r.code == ORR_EINPUT && strstr(r.error, "step.compression"), "compression without an all-reduce is refused (%s)", r.error);
 }
 
 int main(void)

@@ -164,15 +164,15 @@ static void test_row(const struct fabric *x, const double *want)
 	/* A chain of k ranks in c chunks takes (c + k - 2) / c: 1 in the limit, which the table has. */
 	double lead = on_fabric(x, &orr_policy_allreduce, leader);
 	fabric_is(x, lead, 2 * (1024 + k - 2.0) / 1024 + rho(R) / one, 1e-9, "hierarchical, one leader per rack, 1024 chunks");
-	fabric_is(x, lead, want[3], 1e-2, "the same, endless pipeline");
+	fabric_is(x, lead, want[3], 1e-2, "hierarchical, one leader per rack, unlimited chunks");
 	fabric_is(x, on_fabric(x, &orr_policy_ds_sync, inside), rho(k), 1e-9, "groups are racks");
-	fabric_is(x, on_fabric(x, &orr_policy_ds_sync, across), rho(R) / share, 1e-9, "groups cross racks, all at once");
+	fabric_is(x, on_fabric(x, &orr_policy_ds_sync, across), rho(R) / share, 1e-9, "all groups across racks at the same time");
 	double ds = on_fabric(x, &orr_policy_ds_sync, "schedule=rack");
-	fabric_is(x, ds, want[6], 1e-9, "racks, then across, on average");
+	fabric_is(x, ds, want[6], 1e-9, "groups inside racks, then across, mean of the two rounds");
 	if (k > 2) {
 		double single = on_fabric(x, &orr_policy_ds_sync, "schedule=rack-one");
-		ok(single <= ds * (1 + 1e-9), "%ux%u, %g:1: one group across at a time is no slower (%.3f)", R, k, x->oversubscription,
-			single);
+		ok(single <= ds * (1 + 1e-9), "%ux%u, %g:1: rack-one, with one group across at a time, is not slower (%.3f)", R, k,
+			x->oversubscription, single);
 	}
 	const double by_formula[] = { rho(n) / one, rho(n) / share, rho(k) + rho(R) / k / share, 2 + rho(R) / one, rho(k), rho(R) / share,
 		(rho(k) + rho(R) / share) / 2 };
@@ -216,7 +216,7 @@ static void test_racks(void)
 		ok(now[0] <= now[2] * (1 + 1e-9) && now[2] <= now[1] * (1 + 1e-9),
 			"4x4, %g:1: a ring in rack order is the fastest, interleaved the slowest", r);
 	}
-	ok(rises, "more oversubscription makes nothing faster");
+	ok(rises, "no scheme is faster with more oversubscription");
 }
 
 /* D10: transient contention changes nothing if groups intersect. */
@@ -277,7 +277,7 @@ static void test_slow_mixing(void)
 	}
 	ok(got[4] < got[8] && got[5] < got[9] && got[6] < got[10], "the gain grows with contention");
 	ok(got[9] > got[8] && got[9] > got[10], "fresh pairs gain more than the hypercube and than groups of four");
-	ok(got[16] > got[9] && got[15] > got[8], "and more among 32 than among 16");
+	ok(got[16] > got[9] && got[15] > got[8], "the gain of fresh pairs is larger among 32 workers than among 16");
 }
 
 static void test_errors(void)

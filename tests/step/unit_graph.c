@@ -71,12 +71,12 @@ static void test_times(void)
 		"a stream carries one transfer at a time: 12 ms");
 	takes(BARRIER(SEND("s", 0, 2, 1e6, "") "," SEND("t", 1, 2, 1e6, "")), 0.002, "two transfers share the link into a device: 2 ms");
 	takes(BARRIER(SEND("s", 0, 1, 1e6, "") "," SEND("t", 0, 2, 1e6, "") "," WORK("b", 2, 0.005, AFTER("t"))), 0.007,
-		"and the link out of one: both end at 2 ms");
+		"two transfers share the link out of a device: both end at 2 ms");
 	takes(BARRIER(SEND("s", 0, 1, 1e6, ",\"stream\":1") "," SEND("t", 0, 2, 1e6, ",\"stream\":1") "," WORK("b", 2, 0.005, AFTER("t"))),
-		0.007, "on a stream the first in the file goes first: t ends at 2 ms");
+		0.007, "transfers of one stream run in the order of the file: t ends at 2 ms");
 	takes(BARRIER(SEND("s", 0, 1, 1e6, ",\"stream\":1") "," SEND("t", 0, 2, 1e6, ",\"stream\":1,\"priority\":-1") "," WORK(
 		      "b", 2, 0.005, AFTER("t"))),
-		0.006, "or the lowest priority: t ends at 1 ms");
+		0.006, "the lowest priority value runs first on a stream: t ends at 1 ms");
 	takes(BARRIER(WORK("a", 0, 0.003, "") "," WORK("b", 0, 0.004, "") "," SEND("t", 0, 1, 6e6, AFTER("a"))), 0.009,
 		"compute on a device: 3 ms, then 6 ms of transfer beside 4 ms of compute");
 	takes(BARRIER(WORK("a", 0, 0.010, "") ","
@@ -110,7 +110,7 @@ static void test_books(void)
 	if (r.n_devices) {
 		near_to(r.device[0].peak_memory_bytes, 3e9, 1e-12, "memory held and taken: 2 + 1 GB");
 		near_to(r.device[0].compute_s, 0.01, 1e-12, "compute: 10 ms");
-		near_to(r.device[0].optimizer_s, 0.03, 1e-12, "and 30 ms of the optimizer");
+		near_to(r.device[0].optimizer_s, 0.03, 1e-12, "the optimizer takes 30 ms");
 	}
 	step_result_free(&r);
 }
@@ -147,11 +147,12 @@ static void test_layers(void)
 		step_result_free(&r);
 	}
 	near_to(t[0] / want, 1, 1e-12, "layers have the costs of the cost model");
-	near_to(t[1] / want, 1, 1e-12, "in parts as in all");
+	near_to(t[1] / want, 1, 1e-12, "layers listed in parts cost as much as all layers at once");
 	near_to(t[2] / (cost_range_s(f->cost[0], 0, 1, DNN_FORWARD, 32, 1, false) +
 			       cost_range_s(f->cost[0], n - 1, 1, DNN_FORWARD, 32, 1, false)),
-		1, 1e-12, "a list in any order costs the sum of its layers");
-	near_to(t[3] / cost_range_s(f->cost[0], 0, n, DNN_FORWARD, 64, 2, false), 1, 1e-12, "with a batch of its own, split over shards");
+		1, 1e-12, "a list of layers costs their sum in any order");
+	near_to(t[3] / cost_range_s(f->cost[0], 0, n, DNN_FORWARD, 64, 2, false), 1, 1e-12,
+		"an op with its own batch is split over shards");
 	fixture_free(f);
 }
 
@@ -217,7 +218,7 @@ static void test_order(void)
 	ok(g && g->n == 4, "four ops are read");
 	if (g) {
 		char order[5] = { g->op[0].id[0], g->op[1].id[0], g->op[2].id[0], g->op[3].id[0], '\0' };
-		same_text(order, "dabc", "in the file's order, dependencies first");
+		same_text(order, "dabc", "ops are in file order with dependencies first");
 		ok(g->op[1].previous[0] == 3 && g->op[3].after[0] == 1 && g->op[3].after[1] == 2 && g->op[1].at == 3, "indices follow");
 	}
 	graph_file_free(g);

@@ -254,7 +254,8 @@ static void test_dapple(void)
 	test_memory_in_flight(&orr_policy_gpipe, "", 12, (const uint32_t[]){ 12, 12, 12, 12 }, "P4: GPipe keeps all micro-batches");
 	test_memory_in_flight(&orr_policy_dapple, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "P4: policy A keeps S - i");
 	test_memory_in_flight(&orr_policy_dapple, "warmup=B", 12, (const uint32_t[]){ 7, 5, 3, 1 }, "P4: policy B keeps 2(S - i) - 1");
-	test_memory_in_flight(&orr_policy_dapple, "max_in_flight=2", 12, (const uint32_t[]){ 2, 2, 2, 1 }, "P4: and at most D");
+	test_memory_in_flight(&orr_policy_dapple, "max_in_flight=2", 12, (const uint32_t[]){ 2, 2, 2, 1 },
+		"P4: early backward keeps at most D micro-batches");
 	test_memory_in_flight(&orr_policy_one_f_one_b, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "1F1B keeps p - i");
 	/* P5: two equal stages, micro-batch 2. A fixed cost c per iteration, in micro-batch times, gives 8 (3 + c) / (17 + c):
 	 * the 1.60 recalled from the paper needs c = 0.5. */
@@ -274,7 +275,8 @@ static void test_room(void)
 	struct outcome a = run_with("4x1:v100", network, big, "", &orr_policy_dapple, "micro_batch=16 global_batch=128 %s", quiet);
 	struct outcome b = run_with("4x1:v100", network, big, "", &orr_policy_one_f_one_b, "micro_batch=16 global_batch=128 %s", quiet);
 	ok(!a.rc && a.r.device[0].peak_memory_bytes < 16 * 0x1p30, "DAPPLE lets as many micro-batches in as fit: %s", a.r.choice);
-	ok(b.rc == ORR_EINPUT && strstr(b.e.text, "stage 0"), "where 1F1B's first stage runs out of memory");
+	ok(b.rc == ORR_EINPUT && strstr(b.e.text, "stage 0"),
+		"1F1B's first stage does not fit where DAPPLE limits the micro-batches in flight");
 	step_result_free(&a.r);
 }
 
@@ -333,13 +335,14 @@ static void test_cut(void)
 	step_result_free(&o.r);
 	o = RUN("4x1:v100", &orr_policy_gpipe, "stage_layers=1,2,2");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_layers") && strstr(o.e.text, "8"),
-		"a wrong one is refused, with the expected sum");
+		"an explicit cut with a wrong sum is refused, and the error names the expected sum");
 	o = RUN("4x1:v100", &orr_policy_gpipe, "micro_batch=5");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "micro_batch"), "a micro-batch that does not divide the batch is refused");
 	o = RUN("4x1:v100", &orr_policy_one_f_one_b, "stages=3");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "multiple of 3"), "GPUs that do not form whole pipelines are refused");
 	o = RUN("4x1:v100", &orr_policy_interleaved, "stages=4 micro_batches=6");
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "multiple of the 4"), "interleaving asks for a multiple of the stages");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "multiple of the 4"),
+		"interleaving requires micro-batches to be a multiple of the stages");
 	o = RUN("4x1:v100", &orr_policy_gpipe, "stage_times=1,2,3");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_times"), "stage_times come in pairs");
 	o = run_with("4x1:v100", network, "gpt:hidden=8192,layers=40,heads=64,seq=1024,vocab=51200", "", &orr_policy_gpipe,
@@ -357,7 +360,7 @@ static void test_tensor(void)
 	double t = seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 %s", quiet));
 	near_to(t - 48, 16 * sums * ring, 1e-9, "tensor parallel: two sums per layer each way, one for the embedding, one for the output");
 	near_to(seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 sequence_parallel=true %s", quiet)),
-		t, 1e-12, "sequence parallel sends as much");
+		t, 1e-12, "sequence parallelism sends as many bytes as tensor parallelism");
 	near_to(seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 tp_bytes=1e9 %s", quiet)),
 		48 + 16 * sums * 1.5, 1e-12, "tp_bytes replaces the activations");
 	near_to(seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 recompute=full %s", quiet)) - 48,
@@ -366,15 +369,16 @@ static void test_tensor(void)
 	struct outcome split = RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 sequence_parallel=true %s", quiet);
 	struct outcome none =
 		RUN("4x1:v100", &orr_policy_tensor_parallel, "micro_batches=1 recompute=full sequence_parallel=true %s", quiet);
-	ok(split.r.device[0].peak_memory_bytes < whole.r.device[0].peak_memory_bytes, "sequence parallel keeps less");
-	ok(none.r.device[0].peak_memory_bytes < split.r.device[0].peak_memory_bytes, "recomputation keeps less still");
+	ok(split.r.device[0].peak_memory_bytes < whole.r.device[0].peak_memory_bytes, "sequence parallelism stores fewer activations");
+	ok(none.r.device[0].peak_memory_bytes < split.r.device[0].peak_memory_bytes,
+		"full recomputation stores fewer activations than sequence parallelism alone");
 	step_result_free(&whole.r);
 	step_result_free(&split.r);
 	step_result_free(&none.r);
 	struct outcome o = RUN("8x1:v100", &orr_policy_tensor_parallel, "shards=8");
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "attention heads"), "8 shards of 4 heads are refused");
 	o = run_with("4x1:v100", network, "alexnet", "", &orr_policy_tensor_parallel, "%s", "");
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "transformer"), "and so is a model without blocks");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "transformer"), "a model without transformer blocks is refused");
 }
 
 /* ---- all together ---- */
@@ -398,31 +402,31 @@ static void test_megatron(void)
 	step_result_free(&zero.r);
 	struct outcome off = run_with("8x2:v100", network, model, "optimizer=adam merge=off", &orr_policy_megatron, "%s update_s=0", grid);
 	ok(plain.r.was_merged && !off.r.was_merged, "lanes are merged, or separate");
-	near_to(off.r.iteration_s, plain.r.iteration_s, 1e-9, "with the same result");
+	near_to(off.r.iteration_s, plain.r.iteration_s, 1e-9, "merged and separate lanes give the same result");
 	step_result_free(&off.r);
 	step_result_free(&plain.r);
 	near_to(seconds(RUN(
 			"4x4:v100", &orr_policy_megatron, "tp=2 pp=4 interleave=2 stage_times=1,2 micro_batches=8 tp_bytes=0 %s", quiet)),
-		2 * 8 * 3 + 3 * 3, 1e-12, "interleaved in the grid");
+		2 * 8 * 3 + 3 * 3, 1e-12, "an interleaved pipeline runs with tensor and data parallelism");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 sequence_parallel=true")),
 		6 + 2, 1e-12, "each shard sends its part");
 	/* Without sequence parallelism the receivers gather: 1 of 2 parts more, each way. */
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0")),
-		6 + 2 + 2, 1e-12, "and gathers it on arrival");
+		6 + 2 + 2, 1e-12, "shards gather the parts on arrival");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 scatter_gather=false")),
-		6 + 4, 1e-12, "or sends everything");
+		6 + 4, 1e-12, "without scatter_gather each shard sends the whole activation");
 	/* By hand: stage 1 does F0 2-3, B0 3-5, then F1 at once or after sending for 1 s; stage 0 gets the last gradient 1 s after B1. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0")),
 		11, 1e-12, "a stage computes while it sends");
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron,
 			"pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0 overlap_p2p=false")),
-		12, 1e-12, "or waits until its message has arrived");
+		12, 1e-12, "without overlap_p2p a stage waits until its message has arrived");
 	/* The table of 100 x 64 elements, 4 bytes each, at 2(n-1)/n = 1; dp_bytes has the gradients that a stage sums by itself. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=0 update_s=0")) - 9,
-		100 * 64 * 4 / 1e9, 1e-12, "the two ends sum the gradients of their shared table");
+		100 * 64 * 4 / 1e9, 1e-12, "the first and last stage sum the gradients of the shared embedding");
 }
 
 /* ---- updates reported to sim/learn ---- */

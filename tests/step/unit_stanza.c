@@ -118,7 +118,7 @@ static void test_bytes(void)
 		ok(fabs(bytes / 1e6 - stanza_MB[i]) < 0.06, "%s: a CONV worker moves %.1f MB", m.model, stanza_MB[i]);
 		struct setting x = { 5, 1, SERVER, 1.25e9 };
 		simulate_stanza(&m, &x, 1, NULL, &sent);
-		near_to(sent, bytes / 2, 1e-12, "and the simulated one sends exactly half of that");
+		near_to(sent, bytes / 2, 1e-12, "the simulated CONV worker sends exactly half of that volume");
 	}
 }
 
@@ -190,7 +190,7 @@ static void test_orders(void)
 	ok(server_order && ring_order,
 		"AlexNet gains more than VGG-16 through one server, and with a ring at 25 Gb/s and 10 Gb/s up to 12 nodes");
 	ok(reversed, "at 1 Gb/s with a ring the order reverses from 6 nodes on");
-	ok(dense_above_others(6, 1, RING, 10, true), "simulated: likewise at 6 nodes");
+	ok(dense_above_others(6, 1, RING, 10, true), "simulated: AlexNet gains more than VGG-16 at 6 nodes");
 	ok(simulated_gain(0, 6, 1, RING, 1) < simulated_gain(1, 6, 1, RING, 1), "simulated: the order is reversed at 1 Gb/s");
 	bool rises = true, falls = true, fewer = true;
 	static const double all[] = { 1, 10, 25, 100 };
@@ -213,11 +213,13 @@ static void test_orders(void)
 						gain(i, 3, 1, (enum sync)y, all[b]), gain(i, 4, 1, (enum sync)y, all[b]),
 						gain(i, 19, 1, (enum sync)y, all[b]), gain(i, 20, 1, (enum sync)y, all[b]));
 	ok(rises, "the speed-up rises with the number of nodes");
-	ok(falls, "and falls as the network gets faster");
-	ok(fewer, "and falls from one server to two");
-	ok(simulated_gain(0, 5, 1, SERVER, 10) < simulated_gain(0, 10, 1, SERVER, 10), "simulated: rises with nodes");
-	ok(simulated_gain(0, 5, 1, SERVER, 10) > simulated_gain(0, 5, 1, SERVER, 25), "simulated: falls with bandwidth");
-	ok(simulated_gain(0, 5, 1, SERVER, 10) > simulated_gain(0, 5, 2, SERVER, 10), "simulated: falls with servers");
+	ok(falls, "the speed-up falls as bandwidth rises");
+	ok(fewer, "the speed-up falls from one server to two");
+	ok(simulated_gain(0, 5, 1, SERVER, 10) < simulated_gain(0, 10, 1, SERVER, 10),
+		"simulated: the speed-up rises with the number of nodes");
+	ok(simulated_gain(0, 5, 1, SERVER, 10) > simulated_gain(0, 5, 1, SERVER, 25), "simulated: the speed-up falls as bandwidth rises");
+	ok(simulated_gain(0, 5, 1, SERVER, 10) > simulated_gain(0, 5, 2, SERVER, 10),
+		"simulated: the speed-up falls from one server to two");
 }
 
 /* S7: the policy chooses the best F of the closed form. */
@@ -245,7 +247,7 @@ static void test_choice(void)
 			last[i] = best;
 		}
 	ok(one_when_small, "one FC worker is enough up to 20 nodes");
-	ok(grows && last[0] > 1, "and more are needed with many nodes");
+	ok(grows && last[0] > 1, "more FC workers are best on many nodes");
 }
 
 /* S4, and the limits of overlap: it hides at most what can be hidden. */
@@ -270,7 +272,7 @@ static void test_overlap(void)
 		up[i] = overlapped / ps;
 	}
 	ok(faster, "overlapped gradients, one batch per worker, an early FC average: all are faster");
-	ok(no_miracle, "and no step is shorter than a forward pass and the transfers of the server's NIC");
+	ok(no_miracle, "every step takes at least a forward pass and the transfers of the server's NIC");
 	double low = fmin(up[2], up[3]);
 	ok(up[0] > 12 && up[0] < 15 && low > 1.2 && low < 1.5,
 		"with full overlap on both sides AlexNet gains %.2fx, the lower of ResNet-152 and Inception-v3 %.2fx", up[0], low);

@@ -56,7 +56,7 @@ static int run(const char *cluster, const char *set, builder b, void (*c)(struct
 
 /* ---- graphs ---- */
 
-static orr_op last_op[64]; /* what the next iteration waits for */
+static orr_op last_op[64]; /* ops that the next iteration waits for */
 
 static void two_computes(struct orr_step *s, uint64_t k)
 {
@@ -277,19 +277,20 @@ static void test_timing(void)
 	step_result_free(&r);
 	ok(!run("1x1:v100", last, two_computes, NULL, &r, &e) && !r.period,
 		"nothing is extrapolated when the last iteration was simulated");
-	near_to(r.samples_per_s, 8 / 3.0, 1e-12, "... and throughput is the same");
+	near_to(r.samples_per_s, 8 / 3.0, 1e-12, "throughput is unchanged");
 	step_result_free(&r);
 
 	ok(!run("4x1:v100", "iterations=8", bsp_ordered, NULL, &r, &e), "BSP runs (%s)", e.text);
 	near_to(r.iteration_s, 4 + 6 + 0.5, 1e-9, "BSP: slowest work + ring 2(n-1)/n M/B + update");
 	for (size_t i = 0; i < r.n_devices && i < 4; i++)
 		near_to(sum_of(&r.device[i]), r.iteration_s, 1e-9, "a device's accounts add up to the iteration");
-	near_to(r.device[0].exposed_s, 6, 1e-9, "the ring is exposed");
+	near_to(r.device[0].exposed_s, 6, 1e-9, "exposed communication is the time of the ring");
 	near_to(r.device[0].bubble_s, 3, 1e-9, "the wait for the slowest is bubble");
-	near_to(r.device[3].bubble_s, 0, 1e-9, "the slowest waits for no other");
+	near_to(r.device[3].bubble_s, 0, 1e-9, "the slowest device has no bubble");
 	near_to(r.device[0].sent_bytes, 6e9, 1e-9, "each sends 2(n-1)/n M");
 	step_result_free(&r);
-	ok(!run("4x1:v100", "iterations=8 fidelity=analytic", bsp_ordered, NULL, &r, &e), "in closed form (%s)", e.text);
+	ok(!run("4x1:v100", "iterations=8 fidelity=analytic", bsp_ordered, NULL, &r, &e), "the graph runs with fidelity=analytic (%s)",
+		e.text);
 	near_to(r.iteration_s, 10.5, 1e-9, "closed form and flows agree on an idle network");
 	step_result_free(&r);
 	ok(!run("4x1:v100", "iterations=3 speeds=3:0.5", bsp_ordered, NULL, &r, &e), "a slow device (%s)", e.text);
@@ -299,7 +300,7 @@ static void test_timing(void)
 	near_to(r.iteration_s, 4 + 12 + 0.5, 1e-9, "a ring runs at the pace of a link that background flows half fill");
 	step_result_free(&r);
 	ok(!run("4x1:v100", "iterations=3", bsp, NULL, &r, &e), "iterations without dependencies on earlier ones (%s)", e.text);
-	ok(r.iteration[2].end_s > 17.9, "run in parallel and share the links");
+	ok(r.iteration[2].end_s > 17.9, "such iterations run in parallel and share the links");
 	step_result_free(&r);
 }
 
@@ -314,7 +315,8 @@ static void test_streams(void)
 	on_stream = true;
 	ok(!run("4x1:v100", "iterations=5", two_messages, NULL, &r, &e), "messages queue (%s)", e.text);
 	near_to(r.iteration_s, 2.25, 1e-9, "on one stream the first waits for the one of higher priority");
-	ok(r.n_spans == 3 && r.span[0].peer == 2 && r.span[0].end_s - r.span[0].start_s < 1.0001, "which has the NIC to itself");
+	ok(r.n_spans == 3 && r.span[0].peer == 2 && r.span[0].end_s - r.span[0].start_s < 1.0001,
+		"the message of higher priority has the NIC to itself");
 	step_result_free(&r);
 	last_op[0] = 0;
 	ok(!run("1x1:v100", "iterations=30", alternating, NULL, &r, &e), "a period of three (%s)", e.text);
@@ -333,16 +335,16 @@ static void test_lanes(void)
 	/* 1 + 2 + 3; rings of 4 and of 2: 6 and 4. */
 	ok(!run("8x1:v100", "iterations=6", lanes_build, lanes, &a, &e), "merged lanes run (%s)", e.text);
 	ok(!run("8x1:v100", "iterations=6 merge=off", lanes_build, lanes, &b, &e), "single lanes run (%s)", e.text);
-	ok(a.was_merged && !b.was_merged, "one is merged, one is not");
+	ok(a.was_merged && !b.was_merged, "lanes are merged by default and separate with merge=off");
 	near_to(a.iteration_s, 16, 1e-9, "the merged step takes the time of the formula");
-	near_to(b.iteration_s, a.iteration_s, 1e-12, "and the same as the unmerged one");
-	ok(a.n_devices == 8 && b.n_devices == 8, "both report each device");
+	near_to(b.iteration_s, a.iteration_s, 1e-12, "the merged step takes as long as the unmerged one");
+	ok(a.n_devices == 8 && b.n_devices == 8, "merged and unmerged runs report every device");
 	bool same = true;
 	for (size_t i = 0; i < a.n_devices; i++)
 		same &= fabs(a.device[i].exposed_s - b.device[i].exposed_s) < 1e-9 &&
 			a.device[i].peak_memory_bytes == b.device[i].peak_memory_bytes &&
 			fabs(a.device[i].sent_bytes - b.device[i].sent_bytes) < 1;
-	ok(same, "with the same accounts");
+	ok(same, "merged and unmerged runs have the same accounts per device");
 	near_to(a.device[0].peak_memory_bytes, 5e9, 0, "memory is taken and given back");
 	step_result_free(&a);
 	step_result_free(&b);
@@ -357,9 +359,9 @@ static void test_leaps(void)
 		by_hand = false;
 		ok(!run("8x1:v100", sets[j], disturbed_ring, NULL, &a, &e), "a disturbed ring runs (%s)", e.text);
 		by_hand = true;
-		ok(!run("8x1:v100", sets[j], disturbed_ring, NULL, &b, &e), "and by hand (%s)", e.text);
-		near_to(a.iteration_s, b.iteration_s, 1e-12, "repeats taken at once and broken end when single steps do");
-		ok(a.flows == b.flows, "and count as many flows");
+		ok(!run("8x1:v100", sets[j], disturbed_ring, NULL, &b, &e), "the ring written step by step runs (%s)", e.text);
+		near_to(a.iteration_s, b.iteration_s, 1e-12, "repeats taken in one leap and interrupted end when single steps do");
+		ok(a.flows == b.flows, "leaps and single steps count the same flows");
 		step_result_free(&a);
 		step_result_free(&b);
 	}
@@ -382,7 +384,7 @@ static void test_errors(void)
 	ok(rc == ORR_EINPUT && strstr(e.text, "needs at least 18.63 GiB") && strstr(e.text, "largest part is weights (9.313 GiB)"),
 		"the first of two equal parts is named (%s)", e.text);
 	rc = run("1x1:v100", "ignore_memory=true", two_computes, too_much, &r, &e);
-	ok(!rc, "unless memory is ignored");
+	ok(!rc, "ignore_memory=true lets the stage run");
 	step_result_free(&r);
 	rc = run("4x1:v100", "background=0-1:3", bsp_ordered, NULL, &r, &e);
 	ok(rc == ORR_EINPUT && strstr(e.text, "step.background"), "a wrong option is named (%s)", e.text);
@@ -395,11 +397,12 @@ static void test_repeatable(void)
 	const char *set = "iterations=12 stragglers=lognormal contention_p=0.3";
 	ok(!run("4x1:v100", set, bsp_ordered, NULL, &a, &e) && !run("4x1:v100", set, bsp_ordered, NULL, &b, &e), "random runs (%s)",
 		e.text);
-	ok(a.n_iterations == 12 && a.period == 0 && a.simulated == 12, "are simulated to the end");
+	ok(a.n_iterations == 12 && a.period == 0 && a.simulated == 12,
+		"a merged run with stragglers and contention simulates every iteration");
 	bool same = true;
 	for (size_t i = 0; i < 12; i++)
 		same &= a.iteration[i].end_s == b.iteration[i].end_s;
-	ok(same, "and are the same to the bit");
+	ok(same, "merged and unmerged runs with stragglers and contention agree to the bit");
 	ok(a.iteration_s > 10.5, "slowed NICs and stragglers cost time");
 	step_result_free(&a);
 	step_result_free(&b);

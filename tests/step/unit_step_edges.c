@@ -124,12 +124,12 @@ static void test_steady(void)
 	const struct asked slow = { .cluster = "4x1:v100", .build = drift, .set = { "iterations=100" } };
 	good(&slow, &r, "drift");
 	near_to(r.iteration[99].end_s, 101, 1e-9, "a device that falls behind is detected before it is the last to end");
-	near_to(r.iteration[39].end_s, 40.5, 1e-9, "and before that, no steady state is found");
+	near_to(r.iteration[39].end_s, 40.5, 1e-9, "no steady state is found before a device falls behind");
 	step_result_free(&r);
 	struct asked wire = slow;
 	wire.build = drift_on_wire;
 	good(&wire, &r, "drift on the wire");
-	near_to(r.iteration[99].end_s, 101, 1e-9, "and so is a chain of messages that does");
+	near_to(r.iteration[99].end_s, 101, 1e-9, "a chain of messages that falls behind is detected");
 	step_result_free(&r);
 
 	char path[] = "/tmp/orrery-edges.XXXXXX", option[64];
@@ -139,7 +139,7 @@ static void test_steady(void)
 	snprintf(option, sizeof option, "link_changes=%s", path);
 	change_file(path, 50, 0.5e9);
 	const struct asked later = { .cluster = "4x1:v100", .build = message, .set = { "iterations=60", option } };
-	good(&later, &r, "a change to come");
+	good(&later, &r, "a capacity change after 50 iterations");
 	near_to(r.iteration[59].end_s, 50 + 10 * 2, 1e-9, "a capacity that changes after 50 equal iterations changes the rest");
 	ok(r.simulated > 50, "no extrapolation before the last capacity change");
 	step_result_free(&r);
@@ -178,8 +178,8 @@ static void test_ds_sync(void)
 			return;
 	}
 	near_to(r[0].iteration[63].end_s, r[1].iteration[63].end_s, 1e-9 * r[1].iteration[63].end_s,
-		"rounds that differ are all simulated");
-	ok(r[0].period == 8, "and repeat with the list");
+		"all rounds of a period are simulated if they differ");
+	ok(r[0].period == 8, "iterations repeat with the period of the list");
 	step_result_free(&r[0]);
 	step_result_free(&r[1]);
 }
@@ -196,7 +196,7 @@ static void test_overtaking(void)
 	struct step_result r;
 	good(&(struct asked){ .cluster = "1x1:v100", .build = overtaking, .set = { "iterations=5" } }, &r, "overtaking");
 	near_to(r.iteration_s, 10 / 5.0, 1e-12, "five iterations that all end by 10 s take 2 s each, whatever their order");
-	ok(r.samples_per_s > 0, "and have a rate");
+	ok(r.samples_per_s > 0, "overtaking iterations give a throughput");
 	step_result_free(&r);
 }
 
@@ -322,7 +322,7 @@ static void test_spans(void)
 	if (getenv("ORR_SANITIZED"))
 		skip("memory use differs under the sanitizers");
 	else
-		ok(grown < 30, "and those of earlier iterations are dropped (%.1f MiB)", grown);
+		ok(grown < 30, "the spans of earlier iterations are dropped (%.1f MiB)", grown);
 	step_result_free(&r);
 }
 

@@ -201,7 +201,7 @@ static void test_lanes(unsigned cases, const char *fidelity)
 		fixture_free(f);
 	}
 	ok(!wrong, "%s: merged lanes agree with separate lanes (%u graphs, %u wrong)", fidelity, cases, wrong);
-	ok(merged * 5 > cases && merged < cases, "of which %u could be merged, but not all", merged);
+	ok(merged * 5 > cases && merged < cases, "%u of the graphs could be merged, but not all", merged);
 }
 
 static void test_leaps(unsigned cases)
@@ -246,7 +246,7 @@ static void test_steady(unsigned cases)
 		fixture_free(f);
 	}
 	ok(!wrong, "extrapolation agrees with simulation (%u graphs, %u wrong)", cases, wrong);
-	ok(steady * 4 > cases, "%u of them settled", steady);
+	ok(steady * 4 > cases, "%u of the graphs reached a steady state", steady);
 }
 
 int main(void)

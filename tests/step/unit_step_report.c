@@ -62,15 +62,16 @@ static void trace_events(void)
 	thread_is(json, "backward", "3", "a stream is the thread of its number; work without a label has the name of its kind");
 	thread_is(json, "m1", "8", "the first thread of messages");
 	thread_is(json, "m2", "9", "a message beside another has its own thread");
-	thread_is(json, "m3", "8", "one that starts when another ends takes over its thread");
+	thread_is(json, "m3", "8", "a message that starts when another ends takes over its thread");
 	thread_is(json, "from 0: m1", "1000", "received messages have threads of their own");
-	thread_is(json, "from 0: m2", "1001", "... by the same rule");
-	thread_is(json, "from 0: m3", "1000", "... on each receiver");
+	thread_is(json, "from 0: m2", "1001", "a received message beside another has its own thread");
+	thread_is(json, "from 0: m3", "1000", "a received message that starts when another ends takes over its thread");
 	thread_is(json, "to itself", "8", "a message to the same device is not received");
-	ok(!strstr(json, "from 2: to itself") && !strstr(json, "without a duration"), "neither is one without a duration shown");
+	ok(!strstr(json, "from 2: to itself") && !strstr(json, "without a duration"),
+		"a message to the same device and one without a duration are not shown");
 	thread_is(json, "collective", "9", "communication without a peer is a collective");
 	same_text(field_of(json, "m3", "ts"), "2000000", "times are microseconds");
-	same_text(field_of(json, "m3", "dur"), "2000000", "so are durations");
+	same_text(field_of(json, "m3", "dur"), "2000000", "durations are in microseconds");
 	same_text(field_of(json, "from 0: m3", "pid"), "2", "a received message is on the receiver");
 	ok(strstr(json, "\"tid\":8,\"ts\":2002000,\"id\":5,\"name\":\"message\"") &&
 			strstr(json, "\"tid\":1000,\"ts\":3998000,\"id\":5,\"name\":\"message\",\"cat\":\"message\",\"bp\":\"e\"}"),
@@ -128,18 +129,18 @@ static void metrics(void)
 	struct run_result *r = result_new();
 	step_metrics(&s, r);
 	near_to(metric(r, "compute_s"), 4, 0, "times are means over the devices that train");
-	near_to(metric(r, "optimizer_s"), 2, 0, "... not over servers");
+	near_to(metric(r, "optimizer_s"), 2, 0, "optimizer time is a mean over devices that train, not over servers");
 	near_to(metric(r, "codec_s"), 3, 0, "codec");
 	near_to(metric(r, "exposed_s"), 5, 0, "exposed");
 	near_to(metric(r, "bubble_s"), 7, 0, "bubble");
 	near_to(metric(r, "idle_s"), 9, 0, "idle");
 	near_to(metric(r, "peak_memory_bytes"), 9, 0, "the largest memory of all devices");
 	near_to(metric(r, "sent_bytes"), 100, 0, "bytes are sums over all devices");
-	near_to(metric(r, "sent_bytes_max"), 60, 0, "... and the maximum");
+	near_to(metric(r, "sent_bytes_max"), 60, 0, "sent_bytes_max is the maximum over devices");
 	near_to(metric(r, "flows"), 77, 0, "flows");
 	near_to(metric(r, "choice_F"), 1, 0, "a choice is a metric: the first value of a name");
 	near_to(metric(r, "choice_largest_slice"), 2500, 0, "names may hold underscores, numbers exponents");
-	near_to(metric(r, "choice_r"), -4, 0, "... and signs");
+	near_to(metric(r, "choice_r"), -4, 0, "a choice may be negative");
 	ok(!result_find(r, "choice_p") && !result_find(r, "choice_q") && !result_find(r, "choice_"),
 		"no choice without a name and a whole number");
 	ok(r->n_iterations == 2 && r->rows_total == 2 && r->iterations[1].end_s == 3 && r->n_devices == 3 && r->devices[1].bubble_s == 8,
@@ -161,9 +162,9 @@ static void intervals(void)
 	struct run_result *r = result_new();
 	step_metrics(&s, r);
 	near_to(result_find(r, "iteration_s")->ci_low, 2 * (1 - w), 1e-8, "the interval of the mean duration, by batch means: low");
-	near_to(result_find(r, "iteration_s")->ci_high, 2 * (1 + w), 1e-8, "... and high");
+	near_to(result_find(r, "iteration_s")->ci_high, 2 * (1 + w), 1e-8, "upper end of its interval");
 	near_to(result_find(r, "samples_per_s")->ci_low, 8 / (1 + w), 1e-8, "the interval of the rate: low");
-	near_to(result_find(r, "samples_per_s")->ci_high, 8 / (1 - w), 1e-8, "... and high");
+	near_to(result_find(r, "samples_per_s")->ci_high, 8 / (1 - w), 1e-8, "upper end of its interval");
 	result_free(r);
 	r = result_new();
 	s.n_iterations = 9;

@@ -93,29 +93,29 @@ int main(void)
 	const struct given alone[] = { { { "compute_s=3", "sent_GB=1" }, 0 } };
 	t = run(alone, 1, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 4, 1e-12, "a member alone: 3 s of work and a message of 1 s");
-	ok(!e.code && t.has_settled && t.iterations >= 8, "... has settled after the second checkpoint");
+	ok(!e.code && t.has_settled && t.iterations >= 8, "the set is steady after the second checkpoint");
 
 	const struct given apart[] = { { { "compute_s=3" }, 0 }, { { "compute_s=5" }, 0.5 } };
 	run(apart, 2, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 3, 1e-12, "members that only compute do not slow each other: the first");
-	near_to(rate[1], SAMPLES / 5, 1e-12, "... and the second");
+	near_to(rate[1], SAMPLES / 5, 1e-12, "members that only compute: the second");
 
 	/* Both messages begin at 1 s and share the link until 3 s, in every iteration. */
 	const struct given at_once[] = { { { "sent_GB=1" }, 0 }, { { "sent_GB=1" }, 0 } };
 	run(at_once, 2, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 3, 1e-9, "messages at the same time take twice as long: the first");
-	near_to(rate[1], SAMPLES / 3, 1e-9, "... and the second");
+	near_to(rate[1], SAMPLES / 3, 1e-9, "messages at the same time: the second");
 
 	/* The second computes while the first sends. */
 	const struct given in_turn[] = { { { "sent_GB=1" }, 0 }, { { "sent_GB=1" }, 1 } };
 	run(in_turn, 2, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 2, 1e-9, "messages in turn have the link to themselves: the first");
-	near_to(rate[1], SAMPLES / 2, 1e-9, "... and the second, which starts 1 s later");
+	near_to(rate[1], SAMPLES / 2, 1e-9, "messages in turn: the second member, which starts 1 s later");
 
 	const struct given three[] = { { { "sent_GB=1" }, 0 }, { { "sent_GB=1" }, 0 }, { { "compute_s=7" }, 0 } };
 	run(three, 3, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 3, 1e-9, "three members: two that share");
-	near_to(rate[2], SAMPLES / 7, 1e-9, "... and one that does not");
+	near_to(rate[2], SAMPLES / 7, 1e-9, "rate of the member that does not share the link");
 
 	/* 3 samples at the end of each 2 s; the window holds whole periods once it is long. */
 	const struct given counted[] = { { { "compute_s=2", "counts=true" }, 0 } };
@@ -127,6 +127,6 @@ int main(void)
 	t = run(at_once, 2, (struct limits){ 4, 1000000 }, rate, &e);
 	ok(!e.code && !t.has_settled && t.iterations >= 8 && t.iterations <= 10,
 		"a limit on iterations ends it at the first checkpoint (%u)", (unsigned)t.iterations);
-	near_to(rate[0], SAMPLES / 3, 1e-9, "... where its rate is known");
+	near_to(rate[0], SAMPLES / 3, 1e-9, "a run that ends at its limit has the rates measured so far");
 	return done();
 }

@@ -201,8 +201,8 @@ static void same_as_by_hand(void)
 		learn_free(l);
 	}
 	ok(same, "BSP through the step world: the losses of the schedule written by hand, to the bit");
-	ok(in_time, "... at the ends of iterations of 7.5 s");
-	near_to(t.samples_per_s.mean, 4 * 8 / 7.5, 1e-9, "... and as many samples/s");
+	ok(in_time, "BSP: losses are recorded at the ends of iterations of 7.5 s");
+	near_to(t.samples_per_s.mean, 4 * 8 / 7.5, 1e-9, "BSP: throughput is 32 samples per 7.5 s");
 	ok(t.seed[0].final_loss != t.seed[1].final_loss, "seeds differ");
 	train_result_free(&t);
 	t = trained(&pairs_policy, "max_samples=3200", 1);
@@ -220,7 +220,7 @@ static void same_as_by_hand(void)
 	const struct learn_point *p = learn_series(l, &n);
 	ok(p[n - 1].loss == t.seed[0].final_loss && p[n - 1].dispersion == t.seed[0].dispersion && p[n - 1].dispersion > 0,
 		"DS-Sync's pairs: the loss and dispersion of the schedule written by hand");
-	near_to(t.samples_per_s.mean, 4 * 8 / 5.5, 1e-9, "... in iterations of 5.5 s");
+	near_to(t.samples_per_s.mean, 4 * 8 / 5.5, 1e-9, "DS-Sync's pairs: iterations take 5.5 s");
 	learn_free(l);
 	train_result_free(&t);
 }
@@ -239,7 +239,7 @@ static void time_to_target(void)
 			fabs(p.time_to_target_s.mean - 5.5 * p.samples_to_target.mean / 32) < 5.5,
 		"time to the target is its samples times the time of an iteration");
 	ok(b.time_to_target_s.low < b.time_to_target_s.mean && b.time_to_target_s.high > b.time_to_target_s.mean,
-		"with an interval over seeds");
+		"time to the target has a confidence interval over seeds");
 	ok(b.seed[0].samples < 20000, "a run ends at its target");
 	struct run_result *r = result_new();
 	train_metrics(&b, r);
@@ -279,10 +279,10 @@ static void refusals(void)
 	struct train_result r;
 	ok(train(&silent_policy, "seeds=2", 1, &r) == ORR_EFAIL && strstr(error.text, "policy silent") && strstr(error.text, "orr_updates"),
 		"a policy that reports no updates is refused: %s", error.text);
-	ok(train(&wrong_policy, "seeds=1", 1, &r) == ORR_EFAIL && strstr(error.text, "sending of a slice"), "so is a wrong update: %s",
-		error.text);
+	ok(train(&wrong_policy, "seeds=1", 1, &r) == ORR_EFAIL && strstr(error.text, "sending of a slice"),
+		"an op whose kind of update does not match its work is refused: %s", error.text);
 	ok(train(&bsp_policy, "seeds=1 split=even shards=5000", 1, &r) == ORR_EINPUT && strstr(error.text, "learn.shards"),
-		"and a wrong option: %s", error.text);
+		"a wrong option is refused: %s", error.text);
 }
 
 int main(void)

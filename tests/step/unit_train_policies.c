@@ -133,7 +133,7 @@ static void same_loss_sooner(void)
 		pairs.final_loss.mean, 1 / faster);
 	ok(fabs(bsp.final_loss.mean - pairs.final_loss.mean) < deviation,
 		"ds_sync ends at BSP's loss, within a standard deviation over seeds");
-	ok(faster > 1.3 && faster < 1.5, "... and sooner, by less than the 1.5 of communication alone");
+	ok(faster > 1.3 && faster < 1.5, "ds_sync ends sooner, by less than the factor 1.5 of communication alone");
 	train_result_free(&bsp);
 	train_result_free(&pairs);
 }
@@ -156,7 +156,7 @@ static void servers(void)
 		printf("# %s: staleness %.3f, loss %.4f\n", settings[i], t.seed[0].staleness, t.seed[0].final_loss);
 		ok(t.seed[0].staleness > want[i] - (want[i] > 3 ? 1 : 0.1) && t.seed[0].staleness < want[i] + 0.1,
 			"parameter_server %s: %g updates stale", settings[i], want[i]);
-		ok(t.seed[0].final_loss < 0.4, "... and it learns");
+		ok(t.seed[0].final_loss < 0.4, "parameter_server: the loss falls");
 		train_result_free(&t);
 	}
 }
@@ -266,7 +266,7 @@ static void ako(void)
 		last = r.seed[0].final_loss;
 		train_result_free(&r);
 	}
-	ok(grows, "ako learns, the slower the more partitions there are");
+	ok(grows, "ako: the loss falls, more slowly with more partitions");
 	struct train_result t = trained("1x1:v100", &orr_policy_ako, "partitions=1", "max_samples=1600");
 	struct train_result plain = trained("1x1:v100", &orr_policy_allreduce, "", "max_samples=1600");
 	ok(t.seed[0].final_loss == plain.seed[0].final_loss, "ako with one worker is plain SGD");

@@ -11,9 +11,9 @@ tiny=$here/tests/data/figures-tiny
 is "$? $(cat said)" "0 " "a scenario folder is carried out"
 is "$(cd o && echo *.csv *.txt)" "speed-up.csv table.csv wait.csv table.txt" "data and tables are written"
 if command -v gnuplot >/dev/null; then
-  is "$(cd o && echo *.pdf *.png *.svg)" "speed-up.pdf wait.pdf speed-up.png wait.png speed-up.svg wait.svg" "and figures"
+  is "$(cd o && echo *.pdf *.png *.svg)" "speed-up.pdf wait.pdf speed-up.png wait.png speed-up.svg wait.svg" "figures are drawn"
 else
-  skip "no gnuplot here"
+  skip "gnuplot is not installed"
 fi
 is "$(cat o/table.txt)" "$(cat text)" "table.txt is what was printed"
 # M/D/1: Pollaczek-Khinchine gives rho / (2 mu (1 - rho)); 20,000 jobs agree with it within 2 %.
@@ -26,14 +26,14 @@ is "$(awk -F, '$1 ~ /W-0.3/ { print $10 }' o/table.csv)" yes "what lies within i
 # The speed-up is a ratio of two points of wait.csv.
 ratio=$(awk -F, '$2 ~ /0.7/ && $3 { print $3 }' o/speed-up.csv)
 is "$(awk -F, -v r="$ratio" '/^"first in/ { w[$(NF - 3)] = $(NF - 2) }
-  END { d = w["\"0.7\""] / w["\"0.3\""] / r - 1; print d * d < 1e-24 }' o/wait.csv)" 1 "a ratio of two points of a run"
+  END { d = w["\"0.7\""] / w["\"0.3\""] / r - 1; print d * d < 1e-24 }' o/wait.csv)" 1 "an expression uses two points of a run"
 "$orrery" figures "$tiny" --out again --no-figures --db runs.db -j1 -q >text2 2>&1
 is "$? $(cat text2)" "0 " "-q prints nothing"
 is "$(cat again/*.csv)" "$(cat o/speed-up.csv o/table.csv o/wait.csv)" "runs that are in the database give the same bytes, whatever -j"
 is "$("$orrery" db runs runs.db | wc -l)" 7 "each run is stored once"
 mkdir -p data/scenarios && cp -r "$tiny" data/scenarios/tiny
 is "$(ORRERY_DATADIR=$work/data "$orrery" figures tiny --no-figures; ls -d figures-tiny)" "$(cat text)
-figures-tiny" "an installed folder goes by its name, and by its name goes what it writes"
+figures-tiny" "an installed book is named without a path, and the output folder is figures-NAME"
 
 # ---- refusals: a change of figures.json | exit code and message ----
 refused() {
@@ -48,14 +48,14 @@ s/"axes"/"axis"/|2 orrery: ./bad/figures.json: \$: unknown key "axis"; did you m
 s/"rho": \[.*\]/"rho": []/|2 orrery: ./bad/figures.json: \$.axes.rho: expected a list of values
 s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: axes: "tho" is none of
 s/queue.json/gone.json/|2 orrery: ./bad/gone.json: No such file
-s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": no such name at "nu"
+s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": unknown name at "nu"
 s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy"; did you mean trace
 s/"name": "wait"/"name": "..\/wait"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: name: "../wait" is no file name
 s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: kind: expected lines, bars, stacked, timeline or cdf
 s/"y": "{md1.\${order}.wait_mean}"/"y": "{md1.fifo.wait_meen}"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: \{md1.fifo.wait_meen\}: this run has no metric "wait_meen"
 s/{md1\[rho=0.3\].fifo/{md1[tau=0.3].fifo/|2 orrery: ./bad/figures.json: \$.figures\[1\]: \[tau=0.3\]: expected AXIS=VALUE
 s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published.csv has no row "X-0.3"
-s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: no such axis
+s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: unknown axis
 s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: no run is called "md2"
 EOT
 # ---- missing traces, and distribution functions of rows ----
@@ -72,7 +72,7 @@ EOT
 is "$(ORRERY_TRACE_PATH=$work/known "$orrery" figures ./rows --no-figures --out rows/o -q 2>&1; cat rows/o/c.csv)" 'series,x,y,low,high
 "end",0.02,0.25,,
 "end",0.040000000000000001,0.5,,
-"end",0.059999999999999998,0.75,,' "a trace is found, and the share is of all that came: one of four is turned away"
+"end",0.059999999999999998,0.75,,' "a trace is found, and shares are of all requests, refused ones included"
 said=$(ORRERY_TRACE_PATH=$work/none ORRERY_DATA_PATH=$work/none "$orrery" figures ./rows --no-figures --out rows/o 2>&1)
 like "$said" '^orrery: SKIPPED: four: there is no deep/four.csv \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); a generator stands in for it: poisson:rate=1,n=9$' "what stands in for one that is not there is said"
 like "$said" '^n  +9 +9 +0 %$' "and runs"
@@ -92,14 +92,14 @@ EOT
 rm -rf bad && cp -r "$tiny" bad
 sed 's/"trace": "[^"]*"/"trace": "poisson:n=3,gpus=2,rate=${rho}"/' "$tiny/figures.json" >bad/figures.json
 said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
-like "$? $said" '^2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: .*can never be placed' "a run that cannot go on is named"
+like "$? $said" '^2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: .*can never be placed' "an error while a scenario is opened names the run"
 sed -e 's/{ "cluster"/{ "world": "step", "model": "gpt2_1p5b", "batch": 99, "cluster"/; s/"fifo", "sjf"/"allreduce"/; s/, "record": "summary"//' \
   "$tiny/queue.json" >bad/queue.json
 sed '/"set": /d; s/"axes": \["rho"\],/"axes": ["rho"]/' "$tiny/figures.json" >bad/figures.json
 said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
-like "$? $said" '^[12] orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: policy allreduce: .*GiB' "so is one that fails as it runs"
+like "$? $said" '^[12] orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: policy allreduce: .*GiB' "an error during a run names the run"
 said=$("$orrery" figures nosuch 2>&1)
-like "$? $said" '^2 orrery: figures: no scenario folder "nosuch"' "a folder that is not there"
+like "$? $said" '^2 orrery: figures: no scenario folder "nosuch"' "an unknown folder"
 said=$("$orrery" figures 2>&1)
 like "$? $said" '^2 orrery: figures: no NAME given; known: ' "no name at all"
 tap_done

@@ -30,7 +30,7 @@ within() { printf '%s\n' "$rows" | awk -F, -v id="$1" '$1 == id { print $9 }'; }
 # drawn NAME..: checks that each figure exists as PDF, SVG and PNG
 drawn() {
   if ! command -v gnuplot >/dev/null; then
-    skip "no gnuplot here" $#
+    skip "gnuplot is not installed" $#
     return
   fi
   for name; do

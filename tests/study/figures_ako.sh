@@ -13,12 +13,12 @@ is "$? $(cat "$work/said")" "0 " "the folder is carried out"
 table() {
   awk -F, -v id="\"$1\"" -v from_end="$2" '$1 == id { sub(/,"[^"]*"$/, ""); print $(NF - from_end) }' "$work/o/table.csv"
 }
-is "$(head -1 "$work/o/table.csv")" "id,what,published,low,high,closed,simulated,error,error_closed,within,source" "columns of the table"
+is "$(head -1 "$work/o/table.csv")" "id,what,published,low,high,closed,simulated,error,error_closed,within,source" "table.csv has the expected columns"
 for id in K1-p-8 K1-p-16 K1-p-64 K1-nic-8 K1-nic-16 K1-nic-64 K1-compute-8 K1-compute-16 K1-compute-64 K2 K3-s K3-s-16 K3; do
   is "$(table $id 0)" yes "$id is within its bounds"
 done
 # Nodes that are not servers: 53 of 64 and 13 of 16 work.
-is "$(printf '%.6f %.6f' "$(table K4-rate-64 3)" "$(table K4-rate-16 3)")" "0.828125 0.812500" "the part of K4 that is known exactly"
+is "$(printf '%.6f %.6f' "$(table K4-rate-64 3)" "$(table K4-rate-16 3)")" "0.828125 0.812500" "K4: the share of nodes that are not servers"
 # Ako's staleness in steps: (1 - 1/n) ((p - 1) / 2 + 2 - 1/n), lower at the start of the run.
 is "$(awk -v s="$(table stale-ako-64 3)" 'BEGIN { w = 63 / 64 * (8 - 1 / 64); print (s < w && s > 0.9 * w) }')" 1 "staleness is that of p = 13"
 is "$(table K4-64 0)" no "K4 is said to be missed under our model"

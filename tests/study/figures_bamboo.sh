@@ -21,20 +21,20 @@ all() { printf '%s\n' "$rows" | awk -F, -v pattern="$1" '$1 ~ pattern { n++; if 
 if [ -z "$ORR_SANITIZED" ]; then
   is "$(all '^B1-(clean-)?(nodes|usd|samples|value)')" "" "B1: nodes, USD/h, samples/s and value, both rules, within 3 and 4 %"
   is "$(all '^B1-(clean-)?fatal-0[.]0?1$')" "" "B1: fatal failures at low rates within 0.15"
-  is "$(between B1-fatal-0.5 2.3 3.3)$(between B1-clean-fatal-0.5 2.1 3.1)" 11 "and at 0.50, 200 seeds, near 2.8 and 2.6"
+  is "$(between B1-fatal-0.5 2.3 3.3)$(between B1-clean-fatal-0.5 2.1 3.1)" 11 "B1: fatal failures at p = 0.50 near 2.8 and 2.6 (200 seeds)"
   is "$(all '^B4-')" "" "B4: value falls by 0.895, throughput by 0.556, within 0.02"
   is "$(all '^B9-0[.]1$')" "" "B9: 2.06 times the value of on demand at p = 0.10"
 fi
 is "$(all '^(B5|B6-(ec2|gcp)|B7|B8-0[.]5)$')" "" "B5 23 +- 7 % useful, B6 in order of magnitude, B7 2.5 to 5, B8 2.4 within a quarter"
-is "$(between B5-daly 35 45) $(between B7-0.1 1.2 1.8)" "1 1" "restarts that are short, or losses that are rare, leave Bamboo little to gain"
-is "$(between B8-0.1 1.5 1.8)" 1 "at low rates it costs 1.66 times less, not 2.4"
+is "$(between B5-daly 35 45) $(between B7-0.1 1.2 1.8)" "1 1" "Bamboo gains little over checkpoints if restarts are short or losses are rare"
+is "$(between B8-0.1 1.5 1.8)" 1 "at low rates of preemption Bamboo costs 1.66 times less than on demand, not 2.4"
 if printf '%s\n' "$rows" | grep -q '^B2-'; then
   is "$(all '^B2-')" "" "B2: p3 replayed by both rules: counts exact, steps to one, rates within 0.5 %"
-  is "$(all '^(B8-p3|B9-p3)')" "" "B8, B9 on p3"
-  is "$(all '^B5-p3$')" "" "B5 on p3 with the restart that was fitted there"
-  is "$(between H-cost-gnmt16 2.2 2.7) $(between H-value-gnmt16 1.5 1.9) $(between H-value-gpt2 2.5 3.5)" "1 1 1" "the headline of two models, step times derived"
+  is "$(all '^(B8-p3|B9-p3)')" "" "B8, B9: cost and value on the p3 trace"
+  is "$(all '^B5-p3$')" "" "B5: useful time on p3 with the restart time fitted to it"
+  is "$(between H-cost-gnmt16 2.2 2.7) $(between H-value-gnmt16 1.5 1.9) $(between H-value-gpt2 2.5 3.5)" "1 1 1" "cost and value of two models with derived step times"
   is "$(between H-throughput-gpt2 0.9 1.5) $(between H-throughput-refit-gpt2-most 2.5 5) $(between H-throughput-daly-gnmt16 0.05 0.3)" "1 1 1" \
-    "and over checkpoints: near 3.7 only on p3, if a restart takes ten minutes"
+    "throughput over checkpoints is near 3.7 only on p3 with a restart of ten minutes"
 else
   skip "p3-trace.csv (ORRERY_DATA_PATH)" 5
   like "$(cat "$work/err")" "SKIPPED: p3: there is no .*p3-trace.csv" "what stands in is said"

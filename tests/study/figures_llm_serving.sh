@@ -11,7 +11,7 @@ if [ "${ORR_SANITIZED:-}" = 1 ]; then
   skip "the whole traces are left out under sanitizers"
 elif need "$traces/azure_llm_2023/AzureLLMInferenceTrace_conv.csv" && need "$traces/mooncake_conversation/conversation_trace.jsonl.gz"; then
   ORRERY_TRACE_PATH=$traces "$ORRERY" figures "$work/small" --no-figures --out "$work/o" -q >"$work/said" 2>&1
-  is "$? $(cat "$work/said")" "0 " "the folder is carried out"
+  is "$? $(cat "$work/said")" "0 " "orrery figures llm-serving runs"
   # Rows with more than 4,096 tokens of prompt and output, counted with awk and Python.
   for policy in vllm sarathi orca splitwise fastertransformer mlfq; do
     is "$(column "refused-conv-$policy" 3) $(column "refused-code-$policy" 3) $(column "refused-mooncake-$policy" 3)" "1612 1257 8158" \
@@ -28,7 +28,7 @@ elif need "$traces/azure_llm_2023/AzureLLMInferenceTrace_conv.csv" && need "$tra
 fi
 sed -i 's/"file": "/"file": "no-/; s/n=[0-9]*,prompt/n=300,prompt/' "$work/small/figures.json"
 said=$("$ORRERY" figures "$work/small" --no-figures --out "$work/s" 2>&1 >"$work/table")
-is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 3" "without the traces synthetic ones stand in, and that is said"
-is "$(grep -c '^requests-\|^refused-conv' "$work/table")" 0 "what counts the trace is left out"
-is "$(awk '/^lost-/ { n++; left += $(NF - 3) } END { print n, left + 0 }' "$work/table")" "6 0" "all that came ended"
+is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 3" "without the traces generators are used, and the output says so"
+is "$(grep -c '^requests-\|^refused-conv' "$work/table")" 0 "rows that count requests of the traces are left out"
+is "$(awk '/^lost-/ { n++; left += $(NF - 3) } END { print n, left + 0 }' "$work/table")" "6 0" "all requests that arrived ended"
 tap_done

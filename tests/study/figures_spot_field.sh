@@ -13,13 +13,13 @@ less() { printf '%s %s\n' "$(simulated "$1")" "$(simulated "$2")" | awk '{ print
 # Rows without recorded traces.
 without_traces() {
   is "$(within L2-cbl-ml-72h-loose-uniform)" "yes" "L2: uniform progress saves 48 % of the ML job's cost, within 7 points"
-  is "$(simulated late-missed)" "0" "nobody misses a deadline"
+  is "$(simulated late-missed)" "0" "no policy misses a deadline"
   is "$(less late-cost-omniscient-80 late-cost-lifetimes-80) $(less late-cost-lifetimes-80 late-cost-uniform-80) $(less late-cost-uniform-80 late-cost-on-demand-80)" \
-    "1 1 1" "to know more is cheaper, and spot is cheaper than none"
-  is "$(less late-cost-greedy-50 late-cost-greedy-80) $(less late-cost-greedy-80 late-cost-greedy-95)" "1 1" "tight deadlines cost"
+    "1 1 1" "more knowledge of the future lowers the cost, and every policy costs less than on demand"
+  is "$(less late-cost-greedy-50 late-cost-greedy-80) $(less late-cost-greedy-80 late-cost-greedy-95)" "1 1" "tighter deadlines increase the cost"
   is "$(less renewal-greedy renewal-uniform) $(less renewal-uniform renewal-omniscient)" "1 1" "spot hours: greedy < uniform progress < omniscient"
   is "$(off '^daly-10' 0.03)" "" "wall times under failures are Daly's within 3 %"
-  is "$(off '^daly-best' 0.1)" "" "and so is the best interval within 10 %"
+  is "$(off '^daly-best' 0.1)" "" "the best checkpoint interval equals Daly's within 10 %"
   is "$(printf '%s\n' "$rows" | awk -F, '/^books-/ { n++; if (!($6 < 1e-12)) print $1, $6 } END { print n }')" "21" "accounts of hours and dollars add up to the totals"
 }
 
@@ -30,13 +30,13 @@ if [ "${ORR_SANITIZED:-}" != 1 ] && need "$traces/spot/oobleck/6h.csv" && need "
   is "$(within O3-rate_6h) $(within O3-rate_1h) $(within O3-rate_10m)" "yes yes yes" "O3: Oobleck >= Varuna > Bamboo at every rate"
   is "$(between O3-collapse 0.1 0.11)" 1 "O3: Varuna collapses, to 0.108 of Oobleck in order of time (0.073 by the program's heap)"
   is "$(printf '%s\n' "$rows" | awk -F, '/^P1-/ { n++; if ($9 != "yes") print $1, $6 } END { print n }')" "20" "P1: Parcae's throughput-optimal choices have the published rates"
-  is "$(printf '%s\n' "$rows" | awk -F, '/^P2-truth/ { n++; s += $7 < 0 ? -$7 : $7 } END { print n, (s / n < 0.02) }')" "20 1" "P2: liveput choices within 2 % in the mean"
-  is "$(between against-oobleck 0.33 0.35) $(between against-bamboo 0.5 1)" "1 1" "Bamboo over Varuna: one published model is met, the other is not"
+  is "$(printf '%s\n' "$rows" | awk -F, '/^P2-truth/ { n++; s += $7 < 0 ? -$7 : $7 } END { print n, (s / n < 0.02) }')" "20 1" "P2: mean rate of the liveput-optimal shapes within 2 %"
+  is "$(between against-oobleck 0.33 0.35) $(between against-bamboo 0.5 1)" "1 1" "Bamboo over Varuna: the published ratio is reached for one model and not for the other"
   for job in gpt2 bert measured; do
     is "$(less "value-$job-on-demand" "value-$job-checkpoint") $(less "value-$job-checkpoint" "value-$job-parcae") $(less "value-$job-parcae" "value-$job-oracle")" "1 1 1" \
       "$job: value of on demand < checkpointing < Parcae < Parcae that sees ahead"
   done
-  is "$(less market-jct-spot-market market-jct-optimus) $(less market-usd-spot-market market-usd-fifo)" "1 1" "the market is quicker and cheaper than the rest"
+  is "$(less market-jct-spot-market market-jct-optimus) $(less market-usd-spot-market market-usd-fifo)" "1 1" "spot-market has the lowest completion time and cost"
   without_traces
   if [ -e "$traces/skypilot/us-west-2a_k80_1.json" ]; then
     is "$(within L1-share-greedy) $(within L1-share-uniform)" "yes yes" "L1: shares of the omniscient policy's spot hours"
@@ -50,8 +50,8 @@ fi
 # Without the traces, generators stand in (the output says so), and rows that need traces are left out.
 sed -i 's/"file": "/"file": "no-/; s/"start": \[1, 2\]/"start": [1]/' "$work/spot-field/figures.json"
 said=$("$ORRERY" figures "$work/spot-field" --no-figures --out "$work/out" 2>&1 >"$work/table")
-is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 35" "without the traces synthetic ones stand in, and that is said"
+is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 35" "without the traces generators are used, and the output says so"
 rows=$(sed -n '2,$s/^"\([^"]*\)","[^"]*",/\1,/p' "$work/out/table.csv")
-is "$(printf '%s\n' "$rows" | grep -c '^O[1-4]\|^P[12]-\|^L1-\|^against')" "0" "what compares with published numbers on traces is left out"
+is "$(printf '%s\n' "$rows" | grep -c '^O[1-4]\|^P[12]-\|^L1-\|^against')" "0" "rows that compare with published numbers on traces are left out"
 without_traces
 tap_done

@@ -46,8 +46,8 @@ static void attainments(void)
 	near_to(slo_attainment(&all, q, 6), 5. / 6, 1e-15, "an unfinished request misses the SLO");
 	near_to(slo_attainment(&ttft, q, 6), 4. / 6, 1e-15, "the first token counts from arrival; a whole answer is its own first token");
 	near_to(slo_attainment(&tpot, q, 6), 4. / 6, 1e-15, "time per further token is (end - first) / (n - 1)");
-	near_to(slo_attainment(&e2e, q, 6), 4. / 6, 1e-15, "and the end counts from arrival");
-	ok(isnan(slo_attainment(&all, q, 0)), "no requests: no share");
+	near_to(slo_attainment(&e2e, q, 6), 4. / 6, 1e-15, "e2e counts from arrival to the end");
+	ok(isnan(slo_attainment(&all, q, 0)), "without requests the attained share is undefined");
 }
 
 /* ---- bisection ---- */
@@ -93,16 +93,17 @@ static void searches(void)
 	/* P = 0.9 at rate 1 - ln(10) / 3, P = 0.5 at 1 - ln(2) / 3. */
 	ok(!rate_search(mm1, &calls, 0.9, &f, &err), "the search ends");
 	ok(f.factor <= (1 - log(10) / 3) / 0.4 && f.above > (1 - log(10) / 3) / 0.4, "its bracket holds the true factor");
-	ok(f.above <= f.factor * (1 + FIND_RATE_STEP) && f.attainment >= 0.9 && f.above_attainment < 0.9, "and is narrow");
+	ok(f.above <= f.factor * (1 + FIND_RATE_STEP) && f.attainment >= 0.9 && f.above_attainment < 0.9, "the final bracket is narrow");
 	near_to(f.rate, 1 - log(10) / 3, 0.01 * (1 - log(10) / 3), "the rate is that of the closed form to 1 %");
-	ok(f.runs == (uint32_t)calls && calls < 25, "in few runs (%d)", calls);
-	ok(!rate_search(mm1, &calls, 0.5, &f, &err) && fabs(f.rate / (1 - log(2) / 3) - 1) < 0.01, "above the trace's own rate too");
+	ok(f.runs == (uint32_t)calls && calls < 25, "the search takes few runs (%d)", calls);
+	ok(!rate_search(mm1, &calls, 0.5, &f, &err) && fabs(f.rate / (1 - log(2) / 3) - 1) < 0.01,
+		"a rate above that of the trace is found");
 	double share = 1;
 	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor > 1e5 && isinf(f.above), "a search without an upper end reports it");
 	share = 0.5;
-	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor == 0 && f.above < 1e-5, "without a lower one likewise");
+	ok(!rate_search(constant, &share, 0.9, &f, &err) && f.factor == 0 && f.above < 1e-5, "a search without a lower end reports it");
 	ok(!rate_search(window, NULL, 0.9, &f, &err) && f.factor <= 40 && f.factor > 40 / (1 + FIND_RATE_STEP) && f.above > 40,
-		"where high rates alone are enough, it is their upper end (%g)", f.factor);
+		"if only high rates attain the SLO, the result is their upper end (%g)", f.factor);
 	ok(rate_search(broken, &calls, 0.5, &f, &err) == ORR_EFAIL && !strcmp(err.text, "at 4"), "an error ends it");
 }
 
@@ -117,9 +118,9 @@ static void means(void)
 	double half = 2.262157 * sqrt(330. / 9 / 10);
 	ok(fabs(i.mean) < 1e-12, "mean over replications");
 	near_to(i.high, half, 1e-6, "half width of the t-interval");
-	near_to(-i.low, half, 1e-6, "on both sides");
+	near_to(-i.low, half, 1e-6, "the t-interval is symmetric");
 	i = replications_mean(v, 9, 0.95);
-	ok(i.mean == -1 && isnan(i.low) && isnan(i.high), "nine have no interval");
+	ok(i.mean == -1 && isnan(i.low) && isnan(i.high), "nine replications have no interval");
 }
 
 /* a = 2 b + d, the d add up to 0 and have no skewness; so R = 2, the sum of squares of the residuals is 10 and the mean of b is 5.
@@ -137,7 +138,7 @@ static void ratios(void)
 	near_to(i.high, 2 * exp(half / 2), 1e-6, "the upper end on the scale of logarithms");
 	near_to(i.low, 2 - half, 1e-6, "the lower end of Student's, which is lower");
 	i = replications_ratio(b, b, 10, 0.95);
-	ok(i.mean == 1 && isnan(i.low) && isnan(i.high), "against itself it is 1: no variation, no interval");
+	ok(i.mean == 1 && isnan(i.low) && isnan(i.high), "the ratio of a policy to itself is 1, with no interval");
 }
 
 static struct run_result *run(double x, double y)
@@ -166,14 +167,18 @@ static void put_together(void)
 	}
 	const struct metric *m = result_find(runs[0], "completion_mean"), *own = result_find(runs[0], "own_series");
 	ok(m->value == 15 && m->ci_low < 15 && m->ci_high > 15, "a metric is the mean of all replications");
-	ok(own->value == (115 - 8) / 9. && isnan(own->ci_low), "over those that have it");
-	ok(result_find(runs[1], "replications")->value == N, "how many there were is a metric");
-	ok(runs[1]->n_series == 1 && runs[1]->series[0].n == N && runs[1]->series[0].value[2] == 4, "values of each are a series");
+	ok(own->value == (115 - 8) / 9. && isnan(own->ci_low), "a mean is taken over the replications that have the metric");
+	ok(result_find(runs[1], "replications")->value == N, "the number of replications is a metric");
+	ok(runs[1]->n_series == 1 && runs[1]->series[0].n == N && runs[1]->series[0].value[2] == 4,
+		"the values of all replications are a series");
 	replications_compare(runs, 2, 0.95);
 	/* (6 + 8 + .. + 24) / (2 + 3 + .. + 11) */
-	near_to(result_find(runs[1], "ratio_completion_mean")->value, 150. / 65, 1e-15, "and pairs of runs are compared by it");
-	near_to(result_find(runs[1], "diff_completion_mean")->value, (65 - 150) / 10., 1e-14, "and by the difference");
-	ok(!result_find(runs[0], "ratio_completion_mean") && !result_find(runs[0], "diff_completion_mean"), "the first with nobody");
+	near_to(result_find(runs[1], "ratio_completion_mean")->value, 150. / 65, 1e-15,
+		"replications of two policies are compared by their ratio");
+	near_to(result_find(runs[1], "diff_completion_mean")->value, (65 - 150) / 10., 1e-14,
+		"replications of two policies are compared by their difference");
+	ok(!result_find(runs[0], "ratio_completion_mean") && !result_find(runs[0], "diff_completion_mean"),
+		"the first run has neither ratio nor difference");
 	result_free(runs[0]);
 	result_free(runs[1]);
 }

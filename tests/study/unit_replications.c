@@ -101,7 +101,7 @@ static void is_mean(const char *what, const char *text, const char *metric)
 	for (size_t i = 0; i < all->n_series; i++)
 		if (!strncmp(all->series[i].name, "replications:", 13) && !strcmp(all->series[i].name + 13, metric))
 			is_equal = all->series[i].n == N && !memcmp(all->series[i].value, v, sizeof v);
-	ok(is_equal, "and their values are a series");
+	ok(is_equal, "the values of the replications are a series");
 	result_free(all);
 	scenario_close(s);
 }

@@ -78,10 +78,10 @@ static const char *try(cJSON *scenario, int *resolved)
 	cJSON *parsed = cJSON_Parse(shown);
 	++*resolved;
 	if (!parsed || !(again = resolve(parsed, &err))) {
-		wrong = "what it shows does not resolve";
+		wrong = "the printed scenario does not resolve";
 	} else {
 		char *twice = scenario_show(again);
-		wrong = strcmp(shown, twice) ? "what it shows is another scenario" : NULL;
+		wrong = strcmp(shown, twice) ? "the printed scenario differs from the one read" : NULL;
 		mem_free(twice);
 		scenario_close(again);
 	}

@@ -94,7 +94,7 @@ static void policies_of(const struct world *w)
 			good = false, printf("# %s: %s\n", (*p)->name, err.text);
 		args_free(a);
 	}
-	ok(good && w->template && w->template[0].n && w->template[1].n, "%s: its policies are its own, and it has a template", w->name);
+	ok(good && w->template && w->template[0].n && w->template[1].n, "%s: its policies belong to it, and it has a template", w->name);
 }
 
 int main(void)
@@ -109,6 +109,6 @@ int main(void)
 		for (size_t i = 0; (*w)->parts && (*w)->parts[i]; i++)
 			ok(world_named((*w)->parts[i]) != NULL, "%s: its part %s is a world", (*w)->name, (*w)->parts[i]);
 	}
-	ok(!world_named("none") && !world_named(NULL), "other names are of no world");
+	ok(!world_named("none") && !world_named(NULL), "unknown names of worlds are refused");
 	return done();
 }

@@ -33,20 +33,20 @@ done
 is "$(t slice "$d/bamboo.csv" --from 90 --until 150 | tail -n +2 | tr '\n' ' ')" "0,add,node3,,, 0,add,node4,,, 30,remove,node4,,, 60,end,,,, " \
   "slice: begins at 0 with the present instances, keeps the end of the record"
 is "$(t convert - -O cap=1 <"$d/bamboo.csv" | tail -n +2 | cut -d, -f1-3 | tr '\n' ' ')" "0,add,node1 60,remove,node1 60,add,node3 180.0005,end, " \
-  "options, standard input"
+  "options, and a trace on standard input"
 t convert "$d/bamboo.csv" -O repair=all -o "$work/b.csv"
-is "$(cat "$work/err")" "$work/b.csv: 8 rows" "without repairs, no remark"
+is "$(cat "$work/err")" "$work/b.csv: 8 rows" "without --repair nothing is reported"
 printf '0,add,a\n5,add,b\n3,remove,a\n9,remove,a\n' >"$work/bad.csv"
 t convert "$work/bad.csv" -O repair=all -o "$work/b.csv"
 is "$(sed "s#$work/##" "$work/err")" "b.csv: 3 rows
 orrery: bad.csv: rows out of order, sorted: 1, the first on line 3
 orrery: bad.csv: second removals, skipped: 1, the first on line 4" "repairs are reported"
-is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, skipped  *//p')" "1, the first on line 4" "also by info"
+is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, skipped  *//p')" "1, the first on line 4" "trace info reports repairs"
 is "$(t convert "zones:x=$d/skypilot.json,y=$d/bamboo.csv" | cut -d, -f1-4 | sed -n '2p;10p' | tr '\n' ' ')" "0,add,y/node1,y 600,add,node6,x " "several files as one"
 
 # synth: the same rows for the same seed, others for another; info of the file equals info of the generator.
-is "$(t synth hazard --seed 3 | cksum)" "$(t synth hazard --seed 3 | cksum)" "synth repeats"
-ok $(($(t synth hazard --seed 3 | cksum | cut -d' ' -f1) == $(t synth hazard --seed 4 | cksum | cut -d' ' -f1))) "another seed, other rows"
+is "$(t synth hazard --seed 3 | cksum)" "$(t synth hazard --seed 3 | cksum)" "synth: the same seed gives the same rows"
+ok $(($(t synth hazard --seed 3 | cksum | cut -d' ' -f1) == $(t synth hazard --seed 4 | cksum | cut -d' ' -f1))) "synth: another seed gives other rows"
 for g in hazard:p=0.3 "renewal:zones=a|b,nodes=3" churn:length=9h "bulk:zones=a|b" "price:type=p3"; do
   t synth "$g" -o "$work/g.csv"
   is "$(t info "$work/g.csv" | tail -n +4)" "$(t info "$g" | tail -n +4)" "$g: written to a file is the same trace"

@@ -22,7 +22,7 @@ c,20,,4" "times keep every decimal they need, and no more"
 gzip -c "$work/a.csv" >"$work/two.gz"
 tail -n +2 "$work/a.csv" | gzip -c >>"$work/two.gz"
 is "$(t convert "$work/two.gz" | wc -l)" 7 "gzip members follow each other"
-is "$(t convert - <"$work/b.csv.gz")" "$(cat "$work/a.csv")" "standard input, packed"
+is "$(t convert - <"$work/b.csv.gz")" "$(cat "$work/a.csv")" "a compressed trace on standard input"
 
 # Tiresias -> SWF -> Tiresias keeps times and sizes.
 t convert "$d/tiresias.csv" --to swf --sort -o "$work/c.swf"
@@ -57,7 +57,7 @@ is "$(cut1 --user ann)" "a,0 " "user"
 t synth poisson:n=20000 -o "$work/p.csv"
 n=$(t slice "$work/p.csv" --sample 0.25 | wc -l)
 ok $((n < 4800 || n > 5200)) "a sample of a quarter has a quarter of the rows, within 3 sd ($n)"
-is "$(t slice "$work/p.csv" --sample 0.25 --seed 3 | cksum)" "$(t slice "$work/p.csv" --sample 0.25 --seed 3 | cksum)" "a sample repeats"
+is "$(t slice "$work/p.csv" --sample 0.25 --seed 3 | cksum)" "$(t slice "$work/p.csv" --sample 0.25 --seed 3 | cksum)" "the same seed gives the same sample"
 
 # info
 is "$(t info "$d/swf.swf" --json | tr -d '\t\n ' | grep -o '"rows":[0-9]*')" '"rows":3' "info counts the rows that a replay skips"
@@ -96,6 +96,6 @@ if [ -w /dev/full ]; then
   "$ORRERY" trace convert good.csv >/dev/full 2>err
   is "$? $(cat err)" "1 orrery: -: cannot write: No space left on device" "a full disk is an error, code 1"
 else
-  skip "no /dev/full"
+  skip "this system has no /dev/full"
 fi
 tap_done

@@ -239,7 +239,7 @@ int main(void)
 	}
 	printf("# %lu cases, %lu rows, %lu errors\n", cases, rows, errors);
 	ok(cases >= 5000, "at least 5,000 cases");
-	ok(errors > cases / 4 && rows > cases / 4, "some are refused, some are harmless");
+	ok(errors > cases / 4 && rows > cases / 4, "some damaged traces are refused, some are accepted");
 	ok(!insane, "every row is within bounds (%lu are not)", insane);
 	ok(!silent, "every error has a text");
 	ok(!unnamed, "every error names file and line (%lu do not)", unnamed);

@@ -20,7 +20,7 @@ for f in azure_llm.csv mooncake.jsonl burstgpt.csv splitwise.csv vidur.csv reque
   t convert "$d/$f" -o "$work/a.csv.gz"
   is "$(t convert "$work/a.csv.gz" | cksum)" "$(gzip -dc "$work/a.csv.gz" | cksum)" "$f: what is written reads back as the same"
 done
-is "$(t convert - -O spread=true <"$d/mooncake.jsonl" | cut -d, -f2 | tr '\n' ' ')" "arrival_s 0 1.4995 2.999 2.9995 9 " "options, standard input"
+is "$(t convert - -O spread=true <"$d/mooncake.jsonl" | cut -d, -f2 | tr '\n' ' ')" "arrival_s 0 1.4995 2.999 2.9995 9 " "options, and a trace on standard input"
 
 # slice
 cut1() { t slice "$d/burstgpt.csv" -O failures=keep "$@" | tail -n +2 | cut -d, -f1,2 | tr '\n' ' '; }
@@ -33,7 +33,7 @@ ok $((n < 4800 || n > 5200)) "a sample of a quarter has a quarter of the rows, w
 
 # info
 is "$(t info "$d/burstgpt.csv" --json | tr -d ' \t\n' | grep -o '"requests":[0-9]*,"firstarrivals":5,"spans":113.5')" \
-  '"requests":4,"firstarrivals":5,"spans":113.5' "info counts failures, too"
+  '"requests":4,"firstarrivals":5,"spans":113.5' "info counts failed requests"
 is "$(t info "$d/mooncake.jsonl" | grep -E '^(tokens of|block|distinct b|share)' | tr -s ' ')" "tokens of a block 512
 block references 8
 distinct blocks 4
@@ -44,8 +44,8 @@ is "$(t info poisson:n=5 | sed -n 's/^rows  *//p')" 5 "the same name means jobs 
 is "$(t info gamma:n=5 | sed -n 's/^requests  *//p')" 5 "info of a generator of requests"
 
 # synth: the same rows for the same seed, others for another; info of the file equals info of the generator.
-is "$(t synth irina --seed 3 | cksum)" "$(t synth irina --seed 3 | cksum)" "synth repeats"
-ok $(($(t synth irina --seed 3 | cksum | cut -d' ' -f1) == $(t synth irina --seed 4 | cksum | cut -d' ' -f1))) "another seed, other rows"
+is "$(t synth irina --seed 3 | cksum)" "$(t synth irina --seed 3 | cksum)" "synth: the same seed gives the same rows"
+ok $(($(t synth irina --seed 3 | cksum | cut -d' ' -f1) == $(t synth irina --seed 4 | cksum | cut -d' ' -f1))) "synth: another seed gives other rows"
 g=mmpp:n=500,prompt=azure-conv,output=1-9,model=a\|b
 t synth "$g" --to requests -o "$work/g.csv"
 is "$(t info "$work/g.csv" | tail -n +4)" "$(t info "$g" --format requests | tail -n +4)" "a generator written to a file is the same trace"

@@ -346,10 +346,10 @@ static void random_shifts(void)
 			is_doubled = is_doubled && got[t] == 2 * want[t];
 		availset_free(s);
 	}
-	ok(is_capped, "50 random traces: with a cap, live is the smaller of cap and available, always");
-	ok(is_begun, "50 random traces: with a start, live is that of later");
-	ok(is_wrapped, "50 random traces: wrapped, live repeats that of the trace");
-	ok(is_doubled, "50 random traces: doubled, live is doubled");
+	ok(is_capped, "50 random traces: with a cap, the live count is always the smaller of cap and available");
+	ok(is_begun, "50 random traces: with a start, the live count at t is that of the trace at start + t");
+	ok(is_wrapped, "50 random traces: with wrap, the live count continues with the beginning of the trace");
+	ok(is_doubled, "50 random traces: with scale=2, the live count is doubled");
 }
 
 static void several(void)

@@ -141,7 +141,7 @@ static void hazard_edges(void)
 	r = look(s, 0, 3 * 3600 * ORR_SECOND);
 	ok(r.adds > 30, "hazard diurnal: half of all requests succeed from 3 to 6 h (%g)", r.adds);
 	r = look(late, 0, 8 * 3600 * ORR_SECOND);
-	ok(r.adds == 0, "and none from 15 to 23 h");
+	ok(r.adds == 0, "hazard diurnal: no request succeeds from 15 to 23 h");
 	availset_free(s);
 	availset_free(late);
 	s = load("hazard:length=5h", 1);
@@ -155,7 +155,7 @@ static void hazard_edges(void)
 		last = row.t_ns;
 	}
 	availcursor_close(c);
-	ok(is_whole && is_before && last > 3 * 3600 * ORR_SECOND, "whole seconds, before the length");
+	ok(is_whole && is_before && last > 3 * 3600 * ORR_SECOND, "hazard: times are whole seconds below the length");
 	availset_free(s);
 }
 
@@ -192,7 +192,7 @@ static void zones_are_independent(void)
 		while (q.zone != a);
 		same = same && p.t_ns == q.t_ns && p.kind == q.kind;
 	}
-	ok(same, "renewal: another zone changes nothing");
+	ok(same, "renewal: adding a zone leaves the other zones unchanged");
 	availcursor_close(x);
 	availcursor_close(y);
 	availset_free(one);
@@ -237,11 +237,11 @@ static void bulk(const char *source, double share_crossing)
 	availcursor_close(c);
 	/* One per 518 s in 2000 h: 13,900; sizes of the p3 trace have mean 167/79. */
 	ok(fabs((double)instants - 2000 * 3600.0 / 518) < 4 * sqrt(13900), "%s: %" PRIu64 " instants, 13900 expected", source, instants);
-	ok(fabs((double)removals / (double)instants - 167.0 / 79) < 4 * 1.4 / sqrt(13900), "%s: %.4g at once, 2.114 expected", source,
-		(double)removals / (double)instants);
+	ok(fabs((double)removals / (double)instants - 167.0 / 79) < 4 * 1.4 / sqrt(13900), "%s: %.4g removals per instant, 2.114 expected",
+		source, (double)removals / (double)instants);
 	/* k victims drawn from two zones are all of one zone with probability about 2^(1-k). */
-	ok(fabs((double)crossing / (double)instants - share_crossing) < 0.02, "%s: %.3f of them hit both zones, %.3f expected", source,
-		(double)crossing / (double)instants, share_crossing);
+	ok(fabs((double)crossing / (double)instants - share_crossing) < 0.02, "%s: %.3f of the bulk removals hit both zones, %.3f expected",
+		source, (double)crossing / (double)instants, share_crossing);
 	availset_free(s);
 }
 
@@ -265,7 +265,7 @@ static void price(void)
 		n++;
 	}
 	availcursor_close(c);
-	ok(good && n == 80000, "price: one per zone and hour, with type and zone");
+	ok(good && n == 80000, "price: one row per zone and hour, with type and zone");
 	/* 80,000 correlated values equal 80,000 / 10 independent ones: (1+k)/(1-k) = 10, k = e^(-1/5). Standard error: 0.003 sd. */
 	ok(fabs(sum / n - 2) < 2 * 0.3 * 0.014, "price: mean %.4f, 2 expected", sum / n);
 	ok(fabs(sqrt(squares / n) - 0.3) < 0.01 && fabs(logs / n) < 0.005, "price: sd of the logarithm %.4f, 0.3 expected",
@@ -278,7 +278,7 @@ static void price(void)
 	while (availcursor_next(c, &row))
 		most = fmax(most, row.usd_per_hour);
 	availcursor_close(c);
-	ok(most >= 2.5 && most <= 2.5, "price: most is the highest");
+	ok(most >= 2.5 && most <= 2.5, "price: the highest price equals most");
 	availset_free(s);
 }
 

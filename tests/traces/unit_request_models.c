@@ -115,7 +115,8 @@ static void mmpp(void)
 	double want = 1 + 2 * s1 * s2 * (l1 - l2) * (l1 - l2) / ((s1 + s2) * (s1 + s2) * (l1 * l2 + l1 * s2 + l2 * s1));
 	within(gap, (s1 + s2) / (l1 * s2 + l2 * s1), sqrt(gaps / (RUNS - 1)), "mmpp: mean gap");
 	within(scv, want, sqrt(scvs / (RUNS - 1)), "mmpp: squared coefficient of variation of gaps");
-	ok(sqrt(gaps / (RUNS - 1)) < 0.01 * gap && sqrt(scvs / (RUNS - 1)) < 0.02 * scv, "mmpp: those intervals are narrow");
+	ok(sqrt(gaps / (RUNS - 1)) < 0.01 * gap && sqrt(scvs / (RUNS - 1)) < 0.02 * scv,
+		"mmpp: the confidence intervals of both moments are narrow");
 }
 
 /* Phases of 1000 s with rates 2 and 6 (Poisson counts, 20,000 and 60,000 in ten phases each), and 4 cyclic phases. */
@@ -130,12 +131,13 @@ static void phases(void)
 	reqcursor_close(c);
 	reqset_free(s);
 	within(count[0], 20000, sqrt(20000), "alternating: the low phase comes first");
-	within(count[1], 60000, sqrt(60000), "alternating: then the high one");
+	within(count[1], 60000, sqrt(60000), "alternating: the high phase comes second");
 	/* Shares of time 1/10, 2/10, 3/10, 4/10: 6 + 0 + 3 + 2 per second; 4 standard errors with cycles of 1 s are near 1 %. */
 	struct moments m = measure("mmpp:rates=60|0|10|5,durations=100ms|200ms|300ms|400ms");
 	ok(fabs(1 / m.gap - (6 + 0 + 3 + 2)) < 0.02 * 11, "mmpp of four phases: %.4g a second, expected 11", 1 / m.gap);
 	m = measure("periodic:rate=3");
-	ok(m.last_ns == (int64_t)((double)many / 3 * 1e9 + 0.5), "periodic: nothing adds up over %llu rows", (unsigned long long)m.n);
+	ok(m.last_ns == (int64_t)((double)many / 3 * 1e9 + 0.5), "periodic: rounding errors do not accumulate over %llu rows",
+		(unsigned long long)m.n);
 }
 
 /* ---- content ---- */
@@ -154,7 +156,7 @@ static void lengths(void)
 {
 	double n = (double)many;
 	struct moments m = measure("poisson:samples=4,prompt=10-20,output=exp:200");
-	within(m.samples, 4, 0, "a constant is one");
+	within(m.samples, 4, 0, "samples=4 gives 4 in every row");
 	within(m.prompt, 15, sqrt((11 * 11 - 1) / 12.) / sqrt(n), "10-20: mean of a discrete uniform law");
 	/* Rounded to the nearest, at least 1: the mean of max(1, round(X)) is 1 + sum over k >= 1 of P(X > k + 1/2). */
 	within(m.output, 1 + exp(-1.5 / 200) / (1 - exp(-1 / 200.)), 200 / sqrt(n), "exp:200");
@@ -288,11 +290,11 @@ static void repeats(void)
 		for (int k = 0; k < 100; k++)
 			reqcursor_next(other, &r);
 		bool same = same_rows(a, b, 2000, true);
-		ok(same && !reqcursor_next(a, &r) && !reqcursor_next(b, &r), "%s: cursors give the same rows, whoever else reads", rich[i]);
+		ok(same && !reqcursor_next(a, &r) && !reqcursor_next(b, &r), "%s: interleaved cursors give the same rows", rich[i]);
 		reqcursor_close(a);
 		reqcursor_close(other);
 		a = reqset_open(s, 5), other = reqset_open(s, 6);
-		ok(!same_rows(a, other, 2000, true), "%s: another index gives others", rich[i]);
+		ok(!same_rows(a, other, 2000, true), "%s: another index gives different rows", rich[i]);
 		reqcursor_close(a);
 		reqcursor_close(b);
 		reqcursor_close(other);

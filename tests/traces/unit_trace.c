@@ -46,9 +46,9 @@ static void lines(void)
 	char *s;
 	size_t n;
 	ok(lines_next(l, &s, &n, &err) == 1 && n == 3 && !strcmp(s, "one"), "a byte order mark and CRLF are removed");
-	ok(lines_next(l, &s, &n, &err) == 1 && n == 0, "an empty line is a line");
+	ok(lines_next(l, &s, &n, &err) == 1 && n == 0, "an empty line is returned as a line");
 	ok(lines_next(l, &s, &n, &err) == 1 && !strcmp(s, "two"), "LF");
-	ok(lines_next(l, &s, &n, &err) == 1 && !strcmp(s, "last") && lines_number(l) == 4, "no line end at the end");
+	ok(lines_next(l, &s, &n, &err) == 1 && !strcmp(s, "last") && lines_number(l) == 4, "a last line without a line end is returned");
 	ok(lines_next(l, &s, &n, &err) == 0 && lines_next(l, &s, &n, &err) == 0, "reading past the end returns the end again");
 	/* sha256sum of the bytes above */
 	same_text(lines_hash(l), "b01841adf0e225bad71f6e45710fcc95d65fdd2f865e70988313bf36e5fb0083", "the hash is that of the raw bytes");
@@ -156,9 +156,9 @@ static void errors(void)
 		"parcae-segment, skypilot, availability, prices, gavel, swf, auto",
 		"formats are listed");
 	same_text(error_of("openb-nodes", "sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n", NULL),
-		"t:1: format openb-nodes holds nodes, not jobs: give it to --cluster", "nodes are no jobs");
+		"t:1: format openb-nodes holds nodes, not jobs: give it to --cluster", "a list of nodes is refused as a trace of jobs");
 	ok(!jobset_load("poisson:rat=1", NULL, NULL, 1, &err), "a generator's parameters are checked");
-	same_text(err.text, "generator poisson: no parameter \"rat\"; did you mean rate", "with the nearest name");
+	same_text(err.text, "generator poisson: no parameter \"rat\"; did you mean rate", "the error names the nearest parameter");
 }
 
 /* ---- job sets ---- */
@@ -194,7 +194,7 @@ static void generated(const char *source, double gap, double duration, double to
 		n++;
 	}
 	near_to((double)r.submit_ns / 1e9 / n / gap, 1, tolerance, source);
-	near_to(sum / n / duration, 1, tolerance, "  and its durations");
+	near_to(sum / n / duration, 1, tolerance, "  the mean duration follows from the parameters");
 	jobcursor_close(c);
 	jobset_free(s);
 }
@@ -211,7 +211,7 @@ static void generators(void)
 	struct jobset *b = jobset_load("poisson:n=100,rate=0.50", NULL, NULL, 1, &err);
 	struct jobset *d = jobset_load("poisson:n=100", NULL, NULL, 2, &err);
 	same_text(jobset_hash(a), jobset_hash(b), "spellings of one value have the same hash");
-	ok(strcmp(jobset_hash(a), jobset_hash(d)) != 0, "another seed, another hash");
+	ok(strcmp(jobset_hash(a), jobset_hash(d)) != 0, "another seed changes the hash");
 	struct jobcursor *x = jobset_open(a, 0), *y = jobset_open(a, 0), *z = jobset_open(d, 0);
 	struct job_rec r, q, w;
 	bool same = true, other = false;
@@ -259,7 +259,8 @@ static void throughputs(void)
 	ok(t != NULL, "a throughput table loads %s", t ? "" : err.text);
 	if (!t)
 		return;
-	ok(throughput_lookup(t, "V100", "A3C", 1) == 4.25 && throughput_lookup(t, "k80", "A3C", 1) == 1.5, "rates, whatever the case");
+	ok(throughput_lookup(t, "V100", "A3C", 1) == 4.25 && throughput_lookup(t, "k80", "A3C", 1) == 1.5,
+		"rates are found regardless of letter case");
 	ok(throughput_lookup(t, "v100", "LM (batch size 5)", 2) == 9 && throughput_lookup(t, "v100", "LM (batch size 5)", 1) == 0,
 		"scale is part of the key");
 	ok(throughput_lookup_shared(t, "v100", "A3C", 1, "LM (batch size 5)", 2) == 2.5, "pairs");

@@ -324,14 +324,17 @@ static cJSON *changed(const cJSON *o, const struct world *w, const struct keys *
 	return cJSON_Duplicate(o, 1);
 }
 
-static void judge(const struct world *w, const cJSON *o, const struct key *k, const char *pair, struct one *a, struct one *b,
+/* Returns false if neither scenario departs from the default. */
+static bool judge(const struct world *w, const cJSON *o, const struct key *k, const char *pair, struct one *a, struct one *b,
 	struct tally *t, size_t *wrong)
 {
 	bool is_set[2] = { remark_is_set(a->scenario, k->path), remark_is_set(b->scenario, k->path) };
 	bool named = is_set[1] ? is_named(b->result, k->path) : is_named(a->result, k->path);
+	if (!is_set[0] && !is_set[1])
+		return false;
 	drop_notes(a->result);
 	drop_notes(b->result);
-	if ((!is_set[0] && !is_set[1]) || !same_results(a->result, b->result)) {
+	if (!same_results(a->result, b->result)) {
 		t->with_effect++;
 	} else if (named) {
 		t->named++;
@@ -343,6 +346,7 @@ static void judge(const struct world *w, const cJSON *o, const struct key *k, co
 		cJSON_free(text);
 		++*wrong;
 	}
+	return true;
 }
 
 /* Draws until a scenario and its change both run. */
@@ -364,7 +368,7 @@ static void one_case(const struct world *w, const struct keys *keys, struct tall
 			b = one_run(other);
 		bool is_done = a.result && b.result;
 		if (is_done)
-			judge(w, o, k, pair, &a, &b, t, wrong);
+			is_done = judge(w, o, k, pair, &a, &b, t, wrong);
 		t->refused += !a.scenario || (a.result && !b.scenario);
 		t->failed += a.has_failed || b.has_failed;
 		one_free(&a);

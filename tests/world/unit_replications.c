@@ -66,8 +66,9 @@ int main(void)
 	replications_put(x, 0.9, first);
 	ok(has(first, "samples_per_s", a, RUNS, ESTIMATE_NON_NEGATIVE, 0.9),
 		"a metric is the mean over the replications, with its interval");
-	ok(has(first, "other", b, RUNS, estimate_range_of("other"), 0.9), "... wherever it is among the metrics of a run");
-	ok(has(first, "sometimes", c, n, estimate_range_of("sometimes"), 0.9), "... of those runs in which it exists and is finite");
+	ok(has(first, "other", b, RUNS, estimate_range_of("other"), 0.9), "a metric is found at any position among the metrics of a run");
+	ok(has(first, "sometimes", c, n, estimate_range_of("sometimes"), 0.9),
+		"a metric is a mean over the runs in which it exists and is finite");
 	ok(isnan(result_find(first, "never")->value), "a metric that no run has stays unknown");
 	ok(result_find(first, "replications")->value == RUNS, "the number of replications is a metric");
 	const struct series *s = first->series;
@@ -108,7 +109,7 @@ int main(void)
 	want = estimate_difference(b, a, RUNS, 0.9);
 	m = result_find(runs[1], "diff_samples_per_s");
 	ok(m && fabs(m->value - (sum[1] - sum[0]) / RUNS) < 1e-12 && m->ci_low == want.low && m->ci_high == want.high,
-		"the difference of the second to the first, likewise");
+		"difference of the second policy to the first");
 	ok(!result_find(first, "ratio_samples_per_s") && !result_find(runs[2], "ratio_samples_per_s"),
 		"neither the first has one, nor a run without replications");
 
@@ -117,7 +118,7 @@ int main(void)
 		"the interval of values of at least 0 is that of such a quantity");
 	ok(replications_mean((double[]){ 1, 2, 3, 1, 2, 3, 1, 2, 3, -1 }, 10, 0.9).low ==
 			estimate_mean((double[]){ 1, 2, 3, 1, 2, 3, 1, 2, 3, -1 }, 10, ESTIMATE_REAL, 0.9).low,
-		"with a negative value, that of any real number");
+		"a metric with negative values has the interval for any real number");
 	for (int i = 0; i < 3; i++)
 		result_free(runs[i]);
 	return done();

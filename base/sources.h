@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sources.h - which sources the program was built from
+ *
+ * base/sources_data.c is made by make from all sources and embedded data of the program, so a build of changed sources has another hash.
+ * It is part of the hash of a run (world/text.c): a stored run is reused only by a build of equal sources.
+ */
+#ifndef ORR_BASE_SOURCES_H
+#define ORR_BASE_SOURCES_H
+
+/* SHA-256 over the contents of the sources, as 64 hex digits. */
+extern const char sources_hash[];
+
+#endif

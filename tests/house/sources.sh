@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# A build of changed sources is not given the stored runs of another; equal results have equal digests.
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+. "$srcdir/tests/tap.sh"
+. "$srcdir/tests/house/tree.sh"
+
+like "$("$ORRERY" --version)" '^orrery [0-9.]+ \(sources [0-9a-f]{12}\)$' "--version has the hash of the sources"
+run() { "$1" jobs poisson:rate=0.02,n=40,mean=300,gpus=2 --cluster 1x4:v100 --policy fifo --db "$2" --no-figures >/dev/null 2>said; }
+cd "$work" || exit 1
+run "$ORRERY" x.db && run "$ORRERY" x.db
+is "$(grep -c 'taken from x.db' said)" 1 "the same program is given its stored run"
+
+can_copy "another build" 7 || exit 0
+copy_tree
+build_tree
+same=$tree/build/orrery
+is "$("$same" --version)" "$("$ORRERY" --version)" "a build of the same sources in another folder has the same hash"
+run "$same" x.db
+is "$(grep -c 'taken from x.db' said)" 1 "and is given the stored run"
+echo '/* A change. */' >>"$tree/policies/jobs/fifo.c"
+build_tree
+is "$([ "$("$same" --version)" != "$("$ORRERY" --version)" ]; echo $?)" 0 "a changed policy is another hash"
+cp x.db other.db
+run "$same" other.db
+is "$(grep -c 'taken from' said) $("$same" db runs other.db | wc -l)" "0 3" "and another run, beside the stored one"
+run "$same" alone.db
+is "$("$same" db digest alone.db)" "$("$ORRERY" db digest x.db)" "equal results have the same digest"
+tap_done

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Inputs of a spot run have their effect, or are refused or named: a job without progress, types of instances, the maximum price,
+# bytes between zones (in closed form), notes below the table.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+cd "$work" || exit 1
+spot() { "$orrery" spot "$@" --no-figures; }
+metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summary.csv; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a - b; print (off * off < 1e-12 ? "near" : a " for " b) }'; }
+
+# ---- no progress: six instances cannot hold two pipelines of eight stages ----
+spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck >table 2>said
+is $? 1 "a job without progress fails"
+like "$(cat said)" "policy oobleck: at .* no progress since 0 h, with step 0 of 22194.*--until" "the error says since when, and the remedy"
+spot churn:slots=12,rate=0.01,length=5h --job bamboo-bert --policy checkpoint,oobleck --db runs.db >table 2>said
+is "$? $(spot churn:slots=12,rate=0.01,length=5h --job bamboo-bert --policy checkpoint --db runs.db 2>&1 | grep -c 'taken from runs.db')" "1 1" \
+  "the database keeps the runs of other policies"
+spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck --until 10h >table 2>said
+is $? 0 "with --until the run ends without an error"
+like "$(cat table)" "past the end of the trace \(5 h\)" "and the table says what was assumed past the end of the trace"
+
+# ---- types ----
+cat >job.json <<'EOT'
+{"name": "tiny", "source": "made up", "samples_per_step": 10, "steps": 3600, "depth": 1, "pipelines": 1, "state_bytes": 1000000000,
+ "points": [[1, 1, 1000], [2, 1, 1000]]}
+EOT
+printf 'time_s,event,node,type\n0,add,a,v100\n0,add,b,k80\n' >mixed.csv
+printf 'time_s,event,node,type\n0,add,a,v100\n' >same.csv
+spot mixed.csv --job job.json --policy elastic-dp >table 2>said
+is $? 2 "a type of unknown speed is refused"
+like "$(cat said)" "type k80.*spot\.speeds=k80=X" "with the type and the remedy"
+spot same.csv --job job.json --policy elastic-dp --out o -q && whole=$(metric elastic-dp samples_per_s)
+spot same.csv --job job.json --policy elastic-dp --set spot.speeds=v100=0.5 --out o -q
+is "$(near "$(metric elastic-dp samples_per_s)" "$(awk -v x="$whole" 'BEGIN { print x / 2 }')")" near "half the speed takes twice as long"
+spot mixed.csv --job job.json --policy elastic-dp --set spot.speeds=k80=0.25,v100=1 --out o -q
+is "$(near "$(metric elastic-dp samples_per_s)" 2.5)" near "a step runs at the speed of the slowest of its instances"
+spot same.csv --job job.json --policy elastic-dp --set spot.speeds=v100 >table 2>said
+is "$? $(grep -c 'expected TYPE=SPEED' said)" "2 1" "another form of speeds is refused"
+
+# ---- the maximum price: 2 USD/h from hour 1 to hour 2; b is offered at 1.5 h and taken when its price falls ----
+printf 'time_s,event,node\n0,add,a\n1800,remove,a\n5400,add,b\n900000,end,\n' >offers.csv
+printf 'time_s,zone,type,usd_per_hour\n0,,,1\n3600,,,2\n7200,,,1\n' >prices.csv
+priced() { spot offers.csv --job job.json --prices prices.csv --policy elastic-dp --out o "$@"; }
+priced -q && dear=$(metric elastic-dp makespan_s)
+priced -q --set spot.max_price=1.5
+is "$(near "$(metric elastic-dp makespan_s)" "$(awk -v x="$dear" 'BEGIN { print x + 1800 }')")" near "an offer above the maximum price is taken when its price has fallen"
+priced --set spot.max_price=2.5 >table
+like "$(cat table)" "spot\.max_price has no effect: no offer cost more" "a maximum price never reached is named"
+spot offers.csv --job job.json --prices prices.csv --policy greedy --set spot.deadline=4h --set spot.max_price=1.5 --out o -q
+is "$(near "$(metric greedy on_demand_hours)" 0)" near "a policy with a deadline waits for a cheaper offer"
+
+# ---- bytes between zones ----
+cat >pipe.json <<'EOT'
+{"name": "pipe", "source": "made up", "samples_per_step": 8, "steps": 100, "depth": 2, "pipelines": 2, "state_bytes": 1000, "parameters": 500000000,
+ "points": [[1, 2, 2000], [2, 2, 1000]], "figures": {"activation_bytes": 1000000}}
+EOT
+printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n0,add,c,y\n0,add,d,y\n' >zones.csv
+sent() { spot "$1" --job pipe.json --policy "$2" --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o; }
+# a, b are one pipeline, c, d the other: of each stage 2 zones x 2 (2 - 1) / 2 x 1 GB of gradients / 2 stages, 100 steps.
+for p in checkpoint varuna; do
+  is "$(near "$(sent zones.csv $p)" 200)" near "$p: gradients of two pipelines in two zones"
+done
+# One pipeline over two zones: 2 x 1 MB x 8 samples, forward and backward, 100 steps.
+sed 2d zones.csv | sed '$d' >two.csv
+for p in checkpoint varuna; do
+  is "$(near "$(sent two.csv $p)" 1.6)" near "$p: activations between stages in two zones"
+done
+sed 's/,y$/,x/' zones.csv >single.csv
+is "$(near "$(sent single.csv checkpoint)" 0)" near "no byte leaves a single zone"
+like "$(spot single.csv --job pipe.json --policy checkpoint --set spot.egress_usd_per_GB=1)" \
+  "spot\.egress_usd_per_GB has no effect: no byte was sent between zones" "and the table says so"
+
+# A joiner in another zone copies the state, 3 GB; one in the same zone copies from its neighbour. Without parameters no gradients.
+sed 's/"state_bytes": 1000000000/"state_bytes": 3000000000/; s/"points": .*/"points": [[1, 1, 2000], [2, 1, 1000]]}/' job.json >whole.json
+printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n100,remove,b,x\n200,add,c,y\n900000,end,,\n' >far.csv
+printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n100,remove,b,x\n200,add,c,x\n899999,add,d,y\n900000,end,,\n' >close.csv
+copied() { spot "$1" --job whole.json --policy "$2" --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o; }
+for p in elastic-dp oobleck parcae; do
+  is "$(near "$(copied far.csv $p)" 3) $(near "$(copied close.csv $p)" 0)" "near near" "$p: state copied by a joiner, from another zone and from its own"
+done
+# A pipeline of two stages in x; the second ends, and its successor is in y.
+sed 's/"depth": 1/"depth": 2/; s/"points": .*/"points": [[1, 2, 1000]]}/' whole.json >half.json
+for p in checkpoint varuna; do
+  is "$(spot far.csv --job half.json --policy $p --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o)" 0 \
+    "$p reads the state from storage"
+done
+is "$(near "$(spot far.csv --job half.json --policy bamboo --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o)" 1.5)" near \
+  "bamboo: the joiner copies its stage from the redundant copy in the other zone"
+
+# ---- notes ----
+like "$(spot hazard:p=0.2,slots=20,length=5h --job bamboo-bert --policy on-demand --set spot.notice=30s)" \
+  "spot\.notice has no effect: the policy acted on no notice" "a policy that ignores notices"
+tap_done
