@@ -78,6 +78,8 @@ static void show_one(const struct registry_entry *e)
 		puts("claims (--check verifies it): work-conserving: never idles a resource that has queued work");
 	if (e->policy->flags & ORR_SLO_GUARDED)
 		puts("claims (--check verifies it): no action makes a request late that would have been in time");
+	if (e->policy->flags & ORR_SERVE_ROLES && !strcmp(w->name, "serve"))
+		puts("roles: runs prompts on prefill replicas and decodes on decode replicas");
 	const struct orr_param *p = e->policy->params;
 	if (!p || !p->name)
 		puts("no parameters");

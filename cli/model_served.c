@@ -212,15 +212,21 @@ static int find_place(
 	return ORR_OK;
 }
 
-static int show_llm(const struct served *m, const struct model_served *o, cJSON *json, struct orr_error *err)
+static int show_llm(struct served *m, const struct model_served *o, cJSON *json, struct orr_error *err)
 {
 	struct device *d = NULL;
 	struct profile *p = NULL;
 	struct served_place place;
-	struct served_on *x = find_place(o, &d, &p, &place, err) ? NULL : served_on_new(m, &place, err);
+	bool is_placed = !find_place(o, &d, &p, &place, err);
+	if (is_placed)
+		served_set_precision(m, place.precision, SERVED_KV_AUTO);
+	struct served_on *x = is_placed ? served_on_new(m, &place, err) : NULL;
 	int rc = x ? ORR_OK : ORR_EINPUT;
 	if (x && json) {
 		cJSON_AddStringToObject(json, "device", d->name);
+		cJSON_AddStringToObject(json, "precision", precision_name(place.precision));
+		cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(json, "weight_bytes"), m->weight_bytes);
+		cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(json, "kv_bytes_per_token"), m->kv_bytes);
 		cJSON_AddNumberToObject(json, "tp", place.tp);
 		cJSON_AddNumberToObject(json, "pp", place.pp);
 		cJSON_AddStringToObject(json, "times", served_source(x));

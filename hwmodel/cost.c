@@ -75,6 +75,8 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
 	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* includes a tied table */
 	w->bytes = c->element_bytes * (in + out + weights / shards);
+	if (c->o.operand_bytes > 0)
+		w->bytes -= (c->element_bytes - c->o.operand_bytes) * (in + weights / shards);
 	w->rate = product_rate(c, l, pass);
 	if (l->kind != ORR_LAYER_CONV) { /* efficiencies of convolutions are of whole kernels */
 		w->ramp_s = c->ramp_s;

@@ -26,6 +26,7 @@ struct cost_options {
 	bool fused_attention;          /* attention scores stay on the chip (FlashAttention) */
 	bool fused_elementwise;        /* activations, biases and residual adds are fused into the preceding product */
 	double efficiency;             /* if > 0, replaces the device's efficiencies of matrix products */
+	double operand_bytes;          /* of inputs and weights of products with weights; 0: as other elements (4 or 2) */
 	bool dropout;                  /* in transformer blocks: after the softmax and in residual additions */
 	const char *setup;             /* use_measured: only entries whose setup contains this; NULL: the first */
 	const struct profile *profile; /* NULL: data sheet only. Must outlive the struct cost */

@@ -21,6 +21,11 @@ const char *precision_name(enum precision p)
 	return p < PRECISION_COUNT ? precision_names[p] : "?";
 }
 
+double precision_element_bytes(enum precision p)
+{
+	return p == PRECISION_FP8 ? 1 : p == PRECISION_FP32 || p == PRECISION_TF32 ? 4 : 2;
+}
+
 bool precision_named(const char *name, enum precision *out)
 {
 	for (int i = 0; i < PRECISION_COUNT; i++)

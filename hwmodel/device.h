@@ -56,5 +56,7 @@ const char *device_catalogue(size_t i);
 double device_ramp_s(const struct device *d);
 bool precision_named(const char *name, enum precision *out);
 const char *precision_name(enum precision p);
+/* Bytes of a stored element: 4 in fp32 and tf32, 2 in fp16 and bf16, 1 in fp8. */
+double precision_element_bytes(enum precision p);
 
 #endif

@@ -26,6 +26,7 @@
 #include "hwmodel/device.h"
 
 struct profile;
+struct sbuf;
 struct dnn;
 
 enum served_kind { SERVED_TABLE, SERVED_LLM };
@@ -61,9 +62,18 @@ struct served {
 };
 
 /* name_or_file: a file that ends in .json, or a name of the catalogue. NULL on error. */
+/* Storage of the KV cache: auto is 2 bytes an element, 4 with weights in fp32 or tf32. */
+enum served_kv { SERVED_KV_AUTO = -1 }; /* else an enum precision */
 struct served *served_load(const char *name_or_file, struct orr_error *err);
 struct served *served_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void served_free(struct served *m);
+/* Sets the bytes of weights and KV cache of a model by layers for the precision in which it is served. What its file gives
+ * (bytes_per_element, weight_bytes, kv_bytes_per_token) stays, unless kv is not SERVED_KV_AUTO. As loaded: fp16 and auto. */
+void served_set_precision(struct served *m, enum precision weights, int kv);
+/* How weights and cache are stored: "13.5 GB of weights (fp16, 2 bytes per parameter), 524288 bytes of KV cache per token (..)". */
+void served_describe_memory(const struct served *m, enum precision weights, int kv, struct sbuf *out);
+/* Returns whether the precision affects times and bytes of the model, which is so for models by layers. */
+bool served_has_precision(const struct served *m);
 const char *served_catalogue(size_t i); /* names of the catalogue; NULL past the last */
 
 /* ---- tables ---- */

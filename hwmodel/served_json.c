@@ -355,6 +355,9 @@ static int get_layers(const struct reader *r, const cJSON *o)
 		return orr_fail(r->err, ORR_EINPUT,
 			"%.200s: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found %.80s", r->path, name);
 	r->m->layers = d->blocks;
+	f->has_bytes = cJSON_HasObjectItem(o, "bytes_per_element");
+	f->has_weight_bytes = cJSON_HasObjectItem(r->root, "weight_bytes");
+	f->has_kv_bytes = cJSON_HasObjectItem(r->root, "kv_bytes_per_token");
 	r->m->kv_bytes = 2.0 * d->blocks * d->kv_heads * (d->hidden / d->heads) * f->element_bytes;
 	r->m->weight_bytes = d->params * f->element_bytes;
 	return ORR_OK;

@@ -283,8 +283,10 @@ static void find_attention(struct served_layers *x)
 {
 	const struct device *dev = x->p.device;
 	const struct dnn *d = x->d;
-	double share = x->f->attention_efficiency > 0 ? x->f->attention_efficiency : dev->gemm_efficiency[x->p.precision];
-	double rate = dev->peak_flops[x->p.precision] * share, size = d->hidden / d->heads;
+	/* With weights and activations in fp8, attention is in 16 bits (vLLM, TensorRT-LLM). */
+	enum precision p = x->p.precision == PRECISION_FP8 ? PRECISION_FP16 : x->p.precision;
+	double share = x->f->attention_efficiency > 0 ? x->f->attention_efficiency : dev->gemm_efficiency[p];
+	double rate = dev->peak_flops[p] * share, size = d->hidden / d->heads;
 	double flops = 4 * size * d->heads / x->p.tp, bytes = 2 * x->kv_heads * size * x->f->element_bytes;
 	x->pair_s = d->blocks * flops / rate;
 	x->context_s = d->blocks * fmax(bytes / x->Bps, flops / rate);
@@ -313,7 +315,10 @@ struct served_layers *served_layers_new(const struct served *m, const struct ser
 	if (check(m, p, err))
 		return NULL;
 	struct served_layers *x = mem_zalloc(1, sizeof *x);
-	struct cost_options o = { .precision = p->precision, .fused_attention = true, .profile = p->profile };
+	struct cost_options o = { .precision = p->precision,
+		.fused_attention = true,
+		.profile = p->profile,
+		.operand_bytes = p->precision == PRECISION_FP8 ? 1 : 0 };
 	x->m = m;
 	x->f = m->llm;
 	x->d = m->llm->dnn;

@@ -3,6 +3,7 @@
 #include "hwmodel/served_llm.h"
 
 #include "base/mem.h"
+#include "base/sbuf.h"
 
 #include <math.h>
 
@@ -109,6 +110,52 @@ struct served_layers *served_layers_of(struct served_on *x)
 const char *served_source(const struct served_on *x)
 {
 	return x->layers ? served_layers_source(x->layers) : x->llm->form == SERVED_CLOSED ? "closed form" : "curves";
+}
+
+/* ---- precision ---- */
+
+bool served_has_precision(const struct served *m)
+{
+	return m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS;
+}
+
+static double kv_element_bytes(enum precision weights, int kv)
+{
+	return kv == SERVED_KV_AUTO ? fmax(2, precision_element_bytes(weights)) : precision_element_bytes((enum precision)kv);
+}
+
+void served_set_precision(struct served *m, enum precision weights, int kv)
+{
+	if (!served_has_precision(m))
+		return;
+	struct served_llm *f = m->llm;
+	const struct dnn *d = f->dnn;
+	if (!f->has_bytes && !f->has_weight_bytes)
+		m->weight_bytes = d->params * precision_element_bytes(weights);
+	if ((f->has_bytes || f->has_kv_bytes) && kv == SERVED_KV_AUTO)
+		return;
+	f->element_bytes = kv_element_bytes(weights, kv);
+	m->kv_bytes = 2.0 * d->blocks * d->kv_heads * (d->hidden / d->heads) * f->element_bytes;
+}
+
+void served_describe_memory(const struct served *m, enum precision weights, int kv, struct sbuf *out)
+{
+	const struct served_llm *f = m->llm;
+	bool is_given = !served_has_precision(m) || f->has_bytes || f->has_weight_bytes;
+	sbuf_printf(out, "%.4g GB of weights (", m->weight_bytes / 1e9);
+	if (is_given)
+		sbuf_puts(out, "given by its file");
+	else
+		sbuf_printf(out, "%s, %g byte%s per parameter", precision_name(weights), precision_element_bytes(weights),
+			weights == PRECISION_FP8 ? "" : "s");
+	sbuf_printf(out, "), %.0f bytes of KV cache per token (", m->kv_bytes);
+	if (!served_has_precision(m) || ((f->has_bytes || f->has_kv_bytes) && kv == SERVED_KV_AUTO))
+		sbuf_puts(out, "given by its file");
+	else if (kv != SERVED_KV_AUTO)
+		sbuf_puts(out, precision_name((enum precision)kv));
+	else
+		sbuf_printf(out, "%s: kv_precision=auto", f->element_bytes > 2 ? "fp32" : "fp16");
+	sbuf_puts(out, ")");
 }
 
 double served_kv_tokens(const struct served_on *x, double part)

@@ -28,8 +28,9 @@ struct served_llm {
 	double mixed_factor;
 	/* layers */
 	struct dnn *dnn;
-	double element_bytes;        /* of the weights and the KV cache */
-	double overhead_s;           /* per iteration, outside the GPU */
+	double element_bytes;                           /* of the KV cache */
+	bool has_bytes, has_weight_bytes, has_kv_bytes; /* given by the file */
+	double overhead_s;                              /* per iteration, outside the GPU */
 	double attention_efficiency; /* of prefill attention, as a share of the peak; 0: the device's efficiency of products */
 };
 

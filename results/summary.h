@@ -13,9 +13,9 @@
 #include "results/timeline.h"
 
 /* The remark. Ten is ESTIMATE_LEAST. */
-#define SUMMARY_NO_INTERVAL                                                                                                              \
-	"no interval where values of one run are too few or depend on one another for too long: --replications 10 of a generated trace " \
-	"gives intervals"
+#define SUMMARY_NO_INTERVAL                                                                                                               \
+	"no interval where values of one run are too few or depend on one another for too long: --replications 10 gives intervals (of a " \
+	"trace from a file with --resample)"
 
 /* Adds a metric that never has an interval within one run. */
 void summary_put(struct run_result *r, const char *name, double value);

@@ -35,7 +35,8 @@ struct one_run {
 struct part {
 	struct scenario *scenario;
 	char *where;
-	struct run_result **result; /* in order of policies; owned by the runs */
+	struct run_result **result; /* of the runs without an error, in order of policies; owned by the runs */
+	size_t n_results;
 };
 
 struct study {
@@ -48,6 +49,7 @@ struct study {
 	struct progress *progress;
 	size_t n_stored; /* runs before this one are in the store */
 	int threads;
+	bool has_results; /* all runs have ended, some perhaps with an error */
 };
 
 /* ---- immediate exits ---- */
@@ -352,7 +354,7 @@ static int run_or_reuse(struct study *t, const char *what, struct orr_error *err
 	run_all(t);
 	watchdog_stop();
 	progress_free(t->progress);
-	return first_error(t, err);
+	return ORR_OK;
 }
 
 static void say_what_is_reused(const struct study *t)
@@ -371,9 +373,11 @@ static int finish_parts(struct study *t, struct orr_error *err)
 		struct part *p = &t->part[k];
 		size_t n = p->scenario->n_policies;
 		p->result = mem_zalloc(n + 1, sizeof *p->result);
-		for (size_t j = 0; j < n; j++)
-			p->result[j] = t->run[i++].result;
-		rc = scenario_finish(p->scenario, p->result, n, err);
+		for (size_t j = 0; j < n; j++, i++)
+			if (!t->run[i].err.code)
+				p->result[p->n_results++] = t->run[i].result;
+		if (p->n_results)
+			rc = scenario_finish(p->scenario, p->result, p->n_results, err);
 	}
 	return rc;
 }
@@ -396,12 +400,17 @@ int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 	}
 	if (!rc)
 		say_what_is_reused(t);
-	return rc ? rc : finish_parts(t, err);
+	if (!rc)
+		rc = finish_parts(t, err);
+	if (rc)
+		return rc;
+	t->has_results = true;
+	return first_error(t, err);
 }
 
 struct run_result *const *study_results(const struct study *t, size_t k, size_t *n)
 {
-	*n = t->part[k].scenario->n_policies;
+	*n = t->has_results ? t->part[k].n_results : 0;
 	return t->part[k].result;
 }
 
@@ -455,6 +464,15 @@ static int show_results(const struct world_output *o, const struct run_result *c
 	return ORR_OK;
 }
 
+/* The first error is that of the study. */
+static void say_further_errors(const struct study *t)
+{
+	size_t seen = 0;
+	for (size_t i = 0; i < t->n_runs; i++)
+		if (t->run[i].err.code && seen++)
+			fprintf(stderr, "orrery: %s\n", t->run[i].err.text);
+}
+
 int study_run(const cJSON *scenario, const struct world_output *o, struct orr_error *err)
 {
 	struct study *t = study_new(o);
@@ -464,14 +482,19 @@ int study_run(const cJSON *scenario, const struct world_output *o, struct orr_er
 		snprintf(what, sizeof what, t->n_runs == 1 ? "%.30s" : "%.30s and others", policy_of(t, 0)->label);
 		rc = study_carry_out(t, what, err);
 	}
-	if (!rc) {
+	if (t->has_results) {
+		say_further_errors(t);
+		struct orr_error other = { 0 };
 		size_t n;
 		struct run_result *const *results = study_results(t, 0, &n);
-		const struct run_result **runs = mem_zalloc(n, sizeof *runs);
+		const struct run_result **runs = mem_zalloc(n + 1, sizeof *runs);
 		for (size_t i = 0; i < n; i++)
 			runs[i] = results[i];
-		rc = show_results(o, runs, n, err);
+		int shown = n ? show_results(o, runs, n, rc ? &other : err) : ORR_OK;
 		mem_free(runs);
+		if (shown && rc)
+			fprintf(stderr, "orrery: %s\n", other.text);
+		rc = rc ? rc : shown;
 	}
 	study_free(t);
 	return rc;

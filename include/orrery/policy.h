@@ -25,6 +25,7 @@ extern "C" {
 #define ORR_MAY_ORACLE 4u      /* sees the future with some parameters; then marked "oracle" */
 #define ORR_SLO_GUARDED 8u     /* no action makes a request late that would have been in time; --check verifies it */
 #define ORR_DRAWS 16u          /* may draw random numbers: replications of its runs differ even if nothing else is random */
+#define ORR_SERVE_ROLES 32u    /* serving: runs prompts on prefill replicas and decodes on decode replicas; others refuse roles */
 
 struct orr_policy {
 	uint32_t abi_version; /* ORR_ABI_VERSION */

@@ -99,6 +99,9 @@ ORR_API void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark);
 
 /* Ends a waiting request. */
 ORR_API void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how);
+/* The same; `why` appears in the remark below the table that counts refused requests ("prompt longer than max_tokens"). It is
+ * copied; NULL: no reason. */
+ORR_API void orr_refuse_because(struct orr_serve *w, orr_req r, enum orr_req_end how, const char *why);
 /* Completes a waiting request whose runs were started with ORR_RUN_KEEP. */
 ORR_API void orr_complete(struct orr_serve *w, orr_req r);
 /* Changes the model of a waiting request (a cascade, a pipeline of models); it waits on no replica then. Returns false if that
@@ -326,7 +329,8 @@ struct orr_serve_ops {
 
 /*
  * A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths. ORR_MAY_ORACLE: the same with some of its
- * parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work.
+ * parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work. ORR_SERVE_ROLES: tells prefill and decode
+ * replicas apart; a scenario whose deployments have such roles is refused for all other policies.
  */
 #define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops) \
 	ORR_POLICY_DECLARE(serve_##ident, ident, doc, "serve", flags, params, struct orr_serve_ops, ops)

@@ -164,7 +164,7 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 		b = batch_of(a, w, g, n, samples);
 	}
 	if (!orr_run_fits(w, first_replica(a, g), &b, 0)) { /* the first request alone does not fit */
-		orr_refuse(w, a->chosen[0], ORR_REQ_REFUSED);
+		orr_refuse_because(w, a->chosen[0], ORR_REQ_REFUSED, "its batch does not fit into memory");
 		orr_wake(w, first_replica(a, g));
 		return;
 	}
@@ -220,7 +220,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct academus *a = self;
 	struct group *g = group_of(a, orr_req_replica(w, r));
 	if (!serves(w, g, r)) { /* the replica is in no group */
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its replica is in no group");
 		return;
 	}
 	if (a->variant == EARLY_EXIT) {

@@ -78,7 +78,7 @@ static void start(struct cascade *c, struct orr_serve *w, uint32_t replica)
 	for (size_t i = 0; i < b.n; i++)
 		orr_fifo_remove(w, &c->queue[stage], c->chosen[i]);
 	if (!orr_run_fits(w, replica, &b, 0)) { /* the first request alone does not fit */
-		orr_refuse(w, c->chosen[0], ORR_REQ_REFUSED);
+		orr_refuse_because(w, c->chosen[0], ORR_REQ_REFUSED, "its batch does not fit into memory");
 		orr_wake(w, replica);
 		return;
 	}
@@ -100,7 +100,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct cascade *c = self;
 	uint32_t stage = stage_of(c, orr_req_model(w, r));
 	if (stage == c->stages)
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its model is no stage of the cascade");
 	else
 		wait_for(c, w, r, stage);
 }

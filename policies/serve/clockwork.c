@@ -150,7 +150,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		return;
 	}
 	if (s->admits && first_start_s(s, w, model) + least > request_deadline(w, r) + EPSILON_S) {
-		orr_refuse(w, r, ORR_REQ_SHED);
+		orr_refuse_because(w, r, ORR_REQ_SHED, "no replica can meet its deadline");
 		return;
 	}
 	queue_push(w, &s->model[model].q, r);

@@ -33,7 +33,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct ft *f = self;
 	uint32_t replica = orr_req_replica(w, r);
 	if (orr_kv_blocks(w, replica, reservation(f, w, r)) > orr_kv_total(w, replica))
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its reservation exceeds the KV cache of a replica");
 	else
 		orr_fifo_push(w, &f->queue[replica], r);
 }

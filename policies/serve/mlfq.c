@@ -3,8 +3,11 @@
  * Skip-join multi-level feedback queue over iterations (FastServe: Wu et al., "Fast Distributed Inference Serving for Large
  * Language Models", arXiv 2305.05920, section 4). Quanta double from level to level. A request joins at the level whose
  * quantum holds its first iteration; when it has used up its quantum it moves one level down. The highest levels run.
- * Preempted requests keep their KV cache while there is room; else they are swapped out, lowest level first. A request that
- * has waited long returns to the first level.
+ * Preempted requests keep their KV cache while there is room; else they are swapped out, lowest level first.
+ *
+ * With `starve`, a request that has waited that long returns to the first level. It is off by default: once all requests wait for
+ * longer, as in a burst, all of them are on the first level, and each turn of its short quantum swaps a KV cache in and another
+ * out. A swap takes longer than the quantum, so waits grow, and the next requests return to the first level as well.
  */
 #include <orrery/serve.h>
 
@@ -75,7 +78,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct mlfq *m = self;
 	uint32_t replica = orr_req_replica(w, r), level = 0, prompt = orr_req_prompt(w, r);
 	if (orr_kv_blocks(w, replica, prompt) > orr_kv_total(w, replica)) {
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than the KV cache of its replica");
 		return;
 	}
 	if (!orr_req_mark(w, r)) {
@@ -317,7 +320,8 @@ static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_L
 						   "number of levels; the quantum doubles from one to the next"),
 	ORR_PARAM_TIME("quantum", "0.05", "quantum of the first level"),
 	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "most requests that run together"),
-	ORR_PARAM_TIME("starve", "10s", "wait after which a request returns to the first level; 0: never"), ORR_PARAM_END };
+	ORR_PARAM_TIME("starve", "0", "wait after which a request returns to the first level; 0: never (docs/models/serve-llm.md, mlfq)"),
+	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,

@@ -194,7 +194,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct nexus *s = self;
 	uint32_t model = orr_req_model(w, r), gpu = orr_req_replica(w, r);
 	if (gpu == ORR_NO_REPLICA) {
-		orr_refuse(w, r, ORR_REQ_SHED);
+		orr_refuse_because(w, r, ORR_REQ_SHED, "its model has no place in the plan");
 		return;
 	}
 	if (batch_runs_at(w, gpu, model, orr_req_samples(w, r), orr_req_length(w, r)))

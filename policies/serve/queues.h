@@ -64,7 +64,7 @@ static inline void queue_remove(struct orr_serve *w, struct queue *q, orr_req r)
 static inline void queue_refuse(struct orr_serve *w, struct queue *q, orr_req r, enum orr_req_end how)
 {
 	queue_remove(w, q, r);
-	orr_refuse(w, r, how);
+	orr_refuse_because(w, r, how, how == ORR_REQ_SHED ? "its deadline can no longer be met" : "its batch does not fit into memory");
 }
 
 /* For finish(): uncounts a request that ended while it waited; its list has lost it already. (The mark of a request whose

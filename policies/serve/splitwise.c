@@ -451,7 +451,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	uint32_t server = orr_req_replica(w, r), done = orr_req_done(w, r), output = orr_req_true_output(w, r);
 	if (server < s->n_servers && !could_hold(s, w, server, orr_req_prompt(w, r), output)) {
 		s->server[server].outstanding -= done >= orr_req_prompt(w, r) ? 1 : orr_req_prompt(w, r) + 1.0;
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than the KV cache of its replica");
 		return;
 	}
 	if (server >= s->n_servers || !output)
@@ -673,4 +673,5 @@ static const struct orr_serve_ops ops = {
 	.replica = replica,
 };
 
-ORR_POLICY_SERVE_ORACLE(splitwise, "prompts first up to a token limit, decodes preempted for an iteration (Splitwise)", params, ops);
+ORR_POLICY_SERVE_FLAGS(splitwise, "prompts first up to a token limit, decodes preempted for an iteration (Splitwise)",
+	ORR_NEEDS_ORACLE | ORR_SERVE_ROLES, params, ops);

@@ -75,12 +75,12 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	uint32_t model = orr_req_model(w, r), replica = orr_req_replica(w, r);
 	uint64_t full = full_at(s, w, model), samples = orr_req_samples(w, r);
 	if (samples > full || !batch_runs_at(w, replica, model, samples, orr_req_length(w, r))) {
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "larger than a full batch");
 		return;
 	}
 	struct queue *q = queue_at(&s->queues, replica, model);
 	if (s->queue_limit && q->samples + samples > s->queue_limit * full)
-		orr_refuse(w, r, ORR_REQ_SHED);
+		orr_refuse_because(w, r, ORR_REQ_SHED, "the queue has queue_limit full batches");
 	else
 		queue_push(w, q, r);
 }

@@ -44,7 +44,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct vllm *v = self;
 	uint32_t replica = orr_req_replica(w, r), prompt = orr_req_prompt(w, r);
 	if (prompt > v->max_tokens)
-		orr_refuse(w, r, ORR_REQ_REFUSED);
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "prompt longer than max_tokens");
 	else
 		orr_fifo_push(w, &v->queue[replica].waiting, r);
 }

@@ -95,11 +95,13 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 {
 	const struct jobs_state *t = s->state;
 	double level = scenario_level(s);
+	size_t first = scenario_policy_of(s, runs[0]);
 	for (size_t i = 1; i < n && s->replications == 1; i++) {
-		if (!t->has_blocks[i] || !t->has_blocks[0])
+		size_t other = scenario_policy_of(s, runs[i]);
+		if (!t->has_blocks[other] || !t->has_blocks[first])
 			continue;
-		add_difference(runs[i], "jct_diff", &t->blocks[i].jct, &t->blocks[0].jct, level);
-		add_difference(runs[i], "wait_diff", &t->blocks[i].wait, &t->blocks[0].wait, level);
+		add_difference(runs[i], "jct_diff", &t->blocks[other].jct, &t->blocks[first].jct, level);
+		add_difference(runs[i], "wait_diff", &t->blocks[other].wait, &t->blocks[first].wait, level);
 	}
 }
 

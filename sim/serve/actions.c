@@ -2,19 +2,27 @@
 /* Actions on waiting requests. */
 #include "serve/due.h"
 #include "serve/lane.h"
+#include "serve/metrics.h"
 #include "serve/route.h"
 
 #include <math.h>
 
-void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how)
+void orr_refuse_because(struct orr_serve *w, orr_req r, enum orr_req_end how, const char *why)
 {
 	struct req *q = req_actor(w, r, ORR_REQ_WAITING, "orr_refuse()");
 	if (!q)
 		return;
-	if (how != ORR_REQ_REFUSED && how != ORR_REQ_SHED)
+	if (how != ORR_REQ_REFUSED && how != ORR_REQ_SHED) {
 		serve_fail(w, ORR_EFAIL, q, "orr_refuse() with how = %d: expected ORR_REQ_REFUSED or ORR_REQ_SHED", (int)how);
-	else
-		req_end(w, q, how, w->now_s);
+		return;
+	}
+	serve_metrics_policy_reason(w, how, why);
+	req_turn_away(w, q, how, REASON_POLICY, w->now_s);
+}
+
+void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how)
+{
+	orr_refuse_because(w, r, how, NULL);
 }
 
 void orr_complete(struct orr_serve *w, orr_req r)
@@ -51,10 +59,10 @@ bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
 	q->model = model;
 	q->is_held = false;
 	req_set_tokens(w, q);
-	if (request_can_be_served(w, q))
-		return true;
-	req_end(w, q, ORR_REQ_REFUSED, w->now_s);
-	return false;
+	enum req_reason why = request_refusal(w, q);
+	if (why)
+		req_turn_away(w, q, ORR_REQ_REFUSED, why, w->now_s);
+	return !why;
 }
 
 void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)

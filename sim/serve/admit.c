@@ -26,30 +26,32 @@ static double largest_memory(const struct orr_serve *w, const struct serve_deplo
 	return most > 0 ? most : INFINITY;
 }
 
-/* Returns whether the request fits on a replica that holds only the weights of its model. */
-static bool table_could(const struct orr_serve *w, const struct req *q, const struct served *m)
+/* Returns why the request fits on no replica that holds only the weights of its model; REASON_NONE: it fits on one. */
+static enum req_reason table_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	static const double rounding = 1e-9; /* as in memory.c */
 	uint32_t size = served_batch_for(m, q->samples);
-	if (!size || isnan(served_latency(m, size, q->prompt_asked)) || m->utilisation > w->set->utilisation_limit * (1 + rounding))
-		return false;
+	if (!size || isnan(served_latency(m, size, q->prompt_asked)))
+		return REASON_BATCH;
+	if (m->utilisation > w->set->utilisation_limit * (1 + rounding))
+		return REASON_MEMORY;
 	struct served_memory x = served_memory_of(m, size);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		uint32_t model = w->fleet->part[d].model;
 		if ((model == NONE || model == q->model) &&
 			m->weight_bytes + fmax(x.before, x.peak) <= largest_memory(w, &w->config->deployment[d]) * (1 + rounding))
-			return true;
+			return REASON_NONE;
 	}
-	return false;
+	return REASON_MEMORY;
 }
 
 /* A request needs room for all its tokens except the last, which no iteration reads. */
-static bool llm_could(const struct orr_serve *w, const struct req *q, const struct served *m)
+static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	double prompt = q->prompt_asked, whole = prompt + q->output_asked;
 	bool prompt_fits = false, whole_fits = false;
 	if (m->longest && whole > m->longest)
-		return false;
+		return REASON_CONTEXT;
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		const struct fleet_part *p = &w->fleet->part[d];
 		enum orr_replica_role role = w->config->deployment[d].role;
@@ -59,7 +61,7 @@ static bool llm_could(const struct orr_serve *w, const struct req *q, const stru
 		prompt_fits |= role != ORR_ROLE_DECODE && (!is_known || prompt <= p->kv_tokens);
 		whole_fits |= role != ORR_ROLE_PREFILL && (!is_known || whole - 1 <= p->kv_tokens);
 	}
-	return prompt_fits && whole_fits;
+	return prompt_fits && whole_fits ? REASON_NONE : REASON_KV;
 }
 
 bool model_has_replicas(const struct orr_serve *w, uint32_t model)
@@ -70,10 +72,12 @@ bool model_has_replicas(const struct orr_serve *w, uint32_t model)
 	return false;
 }
 
-bool request_can_be_served(const struct orr_serve *w, const struct req *q)
+enum req_reason request_refusal(const struct orr_serve *w, const struct req *q)
 {
 	const struct served *m = w->config->model[q->model];
-	return model_has_replicas(w, q->model) && (m->kind == SERVED_TABLE ? table_could(w, q, m) : llm_could(w, q, m));
+	if (!model_has_replicas(w, q->model))
+		return REASON_NO_REPLICA;
+	return m->kind == SERVED_TABLE ? table_refusal(w, q, m) : llm_refusal(w, q, m);
 }
 
 /* ---- deadlines ---- */
@@ -99,7 +103,7 @@ static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	if (!q || q->state != ORR_REQ_WAITING || w->error.code)
 		return;
 	serve_happen(w, q->deadline_s);
-	req_end(w, q, ORR_REQ_SHED, q->deadline_s);
+	req_turn_away(w, q, ORR_REQ_SHED, REASON_DEADLINE, q->deadline_s);
 }
 
 /* Event of serve.shed=hopeless, 1 ns after the latest useful start: sheds the request if it has not started. */
@@ -111,7 +115,7 @@ static void on_hopeless(struct engine *e, void *ctx, uint64_t subject, uint64_t 
 	if (!q || q->state != ORR_REQ_WAITING || !isnan(q->first_start_s) || w->error.code)
 		return;
 	serve_happen(w, serve_clock_s(w));
-	req_end(w, q, ORR_REQ_SHED, w->now_s);
+	req_turn_away(w, q, ORR_REQ_SHED, REASON_DEADLINE, w->now_s);
 }
 
 static void watch_deadline(struct orr_serve *w, const struct req *q)
@@ -172,7 +176,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 	if (w->error.code)
 		return;
 	if (is_new && is_full(w, q, replica)) {
-		req_end(w, q, ORR_REQ_SHED, w->now_s);
+		req_turn_away(w, q, ORR_REQ_SHED, REASON_QUEUE_LIMIT, w->now_s);
 		return;
 	}
 	if (must_hold(w, q, replica)) {
@@ -196,8 +200,9 @@ void serve_arrive(struct orr_serve *w, const struct request_rec *rec)
 		w->is_over = true;
 		return;
 	}
-	if (!request_can_be_served(w, q)) {
-		req_end(w, q, ORR_REQ_REFUSED, q->arrival_s);
+	enum req_reason why = request_refusal(w, q);
+	if (why) {
+		req_turn_away(w, q, ORR_REQ_REFUSED, why, q->arrival_s);
 		return;
 	}
 	watch_deadline(w, q);

@@ -254,8 +254,28 @@ static void add_note(struct sbuf *b, const char *model, const char *type, const 
 		sbuf_printf(b, "%s%s", b->len ? "; " : "", text);
 }
 
-static int try_model(const struct scenario *x, const struct serve_deployment *d, const struct served *m, uint32_t type, struct sbuf *note,
-	struct orr_error *err)
+/* Adds "llama2-7b on a100 (tp 1, pp 1): 31216 tokens", once. */
+static void add_cache(const struct scenario *x, const struct serve_deployment *d, uint32_t type, const struct served_on *on,
+	const struct served *m, struct sbuf *b)
+{
+	char text[256];
+	double block = (double)orr_arg_int(x->options, "kv_block"), part = orr_arg_real(x->options, "kv_part");
+	double tokens = d->kv_blocks ? d->kv_blocks * block : floor(served_kv_tokens(on, part) / block) * block;
+	if (!isfinite(tokens))
+		return;
+	snprintf(text, sizeof text, "%.80s on %.60s (tp %u, pp %u): %.0f tokens (%s)", m->name, x->cluster->type_name[type], d->tp, d->pp,
+		tokens, d->kv_blocks ? "kv_blocks" : "serve.kv_part");
+	if (!strstr(sbuf_text(b), text))
+		sbuf_printf(b, "%s%s", b->len ? "; " : "", text);
+}
+
+/* Texts on the models and where they run. */
+struct model_notes {
+	struct sbuf times, caches;
+};
+
+static int try_model(const struct scenario *x, const struct serve_deployment *d, const struct served *m, uint32_t type,
+	struct model_notes *note, struct orr_error *err)
 {
 	const struct serve_state *s = x->state;
 	const struct device *device = s->set.device[type];
@@ -270,13 +290,14 @@ static int try_model(const struct scenario *x, const struct serve_deployment *d,
 		.pp_latency_s = device ? device->link_latency_s : 0 };
 	struct orr_error why = { 0 };
 	if (m->kind == SERVED_TABLE) {
-		add_note(note, m->name, "", m->source ? m->source : "table");
+		add_note(&note->times, m->name, "", m->source ? m->source : "table");
 		return ORR_OK;
 	}
 	struct served_on *on = served_on_new(m, &p, &why);
 	if (!on)
 		return orr_fail(err, why.code, "scenario: $.deployments[%u]: %s", (unsigned)(d - s->deployment), why.text);
-	add_note(note, m->name, x->cluster->type_name[type], served_source(on));
+	add_note(&note->times, m->name, x->cluster->type_name[type], served_source(on));
+	add_cache(x, d, type, on, m, &note->caches);
 	served_on_free(on);
 	return ORR_OK;
 }
@@ -285,7 +306,7 @@ int serve_state_try_models(struct scenario *x, struct orr_error *err)
 {
 	struct serve_state *s = x->state;
 	const struct cluster *c = x->cluster;
-	struct sbuf note = { 0 };
+	struct model_notes note = { 0 };
 	int rc = ORR_OK;
 	for (uint32_t i = 0; i < s->n_deployments; i++) {
 		const struct serve_deployment *d = &s->deployment[i];
@@ -294,7 +315,8 @@ int serve_state_try_models(struct scenario *x, struct orr_error *err)
 				if ((d->model == UINT32_MAX || d->model == m) && (!d->gpu_types || d->gpu_types >> t & 1))
 					rc = try_model(x, d, s->model[m], t, &note, err);
 	}
-	s->times_note = sbuf_steal(&note);
+	s->times_note = sbuf_steal(&note.times);
+	s->cache_note = note.caches.len ? sbuf_steal(&note.caches) : NULL;
 	return rc;
 }
 

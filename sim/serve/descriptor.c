@@ -4,6 +4,7 @@
 #include "results/batches.h"
 #include "serve/find_rate.h"
 #include "serve/scenario.h"
+#include "world/registry.h"
 #include "world/run.h"
 
 #include <math.h>
@@ -50,10 +51,74 @@ static void close_serve(struct scenario *s)
 	serve_state_free(s->state);
 }
 
+/* ---- roles ---- */
+
+/* Names the policies that tell roles apart: "splitwise". */
+static void roles_names(const struct world *world, struct sbuf *b)
+{
+	char name[64];
+	for (const struct orr_policy *const *p = world->policies; *p; p++) {
+		if (!((*p)->flags & ORR_SERVE_ROLES))
+			continue;
+		registry_display_name((*p)->name, name, sizeof name);
+		sbuf_printf(b, "%s%s", b->len ? ", " : "", name);
+	}
+}
+
+/* A policy without ORR_SERVE_ROLES would leave decode replicas idle. */
+static int refuse_roles(const struct scenario *s, const struct scenario_policy *p, uint32_t deployment, struct orr_error *err)
+{
+	struct sbuf names = { 0 };
+	roles_names(s->world, &names);
+	int rc = orr_fail(err, ORR_EINPUT,
+		"policy %.80s: does not tell prefill and decode replicas apart, and $.deployments[%u] has a role; policies that do: %s "
+		"(of a plugin: the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"",
+		p->label, deployment, sbuf_text(&names));
+	sbuf_free(&names);
+	return rc;
+}
+
+/* Each model needs replicas for its prompts and for its decodes. */
+static int check_pools(const struct serve_state *t, uint32_t model, struct orr_error *err)
+{
+	bool prefills = false, decodes = false;
+	for (uint32_t d = 0; d < t->n_deployments; d++) {
+		const struct serve_deployment *x = &t->deployment[d];
+		if (x->model != model && x->model != UINT32_MAX)
+			continue;
+		prefills |= x->role != ORR_ROLE_DECODE;
+		decodes |= x->role != ORR_ROLE_PREFILL;
+	}
+	if (prefills == decodes)
+		return ORR_OK;
+	return orr_fail(err, ORR_EINPUT,
+		"scenario: $.deployments: model %.80s has replicas for %s alone; expected some with the role %s or both",
+		t->model[model]->name, prefills ? "prefill" : "decode", prefills ? "decode" : "prefill");
+}
+
+static int check_roles(const struct scenario *s, struct orr_error *err)
+{
+	const struct serve_state *t = s->state;
+	uint32_t first = 0;
+	while (first < t->n_deployments && t->deployment[first].role == ORR_ROLE_BOTH)
+		first++;
+	if (first == t->n_deployments)
+		return ORR_OK;
+	for (size_t i = 0; i < s->n_policies; i++)
+		if (!(s->policy[i].entry.policy->flags & ORR_SERVE_ROLES))
+			return refuse_roles(s, &s->policy[i], first, err);
+	int rc = ORR_OK;
+	for (uint32_t m = 0; m < t->n_models && !rc; m++)
+		rc = check_pools(t, m, err);
+	return rc;
+}
+
 static int open_serve(struct scenario *s, struct orr_error *err)
 {
 	struct serve_state *t = s->state = mem_zalloc(1, sizeof *t);
 	int rc = serve_state_load(s, t, err);
+	if (!rc)
+		rc = check_roles(s, err);
 	if (rc || s->output->is_shown)
 		return rc;
 	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)
@@ -79,13 +144,6 @@ static bool is_serve_random(const struct scenario *s)
 	for (uint32_t m = 0; m < t->n_models; m++)
 		is_random |= t->model[m]->noise != SERVED_EXACT;
 	return is_random;
-}
-
-static void note_serve(const struct scenario *s, size_t i, struct run_result *r)
-{
-	const struct serve_state *t = s->state;
-	(void)i;
-	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
 }
 
 static int run_serve(
@@ -181,6 +239,7 @@ static const struct orr_param keys[] = {
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("consolidate"),
 	SETTING_KEYS_HARDWARE("none", "fp16"),
+	ORR_PARAM_CHOICE("kv_precision", "auto", "auto|fp32|fp16|bf16|fp8", "of the KV cache; auto: fp16, fp32 with precision fp32 or tf32"),
 	ORR_PARAM_TEXT("replicas", "", "of every deployment, overriding its own"),
 	ORR_PARAM_TEXT("tp", "", "GPUs of a tensor-parallel group, likewise"),
 	ORR_PARAM_TEXT("pp", "", "pipeline stages, likewise"),
@@ -223,7 +282,8 @@ static const struct world_flag flags[] = {
 		"over which KV caches move: star, racks, leaf-spine, fat-tree, .. with options,\nor a JSON file (default none: at serve.kv_Bps)" },
 	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
-	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
+	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "of weights and arithmetic: fp32, tf32, fp16, bf16 or fp8" },
+	{ "kv-precision", "P", WORLD_FLAG_KEY, "kv_precision", NULL, "of the KV cache: auto (fp16; fp32 with fp32 or tf32), fp32, fp16, bf16 or fp8" },
 	{ "compress", "X", WORLD_FLAG_KEY, "compress", NULL, "divide arrival times by X: 2 is twice the load" },
 	{ "slo", "T", WORLD_FLAG_KEY, "serve.slo", NULL, "a request's deadline after its arrival, if neither trace nor model has one" },
 	{ "slo-ttft", "T", WORLD_FLAG_KEY, "serve.slo_ttft", NULL, "limit of the time to the first token, for goodput" },
@@ -291,9 +351,10 @@ const struct world world_serve = { .name = "serve",
 		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
 		    "    --policy vllm --find-rate ttft=1s,tpot=100ms\n",
 	.form = { .columns = columns, .files = files, .counted = "requests", .cost_title = "times of models" },
+	.effects = serve_effects,
+	.note = serve_note,
 	.open = open_serve,
 	.is_random = is_serve_random,
-	.note = note_serve,
 	.run = run_serve,
 	.finish = finish_serve,
 	.close = close_serve,

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/sbuf.h"
+#include "serve/metrics.h"
 #include "serve/scenario.h"
 
 #include <math.h>
@@ -39,15 +40,24 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 	return ORR_OK;
 }
 
-static bool keeps(const struct slo *s, const struct request_row *q)
+/* Limits that a completed request misses. */
+struct missed {
+	bool ttft, tpot, e2e;
+};
+
+static struct missed missed_by(const struct slo *s, const struct request_row *q)
 {
-	if (q->status != REQUEST_COMPLETED || q->completed_s - q->arrival_s > s->e2e_s)
-		return false;
 	/* Without tokens the whole answer counts as the first token. */
 	double first_s = isnan(q->first_token_s) ? q->completed_s : q->first_token_s;
-	if (first_s - q->arrival_s > s->ttft_s)
-		return false;
-	return q->output_tokens < 2 || (q->completed_s - first_s) / (q->output_tokens - 1) <= s->tpot_s;
+	return (struct missed){ .ttft = first_s - q->arrival_s > s->ttft_s,
+		.tpot = q->output_tokens >= 2 && (q->completed_s - first_s) / (q->output_tokens - 1) > s->tpot_s,
+		.e2e = q->completed_s - q->arrival_s > s->e2e_s };
+}
+
+static bool keeps(const struct slo *s, const struct request_row *q)
+{
+	struct missed m = missed_by(s, q);
+	return q->status == REQUEST_COMPLETED && !m.ttft && !m.tpot && !m.e2e;
 }
 
 double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n)
@@ -56,6 +66,63 @@ double slo_attainment(const struct slo *s, const struct request_row *rows, size_
 	for (size_t i = 0; i < n; i++)
 		good += keeps(s, &rows[i]);
 	return n ? (double)good / (double)n : NAN;
+}
+
+void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum)
+{
+	sum->requests += (double)n;
+	for (size_t i = 0; i < n; i++) {
+		const struct request_row *q = &rows[i];
+		struct missed m = missed_by(s, q);
+		if (q->status == REQUEST_COMPLETED) {
+			sum->completed++;
+			sum->ttft += m.ttft;
+			sum->tpot += m.tpot;
+			sum->e2e += m.e2e;
+		}
+	}
+}
+
+void slo_count_reasons(const struct run_result *r, struct slo_misses *sum)
+{
+	static const char *const metric[REASONS] = { [REASON_CONTEXT] = "refused_context",
+		[REASON_KV] = "refused_kv_cache",
+		[REASON_BATCH] = "refused_batch_size",
+		[REASON_MEMORY] = "refused_memory",
+		[REASON_NO_REPLICA] = "refused_no_replica",
+		[REASON_QUEUE_LIMIT] = "shed_queue_limit",
+		[REASON_DEADLINE] = "shed_deadline",
+		[REASON_POLICY] = "refused_policy" };
+	const struct metric *shed = result_find(r, "shed_policy");
+	for (int why = REASON_NONE + 1; why < REASONS; why++) {
+		const struct metric *m = result_find(r, metric[why]);
+		sum->turned_away[why] += m ? m->value : 0;
+	}
+	sum->turned_away[REASON_POLICY] += shed ? shed->value : 0;
+}
+
+static double unanswered(const struct slo_misses *m)
+{
+	return m->requests - m->completed;
+}
+
+double slo_never(const struct slo_misses *m)
+{
+	static const enum req_reason always[] = { REASON_CONTEXT, REASON_KV, REASON_BATCH, REASON_MEMORY, REASON_NO_REPLICA };
+	double n = 0;
+	for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+		n += m->turned_away[always[i]];
+	return m->requests > 0 ? n / m->requests : 0;
+}
+
+const char *slo_bound(const struct slo_misses *m)
+{
+	double of_rate = unanswered(m) - slo_never(m) * m->requests, most = fmax(fmax(m->ttft, m->tpot), fmax(m->e2e, of_rate));
+	if (!(unanswered(m) + m->ttft + m->tpot + m->e2e > 0))
+		return NULL;
+	if (!(most > 0.5) || most == of_rate) /* of_rate is rounded */
+		return "refused";
+	return most == m->ttft ? "ttft" : most == m->tpot ? "tpot" : "e2e";
 }
 
 /* ---- bisection ---- */
@@ -70,19 +137,21 @@ struct search {
 /* Tries a factor and moves the bound of the bracket on its side. */
 static int probe(struct search *s, double factor, struct orr_error *err)
 {
-	double share = NAN, rate = NAN;
-	int rc = s->try(s->ctx, factor, &share, &rate, err);
+	struct rate_tried t = { .attainment = NAN, .rate = NAN };
+	int rc = s->try(s->ctx, factor, &t, err);
 	if (rc)
 		return rc;
 	s->out->runs++;
-	if (share >= s->enough) {
+	if (t.attainment >= s->enough) {
 		s->out->factor = factor;
-		s->out->rate = rate;
-		s->out->attainment = share;
+		s->out->rate = t.rate;
+		s->out->attainment = t.attainment;
 	} else {
 		s->out->above = factor;
-		s->out->above_rate = rate;
-		s->out->above_attainment = share;
+		s->out->above_rate = t.rate;
+		s->out->above_attainment = t.attainment;
+		s->out->above_misses = t.misses;
+		s->out->is_never = 1 - slo_never(&t.misses) < s->enough;
 	}
 	return ORR_OK;
 }
@@ -111,6 +180,7 @@ static int climb(struct search *s, struct orr_error *err)
 	}
 	s->out->above = INFINITY;
 	s->out->above_rate = s->out->above_attainment = NAN;
+	s->out->above_misses = (struct slo_misses){ 0 };
 	return go_up(s, err);
 }
 
@@ -119,7 +189,9 @@ int rate_search(rate_try try, void *ctx, double enough, struct rate_found *out, 
 	struct search s = { try, ctx, enough, out };
 	*out = (struct rate_found){ .above = INFINITY, .rate = NAN, .attainment = NAN, .above_rate = NAN, .above_attainment = NAN };
 	int rc = probe(&s, 1, err);
-	if (!rc && out->factor > 0)
+	if (rc || out->is_never)
+		return rc;
+	if (out->factor > 0)
 		rc = go_up(&s, err);
 	while (!rc && !(out->factor > 0) && out->above > least)
 		rc = probe(&s, out->above / 2, err);
@@ -163,7 +235,8 @@ static int run_at(const struct attempt *a, uint32_t k, double factor, struct run
 	return rc;
 }
 
-static int try_replication(const struct attempt *a, uint32_t k, double factor, double *attainment, double *rate, struct orr_error *err)
+/* Adds to the sums of out. */
+static int try_replication(const struct attempt *a, uint32_t k, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	struct run_result *r = result_new();
 	int rc = run_at(a, k, factor, r, err);
@@ -175,31 +248,30 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, d
 		rc = orr_fail(
 			err, ORR_EINPUT, "--find-rate: expected requests with different arrival times, but all arrive at the same time");
 	if (!rc) {
-		*attainment = slo_attainment(&a->slo, r->requests, r->n_requests);
-		*rate = rate_of(r);
+		out->attainment += slo_attainment(&a->slo, r->requests, r->n_requests);
+		out->rate += rate_of(r);
+		slo_count(&a->slo, r->requests, r->n_requests, &out->misses);
+		slo_count_reasons(r, &out->misses);
 	}
 	result_free(r);
 	return rc;
 }
 
 /* Mean over the replications. */
-static int try_factor(void *ctx, double factor, double *attainment, double *rate, struct orr_error *err)
+static int try_factor(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	const struct attempt *a = ctx;
 	uint32_t n = a->scenario->replications;
-	double shares = 0, rates = 0;
-	for (uint32_t k = 0; k < n; k++) {
-		double share, one;
-		int rc = try_replication(a, k, factor, &share, &one, err);
-		if (rc)
-			return rc;
-		shares += share;
-		rates += one;
-	}
-	*attainment = shares / n;
-	*rate = rates / n;
-	return ORR_OK;
+	int rc = ORR_OK;
+	*out = (struct rate_tried){ 0 };
+	for (uint32_t k = 0; k < n && !rc; k++)
+		rc = try_replication(a, k, factor, out, err);
+	out->attainment /= n;
+	out->rate /= n;
+	return rc;
 }
+
+/* ---- output ---- */
 
 static void put_number(struct sbuf *b, const char *key, double v, const char *end)
 {
@@ -209,7 +281,38 @@ static void put_number(struct sbuf *b, const char *key, double v, const char *en
 	sbuf_printf(b, "\"%s\": %s%s", key, text, end);
 }
 
-static void put_json(struct sbuf *b, const char *label, const struct rate_found *f, bool is_last)
+/* Share of the completed requests that keep a limit; NAN: there is no such limit. */
+static double kept(const struct slo_misses *m, double limit_s, double misses)
+{
+	return isfinite(limit_s) && m->completed > 0 ? 1 - misses / m->completed : NAN;
+}
+
+static const char *bound_of(const struct rate_found *f)
+{
+	return f->is_never ? "refused" : slo_bound(&f->above_misses);
+}
+
+static void put_bound_json(struct sbuf *b, const struct slo *slo, const struct rate_found *f)
+{
+	const struct slo_misses *m = &f->above_misses;
+	const char *bound = bound_of(f), *before = "";
+	sbuf_printf(b, "\"bound\": %s%s%s, ", bound ? "\"" : "", bound ? bound : "null", bound ? "\"" : "");
+	put_number(b, "above_ttft_attainment", kept(m, slo->ttft_s, m->ttft), ", ");
+	put_number(b, "above_tpot_attainment", kept(m, slo->tpot_s, m->tpot), ", ");
+	put_number(b, "above_e2e_attainment", kept(m, slo->e2e_s, m->e2e), ", ");
+	put_number(b, "above_refused", m->requests > 0 ? unanswered(m) / m->requests : NAN, ", ");
+	sbuf_puts(b, "\"above_refused_by\": {");
+	for (int why = REASON_NONE + 1; why < REASONS; why++) {
+		if (!(m->turned_away[why] > 0))
+			continue;
+		sbuf_puts(b, before);
+		put_number(b, serve_reason_name((enum req_reason)why), m->turned_away[why] / m->requests, "");
+		before = ", ";
+	}
+	sbuf_puts(b, "}, ");
+}
+
+static void put_json(struct sbuf *b, const char *label, const struct slo *slo, const struct rate_found *f, bool is_last)
 {
 	cJSON *name = cJSON_CreateString(label);
 	char *text = cJSON_PrintUnformatted(name);
@@ -222,24 +325,68 @@ static void put_json(struct sbuf *b, const char *label, const struct rate_found 
 	put_number(b, "above_rate_per_s", f->above_rate, ", ");
 	put_number(b, "above_factor", f->above, ", ");
 	put_number(b, "above_attainment", f->above_attainment, ", ");
+	put_bound_json(b, slo, f);
 	sbuf_printf(b, "\"runs\": %u}%s\n", f->runs, is_last ? "" : ",");
 }
 
-static void put_line(struct sbuf *b, const char *label, const struct rate_found *f, double enough)
+/* "refused 12 % (context 10 %, policy 2 %)" */
+static void put_refused(struct sbuf *b, const struct slo_misses *m)
+{
+	const char *before = " (";
+	sbuf_printf(b, "refused %.4g %%", 100 * unanswered(m) / m->requests);
+	for (int why = REASON_NONE + 1; why < REASONS; why++) {
+		if (!(m->turned_away[why] > 0))
+			continue;
+		sbuf_printf(b, "%s%s %.4g %%", before, serve_reason_name((enum req_reason)why), 100 * m->turned_away[why] / m->requests);
+		before = ", ";
+	}
+	sbuf_puts(b, *before == ',' ? ")" : "");
+}
+
+/* "bound by ttft: completed requests keep ttft 88.2 %, tpot 99.8 %; refused 1 % (context 1 %)" */
+static void put_bound(struct sbuf *b, const struct slo *slo, const struct rate_found *f)
+{
+	const struct slo_misses *m = &f->above_misses;
+	const char *bound = bound_of(f), *before = ": of the completed requests ";
+	const struct {
+		const char *name;
+		double kept;
+	} limit[] = { { "ttft", kept(m, slo->ttft_s, m->ttft) }, { "tpot", kept(m, slo->tpot_s, m->tpot) },
+		{ "e2e", kept(m, slo->e2e_s, m->e2e) } };
+	if (!bound)
+		return;
+	sbuf_printf(b, ", bound by %s", strcmp(bound, "refused") ? bound : "refused requests");
+	for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
+		if (isnan(limit[i].kept))
+			continue;
+		sbuf_printf(b, "%s%.4g %% keep %s", before, 100 * limit[i].kept, limit[i].name);
+		before = ", ";
+	}
+	if (unanswered(m) > 0) {
+		sbuf_puts(b, "; ");
+		put_refused(b, m);
+	}
+}
+
+static void put_line(struct sbuf *b, const char *label, const struct slo *slo, const struct rate_found *f, double enough)
 {
 	sbuf_printf(b, "%s: ", label);
 	if (!(f->factor > 0)) {
-		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s, the lowest tried)",
-			100 * enough, 100 * f->above_attainment, f->above_rate);
+		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s, the %s tried", 100 * enough,
+			100 * f->above_attainment, f->above_rate, f->is_never ? "only rate" : "lowest");
+		put_bound(b, slo, f);
+		sbuf_puts(b, ")");
 	} else {
 		sbuf_printf(b, "%.4g requests/s, %.4g times the trace's rate: %.4g %% of the requests keep to the SLO", f->rate, f->factor,
 			100 * f->attainment);
-		if (isfinite(f->above))
+		if (isfinite(f->above)) {
 			sbuf_printf(b, "; at %.4g requests/s %.4g %%", f->above_rate, 100 * f->above_attainment);
-		else
+			put_bound(b, slo, f);
+		} else {
 			sbuf_puts(b, "; no higher rate was found at which fewer requests do");
+		}
 	}
-	sbuf_printf(b, " (%u runs)\n", f->runs);
+	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
 }
 
 static int search_all(const struct scenario *s, const struct slo *slo, double enough, struct rate_found *found, struct orr_error *err)
@@ -259,17 +406,18 @@ static int search_all(const struct scenario *s, const struct slo *slo, double en
 	return rc;
 }
 
-static void show_found(const struct scenario *s, const char *slo, double enough, const struct rate_found *found, struct sbuf *out)
+static void show_found(const struct scenario *s, const char *slo, const struct slo *limits, double enough, const struct rate_found *found,
+	struct sbuf *out)
 {
 	size_t n = s->n_policies;
 	if (s->output->json) {
 		sbuf_printf(out, "{\n\t\"slo\": \"%s\",\n\t\"enough\": %.17g,\n\t\"rates\": [\n", slo, enough);
 		for (size_t i = 0; i < n; i++)
-			put_json(out, s->policy[i].label, &found[i], i + 1 == n);
+			put_json(out, s->policy[i].label, limits, &found[i], i + 1 == n);
 		sbuf_puts(out, "\t]\n}\n");
 	} else if (!s->output->quiet) {
 		for (size_t i = 0; i < n; i++)
-			put_line(out, s->policy[i].label, &found[i], enough);
+			put_line(out, s->policy[i].label, limits, &found[i], enough);
 	}
 }
 
@@ -290,7 +438,7 @@ int find_rate(const struct scenario *s, const char *slo, const char *attainment,
 	struct rate_found *found = mem_zalloc(s->n_policies, sizeof *found);
 	rc = search_all(s, &limits, enough, found, err);
 	if (!rc)
-		show_found(s, slo, enough, found, out);
+		show_found(s, slo, &limits, enough, found, out);
 	mem_free(found);
 	return rc;
 }

@@ -13,6 +13,7 @@
 #define ORR_SERVE_FIND_RATE_H
 
 #include "results/result.h"
+#include "serve/requests.h"
 #include "world/scenario.h"
 
 #define FIND_RATE_STEP 0.004
@@ -26,13 +27,35 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err);
 /* Share of the rows that meet the SLO; NAN without rows. */
 double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n);
 
+/* Numbers of requests, summed over replications: those that miss a limit, by limit (one may miss several), and those without an
+ * answer. */
+struct slo_misses {
+	double requests, completed;
+	double ttft, tpot, e2e;      /* completed requests that miss this limit */
+	double turned_away[REASONS]; /* refused or shed: [enum req_reason] */
+};
+/* Both add to *sum: the rows of a run; its metrics of refused and shed requests. */
+void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum);
+void slo_count_reasons(const struct run_result *r, struct slo_misses *sum);
+/* What binds the rate: the limit that most requests miss, "ttft", "tpot" or "e2e"; "refused" if more are without an answer, not
+ * counting slo_never() unless nothing else is missed; NULL: nothing is missed. */
+const char *slo_bound(const struct slo_misses *m);
+/* Share of the requests that are refused at any rate: for their size, or as no replica serves their model. */
+double slo_never(const struct slo_misses *m);
+
+struct rate_tried {
+	double attainment, rate; /* rate: requests/s */
+	struct slo_misses misses;
+};
 struct rate_found {
 	double factor, rate, attainment;            /* largest factor with a sufficient share; factor 0: none */
 	double above, above_rate, above_attainment; /* least factor without; INFINITY: none */
+	struct slo_misses above_misses;
+	bool is_never; /* requests that are refused at any rate leave too few, so that no other rate was tried */
 	uint32_t runs;
 };
-/* Share and requests per second at a factor. Non-zero: *err is filled in. */
-typedef int (*rate_try)(void *ctx, double factor, double *attainment, double *rate, struct orr_error *err);
+/* Runs at a factor. Non-zero: *err is filled in. */
+typedef int (*rate_try)(void *ctx, double factor, struct rate_tried *out, struct orr_error *err);
 int rate_search(rate_try try, void *ctx, double enough, struct rate_found *out, struct orr_error *err);
 
 /* Runs the search for each policy of an open scenario; appends results to out, as text or JSON. attainment NULL: 0.9. */

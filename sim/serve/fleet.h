@@ -63,6 +63,7 @@ struct fleet {
 	struct eng_event refill;             /* shared clock: starts replacements for lost replicas */
 	uint64_t same_ticks, longest_window; /* consecutive ticks that changed nothing */
 	uint64_t scale_ups, scale_downs, losses;
+	uint64_t failures_in_vain, ended_before; /* node failures since a request last ended; number of ended requests then */
 };
 
 /* ---- gpus.c ---- */

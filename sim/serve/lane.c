@@ -208,6 +208,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 	if (how == ORR_EVICT_SWAP && q->done) {
 		l->copy_s += (double)q->done * l->model->kv_bytes / w->set->swap_Bps;
 		q->is_swapped = true;
+		w->metrics->swaps++;
 		q->kv_at = q->replica;
 	} else {
 		restart(q);

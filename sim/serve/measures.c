@@ -73,8 +73,22 @@ static void put_counts(struct orr_serve *w)
 	put(w, "requests_refused", (double)m->refused);
 	put(w, "requests_shed", (double)m->shed);
 	put(w, "requests_unfinished", (double)m->unfinished);
+	put(w, "refused_context", (double)m->refused_by[REASON_CONTEXT]);
+	put(w, "refused_kv_cache", (double)m->refused_by[REASON_KV]);
+	put(w, "refused_batch_size", (double)m->refused_by[REASON_BATCH]);
+	put(w, "refused_memory", (double)m->refused_by[REASON_MEMORY]);
+	put(w, "refused_no_replica", (double)m->refused_by[REASON_NO_REPLICA]);
+	put(w, "refused_policy", (double)m->refused_by[REASON_POLICY]);
+	put(w, "shed_queue_limit", (double)m->shed_by[REASON_QUEUE_LIMIT]);
+	put(w, "shed_deadline", (double)m->shed_by[REASON_DEADLINE]);
+	put(w, "shed_policy", (double)m->shed_by[REASON_POLICY]);
 	put(w, "preemptions", (double)m->preemptions);
 	put(w, "restarts", (double)m->restarts);
+	put(w, "stacked_runs", (double)m->stacked_runs);
+	if (m->has_llm) {
+		put(w, "swaps", (double)m->swaps);
+		put(w, "kv_transfers", (double)m->kv_transfers);
+	}
 	put(w, "events", (double)eng_happened(w->host.engine));
 }
 

@@ -3,7 +3,6 @@
 #include "serve/metrics.h"
 
 #include "serve/replica.h"
-#include "serve/requests.h"
 #include "serve/runs.h"
 
 #include "base/mem.h"
@@ -105,6 +104,19 @@ void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node)
 
 /* ---- rows ---- */
 
+const char *serve_reason_name(enum req_reason why)
+{
+	static const char *const name[REASONS] = { [REASON_CONTEXT] = "context",
+		[REASON_KV] = "kv-cache",
+		[REASON_BATCH] = "batch-size",
+		[REASON_MEMORY] = "memory",
+		[REASON_NO_REPLICA] = "no-replica",
+		[REASON_QUEUE_LIMIT] = "queue-limit",
+		[REASON_DEADLINE] = "deadline",
+		[REASON_POLICY] = "policy" };
+	return why < REASONS ? name[why] : NULL;
+}
+
 /* Every row up to max_rows; then every second, fourth, ... by number (as in sim/jobs/metrics.c). */
 static bool has_row(struct orr_serve *w, uint64_t number)
 {
@@ -201,6 +213,8 @@ void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s
 	timeline_set(&m->live, eng_now(w->host.engine), w->live);
 	m->refused += q->how == ORR_REQ_REFUSED;
 	m->shed += q->how == ORR_REQ_SHED;
+	m->refused_by[q->why] += q->how == ORR_REQ_REFUSED;
+	m->shed_by[q->why] += q->how == ORR_REQ_SHED;
 	m->unfinished += q->how == ORR_REQ_UNFINISHED;
 	m->preemptions += q->preemptions;
 	m->restarts += q->restarts;
@@ -218,6 +232,22 @@ void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s
 	m->sojourn_s += at_s - q->arrival_s;
 	if (w->config->record_requests)
 		record(w, q, at_s);
+}
+
+void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, const char *why)
+{
+	enum { TEXTS = 8, LONGEST = 200 };
+	struct serve_metrics *m = w->metrics;
+	uint32_t i = 0;
+	while (i < m->n_policy_reason && (m->policy_reason[i].how != how || strncmp(m->policy_reason[i].text, why ? why : "", LONGEST)))
+		i++;
+	if (i == TEXTS || !why || !*why)
+		return;
+	if (i == m->n_policy_reason) {
+		MEM_GROW(m->policy_reason, m->n_policy_reason, m->cap_policy_reason);
+		m->policy_reason[m->n_policy_reason++] = (struct policy_reason){ mem_strndup(why, strnlen(why, LONGEST)), how, 0 };
+	}
+	m->policy_reason[i].n++;
 }
 
 /* ---- work ---- */
@@ -309,6 +339,9 @@ void serve_metrics_free(struct orr_serve *w)
 	for (int i = 0; i < 4; i++)
 		hist_free(all[i]->hist);
 	hist_free(m->gap);
+	for (uint32_t i = 0; i < m->n_policy_reason; i++)
+		mem_free(m->policy_reason[i].text);
+	mem_free(m->policy_reason);
 	mem_free(m->model);
 	mem_free(m->kv_since_s);
 	mem_free(m->memory_since_s);

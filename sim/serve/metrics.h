@@ -9,12 +9,19 @@
 #define ORR_SERVE_METRICS_H
 
 #include "results/timeline.h"
-#include "serve/world.h"
+#include "serve/requests.h"
 
 /* A quantity with one value per request. */
 struct tally {
 	struct hist *hist;
 	struct blocks blocks; /* by request number */
+};
+
+/* A reason that the policy gave for refusing or shedding requests. */
+struct policy_reason {
+	char *text;
+	enum orr_req_end how;
+	uint64_t n;
 };
 
 struct model_sums {
@@ -28,7 +35,13 @@ struct serve_metrics {
 	double begun_s, last_end_s;
 	double level; /* of intervals; NaN: the run gives none */
 	uint64_t arrived, completed, refused, shed, unfinished;
+	uint64_t refused_by[REASONS], shed_by[REASONS]; /* [enum req_reason] */
+	struct policy_reason *policy_reason;
+	uint32_t n_policy_reason, cap_policy_reason;
+	uint64_t without_tokens; /* requests of language models whose row lacks prompt or output tokens */
 	uint64_t preemptions, restarts;
+	uint64_t swaps, kv_transfers;           /* KV caches copied to the host; sent to another replica */
+	uint64_t stacked_runs;                  /* runs started or resumed beside another on their replica */
 	uint64_t good;                          /* completed within all their limits */
 	uint64_t asked_slo, met_slo;            /* ended requests that have a limit; the good ones of these */
 	double completion_s, samples, sample_s; /* of completed requests */
@@ -55,10 +68,14 @@ struct serve_metrics {
 	uint64_t row_stride;
 };
 
+/* "context", "kv-cache", ..; NULL for REASON_NONE and past the last. */
+const char *serve_reason_name(enum req_reason why);
 void serve_metrics_begin(struct orr_serve *w);
 void serve_metrics_arrival(struct orr_serve *w);
 /* The request has ended: q->how. */
 void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s);
+/* The policy refuses or sheds a request; why NULL: it gives no reason. */
+void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, const char *why);
 /* Iterations have ended on the replica; kv_share: part of its KV cache in use now. */
 void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double kv_share);
 /* A gap between two tokens of one request, `count` times. */

@@ -6,6 +6,7 @@
  */
 #include "serve/due.h"
 #include "serve/lane.h"
+#include "serve/metrics.h"
 
 #include "base/mem.h"
 #include "net/flow.h"
@@ -286,6 +287,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		return;
 	}
 	lane_depart(w, l, q);
+	w->metrics->kv_transfers++;
 	q->state = ORR_REQ_MOVING;
 	/* The iteration that ended now contained its prompt, or the last part of it. */
 	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;

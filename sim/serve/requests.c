@@ -124,6 +124,8 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.n_blocks = rec->n_blocks,
 		.block = rec->block,
 		.next_ended = NONE };
+	if (w->config->model[model]->kind == SERVED_LLM && w->metrics)
+		w->metrics->without_tokens += !rec->prompt_tokens || !rec->output_tokens;
 	req_set_tokens(w, q);
 	w->live++;
 	w->waiting++;
@@ -262,6 +264,12 @@ void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at
 	w->last_ended = slot;
 	if (w->on_request_end)
 		w->on_request_end(w, q, at_s);
+}
+
+void req_turn_away(struct orr_serve *w, struct req *q, enum orr_req_end how, enum req_reason why, double at_s)
+{
+	q->why = (uint8_t)why;
+	req_end(w, q, how, at_s);
 }
 
 void req_release_ended(struct orr_serve *w)

@@ -9,9 +9,24 @@
 
 #include "serve/world.h"
 
+/* Why a request was refused or shed. */
+enum req_reason {
+	REASON_NONE,
+	REASON_CONTEXT,     /* prompt and output exceed the model's context */
+	REASON_KV,          /* they exceed the KV cache of every replica */
+	REASON_BATCH,       /* the model's table lacks its size or length */
+	REASON_MEMORY,      /* its batch exceeds the memory of every replica */
+	REASON_NO_REPLICA,  /* no deployment serves the model */
+	REASON_QUEUE_LIMIT, /* serve.queue_limit */
+	REASON_DEADLINE,    /* serve.shed */
+	REASON_POLICY,      /* orr_refuse() */
+	REASONS
+};
+
 struct req {
 	uint32_t generation;
 	uint8_t state, how;                  /* enum orr_req_state, orr_req_end */
+	uint8_t why;                         /* enum req_reason */
 	bool is_paused, is_swapped, is_held; /* held: by runs started with ORR_RUN_KEEP */
 	uint64_t stamp;                      /* of the last batch that contains it */
 	bool is_known;                       /* arrive() has been called */
@@ -65,6 +80,8 @@ static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
 struct req *req_new(struct orr_serve *w, const struct request_rec *rec);
 /* Gives a request of a language model at least one token of prompt and of output; formats without tokens have 0. */
 void req_set_tokens(const struct orr_serve *w, struct req *q);
+/* Refuses or sheds a request: req_end() with a reason. */
+void req_turn_away(struct orr_serve *w, struct req *q, enum orr_req_end how, enum req_reason why, double at_s);
 /* Ends a request that holds no blocks. finish() is called before the next schedule(); the slot is freed at the end of the
  * instant. No-op if it has ended. */
 void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s);

@@ -5,7 +5,7 @@
 #ifndef ORR_SERVE_ROUTE_H
 #define ORR_SERVE_ROUTE_H
 
-#include "serve/world.h"
+#include "serve/requests.h"
 
 /* Returns the replica that serve.router, or the policy's route(), picks; NONE: none now. */
 uint32_t route_pick(struct orr_serve *w, const struct req *q);
@@ -20,7 +20,7 @@ void request_place(struct orr_serve *w, struct req *q);
 void requests_release_held(struct orr_serve *w);
 /* Returns whether a deployment serves the model, now or later. */
 bool model_has_replicas(const struct orr_serve *w, uint32_t model);
-/* Returns whether a request of this size ever fits on a replica that serves its model. */
-bool request_can_be_served(const struct orr_serve *w, const struct req *q);
+/* Returns why a request of this size never fits on a replica that serves its model; REASON_NONE: it fits on one. */
+enum req_reason request_refusal(const struct orr_serve *w, const struct req *q);
 
 #endif

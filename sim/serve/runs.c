@@ -128,6 +128,7 @@ void run_go(struct orr_serve *w, struct run *x)
 	x->rate_from_s = w->now_s;
 	run_set_end(w, x);
 	run_count(w, x->replica, 1);
+	w->metrics->stacked_runs += w->replica[x->replica].n_runs > 1;
 	run_rerate(w, x->replica);
 }
 

@@ -228,8 +228,26 @@ static void doom(struct orr_serve *w, uint32_t node)
 	gpus_withhold(w, node);
 }
 
+/* A request that needs longer than nodes stay up restarts forever. */
+static void count_failure(struct orr_serve *w)
+{
+	enum { IN_VAIN = 10000, IN_VAIN_PER_NODE = 1000 };
+	struct fleet *f = w->fleet;
+	uint64_t ended = w->metrics->arrived - w->live, most = IN_VAIN + (uint64_t)IN_VAIN_PER_NODE * w->config->cluster->n_nodes;
+	if (ended != f->ended_before || !w->live)
+		f->failures_in_vain = 0;
+	f->ended_before = ended;
+	f->failures_in_vain += w->live != 0;
+	if (f->failures_in_vain > most)
+		serve_fail(w, ORR_EFAIL, NULL,
+			"nodes fail faster than requests are served: %llu failures since a request last ended, and %llu requests have not "
+			"ended (failures.mtbf: longer; serve.start_up: shorter; or --until)",
+			(unsigned long long)f->failures_in_vain, (unsigned long long)w->live);
+}
+
 static void lose(struct orr_serve *w, uint32_t node)
 {
+	count_failure(w);
 	/* All affected replicas are closed first, so that none receives requests of another. */
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))

@@ -145,6 +145,48 @@ static int check_rows(const struct scenario *x, const struct serve_state *s, str
 	return ORR_OK;
 }
 
+/* Returns the language model that serves the row; NULL: another model, or none. */
+static const struct served *language_model_of(const struct serve_state *s, const struct request_rec *r, bool takes_any)
+{
+	const struct served *m = s->n_models == 1 || takes_any ? s->model[0] : NULL;
+	for (uint32_t i = 0; r->model && i < s->n_models; i++)
+		if (!strcmp(s->model[i]->name, strtab_text(reqset_strings(s->requests), r->model)))
+			m = s->model[i];
+	return m && m->kind == SERVED_LLM ? m : NULL;
+}
+
+static int no_tokens(const struct serve_state *s, const struct served *m, bool has_prompt, bool has_output, struct orr_error *err)
+{
+	const char *what = has_prompt ? "no output tokens" : has_output ? "no prompt tokens" : "neither prompt nor output tokens";
+	return orr_fail(err, ORR_EINPUT, "%.200s: its requests have %s, and %.80s is a language model: %s", reqset_source(s->requests),
+		what, m->name,
+		reqset_is_loaded(s->requests)
+			? "give the columns prompt_tokens and output_tokens, or another trace (orrery trace list)"
+			: "give the generator both, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv");
+}
+
+/* Refuses a trace whose requests for language models all lack prompt tokens, or all lack output tokens. Of a generator the first
+ * rows are representative. */
+static int check_tokens(const struct scenario *x, const struct serve_state *s, struct orr_error *err)
+{
+	enum { GENERATED = 1000 };
+	bool takes_any = orr_arg_bool(x->options, "any_model"), has_prompt = false, has_output = false;
+	uint64_t most = reqset_is_loaded(s->requests) ? UINT64_MAX : GENERATED;
+	const struct served *wants = NULL;
+	struct reqcursor *c = reqset_open(s->requests, 0);
+	struct request_rec r;
+	for (uint64_t i = 0; i < most && !(has_prompt && has_output) && reqcursor_next(c, &r); i++) {
+		const struct served *m = language_model_of(s, &r, takes_any);
+		if (!m)
+			continue;
+		wants = m;
+		has_prompt |= r.prompt_tokens > 0;
+		has_output |= r.output_tokens > 0;
+	}
+	reqcursor_close(c);
+	return wants && !(has_prompt && has_output) ? no_tokens(s, wants, has_prompt, has_output, err) : ORR_OK;
+}
+
 /* ---- other keys ---- */
 
 static void add_number(cJSON *o, const char *key, double v)
@@ -171,6 +213,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
 	cJSON_AddStringToObject(o, "placement", t->placement->name);
 	setting_describe_serving(&t->set, s, o);
+	cJSON_AddStringToObject(o, "kv_precision", orr_arg_text(s->keys, "kv_precision"));
 	cJSON_AddItemToObject(o, "models", cJSON_Duplicate(t->models, 1));
 	cJSON *hashes = cJSON_AddArrayToObject(o, "models_sha256");
 	for (uint32_t m = 0; m < t->n_models; m++)
@@ -199,6 +242,16 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
+/* Precision of the weights is that of the setting. */
+static void set_precisions(const struct scenario *s, struct serve_state *t)
+{
+	enum precision p;
+	bool is_named = precision_named(orr_arg_text(s->keys, "kv_precision"), &p);
+	t->kv_precision = is_named ? (int)p : SERVED_KV_AUTO;
+	for (uint32_t m = 0; m < t->n_models; m++)
+		served_set_precision(t->model[m], t->set.precision, t->kv_precision);
+}
+
 static bool is_deployed_on(const void *ctx, const char *type)
 {
 	const struct scenario *s = ctx;
@@ -223,6 +276,8 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 	if (!rc)
 		rc = load_hardware(s, t, err);
 	if (!rc)
+		set_precisions(s, t);
+	if (!rc)
 		rc = serve_state_deploy(s, err);
 	if (!rc)
 		rc = check_gpu_types(s, t, err);
@@ -234,6 +289,8 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 		rc = err->code ? err->code : ORR_EINPUT;
 	if (!rc)
 		rc = check_rows(s, t, err);
+	if (!rc)
+		rc = check_tokens(s, t, err);
 	if (!rc)
 		describe(s, t);
 	return rc;
@@ -248,6 +305,7 @@ void serve_state_free(struct serve_state *t)
 	mem_free(t->deployment);
 	serve_prices_free(&t->prices);
 	mem_free(t->times_note);
+	mem_free(t->cache_note);
 	setting_free(&t->set);
 	reqset_free(t->requests);
 	failures_free(t->failures);

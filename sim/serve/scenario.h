@@ -19,6 +19,7 @@
 #include "serve/serve.h"
 #include "step/setting.h"
 #include "world/inputs.h"
+#include "world/world.h"
 
 struct serve_prices {
 	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: unknown */
@@ -40,6 +41,8 @@ struct serve_state {
 	struct orr_args *failure_options;
 	struct serve_prices prices;
 	char *times_note; /* source of the cost models */
+	char *cache_note; /* sizes of the KV caches of replicas; NULL: no language model */
+	int kv_precision; /* enum precision, or SERVED_KV_AUTO */
 	const struct device *device[CLUSTER_MAX_TYPES];
 	const struct profile *profile[CLUSTER_MAX_TYPES];
 	struct serve_config config;
@@ -50,6 +53,11 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 void serve_state_free(struct serve_state *t);
 /* Opens the trace again with arrivals divided by `factor` times the scenario's divisor; NULL on error. */
 struct reqset *serve_state_trace(const struct scenario *s, double factor, struct orr_error *err);
+
+/* ---- assumptions and remarks (notes.c) ---- */
+
+extern const struct world_effect serve_effects[];
+void serve_note(const struct scenario *s, size_t i, struct run_result *r);
 
 /* ---- deployments and prices (deploy.c) ---- */
 

@@ -6,6 +6,7 @@
 #include "serve/guard.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
+#include "serve/remarks.h"
 #include "serve/route.h"
 #include "serve/runs.h"
 
@@ -281,6 +282,8 @@ int serve_end(struct orr_serve *w, struct orr_error *err)
 	watch_enter(w->watch, "destroy", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
 	w->ops->destroy(w->self);
 	watch_leave(w->watch);
+	if (!w->error.code)
+		serve_remarks(w);
 	int rc = w->error.code;
 	if (rc && err)
 		*err = w->error;

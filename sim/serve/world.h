@@ -4,12 +4,17 @@
  *
  * Files of this folder, bottom first; sources.mk lists them in this order, and a file calls only files before it:
  *
- *   options.c options of `--set serve.NAME=VALUE` world.c, due.c errors, time; calls of the policy that are due in this instant metrics.c,
- *   guard.c counts during the run; --check of policies that claim ORR_SLO_GUARDED load.c, requests.c load of replicas and their groups;
- *   requests: slots, lists, end memory.c .. preempt.c batches of table models (runs.h, memory.h) prefix.c .. move.c iterations of language
- *   models (lane.h) route.c, admit.c routing and admission gpus.c, replicas.c, scale.c the fleet: GPUs, life of a replica, autoscaling and
- *   failures (fleet.h) actions.c, clients.c actions on waiting requests; closed-loop clients measures.c, query.c, check.c results; the
- *   public functions that only read; conservation laws dispatch.c, serve.c calls of the policy within an instant; begin, loop, end of a run
+ *   options.c                 options of `--set serve.NAME=VALUE`
+ *   world.c, due.c            errors, time; calls of the policy that are due in this instant
+ *   metrics.c, guard.c        counts during the run; --check of policies that claim ORR_SLO_GUARDED
+ *   load.c, requests.c        load of replicas and their groups; requests: slots, lists, end
+ *   memory.c .. preempt.c     batches of table models (runs.h, memory.h)
+ *   prefix.c .. move.c        iterations of language models (lane.h)
+ *   route.c, admit.c          routing and admission
+ *   gpus.c, replicas.c, scale.c   the fleet: GPUs, life of a replica, autoscaling and failures (fleet.h)
+ *   actions.c, clients.c      actions on waiting requests; closed-loop clients
+ *   measures.c, remarks.c, query.c, check.c  results; the public functions that only read; conservation laws
+ *   dispatch.c, serve.c       calls of the policy within an instant; begin, loop, end of a run
  *
  * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
  * grows each time the slot is reused. A request is in one state (enum orr_req_state). Each replica keeps its own time as a

@@ -16,6 +16,7 @@
 #include "step/trace_event.h"
 #include "world/cost_samples.h"
 #include "world/gpu_types.h"
+#include "world/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -207,7 +208,7 @@ static int run_step(
 }
 
 /* --timeline FILE */
-static int write_timeline(const struct scenario *s, const char *path, struct orr_error *err)
+static int write_timeline(const struct scenario *s, const char *path, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const struct step_state *t = s->state;
 	const char *slash = strrchr(path, '/');
@@ -215,8 +216,8 @@ static int write_timeline(const struct scenario *s, const char *path, struct orr
 	struct sbuf text = { 0 };
 	struct outfile f;
 	trace_event_open(&text);
-	for (size_t i = 0; i < s->n_policies; i++)
-		trace_event_add(&text, &t->result[i], s->policy[i].label, (uint32_t)i);
+	for (size_t i = 0; i < n; i++)
+		trace_event_add(&text, &t->result[scenario_policy_of(s, runs[i])], runs[i]->label, (uint32_t)i);
 	trace_event_close(&text);
 	int rc = outfile_open(&f, dir, slash ? slash + 1 : path, "", err);
 	if (!rc) {
@@ -231,8 +232,7 @@ static int write_timeline(const struct scenario *s, const char *path, struct orr
 static int finish_step(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const char *timeline = world_extra(s->output, "timeline");
-	(void)runs, (void)n;
-	return timeline ? write_timeline(s, timeline, err) : ORR_OK;
+	return timeline ? write_timeline(s, timeline, runs, n, err) : ORR_OK;
 }
 
 /* ---- the descriptor ---- */

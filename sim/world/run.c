@@ -121,6 +121,14 @@ static void say_rows(const struct scenario *s, struct run_result *const *runs, s
 		fprintf(stderr, "orrery: the rows are those of the first replication; metrics and accounts cover all replications\n");
 }
 
+size_t scenario_policy_of(const struct scenario *s, const struct run_result *r)
+{
+	size_t i = 0;
+	while (i + 1 < s->n_policies && strcmp(s->policy[i].label, r->label) != 0)
+		i++;
+	return i;
+}
+
 int scenario_finish(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	if (s->replications > 1)

@@ -21,7 +21,9 @@ int trial_end(struct trial *t, struct orr_error *err);
  * ones. Without until_precision: `replications`. */
 uint32_t trial_next(const struct scenario *s, struct trial *const *t, uint32_t n);
 
-/* Once all runs are complete: comparisons with the first, and remarks. */
+/* Returns the number of the policy whose run it is, by its label. */
+size_t scenario_policy_of(const struct scenario *s, const struct run_result *r);
+/* Once all runs have ended: comparisons with the first, and remarks. runs: those without an error, in the order of policies. */
 int scenario_finish(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
 /* The level of intervals: the option ci_level, or 0.95. */
 double scenario_level(const struct scenario *s);

@@ -144,7 +144,8 @@ struct world {
 	void (*note)(const struct scenario *s, size_t i, struct run_result *r);
 	/* May be NULL: run i was read from the database. */
 	void (*reused)(struct scenario *s, size_t i, const struct run_result *r);
-	/* May be NULL: all runs are complete; adds results not stored with them (differences to the first), remarks, files. */
+	/* May be NULL: all runs have ended; adds results not stored with them (differences to the first), remarks, files. runs:
+	 * those without an error, in the order of policies (scenario_policy_of()); at least one. */
 	int (*finish)(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
 	void (*close)(struct scenario *s);
 	/* May be NULL. Replaces runs if flags of the verb request it; sets *did if so. out: text for standard output. */

@@ -9,12 +9,12 @@ ok $? "docs/scenario.schema.json is what orrery scenario schema prints (if not: 
 
 cat >"$work/mixed.json" <<'E'
 {"world": "mixed", "cluster": "2x4:a100", "jobs": {"trace": "poisson:rate=0.01,n=5", "jobs": {"gantt": 3}},
- "serve": {"trace": "poisson:rate=5,n=9", "models": ["llama2-7b"], "deployments": [{"replicas": 1}]}, "policies": ["fifo+vllm"]}
+ "serve": {"trace": "poisson:rate=5,n=9,prompt=9,output=2", "models": ["llama2-7b"], "deployments": [{"replicas": 1}]}, "policies": ["fifo+vllm"]}
 E
 cd "$work" || exit 1
 "$ORRERY" scenario show poisson:n=5 --cluster 2x2 --policy fifo,las@b --set failures.mtbf=9h >jobs.json
 "$ORRERY" scenario show resnet50 --world step --cluster 2x1:v100 --policy allreduce --set learn.seeds=2 >step.json
-"$ORRERY" scenario show poisson:rate=2,n=5 --world serve --model llama2-7b --cluster 1x1:a100 --policy vllm --prices a100=3 >serve.json
+"$ORRERY" scenario show poisson:rate=2,n=5,prompt=9,output=2 --world serve --model llama2-7b --cluster 1x1:a100 --policy vllm --prices a100=3 >serve.json
 "$ORRERY" scenario show hazard:p=0.1,length=1d --world spot --job bamboo-bert --policy bamboo --replications 2 >spot.json
 "$ORRERY" scenario show mixed.json >pair.json
 is "$(cat jobs.json step.json serve.json spot.json pair.json | grep -c '^{$')" 5 "scenario show prints a scenario of each world"

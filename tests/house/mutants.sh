@@ -188,11 +188,11 @@ say() { printf '%s\n' "$*"; }
 } >"$dir/configure.log" 2>&1 || fail "configure failed: see $dir/configure.log"
 cd "$build" || exit 2
 variable() { printf 'variable:\n\t@echo $(%s)\n' "$1" | make -s -f Makefile -f - variable; }
+# The Makefile may be older than the tree: make brings it up to date first.
+make -s Makefile >"$dir/make.log" 2>&1
 if [ -z "$tests" ]; then
   room=${folder##*/}
   [ -d "$copy/tests/$room" ] || fail "no tests/$room: name the tests with --tests"
-  # The Makefile may be older than the tree: make brings it up to date first.
-  make -s Makefile >"$dir/make.log" 2>&1
   tests=$(variable TESTS | tr ' ' '\n' | grep "^tests/$room/")
 fi
 helpers=$(variable TEST_HELPERS)

@@ -48,7 +48,8 @@ is "$(cd o && echo *) $(wc -l <o/late.iterations.csv)" "late.iterations.csv note
 "$orrery" db export x.db --run 1 --out e && cmp -s e/steady.iterations.csv o/steady.iterations.csv
 ok $? "its rows are in the database"
 like "$("$orrery" db digest x.db)" '^[0-9a-f]{64}$' "digest"
-like "$("$orrery" toy 7 --policy steady --replications 5 --json)" '"replications"' "--replications"
+like "$("$orrery" toy 7 --policy steady,steady@late --set policy.late.pause=1s --replications 12 --json)" '"diff_makespan_s"' "--replications"
+like "$("$orrery" toy 7 --policy steady --until-precision 0.2)" '^[0-9]+ replications: the widest interval is makespan_s of steady' "--until-precision"
 is "$("$orrery" scenario schema | grep -cE '"(const|description)":	"(toy|how many|service time)"')" 3 "the JSON Schema of scenarios"
 "$orrery" policy new mine --kind toy >said
 ORRERY=$orrery ORRERY_CFLAGS=-I$tree/include sh ./mine_test.sh >said 2>&1

@@ -58,6 +58,12 @@ done
 printf 'sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,MISC\n' >nodes.csv
 is "$("$orrery" jobs t.csv --cluster nodes.csv --policy fifo -q --no-figures >/dev/null 2>&1; echo $?)" 0 "the labels of openb's node list"
 
+"$orrery" serve r.csv --model slow.json --cluster 1x2:mine:speed=2 --policy fifo --no-figures >said 2>&1
+is "$? $(grep -c '^speed= of GPU type mine has no effect on replicas' said)" "0 1" "a stated speed changes no replica, which is said"
+for t in 16:v100 32:v100-32g; do # openb's labels
+  is "$("$orrery" device show "V100M${t%:*}" | head -1)" "$("$orrery" device show "${t#*:}" | head -1)" "V100M${t%:*} is a ${t#*:}"
+done
+
 # ---- speeds ----
 printf 'submit_s,duration_s,gpus\n0,100,1\n' >t.csv
 for type in k80 v100 h100; do

@@ -6,6 +6,7 @@
 orrery=$ORRERY
 include=$(cd "$srcdir" && pwd)/include
 plugins=$(cd "$srcdir" && pwd)/tests/plugins
+graphs=$(cd "$srcdir" && pwd)/tests/data
 cd "$work" || exit 1
 
 header=submit_s,gpus,model,strategy,batch,iterations
@@ -21,6 +22,14 @@ step() {
   rm -rf st
   "$orrery" step "$@" --no-figures --out st -q && awk -F, 'END { printf "%.17g", $3 - $2 }' st/*.iterations.csv
 }
+
+# ---- a strategy with a file: another content of the file is another run ----
+printf '%s\n0,2,lenet5,graph:file=graph.json,8,10\n' $header >graph.csv
+for seconds in 0.010 0.010 0.020; do
+  sed "s/0.010/$seconds/" "$graphs/graph-relay.json" >graph.json
+  "$orrery" jobs graph.csv --cluster 2x1:v100 --network star --policy fifo --db graph.db -q 2>&1
+done
+is "$("$orrery" db runs graph.db | grep -c fifo)" 2 "two of three runs: the first and second have a graph of equal contents"
 
 # ---- the speed depends on the place ----
 # gpu_lat=0: GPUs of a node of several are behind its NVLink, that of a node of one is not.

@@ -198,7 +198,7 @@ for k in $(seq 0 40); do
   awk -v s="$(share "$x")" 'BEGIN { exit !(s >= 0.9) }' && best=$x
 done
 like "$(awk -v a="$factor" -v b="$best" 'BEGIN { print a / b }')" '^(0\.99|1|1\.00)' "--find-rate finds what a grid in steps of 0.5 % finds, within 1 % ($factor, $best)"
-like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests keep to the SLO; at [0-9.]+ requests/s 8[0-9.]+ % \([0-9]+ runs\)$' \
+like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests keep to the SLO; at [0-9.]+ requests/s 8[0-9.]+ %, bound by e2e: of the completed requests 8[0-9.]+ % keep e2e \([0-9]+ runs\)$' \
   "--find-rate prints the rate, its share, and a rate with a lower share"
 
 # M/D/1: the share of requests that waits for at most four services of 20 ms is 0.9 at 37.885 requests/s (Erlang 1909:

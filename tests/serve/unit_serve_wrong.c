@@ -114,7 +114,7 @@ static void forward_nowhere(struct orr_serve *w)
 }
 static void assign_nowhere(struct orr_serve *w)
 {
-	orr_assign(w, now_waiting, 3);
+	orr_assign(w, now_waiting, 1);
 }
 static void push_twice(struct orr_serve *w)
 {
@@ -242,7 +242,7 @@ static const struct mistake {
 		"orr_complete() of a request without an answer: expected one whose run was started with ORR_RUN_KEEP and has ended" },
 	{ complete_unknown, "!orr_complete() of a request that has ended or never existed (handle 100000001)" },
 	{ forward_nowhere, "orr_forward() to model 9: expected a number below 3" },
-	{ assign_nowhere, "orr_assign() to replica 3, which does not exist" },
+	{ assign_nowhere, "orr_assign() to replica 1, which does not exist" },
 	{ push_twice, "orr_fifo_push() of a request that is in a list already" },
 	{ push_ended, "!orr_fifo_push_front() of a request that has ended or never existed (handle 100000001)" },
 	{ remove_other, "orr_fifo_remove() of a request that is not in that list (handle 100000002)" },

@@ -53,36 +53,69 @@ static void attainments(void)
 /* ---- bisection ---- */
 
 /* M/M/1 with service rate 1 at arrival rate 0.4 x factor: P(time in system <= 3) = 1 - exp(-3 (1 - rate)). */
-static int mm1(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+static int mm1(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	(void)err;
 	++*(int *)ctx;
-	*rate = 0.4 * factor;
-	*share = *rate < 1 ? 1 - exp(-3 * (1 - *rate)) : 0;
+	*out = (struct rate_tried){ .rate = 0.4 * factor };
+	out->attainment = out->rate < 1 ? 1 - exp(-3 * (1 - out->rate)) : 0;
 	return ORR_OK;
 }
 
-static int constant(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+static int constant(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	(void)err;
-	*rate = factor;
-	*share = *(const double *)ctx;
+	*out = (struct rate_tried){ .rate = factor, .attainment = *(const double *)ctx };
 	return ORR_OK;
 }
 
 /* Attains the SLO only from 5 to 40 times the rate. */
-static int window(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+static int window(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	(void)ctx, (void)err;
-	*rate = factor;
-	*share = factor >= 5 && factor <= 40 ? 0.95 : 0.1;
+	*out = (struct rate_tried){ .rate = factor, .attainment = factor >= 5 && factor <= 40 ? 0.95 : 0.1 };
 	return ORR_OK;
 }
 
-static int broken(void *ctx, double factor, double *share, double *rate, struct orr_error *err)
+static int broken(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
-	(void)ctx, (void)share, (void)rate;
-	return factor > 3 ? orr_fail(err, ORR_EFAIL, "at %g", factor) : mm1(ctx, factor / 10, share, rate, err);
+	return factor > 3 ? orr_fail(err, ORR_EFAIL, "at %g", factor) : mm1(ctx, factor / 10, out, err);
+}
+
+/* A fifth of the requests exceeds the model's context, at any rate. */
+static int too_long(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
+{
+	(void)ctx, (void)err;
+	*out = (struct rate_tried){ .rate = factor, .attainment = 0.8, .misses = { .requests = 10, .completed = 8 } };
+	out->misses.turned_away[REASON_CONTEXT] = 2;
+	return ORR_OK;
+}
+
+static void bounds(void)
+{
+	struct orr_error err = { 0 };
+	struct rate_found f = { 0 };
+	ok(!rate_search(too_long, NULL, 0.9, &f, &err) && f.is_never && f.runs == 1 && f.factor == 0 && f.above == 1,
+		"requests that no rate lets in end the search after a run (%u)", f.runs);
+	ok(!strcmp(slo_bound(&f.above_misses), "refused"), "they are its bound");
+	ok(!rate_search(too_long, NULL, 0.8, &f, &err) && !f.is_never && f.factor > 1, "unless the others are enough");
+	const struct request_row good = { .first_token_s = 1, .completed_s = 2, .output_tokens = 11 }; /* 0.1 s per token */
+	struct request_row q[5] = { good, good, good, good, good };
+	q[1].first_token_s = q[2].first_token_s = 1.5;
+	q[3].status = REQUEST_REFUSED;
+	struct slo slo = { 1.2, 0.11, INFINITY }, loose = { 2, 0.09, INFINITY };
+	struct slo_misses m = { 0 };
+	slo_count(&slo, q, 5, &m);
+	struct run_result *r = result_new();
+	result_metric(r, "refused_kv_cache", 1, NAN, NAN);
+	slo_count_reasons(r, &m);
+	result_free(r);
+	ok(m.requests == 5 && m.completed == 4 && m.ttft == 2 && m.tpot == 0 && m.turned_away[REASON_KV] == 1,
+		"misses are counted by limit");
+	ok(!strcmp(slo_bound(&m), "ttft") && slo_never(&m) == 0.2, "the first token binds");
+	m = (struct slo_misses){ 0 };
+	slo_count(&loose, q, 5, &m);
+	ok(m.tpot == 2 && !strcmp(slo_bound(&m), "tpot"), "the time per token binds");
 }
 
 static void searches(void)
@@ -188,6 +221,7 @@ int main(void)
 	slo_texts();
 	attainments();
 	searches();
+	bounds();
 	means();
 	ratios();
 	put_together();

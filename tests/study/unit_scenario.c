@@ -32,11 +32,12 @@ static const char step_full[] =
 	" \"seed\": 3, \"policy_timeout\": 5}";
 
 static const char serve_full[] =
-	"{\"world\": \"serve\", \"trace\": \"poisson:rate=5,n=10\", \"format\": \"auto\", \"trace_options\": {}, \"compress\": 2,\n"
+	"{\"world\": \"serve\", \"trace\": \"poisson:rate=5,n=10,prompt=9,output=2\", \"format\": \"auto\", \"trace_options\": {}, "
+	"\"compress\": 2,\n"
 	" \"cluster\": \"2x4:a100,1x2:v100\", \"placement\": \"spread\", \"network\": \"star\", \"profile\": \"none\", \"precision\": "
 	"\"bf16\",\n"
 	" \"models\": [\"llama2-7b\", {\"name\": \"m\", \"source\": \"made up\", \"kind\": \"table\", \"batch\": [1, 2],\n"
-	" \"latency_ms\": [20, 25]}], \"deployments\": [{\"model\": \"llama2-7b\", \"replicas\": 2, \"tp\": 2, \"role\": \"prefill\",\n"
+	" \"latency_ms\": [20, 25]}], \"deployments\": [{\"model\": \"llama2-7b\", \"replicas\": 2, \"tp\": 2, \"role\": \"both\",\n"
 	" \"gpu_types\": \"a100\"}, {\"model\": \"m\", \"kv_blocks\": 5, \"least\": 1, \"most\": 2}],\n"
 	" \"policies\": [\"fifo\", \"fifo@x\", {\"policy\": \"fifo\", \"label\": \"y\", \"set\": {\"queue\": \"central\"}}],\n"
 	" \"serve\": {\"router\": \"random\", \"slo\": \"1s\"}, \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5},\n"
@@ -52,7 +53,8 @@ static const char spot_full[] =
 static const char mixed_full[] =
 	"{\"world\": \"mixed\", \"cluster\": \"2x4:a100\", \"placement\": \"spread\", \"first\": \"serve\",\n"
 	" \"jobs\": {\"trace\": \"poisson:rate=0.5,n=10\", \"jobs\": {\"gantt\": 3}},\n"
-	" \"serve\": {\"trace\": \"poisson:rate=5,n=10\", \"models\": [\"llama2-7b\"], \"deployments\": [{\"replicas\": 1}]},\n"
+	" \"serve\": {\"trace\": \"poisson:rate=5,n=10,prompt=9,output=2\", \"models\": [\"llama2-7b\"], \"deployments\": [{\"replicas\": "
+	"1}]},\n"
 	" \"policies\": [\"fifo+vllm\", {\"policy\": \"las\", \"serve\": \"fifo\", \"label\": \"x\", \"set\": {\"limits\": \"1s,2s\"}}],\n"
 	" \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5}, \"seed\": 3, \"until\": \"30d\", \"record\": \"all\", "
 	"\"policy_timeout\": 5}";

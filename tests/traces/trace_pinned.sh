@@ -50,5 +50,7 @@ renewal:zones=a|b,nodes=2,law=lognormal,cv=2 availability 289 572757179.6939 286
 churn:zones=a|b availability 161 36136194.141441 1395732 1748925 107912 0 0
 bulk:zones=a|b,cross=0.3 availability 741 228946291.55166 7546017 9671848 505595 0 0
 price:zones=a|b,most=1 availability 337 719740800 3667785 0 229326 0 2216.8583565969
+poisson:n=3000,prompt=azure-conv,output=azure-code requests 3000 31498530 3195214.5068812 0 20995 23961500 620577 0 0 0 0 0
+poisson:n=3000,prompt=mooncake,output=mooncake,max_output=300 requests 3000 31498530 3195214.5068812 0 20995 254533109 4538154 6298500 0 0 0 0
 ROWS
 tap_done

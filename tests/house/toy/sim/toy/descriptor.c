@@ -80,7 +80,8 @@ static const struct world_flag flags[] = { { "note", "TEXT", WORLD_FLAG_KEY, "no
 	{ "list", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the labels to a file" }, { NULL, NULL, 0, NULL, NULL, NULL } };
 
 static const struct report_file files[] = { { "iterations", false }, { NULL, false } };
-static const struct report_column columns[] = { { "toy_items", "toys", REPORT_NUMBER, NULL }, { NULL, NULL, REPORT_NUMBER, NULL } };
+static const struct report_column columns[] = { { "makespan_s", "time", REPORT_TIME, NULL }, { "toy_items", "toys", REPORT_NUMBER, NULL },
+	{ NULL, NULL, REPORT_NUMBER, NULL } };
 
 const struct world world_toy = { .name = "toy",
 	.doc = "serve items one after the other",

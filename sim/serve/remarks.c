@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Remarks of a run: requests that were refused or shed and why, and rows of the trace that were completed. */
+#include "serve/remarks.h"
+
+#include "serve/fleet.h"
+#include "serve/metrics.h"
+
+#include "base/sbuf.h"
+
+#include <math.h>
+
+/* ---- reasons ---- */
+
+/* Names the context of the only language model: "llama2-7b: 4096 tokens of prompt and output". */
+static void put_context(const struct orr_serve *w, struct sbuf *b)
+{
+	const struct served *only = NULL;
+	for (uint32_t m = 0; m < w->config->n_models; m++) {
+		const struct served *x = w->config->model[m];
+		if (!x->longest)
+			continue;
+		if (only) {
+			sbuf_puts(b, "longer than the context of their model");
+			return;
+		}
+		only = x;
+	}
+	if (only)
+		sbuf_printf(b, "longer than the context of %.80s (%u tokens of prompt and output)", only->name, only->longest);
+}
+
+/* Names the largest KV cache of a replica so far. */
+static void put_cache(const struct orr_serve *w, struct sbuf *b)
+{
+	double most = NAN;
+	for (uint32_t d = 0; d < w->config->n_deployments; d++)
+		most = fmax(most, w->fleet->part[d].kv_tokens);
+	sbuf_puts(b, "larger than the KV cache of a replica");
+	if (!isnan(most))
+		sbuf_printf(b, " (%.0f tokens)", most);
+}
+
+static void put_policy(const struct orr_serve *w, enum orr_req_end how, struct sbuf *b)
+{
+	const struct serve_metrics *m = w->metrics;
+	const char *before = ": ";
+	sbuf_puts(b, "by the policy");
+	for (uint32_t i = 0; i < m->n_policy_reason; i++) {
+		if (m->policy_reason[i].how != how)
+			continue;
+		sbuf_printf(b, "%s%s", before, m->policy_reason[i].text);
+		before = "; ";
+	}
+}
+
+static void put_reason(const struct orr_serve *w, enum orr_req_end how, enum req_reason why, struct sbuf *b)
+{
+	switch (why) {
+	case REASON_CONTEXT:
+		put_context(w, b);
+		return;
+	case REASON_KV:
+		put_cache(w, b);
+		return;
+	case REASON_BATCH:
+		sbuf_puts(b, "of a size or length that the model's table lacks");
+		return;
+	case REASON_MEMORY:
+		sbuf_puts(b, "larger than the memory of a replica");
+		return;
+	case REASON_NO_REPLICA:
+		sbuf_puts(b, "for a model that no deployment serves");
+		return;
+	case REASON_QUEUE_LIMIT:
+		sbuf_printf(b, "by serve.queue_limit=%llu", (unsigned long long)w->set->queue_limit);
+		return;
+	case REASON_DEADLINE:
+		sbuf_printf(b, "by serve.shed=%s", w->set->shed == SHED_LATE ? "late" : "hopeless");
+		return;
+	default:
+		put_policy(w, how, b);
+	}
+}
+
+/* "12 of 400 requests were refused: 10 longer than ..; 2 .." */
+static void remark_on(struct orr_serve *w, enum orr_req_end how, const char *verb, uint64_t n, const uint64_t *by)
+{
+	struct sbuf b = { 0 };
+	const char *before = "";
+	if (!n)
+		return;
+	sbuf_printf(&b, "%llu of %llu requests were %s: ", (unsigned long long)n, (unsigned long long)w->metrics->arrived, verb);
+	for (int why = REASON_NONE + 1; why < REASONS; why++) {
+		if (!by[why])
+			continue;
+		sbuf_printf(&b, "%s%llu ", before, (unsigned long long)by[why]);
+		put_reason(w, how, (enum req_reason)why, &b);
+		before = "; ";
+	}
+	result_note(w->result, "remark", sbuf_text(&b));
+	sbuf_free(&b);
+}
+
+static void remark_on_tokens(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	struct sbuf b = { 0 };
+	if (!m->without_tokens)
+		return;
+	sbuf_printf(&b, "%llu of %llu requests have no prompt or no output tokens in the trace and count as one token of each",
+		(unsigned long long)m->without_tokens, (unsigned long long)m->arrived);
+	result_note(w->result, "remark", sbuf_text(&b));
+	sbuf_free(&b);
+}
+
+void serve_remarks(struct orr_serve *w)
+{
+	const struct serve_metrics *m = w->metrics;
+	remark_on(w, ORR_REQ_REFUSED, "refused", m->refused, m->refused_by);
+	remark_on(w, ORR_REQ_SHED, "shed", m->shed, m->shed_by);
+	remark_on_tokens(w);
+}
