@@ -50,7 +50,7 @@ void verb_help(const struct world *w, struct sbuf *out)
 
 /* ---- the run ---- */
 
-/* The argument, --scenario below the flags, and --set as one scenario of the world. */
+/* Combines the argument, the flags, the file of --scenario (which flags override) and --set into one scenario of the world. */
 static int complete(struct request *r, const struct world *w, struct orr_error *err)
 {
 	const struct world *is;

@@ -245,7 +245,8 @@ struct orr_future {
 ORR_API size_t orr_spot_future(struct orr_spot *w, int64_t until_ns, struct orr_future *out, size_t cap);
 /* When a live spot instance will end; ORR_NEVER: not before the trace does. */
 ORR_API int64_t orr_inst_true_end(struct orr_spot *w, orr_inst i);
-/* When the next offer of the zone, if taken now, would end; ORR_NEVER likewise; now if the zone has no offer. */
+/* Returns the time at which the next offer of the zone would end if taken now; ORR_NEVER if it has no end in the trace; the current time if
+ * the zone has no offer. */
 ORR_API int64_t orr_offer_true_end(struct orr_spot *w, uint32_t zone);
 
 /* ---- the functions of a policy ---- */

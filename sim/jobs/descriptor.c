@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/strtab.h"
+#include "jobs/effects.h"
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
 #include "results/batches.h"
@@ -76,7 +77,7 @@ static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
 	blocks_init(&b->slowdown);
 	for (size_t i = 0; i < r->n_jobs; i++) {
 		const struct job_row *j = &r->jobs[i];
-		if (j->end_ns < 0)
+		if (j->status != JOB_COMPLETED)
 			continue;
 		blocks_add(&b->jct, j->number, (double)(j->end_ns - j->submit_ns) / 1e9);
 		blocks_add(&b->wait, j->number, (double)j->wait_ns / 1e9);
@@ -90,19 +91,59 @@ static void add_difference(struct run_result *r, const char *name, const struct 
 	result_metric(r, name, i.mean, i.low, i.high);
 }
 
-/* Differences from the first policy of this command; they are not stored. */
+static bool all_completed(const struct run_result *r)
+{
+	const struct metric *m = result_find(r, "jobs_completed");
+	return m && m->value == (double)r->rows_total;
+}
+
+/* Fills the blocks of both runs from the jobs that completed in both; false if a run has no row for each job. */
+static bool blocks_of_both(const struct run_result *a, const struct run_result *b, struct jobs_blocks *of_a, struct jobs_blocks *of_b)
+{
+	if (a->n_jobs != a->rows_total || b->n_jobs != b->rows_total)
+		return false;
+	struct jobs_blocks *const of[] = { of_a, of_b };
+	for (int k = 0; k < 2; k++) {
+		blocks_init(&of[k]->jct);
+		blocks_init(&of[k]->wait);
+	}
+	for (size_t i = 0, k = 0; i < a->n_jobs; i++) {
+		while (k < b->n_jobs && b->jobs[k].number < a->jobs[i].number)
+			k++;
+		if (k == b->n_jobs || b->jobs[k].number != a->jobs[i].number)
+			continue;
+		const struct job_row *x = &a->jobs[i], *y = &b->jobs[k];
+		if (x->status != JOB_COMPLETED || y->status != JOB_COMPLETED)
+			continue;
+		blocks_add(&of_a->jct, x->number, (double)(x->end_ns - x->submit_ns) / 1e9);
+		blocks_add(&of_b->jct, x->number, (double)(y->end_ns - y->submit_ns) / 1e9);
+		blocks_add(&of_a->wait, x->number, (double)x->wait_ns / 1e9);
+		blocks_add(&of_b->wait, x->number, (double)y->wait_ns / 1e9);
+	}
+	return true;
+}
+
+/* Differences of the jobs that completed in both, from the first policy of this command; they are not stored. Without rows, blocks of
+ * jobs (results/stats.h) in which another number completed are left out. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct jobs_state *t = s->state;
 	double level = scenario_level(s);
 	size_t first = scenario_policy_of(s, runs[0]);
+	struct jobs_blocks *both = mem_zalloc(2, sizeof *both);
 	for (size_t i = 1; i < n && s->replications == 1; i++) {
 		size_t other = scenario_policy_of(s, runs[i]);
 		if (!t->has_blocks[other] || !t->has_blocks[first])
 			continue;
-		add_difference(runs[i], "jct_diff", &t->blocks[other].jct, &t->blocks[first].jct, level);
-		add_difference(runs[i], "wait_diff", &t->blocks[other].wait, &t->blocks[first].wait, level);
+		const struct jobs_blocks *x = &t->blocks[other], *y = &t->blocks[first];
+		if (!(all_completed(runs[i]) && all_completed(runs[0])) && blocks_of_both(runs[i], runs[0], &both[0], &both[1])) {
+			x = &both[0];
+			y = &both[1];
+		}
+		add_difference(runs[i], "jct_diff", &x->jct, &y->jct, level);
+		add_difference(runs[i], "wait_diff", &x->wait, &y->wait, level);
 	}
+	mem_free(both);
 }
 
 /* ---- the functions of the descriptor ---- */
@@ -196,6 +237,9 @@ static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
 	const struct jobs_state *t = s->state;
 	(void)i;
+	jobs_note_effects(s, r);
+	if (!are_jobs_random(s) && !t->rates && !t->set.cost_samples)
+		remark_no_effect(s, r, "seed", "nothing of this run is drawn at random");
 	inputs_note_resample(s, jobset_blocks(t->jobs), "jobs", r);
 	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
 		if (!t->rates && !type_speeds_has_class(t->speeds))
@@ -375,9 +419,6 @@ static const struct report_column columns[] = {
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
 
-static const struct world_effect effects[] = { { "jobs.checkpoint", "restarts", "no job was on a node that failed" },
-	{ NULL, NULL, NULL } };
-
 const struct world world_jobs = { .name = "jobs",
 	.doc = "replay a trace of cluster jobs under several policies",
 	.policies = policies,
@@ -401,7 +442,7 @@ const struct world world_jobs = { .name = "jobs",
 	.examples = "Example: three policies on a synthetic month, with a database and figures:\n"
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
-	.effects = effects,
+	.effects = jobs_effects,
 	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,

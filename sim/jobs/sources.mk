@@ -8,6 +8,6 @@ liborrery_a_SOURCES += sim/jobs/bill.h sim/jobs/calls.h sim/jobs/job.h sim/jobs/
 	sim/jobs/metrics.h sim/jobs/node_events.h sim/jobs/notes.h sim/jobs/places.h sim/jobs/rates.h sim/jobs/shape.h sim/jobs/share.h \
 	sim/jobs/slots.h sim/jobs/steprate.h sim/jobs/training.h sim/jobs/type_speed.h sim/jobs/world.h
 # scenarios and the descriptor of the world
-liborrery_a_SOURCES += sim/jobs/scenario.c sim/jobs/scenario.h sim/jobs/descriptor.c
+liborrery_a_SOURCES += sim/jobs/scenario.c sim/jobs/scenario.h sim/jobs/effects.c sim/jobs/effects.h sim/jobs/descriptor.c
 orrinclude_HEADERS += include/orrery/jobs.h
 include policies/jobs/sources.mk

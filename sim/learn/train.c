@@ -144,6 +144,17 @@ static struct interval over_seeds(const struct train_result *t, enum field f, do
 	return isfinite(i.mean) ? i : (struct interval){ NAN, NAN, NAN };
 }
 
+/* The standard deviation of the final loss over seeds; NAN for one seed, or if one has no loss. */
+static double loss_deviation(const struct train_result *t)
+{
+	double sum = 0, squares = 0, n = t->n_seeds;
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		sum += t->seed[i].final_loss;
+	for (uint32_t i = 0; i < t->n_seeds; i++)
+		squares += pow(t->seed[i].final_loss - sum / n, 2);
+	return n > 1 ? sqrt(squares / (n - 1)) : NAN;
+}
+
 static void summarise(struct train_result *t, double level)
 {
 	for (uint32_t i = 0; i < t->n_seeds; i++)
@@ -151,6 +162,7 @@ static void summarise(struct train_result *t, double level)
 	t->time_to_target_s = over_seeds(t, TIME_TO_TARGET, level);
 	t->samples_to_target = over_seeds(t, SAMPLES_TO_TARGET, level);
 	t->final_loss = over_seeds(t, FINAL_LOSS, level);
+	t->final_loss_sd = loss_deviation(t);
 	t->samples_per_s = over_seeds(t, SAMPLES_PER_S, level);
 }
 
@@ -276,6 +288,7 @@ void train_metrics(const struct train_result *t, struct run_result *r)
 	put(r, "time_to_target_s", t->time_to_target_s);
 	put(r, "samples_to_target", t->samples_to_target);
 	put(r, "final_loss", t->final_loss);
+	put_value(r, "final_loss_sd", t->final_loss_sd);
 	put(r, "learn_samples_per_s", t->samples_per_s);
 	put_value(r, "target_loss", t->target);
 	put_value(r, "least_loss", t->floor);

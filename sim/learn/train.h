@@ -34,6 +34,7 @@ struct train_result {
 	double target, floor;      /* NAN: no target; unknown */
 	/* t-intervals over seeds; the first two NAN unless every seed met the target */
 	struct interval time_to_target_s, samples_to_target, final_loss, samples_per_s;
+	double final_loss_sd; /* standard deviation over seeds; NAN: one seed, or a seed without a loss */
 };
 
 int train_run(const struct train_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,

@@ -19,7 +19,7 @@ struct setting {
 	const char *network_spec, *device_spec, *profile_spec;
 	struct topo *topo;
 	struct device *device[CLUSTER_MAX_TYPES];   /* by GPU type of the cluster */
-	struct profile *profile[CLUSTER_MAX_TYPES]; /* likewise; NULL: data sheet only */
+	struct profile *profile[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster; NULL: data sheet only */
 	struct orr_args *options, *cost_args;
 	enum precision precision;
 	double batch;

@@ -68,7 +68,7 @@ enum world_flag_kind {
 	WORLD_FLAG_OBJECT, /* "OBJECT.NAME": replaces the object of a scenario file */
 	WORLD_FLAG_LIST,   /* adds names, separated by commas, to the list at the key */
 	WORLD_FLAG_EXTRA,  /* struct world_extra */
-	WORLD_FLAG_VERB    /* likewise, of the world's own verb alone */
+	WORLD_FLAG_VERB    /* struct world_extra, for the verb of this world only */
 };
 
 struct world_flag {

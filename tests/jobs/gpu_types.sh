@@ -69,7 +69,7 @@ printf 'submit_s,duration_s,gpus\n0,100,1\n' >t.csv
 for type in k80 v100 h100; do
   is "$(run 1x1:$type)" 100 "$type without a reference: as recorded"
 done
-is "$(cat notes.txt)" "assumption: a job takes its recorded duration on every GPU type (jobs.reference_type scales it)" "which is said"
+is "$(grep -v "^assumption: placement: " notes.txt)" "assumption: a job takes its recorded duration on every GPU type (jobs.reference_type scales it)" "which is said"
 is "$(run 1x1:v100 --set jobs.reference_type=v100)" 100 "on the reference type: as recorded"
 run 1x1:v100 --set jobs.reference_type=v100 --precision fp16 >/dev/null
 is "$(grep remark notes.txt)" "remark: jobs.reference_type has no effect: every rate is 1

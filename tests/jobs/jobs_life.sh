@@ -34,6 +34,14 @@ run "a start cost of 1 s: 3 s done by 4, all saved: 6 + 1 + 7" 14 --cluster 1x1 
 run "an interval longer than the run saves nothing" 16 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=5s
 run "on_failure=kill ends it at 4" 4 --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
 is "$(metric jobs_failed) $(metric jobs_completed)" "1 0" "on_failure=kill counts the job as failed"
+is "$(metric jct_mean)$(metric slowdown_mean)" "" "and it is in no mean"
+# Node n0 is down from 4 to 6. fifo loses a; b ends at 9.5, c runs from 6 to 11. srtf loses b; c ends at 5.5, a at 15. Only c
+# completes in both: 5 - 10.5.
+printf '%s\na,0,10,1\nb,0,9.5,1\nc,0.5,5,1\n' $header >t.csv
+"$ORRERY" jobs t.csv --cluster 2x1 --policy fifo,srtf --failures f.csv --set jobs.on_failure=kill --out both --no-figures -q
+is "$(awk -F, '$2 == "jct_mean" || $2 == "jct_diff" { print $1, $2, $3 }' both/summary.csv | paste -sd';') $(cut -d, -f1,9 both/fifo.jobs.csv | paste -sd' ')" \
+  "fifo jct_mean 10;srtf jct_mean 10;srtf jct_diff -5.5 job_id,status a,failed b,completed c,completed" "means are of jobs that completed, differences of those that completed in both"
+printf '%s\na,0,10,1\n' $header >t.csv
 run "another node is free: 4 + start 1 + migration 2 + 10" 17 --cluster 2x1 --policy fifo --failures f.csv \
   --set jobs.start_cost=1s --set jobs.migrate_cost=2s
 is "$(metric migrations)" 1 "a restart on other nodes counts as one migration"

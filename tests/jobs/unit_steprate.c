@@ -64,8 +64,8 @@ static void on_one_link(uint32_t n)
 	mem_free(speed);
 }
 
-/* Bertsekas and Gallager, 6.5.2: a on links 0 and 1, b on 0, c on 1. Link 0 (1) is divided in halves, c gets the rest of
- * link 1 (2), at most its peak. */
+/* Bertsekas and Gallager, 6.5.2: flow a uses links 0 and 1, b link 0, c link 1. a and b each get half of link 0 (capacity 1); c gets the
+ * rest of link 1 (capacity 2), at most its peak. */
 static void on_two_links(void)
 {
 	const struct share_use a[] = { { 0, 1, 1 }, { 1, 1, 1 } }, b = { 0, 1, 1 }, c = { 1, 1, 2 };

@@ -141,7 +141,8 @@ static void test_bubbles(void)
 		"two replicas side by side take as long as one");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_one_f_one_b,
 			"stages=4 stage_times=1,2 micro_batches=8 p2p_bytes=0 update_s=0.5 dp_bytes=1e9")),
-		33 + 1 + 0.5, 1e-12, "then the first stage's gradients, 2(n-1)/n of 1e9 bytes, and the update are added");
+		33 + 1 + 0.5, 1e-12,
+		"with replicas, the all-reduce of the first stage's gradients, 2(n-1)/n of 1e9 bytes, and the update are added");
 	/* With messages: stage 0 sends for 1 s, and the gradient comes back in 1 s. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_one_f_one_b, "stage_times=1,2 micro_batches=1 p2p_bytes=1e9 dp_bytes=0 update_s=0")), 8,
 		1e-12, "one micro-batch: F + x + F + B + x + B");

@@ -3,6 +3,7 @@
 # Remarks on options without effect: below the table, in JSON and notes.csv, stored with the run, in all worlds.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
+tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\nb,1,4,2\n' >t.csv
 jobs() { "$orrery" jobs t.csv --cluster 1x2 --no-figures --policy fifo "$@"; }
@@ -16,10 +17,15 @@ is "$(diff first again && grep -c 'taken from runs.db' said)" 1 "a stored run pr
 jobs --set jobs.checkpoint=1m --json >json
 like "$(cat json)" "\"remarks\":.*\"$text\"" "and in JSON"
 is "$(jobs --set jobs.checkpoint=60s -q | wc -c)" 0 "-q prints none"
-is "$(jobs --set jobs.checkpoint=0s | grep -c checkpoint)" 0 "the default in another spelling is no remark"
+is "$(jobs --set jobs.checkpoint=0s | grep -c jobs.checkpoint)" 0 "the default in another spelling is no remark"
 printf 'time_s,node,event\n5,n0,fail\n6,n0,repair\n' >failures.csv
-is "$(jobs --set jobs.checkpoint=2s --failures failures.csv | grep -c checkpoint)" 0 "nor is an option with an effect"
+is "$(jobs --set jobs.checkpoint=2s --failures failures.csv | grep -c jobs.checkpoint)" 0 "nor is an option with an effect"
 
 printf '{"world": "mixed", "cluster": "1x2", "jobs": {"trace": "t.csv", "jobs": {"checkpoint": "60s"}}, "policies": ["fifo"]}' >mixed.json
 is "$("$orrery" run mixed.json --no-figures | grep -c "^jobs.$text\$")" 1 "an option of a part of a mixed run"
+
+# Each reason of the jobs world has a row in the reference.
+sed -n 's/.*"\(no [a-z ]*\|every [a-z ]*\|the [a-z ]*\|only [a-z -]*\|nodes do [^"]*\|a sample [^"]*\)".*/\1/p' "$tree/sim/jobs/effects.c" | sort -u >reasons
+is "$(wc -l <reasons | awk '{ print ($1 >= 12) }') $(while read -r why; do grep -qF -- "$why" "$tree/docs/reference/remarks.md" || echo "$why"; done <reasons)" "1 " \
+  "docs/reference/remarks.md lists the reasons"
 tap_done
