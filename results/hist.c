@@ -37,11 +37,14 @@ struct hist {
 	double min, max;
 	struct exact_sum sum; /* of values outside the bins: infinities */
 	bin_sum bin[BINS];
-	double *value; /* NULL above exact_max values */
-	size_t cap;
+	double *value;  /* in order of adding; NULL above exact_max values */
+	double *sorted; /* the first n_sorted values in ascending order */
+	uint64_t n_sorted;
+	uint32_t *index; /* of each value; NULL: without, or an index is too large */
+	size_t cap, cap_index;
 	uint64_t exact_max;
-	bool is_sorted;
-	uint64_t *bucket; /* KEYS of them; NULL while exact */
+	uint32_t last_index; /* the largest */
+	uint64_t *bucket;    /* KEYS of them; NULL while exact */
 };
 
 static void exact_add(struct exact_sum *s, double x)
@@ -154,6 +157,8 @@ void hist_free(struct hist *h)
 	if (!h)
 		return;
 	mem_free(h->value);
+	mem_free(h->sorted);
+	mem_free(h->index);
 	mem_free(h->bucket);
 	mem_free(h->sum.part);
 	mem_free(h);
@@ -165,8 +170,10 @@ static void to_buckets(struct hist *h)
 	for (uint64_t i = 0; i < h->n; i++)
 		h->bucket[key_of(h->value[i])]++;
 	mem_free(h->value);
+	mem_free(h->index);
 	h->value = NULL;
-	h->cap = 0;
+	h->index = NULL;
+	h->cap = h->cap_index = 0;
 }
 
 /* Counts a value n times without adding it to the sum. */
@@ -178,7 +185,6 @@ static void count(struct hist *h, double value, uint64_t n)
 		h->bucket[key_of(value)] += n;
 		h->n += n;
 	} else {
-		h->is_sorted = false;
 		for (; n; n--) {
 			MEM_GROW(h->value, h->n, h->cap);
 			h->value[h->n++] = value;
@@ -200,6 +206,39 @@ void hist_add_n(struct hist *h, double value, uint64_t n)
 	value = value > 0 ? value : 0;
 	count(h, value, n);
 	bin_add(h, value, n);
+}
+
+void hist_add_at(struct hist *h, uint64_t index, double value)
+{
+	bool is_kept = index <= UINT32_MAX && (h->index || !h->n);
+	hist_add(h, value);
+	if (!is_kept || h->bucket) {
+		mem_free(h->index);
+		h->index = NULL;
+		return;
+	}
+	MEM_GROW(h->index, h->n - 1, h->cap_index);
+	h->index[h->n - 1] = (uint32_t)index;
+	if (index > h->last_index)
+		h->last_index = (uint32_t)index;
+}
+
+size_t hist_count_above(const struct hist *h, double limit, double *above, double *all)
+{
+	int shift = 0;
+	if (!h->index)
+		return 0;
+	while (h->last_index >> shift >= BLOCKS_MAX)
+		shift++;
+	size_t n = (h->last_index >> shift) + 1;
+	for (size_t k = 0; k < n; k++)
+		above[k] = all[k] = 0;
+	for (uint64_t i = 0; i < h->n; i++) {
+		size_t k = h->index[i] >> shift;
+		above[k] += h->value[i] > limit;
+		all[k]++;
+	}
+	return n;
 }
 
 uint64_t hist_count(const struct hist *h)
@@ -224,14 +263,14 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Returns the value of rank 0..n-1. */
-static double ranked(struct hist *h, uint64_t rank)
+static double ranked(const struct hist *h, uint64_t rank)
 {
 	if (rank == 0)
 		return h->min;
 	if (rank >= h->n - 1)
 		return h->max;
 	if (!h->bucket)
-		return h->value[rank];
+		return h->sorted[rank];
 	uint64_t below = 0;
 	size_t k = key_of(h->min);
 	while ((below += h->bucket[k]) <= rank)
@@ -239,14 +278,23 @@ static double ranked(struct hist *h, uint64_t rank)
 	return fmin(fmax(middle_of(k), h->min), h->max);
 }
 
+/* A copy is sorted, as values stay beside their indices. */
+static void sort(struct hist *h)
+{
+	if (h->sorted && h->n_sorted == h->n)
+		return;
+	h->sorted = mem_realloc(h->sorted, h->n, sizeof *h->sorted);
+	memcpy(h->sorted, h->value, h->n * sizeof *h->value);
+	qsort(h->sorted, h->n, sizeof *h->sorted, by_value);
+	h->n_sorted = h->n;
+}
+
 double hist_quantile(struct hist *h, double p)
 {
 	if (!h->n || !(p >= 0 && p <= 1))
 		return NAN;
-	if (!h->bucket && !h->is_sorted) {
-		qsort(h->value, h->n, sizeof *h->value, by_value);
-		h->is_sorted = true;
-	}
+	if (!h->bucket)
+		sort(h);
 	double at = (double)(h->n - 1) * p;
 	uint64_t rank = (uint64_t)at;
 	double low = ranked(h, rank), part = at - (double)rank;

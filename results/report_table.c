@@ -270,9 +270,8 @@ static const struct comparison {
 	const char *diff, *base, *title;
 	enum report_kind kind;
 } comparisons[] = {
-	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job, with bootstrap intervals:\n", REPORT_TIME },
-	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request, with bootstrap intervals:\n",
-		REPORT_SHORT_TIME },
+	{ "jct_diff", "jct_mean", "mean JCT against %s, job by job:\n", REPORT_TIME },
+	{ "completion_diff", "completion_mean", "mean end-to-end time against %s, request by request:\n", REPORT_SHORT_TIME },
 };
 
 static void put_difference(

@@ -8,10 +8,8 @@
  *
  * blocks: values indexed 0,1,2,... (a job's number) folded into at most
  * BLOCKS_MAX consecutive blocks of equal width, which doubles as the index grows.
- * Block sums serve batch means (Law and Kelton, Simulation Modeling and Analysis,
- * 9.5.3) and a block bootstrap that respects correlation between neighbours
- * (Kunsch 1989). Two runs over the same jobs have the same blocks, so their
- * difference is paired.
+ * Two runs over the same jobs have the same blocks, so their difference is paired
+ * (batches.h has the intervals).
  */
 #ifndef ORR_RESULTS_STATS_H
 #define ORR_RESULTS_STATS_H
@@ -21,21 +19,27 @@
 #include <stdint.h>
 
 struct interval {
-	double mean, low, high; /* low, high: NaN if there are too few values */
+	double mean, low, high; /* low, high: NaN where no interval holds */
 };
+
+enum { BLOCKS_MAX = 2048 };
 
 struct hist;
 struct hist *hist_new(void);
 struct hist *hist_new_exact_to(uint64_t n); /* exact up to n values instead of a million */
 void hist_free(struct hist *h);
-void hist_add(struct hist *h, double value);               /* value >= 0 */
+void hist_add(struct hist *h, double value); /* value >= 0 */
+/* The same for the value of job or request number `index`; either all values have an index or none. */
+void hist_add_at(struct hist *h, uint64_t index, double value);
 void hist_add_n(struct hist *h, double value, uint64_t n); /* adds value n times; n < 2^40 */
 uint64_t hist_count(const struct hist *h);
 double hist_mean(const struct hist *h); /* exact sum, compensated */
 double hist_max(const struct hist *h);
 double hist_quantile(struct hist *h, double p); /* NaN if empty */
+/* Counts, in at most BLOCKS_MAX consecutive blocks of equal width by index, the values above a limit and all values. Returns the
+ * number of blocks; 0 if the values have no index or are no longer kept one by one. */
+size_t hist_count_above(const struct hist *h, double limit, double *above, double *all);
 
-enum { BLOCKS_MAX = 1024 };
 /* In units of 2^-40. Integers make sums independent of the order in which values are added (as jobs end, or
  * as rows of a stored run are read). */
 __extension__ typedef __int128 blocks_total;
@@ -51,12 +55,7 @@ static inline double blocks_sum(const struct blocks *b, size_t k)
 }
 void blocks_init(struct blocks *b);
 void blocks_add(struct blocks *b, uint64_t index, double value);
-/* Returns the mean over all values with a t-interval from `batches` batch means. The first
- * share `skip` (0..1) of the blocks is excluded as warm-up. level: such as 0.95. */
-struct interval blocks_mean(const struct blocks *b, double skip, int batches, double level);
-/* Returns the mean of (a - b) per value, over the blocks in which a and b have equally many values (a job
- * that ended in one run only has no partner). The percentile interval comes from `resamples` block
- * bootstrap resamples and is deterministic in seed. */
-struct interval blocks_paired(const struct blocks *a, const struct blocks *b, int resamples, double level, uint64_t seed);
+/* Folds one of the two until their blocks have equal width. */
+void blocks_align(struct blocks *a, struct blocks *b);
 
 #endif

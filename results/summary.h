@@ -2,8 +2,8 @@
 /*
  * summary.h - turns the counters of a run into metrics and series
  *
- * Means: 30 batch means (stats.h). Quantiles: from order statistics (David and Nagaraja, Order Statistics, 7.1),
- * p +- z sqrt(p (1 - p) / n), which assumes independent values. level: confidence level of the intervals, such as 0.95.
+ * Intervals come from batches.h; a run whose intervals are left out gets a remark. level: confidence level of the intervals, such
+ * as 0.95.
  */
 #ifndef ORR_RESULTS_SUMMARY_H
 #define ORR_RESULTS_SUMMARY_H
@@ -12,7 +12,12 @@
 #include "results/stats.h"
 #include "results/timeline.h"
 
-/* Adds a metric without an interval. */
+/* The remark. Ten is ESTIMATE_LEAST. */
+#define SUMMARY_NO_INTERVAL                                                                                                               \
+	"no interval where values of one run are too few or depend on one another for too long: --replications 10 gives intervals (of a " \
+	"trace from a file with --resample)"
+
+/* Adds a metric that never has an interval within one run. */
 void summary_put(struct run_result *r, const char *name, double value);
 /* Adds a mean. warmup: share of the first blocks that is excluded. */
 void summary_mean(struct run_result *r, const char *name, const struct blocks *b, double warmup, double level);

@@ -7,6 +7,7 @@
 #include "jobs/effects.h"
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
+#include "results/batches.h"
 #include "world/cost_samples.h"
 #include "world/remarks.h"
 #include "world/run.h"
@@ -14,7 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_ROWS = 1000000, RESAMPLES = 1000 };
+enum { MAX_ROWS = 1000000 };
 
 static void configure(const struct scenario *s, struct jobs_state *t)
 {
@@ -86,7 +87,7 @@ static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
 
 static void add_difference(struct run_result *r, const char *name, const struct blocks *a, const struct blocks *b, double level)
 {
-	struct interval i = blocks_paired(a, b, RESAMPLES, level, 1);
+	struct interval i = batches_paired(a, b, level);
 	result_metric(r, name, i.mean, i.low, i.high);
 }
 

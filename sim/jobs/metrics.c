@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "jobs/places.h"
+#include "results/batches.h"
 #include "results/summary.h"
 
 #include <math.h>
@@ -118,9 +119,9 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	double wait = (double)(end - job->submit - job->attained) / 1e9;
 	double duration = (double)job->duration / 1e9;
 	double slowdown = fmax(1, jct / fmax(duration, slowdown_bound_s));
-	hist_add(w->measures.jct, jct);
-	hist_add(w->measures.wait, wait);
-	hist_add(w->measures.slowdown, slowdown);
+	hist_add_at(w->measures.jct, job->number, jct);
+	hist_add_at(w->measures.wait, job->number, wait);
+	hist_add_at(w->measures.slowdown, job->number, slowdown);
 	blocks_add(&w->measures.blocks->jct, job->number, jct);
 	blocks_add(&w->measures.blocks->wait, job->number, wait);
 	blocks_add(&w->measures.blocks->slowdown, job->number, slowdown);
@@ -174,11 +175,6 @@ void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node)
 
 /* ---- at the end ---- */
 
-static double level(const struct orr_jobs *w)
-{
-	return orr_arg_real(w->config->options, "ci_level");
-}
-
 static void put(struct orr_jobs *w, const char *name, double value)
 {
 	summary_put(w->result, name, value);
@@ -186,18 +182,17 @@ static void put(struct orr_jobs *w, const char *name, double value)
 
 static void put_mean(struct orr_jobs *w, const char *name, const struct blocks *b)
 {
-	summary_mean(w->result, name, b, orr_arg_real(w->config->options, "warmup"), level(w));
+	summary_mean(w->result, name, b, orr_arg_real(w->config->options, "warmup"), w->measures.level);
 }
 
-/* Assumes independent jobs, so the interval is too narrow. */
 static void put_quantile(struct orr_jobs *w, const char *name, struct hist *h, double p)
 {
-	summary_quantile(w->result, name, h, p, level(w));
+	summary_quantile(w->result, name, h, p, w->measures.level);
 }
 
 static void put_timeline(struct orr_jobs *w, const char *name, const struct timeline *t, double scale)
 {
-	summary_timeline(w->result, name, t, scale, level(w));
+	summary_timeline(w->result, name, t, scale, w->measures.level);
 }
 
 static void put_series(struct orr_jobs *w, const char *name, const struct timeline *t, double scale)
@@ -269,6 +264,7 @@ void metrics_end(struct orr_jobs *w)
 	if (w->result->n_jobs)
 		qsort(w->result->jobs, w->result->n_jobs, sizeof *w->result->jobs, by_number);
 	w->result->rows_total = t->arrived - t->refused;
+	w->measures.level = batches_level(&w->measures.blocks->wait, orr_arg_real(w->config->options, "ci_level"));
 	put_mean(w, "jct_mean", &w->measures.blocks->jct);
 	put_quantile(w, "jct_p50", w->measures.jct, 0.50);
 	put_quantile(w, "jct_p95", w->measures.jct, 0.95);

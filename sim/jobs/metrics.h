@@ -29,6 +29,7 @@ struct measures {
 	uint64_t row_stride; /* every row_stride-th job has a row */
 	int64_t last_instant;
 	uint64_t checks; /* of the state, under --check */
+	double level;    /* of intervals; NaN: the run gives none */
 };
 
 void metrics_begin(struct orr_jobs *w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The serving world's descriptor: policies on one trace of requests. */
 #include "base/mem.h"
+#include "results/batches.h"
 #include "serve/find_rate.h"
 #include "serve/scenario.h"
 #include "world/registry.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000, RESAMPLES = 1000 };
+enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000 };
 
 /* ---- from the scenario to a run ---- */
 
@@ -183,7 +184,7 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 	for (size_t i = 1; is_complete && i < n; i++) {
 		if (!blocks_of(runs[i], other))
 			continue;
-		struct interval d = blocks_paired(other, first, RESAMPLES, scenario_level(s), 1);
+		struct interval d = batches_paired(other, first, scenario_level(s));
 		result_metric(runs[i], "completion_diff", d.mean, d.low, d.high);
 	}
 	mem_free(first);

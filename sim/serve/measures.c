@@ -5,13 +5,14 @@
 #include "serve/fleet.h"
 
 #include "base/sbuf.h"
+#include "results/batches.h"
 #include "results/summary.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* With more than MODELS_MAX models, values by model are left out. */
-enum { MODELS_MAX = 64, ATTAINMENT_BATCHES = 30 };
+enum { MODELS_MAX = 64 };
 
 static void put(struct orr_serve *w, const char *name, double value)
 {
@@ -21,12 +22,12 @@ static void put(struct orr_serve *w, const char *name, double value)
 /* Writes a mean and its interval; names are literals. */
 static void put_mean(struct orr_serve *w, const char *name, const struct tally *t)
 {
-	summary_mean(w->result, name, &t->blocks, w->set->warmup, w->set->ci_level);
+	summary_mean(w->result, name, &t->blocks, w->set->warmup, w->metrics->level);
 }
 
 static void put_quantile(struct orr_serve *w, const char *name, struct hist *h, double p)
 {
-	summary_quantile(w->result, name, h, p, w->set->ci_level);
+	summary_quantile(w->result, name, h, p, w->metrics->level);
 }
 
 static void put_times(struct orr_serve *w)
@@ -99,24 +100,13 @@ static double span_s(const struct orr_serve *w)
 	return m->has_begun ? end - m->begun_s : 0;
 }
 
-/* Good requests are autocorrelated: the interval of attainment is that of batch means, and goodput has the same relative to
- * its own value. */
+/* Goodput has no interval within one run: it varies with the time in which a given number of requests arrive, too. */
 static void put_goodput(struct orr_serve *w, double span)
 {
 	struct serve_metrics *m = w->metrics;
-	double goodput = span > 0 ? (double)m->good / span : NAN;
-	if (!m->asked_slo) {
-		put(w, "goodput", goodput);
-		return;
-	}
-	double share = (double)m->met_slo / (double)m->asked_slo, each = (double)m->asked_slo / span;
-	struct interval i = blocks_mean(&m->met, 0, ATTAINMENT_BATCHES, w->set->ci_level);
-	double low = fmax(share - (i.mean - i.low), 0), high = fmin(share + (i.high - i.mean), 1);
-	if (span > 0)
-		result_metric(w->result, "goodput", goodput, fmax(goodput - (share - low) * each, 0), goodput + (high - share) * each);
-	else
-		put(w, "goodput", NAN);
-	result_metric(w->result, "attainment", share, low, high);
+	put(w, "goodput", span > 0 ? (double)m->good / span : NAN);
+	if (m->asked_slo)
+		summary_mean(w->result, "attainment", &m->met, 0, w->metrics->level);
 }
 
 static void put_rates(struct orr_serve *w)
@@ -190,7 +180,7 @@ static void put_fleet(struct orr_serve *w)
 	const struct fleet *f = w->fleet;
 	struct fleet_sums s = sum_up(w);
 	put(w, "utilisation", s.up_gpu_s > 0 ? s.busy_gpu_s / s.up_gpu_s : NAN);
-	summary_timeline(w->result, "in_system_mean", &m->live, 1, w->set->ci_level);
+	summary_timeline(w->result, "in_system_mean", &m->live, 1, w->metrics->level);
 	put(w, "in_system_max", (double)m->live.largest);
 	put(w, "replica_hours", s.up_s / 3600);
 	put(w, "gpu_hours", s.gpu_s / 3600);
@@ -238,6 +228,7 @@ void serve_metrics_end(struct orr_serve *w)
 	if (w->result->n_requests)
 		qsort(w->result->requests, w->result->n_requests, sizeof *w->result->requests, by_number);
 	w->result->rows_total = m->arrived;
+	m->level = batches_level(&m->queue.blocks, batches_level(&m->completion.blocks, w->set->ci_level));
 	put_times(w);
 	put_token_times(w);
 	put_rates(w);

@@ -21,7 +21,7 @@ static void tally_begin(struct tally *t)
 
 static inline void tally(struct tally *t, uint64_t number, double value)
 {
-	hist_add(t->hist, value);
+	hist_add_at(t->hist, number, value);
 	blocks_add(&t->blocks, number, value);
 }
 

@@ -33,6 +33,7 @@ struct serve_metrics {
 	bool has_begun; /* set once the first request has arrived */
 	bool has_llm, has_slo;
 	double begun_s, last_end_s;
+	double level; /* of intervals; NaN: the run gives none */
 	uint64_t arrived, completed, refused, shed, unfinished;
 	uint64_t refused_by[REASONS], shed_by[REASONS]; /* [enum req_reason] */
 	struct policy_reason *policy_reason;

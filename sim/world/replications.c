@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "results/estimate.h"
+#include "results/summary.h"
 #include "results/report.h"
 
 #include <math.h>
@@ -197,6 +198,18 @@ struct interval replications_of(const struct replications *x, const char *metric
 	return mean;
 }
 
+/* Replaces the remark of replication 0 on intervals within one run. */
+static void remark_on_intervals(struct run_result *r, uint32_t n)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < r->n_events; i++)
+		if (!r->events[i].detail || strcmp(r->events[i].detail, SUMMARY_NO_INTERVAL) != 0)
+			r->events[kept++] = r->events[i];
+	r->n_events = kept;
+	if (n < ESTIMATE_LEAST)
+		result_note(r, "remark", "no intervals: fewer than 10 replications; --replications 10 gives intervals");
+}
+
 void replications_put(const struct replications *x, double level, struct run_result *r)
 {
 	double *v = mem_zalloc(x->n + 1u, sizeof *v);
@@ -213,6 +226,7 @@ void replications_put(const struct replications *x, double level, struct run_res
 		if (report_column_of(r->world, m->name))
 			add_series(r, m->name, v, x->n);
 	}
+	remark_on_intervals(r, x->n);
 	result_metric(r, "replications", x->n, NAN, NAN);
 	mem_free(v);
 }

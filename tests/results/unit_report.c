@@ -200,7 +200,7 @@ static void tables(void)
 		"fifo                  50 %\n"
 		"srtf (oracle)         50 %\n"
 		"\n"
-		"mean JCT against fifo, job by job, with bootstrap intervals:\n"
+		"mean JCT against fifo, job by job:\n"
 		"  srtf (oracle)  -20 s [-30, 1]  -40.0 %  (no clear difference)\n"
 		"fifo: jobs not completed: unfinished 1\n"
 		"srtf (oracle): jobs not completed: unfinished 1\n"

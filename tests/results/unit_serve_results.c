@@ -238,7 +238,7 @@ static void table(void)
 		"policy  completed  requests/s  end-to-end mean  per sample\n"
 		"one             4          25            40 ms       30 ms\n"
 		"two             4          25            20 ms       20 ms\n"
-		"\nmean end-to-end time against one, request by request, with bootstrap intervals:\n"
+		"\nmean end-to-end time against one, request by request:\n"
 		"  two     -20 ms [-30, -10]  -50.0 %\n"
 		"\nmean end-to-end time of one over that of each, over all replications:\n"
 		"  two     2.000 [1.900, 2.100]\n"

@@ -3,7 +3,6 @@
 
 #include "tests/tap.h"
 
-#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <stdlib.h>
@@ -127,24 +126,6 @@ static void large_hist(void)
 	free(v);
 }
 
-/* Student's t by hand: values 1..10 as ten batches of one; mean 5.5, s = sqrt(55/6),
- * t(0.975, 9) = 2.262157 (tables). */
-static void t_interval(void)
-{
-	struct blocks b;
-	blocks_init(&b);
-	for (uint64_t i = 0; i < 10; i++)
-		blocks_add(&b, i, (double)i + 1);
-	struct interval x = blocks_mean(&b, 0, 10, 0.95);
-	near_to(x.mean, 5.5, 1e-15, "the mean of 1..10");
-	near_to(x.high - x.mean, 2.262157 * sqrt(55.0 / 6 / 10), 2e-7, "its t-interval as tables have it");
-	near_to(x.mean - x.low, x.high - x.mean, 1e-12, "the t-interval is symmetric");
-	struct interval half = blocks_mean(&b, 0.5, 10, 0.95);
-	ok(half.mean == 8 && isnan(half.low), "warm-up is left out; too few blocks have no interval");
-	blocks_init(&b);
-	ok(isnan(blocks_mean(&b, 0, 10, 0.95).mean), "no values have no mean");
-}
-
 static void folding(void)
 {
 	struct blocks b;
@@ -159,88 +140,41 @@ static void folding(void)
 		total += blocks_sum(&b, k);
 		count += b.count[k];
 	}
-	ok(b.width == 8 && b.n == 625 && total == sum && count == 5000, "folding loses nothing (5000 values, width 8)");
+	ok(b.width == 4 && b.n == 1250 && total == sum && count == 5000, "folding loses nothing (5000 values, width 4)");
 	double first = 0;
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 4; i++)
 		first += i % 17;
-	ok(blocks_sum(&b, 0) == first && b.count[0] == 8, "a block holds consecutive values");
+	ok(blocks_sum(&b, 0) == first && b.count[0] == 4, "a block holds consecutive values");
 }
 
-/* x[i] = phi x[i-1] + noise, mean 10. */
-static void ar1(struct blocks *b, double phi, size_t n, double shift, double own_noise, const double *common)
+/* Values above a limit, counted by definition in blocks of 4 numbers (5000 numbers, at most 2048 blocks), before and after the
+ * quantiles are known. */
+static void counting(void)
 {
-	double x = 0;
-	blocks_init(b);
-	for (size_t i = 0; i < n; i++) {
-		x = phi * x + common[i];
-		blocks_add(b, i, 10 + shift + x + own_noise * gsl_ran_gaussian(rng, 1));
+	double above[BLOCKS_MAX], all[BLOCKS_MAX];
+	struct hist *h = hist_new(), *plain = hist_new(), *few = hist_new_exact_to(100);
+	for (uint64_t i = 5000; i-- > 0;) {
+		hist_add_at(h, i, (double)(i % 17));
+		hist_add(plain, 1);
+		hist_add_at(few, i, 1);
 	}
-}
-
-static void fill_noise(double *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		v[i] = gsl_ran_gaussian(rng, 1);
-}
-
-/* A 95 % interval contains the truth in 95 of 100 cases. With 400 repetitions the
- * share has a standard deviation of 1.1 points. Batch means and percentile
- * bootstrap are known to fall short by a few points under long correlation
- * (Law and Kelton 9.5.3), so the bound is 90 %. */
-static void coverage(double phi, size_t n)
-{
-	enum { REPETITIONS = 400 };
-	int mean_hits = 0, pair_hits = 0;
-	double *u = malloc(n * sizeof *u), *w = malloc(n * sizeof *w);
-	for (int r = 0; r < REPETITIONS; r++) {
-		struct blocks a, b;
-		fill_noise(u, n);
-		fill_noise(w, n);
-		for (size_t i = 0; i < n; i++)
-			w[i] = 0.8 * u[i] + 0.6 * w[i]; /* correlated with u, the same variance */
-		ar1(&a, phi, n, 0, 0.5, u);
-		ar1(&b, phi, n, 1, 0.5, w);
-		struct interval m = blocks_mean(&a, 0.05, 20, 0.95);
-		struct interval d = blocks_paired(&b, &a, 400, 0.95, (uint64_t)r);
-		mean_hits += m.low <= 10 && 10 <= m.high;
-		pair_hits += d.low <= 1 && 1 <= d.high;
+	size_t n = hist_count_above(h, 12, above, all);
+	bool is_right = n == 1250;
+	for (size_t k = 0; k < n; k++) {
+		double count = 0;
+		for (size_t i = 4 * k; i < 4 * k + 4; i++)
+			count += i % 17 > 12;
+		is_right = is_right && above[k] == count && all[k] == 4;
 	}
-	free(u);
-	free(w);
-	double mean_share = mean_hits / (double)REPETITIONS, pair_share = pair_hits / (double)REPETITIONS;
-	ok(mean_share >= 0.90 && mean_share <= 0.99, "batch means, AR(1) phi %g, %zu values: %.1f %% hold the truth", phi, n,
-		100 * mean_share);
-	ok(pair_share >= 0.89 && pair_share <= 0.99, "paired bootstrap, phi %g, %zu values: %.1f %% hold the truth", phi, n,
-		100 * pair_share);
-}
-
-static void pairing(void)
-{
-	enum { N = 3000 };
-	struct blocks a, b;
-	double *common = malloc(N * sizeof *common);
-	fill_noise(common, N);
-	ar1(&a, 0.5, N, 0, 0, common);
-	ar1(&b, 0.5, N, 2, 0, common);
-	struct interval d = blocks_paired(&b, &a, 500, 0.95, 7), same = blocks_paired(&b, &a, 500, 0.95, 7);
-	ok(fabs(d.mean - 2) < 1e-9 && d.high - d.low < 1e-9, "variation common to both runs cancels");
-	ar1(&b, 0.5, N, 2, 1, common);
-	d = blocks_paired(&b, &a, 500, 0.95, 7);
-	same = blocks_paired(&b, &a, 500, 0.95, 7);
-	struct interval other = blocks_paired(&b, &a, 500, 0.95, 8), back = blocks_paired(&a, &b, 500, 0.95, 7);
-	ok(!memcmp(&d, &same, sizeof d), "the same seed gives the same bytes");
-	ok(d.low != other.low && d.mean == other.mean, "another seed gives another interval and the same mean");
-	ok(back.mean == -d.mean && fabs(back.low + d.high) < 1e-12, "swapping the runs changes the sign");
-	blocks_init(&a);
-	ok(isnan(blocks_paired(&a, &b, 100, 0.95, 1).mean), "without paired values there is no difference");
-	blocks_init(&b);
-	for (uint64_t i = 0; i < 20; i++) { /* the first is long, and ends in one of the two runs only */
-		blocks_add(&a, i, i ? 10 : 1000);
-		if (i)
-			blocks_add(&b, i, 7);
-	}
-	ok(blocks_paired(&a, &b, 100, 0.95, 1).mean == 3, "a job that ended in one run alone is in no difference");
-	free(common);
+	ok(is_right, "values above a limit by block");
+	ok(hist_quantile(h, 0.5) == 8 && hist_count_above(h, 12, above, all) == 1250 && above[3] == 3,
+		"sorting leaves their numbers alone");
+	hist_add_at(h, 5000, 40);
+	ok(hist_quantile(h, 1) == 40 && hist_quantile(h, 0.5) == 8, "values may follow a quantile");
+	ok(!hist_count_above(plain, 0, above, all) && !hist_count_above(few, 0, above, all), "without numbers, or too many: no blocks");
+	hist_free(h);
+	hist_free(plain);
+	hist_free(few);
 }
 
 int main(void)
@@ -251,12 +185,8 @@ int main(void)
 	exact_mean();
 	exact_everywhere();
 	large_hist();
-	t_interval();
 	folding();
-	coverage(0, 2000);
-	coverage(0.9, 4000);
-	coverage(0.5, 300);
-	pairing();
+	counting();
 	gsl_rng_free(rng);
 	return done();
 }

@@ -276,7 +276,7 @@ static void check_failures(void)
 	if (r) {
 		near_to(fleet_metric(r, "lost_work"), 5, 1e-9, "five seconds of work were lost");
 		ok(fleet_metric(r, "restarts") == 2 && fleet_metric(r, "replicas_lost") == 1, "two restarts, one lost replica");
-		ok(r->n_events == 2 && !strcmp(r->events[0].kind, "node-fail") && r->events[1].time_ns == 20 * ORR_SECOND,
+		ok(r->n_events == 3 && !strcmp(r->events[0].kind, "node-fail") && r->events[1].time_ns == 20 * ORR_SECOND,
 			"failure and repair are events of the result");
 	}
 	result_free(r);

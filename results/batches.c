@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "results/batches.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+/* Limits found on the processes of tests/coverage: docs/models/statistics.md. */
+static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
+/* Intervals at the limits are longer by this share: of the runs of a workload near a limit, the calmer ones pass, whose means are low. */
+static const double most_widening = 0.4;
+
+/* Sums and weights (counts, or time) of n consecutive blocks. */
+struct stretch {
+	size_t n;
+	double sum[BLOCKS_MAX], weight[BLOCKS_MAX];
+	double total, total_weight, mean;
+	double rest[BLOCKS_MAX]; /* sum - mean x weight */
+};
+
+/* Sets the mean; false if there are no values. */
+static bool complete(struct stretch *s)
+{
+	s->total = s->total_weight = 0;
+	for (size_t k = 0; k < s->n; k++) {
+		s->total += s->sum[k];
+		s->total_weight += s->weight[k];
+	}
+	s->mean = s->total_weight > 0 ? s->total / s->total_weight : NAN;
+	for (size_t k = 0; k < s->n; k++)
+		s->rest[k] = s->sum[k] - s->mean * s->weight[k];
+	return s->total_weight > 0;
+}
+
+static double autocovariance(const struct stretch *s, size_t lag)
+{
+	double sum = 0;
+	for (size_t k = 0; k + lag < s->n; k++)
+		sum += s->rest[k] * s->rest[k + lag];
+	return sum;
+}
+
+/* Returns the number of blocks over the integrated autocorrelation time (at least 1 block); 0 once it is below least_effective.
+ * Sums of neighbouring autocovariances count as long as they are positive, each at most as large as the one before (Geyer 1992). */
+static double effective(const struct stretch *s)
+{
+	double n = (double)s->n, variance = autocovariance(s, 0), time = -1, last = INFINITY;
+	if (!(variance > 0))
+		return 0;
+	for (size_t lag = 0; lag + 1 < s->n; lag += 2) {
+		double both = (lag ? autocovariance(s, lag) : variance) + autocovariance(s, lag + 1);
+		if (!(both > 0))
+			break;
+		last = fmin(last, both / variance);
+		time += 2 * last;
+		if (n / fmax(time, 1) < least_effective)
+			return 0;
+	}
+	return n / fmax(time, 1);
+}
+
+struct batch_means {
+	double variance; /* of the mean of all values, were the batches independent */
+	double skewness; /* of that mean */
+};
+
+/* With batches of equal weight the variance is s^2 / m of the batch means, else that of the ratio estimator (Cochran, Sampling
+ * Techniques, 6.3). */
+static struct batch_means batch(const struct stretch *s, size_t m)
+{
+	double squares = 0, cubes = 0, size = s->total_weight / (double)m;
+	for (size_t i = 0; i < m; i++) {
+		double off = 0;
+		for (size_t k = s->n * i / m; k < s->n * (i + 1) / m; k++)
+			off += s->rest[k];
+		off /= size;
+		squares += off * off;
+		cubes += off * off * off;
+	}
+	return (struct batch_means){ squares / (double)(m - 1) / (double)m, squares > 0 ? cubes / pow(squares, 1.5) : 0 };
+}
+
+/* The mean square of the bridge of partial sums, over the variance of their end. Its mean is 1/6 in a steady state, and 10 in 100
+ * runs exceed 0.347. */
+static double drift(const struct stretch *s, double variance)
+{
+	double at = 0, squares = 0;
+	for (size_t k = 0; k < s->n; k++) {
+		at += s->rest[k];
+		squares += at * at;
+	}
+	return squares / (double)s->n / (variance * s->total_weight * s->total_weight);
+}
+
+static struct interval interval_of(const struct stretch *s, enum estimate_range range, double level)
+{
+	enum { BATCHES = 8, FINE = 64, MIDDLE = 32 };
+	struct interval none = { s->mean, NAN, NAN };
+	double n = (double)s->n < least_effective || isnan(level) ? 0 : effective(s);
+	if (!(n > 0))
+		return none;
+	struct batch_means blocks = batch(s, s->n), fine = batch(s, FINE), middle = batch(s, MIDDLE);
+	double most = fmax(fabs(blocks.skewness), fmax(fabs(fine.skewness), fabs(middle.skewness)));
+	double skewness = fmax(blocks.skewness, fmax(fine.skewness, middle.skewness));
+	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, turned */
+		skewness = -most;
+	if (!(most <= most_skewness) || !(drift(s, fine.variance) <= most_drift))
+		return none;
+	double wider = 1 + most_widening * fmax(least_effective / n, pow(most / most_skewness, 2));
+	struct estimate e = { s->mean, wider * sqrt(batch(s, BATCHES).variance), skewness, BATCHES - 1 };
+	return estimate_interval(&e, range, level);
+}
+
+/* ---- values by number ---- */
+
+double batches_level(const struct blocks *waits, double level)
+{
+	struct interval i = batches_mean(waits, 0, ESTIMATE_NON_NEGATIVE, level);
+	double sum = 0;
+	for (size_t k = 0; k < waits->n; k++)
+		sum += blocks_sum(waits, k);
+	return isnan(i.low) && sum > 0 ? NAN : level;
+}
+
+struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
+{
+	struct stretch s = { 0 };
+	for (size_t k = (size_t)((double)b->n * fmin(fmax(skip, 0), 1)); k < b->n; k++) {
+		s.sum[s.n] = blocks_sum(b, k);
+		s.weight[s.n++] = (double)b->count[k];
+	}
+	return complete(&s) ? interval_of(&s, range, level) : (struct interval){ NAN, NAN, NAN };
+}
+
+struct interval batches_paired(const struct blocks *a, const struct blocks *b, double level)
+{
+	struct blocks x = *a, y = *b;
+	struct stretch s = { 0 };
+	double sum_x = 0, sum_y = 0;
+	blocks_align(&x, &y);
+	for (size_t k = 0; k < x.n || k < y.n; k++) {
+		if (x.count[k] != y.count[k])
+			continue;
+		sum_x += blocks_sum(&x, k);
+		sum_y += blocks_sum(&y, k);
+		s.sum[s.n] = blocks_sum(&x, k) - blocks_sum(&y, k);
+		s.weight[s.n++] = (double)x.count[k];
+	}
+	if (!complete(&s))
+		return (struct interval){ NAN, NAN, NAN };
+	struct interval i = interval_of(&s, ESTIMATE_REAL, level);
+	i.mean = sum_x / s.total_weight - sum_y / s.total_weight;
+	return i;
+}
+
+/* ---- quantiles ---- */
+
+/* Returns whether quantiles around the interval of shares differ and are spread about evenly: else many values are equal, or there is a
+ * gap, and the mean of the quantile over runs lies somewhere between. */
+static bool is_smooth(struct hist *h, double from, double p, double to)
+{
+	enum { STEPS = 4 };
+	double first = fmax(p - 2 * (p - from), 0), last = fmin(p + 2 * (to - p), 1), before = -1;
+	for (int k = 0; k <= 2 * STEPS; k++) {
+		double at = k < STEPS ? first + (p - first) * k / STEPS : p + (last - p) * (k - STEPS) / STEPS;
+		double value = hist_quantile(h, at);
+		if (!(value > before))
+			return false;
+		before = value;
+	}
+	double middle = hist_quantile(h, p), left = middle - hist_quantile(h, from), right = hist_quantile(h, to) - middle;
+	return left < 5 * right && right < 5 * left;
+}
+
+struct interval batches_quantile(struct hist *h, double p, double level)
+{
+	struct stretch s = { 0 };
+	struct interval i = { hist_quantile(h, p), NAN, NAN };
+	if (!isnan(level))
+		s.n = hist_count_above(h, i.mean, s.sum, s.weight);
+	if (!s.n || !complete(&s))
+		return i;
+	struct interval beyond = interval_of(&s, ESTIMATE_FRACTION, level);
+	double from = p - (beyond.high - beyond.mean), to = p + (beyond.mean - beyond.low);
+	if (from > 0 && to < 1 && is_smooth(h, from, p, to)) {
+		i.low = hist_quantile(h, from);
+		i.high = hist_quantile(h, to);
+	}
+	return i;
+}
+
+/* ---- means over time ---- */
+
+struct interval batches_timeline(const struct timeline *t, double scale, enum estimate_range range, double level)
+{
+	struct stretch s = { .n = t->n };
+	for (size_t k = 0; k < t->n; k++) {
+		int64_t from = t->start + (int64_t)k * t->width, left = t->last - from;
+		s.weight[k] = (double)(left < t->width ? left : t->width);
+		s.sum[k] = (double)t->bucket[k] * scale;
+	}
+	double span = (double)(t->last - t->start);
+	struct interval i = complete(&s) ? interval_of(&s, range, level) : (struct interval){ 0, NAN, NAN };
+	i.mean = span > 0 ? (double)t->total / span * scale : 0;
+	return i;
+}

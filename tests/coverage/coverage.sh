@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# coverage.sh - runs each workload with many seeds and stores values and intervals of all metrics, for coverage.c
+#
+# usage: coverage.sh DIR SEEDS [WORKLOAD..]
+# DIR/WORKLOAD.csv gets lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH". Seeds that a file already has are not run again; remove
+# the file after a change of code. ORRERY names the program.
+set -u
+orrery=${ORRERY:-./orrery}
+dir=$1 seeds=$2
+shift 2
+mkdir -p "$dir" || exit 1
+
+# NAME|ARGUMENTS. The first seven are those the rules were designed on; the others were added afterwards.
+workloads() {
+  cat <<'EOT'
+mm1-0.5|jobs poisson:rate=0.5,n=100000 --cluster 1x1 --policy fifo
+mm1-0.8|jobs poisson:rate=0.8,n=20000 --cluster 1x1 --policy fifo
+philly|jobs philly-like --cluster 48x8:v100 --policy fifo,srtf,las
+tiresias-150|jobs tiresias-like:n=2000,gap=150 --cluster 8x8:v100 --policy fifo,srtf,las
+tiresias-300|jobs tiresias-like:n=10000,gap=300 --cluster 8x8:v100 --policy fifo,srtf,las
+llm-2|serve poisson:rate=2,n=2000,prompt=azure-conv,output=azure-conv --model llama2-7b --cluster 1x1:a100 --policy vllm,sarathi --slo-ttft 1s --slo-tpot 100ms
+llm-4|serve poisson:rate=4,n=2000,prompt=azure-conv,output=azure-conv --model llama2-7b --cluster 1x1:a100 --policy vllm,sarathi --slo-ttft 1s --slo-tpot 100ms
+spot-hazard|spot hazard:p=0.1,length=24h --job bamboo-bert --policy bamboo,checkpoint
+lublin|jobs lublin:n=10000 --cluster 16x8 --policy fifo,easy-backfill
+openb|jobs openb-like:n=5000 --cluster 24x8 --policy fifo,las
+mmpp|jobs mmpp:n=20000,rate1=1,rate2=0.05 --cluster 1x1 --policy fifo,srtf
+table-gamma|serve gamma:rate=40,n=20000 --model irina-alexnet --cluster 1x1 --policy fifo,clipper
+EOT
+}
+
+# one NAME ARGUMENTS..: the runs of a workload
+one() {
+  local name=$1 file=$dir/$1.csv out from seed
+  shift
+  out=$(mktemp -d) || exit 1
+  from=$(awk -F, '$2 > most { most = $2 } END { print most + 1 }' "$file" 2>/dev/null)
+  for ((seed = ${from:-1}; seed <= seeds; seed++)); do
+    "$orrery" "$@" --seed "$seed" --record summary --no-figures --out "$out" -q || { rm -rf "$out"; return 1; }
+    awk -F, -v name="$name" -v seed="$seed" 'NR > 1 { print name "," seed "," $0 }' "$out/summary.csv" >>"$file"
+  done
+  rm -rf "$out"
+}
+
+workloads | while IFS='|' read -r name arguments; do
+  [ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac
+  # shellcheck disable=SC2086
+  one "$name" $arguments || exit 1
+done
