@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MEAN = UINT32_MAX };
+static const uint32_t MEAN = UINT32_MAX;
 static const double low_quantile = 0.1, high_quantile = 0.9;
 
 struct hardware {

@@ -37,8 +37,8 @@ extern const struct world world_mixed;
 
 /* Keys of the whole scenario, which its halves may not have. */
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
-	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until_precision", "precision_of", "until", "record", "policy_timeout",
-	NULL };
+	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until_precision", "precision_of",
+	"until", "record", "policy_timeout", NULL };
 /* Keys of the whole that are copied to both halves. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 

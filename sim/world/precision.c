@@ -52,7 +52,7 @@ static const char *first_column(const struct scenario *s, precision_interval int
 {
 	for (int is_primary = 1; is_primary >= 0; is_primary--)
 		for (const struct report_column *c = s->world->form.columns; c && c->metric; c++)
-			if (c->is_primary >= is_primary && varies(s, c->metric, interval, ctx))
+			if ((c->is_primary || !is_primary) && varies(s, c->metric, interval, ctx))
 				return c->metric;
 	return NULL;
 }

@@ -8,13 +8,13 @@ cd "$work" || exit 1
 export LC_ALL=C
 
 ends() { awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($5 == "" ? "-" : $5 + 0) }' "$1"; }
-# run CLUSTER ARGUMENTS..: the ends of the jobs in t.csv under fifo; notes of the run in notes.txt
+# run CLUSTER ARGUMENTS..: the ends of the jobs in t.csv under fifo; notes of the run, but for that on intervals, in notes.txt
 run() {
   local cluster=$1 said
   shift
   rm -rf out run.db
   said=$("$orrery" jobs t.csv --cluster "$cluster" --policy fifo --check --no-figures --out out --db run.db -q "$@" 2>&1) || echo "$said"
-  sqlite3 run.db "SELECT kind || ': ' || detail FROM events WHERE kind IN ('assumption', 'remark')" >notes.txt
+  sqlite3 run.db "SELECT kind || ': ' || detail FROM events WHERE kind IN ('assumption', 'remark') AND detail NOT LIKE 'no interval %'" >notes.txt
   ends out/fifo.jobs.csv
 }
 is_near() { # GOT WANT TOLERANCE WHAT

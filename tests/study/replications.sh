@@ -79,7 +79,7 @@ is "$(for o in d1 d3; do awk -F, 'NR > 1 { day = int($3 / 86400); hour = int($3 
 0 6" "each of the six days is a whole day of the file, and jobs are numbered anew"
 like "$("$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --db d.db)" \
   '^resampled: jobs are from 6 blocks of the trace, drawn with replacement \(--resample day\)$' "the table marks the run"
-is "$(grep -c '^	*"remarks":	\["resampled: ' <("$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --db d.db --json 2>said))" 1 "so do JSON and the database"
+is "$(grep -c '^	*"remarks":	\[.*"resampled: ' <("$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --db d.db --json 2>said))" 1 "so do JSON and the database"
 "$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --replications 10 --out d4 --no-figures -q
 is "$? $(awk -F, '$2 == "jobs" { print $4 < $3 && $3 < $5 }' d4/summary.csv)" "0 1" "replications draw different days"
 awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens,session"; for (i = 0; i < 300; i++) printf "%d,100,20,%d\n", i * 60, i % 7 }' >q.csv

@@ -55,7 +55,8 @@ static const char *const worlds_of[][3] = {
 		" \"step\": {\"stragglers\": \"lognormal\"}, \"replications\": 4}",
 		"iteration_s" },
 	{ "serve",
-		"{\"world\": \"serve\", \"trace\": \"poisson:rate=5,n=40,prompt=200,output=20\", \"cluster\": \"1x2:a100\", \"models\": [\"llama2-7b\"],"
+		"{\"world\": \"serve\", \"trace\": \"poisson:rate=5,n=40,prompt=200,output=20\", \"cluster\": \"1x2:a100\", \"models\": "
+		"[\"llama2-7b\"],"
 		" \"policies\": [\"vllm\"], \"replications\": 4}",
 		"ttft_mean" },
 	{ "spot",
@@ -65,7 +66,8 @@ static const char *const worlds_of[][3] = {
 		"samples_per_s" },
 	{ "mixed",
 		"{\"world\": \"mixed\", \"cluster\": \"2x4:a100\", \"jobs\": {\"trace\": \"poisson:rate=0.01,n=20\"},"
-		" \"serve\": {\"trace\": \"poisson:rate=5,n=40,prompt=200,output=20\", \"models\": [\"llama2-7b\"], \"deployments\": [{\"replicas\": 1}]},"
+		" \"serve\": {\"trace\": \"poisson:rate=5,n=40,prompt=200,output=20\", \"models\": [\"llama2-7b\"], \"deployments\": "
+		"[{\"replicas\": 1}]},"
 		" \"policies\": [\"fifo+vllm\"], \"replications\": 4}",
 		"jobs.jct_mean" },
 };
