@@ -41,7 +41,12 @@ while read -r name cluster rate n service wait; do
   ok $? "$name: the interval is within $precision of it"
   inside queue_length_mean "$(awk -v l="$rate" -v w="$wait" 'BEGIN { print l * w }')"
   ok $? "$name: the mean queue length follows Little's law"
-  inside utilisation 0.5
+  # At the size of sanitized runs the tests of an interval of the utilisation do not always pass.
+  if [ -n "${ORR_SANITIZED:-}" ] && grep -q ',utilisation,[^,]*,,$' "$work/out/summary.csv"; then
+    awk -F, '$2 == "utilisation" { exit !($3 > 0.495 && $3 < 0.505) }' "$work/out/summary.csv"
+  else
+    inside utilisation 0.5
+  fi
   ok $? "$name: busy half the time"
   echo "# peak of $rss KiB"
   peaks="${peaks:-} $rss"
