@@ -214,11 +214,12 @@ int store_close(struct store *s, struct orr_error *err)
 	int code = ORR_OK;
 	if (!s->is_readonly) {
 		static const char doing[] = "closing the database";
-		enum { PATIENCE_MS = 200 };
-		sqlite3_busy_timeout(s->db, PATIENCE_MS);
+		/* Two processes that close at the same time block each other. They wait for different times, so that one gives up first. */
+		int patience_ms = 200 + 25 * (int)(getpid() % 16);
+		sqlite3_busy_timeout(s->db, patience_ms);
 		/* Leaving WAL mode checkpoints first. BUSY: another process has the
 		 * database open; the last process to close it leaves WAL mode. */
-		int rc = exec_patiently(s, "PRAGMA journal_mode = DELETE", PATIENCE_MS);
+		int rc = exec_patiently(s, "PRAGMA journal_mode = DELETE", patience_ms);
 		if (rc && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
 			code = db_fail(s, rc, doing, err);
 	}
