@@ -115,11 +115,6 @@ uint32_t model_rates_models(const struct model_rates *r)
 	return r->n_models;
 }
 
-const char *model_rates_name(const struct model_rates *r, uint32_t model)
-{
-	return r->name[model];
-}
-
 uint32_t model_rates_find(const struct model_rates *r, const char *name)
 {
 	const char *known = dnn_catalogue_name(name);

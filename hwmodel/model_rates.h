@@ -38,7 +38,6 @@ struct model_rates *model_rates_new(const struct model_rates_config *c, struct o
 void model_rates_free(struct model_rates *r);
 
 uint32_t model_rates_models(const struct model_rates *r);
-const char *model_rates_name(const struct model_rates *r, uint32_t model);
 /* Returns the number of the model with that name in the catalogue (spelling as for dnn_load()), or MODEL_RATES_NONE. */
 uint32_t model_rates_find(const struct model_rates *r, const char *name);
 double model_rates_of(const struct model_rates *r, uint32_t model, uint32_t device);

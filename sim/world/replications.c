@@ -113,31 +113,12 @@ void replications_add(struct replications *x, uint32_t k, const struct run_resul
 	}
 }
 
-uint32_t replications_count(const struct replications *x)
-{
-	return x->n;
-}
-
 /* Fills in v[0..n) with the column's values, NAN where missing. */
 static void read_column(const struct replications *x, const char *name, size_t guess, double *v)
 {
 	size_t i = find_column(x, name, guess);
 	for (uint32_t k = 0; k < x->n; k++)
 		v[k] = i < x->row[k].n ? x->row[k].value[i] : NAN;
-}
-
-struct interval replications_mean(const double *v, uint32_t n, double level)
-{
-	enum estimate_range range = ESTIMATE_NON_NEGATIVE;
-	for (uint32_t k = 0; k < n; k++)
-		if (v[k] < 0)
-			range = ESTIMATE_REAL;
-	return estimate_mean(v, n, range, level);
-}
-
-struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level)
-{
-	return estimate_ratio(a, b, n, level);
 }
 
 static void add_series(struct run_result *r, const char *name, const double *v, uint32_t n)
@@ -275,7 +256,7 @@ static void compare(const struct run_result *first, struct run_result *r, double
 		if (!a || a->n != b->n)
 			continue;
 		const char *metric = b->name + strlen(PREFIX);
-		struct interval diff = difference(b, a, level), ratio = replications_ratio(a->value, b->value, (uint32_t)b->n, level);
+		struct interval diff = difference(b, a, level), ratio = estimate_ratio(a->value, b->value, (uint32_t)b->n, level);
 		put_pair(r, "diff", metric, &diff);
 		put_pair(r, "ratio", metric, &ratio);
 	}

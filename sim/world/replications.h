@@ -19,18 +19,12 @@ struct replications *replications_new(void);
 void replications_free(struct replications *x);
 /* Adds the metrics and accounts of replication k, once, from any thread. Runs have numbers 0, 1, .. without gaps once all are added. */
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r);
-uint32_t replications_count(const struct replications *x);
 /* The mean of a metric over the replications that have it, with a t-interval. */
 struct interval replications_of(const struct replications *x, const char *metric, double level);
 /* Turns r, which holds replication 0, into the result of all: each metric becomes the mean over the replications that have it,
  * with an interval (results/estimate.h), and each account the mean over all; the metric "replications" is their number; metrics that are
  * columns of the world's table get a series. */
 void replications_put(const struct replications *x, double level, struct run_result *r);
-
-/* The mean of v[0..n) with its interval; of a quantity that is never negative if no value is. */
-struct interval replications_mean(const double *v, uint32_t n, double level);
-/* sum a / sum b over pairs, with its interval. */
-struct interval replications_ratio(const double *a, const double *b, uint32_t n, double level);
 
 /* Adds to each run but the first, for each common series, the metrics diff_NAME, the mean of its values minus those of the first
  * run, and ratio_NAME, the first run's sum over its own. */

@@ -4,6 +4,7 @@
 #include "world/replications.h"
 
 #include "base/mem.h"
+#include "results/estimate.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -147,12 +148,12 @@ static void searches(void)
 static void means(void)
 {
 	const double v[] = { -9, -7, -5, -3, -1, 1, 3, 5, 7, 9 };
-	struct interval i = replications_mean(v, 10, 0.95);
+	struct interval i = estimate_mean(v, 10, ESTIMATE_REAL, 0.95);
 	double half = 2.262157 * sqrt(330. / 9 / 10);
 	ok(fabs(i.mean) < 1e-12, "mean over replications");
 	near_to(i.high, half, 1e-6, "half width of the t-interval");
 	near_to(-i.low, half, 1e-6, "the t-interval is symmetric");
-	i = replications_mean(v, 9, 0.95);
+	i = estimate_mean(v, 9, ESTIMATE_REAL, 0.95);
 	ok(i.mean == -1 && isnan(i.low) && isnan(i.high), "nine replications have no interval");
 }
 
@@ -165,12 +166,12 @@ static void ratios(void)
 		b[k] = k / 2 == 2 ? 5 : k / 2 + 3;
 		a[k] = 2 * b[k] + (k % 2 ? 1 : -1);
 	}
-	struct interval i = replications_ratio(a, b, 10, 0.95);
+	struct interval i = estimate_ratio(a, b, 10, 0.95);
 	double half = 2.262157 * sqrt(10. / 9 / 10) / 5;
 	near_to(i.mean, 2, 1e-15, "ratio of sums");
 	near_to(i.high, 2 * exp(half / 2), 1e-6, "the upper end on the scale of logarithms");
 	near_to(i.low, 2 - half, 1e-6, "the lower end of Student's, which is lower");
-	i = replications_ratio(b, b, 10, 0.95);
+	i = estimate_ratio(b, b, 10, 0.95);
 	ok(i.mean == 1 && isnan(i.low) && isnan(i.high), "the ratio of a policy to itself is 1, with no interval");
 }
 
