@@ -93,7 +93,7 @@ static void copy_names(const struct law *from, struct law *to)
 	to->nodes = from->nodes;
 }
 
-/* A launch keeps its time, which is the host's. Other laws of kernels are evaluated, scaled and fitted again. */
+/* The time of a launch is unchanged, because it is time of the host. Other laws of kernels are evaluated, scaled and fitted again. */
 static int scale_law(const struct law *l, const struct device *from, const struct device *to, struct law *out, struct orr_error *err)
 {
 	double x[SCALE_POINTS][LAW_FEATURES];
@@ -147,12 +147,12 @@ static char *scaled_note(const struct profile *p, const struct device *to, const
 	sbuf_printf(&s, "not measured: scaled from the profile %s to the data sheet of the %s", p->name, to->name);
 	if (check)
 		sbuf_printf(&s,
-			"; held-out errors are those of scaling %s to %s, which is known; laws that these two do not both have "
-			"carry none",
+			"; held-out errors are those of scaling %s to %s, which was measured; laws that only one of these two has have no "
+			"error",
 			check->a->name, check->b->name);
 	else
-		sbuf_puts(&s, "; no pair of known devices tells the error");
-	sbuf_puts(&s, "; collectives, copies and interference are left out");
+		sbuf_puts(&s, "; the error is unknown, because no pair of measured devices is given");
+	sbuf_puts(&s, "; without collectives, copies and interference");
 	return sbuf_steal(&s);
 }
 

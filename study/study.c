@@ -62,7 +62,7 @@ static void end_on_timeout(const char *text)
 
 static void end_on_interrupt(int sig)
 {
-	static const char text[] = "\norrery: interrupted; the database has the runs that were complete\n";
+	static const char text[] = "\norrery: interrupted; the database has the completed runs\n";
 	(void)sig;
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
 		_exit(ORR_EFAIL);

@@ -22,10 +22,10 @@
 
 #include <orrery/jobs.h>
 
-#define BACKFILL_PARAMS                                                                                                 \
-	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                            \
-		"source of run times: the user's limit (the truth if the trace states none), or the truth"),            \
-		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"), \
+#define BACKFILL_PARAMS                                                                                                    \
+	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                               \
+		"source of run times: the user's limit (if the trace has none, the true duration), or the true duration"), \
+		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"),    \
 		ORR_PARAM_CHOICE("overrun", "extend", "kill|extend", "at the end of the estimate: kill the job, or extend the estimate")
 
 enum { BACKFILL_MAX_TYPES = 64 };

@@ -33,10 +33,10 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("allocation", "max_min_fairness",
 						   "fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness",
-						   "how the jobs' time is allocated to GPU types"),
+						   "rule that allocates the time of GPU types to jobs"),
 	ORR_PARAM_TIME("round", "360s", "length of a round"),
 	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s if 0)"),
-	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: as the published simulator"), ORR_PARAM_END };
+	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: the rules of the published simulator"), ORR_PARAM_END };
 
 enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 5 };
 

@@ -28,13 +28,13 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a gain of 1 is worth; 0: pay any price"),
+static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a job pays for a gain of 1; 0: any price"),
 	ORR_PARAM_CHOICE("gain", "work", "work|speed", "gain of an additional GPU"),
 	ORR_PARAM_CHOICE("weight", "none", "none|priority", "factor on a job's bids: none, or the trace's priority if above 0"),
-	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "part by which a job bids more for GPUs that it holds"),
-	ORR_PARAM_TIME("loss", "0", "expected loss of a job when one of its GPUs leaves; 0: not counted"),
+	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "relative increase of a job's bid for GPUs that it holds"),
+	ORR_PARAM_TIME("loss", "0", "expected loss of a job when one of its GPUs is removed; 0: not counted"),
 	ORR_PARAM_TIME("interval", "10m", "time from a job's start until it may grow"),
-	ORR_PARAM_BOOL("notice", true, "jobs leave nodes at their notice; else when the nodes leave"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("notice", true, "jobs leave nodes that are given notice; false: when the nodes are removed"), ORR_PARAM_END };
 
 enum { MOST_MISSES = 1000 }; /* limit on waiting jobs skipped in one call */
 

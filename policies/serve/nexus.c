@@ -16,8 +16,8 @@ static const struct orr_param params[] = {
 	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or one per model; empty: as measured in the last epoch"),
 	ORR_PARAM_TIME("epoch", "30s", "time between plans for measured rates"),
 	ORR_PARAM_LIST("slo", "", "SLOs to plan for, for all models or one per model; empty: the models' SLOs"),
-	ORR_PARAM_CHOICE(
-		"drop", "early", "early|lazy|none", "requests to drop: those that would make a batch late, those that are late, none"),
+	ORR_PARAM_CHOICE("drop", "early", "early|lazy|none",
+		"requests that are dropped: those that would make a batch late, those that are late, none"),
 	ORR_PARAM_END
 };
 

@@ -538,7 +538,7 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 		forget(s, e);
 		if (to == ORR_NO_REPLICA)
 			orr_serve_give_up(
-				w, r, "no replica takes decodes: expected one with the role decode, or none with the role prefill");
+				w, r, "no replica runs decodes: expected one with the role decode, or none with the role prefill");
 		else {
 			s->server[to].outstanding += 1;
 			orr_move(w, r, to);
@@ -657,8 +657,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_r
 		clear(s, w, &s->server[server]);
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "most tasks in an iteration"),
-	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "most tokens in an iteration; a longer prompt runs alone"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "largest number of tasks in an iteration"),
+	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "largest number of tokens in an iteration; a longer prompt runs alone"),
 	ORR_PARAM_CHOICE("router", "token-jsq", "token-jsq|jsq|round-robin",
 		"replica of a request: fewest outstanding tokens (prompt + 1 at routing, less as tasks end), fewest requests, or in turn"),
 	ORR_PARAM_END };

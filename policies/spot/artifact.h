@@ -23,7 +23,7 @@
 /* Parameters that artifact_init() reads. */
 #define ARTIFACT_PARAMS                                                                                             \
 	ORR_PARAM_BOOL("compat_timers", true, "artifact: timers are never cancelled; a stale timer stops the job"), \
-		ORR_PARAM_BOOL("steps_in_pause", true, "artifact: steps of the old members go on until a timer fires, and count")
+		ORR_PARAM_BOOL("steps_in_pause", true, "artifact: steps of the old members continue until a timer fires, and count")
 
 struct artifact {
 	struct rendezvous rdv;

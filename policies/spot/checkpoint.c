@@ -22,18 +22,18 @@ static const struct orr_param params[] = {
 		"stages of a pipeline, with as many pipelines as fit; 0: pipelines and depth of the shortest step"),
 	ORR_PARAM_INT("pipelines", "0", 0, 100000, "exact number of pipelines; 0: as many as fit"),
 	ORR_PARAM_CHOICE("interval", "daly", "time|steps|young|daly|never",
-		"between checkpoints: every, every_steps, by formula, or checkpoints at notices and at the end only"),
+		"interval between checkpoints: every, every_steps, by formula, or checkpoints only at notices and at the end"),
 	ORR_PARAM_TIME("every", "15m", "interval=time: training between checkpoints, to the nearest step"),
 	ORR_PARAM_INT("every_steps", "100", 1, 1e15, "interval=steps: steps between checkpoints"),
 	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: estimated from the losses so far"),
-	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time of the one loss with which the estimate starts"),
+	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time per loss that the estimate assumes initially (counted as one loss)"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
 	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training pauses for the cost, or continues while the copy is written"),
-	ORR_PARAM_TIME("snapshot", "0", "copy=async: standstill of training before the copy"),
+	ORR_PARAM_TIME("snapshot", "0", "copy=async: pause of training before the copy"),
 	ORR_PARAM_CHOICE(
-		"join", "checkpoint", "checkpoint|never", "joining instances are absorbed after a checkpoint, or at the next restart only"),
-	ORR_PARAM_REAL("gain", "0", 0, 1, "minimum relative shortening of steps for absorbing instances"),
+		"join", "checkpoint", "checkpoint|never", "new instances are included after a checkpoint, or only at the next restart"),
+	ORR_PARAM_REAL("gain", "0", 0, 1, "minimum relative decrease of the step time for which new instances are included"),
 	ORR_PARAM_BOOL("notice", true, "write a checkpoint before an instance with notice ends"), ORR_PARAM_END
 };
 

@@ -28,7 +28,7 @@ static bool read_shape(struct late *l, struct orr_spot *w, const struct orr_args
 		return orr_fail(err, ORR_EINPUT, "job %s has no end: expected one with \"work\" or \"steps\"", job.name), false;
 	double suggested_h = orr_figure(w, "cbl.deadline_h");
 	if (job.deadline_ns == ORR_NEVER && suggested_h > 0)
-		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline (%gh is the job's cbl.deadline_h)", suggested_h),
+		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline (the job's cbl.deadline_h is %gh)", suggested_h),
 		       false;
 	if (job.deadline_ns == ORR_NEVER)
 		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline"), false;

@@ -322,7 +322,8 @@ static int make_artifact(struct oobleck *v, struct orr_spot *w, const struct orr
 {
 	v->is_artifact = true;
 	if (!v->reconfigure_ns)
-		return orr_fail(err, ORR_EINPUT, "rules=artifact: the job has no figure \"oobleck.reconfigure_s\": set reconfigure_time");
+		return orr_fail(
+			err, ORR_EINPUT, "rules=artifact: the job file has no number \"oobleck.reconfigure_s\": set reconfigure_time");
 	return artifact_init(&v->artifact, w, args, "oobleck", err);
 }
 

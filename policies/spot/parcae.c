@@ -34,7 +34,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_INT("most", "32", 1, 1e6, "upper bound of predicted counts, unless past counts were higher"),
 	ORR_PARAM_CHOICE("family", "auto", "auto|gpt-1.5b|gpt-6.7b|bert|vgg19|resnet152",
 		"model family of the migration costs; auto: by the job's name, else BERT"),
-	ORR_PARAM_BOOL("ideal", false, "migrations take no time"), ORR_PARAM_END
+	ORR_PARAM_BOOL("ideal", false, "assume that migrations take no time"), ORR_PARAM_END
 };
 
 enum predictor { ARIMA, ORACLE, LAST };

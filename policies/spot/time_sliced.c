@@ -7,7 +7,7 @@
 
 static const struct orr_param params[] = { LATE_PARAMS,
 	ORR_PARAM_INT("slices", "8", 1, 1e6, "number of slices of the time to the deadline"),
-	ORR_PARAM_BOOL("surplus", false, "take spot also in a slice that has done its share"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("surplus", false, "use spot also in a slice whose share is complete"), ORR_PARAM_END };
 
 struct time_sliced {
 	struct late late;

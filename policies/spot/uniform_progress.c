@@ -14,7 +14,7 @@
 
 static const struct orr_param params[] = { LATE_PARAMS,
 	ORR_PARAM_BOOL("hysteresis", true, "remain on demand until progress is two change-overs ahead"),
-	ORR_PARAM_BOOL("oracle", false, "the lifetime of an offer decides whether it is taken"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("oracle", false, "oracle: accept an offer depending on its lifetime"), ORR_PARAM_END };
 
 struct uniform_progress {
 	struct late late;

@@ -21,8 +21,8 @@
 #define VARUNA_ARTIFACT_PARAMS                                                                                                            \
 	ARTIFACT_PARAMS,                                                                                                                  \
 		ORR_PARAM_BOOL("rollback", true,                                                                                          \
-			"artifact: removals and failed checkpoints cost the samples of steps (off: upstream's no_small_model_fallback)"), \
-		ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint is complete twice its time after its step"),                   \
+			"artifact: removals and failed checkpoints discard samples (off: no_small_model_fallback of the artifact)"),      \
+		ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint takes twice its time to complete"),                            \
 		ORR_PARAM_BOOL("ckpt_after_removal", true, "artifact: a checkpoint after the first step that completes after a removal"), \
 		ORR_PARAM_BOOL("free_checkpoints", false, "artifact: checkpoints take no time; restarts are unchanged")
 

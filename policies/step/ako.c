@@ -276,4 +276,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(ako, "decentralised: each round one slice of the summed gradients to each peer (Ako)", params, ops);
+ORR_POLICY_STEP(ako, "decentralised: each round sends one slice of the summed gradients to each peer (Ako)", params, ops);

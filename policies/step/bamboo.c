@@ -39,17 +39,17 @@ enum { SWAPS = 2 };
 
 static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of the pipeline; 0: one per GPU"),
 	PIPELINE_BATCH_PARAMS,
-	ORR_PARAM_CHOICE(
-		"redundancy", "eager", "none|lazy|eager|both", "work on replicas: no replicas, none, forward, forward and backward"),
+	ORR_PARAM_CHOICE("redundancy", "eager", "none|lazy|eager|both",
+		"work on replicas: no replicas, no work, forward passes, forward and backward passes"),
 	ORR_PARAM_CHOICE("cut", "memory", "memory|time|blocks",
 		"minimise peak memory, minimise the longest stage, or equal numbers of blocks per stage"),
 	ORR_PARAM_INT("failed", "-1", -1, 1e6, "stage whose node is lost in each pipeline; its shadow does the work of both; -1: none"),
-	ORR_PARAM_INT("redo", "0", 0, 1e6, "with failed: micro-batches whose backward the shadow redoes first"),
+	ORR_PARAM_INT("redo", "0", 0, 1e6, "with failed: micro-batches whose backward passes the shadow repeats first"),
 	ORR_PARAM_BOOL("sync", true, "a node waits until its replica is up to date"),
 	ORR_PARAM_BOOL("swap", true, "swap the activations of replicas to the host's memory"),
 	ORR_PARAM_REAL("host_GBps", "12", 1e-6, 1e6, "GB/s from GPU to host: PCIe 3.0 x16 gives about 12"),
-	ORR_PARAM_REAL(
-		"load_s", "0", 0, 1e6, "time to load the input of a micro-batch, on the first stage and on the last for its replica of it"),
+	ORR_PARAM_REAL("load_s", "0", 0, 1e6,
+		"time to load the input of a micro-batch, on the first stage and on the last, which holds its replica"),
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void destroy(void *self)
@@ -84,7 +84,8 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	if (f.gpus % b->p)
 		return orr_fail(err, ORR_EINPUT, "%u GPUs: expected a multiple of the %u stages", f.gpus, b->p);
 	if (failed >= b->p || (failed >= 0 && b->p == 1))
-		return orr_fail(err, ORR_EINPUT, "failed=%lld: expected one of at least two stages, 0 to %u", (long long)failed, b->p - 1);
+		return orr_fail(err, ORR_EINPUT, "failed=%lld: expected a stage from 0 to %u, and at least two stages", (long long)failed,
+			b->p - 1);
 	b->failed = failed < 0 ? UINT32_MAX : (uint32_t)failed;
 	b->redo = failed < 0 ? 0 : (uint32_t)orr_arg_int(args, "redo");
 	b->d = f.gpus / b->p;

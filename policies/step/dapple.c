@@ -25,7 +25,7 @@
 static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
 						   "stages of the pipeline; 0: given by stage_devices, or one per GPU"),
 	ORR_PARAM_LIST("stage_devices", "", "GPUs of each stage; none: equal numbers"),
-	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forwards before the first backward: S - i, or 2 (S - i) - 1"),
+	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forward passes before the first backward pass: S - i, or 2 (S - i) - 1"),
 	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: computed from the devices' memory"),
 	PIPELINE_BATCH_PARAMS,
 	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "minimise the longest stage, or equal numbers of blocks per stage"),
@@ -432,4 +432,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(dapple, "pipeline: early backward, each stage replicated on its own (DAPPLE)", params, ops);
+ORR_POLICY_STEP(dapple, "pipeline: early backward passes, separate replication of each stage (DAPPLE)", params, ops);

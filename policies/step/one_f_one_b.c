@@ -19,4 +19,4 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 
 static const struct orr_step_ops ops = { .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe };
 
-ORR_POLICY_STEP(one_f_one_b, "pipeline: one forward, one backward in turn, flushed every iteration (PipeDream-flush)", params, ops);
+ORR_POLICY_STEP(one_f_one_b, "pipeline: one forward and one backward pass in turn, flushed every iteration (PipeDream-flush)", params, ops);

@@ -21,7 +21,7 @@ enum recompute {
 	RECOMPUTE_STAGE      /* the whole stage from its input (GPipe) */
 };
 #define RECOMPUTE_CHOICES "none|selective|full|stage"
-#define RECOMPUTE_DOC "what backward recomputes: nothing, attention's core, block by block, or the whole stage"
+#define RECOMPUTE_DOC "recomputation in backward: none, the core of attention, block by block, or the whole stage"
 
 struct stage_terms {
 	double samples; /* per micro-batch on one device */

@@ -29,7 +29,7 @@ static const char *wrong_lists(const struct orr_jobs *w)
 	if (live != w->slots.live || waiting != w->slots.waiting || running != w->slots.n_running)
 		return "jobs are lost or duplicated";
 	if (w->totals.arrived != w->totals.refused + w->totals.completed + w->totals.killed + w->totals.failed + live)
-		return "the jobs that arrived are not the sum of refused, ended, waiting and running jobs";
+		return "the number of jobs that arrived is not the sum of refused, ended, waiting and running jobs";
 	return NULL;
 }
 
@@ -88,5 +88,5 @@ void check_end(struct orr_jobs *w)
 	if (wrong)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 	if (w->measures.busy.total != w->totals.job_milli_ns)
-		world_fail(w, ORR_EFAIL, NULL, "conservation: GPU-time in use over time is not the GPU-time of the jobs");
+		world_fail(w, ORR_EFAIL, NULL, "conservation: the integral of GPUs in use differs from the GPU-time of the jobs");
 }

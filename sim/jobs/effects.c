@@ -14,9 +14,9 @@ const struct world_effect jobs_effects[] = { { "jobs.checkpoint", "restarts", "n
 	{ "jobs.on_failure", "jobs_failed", "no job was on a node that failed" },
 	{ "jobs.preempt_cost", "preemptions", "no job was preempted" },
 	{ "jobs.migrate_cost", "migrations", "no job restarted on other nodes" },
-	{ "jobs.max_calls_per_instant", "", "no instant had as many calls" },
-	{ "policy_timeout", "", "no call of the policy took as long" }, { "drop_unfit", "jobs_refused", "every job fits on the cluster" },
-	{ NULL, NULL, NULL } };
+	{ "jobs.max_calls_per_instant", "", "no instant reached the limit" },
+	{ "policy_timeout", "", "no call of the policy reached the limit" },
+	{ "drop_unfit", "jobs_refused", "every job fits on the cluster" }, { NULL, NULL, NULL } };
 
 static bool is_kind(const struct run_result *r, const char *kind)
 {
@@ -48,7 +48,7 @@ static void note_sharing(const struct scenario *s, const struct jobs_state *t, s
 	static const char *const keys[] = { "jobs.sharing_most", "jobs.sharing_tolerance", "jobs.sharing_iterations",
 		"jobs.sharing_flows" };
 	const char *why = !t->rates                                  ? "no job of the trace names a strategy"
-			  : t->sharing != JOBS_SHARING_SIMULATED     ? "only --sharing simulated reads it"
+			  : t->sharing != JOBS_SHARING_SIMULATED     ? "only --sharing simulated uses it"
 			  : remark_metric(s, r, "sharing_sets") <= 0 ? "no two jobs shared a link"
 								     : NULL;
 	for (size_t i = 0; i < sizeof keys / sizeof *keys && why; i++)
@@ -61,11 +61,11 @@ static void note_rows(const struct scenario *s, struct run_result *r)
 	if (jobs <= 200 && jobs <= (double)orr_arg_int(s->options, "gantt"))
 		remark_no_effect(s, r, "jobs.gantt", "the run has fewer jobs than the default covers");
 	if (s->record == RECORD_SAMPLE && jobs <= 10000)
-		remark_no_effect(s, r, "record", "a sample of up to 10000 rows holds every job");
+		remark_no_effect(s, r, "record", "a sample of up to 10000 rows contains every job");
 	if (!has_interval(r))
 		remark_no_effect(s, r, "jobs.ci_level", "the run has no interval");
 	if (remark_metric(s, r, "jobs_unfinished") <= 0 && jobs >= (double)jobset_count(((const struct jobs_state *)s->state)->jobs))
-		remark_no_effect(s, r, "until", "the last job ended before it");
+		remark_no_effect(s, r, "until", "the last job ended before this time");
 }
 
 static void note_costs(const struct scenario *s, const struct jobs_state *t, struct run_result *r)

@@ -51,8 +51,8 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	if (!w->shapes.shape[shape].fits_ever) {
 		if (!w->config->drop_unfit)
 			world_fail(w, ORR_EINPUT, NULL,
-				"job %llu asks for %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this "
-				"cluster; --drop-unfit leaves such jobs out",
+				"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this cluster: "
+				"--drop-unfit leaves such jobs out",
 				(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib);
 		w->totals.refused++;
 		return;

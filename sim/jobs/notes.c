@@ -102,7 +102,7 @@ static void say_split(struct orr_jobs *w)
 {
 	struct sbuf b = { 0 };
 	if (w->totals.split)
-		sbuf_printf(&b, "a job runs on GPUs of one type: %llu jobs waited although enough GPUs were free on several types together",
+		sbuf_printf(&b, "a job runs on GPUs of one type: %llu jobs waited although enough GPUs of several types were free in total",
 			count(w->totals.split));
 	take(w, "remark", &b);
 }

@@ -176,8 +176,8 @@ bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
 		if (s->size[i].gpus == r->gpus)
 			return true;
 	orr_fail(&w->error, ORR_EINPUT,
-		"job %llu (line %llu of the trace): speedup: expected SIZE:RATE;SIZE:RATE.. with ascending sizes, "
-		"%u (what it asks for) among them, found \"%.100s\"",
+		"job %llu (line %llu of the trace): speedup: expected SIZE:RATE;SIZE:RATE.. with ascending sizes, among them %u (its "
+		"request), found \"%.100s\"",
 		(unsigned long long)r->number, (unsigned long long)r->line, r->gpus, strtab_text(w->strings, r->speedup));
 	return false;
 }

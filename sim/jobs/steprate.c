@@ -64,11 +64,12 @@ static int check_options(const struct steprate_config *c, struct orr_error *err)
 	static const char *const of_one_cluster[] = { "speeds", "background", "link_changes" };
 	for (size_t i = 0; i < sizeof of_one_cluster / sizeof *of_one_cluster; i++)
 		if (*orr_arg_text(c->options, of_one_cluster[i]))
-			return orr_fail(err, ORR_EINPUT, "step.%s: names single devices or links, but jobs move: use it with orrery step",
+			return orr_fail(err, ORR_EINPUT,
+				"step.%s: names single devices or links, but jobs change their placement: use it with orrery step",
 				of_one_cluster[i]);
 	if (c->link_use && (!strcmp(orr_arg_text(c->options, "fidelity"), "analytic") || orr_arg_real(c->options, "contention_p") > 0))
 		return orr_fail(err, ORR_EINPUT,
-			"step.fidelity=analytic and step.contention_p simulate no links to share: expected --sharing off with them");
+			"step.fidelity=analytic and step.contention_p: simulate no shared links: expected together with --sharing off");
 	return ORR_OK;
 }
 

@@ -113,7 +113,8 @@ static int load_profiles(struct type_speeds *s, const struct type_speed_config *
 		if (s->of[t].device && load_profile(c, &s->of[t], &is_used, err))
 			return err->code ? err->code : ORR_EINPUT;
 	return is_named && !is_used && s->of[s->cluster->n_types].device
-		       ? orr_fail(err, ORR_EINPUT, "profile %.100s: is of no device of the cluster, nor of jobs.reference_type", c->profile)
+		       ? orr_fail(err, ORR_EINPUT, "profile %.100s: its device is neither in the cluster nor jobs.reference_type",
+				 c->profile)
 		       : ORR_OK;
 }
 

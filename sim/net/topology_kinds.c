@@ -124,7 +124,7 @@ int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_ar
 	(void)a;
 	uint32_t n = c->n_nodes;
 	if ((uint64_t)n * (n - 1) > TOPO_MAX_LINKS)
-		return orr_fail(err, ORR_EINPUT, "%s: %u nodes: expected at most 2048, as each pair of nodes has a link", where, n);
+		return orr_fail(err, ORR_EINPUT, "%s: %u nodes: expected at most 2048, because each pair of nodes has a link", where, n);
 	t->shape->fabric.first = t->n_links;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < n; j++)

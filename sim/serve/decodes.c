@@ -275,11 +275,11 @@ const char *decodes_check(const struct orr_serve *w, const struct lane *l)
 			wrong = "the end of a decode does not match its outputs";
 	}
 	if (n != l->ends.n)
-		wrong = "the count of decodes is wrong";
+		wrong = "the count of decodes is incorrect";
 	if (context != l->context)
-		wrong = "the context of the decodes is not the sum of their tokens";
+		wrong = "the context of the decodes differs from the sum of their tokens";
 	if (memcmp(ring, l->ring, l->block_tokens * sizeof *ring))
-		wrong = "the counts of blocks that decodes will take are wrong";
+		wrong = "the counts of blocks that decodes will take are incorrect";
 	mem_free(ring);
 	return wrong;
 }

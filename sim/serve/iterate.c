@@ -269,9 +269,10 @@ void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 	else if (q->next_tokens)
 		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() twice for one iteration");
 	else if (q->done >= q->prompt)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of a request that is past its prompt");
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of a request whose prompt is complete");
 	else if (!tokens || tokens > q->prompt - q->done)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens; its prompt has %u left", tokens, q->prompt - q->done);
+		serve_fail(
+			w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens; %u tokens of its prompt are left", tokens, q->prompt - q->done);
 	else if ((uint64_t)q->done + tokens > kv_holds(l, q) * l->block_tokens)
 		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens after %u; its %u blocks hold %u", tokens, q->done,
 			(unsigned)kv_holds(l, q), (unsigned)(kv_holds(l, q) * l->block_tokens));

@@ -14,7 +14,7 @@ const struct world_effect serve_effects[] = { { "serve.swap_Bps", "swaps", "no K
 	{ "serve.kv_latency", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "serve.kv_overlap", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "network", "kv_transfers", "no KV cache was sent to another replica" },
-	{ "serve.queue_limit", "shed_queue_limit", "no request found so many on its replica" },
+	{ "serve.queue_limit", "shed_queue_limit", "no request arrived at a replica with that many requests" },
 	{ "serve.shed", "shed_deadline", "no request reached its deadline while it waited" },
 	{ "serve.interference", "stacked_runs", "no two runs shared a replica" },
 	{ "serve.slowdowns", "stacked_runs", "no two runs shared a replica" },
@@ -96,7 +96,8 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	if (t->set.topo)
 		sbuf_printf(&b, "KV caches move over the network %.80s, transfers max-min fair", t->set.network_spec);
 	else
-		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g each, however many at once", orr_arg_real(s->options, "kv_Bps"));
+		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g each, regardless of the number of concurrent transfers",
+			orr_arg_real(s->options, "kv_Bps"));
 	assume(r, &b);
 }
 
@@ -148,8 +149,8 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 		const char *key;
 		bool has_effect;
 		const char *why;
-	} keys[] = { { "precision", f.has_layers, "times and bytes of the models are given by their files" },
-		{ "kv_precision", f.has_layers, "the bytes of KV caches are given by the models' files" },
+	} keys[] = { { "precision", f.has_layers, "the models' files give times and bytes" },
+		{ "kv_precision", f.has_layers, "the models' files give the bytes of KV caches" },
 		{ "serve.kv_part", f.has_llm && f.has_free_cache,
 			f.has_llm ? "kv_blocks sets the size of KV caches" : "no language model is served" },
 		{ "serve.kv_block", f.has_llm, "no language model is served" }, { "kv_blocks", f.has_llm, "no language model is served" },
@@ -158,7 +159,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 		{ "serve.router", f.has_choice, "there is one replica" }, { "serve.scale_target", f.has_autoscale, "serve.autoscale=none" },
 		{ "serve.scale_interval", f.has_autoscale, "serve.autoscale=none" },
 		{ "serve.scale_quiet", f.has_autoscale, "serve.autoscale=none" },
-		{ "serve.start_up", f.has_autoscale || f.has_failures, "no replica is added later" },
+		{ "serve.start_up", f.has_autoscale || f.has_failures, "no replica is added during the run" },
 		{ "serve.notice", f.has_failures, "nodes do not fail" },
 		{ "serve.think", f.has_clients || f.has_sessions, "neither serve.clients nor serve.sessions is set" },
 		{ "serve.think_law", f.has_clients || f.has_sessions, "neither serve.clients nor serve.sessions is set" } };

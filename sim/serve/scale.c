@@ -207,7 +207,7 @@ static void begin_ticks(struct orr_serve *w)
 		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
 	}
 	if (!any && f->autoscale != AUTOSCALE_NONE)
-		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment gives its largest number of replicas (\"most\")",
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment has a maximum number of replicas (\"most\")",
 			orr_arg_text(w->config->options, "autoscale"));
 	if (!any)
 		return;

@@ -100,7 +100,7 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 	if (!*source)
 		return ORR_OK;
 	if (!strcmp(source, "-") && !strcmp(orr_arg_text(s->keys, "trace"), "-"))
-		return orr_fail(err, ORR_EINPUT, "prices: standard input is the trace already; give a file");
+		return orr_fail(err, ORR_EINPUT, "prices: standard input is already used for the trace: expected a file");
 	t->prices = availset_load(source, NULL, NULL, s->seed, &why);
 	if (!t->prices)
 		return orr_fail(err, why.code, "prices: %s", why.text);
@@ -111,8 +111,8 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 		uint32_t n;
 		const char *zone = strtab_text(availset_strings(t->prices), *availset_zones(t->prices, &n));
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave the zones out, or use those of the "
-			"trace (its column zone, zones=.., trace_options.zone)",
+			"prices: %.200s: zones that the trace does not have (%.60s%s): expected no zones, or those of the trace (its "
+			"column zone, zones=.., trace_options.zone)",
 			source, zone, n > 1 ? ", .." : "");
 	}
 	return ORR_OK;
@@ -292,16 +292,16 @@ static void compare_plainly(struct run_result *const *runs, size_t n)
 static const struct {
 	unsigned use;
 	const char *key, *why;
-} uses[] = { { SPOT_USED_NOTICE, "spot.notice", "the policy acted on no notice" },
+} uses[] = { { SPOT_USED_NOTICE, "spot.notice", "the policy ignored all notices" },
 	{ SPOT_USED_PRICE, "spot.price", "no spot instance was taken at the default price" },
 	{ SPOT_USED_PRICES, "prices", "no spot instance was taken at a price of the series" },
-	{ SPOT_USED_TARGET, "spot.target", "no offer was left because of it" },
-	{ SPOT_USED_QUOTA, "spot.quota", "no offer was left because of it" },
-	{ SPOT_USED_ON_DEMAND_QUOTA, "spot.on_demand_quota", "no more instances were requested" },
+	{ SPOT_USED_TARGET, "spot.target", "no offer was declined because of it" },
+	{ SPOT_USED_QUOTA, "spot.quota", "no offer was declined because of it" },
+	{ SPOT_USED_ON_DEMAND_QUOTA, "spot.on_demand_quota", "the number of instances requested never exceeded it" },
 	{ SPOT_USED_MAX_PRICE, "spot.max_price", "no offer cost more" },
 	{ SPOT_USED_STORAGE, "spot.storage_Bps", "no checkpoint had it as its bottleneck" },
 	{ SPOT_USED_NODE_BPS, "spot.node_Bps", "no checkpoint had it as its bottleneck" },
-	{ SPOT_USED_STORAGE | SPOT_USED_NODE_BPS, "spot.storage_latency", "the policy asked for no time of a checkpoint" },
+	{ SPOT_USED_STORAGE | SPOT_USED_NODE_BPS, "spot.storage_latency", "the policy used no checkpoint times" },
 	{ SPOT_USED_EGRESS, "spot.egress_usd_per_GB", "no byte was sent between zones" } };
 
 static const struct world_effect effects[] = { { "spot.startup", "spot_hours", "no spot instance was taken" },
@@ -325,9 +325,9 @@ static void note_prices(const struct spot_state *t, unsigned used, struct run_re
 	if (!spot || !(spot->value > 0))
 		return;
 	if (t->prices)
-		assume(r, "prices of %.100s; before its first row, and where it has none, spot.price", availset_source(t->prices));
+		assume(r, "prices of %.100s; before its first row, and where it has no price, spot.price", availset_source(t->prices));
 	else if (availset_has_prices(t->capacity))
-		assume(r, "prices of the trace; where it has none, spot.price");
+		assume(r, "prices of the trace; where it has no price, spot.price");
 	else if (used & SPOT_USED_PRICE)
 		assume(r, "one price of spot instances at all times: spot.price = %g USD/h", orr_arg_real(t->config.options, "price"));
 }
@@ -341,12 +341,11 @@ static void note_end(const struct scenario *s, struct run_result *r)
 	double end_s = over ? over->value : 0;
 	if (end < ORR_NEVER && end_s * 1e9 > (double)end * 1.001)
 		assume(r,
-			"past the end of the trace (%.4g h) instances present at its end remain and none is offered (--until sets an "
-			"earlier "
-			"end of the run; a generator's length=0 has none)",
+			"after the end of the trace (%.4g h) the instances present at its end remain, and no instance is offered (--until "
+			"sets an earlier end of the run; a generator with length=0 has no end)",
 			(double)end / 3600e9);
 	if (s->until_ns < ORR_NEVER && end_s * 1e9 < (double)s->until_ns)
-		remark_no_effect(s, r, "until", "the run ended before");
+		remark_no_effect(s, r, "until", "the run ended before the end of the trace");
 	else if (s->until_ns == ORR_NEVER && complete && !(complete->value > 0))
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
 }
@@ -356,8 +355,8 @@ static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 	struct spot_state *t = s->state;
 	unsigned used = atomic_load(&t->used[i]);
 	assume(r,
-		"step times of job %.100s, whatever an instance's type; pauses for restart and reconfiguration as the policy's parameters "
-		"and the job state them",
+		"step times of job %.100s, regardless of the instance type; pauses for restart and reconfiguration are those of the "
+		"policy's parameters and of the job",
 		t->job->name);
 	note_prices(t, used, r);
 	note_end(s, r);
@@ -420,10 +419,10 @@ static const struct world_flag flags[] = {
 		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "
 		"an instance's own\nprice in the trace takes precedence" },
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
-		"put the trace's rows in order, leave out impossible ones and list them;\nwithout it they are errors" },
-	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "an event for each step instead of one for all steps between two events;\n"
-		"the results are the same, to the bit" },
-	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
+		"sort the trace's rows by time, skip impossible rows and list them;\nwithout it they are errors" },
+	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "simulate each step as an event, instead of all steps between two others as one;\n"
+		"the results are bit-identical" },
+	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
@@ -475,7 +474,7 @@ const struct world world_spot = { .name = "spot",
 		.files = files,
 		.series_if_any = true,
 		.has_marks = true,
-		.oracle = "when instances will be preempted, unlike real policies" },
+		.oracle = "the times of preemptions, unlike real policies" },
 	.open = open_spot,
 	.is_random = is_spot_random,
 	.run = run_spot,

@@ -366,7 +366,7 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 	if (!spot_may_act(w, "orr_steps_stretch()") || !w->steps.is_in_flight)
 		return;
 	if (by < 0 || by > INT64_MAX / 4 - (w->steps.ends - w->now))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in all",
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in total",
 			(long long)by);
 	else
 		w->steps.ends += by;

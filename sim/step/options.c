@@ -7,17 +7,16 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 	ORR_PARAM_CHOICE(
 		"fidelity", "flow", "flow|analytic", "flow: messages share links max-min fairly; analytic: closed forms, no contention"),
 	ORR_PARAM_CHOICE("algorithm", "auto", "auto|ring|multi-ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
-		"algorithm of collectives for which the policy names none; auto: multi-ring where the members of each node use several "
-		"NICs, "
+		"algorithm of collectives for which the policy names none; auto: multi-ring if the members of each node use several NICs, "
 		"else ring"),
 	ORR_PARAM_REAL("nic_efficiency", "0.96", 0.01, 1,
 		"multi-ring: share of a NIC's rate that collectives reach (SimAI's fit of NCCL on 2 to 64 nodes)"),
-	ORR_PARAM_CHOICE(
-		"merge", "auto", "auto|on|off", "simulate one lane for all if routes and loads are equal; on: fail if they are not"),
+	ORR_PARAM_CHOICE("merge", "auto", "auto|on|off",
+		"simulate one lane for all lanes if routes and loads are equal; on: an error if they differ"),
 	ORR_PARAM_CHOICE(
 		"optimizer", "sgd", "sgd|momentum|adam", "state per parameter: 0, 1 or 2 values, and master copies in mixed precision"),
 	ORR_PARAM_REAL("compute_s", "0", 0, 1e6,
-		"forward + backward of the whole model for the batch in s, as measured elsewhere; linear in samples (0: cost model)"),
+		"measured forward + backward time of the whole model for the batch, in s; linear in samples (0: cost model)"),
 	ORR_PARAM_REAL("fc_share", "-1", -1, 1, "with compute_s: share of the fully connected layers in it (-1: cost model)"),
 	ORR_PARAM_CHOICE("update_cost", "roofline", "roofline|none", "cost of the optimizer's update"),
 	ORR_PARAM_BOOL("ignore_memory", false, "allow a device to hold more than its memory"),

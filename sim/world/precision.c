@@ -102,7 +102,7 @@ void precision_remark(const struct scenario *s, struct run_result *const *runs, 
 {
 	const struct metric *times = n ? result_find(runs[0], "replications") : NULL;
 	struct widest w = find_widest(s, of_result, runs);
-	char text[400], how[160] = "no column of the table varies";
+	char text[400], how[160] = "no column of the table has a variance";
 	if (!times)
 		return;
 	if (*w.metric && isinf(w.half))

@@ -42,8 +42,8 @@ static int check_world(const struct registry_entry *e, const struct world *wante
 	const char *is = e->policy->kind;
 	if (!wanted || !strcmp(is, wanted->name))
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is, is,
-		wanted->name);
+	return orr_fail(
+		err, ORR_EINPUT, "policy %.80s: is a %s policy (for orrery %s): expected a %s policy", e->name, is, is, wanted->name);
 }
 
 /* ---- plugins ---- */

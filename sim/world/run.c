@@ -115,7 +115,8 @@ static void say_rows(const struct scenario *s, struct run_result *const *runs, s
 		return;
 	for (size_t i = 0; rows && i < n; i++)
 		if (rows_count(rows, runs[i]) < runs[i]->rows_total)
-			fprintf(stderr, "orrery: %s: rows of %zu of %llu %s are kept (a sample); means and quantiles are of all\n",
+			fprintf(stderr,
+				"orrery: %s: rows of %zu of %llu %s are kept (a sample); means and quantiles are over all of them\n",
 				runs[i]->label, rows_count(rows, runs[i]), (unsigned long long)runs[i]->rows_total, counted);
 	if (s->replications > 1)
 		fprintf(stderr, "orrery: the rows are those of the first replication; metrics and accounts cover all replications\n");

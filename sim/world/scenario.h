@@ -61,8 +61,8 @@ extern const struct orr_param scenario_keys[];
 #define SCENARIO_KEY_CLUSTER \
 	ORR_PARAM_TEXT("cluster", "", "NODESxGPUS[:TYPE][:cpus=CORES][:mem=GIB][:racks=N],.. or a CSV or JSON file")
 #define SCENARIO_KEY_PLACEMENT(def) \
-	ORR_PARAM_CHOICE("placement", def, "count|consolidate|spread|best-fit|topology|fgd", "which free GPUs are taken")
-#define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the clock stops (30d, 12h); empty: at the end of the work")
+	ORR_PARAM_CHOICE("placement", def, "count|consolidate|spread|best-fit|topology|fgd", "rule that chooses among free GPUs")
+#define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the simulation ends (30d, 12h); empty: at the end of the work")
 #define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all", "rows that are kept")
 /* clang-format on */
 

@@ -121,7 +121,7 @@ static int set_policy(cJSON *scenario, const char *path, const char *value, stru
 	cJSON_ArrayForEach(entry, list) found |= set_entry(entry, of_parts(scenario), path, (size_t)(dot - path), dot + 1, value);
 	if (!found)
 		return orr_fail(
-			err, ORR_EINPUT, "--set policy.%.80s: no policy of this run is called \"%.*s\"", path, (int)(dot - path), path);
+			err, ORR_EINPUT, "--set policy.%.80s: no policy of this run has the label \"%.*s\"", path, (int)(dot - path), path);
 	return ORR_OK;
 }
 

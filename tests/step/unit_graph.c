@@ -275,7 +275,7 @@ static void test_refused(void)
 	refused(ONE("\"delay\":{\"seconds\":1},\"gives\":[{\"device\":8,\"bytes\":5}]"),
 		"g.json: $.ops[0].gives[0].device: expected a whole number from 0 to 7, found 8");
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"a\",\"mark\":{}}]}",
-		"g.json: $.ops[1]: duplicate id \"a\" (of $.ops[0]): expected another");
+		"g.json: $.ops[1]: duplicate id \"a\" (of $.ops[0]): expected a unique id");
 	refused("{\"ops\":[{\"id\":\"alpha\",\"mark\":{},\"after\":[\"alhpa\"]}]}",
 		"g.json: $.ops[0].after[0]: unknown op id \"alhpa\"; did you mean alpha");
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"b\",\"mark\":{},\"after\":[\"c\"]},{\"id\":\"c\",\"mark\":{},\"after\":["
