@@ -92,7 +92,7 @@ said=$("$orrery" "${serve[@]}" --resample hour --set serve.sessions=replay 2>&1;
 is "$(echo "$said" | cut -c1-100)" 'orrery: scenario: $.resample: expected none with serve.sessions: blocks cut sessions in two
 orrery: resample: philly-like:days=1: expected a file, because a generator draws a new trace for eac
 orrery: scenario: $.resample: expected day, hour or a time above 0 such as 6h, found "weekly"
-orrery: scenario: $.replications: no input of this scenario is random: 5 replications would be 5 equa' "and refused elsewhere"
+orrery: scenario: $.replications: no input of this scenario is random: 5 replications would be 5 equ' "and refused elsewhere"
 
 # ---- refusals ----
 "$orrery" trace synth philly-like:days=1 -o t.csv
