@@ -7,7 +7,8 @@
 
 /* Limits found on the processes of tests/coverage: docs/models/statistics.md. */
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
-/* Intervals at the limits are longer by this share: of the runs of a workload near a limit, the calmer ones pass, whose means are low. */
+/* Intervals at the limits are longer by this share: of the runs of a workload near a limit, those with less variation pass, and their means
+ * are low. */
 static const double most_widening = 0.4;
 
 /* Sums and weights (counts, or time) of n consecutive blocks. */
@@ -102,7 +103,7 @@ static struct interval interval_of(const struct stretch *s, enum estimate_range 
 	struct batch_means blocks = batch(s, s->n), fine = batch(s, FINE), middle = batch(s, MIDDLE);
 	double most = fmax(fabs(blocks.skewness), fmax(fabs(fine.skewness), fabs(middle.skewness)));
 	double skewness = fmax(blocks.skewness, fmax(fine.skewness, middle.skewness));
-	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, turned */
+	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, mirrored */
 		skewness = -most;
 	if (!(most <= most_skewness) || !(drift(s, fine.variance) <= most_drift))
 		return none;

@@ -5,7 +5,7 @@
  * Student's interval is too short on the side of a long tail. The interval here is the hull of two: Hall's
  * (Hall, On the removal of skewness by transformation, JRSS B 54, 1992), which inverts a cubic transformation of Student's t that
  * removes the skewness, and Student's on the scale of the quantity: logarithmic for a quantity that is never negative, linear for any
- * other. The ends never leave the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
+ * other. Both ends are within the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
  */
 #ifndef ORR_RESULTS_ESTIMATE_H
 #define ORR_RESULTS_ESTIMATE_H

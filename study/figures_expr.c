@@ -121,7 +121,7 @@ static int find_value(struct evaluation *e, size_t axis, const char *text, size_
 	return rc;
 }
 
-/* Binds "[N=10,B=5]" at *text and moves behind it. */
+/* Binds "[N=10,B=5]" at *text and advances *text past it. */
 static int bind_fixed(struct evaluation *e, const char **text, const char *end, bool *is_there, struct orr_error *err)
 {
 	const char *s = *text + 1;

@@ -17,13 +17,13 @@
  * while X is constant.
  *
  * rules=own: a round starts every `round` while a job runs, else at once. X is recomputed at the start of a round if jobs
- * arrived or ended, at least `recompute` after the last time. A job chosen again runs on undisturbed; a job that ends inside a
+ * arrived or ended, at least `recompute` after the last time. A job chosen again keeps running; a job that ends inside a
  * round frees its GPUs for the next round. Progress is continuous: partial iterations count.
  *
- * rules=gavel: as the published simulator (gavel_published.c): whole iterations, rounds that end with their last job, 1920 s between
- * computations of X, every job stopped after every round (so `preemptions` counts rounds).
+ * rules=gavel: the rules of the published simulator (gavel_published.c): whole iterations, rounds that end with their last job, 1920 s
+ *between computations of X, every job stopped after every round (so `preemptions` counts rounds).
  *
- * Jobs that ask for no GPU start when they fit. Assumes that a job runs on one type in a round; see
+ * Jobs that request no GPU start when they fit. Assumes that a job runs on one type in a round; see
  *docs/models/jobs-policies.md#gavel-rounds.
  */
 #include "gavel.h"

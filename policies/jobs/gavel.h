@@ -4,9 +4,9 @@
  *
  * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_alloc.c: the allocation
  * X; gavel_select.c: the jobs of a round. X counts GPUs. It gives no time on a type where the placement would refuse the job on
- * the empty cluster, for lack of CPUs, say.
+ * the empty cluster, for example for lack of CPUs.
  *
- * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or nowhere. share[], owed[]
+ * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or does not run. share[], owed[]
  * and got[] are kept per type:
  *	share  X: the part of its time that the allocation gives the job
  *	owed   own rules: sum of X over rounds; published rules: the deficit in s

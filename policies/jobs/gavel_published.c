@@ -14,9 +14,9 @@
  * The published simulator computes X at once if no job runs and no arrival is left. A scheduler cannot know the latter: here, if no
  * job runs, X is computed when the 1920 s are over.
  *
- * Times are doubles in seconds, as in the published simulator; the world rounds them to ns. A job that ends in this round by these
- * times is left to end by the world's, within a few ns. If costs or failures make the two differ by more, the clock follows the
- * world.
+ * Times are doubles in seconds, as in the published simulator; the world rounds them to ns. A job that ends in this
+ * round by these times runs until it ends by the world's times, a few ns later at most. If costs or failures make the
+ * two differ by more, the world's time is used.
  */
 #include "gavel.h"
 
@@ -58,7 +58,7 @@ static bool is_round_over(struct gavel *g, struct orr_jobs *w)
 	return is_over;
 }
 
-/* Books the round and moves the clock to its end. */
+/* Accounts for the round and moves the clock to its end. */
 static void end_round(struct gavel *g, struct orr_jobs *w)
 {
 	double latest = g->now_s;

@@ -4,8 +4,9 @@
  * "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section
  * 3.3; index and sources in gittins_index.h). Service is GPU time, or running time.
  *
- * The distribution is either given or that of the service of jobs completed so far. Before the first completion all indices are
- * equal: first come, first served. The distribution is updated whenever the number of completions has grown by a twentieth.
+ * The distribution is either given or that of the service of jobs completed so far. Before the first completion all
+ * indices are equal (first come, first served). The distribution is updated whenever the number of completions has
+ * grown by a twentieth.
  *
  * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. In a level
  * the index is that of its lower edge, over all D that reach at least its upper edge, because the next update is not before that edge. So a
@@ -13,8 +14,8 @@
  * 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is first. To bound the cost, a pass that only
  * levels cause runs at most once per `interval`; arrivals and ends always cause one.
  *
- * A job that has outlived every known job has index 0. The published simulator of Tiresias differs: it sorts lowest index first,
- * and its gittins does not run.
+ * A job that has received more service than every known job has index 0. The published simulator of Tiresias differs: it sorts lowest index
+ * first, and its gittins does not run.
  */
 #include "gittins_index.h"
 #include "preemptive.h"

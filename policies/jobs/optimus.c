@@ -230,7 +230,8 @@ static double best_step(const struct optimus *o, const struct member *m, uint32_
 	return best;
 }
 
-/* Gives GPUs to the member with the greatest gain, from all members at their smallest sizes on. Ties: the one that started first. */
+/* Starts with all members at their smallest sizes and repeatedly gives GPUs to the member with the greatest gain. Ties: the one that
+ * started first. */
 static void choose_sizes(struct optimus *o, uint32_t free)
 {
 	for (size_t i = 0; i < o->n; i++)

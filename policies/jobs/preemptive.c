@@ -201,7 +201,7 @@ static void settle(struct preemptive *p, struct orr_jobs *w)
 	}
 }
 
-/* Offers GPUs that placement left over to all waiting jobs, in order. */
+/* Offers GPUs that the placement left to all waiting jobs, in order. */
 static void refill(struct preemptive *p, struct orr_jobs *w)
 {
 	struct orr_walk walk;
@@ -243,7 +243,7 @@ void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager, int64_t (*st
 	p->list = p->next;
 	p->n = p->n_next;
 	p->next = swap;
-	/* Victims stopped in vain for room elsewhere may run again, too. */
+	/* Victims that were stopped without making room may run again, too. */
 	if ((!all || p->out.n_stopped) && !is_eager)
 		refill(p, w);
 	p->pass++;

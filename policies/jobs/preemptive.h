@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * preemptive.h - the preemptive pass: takes back all GPUs and gives them out again in the order of a key, skipping jobs that do
- * not fit (Tiresias' simulator: "shortest", "shortest-gpu", "sjf"). It stops and starts only the jobs for which that is a change.
+ * preemptive.h - the preemptive pass: reallocates all GPUs in the order of a key, skipping jobs
+ * that do not fit (Tiresias' simulator: "shortest", "shortest-gpu", "sjf"). It stops and starts
+ * only jobs whose allocation changes.
  *
  * A policy embeds struct preemptive as its first member and gives the key of a job. The keys of running jobs may only fall with
  * time; those of waiting jobs do not change.
@@ -10,8 +11,9 @@
  * carries a tie, which grows with the pass that gave the job its present key: sorting by (key, tie) is stable sorting. Waiting
  * jobs are in an orr_queue, running jobs in a nearly sorted array. A pass costs O(running + started log waiting + shapes).
  *
- * A pass chooses jobs by the budget and places them (gpu_budget.h). A job that cannot be placed waits; the victims that it would
- * have needed run on, and free GPUs are offered to the next jobs in order. If only the number of GPUs matters, every chosen job
+ * A pass chooses jobs by the budget and places them (gpu_budget.h). A job that cannot be placed waits;
+ * the victims selected for it continue, and free GPUs are offered to the next jobs in order. If
+ * only the number of GPUs matters, every chosen job
  * has room once the victims are stopped. A waiting job that may run on several GPU types gets, if possible, a type with enough
  * spare GPUs: it stops no other job then.
  */

@@ -15,8 +15,9 @@
  * shrink, until it is cheaper. A running job bids more, by the part `keep`, for the GPUs that it holds.
  *
  * loss=TIME is the time that a job loses on average when one of its nodes leaves. A rate on g GPUs then counts as
- * rate x max(0, 1 - h g loss), where h is the number of GPUs lost so far per GPU-second. A larger gang is hit more often, so jobs
- * stay smaller if many nodes leave with little notice (the idea of Parcae's liveput: Duan et al., NSDI 2024).
+ * rate x max(0, 1 - h g loss), where h is the number of GPUs lost so far per GPU-second. A larger gang loses nodes more
+ * often, so jobs stay smaller if many nodes are removed with little notice (the idea of Parcae's liveput: Duan et al.,
+ * NSDI 2024).
  *
  * Jobs then stop or shrink, jobs on nodes given notice move to others (notice=true), and the rest start and grow. A job grows
  * only `interval` after its last start, because growing is a stop and a start. All GPUs count alike; only whole GPUs are used.
@@ -73,7 +74,7 @@ struct market {
 	bool by_work, by_priority, minds_notice;
 	int64_t interval;
 	double loss_s;
-	/* GPUs lost and GPU-seconds offered up to `seen_ns`, when `seen` GPUs were present. */
+	/* GPUs lost and GPU-seconds offered up to the time `seen_ns`, at which `seen` GPUs were present. */
 	double gone, gpu_s;
 	uint32_t seen;
 	int64_t seen_ns;
@@ -269,7 +270,7 @@ static bool admit(struct market *m, struct orr_jobs *w, orr_job j)
 	return true;
 }
 
-/* Fills the member's offer from the free GPUs, or a smaller one; false if it got none. */
+/* Allocates free GPUs to the member's offer, or to a smaller one; false if it got none. */
 static bool serve(struct market *m, struct offer o, double least, uint32_t *free_gpus)
 {
 	struct member *x = &m->member[o.member];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Academus (student parallelism): a group of shallow students, each trained on the residual of those before it, replaces a
- * deep teacher and runs in parallel; under load the last students are dropped (Wang et al., arXiv 2408.12526; KDD 2025).
+ * Academus (student parallelism): a group of shallow students, each trained on the residual of the previous ones, replaces a
+ * deep teacher and runs in parallel; under load the last students are removed (Wang et al., arXiv 2408.12526; KDD 2025).
  * Also its baselines: the teacher with static or dynamic padding, and early exit, where a batch runs to its deepest exit.
  *
  * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas; student j runs on replica

@@ -4,7 +4,7 @@
  * last (Viola and Jones, CVPR 2001; for DNN serving NoScope, Kang et al., VLDB 2017). Confidence is not simulated: each
  * stage answers a given share of its requests, drawn at random.
  *
- * An example of requests that use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each
+ * Example of a policy whose requests use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each
  * request. A pipeline of models (detect, then recognise) is a cascade with keeps=0.
  */
 #include <orrery/serve.h>

@@ -144,7 +144,7 @@ static void promote(struct mlfq *m, struct orr_serve *w, struct server *v)
 
 /* ---- the next batch ---- */
 
-/* Lists residents outside the batch by level, then by admission; once per instant, as several may be needed. */
+/* Lists residents outside the batch by level, then by admission; once per instant, because several may be needed. */
 static void list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];
@@ -180,7 +180,7 @@ static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica
 	return false;
 }
 
-/* Adds it to the batch if memory can be freed for it. */
+/* Adds the request to the batch if memory can be freed for it. */
 static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	struct server *v = &m->server[replica];

@@ -232,7 +232,7 @@ static void drop(const struct nexus *s, struct orr_serve *w, uint32_t gpu, uint3
 		queue_refuse(w, q, q->q.first, ORR_REQ_SHED);
 }
 
-/* When the model's next batch is due. */
+/* Returns the time at which the model's next batch is due. */
 static double due_s(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, uint32_t model, const struct queue *q)
 {
 	const struct share *x = &s->share[(size_t)gpu * s->queues.models + model];

@@ -44,8 +44,8 @@ bool bamboo_should_regroup(const struct bamboo *b, const struct orr_spot *w)
 	}
 	if (nodes < threshold)
 		return false;
-	/* As published, nodes lost while waiting still count as waiting: the nodes regroup in vain. If as many nodes really are ready,
-	 * regrouping must add a pipeline. */
+	/* As published, nodes lost while waiting still count as waiting, so a regrouping may bring no pipeline. If that
+	 * many nodes are ready, regrouping must add a pipeline. */
 	bool is_phantom = b->r.keeps_waiting && orr_inst_ready(w) < threshold;
 	return is_phantom || bamboo_pipelines(b, w, nodes) > b->r.pipelines;
 }

@@ -246,7 +246,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	if (!must)
 		return is_available ? LATE_SPOT : LATE_IDLE;
 	s->on_demand_slice = i;
-	/* Wakes when the slice will have done its share; exact unless a change-over comes first. */
+	/* Sets a wake at the time at which the slice's share will be complete; exact unless a change-over precedes. */
 	late_wake(w, now + left + (l->state == LATE_ON_DEMAND ? 0 : l->on_demand_changeover_ns));
 	return LATE_ON_DEMAND;
 }

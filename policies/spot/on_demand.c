@@ -2,8 +2,8 @@
 /*
  * on_demand.c - the baseline: a fixed number of on-demand instances, which are never preempted
  *
- * The job starts when all of them are ready and runs at one pace to its end. Parameters that are not set come from the job's on-demand
- * baseline, else from its fastest shape, else from the number of nodes with the highest throughput.
+ * The job starts when all of them are ready and runs at constant speed to its end. Parameters that are not set come from the job's
+ * on-demand baseline, else from its fastest shape, else from the number of nodes with the highest throughput.
  */
 #include <orrery/spot.h>
 
@@ -37,7 +37,7 @@ static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t
 	}
 }
 
-/* A job with a throughput curve alone: the given number of nodes, or the one with the highest throughput. */
+/* For a job that has only a throughput curve: the given number of nodes, or the one with the highest throughput. */
 static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint32_t told, int curve, double samples)
 {
 	uint32_t first, last, best = told;

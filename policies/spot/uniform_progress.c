@@ -6,9 +6,9 @@
  *	idle:      spot if available; on demand if progress < ep(t)
  *	on demand: stays until progress >= ep(t + 2d) (hysteresis); then spot if available, else idle
  *
- * Without hysteresis 2d is 0 and spot is taken at once. With the oracle, spot of lifetime o is taken if it is worth its change-overs: from
- * idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), with k the ratio of the prices. The lifetime of a gang is that of its
- * first instance.
+ * Without hysteresis 2d is 0 and spot is taken at once. With the oracle, spot of lifetime o is used if it saves more than its change-overs
+ *cost: from idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), with k the ratio of the prices. The lifetime of a gang is
+ *that of its first instance.
  */
 #include "late.h"
 

@@ -54,7 +54,7 @@ struct varuna {
 	orr_inst *usable; /* ready, without notice */
 	uint32_t cap;
 	uint64_t timer; /* end of the state RESTARTING or SAVING */
-	uint64_t heed;  /* timer of the time at which a notice must be acted upon; 0: none */
+	uint64_t heed;  /* timer at the latest time to act on a notice; 0: none */
 	int64_t heed_at;
 	uint64_t writer, written; /* background: timer of the checkpoint in progress (0: none), and the steps that it holds */
 	uint64_t since;           /* steps since the start of the last checkpoint */
@@ -260,7 +260,7 @@ static void lose(struct varuna *v, struct orr_spot *w)
 	orr_spot_count(w, "restarts", 1);
 }
 
-/* An instance was given notice. Steps go on while one more fits, so that several notices share one checkpoint. */
+/* An instance was given notice. Steps continue while one more fits, so that several notices share one checkpoint. */
 static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

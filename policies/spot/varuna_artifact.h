@@ -8,8 +8,8 @@
  * many, clamped to 0. Then all steps begun since the last complete checkpoint count no samples (all so far, if there is none). Each of
  * the artifact's traces ends with a removal: checkpoints that are incomplete at the end of the run have failed.
  *
- * Pause: restart time less checkpoint time. If the restart time is a curve over the nodes, it is looked up at the end of a
- * rendezvous and used at the next removal.
+ * Pause: restart time less checkpoint time. If the restart time is a curve over the nodes, it is
+ * evaluated at the end of a rendezvous and used at the next removal.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
  */

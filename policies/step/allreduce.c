@@ -142,7 +142,7 @@ static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint
 	return orr_delay(s, fmax(0, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s));
 }
 
-/* `op` waits on every GPU for the backward pass of the message's chunk; without overlap, for all of that pass. */
+/* Makes `op` wait, on every GPU, for the backward pass of the message's chunk; without overlap, for the whole backward pass. */
 static void wait_for_gradient(const struct allreduce *a, struct orr_step *s, orr_op op, const struct message *m)
 {
 	for (uint32_t p = 0; p < a->r.positions; p++)

@@ -18,9 +18,9 @@
  * which updates it. That node then begins its next iteration. The authors say that replica and original are equal before
  * each iteration, but not how; this is the minimum that keeps optimizer state equal.
  *
- * failed=f: the state after the loss of node f. The node before it, its shadow, does both stages; messages between them are
- * local, backward goes before forward, both gradients are summed, and it has no replica any more. The other pipelines wait
- * for this one where gradients are summed, so all lanes are built like it.
+ * failed=f: the state after the loss of node f. The node before it, its shadow, computes both stages; messages between
+ * them are local, backward passes precede forward passes, both gradients are summed, and it no longer has a replica.
+ * The other pipelines wait for this one when gradients are summed, so all lanes are built in the same way.
  *
  * redo=n: the pause right after the loss, before each iteration. The shadow recomputes the lost gradient sum of n
  * micro-batches, one backward (and forward, if that was lazy) after the other, from swapped activations and from gradients
@@ -364,7 +364,7 @@ static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 	b->fresh[node] = op;
 }
 
-/* The shadow's redo, before all else; all stages then wait for it. */
+/* Builds the redo of the shadow, the first op of the iteration; all stages wait for it. */
 static orr_op build_redo(struct bamboo *b, struct orr_step *s, orr_op before)
 {
 	const struct stage *g = &b->stage[b->failed];

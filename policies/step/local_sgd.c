@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Local SGD: every GPU takes H optimizer steps of its own, then all average their parameters (Lin, Stich, Patel, Jaggi,
+ * Local SGD: every GPU takes H local optimizer steps, then all GPUs average their parameters (Lin, Stich, Patel, Jaggi,
  * "Don't Use Large Mini-Batches, Use Local SGD", ICLR 2020).
  *
  * Post-local SGD (section 3): H = 1 up to a given iteration. Hierarchical local SGD (appendix): the GPUs of a node average

@@ -59,7 +59,7 @@ void stage_measure(
  * parameters of its own. The first and the last stage both hold the table and sum its gradients. 0: not shared. */
 double stage_tied_params(const struct orr_step *s);
 
-/* Books weights, gradients and optimizer state of params parameters; the state is sharded over state_shards devices. */
+/* Declares the memory of weights, gradients and optimizer state of params parameters; the state is sharded over state_shards devices. */
 void stage_hold(struct orr_step *s, uint32_t device, double params, double state_shards, const char *what);
 
 #endif

@@ -16,7 +16,7 @@
  *	8  the CONV workers average theirs: ring, or through servers
  *	9  update
  *
- * The paper's abstract and introduction give the separation. This is the only order of steps that fits them; details are
+ * The paper's abstract and introduction give the separation. This is the only order of steps that is consistent with them; details are
  * parameters. F is chosen by the closed form of the step (docs/models/step-stanza-ds-sync-ako.md), because the paper's own rule is not
  * known.
  */

@@ -7,7 +7,7 @@
 #include "jobs/bill.h"
 #include "jobs/life.h"
 
-/* Returns the job if the policy may act now and the job is in that state; else fails the run and returns NULL. */
+/* Returns the job if the policy may act now and the job has that state; else fails the run and returns NULL. */
 static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state state, const char *action)
 {
 	if (w->error.code)
@@ -49,7 +49,7 @@ static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
-/* Counts a job that the types split: it does not fit on one, and would on their free GPUs together. */
+/* Counts a job that fits on no single GPU type, although the types together have enough free GPUs. */
 static void note_split(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
 	bool has_choice = r->types & (r->types - 1);

@@ -23,7 +23,7 @@ struct meter {
 	uint32_t n_jobs, cap_jobs;
 };
 
-/* The account of a live job. */
+/* Time and cost of a live job. */
 struct tab {
 	timeline_sum reading; /* of its parts, at the start of the present run */
 	struct ledger kept;   /* work that is useful if the job completes */

@@ -51,7 +51,7 @@ void check_state(struct orr_jobs *w)
 		wrong = pool_check(w->pool, allocs, n);
 		mem_free(allocs);
 	}
-	/* If many jobs wait, only some decisions walk the list of live jobs. */
+	/* If many jobs wait, the list of live jobs is checked at only some of the decisions. */
 	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
 	if (!wrong)
@@ -60,7 +60,7 @@ void check_state(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
 
-/* A completed job has done exactly the work asked, in ns, at any rates. If its rate was always 1, it ran for that work plus its start
+/* A completed job has done exactly the requested work, in ns, at any rates. If its rate was always 1, it ran for that work plus its start
  * costs. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {

@@ -123,8 +123,8 @@ static bool blocks_of_both(const struct run_result *a, const struct run_result *
 	return true;
 }
 
-/* Differences of the jobs that completed in both, from the first policy of this command; they are not stored. Without rows, blocks of
- * jobs (results/stats.h) in which another number completed are left out. */
+/* Differences of the jobs that completed in both, from the first policy of this command; they are not stored. Without
+ * rows, blocks of jobs (results/stats.h) are compared; blocks with different numbers of completed jobs are skipped. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct jobs_state *t = s->state;
@@ -231,7 +231,7 @@ static bool are_jobs_random(const struct scenario *s)
 	       inputs_capacity_is_random(&t->capacity);
 }
 
-/* Jobs drawn again, and keys of the class mean on a cluster none of whose types has one. */
+/* Adds remarks on resampled jobs, and on keys of the class mean if no type of the cluster has one. */
 static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 {
 	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
@@ -278,7 +278,7 @@ static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r
 	t->has_blocks[i] = blocks_from_rows(r, &t->blocks[i]);
 }
 
-/* Counts over all policies, which share the memoised rates. */
+/* Prints the counts over all policies, which share the cached rates. */
 static void say_step_runs(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;

@@ -8,7 +8,7 @@
 #include "world/scenario.h"
 
 extern const struct world_effect jobs_effects[];
-/* Adds the remarks that no metric decides, and the assumption on placement and costs. */
+/* Adds the remarks that do not depend on a metric, and the assumption on placement and costs. */
 void jobs_note_effects(const struct scenario *s, struct run_result *r);
 
 #endif

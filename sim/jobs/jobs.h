@@ -2,7 +2,7 @@
 /*
  * jobs.h - the jobs world: one policy's replay of a trace of jobs on a cluster
  *
- * Each run has its own state, so runs may go on in parallel threads over one jobset, cluster and policy.
+ * Each run has its own state, so parallel threads may run one jobset, cluster and policy.
  *
  * Progress is work done at a rate. Work is counted in ns at rate 1, the speed at which the trace's duration was measured. After the
  * start cost, a time dt at rate r does r * dt of it. With a throughput table, the rate is throughput(model, GPU type) over that of
@@ -93,14 +93,14 @@ void jobs_end_instant(struct orr_jobs *w);
 bool jobs_is_over(const struct orr_jobs *w);
 bool jobs_has_failed(const struct orr_jobs *w);
 bool jobs_is_due(const struct orr_jobs *w);      /* a call of the policy is due */
-uint64_t jobs_given(const struct orr_jobs *w);   /* how often a job has given GPUs back: if it grew, GPUs may be free */
+uint64_t jobs_given(const struct orr_jobs *w);   /* number of times that a job has released GPUs: if it grew, GPUs may be free */
 double jobs_part_done(const struct orr_jobs *w); /* 0..1; 0 if the trace has no known length */
 void jobs_starving(struct orr_jobs *w);          /* jobs wait and no event is left: fails the run, naming the policy */
 void jobs_capacity(struct orr_jobs *w);          /* another world took or freed GPUs */
 /* A node goes down or comes up. Its jobs are evicted; the caller calls pool_node_down() or pool_node_up() afterwards. */
 void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up);
 /* Evicts running jobs to make room for r, as if their nodes had failed. Candidates are the fewest jobs, latest start first, that
- * suffice; then each one that is not needed is spared, longest run first. Jobs on the nodes `but` (may be NULL) are exempt. Returns
+ * suffice; then each one that is not needed keeps its GPUs, longest run first. Jobs on the nodes `but` (may be NULL) are exempt. Returns
  * the number of evicted jobs; 0, with nothing changed, if all of them do not suffice. */
 uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const struct bitset *but);
 /* The allocations of the n running jobs; the caller frees the array, not its elements. */

@@ -99,7 +99,7 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	double rate = rate_on_type(w, job, type);
 	if (!(job->iterations > 0 && job->duration > 0))
 		return rate;
-	/* Uses the value of the table itself, without rounding to ns, if the duration came from the table. */
+	/* Uses the value of the table, without rounding to ns, if the duration came from the table. */
 	if (job->training == NONE && has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
 		double per_s = throughput(w, job->model, job->gpus, reference(w));
 		if (llrint(job->iterations / per_s * 1e9) == job->duration)

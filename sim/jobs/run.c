@@ -113,8 +113,8 @@ static void instant(struct orr_jobs *w, int64_t now)
 
 /* ---- the loop ---- */
 
-/* Jobs wait and the only future events are failures and repairs of nodes. Never with lent nodes: more of them may join, or cost less. Nor
- * while nodes are down: jobs may wait for their repair. */
+/* Jobs wait and the only future events are failures and repairs of nodes. False with lent nodes, because more nodes may
+ * join or prices may fall, and while nodes are down, because jobs may wait for their repair. */
 static bool is_starving(const struct orr_jobs *w)
 {
 	return !w->bill && !w->arrivals.has_next && !w->slots.n_running && !w->nodes.n_down &&

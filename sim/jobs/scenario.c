@@ -83,7 +83,7 @@ static int find_step_policy(const char *name, const struct orr_policy **out, cha
 	return ORR_OK;
 }
 
-/* Refuses keys that have no effect without jobs that train. Some of them also set the class mean of speeds by GPU type. */
+/* Refuses keys that have no effect without jobs that train. Some of these keys also affect the class mean of speeds by GPU type. */
 static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *err)
 {
 	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples", "sharing", "network", "device", "step",

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct network { /* a DNN and what it costs on each GPU type */
+struct network { /* a DNN and its costs on each GPU type */
 	struct dnn *dnn;
 	struct cost *cost[CLUSTER_MAX_TYPES];
 };
@@ -39,7 +39,7 @@ struct input {
 	char hash[65];
 };
 
-/* Everything but the config is under the lock. Finished answers and classes never move or change. */
+/* All fields except the config are protected by the lock. Finished answers and classes never move or change. */
 struct steprate {
 	struct steprate_config c;
 	bool check;
@@ -293,7 +293,7 @@ int steprate_class(struct steprate *s, const char *model, const char *strategy, 
 
 /* ---- asking the step world ---- */
 
-/* The nodes of a place as a cluster of its own, with the types of the whole. */
+/* Makes a cluster of the nodes of a place, with the types of the whole cluster. */
 static void sub_cluster(const struct steprate *s, const struct place *p, struct cluster *out)
 {
 	const struct cluster *c = s->c.cluster;

@@ -96,7 +96,7 @@ static int load_devices(struct type_speeds *s, const struct type_speed_config *c
 			orr_fail(&why, ORR_EINPUT, "it names no device");
 		has_class |= s->of[t].device != NULL;
 		if (s->of[t].device || (in_table(c, name) && in_table(c, s->reference)))
-			continue; /* jobs that are not in the table run as recorded on types that are in it alone */
+			continue; /* on types that only the table has, jobs that are not in the table run as recorded */
 		device_free(reference);
 		return need_speed(s, t, why.text, err);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.h - the inside of struct learn
+ * state.h - internal state of struct learn
  *
  * Replicas are created when their devices appear. A replica's vector may be shared with snapshots, with other replicas (a
  * mean) and with the server, so it is written through vec_writable() only. A gradient with is_pending is computed by

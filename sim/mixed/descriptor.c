@@ -35,11 +35,11 @@ struct mixed_state {
 
 extern const struct world world_mixed;
 
-/* Keys of the whole scenario, which its halves may not have. */
+/* Keys of the mixed scenario, which its parts may not have. */
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
 	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until_precision", "precision_of",
 	"until", "record", "policy_timeout", NULL };
-/* Keys of the whole that are copied to both halves. */
+/* Keys of the mixed scenario that are copied to both parts. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 
 /* ---- policies: pairs ---- */
@@ -115,7 +115,7 @@ static int resolve_policies(const cJSON *o, struct mixed_state *m, struct orr_er
 
 /* ---- halves ---- */
 
-/* Makes a complete scenario of that world; *out stays NULL if the whole has none. */
+/* Makes a complete scenario of that world; *out stays NULL if the mixed scenario has none. */
 static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error *err)
 {
 	const cJSON *part = cJSON_GetObjectItemCaseSensitive(o, world);

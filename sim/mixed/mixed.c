@@ -172,7 +172,7 @@ static bool is_over(const struct mixed *m)
 	return has_failed(m) || (jobs_are_over && serve_is_over_too);
 }
 
-/* Jobs or replicas wait, and no pending event will help them. */
+/* Returns whether jobs or replicas wait and no pending event lets them start. */
 static bool is_starving(const struct mixed *m)
 {
 	uint64_t idle = nodes_background(m) + (m->serve ? serve_background(m->serve) : 0);

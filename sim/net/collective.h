@@ -51,7 +51,7 @@ struct coll_shape {
 	uint32_t rings;  /* multi-ring: divides inner; 0: inner */
 	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen by coll_chunks() */
 	bool leader;     /* hierarchical all-reduce: only one rank per island communicates across islands */
-	/* Times were measured: a message has the latency hop_s whatever its route, and takes `stretch` times its bytes. */
+	/* Times were measured: a message has the latency hop_s on any route, and `stretch` times its bytes. */
 	bool is_measured;
 	double hop_s, stretch;
 };

@@ -301,8 +301,8 @@ static void sort_ended(struct flownet *f, uint32_t first)
 }
 
 /*
- * Handles the events of this instant. The flow that set the instant ends by definition, not because its bytes reach 0:
- * bytes = rate x time need not hold to the last bit.
+ * Handles the events of this instant. The flow that determines the instant ends by definition, even if rounding leaves
+ * a rest of its bytes.
  */
 static void happen(struct flownet *f)
 {
@@ -388,7 +388,7 @@ double flownet_link_bytes(struct flownet *f, uint32_t link)
 	return sum;
 }
 
-/* Whether the flow is among the fastest on a saturated link. */
+/* Returns whether the flow is among the fastest on a saturated link. */
 static bool has_bottleneck(const struct flownet *f, uint32_t flow, const double *used, const double *top)
 {
 	const struct flow_path *p = &f->path[flow];

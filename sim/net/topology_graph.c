@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Explicit networks: shortest paths by number of links. Among equally short links D-mod-k chooses as in a fat tree: by the
- * destination's number in mixed radix, one digit per choice. A fat tree written as JSON so has the routes of the built-in
- * one.
+ * destination's number in mixed radix, one digit per choice. So a fat tree written as JSON has the routes of the
+ * built-in one.
  *
  * Distances to a destination take one byte per vertex. NICs with a single link share the row of the switch at its other
  * end.
@@ -166,7 +166,7 @@ int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *pa
 	return rc;
 }
 
-/* Whether the i-th link of the table is on a shortest path to port d, with `left` links to go after it. */
+/* Returns whether the i-th link of the table is on a shortest path to port d, with `left` links to go after it. */
 static bool leads(const struct topo_graph *g, uint32_t i, uint32_t d, uint32_t left)
 {
 	uint32_t v = g->head[i];

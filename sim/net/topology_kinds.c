@@ -71,7 +71,7 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	return ORR_OK;
 }
 
-/* Switches: edges of all pods, then aggregations, then cores. Pods without hosts are left out, as no route leads there. */
+/* Switches: edges of all pods, then aggregations, then cores. Pods without hosts are omitted, because no route leads to them. */
 static void fat_tree_links(struct topo *t, uint32_t pods)
 {
 	struct topo_shape *s = t->shape;

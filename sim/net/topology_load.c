@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Builds a topology from a text or a JSON file: options, the insides of nodes, the hash. */
+/* Builds a topology from a text or a JSON file: options, links inside nodes, the hash. */
 #include "net/topology_shape.h"
 
 #include "base/bytes.h"
@@ -195,7 +195,7 @@ static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k
 	sbuf_printf(b, "%.17g,%.17g,%.17g,%.17g,%d\n", t->shape->bw, in->gpu_Bps, in->gpu_lat, in->host_Bps, in->is_asked);
 }
 
-/* Sets the names of links and frees what only the build needed. */
+/* Sets the names of links and frees data that only the build needs. */
 static void finish(
 	struct topo *t, const struct cluster *c, const struct orr_args *a, const struct kind *k, const struct inside *in, const char *hash)
 {

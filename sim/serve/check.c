@@ -144,7 +144,7 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 	return wrong || !r->lane ? wrong : decodes_check(w, r->lane);
 }
 
-/* Checks that the pool has given out exactly the GPUs of replicas and the withheld ones. */
+/* Checks that the GPUs allocated from the pool are exactly those of replicas and the withheld ones. */
 static const char *wrong_pool(const struct orr_serve *w)
 {
 	const struct fleet *f = w->fleet;

@@ -146,7 +146,7 @@ static double largest_gap(const struct lane *l, uint64_t clock)
 	return lo < l->n_gap ? l->gap[lo].gap_s : 0;
 }
 
-/* Decodes in their first iteration had their last token at a time of their own. Returns how many there are. */
+/* Records the gaps of decodes in their first iteration, whose last tokens have different times. Returns their number. */
 static uint32_t first_gaps(struct orr_serve *w, struct lane *l, double end_s)
 {
 	uint32_t kept = 0, n = l->n_fresh;

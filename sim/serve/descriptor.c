@@ -54,7 +54,7 @@ static void close_serve(struct scenario *s)
 
 /* ---- roles ---- */
 
-/* Names the policies that tell roles apart: "splitwise". */
+/* Appends the names of the policies that distinguish roles: "splitwise". */
 static void roles_names(const struct world *world, struct sbuf *b)
 {
 	char name[64];
@@ -177,7 +177,7 @@ static bool blocks_of(const struct run_result *r, struct blocks *b)
 	return r->n_requests == r->rows_total && r->n_requests;
 }
 
-/* Paired with the first policy of this command, so not stored. */
+/* Differences to the first policy of this command; not stored. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	struct blocks *first = mem_zalloc(1, sizeof *first), *other = mem_zalloc(1, sizeof *other);

@@ -166,7 +166,7 @@ static int go_up(struct search *s, struct orr_error *err)
 	return rc;
 }
 
-/* Too few meet the SLO at the rate of the trace and below it: a higher rate may fill batches sooner. */
+/* For traces of which too few requests meet the SLO at their rate and below: tries higher rates, which may fill batches sooner. */
 static int climb(struct search *s, struct orr_error *err)
 {
 	struct rate_found before = *s->out;
@@ -281,7 +281,7 @@ static void put_number(struct sbuf *b, const char *key, double v, const char *en
 	sbuf_printf(b, "\"%s\": %s%s", key, text, end);
 }
 
-/* Share of the completed requests that keep a limit; NAN: there is no such limit. */
+/* Returns the share of the completed requests that meet a limit; NAN: no such limit. */
 static double kept(const struct slo_misses *m, double limit_s, double misses)
 {
 	return isfinite(limit_s) && m->completed > 0 ? 1 - misses / m->completed : NAN;

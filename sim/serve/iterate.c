@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Iterations of a lane, and the repetition of those that the policy need not see. */
+/* Iterations of a lane, and their repetition without calls of the policy. */
 #include "serve/due.h"
 #include "serve/group.h"
 #include "serve/lane.h"
@@ -66,7 +66,7 @@ static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32
 	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
 }
 
-/* Books the processed part of a prompt. Returns whether prompt and output are complete. */
+/* Adds the processed part of a prompt. Returns whether prompt and output are complete. */
 static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->done += q->next_tokens;
@@ -100,7 +100,7 @@ static void complete(struct orr_serve *w, struct lane *l, struct req *q)
 	req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
 }
 
-/* Books the end of the iteration in flight. Returns whether a request ended with it. */
+/* Handles the end of the iteration in flight. Returns whether a request ended with it. */
 static bool land(struct orr_serve *w, struct lane *l)
 {
 	double prompt_tokens = 0;
@@ -146,7 +146,7 @@ static inline bool has_room(const struct lane *l, uint32_t need)
 	return (uint64_t)need + l->keep_free <= l->avail;
 }
 
-/* Neither the policy nor another world on the clock acts before the next event. */
+/* Returns whether neither the policy nor another world on the clock acts before the next event. */
 static bool is_quiet(const struct orr_serve *w)
 {
 	bool others_rest = w->owns_host || (w->host.is_quiet && w->host.is_quiet(w->host.ctx));

@@ -82,7 +82,7 @@ bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free)
 void kv_give(struct lane *l, struct req *q)
 {
 	l->avail += q->kv_held;
-	/* The end of a prompt goes first: it is useless without the beginning. */
+	/* The end of a prompt is evicted first, because it cannot be used without the beginning. */
 	for (uint32_t i = q->shared; i-- > 0;)
 		if (prefix_leave(l->prefix, prefix_find(l->prefix, q->block[i])))
 			l->avail += l->hash_blocks;

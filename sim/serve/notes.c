@@ -80,7 +80,7 @@ static void assume_stages(const struct serve_state *t, struct run_result *r)
 		}
 }
 
-/* Costs of copies, if there were any. */
+/* Adds assumptions on the costs of copies of KV caches, if any were made. */
 static void assume_copies(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
@@ -145,7 +145,7 @@ static struct facts facts_of(const struct scenario *s)
 	return f;
 }
 
-/* Speeds that the cluster states are of jobs. */
+/* Adds a remark on speeds that the cluster states: they apply to jobs only. */
 static void note_speeds(const struct cluster *c, struct run_result *r)
 {
 	char text[160];

@@ -129,7 +129,7 @@ static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32
 	return found;
 }
 
-/* Takes a request off a lost replica: it waits again, without progress. */
+/* Removes a request from a lost replica: it waits again, without progress. */
 static void throw_off(struct orr_serve *w, struct req *q)
 {
 	if (q->state == ORR_REQ_ENDED)

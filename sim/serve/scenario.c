@@ -241,7 +241,7 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
-/* Precision of the weights is that of the setting. */
+/* Sets the precisions of weights (that of the setting) and KV caches. */
 static void set_precisions(const struct scenario *s, struct serve_state *t)
 {
 	enum precision p;

@@ -24,7 +24,7 @@
 
 enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000 };
 
-/* Read-only once open, so that threads may run policies side by side. */
+/* Read-only once open, so that threads may run policies in parallel. */
 struct spot_state {
 	struct availset *capacity, *prices; /* prices: NULL if none are named */
 	const struct elastic *job;          /* owned by elastic_cache.h */
@@ -120,7 +120,7 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 
 /* ---- from the scenario to a run ---- */
 
-/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+/* All values that determine the result, with defaults, and inputs with their hashes. */
 static void describe(struct scenario *s, const struct spot_state *t)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");
@@ -174,7 +174,8 @@ static int check_end(const struct scenario *s, const struct spot_state *t, struc
 
 /* ---- types of instances ---- */
 
-/* An instance of another type than the job's nodes needs a speed. One type in a trace, and a job that names no device: the same. */
+/* An instance of a type other than that of the job's nodes needs a speed. If a trace has one type and the job names no device, the types
+ * are equal. */
 static int check_type(const struct spot_state *t, const struct speeds *known, const char *type, const char **first, struct orr_error *err)
 {
 	const char *own = t->job->step ? t->job->step->device : *first ? *first : type;
@@ -288,7 +289,7 @@ static void compare_plainly(struct run_result *const *runs, size_t n)
 
 /* ---- assumptions and remarks ---- */
 
-/* Keys that a run with none of these uses did not depend on. */
+/* Keys, and the uses without which a run does not depend on them. */
 static const struct {
 	unsigned use;
 	const char *key, *why;
@@ -332,7 +333,8 @@ static void note_prices(const struct spot_state *t, unsigned used, struct run_re
 		assume(r, "one price of spot instances at all times: spot.price = %g USD/h", orr_arg_real(t->config.options, "price"));
 }
 
-/* Nothing comes or goes past the end of a trace, which lowers the losses per hour. */
+/* Adds a remark on runs that continue after the end of the trace: no instance is added or removed then, which lowers the losses per hour.
+ */
 static void note_end(const struct scenario *s, struct run_result *r)
 {
 	const struct spot_state *t = s->state;

@@ -83,7 +83,7 @@ void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
 	w->rate[role] += s->price;
 }
 
-/* Adds the cost up to now at the present price. */
+/* Adds the cost up to now at the current price. */
 static void settle(struct orr_spot *w, struct slot *s)
 {
 	s->paid += (timeline_sum)s->price * (uint64_t)(w->now - s->paid_until);

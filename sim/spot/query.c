@@ -228,7 +228,7 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 
 void orr_spot_give_up(struct orr_spot *w, const char *message)
 {
-	/* A refusal at the very start means that the input is wrong. */
+	/* A refusal at time 0 means that the input is invalid. */
 	bool is_refusal = !w->now && w->steps.first_began < 0;
 	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "the policy failed without a message");
 }

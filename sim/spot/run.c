@@ -147,9 +147,9 @@ static void fail_stuck(struct orr_spot *w)
 		w->live[0] + w->live[1]);
 }
 
-/* The run has no set end, and the job will never be done: for too long, and more than FEW instants, no step was done that had not been done
- * before (the run fails); or the trace is over, the deadline past, and MOST_QUIET instants had timers alone (without a deadline, the run
- * fails). */
+/* Ends a run without a set end whose job will never be complete. Either no new step was done for too long and more than
+ * FEW instants (the run fails); or the trace and the deadline are over and MOST_QUIET instants had only timers (without
+ * a deadline, the run fails). */
 static bool is_stuck(struct orr_spot *w)
 {
 	if (w->until < ORR_NEVER || w->is_over)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Steps between two events are advanced at once: they share length, owners and prices, so one record with a count stands for
- * them. With config->exact each step's end is an instant of its own; equal records are merged as they come, so that all sums are
- * formed in the same way.
+ * them. With config->exact each end of a step is a separate instant; equal records are merged immediately, so that all
+ * sums are formed in the same way.
  */
 #include "spot/accounts.h"
 
@@ -134,7 +134,7 @@ static timeline_sum part_of(timeline_sum x, double part)
 	return y < x ? y : x;
 }
 
-/* Books n equal steps, each with the contents of the bucket. */
+/* Records n equal steps, each with the contents of the bucket. */
 static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, timeline_sum cost)
 {
 	struct steps *s = &w->steps;

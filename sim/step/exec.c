@@ -158,7 +158,7 @@ static void row_add(struct orr_step *s, struct iteration *k)
 	s->is_measured |= k->number + 1 == s->wanted;
 }
 
-/* Number of instances that one instance of a merged run stands for. */
+/* Returns the number of instances that one instance of a merged run represents. */
 static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, const struct op *o)
 {
 	uint32_t size = o->type == OP_COLLECTIVE ? k->coll[o->collective].size : 0;

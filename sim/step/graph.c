@@ -269,7 +269,7 @@ static void choose_algorithm(const struct orr_step *s, struct coll *c, const uin
 	enum orr_collective_algorithm a = s->algorithm;
 	if (a == ORR_ALGORITHM_DEFAULT)
 		a = rings_of(s, real, c->n, island_of(s, real, c->n)) > 1 ? ORR_MULTI_RING : ORR_RING;
-	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
+	/* The scenario's algorithm is replaced if it does not support the operation. An algorithm that the policy names is not replaced. */
 	c->what.algorithm = coll_usable(c->what.op, a, c->n);
 }
 
@@ -471,7 +471,7 @@ static void add_dependency(struct iteration *k, orr_op before, orr_op after)
 	k->dep[k->n_deps++] = (struct dependency){ before, after };
 }
 
-/* Whether the policy was given this handle. The number of ops of a retired iteration is no longer known. */
+/* Returns whether the handle is of an op. The number of ops of a retired iteration is no longer known. */
 static bool is_op(const struct orr_step *s, orr_op op)
 {
 	const struct iteration *k = iteration_live(s, op_iteration(op));

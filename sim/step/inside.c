@@ -24,8 +24,8 @@ static const struct device *device_of(const struct orr_step *s, const uint32_t *
 	return d && d->link_Bps > 0 && topo_bandwidth(s->config->topo, member[0], member[1]) == d->link_Bps ? d : NULL;
 }
 
-/* The law of op among n GPUs; *part: the part of its time that op takes. An all-gather or reduce-scatter without a law of its own takes
- * half of an all-reduce. */
+/* The law of op among n GPUs; *part: the part of its time that op takes. An all-gather or reduce-scatter without a
+ * separate law takes half the time of an all-reduce. */
 static const struct law *law_of(const struct profile *p, const struct device *d, const char *op, uint32_t n, double *part)
 {
 	const struct law *l = profile_collective(p, op, d->fabric, n, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times of messages in closed form: each message has its route to itself. */
+/* Times of messages in closed form: each message is alone on its route. */
 #include "step/wire_state.h"
 
 /* Number of ranks of the first island on the node of its first rank. */
@@ -37,7 +37,7 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 	}
 	if (is_multi)
 		bandwidth *= s->nic_efficiency;
-	/* A rank's share of its node's NICs, as all ranks of an island send at once. */
+	/* A rank's share of its node's NICs, because all ranks of an island send at the same time. */
 	if (c->what.inner > 1 && !is_multi && !s->plan[c->plan].shape.leader)
 		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
 	if (isinf(bandwidth)) { /* a single island */

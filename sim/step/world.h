@@ -3,7 +3,7 @@
  * world.h - one run of the step world
  *
  * run.c sets up a run and computes its result. policy.c calls the policy, which builds iterations (graph.h); the executor (exec.h) runs
- * them; messages go over the wire (wire.h); account.h says where time and memory went.
+ * them; wire.h sends messages; account.h accounts for time and memory.
  */
 #ifndef ORR_STEP_WORLD_H
 #define ORR_STEP_WORLD_H
@@ -74,7 +74,7 @@ struct orr_step {
 	bool is_analytic, ignore_memory, is_random;
 	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
 	double nic_efficiency;
-	const struct law *inside; /* law of a collective inside a node; NULL: none takes its time from a law */
+	const struct law *inside; /* law of a collective inside a node; NULL: no such law */
 	struct compression compression;
 	double scale_conv, scale_fc; /* step.compute_s */
 	struct asked *asked;         /* source.c */
@@ -135,7 +135,7 @@ struct orr_step {
 	uint32_t member;
 };
 
-/* Ends the run with an error that names the policy. The first error stays. graph.c */
+/* Ends the run with an error that names the policy. Later errors are ignored. graph.c */
 void step_fail(struct orr_step *s, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* NULL: the iteration has retired, so all of it has ended, or it is not built yet. */

@@ -47,7 +47,7 @@ static bool varies(const struct scenario *s, const char *metric, precision_inter
 	return false;
 }
 
-/* The first primary column with an interval, else the first column with one; NULL: no column varies. */
+/* Returns the first primary column with an interval, else the first column with one; NULL: no column has a variance. */
 static const char *first_column(const struct scenario *s, precision_interval interval, const void *ctx)
 {
 	for (int is_primary = 1; is_primary >= 0; is_primary--)

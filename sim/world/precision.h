@@ -16,9 +16,9 @@
 /* The interval of a metric of policy i so far. */
 typedef struct interval (*precision_interval)(const void *ctx, size_t i, const char *metric);
 
-/* Number of replications in all after n; n: enough. n 0: the first ones. */
+/* Returns the total number of replications to run next after n; n: no more are needed. n 0: the initial number. */
 uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval interval, const void *ctx);
-/* Adds to all runs of the scenario a remark on how many replications there were and how narrow the widest interval is. */
+/* Adds to all runs of the scenario a remark on the number of replications and the half-width of the widest interval. */
 void precision_remark(const struct scenario *s, struct run_result *const *runs, size_t n);
 
 #endif

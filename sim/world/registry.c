@@ -137,7 +137,7 @@ int registry_find(const char *spec, const struct world *of, struct registry_entr
 	}
 	char name[128];
 	registry_display_name(spec, out->name, sizeof out->name);
-	/* Two worlds may have policies of one name. */
+	/* Two worlds may have policies of the same name. */
 	for (const struct world *const *w = worlds; *w; w++)
 		for (size_t i = 0; (*w)->policies && (*w)->policies[i]; i++) {
 			registry_display_name((*w)->policies[i]->name, name, sizeof name);

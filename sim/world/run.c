@@ -44,7 +44,7 @@ void trial_free(struct trial *t)
 	mem_free(t);
 }
 
-/* A failure ends the run, so replications after it have no use. */
+/* A failure ends the run, so later replications are not needed. */
 static bool is_needed(const struct trial *t, uint32_t k)
 {
 	bool needed;

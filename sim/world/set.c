@@ -22,7 +22,7 @@ static void put_text(cJSON *o, const char *key, const char *value)
 	cJSON_AddStringToObject(o, key, value);
 }
 
-/* Names of policies are equal whether written with '-' or '_'. */
+/* Compares names of policies; '-' and '_' are equal. */
 static bool same_name(const char *s, size_t n, const char *name, size_t len)
 {
 	if (n != len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * coverage.c - how many intervals hold the expected value
+ * coverage.c - number of intervals that contain the expected value
  *
  * Reads what coverage.sh has stored, lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" on standard input, and prints by workload,
  * policy and metric: the runs whose interval holds the mean over all seeds, of those that have one; and for N = 5, 10, 20 and 40
@@ -22,7 +22,7 @@
 enum { LINE = 512, NAME = 64, GROUPS = 500, JUDGED = 20, SIZES = 4 };
 static const size_t sizes[SIZES] = { 5, 10, 20, 40 };
 
-/* One metric of one policy under one workload. */
+/* A metric of a policy under a workload. */
 struct cell {
 	char workload[NAME], policy[NAME], metric[NAME];
 	size_t n, cap;
@@ -93,7 +93,7 @@ static void read_all(void)
 	}
 }
 
-/* Intervals given, and those that hold the mean, of `of` tried. */
+/* Of `of` metrics: intervals given, and intervals that contain the mean. */
 struct share {
 	size_t of, given, hits;
 };

@@ -116,7 +116,7 @@ like "$("$orrery" jobs t.csv --cluster 1x1 --policy gittins --set policy.gittins
 run "las-gpu: a job without GPUs reaches no limit" "300000100 300000110 300000010" --cluster 1x1 --policy las-gpu
 
 # ---- size ----
-# While n1 is down only one of the sizes fits, and not the size asked for. 20 s of work at the rate of 8 GPUs take 60 s at a third of
+# While n1 is down only one of the sizes fits, which is not the requested one. 20 s of work at the rate of 8 GPUs take 60 s at a third of
 # it.
 printf '%s,speedup\na,10,20,8,2:1;8:3\n' $header >t.csv
 changes '5,n1,fail 500,n1,repair'

@@ -16,7 +16,7 @@ compile() { # OUTPUT SOURCE [OPTIONS]: as a user would
   $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" "$@" -o "$work/$out.so" "$source"
 }
 
-# alpha takes a whole node for 10 s, beta and gamma ask for one too: 2 nodes for 3 jobs.
+# alpha takes a whole node for 10 s, beta and gamma request one too: 2 nodes for 3 jobs.
 printf 'job_id,submit_s,duration_s,gpus\nalpha,0,10,2\nbeta,1,10,2\ngamma,2,10,2\n' >"$work/t.csv"
 jobs() { (ulimit -c 0 && "$ORRERY" jobs "$work/t.csv" --cluster 2x2 --no-figures -q "$@") 2>&1; }
 

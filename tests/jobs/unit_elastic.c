@@ -51,7 +51,8 @@ static void makes_room(void)
 		"submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:2\n10,30,1,\n", "1x2", "gain=throughput interval=20s", start, end, 2);
 }
 
-/* No gain by 2, but by 4. And a job that asks for 4 and offers 2 starts on 2, at half its rate, while another job holds the rest. */
+/* A size of 2 has no gain, a size of 4 has. A job that requests 4 and offers 2 starts on 2, at half its rate, while another job holds the
+ * rest. */
 static void odd_tables(void)
 {
 	static const double start[] = { 0 }, end[] = { 25 };

@@ -21,7 +21,8 @@ static const char jobs_text[] = "submit_s,duration_s,gpus\n0,200,2\n0,40,4\n";
 
 static struct orr_error err;
 
-/* An entry per schedule() call: time, GPUs in all, free, going, going of the first job; USD per GPU and hour; state of n1. */
+/* An entry per schedule() call: time; number of GPUs: total, free, given notice, given notice of the first job; USD per GPU and hour; state
+ * of n1. */
 static char seen[2048];
 static bool is_bold; /* tries to start a job on the node given notice */
 

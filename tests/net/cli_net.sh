@@ -17,7 +17,7 @@ refused() {
 }
 
 # 10 B/s, latency 0.5 s. A: 10 B at 0. B: 10 B at 1. A drains from 0.5, B from 1.5: A has sent 10 B at 1.5,
-# so each has the link to itself: 1.5 and 2.5.
+# so they never share the link: 1.5 and 2.5.
 printf 'link,bandwidth_Bps,latency_s\nl,10,0.5\n' >"$links"
 printf 'links,start_s,bytes,dst,src,step,id,colour\nl,1,10,y,x,-1,"B,1",red\nl,0,10,y,x,-1,A,\n' >"$flows"
 is "$(net)" "id,start_s,finish_s
@@ -35,7 +35,7 @@ want="id,start_s,finish_s
 4,6,10.5"
 is "$(net --check)" "$want" "a step starts when the last flow of the step before has ended"
 like "$(net --json)" '"steps_simulated":	2,' "a step equal to an earlier one is not simulated again"
-# With another flow in the file (on a link of its own) every step is; the times stay the same.
+# With another flow in the file (on a separate link) every step is simulated; the times stay the same.
 printf 'm,1,0\n' >>"$links"
 printf '5,-1,a,b,100,0,m\n' >>"$flows"
 is "$(net --check)" "$want
@@ -57,7 +57,7 @@ printf 'id,step,src,dst,bytes,start_s,links\na,-1,x,y,12,1,l;n\nb,-1,x,y,6,0,l;m
 is "$(net --rtt-weighted)" "id,start_s,finish_s
 a,1,4
 b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
-# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the link to itself.
+# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and is alone on the link.
 is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without --rtt-weighted: equal shares"
 
 l='l,10,0\n'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Vidur as the judge: its own event, batching and memory code (microsoft/vidur at 7d47513), with the iteration time in
+ * Vidur as the reference: its own event, batching and memory code (microsoft/vidur at 7d47513), with the iteration time in
  * closed form, served 2,000 requests of the Azure conversation trace. Every request's first token and completion
  * must come at the same time, and every one must have been restarted as often.
  */

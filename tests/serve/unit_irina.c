@@ -176,7 +176,7 @@ static void merging_those_that_wait(void)
 	BY_HAND("pad=true: a padded merge is chosen if it is better", late, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
 }
 
-/* A (8 samples, SLO 80 ms) runs, 128 of B wait, as A could not end in time behind them. Z (1 ms) at 2 ms: ahead it costs
+/* A (8 samples, SLO 80 ms) runs, 128 of B wait, because A could not end in time after them. Z (1 ms) at 2 ms: ahead it costs
  * 1 + 3 x 8 = 25, with B's wait 3 x 128 more = 409; behind 73 + 8 + 1 = 82. */
 static void scope(void)
 {

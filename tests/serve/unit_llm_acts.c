@@ -130,7 +130,7 @@ static void test_arrivals(void)
 	result_free(r);
 }
 
-/* A timer at 35 ms ends the repetition with the iteration that ends at 40 ms, whatever the flags; orr_iter_cut() ends the
+/* A timer at 35 ms ends the repetition with the iteration that ends at 40 ms, with any flags; orr_iter_cut() ends the
  * repetition that started at 10 ms with its first iteration. */
 static void timed(struct orr_serve *w, uint32_t replica)
 {
@@ -269,7 +269,7 @@ static void test_moves(void)
 	near_to(r ? r->requests[0].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "over a network, caches share its links");
 	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all transfers over the network end");
 	result_free(r);
-	/* All transfers end, whatever their number and sizes. (Six at a time at most: the script's list.) */
+	/* All transfers end, for any number and sizes. (Six at a time at most: the script's list.) */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
 		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	ok(r && llm_metric(r, "requests_completed") == 6, "transfers of several sizes that start at several times");

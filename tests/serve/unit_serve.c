@@ -75,7 +75,7 @@ static void batch_all(struct orr_serve *w, uint32_t replica)
 		script.run = orr_run_start(w, 0, &b);
 }
 
-/* Aborts the run, puts its request before the new one, and runs both. */
+/* Aborts the run and starts a batch of its request and the new one. */
 static void merge_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run run = orr_run_first(w, replica);
@@ -451,7 +451,7 @@ static void test_fifo(void)
 	/* The third goes to the first free replica, 0 at 100; 3 samples are padded to 4, which take 150. */
 	fifo_case("one queue for two replicas", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n", NULL, NULL,
 		(double[]){ 0.1, 0.16, 0.2 }, 3);
-	/* Round robin: the third waits behind the first, the fourth behind the second. */
+	/* Round robin: the third waits after the first, the fourth after the second. */
 	fifo_case("a queue per replica", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n0.03,2\n", "queue=per-replica",
 		"router=round-robin", (double[]){ 0.1, 0.16, 0.2, 0.28 }, 4);
 	fifo_case("the router picks the shorter queue", unit, 2, "arrival_s\n0\n0.01\n0.105\n0.112\n", "queue=per-replica", NULL,

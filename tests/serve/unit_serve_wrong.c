@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Impossible actions: each ends the run with a message that names policy, request and time, and later actions of the policy
- * have no effect. Then handles of ended requests, runs that cannot go on, and requests that cannot be served.
+ * have no effect. Then handles of ended requests, runs that cannot continue, and requests that cannot be served.
  */
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"

@@ -124,7 +124,7 @@ static const struct by_hand oobleck[] = {
 	{ "losses of one stage in both pipelines: all steps since the last checkpoint are lost",
 		FOUR "5500,remove,b\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS, "setup=2 node_Bps=1e8", NULL, 5.5 + 2 + 10, 40, 14,
 		8 + 8, "fatal", 1 },
-	/* The checkpoint that begins at 4.5 (two steps) is there at 5.5; it is read in 1 s. */
+	/* The checkpoint that begins at 4.5 (two steps) is complete at 5.5; it is read in 1 s. */
 	{ "without a copy of a layer the last checkpoint is read", FOUR "5700,remove,b\n5700,remove,d\n5700,add,e\n5700,add,f\n", PAIRS,
 		"setup=2 ckpt_interval=4500ms", "storage_Bps=1e9", 5.7 + 2 + 1 + 8, 40, 6.8, 8 + 12, "fatal", 1 },
 	{ "the job waits for f + 1 pipelines", "0,add,a\n10000,add,b\n", PAIRS, "setup=2", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },

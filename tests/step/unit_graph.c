@@ -207,7 +207,7 @@ static void test_same_as_allreduce(void)
 	}
 }
 
-/* The order of ops that the reader makes. */
+/* The order in which the reader creates ops. */
 static void test_order(void)
 {
 	struct orr_error e = { 0 };

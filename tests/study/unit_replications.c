@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications in every world: the result of N is the mean of N single runs with those streams, in whatever order they ran;
+ * Replications in every world: the result of N is the mean of N single runs with those streams, in any order;
  * replication k of a generated trace of jobs equals a run of a file with the rows of stream k; a scenario without chance is refused.
  */
 #include "base/mem.h"
