@@ -1,4 +1,4 @@
-# The floor plan holds: an include may only point down (docs/architecture.md).
+# Checks the order of floors: an include may only name a lower floor (docs/architecture.md).
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #

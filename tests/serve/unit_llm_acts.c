@@ -254,7 +254,8 @@ static void test_overlap(void)
 
 static void test_moves(void)
 {
-	/* Prompt of 90: 100 ms. 91 tokens x 1000 bytes at 1 MB/s, and 9 ms: 200 ms. Then 3 decodes of 11 ms. */
+	/* A prompt of 90 tokens takes 100 ms. The transfer of 91 tokens x 1000 bytes at 1 MB/s, and 9 ms, ends at 200 ms. Then there are 3
+	 * decodes of 11 ms. */
 	struct run_result *r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms", NULL, NULL);
 	near_to(r ? r->requests[0].first_token_s : NAN, 0.1, 1e-12, "a prompt on one replica");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "its cache moves at serve.kv_Bps");
