@@ -31,9 +31,10 @@ static uint64_t step_hash(const struct netflows *n, uint32_t step)
 	for (uint32_t i = n->step_first[step]; i < n->step_first[step + 1]; i++) {
 		const struct netflows_flow *x = &n->flow[n->step[i]];
 		memcpy(&bits, &x->bytes, sizeof bits);
-		h = hash_mix(hash_mix(h ^ x->route) ^ bits);
+		h = (h ^ x->route) * HASH_GOLDEN;
+		h = (h ^ h >> 32 ^ bits) * HASH_GOLDEN;
 	}
-	return h;
+	return hash_mix(h);
 }
 
 static bool are_steps_same(const struct netflows *n, uint32_t a, uint32_t b)

@@ -231,9 +231,9 @@ static void sum_tied(const struct form *f, double *end_s)
 	const struct orr_plan_stage *a = &f->d->stage[0], *b = &f->d->stage[f->sets - 1];
 	if (f->sets < 2 || !(f->p->tied_params > 0))
 		return;
-	uint32_t pair[] = { a->gpu[0], b->gpu[0] };
 	double bytes = f->p->tied_params / stage_shards(a) * f->p->facts.gradient_bytes;
-	double both = fmax(end_s[0], end_s[f->sets - 1]) + network_ring_s(f->p, pair, 2, bytes, stage_groups(a) * stage_shards(a));
+	bool is_grid = draft_order(f->p, f->d) != ORDER_NONE;
+	double both = fmax(end_s[0], end_s[f->sets - 1]) + network_ends_s(f->p, a, b, is_grid, bytes);
 	end_s[0] = end_s[f->sets - 1] = both;
 }
 

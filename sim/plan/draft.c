@@ -109,6 +109,34 @@ int draft_check(const struct orr_plan *p, const struct orr_plan_draft *d, struct
 	return rc ? rc : check_gpus(p, d, err);
 }
 
+/* ---- is it a grid ---- */
+
+static bool is_ordered(const struct orr_plan_draft *d, uint32_t sets, uint32_t tp, uint32_t dp, bool is_dp_inner)
+{
+	for (uint32_t i = 0; i < sets; i++)
+		for (uint32_t k = 0; k < tp * dp; k++) {
+			uint32_t shard = k % tp, replica = k / tp;
+			uint32_t want = is_dp_inner ? shard + tp * (replica + dp * i) : shard + tp * (i + sets * replica);
+			if (d->stage[i].gpu[k] != want)
+				return false;
+		}
+	return true;
+}
+
+enum draft_order draft_order(const struct orr_plan *p, const struct orr_plan_draft *d)
+{
+	uint32_t sets = d->stages / draft_interleave(d), tp = stage_shards(&d->stage[0]), gpus = d->stage[0].n_gpus;
+	bool is_plain = draft_interleave(d) == 1 && !d->zero && !d->sequence_parallel;
+	if ((uint64_t)sets * gpus != p->facts.gpus || (is_plain && !p->facts.blocks))
+		return ORDER_NONE;
+	for (uint32_t i = 0; i < d->stages; i++)
+		if (d->stage[i].n_gpus != gpus || stage_shards(&d->stage[i]) != tp || d->stage[i].share)
+			return ORDER_NONE;
+	if (is_ordered(d, sets, tp, gpus / tp, true))
+		return ORDER_TP_DP_PP;
+	return is_ordered(d, sets, tp, gpus / tp, false) ? ORDER_TP_PP_DP : ORDER_NONE;
+}
+
 /* ---- copies ---- */
 
 void plan_copy(struct plan_copy *to, const struct orr_plan_draft *d, const struct orr_plan_value *value)

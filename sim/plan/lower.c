@@ -47,40 +47,6 @@ static const char *recompute_name(enum orr_plan_recompute r)
 	return r == ORR_PLAN_RECOMPUTE_FULL ? "full" : r == ORR_PLAN_RECOMPUTE_SELECTIVE ? "selective" : "none";
 }
 
-/* ---- is it a grid ---- */
-
-enum order { ORDER_NONE, ORDER_TP_DP_PP, ORDER_TP_PP_DP };
-
-static bool is_ordered(const struct orr_plan_draft *d, uint32_t sets, uint32_t tp, uint32_t dp, bool is_dp_inner)
-{
-	for (uint32_t i = 0; i < sets; i++)
-		for (uint32_t k = 0; k < tp * dp; k++) {
-			uint32_t shard = k % tp, replica = k / tp;
-			uint32_t want = is_dp_inner ? shard + tp * (replica + dp * i) : shard + tp * (i + sets * replica);
-			if (d->stage[i].gpu[k] != want)
-				return false;
-		}
-	return true;
-}
-
-static enum order grid_order(const struct orr_plan *p, const struct orr_plan_draft *d)
-{
-	uint32_t sets = d->stages / draft_interleave(d), tp = stage_shards(&d->stage[0]), gpus = d->stage[0].n_gpus;
-	if ((uint64_t)sets * gpus != p->facts.gpus)
-		return ORDER_NONE;
-	for (uint32_t i = 0; i < d->stages; i++)
-		if (d->stage[i].n_gpus != gpus || stage_shards(&d->stage[i]) != tp || d->stage[i].share)
-			return ORDER_NONE;
-	if (is_ordered(d, sets, tp, gpus / tp, true))
-		return ORDER_TP_DP_PP;
-	return is_ordered(d, sets, tp, gpus / tp, false) ? ORDER_TP_PP_DP : ORDER_NONE;
-}
-
-static bool needs_grid(const struct orr_plan_draft *d)
-{
-	return draft_interleave(d) > 1 || d->zero || d->sequence_parallel;
-}
-
 /* ---- parameters of the step policies ---- */
 
 static void add_layers(const struct orr_plan *p, const struct orr_plan_draft *d, cJSON *set)
@@ -91,7 +57,7 @@ static void add_layers(const struct orr_plan *p, const struct orr_plan_draft *d,
 	set_list(set, "stage_layers", &b);
 }
 
-static void add_grid(const struct orr_plan *p, const struct orr_plan_draft *d, enum order order, cJSON *set)
+static void add_grid(const struct orr_plan *p, const struct orr_plan_draft *d, enum draft_order order, cJSON *set)
 {
 	uint32_t v = draft_interleave(d), tp = stage_shards(&d->stage[0]), dp = d->stage[0].n_gpus / tp;
 	set_real(set, "tp", tp);
@@ -127,7 +93,7 @@ static void add_stages(const struct orr_plan *p, const struct orr_plan_draft *d,
 	set_real(set, "micro_batches", round(p->facts.global_batch / d->micro_batch));
 }
 
-static cJSON *settings(const struct orr_plan *p, const struct orr_plan_draft *d, enum order order)
+static cJSON *settings(const struct orr_plan *p, const struct orr_plan_draft *d, enum draft_order order)
 {
 	cJSON *set = cJSON_CreateObject();
 	if (order != ORDER_NONE)
@@ -183,10 +149,10 @@ static cJSON *describe(const struct orr_plan *p, const struct orr_plan_draft *d,
 	return o;
 }
 
-static int choose(const struct orr_plan *p, const struct orr_plan_draft *d, enum order *out, struct orr_error *err)
+static int choose(const struct orr_plan *p, const struct orr_plan_draft *d, enum draft_order *out, struct orr_error *err)
 {
-	*out = p->of->config.dnn->profile_batch > 0 && !needs_grid(d) ? ORDER_NONE : grid_order(p, d);
-	if (*out == ORDER_NONE && needs_grid(d))
+	*out = draft_order(p, d);
+	if (*out == ORDER_NONE && (draft_interleave(d) > 1 || d->zero || d->sequence_parallel))
 		return orr_fail(err, ORR_EFAIL,
 			"interleaving, sequence parallelism and sharded optimizer state: expected equal stages of neighbouring GPUs that "
 			"are all "
@@ -196,7 +162,7 @@ static int choose(const struct orr_plan *p, const struct orr_plan_draft *d, enum
 
 cJSON *lower(const struct orr_plan *p, const struct orr_plan_draft *d, const struct orr_plan_value *value, struct orr_error *err)
 {
-	enum order order;
+	enum draft_order order;
 	if (choose(p, d, &order, err))
 		return NULL;
 	cJSON *o = cJSON_Duplicate(p->of->header, 1), *policies, *entry;
@@ -210,7 +176,7 @@ cJSON *lower(const struct orr_plan *p, const struct orr_plan_draft *d, const str
 
 int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct step_result *out, struct orr_error *err)
 {
-	enum order order;
+	enum draft_order order;
 	int rc = choose(p, d, &order, err);
 	if (rc)
 		return rc;

@@ -10,6 +10,7 @@
 #include "step/world.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- loads: seconds by NIC and GPU link ---- */
 
@@ -172,6 +173,27 @@ double network_sum_s(struct orr_plan *p, const struct orr_plan_stage *x, double 
 	}
 	mem_free(ring);
 	return fmax(inside, is_inside ? 0 : latency + take_loads(p));
+}
+
+double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes)
+{
+	uint32_t n = a->n_gpus + b->n_gpus, *ring = mem_alloc(n * sizeof *ring);
+	double latency = 0, inside = 0;
+	for (uint32_t k = 0; k < a->n_gpus && is_grid; k++) {
+		uint32_t pair[] = { a->gpu[k], b->gpu[k] };
+		if (is_one_node(p, pair, 2))
+			inside = inside_s(p, pair, 2, bytes);
+		else
+			latency = fmax(latency, book_ring(p, pair, 2, bytes));
+	}
+	memcpy(ring, a->gpu, a->n_gpus * sizeof *ring);
+	memcpy(ring + a->n_gpus, b->gpu, b->n_gpus * sizeof *ring);
+	if (!is_grid && is_one_node(p, ring, n))
+		inside = inside_s(p, ring, n, bytes);
+	else if (!is_grid)
+		latency = book_ring(p, ring, n, bytes);
+	mem_free(ring);
+	return fmax(inside, latency + take_loads(p));
 }
 
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes)

@@ -83,6 +83,8 @@ double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, cons
 double network_sum_s(struct orr_plan *p, const struct orr_plan_stage *x, double bytes);
 /* Seconds of one all-reduce of a group of shards, while all groups of the stage do the same. */
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
+/* Seconds of a sum over the first and the last stage, of one GPU's bytes: in a grid each GPU with its counterpart, else one ring. */
+double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes);
 double network_ring_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
 
 /* ---- draft.c ---- */
@@ -92,6 +94,10 @@ double stage_share(const struct orr_plan_stage *x, uint32_t group);
 uint32_t draft_interleave(const struct orr_plan_draft *d);
 /* Fails with a message about an invalid plan. */
 int draft_check(const struct orr_plan *p, const struct orr_plan_draft *d, struct orr_error *err);
+/* The order of GPUs of a grid: equal stages, with equal shares, of all GPUs of the cluster; neighbours first. Policy megatron runs
+ * grids, policy dapple all other plans. */
+enum draft_order { ORDER_NONE, ORDER_TP_DP_PP, ORDER_TP_PP_DP };
+enum draft_order draft_order(const struct orr_plan *p, const struct orr_plan_draft *d);
 void plan_copy(struct plan_copy *to, const struct orr_plan_draft *d, const struct orr_plan_value *value);
 void plan_copy_free(struct plan_copy *c);
 bool draft_is_equal(const struct orr_plan_draft *a, const struct orr_plan_draft *b);

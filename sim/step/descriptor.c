@@ -315,6 +315,7 @@ static const struct report_column columns[] = {
 	{ "predicted_iteration_s", "predicted", REPORT_SHORT_TIME, NULL },
 	{ "time_to_target_s", "time to target", REPORT_TIME, NULL },
 	{ "final_loss", "final loss", REPORT_NUMBER, NULL },
+	{ "learn_samples", "after samples", REPORT_NUMBER, NULL },
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
 

@@ -121,7 +121,8 @@ static void check(const char *what, const char *problem, bool is_grid, double me
 		mean += fabs(seen.error[i]) / (seen.n - from);
 		worst = fmax(worst, fabs(seen.error[i]));
 	}
-	printf("# %s: %d plans, %d do not fit: mean error %.2f %%, worst %.1f %%\n", what, seen.n - from, seen.unfit, 100 * mean, 100 * worst);
+	printf("# %s: %d plans, %d do not fit: mean error %.2f %%, worst %.1f %%\n", what, seen.n - from, seen.unfit, 100 * mean,
+		100 * worst);
 	ok(!err.code && seen.n - from >= PLANS / 2, "%s: the executor runs the plans that fit", what);
 	ok(mean <= mean_most && worst <= most, "%s: the closed form is within %g %% in the mean, %g %% at most", what, 100 * mean_most,
 		100 * most);
@@ -133,14 +134,15 @@ static void check(const char *what, const char *problem, bool is_grid, double me
 
 int main(void)
 {
-	check("stages of a convolutional network", "\"model\":\"vgg16\",\"cluster\":\"2x4:v100\",\"network\":\"star:bw=25Gbps\",\"global_batch\":256",
-		false, 0.05, 0.5);
+	check("stages of a convolutional network",
+		"\"model\":\"vgg16\",\"cluster\":\"2x4:v100\",\"network\":\"star:bw=25Gbps\",\"global_batch\":256", false, 0.05, 0.5);
 	check("stages of a transformer on two types",
-		"\"model\":\"gpt:hidden=512,layers=12,heads=8,seq=256,vocab=8000\",\"cluster\":\"1x4:v100,1x4:p100\",\"global_batch\":64", false, 0.05,
-		0.5);
+		"\"model\":\"gpt:hidden=512,layers=12,heads=8,seq=256,vocab=8000\",\"cluster\":\"1x4:v100,1x4:p100\",\"global_batch\":64",
+		false, 0.05, 0.5);
 	check("grids of a transformer",
-		"\"model\":\"gpt:hidden=1024,layers=16,heads=16,seq=512,vocab=16000\",\"cluster\":\"4x8:a100\",\"network\":\"star:bw=100Gbps\","
+		"\"model\":\"gpt:hidden=1024,layers=16,heads=16,seq=512,vocab=16000\",\"cluster\":\"4x8:a100\",\"network\":\"star:bw="
+		"100Gbps\","
 		"\"precision\":\"fp16\",\"global_batch\":1024,\"step\":{\"optimizer\":\"adam\"}",
-		true, 0.05, 0.5);
+		true, 0.05, 0.25);
 	return done();
 }

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("fault", "none",
-						   "none|twice|left-out|memory|share|micro|nothing|error|silent|name|slow", "what it does wrong"),
-	ORR_PARAM_END };
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("fault", "none", "none|twice|left-out|memory|share|micro|nothing|error|silent|name|slow", "what it does wrong"),
+	ORR_PARAM_END
+};
 
 static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
 {
