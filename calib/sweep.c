@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Factor of points over shapes: anchors, cold copies and bursts add points. */
+/* Number of points / number of shapes: anchors, cold copies and bursts add points. */
 #define SURPLUS 1.45
 #define LEAST_POINT_S 0.03
 

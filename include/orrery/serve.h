@@ -165,7 +165,7 @@ struct orr_replica_info {
 	uint32_t residents;
 	double memory_bytes, memory_free_bytes; /* of table models */
 };
-ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* numbers 0 to this - 1; some may be down */
+ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* n: replicas have the numbers 0 to n - 1; some may be down */
 ORR_API bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_replica_info *out);
 ORR_API bool orr_replica_is_idle(const struct orr_serve *w, uint32_t replica); /* up, with nothing running */
 /* The first idle replica from number `from` on, or ORR_NO_REPLICA. */

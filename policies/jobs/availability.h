@@ -5,7 +5,7 @@
  * A step function: point i holds from its time up to that of point i + 1; the last one holds forever. Capacity: GPUs (1/1000) per
  * type, CPUs and memory (struct backfill_room, backfill.h).
  *
- * Invariant: times differ; the first point is the earliest time of a query. Points that change nothing are dropped. Cost, with n
+ * Invariant: times differ; the first point is the earliest time of a query. Points whose change is 0 are removed. Cost, with n
  * points: O(log n) per operation; a search also visits the gaps that are too short.
  */
 #ifndef ORR_POLICIES_AVAILABILITY_H

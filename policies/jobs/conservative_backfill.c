@@ -36,7 +36,7 @@ struct conservative {
 	size_t n, cap;
 	size_t n_planned; /* number of promises at the front that a pass has already tried */
 	int64_t next;     /* the earliest start of a promise */
-	bool has_open;    /* one of these has no reservation */
+	bool has_open;    /* one of these n_planned jobs has no reservation */
 	bool is_early;    /* a job ended early: the profile must be compressed */
 	bool is_broken;   /* reservations cannot be kept: all must be recomputed */
 };
@@ -179,7 +179,7 @@ static void note_start(struct conservative *c, const struct promise *x)
 	c->has_open |= x->start == ORR_NEVER;
 }
 
-/* Makes the reservations that are missing, and those that may have become earlier. */
+/* Makes missing reservations, and repeats those that could now be earlier. */
 static void plan(struct conservative *c, struct orr_jobs *w)
 {
 	int64_t now = orr_now(w);

@@ -66,7 +66,7 @@ struct gavel_shape {
 struct gavel_entry {
 	size_t member;
 	uint32_t type;
-	uint32_t place; /* published rules: of the type in this round's order */
+	uint32_t place; /* published rules: position of the type in this round's order */
 	double rank[3];
 };
 

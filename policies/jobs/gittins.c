@@ -113,7 +113,7 @@ static void make_levels(struct gittins *g)
 		g->edge[i] = g->quantum * exp2((double)(i - 1) / g->steps);
 }
 
-/* A bound on the time at which a running job enters the next level: rounding is less than the part left off. */
+/* A lower bound of the time at which a running job enters the next level: the part subtracted exceeds the rounding error. */
 static int64_t due(void *self, struct orr_jobs *w, orr_job j)
 {
 	const struct gittins *g = self;

@@ -12,8 +12,8 @@
  * jobs are in an orr_queue, running jobs in a nearly sorted array. A pass costs O(running + started log waiting + shapes).
  *
  * Quiet passes: a policy that states when the key of a running job can change (`due`) has passes of O((started + changed) log
- * running) while all jobs have room. Running jobs are in a heap by that time then. A pass that finds no room for a job, or in which
- * the placement refuses one, returns to the array. The jobs of a pass are the same either way.
+ * running) while all jobs have room. In such passes the running jobs are in a heap ordered by that time. A pass that finds no room for a
+ * job, or in which the placement refuses one, returns to the array. Both forms choose the same jobs.
  *
  * A pass chooses jobs by the budget and places them (gpu_budget.h). A job that cannot be placed waits; the victims
  * selected for it continue, and free GPUs are offered to the next jobs in order. If only the number of GPUs matters, every chosen job
@@ -35,7 +35,7 @@ struct preemptive_job {
 
 /* A running job in the heap. */
 struct preemptive_due {
-	int64_t at; /* its key is the same before that time */
+	int64_t at; /* its key does not change before that time */
 	struct preemptive_job job;
 };
 
@@ -49,7 +49,8 @@ struct preemptive {
 	int64_t arrivals; /* since the last pass */
 	bool is_static;   /* the keys of the policy never change: ties are broken by order of submission */
 	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j);
-	/* Quiet passes. The policy sets `due`, after preemptive_new(), and all_changed when keys change for another reason than time. */
+	/* Quiet passes. The policy sets `due` after preemptive_new(), and all_changed when keys change for a reason other than the passing
+	 * of time. */
 	int64_t (*due)(void *self, struct orr_jobs *w, orr_job j); /* NULL: keys may change at any time */
 	bool all_changed;
 	bool is_heap;                          /* running jobs are in heap[], else in list[] */
@@ -57,7 +58,7 @@ struct preemptive {
 	struct preemptive_due *heap, *changed; /* changed: scratch */
 	size_t n_heap, cap_heap, n_ended;      /* n_ended: jobs in the heap that have ended */
 	size_t n_changed, cap_changed;
-	int64_t *used;             /* [type] 1/1000 GPUs of the running jobs; kept if `due` is set */
+	int64_t *used;             /* [type] 1/1000 GPUs of the running jobs; up to date if `due` is set */
 	struct orr_queue *running; /* the jobs of the heap, with their types and 1/1000 GPUs as keys */
 };
 

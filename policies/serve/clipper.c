@@ -97,7 +97,7 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 	orr_serve_observe(w, "largest_batch", *most);
 }
 
-/* The limit is at least the first request. */
+/* The limit is at least the size of the first request. */
 static uint64_t limit_of(const struct clipper *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
 	uint64_t first = orr_req_samples(w, q->q.first), limit = (uint64_t)s->most[cell(s, replica, model)];

@@ -320,8 +320,8 @@ static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_L
 						   "number of levels; the quantum doubles from one to the next"),
 	ORR_PARAM_TIME("quantum", "0.05", "quantum of the first level"),
 	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "largest number of requests in an iteration"),
-	ORR_PARAM_TIME(
-		"starve", "0", "waiting time after which a request returns to the first level; 0: never (docs/models/serve-llm.md, mlfq)"),
+	ORR_PARAM_TIME("starve", "0",
+		"waiting time after which a request returns to the first level; 0: never (docs/models/serve-llm-policies.md)"),
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {

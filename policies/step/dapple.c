@@ -3,7 +3,7 @@
  * DAPPLE's runtime (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, 3):
  * early backward, with a degree of replication per stage.
  *
- * Stage i of S does K_i forwards, then alternates one backward and one forward:
+ * Stage i of S does K_i forward passes, then alternates one backward and one forward pass:
  *
  *	policy A: K_i = min(S - i, D)            policy B: K_i = min(2 (S - i) - 1, D)
  *

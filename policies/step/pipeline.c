@@ -25,7 +25,7 @@ struct pipeline {
 	orr_op *tail;                     /* by stage: what its next pass waits for */
 	orr_op *forward_in, *backward_in; /* [part * m + micro]: arrival of its input */
 	orr_op *reduced;                  /* by stage: the last collective that the update waits for */
-	uint32_t *left;                   /* [stage * chunks + chunk]: backwards not built */
+	uint32_t *left;                   /* [stage * chunks + chunk]: number of backward passes not yet built */
 };
 
 void pipe_free(void *self)

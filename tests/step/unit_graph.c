@@ -281,8 +281,9 @@ static void test_refused(void)
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"b\",\"mark\":{},\"after\":[\"c\"]},{\"id\":\"c\",\"mark\":{},\"after\":["
 		"\"a\",\"d\"]},"
 		"{\"id\":\"d\",\"delay\":{\"seconds\":0},\"after\":[\"b\"]}]}",
-		"g.json: $.ops[1].after: the graph has a cycle of 3: b waits for c, c waits for d, d waits for b");
-	refused(ONE("\"delay\":{\"seconds\":1},\"after\":[\"a\"]"), "g.json: $.ops[0].after: the graph has a cycle of 1: a waits for a");
+		"g.json: $.ops[1].after: the graph has a cycle of length 3: b waits for c, c waits for d, d waits for b");
+	refused(ONE("\"delay\":{\"seconds\":1},\"after\":[\"a\"]"),
+		"g.json: $.ops[0].after: the graph has a cycle of length 1: a waits for a");
 	refused(ONE("\"transfer\":{\"from\":0,\"to\":1,\"bytes\":-3}"),
 		"g.json: $.ops[0].transfer.bytes: expected a number from 0 to 1e+18, found -3");
 	refused(ONE("\"transfer\":{\"from\":0,\"to\":8,\"bytes\":3}"),
