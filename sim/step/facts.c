@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Queries of step policies: the model, the cluster, costs. */
+#include "step/exec.h"
 #include "step/wire.h"
 
 #include "base/mem.h"
@@ -189,6 +190,12 @@ void orr_step_period(struct orr_step *s, uint32_t period)
 {
 	if (is_creating(s, "orr_step_period"))
 		s->graph_period = period;
+}
+
+void orr_step_co_run(struct orr_step *s)
+{
+	if (is_creating(s, "orr_step_co_run"))
+		corun_allow(s);
 }
 
 void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, const uint32_t *map)

@@ -66,6 +66,23 @@ int policy_build(struct orr_step *s)
 	return s->error.code;
 }
 
+uint32_t policy_ended(struct orr_step *s, struct iteration *k, uint32_t op)
+{
+	uint32_t instances = k->n_instances;
+	struct orr_error e = { 0 };
+	s->grown = (struct grown){ k->n_ops, k->n_deps, k->n_memory };
+	s->building = s->reacting = k;
+	enter(s, "ended", k->number);
+	s->ops->ended(s->self, s, (orr_op)(k->number + 1) << 32 | (op + 1), &e);
+	leave(s);
+	if (e.code)
+		step_fail(s, e.code, "%s", e.text);
+	if (!s->error.code)
+		expand_grown(s, k, &s->grown);
+	s->building = s->reacting = NULL;
+	return instances;
+}
+
 void policy_describe(struct orr_step *s, char *out, size_t size)
 {
 	if (!s->ops->describe)
