@@ -186,6 +186,16 @@ void orr_step_samples(struct orr_step *s, double samples)
 		s->samples = samples;
 }
 
+void orr_iteration_samples(struct orr_step *s, double samples)
+{
+	if (!s->building || s->reacting)
+		step_fail(s, ORR_EFAIL, "orr_iteration_samples: allowed in build() only");
+	else if (!(samples > 0) || isinf(samples))
+		step_fail(s, ORR_EFAIL, "orr_iteration_samples: expected a number above 0, found %g", samples);
+	else
+		s->building->samples = samples;
+}
+
 void orr_step_period(struct orr_step *s, uint32_t period)
 {
 	if (is_creating(s, "orr_step_period"))

@@ -698,36 +698,3 @@ void orr_watch(struct orr_step *s, orr_op op)
 		step_fail(s, ORR_EFAIL, "orr_watch: op %u: expected a policy with a function ended()", op_index(op));
 	o->is_watched = true;
 }
-
-double orr_step_now(const struct orr_step *s)
-{
-	return fmax(s->now_s, 0);
-}
-
-void orr_cancel(struct orr_step *s, orr_op op)
-{
-	if (!op || s->error.code)
-		return;
-	struct iteration *k = s->reacting && op_iteration(op) < s->built ? iteration_live(s, op_iteration(op)) : NULL;
-	if (!s->reacting)
-		step_fail(s, ORR_EFAIL, "orr_cancel: allowed in ended() only");
-	else if (op_iteration(op) >= s->built || (k && op_index(op) >= (k == s->reacting ? s->grown.ops : k->n_ops)))
-		step_fail(s, ORR_EFAIL, "orr_cancel: %llx is no op of a built iteration", (unsigned long long)op);
-	else if (!k || k->instance[k->op[op_index(op)].first_instance].state == ENDED)
-		step_fail(
-			s, ORR_EFAIL, "orr_cancel: op %u of iteration %llu has ended", op_index(op), (unsigned long long)op_iteration(op));
-	else if (k->instance[k->op[op_index(op)].first_instance].state == GOING)
-		step_fail(s, ORR_EFAIL, "orr_cancel: op %u of iteration %llu is running: expected an op that has not started", op_index(op),
-			(unsigned long long)op_iteration(op));
-	else
-		k->op[op_index(op)].is_cancelled = true;
-}
-
-void orr_iteration_samples(struct orr_step *s, double samples)
-{
-	if (!may_build(s, "orr_iteration_samples"))
-		return;
-	if (!(samples > 0) || isinf(samples))
-		step_fail(s, ORR_EFAIL, "orr_iteration_samples: expected a number above 0, found %g", samples);
-	s->building->samples = samples;
-}
