@@ -256,11 +256,11 @@ void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 	span_add(s, k, x, o);
 	if (o->type == OP_COMPUTE) {
 		uint32_t device = real_device(s, x->lane, o->device);
-		double time = s->now_s - x->start_s, measured = s->now_s - fmax(x->start_s, s->measured_s);
-		double part = s->corun && time > 0 ? x->busy_s / time : 1; /* of the device's busy time, among ops that run together */
+		double time = s->now_s - x->start_s;
 		s->device[device].busy_until = s->now_s;
-		k->usage[device].work[o->work] += time * part;
-		s->total[device].work[o->work] += measured * part;
+		k->usage[device].work[o->work] += s->corun ? x->busy_s : time;
+		if (!s->corun) /* else corun.c has counted it */
+			s->total[device].work[o->work] += s->now_s - fmax(x->start_s, s->measured_s);
 	} else if (o->type != OP_DELAY) {
 		count_sent(s, k, x, o);
 	}
@@ -288,6 +288,7 @@ void account_retire(struct orr_step *s, struct iteration *k)
 /* The first iteration fills pipelines and caches. It counts only if it is the only one. */
 void account_measure(struct orr_step *s)
 {
+	corun_settle(s);
 	s->measured_s = s->now_s;
 	memset(s->total, 0, s->endpoints * sizeof *s->total);
 }

@@ -56,13 +56,23 @@ static double rate_of(const struct orr_step *s, const struct corun *d)
 }
 
 /* Brings the clock to now; each op's busy time is its part of the device's. */
-static void advance(struct orr_step *s, struct corun *d)
+static void advance(struct orr_step *s, uint32_t device)
 {
+	struct corun *d = &s->corun[device];
 	double passed = s->now_s - d->last_s;
 	d->clock += passed * d->rate;
 	d->last_s = s->now_s;
-	for (uint32_t i = 0; i < d->n; i++)
-		d->op[i].of->instance[d->op[i].instance].busy_s += passed / d->n;
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct instance *x = &d->op[i].of->instance[d->op[i].instance];
+		x->busy_s += passed / d->n;
+		s->total[device].work[d->op[i].of->op[x->op].work] += passed / d->n;
+	}
+}
+
+void corun_settle(struct orr_step *s)
+{
+	for (uint32_t i = 0; s->corun && i < s->endpoints; i++)
+		advance(s, i);
 }
 
 static double next_end(const struct corun *d)
@@ -85,7 +95,7 @@ static void set_timer(struct orr_step *s, uint32_t device)
 void corun_start(struct orr_step *s, uint32_t device, struct iteration *k, uint32_t i, double seconds, double occupancy)
 {
 	struct corun *d = &s->corun[device];
-	advance(s, d);
+	advance(s, device);
 	d->op[d->n++] = (struct running){ k, i, d->clock + seconds, occupancy };
 	k->instance[i].busy_s = 0;
 	set_timer(s, device);
@@ -102,7 +112,7 @@ void corun_timer(struct orr_step *s, uint32_t device, uint32_t generation)
 	uint32_t n = 0;
 	if (generation != d->generation)
 		return;
-	advance(s, d);
+	advance(s, device);
 	d->clock = next_end(d); /* exact: rounding of the time must not leave a rest */
 	for (uint32_t i = 0; i < d->n; i++) {
 		if (d->op[i].end <= d->clock * (1 + 1e-15))

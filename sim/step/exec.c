@@ -83,7 +83,7 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 	}
 	if (account_start(s, k, i))
 		return;
-	uint32_t device = real_device(s, x->lane, o->device);
+	uint32_t device = o->type == OP_COMPUTE ? real_device(s, x->lane, o->device) : NONE;
 	if (o->type == OP_COMPUTE && s->corun)
 		corun_start(s, device, k, i, o->amount * stretch(s, device, k->number), o->occupancy > 0 ? o->occupancy : 1);
 	else if (o->type == OP_COMPUTE)

@@ -21,6 +21,8 @@ void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
 void corun_allow(struct orr_step *s);
 void corun_free(struct orr_step *s);
 void corun_start(struct orr_step *s, uint32_t device, struct iteration *k, uint32_t i, double seconds, double occupancy);
+/* Counts the time of running ops up to now. */
+void corun_settle(struct orr_step *s);
 bool corun_is_busy(const struct orr_step *s, uint32_t device);
 void corun_timer(struct orr_step *s, uint32_t device, uint32_t generation);
 
