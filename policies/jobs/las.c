@@ -271,7 +271,7 @@ static void refill(struct las *s, struct orr_jobs *w)
 static void pass(struct las *s, struct orr_jobs *w)
 {
 	bool all = true;
-	size_t end[MAX_QUEUES] = { 0 }; /* of each queue's part of chosen */
+	size_t end[MAX_QUEUES] = { 0 }; /* end of each queue's part of chosen[] */
 	begin_budget(s, w);
 	s->chosen.n = 0;
 	for (size_t i = 0; i < s->n; i++) {

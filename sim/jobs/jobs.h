@@ -5,7 +5,7 @@
  * Each run has its own state, so parallel threads may run one jobset, cluster and policy.
  *
  * Progress is work done at a rate. Work is counted in ns at rate 1, the speed at which the trace's duration was measured. After the
- * start cost, a time dt at rate r does r * dt of it. With a throughput table, the rate is throughput(model, GPU type) over that of
+ * start cost, a time dt at rate r does r * dt of it. With a throughput table, the rate is throughput(model, GPU type) / that of
  * the reference type; without one it is that of type_speed.h. For an elastic job it is multiplied by the speed-up of its size. A job that
  * names a model and a strategy has the rate of the step world (steprate.h): samples/s in its place, beside the jobs that share its links,
  * over samples/s on the reference place (shape.h). Such a rate may change while the job runs.

@@ -26,7 +26,7 @@ struct type_speeds {
 	char reference[64];
 	struct hardware of[CLUSTER_MAX_TYPES + 1]; /* the last one of n_types + 1 is the reference; device NULL: not of the class */
 	struct model_rates *class;                 /* NULL: no type has a class mean */
-	double mean[CLUSTER_MAX_TYPES];            /* of the class; 1 for types without one */
+	double mean[CLUSTER_MAX_TYPES];            /* mean speed of the class; 1 for types without one */
 	struct model_rates_config rates;
 	struct model_rates_device device[CLUSTER_MAX_TYPES];
 };

@@ -32,7 +32,7 @@ struct mixed_config {
 	bool serve_first;
 	const double *usd_per_gpu_hour; /* by GPU type; NULL: unknown */
 	uint64_t seed;
-	uint64_t replication; /* index of the random streams, of both worlds too */
+	uint64_t replication; /* index of the random streams in this and both inner worlds */
 	int64_t until_ns;
 	bool check;
 	/* Called repeatedly from the run's thread with the part done (0..1). May be NULL. */

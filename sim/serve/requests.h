@@ -43,7 +43,7 @@ struct req {
 	uint32_t runs; /* number of runs that contain it */
 	/* language models */
 	uint32_t prompt, done; /* done: exact unless it is decoding; then done + (lane clock - joined) */
-	uint32_t outputs;      /* output tokens so far; while decoding as for done */
+	uint32_t outputs;      /* output tokens so far; while it decodes, add (lane clock - joined) */
 	uint64_t joined;       /* lane clock when it joined the decodes */
 	uint32_t heap_at;      /* in the lane's heap of ends; NONE: not decoding */
 	uint32_t next_tokens;  /* prompt tokens in the iteration listed or running; 0: none */

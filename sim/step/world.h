@@ -31,7 +31,7 @@ struct timer {
 	uint64_t order;
 	struct iteration *of;
 	uint32_t instance;
-	uint32_t leap, generation; /* leap NONE: an instance ends, or without `of`, the device `instance` has an end (corun.c) */
+	uint32_t leap, generation; /* leap NONE: the end of an instance; of NULL: of an op on the device `instance` (corun.c) */
 };
 
 /* A ready instance on one (device, stream); the lowest (priority, order) comes first. */

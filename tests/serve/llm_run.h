@@ -22,7 +22,7 @@ struct llm_run {
 	const char *topology; /* NULL: none */
 	const struct orr_policy *policy;
 	const char *settings; /* "name=value name=value" of the policy; NULL: none */
-	const char *options;  /* the same, of the world */
+	const char *options;  /* likewise, options of the world */
 	const char *failures; /* time_s,node,event; NULL: none */
 	bool is_quick;        /* no rows, no --check */
 	bool is_guest;        /* on a clock and a pool of the caller */

@@ -176,7 +176,7 @@ static double curvature(const struct learn_config *c)
 	return norm;
 }
 
-/* The loss above the least one at the end, over that at the start. */
+/* (final loss - least loss) / (initial loss - least loss). */
 static double grown(uint32_t lag, double lr)
 {
 	char settings[80], learn[256];
