@@ -17,7 +17,7 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # the pages; they link to one another, so installation keeps their folders
-dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
+dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-serving.md docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
 	 docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
 	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
 	docs/scenario.schema.json docs/served-model.schema.json
@@ -33,7 +33,7 @@ dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/mode
 	docs/models/net.md docs/models/plan.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
 	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
 	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
-	docs/models/step-bamboo.md docs/models/step-data-parallel.md docs/models/step-pipelines.md \
+	docs/models/step-bamboo.md docs/models/step-crossbow.md docs/models/step-data-parallel.md docs/models/step-pipelines.md \
 	docs/models/step-stanza-ds-sync-ako.md docs/models/step.md
 referencedocdir = $(docdir)/reference
 dist_referencedoc_DATA = docs/reference/books.md docs/reference/clusters.md docs/reference/columns.md docs/reference/commands.md \
