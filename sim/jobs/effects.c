@@ -68,6 +68,25 @@ static void note_rows(const struct scenario *s, struct run_result *r)
 		remark_no_effect(s, r, "until", "the last job ended before it");
 }
 
+/* Recorded statuses: such a job ran as long in the trace as here, so it counts unless --completed-only is given. */
+static void note_recorded(const struct scenario *s, struct run_result *r)
+{
+	double failed = remark_metric(s, r, "recorded_failed"), killed = remark_metric(s, r, "recorded_killed");
+	double other = remark_metric(s, r, "recorded_other"), all = failed + killed + other;
+	bool is_out = orr_arg_bool(s->keys, "completed_only");
+	struct sbuf b = { 0 };
+	if (all <= 0) {
+		remark_no_effect(s, r, "completed_only", "the trace records no job as failed, killed or not ended");
+		return;
+	}
+	sbuf_printf(&b, "the trace records %.0f jobs as failed, %.0f as killed", failed, killed);
+	if (other > 0)
+		sbuf_printf(&b, ", %.0f as neither these nor completed", other);
+	sbuf_puts(&b, is_out ? ": they are in no mean (--completed-only)" : ": they are in all means (--completed-only leaves them out)");
+	result_note(r, "assumption", sbuf_text(&b));
+	sbuf_free(&b);
+}
+
 static void note_costs(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
 {
 	const struct orr_args *o = s->options;
@@ -94,4 +113,5 @@ void jobs_note_effects(const struct scenario *s, struct run_result *r)
 	note_failures(s, t, r);
 	note_sharing(s, t, r);
 	note_rows(s, r);
+	note_recorded(s, r);
 }

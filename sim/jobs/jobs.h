@@ -51,6 +51,7 @@ struct jobs_config {
 	uint64_t replication; /* index of the random streams */
 	int64_t until_ns;     /* end of the run; ORR_NEVER: none */
 	bool drop_unfit;      /* leave out jobs that can never fit; false: they are an error */
+	bool completed_only;  /* jobs whose recorded status is known and is not completed are in no mean */
 	bool check;           /* check conservation laws at run time */
 	bool record_jobs;     /* fill in result->jobs: up to max_rows, then a sample */
 	uint64_t max_rows;    /* a million; tests lower it */

@@ -8,7 +8,7 @@
  *	  "sharing": "analytic",        (of jobs that name a strategy, as are the keys of step/setting.h)
  *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
  *	  "capacity": {..},             (instead of failures: world/inputs_capacity.h)
- *	  "seed", "until": "30d", "drop_unfit": false, "record": "all", "policy_timeout" }
+ *	  "seed", "until": "30d", "drop_unfit": false, "completed_only": false, "record": "all", "policy_timeout" }
  */
 #ifndef ORR_JOBS_SCENARIO_H
 #define ORR_JOBS_SCENARIO_H
