@@ -25,6 +25,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 	t->config = (struct jobs_config){ .jobs = t->jobs,
 		.cluster = s->cluster,
 		.placement = t->placement,
+		.compare = t->placement == placement_find("count") ? NULL : placement_find("count"),
 		.throughput = t->throughput,
 		.failures = t->failures,
 		.capacity = t->capacity.is_given ? &t->capacity.config : NULL,
@@ -190,6 +191,7 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	configure(s, t);
 	t->blocks = mem_zalloc(s->n_policies, sizeof *t->blocks);
 	t->has_blocks = mem_zalloc(s->n_policies, sizeof *t->has_blocks);
+	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	return refuse_unfit(s, t, err);
 }
 
@@ -250,19 +252,11 @@ static bool are_jobs_random(const struct scenario *s)
 	       inputs_capacity_is_random(&t->capacity);
 }
 
-/* Jobs drawn again, and keys of the class mean on a cluster none of whose types has one. */
 static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 {
-	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
-	const struct jobs_state *t = s->state;
 	(void)i;
 	jobs_note_effects(s, r);
-	if (!are_jobs_random(s) && !t->rates && !t->set.cost_samples)
-		remark_no_effect(s, r, "seed", "nothing of this run is drawn at random");
-	inputs_note_resample(s, jobset_blocks(t->jobs), "jobs", r);
-	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-		if (!t->rates && !type_speeds_has_class(t->speeds))
-			remark_no_effect(s, r, keys[k], "no GPU type has a speed by the cost model");
+	inputs_note_resample(s, jobset_blocks(((const struct jobs_state *)s->state)->jobs), "jobs", r);
 }
 
 static int run_jobs(
@@ -275,6 +269,7 @@ static int run_jobs(
 	struct jobs_blocks *blocks = k ? mem_zalloc(1, sizeof *blocks) : &t->blocks[i];
 	config.progress = progress;
 	config.progress_ctx = ctx;
+	config.used = &t->used[i];
 	config.replication = capacity.replication = k;
 	config.record_jobs &= !k;
 	if (config.capacity)
@@ -465,6 +460,7 @@ const struct world world_jobs = { .name = "jobs",
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
 	.effects = jobs_effects,
+	.used = jobs_used,
 	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,

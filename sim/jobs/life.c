@@ -114,6 +114,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->has_run = true;
 	job->state = ORR_JOB_RUNNING;
 	job->work.was_scaled |= job->work.rate != 1;
+	w->totals.used |= job->work.rate != 1 ? JOBS_USED_SPEEDS : 0;
 	job->last_start = now;
 	if (job->first_start < 0)
 		job->first_start = now;

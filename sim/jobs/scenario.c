@@ -282,5 +282,6 @@ void jobs_state_free(struct jobs_state *t)
 	args_free(t->failure_options);
 	mem_free(t->blocks);
 	mem_free(t->has_blocks);
+	mem_free(t->used);
 	mem_free(t);
 }

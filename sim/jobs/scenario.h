@@ -35,6 +35,7 @@ struct jobs_state {
 	struct jobs_config config;
 	struct jobs_blocks *blocks; /* by policy */
 	bool *has_blocks;
+	atomic_uint *used; /* by policy: enum jobs_use */
 };
 
 /* Loads inputs and fills in s->resolved. */
