@@ -43,6 +43,12 @@ CONDITION(profile_changes)
 	return setting_profile_changes(&STATE->set, s->cluster);
 }
 
+CONDITION(uses_network)
+{
+	UNUSED;
+	return remark_metric(s, r, "kv_transfers") > 0 || remark_metric(s, r, "group_network_bytes") > 0;
+}
+
 CONDITION(has_free_cache)
 {
 	UNUSED;
@@ -141,8 +147,11 @@ CONDITION(is_drawn)
 
 const struct world_effect serve_effects[] = {
 	{ .key = "serve.swap_Bps", .why = "no KV cache was swapped out", .metric = "swaps" },
-	NO_TRANSFER("serve.kv_Bps"), NO_TRANSFER("serve.kv_latency"), NO_TRANSFER("serve.kv_overlap"), NO_TRANSFER("network"),
-	{ .key = "serve.queue_limit", .why = "no request found so many on its replica", .metric = "shed_queue_limit" },
+	NO_TRANSFER("serve.kv_Bps"), NO_TRANSFER("serve.kv_latency"), NO_TRANSFER("serve.kv_overlap"),
+	{ .key = "network", .why = "no KV cache was sent to another replica, and no replica is on several nodes", .holds = uses_network },
+	{ .key = "serve.engine", .why = "no language model by layers is served", .holds = has_layers },
+	{ .key = "serve.kv_reads", .why = "no language model by layers is served", .holds = has_layers },
+	{ .key = "serve.queue_limit", .why = "no request arrived at a replica with that many requests", .metric = "shed_queue_limit" },
 	{ .key = "serve.shed", .why = "no request reached its deadline while it waited", .metric = "shed_deadline" },
 	{ .key = "serve.slowdowns", .why = "serve.interference is not pairwise", .needs = "serve.interference=pairwise" },
 	{ .key = "serve.slowdown_curve", .why = "serve.interference is not curve", .needs = "serve.interference=curve" },
@@ -170,11 +179,11 @@ const struct world_effect serve_effects[] = {
 	FAILURES("failures.mtbf"), FAILURES("failures.mttr"), FAILURES("failures.types"), FAILURES("failures.trace"),
 	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
 	{ .key = "serve.any_model", .why = "every request names a model that is served", .use = SERVE_USED_ANY_MODEL },
-	{ .key = "serve.max_calls_per_instant", .why = "no instant had as many calls" },
+	{ .key = "serve.max_calls_per_instant", .why = "no instant reached the limit" },
 	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
 	{ .key = "placement", .why = "the default chooses the same GPUs for every replica", .use = SERVE_USED_PLACEMENT },
 	{ .key = "serve.ci_level", .why = "the run has no interval", .holds = has_interval },
-	{ .key = "record", .why = "a sample of up to 10000 rows holds every request", .holds = samples_rows },
+	{ .key = "record", .why = "a sample of up to 10000 rows contains every request", .holds = samples_rows },
 	{ .key = "until", .why = "the last request ended before it", .holds = ends_early },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	{ 0 }

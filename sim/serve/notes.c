@@ -46,6 +46,23 @@ static void assume_models(const struct serve_state *t, struct run_result *r)
 	}
 }
 
+/* Constants of the serving system. */
+static void assume_engine(const struct scenario *s, struct run_result *r)
+{
+	const char *name = orr_arg_text(s->options, "engine");
+	size_t i = 0;
+	while (strcmp(served_engine(i)->name, name) != 0)
+		i++;
+	const struct served_engine *e = served_engine(i);
+	bool is_given = orr_arg_real(s->options, "kv_reads") > 0;
+	struct sbuf b = { 0 };
+	if (!is_given && !e->fitted_to)
+		return;
+	sbuf_printf(&b, "engine %s: decode attention reads a key or value up to %.4g times for the queries that share it (%s%s)", name,
+		serve_kv_reads(s->options), is_given ? "serve.kv_reads" : "fitted to ", is_given ? "" : e->fitted_to);
+	assume(r, &b);
+}
+
 static void assume_caches(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
@@ -87,6 +104,21 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
+/* Replicas whose GPUs are on several nodes. */
+static void assume_groups(const struct scenario *s, struct run_result *r)
+{
+	const struct serve_state *t = s->state;
+	struct sbuf b = { 0 };
+	bool has_groups = remark_metric(s, r, "group_network_bytes") > 0;
+	if (has_groups) {
+		sbuf_printf(&b,
+			"replicas on several nodes: collectives and hops cross the network %.80s%s by the rule of step.algorithm=auto, "
+			"each alone on it",
+			t->set.topo ? t->set.network_spec : "star", t->set.topo ? "" : " (network=none; its bw is 10Gbps)");
+		assume(r, &b);
+	}
+}
+
 /* Speeds that the cluster states are of jobs. */
 static void note_speeds(const struct cluster *c, struct run_result *r)
 {
@@ -107,7 +139,9 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
 	note_speeds(s->cluster, r);
 	assume_models(t, r);
+	assume_engine(s, r);
 	assume_caches(s, r);
 	assume_stages(t, r);
 	assume_copies(s, r);
+	assume_groups(s, r);
 }
