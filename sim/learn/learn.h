@@ -4,8 +4,8 @@
  *
  * The effect of an op on the parameters (enum orr_update_kind, orrery/step.h) is reported twice, in order of time. When the
  * op starts, its inputs are saved; when it ends, it takes effect. Any number of ops may be in flight. Each device that
- * appears is a replica: parameters x, gradient g, window of gradients and their sum A, inbox R. The server holds one copy
- * X. All x and X start from the same point, all else from zero.
+ * appears is a replica, or up to 16 (learners): parameters x, gradient g, window of gradients and their sum A, inbox R. The server holds
+ * one copy X. All x and X start from the same point, all else from zero.
  *
  * Invariant: the results are a function of the configuration and of the order of calls. Gradients are computed lazily: when
  * one is read, all pending ones are computed in parallel. Mini-batches come from one stream per device and sums have a
@@ -45,7 +45,7 @@ enum learn_schedule { /* factor of lr when s samples have been processed; u = s 
 };
 enum learn_activation { LEARN_TANH, LEARN_RELU };
 enum learn_model {        /* model that the loss is taken of */
-	LEARN_MODEL_AUTO, /* the server's from the first push on; before, the mean of the replicas */
+	LEARN_MODEL_AUTO, /* the server's from the first push on, a base model from its first update on; before, the mean of the replicas */
 	LEARN_MODEL_MEAN,
 	LEARN_MODEL_SERVER
 };
@@ -108,6 +108,7 @@ void learn_free(struct learn *l);
 int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
 	uint32_t n_group, struct orr_error *err);
 int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device, struct orr_error *err);
+bool learn_is_in_flight(const struct learn *l, uint64_t op, uint32_t first_device);
 /* Evaluates the loss at the end, unless the series has that point. */
 void learn_finish(struct learn *l);
 
@@ -119,8 +120,12 @@ double learn_time_to(const struct learn *l, double target);
 double learn_samples_to(const struct learn *l, double target);
 bool learn_reached(const struct learn *l); /* the configured target */
 double learn_samples(const struct learn *l);
-/* Mean staleness. Of a push: the server's pushes since the worker pulled the parameters of its gradient. Of a gradient
- * that arrives in an inbox: the updates from inboxes, by any worker, since then (the worker's own: 0). */
+/* The value of learn_config.history that the messages so far would have needed; 0: the given one sufficed. Otherwise some
+ * messages have sent a newer gradient than that of their iteration, and all results are wrong. */
+uint64_t learn_history_needed(const struct learn *l);
+/* Mean staleness. Of a push: the server's steps since the worker pulled the parameters of its gradient; a step is one push,
+ * or all pushes that the server applies together (orr_update.window). Of a gradient that arrives in an inbox: the updates from inboxes, by
+ * any worker, since then (the worker's own: 0). */
 double learn_staleness(const struct learn *l);
 double learn_floor(struct learn *l); /* minimum loss; NAN if unknown */
 

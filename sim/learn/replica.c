@@ -14,22 +14,23 @@
 static void spread(struct learn *l, struct replica *r)
 {
 	struct rng own;
-	rng_init(&own, l->config.seed, "learn.spread", r->device);
+	rng_init(&own, l->config.seed, "learn.spread", (uint64_t)r->learner << 32 | r->device);
 	double *x = vec_writable(&l->pool, &r->x, true);
 	for (size_t i = 0; i < l->pool.dim; i++)
 		x[i] += gsl_ran_gaussian_ziggurat(rng_gsl(&own), l->config.init_spread);
 }
 
-static struct replica *replica_new(struct learn *l, uint32_t device)
+static struct replica *replica_new(struct learn *l, uint32_t device, uint32_t learner)
 {
 	struct replica *r = mem_zalloc(1, sizeof *r);
 	r->device = device;
+	r->learner = learner;
 	r->x = vec_new(&l->pool, l->pool.dim);
 	problem_start(l->problem, r->x->v);
 	r->g.now.v = vec_ref(l->zero);
 	r->sum.now.v = vec_ref(l->zero);
 	r->inbox = vec_ref(l->zero);
-	rng_init(&r->rng, l->config.seed, "learn.batch", device);
+	rng_init(&r->rng, l->config.seed, "learn.batch", (uint64_t)learner << 32 | device);
 	if (l->config.init_spread > 0)
 		spread(l, r);
 	if (l->problem->order) {
@@ -60,7 +61,7 @@ static void history_free(struct learn *l, struct history *h)
 void history_put(struct learn *l, struct history *h, struct past p)
 {
 	p.number = h->now.number + 1;
-	if (!h->is_read) {
+	if (!h->now.number || (h->is_used && !h->is_read)) {
 		past_free(l, &h->now);
 		h->now = p;
 		return;
@@ -77,7 +78,7 @@ void history_put(struct learn *l, struct history *h, struct past p)
 	h->now = p;
 }
 
-struct past *history_at(struct history *h, uint64_t iteration)
+struct past *history_at(struct history *h, uint64_t iteration, uint64_t *needed)
 {
 	h->is_read = true;
 	if (!iteration || h->now.iteration <= iteration)
@@ -85,38 +86,63 @@ struct past *history_at(struct history *h, uint64_t iteration)
 	for (uint32_t i = h->n_old; i--;)
 		if (h->old[i].iteration <= iteration)
 			return &h->old[i];
-	return NULL;
+	/* An iteration makes number / iteration values on average. */
+	uint64_t newer = ((h->now.iteration - iteration) * h->now.number + h->now.iteration - 1) / h->now.iteration;
+	*needed = newer > *needed ? newer : *needed;
+	return h->n_old ? &h->old[0] : &h->now;
 }
 
 void replica_free(struct learn *l, struct replica *r)
 {
 	history_free(l, &r->g);
 	history_free(l, &r->sum);
-	struct vec *own[] = { r->x, r->inbox, r->velocity, r->pushed };
+	struct vec *own[] = { r->x, r->inbox, r->velocity, r->pushed, r->remembered };
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		vec_unref(&l->pool, own[i]);
 	for (uint32_t i = 0; i < r->n_window; i++)
 		vec_unref(&l->pool, r->window[i]);
+	for (uint32_t i = 0; i < r->n_pulled; i++)
+		vec_unref(&l->pool, r->pulled[i].v);
+	mem_free(r->pulled);
 	mem_free(r->window);
 	mem_free(r->window_pushes);
 	mem_free(r->shard);
 	mem_free(r);
 }
 
-struct replica *replica_of(struct learn *l, uint32_t device)
+struct replica *learner_of(struct learn *l, uint32_t device, uint32_t learner)
 {
+	size_t at = (size_t)device * LEARNERS + learner;
 	if (device >= l->n_devices) {
 		uint32_t n = device + 1 > 2 * l->n_devices ? device + 1 : 2 * l->n_devices;
-		l->at_device = mem_realloc(l->at_device, n, sizeof *l->at_device);
-		memset(l->at_device + l->n_devices, 0, (n - l->n_devices) * sizeof *l->at_device);
+		l->at_device = mem_realloc(l->at_device, n, LEARNERS * sizeof *l->at_device);
+		memset(l->at_device + (size_t)l->n_devices * LEARNERS, 0, (size_t)(n - l->n_devices) * LEARNERS * sizeof *l->at_device);
 		l->n_devices = n;
 	}
-	if (!l->at_device[device]) {
+	if (!l->at_device[at]) {
 		MEM_GROW(l->replica, l->n_replicas, l->cap_replicas);
-		l->replica[l->n_replicas++] = replica_new(l, device);
-		l->at_device[device] = l->n_replicas;
+		l->replica[l->n_replicas++] = replica_new(l, device, learner);
+		l->at_device[at] = l->n_replicas;
 	}
-	return l->replica[l->at_device[device] - 1];
+	return l->replica[l->at_device[at] - 1];
+}
+
+struct replica *replica_of(struct learn *l, uint32_t device)
+{
+	return learner_of(l, device, 0);
+}
+
+struct base *base_of(struct learn *l, uint32_t device)
+{
+	for (uint32_t i = 0; i < l->n_bases; i++)
+		if (l->base[i].device == device)
+			return &l->base[i];
+	MEM_GROW(l->base, l->n_bases, l->cap_bases);
+	struct base *b = &l->base[l->n_bases++];
+	*b = (struct base){ .device = device, .z = vec_new(&l->pool, l->pool.dim), .corrections = vec_ref(l->zero) };
+	problem_start(l->problem, b->z->v);
+	b->previous = vec_ref(b->z);
+	return b;
 }
 
 /* ---- mini-batches ---- */
@@ -150,8 +176,38 @@ static void draw_rows(struct learn *l, struct replica *r)
 
 /* ---- gradients ---- */
 
+/* Takes over the reference p->v. */
+void pulled_apply(struct learn *l, struct replica *r, const struct pulled *p)
+{
+	if (p->is_first)
+		r->x_pushes = p->pushes;
+	if (p->is_slice) {
+		memcpy(vec_writable(&l->pool, &r->x, true) + p->span.first, p->v->v, p->span.n * sizeof r->x->v[0]);
+		vec_unref(&l->pool, p->v);
+		return;
+	}
+	vec_unref(&l->pool, r->x);
+	r->x = p->v;
+}
+
+/* Applies the pulled parameters that a gradient of the iteration uses. */
+static void apply_due(struct learn *l, struct replica *r, uint64_t iteration)
+{
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < r->n_pulled; i++) {
+		struct pulled p = r->pulled[i];
+		if (p.from <= iteration)
+			pulled_apply(l, r, &p);
+		else
+			r->pulled[left++] = p;
+	}
+	r->n_pulled = left;
+}
+
 void gradient_begin(struct learn *l, struct replica *r, struct effect *e)
 {
+	apply_due(l, r, e->iteration ? e->iteration : UINT64_MAX);
+	e->pushes = r->x_pushes;
 	enum { MOST_TASKS = 1024 }; /* bounds the memory of a worker whose gradients are never read */
 	if (l->n_tasks == MOST_TASKS)
 		gradients_compute(l);

@@ -42,14 +42,14 @@ while IFS='|' read -r options expected; do
   like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
--DDAMAGE=ABI_VERSION|was compiled for ABI version 6, this program has 5
--DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 6
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 7, this program has 6
+-DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 7
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|function schedule is NULL
 -DDAMAGE=NULL_OPS|has no functions
 -DDAMAGE=OPS_SIZE|table of functions has 8 bytes
 -DDAMAGE=NO_NAME|has no name
--DDAMAGE=KIND|is of kind "jibs", expected jobs, step, serve or spot
+-DDAMAGE=KIND|is of kind "jibs", expected jobs, step, serve, spot or plan
 -DDAMAGE=NOTHING -DBAD_DEFAULT|depth
 -DDAMAGE=NOTHING -DBAD_CHOICE|colour
 -DDAMAGE=NOTHING -DHIDDEN|does not export the symbol orr_plugin
