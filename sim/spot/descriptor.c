@@ -409,6 +409,19 @@ static void note_end(const struct scenario *s, struct run_result *r)
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
 }
 
+/* Bytes of activations are a figure of the job (docs/models/spot.md). */
+static void note_activations(const struct scenario *s, const struct spot_state *t, unsigned used, struct run_result *r)
+{
+	bool is_stated = false;
+	for (uint32_t i = 0; i < t->job->n_figures; i++)
+		is_stated |= !strcmp(t->job->figure[i].name, "activation_bytes");
+	if (orr_arg_real(s->options, "egress_usd_per_GB") > 0 && used & SPOT_USED_EGRESS && !is_stated && t->job->depth > 1)
+		assume(r,
+			"activations between stages in different zones are not charged: job %.100s states no figure activation_bytes; "
+			"gradients and copies of state are",
+			t->job->name);
+}
+
 static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 {
 	struct spot_state *t = s->state;
@@ -417,6 +430,7 @@ static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 		"step times of job %.100s, whatever an instance's type; pauses for restart and reconfiguration as the policy's parameters "
 		"and the job state them",
 		t->job->name);
+	note_activations(s, t, used, r);
 	note_prices(t, used, r);
 	note_end(s, r);
 }

@@ -17,6 +17,11 @@
 	{ .key = "step.merge", .why = "the policy does not describe equal lanes", .use = STEP_USED_LANES }, \
 	{ .key = "step.contention_f", .why = "no NIC is slowed: step.contention_p is 0", .needs = "step.contention_p" }, \
 	{ .key = "step.straggler_spread", .why = "no device is slowed: step.stragglers is none", .needs = "step.stragglers" }, \
+	{ .key = "step.interference", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
+	{ .key = "step.interference_loss", .why = "step.interference is not occupancy", .needs = "step.interference=occupancy" }, \
+	{ .key = "step.interference_loss", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
+	{ .key = "step.interference_curve", .why = "step.interference is not curve", .needs = "step.interference=curve" }, \
+	{ .key = "step.interference_curve", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
 	{ .key = "cost.setup", .why = "cost.measured is false", .needs = "cost.measured=true" }
 /* clang-format on */
 

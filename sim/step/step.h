@@ -31,7 +31,8 @@ enum step_use {
 	STEP_USED_RANDOM = 1 << 5,          /* draws */
 	STEP_USED_STEADY_STATE = 1 << 6,    /* iterations repeated */
 	STEP_USED_EVERY_ITERATION = 1 << 7, /* the mean is over all iterations */
-	STEP_USED_LANES = 1 << 8            /* the policy describes equal lanes */
+	STEP_USED_LANES = 1 << 8,           /* the policy describes equal lanes */
+	STEP_USED_CORUN = 1 << 9            /* compute ops ran together on a device */
 };
 
 /* A busy interval of a device, or a message, for the timeline. */
