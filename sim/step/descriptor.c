@@ -295,6 +295,7 @@ static const struct report_column columns[] = {
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES, NULL },
 	{ "time_to_target_s", "time to target", REPORT_TIME, NULL },
 	{ "final_loss", "final loss", REPORT_NUMBER, NULL },
+	{ "learn_samples", "after samples", REPORT_NUMBER, NULL },
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
 
