@@ -107,11 +107,15 @@ struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, con
 {
 	if (c->what.algorithm != ORR_ALGORITHM_DEFAULT)
 		return shape_of(s, c, real, c->what.algorithm);
+	struct coll_shape best = automatic(s, c, real);
+	const char *source = inside_shape(s, real, &best);
+	if (s->algorithm == ORR_ALGORITHM_DEFAULT) {
+		s->inside = source ? source : s->inside;
+		return best;
+	}
 	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
-	if (s->algorithm != ORR_ALGORITHM_DEFAULT)
-		return shape_of(s, c, real, coll_usable(c->what.op, s->algorithm, c->n));
-	struct coll_shape shape = automatic(s, c, real);
-	const char *source = inside_shape(s, real, &shape);
-	s->inside = source ? source : s->inside;
+	struct coll_shape shape = shape_of(s, c, real, coll_usable(c->what.op, s->algorithm, c->n));
+	if (source || shape.leader || shape.algorithm != best.algorithm) /* only auto takes measured times */
+		*s->uses |= STEP_USED_ALGORITHM;
 	return shape;
 }

@@ -235,6 +235,8 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 	if (!c.what.repeat)
 		c.what.repeat = 1;
 	struct coll_shape shape = collective_shape(s, &c, real);
+	if (shape.rings > 1)
+		*s->uses |= STEP_USED_NICS;
 	c.what.algorithm = shape.leader ? ORR_HIERARCHICAL_LEADER : shape.algorithm;
 	c.what.inner = shape.inner;
 	c.plan = plan_find(s, &shape);
@@ -366,6 +368,7 @@ static orr_op compressed(
 	struct iteration *k = s->building;
 	uint32_t n = size ? size : g->n, members = size ? 1 : n;
 	struct compressed_shape z;
+	*s->uses |= STEP_USED_COMPRESSION;
 	compression_shape(
 		&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number, s->facts.gradient_bytes, c->bytes, &z);
 	orr_op *encode = mem_zalloc(members, sizeof *encode), send = 0;
@@ -570,6 +573,7 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 	}
 	if (s->compression.method == COMPRESSION_NONE)
 		return;
+	*s->uses |= STEP_USED_COMPRESSION;
 	/* Point to point, nothing is gathered: the volume is what one worker sends. */
 	struct compressed_shape z;
 	compression_shape(

@@ -72,6 +72,7 @@ struct orr_step {
 	struct orr_step_facts facts;
 	struct orr_error error;
 	bool is_analytic, ignore_memory, is_random;
+	unsigned used, *uses;                    /* enum step_use; uses: &used, also for queries */
 	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
 	double nic_efficiency;
 	const char *inside; /* where the times of collectives inside a node were measured; NULL: on links, or none */
