@@ -95,5 +95,5 @@ is "$(near "$(spot far.csv --job half.json --policy bamboo --set spot.egress_usd
 
 # ---- notes ----
 like "$(spot hazard:p=0.2,slots=20,length=5h --job bamboo-bert --policy on-demand --set spot.notice=30s)" \
-  "spot\.notice has no effect: the policy ignored all notices" "a policy that ignores notices"
+  "spot\.notice has no effect: the policy acted on no notice" "a policy that ignores notices"
 tap_done
