@@ -397,7 +397,6 @@ static void read_options(struct orr_serve *w)
 	f->autoscale = !strcmp(how, "outstanding") ? AUTOSCALE_OUTSTANDING : !strcmp(how, "rate") ? AUTOSCALE_RATE : AUTOSCALE_NONE;
 	f->scale_target = orr_arg_real(o, "scale_target");
 	f->scale_interval = orr_arg_time_ns(o, "scale_interval");
-	f->scale_interval = f->scale_interval > 0 ? f->scale_interval : 1;
 	f->scale_quiet = orr_arg_time_ns(o, "scale_quiet");
 	f->start_up = orr_arg_time_ns(o, "start_up");
 	f->notice = orr_arg_time_ns(o, "notice");
