@@ -102,6 +102,16 @@ bool served_iteration_parts(struct served_on *x, const struct llm_load *load, st
 	return x->layers != NULL;
 }
 
+double served_network_bytes(struct served_on *x, const struct llm_load *load)
+{
+	return x->layers ? served_layers_network_bytes(x->layers, load) : 0;
+}
+
+const struct dnn *served_dnn(const struct served *m)
+{
+	return m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS ? m->llm->dnn : NULL;
+}
+
 struct served_layers *served_layers_of(struct served_on *x)
 {
 	return x->layers;
@@ -110,6 +120,15 @@ struct served_layers *served_layers_of(struct served_on *x)
 const char *served_source(const struct served_on *x)
 {
 	return x->layers ? served_layers_source(x->layers) : x->llm->form == SERVED_CLOSED ? "closed form" : "curves";
+}
+
+/* tests/serve/serve_published.sh repeats the fits. */
+const struct served_engine *served_engine(size_t i)
+{
+	static const struct served_engine engines[] = { { "ideal", NULL, 1 },
+		{ "tensorrt-llm", "19 published throughputs of Llama-2 on A100 and H100, TensorRT-LLM 0.5 and 0.6.1", 6.2 },
+		{ "lmdeploy", "36 published throughputs of Llama-2 on A100, lmdeploy 0.1.0", 1.9 } };
+	return i < sizeof engines / sizeof *engines ? &engines[i] : NULL;
 }
 
 /* ---- precision ---- */

@@ -13,7 +13,6 @@ const struct world_effect serve_effects[] = { { "serve.swap_Bps", "swaps", "no K
 	{ "serve.kv_Bps", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "serve.kv_latency", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "serve.kv_overlap", "kv_transfers", "no KV cache was sent to another replica" },
-	{ "network", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "serve.queue_limit", "shed_queue_limit", "no request found so many on its replica" },
 	{ "serve.shed", "shed_deadline", "no request reached its deadline while it waited" },
 	{ "serve.interference", "stacked_runs", "no two runs shared a replica" },
@@ -59,6 +58,23 @@ static void assume_models(const struct serve_state *t, struct run_result *r)
 	}
 }
 
+/* Constants of the serving system. */
+static void assume_engine(const struct scenario *s, struct run_result *r)
+{
+	const char *name = orr_arg_text(s->options, "engine");
+	size_t i = 0;
+	while (strcmp(served_engine(i)->name, name) != 0)
+		i++;
+	const struct served_engine *e = served_engine(i);
+	bool is_given = orr_arg_real(s->options, "kv_reads") > 0;
+	struct sbuf b = { 0 };
+	if (!is_given && !e->fitted_to)
+		return;
+	sbuf_printf(&b, "engine %s: decode attention reads a key or value up to %.4g times for the queries that share it (%s%s)", name,
+		serve_kv_reads(s->options), is_given ? "serve.kv_reads" : "fitted to ", is_given ? "" : e->fitted_to);
+	assume(r, &b);
+}
+
 static void assume_caches(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
@@ -98,6 +114,23 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	else
 		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g each, however many at once", orr_arg_real(s->options, "kv_Bps"));
 	assume(r, &b);
+}
+
+/* Replicas whose GPUs are on several nodes. */
+static void assume_groups(const struct scenario *s, struct run_result *r)
+{
+	const struct serve_state *t = s->state;
+	struct sbuf b = { 0 };
+	bool has_groups = remark_metric(s, r, "group_network_bytes") > 0;
+	if (has_groups) {
+		sbuf_printf(&b,
+			"replicas on several nodes: collectives and hops cross the network %.80s%s by the rule of step.algorithm=auto, "
+			"each alone on it",
+			t->set.topo ? t->set.network_spec : "star", t->set.topo ? "" : " (network=none; its bw is 10Gbps)");
+		assume(r, &b);
+	}
+	if (!has_groups && !(remark_metric(s, r, "kv_transfers") > 0))
+		remark_no_effect(s, r, "network", "no KV cache was sent to another replica, and no replica is on several nodes");
 }
 
 /* ---- keys that a scenario cannot use ---- */
@@ -150,6 +183,8 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 		const char *why;
 	} keys[] = { { "precision", f.has_layers, "times and bytes of the models are given by their files" },
 		{ "kv_precision", f.has_layers, "the bytes of KV caches are given by the models' files" },
+		{ "serve.engine", f.has_layers, "no language model by layers is served" },
+		{ "serve.kv_reads", f.has_layers, "no language model by layers is served" },
 		{ "serve.kv_part", f.has_llm && f.has_free_cache,
 			f.has_llm ? "kv_blocks sets the size of KV caches" : "no language model is served" },
 		{ "serve.kv_block", f.has_llm, "no language model is served" }, { "kv_blocks", f.has_llm, "no language model is served" },
@@ -167,9 +202,11 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
 	note_speeds(s->cluster, r);
 	assume_models(t, r);
+	assume_engine(s, r);
 	assume_caches(s, r);
 	assume_stages(t, r);
 	assume_copies(s, r);
+	assume_groups(s, r);
 	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
 		if (!keys[k].has_effect)
 			remark_no_effect(s, r, keys[k].key, keys[k].why);
