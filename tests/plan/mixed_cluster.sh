@@ -1,5 +1,5 @@
-# 2,048 GPUs of two types: from a model to a plan, and the ten best plans by the executor on a leaf-spine network. On a fat tree the executor
-# needs minutes for one such plan, so only the search runs.
+# 2,048 GPUs of two types: from a model to a plan, and the ten best plans by the executor on a leaf-spine network. On a fat tree
+# routes collide, which the closed form leaves out (docs/models/plan.md), so only the search runs.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
