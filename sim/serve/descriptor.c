@@ -306,7 +306,7 @@ static const struct world_flag flags[] = {
 };
 /* clang-format on */
 
-static const struct report_file files[] = { { "requests", false }, { NULL, false } };
+static const struct report_file files[] = { { "requests", false }, { "replicas", false }, { NULL, false } };
 
 /* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {

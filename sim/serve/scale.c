@@ -258,6 +258,7 @@ static void lose(struct orr_serve *w, uint32_t node)
 		if (!replica_is_on(w, i, node))
 			continue;
 		w->fleet->losses += w->replica[i].state != REPLICA_OFF;
+		replica_stops(w, i, w->fleet->more[i].is_doomed ? STOP_NOTICE : STOP_FAILED);
 		replica_leave(w, i);
 	}
 	replicas_place_thrown(w);
