@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "base/sbuf.h"
 #include "results/outfile.h"
+#include "results/summary.h"
 #include "step/learning.h"
 #include "step/setting.h"
 #include "step/trace_event.h"
@@ -197,6 +198,8 @@ static int run_step(
 		if (t->set.cost_samples)
 			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
 		step_metrics(result, r);
+		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))
+			result_note(r, "remark", SUMMARY_NO_INTERVAL);
 		if (t->set.cost_samples)
 			run_samples(s, p, r, err);
 	}
