@@ -52,7 +52,9 @@ one() {
   rm -rf "$out"
 }
 
-workloads | while IFS='|' read name arguments; do # without -r: a generator's \| is no separator
+# Without -r, a generator's \| is no separator.
+# shellcheck disable=SC2162
+workloads | while IFS='|' read name arguments; do
   [ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac
   # shellcheck disable=SC2086
   one "$name" $arguments || exit 1

@@ -65,6 +65,13 @@ is "$said" 'orrery: scenario: $.precision_of: expected metrics that are columns 
 orrery: scenario: $.replications: expected at least 10 with until_precision, found "9"
 orrery: scenario: $.precision_of: expected together with until_precision' "wrong values are refused"
 
+# Steps are wasted in one replication of ten: a value that varies without an interval is not precise.
+spot=(spot hazard:p=0.1,length=24h --job bamboo-bert --policy bamboo --replications 10)
+like "$("$orrery" "${spot[@]}")" 'no interval of wasted_part: fewer than 3 of 10 replications differ .* about 60 replications would give one' \
+  "few replications that differ give no interval, and a remark says how many would"
+like "$("$orrery" "${spot[@]}" --until-precision 0.5 --precision-of wasted_part)" \
+  '^10 replications, the limit, before the precision was reached: wasted_part of bamboo has no interval' "nor do they end --until-precision"
+
 # ---- days of a file, drawn ----
 # Day d has d + 1 jobs of one second, at d hours past midnight and the seconds after: the hour names the day.
 awk 'BEGIN { print "submit_s,duration_s,gpus"; print "0,1,1"
