@@ -12,16 +12,10 @@
 #ifndef ORR_CALIB_CPU_H
 #define ORR_CALIB_CPU_H
 
+#include "base/simd.h"
 #include "calib/backend.h"
 
 enum { CPU_PATTERN = 1 << 16 };
-
-/* Compiles a function for several processors; the program picks the clone for the one it runs on. */
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined ORR_SANITIZED
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
 
 struct cpu {
 	uint32_t threads, tasks; /* tasks: tasks that hold a piece of the arena */

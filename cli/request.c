@@ -196,6 +196,9 @@ static int take_flag(struct request *r, const struct world_flag *f, struct orr_e
 		mem_free(pair);
 		return rc;
 	}
+	case WORLD_FLAG_SCENARIO:
+		r->file = value;
+		return ORR_OK;
 	case WORLD_FLAG_LIST:
 		add_names(r->scenario, f->key, value);
 		return ORR_OK;
@@ -207,6 +210,15 @@ static int take_flag(struct request *r, const struct world_flag *f, struct orr_e
 	}
 }
 
+/* -o is short for --output where a world has it. */
+static const struct world_flag *output_flag(const struct flags *f)
+{
+	for (int i = 0; i < f->n_flags; i++)
+		if (!strcmp(f->flag[i]->name, "output"))
+			return f->flag[i];
+	return NULL;
+}
+
 int request_parse(int argc, char **argv, const struct world *of, struct request *r, struct orr_error *err)
 {
 	struct flags f;
@@ -215,8 +227,10 @@ int request_parse(int argc, char **argv, const struct world *of, struct request 
 	optind = 1;
 	opterr = 0;
 	*r = (struct request){ .scenario = cJSON_CreateObject() };
-	while (!rc && (opt = getopt_long(argc, argv, ":j:q", f.longs, &at)) != -1) {
-		if (opt == '?' || opt == ':')
+	while (!rc && (opt = getopt_long(argc, argv, output_flag(&f) ? ":j:qo:" : ":j:q", f.longs, &at)) != -1) {
+		if (opt == 'o')
+			rc = take_flag(r, output_flag(&f), err);
+		else if (opt == '?' || opt == ':')
 			rc = cli_bad_option(argc, argv, opt, f.longs, err);
 		else if (opt >= OPT_FLAG)
 			rc = take_flag(r, f.flag[opt - OPT_FLAG], err);

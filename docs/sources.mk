@@ -23,14 +23,14 @@ dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-steps.md docs/compari
 	docs/scenario.schema.json docs/served-model.schema.json
 howtodir = $(docdir)/howto
 dist_howto_DATA = docs/howto/compare-with-intervals.md docs/howto/describe-a-cluster.md docs/howto/draw-paper-figures.md \
-	docs/howto/measure-a-device.md docs/howto/measure-time-to-a-loss.md docs/howto/mix-worlds.md docs/howto/place-training-jobs.md \
+	docs/howto/measure-a-device.md docs/howto/measure-time-to-a-loss.md docs/howto/mix-worlds.md docs/howto/plan-a-training-step.md docs/howto/place-training-jobs.md \
 	docs/howto/repeat-a-run.md docs/howto/replay-a-trace.md docs/howto/schedule-on-spot-capacity.md docs/howto/serve-an-llm.md \
 	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/what-if.md docs/howto/write-a-policy.md \
 	docs/howto/write-a-step-graph.md
 modelsdocdir = $(docdir)/models
 dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
 	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
-	docs/models/net.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
+	docs/models/net.md docs/models/plan.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
 	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
 	docs/models/spot-parcae.md docs/models/spot-varuna-oobleck.md docs/models/spot.md docs/models/statistics.md \
 	docs/models/step-bamboo.md docs/models/step-data-parallel.md docs/models/step-pipelines.md \

@@ -20,10 +20,11 @@ struct cost {
 	const struct device *dev;
 	struct cost_options o;
 	double element_bytes;
-	double Bps;        /* achieved memory bandwidth */
-	double ramp_s;     /* per matrix product */
-	struct laws *laws; /* NULL: no profile */
-	double error;      /* of the laws that this model uses */
+	double Bps;            /* achieved memory bandwidth */
+	double ramp_s;         /* per matrix product */
+	double relative_speed; /* of a model with measured layers: to the device that was profiled */
+	struct laws *laws;     /* NULL: no profile */
+	double error;          /* of the laws that this model uses */
 	unsigned char *role;
 	bool *is_inside; /* between a product split by columns and the next split by rows */
 	/* Measured steps: at batch[i] all times are multiplied by factor[i]. n 0: none. */
@@ -175,8 +176,17 @@ static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass,
 	return w;
 }
 
+/* A measured layer: backward counts as its data gradient. The share of a shard is 1/shards. */
+static double measured_layer_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards)
+{
+	const double *s = c->d->layer[i].measured_s;
+	return pass == DNN_BACKWARD_WEIGHT ? 0 : s[pass == DNN_BACKWARD_DATA] * batch / shards / c->relative_speed;
+}
+
 static double layer_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards, bool sequence_parallel)
 {
+	if (c->d->profile_batch > 0)
+		return measured_layer_s(c, i, pass, batch, shards);
 	struct work w = work_of(c, i, pass, batch, shards, sequence_parallel);
 	return seconds(c, &w);
 }
@@ -337,8 +347,20 @@ static void put_families(const struct cost *c, bool with_law, struct sbuf *out)
 			sbuf_printf(out, "%s%s", out->len ? ", " : "", cost_family_name((enum cost_family)f));
 }
 
+/* Of a model with measured layers. */
+static char *describe_measured(const struct cost *c)
+{
+	struct sbuf source = { 0 };
+	sbuf_printf(&source, "layers measured on %s at batch %g", c->d->profile_device, c->d->profile_batch);
+	if (c->relative_speed < 1 || c->relative_speed > 1)
+		sbuf_printf(&source, ", times %.3g for the peak of %s", 1 / c->relative_speed, c->dev->name);
+	return sbuf_steal(&source);
+}
+
 static char *describe(const struct cost *c)
 {
+	if (c->d->profile_batch > 0)
+		return describe_measured(c);
 	struct sbuf source = { 0 }, by_law = { 0 }, others = { 0 };
 	char *summary = c->o.profile ? profile_summary(c->o.profile) : NULL;
 	if (summary) {
@@ -415,11 +437,27 @@ static int check(const struct device *dev, const struct cost_options *o, struct 
 	return ORR_EINPUT;
 }
 
+/* Speed of dev relative to the device on which the layers of d were measured: the ratio of achieved peaks of FP32 products. */
+static int compare_speed(const struct dnn *d, const struct device *dev, const struct cost_options *o, double *out, struct orr_error *err)
+{
+	if (o->precision != PRECISION_FP32)
+		return orr_fail(err, ORR_EINPUT, "model %.100s: its layers were measured in fp32; expected --precision fp32", d->name);
+	struct device *of = device_load(d->profile_device, err);
+	if (!of)
+		return ORR_EINPUT;
+	const enum precision p = PRECISION_FP32;
+	*out = dev->peak_flops[p] * dev->gemm_efficiency[p] / (of->peak_flops[p] * of->gemm_efficiency[p]);
+	device_free(of);
+	return ORR_OK;
+}
+
 struct cost *cost_new(const struct dnn *d, const struct device *dev, const struct cost_options *o, struct orr_error *err)
 {
-	if (check(dev, o, err))
+	double relative_speed = 1;
+	if (check(dev, o, err) || (d->profile_batch > 0 && compare_speed(d, dev, o, &relative_speed, err)))
 		return NULL;
 	struct cost *c = mem_zalloc(1, sizeof *c);
+	c->relative_speed = relative_speed;
 	c->d = d;
 	c->dev = dev;
 	c->o = *o;
@@ -432,7 +470,7 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 	find_inside(c);
 	if (o->fused_attention)
 		find_attention(c);
-	if (o->profile)
+	if (o->profile && !(d->profile_batch > 0))
 		c->laws = laws_new(d, o, c->element_bytes);
 	c->error = c->laws ? error_of_laws(c) : NAN;
 	c->model_source = describe(c);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "hwmodel/dnn_plan.h"
+#include "hwmodel/dnn_profile.h"
 #include "hwmodel/embedded.h"
 
 #include <ctype.h>
@@ -76,7 +77,7 @@ static void unknown(const char *spec, struct orr_error *err)
 		}
 	orr_fail(err, ORR_EINPUT,
 		"no model \"%.80s\"; expected a name from 'orrery model list', dimensions as in "
-		"gpt:hidden=1024,layers=24,heads=16,seq=1024,vocab=50257, or a file FILE.json",
+		"gpt:hidden=1024,layers=24,heads=16,seq=1024,vocab=50257, a file FILE.json, or measured layers FILE.csv:batch=32",
 		spec);
 }
 
@@ -97,6 +98,8 @@ static struct dnn *load_file(const char *path, struct orr_error *err)
 struct dnn *dnn_load(const char *spec, struct orr_error *err)
 {
 	size_t n = strlen(spec);
+	if (dnn_profile_options(spec))
+		return dnn_profile_load(spec, err);
 	if (strchr(spec, '/') || (n > 5 && !strcmp(spec + n - 5, ".json")))
 		return load_file(spec, err);
 	if (strchr(spec, ':')) {

@@ -30,8 +30,9 @@ struct dnn_layer {
 	/* GEMM-like kinds (convolution as implicit GEMM): `count` products m x k by k x n per sample. A batch of b multiplies m
 	 * if the weights are n x k, and count for ORR_LAYER_MATMUL. */
 	double m, n, k, count;
-	uint32_t block;   /* index of its repeated block (a transformer layer), or DNN_NO_BLOCK */
-	bool is_in_place; /* overwrites its input (ReLU): stores nothing new */
+	uint32_t block;       /* index of its repeated block (a transformer layer), or DNN_NO_BLOCK */
+	bool is_in_place;     /* overwrites its input (ReLU): stores nothing new */
+	double measured_s[2]; /* forward and backward of one sample, of a model with a profile */
 };
 
 #define DNN_NO_BLOCK UINT32_MAX
@@ -45,13 +46,16 @@ struct dnn {
 	uint32_t fc_first;      /* first fully connected layer of the classifier (Stanza); n_layers: none */
 	/* Transformers only, else 0. */
 	uint32_t blocks, hidden, heads, kv_heads, ffn, seq, vocab;
+	/* Of a table of measured layers (dnn_profile.h), else 0 and NULL: samples of the measured batch, and the device. */
+	double profile_batch;
+	char *profile_device;
 	char hash[65];
 };
 
 /*
  * spec: a name of the catalogue ("resnet50"), a transformer by its dimensions
  * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:,
- * vit:), or a file (.json). An error names the JSON path or the nearest known name.
+ * vit:), a table of measured layers ("FILE.csv:batch=32"), or a file (.json). An error names the JSON path or the nearest known name.
  */
 struct dnn *dnn_load(const char *spec, struct orr_error *err);
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err);

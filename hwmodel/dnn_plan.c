@@ -41,6 +41,7 @@ void dnn_free(struct dnn *d)
 	mem_free(d->name);
 	mem_free(d->title);
 	mem_free(d->input);
+	mem_free(d->profile_device);
 	mem_free(d);
 }
 

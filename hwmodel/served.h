@@ -94,14 +94,28 @@ struct llm_load {
 	double prompt_pairs;   /* sum over prompts: tokens now x (tokens done before + tokens now) */
 };
 
+/*
+ * Messages of a replica whose GPUs are on several nodes, in seconds. Each function adds the bytes that leave the nodes to
+ * *network_bytes. A negative result: the GPUs concerned are on one node, so the device's law or link applies.
+ */
+struct served_net {
+	void *ctx;
+	/* All-reduce (bytes of the buffer) or all-gather (bytes of the result) among the tp GPUs of a stage. */
+	double (*reduce_s)(void *ctx, uint32_t stage, bool is_gather, double bytes, double *network_bytes);
+	/* Each GPU of a stage sends bytes / tp to the GPU of the same rank in the next stage. */
+	double (*hop_s)(void *ctx, uint32_t stage, double bytes, double *network_bytes);
+};
+
 /* The GPUs of a replica. */
 struct served_place {
 	const struct device *device;
 	const struct profile *profile; /* NULL: data sheet only */
 	uint32_t tp, pp;
 	enum precision precision;
-	double tp_Bps, tp_latency_s; /* link between GPUs of a tensor-parallel group, one direction */
-	double pp_Bps, pp_latency_s; /* between stages */
+	double tp_Bps, tp_latency_s;  /* link between GPUs of a tensor-parallel group, one direction */
+	double pp_Bps, pp_latency_s;  /* between stages */
+	bool is_spread;               /* the GPUs of a stage do not fit on a node */
+	const struct served_net *net; /* NULL: all GPUs are on one node. Must outlive the struct served_on */
 };
 
 struct served_on;
@@ -113,6 +127,10 @@ void served_on_free(struct served_on *x);
 double served_iteration(struct served_on *x, const struct llm_load *load);
 /* Same; *stage_s is the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
+/* Returns the bytes of an iteration that leave nodes, summed over nodes; 0 without served_place.net. */
+double served_network_bytes(struct served_on *x, const struct llm_load *load);
+/* Returns the DNN of a model by layers; NULL: another form. */
+const struct dnn *served_dnn(const struct served *m);
 /* Parts of an iteration in seconds, over all stages; they add up to the whole. False: the model's form has no parts. */
 struct served_parts {
 	double linear, elementwise, collective, attention_prompt, attention_decode;

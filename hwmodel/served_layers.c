@@ -25,6 +25,12 @@ struct link {
 struct by_tokens {
 	double all_s;           /* through all stages, with hops */
 	double first_s, last_s; /* busy time of the first and the last stage, without the output layer */
+	double network_bytes;
+};
+
+/* Times for one number of output words; s 0: not computed yet. */
+struct by_words {
+	double s, network_bytes;
 };
 
 struct served_layers {
@@ -46,7 +52,7 @@ struct served_layers {
 	double pair_s, context_s; /* per pair of tokens, per token of context */
 	double prompt_kernel_s, decode_kernel_s;
 	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
-	double *word_s;          /* [0 .. TABLE_WORDS] */
+	struct by_words *word;   /* [0 .. TABLE_WORDS] */
 	struct by_tokens beyond; /* times at beyond_tokens, the last request beyond the table */
 	double beyond_tokens;
 	char *source;
@@ -92,17 +98,30 @@ static double link_reduce_s(const struct link *l, uint32_t n, double bytes)
 	return bytes <= 0 ? 0 : l->latency_s + 2.0 * (n - 1) / n * bytes / l->Bps;
 }
 
-static double reduce_s(const struct served_layers *x, double bytes)
+/* Returns the seconds over the network; negative: the stage is on one node. */
+static double net_reduce_s(const struct served_layers *x, uint32_t stage, bool is_gather, double bytes, double *network_bytes)
+{
+	const struct served_net *n = x->p.net;
+	return n && bytes > 0 ? n->reduce_s(n->ctx, stage, is_gather, bytes, network_bytes) : -1;
+}
+
+static double reduce_s(const struct served_layers *x, uint32_t stage, double bytes, double *network_bytes)
 {
 	if (x->p.tp < 2)
 		return 0;
+	double s = net_reduce_s(x, stage, false, bytes, network_bytes);
+	if (s >= 0)
+		return s;
 	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : link_reduce_s(&x->tp_link, x->p.tp, bytes);
 }
 
-/* Returns the seconds of an all-gather: half of an all-reduce, in messages and bytes. */
-static double gather_s(const struct served_layers *x, double bytes)
+/* Returns the seconds of an all-gather; over a link, half of an all-reduce, in messages and bytes. */
+static double gather_s(const struct served_layers *x, uint32_t stage, double bytes, double *network_bytes)
 {
-	return x->p.tp < 2 ? 0 : link_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
+	if (x->p.tp < 2)
+		return 0;
+	double s = net_reduce_s(x, stage, true, bytes, network_bytes);
+	return s >= 0 ? s : link_reduce_s(&x->tp_link, x->p.tp, bytes) / 2;
 }
 
 static double sent_bytes(const struct served_layers *x, double tokens)
@@ -110,7 +129,7 @@ static double sent_bytes(const struct served_layers *x, double tokens)
 	return tokens * x->d->hidden * x->element_bytes;
 }
 
-/* Computes the parts of one block, without attention. */
+/* Computes the parts of one block, without attention and collectives. */
 static void block_parts(const struct served_layers *x, double tokens, struct served_parts *out)
 {
 	for (uint32_t k = 0; k < x->per_block; k++) {
@@ -125,7 +144,25 @@ static void block_parts(const struct served_layers *x, double tokens, struct ser
 	/* One kernel reads keys and values from the product's output and writes them to the cache. */
 	double kv = 2 * x->kv_heads * (x->d->hidden / x->d->heads) * tokens;
 	out->elementwise += kv * (x->element_bytes + x->f->element_bytes) / x->Bps + x->p.device->launch_s;
-	out->collective += 2 * reduce_s(x, sent_bytes(x, tokens));
+}
+
+/* Seconds of the blocks of all stages if each stage had the all-reduces of one, in the first and the last stage, and their mean. */
+struct blocks {
+	double first_s, last_s, mean_s;
+};
+
+static struct blocks blocks_s(const struct served_layers *x, double tokens, double *network_bytes)
+{
+	struct served_parts block = { 0 };
+	block_parts(x, tokens, &block);
+	double n = x->d->blocks, kernels = block.linear + block.elementwise, sum = 0, bytes = 0, sent = sent_bytes(x, tokens);
+	double first = 2 * reduce_s(x, 0, sent, &bytes), last = first;
+	for (uint32_t stage = 1; x->p.net && stage < x->p.pp; stage++) {
+		last = 2 * reduce_s(x, stage, sent, &bytes);
+		sum += last;
+	}
+	*network_bytes += 2 * n / x->p.pp * bytes;
+	return (struct blocks){ n * (kernels + first), n * (kernels + last), n * (kernels + (x->p.net ? (first + sum) / x->p.pp : first)) };
 }
 
 static double range_s(const struct served_layers *x, uint32_t first, uint32_t end, double tokens)
@@ -136,36 +173,50 @@ static double range_s(const struct served_layers *x, uint32_t first, uint32_t en
 	return sum;
 }
 
-/* Returns the seconds of a hop: every GPU of a stage sends its share of the hidden state; the next stage gathers it. */
-static double hop_s(const struct served_layers *x, double tokens)
+/* Returns the seconds of the hop after a stage: every GPU sends its share of the hidden state; the next stage gathers it. */
+static double hop_s(const struct served_layers *x, uint32_t stage, double tokens, double *network_bytes)
 {
-	double bytes = sent_bytes(x, tokens);
-	return x->pp_link.latency_s + bytes / x->p.tp / x->pp_link.Bps + gather_s(x, bytes);
+	const struct served_net *n = x->p.net;
+	double bytes = sent_bytes(x, tokens), s = n && bytes > 0 ? n->hop_s(n->ctx, stage, bytes, network_bytes) : -1;
+	if (s < 0)
+		s = x->pp_link.latency_s + bytes / x->p.tp / x->pp_link.Bps;
+	return s + gather_s(x, stage + 1, bytes, network_bytes);
 }
 
 /* The token table is split over the GPUs (Shoeybi et al. 2019): embeddings are all-reduced, output scores gathered. */
-static double embed_s(const struct served_layers *x, double tokens)
+static double embed_s(const struct served_layers *x, double tokens, double *network_bytes)
 {
-	return range_s(x, 0, x->block, tokens) + reduce_s(x, sent_bytes(x, tokens));
+	return range_s(x, 0, x->block, tokens) + reduce_s(x, 0, sent_bytes(x, tokens), network_bytes);
 }
 
-static double words_s(const struct served_layers *x, double words)
+static struct by_words of_words(const struct served_layers *x, double words)
 {
-	return range_s(x, x->words, x->d->n_layers, words) + gather_s(x, words * x->d->vocab * x->element_bytes);
+	struct by_words out = { 0 };
+	double scores = words * x->d->vocab * x->element_bytes;
+	out.s = range_s(x, x->words, x->d->n_layers, words) + gather_s(x, x->p.pp - 1, scores, &out.network_bytes);
+	return out;
 }
 
-static double block_s(const struct served_parts *b)
+static double hops_s(const struct served_layers *x, double tokens, double *network_bytes)
 {
-	return b->linear + b->elementwise + b->collective;
+	double sum = 0;
+	if (!x->p.net)
+		return x->p.pp > 1 ? (x->p.pp - 1) * hop_s(x, 0, tokens, network_bytes) : 0;
+	for (uint32_t stage = 0; stage + 1 < x->p.pp; stage++)
+		sum += hop_s(x, stage, tokens, network_bytes);
+	return sum;
 }
 
 static struct by_tokens of_tokens(const struct served_layers *x, double tokens)
 {
-	struct served_parts block = { 0 };
-	block_parts(x, tokens, &block);
-	double blocks = x->d->blocks * block_s(&block), embed = embed_s(x, tokens), norm = range_s(x, x->after, x->words, tokens);
-	double hop = x->p.pp > 1 ? hop_s(x, tokens) : 0;
-	return (struct by_tokens){ blocks + embed + norm + (x->p.pp - 1) * hop, blocks / x->p.pp + embed + hop, blocks / x->p.pp + norm };
+	double bytes = 0, none = 0, pp = x->p.pp;
+	struct blocks blocks = blocks_s(x, tokens, &bytes);
+	double embed = embed_s(x, tokens, &bytes), norm = range_s(x, x->after, x->words, tokens);
+	double first_hop = x->p.pp > 1 ? hop_s(x, 0, tokens, &none) : 0;
+	return (struct by_tokens){ .all_s = blocks.mean_s + embed + norm + hops_s(x, tokens, &bytes),
+		.first_s = blocks.first_s / pp + embed + first_hop,
+		.last_s = blocks.last_s / pp + norm,
+		.network_bytes = bytes };
 }
 
 /* ---- time of an iteration ---- */
@@ -188,13 +239,19 @@ static const struct by_tokens *at_tokens(struct served_layers *x, double tokens)
 	return &x->beyond;
 }
 
-static double at_words(struct served_layers *x, uint32_t words)
+static struct by_words at_words(struct served_layers *x, uint32_t words)
 {
 	if (words > TABLE_WORDS)
-		return words_s(x, words);
-	if (x->word_s[words] == 0)
-		x->word_s[words] = words_s(x, words);
-	return x->word_s[words];
+		return of_words(x, words);
+	if (x->word[words].s == 0)
+		x->word[words] = of_words(x, words);
+	return x->word[words];
+}
+
+double served_layers_network_bytes(struct served_layers *x, const struct llm_load *w)
+{
+	double tokens = w->decodes + w->prompt_tokens;
+	return x->p.net ? at_tokens(x, tokens > 0 ? tokens : 0)->network_bytes + at_words(x, w->decodes + w->prompts).network_bytes : 0;
 }
 
 /*
@@ -211,7 +268,7 @@ double served_layers_iteration(struct served_layers *x, const struct llm_load *w
 {
 	double tokens = w->decodes + w->prompt_tokens;
 	const struct by_tokens *t = at_tokens(x, tokens > 0 ? tokens : 0);
-	double words = at_words(x, w->decodes + w->prompts), attention = 0;
+	double words = at_words(x, w->decodes + w->prompts).s, attention = 0;
 	if (w->decodes)
 		attention += x->decode_kernel_s + x->context_s * (w->decode_context + w->decodes);
 	if (w->prompts)
@@ -227,14 +284,15 @@ double served_layers_iteration(struct served_layers *x, const struct llm_load *w
 
 void served_layers_parts(struct served_layers *x, const struct llm_load *w, struct served_parts *out)
 {
-	double tokens = w->decodes + w->prompt_tokens, sent = sent_bytes(x, tokens);
+	double tokens = w->decodes + w->prompt_tokens, bytes = 0;
 	struct served_parts block = { 0 };
 	block_parts(x, tokens, &block);
 	*out = (struct served_parts){ .linear = x->d->blocks * block.linear,
 		.elementwise = x->d->blocks * block.elementwise + range_s(x, 0, x->block, tokens) + range_s(x, x->after, x->words, tokens),
-		.collective = x->d->blocks * block.collective + reduce_s(x, sent),
-		.head = words_s(x, (double)w->decodes + w->prompts),
-		.hops = (x->p.pp - 1) * (x->p.pp > 1 ? hop_s(x, tokens) : 0),
+		.collective = blocks_s(x, tokens, &bytes).mean_s - x->d->blocks * (block.linear + block.elementwise) +
+			      reduce_s(x, 0, sent_bytes(x, tokens), &bytes),
+		.head = of_words(x, (double)w->decodes + w->prompts).s,
+		.hops = hops_s(x, tokens, &bytes),
 		.overhead = x->f->overhead_s };
 	if (w->decodes)
 		out->attention_decode = x->decode_kernel_s + x->context_s * (w->decode_context + w->decodes);
@@ -303,7 +361,9 @@ static char *describe(const struct served_layers *x)
 	if (n > cut && !strcmp(source + n - cut, update))
 		n -= cut;
 	sbuf_printf(&s, "layers of %s by %.*s; attention by roofline on %s", x->d->name, (int)n, source, x->p.device->name);
-	if (x->p.tp > 1 && x->reduce)
+	if (x->p.is_spread)
+		sbuf_printf(&s, "; collectives of %u over the network", x->p.tp);
+	else if (x->p.tp > 1 && x->reduce)
 		sbuf_printf(&s, "; all-reduce of %u by the profile (%s)", x->p.tp, x->reduce->variant);
 	else if (x->p.tp > 1)
 		sbuf_printf(&s, "; all-reduce of %u by its link, %.4g GB/s", x->p.tp, x->tp_link.Bps / 1e9);
@@ -336,7 +396,7 @@ struct served_layers *served_layers_new(const struct served *m, const struct ser
 	find_parts(x);
 	find_attention(x);
 	x->table = mem_zalloc(TABLE_TOKENS + 1, sizeof *x->table);
-	x->word_s = mem_zalloc(TABLE_WORDS + 1, sizeof *x->word_s);
+	x->word = mem_zalloc(TABLE_WORDS + 1, sizeof *x->word);
 	x->beyond_tokens = -1;
 	x->source = describe(x);
 	return x;
@@ -348,7 +408,7 @@ void served_layers_free(struct served_layers *x)
 		return;
 	cost_free(x->cost);
 	mem_free(x->table);
-	mem_free(x->word_s);
+	mem_free(x->word);
 	mem_free(x->source);
 	mem_free(x);
 }

@@ -102,6 +102,16 @@ bool served_iteration_parts(struct served_on *x, const struct llm_load *load, st
 	return x->layers != NULL;
 }
 
+double served_network_bytes(struct served_on *x, const struct llm_load *load)
+{
+	return x->layers ? served_layers_network_bytes(x->layers, load) : 0;
+}
+
+const struct dnn *served_dnn(const struct served *m)
+{
+	return m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS ? m->llm->dnn : NULL;
+}
+
 struct served_layers *served_layers_of(struct served_on *x)
 {
 	return x->layers;

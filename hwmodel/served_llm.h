@@ -45,6 +45,7 @@ struct served_layers *served_layers_new(const struct served *m, const struct ser
 void served_layers_free(struct served_layers *x);
 /* Returns the seconds through all stages; *stage_s: of the busiest stage. */
 double served_layers_iteration(struct served_layers *x, const struct llm_load *load, double *stage_s);
+double served_layers_network_bytes(struct served_layers *x, const struct llm_load *load);
 const char *served_layers_source(const struct served_layers *x);
 /* Returns the number of tokens that fit into the memory of every stage. */
 double served_layers_kv_tokens(const struct served_layers *x, double part);

@@ -207,7 +207,7 @@ enum orr_update_kind {
 	ORR_AVERAGE_GRADIENTS,  /* the op's group: every g = mean of g */
 	ORR_AVERAGE_PARAMETERS, /* the op's group: every x = mean of x */
 	ORR_PUSH,               /* transfer worker -> server: X[slice] -= eta * scale * g[slice], g of its iteration */
-	ORR_PULL,               /* transfer server -> worker: x[slice] = X[slice] as the op starts */
+	ORR_PULL,               /* transfer server -> worker: x[slice] = X[slice] as the op starts; with a window, see below */
 	ORR_ACCUMULATE,         /* the op's device: A = sum of its last `window` gradients */
 	ORR_SEND_SLICE,         /* transfer i -> j: R_j[slice] += scale * A_i[slice], A_i of its iteration */
 	ORR_APPLY_INBOX         /* the op's device: x -= eta * (g + R); subtracts the used part from R */
@@ -216,6 +216,8 @@ struct orr_update {
 	enum orr_update_kind kind;
 	uint32_t worker;        /* PUSH, PULL: the worker's device (the other end is a server) */
 	uint32_t slice, slices; /* one of `slices` equal parts of the parameters; slices 0 means 1 */
+	/* ACCUMULATE: number of gradients in the sum. PUSH: number of pushes that make one step of the server (0 means 1); only
+	 * staleness depends on it. PULL of iteration k: the parameters apply to gradients from iteration k + 1 + window on. */
 	uint32_t window;
 	double scale; /* 0 means 1 */
 };

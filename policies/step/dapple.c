@@ -15,6 +15,10 @@
  * A stage on g devices splits every micro-batch into g parts. Between stages of g and h devices, each device sends to those
  * whose parts overlap with its own. Messages between two stages go in order of micro-batches. After its last backward a
  * stage sums its gradients over its devices and updates.
+ *
+ * With stage_shards, groups of that many neighbours of a stage split each layer (tensor parallelism, as in megatron), and a
+ * part of a micro-batch belongs to a group. A receiving group gets one part per shard and gathers them. `devices` names the
+ * GPUs in the order of the stages; "position" below is an index into it.
  */
 #include "pipeline.h"
 
@@ -25,6 +29,9 @@
 static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
 						   "stages of the pipeline; 0: given by stage_devices, or one per GPU"),
 	ORR_PARAM_LIST("stage_devices", "", "GPUs of each stage; none: equal numbers"),
+	ORR_PARAM_LIST("devices", "", "numbers of the GPUs, in the order of the stages; none: all, in the order of the cluster"),
+	ORR_PARAM_LIST("stage_shards", "", "GPUs that split each layer, per stage or once for all; none: 1"),
+	ORR_PARAM_LIST("device_shares", "", "share of each GPU in its stage's micro-batch, in the order of devices; none: equal shares"),
 	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forwards before the first backward: S - i, or 2 (S - i) - 1"),
 	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: computed from the devices' memory"),
 	PIPELINE_BATCH_PARAMS,
@@ -32,7 +39,9 @@ static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 struct dapple_stage {
-	uint32_t first_gpu, gpus, k;
+	uint32_t first_gpu, gpus, k; /* first_gpu: a position */
+	uint32_t shards, groups;
+	double tp_bytes;          /* of a tensor-parallel collective, for a whole micro-batch */
 	double params, out_bytes; /* out_bytes: of a whole micro-batch */
 	uint32_t first, layers;
 	struct pass *order;
@@ -46,10 +55,13 @@ struct dapple {
 	double tied_params; /* of a table shared by the first and the last stage; 0: none */
 	bool overlap_p2p;
 	struct dapple_stage *stage;
-	struct stage *cost;               /* by GPU: its part of a micro-batch */
-	double *update_s;                 /* by GPU */
-	orr_op *tail, *forward;           /* by GPU: what its next pass waits for; its latest pass */
-	orr_op *forward_in, *backward_in; /* [gpu * m + micro] */
+	/* By position. */
+	uint32_t *device;
+	double *from, *to;  /* its part of a micro-batch, as fractions of the whole */
+	struct stage *cost; /* of its part of a micro-batch */
+	double *update_s;
+	orr_op *tail, *forward;           /* what its next pass waits for; its latest pass */
+	orr_op *forward_in, *backward_in; /* [position * m + micro] */
 };
 
 static void destroy(void *self)
@@ -60,6 +72,9 @@ static void destroy(void *self)
 	for (uint32_t i = 0; d->stage && i < d->n; i++)
 		orr_free(d->stage[i].order);
 	orr_free(d->stage);
+	orr_free(d->device);
+	orr_free(d->from);
+	orr_free(d->to);
 	orr_free(d->cost);
 	orr_free(d->update_s);
 	orr_free(d->tail);
@@ -89,6 +104,79 @@ static int count_stages(struct dapple *d, const struct orr_args *args, struct or
 	return ORR_OK;
 }
 
+/* The GPUs in use, by position. */
+static int name_devices(struct dapple *d, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n;
+	const double *list = orr_arg_list(args, "devices", &n);
+	uint32_t all = d->gpus;
+	bool *is_used = orr_alloc(all, sizeof *is_used);
+	d->device = orr_alloc(all, sizeof *d->device);
+	for (uint32_t i = 0; i < all; i++)
+		d->device[i] = i;
+	int rc = n > all ? orr_fail(err, ORR_EINPUT, "devices: expected at most %u numbers, the GPUs of the cluster, found %zu", all, n)
+			 : ORR_OK;
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!(list[i] >= 0) || list[i] >= all || list[i] != floor(list[i]))
+			rc = orr_fail(err, ORR_EINPUT, "devices: expected numbers of GPUs from 0 to %u, found %g", all - 1, list[i]);
+		else if (is_used[(uint32_t)list[i]])
+			rc = orr_fail(err, ORR_EINPUT, "devices: GPU %g is named twice, expected once", list[i]);
+		else
+			is_used[d->device[i] = (uint32_t)list[i]] = true;
+	}
+	d->gpus = n ? (uint32_t)n : all;
+	orr_free(is_used);
+	return rc;
+}
+
+/* Fractions of a micro-batch: equal, or device_shares, which the GPUs of a group repeat. */
+static int share_out(struct dapple *d, const struct dapple_stage *x, const double *share, size_t n, struct orr_error *err)
+{
+	double at = 0;
+	for (uint32_t g = 0; g < x->gpus; g++) {
+		uint32_t p = x->first_gpu + g, leader = p - g % x->shards;
+		double part = n ? share[leader] : 1.0 / x->groups;
+		if (!(part > 0))
+			return orr_fail(err, ORR_EINPUT, "device_shares: expected numbers above 0, found %g", part);
+		d->from[p] = at;
+		d->to[p] = at + part;
+		at += (g + 1) % x->shards ? 0 : part;
+	}
+	if (fabs(at - 1) > 1e-6)
+		return orr_fail(err, ORR_EINPUT, "device_shares: expected the sum 1 in each stage, found %.9g", at);
+	return ORR_OK;
+}
+
+static int split_stages(struct dapple *d, const struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct orr_step_facts f;
+	size_t n_shards, n_shares;
+	const double *shards = orr_arg_list(args, "stage_shards", &n_shards);
+	const double *share = orr_arg_list(args, "device_shares", &n_shares);
+	orr_step_facts(s, &f);
+	if (n_shards > 1 && n_shards != d->n)
+		return orr_fail(err, ORR_EINPUT, "stage_shards: expected 1 or %u numbers, found %zu", d->n, n_shards);
+	if (n_shares && n_shares != d->gpus)
+		return orr_fail(err, ORR_EINPUT, "device_shares: expected %u numbers, one for each GPU, found %zu", d->gpus, n_shares);
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct dapple_stage *x = &d->stage[i];
+		double t = n_shards ? shards[n_shards > 1 ? i : 0] : 1;
+		if (!(t >= 1) || t != floor(t) || fmod(x->gpus, t) != 0)
+			return orr_fail(
+				err, ORR_EINPUT, "stage_shards: stage %u: expected a divisor of its %u GPUs, found %g", i, x->gpus, t);
+		if (t > 1 && (!f.blocks || fmod(f.heads, t) != 0))
+			return orr_fail(err, ORR_EINPUT,
+				"stage_shards: stage %u: %g: expected a transformer whose attention heads (%g) it divides", i, t, f.heads);
+		x->shards = (uint32_t)t;
+		x->groups = x->gpus / x->shards;
+		x->tp_bytes = d->micro * f.seq * f.hidden * f.activation_bytes;
+		int rc = share_out(d, x, share, n_shares, err);
+		if (rc)
+			return rc;
+	}
+	return ORR_OK;
+}
+
 static int place_stages(struct dapple *d, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n_devices;
@@ -104,8 +192,7 @@ static int place_stages(struct dapple *d, const struct orr_args *args, struct or
 		at += g;
 	}
 	if (at != d->gpus)
-		return orr_fail(
-			err, ORR_EINPUT, "stage_devices: expected numbers with sum %u, the GPUs of the cluster, found %g", d->gpus, at);
+		return orr_fail(err, ORR_EINPUT, "stage_devices: expected numbers with sum %u, the GPUs in use, found %g", d->gpus, at);
 	return ORR_OK;
 }
 
@@ -113,6 +200,8 @@ static void allocate(struct dapple *d)
 {
 	size_t inputs = (size_t)d->gpus * d->m;
 	d->stage = orr_alloc(d->n, sizeof *d->stage);
+	d->from = orr_alloc(d->gpus, sizeof *d->from);
+	d->to = orr_alloc(d->gpus, sizeof *d->to);
 	d->cost = orr_alloc(d->gpus, sizeof *d->cost);
 	d->update_s = orr_alloc(d->gpus, sizeof *d->update_s);
 	d->tail = orr_alloc(d->gpus, sizeof *d->tail);
@@ -131,19 +220,21 @@ static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args
 	uint32_t *device = orr_alloc(d->n, sizeof *device), *first = orr_alloc(d->n + 1, sizeof *first);
 	double *samples = orr_alloc(d->n, sizeof *samples);
 	for (uint32_t i = 0; i < d->n; i++) {
-		device[i] = d->stage[i].first_gpu;
+		device[i] = d->device[d->stage[i].first_gpu];
 		samples[i] = d->micro / d->stage[i].gpus;
 	}
 	int rc = stage_cut(s, &t, d->n, device, samples, !strcmp(orr_arg_text(args, "cut"), "time"), counts, n_counts, first, err);
 	for (uint32_t i = 0; !rc && i < d->n; i++) {
 		struct dapple_stage *x = &d->stage[i];
-		t.samples = samples[i];
+		t.shards = x->shards;
 		x->first = first[i];
 		x->layers = first[i + 1] - first[i];
-		for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++)
-			stage_measure(s, &t, g, x->first, x->layers, &d->cost[g]);
-		x->params = d->cost[x->first_gpu].params + (i && i + 1 == d->n ? d->tied_params : 0);
-		x->out_bytes = d->cost[x->first_gpu].out_bytes * x->gpus;
+		for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
+			t.samples = d->micro * (d->to[g] - d->from[g]);
+			stage_measure(s, &t, d->device[g], x->first, x->layers, &d->cost[g]);
+		}
+		x->params = (d->cost[x->first_gpu].params + (i && i + 1 == d->n ? d->tied_params : 0)) / x->shards;
+		x->out_bytes = d->cost[x->first_gpu].out_bytes / (d->to[x->first_gpu] - d->from[x->first_gpu]);
 	}
 	orr_free(device);
 	orr_free(first);
@@ -182,7 +273,7 @@ static uint32_t fitting(const struct dapple *d, const struct orr_step *s, const 
 	orr_step_facts(s, &f);
 	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
 		double held = x->params * (f.weight_bytes + f.gradient_bytes + f.optimizer_bytes) + d->cost[g].working_bytes;
-		double room = orr_device_memory(s, g) - held;
+		double room = orr_device_memory(s, d->device[g]) - held;
 		if (d->cost[g].stored_bytes > 0)
 			most = fmin(most, floor(room / d->cost[g].stored_bytes));
 	}
@@ -208,8 +299,8 @@ static void hold(struct dapple *d, struct orr_step *s, double given_update_s)
 		const struct dapple_stage *x = &d->stage[i];
 		snprintf(what, sizeof what, "stage %u", i);
 		for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
-			stage_hold(s, g, x->params, 1, what);
-			d->update_s[g] = given_update_s >= 0 ? given_update_s : orr_update_cost(s, g, x->params);
+			stage_hold(s, d->device[g], x->params, 1, what);
+			d->update_s[g] = given_update_s >= 0 ? given_update_s : orr_update_cost(s, d->device[g], x->params);
 		}
 	}
 }
@@ -226,11 +317,11 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->gradient_bytes = f.gradient_bytes;
 	d->tied_params = stage_tied_params(s);
 	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
-	if (count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, d->n, err)))
+	if (name_devices(d, args, err) || count_stages(d, args, err) || !(d->m = pipe_micro_batches(args, global, d->n, err)))
 		goto fail;
 	d->micro = global / d->m;
 	allocate(d);
-	if (place_stages(d, args, err) || cut(d, s, args, err) || override(d, args, err))
+	if (place_stages(d, args, err) || split_stages(d, s, args, err) || cut(d, s, args, err) || override(d, args, err))
 		goto fail;
 	choose_warmup(d, s, args);
 	hold(d, s, orr_arg_real(args, "update_s"));
@@ -243,137 +334,212 @@ fail:
 
 /* ---- build ---- */
 
-/* The fraction of a micro-batch that device a of g and device b of h share. */
-static double overlap(uint32_t a, uint32_t g, uint32_t b, uint32_t h)
+/* The fraction of a micro-batch that the parts of positions a and b share. */
+static double overlap(const struct dapple *d, uint32_t a, uint32_t b)
 {
-	double low = fmax((double)a / g, (double)b / h), high = fmin((a + 1.0) / g, (b + 1.0) / h);
+	double low = fmax(d->from[a], d->from[b]), high = fmin(d->to[a], d->to[b]);
 	return high - low > 1e-12 ? high - low : 0;
+}
+
+/* An op that ends when all n ops have ended. */
+static orr_op join(struct orr_step *s, const orr_op *op, uint32_t n)
+{
+	if (n == 1)
+		return op[0];
+	orr_op all = orr_mark(s);
+	for (uint32_t i = 0; i < n; i++)
+		orr_after(s, all, op[i]);
+	return all;
+}
+
+/* A collective of the group that begins at a position, after the ops given; 0: nothing to do. */
+static orr_op among_shards(struct dapple *d, struct orr_step *s, const struct dapple_stage *x, uint32_t leader, enum orr_collective_op what,
+	double bytes, uint32_t times, const orr_op *after)
+{
+	if (x->shards == 1 || !times || !(bytes > 0))
+		return 0;
+	struct orr_collective c = { .op = what, .bytes = bytes, .repeat = times };
+	orr_op op = orr_collective(s, &(struct orr_group){ d->device + leader, x->shards }, &c);
+	for (uint32_t k = 0; k < x->shards; k++)
+		orr_after(s, op, after[k]);
+	orr_label(s, op, "tensor parallel");
+	return op;
+}
+
+enum sums { SUMS_FORWARD, SUMS_RECOMPUTE, SUMS_BACKWARD };
+
+/* Sums the activations of every group of a stage; its next passes wait for that. */
+static void sum_shards(struct dapple *d, struct orr_step *s, const struct dapple_stage *x, enum sums when)
+{
+	for (uint32_t p = x->first_gpu; p < x->first_gpu + x->gpus; p += x->shards) {
+		const struct stage *c = &d->cost[p];
+		uint32_t times = when == SUMS_FORWARD ? c->rows : when == SUMS_RECOMPUTE ? c->again_rows : c->columns;
+		orr_op op = among_shards(d, s, x, p, ORR_ALL_REDUCE, x->tp_bytes * (d->to[p] - d->from[p]), times, d->tail + p);
+		for (uint32_t k = 0; op && k < x->shards; k++)
+			d->tail[p + k] = d->forward[p + k] = op;
+	}
+}
+
+/* Sends to position b its part of a micro-batch; appends the transfers to sent[]. Returns when all have arrived. */
+static orr_op send_to(struct dapple *d, struct orr_step *s, const struct dapple_stage *from, const struct dapple_stage *to, uint32_t b,
+	double bytes, orr_op before, const char *what, orr_op *sent, uint32_t *n)
+{
+	uint32_t first = *n, shard = (b - to->first_gpu) % to->shards;
+	for (uint32_t a = from->first_gpu + shard % from->shards; a < from->first_gpu + from->gpus; a += from->shards) {
+		double part = overlap(d, a, b);
+		if (!(part > 0))
+			continue;
+		orr_op op = sent[(*n)++] = orr_transfer(s, d->device[a], d->device[b], bytes * part / to->shards);
+		orr_after(s, op, d->forward[a]);
+		orr_after(s, op, before);
+		orr_label(s, op, "%s", what);
+	}
+	return join(s, sent + first, *n - first);
 }
 
 /* Sends a micro-batch (or its gradient) to the neighbour stage. in[] of a receiver is when all its parts have arrived. */
 static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from, struct dapple_stage *to, bool is_backward, uint32_t micro)
 {
 	orr_op *in = is_backward ? d->backward_in : d->forward_in;
-	orr_op *order = is_backward ? &from->sent_backward : &from->sent_forward, all = 0, before = *order;
+	orr_op *order = is_backward ? &from->sent_backward : &from->sent_forward, before = *order;
 	double bytes = is_backward ? to->out_bytes : from->out_bytes;
-	uint32_t pieces = 0, n = from->gpus + to->gpus;
-	orr_op *sent = orr_alloc(n, sizeof *sent);
-	for (uint32_t b = 0; b < to->gpus; b++) {
-		uint32_t first = pieces;
-		for (uint32_t a = 0; a < from->gpus; a++) {
-			double part = overlap(a, from->gpus, b, to->gpus);
-			if (!(part > 0))
-				continue;
-			orr_op op = sent[pieces++] = orr_transfer(s, from->first_gpu + a, to->first_gpu + b, bytes * part);
-			orr_after(s, op, d->forward[from->first_gpu + a]);
-			orr_after(s, op, before);
-			orr_label(s, op, "%s %u", is_backward ? "gradient" : "activation", micro);
-		}
-		orr_op arrived = pieces - first == 1 ? sent[first] : orr_mark(s);
-		for (uint32_t i = first; i < pieces && pieces - first > 1; i++)
-			orr_after(s, arrived, sent[i]);
-		in[(size_t)(to->first_gpu + b) * d->m + micro] = arrived;
+	uint32_t n = 0, end = to->first_gpu + to->gpus;
+	orr_op *sent = orr_alloc((size_t)(from->groups + to->groups) * to->shards, sizeof *sent);
+	orr_op *arrived = orr_alloc(to->shards, sizeof *arrived);
+	char what[32];
+	snprintf(what, sizeof what, "%s %u", is_backward ? "gradient" : "activation", micro);
+	for (uint32_t b = to->first_gpu; b < end; b += to->shards) {
+		for (uint32_t k = 0; k < to->shards; k++)
+			arrived[k] = send_to(d, s, from, to, b + k, bytes, before, what, sent, &n);
+		orr_op whole = among_shards(d, s, to, b, ORR_ALL_GATHER, bytes * (d->to[b] - d->from[b]), 1, arrived);
+		for (uint32_t k = 0; k < to->shards; k++)
+			in[(size_t)(b + k) * d->m + micro] = whole ? whole : arrived[k];
 	}
-	all = pieces == 1 ? sent[0] : orr_mark(s);
-	for (uint32_t i = 0; i < pieces && pieces > 1; i++)
-		orr_after(s, all, sent[i]);
-	*order = all;
-	for (uint32_t a = 0; a < from->gpus && !d->overlap_p2p; a++)
-		d->tail[from->first_gpu + a] = all;
+	*order = join(s, sent, n);
+	for (uint32_t a = from->first_gpu; a < from->first_gpu + from->gpus && !d->overlap_p2p; a++)
+		d->tail[a] = *order;
 	orr_free(sent);
+	orr_free(arrived);
 }
 
 static void build_forward(struct dapple *d, struct orr_step *s, uint32_t stage, uint32_t micro)
 {
 	struct dapple_stage *x = &d->stage[stage];
 	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
-		orr_op op = orr_compute(s, g, ORR_FORWARD, d->cost[g].forward_s);
+		orr_op op = orr_compute(s, d->device[g], ORR_FORWARD, d->cost[g].forward_s);
 		orr_after(s, op, d->tail[g]);
 		orr_after(s, op, d->forward_in[(size_t)g * d->m + micro]);
-		orr_takes(s, op, g, d->cost[g].stored_bytes);
+		orr_takes(s, op, d->device[g], d->cost[g].stored_bytes);
 		orr_label(s, op, "F%u", micro);
 		d->tail[g] = d->forward[g] = op;
-		if (stage + 1 == d->n)
-			d->backward_in[(size_t)g * d->m + micro] = op;
 	}
+	sum_shards(d, s, x, SUMS_FORWARD);
+	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus && stage + 1 == d->n; g++)
+		d->backward_in[(size_t)g * d->m + micro] = d->forward[g];
 	if (stage + 1 < d->n)
 		send(d, s, x, x + 1, false, micro);
+}
+
+/* Whether backward computes activations again. */
+static bool is_again(const struct stage *c)
+{
+	return c->working_bytes > 0 || c->recompute_s > 0;
+}
+
+static void build_recompute(struct dapple *d, struct orr_step *s, const struct dapple_stage *x, uint32_t micro)
+{
+	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
+		const struct stage *c = &d->cost[g];
+		if (!is_again(c))
+			return;
+		orr_op op = orr_compute(s, d->device[g], ORR_RECOMPUTE, c->recompute_s);
+		orr_after(s, op, d->tail[g]);
+		orr_after(s, op, d->backward_in[(size_t)g * d->m + micro]);
+		orr_takes(s, op, d->device[g], c->working_bytes);
+		d->tail[g] = op;
+	}
+	sum_shards(d, s, x, SUMS_RECOMPUTE);
 }
 
 static void build_backward(struct dapple *d, struct orr_step *s, uint32_t stage, uint32_t micro, bool is_last)
 {
 	struct dapple_stage *x = &d->stage[stage];
 	struct orr_update gradient = { .kind = ORR_GRADIENT };
+	build_recompute(d, s, x, micro);
 	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++) {
 		const struct stage *c = &d->cost[g];
-		orr_op input = d->backward_in[(size_t)g * d->m + micro];
-		bool is_again = c->working_bytes > 0 || c->recompute_s > 0;
-		if (is_again) {
-			orr_op again = orr_compute(s, g, ORR_RECOMPUTE, c->recompute_s);
-			orr_after(s, again, d->tail[g]);
-			orr_after(s, again, input);
-			orr_takes(s, again, g, c->working_bytes);
-			d->tail[g] = again;
-		}
-		orr_op op = orr_compute(s, g, ORR_BACKWARD, c->backward_s);
+		orr_op op = orr_compute(s, d->device[g], ORR_BACKWARD, c->backward_s);
 		orr_after(s, op, d->tail[g]);
-		orr_after(s, op, input);
-		orr_gives(s, op, g, c->stored_bytes + (is_again ? c->working_bytes : 0));
+		orr_after(s, op, d->backward_in[(size_t)g * d->m + micro]);
+		orr_gives(s, op, d->device[g], c->stored_bytes + (is_again(c) ? c->working_bytes : 0));
 		orr_label(s, op, "B%u", micro);
 		if (is_last)
 			orr_updates(s, op, &gradient);
 		d->tail[g] = d->forward[g] = op;
 	}
+	sum_shards(d, s, x, SUMS_BACKWARD);
 	if (stage)
 		send(d, s, x, x - 1, true, micro);
 }
 
-/* Sums gradients over n devices, when all are ready; 0 if there is nothing to sum. */
-static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *device, uint32_t n, struct orr_collective c)
+/* Sums gradients over n positions, when all are ready; 0 if there is nothing to sum. */
+static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *at, uint32_t n, struct orr_collective c)
 {
 	c.op = ORR_ALL_REDUCE;
 	if (n < 2 || !(c.bytes > 0))
 		return 0;
+	uint32_t *device = orr_alloc(n, sizeof *device);
+	for (uint32_t i = 0; i < n; i++)
+		device[i] = d->device[at[i]];
 	orr_op op = orr_collective(s, &(struct orr_group){ device, n }, &c);
 	for (uint32_t i = 0; i < n; i++)
-		orr_after(s, op, d->tail[device[i]]);
+		orr_after(s, op, d->tail[at[i]]);
 	for (uint32_t i = 0; i < n; i++)
-		d->tail[device[i]] = op;
+		d->tail[at[i]] = op;
+	orr_free(device);
 	return op;
 }
 
-/* Sums each stage over its devices, then a shared table over both ends. */
-static void build_sums(struct dapple *d, struct orr_step *s)
+/* Each shard over the groups of its stage. */
+static void sum_stage(struct dapple *d, struct orr_step *s, uint32_t i, uint32_t *at)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS };
-	const struct dapple_stage *first = &d->stage[0], *last = &d->stage[d->n - 1];
-	uint32_t *device = orr_alloc(d->gpus, sizeof *device), n = 0;
-	for (uint32_t g = 0; g < d->gpus; g++)
-		device[g] = g;
-	for (uint32_t i = 0; i < d->n; i++) {
-		const struct dapple_stage *x = &d->stage[i];
+	const struct dapple_stage *x = &d->stage[i];
+	for (uint32_t k = 0; k < x->shards; k++) {
 		struct orr_collective c = { .bytes = d->dp_bytes >= 0 ? d->dp_bytes : x->params * d->gradient_bytes };
-		if (d->dp_bytes < 0) {
+		if (d->dp_bytes < 0 && x->shards == 1) {
 			c.first_layer = x->first;
 			c.n_layers = x->layers;
 		}
-		orr_op op = sum(d, s, device + x->first_gpu, x->gpus, c);
+		for (uint32_t r = 0; r < x->groups; r++)
+			at[r] = x->first_gpu + r * x->shards + k;
+		orr_op op = sum(d, s, at, x->groups, c);
 		orr_updates(s, op, &average);
 		orr_label(s, op, "gradients %u", i);
 	}
+}
+
+/* Sums each stage over its groups, then a shared table over both ends. */
+static void build_sums(struct dapple *d, struct orr_step *s)
+{
+	const struct dapple_stage *first = &d->stage[0], *last = &d->stage[d->n - 1];
+	uint32_t *at = orr_alloc(d->gpus, sizeof *at), n = 0;
+	for (uint32_t i = 0; i < d->n; i++)
+		sum_stage(d, s, i, at);
 	for (uint32_t g = 0; g < first->gpus; g++)
-		device[n++] = first->first_gpu + g;
+		at[n++] = first->first_gpu + g;
 	for (uint32_t g = 0; g < last->gpus && d->n > 1; g++)
-		device[n++] = last->first_gpu + g;
+		at[n++] = last->first_gpu + g;
+	double bytes = d->tied_params * d->gradient_bytes / (first->shards > last->shards ? first->shards : last->shards);
 	if (d->n > 1 && d->dp_bytes < 0)
-		orr_label(s, sum(d, s, device, n, (struct orr_collective){ .bytes = d->tied_params * d->gradient_bytes }), "tied table");
-	orr_free(device);
+		orr_label(s, sum(d, s, at, n, (struct orr_collective){ .bytes = bytes }), "tied table");
+	orr_free(at);
 }
 
 static void build_update(struct dapple *d, struct orr_step *s, uint32_t gpu)
 {
 	struct orr_update step = { .kind = ORR_LOCAL_UPDATE };
-	orr_op op = orr_compute(s, gpu, ORR_OPTIMIZER, d->update_s[gpu]);
+	orr_op op = orr_compute(s, d->device[gpu], ORR_OPTIMIZER, d->update_s[gpu]);
 	orr_after(s, op, d->tail[gpu]);
 	orr_updates(s, op, &step);
 	orr_label(s, op, "update");

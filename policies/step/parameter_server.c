@@ -9,7 +9,8 @@
  *
  * A worker's iteration: forward, backward, push, pull. push_overlap pushes chunks during the backward pass. pull_overlap
  * lets a layer's forward pass wait for that layer's parameters only, as TensorFlow's dataflow does. With lag=n (asp, ssp)
- * the forward pass uses the parameters pulled n iterations ago, so that network and compute work in parallel.
+ * iteration k computes with the parameters that iteration k - 1 - n pulled, so that network and compute work in parallel.
+ * Newer parameters that have already arrived are not used: the gradient of one worker is applied exactly n steps late.
  *
  * priority sends one message at a time, that of the earliest layer first (Jayarajan et al., "Priority-based Parameter
  * Propagation for Distributed DNN Training", MLSys 2019; ByteScheduler's parameter-server side).
@@ -207,10 +208,16 @@ static orr_op gradient_of(const struct parameter_server *ps, struct orr_step *s,
 static void update(
 	const struct parameter_server *ps, struct orr_step *s, orr_op op, enum orr_update_kind kind, uint32_t client, uint32_t server)
 {
+	/* Where every pull waits for the pushes of all workers, these are one step of the servers. */
+	uint32_t round = ps->mode != ASP && !ps->staleness ? ps->r.n : 1;
 	for (uint32_t w = ps->member[client]; w < ps->member[client + 1]; w++)
 		orr_updates(s, op,
-			&(struct orr_update){
-				.kind = kind, .worker = w, .slice = server, .slices = ps->v.n, .scale = kind == ORR_PUSH ? ps->scale : 0 });
+			&(struct orr_update){ .kind = kind,
+				.worker = w,
+				.slice = server,
+				.slices = ps->v.n,
+				.window = kind == ORR_PUSH ? round : ps->lag,
+				.scale = kind == ORR_PUSH ? ps->scale : 0 });
 }
 
 static void schedule(const struct parameter_server *ps, struct orr_step *s, orr_op op, const struct message *m)

@@ -120,7 +120,8 @@ static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr
 }
 
 /* The backward pass, chunk by chunk from the last, after `forward`; fills in backward[chunk]. The first op reports the
- * gradient (sim/learn): parameters do not change between the start of a forward pass and its backward pass. */
+ * gradient (sim/learn), which is that of the parameters with which the forward pass began: a policy whose pulls may end
+ * between the two states in orr_update.window from which iteration on they apply. */
 static inline void replicas_whole_backward(
 	const struct replicas *r, struct orr_step *s, uint32_t position, orr_op forward, orr_op *backward)
 {

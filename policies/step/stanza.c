@@ -259,8 +259,12 @@ static orr_op average(
 			orr_after(s, pushes[i], ready[i]);
 			if (is_last)
 				orr_updates(s, pushes[i],
-					&(struct orr_update){
-						.kind = ORR_PUSH, .worker = i, .slice = j, .slices = z->servers, .scale = 1.0 / z->conv });
+					&(struct orr_update){ .kind = ORR_PUSH,
+						.worker = i,
+						.slice = j,
+						.slices = z->servers,
+						.window = z->conv,
+						.scale = 1.0 / z->conv });
 		}
 		orr_op all = orr_mark(s);
 		for (uint32_t i = 0; i < z->conv; i++)

@@ -219,7 +219,8 @@ static void push(struct learn *l, const struct effect *e)
 	l->has_server = true;
 	if (e->u.slice)
 		return;
-	l->staleness += (double)(l->pushes - e->pushes);
+	uint64_t step = e->u.window ? e->u.window : 1; /* pushes */
+	l->staleness += (double)((l->pushes - e->pushes) / step);
 	l->n_stale++;
 	l->pushes++;
 }
@@ -227,14 +228,19 @@ static void push(struct learn *l, const struct effect *e)
 static void pull(struct learn *l, struct effect *e)
 {
 	struct replica *r = replica_of(l, e->u.worker);
-	r->x_pushes = e->pushes;
-	if (e->is_slice) {
-		memcpy(vec_writable(&l->pool, &r->x, true) + e->span.first, kept(e), e->span.n * sizeof r->x->v[0]);
+	struct pulled p = { .v = e->snapshot,
+		.span = e->span,
+		.is_slice = e->is_slice,
+		.from = e->iteration + 1 + e->u.window,
+		.pushes = e->pushes,
+		.is_first = !e->u.slice };
+	e->snapshot = NULL;
+	if (!e->iteration || !e->u.window) {
+		pulled_apply(l, r, &p);
 		return;
 	}
-	vec_unref(&l->pool, r->x);
-	r->x = e->snapshot;
-	e->snapshot = NULL;
+	MEM_GROW(r->pulled, r->n_pulled, r->cap_pulled);
+	r->pulled[r->n_pulled++] = p;
 }
 
 static void receive(struct learn *l, const struct effect *e, uint32_t device)
@@ -249,49 +255,43 @@ static void receive(struct learn *l, const struct effect *e, uint32_t device)
 
 /* ---- the two ends of an op ---- */
 
-static bool begin_push(struct learn *l, struct effect *e)
+static void begin_push(struct learn *l, struct effect *e)
 {
 	struct replica *r = replica_of(l, e->u.worker);
-	struct past *p = history_at(&r->g, e->iteration);
-	if (!p)
-		return false;
+	struct past *p = history_at(&r->g, e->iteration, &l->history_needed);
 	e->pushes = p->pushes;
 	e->snapshot = vec_ref(to_push(l, r, p));
-	return true;
 }
 
-static bool begin_send(struct learn *l, struct effect *e, const uint32_t *group)
+static void begin_send(struct learn *l, struct effect *e, const uint32_t *group)
 {
 	replica_of(l, group[1]);
-	const struct past *p = history_at(&replica_of(l, group[0])->sum, e->iteration);
-	if (!p)
-		return false;
+	const struct past *p = history_at(&replica_of(l, group[0])->sum, e->iteration, &l->history_needed);
 	e->pushes = p->pushes;
 	e->count = p->count;
 	e->snapshot = vec_ref(p->v);
-	return true;
 }
 
-bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
+void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
 {
 	switch (e->u.kind) {
 	case ORR_GRADIENT:
-		e->pushes = replica_of(l, group[0])->x_pushes;
 		gradient_begin(l, replica_of(l, group[0]), e);
-		return true;
+		break;
 	case ORR_PUSH:
-		return begin_push(l, e);
+		begin_push(l, e);
+		break;
 	case ORR_PULL:
 		replica_of(l, e->u.worker);
 		e->pushes = l->pushes;
 		keep_server(l, e);
-		return true;
+		break;
 	case ORR_SEND_SLICE:
-		return begin_send(l, e, group);
+		begin_send(l, e, group);
+		break;
 	default:
 		for (uint32_t i = 0; i < n_group; i++)
 			replica_of(l, group[i]);
-		return true;
 	}
 }
 

@@ -240,21 +240,22 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 		e->u.scale = e->u.scale != 0 ? e->u.scale : 1;
 		e->u.slices = e->u.slices ? e->u.slices : 1;
 		set_span(l, e);
-		if (!effect_begin(l, e, group, n_group))
-			return orr_fail(err, ORR_EFAIL,
-				"learn: op %llu at %.9f s: %s: the gradient of its iteration was replaced more than %u times "
-				"before it starts: expected a larger learn.history",
-				(unsigned long long)op, time_s, kind_name[e->u.kind], l->config.history);
+		effect_begin(l, e, group, n_group);
 	}
 	return 0;
+}
+
+bool learn_is_in_flight(const struct learn *l, uint64_t op, uint32_t first_device)
+{
+	return l->cap_flights && !is_empty(find(l, op, first_device));
 }
 
 int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device, struct orr_error *err)
 {
 	if (check_time(l, time_s, op, err))
 		return err->code;
-	struct flight *f = l->cap_flights ? find(l, op, first_device) : NULL;
-	if (!f || is_empty(f))
+	struct flight *f = learn_is_in_flight(l, op, first_device) ? find(l, op, first_device) : NULL;
+	if (!f)
 		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: ends on device %u without a start there", (unsigned long long)op,
 			time_s, first_device);
 	series_advance(l, time_s);

@@ -108,6 +108,7 @@ void learn_free(struct learn *l);
 int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
 	uint32_t n_group, struct orr_error *err);
 int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device, struct orr_error *err);
+bool learn_is_in_flight(const struct learn *l, uint64_t op, uint32_t first_device);
 /* Evaluates the loss at the end, unless the series has that point. */
 void learn_finish(struct learn *l);
 
@@ -119,8 +120,12 @@ double learn_time_to(const struct learn *l, double target);
 double learn_samples_to(const struct learn *l, double target);
 bool learn_reached(const struct learn *l); /* the configured target */
 double learn_samples(const struct learn *l);
-/* Mean staleness. Of a push: the server's pushes since the worker pulled the parameters of its gradient. Of a gradient
- * that arrives in an inbox: the updates from inboxes, by any worker, since then (the worker's own: 0). */
+/* The value of learn_config.history that the messages so far would have needed; 0: the given one sufficed. Otherwise some
+ * messages have sent a newer gradient than that of their iteration, and all results are wrong. */
+uint64_t learn_history_needed(const struct learn *l);
+/* Mean staleness. Of a push: the server's steps since the worker pulled the parameters of its gradient; a step is one push,
+ * or all pushes that the server applies together (orr_update.window). Of a gradient that arrives in an inbox: the updates from inboxes, by
+ * any worker, since then (the worker's own: 0). */
 double learn_staleness(const struct learn *l);
 double learn_floor(struct learn *l); /* minimum loss; NAN if unknown */
 

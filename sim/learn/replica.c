@@ -60,7 +60,7 @@ static void history_free(struct learn *l, struct history *h)
 void history_put(struct learn *l, struct history *h, struct past p)
 {
 	p.number = h->now.number + 1;
-	if (!h->is_read) {
+	if (!h->now.number || (h->is_used && !h->is_read)) {
 		past_free(l, &h->now);
 		h->now = p;
 		return;
@@ -77,7 +77,7 @@ void history_put(struct learn *l, struct history *h, struct past p)
 	h->now = p;
 }
 
-struct past *history_at(struct history *h, uint64_t iteration)
+struct past *history_at(struct history *h, uint64_t iteration, uint64_t *needed)
 {
 	h->is_read = true;
 	if (!iteration || h->now.iteration <= iteration)
@@ -85,7 +85,10 @@ struct past *history_at(struct history *h, uint64_t iteration)
 	for (uint32_t i = h->n_old; i--;)
 		if (h->old[i].iteration <= iteration)
 			return &h->old[i];
-	return NULL;
+	/* An iteration makes number / iteration values on average. */
+	uint64_t newer = ((h->now.iteration - iteration) * h->now.number + h->now.iteration - 1) / h->now.iteration;
+	*needed = newer > *needed ? newer : *needed;
+	return h->n_old ? &h->old[0] : &h->now;
 }
 
 void replica_free(struct learn *l, struct replica *r)
@@ -97,6 +100,9 @@ void replica_free(struct learn *l, struct replica *r)
 		vec_unref(&l->pool, own[i]);
 	for (uint32_t i = 0; i < r->n_window; i++)
 		vec_unref(&l->pool, r->window[i]);
+	for (uint32_t i = 0; i < r->n_pulled; i++)
+		vec_unref(&l->pool, r->pulled[i].v);
+	mem_free(r->pulled);
 	mem_free(r->window);
 	mem_free(r->window_pushes);
 	mem_free(r->shard);
@@ -150,8 +156,38 @@ static void draw_rows(struct learn *l, struct replica *r)
 
 /* ---- gradients ---- */
 
+/* Takes over the reference p->v. */
+void pulled_apply(struct learn *l, struct replica *r, const struct pulled *p)
+{
+	if (p->is_first)
+		r->x_pushes = p->pushes;
+	if (p->is_slice) {
+		memcpy(vec_writable(&l->pool, &r->x, true) + p->span.first, p->v->v, p->span.n * sizeof r->x->v[0]);
+		vec_unref(&l->pool, p->v);
+		return;
+	}
+	vec_unref(&l->pool, r->x);
+	r->x = p->v;
+}
+
+/* Applies the pulled parameters that a gradient of the iteration uses. */
+static void apply_due(struct learn *l, struct replica *r, uint64_t iteration)
+{
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < r->n_pulled; i++) {
+		struct pulled p = r->pulled[i];
+		if (p.from <= iteration)
+			pulled_apply(l, r, &p);
+		else
+			r->pulled[left++] = p;
+	}
+	r->n_pulled = left;
+}
+
 void gradient_begin(struct learn *l, struct replica *r, struct effect *e)
 {
+	apply_due(l, r, e->iteration ? e->iteration : UINT64_MAX);
+	e->pushes = r->x_pushes;
 	enum { MOST_TASKS = 1024 }; /* bounds the memory of a worker whose gradients are never read */
 	if (l->n_tasks == MOST_TASKS)
 		gradients_compute(l);

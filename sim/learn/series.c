@@ -131,6 +131,11 @@ double learn_staleness(const struct learn *l)
 	return l->n_stale > 0 ? l->staleness / l->n_stale : 0;
 }
 
+uint64_t learn_history_needed(const struct learn *l)
+{
+	return l->history_needed;
+}
+
 bool learn_reached(const struct learn *l)
 {
 	return l->n_points && l->point[l->n_points - 1].loss <= l->config.target;

@@ -6,7 +6,7 @@
  * mean) and with the server, so it is written through vec_writable() only. A gradient with is_pending is computed by
  * gradients_compute(); gradient_of() calls it before a gradient is read.
  *
- * A message may start when its worker is one iteration ahead, because messages wait for one another. So replaced gradients
+ * A message may start when its worker is some iterations ahead, because messages wait for one another. So replaced gradients
  * and sums are kept for a while (history), for workers that send them.
  */
 #ifndef ORR_LEARN_STATE_H
@@ -27,7 +27,21 @@ struct past {
 struct history {
 	struct past now, *old; /* old: oldest first */
 	uint32_t n_old;
-	bool is_read; /* messages read it, so old values are kept */
+	bool is_read, is_used; /* by messages; by the device itself. Old values are kept unless only the device uses them */
+};
+
+struct span {
+	size_t first, n; /* a slice of the parameters */
+};
+
+/* Pulled parameters of a slice that apply from a later iteration on. */
+struct pulled {
+	struct vec *v;
+	struct span span;
+	bool is_slice;   /* v holds the slice only */
+	uint64_t from;   /* iteration, as in learn_begin() */
+	uint64_t pushes; /* as x_pushes; only of slice 0 */
+	bool is_first;   /* slice 0 */
 };
 
 struct replica {
@@ -43,6 +57,8 @@ struct replica {
 	uint32_t n_window, cap_window;
 	struct rng rng;
 	uint32_t *shard, n_shard, next_row; /* rows in the order of the current pass */
+	struct pulled *pulled;              /* in the order of their ends */
+	uint32_t n_pulled, cap_pulled;
 };
 
 /* A pending gradient: at x, over rows[first_row ..] of the pool of rows. */
@@ -50,10 +66,6 @@ struct task {
 	struct vec *x, *g;
 	size_t first_row;
 	uint64_t noise_seed;
-};
-
-struct span {
-	size_t first, n; /* a slice of the parameters */
 };
 
 /* One update of an op in flight. */
@@ -102,6 +114,7 @@ struct learn {
 	uint64_t updates, pushes;  /* all slices of a push count as one; updates from an inbox count too */
 	double staleness, n_stale; /* staleness: sum over n_stale gradients */
 	bool has_server;           /* at least one push */
+	uint64_t history_needed;   /* 0: learn.history sufficed so far */
 	bool is_due;               /* evaluate the loss when time advances */
 	uint64_t next_eval_update;
 	double next_eval_sample;
@@ -116,21 +129,24 @@ struct replica *replica_of(struct learn *l, uint32_t device);
 void replica_free(struct learn *l, struct replica *r);
 void gradient_begin(struct learn *l, struct replica *r, struct effect *e);
 void gradients_compute(struct learn *l);
-/* The replica's gradient g, computed. */
+/* Replaces parameters of the replica. Takes over the reference p->v. */
+void pulled_apply(struct learn *l, struct replica *r, const struct pulled *p);
+/* The replica's gradient g, computed, for an effect on the device itself. */
 static inline struct vec *gradient_of(struct learn *l, struct replica *r)
 {
+	r->g.is_used = true;
 	if (r->g.now.v->is_pending)
 		gradients_compute(l);
 	return r->g.now.v;
 }
 /* Replaces the value; keeps the old one if messages read it. Takes over the reference p.v. */
 void history_put(struct learn *l, struct history *h, struct past p);
-/* The newest value of the iteration or an earlier one; NULL if it is no longer kept. */
-struct past *history_at(struct history *h, uint64_t iteration);
+/* The newest value of the iteration or an earlier one. If it is no longer kept: the oldest that is, and *needed grows to the
+ * number of older values that would have had to be kept. */
+struct past *history_at(struct history *h, uint64_t iteration, uint64_t *needed);
 
 /* apply.c */
-/* Returns false if the gradient or sum that the message sends is no longer kept. */
-bool effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
+void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 
 /* series.c */

@@ -11,14 +11,135 @@
 #include <omp.h>
 #endif
 
+/* ---- the budget of samples ---- */
+
+/*
+ * Decides which gradients count, so that learn.max_samples is not exceeded, and which events reach the learner.
+ *
+ * A gradient is refused if it would exceed the limit. Its worker is then closed: its later updates have no effect, those of
+ * counted gradients still apply. Synchronous training ends with the last iteration of all workers that fits.
+ */
+struct worker_budget {
+	uint64_t closed_from;    /* iteration, as in learn_begin(); 0: open */
+	double counted, applied; /* gradients; updates that used one, in all its slices */
+	bool is_worker;          /* has begun a gradient */
+};
+struct budget {
+	double max_samples, batch;
+	double samples;               /* of counted gradients, also of those that have not ended */
+	double first_iteration;       /* samples of the first iteration, refused ones included */
+	uint64_t last_iteration;      /* the last one with a counted gradient */
+	uint64_t ended;               /* iterations */
+	bool is_asynchronous;         /* updates of one worker apply without those of the others */
+	struct worker_budget *worker; /* [device] */
+	uint32_t n_workers;
+};
+
+/* The caller has checked the device. */
+static struct worker_budget *budget_of(struct budget *b, uint32_t device)
+{
+	if (device >= b->n_workers) {
+		uint32_t n = 2 * device + 2;
+		b->worker = mem_realloc(b->worker, n, sizeof *b->worker);
+		memset(b->worker + b->n_workers, 0, (n - b->n_workers) * sizeof *b->worker);
+		b->n_workers = n;
+	}
+	return &b->worker[device];
+}
+
+static bool is_of_server(const struct orr_update *u)
+{
+	return u->kind == ORR_PUSH || u->kind == ORR_PULL;
+}
+
+static bool is_closed(const struct budget *b, const struct orr_update *u, uint64_t iteration, const uint32_t *group, uint32_t n_group)
+{
+	uint32_t n = is_of_server(u) ? 1 : n_group;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t device = is_of_server(u) ? u->worker : group[i];
+		uint64_t from = device < b->n_workers ? b->worker[device].closed_from : 0;
+		if (from && iteration >= from)
+			return true;
+	}
+	return false;
+}
+
+/* Counts the gradient, or closes its worker. */
+static void ask(struct budget *b, uint32_t device, uint64_t iteration)
+{
+	struct worker_budget *w = budget_of(b, device);
+	w->is_worker = true;
+	b->first_iteration += iteration == 1 ? b->batch : 0;
+	if (w->closed_from)
+		return;
+	if (b->samples + b->batch > b->max_samples) {
+		w->closed_from = iteration;
+		return;
+	}
+	b->samples += b->batch;
+	b->last_iteration = iteration > b->last_iteration ? iteration : b->last_iteration;
+	w->counted++;
+}
+
+static void note_applied(struct budget *b, const struct orr_update *u, const uint32_t *group)
+{
+	bool is_push = u->kind == ORR_PUSH;
+	if (!is_push && u->kind != ORR_APPLY_INBOX)
+		return;
+	b->is_asynchronous = b->is_asynchronous || !is_push || u->window < 2;
+	uint32_t device = is_push ? u->worker : group[0];
+	if (device < b->n_workers)
+		b->worker[device].applied += 1. / (u->slices ? u->slices : 1);
+}
+
+/* All workers are closed and the gradients counted have been applied. */
+static bool is_used_up(const struct budget *b)
+{
+	if (b->ended >= b->last_iteration)
+		return true;
+	for (uint32_t i = 0; i < b->n_workers; i++) {
+		const struct worker_budget *w = &b->worker[i];
+		if (w->is_worker && (!w->closed_from || w->applied < w->counted - 1e-6))
+			return false;
+	}
+	return true;
+}
+
+/* Called when an iteration has ended on all workers. */
+static bool is_spent(struct budget *b)
+{
+	b->ended++;
+	if (b->samples + b->batch > b->max_samples && is_used_up(b))
+		return true;
+	return !b->is_asynchronous && ((double)b->ended + 1) * b->first_iteration > b->max_samples;
+}
+
 /* ---- one seed ---- */
 
 struct session {
 	struct learn *learn;
-	double max_samples;
-	uint64_t iterations;
+	struct budget budget;
+	struct orr_update *open; /* updates of one op that reach the learner */
+	uint32_t cap_open;
 	struct orr_error error; /* of the first failure */
 };
+
+static void hear_begin(struct session *s, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
+	uint32_t n_group)
+{
+	enum { MOST_DEVICES = 1 << 24 };
+	uint32_t n_open = 0;
+	for (uint32_t i = 0; i < n_updates; i++) {
+		if (u[i].kind == ORR_GRADIENT && n_group && group[0] < MOST_DEVICES)
+			ask(&s->budget, group[0], op >> 32);
+		if (is_closed(&s->budget, &u[i], op >> 32, group, n_group))
+			continue;
+		MEM_GROW(s->open, n_open, s->cap_open);
+		s->open[n_open++] = u[i];
+	}
+	if (n_open)
+		learn_begin(s->learn, time_s, op, s->open, n_open, group, n_group, &s->error);
+}
 
 static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
 	uint32_t n_group)
@@ -26,10 +147,19 @@ static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struc
 	struct session *s = ctx;
 	if (s->error.code)
 		return;
-	if (is_end)
-		learn_end(s->learn, time_s, op, n_group ? group[0] : 0, &s->error);
-	else
-		learn_begin(s->learn, time_s, op, u, n_updates, group, n_group, &s->error);
+	if (!is_end) {
+		hear_begin(s, time_s, op, u, n_updates, group, n_group);
+		return;
+	}
+	uint32_t first = n_group ? group[0] : 0, n_open = 0;
+	for (uint32_t i = 0; i < n_updates; i++) {
+		if (is_closed(&s->budget, &u[i], op >> 32, group, n_group))
+			continue;
+		note_applied(&s->budget, &u[i], group);
+		n_open++;
+	}
+	if (n_open || learn_is_in_flight(s->learn, op, first))
+		learn_end(s->learn, time_s, op, first, &s->error);
 }
 
 static bool is_enough(void *ctx, double time_s)
@@ -37,12 +167,30 @@ static bool is_enough(void *ctx, double time_s)
 	enum { PATIENCE = 100 };
 	struct session *s = ctx;
 	(void)time_s;
-	if (++s->iterations == PATIENCE && learn_samples(s->learn) == 0 && !s->error.code)
+	bool is_over = is_spent(&s->budget);
+	if (s->budget.ended == PATIENCE && s->budget.samples == 0 && !s->error.code)
 		orr_fail(&s->error, ORR_EFAIL,
 			"%d iterations without a gradient: the policy reports no updates of the parameters "
 			"(orr_updates)",
 			PATIENCE);
-	return s->error.code || learn_reached(s->learn) || learn_samples(s->learn) >= s->max_samples;
+	return s->error.code || learn_reached(s->learn) || is_over;
+}
+
+/* Refuses a limit below one iteration (of one worker, if workers are asynchronous), and a history that was too short. */
+static int check_session(const struct session *s, const struct learn_config *c, struct orr_error *err)
+{
+	const struct budget *b = &s->budget;
+	double least = b->is_asynchronous ? b->batch : b->first_iteration;
+	if (b->max_samples < least)
+		return orr_fail(err, ORR_EINPUT,
+			"learn.max_samples=%g: expected at least %g: gradients of an iteration (%g) times learn.batch (%g)", b->max_samples,
+			least, least / b->batch, b->batch);
+	uint64_t needed = learn_history_needed(s->learn);
+	if (needed)
+		return orr_fail(err, ORR_EINPUT,
+			"learn.history=%u: expected at least %llu: messages start after their worker has made as many newer gradients",
+			c->history, (unsigned long long)needed);
+	return ORR_OK;
 }
 
 static void keep(const struct learn *l, double target, struct train_seed *out)
@@ -90,7 +238,7 @@ static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, dou
 	struct learn_config c = j->learn;
 	step.seed += i;
 	c.seed = step.seed;
-	struct session s = { .max_samples = orr_arg_real(j->config->options, "max_samples") };
+	struct session s = { .budget = { .max_samples = orr_arg_real(j->config->options, "max_samples"), .batch = c.batch } };
 	s.learn = learn_new(&c, err);
 	if (!s.learn)
 		return err->code;
@@ -103,6 +251,8 @@ static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, dou
 	int rc = step_run(&step, j->policy, j->policy_args, j->label, &r, err);
 	if (!rc)
 		step_result_free(&r);
+	if (!rc && !s.error.code)
+		check_session(&s, &c, &s.error);
 	if (!rc && s.error.code)
 		rc = orr_fail(err, s.error.code, "policy %s: %s", j->label, s.error.text);
 	if (!rc) {
@@ -112,6 +262,8 @@ static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, dou
 			*floor = learn_floor(s.learn);
 	}
 	learn_free(s.learn);
+	mem_free(s.budget.worker);
+	mem_free(s.open);
 	return rc;
 }
 
@@ -289,6 +441,7 @@ void train_metrics(const struct train_result *t, struct run_result *r)
 	put(r, "samples_to_target", t->samples_to_target);
 	put(r, "final_loss", t->final_loss);
 	put_value(r, "final_loss_sd", t->final_loss_sd);
+	put_mean(t, r, "learn_samples", offsetof(struct train_seed, samples));
 	put(r, "learn_samples_per_s", t->samples_per_s);
 	put_value(r, "target_loss", t->target);
 	put_value(r, "least_loss", t->floor);

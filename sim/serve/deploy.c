@@ -279,6 +279,7 @@ static int try_model(const struct scenario *x, const struct serve_deployment *d,
 {
 	const struct serve_state *s = x->state;
 	const struct device *device = s->set.device[type];
+	uint32_t widest = 0;
 	struct served_place p = { .device = device,
 		.profile = s->set.profile[type],
 		.tp = d->tp,
@@ -288,6 +289,9 @@ static int try_model(const struct scenario *x, const struct serve_deployment *d,
 		.tp_latency_s = device ? device->link_latency_s : 0,
 		.pp_Bps = device ? device->link_Bps : 0,
 		.pp_latency_s = device ? device->link_latency_s : 0 };
+	for (uint32_t i = 0; i < x->cluster->n_nodes; i++)
+		widest = x->cluster->node[i].type == type && x->cluster->node[i].gpus > widest ? x->cluster->node[i].gpus : widest;
+	p.is_spread = d->tp > widest;
 	struct orr_error why = { 0 };
 	if (m->kind == SERVED_TABLE) {
 		add_note(&note->times, m->name, "", m->source ? m->source : "table");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Iterations of a lane, and the repetition of those that the policy need not see. */
 #include "serve/due.h"
+#include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
 
@@ -9,6 +10,17 @@
 #include <math.h>
 
 /* ---- one iteration ---- */
+
+/* Counts the bytes that the iteration sends out of nodes. */
+static void count_messages(struct orr_serve *w, struct lane *l, const struct llm_load *x)
+{
+	const struct orr_error *e = group_net_error(l->group);
+	l->network_bytes = served_network_bytes(l->on, x);
+	w->metrics->has_groups = true;
+	w->metrics->group_bytes += l->network_bytes;
+	if (e->code)
+		serve_fail(w, e->code, NULL, "messages of replica %u: %s", l->replica, e->text);
+}
 
 static double iteration_s(struct orr_serve *w, struct lane *l)
 {
@@ -19,7 +31,10 @@ static double iteration_s(struct orr_serve *w, struct lane *l)
 		x.prompt_tokens += q->next_tokens;
 		x.prompt_pairs += (double)q->next_tokens * ((double)q->done + q->next_tokens);
 	}
-	return served_iteration(l->on, &x);
+	double s = served_iteration(l->on, &x);
+	if (l->group)
+		count_messages(w, l, &x);
+	return s;
 }
 
 /*
@@ -203,6 +218,7 @@ static bool take_back(struct orr_serve *w, struct lane *l)
 	l->end_s = l->start_s;
 	l->avail += l->taken;
 	l->copy_s += l->copying_s;
+	w->metrics->group_bytes -= l->network_bytes;
 	l->is_flying = false;
 	l->flying = 0;
 	stop(w, l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A replica that serves a language model: its life, and its residents. */
+#include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
 
@@ -10,7 +11,7 @@
 
 /* ---- life ---- */
 
-static struct served_on *place_model(struct orr_serve *w, const struct replica *r, struct orr_error *err)
+static struct served_on *place_model(struct orr_serve *w, const struct replica *r, const struct group_net *group, struct orr_error *err)
 {
 	const struct serve_config *c = w->config;
 	const struct serve_deployment *d = &c->deployment[r->deployment];
@@ -19,7 +20,8 @@ static struct served_on *place_model(struct orr_serve *w, const struct replica *
 		.profile = c->profile && r->gpu_type < c->cluster->n_types ? c->profile[r->gpu_type] : NULL,
 		.tp = d->tp,
 		.pp = d->pp,
-		.precision = c->precision };
+		.precision = c->precision,
+		.net = group_net_served(group) };
 	if (device) {
 		p.tp_Bps = p.pp_Bps = device->link_Bps;
 		p.tp_latency_s = p.pp_latency_s = device->link_latency_s;
@@ -30,13 +32,17 @@ static struct served_on *place_model(struct orr_serve *w, const struct replica *
 struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err)
 {
 	const struct replica *r = &w->replica[replica];
-	struct served_on *on = place_model(w, r, err);
-	if (!on)
+	struct group_net *group = group_net_new(w, replica, err);
+	struct served_on *on = err->code ? NULL : place_model(w, r, group, err);
+	if (!on) {
+		group_net_free(group);
 		return NULL;
+	}
 	struct lane *l = mem_zalloc(1, sizeof *l);
 	l->replica = replica;
 	l->model = w->config->model[r->model];
 	l->on = on;
+	l->group = group;
 	l->first = l->last = NONE;
 	l->again_ns = -1;
 	l->end_s = -1;
@@ -55,6 +61,7 @@ void lane_free(struct lane *l)
 	decodes_free(l);
 	prefix_free(l->prefix);
 	served_on_free(l->on);
+	group_net_free(l->group);
 	mem_free(l->list);
 	mem_free(l);
 }

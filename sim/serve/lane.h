@@ -30,6 +30,7 @@
 #include "serve/requests.h"
 
 struct prefix;
+struct group_net;
 
 struct lane_key {
 	uint64_t clock, number; /* number: of the request, for ties */
@@ -50,6 +51,7 @@ struct lane {
 	uint32_t replica;
 	const struct served *model;
 	struct served_on *on;
+	struct group_net *group; /* NULL: no message of the replica leaves a node */
 
 	/* residents in order of admission */
 	uint32_t first, last, n;
@@ -80,6 +82,7 @@ struct lane {
 	uint64_t ahead;                   /* iterations before it that ended without an event */
 	uint64_t left;                    /* iterations of the repetition after it */
 	uint32_t keep_free;
+	double network_bytes;  /* that the iteration sends out of nodes */
 	double start_s, end_s; /* end_s -1: there was none yet */
 	double base_s, each_s; /* the last `alike` iterations took each_s, the first of them from base_s on */
 	uint64_t alike;        /* 0: the next one starts a new series */

@@ -40,6 +40,8 @@ struct serve_metrics {
 	uint32_t n_policy_reason, cap_policy_reason;
 	uint64_t without_tokens; /* requests of language models whose row lacks prompt or output tokens */
 	uint64_t preemptions, restarts;
+	bool has_groups;                        /* a replica was on several nodes */
+	double group_bytes;                     /* that messages within replicas sent out of nodes */
 	uint64_t swaps, kv_transfers;           /* KV caches copied to the host; sent to another replica */
 	uint64_t stacked_runs;                  /* runs started or resumed beside another on their replica */
 	uint64_t good;                          /* completed within all their limits */

@@ -5,6 +5,7 @@
  * is the number of a live move; until the move ends, its blocks stay held on the replica that it left.
  */
 #include "serve/due.h"
+#include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
 
@@ -194,21 +195,11 @@ static double part_left(double whole_s, double prompt_s, uint32_t layers)
 	return whole_s <= prompt_s ? 1 / n : (whole_s - prompt_s * (n - 1) / n) / whole_s;
 }
 
-/* Endpoint of GPU i of a replica. Replicas on one node take its GPUs in order of replica number. */
+/* Endpoint of GPU i of a replica. */
 static uint32_t endpoint(const struct orr_serve *w, uint32_t replica, uint32_t i)
 {
-	const struct pool_piece *piece = pool_pieces(&w->replica[replica].alloc);
-	while (i >= piece->gpus) {
-		i -= piece->gpus;
-		piece++;
-	}
-	for (uint32_t r = 0; r < replica; r++) {
-		const struct replica *other = &w->replica[r];
-		const struct pool_piece *p = other->has_alloc ? pool_pieces(&other->alloc) : NULL;
-		for (uint32_t k = 0; p && k < other->alloc.n; k++)
-			i += p[k].node == piece->node ? p[k].gpus : 0;
-	}
-	return w->moves->first_gpu[piece->node] + i % w->config->cluster->node[piece->node].gpus;
+	uint32_t node, index = replica_gpu(w, replica, i, &node);
+	return w->moves->first_gpu[node] + index;
 }
 
 /* Brings the network up to now; an event of this instant reports flows that ended on the way. */

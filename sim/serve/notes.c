@@ -13,7 +13,6 @@ const struct world_effect serve_effects[] = { { "serve.swap_Bps", "swaps", "no K
 	{ "serve.kv_Bps", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "serve.kv_latency", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "serve.kv_overlap", "kv_transfers", "no KV cache was sent to another replica" },
-	{ "network", "kv_transfers", "no KV cache was sent to another replica" },
 	{ "serve.queue_limit", "shed_queue_limit", "no request found so many on its replica" },
 	{ "serve.shed", "shed_deadline", "no request reached its deadline while it waited" },
 	{ "serve.interference", "stacked_runs", "no two runs shared a replica" },
@@ -100,6 +99,23 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
+/* Replicas whose GPUs are on several nodes. */
+static void assume_groups(const struct scenario *s, struct run_result *r)
+{
+	const struct serve_state *t = s->state;
+	struct sbuf b = { 0 };
+	bool has_groups = remark_metric(s, r, "group_network_bytes") > 0;
+	if (has_groups) {
+		sbuf_printf(&b,
+			"replicas on several nodes: collectives and hops cross the network %.80s%s by the rule of step.algorithm=auto, "
+			"each alone on it",
+			t->set.topo ? t->set.network_spec : "star", t->set.topo ? "" : " (network=none; its bw is 10Gbps)");
+		assume(r, &b);
+	}
+	if (!has_groups && !(remark_metric(s, r, "kv_transfers") > 0))
+		remark_no_effect(s, r, "network", "no KV cache was sent to another replica, and no replica is on several nodes");
+}
+
 /* ---- keys that a scenario cannot use ---- */
 
 struct facts {
@@ -170,6 +186,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_caches(s, r);
 	assume_stages(t, r);
 	assume_copies(s, r);
+	assume_groups(s, r);
 	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
 		if (!keys[k].has_effect)
 			remark_no_effect(s, r, keys[k].key, keys[k].why);

@@ -252,6 +252,21 @@ static void set_precisions(const struct scenario *s, struct serve_state *t)
 		served_set_precision(t->model[m], t->set.precision, t->kv_precision);
 }
 
+/* Replicas by layers of several GPUs may be on several nodes. */
+static int load_default_network(const struct scenario *s, struct serve_state *t, struct orr_error *err)
+{
+	bool may_span = false;
+	for (uint32_t d = 0; d < t->n_deployments; d++)
+		may_span |= t->deployment[d].tp * t->deployment[d].pp > 1;
+	bool has_layers = false;
+	for (uint32_t m = 0; m < t->n_models; m++)
+		has_layers |= served_dnn(t->model[m]) != NULL;
+	if (t->set.topo || !may_span || !has_layers || s->cluster->n_nodes < 2)
+		return ORR_OK;
+	t->default_topo = setting_default_network(s, &t->set, err);
+	return t->default_topo ? ORR_OK : ORR_EINPUT;
+}
+
 static bool is_deployed_on(const void *ctx, const char *type)
 {
 	const struct scenario *s = ctx;
@@ -282,6 +297,8 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 	if (!rc)
 		rc = check_gpu_types(s, t, err);
 	if (!rc)
+		rc = load_default_network(s, t, err);
+	if (!rc)
 		rc = serve_state_try_models(s, err);
 	if (!rc && !*orr_arg_text(s->keys, "trace"))
 		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
@@ -307,6 +324,7 @@ void serve_state_free(struct serve_state *t)
 	mem_free(t->times_note);
 	mem_free(t->cache_note);
 	setting_free(&t->set);
+	topo_free(t->default_topo);
 	reqset_free(t->requests);
 	failures_free(t->failures);
 	args_free(t->failure_options);

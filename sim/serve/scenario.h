@@ -37,6 +37,7 @@ struct serve_state {
 	cJSON *models; /* as given: names, files, objects */
 	struct serve_deployment *deployment;
 	uint32_t n_deployments;
+	struct topo *default_topo; /* network of replicas on several nodes if the scenario names none; else NULL */
 	struct failures *failures;
 	struct orr_args *failure_options;
 	struct serve_prices prices;

@@ -39,8 +39,9 @@ struct serve_config {
 	uint64_t replication; /* index of the random streams (reqset_open()) */
 	const struct cluster *cluster;
 	const struct placement *placement;
-	const struct topo *topo;     /* for KV transfers; NULL: at serve.kv_Bps */
-	struct served *const *model; /* by the number that policies see */
+	const struct topo *topo;       /* for KV transfers; NULL: at serve.kv_Bps */
+	const struct topo *group_topo; /* for messages within a replica on several nodes; NULL: as if on one node */
+	struct served *const *model;   /* by the number that policies see */
 	uint32_t n_models;
 	const struct device *const *device;   /* by GPU type; may be NULL for tables and closed forms */
 	const struct profile *const *profile; /* the same */

@@ -72,7 +72,22 @@ static void describe(struct scenario *s, const struct step_state *t)
 	setting_describe(&t->set, s, o);
 	if (t->learn)
 		cJSON_AddItemToObject(o, "learn", scenario_args_json(t->learn, learn_options));
+	const cJSON *plan = cJSON_GetObjectItemCaseSensitive(s->given, "plan");
+	if (plan)
+		cJSON_AddItemToObject(o, "plan", cJSON_Duplicate(plan, 1));
 	scenario_add_seed(o, s);
+}
+
+/* The time that a plan's search predicted, beside the one that its run took. */
+static void compare_plan(const struct scenario *s, struct run_result *r)
+{
+	const cJSON *plan = cJSON_GetObjectItemCaseSensitive(s->given, "plan");
+	const cJSON *predicted = plan ? cJSON_GetObjectItemCaseSensitive(plan, "predicted_iteration_s") : NULL;
+	const struct metric *m = result_find(r, "iteration_s");
+	if (!cJSON_IsNumber(predicted) || !m)
+		return;
+	result_metric(r, "predicted_iteration_s", predicted->valuedouble, NAN, NAN);
+	result_metric(r, "prediction_error", predicted->valuedouble / m->value - 1, NAN, NAN);
 }
 
 static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
@@ -198,6 +213,7 @@ static int run_step(
 		if (t->set.cost_samples)
 			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
 		step_metrics(result, r);
+		compare_plan(s, r);
 		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))
 			result_note(r, "remark", SUMMARY_NO_INTERVAL);
 		if (t->set.cost_samples)
@@ -262,7 +278,9 @@ static const struct orr_param keys[] = {
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
-	SETTING_OBJECTS, { "learn", learn_options, "options of real SGD under the schedule", NULL }, { NULL, NULL, NULL, NULL }
+	SETTING_OBJECTS, { "learn", learn_options, "options of real SGD under the schedule", NULL },
+	{ "plan", NULL, "of a plan file: the stages of the plan, and the time that its search predicted", "{\"type\": \"object\"}" },
+	{ NULL, NULL, NULL, NULL }
 };
 static const char *const shown[] = { "model_sha256", "cluster_sha256", SETTING_SHOWN, NULL };
 static const struct world_input inputs[] = {
@@ -279,6 +297,7 @@ static const struct world_flag flags[] = {
 		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" },
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
 		"draw the profile's laws N times from their covariance: throughput and\niteration time get 95 % intervals" },
+	{ "plan", "FILE", WORLD_FLAG_SCENARIO, NULL, NULL, "a plan that orrery plan has found (-o FILE): model, cluster, policy and\nall; these options take precedence" },
 	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "the last iterations in Trace Event format, for ui.perfetto.dev" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
@@ -296,8 +315,10 @@ static const struct report_column columns[] = {
 	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME, NULL },
 	{ "codec_s", "codec", REPORT_SHORT_TIME, NULL },
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES, NULL },
+	{ "predicted_iteration_s", "predicted", REPORT_SHORT_TIME, NULL },
 	{ "time_to_target_s", "time to target", REPORT_TIME, NULL },
 	{ "final_loss", "final loss", REPORT_NUMBER, NULL },
+	{ "learn_samples", "after samples", REPORT_NUMBER, NULL },
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
 

@@ -261,6 +261,30 @@ void world_start(struct orr_step *s)
 		exec_begin(s, s->live[i]);
 }
 
+struct orr_step *step_facts_new(const struct step_config *c, struct orr_error *err)
+{
+	struct orr_step *s = mem_zalloc(1, sizeof *s);
+	s->config = c;
+	s->label = "costs";
+	set_facts(s);
+	prepare(s);
+	source_begin(s);
+	if (!facts_scale(s))
+		return s;
+	if (err)
+		*err = s->error;
+	step_facts_free(s);
+	return NULL;
+}
+
+void step_facts_free(struct orr_step *s)
+{
+	if (!s)
+		return;
+	world_free(s);
+	mem_free(s);
+}
+
 static int execute(struct orr_step *s, bool may_merge, const struct orr_args *args)
 {
 	if (world_begin(s, may_merge, args))

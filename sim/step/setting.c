@@ -75,7 +75,7 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 }
 
 /* If the network's text does not give the link between the GPUs of a node, it is the slowest of the devices' own links. */
-static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
+static struct topo *load_network(const struct scenario *base, const struct setting *s, const char *spec, struct orr_error *err)
 {
 	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
 	bool has_device = false;
@@ -87,8 +87,18 @@ static int resolve_network(const struct scenario *base, struct setting *s, struc
 		gpu.latency_s = fmax(gpu.latency_s, d->link_latency_s);
 		has_device = true;
 	}
+	return topo_load_with(base->cluster, spec, base->seed, &gpu, err);
+}
+
+struct topo *setting_default_network(const struct scenario *base, const struct setting *s, struct orr_error *err)
+{
+	return load_network(base, s, SETTING_DEFAULT_NETWORK, err);
+}
+
+static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
+{
 	s->network_spec = orr_arg_text(base->keys, "network");
-	s->topo = topo_load_with(base->cluster, s->network_spec, base->seed, &gpu, err);
+	s->topo = load_network(base, s, s->network_spec, err);
 	return s->topo ? ORR_OK : ORR_EINPUT;
 }
 

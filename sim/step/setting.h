@@ -27,6 +27,7 @@ struct setting {
 	uint64_t seed;
 };
 
+#define SETTING_DEFAULT_NETWORK "star"
 /* clang-format off */
 /* Keys of a world's scenario. */
 #define SETTING_KEYS_HARDWARE(network, precision) \
@@ -35,7 +36,7 @@ struct setting {
 	ORR_PARAM_TEXT("profile", "auto", "fitted laws of kernel times: auto (those that ship for the device), none, a name or a file"), \
 	ORR_PARAM_CHOICE("precision", precision, "fp32|tf32|fp16|bf16|fp8", "of the model's arithmetic")
 #define SETTING_KEYS(precision) \
-	SETTING_KEYS_HARDWARE("star", precision), \
+	SETTING_KEYS_HARDWARE(SETTING_DEFAULT_NETWORK, precision), \
 	ORR_PARAM_REAL("batch", "32", 1e-9, 1e9, "samples per GPU and iteration"), \
 	ORR_PARAM_INT("cost_samples", "0", 0, 10000, "draws of the profile's laws, for intervals; 0: none")
 #define SETTING_OBJECTS \
@@ -53,6 +54,8 @@ int setting_resolve_hardware(const struct scenario *base, struct setting *s, str
 /* For serving: precision, devices, profiles and, if named, the network. A GPU type that is no device of the catalogue
  * has none, because models given as tables need none. */
 int setting_resolve_serving(const struct scenario *base, struct setting *s, struct orr_error *err);
+/* Loads the network of training that names none; the caller frees it. Devices are resolved. */
+struct topo *setting_default_network(const struct scenario *base, const struct setting *s, struct orr_error *err);
 /* Costs of GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
 struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample);
 /* Describes the profile, or data sheet, of each GPU type; the caller frees the text. */

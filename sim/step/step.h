@@ -110,6 +110,10 @@ extern const struct orr_param step_options[];
 int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
 	struct step_result *out, struct orr_error *err);
 
+/* A run without policy and iterations, for its facts and costs (orr_cost(), orr_step_layer(), ..); NULL on error. c must outlive it. */
+struct orr_step *step_facts_new(const struct step_config *c, struct orr_error *err);
+void step_facts_free(struct orr_step *s);
+
 /* One of several simultaneous runs. Their topologies have the same links (net/topology_part.h). */
 struct step_member {
 	const struct step_config *config;

@@ -64,11 +64,12 @@ struct world_input {
 };
 
 enum world_flag_kind {
-	WORLD_FLAG_KEY,    /* sets the scenario's key; "OBJECT.NAME": applied in order with --set, after a scenario file */
-	WORLD_FLAG_OBJECT, /* "OBJECT.NAME": replaces the object of a scenario file */
-	WORLD_FLAG_LIST,   /* adds names, separated by commas, to the list at the key */
-	WORLD_FLAG_EXTRA,  /* struct world_extra */
-	WORLD_FLAG_VERB    /* struct world_extra, for the verb of this world only */
+	WORLD_FLAG_KEY,      /* sets the scenario's key; "OBJECT.NAME": applied in order with --set, after a scenario file */
+	WORLD_FLAG_OBJECT,   /* "OBJECT.NAME": replaces the object of a scenario file */
+	WORLD_FLAG_LIST,     /* adds names, separated by commas, to the list at the key */
+	WORLD_FLAG_SCENARIO, /* names a scenario file, like --scenario */
+	WORLD_FLAG_EXTRA,    /* struct world_extra */
+	WORLD_FLAG_VERB      /* struct world_extra, for the verb of this world only */
 };
 
 struct world_flag {

@@ -405,8 +405,8 @@ static void print_least(void)
 		if (!is_first_of(i, offsetof(struct cell, metric)))
 			continue;
 		for (int k = FIXED; k > 0; k--) {
-			bool is_below = false;
-			is_any = is_any || least_share(metric, k, &is_below) < 2;
+			bool is_below = false, is_judged_at = least_share(metric, k, &is_below) < 2;
+			is_any = is_any || is_judged_at;
 			if (is_below)
 				break;
 			from = sizes[k - 1];

@@ -6,7 +6,7 @@
 . "$srcdir/tests/tap.sh"
 
 # Floors from the ground up; rooms of one floor must not include one another. calib may include hwmodel and base only.
-plan="base;engine hwmodel results traces;calib;cluster;net;world;step;learn;jobs spot serve;mixed;plan embed;plots;study;cli"
+plan="base;engine hwmodel results traces;calib;cluster;net;world;step;embed learn;jobs spot serve;mixed;plan;plots;study;cli"
 
 # Prints the folder of a room.
 folder() { if [ -d "$srcdir/sim/$1" ]; then echo "sim/$1"; else echo "$1"; fi; }

@@ -94,6 +94,7 @@ jobs philly-like --cluster 1x1 --policy fifo
 step lenet5 --world step --cluster 1x1:v100 --policy allreduce
 serve poisson --world serve --cluster 1x1 --model irina-alexnet --policy fifo
 spot hazard --world spot --job bamboo-bert --policy bamboo
+plan lenet5 --world plan --cluster 1x1:v100 --policy straight
 END
 )" "" "every option of a world is in docs/reference/options.md"
 is "$(sed -n 's/^version: //p' "$srcdir/CITATION.cff")" "$("$ORRERY" --version | awk '{ print $2 }')" \

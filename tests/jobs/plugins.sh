@@ -49,7 +49,7 @@ done <<'EOT'
 -DDAMAGE=NULL_OPS|has no functions
 -DDAMAGE=OPS_SIZE|table of functions has 8 bytes
 -DDAMAGE=NO_NAME|has no name
--DDAMAGE=KIND|is of kind "jibs", expected jobs, step, serve or spot
+-DDAMAGE=KIND|is of kind "jibs", expected jobs, step, serve, spot or plan
 -DDAMAGE=NOTHING -DBAD_DEFAULT|depth
 -DDAMAGE=NOTHING -DBAD_CHOICE|colour
 -DDAMAGE=NOTHING -DHIDDEN|does not export the symbol orr_plugin

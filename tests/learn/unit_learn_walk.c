@@ -28,6 +28,15 @@ struct flying {
 	double read[DIM];
 };
 
+/* A pull that applies to later gradients only. */
+struct waiting {
+	uint64_t from;
+	int first, end;
+	double v[DIM];
+};
+static struct waiting waiting[N][MOST_MADE];
+static int waiting_n[N];
+
 static struct worker worker[N];
 static double server[DIM];
 static struct flying flying[MOST_OPS];
@@ -115,6 +124,12 @@ static void naive_end(const struct flying *f, struct learn *l)
 	} else if (f->u.kind == ORR_ACCUMULATE) {
 		accumulate(f);
 	}
+	if (f->u.kind == ORR_PULL && f->u.window) {
+		struct waiting *p = &waiting[f->u.worker][waiting_n[f->u.worker]++];
+		*p = (struct waiting){ .from = (f->op >> 32) + f->u.window, .first = first, .end = last };
+		memcpy(p->v, f->read, sizeof p->v);
+		return;
+	}
 	for (int i = first; i < last; i++) {
 		if (f->u.kind == ORR_LOCAL_UPDATE || f->u.kind == ORR_APPLY_INBOX) {
 			double r = f->u.kind == ORR_APPLY_INBOX ? w->inbox[i] : 0;
@@ -142,6 +157,7 @@ static void choose(struct flying *f)
 	}
 	memcpy(f->group, order, sizeof order);
 	f->u = (struct orr_update){ .kind = (enum orr_update_kind)any(ORR_APPLY_INBOX + 1), .window = 1 + any(5) };
+	f->u.window = f->u.kind == ORR_PULL ? any(3) : f->u.window;
 	bool is_whole = f->u.kind == ORR_GRADIENT || f->u.kind == ORR_ACCUMULATE || any(3) == 0;
 	f->u.slices = is_whole ? any(2) : 2 + any(12); /* including more slices than parameters */
 	f->u.slice = f->u.slices ? any(f->u.slices) : 0;
@@ -150,6 +166,21 @@ static void choose(struct flying *f)
 	bool is_message = f->u.kind == ORR_PUSH || f->u.kind == ORR_PULL || f->u.kind == ORR_SEND_SLICE;
 	f->n = is_group ? 1 + any(N) : is_message ? 2 : 1;
 	f->u.worker = f->group[0];
+}
+
+static void apply_waiting(uint32_t d, uint64_t iteration)
+{
+	int left = 0;
+	for (int k = 0; k < waiting_n[d]; k++) {
+		struct waiting *p = &waiting[d][k];
+		if (p->from > iteration) {
+			waiting[d][left++] = *p;
+			continue;
+		}
+		for (int i = p->first; i < p->end; i++)
+			worker[d].x[i] = p->v[i];
+	}
+	waiting_n[d] = left;
 }
 
 /* Returns false if the op would read what does not exist yet. */
@@ -161,6 +192,8 @@ static bool naive_begin(struct flying *f, uint64_t number)
 		return false;
 	w->is_busy |= f->u.kind == ORR_GRADIENT;
 	uint64_t iteration = f->u.kind == ORR_GRADIENT ? w->iteration++ : w->iteration - 1;
+	if (f->u.kind == ORR_GRADIENT)
+		apply_waiting(f->group[0], iteration);
 	if (f->u.kind == ORR_PUSH || f->u.kind == ORR_SEND_SLICE) {
 		uint64_t late = any(LATE);
 		iteration -= late < iteration ? late : 0;

@@ -161,8 +161,8 @@ step two.json --cluster 2x0:cpus=4 --policy allreduce|2 orrery: cluster 2x0:cpus
 step two.json --cluster 1x2:v100 --policy allreduce --batch 1e8|[12] orrery: .*replica.*GiB
 run typo.json|2 orrery: typo.json: unknown key "modell"; did you mean model
 jobs philly-like --cluster 1x2 --policy fifo --timeline t.json|2 orrery: unknown option "--timeline"
-scenario show two.json --world stop --policy allreduce|2 orrery: scenario: \$.world: expected "jobs", "step", "serve", "spot" or "mixed", found "stop"
-policy new x --kind steps|2 orrery: --kind: expected jobs, step, serve or spot, found "steps"
+scenario show two.json --world stop --policy allreduce|2 orrery: scenario: \$.world: expected "jobs", "step", "serve", "spot", "mixed" or "plan", found "stop"
+policy new x --kind steps|2 orrery: --kind: expected jobs, step, serve, spot or plan, found "steps"
 E
 said=$("$orrery" step two.json "${net[@]}" --policy allreduce --out /proc/nowhere 2>&1)
 like "$? $said" '^1 orrery: /proc/nowhere: cannot create this directory' "an --out that cannot be created"

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * plan.h - the interface of plan policies
+ *
+ * A plan policy searches for a distributed plan: which layers of a model form a stage, which GPUs run it, and how they split the
+ * work. It looks at the model's chain of pieces, at the cluster and at costs, and gives plans to orr_plan_evaluate(). The best
+ * plan that fits is the result, unless the policy names another by orr_plan_choose().
+ *
+ *	static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
+ *	{
+ *		for (each plan; orr_plan_goes_on(p); ..)
+ *			orr_plan_evaluate(p, &plan, &value);
+ *		return 0;
+ *	}
+ *
+ * search() is called once per run. Times are seconds, sizes bytes. A call with an invalid plan (a GPU used twice, a piece left
+ * out) ends the run with an error that names the policy; such a call and all later ones return a value that does not fit.
+ *
+ * Kinds of problems. orr_plan_facts.problem names the kind; a policy refuses kinds that it does not know. A further kind (tables of
+ * embeddings) gets a number in enum orr_plan_problem, its own facts, plan and evaluate functions below those of training, and
+ * uses the functions of the search (budget, random numbers, progress, values) as they are. The structs of training stay as they are.
+ */
+#ifndef ORRERY_PLAN_H
+#define ORRERY_PLAN_H
+
+#include <orrery/policy.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct orr_plan; /* the world */
+
+enum orr_plan_problem { ORR_PLAN_TRAINING };
+
+struct orr_plan_facts {
+	enum orr_plan_problem problem;
+	uint64_t budget; /* evaluations that the search may use */
+	/* Training. */
+	uint32_t gpus, nodes, types; /* types: of GPUs */
+	uint32_t pieces;             /* of the chain: a block of a transformer, or one layer */
+	uint32_t blocks, heads;      /* of transformers; else 0 */
+	double global_batch;         /* samples per iteration */
+	double micro_batch;          /* samples, of all replicas of a stage together; 0: the policy's choice */
+	double params;
+	double gradient_bytes; /* per parameter */
+};
+
+/* ---- the search ---- */
+
+ORR_API void orr_plan_facts(const struct orr_plan *p, struct orr_plan_facts *out);
+/* False: the budget is spent, the user has interrupted, or a call has failed. The search returns; the best plan is kept. */
+ORR_API bool orr_plan_goes_on(const struct orr_plan *p);
+ORR_API void orr_plan_progress(struct orr_plan *p, double done); /* 0..1 */
+ORR_API double orr_plan_uniform(struct orr_plan *p);             /* [0,1), from the policy's own random stream */
+/* Adds a metric of the run. name: letters, digits and '_'; copied. */
+ORR_API void orr_plan_put(struct orr_plan *p, const char *name, double value);
+
+/* ---- training: the model and the cluster ---- */
+
+struct orr_plan_piece {
+	const char *name; /* of its first layer; valid during the run */
+	double params;
+	double out_bytes; /* of one sample, forward; the gradient is as large */
+	bool is_block;    /* a block of a transformer */
+};
+struct orr_plan_gpu {
+	uint32_t type, node;
+	double memory_bytes;
+};
+ORR_API void orr_plan_piece(const struct orr_plan *p, uint32_t piece, struct orr_plan_piece *out);
+ORR_API void orr_plan_gpu(const struct orr_plan *p, uint32_t gpu, struct orr_plan_gpu *out);
+
+enum orr_plan_recompute { ORR_PLAN_KEEP, ORR_PLAN_RECOMPUTE_SELECTIVE, ORR_PLAN_RECOMPUTE_FULL };
+
+/* How a GPU computes its part of a stage. */
+struct orr_plan_terms {
+	double samples;  /* per micro-batch */
+	uint32_t shards; /* GPUs that split each layer; 0 or 1: none */
+	enum orr_plan_recompute recompute;
+	bool sequence_parallel;
+};
+/* Of pieces first..first+count-1 and one micro-batch on one GPU. */
+struct orr_plan_cost {
+	double forward_s, backward_s, recompute_s;
+	double params;       /* of all shards */
+	double stored_bytes; /* kept from forward to backward */
+	double working_bytes;
+	double forward_sums, backward_sums, recompute_sums; /* tensor-parallel all-reduces of one sample's activations each */
+	double sum_bytes;                                   /* of such an all-reduce, for `samples` */
+};
+ORR_API void orr_plan_cost(
+	const struct orr_plan *p, uint32_t type, uint32_t first, uint32_t count, const struct orr_plan_terms *t, struct orr_plan_cost *out);
+ORR_API double orr_plan_update_s(const struct orr_plan *p, uint32_t type, double params);
+/* Bytes held per parameter: weight, gradient, optimizer state divided by state_shards. */
+ORR_API double orr_plan_state_bytes(const struct orr_plan *p, double state_shards);
+/* One message on an idle network. */
+ORR_API double orr_plan_transfer_s(const struct orr_plan *p, uint32_t from, uint32_t to, double bytes);
+/* An all-reduce of n GPUs in this order on an idle network; `rings`: such all-reduces at once over the same NICs. */
+ORR_API double orr_plan_all_reduce_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
+
+/* ---- training: a plan ---- */
+
+struct orr_plan_stage {
+	uint32_t first, count; /* pieces */
+	const uint32_t *gpu;
+	uint32_t n_gpus;
+	uint32_t shards;     /* 0 or 1: none; else consecutive entries of gpu[] form groups of this many */
+	const double *share; /* of each group in a micro-batch, sum 1; NULL: equal shares */
+};
+/*
+ * Stages in the order of the model; together they cover it. A micro-batch of a stage is split over its groups. With
+ * interleave v > 1 there are v times as many parts as sets of GPUs: stage i and stage i + stages/v have the same GPUs.
+ */
+struct orr_plan_draft {
+	uint32_t stages;
+	const struct orr_plan_stage *stage;
+	double micro_batch;  /* samples of all groups together; divides the global batch */
+	uint32_t interleave; /* 0 or 1: none */
+	enum orr_plan_recompute recompute;
+	bool sequence_parallel;
+	bool zero; /* the optimizer's state is sharded over the groups of a stage */
+};
+struct orr_plan_value {
+	bool fits;           /* in the memory of every GPU */
+	double iteration_s;  /* INFINITY if it does not fit */
+	double memory_bytes; /* of the fullest GPU, relative to its memory */
+};
+/* The closed form (docs/models/plan.md). Counts against the budget. */
+ORR_API void orr_plan_evaluate(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out);
+/* The executor of the step world: slow, and it counts against the budget as well. */
+ORR_API void orr_plan_execute(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out);
+/* Makes this plan the result, whatever the values of the others. own_s: its iteration time by the policy's own cost; NAN: none. It
+ * has to fit. */
+ORR_API void orr_plan_choose(struct orr_plan *p, const struct orr_plan_draft *d, double own_s);
+
+/* ---- the policy ---- */
+
+struct orr_plan_ops {
+	/* Searches; non-zero ends the run with *err. */
+	int (*search)(struct orr_plan *p, const struct orr_args *args, struct orr_error *err);
+};
+
+/* A policy of this world: see policy.h. */
+#define ORR_POLICY_PLAN_FLAGS(ident, doc, flags, params, ops) \
+	ORR_POLICY_DECLARE(plan_##ident, ident, doc, "plan", flags, params, struct orr_plan_ops, ops)
+#define ORR_POLICY_PLAN(ident, doc, params, ops) ORR_POLICY_PLAN_FLAGS(ident, doc, 0u, params, ops)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * chain.h - the model as a chain of pieces, with prefix sums; common to plan policies
+ *
+ * Times are seconds of one sample on one GPU, bytes of one sample. Entry i of a prefix sum counts pieces 0..i-1.
+ */
+#ifndef ORR_POLICIES_PLAN_CHAIN_H
+#define ORR_POLICIES_PLAN_CHAIN_H
+
+#include <orrery/plan.h>
+
+struct chain {
+	uint32_t n;
+	double *forward_s, *backward_s; /* prefix sums */
+	double *grad_bytes;             /* prefix sum: gradients, not of one sample but in all */
+	double *out_bytes;              /* of each piece */
+};
+
+/* Times of a GPU type, measured at `samples` per micro-batch and divided by them. */
+void chain_load(struct chain *c, const struct orr_plan *p, uint32_t type, double samples);
+void chain_free(struct chain *c);
+static inline double chain_time_s(const struct chain *c, uint32_t from, uint32_t to)
+{
+	return c->forward_s[to] - c->forward_s[from] + (c->backward_s[to] - c->backward_s[from]);
+}
+
+/* Micro-batches to try, the largest first: the given one, or every whole divisor of the global batch; none if that is no whole
+ * number. The caller frees *out. */
+uint32_t chain_micro_batches(const struct orr_plan_facts *f, double **out);
+
+/* Cuts pieces into n stages with the shortest longest stage; first[0..n]. Time of pieces from..to-1 on stage k:
+ * (at[k][to] - at[k][from]) * scale[k]. */
+void chain_cut(uint32_t pieces, uint32_t n, const double *const *at, const double *scale, uint32_t *first);
+
+#endif

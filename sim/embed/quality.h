@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * quality.h - what a compressed table loses: error of the vectors, accuracy of a model that reads them
+ *
+ * Error of a vector: |x - x'|^2 / dim. The plain error is its mean over features, the weighted error its mean over samples
+ * (features weighted by frequency within their field, fields equally). Fields are summed in order, each in order of
+ * frequency.
+ *
+ * Accuracy: a logistic model over one feature per field. A sample draws a feature of each field by its frequency; its
+ * input is the concatenation of their vectors; its label is 1 with probability sigmoid(gain z), z being the scalar product
+ * of the input with hidden weights, divided by its standard deviation over the training samples. The model is trained by
+ * SGD on the table without compression and read with the compressed vectors, without retraining. AUC is the share of
+ * pairs (label 1, label 0) that the model orders, ties by half; log loss is the mean of -log P(label) in nats.
+ */
+#ifndef ORR_EMBED_QUALITY_H
+#define ORR_EMBED_QUALITY_H
+
+#include "embed/code.h"
+
+struct embed_error {
+	double plain, weighted;
+};
+struct embed_error embed_error(const struct embed_table *t, const struct embed_code *c);
+
+struct embed_task {
+	uint32_t train, test; /* samples */
+	uint32_t epochs, batch;
+	double rate; /* of SGD */
+	double gain; /* of the labels: 0 makes them coins */
+	uint64_t seed;
+};
+
+struct embed_accuracy {
+	double auc, log_loss;
+};
+
+struct embed_model;
+/* Draws the samples and trains the model. */
+struct embed_model *embed_model_train(const struct embed_table *t, const struct embed_task *task);
+void embed_model_free(struct embed_model *m);
+/* On the test samples. NULL code: with the table's own vectors. */
+struct embed_accuracy embed_model_test(const struct embed_model *m, const struct embed_code *c);
+
+#endif

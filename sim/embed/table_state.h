@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* table_state.h - the inside of struct embed_table */
+#ifndef ORR_EMBED_TABLE_STATE_H
+#define ORR_EMBED_TABLE_STATE_H
+
+#include "base/rng.h"
+#include "base/strtab.h"
+#include "embed/table.h"
+
+struct embed_field {
+	uint32_t n;
+	bool is_shared;    /* frequency and cumulated belong to the field before */
+	double *frequency; /* n, descending, sum 1 */
+	double *cumulated; /* n */
+	float *centre;     /* generated: clusters x dim */
+	float *vector;     /* n x dim; NULL: drawn when read */
+	char *name;        /* NULL: generated */
+	uint32_t *feature; /* n numbers in names; NULL: generated */
+};
+
+struct embed_table {
+	struct embed_shape shape; /* of a generated table */
+	uint64_t features;
+	uint32_t n_fields, dim;
+	struct embed_field *field;
+	struct strtab *names; /* of features; NULL: generated */
+};
+
+/* Completes fields whose frequencies are set. */
+void embed_finish(struct embed_table *t);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The closed form: time and memory of a plan (docs/models/plan.md).
+ *
+ * Stages do their passes in the order of the schedule (policies/step/schedule.h), each as soon as its input has arrived: a recurrence
+ * over micro-batches. Of long pipelines the first micro-batches are computed and the rest extrapolated at the rate of the last ones.
+ * At the end each stage sums its gradients and updates.
+ */
+#include "plan/world.h"
+
+#include "base/mem.h"
+#include "policies/step/schedule.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* By part of the model (a stage of the draft). */
+struct part {
+	double forward_s, backward_s; /* of the slowest group, with recomputation and the sums of shards */
+	double out_s;                 /* messages to the next part */
+	double params;                /* of one GPU */
+};
+
+struct form {
+	struct orr_plan *p;
+	const struct orr_plan_draft *d;
+	uint32_t sets, v, m; /* sets of GPUs, parts per set, micro-batches */
+	struct part *part;
+};
+
+/* ---- costs and memory ---- */
+
+static struct orr_plan_terms terms_of(const struct orr_plan_draft *d, const struct orr_plan_stage *x, uint32_t group)
+{
+	return (struct orr_plan_terms){ .samples = d->micro_batch * stage_share(x, group),
+		.shards = stage_shards(x),
+		.recompute = d->recompute,
+		.sequence_parallel = d->sequence_parallel };
+}
+
+/* Micro-batches (times parts) in flight on set i at most. */
+static double in_flight(const struct form *f, uint32_t i)
+{
+	double most = (double)f->m * f->v, warmup = f->v > 1 ? 2 * (f->sets - i - 1.) + (f->v - 1.) * f->sets + 1 : f->sets - i;
+	return fmin(most, f->v > 1 && f->m == f->sets ? most : warmup);
+}
+
+/* Fills in times of part i, and adds what group g of set i % sets holds to *held. */
+static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t type, double *held, double *working)
+{
+	const struct orr_plan_stage *x = &f->d->stage[i];
+	struct part *w = &f->part[i];
+	struct orr_plan_terms t = terms_of(f->d, x, g);
+	struct orr_plan_cost c;
+	orr_plan_cost(f->p, type, x->first, x->count, &t, &c);
+	double sum_s = t.shards > 1 ? network_shards_s(f->p, x, g, c.sum_bytes) : 0;
+	w->forward_s = fmax(w->forward_s, c.forward_s + c.forward_sums * sum_s);
+	w->backward_s = fmax(w->backward_s, c.backward_s + c.recompute_s + (c.backward_sums + c.recompute_sums) * sum_s);
+	w->params = (c.params + (i && i + 1 == f->d->stages ? f->p->tied_params : 0)) / t.shards;
+	*held += w->params * orr_plan_state_bytes(f->p, f->d->zero ? stage_groups(x) : 1) +
+		 in_flight(f, i % f->sets) / f->v * c.stored_bytes;
+	*working = fmax(*working, c.working_bytes);
+}
+
+/* Groups of equal type, share and place cost the same: only the first of a run of them is measured. */
+static bool is_like_before(const struct form *f, uint32_t set, uint32_t g)
+{
+	const struct orr_plan_stage *x = &f->d->stage[set];
+	uint32_t t = stage_shards(x);
+	if (!g || x->share)
+		return false;
+	for (uint32_t k = 0; k < t; k++)
+		if (f->p->type_of[x->gpu[g * t + k]] != f->p->type_of[x->gpu[(g - 1) * t]])
+			return false;
+	return f->p->type_of[x->gpu[g * t]] == f->p->type_of[x->gpu[(g - 1) * t]];
+}
+
+static void say_unfit(struct orr_error *why, uint32_t set, uint32_t gpu, double held, double memory)
+{
+	orr_fail(why, ORR_EFAIL, "stage %u: GPU %u would hold %.4g GB, expected at most its memory, %.4g GB", set, gpu, held / 1e9,
+		memory / 1e9);
+}
+
+/* Costs of set i and all its parts; returns the largest part of a GPU's memory that is held. */
+static double measure_set(const struct form *f, uint32_t set, struct orr_error *why)
+{
+	const struct orr_plan_stage *x = &f->d->stage[set];
+	uint32_t t = stage_shards(x);
+	double most = 0;
+	for (uint32_t g = 0; g < stage_groups(x); g++) {
+		if (is_like_before(f, set, g))
+			continue;
+		for (uint32_t k = 0; k < t; k++) {
+			uint32_t gpu = x->gpu[g * t + k], type = f->p->type_of[gpu];
+			double held = 0, working = 0, memory = orr_device_memory(f->p->step, gpu);
+			if (k && type == f->p->type_of[x->gpu[g * t + k - 1]])
+				continue;
+			for (uint32_t i = set; i < f->d->stages; i += f->sets)
+				measure_group(f, i, g, type, &held, &working);
+			held += working;
+			if (held > memory && most <= 1)
+				say_unfit(why, set, gpu, held, memory);
+			most = fmax(most, held / memory);
+		}
+	}
+	return most;
+}
+
+static void measure_messages(const struct form *f)
+{
+	const struct orr_plan_draft *d = f->d;
+	for (uint32_t i = 0; i + 1 < d->stages; i++) {
+		struct orr_plan_piece last;
+		orr_plan_piece(f->p, d->stage[i + 1].first - 1, &last);
+		if (f->sets > 1)
+			f->part[i].out_s = network_cut_s(f->p, &d->stage[i], &d->stage[i + 1], last.out_bytes * d->micro_batch);
+	}
+}
+
+/* ---- the recurrence ---- */
+
+struct pipe {
+	const struct form *f;
+	uint32_t m;
+	struct pass *order;                       /* [set][2 m v] */
+	uint32_t *next;                           /* by set */
+	double *free_s;                           /* by set: end of its latest pass */
+	double *forward_in, *backward_in;         /* [part * m + micro]: arrival; NAN: not known yet */
+	double *forward_link_s, *backward_link_s; /* by part: its link is busy until then */
+};
+
+/* Arrival of a message that is ready now: messages of a link go one after the other. */
+static double deliver(double *link_s, double ready_s, double seconds)
+{
+	*link_s = fmax(*link_s, ready_s) + seconds;
+	return *link_s;
+}
+
+/* Does the next pass of a set; false: its input is not known. */
+static bool step_set(struct pipe *q, uint32_t set)
+{
+	const struct form *f = q->f;
+	if (q->next[set] == 2 * q->m * f->v)
+		return false;
+	const struct pass *a = &q->order[(size_t)set * 2 * q->m * f->v + q->next[set]];
+	uint32_t i = a->chunk * f->sets + set;
+	size_t at = (size_t)i * q->m + a->micro;
+	double input = a->is_backward ? q->backward_in[at] : q->forward_in[at];
+	const struct part *w = &f->part[i];
+	if (isnan(input))
+		return false;
+	q->next[set]++;
+	double end = q->free_s[set] = fmax(q->free_s[set], input) + (a->is_backward ? w->backward_s : w->forward_s);
+	if (a->is_backward && i)
+		q->backward_in[at - q->m] = deliver(&q->backward_link_s[i], end, f->part[i - 1].out_s);
+	else if (!a->is_backward && i + 1 < f->d->stages)
+		q->forward_in[at + q->m] = deliver(&q->forward_link_s[i], end, w->out_s);
+	else if (!a->is_backward)
+		q->backward_in[at] = end;
+	return true;
+}
+
+/* Ends of the last backwards of all sets with m micro-batches. */
+static void run_pipe(const struct form *f, uint32_t m, double *end_s)
+{
+	size_t passes = 2 * (size_t)m * f->v, inputs = (size_t)m * f->d->stages;
+	struct pipe q = { .f = f, .m = m };
+	q.order = mem_alloc(passes * f->sets * sizeof *q.order);
+	q.next = mem_zalloc(f->sets, sizeof *q.next);
+	q.free_s = mem_zalloc(f->sets, sizeof *q.free_s);
+	q.forward_in = mem_alloc(inputs * sizeof *q.forward_in);
+	q.backward_in = mem_alloc(inputs * sizeof *q.backward_in);
+	q.forward_link_s = mem_zalloc(f->d->stages, sizeof *q.forward_link_s);
+	q.backward_link_s = mem_zalloc(f->d->stages, sizeof *q.backward_link_s);
+	for (size_t i = 0; i < inputs; i++) {
+		q.forward_in[i] = i < m ? 0 : NAN;
+		q.backward_in[i] = NAN;
+	}
+	for (uint32_t set = 0; set < f->sets; set++)
+		schedule_make(f->v > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B, q.order + set * passes, m, f->sets, f->v, set);
+	for (bool is_going = true; is_going;) {
+		is_going = false;
+		for (uint32_t set = 0; set < f->sets; set++)
+			while (step_set(&q, set))
+				is_going = true;
+	}
+	memcpy(end_s, q.free_s, f->sets * sizeof *end_s);
+	mem_free(q.order);
+	mem_free(q.next);
+	mem_free(q.free_s);
+	mem_free(q.forward_in);
+	mem_free(q.backward_in);
+	mem_free(q.forward_link_s);
+	mem_free(q.backward_link_s);
+}
+
+/* Ends of the sets with all micro-batches; of many, extrapolated from two shorter runs. */
+static void pipe_ends(const struct form *f, double *end_s)
+{
+	uint32_t some = f->sets * (f->v > 1 ? 4 : 3) + 8, more = some + f->sets;
+	if (f->v > 1)
+		some -= some % f->sets, more = some + f->sets;
+	if (f->m <= more || f->sets == 1) {
+		run_pipe(f, f->sets == 1 ? 1 : f->m, end_s);
+		for (uint32_t i = 0; i < f->sets && f->sets == 1; i++)
+			end_s[i] *= f->m;
+		return;
+	}
+	double *later_s = mem_alloc(f->sets * sizeof *later_s);
+	run_pipe(f, some, end_s);
+	run_pipe(f, more, later_s);
+	for (uint32_t i = 0; i < f->sets; i++)
+		end_s[i] += (later_s[i] - end_s[i]) * (f->m - some) / (more - some);
+	mem_free(later_s);
+}
+
+/* ---- sums and updates ---- */
+
+static double set_params(const struct form *f, uint32_t set)
+{
+	double params = 0;
+	for (uint32_t i = set; i < f->d->stages; i += f->sets)
+		params += f->part[i].params;
+	return params;
+}
+
+/* A table that the first and the last stage share is summed over both, after their own sums. */
+static void sum_tied(const struct form *f, double *end_s)
+{
+	const struct orr_plan_stage *a = &f->d->stage[0], *b = &f->d->stage[f->sets - 1];
+	if (f->sets < 2 || !(f->p->tied_params > 0))
+		return;
+	double bytes = f->p->tied_params / stage_shards(a) * f->p->facts.gradient_bytes;
+	bool is_grid = draft_order(f->p, f->d) != ORDER_NONE;
+	double both = fmax(end_s[0], end_s[f->sets - 1]) + network_ends_s(f->p, a, b, is_grid, bytes);
+	end_s[0] = end_s[f->sets - 1] = both;
+}
+
+static double update_s(const struct form *f, uint32_t set)
+{
+	const struct orr_plan_stage *x = &f->d->stage[set];
+	double params = set_params(f, set) / (f->d->zero ? stage_groups(x) : 1), most = 0;
+	uint32_t last = UINT32_MAX;
+	for (uint32_t k = 0; k < x->n_gpus; k++) {
+		uint32_t type = f->p->type_of[x->gpu[k]];
+		most = type == last ? most : fmax(most, orr_plan_update_s(f->p, type, params));
+		last = type;
+	}
+	return most;
+}
+
+static double finish(const struct form *f, double *end_s)
+{
+	double last = 0;
+	for (uint32_t i = 0; i < f->sets; i++)
+		end_s[i] += network_sum_s(f->p, &f->d->stage[i], set_params(f, i) * f->p->facts.gradient_bytes);
+	sum_tied(f, end_s);
+	for (uint32_t i = 0; i < f->sets; i++)
+		last = fmax(last, end_s[i] + update_s(f, i));
+	return last;
+}
+
+void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out, struct orr_error *why)
+{
+	struct form f = { .p = p, .d = d, .v = draft_interleave(d), .m = (uint32_t)round(p->facts.global_batch / d->micro_batch) };
+	f.sets = d->stages / f.v;
+	*out = (struct orr_plan_value){ .iteration_s = INFINITY };
+	if (f.v > 1 && (f.m % f.sets || f.sets < 2)) {
+		orr_fail(why, ORR_EFAIL, "interleave %u: expected a multiple of the %u stages as number of micro-batches, found %u", f.v,
+			f.sets, f.m);
+		return;
+	}
+	f.part = mem_zalloc(d->stages, sizeof *f.part);
+	for (uint32_t i = 0; i < f.sets; i++)
+		out->memory_bytes = fmax(out->memory_bytes, measure_set(&f, i, why));
+	out->fits = out->memory_bytes <= 1 || orr_arg_bool(p->of->config.options, "ignore_memory");
+	if (out->fits) {
+		double *end_s = mem_alloc(f.sets * sizeof *end_s);
+		measure_messages(&f);
+		pipe_ends(&f, end_s);
+		out->iteration_s = finish(&f, end_s);
+		mem_free(end_s);
+	}
+	mem_free(f.part);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The plan world's descriptor. Its scenarios:
+ *
+ *	{ "world": "plan", "model": "NAME, FILE or kind:dimensions", "cluster", "global_batch", (keys of step/setting.h), "policies",
+ *	  "plan": {..options..}, "step": {..}, "cost": {..}, "seed", "policy_timeout" }
+ *
+ * Each policy searches for a plan; the executor of the step world runs the best ones. A plan is a scenario of the step world.
+ */
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "plan/world.h"
+#include "results/outfile.h"
+#include "step/setting.h"
+#include "world/gpu_types.h"
+#include "world/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct plan_state {
+	struct setting set;
+	struct dnn *dnn;
+	struct cost *cost[CLUSTER_MAX_TYPES];
+	const struct cost *costs[CLUSTER_MAX_TYPES];
+	const struct device *device[CLUSTER_MAX_TYPES];
+	struct plan_problem problem;
+	cJSON *header;
+};
+
+/* ---- from the scenario to a run ---- */
+
+static void add_text(cJSON *o, const char *key, const char *value)
+{
+	if (*value)
+		cJSON_AddStringToObject(o, key, value);
+}
+
+static void add_copy(cJSON *o, const char *key, const cJSON *from)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(from, key);
+	if (v)
+		cJSON_AddItemToObject(o, key, cJSON_Duplicate(v, 1));
+}
+
+/* What all plan files of the scenario begin with. */
+static cJSON *header_of(const struct scenario *s, const struct plan_state *t)
+{
+	cJSON *o = cJSON_CreateObject();
+	char batch[40];
+	snprintf(batch, sizeof batch, "%.17g", t->set.batch);
+	cJSON_AddStringToObject(o, "world", "step");
+	add_text(o, "model", orr_arg_text(s->keys, "model"));
+	add_text(o, "cluster", s->cluster_spec);
+	add_text(o, "network", orr_arg_text(s->keys, "network"));
+	add_text(o, "device", orr_arg_text(s->keys, "device"));
+	add_text(o, "profile", orr_arg_text(s->keys, "profile"));
+	add_text(o, "precision", orr_arg_text(s->keys, "precision"));
+	add_text(o, "batch", batch);
+	add_copy(o, "step", s->given);
+	add_copy(o, "cost", s->given);
+	return o;
+}
+
+static void configure(struct scenario *s, struct plan_state *t)
+{
+	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++) {
+		t->costs[i] = t->cost[i];
+		t->device[i] = t->set.device[i];
+	}
+	t->header = header_of(s, t);
+	t->problem = (struct plan_problem){ .config = { .cluster = s->cluster,
+						    .topo = t->set.topo,
+						    .dnn = t->dnn,
+						    .cost = t->costs,
+						    .device = t->device,
+						    .options = t->set.options,
+						    .batch = t->set.batch,
+						    .precision = t->set.precision,
+						    .seed = s->seed,
+						    .policy_timeout_s = 0,
+						    .check = s->output->check },
+		.global_batch = t->set.batch * s->cluster->gpus,
+		.micro_batch = orr_arg_real(s->keys, "micro_batch"),
+		.budget = (uint64_t)orr_arg_int(s->options, "budget"),
+		.checked = (uint32_t)orr_arg_int(s->options, "checked"),
+		.seed = s->seed,
+		.policy_timeout_s = s->policy_timeout_s,
+		.header = t->header };
+	t->problem.global_batch =
+		orr_arg_real(s->keys, "global_batch") > 0 ? orr_arg_real(s->keys, "global_batch") : t->problem.global_batch;
+}
+
+static void describe(struct scenario *s, const struct plan_state *t)
+{
+	cJSON *o = s->resolved = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "world", "plan");
+	cJSON_AddStringToObject(o, "model", orr_arg_text(s->keys, "model"));
+	cJSON_AddStringToObject(o, "model_sha256", t->dnn->hash);
+	cJSON_AddStringToObject(o, "cluster", s->cluster_spec);
+	cJSON_AddStringToObject(o, "cluster_sha256", s->cluster->hash);
+	cJSON_AddStringToObject(o, "global_batch", orr_arg_text(s->keys, "global_batch"));
+	cJSON_DeleteItemFromObjectCaseSensitive(o, "global_batch");
+	cJSON_AddNumberToObject(o, "global_batch", t->problem.global_batch);
+	cJSON_AddNumberToObject(o, "micro_batch", t->problem.micro_batch);
+	setting_describe(&t->set, s, o);
+	scenario_add_options(o, s);
+	scenario_add_seed(o, s);
+}
+
+static int load(struct scenario *s, struct plan_state *t, struct orr_error *err)
+{
+	const char *model = orr_arg_text(s->keys, "model");
+	double global = orr_arg_real(s->keys, "global_batch");
+	if (!*model)
+		return orr_fail(err, ORR_EINPUT, "scenario: no problem is named (orrery plan bert-large, or a file)");
+	int rc = setting_resolve_values(s, &t->set, err);
+	if (rc)
+		return rc;
+	if (!(t->dnn = dnn_load(model, err)))
+		return ORR_EINPUT;
+	rc = gpu_types_refuse_speeds(s->cluster, "plan", err);
+	if (!rc)
+		rc = setting_resolve_hardware(s, &t->set, err);
+	t->set.batch = (global > 0 ? global : 32. * s->cluster->gpus) / s->cluster->gpus;
+	for (uint32_t i = 0; !rc && i < s->cluster->n_types; i++) {
+		struct cost_options options = setting_costs(&t->set, i, 0);
+		if (!(t->cost[i] = cost_new(t->dnn, t->set.device[i], &options, err)))
+			return ORR_EINPUT;
+	}
+	return rc;
+}
+
+static int find_executor(struct plan_state *t, struct orr_error *err)
+{
+	struct registry_entry e;
+	int rc = registry_find("dapple", world_named("step"), &e, err);
+	t->problem.dapple = rc ? NULL : e.policy;
+	if (!rc)
+		rc = registry_find("megatron", world_named("step"), &e, err);
+	t->problem.megatron = rc ? NULL : e.policy;
+	return rc;
+}
+
+static int open_plan(struct scenario *s, struct orr_error *err)
+{
+	struct plan_state *t = s->state = mem_zalloc(1, sizeof *t);
+	int rc = load(s, t, err);
+	if (rc)
+		return rc;
+	configure(s, t);
+	describe(s, t);
+	return find_executor(t, err);
+}
+
+static void close_plan(struct scenario *s)
+{
+	struct plan_state *t = s->state;
+	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++)
+		cost_free(t->cost[i]);
+	setting_free(&t->set);
+	dnn_free(t->dnn);
+	cJSON_Delete(t->header);
+	mem_free(t);
+}
+
+/* ---- plan files ---- */
+
+static int write_text(const char *path, const char *text, struct orr_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+	struct outfile f;
+	int rc = outfile_open(&f, dir, slash ? slash + 1 : path, "", err);
+	if (!rc) {
+		fprintf(f.file, "%s\n", text);
+		rc = outfile_close(&f, false, err);
+	}
+	mem_free(dir);
+	return rc;
+}
+
+static int write_plan(const struct run_result *r, const char *path, struct orr_error *err)
+{
+	const char *note = result_find_note(r, "plan-file");
+	cJSON *o = note ? cJSON_Parse(note) : NULL;
+	if (!o)
+		return orr_fail(err, ORR_EFAIL, "%.200s: the run of %.100s has no plan to write", path, r->label);
+	char *text = cJSON_Print(o);
+	int rc = write_text(path, text, err);
+	cJSON_free(text);
+	cJSON_Delete(o);
+	return rc;
+}
+
+static double iteration_of(const struct run_result *r)
+{
+	const struct metric *m = result_find(r, "iteration_s");
+	return m ? m->value : INFINITY;
+}
+
+/* -o FILE: the plan with the shortest iteration; --out DIR: LABEL.plan.json of each. */
+static int finish_plan(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
+{
+	const char *path = world_extra(s->output, "output");
+	const struct run_result *best = runs[0];
+	int rc = ORR_OK;
+	for (size_t i = 0; i < n; i++) {
+		struct sbuf b = { 0 };
+		best = iteration_of(runs[i]) < iteration_of(best) ? runs[i] : best;
+		sbuf_printf(&b, "%s/%s.plan.json", s->output->out_dir ? s->output->out_dir : "", runs[i]->label);
+		if (!rc && s->output->out_dir)
+			rc = write_plan(runs[i], b.text, err);
+		sbuf_free(&b);
+	}
+	return rc || !path ? rc : write_plan(best, path, err);
+}
+
+/* ---- runs ---- */
+
+/* The best plan so far is kept, but the run does not count: it would not be the same another time. */
+static int keep_interrupted(const struct scenario *s, const struct run_result *r, struct orr_error *err)
+{
+	const char *path = world_extra(s->output, "output");
+	const struct metric *used = result_find(r, "evaluations");
+	int rc = path ? write_plan(r, path, err) : ORR_OK;
+	if (rc)
+		return rc;
+	return orr_fail(err, ORR_EFAIL, "%.100s: interrupted after %.0f evaluations; the best plan so far takes %.6g s%s%.200s", r->label,
+		used ? used->value : 0, iteration_of(r), path ? " and is in " : " (-o FILE keeps it)", path ? path : "");
+}
+
+static int run_plan(
+	struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err)
+{
+	const struct plan_state *t = s->state;
+	const struct scenario_policy *p = &s->policy[i];
+	int rc = plan_run(&t->problem, p->entry.policy, p->args, p->label, k, r, progress, ctx, err);
+	return rc || !search_is_interrupted() ? rc : keep_interrupted(s, r, err);
+}
+
+static bool is_plan_random(const struct scenario *s)
+{
+	(void)s;
+	return false; /* but for policies that draw */
+}
+
+/* ---- the descriptor ---- */
+
+#define ORR_BUILTIN_POLICY(ident) extern const struct orr_policy orr_policy_##ident;
+#include "policies/plan/policies.def"
+#undef ORR_BUILTIN_POLICY
+#define ORR_BUILTIN_POLICY(ident) &orr_policy_##ident,
+static const struct orr_policy *const policies[] = {
+#include "policies/plan/policies.def"
+	NULL
+};
+
+static const struct world_function functions[] = { WORLD_FUNCTION(orr_plan_ops, search), { NULL, 0 } };
+
+extern const struct embedded_file plan_template[];
+
+/* clang-format off */
+static const struct orr_param keys[] = {
+	ORR_PARAM_TEXT("model", "", "a name, dimensions (gpt:hidden=12288,layers=96,..), a JSON file, or measured layers (FILE.csv:batch=32)"),
+	SCENARIO_KEY_CLUSTER,
+	ORR_PARAM_REAL("global_batch", "0", 0, 1e9, "samples per iteration, over all GPUs; 0: 32 per GPU"),
+	ORR_PARAM_REAL("micro_batch", "0", 0, 1e9, "samples of a micro-batch, over all replicas of a stage; 0: the policy's choice"),
+	SETTING_KEYS_HARDWARE("star", "fp32"),
+	ORR_PARAM_END
+};
+static const struct orr_param options[] = {
+	ORR_PARAM_INT("budget", "1000000", 1, 1e12, "evaluations that a search may use"),
+	ORR_PARAM_INT("checked", "1", 0, 1000, "best plans by the closed form that the executor runs at the end; 0: none"),
+	ORR_PARAM_END
+};
+static const struct world_object objects[] = {
+	SETTING_OBJECTS, { NULL, NULL, NULL, NULL }
+};
+static const char *const shown[] = { "model_sha256", "cluster_sha256", "batch", "cost_samples", SETTING_SHOWN, NULL };
+static const struct world_input inputs[] = {
+	{ "model", NULL }, { "cluster", NULL }, { "network", NULL }, { "device", NULL }, { NULL, NULL }
+};
+static const struct world_flag flags[] = {
+	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file; TYPE is a device" },
+	{ "global-batch", "N", WORLD_FLAG_KEY, "global_batch", NULL, "samples per iteration, over all GPUs (default 32 per GPU)" },
+	{ "micro-batch", "N", WORLD_FLAG_KEY, "micro_batch", NULL,
+		"samples of a micro-batch, over all replicas of a stage (default: the\npolicy's choice)" },
+	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
+		"star, racks, leaf-spine, fat-tree, torus, full-mesh or ring, with\noptions (star:bw=10Gbps,lat=5us), or a JSON file (default star)" },
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, in place of its type: a name or a file" },
+	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
+	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL,
+		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" },
+	{ "output", "FILE", WORLD_FLAG_EXTRA, NULL, NULL,
+		"(or -o) the plan with the shortest iteration, for orrery step --plan\nFILE; Ctrl-C writes the best so far" },
+	{ NULL, NULL, 0, NULL, NULL, NULL }
+};
+/* clang-format on */
+
+static const struct report_file files[] = { { "iterations", false }, { "devices", false }, { NULL, false } };
+
+static const struct report_column columns[] = {
+	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
+	{ "iteration_s", "iteration", REPORT_SHORT_TIME, NULL, true },
+	{ "closed_form_s", "closed form", REPORT_SHORT_TIME, NULL },
+	{ "own_s", "own cost", REPORT_SHORT_TIME, NULL },
+	{ "speedup", "speed-up", REPORT_NUMBER, NULL },
+	{ "own_speedup", "by own cost", REPORT_NUMBER, NULL },
+	{ "plan_stages", "stages", REPORT_NUMBER, NULL },
+	{ "plan_gpus", "GPUs", REPORT_NUMBER, NULL },
+	{ "memory_share", "memory", REPORT_FRACTION, NULL },
+	{ "evaluations", "evaluations", REPORT_NUMBER, NULL },
+	{ NULL, NULL, REPORT_NUMBER, NULL },
+};
+
+const struct world world_plan = { .name = "plan",
+	.doc = "search a distributed training plan of a model on a cluster",
+	.policies = policies,
+	.ops_size = sizeof(struct orr_plan_ops),
+	.functions = functions,
+	.oracle = "nothing",
+	.template = plan_template,
+	.example = "plan bert-large --cluster 2x8:v100 --policy data-parallel",
+	.keys = keys,
+	.objects = objects,
+	.options = options,
+	.shown = shown,
+	.inputs = inputs,
+	.usage = "orrery plan PROBLEM --cluster SPEC|FILE --policy A[,B..] [-o PLAN.json] [OPTIONS]",
+	.about = "Searches for a distributed plan of a training step: stages of a pipeline, the GPUs of each,\n"
+		 "and how they split the work. Each plan policy searches in its own way; the executor of\n"
+		 "orrery step runs the plans found, and compares them.",
+	.source = "PROBLEM",
+	.source_hint = "a model such as bert-large, or a file",
+	.source_doc = "a model: a name (orrery model list), a transformer by its dimensions\n"
+		      "(gpt:hidden=8192,layers=48,..), a JSON file, or a table of measured\n"
+		      "layers (FILE.csv:batch=32: 32 samples were measured)",
+	.flags = flags,
+	.examples = "Example: BERT-Large on two servers of eight V100, and the plan as a training step:\n"
+		    "  orrery plan bert-large --cluster 2x8:v100 --network star:bw=25Gbps --global-batch 256 \\\n"
+		    "    --policy data-parallel,dapple,pipedream -o plan.json\n"
+		    "  orrery step --plan plan.json\n",
+	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
+	.open = open_plan,
+	.is_random = is_plan_random,
+	.run = run_plan,
+	.finish = finish_plan,
+	.close = close_plan };

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One run: set-up, the search, the executor on the best plans, results. */
+#include "plan/world.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+#include "policies/step/stages.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- set-up ---- */
+
+static void find_pieces(struct orr_plan *p, uint32_t layers)
+{
+	uint32_t n = 0, before = UINT32_MAX;
+	p->first_layer = mem_alloc((layers + 1) * sizeof *p->first_layer);
+	for (uint32_t l = 0; l < layers; l++) {
+		struct orr_layer_info info;
+		orr_step_layer(p->step, l, &info);
+		if (!l || info.block == UINT32_MAX || info.block != before)
+			p->first_layer[n++] = l;
+		before = info.block;
+	}
+	p->first_layer[n] = layers;
+	p->facts.pieces = n;
+}
+
+static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
+{
+	const struct plan_problem *of = p->of;
+	struct orr_step_facts f;
+	if (!(p->step = step_facts_new(&of->config, err)))
+		return ORR_EINPUT;
+	orr_step_facts(p->step, &f);
+	p->facts = (struct orr_plan_facts){ .problem = ORR_PLAN_TRAINING,
+		.budget = of->budget,
+		.gpus = f.gpus,
+		.nodes = f.nodes,
+		.types = of->config.cluster->n_types,
+		.blocks = f.blocks,
+		.heads = (uint32_t)f.heads,
+		.global_batch = of->global_batch,
+		.micro_batch = of->micro_batch,
+		.params = f.params,
+		.gradient_bytes = f.gradient_bytes };
+	find_pieces(p, f.layers);
+	p->type_of = mem_alloc((f.gpus + 1) * sizeof *p->type_of);
+	for (uint32_t n = 0, g = 0; n < of->config.cluster->n_nodes; n++)
+		for (uint32_t i = 0; i < of->config.cluster->node[n].gpus; i++)
+			p->type_of[g++] = of->config.cluster->node[n].type;
+	p->tied_params = stage_tied_params(p->step);
+	costs_new(p);
+	p->cap_best = of->checked ? of->checked : 1;
+	p->best = mem_zalloc(p->cap_best + 1, sizeof *p->best);
+	p->own_s = NAN;
+	rng_init(&p->rng, of->seed, "plan-policy", k);
+	if (of->policy_timeout_s > 0)
+		p->watch = watch_new(p->label, of->policy_timeout_s);
+	return ORR_OK;
+}
+
+static void end(struct orr_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_best; i++)
+		plan_copy_free(&p->best[i]);
+	plan_copy_free(&p->chosen);
+	watch_free(p->watch);
+	costs_free(p);
+	step_facts_free(p->step);
+	mem_free(p->best);
+	mem_free(p->first_layer);
+	mem_free(p->type_of);
+	mem_free(p->load);
+	mem_free(p->touched);
+	mem_free(p->improved_s);
+	mem_free(p->improved_at);
+}
+
+/* ---- results ---- */
+
+/* Forward and backward of the whole model for the global batch on one GPU of the first type, whatever its memory. */
+static double one_gpu_s(const struct orr_plan *p)
+{
+	struct orr_plan_terms t = { .samples = p->facts.global_batch / p->facts.gpus, .shards = 1 };
+	struct orr_plan_cost c;
+	orr_plan_cost(p, 0, 0, p->facts.pieces, &t, &c);
+	return (c.forward_s + c.backward_s) * p->facts.gpus;
+}
+
+static void add_series(const struct orr_plan *p, struct run_result *r)
+{
+	if (!p->n_improved)
+		return;
+	r->series = mem_zalloc(1, sizeof *r->series);
+	r->n_series = 1;
+	struct series *s = &r->series[0];
+	*s = (struct series){ .name = "best_iteration_s", .n = p->n_improved };
+	s->time_ns = mem_alloc(s->n * sizeof *s->time_ns);
+	s->value = mem_alloc(s->n * sizeof *s->value);
+	for (size_t i = 0; i < s->n; i++) {
+		s->time_ns[i] = (int64_t)p->improved_at[i] * ORR_SECOND;
+		s->value[i] = p->improved_s[i];
+	}
+}
+
+static uint32_t used_gpus(const struct orr_plan_draft *d)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < d->stages / draft_interleave(d); i++)
+		n += d->stage[i].n_gpus;
+	return n;
+}
+
+/* "2 stages: 19 layers on 15 GPUs, 7 layers on 1 GPU; micro-batches of 32". */
+static void note_choice(const struct orr_plan *p, const struct plan_copy *c, struct run_result *r)
+{
+	struct sbuf b = { 0 };
+	const struct orr_plan_draft *d = &c->d;
+	sbuf_printf(&b, "%u stage%s: layers x GPUs%s", d->stages, d->stages == 1 ? "" : "s", d->stages > 1 ? " in model order" : "");
+	for (uint32_t i = 0; i < d->stages && i < 16; i++) {
+		const struct orr_plan_stage *x = &d->stage[i];
+		sbuf_printf(&b, " %ux%u", p->first_layer[x->first + x->count] - p->first_layer[x->first], x->n_gpus);
+		if (stage_shards(x) > 1)
+			sbuf_printf(&b, "/%u", stage_shards(x));
+	}
+	sbuf_printf(&b, "%s; micro-batches of %g", d->stages > 16 ? " .." : "", d->micro_batch);
+	if (draft_interleave(d) > 1)
+		sbuf_printf(&b, "; interleave %u", d->interleave);
+	if (d->recompute != ORR_PLAN_KEEP)
+		sbuf_printf(&b, "; recompute %s", d->recompute == ORR_PLAN_RECOMPUTE_FULL ? "full" : "selective");
+	if (d->zero)
+		sbuf_puts(&b, "; optimizer state sharded");
+	sbuf_printf(&b, "; %llu evaluations", (unsigned long long)p->used);
+	result_note(r, "choice", b.text);
+	sbuf_free(&b);
+}
+
+static int add_file(const struct orr_plan *p, const struct plan_copy *c, struct run_result *r, struct orr_error *err)
+{
+	cJSON *o = lower(p, &c->d, &c->value, err);
+	if (!o)
+		return err->code;
+	char *text = cJSON_PrintUnformatted(o);
+	result_note(r, "plan-file", text);
+	cJSON_free(text);
+	cJSON_Delete(o);
+	return ORR_OK;
+}
+
+/* executed: of the plan by the executor; NULL: it did not run. */
+static void add_metrics(const struct orr_plan *p, const struct plan_copy *c, const struct step_result *executed, struct run_result *r)
+{
+	double iteration_s = executed ? executed->iteration_s : c->value.iteration_s, alone_s = one_gpu_s(p);
+	if (executed) {
+		step_metrics(executed, r);
+		result_metric(r, "closed_form_error", c->value.iteration_s / iteration_s - 1, NAN, NAN);
+	} else {
+		result_metric(r, "samples_per_s", p->facts.global_batch / iteration_s, NAN, NAN);
+		result_metric(r, "iteration_s", iteration_s, NAN, NAN);
+	}
+	result_metric(r, "closed_form_s", c->value.iteration_s, NAN, NAN);
+	result_metric(r, "speedup", alone_s / iteration_s, NAN, NAN);
+	if (!isnan(p->own_s)) {
+		result_metric(r, "own_s", p->own_s, NAN, NAN);
+		result_metric(r, "own_speedup", alone_s / p->own_s, NAN, NAN);
+	}
+	result_metric(r, "memory_share", c->value.memory_bytes, NAN, NAN);
+	result_metric(r, "plan_stages", c->d.stages, NAN, NAN);
+	result_metric(r, "plan_gpus", used_gpus(&c->d), NAN, NAN);
+	result_metric(r, "evaluations", (double)p->used, NAN, NAN);
+	result_metric(r, "evaluations_unfit", (double)p->unfit, NAN, NAN);
+}
+
+/* ---- the executor on the best plans ---- */
+
+/* Executes plan i; keeps it in *best if it is the fastest so far. */
+static void execute_one(struct orr_plan *p, const struct plan_copy *c, struct step_result *best, const struct plan_copy **which,
+	double *worst_error, struct orr_error *why)
+{
+	struct step_result r = { 0 };
+	if (!lower_run(p, &c->d, &r, why)) {
+		*worst_error = fmax(*worst_error, fabs(c->value.iteration_s / r.iteration_s - 1));
+		if (!*which || r.iteration_s < best->iteration_s) {
+			struct step_result swap = *best;
+			*best = r;
+			r = swap;
+			*which = c;
+		}
+	}
+	step_result_free(&r);
+}
+
+static int report(struct orr_plan *p, struct run_result *r, struct orr_error *err)
+{
+	const struct plan_copy *list = p->has_chosen ? &p->chosen : p->best, *which = NULL;
+	uint32_t n = p->has_chosen ? 1 : p->n_best, failed = 0;
+	struct step_result best = { 0 };
+	struct orr_error why = { 0 };
+	double worst = 0;
+	if (!n)
+		return orr_fail(err, ORR_EFAIL,
+			"policy %.100s: no plan fits (%llu of %llu evaluated plans need more memory than a GPU has)", p->label,
+			(unsigned long long)p->unfit, (unsigned long long)p->used);
+	for (uint32_t i = 0; i < n && p->of->checked; i++) {
+		struct orr_error e = { 0 };
+		execute_one(p, &list[i], &best, &which, &worst, &e);
+		if (e.code) {
+			failed++;
+			why = e;
+		}
+	}
+	if (p->of->checked && !which)
+		return orr_fail(err, why.code, "policy %.100s: the executor refuses the plan: %.500s", p->label, why.text);
+	const struct plan_copy *c = which ? which : &list[0];
+	note_choice(p, c, r);
+	add_metrics(p, c, which ? &best : NULL, r);
+	if (p->of->checked) {
+		result_metric(r, "plans_executed", n - failed, NAN, NAN);
+		result_metric(r, "closed_form_worst_error", worst, NAN, NAN);
+	}
+	step_result_free(&best);
+	add_series(p, r);
+	if (failed)
+		result_note(r, "remark", "the executor refused some of the plans that the closed form found to fit");
+	return add_file(p, c, r, err);
+}
+
+/* ---- the run ---- */
+
+static int search(struct orr_plan *p, const struct orr_plan_ops *ops, const struct orr_args *args, struct orr_error *err)
+{
+	struct orr_error e = { 0 };
+	interrupt_begin();
+	if (p->watch)
+		watch_enter(p->watch, "search", 0, UINT64_MAX);
+	int rc = ops->search(p, args, &e);
+	if (p->watch)
+		watch_leave(p->watch);
+	interrupt_end();
+	if (!p->error.code && (rc || e.code))
+		search_fail(p, e.code ? e.code : ORR_EFAIL, "%s", e.code ? e.text : "search() failed without a message");
+	p->is_ended = true;
+	if (p->error.code && err)
+		*err = p->error;
+	return p->error.code;
+}
+
+int plan_run(const struct plan_problem *of, const struct orr_policy *policy, const struct orr_args *args, const char *label, uint32_t k,
+	struct run_result *r, void (*progress)(void *, double), void *ctx, struct orr_error *err)
+{
+	struct orr_plan p = { .of = of, .label = label, .result = r, .progress = progress, .progress_ctx = ctx };
+	int rc = begin(&p, k, err);
+	if (!rc)
+		rc = search(&p, policy->ops, args, err);
+	if (!rc)
+		rc = report(&p, r, err);
+	end(&p);
+	return rc;
+}

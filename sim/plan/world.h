@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * world.h - one run of the plan world: a problem, a search, the best plan
+ *
+ * costs.c computes the costs of pieces, network.c those of messages, closed.c the time and memory of a plan; draft.c checks and copies
+ * plans; lower.c turns a plan into a scenario of the step world, which run.c executes. search.c keeps the state of a search.
+ */
+#ifndef ORR_PLAN_WORLD_H
+#define ORR_PLAN_WORLD_H
+
+#include <orrery/plan.h>
+
+#include "base/rng.h"
+#include "engine/watch.h"
+#include "step/step.h"
+
+#include <cjson/cJSON.h>
+
+/* What all policies of a scenario share; constant during runs. */
+struct plan_problem {
+	struct step_config config; /* of the executor; batch: samples per GPU */
+	double global_batch, micro_batch;
+	uint64_t budget;
+	uint32_t checked; /* best plans that the executor runs at the end */
+	uint64_t seed;
+	double policy_timeout_s;
+	/* The header of plan files: model, cluster, network and so on as given. Owned by the descriptor. */
+	const cJSON *header;
+	const struct orr_policy *dapple, *megatron; /* the executor's policies */
+};
+
+/* A plan of its own: all memory is in `gpu` and `share`. */
+struct plan_copy {
+	struct orr_plan_draft d;
+	struct orr_plan_stage *stage;
+	uint32_t *gpu;
+	double *share;
+	struct orr_plan_value value;
+};
+
+struct cost_table; /* costs.c */
+
+struct orr_plan {
+	const struct plan_problem *of;
+	const char *label;
+	struct orr_step *step; /* for its cost functions only */
+	struct orr_plan_facts facts;
+	uint32_t *first_layer; /* by piece; [pieces] is the number of layers */
+	uint32_t *type_of;     /* by GPU */
+	double tied_params;
+	struct cost_table *costs;
+	double *load; /* scratch of network.c: by NIC, out and in; by GPU, out and in */
+	uint32_t n_load;
+	uint32_t *touched, n_touched;
+	struct rng rng;
+	struct watch *watch;
+	struct orr_error error;
+	uint64_t used, unfit;
+	bool is_ended; /* the search is over: the best plans are executed */
+	double done;
+	void (*progress)(void *ctx, double done);
+	void *progress_ctx;
+	struct plan_copy *best; /* the `checked` best plans, the best first; at least one */
+	uint32_t n_best, cap_best;
+	struct plan_copy chosen;
+	bool has_chosen;
+	double own_s;
+	struct run_result *result;
+	/* Progress: evaluations and the best time when it fell. */
+	double *improved_s;
+	uint64_t *improved_at;
+	size_t n_improved, cap_improved, cap_improved_at;
+};
+
+/* ---- costs.c ---- */
+void costs_new(struct orr_plan *p);
+void costs_free(struct orr_plan *p);
+
+/* ---- network.c ---- */
+/* Seconds of the messages of one micro-batch across a cut; bytes: of the whole micro-batch. */
+double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes);
+/* Seconds of the sums of a stage's gradients, each shard over the groups; bytes: of one GPU. */
+double network_sum_s(struct orr_plan *p, const struct orr_plan_stage *x, double bytes);
+/* Seconds of one all-reduce of a group of shards, while all groups of the stage do the same. */
+double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
+/* Seconds of a sum over the first and the last stage, of one GPU's bytes: in a grid each GPU with its counterpart, else one ring. */
+double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes);
+double network_ring_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
+
+/* ---- draft.c ---- */
+uint32_t stage_shards(const struct orr_plan_stage *x);
+uint32_t stage_groups(const struct orr_plan_stage *x);
+double stage_share(const struct orr_plan_stage *x, uint32_t group);
+uint32_t draft_interleave(const struct orr_plan_draft *d);
+/* Fails with a message about an invalid plan. */
+int draft_check(const struct orr_plan *p, const struct orr_plan_draft *d, struct orr_error *err);
+/* The order of GPUs of a grid: equal stages, with equal shares, of all GPUs of the cluster; neighbours first. Policy megatron runs
+ * grids, policy dapple all other plans. */
+enum draft_order { ORDER_NONE, ORDER_TP_DP_PP, ORDER_TP_PP_DP };
+enum draft_order draft_order(const struct orr_plan *p, const struct orr_plan_draft *d);
+void plan_copy(struct plan_copy *to, const struct orr_plan_draft *d, const struct orr_plan_value *value);
+void plan_copy_free(struct plan_copy *c);
+bool draft_is_equal(const struct orr_plan_draft *a, const struct orr_plan_draft *b);
+
+/* ---- closed.c ---- */
+/* why: of a plan that does not fit; may be NULL. */
+void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out, struct orr_error *why);
+
+/* ---- lower.c ---- */
+/* The scenario of the step world that runs the plan; the caller deletes it. value: predicted. */
+cJSON *lower(const struct orr_plan *p, const struct orr_plan_draft *d, const struct orr_plan_value *value, struct orr_error *err);
+/* Runs the plan. */
+int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct step_result *out, struct orr_error *err);
+
+/* ---- search.c ---- */
+void search_fail(struct orr_plan *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The user has pressed Ctrl-C since interrupt_begin(). */
+bool search_is_interrupted(void);
+void interrupt_begin(void);
+void interrupt_end(void);
+
+/* ---- run.c ---- */
+/* Searches, then executes the best plans. Fills in metrics and notes of r, with the plan's file as the note "plan-file". */
+int plan_run(const struct plan_problem *of, const struct orr_policy *policy, const struct orr_args *args, const char *label, uint32_t k,
+	struct run_result *r, void (*progress)(void *, double), void *ctx, struct orr_error *err);
+
+#endif

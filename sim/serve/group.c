@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "serve/group.h"
+
+#include "base/mem.h"
+#include "net/topology.h"
+#include "step/once.h"
+
+#include <math.h>
+
+enum { REDUCE, GATHER, HOP, KINDS };
+enum { PER_OCTAVE = 4, SIZES = 60 * PER_OCTAVE };
+
+struct sample {
+	bool is_known;
+	double s, network_bytes;
+};
+
+struct group_net {
+	struct served_net served;
+	struct step_once question; /* without members and bytes */
+	struct cost *cost[CLUSTER_MAX_TYPES];
+	uint32_t tp, pp;
+	uint32_t *gpu;        /* [stage * tp + rank]: of the topology */
+	bool *is_spread;      /* [stage]: its GPUs are on several nodes */
+	bool *leaves;         /* [stage]: the hop after it leaves a node */
+	struct sample *known; /* [(stage * KINDS + kind) * SIZES + index of the size] */
+	struct orr_error error;
+};
+
+uint32_t replica_gpu(const struct orr_serve *w, uint32_t replica, uint32_t i, uint32_t *node)
+{
+	const struct pool_piece *piece = pool_pieces(&w->replica[replica].alloc);
+	while (i >= piece->gpus) {
+		i -= piece->gpus;
+		piece++;
+	}
+	for (uint32_t r = 0; r < replica; r++) {
+		const struct replica *other = &w->replica[r];
+		const struct pool_piece *p = other->has_alloc ? pool_pieces(&other->alloc) : NULL;
+		for (uint32_t k = 0; p && k < other->alloc.n; k++)
+			i += p[k].node == piece->node ? p[k].gpus : 0;
+	}
+	*node = piece->node;
+	return i % w->config->cluster->node[piece->node].gpus;
+}
+
+/* ---- times ---- */
+
+static double size_of(int i)
+{
+	return exp2((double)i / PER_OCTAVE);
+}
+
+static const struct sample *sample_at(struct group_net *g, uint32_t stage, int kind, int i)
+{
+	struct sample *x = &g->known[((size_t)stage * KINDS + (size_t)kind) * SIZES + (size_t)i];
+	if (x->is_known)
+		return x;
+	struct step_once q = g->question;
+	q.op = kind == GATHER ? ORR_ALL_GATHER : ORR_ALL_REDUCE;
+	q.member = &g->gpu[stage * g->tp];
+	q.to = kind == HOP ? q.member + g->tp : NULL;
+	q.n = g->tp;
+	q.bytes = size_of(i);
+	if (!g->error.code)
+		step_once(&q, &x->s, &x->network_bytes, &g->error);
+	x->is_known = true;
+	return x;
+}
+
+static double time_of(struct group_net *g, uint32_t stage, int kind, double bytes, double *network_bytes)
+{
+	double at = fmax(0, log2(bytes) * PER_OCTAVE);
+	int i = at < SIZES - 2 ? (int)at : SIZES - 2;
+	const struct sample *a = sample_at(g, stage, kind, i), *b = sample_at(g, stage, kind, i + 1);
+	double low = size_of(i), t = (bytes - low) / (size_of(i + 1) - low);
+	*network_bytes += fmax(0, a->network_bytes + t * (b->network_bytes - a->network_bytes));
+	return fmax(0, a->s + t * (b->s - a->s));
+}
+
+static double reduce_s(void *ctx, uint32_t stage, bool is_gather, double bytes, double *network_bytes)
+{
+	struct group_net *g = ctx;
+	return g->is_spread[stage] ? time_of(g, stage, is_gather ? GATHER : REDUCE, bytes, network_bytes) : -1;
+}
+
+static double hop_s(void *ctx, uint32_t stage, double bytes, double *network_bytes)
+{
+	struct group_net *g = ctx;
+	return g->leaves[stage] ? time_of(g, stage, HOP, bytes, network_bytes) : -1;
+}
+
+/* ---- life ---- */
+
+static uint32_t first_gpu(const struct cluster *c, uint32_t node)
+{
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < node; i++)
+		at += c->node[i].gpus;
+	return at;
+}
+
+/* Finds the GPUs of all stages. Returns whether any message leaves a node. */
+static bool find_gpus(struct group_net *g, const struct orr_serve *w, uint32_t replica)
+{
+	bool any = false;
+	uint32_t n = g->tp * g->pp, *node = mem_alloc((n + 1) * sizeof *node);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t index = replica_gpu(w, replica, i, &node[i]);
+		g->gpu[i] = first_gpu(w->config->cluster, node[i]) + index;
+		g->is_spread[i / g->tp] |= node[i] != node[i - i % g->tp];
+	}
+	for (uint32_t i = 0; i + g->tp < n; i++)
+		g->leaves[i / g->tp] |= node[i] != node[i + g->tp];
+	for (uint32_t s = 0; s < g->pp; s++)
+		any |= g->is_spread[s] || g->leaves[s];
+	mem_free(node);
+	return any;
+}
+
+struct group_net *group_net_new(const struct orr_serve *w, uint32_t replica, struct orr_error *err)
+{
+	const struct serve_config *c = w->config;
+	const struct replica *r = &w->replica[replica];
+	const struct serve_deployment *d = &c->deployment[r->deployment];
+	const struct dnn *dnn = r->model == NONE ? NULL : served_dnn(c->model[r->model]);
+	const struct device *device = c->device && r->gpu_type < c->cluster->n_types ? c->device[r->gpu_type] : NULL;
+	if (!c->group_topo || !dnn || !device || r->alloc.n < 2)
+		return NULL;
+	struct group_net *g = mem_zalloc(1, sizeof *g);
+	g->tp = d->tp;
+	g->pp = d->pp;
+	g->gpu = mem_zalloc((size_t)g->tp * g->pp + 1, sizeof *g->gpu);
+	g->is_spread = mem_zalloc(g->pp + 1, sizeof *g->is_spread);
+	g->leaves = mem_zalloc(g->pp + 1, sizeof *g->leaves);
+	g->known = mem_zalloc((size_t)g->pp * KINDS * SIZES, sizeof *g->known);
+	g->served = (struct served_net){ g, reduce_s, hop_s };
+	struct cost_options o = { .precision = c->precision, .profile = c->profile ? c->profile[r->gpu_type] : NULL };
+	g->cost[r->gpu_type] = cost_new(dnn, device, &o, err);
+	g->question = (struct step_once){
+		.cluster = c->cluster, .topo = c->group_topo, .dnn = dnn, .cost = (const struct cost *const *)g->cost, .device = c->device
+	};
+	if (g->cost[r->gpu_type] && find_gpus(g, w, replica))
+		return g;
+	group_net_free(g);
+	return NULL;
+}
+
+void group_net_free(struct group_net *g)
+{
+	if (!g)
+		return;
+	for (uint32_t t = 0; t < CLUSTER_MAX_TYPES; t++)
+		cost_free(g->cost[t]);
+	mem_free(g->gpu);
+	mem_free(g->is_spread);
+	mem_free(g->leaves);
+	mem_free(g->known);
+	mem_free(g);
+}
+
+const struct served_net *group_net_served(const struct group_net *g)
+{
+	return g ? &g->served : NULL;
+}
+
+const struct orr_error *group_net_error(const struct group_net *g)
+{
+	return &g->error;
+}

@@ -1,0 +1,2 @@
+# make check-embed
+UNIT_TESTS += tests/embed/unit_kmeans tests/embed/unit_embed

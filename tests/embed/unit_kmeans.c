@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* k-means against a plain restatement, and the same bits for any number of threads. */
+#include "base/mem.h"
+#include "base/simd.h"
+#include "embed/kmeans.h"
+#include "tests/tap.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdint.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+static float *random_rows(uint32_t n, uint32_t dim, uint64_t seed)
+{
+	struct rng r;
+	float *x = kmeans_rows_new(n, kmeans_stride(dim));
+	rng_init(&r, seed, "test", 0);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < dim; j++)
+			x[(size_t)i * kmeans_stride(dim) + j] = (float)gsl_ran_gaussian_ziggurat(rng_gsl(&r), 1);
+	return x;
+}
+
+static double distance(const float *x, const float *y, uint32_t dim)
+{
+	double sum = 0;
+	for (uint32_t j = 0; j < dim; j++)
+		sum += ((double)x[j] - y[j]) * ((double)x[j] - y[j]);
+	return sum;
+}
+
+/* The nearest centroid by distances in double precision. Single precision may take another one only if it is as near. */
+static void nearest(void)
+{
+	static const struct {
+		uint32_t n, k, dim;
+	} cases[] = { { 1, 1, 1 }, { 100, 7, 3 }, { 1000, 100, 32 }, { 391, 17, 33 }, { 50, 50, 16 } };
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		uint32_t n = cases[c].n, k = cases[c].k, dim = cases[c].dim, stride = kmeans_stride(dim), wrong = 0;
+		float *x = random_rows(n, dim, c), *centroid = random_rows(k, dim, c + 100);
+		uint32_t *id = mem_alloc(n * sizeof *id);
+		struct kmeans_points p = { x, n, dim, stride, NULL };
+		struct kmeans_work work = { 0 };
+		kmeans_assign(&p, k, centroid, id, &work);
+		for (uint32_t i = 0; i < n; i++) {
+			double least = INFINITY, got = distance(x + (size_t)i * stride, centroid + (size_t)id[i] * stride, dim);
+			for (uint32_t j = 0; j < k; j++)
+				least = fmin(least, distance(x + (size_t)i * stride, centroid + (size_t)j * stride, dim));
+			wrong += id[i] >= k || got > least * (1 + 1e-5) + 1e-5;
+		}
+		ok(!wrong, "%u rows, %u centroids, %u dimensions: each row has its nearest centroid", n, k, dim);
+		ok(work.assign == (uint64_t)n * k * dim && !work.start, "n k dim multiply-adds are counted");
+		mem_free(id);
+		kmeans_rows_free(centroid);
+		kmeans_rows_free(x);
+	}
+}
+
+/* Of equal centroids, the first is taken, also across blocks of lanes. */
+static void ties(void)
+{
+	uint32_t dim = 8, stride = kmeans_stride(dim), k = 40, id[3];
+	float *x = random_rows(3, dim, 1), *centroid = kmeans_rows_new(k, stride);
+	for (uint32_t c = 0; c < k; c++)
+		for (uint32_t j = 0; j < dim; j++)
+			centroid[(size_t)c * stride + j] = c < 5 ? 100 : 1;
+	struct kmeans_points p = { x, 3, dim, stride, NULL };
+	struct kmeans_work work = { 0 };
+	kmeans_assign(&p, k, centroid, id, &work);
+	ok(id[0] == 5 && id[1] == 5 && id[2] == 5, "of equal centroids, the first is nearest");
+	kmeans_rows_free(centroid);
+	kmeans_rows_free(x);
+}
+
+static void means(void)
+{
+	uint32_t dim = 5, stride = kmeans_stride(dim), k = 4, n = 200, *id = mem_alloc(n * sizeof *id);
+	float *x = random_rows(n, dim, 9), *centroid = random_rows(k, dim, 10);
+	float kept = centroid[3 * stride];
+	double *weight = mem_alloc(n * sizeof *weight), worst = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		id[i] = i * 7 % 3; /* centroid 3 has no rows */
+		weight[i] = 1.0 / (i + 1);
+	}
+	struct kmeans_points p = { x, n, dim, stride, weight };
+	kmeans_move(&p, k, id, centroid);
+	for (uint32_t c = 0; c < 3; c++)
+		for (uint32_t j = 0; j < dim; j++) {
+			double sum = 0, total = 0;
+			for (uint32_t i = 0; i < n; i++)
+				if (id[i] == c) {
+					sum += weight[i] * (double)x[(size_t)i * stride + j];
+					total += weight[i];
+				}
+			worst = fmax(worst, fabs(sum / total - (double)centroid[(size_t)c * stride + j]));
+		}
+	ok(worst < 1e-6, "centroids move to the weighted means");
+	ok(centroid[3 * stride] == kept, "a centroid without rows stays");
+	mem_free(weight);
+	mem_free(id);
+	kmeans_rows_free(centroid);
+	kmeans_rows_free(x);
+}
+
+/* k-means++ takes a further centre with a probability proportional to weight x squared distance: three points on a line
+ * at 0, 1 and 3, the first taken: 1 and 3 are next with 1/10 and 9/10. */
+static void start(void)
+{
+	uint32_t stride = kmeans_stride(1), far = 0, runs = 20000, counted = 0;
+	float *x = kmeans_rows_new(3, stride), *centroid = kmeans_rows_new(2, stride);
+	x[stride] = 1;
+	x[2 * stride] = 3;
+	struct kmeans_points p = { x, 3, 1, stride, NULL };
+	struct rng r;
+	rng_init(&r, 3, "test", 0);
+	for (uint32_t i = 0; i < runs; i++) {
+		struct kmeans_work work = { 0 };
+		kmeans_start(&p, 2, &r, centroid, &work);
+		if (centroid[0] != 0)
+			continue;
+		counted++;
+		far += centroid[stride] == 3;
+	}
+	double share = (double)far / counted, error = sqrt(0.9 * 0.1 / counted);
+	ok(fabs(share - 0.9) < 4 * error, "the second centre is the far point in 9 of 10 cases (%.4f)", share);
+	ok(fabs((double)counted / runs - 1.0 / 3) < 4 * sqrt(2.0 / 9 / runs), "the first centre is uniform");
+	kmeans_rows_free(centroid);
+	kmeans_rows_free(x);
+}
+
+/* Each iteration lowers the sum of squared distances, to the planted optimum where clusters are far apart. */
+static void run(void)
+{
+	uint32_t n = 600, k = 6, dim = 16, stride = kmeans_stride(dim), *id = mem_alloc(n * sizeof *id);
+	float *noise = random_rows(n, dim, 4), *centre = random_rows(k, dim, 5), *centroid = kmeans_rows_new(k, stride);
+	float *x = kmeans_rows_new(n, stride);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < dim; j++)
+			x[(size_t)i * stride + j] = 10 * centre[(size_t)(i % k) * stride + j] + 0.1f * noise[(size_t)i * stride + j];
+	struct kmeans_points p = { x, n, dim, stride, NULL };
+	struct kmeans_work work = { 0 };
+	struct rng r;
+	rng_init(&r, 8, "test", 0);
+	ok(kmeans_run(&p, k, 10, &r, centroid, id, &work, NULL), "a run ends");
+	uint32_t wrong = 0;
+	for (uint32_t i = 0; i < n; i++)
+		wrong += id[i] != id[i % k];
+	for (uint32_t a = 0; a < k; a++)
+		for (uint32_t b = 0; b < a; b++)
+			wrong += id[a] == id[b];
+	ok(!wrong, "planted clusters are found");
+	ok(work.assign == 10 * (uint64_t)n * k * dim && work.start == (uint64_t)n * k * dim, "work: I n k dim, and n k dim for the start");
+	volatile bool is_stopped = true;
+	ok(!kmeans_run(&p, k, 10, &r, centroid, id, &work, &is_stopped), "a run that is stopped says so");
+	mem_free(id);
+	kmeans_rows_free(x);
+	kmeans_rows_free(centroid);
+	kmeans_rows_free(centre);
+	kmeans_rows_free(noise);
+}
+
+static void threads(void)
+{
+#ifdef _OPENMP
+	uint32_t n = 5000, k = 60, dim = 20, stride = kmeans_stride(dim);
+	float *x = random_rows(n, dim, 6), *one = NULL;
+	bool is_same = true;
+	for (int t = 1; t <= 3; t++) {
+		uint32_t *id = mem_alloc(n * sizeof *id);
+		float *centroid = kmeans_rows_new(k, stride);
+		struct kmeans_points p = { x, n, dim, stride, NULL };
+		struct kmeans_work work = { 0 };
+		struct rng r;
+		rng_init(&r, 8, "test", 0);
+		omp_set_num_threads(t);
+		kmeans_run(&p, k, 5, &r, centroid, id, &work, NULL);
+		is_same = is_same && (!one || !memcmp(one, centroid, (size_t)k * stride * sizeof *one));
+		if (one)
+			kmeans_rows_free(centroid);
+		else
+			one = centroid;
+		mem_free(id);
+	}
+	ok(is_same, "1, 2 and 3 threads give the same bits");
+	kmeans_rows_free(one);
+	kmeans_rows_free(x);
+#else
+	skip(1, "no OpenMP in this build");
+#endif
+}
+
+int main(void)
+{
+	nearest();
+	ties();
+	means();
+	start();
+	run();
+	threads();
+	return done();
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Searches against brute force on random chains of measured layers: all cuts and all numbers of GPUs per stage. */
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/sbuf.h"
+#include "world/scenario.h"
+
+#include "tests/tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHAINS = 200, MOST_PIECES = 7, MOST_GPUS = 16 };
+
+struct chain {
+	uint32_t n, gpus, nodes;
+	double fwd_ms[MOST_PIECES], bwd_ms[MOST_PIECES], out_bytes[MOST_PIECES], param_bytes[MOST_PIECES];
+};
+
+static char path[] = "/tmp/orrery-chain-XXXXXX.csv";
+
+static void draw(struct chain *c, struct rng *r)
+{
+	static const uint32_t nodes[] = { 1, 2, 4 };
+	c->n = 2 + (uint32_t)rng_below(r, MOST_PIECES - 1);
+	c->nodes = nodes[rng_below(r, 3)];
+	c->gpus = c->nodes * (1 + (uint32_t)rng_below(r, MOST_GPUS / c->nodes));
+	for (uint32_t i = 0; i < c->n; i++) {
+		c->fwd_ms[i] = round(100 * (0.1 + 9 * rng_uniform(r))) / 100;
+		c->bwd_ms[i] = round(100 * (0.1 + 18 * rng_uniform(r))) / 100;
+		c->out_bytes[i] = 4e3 * (1 + (double)rng_below(r, 1000));
+		c->param_bytes[i] = 4e3 * (double)rng_below(r, 200000);
+	}
+}
+
+static void write_chain(const struct chain *c)
+{
+	FILE *f = fopen(path, "w");
+	fprintf(f, "idx,layer,fwd_ms,bwd_ms,activation_bytes,param_bytes\n");
+	for (uint32_t i = 0; i < c->n; i++)
+		fprintf(f, "%u,layer%u,%.17g,%.17g,%.17g,%.17g\n", i, i, c->fwd_ms[i], c->bwd_ms[i], c->out_bytes[i], c->param_bytes[i]);
+	fclose(f);
+}
+
+/* Runs a policy on the chain; returns a metric, NAN on an error. */
+static double planned(const struct chain *c, const char *policy, const char *metric)
+{
+	struct sbuf text = { 0 };
+	struct orr_error err = { 0 };
+	struct world_output o = { .quiet = true };
+	struct run_result *r = result_new();
+	double value = NAN;
+	sbuf_printf(&text,
+		"{\"world\":\"plan\",\"model\":\"%s:batch=4\",\"cluster\":\"%ux%u:v100\",\"global_batch\":64,\"micro_batch\":16,"
+		"\"plan\":{\"checked\":0},\"policies\":[%s]}",
+		path, c->nodes, c->gpus / c->nodes, policy);
+	cJSON *j = cJSON_Parse(text.text);
+	struct scenario *s = scenario_open(j, &o, &err);
+	if (s && !s->world->run(s, 0, 0, r, NULL, NULL, &err))
+		value = result_find(r, metric)->value;
+	if (err.code)
+		printf("# %s\n", err.text);
+	scenario_close(s);
+	result_free(r);
+	cJSON_Delete(j);
+	sbuf_free(&text);
+	return value;
+}
+
+/* ---- PipeDream ---- */
+
+static double sum(const double *v, uint32_t from, uint32_t to)
+{
+	double s = 0;
+	for (uint32_t i = from; i < to; i++)
+		s += v[i];
+	return s;
+}
+
+/* The slowest of stages with pieces from.. on at most `left` GPUs, all of which are used; `longest` so far. */
+static double brute_pipedream(const struct chain *c, uint32_t from, uint32_t left, double longest)
+{
+	const double message = c->nodes > 1 ? 1e9 : 25e9, reduce = c->nodes > 1 ? 3e9 : 25e9;
+	double best = INFINITY;
+	if (from == c->n)
+		return left ? INFINITY : longest;
+	for (uint32_t to = from + 1; to <= c->n; to++)
+		for (uint32_t k = 1; k <= left; k++) {
+			double work = (sum(c->fwd_ms, from, to) + sum(c->bwd_ms, from, to)) / 1e3 / 4;
+			double sync = 2 * (k - 1.) / k * sum(c->param_bytes, from, to) / reduce / 16;
+			double cut = from ? 2 * c->out_bytes[from - 1] / 4 / message : 0;
+			double most = fmax(longest, fmax(cut, fmax(work, sync) / k));
+			best = fmin(best, brute_pipedream(c, to, left - k, most));
+		}
+	return best;
+}
+
+static void check_pipedream(void)
+{
+	struct rng r;
+	uint32_t equal = 0, with_cut = 0;
+	rng_init(&r, 1, "chains", 0);
+	for (int i = 0; i < CHAINS; i++) {
+		struct chain c;
+		draw(&c, &r);
+		write_chain(&c);
+		double want = brute_pipedream(&c, 0, c.gpus, 0), found = planned(&c, "\"pipedream\"", "slowest_stage_s");
+		equal += fabs(found / want - 1) < 1e-12;
+		with_cut += planned(&c, "\"pipedream\"", "plan_stages") > 1;
+	}
+	printf("# %u of %d chains are cut into several stages\n", with_cut, CHAINS);
+	ok(equal == CHAINS, "pipedream: the optimum of its cost on %u of %d random chains of up to %d GPUs", equal, CHAINS, MOST_GPUS);
+	ok(with_cut > CHAINS / 4, "many of the chains are cut");
+}
+
+int main(void)
+{
+	int fd = mkstemps(path, 4);
+	if (!ok(fd >= 0, "a temporary file"))
+		return done();
+	close(fd);
+	check_pipedream();
+	unlink(path);
+	return done();
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Replicas on several nodes: bytes of their messages by hand, times against the collectives of `orrery step`.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+cd "$work" || exit 1
+metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
+check() { ok "$(awk "BEGIN { print !($1) }")" "$2 ($1)"; }
+# One prompt of 512 tokens and one output: one iteration, TTFT is its time.
+serve() { # CLUSTER NETWORK ARGS..
+  local cluster=$1 network=$2
+  shift 2
+  rm -rf o
+  timeout 100 "$orrery" serve poisson:rate=1,n=1,prompt=512,output=1 --model llama2-70b --policy vllm --cluster "$cluster" \
+    --network "$network" "$@" --check --out o --no-figures >said 2>&1 || cat said
+}
+step_s() { # CLUSTER NETWORK OP: seconds of the op alone
+  rm -rf o
+  echo '{"ops": [{"id": "a", '"$3"'}]}' >g.json
+  timeout 100 "$orrery" step resnet50 --cluster "$1" --network "$2" --policy graph --set policy.graph.file=g.json --batch 1 \
+    --set step.iterations=1 --out o --no-figures >said 2>&1 || cat said
+  metric iteration_s
+}
+
+# Llama-2-70B: 80 blocks, width 8192, 32,000 words, two bytes an element. Two all-reduces per block and one of the embedding, of
+# 512 tokens; one all-gather of the scores of one token.
+M=$((512 * 8192 * 2))
+slow=star:bw=10Gbps
+free=star:bw=1000000Gbps,lat=0
+for cluster in 8x1:h100 2x4:h100; do
+  serve $cluster $slow --tp 8
+  there=$(metric ttft_mean) bytes=$(metric group_network_bytes)
+  serve $cluster $free --tp 8
+  base=$(metric ttft_mean)
+  one=$(step_s $cluster $slow '"collective": {"op": "all-reduce", "group": [0,1,2,3,4,5,6,7], "bytes": '$M'}')
+  none=$(step_s $cluster $free '"collective": {"op": "all-reduce", "group": [0,1,2,3,4,5,6,7], "bytes": '$M'}')
+  scores=$(step_s $cluster $slow '"collective": {"op": "all-gather", "group": [0,1,2,3,4,5,6,7], "bytes": 64000}')
+  check "($there - $base) / (161 * ($one - $none) + $scores) - 1 < 0.05 && ($there - $base) / (161 * ($one - $none) + $scores) - 1 > -0.05" \
+    "$cluster: 161 all-reduces take what orrery step says"
+  # A ring of 8 nodes sends 2 x 7/8 M from each; of two nodes, its two hops between nodes carry as much each. An all-gather: half.
+  nodes=${cluster%%x*}
+  check "($bytes / (161 * 14 * $M * $nodes / 8 + 7 * 64000 * $nodes / 8) - 1) ^ 2 < 1e-12" "$cluster: bytes between nodes by hand"
+done
+serve 1x8:h100 $slow --tp 8
+check "$(metric ttft_mean) < 0.1 && $there > 1" "eight GPUs on one node do not use the network"
+is "$(metric group_network_bytes)" "" "one node: no bytes between nodes"
+like "$(cat said)" "network has no effect: no KV cache was sent to another replica, and no replica is on several nodes" "said"
+
+# Stages: each hop carries the hidden state of the tokens once. The last stage of two has no hop.
+serve 2x1:h200 $slow --pp 2
+there=$(metric ttft_mean)
+check "($(metric group_network_bytes) - $M) ^ 2 < 1" "two stages on two nodes: one hop"
+serve 2x1:h200 $free --pp 2
+check "($there - $(metric ttft_mean) - ($M / 1.25e9 + 1e-5)) ^ 2 < 1e-10" "the hop takes latency + bytes / bandwidth"
+# Four stages of two GPUs: each GPU of a stage sends half, over the one NIC of its node.
+serve 4x2:h100 $slow --tp 2 --pp 4
+there=$(metric ttft_mean)
+check "($(metric group_network_bytes) / (3 * $M) - 1) ^ 2 < 1e-12" "four stages on four nodes: three hops"
+serve 4x2:h100 $free --tp 2 --pp 4
+check "(($there - $(metric ttft_mean)) / (3 * ($M / 1.25e9 + 1e-5)) - 1) ^ 2 < 1e-4" "three hops in sequence"
+
+# Without a network the replica crosses the default of orrery step, and the table says so.
+serve 8x1:h100 none --tp 8
+like "$(cat said)" "cross the network star \(network=none; its bw is 10Gbps\) by the rule of step.algorithm=auto, each alone on it" \
+  "without --network: the default network"
+check "$(metric ttft_mean) > 1" "and its time"
+# Several replicas, arrivals that cut repetitions: conservation holds, and equal replicas send equal bytes.
+rm -rf o
+"$orrery" serve poisson:rate=2,n=60,prompt=300,output=40 --model llama2-70b --policy vllm --cluster 8x4:h100 --tp 8 --network star:bw=100Gbps \
+  --check --out o --no-figures -q >said 2>&1
+is "$? $(cat said) $(metric requests_completed)" "0  60" "four replicas of two nodes"
+tap_done
