@@ -114,9 +114,19 @@ struct served_place {
 	enum precision precision;
 	double tp_Bps, tp_latency_s;  /* link between GPUs of a tensor-parallel group, one direction */
 	double pp_Bps, pp_latency_s;  /* between stages */
+	double kv_reads;              /* how often decode attention reads a key or value that several queries share; 0: once */
 	bool is_spread;               /* the GPUs of a stage do not fit on a node */
 	const struct served_net *net; /* NULL: all GPUs are on one node. Must outlive the struct served_on */
 };
+
+/* A serving system whose decode attention was fitted to published throughputs (docs/models/serve-llm.md, "Engines"). */
+struct served_engine {
+	const char *name, *fitted_to; /* fitted_to NULL: nothing was fitted */
+	double kv_reads;
+};
+/* Returns engine i, in the order of SERVED_ENGINES; NULL past the last. */
+const struct served_engine *served_engine(size_t i);
+#define SERVED_ENGINES "ideal|tensorrt-llm|lmdeploy"
 
 struct served_on;
 /* Fails if the model does not fit the place (tp does not divide its heads, no DNN of that name, ..). m and p->device, p->profile must

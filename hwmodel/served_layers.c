@@ -44,6 +44,7 @@ struct served_layers {
 	uint32_t scores, context;  /* first and last layer of attention, as offsets within a block */
 	double kv_heads;           /* per GPU */
 	double element_bytes;      /* of activations */
+	double kv_reads;           /* per key or value, in decode attention */
 	double Bps;                /* achieved memory bandwidth */
 	const struct law *reduce;  /* all-reduce of tp GPUs; NULL: use the link */
 	const struct law *rope;    /* rotation of queries and keys; NULL: timed like other element-wise work */
@@ -346,8 +347,10 @@ static void find_attention(struct served_layers *x)
 	double share = x->f->attention_efficiency > 0 ? x->f->attention_efficiency : dev->gemm_efficiency[p];
 	double rate = dev->peak_flops[p] * share, size = d->hidden / d->heads;
 	double flops = 4 * size * d->heads / x->p.tp, bytes = 2 * x->kv_heads * size * x->f->element_bytes;
+	double group = d->heads / x->p.tp / x->kv_heads; /* queries that share a key and a value */
+	x->kv_reads = fmin(group, fmax(1, x->p.kv_reads));
 	x->pair_s = d->blocks * flops / rate;
-	x->context_s = d->blocks * fmax(bytes / x->Bps, flops / rate);
+	x->context_s = d->blocks * fmax(x->kv_reads * bytes / x->Bps, flops / rate);
 	x->prompt_kernel_s = d->blocks * (dev->launch_s + device_ramp_s(dev));
 	x->decode_kernel_s = d->blocks * dev->launch_s;
 }
@@ -361,6 +364,8 @@ static char *describe(const struct served_layers *x)
 	if (n > cut && !strcmp(source + n - cut, update))
 		n -= cut;
 	sbuf_printf(&s, "layers of %s by %.*s; attention by roofline on %s", x->d->name, (int)n, source, x->p.device->name);
+	if (x->kv_reads > 1)
+		sbuf_printf(&s, ", keys and values of grouped queries read %.4g times", x->kv_reads);
 	if (x->p.is_spread)
 		sbuf_printf(&s, "; collectives of %u over the network", x->p.tp);
 	else if (x->p.tp > 1 && x->reduce)

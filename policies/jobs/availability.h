@@ -5,16 +5,22 @@
  * A step function: point i holds from its time up to that of point i + 1; the last one holds forever. Capacity: GPUs (1/1000) per
  * type, CPUs and memory (struct backfill_room, backfill.h).
  *
- * Invariant: times ascend strictly; point 0 is the earliest time of a query. Every operation costs O(points).
+ * Invariant: times differ; the first point is the earliest time of a query. Points that change nothing are dropped. Cost, with n
+ * points: O(log n) per operation; a search also visits the gaps that are too short.
  */
 #ifndef ORR_POLICIES_AVAILABILITY_H
 #define ORR_POLICIES_AVAILABILITY_H
 
 #include "backfill.h"
 
+struct availability_node; /* availability.c */
+
 struct availability {
-	int64_t *time;
-	int64_t *room; /* [point * width]: GPUs by type, then CPUs, then memory */
+	struct availability_node *node;
+	int64_t *room;       /* [node * parts * width]: GPUs by type, then CPUs, then memory */
+	int64_t *change;     /* scratch [width] */
+	int64_t first;       /* time of the first point */
+	uint32_t root, free; /* 0: none; free nodes are linked */
 	size_t n, cap, width;
 };
 

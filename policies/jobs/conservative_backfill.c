@@ -14,8 +14,8 @@
  * reservation, the job starts on another type with room in the profile. Otherwise it takes the earliest reservation from the next
  * estimated end of a running job on.
  *
- * Cost: O(points of the profile) per arrival and start, O(waiting jobs * points) per early end, with
- * points <= 2 * (running + waiting) + 1: quadratic in the length of the queue.
+ * Cost: with points <= 2 * (running + waiting) + 1, O(log points) per move of a reservation, and per gap that is too short for the job.
+ * An early end moves all reservations: with as many short gaps as waiting jobs, quadratic in the length of the queue.
  */
 #include "availability.h"
 
@@ -34,8 +34,11 @@ struct conservative {
 	struct availability profile;
 	struct promise *promise; /* of waiting jobs, in order of submission */
 	size_t n, cap;
-	bool is_early;  /* a job ended early: the profile must be compressed */
-	bool is_broken; /* reservations cannot be kept: all must be made anew */
+	size_t n_planned; /* the first promises, which have had their turn */
+	int64_t next;     /* the earliest start of a promise */
+	bool has_open;    /* one of these has no reservation */
+	bool is_early;    /* a job ended early: the profile must be compressed */
+	bool is_broken;   /* reservations cannot be kept: all must be made anew */
 };
 
 static void destroy(void *self)
@@ -54,6 +57,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	availability_init(&c->profile, c->base.n_types);
 	backfill_room_now(&c->base, w, &room);
 	availability_reset(&c->profile, orr_now(w), &room);
+	c->next = ORR_NEVER;
 	return c;
 }
 
@@ -68,6 +72,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	size_t i = c->n++;
 	for (; i && c->promise[i - 1].number > info.number; i--)
 		c->promise[i] = c->promise[i - 1];
+	c->n_planned = i < c->n_planned ? i : c->n_planned;
 	c->promise[i] = (struct promise){
 		.job = j, .number = info.number, .start = ORR_NEVER, .type = BACKFILL_NO_TYPE, .need = backfill_need(&info)
 	};
@@ -168,6 +173,13 @@ static void rebuild(struct conservative *c, struct orr_jobs *w)
 	}
 }
 
+static void note_start(struct conservative *c, const struct promise *x)
+{
+	c->next = x->start < c->next ? x->start : c->next;
+	c->has_open |= x->start == ORR_NEVER;
+}
+
+/* Makes the reservations that are missing, and those that may have become earlier. */
 static void plan(struct conservative *c, struct orr_jobs *w)
 {
 	int64_t now = orr_now(w);
@@ -177,12 +189,18 @@ static void plan(struct conservative *c, struct orr_jobs *w)
 		for (size_t i = 0; i < c->n && !c->is_broken; i++)
 			move(c, &c->promise[i], -1);
 	}
-	for (size_t i = 0; i < c->n; i++) {
+	bool is_all = is_compressed || c->has_open;
+	if (is_all)
+		c->next = ORR_NEVER;
+	c->has_open = false;
+	for (size_t i = is_all ? 0 : c->n_planned; i < c->n; i++) {
 		if (c->is_broken)
 			c->promise[i].start = ORR_NEVER;
 		if (c->promise[i].start == ORR_NEVER || (is_compressed && c->promise[i].start > now))
 			promise(c, w, &c->promise[i], now);
+		note_start(c, &c->promise[i]);
 	}
+	c->n_planned = c->n;
 	availability_trim(&c->profile, now);
 	c->is_early = c->is_broken = false;
 }
@@ -215,25 +233,35 @@ static bool start(struct conservative *c, struct orr_jobs *w, struct promise *x)
 	return false;
 }
 
-static void schedule(void *self, struct orr_jobs *w)
+/* Starts the jobs whose reservations begin now. */
+static void start_due(struct conservative *c, struct orr_jobs *w)
 {
-	struct conservative *c = self;
-	int64_t now = orr_now(w), next = ORR_NEVER;
+	int64_t now = orr_now(w);
 	size_t kept = 0;
-	if (backfill_overruns(&c->base, w) && !c->base.is_kill)
-		c->is_broken = true;
-	plan(c, w);
+	c->next = ORR_NEVER;
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->promise[i].start <= now && start(c, w, &c->promise[i]))
 			continue;
-		next = c->promise[i].start < next ? c->promise[i].start : next;
-		c->promise[kept++] = c->promise[i];
+		note_start(c, &c->promise[i]);
+		if (kept < i)
+			c->promise[kept] = c->promise[i];
+		kept++;
 	}
-	c->n = kept;
+	c->n = c->n_planned = kept;
+}
+
+static void schedule(void *self, struct orr_jobs *w)
+{
+	struct conservative *c = self;
+	if (backfill_overruns(&c->base, w) && !c->base.is_kill)
+		c->is_broken = true;
+	plan(c, w);
+	if (c->next <= orr_now(w))
+		start_due(c, w);
 	backfill_set_timer(&c->base, w);
-	if (next < c->base.next_timer) {
-		c->base.next_timer = next;
-		orr_timer(w, next);
+	if (c->next < c->base.next_timer) {
+		c->base.next_timer = c->next;
+		orr_timer(w, c->next);
 	}
 }
 

@@ -11,6 +11,7 @@
  *	max_min_fairness     } linear programs: gavel_lp.h has the formulas; ties are broken
  *	max_sum_throughput   } in job order
  *	finish_time_fairness }
+ *	replay               from a file (gavel_replay.c)
  *
  * Rounds (section 5): the (job, type) pairs with the highest priority run. The paper's priority is X / rounds received. As X
  * changes when jobs arrive and end, it is here (sum of X over all rounds since the job arrived) / rounds received: the same order
@@ -31,19 +32,25 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE("allocation", "max_min_fairness",
-						   "fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness",
-						   "how the jobs' time is allocated to GPU types"),
+static const struct orr_param params[] = {
+	ORR_PARAM_CHOICE("allocation", "max_min_fairness",
+		"fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness|replay",
+		"how the jobs' time is allocated to GPU types"),
 	ORR_PARAM_TIME("round", "360s", "length of a round"),
 	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s if 0)"),
-	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: as the published simulator"), ORR_PARAM_END };
+	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: as the published simulator"),
+	ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a random order, drawn anew in each round"),
+	ORR_PARAM_INT("shuffle_seed", "5", 0, UINT32_MAX, "seed of type_shuffle (Python's random.Random)"),
+	ORR_PARAM_FILE("shares", "allocation=replay: CSV file with columns recompute, time_s, job and one share per GPU type"),
+	ORR_PARAM_END
+};
 
 enum { PUBLISHED_RECOMPUTE_S = 1920, PER_TYPE = 5 };
 
 static enum gavel_allocation allocation_of(const char *text)
 {
 	static const char *const names[] = { "fifo", "fifo_perf", "isolated", "max_min_fairness", "max_sum_throughput",
-		"finish_time_fairness" };
+		"finish_time_fairness", "replay" };
 	size_t i = 0;
 	while (i + 1 < sizeof names / sizeof *names && strcmp(text, names[i]))
 		i++;
@@ -61,6 +68,8 @@ static void destroy(void *self)
 	orr_free(g->order);
 	orr_free(g->free_milli);
 	orr_free(g->worker_s);
+	orr_free(g->place);
+	gavel_replay_free(g->shares);
 	orr_free(g);
 }
 
@@ -82,6 +91,13 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	g->free_milli = orr_alloc(g->n_types + 1u, sizeof *g->free_milli);
 	g->worker_s = orr_alloc(g->n_types + 1u, sizeof *g->worker_s);
 	g->recomputed = -g->recompute_ns;
+	g->place = orr_alloc(g->n_types + 1u, sizeof *g->place);
+	g->is_shuffled = orr_arg_bool(args, "type_shuffle");
+	gavel_shuffle_seed(&g->random, (uint32_t)orr_arg_int(args, "shuffle_seed"));
+	if (g->allocation == GAVEL_ALLOC_REPLAY && !(g->shares = gavel_replay_read(w, args, err))) {
+		destroy(g);
+		return NULL;
+	}
 	return g;
 }
 
@@ -184,7 +200,7 @@ static void add_entries(struct gavel *g)
 			if (!(m->share[t] > 0))
 				continue;
 			m->owed[t] += m->share[t];
-			struct gavel_entry e = { i, t, { m->got[t] > 0 ? m->owed[t] / m->got[t] : INFINITY, m->owed[t], 0 } };
+			struct gavel_entry e = { i, t, 0, { m->got[t] > 0 ? m->owed[t] / m->got[t] : INFINITY, m->owed[t], 0 } };
 			gavel_entry_add(g, e);
 		}
 }

@@ -2,9 +2,9 @@
 /*
  * gavel.h - shared by the files of the policy gavel
  *
- * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_alloc.c: the allocation
- * X; gavel_select.c: the jobs of a round. X counts GPUs. It gives no time on a type where the placement would refuse the job on
- * the empty cluster, for lack of CPUs, say.
+ * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_shuffle.c: its order
+ * of GPU types; gavel_alloc.c: the allocation X; gavel_replay.c: X from a file; gavel_select.c: the jobs of a round. X counts GPUs. It
+ *gives no time on a type where the placement would refuse the job on the empty cluster, for lack of CPUs, say.
  *
  * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or nowhere. share[], owed[]
  * and got[] are kept per type:
@@ -23,10 +23,19 @@ enum gavel_allocation {
 	GAVEL_ALLOC_ISOLATED,
 	GAVEL_ALLOC_MAX_MIN,
 	GAVEL_ALLOC_MAX_SUM,
-	GAVEL_ALLOC_FINISH_TIME
+	GAVEL_ALLOC_FINISH_TIME,
+	GAVEL_ALLOC_REPLAY
 };
 
 #define GAVEL_NOWHERE UINT32_MAX
+
+enum { GAVEL_TWISTER_WORDS = 624 };
+
+struct gavel_twister {
+	uint32_t word[GAVEL_TWISTER_WORDS], used;
+};
+
+struct gavel_shares; /* gavel_replay.c */
 
 struct gavel_member {
 	orr_job job;
@@ -43,7 +52,7 @@ struct gavel_member {
 	double *throughput, *share, *owed, *got; /* [type]; throughput 0: the job cannot run on the type */
 	/* published rules: */
 	bool is_admitted, has_ended, will_end; /* will_end: it ends in this round */
-	double steps_left, round_steps, round_s, finish_s;
+	double steps_left, round_steps, finish_s;
 	uint32_t ran_on; /* type used in this round */
 };
 
@@ -57,6 +66,7 @@ struct gavel_shape {
 struct gavel_entry {
 	size_t member;
 	uint32_t type;
+	uint32_t place; /* published rules: of the type in this round's order */
 	double rank[3];
 };
 
@@ -89,10 +99,24 @@ struct gavel {
 	bool is_in_round;
 	double now_s, reset_s; /* reset_s 0: never */
 	double *worker_s;      /* [type] s given out since the reset */
+	uint32_t *place;       /* [type] position in this round's order */
+	bool is_shuffled;      /* the order of types is drawn anew in each round */
+	struct gavel_twister random;
+	struct gavel_shares *shares; /* allocation=replay */
 };
 
 /* gavel_alloc.c: computes X for the members that are admitted. False: the run is over. */
 bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s);
+
+/* gavel_replay.c */
+struct gavel_shares *gavel_replay_read(const struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
+void gavel_replay_free(struct gavel_shares *s);
+/* Gives the members in the current X the next shares of the file. False: the run is over. */
+bool gavel_replay(struct gavel *g, struct orr_jobs *w, double now_s);
+
+/* gavel_shuffle.c */
+void gavel_shuffle_seed(struct gavel_twister *r, uint32_t key);
+void gavel_shuffle(struct gavel_twister *r, uint32_t *v, uint32_t n);
 
 /* gavel_select.c */
 void gavel_entry_add(struct gavel *g, struct gavel_entry e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The allocation X of gavel: greedily, or by a linear program (gavel_lp.h). */
+/* The allocation X of gavel: greedily, or by a linear program (gavel_lp.h), or from a file (gavel_replay.c). */
 #include "gavel.h"
 #include "gavel_lp.h"
 
@@ -179,6 +179,7 @@ static int solve(struct gavel *g, struct input *in, struct orr_error *err)
 	case GAVEL_ALLOC_FIFO:
 	case GAVEL_ALLOC_FIFO_PERF:
 	case GAVEL_ALLOC_ISOLATED:
+	case GAVEL_ALLOC_REPLAY:
 		break;
 	}
 	gavel_isolated(&in->problem, in->x);
@@ -205,6 +206,8 @@ bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s)
 	for (size_t i = 0; i < g->n; i++)
 		g->member[i].is_allocated = takes_part(&g->member[i]);
 	find_places(g, w);
+	if (g->allocation == GAVEL_ALLOC_REPLAY)
+		return gavel_replay(g, w, now_s);
 	if (g->allocation != GAVEL_ALLOC_FIFO && g->allocation != GAVEL_ALLOC_FIFO_PERF)
 		return shares(g, w, now_s);
 	fifo(g, w, g->allocation == GAVEL_ALLOC_FIFO_PERF);

@@ -6,8 +6,10 @@
  * 2. Ended jobs are removed, jobs that have arrived are admitted.
  * 3. X is recomputed if jobs arrived or ended since the last time, at least 1920 s after it. Each job's deficit then grows by
  *    X x time - time received since the last time, and every job counts as having received half a round.
- * 4. The priority of (job, type) is X over the job's part of the time given out on the type since then. Types are filled one after
- *    the other by priority, then deficit, then X, then job order. A job that arrived after X was computed, or whose X is 0, waits.
+ * 4. The priority of (job, type) is X over the job's part of the time given out on the type since then, 0 if X is 0. Types are filled
+ *    one after the other, in the cluster's order or in one drawn for the round (type_shuffle), by priority, then deficit, then X, then
+ *    job order. GPUs left over go to jobs whose X is 0, except under FIFO. A job that arrived after X was computed takes part in
+ *    this order without an X, but does not run: GPUs chosen for it stay idle.
  * 5. Each chosen job runs min(floor(throughput x round), iterations left) whole iterations, at least one, and finishes after
  *    iterations / throughput.
  *
@@ -58,20 +60,41 @@ static bool is_round_over(struct gavel *g, struct orr_jobs *w)
 	return is_over;
 }
 
-/* Books the round and moves the clock to its end. */
+struct ending {
+	double finish_s;
+	size_t member;
+};
+
+static int latest_first(const void *x, const void *y)
+{
+	const struct ending *a = x, *b = y;
+	if (a->finish_s != b->finish_s)
+		return a->finish_s > b->finish_s ? -1 : 1;
+	return (a->member > b->member) - (a->member < b->member);
+}
+
+/* Books the round and moves the clock to its end. Sums of times take the jobs in the published simulator's order, the latest finish
+ * first: their rounding decides between equal priorities. */
 static void end_round(struct gavel *g, struct orr_jobs *w)
 {
 	double latest = g->now_s;
-	for (size_t i = 0; i < g->n; i++) {
-		struct gavel_member *m = &g->member[i];
-		if (m->ran_on == GAVEL_NOWHERE)
-			continue;
+	struct ending *list = orr_alloc(g->n + 1, sizeof *list);
+	size_t n = 0;
+	for (size_t i = 0; i < g->n; i++)
+		if (g->member[i].ran_on != GAVEL_NOWHERE)
+			list[n++] = (struct ending){ g->member[i].finish_s, i };
+	if (n)
+		qsort(list, n, sizeof *list, latest_first);
+	for (size_t i = 0; i < n; i++) {
+		struct gavel_member *m = &g->member[list[i].member];
+		double received_s = m->finish_s - g->now_s;
 		m->steps_left -= m->round_steps;
-		m->got[m->ran_on] += m->round_s;
-		g->worker_s[m->ran_on] += m->round_s;
+		m->got[m->ran_on] += received_s;
+		g->worker_s[m->ran_on] += received_s;
 		m->ran_on = GAVEL_NOWHERE;
 		latest = fmax(latest, m->finish_s);
 	}
+	orr_free(list);
 	g->is_in_round = false;
 	g->now_s = llabs(to_ns(latest) - orr_now(w)) > SLACK_NS ? (double)orr_now(w) / 1e9 : latest;
 }
@@ -136,17 +159,45 @@ static bool recompute(struct gavel *g, struct orr_jobs *w)
 	return good;
 }
 
+/* The order in which the types are filled in this round: the cluster's, or shuffled. */
+static void order_types(struct gavel *g)
+{
+	uint32_t *type = orr_alloc(g->n_types + 1u, sizeof *type);
+	for (uint32_t t = 0; t < g->n_types; t++)
+		type[t] = t;
+	if (g->is_shuffled)
+		gavel_shuffle(&g->random, type, g->n_types);
+	for (uint32_t i = 0; i < g->n_types; i++)
+		g->place[type[i]] = i;
+	orr_free(type);
+}
+
+/* Under FIFO only jobs with a share run; otherwise GPUs left over go to jobs without one. */
+static bool takes_leftovers(const struct gavel *g)
+{
+	return g->allocation != GAVEL_ALLOC_FIFO && g->allocation != GAVEL_ALLOC_FIFO_PERF;
+}
+
 static void add_entries(struct gavel *g)
 {
 	g->n_entries = 0;
 	for (size_t i = 0; i < g->n; i++)
 		for (uint32_t t = 0; t < g->n_types; t++) {
 			struct gavel_member *m = &g->member[i];
-			if (!m->is_allocated || !(m->share[t] > 0) || !(m->throughput[t] > 0))
+			double share = m->is_allocated ? m->share[t] : 0, throughput = m->is_allocated ? m->throughput[t] : m->speed[t];
+			if (!m->milli || !m->is_admitted || !(throughput > 0) || (!(share > 0) && !takes_leftovers(g)))
 				continue;
-			double priority = m->share[t] / (m->got[t] / g->worker_s[t]);
-			gavel_entry_add(g, (struct gavel_entry){ i, t, { priority, m->owed[t], m->share[t] } });
+			double priority = share > 0 ? share / (m->got[t] / g->worker_s[t]) : 0;
+			gavel_entry_add(g, (struct gavel_entry){ i, t, g->place[t], { priority, m->owed[t], share } });
 		}
+}
+
+/* A job that arrived since X was computed keeps the GPUs chosen for it idle. */
+static void leave_out_unallocated(struct gavel *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (!g->member[i].is_allocated)
+			g->member[i].chosen = GAVEL_NOWHERE;
 }
 
 static void begin_round(struct gavel *g, struct orr_jobs *w)
@@ -159,8 +210,7 @@ static void begin_round(struct gavel *g, struct orr_jobs *w)
 		double throughput = m->throughput[m->type];
 		m->ran_on = m->type;
 		m->round_steps = fmin(fmax(1, floor(throughput * round_s)), m->steps_left);
-		m->round_s = m->round_steps / throughput;
-		m->finish_s = g->now_s + m->round_s;
+		m->finish_s = g->now_s + m->round_steps / throughput;
 		m->will_end = m->round_steps >= m->steps_left;
 		g->is_in_round = true;
 		if (!m->will_end)
@@ -181,8 +231,10 @@ void gavel_published_schedule(struct gavel *g, struct orr_jobs *w)
 	admit(g);
 	if (!recompute(g, w))
 		return;
+	order_types(g);
 	add_entries(g);
 	gavel_choose(g, w);
+	leave_out_unallocated(g);
 	for (uint32_t t = 0; t < g->n_types; t++)
 		gavel_start_type(g, w, t);
 	begin_round(g, w);

@@ -25,7 +25,7 @@ static int by_rank(const void *x, const void *y)
 static int by_type_and_rank(const void *x, const void *y)
 {
 	const struct gavel_entry *a = x, *b = y;
-	return a->type != b->type ? (a->type < b->type ? -1 : 1) : by_rank(x, y);
+	return a->place != b->place ? (a->place < b->place ? -1 : 1) : by_rank(x, y);
 }
 
 void gavel_choose(struct gavel *g, struct orr_jobs *w)

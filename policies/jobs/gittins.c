@@ -112,9 +112,24 @@ static void make_levels(struct gittins *g)
 		g->edge[i] = g->quantum * exp2((double)(i - 1) / g->steps);
 }
 
+/* A bound on the time at which a running job enters the next level: rounding is less than the part left off. */
+static int64_t due(void *self, struct orr_jobs *w, orr_job j)
+{
+	const struct gittins *g = self;
+	struct orr_job_info info;
+	int64_t now = orr_now(w);
+	if (!orr_job_get(w, j, &info))
+		return now;
+	double service = service_of(g, &info), edge = g->edge[level_of(g, service) + 1];
+	double left_s = (edge * (1 - 1e-11) - service) * (1 - 1e-9) - 1e-6;
+	left_s /= g->counts_gpus && info.gpus ? info.gpus_held : 1;
+	return left_s < 4.6e9 ? now + (left_s > 0 ? (int64_t)(left_s * 1e9) : 0) : ORR_NEVER;
+}
+
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {
 	struct gittins *g = preemptive_new(w, sizeof *g, false, key);
+	g->pass.due = due;
 	size_t n;
 	(void)err;
 	const double *given = orr_arg_list(args, "table", &n);
@@ -183,6 +198,7 @@ static void schedule(void *self, struct orr_jobs *w)
 	struct gittins *g = self;
 	if (g->table.n > g->table.built + g->table.built / 20) {
 		take_distribution(g);
+		g->pass.all_changed = true;
 		sort_again(g, w);
 	}
 	preemptive_schedule(self, w);

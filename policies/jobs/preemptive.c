@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "preemptive.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Layout of a tie: the number of the pass, then running jobs whose key changed before newly arrived jobs, then SUB_BITS bits that count
  * jobs within each group. */
 enum { SUB_BITS = 22 };
+
+/* Passes in a row with room for all jobs before the running jobs move to the heap. */
+enum { QUIET_PASSES = 4 };
 
 static int64_t tie_of(int64_t pass, bool arrived, int64_t sub)
 {
@@ -21,6 +25,8 @@ void *preemptive_new(struct orr_jobs *w, size_t size, bool is_static, int64_t (*
 	p->is_static = is_static;
 	p->key = key;
 	p->pass = 1;
+	p->running = orr_queue_new(w);
+	p->used = orr_alloc(p->budget.n_types + 1u, sizeof *p->used);
 	return p;
 }
 
@@ -28,9 +34,13 @@ void preemptive_free(void *self)
 {
 	struct preemptive *p = self;
 	orr_queue_free(p->waiting);
+	orr_queue_free(p->running);
 	orr_free(p->list);
 	orr_free(p->next);
 	orr_free(p->out.job);
+	orr_free(p->heap);
+	orr_free(p->changed);
+	orr_free(p->used);
 	gpu_budget_free(&p->budget);
 	orr_free(p);
 }
@@ -41,31 +51,6 @@ void preemptive_arrive(void *self, struct orr_jobs *w, orr_job j)
 	gpu_budget_note(&p->budget, w, j);
 	int64_t tie = p->is_static ? (int64_t)orr_job_number(w, j) : tie_of(p->pass, true, p->arrivals++);
 	orr_queue_add(p->waiting, j, p->key(self, w, j), tie);
-}
-
-/* Removes a job from the running list, keeping the order. */
-static void forget(struct preemptive *p, orr_job j)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (p->list[i].job == j) {
-			memmove(p->list + i, p->list + i + 1, (p->n - i - 1) * sizeof *p->list);
-			p->n--;
-			return;
-		}
-}
-
-void preemptive_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
-{
-	struct preemptive *p = self;
-	(void)w, (void)how;
-	forget(p, j);
-	orr_queue_remove(p->waiting, j);
-}
-
-void preemptive_evict(void *self, struct orr_jobs *w, orr_job j)
-{
-	forget(self, j);
-	preemptive_arrive(self, w, j);
 }
 
 /* ---- order ---- */
@@ -105,7 +90,8 @@ static void grow_lists(struct preemptive *p, size_t n)
 {
 	if (n <= p->cap)
 		return;
-	p->cap = p->cap ? p->cap * 2 : 64;
+	while (p->cap < n)
+		p->cap = p->cap ? p->cap * 2 : 64;
 	p->list = orr_realloc(p->list, p->cap, sizeof *p->list);
 	p->next = orr_realloc(p->next, p->cap, sizeof *p->next);
 }
@@ -113,6 +99,176 @@ static void grow_lists(struct preemptive *p, size_t n)
 static int64_t milli_of(const struct orr_job_info *i)
 {
 	return (int64_t)i->gpus * i->gpu_milli;
+}
+
+/* ---- running jobs in a heap ---- */
+
+static void count(struct preemptive *p, const struct preemptive_job *x, int sign)
+{
+	if (x->type < p->budget.n_types)
+		p->used[x->type] += sign * x->milli;
+}
+
+static void count_all(struct preemptive *p)
+{
+	memset(p->used, 0, p->budget.n_types * sizeof *p->used);
+	for (size_t i = 0; i < p->n; i++)
+		count(p, &p->list[i], 1);
+}
+
+static void enter(struct preemptive *p, const struct preemptive_job *x)
+{
+	orr_queue_add2(p->running, x->job, x->type, 0, x->milli);
+}
+
+static void push(struct preemptive *p, const struct preemptive_due *x)
+{
+	ORR_GROW(p->heap, p->n_heap, p->cap_heap);
+	size_t i = p->n_heap++;
+	for (; i && p->heap[(i - 1) / 2].at > x->at; i = (i - 1) / 2)
+		p->heap[i] = p->heap[(i - 1) / 2];
+	p->heap[i] = *x;
+}
+
+static struct preemptive_due pop(struct preemptive *p)
+{
+	struct preemptive_due top = p->heap[0], last = p->heap[--p->n_heap];
+	size_t i = 0;
+	for (size_t k; (k = 2 * i + 1) < p->n_heap; i = k) {
+		k += k + 1 < p->n_heap && p->heap[k + 1].at < p->heap[k].at;
+		if (p->heap[k].at >= last.at)
+			break;
+		p->heap[i] = p->heap[k];
+	}
+	p->heap[i] = last;
+	return top;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct preemptive_job *x = a, *y = b;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->tie > y->tie) - (x->tie < y->tie);
+}
+
+static int by_key_of_due(const void *a, const void *b)
+{
+	return by_key(&((const struct preemptive_due *)a)->job, &((const struct preemptive_due *)b)->job);
+}
+
+/* Moves the running jobs to the array, in order. */
+static void to_list(struct preemptive *p, struct orr_jobs *w)
+{
+	if (!p->is_heap)
+		return;
+	p->is_heap = false;
+	grow_lists(p, p->n_heap + 1);
+	p->n = 0;
+	for (size_t i = 0; i < p->n_heap; i++)
+		if (orr_job_is_running(w, p->heap[i].job.job))
+			p->list[p->n++] = p->heap[i].job;
+	for (orr_job j; (j = orr_queue_first(p->running));)
+		orr_queue_remove(p->running, j);
+	p->n_heap = p->n_ended = 0;
+	if (p->n)
+		qsort(p->list, p->n, sizeof *p->list, by_key);
+	count_all(p);
+}
+
+/* Moves the running jobs to the heap; all are due. */
+static void to_heap(struct preemptive *p)
+{
+	p->is_heap = true;
+	p->n_heap = p->n_ended = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		enter(p, &p->list[i]);
+		push(p, &(struct preemptive_due){ 0, p->list[i] });
+	}
+	p->n = 0;
+}
+
+static void drop_ended(struct preemptive *p, struct orr_jobs *w)
+{
+	size_t n = p->n_heap;
+	p->n_heap = p->n_ended = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct preemptive_due x = p->heap[i];
+		if (orr_job_is_running(w, x.job.job))
+			push(p, &x);
+	}
+}
+
+/* Asks for the keys of the jobs that are due. Jobs whose keys change keep their order: their ties ascend in it. */
+static void update_due(struct preemptive *p, struct orr_jobs *w)
+{
+	int64_t now = orr_now(w);
+	p->n_changed = 0;
+	while (p->n_heap && p->heap[0].at <= now) {
+		ORR_GROW(p->changed, p->n_changed, p->cap_changed);
+		p->changed[p->n_changed++] = pop(p);
+	}
+	if (p->n_changed)
+		qsort(p->changed, p->n_changed, sizeof *p->changed, by_key_of_due);
+	for (size_t i = 0; i < p->n_changed; i++) {
+		struct preemptive_due *x = &p->changed[i];
+		if (!orr_job_is_running(w, x->job.job)) {
+			p->n_ended -= p->n_ended > 0;
+			continue;
+		}
+		int64_t key = p->key(p, w, x->job.job);
+		if (key != x->job.key)
+			x->job.tie = tie_of(p->pass, false, (int64_t)i);
+		x->job.key = key;
+		x->at = p->due(p, w, x->job.job);
+		push(p, x);
+	}
+}
+
+/* Draws for all waiting jobs beside the running ones, into p->next in order; false if one finds no GPUs. */
+static bool has_room_for_all(struct preemptive *p, struct orr_jobs *w)
+{
+	struct orr_walk walk;
+	struct orr_job_info info;
+	bool has_room = true;
+	gpu_budget_begin(&p->budget, w);
+	for (uint32_t t = 0; t < p->budget.n_types; t++) {
+		p->budget.left[t] -= p->used[t];
+		p->budget.spare[t] -= p->used[t];
+		has_room &= p->budget.spare[t] >= 0;
+	}
+	p->n_next = 0;
+	orr_walk_begin(p->waiting, &walk);
+	for (orr_job j; has_room && (j = orr_walk_next(&walk));) {
+		struct preemptive_job x = {
+			.job = j, .key = orr_queue_key(p->waiting, j), .tie = orr_queue_tie(p->waiting, j), .type = UINT32_MAX
+		};
+		if (!orr_job_get(w, j, &info))
+			break;
+		x.milli = milli_of(&info);
+		has_room = gpu_budget_draw(&p->budget, w, j, info.gpu_types, x.milli, &x.type);
+		grow_lists(p, p->n_next + 1);
+		p->next[p->n_next++] = x;
+	}
+	orr_walk_end(&walk);
+	return has_room;
+}
+
+/* Returns whether the pass can be quiet; then the running jobs are in the heap, else in the array. */
+static bool is_quiet(struct preemptive *p, struct orr_jobs *w)
+{
+	bool quiet = p->due && has_room_for_all(p, w);
+	p->quiet = quiet ? p->quiet + 1 : 0;
+	if (p->quiet < QUIET_PASSES)
+		to_list(p, w);
+	else if (!p->is_heap)
+		to_heap(p);
+	if (p->is_heap && p->n_ended > 64 + p->n_heap / 2)
+		drop_ended(p, w);
+	for (size_t i = 0; p->all_changed && p->is_heap && i < p->n_heap; i++)
+		p->heap[i].at = 0;
+	p->all_changed = false;
+	return p->is_heap;
 }
 
 /* ---- one pass ---- */
@@ -222,10 +378,34 @@ static void refill(struct preemptive *p, struct orr_jobs *w)
 	orr_walk_end(&walk);
 }
 
+/* Starts all waiting jobs, as has_room_for_all() drew for them. If the placement refuses one, the others have their turn. */
+static void pass_quietly(struct preemptive *p, struct orr_jobs *w)
+{
+	update_due(p, w);
+	p->out.n = p->out.left = p->out.n_stopped = 0;
+	bool all = start(p, w, NULL);
+	for (size_t i = 0; i < p->n_next; i++) {
+		count(p, &p->next[i], 1);
+		enter(p, &p->next[i]);
+		push(p, &(struct preemptive_due){ p->due(p, w, p->next[i].job), p->next[i] });
+	}
+	if (!all) {
+		to_list(p, w);
+		refill(p, w);
+		count_all(p);
+	}
+	p->pass++;
+	p->arrivals = 0;
+}
+
 void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager, int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct preemptive *p = self;
 	struct orr_job_info info;
+	if (is_quiet(p, w)) {
+		pass_quietly(p, w);
+		return;
+	}
 	order(p, w);
 	gpu_budget_begin(&p->budget, w);
 	for (size_t i = 0; i < p->n; i++)
@@ -246,8 +426,47 @@ void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager, int64_t (*st
 	/* Victims stopped in vain for room elsewhere may run again, too. */
 	if ((!all || p->out.n_stopped) && !is_eager)
 		refill(p, w);
+	if (p->due)
+		count_all(p);
 	p->pass++;
 	p->arrivals = 0;
+}
+
+/* ---- ends ---- */
+
+/* Removes a running job. */
+static void forget(struct preemptive *p, orr_job j)
+{
+	if (p->is_heap) {
+		count(p,
+			&(struct preemptive_job){
+				.type = (uint32_t)orr_queue_key(p->running, j), .milli = orr_queue_second(p->running, j) },
+			-1);
+		p->n_ended += orr_queue_remove(p->running, j);
+		return;
+	}
+	for (size_t i = 0; i < p->n; i++)
+		if (p->list[i].job == j) {
+			count(p, &p->list[i], -1);
+			memmove(p->list + i, p->list + i + 1, (p->n - i - 1) * sizeof *p->list);
+			p->n--;
+			return;
+		}
+}
+
+void preemptive_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	struct preemptive *p = self;
+	(void)w, (void)how;
+	if (!orr_queue_remove(p->waiting, j))
+		forget(p, j);
+}
+
+void preemptive_evict(void *self, struct orr_jobs *w, orr_job j)
+{
+	to_list(self, w);
+	forget(self, j);
+	preemptive_arrive(self, w, j);
 }
 
 void preemptive_schedule(void *self, struct orr_jobs *w)

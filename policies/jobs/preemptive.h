@@ -10,6 +10,10 @@
  * carries a tie, which grows with the pass that gave the job its present key: sorting by (key, tie) is stable sorting. Waiting
  * jobs are in an orr_queue, running jobs in a nearly sorted array. A pass costs O(running + started log waiting + shapes).
  *
+ * Quiet passes: a policy that states when the key of a running job can change (`due`) has passes of O((started + changed) log
+ * running) while all jobs have room. Running jobs are in a heap by that time then. A pass that finds no room for a job, or in which
+ * the placement refuses one, returns to the array. The jobs of a pass are the same either way.
+ *
  * A pass chooses jobs by the budget and places them (gpu_budget.h). A job that cannot be placed waits; the victims that it would
  * have needed run on, and free GPUs are offered to the next jobs in order. If only the number of GPUs matters, every chosen job
  * has room once the victims are stopped. A waiting job that may run on several GPU types gets, if possible, a type with enough
@@ -28,6 +32,12 @@ struct preemptive_job {
 	bool is_running;
 };
 
+/* A running job in the heap. */
+struct preemptive_due {
+	int64_t at; /* its key is the same before that time */
+	struct preemptive_job job;
+};
+
 struct preemptive {
 	struct orr_queue *waiting;
 	struct preemptive_job *list, *next; /* running jobs in order; next: of the coming pass */
@@ -38,6 +48,16 @@ struct preemptive {
 	int64_t arrivals; /* since the last pass */
 	bool is_static;   /* the keys of the policy never change: ties are broken by order of submission */
 	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j);
+	/* Quiet passes. The policy sets `due`, after preemptive_new(), and all_changed when keys change for another reason than time. */
+	int64_t (*due)(void *self, struct orr_jobs *w, orr_job j); /* NULL: keys may change at any time */
+	bool all_changed;
+	bool is_heap;                          /* running jobs are in heap[], else in list[] */
+	int quiet;                             /* passes in a row that had room for all */
+	struct preemptive_due *heap, *changed; /* changed: scratch */
+	size_t n_heap, cap_heap, n_ended;      /* n_ended: jobs in the heap that have ended */
+	size_t n_changed, cap_changed;
+	int64_t *used;             /* [type] 1/1000 GPUs of the running jobs; kept if `due` is set */
+	struct orr_queue *running; /* the jobs of the heap, with their types and 1/1000 GPUs as keys */
 };
 
 /* Returns an object of `size` bytes that begins with a struct preemptive. */

@@ -1,7 +1,8 @@
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/jobs/queue_order.c policies/jobs/gpu_budget.c policies/jobs/preemptive.c \
 	policies/jobs/backfill.c policies/jobs/availability.c policies/jobs/gittins_index.c policies/jobs/lexlp.c \
-	policies/jobs/gavel_select.c policies/jobs/gavel_lp.c policies/jobs/gavel_alloc.c policies/jobs/gavel_published.c \
+	policies/jobs/gavel_select.c policies/jobs/gavel_lp.c policies/jobs/gavel_replay.c policies/jobs/gavel_alloc.c \
+	policies/jobs/gavel_shuffle.c policies/jobs/gavel_published.c \
 	policies/jobs/fifo.c policies/jobs/fjf.c policies/jobs/sjf.c policies/jobs/qssf.c policies/jobs/smallest_gpu.c \
 	policies/jobs/srtf.c policies/jobs/srtf_gpu.c policies/jobs/easy_backfill.c policies/jobs/conservative_backfill.c \
 	policies/jobs/las.c policies/jobs/las_gpu.c policies/jobs/gavel.c policies/jobs/drf.c policies/jobs/gittins.c \

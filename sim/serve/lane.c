@@ -21,6 +21,7 @@ static struct served_on *place_model(struct orr_serve *w, const struct replica *
 		.tp = d->tp,
 		.pp = d->pp,
 		.precision = c->precision,
+		.kv_reads = serve_kv_reads(c->options),
 		.net = group_net_served(group) };
 	if (device) {
 		p.tp_Bps = p.pp_Bps = device->link_Bps;

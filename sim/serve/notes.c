@@ -58,6 +58,23 @@ static void assume_models(const struct serve_state *t, struct run_result *r)
 	}
 }
 
+/* Constants of the serving system. */
+static void assume_engine(const struct scenario *s, struct run_result *r)
+{
+	const char *name = orr_arg_text(s->options, "engine");
+	size_t i = 0;
+	while (strcmp(served_engine(i)->name, name) != 0)
+		i++;
+	const struct served_engine *e = served_engine(i);
+	bool is_given = orr_arg_real(s->options, "kv_reads") > 0;
+	struct sbuf b = { 0 };
+	if (!is_given && !e->fitted_to)
+		return;
+	sbuf_printf(&b, "engine %s: decode attention reads a key or value up to %.4g times for the queries that share it (%s%s)", name,
+		serve_kv_reads(s->options), is_given ? "serve.kv_reads" : "fitted to ", is_given ? "" : e->fitted_to);
+	assume(r, &b);
+}
+
 static void assume_caches(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
@@ -166,6 +183,8 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 		const char *why;
 	} keys[] = { { "precision", f.has_layers, "times and bytes of the models are given by their files" },
 		{ "kv_precision", f.has_layers, "the bytes of KV caches are given by the models' files" },
+		{ "serve.engine", f.has_layers, "no language model by layers is served" },
+		{ "serve.kv_reads", f.has_layers, "no language model by layers is served" },
 		{ "serve.kv_part", f.has_llm && f.has_free_cache,
 			f.has_llm ? "kv_blocks sets the size of KV caches" : "no language model is served" },
 		{ "serve.kv_block", f.has_llm, "no language model is served" }, { "kv_blocks", f.has_llm, "no language model is served" },
@@ -183,6 +202,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
 	note_speeds(s->cluster, r);
 	assume_models(t, r);
+	assume_engine(s, r);
 	assume_caches(s, r);
 	assume_stages(t, r);
 	assume_copies(s, r);

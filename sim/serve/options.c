@@ -44,6 +44,9 @@ const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
 	ORR_PARAM_BOOL("preloaded", true, "all models are in memory from the start"),
 	ORR_PARAM_INT("kv_block", "16", 1, 1e6, "tokens in a block of the KV cache"),
 	ORR_PARAM_REAL("kv_part", "0.9", 0.01, 1, "share of a replica's memory for weights and KV cache"),
+	ORR_PARAM_CHOICE("engine", "ideal", SERVED_ENGINES,
+		"serving system whose decode attention is modelled; ideal: a key or value is read once for all queries that share it"),
+	ORR_PARAM_REAL("kv_reads", "0", 0, 1024, "reads of a key or value by the queries that share it; 0: the engine's"),
 	ORR_PARAM_BOOL("prefix_cache", false, "keep blocks of earlier prompts while there is room"),
 	ORR_PARAM_REAL("swap_Bps", "16e9", 1, 1e18, "bytes per second between a replica and the host's memory"),
 	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of a KV transfer without a network"),
@@ -70,6 +73,12 @@ static int choice(const struct orr_args *a, const char *name)
 		words += m + (words[m] == '|');
 	}
 	return 0;
+}
+
+double serve_kv_reads(const struct orr_args *a)
+{
+	double given = orr_arg_real(a, "kv_reads");
+	return given > 0 ? given : served_engine((size_t)choice(a, "engine"))->kv_reads;
 }
 
 static double seconds_or(const struct orr_args *a, const char *name, double otherwise)

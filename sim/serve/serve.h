@@ -61,6 +61,8 @@ struct serve_config {
 	void *progress_ctx;
 };
 
+/* Reads of a key or value by the queries that share it: serve.kv_reads, or those of serve.engine. */
+double serve_kv_reads(const struct orr_args *options);
 /* Options of `--set serve.NAME=VALUE`. */
 extern const struct orr_param serve_options[];
 

@@ -97,6 +97,14 @@ static void check_by_hand(void)
 	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
+	/* A device holds one head of keys for two queries: at most two reads. */
+	struct served_place twice = { .device = d, .tp = 2, .pp = 1, .precision = PRECISION_FP16, .kv_reads = 7 };
+	struct served_on *again = served_on_new(m, &twice, &err);
+	struct llm_load decodes = { .decodes = 3, .decode_context = 500 };
+	ok(again != NULL, "reads of shared keys %s", err.text);
+	near_to(1e6 * served_iteration(again, &decodes), 1e6 * (hidden_s(3, 3) + 2e-6 + 2 * 503 * 2 * 2 * 16 * 2 / 1e12), 1e-12,
+		"keys that two queries share are read at most twice");
+	served_on_free(again);
 	struct served_parts p;
 	ok(served_iteration_parts(two, &w, &p), "the form by layers reports its parts");
 	near_to(p.linear + p.elementwise + p.collective + p.attention_prompt + p.attention_decode + p.head + p.hops + p.overhead, whole,

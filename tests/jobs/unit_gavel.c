@@ -3,6 +3,10 @@
 #include "tests/jobs/replay.h"
 #include "tests/tap.h"
 
+#include "policies/jobs/gavel.h"
+
+#include <unistd.h>
+
 extern const struct orr_policy orr_policy_gavel;
 
 static void expect(
@@ -70,6 +74,91 @@ static void no_place(const char *settings)
 	expect("submit_s,duration_s,gpus,cpus\n0,100,1,16\n0,100,1,16\n", "1x4:a:cpus=4,1x1:b:cpus=16", settings, start, end, 2, settings);
 }
 
+/* Largest total throughput on one GPU: the first of two equal jobs has X = 1. It ends at 110, and X is computed again 1920 s after
+ * the first time. The second job, whose X is 0 until then, runs in the next round. */
+static void leftovers(void)
+{
+	static const double start[] = { 10, 110 }, end[] = { 110, 210 };
+	expect("submit_s,duration_s,gpus,iterations\n10,100,1,100\n10,100,1,100\n", "1x1", "rules=gavel allocation=max_sum_throughput",
+		start, end, 2, "rules=gavel: a job whose X is 0 gets the GPUs left over");
+	static const double start2[] = { 10, 1930.000001 }, end2[] = { 110, 2030.000001 };
+	expect("submit_s,duration_s,gpus,iterations\n10,100,1,100\n10,100,1,100\n", "1x1", "rules=gavel allocation=fifo", start2, end2, 2,
+		"rules=gavel: under fifo a job without a share waits");
+}
+
+/* Python 3: r = random.Random(seed); r.shuffle(v) */
+static void shuffles(void)
+{
+	static const uint32_t first[] = { 2, 3, 1, 0, 8, 7, 6, 5, 4, 9 }, last[] = { 0, 7, 1, 5, 2, 6, 4, 8, 3, 9 };
+	static const uint32_t third[] = { 251, 80, 147, 328, 197 };
+	struct gavel_twister r;
+	uint32_t v[700];
+	for (uint32_t i = 0; i < 10; i++)
+		v[i] = i;
+	gavel_shuffle_seed(&r, 5);
+	gavel_shuffle(&r, v, 10);
+	ok(!memcmp(v, first, sizeof first), "a shuffle with seed 5 is Python's");
+	for (uint32_t i = 0; i < 10; i++)
+		v[i] = i;
+	gavel_shuffle_seed(&r, UINT32_MAX);
+	gavel_shuffle(&r, v, 10);
+	ok(!memcmp(v, last, sizeof last), "a shuffle with seed 4294967295 is Python's");
+	for (uint32_t i = 0; i < 700; i++)
+		v[i] = i;
+	gavel_shuffle_seed(&r, 0);
+	for (int i = 0; i < 3; i++)
+		gavel_shuffle(&r, v, 700);
+	ok(!memcmp(v, third, sizeof third), "the third shuffle of 700 numbers, past the generator's first 624, is Python's");
+}
+
+static void write_shares(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		ok(false, "%s is written", path);
+}
+
+static void refused(const char *path, const char *text, const char *part)
+{
+	char settings[256];
+	struct orr_error err = { 0 };
+	write_shares(path, text);
+	snprintf(settings, sizeof settings, "rules=gavel allocation=replay shares=%s", path);
+	struct run_result *r = replay("job_id,submit_s,duration_s,gpus,iterations\na,0,100,1,100\nb,0,100,1,100\n", "1x1:x,1x1:y",
+		"consolidate", &orr_policy_gavel, settings, &err);
+	ok(!r && strstr(err.text, part), "refused: %s", err.text);
+	result_free(r);
+}
+
+static void replays(void)
+{
+	static const double start[] = { 0, 0 }, end[] = { 100, 100 };
+	char path[128], settings[256];
+	snprintf(path, sizeof path, "/tmp/orrery-unit_gavel.%ld.csv", (long)getpid());
+	write_shares(path, "recompute,time_s,job,Y,X\n0,0,a,1,0\n0,0,b,0,1\n");
+	snprintf(settings, sizeof settings, "rules=gavel allocation=replay shares=%s", path);
+	expect("job_id,submit_s,duration_s,gpus,iterations\na,0,100,1,100\nb,0,100,1,100\n", "1x1:x,1x1:y", settings, start, end, 2,
+		"X from a file: columns in any order, names in any case");
+	refused(path, "", ":1: expected a header");
+	refused(path, "recompute,time_s,job,x\n", ":1: no column for GPU type y");
+	refused(path, "recompute,time_s,job,x,y\n0,0,a,1\n", ":2: column 5");
+	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,-1\n", ":2: column 5");
+	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,0,0\n", ":2: expected 5 columns");
+	refused(path, "recompute,time_s,job,x,y,z\n0,0,a,1,0,1\n", ":2: column 6: expected 0");
+	refused(path, "recompute,time_s,job,x,y\n1,0,a,1,0\n0,0,b,0,1\n", ":3: recompute");
+	refused(path, "recompute,time_s,job,x,y\n0,x,a,1,0\n", ":2: time_s");
+	refused(path, "recompute,time_s,job,x,y\n0,0,,1,0\n", ":2: job");
+	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,0\n", "job b");
+	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,0\n0,0,b,1,0\n0,0,c,0,1\n", "recomputation 0");
+	refused(path, "recompute,time_s,job,x,y\n0,5,a,1,0\n0,5,b,1,0\n", "another time");
+	remove(path);
+	struct orr_error err = { 0 };
+	struct run_result *r =
+		replay("submit_s,duration_s,gpus\n0,500,1\n", "1x1", "consolidate", &orr_policy_gavel, "allocation=replay", &err);
+	ok(!r && strstr(err.text, "shares=FILE"), "refused: %s", err.text);
+	result_free(r);
+}
+
 static void errors(void)
 {
 	struct orr_error err = { 0 };
@@ -96,6 +185,9 @@ int main(void)
 	no_place("allocation=max_min_fairness");
 	no_place("allocation=max_sum_throughput");
 	no_place("allocation=finish_time_fairness");
+	leftovers();
+	shuffles();
+	replays();
 	errors();
 	return done();
 }

@@ -5,6 +5,7 @@
  */
 #include "base/rng.h"
 #include "policies/jobs/gittins_index.h"
+#include "policies/jobs/preemptive.h"
 #include "tests/jobs/replay.h"
 #include "tests/tap.h"
 
@@ -159,6 +160,80 @@ static void counts_gpu_time(void)
 		end_time, 2);
 }
 
+/* ---- quiet passes ---- */
+
+static int quiet_passes, other_passes;
+
+static const struct orr_jobs_ops *gittins_ops(void)
+{
+	return orr_policy_gittins.ops;
+}
+
+static void count_passes(void *self, struct orr_jobs *w)
+{
+	gittins_ops()->schedule(self, w);
+	if (((struct preemptive *)self)->is_heap)
+		quiet_passes++;
+	else
+		other_passes++;
+}
+
+static void *create_without_due(struct orr_jobs *w, const struct orr_args *args, struct orr_error *e)
+{
+	struct preemptive *p = gittins_ops()->create(w, args, e);
+	p->due = NULL;
+	return p;
+}
+
+/* Random jobs in waves: there is room for all in some passes, and not in others. */
+static void waves(struct rng *r, char *csv, size_t size, int n)
+{
+	int at = snprintf(csv, size, "submit_s,duration_s,gpus\n");
+	double now = 0;
+	for (int i = 0; i < n && (size_t)at + 64 < size; i++) {
+		now += i / 40 % 2 ? rng_uniform(r) * 4 : rng_uniform(r) * 100;
+		at += snprintf(csv + at, size - (size_t)at, "%.3f,%.3f,%d\n", floor(now), 1 + floor(rng_uniform(r) * rng_uniform(r) * 400),
+			1 << (int)(rng_uniform(r) * 3));
+	}
+}
+
+static bool same_rows(const struct run_result *a, const struct run_result *b)
+{
+	bool same = a && b && a->n_jobs == b->n_jobs;
+	for (size_t i = 0; same && i < a->n_jobs; i++)
+		same = a->jobs[i].start_ns == b->jobs[i].start_ns && a->jobs[i].end_ns == b->jobs[i].end_ns &&
+		       a->jobs[i].preemptions == b->jobs[i].preemptions;
+	return same;
+}
+
+/* The passes of a policy that states when keys change choose the same jobs as passes that ask for every key. */
+static void quiet(const char *settings)
+{
+	struct orr_jobs_ops counted = *gittins_ops(), asked = counted;
+	struct orr_policy with = orr_policy_gittins, without = orr_policy_gittins;
+	static char csv[1 << 16];
+	int equal = 0, logs = 40;
+	counted.schedule = count_passes;
+	asked.create = create_without_due;
+	with.ops = &counted;
+	without.ops = &asked;
+	quiet_passes = other_passes = 0;
+	for (int i = 0; i < logs; i++) {
+		struct rng r;
+		rng_init(&r, 1, "waves", (uint64_t)i);
+		waves(&r, csv, sizeof csv, 300);
+		const char *cluster = i % 2 ? "3x4:a,2x4:b" : "6x4";
+		struct run_result *a = replay(csv, cluster, "consolidate", &with, settings, &err);
+		struct run_result *b = replay(csv, cluster, "consolidate", &without, settings, &err);
+		equal += same_rows(a, b);
+		result_free(a);
+		result_free(b);
+	}
+	ok(equal == logs && quiet_passes > 1000 && other_passes > 1000,
+		"%s: %d of %d logs as with every key asked in every pass, %d and %d passes", settings, equal, logs, quiet_passes,
+		other_passes);
+}
+
 int main(void)
 {
 	deterministic();
@@ -169,5 +244,7 @@ int main(void)
 	falls_and_rises();
 	learns();
 	counts_gpu_time();
+	quiet("quantum=1s steps=2 interval=0");
+	quiet("quantum=1s steps=4 interval=3s service=time");
 	return done();
 }
