@@ -13,7 +13,7 @@
 #include "results/outfile.h"
 #include "results/summary.h"
 #include "step/learning.h"
-#include "step/setting.h"
+#include "step/scenario.h"
 #include "step/trace_event.h"
 #include "world/cost_samples.h"
 #include "world/gpu_types.h"
@@ -25,17 +25,6 @@
 
 /* Number of last simulated iterations in the timeline figure. */
 enum { SPANS = 2 };
-
-struct step_state {
-	struct setting set;
-	struct dnn *dnn;
-	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
-	struct orr_args *learn;               /* NULL: no learning */
-	const struct cost *costs[CLUSTER_MAX_TYPES];
-	const struct device *device[CLUSTER_MAX_TYPES];
-	struct step_config config;
-	struct step_result *result; /* by policy; kept for the timeline only */
-};
 
 /* ---- from the scenario to a run ---- */
 
@@ -122,6 +111,7 @@ static int open_step(struct scenario *s, struct orr_error *err)
 		return rc;
 	describe(s, t);
 	t->result = mem_zalloc(s->n_policies, sizeof *t->result);
+	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	configure(s, t);
 	return ORR_OK;
 }
@@ -137,6 +127,7 @@ static void close_step(struct scenario *s)
 	dnn_free(t->dnn);
 	args_free(t->learn);
 	mem_free(t->result);
+	mem_free(t->used);
 	mem_free(t);
 }
 
@@ -213,6 +204,7 @@ static int run_step(
 		if (t->set.cost_samples)
 			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
 		step_metrics(result, r);
+		atomic_fetch_or(&t->used[i], result->used);
 		compare_plan(s, r);
 		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))
 			result_note(r, "remark", SUMMARY_NO_INTERVAL);
@@ -349,5 +341,7 @@ const struct world world_step = { .name = "step",
 	.open = open_step,
 	.is_random = is_step_random,
 	.run = run_step,
+	.effects = step_effects,
+	.used = step_used,
 	.finish = finish_step,
 	.close = close_step };
