@@ -17,7 +17,8 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # the pages; they link to one another, so installation keeps their folders
-dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-serving.md docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
+dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-serving.md docs/comparison-collectives.md \
+	docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
 	 docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
 	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
 	docs/scenario.schema.json docs/served-model.schema.json
@@ -28,7 +29,7 @@ dist_howto_DATA = docs/howto/compare-with-intervals.md docs/howto/describe-a-clu
 	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/what-if.md docs/howto/write-a-policy.md \
 	docs/howto/write-a-step-graph.md
 modelsdocdir = $(docdir)/models
-dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
+dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md docs/models/embed.md \
 	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
 	docs/models/net.md docs/models/plan.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
 	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \
