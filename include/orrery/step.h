@@ -22,6 +22,8 @@
  * servers on CPUs). A "device" below is an endpoint. Every device computes one op at a time on stream 0. Times are seconds,
  * sizes bytes.
  *
+ * A policy can also react to what happens while an iteration runs: see orr_watch().
+ *
  * A call with invalid arguments ends the run with an error that names the policy, the iteration and the op. It returns 0
  * (no op), which every function accepts.
  */
@@ -113,6 +115,10 @@ ORR_API void orr_step_samples(struct orr_step *s, double samples);
  * differ. Steady-state detection looks at whole periods only. */
 ORR_API void orr_step_period(struct orr_step *s, uint32_t period);
 
+/* Compute ops may use streams 0..7 of their device (orr_on_stream()), so that up to eight run at once. They then progress as
+ * step.interference says. */
+ORR_API void orr_step_co_run(struct orr_step *s);
+
 enum orr_memory {
 	ORR_MEMORY_WEIGHTS,
 	ORR_MEMORY_GRADIENTS,
@@ -178,11 +184,13 @@ ORR_API orr_op orr_collective(struct orr_step *s, const struct orr_group *g, con
 /* Among lanes, at one position: the group of lane l is the `size` lanes l - (l / stride % size) * stride + i * stride. */
 ORR_API orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c);
 
+/* In build(): the samples that this iteration trains on, where iterations differ. */
+ORR_API void orr_iteration_samples(struct orr_step *s, double samples);
 /* Makes op wait for dep; both may be 0. dep belongs to an earlier iteration, or was created before op. */
 ORR_API void orr_after(struct orr_step *s, orr_op op, orr_op dep);
 /* Puts a transfer or collective on stream 1..7 of its devices: the sender of a transfer, each member of a collective. A
- * (device, stream) runs one op at a time. Compute ops are on stream 0. Among ready ops the lowest priority number goes
- * first, then the first created. An op on several devices waits until all are free and takes them at once. */
+ * (device, stream) runs one op at a time. Compute ops are on stream 0, after orr_step_co_run() on any. Among ready ops the lowest priority
+ * number goes first, then the first created. An op on several devices waits until all are free and takes them at once. */
 ORR_API void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream);
 ORR_API void orr_priority(struct orr_step *s, orr_op op, int32_t priority);
 /* The iteration may end before op ends. */
@@ -193,6 +201,9 @@ ORR_API void orr_counts(struct orr_step *s, orr_op op, double samples);
 /* Memory of `device` allocated when op starts, or freed when op ends. */
 ORR_API void orr_takes(struct orr_step *s, orr_op op, uint32_t device, double bytes);
 ORR_API void orr_gives(struct orr_step *s, orr_op op, uint32_t device, double bytes);
+/* The share of a device that a compute op uses when it runs alone, above 0 and at most 1 (default 1): ops whose shares sum to
+ * at most 1 do not slow one another down (step.interference=occupancy). */
+ORR_API void orr_occupies(struct orr_step *s, orr_op op, double share);
 /* Label for the timeline; copied. */
 ORR_API void orr_label(struct orr_step *s, orr_op op, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Declares that a transfer carries the gradients of these layers: step.compression applies to them. Call it right after
@@ -210,7 +221,12 @@ enum orr_update_kind {
 	ORR_PULL,               /* transfer server -> worker: x[slice] = X[slice] as the op starts; with a window, see below */
 	ORR_ACCUMULATE,         /* the op's device: A = sum of its last `window` gradients */
 	ORR_SEND_SLICE,         /* transfer i -> j: R_j[slice] += scale * A_i[slice], A_i of its iteration */
-	ORR_APPLY_INBOX         /* the op's device: x -= eta * (g + R); subtracts the used part from R */
+	ORR_APPLY_INBOX,        /* the op's device: x -= eta * (g + R); subtracts the used part from R */
+	/* Synchronous model averaging: each device has a base model Z and a sum C of corrections. */
+	ORR_REMEMBER,   /* the op's device: D = x */
+	ORR_CORRECT,    /* the op's device: c = scale (D - Z), x -= c, C += c */
+	ORR_APPLY_BASE, /* the op's group: Z += sum of all C + momentum (Z - the previous Z), C = 0, on each device */
+	ORR_RESTART     /* the op's device: x = Z */
 };
 struct orr_update {
 	enum orr_update_kind kind;
@@ -220,9 +236,26 @@ struct orr_update {
 	 * staleness depends on it. PULL of iteration k: the parameters apply to gradients from iteration k + 1 + window on. */
 	uint32_t window;
 	double scale; /* 0 means 1 */
+	/* GRADIENT, LOCAL_UPDATE, REMEMBER, CORRECT, RESTART: replica of the device, 0..15, for several learners on one. */
+	uint32_t learner;
+	double momentum; /* of APPLY_BASE */
 };
 /* Takes effect when op ends; several updates of an op apply in order. */
 ORR_API void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u);
+
+/* ---- policies that react ---- */
+
+/*
+ * A policy with a function ended() learns of the ends of the ops that it watches, in the order in which they end. In ended() it may
+ * build further ops and dependencies, with the functions of build(): they belong to the iteration of the op, which does not end
+ * before them. They may wait for any earlier op. A watched orr_delay() is a timer. Such a policy has no lanes, and every
+ * iteration is simulated.
+ */
+ORR_API void orr_watch(struct orr_step *s, orr_op op);
+/* Simulated time, s; 0 before the start. */
+ORR_API double orr_step_now(const struct orr_step *s);
+/* In ended(): an op that has not started will end at once when its dependencies have, without time, messages, updates or memory. */
+ORR_API void orr_cancel(struct orr_step *s, orr_op op);
 
 /* ---- the policy ---- */
 
@@ -234,6 +267,8 @@ struct orr_step_ops {
 	int (*build)(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
 	/* May be NULL: writes a line for tables about its choices ("F=1, C=9"). */
 	void (*describe)(void *self, char *out, size_t size);
+	/* May be NULL: a watched op has ended. *err filled in ends the run. */
+	void (*ended)(void *self, struct orr_step *s, orr_op op, struct orr_error *err);
 };
 
 /* A policy of this world: see policy.h. */

@@ -139,6 +139,64 @@ static void take_gradient(struct learn *l, struct replica *r, struct effect *e)
 	l->samples += l->config.batch;
 }
 
+/* ---- synchronous model averaging ---- */
+
+static void correct(struct learn *l, struct replica *r, double alpha)
+{
+	struct base *b = base_of(l, r->device);
+	const struct vec *from = r->remembered ? r->remembered : r->x;
+	struct vec *c = vec_new(&l->pool, l->pool.dim);
+	struct span all = { 0, l->pool.dim };
+	for (size_t i = 0; i < l->pool.dim; i++)
+		c->v[i] = alpha * (from->v[i] - b->z->v[i]);
+	double *sum = vec_writable(&l->pool, &b->corrections, true);
+	vec_axpy(sum, sum, 1, c->v, l->pool.dim);
+	descend(l, &r->x, 1, c->v, all);
+	vec_unref(&l->pool, c);
+}
+
+/* All members of the group add the same sum, in the order of the group. */
+static void apply_base(struct learn *l, const uint32_t *group, uint32_t n, double momentum)
+{
+	struct vec *sum = vec_new(&l->pool, l->pool.dim);
+	memset(sum->v, 0, l->pool.dim * sizeof sum->v[0]);
+	for (uint32_t i = 0; i < n; i++)
+		vec_axpy(sum->v, sum->v, 1, base_of(l, group[i])->corrections->v, l->pool.dim);
+	for (uint32_t i = 0; i < n; i++) {
+		struct base *b = base_of(l, group[i]);
+		struct vec *z = vec_new(&l->pool, l->pool.dim);
+		for (size_t j = 0; j < l->pool.dim; j++)
+			z->v[j] = b->z->v[j] + sum->v[j] + (momentum != 0 ? momentum * (b->z->v[j] - b->previous->v[j]) : 0);
+		vec_unref(&l->pool, b->previous);
+		vec_unref(&l->pool, b->corrections);
+		b->previous = b->z;
+		b->z = z;
+		b->corrections = vec_ref(l->zero);
+	}
+	vec_unref(&l->pool, sum);
+	l->has_base = true;
+}
+
+static void average_models(struct learn *l, const struct effect *e, const uint32_t *group, uint32_t n)
+{
+	if (e->u.kind == ORR_APPLY_BASE) {
+		apply_base(l, group, n, e->u.momentum);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct replica *r = learner_of(l, group[i], e->u.learner);
+		struct vec **to = e->u.kind == ORR_RESTART ? &r->x : &r->remembered;
+		struct vec *from = e->u.kind == ORR_RESTART ? base_of(l, group[i])->z : r->x;
+		if (e->u.kind == ORR_CORRECT) {
+			correct(l, r, e->u.scale);
+			continue;
+		}
+		vec_ref(from);
+		vec_unref(&l->pool, *to);
+		*to = from;
+	}
+}
+
 /* ---- groups ---- */
 
 static struct vec **member(struct learn *l, uint32_t device, enum orr_update_kind kind)
@@ -276,7 +334,7 @@ void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint
 {
 	switch (e->u.kind) {
 	case ORR_GRADIENT:
-		gradient_begin(l, replica_of(l, group[0]), e);
+		gradient_begin(l, learner_of(l, group[0], e->u.learner), e);
 		break;
 	case ORR_PUSH:
 		begin_push(l, e);
@@ -289,9 +347,16 @@ void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint
 	case ORR_SEND_SLICE:
 		begin_send(l, e, group);
 		break;
+	case ORR_REMEMBER:
+	case ORR_CORRECT:
+	case ORR_APPLY_BASE:
+	case ORR_RESTART:
+		for (uint32_t i = 0; i < n_group; i++)
+			base_of(l, group[i]);
+		break;
 	default:
 		for (uint32_t i = 0; i < n_group; i++)
-			replica_of(l, group[i]);
+			learner_of(l, group[i], e->u.learner);
 	}
 }
 
@@ -312,7 +377,7 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 {
 	switch (e->u.kind) {
 	case ORR_GRADIENT:
-		take_gradient(l, replica_of(l, group[0]), e);
+		take_gradient(l, learner_of(l, group[0], e->u.learner), e);
 		break;
 	case ORR_AVERAGE_GRADIENTS:
 	case ORR_AVERAGE_PARAMETERS:
@@ -327,9 +392,15 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 	case ORR_SEND_SLICE:
 		receive(l, e, group[1]);
 		break;
+	case ORR_REMEMBER:
+	case ORR_CORRECT:
+	case ORR_APPLY_BASE:
+	case ORR_RESTART:
+		average_models(l, e, group, n_group);
+		break;
 	default:
 		for (uint32_t i = 0; i < n_group; i++)
-			each(l, e, replica_of(l, group[i]));
+			each(l, e, learner_of(l, group[i], e->u.learner));
 	}
 	bool is_update = e->u.kind == ORR_LOCAL_UPDATE || e->u.kind == ORR_PUSH || e->u.kind == ORR_APPLY_INBOX;
 	if (is_update && !e->u.slice) /* all slices of a push count as one */

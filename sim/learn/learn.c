@@ -118,6 +118,12 @@ void learn_free(struct learn *l)
 	}
 	for (uint32_t i = 0; i < l->n_replicas; i++)
 		replica_free(l, l->replica[i]);
+	for (uint32_t i = 0; i < l->n_bases; i++) {
+		vec_unref(&l->pool, l->base[i].z);
+		vec_unref(&l->pool, l->base[i].previous);
+		vec_unref(&l->pool, l->base[i].corrections);
+	}
+	mem_free(l->base);
 	vec_unref(&l->pool, l->zero);
 	vec_unref(&l->pool, l->server);
 	vec_pool_free(&l->pool);
@@ -142,6 +148,10 @@ static const char *const kind_name[] = {
 	[ORR_ACCUMULATE] = "accumulation",
 	[ORR_SEND_SLICE] = "sending of a slice",
 	[ORR_APPLY_INBOX] = "update from the inbox",
+	[ORR_REMEMBER] = "copy of the parameters",
+	[ORR_CORRECT] = "correction",
+	[ORR_APPLY_BASE] = "update of the base model",
+	[ORR_RESTART] = "restart",
 };
 
 static const char *what_is_wrong(const struct orr_update *u, const uint32_t *group, uint32_t n_group)
@@ -152,8 +162,15 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 		return "expected a slice below the number of slices";
 	if ((u->kind == ORR_GRADIENT || u->kind == ORR_ACCUMULATE) && slices > 1)
 		return "does not support slices";
-	if (!isfinite(u->scale))
-		return "expected a finite scale";
+	if (!isfinite(u->scale) || !isfinite(u->momentum))
+		return "expected a finite scale and momentum";
+	if (u->kind >= ORR_REMEMBER && slices > 1)
+		return "does not support slices";
+	if (u->learner >= LEARNERS)
+		return "expected a learner below 16";
+	if (u->learner && u->kind != ORR_GRADIENT && u->kind != ORR_LOCAL_UPDATE && u->kind != ORR_REMEMBER && u->kind != ORR_CORRECT &&
+		u->kind != ORR_RESTART)
+		return "expected learner 0";
 	if (u->kind == ORR_PUSH || u->kind == ORR_PULL)
 		return u->worker < MOST_DEVICES ? NULL : "expected the worker's device";
 	if (!n_group)
@@ -171,7 +188,7 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 static int check_update(
 	double time_s, uint64_t op, const struct orr_update *u, const uint32_t *group, uint32_t n_group, struct orr_error *err)
 {
-	if ((unsigned)u->kind > ORR_APPLY_INBOX)
+	if ((unsigned)u->kind > ORR_RESTART)
 		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: update of unknown kind %d", (unsigned long long)op, time_s,
 			(int)u->kind);
 	const char *wrong = what_is_wrong(u, group, n_group);

@@ -4,8 +4,8 @@
  *
  * The effect of an op on the parameters (enum orr_update_kind, orrery/step.h) is reported twice, in order of time. When the
  * op starts, its inputs are saved; when it ends, it takes effect. Any number of ops may be in flight. Each device that
- * appears is a replica: parameters x, gradient g, window of gradients and their sum A, inbox R. The server holds one copy
- * X. All x and X start from the same point, all else from zero.
+ * appears is a replica, or up to 16 (learners): parameters x, gradient g, window of gradients and their sum A, inbox R. The server holds
+ * one copy X. All x and X start from the same point, all else from zero.
  *
  * Invariant: the results are a function of the configuration and of the order of calls. Gradients are computed lazily: when
  * one is read, all pending ones are computed in parallel. Mini-batches come from one stream per device and sums have a
@@ -45,7 +45,7 @@ enum learn_schedule { /* factor of lr when s samples have been processed; u = s 
 };
 enum learn_activation { LEARN_TANH, LEARN_RELU };
 enum learn_model {        /* model that the loss is taken of */
-	LEARN_MODEL_AUTO, /* the server's from the first push on; before, the mean of the replicas */
+	LEARN_MODEL_AUTO, /* the server's from the first push on, a base model from its first update on; before, the mean of the replicas */
 	LEARN_MODEL_MEAN,
 	LEARN_MODEL_SERVER
 };

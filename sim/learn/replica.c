@@ -14,22 +14,23 @@
 static void spread(struct learn *l, struct replica *r)
 {
 	struct rng own;
-	rng_init(&own, l->config.seed, "learn.spread", r->device);
+	rng_init(&own, l->config.seed, "learn.spread", (uint64_t)r->learner << 32 | r->device);
 	double *x = vec_writable(&l->pool, &r->x, true);
 	for (size_t i = 0; i < l->pool.dim; i++)
 		x[i] += gsl_ran_gaussian_ziggurat(rng_gsl(&own), l->config.init_spread);
 }
 
-static struct replica *replica_new(struct learn *l, uint32_t device)
+static struct replica *replica_new(struct learn *l, uint32_t device, uint32_t learner)
 {
 	struct replica *r = mem_zalloc(1, sizeof *r);
 	r->device = device;
+	r->learner = learner;
 	r->x = vec_new(&l->pool, l->pool.dim);
 	problem_start(l->problem, r->x->v);
 	r->g.now.v = vec_ref(l->zero);
 	r->sum.now.v = vec_ref(l->zero);
 	r->inbox = vec_ref(l->zero);
-	rng_init(&r->rng, l->config.seed, "learn.batch", device);
+	rng_init(&r->rng, l->config.seed, "learn.batch", (uint64_t)learner << 32 | device);
 	if (l->config.init_spread > 0)
 		spread(l, r);
 	if (l->problem->order) {
@@ -95,7 +96,7 @@ void replica_free(struct learn *l, struct replica *r)
 {
 	history_free(l, &r->g);
 	history_free(l, &r->sum);
-	struct vec *own[] = { r->x, r->inbox, r->velocity, r->pushed };
+	struct vec *own[] = { r->x, r->inbox, r->velocity, r->pushed, r->remembered };
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		vec_unref(&l->pool, own[i]);
 	for (uint32_t i = 0; i < r->n_window; i++)
@@ -109,20 +110,39 @@ void replica_free(struct learn *l, struct replica *r)
 	mem_free(r);
 }
 
-struct replica *replica_of(struct learn *l, uint32_t device)
+struct replica *learner_of(struct learn *l, uint32_t device, uint32_t learner)
 {
+	size_t at = (size_t)device * LEARNERS + learner;
 	if (device >= l->n_devices) {
 		uint32_t n = device + 1 > 2 * l->n_devices ? device + 1 : 2 * l->n_devices;
-		l->at_device = mem_realloc(l->at_device, n, sizeof *l->at_device);
-		memset(l->at_device + l->n_devices, 0, (n - l->n_devices) * sizeof *l->at_device);
+		l->at_device = mem_realloc(l->at_device, n, LEARNERS * sizeof *l->at_device);
+		memset(l->at_device + (size_t)l->n_devices * LEARNERS, 0, (size_t)(n - l->n_devices) * LEARNERS * sizeof *l->at_device);
 		l->n_devices = n;
 	}
-	if (!l->at_device[device]) {
+	if (!l->at_device[at]) {
 		MEM_GROW(l->replica, l->n_replicas, l->cap_replicas);
-		l->replica[l->n_replicas++] = replica_new(l, device);
-		l->at_device[device] = l->n_replicas;
+		l->replica[l->n_replicas++] = replica_new(l, device, learner);
+		l->at_device[at] = l->n_replicas;
 	}
-	return l->replica[l->at_device[device] - 1];
+	return l->replica[l->at_device[at] - 1];
+}
+
+struct replica *replica_of(struct learn *l, uint32_t device)
+{
+	return learner_of(l, device, 0);
+}
+
+struct base *base_of(struct learn *l, uint32_t device)
+{
+	for (uint32_t i = 0; i < l->n_bases; i++)
+		if (l->base[i].device == device)
+			return &l->base[i];
+	MEM_GROW(l->base, l->n_bases, l->cap_bases);
+	struct base *b = &l->base[l->n_bases++];
+	*b = (struct base){ .device = device, .z = vec_new(&l->pool, l->pool.dim), .corrections = vec_ref(l->zero) };
+	problem_start(l->problem, b->z->v);
+	b->previous = vec_ref(b->z);
+	return b;
 }
 
 /* ---- mini-batches ---- */

@@ -6,12 +6,14 @@
 
 #include <math.h>
 
-/* The mean of the replicas, or the server's copy. The caller gets one reference. */
+/* The mean of the replicas, the server's copy, or the base model. The caller gets one reference. */
 static struct vec *model(struct learn *l)
 {
 	enum learn_model m = l->config.model;
 	if (m == LEARN_MODEL_SERVER || (m == LEARN_MODEL_AUTO && l->has_server) || !l->n_replicas)
 		return vec_ref(l->server);
+	if (m == LEARN_MODEL_AUTO && l->has_base)
+		return vec_ref(l->base[0].z);
 	struct vec *mean = vec_new(&l->pool, l->pool.dim);
 	const double **x = mem_alloc(l->n_replicas * sizeof *x);
 	for (uint32_t i = 0; i < l->n_replicas; i++)

@@ -45,8 +45,9 @@ struct pulled {
 };
 
 struct replica {
-	uint32_t device;
+	uint32_t device, learner;
 	struct vec *x, *inbox;
+	struct vec *remembered; /* NULL: never */
 	struct history g, sum;
 	struct vec *velocity;         /* of local updates; NULL until used */
 	struct vec *pushed;           /* velocity of pushes, up to and including gradient number pushed_at */
@@ -60,6 +61,13 @@ struct replica {
 	struct pulled *pulled;              /* in the order of their ends */
 	uint32_t n_pulled, cap_pulled;
 };
+
+/* The base model of a device, and the corrections of its learners since the last update. */
+struct base {
+	uint32_t device;
+	struct vec *z, *previous, *corrections;
+};
+enum { LEARNERS = 16 }; /* replicas of one device */
 
 /* A pending gradient: at x, over rows[first_row ..] of the pool of rows. */
 struct task {
@@ -94,7 +102,10 @@ struct learn {
 	struct vec *zero, *server;
 	struct replica **replica; /* in order of appearance */
 	uint32_t n_replicas, cap_replicas;
-	uint32_t *at_device, n_devices; /* replica number + 1 by device; 0: none */
+	uint32_t *at_device, n_devices; /* replica number + 1 by device x LEARNERS + learner; 0: none */
+	struct base *base;              /* base models; in order of appearance */
+	uint32_t n_bases, cap_bases;
+	bool has_base; /* a base model has been updated */
 
 	struct flight *flight; /* hash table; capacity a power of two */
 	size_t n_flights, cap_flights;
@@ -125,7 +136,9 @@ struct learn {
 };
 
 /* replica.c */
-struct replica *replica_of(struct learn *l, uint32_t device);
+struct replica *replica_of(struct learn *l, uint32_t device); /* learner 0 */
+struct replica *learner_of(struct learn *l, uint32_t device, uint32_t learner);
+struct base *base_of(struct learn *l, uint32_t device);
 void replica_free(struct learn *l, struct replica *r);
 void gradient_begin(struct learn *l, struct replica *r, struct effect *e);
 void gradients_compute(struct learn *l);

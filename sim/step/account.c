@@ -5,7 +5,7 @@
  * message was ready is exposed communication, even while earlier messages of its stream are sent. For a chain of messages, the time counts
  * from the first of them. All other waiting is bubble: another device still computed.
  */
-#include "step/world.h"
+#include "step/exec.h"
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -201,6 +201,8 @@ int account_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	uint32_t device = real_device(s, x->lane, o->device);
 	struct device_state *d = &s->device[device];
 	struct usage *u = &k->usage[device];
+	if (corun_is_busy(s, device))
+		d->busy_until = s->now_s;
 	double idle = s->now_s - d->busy_until, measured = fmin(idle, s->now_s - s->measured_s);
 	if (isnan(d->first_s))
 		d->first_s = s->now_s;
@@ -254,9 +256,11 @@ void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 	span_add(s, k, x, o);
 	if (o->type == OP_COMPUTE) {
 		uint32_t device = real_device(s, x->lane, o->device);
+		double time = s->now_s - x->start_s;
 		s->device[device].busy_until = s->now_s;
-		k->usage[device].work[o->work] += s->now_s - x->start_s;
-		s->total[device].work[o->work] += s->now_s - fmax(x->start_s, s->measured_s);
+		k->usage[device].work[o->work] += s->corun ? x->busy_s : time;
+		if (!s->corun) /* else corun.c has counted it */
+			s->total[device].work[o->work] += s->now_s - fmax(x->start_s, s->measured_s);
 	} else if (o->type != OP_DELAY) {
 		count_sent(s, k, x, o);
 	}
@@ -284,6 +288,7 @@ void account_retire(struct orr_step *s, struct iteration *k)
 /* The first iteration fills pipelines and caches. It counts only if it is the only one. */
 void account_measure(struct orr_step *s)
 {
+	corun_settle(s);
 	s->measured_s = s->now_s;
 	memset(s->total, 0, s->endpoints * sizeof *s->total);
 }

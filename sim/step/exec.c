@@ -72,7 +72,7 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 	const struct op *o = &k->op[x->op];
 	x->state = GOING;
 	x->start_s = s->now_s;
-	if (o->type == OP_MARK) {
+	if (o->type == OP_MARK || o->is_cancelled) {
 		instance_end(s, k, i);
 		return;
 	}
@@ -83,8 +83,11 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 	}
 	if (account_start(s, k, i))
 		return;
-	if (o->type == OP_COMPUTE)
-		timer_add(s, s->now_s + o->amount * stretch(s, real_device(s, x->lane, o->device), k->number), k, i);
+	uint32_t device = o->type == OP_COMPUTE ? real_device(s, x->lane, o->device) : NONE;
+	if (o->type == OP_COMPUTE && s->corun)
+		corun_start(s, device, k, i, o->amount * stretch(s, device, k->number), o->occupancy > 0 ? o->occupancy : 1);
+	else if (o->type == OP_COMPUTE)
+		timer_add(s, s->now_s + o->amount * stretch(s, device, k->number), k, i);
 	else if (o->type == OP_DELAY)
 		timer_add(s, s->now_s + o->amount, k, i);
 	else
@@ -177,7 +180,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		s->stream[q].is_busy = false;
 		make_dirty(s, q);
 	}
-	if (o->type != OP_MARK)
+	if (o->type != OP_MARK && !o->is_cancelled)
 		account_end(s, k, i);
 	if (o->counts > 0) {
 		MEM_GROW(s->count, s->n_counts, s->cap_counts);
@@ -191,6 +194,13 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		y->has_comm = is_comm || (o->type == OP_MARK && x->has_comm);
 		y->comm_start_s = is_comm && !x->has_comm ? x->ready_s : x->comm_start_s;
 		ready(s, to, k->edge[e].to);
+	}
+	if (o->is_watched) {
+		uint32_t first = policy_ended(s, k, x->op);
+		for (uint32_t j = first; j < k->n_instances && !s->error.code; j++)
+			if (!k->instance[j].waits)
+				ready(s, k, j);
+		o = &k->op[k->instance[i].op]; /* the arrays may have grown */
 	}
 	k->left--;
 	s->left--;
@@ -268,6 +278,8 @@ void exec_timers(struct orr_step *s)
 		struct timer x = timer_pop(s);
 		if (x.leap != NONE)
 			wire_leap_over(s, x.leap, x.generation);
+		else if (!x.of)
+			corun_timer(s, x.instance, x.generation);
 		else
 			instance_end(s, x.of, x.instance);
 	}

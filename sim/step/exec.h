@@ -12,9 +12,19 @@
 /* ---- timer.c ---- */
 void timer_add(struct orr_step *s, double time_s, struct iteration *k, uint32_t i);
 void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t generation);
+void timer_add_corun(struct orr_step *s, double time_s, uint32_t device, uint32_t generation);
 struct timer timer_pop(struct orr_step *s);
 /* Ends the instance now; the executor then starts the instances that wait for it. */
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
+
+/* ---- corun.c ---- */
+void corun_allow(struct orr_step *s);
+void corun_free(struct orr_step *s);
+void corun_start(struct orr_step *s, uint32_t device, struct iteration *k, uint32_t i, double seconds, double occupancy);
+/* Counts the time of running ops up to now. */
+void corun_settle(struct orr_step *s);
+bool corun_is_busy(const struct orr_step *s, uint32_t device);
+void corun_timer(struct orr_step *s, uint32_t device, uint32_t generation);
 
 /* ---- steady.c ---- */
 bool steady(struct orr_step *s); /* returns whether iterations repeat */
@@ -22,6 +32,8 @@ bool steady(struct orr_step *s); /* returns whether iterations repeat */
 /* ---- policy.c ---- */
 void policy_create(struct orr_step *s, const struct orr_args *args);
 int policy_build(struct orr_step *s); /* the next iteration */
+/* Calls ended(); returns the number of instances before it. */
+uint32_t policy_ended(struct orr_step *s, struct iteration *k, uint32_t op);
 void policy_describe(struct orr_step *s, char *out, size_t size);
 void policy_destroy(struct orr_step *s);
 

@@ -92,6 +92,36 @@ static void index_memory(struct iteration *k)
 	k->memory_of[k->n_ops] = m;
 }
 
+/* Dependencies from dep[first] on. */
+static void join_all(struct orr_step *s, struct iteration *k, uint32_t first)
+{
+	for (uint32_t i = first; i < k->n_deps; i++) {
+		struct iteration *from = iteration_live(s, op_iteration(k->dep[i].before));
+		if (!from)
+			continue;
+		join_ops(s, from, &from->op[op_index(k->dep[i].before)], k, &k->op[op_index(k->dep[i].after)]);
+	}
+}
+
+int expand_grown(struct orr_step *s, struct iteration *k, const struct grown *before)
+{
+	uint32_t added = k->n_ops - before->ops;
+	if (k->n_memory != before->memory || added)
+		index_memory(k);
+	k->instance = mem_realloc(k->instance, (size_t)k->n_instances + added + 1, sizeof *k->instance);
+	for (uint32_t i = before->ops; i < k->n_ops; i++) {
+		struct op *o = &k->op[i];
+		o->first_instance = k->n_instances;
+		o->n_instances = 1;
+		k->instance[k->n_instances++] = (struct instance){ .op = i, .first_edge = NONE };
+		k->left++;
+		s->left++;
+		k->left_attached += !o->is_detached;
+	}
+	join_all(s, k, before->deps);
+	return s->error.code;
+}
+
 static int make_instances(struct orr_step *s, struct iteration *k)
 {
 	uint64_t n = 0;
@@ -131,11 +161,6 @@ int expand(struct orr_step *s, struct iteration *k)
 		step_fail(s, ORR_EFAIL, "all ops are detached: expected at least one attached op, which ends the iteration");
 		return s->error.code;
 	}
-	for (uint32_t i = 0; i < k->n_deps; i++) {
-		struct iteration *from = iteration_live(s, op_iteration(k->dep[i].before));
-		if (!from)
-			continue;
-		join_ops(s, from, &from->op[op_index(k->dep[i].before)], k, &k->op[op_index(k->dep[i].after)]);
-	}
+	join_all(s, k, 0);
 	return ORR_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Queries of step policies: the model, the cluster, costs. */
+#include "step/exec.h"
 #include "step/wire.h"
 
 #include "base/mem.h"
@@ -185,10 +186,26 @@ void orr_step_samples(struct orr_step *s, double samples)
 		s->samples = samples;
 }
 
+void orr_iteration_samples(struct orr_step *s, double samples)
+{
+	if (!s->building || s->reacting)
+		step_fail(s, ORR_EFAIL, "orr_iteration_samples: allowed in build() only");
+	else if (!(samples > 0) || isinf(samples))
+		step_fail(s, ORR_EFAIL, "orr_iteration_samples: expected a number above 0, found %g", samples);
+	else
+		s->building->samples = samples;
+}
+
 void orr_step_period(struct orr_step *s, uint32_t period)
 {
 	if (is_creating(s, "orr_step_period"))
 		s->graph_period = period;
+}
+
+void orr_step_co_run(struct orr_step *s)
+{
+	if (is_creating(s, "orr_step_co_run"))
+		corun_allow(s);
 }
 
 void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, const uint32_t *map)

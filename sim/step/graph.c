@@ -96,8 +96,12 @@ static struct op *op_of(struct orr_step *s, orr_op op, const char *what)
 {
 	if (!op || !may_build(s, what))
 		return NULL;
-	if (op_iteration(op) == s->building->number && op_index(op) < s->building->n_ops)
-		return &s->building->op[op_index(op)];
+	if (op_iteration(op) == s->building->number && op_index(op) < s->building->n_ops) {
+		if (!s->reacting || op_index(op) >= s->grown.ops)
+			return &s->building->op[op_index(op)];
+		step_fail(s, ORR_EFAIL, "%s: op %u: expected an op that this call of ended() has added", what, op_index(op));
+		return NULL;
+	}
 	step_fail(s, ORR_EFAIL, "%s: op %llx does not belong to this iteration", what, (unsigned long long)op);
 	return NULL;
 }
@@ -483,6 +487,10 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 	if (!op || !dep || !may_build(s, "orr_after"))
 		return;
 	struct iteration *k = s->building;
+	if (s->reacting && op_iteration(op) == k->number && op_index(op) < s->grown.ops) {
+		step_fail(s, ORR_EFAIL, "orr_after: op %u: expected an op that this call of ended() has added", op_index(op));
+		return;
+	}
 	if (op_iteration(op) != k->number || op_index(op) >= k->n_ops) {
 		step_fail(s, ORR_EFAIL, "orr_after: op %llx does not belong to this iteration", (unsigned long long)op);
 		return;
@@ -534,8 +542,11 @@ void orr_on_stream(struct orr_step *s, orr_op op, uint32_t stream)
 	struct op *o = op_of(s, op, "orr_on_stream");
 	if (!o)
 		return;
-	if (stream >= STEP_STREAMS || !stream != (o->type == OP_COMPUTE))
-		step_fail(s, ORR_EFAIL, "orr_on_stream: stream %u: expected 1..%d (compute ops: 0)", stream, STEP_STREAMS - 1);
+	if (o->type == OP_COMPUTE && stream < STEP_STREAMS && s->corun)
+		o->stream = (uint8_t)stream;
+	else if (stream >= STEP_STREAMS || !stream != (o->type == OP_COMPUTE))
+		step_fail(s, ORR_EFAIL, "orr_on_stream: stream %u: expected 1..%d (compute ops: 0, without orr_step_co_run())", stream,
+			STEP_STREAMS - 1);
 	else if (o->type == OP_TRANSFER || o->type == OP_COLLECTIVE)
 		o->stream = (uint8_t)stream;
 	uint32_t n;
@@ -663,4 +674,27 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 	o->n_updates++;
 	MEM_GROW(k->update, k->n_updates, k->cap_updates);
 	k->update[k->n_updates++] = (struct update_use){ (uint32_t)(o - k->op), *u };
+}
+
+/* ---- co-running work, policies that react ---- */
+
+void orr_occupies(struct orr_step *s, orr_op op, double share)
+{
+	struct op *o = op_of(s, op, "orr_occupies");
+	if (!o)
+		return;
+	if (o->type != OP_COMPUTE || !(share > 0 && share <= 1))
+		step_fail(s, ORR_EFAIL, "orr_occupies: op %u, share %g: expected a compute op and a share above 0, at most 1", op_index(op),
+			share);
+	o->occupancy = share;
+}
+
+void orr_watch(struct orr_step *s, orr_op op)
+{
+	struct op *o = op_of(s, op, "orr_watch");
+	if (!o)
+		return;
+	if (!s->is_reacting)
+		step_fail(s, ORR_EFAIL, "orr_watch: op %u: expected a policy with a function ended()", op_index(op));
+	o->is_watched = true;
 }

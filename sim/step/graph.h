@@ -19,6 +19,8 @@ enum { NO_STREAM = 255 };
 
 struct op {
 	uint8_t type, work, stream, is_detached; /* stream NO_STREAM: uses no stream */
+	bool is_watched, is_cancelled;
+	double occupancy; /* of compute; 0: 1 */
 	int32_t priority;
 	uint32_t device, peer; /* with lanes: positions */
 	double amount;         /* seconds or bytes */
@@ -62,8 +64,13 @@ struct instance {
 	uint32_t op, lane; /* lane: for a collective among lanes, the first lane of the group */
 	uint32_t waits;    /* edges into it that have not fired */
 	uint32_t first_edge;
-	uint8_t state, has_comm;                              /* has_comm: the last dependency to end was a message */
-	uint32_t phase, repeat_left, rounds_left, flows_left; /* of a collective */
+	uint8_t state, has_comm; /* has_comm: the last dependency to end was a message */
+	union {
+		struct { /* of a collective */
+			uint32_t phase, repeat_left, rounds_left, flows_left;
+		};
+		double busy_s; /* of a compute op among others on its device: its part of the device's busy time */
+	};
 	double ready_s, start_s;
 	double comm_start_s; /* when that message was ready; for a chain of messages, the first of them */
 };
@@ -130,6 +137,11 @@ void iteration_free(struct iteration *k);
 /* ---- expand.c ---- */
 /* Makes the instances and edges of the ops. Returns ORR_OK or the run's error. */
 int expand(struct orr_step *s, struct iteration *k);
+/* The same for the ops and dependencies added to a running iteration, from these numbers on. */
+struct grown {
+	uint32_t ops, deps, memory;
+};
+int expand_grown(struct orr_step *s, struct iteration *k, const struct grown *before);
 /* The device of rank r of a collective's instance. */
 uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r);
 

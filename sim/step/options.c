@@ -23,6 +23,11 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 	ORR_PARAM_BOOL("ignore_memory", false, "allow a device to hold more than its memory"),
 	ORR_PARAM_TEXT("compression", "none",
 		"compression of gradients: none, topk:density=0.001, onebit, powersgd:rank=2, each with compress_Bps=.. (0: no time)"),
+	ORR_PARAM_CHOICE("interference", "occupancy", "none|occupancy|curve",
+		"compute ops that run together on a device: none: full speed; occupancy: slower by the sum of their occupancies above 1; "
+		"curve: by interference_curve"),
+	ORR_PARAM_REAL("interference_loss", "0", 0, 10, "occupancy: further slow-down per additional op"),
+	ORR_PARAM_LIST("interference_curve", "1", "curve: time of 1, 2, .. ops that run together, relative to one alone"),
 	ORR_PARAM_TEXT("speeds", "", "relative speeds of devices, such as 3:0.5,7:0.8 (others: 1)"),
 	ORR_PARAM_CHOICE("stragglers", "none", "none|lognormal|uniform|exponential",
 		"distribution of the factor on each device's work in an iteration; mean 1 + spread for exponential and uniform"),

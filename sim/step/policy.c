@@ -66,6 +66,23 @@ int policy_build(struct orr_step *s)
 	return s->error.code;
 }
 
+uint32_t policy_ended(struct orr_step *s, struct iteration *k, uint32_t op)
+{
+	uint32_t instances = k->n_instances;
+	struct orr_error e = { 0 };
+	s->grown = (struct grown){ k->n_ops, k->n_deps, k->n_memory };
+	s->building = s->reacting = k;
+	enter(s, "ended", k->number);
+	s->ops->ended(s->self, s, (orr_op)(k->number + 1) << 32 | (op + 1), &e);
+	leave(s);
+	if (e.code)
+		step_fail(s, e.code, "%s", e.text);
+	if (!s->error.code)
+		expand_grown(s, k, &s->grown);
+	s->building = s->reacting = NULL;
+	return instances;
+}
+
 void policy_describe(struct orr_step *s, char *out, size_t size)
 {
 	if (!s->ops->describe)
@@ -74,4 +91,30 @@ void policy_describe(struct orr_step *s, char *out, size_t size)
 	s->ops->describe(s->self, out, size);
 	leave(s);
 	out[size - 1] = '\0';
+}
+
+/* ---- what ended() may ask for ---- */
+
+double orr_step_now(const struct orr_step *s)
+{
+	return fmax(s->now_s, 0);
+}
+
+void orr_cancel(struct orr_step *s, orr_op op)
+{
+	if (!op || s->error.code)
+		return;
+	struct iteration *k = s->reacting && op_iteration(op) < s->built ? iteration_live(s, op_iteration(op)) : NULL;
+	if (!s->reacting)
+		step_fail(s, ORR_EFAIL, "orr_cancel: allowed in ended() only");
+	else if (op_iteration(op) >= s->built || (k && op_index(op) >= (k == s->reacting ? s->grown.ops : k->n_ops)))
+		step_fail(s, ORR_EFAIL, "orr_cancel: %llx is no op of a built iteration", (unsigned long long)op);
+	else if (!k || k->instance[k->op[op_index(op)].first_instance].state == ENDED)
+		step_fail(
+			s, ORR_EFAIL, "orr_cancel: op %u of iteration %llu has ended", op_index(op), (unsigned long long)op_iteration(op));
+	else if (k->instance[k->op[op_index(op)].first_instance].state == GOING)
+		step_fail(s, ORR_EFAIL, "orr_cancel: op %u of iteration %llu is running: expected an op that has not started", op_index(op),
+			(unsigned long long)op_iteration(op));
+	else
+		k->op[op_index(op)].is_cancelled = true;
 }

@@ -62,6 +62,7 @@ static void prepare(struct orr_step *s)
 {
 	s->samples = s->config->batch * s->facts.gpus;
 	s->graph_period = 1;
+	s->is_reacting = s->ops && s->ops->ended;
 	s->lanes = s->lanes_run = 1;
 	s->algorithm = default_algorithm(s->config->options);
 	s->nic_efficiency = orr_arg_real(s->config->options, "nic_efficiency");
@@ -101,6 +102,7 @@ void world_free(struct orr_step *s)
 	for (size_t i = 0; i < s->n_spans; i++)
 		mem_free((void *)(uintptr_t)s->span[i].label);
 	wire_free(s->wire);
+	corun_free(s);
 	mem_free(s->live);
 	mem_free(s->plan);
 	mem_free(s->plan_slot);
@@ -239,6 +241,10 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	policy_create(s, args);
 	if (s->error.code)
 		return s->error.code;
+	if (s->is_reacting && s->map) {
+		step_fail(s, ORR_EFAIL, "orr_step_lanes: a policy with a function ended() has no lanes");
+		return s->error.code;
+	}
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
 	/* Nothing starts before one period of graphs (at least two graphs) is built: merging needs their messages. */

@@ -30,6 +30,11 @@ void timer_add_leap(struct orr_step *s, double time_s, uint32_t leap, uint32_t g
 	timer_push(s, (struct timer){ .time_s = time_s, .leap = leap, .generation = generation });
 }
 
+void timer_add_corun(struct orr_step *s, double time_s, uint32_t device, uint32_t generation)
+{
+	timer_push(s, (struct timer){ .time_s = time_s, .instance = device, .leap = NONE, .generation = generation });
+}
+
 struct timer timer_pop(struct orr_step *s)
 {
 	struct timer top = s->timer[0];

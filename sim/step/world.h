@@ -31,7 +31,7 @@ struct timer {
 	uint64_t order;
 	struct iteration *of;
 	uint32_t instance;
-	uint32_t leap, generation; /* leap NONE: an instance ends */
+	uint32_t leap, generation; /* leap NONE: an instance ends, or without `of`, the device `instance` has an end (corun.c) */
 };
 
 /* A ready instance on one (device, stream); the lowest (priority, order) comes first. */
@@ -101,7 +101,11 @@ struct orr_step {
 	struct timer *timer;
 	uint32_t n_timers, cap_timers;
 	uint64_t order;
-	struct stream *stream; /* [endpoint * STEP_STREAMS + stream] */
+	struct stream *stream;      /* [endpoint * STEP_STREAMS + stream] */
+	struct corun *corun;        /* by endpoint; NULL: compute ops do not run together */
+	bool is_reacting;           /* the policy has a function ended() */
+	struct iteration *reacting; /* the iteration that ended() may add to */
+	struct grown grown;         /* its size when ended() was called */
 	uint32_t *dirty, n_dirty, cap_dirty;
 	struct going *done; /* instances that end now, not yet handled */
 	uint32_t n_done, cap_done;

@@ -42,8 +42,8 @@ while IFS='|' read -r options expected; do
   like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
--DDAMAGE=ABI_VERSION|was compiled for ABI version 6, this program has 5
--DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 6
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 7, this program has 6
+-DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 7
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|function schedule is NULL
 -DDAMAGE=NULL_OPS|has no functions
