@@ -34,7 +34,8 @@ static const struct common_flag {
 	{ "seed", "N", OPT_KEY, "seed", "seed of every random stream (default 1)" },
 	{ "replications", "N", OPT_KEY, "replications", "run N times with other random numbers: means with intervals (default 1)" },
 	{ "until-precision", "X", OPT_KEY, "until_precision",
-		"replications until the intervals of every policy are at most +- X of their means\n(0.05; 10 to 1000 of them, or to "
+		"replications until half the width of every policy's intervals is at\nmost X of their means (0.05; 10 to 1000 of them, or "
+		"to "
 		"--replications N)" },
 	{ "precision-of", "METRICS", OPT_KEY, "precision_of", "with it: columns of the table to look at (default: its first mean)" },
 	{ "db", "FILE", OPT_DB, NULL, "store the runs in this database; an existing one is reused" },

@@ -391,6 +391,18 @@ static const struct left_out {
 	const char *noun, *word[5];
 } left_out[] = { { "jobs", { "killed", "failed", "unfinished", "refused" } }, { "requests", { "refused", "shed", "unfinished" } } };
 
+/* Returns whether a remark of the run states the number and its reasons: "12 of 400 requests were refused: ..". */
+static bool is_remarked(const struct run_result *r, const char *noun, const char *word)
+{
+	char text[64];
+	const char *note;
+	snprintf(text, sizeof text, " %.20s were %.20s: ", noun, word);
+	for (size_t i = 0; (note = result_note_at(r, "remark", i)); i++)
+		if (strstr(note, text))
+			return true;
+	return false;
+}
+
 /* Lists jobs and requests that the averages leave out, or that were killed or failed. prefix: "", or "PART." in a run of several worlds. */
 static void put_left_out(struct sbuf *out, const struct run_result *r, const char *prefix, const struct left_out *x)
 {
@@ -399,7 +411,7 @@ static void put_left_out(struct sbuf *out, const struct run_result *r, const cha
 		char metric[96];
 		snprintf(metric, sizeof metric, "%.40s%s_%s", prefix, x->noun, x->word[i]);
 		const struct metric *m = result_find(r, metric);
-		if (!m || !(m->value > 0))
+		if (!m || !(m->value > 0) || is_remarked(r, x->noun, x->word[i]))
 			continue;
 		if (!before) {
 			char *name = name_of(r);

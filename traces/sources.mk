@@ -1,6 +1,7 @@
 # formats, generators and statistics of traces. Bottom first: a file calls only files before it.
 liborrery_a_SOURCES += traces/civil.c traces/civil.h traces/lines.c traces/lines.h traces/table.c traces/table.h \
-	traces/draw.c traces/draw.h traces/profile.c traces/profile.h traces/profile_rows.c traces/profile_rows.h
+	traces/draw.c traces/draw.h traces/profile.c traces/profile.h traces/profile_rows.c traces/profile_rows.h \
+	traces/status.c traces/status.h
 # one file per format, and the table of them
 liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c \
 	traces/openb_nodes.c traces/swf.c traces/orrery.c \

@@ -8,8 +8,8 @@
  * the nodes regroup if the reconfiguration rule asks for it.
  *
  * rules=authors: the simulator published with Bamboo, in whole milliseconds, without checkpoints; each of its quirks is an option
- * (compat_timers, stale_steps, keep_waiting, slowdown_any). rules=clean: the same with slowdown_any as the only quirk. rules=event:
- * step times (redundant, degraded) and failover times of the job, checkpoints and rollback. docs/models/spot-bamboo.md.
+ * (compat_timers, stale_steps, keep_waiting, ignore_orphans, slowdown_any). rules=clean: the same with slowdown_any as the only quirk.
+ * rules=event: step times (redundant, degraded) and failover times of the job, checkpoints and rollback. docs/models/spot-bamboo.md.
  */
 #include "bamboo.h"
 

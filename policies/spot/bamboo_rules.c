@@ -80,6 +80,7 @@ static void read_rules(struct bamboo *b, const struct orr_args *args)
 	b->r.keeps_timers = is_on(args, "compat_timers", is_authors);
 	b->has_stale_steps = is_on(args, "stale_steps", is_authors);
 	b->r.keeps_waiting = is_on(args, "keep_waiting", is_authors);
+	b->r.ignores_orphans = is_on(args, "ignore_orphans", is_authors);
 	b->slows_for_any = is_on(args, "slowdown_any", !b->is_event);
 	b->rolls_back = is_on(args, "rollback", b->is_event);
 	b->rule = !strcmp(rule, "paper") ? RECONFIGURE_PAPER : !strcmp(rule, "agent") ? RECONFIGURE_AGENT : RECONFIGURE_SIMULATOR;
@@ -178,6 +179,8 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 		"stale_steps", "rules", RULES_OR_TOLD, "after a fatal failure steps continue until the rendezvous ends; authors: on"),
 	ORR_PARAM_CHOICE("keep_waiting", "rules", RULES_OR_TOLD,
 		"the loss of a waiting node does not lower the number of waiting nodes; authors: on"),
+	ORR_PARAM_CHOICE("ignore_orphans", "rules", RULES_OR_TOLD,
+		"the loss of a node has no effect if the holder of the stage before it has ended; authors: on, else it is fatal"),
 	ORR_PARAM_CHOICE("rollback", "rules", RULES_OR_TOLD, "a fatal failure loses the steps since the last checkpoint; event: on"),
 	ORR_PARAM_TIME("restart_time", "0s", "with rollback: time of a restart on top of the rendezvous and of reading the checkpoint"),
 	ORR_PARAM_TIME("checkpoint_interval", "10m", "with rollback: time from the start of one checkpoint to the start of the next"),

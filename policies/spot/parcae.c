@@ -23,6 +23,8 @@
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
 		"throughput: the fastest shape for the present instances, regardless of the cost of the change"),
+	ORR_PARAM_TIME(
+		"checkpoint", "14s", "choose=throughput: time to save and load a checkpoint, part of every migration but the first start"),
 	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last",
 		"prediction of instance counts: ARIMA(1,1,0), the true future, or the present count"),
 	ORR_PARAM_INT("lookahead", "12", 1, 60, "number of intervals planned ahead (published: 8, 10, 12)"),
@@ -47,6 +49,7 @@ struct parcae {
 	uint32_t n;       /* number of shapes; as an index: no shape */
 	enum predictor predictor;
 	bool is_liveput;
+	double checkpoint_s; /* added to migrations; 0 with liveput, which copies the state from peers */
 	uint32_t lookahead, history;
 	int64_t interval_ns, next_ns;
 	struct parcae_bounds bounds;
@@ -166,6 +169,8 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	}
 	s->planner.is_ideal = orr_arg_bool(args, "ideal");
 	s->planner.is_fresh = true;
+	if (!s->is_liveput && !s->planner.is_ideal)
+		s->checkpoint_s = (double)orr_arg_time_ns(args, "checkpoint") / 1e9;
 	s->planner.draws = (uint32_t)orr_arg_int(args, "draws");
 	s->planner.key = s->planner.draws ? (uint64_t)(orr_spot_uniform(w) * 9007199254740992.0) : 0;
 	s->current = s->target = s->n;
@@ -347,7 +352,8 @@ static void migrate(struct parcae *s, struct orr_spot *w, const struct parcae_lo
 			run_steps(s, w);
 		return;
 	}
-	int64_t ends = orr_spot_now(w) + llround(parcae_migration_s(&s->planner, s->current, loss, to) * 1e9);
+	double took_s = parcae_migration_s(&s->planner, s->current, loss, to) + (s->planner.is_fresh ? 0 : s->checkpoint_s);
+	int64_t ends = orr_spot_now(w) + llround(took_s * 1e9);
 	orr_spot_count(w, counter[kind], 1);
 	orr_steps_stop(w);
 	lay_out(s, w, to);

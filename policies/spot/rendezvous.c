@@ -175,6 +175,8 @@ enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uin
 	if (stage == 0 && r->pipelines == 0)
 		return RDV_NO_PART; /* as published: the search for the last stage fails without pipelines */
 	orr_inst holder = r->holder[stage ? lost - 1 : lost + r->depth - 1];
+	if (holder != i && !orr_inst_is_live(w, holder) && r->ignores_orphans)
+		return RDV_NO_PART;
 	if (holder == i || !orr_inst_is_live(w, holder))
 		return RDV_FATAL;
 	struct rdv_seat *before = seat_of(r, holder);

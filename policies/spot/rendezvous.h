@@ -42,9 +42,10 @@ struct rendezvous {
 	/* Set by the policy. */
 	int64_t length_ns[RDV_KINDS]; /* of the next timers; may change at any time */
 	bool keeps_timers;
-	bool keeps_waiting; /* a loss does not lower `waiting` */
-	uint32_t depth;     /* nodes of a pipeline; 0: no coordinates: neither rdv_assign(), due before each
-			       rdv_settle(), nor rdv_lose() is called */
+	bool keeps_waiting;   /* a loss does not lower `waiting` */
+	bool ignores_orphans; /* a loss has no effect if the holder of the stage before has ended; else it is fatal */
+	uint32_t depth;       /* nodes of a pipeline; 0: no coordinates: neither rdv_assign(), due before each
+				 rdv_settle(), nor rdv_lose() is called */
 
 	enum rdv_state state;
 	enum rdv_kind kind; /* of the last rendezvous started */

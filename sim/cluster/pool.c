@@ -288,13 +288,13 @@ void pool_node_close(struct pool *p, uint32_t n)
 
 /* ---- placing ---- */
 
-static bool place_without_gpus(struct pool *p, const struct pool_request *r)
+static bool place_without_gpus(struct pool *p, const struct placement *rule, const struct pool_request *r)
 {
 	uint32_t best = UINT32_MAX;
 	for (uint32_t n = 0; n < p->cluster->n_nodes; n++) {
 		const struct pool_node *s = &p->node[n];
 		bool is_open = s->is_up && !s->is_closed;
-		bool fits = p->placement->ignores_nodes ? is_open : is_open && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
+		bool fits = rule->ignores_nodes ? is_open : is_open && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
 		/* Nodes without GPUs first, then the one with the least CPU left. */
 		if (fits && (best == UINT32_MAX || p->cluster->node[n].gpus < p->cluster->node[best].gpus ||
 				    (p->cluster->node[n].gpus == p->cluster->node[best].gpus && s->cpu_free < p->node[best].cpu_free)))
@@ -306,17 +306,16 @@ static bool place_without_gpus(struct pool *p, const struct pool_request *r)
 	return true;
 }
 
-/* Fills p->scratch; *type is the type of GPU chosen. */
-static bool place(struct pool *p, const struct pool_request *r, uint32_t *type)
+static bool place_by(struct pool *p, const struct placement *rule, const struct pool_request *r, uint32_t *type)
 {
 	p->n_scratch = 0;
 	*type = CLUSTER_NO_TYPE;
 	if (r->cpu_milli > p->cpu_free || r->mem_mib > p->mem_free)
 		return false;
 	if (!r->gpus)
-		return place_without_gpus(p, r);
-	if (p->placement->spans_types_by_score) {
-		if (!p->placement->place(p, r, CLUSTER_NO_TYPE))
+		return place_without_gpus(p, rule, r);
+	if (rule->spans_types_by_score) {
+		if (!rule->place(p, r, CLUSTER_NO_TYPE))
 			return false;
 		*type = p->cluster->node[p->scratch[0].node].type;
 		return true;
@@ -326,12 +325,54 @@ static bool place(struct pool *p, const struct pool_request *r, uint32_t *type)
 		if (t >= p->cluster->n_types)
 			break;
 		p->n_scratch = 0;
-		if (p->placement->place(p, r, t)) {
+		if (rule->place(p, r, t)) {
 			*type = t;
 			return true;
 		}
 	}
 	return false;
+}
+
+static bool is_same_piece(const struct pool_piece *a, const struct pool_piece *b)
+{
+	return a->node == b->node && a->gpus == b->gpus && a->slot == b->slot && a->milli == b->milli;
+}
+
+/* Asks the other rule for its choice, and leaves the first choice in p->scratch. `count` tracks no CPUs and memory of nodes. */
+static void compare(struct pool *p, const struct pool_request *r, bool fits, uint32_t type)
+{
+	uint32_t n = p->n_scratch, other_type;
+	struct pool_piece *chosen = mem_alloc((n + 1) * sizeof *chosen);
+	if (n)
+		memcpy(chosen, p->scratch, n * sizeof *chosen);
+	bool is_known = !p->placement->ignores_nodes || !(r->cpu_milli || r->mem_mib);
+	bool is_same = is_known && place_by(p, p->other, r, &other_type) == fits && (!fits || (p->n_scratch == n && other_type == type));
+	for (uint32_t i = 0; is_same && fits && i < n; i++)
+		is_same = is_same_piece(&chosen[i], &p->scratch[i]);
+	p->has_differed |= !is_same;
+	p->n_scratch = 0;
+	for (uint32_t i = 0; i < n; i++)
+		pool_put_piece(p, chosen[i].node, chosen[i].gpus, chosen[i].slot, chosen[i].milli);
+	mem_free(chosen);
+}
+
+/* Fills p->scratch; *type is the type of GPU chosen. */
+static bool place(struct pool *p, const struct pool_request *r, uint32_t *type)
+{
+	bool fits = place_by(p, p->placement, r, type);
+	if (p->other && !p->has_differed)
+		compare(p, r, fits, *type);
+	return fits;
+}
+
+void pool_compare(struct pool *p, const struct placement *other)
+{
+	p->other = other;
+}
+
+bool pool_has_differed(const struct pool *p)
+{
+	return !p->other || p->has_differed;
 }
 
 /* Picks a free slot number for each shared GPU to open. */

@@ -78,6 +78,8 @@ struct pool_mix {
 struct pool {
 	const struct cluster *cluster;
 	const struct placement *placement;
+	const struct placement *other; /* pool_compare(); NULL: none */
+	bool has_differed;
 	struct pool_node *node;
 	struct bitset *bucket;                                      /* [type * (max_node_gpus + 1) + free GPUs] */
 	struct bitset *any_free;                                    /* [type]: nodes with a whole GPU free */
@@ -103,6 +105,10 @@ extern const struct placement *const placements[];        /* ends with NULL */
 
 struct pool *pool_new(const struct cluster *c, const struct placement *p);
 void pool_free(struct pool *p);
+/* Compares every choice with that of another rule, until one differs. */
+void pool_compare(struct pool *p, const struct placement *other);
+/* Returns whether a choice has differed, or none was compared. */
+bool pool_has_differed(const struct pool *p);
 /* Copies the mix. */
 void pool_set_mix(struct pool *p, const struct pool_mix *mix);
 

@@ -348,6 +348,7 @@ void bill_end(struct orr_jobs *w)
 	summary_put(r, "nodes_noticed", (double)c.noticed);
 	summary_put(r, "nodes_lost", (double)c.lost);
 	int64_t end = w->config->capacity->repeats ? ORR_NEVER : availset_end_ns(w->config->capacity->set), now = eng_now(w->engine);
+	w->totals.used |= now > availset_end_ns(w->config->capacity->set) ? JOBS_USED_REPEAT : 0;
 	summary_put(r, "past_capacity", now > end ? (double)(now - end) / 1e9 : 0);
 	put_accounts(w, &c);
 	if (w->config->record_jobs && b->last.time_ns < eng_now(w->engine)) {

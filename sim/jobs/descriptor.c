@@ -8,6 +8,7 @@
 #include "jobs/steprate.h"
 #include "jobs/type_speed.h"
 #include "results/batches.h"
+#include "traces/status.h"
 #include "world/cost_samples.h"
 #include "world/remarks.h"
 #include "world/run.h"
@@ -24,6 +25,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 	t->config = (struct jobs_config){ .jobs = t->jobs,
 		.cluster = s->cluster,
 		.placement = t->placement,
+		.compare = t->placement == placement_find("count") ? NULL : placement_find("count"),
 		.throughput = t->throughput,
 		.failures = t->failures,
 		.capacity = t->capacity.is_given ? &t->capacity.config : NULL,
@@ -34,6 +36,7 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 		.seed = s->seed,
 		.until_ns = s->until_ns,
 		.drop_unfit = orr_arg_bool(s->keys, "drop_unfit"),
+		.completed_only = orr_arg_bool(s->keys, "completed_only"),
 		.check = o->check,
 		.record_jobs = s->record != RECORD_SUMMARY && (o->db || o->out_dir || is_drawn),
 		.max_rows = s->record == RECORD_SAMPLE ? 10000 : MAX_ROWS,
@@ -69,15 +72,31 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
 }
 
-/* Rebuilds the blocks for paired differences from the rows of a stored run; false if it has a sample of the rows only. */
-static bool blocks_from_rows(const struct run_result *r, struct jobs_blocks *b)
+/* Numbers of resampled jobs are not those of the file, so the recorded status of a row is unknown. */
+static bool knows_recorded(const struct jobs_state *t)
 {
+	return !t->config.completed_only || !jobset_blocks(t->jobs);
+}
+
+static bool is_in_means(const struct jobs_state *t, const struct job_row *row)
+{
+	if (row->status != JOB_COMPLETED || !t->config.completed_only || !jobset_is_loaded(t->jobs))
+		return row->status == JOB_COMPLETED;
+	uint32_t status = jobset_at(t->jobs, row->number)->status;
+	return trace_status_of(status ? strtab_text(jobset_strings(t->jobs), status) : NULL) <= TRACE_STATUS_COMPLETED;
+}
+
+/* Rebuilds the blocks for paired differences from the rows of a stored run; false if it has a sample of the rows only. */
+static bool blocks_from_rows(const struct jobs_state *t, const struct run_result *r, struct jobs_blocks *b)
+{
+	if (!knows_recorded(t))
+		return false;
 	blocks_init(&b->jct);
 	blocks_init(&b->wait);
 	blocks_init(&b->slowdown);
 	for (size_t i = 0; i < r->n_jobs; i++) {
 		const struct job_row *j = &r->jobs[i];
-		if (j->status != JOB_COMPLETED)
+		if (!is_in_means(t, j))
 			continue;
 		blocks_add(&b->jct, j->number, (double)(j->end_ns - j->submit_ns) / 1e9);
 		blocks_add(&b->wait, j->number, (double)j->wait_ns / 1e9);
@@ -98,9 +117,10 @@ static bool all_completed(const struct run_result *r)
 }
 
 /* Fills the blocks of both runs from the jobs that completed in both; false if a run has no row for each job. */
-static bool blocks_of_both(const struct run_result *a, const struct run_result *b, struct jobs_blocks *of_a, struct jobs_blocks *of_b)
+static bool blocks_of_both(const struct jobs_state *t, const struct run_result *a, const struct run_result *b, struct jobs_blocks *of_a,
+	struct jobs_blocks *of_b)
 {
-	if (a->n_jobs != a->rows_total || b->n_jobs != b->rows_total)
+	if (a->n_jobs != a->rows_total || b->n_jobs != b->rows_total || !knows_recorded(t))
 		return false;
 	struct jobs_blocks *const of[] = { of_a, of_b };
 	for (int k = 0; k < 2; k++) {
@@ -113,7 +133,7 @@ static bool blocks_of_both(const struct run_result *a, const struct run_result *
 		if (k == b->n_jobs || b->jobs[k].number != a->jobs[i].number)
 			continue;
 		const struct job_row *x = &a->jobs[i], *y = &b->jobs[k];
-		if (x->status != JOB_COMPLETED || y->status != JOB_COMPLETED)
+		if (!is_in_means(t, x) || !is_in_means(t, y))
 			continue;
 		blocks_add(&of_a->jct, x->number, (double)(x->end_ns - x->submit_ns) / 1e9);
 		blocks_add(&of_b->jct, x->number, (double)(y->end_ns - y->submit_ns) / 1e9);
@@ -136,7 +156,7 @@ static void add_differences(const struct scenario *s, struct run_result *const *
 		if (!t->has_blocks[other] || !t->has_blocks[first])
 			continue;
 		const struct jobs_blocks *x = &t->blocks[other], *y = &t->blocks[first];
-		if (!(all_completed(runs[i]) && all_completed(runs[0])) && blocks_of_both(runs[i], runs[0], &both[0], &both[1])) {
+		if (!(all_completed(runs[i]) && all_completed(runs[0])) && blocks_of_both(t, runs[i], runs[0], &both[0], &both[1])) {
 			x = &both[0];
 			y = &both[1];
 		}
@@ -171,6 +191,7 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	configure(s, t);
 	t->blocks = mem_zalloc(s->n_policies, sizeof *t->blocks);
 	t->has_blocks = mem_zalloc(s->n_policies, sizeof *t->has_blocks);
+	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	return refuse_unfit(s, t, err);
 }
 
@@ -231,19 +252,11 @@ static bool are_jobs_random(const struct scenario *s)
 	       inputs_capacity_is_random(&t->capacity);
 }
 
-/* Jobs drawn again, and keys of the class mean on a cluster none of whose types has one. */
 static void note_jobs(const struct scenario *s, size_t i, struct run_result *r)
 {
-	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples" };
-	const struct jobs_state *t = s->state;
 	(void)i;
 	jobs_note_effects(s, r);
-	if (!are_jobs_random(s) && !t->rates && !t->set.cost_samples)
-		remark_no_effect(s, r, "seed", "nothing of this run is drawn at random");
-	inputs_note_resample(s, jobset_blocks(t->jobs), "jobs", r);
-	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-		if (!t->rates && !type_speeds_has_class(t->speeds))
-			remark_no_effect(s, r, keys[k], "no GPU type has a speed by the cost model");
+	inputs_note_resample(s, jobset_blocks(((const struct jobs_state *)s->state)->jobs), "jobs", r);
 }
 
 static int run_jobs(
@@ -256,6 +269,7 @@ static int run_jobs(
 	struct jobs_blocks *blocks = k ? mem_zalloc(1, sizeof *blocks) : &t->blocks[i];
 	config.progress = progress;
 	config.progress_ctx = ctx;
+	config.used = &t->used[i];
 	config.replication = capacity.replication = k;
 	config.record_jobs &= !k;
 	if (config.capacity)
@@ -275,7 +289,7 @@ static int run_jobs(
 static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r)
 {
 	struct jobs_state *t = s->state;
-	t->has_blocks[i] = blocks_from_rows(r, &t->blocks[i]);
+	t->has_blocks[i] = blocks_from_rows(t, r, &t->blocks[i]);
 }
 
 /* Counts over all policies, which share the memoised rates. */
@@ -355,6 +369,7 @@ static const struct orr_param keys[] = {
 	SETTING_KEYS("fp32"),
 	SCENARIO_KEY_UNTIL,
 	ORR_PARAM_BOOL("drop_unfit", false, "leave out jobs that can never be placed"),
+	ORR_PARAM_BOOL("completed_only", false, "means without jobs that the trace records as failed, killed or not ended"),
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
 };
@@ -393,6 +408,8 @@ static const struct world_flag flags[] = {
 	{ "capacity", "SOURCE", WORLD_FLAG_OBJECT, "capacity.trace", NULL,
 		"a node is up while an instance of this trace or generator is available\n(--set capacity.startup=.., notice, price, prices, options)" },
 	{ "drop-unfit", NULL, WORLD_FLAG_KEY, "drop_unfit", "true", "leave out jobs that can never be placed, instead of an error" },
+	{ "completed-only", NULL, WORLD_FLAG_KEY, "completed_only", "true",
+		"leave jobs that the trace records as failed, killed or not ended out of\nall means; they still take their GPUs" },
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
@@ -443,6 +460,7 @@ const struct world world_jobs = { .name = "jobs",
 		    "  orrery jobs philly-like --cluster 64x8:v100 --policy fifo,srtf,las --db runs.db --out out\n",
 	.form = { .columns = columns, .files = files, .counted = "jobs" },
 	.effects = jobs_effects,
+	.used = jobs_used,
 	.note = note_jobs,
 	.open = open_jobs,
 	.is_random = are_jobs_random,

@@ -3,20 +3,22 @@
 #include "jobs/effects.h"
 
 #include "jobs/scenario.h"
+#include "jobs/steprate.h"
+#include "jobs/type_speed.h"
 #include "results/result.h"
+#include "step/effects.h"
 #include "world/remarks.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-/* A run that reaches one of these limits fails, so a complete run never depends on them. */
-const struct world_effect jobs_effects[] = { { "jobs.checkpoint", "restarts", "no job was on a node that failed" },
-	{ "jobs.on_failure", "jobs_failed", "no job was on a node that failed" },
-	{ "jobs.preempt_cost", "preemptions", "no job was preempted" },
-	{ "jobs.migrate_cost", "migrations", "no job restarted on other nodes" },
-	{ "jobs.max_calls_per_instant", "", "no instant had as many calls" },
-	{ "policy_timeout", "", "no call of the policy took as long" }, { "drop_unfit", "jobs_refused", "every job fits on the cluster" },
-	{ NULL, NULL, NULL } };
+unsigned jobs_used(const struct scenario *s, size_t i)
+{
+	return atomic_load(&((const struct jobs_state *)s->state)->used[i]);
+}
+
+/* ---- conditions ---- */
 
 static bool is_kind(const struct run_result *r, const char *kind)
 {
@@ -26,46 +28,184 @@ static bool is_kind(const struct run_result *r, const char *kind)
 	return false;
 }
 
-static bool has_interval(const struct run_result *r)
+static bool has_interval(const struct scenario *s, size_t i, const struct run_result *r)
 {
-	for (size_t i = 0; i < r->n_metrics; i++)
-		if (r->metrics[i].ci_high > r->metrics[i].ci_low)
+	(void)s, (void)i;
+	for (size_t k = 0; k < r->n_metrics; k++)
+		if (r->metrics[k].ci_high > r->metrics[k].ci_low)
 			return true;
 	return false;
 }
 
-static void note_failures(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
+static bool may_fail(const struct scenario *s, size_t i, const struct run_result *r)
 {
-	static const char *const keys[] = { "failures.mtbf", "failures.mttr", "failures.types", "failures.trace" };
-	const char *why = t->failures ? "no node failed before the end" : "nodes do not fail (failures.mtbf is 0)";
-	for (size_t i = 0; i < sizeof keys / sizeof *keys && !is_kind(r, "node-fail"); i++)
-		remark_no_effect(s, r, keys[i], why);
+	(void)i, (void)r;
+	return ((const struct jobs_state *)s->state)->failures || s->whole;
 }
 
-/* Options of jobs that share links. */
-static void note_sharing(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
+static bool has_failed(const struct scenario *s, size_t i, const struct run_result *r)
 {
-	static const char *const keys[] = { "jobs.sharing_most", "jobs.sharing_tolerance", "jobs.sharing_iterations",
-		"jobs.sharing_flows" };
-	const char *why = !t->rates                                  ? "no job of the trace names a strategy"
-			  : t->sharing != JOBS_SHARING_SIMULATED     ? "only --sharing simulated reads it"
-			  : remark_metric(s, r, "sharing_sets") <= 0 ? "no two jobs shared a link"
-								     : NULL;
-	for (size_t i = 0; i < sizeof keys / sizeof *keys && why; i++)
-		remark_no_effect(s, r, keys[i], why);
+	(void)s, (void)i;
+	return is_kind(r, "node-fail");
 }
 
-static void note_rows(const struct scenario *s, struct run_result *r)
+static bool spares_types(const struct scenario *s, size_t i, const struct run_result *r)
 {
+	(void)i, (void)r;
+	return inputs_spares_types(s);
+}
+
+static bool trains(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return ((const struct jobs_state *)s->state)->rates != NULL;
+}
+
+static bool has_class(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	return trains(s, i, r) || type_speeds_has_class(((const struct jobs_state *)s->state)->speeds);
+}
+
+static bool is_drawn(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)r;
+	return scenario_is_random(s) || t->set.cost_samples || jobs_used(s, i) & STEP_USED_RANDOM;
+}
+
+/* Without a rate other than 1 no recorded duration refers to another type than the default. */
+static bool is_other_reference(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	bool is_relative = t->rates || t->throughput;
+	(void)i, (void)r;
+	return !is_relative || !s->cluster->n_types ||
+	       strcasecmp(orr_arg_text(s->options, "reference_type"), s->cluster->type_name[0]) != 0;
+}
+
+static bool has_types(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return s->cluster->n_types > 1;
+}
+
+static bool has_recorded(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i;
+	return remark_metric(s, r, "recorded_failed") + remark_metric(s, r, "recorded_killed") + remark_metric(s, r, "recorded_other") > 0;
+}
+
+static bool has_more_jobs(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i;
 	double jobs = remark_metric(s, r, "jobs");
-	if (jobs <= 200 && jobs <= (double)orr_arg_int(s->options, "gantt"))
-		remark_no_effect(s, r, "jobs.gantt", "the run has fewer jobs than the default covers");
-	if (s->record == RECORD_SAMPLE && jobs <= 10000)
-		remark_no_effect(s, r, "record", "a sample of up to 10000 rows holds every job");
-	if (!has_interval(r))
-		remark_no_effect(s, r, "jobs.ci_level", "the run has no interval");
-	if (remark_metric(s, r, "jobs_unfinished") <= 0 && jobs >= (double)jobset_count(((const struct jobs_state *)s->state)->jobs))
-		remark_no_effect(s, r, "until", "the last job ended before it");
+	return jobs > 200 || jobs > (double)orr_arg_int(s->options, "gantt");
+}
+
+static bool samples_rows(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i;
+	return s->record != RECORD_SAMPLE || remark_metric(s, r, "jobs") > 10000;
+}
+
+static bool ends_early(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)i;
+	return remark_metric(s, r, "jobs_unfinished") > 0 || remark_metric(s, r, "jobs") < (double)jobset_count(t->jobs);
+}
+
+static bool is_simulated(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return ((const struct jobs_state *)s->state)->sharing == JOBS_SHARING_SIMULATED;
+}
+
+static bool profile_changes(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)i, (void)r;
+	return !t->rates || setting_profile_changes(&t->set, s->cluster);
+}
+
+#define CHANGES(name)                                                                              \
+	static bool name##_changes(const struct scenario *s, size_t i, const struct run_result *r) \
+	{                                                                                          \
+		const struct jobs_state *t = s->state;                                             \
+		(void)i, (void)r;                                                                  \
+		return t->rates && steprate_costs_change(t->rates, &t->set, #name);                \
+	}
+CHANGES(measured)
+CHANGES(fused_attention)
+CHANGES(dropout)
+CHANGES(efficiency)
+
+/* ---- the table ---- */
+
+/* clang-format off */
+#define CLASS(KEY) { .key = KEY, .why = "no GPU type has a speed by the cost model", .holds = has_class }
+#define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
+#define SHARING(KEY) \
+	{ .key = KEY, .why = "no job of the trace names a strategy", .holds = trains }, \
+	{ .key = KEY, .why = "only --sharing simulated reads it", .holds = is_simulated }, \
+	{ .key = KEY, .why = "no two jobs shared a link", .metric = "sharing_sets" }
+
+/* A run that reaches one of the limits fails, so a complete run never depends on them. */
+const struct world_effect jobs_effects[] = {
+	{ .key = "jobs.checkpoint", .why = "no job was on a node that failed", .metric = "restarts" },
+	{ .key = "jobs.on_failure", .why = "no job was on a node that failed", .metric = "jobs_failed" },
+	{ .key = "jobs.preempt_cost", .why = "no job was preempted", .metric = "preemptions" },
+	{ .key = "jobs.migrate_cost", .why = "no job restarted on other nodes", .metric = "migrations" },
+	{ .key = "jobs.max_calls_per_instant", .why = "no instant reached the limit" },
+	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "completed_only", .why = "the trace records no job as failed, killed or not ended", .holds = has_recorded },
+	{ .key = "drop_unfit", .why = "every job fits on the cluster", .metric = "jobs_refused" },
+	{ .key = "failures.mttr", .why = "nodes do not fail (failures.mtbf is 0)", .holds = may_fail },
+	{ .key = "failures.mttr", .why = "failures.trace states the repairs", .needs = "failures.mtbf" },
+	FAILURES("failures.mtbf"), FAILURES("failures.mttr"), FAILURES("failures.types"), FAILURES("failures.trace"),
+	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
+	{ .key = "capacity.repeat", .why = "the run ended before the trace of instances", .use = JOBS_USED_REPEAT },
+	SHARING("jobs.sharing_most"), SHARING("jobs.sharing_tolerance"), SHARING("jobs.sharing_iterations"), SHARING("jobs.sharing_flows"),
+	{ .key = "placement", .why = "the default chooses the same GPUs for every job", .use = JOBS_USED_PLACEMENT },
+	{ .key = "jobs.reference_type", .why = "rates refer to the cluster's first type by default", .holds = is_other_reference },
+	{ .key = "jobs.reference_type", .why = "no job ran at a rate other than 1", .use = JOBS_USED_SPEEDS },
+	{ .key = "jobs.type_order", .why = "the cluster has one GPU type", .holds = has_types },
+	{ .key = "jobs.type_order", .why = "the types that a job tried had its speed in the cluster's order", .use = JOBS_USED_TYPE_ORDER },
+	{ .key = "jobs.gantt", .why = "the run has fewer jobs than the default covers", .holds = has_more_jobs },
+	{ .key = "record", .why = "a sample of up to 10000 rows contains every job", .holds = samples_rows },
+	{ .key = "jobs.ci_level", .why = "the run has no interval", .holds = has_interval },
+	{ .key = "until", .why = "the last job ended before it", .holds = ends_early },
+	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
+	CLASS("precision"), CLASS("batch"), CLASS("profile"), CLASS("cost_samples"),
+	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
+	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
+	STEP_EFFECTS,
+	{ .key = "step.iterations", .why = "rates are those of the steady state", .use = STEP_USED_EVERY_ITERATION },
+	{ .key = "cost.measured", .why = "no step time is measured for these devices, models, batches and precision", .holds = measured_changes },
+	{ .key = "cost.fused_attention", .why = "no kernel of the models takes another time", .holds = fused_attention_changes },
+	{ .key = "cost.dropout", .why = "no kernel of the models takes another time", .holds = dropout_changes },
+	{ .key = "cost.efficiency", .why = "no kernel of the models takes another time", .holds = efficiency_changes },
+	{ 0 }
+};
+/* clang-format on */
+
+/* ---- assumptions ---- */
+
+/* Recorded statuses: such a job ran as long in the trace as here, so it counts unless --completed-only is given. */
+static void note_recorded(const struct scenario *s, struct run_result *r)
+{
+	double failed = remark_metric(s, r, "recorded_failed"), killed = remark_metric(s, r, "recorded_killed");
+	double other = remark_metric(s, r, "recorded_other"), all = failed + killed + other;
+	bool is_out = orr_arg_bool(s->keys, "completed_only");
+	struct sbuf b = { 0 };
+	if (all <= 0)
+		return;
+	sbuf_printf(&b, "the trace records %.0f jobs as failed, %.0f as killed", failed, killed);
+	if (other > 0)
+		sbuf_printf(&b, ", %.0f as neither these nor completed", other);
+	sbuf_puts(&b, is_out ? ": they are in no mean (--completed-only)" : ": they are in all means (--completed-only leaves them out)");
+	result_note(r, "assumption", sbuf_text(&b));
+	sbuf_free(&b);
 }
 
 static void note_costs(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
@@ -87,11 +227,20 @@ static void note_costs(const struct scenario *s, const struct jobs_state *t, str
 	sbuf_free(&b);
 }
 
+/* Rates of the step world are asked for once: jobs and replications share the draws. */
+static void note_stragglers(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
+{
+	(void)s;
+	if (t->rates && (strcmp(orr_arg_text(t->set.options, "stragglers"), "none") || orr_arg_real(t->set.options, "contention_p") > 0))
+		result_note(r, "assumption",
+			"stragglers and slowed NICs are drawn once for each shape of a placement: all jobs of that shape, and all "
+			"replications, have the same draw");
+}
+
 void jobs_note_effects(const struct scenario *s, struct run_result *r)
 {
 	const struct jobs_state *t = s->state;
 	note_costs(s, t, r);
-	note_failures(s, t, r);
-	note_sharing(s, t, r);
-	note_rows(s, r);
+	note_stragglers(s, t, r);
+	note_recorded(s, r);
 }

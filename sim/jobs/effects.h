@@ -8,6 +8,7 @@
 #include "world/scenario.h"
 
 extern const struct world_effect jobs_effects[];
+unsigned jobs_used(const struct scenario *s, size_t i);
 /* Adds the remarks that no metric decides, and the assumption on placement and costs. */
 void jobs_note_effects(const struct scenario *s, struct run_result *r);
 

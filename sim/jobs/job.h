@@ -46,8 +46,9 @@ struct job {
 	uint8_t state; /* enum orr_job_state */
 	uint8_t how;   /* enum orr_job_end, once ended */
 	bool has_run;
-	bool is_given;  /* inside orr_fits_without(): counted as stopped */
-	bool was_split; /* the job could not start although several types together had enough free GPUs */
+	bool is_given;    /* inside orr_fits_without(): counted as stopped */
+	uint8_t recorded; /* enum trace_status */
+	bool was_split;   /* the job could not start although several types together had enough free GPUs */
 	/* Values from the trace. */
 	uint64_t number;
 	uint32_t shape, gpus, id, user, queue, model, speedup;

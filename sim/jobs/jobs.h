@@ -22,6 +22,8 @@
 #include "results/stats.h"
 #include "traces/trace.h"
 
+#include <stdatomic.h>
+
 struct engine;
 struct throughput;
 struct type_speeds;
@@ -34,6 +36,14 @@ struct capacity_config;
 enum jobs_sharing { JOBS_SHARING_OFF, JOBS_SHARING_ANALYTIC, JOBS_SHARING_SIMULATED };
 
 enum jobs_on_failure { JOBS_REQUEUE, JOBS_KILL };
+
+/* Inputs that a run depended on; the bits below are those of enum step_use, of jobs that train. */
+enum jobs_use {
+	JOBS_USED_PLACEMENT = 1 << 16,  /* the default rule would have chosen other GPUs */
+	JOBS_USED_SPEEDS = 1 << 17,     /* a rate other than 1, of a job that ran or in an answer to the policy */
+	JOBS_USED_TYPE_ORDER = 1 << 18, /* jobs.type_order=fastest put a type before an earlier one of the cluster */
+	JOBS_USED_REPEAT = 1 << 19      /* the run outlasted the trace of instances */
+};
 
 struct jobs_config {
 	const struct jobset *jobs;
@@ -51,10 +61,13 @@ struct jobs_config {
 	uint64_t replication; /* index of the random streams */
 	int64_t until_ns;     /* end of the run; ORR_NEVER: none */
 	bool drop_unfit;      /* leave out jobs that can never fit; false: they are an error */
+	bool completed_only;  /* jobs whose recorded status is known and is not completed are in no mean */
 	bool check;           /* check conservation laws at run time */
 	bool record_jobs;     /* fill in result->jobs: up to max_rows, then a sample */
 	uint64_t max_rows;    /* a million; tests lower it */
 	double policy_timeout_s;
+	const struct placement *compare; /* pool_compare(): the default rule; NULL: none */
+	atomic_uint *used;               /* bits of enum jobs_use and step_use are set; may be NULL */
 	/* Called repeatedly with the part done (0..1), in the run's thread. May be NULL. */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;

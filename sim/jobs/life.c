@@ -7,6 +7,7 @@
 #include "jobs/life.h"
 #include "jobs/places.h"
 #include "jobs/training.h"
+#include "traces/status.h"
 
 #include <math.h>
 
@@ -29,6 +30,8 @@ static void fill_in(struct orr_jobs *w, struct job *job, const struct job_rec *r
 	job->iterations = r->iterations;
 	job->recorded_wait = r->wait_ns;
 	job->live_ns = w->totals.live_ns;
+	job->recorded = (uint8_t)trace_status_of(r->status ? strtab_text(w->strings, r->status) : NULL);
+	w->totals.recorded[job->recorded]++;
 }
 
 static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -111,6 +114,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	job->has_run = true;
 	job->state = ORR_JOB_RUNNING;
 	job->work.was_scaled |= job->work.rate != 1;
+	w->totals.used |= job->work.rate != 1 ? JOBS_USED_SPEEDS : 0;
 	job->last_start = now;
 	if (job->first_start < 0)
 		job->first_start = now;

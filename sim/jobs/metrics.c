@@ -139,7 +139,7 @@ void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 	w->totals.killed += how == JOB_KILLED;
 	w->totals.failed += how == JOB_FAILED;
 	w->totals.migrations += job->migrations;
-	if (how == JOB_COMPLETED)
+	if (how == JOB_COMPLETED && !(w->config->completed_only && job->recorded > TRACE_STATUS_COMPLETED))
 		measure(w, job, end);
 	record(w, job, how, end);
 }
@@ -209,6 +209,11 @@ static void put_counts(struct orr_jobs *w, uint64_t unfinished)
 	put(w, "jobs_failed", (double)t->failed);
 	put(w, "jobs_unfinished", (double)unfinished);
 	put(w, "jobs_refused", (double)t->refused);
+	if (t->recorded[TRACE_STATUS_NONE] < t->arrived - t->refused) {
+		put(w, "recorded_failed", (double)t->recorded[TRACE_STATUS_FAILED]);
+		put(w, "recorded_killed", (double)t->recorded[TRACE_STATUS_KILLED]);
+		put(w, "recorded_other", (double)t->recorded[TRACE_STATUS_OTHER]);
+	}
 	put(w, "preemptions", (double)t->preemptions);
 	put(w, "migrations", (double)t->migrations);
 	put(w, "restarts", (double)t->restarts);

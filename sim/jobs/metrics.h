@@ -6,6 +6,7 @@
 #include "jobs/job.h"
 #include "results/result.h"
 #include "results/stats.h"
+#include "traces/status.h"
 
 struct totals {
 	uint64_t arrived, completed, killed, failed, refused;
@@ -18,6 +19,8 @@ struct totals {
 	double jain_sum, jain_sum2;
 	uint64_t jain_n;
 	uint64_t by_training, by_table, by_model, by_class; /* arrived jobs by the source of their speed (rates.h) */
+	uint64_t recorded[TRACE_STATUSES];                  /* arrived jobs by recorded status */
+	unsigned used;                                      /* enum jobs_use, step_use */
 	uint64_t split; /* jobs that could not start though enough GPUs were free on several types together */
 };
 

@@ -65,22 +65,6 @@ static void say_no_effect(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
-/* Options about types that change nothing on this cluster. */
-static void say_unused(struct orr_jobs *w)
-{
-	const struct cluster *c = w->config->cluster;
-	const struct totals *t = &w->totals;
-	bool changes = t->by_table || t->by_training;
-	for (uint32_t i = 0; w->config->speeds && i < c->n_types; i++) {
-		double speed = type_speed_of(w->config->speeds, NULL, NONE, i);
-		changes |= speed < 1 || speed > 1;
-	}
-	if (*w->options.reference_type && !changes)
-		result_note(w->result, "remark", "jobs.reference_type has no effect: every rate is 1");
-	if (w->options.is_fastest_first && c->n_types < 2)
-		result_note(w->result, "remark", "jobs.type_order has no effect: the cluster has one GPU type");
-}
-
 /* A slower type before a faster one, in the order in which jobs try them. */
 static void say_order(struct orr_jobs *w)
 {
@@ -113,7 +97,6 @@ void notes_put(struct orr_jobs *w)
 		return;
 	say_speeds(w);
 	say_no_effect(w);
-	say_unused(w);
 	say_order(w);
 	say_split(w);
 }

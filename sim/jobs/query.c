@@ -161,7 +161,9 @@ double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 	const struct job *job = job_of(w, j);
 	if (!job || gpu_type >= w->config->cluster->n_types || !(w->shapes.shape[job->shape].request.types >> gpu_type & 1))
 		return 0;
-	return rate_on_type(w, job, gpu_type);
+	double rate = rate_on_type(w, job, gpu_type);
+	*w->use |= rate < 1 || rate > 1 ? JOBS_USED_SPEEDS : 0;
+	return rate;
 }
 
 double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type)

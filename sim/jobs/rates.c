@@ -90,6 +90,7 @@ uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t t
 		}
 		rate[i] = own;
 		type[i] = t;
+		*w->use |= i < t ? JOBS_USED_TYPE_ORDER | JOBS_USED_SPEEDS : 0;
 	}
 	return n;
 }

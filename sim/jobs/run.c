@@ -259,6 +259,9 @@ static struct orr_jobs *world_new(
 	w->owns_host = !host;
 	w->engine = host ? host->engine : eng_new();
 	w->pool = host ? host->pool : pool_new(c->cluster, c->placement);
+	if (!host && c->compare)
+		pool_compare(w->pool, c->compare);
+	w->use = &w->totals.used;
 	w->others_milli = host ? host->others_milli : NULL;
 	w->arrivals.cursor = jobset_open(c->jobs, c->replication);
 	read_options(&w->options, c->options);
@@ -307,6 +310,9 @@ int jobs_end(struct orr_jobs *w, struct orr_error *err)
 	if (!w->error.code) {
 		metrics_end(w);
 		bill_end(w);
+		w->totals.used |= pool_has_differed(w->pool) ? JOBS_USED_PLACEMENT : 0;
+		if (w->config->used)
+			atomic_fetch_or(w->config->used, w->totals.used);
 		notes_put(w);
 	}
 	if (!w->error.code && w->config->check)

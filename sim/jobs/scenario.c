@@ -238,6 +238,7 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 	scenario_add_seed(o, s);
 	scenario_add_until(o, s);
 	cJSON_AddBoolToObject(o, "drop_unfit", orr_arg_bool(s->keys, "drop_unfit"));
+	cJSON_AddBoolToObject(o, "completed_only", orr_arg_bool(s->keys, "completed_only"));
 	scenario_add_record(o, s);
 }
 
@@ -281,5 +282,6 @@ void jobs_state_free(struct jobs_state *t)
 	args_free(t->failure_options);
 	mem_free(t->blocks);
 	mem_free(t->has_blocks);
+	mem_free(t->used);
 	mem_free(t);
 }

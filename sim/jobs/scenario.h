@@ -8,7 +8,7 @@
  *	  "sharing": "analytic",        (of jobs that name a strategy, as are the keys of step/setting.h)
  *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
  *	  "capacity": {..},             (instead of failures: world/inputs_capacity.h)
- *	  "seed", "until": "30d", "drop_unfit": false, "record": "all", "policy_timeout" }
+ *	  "seed", "until": "30d", "drop_unfit": false, "completed_only": false, "record": "all", "policy_timeout" }
  */
 #ifndef ORR_JOBS_SCENARIO_H
 #define ORR_JOBS_SCENARIO_H
@@ -35,6 +35,7 @@ struct jobs_state {
 	struct jobs_config config;
 	struct jobs_blocks *blocks; /* by policy */
 	bool *has_blocks;
+	atomic_uint *used; /* by policy: enum jobs_use */
 };
 
 /* Loads inputs and fills in s->resolved. */

@@ -42,6 +42,7 @@ static double growth_at(struct by_share *s, struct job *job, uint32_t i)
 		return i ? job->seat.growth[i] : 1;
 	const struct training *t = training_at(s->w, job->training);
 	const struct steprate_value *v = steprate_alone(s->w->config->rates, t->class, job->seat.place, stretches[i]);
+	s->w->totals.used |= v->used;
 	if (v->error.code) {
 		world_fail(s->w, v->error.code, job, "%s", v->error.text);
 		s->has_failed = true;
@@ -151,6 +152,7 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	}
 	forget_links(w, all, n_all);
 	const struct steprate_value *v = steprate_together(w->config->rates, m, n, all, n_all);
+	w->totals.used |= v->used;
 	char text[40];
 	snprintf(text, sizeof text, "%p", (const void *)v);
 	strtab_add_z(w->places->sets, text); /* counts distinct sets: each has one answer, at one address */
@@ -181,6 +183,7 @@ static bool find_alone(struct orr_jobs *w, struct job *job)
 {
 	const struct training *t = training_at(w, job->training);
 	const struct steprate_value *v = steprate_alone(w->config->rates, t->class, job->seat.place, 1);
+	w->totals.used |= v->used;
 	if (v->error.code) {
 		world_fail(w, v->error.code, job, "%s", v->error.text);
 		return false;

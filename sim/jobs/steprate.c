@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/param.h"
 #include "base/strtab.h"
+#include "step/setting.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -140,6 +141,18 @@ void steprate_check(struct steprate *s, bool check)
 const struct ground *steprate_ground(const struct steprate *s)
 {
 	return &s->ground;
+}
+
+bool steprate_costs_change(struct steprate *s, const struct setting *setting, const char *name)
+{
+	pthread_mutex_lock(&s->lock);
+	bool changes = false;
+	for (size_t i = 0; !changes && i < strtab_count(s->network_names); i++) {
+		const struct network *x = s->network[i];
+		changes = x && setting_costs_change(setting, s->c.cluster, x->dnn, (const struct cost *const *)x->cost, name);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return changes;
 }
 
 void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled)
@@ -349,6 +362,7 @@ static void run_alone(const struct steprate *s, const struct class *class, const
 			v->samples += r.iteration[i].samples;
 		v->samples /= (double)r.n_iterations;
 		v->samples_per_s = r.samples_per_s;
+		v->used = r.used;
 		v->kernels_by_law = r.kernels_by_law;
 		v->kernels_outside = r.kernels_outside;
 		v->link = r.link;
@@ -379,6 +393,7 @@ static void run_together(const struct steprate *s, const struct class *const *of
 	};
 	step_run_together(member, n, &t, &v->error);
 	v->has_settled = t.has_settled;
+	v->used = t.used;
 	for (uint32_t i = 0; i < n; i++)
 		setup_end(&x[i]);
 	mem_free(x);

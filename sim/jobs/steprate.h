@@ -18,6 +18,7 @@
 #include "step/step.h"
 
 struct steprate;
+struct setting;
 
 struct steprate_config {
 	const struct cluster *cluster;
@@ -44,6 +45,7 @@ struct steprate_value {
 	/* Together: samples/s of each member; 0: too much to simulate. */
 	double *of;
 	bool has_settled;
+	unsigned used;                            /* enum step_use */
 	uint64_t kernels_by_law, kernels_outside; /* alone: as in step_result */
 	struct orr_error error;                   /* code 0: there is a value */
 };
@@ -75,6 +77,8 @@ struct steprate_member {
 const struct steprate_value *steprate_together(
 	struct steprate *s, const struct steprate_member *m, uint32_t n, const uint32_t *all, uint32_t n_links);
 
+/* Returns whether cost.NAME changes the time of any kernel of a model of the classes so far. */
+bool steprate_costs_change(struct steprate *s, const struct setting *setting, const char *name);
 /* Number of runs of the step world so far: of one job, and of sets. */
 void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled);
 /* Of the runs alone: kernels timed by laws of a profile, and those of them outside the range of the law's fit. */

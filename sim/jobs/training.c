@@ -41,6 +41,7 @@ static void measure(struct orr_jobs *w, struct training *t, const struct kind *k
 	struct orr_error why = { 0 };
 	for (uint32_t type = 0; type < c->n_types; type++) {
 		const struct steprate_value *v = t->on_type[type] = steprate_reference(w->config->rates, t->class, k->gpus, type);
+		w->totals.used |= v ? v->used : 0;
 		if (v && !v->error.code)
 			t->types |= UINT64_C(1) << type;
 		else if (v && !why.code)

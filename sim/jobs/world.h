@@ -54,6 +54,7 @@ struct orr_jobs {
 	struct capacity *capacity; /* NULL: all nodes are present all the time */
 	struct bill *bill;         /* NULL with capacity */
 	struct totals totals;
+	unsigned *use; /* &totals.used, also for queries */
 	struct measures measures;
 	struct run_result *result;
 	struct orr_error error;

@@ -289,6 +289,7 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 		const struct scenario_policy *p = &m->jobs->policy[i];
 		const struct jobs_state *jobs = m->jobs->state;
 		c->jobs = jobs->config;
+		c->jobs.used = &jobs->used[i];
 		c->jobs_policy = p->entry.policy;
 		c->jobs_args = p->args;
 		c->placement = jobs->placement;
@@ -297,6 +298,7 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 		const struct scenario_policy *p = &m->serve->policy[i];
 		const struct serve_state *serve = m->serve->state;
 		c->serve = serve->config;
+		c->serve.used = &serve->used[i];
 		c->serve.failures = m->failures; /* of the whole cluster; here they enable node failures in the service */
 		c->serve_policy = p->entry.policy;
 		c->serve_args = p->args;
@@ -330,6 +332,7 @@ static int run_mixed(
 		.progress_ctx = ctx };
 	capacity.replication = k;
 	configure_halves(m, i, &c);
+	c.compare = c.placement == placement_find("consolidate") ? NULL : placement_find("consolidate");
 	c.jobs.replication = c.serve.replication = k;
 	c.jobs.record_jobs &= !k;
 	c.serve.record_requests &= !k;
@@ -342,10 +345,13 @@ static int run_mixed(
 static void note_mixed(const struct scenario *s, size_t i, struct run_result *r)
 {
 	const struct mixed_state *m = s->state;
+	const struct scenario *part[2];
+	size_t n = 0;
 	if (m->jobs)
-		remarks_add(m->jobs, i, r);
+		part[n++] = m->jobs;
 	if (m->serve)
-		remarks_add(m->serve, i, r);
+		part[n++] = m->serve;
+	remarks_add_parts(part, n, i, r);
 }
 
 /* ---- the descriptor ---- */

@@ -338,6 +338,8 @@ static struct mixed *mixed_new(const struct mixed_config *c)
 	m->config = c;
 	m->engine = eng_new();
 	m->pool = pool_new(c->cluster, c->placement);
+	if (c->compare)
+		pool_compare(m->pool, c->compare);
 	m->holding.pool = m->pool;
 	m->of_jobs = result_new();
 	m->of_serve = result_new();

@@ -26,6 +26,7 @@ struct mixed_config {
 	const struct orr_args *jobs_args, *serve_args;
 	const struct cluster *cluster;
 	const struct placement *placement;
+	const struct placement *compare;        /* pool_compare(): the default rule; NULL: none */
 	const struct failures *failures;        /* NULL: nodes never fail */
 	const struct capacity_config *capacity; /* lent nodes; NULL: all nodes are owned; excludes failures */
 	bool serve_first;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000 };
+enum { MAX_ROWS = 1000000 };
 
 /* ---- from the scenario to a run ---- */
 
@@ -27,6 +27,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 	t->config = (struct serve_config){ .requests = t->requests,
 		.cluster = s->cluster,
 		.placement = t->placement,
+		.compare = t->placement == placement_find("consolidate") ? NULL : placement_find("consolidate"),
 		.topo = t->set.topo,
 		.group_topo = t->set.topo ? t->set.topo : t->default_topo,
 		.model = t->model,
@@ -43,7 +44,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		.until_ns = s->until_ns,
 		.check = o->check,
 		.record_requests = s->record != RECORD_SUMMARY && wants_rows,
-		.max_rows = s->record == RECORD_SAMPLE ? SAMPLE_ROWS : MAX_ROWS,
+		.max_rows = s->record == RECORD_SAMPLE ? SERVE_SAMPLE_ROWS : MAX_ROWS,
 		.policy_timeout_s = s->policy_timeout_s };
 }
 
@@ -125,6 +126,7 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)
 		return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end: give its number of requests (n=..) or --until",
 			reqset_source(t->requests));
+	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	configure(s, t);
 	return ORR_OK;
 }
@@ -157,6 +159,7 @@ static int run_serve(
 	config.record_requests &= !k;
 	config.progress = progress;
 	config.progress_ctx = ctx;
+	config.used = &t->used[i];
 	int rc = serve_run(&config, p->entry.policy, p->args, p->label, r, err);
 	if (!rc)
 		result_note(r, "cost-source", t->times_note);
@@ -358,6 +361,7 @@ const struct world world_serve = { .name = "serve",
 		    "    --policy vllm --find-rate ttft=1s,tpot=100ms\n",
 	.form = { .columns = columns, .files = files, .counted = "requests", .cost_title = "times of models" },
 	.effects = serve_effects,
+	.used = serve_used,
 	.note = serve_note,
 	.open = open_serve,
 	.is_random = is_serve_random,

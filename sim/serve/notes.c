@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Assumptions of a scenario of the serving world, and remarks on keys that had no effect. */
+/* Assumptions of a scenario of the serving world, and remarks on the cluster. */
 #include "serve/scenario.h"
 
 #include "base/mem.h"
@@ -8,18 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-const struct world_effect serve_effects[] = { { "serve.swap_Bps", "swaps", "no KV cache was swapped out" },
-	{ "serve.kv_Bps", "kv_transfers", "no KV cache was sent to another replica" },
-	{ "serve.kv_latency", "kv_transfers", "no KV cache was sent to another replica" },
-	{ "serve.kv_overlap", "kv_transfers", "no KV cache was sent to another replica" },
-	{ "serve.queue_limit", "shed_queue_limit", "no request found so many on its replica" },
-	{ "serve.shed", "shed_deadline", "no request reached its deadline while it waited" },
-	{ "serve.interference", "stacked_runs", "no two runs shared a replica" },
-	{ "serve.slowdowns", "stacked_runs", "no two runs shared a replica" },
-	{ "serve.slowdown_curve", "stacked_runs", "no two runs shared a replica" }, { "serve.exit", "preemptions", "no run was aborted" },
-	{ "serve.exit_interval", "preemptions", "no run was aborted" }, { "serve.resume_cost", "preemptions", "no run was suspended" },
-	{ NULL, NULL, NULL } };
 
 /* ---- assumptions ---- */
 
@@ -129,36 +117,6 @@ static void assume_groups(const struct scenario *s, struct run_result *r)
 			t->set.topo ? t->set.network_spec : "star", t->set.topo ? "" : " (network=none; its bw is 10Gbps)");
 		assume(r, &b);
 	}
-	if (!has_groups && !(remark_metric(s, r, "kv_transfers") > 0))
-		remark_no_effect(s, r, "network", "no KV cache was sent to another replica, and no replica is on several nodes");
-}
-
-/* ---- keys that a scenario cannot use ---- */
-
-struct facts {
-	bool has_llm, has_layers, has_free_cache, has_autoscale, has_failures, has_clients, has_sessions, has_hashes, has_choice;
-};
-
-static struct facts facts_of(const struct scenario *s)
-{
-	const struct serve_state *t = s->state;
-	struct facts f = { .has_autoscale = strcmp(orr_arg_text(s->options, "autoscale"), "none") != 0,
-		.has_failures = t->failures || s->whole,
-		.has_clients = orr_arg_int(s->options, "clients") > 0,
-		.has_sessions = strcmp(orr_arg_text(s->options, "sessions"), "none") != 0,
-		.has_hashes = reqset_block_tokens(t->requests) > 0 };
-	for (uint32_t m = 0; m < t->n_models; m++) {
-		f.has_llm |= t->model[m]->kind == SERVED_LLM;
-		f.has_layers |= served_has_precision(t->model[m]);
-	}
-	uint64_t replicas = 0;
-	for (uint32_t d = 0; d < t->n_deployments; d++) {
-		const struct serve_deployment *x = &t->deployment[d];
-		f.has_free_cache |= !x->kv_blocks;
-		replicas += x->most > x->replicas ? x->most : x->replicas;
-	}
-	f.has_choice = replicas > 1;
-	return f;
 }
 
 /* Speeds that the cluster states are of jobs. */
@@ -176,27 +134,6 @@ static void note_speeds(const struct cluster *c, struct run_result *r)
 
 void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 {
-	struct facts f = facts_of(s);
-	const struct {
-		const char *key;
-		bool has_effect;
-		const char *why;
-	} keys[] = { { "precision", f.has_layers, "times and bytes of the models are given by their files" },
-		{ "kv_precision", f.has_layers, "the bytes of KV caches are given by the models' files" },
-		{ "serve.engine", f.has_layers, "no language model by layers is served" },
-		{ "serve.kv_reads", f.has_layers, "no language model by layers is served" },
-		{ "serve.kv_part", f.has_llm && f.has_free_cache,
-			f.has_llm ? "kv_blocks sets the size of KV caches" : "no language model is served" },
-		{ "serve.kv_block", f.has_llm, "no language model is served" }, { "kv_blocks", f.has_llm, "no language model is served" },
-		{ "serve.tbt", f.has_llm, "no language model is served" },
-		{ "serve.prefix_cache", f.has_llm && f.has_hashes, "the trace has no hashes of prompts" },
-		{ "serve.router", f.has_choice, "there is one replica" }, { "serve.scale_target", f.has_autoscale, "serve.autoscale=none" },
-		{ "serve.scale_interval", f.has_autoscale, "serve.autoscale=none" },
-		{ "serve.scale_quiet", f.has_autoscale, "serve.autoscale=none" },
-		{ "serve.start_up", f.has_autoscale || f.has_failures, "no replica is added later" },
-		{ "serve.notice", f.has_failures, "nodes do not fail" },
-		{ "serve.think", f.has_clients || f.has_sessions, "neither serve.clients nor serve.sessions is set" },
-		{ "serve.think_law", f.has_clients || f.has_sessions, "neither serve.clients nor serve.sessions is set" } };
 	const struct serve_state *t = s->state;
 	(void)i;
 	inputs_note_resample(s, reqset_blocks(t->requests), "requests", r);
@@ -207,7 +144,4 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_stages(t, r);
 	assume_copies(s, r);
 	assume_groups(s, r);
-	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-		if (!keys[k].has_effect)
-			remark_no_effect(s, r, keys[k].key, keys[k].why);
 }

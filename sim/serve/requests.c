@@ -20,6 +20,7 @@ static uint32_t look_up_model(struct orr_serve *w, const struct request_rec *rec
 	for (uint32_t m = 0; m < c->n_models; m++)
 		if (!strcmp(c->model[m]->name, name))
 			return m;
+	w->used |= SERVE_USED_ANY_MODEL;
 	if (w->set->any_model)
 		return 0;
 	const char *names[64];
@@ -41,6 +42,7 @@ static uint32_t look_up_model(struct orr_serve *w, const struct request_rec *rec
 static uint32_t model_of(struct orr_serve *w, const struct request_rec *rec)
 {
 	if (!rec->model) {
+		w->used |= w->config->n_models > 1 ? SERVE_USED_ANY_MODEL : 0;
 		if (w->config->n_models == 1 || w->set->any_model)
 			return 0;
 		orr_fail(&w->error, ORR_EINPUT,

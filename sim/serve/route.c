@@ -103,5 +103,10 @@ static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
 
 uint32_t route_pick(struct orr_serve *w, const struct req *q)
 {
-	return w->set->router == ROUTER_AUTO && w->ops->route ? ask_policy(w, q) : route_by_rule(w, q);
+	if (w->set->router == ROUTER_AUTO && w->ops->route)
+		return ask_policy(w, q);
+	uint32_t picked = route_by_rule(w, q);
+	if (!(w->used & SERVE_USED_ROUTER) && (w->ops->route || picked != shortest(w, q->model)))
+		w->used |= SERVE_USED_ROUTER;
+	return picked;
 }

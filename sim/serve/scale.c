@@ -59,8 +59,10 @@ static bool grow(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 {
 	uint32_t n = present(w, p);
-	while (n < p->wanted && !w->error.code && grow(w, p, delay_ns))
+	while (n < p->wanted && !w->error.code && grow(w, p, delay_ns)) {
+		w->used |= delay_ns ? SERVE_USED_START_UP : 0;
 		n++;
+	}
 	if (n < p->wanted)
 		w->fleet->wants_more = true; /* tried again when there are GPUs */
 }

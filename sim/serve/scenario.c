@@ -315,6 +315,7 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 
 void serve_state_free(struct serve_state *t)
 {
+	mem_free(t->used);
 	for (uint32_t m = 0; m < t->n_models; m++)
 		served_free(t->model[m]);
 	mem_free(t->model);

@@ -47,7 +47,10 @@ struct serve_state {
 	const struct device *device[CLUSTER_MAX_TYPES];
 	const struct profile *profile[CLUSTER_MAX_TYPES];
 	struct serve_config config;
+	atomic_uint *used; /* by policy: enum serve_use */
 };
+
+enum { SERVE_SAMPLE_ROWS = 10000 };
 
 /* Loads inputs and fills in s->resolved. */
 int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error *err);
@@ -55,9 +58,10 @@ void serve_state_free(struct serve_state *t);
 /* Opens the trace again with arrivals divided by `factor` times the scenario's divisor; NULL on error. */
 struct reqset *serve_state_trace(const struct scenario *s, double factor, struct orr_error *err);
 
-/* ---- assumptions and remarks (notes.c) ---- */
+/* ---- assumptions and remarks (effects.c, notes.c) ---- */
 
 extern const struct world_effect serve_effects[];
+unsigned serve_used(const struct scenario *s, size_t i);
 void serve_note(const struct scenario *s, size_t i, struct run_result *r);
 
 /* ---- deployments and prices (deploy.c) ---- */

@@ -182,6 +182,8 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 		w->host = *host;
 	else
 		w->host = (struct serve_host){ .engine = eng_new(), .pool = pool_new(c->cluster, c->placement) };
+	if (!host && c->compare)
+		pool_compare(w->host.pool, c->compare);
 	w->now_s = serve_clock_s(w);
 	w->cursor = reqset_open(c->requests, c->replication);
 	rng_init(&w->route_rng, c->seed, "serve-route", c->replication);
@@ -276,6 +278,8 @@ void serve_leave(struct orr_serve *w)
 
 int serve_end(struct orr_serve *w, struct orr_error *err)
 {
+	if (w->config->used)
+		atomic_fetch_or(w->config->used, w->used | (pool_has_differed(w->host.pool) ? SERVE_USED_PLACEMENT : 0));
 	if (!w->has_left)
 		measure(w);
 	w->result->is_oracle = (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;

@@ -17,6 +17,8 @@
 #include "engine/engine.h"
 #include "hwmodel/served.h"
 #include "results/result.h"
+
+#include <stdatomic.h>
 #include "results/stats.h"
 #include "traces/requests.h"
 
@@ -32,6 +34,14 @@ struct serve_deployment {
 	uint64_t gpu_types;   /* bit mask of the cluster's types; 0: any */
 	uint32_t kv_blocks;   /* 0: as memory allows */
 	uint32_t least, most; /* autoscaling; most 0: fixed */
+};
+
+/* Inputs that a run depended on. */
+enum serve_use {
+	SERVE_USED_PLACEMENT = 1,     /* the default rule would have chosen other GPUs */
+	SERVE_USED_ROUTER = 1 << 1,   /* the default rule would have chosen another replica, or the policy would have chosen */
+	SERVE_USED_START_UP = 1 << 2, /* a replica was added later */
+	SERVE_USED_ANY_MODEL = 1 << 3 /* a request went to the first model by serve.any_model */
 };
 
 struct serve_config {
@@ -57,6 +67,8 @@ struct serve_config {
 	bool record_requests; /* fill in result->requests */
 	uint64_t max_rows;
 	double policy_timeout_s;
+	const struct placement *compare; /* pool_compare(): the default rule; NULL: none */
+	atomic_uint *used;               /* bits of enum serve_use are set; may be NULL */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
 };

@@ -12,6 +12,6 @@ liborrery_a_SOURCES += sim/serve/requests.h sim/serve/memory.h sim/serve/runs.h 
 liborrery_a_SOURCES += sim/serve/clients.h sim/serve/remarks.h sim/serve/dispatch.h sim/serve/serve.h
 # scenarios and the descriptor of the world
 liborrery_a_SOURCES += sim/serve/deploy.c sim/serve/scenario.c sim/serve/scenario.h sim/serve/find_rate.c sim/serve/find_rate.h
-liborrery_a_SOURCES += sim/serve/notes.c sim/serve/descriptor.c
+liborrery_a_SOURCES += sim/serve/effects.c sim/serve/notes.c sim/serve/descriptor.c
 orrinclude_HEADERS += include/orrery/serve.h
 include policies/serve/sources.mk

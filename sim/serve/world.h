@@ -108,6 +108,7 @@ struct orr_serve {
 	struct observed *observed; /* series of the policy */
 	uint32_t n_observed, cap_observed;
 	struct run_result *result;
+	unsigned used; /* enum serve_use */
 };
 
 /* Rounds to ns; eng_at() takes a time before now as now. */

@@ -24,8 +24,10 @@ void accounts_charge_hour(struct orr_spot *w, const struct slot *s)
 {
 	const int64_t hour = 3600 * ORR_SECOND;
 	int64_t over = (w->now - s->since) % hour;
-	if (over)
-		accounts_charge(w, ORR_ROUNDING, ledger_product(s->price, hour - over), 1);
+	if (!over)
+		return;
+	w->used |= SPOT_USED_BILLING;
+	accounts_charge(w, ORR_ROUNDING, ledger_product(s->price, hour - over), 1);
 }
 
 double wide_usd(timeline_sum amount)

@@ -138,7 +138,7 @@ static void fill(struct orr_spot *w)
 			take_some(w, z, x->want - x->live);
 		if (x->n_offers && w->want > w->live[0])
 			take_some(w, z, w->want - w->live[0]);
-		if (x->n_offers && !w->is_own_want && w->want <= w->live[0])
+		if (x->n_offers && !w->is_own_want && w->want <= w->live[0] && has_quota(w))
 			*w->use |= SPOT_USED_TARGET;
 	}
 }

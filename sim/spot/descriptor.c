@@ -288,26 +288,86 @@ static void compare_plainly(struct run_result *const *runs, size_t n)
 
 /* ---- assumptions and remarks ---- */
 
-/* Keys that a run with none of these uses did not depend on. */
-static const struct {
-	unsigned use;
-	const char *key, *why;
-} uses[] = { { SPOT_USED_NOTICE, "spot.notice", "the policy acted on no notice" },
-	{ SPOT_USED_PRICE, "spot.price", "no spot instance was taken at the default price" },
-	{ SPOT_USED_PRICES, "prices", "no spot instance was taken at a price of the series" },
-	{ SPOT_USED_TARGET, "spot.target", "no offer was left because of it" },
-	{ SPOT_USED_QUOTA, "spot.quota", "no offer was left because of it" },
-	{ SPOT_USED_ON_DEMAND_QUOTA, "spot.on_demand_quota", "no more instances were requested" },
-	{ SPOT_USED_MAX_PRICE, "spot.max_price", "no offer cost more" },
-	{ SPOT_USED_STORAGE, "spot.storage_Bps", "no checkpoint had it as its bottleneck" },
-	{ SPOT_USED_NODE_BPS, "spot.node_Bps", "no checkpoint had it as its bottleneck" },
-	{ SPOT_USED_STORAGE | SPOT_USED_NODE_BPS, "spot.storage_latency", "the policy asked for no time of a checkpoint" },
-	{ SPOT_USED_EGRESS, "spot.egress_usd_per_GB", "no byte was sent between zones" } };
+static unsigned used_by_spot(const struct scenario *s, size_t i)
+{
+	return atomic_load(&((const struct spot_state *)s->state)->used[i]);
+}
 
-static const struct world_effect effects[] = { { "spot.startup", "spot_hours", "no spot instance was taken" },
-	{ "spot.on_demand_startup", "on_demand_hours", "no on-demand instance was taken" },
-	{ "spot.on_demand_price", "on_demand_hours", "no on-demand instance was taken" },
-	{ "spot.billing", "node_hours", "no instance was taken" }, { NULL, NULL, NULL } };
+static bool is_drawn(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return scenario_is_random(s);
+}
+
+static bool ends_at_until(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i;
+	return s->until_ns == ORR_NEVER || remark_metric(s, r, "makespan_s") * 1e9 >= (double)s->until_ns;
+}
+
+static bool has_state(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return ((const struct spot_state *)s->state)->job->state_bytes > 0;
+}
+
+static bool has_last_step(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return ((const struct spot_state *)s->state)->job->steps > 0;
+}
+
+/* With an end of the run, a job that does not reach its last step never differs from one that has none. */
+static bool is_long_enough(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i;
+	return s->until_ns == ORR_NEVER || remark_metric(s, r, "steps") >= (double)((const struct spot_state *)s->state)->job->steps;
+}
+
+static bool has_intervals(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return s->replications > 1;
+}
+
+static bool has_more_rows(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i;
+	return s->record != RECORD_SAMPLE || r->rows_total > SAMPLE_ROWS || r->n_nodes >= SAMPLE_ROWS;
+}
+
+/* clang-format off */
+static const struct world_effect effects[] = {
+	{ .key = "spot.startup", .why = "no spot instance was taken", .metric = "spot_hours" },
+	{ .key = "spot.on_demand_startup", .why = "no on-demand instance was taken", .metric = "on_demand_hours" },
+	{ .key = "spot.on_demand_price", .why = "no on-demand instance was taken", .metric = "on_demand_hours" },
+	{ .key = "spot.billing", .why = "no instance was taken", .metric = "node_hours" },
+	{ .key = "spot.billing", .why = "every instance ended with a full hour", .use = SPOT_USED_BILLING },
+	{ .key = "spot.endless", .why = "the job has no last step", .holds = has_last_step },
+	{ .key = "spot.endless", .why = "the run ended before the last step of the job", .holds = is_long_enough },
+	{ .key = "spot.notice", .why = "the policy acted on no notice", .use = SPOT_USED_NOTICE },
+	{ .key = "spot.price", .why = "no spot instance was taken at the default price", .use = SPOT_USED_PRICE },
+	{ .key = "prices", .why = "no spot instance was taken at a price of the series", .use = SPOT_USED_PRICES },
+	{ .key = "spot.target", .why = "no offer was declined because of it", .use = SPOT_USED_TARGET },
+	{ .key = "spot.quota", .why = "no offer was declined because of it", .use = SPOT_USED_QUOTA },
+	{ .key = "spot.on_demand_quota", .why = "no more instances were requested", .use = SPOT_USED_ON_DEMAND_QUOTA },
+	{ .key = "spot.max_price", .why = "no offer cost more", .use = SPOT_USED_MAX_PRICE },
+	{ .key = "spot.storage_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
+	{ .key = "spot.node_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
+	{ .key = "spot.storage_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_STORAGE },
+	{ .key = "spot.node_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_NODE_BPS },
+	{ .key = "spot.storage_latency", .why = "the policy asked for no time of a checkpoint",
+		.use = SPOT_USED_CHECKPOINT },
+	{ .key = "spot.egress_usd_per_GB", .why = "no byte was sent between zones", .use = SPOT_USED_EGRESS },
+	{ .key = "spot.max_calls_per_instant", .why = "the limit was not reached" },
+	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "spot.ci_level", .why = "one replication has no interval", .holds = has_intervals },
+	{ .key = "record", .why = "a sample of up to 10000 rows contains every row", .holds = has_more_rows },
+	{ .key = "until", .why = "the run ended before", .holds = ends_at_until },
+	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
+	{ 0 }
+};
+/* clang-format on */
 
 __attribute__((format(printf, 2, 3))) static void assume(struct run_result *r, const char *fmt, ...)
 {
@@ -345,10 +405,21 @@ static void note_end(const struct scenario *s, struct run_result *r)
 			"earlier "
 			"end of the run; a generator's length=0 has none)",
 			(double)end / 3600e9);
-	if (s->until_ns < ORR_NEVER && end_s * 1e9 < (double)s->until_ns)
-		remark_no_effect(s, r, "until", "the run ended before");
-	else if (s->until_ns == ORR_NEVER && complete && !(complete->value > 0))
+	if (s->until_ns == ORR_NEVER && complete && !(complete->value > 0))
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
+}
+
+/* Bytes of activations are a figure of the job (docs/models/spot.md). */
+static void note_activations(const struct scenario *s, const struct spot_state *t, unsigned used, struct run_result *r)
+{
+	bool is_stated = false;
+	for (uint32_t i = 0; i < t->job->n_figures; i++)
+		is_stated |= !strcmp(t->job->figure[i].name, "activation_bytes");
+	if (orr_arg_real(s->options, "egress_usd_per_GB") > 0 && used & SPOT_USED_EGRESS && !is_stated && t->job->depth > 1)
+		assume(r,
+			"activations between stages in different zones are not charged: job %.100s states no figure activation_bytes; "
+			"gradients and copies of state are",
+			t->job->name);
 }
 
 static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
@@ -359,14 +430,9 @@ static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 		"step times of job %.100s, whatever an instance's type; pauses for restart and reconfiguration as the policy's parameters "
 		"and the job state them",
 		t->job->name);
+	note_activations(s, t, used, r);
 	note_prices(t, used, r);
 	note_end(s, r);
-	for (size_t k = 0; k < sizeof uses / sizeof *uses; k++)
-		if (!(used & uses[k].use))
-			remark_no_effect(s, r, uses[k].key, uses[k].why);
-	if (s->replications == 1)
-		remark_no_effect(s, r, "spot.ci_level", "one replication has no interval");
-	remark_no_effect(s, r, "spot.max_calls_per_instant", "the limit was not reached");
 }
 
 static int finish_spot(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
@@ -480,6 +546,7 @@ const struct world world_spot = { .name = "spot",
 	.is_random = is_spot_random,
 	.run = run_spot,
 	.effects = effects,
+	.used = used_by_spot,
 	.note = note_spot,
 	.finish = finish_spot,
 	.close = close_spot };

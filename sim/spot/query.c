@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 
 int64_t orr_spot_now(const struct orr_spot *w)
 {
@@ -101,10 +102,29 @@ void orr_curve_range(const struct orr_spot *w, int curve, uint32_t *first, uint3
 	*last = is_one ? j->curve[curve].first + j->curve[curve].n - 1 : 0;
 }
 
+static double default_of(const char *name)
+{
+	const struct orr_param *p = spot_options;
+	while (strcmp(p->name, name) != 0)
+		p++;
+	return strtod(p->def, NULL);
+}
+
+/* Notes whether an option changes the bandwidth from that with its default. */
+static void note_bottleneck(const struct orr_spot *w, double nodes)
+{
+	double now = fmin(w->node_Bps * nodes, w->storage_Bps);
+	double by_storage = fmin(w->node_Bps * nodes, default_of("storage_Bps"));
+	double by_node = fmin(default_of("node_Bps") * nodes, w->storage_Bps);
+	*w->use |= SPOT_USED_CHECKPOINT;
+	*w->use |= by_storage < now || by_storage > now ? SPOT_USED_STORAGE : 0;
+	*w->use |= by_node < now || by_node > now ? SPOT_USED_NODE_BPS : 0;
+}
+
 int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes)
 {
 	double Bps = w->node_Bps * (nodes ? nodes : 1);
-	*w->use |= Bps > w->storage_Bps ? SPOT_USED_STORAGE : SPOT_USED_NODE_BPS;
+	note_bottleneck(w, nodes ? nodes : 1);
 	if (Bps > w->storage_Bps)
 		Bps = w->storage_Bps;
 	double s = w->config->job->state_bytes / Bps;

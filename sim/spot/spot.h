@@ -24,10 +24,12 @@ enum spot_use {
 	SPOT_USED_TARGET = 1 << 3, /* spot.target left an offer */
 	SPOT_USED_QUOTA = 1 << 4,  /* as did spot.quota */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
-	SPOT_USED_MAX_PRICE = 1 << 6, /* and spot.max_price */
-	SPOT_USED_STORAGE = 1 << 7,   /* spot.storage_Bps is the bottleneck of some checkpoint */
-	SPOT_USED_NODE_BPS = 1 << 8,  /* spot.node_Bps is */
-	SPOT_USED_EGRESS = 1 << 9     /* bytes were sent between zones */
+	SPOT_USED_MAX_PRICE = 1 << 6,   /* and spot.max_price */
+	SPOT_USED_STORAGE = 1 << 7,     /* a checkpoint takes another time than with the default of spot.storage_Bps */
+	SPOT_USED_NODE_BPS = 1 << 8,    /* or of spot.node_Bps */
+	SPOT_USED_CHECKPOINT = 1 << 11, /* the policy asked for the time of a checkpoint */
+	SPOT_USED_EGRESS = 1 << 9,      /* bytes were sent between zones */
+	SPOT_USED_BILLING = 1 << 10     /* an instance ended within an hour that it had begun */
 };
 
 struct spot_config {

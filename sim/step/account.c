@@ -54,6 +54,7 @@ double stretch(struct orr_step *s, uint32_t device, uint64_t iteration)
 	if (!strcmp(kind, "none"))
 		return base;
 	struct rng r;
+	*s->uses |= STEP_USED_RANDOM;
 	double x = orr_arg_real(o, "straggler_spread");
 	rng_init(&r, s->config->seed, "straggler", iteration << 24 | device);
 	if (!strcmp(kind, "uniform"))
@@ -90,6 +91,7 @@ static void memory_grows(struct orr_step *s, uint32_t device)
 		return;
 	d->peak_bytes = now;
 	double capacity = orr_device_memory(s, device);
+	*s->uses |= now > capacity ? STEP_USED_MEMORY_LIMIT : 0;
 	if (now > capacity && !s->ignore_memory)
 		does_not_fit(s, device, now, capacity);
 }

@@ -44,6 +44,7 @@ static double rate_of(const struct orr_step *s, const struct corun *d)
 	double sum = 0;
 	for (uint32_t i = 0; i < d->n; i++)
 		sum += d->op[i].occupancy;
+	*s->uses |= d->n > 1 ? STEP_USED_CORUN : 0;
 	if (d->n < 2 || !strcmp(law, "none"))
 		return 1;
 	if (!strcmp(law, "occupancy"))

@@ -12,7 +12,7 @@
 #include "base/sbuf.h"
 #include "results/outfile.h"
 #include "step/learning.h"
-#include "step/setting.h"
+#include "step/scenario.h"
 #include "step/trace_event.h"
 #include "world/cost_samples.h"
 #include "world/gpu_types.h"
@@ -24,17 +24,6 @@
 
 /* Number of last simulated iterations in the timeline figure. */
 enum { SPANS = 2 };
-
-struct step_state {
-	struct setting set;
-	struct dnn *dnn;
-	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
-	struct orr_args *learn;               /* NULL: no learning */
-	const struct cost *costs[CLUSTER_MAX_TYPES];
-	const struct device *device[CLUSTER_MAX_TYPES];
-	struct step_config config;
-	struct step_result *result; /* by policy; kept for the timeline only */
-};
 
 /* ---- from the scenario to a run ---- */
 
@@ -121,6 +110,7 @@ static int open_step(struct scenario *s, struct orr_error *err)
 		return rc;
 	describe(s, t);
 	t->result = mem_zalloc(s->n_policies, sizeof *t->result);
+	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	configure(s, t);
 	return ORR_OK;
 }
@@ -136,6 +126,7 @@ static void close_step(struct scenario *s)
 	dnn_free(t->dnn);
 	args_free(t->learn);
 	mem_free(t->result);
+	mem_free(t->used);
 	mem_free(t);
 }
 
@@ -212,6 +203,7 @@ static int run_step(
 		if (t->set.cost_samples)
 			cost_samples_say(t->set.cost_samples, result->cost_source, sizeof result->cost_source);
 		step_metrics(result, r);
+		atomic_fetch_or(&t->used[i], result->used);
 		compare_plan(s, r);
 		if (t->set.cost_samples)
 			run_samples(s, p, r, err);
@@ -346,5 +338,7 @@ const struct world world_step = { .name = "step",
 	.open = open_step,
 	.is_random = is_step_random,
 	.run = run_step,
+	.effects = step_effects,
+	.used = step_used,
 	.finish = finish_step,
 	.close = close_step };

@@ -165,6 +165,7 @@ double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to)
 double orr_step_uniform(struct orr_step *s)
 {
 	s->is_random = true; /* iterations need not repeat from here on */
+	*s->uses |= STEP_USED_RANDOM;
 	return rng_uniform(&s->policy_rng);
 }
 
@@ -237,4 +238,5 @@ void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, cons
 	memcpy(s->map, map, n * sizeof *s->map);
 	s->lanes = lanes;
 	s->positions = positions;
+	*s->uses |= lanes > 1 ? STEP_USED_LANES : 0;
 }

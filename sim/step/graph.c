@@ -270,17 +270,17 @@ static void choose_algorithm(const struct orr_step *s, struct coll *c, const uin
 {
 	if (c->what.algorithm != ORR_ALGORITHM_DEFAULT)
 		return;
-	enum orr_collective_algorithm a = s->algorithm;
-	if (a == ORR_ALGORITHM_DEFAULT)
-		a = rings_of(s, real, c->n, island_of(s, real, c->n)) > 1 ? ORR_MULTI_RING : ORR_RING;
+	bool is_multi = rings_of(s, real, c->n, island_of(s, real, c->n)) > 1;
+	enum orr_collective_algorithm best = coll_usable(c->what.op, is_multi ? ORR_MULTI_RING : ORR_RING, c->n);
 	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
-	c->what.algorithm = coll_usable(c->what.op, a, c->n);
+	c->what.algorithm = s->algorithm == ORR_ALGORITHM_DEFAULT ? best : coll_usable(c->what.op, s->algorithm, c->n);
+	*s->uses |= c->what.algorithm != best ? STEP_USED_ALGORITHM : 0;
 }
 
 static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, uint32_t position)
 {
 	struct iteration *k = s->building;
-	bool is_auto = c.what.algorithm == ORR_ALGORITHM_DEFAULT && s->algorithm == ORR_ALGORITHM_DEFAULT;
+	bool is_default = c.what.algorithm == ORR_ALGORITHM_DEFAULT, is_auto = is_default && s->algorithm == ORR_ALGORITHM_DEFAULT;
 	choose_algorithm(s, &c, real);
 	if (!c.what.repeat)
 		c.what.repeat = 1;
@@ -298,7 +298,11 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 		c.what.inner = island_of(s, real, c.n);
 	shape.inner = c.what.inner;
 	shape.rings = is_multi ? rings_of(s, real, c.n, shape.inner) : 0;
+	if (shape.rings > 1)
+		*s->uses |= STEP_USED_NICS;
 	const struct law *law = is_auto ? inside_law(s, real, &shape) : NULL;
+	if (is_default && !is_auto && inside_law(s, real, &(struct coll_shape){ shape.op, shape.algorithm, shape.n, shape.bytes }))
+		*s->uses |= STEP_USED_ALGORITHM; /* only auto takes the law's time */
 	s->inside = law ? law : s->inside;
 	c.plan = plan_find(s, &shape);
 	if (c.plan == NONE)
@@ -429,6 +433,7 @@ static orr_op compressed(
 	struct iteration *k = s->building;
 	uint32_t n = size ? size : g->n, members = size ? 1 : n;
 	struct compressed_shape z;
+	*s->uses |= STEP_USED_COMPRESSION;
 	compression_shape(
 		&s->compression, s->config->dnn, c->first_layer, c->n_layers, n, k->number, s->facts.gradient_bytes, c->bytes, &z);
 	orr_op *encode = mem_zalloc(members, sizeof *encode), send = 0;
@@ -633,6 +638,7 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 	}
 	if (s->compression.method == COMPRESSION_NONE)
 		return;
+	*s->uses |= STEP_USED_COMPRESSION;
 	/* Point to point, nothing is gathered: the volume is what one worker sends. */
 	struct compressed_shape z;
 	compression_shape(

@@ -60,6 +60,7 @@ static void set_facts(struct orr_step *s)
 
 static void prepare(struct orr_step *s)
 {
+	s->uses = &s->used;
 	s->samples = s->config->batch * s->facts.gpus;
 	s->graph_period = 1;
 	s->is_reacting = s->ops && s->ops->ended;
@@ -192,6 +193,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->period = s->period;
 	out->was_merged = s->is_merged;
 	out->flows = s->flows;
+	out->used = s->used | (s->period ? STEP_USED_STEADY_STATE : STEP_USED_EVERY_ITERATION);
 	account_result(s, out);
 	use_result(s, out);
 	policy_describe(s, out->choice, sizeof out->choice);

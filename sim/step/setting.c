@@ -116,6 +116,55 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 		.seed = s->seed };
 }
 
+/* Leaves the option of this name at its default. */
+static void cost_default(struct cost_options *o, const char *name)
+{
+	o->use_measured &= strcmp(name, "measured") != 0;
+	o->fused_attention &= strcmp(name, "fused_attention") != 0;
+	o->fused_elementwise &= strcmp(name, "fused_elementwise") != 0;
+	o->dropout &= strcmp(name, "dropout") != 0;
+	if (!strcmp(name, "efficiency"))
+		o->efficiency = 0;
+}
+
+static bool have_same_times(const struct cost *a, const struct cost *b, uint32_t layers, double batch)
+{
+	static const enum dnn_pass passes[] = { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
+	for (uint32_t l = 0; l < layers; l++)
+		for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
+			double x = cost_layer_s(a, l, passes[p], batch, 1, false), y = cost_layer_s(b, l, passes[p], batch, 1, false);
+			if (x < y || x > y)
+				return false;
+		}
+	return true;
+}
+
+bool setting_costs_change(
+	const struct setting *s, const struct cluster *c, const struct dnn *dnn, const struct cost *const *cost, const char *name)
+{
+	bool changes = false;
+	for (uint32_t t = 0; !changes && t < c->n_types; t++) {
+		struct cost_options o = setting_costs(s, t, 0);
+		cost_default(&o, name);
+		struct cost *plain = cost_new(dnn, s->device[t], &o, NULL);
+		changes = !plain || !have_same_times(cost[t], plain, dnn->n_layers, s->batch);
+		cost_free(plain);
+	}
+	return changes;
+}
+
+bool setting_profile_changes(const struct setting *s, const struct cluster *c)
+{
+	bool changes = false;
+	for (uint32_t t = 0; !changes && t < c->n_types; t++) {
+		const char *name = s->device[t] ? profile_for_device(s->device[t]->profile_of) : NULL;
+		struct profile *p = name ? profile_load(name, NULL) : NULL;
+		changes = !p != !s->profile[t] || (p && strcmp(p->hash, s->profile[t]->hash) != 0);
+		profile_free(p);
+	}
+	return changes;
+}
+
 /* A type may carry a price suffix: "a100-spot" is an a100. */
 static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
 {

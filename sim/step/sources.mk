@@ -7,6 +7,7 @@ liborrery_a_SOURCES += sim/step/options.c sim/step/metrics.c sim/step/trace_even
 liborrery_a_SOURCES += sim/step/account.h sim/step/compress.h sim/step/exec.h sim/step/graph.h sim/step/step.h \
 	sim/step/trace_event.h sim/step/wire.h sim/step/wire_state.h sim/step/world.h sim/step/once.h
 # scenarios and the descriptor of the world
-liborrery_a_SOURCES += sim/step/setting.c sim/step/setting.h sim/step/learning.h sim/step/descriptor.c
+liborrery_a_SOURCES += sim/step/setting.c sim/step/setting.h sim/step/learning.h sim/step/scenario.h sim/step/effects.c \
+	sim/step/effects.h sim/step/descriptor.c
 orrinclude_HEADERS += include/orrery/step.h
 include policies/step/sources.mk

@@ -40,14 +40,17 @@ static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 bool steady(struct orr_step *s)
 {
 	size_t n = s->n_rows;
-	if (s->period || s->is_random || s->is_reacting || s->shared_net || s->config->hook || s->n_counts ||
-		orr_arg_bool(s->config->options, "exact") || n >= s->wanted)
+	if (s->period || s->used & STEP_USED_STEADY_STATE || s->is_random || s->is_reacting || s->shared_net || s->config->hook ||
+		s->n_counts || n >= s->wanted)
 		return false;
 	for (size_t i = 0; i < n && i < 3u * STEP_MAX_PERIOD + 2; i++)
 		if (isnan(s->row[n - 1 - i].end_s))
 			return false; /* a later iteration ended before an earlier one */
 	for (uint32_t p = s->graph_period; p && p <= STEP_MAX_PERIOD; p += s->graph_period)
 		if (repeats(s, n, p)) {
+			s->used |= STEP_USED_STEADY_STATE;
+			if (orr_arg_bool(s->config->options, "exact"))
+				return false;
 			s->period = p;
 			s->steady_rows = n;
 			s->build_until = s->built;

@@ -21,6 +21,20 @@
 
 enum { STEP_MAX_PERIOD = 32, STEP_STREAMS = 8 };
 
+/* Inputs that a run depended on. */
+enum step_use {
+	STEP_USED_ALGORITHM = 1,            /* a collective took step.algorithm where auto takes another */
+	STEP_USED_NICS = 1 << 1,            /* a collective used several NICs of a node */
+	STEP_USED_COMPRESSION = 1 << 2,     /* gradients were compressed */
+	STEP_USED_MEMORY_LIMIT = 1 << 3,    /* a device held more than its memory */
+	STEP_USED_MESSAGES = 1 << 4,        /* messages between devices */
+	STEP_USED_RANDOM = 1 << 5,          /* draws */
+	STEP_USED_STEADY_STATE = 1 << 6,    /* iterations repeated */
+	STEP_USED_EVERY_ITERATION = 1 << 7, /* the mean is over all iterations */
+	STEP_USED_LANES = 1 << 8,           /* the policy describes equal lanes */
+	STEP_USED_CORUN = 1 << 9            /* compute ops ran together on a device */
+};
+
 /* A busy interval of a device, or a message, for the timeline. */
 struct step_span {
 	double start_s, end_s;
@@ -68,6 +82,7 @@ struct step_result {
 	double iteration_s;   /* mean, likewise */
 	bool was_merged;
 	uint64_t flows;   /* started in the network */
+	unsigned used;    /* enum step_use */
 	char choice[256]; /* the policy's description of its choice */
 	char cost_source[1536];
 	/* Kernels that the policy asked for, those timed by laws of a profile, and those of them outside the range of their law;
@@ -130,6 +145,7 @@ struct step_together {
 	double *samples_per_s; /* [n], owned by the caller */
 	bool has_settled;
 	uint64_t iterations; /* simulated, over all members */
+	unsigned used;       /* enum step_use, of all members */
 };
 /* Runs the members independently over one network until the rate of each has settled. Rates are measured over the second
  * half of the time, which is doubled until they settle. */

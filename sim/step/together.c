@@ -200,8 +200,10 @@ int step_run_together(const struct step_member *m, uint32_t n, struct step_toget
 	if (!begin(&t, &e))
 		run(&t, out, &e);
 	out->iterations = rows(&t);
+	out->used = STEP_USED_EVERY_ITERATION;
 	for (uint32_t i = 0; i < n; i++) {
 		out->samples_per_s[i] = t.rate[i];
+		out->used |= t.world[i].used;
 		if (t.world[i].config)
 			world_free(&t.world[i]);
 	}

@@ -44,6 +44,7 @@ static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 	if (w->slowed_for[first] == iteration + 1)
 		return;
 	w->slowed_for[first] = iteration + 1;
+	*s->uses |= STEP_USED_RANDOM;
 	rng_init(&r, s->config->seed, "contention", iteration << 24 | first);
 	double part = rng_uniform(&r) < w->contention_p ? w->contention_f : 1;
 	for (int out = 0; out < 2; out++) {
@@ -105,6 +106,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
+	*s->uses |= STEP_USED_MESSAGES | (s->config->topo->routing != TOPO_D_MOD_K ? STEP_USED_RANDOM : 0);
 	if (s->is_analytic) {
 		if (s->is_merged && !merged_same_routes(s, k, o))
 			return s->error.code;

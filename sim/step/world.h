@@ -72,6 +72,7 @@ struct orr_step {
 	struct orr_step_facts facts;
 	struct orr_error error;
 	bool is_analytic, ignore_memory, is_random;
+	unsigned used, *uses;                    /* enum step_use; uses: &used, also for queries */
 	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
 	double nic_efficiency;
 	const struct law *inside; /* law of a collective inside a node; NULL: none takes its time from a law */

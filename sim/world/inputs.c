@@ -96,6 +96,17 @@ int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **a
 	return ORR_OK;
 }
 
+bool inputs_spares_types(const struct scenario *s)
+{
+	const cJSON *o = cJSON_GetObjectItemCaseSensitive((s->whole ? s->whole : s)->given, "failures");
+	const cJSON *types = cJSON_GetObjectItemCaseSensitive(o, "types");
+	uint64_t mask = cJSON_IsString(types) && *types->valuestring ? cluster_type_mask(s->cluster, types->valuestring) : UINT64_MAX;
+	for (uint32_t t = 0; t < s->cluster->n_types; t++)
+		if (!(mask >> t & 1))
+			return true;
+	return false;
+}
+
 int inputs_int(
 	const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out, struct orr_error *err)
 {

@@ -30,6 +30,9 @@ extern const struct orr_param inputs_failure_params[];
 /* The caller frees *args, on an error too. *out is NULL if nodes never fail. */
 int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **args, struct failures **out, struct orr_error *err);
 
+/* Returns whether failures.types keeps nodes of some GPU type of the cluster from failing. */
+bool inputs_spares_types(const struct scenario *s);
+
 /* The number at key, or def, within bounds. where: the path before the key in messages ("", "deployments[0]."). */
 int inputs_int(
 	const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out, struct orr_error *err);

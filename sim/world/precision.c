@@ -108,7 +108,7 @@ void precision_remark(const struct scenario *s, struct run_result *const *runs, 
 	if (*w.metric && isinf(w.half))
 		snprintf(how, sizeof how, "%.60s of %.40s has no value", w.metric, runs[w.policy]->label);
 	else if (*w.metric)
-		snprintf(how, sizeof how, "the widest interval is %.60s of %.40s, +- %.3g %% of its mean", w.metric, runs[w.policy]->label,
+		snprintf(how, sizeof how, "the widest interval is %.60s of %.40s, ± %.3g %% of its mean", w.metric, runs[w.policy]->label,
 			100 * w.half);
 	snprintf(text, sizeof text, "%.0f replications%s: %s (until_precision %.4g %%)", times->value,
 		w.half > s->until_precision ? ", the limit, before the precision was reached" : "", how, 100 * s->until_precision);

@@ -26,7 +26,7 @@ static const struct world_object *object_of(const struct world *w, const char *k
 /* Returns the parameter at OBJECT.NAME, or at NAME if object is NULL. NULL: the key has no default. */
 static const struct orr_param *param_at(const struct world *w, const char *object, const char *name)
 {
-	if (object && !strcmp(object, w->name))
+	if (object && w->options && !strcmp(object, w->name))
 		return param_in(w->options, name);
 	if (object) {
 		const struct world_object *o = object_of(w, object);
@@ -129,11 +129,105 @@ double remark_metric(const struct scenario *s, const struct run_result *r, const
 	return m && isfinite(m->value) ? m->value : 0;
 }
 
-void remarks_add(const struct scenario *s, size_t i, struct run_result *r)
+/* Returns the value that the scenario gives to a key, or its default; NULL: it has neither. Free with mem_free. */
+static char *value_in(const struct world *w, const cJSON *given, const char *key)
+{
+	const char *object, *name;
+	char *copy = split(key, &object, &name), *text;
+	const cJSON *value = cJSON_GetObjectItemCaseSensitive(object ? cJSON_GetObjectItemCaseSensitive(given, object) : given, name);
+	const struct orr_param *p = param_at(w, object, name);
+	text = value ? scenario_scalar(value) : p && p->def ? mem_strdup(p->def) : NULL;
+	mem_free(copy);
+	return text;
+}
+
+static bool is_among(const char *value, const char *list)
+{
+	size_t n = strlen(value);
+	for (const char *at = list; *at; at += strcspn(at, "|"), at += *at == '|')
+		if (strcspn(at, "|") == n && !memcmp(at, value, n))
+			return true;
+	return false;
+}
+
+/* needs: as in struct world_effect. */
+static bool has_need(const struct scenario *s, const char *needs)
+{
+	const char *values = strchr(needs, '=');
+	if (!values)
+		return remark_is_set(s, needs);
+	char *key = mem_strndup(needs, (size_t)(values - needs));
+	const char *object, *name;
+	char *copy = split(key, &object, &name);
+	const struct scenario *of = is_of_whole(s, object, name) ? s->whole : s;
+	char *value = value_in(of->world, of->given, key);
+	bool has = value && is_among(value, values + 1);
+	mem_free(value);
+	mem_free(copy);
+	mem_free(key);
+	return has;
+}
+
+static bool may_have_effect(const struct world_effect *e, const struct scenario *s, size_t i, const struct run_result *r)
+{
+	if (!e->metric && !e->needs && !e->use && !e->holds)
+		return false;
+	return !(e->metric && !(remark_metric(s, r, e->metric) > 0)) && !(e->needs && !has_need(s, e->needs)) &&
+	       !(e->use && !(s->world->used(s, i) & e->use)) && !(e->holds && !e->holds(s, i, r));
+}
+
+/* Returns why the key, which is set, has no effect; NULL: it may have one. */
+static const char *no_effect(const struct scenario *s, size_t i, const struct run_result *r, const char *key)
 {
 	for (const struct world_effect *e = s->world->effects; e && e->key; e++)
-		if (!(remark_metric(s, r, e->metric) > 0))
-			remark_no_effect(s, r, e->key, e->why);
-	if (s->world->note)
-		s->world->note(s, i, r);
+		if (!strcmp(e->key, key) && !may_have_effect(e, s, i, r))
+			return e->why;
+	return NULL;
+}
+
+static bool is_first_row(const struct scenario *s, const struct world_effect *e)
+{
+	for (const struct world_effect *x = s->world->effects; x < e; x++)
+		if (!strcmp(x->key, e->key))
+			return false;
+	return true;
+}
+
+static bool is_shared(const struct scenario *s, const char *key)
+{
+	const char *object, *name;
+	char *copy = split(key, &object, &name);
+	bool is_whole = is_of_whole(s, object, name);
+	mem_free(copy);
+	return is_whole;
+}
+
+/* A key of the whole scenario has no effect if it has none on any part; the first part gives the reason. */
+static void add_effects(const struct scenario *const *part, size_t n, size_t k, size_t i, struct run_result *r)
+{
+	const struct scenario *s = part[k];
+	for (const struct world_effect *e = s->world->effects; e && e->key; e++) {
+		if (!is_first_row(s, e) || !remark_is_set(s, e->key))
+			continue;
+		bool is_whole = is_shared(s, e->key), has_none = !(is_whole && k);
+		const char *why = no_effect(s, i, r, e->key);
+		for (size_t other = 0; is_whole && has_none && other < n; other++)
+			has_none = no_effect(part[other], i, r, e->key) != NULL;
+		if (why && has_none)
+			remark_no_effect(s, r, e->key, why);
+	}
+}
+
+void remarks_add_parts(const struct scenario *const *part, size_t n, size_t i, struct run_result *r)
+{
+	for (size_t k = 0; k < n; k++) {
+		add_effects(part, n, k, i, r);
+		if (part[k]->world->note)
+			part[k]->world->note(part[k], i, r);
+	}
+}
+
+void remarks_add(const struct scenario *s, size_t i, struct run_result *r)
+{
+	remarks_add_parts(&s, 1, i, r);
 }

@@ -21,5 +21,7 @@ void remark_no_effect(const struct scenario *s, struct run_result *r, const char
 double remark_metric(const struct scenario *s, const struct run_result *r, const char *metric);
 /* Adds what the world says about run i once it is complete: its table of effects, then its function `note`. */
 void remarks_add(const struct scenario *s, size_t i, struct run_result *r);
+/* The same for the parts of a scenario, which share its keys. */
+void remarks_add_parts(const struct scenario *const *part, size_t n, size_t i, struct run_result *r);
 
 #endif

@@ -95,12 +95,17 @@ struct world_policy_flag {
 	}
 
 /*
- * A key of the scenario, "jobs.checkpoint", that has an effect only if this metric of the run is above 0. Else a run whose scenario
- * sets the key to something other than its default gets the remark "KEY has no effect: WHY" (world/remarks.h).
+ * A condition without which a key of the scenario has no effect on a run. If the scenario sets the key to something other than its
+ * default and the condition does not hold, the run gets the remark "KEY has no effect: WHY" (world/remarks.h). A key may have several
+ * rows, all of which must hold; the first that does not is named. A row without any condition never holds.
  */
 struct world_effect {
-	const char *key, *metric;
-	const char *why; /* "no job was preempted" */
+	const char *key;    /* "jobs.checkpoint" */
+	const char *why;    /* "no job was preempted" */
+	const char *metric; /* of the run: above 0 */
+	const char *needs;  /* "failures.mtbf": another key that is set; "learn.schedule=step|cosine": that has one of these values */
+	unsigned use;       /* the run used one of these bits: world.used() */
+	bool (*holds)(const struct scenario *s, size_t i, const struct run_result *r);
 };
 
 /* ---- the descriptor ---- */
@@ -147,6 +152,8 @@ struct world {
 	int (*run)(
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
 	const struct world_effect *effects; /* may be NULL; ends with a NULL key */
+	/* May be NULL: bits for the column `use` of the effects, of run i with all its replications. */
+	unsigned (*used)(const struct scenario *s, size_t i);
 	/* May be NULL: adds assumptions and remarks (world/remarks.h) to run i, which is complete, before it is stored. */
 	void (*note)(const struct scenario *s, size_t i, struct run_result *r);
 	/* May be NULL: run i was read from the database. */

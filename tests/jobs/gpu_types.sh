@@ -72,7 +72,7 @@ done
 is "$(grep -v "^assumption: placement: " notes.txt)" "assumption: a job takes its recorded duration on every GPU type (jobs.reference_type scales it)" "which is said"
 is "$(run 1x1:v100 --set jobs.reference_type=v100)" 100 "on the reference type: as recorded"
 run 1x1:v100 --set jobs.reference_type=v100 --precision fp16 >/dev/null
-is "$(grep remark notes.txt)" "remark: jobs.reference_type has no effect: every rate is 1
+is "$(grep remark notes.txt)" "remark: jobs.reference_type has no effect: no job ran at a rate other than 1
 remark: precision has no effect: no GPU type has a speed by the cost model" "options without effect are named"
 h100=$(run 1x1:h100 --set jobs.reference_type=v100)
 like "$(cat notes.txt)" 'recorded durations refer to v100; h100 [0-9.]+ \(class mean, 10 to 90 % of models: [0-9.]+ to [0-9.]+\); class: step times of [0-9]+ models .* fp32, batch 32' \

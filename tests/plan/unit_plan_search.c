@@ -5,6 +5,8 @@
 #include "base/sbuf.h"
 #include "world/scenario.h"
 
+#include <orrery/plan.h>
+
 #include "tests/tap.h"
 
 #include <math.h>
@@ -45,8 +47,8 @@ static void write_chain(const struct chain *c)
 	fclose(f);
 }
 
-/* Runs a policy on the chain; returns a metric, NAN on an error. */
-static double planned(const struct chain *c, const char *policy, const char *metric)
+/* Runs a policy on the chain, with the functions of another one if given; returns a metric, NAN on an error. */
+static double planned_as(const struct chain *c, const char *policy, const char *metric, const struct orr_policy *own)
 {
 	struct sbuf text = { 0 };
 	struct orr_error err = { 0 };
@@ -59,6 +61,8 @@ static double planned(const struct chain *c, const char *policy, const char *met
 		path, c->nodes, c->gpus / c->nodes, policy);
 	cJSON *j = cJSON_Parse(text.text);
 	struct scenario *s = scenario_open(j, &o, &err);
+	if (s && own)
+		s->policy[0].entry.policy = own;
 	if (s && !s->world->run(s, 0, 0, r, NULL, NULL, &err))
 		value = result_find(r, metric)->value;
 	if (err.code)
@@ -68,6 +72,11 @@ static double planned(const struct chain *c, const char *policy, const char *met
 	cJSON_Delete(j);
 	sbuf_free(&text);
 	return value;
+}
+
+static double planned(const struct chain *c, const char *policy, const char *metric)
+{
+	return planned_as(c, policy, metric, NULL);
 }
 
 /* ---- PipeDream ---- */
@@ -116,6 +125,83 @@ static void check_pipedream(void)
 	ok(with_cut > CHAINS / 4, "many of the chains are cut");
 }
 
+/* ---- Alpa's stages: sum of t + (M - 1) max of t, over all cuts and all submeshes ---- */
+
+struct brute {
+	struct orr_plan *p;
+	struct orr_plan_facts f;
+	uint32_t per_node, gpu[MOST_GPUS];
+	double m;
+};
+
+static bool is_mesh(const struct brute *b, uint32_t n)
+{
+	bool is_power = !(n & (n - 1));
+	return n <= b->per_node ? is_power || n == b->per_node : n % b->per_node == 0;
+}
+
+static double stage_s(const struct brute *b, uint32_t from, uint32_t to, uint32_t n)
+{
+	struct orr_plan_terms t = { .samples = b->f.micro_batch / n };
+	struct orr_plan_cost c;
+	orr_plan_cost(b->p, 0, from, to - from, &t, &c);
+	return c.forward_s + c.backward_s + orr_plan_all_reduce_s(b->p, b->gpu, n, c.params * b->f.gradient_bytes, 1) / b->m;
+}
+
+static double brute_alpa(const struct brute *b, uint32_t from, uint32_t left, double sum, double longest)
+{
+	double best = INFINITY;
+	if (from == b->f.pieces)
+		return left ? INFINITY : sum + (b->m - 1) * longest;
+	for (uint32_t to = from + 1; to <= b->f.pieces; to++)
+		for (uint32_t n = 1; n <= left; n++)
+			if (is_mesh(b, n)) {
+				double t = stage_s(b, from, to, n);
+				best = fmin(best, brute_alpa(b, to, left - n, sum + t, fmax(longest, t)));
+			}
+	return best;
+}
+
+static int search_alpa(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
+{
+	struct brute b = { .p = p };
+	struct orr_plan_value v;
+	(void)args, (void)err;
+	orr_plan_facts(p, &b.f);
+	b.m = b.f.global_batch / b.f.micro_batch;
+	for (uint32_t i = 0; i < b.f.gpus; i++) {
+		struct orr_plan_gpu g;
+		orr_plan_gpu(p, b.gpu[i] = i, &g);
+		b.per_node += g.node == 0;
+	}
+	orr_plan_put(p, "stage_sum_s", brute_alpa(&b, 0, b.f.gpus, 0, 0));
+	struct orr_plan_stage all = { .count = b.f.pieces, .gpu = b.gpu, .n_gpus = b.f.gpus };
+	orr_plan_evaluate(p, &(struct orr_plan_draft){ .stages = 1, .stage = &all, .micro_batch = b.f.micro_batch }, &v);
+	return 0;
+}
+
+static const struct orr_param params[] = { ORR_PARAM_END };
+static const struct orr_plan_ops ops = { .search = search_alpa };
+ORR_POLICY_PLAN(brute_alpa, "all cuts and submeshes", params, ops);
+
+static void check_alpa(void)
+{
+	struct rng r;
+	uint32_t equal = 0, with_cut = 0;
+	rng_init(&r, 2, "chains", 0);
+	for (int i = 0; i < CHAINS; i++) {
+		struct chain c;
+		draw(&c, &r);
+		write_chain(&c);
+		double want = planned_as(&c, "\"straight\"", "stage_sum_s", &orr_policy_plan_brute_alpa);
+		equal += fabs(planned(&c, "\"alpa\"", "stage_sum_s") / want - 1) < 1e-12;
+		with_cut += planned(&c, "\"alpa\"", "plan_stages") > 1;
+	}
+	printf("# %u of %d chains are cut into several stages\n", with_cut, CHAINS);
+	ok(equal == CHAINS, "alpa: the optimum of its cost on %u of %d random chains of up to %d GPUs", equal, CHAINS, MOST_GPUS);
+	ok(with_cut > CHAINS / 4, "many of the chains are cut");
+}
+
 int main(void)
 {
 	int fd = mkstemps(path, 4);
@@ -123,6 +209,7 @@ int main(void)
 		return done();
 	close(fd);
 	check_pipedream();
+	check_alpa();
 	unlink(path);
 	return done();
 }

@@ -113,7 +113,7 @@ while IFS='|' read -r keys expected; do
   is "$? $said" "2 orrery: $expected" "$keys"
 done <<'EOT'
 worlds="x"|x.json: unknown key "worlds"; did you mean world
-world="cloud"|x.json: $.world: expected "jobs", "step", "serve", "spot" or "mixed", found "cloud"
+world="cloud"|x.json: $.world: expected "jobs", "step", "serve", "spot", "mixed" or "plan", found "cloud"
 trace=null|x.json: no trace is named
 compress=0|x.json: $.compress: expected a number from 1e-06 to 1000000, found "0"
 compress="x"|x.json: $.compress: expected a number, found "x"

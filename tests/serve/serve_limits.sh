@@ -73,7 +73,7 @@ for policy in orca fastertransformer; do
   timeout 60 "$orrery" serve huge.csv --model short.json --cluster 1x1 --kv-blocks 20 --policy $policy --out o --no-figures -q --check
   is "$? $(awk -F, 'NR > 1 && $10 == "completed" { printf "%s ", $1 }' o/$policy.requests.csv)" "0 zero zeroout one y y2 ok last " "$policy: a reservation is at most the model's context"
 done
-like "$("$orrery" serve huge.csv --model m.json --cluster 1x1 --kv-blocks 20 --policy vllm 2>&1)" '^vllm: requests not completed: refused 4$' "refused requests are reported"
+like "$("$orrery" serve huge.csv --model m.json --cluster 1x1 --kv-blocks 20 --policy vllm 2>&1)" '^4 of 19 requests were refused: 4 larger than the KV cache' "refused requests are reported"
 
 # Rows are not in order of arrival.
 { head -1 huge.csv; tail -n +2 huge.csv | sort -s -t, -k1,1n; } >sorted.csv

@@ -1,5 +1,5 @@
 # make check-spot
-UNIT_TESTS += tests/spot/spot_artifact tests/spot/spot_bamboo tests/spot/spot_bamboo_published tests/spot/spot_daly \
+UNIT_TESTS += tests/spot/spot_artifact tests/spot/spot_bamboo tests/spot/spot_bamboo_bulk tests/spot/spot_bamboo_published tests/spot/spot_daly \
 	tests/spot/spot_late tests/spot/spot_late_published tests/spot/spot_parcae tests/spot/spot_parcae_run \
 	tests/spot/unit_derive tests/spot/unit_late_plan tests/spot/unit_spot tests/spot/unit_spot_ckpt \
 	tests/spot/unit_spot_edges tests/spot/unit_spot_morph tests/spot/unit_spot_parcae

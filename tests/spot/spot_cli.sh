@@ -157,7 +157,7 @@ while IFS='|' read -r edit expected; do
   is "$? $said" "2 orrery: $expected" "$edit"
 done <<'EOT'
 s/"trace": /"trase": /|x.json: unknown key "trase"; did you mean trace
-s/"spot"/"spots"/|x.json: $.world: expected "jobs", "step", "serve", "spot" or "mixed", found "spots"
+s/"spot"/"spots"/|x.json: $.world: expected "jobs", "step", "serve", "spot", "mixed" or "plan", found "spots"
 s/"trace": [^,]*, //|x.json: no trace is named
 s/three.csv/absent.csv/|absent.csv: No such file or directory
 s/three.csv/unknown.csv/|unknown.csv:3: node "b" is removed before it was added; repair=drop skips such rows

@@ -112,6 +112,22 @@ static void test_by_hand(void)
 	result_free(r);
 }
 
+/* The throughput-optimal baseline trains from checkpoints: a migration takes 14 s longer, but not the first start. 101.165 + 14 s; the
+ * newcomer is taken in with the same interval. */
+static void test_checkpoints(void)
+{
+	static const char *const rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n";
+	struct setting s = { .rows = rows, .job = job, .set = { "choose=throughput" }, .until = 200 * ORR_SECOND };
+	struct run_result *r = run(&s);
+	ok(step_at(r, 0, 9.917, 10.317), "choose=throughput: the first start reads no checkpoint");
+	ok(step_at(r, 225, 115.165, 115.765), "choose=throughput: a migration saves and loads a checkpoint in 14 s");
+	result_free(r);
+	s = (struct setting){ .rows = rows, .job = job, .set = { "choose=throughput", "checkpoint=0" }, .until = 200 * ORR_SECOND };
+	r = run(&s);
+	ok(step_at(r, 225, 101.165, 101.765), "checkpoint=0: without them");
+	result_free(r);
+}
+
 /* The same, known 60 s before: the step in flight at 40.1 s ends at 40.317 s, the next begins 1.065 s later. */
 static void test_notice(void)
 {
@@ -179,6 +195,7 @@ static void test_errors(void)
 int main(void)
 {
 	test_by_hand();
+	test_checkpoints();
 	test_notice();
 	test_ranks();
 	test_errors();

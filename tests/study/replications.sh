@@ -43,7 +43,7 @@ half() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print ($5 - $4) / 2 /
 at() { awk -F, '$1 == "fifo" && $2 == "replications" { print $3 }' "$1/summary.csv"; }
 "$orrery" "${goal[@]}" --precision-of makespan --out p1 -j1 --no-figures --db p.db >table 2>said
 n=$(at p1)
-like "$(cat table)" "^$n replications: the widest interval is makespan of fifo, \+- [0-9.]+ % of its mean \(until_precision 20 %\)$" "the table says how many"
+like "$(cat table)" "^$n replications: the widest interval is makespan of fifo, ± [0-9.]+ % of its mean \(until_precision 20 %\)$" "the table says how many"
 is "$(awk -v h="$(half fifo makespan p1)" -v n="$n" 'BEGIN { print (h <= 0.2 && n > 10) }')" 1 "the interval is as narrow as asked"
 plain() { "$orrery" jobs philly-like:days=1 --cluster 16x8:v100 --policy las,fifo --replications "$1" --out "plain$1" --no-figures -q; }
 plain "$n"

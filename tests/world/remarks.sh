@@ -3,7 +3,6 @@
 # Remarks on options without effect: below the table, in JSON and notes.csv, stored with the run, in all worlds.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
-tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\nb,1,4,2\n' >t.csv
 jobs() { "$orrery" jobs t.csv --cluster 1x2 --no-figures --policy fifo "$@"; }
@@ -23,9 +22,4 @@ is "$(jobs --set jobs.checkpoint=2s --failures failures.csv | grep -c jobs.check
 
 printf '{"world": "mixed", "cluster": "1x2", "jobs": {"trace": "t.csv", "jobs": {"checkpoint": "60s"}}, "policies": ["fifo"]}' >mixed.json
 is "$("$orrery" run mixed.json --no-figures | grep -c "^jobs.$text\$")" 1 "an option of a part of a mixed run"
-
-# Each reason of the jobs world has a row in the reference.
-sed -n 's/.*"\(no [a-z ]*\|every [a-z ]*\|the [a-z ]*\|only [a-z -]*\|nodes do [^"]*\|a sample [^"]*\)".*/\1/p' "$tree/sim/jobs/effects.c" | sort -u >reasons
-is "$(wc -l <reasons | awk '{ print ($1 >= 12) }') $(while read -r why; do grep -qF -- "$why" "$tree/docs/reference/remarks.md" || echo "$why"; done <reasons)" "1 " \
-  "docs/reference/remarks.md lists the reasons"
 tap_done

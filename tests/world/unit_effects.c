@@ -325,13 +325,19 @@ static cJSON *changed(const cJSON *o, const struct world *w, const struct keys *
 	return cJSON_Duplicate(o, 1);
 }
 
+/* Both have the same values: the key was set to what it was. */
+static bool is_same_scenario(const struct one *a, const struct one *b)
+{
+	return cJSON_Compare(a->scenario->given, b->scenario->given, true);
+}
+
 /* Returns false if neither scenario departs from the default. */
 static bool judge(const struct world *w, const cJSON *o, const struct key *k, const char *pair, struct one *a, struct one *b,
 	struct tally *t, size_t *wrong)
 {
 	bool is_set[2] = { remark_is_set(a->scenario, k->path), remark_is_set(b->scenario, k->path) };
 	bool named = is_set[1] ? is_named(b->result, k->path) : is_named(a->result, k->path);
-	if (!is_set[0] && !is_set[1])
+	if ((!is_set[0] && !is_set[1]) || is_same_scenario(a, b))
 		return false;
 	drop_notes(a->result);
 	drop_notes(b->result);

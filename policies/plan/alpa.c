@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Alpa's pass between operators (Zheng et al., "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning", OSDI
+ * 2022, 5): stages and submeshes by dynamic programming.
+ *
+ *	T = min over cuts and submeshes of sum of t_i + (M - 1) max of t_i
+ *
+ * For every candidate t_max of the largest t, F(j, n) is the least sum of t over pieces j.. on n GPUs with no t above t_max; candidates
+ *beyond the best T / M are left out. A submesh is a power of two of GPUs of one node, or whole nodes. t of a stage is the time of a
+ *micro-batch with the best degrees (data parallel, shards) of its submesh, plus 1/M of the sum of its gradients; shards stay in a node.
+ *Alpa's own pass inside operators (an integer program) is not modelled. All GPUs count as of the first type.
+ */
+#include "chain.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct orr_param params[] = { ORR_PARAM_INT(
+						   "shards_most", "0", 0, 1e6, "most shards; 0: GPUs of a node, 1: data parallel only"),
+	ORR_PARAM_CHOICE("recompute", "none", "none|selective|full", "what backward recomputes"), ORR_PARAM_END };
+
+enum { MOST_MESHES = 64 };
+
+struct alpa {
+	struct orr_plan *p;
+	struct orr_plan_facts f;
+	enum orr_plan_recompute recompute;
+	uint32_t per_node, shards_most, meshes, mesh[MOST_MESHES], *all;
+	double micro, m;
+	double memory;
+	double *t;         /* [(i * (pieces + 1) + j) * meshes + k] */
+	uint32_t *shards;  /* likewise: the best degree */
+	double *F;         /* [j * (gpus + 1) + n] */
+	uint32_t *to, *on; /* likewise: end of the first stage, its mesh */
+};
+
+static void list_meshes(struct alpa *a)
+{
+	uint32_t inside = a->per_node < a->f.gpus ? a->per_node : a->f.gpus;
+	for (uint32_t n = 1; n <= inside && a->meshes < MOST_MESHES; n *= 2)
+		a->mesh[a->meshes++] = n;
+	if (a->mesh[a->meshes - 1] != inside)
+		a->mesh[a->meshes++] = inside;
+	for (uint32_t n = 2 * a->per_node; n <= a->f.gpus && a->meshes < MOST_MESHES; n += a->per_node)
+		a->mesh[a->meshes++] = n;
+}
+
+static size_t cell(const struct alpa *a, uint32_t i, uint32_t j, uint32_t k)
+{
+	return ((size_t)i * (a->f.pieces + 1) + j) * a->meshes + k;
+}
+
+/* t of pieces i..j-1 on n GPUs in groups of `shards`; INFINITY if it does not fit even with one micro-batch in flight. */
+static double stage_s(const struct alpa *a, uint32_t i, uint32_t j, uint32_t n, uint32_t shards)
+{
+	struct orr_plan_terms t = { .samples = a->micro * shards / n, .shards = shards, .recompute = a->recompute };
+	struct orr_plan_cost c;
+	orr_plan_cost(a->p, 0, i, j - i, &t, &c);
+	double weights = c.params / shards, sums = c.forward_sums + c.backward_sums + c.recompute_sums;
+	if (weights * orr_plan_state_bytes(a->p, 1) + c.stored_bytes + c.working_bytes > a->memory)
+		return INFINITY;
+	uint32_t groups = n / shards, *ring = orr_alloc(groups, sizeof *ring);
+	for (uint32_t g = 0; g < groups; g++)
+		ring[g] = g * shards;
+	double reduce = groups > 1 ? orr_plan_all_reduce_s(a->p, ring, groups, weights * a->f.gradient_bytes, shards) : 0;
+	double inside = shards > 1 ? sums * orr_plan_all_reduce_s(a->p, a->all, shards, c.sum_bytes, 1) : 0;
+	orr_free(ring);
+	return c.forward_s + c.backward_s + c.recompute_s + inside + reduce / a->m;
+}
+
+static void measure(struct alpa *a, uint32_t i, uint32_t j, uint32_t k)
+{
+	size_t at = cell(a, i, j, k);
+	uint32_t n = a->mesh[k];
+	a->t[at] = INFINITY;
+	for (uint32_t s = 1; s <= n && s <= a->shards_most; s *= 2) {
+		if (n % s || (s > 1 && (!a->f.blocks || a->f.heads % s)))
+			continue;
+		double t = stage_s(a, i, j, n, s);
+		if (t < a->t[at]) {
+			a->t[at] = t;
+			a->shards[at] = s;
+		}
+	}
+}
+
+/* F(0, gpus) with no stage above t_max. */
+static double solve(struct alpa *a, double t_max)
+{
+	uint32_t N = a->f.gpus, w = N + 1, P = a->f.pieces;
+	for (uint32_t n = 0; n <= N; n++)
+		a->F[(size_t)P * w + n] = n ? INFINITY : 0;
+	for (uint32_t i = P; i-- > 0;)
+		for (uint32_t n = 0; n <= N; n++) {
+			size_t at = (size_t)i * w + n;
+			a->F[at] = INFINITY;
+			for (uint32_t k = 0; k < a->meshes && a->mesh[k] <= n; k++)
+				for (uint32_t j = i + 1; j <= P; j++) {
+					double t = a->t[cell(a, i, j, k)], rest = a->F[(size_t)j * w + n - a->mesh[k]];
+					if (t > t_max || t + rest >= a->F[at])
+						continue;
+					a->F[at] = t + rest;
+					a->to[at] = j;
+					a->on[at] = k;
+				}
+		}
+	return a->F[N];
+}
+
+static int by_value(const void *x, const void *y)
+{
+	const double *a = x, *b = y;
+	return (*a > *b) - (*a < *b);
+}
+
+/* ---- the plan ---- */
+
+struct found {
+	uint32_t stages, *first, *gpus, *shards;
+	double cost_s, micro;
+};
+
+static void take(const struct alpa *a, struct found *b, double cost_s)
+{
+	uint32_t w = a->f.gpus + 1, s = 0;
+	b->cost_s = cost_s;
+	b->micro = a->micro;
+	for (uint32_t i = 0, n = a->f.gpus; i < a->f.pieces; s++) {
+		size_t at = (size_t)i * w + n;
+		b->first[s] = i;
+		b->gpus[s] = a->mesh[a->on[at]];
+		b->shards[s] = a->shards[cell(a, i, a->to[at], a->on[at])];
+		n -= b->gpus[s];
+		i = a->to[at];
+	}
+	b->first[s] = a->f.pieces;
+	b->stages = s;
+}
+
+/* GPUs for the largest submeshes first, so that each lies in a node or fills nodes. */
+static void submit(const struct alpa *a, const struct found *b)
+{
+	struct orr_plan_stage *stage = orr_alloc(b->stages, sizeof *stage);
+	struct orr_plan_value v;
+	uint32_t at = 0;
+	for (uint32_t size = a->f.gpus; size; size--)
+		for (uint32_t s = 0; s < b->stages; s++)
+			if (b->gpus[s] == size) {
+				stage[s] = (struct orr_plan_stage){ .first = b->first[s],
+					.count = b->first[s + 1] - b->first[s],
+					.gpu = a->all + at,
+					.n_gpus = size,
+					.shards = b->shards[s] };
+				at += size;
+			}
+	struct orr_plan_draft d = { .stages = b->stages, .stage = stage, .micro_batch = b->micro, .recompute = a->recompute };
+	orr_plan_evaluate(a->p, &d, &v);
+	orr_free(stage);
+}
+
+static double plan_at(struct alpa *a, struct found *b)
+{
+	size_t n = (size_t)(a->f.pieces + 1) * (a->f.pieces + 1) * a->meshes, k = 0;
+	double *bound = orr_alloc(n, sizeof *bound), best = INFINITY;
+	for (uint32_t i = 0; i < a->f.pieces; i++)
+		for (uint32_t j = i + 1; j <= a->f.pieces; j++)
+			for (uint32_t m = 0; m < a->meshes; m++) {
+				measure(a, i, j, m);
+				if (isfinite(a->t[cell(a, i, j, m)]))
+					bound[k++] = a->t[cell(a, i, j, m)];
+			}
+	qsort(bound, k, sizeof *bound, by_value);
+	for (size_t i = 0; i < k && bound[i] * a->m < best && orr_plan_goes_on(a->p); i++) {
+		if (i && bound[i] <= bound[i - 1] * (1 + 1e-12))
+			continue;
+		double T = solve(a, bound[i]) + (a->m - 1) * bound[i];
+		if (T < best) {
+			best = T;
+			take(a, b, T);
+		}
+	}
+	orr_free(bound);
+	return best;
+}
+
+static void allocate(struct alpa *a, struct found *b)
+{
+	size_t cells = (size_t)(a->f.pieces + 1) * (a->f.pieces + 1) * a->meshes, states = (size_t)(a->f.pieces + 1) * (a->f.gpus + 1);
+	a->t = orr_alloc(cells, sizeof *a->t);
+	a->shards = orr_alloc(cells, sizeof *a->shards);
+	a->F = orr_alloc(states, sizeof *a->F);
+	a->to = orr_alloc(states, sizeof *a->to);
+	a->on = orr_alloc(states, sizeof *a->on);
+	b->first = orr_alloc(a->f.pieces + 1, sizeof *b->first);
+	b->gpus = orr_alloc(a->f.pieces, sizeof *b->gpus);
+	b->shards = orr_alloc(a->f.pieces, sizeof *b->shards);
+}
+
+static void release(struct alpa *a, struct found *b)
+{
+	orr_free(a->t);
+	orr_free(a->shards);
+	orr_free(a->F);
+	orr_free(a->to);
+	orr_free(a->on);
+	orr_free(a->all);
+	orr_free(b->first);
+	orr_free(b->gpus);
+	orr_free(b->shards);
+}
+
+static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
+{
+	struct alpa a = { .p = p };
+	struct found b = { .cost_s = INFINITY };
+	struct orr_plan_gpu g, first;
+	double *micro, least = INFINITY;
+	const char *recompute = orr_arg_text(args, "recompute");
+	(void)err;
+	orr_plan_facts(p, &a.f);
+	orr_plan_gpu(p, 0, &first);
+	a.memory = first.memory_bytes;
+	a.recompute = !strcmp(recompute, "full")        ? ORR_PLAN_RECOMPUTE_FULL
+		      : !strcmp(recompute, "selective") ? ORR_PLAN_RECOMPUTE_SELECTIVE
+							: ORR_PLAN_KEEP;
+	a.all = orr_alloc(a.f.gpus, sizeof *a.all);
+	for (uint32_t i = 0; i < a.f.gpus; i++) {
+		orr_plan_gpu(p, i, &g);
+		a.all[i] = i;
+		a.per_node += g.node == first.node;
+	}
+	uint32_t most = (uint32_t)orr_arg_int(args, "shards_most"), n = chain_micro_batches(&a.f, &micro);
+	a.shards_most = !most || most > a.per_node ? a.per_node : most;
+	list_meshes(&a);
+	allocate(&a, &b);
+	for (uint32_t i = 0; i < n && orr_plan_goes_on(p); i++) {
+		a.micro = micro[i];
+		a.m = a.f.global_batch / micro[i];
+		double cost_s = plan_at(&a, &b);
+		least = fmin(least, cost_s);
+		if (isfinite(cost_s))
+			submit(&a, &b);
+		orr_plan_progress(p, (i + 1.) / n);
+	}
+	orr_plan_put(p, "stage_sum_s", least);
+	orr_free(micro);
+	release(&a, &b);
+	return 0;
+}
+
+static const struct orr_plan_ops ops = { .search = search };
+
+ORR_POLICY_PLAN(alpa, "stages and submeshes by dynamic programming (Alpa)", params, ops);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options of the serving world without effect on a run. docs/reference/remarks.md lists the texts. */
+#include "serve/scenario.h"
+
+#include "serve/serve.h"
+#include "world/remarks.h"
+
+#include <string.h>
+
+unsigned serve_used(const struct scenario *s, size_t i)
+{
+	return atomic_load(&((const struct serve_state *)s->state)->used[i]);
+}
+
+/* ---- conditions ---- */
+
+#define CONDITION(name) static bool name(const struct scenario *s, size_t i, const struct run_result *r)
+#define STATE ((const struct serve_state *)s->state)
+#define UNUSED ((void)s, (void)i, (void)r)
+
+CONDITION(has_llm)
+{
+	UNUSED;
+	for (uint32_t m = 0; m < STATE->n_models; m++)
+		if (STATE->model[m]->kind == SERVED_LLM)
+			return true;
+	return false;
+}
+
+/* A model whose times and bytes follow from its layers. */
+CONDITION(has_layers)
+{
+	UNUSED;
+	for (uint32_t m = 0; m < STATE->n_models; m++)
+		if (served_has_precision(STATE->model[m]))
+			return true;
+	return false;
+}
+
+CONDITION(profile_changes)
+{
+	UNUSED;
+	return setting_profile_changes(&STATE->set, s->cluster);
+}
+
+CONDITION(uses_network)
+{
+	UNUSED;
+	return remark_metric(s, r, "kv_transfers") > 0 || remark_metric(s, r, "group_network_bytes") > 0;
+}
+
+CONDITION(has_free_cache)
+{
+	UNUSED;
+	for (uint32_t d = 0; d < STATE->n_deployments; d++)
+		if (!STATE->deployment[d].kv_blocks)
+			return true;
+	return false;
+}
+
+CONDITION(has_hashes)
+{
+	UNUSED;
+	return reqset_block_tokens(STATE->requests) > 0;
+}
+
+CONDITION(has_choice)
+{
+	uint64_t replicas = 0;
+	UNUSED;
+	for (uint32_t d = 0; d < STATE->n_deployments; d++) {
+		const struct serve_deployment *x = &STATE->deployment[d];
+		replicas += x->most > x->replicas ? x->most : x->replicas;
+	}
+	return replicas > 1;
+}
+
+CONDITION(may_fail)
+{
+	UNUSED;
+	return STATE->failures || s->whole;
+}
+
+CONDITION(has_failed)
+{
+	UNUSED;
+	for (size_t k = 0; k < r->n_events; k++)
+		if (!strcmp(r->events[k].kind, "node-fail"))
+			return true;
+	return false;
+}
+
+CONDITION(spares_types)
+{
+	UNUSED;
+	return inputs_spares_types(s);
+}
+
+CONDITION(thinks)
+{
+	UNUSED;
+	return orr_arg_int(s->options, "clients") > 0 || strcmp(orr_arg_text(s->options, "sessions"), "none") != 0;
+}
+
+CONDITION(thinks_for_a_time)
+{
+	UNUSED;
+	return orr_arg_time_ns(s->options, "think") > 0;
+}
+
+CONDITION(has_interval)
+{
+	UNUSED;
+	for (size_t k = 0; k < r->n_metrics; k++)
+		if (r->metrics[k].ci_high > r->metrics[k].ci_low)
+			return true;
+	return false;
+}
+
+CONDITION(samples_rows)
+{
+	UNUSED;
+	return s->record != RECORD_SAMPLE || remark_metric(s, r, "requests") > SERVE_SAMPLE_ROWS;
+}
+
+CONDITION(ends_early)
+{
+	UNUSED;
+	return remark_metric(s, r, "requests_unfinished") > 0 || remark_metric(s, r, "requests") < (double)reqset_count(STATE->requests);
+}
+
+CONDITION(is_drawn)
+{
+	UNUSED;
+	return scenario_is_random(s);
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+#define NO_TRANSFER(KEY) { .key = KEY, .why = "no KV cache was sent to another replica", .metric = "kv_transfers" }
+#define NO_STACK(KEY) { .key = KEY, .why = "no two runs shared a replica", .metric = "stacked_runs" }
+#define AUTOSCALE(KEY) { .key = KEY, .why = "serve.autoscale=none", .needs = "serve.autoscale=outstanding|rate" }
+#define THINK(KEY) { .key = KEY, .why = "neither serve.clients nor serve.sessions is set", .holds = thinks }
+#define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
+#define LLM(KEY) { .key = KEY, .why = "no language model is served", .holds = has_llm }
+
+const struct world_effect serve_effects[] = {
+	{ .key = "serve.swap_Bps", .why = "no KV cache was swapped out", .metric = "swaps" },
+	NO_TRANSFER("serve.kv_Bps"), NO_TRANSFER("serve.kv_latency"), NO_TRANSFER("serve.kv_overlap"),
+	{ .key = "network", .why = "no KV cache was sent to another replica, and no replica is on several nodes", .holds = uses_network },
+	{ .key = "serve.engine", .why = "no language model by layers is served", .holds = has_layers },
+	{ .key = "serve.kv_reads", .why = "no language model by layers is served", .holds = has_layers },
+	{ .key = "serve.queue_limit", .why = "no request arrived at a replica with that many requests", .metric = "shed_queue_limit" },
+	{ .key = "serve.shed", .why = "no request reached its deadline while it waited", .metric = "shed_deadline" },
+	{ .key = "serve.slowdowns", .why = "serve.interference is not pairwise", .needs = "serve.interference=pairwise" },
+	{ .key = "serve.slowdown_curve", .why = "serve.interference is not curve", .needs = "serve.interference=curve" },
+	NO_STACK("serve.interference"), NO_STACK("serve.slowdowns"), NO_STACK("serve.slowdown_curve"),
+	{ .key = "serve.exit", .why = "no run was aborted", .metric = "preemptions" },
+	{ .key = "serve.exit_interval", .why = "serve.exit is not interval", .needs = "serve.exit=interval" },
+	{ .key = "serve.exit_interval", .why = "no run was aborted", .metric = "preemptions" },
+	{ .key = "serve.resume_cost", .why = "no run was suspended", .metric = "preemptions" },
+	{ .key = "precision", .why = "times and bytes of the models are given by their files", .holds = has_layers },
+	{ .key = "kv_precision", .why = "the bytes of KV caches are given by the models' files", .holds = has_layers },
+	{ .key = "profile", .why = "times of the models are given by their files", .holds = has_layers },
+	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
+	LLM("serve.kv_part"), LLM("serve.kv_block"), LLM("kv_blocks"), LLM("serve.tbt"), LLM("serve.prefix_cache"),
+	{ .key = "serve.kv_part", .why = "kv_blocks sets the size of KV caches", .holds = has_free_cache },
+	{ .key = "serve.prefix_cache", .why = "the trace has no hashes of prompts", .holds = has_hashes },
+	{ .key = "serve.router", .why = "there is one replica", .holds = has_choice },
+	{ .key = "serve.router", .why = "it chose the replica of the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
+	AUTOSCALE("serve.scale_target"), AUTOSCALE("serve.scale_interval"), AUTOSCALE("serve.scale_quiet"),
+	{ .key = "serve.start_up", .why = "no replica was added later", .use = SERVE_USED_START_UP },
+	{ .key = "serve.notice", .why = "nodes do not fail", .holds = may_fail },
+	THINK("serve.think"), THINK("serve.think_law"),
+	{ .key = "serve.think_law", .why = "serve.think is 0", .holds = thinks_for_a_time },
+	{ .key = "failures.mttr", .why = "nodes do not fail (failures.mtbf is 0)", .holds = may_fail },
+	{ .key = "failures.mttr", .why = "failures.trace states the repairs", .needs = "failures.mtbf" },
+	FAILURES("failures.mtbf"), FAILURES("failures.mttr"), FAILURES("failures.types"), FAILURES("failures.trace"),
+	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
+	{ .key = "serve.any_model", .why = "every request names a model that is served", .use = SERVE_USED_ANY_MODEL },
+	{ .key = "serve.max_calls_per_instant", .why = "no instant reached the limit" },
+	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "placement", .why = "the default chooses the same GPUs for every replica", .use = SERVE_USED_PLACEMENT },
+	{ .key = "serve.ci_level", .why = "the run has no interval", .holds = has_interval },
+	{ .key = "record", .why = "a sample of up to 10000 rows contains every request", .holds = samples_rows },
+	{ .key = "until", .why = "the last request ended before it", .holds = ends_early },
+	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
+	{ 0 }
+};
+/* clang-format on */

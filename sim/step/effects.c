@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options of the step world without effect on a run. docs/reference/remarks.md lists the texts. */
+#include "step/effects.h"
+
+#include "hwmodel/profile.h"
+#include "step/scenario.h"
+#include "world/remarks.h"
+
+#include <math.h>
+#include <string.h>
+
+unsigned step_used(const struct scenario *s, size_t i)
+{
+	const struct step_state *t = s->state;
+	return atomic_load(&t->used[i]);
+}
+
+/* ---- costs ---- */
+
+#define CHANGES(name)                                                                              \
+	static bool name##_changes(const struct scenario *s, size_t i, const struct run_result *r) \
+	{                                                                                          \
+		const struct step_state *t = s->state;                                             \
+		(void)i, (void)r;                                                                  \
+		return setting_costs_change(&t->set, s->cluster, t->dnn, t->costs, #name);         \
+	}
+CHANGES(measured)
+CHANGES(fused_attention)
+CHANGES(dropout)
+CHANGES(efficiency)
+
+static bool profile_changes(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return setting_profile_changes(&((const struct step_state *)s->state)->set, s->cluster);
+}
+
+/* ---- the run ---- */
+
+static bool is_drawn(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct step_state *t = s->state;
+	(void)r;
+	return t->learn || t->set.cost_samples || step_used(s, i) & STEP_USED_RANDOM;
+}
+
+/* Lanes give the same times, so merge=on is auto where auto merges, and an error elsewhere. */
+static bool is_merge_off(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return strcmp(orr_arg_text(((const struct step_state *)s->state)->set.options, "merge"), "on") != 0;
+}
+
+static bool has_learn_interval(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	static const char *const names[] = { "time_to_target_s", "samples_to_target", "final_loss", "learn_samples_per_s" };
+	(void)s, (void)i;
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+		const struct metric *m = result_find(r, names[k]);
+		if (m && isfinite(m->ci_low))
+			return true;
+	}
+	return false;
+}
+
+/* clang-format off */
+#define DATA "learn.problem=least-squares|logistic|mlp"
+const struct world_effect step_effects[] = {
+	STEP_EFFECTS,
+	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
+	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
+	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
+	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
+	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
+	{ .key = "cost.fused_attention", .why = "no kernel of the model takes another time", .holds = fused_attention_changes },
+	{ .key = "cost.dropout", .why = "no kernel of the model takes another time", .holds = dropout_changes },
+	{ .key = "cost.efficiency", .why = "no kernel of the model takes another time", .holds = efficiency_changes },
+	{ .key = "learn.hidden", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
+	{ .key = "learn.classes", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
+	{ .key = "learn.activation", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
+	{ .key = "learn.condition", .why = "learn.problem is not linear", .needs = "learn.problem=least-squares|logistic" },
+	{ .key = "learn.rows", .why = "learn.problem has no data", .needs = DATA },
+	{ .key = "learn.data_seed", .why = "learn.problem has no data", .needs = DATA },
+	{ .key = "learn.split", .why = "learn.problem has no data", .needs = DATA },
+	{ .key = "learn.sampling", .why = "learn.problem has no data", .needs = DATA },
+	{ .key = "learn.noise", .why = "gradients of 0 have no noise", .needs = "learn.problem=least-squares|logistic|mlp|noise" },
+	{ .key = "learn.shards", .why = "every device sees all rows: learn.split is none", .needs = "learn.split=even|label" },
+	{ .key = "learn.decay", .why = "learn.schedule is not step", .needs = "learn.schedule=step" },
+	{ .key = "learn.decay_samples", .why = "the learning rate is constant", .needs = "learn.schedule=step|inverse|inverse-sqrt|cosine" },
+	{ .key = "learn.history", .why = "no message needed an older gradient than it keeps" },
+	{ .key = "learn.ci_level", .why = "no result over seeds has an interval", .holds = has_learn_interval },
+	{ 0 }
+};
+/* clang-format on */

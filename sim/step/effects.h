@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* effects.h - options of training iterations without effect, for the worlds that run them: rows of struct world_effect */
+#ifndef ORR_STEP_EFFECTS_H
+#define ORR_STEP_EFFECTS_H
+
+#include "step/step.h"
+
+/* clang-format off */
+#define STEP_EFFECTS \
+	{ .key = "step.algorithm", .why = "every collective takes this algorithm by default, or one that its policy names", \
+		.use = STEP_USED_ALGORITHM }, \
+	{ .key = "step.nic_efficiency", .why = "no collective used several NICs of a node", .use = STEP_USED_NICS }, \
+	{ .key = "step.compression", .why = "the policy sends no gradients that can be compressed", .use = STEP_USED_COMPRESSION }, \
+	{ .key = "step.ignore_memory", .why = "no device held more than its memory", .use = STEP_USED_MEMORY_LIMIT }, \
+	{ .key = "step.fidelity", .why = "no device sent a message", .use = STEP_USED_MESSAGES }, \
+	{ .key = "step.exact", .why = "no steady state was found: every iteration is simulated in any case", .use = STEP_USED_STEADY_STATE }, \
+	{ .key = "step.merge", .why = "the policy does not describe equal lanes", .use = STEP_USED_LANES }, \
+	{ .key = "step.contention_f", .why = "no NIC is slowed: step.contention_p is 0", .needs = "step.contention_p" }, \
+	{ .key = "step.straggler_spread", .why = "no device is slowed: step.stragglers is none", .needs = "step.stragglers" }, \
+	{ .key = "step.interference", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
+	{ .key = "step.interference_loss", .why = "step.interference is not occupancy", .needs = "step.interference=occupancy" }, \
+	{ .key = "step.interference_loss", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
+	{ .key = "step.interference_curve", .why = "step.interference is not curve", .needs = "step.interference=curve" }, \
+	{ .key = "step.interference_curve", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
+	{ .key = "cost.setup", .why = "cost.measured is false", .needs = "cost.measured=true" }
+/* clang-format on */
+
+#endif

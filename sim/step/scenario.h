@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* scenario.h - an open scenario of the step world, and its options without effect (effects.c) */
+#ifndef ORR_STEP_SCENARIO_H
+#define ORR_STEP_SCENARIO_H
+
+#include "step/setting.h"
+
+#include <stdatomic.h>
+
+struct step_state {
+	struct setting set;
+	struct dnn *dnn;
+	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
+	struct orr_args *learn;               /* NULL: no learning */
+	const struct cost *costs[CLUSTER_MAX_TYPES];
+	const struct device *device[CLUSTER_MAX_TYPES];
+	struct step_config config;
+	struct step_result *result; /* by policy; kept for the timeline only */
+	atomic_uint *used;          /* by policy: enum step_use, of all replications */
+};
+
+extern const struct world_effect step_effects[];
+unsigned step_used(const struct scenario *s, size_t i);
+
+#endif
