@@ -113,6 +113,28 @@ static int scale_law(const struct law *l, const struct device *from, const struc
 	return rc;
 }
 
+/* Collectives are a matter of the links between the GPUs: a device with the same links and fabric keeps the measured laws. */
+static bool is_kept(const struct law *l, const struct device *from, const struct device *to)
+{
+	return !strcmp(l->family, "collective") && from->link_Bps > 0 && from->link_Bps == to->link_Bps && *from->fabric &&
+	       !strcmp(from->fabric, to->fabric);
+}
+
+static void *copied(const void *from, size_t size)
+{
+	return size ? memcpy(mem_alloc(size), from, size) : NULL;
+}
+
+static void keep_law(const struct law *l, struct law *out)
+{
+	*out = *l;
+	copy_names(l, out);
+	out->table_x = copied(l->table_x, l->n_table * sizeof *l->table_x);
+	out->table_y = copied(l->table_y, l->n_table * sizeof *l->table_y);
+	out->anchor = copied(l->anchor, l->n_anchors * sizeof *l->anchor);
+	out->point = copied(l->point, l->n_points * sizeof *l->point);
+}
+
 static const struct law *same_law(const struct profile *p, const struct law *l)
 {
 	for (size_t i = 0; i < p->n_laws; i++) {
@@ -161,7 +183,7 @@ static uint32_t check_error(const struct scale_check *c, const struct law *l, st
 	return n;
 }
 
-static char *scaled_note(const struct profile *p, const struct device *to, const struct scale_check *check)
+static char *scaled_note(const struct profile *p, const struct device *to, const struct scale_check *check, bool has_collectives)
 {
 	struct sbuf s = { 0 };
 	sbuf_printf(&s, "not measured: scaled from the profile %s to the data sheet of the %s", p->name, to->name);
@@ -172,7 +194,8 @@ static char *scaled_note(const struct profile *p, const struct device *to, const
 			check->a->name, check->b->name);
 	else
 		sbuf_puts(&s, "; no pair of known devices tells the error");
-	sbuf_puts(&s, "; collectives, copies and interference are left out");
+	sbuf_puts(&s, has_collectives ? "; collectives are those of the same links; copies and interference are left out"
+				      : "; collectives, copies and interference are left out");
 	return sbuf_steal(&s);
 }
 
@@ -181,20 +204,26 @@ struct profile *scale_profile(
 {
 	struct profile *out = mem_zalloc(1, sizeof *out);
 	int rc = ORR_OK;
+	bool has_collectives = false;
+	size_t n_scaled = 0;
 	out->name = mem_strdup(to->name);
 	out->device = mem_strdup(to->name);
 	out->title = mem_strdup(to->title);
 	out->source = mem_strdup(p->source);
 	out->date = mem_strdup(p->date);
 	out->backend = mem_strdup("scaled");
-	out->note = scaled_note(p, to, check);
 	out->environment = mem_strdup("");
 	out->is_stable = p->is_stable;
 	out->law = mem_zalloc(p->n_laws, sizeof *out->law);
 	for (size_t i = 0; !rc && i < p->n_laws; i++) {
 		const struct law *l = &p->law[i];
+		if (is_kept(l, from, to)) {
+			keep_law(l, &out->law[out->n_laws++]);
+			has_collectives = true;
+		}
 		if (!is_scaled(l))
 			continue;
+		n_scaled++;
 		struct law *s = &out->law[out->n_laws];
 		rc = scale_law(l, from, to, s, err);
 		copy_names(l, s);
@@ -206,7 +235,8 @@ struct profile *scale_profile(
 		s->sigma = hypot(l->sigma, known);
 		memcpy(s->covariance, l->covariance, sizeof s->covariance);
 	}
-	if (!rc && !out->n_laws)
+	out->note = scaled_note(p, to, check, has_collectives);
+	if (!rc && !n_scaled)
 		rc = orr_fail(err, ORR_EINPUT, "%.100s: no law of a kernel to scale", p->name);
 	if (!rc)
 		return out;

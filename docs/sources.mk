@@ -17,7 +17,8 @@ EXTRA_DIST += docs/figures.sh docs/figures docs/comparison.sh
 docs-figures: orrery$(EXEEXT)
 	sh $(srcdir)/docs/figures.sh ./orrery$(EXEEXT) $(srcdir)/docs/figures
 # the pages; they link to one another, so installation keeps their folders
-dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-serving.md docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
+dist_doc_DATA = docs/comparison-one-gpu.md docs/comparison-serving.md docs/comparison-collectives.md \
+	docs/comparison-steps.md docs/comparison-waits.md docs/architecture.md docs/comparison.md \
 	 docs/performance.md docs/policies.md docs/traces.md docs/tutorial.md \
 	docs/elastic-job.schema.json docs/graph.schema.json docs/model.schema.json docs/profile.schema.json \
 	docs/scenario.schema.json docs/served-model.schema.json

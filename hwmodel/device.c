@@ -170,6 +170,7 @@ static int read_numbers(const struct reader *r, struct device *d)
 		{ "pcie_GBps", 1e9, false, &d->pcie_Bps },
 		{ "allreduce_GBps", 1e9, false, &d->allreduce_Bps },
 		{ "allreduce_latency_us", 1e-6, false, &d->allreduce_latency_s },
+		{ "nvls_GBps", 1e9, false, &d->nvls_Bps },
 		{ "allreduce_law_us", 1e-6, false, &d->law_latency_s },
 		{ "allreduce_law_GBps", 1e9, false, &d->law_Bps },
 		{ "allreduce_law_us_per_sqrt_MB", 1e-9, false, &d->law_sqrt_s },
@@ -212,7 +213,7 @@ static int read_device(const struct reader *r, struct device *d)
 	static const char *const keys[] = { "name", "title", "aliases", "architecture", "peak_tflops", "vector_tflops", "memory_GiB",
 		"memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop", "gemm_exposed_memory",
 		"network_conv_time", "network_memory_time", "conv_efficiency", "memory_efficiency", "link_GBps", "link_latency_us",
-		"fabric", "pcie_GBps", "allreduce_GBps", "allreduce_latency_us", "allreduce_law_us", "allreduce_law_GBps",
+		"fabric", "pcie_GBps", "allreduce_GBps", "allreduce_latency_us", "nvls_GBps", "allreduce_law_us", "allreduce_law_GBps",
 		"allreduce_law_us_per_sqrt_MB", "sources", "measured", "profile_of", NULL };
 	const char *name = NULL, *title = NULL, *architecture = NULL, *profile_of = NULL, *fabric = NULL;
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);

@@ -180,7 +180,13 @@ static bool is_on_fabric(const struct law *l, const char *fabric)
 	return true;
 }
 
-const struct law *profile_collective(const struct profile *p, const char *op, const char *fabric, double ranks, double nodes)
+bool law_covers(const struct law *l, double size)
+{
+	return size <= 1.01 * l->to[2] && (size >= 0.99 * l->from[2] || l->from[2] <= 4096);
+}
+
+const struct law *profile_collective_at(
+	const struct profile *p, const char *op, const char *fabric, double ranks, double nodes, double size)
 {
 	const struct law *best = NULL;
 	double widest = 0;
@@ -189,13 +195,19 @@ const struct law *profile_collective(const struct profile *p, const char *op, co
 		if (strcasecmp(l->family, "collective") || strcasecmp(l->op, op) || l->nodes != nodes || (ranks > 0 && l->ranks != ranks) ||
 			!is_on_fabric(l, fabric))
 			continue;
-		double range = l->to[2] / l->from[2];
+		/* Laws measured at the size come first, and have a range of more than 1. */
+		double range = l->to[2] / l->from[2] * (law_covers(l, size) ? 1e30 : 1);
 		if (!best || range > widest) {
 			best = l;
 			widest = range;
 		}
 	}
 	return best;
+}
+
+const struct law *profile_collective(const struct profile *p, const char *op, const char *fabric, double ranks, double nodes)
+{
+	return profile_collective_at(p, op, fabric, ranks, nodes, NAN);
 }
 
 static double law_median(const struct law *l)

@@ -92,6 +92,11 @@ const struct law *profile_law(const struct profile *p, const char *family, const
  * the widest range of sizes. ranks 0: any number.
  */
 const struct law *profile_collective(const struct profile *p, const char *op, const char *fabric, double ranks, double nodes);
+/* The same among the laws measured at the size, if there is one (law_covers()). */
+const struct law *profile_collective_at(
+	const struct profile *p, const char *op, const char *fabric, double ranks, double nodes, double size);
+/* Whether a law of a collective was measured at the size. Laws measured from 4 KiB or less hold for shorter messages too. */
+bool law_covers(const struct law *l, double size);
 /* Returns seconds; *is_inside is false if a feature lies outside the range of the fit. */
 double law_time(const struct law *l, double flops, double bytes, double size, bool *is_inside);
 /* Same with parameters drawn from their covariance: z holds n_params standard normal numbers, e is one for the residual. */

@@ -21,7 +21,10 @@ void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 	rows += 2;
 	p->row = orr_alloc(rows, sizeof *p->row);
 	p->scratch = orr_alloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
-	p->fits = orr_alloc(n + 1, sizeof *p->fits);
+	p->fits = orr_alloc(2 * ((size_t)n + 1), sizeof *p->fits);
+	p->order = p->fits + n + 1;
+	for (uint32_t i = 0; i < n; i++)
+		p->order[i] = i;
 	p->value = p->scratch;
 	p->next = p->value + n + 1;
 	p->base = p->next + n + 1;
@@ -145,15 +148,17 @@ double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes
 }
 
 /* Worth of a period that starts with a change to the best shape, with next[], the worth of the periods after it. Not training is worth
- * next[n]. */
+ * next[n]. fits[] descends in base[], which bounds the worth of a change: the search ends at the first bound below the best. */
 static double best_move(const struct parcae_planner *p, uint32_t fits, const double *cost, uint32_t *choice)
 {
 	double best = p->next[p->n];
 	*choice = p->n;
 	for (uint32_t k = 0; k < fits; k++) {
 		uint32_t to = p->fits[k];
+		if (p->base[to] < best)
+			break;
 		double worth = p->base[to] - p->shape[to].rate * cost[to];
-		if (worth > best) {
+		if (worth > best || (worth >= best && *choice < p->n && to < *choice)) {
 			best = worth;
 			*choice = to;
 		}
@@ -161,14 +166,20 @@ static double best_move(const struct parcae_planner *p, uint32_t fits, const dou
 	return best;
 }
 
+/* Fills in base[], and fits[] by base[], the largest first. The order changes little from one period to the next. */
 static uint32_t shapes_that_fit(struct parcae_planner *p, const struct parcae_period *now)
 {
 	uint32_t fits = 0;
-	for (uint32_t i = 0; i < p->n; i++)
-		if (p->shape[i].nodes <= now->nodes) {
-			p->base[i] = p->shape[i].rate * now->length_s + p->next[i];
-			p->fits[fits++] = i;
-		}
+	for (uint32_t k = 0; k < p->n; k++) {
+		uint32_t i = p->order[k], at = k;
+		p->base[i] = p->shape[i].rate * now->length_s + p->next[i];
+		for (; at && p->base[p->order[at - 1]] < p->base[i]; at--)
+			p->order[at] = p->order[at - 1];
+		p->order[at] = i;
+	}
+	for (uint32_t k = 0; k < p->n; k++)
+		if (p->shape[p->order[k]].nodes <= now->nodes)
+			p->fits[fits++] = p->order[k];
 	return fits;
 }
 

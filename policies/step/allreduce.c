@@ -28,7 +28,7 @@
 
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("algorithm", "default",
-		"default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-ring",
+		"default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-ring|multi-tree|nvls-tree",
 		"algorithm of the all-reduce; default: step.algorithm"),
 	ORR_PARAM_BOOL("overlap", true, "send gradients during the backward pass"),
 	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "gradients that are sent together"),
@@ -59,7 +59,7 @@ struct allreduce {
 static enum orr_collective_algorithm algorithm_named(const char *name)
 {
 	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-		"hierarchical-leader", "multi-ring" };
+		"hierarchical-leader", "multi-ring", "multi-tree", "nvls-tree" };
 	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
 		if (!strcmp(name, names[i]))
 			return (enum orr_collective_algorithm)i;

@@ -59,6 +59,7 @@ static void destroy(void *self)
 		return;
 	orr_free(b->stage);
 	orr_free(b->update_s);
+	orr_free(b->dp_bytes);
 	orr_free(b->order);
 	orr_free(b->next);
 	orr_free(b->tail);
@@ -96,11 +97,13 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 		return orr_fail(err, ORR_EINPUT, "%u micro-batches of %u stages: expected at most 1e7 passes", b->m, b->p);
 	b->micro = global / b->d / b->m;
 	b->gradient_bytes = f.gradient_bytes;
-	b->dp_bytes = orr_arg_real(args, "dp_bytes");
+	b->dp_bytes = orr_alloc(b->p, sizeof *b->dp_bytes);
+	if (pipe_dp_bytes(args, b->p, b->dp_bytes, err))
+		return err->code;
 	b->host_Bps = orr_arg_real(args, "host_GBps") * 1e9;
 	b->load_s = orr_arg_real(args, "load_s");
 	b->has_sync = orr_arg_bool(args, "sync");
-	b->tied_params = b->dp_bytes >= 0 ? 0 : stage_tied_params(s);
+	b->tied_params = b->dp_bytes[0] >= 0 && b->dp_bytes[b->p - 1] >= 0 ? 0 : stage_tied_params(s);
 	orr_step_samples(s, global);
 	return ORR_OK;
 }
@@ -293,7 +296,7 @@ static void build_backward(struct bamboo *b, struct orr_step *s, uint32_t stage,
 
 static double reduced_bytes(const struct bamboo *b, uint32_t stage)
 {
-	return b->dp_bytes >= 0 ? b->dp_bytes : b->stage[stage].params * b->gradient_bytes;
+	return b->dp_bytes[stage] >= 0 ? b->dp_bytes[stage] : b->stage[stage].params * b->gradient_bytes;
 }
 
 static void build_reduce(struct bamboo *b, struct orr_step *s, uint32_t stage)
@@ -302,7 +305,7 @@ static void build_reduce(struct bamboo *b, struct orr_step *s, uint32_t stage)
 	b->reduced[stage] = b->tail[stage];
 	if (b->d == 1 || !(c.bytes > 0))
 		return;
-	if (b->dp_bytes < 0) {
+	if (b->dp_bytes[stage] < 0) {
 		c.first_layer = b->stage[stage].first;
 		c.n_layers = b->stage[stage].layers;
 	}

@@ -22,7 +22,8 @@ struct bamboo {
 	uint32_t failed; /* UINT32_MAX: none */
 	uint32_t redo;   /* micro-batches whose backward the shadow redoes before all else */
 	bool has_sync, has_swap;
-	double host_Bps, load_s, dp_bytes, gradient_bytes;
+	double host_Bps, load_s, gradient_bytes;
+	double *dp_bytes;   /* by stage; < 0: the model's */
 	double tied_params; /* of a table shared by the first and the last stage; 0: none */
 	struct stage *stage;
 	double *update_s;   /* by stage */

@@ -51,9 +51,11 @@ struct dapple_stage {
 
 struct dapple {
 	uint32_t n, gpus, m;
-	double micro, dp_bytes, gradient_bytes;
-	double tied_params; /* of a table shared by the first and the last stage; 0: none */
+	double micro, gradient_bytes, *dp_bytes; /* dp_bytes: by stage; < 0: the model's */
+	double tied_params;                      /* of a table shared by the first and the last stage; 0: none */
 	bool overlap_p2p;
+	double exposed_s;    /* per micro-batch: transfers that the schedule does not hide; 0: none */
+	uint32_t exposed_at; /* the stage before them */
 	struct dapple_stage *stage;
 	/* By position. */
 	uint32_t *device;
@@ -77,6 +79,7 @@ static void destroy(void *self)
 	orr_free(d->to);
 	orr_free(d->cost);
 	orr_free(d->update_s);
+	orr_free(d->dp_bytes);
 	orr_free(d->tail);
 	orr_free(d->forward);
 	orr_free(d->forward_in);
@@ -203,6 +206,7 @@ static void allocate(struct dapple *d)
 	d->from = orr_alloc(d->gpus, sizeof *d->from);
 	d->to = orr_alloc(d->gpus, sizeof *d->to);
 	d->cost = orr_alloc(d->gpus, sizeof *d->cost);
+	d->dp_bytes = orr_alloc(d->n, sizeof *d->dp_bytes);
 	d->update_s = orr_alloc(d->gpus, sizeof *d->update_s);
 	d->tail = orr_alloc(d->gpus, sizeof *d->tail);
 	d->forward = orr_alloc(d->gpus, sizeof *d->forward);
@@ -292,6 +296,43 @@ static void choose_warmup(struct dapple *d, const struct orr_step *s, const stru
 	}
 }
 
+static double pass_s(const struct dapple *d, uint32_t stage)
+{
+	const struct dapple_stage *x = &d->stage[stage];
+	double most = 0;
+	for (uint32_t g = x->first_gpu; g < x->first_gpu + x->gpus; g++)
+		most = fmax(most, d->cost[g].forward_s + d->cost[g].recompute_s + d->cost[g].backward_s);
+	return most;
+}
+
+/* Seconds of the longest message of a micro-batch to the next stage on idle links. */
+static double transfer_s(const struct dapple *d, const struct orr_step *s, uint32_t stage)
+{
+	const struct dapple_stage *x = &d->stage[stage], *to = x + 1;
+	uint32_t a = d->device[x->first_gpu + x->gpus - 1], b = d->device[to->first_gpu];
+	return orr_latency(s, a, b) + x->out_bytes / (x->gpus > to->gpus ? x->gpus : to->gpus) / orr_bandwidth(s, a, b);
+}
+
+/*
+ * Stages i and i + 1 have K_i - K_(i+1) + 1 micro-batches between them, each of which takes both passes of both stages and two
+ * transfers. If that is longer than the longest stage, the stages wait for transfers: under policy A for all of one transfer per
+ * micro-batch if the stages are equal.
+ */
+static void find_exposed(struct dapple *d, const struct orr_step *s)
+{
+	double longest = 0;
+	for (uint32_t i = 0; i < d->n; i++)
+		longest = fmax(longest, pass_s(d, i));
+	for (uint32_t i = 0; i + 1 < d->n; i++) {
+		double loop = pass_s(d, i) + pass_s(d, i + 1) + 2 * transfer_s(d, s, i);
+		double exposed = loop / (d->stage[i].k - d->stage[i + 1].k + 1) - longest;
+		if (exposed > fmax(d->exposed_s, 1e-3 * longest) && d->m > d->stage[i].k) {
+			d->exposed_s = exposed;
+			d->exposed_at = i;
+		}
+	}
+}
+
 static void hold(struct dapple *d, struct orr_step *s, double given_update_s)
 {
 	char what[32];
@@ -313,7 +354,6 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	double global = orr_arg_real(args, "global_batch");
 	global = global > 0 ? global : f.batch * f.gpus;
 	d->gpus = f.gpus;
-	d->dp_bytes = orr_arg_real(args, "dp_bytes");
 	d->gradient_bytes = f.gradient_bytes;
 	d->tied_params = stage_tied_params(s);
 	d->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
@@ -321,9 +361,11 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		goto fail;
 	d->micro = global / d->m;
 	allocate(d);
-	if (place_stages(d, args, err) || split_stages(d, s, args, err) || cut(d, s, args, err) || override(d, args, err))
+	if (place_stages(d, args, err) || pipe_dp_bytes(args, d->n, d->dp_bytes, err) || split_stages(d, s, args, err) ||
+		cut(d, s, args, err) || override(d, args, err))
 		goto fail;
 	choose_warmup(d, s, args);
+	find_exposed(d, s);
 	hold(d, s, orr_arg_real(args, "update_s"));
 	orr_step_samples(s, global);
 	return d;
@@ -506,8 +548,8 @@ static void sum_stage(struct dapple *d, struct orr_step *s, uint32_t i, uint32_t
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS };
 	const struct dapple_stage *x = &d->stage[i];
 	for (uint32_t k = 0; k < x->shards; k++) {
-		struct orr_collective c = { .bytes = d->dp_bytes >= 0 ? d->dp_bytes : x->params * d->gradient_bytes };
-		if (d->dp_bytes < 0 && x->shards == 1) {
+		struct orr_collective c = { .bytes = d->dp_bytes[i] >= 0 ? d->dp_bytes[i] : x->params * d->gradient_bytes };
+		if (d->dp_bytes[i] < 0 && x->shards == 1) {
 			c.first_layer = x->first;
 			c.n_layers = x->layers;
 		}
@@ -531,7 +573,7 @@ static void build_sums(struct dapple *d, struct orr_step *s)
 	for (uint32_t g = 0; g < last->gpus && d->n > 1; g++)
 		at[n++] = last->first_gpu + g;
 	double bytes = d->tied_params * d->gradient_bytes / (first->shards > last->shards ? first->shards : last->shards);
-	if (d->n > 1 && d->dp_bytes < 0)
+	if (d->n > 1 && d->dp_bytes[0] < 0 && d->dp_bytes[d->n - 1] < 0)
 		orr_label(s, sum(d, s, at, n, (struct orr_collective){ .bytes = bytes }), "tied table");
 	orr_free(at);
 }
@@ -594,6 +636,9 @@ static void describe(void *self, char *out, size_t size)
 	size_t n = (size_t)snprintf(out, size, "%u micro-batches of %g, stages of layers x GPUs (K)", d->m, d->micro);
 	for (uint32_t i = 0; i < d->n && n + 40 < size; i++)
 		n += (size_t)snprintf(out + n, size - n, " %ux%u (%u)", d->stage[i].layers, d->stage[i].gpus, d->stage[i].k);
+	if (d->exposed_s > 0 && n < size)
+		snprintf(out + n, size - n, "; transfers after stage %u add %.3g ms to each micro-batch (warmup=B hides more than A)",
+			d->exposed_at, d->exposed_s * 1e3);
 }
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };

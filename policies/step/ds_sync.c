@@ -35,7 +35,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("schedule", "pairs",
 	ORR_PARAM_CHOICE("average", "parameters", "parameters|gradients", "values that a group averages"),
 	ORR_PARAM_CHOICE("fusion", "none", "none|tensor", "one all-reduce for the whole model, or one per tensor in turn"),
 	ORR_PARAM_CHOICE("algorithm", "ring",
-		"default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-ring",
+		"default|ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-ring|multi-tree|nvls-tree",
 		"algorithm of the all-reduce"),
 	ORR_PARAM_END };
 
@@ -245,7 +245,7 @@ static int make_schedule(struct dssync *d, const struct orr_step *s, const struc
 static enum orr_collective_algorithm algorithm_named(const char *name)
 {
 	static const char *const names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-		"hierarchical-leader", "multi-ring" };
+		"hierarchical-leader", "multi-ring", "multi-tree", "nvls-tree" };
 	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
 		if (!strcmp(name, names[i]))
 			return (enum orr_collective_algorithm)i;

@@ -198,7 +198,7 @@ static int read_group(struct graph_reader *r, const struct place *p, struct grap
 
 static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all", NULL };
 static const char *const algorithms[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-	"hierarchical-leader", "multi-ring", NULL };
+	"hierarchical-leader", "multi-ring", "multi-tree", "nvls-tree", NULL };
 
 /* Rejects what the network's collectives cannot do (docs/models/net.md). The scenario's default algorithm falls back to a ring. */
 static int check_algorithm(const struct place *p, const struct orr_collective *c, uint32_t n)
@@ -213,6 +213,8 @@ static int check_algorithm(const struct place *p, const struct orr_collective *c
 		can = c->op == ORR_ALL_REDUCE || c->op == ORR_BROADCAST || c->op == ORR_REDUCE;
 	else if (is_hierarchical || c->algorithm == ORR_MULTI_RING)
 		can = c->op == ORR_ALL_REDUCE || c->op == ORR_REDUCE_SCATTER || c->op == ORR_ALL_GATHER;
+	else if (c->algorithm == ORR_MULTI_TREE || c->algorithm == ORR_NVLS_TREE)
+		can = c->op == ORR_ALL_REDUCE;
 	if (!can)
 		return place_fail(&v, "%s does not support %s: expected ring or direct", algorithms[c->algorithm], op_names[c->op]);
 	v = place_key(p, "inner");

@@ -15,11 +15,11 @@ struct pipeline {
 	double micro;          /* samples */
 	double tp_bytes;       /* of one tensor-parallel collective */
 	double tied_params;    /* of a table shared by the first and the last stage; 0: none */
-	double dp_bytes;       /* < 0: the model's */
 	double gradient_bytes, weight_bytes;
 	bool overlap_p2p;
 	struct stage *part;               /* in model order */
 	double *update_s;                 /* by stage */
+	double *dp_bytes;                 /* by stage; < 0: the model's */
 	struct pass *order;               /* 2 m chunks of each stage */
 	uint32_t *next;                   /* by stage: passes built */
 	orr_op *tail;                     /* by stage: what its next pass waits for */
@@ -35,6 +35,7 @@ void pipe_free(void *self)
 		return;
 	orr_free(p->part);
 	orr_free(p->update_s);
+	orr_free(p->dp_bytes);
 	orr_free(p->order);
 	orr_free(p->next);
 	orr_free(p->tail);
@@ -80,6 +81,21 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 	return 0;
 }
 
+int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err)
+{
+	size_t n_given;
+	const double *given = orr_arg_list(args, "dp_bytes", &n_given);
+	if (n_given > 1 && n_given != n)
+		return orr_fail(err, ORR_EINPUT, "dp_bytes: expected 1 or %u numbers, one for each stage, found %zu", n, n_given);
+	for (uint32_t i = 0; i < n; i++) {
+		out[i] = n_given ? given[n_given > 1 ? i : 0] : -1;
+		if (!(out[i] >= 0) && out[i] != -1)
+			return orr_fail(err, ORR_EINPUT, "dp_bytes: stage %u: expected at least 0 bytes, or -1 for the model's, found %g",
+				i, out[i]);
+	}
+	return ORR_OK;
+}
+
 /* pp, if not given: one stage per pair of stage_times, else per remaining GPU. */
 static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t n_times, struct orr_error *err)
 {
@@ -93,9 +109,15 @@ static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t 
 	p->parts = t->pp * t->chunks;
 	if (p->dp % t->dp_stride)
 		return orr_fail(err, ORR_EINPUT, "dp_stride=%u: expected a divisor of the %u replicas", t->dp_stride, p->dp);
-	if (n_times && n_times != 2 && n_times != 2 * (size_t)p->parts)
-		return orr_fail(err, ORR_EINPUT, "stage_times: expected 2 or %u numbers (forward and backward of each stage%s), found %zu",
-			2 * p->parts, t->chunks > 1 ? "'s chunks, in model order" : "", n_times);
+	if (n_times && n_times != 2 && n_times != 2 * (size_t)t->pp && n_times != 2 * (size_t)p->parts)
+		return t->chunks > 1
+			       ? orr_fail(err, ORR_EINPUT,
+					 "stage_times: expected 2 or %u numbers (forward and backward of each stage), or %u (of each part "
+					 "of the model), found %zu",
+					 2 * t->pp, 2 * p->parts, n_times)
+			       : orr_fail(err, ORR_EINPUT,
+					 "stage_times: expected 2 or %u numbers (forward and backward of each stage), found %zu", 2 * t->pp,
+					 n_times);
 	if (t->tp > 1 && !f->blocks)
 		return orr_fail(err, ORR_EINPUT, "tensor parallelism: expected a transformer: the model has no repeated blocks");
 	if (t->tp > 1 && fmod(f->heads, t->tp) != 0)
@@ -126,6 +148,7 @@ static void allocate(struct pipeline *p)
 	size_t pp = p->t.pp, passes = (size_t)p->m * p->parts;
 	p->part = orr_alloc(p->parts, sizeof *p->part);
 	p->update_s = orr_alloc(pp, sizeof *p->update_s);
+	p->dp_bytes = orr_alloc(pp, sizeof *p->dp_bytes);
 	p->order = orr_alloc(2 * passes, sizeof *p->order);
 	p->next = orr_alloc(pp, sizeof *p->next);
 	p->tail = orr_alloc(pp, sizeof *p->tail);
@@ -168,8 +191,11 @@ static void override(struct pipeline *p, const struct orr_args *args)
 	for (uint32_t i = 0; i < p->parts; i++) {
 		struct stage *g = &p->part[i];
 		if (n) {
-			g->forward_s = times[n == 2 ? 0 : 2 * i];
-			g->backward_s = times[n == 2 ? 1 : 2 * i + 1];
+			/* The times of a stage are shared evenly by its parts. */
+			bool is_part = n == 2 * (size_t)p->parts;
+			uint32_t at = is_part ? i : n == 2 ? 0 : i % p->t.pp, shares = is_part ? 1 : p->t.chunks;
+			g->forward_s = times[2 * at] / shares;
+			g->backward_s = times[2 * at + 1] / shares;
 			g->recompute_s = 0;
 		}
 		if (p2p >= 0)
@@ -241,7 +267,6 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 	p->t = *t;
 	orr_step_facts(s, &f);
 	orr_arg_list(args, "stage_times", &n_times);
-	p->dp_bytes = orr_arg_real(args, "dp_bytes");
 	p->overlap_p2p = orr_arg_bool(args, "overlap_p2p");
 	p->gradient_bytes = f.gradient_bytes;
 	p->weight_bytes = f.weight_bytes;
@@ -251,6 +276,9 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 		rc = size_batch(p, s, args, &f, err);
 	if (!rc) {
 		allocate(p);
+		rc = pipe_dp_bytes(args, p->t.pp, p->dp_bytes, err);
+	}
+	if (!rc) {
 		rc = measure(p, s, args, &f, err);
 	}
 	if (rc) {
@@ -387,8 +415,8 @@ static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage,
 		if (is_whole || c == chunk)
 			params += p->part[c * p->t.pp + stage].params / p->t.tp;
 	struct orr_collective c = { .op = p->t.zero ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE,
-		.bytes = p->dp_bytes >= 0 ? p->dp_bytes * portion : params * p->gradient_bytes };
-	if (p->t.tp == 1 && p->dp_bytes < 0 && (!is_whole || p->t.chunks == 1)) {
+		.bytes = p->dp_bytes[stage] >= 0 ? p->dp_bytes[stage] * portion : params * p->gradient_bytes };
+	if (p->t.tp == 1 && p->dp_bytes[stage] < 0 && (!is_whole || p->t.chunks == 1)) {
 		c.first_layer = g->first;
 		c.n_layers = g->layers;
 	}
@@ -407,7 +435,7 @@ static void build_tied(struct pipeline *p, struct orr_step *s)
 {
 	uint32_t ends[2] = { 0, p->t.pp - 1 };
 	struct orr_collective c = { .op = ORR_ALL_REDUCE, .bytes = p->tied_params / p->t.tp * p->gradient_bytes };
-	if (p->t.pp == 1 || p->dp_bytes >= 0 || !(c.bytes > 0))
+	if (p->t.pp == 1 || p->dp_bytes[ends[0]] >= 0 || p->dp_bytes[ends[1]] >= 0 || !(c.bytes > 0))
 		return;
 	orr_op op = orr_collective(s, &(struct orr_group){ ends, 2 }, &c);
 	for (int i = 0; i < 2; i++) {
@@ -433,7 +461,8 @@ static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 	p->tail[stage] = op;
 	for (uint32_t c = 0; c < p->t.chunks; c++)
 		params += p->part[c * p->t.pp + stage].params / p->t.tp;
-	struct orr_collective c = { .op = ORR_ALL_GATHER, .bytes = p->dp_bytes >= 0 ? p->dp_bytes : params * p->weight_bytes };
+	struct orr_collective c = { .op = ORR_ALL_GATHER,
+		.bytes = p->dp_bytes[stage] >= 0 ? p->dp_bytes[stage] : params * p->weight_bytes };
 	if (!p->t.zero || p->dp == 1 || !(c.bytes > 0))
 		return;
 	p->tail[stage] = orr_collective_lanes(s, stage, p->dp, p->t.tp, &c);

@@ -30,15 +30,17 @@
 	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "minimise the longest stage, or equal numbers of blocks per stage"), \
 		ORR_PARAM_CHOICE("order", "pp-dp", "pp-dp|dp-pp", "order of GPUs, neighbours first: stages, or replicas of a stage")
 
-#define PIPELINE_STAGE_PARAMS                                                                                                       \
-	ORR_PARAM_LIST("stage_layers", "", "layers (or transformer blocks) of each stage, in model order; none: given by cut"),     \
-		ORR_PARAM_LIST("stage_times", "",                                                                                   \
-			"forward and backward seconds of a micro-batch, per stage in model order or once for all; none: the cost "  \
-			"model's"),                                                                                                 \
-		ORR_PARAM_CHOICE("recompute", "none", RECOMPUTE_CHOICES, RECOMPUTE_DOC),                                            \
-		ORR_PARAM_REAL("p2p_bytes", "-1", -1, 1e18, "bytes sent from stage to stage per micro-batch; -1: the activations"), \
-		ORR_PARAM_REAL("dp_bytes", "-1", -1, 1e18, "bytes of a stage's gradients reduced over replicas; -1: the model's"),  \
-		ORR_PARAM_REAL("update_s", "-1", -1, 1e9, "seconds of a stage's parameter update; -1: the cost model's"),           \
+#define PIPELINE_STAGE_PARAMS                                                                                                              \
+	ORR_PARAM_LIST("stage_layers", "", "layers (or transformer blocks) of each stage, in model order; none: given by cut"),            \
+		ORR_PARAM_LIST("stage_times", "",                                                                                          \
+			"forward and backward seconds of a micro-batch on a stage: once for all stages, for each stage, or (interleaved) " \
+			"for "                                                                                                             \
+			"each part of the model in order; none: the cost model's"),                                                        \
+		ORR_PARAM_CHOICE("recompute", "none", RECOMPUTE_CHOICES, RECOMPUTE_DOC),                                                   \
+		ORR_PARAM_REAL("p2p_bytes", "-1", -1, 1e18, "bytes sent from stage to stage per micro-batch; -1: the activations"),        \
+		ORR_PARAM_LIST("dp_bytes", "-1",                                                                                           \
+			"bytes of a stage's gradients reduced over replicas, once for all stages or for each stage; -1: the model's"),     \
+		ORR_PARAM_REAL("update_s", "-1", -1, 1e9, "seconds of a stage's parameter update; -1: the cost model's"),                  \
 		ORR_PARAM_BOOL("overlap_p2p", true, "a stage computes while it sends")
 
 struct pipe_terms {
@@ -62,6 +64,9 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 void pipe_free(void *self);
 int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
 void pipe_describe(void *self, char *out, size_t size);
+
+/* Reads dp_bytes into out[n], by stage; -1: the model's. */
+int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err);
 
 /* Number of micro-batches per replica. Returns 0 with *err filled in on error. */
 uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err);

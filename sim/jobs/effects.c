@@ -45,8 +45,8 @@ static bool may_fail(const struct scenario *s, size_t i, const struct run_result
 
 static bool has_failed(const struct scenario *s, size_t i, const struct run_result *r)
 {
-	(void)s, (void)i;
-	return is_kind(r, "node-fail");
+	(void)i;
+	return s->whole || is_kind(r, "node-fail");
 }
 
 static bool spares_types(const struct scenario *s, size_t i, const struct run_result *r)

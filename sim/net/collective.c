@@ -24,6 +24,9 @@ static bool can(enum orr_collective_op op, enum orr_collective_algorithm a, uint
 		return op == ORR_ALL_REDUCE || (op != ORR_ALL_TO_ALL && !(n & (n - 1)));
 	case ORR_DOUBLE_TREE:
 		return op == ORR_ALL_REDUCE || op == ORR_BROADCAST || op == ORR_REDUCE;
+	case ORR_MULTI_TREE:
+	case ORR_NVLS_TREE:
+		return op == ORR_ALL_REDUCE;
 	case ORR_HIERARCHICAL:
 	case ORR_HIERARCHICAL_LEADER:
 	case ORR_MULTI_RING:
@@ -64,23 +67,35 @@ static int check(const struct coll_shape *s, enum orr_collective_algorithm a, st
 			op, s->n, s->n - (1u << floor_log2(s->n)));
 	if (!can(s->op, a, s->n))
 		return orr_fail(err, ORR_EINPUT, "%s: %s does not support it: expected ring or direct", op, name);
-	if ((a == ORR_HIERARCHICAL || a == ORR_MULTI_RING) && (!s->inner || s->n % s->inner))
+	if ((a == ORR_HIERARCHICAL || coll_is_per_nic(a)) && (!s->inner || s->n % s->inner))
 		return orr_fail(err, ORR_EINPUT, "%s: inner: expected a divisor of the %u ranks, found %u", op, s->n, s->inner);
-	if (a == ORR_MULTI_RING && s->rings && s->inner % s->rings)
+	if (coll_is_per_nic(a) && s->rings && s->inner % s->rings)
 		return orr_fail(
 			err, ORR_EINPUT, "%s: rings: expected a divisor of the %u ranks per island, found %u", op, s->inner, s->rings);
 	if (s->chunks > MAX_CHUNKS)
 		return orr_fail(err, ORR_EINPUT, "%s: chunks: expected at most %d, found %u", op, MAX_CHUNKS, s->chunks);
+	bool is_tree = a == ORR_MULTI_TREE || a == ORR_NVLS_TREE;
+	if (is_tree && 16. * s->n * coll_rings(s) * (s->inner + floor_log2(s->n)) > MAX_SENDS)
+		return orr_fail(err, ORR_EINPUT, "%s: %s among %u ranks: expected fewer ranks, or multi-ring", op, name, s->n);
 	bool is_all = a == ORR_DIRECT || s->op == ORR_ALL_TO_ALL;
 	if (is_all && (uint64_t)s->n * (s->n - 1) > MAX_SENDS)
 		return orr_fail(err, ORR_EINPUT, "%s: %s among %u ranks: expected at most %d messages", op, name, s->n, MAX_SENDS);
 	return ORR_OK;
 }
 
+/* NCCL's chunk of a tree is 512 KiB (a buffer of 4 MiB in 8 steps), less for short messages: 64 chunks of 16 KiB or more. */
+static uint32_t tree_chunks(double bytes)
+{
+	double chunks = fmax(ceil(bytes / (512 << 10)), fmin(64, ceil(bytes / (16 << 10))));
+	return chunks < 1 ? 1 : chunks > MAX_CHUNKS ? MAX_CHUNKS : (uint32_t)chunks;
+}
+
 uint32_t coll_chunks(const struct coll_shape *s)
 {
 	if (s->chunks)
 		return s->chunks;
+	if (s->algorithm == ORR_MULTI_TREE || s->algorithm == ORR_NVLS_TREE)
+		return tree_chunks(s->bytes / 2 / coll_rings(s));
 	double parts = s->algorithm == ORR_DOUBLE_TREE ? 2 : 1, chunks = ceil(s->bytes / parts / (256 << 10));
 	return chunks < 1 ? 1 : chunks > 256 ? 256 : (uint32_t)chunks;
 }
@@ -127,41 +142,41 @@ static void plan_ring(struct coll_plan *p, const struct coll_shape *s)
 
 /* ---- a ring per NIC ---- */
 
-static uint32_t rings_of(const struct coll_shape *s)
+uint32_t coll_rings(const struct coll_shape *s)
 {
-	return s->rings ? s->rings : s->inner;
+	return s->rings && s->algorithm != ORR_NVLS_TREE ? s->rings : s->inner;
 }
 
-/* The place in its island at which ring `c` enters the island: the first rank that uses NIC c. */
-static uint32_t entry_of(const struct coll_shape *s, uint32_t c)
+/* The first rank that uses NIC c. */
+uint32_t coll_entry(const struct coll_shape *s, uint32_t c)
 {
-	return c * (s->inner / rings_of(s));
+	return c * (s->inner / coll_rings(s));
 }
 
 uint32_t coll_owner(const struct coll_shape *s, const struct coll_plan *p, uint32_t piece)
 {
 	if (s->algorithm != ORR_MULTI_RING)
 		return piece / (p->pieces / s->n);
-	uint32_t position = piece / rings_of(s), c = piece % rings_of(s);
-	return position - position % s->inner + (position % s->inner + entry_of(s, c)) % s->inner;
+	uint32_t position = piece / coll_rings(s), c = piece % coll_rings(s);
+	return position - position % s->inner + (position % s->inner + coll_entry(s, c)) % s->inner;
 }
 
 /* The piece that rank `from` sends first in ring c. Position i of a ring is at place (entry + i) % inner of island i / inner. */
 static uint32_t first_piece(const struct coll_shape *s, uint32_t from, uint32_t c, bool is_scatter)
 {
-	uint32_t m = s->inner, position = from - from % m + (from % m + m - entry_of(s, c)) % m;
-	return (is_scatter ? (position + s->n - 1) % s->n : position) * rings_of(s) + c;
+	uint32_t m = s->inner, position = from - from % m + (from % m + m - coll_entry(s, c)) % m;
+	return (is_scatter ? (position + s->n - 1) % s->n : position) * coll_rings(s) + c;
 }
 
 /* One message per pair of neighbours carries the pieces of all rings that use the pair. */
 static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bool is_scatter)
 {
-	uint32_t m = s->inner, k = rings_of(s), advance = p->pieces - k;
+	uint32_t m = s->inner, k = coll_rings(s), advance = p->pieces - k;
 	double piece = s->bytes / p->pieces;
 	for (uint32_t from = 0; from < s->n; from++) {
 		uint32_t next = (from % m + 1) % m, first = p->n_list;
 		for (uint32_t c = 0; c < k; c++) {
-			if (entry_of(s, c) == next) {
+			if (coll_entry(s, c) == next) {
 				uint32_t island = (from / m + 1) % (s->n / m);
 				plan_send(p, (struct coll_send){ .from = from,
 						     .to = island * m + next,
@@ -192,7 +207,7 @@ static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bo
  * order, and leaves it from the last one (NCCL's channels). */
 static void plan_multi_ring(struct coll_plan *p, const struct coll_shape *s)
 {
-	p->pieces = s->n * rings_of(s);
+	p->pieces = s->n * coll_rings(s);
 	if (s->op != ORR_ALL_GATHER)
 		multi_ring_stage(p, s, true);
 	if (s->op != ORR_REDUCE_SCATTER)
@@ -345,6 +360,18 @@ static void plan_tree(struct coll_plan *p, const struct coll_shape *s)
 	pipeline_free(&pipe);
 }
 
+/* Up, then down: the chain or star of each island and the trees over islands are one pipeline. */
+static void plan_multi_tree(struct coll_plan *p, const struct coll_shape *s)
+{
+	struct pipeline pipe;
+	uint32_t chunks = coll_chunks(s);
+	pipeline_islands(&pipe, s, s->algorithm == ORR_NVLS_TREE, chunks);
+	p->pieces = 2 * coll_rings(s) * chunks;
+	pipeline_plan(p, &pipe, true, s->bytes / p->pieces, (struct pipe_ranks){ 1, 1, 0 });
+	pipeline_plan(p, &pipe, false, s->bytes / p->pieces, (struct pipe_ranks){ 1, 1, 0 });
+	pipeline_free(&pipe);
+}
+
 static void plan_chain(struct coll_plan *p, const struct coll_shape *s)
 {
 	struct pipeline pipe;
@@ -472,6 +499,8 @@ int coll_plan(const struct coll_shape *shape, struct coll_plan *out, struct orr_
 		plan_hierarchical(out, &s);
 	else if (s.algorithm == ORR_MULTI_RING)
 		plan_multi_ring(out, &s);
+	else if (s.algorithm == ORR_MULTI_TREE || s.algorithm == ORR_NVLS_TREE)
+		plan_multi_tree(out, &s);
 	else if (s.op == ORR_BROADCAST || s.op == ORR_REDUCE)
 		plan_chain(out, &s);
 	else

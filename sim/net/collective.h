@@ -23,7 +23,8 @@ struct coll_send {
 	uint32_t from, to; /* ranks */
 	double bytes;
 	uint32_t piece, n_pieces, stride, advance;
-	bool adds; /* the receiver adds (reductions), else stores */
+	bool adds;    /* the receiver adds (reductions), else stores */
+	bool follows; /* the message follows another one on the same pair, whose latency is over: it has none */
 };
 
 struct coll_phase {
@@ -47,10 +48,15 @@ struct coll_shape {
 	uint32_t n;      /* ranks */
 	double bytes;    /* per rank of an all-reduce; the whole result or input of a gather or scatter */
 	uint32_t root;   /* broadcast, reduce */
-	uint32_t inner;  /* hierarchical, multi-ring: ranks per island (consecutive); divides n */
-	uint32_t rings;  /* multi-ring: divides inner; 0: inner */
+	uint32_t inner;  /* hierarchical, multi-ring, multi-tree, nvls-tree, direct all-to-all: ranks per island (consecutive); divides n */
+	uint32_t rings;  /* multi-ring, multi-tree: rings or double trees; divides inner; 0: inner. nvls-tree has `inner` double trees */
 	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen by coll_chunks() */
 	bool leader;     /* hierarchical all-reduce: only one rank per island communicates across islands */
+	/* multi-ring, multi-tree, nvls-tree: messages inside an island take so many times their bytes; 0: 1. */
+	double inner_stretch;
+	/* multi-tree, nvls-tree: seconds that a first chunk takes inside an island in addition to its own transfer: each tree has its share
+	 * of a GPU's link, as its copies run on multiprocessors of their own. */
+	double fill_s;
 	/* Times were measured: a message has the latency hop_s whatever its route, and takes `stretch` times its bytes. */
 	bool is_measured;
 	double hop_s, stretch;
@@ -70,7 +76,13 @@ void coll_name_leader(struct coll_shape *s);
 /* Pieces in the pipeline of a tree or chain; a default if the shape gives none. */
 uint32_t coll_chunks(const struct coll_shape *s);
 
-/* Seconds on an idle network. Only hierarchical and multi-ring use the inner latency and bandwidth. */
+/* Returns whether the algorithm has rings or trees of its own for each NIC of an island. */
+static inline bool coll_is_per_nic(enum orr_collective_algorithm a)
+{
+	return a == ORR_MULTI_RING || a == ORR_MULTI_TREE || a == ORR_NVLS_TREE;
+}
+
+/* Seconds on an idle network. Only hierarchical and the algorithms per NIC use the inner latency and bandwidth. */
 double coll_time_s(const struct coll_shape *s, double latency_s, double bandwidth_Bps, double inner_latency_s, double inner_bandwidth_Bps);
 /* Parses "ring" etc.; false if unknown. */
 bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out);

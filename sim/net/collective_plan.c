@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const algorithm_names[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
-	"hierarchical-leader", "multi-ring" };
+	"hierarchical-leader", "multi-ring", "multi-tree", "nvls-tree" };
 static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
 
 bool coll_algorithm_named(const char *name, enum orr_collective_algorithm *out)

@@ -60,9 +60,33 @@ static double multi_ring_s(const struct coll_shape *s, struct wire w, struct wir
 	return (s->op == ORR_ALL_REDUCE ? 2 : 1) * (n - 1) * round;
 }
 
-static double direct_s(const struct coll_shape *s, struct wire w)
+/*
+ * Up and down take as long. In each, the chunks first go through the islands, then (c + depth - 1) rounds over the trees of the
+ * islands follow, in which the busiest NIC carries `loads` chunks and a link inside an island a chunk of every tree. Rounds before
+ * that are charged as if the links inside islands were as busy.
+ */
+static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
-	double n = s->n;
+	double islands = s->n / s->inner, trees = 2. * coll_rings(s), c = coll_chunks(s), piece = s->bytes / trees / c;
+	bool is_star = s->algorithm == ORR_NVLS_TREE;
+	double fill = is_star ? s->inner > 1 : s->inner - 1, rounds = c, loads = 0, depth = 0;
+	double busy = s->inner > 1 ? trees * piece / inside.B * (is_star ? (s->inner - 1.) / s->inner : 1) : 0;
+	if (islands > 1) {
+		double_tree_rounds((uint32_t)islands, false, (uint32_t)c, &rounds, &loads);
+		depth = rounds - c + 1;
+	} else {
+		fill -= 1; /* the last of these rounds is the first of the c */
+		depth = s->inner > 1;
+		w = inside;
+	}
+	return 2 * (fill * (inside.a + busy) + depth * w.a + fmax(loads * piece / w.B, rounds * busy));
+}
+
+static double direct_s(const struct coll_shape *s, struct wire w, struct wire inside)
+{
+	double n = s->n, m = s->inner;
+	if (s->op == ORR_ALL_TO_ALL && s->inner > 1 && s->inner < s->n) /* the rank's shares of the NICs, and its link inside the island */
+		return fmax(w.a + (n - m) / n * s->bytes / w.B, inside.a + (m - 1) / n * s->bytes / inside.B);
 	if (s->op == ORR_BROADCAST || s->op == ORR_REDUCE)
 		return w.a + (n - 1) * s->bytes / w.B;
 	return (s->op == ORR_ALL_REDUCE ? 2 : 1) * (w.a + (n - 1) / n * s->bytes / w.B);
@@ -86,8 +110,11 @@ double coll_time_s(
 		return s.inner ? hierarchical_s(&s, w, (struct wire){ inner_latency_s, inner_bandwidth_Bps }) : NAN;
 	case ORR_MULTI_RING:
 		return s.inner ? multi_ring_s(&s, w, (struct wire){ inner_latency_s, inner_bandwidth_Bps }) : NAN;
+	case ORR_MULTI_TREE:
+	case ORR_NVLS_TREE:
+		return s.inner ? multi_tree_s(&s, w, (struct wire){ inner_latency_s, inner_bandwidth_Bps }) : NAN;
 	case ORR_DIRECT:
-		return direct_s(&s, w);
+		return direct_s(&s, w, (struct wire){ inner_latency_s, inner_bandwidth_Bps });
 	default:
 		return ring_s(&s, w);
 	}

@@ -59,6 +59,35 @@ static void sort_edges(struct pipeline *p, struct edges *e)
 	mem_free(e->depth);
 }
 
+/* The other ranks of an island below its entry rank, whose depth is given. */
+static void add_island(struct edges *e, const struct coll_shape *s, uint32_t entry, uint32_t half, bool is_star, uint32_t depth)
+{
+	uint32_t m = s->inner, base = entry - entry % m;
+	for (uint32_t i = 1; i < m; i++) {
+		uint32_t above = is_star ? entry : base + (entry % m + i - 1) % m;
+		add_edge(e, above, base + (entry % m + i) % m, half, depth + (is_star ? 1 : i));
+	}
+}
+
+void pipeline_islands(struct pipeline *p, const struct coll_shape *s, bool is_star, uint32_t chunks)
+{
+	struct edges e = { 0 };
+	uint32_t islands = s->n / s->inner;
+	for (uint32_t half = 0; half < 2 * coll_rings(s); half++)
+		for (uint32_t role = 0; role < islands; role++) {
+			uint32_t depth = 0, up = btree_parent(role, islands), entry = coll_entry(s, half / 2);
+			for (uint32_t at = up; at != NOBODY; at = btree_parent(at, islands))
+				depth++;
+			uint32_t child = (half % 2 ? second_tree(role, islands) : role) * s->inner + entry;
+			if (up != NOBODY)
+				add_edge(&e, (half % 2 ? second_tree(up, islands) : up) * s->inner + entry, child, half, depth);
+			add_island(&e, s, child, half, is_star, depth);
+		}
+	sort_edges(p, &e);
+	p->chunks = chunks;
+	p->is_stream = true;
+}
+
 void pipeline_chain(struct pipeline *p, uint32_t n, uint32_t root, uint32_t chunks)
 {
 	struct edges e = { 0 };
@@ -66,6 +95,7 @@ void pipeline_chain(struct pipeline *p, uint32_t n, uint32_t root, uint32_t chun
 		add_edge(&e, (root + i) % n, (root + i + 1) % n, 0, i + 1);
 	sort_edges(p, &e);
 	p->chunks = chunks;
+	p->is_stream = false;
 }
 
 void pipeline_double_tree(struct pipeline *p, uint32_t n, bool is_rooted, uint32_t root, uint32_t chunks)
@@ -88,6 +118,7 @@ void pipeline_double_tree(struct pipeline *p, uint32_t n, bool is_rooted, uint32
 		}
 	sort_edges(p, &e);
 	p->chunks = chunks;
+	p->is_stream = false;
 }
 
 void pipeline_free(struct pipeline *p)
@@ -119,7 +150,8 @@ static void send_edges(
 						.piece = e->half * p->chunks + chunk,
 						.n_pieces = 1,
 						.advance = 1,
-						.adds = is_up });
+						.adds = is_up,
+						.follows = p->is_stream && chunk });
 		}
 }
 
@@ -128,7 +160,8 @@ void pipeline_plan(struct coll_plan *plan, const struct pipeline *p, bool is_up,
 	uint32_t rounds = p->chunks + p->depth - 1, low, high, next_low, next_high;
 	for (uint32_t r = 0, repeat; r < rounds; r += repeat) {
 		window(p, is_up, r, &low, &high);
-		for (repeat = 1; r + repeat < rounds; repeat++) {
+		bool is_first = p->is_stream && r < p->depth; /* a depth sends its first chunk */
+		for (repeat = 1; !is_first && r + repeat < rounds; repeat++) {
 			window(p, is_up, r + repeat, &next_low, &next_high);
 			if (next_low != low || next_high != high)
 				break;

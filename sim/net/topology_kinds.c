@@ -40,6 +40,13 @@ int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *
 	return ORR_OK;
 }
 
+/* The leaf of a NIC: with rails, NIC i of every node is at leaf i. */
+static uint32_t leaf_of(const struct topo *t, uint32_t port)
+{
+	const struct topo_fabric *f = &t->shape->fabric;
+	return f->has_rails ? port % t->shape->nics : port / f->per_leaf;
+}
+
 int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	struct topo_shape *s = t->shape;
@@ -47,6 +54,12 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	f->leaves = (uint32_t)orr_arg_int(a, "leaves");
 	f->spines = (uint32_t)orr_arg_int(a, "spines");
 	f->per_leaf = (uint32_t)orr_arg_int(a, "ports");
+	f->has_rails = orr_arg_bool(a, "rails");
+	if (f->has_rails && ((f->leaves && f->leaves != s->nics) || f->per_leaf))
+		return orr_fail(err, ORR_EINPUT,
+			"%s: rails: the leaves are as many as the NICs of a node (%u): expected no leaves and no ports", where, s->nics);
+	if (f->has_rails)
+		f->leaves = s->nics;
 	if (!f->leaves)
 		f->leaves = f->per_leaf ? (s->n_ports + f->per_leaf - 1) / f->per_leaf : c->n_racks;
 	if (!f->per_leaf)
@@ -60,7 +73,7 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	double capacity = f->per_leaf * s->bw / f->spines / orr_arg_real(a, "oversubscription");
 	s->n_switches = f->leaves + f->spines;
 	for (uint32_t p = 0; p < s->n_ports; p++)
-		shape_nic(t, p, shape_switch(t, p / f->per_leaf));
+		shape_nic(t, p, shape_switch(t, leaf_of(t, p)));
 	f->first = t->n_links;
 	for (uint32_t l = 0; l < f->leaves; l++)
 		for (uint32_t i = 0; i < f->spines; i++) {
@@ -146,7 +159,7 @@ static uint32_t route_racks(const struct topo *t, uint32_t s, uint32_t d, uint32
 static uint32_t route_leaf_spine(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out)
 {
 	const struct topo_fabric *f = &t->shape->fabric;
-	uint32_t from = s / f->per_leaf, to = d / f->per_leaf;
+	uint32_t from = leaf_of(t, s), to = leaf_of(t, d);
 	uint32_t spine = (uint32_t)((t->routing == TOPO_ECMP ? h : d) % f->spines);
 	if (from == to)
 		return 0;

@@ -32,6 +32,7 @@ static const struct orr_param leaf_spine_options[] = { COMMON,
 	ORR_PARAM_INT("leaves", "0", 0, CLUSTER_MAX_NODES, "leaf switches; 0: as many as ports requires, else the cluster's racks"),
 	ORR_PARAM_INT("spines", "2", 1, 65536, "spines"),
 	ORR_PARAM_INT("ports", "0", 0, CLUSTER_MAX_NODES, "NIC ports of a leaf; 0: an equal share"),
+	ORR_PARAM_BOOL("rails", false, "a leaf for each NIC of a node: NIC i of every node is at leaf i"),
 	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a leaf's NICs over that of its uplinks"), ORR_PARAM_END };
 static const struct orr_param fat_tree_options[] = { COMMON,
 	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the smallest that holds the NICs"), ORR_PARAM_END };

@@ -21,15 +21,21 @@ uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t k
 		return 0;
 	if (s->whole) {
 		n = topo_route(s->whole, s->endpoint_of[src], s->endpoint_of[dst], key, out);
-		for (uint32_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < n; i++) {
+			if (s->link_here[out[i]] == NO_LINK) /* the part has no GPU at that NIC */
+				return topo_route(t, src, dst, key & ~TOPO_RAIL, out);
 			out[i] = s->link_here[out[i]];
+		}
 		return n;
 	}
 	if (s->out[src] != NO_LINK)
 		out[n++] = s->out[src];
 	if (topo_node(t, src) != topo_node(t, dst)) {
 		uint64_t h = t->routing == TOPO_ECMP ? flow_hash(t, src, dst, key) : 0;
-		n += shape_route(t, topo_port(t, src, dst), topo_port(t, dst, src), h, out + n);
+		uint32_t from = topo_port(t, src, dst), to = topo_port(t, dst, src);
+		if (key & TOPO_RAIL)
+			from = topo_node(t, src) * s->nics + to % s->nics;
+		n += shape_route(t, from, to, h, out + n);
 	}
 	if (s->in[dst] != NO_LINK)
 		out[n++] = s->in[dst];

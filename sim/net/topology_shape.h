@@ -23,6 +23,7 @@ enum topo_kind { KIND_STAR, KIND_RACKS, KIND_LEAF_SPINE, KIND_FAT_TREE, KIND_TOR
 struct topo_fabric {
 	uint32_t first; /* first link of the fabric */
 	uint32_t leaves, spines, per_leaf;
+	bool has_rails;  /* leaf-spine: NIC i of every node is at leaf i */
 	uint32_t half;   /* fat tree: k / 2 */
 	uint32_t second; /* fat tree: first link between aggregation and core */
 	uint32_t *rack;  /* racks: of each port */

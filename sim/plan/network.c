@@ -106,7 +106,7 @@ static double inside_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n
 	double B = topo_bandwidth(t, gpu[0], gpu[1]), latency = topo_latency(t, gpu[0], gpu[1]);
 	for (uint32_t i = 1; i < n; i++)
 		B = fmin(B, topo_bandwidth(t, gpu[i], gpu[(i + 1) % n]));
-	if (inside_law(p->step, gpu, &s))
+	if (inside_shape(p->step, gpu, &s))
 		return 2 * (n - 1.) * (s.hop_s + s.stretch * bytes / n / B);
 	return coll_time_s(&s, latency, B, latency, B);
 }

@@ -174,7 +174,8 @@ static bool same_shape(const struct coll_shape *a, const struct coll_shape *b)
 {
 	return a->op == b->op && a->algorithm == b->algorithm && a->n == b->n && a->bytes == b->bytes && a->root == b->root &&
 	       a->inner == b->inner && a->rings == b->rings && a->chunks == b->chunks && a->leader == b->leader &&
-	       a->is_measured == b->is_measured && a->hop_s == b->hop_s && a->stretch == b->stretch;
+	       a->inner_stretch == b->inner_stretch && a->fill_s == b->fill_s && a->is_measured == b->is_measured && a->hop_s == b->hop_s &&
+	       a->stretch == b->stretch;
 }
 
 static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
@@ -228,82 +229,16 @@ static uint32_t plan_find(struct orr_step *s, const struct coll_shape *shape)
 	return *slot = s->n_plans++;
 }
 
-/* Number of consecutive ranks per node, if it is the same for all nodes; else 1. */
-static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint32_t n)
-{
-	uint32_t run = 1;
-	while (run < n && s->node_of[device[run]] == s->node_of[device[0]])
-		run++;
-	if (n % run)
-		return 1;
-	for (uint32_t i = 0; i < n; i++)
-		if (s->node_of[device[i]] != s->node_of[device[i - i % run]])
-			return 1;
-	return run;
-}
-
-/* Number of NICs that the members of each node use, if these are runs of equal length in each island of m members; else 1. */
-static uint32_t rings_of(const struct orr_step *s, const uint32_t *device, uint32_t n, uint32_t m)
-{
-	const struct topo *t = s->config->topo;
-	uint32_t run = 1;
-	if (m < 2 || m == n || topo_nics(t) < 2)
-		return 1;
-	while (run < m && topo_port(t, device[run], device[m]) == topo_port(t, device[0], device[m]))
-		run++;
-	if (m % run)
-		return 1;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t peer = device[(i + m) % n], nic = topo_port(t, device[i], peer);
-		bool is_first = i % run == 0;
-		if (!is_first && nic != topo_port(t, device[i - 1], peer))
-			return 1;
-		for (uint32_t j = i - i % m; is_first && j < i; j++)
-			if (topo_port(t, device[j], peer) == nic)
-				return 1;
-	}
-	return m / run;
-}
-
-/* Chooses the algorithm of a collective that names none. */
-static void choose_algorithm(const struct orr_step *s, struct coll *c, const uint32_t *real)
-{
-	if (c->what.algorithm != ORR_ALGORITHM_DEFAULT)
-		return;
-	bool is_multi = rings_of(s, real, c->n, island_of(s, real, c->n)) > 1;
-	enum orr_collective_algorithm best = coll_usable(c->what.op, is_multi ? ORR_MULTI_RING : ORR_RING, c->n);
-	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
-	c->what.algorithm = s->algorithm == ORR_ALGORITHM_DEFAULT ? best : coll_usable(c->what.op, s->algorithm, c->n);
-	*s->uses |= c->what.algorithm != best ? STEP_USED_ALGORITHM : 0;
-}
-
 static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, uint32_t position)
 {
 	struct iteration *k = s->building;
-	bool is_default = c.what.algorithm == ORR_ALGORITHM_DEFAULT, is_auto = is_default && s->algorithm == ORR_ALGORITHM_DEFAULT;
-	choose_algorithm(s, &c, real);
 	if (!c.what.repeat)
 		c.what.repeat = 1;
-	struct coll_shape shape = { .op = c.what.op,
-		.algorithm = c.what.algorithm,
-		.n = c.n,
-		.bytes = c.what.bytes,
-		.root = c.what.root,
-		.chunks = c.what.chunks };
-	coll_name_leader(&shape);
-	bool is_multi = shape.algorithm == ORR_MULTI_RING;
-	if (shape.algorithm != ORR_HIERARCHICAL && !is_multi)
-		c.what.inner = 0;
-	else if (!c.what.inner)
-		c.what.inner = island_of(s, real, c.n);
-	shape.inner = c.what.inner;
-	shape.rings = is_multi ? rings_of(s, real, c.n, shape.inner) : 0;
+	struct coll_shape shape = collective_shape(s, &c, real);
 	if (shape.rings > 1)
 		*s->uses |= STEP_USED_NICS;
-	const struct law *law = is_auto ? inside_law(s, real, &shape) : NULL;
-	if (is_default && !is_auto && inside_law(s, real, &(struct coll_shape){ shape.op, shape.algorithm, shape.n, shape.bytes }))
-		*s->uses |= STEP_USED_ALGORITHM; /* only auto takes the law's time */
-	s->inside = law ? law : s->inside;
+	c.what.algorithm = shape.leader ? ORR_HIERARCHICAL_LEADER : shape.algorithm;
+	c.what.inner = shape.inner;
 	c.plan = plan_find(s, &shape);
 	if (c.plan == NONE)
 		return 0;
@@ -321,7 +256,7 @@ static bool is_collective(struct orr_step *s, const struct orr_collective *c, ui
 {
 	if (!is_given(s, c, what) || !is_amount(s, c->bytes, what, "bytes"))
 		return false;
-	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_MULTI_RING)
+	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_NVLS_TREE)
 		step_fail(s, ORR_EFAIL, "%s: unknown operation %d or algorithm %d", what, (int)c->op, (int)c->algorithm);
 	else if (c->root >= n)
 		step_fail(s, ORR_EFAIL, "%s: root %u: expected a rank of the group of %u", what, c->root, n);

@@ -6,12 +6,13 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 	ORR_PARAM_BOOL("exact", false, "simulate every iteration, without steady-state detection"),
 	ORR_PARAM_CHOICE(
 		"fidelity", "flow", "flow|analytic", "flow: messages share links max-min fairly; analytic: closed forms, no contention"),
-	ORR_PARAM_CHOICE("algorithm", "auto", "auto|ring|multi-ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader",
+	ORR_PARAM_CHOICE("algorithm", "auto",
+		"auto|ring|multi-ring|halving-doubling|double-tree|hierarchical|direct|hierarchical-leader|multi-tree|nvls-tree",
 		"algorithm of collectives for which the policy names none; auto: multi-ring where the members of each node use several "
-		"NICs, "
-		"else ring"),
+		"NICs, else ring; multi-tree for an all-reduce on two nodes of NVLink 4 or later if that is faster"),
 	ORR_PARAM_REAL("nic_efficiency", "0.96", 0.01, 1,
-		"multi-ring: share of a NIC's rate that collectives reach (SimAI's fit of NCCL on 2 to 64 nodes)"),
+		"several NICs of a node: share of a NIC's rate that collectives reach (SimAI's fit of NCCL on 2 to 64 nodes)"),
+	ORR_PARAM_BOOL("pxn", true, "all-to-all: a message leaves its node by the NIC of the receiver's rail (NCCL's PXN)"),
 	ORR_PARAM_CHOICE(
 		"merge", "auto", "auto|on|off", "simulate one lane for all if routes and loads are equal; on: fail if they are not"),
 	ORR_PARAM_CHOICE(

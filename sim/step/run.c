@@ -66,6 +66,7 @@ static void prepare(struct orr_step *s)
 	s->is_reacting = s->ops && s->ops->ended;
 	s->lanes = s->lanes_run = 1;
 	s->algorithm = default_algorithm(s->config->options);
+	s->has_pxn = orr_arg_bool(s->config->options, "pxn");
 	s->nic_efficiency = orr_arg_real(s->config->options, "nic_efficiency");
 	s->is_analytic = !strcmp(orr_arg_text(s->config->options, "fidelity"), "analytic");
 	s->has_free_update = !strcmp(orr_arg_text(s->config->options, "update_cost"), "none");

@@ -107,7 +107,7 @@ void source_result(const struct orr_step *s, struct step_result *out)
 		if (s->config->cost[t] && has_gpus(s, t))
 			put_type(s, t, &b, out);
 	if (s->inside)
-		sbuf_printf(&b, "; collectives inside a node by all-reduces measured on %s", s->inside->variant);
+		sbuf_printf(&b, "; collectives inside a node by all-reduces measured on %s", s->inside);
 	snprintf(out->cost_source, sizeof out->cost_source, "%s", sbuf_text(&b));
 	sbuf_free(&b);
 }

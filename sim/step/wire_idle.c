@@ -11,6 +11,16 @@ static uint32_t beside_first(const struct orr_step *s, const struct iteration *k
 	return n;
 }
 
+/* Sum of the latencies from a to b, by the receiver's rail where messages go so. */
+static double latency_of(const struct orr_step *s, const struct coll_shape *shape, uint32_t a, uint32_t b)
+{
+	uint32_t link[TOPO_MAX_HOPS], n = topo_route(s->config->topo, a, b, rail_key(s, shape), link);
+	double sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += s->config->topo->link[link[i]].flow.latency_s;
+	return sum;
+}
+
 struct idle_route idle_route(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
 {
 	const struct topo *t = s->config->topo;
@@ -21,12 +31,13 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 	}
 	/* The slowest hop of the ring of members; with islands, also the slowest hop inside one. */
 	const struct coll *c = &k->coll[o->collective];
-	bool is_multi = s->plan[c->plan].shape.rings > 1;
+	const struct coll_shape *shape = &s->plan[c->plan].shape;
+	bool is_multi = shape->rings > 1, is_per_nic = coll_is_per_nic(shape->algorithm) && shape->inner;
 	double latency = 0, bandwidth = INFINITY, inner_latency = 0, inner_bandwidth = INFINITY;
 	for (uint32_t r = 0; r < c->n && c->n > 1; r++) {
 		uint32_t a = rank_device(s, k, c, lane, r), b = rank_device(s, k, c, lane, (r + 1) % c->n);
 		bool is_inner = c->what.inner > 1 && (r + 1) % c->n && (r + 1) % c->what.inner;
-		double l = topo_latency(t, a, b), B = topo_bandwidth(t, a, b);
+		double l = latency_of(s, shape, a, b), B = topo_bandwidth(t, a, b);
 		if (is_inner) {
 			inner_latency = fmax(inner_latency, l);
 			inner_bandwidth = fmin(inner_bandwidth, B);
@@ -36,9 +47,11 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 		}
 	}
 	if (is_multi)
-		bandwidth *= s->nic_efficiency;
+		bandwidth *= s->nic_efficiency * (shape->algorithm == ORR_NVLS_TREE ? (double)shape->rings / shape->inner : 1);
+	if (is_per_nic)
+		inner_bandwidth /= shape->inner_stretch;
 	/* A rank's share of its node's NICs, as all ranks of an island send at once. */
-	if (c->what.inner > 1 && !is_multi && !s->plan[c->plan].shape.leader)
+	if (c->what.inner > 1 && !is_per_nic && !shape->leader)
 		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
 	if (isinf(bandwidth)) { /* a single island */
 		latency = inner_latency;

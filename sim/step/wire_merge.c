@@ -49,6 +49,11 @@ static uint32_t copy_lane(const struct pattern *p, uint32_t i)
 	return p->size ? i / p->stride * (p->size * p->stride) + i % p->stride : i;
 }
 
+static bool are_equal(const struct coll_send *a, const struct coll_send *b)
+{
+	return a->bytes == b->bytes && a->follows == b->follows;
+}
+
 static void pattern_add(struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t *colour)
 {
 	struct wire *w = s->wire;
@@ -67,11 +72,12 @@ static void pattern_add(struct orr_step *s, const struct iteration *k, const str
 				const struct coll_send *m = c ? &plan->send[plan->phase[f].first + j] : NULL;
 				uint32_t from = c ? rank_device(s, k, c, lane, m->from) : real_device(s, lane, o->device);
 				uint32_t to = c ? rank_device(s, k, c, lane, m->to) : real_device(s, lane, o->peer);
-				/* Sends of different size in a phase get different colours. Sends of one size may be equivalent. */
+				/* Sends of different size or latency in a phase get different colours. Others may be equivalent. */
 				uint32_t shade = 0;
-				while (c && plan->send[plan->phase[f].first + shade].bytes != m->bytes)
+				while (c && !are_equal(&plan->send[plan->phase[f].first + shade], m))
 					shade++;
-				uint32_t flow = quotient_flow(w->quotient, from, to, 0, *colour + shade);
+				uint32_t flow =
+					quotient_flow(w->quotient, from, to, c ? rail_key(s, &s->plan[c->plan].shape) : 0, *colour + shade);
 				if (p.first_flow == NONE)
 					p.first_flow = flow;
 			}
@@ -88,7 +94,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All flows of a class have one size, because different sizes had different colours from the start. */
+/* All flows of a class have one size and latency, because different ones had different colours from the start. */
 static void classes_push(struct orr_step *s, uint32_t class, const struct plan *plan, uint32_t phase, uint32_t first_flow)
 {
 	struct wire *w = s->wire;
@@ -96,9 +102,9 @@ static void classes_push(struct orr_step *s, uint32_t class, const struct plan *
 	while (quotient_class(w->quotient, first_flow + j) != class)
 		j++;
 	MEM_GROW(w->class_list, w->n_classes, w->cap_classes);
-	w->class_list[w->n_classes++] =
-		(struct sent_class){ class, plan ? sent_bytes(s, plan, &plan->phases.send[plan->phases.phase[phase].first + j]) : 0,
-			quotient_more_latency(w->quotient, class), plan && plan->shape.is_measured ? plan->shape.hop_s : NAN };
+	const struct coll_send *m = plan ? &plan->phases.send[plan->phases.phase[phase].first + j] : NULL;
+	w->class_list[w->n_classes++] = (struct sent_class){ class, m ? sent_bytes(s, plan, m) : 0,
+		quotient_more_latency(w->quotient, class) + (m ? send_fill_s(plan, m) : 0), m ? send_hop_s(plan, m) : NAN };
 }
 
 static void phase_mark(struct wire *w)

@@ -63,7 +63,10 @@ void phase_flow_at(const struct orr_step *s, const struct iteration *k, const st
 		class_flow(s, &merged_classes(s, k, o, x->phase, &n)[j], out);
 	else
 		message_flow(s, rank_device(s, k, c, x->lane, m->from), rank_device(s, k, c, x->lane, m->to),
-			(uint64_t)o->collective << 32 | j, sent_bytes(s, &s->plan[c->plan], m), out);
-	if (!s->is_merged && s->plan[c->plan].shape.is_measured)
-		set_latency(out, s->plan[c->plan].shape.hop_s);
+			rail_key(s, &s->plan[c->plan].shape) | (uint64_t)o->collective << 32 | j, sent_bytes(s, &s->plan[c->plan], m), out);
+	if (s->is_merged)
+		return;
+	if (!isnan(send_hop_s(&s->plan[c->plan], m)))
+		set_latency(out, send_hop_s(&s->plan[c->plan], m));
+	set_latency(out, out->latency_s + send_fill_s(&s->plan[c->plan], m));
 }

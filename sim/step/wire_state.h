@@ -65,15 +65,38 @@ static inline const struct coll_plan *phases_of(const struct orr_step *s, const 
 	return &s->plan[k->coll[o->collective].plan].phases;
 }
 
-/* Bytes of a send on the wire: its own bytes times `stretch` for a measured shape, or divided by nic_efficiency for a message between
- * islands of a multi-ring. */
+/* Bytes of a send on the wire: its own bytes times `stretch` for a measured shape; with rings or trees per NIC, divided by nic_efficiency
+ * between islands (if there are several NICs), and times inner_stretch inside them. */
 static inline double sent_bytes(const struct orr_step *s, const struct plan *plan, const struct coll_send *m)
 {
 	const struct coll_shape *shape = &plan->shape;
-	bool leaves = shape->rings > 1 && m->from / shape->inner != m->to / shape->inner;
 	if (shape->is_measured)
 		return m->bytes * shape->stretch;
-	return leaves ? m->bytes / s->nic_efficiency : m->bytes;
+	if (!shape->inner || (!coll_is_per_nic(shape->algorithm) && shape->op != ORR_ALL_TO_ALL))
+		return m->bytes;
+	if (m->from / shape->inner == m->to / shape->inner)
+		return m->bytes * shape->inner_stretch;
+	return shape->rings > 1 ? m->bytes / s->nic_efficiency : m->bytes;
+}
+
+/* The part of the routes' key by which the messages of an all-to-all take the NIC of the receiver's rail (step.pxn). */
+static inline uint64_t rail_key(const struct orr_step *s, const struct coll_shape *shape)
+{
+	return s->has_pxn && shape->op == ORR_ALL_TO_ALL ? TOPO_RAIL : 0;
+}
+
+/* The latency of a send in place of that of its route; NAN: that of its route. */
+static inline double send_hop_s(const struct plan *plan, const struct coll_send *m)
+{
+	return plan->shape.is_measured ? plan->shape.hop_s : m->follows ? 0 : NAN;
+}
+
+/* Latency of a send in addition to that of its route. */
+static inline double send_fill_s(const struct plan *plan, const struct coll_send *m)
+{
+	const struct coll_shape *shape = &plan->shape;
+	bool is_first = shape->fill_s > 0 && !m->follows && m->from / shape->inner == m->to / shape->inner;
+	return is_first ? shape->fill_s : 0;
 }
 
 /* ---- wire_idle.c ---- */

@@ -75,7 +75,8 @@ struct orr_step {
 	unsigned used, *uses;                    /* enum step_use; uses: &used, also for queries */
 	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
 	double nic_efficiency;
-	const struct law *inside; /* law of a collective inside a node; NULL: none takes its time from a law */
+	const char *inside; /* where the times of collectives inside a node were measured; NULL: on links, or none */
+	bool has_pxn;       /* step.pxn */
 	struct compression compression;
 	double scale_conv, scale_fc; /* step.compute_s */
 	struct asked *asked;         /* source.c */
@@ -160,8 +161,19 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 void world_start(struct orr_step *s);                                             /* at now_s */
 void world_free(struct orr_step *s);
 
-/* inside.c: if the group lies in a node and the profile has a law for it, fills in is_measured, hop_s and stretch of the shape, whose
- * ring then takes the law's time on idle links, and returns the law; else NULL. */
-const struct law *inside_law(const struct orr_step *s, const uint32_t *member, struct coll_shape *shape);
+/* ---- inside.c ---- */
+/* The device of n members, if they share a node, and the link between them is the device's own; else NULL. */
+const struct device *device_beside(const struct orr_step *s, const uint32_t *member, uint32_t n);
+/* Published bus bandwidth of an all-reduce among n GPUs of a node; 0: unknown. */
+double inside_bus_Bps(const struct device *d, uint32_t n);
+/* Rate of a GPU's link in an all-reduce by the switch (NVLS); 0: the switch does not add. */
+double inside_switch_Bps(const struct device *d);
+/* If the group lies in a node and the time of the collective was measured, fills in is_measured, hop_s and stretch of the shape, whose
+ * ring then takes that time on idle links, and returns where it was measured; else NULL. */
+const char *inside_shape(const struct orr_step *s, const uint32_t *member, struct coll_shape *shape);
+
+/* ---- algorithm.c ---- */
+/* The shape of a collective among real[0..c->n-1]. Under step.algorithm=auto chooses the algorithm and notes s->inside. */
+struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, const uint32_t *real);
 
 #endif

@@ -304,6 +304,46 @@ static void on_several_nics(void)
 	report(&tally, "multi-ring");
 }
 
+/* Trees over nodes, for each NIC: every rank ends with the sum. On two nodes whose inner links are free, each NIC sends and receives
+ * its share of the bytes once: the time is that of the closed form. */
+static void trees_over_nodes(void)
+{
+	static const enum orr_collective_algorithm algorithm[] = { ORR_MULTI_TREE, ORR_NVLS_TREE };
+	static const uint32_t inner[] = { 1, 2, 3, 4, 6, 8 };
+	unsigned bad_data = 0, bad_bytes = 0, bad_time = 0, plans = 0;
+	for (size_t a = 0; a < 2; a++)
+		for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+			for (uint32_t rings = 1; rings <= inner[i]; rings++)
+				for (uint32_t nodes = 1; nodes <= (is_sanitized() ? 3 : 6); nodes++) {
+					struct coll_shape s = { .op = ORR_ALL_REDUCE,
+						.algorithm = algorithm[a],
+						.n = nodes * inner[i],
+						.inner = inner[i],
+						.rings = rings,
+						.chunks = 1 + (rings + nodes) % 4,
+						.bytes = 3e7 + (double)i };
+					struct coll_plan plan;
+					struct orr_error err;
+					if (s.n < 2 || inner[i] % rings || coll_plan(&s, &plan, &err))
+						continue;
+					plans++;
+					bad_data += !moves_right(&s, &plan);
+					double sent = 0;
+					for (uint32_t p = 0; p < plan.n_phases; p++)
+						for (uint32_t j = 0; j < plan.phase[p].count; j++)
+							sent += plan.send[plan.phase[p].first + j].bytes * plan.phase[p].repeat;
+					bad_bytes += fabs(sent / (2. * (s.n - 1) * s.bytes) - 1) > 1e-12;
+					bool is_nvls = algorithm[a] == ORR_NVLS_TREE;
+					double bw = 25e9 * (is_nvls ? (double)rings / inner[i] : 1);
+					double want = s.bytes / rings / 25e9, got = coll_time_s(&s, 0, bw, 0, 1e30);
+					bad_time += nodes == 2 && fabs(got / want - 1) > 1e-12;
+					coll_plan_free(&plan);
+				}
+	ok(plans && !bad_data, "trees over nodes: every rank ends with the required data, nothing is added twice (%u plans)", plans);
+	ok(!bad_bytes, "trees over nodes: n - 1 edges of each tree carry its bytes up and down");
+	ok(!bad_time, "trees over two nodes: closed form with free links inside");
+}
+
 /* Bus bandwidth is 2 (n - 1) / n x bytes / time. Without latency it is the smaller of a GPU's link and all NICs of a node
  * (closed form B of NCCL's rings over all NICs; experiments CN1, CN2 and CN7). */
 static void bus_bandwidth(void)
@@ -509,6 +549,7 @@ int main(void)
 	on_a_star();
 	on_islands();
 	on_several_nics();
+	trees_over_nodes();
 	bus_bandwidth();
 	trees_of_all_sizes();
 	parameter_servers();

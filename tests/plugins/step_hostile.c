@@ -176,7 +176,7 @@ static void operation(struct orr_step *s)
 }
 static void algorithm(struct orr_step *s)
 {
-	all_reduce(s, 2, (struct orr_collective){ .algorithm = (enum orr_collective_algorithm)9, .bytes = 1 });
+	all_reduce(s, 2, (struct orr_collective){ .algorithm = (enum orr_collective_algorithm)99, .bytes = 1 });
 }
 static void cannot(struct orr_step *s)
 {

@@ -62,7 +62,7 @@ huge_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a group o
 member_twice|1 orrery: policy step-hostile: iteration 0: orr_collective: device 1 is in the group twice
 bytes_of_group|1 orrery: policy step-hostile: iteration 0: orr_collective: expected bytes
 operation|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 9
-algorithm|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 0 or algorithm 9
+algorithm|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 0 or algorithm 99
 cannot|2 orrery: policy step-hostile: iteration 0: all-to-all: double-tree does not support it
 root|1 orrery: policy step-hostile: iteration 0: orr_collective: root 2: expected a rank of the group of 2
 layers|1 orrery: policy step-hostile: iteration 0: orr_collective: layers 4294967295

@@ -132,11 +132,17 @@ static void test_bubbles(void)
 		step_result_free(&o.r);
 	}
 	for (uint32_t v = 1; v <= 4; v *= 2) {
-		double s = seconds(
-			run_with("4x1:v100", network, "gpt:hidden=64,layers=16,heads=4,seq=16,vocab=100", "", &orr_policy_interleaved,
-				"stages=4 chunks=%u stage_times=%g,%g micro_batches=%u %s", v, 1.0 / v, 2.0 / v, m, quiet));
+		double s = seconds(run_with("4x1:v100", network, "gpt:hidden=64,layers=16,heads=4,seq=16,vocab=100", "",
+			&orr_policy_interleaved, "stages=4 chunks=%u stage_times=%g,%g micro_batches=%u %s", v, 1., 2., m, quiet));
 		near_to(s / (m * 3.0) - 1, (p - 1.0) / (v * m), 1e-12, "interleaved: idle over busy is (p-1)/(v m)");
+		near_to(seconds(run_with("4x1:v100", network, "gpt:hidden=64,layers=16,heads=4,seq=16,vocab=100", "",
+				&orr_policy_interleaved, "stages=4 chunks=%u stage_times=1,2,1,2,1,2,1,2 micro_batches=%u %s", v, m,
+				quiet)),
+			s, 1e-12, "the same times for each stage");
 	}
+	near_to(seconds(run_with("2x1:v100", network, "gpt:hidden=64,layers=16,heads=4,seq=16,vocab=100", "", &orr_policy_interleaved,
+			"stages=2 chunks=2 stage_times=1,2,1,2,1,2,1,2 micro_batches=4 %s", quiet)),
+		4 * 6 + 3, 1e-12, "times of each part of the model");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_one_f_one_b, "stages=4 stage_times=1,2 micro_batches=8 %s", quiet)), 33, 1e-12,
 		"two replicas side by side take as long as one");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_one_f_one_b,
@@ -300,6 +306,24 @@ static void test_replication(void)
 	near_to(seconds(RUN(
 			"2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
 		2 * 16 + 4, 1e-12, "policy B hides transfers that take as long as compute");
+	/* Two micro-batches go round both stages and two transfers of 1 s: 6 s for two, where computing alone takes 4. */
+	double m16 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
+	double m48 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=48 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
+	near_to((m48 - m16) / 32, 3, 1e-12, "policy A does not hide them: F + B + x per micro-batch");
+	o = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 update_s=0");
+	ok(!o.rc && strstr(o.r.choice, "transfers after stage 0 add 1e+03 ms to each micro-batch"), "and the run says so");
+	step_result_free(&o.r);
+	o = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0");
+	ok(!o.rc && !strstr(o.r.choice, "transfers"), "under policy B nothing is said");
+	step_result_free(&o.r);
+	near_to(seconds(RUN("4x1:v100", &orr_policy_dapple,
+			"stage_devices=2,2 stage_times=1,2 micro_batches=4 p2p_bytes=0 dp_bytes=3e9,0 update_s=0")),
+		15 + 3, 1e-12, "dp_bytes of each stage: the first stage sums 3e9 bytes after the last backward");
+	near_to(seconds(RUN("4x1:v100", &orr_policy_one_f_one_b,
+			"stages=2 stage_times=1,2 micro_batches=4 p2p_bytes=0 dp_bytes=0,2e9 update_s=0")),
+		15, 1e-12, "the second stage sums 2e9 bytes while the first does its last backward");
+	o = RUN("4x1:v100", &orr_policy_dapple, "stage_devices=2,2 stage_times=1,2 dp_bytes=1,2,3");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "dp_bytes"), "three numbers of two stages: refused");
 }
 
 /* ---- stages ---- */
@@ -407,7 +431,7 @@ static void test_megatron(void)
 	step_result_free(&off.r);
 	step_result_free(&plain.r);
 	near_to(seconds(RUN(
-			"4x4:v100", &orr_policy_megatron, "tp=2 pp=4 interleave=2 stage_times=1,2 micro_batches=8 tp_bytes=0 %s", quiet)),
+			"4x4:v100", &orr_policy_megatron, "tp=2 pp=4 interleave=2 stage_times=2,4 micro_batches=8 tp_bytes=0 %s", quiet)),
 		2 * 8 * 3 + 3 * 3, 1e-12, "an interleaved pipeline runs with tensor and data parallelism");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 sequence_parallel=true")),

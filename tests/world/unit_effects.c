@@ -413,9 +413,9 @@ int main(void)
 	cases = cJSON_Parse(text ? text : "");
 	gaps = read_file("gaps.txt");
 	ok(cases && gaps, "cases.json is JSON");
-	for (size_t i = 0; worlds[i]; i++)
-		n_worlds++;
-	for (size_t i = 0; cases && gaps && i < n_worlds; i++) {
+	for (size_t i = 0; cases && worlds[i]; i++)
+		n_worlds += of_world(worlds[i], "bases") != NULL;
+	for (size_t i = 0; cases && gaps && worlds[i]; i++) {
 		const struct world *w = worlds[i];
 		struct tally t = { 0 };
 		size_t wrong = 0;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Algorithms of collectives: islands, rings for each NIC, and the choice of step.algorithm=auto (docs/models/net.md). */
+#include "step/world.h"
+
+/* Number of consecutive ranks per node, if it is the same for all nodes; else 1. */
+static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint32_t n)
+{
+	uint32_t run = 1;
+	while (run < n && s->node_of[device[run]] == s->node_of[device[0]])
+		run++;
+	if (n % run)
+		return 1;
+	for (uint32_t i = 0; i < n; i++)
+		if (s->node_of[device[i]] != s->node_of[device[i - i % run]])
+			return 1;
+	return run;
+}
+
+/* Number of NICs that the members of each node use, if these are runs of equal length in each island of m members; else 1. */
+static uint32_t rings_of(const struct orr_step *s, const uint32_t *device, uint32_t n, uint32_t m)
+{
+	const struct topo *t = s->config->topo;
+	uint32_t run = 1;
+	if (m < 2 || m == n || topo_nics(t) < 2)
+		return 1;
+	while (run < m && topo_port(t, device[run], device[m]) == topo_port(t, device[0], device[m]))
+		run++;
+	if (m % run)
+		return 1;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t peer = device[(i + m) % n], nic = topo_port(t, device[i], peer);
+		bool is_first = i % run == 0;
+		if (!is_first && nic != topo_port(t, device[i - 1], peer))
+			return 1;
+		for (uint32_t j = i - i % m; is_first && j < i; j++)
+			if (topo_port(t, device[j], peer) == nic)
+				return 1;
+	}
+	return m / run;
+}
+
+/* As how many bytes a message inside an island of an algorithm per NIC counts on its links, so that these carry the bus bandwidth
+ * that was published for a node. A network that states the GPUs' links itself is taken at its word. */
+static double inner_stretch(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape)
+{
+	uint32_t m = shape->inner;
+	const struct device *d = coll_is_per_nic(shape->algorithm) && m > 1 ? device_beside(s, real, m) : NULL;
+	if (d && shape->algorithm == ORR_NVLS_TREE && d->nvls_Bps > 0) /* a link carries (m + 1) / m of the bytes */
+		return d->link_Bps / inside_switch_Bps(d) * (m + 1.) / (2. * (m - 1));
+	return d && d->allreduce_Bps > 0 ? d->link_Bps / inside_bus_Bps(d, m) : 1;
+}
+
+/* Seconds of the shape on an idle network. */
+static double idle_s(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape)
+{
+	const struct topo *t = s->config->topo;
+	uint32_t last = real[shape->inner - 1], next = real[shape->inner];
+	double e = shape->rings > 1 ? s->nic_efficiency : 1;
+	return coll_time_s(shape, topo_latency(t, last, next), e * topo_bandwidth(t, last, next), topo_latency(t, real[0], real[1]),
+		topo_bandwidth(t, real[0], real[1]) / shape->inner_stretch);
+}
+
+static struct coll_shape shape_of(const struct orr_step *s, const struct coll *c, const uint32_t *real, enum orr_collective_algorithm a)
+{
+	struct coll_shape shape = { .op = c->what.op,
+		.algorithm = a,
+		.n = c->n,
+		.bytes = c->what.bytes,
+		.root = c->what.root,
+		.inner = c->what.inner,
+		.chunks = c->what.chunks };
+	coll_name_leader(&shape);
+	bool is_per_nic = coll_is_per_nic(shape.algorithm) || (shape.op == ORR_ALL_TO_ALL && a == ORR_DIRECT);
+	if (shape.algorithm != ORR_HIERARCHICAL && !is_per_nic)
+		shape.inner = 0;
+	else if (!shape.inner)
+		shape.inner = island_of(s, real, c->n);
+	shape.rings = is_per_nic && shape.inner ? rings_of(s, real, c->n, shape.inner) : 0;
+	shape.inner_stretch = is_per_nic ? inner_stretch(s, real, &shape) : 0;
+	if ((a == ORR_MULTI_TREE || a == ORR_NVLS_TREE) && shape.inner > 1)
+		shape.fill_s = shape.bytes / coll_chunks(&shape) * shape.inner_stretch / topo_bandwidth(s->config->topo, real[0], real[1]);
+	return shape;
+}
+
+/* A ring, or one for each NIC. On two nodes with a switch that adds (NVLink 4 and later) an all-reduce takes the double tree over the
+ * nodes if that is faster. */
+static struct coll_shape automatic(const struct orr_step *s, const struct coll *c, const uint32_t *real)
+{
+	uint32_t m = island_of(s, real, c->n), rings = rings_of(s, real, c->n, m);
+	enum orr_collective_algorithm a = coll_usable(c->what.op, rings > 1 ? ORR_MULTI_RING : ORR_RING, c->n);
+	struct coll_shape ring = shape_of(s, c, real, a);
+	const struct device *d = c->what.op == ORR_ALL_REDUCE && m > 1 && c->n == 2 * m ? device_beside(s, real, m) : NULL;
+	const struct device *other = d ? device_beside(s, real + m, m) : NULL;
+	if (!other || !(d->nvls_Bps > 0) || !(other->nvls_Bps > 0))
+		return ring;
+	struct coll c_tree = *c;
+	c_tree.what.inner = m;
+	struct coll_shape tree = shape_of(s, &c_tree, real, ORR_MULTI_TREE), plain = ring;
+	plain.algorithm = ORR_MULTI_RING; /* with one NIC: the same ring, whose hops inside a node are shorter */
+	plain.inner = m;
+	plain.rings = rings;
+	plain.inner_stretch = tree.inner_stretch;
+	return idle_s(s, real, &tree) < idle_s(s, real, &plain) ? tree : ring;
+}
+
+struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, const uint32_t *real)
+{
+	if (c->what.algorithm != ORR_ALGORITHM_DEFAULT)
+		return shape_of(s, c, real, c->what.algorithm);
+	struct coll_shape best = automatic(s, c, real);
+	const char *source = inside_shape(s, real, &best);
+	if (s->algorithm == ORR_ALGORITHM_DEFAULT) {
+		s->inside = source ? source : s->inside;
+		return best;
+	}
+	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
+	struct coll_shape shape = shape_of(s, c, real, coll_usable(c->what.op, s->algorithm, c->n));
+	if (source || shape.leader || shape.algorithm != best.algorithm) /* only auto takes measured times */
+		*s->uses |= STEP_USED_ALGORITHM;
+	return shape;
+}
