@@ -29,7 +29,7 @@ dist_howto_DATA = docs/howto/compare-with-intervals.md docs/howto/describe-a-clu
 	docs/howto/share-links.md docs/howto/simulate-a-training-step.md docs/howto/train-on-spot.md docs/howto/what-if.md docs/howto/write-a-policy.md \
 	docs/howto/write-a-step-graph.md
 modelsdocdir = $(docdir)/models
-dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md \
+dist_modelsdoc_DATA = docs/models/README.md docs/models/calibration.md docs/models/cluster.md docs/models/devices.md docs/models/embed.md \
 	docs/models/engine.md docs/models/jobs-policies.md docs/models/jobs.md docs/models/learn.md docs/models/mixed.md \
 	docs/models/net.md docs/models/plan.md docs/models/serve-llm.md docs/models/serve-policies.md docs/models/serve-requests.md \
 	docs/models/serve.md docs/models/spot-bamboo.md docs/models/spot-checkpoints.md docs/models/spot-deadlines.md \

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-enum report_kind { REPORT_TIME, REPORT_FRACTION, REPORT_NUMBER, REPORT_SHORT_TIME, REPORT_GIBIBYTES };
+enum report_kind { REPORT_TIME, REPORT_FRACTION, REPORT_NUMBER, REPORT_SHORT_TIME, REPORT_GIBIBYTES, REPORT_BYTES, REPORT_PRECISE };
 
 /* A column of the table of runs: a metric that every run may have. */
 struct report_column {

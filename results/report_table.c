@@ -97,6 +97,10 @@ static struct scale scale_for(enum report_kind kind, double value)
 		return (struct scale){ "%", 0.01 };
 	case REPORT_GIBIBYTES:
 		return (struct scale){ "GiB", 0x1p30 };
+	case REPORT_BYTES:
+		return value >= 0x1p30   ? (struct scale){ "GiB", 0x1p30 }
+		       : value >= 0x1p20 ? (struct scale){ "MiB", 0x1p20 }
+					 : (struct scale){ "KiB", 0x1p10 };
 	default:
 		return (struct scale){ "", 1 };
 	}
@@ -109,6 +113,10 @@ static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind 
 		return;
 	}
 	struct scale by = scale_for(kind, m->value);
+	if (kind == REPORT_PRECISE) {
+		sbuf_printf(b, "%.3g", m->value);
+		return;
+	}
 	put_number(b, m->value / by.divisor);
 	put_interval(b, m, by.divisor);
 	if (*by.unit)

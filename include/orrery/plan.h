@@ -16,9 +16,9 @@
  * search() is called once per run. Times are seconds, sizes bytes. A call with an invalid plan (a GPU used twice, a piece left
  * out) ends the run with an error that names the policy; such a call and all later ones return a value that does not fit.
  *
- * Kinds of problems. orr_plan_facts.problem names the kind; a policy refuses kinds that it does not know. A further kind (tables of
- * embeddings) gets a number in enum orr_plan_problem, its own facts, plan and evaluate functions below those of training, and
- * uses the functions of the search (budget, random numbers, progress, values) as they are. The structs of training stay as they are.
+ * Kinds of problems. orr_plan_facts.problem names the kind: the plan of a training step, or the compression of embedding tables, for
+ * which a policy calls orr_plan_compress(). A policy of the second kind declares ORR_PLANS_EMBEDDINGS; the program refuses
+ * policies of the other kind.
  */
 #ifndef ORRERY_PLAN_H
 #define ORRERY_PLAN_H
@@ -31,7 +31,7 @@ extern "C" {
 
 struct orr_plan; /* the world */
 
-enum orr_plan_problem { ORR_PLAN_TRAINING };
+enum orr_plan_problem { ORR_PLAN_TRAINING, ORR_PLAN_EMBEDDINGS };
 
 struct orr_plan_facts {
 	enum orr_plan_problem problem;
@@ -44,6 +44,9 @@ struct orr_plan_facts {
 	double micro_batch;          /* samples, of all replicas of a stage together; 0: the policy's choice */
 	double params;
 	double gradient_bytes; /* per parameter */
+	/* Embeddings. */
+	uint32_t fields, dim; /* dim: values of a vector, 4 bytes each */
+	uint64_t features;    /* of all fields */
 };
 
 /* ---- the search ---- */
@@ -134,7 +137,42 @@ ORR_API void orr_plan_execute(struct orr_plan *p, const struct orr_plan_draft *d
  * has to fit. */
 ORR_API void orr_plan_choose(struct orr_plan *p, const struct orr_plan_draft *d, double own_s);
 
+/* ---- embeddings: compressed tables ---- */
+
+struct orr_plan_field {
+	uint32_t features;
+	const double *frequency, *cumulated; /* by feature, descending; their running sums. Valid during the run */
+};
+ORR_API void orr_plan_field(const struct orr_plan *p, uint32_t field, struct orr_plan_field *out);
+
+enum orr_plan_method {
+	ORR_CODE_SHARED, /* the features of a cluster share a vector */
+	ORR_CODE_HASHED, /* the features of a hash value share a vector */
+	ORR_CODE_ROUNDED,
+	ORR_CODE_PRODUCT /* product quantisation */
+};
+/* Members that the method does not name are ignored. Formulas: docs/models/embed.md. */
+struct orr_plan_code {
+	enum orr_plan_method method;
+	double reduction;    /* shared, hashed: features per vector, at least 1 */
+	double head_share;   /* shared: share of a field's features that is clustered, the most frequent ones; above 0, at most 1 */
+	double head_mass;    /* shared: if above 0, instead as many as have this share of the frequencies */
+	uint32_t iterations; /* shared, product: of k-means */
+	bool is_weighted;    /* shared: k-means weighted by frequency */
+	uint32_t id_bytes;   /* shared: of a cluster's number, 1 to 4 */
+	uint32_t bits;       /* rounded: 8 or 16 */
+	uint32_t parts;      /* product: divides dim */
+};
+struct orr_plan_code_value {
+	double bytes, vectors;
+	double plain_error, weighted_error; /* mean squared error of a value, over features and over samples */
+};
+/* Compresses the table. The last code is the result of the run. False: the run has failed, or the user has interrupted. */
+ORR_API bool orr_plan_compress(struct orr_plan *p, const struct orr_plan_code *c, struct orr_plan_code_value *out);
+
 /* ---- the policy ---- */
+
+#define ORR_PLANS_EMBEDDINGS 64u /* flag: for embeddings, not for training */
 
 struct orr_plan_ops {
 	/* Searches; non-zero ends the run with *err. */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/simd.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -85,7 +86,7 @@ static uint32_t first_of_least(const float *least, const int32_t *block)
 /* Functions compiled for one instruction set. */
 struct functions {
 	void (*tile)(const struct blocks *b, const float *const row[TILE], uint32_t id[TILE]);
-	double (*lower)(const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance);
+	double (*lower)(const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes);
 };
 
 static struct functions functions_of_processor(void)
@@ -192,32 +193,51 @@ static size_t find_row(const struct kmeans_points *p, const double *total, const
 	return found;
 }
 
+/* Sums lower() over the rows; total[]: by chunk. */
+static double lower_all(
+	const struct kmeans_points *p, const struct functions *f, const float *c, float *distance, bool takes, double *total)
+{
+	size_t chunks = (p->n + START_CHUNK - 1) / START_CHUNK;
+	double sum = 0;
+#pragma omp parallel for schedule(static)
+	for (size_t i = 0; i < chunks; i++) {
+		size_t first = i * START_CHUNK, last = first + START_CHUNK < p->n ? first + START_CHUNK : p->n;
+		total[i] = f->lower(p, c, first, last, distance, takes);
+	}
+	for (size_t i = 0; i < chunks; i++)
+		sum += total[i];
+	return sum;
+}
+
 void kmeans_start(const struct kmeans_points *p, uint32_t k, struct rng *r, float *centroid, struct kmeans_work *work)
 {
 	size_t chunks = (p->n + START_CHUNK - 1) / START_CHUNK;
-	double *total = mem_zalloc(chunks, sizeof *total);
+	double *total = mem_zalloc(chunks, sizeof *total), *trial = mem_alloc(chunks * sizeof *trial), sum = 0;
 	float *distance = mem_alloc(p->n * sizeof *distance);
-	double sum = 0;
 	struct functions f = functions_of_processor();
+	uint32_t trials = 2 + (uint32_t)log(k);
 	for (size_t i = 0; i < p->n; i++) {
 		distance[i] = __builtin_inff();
 		total[i / START_CHUNK] += weight_of(p, i);
 	}
+	for (size_t i = 0; i < chunks; i++)
+		sum += total[i];
 	for (uint32_t c = 0; c < k; c++) {
-		sum = 0;
-		for (size_t i = 0; i < chunks; i++)
-			sum += total[i];
-		size_t at = find_row(p, total, c ? distance : NULL, rng_uniform(r) * sum);
-		float *row = centroid + (size_t)c * p->stride;
-		memcpy(row, p->x + at * p->stride, p->stride * sizeof *row);
-#pragma omp parallel for schedule(static)
-		for (size_t i = 0; i < chunks; i++) {
-			size_t first = i * START_CHUNK, last = first + START_CHUNK < p->n ? first + START_CHUNK : p->n;
-			total[i] = f.lower(p, row, first, last, distance);
+		size_t best = 0;
+		double least = INFINITY;
+		for (uint32_t t = 0; t < (c ? trials : 1); t++) {
+			size_t at = find_row(p, total, c ? distance : NULL, rng_uniform(r) * sum);
+			double rest = c ? lower_all(p, &f, p->x + at * p->stride, distance, false, trial) : 0;
+			best = rest < least ? at : best;
+			least = fmin(rest, least);
 		}
+		float *row = centroid + (size_t)c * p->stride;
+		memcpy(row, p->x + best * p->stride, p->stride * sizeof *row);
+		sum = lower_all(p, &f, row, distance, true, total);
 	}
-	work->start += (uint64_t)p->n * k * p->dim;
+	work->start += (uint64_t)p->n * p->dim * (k + (uint64_t)(k - 1) * trials);
 	mem_free(distance);
+	mem_free(trial);
 	mem_free(total);
 }
 

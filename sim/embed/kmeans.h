@@ -2,7 +2,8 @@
 /*
  * kmeans.h - k-means clustering of vectors of floats
  *
- * Start: k-means++ (D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007, section 2).
+ * Start: greedy k-means++ (D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007, sections 2 and 7):
+ * of 2 + floor(ln k) candidates, drawn by squared distance, the one that leaves the smallest sum.
  * Then a fixed number of iterations of S. P. Lloyd, "Least squares quantization in PCM", IEEE Trans. Information Theory
  * 28(2), 1982: each assigns every vector to its nearest centroid and moves every centroid to the mean of its vectors. A
  * centroid without vectors stays where it is. With weights, means and the choice of the start are weighted.
@@ -30,7 +31,7 @@ struct kmeans_points {
 
 /* Multiply-adds done. */
 struct kmeans_work {
-	uint64_t start;  /* distances of the start: n dim per centroid */
+	uint64_t start;  /* distances of the start: n dim per centroid and per candidate */
 	uint64_t assign; /* n k dim per assignment */
 };
 

@@ -48,8 +48,10 @@ TILE_TARGET static void TILE_NAME(const struct blocks *b, const float *const row
 	}
 }
 
-/* Lowers the squared distances of the rows to that of centroid c; returns the weighted sum. Sums of 16 lanes in a fixed order. */
-TILE_TARGET static double JOIN(lower_, TILE_NAME)(const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance)
+/* Weighted sum of the squared distances of the rows if c were one more centroid; lowers the distances to it if `takes`. Sums of 16
+ * lanes in a fixed order. */
+TILE_TARGET static double JOIN(lower_, TILE_NAME)(
+	const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes)
 {
 	double total = 0;
 	for (size_t i = first; i < last; i++) {
@@ -62,9 +64,10 @@ TILE_TARGET static double JOIN(lower_, TILE_NAME)(const struct kmeans_points *p,
 		float sum = 0;
 		for (int l = 0; l < SIMD_LANES; l++)
 			sum += s[l];
-		if (sum < distance[i])
+		sum = sum < distance[i] ? sum : distance[i];
+		if (takes)
 			distance[i] = sum;
-		total += (p->weight ? p->weight[i] : 1) * (double)distance[i];
+		total += (p->weight ? p->weight[i] : 1) * (double)sum;
 	}
 	return total;
 }

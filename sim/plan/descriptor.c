@@ -26,6 +26,7 @@ struct plan_state {
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct plan_problem problem;
+	struct embed_table *table; /* of a problem of kind embeddings, which has nothing above */
 	cJSON *header;
 };
 
@@ -143,9 +144,53 @@ static int find_executor(struct plan_state *t, struct orr_error *err)
 	return rc;
 }
 
+/* Policies of the other kind of problem are refused before anything runs. */
+static int check_policies(const struct scenario *s, bool is_embeddings, struct orr_error *err)
+{
+	for (size_t i = 0; i < s->n_policies; i++) {
+		const struct orr_policy *p = s->policy[i].entry.policy;
+		if (!(p->flags & ORR_PLANS_EMBEDDINGS) == is_embeddings)
+			return orr_fail(err, ORR_EINPUT, "policy %.100s: %s", s->policy[i].label,
+				is_embeddings ? "plans training steps: expected a policy that compresses embeddings, such as saec"
+					      : "compresses embeddings: expected the problem embeddings:.., or a policy such as dapple");
+	}
+	return ORR_OK;
+}
+
+static bool needs_cluster(const struct scenario *s)
+{
+	return !embeddings_named(orr_arg_text(s->keys, "model"));
+}
+
+static int open_embeddings(struct scenario *s, struct plan_state *t, struct orr_error *err)
+{
+	const char *problem = orr_arg_text(s->keys, "model");
+	if (s->cluster)
+		return orr_fail(err, ORR_EINPUT, "cluster: embeddings are compressed without one: expected no cluster");
+	if (!(t->table = embeddings_open(problem, err)))
+		return ORR_EINPUT;
+	uint32_t samples = (uint32_t)orr_arg_int(s->options, "samples");
+	t->problem = (struct plan_problem){ .budget = (uint64_t)orr_arg_int(s->options, "budget"),
+		.seed = s->seed,
+		.policy_timeout_s = s->policy_timeout_s,
+		.table = t->table,
+		.task = { .train = samples, .test = samples, .epochs = 3, .batch = 32, .rate = 0.1, .gain = 2, .seed = s->seed } };
+	cJSON *o = s->resolved = cJSON_CreateObject();
+	cJSON_AddStringToObject(o, "world", "plan");
+	cJSON_AddStringToObject(o, "model", problem);
+	scenario_add_options(o, s);
+	scenario_add_seed(o, s);
+	return ORR_OK;
+}
+
 static int open_plan(struct scenario *s, struct orr_error *err)
 {
 	struct plan_state *t = s->state = mem_zalloc(1, sizeof *t);
+	bool is_embeddings = embeddings_named(orr_arg_text(s->keys, "model"));
+	if (check_policies(s, is_embeddings, err))
+		return ORR_EINPUT;
+	if (is_embeddings)
+		return open_embeddings(s, t, err);
 	int rc = load(s, t, err);
 	if (rc)
 		return rc;
@@ -159,6 +204,7 @@ static void close_plan(struct scenario *s)
 	struct plan_state *t = s->state;
 	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++)
 		cost_free(t->cost[i]);
+	embed_table_free(t->table);
 	setting_free(&t->set);
 	dnn_free(t->dnn);
 	cJSON_Delete(t->header);
@@ -211,7 +257,7 @@ static int finish_plan(struct scenario *s, struct run_result *const *runs, size_
 		best = iteration_of(runs[i]) < iteration_of(best) ? runs[i] : best;
 		sbuf_printf(&b, "%s/%s.plan.json", s->output->out_dir ? s->output->out_dir : "", runs[i]->label);
 		if (!rc && s->output->out_dir)
-			rc = write_plan(runs[i], b.text, err);
+			rc = result_find_note(runs[i], "plan-file") ? write_plan(runs[i], b.text, err) : ORR_OK;
 		sbuf_free(&b);
 	}
 	return rc || !path ? rc : write_plan(best, path, err);
@@ -272,6 +318,7 @@ static const struct orr_param keys[] = {
 };
 static const struct orr_param options[] = {
 	ORR_PARAM_INT("budget", "1000000", 1, 1e12, "evaluations that a search may use"),
+	ORR_PARAM_INT("samples", "20000", 0, 1e8, "embeddings: samples that train the logistic model, and as many that test it; 0: no model"),
 	ORR_PARAM_INT("checked", "1", 0, 1000, "best plans by the closed form that the executor runs at the end; 0: none"),
 	ORR_PARAM_END
 };
@@ -311,6 +358,14 @@ static const struct report_column columns[] = {
 	{ "plan_stages", "stages", REPORT_NUMBER, NULL },
 	{ "plan_gpus", "GPUs", REPORT_NUMBER, NULL },
 	{ "memory_share", "memory", REPORT_FRACTION, NULL },
+	{ "code_bytes", "memory", REPORT_BYTES, NULL },
+	{ "compression", "compression", REPORT_NUMBER, NULL },
+	{ "vectors", "vectors", REPORT_NUMBER, NULL },
+	{ "plain_error", "plain error", REPORT_PRECISE, NULL },
+	{ "weighted_error", "weighted error", REPORT_PRECISE, NULL },
+	{ "cluster_madds", "multiply-adds", REPORT_PRECISE, NULL },
+	{ "auc", "AUC", REPORT_PRECISE, NULL },
+	{ "auc_change", "change of AUC", REPORT_PRECISE, NULL },
 	{ "evaluations", "evaluations", REPORT_NUMBER, NULL },
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
@@ -344,6 +399,7 @@ const struct world world_plan = { .name = "plan",
 		    "  orrery step --plan plan.json\n",
 	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_plan,
+	.needs_cluster = needs_cluster,
 	.is_random = is_plan_random,
 	.run = run_plan,
 	.finish = finish_plan,

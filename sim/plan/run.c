@@ -31,6 +31,17 @@ static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 {
 	const struct plan_problem *of = p->of;
 	struct orr_step_facts f;
+	rng_init(&p->rng, of->seed, "plan-policy", k);
+	if (of->policy_timeout_s > 0)
+		p->watch = watch_new(p->label, of->policy_timeout_s);
+	if (of->table) {
+		p->facts = (struct orr_plan_facts){ .problem = ORR_PLAN_EMBEDDINGS,
+			.budget = of->budget,
+			.fields = embed_fields(of->table),
+			.dim = embed_dim(of->table),
+			.features = embed_features(of->table) };
+		return ORR_OK;
+	}
 	if (!(p->step = step_facts_new(&of->config, err)))
 		return ORR_EINPUT;
 	orr_step_facts(p->step, &f);
@@ -55,9 +66,6 @@ static int begin(struct orr_plan *p, uint32_t k, struct orr_error *err)
 	p->cap_best = of->checked ? of->checked : 1;
 	p->best = mem_zalloc(p->cap_best + 1, sizeof *p->best);
 	p->own_s = NAN;
-	rng_init(&p->rng, of->seed, "plan-policy", k);
-	if (of->policy_timeout_s > 0)
-		p->watch = watch_new(p->label, of->policy_timeout_s);
 	return ORR_OK;
 }
 
@@ -67,6 +75,7 @@ static void end(struct orr_plan *p)
 		plan_copy_free(&p->best[i]);
 	plan_copy_free(&p->chosen);
 	watch_free(p->watch);
+	embed_code_free(p->code);
 	costs_free(p);
 	step_facts_free(p->step);
 	mem_free(p->best);
@@ -255,7 +264,7 @@ int plan_run(const struct plan_problem *of, const struct orr_policy *policy, con
 	if (!rc)
 		rc = search(&p, policy->ops, args, err);
 	if (!rc)
-		rc = report(&p, r, err);
+		rc = of->table ? embeddings_report(&p, r, err) : report(&p, r, err);
 	end(&p);
 	return rc;
 }

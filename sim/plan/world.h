@@ -11,6 +11,7 @@
 #include <orrery/plan.h>
 
 #include "base/rng.h"
+#include "embed/quality.h"
 #include "engine/watch.h"
 #include "step/step.h"
 
@@ -27,6 +28,8 @@ struct plan_problem {
 	/* The header of plan files: model, cluster, network and so on as given. Owned by the descriptor. */
 	const cJSON *header;
 	const struct orr_policy *dapple, *megatron; /* the executor's policies */
+	const struct embed_table *table; /* of a problem of kind embeddings; else NULL, and nothing above but budget and seed holds */
+	struct embed_task task;
 };
 
 /* A plan of its own: all memory is in `gpu` and `share`. */
@@ -65,6 +68,8 @@ struct orr_plan {
 	struct plan_copy chosen;
 	bool has_chosen;
 	double own_s;
+	struct embed_code *code; /* of embeddings: the last one */
+	struct orr_plan_code_value code_value;
 	struct run_result *result;
 	/* Progress: evaluations and the best time when it fell. */
 	double *improved_s;
@@ -116,8 +121,15 @@ int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct s
 void search_fail(struct orr_plan *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The user has pressed Ctrl-C since interrupt_begin(). */
 bool search_is_interrupted(void);
+const volatile bool *search_interrupt(void); /* the same as a flag */
 void interrupt_begin(void);
 void interrupt_end(void);
+
+/* ---- embeddings.c ---- */
+bool embeddings_named(const char *problem); /* begins with "embeddings:" */
+/* "embeddings:NAME=VALUE,.." (embed_shape_params) or "embeddings:file=CSV"; NULL on error. */
+struct embed_table *embeddings_open(const char *problem, struct orr_error *err);
+int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error *err);
 
 /* ---- run.c ---- */
 /* Searches, then executes the best plans. Fills in metrics and notes of r, with the plan's file as the note "plan-file". */

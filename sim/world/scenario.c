@@ -180,6 +180,8 @@ static int read_cluster(struct scenario *s, struct orr_error *err)
 	if (!declares(s, "cluster"))
 		return ORR_OK;
 	s->cluster_spec = mem_strdup(orr_arg_text(s->keys, "cluster"));
+	if (!*s->cluster_spec && s->world->needs_cluster && !s->world->needs_cluster(s))
+		return ORR_OK;
 	if (!*s->cluster_spec)
 		return orr_fail(err, ORR_EINPUT, "scenario: no cluster is named (--cluster 64x8:v100, or a file)");
 	s->cluster = cluster_load(s->cluster_spec, err);

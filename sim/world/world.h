@@ -145,6 +145,8 @@ struct world {
 	/* Reads inputs and fills in s->resolved (without policies) and s->state. On an error close() is called as well. Remarks
 	 * go to standard error unless s->output->quiet. */
 	int (*open)(struct scenario *s, struct orr_error *err);
+	/* Whether the scenario, whose keys are read, needs a cluster; NULL: if the world has such a key. */
+	bool (*needs_cluster)(const struct scenario *s);
 	/* Whether replications of the open scenario differ, whatever its policies draw; NULL: they do. */
 	bool (*is_random)(const struct scenario *s);
 	/* Replication k of policy i; threads run different ones at once. Of k > 0 only metrics and accounts count. progress may be

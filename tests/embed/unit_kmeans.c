@@ -104,15 +104,16 @@ static void means(void)
 	kmeans_rows_free(x);
 }
 
-/* k-means++ takes a further centre with a probability proportional to weight x squared distance: three points on a line
- * at 0, 1 and 3, the first taken: 1 and 3 are next with 1/10 and 9/10. */
+/* Four points on a line: 0, 1, 3 and 6. The first centre is uniform. After 0, each of the 2 candidates is 1, 3 or 6 with 1/46, 9/46
+ * and 36/46; the sums left are 29, 10 and 10 (the first candidate of equal ones is taken): 1 only if both are. */
 static void start(void)
 {
-	uint32_t stride = kmeans_stride(1), far = 0, runs = 20000, counted = 0;
-	float *x = kmeans_rows_new(3, stride), *centroid = kmeans_rows_new(2, stride);
+	uint32_t stride = kmeans_stride(1), runs = 40000, counted = 0, three = 0, one = 0;
+	float *x = kmeans_rows_new(4, stride), *centroid = kmeans_rows_new(2, stride);
 	x[stride] = 1;
 	x[2 * stride] = 3;
-	struct kmeans_points p = { x, 3, 1, stride, NULL };
+	x[3 * stride] = 6;
+	struct kmeans_points p = { x, 4, 1, stride, NULL };
 	struct rng r;
 	rng_init(&r, 3, "test", 0);
 	for (uint32_t i = 0; i < runs; i++) {
@@ -121,11 +122,14 @@ static void start(void)
 		if (centroid[0] != 0)
 			continue;
 		counted++;
-		far += centroid[stride] == 3;
+		three += centroid[stride] == 3;
+		one += centroid[stride] == 1;
 	}
-	double share = (double)far / counted, error = sqrt(0.9 * 0.1 / counted);
-	ok(fabs(share - 0.9) < 4 * error, "the second centre is the far point in 9 of 10 cases (%.4f)", share);
-	ok(fabs((double)counted / runs - 1.0 / 3) < 4 * sqrt(2.0 / 9 / runs), "the first centre is uniform");
+	/* 3 first, or 1 first and 3 second. */
+	double want = 9. / 46 + 1. / 46 * 9 / 46, share = (double)three / counted, error = sqrt(want * (1 - want) / counted);
+	ok(fabs(share - want) < 4 * error, "the best of two candidates is the second centre (%.4f of %.4f)", share, want);
+	ok(one < 0.002 * counted, "a bad candidate is taken only if both are bad (%u of %u)", one, counted);
+	ok(fabs((double)counted / runs - 0.25) < 4 * sqrt(3. / 16 / runs), "the first centre is uniform");
 	kmeans_rows_free(centroid);
 	kmeans_rows_free(x);
 }
@@ -151,7 +155,8 @@ static void run(void)
 		for (uint32_t b = 0; b < a; b++)
 			wrong += id[a] == id[b];
 	ok(!wrong, "planted clusters are found");
-	ok(work.assign == 10 * (uint64_t)n * k * dim && work.start == (uint64_t)n * k * dim, "work: I n k dim, and n k dim for the start");
+	ok(work.assign == 10 * (uint64_t)n * k * dim && work.start == (uint64_t)n * dim * (k + (k - 1) * 3),
+		"work: I n k dim; the start: n dim per centroid and for each of 3 candidates");
 	volatile bool is_stopped = true;
 	ok(!kmeans_run(&p, k, 10, &r, centroid, id, &work, &is_stopped), "a run that is stopped says so");
 	mem_free(id);
