@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Works from a git checkout, from `git archive` output and from a release, as root
-# or as a user with sudo, any number of times in a row: what is done already is
-# not done again, and with nothing missing no network is needed.
+# or as a user with sudo, any number of times in a row: completed steps are skipped, and no network is needed if no
+# package is missing.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -33,7 +33,7 @@ say() { printf '%s\n' "bootstrap: $*"; }
 fail() { printf '%s\n' "bootstrap: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The one list of what orrery needs: Debian package, how to see it without dpkg, what for.
+# The list of requirements of orrery: Debian package, probe that needs no dpkg, purpose.
 # cmd = a command, pc = a pkg-config module, h = a header that the compiler finds.
 needs() {
   cat <<'END'
@@ -69,7 +69,7 @@ is_there() {
   esac
 }
 
-# Lines of needs() that are not met.
+# Lines of needs() whose probe fails.
 missing() {
   needs | while read -r package probe what; do
     is_there "$package" "$probe" || echo "$package $probe $what"
@@ -201,7 +201,7 @@ check() {
   fi
   say "testing in $build"
   find "$build" -name '*.trs' -exec rm -f {} +
-  # Everything goes to check.log; here, only what is not a passed test.
+  # All output goes to check.log; standard output has only lines that are not passed tests.
   { make -C "$build" --no-print-directory -j"$jobs" check </dev/null; echo $? >"$build/check.status"; } 2>&1 |
     tee "$build/check.log" |
     grep --line-buffered -E '^(FAIL|XPASS|ERROR|SKIP):|^[^ ]*: (fatal )?error:|: warning:'

@@ -188,7 +188,7 @@ int64_t bytes_read(struct bytes *b, char *out, size_t cap)
 		size_t got = step[b->packing](b, out + given, cap - given);
 		given += got;
 		if (is_dry && !got && b->inside && !b->fault)
-			b->fault = b->packing == PACKING_GZIP ? "the gzip data ends too early" : "the zstd data ends too early";
+			b->fault = b->packing == PACKING_GZIP ? "truncated gzip data" : "truncated zstd data";
 	}
 	return given || !b->fault ? (int64_t)given : -1;
 }

@@ -7,7 +7,7 @@
  * pass unchanged. The SHA-256 is that of the file on disk.
  *
  * Invariant: bytes_read() returns all bytes that precede a fault before it
- * reports the fault, so that a caller that counts lines knows the position.
+ * reports the fault, so a caller that counts lines knows the line of the fault.
  */
 #ifndef ORR_BASE_BYTES_H
 #define ORR_BASE_BYTES_H

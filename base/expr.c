@@ -9,7 +9,7 @@
 
 enum { MAX_DEPTH = 100 };
 
-/* Parses and evaluates in one pass; over an axis the same text is parsed again for each value. */
+/* Parses and evaluates in one pass. For an axis the text is parsed once per value. */
 struct parser {
 	const char *text, *at, *end;
 	const struct expr_env *env;
@@ -131,7 +131,7 @@ static double folded(const struct fold *f, const char *name, size_t n)
 	return !strncmp(name, "arg", 3) ? f->at : f->best;
 }
 
-/* The rest after "name(axis:"; takes the values in order. */
+/* Evaluates the rest of "name(axis: ..)"; handles the values in order. */
 static double over_axis(struct parser *p, const char *name, size_t n, const char *axis, size_t axis_n, size_t values)
 {
 	struct fold f = { NAN, NAN, 0, 0 };
@@ -161,7 +161,7 @@ static bool is_fold(const char *name, size_t n)
 	return false;
 }
 
-/* The rest after "max(", "sqrt(" and so on. */
+/* Evaluates the rest of "max(..)", "sqrt(..)" and so on. */
 static double call_fold(struct parser *p, const char *name, size_t n)
 {
 	const char *before = p->at;

@@ -29,7 +29,7 @@ struct expr_env {
 	size_t (*bind)(void *ctx, const char *name, size_t n, size_t i);
 };
 
-/* The brace that closes the one before s, or NULL; the text stops at end. */
+/* Returns the brace that closes the one before s; NULL: no such brace before end. */
 const char *expr_closing(const char *s, const char *end);
 
 /* Evaluates text[0..n). On ORR_EINPUT the error quotes the expression. */

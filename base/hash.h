@@ -3,7 +3,7 @@
  * hash.h - hashes of 64 bits: mixing, sequences, bytes, texts
  *
  * Random streams, fingerprints and calibration depend on these values, so they must never change. The header is also
- * valid C++, for the module of calib/cuda. Policies see only include/orrery/ and have hashes of their own.
+ * valid C++, for the module of calib/cuda. Policies include only include/orrery/ and cannot use these functions.
  */
 #ifndef ORR_BASE_HASH_H
 #define ORR_BASE_HASH_H

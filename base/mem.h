@@ -4,8 +4,8 @@
  *
  * mem_alloc() and the others never return NULL: when memory runs out they call
  * the handler that main() installed, which prints a message and exits with code
- * 1. This is the only exit from library code that is not an error value. It
- * leaves nothing half written, because a run is one database transaction.
+ * 1. This is the only exit from library code that is not an error value. No run is stored
+ * partially, because a run is one database transaction.
  * mem_free(NULL) is allowed.
  */
 #ifndef ORR_BASE_MEM_H
@@ -29,7 +29,7 @@ void mem_on_exhaustion(void (*handler)(size_t wanted));
 	do {                                                                                         \
 		if ((n) >= (cap)) {                                                                  \
 			(cap) = (cap) ? (cap)*2 : 16;                                                \
-			/* cap overflowed: as if memory had run out. */                              \
+			/* cap overflowed: treated as exhausted memory. */                           \
 			(v) = mem_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
 		}                                                                                    \
 	} while (0)

@@ -14,7 +14,7 @@
 #include "base/sbuf.h"
 
 /* where: the owner in messages, such as "policy las". The table must outlive the args.
- * NULL if a default violates its own table (possible in a plugin). */
+ * NULL if a default is invalid by the table (possible in a plugin). */
 struct orr_args *args_new(const struct orr_param *table, const char *where, struct orr_error *err);
 void args_free(struct orr_args *a);
 int args_set(struct orr_args *a, const char *name, const char *text, struct orr_error *err);

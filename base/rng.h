@@ -21,7 +21,7 @@ struct rng {
 
 /* r must not move in memory after rng_init() while rng_gsl(r) is in use. */
 void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index);
-/* The seed of a replication whose streams use their index for something else; that of replication 0 is the seed itself. */
+/* Seed of a replication, for streams whose index is not the replication. The seed of replication 0 is `seed`. */
 uint64_t rng_seed_of(uint64_t seed, uint64_t replication);
 gsl_rng *rng_gsl(struct rng *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sources.h - which sources the program was built from
+ * sources.h - hash of the sources from which the program was built
  *
  * base/sources_data.c is made by make from all sources and embedded data of the program, so a build of changed sources has another hash.
  * It is part of the hash of a run (world/text.c): a stored run is reused only by a build of equal sources.

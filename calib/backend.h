@@ -9,8 +9,9 @@
  * call finds none of its data in the cache; the caller does not flush.
  *
  * The CUDA module is opened at run time. It carries BACKEND_ABI and the size of
- * struct backend; a module with other values is refused. This header includes no header of the program, and
- * a backend calls no function of the program, so the module may be built by another compiler.
+ * struct backend; a module with other values is refused. This header includes no header of the
+ * program, and a backend calls no function of the program, so another compiler may build the
+ * module.
  */
 #ifndef ORR_CALIB_BACKEND_H
 #define ORR_CALIB_BACKEND_H

@@ -161,7 +161,7 @@ static void fill_index(struct task *t)
 	t->index = mem_alloc(n * t->copies * sizeof *t->index);
 	for (size_t i = 0; i < n * t->copies; i++) {
 		double u = rand_uniform(&random), row = is_zipf ? pow(table, u) - 1 : u * table;
-		/* Ranks are scattered over the table, so that neighbours in rank are not neighbours in memory. */
+		/* Ranks are scattered over the table, so that neighbouring ranks are not adjacent in memory. */
 		uint64_t at = (uint64_t)fmin(row, table - 1);
 		t->index[i] = (uint32_t)(is_zipf ? hash_mix(at + 1) % (uint64_t)table : at);
 	}
@@ -315,7 +315,7 @@ static void *cpu_open(const struct backend_options *o, struct orr_error *err)
 	(void)err;
 	cpu->seed = o->seed;
 	cpu->threads = o->threads ? o->threads : cpu_threads();
-	/* A virtual machine reports the whole cache of its host, of which it has a share at most. */
+	/* A virtual machine reports the whole cache of its host, but can use at most a share of it. */
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	cpu->cache_bytes = cache > 0 ? fmin((double)cache, MOST_CACHE) : 8e6;
 	double arena = 0.25 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);

@@ -223,7 +223,7 @@ static int fit_slowdown(const struct groups *g, const struct group *self, struct
 		if (is_same_kind(g->v[i].first, self->first) && !strcmp(g->v[i].variant, "alone"))
 			alone = &g->v[i];
 	if (!alone || alone == self)
-		return orr_fail(err, ORR_EINPUT, "no time of the kernel alone to compare with");
+		return orr_fail(err, ORR_EINPUT, "the time of the kernel alone is missing");
 	struct law base;
 	int rc = fit_law(FORM_FACTOR, alone->x, alone->n, &base, err);
 	if (!rc)
@@ -321,7 +321,7 @@ static void add_note(struct profile *p, const struct sbuf *left_out)
 	struct sbuf s = { 0 };
 	if (!left_out->len)
 		return;
-	sbuf_printf(&s, "%s%stoo few points for a law of their own: %s", p->note, *p->note ? "; " : "", sbuf_text(left_out));
+	sbuf_printf(&s, "%s%stoo few points for a separate law: %s", p->note, *p->note ? "; " : "", sbuf_text(left_out));
 	mem_free(p->note);
 	p->note = sbuf_steal(&s);
 }

@@ -135,7 +135,7 @@ static void set_covariance(const struct nls *q, struct nls_fit *f, double scale)
 			f->covariance[k][k] = f->is_free[k] && largest_share(q, f, k) < least_share ? 100 : 0;
 }
 
-/* Returns whether the points seem not to determine the parameter. */
+/* Returns whether the points appear not to determine the parameter. */
 static bool is_unclear(const struct nls *q, const struct nls_fit *f, uint32_t k)
 {
 	double sd = sqrt(f->covariance[k][k]), p = exp(f->theta[k]);
@@ -144,7 +144,7 @@ static bool is_unclear(const struct nls *q, const struct nls_fit *f, uint32_t k)
 	return largest_share(q, f, k) < least_share || sd > 1;
 }
 
-/* Removes a time or rate of a roofline or line; fixes an exponent within its bounds. */
+/* Removes parameter k: a time becomes 0, a rate infinite; an exponent is fixed within its bounds. */
 static void fix(const struct nls *q, struct nls_fit *f, uint32_t k)
 {
 	bool is_exponent = q->form == FORM_ROOFLINE && k == 3;

@@ -243,7 +243,7 @@ static int read_rows(struct csv *c, size_t kind, const char *select, struct poin
 		return ORR_EINPUT;
 	if (out->n == before)
 		return orr_fail(err, ORR_EINPUT, "%.300s: no row of a supported kernel%s%s", c->path,
-			select ? ", for a device that begins with " : "", select ? select : "");
+			select ? ", for a device whose name begins with " : "", select ? select : "");
 	return ORR_OK;
 }
 

@@ -14,7 +14,7 @@ int calib_run(int argc, char **argv, struct orr_error *err);
 
 static void out_of_memory(size_t wanted)
 {
-	fprintf(stderr, "measure: out of memory (%zu more bytes wanted)\n", wanted);
+	fprintf(stderr, "measure: out of memory (%zu more bytes requested)\n", wanted);
 	exit(ORR_EFAIL);
 }
 

@@ -154,7 +154,8 @@ int sample_take(const struct sample_source *source, const struct sampling *how, 
 			break;
 		v[out->n] = t.device_s / out->calls;
 		issue[out->n++] = t.issue_s / out->calls;
-		/* Testing after each batch would favour lucky stops; testing after every sixth has little of that bias. */
+		/* Testing after each batch would bias the result towards early stops by chance; testing after every sixth batch has little
+		 * of this bias. */
 		if (out->n % SAMPLE_LEAST == 0 && is_narrow(v, out->n, how->precision)) {
 			out->is_precise = true;
 			break;

@@ -93,7 +93,7 @@ static void copy_names(const struct law *from, struct law *to)
 	to->nodes = from->nodes;
 }
 
-/* A launch keeps its time, which is the host's. Other laws of kernels are evaluated, scaled and fitted again. */
+/* The time of a launch is unchanged, because it is time of the host. Other laws of kernels are evaluated, scaled and fitted again. */
 static int scale_law(const struct law *l, const struct device *from, const struct device *to, struct law *out, struct orr_error *err)
 {
 	double x[SCALE_POINTS][LAW_FEATURES];

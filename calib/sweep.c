@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Factor of points over shapes: anchors, cold copies and bursts add points. */
+/* Number of points / number of shapes: anchors, cold copies and bursts add points. */
 #define SURPLUS 1.45
 #define LEAST_POINT_S 0.03
 
@@ -221,7 +221,7 @@ static void plan_kind(struct sweep *s, const struct kernel_kind *kind, uint32_t 
 		}
 		add(s, &k[i], false, false, is_held_out);
 		bool is_small = k[i].bytes < 2 * s->limits.cache_bytes;
-		/* Filling twice the cache must be faster than measuring. */
+		/* Filling twice the cache must take less time than the measurement. */
 		bool can_chill = 6 * s->limits.cache_bytes < s->o->sampling.point_s * s->limits.bytes_per_s;
 		if (is_small && can_chill && (!strcmp(kind->family, "memory") || !strcmp(kind->family, "update")) && i % 2)
 			add(s, &k[i], true, false, false);
@@ -237,8 +237,8 @@ static int by_order(const void *a, const void *b)
 }
 
 /*
- * Chooses a random order in which the points of each kind, shuffled among themselves, are spread evenly over the run, so
- * that every kind is covered whenever time runs out. Kinds with few points come in the first part.
+ * Chooses a random order in which the points of each kind, shuffled among themselves, are spread evenly over the run,
+ * so that every kind is covered if time runs out. Kinds with few points come in the first part.
  */
 static void spread(struct sweep *s, uint32_t from, uint64_t *random)
 {
@@ -416,7 +416,7 @@ static int revisit(struct sweep *s, uint32_t until, struct orr_error *err)
 	struct backend_clocks c;
 	s->b->clocks(s->device, &c);
 	note_throttle(s, &c);
-	say(s, "%6.1f s  %u anchors measured again: %+.1f %% (median)", now(s) - s->start, n, 100 * drift);
+	say(s, "%6.1f s  %u anchors measured again: median change %+.1f", now(s) - s->start, n, 100 * drift);
 	return ORR_OK;
 }
 
@@ -432,7 +432,7 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 {
 	int rc = ORR_OK;
 	uint32_t next = 1;
-	/* With less time a point would be a single batch. */
+	/* In less time a point would have only one batch. */
 	for (uint32_t i = 0; !rc && i < s->n && left(s) > 0.1 * s->o->sampling.point_s; i++) {
 		rc = visit(s, &s->plan[i], s->n - i, out, err);
 		if (!rc && i + 1 >= (uint32_t)((double)s->n * next / REVISITS)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cli.h - common part of the command line; each subcommand has a file of its own
+ * cli.h - common part of the command line; each subcommand has a separate file
  *
  * A subcommand gets its own arguments (argv[0] is its name), prints results on
  * stdout and returns an exit code. On an error it fills in err and returns its

@@ -148,18 +148,18 @@ static void tell(const struct request *r, const struct measurement *m)
 	const struct sweep_report *s = &m->report;
 	if (r->is_quiet)
 		return;
-	fprintf(stderr, "%u of %u points in %.1f s; the interval of %u is wider than asked; %u refused%s%s\n", s->measured, s->planned,
+	fprintf(stderr, "%u of %u points in %.1f s; the interval of %u is wider than required; %u refused%s%s\n", s->measured, s->planned,
 		s->seconds, s->imprecise, s->refused, s->refused ? ", first " : "", s->first_refusal);
 	if (s->revisits)
-		fprintf(stderr, "%u anchors revisited %u times: drift %.1f %% (median of anchors), %.1f %% at worst: %s\n", s->anchors,
-			s->revisits, 100 * s->drift, 100 * s->worst_drift,
-			s->is_stable ? "stable" : "unstable, intervals are widened by it");
+		fprintf(stderr, "%u anchors measured again %u times: drift %.1f %% (median of anchors), %.1f %% (largest): %s\n",
+			s->anchors, s->revisits, 100 * s->drift, 100 * s->worst_drift,
+			s->is_stable ? "stable" : "unstable, intervals are widened by the drift");
 	else
-		fprintf(stderr, "no anchor could be revisited within this budget: the drift is unknown\n");
+		fprintf(stderr, "no anchor could be measured again within this budget: the drift is unknown\n");
 	if (*s->throttle)
 		fprintf(stderr, "throttled: %s\n", s->throttle);
 	if (!s->is_settled)
-		fprintf(stderr, "the clock did not settle before the first point\n");
+		fprintf(stderr, "the clock was not stable before the first point\n");
 }
 
 int calib_run(int argc, char **argv, struct orr_error *err)

@@ -175,7 +175,7 @@ int calib_diff(int argc, char **argv, struct orr_error *err)
 	struct profile *a = profile_load(argv[1], err), *b = a ? profile_load(argv[2], err) : NULL;
 	if (b) {
 		printf("%s (%s, %s) and %s (%s, %s)\n%-52s %8s %8s %8s\n", a->name, a->device, a->date, b->name, b->device, b->date,
-			"times of the second over the first", "least", "median", "most");
+			"time of the second profile / time of the first", "least", "median", "most");
 		for (size_t i = 0; i < a->n_laws; i++) {
 			const struct law *l = same_law(b, &a->law[i]);
 			if (l)
@@ -241,7 +241,7 @@ int calib_check(int argc, char **argv, struct orr_error *err)
 	struct device *d = calib_device(p);
 	char *summary = profile_summary(p);
 	printf("%s\n%zu laws; %s\n", summary, p->n_laws,
-		d ? "rates are possible by the data sheet" : "no data sheet of this device to compare with");
+		d ? "all rates are possible according to the data sheet" : "this device has no data sheet for comparison");
 	int rc = points ? check_points(p, points, err) : ORR_OK;
 	mem_free(summary);
 	device_free(d);

@@ -134,7 +134,7 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 	if (is_export && (!o.run || !o.out))
 		return orr_fail(err, ORR_EINPUT, "db export: needs --run N and --out DIR");
 	if (!is_export && (o.run || o.out))
-		return orr_fail(err, ORR_EINPUT, "db %s: --run and --out belong to export", verb);
+		return orr_fail(err, ORR_EINPUT, "db %s: --run and --out are options of export", verb);
 	return with_store(verb, file, &o, err);
 }
 
@@ -146,10 +146,9 @@ const struct cli_command cmd_db = {
 		"       orrery db export FILE --run N --out DIR\n"
 		"       orrery db columns\n"
 		"\n"
-		"digest  prints one hash over all runs in canonical order. It leaves out wall time,\n"
-		"        host, thread count, row numbers and the program's version and sources, so it is\n"
-		"        the same wherever, in whatever order and by whichever build the same results\n"
-		"        were computed.\n"
+		"digest  prints one hash over all runs in canonical order. Wall time, host, thread\n        count, row numbers and the "
+		"program's version and sources are not hashed, so equal\n        results have equal hashes, regardless of machine, order "
+		"and build.\n"
 		"runs    lists the runs.\n"
 		"export  writes a run as the CSV files that --out writes.\n"
 		"columns prints every table and column with its unit and meaning, as Markdown.\n"

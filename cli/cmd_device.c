@@ -61,11 +61,12 @@ static void show_rates(const struct device *d)
 		100 * d->memory_efficiency);
 	if (d->l2_bytes > 0)
 		printf("  L2 cache     %.4g MiB\n", d->l2_bytes / 1048576);
-	printf("  launch       %.3g us a kernel; a product takes %.3g us beside its FLOPs\n", d->launch_s * 1e6, device_ramp_s(d) * 1e6);
+	printf("  launch       %.3g us per kernel; a product takes %.3g us in addition to its FLOPs\n", d->launch_s * 1e6,
+		device_ramp_s(d) * 1e6);
 	printf("  link         %.4g GB/s, %.3g us (GPU to GPU in a node); PCI Express %.4g GB/s\n", d->link_Bps / 1e9,
 		d->link_latency_s * 1e6, d->pcie_Bps / 1e9);
 	if (d->allreduce_Bps > 0)
-		printf("  all-reduce   %.4g GB/s of bus bandwidth among 8, %.3g us if small\n", d->allreduce_Bps / 1e9,
+		printf("  all-reduce   %.4g GB/s of bus bandwidth on 8 GPUs, latency %.3g us\n", d->allreduce_Bps / 1e9,
 			d->allreduce_latency_s * 1e6);
 }
 
@@ -149,4 +150,4 @@ static int run(int argc, char **argv, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "device: expected list or show NAME; see --help");
 }
 
-const struct cli_command cmd_device = { "device", "list and show GPUs: peaks, shares reached, sources", help, run, NULL };
+const struct cli_command cmd_device = { "device", "list and show GPUs: peaks, achievable shares, sources", help, run, NULL };

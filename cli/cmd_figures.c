@@ -13,16 +13,16 @@
 #include <string.h>
 
 static const char help[] = "usage: orrery figures NAME|FOLDER/ [OPTIONS]\n\n"
-			   "Makes the runs of a scenario folder, and from them the figures and the table of published\n"
-			   "and simulated values (docs/reference/books.md).\n\n"
-			   "  NAME                 an installed folder; a name with a / is a path (./mine)\n"
+			   "Runs a scenario book, draws its figures, and prints the table of published and simulated\n"
+			   "values (docs/reference/books.md).\n\n"
+			   "  NAME                 an installed book; a name with a / is the path of a folder (./mine)\n"
 			   "  --out DIR            folder for figures (PDF, SVG, PNG), their data, table.csv and table.txt\n"
 			   "                       (default: figures-NAME)\n"
 			   "  --no-figures         data and tables only, no gnuplot\n"
 			   "  --db FILE            store the runs in this database; an existing one is reused\n"
-			   "  --fresh              run again what the database already has\n"
-			   "  --check              verify the conservation laws while running\n"
-			   "  -j N                 runs at once (default: all cores)\n"
+			   "  --fresh              repeat runs that the database already has\n"
+			   "  --check              verify the conservation laws at run time\n"
+			   "  -j N                 number of runs in parallel (default: all cores)\n"
 			   "  -q                   errors only: no table, no progress\n"
 			   "\nExample:\n"
 			   "  orrery figures stanza --out figures --db stanza.db\n";
@@ -70,7 +70,7 @@ static int parse(int argc, char **argv, struct figures_request *r, struct orr_er
 	return ORR_OK;
 }
 
-/* figures-NAME, NAME being the last part of a path. */
+/* Returns "figures-NAME"; NAME is the last part of the path. */
 static char *default_dir(const char *name)
 {
 	size_t n = strlen(name);
@@ -131,4 +131,4 @@ static int run(int argc, char **argv, struct orr_error *err)
 	return rc;
 }
 
-const struct cli_command cmd_figures = { "figures", "make the figures and tables of a scenario folder", help, run, NULL };
+const struct cli_command cmd_figures = { "figures", "run a scenario book and draw its figures", help, run, NULL };

@@ -30,10 +30,10 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 			   "  deepfm: ids [, fields, dim, hidden, layers, norm]\n\n"
 			   "Options:\n"
 			   "  --batch N         samples per device, for the memory (default 1)\n"
-			   "  --all             every layer; by default repeated blocks are left out\n"
+			   "  --all             every layer; by default equal blocks are shown once\n"
 			   "  --json            everything as JSON\n\n"
 			   "Models as they are served (latencies of batches, or iterations of a language model):\n"
-			   "  --served          list or show these; MODEL is a name from list --served, or a file\n"
+			   "  --served          list or show served models; MODEL is a name from list --served, or a file\n"
 			   "  --device D        a language model's iterations on this device (default h100)\n"
 			   "  --profile P       fitted laws of its kernels: a name or a file (default: those that ship for it), or none\n"
 			   "  --tp N            GPUs of a tensor-parallel group (default 1)\n"
@@ -41,7 +41,7 @@ static const char help[] = "usage: orrery model list [--served|--elastic] [--jso
 			   "  --precision P     fp16, bf16, fp8, tf32 or fp32 (default fp16)\n"
 			   "  --context N       tokens of context at each decode (default 2048)\n\n"
 			   "Training jobs that can run on changing numbers of nodes (orrery spot):\n"
-			   "  --elastic         list or show these; JOB is a name from list --elastic, or a file\n\n"
+			   "  --elastic         list or show elastic jobs; JOB is a name from list --elastic, or a file\n\n"
 			   "Example: does a GPT of 1.3 billion parameters fit a GPU of 40 GB?\n"
 			   "  orrery model show gpt:hidden=2048,layers=24,heads=16,seq=2048,vocab=50257 --batch 4\n";
 
@@ -103,7 +103,7 @@ static const char *short_number(double v, char out[16])
 static void put_memory(const struct dnn *d, const struct totals *t, double batch)
 {
 	static const char *const rows[] = { "weights", "gradients", "optimizer, SGD with momentum", "optimizer, Adam", "activations kept",
-		"in all, SGD with momentum", "in all, Adam" };
+		"in total, SGD with momentum", "in all, Adam" };
 	printf("\n%-32s", "memory, MiB");
 	for (int p = 0; p < N_PRECISIONS; p++)
 		printf("%14s", precisions[p].name);
@@ -179,7 +179,7 @@ static void show_text(const struct dnn *d, double batch, bool all)
 	printf("%s: %s\n", d->name, d->title);
 	printf("input       %s, %.0f elements\n", d->input, d->input_elems);
 	printf("parameters  %.0f in %.0f tensors\n", d->params, d->tensors);
-	printf("forward     %s FLOPs a sample (%s MACs in products)\n", short_number(t.forward, a), short_number(t.macs, b));
+	printf("forward     %s FLOPs per sample (%s MACs in products)\n", short_number(t.forward, a), short_number(t.macs, b));
 	printf("backward    %s FLOPs: %s data gradients, %s weight gradients\n", short_number(t.data + t.weight, a),
 		short_number(t.data, b), short_number(t.weight, c));
 	printf("activations %s elements written, %s kept for backward\n", short_number(t.out, a), short_number(t.saved, b));
@@ -358,7 +358,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	const char *verb = n > 0 ? argv[optind] : "";
 	served.as_json = as_json;
 	if (!served.is_wanted && served.needs_wanted)
-		return orr_fail(err, ORR_EINPUT, "--%s: expected --served beside it", served.needs_wanted);
+		return orr_fail(err, ORR_EINPUT, "--%s: expected together with --served", served.needs_wanted);
 	if (served.is_wanted && elastic)
 		return orr_fail(err, ORR_EINPUT, "model: --served and --elastic exclude each other");
 	if (elastic && !strcmp(verb, "list") && n == 1)

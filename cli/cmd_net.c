@@ -113,7 +113,7 @@ static void print_summary(const struct netflows *n)
 	printf("%u flows, %.6g bytes, %u links", netflows_count(n), t.bytes, netflows_links(n));
 	if (netflows_steps(n))
 		printf(", %u steps (%u different)", netflows_steps(n), netflows_steps_simulated(n));
-	printf("\nthe last ends at %.9g s; a flow takes %.9g s on average, %.9g s at most\n", t.last_s, t.mean_s, t.longest_s);
+	printf("\nthe last flow ends at %.9g s; a flow takes %.9g s on average, %.9g s at most\n", t.last_s, t.mean_s, t.longest_s);
 }
 
 static int run_flows(const struct wish *w, struct orr_error *err)
@@ -194,17 +194,17 @@ static int run_net(int argc, char **argv, struct orr_error *err)
 
 const struct cli_command cmd_net = {
 	.name = "net",
-	.doc = "compute when flows that share links end",
+	.doc = "compute the ends of flows that share links",
 	.help = "usage: orrery net flows --links L.csv --flows F.csv [--rtt-weighted] [-o OUT.csv]\n"
 		"\n"
 		"Computes when flows that share links max-min fair start and end. L.csv has the\n"
-		"columns link,bandwidth_Bps,latency_s (bytes per second, one direction of a cable a\n"
-		"line), F.csv id,step,src,dst,bytes,start_s,links (names of links joined by ';', in the\n"
+		"columns link,bandwidth_Bps,latency_s (bytes per second, one line per direction\n"
+		"of a cable), F.csv id,step,src,dst,bytes,start_s,links (names of links joined by ';', in the\n"
 		"order of the path); other columns are ignored, and both may be packed with gzip or\n"
 		"zstd. A flow waits for the sum of the latencies of its links, then sends its bytes.\n"
 		"\n"
 		"A flow of step -1 starts at start_s. For other steps start_s has no effect: flows of step 0\n"
-		"start at 0, those of each further step when the step before has ended. The output has\n"
+		"start at 0, those of each further step when the previous step has ended. The output has\n"
 		"id,start_s,finish_s in the order of F.csv, with 17 significant digits.\n"
 		"\n"
 		"options:\n"

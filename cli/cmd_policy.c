@@ -20,8 +20,7 @@ static void put_help(struct sbuf *out)
 		       "  --kind K   the world of the policy: ");
 	world_names(out, true, "");
 	sbuf_printf(out,
-		" (new: default %s);\n             two worlds may have policies of one name: show prints both unless the world is "
-		"given\n\n",
+		" (new: default %s);\n             if two worlds have policies of the same name, show prints both unless K is given\n\n",
 		worlds[0]->name);
 	sbuf_puts(out, "Example: a policy of your own beside two baselines\n"
 		       "  orrery policy new mine\n"
@@ -77,7 +76,7 @@ static void show_one(const struct registry_entry *e)
 	if (e->policy->flags & ORR_WORK_CONSERVING)
 		puts("claims (--check verifies it): work-conserving: never idles a resource that has queued work");
 	if (e->policy->flags & ORR_SLO_GUARDED)
-		puts("claims (--check verifies it): no action makes a request late that would have been in time");
+		puts("claims (--check verifies it): no action makes a request miss a deadline that it would otherwise meet");
 	for (const struct world_policy_flag *f = w->policy_flags; f && f->doc; f++)
 		if (e->policy->flags & f->flag)
 			puts(f->doc);
@@ -88,7 +87,7 @@ static void show_one(const struct registry_entry *e)
 		printf("  --set policy.%s.%s=%s\n      %s (%s)\n", e->name, p->name, p->def, p->doc ? p->doc : "", kind_of(p));
 }
 
-/* Every policy of that name, unless a world is given: two worlds may have policies of one name. */
+/* Shows all policies of that name, or that of the given world: two worlds may have policies of the same name. */
 static int show(const char *spec, const struct world *of, struct orr_error *err)
 {
 	struct registry_entry e, other;

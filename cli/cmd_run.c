@@ -11,12 +11,12 @@
 static void run_help(struct sbuf *out)
 {
 	sbuf_puts(out, "usage: orrery run SCENARIO.json [OPTIONS]\n\n"
-		       "Carries out a scenario of any world (orrery scenario show prints one): ");
+		       "Runs a scenario of any world (orrery scenario show prints one): ");
 	world_names(out, false, "");
 	sbuf_puts(out, ".\n\n");
 	request_put_option(out, "--set", "PATH=VALUE",
 		"change one value: WORLD.OPTION, policy.NAME.PARAM, OBJECT.NAME, or a key of the\n"
-		"scenario; of a world of parts PART.PATH reaches the scenario of a part\n(repeatable)");
+		"scenario; in a mixed scenario, PART.PATH is a path in a part\n(repeatable)");
 	request_put_common(out);
 	sbuf_puts(out, "\nThe options of the worlds' own verbs are accepted too, and take precedence over the file.\n"
 		       "\nExample:\n"
@@ -29,8 +29,8 @@ static void scenario_help(struct sbuf *out)
 	sbuf_puts(out, "usage: orrery scenario show SCENARIO.json [OPTIONS]\n"
 		       "       orrery scenario show SOURCE [--world W] [the options of orrery W]\n"
 		       "       orrery scenario schema\n\n"
-		       "Prints the scenario that the file or the flags amount to, every default filled in; schema prints\n"
-		       "the JSON Schema of all scenarios.\n\n"
+		       "Prints the scenario that the file or the flags describe, with all defaults filled in; schema\n"
+		       "prints the JSON Schema of all scenarios.\n\n"
 		       "  --world W            ");
 	world_names(out, false, "");
 	sbuf_printf(out, " (default %s); SOURCE is what\n%23sits verb takes (a trace, a model), not a scenario\n", worlds[0]->name, "");
@@ -86,7 +86,7 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT, "scenario: expected \"show\" or \"schema\"; see --help");
 	int rc = request_parse(argc - 1, argv + 1, NULL, &r, err);
 	size_t n = r.source ? strlen(r.source) : 0;
-	/* With --world the argument is what that world's verb takes, even if it ends in .json. */
+	/* With --world the argument is that of the world's verb, even if it ends in .json. */
 	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") && !cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
 	if (!rc && !r.source)
 		rc = orr_fail(err, ORR_EINPUT, "scenario show: no SCENARIO.json or TRACE given; see --help");
@@ -104,6 +104,6 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 	return rc;
 }
 
-const struct cli_command cmd_run = { "run", "carry out a scenario file", NULL, run_scenario, run_help };
-const struct cli_command cmd_scenario = { "scenario", "show the scenario that flags or a file amount to", NULL, show_scenario,
+const struct cli_command cmd_run = { "run", "run a scenario file", NULL, run_scenario, run_help };
+const struct cli_command cmd_scenario = { "scenario", "show the complete scenario that flags or a file describe", NULL, show_scenario,
 	scenario_help };

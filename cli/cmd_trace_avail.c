@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Handling of availability traces where it differs from that of jobs. */
+/* Commands on availability traces that differ from those on jobs. */
 #include "cli/cmd_trace.h"
 
 #include "traces/generator.h"
@@ -49,8 +49,9 @@ int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct or
 	if (strcmp(to, "availability"))
 		return orr_fail(err, ORR_EINPUT, "--to: instances can be written only as availability, found \"%.60s\"", to);
 	if (cut->count < INT64_MAX || cut->sample < 1)
-		return orr_fail(
-			err, ORR_EINPUT, "%s: rows of one instance depend on one another; --from and --until cut them", availset_source(s));
+		return orr_fail(err, ORR_EINPUT,
+			"%s: the rows of one instance depend on one another: select a time range with --from and --until",
+			availset_source(s));
 	if (cut->from_ns > 0) {
 		from.start_ns = cut->from_ns;
 		int rc = availset_shift(s, &from, err);

@@ -47,7 +47,7 @@ static void print_series(const struct trace_profile *p)
 	for (size_t i = 0; (s = trace_profile_get_series(p, i)); i++) {
 		const struct summary *m = &s->summary;
 		char t[11][40];
-		if (!m->n || (m->max <= 0 && m->min >= 0)) /* all zero: no row asks for it */
+		if (!m->n || (m->max <= 0 && m->min >= 0)) /* all values are 0: no row states it */
 			continue;
 		printf("%-38s %9" PRIu64 " %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", s->name, m->n, show(m->mean, t[0]),
 			show(m->sd, t[1]), show(m->min, t[2]), show(m->p25, t[3]), show(m->p50, t[4]), show(m->p75, t[5]),
@@ -69,7 +69,7 @@ static void print_tally(const struct trace_profile_tally *t)
 		printf("  and %zu more (--json lists all)\n", t->n - SHORT_LIST);
 }
 
-/* A tally is left out if all rows have the usual value. */
+/* Returns whether a tally is printed: not if all rows have the usual value. */
 static bool is_telling(const struct trace_profile_tally *t)
 {
 	const char *only = t->n == 1 ? t->entry[0].key : "";
@@ -244,7 +244,7 @@ static int info_of_avail(const struct request *q, struct orr_error *err)
 	}
 	struct trace_profile *p = trace_profile_new();
 	avail_profile(set, p);
-	struct subject s = { q->source, availset_format(set), g ? g->doc : "several files as one", availset_hash(set), NULL, p };
+	struct subject s = { q->source, availset_format(set), g ? g->doc : "several merged files", availset_hash(set), NULL, p };
 	(q->is_json ? print_json : print_text)(&s);
 	trace_profile_free(p);
 	availset_free(set);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Handling of traces of requests where it differs from that of jobs. */
+/* Commands on traces of requests that differ from those on jobs. */
 #include "cli/cmd_trace.h"
 
 #include "base/rng.h"

@@ -26,7 +26,7 @@ static const struct cli_command *const cli_commands[] = {
 
 static void out_of_memory(size_t wanted)
 {
-	fprintf(stderr, "orrery: out of memory (%zu more bytes wanted)\n", wanted);
+	fprintf(stderr, "orrery: out of memory (%zu more bytes requested)\n", wanted);
 	exit(ORR_EFAIL);
 }
 

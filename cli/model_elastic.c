@@ -129,7 +129,7 @@ static void show_text(const struct elastic *job)
 {
 	char text[32];
 	printf("%s: %s\nsource      %s\n", job->name, job->title, job->source);
-	printf("step        %g samples; %s steps in all\n", job->samples_per_step, length(job, text));
+	printf("step        %g samples; %s steps in total\n", job->samples_per_step, length(job, text));
 	printf("shape       %s (pipelines x depth), as suggested\n", shape(job->pipelines, job->depth, text));
 	if (job->state_bytes > 0)
 		printf("state       %.4g GB, %.4g parameters\n", job->state_bytes / 1e9, job->parameters);

@@ -7,7 +7,7 @@
 
 #include "world/world.h"
 
-/* Writes NAME.c and NAME_test.sh to the current folder and prints what to do next. Existing files are an error. */
+/* Writes NAME.c and NAME_test.sh to the current folder and prints the next commands. Existing files are an error. */
 int policy_new(const char *name, const struct world *w, struct orr_error *err);
 
 #endif

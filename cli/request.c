@@ -32,19 +32,20 @@ static const struct common_flag {
 	{ "policy", "LIST", OPT_POLICY, NULL, NULL },
 	{ "set", "PATH=VALUE", OPT_SET, NULL, NULL },
 	{ "seed", "N", OPT_KEY, "seed", "seed of every random stream (default 1)" },
-	{ "replications", "N", OPT_KEY, "replications", "run N times with other random numbers: means with intervals (default 1)" },
+	{ "replications", "N", OPT_KEY, "replications", "run N times with different random numbers: means with intervals (default 1)" },
 	{ "until-precision", "X", OPT_KEY, "until_precision",
 		"replications until half the width of every policy's intervals is at\nmost X of their means (0.05; 10 to 1000 of them, or "
 		"to "
 		"--replications N)" },
-	{ "precision-of", "METRICS", OPT_KEY, "precision_of", "with it: columns of the table to look at (default: its first mean)" },
+	{ "precision-of", "METRICS", OPT_KEY, "precision_of",
+		"columns of the table to which --until-precision applies (default: the first mean)" },
 	{ "db", "FILE", OPT_DB, NULL, "store the runs in this database; an existing one is reused" },
 	{ "fresh", NULL, OPT_FRESH, NULL, "repeat runs that the database already has" },
 	{ "out", "DIR", OPT_OUT, NULL, "write CSV files, summary.csv and figures (PDF, SVG, PNG)" },
 	{ "no-figures", NULL, OPT_NO_FIGURES, NULL, "with --out: no figures" },
 	{ "json", NULL, OPT_JSON, NULL, "results as JSON on standard output" },
-	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws while running" },
-	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "longest time one call of a policy may take (default 60)" },
+	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws at run time" },
+	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "longest time of one call of a policy (default 60)" },
 };
 enum { COMMON = sizeof common_flags / sizeof *common_flags, MOST_FLAGS = 128 };
 
@@ -66,7 +67,7 @@ static bool has_flag(const struct flags *f, const char *name)
 static void add_flags(struct flags *f, const struct world *w, bool is_verb)
 {
 	for (const struct world_flag *x = w->flags; x && x->name; x++) {
-		/* Worlds that share a flag mean the same by it (tests/study/unit_worlds.c). */
+		/* A flag has the same meaning in all worlds that share it (tests/study/unit_worlds.c). */
 		if ((x->kind == WORLD_FLAG_VERB && !is_verb) || has_flag(f, x->name) || f->n_flags == MOST_FLAGS)
 			continue;
 		f->longs[f->n_longs++] = (struct option){ x->name, x->arg ? required_argument : no_argument, NULL, OPT_FLAG + f->n_flags };
@@ -310,6 +311,6 @@ void request_put_common(struct sbuf *out)
 		if (common_flags[i].doc)
 			request_put_option(out, name, common_flags[i].arg, common_flags[i].doc);
 	}
-	request_put_option(out, "-j", "N", "runs at once: policies and their replications (default: all cores)");
+	request_put_option(out, "-j", "N", "number of runs in parallel: policies and their replications (default: all cores)");
 	request_put_option(out, "-q", NULL, "errors only: no table, no progress, no remarks (--json still prints)");
 }

@@ -58,7 +58,7 @@ static int complete(struct request *r, const struct world *w, struct orr_error *
 	int rc = r->file ? request_load_below(r, r->file, err) : ORR_OK;
 	if (rc)
 		return rc;
-	if (r->source && !has_format) /* that of the file is of the file's own trace */
+	if (r->source && !has_format) /* the file's format is that of the file's trace */
 		cJSON_DeleteItemFromObjectCaseSensitive(r->scenario, "format");
 	if (!r->file)
 		request_put(r, "world", w->name);
@@ -68,8 +68,7 @@ static int complete(struct request *r, const struct world *w, struct orr_error *
 	if (!rc)
 		rc = scenario_world(r->scenario, &is, err);
 	if (!rc && is != w)
-		rc = orr_fail(
-			err, ORR_EINPUT, "scenario: $.world: expected \"%s\" (orrery run carries out scenarios of any world)", w->name);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.world: expected \"%s\" (orrery run runs scenarios of any world)", w->name);
 	return rc;
 }
 

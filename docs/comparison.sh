@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# comparison.sh - recorded against simulated waits: the tables of comparison-waits.md
+# comparison.sh - recorded and simulated waits: the tables of comparison-waits.md
 # usage: sh docs/comparison.sh [ORRERY]     traces: $ORRERY_TRACE_PATH
 set -eu
 orrery=${1:-orrery}
@@ -19,7 +19,7 @@ have() {
   done
 }
 
-# Seconds, one a line, to a row: n, mean, quantiles (linear between order statistics), part at 60 s or less.
+# Converts seconds, one per line, to a row: n, mean, quantiles (linear between order statistics), share of at most 60 s.
 row() {
   sort -n | awk -v what="$1" '
     function q(p,  h) { h = (NR - 1) * p + 1; return v[int(h)] + (h - int(h)) * (v[int(h) < NR ? int(h) + 1 : NR] - v[int(h)]) }
@@ -32,7 +32,7 @@ head_row() {
   echo '| --- | --: | --: | --: | --: | --: | --: | --: |'
 }
 
-# Column NAME of a CSV file, rows where it is not empty.
+# Prints column NAME of a CSV file, without empty values.
 column() {
   awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } $c != "" { print $c }' "$2"
 }
@@ -42,8 +42,8 @@ recorded_only() { # waits in $2 of the jobs that have a recorded wait in $1
     $at["job_id"] in known { print $at["wait_s"] }' "$1" "$2"
 }
 
-# Of jobs that waited more than a minute: who found, at submission, GPUs enough beside the recorded
-# schedule of the jobs in the file? Recorded waits alone; $2: GPUs of the cluster.
+# Counts the jobs that waited more than a minute although enough GPUs were free at submission, by the recorded schedule
+# of the jobs in the file. $2: GPUs of the cluster.
 idle_room() {
   awk -F, -v all="$2" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     $at["wait_s"] != "" && $at["duration_s"] != "" { n++; s[n] = $at["submit_s"]; b[n] = s[n] + $at["wait_s"]
@@ -60,7 +60,7 @@ idle_room() {
     }' "$1"
 }
 
-# Jobs recorded ($1) to have waited more than an hour: how many start on submission in the replay $2?
+# Counts the jobs with a recorded wait ($1) of more than an hour that start at submission in the replay $2.
 at_once() {
   awk -F, 'FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     NR == FNR { if ($at["wait_s"] > 3600) late[$at["job_id"]] = 1; next }
@@ -68,7 +68,7 @@ at_once() {
     END { printf "%d of %d jobs that waited more than an hour start on submission under easy-limit\n", now, n }' "$1" "$2"
 }
 
-# The most jobs of one user that ran at once, as recorded.
+# Prints the largest number of jobs of one user that ran at the same time, as recorded.
 most_running() {
   awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     $at["duration_s"] != "" { n++; u[n] = $at["user"]; b[n] = $at["submit_s"] + $at["wait_s"]; e[n] = b[n] + $at["duration_s"] }
@@ -116,8 +116,8 @@ openb() {
   "$orrery" trace info "$pods" | grep -E '^(peak GPUs|never scheduled)'
 }
 
-# The pods as an allocation-only workload (Weng et al., ATC 2023): drawn with replacement, one a second, never
-# leaving, until they ask for LOAD times the GPUs there are. Generator: Park and Miller, CACM 31(10), 1988.
+# The pods as an allocation-only workload (Weng et al., ATC 2023): drawn with replacement, one per second, without ends,
+# until they request LOAD times the GPUs of the cluster. Generator: Park and Miller, CACM 31(10), 1988.
 inflate() {
   awk -v seed="$1" -v load="$2" 'BEGIN { FS = OFS = ","; x = seed; i = 0 }
     NR == 1 { print; next }

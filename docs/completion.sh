@@ -1,23 +1,23 @@
 #!/bin/sh
-# completion.sh - the bash completion, made from what the program says about itself
+# completion.sh - the bash completion, made from the program's help
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   docs/completion.sh ORRERY >orrery.bash
 #
-# Commands, their verbs and their options are written down here and now; the names
-# of policies are asked of the program at the time of completion.
+# Commands, verbs and options are written when the script is made; the names of policies are read from the program at
+# the time of completion.
 set -eu
 orrery=${1:?usage: docs/completion.sh ORRERY}
 commands=$("$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
 
-# The words after "orrery COMMAND" in the usage lines that are verbs: lower case, a|b|c allowed.
+# Prints the verbs in the usage lines: the words after "orrery COMMAND", lower case, a|b|c allowed.
 verbs() {
   "$orrery" "$1" --help | awk -v command="$1" '
     /^usage:/ { on = 1; sub(/^usage:/, "") } on && NF == 0 { exit }
     on && $1 == "orrery" && $2 == command && $3 ~ /^[a-z|]+$/ { gsub(/\|/, "\n", $3); print $3 }' |
     sort -u | tr '\n' ' '
 }
-# Options that a help text explains; what its example calls is another program's, or another command's.
+# Prints the options that a help text explains. Options in its example are skipped: they may belong to another program or command.
 options() {
   {
     "$orrery" "$1" --help | sed '/^[Ee]xample/,$d'
@@ -29,7 +29,7 @@ traces() {
   "$orrery" trace list 2>/dev/null | awk -v part="$1" '/^[^ ]/ { on = index($0, part) == 1 } on && /^  [a-z]/ { print $1 }' |
     tr '\n' ' '
 }
-# Options whose description is a list, "a, b or c": a case branch each.
+# Options whose description is a list, "a, b or c": each has a case branch.
 choices() {
   for command in $commands; do "$orrery" "$command" --help; done | awk '
     /^ +--[a-z-]+ [A-Z]+  +[a-z-]+(, [a-z-]+)* or [a-z-]+$/ {
@@ -70,7 +70,7 @@ cat <<'END'
 		[ "$prev" = --policy ] || [ "$command" = policy ] || return
 		local kind=''
 		case $command in jobs | step | serve | spot) kind="--kind $command" ;; esac
-		# A list with commas: complete what stands after the last one.
+		# In a list with commas, the word after the last comma is completed.
 		case $cur in *,*) done_part=${cur%,*}, cur=${cur##*,} ;; esac
 		COMPREPLY=($(compgen -P "$done_part" \
 			-W "$("${COMP_WORDS[0]}" policy list $kind 2>/dev/null | awk '/^  [a-z]/ { print $1 }')" -- "$cur"))
@@ -97,7 +97,7 @@ cat <<'END'
 	-*) COMPREPLY=($(compgen -W "$options --help" -- "$cur")) ;;
 	*)
 		[ "$COMP_CWORD" -ne 2 ] || COMPREPLY=($(compgen -W "$verbs" -- "$cur"))
-		# Where a trace is wanted, a generator will do; where a model is, its name.
+		# A trace is completed by generators, a model by its name.
 		case $command,${COMP_WORDS[2]},$COMP_CWORD in
 		step,*,2 | model,show,3) COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" model list 2>/dev/null |
 			awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur")) ;;

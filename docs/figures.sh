@@ -1,11 +1,11 @@
 #!/bin/sh
-# figures.sh - the figures of the documents, made again (make docs-figures)
+# figures.sh - draws the figures of the documents (make docs-figures)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   docs/figures.sh ORRERY DIR
 #
-# Writes into DIR. The same version of orrery makes the same figures, byte for byte but
-# for what gnuplot's version changes.
+# Writes into DIR. The same version of orrery draws identical figures, except for differences between versions of
+# gnuplot.
 set -eu
 orrery=${1:?usage: docs/figures.sh ORRERY DIR}
 into=${2:?usage: docs/figures.sh ORRERY DIR}

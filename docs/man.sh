@@ -1,5 +1,5 @@
 #!/bin/sh
-# man.sh - the man page, made from what the program says about itself
+# man.sh - the man page, made from the program's help
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   docs/man.sh ORRERY >orrery.1

@@ -80,7 +80,7 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 	if (c->o.operand_bytes > 0)
 		w->bytes -= (c->element_bytes - c->o.operand_bytes) * (in + weights / shards);
 	w->rate = product_rate(c, l, pass);
-	if (l->kind != ORR_LAYER_CONV) { /* efficiencies of convolutions are of whole kernels */
+	if (l->kind != ORR_LAYER_CONV) { /* efficiencies of convolutions include the start-up time */
 		w->ramp_s = c->ramp_s;
 		w->exposed = c->dev->gemm_exposed_memory;
 	}
@@ -222,9 +222,9 @@ static double step_s(const struct cost *c, double batch)
 
 static const char *update_said(const struct steptime *e)
 {
-	return e->update == STEPTIME_WITH_UPDATE      ? "update included, taken off"
+	return e->update == STEPTIME_WITH_UPDATE      ? "update included in it and subtracted"
 	       : e->update == STEPTIME_WITHOUT_UPDATE ? "without update"
-						      : "update not stated, not taken off";
+						      : "update not stated and not subtracted";
 }
 
 static char *text(const struct cost *c, const char *what, double a, double b, const struct steptime *e)
@@ -257,8 +257,8 @@ static int take_measured(struct cost *c, const struct steptime *e, struct orr_er
 		if (i + 1 < e->n)
 			c->between_source[i] = text(c, "interpolated between batches", e->batch[i], e->batch[i + 1], e);
 	}
-	c->beyond_source = text(
-		c, "beyond the measured batches: scaled as at the nearest, which are", e->batch[0], e->n > 1 ? e->batch[e->n - 1] : 0, e);
+	c->beyond_source = text(c, "outside the measured batches: scaled as at the nearest measured batches,", e->batch[0],
+		e->n > 1 ? e->batch[e->n - 1] : 0, e);
 	return ORR_OK;
 }
 
@@ -392,14 +392,14 @@ static char *describe(const struct cost *c)
 		sbuf_printf(&source, "profile %s for %s (its laws here: %s)%s%s", summary, by_law.text, error,
 			others.len ? "; the data sheet's roofline for " : "", sbuf_text(&others));
 	} else
-		sbuf_printf(&source, "datasheet only: roofline of %s (%s)%s%s", c->dev->name,
+		sbuf_printf(&source, "data sheet only: roofline of %s (%s)%s%s", c->dev->name,
 			c->dev->is_measured ? "its shares measured" : "data sheet and published kernel times",
 			summary ? "; no law for these kernels in profile " : "", summary ? summary : "");
 	if (c->conv_factor != 1 || c->memory_factor != 1)
 		sbuf_printf(
 			&source, "; in a whole network convolutions x %.3g, memory-bound layers x %.3g", c->conv_factor, c->memory_factor);
 	if (c->o.efficiency > 0)
-		sbuf_puts(&source, ", efficiency of products given");
+		sbuf_puts(&source, ", efficiency of products set by cost.efficiency");
 	mem_free(summary);
 	sbuf_free(&by_law);
 	sbuf_free(&others);

@@ -59,7 +59,7 @@ double cost_range_s(
  */
 double cost_update_s(const struct cost *c, double params, double state_bytes);
 /* Returns where the times at this batch size come from: the profile with its date, its error and the kernels it has no law for, or
- * "datasheet only". For a measured step: exact, interpolated or beyond the measured batch sizes, and whether it includes the
+ * "datasheet only". For a measured step: exact, interpolated or outside the measured batch sizes, and whether it includes the
  * optimizer's update. */
 const char *cost_source(const struct cost *c, double batch);
 

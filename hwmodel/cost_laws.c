@@ -41,7 +41,7 @@ struct laws {
 
 /*
  * Classifies a filter by taps / stride^2, inferred from the sizes of the product: with padding the input has stride^2 pixels per
- * output pixel. Odd squares have stride 1. A 3x3 without padding loses its rim, hence the lower bound 8.4.
+ * output pixel. Odd squares have stride 1. The output of a 3x3 without padding is smaller than its input, hence the lower bound 8.4.
  */
 static const char *filter_class(const struct dnn_layer *l)
 {

@@ -226,8 +226,7 @@ static int get_repeat(struct plan *p, const struct place *w, const cJSON *o, str
 		struct place inner = { .path = w->path };
 		snprintf(inner.at, sizeof inner.at, "%.40s.layers[%d]", w->at, i++);
 		if (cJSON_GetObjectItemCaseSensitive(m, "repeat"))
-			return orr_fail(
-				err, ORR_EINPUT, "%.200s: %s.repeat: a repeat cannot be nested; expected a layer", w->path, inner.at);
+			return orr_fail(err, ORR_EINPUT, "%.200s: %s.repeat: nested repeat: expected a layer", w->path, inner.at);
 		int rc = get_layer(p, &inner, m, err);
 		if (rc)
 			return rc;

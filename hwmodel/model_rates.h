@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * model_rates.h - how much faster a device trains than another, by model and over the models of the catalogue
+ * model_rates.h - relative training speed of devices, by model and over the models of the catalogue
  *
  *	rate(m, t) = step(m, reference) / step(m, t)		of model m on device t
  *	mean(t)    = exp(mean over m of log rate(m, t))		the class mean
  *
  * step(): forward and backward passes over all layers at one batch size, and an update by plain SGD, on one device, in seconds
  * (cost.h). Models: all of the catalogue whose training state, 16 bytes per parameter, fits the largest memory among the devices
- * of the catalogue. Memory of the devices compared is not looked at. docs/models/jobs.md, "Speed by GPU type".
+ * of the catalogue. The memory of the compared devices is ignored. docs/models/jobs.md, "Speed by GPU type".
  */
 #ifndef ORR_HWMODEL_MODEL_RATES_H
 #define ORR_HWMODEL_MODEL_RATES_H

@@ -215,7 +215,7 @@ static double law_median(const struct law *l)
 	return isnan(l->held_out_median) ? l->median_error : l->held_out_median;
 }
 
-/* Returns whether l pools all variants of an op that also have laws of their own; such a law adds no information. */
+/* Returns whether l covers all variants of an op that also have separate laws; such a law adds no information. */
 static bool is_pooled(const struct profile *p, const struct law *l)
 {
 	for (size_t i = 0; !*l->variant && i < p->n_laws; i++) {

@@ -125,8 +125,8 @@ static int check_anchors(const struct profile *p, size_t i, struct orr_error *er
 		double t = law_time(l, a->feature[0], a->feature[1], a->feature[2], NULL);
 		if (!(fabs(t / a->time_s - 1) <= 0.01))
 			return orr_fail(err, ORR_EINPUT,
-				"%.100s: $.laws[%zu].anchors[%u]: the law gives %.6g us, the anchor says %.6g us: a parameter or its unit "
-				"has been changed",
+				"%.100s: $.laws[%zu].anchors[%u]: the law gives %.6g us, the anchor %.6g us: a parameter or its unit was "
+				"changed",
 				p->name, i, k, t * 1e6, a->time_s * 1e6);
 	}
 	return ORR_OK;

@@ -67,7 +67,7 @@ static int read_parameters(const struct reader *r, const cJSON *o, struct law *l
 		bool is_time = !strncmp(keys[i], "time", 4);
 		double x = 0;
 		rc = json_real(r->path, where, v, keys[i], is_time ? 0 : 1e-9, 1e18, !is_rate && !is_time, &x, r->err);
-		/* A missing line never is the minimum. */
+		/* A missing line is never the minimum. */
 		l->param[i] = get(v, keys[i]) ? x * unit : is_rate || (l->form == FORM_ENVELOPE && i > 0) ? INFINITY : 0;
 	}
 	return rc;
@@ -316,7 +316,7 @@ static int read_head(const struct reader *r, const cJSON *root, struct profile *
 		return wrong(r, "schema", "1: not a device profile");
 	if (schema->valuedouble != PROFILE_SCHEMA)
 		return orr_fail(r->err, ORR_EINPUT,
-			"%.200s: $.schema: expected 1, found %.6g: a profile of another version of orrery; fit it again", r->path,
+			"%.200s: $.schema: expected 1, found %.6g: the profile is of another version of orrery; fit it again", r->path,
 			schema->valuedouble);
 	int rc = json_keys(r->path, "$", root, keys, r->err);
 	const struct {

@@ -116,7 +116,7 @@ static int load_job(struct throughput *t, struct rate r, const char *gpu, const 
 static int load_gpu_type(struct throughput *t, const cJSON *gpu, struct orr_error *err)
 {
 	if (!cJSON_IsObject(gpu))
-		return wrong(t, gpu->string, NULL, NULL, "an object with a key per job type", err);
+		return wrong(t, gpu->string, NULL, NULL, "an object with one key per job type", err);
 	for (size_t i = 0; i < t->n_gpu_types; i++)
 		if (!strcasecmp(t->gpu_type[i], gpu->string))
 			return wrong(t, gpu->string, NULL, NULL, "one entry per GPU type", err);

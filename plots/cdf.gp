@@ -1,5 +1,5 @@
-# Distribution functions of times in seconds. $data index i: value, share of values up to it. A curve below 1 means that the event
-# did not happen for all.
+# Distribution functions of times in seconds. $data index i: value, share of values up to it. A curve that ends below 1:
+# some rows have no such event.
 if (log_x) { set logscale x }
 if (log_x) { set xtics ('1 us' 1e-6, '10 us' 1e-5 1, '0.1 ms' 1e-4 1, '1 ms' 0.001, '10 ms' 0.01, '0.1 s' 0.1, '1 s' 1, '10 s' 10, '100 s' 100, \
 	'1000 s' 1000, '10,000 s' 10000) }

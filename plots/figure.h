@@ -16,7 +16,7 @@
  *   instances-LABEL        instances over time: live, ready, in use
  *   loss           loss of training over time
  *   timeline-LABEL activity of the first FIGURE_DEVICES devices in the last iterations of each run
- * A figure without data is left out. plots/NAME.gp defines the look of a figure; it is searched in
+ * A figure without data is left out. plots/NAME.gp defines the appearance of a figure; it is searched in
  * $ORRERY_DATADIR, in the folder of `make install`, and in the source tree. No user text is executed
  * by gnuplot or a shell: labels go through gnuplot_quote(), and gnuplot runs in the output directory
  * with file names made by report_file_names().

@@ -102,7 +102,7 @@ static struct interval interval_of(const struct stretch *s, enum estimate_range 
 	struct batch_means blocks = batch(s, s->n), fine = batch(s, FINE), middle = batch(s, MIDDLE);
 	double most = fmax(fabs(blocks.skewness), fmax(fabs(fine.skewness), fabs(middle.skewness)));
 	double skewness = fmax(blocks.skewness, fmax(fine.skewness, middle.skewness));
-	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, turned */
+	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, mirrored */
 		skewness = -most;
 	if (!(most <= most_skewness) || !(drift(s, fine.variance) <= most_drift))
 		return none;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * batches.h - intervals from one run, where one run allows them
+ * batches.h - intervals from the values of one run, if the run allows them
  *
  * Values of one run depend on their neighbours, so an interval of their mean comes from eight batch means (Law and Kelton, Simulation
  * Modeling and Analysis, 9.5.3), and only if
- *  - the run is long against the dependence: at least 600 times the integrated autocorrelation time, estimated by the initial
+ *  - the run is long relative to the dependence: at least 600 times the integrated autocorrelation time, estimated by the initial
  *    monotone sequence (Geyer, Practical Markov chain Monte Carlo, Statistical Science 7, 1992, 3.3);
  *  - it shows no drift: the Cramer-von Mises statistic of the bridge of partial sums (Schruben, Detecting initialization bias in
  *    simulation output, Operations Research 30, 1982) is below 0.347;
@@ -19,11 +19,12 @@
 #include "results/stats.h"
 #include "results/timeline.h"
 
-/* Returns level if the waits of a run allow an interval, or nothing waits; else NaN. A queue that is not steady shows in waits before
- * it shows in other metrics, of which the calmer runs would pass. With a level of NaN, no function below gives an interval. */
+/* Returns level if the waits of a run allow an interval, or nothing waits; else NaN. If a queue is
+ * not in a steady state, waits show it before other metrics do. With a level of NaN, no function
+ * below gives an interval. */
 double batches_level(const struct blocks *waits, double level);
 
-/* Returns the mean of the values. The first share `skip` (0..1) of the blocks is left out as warm-up. */
+/* Returns the mean of the values. The first blocks, a share `skip` (0..1), are excluded as warm-up. */
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level);
 /* Returns the mean of (a - b) per value, over the blocks in which a and b have equally many values (a job that ended in one run only
  * has no partner). */

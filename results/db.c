@@ -65,9 +65,7 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 			"stored are safe",
 			s->path, doing, sqlite3_errstr(rc));
 	case SQLITE_CORRUPT:
-		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may recover what is "
-			"left",
+		return orr_fail(err, ORR_EFAIL, "%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may recover a part of it",
 			s->path, doing, sqlite3_errmsg(s->db));
 	default:
 		return orr_fail(err, ORR_EFAIL, "%s: %s: %s", s->path, doing, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
@@ -130,7 +128,7 @@ int db_has_column(const struct store *s, const char *table, const char *column, 
 {
 	char sql[256];
 	sqlite3_snprintf(sizeof sql, sql, "SELECT count(*) FROM pragma_table_xinfo('%q') WHERE name = '%q'", table, column);
-	return db_number(s, sql, has, "looking at the tables", err);
+	return db_number(s, sql, has, "reading the list of tables", err);
 }
 
 bool db_lacks_columns(const struct store *s)

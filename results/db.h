@@ -2,7 +2,7 @@
 /*
  * db.h - the SQLite side of the store: opening, transactions, error texts
  *
- * Private to results/. Every error names the file and what to do. A function that began a transaction ends it, on failure
+ * Private to results/. Every error names the file and the remedy. A function that began a transaction ends it, on failure
  * with db_rollback().
  */
 #ifndef ORR_RESULTS_DB_H

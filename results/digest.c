@@ -13,7 +13,7 @@ static const char doing[] = "hashing the runs";
 /*
  * The digest is SHA-256 over a text: the runs in order of (scenario, label), the tables of each run, the rows of each table,
  * the columns of each row. A column is its type letter, its length if it is text, and its value, so that different
- * contents never give the same text. The hash and the version of a run are left out: equal results of two builds have equal digests.
+ * contents never give the same text. The hash and the version of a run are not included: equal results of two builds have equal digests.
  * Contents of inputs are covered by their hashes in the scenario.
  */
 struct digest {

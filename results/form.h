@@ -2,7 +2,7 @@
 /*
  * form.h - how the runs of a world are reported: files, columns of the table, sentences
  *
- * Each world has one. The floor above defines report_form_of(), so that nothing here names a world.
+ * Each world has one. A higher floor defines report_form_of(), so this room names no world.
  */
 #ifndef ORR_RESULTS_FORM_H
 #define ORR_RESULTS_FORM_H

@@ -3,7 +3,7 @@
  * report.h - results as a table, as JSON and as CSV files
  *
  * The other runs are compared with runs[0]. Metrics are found by name (docs/reference/schema.md lists them); the place of a
- * missing metric is empty. Times are in seconds, except in the table, which picks s, min, h or d.
+ * missing metric is empty. Times are in seconds, except in the table, which chooses s, min, h or d.
  * Intervals are the 95 % intervals that the world put into the metrics. Reports do not depend on wall time, host or
  * number of threads.
  */

@@ -357,7 +357,7 @@ static const struct quotient {
 	const char *metric, *title, *word; /* title NULL: printed on the line of the previous entry */
 	bool is_inverse;
 } quotients[] = {
-	{ "ratio_completion_mean", "mean end-to-end time of %s over that of each, over all replications:\n", "", false },
+	{ "ratio_completion_mean", "mean end-to-end time of %s / that of each policy, over all replications:\n", "", false },
 	{ "ratio_samples_per_s", "against %s:\n", "throughput ", true },
 	{ "ratio_usd_per_hour", NULL, "USD/h ", true },
 	{ "ratio_value", NULL, "value ", true },

@@ -183,9 +183,8 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	rc = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
 	if ((rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) && has_log(s))
 		return orr_fail(err, ORR_EFAIL,
-			"%s: the program that wrote it ended early, and its log %s-wal cannot be "
-			"recovered in a "
-			"read-only directory; copy both files to a writable one",
+			"%s: the program that wrote it ended early, and its log %s-wal cannot be recovered in a read-only directory: copy "
+			"both files to a writable directory",
 			s->path, s->path);
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY)
 		rc = open_immutable(s);

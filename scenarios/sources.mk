@@ -1,4 +1,4 @@
-# scenario folders, installed with the same layout (docs/reference/books.md)
+# scenario books, installed with the same layout (docs/reference/books.md)
 nobase_dist_pkgdata_DATA =
 nobase_dist_pkgdata_DATA += scenarios/ako/figures.json scenarios/ako/published.csv scenarios/ako/README.md \
 	scenarios/ako/ako.json scenarios/ako/servers.json scenarios/ako/both.json \

@@ -94,11 +94,10 @@ static int not_found(const char *name, struct orr_error *err)
 	mem_free(names);
 	if (*name)
 		orr_fail(err, ORR_EINPUT,
-			"figures: no scenario folder \"%.100s\" with a figures.json%s%.400s; a folder elsewhere is named by its path "
-			"(./mine)",
+			"figures: no scenario book \"%.100s\" with a figures.json%s%.400s; other books are named by their path (./mine)",
 			name, n ? "; known: " : "", sbuf_text(&list));
 	else
-		orr_fail(err, ORR_EINPUT, "figures: no NAME given; known: %.400s; a folder elsewhere is named by its path (./mine)",
+		orr_fail(err, ORR_EINPUT, "figures: no NAME given; known: %.400s; other books are named by their path (./mine)",
 			n ? sbuf_text(&list) : "none");
 	sbuf_free(&list);
 	return ORR_EINPUT;
@@ -195,7 +194,7 @@ static int read_run_axes(struct book *b, const cJSON *list, const char *where, s
 	{
 		size_t a = cJSON_IsString(v) ? book_axis(b, v->valuestring, strlen(v->valuestring)) : SIZE_MAX;
 		if (a == SIZE_MAX)
-			return book_fail(b, where, err, "axes: \"%.60s\" is none of $.axes", cJSON_IsString(v) ? v->valuestring : "");
+			return book_fail(b, where, err, "axes: \"%.60s\" is not in $.axes", cJSON_IsString(v) ? v->valuestring : "");
 		for (size_t i = 0; i < r->n_axes; i++)
 			if (r->axis[i] == a)
 				return book_fail(b, where, err, "axes: \"%.60s\" is named twice", v->valuestring);
@@ -219,7 +218,7 @@ static int read_run(struct book *b, const cJSON *m, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (strpbrk(m->string, ".[{}") || !*m->string)
-		return book_fail(b, where, err, "a run's name has no . [ { or }");
+		return book_fail(b, where, err, "expected a name of a run without . [ { and }");
 	r->scenario = read_scenario(b, cJSON_GetObjectItemCaseSensitive(m, "scenario"), where, err);
 	if (!r->scenario)
 		return ORR_EINPUT;
@@ -261,7 +260,7 @@ static int read_rows(struct book *b, struct lines *in, struct orr_error *err)
 		MEM_GROW(b->published, b->n_published, cap);
 		struct book_published p = { .value = real_or_nan(t, 2), .low = real_or_nan(t, 3), .high = real_or_nan(t, 4) };
 		if (book_find_published(b, table_text(t, 0, NULL)))
-			table_refuse(t, 0, "an id that no row before has");
+			table_refuse(t, 0, "an id different from those of earlier rows");
 		if (table_status(t) != 1)
 			continue; /* the next call reports the error */
 		p.id = mem_strdup(table_text(t, 0, NULL));

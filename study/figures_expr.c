@@ -121,7 +121,7 @@ static int find_value(struct evaluation *e, size_t axis, const char *text, size_
 	return rc;
 }
 
-/* Binds "[N=10,B=5]" at *text and moves behind it. */
+/* Binds "[N=10,B=5]" at *text and advances *text past it. */
 static int bind_fixed(struct evaluation *e, const char **text, const char *end, bool *is_there, struct orr_error *err)
 {
 	const char *s = *text + 1;
@@ -161,7 +161,7 @@ static int find_point(const struct book *b, const struct book_run *r, size_t *ou
 		const struct book_axis *a = &b->axis[r->axis[i]];
 		size_t v = b->bound[r->axis[i]];
 		if (v == SIZE_MAX)
-			return orr_fail(err, ORR_EINPUT, "{%s..}: axis %s has no value here; write {%s[%s=..]..}", r->name, a->name,
+			return orr_fail(err, ORR_EINPUT, "{%s..}: axis %s has no value here: write {%s[%s=..]..}", r->name, a->name,
 				r->name, a->name);
 		*out = *out * a->n + v;
 	}
@@ -294,7 +294,7 @@ static int locate(struct evaluation *e, const char *text, const struct book_run 
 	*part = SIZE_MAX;
 	*r = find_run(b, text, name);
 	if (!*r)
-		return orr_fail(err, ORR_EINPUT, "{%s}: no run is called \"%.*s\"", text, (int)name, text);
+		return orr_fail(err, ORR_EINPUT, "{%s}: no run has the name \"%.*s\"", text, (int)name, text);
 	if (!b->study)
 		return orr_fail(err, ORR_EINPUT, "{%s}: results are not known before the runs", text);
 	int rc = **rest == '[' ? bind_fixed(e, rest, text + strlen(text), &is_there, err) : ORR_OK;

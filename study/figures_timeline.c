@@ -102,7 +102,7 @@ static int refuse(struct book *b, const struct run_result *r, const char *text, 
 	const char *near = nearest_name(name, names);
 	return book_fail(b, where, err, "%.80s: this run has no \"%.40s\" over time; %s%.60s", text, name,
 		near       ? "did you mean "
-		: names[0] ? "the first that it has is "
+		: names[0] ? "the first available is "
 			   : "it kept no such rows",
 		near       ? near
 		: names[0] ? names[0]

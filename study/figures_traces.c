@@ -67,8 +67,8 @@ void book_say_stand_ins(const struct book *b)
 	for (size_t i = 0; i < b->n_traces; i++, m = m->next)
 		if (!b->trace[i].is_there)
 			fprintf(stderr,
-				"orrery: SKIPPED: %s: there is no %s (set ORRERY_TRACE_PATH or ORRERY_DATA_PATH); a generator stands in "
-				"for it: %s\n",
+				"orrery: SKIPPED: %s: %s does not exist (set ORRERY_TRACE_PATH or ORRERY_DATA_PATH); a generator replaces "
+				"it: %s\n",
 				b->trace[i].name, cJSON_GetObjectItemCaseSensitive(m, "file")->valuestring, b->trace[i].source);
 }
 

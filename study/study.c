@@ -62,7 +62,7 @@ static void end_on_timeout(const char *text)
 
 static void end_on_interrupt(int sig)
 {
-	static const char text[] = "\norrery: interrupted; the database has the runs that were complete\n";
+	static const char text[] = "\norrery: interrupted; the database has the completed runs\n";
 	(void)sig;
 	if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
 		_exit(ORR_EFAIL);
@@ -132,7 +132,7 @@ static void store_finished(struct study *t)
 	}
 }
 
-/* Stored results lack what this command asks for. */
+/* Returns whether stored results do not suffice for this command. */
 static bool is_run_anew(const struct world_output *o)
 {
 	return o->fresh || o->check || o->n_extras;
@@ -264,7 +264,7 @@ static void extend(const struct scenario *s, struct one_run *x)
 	mem_free(trial);
 }
 
-/* Returns whether any run goes on. */
+/* Returns whether any run continues. */
 static bool extend_all(struct study *t)
 {
 	bool goes_on = false;
@@ -385,7 +385,7 @@ static int finish_parts(struct study *t, struct orr_error *err)
 int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 {
 	int rc = ORR_OK;
-	/* First, so that a wrong name does not cost hours of work. */
+	/* Comes first, so that an invalid name is reported before hours of work. */
 	if (t->o->out_dir)
 		rc = outfile_make_dir(t->o->out_dir, err);
 	if (!rc && t->o->db)

@@ -32,7 +32,7 @@ if [ "$quiet" -eq 0 ]; then
     awk '/^(# |#$)/ { said = said $0 "\n"; next }
          /^not ok/ && !/# (TODO|SKIP)/ { printf "%s%s\n", said, $0 }
          { said = "" }' "$log" | head -n 60
-    # A test that ended early says why at the end; one that failed exits with 1 anyway.
+    # The log of a test that ended early ends with the reason; a failed test exits with 1 in any case.
     if grep '^ERROR: ' "$log" | grep -qv 'exited with status 1$' || ! grep -q '^not ok' "$log"; then
       echo "... the end:"
       grep -vE '^(PASS|FAIL|SKIP): ' "$log" | tail -n 15

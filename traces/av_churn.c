@@ -240,7 +240,7 @@ static const struct orr_param churn_params[] = { ORR_PARAM_INT("slots", "32", 1,
 	ORR_PARAM_REAL("rate", "0.1", 1e-9, 3600, "removals per instance and hour"), COMMON_PARAMS, ORR_PARAM_END };
 static const struct orr_param bulk_params[] = { ORR_PARAM_INT("slots", "32", 1, AVAIL_MAX_SLOTS, "number of instances requested"),
 	ORR_PARAM_TIME("every", "518s", "mean time between removals"),
-	ORR_PARAM_TEXT("sizes", "1*39|2*13|3*15|4*7|5|6*4", "instances removed at once, with weights"),
+	ORR_PARAM_TEXT("sizes", "1*39|2*13|3*15|4*7|5|6*4", "numbers of instances removed at once, with weights"),
 	ORR_PARAM_REAL("cross", "0", 0, 1, "share of removals that affect all zones"), COMMON_PARAMS, ORR_PARAM_END };
 
 const struct generator avail_generator_churn = {

@@ -112,7 +112,7 @@ static void sort(struct changes *c)
 		qsort(c->v, c->n, sizeof *c->v, by_second);
 }
 
-/* Inserts behind all changes of the same second. */
+/* Inserts after all changes of the same second. */
 static void insert(struct changes *c, uint32_t second, uint32_t instance)
 {
 	add_change(c, second, instance);

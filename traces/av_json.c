@@ -337,7 +337,7 @@ static int series_member(struct scan *c, const char *name, size_t n, void *ctx)
 	if (!is_name(name, n, "data"))
 		return skip_value(c);
 	if (s->has_data || !take(c, '['))
-		return refuse(c, "data", "a list of counts, once");
+		return refuse(c, "data", "exactly one list of counts");
 	s->has_data = true;
 	if (take(c, ']'))
 		return 0;

@@ -84,8 +84,8 @@ static int make_plan(void *plan, const struct orr_args *args, struct rowset *set
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("mean", "0.918", 1e-6, 1e4, "USD per hour"),
 	ORR_PARAM_REAL("sd", "0.05", 0, 5, "standard deviation of the logarithm of the price"),
-	ORR_PARAM_TIME("revert", "168h", "time in which a deviation falls to 1/e"), ORR_PARAM_TIME("step", "1h", "time between prices"),
-	ORR_PARAM_REAL("most", "0", 0, 1e6, "highest price; 0: none"),
+	ORR_PARAM_TIME("revert", "168h", "time in which a deviation from the mean falls to 1/e"),
+	ORR_PARAM_TIME("step", "1h", "time between prices"), ORR_PARAM_REAL("most", "0", 0, 1e6, "upper bound of the price; 0: none"),
 	ORR_PARAM_TEXT("zones", "", "names of zones, separated by |, each with its price; none: one price"),
 	ORR_PARAM_TEXT("type", "", "type of instance"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 

@@ -35,7 +35,7 @@ struct avail_rec {
 	uint32_t live;       /* number of instances after this row */
 };
 
-/* What the option repair= has changed. first_line: of the first such row, 0 none. */
+/* Changes made by the option repair=. first_line: of the first such row, 0 none. */
 enum avail_repair {
 	AVAIL_WAS_UNSORTED, /* earlier than the row above; sorted */
 	AVAIL_BAD_EVENT,    /* neither add nor remove; skipped, like all below */
@@ -66,11 +66,11 @@ struct avail_shift {
 	int64_t start_ns; /* the set begins there: instances live at that time are added at 0, in order of addition */
 	bool wraps; /* and the rows before it follow the end (files only); instances live at the end play the parts of those added at 0 */
 	double stretch; /* multiplies times */
-	double scale;   /* instance i stands for floor((i+1) scale) - floor(i scale) instances */
+	double scale;   /* instance i becomes floor((i+1) scale) - floor(i scale) instances */
 	uint32_t cap;   /* most instances at once, 0: unlimited. Others wait, first come first served, until one is removed; at one
 			 * instant, additions then follow removals */
 };
-/* After the transforms that the parameters ask for; before any cursor is open. */
+/* Call it after the transforms of the parameters and before any cursor is open. */
 int availset_shift(struct availset *s, const struct avail_shift *shift, struct orr_error *err);
 
 uint64_t availset_count(const struct availset *s); /* UINT64_MAX: unknown (a generator) */

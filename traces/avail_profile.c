@@ -105,7 +105,7 @@ static void add_facts(struct sums *s, const struct availset *set, struct trace_p
 	trace_profile_fact_number(p, "removals", (double)s->removals);
 	trace_profile_fact_number(p, "most live", s->most);
 	if (s->removals)
-		trace_profile_fact_number(p, "fewest live from the first removal on", s->least);
+		trace_profile_fact_number(p, "minimum live from the first removal on", s->least);
 	if (s->end_ns > 0)
 		trace_profile_fact_number(p, "mean live", s->live_s / ((double)s->end_ns / 1e9));
 	trace_profile_fact_number(p, "mean life h, of all until the end", s->life_s / (double)s->adds / 3600);
@@ -116,9 +116,9 @@ static void add_facts(struct sums *s, const struct availset *set, struct trace_p
 		trace_profile_fact_number(p, "removals per instance and hour", (double)s->removals / (s->live_s / 3600));
 	}
 	trace_profile_fact_number(p, "instants of removal", (double)s->instants);
-	trace_profile_fact_number(p, "mean removed at once", (double)s->removals / (double)s->instants);
-	trace_profile_fact_number(p, "most removed at once", s->largest);
-	trace_profile_fact_number(p, "instants that hit several zones", (double)s->crossing);
+	trace_profile_fact_number(p, "mean number removed at once", (double)s->removals / (double)s->instants);
+	trace_profile_fact_number(p, "largest number removed at once", s->largest);
+	trace_profile_fact_number(p, "instants with removals in several zones", (double)s->crossing);
 	trace_profile_fact_number(p, "mean life h of removed", s->life_removed_s / (double)s->removals / 3600);
 }
 

@@ -2,7 +2,7 @@
 /*
  * format.h - the interface of a trace format
  *
- * A format is one struct trace_format in a file of its own and one line in formats.def. open() makes the state of a reader
+ * A format is one struct trace_format in a separate file and one line in formats.def. open() makes the state of a reader
  * for one file, close() frees it; the state borrows the lines. Texts of a row are good until the reader's next row.
  */
 #ifndef ORR_TRACES_FORMAT_H
@@ -70,7 +70,7 @@ bool trace_format_exists(enum trace_kind kind, const char *name);
 /* The trace of these lines; owns them, even on error. all: with the format's info_options. */
 struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err);
 
-/* Whether the header line of a CSV has a column of this name. */
+/* Returns whether the header line of a CSV has a column of this name. */
 bool trace_head_has_column(const struct trace_head *head, const char *name);
 
 #endif

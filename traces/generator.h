@@ -29,7 +29,7 @@ struct generator {
 	bool makes_prices;
 	/* Checks combinations of parameters; may be NULL. */
 	int (*check)(const struct orr_args *args, struct orr_error *err);
-	/* Whether the rows end even without n; NULL: they do not. */
+	/* Returns whether the rows end even without n; NULL: they do not. */
 	bool (*ends_by_itself)(const struct orr_args *args);
 	/* plan is cleared memory. Texts of rows are added to the set: rowset_text(), rowset_list(). */
 	int (*make_plan)(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err);
@@ -64,7 +64,7 @@ int generator_suggest(const char *source, struct orr_error *err);
 /* The error for a source that must be a generator and is none. */
 int generator_unknown(const char *source, struct orr_error *err);
 
-/* What jobs train: jobset.c assigns a model to every generated job with whole GPUs. */
+/* Models and strategies of jobs: jobset.c assigns a model to every generated job with whole GPUs. */
 #define GENERATOR_PARAM_TRAINING                                                                                       \
 	ORR_PARAM_TEXT("models", "", "networks that jobs train, separated by |, drawn with equal probability"),        \
 		ORR_PARAM_TEXT("strategy", "", "step policy of those jobs, such as allreduce:fusion=none;overlap=no"), \

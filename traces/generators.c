@@ -68,7 +68,7 @@ int generator_choose(enum trace_kind kind, const char *source, const char *forma
 		g = NULL;
 	*out = g;
 	return g && options && *options
-		       ? orr_fail(err, ORR_EINPUT, "%s: option \"%.60s\": a generator has no options: expected NAME:parameter=value,..",
+		       ? orr_fail(err, ORR_EINPUT, "%s: option \"%.60s\": expected a parameter of the generator, NAME:parameter=value,..",
 				 source, *options)
 		       : ORR_OK;
 }

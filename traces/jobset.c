@@ -214,7 +214,7 @@ uint64_t jobset_blocks(const struct jobset *s)
 	return s->resample.n_blocks;
 }
 
-/* A drawn row has another number; the number stands for its id, which another row may have, too. */
+/* A drawn row gets a new number, which replaces its id, because several drawn rows may have the same id. */
 static bool next_drawn(struct jobcursor *c, struct job_rec *out)
 {
 	uint64_t row = resample_next(&c->drawn);

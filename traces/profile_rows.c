@@ -238,7 +238,7 @@ static void put_span(struct profile_rows *r, struct trace_profile *p, bool is_ab
 		trace_profile_value(p, "interarrival s", (double)(r->submit[i] - r->submit[i - 1]) / 1e9);
 		same += r->submit[i] == r->submit[i - 1];
 	}
-	trace_profile_fact_number(p, "submitted with the one before", (double)same);
+	trace_profile_fact_number(p, "submitted at the time of the previous job", (double)same);
 	for (size_t i = 0; is_absolute && i < r->n; i++) {
 		char month[16];
 		struct tm tm;
@@ -293,11 +293,11 @@ static void put_counts(const struct profile_rows *r, struct trace_profile *p)
 		{ "no GPU", (double)r->no_gpu },
 		{ "share of one GPU", (double)r->shared_gpu },
 		{ "one whole GPU", (double)r->one_whole_gpu },
-		{ "GPUs asked for, all jobs", (double)r->gpu_milli_asked / 1000 },
+		{ "GPUs requested, all jobs", (double)r->gpu_milli_asked / 1000 },
 		{ "GPU types named", (double)r->with_types },
 		{ "wait recorded", (double)r->with_wait },
 		{ "limit given", (double)r->with_limit },
-		{ "ran beyond the limit", (double)r->over_limit },
+		{ "ran longer than the limit", (double)r->over_limit },
 	};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		trace_profile_fact_number(p, counts[i].name, counts[i].value);

@@ -224,8 +224,8 @@ static int check_phases(const struct plan *p, const char *name, struct orr_error
 		n += p->rate[i] * p->hold_s[i];
 	return n >= LEAST_PER_LAP ? ORR_OK
 				  : orr_fail(err, ORR_EINPUT,
-					    "generator %s: %.3g requests per cycle of the phases: expected at least %g, by longer phases "
-					    "or higher rates",
+					    "generator %s: %.3g requests per cycle of the phases: expected at least %g (longer phases or "
+					    "higher rates)",
 					    name, n, LEAST_PER_LAP);
 }
 

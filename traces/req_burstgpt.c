@@ -19,8 +19,8 @@ static const struct table_column columns[] = { { "Timestamp", true }, { "Model",
 	{ "Response tokens", true }, { "Total tokens", false }, { "Log Type", false }, { "Session ID", false }, { "Elapsed time", false },
 	{ NULL, false } };
 
-static const struct orr_param params[] = { ORR_PARAM_CHOICE(
-						   "failures", "drop", "drop|keep", "rows with 0 response tokens (failed requests)"),
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("failures", "drop", "drop|keep",
+						   "treatment of rows with 0 response tokens (failed requests)"),
 	ORR_PARAM_CHOICE("log", "all", "all|api|conversation", "rows of one Log Type"), REQUEST_PARAMS, ORR_PARAM_END };
 
 static const char *const info_options[] = { "failures=keep", NULL };

@@ -11,16 +11,17 @@
 #include "traces/generator.h"
 #include "traces/req_law.h"
 
-#define REQUEST_PARAMS_CONTENT                                                                                                   \
-	ORR_PARAM_TEXT("model", "", "model, or A|B*2|C, drawn by weight; empty: the only served model"),                         \
-		ORR_PARAM_TEXT("samples", "1", "inputs per request: values as of prompt"),                                       \
-		ORR_PARAM_TEXT("prompt", "0",                                                                                    \
-			"prompt tokens: a number, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST], "                               \
-			"azure-code, azure-conv, mooncake"),                                                                     \
-		ORR_PARAM_TEXT("output", "0", "tokens to generate: values as of prompt"),                                        \
-		ORR_PARAM_FILE("lengths", "trace of requests; prompt and output are those of a random row"),                     \
-		ORR_PARAM_INT("max_output", "0", 0, REQUEST_MAX_TOKENS, "most output tokens that a client accepts; 0: unknown"), \
-		ORR_PARAM_TIME("slo", "0", "deadline after arrival; 0: that of the model"),                                      \
+#define REQUEST_PARAMS_CONTENT                                                                                                          \
+	ORR_PARAM_TEXT("model", "", "model, or A|B*2|C, drawn by weight; empty: the only served model"),                                \
+		ORR_PARAM_TEXT("samples", "1", "samples per request: values as of prompt"),                                             \
+		ORR_PARAM_TEXT("prompt", "0",                                                                                           \
+			"prompt tokens: a number, LOW-HIGH, exp:MEAN, lognormal:MEAN:P99[:MOST], "                                      \
+			"azure-code, azure-conv, mooncake"),                                                                            \
+		ORR_PARAM_TEXT("output", "0", "tokens to generate: values as of prompt"),                                               \
+		ORR_PARAM_FILE("lengths", "trace of requests; prompt and output are those of a random row"),                            \
+		ORR_PARAM_INT(                                                                                                          \
+			"max_output", "0", 0, REQUEST_MAX_TOKENS, "largest number of output tokens that a client accepts; 0: unknown"), \
+		ORR_PARAM_TIME("slo", "0", "deadline after arrival; 0: that of the model"),                                             \
 		ORR_PARAM_INT("priority", "0", 0, 1e9, "priority of all requests")
 
 /* Names with weights: text is number[i] while u < end[i], u uniform in [0, 1). */

@@ -35,11 +35,11 @@ struct state {
 static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.5", 0, 1, "probability of an ad-hoc query"), REQUEST_PARAM_N("200"),
 	ORR_PARAM_TIME("mean", "13ms", "mean gap between arrivals"),
 	ORR_PARAM_CHOICE("arrivals", "poisson", "poisson|periodic|cameras",
-		"exponential gaps; constant gaps; regular queries at intervals with bursts of ad-hoc ones"),
+		"exponential gaps; constant gaps; or regular queries at intervals, with bursts of ad-hoc queries"),
 	ORR_PARAM_INT("burst", "1", 1, 1e6, "cameras: ad-hoc queries per burst"),
-	ORR_PARAM_TEXT("regular", "irina-yolov3:8", "model of regular queries:samples per query"),
-	ORR_PARAM_TEXT(
-		"adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8", "models of ad-hoc queries:samples, with optional *WEIGHT"),
+	ORR_PARAM_TEXT("regular", "irina-yolov3:8", "model of regular queries, MODEL:SAMPLES"),
+	ORR_PARAM_TEXT("adhoc", "irina-alexnet:128|irina-googlenet:32|irina-vgg16:8",
+		"models of ad-hoc queries, MODEL:SAMPLES, with optional *WEIGHT"),
 	ORR_PARAM_TIME("slo", "0", "deadline after arrival; 0: that of the model"), ORR_PARAM_END };
 
 static int make_plan(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err)

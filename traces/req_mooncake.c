@@ -19,7 +19,8 @@
 #include <string.h>
 
 static const struct orr_param params[] = {
-	ORR_PARAM_BOOL("spread", false, "distribute the rows of a timestamp evenly to the next: arrivals were recorded every 3 s"),
+	ORR_PARAM_BOOL(
+		"spread", false, "distribute the rows of a timestamp evenly until the next timestamp: arrivals were recorded every 3 s"),
 	ORR_PARAM_TIME("tick", "3s", "longest time over which spread distributes rows"),
 	ORR_PARAM_INT("block_tokens", "512", 1, REQUEST_MAX_TOKENS, "tokens per block, for hash_ids"), REQUEST_PARAMS, ORR_PARAM_END
 };

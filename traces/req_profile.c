@@ -132,7 +132,7 @@ static void add_facts(const struct sums *s, const struct reqset *set, struct tra
 		trace_profile_fact_number(p, "samples", (double)s->samples);
 	if (s->sessions.n) {
 		trace_profile_fact_number(p, "sessions", (double)s->sessions.n);
-		trace_profile_fact_number(p, "requests that go on with a session", (double)s->shared_sessions);
+		trace_profile_fact_number(p, "requests that continue a session", (double)s->shared_sessions);
 	}
 	if (!s->references)
 		return;

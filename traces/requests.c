@@ -255,7 +255,7 @@ uint64_t reqset_blocks(const struct reqset *s)
 	return s->resample.n_blocks;
 }
 
-/* A drawn row has another number, which is its id, and each drawn block has sessions of its own. */
+/* A drawn row gets a new number, which is its id, and each drawn block has separate sessions. */
 static bool next_drawn(struct reqcursor *c, struct request_rec *out)
 {
 	const struct reqset *s = c->set;

@@ -45,10 +45,10 @@ static const struct table_column columns[] = { { "job number", true }, { "submit
 	{ NULL, false } };
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("processors", "allocated", "allocated|requested",
-						   "which count is the size of the job; if unknown, the other one"),
-	ORR_PARAM_CHOICE("unknown_runtime", "drop", "drop|keep|error", "jobs with run time -1"),
-	ORR_PARAM_CHOICE("unknown_procs", "drop", "drop|error", "jobs without a known processor count"),
-	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "lines of more than 18 fields"), ORR_PARAM_END };
+						   "processor count that is the size of the job; if unknown, the other count"),
+	ORR_PARAM_CHOICE("unknown_runtime", "drop", "drop|keep|error", "treatment of jobs with run time -1"),
+	ORR_PARAM_CHOICE("unknown_procs", "drop", "drop|error", "treatment of jobs without a known processor count"),
+	ORR_PARAM_CHOICE("extra_fields", "error", "error|ignore", "treatment of lines of more than 18 fields"), ORR_PARAM_END };
 
 static const char *const info_options[] = { "unknown_runtime=keep", NULL };
 

@@ -35,8 +35,8 @@ struct lublin {
 };
 
 static const struct orr_param params[] = { GENERATOR_PARAM_N("10000"),
-	ORR_PARAM_INT("nodes", "128", 2, 1e6, "processors of the machine, the largest size"),
-	ORR_PARAM_REAL("days", "0", 0, 36500, "no submission after this many days; 0: n decides"),
+	ORR_PARAM_INT("nodes", "128", 2, 1e6, "number of processors, the largest size of a job"),
+	ORR_PARAM_REAL("days", "0", 0, 36500, "length of the trace in days; 0: determined by n"),
 	ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divisor of all gaps"), ORR_PARAM_END };
 
 static bool ends(const struct orr_args *args)

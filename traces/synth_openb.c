@@ -101,7 +101,7 @@ static bool next(void *state, struct job_rec *row)
 
 const struct generator generator_openb = {
 	.name = "openb-like",
-	.doc = "pods like Alibaba openb 2023: shares of GPUs, CPUs, memory, QoS, optionally GPU types",
+	.doc = "pods with the statistics of Alibaba openb 2023: shares of GPUs, CPUs, memory, QoS, optionally GPU types",
 	.params = params,
 	.names = names,
 	.state_size = sizeof(struct openb),

@@ -74,7 +74,7 @@ struct philly {
 	bool has_begun;
 };
 
-static const struct orr_param params[] = { ORR_PARAM_REAL("days", "30", 0, 36500, "no submission after this many days; 0: n decides"),
+static const struct orr_param params[] = { ORR_PARAM_REAL("days", "30", 0, 36500, "length of the trace in days; 0: determined by n"),
 	GENERATOR_PARAM_N("0"), ORR_PARAM_REAL("load", "1", 1e-3, 1e3, "divisor of all gaps: 2 doubles the jobs per day"),
 	GENERATOR_PARAM_TRAINING, ORR_PARAM_END };
 
@@ -126,7 +126,7 @@ static bool next(void *state, struct job_rec *row)
 
 const struct generator generator_philly = {
 	.name = "philly-like",
-	.doc = "a month like Microsoft Philly 2017: bursts, cron-like repeats, 15 virtual clusters",
+	.doc = "a month with the statistics of Microsoft Philly 2017: bursts, cron-like repeats, 15 virtual clusters",
 	.params = params,
 	.names = clusters,
 	.state_size = sizeof(struct philly),

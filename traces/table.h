@@ -48,9 +48,9 @@ void table_free(struct table *t);
 /* 1 a row, 0 the end, -1 error. skip, which may be NULL, sees each line before it is
  * split: true skips the line. */
 int table_next(struct table *t, bool (*skip)(void *ctx, const char *line, size_t n), void *ctx, struct orr_error *err);
-/* 1, or -1 if a value of this row was wrong; the message is in err of table_next(). */
+/* Returns 1, or -1 if a value of this row was invalid; the message is in err of table_next(). */
 int table_status(const struct table *t);
-/* Marks the row as wrong: "FILE:LINE: COLUMN: expected EXPECTED, found ...". */
+/* Marks the row as invalid: "FILE:LINE: COLUMN: expected EXPECTED, found ...". */
 void table_refuse(struct table *t, size_t column, const char *expected);
 
 bool table_has(const struct table *t, size_t column); /* the column exists and the field is not empty */

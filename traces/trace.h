@@ -19,7 +19,7 @@ struct cJSON;
 
 /* Kind of the rows. Only trace info reads a list of nodes. */
 enum trace_kind { TRACE_JOBS, TRACE_REQUESTS, TRACE_AVAIL, TRACE_NODES, TRACE_KINDS };
-/* Whether a format or a generator of such rows has this name. (There is a poisson and an mmpp for jobs and for requests.) */
+/* Returns whether a format or a generator of such rows has this name. (There is a poisson and an mmpp for jobs and for requests.) */
 bool trace_kind_knows(enum trace_kind kind, const char *format);
 
 /* ---- streaming one file ---- */
@@ -35,7 +35,7 @@ void trace_close(struct trace *t);
 enum trace_kind trace_kind(const struct trace *t);
 const char *trace_format(const struct trace *t);
 const char *trace_format_doc(const struct trace *t);
-/* Whether submit times are wall-clock times (then a jobset counts from the first). */
+/* Returns whether submit times are wall-clock times (then a jobset counts from the first). */
 bool trace_is_absolute(const struct trace *t);
 /* trace_open() for a text in memory, which the caller keeps; name replaces the file name. */
 struct trace *trace_open_memory(
@@ -105,7 +105,7 @@ bool jobset_is_loaded(const struct jobset *s);
 const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);
 /* Strings of the rows of this set; those of a generator are complete before the first row. */
 const struct strtab *jobset_strings(const struct jobset *s);
-/* Whether any job may name a strategy. */
+/* Returns whether any job may name a strategy. */
 bool jobset_has_strategies(const struct jobset *s);
 /* 64 hex digits: SHA-256 of the bytes of the file, or of parameters and seed of the generator. */
 const char *jobset_hash(const struct jobset *s);

@@ -33,7 +33,7 @@ int cuda_refuse(struct orr_error *err, cudaError_t e, const char *what)
 
 /* ---- opening */
 
-/* 35: no driver; 100: no device; 3 and 804: a driver that does not work. The user gets the same message for all. */
+/* 35: no driver; 100: no device; 3 and 804: a defective driver. The message is the same for all. */
 static int count_gpus(int *count, struct orr_error *err)
 {
 	*count = 0; /* the call leaves it unset if there is no driver */

@@ -41,8 +41,9 @@ struct orr_error {
 ORR_API int orr_fail(struct orr_error *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
- * Memory for policies. Neither returns NULL: when memory runs out the program says so and ends with exit code 1, as it does
- * for its own. orr_alloc() returns count elements of `size` bytes, all bits zero. orr_realloc() keeps the contents of p up to the new size
+ * Memory for policies. Neither function returns NULL: when memory runs out the program prints a
+ * message and ends with exit code 1. orr_alloc() returns count elements of `size` bytes, all bits
+ * zero. orr_realloc() keeps the contents of p up to the new size
  * (p may be NULL); new elements are not cleared. The caller frees with orr_free(), which allows NULL.
  */
 ORR_API void *orr_alloc(size_t count, size_t size);
@@ -54,7 +55,7 @@ ORR_API void orr_free(void *p);
 	do {                                                                                         \
 		if ((n) >= (cap)) {                                                                  \
 			(cap) = (cap) ? (cap)*2 : 16;                                                \
-			/* Fails as if memory had run out if the counter cannot represent n + 1. */  \
+			/* If the counter cannot represent n + 1: treated as exhausted memory. */    \
 			(v) = orr_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
 		}                                                                                    \
 	} while (0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * jobs.h - the jobs world as a scheduling policy sees it
+ * jobs.h - the interface between the jobs world and a scheduling policy
  *
  * Jobs arrive, ask for GPUs (and optionally CPUs, memory and GPU types), run and end. A policy is a table of functions (struct
- * orr_jobs_ops) over an object that it makes and frees per run. Runs go on in parallel threads: keep no state in static variables.
+ * orr_jobs_ops) over an object that it makes and frees per run. Runs execute in parallel threads: keep no state in static variables.
  *
  * At each instant at which something changed, or for which the policy set a timer, the world calls finish() for each job that
  * ended, evict() for each job that lost its node, arrive() for each job that was submitted, and then schedule() once. Only
@@ -70,7 +70,7 @@ ORR_API int64_t orr_job_attained_ns(const struct orr_jobs *w, orr_job j);
 ORR_API const char *orr_job_name(const struct orr_jobs *w, orr_job j);
 ORR_API const char *orr_name(const struct orr_jobs *w, uint32_t number);
 
-/* True work left, as time at rate 1, and the true total. They end the run unless the policy declares ORR_NEEDS_ORACLE. */
+/* Remaining true work, as time at rate 1, and total true work. They end the run unless the policy declares ORR_NEEDS_ORACLE. */
 ORR_API int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
 
@@ -88,7 +88,7 @@ ORR_API double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t 
 
 /* Relative speed of the job on a GPU type (1: the type on which its duration was measured); 0 if it may not or cannot run there. */
 ORR_API double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
-/* Relative speed of an elastic job on that many GPUs (1: the number that it asks for); 0 for sizes that it does not offer. */
+/* Relative speed of an elastic job on that many GPUs (1: the requested number); 0 for sizes that it does not offer. */
 ORR_API double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus);
 
 /* Iterates over live jobs in order of submission; 0 at the end. */
@@ -119,9 +119,9 @@ ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_no
  * notice: its GPUs do not count as free. Jobs on it run until they are stopped, resized or evicted. Without --capacity no node is
  * given notice and prices are NAN. */
 ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);        /* when it leaves; ORR_NEVER: no notice */
-ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* of orr_total_gpus(), those on nodes given notice */
-ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* of the GPUs that it holds, the same */
-ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* present mean over the nodes that are up */
+ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* part of orr_total_gpus() on nodes given notice */
+ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* part of the job's GPUs on nodes given notice */
+ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* current mean over the nodes that are up */
 /* Returns whether orr_try_start(w, j) would succeed now. */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
 /* Returns whether the job would fit (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped first. Stops none. */
@@ -130,7 +130,7 @@ ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, 
 
 /* ---- actions, in schedule() only ---- */
 
-/* Starts a waiting job where the run's placement puts it; false if it does not fit. */
+/* Starts a waiting job on the nodes that the run's placement chooses; false if it does not fit. */
 ORR_API bool orr_try_start(struct orr_jobs *w, orr_job j);
 /* The same, restricted to one GPU type. */
 ORR_API bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type);
@@ -139,15 +139,15 @@ ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
 /* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]. They must be free and add up to the job's request (of an elastic
  * job: to a size that it offers). */
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
-/* Takes a running job off its GPUs; it waits again with its work kept. */
+/* Stops a running job; it waits again and keeps its completed work. */
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
-/* The same, and adds cost_ns >= 0 to the work left (for example reading a checkpoint). */
+/* Same, and adds cost_ns >= 0 to the remaining work (for example for reading a checkpoint). */
 ORR_API void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns);
 /* Ends a running or waiting job; it counts as killed. After schedule() returns, finish() is called, and then schedule() again. */
 ORR_API void orr_kill(struct orr_jobs *w, orr_job j);
 /* Adds work to a job (an emulated cost); work_ns >= 0. */
 ORR_API void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns);
-/* Gives a running elastic job another size, by a stop and a start; false, with nothing changed, if that does not fit. */
+/* Changes the size of a running elastic job, by a stop and a start; false, without effect, if the new size does not fit. */
 ORR_API bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus);
 /* Requests a schedule() call at that time; a past time counts as now. Timers do not replace each other. Calls at one instant are
  * limited (jobs.max_calls_per_instant). */
@@ -179,7 +179,8 @@ struct orr_walk {
 ORR_API struct orr_queue *orr_queue_new(const struct orr_jobs *w);
 ORR_API void orr_queue_free(struct orr_queue *q);
 ORR_API void orr_queue_add(struct orr_queue *q, orr_job j, int64_t key, int64_t tie);
-/* The same with a second number, outside the order, by which a walk skips jobs: orr_walk_limit_shape(). orr_queue_add() sets 0. */
+/* Same, with a second number that does not affect the order and by which a walk skips jobs (orr_walk_limit_shape()). orr_queue_add() sets
+ * 0. */
 ORR_API void orr_queue_add2(struct orr_queue *q, orr_job j, int64_t key, int64_t tie, int64_t second);
 ORR_API bool orr_queue_remove(struct orr_queue *q, orr_job j); /* false: it was not in the queue */
 ORR_API bool orr_queue_has(const struct orr_queue *q, orr_job j);
@@ -193,8 +194,9 @@ ORR_API void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk);
 ORR_API orr_job orr_walk_next(struct orr_walk *walk);    /* 0: the end */
 ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* the job that orr_walk_next() would return */
 ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips the shape of the job returned last */
-/* Restricts the rest of the walk, for the shape of the job returned last, to jobs with second <= max_second. O(log n), however many
- * jobs are skipped. Backfilling finds the first job that is short enough this way. The last limit of a shape counts; a walk never
+/* Restricts the rest of the walk, for the shape of the job returned last, to jobs with second <=
+ * max_second. O(log n), regardless of the number of skipped jobs. Backfilling uses it to find the
+ * first job that is short enough. The last limit of a shape counts; a walk never
  * goes back. */
 ORR_API void orr_walk_limit_shape(struct orr_walk *walk, int64_t max_second);
 ORR_API void orr_walk_end(struct orr_walk *walk);

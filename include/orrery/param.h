@@ -61,8 +61,8 @@ struct orr_param {
 #define ORR_PARAM_END { NULL, ORR_KIND_END, NULL, NULL, 0, 0, NULL }
 /* clang-format on */
 
-/* The checked values of one table. For a name that the table lacks, which is a bug,
- * the functions return 0, "" or an empty list. */
+/* The checked values of one table. For a name that is not in the table (a bug), the functions
+ * return 0, "" or an empty list. */
 struct orr_args;
 
 ORR_API bool orr_arg_bool(const struct orr_args *a, const char *name);

@@ -3,8 +3,8 @@
  * plan.h - the interface of plan policies
  *
  * A plan policy searches for a distributed plan: which layers of a model form a stage, which GPUs run it, and how they split the
- * work. It looks at the model's chain of pieces, at the cluster and at costs, and gives plans to orr_plan_evaluate(). The best
- * plan that fits is the result, unless the policy names another by orr_plan_choose().
+ * work. It reads the model's chain of pieces, the cluster and costs, and passes plans to orr_plan_evaluate(). The best
+ * plan that fits is the result, unless the policy chooses another one by orr_plan_choose().
  *
  *	static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
  *	{
@@ -14,7 +14,7 @@
  *	}
  *
  * search() is called once per run. Times are seconds, sizes bytes. A call with an invalid plan (a GPU used twice, a piece left
- * out) ends the run with an error that names the policy; such a call and all later ones return a value that does not fit.
+ * out) ends the run with an error that names the policy; such a call and all later ones return a value whose `fits` is false.
  *
  * Kinds of problems. orr_plan_facts.problem names the kind: the plan of a training step, or the compression of embedding tables, for
  * which a policy calls orr_plan_compress(). A policy of the second kind declares ORR_PLANS_EMBEDDINGS; the program refuses
@@ -37,9 +37,9 @@ struct orr_plan_facts {
 	enum orr_plan_problem problem;
 	uint64_t budget; /* evaluations that the search may use */
 	/* Training. */
-	uint32_t gpus, nodes, types; /* types: of GPUs */
-	uint32_t pieces;             /* of the chain: a block of a transformer, or one layer */
-	uint32_t blocks, heads;      /* of transformers; else 0 */
+	uint32_t gpus, nodes, types; /* types: number of GPU types */
+	uint32_t pieces;             /* number of pieces: a piece is a block of a transformer, or one layer */
+	uint32_t blocks, heads;      /* of a transformer; 0 for other models */
 	double global_batch;         /* samples per iteration */
 	double micro_batch;          /* samples, of all replicas of a stage together; 0: the policy's choice */
 	double params;
@@ -52,7 +52,8 @@ struct orr_plan_facts {
 /* ---- the search ---- */
 
 ORR_API void orr_plan_facts(const struct orr_plan *p, struct orr_plan_facts *out);
-/* False: the budget is spent, the user has interrupted, or a call has failed. The search returns; the best plan is kept. */
+/* False: the budget is used up, the user has interrupted the run, or a call has failed. Then the search has to return; the best plan so far
+ * is kept. */
 ORR_API bool orr_plan_goes_on(const struct orr_plan *p);
 ORR_API void orr_plan_progress(struct orr_plan *p, double done); /* 0..1 */
 ORR_API double orr_plan_uniform(struct orr_plan *p);             /* [0,1), from the policy's own random stream */
@@ -62,9 +63,9 @@ ORR_API void orr_plan_put(struct orr_plan *p, const char *name, double value);
 /* ---- training: the model and the cluster ---- */
 
 struct orr_plan_piece {
-	const char *name; /* of its first layer; valid during the run */
+	const char *name; /* name of its first layer; valid during the run */
 	double params;
-	double out_bytes; /* of one sample, forward; the gradient is as large */
+	double out_bytes; /* output of one sample; its gradient has as many bytes */
 	bool is_block;    /* a block of a transformer */
 };
 struct orr_plan_gpu {
@@ -79,27 +80,28 @@ enum orr_plan_recompute { ORR_PLAN_KEEP, ORR_PLAN_RECOMPUTE_SELECTIVE, ORR_PLAN_
 /* How a GPU computes its part of a stage. */
 struct orr_plan_terms {
 	double samples;  /* per micro-batch */
-	uint32_t shards; /* GPUs that split each layer; 0 or 1: none */
+	uint32_t shards; /* GPUs that split each layer; 0 or 1: layers are not split */
 	enum orr_plan_recompute recompute;
 	bool sequence_parallel;
 };
-/* Of pieces first..first+count-1 and one micro-batch on one GPU. */
+/* Costs of pieces first..first+count-1 for one micro-batch on one GPU. */
 struct orr_plan_cost {
 	double forward_s, backward_s, recompute_s;
-	double params;       /* of all shards */
+	double params;       /* parameters of all shards together */
 	double stored_bytes; /* kept from forward to backward */
 	double working_bytes;
-	double forward_sums, backward_sums, recompute_sums; /* tensor-parallel all-reduces of one sample's activations each */
-	double sum_bytes;                                   /* of such an all-reduce, for `samples` */
+	double forward_sums, backward_sums, recompute_sums; /* numbers of tensor-parallel all-reduces */
+	double sum_bytes;                                   /* bytes of one such all-reduce, for `samples` */
 };
 ORR_API void orr_plan_cost(
 	const struct orr_plan *p, uint32_t type, uint32_t first, uint32_t count, const struct orr_plan_terms *t, struct orr_plan_cost *out);
 ORR_API double orr_plan_update_s(const struct orr_plan *p, uint32_t type, double params);
 /* Bytes held per parameter: weight, gradient, optimizer state divided by state_shards. */
 ORR_API double orr_plan_state_bytes(const struct orr_plan *p, double state_shards);
-/* One message on an idle network. */
+/* Time of one message on an idle network. */
 ORR_API double orr_plan_transfer_s(const struct orr_plan *p, uint32_t from, uint32_t to, double bytes);
-/* An all-reduce of n GPUs in this order on an idle network; `rings`: such all-reduces at once over the same NICs. */
+/* Time of an all-reduce of n GPUs in this order on an idle network; `rings`: number of such all-reduces that share NICs at the same time.
+ */
 ORR_API double orr_plan_all_reduce_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
 
 /* ---- training: a plan ---- */
@@ -108,17 +110,18 @@ struct orr_plan_stage {
 	uint32_t first, count; /* pieces */
 	const uint32_t *gpu;
 	uint32_t n_gpus;
-	uint32_t shards;     /* 0 or 1: none; else consecutive entries of gpu[] form groups of this many */
-	const double *share; /* of each group in a micro-batch, sum 1; NULL: equal shares */
+	uint32_t shards;     /* n > 1: each n consecutive entries of gpu[] form a group that splits each layer; 0 or 1: groups of one GPU */
+	const double *share; /* [group] part of a micro-batch, sum 1; NULL: equal shares */
 };
 /*
- * Stages in the order of the model; together they cover it. A micro-batch of a stage is split over its groups. With
- * interleave v > 1 there are v times as many parts as sets of GPUs: stage i and stage i + stages/v have the same GPUs.
+ * Stages in the order of the model, all of which they cover. A micro-batch of a stage is split over its groups.
+ * With interleave v > 1, `stages` is v times the number of sets of GPUs: stage i and stage i +
+ * stages/v have the same GPUs.
  */
 struct orr_plan_draft {
 	uint32_t stages;
 	const struct orr_plan_stage *stage;
-	double micro_batch;  /* samples of all groups together; divides the global batch */
+	double micro_batch;  /* samples of all groups of a stage together; divides the global batch */
 	uint32_t interleave; /* 0 or 1: none */
 	enum orr_plan_recompute recompute;
 	bool sequence_parallel;
@@ -127,14 +130,14 @@ struct orr_plan_draft {
 struct orr_plan_value {
 	bool fits;           /* in the memory of every GPU */
 	double iteration_s;  /* INFINITY if it does not fit */
-	double memory_bytes; /* of the fullest GPU, relative to its memory */
+	double memory_bytes; /* bytes on the GPU with the largest ratio of bytes to memory */
 };
-/* The closed form (docs/models/plan.md). Counts against the budget. */
+/* Evaluates a plan by the closed form (docs/models/plan.md). Uses one evaluation of the budget. */
 ORR_API void orr_plan_evaluate(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out);
-/* The executor of the step world: slow, and it counts against the budget as well. */
+/* Evaluates a plan by the executor of the step world, which is slower. Uses one evaluation of the budget. */
 ORR_API void orr_plan_execute(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out);
-/* Makes this plan the result, whatever the values of the others. own_s: its iteration time by the policy's own cost; NAN: none. It
- * has to fit. */
+/* Makes this plan, which has to fit, the result, even if others are faster. own_s: its iteration
+ * time by the policy's own cost; NAN: none. */
 ORR_API void orr_plan_choose(struct orr_plan *p, const struct orr_plan_draft *d, double own_s);
 
 /* ---- embeddings: compressed tables ---- */

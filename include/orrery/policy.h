@@ -20,10 +20,10 @@ extern "C" {
 #endif
 
 /* Flags that a policy declares. The header of its world states which flags have a meaning there. */
-#define ORR_NEEDS_ORACLE 1u    /* sees the future; marked "oracle" in every table */
+#define ORR_NEEDS_ORACLE 1u    /* uses information that real policies lack; marked "oracle" in every table */
 #define ORR_WORK_CONSERVING 2u /* never idles a resource that has queued work; --check verifies it */
-#define ORR_MAY_ORACLE 4u      /* sees the future with some parameters; then marked "oracle" */
-#define ORR_SLO_GUARDED 8u     /* no action makes a request late that would have been in time; --check verifies it */
+#define ORR_MAY_ORACLE 4u      /* same as ORR_NEEDS_ORACLE, but only with some parameters */
+#define ORR_SLO_GUARDED 8u     /* no action makes a request miss a deadline that it would otherwise meet; --check verifies it */
 #define ORR_DRAWS 16u          /* may draw random numbers: replications of its runs differ even if nothing else is random */
 #define ORR_SERVE_ROLES 32u    /* serving: runs prompts on prefill replicas and decodes on decode replicas; others refuse roles */
 
@@ -47,8 +47,8 @@ struct orr_plugin {
 };
 
 /*
- * For the macros of the worlds. symbol: what follows orr_policy_ in the C name, and the entry of policies.def. type: the struct
- * that ops has to be.
+ * For the macros of the worlds. symbol: the C name without orr_policy_, which is also the entry of
+ * policies.def. type: the required type of ops.
  */
 #define ORR_POLICY_DECLARE(symbol, ident, doc, world, flags, params, type, ops)                                                        \
 	extern const struct orr_policy orr_policy_##symbol;                                                                            \

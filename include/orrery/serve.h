@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * serve.h - the serving world as a policy sees it
+ * serve.h - the interface between the serving world and a policy
  *
  * Requests arrive, each for a model; replicas (one or several GPUs each) run them. The kind of the model gives the kind of
  * work:
@@ -8,7 +8,7 @@
  *  - A model with a latency table runs *batches*: orr_run_start() starts one with some requests, which end together after
  *    the latency of that batch. Several runs may share a replica ("stacking") as memory allows; a run may be aborted.
  *  - A language model runs *iterations* over the requests that are resident on the replica: each iteration processes some
- *    prompt tokens of some requests and one token of each request that is past its prompt. orr_admit() makes a request
+ *    prompt tokens of some requests and one token of each request whose prompt is complete. orr_admit() makes a request
  *    resident, orr_iter_run() runs iterations.
  *
  * A policy is a table of functions (struct orr_serve_ops) over an object that it makes and frees per run. Runs execute in
@@ -22,7 +22,7 @@
  * A policy sees only information that a real server has: neither the length of an output in advance nor the future. orr_req_true_output()
  * gives the length and marks the run "oracle" in every table.
  *
- * An impossible action (more memory than there is, a request that is in the batch twice) ends the run with an error that
+ * An impossible action (too little memory, a request that is in the batch twice) ends the run with an error that
  * names the policy, the request and the time. All later actions are refused, so a policy need not check. Handles carry a
  * generation: the handle of an ended request is refused.
  *
@@ -41,7 +41,7 @@ struct orr_serve;         /* the world */
 typedef uint64_t orr_req; /* a request; 0 is none */
 typedef uint64_t orr_run; /* a running or suspended batch; 0 is none */
 #define ORR_NO_REPLICA UINT32_MAX
-#define ORR_ANY_REPLICA (UINT32_MAX - 1) /* serve.router picks one (auto: the replica with the fewest requests) */
+#define ORR_ANY_REPLICA (UINT32_MAX - 1) /* serve.router chooses one (auto: the replica with the fewest requests) */
 
 /* ---- requests ---- */
 
@@ -107,7 +107,7 @@ ORR_API void orr_complete(struct orr_serve *w, orr_req r);
 /* Changes the model of a waiting request (a cascade, a pipeline of models); it waits on no replica then. Returns false if that
  * model can never serve it (too many samples or tokens): the request is refused. A model that no replica serves is an error. */
 ORR_API bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model);
-/* Routes a waiting request to a replica, as the router does at arrival, or to the one that serve.router picks (ORR_ANY_REPLICA). */
+/* Routes a waiting request to a replica, as the router does at arrival, or to the one that serve.router chooses (ORR_ANY_REPLICA). */
 ORR_API void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica);
 
 /* ---- a first-in first-out list for policies ----
@@ -165,7 +165,7 @@ struct orr_replica_info {
 	uint32_t residents;
 	double memory_bytes, memory_free_bytes; /* of table models */
 };
-ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* numbers 0 to this - 1; some may be down */
+ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* n: replicas have the numbers 0 to n - 1; some may be down */
 ORR_API bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_replica_info *out);
 ORR_API bool orr_replica_is_idle(const struct orr_serve *w, uint32_t replica); /* up, with nothing running */
 /* The first idle replica from number `from` on, or ORR_NO_REPLICA. */
@@ -244,8 +244,8 @@ ORR_API uint32_t orr_kv_held(const struct orr_serve *w, orr_req r);         /* b
 ORR_API uint32_t orr_kv_blocks(const struct orr_serve *w, uint32_t replica, uint32_t tokens);
 
 /* Makes a waiting or swapped-out request resident on its replica, with room for `tokens` tokens, leaving at least keep_free
- * blocks free. Returns false, without effect, if there is no such room. The part of its prompt that is in the prefix cache
- * is done at once. */
+ * blocks free. Returns false, without effect, if there is no such room. The part of its prompt that
+ * is in the prefix cache counts as processed. */
 ORR_API bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free);
 /* Grows its room to `tokens` tokens; returns false, without effect, if there is none. */
 ORR_API bool orr_kv_grow(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free);
@@ -258,10 +258,10 @@ enum orr_evict_how {
 };
 /* Evicts a resident, which waits again. Not allowed while it is part of the running iteration. */
 ORR_API void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how);
-/* Takes a resident that is past its prompt out of the decodes, keeping its blocks, or puts it back. Not during an iteration. */
+/* Pauses a resident whose prompt is complete: it leaves the decodes and keeps its blocks; or resumes it. Not during an iteration. */
 ORR_API void orr_pause(struct orr_serve *w, orr_req r);
 ORR_API void orr_resume(struct orr_serve *w, orr_req r);
-ORR_API bool orr_is_decoding(const struct orr_serve *w, orr_req r); /* past its prompt and not paused */
+ORR_API bool orr_is_decoding(const struct orr_serve *w, orr_req r); /* prompt complete, not paused */
 
 /* Residents of a replica in order of admission. */
 ORR_API orr_req orr_resident_first(const struct orr_serve *w, uint32_t replica);
@@ -313,7 +313,7 @@ struct orr_serve_ops {
 	void *(*create)(struct orr_serve *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
 	/* Returns the replica of a new request; ORR_NO_REPLICA: none yet (it waits in the policy's queue; orr_assign());
-	 * ORR_ANY_REPLICA: the router picks. NULL: serve.router decides. An explicit serve.router overrides this. */
+	 * ORR_ANY_REPLICA: the router chooses. NULL: serve.router decides. An explicit serve.router overrides this. */
 	uint32_t (*route)(void *self, struct orr_serve *w, orr_req r);
 	/* A request is new, lost its replica, or has moved to another one (done_tokens > 0). */
 	void (*arrive)(void *self, struct orr_serve *w, orr_req r);
@@ -328,9 +328,11 @@ struct orr_serve_ops {
 };
 
 /*
- * A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths. ORR_MAY_ORACLE: the same with some of its
- * parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work. ORR_SERVE_ROLES: tells prefill and decode
- * replicas apart; a scenario whose deployments have such roles is refused for all other policies.
+ * A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths.
+ * ORR_MAY_ORACLE: only with some of its parameters. ORR_WORK_CONSERVING: never idles a replica that
+ * has queued work. ORR_SERVE_ROLES:
+ * distinguishes prefill and decode replicas; a scenario whose deployments have such roles is
+ * refused for all other policies.
  */
 #define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops) \
 	ORR_POLICY_DECLARE(serve_##ident, ident, doc, "serve", flags, params, struct orr_serve_ops, ops)

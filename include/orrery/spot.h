@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot.h - the spot world as a policy sees it: one elastic job on preemptible instances, and what they cost
+ * spot.h - the interface between the spot world and a policy: one elastic job on preemptible instances, and their cost
  *
  * Instances: a trace or a random process offers instances and removes them. An offer that is taken becomes an instance. It starts
  * (spot.startup), becomes ready, may be given notice (spot.notice), and ends. An on-demand instance lives until it is released, at its own
@@ -8,11 +8,11 @@
  *
  * Steps: orr_steps_run() begins a run of consecutive steps of equal length. The world advances all steps between two events at once, and
  * calls steps() at the end of the run. A step counts when it is done; after orr_steps_are_provisional(), when it has been committed
- * (orr_commit(): a checkpoint holds it). orr_lose() takes uncommitted steps back. The job is over when all its steps count.
+ * (orr_commit(): a checkpoint holds it). orr_lose() discards uncommitted steps. The job is over when all its steps count.
  *
  * Accounts: every second of every instance is in exactly one account (enum orr_account). Owners' time belongs to the step in flight:
- * useful and redundant if the step counts, wasted if it is lost. While no step is in flight, it is booked in the account that
- * orr_pause_as() names.
+ * useful and redundant if the step counts, wasted if it is lost. While no step is in flight, it is
+ * assigned to the account that orr_pause_as() names.
  *
  * Order: at each instant the world calls instance() for each offer taken, instance that joins or is given notice, instance that
  * ends, and instance that gets ready (simultaneous ones in the order of the trace); then timer() by rank, steps(), and decide() once.
@@ -84,7 +84,7 @@ ORR_API void orr_inst_set_mark(struct orr_spot *w, orr_inst i, uint64_t mark);
 
 ORR_API uint32_t orr_zones(const struct orr_spot *w); /* at least 1 */
 ORR_API const char *orr_zone_name(const struct orr_spot *w, uint32_t zone);
-/* A standing request: takes offers as they come while fewer than n spot instances are live (in the zone). Initially spot.target
+/* A standing request: accepts new offers while fewer than n spot instances are live (in the zone). Initially spot.target
  * instances of any zone (ORR_WANT_ALL unless set). A smaller n releases nothing: orr_release() does. */
 ORR_API void orr_want(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Takes up to n offers now and returns the number taken (limited by offers and quota). instance() follows within this instant. */
@@ -95,11 +95,11 @@ ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Releases an instance: its stages lose their owner. instance() is not called for it. */
 ORR_API void orr_release(struct orr_spot *w, orr_inst i);
-/* Price of the type that came last in the zone; before any came, of the first that will. */
+/* Price of the type of the zone's latest instance; before the first instance, of the type of the first one. */
 ORR_API double orr_spot_price(const struct orr_spot *w, uint32_t zone);
 ORR_API double orr_on_demand_price(const struct orr_spot *w, uint32_t zone);
 ORR_API int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand);
-/* How long before its end an instance is given notice; 0: no notice. */
+/* Time between the notice and the end of an instance; 0: no notice. */
 ORR_API int64_t orr_notice_time(const struct orr_spot *w);
 
 /* ---- the job ---- */
@@ -109,7 +109,7 @@ struct orr_elastic_info {
 	double samples_per_step;
 	uint64_t steps;            /* of the whole job; 0: no last step */
 	int64_t deadline_ns;       /* spot.deadline; ORR_NEVER */
-	uint32_t depth, pipelines; /* as its file suggests; 0: unknown */
+	uint32_t depth, pipelines; /* defaults of its file; 0: unknown */
 	double state_bytes;        /* parameters and optimiser state, the contents of a checkpoint; 0: unknown */
 	double parameters;
 	uint32_t on_demand_nodes; /* of the on-demand baseline; 0: unknown */
@@ -120,12 +120,12 @@ ORR_API void orr_elastic_get(const struct orr_spot *w, struct orr_elastic_info *
 enum orr_step_kind {
 	ORR_STEP_PLAIN,     /* nothing redundant is computed */
 	ORR_STEP_REDUNDANT, /* each stage computes its successor's forward pass too */
-	ORR_STEP_DEGRADED   /* the same while one pipeline has a stage that does the work of two */
+	ORR_STEP_DEGRADED   /* same, while one pipeline has a node that computes two stages */
 };
 /* Step time with these pipelines of this depth; 0: the job has none (too little memory, not measured). */
 ORR_API int64_t orr_step_time(const struct orr_spot *w, uint32_t pipelines, uint32_t depth, enum orr_step_kind kind);
-/* Redundant share of the owners' time in a redundant step, and what a loss during one costs (detection, swapping in, repeated
- * backward passes); 0 if unknown. */
+/* Redundant share of the owners' time in a redundant step, and time lost by a loss during such a
+ * step (detection, swapping in, repeated backward passes); 0 if unknown. */
 ORR_API double orr_step_redundant(const struct orr_spot *w, uint32_t pipelines, uint32_t depth);
 ORR_API int64_t orr_step_failover(const struct orr_spot *w, uint32_t pipelines, uint32_t depth);
 /* The i-th (pipelines, depth) that has a step time, ordered by pipelines, then depth. False past the last. */
@@ -145,7 +145,7 @@ ORR_API int64_t orr_checkpoint_time(const struct orr_spot *w, uint32_t nodes);
 ORR_API void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const orr_inst *owner);
 /* Gives a stage without an owner to instance i. */
 ORR_API void orr_own(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst i);
-/* Takes a stage from its live owner, and gives it to `to` unless that is 0. */
+/* Removes a stage from its live owner, and assigns it to `to` unless that is 0. */
 ORR_API void orr_disown(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst to);
 /* Removes a pipeline and its stages; its owners become idle. */
 ORR_API void orr_drop_pipeline(struct orr_spot *w, uint32_t pipeline);
@@ -205,7 +205,7 @@ enum orr_account {
 	ORR_RESTART,     /* from a checkpoint, after a failure */
 	ORR_RECONFIGURE, /* rendezvous, new pipelines, migration, failover */
 	ORR_STARTING,    /* instances not ready yet */
-	ORR_IDLE,        /* ready, without a stage or with nothing to do */
+	ORR_IDLE,        /* ready, without a stage or without work */
 	ORR_TIME_ACCOUNTS,
 	/* Money alone: */
 	ORR_ROUNDING = ORR_TIME_ACCOUNTS, /* the unused rest of begun hours (spot.billing=hour) */
@@ -243,7 +243,7 @@ struct orr_future {
 };
 /* Writes up to cap changes after now, up to and including until_ns, in order of time; returns their number. */
 ORR_API size_t orr_spot_future(struct orr_spot *w, int64_t until_ns, struct orr_future *out, size_t cap);
-/* When a live spot instance will end; ORR_NEVER: not before the trace does. */
+/* Returns the time at which a live spot instance will end; ORR_NEVER: not before the end of the trace. */
 ORR_API int64_t orr_inst_true_end(struct orr_spot *w, orr_inst i);
 /* Returns the time at which the next offer of the zone would end if taken now; ORR_NEVER if it has no end in the trace; the current time if
  * the zone has no offer. */
@@ -274,7 +274,7 @@ struct orr_spot_ops {
 	void (*end)(void *self, struct orr_spot *w);
 };
 
-/* A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees removals to come. ORR_MAY_ORACLE: the same with some parameters. */
+/* A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees future removals. ORR_MAY_ORACLE: only with some parameters. */
 #define ORR_POLICY_SPOT_FLAGS(ident, doc, flags, params, ops) \
 	ORR_POLICY_DECLARE(spot_##ident, ident, doc, "spot", flags, params, struct orr_spot_ops, ops)
 #define ORR_POLICY_SPOT(ident, doc, params, ops) ORR_POLICY_SPOT_FLAGS(ident, doc, 0u, params, ops)

@@ -96,7 +96,7 @@ enum orr_pass { ORR_PASS_FORWARD, ORR_PASS_BACKWARD_DATA, ORR_PASS_BACKWARD_WEIG
  * split). Excludes stragglers, which the world applies when ops run. */
 ORR_API double orr_cost(
 	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
-/* The same with element-wise layers split as well (sequence parallelism). */
+/* Same, with element-wise layers split too (sequence parallelism). */
 ORR_API double orr_cost_sequence_parallel(
 	const struct orr_step *s, uint32_t device, enum orr_pass pass, uint32_t first, uint32_t count, double batch, uint32_t shards);
 ORR_API double orr_update_cost(const struct orr_step *s, uint32_t device, double params);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The profile is a treap of its points by time (Seidel and Aragon, "Randomized Search Trees", Algorithmica 16, 1996), whose
- * priorities are a hash of the node's number. A node holds the step of the capacity at its time, and of the steps of its subtree their
- * sum and the least and the greatest of their partial sums, each starting with the first step. So a need is taken in [from, to) by
- * two steps, and a search skips the subtrees in which every point fits or none does.
+ * priorities are a hash of the node's number. A node holds the change of the capacity at its time. For its subtree it
+ * holds the sum of the changes and the least and greatest sum of any first k of them. A reservation over [from, to) is
+ * therefore two changes, and a search skips the subtrees in which all points have room for the job or none has.
  *
- * Node 0 is no node: an empty subtree. The first point's step is the capacity itself.
+ * Node 0 stands for an empty subtree. The first point's change is the capacity itself.
  */
 #include "availability.h"
 
@@ -18,7 +18,7 @@ struct availability_node {
 	uint32_t left, right, priority;
 };
 
-/* The parts of a need that a search looks at: index into the capacity, and amount. */
+/* The amounts of a need that a search compares: index into the capacity, and amount. */
 struct demand {
 	size_t at[3], n;
 	int64_t amount[3];
@@ -145,7 +145,7 @@ static bool is_flat(const struct availability *p, uint32_t x)
 	return true;
 }
 
-/* Adds p->change to the step of the point at t, if it exists below x, and to the sums on the path. */
+/* Adds p->change to the change of the point at t, if it exists below x, and to the sums on the path. */
 static bool add_to_point(struct availability *p, uint32_t x, int64_t t, int sign, bool *is_now_flat)
 {
 	if (!x)
@@ -161,7 +161,7 @@ static bool add_to_point(struct availability *p, uint32_t x, int64_t t, int sign
 	return true;
 }
 
-/* Adds p->change to the step at t. A point that changes nothing is dropped, except the first. */
+/* Adds p->change to the change at t. A point whose change is 0 is removed, except the first. */
 static void add_step(struct availability *p, int64_t t, int sign)
 {
 	uint32_t before, rest, here;
@@ -246,7 +246,7 @@ static bool fits(const struct demand *d, const int64_t *capacity)
 	return true;
 }
 
-/* Can the subtree have a point where the demand fits (or does not)? */
+/* Returns whether the subtree may have a point where the demand fits (or does not fit). */
 static bool may_have(const struct availability *p, uint32_t x, const struct demand *d, const int64_t *before, bool wanted)
 {
 	const int64_t *bound = part(p, x, wanted ? MOST : LEAST);
@@ -272,11 +272,11 @@ static bool fits_at(const struct availability *p, const struct demand *d, int64_
 	return fits(d, capacity);
 }
 
-/* A walk over the points after `from`, in order, for a gap of `span`. */
+/* State of a search over the points after `from`, in order, for a gap of length `span`. */
 struct search {
 	struct demand demand;
 	int64_t capacity[3];       /* at the point reached */
-	int64_t from, span, start; /* start: of the present gap */
+	int64_t from, span, start; /* start: beginning of the current gap */
 	bool is_gap, is_done;
 };
 
@@ -296,7 +296,7 @@ static void visit_point(struct search *s, int64_t time)
 	s->is_gap = s->is_done || has_room;
 }
 
-/* Skips the subtrees that neither end the present gap nor start one. */
+/* Skips the subtrees that neither end the current gap nor start one. */
 static void search_below(const struct availability *p, uint32_t x, struct search *s)
 {
 	while (x && !s->is_done) {

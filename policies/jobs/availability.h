@@ -5,7 +5,7 @@
  * A step function: point i holds from its time up to that of point i + 1; the last one holds forever. Capacity: GPUs (1/1000) per
  * type, CPUs and memory (struct backfill_room, backfill.h).
  *
- * Invariant: times differ; the first point is the earliest time of a query. Points that change nothing are dropped. Cost, with n
+ * Invariant: times differ; the first point is the earliest time of a query. Points whose change is 0 are removed. Cost, with n
  * points: O(log n) per operation; a search also visits the gaps that are too short.
  */
 #ifndef ORR_POLICIES_AVAILABILITY_H
@@ -30,7 +30,7 @@ void availability_free(struct availability *p);
 void availability_reset(struct availability *p, int64_t now, const struct backfill_room *room);
 /* Drops the points before `now`, and points that change nothing. */
 void availability_trim(struct availability *p, int64_t now);
-/* Takes (sign -1) or gives back (sign 1) a need in [from, to), clipped at point 0. */
+/* Subtracts (sign -1) or adds (sign 1) a need in [from, to), clipped at point 0. */
 void availability_move(struct availability *p, int64_t from, int64_t to, uint32_t type, const struct backfill_need *need, int sign);
 /* Returns the earliest time >= `from` at which the need fits for `span` > 0 ns; ORR_NEVER if there is none. */
 int64_t availability_find(const struct availability *p, int64_t from, int64_t span, uint32_t type, const struct backfill_need *need);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * backfill.h - common part of the backfilling policies: the waiting jobs in order of submission, the running jobs in order of their
- * estimated ends, and the handling of jobs that outlive their estimate
+ * estimated ends, and the handling of jobs that run longer than their estimate
  *
  * The estimate of a running job is orr_job_estimate_ns() divided by its rate on the GPU type; of a waiting job, divided by the
- * lowest rate of the types that it may run on. If a job runs on at the end of its estimate,
+ * lowest rate of the types that it may run on. If a job is still running at the end of its estimate,
  *
  *   overrun=kill    it is killed, as a batch system does at the user's limit;
  *   overrun=extend  its estimate grows by 1 min the first time, by 15 * 2^(i-2) min the i-th time (Tsafrir, Etsion and
@@ -22,10 +22,10 @@
 
 #include <orrery/jobs.h>
 
-#define BACKFILL_PARAMS                                                                                                 \
-	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                            \
-		"source of run times: the user's limit (the truth if the trace states none), or the truth"),            \
-		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"), \
+#define BACKFILL_PARAMS                                                                                                    \
+	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                               \
+		"source of run times: the user's limit (if the trace has none, the true duration), or the true duration"), \
+		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"),    \
 		ORR_PARAM_CHOICE("overrun", "extend", "kill|extend", "at the end of the estimate: kill the job, or extend the estimate")
 
 enum { BACKFILL_MAX_TYPES = 64 };
@@ -92,13 +92,13 @@ void backfill_move(struct backfill_room *room, uint32_t type, const struct backf
 bool backfill_has_room(const struct backfill_room *room, uint32_t type, const struct backfill_need *need);
 
 /* ---- running jobs ---- */
-/* Books a job that has just been started; returns its estimated end. */
+/* Records a job that has just been started; returns its estimated end. */
 int64_t backfill_started(struct backfill *b, struct orr_jobs *w, orr_job j);
 /* Removes a job. True if it ran; *left is then the rest of its estimate. */
 bool backfill_forget(struct backfill *b, struct orr_jobs *w, orr_job j, int64_t *left);
-/* Kills or extends the jobs whose estimates are over; true if there were any. */
+/* Kills or extends the jobs whose estimates have ended; returns whether such a job exists. */
 bool backfill_overruns(struct backfill *b, struct orr_jobs *w);
-/* Sets a timer for the next estimated end, if that can change anything. */
+/* Sets a timer for the next estimated end, if a job could start then. */
 void backfill_set_timer(struct backfill *b, struct orr_jobs *w);
 
 #endif

@@ -7,8 +7,8 @@
  *
  * When a job ends early, the profile is compressed: in order of submission, each waiting job gives up its reservation and takes
  * the earliest possible one, which is never later than the old one. So without overruns and node failures no job starts after its
- * first reservation. After an overrun (overrun=extend) or a change of capacity, reservations cannot be kept: all are made again, in
- * order of submission.
+ * first reservation. After an overrun (overrun=extend) or a change of capacity, reservations cannot be kept: all are
+ * recomputed, in order of submission.
  *
  * Room is counted by GPU type (backfill.h); each reservation is on one type. If the placement refuses a job at the time of its
  * reservation, the job starts on another type with room in the profile. Otherwise it takes the earliest reservation from the next
@@ -34,11 +34,11 @@ struct conservative {
 	struct availability profile;
 	struct promise *promise; /* of waiting jobs, in order of submission */
 	size_t n, cap;
-	size_t n_planned; /* the first promises, which have had their turn */
+	size_t n_planned; /* number of promises at the front that a pass has already tried */
 	int64_t next;     /* the earliest start of a promise */
-	bool has_open;    /* one of these has no reservation */
+	bool has_open;    /* one of these n_planned jobs has no reservation */
 	bool is_early;    /* a job ended early: the profile must be compressed */
-	bool is_broken;   /* reservations cannot be kept: all must be made anew */
+	bool is_broken;   /* reservations cannot be kept: all must be recomputed */
 };
 
 static void destroy(void *self)
@@ -158,7 +158,7 @@ static void promise(struct conservative *c, struct orr_jobs *w, struct promise *
 	move(c, x, -1);
 }
 
-/* Makes the profile from the running jobs alone. */
+/* Rebuilds the profile from the running jobs only. */
 static void rebuild(struct conservative *c, struct orr_jobs *w)
 {
 	struct backfill_room room;
@@ -179,7 +179,7 @@ static void note_start(struct conservative *c, const struct promise *x)
 	c->has_open |= x->start == ORR_NEVER;
 }
 
-/* Makes the reservations that are missing, and those that may have become earlier. */
+/* Makes missing reservations, and repeats those that could now be earlier. */
 static void plan(struct conservative *c, struct orr_jobs *w)
 {
 	int64_t now = orr_now(w);

@@ -40,7 +40,7 @@ struct user {
 };
 
 struct drf {
-	struct orr_queue *heads; /* the first job of each user's line; key: the user's share */
+	struct orr_queue *heads; /* the first waiting job of each user; key: the user's share */
 	bool skips;
 	int64_t total[N_RESOURCES]; /* capacity; 0: the resource is unlimited or absent */
 	struct user **bucket;
@@ -158,7 +158,7 @@ static void book(struct user *u, const struct orr_job_info *info, int sign)
 
 /* ---- a user's line ---- */
 
-/* Puts the first job of the line into the queue, under the user's present share. */
+/* Adds the first job of the line to the queue, with the user's current share as key. */
 static void show_head(struct drf *d, const struct user *u)
 {
 	if (u->first)
@@ -277,7 +277,7 @@ static void capacity(void *self, struct orr_jobs *w)
 		}
 }
 
-/* Books the first job of a line, which has just started, and puts the next one into the queue. */
+/* Records the start of the first job of a line, and adds the next job to the queue. */
 static void started(struct drf *d, struct orr_jobs *w, orr_job j)
 {
 	struct orr_job_info info;

@@ -18,13 +18,13 @@
  * while X is constant.
  *
  * rules=own: a round starts every `round` while a job runs, else at once. X is recomputed at the start of a round if jobs
- * arrived or ended, at least `recompute` after the last time. A job chosen again runs on undisturbed; a job that ends inside a
+ * arrived or ended, at least `recompute` after the last time. A job chosen again keeps running; a job that ends inside a
  * round frees its GPUs for the next round. Progress is continuous: partial iterations count.
  *
- * rules=gavel: as the published simulator (gavel_published.c): whole iterations, rounds that end with their last job, 1920 s between
- * computations of X, every job stopped after every round (so `preemptions` counts rounds).
+ * rules=gavel: the rules of the published simulator (gavel_published.c): whole iterations, rounds that end with their last job, 1920 s
+ *between computations of X, every job stopped after every round (so `preemptions` counts rounds).
  *
- * Jobs that ask for no GPU start when they fit. Assumes that a job runs on one type in a round; see
+ * Jobs that request no GPU start when they fit. Assumes that a job runs on one type in a round; see
  *docs/models/jobs-policies.md#gavel-rounds.
  */
 #include "gavel.h"
@@ -35,10 +35,10 @@
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("allocation", "max_min_fairness",
 		"fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness|replay",
-		"how the jobs' time is allocated to GPU types"),
+		"rule that allocates the time of GPU types to jobs"),
 	ORR_PARAM_TIME("round", "360s", "length of a round"),
 	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s if 0)"),
-	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: as the published simulator"),
+	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: the rules of the published simulator"),
 	ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a random order, drawn anew in each round"),
 	ORR_PARAM_INT("shuffle_seed", "5", 0, UINT32_MAX, "seed of type_shuffle (Python's random.Random)"),
 	ORR_PARAM_FILE("shares", "allocation=replay: CSV file with columns recompute, time_s, job and one share per GPU type"),

@@ -4,9 +4,9 @@
  *
  * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_shuffle.c: its order
  * of GPU types; gavel_alloc.c: the allocation X; gavel_replay.c: X from a file; gavel_select.c: the jobs of a round. X counts GPUs. It
- *gives no time on a type where the placement would refuse the job on the empty cluster, for lack of CPUs, say.
+ * gives no time on a type where the placement would refuse the job on the empty cluster, for example for lack of CPUs.
  *
- * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or nowhere. share[], owed[]
+ * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or does not run. share[], owed[]
  * and got[] are kept per type:
  *	share  X: the part of its time that the allocation gives the job
  *	owed   own rules: sum of X over rounds; published rules: the deficit in s
@@ -66,7 +66,7 @@ struct gavel_shape {
 struct gavel_entry {
 	size_t member;
 	uint32_t type;
-	uint32_t place; /* published rules: of the type in this round's order */
+	uint32_t place; /* published rules: position of the type in this round's order */
 	double rank[3];
 };
 

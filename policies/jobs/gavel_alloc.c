@@ -24,7 +24,7 @@ static struct gavel_shape *shape_of(struct gavel *g, uint32_t shape)
 	return &g->shape[shape];
 }
 
-/* Asks the placement, as if no job ran. */
+/* Finds the types on which the placement accepts a shape if no job runs. */
 static void know_types(struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {
 	struct gavel_shape *s = shape_of(g, m->shape);
@@ -119,8 +119,8 @@ static void input_free(struct input *in)
 	orr_free(in->x);
 }
 
-/* Steps left as the user or the job states them: iterations, or else the limit minus the time run. At least a second's work, so
- * that no finish is in the past. */
+/* Steps left as the user or the job states them: iterations, or else the limit minus the time run. At least one second
+ * of work, so that no end is in the past. */
 static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {
 	double left = g->is_published ? m->steps_left : orr_job_iterations_left(w, m->job), fastest = 0;

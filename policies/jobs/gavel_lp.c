@@ -71,7 +71,7 @@ static void model_free(struct model *m)
 	orr_free(m);
 }
 
-/* Adds the columns and the constraints that every allocation keeps. */
+/* Adds the columns and the constraints of every allocation. */
 static struct model *model_new(const struct gavel_problem *p, double *unit)
 {
 	struct model *m = orr_alloc(1, sizeof *m);
@@ -267,8 +267,8 @@ static bool any_can_run(const struct gavel_problem *p)
 	return false;
 }
 
-/* Gives each job all of its time on its fastest type (ties: the first). True if that is an allocation: no job can have more then,
- * and it is the solution of every goal, ties included. */
+/* Gives each job all of its time on its fastest type (ties: the first). Returns whether this is a valid allocation:
+ * then it is optimal for every goal, also with respect to ties. */
 static bool all_at_best(const struct gavel_problem *p, double *left, double *x)
 {
 	for (size_t t = 0; t < p->n_types; t++)

@@ -16,9 +16,9 @@
  * The published simulator computes X at once if no job runs and no arrival is left. A scheduler cannot know the latter: here, if no
  * job runs, X is computed when the 1920 s are over.
  *
- * Times are doubles in seconds, as in the published simulator; the world rounds them to ns. A job that ends in this round by these
- * times is left to end by the world's, within a few ns. If costs or failures make the two differ by more, the clock follows the
- * world.
+ * Times are doubles in seconds, as in the published simulator; the world rounds them to ns. A job that ends in this
+ * round by these times runs until it ends by the world's times, a few ns later at most. If costs or failures make the
+ * two differ by more, the world's time is used.
  */
 #include "gavel.h"
 
@@ -73,7 +73,7 @@ static int latest_first(const void *x, const void *y)
 	return (a->member > b->member) - (a->member < b->member);
 }
 
-/* Books the round and moves the clock to its end. Sums of times take the jobs in the published simulator's order, the latest finish
+/* Accounts for the round and moves the clock to its end. Sums of times take the jobs in the published simulator's order, the latest finish
  * first: their rounding decides between equal priorities. */
 static void end_round(struct gavel *g, struct orr_jobs *w)
 {

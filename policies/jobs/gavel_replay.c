@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * allocation=replay: X as a file states it, one row per recomputation and job
+ * allocation=replay: X from a file with one row per recomputation and job
  *
  *	recompute,time_s,job,GPU_TYPE,GPU_TYPE,..
  *
- * `recompute` counts from 0 and ascends; a recomputation without rows found no job. `job` is the job's name in the trace.
+ * `recompute` counts from 0 and ascends; a number without rows is a recomputation with no live job. `job` is the job's name in the trace.
  */
 #include "gavel.h"
 
@@ -77,7 +77,7 @@ static bool to_number(const char *text, double *value)
 	return !*end && isfinite(*value) && *value >= 0;
 }
 
-static const char *const expected = "expected a header recompute,time_s,job and the cluster's GPU types";
+static const char *const expected = "expected the header recompute,time_s,job and the cluster's GPU types";
 
 /* The GPU type of each column; GAVEL_NOWHERE for types that the cluster lacks. */
 static int read_header(char *text, const struct orr_jobs *w, const char *file, uint32_t *type, size_t *n, struct orr_error *err)
@@ -122,7 +122,7 @@ static int read_row(struct gavel_shares *s, uint32_t n_types, const uint32_t *ty
 	if (!to_number(field(&rest), &recompute) || recompute != floor(recompute))
 		return orr_fail(err, ORR_EINPUT, "recompute: expected a whole number >= 0");
 	if (s->n && recompute < (double)s->row[s->n - 1].recompute)
-		return orr_fail(err, ORR_EINPUT, "recompute: expected at least that of the row before");
+		return orr_fail(err, ORR_EINPUT, "recompute: expected at least the value of the previous row");
 	if (!to_number(field(&rest), &time_s))
 		return orr_fail(err, ORR_EINPUT, "time_s: expected a number of seconds");
 	const char *job = field(&rest);
@@ -202,7 +202,7 @@ bool gavel_replay(struct gavel *g, struct orr_jobs *w, double now_s)
 	while (end < s->n && s->row[end].recompute == s->recompute)
 		end++;
 	if (first < end && fabs(s->row[first].time_s - now_s) > TIME_TOLERANCE_S) {
-		give_up(w, 0, s, "the file has another time");
+		give_up(w, 0, s, "the file states another time");
 		return false;
 	}
 	for (size_t i = 0; i < g->n; i++) {

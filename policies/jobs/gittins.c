@@ -4,8 +4,9 @@
  * "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section
  * 3.3; index and sources in gittins_index.h). Service is GPU time, or running time.
  *
- * The distribution is either given or that of the service of jobs completed so far. Before the first completion all indices are
- * equal: first come, first served. The distribution is updated whenever the number of completions has grown by a twentieth.
+ * The distribution is either given or that of the service of jobs completed so far. Before the first completion all
+ * indices are equal (first come, first served). The distribution is updated whenever the number of completions has
+ * grown by a twentieth.
  *
  * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. In a level
  * the index is that of its lower edge, over all D that reach at least its upper edge, because the next update is not before that edge. So a
@@ -13,8 +14,8 @@
  * 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is first. To bound the cost, a pass that only
  * levels cause runs at most once per `interval`; arrivals and ends always cause one.
  *
- * A job that has outlived every known job has index 0. The published simulator of Tiresias differs: it sorts lowest index first,
- * and its gittins does not run.
+ * A job that has received more service than every known job has index 0. The published simulator of Tiresias differs: it sorts lowest index
+ * first, and its gittins does not run.
  */
 #include "gittins_index.h"
 #include "preemptive.h"
@@ -25,10 +26,10 @@
 static const struct orr_param params[] = { ORR_PARAM_CHOICE(
 						   "service", "gpu-time", "gpu-time|time", "measure of service: GPU time, or running time"),
 	ORR_PARAM_LIST("table", "", "service of past jobs, in (GPU-)seconds; empty: learn from completed jobs"),
-	ORR_PARAM_TIME("delta", "0", "fixed quantum of the index, in (GPU-)seconds; 0: the best one"),
+	ORR_PARAM_TIME("delta", "0", "fixed quantum of the index, in (GPU-)seconds; 0: the quantum that maximises the index"),
 	ORR_PARAM_TIME("quantum", "60s", "width of the first level of service, in (GPU-)seconds"),
 	ORR_PARAM_INT("steps", "2", 1, 64, "levels per doubling of service"),
-	ORR_PARAM_TIME("interval", "60s", "least time between passes that only levels of service cause"), ORR_PARAM_END };
+	ORR_PARAM_TIME("interval", "60s", "shortest time between passes caused only by levels of service"), ORR_PARAM_END };
 
 enum { DOUBLINGS = 48 }; /* of the quantum; the last level has no upper edge */
 
@@ -112,7 +113,7 @@ static void make_levels(struct gittins *g)
 		g->edge[i] = g->quantum * exp2((double)(i - 1) / g->steps);
 }
 
-/* A bound on the time at which a running job enters the next level: rounding is less than the part left off. */
+/* A lower bound of the time at which a running job enters the next level: the part subtracted exceeds the rounding error. */
 static int64_t due(void *self, struct orr_jobs *w, orr_job j)
 {
 	const struct gittins *g = self;

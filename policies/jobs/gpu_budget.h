@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gpu_budget.h - common part of the preemptive policies: GPUs counted by type, and room made by stopping jobs
+ * gpu_budget.h - common part of the preemptive policies: counts of GPUs by type, and stopping of jobs to make room
  *
- * A pass first draws on a budget of GPUs per type, regardless of nodes: that decides which jobs should run. Running jobs that
- * should not are its victims. Then the pass places the jobs that it chose. If a placement refuses one, victims are stopped, last
+ * A pass first allocates a budget of GPUs per type, regardless of nodes. This determines the jobs
+ * that should run; the other running jobs are victims. Then the pass places the jobs that it chose.
+ * If a placement refuses one, victims are stopped, last
  * first, provided that this makes room.
  */
 #ifndef ORR_POLICIES_GPU_BUDGET_H
@@ -16,7 +17,7 @@ struct gpu_budget {
 	int64_t *spare; /* [type] part of `left` that no running job needs */
 	uint32_t n_types;
 	uint32_t *order; /* scratch: types in the order in which a job tries them */
-	bool has_small;  /* some jobs ask for a part of a GPU, or for none: an empty budget may have room for them */
+	bool has_small;  /* some jobs request a part of a GPU, or none: they may fit into an empty budget */
 };
 
 void gpu_budget_init(struct gpu_budget *b, const struct orr_jobs *w);
@@ -25,7 +26,8 @@ void gpu_budget_free(struct gpu_budget *b);
 void gpu_budget_note(struct gpu_budget *b, const struct orr_jobs *w, orr_job j);
 /* Resets the budget: all GPUs are unallocated and spare. */
 void gpu_budget_begin(struct gpu_budget *b, const struct orr_jobs *w);
-/* Draws for a waiting job on the first type with enough, in the job's order of types, if possible one that spares the running jobs. */
+/* Allocates GPUs to a waiting job on the first type with enough, in the job's order of types; if possible a type whose running jobs keep
+ * their GPUs. */
 bool gpu_budget_draw(struct gpu_budget *b, const struct orr_jobs *w, orr_job j, uint64_t types, int64_t milli, uint32_t *type);
 /* Inlined: called for each running job in each pass. */
 
@@ -36,7 +38,7 @@ static inline void gpu_budget_is_running(struct gpu_budget *b, uint32_t type, in
 		b->spare[type] -= milli;
 }
 
-/* Draws for a running job, on its own type. */
+/* Allocates GPUs to a running job, on its own type. */
 static inline bool gpu_budget_hold(struct gpu_budget *b, uint32_t type, int64_t milli)
 {
 	if (!milli || type >= b->n_types)

@@ -250,7 +250,7 @@ static void settle(struct orr_jobs *w, struct las_queue *q, struct las_list *l, 
 	l->n = kept;
 }
 
-/* Offers GPUs that placement left over to all waiting jobs, in order. */
+/* Offers GPUs that the placement left to all waiting jobs, in order. */
 static void refill(struct las *s, struct orr_jobs *w)
 {
 	struct orr_job_info info;
@@ -271,7 +271,7 @@ static void refill(struct las *s, struct orr_jobs *w)
 static void pass(struct las *s, struct orr_jobs *w)
 {
 	bool all = true;
-	size_t end[MAX_QUEUES] = { 0 }; /* of each queue's part of chosen */
+	size_t end[MAX_QUEUES] = { 0 }; /* end of each queue's part of chosen[] */
 	begin_budget(s, w);
 	s->chosen.n = 0;
 	for (size_t i = 0; i < s->n; i++) {
@@ -294,7 +294,7 @@ static void pass(struct las *s, struct orr_jobs *w)
 			push(&q->running, &q->tail.v[t]);
 		q->tail.n = 0;
 	}
-	all &= !s->out.n_stopped; /* victims stopped in vain for room elsewhere may run again */
+	all &= !s->out.n_stopped; /* victims that were stopped without making room may run again */
 	s->out.left = 0;
 	if (!all)
 		refill(s, w);

@@ -5,7 +5,7 @@
  *
  * Queue i holds jobs whose attained service is below limits[i]; the last queue has no limit. A pass gives GPUs to the queues from
  * the first to the last, in each in order, skipping jobs that do not fit; all other running jobs are victims (gpu_budget.h). A job
- * moves down at most one queue per pass, to the tail. After the pass the waiting jobs of a queue stand behind its running jobs.
+ * moves down at most one queue per pass, to the tail. After the pass the waiting jobs of a queue follow its running jobs.
  *
  * Each queue is an array of running jobs, in order, followed by an orr_queue of waiting jobs. Keys of the waiting jobs count down
  * at the front (jobs that ran until now) and up at the tail. A pass costs O(running + started log waiting + shapes).

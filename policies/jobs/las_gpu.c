@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = { LAS_PARAMS,
-	ORR_PARAM_CHOICE("rules", "own", "own|tiresias", "tiresias: as the published simulator, whose jobs move down late"),
+	ORR_PARAM_CHOICE("rules", "own", "own|tiresias", "tiresias: the rules of the published simulator, whose jobs move down late"),
 	ORR_PARAM_END };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)

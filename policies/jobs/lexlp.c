@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A reduced cost below this counts as none: GLPK's own tolerance is a little tighter. */
+/* Reduced costs below this count as 0; GLPK's own tolerance is slightly smaller. */
 static const double REDUCED_COST_ZERO = 1e-8, TOLERANCE = 1e-9;
 
 struct range {

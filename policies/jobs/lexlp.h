@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * lexlp.h - linear programs with a unique answer, whatever vertex the solver ends at
+ * lexlp.h - linear programs with a unique solution, independent of the vertex at which the solver stops
  *
  * Goals are maximised one after the other, each among the optima of the goals before it. Finally the columns are maximised, in
  * their order, until a single point is left. So the answer is a function of the program alone. Permuting rows, or columns without
  * ties, does not change it (up to rounding, about 1e-9).
  *
  * Between goals, rows and columns with a non-zero reduced cost at the optimum are fixed at their bounds: by complementary
- * slackness that leaves exactly the optimal face (Schrijver, Theory of Linear and Integer Programming, 1986, section 7.9). The
- * basis stays feasible, so a later goal costs few pivots.
+ * slackness that leaves exactly the optimal face (Schrijver, Theory of Linear and Integer Programming, 1986, section 7.9).
+ * The basis stays feasible, so a later goal needs few pivots.
  *
  * The solver is GLPK, which calls abort() on an error: its error hook turns that into a struct orr_error. GLPK keeps its memory in
  * an environment per thread, which lexlp_solve() makes and frees. If GLPK was built without thread-local storage, calls are

@@ -27,7 +27,7 @@
 static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "10m", "time between rounds; 0: a round at every arrival and end"),
 	ORR_PARAM_CHOICE("gain", "time", "time|throughput", "gain of an additional GPU"),
 	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",
-		"gain=time: source of run times: the user's limit (the truth if the trace states none), or the truth"),
+		"gain=time: source of run times: the user's limit (if the trace has none, the true duration), or the true duration"),
 	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"), ORR_PARAM_END };
 
 struct size {
@@ -230,7 +230,8 @@ static double best_step(const struct optimus *o, const struct member *m, uint32_
 	return best;
 }
 
-/* Gives GPUs to the member with the greatest gain, from all members at their smallest sizes on. Ties: the one that started first. */
+/* Starts with all members at their smallest sizes and repeatedly gives GPUs to the member with the greatest gain. Ties: the one that
+ * started first. */
 static void choose_sizes(struct optimus *o, uint32_t free)
 {
 	for (size_t i = 0; i < o->n; i++)
@@ -295,4 +296,5 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule
 };
 
-ORR_POLICY_JOBS(optimus, "elastic: least sizes first, then GPUs where the marginal gain is greatest (Optimus)", params, ops);
+ORR_POLICY_JOBS(
+	optimus, "elastic jobs: minimum sizes first, then each GPU goes to the job with the greatest marginal gain (Optimus)", params, ops);

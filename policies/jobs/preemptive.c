@@ -199,7 +199,7 @@ static void drop_ended(struct preemptive *p, struct orr_jobs *w)
 	}
 }
 
-/* Asks for the keys of the jobs that are due. Jobs whose keys change keep their order: their ties ascend in it. */
+/* Computes the keys of the jobs that are due. Jobs whose keys change get ascending ties in their former order. */
 static void update_due(struct preemptive *p, struct orr_jobs *w)
 {
 	int64_t now = orr_now(w);
@@ -225,7 +225,7 @@ static void update_due(struct preemptive *p, struct orr_jobs *w)
 	}
 }
 
-/* Draws for all waiting jobs beside the running ones, into p->next in order; false if one finds no GPUs. */
+/* Chooses GPU types for all waiting jobs in addition to the running ones, into p->next in order; false if a job finds no GPUs. */
 static bool has_room_for_all(struct preemptive *p, struct orr_jobs *w)
 {
 	struct orr_walk walk;
@@ -357,7 +357,7 @@ static void settle(struct preemptive *p, struct orr_jobs *w)
 	}
 }
 
-/* Offers GPUs that placement left over to all waiting jobs, in order. */
+/* Offers GPUs that the placement left to all waiting jobs, in order. */
 static void refill(struct preemptive *p, struct orr_jobs *w)
 {
 	struct orr_walk walk;
@@ -378,7 +378,7 @@ static void refill(struct preemptive *p, struct orr_jobs *w)
 	orr_walk_end(&walk);
 }
 
-/* Starts all waiting jobs, as has_room_for_all() drew for them. If the placement refuses one, the others have their turn. */
+/* Starts all waiting jobs on the types that has_room_for_all() chose. If the placement refuses one, the others are still tried. */
 static void pass_quietly(struct preemptive *p, struct orr_jobs *w)
 {
 	update_due(p, w);
@@ -423,7 +423,7 @@ void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager, int64_t (*st
 	p->list = p->next;
 	p->n = p->n_next;
 	p->next = swap;
-	/* Victims stopped in vain for room elsewhere may run again, too. */
+	/* Victims that were stopped without making room may run again, too. */
 	if ((!all || p->out.n_stopped) && !is_eager)
 		refill(p, w);
 	if (p->due)

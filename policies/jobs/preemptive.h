@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * preemptive.h - the preemptive pass: takes back all GPUs and gives them out again in the order of a key, skipping jobs that do
- * not fit (Tiresias' simulator: "shortest", "shortest-gpu", "sjf"). It stops and starts only the jobs for which that is a change.
+ * preemptive.h - the preemptive pass: reallocates all GPUs in the order of a key, skipping jobs
+ * that do not fit (Tiresias' simulator: "shortest", "shortest-gpu", "sjf"). It stops and starts
+ * only jobs whose allocation changes.
  *
  * A policy embeds struct preemptive as its first member and gives the key of a job. The keys of running jobs may only fall with
  * time; those of waiting jobs do not change.
@@ -11,11 +12,11 @@
  * jobs are in an orr_queue, running jobs in a nearly sorted array. A pass costs O(running + started log waiting + shapes).
  *
  * Quiet passes: a policy that states when the key of a running job can change (`due`) has passes of O((started + changed) log
- * running) while all jobs have room. Running jobs are in a heap by that time then. A pass that finds no room for a job, or in which
- * the placement refuses one, returns to the array. The jobs of a pass are the same either way.
+ * running) while all jobs have room. In such passes the running jobs are in a heap ordered by that time. A pass that finds no room for a
+ * job, or in which the placement refuses one, returns to the array. Both forms choose the same jobs.
  *
- * A pass chooses jobs by the budget and places them (gpu_budget.h). A job that cannot be placed waits; the victims that it would
- * have needed run on, and free GPUs are offered to the next jobs in order. If only the number of GPUs matters, every chosen job
+ * A pass chooses jobs by the budget and places them (gpu_budget.h). A job that cannot be placed waits; the victims
+ * selected for it continue, and free GPUs are offered to the next jobs in order. If only the number of GPUs matters, every chosen job
  * has room once the victims are stopped. A waiting job that may run on several GPU types gets, if possible, a type with enough
  * spare GPUs: it stops no other job then.
  */
@@ -34,7 +35,7 @@ struct preemptive_job {
 
 /* A running job in the heap. */
 struct preemptive_due {
-	int64_t at; /* its key is the same before that time */
+	int64_t at; /* its key does not change before that time */
 	struct preemptive_job job;
 };
 
@@ -48,7 +49,8 @@ struct preemptive {
 	int64_t arrivals; /* since the last pass */
 	bool is_static;   /* the keys of the policy never change: ties are broken by order of submission */
 	int64_t (*key)(void *self, struct orr_jobs *w, orr_job j);
-	/* Quiet passes. The policy sets `due`, after preemptive_new(), and all_changed when keys change for another reason than time. */
+	/* Quiet passes. The policy sets `due` after preemptive_new(), and all_changed when keys change for a reason other than the passing
+	 * of time. */
 	int64_t (*due)(void *self, struct orr_jobs *w, orr_job j); /* NULL: keys may change at any time */
 	bool all_changed;
 	bool is_heap;                          /* running jobs are in heap[], else in list[] */
@@ -56,7 +58,7 @@ struct preemptive {
 	struct preemptive_due *heap, *changed; /* changed: scratch */
 	size_t n_heap, cap_heap, n_ended;      /* n_ended: jobs in the heap that have ended */
 	size_t n_changed, cap_changed;
-	int64_t *used;             /* [type] 1/1000 GPUs of the running jobs; kept if `due` is set */
+	int64_t *used;             /* [type] 1/1000 GPUs of the running jobs; up to date if `due` is set */
 	struct orr_queue *running; /* the jobs of the heap, with their types and 1/1000 GPUs as keys */
 };
 

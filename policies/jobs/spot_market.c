@@ -15,8 +15,9 @@
  * shrink, until it is cheaper. A running job bids more, by the part `keep`, for the GPUs that it holds.
  *
  * loss=TIME is the time that a job loses on average when one of its nodes leaves. A rate on g GPUs then counts as
- * rate x max(0, 1 - h g loss), where h is the number of GPUs lost so far per GPU-second. A larger gang is hit more often, so jobs
- * stay smaller if many nodes leave with little notice (the idea of Parcae's liveput: Duan et al., NSDI 2024).
+ * rate x max(0, 1 - h g loss), where h is the number of GPUs lost so far per GPU-second. A larger gang loses nodes more
+ * often, so jobs stay smaller if many nodes are removed with little notice (the idea of Parcae's liveput: Duan et al.,
+ * NSDI 2024).
  *
  * Jobs then stop or shrink, jobs on nodes given notice move to others (notice=true), and the rest start and grow. A job grows
  * only `interval` after its last start, because growing is a stop and a start. All GPUs count alike; only whole GPUs are used.
@@ -28,13 +29,13 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a gain of 1 is worth; 0: pay any price"),
+static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a job pays for a gain of 1; 0: any price"),
 	ORR_PARAM_CHOICE("gain", "work", "work|speed", "gain of an additional GPU"),
 	ORR_PARAM_CHOICE("weight", "none", "none|priority", "factor on a job's bids: none, or the trace's priority if above 0"),
-	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "part by which a job bids more for GPUs that it holds"),
-	ORR_PARAM_TIME("loss", "0", "expected loss of a job when one of its GPUs leaves; 0: not counted"),
+	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "relative increase of a job's bid for GPUs that it holds"),
+	ORR_PARAM_TIME("loss", "0", "expected loss of a job when one of its GPUs is removed; 0: not counted"),
 	ORR_PARAM_TIME("interval", "10m", "time from a job's start until it may grow"),
-	ORR_PARAM_BOOL("notice", true, "jobs leave nodes at their notice; else when the nodes leave"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("notice", true, "jobs leave nodes that are given notice; false: when the nodes are removed"), ORR_PARAM_END };
 
 enum { MOST_MISSES = 1000 }; /* limit on waiting jobs skipped in one call */
 
@@ -73,7 +74,7 @@ struct market {
 	bool by_work, by_priority, minds_notice;
 	int64_t interval;
 	double loss_s;
-	/* GPUs lost and GPU-seconds offered up to `seen_ns`, when `seen` GPUs were present. */
+	/* GPUs lost and GPU-seconds offered up to the time `seen_ns`, at which `seen` GPUs were present. */
 	double gone, gpu_s;
 	uint32_t seen;
 	int64_t seen_ns;
@@ -269,7 +270,7 @@ static bool admit(struct market *m, struct orr_jobs *w, orr_job j)
 	return true;
 }
 
-/* Fills the member's offer from the free GPUs, or a smaller one; false if it got none. */
+/* Allocates free GPUs to the member's offer, or to a smaller one; false if it got none. */
 static bool serve(struct market *m, struct offer o, double least, uint32_t *free_gpus)
 {
 	struct member *x = &m->member[o.member];

@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: as the published simulator, with its ticks and costs"), ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "own", "own|helios",
+						   "helios: the rules of the published simulator, with its ticks and costs"),
+	ORR_PARAM_END };
 
 struct srtf {
 	struct preemptive pass;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Academus (student parallelism): a group of shallow students, each trained on the residual of those before it, replaces a
- * deep teacher and runs in parallel; under load the last students are dropped (Wang et al., arXiv 2408.12526; KDD 2025).
+ * Academus (student parallelism): a group of shallow students, each trained on the residual of the previous ones, replaces a
+ * deep teacher and runs in parallel; under load the last students are removed (Wang et al., arXiv 2408.12526; KDD 2025).
  * Also its baselines: the teacher with static or dynamic padding, and early exit, where a batch runs to its deepest exit.
  *
  * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas; student j runs on replica
@@ -292,7 +292,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	if (!a->groups || a->least > a->students) {
 		orr_fail(err, ORR_EINPUT,
 			a->groups ? "least_students: expected at most students (%u)"
-				  : "gpus: expected at least %u replicas, as many as a group has",
+				  : "gpus: expected at least %u replicas, the size of a group",
 			a->groups ? a->students : a->gpus);
 		destroy(a);
 		return NULL;
@@ -318,20 +318,20 @@ static const struct orr_param params[] = {
 	ORR_PARAM_INT("students", "8", 1, MAX_STUDENTS, "students of a group"),
 	ORR_PARAM_INT("least_students", "1", 1, MAX_STUDENTS, "fewest students under load"),
 	ORR_PARAM_INT("gpus", "1", 1, 1024, "replicas of a group"),
-	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "most requests in a batch"),
+	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "largest number of requests in a batch"),
 	ORR_PARAM_CHOICE("buffer", "length", "length|fifo", "batches of requests of similar length, or in order of arrival"),
 	ORR_PARAM_INT("bucket", "1", 1, MAX_LENGTH, "with buffer=length: range of lengths in a batch, in tokens"),
 	ORR_PARAM_CHOICE("padding", "batch", "batch|longest", "pad to the longest request of the batch, or to `longest`"),
 	ORR_PARAM_INT("longest", "128", 1, MAX_LENGTH, "longest input, in tokens"),
-	ORR_PARAM_BOOL("prune", true, "drop students while many requests wait"),
+	ORR_PARAM_BOOL("prune", true, "remove students while many requests wait"),
 	ORR_PARAM_INT("prune_trigger", "8", 0, 1e9, "waiting requests above which the number of students is halved"),
 	ORR_PARAM_INT("restore_trigger", "0", 0, 1e9, "waiting requests up to which each batch adds a student"),
 	ORR_PARAM_TIME("prune_delay", "0", "time above prune_trigger before the number of students is halved"),
 	ORR_PARAM_REAL(
-		"residual_floor", "0.1", 0, 1, "residual error of infinitely many students, as a share of the error without students"),
-	ORR_PARAM_REAL("residual_decay", "0.5", 0, 1, "share of the error above the floor that each student leaves"),
+		"residual_floor", "0.1", 0, 1, "residual error in the limit of many students, as a share of the error without students"),
+	ORR_PARAM_REAL("residual_decay", "0.5", 0, 1, "factor by which each student multiplies the error above the floor"),
 	ORR_PARAM_REAL("exit_mean", "0.5", 0.01, 100,
-		"early exit: mean of the exponential exit depth, as a share of the model, before the cut at 1"),
+		"early exit: mean of the exponential exit depth, as a share of the model, before clamping at 1"),
 	ORR_PARAM_END
 };
 

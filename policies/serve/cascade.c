@@ -4,7 +4,7 @@
  * last (Viola and Jones, CVPR 2001; for DNN serving NoScope, Kang et al., VLDB 2017). Confidence is not simulated: each
  * stage answers a given share of its requests, drawn at random.
  *
- * An example of requests that use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each
+ * Example of a policy whose requests use several models: runs start with ORR_RUN_KEEP, and run_end() forwards or completes each
  * request. A pipeline of models (detect, then recognise) is a cascade with keeps=0.
  */
 #include <orrery/serve.h>
@@ -187,7 +187,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 static const struct orr_param params[] = { ORR_PARAM_TEXT(
 						   "models", "", "stages in order, separated by commas; empty: all models of the scenario"),
 	ORR_PARAM_LIST(
-		"keeps", "0.7", "share of requests that each stage except the last answers; the last number holds for all later stages"),
+		"keeps", "0.7", "share of requests that each stage except the last answers; the last number applies to all later stages"),
 	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {

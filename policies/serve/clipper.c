@@ -12,9 +12,9 @@
 
 static const struct orr_param params[] = { ORR_PARAM_LIST("objective", "",
 						   "latency objective of a batch, for all models or one per model; empty: the SLO"),
-	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "samples by which the largest batch grows"),
-	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which the largest batch shrinks"),
-	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "the largest batch at the start"),
+	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "samples by which the limit of the batch size grows"),
+	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which the limit of the batch size shrinks"),
+	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "initial limit of the batch size"),
 	ORR_PARAM_TIME("batch_wait", "0", "longest wait of a request for a batch to fill (delayed batching)"), ORR_PARAM_END };
 
 struct clipper {
@@ -97,7 +97,7 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 	orr_serve_observe(w, "largest_batch", *most);
 }
 
-/* The limit is at least the first request. */
+/* The limit is at least the size of the first request. */
 static uint64_t limit_of(const struct clipper *s, const struct orr_serve *w, uint32_t replica, uint32_t model, const struct queue *q)
 {
 	uint64_t first = orr_req_samples(w, q->q.first), limit = (uint64_t)s->most[cell(s, replica, model)];

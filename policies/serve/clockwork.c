@@ -17,7 +17,7 @@
 #include "queues.h"
 
 static const struct orr_param params[] = { ORR_PARAM_BOOL("admission", true,
-						   "reject requests that cannot be answered in time; false: run them late"),
+						   "reject requests that cannot meet their deadline; false: run them late"),
 	ORR_PARAM_LIST("slo", "", "SLOs used for loading, for all models or one per model; empty: the models' SLOs, or 100 ms"),
 	ORR_PARAM_END };
 

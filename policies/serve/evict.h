@@ -2,8 +2,9 @@
 /*
  * evict.h - eviction when decodes find no free block (vllm, sarathi; orca and fastertransformer past their reservations)
  *
- * In order of admission each decode asks for one free block, whether or not it needs one. While none is free, the last
- * resident that has not asked yet is evicted, or the decode itself if there is no other (microsoft/vidur,
+ * In order of admission each decode requires one free block, even if it needs none. While no block
+ * is free, the last resident not yet visited is evicted, or the decode itself if there is no other
+ * (microsoft/vidur,
  * vllm_replica_scheduler.py; vLLM's scheduler, _schedule_running).
  */
 #ifndef ORR_POLICIES_SERVE_EVICT_H
@@ -11,7 +12,7 @@
 
 #include <orrery/serve.h>
 
-/* Returns whether every decode gets the block that it needs, with one block left when the last one asks. */
+/* Returns whether every decode gets the block that it needs, and one block is free when the last one is visited. */
 static inline bool evict_is_needless(const struct orr_serve *w, uint32_t replica)
 {
 	return orr_kv_free(w, replica) > orr_decodes_need(w, replica);

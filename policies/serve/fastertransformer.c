@@ -102,8 +102,8 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 }
 
 static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "8", 1, 1e6, "requests in a batch"),
-	ORR_PARAM_TIME("timeout", "0", "longest wait of the first request of a batch for others; 0: none"),
-	ORR_PARAM_INT("output", "1024", 1, 1e8, "tokens reserved for the output of a request without a limit of its own"), ORR_PARAM_END };
+	ORR_PARAM_TIME("timeout", "0", "longest time that the first request of a batch waits for others; 0: none"),
+	ORR_PARAM_INT("output", "1024", 1, 1e8, "tokens reserved for the output of a request that states no limit"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,

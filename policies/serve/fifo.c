@@ -14,7 +14,7 @@
 #include <math.h>
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("queue", "central", "central|per-replica",
-						   "requests wait in one queue, or at the replica that the router picks"),
+						   "requests wait in one queue, or at the replica that the router chooses"),
 	ORR_PARAM_END };
 
 struct fifo {

@@ -23,8 +23,8 @@ static const struct orr_param params[] = { ORR_PARAM_BOOL("preempt", true, "a ta
 	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved",
 		"tasks whose completion times are compared: all on the GPU, or the running ones and the new one"),
 	ORR_PARAM_BOOL("merge_queued", false, "a task may also be merged with the last waiting one of its model"),
-	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "most preemptions of a task; 0: no limit but the SLO guard"),
-	ORR_PARAM_INT("stack_most", "2", 1, IRINA_MOST, "most runs at once on a GPU"),
+	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "largest number of preemptions of a task; 0: limited by the SLO guard only"),
+	ORR_PARAM_INT("stack_most", "2", 1, IRINA_MOST, "largest number of concurrent runs on a GPU"),
 	ORR_PARAM_BOOL("stack_wait", false, "a task may be stacked later, when memory allows, ahead of waiting tasks"),
 	ORR_PARAM_BOOL("pad", false, "pad merged batches to the next size of the table"), ORR_PARAM_END };
 

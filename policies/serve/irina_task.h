@@ -3,7 +3,7 @@
  * irina_task.h - Irina's tasks, and its GPUs with their running and waiting tasks
  *
  * A task is a batch of requests that runs, waits or is merged as one. A GPU (a replica) has up to IRINA_MOST running tasks, a
- * queue, and maybe a task that starts as soon as possible (`next`: it waits for memory or for the exit point of an aborted
+ * queue, and possibly a task that starts as soon as possible (`next`: it waits for memory or for the exit point of an aborted
  * run). Invariants: the mark of a request is the address of its task until the task ends; for each queue weight = sum B_j
  * and span = sum L_j, with the values at the time of queueing.
  */

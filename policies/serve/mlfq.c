@@ -144,7 +144,7 @@ static void promote(struct mlfq *m, struct orr_serve *w, struct server *v)
 
 /* ---- the next batch ---- */
 
-/* Lists residents outside the batch by level, then by admission; once per instant, as several may be needed. */
+/* Lists residents outside the batch by level, then by admission; once per instant, because several may be needed. */
 static void list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];
@@ -180,7 +180,7 @@ static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica
 	return false;
 }
 
-/* Adds it to the batch if memory can be freed for it. */
+/* Adds the request to the batch if memory can be freed for it. */
 static bool choose(struct mlfq *m, struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	struct server *v = &m->server[replica];
@@ -319,8 +319,9 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 static const struct orr_param params[] = { ORR_PARAM_INT("levels", "6", 1, MAX_LEVELS,
 						   "number of levels; the quantum doubles from one to the next"),
 	ORR_PARAM_TIME("quantum", "0.05", "quantum of the first level"),
-	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "most requests that run together"),
-	ORR_PARAM_TIME("starve", "0", "wait after which a request returns to the first level; 0: never (docs/models/serve-llm.md, mlfq)"),
+	ORR_PARAM_INT("max_batch", "64", 1, 1e5, "largest number of requests in an iteration"),
+	ORR_PARAM_TIME("starve", "0",
+		"waiting time after which a request returns to the first level; 0: never (docs/models/serve-llm-policies.md)"),
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {

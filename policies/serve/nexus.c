@@ -16,8 +16,8 @@ static const struct orr_param params[] = {
 	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or one per model; empty: as measured in the last epoch"),
 	ORR_PARAM_TIME("epoch", "30s", "time between plans for measured rates"),
 	ORR_PARAM_LIST("slo", "", "SLOs to plan for, for all models or one per model; empty: the models' SLOs"),
-	ORR_PARAM_CHOICE(
-		"drop", "early", "early|lazy|none", "requests to drop: those that would make a batch late, those that are late, none"),
+	ORR_PARAM_CHOICE("drop", "early", "early|lazy|none",
+		"requests that are dropped: those that would make a batch late, those that are late, none"),
 	ORR_PARAM_END
 };
 
@@ -232,7 +232,7 @@ static void drop(const struct nexus *s, struct orr_serve *w, uint32_t gpu, uint3
 		queue_refuse(w, q, q->q.first, ORR_REQ_SHED);
 }
 
-/* When the model's next batch is due. */
+/* Returns the time at which the model's next batch is due. */
 static double due_s(const struct nexus *s, const struct orr_serve *w, uint32_t gpu, uint32_t model, const struct queue *q)
 {
 	const struct share *x = &s->share[(size_t)gpu * s->queues.models + model];

@@ -81,11 +81,11 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return o;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 1e6, "most residents of a replica"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "128", 1, 1e6, "largest number of residents of a replica"),
 	ORR_PARAM_CHOICE("reserve", "max", "max|true",
 		"memory reserved for the output: the user's limit (else `output`), or its true length (\"Orca (Oracle)\" in the vLLM "
 		"paper)"),
-	ORR_PARAM_INT("output", "2048", 1, 1e8, "tokens reserved for the output of a request without a limit of its own"), ORR_PARAM_END };
+	ORR_PARAM_INT("output", "2048", 1, 1e8, "tokens reserved for the output of a request that states no limit"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,

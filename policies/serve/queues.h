@@ -67,8 +67,8 @@ static inline void queue_refuse(struct orr_serve *w, struct queue *q, orr_req r,
 	orr_refuse_because(w, r, how, how == ORR_REQ_SHED ? "its deadline can no longer be met" : "its batch does not fit into memory");
 }
 
-/* For finish(): uncounts a request that ended while it waited; its list has lost it already. (The mark of a request whose
- * replica was lost names another replica until it arrives again.) */
+/* For finish(): subtracts a request that ended while it waited from the count; the request has already left its list. (The mark of a
+ * request whose replica was lost names another replica until it arrives again.) */
 static inline void queue_forget(struct orr_serve *w, struct queue *q, orr_req r)
 {
 	if (orr_req_mark(w, r) == 1 + (uint64_t)orr_req_replica(w, r))
@@ -108,7 +108,7 @@ static inline uint32_t batch_runs_at(const struct orr_serve *w, uint32_t replica
 	return isnan(orr_model_latency(w, replica, model, n, length)) ? orr_model_batch_for(w, model, n) : n;
 }
 
-/* Makes a batch of the front of a queue: at most `limit` samples before padding. The requests stay queued; b->req is valid
+/* Makes a batch from the front of a queue: at most `limit` samples before padding. The requests stay queued; b->req is valid
  * until the next call. False: the first request is larger than limit or than the table. */
 static inline bool batch_of_front(
 	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)

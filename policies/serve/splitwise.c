@@ -134,7 +134,7 @@ static bool is_before(const struct splitwise *s, const struct server *v, uint32_
 	return x != y ? x < y : s->entry[a / 2].arrival < s->entry[b / 2].arrival;
 }
 
-/* Inserts by bisection into a list that is not sorted again as skips grow: the resulting place is part of the rule. */
+/* Inserts by bisection into a list that is not sorted again as skips grow: the resulting position follows the published rule. */
 static void enqueue(const struct splitwise *s, struct server *v, uint32_t id)
 {
 	uint32_t lo = 0, hi = v->n_queue;
@@ -171,7 +171,7 @@ struct choice {
 	uint64_t room; /* KV blocks left */
 };
 
-/* Caps at the size of the cache: a request that was let in fits (its last token needs no room). */
+/* Caps at the size of the cache: an accepted request fits (its last token needs no room). */
 static uint32_t reservation(const struct orr_serve *w, uint32_t server, uint32_t tokens)
 {
 	uint64_t all = (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
@@ -298,7 +298,7 @@ static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, 
 }
 
 /*
- * Deadlock: nothing fits and nothing runs, because finished prompts hold the memory that their decodes wait for
+ * Deadlock: no task fits and no task runs, because finished prompts hold the memory that their decodes wait for
  * (splitwise-sim has no rule for it and stops). Restarts the last requests until the decode of the first fits; returns that
  * task, or NONE.
  */
@@ -352,7 +352,7 @@ static void start_decode(struct splitwise *s, struct orr_serve *w, struct server
 	else if (orr_req_is_resident(w, x->r))
 		orr_kv_grow(w, x->r, reservation(w, x->server, x->prompt + x->output), 0);
 	else
-		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* it moved here from a prefill replica */
+		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* it was moved from a prefill replica */
 	if (!orr_is_decoding(w, x->r))
 		orr_resume(w, x->r);
 }
@@ -538,7 +538,7 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 		forget(s, e);
 		if (to == ORR_NO_REPLICA)
 			orr_serve_give_up(
-				w, r, "no replica takes decodes: expected one with the role decode, or none with the role prefill");
+				w, r, "no replica runs decodes: expected one with the role decode, or none with the role prefill");
 		else {
 			s->server[to].outstanding += 1;
 			orr_move(w, r, to);
@@ -657,8 +657,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_r
 		clear(s, w, &s->server[server]);
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "most tasks in an iteration"),
-	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "most tokens in an iteration; a longer prompt runs alone"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "largest number of tasks in an iteration"),
+	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "largest number of tokens in an iteration; a longer prompt runs alone"),
 	ORR_PARAM_CHOICE("router", "token-jsq", "token-jsq|jsq|round-robin",
 		"replica of a request: fewest outstanding tokens (prompt + 1 at routing, less as tasks end), fewest requests, or in turn"),
 	ORR_PARAM_END };

@@ -13,11 +13,11 @@
 
 static const struct orr_param params[] = { ORR_PARAM_LIST("max_batch", "",
 						   "samples of a full batch, for all models or one per model; empty: the table's largest"),
-	ORR_PARAM_LIST("batch_timeout", "", "longest wait of a batch that is not full; empty: SLO - L(max_batch), without an SLO 0"),
+	ORR_PARAM_LIST("batch_timeout", "", "longest wait of a batch that is not full; empty: SLO - L(max_batch), or 0 without an SLO"),
 	ORR_PARAM_BOOL("full_only", false, "run full batches only"),
-	ORR_PARAM_INT("threads", "1", 1, 1e6, "most batches that run at once on a replica"),
-	ORR_PARAM_INT(
-		"queue_limit", "0", 0, 1e9, "most full batches that wait per model and replica; further requests are shed; 0: no limit"),
+	ORR_PARAM_INT("threads", "1", 1, 1e6, "largest number of concurrent batches on a replica"),
+	ORR_PARAM_INT("queue_limit", "0", 0, 1e9,
+		"largest number of full batches that wait per model and replica; further requests are shed; 0: no limit"),
 	ORR_PARAM_END };
 
 struct tf_serving {

@@ -6,11 +6,12 @@
  * number of members, constant beyond its ends; a step takes int(1000 * batch / samples per second) ms. The layout is one pipeline as
  * deep as there are members, so all members work: the artifact assigns no stages.
  *
- * Two quirks are options: timers are never cancelled (rdv.keeps_timers), and steps of the old members go on until a timer fires
+ * Two deviations are options: timers are never cancelled (rdv.keeps_timers), and steps of the old members continue until a timer fires
  * (steps_in_pause); then only the step in flight is lost.
  *
- * The artifact's shares of time differ from the world's accounts, so its book-keeping is separate: a step's time is booked when it is
- * scheduled, a timer's when it is started, and the cost ascribed to a removal (fallback) when it happens. Its mean throughput is
+ * The artifact's shares of time differ from the world's accounts, so its accounts are separate: a
+ * step's time is counted when it is scheduled, a timer's when it is started, and the cost ascribed
+ * to a removal (fallback) when it happens. Its mean throughput is
  * taken from the end of the first rendezvous to that of the last step.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
@@ -23,7 +24,7 @@
 /* Parameters that artifact_init() reads. */
 #define ARTIFACT_PARAMS                                                                                             \
 	ORR_PARAM_BOOL("compat_timers", true, "artifact: timers are never cancelled; a stale timer stops the job"), \
-		ORR_PARAM_BOOL("steps_in_pause", true, "artifact: steps of the old members go on until a timer fires, and count")
+		ORR_PARAM_BOOL("steps_in_pause", true, "artifact: steps of the old members continue until a timer fires, and count")
 
 struct artifact {
 	struct rendezvous rdv;

@@ -170,7 +170,7 @@ static void slow_down(struct bamboo *b, struct orr_spot *w, bool had_notice)
 static void fail(struct bamboo *b, struct orr_spot *w)
 {
 	b->count.fatal++;
-	orr_spot_event(w, "fatal", "a stage has nobody left that holds it");
+	orr_spot_event(w, "fatal", "no live node holds a stage");
 	if (!b->has_stale_steps)
 		stop_steps(b, w);
 	roll_back(b, w);
@@ -368,4 +368,4 @@ static const struct orr_spot_ops ops = {
 	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .end = end
 };
 
-ORR_POLICY_SPOT(bamboo, "pipelines whose nodes also keep and partly compute their successor's stage", bamboo_settings, ops);
+ORR_POLICY_SPOT(bamboo, "pipelines whose nodes also store and partly compute their successor's stage", bamboo_settings, ops);

@@ -14,7 +14,7 @@
 
 enum reconfigure { RECONFIGURE_SIMULATOR, RECONFIGURE_PAPER, RECONFIGURE_AGENT };
 
-/* The artifact's book-keeping: pauses are booked when they start, steps when they are scheduled. */
+/* The artifact's accounts: pauses are counted when they start, steps when they are scheduled. */
 struct book {
 	double steps_ns, local_ns, global_ns, fallback_ns;
 	uint64_t done_before, counted; /* steps done before the current run of steps; its steps that are booked */

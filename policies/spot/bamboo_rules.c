@@ -44,8 +44,8 @@ bool bamboo_should_regroup(const struct bamboo *b, const struct orr_spot *w)
 	}
 	if (nodes < threshold)
 		return false;
-	/* As published, nodes lost while waiting still count as waiting: the nodes regroup in vain. If as many nodes really are ready,
-	 * regrouping must add a pipeline. */
+	/* As published, nodes lost while waiting still count as waiting, so a regrouping may bring no pipeline. If that
+	 * many nodes are ready, regrouping must add a pipeline. */
 	bool is_phantom = b->r.keeps_waiting && orr_inst_ready(w) < threshold;
 	return is_phantom || bamboo_pipelines(b, w, nodes) > b->r.pipelines;
 }
@@ -133,8 +133,8 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 		orr_fail(err, ORR_EINPUT, "depth: expected a multiple of stages_per_node (%u), found %u", b->per_node, b->depth);
 	else if (b->rolls_back && b->has_stale_steps)
 		orr_fail(err, ORR_EINPUT,
-			"rollback and stale_steps: steps that go on after a failure cannot be rolled back: expected at most one of them "
-			"on");
+			"rollback and stale_steps: steps that continue after a failure cannot be rolled back: expected at most one of the "
+			"two");
 	else if (b->rolls_back && b->every_ns < ORR_SECOND)
 		orr_fail(err, ORR_EINPUT, "checkpoint_interval: expected at least 1s with rollback");
 	else if (!largest)
@@ -154,8 +154,8 @@ bool bamboo_read(struct bamboo *b, const struct orr_spot *w, const struct orr_ar
 #define RULES_OR_TOLD "rules|on|off"
 
 const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|authors|event",
-						     "clean, authors: the simulator of Bamboo's authors without and with its "
-						     "quirks; event: step times, failover and checkpoints of the job"),
+						     "clean, authors: the simulator of Bamboo's authors without and with its errors; "
+						     "event: step times, failover and checkpoints of the job"),
 	ORR_PARAM_INT("depth", "0", 0, 10000, "stages of a pipeline; 0: the job's default"),
 	ORR_PARAM_INT("pipelines", "0", 0, 10000, "maximum number of pipelines; 0: the job's default, or the largest with a step time"),
 	ORR_PARAM_INT("stages_per_node", "1", 1, 64, "consecutive stages on one node"),
@@ -166,8 +166,8 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 	ORR_PARAM_CHOICE("reconfigure", "simulator", "simulator|paper|agent", "rule by which nodes regroup at the end of a step"),
 	ORR_PARAM_CHOICE("placement", "order", PLACEMENT_CHOICES,
 		"order in which nodes take stages: by creation, neighbours in different zones, or zone by zone"),
-	ORR_PARAM_REAL(
-		"rho_frc", "0", 0, 100, "relative lengthening of steps by redundant forward passes, if the step times leave them out"),
+	ORR_PARAM_REAL("rho_frc", "0", 0, 100,
+		"relative increase of step times by redundant forward passes, if the step times do not include them"),
 	ORR_PARAM_REAL("redundant", "0", 0, 1,
 		"share of the nodes' time booked as redundant; 0: the job's bamboo.redundant, or the share of its step times"),
 	ORR_PARAM_REAL(
@@ -182,9 +182,10 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 	ORR_PARAM_CHOICE("ignore_orphans", "rules", RULES_OR_TOLD,
 		"the loss of a node has no effect if the holder of the stage before it has ended; authors: on, else it is fatal"),
 	ORR_PARAM_CHOICE("rollback", "rules", RULES_OR_TOLD, "a fatal failure loses the steps since the last checkpoint; event: on"),
-	ORR_PARAM_TIME("restart_time", "0s", "with rollback: time of a restart on top of the rendezvous and of reading the checkpoint"),
+	ORR_PARAM_TIME(
+		"restart_time", "0s", "with rollback: time of a restart, in addition to the rendezvous and to reading the checkpoint"),
 	ORR_PARAM_TIME("checkpoint_interval", "10m", "with rollback: time from the start of one checkpoint to the start of the next"),
-	ORR_PARAM_TIME("checkpoint_pause", "0s", "with rollback: standstill of training at each checkpoint (0: written in the background)"),
+	ORR_PARAM_TIME("checkpoint_pause", "0s", "with rollback: pause of training at each checkpoint (0: written in the background)"),
 	ORR_PARAM_TIME(
 		"checkpoint_write", "0s", "with rollback: time to write a checkpoint; 0: from the size of the state (spot.storage_Bps)"),
 	ORR_PARAM_END };

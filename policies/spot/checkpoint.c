@@ -5,12 +5,13 @@
  * The job runs at the best (pipelines, depth) for the ready instances. After each interval of training (useful time) its state is
  * written: training pauses (copy=sync), or continues while the copy is written (copy=async; the checkpoint is safe at the end of
  * the copy, and the next one starts no earlier). When an owner of a stage ends, the uncommitted steps are lost and the job restarts at
- * the best shape for the remaining instances, as soon as there are enough; a loss during a restart starts it again. Joining instances
- * are absorbed after a checkpoint, at the price of a restart. Before an instance with notice ends, a checkpoint is written if there is
+ * the best shape for the remaining instances, as soon as there are enough; a loss during a restart starts it again.
+ * New instances are included after a checkpoint, at the cost of a restart. Before an instance with notice ends, a
+ * checkpoint is written if there is
  * time; then the job moves to the other instances. The job is over when its last checkpoint is written.
  *
- * The interval is given, or is Young's or Daly's (daly.h) for the standstill of a checkpoint and the mean time M between losses of the
- * job: that of one instance divided by the number of working instances.
+ * The interval is given, or is Young's or Daly's (daly.h) for the pause of a checkpoint and the mean time M between
+ * losses of the job: the mean time of one instance divided by the number of working instances.
  */
 #include "daly.h"
 #include "shapes.h"
@@ -22,18 +23,18 @@ static const struct orr_param params[] = {
 		"stages of a pipeline, with as many pipelines as fit; 0: pipelines and depth of the shortest step"),
 	ORR_PARAM_INT("pipelines", "0", 0, 100000, "exact number of pipelines; 0: as many as fit"),
 	ORR_PARAM_CHOICE("interval", "daly", "time|steps|young|daly|never",
-		"between checkpoints: every, every_steps, by formula, or checkpoints at notices and at the end only"),
+		"interval between checkpoints: every, every_steps, by formula, or checkpoints only at notices and at the end"),
 	ORR_PARAM_TIME("every", "15m", "interval=time: training between checkpoints, to the nearest step"),
 	ORR_PARAM_INT("every_steps", "100", 1, 1e15, "interval=steps: steps between checkpoints"),
 	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: estimated from the losses so far"),
-	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time of the one loss with which the estimate starts"),
+	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time per loss that the estimate assumes initially (counted as one loss)"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
 	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training pauses for the cost, or continues while the copy is written"),
-	ORR_PARAM_TIME("snapshot", "0", "copy=async: standstill of training before the copy"),
+	ORR_PARAM_TIME("snapshot", "0", "copy=async: pause of training before the copy"),
 	ORR_PARAM_CHOICE(
-		"join", "checkpoint", "checkpoint|never", "joining instances are absorbed after a checkpoint, or at the next restart only"),
-	ORR_PARAM_REAL("gain", "0", 0, 1, "minimum relative shortening of steps for absorbing instances"),
+		"join", "checkpoint", "checkpoint|never", "new instances are included after a checkpoint, or only at the next restart"),
+	ORR_PARAM_REAL("gain", "0", 0, 1, "minimum relative decrease of the step time for which new instances are included"),
 	ORR_PARAM_BOOL("notice", true, "write a checkpoint before an instance with notice ends"), ORR_PARAM_END
 };
 
@@ -213,7 +214,7 @@ static uint32_t lasting(struct checkpoint *s, const struct orr_spot *w)
 	return n;
 }
 
-/* When the first owner with notice ends; ORR_NEVER: none has notice. */
+/* Returns the time at which the first owner with notice ends; ORR_NEVER: none has notice. */
 static int64_t owner_goes_ns(const struct checkpoint *s, const struct orr_spot *w)
 {
 	int64_t first = ORR_NEVER;
@@ -253,8 +254,8 @@ static void stand_down(struct checkpoint *s, struct orr_spot *w)
 
 static void train(struct checkpoint *s, struct orr_spot *w);
 
-/* Lays out the shape for the ready instances, if there is one. The first start is free; later ones are a restart after a loss, or a
- * move that absorbs or leaves instances. */
+/* Lays out the shape for the ready instances, if there is one. The first start is free; later ones are a restart after
+ * a loss, or a move that includes or leaves instances. */
 static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
 {
 	const struct shape *shape = shape_for(&s->shapes, lasting(s, w));

@@ -28,7 +28,7 @@ static bool read_shape(struct late *l, struct orr_spot *w, const struct orr_args
 		return orr_fail(err, ORR_EINPUT, "job %s has no end: expected one with \"work\" or \"steps\"", job.name), false;
 	double suggested_h = orr_figure(w, "cbl.deadline_h");
 	if (job.deadline_ns == ORR_NEVER && suggested_h > 0)
-		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline (%gh is the job's cbl.deadline_h)", suggested_h),
+		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline (the job's cbl.deadline_h is %gh)", suggested_h),
 		       false;
 	if (job.deadline_ns == ORR_NEVER)
 		return orr_fail(err, ORR_EINPUT, "no deadline is given: set spot.deadline"), false;
@@ -246,7 +246,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	if (!must)
 		return is_available ? LATE_SPOT : LATE_IDLE;
 	s->on_demand_slice = i;
-	/* Wakes when the slice will have done its share; exact unless a change-over comes first. */
+	/* Sets a wake at the time at which the slice's share will be complete; exact unless a change-over precedes. */
 	late_wake(w, now + left + (l->state == LATE_ON_DEMAND ? 0 : l->on_demand_changeover_ns));
 	return LATE_ON_DEMAND;
 }

@@ -7,7 +7,7 @@
  * restart). Rules of all these policies:
  * - Exploitation: stay on spot until it is preempted.
  * - Safety net: not on spot and R < C + 2d: on demand to the end.
- * - Thrift: unused instances are released.
+ * - Release: unused instances are released.
  * Each policy adds one function, the rule, called at each probe and when spot is lost.
  *
  * Several instances are a gang: all or none, in one zone; when one ends, the others are released. "Available" means enough offers for
@@ -15,7 +15,7 @@
  *
  * The deadline is kept whenever R(0) >= C(0) + 2d at the start. Here 2d stands for d_on_demand + max(d_spot + one step, probe), where
  * both d's include the start-up time. An idle job looks again after `probe`, and a job on spot has lost at most d_spot and the step in
- * flight, so R >= C + d_on_demand when on-demand is taken. With probe <= d this is the paper's 2d plus one step.
+ * flight, so R >= C + d_on_demand when the job switches to on-demand. With probe <= d this is the paper's 2d plus one step.
  */
 #ifndef ORR_POLICIES_SPOT_LATE_H
 #define ORR_POLICIES_SPOT_LATE_H

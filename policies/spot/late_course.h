@@ -13,7 +13,7 @@ struct late_course {
 };
 
 /* Plans the cheapest way to do work_ns between from_ns (now or later) and until_ns, and replaces the course. Exact for one zone that
- * offers at most as many instances as the job needs, at the present price; otherwise gives the run up and returns false. */
+ * offers at most as many instances as the job needs, at the current price; otherwise ends the run with an error and returns false. */
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from_ns, int64_t until_ns, int64_t work_ns, struct late_course *course);
 /* Drops the plan. */
 void late_forget(struct late_course *course);

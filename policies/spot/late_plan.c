@@ -330,7 +330,7 @@ static int64_t fill(const struct late_problem *p, struct late_plan *out, int64_t
 	return left - work;
 }
 
-/* The stints of the plan that ends with this label. */
+/* Writes the stints of the plan that ends with this label. */
 static void read_back(const struct solver *s, const struct label *best, bool is_on_demand, struct late_plan *out)
 {
 	const struct late_problem *p = s->p;

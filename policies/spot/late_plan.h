@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * late_plan.h - the cheapest schedule to a deadline when the whole future of one spot instance is known
+ * late_plan.h - the cheapest schedule to a deadline if the whole future of one spot instance is known
  *
  * One job: `work` to be done between `from` and `deadline`, on spot while it is available, on demand at any time, or idle. A stint on
  * an instance starts with a change-over that is paid and does no work. Times in ns, constant prices per unit of time.

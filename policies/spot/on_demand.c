@@ -2,8 +2,8 @@
 /*
  * on_demand.c - the baseline: a fixed number of on-demand instances, which are never preempted
  *
- * The job starts when all of them are ready and runs at one pace to its end. Parameters that are not set come from the job's on-demand
- * baseline, else from its fastest shape, else from the number of nodes with the highest throughput.
+ * The job starts when all of them are ready and runs at constant speed to its end. Parameters that are not set come from the job's
+ * on-demand baseline, else from its fastest shape, else from the number of nodes with the highest throughput.
  */
 #include <orrery/spot.h>
 
@@ -37,7 +37,7 @@ static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t
 	}
 }
 
-/* A job with a throughput curve alone: the given number of nodes, or the one with the highest throughput. */
+/* For a job that has only a throughput curve: the given number of nodes, or the one with the highest throughput. */
 static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint32_t told, int curve, double samples)
 {
 	uint32_t first, last, best = told;
@@ -138,11 +138,11 @@ static void decide(void *self, struct orr_spot *w)
 
 static const struct orr_param params[] = {
 	ORR_PARAM_INT("nodes", "0", 0, MOST_NODES,
-		"number of instances, or the most that a shape uses of them; 0: the job's on-demand baseline, or pipelines x depth"),
+		"number of instances, or upper bound of a shape's; 0: the job's on-demand baseline, or pipelines x depth"),
 	ORR_PARAM_INT("pipelines", "0", 0, MOST_NODES, "data-parallel pipelines; 0: as many as fit the nodes, or the job's default"),
 	ORR_PARAM_INT("depth", "0", 0, MOST_NODES, "stages of each pipeline; 0: the job's default, or the depth of its fastest step"),
 	ORR_PARAM_TIME("step", "0s", "step time; 0: the job's on-demand step time, or the plain step time of the shape"),
-	ORR_PARAM_TEXT("curve", "oobleck", "curve of samples per second by nodes, for a job without step times; nodes=0 takes the highest"),
+	ORR_PARAM_TEXT("curve", "oobleck", "curve of samples per second by nodes, for a job without step times; nodes=0 uses its maximum"),
 	ORR_PARAM_END
 };
 

@@ -12,8 +12,8 @@
  * A job without step times by shape but with a curve "oobleck" over nodes runs at the rate of the curve; a copy of the state is then
  * assumed to survive every loss.
  *
- * rules=artifact: as its authors simulate it (artifact.h): every removal starts a rendezvous of the reconfiguration's length,
- * joiners wait for the next one, and only the step in flight at its end is lost.
+ * rules=artifact: as its authors simulate it (artifact.h): every removal starts a rendezvous of the length of a
+ * reconfiguration, new instances wait for the next one, and only the step in flight at its end is lost.
  *
  * Sources: Jang et al., "Oobleck", SOSP 2023; SymbioticLab/Oobleck, branch sosp23-artifact.
  */
@@ -322,7 +322,8 @@ static int make_artifact(struct oobleck *v, struct orr_spot *w, const struct orr
 {
 	v->is_artifact = true;
 	if (!v->reconfigure_ns)
-		return orr_fail(err, ORR_EINPUT, "rules=artifact: the job has no figure \"oobleck.reconfigure_s\": set reconfigure_time");
+		return orr_fail(
+			err, ORR_EINPUT, "rules=artifact: the job file has no number \"oobleck.reconfigure_s\": set reconfigure_time");
 	return artifact_init(&v->artifact, w, args, "oobleck", err);
 }
 

@@ -4,11 +4,12 @@
  *
  * Time is divided into intervals. At the start of each, the policy predicts the number of instances of the next intervals and chooses
  * the shape (D pipelines of P stages) with the most samples over them, net of migrations. This is "liveput": the expected throughput
- * under losses that hit any instance with equal chance. Migrating ahead of a loss is cheap if it leaves idle instances for the loss to
- * hit. A loss of workers is answered at once in the same way, with the actual losses and the rest of the interval.
+ * under losses that hit any instance with equal chance. A migration before a loss saves time if the loss then affects
+ * idle instances. After a loss of workers the policy plans again at once, with the actual losses and the rest of the
+ * interval.
  *
- * A parameter server keeps the model's state, so a loss costs the step in flight and no other. A shape that is left by choice ends its
- * step first. Instances count as lost when they are given notice.
+ * A parameter server keeps the model's state, so a loss costs the step in flight and no other. A planned change of
+ * shape waits for the end of the step. Instances count as lost when they are given notice.
  * Details that the publication leaves open: docs/models/spot-parcae.md.
  */
 #include "parcae_plan.h"
@@ -36,7 +37,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_INT("most", "32", 1, 1e6, "upper bound of predicted counts, unless past counts were higher"),
 	ORR_PARAM_CHOICE("family", "auto", "auto|gpt-1.5b|gpt-6.7b|bert|vgg19|resnet152",
 		"model family of the migration costs; auto: by the job's name, else BERT"),
-	ORR_PARAM_BOOL("ideal", false, "migrations take no time"), ORR_PARAM_END
+	ORR_PARAM_BOOL("ideal", false, "assume that migrations take no time"), ORR_PARAM_END
 };
 
 enum predictor { ARIMA, ORACLE, LAST };

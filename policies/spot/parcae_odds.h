@@ -17,7 +17,7 @@
 void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, double *keep, double *lost);
 /* Estimates the same from random draws; equal keys give equal draws. */
 void parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost);
-/* The chance that j of r lost nodes, out of n, are among the w working ones. */
+/* Returns the probability that j of r lost nodes, out of n, are among the w working nodes. */
 double parcae_hit_chance(uint32_t n, uint32_t w, uint32_t r, uint32_t j);
 
 #endif

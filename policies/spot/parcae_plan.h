@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * parcae_plan.h - which shapes (D pipelines of P stages) to run over the next intervals: Parcae's dynamic programme
+ * parcae_plan.h - choice of the shapes (D pipelines of P stages) of the next intervals: Parcae's dynamic programme
  *
  * A plan is a sequence of shapes, one for each period, within the nodes available; its worth is the sum of
  * rate(shape) x (length - expected migration from the previous shape). The best plan is found backwards over periods.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * parts.h - the part of the model's state that each instance holds, and what new pipelines must copy
+ * parts.h - the part of the model's state that each instance holds, and the parts that new pipelines must copy
  *
  * A part is an interval of the layers, in shares of the model's state: node j of a pipeline of d nodes holds [j/d, (j+1)/d). A stage
  * goes to a node that holds exactly its part, if there is one. The remaining stages go to nodes that hold other parts, in order of the
- * layers, then to nodes that hold nothing, pipeline by pipeline. A node copies what it lacks from any holder, all nodes at once
- * (assumes that senders do not slow each other down).
+ * layers, then to nodes that hold nothing, pipeline by pipeline. A node copies missing parts from
+ * any holder, all nodes concurrently (assumes that senders do not slow each other down).
  */
 #ifndef ORR_SPOT_PARTS_H
 #define ORR_SPOT_PARTS_H

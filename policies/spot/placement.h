@@ -3,7 +3,7 @@
  * placement.h - the order in which nodes take the stages of pipelines, by zone
  *
  * order: as given. spread: consecutive stages in different zones, if there are any (Thorpe et al., NSDI 2023: simultaneous losses mostly
- * hit one zone, so a node and the node with its replica rarely go together). block: zone by zone.
+ * hit one zone, so a node and the node with its replica are rarely lost together). block: zone by zone.
  */
 #ifndef ORR_SPOT_PLACEMENT_H
 #define ORR_SPOT_PLACEMENT_H

@@ -4,9 +4,10 @@
  *
  * STOPPED -> (an instance gets ready) GATHERING -> (a timer fires) RUNNING or STOPPED; RUNNING -> GATHERING when the policy
  * starts a rendezvous. Members are the ready instances in order of creation; instances that get ready while members gather are
- * appended. If a member has died when the timer fires, a new list and a new timer of the same kind start. Instances that get ready
- * while the job runs wait, as do members left over when the coordinates (pipeline, stage) are handed out. A lost instance's
- * coordinate goes to the holder of the stage before it; the loss of an instance with two coordinates is fatal.
+ * appended. If a member was lost when the timer fires, a new list and a new timer of the same kind start. Instances that get ready
+ * while the job runs wait, as do members without coordinates (pipeline, stage) after the assignment.
+ * The holder of the previous stage takes over a lost instance's coordinate; the loss of an instance
+ * with two coordinates is fatal.
  *
  * Two sets of rules. Clean: there is one timer, which a new one replaces. keeps_timers: timers are never cancelled; a timer that fires
  * after the gathering finds an empty list, and the machine stops.
@@ -52,7 +53,7 @@ struct rendezvous {
 	uint64_t version;   /* number of rendezvous that ended */
 	uint64_t timer;     /* the pending one, without keeps_timers */
 	bool is_pending;
-	bool has_lost; /* a member has died since the list was made */
+	bool has_lost; /* a member was lost since the list was made */
 	orr_inst *member;
 	uint32_t n_members, cap_members;
 	orr_inst *ready; /* all ready instances, in order of creation */
@@ -85,8 +86,8 @@ bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag);
 /* Ends the rendezvous and empties the list; the last `waiting` members have no part. */
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting);
 
-/* Hands out the coordinates of the pipelines, for which there must be enough members, in the order of the list, pipeline by pipeline:
- * holder[0 .. pipelines * depth). Left-over members have none; with an empty list all instances keep their coordinates. */
+/* Assigns the coordinates of the pipelines in the order of the list, pipeline by pipeline; there must be enough members:
+ * holder[0 .. pipelines * depth). The remaining members have none; with an empty list all instances keep their coordinates. */
 void rdv_assign(struct rendezvous *r, struct orr_spot *w, uint32_t pipelines);
 /* Handles the loss of i while ORR_INST_GONE is delivered. RDV_TAKEN_OVER: *heir takes coordinate *at. */
 enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uint32_t *at, orr_inst *heir);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; designed for its bound): with equal chance greedy in n slices, or
- * 1/n of the work on demand first and then greedy in n - 1 slices. If R(0) >= 2 C(0), its mean cost is at most ((k + 1) / 2 + (k - 1) /
- * (2n)) times the omniscient cost, up to O(d), on any trace; no deterministic policy is below k.
+ * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; designed for a competitive bound): with equal chance greedy in n
+ * slices, or 1/n of the work on demand first and then greedy in n - 1 slices. If R(0) >= 2 C(0), its mean cost is at most ((k + 1) / 2 + (k
+ * - 1) / (2n)) times the omniscient cost, up to O(d), on any trace; no deterministic policy is below k.
  */
 #include "late.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Time sliced (Wu et al., "Can't Be Late", NSDI 2024): greedy in each of n equal slices of the time, with 1/n of the work in each. A slice
- * that has done its share on demand releases on-demand; spot goes on, and its work beyond the share lowers that of the next slice.
+ * Time sliced (Wu et al., "Can't Be Late", NSDI 2024): greedy in each of n equal slices of the time, with 1/n of the work in each.
+ * When a slice's share is complete, on-demand is released; spot continues, and its work beyond the share reduces the
+ * share of the next slice.
  */
 #include "late.h"
 
 static const struct orr_param params[] = { LATE_PARAMS,
 	ORR_PARAM_INT("slices", "8", 1, 1e6, "number of slices of the time to the deadline"),
-	ORR_PARAM_BOOL("surplus", false, "take spot also in a slice that has done its share"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("surplus", false, "use spot also in a slice whose share is complete"), ORR_PARAM_END };
 
 struct time_sliced {
 	struct late late;

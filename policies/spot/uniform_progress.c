@@ -6,15 +6,15 @@
  *	idle:      spot if available; on demand if progress < ep(t)
  *	on demand: stays until progress >= ep(t + 2d) (hysteresis); then spot if available, else idle
  *
- * Without hysteresis 2d is 0 and spot is taken at once. With the oracle, spot of lifetime o is taken if it is worth its change-overs: from
- * idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), with k the ratio of the prices. The lifetime of a gang is that of its
- * first instance.
+ * Without hysteresis 2d is 0 and spot is taken at once. With the oracle, spot of lifetime o is used if it saves more than its change-overs
+ *cost: from idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), with k the ratio of the prices. The lifetime of a gang is
+ *that of its first instance.
  */
 #include "late.h"
 
 static const struct orr_param params[] = { LATE_PARAMS,
 	ORR_PARAM_BOOL("hysteresis", true, "remain on demand until progress is two change-overs ahead"),
-	ORR_PARAM_BOOL("oracle", false, "the lifetime of an offer decides whether it is taken"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("oracle", false, "oracle: accept an offer depending on its lifetime"), ORR_PARAM_END };
 
 struct uniform_progress {
 	struct late late;

@@ -23,9 +23,10 @@
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("rules", "clean", "clean|artifact",
 						   "Varuna's mechanism, or the rules of the Oobleck artifact's simulator"),
 	ORR_PARAM_INT("ckpt_steps", "10", 1, 1000, "steps between checkpoints"),
-	ORR_PARAM_TIME("ckpt_time", "0", "clean: time to write a checkpoint (0: the job's value, or from its state and the storage)"),
-	ORR_PARAM_TIME(
-		"restart_time", "0", "clean: time of a restart (0: the job's value less a checkpoint, or setup and reading the state)"),
+	ORR_PARAM_TIME("ckpt_time", "0",
+		"clean: time to write a checkpoint (0: the job's value, or computed from the size of its state and the storage)"),
+	ORR_PARAM_TIME("restart_time", "0",
+		"clean: time of a restart (0: the job's value minus the time of a checkpoint, or setup and reading the state)"),
 	ORR_PARAM_TIME("setup", "30s", "clean: time for rendezvous and start of workers, if the job has no time of a restart"),
 	ORR_PARAM_BOOL("background", true, "clean: steps continue while a checkpoint is written"),
 	ORR_PARAM_BOOL("on_notice", true, "clean: a notice causes a checkpoint that saves the steps"),
@@ -53,7 +54,7 @@ struct varuna {
 	orr_inst *usable; /* ready, without notice */
 	uint32_t cap;
 	uint64_t timer; /* end of the state RESTARTING or SAVING */
-	uint64_t heed;  /* timer of the time at which a notice must be acted upon; 0: none */
+	uint64_t heed;  /* timer at the latest time to act on a notice; 0: none */
 	int64_t heed_at;
 	uint64_t writer, written; /* background: timer of the checkpoint in progress (0: none), and the steps that it holds */
 	uint64_t since;           /* steps since the start of the last checkpoint */
@@ -259,7 +260,7 @@ static void lose(struct varuna *v, struct orr_spot *w)
 	orr_spot_count(w, "restarts", 1);
 }
 
-/* An instance was given notice. Steps go on while one more fits, so that several notices share one checkpoint. */
+/* An instance was given notice. Steps continue while one more fits, so that several notices share one checkpoint. */
 static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

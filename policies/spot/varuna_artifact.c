@@ -20,7 +20,7 @@ struct varuna_artifact {
 	struct artifact a;
 	uint64_t every; /* steps between checkpoints */
 	bool rolls_back, is_twice, after_removal;
-	int64_t stand_ns; /* standstill of training per checkpoint */
+	int64_t stand_ns; /* pause of training per checkpoint */
 	double ckpt_s, restart_s;
 	int restart_curve; /* -1: one value for all */
 
@@ -214,7 +214,7 @@ static int64_t pause_ns(const struct varuna_artifact *v)
 	return llround(1000 * (v->restart_s - v->ckpt_s)) * 1000000;
 }
 
-/* The artifact's book-keeping: its curve has two points per step; the point of the checkpoint itself does not count. */
+/* The artifact's accounts: its curve has two points per step; the point of the checkpoint itself does not count. */
 static void book_fallback(struct varuna_artifact *v, struct orr_spot *w)
 {
 	uint64_t n = v->a.steps - v->good;

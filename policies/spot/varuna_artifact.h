@@ -8,8 +8,8 @@
  * many, clamped to 0. Then all steps begun since the last complete checkpoint count no samples (all so far, if there is none). Each of
  * the artifact's traces ends with a removal: checkpoints that are incomplete at the end of the run have failed.
  *
- * Pause: restart time less checkpoint time. If the restart time is a curve over the nodes, it is looked up at the end of a
- * rendezvous and used at the next removal.
+ * Pause: restart time less checkpoint time. If the restart time is a curve over the nodes, it is
+ * evaluated at the end of a rendezvous and used at the next removal.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
  */
@@ -21,8 +21,8 @@
 #define VARUNA_ARTIFACT_PARAMS                                                                                                            \
 	ARTIFACT_PARAMS,                                                                                                                  \
 		ORR_PARAM_BOOL("rollback", true,                                                                                          \
-			"artifact: removals and failed checkpoints cost the samples of steps (off: upstream's no_small_model_fallback)"), \
-		ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint is complete twice its time after its step"),                   \
+			"artifact: removals and failed checkpoints discard samples (off: no_small_model_fallback of the artifact)"),      \
+		ORR_PARAM_BOOL("ckpt_twice", true, "artifact: a checkpoint takes twice its time to complete"),                            \
 		ORR_PARAM_BOOL("ckpt_after_removal", true, "artifact: a checkpoint after the first step that completes after a removal"), \
 		ORR_PARAM_BOOL("free_checkpoints", false, "artifact: checkpoints take no time; restarts are unchanged")
 

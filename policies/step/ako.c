@@ -16,8 +16,9 @@
  * Messages to one peer arrive in order. A worker may have at most `outstanding` rounds of messages in flight besides the
  * current one. A network that is too slow for p slows the worker down in this way.
  *
- * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds whose slices it has all received. No worker
- * gets more than s rounds ahead of the slowest: the update of round t waits until all workers have round t - s. With s = 0
+ * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds whose slices it has all received. No
+ * worker is more than s rounds ahead of the slowest: the update of round t waits until all workers have round t - s.
+ * With s = 0
  * training is synchronous; with p = 1 as well, it is SGD on the sum of all gradients. (The clock's own messages cost
  * nothing here.)
  *
@@ -229,7 +230,7 @@ static void exchange(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 	a->sent[(size_t)i * a->depth + k % a->depth] = all;
 }
 
-/* What the updates of round k wait for besides the worker's own gradient; 0: nothing. */
+/* Returns the op that the updates of round k wait for, in addition to the worker's own gradient; 0: none. */
 static orr_op slowest(struct ako *a, struct orr_step *s, uint64_t k)
 {
 	if (a->bound < 0)
@@ -276,4 +277,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(ako, "decentralised: each round one slice of the summed gradients to each peer (Ako)", params, ops);
+ORR_POLICY_STEP(ako, "decentralised: each round sends one slice of the summed gradients to each peer (Ako)", params, ops);

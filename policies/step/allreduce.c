@@ -34,11 +34,11 @@ static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("fusion", "ddp", "ddp|horovod|tensor|none", "gradients that are sent together"),
 	ORR_PARAM_REAL("bucket_bytes", "26214400", 1, 1e15, "ddp: size at which a bucket is sent"),
 	ORR_PARAM_REAL("first_bucket_bytes", "1048576", 1, 1e15, "ddp: size at which the first bucket is sent"),
-	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: most bytes that are sent together"),
+	ORR_PARAM_REAL("fusion_bytes", "67108864", 1, 1e15, "horovod: largest number of bytes that are sent together"),
 	ORR_PARAM_BOOL("dense_inside", false, "reduce inside the nodes first; compression applies between nodes only"),
 	ORR_PARAM_CHOICE("ring_order", "rack", "rack|interleaved",
-		"as the cluster lists its GPUs, or the first of each rack, the second of each, .."),
-	ORR_PARAM_CHOICE("islands", "node", "node|rack", "hierarchical algorithms: the group that is reduced first"),
+		"order of GPUs in the ring: as in the cluster, or the first of each rack, the second of each, .."),
+	ORR_PARAM_CHOICE("islands", "node", "node|rack", "hierarchical algorithms: the groups that are reduced first"),
 	ORR_PARAM_INT("pipeline_chunks", "0", 0, 65536, "trees and chains: pieces in the pipeline; 0: chosen by size"),
 	ORR_PARAM_TIME("cycle", "1ms", "horovod: time between two checks for ready gradients"), ORR_PARAM_END
 };
@@ -142,7 +142,7 @@ static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint
 	return orr_delay(s, fmax(0, ceil(ready_s / a->cycle_s) * a->cycle_s - ready_s));
 }
 
-/* `op` waits on every GPU for the backward pass of the message's chunk; without overlap, for all of that pass. */
+/* Makes `op` wait, on every GPU, for the backward pass of the message's chunk; without overlap, for the whole backward pass. */
 static void wait_for_gradient(const struct allreduce *a, struct orr_step *s, orr_op op, const struct message *m)
 {
 	for (uint32_t p = 0; p < a->r.positions; p++)

@@ -18,9 +18,9 @@
  * which updates it. That node then begins its next iteration. The authors say that replica and original are equal before
  * each iteration, but not how; this is the minimum that keeps optimizer state equal.
  *
- * failed=f: the state after the loss of node f. The node before it, its shadow, does both stages; messages between them are
- * local, backward goes before forward, both gradients are summed, and it has no replica any more. The other pipelines wait
- * for this one where gradients are summed, so all lanes are built like it.
+ * failed=f: the state after the loss of node f. The node before it, its shadow, computes both stages; messages between
+ * them are local, backward passes precede forward passes, both gradients are summed, and it no longer has a replica.
+ * The other pipelines wait for this one when gradients are summed, so all lanes are built in the same way.
  *
  * redo=n: the pause right after the loss, before each iteration. The shadow recomputes the lost gradient sum of n
  * micro-batches, one backward (and forward, if that was lazy) after the other, from swapped activations and from gradients
@@ -39,17 +39,17 @@ enum { SWAPS = 2 };
 
 static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of the pipeline; 0: one per GPU"),
 	PIPELINE_BATCH_PARAMS,
-	ORR_PARAM_CHOICE(
-		"redundancy", "eager", "none|lazy|eager|both", "work on replicas: no replicas, none, forward, forward and backward"),
+	ORR_PARAM_CHOICE("redundancy", "eager", "none|lazy|eager|both",
+		"work on replicas: no replicas, no work, forward passes, forward and backward passes"),
 	ORR_PARAM_CHOICE("cut", "memory", "memory|time|blocks",
 		"minimise peak memory, minimise the longest stage, or equal numbers of blocks per stage"),
 	ORR_PARAM_INT("failed", "-1", -1, 1e6, "stage whose node is lost in each pipeline; its shadow does the work of both; -1: none"),
-	ORR_PARAM_INT("redo", "0", 0, 1e6, "with failed: micro-batches whose backward the shadow redoes first"),
+	ORR_PARAM_INT("redo", "0", 0, 1e6, "with failed: micro-batches whose backward passes the shadow repeats first"),
 	ORR_PARAM_BOOL("sync", true, "a node waits until its replica is up to date"),
 	ORR_PARAM_BOOL("swap", true, "swap the activations of replicas to the host's memory"),
 	ORR_PARAM_REAL("host_GBps", "12", 1e-6, 1e6, "GB/s from GPU to host: PCIe 3.0 x16 gives about 12"),
-	ORR_PARAM_REAL(
-		"load_s", "0", 0, 1e6, "time to load the input of a micro-batch, on the first stage and on the last for its replica of it"),
+	ORR_PARAM_REAL("load_s", "0", 0, 1e6,
+		"time to load the input of a micro-batch, on the first stage and on the last, which holds its replica"),
 	PIPELINE_STAGE_PARAMS, ORR_PARAM_END };
 
 static void destroy(void *self)
@@ -85,7 +85,8 @@ static int size_it(struct bamboo *b, struct orr_step *s, const struct orr_args *
 	if (f.gpus % b->p)
 		return orr_fail(err, ORR_EINPUT, "%u GPUs: expected a multiple of the %u stages", f.gpus, b->p);
 	if (failed >= b->p || (failed >= 0 && b->p == 1))
-		return orr_fail(err, ORR_EINPUT, "failed=%lld: expected one of at least two stages, 0 to %u", (long long)failed, b->p - 1);
+		return orr_fail(err, ORR_EINPUT, "failed=%lld: expected a stage from 0 to %u, and at least two stages", (long long)failed,
+			b->p - 1);
 	b->failed = failed < 0 ? UINT32_MAX : (uint32_t)failed;
 	b->redo = failed < 0 ? 0 : (uint32_t)orr_arg_int(args, "redo");
 	b->d = f.gpus / b->p;
@@ -366,7 +367,7 @@ static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 	b->fresh[node] = op;
 }
 
-/* The shadow's redo, before all else; all stages then wait for it. */
+/* Builds the redo of the shadow, the first op of the iteration; all stages wait for it. */
 static orr_op build_redo(struct bamboo *b, struct orr_step *s, orr_op before)
 {
 	const struct stage *g = &b->stage[b->failed];

@@ -20,7 +20,7 @@ struct bamboo {
 	double micro; /* samples */
 	enum redundancy mode;
 	uint32_t failed; /* UINT32_MAX: none */
-	uint32_t redo;   /* micro-batches whose backward the shadow redoes before all else */
+	uint32_t redo;   /* micro-batches whose backward pass the shadow repeats at the start */
 	bool has_sync, has_swap;
 	double host_Bps, load_s, gradient_bytes;
 	double *dp_bytes;   /* by stage; < 0: the model's */
@@ -44,7 +44,7 @@ static inline uint32_t bamboo_node(const struct bamboo *b, uint32_t stage)
 {
 	return stage == b->failed ? (stage + b->p - 1) % b->p : stage;
 }
-/* Whether the node keeps a replica of the stage after its own. The lost node and its shadow do not. */
+/* Returns whether the node keeps a replica of the stage after its own. The lost node and its shadow do not. */
 static inline bool bamboo_has_replica(const struct bamboo *b, uint32_t node)
 {
 	bool is_out = b->failed != UINT32_MAX && (node == b->failed || node == bamboo_node(b, b->failed));

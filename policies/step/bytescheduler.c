@@ -6,8 +6,8 @@
  * Tensors are cut into partitions (4.1). Early layers go first, and at most `credit` partitions are in flight (4.2). The
  * forward pass of a layer waits for that layer's gradients only, not for the whole iteration (3.2).
  *
- * The credit window is modelled as one stream per partition that fits into it. Partitions are dealt to streams in turn, so
- * a partition may wait for its stream while another stream is free; in a common pool it would not.
+ * The credit window is modelled as one stream per partition that fits into it. Partitions are assigned to streams in
+ * turn, so a partition may wait for its stream while another stream is free; with one common window it would not wait.
  */
 #include "messages.h"
 #include "replicas.h"

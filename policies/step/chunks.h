@@ -21,7 +21,7 @@ struct chunk {
 };
 
 struct message {
-	uint32_t chunk;        /* it may go after this chunk's backward pass */
+	uint32_t chunk;        /* it may be sent after this chunk's backward pass */
 	uint32_t first, count; /* layers whose gradients, or part of them, it carries */
 	double params;
 };

@@ -3,7 +3,7 @@
  * DAPPLE's runtime (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, 3):
  * early backward, with a degree of replication per stage.
  *
- * Stage i of S does K_i forwards, then alternates one backward and one forward:
+ * Stage i of S does K_i forward passes, then alternates one backward and one forward pass:
  *
  *	policy A: K_i = min(S - i, D)            policy B: K_i = min(2 (S - i) - 1, D)
  *
@@ -32,7 +32,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
 	ORR_PARAM_LIST("devices", "", "numbers of the GPUs, in the order of the stages; none: all, in the order of the cluster"),
 	ORR_PARAM_LIST("stage_shards", "", "GPUs that split each layer, per stage or once for all; none: 1"),
 	ORR_PARAM_LIST("device_shares", "", "share of each GPU in its stage's micro-batch, in the order of devices; none: equal shares"),
-	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forwards before the first backward: S - i, or 2 (S - i) - 1"),
+	ORR_PARAM_CHOICE("warmup", "A", "A|B", "forward passes before the first backward pass: S - i, or 2 (S - i) - 1"),
 	ORR_PARAM_INT("max_in_flight", "0", 0, 1e6, "D, micro-batches whose activations fit; 0: computed from the devices' memory"),
 	PIPELINE_BATCH_PARAMS,
 	ORR_PARAM_CHOICE("cut", "time", "time|blocks", "minimise the longest stage, or equal numbers of blocks per stage"),
@@ -643,4 +643,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(dapple, "pipeline: early backward, each stage replicated on its own (DAPPLE)", params, ops);
+ORR_POLICY_STEP(dapple, "pipeline: early backward passes, separate replication of each stage (DAPPLE)", params, ops);

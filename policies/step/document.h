@@ -31,7 +31,7 @@ int document_open(struct document *d, const char *file, const char *text, size_t
 void document_close(struct document *d);
 
 struct place place_root(const struct document *d);
-/* Members and items; value is NULL if there is none. */
+/* Member or item of p; its value is NULL if p has no such member or item. */
 struct place place_key(const struct place *p, const char *key);
 struct place place_item(const struct place *p, const cJSON *item, size_t number);
 bool place_has(const struct place *p, const char *key);

@@ -372,4 +372,5 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP_FLAGS(ds_sync, "divide and shuffle: small groups average, the partition changes every round", ORR_DRAWS, params, ops);
+ORR_POLICY_STEP_FLAGS(
+	ds_sync, "divide and shuffle: small groups average gradients, and the groups change every round", ORR_DRAWS, params, ops);

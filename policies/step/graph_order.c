@@ -36,7 +36,7 @@ static int cycle(const struct walk *w, const struct place *ops, uint32_t back)
 		snprintf(text + at, sizeof text - at, "%s%.30s waits for %.30s", i ? ", " : "", id, other);
 	}
 	struct place op = place_item(ops, NULL, w->g->op[back].at), p = place_key(&op, "after");
-	return place_fail(&p, "the graph has a cycle of %u: %s%s", length, text, length > MOST ? ", .." : "");
+	return place_fail(&p, "the graph has a cycle of length %u: %s%s", length, text, length > MOST ? ", .." : "");
 }
 
 static int walk_from(struct walk *w, const struct place *ops, uint32_t root)

@@ -92,7 +92,7 @@ static int read_ids(struct graph_reader *r, const struct place *ops)
 		if (!strcmp(r->id[i].text, r->id[i - 1].text)) {
 			struct place p = place_item(ops, NULL, r->id[i].number);
 			return place_fail(
-				&p, "duplicate id \"%.60s\" (of $.ops[%u]): expected another", r->id[i].text, r->id[i - 1].number);
+				&p, "duplicate id \"%.60s\" (of $.ops[%u]): expected a unique id", r->id[i].text, r->id[i - 1].number);
 		}
 	return ORR_OK;
 }

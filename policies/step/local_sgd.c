@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Local SGD: every GPU takes H optimizer steps of its own, then all average their parameters (Lin, Stich, Patel, Jaggi,
+ * Local SGD: every GPU takes H local optimizer steps, then all GPUs average their parameters (Lin, Stich, Patel, Jaggi,
  * "Don't Use Large Mini-Batches, Use Local SGD", ICLR 2020).
  *
  * Post-local SGD (section 3): H = 1 up to a given iteration. Hierarchical local SGD (appendix): the GPUs of a node average
@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("local_steps", "8", 1, 1000000, "H: optimizer steps between two averages"),
-	ORR_PARAM_INT("node_averages", "1", 1, 1000000, "Hb: one average in Hb is over all GPUs, the others are inside the nodes"),
-	ORR_PARAM_INT("post_local", "0", 0, 1000000000, "iterations at the start that average after every step"), ORR_PARAM_END };
+	ORR_PARAM_INT("node_averages", "1", 1, 1000000, "Hb: every Hb-th average is over all GPUs, the others are inside the nodes"),
+	ORR_PARAM_INT("post_local", "0", 0, 1000000000, "number of initial iterations with an average after every step"), ORR_PARAM_END };
 
 struct local_sgd {
 	struct replicas r;
@@ -98,4 +98,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(local_sgd, "local SGD: own optimizer steps, then parameters averaged", params, ops);
+ORR_POLICY_STEP(local_sgd, "local SGD: local optimizer steps, then parameters are averaged", params, ops);

@@ -2,9 +2,9 @@
 /*
  * 1F1B (PipeDream-flush; Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", ICML 2021).
  *
- * Stage i of p does p - i forwards, then alternates one backward and one forward, and flushes at the end of the iteration.
- * It takes as long as GPipe, with a bubble of (p-1)/(m+p-1), but stage i keeps the activations of min(p - i, m)
- * micro-batches instead of m. GPUs beyond one pipeline form replicas.
+ * Stage i of p does p - i forward passes, then alternates one backward and one forward pass. The pipeline is empty at the end of the
+ * iteration. It takes as long as GPipe, with a bubble of (p-1)/(m+p-1), but stage i keeps the activations of min(p - i, m) micro-batches
+ * instead of m. GPUs beyond one pipeline form replicas.
  */
 #include "pipeline.h"
 
@@ -19,4 +19,4 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 
 static const struct orr_step_ops ops = { .create = create, .destroy = pipe_free, .build = pipe_build, .describe = pipe_describe };
 
-ORR_POLICY_STEP(one_f_one_b, "pipeline: one forward, one backward in turn, flushed every iteration (PipeDream-flush)", params, ops);
+ORR_POLICY_STEP(one_f_one_b, "pipeline: one forward and one backward pass in turn, flushed every iteration (PipeDream-flush)", params, ops);

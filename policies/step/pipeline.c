@@ -25,7 +25,7 @@ struct pipeline {
 	orr_op *tail;                     /* by stage: what its next pass waits for */
 	orr_op *forward_in, *backward_in; /* [part * m + micro]: arrival of its input */
 	orr_op *reduced;                  /* by stage: the last collective that the update waits for */
-	uint32_t *left;                   /* [stage * chunks + chunk]: backwards not built */
+	uint32_t *left;                   /* [stage * chunks + chunk]: number of backward passes not yet built */
 };
 
 void pipe_free(void *self)
@@ -64,8 +64,9 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 {
 	double micro = orr_arg_real(args, "micro_batch"), m = (double)orr_arg_int(args, "micro_batches");
 	if (micro > 0 && m > 0 && micro * m != samples)
-		orr_fail(err, ORR_EINPUT, "micro_batches=%g x micro_batch=%g: expected the %g samples of a replica; give one of the two", m,
-			micro, samples);
+		orr_fail(err, ORR_EINPUT,
+			"micro_batches=%g x micro_batch=%g: expected the %g samples of a replica: give only one of the two", m, micro,
+			samples);
 	else if (micro > 0 && (samples / micro != floor(samples / micro) || samples / micro > 1e6))
 		orr_fail(err, ORR_EINPUT, "micro_batch=%g: expected a divisor of the %g samples of a replica", micro, samples);
 	else if (micro > 0)

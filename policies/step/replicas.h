@@ -2,8 +2,9 @@
 /*
  * replicas.h - data-parallel replicas: every GPU computes the whole model on its own batch
  *
- * If all replicas cost the same they are lanes (orr_step_lanes): one op stands for all of them. Otherwise, or on request,
- * each is a device of its own. The interface is the same: ops are created for positions 0..positions-1, and a collective
+ * If all replicas cost the same they are lanes (orr_step_lanes): one op stands for all of them.
+ * Otherwise, or on request, each is a separate device. The interface is the same: ops are created
+ * for positions 0..positions-1, and a collective
  * joins all replicas.
  *
  * The work of an iteration is cut into chunks (chunks.h), with their costs on each position's device.
@@ -143,7 +144,7 @@ static inline orr_op replicas_collective(const struct replicas *r, struct orr_st
 	return orr_collective(s, &(struct orr_group){ r->device, r->n }, c);
 }
 
-/* One op to wait for instead of two: a mark after `all` and `op`. */
+/* Combines two ops into one: a mark after `all` and `op`. */
 static inline orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
 {
 	if (!all || !op)
@@ -196,7 +197,7 @@ static inline double activation_bytes(const struct orr_step *s, const struct orr
 	return elems * f->batch * f->activation_bytes;
 }
 
-/* Books the memory of each replica. Shares are the fractions of weights, gradients and optimizer state on one device. */
+/* Declares the memory of each replica. Shares are the fractions of weights, gradients and optimizer state on one device. */
 static inline void replicas_hold(
 	const struct replicas *r, struct orr_step *s, double weight_share, double gradient_share, double optimizer_share)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * schedule.h - the order of forwards and backwards on a pipeline stage
+ * schedule.h - the order of forward and backward passes on a pipeline stage
  *
  * A schedule lists the passes of one stage. They run strictly in that order, each as soon as its input has arrived.
  * Invariant: every micro-batch of every chunk (part of the model on the stage) has one forward and, later, one backward.
  *
  * Sources: GPipe, Huang et al., NeurIPS 2019, fig. 2c; 1F1B, Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN
  * Training", ICML 2021 (PipeDream-flush); interleaved 1F1B, Narayanan et al., SC 2021, 2.2, and the code of Megatron-LM;
- * early backward with K forwards first, DAPPLE, Fan et al., PPoPP 2021, 3.2.
+ * early backward with K forward passes first, DAPPLE, Fan et al., PPoPP 2021, 3.2.
  */
 #ifndef ORR_POLICIES_STEP_SCHEDULE_H
 #define ORR_POLICIES_STEP_SCHEDULE_H
@@ -28,7 +28,7 @@ static inline uint32_t schedule_min(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* All forwards, then all backwards, last micro-batch first. out has room for 2 m passes. */
+/* All forward passes, then all backward passes, last micro-batch first. out has room for 2 m passes. */
 static inline void schedule_gpipe(struct pass *out, uint32_t m)
 {
 	for (uint32_t i = 0; i < m; i++) {
@@ -37,7 +37,7 @@ static inline void schedule_gpipe(struct pass *out, uint32_t m)
 	}
 }
 
-/* k forwards, then alternately one backward and one forward: at most k micro-batches are in flight. */
+/* k forward passes, then alternately one backward and one forward pass: at most k micro-batches are in flight. */
 static inline void schedule_early_backward(struct pass *out, uint32_t m, uint32_t k)
 {
 	size_t n = 0;

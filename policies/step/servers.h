@@ -3,8 +3,8 @@
  * servers.h - placement of parameter servers, and the parameters that each holds
  *
  * A server is an endpoint: the host of a node, or a GPU. Workers are GPUs 0..workers-1. A dedicated server takes a whole
- * node, so the GPUs of the last nodes do not train. A message's bytes are dealt to the servers either in equal parts or
- * tensor by tensor.
+ * node, so the GPUs of the last nodes do not train. A message's bytes are distributed over the
+ * servers either in equal parts or tensor by tensor.
  */
 #ifndef ORR_POLICIES_SERVERS_H
 #define ORR_POLICIES_SERVERS_H
@@ -86,7 +86,7 @@ static inline int servers_place(struct servers *v, const struct orr_step *s, uin
 	return ORR_OK;
 }
 
-/* Gives every tensor to the server with the least so far (TensorFlow's GreedyLoadBalancingStrategy), in forward order. */
+/* Assigns each tensor, in forward order, to the server with the fewest parameters so far (TensorFlow's GreedyLoadBalancingStrategy). */
 static inline void servers_deal_tensors_(struct servers *v, const struct messages *m, const struct orr_step *s, double *held)
 {
 	for (uint32_t i = m->n; i--;)
@@ -106,7 +106,7 @@ static inline void servers_deal_tensors_(struct servers *v, const struct message
 		}
 }
 
-/* Deals whole chunks. Servers left without parameters are dropped. */
+/* Distributes whole chunks. Servers without parameters are removed. */
 static inline void servers_deal(struct servers *v, const struct messages *m, const struct orr_step *s, bool by_tensor)
 {
 	double *held = orr_alloc(v->n, sizeof *held);

@@ -21,7 +21,7 @@ enum recompute {
 	RECOMPUTE_STAGE      /* the whole stage from its input (GPipe) */
 };
 #define RECOMPUTE_CHOICES "none|selective|full|stage"
-#define RECOMPUTE_DOC "what backward recomputes: nothing, attention's core, block by block, or the whole stage"
+#define RECOMPUTE_DOC "recomputation in backward: none, the core of attention, block by block, or the whole stage"
 
 struct stage_terms {
 	double samples; /* per micro-batch on one device */
@@ -59,7 +59,7 @@ void stage_measure(
  * parameters of its own. The first and the last stage both hold the table and sum its gradients. 0: not shared. */
 double stage_tied_params(const struct orr_step *s);
 
-/* Books weights, gradients and optimizer state of params parameters; the state is sharded over state_shards devices. */
+/* Declares the memory of weights, gradients and optimizer state of params parameters; the state is sharded over state_shards devices. */
 void stage_hold(struct orr_step *s, uint32_t device, double params, double state_shards, const char *what);
 
 #endif

@@ -16,7 +16,7 @@
  *	8  the CONV workers average theirs: ring, or through servers
  *	9  update
  *
- * The paper's abstract and introduction give the separation. This is the only order of steps that fits them; details are
+ * The paper's abstract and introduction give the separation. This is the only order of steps that is consistent with them; details are
  * parameters. F is chosen by the closed form of the step (docs/models/step-stanza-ds-sync-ako.md), because the paper's own rule is not
  * known.
  */
@@ -33,7 +33,8 @@ static const struct orr_param params[] = { ORR_PARAM_INT("workers", "0", 0, 1048
 	ORR_PARAM_INT("conv_servers", "1", 1, 4096, "number of servers with conv_sync=servers"),
 	ORR_PARAM_BOOL("overlap_conv_sync", false, "average the gradients of a layer during the backward pass"),
 	ORR_PARAM_CHOICE("fc_batching", "one", "one|worker", "FC workers process all batches at once, or each as it arrives"),
-	ORR_PARAM_CHOICE("fc_sync", "late", "late|early", "FC workers average while the CONV workers do, or as soon as they can"),
+	ORR_PARAM_CHOICE(
+		"fc_sync", "late", "late|early", "FC workers average at the same time as the CONV workers, or as soon as possible"),
 	ORR_PARAM_END };
 
 enum sync { SYNC_RING, SYNC_SERVER, SYNC_SERVERS };
@@ -382,4 +383,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe };
 
-ORR_POLICY_STEP(stanza, "layer separation: most workers train CONV layers, a few the FC layers", params, ops);
+ORR_POLICY_STEP(stanza, "layer separation: most workers train the CONV layers, a few train the FC layers", params, ops);

@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("stage", "3", 1, 3,
-						   "sharded state: 1: the optimizer's; 2: gradients too; 3: parameters too"),
+						   "sharded state: 1: optimizer state; 2: also gradients; 3: also parameters"),
 	ORR_PARAM_BOOL("overlap", true, "stages 1, 2: reduce-scatter during the backward pass, gather during the next forward pass"),
 	ORR_PARAM_INT("prefetch", "1", 0, 1000, "stage 3: chunks gathered in advance"),
 	ORR_PARAM_REAL(

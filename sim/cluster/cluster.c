@@ -53,7 +53,7 @@ static int load_file(struct cluster *c, const char *path, struct orr_error *err)
 	if (!text)
 		return ORR_EINPUT;
 	int rc = strlen(text) == n ? parse_text(c, path, text, err)
-				   : orr_fail(err, ORR_EINPUT, "%s: has a NUL byte at offset %zu: expected text", path, strlen(text));
+				   : orr_fail(err, ORR_EINPUT, "%s: NUL byte at offset %zu: expected text", path, strlen(text));
 	mem_free(text);
 	return rc;
 }

@@ -56,7 +56,7 @@ int cluster_state_speed(struct cluster *c, double speed, struct orr_error *err)
 	if (!(speed > 0))
 		return ORR_OK;
 	if (t == CLUSTER_NO_TYPE)
-		return orr_fail(err, ORR_EINPUT, "speed: is stated of a node without GPUs; expected GPUs of a named type");
+		return orr_fail(err, ORR_EINPUT, "speed: stated for a node without GPUs: expected GPUs of a named type");
 	if (c->type_speed[t] > 0 && (c->type_speed[t] < speed || c->type_speed[t] > speed))
 		return orr_fail(err, ORR_EINPUT, "speed: type \"%.60s\" has speeds %.15g and %.15g; expected one speed per type",
 			c->type_name[t], c->type_speed[t], speed);

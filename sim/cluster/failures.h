@@ -27,9 +27,9 @@ void failures_only_types(struct failures *f, uint64_t types);
 void failures_free(struct failures *f);
 /* SHA-256 of the file, or of the two means. */
 const char *failures_hash(const struct failures *f);
-/* Whether the failures are drawn: a hazard, not a trace. */
+/* Returns whether the failures are drawn (a hazard, not a trace). */
 bool failures_are_random(const struct failures *f);
-/* replication: another one has other random streams; a trace is the same in all. */
+/* replication: each has different random streams; a trace is the same in all. */
 struct failure_run *failure_run_new(const struct failures *f, const struct cluster *c, uint64_t seed, uint64_t replication);
 void failure_run_free(struct failure_run *r);
 /* Returns the next failure or repair; false if there is none. Times do not decrease. */

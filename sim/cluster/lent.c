@@ -75,7 +75,7 @@ struct lent_instance *lent_get(struct lent *l, uint32_t number)
 	return &l->slot[i];
 }
 
-/* Empties a slot and moves up the entries behind it (Knuth, The Art of Computer Programming 3, 6.4, algorithm R). */
+/* Empties a slot and moves up the entries after it (Knuth, The Art of Computer Programming 3, 6.4, algorithm R). */
 static void close_gap(struct lent *l, uint32_t gap)
 {
 	for (uint32_t i = (gap + 1) & l->mask; l->slot[i].node != EMPTY; i = (i + 1) & l->mask) {

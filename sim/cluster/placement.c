@@ -238,7 +238,7 @@ static bool place_best_fit(struct pool *p, const struct pool_request *r, uint32_
 	return true;
 }
 
-static const struct placement placement_best_fit = { "best-fit", "the node with the fewest GPUs, CPUs and memory left over", false,
+static const struct placement placement_best_fit = { "best-fit", "the node with the least remaining GPUs, CPUs and memory", false,
 	place_best_fit, false };
 
 /* ---- topology ---- */

@@ -454,7 +454,7 @@ const char *pool_take_at(
 			if (node[k] == node[i])
 				return "a node is named twice";
 		if (p->node[node[i]].free_gpus < gpus[i])
-			return "over-allocation: the requested GPUs are taken";
+			return "over-allocation: the requested GPUs are in use";
 		if (c->type != CLUSTER_NO_TYPE && gpus[i] && !(r->types >> c->type & 1))
 			return "the job may not run on that type of GPU";
 		if (gpus[i] && type != CLUSTER_NO_TYPE && c->type != type)
@@ -463,13 +463,13 @@ const char *pool_take_at(
 			type = c->type;
 		sum += gpus[i];
 		if (!p->placement->ignores_nodes && !pool_node_has_room(p, node[i], r, gpus[i]))
-			return "over-allocation: the CPUs or memory that the job needs are taken";
+			return "over-allocation: the CPUs or memory that the job needs are in use";
 		pool_put_piece(p, node[i], gpus[i], POOL_WHOLE, 0);
 	}
 	if (sum != r->gpus || !n)
-		return "the given GPUs do not add up to the job's request";
+		return "the sum of the given GPUs differs from the job's request";
 	if (r->cpu_milli > p->cpu_free || r->mem_mib > p->mem_free)
-		return "over-allocation: the CPUs or memory that the job needs are taken";
+		return "over-allocation: the CPUs or memory that the job needs are in use";
 	commit(p, r, type, out);
 	return NULL;
 }
@@ -513,13 +513,13 @@ static const char *check_node(const struct pool *p, uint32_t n, const struct tal
 	if (!s->is_up)
 		return held->gpus || open ? "a job holds GPUs of a node that is down" : NULL;
 	if (open != s->open || s->free_gpus + held->gpus + open != c->gpus)
-		return "GPUs of a node do not add up";
+		return "free and used GPUs of a node do not sum to its GPUs";
 	if (p->placement->ignores_nodes)
 		return NULL;
 	if (c->cpu_milli >= 0 && (s->cpu_free < 0 || s->cpu_free + held->cpu != c->cpu_milli))
-		return "CPUs of a node do not add up";
+		return "free and used CPUs of a node do not sum to its CPUs";
 	if (c->mem_mib >= 0 && (s->mem_free < 0 || s->mem_free + held->mem != c->mem_mib))
-		return "memory of a node does not add up";
+		return "free and used memory of a node does not sum to its memory";
 	if (c->type != CLUSTER_NO_TYPE && bitset_has(pool_bucket(p, c->type, s->free_gpus), n) == s->is_closed)
 		return s->is_closed ? "a closed node is in a bucket" : "a node is not in the bucket of its free GPUs";
 	return NULL;
@@ -540,7 +540,7 @@ const char *pool_check(const struct pool *p, const struct pool_alloc *const *all
 			milli += x[k].slot == POOL_WHOLE ? 1000 * (int64_t)x[k].gpus : x[k].milli;
 		}
 	}
-	const char *wrong = milli == p->used_milli ? NULL : "GPUs in use do not add up";
+	const char *wrong = milli == p->used_milli ? NULL : "the count of GPUs in use differs from the sum over nodes";
 	for (uint32_t i = 0; !wrong && i < p->cluster->n_nodes; i++)
 		wrong = check_node(p, i, &held[i]);
 	mem_free(held);

@@ -61,7 +61,7 @@ static inline int64_t source_next_ns(const struct source *s, enum source_stream 
 {
 	return s->rows[k].next.t_ns;
 }
-/* Reads and takes that row. */
+/* Reads and applies that row. */
 void source_pass(struct source *s, enum source_stream k, struct avail_rec *out);
 /* Reads that row, to be taken later. The pointer is valid until the next row is read. */
 const struct avail_rec *source_read(struct source *s, enum source_stream k);

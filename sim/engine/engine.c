@@ -15,7 +15,7 @@
 enum {
 	CHUNK_BITS = 12, /* records per chunk: 256 KiB */
 	CHUNK_RECORDS = 1 << CHUNK_BITS,
-	DEAD_ALLOWED = 1024 /* cancelled events that may stay in the queue, besides half the number of pending ones */
+	DEAD_ALLOWED = 1024 /* limit on cancelled events in the queue, in addition to half the number of pending events */
 };
 
 static const uint32_t NO_SLOT = UINT32_MAX;

@@ -3,8 +3,8 @@
  * engine.h - simulated clock and event queue
  *
  * Time is int64_t nanoseconds and never decreases. Events happen in the total
- * order (time, priority, sequence), where sequence is the order of scheduling, so
- * the same calls give the same run for any implementation of the queue. An event
+ * order (time, priority, sequence), where sequence is the order of scheduling, so equal calls give
+ * equal runs for any implementation of the queue. An event
  * is a callback; the engine does not know its meaning.
  *
  * Invariant: every pending event lies at or after eng_now(). Handles carry a

@@ -4,7 +4,7 @@
  *
  * A thread checks five times a second whether a callback of a policy has exceeded its time
  * limit. Such a callback cannot be unwound, so the handler that main() installed reports it
- * and ends the program. Finished runs are in the database, the present one is not.
+ * and ends the program. Finished runs are in the database, the current run is not.
  *
  * Entering and leaving a callback costs two relaxed stores each. A struct watch belongs to
  * one run, and so to one thread.

@@ -7,7 +7,7 @@
 #include "jobs/bill.h"
 #include "jobs/life.h"
 
-/* Returns the job if the policy may act now and the job is in that state; else fails the run and returns NULL. */
+/* Returns the job if the policy may act now and the job has that state; else fails the run and returns NULL. */
 static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state state, const char *action)
 {
 	if (w->error.code)
@@ -49,7 +49,7 @@ static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
-/* Counts a job that the types split: it does not fit on one, and would on their free GPUs together. */
+/* Counts a job that fits on no single GPU type, although the types together have enough free GPUs. */
 static void note_split(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
 	bool has_choice = r->types & (r->types - 1);
@@ -103,7 +103,7 @@ bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type)
 	if (!job)
 		return false;
 	if (gpu_type >= w->config->cluster->n_types) {
-		world_fail(w, ORR_EFAIL, job, "start on GPU type %u; there are %u", gpu_type, w->config->cluster->n_types);
+		world_fail(w, ORR_EFAIL, job, "start on GPU type %u: expected a number below %u", gpu_type, w->config->cluster->n_types);
 		return false;
 	}
 	struct pool_request r = w->shapes.shape[job->shape].request;
@@ -133,7 +133,7 @@ void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uin
 	for (size_t i = 0; i < n; i++)
 		sum += gpus[i];
 	if (sum != job->gpus && (sum > UINT32_MAX || !(rate_at_size(w, job, (uint32_t)sum) > 0))) {
-		world_fail(w, ORR_EFAIL, job, "start on %llu GPUs, but the job asks for %u", (unsigned long long)sum, job->gpus);
+		world_fail(w, ORR_EFAIL, job, "start on %llu GPUs; the job requests %u", (unsigned long long)sum, job->gpus);
 		return;
 	}
 	struct pool_request r = request_of(w, job, (uint32_t)sum);

@@ -23,7 +23,7 @@ struct meter {
 	uint32_t n_jobs, cap_jobs;
 };
 
-/* The account of a live job. */
+/* Time and cost of a live job. */
 struct tab {
 	timeline_sum reading; /* of its parts, at the start of the present run */
 	struct ledger kept;   /* work that is useful if the job completes */
@@ -393,8 +393,8 @@ const char *bill_check(struct orr_jobs *w, bool is_end)
 	struct ledger all = ledger_total(b->account, ACCOUNTS);
 	capacity_bill(w->capacity, &c);
 	if (all.ns != c.all.ns * b->node_parts)
-		return "the accounts do not add up to the time of the instances";
-	return all.amount == c.all.amount * b->node_parts ? NULL : "the accounts do not add up to the cost of the instances";
+		return "the sum of the accounts differs from the time of the instances";
+	return all.amount == c.all.amount * b->node_parts ? NULL : "the sum of the accounts differs from the cost of the instances";
 }
 
 /* ---- queries ---- */

@@ -9,8 +9,8 @@
  * A run of a job on GPUs costs the growth of its parts of the nodes' readings (capacity.h). Its time and its amount are divided among
  * accounts in the same proportion: start cost first, then by work, added work before the job's own, lost work last.
  *
- * Invariant, exact in whole numbers and checked by bill_check(): the accounts add up to the time and the amount of all instances that
- * took a node.
+ * Invariant, exact in whole numbers and checked by bill_check(): the sums of the accounts are the
+ * time and the amount of all instances that took a node.
  */
 #ifndef ORR_JOBS_BILL_H
 #define ORR_JOBS_BILL_H

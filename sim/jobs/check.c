@@ -29,7 +29,7 @@ static const char *wrong_lists(const struct orr_jobs *w)
 	if (live != w->slots.live || waiting != w->slots.waiting || running != w->slots.n_running)
 		return "jobs are lost or duplicated";
 	if (w->totals.arrived != w->totals.refused + w->totals.completed + w->totals.killed + w->totals.failed + live)
-		return "the jobs that arrived are not the sum of refused, ended, waiting and running jobs";
+		return "the number of jobs that arrived is not the sum of refused, ended, waiting and running jobs";
 	return NULL;
 }
 
@@ -51,7 +51,7 @@ void check_state(struct orr_jobs *w)
 		wrong = pool_check(w->pool, allocs, n);
 		mem_free(allocs);
 	}
-	/* If many jobs wait, only some decisions walk the list of live jobs. */
+	/* If many jobs wait, the list of live jobs is checked at only some of the decisions. */
 	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
 	if (!wrong)
@@ -60,7 +60,7 @@ void check_state(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
 
-/* A completed job has done exactly the work asked, in ns, at any rates. If its rate was always 1, it ran for that work plus its start
+/* A completed job has done exactly the requested work, in ns, at any rates. If its rate was always 1, it ran for that work plus its start
  * costs. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {
@@ -88,5 +88,5 @@ void check_end(struct orr_jobs *w)
 	if (wrong)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 	if (w->measures.busy.total != w->totals.job_milli_ns)
-		world_fail(w, ORR_EFAIL, NULL, "conservation: GPU-time in use over time is not the GPU-time of the jobs");
+		world_fail(w, ORR_EFAIL, NULL, "conservation: the integral of GPUs in use differs from the GPU-time of the jobs");
 }

@@ -59,7 +59,7 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 	}
 	char others[64] = "", line[24] = "", beside[64] = "", type[80] = "";
 	if (count > 1)
-		snprintf(others, sizeof others, ", and %llu others likewise", (unsigned long long)count - 1);
+		snprintf(others, sizeof others, ", and so do %llu others", (unsigned long long)count - 1);
 	if (first.line)
 		snprintf(line, sizeof line, "%llu:", (unsigned long long)first.line);
 	if (first.cpu_milli || first.mem_mib)
@@ -67,8 +67,8 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 	if (first.gpu_types)
 		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->jobs), first.gpu_types));
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%s job %llu asks for %u GPUs%s%s and can never be placed on this cluster%s; give a "
-		"larger --cluster, or --drop-unfit to leave such jobs out",
+		"%s:%s job %llu requests %u GPUs%s%s and can never be placed on this cluster%s: give a larger --cluster, or --drop-unfit "
+		"to leave such jobs out",
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
 }
 
@@ -143,8 +143,8 @@ static bool blocks_of_both(const struct jobs_state *t, const struct run_result *
 	return true;
 }
 
-/* Differences of the jobs that completed in both, from the first policy of this command; they are not stored. Without rows, blocks of
- * jobs (results/stats.h) in which another number completed are left out. */
+/* Differences of the jobs that completed in both, from the first policy of this command; they are not stored. Without
+ * rows, blocks of jobs (results/stats.h) are compared; blocks with different numbers of completed jobs are skipped. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct jobs_state *t = s->state;
@@ -240,7 +240,7 @@ static void note_draws(const struct jobs_state *t, struct run_result *r)
 {
 	char text[200];
 	snprintf(text, sizeof text,
-		"intervals of JCT, wait and makespan: %u draws of the laws of step times and, for each job, of a model of the class",
+		"intervals of JCT, wait and makespan: %u draws; each draws the laws of step times and, for each job, a model of the class",
 		t->set.cost_samples);
 	result_note(r, "assumption", text);
 }
@@ -292,7 +292,7 @@ static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r
 	t->has_blocks[i] = blocks_from_rows(t, r, &t->blocks[i]);
 }
 
-/* Counts over all policies, which share the memoised rates. */
+/* Prints the counts over all policies, which share the cached rates. */
 static void say_step_runs(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
@@ -300,9 +300,10 @@ static void say_step_runs(const struct scenario *s)
 	if (!t->rates || s->output->quiet || s->output->is_series)
 		return;
 	steprate_count(t->rates, &alone, &together, &unsettled);
-	fprintf(stderr, "orrery: steps simulated of %llu shapes", (unsigned long long)alone);
+	fprintf(stderr, "orrery: step times simulated for %llu distinct placements", (unsigned long long)alone);
 	if (together)
-		fprintf(stderr, " and %llu sets of jobs (%llu not settled)", (unsigned long long)together, (unsigned long long)unsettled);
+		fprintf(stderr, " and %llu sets of jobs (%llu not in steady state)", (unsigned long long)together,
+			(unsigned long long)unsettled);
 	fputc('\n', stderr);
 	steprate_outside(t->rates, &by_law, &outside);
 	if (outside)
@@ -365,7 +366,7 @@ static const struct orr_param keys[] = {
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("count"),
 	ORR_PARAM_TEXT("throughputs", "", "rates by GPU type and job type, Gavel's JSON"),
-	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "how jobs that name a strategy share links"),
+	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),
 	SETTING_KEYS("fp32"),
 	SCENARIO_KEY_UNTIL,
 	ORR_PARAM_BOOL("drop_unfit", false, "leave out jobs that can never be placed"),
@@ -390,7 +391,7 @@ static const struct world_input inputs[] = {
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
-		"of a file: draw blocks of its time with replacement: day, hour or a time;\neach replication draws others" },
+		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:speed=X][:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
@@ -403,7 +404,7 @@ static const struct world_flag flags[] = {
 	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
-		"draw the profile's laws N times: makespan, JCT and waits get intervals" },
+		"draw the profile's laws N times, for intervals of makespan, JCT and waits" },
 	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "node failures and repairs: time_s,node,event" },
 	{ "capacity", "SOURCE", WORLD_FLAG_OBJECT, "capacity.trace", NULL,
 		"a node is up while an instance of this trace or generator is available\n(--set capacity.startup=.., notice, price, prices, options)" },

@@ -2,10 +2,10 @@
 /*
  * jobs.h - the jobs world: one policy's replay of a trace of jobs on a cluster
  *
- * Each run has its own state, so runs may go on in parallel threads over one jobset, cluster and policy.
+ * Each run has its own state, so parallel threads may run one jobset, cluster and policy.
  *
  * Progress is work done at a rate. Work is counted in ns at rate 1, the speed at which the trace's duration was measured. After the
- * start cost, a time dt at rate r does r * dt of it. With a throughput table, the rate is throughput(model, GPU type) over that of
+ * start cost, a time dt at rate r does r * dt of it. With a throughput table, the rate is throughput(model, GPU type) / that of
  * the reference type; without one it is that of type_speed.h. For an elastic job it is multiplied by the speed-up of its size. A job that
  * names a model and a strategy has the rate of the step world (steprate.h): samples/s in its place, beside the jobs that share its links,
  * over samples/s on the reference place (shape.h). Such a rate may change while the job runs.
@@ -106,7 +106,7 @@ void jobs_end_instant(struct orr_jobs *w);
 bool jobs_is_over(const struct orr_jobs *w);
 bool jobs_has_failed(const struct orr_jobs *w);
 bool jobs_is_due(const struct orr_jobs *w);      /* a call of the policy is due */
-uint64_t jobs_given(const struct orr_jobs *w);   /* how often a job has given GPUs back: if it grew, GPUs may be free */
+uint64_t jobs_given(const struct orr_jobs *w);   /* number of times that a job has released GPUs: if it grew, GPUs may be free */
 double jobs_part_done(const struct orr_jobs *w); /* 0..1; 0 if the trace has no known length */
 void jobs_starving(struct orr_jobs *w);          /* jobs wait and no event is left: fails the run, naming the policy */
 void jobs_capacity(struct orr_jobs *w);          /* another world took or freed GPUs */
@@ -114,7 +114,7 @@ void jobs_capacity(struct orr_jobs *w);          /* another world took or freed 
  * the rows of events, "node-failed", "preempted" (a lent node left) or "notice" (it left after its notice); NULL: comes up. */
 void jobs_node(struct orr_jobs *w, uint32_t node, const char *why);
 /* Evicts running jobs to make room for r, as if their nodes had failed. Candidates are the fewest jobs, latest start first, that
- * suffice; then each one that is not needed is spared, longest run first. Jobs on the nodes `but` (may be NULL) are exempt. Returns
+ * suffice; then each one that is not needed keeps its GPUs, longest run first. Jobs on the nodes `but` (may be NULL) are exempt. Returns
  * the number of evicted jobs; 0, with nothing changed, if all of them do not suffice. */
 uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const struct bitset *but);
 /* The allocations of the n running jobs; the caller frees the array, not its elements. */

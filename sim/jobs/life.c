@@ -54,8 +54,8 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	if (!w->shapes.shape[shape].fits_ever) {
 		if (!w->config->drop_unfit)
 			world_fail(w, ORR_EINPUT, NULL,
-				"job %llu asks for %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this "
-				"cluster; --drop-unfit leaves such jobs out",
+				"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this cluster: "
+				"--drop-unfit leaves such jobs out",
 				(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib);
 		w->totals.refused++;
 		return;
@@ -147,7 +147,7 @@ void life_rerate(struct orr_jobs *w, struct job *job, double rate)
 	set_end(w, job);
 }
 
-/* Takes a running job off its GPUs and books its time and the work done, of which `kept` is not lost. The caller sets the new
+/* Releases the GPUs of a running job and accounts for its time and its work, of which `kept` is not lost. The caller sets the new
  * state. */
 static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
 {

@@ -10,7 +10,7 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r);
 void life_start(struct orr_jobs *w, struct job *job); /* job->alloc and work.rate are set */
 /* Sets the rate from now on and moves the job's end event. */
 void life_rerate(struct orr_jobs *w, struct job *job, double rate);
-/* The job waits again with its work kept, plus `cost`. kind: of the event row. */
+/* The job waits again; its work is kept, plus `cost`. kind: of the event row. */
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind);
 void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how);
 /* The job waits again; work since its last checkpoint is lost and asked for again. */

@@ -131,7 +131,7 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	measure_fairness(w, job, jct, duration);
 }
 
-/* A job that the run killed did less work than the trace asks for: a mean with it would favour policies that lose jobs early. */
+/* A job that was killed in the run did less work than requested: a mean that includes it would favour policies that lose jobs early. */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 {
 	int64_t end = eng_now(w->engine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a run says below its table about the GPU types of its cluster (result_note()). */
+/* Notes of a run about the GPU types of its cluster (result_note()). */
 #include "jobs/notes.h"
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@ static void take(struct orr_jobs *w, const char *kind, struct sbuf *b)
 	sbuf_free(b);
 }
 
-/* What speeds are relative to, and how many jobs have theirs from which source. */
+/* Adds the reference of speeds, and the number of jobs by source of their speeds. */
 static void say_speeds(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
@@ -48,7 +48,7 @@ static void put_types(const struct cluster *c, struct sbuf *b)
 		sbuf_printf(b, "%s%s", t == 0 ? "" : t + 1 == c->n_types ? " and " : ", ", c->type_name[t]);
 }
 
-/* Several types that change no rate. */
+/* Adds a remark if several types change no rate. */
 static void say_no_effect(struct orr_jobs *w)
 {
 	const struct cluster *c = w->config->cluster;
@@ -81,12 +81,12 @@ static void say_order(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
-/* Gangs that the types split. */
+/* Adds a remark on jobs that waited because their GPUs must be of one type. */
 static void say_split(struct orr_jobs *w)
 {
 	struct sbuf b = { 0 };
 	if (w->totals.split)
-		sbuf_printf(&b, "a job runs on GPUs of one type: %llu jobs waited although enough GPUs were free on several types together",
+		sbuf_printf(&b, "a job runs on GPUs of one type: %llu jobs waited although enough GPUs of several types were free in total",
 			count(w->totals.split));
 	take(w, "remark", &b);
 }

@@ -5,7 +5,7 @@
 
 #include <orrery/jobs.h>
 
-/* Adds them to the result at the end of a run. */
+/* Adds assumptions and remarks to the result at the end of a run. */
 void notes_put(struct orr_jobs *w);
 
 #endif

@@ -42,7 +42,7 @@ void places_begin(struct orr_jobs *w);
 void places_free(struct orr_jobs *w);
 void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held are set */
 void places_give(struct orr_jobs *w, struct job *job);
-/* Enters the job on the links that it loads, once job->seat.alone is known. */
+/* Adds the job to the links that it uses, once job->seat.alone is known. */
 void places_join_links(struct orr_jobs *w, const struct job *job);
 /* Returns whether the job, alone, sends over a link (by its number in the job's place) that other jobs may use. */
 bool places_loads(const struct places *p, const struct job *job, uint32_t local);

@@ -163,7 +163,7 @@ static void insert(struct orr_queue *q, struct head *h, uint32_t i)
 		h->first = i;
 }
 
-/* The tree at root without node i. */
+/* Returns the tree at root without node i. */
 static uint32_t without(struct orr_queue *q, uint32_t root, uint32_t i)
 {
 	struct node *n = &q->node[root];

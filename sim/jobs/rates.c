@@ -100,7 +100,7 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	double rate = rate_on_type(w, job, type);
 	if (!(job->iterations > 0 && job->duration > 0))
 		return rate;
-	/* Uses the value of the table itself, without rounding to ns, if the duration came from the table. */
+	/* Uses the value of the table, without rounding to ns, if the duration came from the table. */
 	if (job->training == NONE && has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
 		double per_s = throughput(w, job->model, job->gpus, reference(w));
 		if (llrint(job->iterations / per_s * 1e9) == job->duration)
@@ -177,8 +177,8 @@ bool speedup_load(struct orr_jobs *w, const struct job_rec *r)
 		if (s->size[i].gpus == r->gpus)
 			return true;
 	orr_fail(&w->error, ORR_EINPUT,
-		"job %llu (line %llu of the trace): speedup: expected SIZE:RATE;SIZE:RATE.. with ascending sizes, "
-		"%u (what it asks for) among them, found \"%.100s\"",
+		"job %llu (line %llu of the trace): speedup: expected SIZE:RATE;SIZE:RATE.. with ascending sizes, among them %u (its "
+		"request), found \"%.100s\"",
 		(unsigned long long)r->number, (unsigned long long)r->line, r->gpus, strtab_text(w->strings, r->speedup));
 	return false;
 }

@@ -2,7 +2,7 @@
 /*
  * rates.h - the speed of a job by GPU type and by size
  *
- * Rates are relative to the reference type and to the size that the job asks for. They come from the throughput table, from the
+ * Rates are relative to the reference type and to the requested size. They come from the throughput table, from the
  * speed-up column of the trace, from the type's speed (type_speed.h), or, for jobs that train, from the step world (training.h).
  */
 #ifndef ORR_JOBS_RATES_H

@@ -17,20 +17,20 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_CHOICE("on_failure", "requeue", "requeue|kill", "effect of a node failure on its jobs"),
 	ORR_PARAM_TEXT("reference_type", "",
 		"GPU type that recorded durations refer to: a device or a type of the cluster; empty: they hold on every type, and rates "
-		"of "
-		"--throughputs and of jobs that train refer to the cluster's first"),
+		"of --throughputs and of jobs that train refer to the cluster's first type"),
 	ORR_PARAM_CHOICE("type_order", "cluster", "cluster|fastest",
-		"GPU types that a job tries when it starts: in the cluster's order, or the fastest for it first"),
+		"order in which a job tries GPU types when it starts: the cluster's, or the fastest for the job first"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "limit on schedule() calls at one instant; above it the run fails"),
 	ORR_PARAM_INT(
 		"sharing_most", "8", 2, 1000, "with --sharing simulated: larger sets of jobs that share links use --sharing analytic"),
 	ORR_PARAM_REAL(
-		"sharing_tolerance", "0.01", 1e-9, 1, "rates of a simulated set have settled when they change by less than this part"),
-	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6, "limit on iterations of the slowest job; a simulated set then counts as settled"),
+		"sharing_tolerance", "0.01", 1e-9, 1, "rates of a simulated set are steady when their relative change is below this"),
+	ORR_PARAM_INT("sharing_iterations", "64", 4, 1e6, "limit on iterations of the slowest job; a simulated set then counts as steady"),
 	ORR_PARAM_INT("sharing_flows", "1000000", 1, 1e12,
-		"limit on messages; a simulated set then counts as settled, or uses --sharing analytic before its second iteration"),
+		"limit on messages; a simulated set then counts as steady, or uses --sharing analytic if fewer than two iterations are "
+		"complete"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
-	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of the first jobs left out of means"),
+	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of jobs, counted from the first, excluded from means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
 
 /* ---- arrivals ---- */
@@ -113,8 +113,8 @@ static void instant(struct orr_jobs *w, int64_t now)
 
 /* ---- the loop ---- */
 
-/* Jobs wait and the only future events are failures and repairs of nodes. Never with lent nodes: more of them may join, or cost less. Nor
- * while nodes are down: jobs may wait for their repair. */
+/* Jobs wait and the only future events are failures and repairs of nodes. False with lent nodes, because more nodes may
+ * join or prices may fall, and while nodes are down, because jobs may wait for their repair. */
 static bool is_starving(const struct orr_jobs *w)
 {
 	return !w->bill && !w->arrivals.has_next && !w->slots.n_running && !w->nodes.n_down &&
@@ -127,7 +127,7 @@ void jobs_starving(struct orr_jobs *w)
 	while (slot != NONE && w->slots.job[slot].state != ORR_JOB_WAITING)
 		slot = w->slots.job[slot].next;
 	world_fail(w, ORR_EFAIL, slot == NONE ? NULL : &w->slots.job[slot],
-		"%llu jobs wait, nothing runs, and no timer is set: the policy starts none of them (this is the first)",
+		"%llu jobs wait, nothing runs, and no timer is set: the policy starts none of them (first: this job)",
 		(unsigned long long)w->slots.waiting);
 }
 
@@ -185,7 +185,7 @@ static void loop(struct orr_jobs *w)
 			break; /* jobs wait for nodes that never return, or for lower prices */
 		if (t > INT64_MAX / 2) {
 			world_fail(w, ORR_EFAIL, NULL,
-				"the clock ends after 146 years and %llu jobs have not (--until sets an earlier end)",
+				"%llu jobs have not ended after 146 years, the end of the clock (--until sets an earlier end)",
 				(unsigned long long)w->slots.live);
 			break;
 		}

@@ -67,7 +67,7 @@ static int check_gpu_types(const struct scenario *s, const struct jobs_state *t,
 {
 	if (*orr_arg_text(s->keys, "device"))
 		return ORR_OK; /* it is the device of every type */
-	return gpu_types_check(s->cluster, is_known_type, t, ", and TYPE:speed=FACTOR states the speed of another type", err);
+	return gpu_types_check(s->cluster, is_known_type, t, ", or TYPE:speed=FACTOR for the speed of another type", err);
 }
 
 /* ---- jobs that train ---- */
@@ -83,7 +83,7 @@ static int find_step_policy(const char *name, const struct orr_policy **out, cha
 	return ORR_OK;
 }
 
-/* Refuses keys that have no effect without jobs that train. Some of them also set the class mean of speeds by GPU type. */
+/* Refuses keys that have no effect without jobs that train. Some of these keys also affect the class mean of speeds by GPU type. */
 static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *err)
 {
 	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples", "sharing", "network", "device", "step",
@@ -123,8 +123,8 @@ static int resolve_training(const struct scenario *s, struct jobs_state *t, stru
 	if (!jobset_has_strategies(t->jobs))
 		return refuse_unused(s->given, *reference, err);
 	if (*reference && cluster_type(s->cluster, reference, strlen(reference)) == CLUSTER_NO_TYPE)
-		return orr_fail(err, ORR_EINPUT, "jobs.reference_type=%.60s: expected a GPU type of the cluster, as jobs name a strategy",
-			reference);
+		return orr_fail(err, ORR_EINPUT,
+			"jobs.reference_type=%.60s: expected a GPU type of the cluster, because jobs name a strategy", reference);
 	t->sharing = (enum jobs_sharing)orr_arg_int(s->keys, "sharing");
 	int rc = setting_resolve_hardware(s, &t->set, err);
 	if (rc)

@@ -42,7 +42,7 @@ static double chance_of(const struct state *s, uint32_t u)
 	return fmin(1, use_of(s, u)->busy * s->sending[s->job_of[u]]);
 }
 
-/* Its demand on the link while it sends: below its peak if another link is known to be the job's bottleneck. */
+/* Returns the job's demand on the link while it sends: below its peak if another link is known to be its bottleneck. */
 static double demand_of(const struct state *s, uint32_t u)
 {
 	double rate = s->rate[s->job_of[u]];
@@ -62,7 +62,7 @@ static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
 	}
 }
 
-/* Fills in others[], the same without a user that sends with probability q. Starts at the end from which errors shrink. */
+/* Fills in others[]: as all[], without a user that sends with probability q. Starts at the end at which rounding errors decrease. */
 static void leave_out(struct state *s, uint32_t n, double q)
 {
 	if (q <= 0.5) {
@@ -152,8 +152,8 @@ static bool is_bottleneck(const struct state *s, uint32_t link, const double *le
 	return is_one;
 }
 
-/* Fixes the jobs of every bottleneck link, or else the job with the least part; false: none is left. Demands only shrink, so the
- * parts of the other jobs do not. */
+/* Fixes the jobs of every bottleneck link, or else the job with the least part; false: none is left. Demands only
+ * decrease, so the parts of the other jobs do not decrease. */
 static bool fix_some(struct state *s, double *least, uint8_t *is_next)
 {
 	uint32_t n = s->p->n_jobs, worst = n;

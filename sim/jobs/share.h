@@ -5,8 +5,8 @@
  * A job is described by its use of each link when alone: the part of the time in which it sends over the link (busy), its rate while
  * it sends (peak), and the growth of its iteration when its messages take `stretch` times as long. While a job sends over a link,
  * each other job sends too with probability busy x stretch / (growth of its iteration): phases are assumed independent. On links of
- * many jobs the number of senders is described by its mean and variance. Jobs that send at once share max-min, one flow each. The
- * stretch of a job is that of its slowest link; all stretches together are a fixed point.
+ * many jobs the number of senders is described by its mean and variance. Jobs that send at the same time share the link max-min, one flow
+ * each. The stretch of a job is that of its slowest link; all stretches together are a fixed point.
  *
  * Exact for jobs that only send, over one link: 1/n of the rate each. Not modelled: jobs whose phases are synchronised, or shifted so
  * that they interleave (Rajasekaran et al., CASSINI, NSDI 2024).

@@ -130,7 +130,7 @@ static int by_shape(const void *a, const void *b)
 
 /*
  * Jobs that started at random times are not synchronised. Member i begins at the fraction i x 0.618.. of its own iteration: the
- * golden section spreads any number of members evenly, and the answer depends on the set alone.
+ * golden section spreads any number of members evenly, and the result depends only on the set.
  */
 static double begins(const struct job *job, uint32_t i)
 {
@@ -155,7 +155,7 @@ static int by_simulation(struct orr_jobs *w, struct job **set, uint32_t n, doubl
 	w->totals.used |= v->used;
 	char text[40];
 	snprintf(text, sizeof text, "%p", (const void *)v);
-	strtab_add_z(w->places->sets, text); /* counts distinct sets: each has one answer, at one address */
+	strtab_add_z(w->places->sets, text); /* counts distinct sets */
 	bool is_known = true;
 	for (uint32_t j = 0; j < n && !v->error.code; j++) {
 		speed[j] = fmin(1, v->of[j] / set[j]->seat.alone->samples_per_s);

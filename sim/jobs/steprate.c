@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct network { /* a DNN and what it costs on each GPU type */
+struct network { /* a DNN and its costs on each GPU type */
 	struct dnn *dnn;
 	struct cost *cost[CLUSTER_MAX_TYPES];
 };
@@ -40,7 +40,7 @@ struct input {
 	char hash[65];
 };
 
-/* Everything but the config is under the lock. Finished answers and classes never move or change. */
+/* All fields except the config are protected by the lock. Finished answers and classes never move or change. */
 struct steprate {
 	struct steprate_config c;
 	bool check;
@@ -65,11 +65,12 @@ static int check_options(const struct steprate_config *c, struct orr_error *err)
 	static const char *const of_one_cluster[] = { "speeds", "background", "link_changes" };
 	for (size_t i = 0; i < sizeof of_one_cluster / sizeof *of_one_cluster; i++)
 		if (*orr_arg_text(c->options, of_one_cluster[i]))
-			return orr_fail(err, ORR_EINPUT, "step.%s: names single devices or links, but jobs move: use it with orrery step",
+			return orr_fail(err, ORR_EINPUT,
+				"step.%s: names single devices or links, but jobs change their placement: use it with orrery step",
 				of_one_cluster[i]);
 	if (c->link_use && (!strcmp(orr_arg_text(c->options, "fidelity"), "analytic") || orr_arg_real(c->options, "contention_p") > 0))
 		return orr_fail(err, ORR_EINPUT,
-			"step.fidelity=analytic and step.contention_p simulate no links to share: expected --sharing off with them");
+			"step.fidelity=analytic and step.contention_p: simulate no shared links: expected together with --sharing off");
 	return ORR_OK;
 }
 
@@ -305,7 +306,7 @@ int steprate_class(struct steprate *s, const char *model, const char *strategy, 
 
 /* ---- asking the step world ---- */
 
-/* The nodes of a place as a cluster of its own, with the types of the whole. */
+/* Makes a cluster of the nodes of a place, with the types of the whole cluster. */
 static void sub_cluster(const struct steprate *s, const struct place *p, struct cluster *out)
 {
 	const struct cluster *c = s->c.cluster;

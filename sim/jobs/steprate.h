@@ -3,8 +3,8 @@
  * steprate.h - the training speed of jobs that name a model and a strategy, from memoised runs of the step world
  *
  * A question is (model, strategy, batch) on a place (shape.h), alone or together with others; its answer depends on nothing else. Answers
- * are cached. If several threads ask at once, one runs the step world and the others wait, so the number of runs does not depend on the
- * threads either.
+ * are cached. If several threads have the same question, one runs the step world and the others
+ * wait, so the number of runs does not depend on the number of threads.
  *
  * Rates are samples/s, which compare between sizes of a job.
  */
@@ -53,7 +53,7 @@ struct steprate_value {
 /* Copies the config. NULL if an option applies to a single job only. */
 struct steprate *steprate_new(const struct steprate_config *c, struct orr_error *err);
 void steprate_free(struct steprate *s);
-/* Whether runs of the step world check their conservation laws. Call it before the first question. */
+/* Sets whether runs of the step world check their conservation laws. Call it before the first question. */
 void steprate_check(struct steprate *s, bool check);
 const struct ground *steprate_ground(const struct steprate *s);
 
@@ -66,7 +66,7 @@ bool steprate_input(const struct steprate *s, size_t i, const char **name, const
 const struct steprate_value *steprate_alone(struct steprate *s, uint32_t class, const struct place *p, double stretch);
 /* Speed on the reference place; NULL if that type has too few GPUs. */
 const struct steprate_value *steprate_reference(struct steprate *s, uint32_t class, uint32_t gpus, uint32_t type);
-/* A set of jobs at once, on n_links links in all, whose numbers in the topology are all[]. link: index in all[] of each link of the
+/* A set of concurrent jobs, on n_links links in total, whose numbers in the topology are all[]. link: index in all[] of each link of the
  * member's place. */
 struct steprate_member {
 	uint32_t class;

@@ -26,7 +26,7 @@ struct type_speeds {
 	char reference[64];
 	struct hardware of[CLUSTER_MAX_TYPES + 1]; /* the last one of n_types + 1 is the reference; device NULL: not of the class */
 	struct model_rates *class;                 /* NULL: no type has a class mean */
-	double mean[CLUSTER_MAX_TYPES];            /* of the class; 1 for types without one */
+	double mean[CLUSTER_MAX_TYPES];            /* mean speed of the class; 1 for types without one */
 	struct model_rates_config rates;
 	struct model_rates_device device[CLUSTER_MAX_TYPES];
 };
@@ -96,7 +96,7 @@ static int load_devices(struct type_speeds *s, const struct type_speed_config *c
 			orr_fail(&why, ORR_EINPUT, "it names no device");
 		has_class |= s->of[t].device != NULL;
 		if (s->of[t].device || (in_table(c, name) && in_table(c, s->reference)))
-			continue; /* jobs that are not in the table run as recorded on types that are in it alone */
+			continue; /* on types that only the table has, jobs that are not in the table run as recorded */
 		device_free(reference);
 		return need_speed(s, t, why.text, err);
 	}
@@ -113,7 +113,8 @@ static int load_profiles(struct type_speeds *s, const struct type_speed_config *
 		if (s->of[t].device && load_profile(c, &s->of[t], &is_used, err))
 			return err->code ? err->code : ORR_EINPUT;
 	return is_named && !is_used && s->of[s->cluster->n_types].device
-		       ? orr_fail(err, ORR_EINPUT, "profile %.100s: is of no device of the cluster, nor of jobs.reference_type", c->profile)
+		       ? orr_fail(err, ORR_EINPUT, "profile %.100s: its device is neither in the cluster nor jobs.reference_type",
+				 c->profile)
 		       : ORR_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * type_speed.h - how fast jobs run on each GPU type, relative to the type that recorded durations refer to
+ * type_speed.h - speed of jobs by GPU type, relative to the type that recorded durations refer to
  *
  * For jobs that neither train (training.h) nor have rates in a throughput table. By type, the first of these that applies:
  *	a speed that the cluster states (TYPE:speed=FACTOR);
@@ -41,7 +41,7 @@ void type_speeds_free(struct type_speeds *s);
 struct type_draw *type_draw_new(const struct type_speeds *s, uint32_t sample, struct orr_error *err);
 void type_draw_free(struct type_draw *d);
 
-/* Whether some type has a speed by the class mean, so that precision, batch, profile and draws have an effect. */
+/* Returns whether a type has a speed by the class mean, so that precision, batch, profile and draws have an effect. */
 bool type_speeds_has_class(const struct type_speeds *s);
 /* Returns the number of a model of the class, for type_speed_of(); UINT32_MAX: the class mean. */
 uint32_t type_speeds_model(const struct type_speeds *s, const char *name);
@@ -50,7 +50,7 @@ uint32_t type_draw_model(const struct type_draw *d, uint64_t job);
 /* d may be NULL. */
 double type_speed_of(const struct type_speeds *s, const struct type_draw *d, uint32_t model, uint32_t type);
 
-/* Returns what speeds are relative to, and the speed and source of each type, for a note. The caller frees the text. */
+/* Returns the reference of speeds, and the speed and source of each type, for a note. The caller frees the text. */
 char *type_speeds_say(const struct type_speeds *s);
 /* Adds devices and profiles to a resolved scenario's lists of hashes. i counts from 0; false past the last. */
 bool type_speeds_input(const struct type_speeds *s, uint32_t i, const char **device_hash, const char **profile_hash);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* world.h - the inside of the jobs world, for the files of this folder alone: a struct per idea, each in its own header */
+/* world.h - internal state of the jobs world, for the files of this folder only; each part has a separate header */
 #ifndef ORR_JOBS_WORLD_H
 #define ORR_JOBS_WORLD_H
 
@@ -42,7 +42,7 @@ struct orr_jobs {
 	struct engine *engine;
 	struct pool *pool;
 	bool owns_host;              /* engine and pool are its own */
-	const int64_t *others_milli; /* used by other worlds; NULL: this world has the pool to itself */
+	const int64_t *others_milli; /* used by other worlds; NULL: no other world uses the pool */
 	struct arrivals arrivals;
 	struct slots slots;
 	struct shapes shapes;
@@ -58,7 +58,7 @@ struct orr_jobs {
 	struct measures measures;
 	struct run_result *result;
 	struct orr_error error;
-	bool is_over; /* until reached, or an error */
+	bool is_over; /* `until` was reached, or an error occurred */
 };
 
 static inline orr_job job_handle(const struct orr_jobs *w, uint32_t slot)

@@ -250,8 +250,9 @@ static const double *kept(const struct effect *e)
 	return e->snapshot->v + (e->is_slice ? 0 : e->span.first);
 }
 
-/* What a worker sends: its gradient, or with momentum its velocity, which each gradient enters once, in order.
- * Velocities add up like gradients: the pushes of all workers, scaled by 1 / n, are the velocity of their mean. */
+/* Returns what a worker sends: its gradient, or with momentum its velocity, to which each gradient is added once, in
+ * order. Velocities are linear in gradients: the pushes of all workers, scaled by 1 / n, are the velocity of their
+ * mean. */
 static struct vec *to_push(struct learn *l, struct replica *r, struct past *p)
 {
 	if (p->v->is_pending)

@@ -181,7 +181,7 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 		return "expected a transfer";
 	for (uint32_t i = 0; i < n_group; i++)
 		if (group[i] >= MOST_DEVICES)
-			return "expected devices below 2^24";
+			return "expected a device number below 2^24";
 	return NULL;
 }
 

@@ -9,9 +9,9 @@
  *
  * Invariant: the results are a function of the configuration and of the order of calls. Gradients are computed lazily: when
  * one is read, all pending ones are computed in parallel. Mini-batches come from one stream per device and sums have a
- * fixed order, so the number of threads does not change a bit.
+ * fixed order, so results do not depend on the number of threads.
  *
- * A mini-batch here belongs to the toy problem (`batch`), whatever model the step world times. Formulas and sources:
+ * A mini-batch here belongs to the toy problem (`batch`), regardless of the model that the step world times. Formulas and sources:
  * docs/models/learn.md.
  */
 #ifndef ORR_LEARN_LEARN_H
@@ -44,8 +44,9 @@ enum learn_schedule { /* factor of lr when s samples have been processed; u = s 
 	LEARN_RATE_COSINE        /* (1 + cos(pi min(u, 1))) / 2 */
 };
 enum learn_activation { LEARN_TANH, LEARN_RELU };
-enum learn_model {        /* model that the loss is taken of */
-	LEARN_MODEL_AUTO, /* the server's from the first push on, a base model from its first update on; before, the mean of the replicas */
+enum learn_model {        /* model whose loss is evaluated */
+	LEARN_MODEL_AUTO, /* the server's after the first push, or a base model after its first update; before that, the mean of the
+			     replicas */
 	LEARN_MODEL_MEAN,
 	LEARN_MODEL_SERVER
 };
@@ -55,10 +56,10 @@ struct learn_config {
 	uint32_t rows, inputs;    /* data; parameters of LEARN_NOISE and LEARN_NONE: inputs */
 	uint32_t hidden, classes; /* LEARN_MLP */
 	enum learn_activation activation;
-	double condition;         /* linear problems: variance of the first input over that of the last */
-	double noise;             /* standard deviation added to targets, margins, inputs or, LEARN_NOISE, gradients */
+	double condition;         /* linear problems: variance of the first input / variance of the last */
+	double noise;             /* standard deviation of the noise in targets, margins, inputs or, with LEARN_NOISE, gradients */
 	double l2;                /* adds l2/2 |x|^2 to the loss */
-	double init_spread;       /* standard deviation per coordinate of the replicas' start */
+	double init_spread;       /* standard deviation of the replicas' initial parameters, per coordinate */
 	uint64_t data_seed, seed; /* data_seed: of the data; seed: of start, mini-batches and noise */
 
 	uint32_t batch;

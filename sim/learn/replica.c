@@ -242,7 +242,7 @@ void gradients_compute(struct learn *l)
 {
 	int threads = 1;
 #ifdef _OPENMP
-	const double worth_it = 20000; /* operations from which on threads pay off */
+	const double worth_it = 20000; /* number of operations above which threads are faster */
 	if (l->n_tasks > 1 && (double)l->n_tasks * (double)l->problem->dim * l->config.batch > worth_it)
 		threads = l->config.threads > 0 ? l->config.threads : omp_get_max_threads();
 	need_scratch(l, threads);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.h - the inside of struct learn
+ * state.h - internal state of struct learn
  *
  * Replicas are created when their devices appear. A replica's vector may be shared with snapshots, with other replicas (a
  * mean) and with the server, so it is written through vec_writable() only. A gradient with is_pending is computed by
@@ -21,7 +21,7 @@ struct past {
 	struct vec *u;      /* of a gradient: the velocity of pushes including it; NULL until used */
 	uint64_t number;    /* 1, 2, ..; 0: none yet, v is zero */
 	uint64_t iteration; /* as in learn_begin(); 0: unknown */
-	uint64_t pushes;    /* pushes that the gradient's model had seen; of a sum: over all its gradients */
+	uint64_t pushes;    /* number of pushes before the gradient's parameters were read; of a sum: total over its gradients */
 	uint32_t count;     /* gradients in it */
 };
 struct history {

@@ -21,7 +21,7 @@
  */
 struct worker_budget {
 	uint64_t closed_from;    /* iteration, as in learn_begin(); 0: open */
-	double counted, applied; /* gradients; updates that used one, in all its slices */
+	double counted, applied; /* gradients counted; those that an update has used in all their slices */
 	bool is_worker;          /* has begun a gradient */
 };
 struct budget {

@@ -93,10 +93,10 @@ const char *accounts_check(const struct accounts *a, uint32_t n_types, const str
 	for (uint32_t i = 0; i < n_types; i++)
 		sum += ledger_total(a->gpu[i], ACCOUNTS).ns;
 	if (sum != a->up.ns)
-		return "the accounts do not add up to the GPU-time of the nodes that were up";
+		return "the sum of the accounts differs from the GPU-time of the nodes that were up";
 	if (of_jobs && !agrees(ledger_hours((double)a->jobs_milli.ns) / 1000, of_jobs))
-		return "the account of jobs differs from the GPU-hours that the jobs world counts";
+		return "the account of jobs differs from the GPU-hours counted by the jobs world";
 	if (of_serve && !agrees(hours(a, BY_SERVE, n_types), of_serve))
-		return "the account of replicas differs from the GPU-hours that the serving world counts";
+		return "the account of replicas differs from the GPU-hours counted by the serving world";
 	return NULL;
 }

@@ -15,7 +15,7 @@
 enum account { BY_JOBS, BY_SERVE, IDLE, ACCOUNTS };
 
 struct accounts {
-	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* time alone: prices are applied at the end */
+	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* time only: prices are applied at the end */
 	struct ledger jobs_milli;                       /* in 1/1000 GPU */
 	struct ledger up;                               /* all GPUs of nodes that are up, counted separately */
 	int64_t until_ns;
@@ -30,7 +30,7 @@ struct holding {
 };
 
 void accounts_begin(struct accounts *a);
-/* Books the time from a->until_ns to t, during which h held. */
+/* Accounts for the time from a->until_ns to t, during which h was valid. */
 void accounts_until(struct accounts *a, int64_t t, const struct holding *h);
 /* Puts metrics of hours and dollars, and series. usd_per_gpu_hour: by type; NULL or NAN: unknown, no dollars. */
 void accounts_put(struct accounts *a, uint32_t n_types, const double *usd_per_gpu_hour, struct run_result *r);

@@ -35,11 +35,11 @@ struct mixed_state {
 
 extern const struct world world_mixed;
 
-/* Keys of the whole scenario, which its halves may not have. */
+/* Keys of the mixed scenario, which its parts may not have. */
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
 	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until_precision", "precision_of",
 	"until", "record", "policy_timeout", NULL };
-/* Keys of the whole that are copied to both halves. */
+/* Keys of the mixed scenario that are copied to both parts. */
 static const char *const handed_keys[] = { "cluster", "placement", "seed", "until", "record", "policy_timeout", NULL };
 
 /* ---- policies: pairs ---- */
@@ -106,7 +106,7 @@ static int resolve_policies(const cJSON *o, struct mixed_state *m, struct orr_er
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "policies");
 	if (!cJSON_IsArray(list) || !cJSON_GetArraySize(list))
 		return orr_fail(err, ORR_EINPUT, "scenario: $.policies: expected a list of %s",
-			m->of_jobs && m->of_serve ? "pairs such as [\"fifo+vllm\"]" : "policies of the only half");
+			m->of_jobs && m->of_serve ? "pairs such as [\"fifo+vllm\"]" : "policies of the only part");
 	if (m->of_jobs && m->of_serve)
 		return split_policies(list, m, err);
 	cJSON_AddItemToObject(m->of_jobs ? m->of_jobs : m->of_serve, "policies", cJSON_Duplicate(list, 1));
@@ -115,7 +115,7 @@ static int resolve_policies(const cJSON *o, struct mixed_state *m, struct orr_er
 
 /* ---- halves ---- */
 
-/* Makes a complete scenario of that world; *out stays NULL if the whole has none. */
+/* Makes a complete scenario of that world; *out stays NULL if the mixed scenario has none. */
 static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error *err)
 {
 	const cJSON *part = cJSON_GetObjectItemCaseSensitive(o, world);
@@ -125,8 +125,8 @@ static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error
 		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected an object, the scenario of that world", world);
 	for (int i = 0; shared_keys[i]; i++)
 		if (cJSON_GetObjectItemCaseSensitive(part, shared_keys[i]))
-			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: belongs to the whole scenario, as $.%s", world, shared_keys[i],
-				shared_keys[i]);
+			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: is a key of the mixed scenario: write $.%s", world,
+				shared_keys[i], shared_keys[i]);
 	*out = cJSON_Duplicate(part, 1);
 	cJSON_AddStringToObject(*out, "world", world);
 	for (int i = 0; handed_keys[i]; i++)
@@ -362,17 +362,17 @@ static const char *const parts[] = { "jobs", "serve", NULL };
 static const struct orr_param keys[] = {
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("consolidate"),
-	ORR_PARAM_CHOICE("first", "nobody", "nobody|serve", "serve: replicas may take GPUs from jobs"),
+	ORR_PARAM_CHOICE("first", "nobody", "nobody|serve", "serve: a replica without room takes GPUs from jobs; nobody: it waits"),
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
-	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the whole", NULL },
-	{ "serve", NULL, "a scenario of the serving world, without the keys of the whole", NULL },
+	{ "jobs", NULL, "a scenario of the jobs world, without the keys of the mixed scenario", NULL },
+	{ "serve", NULL, "a scenario of the serving world, without the keys of the mixed scenario", NULL },
 	{ "failures", inputs_failure_params, "nodes that fail and are repaired", NULL },
 	{ "capacity", inputs_capacity_params, "nodes that are lent; excludes failures", NULL },
-	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",
+	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object with such keys",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },
 	{ NULL, NULL, NULL, NULL }
 };

@@ -176,7 +176,7 @@ static bool is_over(const struct mixed *m)
 	return has_failed(m) || (jobs_are_over && serve_is_over_too);
 }
 
-/* Jobs or replicas wait, and no pending event will help them. */
+/* Returns whether jobs or replicas wait and no pending event lets them start. */
 static bool is_starving(const struct mixed *m)
 {
 	uint64_t idle = nodes_background(m) + (m->serve ? serve_background(m->serve) : 0);
@@ -230,7 +230,8 @@ static void loop(struct mixed *m)
 		if (!eng_next_time(m->engine, &t))
 			break; /* waiting jobs or replicas need nodes that never return */
 		if (t > INT64_MAX / 2) {
-			orr_fail(&m->error, ORR_EFAIL, "the clock ends after 146 years, before the run does (--until sets an earlier end)");
+			orr_fail(&m->error, ORR_EFAIL,
+				"the run has not ended after 146 years, the end of the clock (--until sets an earlier end)");
 			break;
 		}
 		if (t > m->config->until_ns) {

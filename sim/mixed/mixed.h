@@ -2,14 +2,15 @@
 /*
  * mixed.h - jobs and serving on one cluster and one clock
  *
- * Both worlds share an engine and a pool of GPUs. Replicas take GPUs as autoscaling requests them; jobs get what their policy can
- * start on the rest. With serve_first, a replica that finds no room takes it from running jobs, which lose their work since the last
- * checkpoint. Nodes may fail or be lent (spot); both worlds lose what ran on a lost node. The service ends with its last request and
- * gives its GPUs back; the run ends when both worlds have ended.
+ * Both worlds share an engine and a pool of GPUs. Replicas take GPUs as autoscaling requests them;
+ * jobs start on the remaining GPUs. With serve_first, a replica that finds no room takes it from
+ * running jobs, which lose their work since the last
+ * checkpoint. Nodes may fail or be lent (spot); both worlds lose what ran on a lost node. The service ends with its last request
+ * and releases its GPUs; the run ends when both worlds have ended.
  *
  * Accounts: every GPU-second of every node that is up is in exactly one of jobs, serve, idle, by GPU type, and is paid at the price of
  * the type. The result has the worlds' metrics and series as jobs.NAME and serve.NAME, and the rows of both. If one world is left out
- * (its policy is NULL), the other behaves as if alone.
+ * (its policy is NULL), the other behaves as in its own world.
  */
 #ifndef ORR_MIXED_MIXED_H
 #define ORR_MIXED_MIXED_H
@@ -32,7 +33,7 @@ struct mixed_config {
 	bool serve_first;
 	const double *usd_per_gpu_hour; /* by GPU type; NULL: unknown */
 	uint64_t seed;
-	uint64_t replication; /* index of the random streams, of both worlds too */
+	uint64_t replication; /* index of the random streams in this and both inner worlds */
 	int64_t until_ns;
 	bool check;
 	/* Called repeatedly from the run's thread with the part done (0..1). May be NULL. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that fail or leave and come back, for both worlds. A node that is given notice (serve.notice) is fenced: its replicas drain,
- * and GPUs that are or become free there go to no world. Its jobs run on until it leaves (a job that shares a GPU may still start
- * there).
+ * Nodes that fail or are removed and return, for both worlds. A node that is given notice (serve.notice) is fenced: its replicas drain,
+ * and GPUs that are or become free there go to no world. Its jobs run until it is removed (a job that shares a GPU may
+ * still start there).
  */
 #include "mixed/world.h"
 

@@ -31,7 +31,7 @@ struct mixed {
 	struct pool_alloc *held; /* copies of their allocations */
 	size_t n_held, cap_held;
 	bool is_serve_short; /* a replica waits because it found no room */
-	uint64_t given;      /* number of times replicas gave GPUs back */
+	uint64_t given;      /* number of times that replicas released GPUs */
 	uint64_t seen_given; /* `given` and jobs_given() together when replicas last looked for room */
 	uint64_t reclaims, jobs_reclaimed;
 
@@ -39,7 +39,7 @@ struct mixed {
 	struct failure_run *failures;
 	struct capacity *capacity;
 	struct bitset doomed; /* nodes that were given notice */
-	uint32_t *notices;    /* [node] ends that are known and lie ahead */
+	uint32_t *notices;    /* [node] known ends in the future */
 	struct fence *fence;
 	size_t n_fences, cap_fences;
 	uint32_t nodes_away; /* down, or given notice */

@@ -301,8 +301,8 @@ static void sort_ended(struct flownet *f, uint32_t first)
 }
 
 /*
- * Handles the events of this instant. The flow that set the instant ends by definition, not because its bytes reach 0:
- * bytes = rate x time need not hold to the last bit.
+ * Handles the events of this instant. The flow that determines the instant ends by definition, even if rounding leaves
+ * a rest of its bytes.
  */
 static void happen(struct flownet *f)
 {
@@ -388,7 +388,7 @@ double flownet_link_bytes(struct flownet *f, uint32_t link)
 	return sum;
 }
 
-/* Whether the flow is among the fastest on a saturated link. */
+/* Returns whether the flow is among the fastest on a saturated link. */
 static bool has_bottleneck(const struct flownet *f, uint32_t flow, const double *used, const double *top)
 {
 	const struct flow_path *p = &f->path[flow];
@@ -421,8 +421,8 @@ bool flownet_verify(struct flownet *f, struct orr_error *err)
 			continue;
 		is_good = has_bottleneck(f, i, used, top);
 		if (!is_good)
-			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow tagged %llu has no bottleneck (%.17g bytes/s): expected one", f->now,
-				(unsigned long long)f->flow[i].tag, f->flow[i].weight * level_of(f, i));
+			orr_fail(err, ORR_EFAIL, "at %.9g s: the flow with tag %llu has no bottleneck (%.17g bytes/s): expected one",
+				f->now, (unsigned long long)f->flow[i].tag, f->flow[i].weight * level_of(f, i));
 	}
 	mem_free(used);
 	mem_free(top);

@@ -3,12 +3,13 @@
  * flow.h - flows that share links max-min fairly, and their end times
  *
  * A flow first waits for its latency (the sum over its links) and holds no bandwidth; then it drains its bytes at its
- * max-min fair rate. Invariant whenever time advances: no flow's rate can grow without shrinking that of a flow which is no
- * faster, measured in rate / weight (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2). A link is one direction of a
+ * max-min fair rate. Invariant whenever time advances: no flow's rate can grow without decreasing
+ * that of a flow that is at most as fast, measured in rate / weight (Bertsekas and Gallager, Data
+ * Networks, 2nd ed., 6.5.2). A link is one direction of a
  * cable. A flow without links ends as it starts.
  *
- * Solving is incremental: first the flows of the links that changed, then those whose bottleneck moved, until every flow
- * has one.
+ * Solving is incremental: first the flows of the changed links, then the flows whose bottleneck
+ * changed, until every flow has a bottleneck.
  *
  * A hop may have a load other than 1: on that link the flow counts as `load` flows of the same rate. So one flow can stand
  * for a class of equivalent flows (quotient.h), with one link per class of links.
@@ -51,7 +52,7 @@ double flownet_now(const struct flownet *f);
  */
 uint32_t flownet_start(
 	struct flownet *f, double bytes, double extra_latency_s, const struct flow_hop *route, uint32_t n_hops, uint64_t tag);
-/* Bytes that a flow has left now; it has not been reported. */
+/* Returns the remaining bytes of a flow that has not been reported. */
 double flownet_left(struct flownet *f, uint32_t flow);
 /* Ends a flow without reporting it. */
 void flownet_cancel(struct flownet *f, uint32_t flow);
@@ -65,7 +66,7 @@ void flownet_advance(struct flownet *f, double t);
 /* Returns one ended flow, in the order of (time, start); false if there is none. */
 bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s);
 
-double flownet_link_rate(struct flownet *f, uint32_t link);  /* sum of rate x load now */
+double flownet_link_rate(struct flownet *f, uint32_t link);  /* current sum of rate x load */
 double flownet_link_bytes(struct flownet *f, uint32_t link); /* bytes carried so far, weighted by loads */
 
 /* For --check: returns false, with *err filled in, if a link exceeds its capacity (1e-9 relative) or a flow has no bottleneck. */

@@ -3,8 +3,8 @@
  * flow_lone.c - groups whose changes affect no other group
  *
  * A group is lone if it has all flows of its link, and all flows of every other link that these use, and none of those
- * links is a bottleneck. Its level is then capacity / shares. A flow that starts or ends costs constant time however large
- * the group is (a thousand senders to one receiver).
+ * links is a bottleneck. Its level is then capacity / shares. A start or end of a flow takes constant time for any size
+ * of the group (a thousand senders to one receiver).
  *
  * Invariant: lone_until > 0 means that the group is lone and that the other links have room up to this level. Their used
  * and fixed_top are not maintained; flow_unlone() marks them as unknown before they are read.

@@ -9,8 +9,8 @@
  * so the solve ends. At its end all flows have a bottleneck, which is what max-min fair means.
  *
  * If a change spreads far, these rounds cost more than freeing all groups that may be affected at once: those at least as
- * fast as the slowest touched group. So a solve that frees more than a quarter of the flows makes the next few solves start
- * this way. Freeing more than needed costs time and changes no rate.
+ * fast as the slowest touched group. So after a solve that frees more than a quarter of the flows, the next few solves
+ * start this way. Freeing more groups than needed takes time and changes no rate.
  */
 #include "net/flow_state.h"
 
@@ -56,7 +56,7 @@ static void see(struct flownet *f, uint32_t link)
 	c->all_weight = 0;
 }
 
-/* Updates the links of flows that have become free. All flows belong to `group`, or to none. */
+/* Updates the links of newly freed flows. All flows belong to `group`, or to none. */
 static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, uint32_t group)
 {
 	double level = group == FLOW_NONE ? 0 : f->link[group].level, group_share = 0;
@@ -201,7 +201,7 @@ static double least_of_others(const struct offered *q, uint32_t n)
 	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level; /* INFINITY for n = 1 */
 }
 
-/* A link's offer never falls as other links are fixed, so a stale offer in the queue is too low, never too high. */
+/* A link's offer never decreases when other links are fixed, so a stale offer in the queue is too low, never too high. */
 static void fill(struct flownet *f)
 {
 	uint32_t n = f->seen.n, left = f->freed.n;

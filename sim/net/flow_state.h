@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * flow_state.h - the inside of a flownet: private to sim/net/flow*.c
+ * flow_state.h - internal state of a flownet: private to sim/net/flow*.c
  *
  * A draining flow belongs to the group of one link, its bottleneck, on which it is among the fastest. A group has a level
  * (the rate of a flow of weight 1) and a virtual clock that runs at that level. A flow ends when the clock reaches its due,
- * even if the level changes before. So a change of the level touches no flow.
+ * even if the level changes before. So a change of the level needs no work per flow.
  *
  * Invariants while nothing is touched or fresh: a link has a group if and only if its level is finite; then it is saturated
  * and no flow on it is faster than its level. due[] is a heap of the links with a group, by the time at which the first

@@ -176,7 +176,7 @@ static void sort_arrivals(struct runner *r)
 	mem_free(v);
 }
 
-/* Checks that each link carried the bytes sent over it, and that no flow beats an empty network. */
+/* Checks that each link carried the bytes sent over it, and that no flow is faster than on an empty network. */
 static int check_all(struct runner *r)
 {
 	const struct netflows *n = r->n;

@@ -5,8 +5,9 @@
  * The files are CSV, plain or compressed. Columns may be in any order; unknown columns are ignored.
  *	links: link,bandwidth_Bps,latency_s
  *	flows: id,step,src,dst,bytes,start_s,links   (links: names joined by ';', in order)
- * A flow of step -1 starts at start_s. Step 0 starts at time 0, and each later step when the last flow of the step before
- * has ended; start_s is ignored there. Rows are sorted by step; rows of step -1 may be anywhere.
+ * A flow of step -1 starts at start_s. Step 0 starts at time 0, and each later step when the last
+ * flow of the previous step has ended; start_s is ignored there. Rows are sorted by step; rows of
+ * step -1 may be anywhere.
  *
  * Invariant after netflows_run(): 0 <= start <= finish for every flow, rows in file order.
  */
@@ -32,8 +33,8 @@ struct netflows_options {
 };
 
 /*
- * If all flows belong to steps, a step that equals an earlier one (links and bytes of each flow) is not simulated again: it
- * takes as long.
+ * If all flows belong to steps, a step that equals an earlier one (links and bytes of each flow) is not simulated again:
+ * it takes the same time.
  */
 int netflows_run(struct netflows *n, const struct netflows_options *o, struct orr_error *err);
 

@@ -30,7 +30,7 @@ static int read_link(struct netflows *n, struct table *t)
 	if (!len || strchr(name, ';'))
 		return row_fails(t, L_NAME, "a name without ';'");
 	if (strtab_add(n->link_names, name, len) != n->n_links + 1)
-		return row_fails(t, L_NAME, "a name that no earlier line has");
+		return row_fails(t, L_NAME, "a name different from those of earlier lines");
 	double bandwidth = table_real(t, L_BANDWIDTH, 0, MOST_BPS);
 	double latency = table_real(t, L_LATENCY, 0, MOST_LATENCY_S);
 	if (bandwidth > 0 && bandwidth < LEAST_BPS)
@@ -106,10 +106,10 @@ static int read_route(struct flows_reader *r, struct netflows_flow *x)
 		return ORR_EINPUT;
 	const struct netflows_route *route = &n->route[x->route];
 	if (!route->count && strcmp(table_text(r->table, F_SRC, NULL), table_text(r->table, F_DST, NULL)))
-		return row_fails(r->table, F_LINKS, "the links from src to dst, as the two differ");
+		return row_fails(r->table, F_LINKS, "at least one link, because src and dst differ");
 	for (uint32_t h = 0; h < route->count && x->bytes > 0; h++)
 		if (n->link[n->hop[route->first + h].link].capacity_Bps == 0)
-			return row_fails(r->table, F_LINKS, "links with a bandwidth above 0, or the flow would never end");
+			return row_fails(r->table, F_LINKS, "links with a bandwidth above 0 (otherwise the flow never ends)");
 	return ORR_OK;
 }
 
@@ -120,9 +120,9 @@ static int read_step(struct flows_reader *r, struct netflows_flow *x)
 	if (step < 0 || table_status(r->table) != 1)
 		return ORR_OK;
 	if (step < r->last_step)
-		return row_fails(r->table, F_STEP, "a step not below those of earlier rows (sort the file by step)");
+		return row_fails(r->table, F_STEP, "at least the step of the previous row (sort the file by step)");
 	if (step > r->last_step + 1)
-		return row_fails(r->table, F_STEP, "the step of the row before or the next one, from 0 on");
+		return row_fails(r->table, F_STEP, "the step of the previous row or the next step, starting from 0");
 	r->last_step = step;
 	return ORR_OK;
 }
@@ -136,7 +136,7 @@ static int read_flow(struct flows_reader *r)
 	if (!len)
 		return row_fails(r->table, F_ID, "a name or number");
 	if (strtab_add(n->ids, id, len) != n->n_flows + 1)
-		return row_fails(r->table, F_ID, "an id that no earlier row has");
+		return row_fails(r->table, F_ID, "an id different from those of earlier rows");
 	if (read_step(r, &x))
 		return ORR_EINPUT;
 	x.bytes = table_real(r->table, F_BYTES, 0, MOST_BYTES);

@@ -7,8 +7,8 @@
  * arguments only.
  *
  * Inside a node each GPU has a link out and a link in (NVLink through a switch, or PCIe through a root that all share).
- * Each node has one or more NICs; GPU g of n uses NIC floor(g * nics / n). The network proper joins the NICs. Each
- * direction of a cable is a link of its own.
+ * Each node has one or more NICs; GPU g of n uses NIC floor(g * nics / n). The network proper joins the NICs.
+ * Each direction of a cable is a separate link.
  *
  * Sources: fat tree, Al-Fares, Loukissas, Vahdat, "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008;
  * D-mod-k, Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees", CCIT

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Explicit networks: shortest paths by number of links. Among equally short links D-mod-k chooses as in a fat tree: by the
- * destination's number in mixed radix, one digit per choice. A fat tree written as JSON so has the routes of the built-in
- * one.
+ * destination's number in mixed radix, one digit per choice. So a fat tree written as JSON has the routes of the
+ * built-in one.
  *
  * Distances to a destination take one byte per vertex. NICs with a single link share the row of the switch at its other
  * end.
@@ -122,8 +122,8 @@ static int check_joined(const struct topo *t, const struct topo_graph *g, const 
 			const char *from = c->node[p / s->nics].name, *to = c->node[d / s->nics].name;
 			if (steps == FAR)
 				return orr_fail(err, ORR_EINPUT,
-					"%s: $.links: no path from \"%.60s\" (NIC %u) to \"%.60s\" (NIC %u): expected a connected "
-					"network (nodes forward nothing unless \"forward\" is true)",
+					"%s: $.links: no path from \"%.60s\" (NIC %u) to \"%.60s\" (NIC %u): expected a connected network "
+					"(nodes forward only if \"forward\" is true)",
 					path, from, p % s->nics, to, d % s->nics);
 			if (steps > TOPO_MAX_HOPS - 2)
 				return orr_fail(err, ORR_EINPUT,
@@ -166,7 +166,7 @@ int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *pa
 	return rc;
 }
 
-/* Whether the i-th link of the table is on a shortest path to port d, with `left` links to go after it. */
+/* Returns whether the i-th link of the table is on a shortest path to port d, with `left` links to go after it. */
 static bool leads(const struct topo_graph *g, uint32_t i, uint32_t d, uint32_t left)
 {
 	uint32_t v = g->head[i];

@@ -131,8 +131,8 @@ static int name_switches(struct names *names, struct topo *t, const char *path, 
 			return orr_fail(err, ORR_EINPUT, "%s: $.switches[%d]: expected a name of 1 to %d letters", path, i, MAX_NAME);
 		uint32_t *slot = name_slot(names, v->valuestring);
 		if (*slot != NOBODY)
-			return orr_fail(
-				err, ORR_EINPUT, "%s: $.switches[%d]: duplicate name \"%.60s\": expected another", path, i, v->valuestring);
+			return orr_fail(err, ORR_EINPUT, "%s: $.switches[%d]: duplicate name \"%.60s\": expected a unique name", path, i,
+				v->valuestring);
 		*slot = shape_switch(t, (uint32_t)i);
 	}
 	t->shape->n_switches = (uint32_t)i;

@@ -84,7 +84,7 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	return ORR_OK;
 }
 
-/* Switches: edges of all pods, then aggregations, then cores. Pods without hosts are left out, as no route leads there. */
+/* Switches: edges of all pods, then aggregations, then cores. Pods without hosts are omitted, because no route leads to them. */
 static void fat_tree_links(struct topo *t, uint32_t pods)
 {
 	struct topo_shape *s = t->shape;
@@ -137,7 +137,7 @@ int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_ar
 	(void)a;
 	uint32_t n = c->n_nodes;
 	if ((uint64_t)n * (n - 1) > TOPO_MAX_LINKS)
-		return orr_fail(err, ORR_EINPUT, "%s: %u nodes: expected at most 2048, as each pair of nodes has a link", where, n);
+		return orr_fail(err, ORR_EINPUT, "%s: %u nodes: expected at most 2048, because each pair of nodes has a link", where, n);
 	t->shape->fabric.first = t->n_links;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < n; j++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Builds a topology from a text or a JSON file: options, the insides of nodes, the hash. */
+/* Builds a topology from a text or a JSON file: options, links inside nodes, the hash. */
 #include "net/topology_shape.h"
 
 #include "base/bytes.h"
@@ -13,29 +13,31 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define COMMON                                                                                                                         \
-	ORR_PARAM_TEXT("bw", "10Gbps", "bandwidth of a NIC, each direction; of a cable where nodes are joined directly"),              \
-		ORR_PARAM_TIME("lat", "5us", "latency of a NIC's link to its switch, or of such a cable"),                             \
-		ORR_PARAM_TIME("switch_lat", "1us", "latency of a link between switches"),                                             \
-		ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                                     \
-		ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie", "one link per GPU and a switch, or a root that all GPUs share"), \
-		ORR_PARAM_TEXT("gpu_bw", "", "bandwidth of a GPU's link (or the root), each direction; empty: the device's"),          \
-		ORR_PARAM_TEXT("gpu_lat", "", "latency of a message from GPU to GPU in a node; empty: the device's"),                  \
-		ORR_PARAM_TEXT("host_bw", "", "bandwidth of a host's link to its node, each direction; empty: no limit"),              \
+#define COMMON                                                                                                                          \
+	ORR_PARAM_TEXT("bw", "10Gbps", "bandwidth of a NIC, or of a cable between two nodes (torus, ring, full-mesh), each direction"), \
+		ORR_PARAM_TIME("lat", "5us", "latency of a NIC's link to its switch, or of a cable between two nodes"),                 \
+		ORR_PARAM_TIME("switch_lat", "1us", "latency of a link between switches"),                                              \
+		ORR_PARAM_INT("nics", "1", 1, 1024, "NICs per node, shared by its GPUs in order"),                                      \
+		ORR_PARAM_CHOICE("gpu_link", "nvlink", "nvlink|pcie",                                                                   \
+			"inside a node: one link per GPU to a switch, or one root that all GPUs share"),                                \
+		ORR_PARAM_TEXT("gpu_bw", "", "bandwidth of a GPU's link (or the root), each direction; empty: the device's"),           \
+		ORR_PARAM_TEXT("gpu_lat", "", "latency of a message from GPU to GPU in a node; empty: the device's"),                   \
+		ORR_PARAM_TEXT("host_bw", "", "bandwidth of a host's link to its node, each direction; empty: no limit"),               \
 		ORR_PARAM_CHOICE("routing", "d-mod-k", "d-mod-k|ecmp", "choice among equal paths: by destination, or by hash")
 
 static const struct orr_param star_options[] = { COMMON, ORR_PARAM_END };
 static const struct orr_param racks_options[] = { COMMON,
 	ORR_PARAM_INT("hosts", "0", 0, CLUSTER_MAX_NODES, "hosts per rack; 0: the cluster's own racks"),
-	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a rack's NICs over that of its uplink"), ORR_PARAM_END };
+	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a rack's NICs / bandwidth of its uplink"), ORR_PARAM_END };
 static const struct orr_param leaf_spine_options[] = { COMMON,
-	ORR_PARAM_INT("leaves", "0", 0, CLUSTER_MAX_NODES, "leaf switches; 0: as many as ports requires, else the cluster's racks"),
+	ORR_PARAM_INT(
+		"leaves", "0", 0, CLUSTER_MAX_NODES, "leaf switches; 0: the number that follows from ports, else the cluster's racks"),
 	ORR_PARAM_INT("spines", "2", 1, 65536, "spines"),
 	ORR_PARAM_INT("ports", "0", 0, CLUSTER_MAX_NODES, "NIC ports of a leaf; 0: an equal share"),
 	ORR_PARAM_BOOL("rails", false, "a leaf for each NIC of a node: NIC i of every node is at leaf i"),
 	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a leaf's NICs over that of its uplinks"), ORR_PARAM_END };
 static const struct orr_param fat_tree_options[] = { COMMON,
-	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the smallest that holds the NICs"), ORR_PARAM_END };
+	ORR_PARAM_INT("k", "0", 0, 1024, "ports of a switch; 0: the smallest number with room for all NICs"), ORR_PARAM_END };
 static const struct orr_param torus_options[] = { COMMON, ORR_PARAM_TEXT("dims", "", "sizes of the dimensions, such as 4x4x4"),
 	ORR_PARAM_END };
 static const struct orr_param json_options[] = { COMMON, ORR_PARAM_BOOL("forward", false, "nodes forward messages for other nodes"),
@@ -175,7 +177,7 @@ static int check_common(const struct kind *k, const struct cluster *c, const str
 		return orr_fail(
 			err, ORR_EINPUT, "%s: nics: a %s joins nodes directly: expected 1, found %lld", where, k->name, (long long)nics);
 	if ((uint64_t)nics * c->n_nodes > TOPO_MAX_LINKS / 4)
-		return orr_fail(err, ORR_EINPUT, "%s: nics: %lld NICs on each of %u nodes: expected at most %d in all", where,
+		return orr_fail(err, ORR_EINPUT, "%s: nics: %lld NICs on each of %u nodes: expected at most %d in total", where,
 			(long long)nics, c->n_nodes, TOPO_MAX_LINKS / 4);
 	return ORR_OK;
 }
@@ -194,7 +196,7 @@ static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k
 	sbuf_printf(b, "%.17g,%.17g,%.17g,%.17g,%d\n", t->shape->bw, in->gpu_Bps, in->gpu_lat, in->host_Bps, in->is_asked);
 }
 
-/* Sets the names of links and frees what only the build needed. */
+/* Sets the names of links and frees data that only the build needs. */
 static void finish(
 	struct topo *t, const struct cluster *c, const struct orr_args *a, const struct kind *k, const struct inside *in, const char *hash)
 {

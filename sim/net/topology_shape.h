@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * topology_shape.h - the inside of a topology: private to topology*.c
+ * topology_shape.h - internal state of a topology: private to topology*.c
  *
  * Vertices: GPUs and hosts (numbered as endpoints), then the hub of each node (joins its GPUs, host and NICs), then the
  * NICs ("ports", numbered node by node), then switches. A GPU or host without a link (NO_LINK) is at the hub. Invariant:

@@ -79,8 +79,8 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 	}
 	uint32_t serves = w->replica[replica].model;
 	if (serves != UINT32_MAX && serves != q->model) {
-		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which serves model %s alone", replica,
-			w->config->model[serves]->name);
+		serve_fail(
+			w, ORR_EFAIL, q, "orr_assign() to replica %u, which serves only model %s", replica, w->config->model[serves]->name);
 		return;
 	}
 	req_set_replica(w, q, replica);

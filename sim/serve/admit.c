@@ -82,7 +82,7 @@ enum req_reason request_refusal(const struct orr_serve *w, const struct req *q)
 
 /* ---- deadlines ---- */
 
-/* Least time from its start to its end, as far as known at arrival. */
+/* Returns the shortest possible time from start to end, as far as known at arrival. */
 static double shortest_service(const struct orr_serve *w, const struct req *q)
 {
 	const struct served *m = w->config->model[q->model];
@@ -141,7 +141,7 @@ static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t rep
 	return w->live - w->fleet->routed > limit * (n ? n : 1); /* q is one of the unrouted */
 }
 
-/* No replica was found, and the policy will not assign one. */
+/* Returns whether no replica was found and the policy will not assign one. */
 static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t replica)
 {
 	return replica == NONE && (w->set->router != ROUTER_AUTO || !w->ops->route || !group_count(w, q->model));

@@ -121,7 +121,7 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %s, a language model: it runs iterations (orr_iter_run())",
 			c->model[b->model]->name);
 	else if (r->model != UINT32_MAX && r->model != b->model)
-		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which serves model %s alone", c->model[b->model]->name,
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which serves only model %s", c->model[b->model]->name,
 			replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
 		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it%s", c->model[b->model]->name, replica,
@@ -163,8 +163,7 @@ static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_bat
 			"(orr_run_fits() checks this)",
 			replica, w->replica[replica].n_runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
-		"start: no room on replica %u for %u samples of %s beside %u runs: it takes %.9g bytes at its peak, %.9g of %.9g are in "
-		"use "
+		"start: no room on replica %u for %u samples of %s beside %u runs: its peak is %.9g bytes, %.9g of %.9g bytes are in use "
 		"%s(orr_run_fits() checks this)",
 		replica, p->samples, w->config->model[b->model]->name, w->replica[replica].n_runs,
 		fmax(p->extra.memory.before, p->extra.memory.peak), memory_in_use(w, replica), w->replica[replica].memory,

@@ -68,14 +68,14 @@ static const char *wrong_counts(const struct orr_serve *w, const struct census *
 	if (c->live != w->live)
 		return "requests are lost or duplicated";
 	if (c->waiting != w->waiting)
-		return "the count of waiting requests is wrong";
+		return "the count of waiting requests is incorrect";
 	if (m->arrived != m->completed + m->refused + m->shed + m->unfinished + c->live)
 		return "requests that arrived are neither live nor ended";
 	if (c->routed != w->fleet->routed)
-		return "the count of routed requests is wrong";
+		return "the count of routed requests is incorrect";
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (c->on[i] != w->replica[i].routed)
-			return "the count of requests of a replica is wrong";
+			return "the count of requests of a replica is incorrect";
 	return NULL;
 }
 
@@ -105,7 +105,7 @@ static void check_runs(struct orr_serve *w)
 	}
 	for (uint32_t i = 0; i < w->n_req && !w->error.code; i++)
 		if (w->req[i].state != ORR_REQ_ENDED && w->req[i].runs != runs[i])
-			broken(w, &w->req[i], "the count of runs of a request is wrong");
+			broken(w, &w->req[i], "the count of runs of a request is incorrect");
 	mem_free(runs);
 }
 
@@ -119,19 +119,19 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 	if (r->has_alloc != (r->state != REPLICA_OFF))
 		return "a replica is on without GPUs, or off with GPUs";
 	if (r->has_alloc && r->alloc.gpus != r->gpus)
-		return "the count of GPUs of a replica is wrong";
+		return "the count of GPUs of a replica is incorrect";
 	if (!replica_is_up(r))
 		return r->routed || r->n_runs || r->lane ? "a replica that is not up has work" : NULL;
 	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
 		running += w->run[i].state == RUN_RUNNING;
 	if (running != r->n_runs)
-		return "the count of runs of a replica is wrong";
+		return "the count of runs of a replica is incorrect";
 	if (f->is_busy != (r->n_runs || (r->lane && r->lane->is_flying)))
 		return "a busy replica counts as idle, or an idle one as busy";
 	if (bitset_has(w->idle, replica) != (r->state == REPLICA_UP && !f->is_busy))
-		return "the set of idle replicas is wrong";
+		return "the set of idle replicas is incorrect";
 	if ((f->place != NONE) != (r->state == REPLICA_UP && r->role != ORR_ROLE_DECODE))
-		return "a replica that takes no requests is in a group, or one that takes requests is not";
+		return "a replica that takes no requests is in a routing group, or one that takes requests is not";
 	double up = r->up_s + w->now_s - r->up_since_s;
 	double busy = r->busy_s + (f->is_busy ? w->now_s - r->busy_since_s : 0);
 	if (busy > up * (1 + ROUNDING) + 1e-8)
@@ -144,7 +144,7 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 	return wrong || !r->lane ? wrong : decodes_check(w, r->lane);
 }
 
-/* Checks that the pool has given out exactly the GPUs of replicas and the withheld ones. */
+/* Checks that the GPUs allocated from the pool are exactly those of replicas and the withheld ones. */
 static const char *wrong_pool(const struct orr_serve *w)
 {
 	const struct fleet *f = w->fleet;
@@ -237,7 +237,7 @@ static const char *wrong_integral(const struct orr_serve *w)
 	double over_time = (double)m->live.total / 1e9;
 	double rounding = 1e-9 + 4 * DBL_EPSILON * w->now_s; /* of the times of a request */
 	if (fabs(over_time - m->sojourn_s) > 1e-6 * m->sojourn_s + rounding * ((double)m->arrived + 1))
-		return "the time integral of requests in the system is not the sum of their times";
+		return "the time integral of requests in the system differs from the sum of their times";
 	return NULL;
 }
 
@@ -250,7 +250,7 @@ void check_serve_end(struct orr_serve *w)
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		completed += (double)w->replica[i].completed;
 	if (completed > (double)m->completed)
-		broken(w, NULL, "replicas have completed more requests than completed");
+		broken(w, NULL, "the sum of requests completed by replicas exceeds the number of completed requests");
 	if (m->arrived != m->completed + m->refused + m->shed + m->unfinished)
 		broken(w, NULL, "requests that arrived have not ended");
 }

@@ -146,7 +146,7 @@ static double largest_gap(const struct lane *l, uint64_t clock)
 	return lo < l->n_gap ? l->gap[lo].gap_s : 0;
 }
 
-/* Decodes in their first iteration had their last token at a time of their own. Returns how many there are. */
+/* Records the gaps of decodes in their first iteration, whose last tokens have different times. Returns their number. */
 static uint32_t first_gaps(struct orr_serve *w, struct lane *l, double end_s)
 {
 	uint32_t kept = 0, n = l->n_fresh;
@@ -275,11 +275,11 @@ const char *decodes_check(const struct orr_serve *w, const struct lane *l)
 			wrong = "the end of a decode does not match its outputs";
 	}
 	if (n != l->ends.n)
-		wrong = "the count of decodes is wrong";
+		wrong = "the count of decodes is incorrect";
 	if (context != l->context)
-		wrong = "the context of the decodes is not the sum of their tokens";
+		wrong = "the context of the decodes differs from the sum of their tokens";
 	if (memcmp(ring, l->ring, l->block_tokens * sizeof *ring))
-		wrong = "the counts of blocks that decodes will take are wrong";
+		wrong = "the counts of blocks that decodes will take are incorrect";
 	mem_free(ring);
 	return wrong;
 }

@@ -77,7 +77,7 @@ static int find_types(const cJSON *o, const char *where, const struct cluster *c
 	if (!v || (cJSON_IsString(v) && !*v->valuestring))
 		return ORR_OK;
 	if (!cJSON_IsString(v))
-		return wrong(where, "gpu_types", "types of GPU with commas between them", v, err);
+		return wrong(where, "gpu_types", "GPU types separated by commas", v, err);
 	for (const char *p = v->valuestring; *p;) {
 		size_t n = strcspn(p, ",");
 		uint32_t type = cluster_type(c, p, n);
@@ -156,7 +156,7 @@ static int read_deployment(
 	d->least = (uint32_t)least;
 	d->most = (uint32_t)most;
 	if (!rc && !replicas && !most)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected at least 1, as \"most\" allows no more later", where);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected at least 1, because \"most\" allows no increase", where);
 	return rc ? rc : check_scale(where, d, err);
 }
 
@@ -179,7 +179,7 @@ static int check_room(const struct scenario *x, struct orr_error *err)
 				d->gpu_types ? " of these types" : "");
 	}
 	if (all > gpus_of(c, 0))
-		return orr_fail(err, ORR_EINPUT, "scenario: $.deployments: ask for %llu GPUs together; the cluster has %llu",
+		return orr_fail(err, ORR_EINPUT, "scenario: $.deployments: request %llu GPUs in total; the cluster has %llu",
 			(unsigned long long)all, (unsigned long long)gpus_of(c, 0));
 	return ORR_OK;
 }
@@ -395,7 +395,7 @@ int serve_prices_read(struct serve_prices *x, const cJSON *o, const struct clust
 	if (cJSON_IsString(v))
 		return strcmp(v->valuestring, "none") ? prices_from_text(x, c, v->valuestring, err) : ORR_OK;
 	if (!cJSON_IsObject(v))
-		return wrong("", "prices", "auto, none, TYPE=USD,.. or an object of such", v, err);
+		return wrong("", "prices", "auto, none, TYPE=USD,.. or an object with such keys", v, err);
 	for (const cJSON *m = v->child; !rc && m; m = m->next) {
 		char *usd = scenario_scalar(m);
 		rc = set_price(x, c, m->string, strlen(m->string), usd, err);

@@ -55,7 +55,7 @@ static void close_serve(struct scenario *s)
 
 /* ---- roles ---- */
 
-/* Names the policies that tell roles apart: "splitwise". */
+/* Appends the names of the policies that distinguish roles: "splitwise". */
 static void roles_names(const struct world *world, struct sbuf *b)
 {
 	char name[64];
@@ -73,8 +73,8 @@ static int refuse_roles(const struct scenario *s, const struct scenario_policy *
 	struct sbuf names = { 0 };
 	roles_names(s->world, &names);
 	int rc = orr_fail(err, ORR_EINPUT,
-		"policy %.80s: does not tell prefill and decode replicas apart, and $.deployments[%u] has a role; policies that do: %s "
-		"(of a plugin: the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"",
+		"policy %.80s: does not distinguish prefill and decode replicas, and $.deployments[%u] has a role; policies that do: %s "
+		"(plugins declare the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"",
 		p->label, deployment, sbuf_text(&names));
 	sbuf_free(&names);
 	return rc;
@@ -94,7 +94,7 @@ static int check_pools(const struct serve_state *t, uint32_t model, struct orr_e
 	if (prefills == decodes)
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"scenario: $.deployments: model %.80s has replicas for %s alone; expected some with the role %s or both",
+		"scenario: $.deployments: model %.80s has replicas for %s only: expected some with the role %s or both",
 		t->model[model]->name, prefills ? "prefill" : "decode", prefills ? "decode" : "prefill");
 }
 
@@ -182,7 +182,7 @@ static bool blocks_of(const struct run_result *r, struct blocks *b)
 	return r->n_requests == r->rows_total && r->n_requests;
 }
 
-/* Paired with the first policy of this command, so not stored. */
+/* Differences to the first policy of this command; not stored. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	struct blocks *first = mem_zalloc(1, sizeof *first), *other = mem_zalloc(1, sizeof *other);
@@ -209,7 +209,7 @@ static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_e
 {
 	const char *slo = world_extra(s->output, "find-rate"), *attainment = world_extra(s->output, "attainment");
 	if (attainment && !slo)
-		return orr_fail(err, ORR_EINPUT, "serve: --attainment is for --find-rate");
+		return orr_fail(err, ORR_EINPUT, "serve: --attainment: expected together with --find-rate");
 	*did = slo;
 	if (!slo)
 		return ORR_OK;
@@ -240,7 +240,7 @@ extern const struct embedded_file serve_template[];
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
 	ORR_PARAM_TEXT("format", "auto", "auto, azure-llm, mooncake, burstgpt, splitwise, vidur or requests; scenario show may print a generator"),
-	ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "arrival times are divided by it: 2 is twice the load"),
+	ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "divisor of arrival times: 2 doubles the load"),
 	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("consolidate"),
@@ -260,7 +260,7 @@ static const struct world_object objects[] = {
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"array\", \"minItems\": 1, \"items\": {\"type\": [\"string\", \"object\"]}}]}" },
 	{ "deployments", NULL, "a list of objects: model, replicas, tp, pp, role, gpu_types, kv_blocks, least, most", serve_deployment_schema },
 	{ "failures", inputs_failure_params, "nodes that fail and are repaired", NULL },
-	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object of such",
+	{ "prices", NULL, "USD per GPU and hour: auto, none, TYPE=USD,.. or an object with such keys",
 		"{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\", \"additionalProperties\": {\"$ref\": \"#/$defs/scalar\"}}]}" },
 	{ NULL, NULL, NULL, NULL }
 };
@@ -272,35 +272,35 @@ static const struct world_input inputs[] = {
 };
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "azure-llm, mooncake, burstgpt, splitwise, vidur, requests or auto" },
-	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "models as they are served: names or files (docs/served-model.schema.json)" },
+	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "served models: names or files (docs/served-model.schema.json)" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
-		"of a file: draw blocks of its time with replacement: day, hour or a time;\neach replication draws others" },
+		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file" },
 	{ "tp", "N", WORLD_FLAG_KEY, "tp", NULL, "GPUs of a tensor-parallel group; of every deployment" },
 	{ "pp", "N", WORLD_FLAG_KEY, "pp", NULL, "pipeline stages; of every deployment" },
-	{ "replicas", "N", WORLD_FLAG_KEY, "replicas", NULL, "of every deployment (default: as many as fit the cluster)" },
+	{ "replicas", "N", WORLD_FLAG_KEY, "replicas", NULL, "replicas of every deployment (default: as many as fit the cluster)" },
 	{ "kv-blocks", "N", WORLD_FLAG_KEY, "kv_blocks", NULL, "blocks of KV cache of a replica (default: as its memory allows)" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL,
-		"of a replica's GPUs: count, consolidate, spread, best-fit, topology or fgd" },
+		"placement of a replica's GPUs: count, consolidate, spread, best-fit, topology\nor fgd" },
 	{ "router", "R", WORLD_FLAG_KEY, "serve.router", NULL,
 		"auto, round-robin, random, jsq, power-of-two, least-outstanding or prefix-aware" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
-		"over which KV caches move, and replicas on several nodes communicate: star,\nracks, leaf-spine, fat-tree, .. with options, or a JSON file (default none:\nKV caches at serve.kv_Bps, replicas over star)" },
+		"network of KV caches and of replicas on several nodes: star, racks,\nleaf-spine, fat-tree, .. with options, or a JSON file (default: none for\nKV caches, transfers at serve.kv_Bps; star for replicas)" },
 	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
-	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "of weights and arithmetic: fp32, tf32, fp16, bf16 or fp8" },
-	{ "kv-precision", "P", WORLD_FLAG_KEY, "kv_precision", NULL, "of the KV cache: auto (fp16; fp32 with fp32 or tf32), fp32, fp16, bf16 or fp8" },
-	{ "compress", "X", WORLD_FLAG_KEY, "compress", NULL, "divide arrival times by X: 2 is twice the load" },
-	{ "slo", "T", WORLD_FLAG_KEY, "serve.slo", NULL, "a request's deadline after its arrival, if neither trace nor model has one" },
+	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "precision of weights and arithmetic: fp32, tf32, fp16, bf16 or fp8" },
+	{ "kv-precision", "P", WORLD_FLAG_KEY, "kv_precision", NULL, "precision of the KV cache: auto (fp16; fp32 with fp32 or tf32), fp32, fp16, bf16\nor fp8" },
+	{ "compress", "X", WORLD_FLAG_KEY, "compress", NULL, "divide arrival times by X: 2 doubles the load" },
+	{ "slo", "T", WORLD_FLAG_KEY, "serve.slo", NULL, "deadline of a request, from its arrival, if neither trace nor model has one" },
 	{ "slo-ttft", "T", WORLD_FLAG_KEY, "serve.slo_ttft", NULL, "limit of the time to the first token, for goodput" },
 	{ "slo-tpot", "T", WORLD_FLAG_KEY, "serve.slo_tpot", NULL, "limit of the time per output token, for goodput" },
 	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,
 		"the largest rate of arrivals at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; stores no runs, writes no files" },
-	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: share of the requests that is enough (default 0.9)" },
+	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: required share of the requests (default 0.9)" },
 	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and are repaired: time_s,node,event" },
 	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,
 		"USD per GPU and hour: auto (default: published on-demand prices), none or\nTYPE=USD,.." },
-	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
+	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
@@ -356,7 +356,7 @@ const struct world world_serve = { .name = "serve",
 	.source_doc = "a file (gzip and zstd too, - is standard input) or a generator of requests:\n"
 		      "poisson:rate=..,n=.. and others (orrery trace list)",
 	.flags = flags,
-	.examples = "Example: two policies of serving Llama 2 7B on an A100, then how much load the first can take:\n"
+	.examples = "Example: two policies that serve Llama 2 7B on an A100, then the largest rate of the first:\n"
 		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"
 		    "    --policy vllm,sarathi\n"
 		    "  orrery serve poisson:rate=2,n=500,prompt=500,output=100 --model llama2-7b --cluster 1x1:a100 \\\n"

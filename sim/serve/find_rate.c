@@ -166,7 +166,7 @@ static int go_up(struct search *s, struct orr_error *err)
 	return rc;
 }
 
-/* Too few meet the SLO at the rate of the trace and below it: a higher rate may fill batches sooner. */
+/* For traces of which too few requests meet the SLO at their rate and below: tries higher rates, which may fill batches sooner. */
 static int climb(struct search *s, struct orr_error *err)
 {
 	struct rate_found before = *s->out;
@@ -241,7 +241,7 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, s
 	struct run_result *r = result_new();
 	int rc = run_at(a, k, factor, r, err);
 	if (!rc && r->n_requests < r->rows_total)
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: more than %d requests; take a shorter trace", MAX_ROWS);
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected at most %d requests; use a shorter trace", MAX_ROWS);
 	if (!rc && r->n_requests < 2)
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: needs a trace of at least two requests");
 	if (!rc && factor == 1 && isnan(rate_of(r)))
@@ -281,7 +281,7 @@ static void put_number(struct sbuf *b, const char *key, double v, const char *en
 	sbuf_printf(b, "\"%s\": %s%s", key, text, end);
 }
 
-/* Share of the completed requests that keep a limit; NAN: there is no such limit. */
+/* Returns the share of the completed requests that meet a limit; NAN: no such limit. */
 static double kept(const struct slo_misses *m, double limit_s, double misses)
 {
 	return isfinite(limit_s) && m->completed > 0 ? 1 - misses / m->completed : NAN;
@@ -372,18 +372,18 @@ static void put_line(struct sbuf *b, const char *label, const struct slo *slo, c
 {
 	sbuf_printf(b, "%s: ", label);
 	if (!(f->factor > 0)) {
-		sbuf_printf(b, "at no rate %.4g %% of the requests keep to the SLO (%.4g %% at %.4g requests/s, the %s tried", 100 * enough,
+		sbuf_printf(b, "at no rate %.4g %% of the requests meet the SLO (%.4g %% at %.4g requests/s, the %s tried", 100 * enough,
 			100 * f->above_attainment, f->above_rate, f->is_never ? "only rate" : "lowest");
 		put_bound(b, slo, f);
 		sbuf_puts(b, ")");
 	} else {
-		sbuf_printf(b, "%.4g requests/s, %.4g times the trace's rate: %.4g %% of the requests keep to the SLO", f->rate, f->factor,
+		sbuf_printf(b, "%.4g requests/s, %.4g times the trace's rate: %.4g %% of the requests meet the SLO", f->rate, f->factor,
 			100 * f->attainment);
 		if (isfinite(f->above)) {
 			sbuf_printf(b, "; at %.4g requests/s %.4g %%", f->above_rate, 100 * f->above_attainment);
 			put_bound(b, slo, f);
 		} else {
-			sbuf_puts(b, "; no higher rate was found at which fewer requests do");
+			sbuf_puts(b, "; no higher rate was found at which too few requests do");
 		}
 	}
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
@@ -430,7 +430,7 @@ int find_rate(const struct scenario *s, const char *slo, const char *attainment,
 		rc = orr_fail(err, ORR_EINPUT, "--attainment: expected a share of the requests above 0 and at most 1, found \"%.40s\"",
 			attainment);
 	if (!rc && s->until_ns != ORR_NEVER)
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: --until would leave requests out, and more of them at lower rates");
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: --until would cut off requests, more of them at lower rates");
 	if (!rc && orr_arg_int(s->options, "clients"))
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate");
 	if (rc)

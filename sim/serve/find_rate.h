@@ -6,7 +6,7 @@
  * same requests. A request meets the SLO if it completes within its limits of TTFT (from arrival), TPOT
  * ((end - first) / (n - 1)) and time from arrival to completion; a refused, shed or unfinished request does not.
  *
- * Invariant of the bisection: the share at factor `low` is enough, that at `high` is not; it ends when high / low is
+ * Invariant of the bisection: the share at factor `low` is sufficient, that at `high` is not; it ends when high / low is
  * below 1 + FIND_RATE_STEP. If the share does not fall monotonically with the factor, the result is one of several.
  */
 #ifndef ORR_SERVE_FIND_RATE_H
@@ -27,8 +27,8 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err);
 /* Share of the rows that meet the SLO; NAN without rows. */
 double slo_attainment(const struct slo *s, const struct request_row *rows, size_t n);
 
-/* Numbers of requests, summed over replications: those that miss a limit, by limit (one may miss several), and those without an
- * answer. */
+/* Numbers of requests, summed over replications: those that miss a limit, by limit (one may miss several),
+ * and those refused or shed. */
 struct slo_misses {
 	double requests, completed;
 	double ttft, tpot, e2e;      /* completed requests that miss this limit */
@@ -37,8 +37,9 @@ struct slo_misses {
 /* Both add to *sum: the rows of a run; its metrics of refused and shed requests. */
 void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum);
 void slo_count_reasons(const struct run_result *r, struct slo_misses *sum);
-/* What binds the rate: the limit that most requests miss, "ttft", "tpot" or "e2e"; "refused" if more are without an answer, not
- * counting slo_never() unless nothing else is missed; NULL: nothing is missed. */
+/* Returns the cause of the bound: the limit that most requests miss, "ttft", "tpot" or "e2e";
+ * "refused" if more requests were refused or shed, without those of slo_never() unless no limit is
+ * missed; NULL: no request misses a limit. */
 const char *slo_bound(const struct slo_misses *m);
 /* Share of the requests that are refused at any rate: for their size, or as no replica serves their model. */
 double slo_never(const struct slo_misses *m);
@@ -49,7 +50,7 @@ struct rate_tried {
 };
 struct rate_found {
 	double factor, rate, attainment;            /* largest factor with a sufficient share; factor 0: none */
-	double above, above_rate, above_attainment; /* least factor without; INFINITY: none */
+	double above, above_rate, above_attainment; /* smallest factor with an insufficient share; INFINITY: none */
 	struct slo_misses above_misses;
 	bool is_never; /* requests that are refused at any rate leave too few, so that no other rate was tried */
 	uint32_t runs;

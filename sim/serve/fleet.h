@@ -20,7 +20,7 @@ struct fleet_replica {
 	uint32_t place;       /* index in its group; NONE: not a member */
 	uint64_t outstanding; /* tokens of the requests routed to it */
 	double taken_s;       /* when it took its GPUs */
-	bool is_doomed;       /* drains because its node was given notice: is not taken back */
+	bool is_doomed;       /* drains because its node was given notice: is never reactivated */
 	bool is_busy;
 	bool leave_is_due; /* on_empty is scheduled */
 	size_t row;        /* 1 + its row of the result; 0: none */
@@ -75,7 +75,7 @@ struct fleet {
 /* ---- gpus.c ---- */
 /* Takes GPUs for a replica; false: none are free now. */
 bool gpus_take(struct orr_serve *w, uint32_t replica);
-/* Gives them back and books GPU time and cost. GPUs of nodes given notice are kept out of the pool. */
+/* Releases them and accounts for GPU time and cost. GPUs of nodes given notice are kept out of the pool. */
 void gpus_give(struct orr_serve *w, uint32_t replica);
 /* Takes the free GPUs of a node out of the pool until gpus_release(). */
 void gpus_withhold(struct orr_serve *w, uint32_t node);
@@ -94,7 +94,7 @@ void replica_stops(struct orr_serve *w, uint32_t replica, enum replica_stop why)
 void replica_close(struct orr_serve *w, uint32_t replica);
 /* Drains the replica and notifies the policy; an empty replica is removed. */
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed);
-/* Takes a draining replica back. */
+/* Reactivates a draining replica. */
 void replica_undrain(struct orr_serve *w, uint32_t replica);
 /* Removes it now; its requests wait for replicas_place_thrown(). */
 void replica_leave(struct orr_serve *w, uint32_t replica);

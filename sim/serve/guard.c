@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --check for policies that claim ORR_SLO_GUARDED: no action makes a request late that would have been in time.
+ * --check for policies that claim ORR_SLO_GUARDED: no action makes a request miss a deadline that it would otherwise meet.
  *
  * Before an abort, or the start of a run that slows others down, each request in the affected runs that is projected to end
  * by its deadline is marked with the action. If a marked request ends late or is shed, the error names that action. The loss

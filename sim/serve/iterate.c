@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Iterations of a lane, and the repetition of those that the policy need not see. */
+/* Iterations of a lane, and their repetition without calls of the policy. */
 #include "serve/due.h"
 #include "serve/group.h"
 #include "serve/lane.h"
@@ -66,7 +66,7 @@ static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32
 	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
 }
 
-/* Books the processed part of a prompt. Returns whether prompt and output are complete. */
+/* Adds the processed part of a prompt. Returns whether prompt and output are complete. */
 static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->done += q->next_tokens;
@@ -100,7 +100,7 @@ static void complete(struct orr_serve *w, struct lane *l, struct req *q)
 	req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
 }
 
-/* Books the end of the iteration in flight. Returns whether a request ended with it. */
+/* Handles the end of the iteration in flight. Returns whether a request ended with it. */
 static bool land(struct orr_serve *w, struct lane *l)
 {
 	double prompt_tokens = 0;
@@ -146,7 +146,7 @@ static inline bool has_room(const struct lane *l, uint32_t need)
 	return (uint64_t)need + l->keep_free <= l->avail;
 }
 
-/* Neither the policy nor another world on the clock acts before the next event. */
+/* Returns whether neither the policy nor another world on the clock acts before the next event. */
 static bool is_quiet(const struct orr_serve *w)
 {
 	bool others_rest = w->owns_host || (w->host.is_quiet && w->host.is_quiet(w->host.ctx));
@@ -285,9 +285,10 @@ void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 	else if (q->next_tokens)
 		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() twice for one iteration");
 	else if (q->done >= q->prompt)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of a request that is past its prompt");
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of a request whose prompt is complete");
 	else if (!tokens || tokens > q->prompt - q->done)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens; its prompt has %u left", tokens, q->prompt - q->done);
+		serve_fail(
+			w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens; %u tokens of its prompt are left", tokens, q->prompt - q->done);
 	else if ((uint64_t)q->done + tokens > kv_holds(l, q) * l->block_tokens)
 		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens after %u; its %u blocks hold %u", tokens, q->done,
 			(unsigned)kv_holds(l, q), (unsigned)(kv_holds(l, q) * l->block_tokens));

@@ -16,7 +16,8 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	}
 	double blocks = d->kv_blocks ? d->kv_blocks : floor(tokens / l->block_tokens);
 	if (blocks < 1) {
-		orr_fail(err, ORR_EINPUT, "model %.80s: no block of KV cache fits beside the weights (serve.kv_part=%g of %u GPUs)",
+		orr_fail(err, ORR_EINPUT,
+			"model %.80s: no block of KV cache fits into the memory that the weights leave (serve.kv_part=%g of %u GPUs)",
 			l->model->name, w->set->kv_part, d->tp * d->pp);
 		return false;
 	}
@@ -26,7 +27,7 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 		return true;
 	if (hash_tokens % l->block_tokens) {
 		orr_fail(err, ORR_EINPUT,
-			"serve.prefix_cache: a hash of the trace covers %u tokens, which is no multiple of serve.kv_block=%u", hash_tokens,
+			"serve.prefix_cache: a hash of the trace covers %u tokens: expected a multiple of serve.kv_block=%u", hash_tokens,
 			l->block_tokens);
 		return false;
 	}
@@ -81,7 +82,7 @@ bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free)
 void kv_give(struct lane *l, struct req *q)
 {
 	l->avail += q->kv_held;
-	/* The end of a prompt goes first: it is useless without the beginning. */
+	/* The end of a prompt is evicted first, because it cannot be used without the beginning. */
 	for (uint32_t i = q->shared; i-- > 0;)
 		if (prefix_leave(l->prefix, prefix_find(l->prefix, q->block[i])))
 			l->avail += l->hash_blocks;
@@ -116,7 +117,7 @@ const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t m
 	uint64_t used = l->prefix ? (uint64_t)prefix_used(l->prefix) * l->hash_blocks : 0;
 	uint64_t unused = l->prefix ? (uint64_t)prefix_unused(l->prefix) * l->hash_blocks : 0;
 	if (own + used + l->avail != l->total)
-		return "blocks held and free do not add up";
+		return "blocks held and free do not sum to all blocks";
 	return unused > l->avail ? "the prefix cache keeps blocks that are not free" : NULL;
 }
 

@@ -208,7 +208,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (lane_is_in_flight(l, q)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_evict() of a request that is part of the iteration that runs");
+		serve_fail(w, ORR_EFAIL, q, "orr_evict() of a request that is part of the current iteration");
 		return;
 	}
 	lane_depart(w, l, q);

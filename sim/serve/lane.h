@@ -123,7 +123,7 @@ bool prefix_is_used(const struct prefix *p, uint32_t entry);
 void prefix_add(struct prefix *p, uint64_t hash);
 uint32_t prefix_unused(const struct prefix *p);
 uint32_t prefix_used(const struct prefix *p);
-/* Drops the entry that has had no user for longest. There must be one. */
+/* Drops the least recently used entry without users. Such an entry must exist. */
 void prefix_drop(struct prefix *p);
 /* Number of leading hashes that are present. */
 uint32_t prefix_run(const struct prefix *p, const uint64_t *hash, uint32_t n);
@@ -188,9 +188,9 @@ void lane_depart(struct orr_serve *w, struct lane *l, struct req *q);
 void lane_settle(const struct orr_serve *w, struct req *q);
 
 /* ---- iterate.c ---- */
-/* A request came to the replica: the running iteration is the last of its repetition, unless ORR_ITER_THROUGH. */
+/* A request arrived at the replica: the running iteration is the last of its repetition, unless ORR_ITER_THROUGH. */
 void lane_arrival(struct orr_serve *w, uint32_t replica);
-/* The same for a timer or orr_wake(), regardless of the flags. */
+/* Same for a timer or orr_wake(), regardless of the flags. */
 void lane_wake(struct orr_serve *w, uint32_t replica);
 /* The replica is lost: the running iteration ends without a result. */
 void lane_abandon(struct orr_serve *w, struct lane *l);

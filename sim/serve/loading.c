@@ -30,9 +30,8 @@ void loading_begin(struct orr_serve *w, uint32_t replica)
 	}
 	if (r->weights > r->memory)
 		serve_fail(w, ORR_EINPUT, NULL,
-			"the weights of the models of replica %u take %.9g bytes, and it has %.9g (with serve.preloaded=false the policy "
-			"loads "
-			"models)",
+			"the weights of the models of replica %u take %.9g bytes; its memory is %.9g bytes (with serve.preloaded=false the "
+			"policy loads models)",
 			replica, r->weights, r->memory);
 }
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* With more than MODELS_MAX models, values by model are left out. */
+/* Above MODELS_MAX models there are no values by model. */
 enum { MODELS_MAX = 64 };
 
 static void put(struct orr_serve *w, const char *name, double value)
@@ -102,7 +102,7 @@ static double span_s(const struct orr_serve *w)
 	return m->has_begun ? end - m->begun_s : 0;
 }
 
-/* Goodput has no interval within one run: it varies with the time in which a given number of requests arrive, too. */
+/* Goodput has no interval within one run: it also varies with the time in which a given number of requests arrive. */
 static void put_goodput(struct orr_serve *w, double span)
 {
 	struct serve_metrics *m = w->metrics;

@@ -224,7 +224,7 @@ static bool project(struct projection *p, double capacity, bool is_checked, void
 	return fits;
 }
 
-/* Returns whether even the sum of all peaks fits, so that times do not matter. */
+/* Returns whether the sum of all peaks fits; then times are irrelevant. */
 static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
 	const struct replica *r = &w->replica[replica];

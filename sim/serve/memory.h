@@ -14,7 +14,7 @@ struct memory_extra {
 	struct served_memory memory;
 	double alone_s, delay_s;
 	double weights;   /* from now on */
-	uint32_t without; /* slot + 1 of a run to leave out; 0: none */
+	uint32_t without; /* slot + 1 of a run to ignore; 0: none */
 };
 
 /* Bytes in use now: weights and runs. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * metrics.h - counts during a run (metrics.c) and the metrics they give at its end (measures.c)
+ * metrics.h - counts during a run (metrics.c) and metrics at its end (measures.c)
  *
  * Formulas: docs/models/serve.md#the-service. A request of a table model costs two sums of blocks and two
  * histogram counts; one of a language model four of each.
@@ -44,7 +44,7 @@ struct serve_metrics {
 	bool has_groups;                        /* a replica was on several nodes */
 	double group_bytes;                     /* that messages within replicas sent out of nodes */
 	uint64_t swaps, kv_transfers;           /* KV caches copied to the host; sent to another replica */
-	uint64_t stacked_runs;                  /* runs started or resumed beside another on their replica */
+	uint64_t stacked_runs;                  /* runs started or resumed while their replica had another run */
 	uint64_t good;                          /* completed within all their limits */
 	uint64_t asked_slo, met_slo;            /* ended requests that have a limit; the good ones of these */
 	double completion_s, samples, sample_s; /* of completed requests */

@@ -265,7 +265,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (replica == q->replica) {
-		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, where it is", replica);
+		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, on which the request already is", replica);
 		return;
 	}
 	if (to->model != l->model) {
@@ -274,7 +274,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		return;
 	}
 	if (lane_is_in_flight(l, q)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_move() of a request that is part of the iteration that runs");
+		serve_fail(w, ORR_EFAIL, q, "orr_move() of a request that is part of the current iteration");
 		return;
 	}
 	lane_depart(w, l, q);

@@ -85,7 +85,7 @@ static void assume_stages(const struct serve_state *t, struct run_result *r)
 		}
 }
 
-/* Costs of copies, if there were any. */
+/* Adds assumptions on the costs of copies of KV caches, if any were made. */
 static void assume_copies(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
@@ -100,7 +100,8 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	if (t->set.topo)
 		sbuf_printf(&b, "KV caches move over the network %.80s, transfers max-min fair", t->set.network_spec);
 	else
-		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g each, however many at once", orr_arg_real(s->options, "kv_Bps"));
+		sbuf_printf(&b, "KV caches move at serve.kv_Bps=%.4g each, regardless of the number of concurrent transfers",
+			orr_arg_real(s->options, "kv_Bps"));
 	assume(r, &b);
 }
 
@@ -119,7 +120,7 @@ static void assume_groups(const struct scenario *s, struct run_result *r)
 	}
 }
 
-/* Speeds that the cluster states are of jobs. */
+/* Adds a remark on speeds that the cluster states: they apply to jobs only. */
 static void note_speeds(const struct cluster *c, struct run_result *r)
 {
 	char text[160];

@@ -36,7 +36,7 @@ static double exit_point(const struct orr_serve *w, const struct run *x)
 						   : done;
 }
 
-/* Seconds left there; 0: there is no exit point before the end. */
+/* Returns the work left at that progress, s; 0: no exit point before the end. */
 static double left_at(const struct run *x, double done)
 {
 	return done < x->alone_s - AT_ONCE_S ? x->alone_s - done : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Public functions that only read; timers; series of the policy. */
+/* Public functions that only read; timers; the policy's series. */
 #include "serve/due.h"
 #include "serve/fleet.h"
 #include "serve/lane.h"
@@ -173,7 +173,7 @@ uint32_t orr_model_find(const struct orr_serve *w, const char *name)
 double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length)
 {
 	const struct served *m = model_of(w, model);
-	(void)replica; /* a table is for one kind of device */
+	(void)replica; /* a latency table is for one type of device */
 	return m && m->kind == SERVED_TABLE && samples ? served_latency(m, samples, length) : NAN;
 }
 

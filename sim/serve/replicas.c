@@ -131,7 +131,7 @@ static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32
 	return found;
 }
 
-/* Takes a request off a lost replica: it waits again, without progress. */
+/* Removes a request from a lost replica: it waits again, without progress. */
 static void throw_off(struct orr_serve *w, struct req *q)
 {
 	if (q->state == ORR_REQ_ENDED)
@@ -279,14 +279,14 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d,
-			p->least > p->most ? "least is more than most" : "tp and pp must be at least 1");
+			p->least > p->most ? "least exceeds most" : "tp and pp must be at least 1");
 	if (p->model != NONE && p->model >= w->config->n_models)
 		return orr_fail(
 			&w->error, ORR_EINPUT, "deployment %u: model %u: expected a number below %u", d, p->model, w->config->n_models);
 	for (uint32_t m = 0; p->model == NONE && m < w->config->n_models; m++)
 		if (w->config->model[m]->kind == SERVED_LLM)
 			return orr_fail(&w->error, ORR_EINPUT,
-				"deployment %u serves any model, but %s is a language model and needs replicas of its own (\"model\")", d,
+				"deployment %u serves any model, but %s is a language model and needs separate replicas (\"model\")", d,
 				w->config->model[m]->name);
 	return 0;
 }

@@ -164,7 +164,7 @@ static struct req *listable(struct orr_serve *w, orr_req r, const char *what)
 	if (!q || q->state == ORR_REQ_ENDED)
 		serve_fail(w, ORR_EFAIL, q, "%s of a request that has ended or never existed (handle %llx)", what, (unsigned long long)r);
 	else if (q->list)
-		serve_fail(w, ORR_EFAIL, q, "%s of a request that is in a list already", what);
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that is already in a list", what);
 	else
 		return q;
 	return NULL;
@@ -230,7 +230,7 @@ static void check_completed(struct orr_serve *w, const struct req *q, double at_
 {
 	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
 	if (is_llm && q->outputs != q->output_asked)
-		serve_fail(w, ORR_EFAIL, q, "conservation: it got %u tokens and asked for %u", q->outputs, q->output_asked);
+		serve_fail(w, ORR_EFAIL, q, "conservation: it received %u tokens and requested %u", q->outputs, q->output_asked);
 	else if (is_llm && !(q->first_token_s >= q->arrival_s && q->first_token_s <= at_s))
 		serve_fail(w, ORR_EFAIL, q, "conservation: its first token is not between its arrival and its end");
 	else if (!(q->first_start_s >= q->arrival_s - 1e-9 && q->first_start_s <= at_s))

@@ -30,7 +30,7 @@ struct req {
 	bool is_paused, is_swapped, is_held; /* held: by runs started with ORR_RUN_KEEP */
 	uint64_t stamp;                      /* of the last batch that contains it */
 	bool is_known;                       /* arrive() has been called */
-	bool has_come;                       /* counted by autoscaling by rate before it was on a replica */
+	bool has_come;                       /* autoscaling by rate has counted the request before it was routed */
 	bool is_arriving;                    /* arrive() is due */
 	uint64_t number, session, mark;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
@@ -43,12 +43,12 @@ struct req {
 	uint32_t runs; /* number of runs that contain it */
 	/* language models */
 	uint32_t prompt, done; /* done: exact unless it is decoding; then done + (lane clock - joined) */
-	uint32_t outputs;      /* tokens given out; while decoding as for done */
+	uint32_t outputs;      /* output tokens so far; while it decodes, add (lane clock - joined) */
 	uint64_t joined;       /* lane clock when it joined the decodes */
 	uint32_t heap_at;      /* in the lane's heap of ends; NONE: not decoding */
 	uint32_t next_tokens;  /* prompt tokens in the iteration listed or running; 0: none */
 	uint32_t res_prev, res_next;
-	uint32_t kv_held;          /* blocks of its own */
+	uint32_t kv_held;          /* blocks that it does not share */
 	uint32_t n_blocks, shared; /* hashes of its prompt; the number of them shared with the prefix cache */
 	const uint64_t *block;
 	double max_gap_s;            /* longest time between two tokens */

@@ -7,9 +7,9 @@
 
 #include "serve/requests.h"
 
-/* Returns the replica that serve.router, or the policy's route(), picks; NONE: none now. */
+/* Returns the replica that serve.router, or the policy's route(), chooses; NONE: none now. */
 uint32_t route_pick(struct orr_serve *w, const struct req *q);
-/* As above, by serve.router alone. */
+/* Same, by serve.router only. */
 uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
 
 /* A request arrives now: refused if it can never be served, shed if serve.queue_limit is reached, else routed. */

@@ -19,7 +19,7 @@ struct run {
 	uint32_t n, cap;
 	orr_req *handle; /* its requests */
 	double started_s;
-	double alone_s;           /* its whole time if nothing else ran */
+	double alone_s;           /* duration of the run if no other run shares the replica */
 	double whole_s;           /* alone_s with all layers of the model (orr_batch.part) */
 	double left_s;            /* of alone_s, at rate_from_s */
 	double exit_left_s;       /* leaving: work left at the exit point */
@@ -66,14 +66,14 @@ struct run *run_new(struct orr_serve *w);
 void run_link(struct orr_serve *w, struct run *x);
 /* Starts the progress of a run beside the other runs of the replica. */
 void run_go(struct orr_serve *w, struct run *x);
-/* Books the progress up to now; the rate does not change. */
+/* Adds the progress up to now; the rate does not change. */
 void run_settle(const struct orr_serve *w, struct run *x);
 /* Schedules its event from left_s and rate; none may be pending. */
 void run_set_end(struct orr_serve *w, struct run *x);
 /* At an exit point: aborts or suspends it, according to x->leaving. */
 void run_leave(struct orr_serve *w, struct run *x);
 
-/* Drops all runs of a replica that is lost. */
+/* Removes all runs of a lost replica. */
 void runs_lost(struct orr_serve *w, uint32_t replica);
 /* Takes a request out of every run that contains it; the runs continue. */
 void runs_detach(struct orr_serve *w, struct req *q);

@@ -44,7 +44,7 @@ static uint32_t next_in_state(const struct orr_serve *w, const struct fleet_part
 	return NONE;
 }
 
-/* Adds a replica: takes a draining one back, else starts one. */
+/* Adds a replica: reactivates a draining one, else starts one. */
 static bool grow(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 {
 	uint32_t i = next_in_state(w, p, REPLICA_DRAINING);
@@ -139,7 +139,7 @@ static double load_of(const struct orr_serve *w, const struct fleet_part *p)
 	return n;
 }
 
-/* Records the number wanted now; returns the largest of the last serve.scale_quiet (Kubernetes' HorizontalPodAutoscaler,
+/* Records the number now required; returns the largest of the last serve.scale_quiet (Kubernetes' HorizontalPodAutoscaler,
  * stabilizationWindowSeconds). */
 static uint32_t most_asked(struct fleet_part *p, uint32_t now)
 {
@@ -152,7 +152,7 @@ static uint32_t most_asked(struct fleet_part *p, uint32_t now)
 	return most;
 }
 
-/* True: the number of replicas wanted has changed. */
+/* Returns whether the required number of replicas has changed. */
 static bool decide(struct orr_serve *w, struct fleet_part *p)
 {
 	struct fleet *f = w->fleet;
@@ -209,7 +209,7 @@ static void begin_ticks(struct orr_serve *w)
 		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
 	}
 	if (!any && f->autoscale != AUTOSCALE_NONE)
-		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment gives its largest number of replicas (\"most\")",
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment has a maximum number of replicas (\"most\")",
 			orr_arg_text(w->config->options, "autoscale"));
 	if (!any)
 		return;
@@ -230,7 +230,7 @@ static void doom(struct orr_serve *w, uint32_t node)
 	gpus_withhold(w, node);
 }
 
-/* A request that needs longer than nodes stay up restarts forever. */
+/* A request that takes longer than the time between failures restarts forever. */
 static void count_failure(struct orr_serve *w)
 {
 	enum { IN_VAIN = 10000, IN_VAIN_PER_NODE = 1000 };

@@ -32,7 +32,7 @@ static int add_model(struct serve_state *s, const cJSON *v, struct orr_error *er
 	for (uint32_t i = 0; i < s->n_models; i++)
 		if (!strcmp(s->model[i]->name, m->name)) {
 			int rc = orr_fail(
-				err, ORR_EINPUT, "%s: is named \"%.60s\", as is model %u; expected a name of its own", where, m->name, i);
+				err, ORR_EINPUT, "%s: duplicate name \"%.60s\" (of model %u): expected a unique name", where, m->name, i);
 			served_free(m);
 			return rc;
 		}
@@ -120,8 +120,7 @@ static int unserved(const struct serve_state *s, const struct request_rec *r, st
 	if (r->line)
 		snprintf(line, sizeof line, "%llu:", (unsigned long long)r->line);
 	return orr_fail(err, ORR_EINPUT,
-		"%.200s:%s request %llu asks for model \"%.60s\", which is not served (--model; serve.any_model=true takes it for the "
-		"first)",
+		"%.200s:%s request %llu requests model \"%.60s\", which is not served (--model; serve.any_model=true uses the first model)",
 		reqset_source(s->requests), line, (unsigned long long)r->number, strtab_text(reqset_strings(s->requests), r->model));
 }
 
@@ -242,7 +241,7 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
-/* Precision of the weights is that of the setting. */
+/* Sets the precisions of weights (that of the setting) and KV caches. */
 static void set_precisions(const struct scenario *s, struct serve_state *t)
 {
 	enum precision p;

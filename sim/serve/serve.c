@@ -75,11 +75,11 @@ void serve_starving(struct orr_serve *w)
 			oldest = q;
 	}
 	if (w->fleet->wants_more)
-		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and replicas find no GPUs, now or later",
+		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and no GPUs will become free for replicas",
 			(unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
 		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: the policy does not start them "
-		"(this is the first%s)",
+		"(first: this request%s)",
 		(unsigned long long)w->live,
 		w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
 }
@@ -114,7 +114,7 @@ static void loop(struct orr_serve *w)
 			break; /* requests wait for nodes that never return */
 		if (t > INT64_MAX / 2) {
 			serve_fail(w, ORR_EFAIL, NULL,
-				"the clock ends after 146 years, and %llu requests have not ended (--until sets an earlier end)",
+				"%llu requests have not ended after 146 years, the end of the clock (--until sets an earlier end)",
 				(unsigned long long)w->live);
 			break;
 		}

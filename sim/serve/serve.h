@@ -86,8 +86,8 @@ int serve_run(const struct serve_config *c, const struct orr_policy *policy, con
 struct serve_host {
 	struct engine *engine;
 	struct pool *pool;
-	/* Take and give GPUs of a replica; NULL: pool_take() and pool_give(). False: none now; the host calls serve_capacity()
-	 * when to try again. */
+	/* Take and give GPUs of a replica; NULL: pool_take() and pool_give(). False: none now; the
+	 * host calls serve_capacity() when it may be tried again. */
 	bool (*take)(void *ctx, const struct pool_request *r, struct pool_alloc *out);
 	void (*give)(void *ctx, struct pool_alloc *a);
 	/* Returns whether no other world acts before the engine's next event. NULL: always false. */
@@ -107,12 +107,12 @@ void serve_starving(struct orr_serve *w);          /* no event is pending and re
 double serve_part_done(const struct orr_serve *w); /* progress, 0 to 1 */
 /* GPUs may have become free. */
 void serve_capacity(struct orr_serve *w);
-/* A node has failed (its replicas are lost and give their GPUs back; the host calls serve_capacity() when the pool is up to
+/* A node has failed (its replicas are lost and release their GPUs; the host calls serve_capacity() when the pool is up to
  * date) or returned. */
 void serve_node(struct orr_serve *w, uint32_t node, bool is_up);
 /* A node is given notice: its replicas drain, and with serve.notice replacements start elsewhere. */
 void serve_notice(struct orr_serve *w, uint32_t node);
-/* Ends the run now: writes metrics to the result, and all replicas give their GPUs back. Only serve_end() may follow. */
+/* Ends the run now: writes metrics to the result, and all replicas release their GPUs. Only serve_end() may follow. */
 void serve_leave(struct orr_serve *w);
 /* Writes metrics to the result and frees the world. GPUs that replicas still hold go to the pool, not to the host's give(). */
 int serve_end(struct orr_serve *w, struct orr_error *err);

@@ -93,7 +93,7 @@ struct orr_serve {
 
 	/* the instant */
 	bool is_acting, is_over, saw_truth, has_left;
-	unsigned claims; /* ORR_WORK_CONSERVING, ORR_SLO_GUARDED: what --check holds the policy to */
+	unsigned claims; /* ORR_WORK_CONSERVING, ORR_SLO_GUARDED: the claims that --check verifies */
 	int64_t last_instant, calls_now;
 	orr_req last_acted;
 	struct orr_error error;
@@ -118,7 +118,7 @@ static inline double serve_clock_s(const struct orr_serve *w)
 {
 	return (double)eng_now(w->host.engine) / 1e9;
 }
-/* An event happens at exactly s, within half a ns of the engine's clock. The first call of each event handler. */
+/* Sets the exact time s of an event, within half a ns of the engine's clock. Each event handler calls it first. */
 static inline void serve_happen(struct orr_serve *w, double s)
 {
 	if (s > w->now_s)

@@ -9,12 +9,12 @@
 
 #include "spot/world.h"
 
-/* Money alone, n times. */
+/* Charges money without time, n times. */
 void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n);
 timeline_sum accounts_egress(const struct orr_spot *w, double bytes);
 /* Charges the rest of the hour that the instance has begun. */
 void accounts_charge_hour(struct orr_spot *w, const struct slot *s);
-/* The same with spot.billing=hour, else a no-op. */
+/* Same if spot.billing=hour, else a no-op. */
 static inline void accounts_round_up(struct orr_spot *w, const struct slot *s)
 {
 	if (w->bills_hours)
@@ -40,7 +40,7 @@ static inline struct ledger accounts_of_role(const struct orr_spot *w, enum role
 	return l;
 }
 
-/* Books a period of dt ns in all accounts except that of the owners' time. */
+/* Adds a period of dt ns to all accounts except that of the owners' time. */
 static inline void accounts_pass(struct orr_spot *w, int64_t dt)
 {
 	if (w->count[ROLE_STARTING])
@@ -53,7 +53,7 @@ static inline void accounts_pass(struct orr_spot *w, int64_t dt)
 	w->accrued += dt;
 }
 
-/* Books the time up to t. */
+/* Accounts for the time up to t. */
 static inline void accounts_accrue(struct orr_spot *w, int64_t t)
 {
 	int64_t dt = t - w->accrued;

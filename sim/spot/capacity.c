@@ -240,7 +240,7 @@ static void apply(struct orr_spot *w)
 	tell_added(w);
 }
 
-/* The commonest case: a row that is alone at its instant. False: there are more, and this one is to be taken. */
+/* The most frequent case: an instant with one row. False: the instant has more rows, and this one is still to be applied. */
 static bool apply_one(struct orr_spot *w)
 {
 	struct avail_rec r;
@@ -288,7 +288,7 @@ static void series(struct orr_spot *w)
 			price_row(w, &r);
 		w->has_happened = true;
 	}
-	if (w->max_price < INT64_MAX) { /* an offer may have become cheap enough */
+	if (w->max_price < INT64_MAX) { /* the price of an offer may have fallen below the limit */
 		fill(w);
 		tell_added(w);
 	}
@@ -320,7 +320,7 @@ static void announce_zones(struct orr_spot *w)
 		spot_capacity_zone(w, 0);
 }
 
-/* Price rows may name a type before its first instance comes. No generator makes types. */
+/* Price rows may name a type before its first instance is added. Generators have no types. */
 static void announce_types(struct orr_spot *w)
 {
 	const struct availset *set = w->config->capacity;
@@ -428,7 +428,7 @@ void orr_release(struct orr_spot *w, orr_inst i)
 		spot_slot_free(w, slot);
 		return;
 	}
-	/* The capacity remains on offer. */
+	/* The capacity is offered again. */
 	s->generation++;
 	s->has_notice = false;
 	offer(w, slot);

@@ -14,10 +14,11 @@ static void time_and_money(struct orr_spot *w)
 		ledger_hold(&lived, 0, x->price, w->now - x->paid_until);
 	}
 	if (held.ns != w->all.ns || lived.ns != w->all.ns)
-		spot_fail(w, ORR_EFAIL, NULL, "check: instance-seconds: accounts hold %.9f, instances lived %.9f, in all %.9f passed",
+		spot_fail(w, ORR_EFAIL, NULL,
+			"check: instance-seconds: the accounts have %.9f, instances lived %.9f, the integral of live instances is %.9f",
 			wide_seconds(held.ns), wide_seconds(lived.ns), wide_seconds(w->all.ns));
 	if (held.amount != lived.amount || held.amount + other != w->all.amount)
-		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: accounts hold %.12g, instances paid %.12g, in all %.12g were spent",
+		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: the accounts have %.12g, instances cost %.12g, the total is %.12g",
 			wide_usd(held.amount), wide_usd(lived.amount), wide_usd(w->all.amount));
 }
 
@@ -39,7 +40,7 @@ static void instances_and_stages(struct orr_spot *w)
 		ownerless += w->stage[i].owner == NONE && !w->is_dropped[i / w->depth];
 	}
 	if (rate[0] + rate[1] + rate[2] != w->rate_all)
-		spot_fail(w, ORR_EFAIL, NULL, "check: prices of live instances do not add up");
+		spot_fail(w, ORR_EFAIL, NULL, "check: the sum of the prices of live instances is incorrect");
 	for (int r = 0; r < ROLES; r++)
 		if (n[r] != w->count[r] || rate[r] != w->rate[r])
 			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d, counted %u", n[r], r, w->count[r]);

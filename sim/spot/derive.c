@@ -131,7 +131,7 @@ static int shape_begin(const struct source *s, uint32_t pipelines, uint32_t dept
 	return ORR_OK;
 }
 
-/* Micro-batches of the slowest pipeline: the batch dealt out to the pipelines. */
+/* Micro-batches of the slowest pipeline, when the batch is distributed over the pipelines. */
 static uint32_t micro_batches(const struct elastic_step *t, uint32_t pipelines)
 {
 	uint32_t all = (t->batch + t->micro_batch - 1) / t->micro_batch;

@@ -24,7 +24,7 @@
 
 enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000 };
 
-/* Read-only once open, so that threads may run policies side by side. */
+/* Read-only once open, so that threads may run policies in parallel. */
 struct spot_state {
 	struct availset *capacity, *prices; /* prices: NULL if none are named */
 	const struct elastic *job;          /* owned by elastic_cache.h */
@@ -100,7 +100,7 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 	if (!*source)
 		return ORR_OK;
 	if (!strcmp(source, "-") && !strcmp(orr_arg_text(s->keys, "trace"), "-"))
-		return orr_fail(err, ORR_EINPUT, "prices: standard input is the trace already; give a file");
+		return orr_fail(err, ORR_EINPUT, "prices: standard input is already used for the trace: expected a file");
 	t->prices = availset_load(source, NULL, NULL, s->seed, &why);
 	if (!t->prices)
 		return orr_fail(err, why.code, "prices: %s", why.text);
@@ -111,8 +111,8 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 		uint32_t n;
 		const char *zone = strtab_text(availset_strings(t->prices), *availset_zones(t->prices, &n));
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: are for zones that the trace does not have (%.60s%s); leave the zones out, or use those of the "
-			"trace (its column zone, zones=.., trace_options.zone)",
+			"prices: %.200s: zones that the trace does not have (%.60s%s): expected no zones, or those of the trace (its "
+			"column zone, zones=.., trace_options.zone)",
 			source, zone, n > 1 ? ", .." : "");
 	}
 	return ORR_OK;
@@ -120,7 +120,7 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 
 /* ---- from the scenario to a run ---- */
 
-/* Every value that decides the result, defaults filled in, inputs with their hashes. */
+/* All values that determine the result, with defaults, and inputs with their hashes. */
 static void describe(struct scenario *s, const struct spot_state *t)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");
@@ -174,7 +174,8 @@ static int check_end(const struct scenario *s, const struct spot_state *t, struc
 
 /* ---- types of instances ---- */
 
-/* An instance of another type than the job's nodes needs a speed. One type in a trace, and a job that names no device: the same. */
+/* An instance of a type other than that of the job's nodes needs a speed. If a trace has one type and the job names no device, the types
+ * are equal. */
 static int check_type(const struct spot_state *t, const struct speeds *known, const char *type, const char **first, struct orr_error *err)
 {
 	const char *own = t->job->step ? t->job->step->device : *first ? *first : type;
@@ -385,14 +386,15 @@ static void note_prices(const struct spot_state *t, unsigned used, struct run_re
 	if (!spot || !(spot->value > 0))
 		return;
 	if (t->prices)
-		assume(r, "prices of %.100s; before its first row, and where it has none, spot.price", availset_source(t->prices));
+		assume(r, "prices of %.100s; before its first row, and where it has no price, spot.price", availset_source(t->prices));
 	else if (availset_has_prices(t->capacity))
-		assume(r, "prices of the trace; where it has none, spot.price");
+		assume(r, "prices of the trace; where it has no price, spot.price");
 	else if (used & SPOT_USED_PRICE)
 		assume(r, "one price of spot instances at all times: spot.price = %g USD/h", orr_arg_real(t->config.options, "price"));
 }
 
-/* Nothing comes or goes past the end of a trace, which lowers the losses per hour. */
+/* Adds a remark on runs that continue after the end of the trace: no instance is added or removed then, which lowers the losses per hour.
+ */
 static void note_end(const struct scenario *s, struct run_result *r)
 {
 	const struct spot_state *t = s->state;
@@ -401,9 +403,8 @@ static void note_end(const struct scenario *s, struct run_result *r)
 	double end_s = over ? over->value : 0;
 	if (end < ORR_NEVER && end_s * 1e9 > (double)end * 1.001)
 		assume(r,
-			"past the end of the trace (%.4g h) instances present at its end remain and none is offered (--until sets an "
-			"earlier "
-			"end of the run; a generator's length=0 has none)",
+			"after the end of the trace (%.4g h) the instances present at its end remain, and no instance is offered (--until "
+			"sets an earlier end of the run; a generator with length=0 has no end)",
 			(double)end / 3600e9);
 	if (s->until_ns == ORR_NEVER && complete && !(complete->value > 0))
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
@@ -427,8 +428,8 @@ static void note_spot(const struct scenario *s, size_t i, struct run_result *r)
 	struct spot_state *t = s->state;
 	unsigned used = atomic_load(&t->used[i]);
 	assume(r,
-		"step times of job %.100s, whatever an instance's type; pauses for restart and reconfiguration as the policy's parameters "
-		"and the job state them",
+		"step times of job %.100s, regardless of the instance type; pauses for restart and reconfiguration are those of the "
+		"policy's parameters and of the job",
 		t->job->name);
 	note_activations(s, t, used, r);
 	note_prices(t, used, r);
@@ -486,10 +487,10 @@ static const struct world_flag flags[] = {
 		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "
 		"an instance's own\nprice in the trace takes precedence" },
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
-		"put the trace's rows in order, leave out impossible ones and list them;\nwithout it they are errors" },
-	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "an event for each step instead of one for all steps between two events;\n"
-		"the results are the same, to the bit" },
-	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
+		"sort the trace's rows by time, skip impossible rows and list them;\nwithout it they are errors" },
+	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "simulate each step as an event, instead of all steps between two others as one;\n"
+		"the results are bit-identical" },
+	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
@@ -541,7 +542,7 @@ const struct world world_spot = { .name = "spot",
 		.files = files,
 		.series_if_any = true,
 		.has_marks = true,
-		.oracle = "when instances will be preempted, unlike real policies" },
+		.oracle = "the times of preemptions, unlike real policies" },
 	.open = open_spot,
 	.is_random = is_spot_random,
 	.run = run_spot,

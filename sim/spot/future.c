@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The future, for policies that declare the oracle: a second reading of the trace, as far as the policy asks. */
+/* The future, for policies that declare the oracle: a second reading of the trace, up to the time that the policy requests. */
 #include "spot/world.h"
 
 #include "base/mem.h"
@@ -37,12 +37,12 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 	if (w->error.code)
 		return false;
 	if (!w->may_see) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for the future without declaring the oracle (ORR_NEEDS_ORACLE or ORR_MAY_ORACLE)",
-			what);
+		spot_fail(w, ORR_EFAIL, NULL,
+			"%s: reads the future, and the policy does not declare an oracle (ORR_NEEDS_ORACLE or ORR_MAY_ORACLE)", what);
 		return false;
 	}
 	if (t > INT64_MAX / 2 && w->until == ORR_NEVER && !availset_has_end(w->config->capacity)) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: asks for all of the future of a trace without an end (set length=.. or --until)", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: reads the whole future of a trace without an end (set length=.. or --until)", what);
 		return false;
 	}
 	w->saw_future = true;

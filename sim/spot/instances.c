@@ -66,7 +66,7 @@ struct slot *slot_of_handle(struct orr_spot *w, orr_inst i, const char *what)
 	else if (s)
 		spot_fail(w, ORR_EFAIL, s, "%s: the instance has ended", what);
 	else
-		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is of an instance that has ended, or of none", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is of an instance that has ended or never existed", what);
 	return NULL;
 }
 
@@ -83,7 +83,7 @@ void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role)
 	w->rate[role] += s->price;
 }
 
-/* Adds the cost up to now at the present price. */
+/* Adds the cost up to now at the current price. */
 static void settle(struct orr_spot *w, struct slot *s)
 {
 	s->paid += (timeline_sum)s->price * (uint64_t)(w->now - s->paid_until);
@@ -97,7 +97,7 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 	w->rate_all += price - s->price;
 	s->price = price;
 	if (w->rate_all > MAX_RATE)
-		spot_fail(w, ORR_EFAIL, s, "its new price takes the cost of all instances above 1e9 USD an hour");
+		spot_fail(w, ORR_EFAIL, s, "its new price raises the cost of all instances above 1e9 USD per hour");
 }
 
 /* ---- beginning and end ---- */
@@ -175,9 +175,10 @@ static void check_limits(struct orr_spot *w, const struct slot *s)
 	if (w->live[0] + w->live[1] > MAX_LIVE)
 		spot_fail(w, ORR_EFAIL, NULL, "more than %d live instances", MAX_LIVE);
 	else if (w->rate_all > MAX_RATE)
-		spot_fail(w, ORR_EFAIL, s, "it takes the cost of all instances above 1e9 USD an hour");
+		spot_fail(w, ORR_EFAIL, s, "it raises the cost of all instances above 1e9 USD per hour");
 	else if (++w->taken_now > spot_most_now(w))
-		spot_fail(w, ORR_EFAIL, s, "instances are released and taken again endlessly at this instant (spot.max_calls_per_instant)");
+		spot_fail(w, ORR_EFAIL, s,
+			"instances are released and taken again endlessly at this instant (limit: spot.max_calls_per_instant)");
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)

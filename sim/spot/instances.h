@@ -24,7 +24,7 @@ struct slot {
 	uint8_t state, role;
 	bool is_on_demand, has_notice;
 	uint32_t zone, type;
-	uint32_t instance, node; /* number and name in the trace; on-demand: a count of their own, 0 */
+	uint32_t instance, node; /* number and name in the trace; on-demand: number among on-demand instances, 0 */
 	uint32_t stages, first_stage;
 	uint32_t layout;     /* the last layout that gave it a stage */
 	uint32_t at;         /* index in w->order while live */
@@ -44,7 +44,7 @@ struct zone {
 	uint32_t first, last;    /* offers that are not taken */
 	uint32_t n_offers, live; /* live: spot instances */
 	uint32_t want;
-	uint32_t market; /* of the instance that came last; before any came, of the first that will */
+	uint32_t market; /* of the latest instance; before the first instance, of the first one */
 };
 
 uint32_t spot_slot_new(struct orr_spot *w);
@@ -54,9 +54,9 @@ orr_inst slot_handle(const struct orr_spot *w, uint32_t slot);
 struct slot *slot_of_handle(struct orr_spot *w, orr_inst i, const char *what);
 const char *slot_name(const struct orr_spot *w, const struct slot *s, char buf[AVAIL_NAME_MAX]);
 
-/* An offer is taken: the instance is live and starts. */
+/* An offer is accepted: the instance is live and starts. */
 void spot_inst_begin(struct orr_spot *w, uint32_t slot);
-/* The instance, which owns no stage any more, is live no longer and billed to the end. */
+/* Ends an instance that owns no stage, and bills it up to now. */
 void spot_inst_end(struct orr_spot *w, uint32_t slot);
 void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role);
 void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price);

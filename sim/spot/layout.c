@@ -142,7 +142,7 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 			stand_by(w, &slots[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
-	/* After an error the policy may still ask for owners: there are none. */
+	/* After an error the policy may still query owners: no stage has one. */
 	w->pipelines = w->n_stages == n ? pipelines : 0;
 	w->depth = w->n_stages == n ? depth : 0;
 }

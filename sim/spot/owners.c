@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the owners' zones and types do to a step: bytes sent between zones, and the speed of the slowest owner.
+ * Effects of the owners' zones and types on a step: bytes sent between zones, and the speed of the slowest owner.
  *
  * All pipelines of a step are synchronous, so one slow stage delays them all. Bytes of a step (docs/models/spot.md):
  * activations and their gradients between neighbouring stages in different zones, and a ring all-reduce of each stage's gradients
@@ -100,8 +100,8 @@ static double overlap(double lo, double hi, const struct slot *s)
 	return b > a ? b - a : 0;
 }
 
-/* Part of [lo, hi) that a copy takes from another zone: what no live instance of the own zone holds, as far as one elsewhere does.
- * One source is assumed: the one that holds most. */
+/* Returns the part of [lo, hi) that is copied from another zone: the part that an instance of another zone holds and no
+ * instance of the own zone. One source is assumed, the instance that holds most. */
 static double from_elsewhere(const struct orr_spot *w, const struct slot *to, double lo, double hi)
 {
 	double best[2] = { 0, 0 }; /* elsewhere, in the zone */

@@ -153,11 +153,12 @@ uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t 
 		return 0;
 	}
 	if (at < w->now) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): at %.9f s, which is past", (double)at / 1e9);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): at %.9f s, which is in the past", (double)at / 1e9);
 		return 0;
 	}
 	if (at == w->now && ++w->timers_now > spot_most_now(w)) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): timers are set endlessly for this instant (spot.max_calls_per_instant)");
+		spot_fail(w, ORR_EFAIL, NULL,
+			"orr_spot_timer(): timers are set endlessly for this instant (limit: spot.max_calls_per_instant)");
 		return 0;
 	}
 	struct eng_event ev = eng_at(w->engine, at, rank, on_timer, w, tag, 0);
@@ -247,9 +248,9 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 
 void orr_spot_give_up(struct orr_spot *w, const char *message)
 {
-	/* A refusal at the very start means that the input is wrong. */
+	/* A refusal at time 0 means that the input is invalid. */
 	bool is_refusal = !w->now && w->steps.first_began < 0;
-	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "the policy gave up without a message");
+	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "the policy failed without a message");
 }
 
 void orr_spot_end(struct orr_spot *w)

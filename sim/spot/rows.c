@@ -113,7 +113,7 @@ static void throughput_series(struct orr_spot *w)
 		double x0 = w->samples_at[i], x1 = is_last ? total : w->samples_at[i + 1];
 		x = t1 > t0 ? x0 + (x1 - x0) * (t - t0) / (t1 - t0) : x1;
 		s->time_ns[b] = (int64_t)((double)b * width);
-		/* If a loss takes more samples back than were added, the bin is set to 0. */
+		/* If a loss discards more samples than were added, the bin is set to 0. */
 		s->value[b] = x > before ? (x - before) / (width / 1e9) : 0;
 		before = x;
 	}

@@ -82,7 +82,7 @@ static void ask(struct orr_spot *w)
 {
 	if (++w->calls_now > w->max_calls) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"decide() was called %lld times at this instant and still causes events (spot.max_calls_per_instant)",
+			"decide() was called %lld times at this instant and still causes events (limit: spot.max_calls_per_instant)",
 			(long long)w->max_calls);
 		return;
 	}
@@ -141,15 +141,15 @@ static void report_progress(struct orr_spot *w, uint64_t *n)
 static void fail_stuck(struct orr_spot *w)
 {
 	spot_fail(w, ORR_EFAIL, NULL,
-		"no progress since %.4g h, with step %llu of %llu; %u instances are live and their number may never suffice: --until sets "
-		"an end of the run",
+		"no progress since %.4g h, with step %llu of %llu; %u instances are live, which may never be enough: --until sets an end "
+		"of the run",
 		(double)w->progress_ns / 3600e9, (unsigned long long)w->most_done, (unsigned long long)w->job_steps,
 		w->live[0] + w->live[1]);
 }
 
-/* The run has no set end, and the job will never be done: for too long, and more than FEW instants, no step was done that had not been done
- * before (the run fails); or the trace is over, the deadline past, and MOST_QUIET instants had timers alone (without a deadline, the run
- * fails). */
+/* Ends a run without a set end whose job will never be complete. Either no new step was done for too long and more than
+ * FEW instants (the run fails); or the trace and the deadline are over and MOST_QUIET instants had only timers (without
+ * a deadline, the run fails). */
 static bool is_stuck(struct orr_spot *w)
 {
 	if (w->until < ORR_NEVER || w->is_over)
@@ -178,7 +178,8 @@ static void loop(struct orr_spot *w)
 	while (!w->is_over && !is_stuck(w)) {
 		bool is_any = next_instant(w, &t);
 		if (w->until == ORR_NEVER && (is_any ? t > INT64_MAX / 2 : w->steps.is_in_flight)) {
-			spot_fail(w, ORR_EFAIL, NULL, "the clock ends after 146 years, before the job does (--until sets an earlier end)");
+			spot_fail(w, ORR_EFAIL, NULL,
+				"the job has not ended after 146 years, the end of the clock (--until sets an earlier end)");
 			break;
 		}
 		if (!is_any) {

@@ -18,10 +18,10 @@
 
 /* Inputs that a run depended on. */
 enum spot_use {
-	SPOT_USED_NOTICE = 1,      /* a notice or its length reached the policy, which acted on it or asked for it */
+	SPOT_USED_NOTICE = 1,      /* the policy acted on a notice, or read the length of notices */
 	SPOT_USED_PRICE = 1 << 1,  /* spot.price */
 	SPOT_USED_PRICES = 1 << 2, /* price rows */
-	SPOT_USED_TARGET = 1 << 3, /* spot.target left an offer */
+	SPOT_USED_TARGET = 1 << 3, /* an offer was declined because of spot.target */
 	SPOT_USED_QUOTA = 1 << 4,  /* as did spot.quota */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
 	SPOT_USED_MAX_PRICE = 1 << 6,   /* and spot.max_price */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Steps between two events are advanced at once: they share length, owners and prices, so one record with a count stands for
- * them. With config->exact each step's end is an instant of its own; equal records are merged as they come, so that all sums are
- * formed in the same way.
+ * them. With config->exact each end of a step is a separate instant; equal records are merged immediately, so that all
+ * sums are formed in the same way.
  */
 #include "spot/accounts.h"
 
@@ -134,7 +134,7 @@ static timeline_sum part_of(timeline_sum x, double part)
 	return y < x ? y : x;
 }
 
-/* Books n equal steps, each with the contents of the bucket. */
+/* Records n equal steps, each with the contents of the bucket. */
 static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, double samples, timeline_sum cost)
 {
 	struct steps *s = &w->steps;
@@ -366,7 +366,7 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 	if (!spot_may_act(w, "orr_steps_stretch()") || !w->steps.is_in_flight)
 		return;
 	if (by < 0 || by > INT64_MAX / 4 - (w->steps.ends - w->now))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in all",
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in total",
 			(long long)by);
 	else
 		w->steps.ends += by;

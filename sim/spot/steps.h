@@ -13,10 +13,10 @@
 /* Consecutive steps of equal length, time and money. */
 struct steprun {
 	uint64_t count;
-	int64_t since_last; /* from the end of the step before to the end of this one */
+	int64_t since_last; /* from the end of the previous step to the end of this one */
 	double samples;
 	struct ledger owners, redundant; /* redundant: part of owners */
-	timeline_sum cost;               /* of all instances since the end of the step before */
+	timeline_sum cost;               /* of all instances since the end of the previous step */
 };
 
 /* Committed steps that are equal in what sums of floating-point numbers depend on. */
@@ -32,7 +32,7 @@ struct steps {
 	int64_t began, ends, pace, asked;              /* asked: pace on the job's own nodes */
 	uint64_t left;                                 /* of the run, with the one in flight; UINT64_MAX: no end */
 	double samples, redundant, egress, own_egress; /* own_egress: as the policy reports */
-	double samples_once;                           /* of the step in flight alone; -1: as the others */
+	double samples_once;                           /* of the step in flight only; -1: as the others */
 	unsigned flags;
 	struct ledger bucket; /* the owners' time and money in the step in flight */
 	/* of the whole run of the world */
@@ -43,7 +43,7 @@ struct steps {
 	struct ledger pending;         /* of those records */
 	int64_t first_began, last_end; /* -1: none */
 	timeline_sum live_ns_at_end;
-	struct alike alike;             /* the last committed ones, which the sums lack */
+	struct alike alike;             /* the last committed steps, not yet in the sums */
 	double samples_safe, value_sum; /* value_sum: of samples x ns / money; unit: report.c */
 	bool was_free;                  /* some steps cost nothing: value has no bound */
 	uint64_t rows_stride;           /* one iteration row in so many is kept */
@@ -52,7 +52,7 @@ struct steps {
 
 /* Returns whether a pipeline remains that was not dropped. */
 bool steps_have_owners(const struct orr_spot *w);
-/* When the run of steps ends by itself; ORR_NEVER: it does not. */
+/* Returns the time at which the run of steps ends by itself; ORR_NEVER: it does not. */
 int64_t steps_target(const struct orr_spot *w);
 /* Brings steps and accounts up to t; with_t: finishes a step that ends at t too. */
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * world.h - the state of one run of the spot world, for the files of this folder alone
+ * world.h - the state of one run of the spot world, for the files of this folder only
  *
  * Time: the engine holds the policy's timers alone. The next row of the trace, the next instance to get ready and the end of a run
  * of steps are kept in the state. Before anything happens at an instant, accounts and steps are brought up to it, except that a
@@ -64,7 +64,7 @@ struct orr_spot {
 	/* capacity */
 	struct source source;
 	int64_t timer_at;               /* of the engine's next event; ORR_NEVER */
-	int64_t rows_at, prices_at;     /* when the next ones are due; ORR_NEVER */
+	int64_t rows_at, prices_at;     /* times of the next rows; ORR_NEVER */
 	uint32_t *slot_of, cap_slot_of; /* [instance of the trace] slot + 1 */
 	struct zone *zone;
 	uint32_t n_zones, *zone_of_name, cap_zone_of_name; /* names are the source's */
@@ -196,7 +196,7 @@ static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
 	return &w->slot[orr_inst_slot(w->order[i])];
 }
 
-/* Limit on how often a policy can make the same call due at one instant; above it the run fails as endless. */
+/* Largest number of times that a policy can cause the same call at one instant; above it the run fails. */
 static inline int64_t spot_most_now(const struct orr_spot *w)
 {
 	return w->max_calls + 8 * (int64_t)w->n_slots;

@@ -136,7 +136,7 @@ static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool
 
 /* ---- ops ---- */
 
-/* Drops the spans of iterations that cannot be among the last (give() in run.c). */
+/* Removes the spans of iterations that cannot be among the last ones (give() in run.c). */
 static void forget_spans(struct orr_step *s)
 {
 	size_t ended = s->period ? s->steady_rows : s->n_rows, n = 0;
@@ -235,7 +235,7 @@ static void count_sent(struct orr_step *s, struct iteration *k, const struct ins
 	}
 	const struct coll *c = &k->coll[o->collective];
 	const struct coll_plan *p = &s->plan[c->plan].phases;
-	/* One group of lanes stands for all. Each rank's bytes then belong to its lane, unless all ranks send the same. */
+	/* One group of lanes represents all. Each rank's bytes then belong to its lane, unless all ranks send the same. */
 	bool is_alone = c->size && s->lanes_run == 1 && !s->plan[c->plan].is_even;
 	for (uint32_t f = 0; f < p->n_phases; f++)
 		for (uint32_t j = 0; j < p->phase[f].count; j++) {
@@ -306,7 +306,7 @@ static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iter
 	return u;
 }
 
-/* Figures of device d; in a merged run, those of its stand-in. */
+/* Fills in the values of device d; in a merged run, those of the device that represents it. */
 static void device_result(
 	const struct orr_step *s, uint32_t d, uint32_t stand_in, uint64_t iterations, double iteration_s, struct step_device *out)
 {
@@ -325,7 +325,7 @@ static void device_result(
 	out->idle_s = rest > 1e-12 * iteration_s ? rest : 0;
 }
 
-/* In a merged run the devices of lane 0 stand for those of every lane. */
+/* In a merged run the devices of lane 0 represent those of all lanes. */
 static void stand_in(const struct orr_step *s, uint32_t *of)
 {
 	for (uint32_t d = 0; d < s->endpoints; d++)

@@ -25,7 +25,7 @@ struct device_state {
 /* ---- source.c ---- */
 void source_begin(struct orr_step *s);
 void source_free(struct orr_step *s);
-/* Records a question of the policy about compute times. */
+/* Records a query of the policy for compute times. */
 void source_asked(const struct orr_step *s, uint32_t device, double batch, uint32_t shards, bool is_sequence_parallel);
 void source_result(const struct orr_step *s, struct step_result *out);
 

@@ -120,7 +120,7 @@ static double density_at(const struct compression *c, uint64_t iteration)
 	return period < c->n_warmup ? c->warmup[period] : c->density;
 }
 
-/* What one worker sends for whole layers, to be gathered or to be summed in one or two rounds. */
+/* Volume that one worker sends for whole layers, to be gathered or to be summed in one or two rounds. */
 struct volume {
 	double gathered, summed[2];
 	double coded; /* elements that are compressed; the others are sent uncompressed */

@@ -37,7 +37,7 @@ struct compression {
  */
 int compression_parse(const char *text, struct compression *out, struct orr_error *err);
 
-/* The iteration from which on the volume is constant. */
+/* Returns the first iteration from which the volume is constant. */
 uint64_t compression_settles(const struct compression *c);
 
 struct compressed_shape {
@@ -47,7 +47,7 @@ struct compressed_shape {
 	} round[2];
 	uint32_t n_rounds;
 	double encode_s, decode_s;
-	double sent_bytes; /* what one worker sends to a server */
+	double sent_bytes; /* bytes that one worker sends to a server */
 };
 
 /*

@@ -288,9 +288,9 @@ static const struct world_flag flags[] = {
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL,
 		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" },
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
-		"draw the profile's laws N times from their covariance: throughput and\niteration time get 95 % intervals" },
-	{ "plan", "FILE", WORLD_FLAG_SCENARIO, NULL, NULL, "a plan that orrery plan has found (-o FILE): model, cluster, policy and\nall; these options take precedence" },
-	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "the last iterations in Trace Event format, for ui.perfetto.dev" },
+		"draw the profile's laws N times from their covariance, for 95 % intervals of\nthroughput and iteration time" },
+	{ "plan", "FILE", WORLD_FLAG_SCENARIO, NULL, NULL, "a plan written by orrery plan -o FILE: model, cluster, policy and their\nparameters; options given here take precedence" },
+	{ "timeline", "FILE", WORLD_FLAG_EXTRA, NULL, NULL, "write the last iterations in Trace Event format, for ui.perfetto.dev" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */
@@ -334,7 +334,7 @@ const struct world world_step = { .name = "step",
 	.source_doc = "a name (resnet50, bert-large, ..), a transformer by its dimensions\n"
 		      "(gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200) or a file",
 	.flags = flags,
-	.examples = "Example: how much a parameter server costs, on four machines with 10 Gb/s between them:\n"
+	.examples = "Example: a parameter server and all-reduce on four nodes with 10 Gb/s between them:\n"
 		    "  orrery step vgg16 --cluster 4x1:v100 --network star:bw=10Gbps \\\n"
 		    "    --policy parameter-server,allreduce --timeline vgg16.json\n",
 	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },

@@ -161,7 +161,7 @@ static void row_add(struct orr_step *s, struct iteration *k)
 	s->is_measured |= k->number + 1 == s->wanted;
 }
 
-/* Number of instances that one instance of a merged run stands for. */
+/* Returns the number of instances that one instance of a merged run represents. */
 static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, const struct op *o)
 {
 	uint32_t size = o->type == OP_COLLECTIVE ? k->coll[o->collective].size : 0;
@@ -250,14 +250,14 @@ void exec_stuck(struct orr_step *s)
 			if (x->state == ENDED)
 				continue;
 			static const char *const state[] = { "waits for ops that never end", "waits for a stream that is never free",
-				"never ends: its messages do not progress (a link without capacity?)", "" };
+				"never ends: its messages make no progress (possible cause: a link of capacity 0)", "" };
 			step_fail(s, ORR_EFAIL, "at %.9g s: op %u of iteration %llu %s", s->now_s, x->op, (unsigned long long)k->number,
 				state[x->state]);
 			return;
 		}
 	}
 	if (s->built < s->build_until && !s->error.code)
-		step_fail(s, ORR_EFAIL, "iteration %llu has no ops but marks", (unsigned long long)s->built - 1);
+		step_fail(s, ORR_EFAIL, "iteration %llu has only marks: expected an op that takes time", (unsigned long long)s->built - 1);
 }
 
 /* Events closer than this count as simultaneous, so that rounding does not decide which op gets a stream. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * exec.h - the executor: timers, streams, and what starts and ends
+ * exec.h - the executor: timers, streams, starts and ends of instances
  *
  * Invariants: an instance starts once and ends once; on each (device, stream) at most one instance runs.
  */

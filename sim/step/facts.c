@@ -214,7 +214,7 @@ void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, cons
 	if (!is_creating(s, "orr_step_lanes"))
 		return;
 	if (s->map || !map) {
-		step_fail(s, ORR_EFAIL, s->map ? "orr_step_lanes: called twice, expected one call" : "orr_step_lanes: a pointer is NULL");
+		step_fail(s, ORR_EFAIL, s->map ? "orr_step_lanes: called twice: expected one call" : "orr_step_lanes: a pointer is NULL");
 		return;
 	}
 	if (!lanes || !positions || (uint64_t)lanes * positions > s->facts.gpus) {

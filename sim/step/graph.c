@@ -415,7 +415,7 @@ static void add_dependency(struct iteration *k, orr_op before, orr_op after)
 	k->dep[k->n_deps++] = (struct dependency){ before, after };
 }
 
-/* Whether the policy was given this handle. The number of ops of a retired iteration is no longer known. */
+/* Returns whether the handle is of an op. The number of ops of a retired iteration is no longer known. */
 static bool is_op(const struct orr_step *s, orr_op op)
 {
 	const struct iteration *k = iteration_live(s, op_iteration(op));

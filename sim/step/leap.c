@@ -20,7 +20,7 @@ struct leap {
 	double begin_s, step_s;
 };
 
-/* Rate of the flow when it has its links to itself. */
+/* Rate of the flow if no other flow uses its links. */
 static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
 {
 	double rate = INFINITY;

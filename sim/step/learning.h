@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * learning.h - real SGD under a step policy's schedule, as the step world's descriptor needs it
+ * learning.h - real SGD under a step policy's schedule: interface for the step world's descriptor
  *
  * Defined one floor above, in sim/learn; the step world uses nothing else of it.
  */

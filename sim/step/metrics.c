@@ -124,7 +124,7 @@ static void put_rows(const struct step_result *s, struct run_result *r)
 const char *step_work_name(unsigned work)
 {
 	static const char *const names[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send" };
-	_Static_assert(sizeof names / sizeof *names == ORR_WORK_KINDS + 1, "a name is required for each kind of work");
+	_Static_assert(sizeof names / sizeof *names == ORR_WORK_KINDS + 1, "each kind of work needs a name");
 	return names[work <= ORR_WORK_KINDS ? work : ORR_OTHER_WORK];
 }
 

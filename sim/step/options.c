@@ -18,7 +18,7 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 	ORR_PARAM_CHOICE(
 		"optimizer", "sgd", "sgd|momentum|adam", "state per parameter: 0, 1 or 2 values, and master copies in mixed precision"),
 	ORR_PARAM_REAL("compute_s", "0", 0, 1e6,
-		"forward + backward of the whole model for the batch in s, as measured elsewhere; linear in samples (0: cost model)"),
+		"measured forward + backward time of the whole model for the batch, in s; linear in samples (0: cost model)"),
 	ORR_PARAM_REAL("fc_share", "-1", -1, 1, "with compute_s: share of the fully connected layers in it (-1: cost model)"),
 	ORR_PARAM_CHOICE("update_cost", "roofline", "roofline|none", "cost of the optimizer's update"),
 	ORR_PARAM_BOOL("ignore_memory", false, "allow a device to hold more than its memory"),

@@ -250,7 +250,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	}
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
-	/* Nothing starts before one period of graphs (at least two graphs) is built: merging needs their messages. */
+	/* No iteration starts before one period of graphs (at least two graphs) is built: merging needs their messages. */
 	s->now_s = -1;
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
 	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)

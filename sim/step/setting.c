@@ -11,11 +11,11 @@
 #include <strings.h>
 
 const struct orr_param step_cost_options[] = {
-	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of (device, model, batch, precision) if there is one"),
+	ORR_PARAM_BOOL("measured", false, "scale to a measured step time of device, model, batch and precision, if one is known"),
 	ORR_PARAM_BOOL("fused_attention", false, "attention scores never leave the chip (FlashAttention)"),
-	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are part of the product before them"),
-	ORR_PARAM_BOOL("dropout", false, "transformers: masks after softmax and in residual sums"),
-	ORR_PARAM_TEXT("setup", "", "of the measured step times only those whose setup contains this (TensorFlow); empty: the first"),
+	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are fused into the preceding product"),
+	ORR_PARAM_BOOL("dropout", false, "transformers have dropout masks after softmax and in residual sums"),
+	ORR_PARAM_TEXT("setup", "", "use only measured step times whose setup contains this text (such as TensorFlow); empty: the first"),
 	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: that of the device's file"), ORR_PARAM_END
 };
 
@@ -40,8 +40,8 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 	}
 	if (!rc && !is_used)
 		rc = orr_fail(err, ORR_EINPUT,
-			"profile %.100s: is of device %.60s; expected one of %.60s (--device names the GPUs' device, --profile none uses "
-			"no profile)",
+			"profile %.100s: its device is %.60s: expected a profile of %.60s (--device names the GPUs' device, --profile none "
+			"uses no profile)",
 			s->profile_spec, p ? p->device : "", s->device[0] ? s->device[0]->name : "the catalogue");
 	profile_free(p);
 	return rc;
@@ -69,7 +69,8 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 	for (uint32_t t = 0; t < base->cluster->n_types; t++)
 		if (s->profile[t])
 			return ORR_OK;
-	return s->cost_samples ? orr_fail(err, ORR_EINPUT, "cost_samples: device %.60s has no profile, so no laws to draw (--profile FILE)",
+	return s->cost_samples ? orr_fail(err, ORR_EINPUT,
+					 "cost_samples: device %.60s has no profile, so there are no laws to draw (--profile FILE)",
 					 s->device[0]->name)
 			       : ORR_OK;
 }
@@ -185,7 +186,7 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 		char text[64];
 		const char *name = device_name(s, c, t, text);
 		if (!*name)
-			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no GPU type; add one, as in 4x8:v100, or give --device",
+			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no GPU type: expected one, as in 4x8:v100, or --device",
 				base->cluster_spec);
 		else if (!(s->device[t] = device_load(name, err)))
 			rc = ORR_EINPUT;
@@ -257,7 +258,7 @@ char *setting_source(const struct setting *s, const struct cluster *c)
 		if (summary)
 			sbuf_printf(&b, "profile %s, the data sheet where it has no law", summary);
 		else
-			sbuf_printf(&b, "datasheet only: roofline of %s", s->device[t]->name);
+			sbuf_printf(&b, "data sheet only: roofline of %s", s->device[t]->name);
 		mem_free(summary);
 	}
 	return sbuf_steal(&b);

@@ -34,7 +34,7 @@ struct setting {
 	ORR_PARAM_TEXT("network", network, "KIND[:option=value,..] (star, racks, leaf-spine, fat-tree, torus, ..) or a JSON file"), \
 	ORR_PARAM_TEXT("device", "", "device of every GPU, in place of its type: a name or a file; empty: that of its type"), \
 	ORR_PARAM_TEXT("profile", "auto", "fitted laws of kernel times: auto (those that ship for the device), none, a name or a file"), \
-	ORR_PARAM_CHOICE("precision", precision, "fp32|tf32|fp16|bf16|fp8", "of the model's arithmetic")
+	ORR_PARAM_CHOICE("precision", precision, "fp32|tf32|fp16|bf16|fp8", "precision of the model's arithmetic")
 #define SETTING_KEYS(precision) \
 	SETTING_KEYS_HARDWARE(SETTING_DEFAULT_NETWORK, precision), \
 	ORR_PARAM_REAL("batch", "32", 1e-9, 1e9, "samples per GPU and iteration"), \

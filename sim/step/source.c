@@ -56,8 +56,8 @@ static void put_outside(struct sbuf *b, const struct cost_coverage *c)
 	const char *before = " (";
 	if (!c->outside)
 		return;
-	sbuf_printf(b, "; outside the range that its laws were fitted on: %llu of %llu kernels", (unsigned long long)c->outside,
-		(unsigned long long)c->by_law);
+	sbuf_printf(
+		b, "; outside the range of its laws: %llu of %llu kernels", (unsigned long long)c->outside, (unsigned long long)c->by_law);
 	for (int f = 0; f < COST_FAMILIES; f++)
 		if (c->outside_of[f]) {
 			sbuf_printf(b, "%s%s %llu", before, cost_family_name((enum cost_family)f), (unsigned long long)c->outside_of[f]);

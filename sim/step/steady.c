@@ -12,7 +12,7 @@ static double duration(const struct orr_step *s, size_t k)
 }
 
 /*
- * Equal durations are not enough. If workers are not synchronised, one that falls behind a little in each iteration may not
+ * Equal durations are not sufficient. If workers are not synchronised, one that falls behind a little in each iteration may not
  * be the last to end for a long time. So the mean end of all ops must shift by the same time, and as many ops must be in
  * flight.
  */

@@ -85,8 +85,9 @@ struct step_result {
 	unsigned used;    /* enum step_use */
 	char choice[256]; /* the policy's description of its choice */
 	char cost_source[1536];
-	/* Kernels that the policy asked for, those timed by laws of a profile, and those of them outside the range of their law;
-	 * the error that the laws state (NAN: none). */
+	/* Number of kernels whose times the policy queried, of those timed by laws of a profile,
+	 * and of these outside the range of their law; the error that the laws state (NAN: none).
+	 * */
 	uint64_t kernels, kernels_by_law, kernels_outside;
 	double profile_error;
 	struct step_link *link; /* with step_config.link_use */
@@ -138,7 +139,7 @@ struct step_member {
 	double start_s; /* of its first iteration */
 };
 struct step_together {
-	double tolerance;    /* a rate has settled when it changes by less than this fraction */
+	double tolerance;    /* a rate is steady when it changes by less than this fraction */
 	uint64_t most;       /* limit on the iterations of the slowest member */
 	uint64_t most_flows; /* limit on the messages of all; at this limit a rate may be 0: no whole iteration was measured */
 	/* Results. */
@@ -147,8 +148,8 @@ struct step_together {
 	uint64_t iterations; /* simulated, over all members */
 	unsigned used;       /* enum step_use, of all members */
 };
-/* Runs the members independently over one network until the rate of each has settled. Rates are measured over the second
- * half of the time, which is doubled until they settle. */
+/* Runs the members independently over one network until all rates are steady. Rates are measured
+ * over the second half of the time, which is doubled until then. */
 int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
 /* Fills in metrics, rows and notes of the general result (tables, store). Spans: those of the first STEP_FIGURE_DEVICES

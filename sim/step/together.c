@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several runs over one network, until the rate of each has settled.
+ * Several runs over one network, until all rates are steady.
  *
  * A checkpoint is reached when the slowest member has ended 4, 8, 16, .. iterations. Each member's rate is measured over
  * the second half of the time since 0, between ends of iterations: a member that repeats exactly gets its exact rate.
@@ -18,7 +18,7 @@ struct together {
 	uint32_t n;
 	struct flownet *net;
 	bool *is_started;
-	double *rate, *before; /* at this checkpoint and at the one before */
+	double *rate, *before; /* at this checkpoint and at the previous one */
 };
 
 static int begin(struct together *t, struct orr_error *err)

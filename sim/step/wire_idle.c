@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times of messages in closed form: each message has its route to itself. */
+/* Times of messages in closed form: each message is alone on its route. */
 #include "step/wire_state.h"
 
 /* Number of ranks of the first island on the node of its first rank. */

@@ -189,7 +189,7 @@ bool merged_same_routes(struct orr_step *s, const struct iteration *k, const str
 	return true;
 }
 
-/* One lane's memory stands for all if all lanes hold the same bytes in devices of the same size. */
+/* One lane's memory represents all if all lanes hold the same bytes in devices of the same size. */
 static bool has_same_memory(const struct orr_step *s)
 {
 	for (uint32_t l = 1; l < s->lanes; l++)
@@ -240,7 +240,7 @@ bool merged_known(struct orr_step *s, const struct iteration *k, const struct op
 	struct pattern key = pattern_of(k, o);
 	if (pattern_find(s->wire, &key))
 		return true;
-	s->must_unmerge = true; /* step_run() starts again without merging */
+	s->must_unmerge = true; /* step_run() restarts without merging */
 	step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that earlier iterations did not send",
 		(unsigned long long)k->number);
 	return false;

@@ -3,7 +3,7 @@
  * wire_state.h - messages in flight: private to wire*.c and leap.c
  *
  * Invariants: a flow in flight has a slot in going[]. users[link] is the number of such flows on the link. lease[link] is
- * the leap (leap.c) whose flows have the link to themselves; users[link] is then 0.
+ * the leap (leap.c) whose flows are the only ones on the link; users[link] is then 0.
  */
 #ifndef ORR_STEP_WIRE_STATE_H
 #define ORR_STEP_WIRE_STATE_H
@@ -100,7 +100,7 @@ static inline double send_fill_s(const struct plan *plan, const struct coll_send
 }
 
 /* ---- wire_idle.c ---- */
-/* What the closed forms use of an op's routes. A transfer from a device to itself has latency 0 and no bandwidth limit. */
+/* Properties of an op's routes that the closed forms use. A transfer from a device to itself has latency 0 and no bandwidth limit. */
 struct idle_route {
 	double latency_s, Bps, inner_latency_s, inner_Bps;
 };

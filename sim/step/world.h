@@ -3,7 +3,7 @@
  * world.h - one run of the step world
  *
  * run.c sets up a run and computes its result. policy.c calls the policy, which builds iterations (graph.h); the executor (exec.h) runs
- * them; messages go over the wire (wire.h); account.h says where time and memory went.
+ * them; wire.h sends messages; account.h accounts for time and memory.
  */
 #ifndef ORR_STEP_WORLD_H
 #define ORR_STEP_WORLD_H
@@ -31,7 +31,7 @@ struct timer {
 	uint64_t order;
 	struct iteration *of;
 	uint32_t instance;
-	uint32_t leap, generation; /* leap NONE: an instance ends, or without `of`, the device `instance` has an end (corun.c) */
+	uint32_t leap, generation; /* leap NONE: the end of an instance; of NULL: of an op on the device `instance` (corun.c) */
 };
 
 /* A ready instance on one (device, stream); the lowest (priority, order) comes first. */
@@ -141,7 +141,7 @@ struct orr_step {
 	uint32_t member;
 };
 
-/* Ends the run with an error that names the policy. The first error stays. graph.c */
+/* Ends the run with an error that names the policy. Later errors are ignored. graph.c */
 void step_fail(struct orr_step *s, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* NULL: the iteration has retired, so all of it has ended, or it is not built yet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cost_samples.h - how far results move when the laws of a profile are drawn from their covariance
+ * cost_samples.h - variation of results when the laws of a profile are drawn from their covariance
  *
  * Run k of N draws every law for sample k (hwmodel/cost_laws.h) and changes nothing else. Intervals reach from the 2.5 % to the
  * 97.5 % quantile of the N values, interpolated between neighbours; they do not depend on the number of threads.

@@ -78,7 +78,7 @@ int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **a
 	const char *path = orr_arg_text(*args, "trace");
 	int64_t mtbf = orr_arg_time_ns(*args, "mtbf"), mttr = orr_arg_time_ns(*args, "mttr");
 	if (*path && mtbf)
-		return orr_fail(err, ORR_EINPUT, "failures: trace and mtbf exclude each other; give one of them");
+		return orr_fail(err, ORR_EINPUT, "failures: trace and mtbf exclude each other: give only one of them");
 	if (mtbf && mttr <= 0)
 		return orr_fail(err, ORR_EINPUT, "failures: mttr: expected a time above 0");
 	if (*path && !(*out = failures_from_file(path, c, err)))

@@ -12,10 +12,10 @@ const struct orr_param inputs_capacity_params[] = { ORR_PARAM_TEXT("trace", "",
 	ORR_PARAM_TEXT("format", "auto", "format of the file"),
 	ORR_PARAM_TEXT("options", "", "options of the format: NAME=VALUE,NAME=VALUE.."),
 	ORR_PARAM_BOOL("repeat", false, "the trace starts again when it ends; instances present at that time remain"),
-	ORR_PARAM_TIME("startup", "0", "from taking an instance until its node is up"),
+	ORR_PARAM_TIME("startup", "0", "time from taking an instance until its node is up"),
 	ORR_PARAM_TIME("notice", "0", "time from the notice to the removal of a node; 0: no notice"),
 	ORR_PARAM_REAL("price", "1", 0, 1e6, "USD per hour of an instance if neither the trace nor the price series has one"),
-	ORR_PARAM_TEXT("prices", "", "a series of prices beside the trace: a file or a generator"), ORR_PARAM_END };
+	ORR_PARAM_TEXT("prices", "", "price series in addition to the trace: a file or a generator"), ORR_PARAM_END };
 
 /* Splits "a=1,b=2". */
 static int split_options(const char *text, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err)

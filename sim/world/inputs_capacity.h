@@ -22,7 +22,7 @@ extern const struct orr_param inputs_capacity_params[];
 /* The caller frees *out, on an error too. has_failures: the scenario has failures, which exclude lent nodes. */
 int inputs_capacity(
 	const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *out, struct orr_error *err);
-/* Whether instances or prices come from a generator. */
+/* Returns whether instances or prices come from a generator. */
 bool inputs_capacity_is_random(const struct inputs_capacity *x);
 void inputs_capacity_free(struct inputs_capacity *x);
 /* Adds the values, defaults filled in, and hashes; nothing if no nodes are lent. */

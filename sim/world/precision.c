@@ -49,7 +49,7 @@ static bool varies(const struct scenario *s, const char *metric, precision_inter
 	return false;
 }
 
-/* The first primary column with an interval, else the first column with one; NULL: no column varies. */
+/* Returns the first primary column with an interval, else the first column with one; NULL: no column has a variance. */
 static const char *first_column(const struct scenario *s, precision_interval interval, const void *ctx)
 {
 	for (int is_primary = 1; is_primary >= 0; is_primary--)
@@ -105,7 +105,7 @@ void precision_remark(const struct scenario *s, struct run_result *const *runs, 
 {
 	const struct metric *times = n ? result_find(runs[0], "replications") : NULL;
 	struct widest w = find_widest(s, of_result, runs);
-	char text[400], how[160] = "no column of the table varies";
+	char text[400], how[160] = "no column of the table has a variance";
 	if (!times)
 		return;
 	if (*w.metric && isinf(w.half))

@@ -42,8 +42,8 @@ static int check_world(const struct registry_entry *e, const struct world *wante
 	const char *is = e->policy->kind;
 	if (!wanted || !strcmp(is, wanted->name))
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "policy %.80s: is a %s policy (orrery %s runs those), expected a %s policy", e->name, is, is,
-		wanted->name);
+	return orr_fail(
+		err, ORR_EINPUT, "policy %.80s: is a %s policy (for orrery %s): expected a %s policy", e->name, is, is, wanted->name);
 }
 
 /* ---- plugins ---- */
@@ -137,7 +137,7 @@ int registry_find(const char *spec, const struct world *of, struct registry_entr
 	}
 	char name[128];
 	registry_display_name(spec, out->name, sizeof out->name);
-	/* Two worlds may have policies of one name. */
+	/* Two worlds may have policies of the same name. */
 	for (const struct world *const *w = worlds; *w; w++)
 		for (size_t i = 0; (*w)->policies && (*w)->policies[i]; i++) {
 			registry_display_name((*w)->policies[i]->name, name, sizeof name);

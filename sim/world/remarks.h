@@ -19,7 +19,7 @@ bool remark_is_set(const struct scenario *s, const char *key);
 void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why);
 /* Returns the metric of the run, or of this part of it; 0: none, or not finite. */
 double remark_metric(const struct scenario *s, const struct run_result *r, const char *metric);
-/* Adds what the world says about run i once it is complete: its table of effects, then its function `note`. */
+/* Adds the world's notes to run i, which is complete: its table of effects, then its function `note`. */
 void remarks_add(const struct scenario *s, size_t i, struct run_result *r);
 /* The same for the parts of a scenario, which share its keys. */
 void remarks_add_parts(const struct scenario *const *part, size_t n, size_t i, struct run_result *r);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * replications.h - a run repeated N times with other random numbers: means with intervals, differences and ratios of two
+ * replications.h - a run repeated N times with different random numbers: means with intervals, differences and ratios of two
  * policies
  *
  * The values of each replication stay with the result as series ("replications:completion_mean", point k is replication k, at
- * k seconds), so that a stored run can be paired with another like a fresh one. All policies see the same
+ * k seconds), so that a stored run can be paired with another in the same way as a new run. All policies see the same
  * replications, so that differences are due to the policies (common random numbers; Law and
  * Kelton, Simulation Modeling and Analysis, 11.2).
  */
@@ -30,7 +30,7 @@ struct interval replications_interval(const struct run_result *r, const char *me
 void replications_put(const struct replications *x, double level, struct run_result *r);
 
 /* Adds to each run but the first, for each common series, the metrics diff_NAME, the mean of its values minus those of the first
- * run, and ratio_NAME, the first run's sum over its own. */
+ * run, and ratio_NAME, the first run's sum / this run's sum. */
 void replications_compare(struct run_result *const *runs, size_t n, double level);
 
 #endif

@@ -45,7 +45,7 @@ void trial_free(struct trial *t)
 	mem_free(t);
 }
 
-/* A failure ends the run, so replications after it have no use. */
+/* A failure ends the run, so later replications are not needed. */
 static bool is_needed(const struct trial *t, uint32_t k)
 {
 	bool needed;
@@ -117,7 +117,8 @@ static void say_rows(const struct scenario *s, struct run_result *const *runs, s
 		return;
 	for (size_t i = 0; rows && i < n; i++)
 		if (rows_count(rows, runs[i]) < runs[i]->rows_total)
-			fprintf(stderr, "orrery: %s: rows of %zu of %llu %s are kept (a sample); means and quantiles are of all\n",
+			fprintf(stderr,
+				"orrery: %s: rows of %zu of %llu %s are kept (a sample); means and quantiles are over all of them\n",
 				runs[i]->label, rows_count(rows, runs[i]), (unsigned long long)runs[i]->rows_total, counted);
 	if (s->replications > 1)
 		fprintf(stderr, "orrery: the rows are those of the first replication; metrics and accounts cover all replications\n");

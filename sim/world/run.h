@@ -17,8 +17,8 @@ void trial_free(struct trial *t);
 void trial_run(struct trial *t, uint32_t k, world_progress progress, void *ctx);
 /* Once replications 0 to n-1 are complete: fills in the result, or returns the error of the first that failed. */
 int trial_end(struct trial *t, struct orr_error *err);
-/* Number of replications that the trials of a scenario's policies need in all, when each has n of them; n: enough. n 0: the first
- * ones. Without until_precision: `replications`. */
+/* Returns the total number of replications of each policy to run next, after n; n: no more are
+ * needed. n 0: the initial number. Without until_precision: `replications`. */
 uint32_t trial_next(const struct scenario *s, struct trial *const *t, uint32_t n);
 
 /* Returns the number of the policy whose run it is, by its label. */

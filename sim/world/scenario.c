@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "of every random stream"),
+const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "seed of every random stream"),
 	ORR_PARAM_INT("replications", "1", 1, 1e6,
 		"runs with other random numbers; metrics become means with intervals; with until_precision the limit (1: 1000)"),
 	ORR_PARAM_REAL("until_precision", "0", 0, 1,
 		"replications go on until half the width of the intervals is at most this part of their means; 0: off"),
 	ORR_PARAM_TEXT("precision_of", "", "with until_precision: metrics separated by commas (default: the first primary column)"),
-	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "longest time one call of a policy may take, in seconds"), ORR_PARAM_END };
+	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "longest time of one call of a policy, in seconds"), ORR_PARAM_END };
 
 int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err)
 {
@@ -210,7 +210,7 @@ static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *
 	p->label = mem_strdup(cJSON_IsString(label) && *label->valuestring ? label->valuestring : p->entry.name);
 	for (size_t i = 0; i + 1 < s->n_policies; i++)
 		if (!strcmp(s->policy[i].label, p->label))
-			return orr_fail(err, ORR_EINPUT, "two policies are labelled \"%.60s\"; write %.60s@LABEL to tell them apart",
+			return orr_fail(err, ORR_EINPUT, "two policies are labelled \"%.60s\": write %.60s@LABEL to give one another label",
 				p->label, p->spec);
 	snprintf(where, sizeof where, "policy %.100s", p->label);
 	p->args = scenario_args_at(o, "set", p->entry.policy->params, where, err);
@@ -254,7 +254,7 @@ static int check_extras(const struct world *w, const struct world_output *o, str
 			continue;
 		while (*of && !world_flag(*of, o->extra[i].name))
 			of++;
-		return orr_fail(err, ORR_EINPUT, "--%s: is for orrery %s", o->extra[i].name, *of ? (*of)->name : "run");
+		return orr_fail(err, ORR_EINPUT, "--%s: is an option of orrery %s", o->extra[i].name, *of ? (*of)->name : "run");
 	}
 	return ORR_OK;
 }
@@ -272,7 +272,7 @@ static int refuse_equal_runs(const struct scenario *s, struct orr_error *err)
 	if (s->replications == 1 || scenario_is_random(s))
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"scenario: $.replications: nothing in this scenario is random: %u replications would be %u equal runs%s", s->replications,
+		"scenario: $.replications: no input of this scenario is random: %u replications would be %u equal runs%s", s->replications,
 		s->replications, declares(s, "resample") ? "; --resample day draws days of the trace" : "");
 }
 

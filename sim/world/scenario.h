@@ -2,7 +2,7 @@
 /*
  * scenario.h - the description of a run: one JSON object, from a file or from flags
  *
- * Flags and files amount to the same object, `--set path=value` edits it, and scenario_open() turns it into checked values with
+ * Flags and files describe the same object, `--set path=value` edits it, and scenario_open() turns it into checked values with
  * every default filled in: the keys that all worlds have, those that its world declares, policies, cluster; then the world
  * reads its inputs. Unknown keys are errors that name the nearest known one. docs/scenario.schema.json lists all keys.
  *
@@ -61,8 +61,8 @@ extern const struct orr_param scenario_keys[];
 #define SCENARIO_KEY_CLUSTER \
 	ORR_PARAM_TEXT("cluster", "", "NODESxGPUS[:TYPE][:cpus=CORES][:mem=GIB][:racks=N],.. or a CSV or JSON file")
 #define SCENARIO_KEY_PLACEMENT(def) \
-	ORR_PARAM_CHOICE("placement", def, "count|consolidate|spread|best-fit|topology|fgd", "which free GPUs are taken")
-#define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the clock stops (30d, 12h); empty: at the end of the work")
+	ORR_PARAM_CHOICE("placement", def, "count|consolidate|spread|best-fit|topology|fgd", "rule that chooses among free GPUs")
+#define SCENARIO_KEY_UNTIL ORR_PARAM_TEXT("until", "", "time at which the simulation ends (30d, 12h); empty: at the end of the work")
 #define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all", "rows that are kept")
 /* clang-format on */
 
@@ -77,7 +77,7 @@ int scenario_world(const cJSON *scenario, const struct world **out, struct orr_e
 struct scenario *scenario_open(const cJSON *scenario, const struct world_output *o, struct orr_error *err);
 void scenario_close(struct scenario *s);
 
-/* Whether replications of an open scenario differ: inputs or options are random, or a policy may draw (as any plugin may). */
+/* Returns whether replications of an open scenario differ: inputs or options are random, or a policy may draw (as any plugin may). */
 bool scenario_is_random(const struct scenario *s);
 
 /* The canonical text of one policy's run and its hash (over contents of inputs, parameters, the program's version and its
@@ -92,8 +92,8 @@ char *scenario_show(const struct scenario *s);
 char *scenario_scalar(const cJSON *v);
 /* The scalar at key as such a text, or a copy of def (which may be NULL). */
 int scenario_text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err);
-/* where: the path of o with a dot at the end, "deployments[0]."; "": the scenario. The first of known is the one that a message
- * falls back to. */
+/* where: the path of o with a dot at the end, "deployments[0]."; "": the scenario. A message
+ * without a similar key names the first of `known`. */
 int scenario_check_keys_at(const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
 /* The object at key as values of the table; NULL on error. */
 struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where, struct orr_error *err);

@@ -124,7 +124,7 @@ static cJSON *of_part(const struct world *whole, const struct world *part)
 		put_reference(properties, whole, part, part->name);
 	for (const char *const *k = part->shown; k && *k; k++)
 		put_reference(properties, whole, part, *k);
-	describe(o, "a scenario of that world, without the keys of the whole");
+	describe(o, "a scenario of that world, without the keys of the mixed scenario");
 	return o;
 }
 
@@ -216,7 +216,7 @@ char *scenario_schema(void)
 	cJSON_AddStringToObject(o, "$schema", "https://json-schema.org/draft/2020-12/schema");
 	cJSON_AddStringToObject(o, "title", "orrery scenario");
 	cJSON_AddStringToObject(o, "description",
-		"What `orrery run` carries out and `orrery scenario show` prints; written by `orrery scenario schema`. Scalars may be "
+		"Scenarios that `orrery run` runs and `orrery scenario show` prints; written by `orrery scenario schema`. Scalars may be "
 		"texts, as on the command line: \"30s\", \"true\", \"0.5\".");
 	one = cJSON_AddArrayToObject(o, "oneOf");
 	for (const struct world *const *w = worlds; *w; w++) {

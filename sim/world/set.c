@@ -22,7 +22,7 @@ static void put_text(cJSON *o, const char *key, const char *value)
 	cJSON_AddStringToObject(o, key, value);
 }
 
-/* Names of policies are equal whether written with '-' or '_'. */
+/* Compares names of policies; '-' and '_' are equal. */
 static bool same_name(const char *s, size_t n, const char *name, size_t len)
 {
 	if (n != len)
@@ -121,7 +121,7 @@ static int set_policy(cJSON *scenario, const char *path, const char *value, stru
 	cJSON_ArrayForEach(entry, list) found |= set_entry(entry, of_parts(scenario), path, (size_t)(dot - path), dot + 1, value);
 	if (!found)
 		return orr_fail(
-			err, ORR_EINPUT, "--set policy.%.80s: no policy of this run is called \"%.*s\"", path, (int)(dot - path), path);
+			err, ORR_EINPUT, "--set policy.%.80s: no policy of this run has the label \"%.*s\"", path, (int)(dot - path), path);
 	return ORR_OK;
 }
 

@@ -65,7 +65,7 @@ static void drop_files(cJSON *set, const cJSON *files)
 	cJSON_ArrayForEach(file, files) cJSON_DeleteItemFromObjectCaseSensitive(set, file->string);
 }
 
-/* The label has no effect on the run, nor has the name of a plugin's file. */
+/* Removes the label and the name of a plugin's file, which have no effect on the run. */
 static void drop_policy_names(cJSON *policy, const struct world *w)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(policy, "label");
@@ -99,7 +99,7 @@ static void drop_parameter_files(cJSON *o)
 	}
 }
 
-/* Names of inputs are for the reader; the hash covers their contents. */
+/* Removes the names of inputs: the hash covers their contents. */
 static void drop_names(cJSON *o, const struct world *w)
 {
 	for (const struct world_input *i = w->inputs; i && i->path; i++)

@@ -57,7 +57,7 @@ struct world_object {
 /*
  * A name that the scenario gives to an input. The run's hash covers the contents instead: the name is left out if the resolved
  * scenario has the key `hash` (NULL: always). path: "trace", or "failures.trace" within an object. Parameters of files need no
- * entry: their hashes stand under "OBJECT_files_sha256".
+ * entry: their hashes are under "OBJECT_files_sha256".
  */
 struct world_input {
 	const char *path, *hash;
@@ -84,7 +84,7 @@ struct world_function {
 	const char *name;
 	size_t offset; /* in the table of functions */
 };
-/* A flag that policies of the world may declare, and what `policy show` says of one that does. */
+/* A flag that policies of the world may declare, and the text of `policy show` for such a policy. */
 struct world_policy_flag {
 	uint32_t flag;
 	const char *doc;
@@ -149,7 +149,7 @@ struct world {
 	bool (*needs_cluster)(const struct scenario *s);
 	/* Whether replications of the open scenario differ, whatever its policies draw; NULL: they do. */
 	bool (*is_random)(const struct scenario *s);
-	/* Replication k of policy i; threads run different ones at once. Of k > 0 only metrics and accounts count. progress may be
+	/* Replication k of policy i; threads run different ones in parallel. Of k > 0 only metrics and accounts count. progress may be
 	 * NULL. The result has its labels already. */
 	int (*run)(
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
@@ -171,7 +171,7 @@ struct world {
 /* In the order of worlds.def, the default first; ends with NULL. */
 extern const struct world *const worlds[];
 const struct world *world_named(const char *name); /* NULL: none */
-/* "jobs, step or spot" of all worlds, or of those that have policies of their own. */
+/* "jobs, step or spot" of all worlds, or of those that have their own policies. */
 void world_names(struct sbuf *out, bool with_policies, const char *quote);
 /* The flag of that name; NULL: none. */
 const struct world_flag *world_flag(const struct world *w, const char *name);

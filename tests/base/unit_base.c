@@ -315,15 +315,15 @@ static void nearest(void)
 {
 	static const struct {
 		const char *name, *candidates[3], *expected;
-	} cases[] = { { "abcd", { "abxx", "abdc", NULL }, "abdc" },     /* 2 letters changed; 2 swapped, which is 1 */
-		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },           /* 1; 1 */
-		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" },          /* 2; 1 */
-		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },       /* 2 letters more; 1 more */
-		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },        /* 1; 1 */
-		{ "abcd", { "ab", "abd", NULL }, "abd" },               /* 2 letters fewer; 1 fewer */
-		{ "abcd", { "abd", "bcd", NULL }, "abd" },              /* 1; 1 */
-		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },         /* 2; 1 */
-		{ "abcd", { "abcd", "abce", NULL }, "abcd" },           /* 0; 1 */
+	} cases[] = { { "abcd", { "abxx", "abdc", NULL }, "abdc" }, /* distances: 2 letters changed; 2 letters swapped, which counts as 1 */
+		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },       /* 1; 1 */
+		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" },      /* 2; 1 */
+		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },   /* 2 letters more; 1 more */
+		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },    /* 1; 1 */
+		{ "abcd", { "ab", "abd", NULL }, "abd" },           /* 2 letters fewer; 1 fewer */
+		{ "abcd", { "abd", "bcd", NULL }, "abd" },          /* 1; 1 */
+		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },     /* 2; 1 */
+		{ "abcd", { "abcd", "abce", NULL }, "abcd" },       /* 0; 1 */
 		{ "abcdef", { "badcef", "abcdxef", NULL }, "abcdxef" }, /* 2 swaps; 1 more */
 		{ "abcdef", { "abyyyy", "badcfe", NULL }, "badcfe" },   /* 4; 3 swaps */
 		{ "abcdef", { "abxxxx", "xxxxef", NULL }, NULL },       /* 4 of at most 3 */

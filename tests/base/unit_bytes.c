@@ -101,7 +101,7 @@ static void parts(void)
 {
 	size_t first = gzip(packed, plain, 1000), both = first + gzip(packed + first, plain + 1000, 2000);
 	ok(is_read(bytes_open_memory(packed, both), 500, plain, 3000, both), "two gzip members are one text");
-	faulty(both - 1, 3000, "the gzip data ends too early", "the last byte of the gzip data is missing");
+	faulty(both - 1, 3000, "truncated gzip data", "the last byte of the gzip data is missing");
 	memcpy(packed + both, "ab", 2);
 	faulty(both + 2, 3000, "bytes after the end of the gzip data", "other bytes after the gzip data");
 	faulty(both + 1, 3000, "bytes after the end of the gzip data", "one byte after the gzip data");
@@ -112,7 +112,7 @@ static void parts(void)
 	packed[first - 5] ^= 1; /* the checksum of the first member */
 	faulty(both, 1000, "damaged gzip data", "a wrong checksum");
 	memcpy(packed, "\x1f\x8b", 2);
-	faulty(2, 0, "the gzip data ends too early", "a file that has only the mark of gzip");
+	faulty(2, 0, "truncated gzip data", "a file that has only the mark of gzip");
 	/* A skippable frame of 3 bytes (RFC 8878, 3.1.2), then two frames. */
 	for (unsigned char mark = 0x50; mark < 0x60; mark += 5) {
 		memcpy(packed, "\x50\x2a\x4d\x18\x03\0\0\0xyz", 11);
@@ -121,7 +121,7 @@ static void parts(void)
 		both = first + zstd(packed + first, plain + 1000, 2000);
 		ok(is_read(bytes_open_memory(packed, both), 500, plain, 3000, both), "zstd frames after a skippable one (0x%x)", mark);
 	}
-	faulty(first + 6, 1000, "the zstd data ends too early", "a zstd frame that has only begun");
+	faulty(first + 6, 1000, "truncated zstd data", "a zstd frame that has only begun");
 	packed[first] ^= 0xff; /* the mark of the second frame */
 	faulty(both, 1000, "damaged zstd data", "bytes that are no frame");
 	static const char *const others[] = { "\x1f", "\x1f\x8c\x08", "\x1e\x8b\x08", "\x28\xb5\x2f", "\x28\xb5\x2f\xfe",
@@ -169,8 +169,7 @@ static void read_whole(void)
 	unlink(path);
 	size_t raw = gzip(packed, plain, 1000);
 	err.text[0] = '\0';
-	ok(write_file(path, packed, raw - 1) && !bytes_read_file(path, MOST, &n, NULL, &err) &&
-			strstr(err.text, ": the gzip data ends too early"),
+	ok(write_file(path, packed, raw - 1) && !bytes_read_file(path, MOST, &n, NULL, &err) && strstr(err.text, ": truncated gzip data"),
 		"damaged data is refused");
 	unlink(path);
 	ok(!bytes_read_file(path, MOST, &n, NULL, &err) && strstr(err.text, "No such file"), "a missing file is refused");

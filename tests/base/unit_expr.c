@@ -98,7 +98,7 @@ int main(void)
 	gives("argmax(7, 9, 9) + 10 * argmin(7, 3, 3)", 11);
 	gives("sum(N: 1)", 3);
 	gives("min(N: N * (6 - N))", -16);
-	/* The text ends after n characters, whatever follows. */
+	/* The text ends after n characters; later characters are ignored. */
 	struct orr_error err = { 0 };
 	double v = 0;
 	ok(!expr_eval("x1", 1, &env, &v, &err) && v == 3, "a name ends where the text ends");

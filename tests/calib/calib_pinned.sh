@@ -1,5 +1,5 @@
-# What a seed measures and what its fit gives: points of the synthetic device and the laws fitted to them, against values that were
-# recorded once. The device has 5 us, 10 TFLOP/s and 500 GB/s (backend_synthetic.c).
+# Measurements and fits of one seed: points of the synthetic device and the laws fitted to them are compared with
+# recorded values. The device has 5 us, 10 TFLOP/s and 500 GB/s (backend_synthetic.c).
 # Points within 1e-10 and laws within 1e-4 of the recorded values, since mathematical libraries differ in the last digit.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash

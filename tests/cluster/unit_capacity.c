@@ -137,7 +137,7 @@ static void settle_nodes(void)
 	}
 }
 
-/* The price just after t of an instance without a price of its own. */
+/* Returns the price just after t of an instance whose row has no price. */
 static int64_t price_at(int zone, int64_t t, int64_t start)
 {
 	int64_t price = start;
@@ -154,7 +154,8 @@ static void expect(int64_t t, const struct tenant *x, int what)
 	};
 }
 
-/* Without a start-up time, an instance that leaves at the instant in which it came was up; one that leaves at time 0 gets no notice. */
+/* Without a start-up time, an instance that is added and removed at the same instant was up; one that is removed at time 0 gets no notice.
+ */
 static void expect_tenant(const struct tenant *x, int64_t startup, int64_t notice, int64_t end)
 {
 	int64_t up = x->from + startup, known = notice && x->to && x->to < INT64_MAX ? x->to - notice : INT64_MAX;
@@ -296,7 +297,7 @@ static void against_model(void)
 
 /* ---- repeated rows ---- */
 
-/* Rounds begin at the last row's time; live instances stand in for those added at time 0, oldest first. By hand. */
+/* Rounds begin at the last row's time; live instances replace those added at time 0, oldest first. By hand. */
 static void repeated_rows(void)
 {
 	static const struct {

@@ -123,7 +123,7 @@ static bool may_be_split(const struct pool *p, const struct pool_request *r)
 	return false;
 }
 
-/* Another request that differs in one number: it has a cache of its own, or none. */
+/* Returns a request that differs in one number: it has a separate cache entry, or none. */
 static struct pool_request resembling(struct pool_request r)
 {
 	struct pool_request other = draw_shape();

@@ -130,9 +130,9 @@ static const struct example examples[] = {
 	{ "spread", "2x2", "1/500 1/500 2 1/500", "0:1.0=500 1:1.0=500 0:1,1:1 0:1.0=500", "a shared GPU is opened where most are free" },
 
 	{ "best-fit", "2x4", "3 2 1 2", "0:3 1:2 0:1 1:2", "best-fit: the node with the least left over" },
-	/* 1 of 4 GPUs and 1 of 8 cores: node 0 would have 2/4 + 1/8 left, node 1 3/4 + 7/8 */
+	/* After a job of 1 GPU (of 4) and 1 core (of 8), the remainder of node 0 would be 2/4 + 1/8, that of node 1 3/4 + 7/8. */
 	{ "best-fit", "2x4:cpus=8", "1+6000 1+1000 1+2000", "0:1 0:1 1:1", "best-fit: GPUs and CPUs are summed" },
-	/* parts, not amounts: after 1 GPU, 0/2 is left of node 0, 3/4 of node 1 */
+	/* The rule compares shares, not amounts: after 1 GPU, 0/2 of node 0 is left, or 3/4 of node 1. */
 	{ "best-fit", "1x4:a,1x2:a", "1 1", "1:1 1:1", "best-fit: leftovers are shares of the node" },
 	{ "best-fit", "3x4", "1 8", "0:1 1:4,2:4", "jobs wider than a node are placed as by consolidate" },
 	{ "best-fit", "2x2", "1/500 1/500 1/600", "0:1.0=500 0:1.0=500 0:1.1=600", "shares" },
@@ -226,15 +226,15 @@ static void chosen_places(void)
 	ok(!pool_take_at(p, &r, node, one, 2, &a), "two nodes, one GPU of each");
 	ok(p->node[0].cpu_free == 1000 && p->node[1].cpu_free == 1000 && p->node[0].free_gpus == 1,
 		"pool_take_at: each node gives half of the CPUs");
-	same_text(pool_take_at(p, &r, node, one, 2, &b), "over-allocation: the CPUs or memory that the job needs are taken",
+	same_text(pool_take_at(p, &r, node, one, 2, &b), "over-allocation: the CPUs or memory that the job needs are in use",
 		"pool_take_at: no CPUs are left");
 	r.cpu_milli = 0;
 	same_text(pool_take_at(p, &r, across, one, 2, &b), "a job cannot span types of GPU", "two types");
 	same_text(pool_take_at(p, &r, twice, one, 2, &b), "a node is named twice", "pool_take_at: a node named twice is refused");
 	same_text(pool_take_at(p, &r, node, none, 2, &b), "zero GPUs of a node were requested",
 		"pool_take_at: zero GPUs of a node are refused");
-	same_text(pool_take_at(p, &r, node, one, 1, &b), "the given GPUs do not add up to the job's request", "too few");
-	same_text(pool_take_at(p, &r, node, one, 0, &b), "the given GPUs do not add up to the job's request", "no node");
+	same_text(pool_take_at(p, &r, node, one, 1, &b), "the sum of the given GPUs differs from the job's request", "too few");
+	same_text(pool_take_at(p, &r, node, one, 0, &b), "the sum of the given GPUs differs from the job's request", "no node");
 	r.types = 2;
 	same_text(pool_take_at(p, &r, node, one, 2, &b), "the job may not run on that type of GPU",
 		"pool_take_at: a type that the job excludes is refused");

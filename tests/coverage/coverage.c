@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * coverage.c - how many intervals hold the expected value
+ * coverage.c - number of intervals that contain the expected value
  *
  * Reads what coverage.sh has stored, lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" on standard input, and prints by workload,
  * policy and metric the runs whose interval holds the mean over all seeds, of those that have one, and the groups of seeds, drawn at
@@ -38,7 +38,7 @@ struct share {
 	size_t of, given, hits, runs;
 };
 
-/* One metric of one policy under one workload. */
+/* A metric of a policy under a workload. */
 struct cell {
 	char workload[NAME], policy[NAME], metric[NAME];
 	enum what what;

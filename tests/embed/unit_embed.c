@@ -193,7 +193,7 @@ static void accuracy(const struct embed_table *t)
 	/* C5 of the fact sheet. */
 	ok(fabs(shared.auc - plain.auc) < 0.001, "saec changes the AUC by less than 0.001 (%.5f)", shared.auc - plain.auc);
 	ok(hashed.auc < plain.auc - 0.005, "hashing to the same number of vectors loses accuracy (%.5f)", hashed.auc - plain.auc);
-	/* A coin: AUC 1/2 within 4 standard deviations (1 / sqrt(12 n / 4 ..) about 0.005), log loss at least ln 2. */
+	/* Random predictions: AUC 1/2 within 4 standard deviations (of about 0.005), log loss at least ln 2. */
 	task.gain = 0;
 	m = embed_model_train(t, &task);
 	plain = embed_model_test(m, NULL);

@@ -90,7 +90,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 	return status;
 }
 
-/* Five checks per second: at most seven in 1.2 s, whatever part of a second of the clock they begin in. */
+/* Five checks per second: at most seven in 1.2 s, regardless of the phase of the clock. */
 static void five_checks_per_second(void)
 {
 	struct watch *x = watch_new("quick", 5);

@@ -1,4 +1,4 @@
-# The floor plan holds: an include may only point down (docs/architecture.md).
+# Checks the order of floors: an include may only name a lower floor (docs/architecture.md).
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #
@@ -26,7 +26,7 @@ draw() {
 }
 if [ "${1-}" = --draw ]; then draw; exit; fi
 
-# Prints the wrong includes of the tree $1, one per line.
+# Prints the includes of the tree $1 that violate the order of floors, one per line.
 uphill() {
   (cd "$1" && find base results study cli plots sim traces hwmodel calib policies include -name '*.[ch]' -exec grep -nE \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]' {} + 2>/dev/null) | awk -v plan="$plan" '
@@ -74,7 +74,7 @@ is "$unknown" "" "every folder of sim/ has its floor"
 is "$(sed -n '/^| floor/,/^$/p' "$srcdir/docs/architecture.md" | grep .)" "$(draw)" "docs/architecture.md has the plan (make docs-floors)"
 is "$(uphill "$srcdir")" "" "includes point down, and policies include only public headers"
 
-# The check itself detects wrong includes.
+# The check detects includes that violate the order.
 mkdir -p "$work/bad/sim/engine" "$work/bad/sim/cluster" "$work/bad/sim/jobs" "$work/bad/policies/jobs" \
   "$work/bad/include/orrery" "$work/bad/traces"
 echo '#include "cluster/cluster.h"' >"$work/bad/sim/engine/a.c"

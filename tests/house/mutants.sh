@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mutants.sh - measures the share of mutants of a folder's code that its tests kill
+# mutants.sh - measures the share of mutants of a folder's code that its tests detect
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--build DIR] [--least PERCENT] [--list]
@@ -59,7 +59,7 @@ TOKEN = re.compile(r'''
 | (?P<op><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)''', re.X | re.S)
 FLIP = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
         "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
-# Lines that are not mutated, because their mutants say nothing about the tests.
+# Lines that are not mutated, because their mutants do not measure the tests.
 LEFT_OUT = re.compile(r'\bassert\s*\(|_Static_assert|static_assert|MEM_GROW|mem_realloc|\bcap\w*\s*=|\w*cap\w*\s*\?|->cap\w* \*')
 
 def blank_directives(text):
@@ -197,7 +197,7 @@ if [ -z "$tests" ]; then
 fi
 helpers=$(variable TEST_HELPERS)
 programs=$(printf '%s\n' $tests | grep -v '\.sh$')
-# One after the other: "all" is a make of its own, which would make the same libraries at the same time.
+# Sequential: "all" is a separate make, which would build the same libraries at the same time.
 { nice make -j2 all && nice make -j2 $programs $helpers; } >"$dir/make.log" 2>&1 || fail "the tree does not build: see $dir/make.log"
 
 # run TEST SECONDS: the test as make check runs it; a status of 124 is the time limit

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# same_bytes.sh - shows that a refactoring changed no byte of the program's output
+# same_bytes.sh - checks that a refactoring changed no byte of the program's output
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   same_bytes.sh record ORRERY DIR [-j N]     makes the runs of same_bytes.runs, keeps their files in DIR

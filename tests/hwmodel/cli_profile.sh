@@ -24,10 +24,10 @@ said=$(step --profile made.json)
 like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update$' \
   "a report names profile, date, error, and kernels without a law"
 said=$(step --profile none)
-like "$said" 'times of layers: datasheet only: roofline of v100' "without a profile: datasheet only"
+like "$said" 'times of layers: data sheet only: roofline of v100' "without a profile: datasheet only"
 profile 10 13000 v100 1e9 >narrow.json
 said=$(step --profile narrow.json)
-like "$said" 'outside the range that its laws were fitted on: [0-9]+ of [0-9]+ kernels \(conv [0-9]+\)' "kernels outside the laws' range are counted by family"
+like "$said" 'outside the range of its laws: [0-9]+ of [0-9]+ kernels \(conv [0-9]+\)' "kernels outside the laws' range are counted by family"
 said=$(step --profile made.json --json)
 like "$said" '"cost_source":.*profile made' "the source of times is in the JSON output"
 like "$(printf '%s' "$said" | tr -d '\n\t ')" '"profile_error":\{"value":0.05' "the error of the laws is a metric"
@@ -36,7 +36,7 @@ like "$said" 'step.compute_s.*; profile made' "shares of a step that is given go
 said=$("$orrery" step resnet50 --cluster 1x1:v100,1x1:k80 --policy allreduce --profile made.json 2>&1)
 like "$said" 'v100: profile made .*; k80: ' "each type of GPU has its own source"
 said=$("$orrery" step resnet50_v1 --cluster 1x1:p100 --batch 64 --policy allreduce --profile none --set cost.measured=true 2>&1)
-like "$said" 'times of layers: measured \(TensorFlow 1.1, DGX-1\), at batch 64; .*shares of layers: datasheet only' "measured step times if asked for"
+like "$said" 'times of layers: measured \(TensorFlow 1.1, DGX-1\), at batch 64; .*shares of layers: data sheet only' "measured step times if asked for"
 
 # ---- a profile is part of the run's hash ----
 hash() { step --json -q "$@" | sed -n 's/.*"hash":[^"]*"\([^"]*\)".*/\1/p'; }
@@ -106,12 +106,12 @@ refused "a rate a thousand times too high" 'made: \$\.laws\[0\] \(gemm fp32\): F
 profile 0.01 >seconds.json
 refused "a launch a thousand times too short" 'time of an empty call' --profile seconds.json
 profile 10 3000 k80 >k80.json
-refused "the profile of another device" 'profile k80.json: is of device k80; expected one of v100' --profile k80.json
+refused "the profile of another device" 'profile k80.json: its device is k80: expected a profile of v100' --profile k80.json
 head -c 400 made.json >cut.json
 refused "half a profile" 'cut.json:[0-9]+' --profile cut.json
 sed 's/"schema": 1/"schema": 7/' made.json >new.json
 refused "a profile of another version" '\$\.schema: expected 1, found 7' --profile new.json
 refused "no such profile" 'no profile "nonesuch"' --profile nonesuch
-refused "draws without laws" 'cost_samples: device v100 has no profile, so no laws to draw' --profile none --cost-samples 10
+refused "draws without laws" 'cost_samples: device v100 has no profile, so there are no laws to draw' --profile none --cost-samples 10
 refused "one draw" 'cost_samples: expected 0, or at least 2 draws, found "1"' --profile made.json --cost-samples 1
 tap_done

@@ -166,7 +166,7 @@ static double range_params(const struct dnn *d, uint32_t first, uint32_t end)
 	return sum;
 }
 
-/* Returns whether the output layer shares the embedding table, and so has no parameters of its own. */
+/* Returns whether the output layer shares the embedding table and so adds no parameters. */
 static bool is_tied(const struct view *v)
 {
 	for (uint32_t i = v->end; i < v->d->n_layers; i++)

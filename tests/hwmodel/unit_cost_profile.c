@@ -130,8 +130,8 @@ static void check_sums(const struct device *dev)
 		(unsigned long long)cover.kernels);
 	cost_free(c);
 	c = costs(d, dev, (struct cost_options){ .profile = p, .efficiency = 0.5 });
-	ok(strstr(cost_source(c, 16),
-		   "for memory, update (its laws here: 7 %); the data sheet's roofline for gemm, conv, efficiency of products given"),
+	ok(strstr(cost_source(c, 16), "for memory, update (its laws here: 7 %); the data sheet's roofline for gemm, conv, efficiency of "
+				      "products set by cost.efficiency"),
 		"a given efficiency puts products on the roofline");
 	cost_free(c);
 	profile_free(p);
@@ -184,10 +184,10 @@ static void check_fallbacks(const struct device *dev)
 		(unsigned long long)cover.by_law);
 	cost_free(c);
 	c = costs(d, dev, (struct cost_options){ .precision = PRECISION_FP16, .profile = p });
-	ok(strstr(cost_source(c, 8), "datasheet only: roofline of v100") &&
+	ok(strstr(cost_source(c, 8), "data sheet only: roofline of v100") &&
 			strstr(cost_source(c, 8), "no law for these kernels in profile known"),
 		"a precision that the profile lacks: datasheet only");
-	ok(!strncmp(cost_source(sheet, 8), "datasheet only: roofline of v100 (", 34), "no profile: datasheet only");
+	ok(!strncmp(cost_source(sheet, 8), "data sheet only: roofline of v100 (", 34), "no profile: datasheet only");
 	cost_free(c);
 	cost_free(sheet);
 	profile_free(p);

@@ -165,7 +165,7 @@ static void refused(const char *from, const char *to, const char *says)
 
 static void check_refusals(void)
 {
-	refused("\"schema\": 1", "\"schema\": 2", "$.schema: expected 1, found 2: a profile of another version");
+	refused("\"schema\": 1", "\"schema\": 2", "$.schema: expected 1, found 2: the profile is of another version");
 	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: not a device profile");
 	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\"; did you mean time0_us");
 	refused("\"rate_GBps\": 500", "\"rate_MBps\": 500", "unknown key \"rate_MBps\"");
@@ -176,7 +176,7 @@ static void check_refusals(void)
 	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s is impossible");
 	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us is impossible");
 	refused("\"time0_us\": 10,", "\"time0_us\": 0.01,", "time of an empty call: 0.01 us is impossible");
-	refused("\"time0_us\": 10,", "\"time0_us\": 100,", "$.laws[0].anchors[0]: the law gives 105 us, the anchor says 15 us");
+	refused("\"time0_us\": 10,", "\"time0_us\": 100,", "$.laws[0].anchors[0]: the law gives 105 us, the anchor 15 us");
 	refused("\"rate_GFLOPps\": 25000", "\"rate_GFLOPps\": 25000000", "$.laws[1] (conv forward fp32)");
 	refused("\"rate2_GBps\": 80", "\"rate2_GBps\": 80000", "$.laws[3] (collective all-reduce): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 12000}", "$.laws[4] (copy h2d-pinned): byte rate");

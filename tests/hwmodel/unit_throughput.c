@@ -74,7 +74,7 @@ static void refusals(void)
 	static const struct {
 		const char *text, *said;
 	} cases[] = { { "[]", "t.json: $: expected an object with one key per GPU type" }, { "{}", "one key per GPU type" },
-		{ "{\"v100\":3}", "t.json: $.v100: expected an object with a key per job type" },
+		{ "{\"v100\":3}", "t.json: $.v100: expected an object with one key per job type" },
 		{ "{\"v100\":{},\"V100\":{}}", "t.json: $.V100: expected one entry per GPU type" },
 		{ "{\"v100\":{\"a\":{}}}", "$.v100[\"a\"]: expected a key like" },
 		{ "{\"v100\":{\"('a', 0)\":{}}}", "expected a key like" }, { "{\"v100\":{\"('a', 1000001)\":{}}}", "expected a key like" },

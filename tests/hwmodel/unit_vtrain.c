@@ -322,8 +322,9 @@ static void check_rule(enum rule rule, int n, const struct device *dev, double m
 		rule_names[rule], all.rows, 100 * error, all.least_rho, all.worst_rank, 100 * all.worst_regret);
 	ok(error <= most, "V2: %s: mean absolute error of at most %.4g %%", rule_names[rule], 100 * most);
 	/*
-	 * At 39.1B and 175B the best plans lie within 3 % of each other, closer than the model resolves, and two plans of
-	 * 39.1B took half as long again as their neighbours. So the correlation of 0.8 and rank three are required below 30B
+	 * At 39.1B and 175B the best plans differ by at most 3 %, less than the error of the model, and two plans of
+	 * 39.1B took 1.5 times as long as similar plans. So the correlation of 0.8 and rank three are required below
+	 * 30B
 	 * (above); here follow the bounds for all sizes.
 	 */
 	if (rule == FIRST_ROW) {

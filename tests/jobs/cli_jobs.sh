@@ -96,13 +96,13 @@ jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option -z
 jobs t.csv --cluster 1x2 --policy fifoo|2 orrery: no policy "fifoo"; did you mean fifo
 jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: scenario: \$\.placement: expected count, .* or fgd, found "consolidat"; did you mean consolidate
 jobs t.csv --cluster 1x2 --policy fifo --format philli|2 orrery: .*philli
-jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies are labelled "fifo"; write fifo@LABEL
+jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies are labelled "fifo": write fifo@LABEL
 jobs t.csv --cluster 1x2 --policy fifo@a,srtf@a|2 orrery: two policies are labelled "a"
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: no parameter "start_cot"; did you mean start_cost
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cost=soon|2 orrery: jobs: start_cost: .*"soon"
 jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed"; did you mean seed
 jobs t.csv --cluster 1x2 --policy fifo --set seed|2 orrery: --set seed: expected PATH=VALUE
-jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: no policy of this run is called "srtf"
+jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: no policy of this run has the label "srtf"
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: no parameter "rule"; did you mean rules
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: policy srtf: rules: expected one of own\|helios, found "mine"
 jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
@@ -111,8 +111,8 @@ jobs t.csv --cluster 1x2 --policy fifo --until soon|2 orrery: scenario: \$\.unti
 jobs t.csv --cluster 1x2 --policy fifo --record some|2 orrery: scenario: \$\.record: expected summary, sample or all, found "some"
 jobs t.csv --cluster 1x2 --policy fifo -j 0|2 orrery: -j: expected a whole number from 1
 jobs t.csv --cluster 1x2 --policy fifo --policy-timeout 0|2 orrery: scenario: \$\.policy_timeout: expected a number from 0\.1
-jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: job 1 asks for 2 GPUs .*can never be placed.*--drop-unfit
-jobs types.csv --cluster 1x2:v100,1x1:a100 --policy fifo|2 orrery: types\.csv:2: job 0 asks for 2 GPUs of type a100 and can never
+jobs t.csv --cluster 1x1 --policy fifo|2 orrery: t\.csv:3: job 1 requests 2 GPUs .*can never be placed.*--drop-unfit
+jobs types.csv --cluster 1x2:v100,1x1:a100 --policy fifo|2 orrery: types\.csv:2: job 0 requests 2 GPUs of type a100 and can never
 jobs t.csv --cluster 1x --policy fifo|2 orrery: cluster "1x": expected NODESxGPUS such as 64x8, found "1x"
 jobs t.csv --cluster 0x2 --policy fifo|2 orrery: cluster "0x2": expected 1 to 1048576 nodes
 jobs t.csv --cluster 1x9999 --policy fifo|2 orrery: cluster "1x9999": expected 0 to 1024 GPUs on a node
@@ -200,7 +200,7 @@ is "$("$orrery" scenario show s.json)" "$(cat s.json)" "scenario show of its own
 "$orrery" run s.json --seed 8 --set policy.las.limits=2s --no-figures -q --out changed
 is "$?" 0 "flags override a scenario"
 said=$("$orrery" run s.json --set policy.srtf.rules=own 2>&1)
-like "$? $said" '^2 .*no policy of this run is called "srtf"' "policy parameters are addressed by label"
+like "$? $said" '^2 .*no policy of this run has the label "srtf"' "policy parameters are addressed by label"
 
 # ---- rows kept: all, a sample, none ----
 big=(jobs "poisson:rate=0.9,n=25000,mean=1" --cluster 1x1 --policy fifo --no-figures)

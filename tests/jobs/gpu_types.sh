@@ -118,7 +118,7 @@ printf 'submit_s,duration_s,gpus\n0,100,2\n0,100,2\n1,100,3\n' >t.csv
 is "$(run 2x2:v100,1x4:h100:speed=1)" "100 100 101" "a gang has one type"
 printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,3\n1,100,2\n' >t.csv
 is "$(run 1x4:v100,1x4:h100:speed=1)" "100 100 200" "and waits for one type"
-like "$(cat notes.txt)" "remark: a job runs on GPUs of one type: 1 jobs waited although enough GPUs were free on several types together" "which is said"
+like "$(cat notes.txt)" "remark: a job runs on GPUs of one type: 1 jobs waited although enough GPUs of several types were free in total" "which is said"
 
 # More nodes of a faster type make no job later under fifo, and no mean worse under the others.
 means() { awk -F, '$2 == "jct_mean" { print $3 }' "$1/summary.csv"; }
@@ -148,7 +148,7 @@ printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,1\n' >t.csv
 run 2x1:h100 --set jobs.reference_type=v100 --cost-samples 40 >/dev/null
 ok "$(awk -F, -v h="$h100" '$2 == "jct_mean" { exit !($4 < $3 && $5 > $3 && $3 > h - 0.01 && $3 < h + 0.01 && $5 - $4 > h / 10) }' out/summary.csv; echo $?)" \
   "draws of the class give an interval about the mean's answer: $(awk -F, '$2 == "jct_mean"' out/summary.csv)"
-like "$(cat notes.txt)" '40 draws of the laws of step times and, for each job, of a model of the class' "which is said"
+like "$(cat notes.txt)" '40 draws; each draws the laws of step times and, for each job, a model of the class' "which is said"
 run 2x1:h100 --set jobs.reference_type=v100 --cost-samples 40 --set seed=1 >/dev/null
 a=$(cat out/summary.csv)
 "$orrery" jobs t.csv --cluster 2x1:h100 --policy fifo --set jobs.reference_type=v100 --cost-samples 40 --no-figures --out out -q -j 1

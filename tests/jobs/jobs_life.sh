@@ -68,8 +68,8 @@ is "$? $(awk -F, '$2 == "jobs_completed" { print $3 } $2 == "restarts" { print (
 
 # ---- costs ----
 printf '%s\na,0,10,1\nb,4,2,1\n' $header >t.csv
-# a: starts at 0, works from 1, has 7 s left at 4, and 3 more for the stop; b: 4 + 1 +
-# 2; a again at 7: 7 + 1 + 10
+# Job a starts at 0 and works from 1. At 4 it has 7 s left, and the stop adds 3 s. Job b ends at 4 + 1 + 2 = 7. Job a
+# restarts at 7 and ends at 7 + 1 + 10.
 run "start_cost and preempt_cost" "18 7" --cluster 1x1 --policy srtf --set jobs.start_cost=1s --set jobs.preempt_cost=3s
 printf '%s\na,0,0,1\nb,0,0,1\n' $header >t.csv
 run "a job of no length pays to start: 2, then 4" "2 4" --cluster 1x1 --policy fifo --set jobs.start_cost=2s
@@ -116,7 +116,7 @@ like "$("$orrery" jobs t.csv --cluster 1x1 --policy gittins --set policy.gittins
 run "las-gpu: a job without GPUs reaches no limit" "300000100 300000110 300000010" --cluster 1x1 --policy las-gpu
 
 # ---- size ----
-# While n1 is down only one of the sizes fits, and not the size asked for. 20 s of work at the rate of 8 GPUs take 60 s at a third of
+# While n1 is down only one of the sizes fits, which is not the requested one. 20 s of work at the rate of 8 GPUs take 60 s at a third of
 # it.
 printf '%s,speedup\na,10,20,8,2:1;8:3\n' $header >t.csv
 changes '5,n1,fail 500,n1,repair'
@@ -124,7 +124,7 @@ run "an elastic job starts on the one size that there is" 70 --cluster 2x4 --pol
   --failures f.csv
 if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elastic.so "$plugins/elastic.c"; then
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\n' $header >t.csv
-  # On 1 GPU at 1/1.5 for 6 s: 4 s of work. The other 26 on 4 GPUs at 2/1.5: 19.5 s.
+  # 6 s on 1 GPU at rate 1/1.5 are 4 s of work. The other 26 s of work take 19.5 s on 4 GPUs at rate 2/1.5.
   run "a job that grows from one GPU to four" 25.5 --cluster 1x4 --policy ./elastic.so
   is "$(awk -F, '$2 == "gpu_hours" { printf "%.6f", $3 * 3600 }' out/summary.csv)" 84.000000 "GPU time of the resized job: 6 x 1 + 19.5 x 4"
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\nb,0,100,3,\n' $header >t.csv

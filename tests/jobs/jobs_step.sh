@@ -106,7 +106,7 @@ is "$? $said $(metric srtf jobs_completed)" "0  4" "stopped and started again"
 said=$(jobs churn.csv --cluster racks.json --network "racks:bw=10Gbps,oversubscription=2" --policy fjf --placement spread --check \
   --set failures.mtbf=300s --set failures.mttr=20s --set jobs.checkpoint=10s)
 is "$? $said $(metric fjf jobs_completed)" "0  4" "with node failures"
-# At 100 s of 1,000 iterations, alone, a checkpoint every 30 s: 90 s of work are kept, whatever the rate.
+# At 100 s of 1,000 iterations, alone, a checkpoint every 30 s: 90 s of work are kept, at any rate.
 printf 'time_s,node,event\n100,n0,fail\n100,n0,repair\n' >f.csv
 pair a.csv 2 --failures f.csv --set jobs.checkpoint=30s
 near "$(jct fifo)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", x + 10 }')" 1e-9 "a failure loses the work after the last checkpoint"

@@ -93,10 +93,10 @@ run late '0,50,1,,\n' '0,add,b,,\n5,add,a,,\n20,remove,a,,\n30,remove,b,,\n31,ad
 is "$? $(ends late)" "0 81" "an instance may be given notice when it joins"
 
 # ---- the market ----
-# 4 GPUs: A gains 0.9, 0.7 by its second and third, B 0.5: A has 3 (2.6), B 1.
+# 4 GPUs: A gains 0.9 by its second GPU and 0.7 by its third, B gains 0.5 by its second. So A gets 3 GPUs (rate 2.6) and B 1.
 run shares '0,260,1,1:1;2:1.9;3:2.6;4:2.8,\n0,100,1,1:1;2:1.5,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n' --cluster 4x1 --policy spot-market
 is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes to the highest bid"
-# bid 2: at 1 USD it runs, at 3 it waits from 3600 to 7200 s.
+# With bid 2 the job runs while the price is 1 USD, and waits from 3600 to 7200 s, while it is 3 USD.
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
 run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
@@ -109,8 +109,8 @@ is "$? $(ends weight spot-market) $(ends weight weighed)" "0 100 200 200 100" "w
 run grows '0,1000,1,1:1;2:2,\n' '0,add,a,,\n100,add,b,,\n' --cluster 2x1 --policy spot-market --set policy.spot-market.interval=300s
 is "$? $(ends grows spot-market)" "0 650" "a job grows when it has run for the interval"
 
-# 1 of 4 GPUs leaves in 100 s: h = 1 / 400 s. With 100 s lost each time, rates 1, 2, 3 count as 0.75, 1, 0.75: two of three GPUs from
-# then on.
+# 1 of 4 GPUs is removed in 100 s, so h = 1 / 400 s. Each removal loses 100 s, so the rates 1, 2, 3 count as 0.75, 1,
+# 0.75, and the job uses two of three GPUs from then on.
 run loss '0,1000,1,1:1;2:2;3:3;4:4,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n100,remove,a,,\n' --cluster 4x1 --policy spot-market,spot-market@shy --set policy.shy.loss=100s
 is "$? $(ends loss spot-market) $(ends loss shy)" "0 433.333 600" "loss: a job stays smaller if many GPUs leave"
 

@@ -16,7 +16,7 @@ compile() { # OUTPUT SOURCE [OPTIONS]: as a user would
   $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" "$@" -o "$work/$out.so" "$source"
 }
 
-# alpha takes a whole node for 10 s, beta and gamma ask for one too: 2 nodes for 3 jobs.
+# alpha takes a whole node for 10 s, beta and gamma request one too: 2 nodes for 3 jobs.
 printf 'job_id,submit_s,duration_s,gpus\nalpha,0,10,2\nbeta,1,10,2\ngamma,2,10,2\n' >"$work/t.csv"
 jobs() { (ulimit -c 0 && "$ORRERY" jobs "$work/t.csv" --cluster 2x2 --no-figures -q "$@") 2>&1; }
 
@@ -27,7 +27,7 @@ ok $? "policy new writes a policy and its test"
 said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
 like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
-is "$? $said" "2 orrery: mine.c: exists already; choose another name" "policy new overwrites no file"
+is "$? $said" "2 orrery: mine.c: exists already: choose another name" "policy new overwrites no file"
 said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
 like "$? $said" '^2 orrery: policy new: expected a name of lower-case letters' "policy new stays in its folder"
 like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"
@@ -73,10 +73,10 @@ while IFS='|' read -r how expected; do
   like "$? $said" "^$expected" "$how"
 done <<'EOT'
 peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: asks for a true duration but does not declare ORR_NEEDS_ORACLE
-over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the requested GPUs are taken
+over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the requested GPUs are in use
 no-such-node|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: there is no such node
 same-node-twice|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: a node is named twice
-wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs, but the job asks for 2
+wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs; the job requests 2
 start-ended|1 orrery: policy misbehave: job alpha at 10\.000000000 s: start of a job that has ended
 start-twice|1 orrery: policy misbehave: job alpha at 1\.000000000 s: start of a job that is running already
 start-in-arrive|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start outside schedule\(\)
@@ -84,7 +84,7 @@ stop-in-finish|1 orrery: policy misbehave: job alpha at 10\.000000000 s: stop of
 stop-waiting|1 orrery: policy misbehave: job alpha at 0\.000000000 s: stop of a job that is not running
 negative-cost|1 orrery: policy misbehave: job alpha at 1\.000000000 s: stop with a negative cost
 negative-work|1 orrery: policy misbehave: job alpha at 0\.000000000 s: adding negative work
-no-such-type|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on GPU type 7; there are 1
+no-such-type|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on GPU type 7: expected a number below 1
 no-such-size|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 77 GPUs, a size that the job does not offer
 resize-rigid|1 orrery: policy misbehave: job alpha at 1\.000000000 s: resize to 1 GPUs, a size that the job does not offer
 no-such-job|1 orrery: policy misbehave: at 0\.000000000 s: stop of a job that has ended or never existed

@@ -30,8 +30,9 @@ static void by_hand(const char *what, const char *csv, const char *cluster, cons
 
 /* ---- EASY by hand ---- */
 
-/* 8 GPUs. A takes 5 until 100. B (6) waits: shadow 100, extra 8 - 6 = 2. C (2, long) takes the extra GPUs at 20. D (1, 70 s) ends
- * exactly at 100: starts at 30. E (1) finds no free GPU; at 100 B has 6 and C 2; B ends at 200. */
+/* 8 GPUs; numbers in brackets are GPUs. A (5) runs until 100. B (6) waits: its shadow time is 100, the extra GPUs are 8
+ * - 6 = 2. C (2, long) takes the extra GPUs at 20. D (1, 70 s) ends exactly at 100, so it starts at 30. For E (1) no
+ * GPU is free: from 100 on B has 6 and C 2. B ends at 200. */
 static void easy_uses_extra_and_holes(void)
 {
 	static const double start[] = { 0, 100, 20, 30, 200 }, end[] = { 100, 200, 520, 100, 271 };
@@ -39,8 +40,9 @@ static void easy_uses_extra_and_holes(void)
 		"submit_s,duration_s,gpus\n0,100,5\n10,100,6\n20,500,2\n30,70,1\n30,71,1\n", "1x8", easy, "estimate=exact", start, end);
 }
 
-/* 4 GPUs. A: 3 until 100. B (4) waits for 100, extra 0. C (1, 1000 s) fits but is too long; D, behind it and of
- * the same shape, ends at 53. B 100-110, then C. */
+/* 4 GPUs; numbers in brackets are GPUs. A (3) runs until 100. B (4) waits until 100, and no GPU is extra. C (1, 1000 s)
+ * fits but is too long. D, the next job of the same shape, is short enough and ends at 53. B runs from 100 to 110, then
+ * C. */
 static void long_one_does_not_hide_short_one(void)
 {
 	static const double start[] = { 0, 100, 110, 3 }, end[] = { 100, 110, 1110, 53 };
@@ -82,8 +84,9 @@ static void overruns(void)
 	BY_HAND("conservative, overrun=extend", csv, "1x4", conservative, "", more_start, more_end);
 }
 
-/* 4 GPUs. A (3) has a limit of 50 s and takes 300. B (4) waits, shadow 50. C (1, 55 s) would end at 65. At 50 the estimate of A grows
- * by a minute: shadow 110, and C fits: 50-105. */
+/* 4 GPUs; numbers in brackets are GPUs. A (3) has a limit of 50 s and runs for 300 s. B (4) waits; its shadow time is
+ * 50. C (1, 55 s) would end at 65, so it waits. At 50 the estimate of A grows by a minute, the shadow time becomes 110,
+ * and C runs from 50 to 105. */
 static void extension_moves_the_shadow(void)
 {
 	static const double start[] = { 0, 300, 50 }, end[] = { 300, 310, 105 };
@@ -93,9 +96,9 @@ static void extension_moves_the_shadow(void)
 
 /* ---- conservative by hand ---- */
 
-/* 10 GPUs. A 6 until 100; B (8, 50 s) is reserved for 100, C (9, 100 s) for 150, when B ends. D (2, 300 s) fits beside A and B, but
- * would leave 8 for C at 150: its reservation is 250. EASY reserves for B alone (extra 2): D starts at 3, and C waits for its end at
- * 303. */
+/* 10 GPUs; numbers in brackets are GPUs. A (6) runs until 100. The reservation of B (8, 50 s) is at 100, that of C (9,
+ * 100 s) at 150, when B ends. D (2, 300 s) fits beside A and B but would leave only 8 GPUs for C at 150, so its
+ * reservation is at 250. EASY reserves only for B (extra 2): D starts at 3, and C waits until D ends at 303. */
 static void conservative_keeps_every_promise(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,6\n1,50,8\n2,100,9\n3,300,2\n";
@@ -105,8 +108,8 @@ static void conservative_keeps_every_promise(void)
 	BY_HAND("conservative does not delay the second job in the queue", csv, "1x10", conservative, "estimate=exact", start, end);
 }
 
-/* 4 GPUs. A has a limit of 100 s and takes 40. B (4) is reserved for 100, C (2) and D (2) for 110. At 40 B moves to 40, C and D to
- * 50. */
+/* 4 GPUs; numbers in brackets are GPUs. A has a limit of 100 s and runs for 40 s. The reservation of B (4) is at 100,
+ * those of C (2) and D (2) at 110. At 40 the reservation of B moves to 40, those of C and D to 50. */
 static void early_end_compresses(void)
 {
 	static const double start[] = { 0, 40, 50, 50 }, end[] = { 40, 50, 80, 70 };

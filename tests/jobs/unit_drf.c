@@ -16,8 +16,8 @@ static void expect(
 	result_free(r);
 }
 
-/* Ghodsi et al., section 4.1: 9 CPUs and 18 GB; tasks of A ask for <1 CPU, 4 GB>, tasks of B
- * for <3 CPUs, 1 GB>. A gets three, B two, and both have a dominant share of 2/3. */
+/* Ghodsi et al., section 4.1: 9 CPUs and 18 GB; tasks of A request <1 CPU, 4 GB>, tasks of B <3 CPUs, 1 GB>. A gets
+ * three, B two, and both have a dominant share of 2/3. */
 static void worked_example(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,cpus,mem_mib,user\n"
@@ -41,7 +41,7 @@ static void turns(void)
 	expect(csv, "1x4", "", start, end, 10, "without a user, the queue counts as the user");
 }
 
-/* A job without a user is a user of its own: it starts before the second job of A. */
+/* A job without a user counts as a separate user: it starts before the second job of A. */
 static void nameless(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,user\n0,100,1,A\n0,100,1,A\n0,100,1,\n0,100,1,\n";

@@ -21,9 +21,9 @@ static void by_hand(
 	result_free(r);
 }
 
-/* 4 GPUs, A and B at 1 each, 2 left. A gains 0.8 per GPU by 2, B 0.2: A grows first, then B (A would need two GPUs to reach 4).
- * A: 100 / 1.8. B: 100 / 1.2; or, with a round at 60, when B is alone: it has 100 - 72 = 28 left, gains 0.05 per GPU by 4, and ends
- * 28 / 1.3 later. */
+/* 4 GPUs: A and B have 1 each, 2 are left. A size of 2 gains 0.8 per GPU for A and 0.2 for B, so A grows first, then B
+ * (A would need two GPUs to reach 4). A ends at 100 / 1.8 and B at 100 / 1.2. With a round at 60, when B is alone, B
+ * has 100 - 72 = 28 s of work left; a size of 4 gains 0.05 per GPU, and B ends 28 / 1.3 later. */
 static void where_the_gain_is(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1.8;4:2.4\n0,100,1,1:1;2:1.2;4:1.3\n";
@@ -51,7 +51,8 @@ static void makes_room(void)
 		"submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:2\n10,30,1,\n", "1x2", "gain=throughput interval=20s", start, end, 2);
 }
 
-/* No gain by 2, but by 4. And a job that asks for 4 and offers 2 starts on 2, at half its rate, while another job holds the rest. */
+/* A size of 2 has no gain, a size of 4 has. A job that requests 4 and offers 2 starts on 2, at half its rate, while another job holds the
+ * rest. */
 static void odd_tables(void)
 {
 	static const double start[] = { 0 }, end[] = { 25 };

@@ -49,7 +49,7 @@ static void rounds(void)
 		"the allocation is not computed again before recompute is over");
 }
 
-/* Two nodes of two GPUs: 1 and 3 end at 100 and leave one free GPU on each node. The fifth job asks for both GPUs of a node: the
+/* Two nodes of two GPUs: 1 and 3 end at 100 and leave one free GPU on each node. The fifth job requests both GPUs of a node: the
  * other jobs move to one node at the next round. */
 static void fragments(void)
 {
@@ -58,7 +58,7 @@ static void fragments(void)
 		"a chosen job gets room despite fragmentation");
 }
 
-/* A job that asks for CPUs alone takes no part in rounds. */
+/* A job that requests only CPUs takes no part in rounds. */
 static void cpus(void)
 {
 	static const double start[] = { 0, 10 }, end[] = { 500, 20 };

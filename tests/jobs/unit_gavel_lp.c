@@ -91,7 +91,7 @@ static double best_vertex(const struct poly *p)
 	}
 }
 
-/* Throughput; 0 if the job asks for more GPUs than the type has. */
+/* Returns the throughput; 0 if the job requests more GPUs than the type has. */
 static double counted(const struct gavel_problem *g, int j, int t)
 {
 	return g->job[j].gpus <= g->gpus_of_type[t] ? g->job[j].throughput[t] : 0;
@@ -418,8 +418,8 @@ static void threads(void)
 	ok(!failed, "sixteen solutions in four threads: the same bytes");
 }
 
-/* Max-min fairness is in units of each job's own speed: on one type with half as many GPUs as jobs, each job gets half of the time,
- * whatever its speed. */
+/* Max-min fairness is in units of each job's own speed: on one type with half as many GPUs as jobs, each job gets half
+ * of the time, regardless of its speed. */
 static void many_jobs(void)
 {
 	enum { JOBS = 200 };

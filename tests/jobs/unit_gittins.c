@@ -53,8 +53,9 @@ static void exponential(void)
 	gittins_free(&t);
 }
 
-/* 1 or 10, with equal probability. Age 0: D = 1 buys 1/2 for 1; D = 10 buys 1 for 1/2 + 5. From age 1 on only long jobs are left. A
- * quantum of at least 2 buys 1/2 for 1/2 + 1. */
+/* Service is 1 or 10, with equal probability. At age 0, D = 1 completes the job with probability 1/2 at an expected
+ * cost of 1, and D = 10 with probability 1 at a cost of 1/2 + 5. From age 1 on only long jobs are left. A quantum of at
+ * least 2 has probability 1/2 and cost 1/2 + 1. */
 static void bimodal(void)
 {
 	static const double v[] = { 10, 1, 10, 1 };
@@ -67,7 +68,8 @@ static void bimodal(void)
 	gittins_free(&t);
 }
 
-/* 2 (one in ten) or 3: at age 0 D = 2 buys 1/10 for 2, D = 3 buys 1 for 2/10 + 27/10. */
+/* Service is 2 with probability 1/10, else 3. At age 0, D = 2 completes the job with probability 1/10 at a cost of 2, and D = 3 with
+ * probability 1 at an expected cost of 2/10 + 27/10. */
 static void later_corner(void)
 {
 	static const double v[] = { 2, 3, 3, 3, 3, 3, 3, 3, 3, 3 };

@@ -166,7 +166,7 @@ static void demote(struct naive *m)
 		}
 }
 
-/* In each queue, moves jobs that do not run behind the running ones. */
+/* In each queue, moves jobs that do not run after the running ones. */
 static void waiting_last(struct naive *m)
 {
 	int again[MAX_JOBS], n = 0;

@@ -21,7 +21,8 @@ static const char jobs_text[] = "submit_s,duration_s,gpus\n0,200,2\n0,40,4\n";
 
 static struct orr_error err;
 
-/* An entry per schedule() call: time, GPUs in all, free, going, going of the first job; USD per GPU and hour; state of n1. */
+/* An entry per schedule() call: time; number of GPUs: total, free, given notice, given notice of the first job; USD per GPU and hour; state
+ * of n1. */
 static char seen[2048];
 static bool is_bold; /* tries to start a job on the node given notice */
 
@@ -119,8 +120,9 @@ static int run(bool is_lent)
 
 int main(void)
 {
-	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice: its 2
-	 * free GPUs count no more. At 100 s it leaves; the job has lost its work and starts on n0, until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2
+	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice:
+	 * its 2 free GPUs no longer count as free. At 100 s it is removed; the job has lost its work and starts on n0,
+	 * until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2
 	 * / 4. */
 	is_bold = false;
 	ok(!run(true), "a policy runs on lent nodes");

@@ -26,7 +26,7 @@ struct naive {
 	const struct entry *last;
 };
 
-/* Results of the checks: policies have no output of their own. */
+/* Results of the checks, because policies have no output. */
 static int asked, wrong;
 
 struct tester {

@@ -55,7 +55,7 @@ static struct train_result trained(const struct orr_policy *p, const char *setti
 /* ---- time to a loss ---- */
 
 /* A gradient moves the parameters equally far in all policies: lr / n where means are taken and with servers
- * (step=mean), so Ako, which sums, gets lr / n. A worker computes for 0.4 s; the gradient takes 0.2 s over its NIC. */
+ * (step=mean), so Ako, which sums gradients, has lr / n. A worker computes for 0.4 s; the gradient takes 0.2 s over its NIC. */
 static const struct {
 	const char *name;
 	const struct orr_policy *policy;

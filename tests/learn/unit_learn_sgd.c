@@ -328,7 +328,7 @@ static void stability(void)
 		double bound = 2 * sin(M_PI / (2 * (2 * delay + 1)));
 		ok(stale_loss(delay, 0.6 * bound) < 0.05 && stale_loss(delay, 1.5 * bound) > 100,
 			"delay %u: settles below and diverges above the bound of Levin and May", delay);
-		/* the first of the steps - 1 - delay updates are 0, 1, .. delay - 1 behind */
+		/* staleness of the first of the steps - 1 - delay updates: 0, 1, .. delay - 1 */
 		double updates = STALE_STEPS - 1. - delay;
 		near_to(seen_staleness, (delay * (delay - 1.) / 2 + delay * (updates - delay)) / updates, 1e-12,
 			"the staleness of the updates is counted");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Learning problems: shards partition the rows, gradients are slopes of the loss, the closed form of the least loss is what
- * descent reaches, and data have the variances that were asked for.
+ * Learning problems: shards partition the rows, gradients are slopes of the loss, descent reaches the closed form of
+ * the minimum loss, and data have the requested variances.
  */
 #include "learn/problem.h"
 

@@ -164,7 +164,7 @@ static void draw(struct drawn *d, uint64_t number)
 		.seed = number };
 }
 
-/* NULL, or the error in the outcome. */
+/* Returns NULL, or the error in the outcome. */
 static const char *wrong(const struct mixed_case *c, const struct run_result *r)
 {
 	double held = metric(r, "jobs_gpu_hours") + metric(r, "serve_gpu_hours") + metric(r, "idle_gpu_hours");

@@ -17,7 +17,7 @@ refused() {
 }
 
 # 10 B/s, latency 0.5 s. A: 10 B at 0. B: 10 B at 1. A drains from 0.5, B from 1.5: A has sent 10 B at 1.5,
-# so each has the link to itself: 1.5 and 2.5.
+# so they never share the link: 1.5 and 2.5.
 printf 'link,bandwidth_Bps,latency_s\nl,10,0.5\n' >"$links"
 printf 'links,start_s,bytes,dst,src,step,id,colour\nl,1,10,y,x,-1,"B,1",red\nl,0,10,y,x,-1,A,\n' >"$flows"
 is "$(net)" "id,start_s,finish_s
@@ -35,7 +35,7 @@ want="id,start_s,finish_s
 4,6,10.5"
 is "$(net --check)" "$want" "a step starts when the last flow of the step before has ended"
 like "$(net --json)" '"steps_simulated":	2,' "a step equal to an earlier one is not simulated again"
-# With another flow in the file (on a link of its own) every step is; the times stay the same.
+# With another flow in the file (on a separate link) every step is simulated; the times stay the same.
 printf 'm,1,0\n' >>"$links"
 printf '5,-1,a,b,100,0,m\n' >>"$flows"
 is "$(net --check)" "$want
@@ -57,22 +57,22 @@ printf 'id,step,src,dst,bytes,start_s,links\na,-1,x,y,12,1,l;n\nb,-1,x,y,6,0,l;m
 is "$(net --rtt-weighted)" "id,start_s,finish_s
 a,1,4
 b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
-# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the link to itself.
+# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and is alone on the link.
 is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without --rtt-weighted: equal shares"
 
 l='l,10,0\n'
 refused "an unknown link" "$l" '0,-1,a,b,5,0,l\n1,-1,a,b,5,0,l;k\n' 'flows.csv:3: links: unknown link "k"'
-refused "a duplicate link" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name that no earlier line has, found "l"'
+refused "a duplicate link" "${l}l,20,0\n" '' 'links.csv:3: link: expected a name different from those of earlier lines, found "l"'
 refused "a link that a flow names twice" "$l" '0,-1,a,b,5,0,l;l\n' 'flows.csv:2: links: expected each link at most once'
 refused "negative bytes" "$l" '0,-1,a,b,-5,0,l\n' 'flows.csv:2: bytes: expected .* found "-5"'
 refused "bytes that are no number" "$l" '0,-1,a,b,nan,0,l\n' 'flows.csv:2: bytes: expected .* found "nan"'
 refused "a bandwidth that is no number" 'l,fast,0\n' '' 'links.csv:2: bandwidth_Bps: expected .* found "fast"'
 refused "a negative latency" 'l,1,-1\n' '' 'links.csv:2: latency_s: expected'
-refused "a duplicate id" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id that no earlier row has, found "0"'
-refused "a step below an earlier one" "$l" '0,0,a,b,5,0,l\n1,1,a,b,5,0,l\n2,0,a,b,5,0,l\n' 'flows.csv:4: step: expected a step not below.* found "0"'
-refused "a step left out" "$l" '0,0,a,b,5,0,l\n1,2,a,b,5,0,l\n' 'flows.csv:3: step: expected the step of the row before'
+refused "a duplicate id" "$l" '0,-1,a,b,5,0,l\n0,-1,a,b,5,0,l\n' 'flows.csv:3: id: expected an id different from those of earlier rows, found "0"'
+refused "a step below an earlier one" "$l" '0,0,a,b,5,0,l\n1,1,a,b,5,0,l\n2,0,a,b,5,0,l\n' 'flows.csv:4: step: expected at least the step of the previous row.* found "0"'
+refused "a step left out" "$l" '0,0,a,b,5,0,l\n1,2,a,b,5,0,l\n' 'flows.csv:3: step: expected the step of the previous row'
 refused "steps that do not begin at 0" "$l" '0,1,a,b,5,0,l\n' 'flows.csv:2: step: expected .* found "1"'
-refused "hosts without a link between them" "$l" '0,-1,a,b,5,0,\n' 'flows.csv:2: links: expected the links from src to dst'
+refused "hosts without a link between them" "$l" '0,-1,a,b,5,0,\n' 'flows.csv:2: links: expected at least one link, because src and dst differ'
 refused "a link without bandwidth" 'l,0,0\n' '0,-1,a,b,5,0,l\n' 'flows.csv:2: links: expected links with a bandwidth above 0'
 refused "a row with too few fields" "$l" '0,-1,a,b,5,0\n' 'flows.csv:2: '
 

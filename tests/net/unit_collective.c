@@ -445,7 +445,7 @@ struct ps_shape {
 static double ps_push_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps)
 {
 	double w = p->workers, s = p->servers, share;
-	if (p->is_colocated) /* a server's NIC receives the shares of all others; a worker without a server sends no more than that */
+	if (p->is_colocated) /* a server's NIC receives the shares of all others; a worker without a server sends at most that */
 		share = (w - 1) / s;
 	else
 		share = fmax(1, w / s);

@@ -27,7 +27,7 @@ static void run_to_end(struct flownet *f, double *finish)
 	}
 }
 
-/* Both get 5 of 10 B/s until the shorter ends at 2 s; then 10 B/s: 10 + 20 B take 3 s. */
+/* Both flows get 5 of 10 B/s until the shorter one ends at 2 s; then the other gets 10 B/s, so 10 + 20 B take 3 s. */
 static void two_flows_on_one_link(void)
 {
 	struct flow_link link = { 10, 0 };

@@ -31,7 +31,7 @@ struct report {
 
 struct setting {
 	const char *name, *file, *cluster, *dnn;
-	uint32_t t, p, d, m, batch, blocks; /* batch: samples in all; blocks per stage */
+	uint32_t t, p, d, m, batch, blocks; /* batch: total samples; blocks per stage */
 	double p2p_bytes;                   /* from one GPU to one GPU */
 	double dp_bytes;                    /* of one GPU's stage */
 };

@@ -6,7 +6,7 @@
 . "${srcdir:-.}/tests/tap.sh"
 oracles=$data/oracles/tiresias
 
-# their policy, ours, what we set
+# policy of the simulator, policy of orrery, settings of orrery
 policies='
 fifo         fifo
 fjf          fjf

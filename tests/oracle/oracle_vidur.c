@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Vidur as the judge: its own event, batching and memory code (microsoft/vidur at 7d47513), with the iteration time in
+ * Vidur as the reference: its own event, batching and memory code (microsoft/vidur at 7d47513), with the iteration time in
  * closed form, served 2,000 requests of the Azure conversation trace. Every request's first token and completion
  * must come at the same time, and every one must have been restarted as often.
  */
@@ -11,7 +11,7 @@ extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi;
 
 enum { REQUESTS = 2000 };
 
-/* The larger of both; a time that is none is worse than any. */
+/* The larger error of the two; NAN, a missing time, counts as the largest. */
 static double worse(double worst, double got, double want)
 {
 	double x = fabs(got - want);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* FIFO that does one thing wrong, named by its parameter `how` (tests/jobs/plugins.sh). */
+/* FIFO that makes one mistake, named by its parameter `how` (tests/jobs/plugins.sh). */
 #include <orrery/jobs.h>
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A spot policy that does one thing wrong, named by its parameter `how` (tests/spot/plugins_spot.sh). Otherwise it runs one stage. */
+/* A spot policy that makes one mistake, named by its parameter `how` (tests/spot/plugins_spot.sh). Otherwise it runs one stage. */
 #include <orrery/spot.h>
 
 #include <math.h>
@@ -260,7 +260,7 @@ static void give_up_mutely(struct orr_spot *w, orr_inst i)
 	orr_spot_give_up(w, NULL);
 }
 
-/* After the first error the policy goes on as if nothing had happened. */
+/* After the first error the policy continues as if no error had occurred. */
 static void go_on(struct orr_spot *w, orr_inst i)
 {
 	uint32_t d, p;
@@ -275,7 +275,7 @@ static void go_on(struct orr_spot *w, orr_inst i)
 	orr_spot_count(w, "n", orr_inst_live(w));
 }
 
-/* All questions, of what there is not. */
+/* Calls all queries with objects that do not exist. */
 static void ask_nowhere(struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

@@ -239,7 +239,7 @@ static void table(void)
 		"two             4          25            20 ms       20 ms\n"
 		"\nmean end-to-end time against one, request by request:\n"
 		"  two     -20 ms [-30, -10]  -50.0 %\n"
-		"\nmean end-to-end time of one over that of each, over all replications:\n"
+		"\nmean end-to-end time of one / that of each policy, over all replications:\n"
 		"  two     2.000 [1.900, 2.100]\n"
 		"two: requests not completed: refused 1\n"
 		"times of models: made up\n",

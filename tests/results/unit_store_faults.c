@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whatever happens to the disk or the process, the database opens, passes SQLite's
+ * After any fault of the disk or the process, the database opens, passes SQLite's
  * integrity check and holds complete runs only; a run that was reported as stored is in
  * it.
  */
@@ -73,7 +73,7 @@ static bool passes_sqlites_check(void)
 }
 
 /* Opens the remaining file and compares each run with the original. Bit k of
- * *seeds: it holds the run of seed k + 1. Returns false if anything is wrong. */
+ * *seeds: it holds the run of seed k + 1. Returns false on any difference. */
 static bool inspect(uint64_t *seeds, size_t *count)
 {
 	struct orr_error err = { 0 };

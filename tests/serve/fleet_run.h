@@ -54,7 +54,7 @@ struct fleet_case {
 
 /* Returns NULL if the run failed; err has the error. Names in rows are NULL. */
 struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err);
-double fleet_metric(const struct run_result *r, const char *name); /* Value of a metric; NAN: there is none. */
+double fleet_metric(const struct run_result *r, const char *name); /* Value of a metric; NAN: the run lacks it. */
 
 /* fleet_run(); a failing test reports an error. */
 __attribute__((unused)) static struct run_result *fleet_must_run(const struct fleet_case *c, const char *what)

@@ -49,7 +49,7 @@ FILE *llm_oracle_file(const char *name)
 	return fopen(path, "r");
 }
 
-/* Clips tokens as the oracle's README says: at least one of each, at most 4,096 in all; the prompt is shortened. */
+/* Clips tokens as the oracle's README says: at least one of each, at most 4,096 in total; the prompt is shortened. */
 struct reqset *llm_vidur_requests(void)
 {
 	enum { ROWS = 2000, LIMIT = 4096 };

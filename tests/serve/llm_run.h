@@ -22,7 +22,7 @@ struct llm_run {
 	const char *topology; /* NULL: none */
 	const struct orr_policy *policy;
 	const char *settings; /* "name=value name=value" of the policy; NULL: none */
-	const char *options;  /* the same, of the world */
+	const char *options;  /* likewise, options of the world */
 	const char *failures; /* time_s,node,event; NULL: none */
 	bool is_quick;        /* no rows, no --check */
 	bool is_guest;        /* on a clock and a pool of the caller */
@@ -34,9 +34,9 @@ struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err);
 struct reqset *llm_requests(const char *text, struct orr_error *err);
 /* Reads Mooncake's JSON lines, whose hashes cover block_tokens tokens each. */
 struct reqset *llm_hashed_requests(const char *text, uint32_t tokens, struct orr_error *err);
-/* Path of oracles/vidur/NAME under ORRERY_DATA_PATH; NULL: there is none. */
+/* Opens oracles/vidur/NAME under ORRERY_DATA_PATH; NULL: no such file. */
 FILE *llm_oracle_file(const char *name);
-/* The oracle's 2,000 requests; NULL: there are none. */
+/* Returns the oracle's 2,000 requests; NULL: the file is missing. */
 struct reqset *llm_vidur_requests(void);
 double llm_metric(const struct run_result *r, const char *name); /* NAN: none */
 

@@ -72,7 +72,7 @@ is "$(cat r1/* | sha256sum)" "$(cat r2/* | sha256sum)" "orrery run and orrery se
 is "$? $(awk -F, 'NR == 3 { printf "%.6f", $2 * 2 }' r3/fifo.requests.csv)" "0 $(awk -F, 'NR == 3 { printf "%.6f", $2 }' r1/fifo.requests.csv)" \
   "flags override the file: arrivals in half the time"
 "$orrery" run base.json --set models=slow.json,other.json --set deployments=x 2>said
-is "$? $(cat said)" '2 orrery: base.json: $.models[1]: is named "slow", as is model 0; expected a name of its own' "--set models=A,B is a list"
+is "$? $(cat said)" '2 orrery: base.json: $.models[1]: duplicate name "slow" (of model 0): expected a unique name' "--set models=A,B is a list"
 "$orrery" serve three.csv --scenario s.json --set serve.router=jsq --out r4 -q --no-figures
 is "$? $(wc -l <r4/fifo.requests.csv)" "0 4" "TRACE and --set override the file"
 if command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null; then
@@ -118,12 +118,12 @@ trace=null|x.json: no trace is named
 compress=0|x.json: $.compress: expected a number from 1e-06 to 1000000, found "0"
 compress="x"|x.json: $.compress: expected a number, found "x"
 trace_options=[]|x.json: $.trace_options: expected an object
-trace="two-models.csv"|two-models.csv:3: request 1 asks for model "fast", which is not served (--model; serve.any_model=true takes it for the first)
+trace="two-models.csv"|two-models.csv:3: request 1 requests model "fast", which is not served (--model; serve.any_model=true uses the first model)
 models=null|x.json: no model is named (--model NAME or FILE.json)
 models=3|x.json: $.models: expected a list of 1 to 4096 models
 models=[]|x.json: $.models: expected a list of 1 to 4096 models
 models=["slow.json",3]|x.json: $.models[1]: expected the name of a model, a file, or a model as an object
-models=["slow.json","copy.json"]|x.json: $.models[1]: is named "slow", as is model 0; expected a name of its own
+models=["slow.json","copy.json"]|x.json: $.models[1]: duplicate name "slow" (of model 0): expected a unique name
 models=["nowhere.json"]|x.json: $.models[0]: nowhere.json: No such file or directory
 models=[{"kind": "x"}]|x.json: $.models[0]: $.kind: expected one of table, llm, found "x"
 cluster=null|x.json: no cluster is named (--cluster 64x8:v100, or a file)
@@ -141,16 +141,16 @@ deployments=[{}, {"pp": "x"}]|x.json: $.deployments[1].pp: expected a whole numb
 deployments=[{"kv_blocks": -1}]|x.json: $.deployments[0].kv_blocks: expected a whole number from 0 to 1000000000, found "-1"
 deployments=[{"gpu_types": "a100,h100"}]|x.json: $.deployments[0].gpu_types: expected types that the cluster has, found "a100,h100"
 deployments=[{"replicas": 3}]|x.json: $.deployments[0]: 3 replicas of 1 x 1 GPUs are 3 GPUs; the cluster has 2
-deployments=[{"replicas": 2}, {}]|x.json: $.deployments: ask for 3 GPUs together; the cluster has 2
-deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, as "most" allows no more later
+deployments=[{"replicas": 2}, {}]|x.json: $.deployments: request 3 GPUs in total; the cluster has 2
+deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, because "most" allows no increase
 deployments=[{"least": 2, "most": 1}]|x.json: $.deployments[0].most: expected at least 2 (least), found 1
 deployments=[{"replicas": 2, "most": 1}]|x.json: $.deployments[0].replicas: expected from 0 (least) to 1 (most), found 2
 tp=[]|x.json: $.tp: expected a text or number
 serve=3|x.json: $.serve: expected an object
 serve={"route": "jsq"}|serve: no parameter "route"; did you mean router
 serve={"slo": "soon"}|serve: slo: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
-failures={"mtbf": "1h", "trace": "f.csv"}|failures: trace and mtbf exclude each other; give one of them
-prices=3|x.json: $.prices: expected auto, none, TYPE=USD,.. or an object of such, found "3"
+failures={"mtbf": "1h", "trace": "f.csv"}|failures: trace and mtbf exclude each other: give only one of them
+prices=3|x.json: $.prices: expected auto, none, TYPE=USD,.. or an object with such keys, found "3"
 prices="a100"|x.json: $.prices: expected auto, none or TYPE=USD,.. found "a100"
 prices={"h100": 3}|x.json: $.prices: the cluster has no GPUs of type "h100"
 prices={"a100": "x"}|x.json: $.prices.a100: expected USD per GPU and hour, from 0 to 1e6, found "x"
@@ -159,8 +159,8 @@ until="later"|x.json: $.until: expected a time such as 30d, found "later"
 record="none"|x.json: $.record: expected summary, sample or all, found "none"
 policies=[]|no policy is named (--policy academus,cascade; orrery policy list shows all)
 policies=["fif"]|no policy "fif"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)
-policies=["srtf"]|policy srtf: is a jobs policy (orrery jobs runs those), expected a serve policy
-policies=["fifo","fifo"]|two policies are labelled "fifo"; write fifo@LABEL to tell them apart
+policies=["srtf"]|policy srtf: is a jobs policy (for orrery jobs): expected a serve policy
+policies=["fifo","fifo"]|two policies are labelled "fifo": write fifo@LABEL to give one another label
 EOT
 while IFS='|' read -r args expected; do
   # shellcheck disable=SC2086
@@ -169,9 +169,9 @@ while IFS='|' read -r args expected; do
 done <<'EOT'
 |serve: no TRACE given (a file, or a generator such as poisson:rate=2,n=500); see --help
 three.csv --models x|unknown option "--models"; did you mean --model
-three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment is for --find-rate
+three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment: expected together with --find-rate
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate and --db or --out exclude each other
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: --until would leave requests out, and more of them at lower rates
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: --until would cut off requests, more of them at lower rates
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate
 at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: expected requests with different arrival times, but all arrive at the same time
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found "e2e"
@@ -181,7 +181,7 @@ poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,
 EOT
 echo '{"world": "jobs"}' >jobs.json
 said=$("$orrery" serve --scenario jobs.json 2>&1)
-is "$? $said" '2 orrery: jobs.json: $.world: expected "serve" (orrery run carries out scenarios of any world)' "a scenario of another world"
+is "$? $said" '2 orrery: jobs.json: $.world: expected "serve" (orrery run runs scenarios of any world)' "a scenario of another world"
 is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 
 # ---- --find-rate, against a fine grid ----
@@ -198,7 +198,7 @@ for k in $(seq 0 40); do
   awk -v s="$(share "$x")" 'BEGIN { exit !(s >= 0.9) }' && best=$x
 done
 like "$(awk -v a="$factor" -v b="$best" 'BEGIN { print a / b }')" '^(0\.99|1|1\.00)' "--find-rate finds what a grid in steps of 0.5 % finds, within 1 % ($factor, $best)"
-like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests keep to the SLO; at [0-9.]+ requests/s 8[0-9.]+ %, bound by e2e: of the completed requests 8[0-9.]+ % keep e2e \([0-9]+ runs\)$' \
+like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests meet the SLO; at [0-9.]+ requests/s 8[0-9.]+ %, bound by e2e: of the completed requests 8[0-9.]+ % keep e2e \([0-9]+ runs\)$' \
   "--find-rate prints the rate, its share, and a rate with a lower share"
 
 # M/D/1: the share of requests that waits for at most four services of 20 ms is 0.9 at 37.885 requests/s (Erlang 1909:
@@ -242,7 +242,7 @@ s/\.create = create,//|2 orrery: ./bad.so: policy mine: function create is NULL
 s/^ORR_POLICY_SERVE(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(serve_mine, mine, "", "serve", 0u, params, struct few, few);/|2 orrery: ./bad.so: policy mine: its table of functions has 8 bytes, expected 64: compile against this version's headers
 EOT
   said=$("$orrery" jobs poisson:rate=1,n=5 --cluster 1x1 --policy ./mine.so 2>&1)
-  is "$? $said" "2 orrery: policy mine: is a serve policy (orrery serve runs those), expected a jobs policy" "orrery jobs refuses a serving policy"
+  is "$? $said" "2 orrery: policy mine: is a serve policy (for orrery serve): expected a jobs policy" "orrery jobs refuses a serving policy"
   is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 else
   skip "no C compiler ($CC)" 8

@@ -45,21 +45,21 @@ roles() { # FIRST SECOND POLICY: the roles of two deployments
 for policy in $("$orrery" policy list --kind serve | awk '/^  / { print $1 }'); do
   [ "$policy" = splitwise ] && continue
   said=$(roles both decode "$policy")
-  is "$? $said" "2 orrery: policy $policy: does not tell prefill and decode replicas apart, and \$.deployments[1] has a role; policies that do: splitwise (of a plugin: the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"" \
+  is "$? $said" "2 orrery: policy $policy: does not distinguish prefill and decode replicas, and \$.deployments[1] has a role; policies that do: splitwise (plugins declare the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"" \
     "$policy refuses roles"
 done
 is "$(roles prefill decode splitwise; echo $?)" 0 "splitwise takes them"
 is "$(roles both both vllm; echo $?)" 0 "the role both is no role"
 said=$(roles prefill prefill splitwise)
-is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill alone; expected some with the role decode or both' "a pool for decodes is needed"
+is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill only: expected some with the role decode or both' "a pool for decodes is needed"
 said=$(roles decode decode splitwise)
-is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for decode alone; expected some with the role prefill or both' "and one for prompts"
+is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for decode only: expected some with the role prefill or both' "and one for prompts"
 like "$("$orrery" policy show splitwise)" '^roles: runs prompts on prefill replicas' "policy show"
 : "${CC:=cc}"
 if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind serve >/dev/null
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o mine.so mine.c
-  like "$(roles prefill decode ./mine.so)" 'policy mine: does not tell prefill and decode replicas apart' "so does a plugin"
+  like "$(roles prefill decode ./mine.so)" 'policy mine: does not distinguish prefill and decode replicas' "so does a plugin"
   sed 's/^ORR_POLICY_SERVE(\(.*\), params, ops);/ORR_POLICY_SERVE_FLAGS(\1, ORR_SERVE_ROLES, params, ops);/' mine.c >aware.c
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o aware.so aware.c
   said=$(roles prefill decode ./aware.so)
@@ -111,7 +111,7 @@ like "$("$orrery" serve $load "${small[@]}" --policy vllm --find-rate e2e=1h --s
   ', bound by refused requests: of the completed requests 100 % keep e2e; refused [0-9.]+ % \(queue-limit [0-9.]+ %\) \([0-9]+ runs\)$' "the limit of a queue binds"
 long=poisson:rate=5,n=300,prompt=100-3000,output=20
 like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h)" \
-  '^vllm: at no rate 90 % of the requests keep to the SLO \([0-9.]+ % at [0-9.]+ requests/s, the only rate tried, bound by refused requests: .*refused ([0-9.]+) % \(context \1 %\)\) \(1 run\)$' \
+  '^vllm: at no rate 90 % of the requests meet the SLO \([0-9.]+ % at [0-9.]+ requests/s, the only rate tried, bound by refused requests: .*refused ([0-9.]+) % \(context \1 %\)\) \(1 run\)$' \
   "requests that no replica can ever serve end the search at once"
 like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h --json)" '"bound": "refused", .*"above_refused_by": \{"context": 0\.[0-9]+\}, "runs": 1\}' "in JSON"
 
@@ -136,7 +136,7 @@ is "$(awk -v a="$(tokens --kv-precision fp8)" -v b="$(tokens)" 'BEGIN { print (b
 is "$("$orrery" scenario show poisson:rate=2,n=20,prompt=5,output=5 --world serve --model llama2-7b --cluster 1x1:h100 --policy vllm | tr -d '\t' | grep -c '^"kv_precision":"auto",$')" 1 \
   "scenario show"
 like "$("$orrery" serve poisson:rate=2,n=20,prompt=5,output=5 --model m.json --cluster 1x1 --kv-blocks 99 --policy vllm --precision fp8)" \
-  '^precision has no effect: times and bytes of the models are given by their files$' "a model in closed form has bytes of its own"
+  '^precision has no effect: the models. files give times and bytes$' "a model in closed form has bytes of its own"
 said=$(serve_at --precision fp8 --device a100 2>&1)
 like "$? $said" '^2 .*device a100.* has no fp8; expected' "a device without fp8"
 
@@ -153,7 +153,7 @@ busy=$("$orrery" serve poisson:rate=20,n=300,prompt=900,output=80 --model m.json
 is "$(printf '%s\n' "$busy" | grep -c 'has no effect')" 0 "nor are those that had one"
 like "$busy" '^a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=1e\+09$' "copies are an assumption where there were any"
 like "$(roles prefill decode splitwise; "$orrery" run roles.json --no-figures)" \
-  '^KV caches move at serve.kv_Bps=2.5e\+10 each, however many at once$' "so are transfers"
+  '^KV caches move at serve.kv_Bps=2.5e\+10 each, regardless of the number of concurrent transfers$' "so are transfers"
 
 # ---- mlfq: requests that wait long do not swap each other out ----
 sed 's/"longest": 2000,//; s/1000,/131072,/' m.json >vidur.json

@@ -61,7 +61,7 @@ check "($(metric group_network_bytes) / (3 * $M) - 1) ^ 2 < 1e-12" "four stages 
 serve 4x2:h100 $free --tp 2 --pp 4
 check "(($there - $(metric ttft_mean)) / (3 * ($M / 1.25e9 + 1e-5)) - 1) ^ 2 < 1e-4" "three hops in sequence"
 
-# Without a network the replica crosses the default of orrery step, and the table says so.
+# Without a network the replica uses the default of orrery step, and a line below the table names it.
 serve 8x1:h100 none --tp 8
 like "$(cat said)" "cross the network star \(network=none; its bw is 10Gbps\) by the rule of step.algorithm=auto, each alone on it" \
   "without --network: the default network"

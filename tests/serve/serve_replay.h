@@ -32,7 +32,7 @@ bool serve_ends_at(const struct run_result *r, const double *end_s, size_t n);
 /* sum of samples x (end - arrival) / sum of samples, over completed requests. */
 double serve_mean_per_sample(const struct run_result *r);
 
-/* Value of a metric; NAN: there is none. */
+/* Value of a metric; NAN: the run lacks it. */
 double serve_metric(const struct run_result *r, const char *name);
 
 #endif

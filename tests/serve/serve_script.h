@@ -37,7 +37,7 @@ const char *script_error(const char *model, const char *requests, const char *op
 
 /* Ready-made functions. */
 void script_push(struct orr_serve *w, orr_req r);
-/* Starts the first request of the queue as a batch of its own; 0 if there is none, or it does not fit. */
+/* Starts the first request of the queue as a separate batch; 0 if the queue is empty or the request does not fit. */
 orr_run script_start_first(struct orr_serve *w, uint32_t replica);
 
 #endif

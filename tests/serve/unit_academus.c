@@ -15,7 +15,7 @@ extern const struct orr_policy orr_policy_serve_academus;
 
 static struct orr_error err;
 
-/* A model whose batch of one takes `ms`, whatever its length. */
+/* A model whose batch of one takes `ms`, regardless of its length. */
 static const char *flat(char out[512], const char *name, double ms, double occupancy)
 {
 	snprintf(out, 512,

@@ -23,7 +23,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* A generator of its own, so that traces are the same on all machines. */
+/* A separate generator, so that traces are the same on all machines. */
 static uint64_t dice_state;
 static uint32_t dice(uint32_t n)
 {
@@ -328,7 +328,7 @@ static void check_many_failures(void)
 	free(rows);
 }
 
-/* route() is asked only when the replicas known to the policy are the replicas that are up. */
+/* route() is called only when the replicas known to the policy are the replicas that are up. */
 static uint32_t asked, asked_unheard;
 static uint32_t route_and_compare(void *self, struct orr_serve *w, orr_req r)
 {

@@ -24,7 +24,7 @@ static struct fleet_case fleet(const char *requests, uint32_t replicas, const ch
 		.max_rows = 100000 };
 }
 
-/* --check compares the tokens of each completed request with those that it asked for. */
+/* --check compares the tokens of each completed request with the requested number. */
 static void check_failures(const struct orr_policy *policy)
 {
 	struct fleet_case c = fleet("poisson:rate=8,n=2000,prompt=exp:120,output=exp:30", 4, "start_up=200ms notice=100ms");

@@ -126,7 +126,8 @@ static void the_guard(void)
 	BY_HAND("slo_guard=off: the task is merged", merge, full, "preempt=false slo_guard=off", NULL, 1, 0.086, 0.086);
 }
 
-/* A (8 samples, SLO 80 ms) runs until 75; 128 of B wait, end at 83 and may take 84. Z at 2 ms would end A at 78, B at 86. */
+/* A (8 samples, SLO 80 ms) runs until 75. 128 samples of B wait and end at 83; their deadline is at 84. With Z at 2 ms, A would end at 78
+ * and B at 86. */
 static void the_guard_of_all(void)
 {
 	static const char rows[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,0.083\n0.002,z,1,1\n";
@@ -155,15 +156,17 @@ static void limits(void)
 	BY_HAND("none stacked", many, small, "stack_most=1 preempt=false batch=false", NULL, 1, 0.075, 0.15, 0.225);
 }
 
-/* A (32 samples, 150 ms) runs; 8 and 8 of A wait (40 and 48 are not in the table); merged to 16 they take 85 ms. At 2 ms:
- * merged, it ends 148 + 85 from now, x 8, + 10 x 8 for the other = 1,944; in turn (148 + 75 + 75) x 8 = 2,384. */
+/* A (32 samples, 150 ms) runs; two tasks of 8 samples of A wait (40 and 48 are not in the table). Merged to 16 they
+ * take 85 ms. The decision at 2 ms: merged, the task ends after 148 + 85 ms, which gives (148 + 85) x 8 + 10 x 8 for
+ * the other task = 1,944; one after the other, (148 + 75 + 75) x 8 = 2,384. */
 static void merging_those_that_wait(void)
 {
 	static const char rows[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,a,8\n0.003,b,128\n";
 	BY_HAND("waiting tasks are not merged", rows, full, "preempt=false", NULL, 1, 0.15, 0.225, 0.3, 0.308);
 	BY_HAND("merge_queued=true: waiting tasks are merged", rows, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.235, 0.235,
 		0.243);
-	/* 8 of A at 3 ms: merged 232 x 8 + 10 x 8 + 10 x 128 for the B behind, last 305 x 8. B's 256 take 10 ms. */
+	/* 8 samples of A arrive at 3 ms. Merged, the sum is 232 x 8 + 10 x 8 + 10 x 128 for the B that follows; queued last it is 305 x 8.
+	 * B's 256 samples take 10 ms. */
 	static const char behind[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,b,128\n0.003,a,8\n0.004,b,128\n";
 	BY_HAND("tasks behind a merged task are projected later", behind, full, "preempt=false merge_queued=true", NULL, 1, 0.15, 0.225,
 		0.235, 0.31, 0.235);
@@ -171,13 +174,13 @@ static void merging_those_that_wait(void)
 	static const char odd[] = "arrival_s,model,samples\n0,a,8\n0.001,a,4\n";
 	BY_HAND("a size outside the table is not merged", odd, full, "preempt=false", NULL, 1, 0.075, 0.135);
 	BY_HAND("pad=true: a size outside the table is padded", odd, full, "preempt=false pad=true", NULL, 1, 0.086, 0.086);
-	/* 85 x 12 - 15 x 8 = 900 against (15 + 60) x 4 = 300 */
+	/* batch: 85 x 12 - 15 x 8 = 900; wait: (15 + 60) x 4 = 300 */
 	static const char late[] = "arrival_s,model,samples\n0,a,8\n0.06,a,4\n";
 	BY_HAND("pad=true: a padded merge is chosen if it is better", late, full, "preempt=false pad=true", NULL, 1, 0.075, 0.135);
 }
 
-/* A (8 samples, SLO 80 ms) runs, 128 of B wait, as A could not end in time behind them. Z (1 ms) at 2 ms: ahead it costs
- * 1 + 3 x 8 = 25, with B's wait 3 x 128 more = 409; behind 73 + 8 + 1 = 82. */
+/* A (8 samples, SLO 80 ms) runs, 128 of B wait, because A could not end in time after them. Z (1 ms) arrives at 2 ms.
+ * Before A its sum is 1 + 3 x 8 = 25, with B's wait 3 x 128 more = 409; after B it is 73 + 8 + 1 = 82. */
 static void scope(void)
 {
 	static const char rows[] = "arrival_s,model,samples,slo_s\n0,a,8,0.08\n0.001,b,128,1\n0.002,z,1,1\n";
@@ -199,11 +202,12 @@ static void places(void)
 	/* At 2 ms the queues end at 75 and 76: the task joins the first. At 75 that GPU takes it; at 76 the other finds none. */
 	static const char rows[] = "arrival_s,model,samples\n0,a,8\n0.001,a,8\n0.002,a,8\n0.003,a,8\n";
 	BY_HAND("two GPUs with a queue each", rows, full, NOTHING, NULL, 2, 0.075, 0.076, 0.15, 0.151);
-	/* 0: A32 until 150, 1: A8 until 76. Z goes behind 1 (77). An A8 at 3 goes behind that (152), as the other ends at 225. */
+	/* GPU 0 runs 32 samples of A until 150, GPU 1 runs 8 of A until 76. Z queues on GPU 1 (end 77). 8 samples of A at 3 ms queue after
+	 * it (end 152), because on GPU 0 they would end at 225. */
 	static const char queues[] = "arrival_s,model,samples\n0,a,32\n0.001,a,8\n0.002,z,1\n0.003,a,8\n";
 	BY_HAND("a task goes to the GPU where it ends first", queues, full, NOTHING, NULL, 2, 0.15, 0.076, 0.077, 0.152);
-	/* 0: A4 until 60, without slack. B at 55 preempts A32 on 1: 10 x 256 + 12 x 32, against (5 + 10) x 256 on 0. At 60 A32
-	 * restarts on 0. */
+	/* GPU 0 runs 4 samples of A until 60, without slack. B at 55 preempts the 32 samples of A on GPU 1: the sum is
+	 * 10 x 256 + 12 x 32, and (5 + 10) x 256 if B waited for GPU 0. At 60 the 32 samples of A restart on GPU 0. */
 	static const char steal[] = "arrival_s,model,samples,slo_s\n0,a,4,0.061\n0.053,a,32,1\n0.055,b,256,1\n";
 	BY_HAND("an idle GPU takes tasks from other queues", steal, full, NULL, NULL, 2, 0.06, 0.21, 0.065);
 	struct run_result *r = irina("arrival_s,model,samples\n0,a,64\n", full, NULL, NULL, 1);

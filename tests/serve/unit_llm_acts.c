@@ -130,7 +130,7 @@ static void test_arrivals(void)
 	result_free(r);
 }
 
-/* A timer at 35 ms ends the repetition with the iteration that ends at 40 ms, whatever the flags; orr_iter_cut() ends the
+/* A timer at 35 ms ends the repetition with the iteration that ends at 40 ms, with any flags; orr_iter_cut() ends the
  * repetition that started at 10 ms with its first iteration. */
 static void timed(struct orr_serve *w, uint32_t replica)
 {
@@ -254,7 +254,8 @@ static void test_overlap(void)
 
 static void test_moves(void)
 {
-	/* Prompt of 90: 100 ms. 91 tokens x 1000 bytes at 1 MB/s, and 9 ms: 200 ms. Then 3 decodes of 11 ms. */
+	/* A prompt of 90 tokens takes 100 ms. The transfer of 91 tokens x 1000 bytes at 1 MB/s, and 9 ms, ends at 200 ms. Then there are 3
+	 * decodes of 11 ms. */
 	struct run_result *r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms", NULL, NULL);
 	near_to(r ? r->requests[0].first_token_s : NAN, 0.1, 1e-12, "a prompt on one replica");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "its cache moves at serve.kv_Bps");
@@ -269,7 +270,7 @@ static void test_moves(void)
 	near_to(r ? r->requests[0].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "over a network, caches share its links");
 	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all transfers over the network end");
 	result_free(r);
-	/* All transfers end, whatever their number and sizes. (Six at a time at most: the script's list.) */
+	/* All transfers end, for any number and sizes. (Six at a time at most: the script's list.) */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
 		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	ok(r && llm_metric(r, "requests_completed") == 6, "transfers of several sizes that start at several times");
@@ -369,18 +370,18 @@ static void test_impossible(void)
 		{ TWICE, "a prompt listed twice",
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() twice for one iteration" },
 		{ TOO_LONG, "more tokens than the prompt has",
-			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens; its prompt has 20 left" },
+			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens; 20 tokens of its prompt are left" },
 		{ NO_BLOCKS, "more tokens than the blocks hold",
 			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0; its 1 blocks hold 16" },
 		{ NOTHING, "an empty iteration",
 			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, with nothing to do: no prompt is listed and "
 			"there are no decodes" },
 		{ PAST, "a finished prompt",
-			"policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request that is past its prompt" },
+			"policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request whose prompt is complete" },
 		{ BUSY, "a second iteration at once",
 			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, on which an iteration runs" },
 		{ EVICTED, "an eviction in flight",
-			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that is part of the iteration that runs" },
+			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that is part of the current iteration" },
 		{ PAUSED, "a pause in the prompt",
 			"policy scripted: request 0 at 0.000000000 s: orr_pause() of a request that has not finished its prompt" },
 		{ UNPAUSED, "a resume without a pause",
@@ -388,7 +389,7 @@ static void test_impossible(void)
 		{ FLYING_PAUSE, "a pause in flight",
 			"policy scripted: request 0 at 0.010000000 s: orr_pause() while an iteration runs on replica 0" },
 		{ MOVE_HERE, "a move to its own replica",
-			"policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, where it is" },
+			"policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, on which the request already is" },
 		{ CUT, "a cut without an iteration",
 			"policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0, on which no iteration runs" },
 		{ WAITS, "an eviction of a waiting request",

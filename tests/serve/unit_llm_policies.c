@@ -74,7 +74,7 @@ static void little_memory(void)
 		.policy = &orr_policy_serve_orca,
 		.options = "kv_block=1" };
 	struct run_result *r = serve_replay(&c, &err);
-	/* Two prompts take 30 ms, 9 decodes 12 ms each: 138; the other two end 138 later. */
+	/* Two prompts take 30 ms and 9 decodes 12 ms each, in total 138 ms; the other two requests end 138 ms later. */
 	static const double end[] = { 0.138, 0.138, 0.276, 0.276 };
 	ok(r && serve_ends_at(r, end, 4), "orca: two at a time have their output reserved");
 	result_free(r);

@@ -75,7 +75,7 @@ static void batch_all(struct orr_serve *w, uint32_t replica)
 		script.run = orr_run_start(w, 0, &b);
 }
 
-/* Aborts the run, puts its request before the new one, and runs both. */
+/* Aborts the run and starts a batch of its request and the new one. */
 static void merge_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run run = orr_run_first(w, replica);
@@ -267,7 +267,7 @@ static void slow_case(const char *what, const char *requests, const char *option
 static void test_interference(void)
 {
 	slow_case("no interference: runs are independent", "arrival_s,model\n0,a\n0,b\n", NULL, (double[]){ 0.1, 0.06 }, 2);
-	/* b takes 60 x 1.5 = 90; a has done 45 by then and takes 55 more alone. */
+	/* b takes 60 x 1.5 = 90; a has then done 45 of its work and takes 55 more alone. */
 	slow_case("pairwise: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
 		(double[]){ 0.145, 0.09 }, 2);
 	/* Factors multiply: a beside two b runs at 1/4, each b beside a and b at 1/1.5. */
@@ -287,10 +287,11 @@ static void test_interference(void)
 		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve covers up to 2 runs "
 		"(orr_run_fits() checks this)",
 		"curve: more runs than factors are refused");
-	/* Occupancy 1.6 from 50 on: the first takes 50 x 1.6 = 80 more; the second has done 50 at 130 and goes on alone. */
+	/* From 50 on the occupancy is 1.6: the first run takes 50 x 1.6 = 80 more. At 130 the second has done 50 of its work and continues
+	 * alone. */
 	slow_case("occupancy: all slow down if the sum exceeds 1", "arrival_s,model\n0,a\n0.05,a\n", "interference=occupancy",
 		(double[]){ 0.13, 0.18 }, 2);
-	/* 0.8 + 0.4 = 1.2: b takes 72, a has done 60 by then. */
+	/* The occupancies sum to 0.8 + 0.4 = 1.2: b takes 72, and a has then done 60 of its work. */
 	slow_case("occupancy: of different models", "arrival_s,model\n0,a\n0,b\n", "interference=occupancy", (double[]){ 0.112, 0.072 }, 2);
 }
 
@@ -451,7 +452,7 @@ static void test_fifo(void)
 	/* The third goes to the first free replica, 0 at 100; 3 samples are padded to 4, which take 150. */
 	fifo_case("one queue for two replicas", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n", NULL, NULL,
 		(double[]){ 0.1, 0.16, 0.2 }, 3);
-	/* Round robin: the third waits behind the first, the fourth behind the second. */
+	/* Round robin: the third waits after the first, the fourth after the second. */
 	fifo_case("a queue per replica", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n0.03,2\n", "queue=per-replica",
 		"router=round-robin", (double[]){ 0.1, 0.16, 0.2, 0.28 }, 4);
 	fifo_case("the router picks the shorter queue", unit, 2, "arrival_s\n0\n0.01\n0.105\n0.112\n", "queue=per-replica", NULL,

@@ -56,7 +56,7 @@ static void tf_serving(void)
 	BY_HAND(tf_serving, "or several", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2 threads=2", 0.013, 0.013, 0.015, 0.015);
 	BY_HAND(tf_serving, "models in order of their oldest request", "arrival_s,model\n0,m\n0.002,n\n0.001,m\n0.003,m\n", both,
 		"max_batch=1", 0.01, 0.02, 0.03, 0.04);
-	/* n's first request is due at 84 (SLO 100); m's, although later, at 34 + 3 (SLO 50). */
+	/* The batch of n is due at 84 (SLO 100), that of m at 34 + 3 (SLO 50), although m's request arrives later. */
 	BY_HAND(tf_serving, "models by their own SLOs", "arrival_s,model,slo_s\n0,n,0.1\n0.003,m,0.05\n", both, NULL, 0.094, 0.047);
 	BY_HAND(tf_serving, "max_batch per model", "arrival_s,model\n0,m\n0,n\n0,n\n", both, "max_batch=1,2", 0.01, 0.022, 0.022);
 	BY_HAND(tf_serving, "requests beyond the queue limit are shed", "arrival_s,model\n0,m\n0,m\n0.001,m\n0.001,m\n0.001,m\n", one,
@@ -76,7 +76,8 @@ static void clipper(void)
 	for (int i = 0; i < 40; i++)
 		strcat(rows, "0,c\n");
 	struct run_result *r = serve(&orr_policy_serve_clipper, rows, slower, "objective=45ms", NULL);
-	/* 10 ms a sample: batches of 1 to 4 are within 45 ms, 5 is not. The limit goes 4.5, 5.5, 4.5, .. 40 = 37 + 3. */
+	/* 10 ms per sample: batches of 1 to 4 samples take at most 45 ms, a batch of 5 does not. The limit alternates 4.5, 5.5, 4.5, .. 40
+	 * = 37 + 3. */
 	static const int sizes[] = { 1, 2, 3, 4, 5, 4, 5, 4, 5, 4, 3 };
 	double end[40], t = 0;
 	int n = 0;
@@ -196,11 +197,12 @@ static void nexus_plans_hold(void)
 
 static void nexus_cycle(void)
 {
-	/* 40/s, SLO 100: 16 + 4/40 s is too long, 12 + 2/40 s is not: 2 every 50 ms. The first is due at 50 but full at 20; the
-	 * next is due at 70. */
+	/* Rate 40/s, SLO 100 ms: with a batch of 4, 16 ms + 4/40 s is too long; with 2, 12 ms + 2/40 s is not. So the
+	 * duty cycle is 2 samples every 50 ms. The first batch is due at 50 but full at 20; the next is due at 70. */
 	BY_HAND(nexus, "a batch waits until it is full, or for the duty cycle", "arrival_s,model,slo_s\n0,m,0.1\n0.02,m,0.1\n0.03,m,0.1\n",
 		one, "rates=40 slo=100ms", 0.032, 0.032, 0.08);
-	/* 200/s, SLO 40: 4 every 20 ms. Twelve at once: at 32 the last four would end at 48; 3, 2 or 1 could not end by 40 either. */
+	/* Rate 200/s, SLO 40 ms: 4 samples every 20 ms. Twelve requests arrive at once: at 32 the last four would end at 48, and batches of
+	 * 3, 2 or 1 could not end by 40 either. */
 	static const char burst[] =
 		"arrival_s,model,slo_s\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n"
 		"0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n";

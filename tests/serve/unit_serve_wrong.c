@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Impossible actions: each ends the run with a message that names policy, request and time, and later actions of the policy
- * have no effect. Then handles of ended requests, runs that cannot go on, and requests that cannot be served.
+ * have no effect. Then handles of ended requests, runs that cannot continue, and requests that cannot be served.
  */
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"
@@ -232,9 +232,8 @@ static const struct mistake {
 	{ start_flags, "start of a batch with unknown flags in 0x8" },
 	{ start_ended, "!start with a request that has ended or never existed (handle 100000001)" },
 	{ start_never, "!start with a request that has ended or never existed (handle 3039)" },
-	{ start_too_much,
-		"start: no room on replica 0 for 2 samples of a beside 1 runs: it takes 536870912 bytes at its peak, 644245094 of "
-		"1.07374182e+09 are in use (orr_run_fits() checks this)" },
+	{ start_too_much, "start: no room on replica 0 for 2 samples of a beside 1 runs: its peak is 536870912 bytes, 644245094 of "
+			  "1.07374182e+09 bytes are in use (orr_run_fits() checks this)" },
 	{ refuse_running, "orr_refuse() of a request that is in a run" },
 	{ refuse_oddly, "orr_refuse() with how = 0: expected ORR_REQ_REFUSED or ORR_REQ_SHED" },
 	{ refuse_twice, "orr_refuse() of a request that has ended" },
@@ -243,7 +242,7 @@ static const struct mistake {
 	{ complete_unknown, "!orr_complete() of a request that has ended or never existed (handle 100000001)" },
 	{ forward_nowhere, "orr_forward() to model 9: expected a number below 3" },
 	{ assign_nowhere, "orr_assign() to replica 1, which does not exist" },
-	{ push_twice, "orr_fifo_push() of a request that is in a list already" },
+	{ push_twice, "orr_fifo_push() of a request that is already in a list" },
 	{ push_ended, "!orr_fifo_push_front() of a request that has ended or never existed (handle 100000001)" },
 	{ remove_other, "orr_fifo_remove() of a request that is not in that list (handle 100000002)" },
 	{ abort_ended, "!orr_run_abort() of a run that has ended or never existed (handle 100000001)" },
@@ -262,9 +261,9 @@ static const struct mistake {
 	{ mark_ended, "!orr_req_set_mark() of a request that has ended or never existed (handle 100000001)" },
 	{ claim_late, "!orr_serve_claim() outside create()" },
 	{ give_up, "I am lost" },
-	{ spin, "!schedule() was called 1000 times at one instant, more than serve.max_calls_per_instant allows" },
+	{ spin, "!schedule() was called 1000 times at one instant (limit: serve.max_calls_per_instant)" },
 	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request will arrive: the policy does not start them "
-		   "(this is the first)" },
+		   "(first: this request)" },
 };
 
 static const struct mistake *mistake;
@@ -379,7 +378,7 @@ static void test_slo_guard(void)
 	const char *two = "arrival_s\n0\n0.06\n", *early = "arrival_s\n0\n0.04\n";
 	is_to_stack = false;
 	displace_how = ORR_ABORT_RESTART;
-	/* 0 runs 0-60 in vain, 1 from 60 to 160, then 0 until 260. */
+	/* Request 0 runs from 0 to 60 and is aborted, request 1 runs from 60 to 160, then request 0 until 260. */
 	same_text(guarded(two, "slo=0.25", ORR_SLO_GUARDED),
 		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()", "0.060000000") "ends now",
 		"--check: an abort that makes a request late is found");

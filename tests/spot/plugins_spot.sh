@@ -38,7 +38,7 @@ hang|1 P .*instance 0.*has not returned for 1 s
 hang_in_end|1 P .*end\(\) has not returned for 1 s
 hang_in_destroy|1 P .*destroy\(\) has not returned for 1 s
 give_up_in_create|2 P at 0\.000000000 s: not for me$
-layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
+layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed$
 act_in_destroy|1 P at 40\.000000000 s: orr_release\(\) was called outside the policy's functions$
 use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): the instance has ended$
 release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): the instance has ended$
@@ -48,7 +48,7 @@ timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers are set endlessly fo
 spin|1 P at 0\.000000000 s: .*(timers are set endlessly|decide\(\) was called)
 take_and_give|1 P at 0\.000000000 s: decide\(\) was called 1000 times at this instant
 lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps; 0 are not committed \(orr_steps_are_provisional\(\) was not called\)$
-layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
+layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed$
 layout_none|1 P at 1\.000000000 s: orr_layout\(\): the handle is 0, which is no instance$
 layout_null|1 P at 1\.000000000 s: orr_layout\(\): no owners are given \(NULL\) for 2 x 2 stages$
 layout_huge|1 P at 1\.000000000 s: orr_layout\(\): 4294967295 x 4294967295 stages; at most 16777216$
@@ -59,7 +59,7 @@ disown_twice|1 P at 1\.000000000 s: orr_disown\(\): stage 0 of pipeline 0 has no
 disown_to_unknown|1 P at 1\.000000000 s: orr_disown\(\): the handle is of an instance
 drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped$
 drop_all|1 P at 1\.000000000 s: a step is in flight although all pipelines were dropped
-release_twice|1 P at 1\.000000000 s: orr_release\(\): the handle is of an instance that has ended, or of none$
+release_twice|1 P at 1\.000000000 s: orr_release\(\): the handle is of an instance that has ended or never existed$
 release_owner|1 P at 1\.000000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
 want_nowhere|1 P at 1\.000000000 s: orr_want\(\): no zone 77; expected less than 1$
 request_nowhere|1 P at 1\.000000000 s: orr_request\(\): no zone 77; expected less than 1$
@@ -80,19 +80,19 @@ provisional_late|1 P at 1\.000000000 s: orr_steps_are_provisional\(\): steps hav
 commit_most|1 P at 1\.000000000 s: orr_commit\(\): 18446744073709551615 steps; 0 are not committed
 lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps; 0 are not committed
 pause_as_useful|1 P at 1\.000000000 s: orr_pause_as\(0\): expected
-timer_past|1 P at 1\.000000000 s: orr_spot_timer\(\): at -9223372036\.854.* s, which is past$
+timer_past|1 P at 1\.000000000 s: orr_spot_timer\(\): at -9223372036\.854.* s, which is in the past$
 timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8; expected 0 to 7$
-future|1 P at 1\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
-true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): asks for the future without declaring
-offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): asks for the future without declaring
+future|1 P at 1\.000000000 s: orr_spot_future\(\): reads the future, and the policy does not declare an oracle
+true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): reads the future, and the policy does not declare
+offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): reads the future, and the policy does not declare
 count_nothing|1 P at 1\.000000000 s: .*cannot name a metric
 count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world: choose another name$
 report_accounts|1 P at 1\.000000000 s: .*"paused_part" cannot name a metric
 report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: cannot report inf$
 report_odd|1 P at 1\.000000000 s: .*cannot name a metric
 give_up|1 P at 1\.000000000 s: had enough$
-give_up_mutely|1 P at 1\.000000000 s: the policy gave up without a message$
-go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none$
+give_up_mutely|1 P at 1\.000000000 s: the policy failed without a message$
+go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed$
 ask_nowhere|1 P at 1\.000000000 s: nothing is there$
 EOT
 # A million calls: more than a second under the sanitizers.

@@ -145,7 +145,7 @@ static void test_quirks(void)
 	check(twice, JOB, "reconfigure=agent", 100, 16 + 24, 2, 2, "a new rendezvous replaces the timer of the one before");
 	/* Kept: it ends at 70, a pipeline runs, and at 75 the other timer finds an empty list: 16 + 4 steps, and the job stops. */
 	check(twice, JOB, "reconfigure=agent compat_timers=on", 100, 16 + 4, 2, 2, "compat_timers: a stale timer stops the machine");
-	/* Stale steps besides: the step from 39.6 on ends at 40.3, stretched by 0.1; 32 of 0.9 s before 70. */
+	/* With stale steps: the step that begins at 39.6 ends at 40.3, stretched by 0.1; 32 steps of 0.9 s follow before 70. */
 	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2,
 		"stale steps and stale timers together, by the authors' rules");
 	/* The job is stopped until an instance gets ready. 80 + 30: steps at 111 .. 119. */
@@ -165,7 +165,8 @@ static void test_quirks(void)
 static void test_event(void)
 {
 	has_event_times = true;
-	/* 35.5: 0.5 s are left, which take 0.65, and 0.4 of failover: 36.55; then 1.3 s each: 10 by 49.55. A quarter is redundant. */
+	/* At 35.5 the step has 0.5 s left, which take 0.65 s, and the failover takes 0.4 s, so it ends at 36.55. Further steps take 1.3 s:
+	 * 10 steps by 49.55. A quarter of the time is redundant. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "", 50);
 	expect(r, 16, 1, 0, "event: degraded steps and failover take the job's times");
 	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");
@@ -177,8 +178,9 @@ static void test_event(void)
 	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.15 + 13 - 30), 1e-9,
 		"event: a node that was given notice needs no failover");
 	result_free(r);
-	/* Checkpoints at 33 (31 and 32 are done by then; safe at 34) and 36 (safe at 37). Fatal at 36.5: four steps of six are lost. 30 s,
-	 * 10 s and reading 1e9 bytes at 1e9 a second: 77.5; 12 steps by 89.5. */
+	/* Checkpoints begin at 33 (two steps are done, at 31 and 32; safe at 34) and at 36 (safe at 37). The failure at
+	 * 36.5 is fatal: four of six steps are lost. The timer takes 30 s, the restart 10 s, reading 1e9 bytes 1 s, so
+	 * training continues at 77.5: 12 steps by 89.5. */
 	const char *rows = THREE "0,add,d\n0,add,e\n36500,remove,b\n36500,remove,c\n";
 	r = run(rows, JOB, "rules=event reconfigure=agent checkpoint_interval=3s checkpoint_write=1s restart_time=10s", "", 90);
 	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: the steps since the last checkpoint are lost (%g)",
@@ -186,7 +188,8 @@ static void test_event(void)
 	/* 2 before, 12 after. */
 	expect(r, 14, 1, 1, "event: a restart takes the rendezvous, reading and restart_time");
 	result_free(r);
-	/* A standstill of 0.5 s at each checkpoint: 31, 32, 33, then at the end of the step in flight at 33: 33.5; 36.5 .. */
+	/* Each checkpoint pauses training for 0.5 s. Steps end at 31, 32, 33; the checkpoint at the end of that step pauses until 33.5; the
+	 * next steps end at 34.5, 35.5, 36.5, .. */
 	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
 	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: checkpoint_pause stops training at each checkpoint (%g)",
 		spot_runs_metric(r, "checkpoint_part"));

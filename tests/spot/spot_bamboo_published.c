@@ -213,7 +213,7 @@ static const struct artifact artifacts[] = { { "6h", "oobleck-bert", 78.94 }, { 
 
 static void test_split(const struct run_result *r)
 {
-	/* The artifact's README and the restatement; 80.29 % of a step is booked as redundant. */
+	/* The artifact's README and the restatement; 80.29 % of a step is counted as redundant. */
 	static const struct {
 		const char *name;
 		double percent;

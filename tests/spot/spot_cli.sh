@@ -46,9 +46,9 @@ if command -v "${CC%% *}" >/dev/null; then
     like "$? $said" "^$expected" "$change"
   done <<'EOT'
 s/orr_steps_stop(w);/(void)0;/|1 orrery: policy mine: at 105\.000000000 s: a step is in flight although stage 1 of pipeline 0 has no live owner
-s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended, or of none
+s/orr_layout(w, 1, s->depth, s->owner)/s->owner[1] += 5ull << 32, &/|1 orrery: policy mine: at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed
 s/orr_steps_run(w, &steps);/& &/|1 orrery: policy mine: at 0\.000000000 s: orr_steps_run\(\) while a step is in flight
-s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): asks for the future without declaring the oracle
+s/s->must_wait = true;/& orr_spot_future(w, ORR_NEVER, 0, 0);/|1 orrery: policy mine: at 105\.000000000 s: orr_spot_future\(\): reads the future, and the policy does not declare an oracle
 s/s->must_wait = true;/for (;;) ;/|1 orrery: policy mine: .*has not returned for 1 s
 s/\.create = create,//|2 orrery: \./wrong\.so: policy mine: function create is NULL$
 s/^ORR_POLICY_SPOT(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(spot_mine, mine, "", "spot", 0u, params, struct few, few);/|2 orrery: \./wrong\.so: policy mine: its table of functions has 8 bytes, expected [0-9]+: compile against
@@ -168,9 +168,9 @@ s/slow.json/bamboo-brt/|job: no elastic job "bamboo-brt"; did you mean bamboo-be
 s/"slow.json"/7/|x.json: $.job: expected the name of an elastic job, a file, or a job as an object
 s/"slow.json"/{"name": "x", "source": "y"}/|x.json: $.job: $: expected one of points, work, step, or curves, found none
 s/slow.json/absent.json/|job: absent.json: No such file or directory
-s/checkpoint/fifo/|policy fifo: is a jobs policy (orrery jobs runs those), expected a spot policy
+s/checkpoint/fifo/|policy fifo: is a jobs policy (for orrery jobs): expected a spot policy
 s/checkpoint/bambo/|no policy "bambo"; did you mean bamboo (orrery policy list shows all; a plugin is named by its file)
-s/"checkpoint"/&, &/|two policies are labelled "checkpoint"; write checkpoint@LABEL to tell them apart
+s/"checkpoint"/&, &/|two policies are labelled "checkpoint": write checkpoint@LABEL to give one another label
 s/\}$/, "spot": {"notise": 1}}/|spot: no parameter "notise"; did you mean notice
 s/\}$/, "spot": {"notice": "soon"}}/|spot: notice: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
 s/\}$/, "prices": "three.csv"}/|prices: three.csv: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)
@@ -188,8 +188,8 @@ done <<'EOT'
 three.csv --job slow.json|no policy is named (--policy varuna,oobleck; orrery policy list shows all)
 three.csv --job slow.json --policy checkpoint --cluster 1x1|unknown option "--cluster"; --help lists them
 three.csv --job slow.json --policy checkpoint --set policy.checkpoint.intervall=1|policy checkpoint: no parameter "intervall"; did you mean interval
-three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: no policy of this run is called "bamboo"
---scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run carries out scenarios of any world)
+three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set policy.bamboo.x: no policy of this run has the label "bamboo"
+--scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run runs scenarios of any world)
 EOT
 is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
 # A repair reports its changes.
@@ -285,7 +285,7 @@ is "$bad$(ls hostile.db 2>/dev/null)" "" "options of the world with invalid valu
 printf 'time_s,event,node,zone\n0,add,a,us-a\n40,end,,\n' >zoned.csv
 printf 'time_s,zone,type,usd_per_hour\n0,eu-9,,0.25\n' >abroad.csv
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices abroad.csv -q 2>&1)
-like "$? $said" '^2 orrery: prices: abroad\.csv: are for zones that the trace does not have \(eu-9\)' "prices of other zones"
+like "$? $said" '^2 orrery: prices: abroad\.csv: zones that the trace does not have \(eu-9\)' "prices of other zones"
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices 'price:zones=eu-9|us-a,length=1h' -q 2>&1)
 is "$? $said" "0 " "prices that cover at least one zone of the trace are accepted"
 said=$("$orrery" spot "" --job slow.json --policy checkpoint -q 2>&1)

@@ -139,7 +139,7 @@ static void best_interval(double c)
 	ok(fabs(exact / around - 1) < 0.005, "c/M = %g: Daly's interval equals the exact one within 0.5 %%", c / M);
 }
 
-/* With common random numbers. Theory: (e^((t+c)/M) - 1) / t at Young's interval over that at Daly's. */
+/* With common random numbers. In theory the ratio is f(Young's interval) / f(Daly's interval), f(t) = (e^((t+c)/M) - 1) / t. */
 static void young_costs_more(double c)
 {
 	struct sought s = { .t = round(daly_interval(c, M)), .c = c, .r = 50, .failures = failures_wanted(60000), .interval = "daly" };

@@ -251,8 +251,8 @@ static void test_bound(void)
 	ok(!over, "RSF's mean cost is within ((k+1)/2 + (k-1)/2n) x omniscient + O(d) on %d random traces (%.2f of it at most)", n, worst);
 }
 
-/* Spot comes for good just after greedy went on demand. Omniscient costs C + d, greedy k (C + d); the mean of RSF's two choices lies within
- * the bound. */
+/* Spot becomes permanently available just after greedy switches to on-demand. Omniscient costs C + d, greedy k (C + d); the mean of RSF's
+ * two choices lies within the bound. */
 static void test_adversary(void)
 {
 	double k = 4, d = 0.01, hours[] = { 24 + 1e-3, 100 };

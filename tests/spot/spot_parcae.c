@@ -146,7 +146,7 @@ static uint32_t periods_of_truth(const struct hour *h, uint32_t t, uint32_t ahea
 	return n;
 }
 
-/* The published choices of a minute do not know its change yet; more than is there they never take. */
+/* The published choice of a minute ignores the change of that minute, and never uses more instances than are available. */
 static uint32_t periods_of_prediction(const struct hour *h, uint32_t t, uint32_t ahead, struct parcae_period *out)
 {
 	double count[HISTORY], scratch[HISTORY], forecast[MOST_AHEAD];
@@ -183,7 +183,7 @@ static uint32_t agree(struct parcae_planner *p, const struct hour *h, int kind, 
 	return equal;
 }
 
-/* Samples that a sequence of shapes makes by the planner's own reckoning; kind: the published one, or its own for the truth. */
+/* Returns the samples of a sequence of shapes, computed by the planner; kind: the published one, or its own for the truth. */
 static double worth(struct parcae_planner *p, const struct hour *h, bool is_published)
 {
 	double sum = 0;

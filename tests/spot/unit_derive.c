@@ -118,7 +118,7 @@ static void check_failed(void)
 	ok(fabs(redo.step_s - none.step_s - 5 * 2.0) < 1e-9, "five backward passes again: 5 b");
 	ok(fabs(lazy.step_s - lazy0.step_s - 5 * 3.0) < 1e-9, "after lazy FRC: 5 (f+b)");
 	struct outcome wrong = run(1, 4, "%s stage_times=1,2 micro_batches=8 failed=4", quiet);
-	ok(wrong.rc == ORR_EINPUT && strstr(wrong.text, "failed=4: expected one of at least two stages, 0 to 3"),
+	ok(wrong.rc == ORR_EINPUT && strstr(wrong.text, "failed=4: expected a stage from 0 to 3, and at least two stages"),
 		"an unknown stage is refused");
 }
 

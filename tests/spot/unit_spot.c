@@ -292,9 +292,9 @@ static void test_impossible(void)
 {
 	static const char *const expected[] = { "instance a at 0.000000000 s: orr_layout(): it is still starting",
 		"orr_steps_run(): no instance has a stage", "orr_own(): stage 1 of pipeline 0 has an owner, a", "a step of 0 ns",
-		"orr_commit(): 1 steps; 0 are not committed", "asks for the future without declaring the oracle",
+		"orr_commit(): 1 steps; 0 are not committed", "reads the future, and the policy does not declare an oracle",
 		"orr_own(): no stage 0 of pipeline 1; the layout has 1 x 2", "orr_steps_run() while a step is in flight",
-		"at 0.999999999 s, which is past", "orr_own(): the instance has ended",
+		"at 0.999999999 s, which is in the past", "orr_own(): the instance has ended",
 		"orr_release(): the handle is of an instance that has ended",
 		"a step is in flight although stage 0 of pipeline 0 has no live owner", "orr_layout() while a step is in flight" };
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .instance = trick_instance, .timer = trick_timer };

@@ -59,8 +59,8 @@ static const struct by_hand checkpoints[] = {
 		0, 15, "checkpoints", 5 },
 	{ "an interval of 16 s is two steps", "0,add,a\n", TEN_STEPS, "interval=time every=16s cost=3", NULL, 115, 100, 0, 15,
 		"checkpoints", 5 },
-	/* 0-20, written by 23; step 4 is cut at 40 after 7 s, and step 3 is lost too. A new instance at 60, restarted by 67; 80 s and four
-	   checkpoints. */
+	/* Two steps from 0 to 20, written by 23. The loss at 40 aborts step 4 after 7 s, and step 3 is lost too. A new
+	   instance at 60 has restarted by 67; the rest takes 80 s and four checkpoints. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 159, 100, 17, 22, "losses", 1 },
 	{ "a loss during the restart starts it again", "0,add,a\n40000,remove,a\n60000,add,b\n65000,remove,b\n65000,add,c\n", TEN_STEPS,
@@ -72,7 +72,8 @@ static const struct by_hand checkpoints[] = {
 		"notice=120s", 210 + 20 + 810, 1000, 0, 40, "moves", 1 },
 	{ "notice=false: all steps are lost", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20 notice=false", "notice=120s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
-	/* Notice at 220, 20 s into step 3: written by 230, moved by 250, eight steps. */
+	/* Notice at 220, 20 s after the start of step 3: the checkpoint is written by 230, the job has moved by 250, and eight steps
+	   follow. */
 	{ "a notice too short for the step in flight saves the steps before it", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 250 + 800 + 10, 1000, 20, 40, "checkpoints_on_notice", 1 },
 	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
@@ -80,10 +81,11 @@ static const struct by_hand checkpoints[] = {
 	/* Nothing to save: at once to b. */
 	{ "with a notice in the first step, the job moves at once", "0,add,a\n0,add,b\n50000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 20 + 20 + 1010, 1000, 20, 30, "moves", 1 },
-	/* Steps end at 20, 41, 62, 83, 104: 1 s of standstill between; written at the end. */
+	/* Steps end at 20, 41, 62, 83, 104, with a pause of 1 s after each; a final checkpoint is written at the end. */
 	{ "copies in the background", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=2 cost=15 copy=async snapshot=1", NULL, 119, 100,
 		0, 19, "checkpoints", 5 },
-	/* Safe at 36 and 57: four steps. Lost at 60: a step and 8 s. From 67: 129, and 15. */
+	/* Checkpoints are safe at 36 and 57, which saves four steps. The loss at 60 costs one step and 8 s. Training continues at 67; the
+	   steps end at 129, and the last checkpoint takes 15 s. */
 	{ "a loss costs the steps that no complete copy holds", "0,add,a\n60000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=15 copy=async snapshot=1 restart=7", NULL, 144, 100, 18, 2 + 7 + 2 + 15, "checkpoints",
 		5 },

@@ -234,15 +234,15 @@ static void test_endless(void)
 		{ 2, "target=1", "released and taken again endlessly" },
 		{ 3, "", "decide() was called 1000 times at this instant" },
 		{ 4, "", "more than 1048576 live instances" },
-		{ 5, "on_demand_price=1e6", "the cost of all instances above 1e9 USD an hour" },
+		{ 5, "on_demand_price=1e6", "the cost of all instances above 1e9 USD per hour" },
 		{ 6, "egress_usd_per_GB=1e6", "charges other than for time exceed 2e14 USD" },
 		{ 8, "", "orr_layout(): no owners are given (NULL) for 1 x 3 stages" },
 		{ 9, "", "orr_layout(): the handle is 0, which is no instance" },
-		{ 10, "", "orr_steps_stretch(): by 1844674407370955161 ns; expected 0 or more, and less than 73 years in all" },
+		{ 10, "", "orr_steps_stretch(): by 1844674407370955161 ns; expected 0 or more, and less than 73 years in total" },
 		{ 11, "", "a step is in flight although all pipelines were dropped" },
 		{ 12, "", "orr_steps_run(): no instance has a stage" },
 		{ 13, "egress_usd_per_GB=1e6", "charges other than for time exceed 2e14 USD" },
-		{ 14, "", "asks for the future without declaring the oracle" },
+		{ 14, "", "reads the future, and the policy does not declare an oracle" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		trick = cases[i].trick;
@@ -388,7 +388,7 @@ static void test_long(void)
 	snprintf(long_job, sizeof long_job, text, "1e12", "1000");
 	ok(spot_runs_open(&s, NULL, "0,add,a\n1000,add,b\n", long_job, &policy, "", "", &err), "31,700 years");
 	struct run_result *r = spot_runs_run(&s, 0, &err);
-	ok(!r && strstr(err.text, "the clock ends after 146 years"), "are too many: %s", r ? "it ran" : err.text);
+	ok(!r && strstr(err.text, "has not ended after 146 years"), "are too many: %s", r ? "it ran" : err.text);
 	s.config.until_ns = INT64_MAX / 2 + 1;
 	r = spot_runs_run(&s, 0, &err);
 	ok(!r && err.code == ORR_EINPUT && strstr(err.text, "--until: expected at most 146 years"),

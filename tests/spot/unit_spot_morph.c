@@ -63,7 +63,8 @@ static const struct by_hand varuna[] = {
 		"setup=5 ckpt_time=3 ckpt_steps=2 background=false", NULL, 5 + 100 + 15, 100, 0, 20, "restarts", 0 },
 	{ "background checkpoints: only the last one takes time", "0,add,a\n", TEN_STEPS, "setup=5 ckpt_time=3 ckpt_steps=2", NULL,
 		5 + 100 + 3, 100, 0, 8, NULL, 0 },
-	/* Steps 1 and 2 (7 to 27) are safe at 30; step 3 and 3 s are lost at 40. From 60: 7, eight steps, 3. */
+	/* Steps 1 and 2 (7 to 27) are safe at 30. At 40 step 3 and 3 s of step 4 are lost. From 60 on: a restart of 7 s, eight steps, a
+	   checkpoint of 3 s. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 60 + 7 + 80 + 3, 100, 13, 17, "restarts", 1 },
 	{ "a loss while the checkpoint is written loses the steps that it would have saved", "0,add,a\n29000,remove,a\n29000,add,b\n",
@@ -83,7 +84,7 @@ static const struct by_hand varuna[] = {
 		"restart_time=20 ckpt_time=10", "notice=5s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
 	{ "on_notice=false: a notice saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10 on_notice=false", "notice=120s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
-	/* Step 1 by 4, written by 5, nine steps of 0.5 s from 8, written by 13.5. */
+	/* Step 1 ends at 4 and is written by 5; nine steps of 0.5 s follow from 8 on, written by 13.5. */
 	{ "the job changes its shape when an instance joins", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10, 0, 12, "morphs", 1 },
 	/* 6 s for 12 steps of 0.5 s, against 10 of 1 s. */
@@ -124,7 +125,7 @@ static const struct by_hand oobleck[] = {
 	{ "losses of one stage in both pipelines: all steps since the last checkpoint are lost",
 		FOUR "5500,remove,b\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS, "setup=2 node_Bps=1e8", NULL, 5.5 + 2 + 10, 40, 14,
 		8 + 8, "fatal", 1 },
-	/* The checkpoint that begins at 4.5 (two steps) is there at 5.5; it is read in 1 s. */
+	/* The checkpoint that begins at 4.5 (two steps) is complete at 5.5; it is read in 1 s. */
 	{ "without a copy of a layer the last checkpoint is read", FOUR "5700,remove,b\n5700,remove,d\n5700,add,e\n5700,add,f\n", PAIRS,
 		"setup=2 ckpt_interval=4500ms", "storage_Bps=1e9", 5.7 + 2 + 1 + 8, 40, 6.8, 8 + 12, "fatal", 1 },
 	{ "the job waits for f + 1 pipelines", "0,add,a\n10000,add,b\n", PAIRS, "setup=2", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
@@ -132,13 +133,14 @@ static const struct by_hand oobleck[] = {
 	/* Step 3 by 5; c gets all of it in 10 s. */
 	{ "absorbs a joiner", "0,add,a\n0,add,b\n4500,add,c\n", JOB("[2,1,1000],[3,1,600]"), "setup=2 node_Bps=1e8 absorb=at-once", NULL,
 		5 + 12 + 4.2, 6 + 12.6, 0, 4 + 36, "reconfigurations", 2 },
-	/* The default horizon is the time so far / (losses + 1). With a pause of 2 s, steps of 0.6 s instead of 1 s are worth it above 5 s.
-	 * Without a loss, c at 5.5: step 4 by 6, c copies until 9, six steps. */
+	/* The default horizon is the time so far / (losses + 1). With a pause of 2 s, steps of 0.6 s instead of 1 s pay off above a horizon
+	 * of 5 s. Without a loss, c joins at 5.5: step 4 ends at 6, c copies until 9, and six steps follow. */
 	{ "the default horizon without a loss: just too short", "0,add,a\n0,add,b\n4500,add,c\n", TWO_OR_THREE, "setup=2 node_Bps=1e9",
 		NULL, 12, 20, 0, 4, "reconfigurations", 1 },
 	{ "the default horizon without a loss: just long enough", "0,add,a\n0,add,b\n5500,add,c\n", TWO_OR_THREE, "setup=2 node_Bps=1e9",
 		NULL, 6 + 3 + 3.6, 8 + 10.8, 0, 4 + 9, "reconfigurations", 2 },
-	/* A loss at 2.5, steps from 5.5. d at 9.9: 9.9 / 2 s. d at 11: step 6 by 11.5, d copies until 14.5, four steps. */
+	/* After a loss at 2.5, steps continue at 5.5. If d joins at 9.9, the horizon is 9.9 / 2 s. If d joins at 11: step 6 ends at 11.5, d
+	   copies until 14.5, and four steps follow. */
 	{ "the default horizon after a loss: just too short", ONE_LOSS "9900,add,d\n", TWO_OR_THREE, "setup=2 node_Bps=1e9", NULL, 15.5, 20,
 		1, 4 + 6, "reconfigurations", 2 },
 	{ "the default horizon after a loss: just long enough", ONE_LOSS "11000,add,d\n", TWO_OR_THREE, "setup=2 node_Bps=1e9", NULL,

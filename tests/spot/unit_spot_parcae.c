@@ -56,7 +56,8 @@ static void test_closed_forms(void)
 	near_to(parcae_ar1((double[]){ 5 }, 1), 0, 0, "a single change does not determine phi: 0");
 }
 
-/* A leap of 9 up and down again is no change; 2 more each interval are phi = 1, so 30, 32, 34, limited to 28 + 3; then to 29. */
+/* A jump by 9 and back is removed as an outlier. An increase of 2 per interval gives phi = 1, so the forecast is 30, 32, 34, clamped to 28
+ * + 3, then to 29. */
 static void test_cleaning_and_limits(void)
 {
 	double out[3], scratch[8], leap[] = { 20, 20, 29, 20, 20 }, back[] = { 20, 20, 14, 20, 20 }, step[] = { 20, 20, 29, 29, 29 };

@@ -25,7 +25,7 @@ is "$(wc -l <o/late.iterations.csv)" 21 "iterations.csv: 20 rows"
 is "$(awk -F, 'NR > 1 && $4 != 128' o/late.iterations.csv)" "" "iterations.csv: 4 GPUs times 32 samples per iteration"
 is "$(head -1 o/summary.csv)" "policy,metric,value,ci_low,ci_high" "summary.csv: the header"
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summary.csv; }
-# near A B: within 1e-9
+# near A B: prints "near" if A / B is within 1e-9 of 1
 near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e-18) ? "near" : a " for " b }'; }
 is "$(near "$(metric late sent_bytes_max)" 6e6)" near "each device sends 2 * 3/4 of the gradients"
 is "$(near "$(metric late iteration_s)" "$(awk -v c="$(metric late compute_s)" -v u="$(metric late optimizer_s)" \

@@ -58,7 +58,7 @@ refuse() { # NAME ARGS..: lines on standard input
 refuse g.json lenet5 "${net[@]}" --policy graph --set policy.graph.file=g.json <<'E2'
 {"ops": [\n{"id": "a" "mark": {}}]}|2:12: not valid JSON
 |1:1: not valid JSON
-{"ops": [{"id": "a", "mark": {}, "after": ["b"]}, {"id": "b", "delay": {"seconds": 1}, "after": ["a"]}]}| \$.ops\[0\].after: the graph has a cycle of 2: a waits for b, b waits for a
+{"ops": [{"id": "a", "mark": {}, "after": ["b"]}, {"id": "b", "delay": {"seconds": 1}, "after": ["a"]}]}| \$.ops\[0\].after: the graph has a cycle of length 2: a waits for b, b waits for a
 {"ops": [{"id": "a", "collective": {"op": "all-reduce", "group": [0, 1, 1], "bytes": 8}}]}| \$.ops\[0\].collective.group\[2\]: duplicate device 1 in the group
 {"ops": [{"id": "a", "collective": {"op": "all-reduce", "group": [0, 8], "bytes": 8}}]}| \$.ops\[0\].collective.group\[1\]: expected a whole number from 0 to 7, found 8
 {"ops": [{"id": "a", "transfer": {"from": 0, "to": 1, "bytes": -8}}]}| \$.ops\[0\].transfer.bytes: expected a number from 0 to 1e.18, found -8

@@ -102,7 +102,7 @@ samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: allow
 period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: allowed in create\(\) only
 lanes_late|1 orrery: policy step-hostile: iteration 0: orr_step_lanes: allowed in create\(\) only
 nothing|1 orrery: policy step-hostile: iteration 0: build\(\) created no op
-marks|1 orrery: policy step-hostile: iteration 0 has no ops but marks
+marks|1 orrery: policy step-hostile: iteration 0 has only marks
 detached|1 orrery: policy step-hostile: iteration 0: all ops are detached
 quits|1 orrery: policy step-hostile: iteration 0: had enough of it in iteration 0
 quits_silently|1 orrery: policy step-hostile: iteration 0: build\(\) returned 1 without a message

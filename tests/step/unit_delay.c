@@ -141,7 +141,7 @@ static void against_recurrence(void)
 		}
 		ok(points >= STEPS * 2 * sizeof ways / sizeof *ways && off < 1e-12 && last < 1e-12,
 			"lag %u: all losses of %zu points are those of the recurrence (off by %.2g)", lag, points, off);
-		/* The first updates are 0, 1, .. behind. */
+		/* The staleness of the first updates is 0, 1, .. */
 		near_to(stale, (lag * (lag - 1.) / 2 + lag * (STEPS - (double)lag)) / STEPS, 1e-12, "staleness of its updates");
 	}
 }
@@ -176,7 +176,7 @@ static double curvature(const struct learn_config *c)
 	return norm;
 }
 
-/* The loss above the least one at the end, over that at the start. */
+/* (final loss - least loss) / (initial loss - least loss). */
 static double grown(uint32_t lag, double lr)
 {
 	char settings[80], learn[256];

@@ -191,7 +191,7 @@ static void test_racks(void)
 		{ 1.5, 3, 2, 3, 1, 2, 1.5 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		test_row(&rows[i], want[i]);
-	/* In closed form every rank of a rack has its own NIC, and a leader has one to itself. */
+	/* In closed form every rank of a rack has its own NIC; a leader does not share its NIC. */
 	double M;
 	for (int i = 0; i < 2; i++) {
 		const char *set = i ? "overlap=false fusion=none algorithm=hierarchical-leader islands=rack pipeline_chunks=64"

@@ -207,7 +207,7 @@ static void test_same_as_allreduce(void)
 	}
 }
 
-/* The order of ops that the reader makes. */
+/* The order in which the reader creates ops. */
 static void test_order(void)
 {
 	struct orr_error e = { 0 };
@@ -275,14 +275,15 @@ static void test_refused(void)
 	refused(ONE("\"delay\":{\"seconds\":1},\"gives\":[{\"device\":8,\"bytes\":5}]"),
 		"g.json: $.ops[0].gives[0].device: expected a whole number from 0 to 7, found 8");
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"a\",\"mark\":{}}]}",
-		"g.json: $.ops[1]: duplicate id \"a\" (of $.ops[0]): expected another");
+		"g.json: $.ops[1]: duplicate id \"a\" (of $.ops[0]): expected a unique id");
 	refused("{\"ops\":[{\"id\":\"alpha\",\"mark\":{},\"after\":[\"alhpa\"]}]}",
 		"g.json: $.ops[0].after[0]: unknown op id \"alhpa\"; did you mean alpha");
 	refused("{\"ops\":[{\"id\":\"a\",\"mark\":{}},{\"id\":\"b\",\"mark\":{},\"after\":[\"c\"]},{\"id\":\"c\",\"mark\":{},\"after\":["
 		"\"a\",\"d\"]},"
 		"{\"id\":\"d\",\"delay\":{\"seconds\":0},\"after\":[\"b\"]}]}",
-		"g.json: $.ops[1].after: the graph has a cycle of 3: b waits for c, c waits for d, d waits for b");
-	refused(ONE("\"delay\":{\"seconds\":1},\"after\":[\"a\"]"), "g.json: $.ops[0].after: the graph has a cycle of 1: a waits for a");
+		"g.json: $.ops[1].after: the graph has a cycle of length 3: b waits for c, c waits for d, d waits for b");
+	refused(ONE("\"delay\":{\"seconds\":1},\"after\":[\"a\"]"),
+		"g.json: $.ops[0].after: the graph has a cycle of length 1: a waits for a");
 	refused(ONE("\"transfer\":{\"from\":0,\"to\":1,\"bytes\":-3}"),
 		"g.json: $.ops[0].transfer.bytes: expected a number from 0 to 1e+18, found -3");
 	refused(ONE("\"transfer\":{\"from\":0,\"to\":8,\"bytes\":3}"),

@@ -443,7 +443,8 @@ static void test_megatron(void)
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 scatter_gather=false")),
 		6 + 4, 1e-12, "without scatter_gather each shard sends the whole activation");
-	/* By hand: stage 1 does F0 2-3, B0 3-5, then F1 at once or after sending for 1 s; stage 0 gets the last gradient 1 s after B1. */
+	/* By hand: stage 1 runs F0 from 2 to 3 and B0 from 3 to 5, then F1 at once, or after sending for 1 s; stage 0 receives the last
+	 * gradient 1 s after B1. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0")),
 		11, 1e-12, "a stage computes while it sends");
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron,

@@ -375,7 +375,7 @@ static void test_errors(void)
 	refuses(cycle, "no cycles");
 	refuses(negative, "bytes of at least 0");
 	refuses(nowhere, "device 99");
-	refuses(marks, "no ops but marks");
+	refuses(marks, "has only marks");
 	refuses(nothing, "created no op");
 	refuses(endless, "all ops are detached");
 	int rc = run("1x1:v100", "", two_computes, too_much, &r, &e);

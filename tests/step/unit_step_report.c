@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is made of a step's result: spans as Trace Event JSON, and metrics. The results are written by hand, and so are
- * the expected texts and numbers.
+ * Outputs of a step's result: spans as Trace Event JSON, and metrics. Results and expected texts and numbers are
+ * written by hand.
  */
 #include "base/sbuf.h"
 #include "results/result.h"

@@ -209,7 +209,8 @@ static bool ako_enough(void *ctx, double time_s)
 	return ++((struct ako_watch *)ctx)->iterations == AKO_STEPS - 50;
 }
 
-/* The largest difference between what worker j has, applied or in its inbox, and its own gradients plus those that reached it. */
+/* Returns the largest difference between the sum of worker j's applied and waiting updates and the sum of its own gradients and those it
+ * received. */
 static double ako_error(struct ako_watch *w)
 {
 	double most = 0;

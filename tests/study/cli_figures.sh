@@ -46,7 +46,7 @@ refused() {
 refused <<'EOT'
 s/"axes"/"axis"/|2 orrery: ./bad/figures.json: \$: unknown key "axis"; did you mean axes
 s/"rho": \[.*\]/"rho": []/|2 orrery: ./bad/figures.json: \$.axes.rho: expected a list of values
-s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: axes: "tho" is none of
+s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: axes: "tho" is not in
 s/queue.json/gone.json/|2 orrery: ./bad/gone.json: No such file
 s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": unknown name at "nu"
 s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy"; did you mean trace
@@ -56,7 +56,7 @@ s/"y": "{md1.\${order}.wait_mean}"/"y": "{md1.fifo.wait_meen}"/|2 orrery: ./bad/
 s/{md1\[rho=0.3\].fifo/{md1[tau=0.3].fifo/|2 orrery: ./bad/figures.json: \$.figures\[1\]: \[tau=0.3\]: expected AXIS=VALUE
 s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published.csv has no row "X-0.3"
 s/argmax(rho:/argmax(tau:/|2 orrery: ./bad/figures.json: \$.table\[1\]: expression .*: unknown axis
-s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: no run is called "md2"
+s/"simulated": "{md1.fifo/"simulated": "{md2.fifo/|2 orrery: ./bad/figures.json: \$.table\[0\]: \{md2.fifo.wait_mean\}: no run has the name "md2"
 EOT
 # ---- missing traces, and distribution functions of rows ----
 mkdir -p rows known/deep
@@ -74,7 +74,7 @@ is "$(ORRERY_TRACE_PATH=$work/known "$orrery" figures ./rows --no-figures --out 
 "end",0.040000000000000001,0.5,,
 "end",0.059999999999999998,0.75,,' "a trace is found, and shares are of all requests, refused ones included"
 said=$(ORRERY_TRACE_PATH=$work/none ORRERY_DATA_PATH=$work/none "$orrery" figures ./rows --no-figures --out rows/o 2>&1)
-like "$said" '^orrery: SKIPPED: four: there is no deep/four.csv \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); a generator stands in for it: poisson:rate=1,n=9$' "what stands in for one that is not there is said"
+like "$said" '^orrery: SKIPPED: four: deep/four.csv does not exist \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); a generator replaces it: poisson:rate=1,n=9$' "what stands in for one that is not there is said"
 like "$said" '^n  +9 +9 +0 %$' "and runs"
 while IFS='|' read -r change expected; do
   rm -rf bad && cp -r rows bad && sed -i "$change" bad/figures.json
@@ -99,7 +99,7 @@ sed '/"set": /d; s/"axes": \["rho"\],/"axes": ["rho"]/' "$tiny/figures.json" >ba
 said=$("$orrery" figures ./bad --no-figures --out bad/out 2>&1)
 like "$? $said" '^[12] orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: policy allreduce: .*GiB' "an error during a run names the run"
 said=$("$orrery" figures nosuch 2>&1)
-like "$? $said" '^2 orrery: figures: no scenario folder "nosuch"' "an unknown folder"
+like "$? $said" '^2 orrery: figures: no scenario book "nosuch"' "an unknown folder"
 said=$("$orrery" figures 2>&1)
 like "$? $said" '^2 orrery: figures: no NAME given; known: ' "no name at all"
 tap_done

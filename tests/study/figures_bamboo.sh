@@ -37,7 +37,7 @@ if printf '%s\n' "$rows" | grep -q '^B2-'; then
     "throughput over checkpoints is near 3.7 only on p3 with a restart of ten minutes"
 else
   skip "p3-trace.csv (ORRERY_DATA_PATH)" 5
-  like "$(cat "$work/err")" "SKIPPED: p3: there is no .*p3-trace.csv" "what stands in is said"
+  like "$(cat "$work/err")" "SKIPPED: p3: .*p3-trace.csv does not exist" "what stands in is said"
 fi
 drawn value throughput cost fatal p3-replay p3-nodes p3-throughput p3-hours p3-dollars p3-dollars-per-sample p3-value against-on-demand against-checkpointing \
   value-by-trace strawman placement

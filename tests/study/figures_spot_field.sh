@@ -47,7 +47,7 @@ if [ "${ORR_SANITIZED:-}" != 1 ] && need "$traces/spot/oobleck/6h.csv" && need "
     daly-100 market-jct market-nodes
 fi
 
-# Without the traces, generators stand in (the output says so), and rows that need traces are left out.
+# Without the traces, generators replace them (with a message), and rows that need traces are left out.
 sed -i 's/"file": "/"file": "no-/; s/"start": \[1, 2\]/"start": [1]/' "$work/spot-field/figures.json"
 said=$("$ORRERY" figures "$work/spot-field" --no-figures --out "$work/out" 2>&1 >"$work/table")
 is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 35" "without the traces generators are used, and the output says so"

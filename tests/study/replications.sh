@@ -99,15 +99,15 @@ like "$("$orrery" "${serve[@]}" --resample 30m)" '^resampled: requests are from 
 said=$("$orrery" "${serve[@]}" --resample hour --set serve.sessions=replay 2>&1; "$orrery" jobs philly-like:days=1 --cluster 16x8 --policy fifo --resample day 2>&1
   "$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample weekly 2>&1; "$orrery" jobs days.csv --cluster 4x8 --policy fifo --replications 5 2>&1)
 is "$(echo "$said" | cut -c1-100)" 'orrery: scenario: $.resample: expected none with serve.sessions: blocks cut sessions in two
-orrery: resample: philly-like:days=1: expected a file: a generator draws another trace for each repl
+orrery: resample: philly-like:days=1: expected a file, because a generator draws a new trace for eac
 orrery: scenario: $.resample: expected day, hour or a time above 0 such as 6h, found "weekly"
-orrery: scenario: $.replications: nothing in this scenario is random: 5 replications would be 5 equa' "and refused elsewhere"
+orrery: scenario: $.replications: no input of this scenario is random: 5 replications would be 5 equ' "and refused elsewhere"
 
 # ---- refusals ----
 "$orrery" trace synth philly-like:days=1 -o t.csv
 "$orrery" jobs t.csv --cluster 8x8 --policy fifo --replications 5 --db none.db 2>said
 is "$? $([ -e none.db ] && echo made)" "2 " "equal runs are refused before anything is stored"
-like "$(cat said)" 'nothing in this scenario is random: 5 replications would be 5 equal runs; --resample day' "with the reason, and a way"
+like "$(cat said)" 'no input of this scenario is random: 5 replications would be 5 equal runs; --resample day' "with the reason, and a way"
 "$orrery" step resnet50 --cluster 4x1:v100 --policy allreduce --cost-samples 5 --replications 5 2>said
 is "$? $(grep -c 'expected 1 with cost_samples' said)" "2 1" "draws of the costs and replications exclude each other"
 "$orrery" step resnet50 --cluster 4x1:v100 --policy ds-sync --set policy.ds-sync.schedule=random --replications 3 -q
@@ -116,5 +116,5 @@ echo '{"world": "mixed", "cluster": "2x4:a100", "jobs": {"trace": "poisson:rate=
 "$orrery" run mixed.json --replications 3 --json -j1 >a && "$orrery" run mixed.json --replications 3 --json -j2 >b
 is "$? $(cmp a b && tr -d '\t' <a | grep -c '^"replications":{')" "0 1" "mixed: the same with any number of threads"
 "$orrery" run mixed.json --set jobs.replications=3 2>said
-is "$? $(grep -c 'jobs.replications: belongs to the whole scenario' said)" "2 1" "and of the whole alone"
+is "$? $(grep -c 'jobs.replications: is a key of the mixed scenario' said)" "2 1" "and of the whole alone"
 tap_done

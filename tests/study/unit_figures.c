@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Damaged scenario books: every value of a sound figures.json is replaced by one of another kind. Each book is either
- * carried out or refused as an input error with a reason (the sanitizers watch).
+ * run or refused as an input error with a reason (the sanitizers detect memory errors).
  */
 #include "base/mem.h"
 #include "study/figures.h"
@@ -39,7 +39,7 @@ static void put_file(const char *name, const char *text)
 	fclose(f);
 }
 
-/* Returns what is wrong, or NULL. Counts the books that were carried out. */
+/* Returns the fault, or NULL. Counts the books that were run. */
 static const char *try(const cJSON *json, int *done_well)
 {
 	struct orr_error err = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications in every world: the result of N is the mean of N single runs with those streams, in whatever order they ran;
+ * Replications in every world: the result of N is the mean of N single runs with those streams, in any order;
  * replication k of a generated trace of jobs equals a run of a file with the rows of stream k; a scenario without chance is refused.
  */
 #include "base/mem.h"
@@ -182,7 +182,7 @@ static void refuse(const char *what, const char *text, const char *change)
 {
 	struct orr_error err = { 0 };
 	struct scenario *s = opened(text, &err);
-	ok(!s && err.code == ORR_EINPUT && strstr(err.text, "nothing in this scenario is random: 3 replications would be 3 equal runs"),
+	ok(!s && err.code == ORR_EINPUT && strstr(err.text, "no input of this scenario is random: 3 replications would be 3 equal runs"),
 		"%s: equal runs are refused (%s)", what, err.text);
 	scenario_close(s);
 	err = (struct orr_error){ 0 };

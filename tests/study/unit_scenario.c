@@ -68,7 +68,7 @@ static struct scenario *resolve(const cJSON *scenario, struct orr_error *err)
 	return scenario_open(scenario, &shown, err);
 }
 
-/* Returns what is wrong, or NULL. Counts the resolved scenarios. */
+/* Returns the fault, or NULL. Counts the resolved scenarios. */
 static const char *try(cJSON *scenario, int *resolved)
 {
 	struct orr_error err = { 0 };

@@ -66,11 +66,11 @@ fails() {
 }
 fails "--to: instances can be written only as availability, found \"swf\"" convert "$d/bamboo.csv" --to swf
 fails "bamboo.csv: holds instances, which have no queue, user or GPUs to select by" slice "$d/bamboo.csv" --user ann
-fails "bamboo.csv: rows of one instance depend on one another; --from and --until cut them" slice "$d/bamboo.csv" --count 2
+fails "bamboo.csv: the rows of one instance depend on one another: select a time range with --from and --until" slice "$d/bamboo.csv" --count 2
 fails "hazard:length=0: has no end; set length" synth hazard:length=0
 fails "hazard:length=0: has no end; set length" info hazard:length=0
 fails "trace synth: no model \"hazzard\"; did you mean hazard" synth hazzard
-fails "churn: option \"cap=2\": a generator has no options: expected NAME:parameter=value,.." info churn -O cap=2
+fails "churn: option \"cap=2\": expected a parameter of the generator, NAME:parameter=value,.." info churn -O cap=2
 fails "format availability is for instances, not for jobs: expected orrery, tiresias or swf" \
   convert "$d/orrery.csv" --to availability
 
@@ -81,8 +81,8 @@ if ! need "$spot/bamboo"; then
   exit
 fi
 options=()
-whole=(events additions removals "most live" "fewest live from the first removal on" "instants of removal" "most removed at once")
-rates=("span h" "mean live" "removals per instance and hour" "mean removed at once" "mean life h of removed")
+whole=(events additions removals "most live" "minimum live from the first removal on" "instants of removal" "largest number removed at once")
+rates=("span h" "mean live" "removals per instance and hour" "mean number removed at once" "mean life h of removed")
 is "$(show 0 "$spot/bamboo/p3-trace.csv" "${whole[@]}")" "344 177 167 32 10 79 6 " "p3: counts"
 is "$(show 2 "$spot/bamboo/p3-trace.csv" "${rates[@]}" "mean life h, of all until the end")" "11.37 24.03 0.61 2.11 1.46 1.54 " "p3: rates and lives"
 is "$(show 1 "$spot/bamboo/p3-trace.csv" "removals per hour")" "14.7 " "p3: removals an hour"
@@ -99,13 +99,13 @@ for row in "6h 90.00 0.17" "1h 15.00 1.00" "10m 2.50 5.99" "5m 1.25 12.05"; do
     "$f: span $span h, $rate removals an hour"
 done
 is "$(show 3 "$spot/bamboo/gcloud/a100x1-east1b.txt" "removals per instance and hour")" "0.099 " "GCP A100: losses per instance and hour"
-is "$(show 0 "$spot/bamboo/gcloud/a100x1-east1b.txt" removals "instants of removal" "most removed at once" "most live" "fewest live from the first removal on")" \
+is "$(show 0 "$spot/bamboo/gcloud/a100x1-east1b.txt" removals "instants of removal" "largest number removed at once" "most live" "minimum live from the first removal on")" \
   "154 36 36 64 17 " "GCP A100: 154 lost in 36 drops, 36 at most, target 64"
 is "$(show 1 "$spot/bamboo/gcloud/a100x1-east1b.txt" "span h" "mean live")" "27.0 57.3 " "GCP A100: span, mean live"
 fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected at least the time of the row above, found 60 s less (15 such rows; parts overlap in time: interleaved pollers); repair=sort sorts the rows" \
   info "$spot/bamboo/gcloud/v100x1-east1c.txt"
 options=(-O repair=sort)
-is "$(show 0 "$spot/bamboo/gcloud/v100x1-east1c.txt" removals "instants of removal" "most removed at once" "most live" "fewest live from the first removal on")" \
+is "$(show 0 "$spot/bamboo/gcloud/v100x1-east1c.txt" removals "instants of removal" "largest number removed at once" "most live" "minimum live from the first removal on")" \
   "599 68 40 80 30 " "GCP V100, sorted: 599 lost in 68 drops, 40 at most"
 is "$(show 1 "$spot/bamboo/gcloud/v100x1-east1c.txt" "span h" "mean live")" "24.2 76.4 " "GCP V100, sorted: span, mean live"
 options=()
@@ -113,7 +113,7 @@ p2=$(echo "$spot"/bamboo/doc-data/aws-spot-instances-p2-xlarge-2020-11-20-to-*.c
 is "$(show 0 "$p2" "most live" removals "instants of removal")" "16 178 112 " "p2, several days: at most 16, 178 lost in 112 instants"
 is "$(show 2 "$p2" "mean live" | cut -c1-5)" "15.50" "p2, several days: mean live"
 p2=$(echo "$spot"/bamboo/doc-data/*1e-*0700.csv)
-is "$(show 1 "$p2" "span h") $(show 0 "$p2" removals "most live" "fewest live from the first removal on")" "19.0  3 10 9 " "p2 1e: 19.0 h, 9-10 nodes, 3 lost"
+is "$(show 1 "$p2" "span h") $(show 0 "$p2" removals "most live" "minimum live from the first removal on")" "19.0  3 10 9 " "p2 1e: 19.0 h, 9-10 nodes, 3 lost"
 for p2 in "$spot"/bamboo/doc-data/*p2-xlarge-us-east-1[ac]-*; do
   is "$(show 0 "$p2" events "most live" removals "span h")" "8 8 0 0 " "$(basename "$p2" .csv | cut -c31-40): a single point of 8 nodes"
 done

@@ -28,7 +28,7 @@ trace=philly
 if need "$traces/philly/philly.csv.gz"; then
   info "$traces/philly/philly.csv.gz"
   facts rows 82247 "first submission" "2017-09-04 10:30:41" "last submission" "2017-12-22 08:02:11" \
-    "span days" 108.896875 "sorted by submission" no "duplicate rows" 65 "submitted with the one before" 6664 \
+    "span days" 108.896875 "sorted by submission" no "duplicate rows" 65 "submitted at the time of the previous job" 6664 \
     "duration zero" 0 "duration below 60 s" 7654 "no GPU" 0 "duration not whole seconds" 0 \
     "duration >= 60 s and below 1000 GPU hours" 74428 "peak GPUs without waiting" 1243 "GPU time / span" 374.237274477106 \
     sha256 3e7c68fda81aa3456ae29ff7b5b8cd08a81ca915c45e1626baa43530636e5684
@@ -76,7 +76,7 @@ for list in default:0 gpuspec33:2388; do
   need "$traces/openb/openb_pod_list_${list%:*}.csv" || continue
   info "$traces/openb/openb_pod_list_${list%:*}.csv"
   facts rows 8152 "never scheduled" 897 "share of one GPU" 3078 "one whole GPU" 3911 "no GPU" 1088 \
-    "sorted by submission" yes "GPUs asked for, all jobs" 6086.8 "GPU types named" "${list#*:}"
+    "sorted by submission" yes "GPUs requested, all jobs" 6086.8 "GPU types named" "${list#*:}"
   is "$(tally queue)" "LS=4647 BE=3398 Burstable=100 Guaranteed=7" "$trace: QoS"
   is "$(tally status)" "Running=5193 Failed=1870 Pending=897 Succeeded=192" "$trace: phases"
   is "$(tally "GPUs of a job")" "0=1088 1=6989 2=16 4=15 8=44" "$trace: GPU histogram"
@@ -102,7 +102,7 @@ fi
 trace=hpc2n
 if need "$traces/swf_hpc2n_slice/hpc2n.swf"; then
   info "$traces/swf_hpc2n_slice/hpc2n.swf"
-  facts rows 3170 "run time unknown" 25 "ran beyond the limit" 320 "sorted by submission" yes \
+  facts rows 3170 "run time unknown" 25 "ran longer than the limit" 320 "sorted by submission" yes \
     "lowest job number" 1 "highest job number" 7183 "job numbers rise" yes "peak GPUs without waiting" 224 \
     "makespan s" 5283491 MaxProcs 240 UnixStartTime 1027839845
   is "$(printf '%.9f' "$(fact "span days")")" 57.291793981 "hpc2n: span"

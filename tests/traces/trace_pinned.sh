@@ -1,5 +1,5 @@
-# What a seed draws: every generator against sums over its rows that were recorded once. A change of any of its constants,
-# or of the order of its draws, changes the traces of stored studies and must be meant. Within 1e-10, since mathematical
+# Draws of one seed: sums over the rows of each generator are compared with recorded values. A change of any of its constants,
+# or of the order of its draws, changes the traces of stored studies and must be intended. Within 1e-10, since mathematical
 # libraries differ in the last digit.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash

@@ -69,5 +69,5 @@ fails "format requests is for requests, not for jobs: expected orrery, tiresias 
 fails "gamma:n=0: has no end; set n" synth gamma:n=0
 fails "gamma:n=0: has no end; set n" info gamma:n=0
 fails "trace synth: no model \"gama\"; did you mean gamma" synth gama
-fails "gamma: option \"repeat=2\": a generator has no options: expected NAME:parameter=value,.." info gamma -O repeat=2
+fails "gamma: option \"repeat=2\": expected a parameter of the generator, NAME:parameter=value,.." info gamma -O repeat=2
 tap_done

@@ -104,7 +104,7 @@ static char *any_number(const struct orr_param *p)
 	return mem_strdup(text);
 }
 
-/* Returns a value for the key, or NULL if there is none to try. */
+/* Returns a value for the key; NULL: no value to try. */
 static char *any_value(const struct world *w, const struct key *k)
 {
 	static const char *const times[] = { "0", "1s", "30s", "2m", "10m", "1h" };
@@ -279,7 +279,7 @@ static bool is_known_gap(const struct world *w, const char *key)
 	return strstr(gaps, line) || strstr(gaps, all) || strstr(gaps, object);
 }
 
-/* Returns a base with one policy of its own list, or else of the world's. */
+/* Returns a base scenario with one policy of its list, or else of the world's. */
 static cJSON *base_scenario(const struct world *w)
 {
 	cJSON *o = cJSON_Duplicate(any_of(of_world(w, "bases")), 1), *list = cJSON_CreateArray();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metrics over replications: means and intervals are those of the values that exist (estimate.h), whatever their order in the runs. */
+/* Metrics over replications: means and intervals are those of the values that exist (estimate.h), in any order in the runs. */
 #include "world/replications.h"
 
 #include "base/mem.h"
