@@ -146,10 +146,30 @@ static const struct law *same_law(const struct profile *p, const struct law *l)
 	return NULL;
 }
 
+/* Returns whether products of this precision run on tensor cores: at several times the vector rate. */
+static bool has_tensor_cores(const struct device *d, const char *precision)
+{
+	enum precision p;
+	return precision_named(precision, &p) && d->peak_flops[p] >= 4 * d->vector_flops;
+}
+
+/*
+ * Returns the law of p that the check compares in place of l. Scaling between a device with tensor cores and one without says
+ * nothing about scaling between two that have them, so such laws have the error of the same kernel in fp32.
+ */
+static const struct law *law_to_check(const struct scale_check *c, const struct profile *p, const struct law *l)
+{
+	struct law in_fp32 = *l;
+	if (has_tensor_cores(c->device_a, l->precision) == has_tensor_cores(c->device_b, l->precision))
+		return same_law(p, l);
+	in_fp32.precision = (char[]){ "fp32" };
+	return same_law(p, &in_fp32);
+}
+
 /* Computes the error of a's law, scaled to b's device, against b's own law. */
 static uint32_t check_error(const struct scale_check *c, const struct law *l, struct law *out)
 {
-	const struct law *a = same_law(c->a, l), *b = same_law(c->b, l);
+	const struct law *a = law_to_check(c, c->a, l), *b = law_to_check(c, c->b, l);
 	double ratio[SCALE_POINTS], ones[SCALE_POINTS];
 	struct law scaled = { 0 };
 	uint32_t n = 0;
@@ -169,8 +189,8 @@ static char *scaled_note(const struct profile *p, const struct device *to, const
 	sbuf_printf(&s, "not measured: scaled from the profile %s to the data sheet of the %s", p->name, to->name);
 	if (check)
 		sbuf_printf(&s,
-			"; held-out errors are those of scaling %s to %s, which was measured; laws that only one of these two has have no "
-			"error",
+			"; held-out errors are those of scaling %s to %s, which is known (of tensor cores, that only one of them "
+			"has: of the same kernel in fp32); laws that these two do not both have carry none",
 			check->a->name, check->b->name);
 	else
 		sbuf_puts(&s, "; no pair of known devices tells the error");

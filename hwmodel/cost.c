@@ -20,11 +20,12 @@ struct cost {
 	const struct device *dev;
 	struct cost_options o;
 	double element_bytes;
-	double Bps;            /* achieved memory bandwidth */
-	double ramp_s;         /* per matrix product */
-	double relative_speed; /* of a model with measured layers: to the device that was profiled */
-	struct laws *laws;     /* NULL: no profile */
-	double error;          /* of the laws that this model uses */
+	double Bps;                        /* achieved memory bandwidth */
+	double ramp_s;                     /* per matrix product */
+	double relative_speed;             /* of a model with measured layers: to the device that was profiled */
+	struct laws *laws;                 /* NULL: no profile */
+	double conv_factor, memory_factor; /* on times in whole networks; 1: none */
+	double error;                      /* of the laws that this model uses */
 	unsigned char *role;
 	bool *is_inside; /* between a product split by columns and the next split by rows */
 	/* Measured steps: at batch[i] all times are multiplied by factor[i]. n 0: none. */
@@ -183,12 +184,29 @@ static double measured_layer_s(const struct cost *c, uint32_t i, enum dnn_pass p
 	return pass == DNN_BACKWARD_WEIGHT ? 0 : s[pass == DNN_BACKWARD_DATA] * batch / shards / c->relative_speed;
 }
 
+/* Returns the factor on the time of a layer in a whole network. */
+static double network_factor(const struct cost *c, enum orr_layer_kind kind)
+{
+	switch (kind) {
+	case ORR_LAYER_CONV:
+		return c->conv_factor;
+	case ORR_LAYER_NORM:
+	case ORR_LAYER_ACTIVATION:
+	case ORR_LAYER_POOL:
+	case ORR_LAYER_SOFTMAX:
+	case ORR_LAYER_ELEMENTWISE:
+		return c->memory_factor;
+	default:
+		return 1;
+	}
+}
+
 static double layer_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards, bool sequence_parallel)
 {
 	if (c->d->profile_batch > 0)
 		return measured_layer_s(c, i, pass, batch, shards);
 	struct work w = work_of(c, i, pass, batch, shards, sequence_parallel);
-	return seconds(c, &w);
+	return network_factor(c, c->d->layer[i].kind) * seconds(c, &w);
 }
 
 /* ---- measured step times ---- */
@@ -377,6 +395,9 @@ static char *describe(const struct cost *c)
 		sbuf_printf(&source, "data sheet only: roofline of %s (%s)%s%s", c->dev->name,
 			c->dev->is_measured ? "its shares measured" : "data sheet and published kernel times",
 			summary ? "; no law for these kernels in profile " : "", summary ? summary : "");
+	if (c->conv_factor != 1 || c->memory_factor != 1)
+		sbuf_printf(
+			&source, "; in a whole network convolutions x %.3g, memory-bound layers x %.3g", c->conv_factor, c->memory_factor);
 	if (c->o.efficiency > 0)
 		sbuf_puts(&source, ", efficiency of products set by cost.efficiency");
 	mem_free(summary);
@@ -422,6 +443,19 @@ static void find_attention(struct cost *c)
 			has_softmax = false;
 		}
 	}
+}
+
+/* Sets the factors of whole convolutional networks in 16 bits. They were fitted on top of the laws of convolutions. */
+static void find_factors(struct cost *c)
+{
+	bool has_convolutions = false;
+	c->conv_factor = c->memory_factor = 1;
+	for (uint32_t i = 0; i < c->d->n_layers; i++)
+		has_convolutions |= c->d->layer[i].kind == ORR_LAYER_CONV && laws_number(c->laws, i, DNN_FORWARD);
+	if (!has_convolutions || c->d->hidden > 0 || (c->o.precision != PRECISION_FP16 && c->o.precision != PRECISION_BF16))
+		return;
+	c->conv_factor = c->dev->network_conv_time > 0 ? c->dev->network_conv_time : 1;
+	c->memory_factor = c->dev->network_memory_time > 0 ? c->dev->network_memory_time : 1;
 }
 
 static int check(const struct device *dev, const struct cost_options *o, struct orr_error *err)
@@ -472,6 +506,7 @@ struct cost *cost_new(const struct dnn *d, const struct device *dev, const struc
 		find_attention(c);
 	if (o->profile && !(d->profile_batch > 0))
 		c->laws = laws_new(d, o, c->element_bytes);
+	find_factors(c);
 	c->error = c->laws ? error_of_laws(c) : NAN;
 	c->model_source = describe(c);
 	if (o->use_measured) {

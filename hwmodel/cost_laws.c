@@ -134,10 +134,18 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 	return l && l->form != FORM_FACTOR ? l : NULL;
 }
 
-/* Returns whether l covers all filters of a convolution in a profile that also has laws for classes of filters. In such a profile a class
- * without a law was not measured, and a mean over other classes, which use other algorithms, does not predict it. */
+/* Largest median held-out error of a law over all classes of filters with which it also times classes without measurements. */
+static const double most_pooled_error = 0.3;
+
+/*
+ * Returns whether l covers all filters of a convolution in a profile that also has laws for classes of filters. In such a profile a
+ * class without a law was not measured, and a mean over other classes predicts it only if it predicts held-out filters well: on
+ * tensor cores, where all classes are products, but not in fp32, where their algorithms differ (Winograd, FFT, products).
+ */
 static bool is_unmeasured_class(const struct laws *x, const struct law *l)
 {
+	if (l->held_out_median <= most_pooled_error)
+		return false;
 	for (size_t i = 0; !*l->variant && !strcmp(l->family, "conv") && i < x->p->n_laws; i++) {
 		const struct law *other = &x->p->law[i];
 		if (*other->variant && !strcasecmp(other->family, l->family) && !strcasecmp(other->op, l->op) &&

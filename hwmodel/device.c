@@ -162,6 +162,8 @@ static int read_numbers(const struct reader *r, struct device *d)
 		{ "launch_us", 1e-6, false, &d->launch_s },
 		{ "gemm_half_gflop", 1e9, false, &d->gemm_half_flops },
 		{ "gemm_exposed_memory", 1, false, &d->gemm_exposed_memory },
+		{ "network_conv_time", 1, false, &d->network_conv_time },
+		{ "network_memory_time", 1, false, &d->network_memory_time },
 		{ "memory_efficiency", 1, true, &d->memory_efficiency },
 		{ "link_GBps", 1e9, false, &d->link_Bps },
 		{ "link_latency_us", 1e-6, false, &d->link_latency_s },
@@ -209,10 +211,10 @@ static int check_numbers(const struct reader *r, struct device *d)
 static int read_device(const struct reader *r, struct device *d)
 {
 	static const char *const keys[] = { "name", "title", "aliases", "architecture", "peak_tflops", "vector_tflops", "memory_GiB",
-		"memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop", "gemm_exposed_memory", "conv_efficiency",
-		"memory_efficiency", "link_GBps", "link_latency_us", "fabric", "pcie_GBps", "allreduce_GBps", "allreduce_latency_us",
-		"nvls_GBps", "allreduce_law_us", "allreduce_law_GBps", "allreduce_law_us_per_sqrt_MB", "sources", "measured", "profile_of",
-		NULL };
+		"memory_GBps", "l2_MiB", "sms", "launch_us", "gemm_efficiency", "gemm_half_gflop", "gemm_exposed_memory",
+		"network_conv_time", "network_memory_time", "conv_efficiency", "memory_efficiency", "link_GBps", "link_latency_us",
+		"fabric", "pcie_GBps", "allreduce_GBps", "allreduce_latency_us", "nvls_GBps", "allreduce_law_us", "allreduce_law_GBps",
+		"allreduce_law_us_per_sqrt_MB", "sources", "measured", "profile_of", NULL };
 	const char *name = NULL, *title = NULL, *architecture = NULL, *profile_of = NULL, *fabric = NULL;
 	int rc = json_keys(r->path, "$", r->root, keys, r->err);
 	if (!rc)

@@ -7,9 +7,8 @@
 
 /* Limits found on the processes of tests/coverage: docs/models/statistics.md. */
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
-/* Intervals at the limits are longer by this share: of the runs of a workload near a limit, those with less variation pass, and their means
- * are low. */
-static const double most_widening = 0.4;
+/* Intervals at the limits are longer by this share: of the runs of a workload near a limit, the calmer ones pass, whose means are low. */
+static const double most_widening = 0.2;
 
 /* Sums and weights (counts, or time) of n consecutive blocks. */
 struct stretch {
@@ -156,8 +155,8 @@ struct interval batches_paired(const struct blocks *a, const struct blocks *b, d
 
 /* ---- quantiles ---- */
 
-/* Returns whether quantiles around the interval of shares differ and are spread about evenly: else many values are equal, or there is a
- * gap, and the mean of the quantile over runs lies somewhere between. */
+/* Returns whether quantiles around the interval of shares differ and are spread about evenly: else many values are (almost) equal, or
+ * there is a gap, and the mean of the quantile over runs lies somewhere between. */
 static bool is_smooth(struct hist *h, double from, double p, double to)
 {
 	enum { STEPS = 4 };
@@ -170,7 +169,7 @@ static bool is_smooth(struct hist *h, double from, double p, double to)
 		before = value;
 	}
 	double middle = hist_quantile(h, p), left = middle - hist_quantile(h, from), right = hist_quantile(h, to) - middle;
-	return left < 5 * right && right < 5 * left;
+	return left < 5 * right && right < 5 * left && left + right > ESTIMATE_EQUAL * middle;
 }
 
 struct interval batches_quantile(struct hist *h, double p, double level)

@@ -8,8 +8,8 @@
  *    monotone sequence (Geyer, Practical Markov chain Monte Carlo, Statistical Science 7, 1992, 3.3);
  *  - it shows no drift: the Cramer-von Mises statistic of the bridge of partial sums (Schruben, Detecting initialization bias in
  *    simulation output, Operations Research 30, 1982) is below 0.347;
- *  - the mean does not depend on a few blocks: its skewness, from blocks and batches, is below 0.15.
- * In all other runs the interval's ends are NaN. Near these limits intervals are longer by up to 40 %. The interval is
+ *  - no few blocks decide the mean: its skewness, from blocks and batches, is below 0.15.
+ * In all other runs the interval's ends are NaN. Near these limits intervals are longer by up to 20 %. The interval is
  * estimate_interval()'s. docs/models/statistics.md has the formulas and the coverage measured.
  */
 #ifndef ORR_RESULTS_BATCHES_H

@@ -51,6 +51,10 @@ static const struct column requests_columns[] = {
 #define REQUEST(...) COLUMN(request_row, __VA_ARGS__)
 #include "results/columns.def"
 };
+static const struct column replicas_columns[] = {
+#define REPLICA(...) COLUMN(replica_row, __VA_ARGS__)
+#include "results/columns.def"
+};
 static const struct column nodes_columns[] = {
 #define NODE(...) COLUMN(node_row, __VA_ARGS__)
 #include "results/columns.def"

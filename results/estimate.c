@@ -5,6 +5,7 @@
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- ranges ---- */
@@ -22,6 +23,9 @@ enum estimate_range estimate_range_of(const char *name)
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (ends_with(name, shares[i]))
 			return ESTIMATE_FRACTION;
+	/* Finish-time fairness divides by the time that a job takes alone, which may be arbitrarily short. */
+	if (ends_with(name, "ftf_mean") || ends_with(name, "ftf_max"))
+		return ESTIMATE_NO_MEAN;
 	/* A metric of one model: "attainment.NAME". */
 	if (!strncmp(name, "attainment.", strlen("attainment.")))
 		return ESTIMATE_FRACTION;
@@ -37,23 +41,28 @@ static double untransformed(double y, double s)
 	return fabs(a) < 1e-9 ? z : (cbrt(1 + 3 * a * z) - 1) / a;
 }
 
+/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
+static const double tail_share = 0.4;
+
+static double student(double error, double df)
+{
+	return gsl_cdf_tdist_Pinv(1 - error, df);
+}
+
 struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level)
 {
 	struct interval i = { e->value, NAN, NAN };
 	/* Rounding leaves an error of a few ulps where all values are equal. */
-	if (!(e->error > 1e-12 * fabs(e->value)) || !(e->df > 0) || !isfinite(e->error))
+	if (!(e->error > 1e-12 * fabs(e->value)) || !(e->df > 0) || !isfinite(e->error) || range == ESTIMATE_NO_MEAN)
 		return i;
-	double t = gsl_cdf_tdist_Pinv(0.5 + level / 2, e->df);
-	i.low = e->value - e->error * untransformed(t, e->skewness);
-	i.high = e->value - e->error * untransformed(-t, e->skewness);
-	if (range == ESTIMATE_REAL || !(e->value > 0)) {
-		i.low = fmin(i.low, e->value - t * e->error);
-		i.high = fmax(i.high, e->value + t * e->error);
-	} else {
-		double low = e->value * exp(-t * e->error / e->value);
-		i.low = i.low > 0 ? fmin(i.low, low) : low; /* Hall's end may lie below 0 */
-		i.high = fmax(i.high, e->value * exp(t * e->error / e->value));
-	}
+	bool is_log = range != ESTIMATE_REAL && e->value > 0, is_left = range != ESTIMATE_NON_NEGATIVE && e->skewness < 0;
+	double near = student((1 - level) / 2, e->df), far = student(tail_share * (1 - level) / 2, e->df);
+	double down = is_left ? far : near, up = is_left ? near : far;
+	double low = is_log ? e->value * exp(-down * e->error / e->value) : e->value - down * e->error;
+	i.low = e->value - e->error * untransformed(down, e->skewness);
+	i.low = is_log && !(i.low > 0) ? low : fmin(i.low, low); /* Hall's end may lie below 0 */
+	i.high = e->value - e->error * untransformed(-up, e->skewness);
+	i.high = fmax(i.high, is_log ? e->value * exp(up * e->error / e->value) : e->value + up * e->error);
 	if (range != ESTIMATE_REAL)
 		i.low = fmax(i.low, 0);
 	if (range == ESTIMATE_FRACTION)
@@ -81,6 +90,46 @@ static struct estimate of_values(const double *v, size_t n, double centre, doubl
 	return (struct estimate){ centre + mean / scale, error / fabs(scale), scale < 0 ? -skewness : skewness, count - 1 };
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+size_t estimate_others(const double *v, size_t n, enum estimate_range range)
+{
+	double *sorted = mem_zalloc(n + 1, sizeof *sorted), largest = 0;
+	size_t most = 0;
+	for (size_t k = 0; k < n; k++) {
+		sorted[k] = v[k];
+		largest = fmax(largest, fabs(v[k]));
+	}
+	qsort(sorted, n, sizeof *sorted, by_value);
+	for (size_t from = 0, to = 0; from < n; from++) {
+		double equal = range == ESTIMATE_REAL ? 1e-9 * largest : ESTIMATE_EQUAL * fabs(sorted[from]);
+		while (to < n && sorted[to] - sorted[from] <= equal)
+			to++;
+		most = to - from > most ? to - from : most;
+	}
+	mem_free(sorted);
+	return n - most;
+}
+
+/* The upper end of Cox's interval for the mean of a lognormal law, with Student's quantile (Olsson 2005); 0 if a value is not positive. */
+static double cox_high(const double *v, size_t n, double level)
+{
+	double sum = 0, squares = 0, count = (double)n;
+	for (size_t k = 0; k < n; k++) {
+		if (!(v[k] > 0))
+			return 0;
+		sum += log(v[k]);
+	}
+	for (size_t k = 0; k < n; k++)
+		squares += pow(log(v[k]) - sum / count, 2);
+	double variance = squares / (count - 1), error = sqrt(variance / count + variance * variance / 2 / (count - 1));
+	return exp(sum / count + variance / 2 + student((1 - level) / 2, count - 1) * error);
+}
+
 /* All values are 0 or 1: Wilson's interval (Journal of the American Statistical Association 22, 1927) with Student's quantile. */
 static bool is_binary(const double *v, size_t n)
 {
@@ -100,11 +149,17 @@ static struct interval of_share(double p, size_t n, double level)
 struct interval estimate_mean(const double *v, size_t n, enum estimate_range range, double level)
 {
 	struct estimate e = n ? of_values(v, n, 0, 1) : (struct estimate){ .value = NAN };
+	struct interval none = { e.value, NAN, NAN };
 	if (n < ESTIMATE_LEAST)
-		return (struct interval){ e.value, NAN, NAN };
+		return none;
 	if (range == ESTIMATE_FRACTION && e.error > 0 && is_binary(v, n))
 		return of_share(e.value, n, level);
-	return estimate_interval(&e, range, level);
+	if (estimate_others(v, n, range) < ESTIMATE_LEAST_OTHER)
+		return none;
+	struct interval i = estimate_interval(&e, range, level);
+	if (range == ESTIMATE_NON_NEGATIVE)
+		i.high = isnan(i.high) ? NAN : fmax(i.high, cox_high(v, n, level));
+	return i;
 }
 
 struct interval estimate_ratio(const double *a, const double *b, size_t n, double level)
@@ -119,10 +174,15 @@ struct interval estimate_ratio(const double *a, const double *b, size_t n, doubl
 		return (struct interval){ ratio, NAN, NAN };
 	double *rest = mem_zalloc(n, sizeof *rest);
 	for (size_t k = 0; k < n; k++)
+		rest[k] = b[k] != 0 ? a[k] / b[k] : 0;
+	size_t others = estimate_others(rest, n, ESTIMATE_REAL);
+	for (size_t k = 0; k < n; k++)
 		rest[k] = a[k] - ratio * b[k];
 	struct estimate e = of_values(rest, n, ratio, sum_b / (double)n);
 	mem_free(rest);
 	e.value = ratio; /* the residuals add up to 0 up to rounding */
+	if (others < ESTIMATE_LEAST_OTHER)
+		return (struct interval){ ratio, NAN, NAN };
 	return estimate_interval(&e, ratio > 0 ? ESTIMATE_NON_NEGATIVE : ESTIMATE_REAL, level);
 }
 

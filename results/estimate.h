@@ -2,10 +2,14 @@
 /*
  * estimate.h - intervals of a mean, a ratio and a paired difference over independent replications
  *
- * Student's interval is too short on the side of a long tail. The interval here is the hull of two: Hall's
- * (Hall, On the removal of skewness by transformation, JRSS B 54, 1992), which inverts a cubic transformation of Student's t that
- * removes the skewness, and Student's on the scale of the quantity: logarithmic for a quantity that is never negative, linear for any
- * other. Both ends are within the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
+ * Student's interval is too short on the side of a long tail, where most of its misses are. The interval here
+ *  - is the hull of Hall's (Hall, On the removal of skewness by transformation, JRSS B 54, 1992), which inverts a cubic
+ *    transformation of Student's t that removes the skewness, and Student's on the scale of the quantity: logarithmic for a quantity
+ *    that is never negative, linear for any other;
+ *  - has a smaller chance of error on the side of the tail than on the other;
+ *  - reaches up to the end of Cox's interval for a lognormal law if all values are positive (Olsson, Confidence intervals for the mean
+ *    of a log-normal distribution, Journal of Statistics Education 13, 2005).
+ * The ends never leave the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
  */
 #ifndef ORR_RESULTS_ESTIMATE_H
 #define ORR_RESULTS_ESTIMATE_H
@@ -14,10 +18,19 @@
 
 #include <stddef.h>
 
-/* Fewer replications give no interval. */
-enum { ESTIMATE_LEAST = 10 };
+/* Fewer replications give no interval. So do fewer than ESTIMATE_LEAST_OTHER values beside the most frequent one: an event that few
+ * replications show decides such a mean. */
+enum { ESTIMATE_LEAST = 10, ESTIMATE_LEAST_OTHER = 3 };
 
-enum estimate_range { ESTIMATE_REAL, ESTIMATE_NON_NEGATIVE, ESTIMATE_FRACTION };
+/* Values of a quantity that is never negative count as equal within this share, about the three digits of a table. */
+#define ESTIMATE_EQUAL 1e-3
+
+enum estimate_range {
+	ESTIMATE_REAL,
+	ESTIMATE_NON_NEGATIVE,
+	ESTIMATE_FRACTION,
+	ESTIMATE_NO_MEAN, /* the expected value may be infinite: no interval */
+};
 
 /* Returns the range of the metric called name, a fraction or any real number; ESTIMATE_NON_NEGATIVE for most. */
 enum estimate_range estimate_range_of(const char *name);
@@ -31,7 +44,11 @@ struct estimate {
 /* Returns the interval of an estimate, which is inside range; none if the error is 0 or not a number. */
 struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level);
 
-/* All of them: n < ESTIMATE_LEAST values, or values without variation, have no interval. */
+/* Returns the number of values that differ from the most frequent one. */
+size_t estimate_others(const double *v, size_t n, enum estimate_range range);
+
+/* All of them: n < ESTIMATE_LEAST values, or fewer than ESTIMATE_LEAST_OTHER that differ from the most frequent one, have no interval.
+ * Fractions that are all 0 or 1 have one unless all are equal. */
 
 /* Returns the mean of v[0..n). */
 struct interval estimate_mean(const double *v, size_t n, enum estimate_range range, double level);

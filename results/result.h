@@ -19,7 +19,8 @@ enum job_status { JOB_COMPLETED, JOB_KILLED, JOB_FAILED, JOB_UNFINISHED };
 enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_UNFINISHED };
 
 /*
- * The rows: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row, node_row and account_row.
+ * The rows: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row,
+ * replica_row, node_row and account_row.
  * columns.def lists their fields with units; texts are literals or owned by the result.
  */
 #define ROW_NUMBER(name) uint64_t name;
@@ -66,6 +67,10 @@ struct span_row {
 };
 #define REQUEST ROWS_OF
 struct request_row {
+#include "results/columns.def"
+};
+#define REPLICA ROWS_OF
+struct replica_row {
 #include "results/columns.def"
 };
 #define NODE ROWS_OF

@@ -108,6 +108,7 @@ static void move_all(struct pool *p, struct pool_alloc *a, int sign)
 {
 	struct pool_piece *x = a->n == 1 ? &a->one : a->many;
 	int64_t milli = 0;
+	p->changes++;
 	for (uint32_t i = 0; i < a->n; i++) {
 		move_piece(p, a, &x[i], sign);
 		milli += x[i].slot == POOL_WHOLE ? 1000 * (int64_t)x[i].gpus : x[i].milli;
@@ -246,6 +247,7 @@ void pool_node_up(struct pool *p, uint32_t n)
 	struct pool_node *s = &p->node[n];
 	if (s->is_up)
 		return;
+	p->changes++;
 	s->is_up = true;
 	s->free_gpus = c->gpus;
 	s->cpu_free = c->cpu_milli < 0 ? INT64_MAX : c->cpu_milli;
@@ -264,6 +266,7 @@ void pool_node_down(struct pool *p, uint32_t n)
 	struct pool_node *s = &p->node[n];
 	if (!s->is_up)
 		return;
+	p->changes++;
 	unindex(p, n);
 	s->is_up = s->is_closed = false;
 	s->free_gpus = 0;
@@ -281,6 +284,7 @@ void pool_node_close(struct pool *p, uint32_t n)
 	struct pool_node *s = &p->node[n];
 	if (!s->is_up || s->is_closed)
 		return;
+	p->changes++;
 	unindex(p, n);
 	s->is_closed = true;
 	index_again(p, n);

@@ -90,6 +90,7 @@ struct pool {
 	uint32_t widest[CLUSTER_MAX_TYPES]; /* most GPUs on one node of the type */
 	int64_t cpu_free, mem_free;         /* of the cluster; INT64_MAX if any node is unlimited */
 	int64_t used_milli;                 /* GPUs in use, in 1/1000 */
+	uint64_t changes;                   /* allocations, releases and nodes that came or went */
 	uint32_t *rack_free;                /* [rack * n_types + type] */
 	uint16_t *slot_milli;               /* used part of shared GPUs, [slot_base[node] + slot] */
 	uint32_t *slot_base;

@@ -88,7 +88,7 @@ static void node_up(struct orr_jobs *w, uint32_t node)
 	m->reading = capacity_reading(w->capacity, node);
 	price_node(w, node, price_now(w, node));
 	if (w->bill->has_begun)
-		jobs_node(w, node, true);
+		jobs_node(w, node, NULL);
 	else
 		w->nodes.n_down--; /* no event for the policy, which starts with these nodes up */
 	pool_node_up(w->pool, node);
@@ -96,9 +96,10 @@ static void node_up(struct orr_jobs *w, uint32_t node)
 
 static void node_down(struct orr_jobs *w, uint32_t node)
 {
-	if (w->pool->node[node].is_closed)
+	bool was_noticed = w->pool->node[node].is_closed;
+	if (was_noticed)
 		w->bill->going_gpus -= w->config->cluster->node[node].gpus;
-	jobs_node(w, node, false);
+	jobs_node(w, node, was_noticed ? "notice" : "preempted");
 	pool_node_down(w->pool, node);
 	settle(w, node);
 	price_node(w, node, 0);

@@ -110,8 +110,9 @@ uint64_t jobs_given(const struct orr_jobs *w);   /* number of times that a job h
 double jobs_part_done(const struct orr_jobs *w); /* 0..1; 0 if the trace has no known length */
 void jobs_starving(struct orr_jobs *w);          /* jobs wait and no event is left: fails the run, naming the policy */
 void jobs_capacity(struct orr_jobs *w);          /* another world took or freed GPUs */
-/* A node goes down or comes up. Its jobs are evicted; the caller calls pool_node_down() or pool_node_up() afterwards. */
-void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up);
+/* A node goes down or comes up. Its jobs are evicted; the caller calls pool_node_down() or pool_node_up() afterwards. why: reason in
+ * the rows of events, "node-failed", "preempted" (a lent node left) or "notice" (it left after its notice); NULL: comes up. */
+void jobs_node(struct orr_jobs *w, uint32_t node, const char *why);
 /* Evicts running jobs to make room for r, as if their nodes had failed. Candidates are the fewest jobs, latest start first, that
  * suffice; then each one that is not needed keeps its GPUs, longest run first. Jobs on the nodes `but` (may be NULL) are exempt. Returns
  * the number of evicted jobs; 0, with nothing changed, if all of them do not suffice. */

@@ -129,7 +129,7 @@ void life_start(struct orr_jobs *w, struct job *job)
 	bill_start(w, job);
 	if (job->work.has_rate)
 		set_end(w, job);
-	metrics_event(w, "start", job);
+	metrics_event(w, "start", job, NULL);
 }
 
 void life_rerate(struct orr_jobs *w, struct job *job, double rate)
@@ -172,7 +172,7 @@ static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_
 
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind)
 {
-	metrics_event(w, kind, job);
+	metrics_event(w, kind, job, NULL);
 	int64_t done = work_done(w, job);
 	job->work.left = num_add_sat(job->work.left - done, cost);
 	job->work.asked = num_add_sat(job->work.asked, cost);
@@ -182,13 +182,13 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	w->slots.waiting++;
 }
 
-void life_evict(struct orr_jobs *w, struct job *job)
+void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 {
 	int64_t done = work_done(w, job), saved = work_saved(w, job);
 	job->work.asked = num_add_sat(job->work.asked, done - saved);
 	job->restarts++;
 	w->totals.restarts++;
-	metrics_event(w, "evict", job);
+	metrics_event(w, "evict", job, why);
 	job->work.left -= saved;
 	leave_gpus(w, job, done, saved);
 	job->state = ORR_JOB_WAITING;
@@ -200,7 +200,7 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 {
 	bool is_done = how == ORR_END_COMPLETED;
 	if (job->state == ORR_JOB_RUNNING) {
-		metrics_event(w, is_done ? "finish" : "kill", job);
+		metrics_event(w, is_done ? "finish" : "kill", job, NULL);
 		int64_t done = work_done(w, job);
 		job->work.left = is_done ? 0 : job->work.left - done;
 		leave_gpus(w, job, done, is_done ? done : 0);

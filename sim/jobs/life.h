@@ -13,7 +13,7 @@ void life_rerate(struct orr_jobs *w, struct job *job, double rate);
 /* The job waits again; its work is kept, plus `cost`. kind: of the event row. */
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind);
 void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how);
-/* The job waits again; work since its last checkpoint is lost and must be repeated. */
-void life_evict(struct orr_jobs *w, struct job *job);
+/* The job waits again; work since its last checkpoint is lost and asked for again. */
+void life_evict(struct orr_jobs *w, struct job *job, const char *why);
 
 #endif

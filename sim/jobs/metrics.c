@@ -153,7 +153,7 @@ static void add_event(struct orr_jobs *w, const char *kind, uint64_t subject, co
 			.time_ns = eng_now(w->engine), .kind = kind, .subject = subject, .detail = result_text(w->result, detail) });
 }
 
-void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)
+void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail)
 {
 	if (job->number >= w->options.gantt)
 		return;
@@ -161,7 +161,7 @@ void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job)
 	const struct pool_piece *x = pool_pieces(&job->alloc);
 	for (uint32_t i = 0; !strcmp(kind, "start") && i < job->alloc.n && i < 64; i++)
 		sbuf_printf(&places, "%s%s:%u", i ? "," : "", w->config->cluster->node[x[i].node].name, x[i].gpus);
-	add_event(w, kind, job->number, places.len ? places.text : NULL);
+	add_event(w, kind, job->number, places.len ? places.text : detail);
 	sbuf_free(&places);
 }
 

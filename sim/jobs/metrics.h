@@ -39,7 +39,8 @@ void metrics_begin(struct orr_jobs *w);
 void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* the first job that is not refused */
 void metrics_state(struct orr_jobs *w);                    /* at the end of an instant */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
-void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job);
+/* detail NULL: the allocation of a start, nothing of others. */
+void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail);
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node);
 void metrics_end(struct orr_jobs *w);
 void metrics_free(struct orr_jobs *w);

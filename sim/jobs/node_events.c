@@ -42,7 +42,7 @@ static void list_cleared(struct orr_jobs *w, uint32_t node)
 }
 
 /* Evicts or ends the jobs on the node in order of submission; the policy is notified of each. */
-static void clear_node(struct orr_jobs *w, uint32_t node)
+static void clear_node(struct orr_jobs *w, uint32_t node, const char *why)
 {
 	list_cleared(w, node);
 	for (uint32_t i = 0; i < w->nodes.n_cleared; i++) {
@@ -51,7 +51,7 @@ static void clear_node(struct orr_jobs *w, uint32_t node)
 			life_end(w, job, ORR_END_NODE_FAILED);
 			tell_ended(w);
 		} else {
-			life_evict(w, job);
+			life_evict(w, job, why);
 			tell_evicted(w, job);
 		}
 	}
@@ -62,12 +62,12 @@ void jobs_capacity(struct orr_jobs *w)
 	w->policy.capacity_changed = w->policy.is_due = true;
 }
 
-void jobs_node(struct orr_jobs *w, uint32_t node, bool is_up)
+void jobs_node(struct orr_jobs *w, uint32_t node, const char *why)
 {
-	metrics_node_event(w, is_up ? "node-repair" : "node-fail", node);
-	if (!is_up)
-		clear_node(w, node);
-	w->nodes.n_down += is_up ? UINT32_MAX : 1;
+	metrics_node_event(w, why ? "node-fail" : "node-repair", node);
+	if (why)
+		clear_node(w, node, why);
+	w->nodes.n_down += why ? 1 : UINT32_MAX;
 	jobs_capacity(w);
 }
 
@@ -76,7 +76,7 @@ static void on_node(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	(void)e;
 	struct orr_jobs *w = ctx;
 	uint32_t node = (uint32_t)subject;
-	jobs_node(w, node, !arg);
+	jobs_node(w, node, arg ? "node-failed" : NULL);
 	if (arg)
 		pool_node_down(w->pool, node);
 	else

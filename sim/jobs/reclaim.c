@@ -87,7 +87,7 @@ uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const st
 		if (c[i].is_spared)
 			continue;
 		struct job *job = &w->slots.job[c[i].slot];
-		life_evict(w, job);
+		life_evict(w, job, "reclaim");
 		tell_evicted(w, job);
 		taken++;
 	}

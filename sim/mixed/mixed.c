@@ -133,9 +133,13 @@ static bool decide(struct mixed *m)
 	return is_due || has_offer(m) || is_due_at(m, eng_now(m->engine));
 }
 
+/* Checks the pool if it has changed. */
 static void check_pool(struct mixed *m)
 {
 	size_t n = 0;
+	if (m->checked_pool == m->pool->changes)
+		return;
+	m->checked_pool = m->pool->changes;
 	const struct pool_alloc **all = m->jobs ? jobs_allocs(m->jobs, &n) : NULL;
 	all = mem_realloc(all, n + m->n_held + m->n_fences + 1, sizeof *all);
 	for (size_t i = 0; i < m->n_held; i++)

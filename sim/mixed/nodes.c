@@ -71,7 +71,7 @@ static void fail(struct mixed *m, uint32_t node)
 	if (are_served(m))
 		serve_node(m->serve, node, false);
 	if (m->jobs)
-		jobs_node(m->jobs, node, false);
+		jobs_node(m->jobs, node, was_doomed ? "notice" : m->capacity ? "preempted" : "node-failed");
 	open_fences(m, node);
 	pool_node_down(m->pool, node);
 	m->nodes_away++;
@@ -85,7 +85,7 @@ static void repair(struct mixed *m, uint32_t node)
 	if (bitset_has(&m->doomed, node))
 		fence_node(m, node);
 	if (m->jobs)
-		jobs_node(m->jobs, node, true);
+		jobs_node(m->jobs, node, NULL);
 	if (are_served(m))
 		serve_node(m->serve, node, true);
 	m->nodes_away--;

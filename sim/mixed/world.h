@@ -47,6 +47,7 @@ struct mixed {
 	uint64_t rows_ahead;  /* known, not happened yet */
 	bool failure_pending; /* an event will make the next row known */
 
+	uint64_t checked_pool; /* pool->changes at the last check */
 	struct holding holding;
 	struct accounts accounts;
 	struct orr_error error;

@@ -182,7 +182,7 @@ static bool could_start(const struct orr_serve *w, const struct req *q, uint32_t
 /* Work-conserving: the policy never idles a replica that could start a waiting request. */
 static const char *wrong_idling(const struct orr_serve *w)
 {
-	if (!(w->claims & ORR_WORK_CONSERVING))
+	if (!(w->claims & ORR_WORK_CONSERVING) || !w->waiting || bitset_next(w->idle, 0) == BITSET_END)
 		return NULL;
 	for (uint32_t i = 0; i < w->n_req; i++) {
 		const struct req *q = &w->req[i];
@@ -198,20 +198,36 @@ static const char *wrong_idling(const struct orr_serve *w)
 
 /* ---- at the end of an instant, and of the run ---- */
 
-/* Checks that cost O(requests) run less often the more requests there are. */
 void check_serve_state(struct orr_serve *w)
 {
 	for (uint32_t i = 0; i < w->n_replicas && !w->error.code; i++)
 		broken(w, NULL, wrong_replica(w, i));
-	if (w->metrics->checks++ % (w->n_req / 1024 + 1) || w->error.code)
-		return;
-	check_requests(w);
+	if (!w->error.code)
+		check_requests(w);
 	if (!w->error.code)
 		check_runs(w);
 	if (!w->error.code)
 		broken(w, NULL, wrong_idling(w));
 	if (!w->error.code && w->owns_host)
 		broken(w, NULL, wrong_pool(w));
+}
+
+/* The state is checked at every instant while the credit lasts, then as often as the credit that each instant adds allows: its
+ * cost grows with requests and replicas, that of an instant does not. */
+void check_serve_instant(struct orr_serve *w)
+{
+	enum { AT_FIRST = 20000000, PER_INSTANT = 256, PER_REQUEST = 12, PER_REPLICA = 16 };
+	struct serve_metrics *m = w->metrics;
+	uint64_t cost = (uint64_t)PER_REQUEST * w->n_req + (uint64_t)PER_REPLICA * w->n_replicas;
+	if (!m->check_credit)
+		m->check_credit = AT_FIRST;
+	m->check_credit += PER_INSTANT;
+	if (m->check_credit <= cost) {
+		broken(w, NULL, wrong_idling(w)); /* a policy may idle a replica for one instant */
+		return;
+	}
+	m->check_credit -= cost;
+	check_serve_state(w);
 }
 
 /* Little's law, exact if the run ends empty: the time integral of requests in the system is the sum of their times. */

@@ -121,6 +121,8 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	int rc = serve_state_load(s, t, err);
 	if (!rc)
 		rc = check_roles(s, err);
+	if (!rc && strcmp(orr_arg_text(s->options, "autoscale"), "none") && !orr_arg_time_ns(s->options, "scale_interval"))
+		rc = orr_fail(err, ORR_EINPUT, "serve.scale_interval: expected a time above 0 with serve.autoscale, found 0");
 	if (rc || s->output->is_shown)
 		return rc;
 	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)
@@ -304,7 +306,7 @@ static const struct world_flag flags[] = {
 };
 /* clang-format on */
 
-static const struct report_file files[] = { { "requests", false }, { NULL, false } };
+static const struct report_file files[] = { { "requests", false }, { "replicas", false }, { NULL, false } };
 
 /* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {

@@ -118,5 +118,5 @@ void dispatch_instant(struct orr_serve *w)
 	}
 	w->dirty_told = w->n_dirty = 0;
 	if (w->config->check && !w->is_over)
-		check_serve_state(w);
+		check_serve_instant(w);
 }

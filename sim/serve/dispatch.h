@@ -12,7 +12,8 @@ void dispatch_instant(struct orr_serve *w);
 /* Brings now_s up to the engine's clock. */
 void dispatch_catch_up(struct orr_serve *w);
 
-/* At the end of an instant, and at the end of the run: a broken law fails the run. */
+/* At the end of an instant, when the run ends, and when its requests have ended too: a broken law fails the run. */
+void check_serve_instant(struct orr_serve *w);
 void check_serve_state(struct orr_serve *w);
 void check_serve_end(struct orr_serve *w);
 

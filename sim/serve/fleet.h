@@ -12,6 +12,9 @@
 
 enum autoscale { AUTOSCALE_NONE, AUTOSCALE_OUTSTANDING, AUTOSCALE_RATE };
 
+/* Why a replica stops, by increasing weight: a replica that drains keeps the greater reason. */
+enum replica_stop { STOP_SCALED = 1, STOP_NOTICE, STOP_FAILED, STOP_OVER };
+
 /* State of a replica beside struct replica. */
 struct fleet_replica {
 	uint32_t place;       /* index in its group; NONE: not a member */
@@ -20,6 +23,8 @@ struct fleet_replica {
 	bool is_doomed;       /* drains because its node was given notice: is never reactivated */
 	bool is_busy;
 	bool leave_is_due; /* on_empty is scheduled */
+	size_t row;        /* 1 + its row of the result; 0: none */
+	uint8_t why;       /* enum replica_stop, of a replica that drains or leaves; 0: none */
 };
 
 /* A deployment. */
@@ -44,6 +49,7 @@ struct fleet {
 	struct group *group;        /* [n_models + 1] */
 	uint32_t *turn;             /* [n_models] replica at which round robin continues */
 	struct fleet_replica *more; /* [n_replicas] */
+	size_t cap_rows;            /* of the result's replicas */
 	struct fleet_part *part;    /* [n_deployments] */
 	orr_req *held;              /* requests that no replica serves now, in order of arrival */
 	uint32_t n_held, cap_held;
@@ -82,6 +88,8 @@ void replicas_begin(struct orr_serve *w);
 void replicas_free(struct orr_serve *w);
 /* Changes a replica from off to starting, or to up if delay_ns is 0. False: no GPUs are free now. */
 bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns);
+/* Notes why the replica will stop. */
+void replica_stops(struct orr_serve *w, uint32_t replica, enum replica_stop why);
 /* Drains it without telling the policy: it takes no new requests. */
 void replica_close(struct orr_serve *w, uint32_t replica);
 /* Drains the replica and notifies the policy; an empty replica is removed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* GPUs of replicas: allocation, cost, release, and withholding while their node has been given notice. */
 #include "serve/fleet.h"
+#include "serve/metrics.h"
 
 #include "base/mem.h"
 
@@ -19,6 +20,7 @@ bool gpus_take(struct orr_serve *w, uint32_t replica)
 	r->node = pool_pieces(&r->alloc)[0].node;
 	r->gpu_type = r->alloc.type;
 	w->fleet->more[replica].taken_s = serve_clock_s(w);
+	serve_metrics_replica(w, replica, REPLICA_STARTING);
 	return true;
 }
 
@@ -62,6 +64,7 @@ void gpus_give(struct orr_serve *w, uint32_t replica)
 	r->gpu_s += gpu_s;
 	if (w->config->usd_per_gpu_hour && r->gpu_type < w->config->cluster->n_types)
 		r->usd += gpu_s / 3600 * w->config->usd_per_gpu_hour[r->gpu_type];
+	serve_metrics_replica(w, replica, REPLICA_OFF);
 	return_gpus(w, &r->alloc);
 	r->has_alloc = false;
 }

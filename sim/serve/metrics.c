@@ -2,7 +2,7 @@
 /* Counts during a run. */
 #include "serve/metrics.h"
 
-#include "serve/replica.h"
+#include "serve/fleet.h"
 #include "serve/runs.h"
 
 #include "base/mem.h"
@@ -103,6 +103,50 @@ void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node)
 }
 
 /* ---- rows ---- */
+
+static void begin_replica(struct orr_serve *w, uint32_t replica)
+{
+	enum { MOST = 1000000 };
+	struct run_result *out = w->result;
+	const struct replica *r = &w->replica[replica];
+	const struct pool_piece *x = pool_pieces(&r->alloc);
+	struct sbuf places = { 0 };
+	w->fleet->more[replica].row = 0;
+	if (out->n_replicas >= MOST)
+		return;
+	for (uint32_t i = 0; i < r->alloc.n; i++)
+		sbuf_printf(&places, "%s%s:%u", i ? "," : "", w->config->cluster->node[x[i].node].name, x[i].gpus);
+	MEM_GROW(out->replicas, out->n_replicas, w->fleet->cap_rows);
+	out->replicas[out->n_replicas++] = (struct replica_row){ .replica = replica,
+		.deployment = r->deployment,
+		.model = r->model == NONE ? NULL : result_text(out, w->config->model[r->model]->name),
+		.gpus = r->gpus,
+		.places = result_text(out, sbuf_text(&places)),
+		.start_ns = eng_now(w->host.engine),
+		.ready_ns = -1,
+		.stop_ns = -1 };
+	w->fleet->more[replica].row = out->n_replicas;
+	sbuf_free(&places);
+}
+
+void serve_metrics_replica(struct orr_serve *w, uint32_t replica, enum replica_state state)
+{
+	static const char *const reason[] = {
+		[STOP_SCALED] = "scale-down", [STOP_NOTICE] = "notice", [STOP_FAILED] = "node-failed", [STOP_OVER] = "over"
+	};
+	if (state == REPLICA_STARTING)
+		begin_replica(w, replica);
+	const struct fleet_replica *f = &w->fleet->more[replica];
+	if (!f->row)
+		return;
+	struct replica_row *row = &w->result->replicas[f->row - 1];
+	if (state == REPLICA_UP) {
+		row->ready_ns = eng_now(w->host.engine);
+	} else if (state == REPLICA_OFF) {
+		row->stop_ns = eng_now(w->host.engine);
+		row->reason = reason[f->why];
+	}
+}
 
 const char *serve_reason_name(enum req_reason why)
 {

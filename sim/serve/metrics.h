@@ -9,6 +9,7 @@
 #define ORR_SERVE_METRICS_H
 
 #include "results/timeline.h"
+#include "serve/replica.h"
 #include "serve/requests.h"
 
 /* A quantity with one value per request. */
@@ -63,8 +64,8 @@ struct serve_metrics {
 	/* over time */
 	uint64_t busy_gpus, up_gpus;
 	struct timeline live, busy, up;
-	double sojourn_s; /* of all ended requests, for the check */
-	uint64_t checks;
+	double sojourn_s;      /* of all ended requests, for the check */
+	uint64_t check_credit; /* of check.c */
 	/* rows */
 	size_t cap_rows;
 	uint64_t row_stride;
@@ -93,6 +94,8 @@ void serve_metrics_lost(struct orr_serve *w, double s);
 /* Changes of the number of GPUs, now. */
 void serve_metrics_fleet(struct orr_serve *w, int64_t busy_gpus, int64_t up_gpus);
 void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node);
+/* A replica has taken its GPUs (starting), is up, or is about to give them back (off). Also before serve_metrics_begin(). */
+void serve_metrics_replica(struct orr_serve *w, uint32_t replica, enum replica_state state);
 /* measures.c: fills in the result. */
 void serve_metrics_end(struct orr_serve *w);
 void serve_metrics_free(struct orr_serve *w);

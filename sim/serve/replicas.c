@@ -57,6 +57,7 @@ static void join(struct orr_serve *w, uint32_t replica)
 	struct replica *r = &w->replica[replica];
 	r->state = REPLICA_UP;
 	r->up_since_s = serve_clock_s(w);
+	serve_metrics_replica(w, replica, REPLICA_UP);
 	serve_metrics_fleet(w, 0, (int64_t)r->gpus);
 	settle_size(w, replica);
 	if (!make_lane(w, replica))
@@ -81,6 +82,7 @@ bool replica_start(struct orr_serve *w, uint32_t replica, int64_t delay_ns)
 		return false;
 	r->state = REPLICA_STARTING;
 	w->fleet->more[replica].is_doomed = false;
+	w->fleet->more[replica].why = 0;
 	if (delay_ns)
 		r->ready = eng_at(w->host.engine, eng_now(w->host.engine) + delay_ns, PRIO_REPLICA, on_ready, w, replica, 0);
 	else
@@ -229,10 +231,17 @@ void replica_close(struct orr_serve *w, uint32_t replica)
 	w->replica[replica].state = REPLICA_DRAINING;
 }
 
+void replica_stops(struct orr_serve *w, uint32_t replica, enum replica_stop why)
+{
+	uint8_t *now = &w->fleet->more[replica].why;
+	*now = why > *now ? (uint8_t)why : *now;
+}
+
 void replica_drain(struct orr_serve *w, uint32_t replica, bool is_doomed)
 {
 	struct replica *r = &w->replica[replica];
 	w->fleet->more[replica].is_doomed |= is_doomed;
+	replica_stops(w, replica, is_doomed ? STOP_NOTICE : STOP_SCALED);
 	if (r->state == REPLICA_STARTING) {
 		replica_leave(w, replica);
 	} else if (r->state == REPLICA_UP) {
@@ -247,6 +256,7 @@ void replica_undrain(struct orr_serve *w, uint32_t replica)
 {
 	struct replica *r = &w->replica[replica];
 	r->state = REPLICA_UP;
+	w->fleet->more[replica].why = 0;
 	if (!w->fleet->more[replica].is_busy)
 		bitset_add(w->idle, replica);
 	open_to_requests(w, replica);

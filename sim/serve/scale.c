@@ -258,6 +258,7 @@ static void lose(struct orr_serve *w, uint32_t node)
 		if (!replica_is_on(w, i, node))
 			continue;
 		w->fleet->losses += w->replica[i].state != REPLICA_OFF;
+		replica_stops(w, i, w->fleet->more[i].is_doomed ? STOP_NOTICE : STOP_FAILED);
 		replica_leave(w, i);
 	}
 	replicas_place_thrown(w);
@@ -397,7 +398,6 @@ static void read_options(struct orr_serve *w)
 	f->autoscale = !strcmp(how, "outstanding") ? AUTOSCALE_OUTSTANDING : !strcmp(how, "rate") ? AUTOSCALE_RATE : AUTOSCALE_NONE;
 	f->scale_target = orr_arg_real(o, "scale_target");
 	f->scale_interval = orr_arg_time_ns(o, "scale_interval");
-	f->scale_interval = f->scale_interval > 0 ? f->scale_interval : 1;
 	f->scale_quiet = orr_arg_time_ns(o, "scale_quiet");
 	f->start_up = orr_arg_time_ns(o, "start_up");
 	f->notice = orr_arg_time_ns(o, "notice");

@@ -257,6 +257,8 @@ static void report_observed(struct orr_serve *w)
 static void measure(struct orr_serve *w)
 {
 	dispatch_catch_up(w);
+	if (!w->error.code && w->config->check)
+		check_serve_state(w);
 	if (!w->error.code) {
 		end_requests(w);
 		serve_metrics_end(w);
@@ -272,16 +274,25 @@ void serve_leave(struct orr_serve *w)
 		return;
 	measure(w);
 	w->has_left = w->is_over = true;
-	for (uint32_t i = 0; i < w->n_replicas; i++)
+	for (uint32_t i = 0; i < w->n_replicas; i++) {
+		replica_stops(w, i, STOP_OVER);
 		replica_leave(w, i);
+	}
 }
 
 int serve_end(struct orr_serve *w, struct orr_error *err)
 {
 	if (w->config->used)
 		atomic_fetch_or(w->config->used, w->used | (pool_has_differed(w->host.pool) ? SERVE_USED_PLACEMENT : 0));
-	if (!w->has_left)
+	if (!w->has_left) {
+		bool is_served = serve_is_over(w);
 		measure(w);
+		for (uint32_t i = 0; i < w->n_replicas && is_served && w->fleet; i++)
+			if (w->replica[i].has_alloc) { /* its GPUs are freed with the world */
+				replica_stops(w, i, STOP_OVER);
+				serve_metrics_replica(w, i, REPLICA_OFF);
+			}
+	}
 	w->result->is_oracle = (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;
 	watch_enter(w->watch, "destroy", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
 	w->ops->destroy(w->self);

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "base/sbuf.h"
 #include "results/outfile.h"
+#include "results/summary.h"
 #include "step/learning.h"
 #include "step/scenario.h"
 #include "step/trace_event.h"
@@ -205,6 +206,8 @@ static int run_step(
 		step_metrics(result, r);
 		atomic_fetch_or(&t->used[i], result->used);
 		compare_plan(s, r);
+		if (isnan(result_find(r, "iteration_s")->ci_low) && !t->set.cost_samples && scenario_is_random(s))
+			result_note(r, "remark", SUMMARY_NO_INTERVAL);
 		if (t->set.cost_samples)
 			run_samples(s, p, r, err);
 	}

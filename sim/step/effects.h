@@ -10,6 +10,7 @@
 	{ .key = "step.algorithm", .why = "every collective takes this algorithm by default, or one that its policy names", \
 		.use = STEP_USED_ALGORITHM }, \
 	{ .key = "step.nic_efficiency", .why = "no collective used several NICs of a node", .use = STEP_USED_NICS }, \
+	{ .key = "step.pxn", .why = "no all-to-all used several NICs of a node", .use = STEP_USED_RAILS }, \
 	{ .key = "step.compression", .why = "the policy sends no gradients that can be compressed", .use = STEP_USED_COMPRESSION }, \
 	{ .key = "step.ignore_memory", .why = "no device held more than its memory", .use = STEP_USED_MEMORY_LIMIT }, \
 	{ .key = "step.fidelity", .why = "no device sent a message", .use = STEP_USED_MESSAGES }, \

@@ -236,7 +236,7 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 		c.what.repeat = 1;
 	struct coll_shape shape = collective_shape(s, &c, real);
 	if (shape.rings > 1)
-		*s->uses |= STEP_USED_NICS;
+		*s->uses |= shape.op == ORR_ALL_TO_ALL ? STEP_USED_NICS | STEP_USED_RAILS : STEP_USED_NICS;
 	c.what.algorithm = shape.leader ? ORR_HIERARCHICAL_LEADER : shape.algorithm;
 	c.what.inner = shape.inner;
 	c.plan = plan_find(s, &shape);

@@ -4,35 +4,23 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "results/batches.h"
 
 #include <ctype.h>
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCHES = 20, LEAST_VALUES = 8 };
-
-/* Half-width of the 95 % confidence interval of the mean time between ends of iterations, relative to the mean, by batch
- * means (Law and Kelton, Simulation Modeling and Analysis, 9.5.3). 0 if iterations repeat, NaN if there are too few. */
-static double relative_half_width(const struct step_result *s)
+/* The mean time between ends of iterations, with an interval where one run allows it (results/batches.h). */
+static struct interval mean_time(const struct step_result *s)
 {
-	if (s->period)
-		return 0;
-	size_t n = s->n_iterations ? s->n_iterations - 1 : 0;
-	if (n < LEAST_VALUES)
-		return NAN;
-	size_t m = n < BATCHES ? n : BATCHES;
-	double first = s->iteration[0].end_s, mean = (s->iteration[n].end_s - first) / (double)n, squares = 0;
-	for (size_t i = 0; i < m; i++) {
-		size_t from = n * i / m, to = n * (i + 1) / m;
-		double batch = (s->iteration[to].end_s - s->iteration[from].end_s) / (double)(to - from);
-		/* Batch sizes differ by at most one value: each batch counts by its share. */
-		double off = (batch - mean) * (double)(to - from) * (double)m / (double)n;
-		squares += off * off;
-	}
-	double df = (double)(m - 1);
-	return gsl_cdf_tdist_Pinv(0.975, df) * sqrt(squares / df / (double)m) / mean;
+	struct blocks *times = mem_alloc(sizeof *times);
+	blocks_init(times);
+	for (size_t k = 1; k < s->n_iterations; k++)
+		blocks_add(times, k - 1, s->iteration[k].end_s - s->iteration[k - 1].end_s);
+	struct interval i = batches_mean(times, 0, ESTIMATE_NON_NEGATIVE, 0.95);
+	mem_free(times);
+	return i;
 }
 
 static void put(struct run_result *r, const char *name, double value)
@@ -40,12 +28,13 @@ static void put(struct run_result *r, const char *name, double value)
 	result_metric(r, name, value, NAN, NAN);
 }
 
+/* Iterations that repeat have an interval without width. */
 static void put_rates(const struct step_result *s, struct run_result *r)
 {
-	double w = relative_half_width(s), x = s->samples_per_s, t = s->iteration_s;
-	/* The bounds of an interval of times, swapped, are those of an interval of rates. */
-	result_metric(r, "samples_per_s", x, w == 0 ? x : x / (1 + w), w == 0 ? x : w < 1 ? x / (1 - w) : NAN);
-	result_metric(r, "iteration_s", t, t * (1 - w), t * (1 + w));
+	double x = s->samples_per_s, t = s->iteration_s;
+	struct interval i = s->period ? (struct interval){ 1, 1, 1 } : mean_time(s);
+	result_metric(r, "samples_per_s", x, x * i.mean / i.high, x * i.mean / i.low);
+	result_metric(r, "iteration_s", t, t * i.low / i.mean, t * i.high / i.mean);
 }
 
 /* Times are means over the devices that train; bytes are sums and maxima over all devices. */

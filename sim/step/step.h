@@ -32,7 +32,8 @@ enum step_use {
 	STEP_USED_STEADY_STATE = 1 << 6,    /* iterations repeated */
 	STEP_USED_EVERY_ITERATION = 1 << 7, /* the mean is over all iterations */
 	STEP_USED_LANES = 1 << 8,           /* the policy describes equal lanes */
-	STEP_USED_CORUN = 1 << 9            /* compute ops ran together on a device */
+	STEP_USED_CORUN = 1 << 9,           /* compute ops ran together on a device */
+	STEP_USED_RAILS = 1 << 10           /* an all-to-all used several NICs of a node */
 };
 
 /* A busy interval of a device, or a message, for the timeline. */

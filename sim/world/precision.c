@@ -2,6 +2,7 @@
 #include "world/precision.h"
 
 #include "results/report.h"
+#include "world/replications.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@
 
 /* The widest interval, relative to its mean. */
 struct widest {
-	double half; /* INFINITY: of a metric without a value */
+	double half; /* INFINITY: of a metric without a value, or that varies but has no interval */
+	bool has_value;
 	char metric[64];
 	size_t policy;
 };
@@ -19,7 +21,7 @@ static double relative_half(const struct interval *i)
 {
 	if (!isfinite(i->mean))
 		return INFINITY;
-	if (!isfinite(i->low) || !isfinite(i->high))
+	if (isnan(i->low) || isnan(i->high))
 		return 0;
 	double half = (i->high - i->low) / 2;
 	return half > 0 ? half / fabs(i->mean) : 0;
@@ -32,7 +34,7 @@ static void look_at(const struct scenario *s, const char *metric, precision_inte
 		double half = relative_half(&i);
 		if (*w->metric && !(half > w->half))
 			continue;
-		*w = (struct widest){ .half = half, .policy = p };
+		*w = (struct widest){ .half = half, .has_value = isfinite(i.mean), .policy = p };
 		snprintf(w->metric, sizeof w->metric, "%.60s", metric);
 	}
 }
@@ -41,7 +43,7 @@ static bool varies(const struct scenario *s, const char *metric, precision_inter
 {
 	for (size_t p = 0; p < s->n_policies; p++) {
 		struct interval i = interval(ctx, p, metric);
-		if (isfinite(i.low) && isfinite(i.high))
+		if (!isnan(i.low) && !isnan(i.high))
 			return true;
 	}
 	return false;
@@ -73,10 +75,12 @@ static struct widest find_widest(const struct scenario *s, precision_interval in
 	return w;
 }
 
-uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval interval, const void *ctx)
+uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval interval, const void *ctx, bool *was_precise)
 {
 	uint32_t most = s->replications, next = n ? 2 * n : SCENARIO_LEAST_REPLICATIONS;
-	if (n >= most || (n && find_widest(s, interval, ctx).half <= s->until_precision))
+	bool was = *was_precise;
+	*was_precise = n && find_widest(s, interval, ctx).half <= s->until_precision;
+	if (n >= most || (was && *was_precise))
 		return n;
 	return next < most ? next : most;
 }
@@ -84,8 +88,7 @@ uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval
 static struct interval of_result(const void *ctx, size_t i, const char *metric)
 {
 	struct run_result *const *runs = ctx;
-	const struct metric *m = result_find(runs[i], metric);
-	return m ? (struct interval){ m->value, m->ci_low, m->ci_high } : (struct interval){ NAN, NAN, NAN };
+	return replications_interval(runs[i], metric);
 }
 
 /* A run from the database has the remark already. */
@@ -106,7 +109,7 @@ void precision_remark(const struct scenario *s, struct run_result *const *runs, 
 	if (!times)
 		return;
 	if (*w.metric && isinf(w.half))
-		snprintf(how, sizeof how, "%.60s of %.40s has no value", w.metric, runs[w.policy]->label);
+		snprintf(how, sizeof how, "%.60s of %.40s has no %s", w.metric, runs[w.policy]->label, w.has_value ? "interval" : "value");
 	else if (*w.metric)
 		snprintf(how, sizeof how, "the widest interval is %.60s of %.40s, ± %.3g %% of its mean", w.metric, runs[w.policy]->label,
 			100 * w.half);

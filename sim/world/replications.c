@@ -157,17 +157,43 @@ static void put_accounts(const struct replications *x, struct run_result *r, dou
 	}
 }
 
-/* The mean over the replications that have a value. */
-static struct interval mean_of_known(const double *v, uint32_t n, enum estimate_range range, double level)
+/* Copies the values that exist to known[]; returns their number. */
+static uint32_t keep_known(const double *v, uint32_t n, double *known)
 {
-	double *known = mem_zalloc(n + 1u, sizeof *known);
 	uint32_t m = 0;
 	for (uint32_t k = 0; k < n; k++)
 		if (isfinite(v[k]))
 			known[m++] = v[k];
+	return m;
+}
+
+/* The mean over the replications that have a value. */
+static struct interval mean_of_known(const double *v, uint32_t n, enum estimate_range range, double level)
+{
+	double *known = mem_zalloc(n + 1u, sizeof *known);
+	uint32_t m = keep_known(v, n, known);
 	struct interval mean = m ? estimate_mean(known, m, range, level) : (struct interval){ NAN, NAN, NAN };
 	mem_free(known);
 	return mean;
+}
+
+/* Number of replications whose value is not the most frequent one. */
+static size_t others_of_known(const double *v, uint32_t n, enum estimate_range range)
+{
+	double *known = mem_zalloc(n + 1u, sizeof *known);
+	size_t others = estimate_others(known, keep_known(v, n, known), range);
+	mem_free(known);
+	return others;
+}
+
+/* Without an interval, and not constant: unknown, rather than exact. */
+static struct interval or_unknown(struct interval i, const double *v, uint32_t n, const char *metric)
+{
+	if (isfinite(i.mean) && isnan(i.low) && others_of_known(v, n, estimate_range_of(metric))) {
+		i.low = -INFINITY;
+		i.high = INFINITY;
+	}
+	return i;
 }
 
 struct interval replications_of(const struct replications *x, const char *metric, double level)
@@ -175,6 +201,7 @@ struct interval replications_of(const struct replications *x, const char *metric
 	double *v = mem_zalloc(x->n + 1u, sizeof *v);
 	read_column(x, metric, 0, v);
 	struct interval mean = mean_of_known(v, x->n, estimate_range_of(metric), level);
+	mean = or_unknown(mean, v, x->n, metric);
 	mem_free(v);
 	return mean;
 }
@@ -189,6 +216,33 @@ static void remark_on_intervals(struct run_result *r, uint32_t n)
 	r->n_events = kept;
 	if (n < ESTIMATE_LEAST)
 		result_note(r, "remark", "no intervals: fewer than 10 replications; --replications 10 gives intervals");
+}
+
+/* Metrics of the table that vary, but in too few of the replications for an interval. */
+static void remark_on_rare(struct run_result *r, const struct replications *x)
+{
+	double *v = mem_zalloc(x->n + 1u, sizeof *v);
+	char text[600], names[320] = "";
+	size_t least = SIZE_MAX;
+	for (size_t i = 0; i < r->n_metrics && x->n >= ESTIMATE_LEAST; i++) {
+		const char *name = r->metrics[i].name;
+		if (!report_column_of(r->world, name) || !isnan(r->metrics[i].ci_low))
+			continue;
+		read_column(x, name, i, v);
+		size_t others = others_of_known(v, x->n, estimate_range_of(name)), used = strlen(names);
+		if (!others || others >= ESTIMATE_LEAST_OTHER || used + strlen(name) + 3 > sizeof names)
+			continue;
+		snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+		least = others < least ? others : least;
+	}
+	/* Twice the number at which three are expected, since fewer may happen to come. */
+	snprintf(text, sizeof text,
+		"no interval of %s: fewer than %d of %u replications differ from the most frequent value by more than %g %%; about %.0f "
+		"replications would give one",
+		names, ESTIMATE_LEAST_OTHER, x->n, 100 * ESTIMATE_EQUAL, 2. * ESTIMATE_LEAST_OTHER * x->n / (double)least);
+	if (*names)
+		result_note(r, "remark", text);
+	mem_free(v);
 }
 
 void replications_put(const struct replications *x, double level, struct run_result *r)
@@ -208,6 +262,7 @@ void replications_put(const struct replications *x, double level, struct run_res
 			add_series(r, m->name, v, x->n);
 	}
 	remark_on_intervals(r, x->n);
+	remark_on_rare(r, x);
 	result_metric(r, "replications", x->n, NAN, NAN);
 	mem_free(v);
 }
@@ -220,6 +275,16 @@ static const struct series *find_series(const struct run_result *r, const char *
 		if (!strcmp(r->series[i].name, name))
 			return &r->series[i];
 	return NULL;
+}
+
+struct interval replications_interval(const struct run_result *r, const char *metric)
+{
+	char name[80];
+	snprintf(name, sizeof name, PREFIX "%.60s", metric);
+	const struct metric *m = result_find(r, metric);
+	const struct series *s = find_series(r, name);
+	struct interval i = m ? (struct interval){ m->value, m->ci_low, m->ci_high } : (struct interval){ NAN, NAN, NAN };
+	return s ? or_unknown(i, s->value, (uint32_t)s->n, metric) : i;
 }
 
 static void put_pair(struct run_result *r, const char *what, const char *metric, const struct interval *i)

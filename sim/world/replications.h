@@ -19,8 +19,11 @@ struct replications *replications_new(void);
 void replications_free(struct replications *x);
 /* Adds the metrics and accounts of replication k, once, from any thread. Runs have numbers 0, 1, .. without gaps once all are added. */
 void replications_add(struct replications *x, uint32_t k, const struct run_result *r);
-/* The mean of a metric over the replications that have it, with a t-interval. */
+/* The mean of a metric over the replications that have it, with its interval. A metric that varies but has no interval has the ends
+ * -INFINITY and INFINITY; one that does not vary has NAN. */
 struct interval replications_of(const struct replications *x, const char *metric, double level);
+/* The same of a result of replications_put(), for a metric that is a column of the world's table. */
+struct interval replications_interval(const struct run_result *r, const char *metric);
 /* Turns r, which holds replication 0, into the result of all: each metric becomes the mean over the replications that have it,
  * with an interval (results/estimate.h), and each account the mean over all; the metric "replications" is their number; metrics that are
  * columns of the world's table get a series. */

@@ -27,6 +27,7 @@ struct trial {
 	struct replications *all; /* NULL: a single run */
 	struct orr_error err;     /* of the first replication that failed */
 	uint32_t failed;          /* its number */
+	bool was_precise;         /* of a scenario's first policy: the state of precision_next() */
 };
 
 struct trial *trial_new(struct scenario *s, size_t policy, struct run_result *r)
@@ -102,7 +103,8 @@ uint32_t trial_next(const struct scenario *s, struct trial *const *t, uint32_t n
 	for (size_t i = 0; n && i < s->n_policies; i++)
 		if (t[i]->err.code)
 			return n;
-	return precision_next(s, n, of_trial, t);
+	bool none_before = false;
+	return precision_next(s, n, of_trial, t, n ? &t[0]->was_precise : &none_before);
 }
 
 /* ---- all runs ---- */

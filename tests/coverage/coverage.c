@@ -3,30 +3,49 @@
  * coverage.c - number of intervals that contain the expected value
  *
  * Reads what coverage.sh has stored, lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" on standard input, and prints by workload,
- * policy and metric: the runs whose interval holds the mean over all seeds, of those that have one; and for N = 5, 10, 20 and 40
- * the groups of N seeds, drawn at random, whose interval over replications holds it. "-": no interval is given.
+ * policy and metric the runs whose interval holds the mean over all seeds, of those that have one, and the groups of seeds, drawn at
+ * random, whose interval over replications holds it: N = 10, 20, 40 and 80, and as many as --until-precision takes (10, 20, 40, 80 or
+ * 160). "-": no interval is given. "*": below 90 %, the error of the share allowed for. Metrics "POLICY-FIRST METRIC" and
+ * "FIRST/POLICY METRIC" are differences and ratios of two policies, paired by seed.
  *
- * usage: coverage [--summary] <values
+ * usage: coverage [--summary | --least | --check] <values
  * --summary: one line for each workload and method, over its metrics: the least, the median and the largest share.
+ * --least:   one line for each metric, over workloads and policies: the smallest N from which on intervals hold.
+ * --check:   tests of few seeds: exit 1 if an interval of a quantity that is never negative has a negative end, or if fewer than 90 % or
+ *            more than 99.5 % of the intervals of a method hold.
  */
 #include "results/estimate.h"
 #include "base/hash.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Shares of fewer intervals are not judged: their error is above 5 points. */
-enum { LINE = 512, NAME = 64, GROUPS = 500, JUDGED = 20, SIZES = 4 };
-static const size_t sizes[SIZES] = { 5, 10, 20, 40 };
+/* Shares of fewer intervals than JUDGED are not judged, nor those of metrics that have one in fewer than 1 of 20 cases. */
+enum { LINE = 512, NAME = 64, GROUPS = 500, JUDGED = 20, RARE = 20, FIXED = 4, METHODS = FIXED + 3, MOST = 160 };
+static const size_t sizes[FIXED] = { 10, 20, 40, 80 };
+static const double goals[] = { 0.25, 0.1 };
+static const char *const methods[METHODS] = { "one run", "N = 10", "N = 20", "N = 40", "N = 80", "until 25 %", "until 10 %" };
+
+/* What a cell's estimate is of. */
+enum what { VALUE, DIFFERENCE, RATIO };
+
+/* Intervals given, and those that hold the mean, of `of` tried; runs: replications of those given, in all. */
+struct share {
+	size_t of, given, hits, runs;
+};
 
 /* A metric of a policy under a workload. */
 struct cell {
 	char workload[NAME], policy[NAME], metric[NAME];
+	enum what what;
 	size_t n, cap;
-	double (*run)[3]; /* value, low, high by seed */
+	double (*run)[4]; /* value (of a pair: of the first policy), low, high, seed; of a pair: the other policy's value in place of low */
+	struct share share[METHODS];
+	size_t negative; /* intervals whose lower end is below 0 although the quantity is not */
 };
 
 static struct cell *cells;
@@ -42,6 +61,18 @@ static void *grown(void *p, size_t n, size_t size)
 	return p;
 }
 
+static struct cell *add_cell(const char *workload, const char *policy, const char *metric)
+{
+	if (n_cells == cap_cells)
+		cells = grown(cells, cap_cells = 2 * cap_cells + 64, sizeof *cells);
+	struct cell *c = &cells[n_cells++];
+	*c = (struct cell){ .n = 0 };
+	snprintf(c->workload, NAME, "%s", workload);
+	snprintf(c->policy, NAME, "%s", policy);
+	snprintf(c->metric, NAME, "%s", metric);
+	return c;
+}
+
 /* Lines of one cell are never far apart: those of a run have the same order for each seed. */
 static struct cell *cell_of(const char *workload, const char *policy, const char *metric)
 {
@@ -53,13 +84,7 @@ static struct cell *cell_of(const char *workload, const char *policy, const char
 			return c;
 		}
 	}
-	if (n_cells == cap_cells)
-		cells = grown(cells, cap_cells = 2 * cap_cells + 64, sizeof *cells);
-	struct cell *c = &cells[n_cells++];
-	*c = (struct cell){ .n = 0 };
-	snprintf(c->workload, NAME, "%s", workload);
-	snprintf(c->policy, NAME, "%s", policy);
-	snprintf(c->metric, NAME, "%s", metric);
+	struct cell *c = add_cell(workload, policy, metric);
 	at = n_cells;
 	return c;
 }
@@ -67,6 +92,17 @@ static struct cell *cell_of(const char *workload, const char *policy, const char
 static double number(const char *s)
 {
 	return *s ? strtod(s, NULL) : NAN;
+}
+
+static void add_run(struct cell *c, double value, double low, double high, double seed)
+{
+	if (c->n == c->cap)
+		c->run = grown(c->run, c->cap = 2 * c->cap + 16, sizeof *c->run);
+	double *run = c->run[c->n++];
+	run[0] = value;
+	run[1] = low;
+	run[2] = high;
+	run[3] = seed;
 }
 
 static void read_all(void)
@@ -82,89 +118,199 @@ static void read_all(void)
 				*at++ = '\0';
 		}
 		double value = number(field[4]);
-		if (!isfinite(value))
-			continue;
-		struct cell *c = cell_of(field[0], field[2], field[3]);
-		if (c->n == c->cap)
-			c->run = grown(c->run, c->cap = 2 * c->cap + 16, sizeof *c->run);
-		c->run[c->n][0] = value;
-		c->run[c->n][1] = number(field[5]);
-		c->run[c->n++][2] = number(field[6]);
+		bool is_of_two = !strncmp(field[3], "diff_", 5) || !strncmp(field[3], "ratio_", 6);
+		if (isfinite(value) && !is_of_two) /* pairs() makes those */
+			add_run(cell_of(field[0], field[2], field[3]), value, number(field[5]), number(field[6]), number(field[1]));
 	}
 }
 
-/* Of `of` metrics: intervals given, and intervals that contain the mean. */
-struct share {
-	size_t of, given, hits;
-};
+/* ---- pairs ---- */
+
+static void pair(const struct cell *first, const struct cell *other, enum what what)
+{
+	char name[2 * NAME];
+	struct cell a = *first, b = *other; /* add_cell() moves the cells */
+	snprintf(name, sizeof name, what == RATIO ? "%s/%s" : "%s-%s", what == RATIO ? a.policy : b.policy,
+		what == RATIO ? b.policy : a.policy);
+	name[NAME - 1] = '\0';
+	struct cell *c = add_cell(a.workload, name, a.metric);
+	c->what = what;
+	for (size_t i = 0, k = 0; i < a.n && k < b.n;) {
+		if (a.run[i][3] < b.run[k][3])
+			i++;
+		else if (b.run[k][3] < a.run[i][3])
+			k++;
+		else {
+			add_run(c, a.run[i][0], b.run[k][0], NAN, a.run[i][3]);
+			i++;
+			k++;
+		}
+	}
+}
+
+/* Adds differences and ratios of the metrics that tables compare. */
+static void pairs(void)
+{
+	static const char *const metrics[] = { "jct_mean", "wait_mean", "makespan", "completion_mean", "ttft_mean", "throughput",
+		"samples_per_s", "usd_per_hour", "value" };
+	size_t n = n_cells;
+	for (size_t i = 0; i < n; i++)
+		for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
+			for (size_t k = 0; k < i && !strcmp(cells[i].metric, metrics[m]); k++)
+				if (!strcmp(cells[k].workload, cells[i].workload) && !strcmp(cells[k].metric, metrics[m])) {
+					pair(&cells[k], &cells[i], DIFFERENCE);
+					pair(&cells[k], &cells[i], RATIO);
+					break;
+				}
+}
+
+/* ---- intervals ---- */
 
 static bool holds(double low, double high, double mean)
 {
 	return low <= mean && mean <= high;
 }
 
-static struct share single_runs(const struct cell *c, double mean)
+/* The estimate from n runs. */
+static struct interval estimate(const struct cell *c, double (*const *run)[4], size_t n)
 {
-	struct share s = { c->n, 0, 0 };
+	static double a[4096], b[4096];
+	for (size_t k = 0; k < n; k++) {
+		a[k] = (*run[k])[0];
+		b[k] = (*run[k])[1];
+	}
+	if (c->what == RATIO)
+		return estimate_ratio(a, b, n, 0.95);
+	return c->what == DIFFERENCE ? estimate_difference(b, a, n, 0.95) : estimate_mean(a, n, estimate_range_of(c->metric), 0.95);
+}
+
+static double truth(const struct cell *c)
+{
+	double a = 0, b = 0, n = (double)c->n;
 	for (size_t k = 0; k < c->n; k++) {
-		s.given += isfinite(c->run[k][1]);
-		s.hits += holds(c->run[k][1], c->run[k][2], mean);
+		a += c->run[k][0];
+		b += c->run[k][1];
 	}
-	return s;
+	return c->what == RATIO ? a / b : c->what == DIFFERENCE ? b / n - a / n : a / n;
 }
 
-/* Groups of n different seeds, by a partial shuffle. */
-static struct share replications(const struct cell *c, double mean, size_t n)
+static void single_runs(struct cell *c, double mean)
 {
-	struct share s = { 0, 0, 0 };
-	uint64_t state = 1;
-	double *v = grown(NULL, c->n + 1, sizeof *v);
-	for (size_t k = 0; k < c->n; k++)
-		v[k] = c->run[k][0];
-	for (int g = 0; g < GROUPS && c->n >= 5 * n; g++) {
-		for (size_t k = 0; k < n; k++) {
-			size_t other = k + (size_t)(hash_next(&state) >> 11) % (c->n - k);
-			double was = v[k];
-			v[k] = v[other];
-			v[other] = was;
+	struct share *s = &c->share[0];
+	for (size_t k = 0; k < c->n && c->what == VALUE; k++) {
+		s->of++;
+		s->given += isfinite(c->run[k][1]);
+		s->hits += holds(c->run[k][1], c->run[k][2], mean);
+		c->negative += c->run[k][1] < 0 && estimate_range_of(c->metric) != ESTIMATE_REAL;
+	}
+}
+
+/* Moves n runs drawn at random to the front. */
+static void draw(double (**run)[4], size_t of, size_t n, uint64_t *state)
+{
+	for (size_t k = 0; k < n; k++) {
+		size_t other = k + (size_t)(hash_next(state) >> 11) % (of - k);
+		double(*was)[4] = run[k];
+		run[k] = run[other];
+		run[other] = was;
+	}
+}
+
+static void count(struct cell *c, struct share *s, struct interval i, double mean, size_t n)
+{
+	s->of++;
+	if (isnan(i.low))
+		return;
+	s->given++;
+	s->runs += n;
+	s->hits += holds(i.low, i.high, mean);
+	c->negative += i.low < 0 && c->what == VALUE && estimate_range_of(c->metric) != ESTIMATE_REAL;
+}
+
+/* The rule of sim/world/precision.c, up to MOST replications or a fifth of the seeds. */
+static void until(struct cell *c, struct share *s, double (**run)[4], double mean, double goal)
+{
+	bool was_precise = false;
+	for (size_t n = sizes[0]; n <= MOST && n <= c->n / 5; n *= 2) {
+		struct interval i = estimate(c, run, n);
+		bool is_precise = !isnan(i.low) && (i.high - i.low) / 2 <= goal * fabs(i.mean);
+		if (is_precise && was_precise) {
+			count(c, s, i, mean, n);
+			return;
 		}
-		struct interval i = estimate_mean(v, n, estimate_range_of(c->metric), 0.95);
-		s.of++;
-		s.given += isfinite(i.low);
-		s.hits += holds(i.low, i.high, mean);
+		was_precise = is_precise;
 	}
-	free(v);
-	return s;
+	s->of++;
 }
 
-static void print_share(struct share s)
+/* least: seeds for each of a group. */
+static void replications(struct cell *c, double mean, size_t least)
 {
-	if (s.given)
-		printf("  %4.0f %% %4.0f %%%c", 100. * (double)s.hits / (double)s.given, 100. * (double)s.given / (double)s.of,
-			s.given >= JUDGED && (double)s.hits < 0.9 * (double)s.given ? '*' : ' ');
-	else
-		printf("       -        ");
-}
-
-static double mean_of(const struct cell *c)
-{
-	double sum = 0;
+	uint64_t state = 1;
+	double(**run)[4] = grown(NULL, c->n + 1, sizeof *run);
 	for (size_t k = 0; k < c->n; k++)
-		sum += c->run[k][0];
-	return sum / (double)c->n;
+		run[k] = &c->run[k];
+	for (int g = 0; g < GROUPS; g++) {
+		size_t n = c->n < MOST ? c->n : MOST;
+		draw(run, c->n, n, &state);
+		for (int k = 0; k < FIXED; k++)
+			if (c->n >= least * sizes[k])
+				count(c, &c->share[1 + k], estimate(c, run, sizes[k]), mean, sizes[k]);
+		for (int k = 0; k < 2 && c->n >= least * sizes[0]; k++)
+			until(c, &c->share[1 + FIXED + k], run, mean, goals[k]);
+	}
+	free(run);
+}
+
+static void measure(size_t least)
+{
+	for (size_t i = 0; i < n_cells; i++) {
+		struct cell *c = &cells[i];
+		double mean = truth(c);
+		if (estimate_range_of(c->metric) == ESTIMATE_NO_MEAN)
+			continue;
+		single_runs(c, mean);
+		replications(c, mean, least);
+	}
+}
+
+static double hold_share(const struct share *s)
+{
+	return (double)s->hits / (double)s->given;
+}
+
+static bool is_judged(const struct share *s)
+{
+	return s->given >= JUDGED && s->given * RARE >= s->of;
+}
+
+/* Two standard errors of a share of 90 % below it. */
+static bool is_low(const struct share *s)
+{
+	return is_judged(s) && hold_share(s) < 0.9 - 2 * sqrt(0.09 / (double)s->given);
+}
+
+/* ---- all cells ---- */
+
+static void print_share(const struct share *s)
+{
+	if (!s->given)
+		printf("       -       ");
+	else
+		printf("  %4.0f %% %3.0f %%%c", 100 * hold_share(s), 100. * (double)s->given / (double)s->of, is_low(s) ? '*' : ' ');
 }
 
 static void print_cells(void)
 {
-	printf("%-22s %-14s %-22s %6s  %-16s%-16s%-16s%-16s%-16s\n", "workload", "policy", "metric", "seeds", "one run", "N = 5", "N = 10",
-		"N = 20", "N = 40");
+	printf("%-17s %-24s %-22s %5s", "workload", "policy", "metric", "seeds");
+	for (int k = 0; k < METHODS; k++)
+		printf("  %-13s", methods[k]);
+	putchar('\n');
 	for (size_t i = 0; i < n_cells; i++) {
 		const struct cell *c = &cells[i];
-		double mean = mean_of(c);
-		printf("%-22s %-14s %-22s %6zu", c->workload, c->policy, c->metric, c->n);
-		print_share(single_runs(c, mean));
-		for (int k = 0; k < SIZES; k++)
-			print_share(replications(c, mean, sizes[k]));
+		printf("%-17s %-24s %-22s %5zu", c->workload, c->policy, c->metric, c->n);
+		for (int k = 0; k < METHODS; k++)
+			print_share(&c->share[k]);
 		putchar('\n');
 	}
 }
@@ -177,65 +323,148 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Over the metrics of a workload: the shares of those with enough intervals. */
-static void print_method(const char *workload, const char *method, size_t n)
+/* Over the metrics of a workload (NULL: of all): the shares of those with enough intervals. */
+static struct share print_method(const char *workload, int method)
 {
 	double *share = grown(NULL, n_cells + 1, sizeof *share);
-	size_t judged = 0, inside = 0;
-	struct share all = { 0, 0, 0 };
+	size_t judged = 0, low = 0;
+	struct share all = { 0, 0, 0, 0 };
 	for (size_t i = 0; i < n_cells; i++) {
-		const struct cell *c = &cells[i];
-		if (strcmp(c->workload, workload) != 0)
+		const struct share *s = &cells[i].share[method];
+		if (workload && strcmp(cells[i].workload, workload) != 0)
 			continue;
-		double mean = mean_of(c);
-		struct share s = n ? replications(c, mean, n) : single_runs(c, mean);
-		all.of += s.of;
-		all.given += s.given;
-		all.hits += s.hits;
-		if (s.given < JUDGED)
-			continue;
-		share[judged] = (double)s.hits / (double)s.given;
-		inside += share[judged] >= 0.9;
-		judged++;
+		all.of += s->of;
+		all.given += s->given;
+		all.hits += s->hits;
+		all.runs += s->runs;
+		low += is_low(s);
+		if (is_judged(s))
+			share[judged++] = hold_share(s);
 	}
 	qsort(share, judged, sizeof *share, by_value);
-	printf("| %s | %s | %.0f %% | ", workload, method, all.of ? 100. * (double)all.given / (double)all.of : 0);
+	printf("| %s | %s | %.0f %% | ", workload ? workload : "all", methods[method],
+		all.of ? 100. * (double)all.given / (double)all.of : 0);
 	if (judged)
-		printf("%.0f %% | %.0f, %.0f, %.0f %% | %zu of %zu |\n", 100. * (double)all.hits / (double)all.given, 100 * share[0],
-			100 * share[judged / 2], 100 * share[judged - 1], inside, judged);
+		printf("%.1f %% | %.0f, %.0f, %.0f %% | %zu of %zu |\n", 100 * hold_share(&all), 100 * share[0], 100 * share[judged / 2],
+			100 * share[judged - 1], low, judged);
 	else
 		printf("- | - | - |\n");
 	free(share);
+	return all;
+}
+
+static void print_heading(void)
+{
+	puts("| workload | interval of | given | hold | least, median, largest metric | metrics below 90 % |");
+	puts("| --- | --- | --: | --: | --: | --: |");
+}
+
+static bool is_first_of(size_t i, size_t offset)
+{
+	const char *name = (const char *)&cells[i] + offset;
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp((const char *)&cells[k] + offset, name))
+			return false;
+	return true;
 }
 
 static void print_summary(void)
 {
-	puts("| workload | interval of | given | hold | least, median, largest metric | metrics of at least 90 % |");
-	puts("| --- | --- | --: | --: | --: | --: |");
+	print_heading();
+	for (size_t i = 0; i < n_cells; i++)
+		for (int k = 0; k < METHODS && is_first_of(i, offsetof(struct cell, workload)); k++)
+			print_method(cells[i].workload, k);
+	for (int k = 0; k < METHODS; k++)
+		print_method(NULL, k);
+}
+
+/* ---- by metric ---- */
+
+/* The least share of the metric's cells with that method; 2 if none is judged. */
+static double least_share(const char *metric, int method, bool *is_below)
+{
+	double least = 2;
 	for (size_t i = 0; i < n_cells; i++) {
-		bool is_first = true;
-		for (size_t k = 0; k < i; k++)
-			is_first = is_first && strcmp(cells[k].workload, cells[i].workload) != 0;
-		if (!is_first)
+		const struct share *s = &cells[i].share[method];
+		if (strcmp(cells[i].metric, metric) != 0 || !is_judged(s))
 			continue;
-		print_method(cells[i].workload, "one run", 0);
-		for (int k = 0; k < SIZES; k++) {
-			char method[32];
-			snprintf(method, sizeof method, "%zu replications", sizes[k]);
-			print_method(cells[i].workload, method, sizes[k]);
-		}
+		least = fmin(least, hold_share(s));
+		*is_below = *is_below || is_low(s);
 	}
+	return least;
+}
+
+static void print_least(void)
+{
+	puts("| metric | least share at N = 10 | 20 | 40 | 80 | holds from |");
+	puts("| --- | --: | --: | --: | --: | --: |");
+	for (size_t i = 0; i < n_cells; i++) {
+		const char *metric = cells[i].metric;
+		size_t from = 0;
+		bool is_any = false;
+		if (!is_first_of(i, offsetof(struct cell, metric)))
+			continue;
+		for (int k = FIXED; k > 0; k--) {
+			bool is_below = false, is_judged_at = least_share(metric, k, &is_below) < 2;
+			is_any = is_any || is_judged_at;
+			if (is_below)
+				break;
+			from = sizes[k - 1];
+		}
+		if (!is_any)
+			continue;
+		printf("| `%s` |", metric);
+		for (int k = 1; k <= FIXED; k++) {
+			bool is_below = false;
+			double share = least_share(metric, k, &is_below);
+			if (share < 2)
+				printf(" %.0f %% |", 100 * share);
+			else
+				printf(" - |");
+		}
+		if (from)
+			printf(" %zu |\n", from);
+		else
+			printf(" more than %zu |\n", sizes[FIXED - 1]);
+	}
+}
+
+/* ---- check ---- */
+
+static int check(void)
+{
+	int rc = 0;
+	for (size_t i = 0; i < n_cells; i++)
+		if (cells[i].negative) {
+			printf("%s %s %s: %zu intervals have a negative end\n", cells[i].workload, cells[i].policy, cells[i].metric,
+				cells[i].negative);
+			rc = 1;
+		}
+	print_heading();
+	for (int k = 0; k < 2; k++) { /* one run, N = 10: of few seeds, larger groups are too few */
+		struct share all = print_method(NULL, k);
+		rc |= all.given < JUDGED || hold_share(&all) < 0.9 || hold_share(&all) > 0.995;
+	}
+	return rc;
 }
 
 int main(int argc, char **argv)
 {
+	const char *mode = argc > 1 ? argv[1] : "";
+	int rc = 0;
 	read_all();
-	if (argc > 1 && !strcmp(argv[1], "--summary"))
+	pairs();
+	measure(strcmp(mode, "--check") != 0 ? 5 : 2);
+	if (!strcmp(mode, "--summary"))
 		print_summary();
+	else if (!strcmp(mode, "--least"))
+		print_least();
+	else if (!strcmp(mode, "--check"))
+		rc = check();
 	else
 		print_cells();
 	for (size_t i = 0; i < n_cells; i++)
 		free(cells[i].run);
 	free(cells);
-	return 0;
+	return rc;
 }

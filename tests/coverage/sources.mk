@@ -1,6 +1,6 @@
 # make coverage [SEEDS=1000] [COVERAGE_DIR=coverage]: shares of intervals that hold the mean over all seeds
-EXTRA_PROGRAMS += tests/coverage/coverage
-CLEANFILES += tests/coverage/coverage
+TEST_HELPERS += tests/coverage/coverage
+SCRIPT_TESTS += tests/coverage/quick.sh
 EXTRA_DIST += tests/coverage/coverage.sh
 .PHONY: coverage
 SEEDS = 1000
@@ -9,3 +9,4 @@ coverage: orrery$(EXEEXT) tests/coverage/coverage$(EXEEXT)
 	ORRERY=./orrery $(srcdir)/tests/coverage/coverage.sh $(COVERAGE_DIR) $(SEEDS)
 	cat $(COVERAGE_DIR)/*.csv | tests/coverage/coverage$(EXEEXT)
 	cat $(COVERAGE_DIR)/*.csv | tests/coverage/coverage$(EXEEXT) --summary
+	cat $(COVERAGE_DIR)/*.csv | tests/coverage/coverage$(EXEEXT) --least

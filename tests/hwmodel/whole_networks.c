@@ -21,6 +21,7 @@ enum { MOST = 400 };
 struct row {
 	const struct steptime *e;
 	double batch, seconds, by_laws, by_sheet, outside;
+	double conv_s, memory_s, rest_s; /* of the step, without the factors of whole networks */
 	bool is_alexnet, is_fp32;
 	char device[32];
 };
@@ -47,6 +48,24 @@ static double step_s(const struct dnn *d, const struct cost *c, const struct ste
 	return sum;
 }
 
+/* Splits the step into convolutions, memory-bound layers and the rest. */
+static void split(struct row *r, const struct dnn *d, const struct cost *c, const struct steptime *e)
+{
+	r->rest_s = e->update == STEPTIME_WITH_UPDATE ? cost_update_s(c, d->params, e->state_bytes) : 0;
+	for (uint32_t l = 0; l < d->n_layers; l++) {
+		enum orr_layer_kind k = d->layer[l].kind;
+		double s = 0;
+		for (int pass = DNN_FORWARD; pass <= DNN_BACKWARD_WEIGHT; pass++)
+			s += cost_layer_s(c, l, (enum dnn_pass)pass, r->batch, 1, false);
+		if (k == ORR_LAYER_CONV)
+			r->conv_s += s;
+		else if (k == ORR_LAYER_LINEAR || k == ORR_LAYER_MATMUL || k == ORR_LAYER_RNN || k == ORR_LAYER_EMBEDDING)
+			r->rest_s += s;
+		else
+			r->memory_s += s;
+	}
+}
+
 static void compare(const struct steptime *e)
 {
 	struct orr_error err = { 0 };
@@ -55,6 +74,10 @@ static void compare(const struct steptime *e)
 	struct profile *p = dev ? profile_of(dev, &err) : NULL;
 	struct cost_options o = { .precision = e->precision, .profile = p };
 	struct cost *laws = p && d ? cost_new(d, dev, &o, &err) : NULL;
+	struct device *plain = device_load(e->device, &err);
+	if (plain)
+		plain->network_conv_time = plain->network_memory_time = 0;
+	struct cost *without = laws && plain ? cost_new(d, plain, &o, &err) : NULL;
 	o.profile = NULL;
 	struct cost *sheet = laws ? cost_new(d, dev, &o, &err) : NULL;
 	if (err.code)
@@ -71,6 +94,7 @@ static void compare(const struct steptime *e)
 			.outside = cover.by_law ? (double)cover.outside / (double)cover.by_law : 0,
 			.is_alexnet = strstr(e->model, "alexnet") != NULL,
 			.is_fp32 = e->precision == PRECISION_FP32 };
+		split(r, d, without, e);
 		snprintf(r->device, sizeof r->device, "%s", dev->profile_of);
 		printf("# %-9s %-5s %-25s %5.0f %9.1f %9.1f %+7.1f %+7.1f  %4.0f  %s\n", e->device, precision_name(e->precision), e->model,
 			r->batch, r->batch / r->seconds, r->batch / r->seconds / (1 + r->by_laws), 100 * (1 / (1 + r->by_laws) - 1),
@@ -78,6 +102,8 @@ static void compare(const struct steptime *e)
 	}
 	cost_free(laws);
 	cost_free(sheet);
+	cost_free(without);
+	device_free(plain);
 	profile_free(p);
 	device_free(dev);
 	dnn_free(d);
@@ -121,6 +147,65 @@ static void check(const char *device)
 		skip("no profile of this device ships");
 }
 
+/* ---- factors of whole networks in 16 bits ---- */
+
+static bool is_mixed(const struct row *r)
+{
+	return !strcmp(r->device, "v100") && r->e->precision == PRECISION_FP16 && !r->is_alexnet;
+}
+
+static double error_with(const struct row *r, double conv, double memory)
+{
+	return fabs(r->seconds / (conv * r->conv_s + memory * r->memory_s + r->rest_s) - 1);
+}
+
+/* Fits both factors, in steps of 0.05, to the rows of networks other than `without` (NULL: to all). */
+static void fit(const char *without, double *conv, double *memory)
+{
+	double least = INFINITY;
+	for (int i = 16; i <= 70; i++)
+		for (int k = 4; k <= 20; k++) {
+			double sum = 0;
+			for (int n = 0; n < n_rows; n++)
+				if (is_mixed(&row[n]) && (!without || strcmp(row[n].e->model, without) != 0))
+					sum += error_with(&row[n], 0.05 * i, 0.05 * k);
+			if (sum < least - 1e-9) {
+				least = sum;
+				*conv = 0.05 * i;
+				*memory = 0.05 * k;
+			}
+		}
+}
+
+static void check_factors(void)
+{
+	struct orr_error err = { 0 };
+	struct device *d = device_load("v100", &err), *large = device_load("v100-32g", &err);
+	double conv = 0, memory = 0, before = 0, after = 0;
+	int n = 0;
+	if (!ok(d && large, "the V100's files are read"))
+		return;
+	fit(NULL, &conv, &memory);
+	ok(fabs(d->network_conv_time - conv) < 1e-6 && fabs(d->network_memory_time - memory) < 1e-6 &&
+			large->network_conv_time == d->network_conv_time && large->network_memory_time == d->network_memory_time,
+		"V100 fp16: the factors that ship are the fitted ones (%.2f, %.2f)", conv, memory);
+	for (int i = 0; i < n_rows; i++) {
+		if (!is_mixed(&row[i]))
+			continue;
+		fit(row[i].e->model, &conv, &memory);
+		before += error_with(&row[i], 1, 1);
+		after += error_with(&row[i], conv, memory);
+		n++;
+		printf("# V100 fp16 %-13s batch %4.0f: without factors %5.1f %%, with those of other networks (%.2f, %.2f) %5.1f %%  %s\n",
+			row[i].e->model, row[i].batch, 100 * error_with(&row[i], 1, 1), conv, memory,
+			100 * error_with(&row[i], conv, memory), row[i].e->setup);
+	}
+	ok(n && after <= 0.505 * before, "V100 fp16, %d steps, the network of a row left out: the mean error halves (%.1f to %.1f %%)", n,
+		n ? 100 * before / n : NAN, n ? 100 * after / n : NAN);
+	device_free(d);
+	device_free(large);
+}
+
 int main(int argc, char **argv)
 {
 	struct orr_error err = { 0 };
@@ -143,6 +228,8 @@ int main(int argc, char **argv)
 	}
 	check("p100");
 	check("v100");
+	if (!folder)
+		check_factors();
 	steptimes_free(t);
 	return done();
 }

@@ -18,7 +18,8 @@ run() {
  "serve": {"trace": "$1-requests.csv", "models": ["slow.json"], "deployments": [$5], "serve": {$6}},
  "policies": ["fifo+fifo"]${7:+, }${7:-}}
 EOT
-  "$orrery" run "$1.json" --check --no-figures -q --out "$1" 2>&1
+  rm -f "$1.db"
+  "$orrery" run "$1.json" --check --no-figures -q --out "$1" --db "$1.db" 2>&1
 }
 count() { find "$1" -type f | wc -l; }
 metric() { awk -F, -v m="$2" '$2 == m { printf "%.15g", $3 }' "$1/summary.csv"; }
@@ -76,6 +77,20 @@ run until 1x4:a100 $'0,100,2\n' $'0\n60\n' '{"replicas": 1}' '' '"until": "65s"'
 is "$? $(times "$(metric until gpu_hours)" 3600) $(times "$(metric until serve.gpu_hours)" 3600) $(metric until serve.requests_unfinished) $(metric until jobs.jobs_unfinished)" \
   "0 260 65 1 1" "--until: accounts and both worlds stop there"
 
+# ---- who held which GPUs, and why they were lost ----
+# rows NAME: the replicas' rows, one per line
+rows() { awk -F, 'NR > 1 { printf "%s%s %s %g %g %g %s", (NR > 2 ? "; " : ""), $1, $5, $6, $7, $8, $9 }' "$1/fifo+fifo.replicas.csv"; }
+evicts() { sqlite3 "$1.db" "SELECT (time_ns / 1000000000) || ' ' || detail FROM events WHERE kind = 'evict'"; }
+is "$(rows fail)" "0 n0:1 0 0 50 node-failed; 0 n1:1 50 55 110 over" "a row for each time that a replica holds GPUs: where, from when, ready, until when, and why it stopped"
+is "$(rows notice)" "0 n0:1 0 0 30 notice; 1 n1:1 30 35 110 over" "notice: the replica drains at 30 s"
+is "$(rows reclaim)" "0 n0:1 60 60 70 over" "a replica that is started later"
+is "$(rows accounts)" "0 n0:1 0 0 70 over" "the last request ends at 70 s"
+is "$(rows until)" "0 n0:1 0 0 0 " "a replica that still holds its GPU has no stop"
+for of in fail:node-failed notice:notice lent:preempted; do
+  is "$(evicts "${of%:*}")" "50 ${of#*:}" "${of%:*}: the job is evicted at 50 s, and the event says why"
+done
+is "$(evicts reclaim)" "60 reclaim" "a job whose GPUs a replica takes"
+
 # ---- one world alone equals its own verb ----
 cat >serve.json <<'EOT'
 {"world": "serve", "cluster": "2x4:a100,4x4:a100-spot", "trace": "poisson:rate=4,n=3000", "models": ["table.json"],
@@ -119,7 +134,7 @@ for world in serve jobs; do
   for kind in "" alone- beside-; do
     "$orrery" run "$kind$world.json" -q --check --no-figures --out "$kind$world" || echo "# $kind$world.json fails"
   done
-  is "$(count $world) $(differs $world alone-$world '^$')" "$([ $world = serve ] && echo 6 || echo 10) " "$world alone in a mixed scenario: the same rows, metrics and series"
+  is "$(count $world) $(differs $world alone-$world '^$')" "$([ $world = serve ] && echo 8 || echo 10) " "$world alone in a mixed scenario: the same rows, metrics and series"
   is "$(differs $world beside-$world events,)" "" "beside an idle world only the number of events differs"
 done
 "$orrery" run serve.json -q --db run.db && "$orrery" serve --scenario serve.json -q --db verb.db
@@ -138,7 +153,13 @@ cat >pairs.json <<'EOT'
  "first": "serve", "failures": {"mtbf": "30m", "mttr": "10m", "types": "a100-spot"}, "prices": {"a100": 3, "a100-spot": 1}}
 EOT
 "$orrery" run pairs.json -q --check -j1 --db j1.db --out j1 --no-figures
-is "$? $(count j1) $(awk -F, '$2 == "reclaims" && $3 > 0' j1/summary.csv | wc -l)" "0 26 8" "eight pairs of policies run under --check, and each reclaims GPUs"
+is "$? $(count j1) $(awk -F, '$2 == "reclaims" && $3 > 0' j1/summary.csv | wc -l)" "0 34 8" "eight pairs of policies run under --check, and each reclaims GPUs"
+for f in j1/*.replicas.csv; do
+  label=$(basename "$f" .replicas.csv)
+  awk -F, -v label="$label" 'FNR == 1 { file++; next } file == 1 { sum += $4 * ($8 - $6) / 3600; n++ } file == 2 && $1 == label && $2 == "serve.gpu_hours" { want = $3 }
+    END { print label, (n > 9 && want > 0 && sum / want - 1 < 1e-9 && want / sum - 1 < 1e-9) }' "$f" <(echo; cat j1/summary.csv)
+done >audit
+is "$(awk '{ n += $NF } END { print n, NR }' audit)" "8 8" "the rows of replicas add up to the GPU-hours of the replicas"
 "$orrery" run pairs.json -q -j8 --db j8.db --out j8 --no-figures
 is "$("$orrery" db digest j1.db) $(cat j1/* | sha256sum)" "$("$orrery" db digest j8.db) $(cat j8/* | sha256sum)" "-j1 and -j8 give the same bytes"
 "$orrery" scenario show pairs.json >shown.json && "$orrery" run shown.json -q --db j1.db --out shown --no-figures 2>said
@@ -177,4 +198,24 @@ refused 's/"jobs": \{.*\}\},//; s/"serve": \{"trace/"sreve": {"trace/' "x.json: 
 is "$(echo '{"world": "mixed", "cluster": "1x1:a100", "policies": ["fifo"]}' >x.json; "$orrery" run x.json -q 2>&1; echo $?)" \
   "orrery: x.json: expected \$.jobs, \$.serve or both: the scenarios of the worlds that share the cluster
 2" "a scenario without either half"
+# ---- the cost of --check ----
+cat >busy.json <<'EOT'
+{"world": "mixed", "cluster": "6x8:a100", "record": "summary", "jobs": {"trace": "tiresias-like:n=300,gap=20,high=14400"},
+ "serve": {"trace": "alternating:low=5,high=30,phase=10m,n=60000,prompt=500,output=200", "models": ["llama2-7b"],
+  "deployments": [{"tp": 1, "replicas": 4, "least": 2, "most": 16}], "serve": {"autoscale": "outstanding", "scale_target": 12, "scale_interval": "15s"}},
+ "policies": ["fjf+vllm"], "first": "serve"}
+EOT
+if [ -n "${ORR_SANITIZED:-}" ]; then
+  skip "sanitizers change the cost of checks"
+else
+  cost() { # of the fastest of three runs
+    for _ in 1 2 3; do
+      rm -f busy.db
+      "$orrery" run busy.json -q -j1 --no-figures --db busy.db "$@" >/dev/null 2>&1 || echo failed
+      sqlite3 busy.db "SELECT cpu_s FROM runs"
+    done | sort -g | head -n 1
+  }
+  plain=$(cost) checked=$(cost --check)
+  is "$(awk -v a="$plain" -v b="$checked" 'BEGIN { print (a > 0.05 && b > a / 2 && b <= 3 * a) }')" 1 "--check costs at most three times ($plain s, $checked s)"
+fi
 tap_done

@@ -161,6 +161,18 @@ void sample_add_requests(struct run_result *r, size_t n)
 			.replica = is_served ? (uint32_t)i : UINT32_MAX,
 			.status = (uint8_t)(i % 4) };
 	}
+	r->n_replicas = n;
+	r->replicas = mem_zalloc(n + 1, sizeof *r->replicas);
+	for (size_t i = 0; i < n; i++)
+		r->replicas[i] = (struct replica_row){ .replica = (uint32_t)i / 2,
+			.deployment = (uint32_t)i % 3,
+			.model = i % 5 ? "llama-2-70b" : NULL,
+			.gpus = 8,
+			.places = "n0:4,n7:4",
+			.start_ns = (int64_t)i,
+			.ready_ns = i % 2 ? -1 : (int64_t)i * 1000,
+			.stop_ns = i % 3 ? (int64_t)i * 3000000000 : -1,
+			.reason = i % 3 ? "scale-down" : NULL };
 }
 
 /* Prints all fields, so that equal results give equal texts. */
@@ -237,6 +249,18 @@ static void describe_requests(struct sbuf *b, const struct run_result *r)
 	}
 }
 
+static void describe_replicas(struct sbuf *b, const struct run_result *r)
+{
+	for (size_t i = 0; i < r->n_replicas; i++) {
+		const struct replica_row *x = &r->replicas[i];
+		sbuf_printf(b, "replica %u %u %u %lld %lld %lld ", x->replica, x->deployment, x->gpus, (long long)x->start_ns,
+			(long long)x->ready_ns, (long long)x->stop_ns);
+		put_text(b, x->model);
+		put_text(b, x->places);
+		put_text(b, x->reason);
+	}
+}
+
 void sample_add_spot(struct run_result *r, size_t n)
 {
 	static const char *const accounts[] = { "useful", "with \"quotes\", and a comma", "idle" };
@@ -269,6 +293,8 @@ bool same_run(const struct run_result *a, const struct run_result *b)
 	describe_step(&y, b);
 	describe_requests(&x, a);
 	describe_requests(&y, b);
+	describe_replicas(&x, a);
+	describe_replicas(&y, b);
 	describe_spot(&x, a);
 	describe_spot(&y, b);
 	bool same = x.len == y.len && !memcmp(x.text, y.text, x.len);

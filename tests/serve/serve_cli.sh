@@ -14,7 +14,7 @@ one=(--model slow.json --cluster 1x1 --no-figures)
 # ---- output ----
 "$orrery" serve three.csv "${one[@]}" --policy fifo --out o --check -q >stdout 2>said
 is "$? $(cat stdout said)" "0 " "-q prints nothing"
-is "$(cd o && echo *)" "fifo.requests.csv fifo.series.csv notes.csv summary.csv" "--out writes the expected files"
+is "$(cd o && echo *)" "fifo.replicas.csv fifo.requests.csv fifo.series.csv notes.csv summary.csv" "--out writes the expected files"
 is "$(cat o/fifo.requests.csv)" 'request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica
 first,0.000000000,0.020000000,0.020000000,0.000000000,0,slow,1,0,completed,0
 "a ""b"", c",0.010000000,0.040000000,0.040000000,0.010000000,0,slow,1,0,completed,0
