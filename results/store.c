@@ -8,6 +8,8 @@
 #include "config.h"
 
 #include <string.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -210,11 +212,15 @@ int store_close(struct store *s, struct orr_error *err)
 {
 	if (!s)
 		return ORR_OK;
-	int code = ORR_OK;
+	int code = ORR_OK, turn = -1;
 	if (!s->is_readonly) {
 		static const char doing[] = "closing the database";
-		/* Two processes that close at the same time block each other. They wait for different times, so that one gives up first. */
-		int patience_ms = 200 + 25 * (int)(getpid() % 16);
+		const int patience_ms = 200, turn_ms = 5000; /* a process that hangs does not hang others */
+		/* Processes that close at the same time take turns: each but the last finds the database open elsewhere and gives up. A
+		 * file system without such locks costs nothing but a write-ahead log that may remain. */
+		turn = open(s->path, O_RDONLY | O_CLOEXEC);
+		for (int waited_ms = 0; turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) && waited_ms < turn_ms; waited_ms += 5)
+			pause_ms(5);
 		sqlite3_busy_timeout(s->db, patience_ms);
 		/* Leaving WAL mode checkpoints first. BUSY: another process has the
 		 * database open; the last process to close it leaves WAL mode. */
@@ -223,6 +229,9 @@ int store_close(struct store *s, struct orr_error *err)
 			code = db_fail(s, rc, doing, err);
 	}
 	store_free(s);
+	/* Only now: closing any descriptor of the file ends the locks that SQLite holds. */
+	if (turn >= 0)
+		close(turn);
 	return code;
 }
 

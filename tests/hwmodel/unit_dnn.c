@@ -356,7 +356,7 @@ static void faults(void)
 		{ HEAD "{\"repeat\":0,\"layers\":[" FC "]}]}", "$.layers[0].repeat: expected a whole number from 1" },
 		{ HEAD "{\"repeat\":2,\"layers\":[]}]}", "$.layers[0].layers: expected a list of layers" },
 		{ HEAD "{\"repeat\":2,\"layers\":[{\"repeat\":2,\"layers\":[" FC "]}]}]}",
-			"$.layers[0].layers[0].repeat: a repeat cannot be nested" },
+			"$.layers[0].layers[0].repeat: nested repeat: expected a layer" },
 		{ HEAD "{\"repeat\":2,\"layers\":[" FC ",{\"name\":\"x\",\"kind\":1}]}]}",
 			"$.layers[0].layers[1].kind: expected a string" },
 		{ HEAD "{\"repeat\":100000,\"layers\":[" FC "," FC "," FC "]}]}", "$.layers: expected at most 200000 layers" },

@@ -126,7 +126,7 @@ n=1000
 [ -z "$ORR_SANITIZED" ] || n=200
 trace="poisson:n=$n,rate=0.02,mean=600,gpus=4,models=alexnet|vgg16|resnet50|googlenet|inception3,strategy=allreduce"
 said=$("$orrery" jobs "$trace" --cluster 8x4:v100 --network star:bw=10Gbps --policy fifo,srtf,las --placement consolidate --no-figures --out out 2>&1 >/dev/null)
-like "$said" 'steps simulated of 5 shapes(;|$)' "$n jobs of 5 models under three policies: 5 runs of the step world"
+like "$said" 'step times simulated for 5 distinct placements(;|$)' "$n jobs of 5 models under three policies: 5 runs of the step world"
 is "$(metric las step_shapes)" 5 "the run reports the number of shapes"
 for j in 1 2; do
   "$orrery" jobs "poisson:n=200,rate=0.02,mean=600,gpus=4,models=alexnet|vgg16|resnet50,strategy=allreduce" --cluster 16x2:v100:racks=4 \

@@ -286,7 +286,7 @@ static void failing_policies(void)
 	c.jobs_policy = &orr_policy_fifo;
 	c.requests = "poisson:rate=1,n=10";
 	c.deployment.tp = 9;
-	refuses(&c, "10 requests have not ended, and replicas find no GPUs",
+	refuses(&c, "10 requests have not ended, and no GPUs will become free for replicas",
 		"a replica that never fits: the message names the requests that wait");
 	c.until_s = 3;
 	struct orr_error err = { 0 };

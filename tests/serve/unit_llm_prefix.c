@@ -355,7 +355,7 @@ int main(void)
 		&(struct llm_run){ .requests = set, .kv_blocks = 100, .policy = &policy, .options = "prefix_cache=true kv_block=12" },
 		&err);
 	same_text(r ? "no error" : err.text,
-		"policy random: at 0.000000000 s: replica 0: serve.prefix_cache: a hash of the trace covers 32 tokens, which is no "
+		"policy random: at 0.000000000 s: replica 0: serve.prefix_cache: a hash of the trace covers 32 tokens: expected a "
 		"multiple of serve.kv_block=12",
 		"a kv_block that does not divide the tokens per hash is refused");
 	result_free(r);

@@ -295,7 +295,7 @@ int main(void)
 	plans();
 	refused(&orr_policy_spot_varuna, TEN_STEPS, "rules=artifact", "no curve \"varuna\"");
 	refused(&orr_policy_spot_oobleck, TEN_STEPS, "rules=artifact reconfigure_time=2", "no curve \"oobleck\"");
-	refused(&orr_policy_spot_oobleck, TEN_STEPS, "rules=artifact", "no figure \"oobleck.reconfigure_s\"");
+	refused(&orr_policy_spot_oobleck, TEN_STEPS, "rules=artifact", "no number \"oobleck.reconfigure_s\"");
 	refused(&orr_policy_spot_oobleck, TEN_STEPS, "f=1", "f=1 needs 2 pipelines");
 	refused(&orr_policy_spot_oobleck, PAIRS, "min_nodes=3", "with depths from 3");
 	at_random(false, "varuna");

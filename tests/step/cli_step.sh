@@ -136,8 +136,8 @@ refused <<'E'
 step|2 orrery: step: no MODEL given
 step two.json --cluster 1x2:v100|2 orrery: no policy is named
 step two.json --policy allreduce|2 orrery: scenario: no cluster is named
-step two.json --cluster 1x2:v100 --policy fifo|2 orrery: policy fifo: is a jobs policy .orrery jobs runs those., expected a step policy
-jobs philly-like --cluster 1x2 --policy allreduce|2 orrery: policy allreduce: is a step policy .orrery step runs those., expected a jobs policy
+step two.json --cluster 1x2:v100 --policy fifo|2 orrery: policy fifo: is a jobs policy .for orrery jobs.: expected a step policy
+jobs philly-like --cluster 1x2 --policy allreduce|2 orrery: policy allreduce: is a step policy .for orrery step.: expected a jobs policy
 step two.json --cluster 1x2:v100 --policy allreduc|2 orrery: no policy "allreduc"; did you mean allreduce
 step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: one argument too many: "more"
 step two.json --cluster 1x2:v100 --plicy allreduce|2 orrery: unknown option "--plicy"; did you mean --policy

@@ -6,6 +6,7 @@
 #include "base/sbuf.h"
 #include "results/result.h"
 #include "step/trace_event.h"
+#include "base/hash.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -148,40 +149,42 @@ static void metrics(void)
 	result_free(r);
 }
 
-/*
- * Batch means of 20 durations, one per batch: ten of 1 s and ten of 2 s. Mean 1.5, variance 20 * 0.25 / 19; the quantile of
- * Student's t for 19 degrees of freedom is 2.093024 (any table).
- */
+/* Independent durations of 1 to 2 s: mean 1.5 s, standard deviation 1/sqrt(12). Few iterations have no interval; 20,000 have one, whose
+ * half-width is 1.96 / sqrt(12 n) within a third (a single run, batches). */
 static void intervals(void)
 {
-	struct step_iteration row[21] = { { 0, 0, 1, 8 } };
-	for (int i = 1; i <= 20; i++)
-		row[i] = (struct step_iteration){ (uint64_t)i, row[i - 1].end_s, row[i - 1].end_s + 1 + i % 2, 8 };
-	struct step_result s = { .iteration = row, .n_iterations = 21, .simulated = 21, .samples_per_s = 8, .iteration_s = 2 };
-	double w = 2.093024054 * sqrt(20 * 0.25 / 19 / 20) / 1.5;
+	enum { N = 20001 };
+	struct step_iteration *row = calloc(N, sizeof *row);
+	uint64_t state = 2;
+	row[0] = (struct step_iteration){ 0, 0, 1, 8 };
+	for (int i = 1; i < N; i++)
+		row[i] = (struct step_iteration){ (uint64_t)i, row[i - 1].end_s,
+			row[i - 1].end_s + 1 + (double)(hash_next(&state) >> 11) * 0x1p-53, 8 };
+	struct step_result s = { .iteration = row, .n_iterations = N, .simulated = N, .samples_per_s = 8 / 1.5, .iteration_s = 1.5 };
+	double w = 1.96 / sqrt(12. * (N - 1));
 	struct run_result *r = result_new();
 	step_metrics(&s, r);
-	near_to(result_find(r, "iteration_s")->ci_low, 2 * (1 - w), 1e-8, "the interval of the mean duration, by batch means: low");
-	near_to(result_find(r, "iteration_s")->ci_high, 2 * (1 + w), 1e-8, "upper end of its interval");
-	near_to(result_find(r, "samples_per_s")->ci_low, 8 / (1 + w), 1e-8, "the interval of the rate: low");
-	near_to(result_find(r, "samples_per_s")->ci_high, 8 / (1 - w), 1e-8, "upper end of its interval");
+	const struct metric *t = result_find(r, "iteration_s"), *x = result_find(r, "samples_per_s");
+	near_to((t->ci_high - t->ci_low) / 2, w, w / 3, "the half-width of the mean duration");
+	ok(t->ci_low < 1.5 && 1.5 < t->ci_high, "its interval contains the mean");
+	near_to(x->ci_low, 8 / t->ci_high, 1e-2, "the interval of the rate: low");
+	near_to(x->ci_high, 8 / t->ci_low, 1e-2, "upper end of its interval");
 	result_free(r);
 	r = result_new();
-	s.n_iterations = 9;
+	s.n_iterations = s.simulated = 20;
 	step_metrics(&s, r);
-	ok(isfinite(result_find(r, "iteration_s")->ci_low), "eight durations have an interval");
-	result_free(r);
-	r = result_new();
-	s.n_iterations = 8;
-	step_metrics(&s, r);
-	ok(isnan(result_find(r, "iteration_s")->ci_low) && isnan(result_find(r, "samples_per_s")->ci_high), "seven have none");
+	ok(isnan(result_find(r, "iteration_s")->ci_low) && isnan(result_find(r, "samples_per_s")->ci_high),
+		"twenty iterations have no interval");
 	result_free(r);
 	r = result_new();
 	s.period = 1;
+	s.iteration_s = 2;
+	s.samples_per_s = 8;
 	step_metrics(&s, r);
 	ok(result_find(r, "iteration_s")->ci_low == 2 && result_find(r, "samples_per_s")->ci_high == 8,
 		"iterations that repeat have one of width 0");
 	result_free(r);
+	free(row);
 }
 
 int main(void)

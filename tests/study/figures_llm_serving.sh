@@ -28,7 +28,7 @@ elif need "$traces/azure_llm_2023/AzureLLMInferenceTrace_conv.csv" && need "$tra
 fi
 sed -i 's/"file": "/"file": "no-/; s/n=[0-9]*,prompt/n=300,prompt/' "$work/small/figures.json"
 said=$("$ORRERY" figures "$work/small" --no-figures --out "$work/s" 2>&1 >"$work/table")
-is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 3" "without the traces generators are used, and the output says so"
+is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator replaces it')" "0 3" "without the traces generators are used, and the output says so"
 is "$(grep -c '^requests-\|^refused-conv' "$work/table")" 0 "rows that count requests of the traces are left out"
 is "$(awk '/^lost-/ { n++; left += $(NF - 3) } END { print n, left + 0 }' "$work/table")" "6 0" "all requests that arrived ended"
 tap_done

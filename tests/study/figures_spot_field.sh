@@ -50,7 +50,7 @@ fi
 # Without the traces, generators replace them (with a message), and rows that need traces are left out.
 sed -i 's/"file": "/"file": "no-/; s/"start": \[1, 2\]/"start": [1]/' "$work/spot-field/figures.json"
 said=$("$ORRERY" figures "$work/spot-field" --no-figures --out "$work/out" 2>&1 >"$work/table")
-is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator stands in')" "0 35" "without the traces generators are used, and the output says so"
+is "$? $(printf '%s\n' "$said" | grep -c 'SKIPPED: .* a generator replaces it')" "0 35" "without the traces generators are used, and the output says so"
 rows=$(sed -n '2,$s/^"\([^"]*\)","[^"]*",/\1,/p' "$work/out/table.csv")
 is "$(printf '%s\n' "$rows" | grep -c '^O[1-4]\|^P[12]-\|^L1-\|^against')" "0" "rows that compare with published numbers on traces are left out"
 without_traces
