@@ -208,7 +208,8 @@ static void errors(void)
 		"a file of requests is refused as a trace of jobs");
 	trace_close(t);
 	const char *options[] = { "repeat=2", NULL };
-	ok(!reqset_load("poisson:n=1", NULL, options, 1, &err) && strstr(err.text, "option \"repeat=2\": expected a parameter of the generator"),
+	ok(!reqset_load("poisson:n=1", NULL, options, 1, &err) &&
+			strstr(err.text, "option \"repeat=2\": expected a parameter of the generator"),
 		"a generator has no options");
 }
 
