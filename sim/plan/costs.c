@@ -142,9 +142,10 @@ static const struct answer *answer_to(const struct orr_plan *p, uint32_t type, c
 	if (!p->facts.blocks)
 		q.recompute = ORR_PLAN_KEEP;
 	struct answer **slot = slot_of(c->slot, c->cap, &q);
-	if (*slot)
-		return *slot;
-	struct answer *a = ask(p, &q);
+	struct answer *a = *slot;
+	if (a)
+		return a;
+	a = ask(p, &q);
 	if (2 * ++c->n > c->cap) {
 		grow(c);
 		slot = slot_of(c->slot, c->cap, &q);

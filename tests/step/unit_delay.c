@@ -302,7 +302,7 @@ static void samples(void)
 			rows[i].policy->name, rows[i].settings, got);
 		bool is_server = rows[i].policy == &orr_policy_parameter_server;
 		if (!rc && is_server)
-			ok(t.seed[0].updates == rows[i].want / 8, "each of its gradients is applied");
+			ok((double)t.seed[0].updates == rows[i].want / 8, "each of its gradients is applied");
 		train_result_free(&t);
 	}
 	struct train_result t;
