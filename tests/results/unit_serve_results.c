@@ -126,8 +126,8 @@ static void views(void)
 /* Files of schema versions 3, 2 and 1. */
 static void older_file(void)
 {
-	static const char *const steps[] = { "DROP VIEW nodes_s; DROP VIEW accounts_h; DROP TABLE nodes; DROP TABLE accounts; DROP VIEW "
-					     "replicas_s; DROP TABLE replicas; PRAGMA user_version = 3",
+	static const char *const steps[] = { ("DROP VIEW nodes_s; DROP VIEW accounts_h; DROP TABLE nodes; DROP TABLE accounts; DROP VIEW "
+					      "replicas_s; DROP TABLE replicas; PRAGMA user_version = 3"),
 		"DROP VIEW requests_s; DROP VIEW request_pairs; DROP TABLE requests; PRAGMA user_version = 2",
 		"DROP TABLE iterations; DROP TABLE devices; DROP TABLE spans; PRAGMA user_version = 1" };
 	struct orr_error err = { 0 };
