@@ -383,20 +383,25 @@ const struct world world_plan = { .name = "plan",
 	.options = options,
 	.shown = shown,
 	.inputs = inputs,
-	.usage = "orrery plan PROBLEM --cluster SPEC|FILE --policy A[,B..] [-o PLAN.json] [OPTIONS]",
+	.usage = "orrery plan PROBLEM [--cluster SPEC|FILE] --policy A[,B..] [-o PLAN.json] [OPTIONS]",
 	.about = "Searches for a distributed plan of a training step: stages of a pipeline, the GPUs of each,\n"
 		 "and how they split the work. Each plan policy searches in its own way; the executor of\n"
-		 "orrery step runs the plans found, and compares them.",
+		 "orrery step runs the plans found, and compares them. Of embedding tables: compresses them and\n"
+		 "measures bytes, work, error and the accuracy of a model that reads them.",
 	.source = "PROBLEM",
 	.source_hint = "a model such as bert-large, or a file",
 	.source_doc = "a model: a name (orrery model list), a transformer by its dimensions\n"
 		      "(gpt:hidden=8192,layers=48,..), a JSON file, or a table of measured\n"
-		      "layers (FILE.csv:batch=32: 32 samples were measured)",
+		      "layers (FILE.csv:batch=32: 32 samples were measured); or embedding tables,\n"
+		      "embeddings:features=100000,fields=10,dim=32,.. or embeddings:file=FILE.csv,\n"
+		      "without cluster",
 	.flags = flags,
 	.examples = "Example: BERT-Large on two servers of eight V100, and the plan as a training step:\n"
 		    "  orrery plan bert-large --cluster 2x8:v100 --network star:bw=25Gbps --global-batch 256 \\\n"
 		    "    --policy data-parallel,dapple,pipedream -o plan.json\n"
-		    "  orrery step --plan plan.json\n",
+		    "  orrery step --plan plan.json\n"
+		    "Embedding tables, 100 features per vector:\n"
+		    "  orrery plan embeddings:features=100000,fields=10 --policy saec,kmeans,hashing\n",
 	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_plan,
 	.needs_cluster = needs_cluster,
