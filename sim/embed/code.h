@@ -33,7 +33,7 @@ struct embed_options {
 	uint32_t bits;       /* rounded: 8 or 16 */
 	uint32_t parts;      /* product: m, a divisor of dim */
 	uint64_t seed;       /* of k-means */
-	const volatile bool *is_stopped; /* NULL, or becomes true to give up */
+	const volatile sig_atomic_t *is_stopped; /* NULL, or becomes true to give up */
 	/* NULL, or called after each field that is done, by any thread, one at a time. */
 	void (*progress)(void *ctx, uint32_t done, uint32_t fields);
 	void *ctx;

@@ -242,7 +242,7 @@ void kmeans_start(const struct kmeans_points *p, uint32_t k, struct rng *r, floa
 }
 
 bool kmeans_run(const struct kmeans_points *p, uint32_t k, uint32_t iterations, struct rng *r, float *centroid, uint32_t *id,
-	struct kmeans_work *work, const volatile bool *is_stopped)
+	struct kmeans_work *work, const volatile sig_atomic_t *is_stopped)
 {
 	kmeans_start(p, k, r, centroid, work);
 	for (uint32_t i = 0; i < iterations; i++) {

@@ -19,6 +19,7 @@
 
 #include "base/rng.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -50,6 +51,6 @@ void kmeans_move(const struct kmeans_points *p, uint32_t k, const uint32_t *id, 
 /* Start and iterations; id holds the last assignment, and the centroids are its means. Stops when *is_stopped, if not NULL, becomes
  * true: then returns false, and the results mean nothing. */
 bool kmeans_run(const struct kmeans_points *p, uint32_t k, uint32_t iterations, struct rng *r, float *centroid, uint32_t *id,
-	struct kmeans_work *work, const volatile bool *is_stopped);
+	struct kmeans_work *work, const volatile sig_atomic_t *is_stopped);
 
 #endif

@@ -334,12 +334,7 @@ static const struct world_flag flags[] = {
 	{ "global-batch", "N", WORLD_FLAG_KEY, "global_batch", NULL, "samples per iteration, over all GPUs (default 32 per GPU)" },
 	{ "micro-batch", "N", WORLD_FLAG_KEY, "micro_batch", NULL,
 		"samples of a micro-batch, over all replicas of a stage (default: the\npolicy's choice)" },
-	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
-		"star, racks, leaf-spine, fat-tree, torus, full-mesh or ring, with\noptions (star:bw=10Gbps,lat=5us), or a JSON file (default star)" },
-	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, in place of its type: a name or a file" },
-	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
-	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL,
-		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" },
+	SETTING_FLAGS_HARDWARE,
 	{ "output", "FILE", WORLD_FLAG_EXTRA, NULL, NULL,
 		"(or -o) the plan with the shortest iteration, for orrery step --plan\nFILE; Ctrl-C writes the best so far" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }

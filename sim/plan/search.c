@@ -14,14 +14,12 @@
 
 /* Set by a signal handler, which has no other way to say that the user wants the best plan so far. */
 static volatile sig_atomic_t is_interrupted;
-static volatile bool is_stopped; /* the same */
 static struct sigaction before;
 static volatile sig_atomic_t searches;
 
 static void on_interrupt(int sig)
 {
 	is_interrupted = 1;
-	is_stopped = true;
 	signal(sig, SIG_DFL); /* a second Ctrl-C ends the program */
 }
 
@@ -47,9 +45,9 @@ bool search_is_interrupted(void)
 	return is_interrupted != 0;
 }
 
-const volatile bool *search_interrupt(void)
+const volatile sig_atomic_t *search_interrupt(void)
 {
-	return &is_stopped;
+	return &is_interrupted;
 }
 
 /* ---- errors ---- */

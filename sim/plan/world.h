@@ -121,7 +121,7 @@ int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct s
 void search_fail(struct orr_plan *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The user has pressed Ctrl-C since interrupt_begin(). */
 bool search_is_interrupted(void);
-const volatile bool *search_interrupt(void); /* the same as a flag */
+const volatile sig_atomic_t *search_interrupt(void); /* the flag of it */
 void interrupt_begin(void);
 void interrupt_end(void);
 

@@ -281,12 +281,7 @@ static const struct world_input inputs[] = {
 static const struct world_flag flags[] = {
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file; TYPE is a device" },
 	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "samples per GPU and iteration (default 32)" },
-	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
-		"star, racks, leaf-spine, fat-tree, torus, full-mesh or ring, with\noptions (star:bw=10Gbps,lat=5us), or a JSON file (default star)" },
-	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, in place of its type: a name or a file" },
-	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
-	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL,
-		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" },
+	SETTING_FLAGS_HARDWARE,
 	{ "cost-samples", "N", WORLD_FLAG_KEY, "cost_samples", NULL,
 		"draw the profile's laws N times from their covariance, for 95 % intervals of\nthroughput and iteration time" },
 	{ "plan", "FILE", WORLD_FLAG_SCENARIO, NULL, NULL, "a plan written by orrery plan -o FILE: model, cluster, policy and their\nparameters; options given here take precedence" },

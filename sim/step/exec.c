@@ -66,6 +66,16 @@ static uint32_t stream_at(const struct orr_step *s, const struct iteration *k, c
 
 /* ---- from WAITING to READY to GOING to ENDED ---- */
 
+static void compute(struct orr_step *s, struct iteration *k, uint32_t i, const struct op *o)
+{
+	uint32_t device = real_device(s, k->instance[i].lane, o->device);
+	double seconds = o->amount * stretch(s, device, k->number);
+	if (s->corun)
+		corun_start(s, device, k, i, seconds, o->occupancy > 0 ? o->occupancy : 1);
+	else
+		timer_add(s, s->now_s + seconds, k, i);
+}
+
 static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
@@ -83,11 +93,8 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 	}
 	if (account_start(s, k, i))
 		return;
-	uint32_t device = o->type == OP_COMPUTE ? real_device(s, x->lane, o->device) : NONE;
-	if (o->type == OP_COMPUTE && s->corun)
-		corun_start(s, device, k, i, o->amount * stretch(s, device, k->number), o->occupancy > 0 ? o->occupancy : 1);
-	else if (o->type == OP_COMPUTE)
-		timer_add(s, s->now_s + o->amount * stretch(s, device, k->number), k, i);
+	if (o->type == OP_COMPUTE)
+		compute(s, k, i, o);
 	else if (o->type == OP_DELAY)
 		timer_add(s, s->now_s + o->amount, k, i);
 	else

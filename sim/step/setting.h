@@ -39,6 +39,14 @@ struct setting {
 	SETTING_KEYS_HARDWARE(SETTING_DEFAULT_NETWORK, precision), \
 	ORR_PARAM_REAL("batch", "32", 1e-9, 1e9, "samples per GPU and iteration"), \
 	ORR_PARAM_INT("cost_samples", "0", 0, 10000, "draws of the profile's laws, for intervals; 0: none")
+/* Flags for the keys of SETTING_KEYS_HARDWARE. */
+#define SETTING_FLAGS_HARDWARE \
+	{ "network", "N", WORLD_FLAG_KEY, "network", NULL, \
+		"star, racks, leaf-spine, fat-tree, torus, full-mesh or ring, with\noptions (star:bw=10Gbps,lat=5us), or a JSON file (default star)" }, \
+	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, in place of its type: a name or a file" }, \
+	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" }, \
+	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, \
+		"fitted laws of kernel times: auto (default: the profile that ships\nfor the device, if any), none (data sheet only), a name or a file" }
 #define SETTING_OBJECTS \
 	{ "step", step_options, "options of training iterations", NULL }, { "cost", step_cost_options, "options of cost models", NULL }
 /* Keys that setting_describe() adds. */

@@ -157,7 +157,7 @@ static void run(void)
 	ok(!wrong, "planted clusters are found");
 	ok(work.assign == 10 * (uint64_t)n * k * dim && work.start == (uint64_t)n * dim * (k + (k - 1) * 3),
 		"work: I n k dim; the start: n dim per centroid and for each of 3 candidates");
-	volatile bool is_stopped = true;
+	volatile sig_atomic_t is_stopped = 1;
 	ok(!kmeans_run(&p, k, 10, &r, centroid, id, &work, &is_stopped), "a run that is stopped says so");
 	mem_free(id);
 	kmeans_rows_free(x);
