@@ -35,7 +35,8 @@ struct crossbow {
 	struct orr_step_facts f;
 	uint32_t *device;
 	orr_op *task, *base; /* task: [gpu * MOST_LEARNERS + learner], the op that releases it; base: by GPU, of the last clock */
-	double occupancy;    /* given; 0: by the cost model */
+	double *occupancy;   /* by GPU */
+	bool is_given;       /* occupancy is a parameter, not of the cost model */
 	double alpha, base_momentum, threshold;
 	uint32_t sync_every, most;
 	uint32_t learners, running; /* of the next graph; of the last one */
@@ -94,6 +95,7 @@ static void destroy(void *self)
 {
 	struct crossbow *c = self;
 	orr_free(c->device);
+	orr_free(c->occupancy);
 	orr_free(c->task);
 	orr_free(c->base);
 	orr_free(c);
@@ -118,7 +120,10 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	c->restart_at = orr_arg_list(args, "restart_at", &c->n_restarts);
 	c->is_tuning = orr_arg_bool(args, "tune");
 	c->interval = (uint32_t)orr_arg_int(args, "interval");
-	c->occupancy = orr_arg_real(args, "occupancy");
+	c->is_given = orr_arg_real(args, "occupancy") > 0;
+	c->occupancy = orr_alloc(c->f.gpus, sizeof *c->occupancy);
+	for (uint32_t g = 0; g < c->f.gpus; g++)
+		c->occupancy[g] = c->is_given ? orr_arg_real(args, "occupancy") : occupancy_of(s, g, c->f.layers, c->f.batch);
 	hold(c, s);
 	if (c->is_tuning && c->learners > c->most)
 		c->learners = c->most;
@@ -131,7 +136,6 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 /* One batch: forward and backward, then the learner's own update. */
 static orr_op train(struct crossbow *c, struct orr_step *s, uint32_t gpu, uint32_t learner, orr_op after)
 {
-	double u = c->occupancy > 0 ? c->occupancy : occupancy_of(s, gpu, c->f.layers, c->f.batch);
 	orr_op op[3];
 	op[0] = orr_compute(s, gpu, ORR_FORWARD, orr_cost(s, gpu, ORR_PASS_FORWARD, 0, c->f.layers, c->f.batch, 1));
 	orr_updates(s, op[0], &(struct orr_update){ .kind = ORR_GRADIENT, .learner = learner });
@@ -143,7 +147,7 @@ static orr_op train(struct crossbow *c, struct orr_step *s, uint32_t gpu, uint32
 	orr_updates(s, op[2], &(struct orr_update){ .kind = ORR_LOCAL_UPDATE, .learner = learner });
 	for (int i = 0; i < 3; i++) {
 		orr_on_stream(s, op[i], learner);
-		orr_occupies(s, op[i], u);
+		orr_occupies(s, op[i], c->occupancy[gpu]);
 		orr_after(s, op[i], i ? op[i - 1] : after);
 	}
 	return op[2];
@@ -285,6 +289,9 @@ static void describe(void *self, char *out, size_t size)
 		n += snprintf(out + n, size - (size_t)n, "%s%u", i ? ", " : " (tuned: ", c->visited[i]);
 	if (c->n_visited > 0 && n > 0 && (size_t)n < size)
 		n += snprintf(out + n, size - (size_t)n, ")");
+	if (n > 0 && (size_t)n < size)
+		n += snprintf(out + n, size - (size_t)n, "; a learner alone occupies %.3g %% of a GPU (%s)", 100 * c->occupancy[0],
+			c->is_given ? "given" : "by the cost model");
 	/* The gap between learners and base model changes by 1 - alpha (k + 1) per clock (docs/models/step-crossbow.md). */
 	double factor = c->alpha * (c->f.gpus * c->learners + 1);
 	if (factor >= 2 && n > 0 && (size_t)n < size)

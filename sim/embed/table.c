@@ -170,6 +170,11 @@ void embed_table_free(struct embed_table *t)
 	mem_free(t);
 }
 
+const struct embed_shape *embed_shape_of(const struct embed_table *t)
+{
+	return t->shape.features ? &t->shape : NULL;
+}
+
 uint32_t embed_fields(const struct embed_table *t)
 {
 	return t->n_fields;

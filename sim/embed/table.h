@@ -41,6 +41,8 @@ struct embed_table *embed_table_generate(const struct embed_shape *s);
 struct embed_table *embed_table_read(const char *path, struct orr_error *err);
 void embed_table_free(struct embed_table *t);
 
+/* Of a generated table; NULL: from a file. */
+const struct embed_shape *embed_shape_of(const struct embed_table *t);
 uint32_t embed_fields(const struct embed_table *t);
 uint32_t embed_dim(const struct embed_table *t);
 uint64_t embed_features(const struct embed_table *t);

@@ -131,6 +131,27 @@ static void put(struct run_result *r, const char *name, double value)
 	result_metric(r, name, value, NAN, NAN);
 }
 
+/* What errors and accuracy rest on. */
+static void note_assumptions(const struct orr_plan *p, struct run_result *r)
+{
+	struct sbuf b = { 0 };
+	const struct embed_shape *s = embed_shape_of(p->of->table);
+	if (s && s->clusters)
+		sbuf_printf(&b,
+			"vectors are generated: %u planted clusters per field, noise %g around centres of deviation 1; errors follow from "
+			"this",
+			s->clusters, s->noise);
+	else if (s)
+		sbuf_puts(&b, "vectors are generated without clusters: clustering can hardly compress them");
+	if (b.len)
+		result_note(r, "assumption", b.text);
+	if (p->of->task.train)
+		result_note(r, "assumption",
+			"AUC and log loss are of a logistic model of orrery on generated labels: they say nothing about a production "
+			"model");
+	sbuf_free(&b);
+}
+
 /* The logistic model, with the table's vectors and with the code's. */
 static void add_accuracy(const struct orr_plan *p, struct run_result *r)
 {
@@ -176,5 +197,6 @@ int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error
 	put(r, "evaluations", (double)p->used);
 	add_accuracy(p, r);
 	note_choice(p, r);
+	note_assumptions(p, r);
 	return ORR_OK;
 }
