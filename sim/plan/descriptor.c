@@ -391,11 +391,10 @@ const struct world world_plan = { .name = "plan",
 		      "embeddings:features=100000,fields=10,dim=32,.. or embeddings:file=FILE.csv,\n"
 		      "without cluster",
 	.flags = flags,
-	.examples = "Example: BERT-Large on two servers of eight V100, and the plan as a training step:\n"
+	.examples = "Example: BERT-Large on 16 V100, its plan as a training step, then codes of embedding tables:\n"
 		    "  orrery plan bert-large --cluster 2x8:v100 --network star:bw=25Gbps --global-batch 256 \\\n"
 		    "    --policy data-parallel,dapple,pipedream -o plan.json\n"
 		    "  orrery step --plan plan.json\n"
-		    "Embedding tables, 100 features per vector:\n"
 		    "  orrery plan embeddings:features=100000,fields=10 --policy saec,kmeans,hashing\n",
 	.form = { .columns = columns, .files = files, .counted = "iterations", .series_if_any = true },
 	.open = open_plan,

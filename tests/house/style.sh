@@ -78,6 +78,9 @@ is "$(missing docs/traces.md Generators "$work/traces.models")" "" "every genera
 is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' |
   while read -r c; do grep -q "^| \`orrery $c\`" "$srcdir/docs/reference/commands.md" || echo "$c"; done)" "" \
   "every command has a row in docs/reference/commands.md"
+is "$("$ORRERY" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' | while read -r c; do
+  "$ORRERY" "$c" --help | awk -v c="$c" 'on && NF && !/^  / { print c ": " $0 } tolower($1) ~ /^example/ { on = 1 }'; done)" "" \
+  "the lines below Example in the help of a command are commands"
 # options WORLD ARGUMENTS..: prints the options of a world as in a scenario
 options() {
   "$ORRERY" scenario show "${@:2}" 2>/dev/null | awk -v w="\t\"$1\":" 'index($0, w) == 1 { on = 1; next } /^\t}/ { on = 0 }
