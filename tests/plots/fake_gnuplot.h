@@ -24,7 +24,7 @@ static const char fake_gnuplot[] =
 	"sed -n \"s/^set output '\\(.*\\)'$/\\1/p\" \"$here/SCRIPT\" | while read -r f; do\n"
 	"  if [ -e \"$here/short\" ]; then echo cut >\"$f\"; continue; fi\n"
 	"  case $f in\n"
-	"  *.pdf.tmp) printf '%%%%PDF //CreationDate (D:20261122003456) %%%%%%%%EOF\\n' ;;\n"
+	"  *.pdf.tmp) printf '%%PDF //CreationDate (D:20261122003456) %%%%EOF\\n' ;;\n"
 	"  *.svg.tmp) printf '<svg></svg>\\n\\n' ;;\n"
 	"  *.png.tmp) printf 'xIEND\\256\\102\\140\\202' ;;\n"
 	"  esac >\"$f\"\n"

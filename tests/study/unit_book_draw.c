@@ -7,7 +7,8 @@
 #include "tests/study/book.h"
 
 #define RUNS                                                                                                                               \
-	"'constants': {'two': 2}, 'axes': {'N': [1, 2, 3], 'order': [{'value': 'fifo', 'label': 'first in'}, 'sjf'], 'one': [1]},\n"       \
+	"'constants': {'two': 2}, 'axes': {'N': [1, 2, 3], 'order': [{'value': 'fifo', 'label': 'first in'}, 'sjf'], 'texta': ['x', 1], "  \
+	"'textz': [1, 'x']},\n"                                                                                                            \
 	"'runs': {'q': {'scenario': {'trace': '${dir}/three.csv', 'policies': ['fifo', 'sjf']}, 'axes': ['N'], 'where': 'N != 2', 'set': " \
 	"{"                                                                                                                                \
 	"'cluster': '${N}x1'}}"
@@ -22,21 +23,26 @@
 	"'policies': ['fifo'], 'record': 'summary'}},\n"                                                                                   \
 	"'p': {'scenario': {'world': 'spot', 'trace': 'hazard:p=0.5,slots=100,length=24h', 'job': 'bamboo-bert', 'policies': ['bamboo']}}"
 
-static const char charts[] = "{" RUNS "}, 'figures': [\n"
-			     " {'name': 'lines', 'kind': 'lines', 'x': {'axis': 'N', 'label': 'GPUs', 'log': true}, 'y': {'label': 'time', "
-			     "'min': 'two', 'max': 20},\n"
-			     "  'series': [{'label': '${order.label}', 'each': ['order'], 'y': '{q.${order}.makespan}'},\n"
-			     "   {'label': 'published \\'x\\'', 'y': 'N', 'low': 'N - 1', 'high': 'N + 0.5', 'marks': true}]},\n"
-			     " {'name': 'bars-${N}', 'kind': 'bars', 'each': ['N'], 'x': {'axis': 'order'}, 'series': [{'label': 'm', 'y': "
-			     "'{q.${order}.makespan} + N'}]},\n"
-			     " {'name': 'stack', 'kind': 'stacked', 'x': {'axis': 'N'}, 'y': {'log': true}, 'series': [{'label': 'a', 'y': "
-			     "'N'}, {'label': 'b', 'y': '2'}]},\n"
-			     " {'name': 'named', 'kind': 'lines', 'x': {'axis': 'order'}, 'series': [{'label': 'a', 'y': '1'}]},\n"
-			     " {'name': 'hours', 'kind': 'timeline', 'series': [{'label': 'queue', 'rows': 'q[N=1].fifo.queue_length'}]},\n"
-			     " {'name': 'minutes', 'kind': 'timeline', 'x': {'unit': 'min', 'label': 't'}, 'series': [{'label': "
-			     "'${order}', 'each': ['order'], 'rows': "
-			     "'q[N=1].${order}.queue_length'}]},\n"
-			     " {'name': 'gone', 'kind': 'timeline', 'series': [{'label': 'g', 'rows': 'q[N=2].fifo.queue_length'}]}]}";
+static const char charts[] =
+	"{" RUNS "}, 'figures': [\n"
+	" {'name': 'lines', 'kind': 'lines', 'x': {'axis': 'N', 'label': 'GPUs', 'log': true}, 'y': {'label': 'time', "
+	"'min': 'two', 'max': 20},\n"
+	"  'series': [{'label': '${order.label}', 'each': ['order'], 'y': '{q.${order}.makespan}'},\n"
+	"   {'label': 'published \\'x\\'', 'y': 'N', 'low': 'N - 1', 'high': 'N + 0.5', 'marks': true}]},\n"
+	" {'name': 'bars-${N}', 'kind': 'bars', 'each': ['N'], 'x': {'axis': 'order'}, 'series': [{'label': 'm', 'y': "
+	"'{q.${order}.makespan} + N'}]},\n"
+	" {'name': 'stack', 'kind': 'stacked', 'x': {'axis': 'N'}, 'y': {'log': true}, 'series': [{'label': 'a', 'y': "
+	"'N'}, {'label': 'b', 'y': '2'}]},\n"
+	" {'name': 'named', 'kind': 'lines', 'x': {'axis': 'order'}, 'series': [{'label': 'a', 'y': '1'}]},\n"
+	" {'name': 'seconds', 'kind': 'timeline', 'x': {'unit': 's'}, 'series': [{'label': 'q', 'rows': 'q[N=1].fifo.queue_length'}]},\n"
+	" {'name': 'days', 'kind': 'timeline', 'x': {'unit': 'd'}, 'series': [{'label': 'q', 'rows': 'q[N=1].fifo.queue_length'}]},\n"
+	" {'name': 'first', 'kind': 'lines', 'x': {'axis': 'texta'}, 'series': [{'label': 'a', 'y': '1'}]},\n"
+	" {'name': 'last', 'kind': 'lines', 'x': {'axis': 'textz'}, 'series': [{'label': 'a', 'y': '1'}]},\n"
+	" {'name': 'hours', 'kind': 'timeline', 'series': [{'label': 'queue', 'rows': 'q[N=1].fifo.queue_length'}]},\n"
+	" {'name': 'minutes', 'kind': 'timeline', 'x': {'unit': 'min', 'label': 't'}, 'series': [{'label': "
+	"'${order}', 'each': ['order'], 'rows': "
+	"'q[N=1].${order}.queue_length'}]},\n"
+	" {'name': 'gone', 'kind': 'timeline', 'series': [{'label': 'g', 'rows': 'q[N=2].fifo.queue_length'}]}]}";
 
 static void data_is(const char *name, const char *want)
 {
@@ -78,7 +84,14 @@ static void test_data(void)
 	data_is("o/stack.csv", "series,x,y,low,high\n'a','1',1,,\n'a','2',2,,\n'a','3',3,,\n'b','1',2,,\n'b','2',2,,\n'b','3',2,,\n");
 	data_is("o/named.csv", "series,x,y,low,high\n'a','fifo',1,,\n'a','sjf',1,,\n");
 	data_is("o/gone.csv", "series,x,y,low,high\n");
-	char *got = get_file("o/minutes.csv");
+	data_is("o/first.csv", "series,x,y,low,high\n'a','x',1,,\n'a','1',1,,\n");
+	char *got = get_file("o/seconds.csv");
+	ok(got && strstr(got, "\"q\",10,1,,\n"), "time in seconds");
+	mem_free(got);
+	got = get_file("o/days.csv");
+	ok(got && strstr(got, "\"q\",0.00011574074074074075,1,,\n"), "time in days"); /* 10 / 86400 */
+	mem_free(got);
+	got = get_file("o/minutes.csv");
 	/* From 1 s on one job waits, from 2 s on two. */
 	ok(got && strstr(got, "\"fifo\",0,0,,\n\"fifo\",0.016666666666666666,1,,\n\"fifo\",0.033333333333333333,2,,\n"), "time in minutes");
 	ok(got && strstr(got, "\"sjf\",0,0,,\n"), "a series per value of each");
@@ -103,6 +116,10 @@ static void test_script(void)
 			"1 1 0 1 \n2 2 0 2 \n3 3 0 3 ", "1 2 1 3 \n2 2 2 4 \n3 2 3 5 ", NULL });
 	script_has(script, "named", (const char *const[]){ "categories = 2", "category[1] = 'first in'", NULL });
 	script_has(script, "hours", (const char *const[]){ "x_label = 'time (h)'", "y_label = ''", "categories = 0", NULL });
+	script_has(script, "seconds", (const char *const[]){ "x_label = 'time (s)'", NULL });
+	script_has(script, "days", (const char *const[]){ "x_label = 'time (d)'", NULL });
+	script_has(script, "first", (const char *const[]){ "categories = 2", "category[1] = 'x'", "category[2] = '1'", NULL });
+	script_has(script, "last", (const char *const[]){ "categories = 2", "category[1] = '1'", "category[2] = 'x'", NULL });
 	script_has(script, "minutes", (const char *const[]){ "x_label = 't'", NULL });
 	ok(script && !script_of(script, "gone") && !script_of(script, "bars-2"), "a figure without a point is not drawn");
 	ok(script && !strstr(script, "set output 'bars.p"), "the name of a figure has the values of its axes");

@@ -336,6 +336,54 @@ static void test_dropped_options(void)
 	book_free(b);
 }
 
+/* Books without a path are those of scenarios/ in ORRERY_DATADIR, of the installation and of the sources. */
+static void test_names(void)
+{
+	static const char *const files[] = { "scenarios/zoo/figures.json", "scenarios/ant/figures.json", "scenarios/bee/figures.json",
+		"scenarios/a.txt" };
+	struct orr_error err = { 0 };
+	char path[400];
+	static const char *const folders[] = { "scenarios", "scenarios/zoo", "scenarios/ant", "scenarios/bee" };
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof path, "%s/%s", book_dir, folders[i]);
+		mkdir(path, 0777);
+	}
+	for (size_t i = 0; i < 4; i++)
+		put_file(files[i], "{}", false);
+	setenv("ORRERY_DATADIR", book_dir, 1);
+	struct book *b = book_open("ant", &err);
+	snprintf(path, sizeof path, "%s/scenarios/ant", book_dir);
+	same_text(b ? b->dir : err.text, path, "a book of ORRERY_DATADIR");
+	book_free(b);
+	ok(!book_open("nosuch", &err) && err.code == ORR_EINPUT, "an unknown book is refused");
+	same_text(err.text,
+		"figures: no scenario book \"nosuch\" with a figures.json; known: ant, bee, zoo; other books are named by their path "
+		"(./mine)",
+		"with the names of the others in order");
+	ok(!book_open("", &err) && err.code == ORR_EINPUT, "no name is refused");
+	same_text(err.text, "figures: no NAME given; known: ant, bee, zoo; other books are named by their path (./mine)", "likewise");
+	snprintf(path, sizeof path, "%s/scenarios/bee///", book_dir);
+	b = book_open(path, &err);
+	path[strlen(path) - 3] = '\0';
+	same_text(b ? b->dir : err.text, path, "slashes at the end of a path do not count");
+	book_free(b);
+	snprintf(path, sizeof path, "%s/nosuch", book_dir);
+	ok(!book_open(path, &err) && strstr(err.text, "no scenario book"), "a path without figures.json is refused");
+	unsetenv("ORRERY_DATADIR");
+	b = book_open("spot-field", &err);
+	ok(b && strstr(b->dir, "scenarios/spot-field") && b->n_runs > 0, "a book of the sources");
+	book_free(b);
+	if (!chdir(book_dir)) {
+		put_file("figures.json", "{}", false);
+		b = book_open(".", &err);
+		same_text(b ? b->dir : err.text, ".", "the current folder is a path");
+		book_free(b);
+		b = book_open("./", &err);
+		same_text(b ? b->dir : err.text, ".", "with or without a slash");
+		book_free(b);
+	}
+}
+
 int main(void)
 {
 	if (!books_begin())
@@ -348,6 +396,7 @@ int main(void)
 	test_published_refusals();
 	test_trace_places();
 	test_dropped_options();
+	test_names();
 	books_end();
 	return done();
 }

@@ -107,6 +107,56 @@ static void test_results(void)
 	ok(low < mean && mean < high, "!low and !high are the ends of the interval of the mean");
 }
 
+/* A metric that some point has and another lacks has no value there; one that no point has is an error. Only models of tokens have
+ * ttft_mean. */
+static void test_absent_metric(void)
+{
+	static const char *const orders[] = { "'llama2-7b', 'slow.json'", "'slow.json', 'llama2-7b'",
+		"'slow.json', 'llama2-7b', 'slow.json'" };
+	put_file("slow.json", "{'name': 'slow', 'source': 'made up', 'kind': 'table', 'batch': [1], 'latency_ms': [20]}", true);
+	put_file("two.csv", "arrival_s,prompt_tokens,output_tokens\n0,100,5\n5,100,2\n", false);
+	for (size_t i = 0; i < 3; i++) {
+		struct orr_error err = { 0 };
+		char text[600];
+		snprintf(text, sizeof text,
+			"{'axes': {'m': [%s]}, 'runs': {'r': {'scenario': {'world': 'serve', 'trace': '${dir}/two.csv', 'models': "
+			"['${m}'], 'cluster': '1x1:a100', "
+			"'policies': ['fifo']}, 'axes': ['m']}}}",
+			orders[i]);
+		b = book_ran(text, &err);
+		if (!ok(b != NULL, "models: %s", err.text))
+			continue;
+		static const struct known at[] = { { "{r[m=slow.json].fifo.ttft_mean}", NAN }, { "{r[m=llama2-7b].fifo.ttft_mean} > 0", 1 },
+			{ "{r[m=slow.json].fifo.requests}", 2 } };
+		CHECK(at, "a metric may be missing at a point");
+		double v;
+		err = (struct orr_error){ 0 };
+		book_expression(b, "{r[m=slow.json].fifo.ttft_maen}", "here", &v, &err);
+		refusal(&err, "here: {r.fifo.ttft_maen}: this run has no metric \"ttft_maen\"", "but not at all");
+		book_free(b);
+	}
+}
+
+/* Before the runs there are no results: conditions and settings of runs cannot use them. */
+static void test_early(void)
+{
+#define RUN "'scenario': {'cluster': '1x1', 'trace': '${dir}/three.csv', 'policies': ['fifo']}"
+	static const struct {
+		const char *json, *said;
+	} early[] = { { "{'runs': {'q': {" RUN ", 'where': '{q.fifo.jobs} > 0'}}}",
+			      "$.runs.q: {q.fifo.jobs}: results are not known before the runs" },
+		{ "{'runs': {'q': {" RUN ", 'where': '{r.fifo.jobs}'}, 'r': {" RUN "}}}",
+			"$.runs.q: {r.fifo.jobs}: results are not known before the runs" },
+		{ "{'runs': {'q': {" RUN "}, 'r': {" RUN ", 'set': {'seed': '${{q.fifo.jobs}}'}}}}",
+			"$.runs.r: {q.fifo.jobs}: results are not known before the runs" } };
+	for (size_t i = 0; i < sizeof early / sizeof *early; i++) {
+		struct orr_error err = { 0 };
+		b = book_ran(early[i].json, &err);
+		refusal(&err, early[i].said, early[i].json);
+		book_free(b);
+	}
+}
+
 /* queue_length with one GPU under fifo: 1 from 1 s, 2 from 2 s, 1 from 10 s, 0 from 15 s on. */
 static void test_series(void)
 {
@@ -305,6 +355,9 @@ int main(void)
 	test_loops();
 	test_numbers();
 	book_free(b);
+	if (!chdir(book_dir))
+		test_absent_metric();
+	test_early();
 	books_end();
 	return done();
 }
