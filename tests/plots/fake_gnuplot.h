@@ -48,7 +48,8 @@ __attribute__((unused)) static void fake_gnuplot_install(const char *dir)
 	chmod(path, 0777);
 }
 
-/* The part of a script that belongs to one figure: from the end of the figure before it; mem_free() frees it. NULL: not drawn. */
+/* The part of a script that belongs to one figure: from the end of the figure before it to the end of its first page; mem_free() frees it.
+ * NULL: not drawn. */
 __attribute__((unused)) static char *script_of(const char *script, const char *file)
 {
 	char mark[200];
@@ -61,7 +62,8 @@ __attribute__((unused)) static char *script_of(const char *script, const char *f
 		s += strlen("\nunset output\n");
 		start = s;
 	}
-	return mem_strndup(start, (size_t)(end - start) + strlen(mark));
+	end = strstr(end, "\nunset output\n"); /* behind the template */
+	return end ? mem_strndup(start, (size_t)(end - start)) : NULL;
 }
 
 #endif
