@@ -41,13 +41,46 @@ static int write_file(const struct profile *p, const char *path, struct orr_erro
 	return rc;
 }
 
-/* Checks the profile against its data sheet and writes it: to standard output if path is NULL or "-", else to a file, which is
- * replaced as a whole or not at all. */
-static int calib_save(const struct profile *p, const char *path, struct orr_error *err)
+/* Appends the law that was left out, and the reason, to the profile's note. */
+static void note_left_out(struct profile *p, const struct orr_error *why)
 {
+	const char *law = strchr(why->text, '('); /* after the profile's name and the law's number */
+	struct sbuf s = { 0 };
+	sbuf_printf(&s, "%s%sleft out: %s", p->note, *p->note ? "; " : "", law ? law : why->text);
+	mem_free(p->note);
+	p->note = sbuf_steal(&s);
+}
+
+/* Returns the number of laws that pass the self-check; *first is the first refusal. */
+static size_t possible_laws(const struct profile *p, const struct device *d, struct orr_error *first)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < p->n_laws; i++)
+		n += !profile_check_law(p, i, d, first->code ? NULL : first);
+	return n;
+}
+
+/* Removes the laws that the self-check refuses, each with a line on standard error. An error if it refuses all: the first refusal. */
+static int remove_impossible(struct profile *p, struct orr_error *err)
+{
+	struct orr_error why = { 0 };
 	struct device *d = calib_device(p);
-	int rc = profile_check(p, d, err);
+	int rc = possible_laws(p, d, &why) ? ORR_OK : orr_fail(err, why.code, "%s", why.text);
+	for (size_t i = p->n_laws; !rc && i-- > 0;)
+		if (profile_check_law(p, i, d, &why)) {
+			fprintf(stderr, "law left out: %s\n", why.text);
+			note_left_out(p, &why);
+			profile_remove_law(p, i);
+		}
 	device_free(d);
+	return rc;
+}
+
+/* Removes impossible laws and writes the profile: to standard output if path is NULL or "-", else to a file, which is
+ * replaced as a whole or not at all. */
+static int calib_save(struct profile *p, const char *path, struct orr_error *err)
+{
+	int rc = remove_impossible(p, err);
 	if (rc)
 		return rc;
 	return path && strcmp(path, "-") ? write_file(p, path, err) : profile_write(p, stdout, err);
