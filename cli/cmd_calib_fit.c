@@ -93,7 +93,7 @@ struct request {
 	const char *out, *select;
 	const char *from[MAX_SOURCES];
 	int n_from;
-	char *beside[5]; /* texts read from it: device, backend, date, source, environment */
+	char *beside[6]; /* texts read from it: device, backend, date, source, environment, and a note if it ended early */
 };
 
 static const char *text_of(const cJSON *root, const char *key)
@@ -154,7 +154,8 @@ static void put_run(struct sbuf *b, const cJSON *root)
 	cJSON_ArrayForEach(v, details) if (cJSON_IsString(v) && *v->valuestring) sbuf_printf(b, "%s: %s\n", v->string, v->valuestring);
 }
 
-static void take_beside(const cJSON *root, struct request *r)
+/* Takes the texts of the first of several files; the other files add their faults. */
+static void take_texts(const cJSON *root, bool has_run, struct request *r)
 {
 	struct sbuf b = { 0 };
 	r->beside[0] = catalogue_name(text_of(root, "device"));
@@ -169,14 +170,27 @@ static void take_beside(const cJSON *root, struct request *r)
 	sbuf_putc(&b, '\n');
 	put_clocks(&b, root, "clocks_before");
 	put_clocks(&b, root, "clocks_after");
-	put_run(&b, root);
+	if (has_run)
+		put_run(&b, root);
 	r->beside[4] = sbuf_steal(&b);
-	const char **const wanted[] = { &r->fit.device, &r->fit.backend, &r->fit.date, &r->fit.source, &r->fit.environment };
-	for (size_t i = 0; i < 5; i++)
+}
+
+static void take_beside(const cJSON *root, struct request *r)
+{
+	const char *ended = text_of(root, "ended");
+	if (!r->beside[0])
+		take_texts(root, strcmp(ended, "in progress") != 0, r);
+	if (*ended && strcmp(ended, "complete") != 0 && !r->beside[5]) {
+		struct sbuf b = { 0 };
+		sbuf_printf(&b, "the measurement is not complete (%s): its drift is unknown", ended);
+		r->beside[5] = sbuf_steal(&b);
+	}
+	const char **const wanted[] = { &r->fit.device, &r->fit.backend, &r->fit.date, &r->fit.source, &r->fit.environment, &r->fit.note };
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
 		if (!*wanted[i])
 			*wanted[i] = r->beside[i];
 	r->fit.is_measured_here = true;
-	r->fit.is_unstable = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(root, "is_stable"));
+	r->fit.is_unstable |= cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(root, "is_stable"));
 }
 
 /* calib run writes POINTS.device.json beside POINTS.csv. */
@@ -290,7 +304,7 @@ int calib_fit(int argc, char **argv, struct orr_error *err)
 		printf("%zu points, %zu laws: %s\n", is_images ? profile->law[0].points : p.n, profile->n_laws, r.out);
 	profile_free(profile);
 	points_free(&p);
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 6; i++)
 		mem_free(r.beside[i]);
 	return rc;
 }
