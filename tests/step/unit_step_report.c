@@ -48,6 +48,7 @@ static void trace_events(void)
 		{ 2, 4, 0, 0, MESSAGE, 2, SENT, "m3" },
 		{ 5, 6, 1, 2, MESSAGE, 2, SENT, "to itself" },
 		{ 5, 6, 1, 2, MESSAGE, UINT32_MAX, SENT, NULL },
+		{ 8, 9, 1, 2, MESSAGE, 0, SENT, NULL },
 		{ 7, 7, 1, 2, 0, UINT32_MAX, ORR_FORWARD, "without a duration" },
 	};
 	struct step_device device[] = { { .device = 0, .node = 0 }, { .device = 2, .node = 7 } };
@@ -71,6 +72,8 @@ static void trace_events(void)
 	ok(!strstr(json, "from 2: to itself") && !strstr(json, "without a duration"),
 		"a message to the same device and one without a duration are not shown");
 	thread_is(json, "collective", "9", "communication without a peer is a collective");
+	thread_is(json, "to 0", "8", "a message without a label has the name of its receiver");
+	thread_is(json, "from 2", "1000", "at the receiver, of its sender");
 	same_text(field_of(json, "m3", "ts"), "2000000", "times are microseconds");
 	same_text(field_of(json, "m3", "dur"), "2000000", "durations are in microseconds");
 	same_text(field_of(json, "from 0: m3", "pid"), "2", "a received message is on the receiver");
