@@ -359,20 +359,21 @@ static void refusals(void)
 	refused(DRAFT(4, { ALL, GPUS(1, 1) }), "stage 0: GPU 1 is used twice: stage 0 has it");
 	refused(DRAFT(4, { .count = 2, GPUS(1) }, { .first = 2, .count = 2, GPUS(2, 1) }), "stage 1: GPU 1 is used twice: stage 0 has it");
 	refused(DRAFT(4, { ALL, .gpu = (const uint32_t[]){ 0 }, .n_gpus = 0 }),
-		"stage 0: expected a multiple of its 1 shards as number of GPUs, found 0");
-	refused(DRAFT(4, { ALL, GPUS(0, 1, 2), .shards = 2 }), "stage 0: expected a multiple of its 2 shards as number of GPUs, found 3");
+		"stage 0: expected a number of GPUs that is a multiple of its 1 shards, found 0");
+	refused(DRAFT(4, { ALL, GPUS(0, 1, 2), .shards = 2 }),
+		"stage 0: expected a number of GPUs that is a multiple of its 2 shards, found 3");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .shards = 2 }),
 		"stage 0: 2 shards: expected a transformer whose attention heads (0) they divide");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .share = zero }), "stage 0: share of group 1: expected a number above 0, found 0");
 	refused(DRAFT(4, { ALL, GPUS(0, 1), .share = most }), "stage 0: shares: expected the sum 1, found 0.9");
 	struct orr_plan_draft d = with_interleave(*DRAFT(4, { ALL, GPUS(0) }), 2);
-	refused(&d, "expected a multiple of interleave, 2, as number of stages, found 1");
+	refused(&d, "expected a number of stages that is a multiple of interleave, 2, found 1");
 	d = with_interleave(*DRAFT(4, { .count = 1, GPUS(0) }, { .first = 1, .count = 1, GPUS(1) }, { .first = 2, .count = 1, GPUS(0) },
 				    { .first = 3, .count = 1, GPUS(2) }),
 		2);
 	refused(&d, "stage 3: expected the GPUs of stage 1 (interleave 2)");
 	d = (struct orr_plan_draft){ .micro_batch = 4 };
-	refused(&d, "expected a multiple of interleave, 1, as number of stages, found 0");
+	refused(&d, "expected a number of stages that is a multiple of interleave, 1, found 0");
 }
 
 static void names_badly(struct orr_plan *p)
@@ -406,7 +407,8 @@ static void does_nothing(struct orr_plan *p)
 
 static void failures(void)
 {
-	static const char names[] = "policy straight: orr_plan_put: expected a name of 1 to 60 small letters, digits and '_', found \"";
+	static const char names[] =
+		"policy straight: orr_plan_put: expected a name of 1 to 60 lower-case letters, digits and '_', found \"";
 	run(chain, names_badly, closed);
 	ok(said.code && !strncmp(said.text, names, strlen(names)), "a name of 61 characters: %s", said.text);
 	run(chain, names_nothing, closed);
