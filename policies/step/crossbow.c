@@ -73,7 +73,7 @@ static void hold(struct crossbow *c, struct orr_step *s)
 	}
 	c->most = c->is_tuning ? 0 : c->learners;
 	for (uint32_t g = 0; g < c->f.gpus; g++) {
-		/* A tuned run holds what fits: the tuner stops at `most`. */
+		/* A tuned run reserves memory for `most` learners, the most that fit; the tuner stops at this number. */
 		double weights = c->f.params * c->f.weight_bytes;
 		double learner = weights + c->f.params * (c->f.gradient_bytes + c->f.optimizer_bytes) + activations;
 		double room = (orr_device_memory(s, g) - 2 * weights) / learner;
@@ -295,8 +295,9 @@ static void describe(void *self, char *out, size_t size)
 	/* The gap between learners and base model changes by 1 - alpha (k + 1) per clock (docs/models/step-crossbow.md). */
 	double factor = c->alpha * (c->f.gpus * c->learners + 1);
 	if (factor >= 2 && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, "; alpha (k + 1) = %.4g for k = %u learners: averaging diverges from 2 on, lower alpha",
-			factor, c->f.gpus * c->learners);
+		snprintf(out + n, size - (size_t)n,
+			"; alpha (k + 1) = %.4g for k = %u learners: averaging diverges at 2 and above: lower alpha", factor,
+			c->f.gpus * c->learners);
 }
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe, .ended = ended };

@@ -54,7 +54,7 @@ like "$("$ORRERY" calib show t4 | grep '^note')" 'not measured: scaled from the 
 "$ORRERY" calib scale v100 --to t4 -o "$work/t4.json" >/dev/null
 ok $? "calib scale reproduces the T4 profile"
 error=$("$ORRERY" calib list | awk '$1 == "t4" { print $4 }')
-ok "$(awk -v e="${error:-999}" 'BEGIN { print !(e > 5 && e <= 35) }')" "the T4 states the error of scaling like kernels, 22 %, not that between tensor cores and none ($error %)"
+ok "$(awk -v e="${error:-999}" 'BEGIN { print !(e > 5 && e <= 35) }')" "the T4's profile states the error of scaling the same kernels in fp32, about 22 % ($error %)"
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^gemm')" 2 "the scaled profile has laws of products"
 like "$("$ORRERY" calib diff v100 "$work/t4.json" | grep '^gemm fp32')" 'differs' "a T4 is slower than a V100"
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^collective\|^copy')" 0 "the scaled profile has no laws of collectives"

@@ -148,7 +148,6 @@ zones.csv --job job.json --prices all_zones.csv|0 $
 zones.csv --job job.json --prices one_of_two.csv|0 $
 zones.csv --job job.json --prices none_of_two.csv|2 orrery: prices: none_of_two\.csv: zones that the trace does not have \(z, \.\.\)
 - --job job.json --prices -|2 orrery: prices: standard input is already used for the trace: expected a file
-one.csv --job |2 
 hazard:p=0.1,length=0 --job endless.json|2 orrery: hazard:p=0\.1,length=0: neither this trace nor job endless has an end
 hazard:p=0.1,length=0 --job endless.json --until 100|0 $
 EOT

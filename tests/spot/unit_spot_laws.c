@@ -196,8 +196,6 @@ static void break_one(struct orr_spot *w, int64_t s)
 		w->ownerless++;
 		w->steps.flags |= ORR_STEPS_ORPHANED;
 		break;
-	default:
-		break;
 	}
 }
 
@@ -332,8 +330,6 @@ static void act(struct orr_spot *w, int64_t s)
 		break;
 	case 28:
 		orr_release(w, 0);
-		break;
-	default:
 		break;
 	}
 	orr_steps_run(w, &r);
