@@ -34,8 +34,8 @@ struct device {
 	 */
 	double gemm_half_flops;
 	double gemm_exposed_memory; /* share of a product's memory time that its FLOPs do not overlap */
-	/* Factors on the times of convolutions and of memory-bound layers in whole convolutional networks on tensor cores, on top of the
-	 * profile; 0: 1. */
+	/* Factors on the times that a profile gives for convolutions and for memory-bound layers, in whole convolutional networks on tensor
+	 * cores; 0: no factor. */
 	double network_conv_time, network_memory_time;
 	double link_Bps, link_latency_s; /* GPU to GPU inside a node, one direction (NVLink, else PCIe) */
 	char *fabric; /* what joins the GPUs of the usual node: "nvswitch", "nvlink-mesh", or "" if not stated (profile_collective()) */

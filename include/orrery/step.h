@@ -254,6 +254,12 @@ ORR_API void orr_updates(struct orr_step *s, orr_op op, const struct orr_update 
  * iteration is simulated.
  */
 ORR_API void orr_watch(struct orr_step *s, orr_op op);
+/* Makes an op without duration that does not end before orr_open() is called for it. Ops of later iterations can so wait for ops
+ * that ended() adds. */
+ORR_API orr_op orr_gate(struct orr_step *s);
+/* In ended(): the gate, of any iteration that is built, ends when `dep` and its own dependencies have; dep 0: when those have. Once
+ * per gate. */
+ORR_API void orr_open(struct orr_step *s, orr_op gate, orr_op dep);
 /* Simulated time, s; 0 before the start. */
 ORR_API double orr_step_now(const struct orr_step *s);
 /* In ended(): an op that has not started will end at once when its dependencies have, without time, messages, updates or memory. */

@@ -108,6 +108,8 @@ struct orr_step {
 	bool is_reacting;           /* the policy has a function ended() */
 	struct iteration *reacting; /* the iteration that ended() may add to */
 	struct grown grown;         /* its size when ended() was called */
+	struct dependency *opened;  /* gates that ended() has opened (after), and what they wait for (before; 0: no op) */
+	uint32_t n_opened, cap_opened;
 	uint32_t *dirty, n_dirty, cap_dirty;
 	struct going *done; /* instances that end now, not yet handled */
 	uint32_t n_done, cap_done;

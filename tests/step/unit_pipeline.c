@@ -306,15 +306,17 @@ static void test_replication(void)
 	near_to(seconds(RUN(
 			"2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
 		2 * 16 + 4, 1e-12, "policy B hides transfers that take as long as compute");
-	/* Two micro-batches go round both stages and two transfers of 1 s: 6 s for two, where computing alone takes 4. */
+	/* Two micro-batches are in flight; each takes the passes of both stages and two transfers of 1 s: 6 s for two, of which computing
+	 * takes 4. */
 	double m16 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
 	double m48 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=48 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
-	near_to((m48 - m16) / 32, 3, 1e-12, "policy A does not hide them: F + B + x per micro-batch");
+	near_to((m48 - m16) / 32, 3, 1e-12, "policy A does not hide transfers: F + B + x per micro-batch");
 	o = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 update_s=0");
-	ok(!o.rc && strstr(o.r.choice, "transfers after stage 0 add 1e+03 ms to each micro-batch"), "and the run says so");
+	ok(!o.rc && strstr(o.r.choice, "transfers after stage 0 add 1e+03 ms to each micro-batch"),
+		"the line below the table names the transfers that policy A does not hide");
 	step_result_free(&o.r);
 	o = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0");
-	ok(!o.rc && !strstr(o.r.choice, "transfers"), "under policy B nothing is said");
+	ok(!o.rc && !strstr(o.r.choice, "transfers"), "under policy B the line names no transfers");
 	step_result_free(&o.r);
 	near_to(seconds(RUN("4x1:v100", &orr_policy_dapple,
 			"stage_devices=2,2 stage_times=1,2 micro_batches=4 p2p_bytes=0 dp_bytes=3e9,0 update_s=0")),
@@ -323,7 +325,7 @@ static void test_replication(void)
 			"stages=2 stage_times=1,2 micro_batches=4 p2p_bytes=0 dp_bytes=0,2e9 update_s=0")),
 		15, 1e-12, "the second stage sums 2e9 bytes while the first does its last backward");
 	o = RUN("4x1:v100", &orr_policy_dapple, "stage_devices=2,2 stage_times=1,2 dp_bytes=1,2,3");
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "dp_bytes"), "three numbers of two stages: refused");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "dp_bytes"), "dp_bytes with three numbers for two stages is refused");
 }
 
 /* ---- stages ---- */
