@@ -128,7 +128,7 @@ static void check_laws(void)
 			all->table_y[0] == 3 && all->table_x != p->law[2].table_x,
 		"a collective between the same links is copied");
 	ok(s && !strcmp(s->name, "to") && !strcmp(s->title, "To") && !strcmp(s->backend, "scaled") &&
-			strstr(s->note, "from the profile known") && strstr(s->note, "no pair of known devices") &&
+			strstr(s->note, "from the profile known") && strstr(s->note, "its errors are unknown") &&
 			strstr(s->note, "collectives are those of the same links"),
 		"the note names the source, and that the error is unknown");
 	profile_free(s);
