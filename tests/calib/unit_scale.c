@@ -197,7 +197,7 @@ static void check_error(void)
 	ok(gemm && fabs(gemm->held_out_median - 0.5) < 1e-3, "tensor cores that only one device has: the error of the kernel in fp32");
 	ok(update && update->held_out == 0 && isnan(update->held_out_median) && update->sigma == 0,
 		"a law that the pair does not have carries no error");
-	ok(s && strstr(s->note, "those of scaling a to b"), "the note names the pair");
+	ok(s && strstr(s->note, "from a to b"), "the note names the pair");
 	profile_free(s);
 	/* Both have tensor cores for fp16: then a's fp16 law is needed, which it lacks. */
 	struct device modern = from;
