@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of traces in memory: blocks drawn again, arrivals compressed, training of generated jobs, words of states, dates, statistics by hand. */
+/* Rows of traces in memory: blocks drawn again, arrivals compressed, training of generated jobs, words of states, dates, statistics by
+ * hand. */
 #include "tests/tap.h"
 
 #include "traces/civil.h"
@@ -107,7 +108,8 @@ static void check_jobs(void)
 		"ten million blocks are the most");
 	jobset_free(s);
 	s = jobset_load("poisson:n=5", NULL, NULL, 1, &err);
-	ok(s && jobset_resample(s, ORR_SECOND, 7, &err) == ORR_EINPUT && strstr(err.text, "expected a file"), "a generator is not drawn again");
+	ok(s && jobset_resample(s, ORR_SECOND, 7, &err) == ORR_EINPUT && strstr(err.text, "expected a file"),
+		"a generator is not drawn again");
 	jobset_free(s);
 }
 
@@ -115,7 +117,8 @@ static void check_requests(void)
 {
 	struct reqset *s = requests_of("arrival_s,request_id,session\n0,a,3\n1,b,1\n5,c,0\n12,d,2\n");
 	reqset_compress(s, 2);
-	ok(s && reqset_at(s, 1)->arrival_ns == ORR_SECOND / 2 && reqset_at(s, 3)->arrival_ns == 6 * ORR_SECOND, "twice as dense: half the times");
+	ok(s && reqset_at(s, 1)->arrival_ns == ORR_SECOND / 2 && reqset_at(s, 3)->arrival_ns == 6 * ORR_SECOND,
+		"twice as dense: half the times");
 	reqset_compress(s, 0);
 	reqset_compress(s, -1);
 	reqset_compress(s, INFINITY);
@@ -236,11 +239,12 @@ static void check_states(void)
 	static const struct {
 		const char *text;
 		enum trace_status status;
-	} known[] = { { NULL, TRACE_STATUS_NONE }, { "", TRACE_STATUS_NONE }, { "1", TRACE_STATUS_COMPLETED }, { "3", TRACE_STATUS_COMPLETED },
-		{ "COMPLETED", TRACE_STATUS_COMPLETED }, { "Pass", TRACE_STATUS_COMPLETED }, { "0", TRACE_STATUS_FAILED },
-		{ "4", TRACE_STATUS_FAILED }, { "TIMEOUT", TRACE_STATUS_FAILED }, { "node_fail", TRACE_STATUS_FAILED },
-		{ "5", TRACE_STATUS_KILLED }, { "canceled", TRACE_STATUS_KILLED }, { "Killed", TRACE_STATUS_KILLED },
-		{ "2", TRACE_STATUS_OTHER }, { "running", TRACE_STATUS_OTHER }, { "complete!", TRACE_STATUS_OTHER } };
+	} known[] = { { NULL, TRACE_STATUS_NONE }, { "", TRACE_STATUS_NONE }, { "1", TRACE_STATUS_COMPLETED },
+		{ "3", TRACE_STATUS_COMPLETED }, { "COMPLETED", TRACE_STATUS_COMPLETED }, { "Pass", TRACE_STATUS_COMPLETED },
+		{ "0", TRACE_STATUS_FAILED }, { "4", TRACE_STATUS_FAILED }, { "TIMEOUT", TRACE_STATUS_FAILED },
+		{ "node_fail", TRACE_STATUS_FAILED }, { "5", TRACE_STATUS_KILLED }, { "canceled", TRACE_STATUS_KILLED },
+		{ "Killed", TRACE_STATUS_KILLED }, { "2", TRACE_STATUS_OTHER }, { "running", TRACE_STATUS_OTHER },
+		{ "complete!", TRACE_STATUS_OTHER } };
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		ok(trace_status_of(known[i].text) == known[i].status, "status %s", known[i].text ? known[i].text : "NULL");
 }
@@ -277,7 +281,8 @@ static void check_dates(void)
 		sum += days[m - 1] * 86400 * ORR_SECOND;
 	}
 	ok(wrong == 0, "the lengths of months");
-	struct jobset *s = jobs_of("timestamp,duration,num_gpus,gpu_time,cluster\n1970-01-01 00:00:00,5,1,5,a\n1970-01-01 00:00:02,5,1,5,b\n");
+	struct jobset *s =
+		jobs_of("timestamp,duration,num_gpus,gpu_time,cluster\n1970-01-01 00:00:00,5,1,5,a\n1970-01-01 00:00:02,5,1,5,b\n");
 	ok(s && jobset_count(s) == 2 && jobset_at(s, 1)->submit_ns == 2 * ORR_SECOND, "the first moment of 1970 is a time");
 	jobset_free(s);
 }
@@ -316,11 +321,29 @@ static void check_profile(void)
 	struct trace_profile *p = trace_profile_new();
 	/* 2 GPUs from 10 s to 110 s; half a GPU from 10 s (after 5 s of waiting) to 45 s; 4 GPUs for no time; a job without a duration */
 	const struct orr_trace_job rows[] = {
-		{ .submit_ns = 10 * ORR_SECOND, .duration_ns = 100 * ORR_SECOND, .limit_ns = 90 * ORR_SECOND, .wait_ns = -1, .gpus = 2, .gpu_milli = 1000,
-			.id = "7", .user = "u" },
-		{ .submit_ns = 10 * ORR_SECOND, .duration_ns = 30500000000, .limit_ns = -1, .wait_ns = 5 * ORR_SECOND, .gpus = 1, .gpu_milli = 500,
-			.id = "9", .user = "v" },
-		{ .submit_ns = 20 * ORR_SECOND, .duration_ns = 0, .limit_ns = 0, .wait_ns = 0, .gpus = 4, .gpu_milli = 1000, .id = "8",
+		{ .submit_ns = 10 * ORR_SECOND,
+			.duration_ns = 100 * ORR_SECOND,
+			.limit_ns = 90 * ORR_SECOND,
+			.wait_ns = -1,
+			.gpus = 2,
+			.gpu_milli = 1000,
+			.id = "7",
+			.user = "u" },
+		{ .submit_ns = 10 * ORR_SECOND,
+			.duration_ns = 30500000000,
+			.limit_ns = -1,
+			.wait_ns = 5 * ORR_SECOND,
+			.gpus = 1,
+			.gpu_milli = 500,
+			.id = "9",
+			.user = "v" },
+		{ .submit_ns = 20 * ORR_SECOND,
+			.duration_ns = 0,
+			.limit_ns = 0,
+			.wait_ns = 0,
+			.gpus = 4,
+			.gpu_milli = 1000,
+			.id = "8",
 			.gpu_types = "V100" },
 		{ .submit_ns = 5 * ORR_SECOND, .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpus = 0, .gpu_milli = 1000, .id = "5" },
 		{ .submit_ns = 5 * ORR_SECOND, .duration_ns = -1, .limit_ns = -1, .wait_ns = -1, .gpus = 1, .gpu_milli = 1000, .id = "6" },
@@ -333,25 +356,33 @@ static void check_profile(void)
 		const char *name;
 		double value;
 	} facts[] = { { "rows", 6 }, { "first submission", 5 }, { "last submission", 20 }, { "span days", 15 / 86400.0 },
-		{ "submitted at the time of the previous job", 3 }, { "duplicate rows", 1 }, { "duration unknown", 3 }, { "duration zero", 1 },
-		{ "duration below 60 s", 2 }, { "duration not whole seconds", 1 }, { "no GPU", 1 }, { "share of one GPU", 1 },
-		{ "one whole GPU", 2 }, { "GPUs requested, all jobs", 8.5 }, { "GPU types named", 1 }, { "wait recorded", 2 },
-		{ "limit given", 2 }, { "ran longer than the limit", 1 }, { "GPU hours", (200 + 15.25) / 3600 }, { "makespan s", 105 },
-		{ "GPU time / span", 215.25 / 15 }, { "GPU time / makespan", 215.25 / 105 }, { "peak GPUs without waiting", 2.5 },
-		{ "lowest job number", 4 }, { "highest job number", 9 } };
+		{ "submitted at the time of the previous job", 3 }, { "duplicate rows", 1 }, { "duration unknown", 3 },
+		{ "duration zero", 1 }, { "duration below 60 s", 2 }, { "duration not whole seconds", 1 }, { "no GPU", 1 },
+		{ "share of one GPU", 1 }, { "one whole GPU", 2 }, { "GPUs requested, all jobs", 8.5 }, { "GPU types named", 1 },
+		{ "wait recorded", 2 }, { "limit given", 2 }, { "ran longer than the limit", 1 }, { "GPU hours", (200 + 15.25) / 3600 },
+		{ "makespan s", 105 }, { "GPU time / span", 215.25 / 15 }, { "GPU time / makespan", 215.25 / 105 },
+		{ "peak GPUs without waiting", 2.5 }, { "lowest job number", 4 }, { "highest job number", 9 } };
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
 		double got = fact(p, facts[i].name);
 		ok(fabs(got - facts[i].value) < 1e-12, "%s: %g", facts[i].name, got);
 	}
-	ok(!strcmp(word(p, "sorted by submission"), "no") && !strcmp(word(p, "job numbers rise"), "no"), "rows are not sorted, nor are their numbers");
+	ok(!strcmp(word(p, "sorted by submission"), "no") && !strcmp(word(p, "job numbers rise"), "no"),
+		"rows are not sorted, nor are their numbers");
 	const struct trace_profile_entry *none = entry(p, "user", "(none)"), *u = entry(p, "user", "u");
 	ok(none && none->count == 4 && none->gpu_hours == 0 && u && u->count == 1 && fabs(u->gpu_hours - 200 / 3600.0) < 1e-12,
 		"jobs and GPU hours of each user");
 	trace_profile_free(p);
 	/* Wall-clock times, months, rising numbers; and two rows that differ in one text only. */
 	p = trace_profile_new();
-	struct orr_trace_job row = { .submit_ns = 1507532515 * ORR_SECOND, .duration_ns = 60 * ORR_SECOND, .limit_ns = -1, .wait_ns = -1, .gpus = 1,
-		.gpu_milli = 1000, .id = "1", .user = "a", .queue = "b" };
+	struct orr_trace_job row = { .submit_ns = 1507532515 * ORR_SECOND,
+		.duration_ns = 60 * ORR_SECOND,
+		.limit_ns = -1,
+		.wait_ns = -1,
+		.gpus = 1,
+		.gpu_milli = 1000,
+		.id = "1",
+		.user = "a",
+		.queue = "b" };
 	trace_profile_add(p, &row, NULL, NULL);
 	row.id = "2", row.user = "ab", row.queue = "";
 	trace_profile_add(p, &row, NULL, NULL);
@@ -362,9 +393,11 @@ static void check_profile(void)
 	trace_profile_finish(p, true);
 	ok(fact(p, "duplicate rows") == 0, "texts of neighbouring fields are kept apart");
 	same_text(word(p, "first submission"), "2017-10-09 07:01:55", "a wall-clock time");
-	const struct trace_profile_entry *october = entry(p, PROFILE_MONTHS_TALLY, "2017-10"), *november = entry(p, PROFILE_MONTHS_TALLY, "2017-11");
+	const struct trace_profile_entry *october = entry(p, PROFILE_MONTHS_TALLY, "2017-10"),
+					 *november = entry(p, PROFILE_MONTHS_TALLY, "2017-11");
 	ok(october && october->count == 3 && november && november->count == 1, "rows by month");
-	ok(!strcmp(word(p, "sorted by submission"), "yes") && !strcmp(word(p, "job numbers rise"), "yes") && fact(p, "duration below 60 s") == 0,
+	ok(!strcmp(word(p, "sorted by submission"), "yes") && !strcmp(word(p, "job numbers rise"), "yes") &&
+			fact(p, "duration below 60 s") == 0,
 		"60 s are not below 60 s");
 	trace_profile_free(p);
 	p = trace_profile_new();
