@@ -132,6 +132,8 @@ static void test_remark(void)
 	} cases[] = {
 		{ { "jct_mean", 100, 95, 105 }, { "makespan", 5, NAN, NAN }, "",
 			"20 replications: the widest interval is jct_mean of b, ± 5 % of its mean (until_precision 10 %)" },
+		{ { "jct_mean", 100, 90, 110 }, { "makespan", 5, NAN, NAN }, "",
+			"20 replications: the widest interval is jct_mean of b, ± 10 % of its mean (until_precision 10 %)" },
 		{ { "jct_mean", 100, 70, 110 }, { "makespan", 5, NAN, NAN }, "",
 			"20 replications, the limit, before the precision was reached: the widest interval is jct_mean of b, ± 20 % of its "
 			"mean (until_precision 10 %)" },
