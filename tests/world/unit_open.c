@@ -151,6 +151,12 @@ static void test_values(void)
 	struct run_result r = { .label = (char[]){ "las" } }, other = { .label = (char[]){ "x" } };
 	ok(scenario_policy_of(s, &r) == 1 && scenario_policy_of(s, &other) == 0, "the policy of a result is the one with its label");
 	scenario_close(s);
+	s = opened(JOBS(", 'jobs': {'ci_level': 0.9}"), &err);
+	ok(s && scenario_level(s) == 0.9, "ci_level is the level of intervals");
+	scenario_close(s);
+	s = opened("{'world': 'step', 'model': 'lenet5', 'cluster': '2x1:v100', 'policies': ['allreduce']}", &err);
+	ok(s && scenario_level(s) == 0.95, "95 %% in a world without it: %s", err.text);
+	scenario_close(s);
 	s = opened(JOBS(", 'until_precision': 0.1"), &err);
 	ok(s && s->replications == 1000, "until_precision: at most 1000 replications by default");
 	scenario_close(s);
