@@ -160,10 +160,12 @@ static void test_remark(void)
 		ok(!result_find_note(runs[0], "remark"), "results without replications have no remark");
 		for (int k = 0; k < 2; k++)
 			result_metric(runs[k], "replications", 20, NAN, NAN);
+		result_note(runs[1], "remark", "another");
 		precision_remark(s, runs, 2);
 		precision_remark(s, runs, 2);
 		same_text(result_find_note(runs[0], "remark"), cases[i].want, "the remark");
-		ok(result_note_at(runs[1], "remark", 0) && !result_note_at(runs[1], "remark", 1), "is there once, on every run");
+		same_text(result_note_at(runs[1], "remark", 1), cases[i].want, "beside others");
+		ok(!result_note_at(runs[1], "remark", 2), "is there once, on every run");
 		precision_remark(s, runs, 0);
 		result_free(runs[0]);
 		result_free(runs[1]);
