@@ -13,7 +13,8 @@ metric() {
   awk -F, -v m="$m" '$2 == m { print $3 }' o/summary.csv
 }
 
-# X1: one GPU, occupancy 0.3, no loss: relative throughput 1, 2, 3, 1/0.3, 1/0.3. Task times cancel out.
+# One GPU, occupancy 0.3, no interference loss: the throughput of 1 to 5 learners relative to one learner is 1, 2, 3, 1/0.3 and 1/0.3. The
+# time of a task cancels out.
 alone=(resnet50 --cluster 1x1:v100 --batch 16 --policy crossbow --set policy.crossbow.occupancy=0.3 --set step.update_cost=none)
 for m in 1 2 3 4 5; do
   metric samples_per_s "${alone[@]}" --set policy.crossbow.learners=$m --set step.iterations=5
@@ -28,8 +29,8 @@ like "$("$orrery" step "${tuned[@]}" --set policy.crossbow.interval=3 --set step
   "the same with 3 clocks per measurement"
 is "$("$orrery" step "${tuned[@]}" --check -q; echo $?)" 0 "--check finds no error"
 
-# X2: 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms. Without work it is
-# exposed; behind a task of 30 ms it is hidden.
+# 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms. Without work it is exposed;
+# behind a task of 30 ms it is hidden.
 eight=(resnet50 --cluster 8x1:v100 --network star:bw=80Gbps,lat=0 --batch 16 --policy crossbow --set step.update_cost=none)
 sum=$(metric iteration_s "${eight[@]}" --set step.compute_s=1e-9 --set step.iterations=10)
 is "$(awk -v t="$sum" 'BEGIN { print (t > 0.017 && t < 0.0188) ? "17.9 ms" : t }')" "17.9 ms" "the all-reduce of ResNet-50 takes 17.9 ms"
