@@ -27,6 +27,8 @@ static const struct orr_param params[] = { ORR_PARAM_END };
 static const struct orr_plan_ops ops = { .search = search };
 ORR_POLICY_PLAN(typed, "plans of the test", params, ops);
 
+static const char *network = "star:bw=1GBps,lat=0,gpu_bw=10GBps,gpu_lat=0", *profile = "none";
+
 static void run(const char *cluster, void (*s)(struct orr_plan *), const char *step)
 {
 	struct sbuf text = { 0 };
@@ -35,10 +37,9 @@ static void run(const char *cluster, void (*s)(struct orr_plan *), const char *s
 	struct run_result *r = result_new();
 	search_now = s;
 	sbuf_printf(&text,
-		"{\"world\":\"plan\",\"model\":\"gpt:hidden=64,layers=4,heads=4,seq=16,vocab=100\",\"cluster\":\"%s\",\"network\":"
-		"\"star:bw=1GBps,lat=0,gpu_bw=10GBps,gpu_lat=0\",\"global_batch\":16,\"policies\":[\"straight\"],\"plan\":{\"checked\":0},"
-		"\"profile\":\"none\",\"step\":{%s}}",
-		cluster, step);
+		"{\"world\":\"plan\",\"model\":\"gpt:hidden=64,layers=4,heads=4,seq=16,vocab=100\",\"cluster\":\"%s\",\"network\":\"%s\","
+		"\"global_batch\":16,\"policies\":[\"straight\"],\"plan\":{\"checked\":0},\"profile\":\"%s\",\"step\":{%s}}",
+		cluster, network, profile, step);
 	cJSON *j = cJSON_Parse(text.text);
 	struct scenario *x = scenario_open(j, &o, &err);
 	if (x) {
@@ -136,10 +137,54 @@ static void updates(struct orr_plan *p)
 	near_to(v.memory_bytes * g.memory_bytes / (c.params * 12 + c.stored_bytes + c.working_bytes), 1, 1e-9, "and holds half of 8 bytes");
 }
 
+/* ---- collectives as the executor's algorithm auto does them ---- */
+
+static const uint32_t sixteen[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+/* Eight NICs of 25 GB/s per node, of which collectives reach 0.96: 2 x 15/16 of the bytes, an eighth by each ring. */
+static void many_nics(struct orr_plan *p)
+{
+	struct orr_plan_cost c = cost_of(p, 0, 1, 1);
+	struct orr_plan_value v = value_of(p, (struct orr_plan_stage){ .gpu = sixteen, .n_gpus = 16 }, 16, false);
+	double sum_s = 2 * 15. / 16 * c.params * 4 / 8 / (0.96 * 25e9);
+	near_to((v.iteration_s - c.forward_s - c.backward_s) / sum_s, 1, 1e-9, "a ring for each of eight NICs");
+	/* Shards in each node, sums between the two nodes: eight rings of two, one per NIC. */
+	c = cost_of(p, 0, 8, 4);
+	v = value_of(p, (struct orr_plan_stage){ .gpu = sixteen, .n_gpus = 8, .shards = 4 }, 16, false);
+	double pass = c.forward_s + c.backward_s + (c.forward_sums + c.backward_sums) * 2 * 3. / 4 * c.sum_bytes / 1e24;
+	sum_s = 2 * 1. / 2 * c.params / 4 * 4 / 1e24;
+	near_to(v.iteration_s / (pass + sum_s), 1, 1e-9, "four shards and two groups in a node");
+}
+
+/* The executor and the closed form take the measured law of the node. */
+static void in_a_node(struct orr_plan *p)
+{
+	struct orr_plan_facts f;
+	struct orr_plan_value v, x;
+	orr_plan_facts(p, &f);
+	struct orr_plan_stage s = { .count = f.pieces, .gpu = sixteen, .n_gpus = 8 };
+	struct orr_plan_draft d = { .stages = 1, .stage = &s, .micro_batch = 16 };
+	struct orr_plan_cost c = cost_of(p, 0, 2, 1);
+	orr_plan_evaluate(p, &d, &v);
+	orr_plan_execute(p, &d, &x);
+	near_to(v.iteration_s / x.iteration_s, 1, 0.02, "eight GPUs of a node: the executor takes as long");
+	double sum_s = orr_plan_all_reduce_s(p, sixteen, 8, c.params * 4, 1);
+	near_to(v.iteration_s / (c.forward_s + c.backward_s + sum_s), 1, 1e-9, "the sum is the all-reduce of the node");
+	/* 14 hops of 8 us over the links of the data sheet take longer than the start of the measured law. */
+	ok(sum_s > 10e-6 && sum_s < 14 * 8e-6, "by the measured law (%.3g s)", sum_s);
+	double large = orr_plan_all_reduce_s(p, sixteen, 8, 1 << 30, 1);
+	ok(fabs(large / 8159.5e-6 - 1) < 0.05, "1 GiB on 8 A100 behind a switch: measured 8159.5 us (superbenchmark), %.1f", large * 1e6);
+}
+
 int main(void)
 {
 	run("1x1:v100,1x1:p100", two_types, "\"update_cost\":\"none\"");
 	run("1x1:p100,1x1:v100", two_types, "\"update_cost\":\"none\"");
 	run("2x1:v100", updates, "\"optimizer\":\"adam\"");
+	network = "star:bw=200Gbps,lat=0,nics=8,gpu_bw=1e15GBps,gpu_lat=0";
+	run("2x8:a100", many_nics, "\"update_cost\":\"none\"");
+	network = "star:bw=200Gbps";
+	profile = "auto";
+	run("1x8:a100-80g", in_a_node, "\"update_cost\":\"none\"");
 	return done();
 }
