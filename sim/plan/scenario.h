@@ -15,7 +15,7 @@ struct plan_state {
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct plan_problem problem;
-	struct embed_table *table; /* of a problem of kind embeddings, which has nothing above */
+	struct embed_table *table; /* embeddings only; the members above are then NULL, except budget and seed of the problem */
 	cJSON *header;
 	atomic_uint *used; /* by policy: enum plan_use and enum step_use, of all replications */
 };

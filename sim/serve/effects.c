@@ -181,7 +181,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.kv_part", .why = "kv_blocks sets the size of KV caches", .holds = has_free_cache },
 	{ .key = "serve.prefix_cache", .why = "the trace has no hashes of prompts", .holds = has_hashes },
 	{ .key = "serve.router", .why = "there is one replica", .holds = has_choice },
-	{ .key = "serve.router", .why = "it chose the replica of the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
+	{ .key = "serve.router", .why = "the router chose the replica with the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
 	AUTOSCALE("serve.scale_target"), AUTOSCALE("serve.scale_interval"), AUTOSCALE("serve.scale_quiet"),
 	NO_DECISION("serve.scale_target"), NO_DECISION("serve.scale_quiet"),
 	{ .key = "serve.scale_interval", .why = "the last request ended before the first decision, which the default makes no earlier", .use = SERVE_USED_SCALE_INTERVAL },

@@ -410,7 +410,7 @@ static void note_end(const struct scenario *s, struct run_result *r)
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
 }
 
-/* Bytes of activations are a figure of the job (docs/models/spot.md). */
+/* Notes that activations are not charged if the job's `figures` lack activation_bytes (docs/models/spot.md). */
 static void note_activations(const struct scenario *s, const struct spot_state *t, unsigned used, struct run_result *r)
 {
 	bool is_stated = false;
@@ -418,8 +418,8 @@ static void note_activations(const struct scenario *s, const struct spot_state *
 		is_stated |= !strcmp(t->job->figure[i].name, "activation_bytes");
 	if (orr_arg_real(s->options, "egress_usd_per_GB") > 0 && used & SPOT_USED_EGRESS && !is_stated && t->job->depth > 1)
 		assume(r,
-			"activations between stages in different zones are not charged: job %.100s states no figure activation_bytes; "
-			"gradients and copies of state are",
+			"activations between stages in different zones are not charged: the \"figures\" of job %.100s have no "
+			"activation_bytes; gradients and copies of state are charged",
 			t->job->name);
 }
 

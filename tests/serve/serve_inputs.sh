@@ -136,7 +136,7 @@ is "$(awk -v a="$(tokens --kv-precision fp8)" -v b="$(tokens)" 'BEGIN { print (b
 is "$("$orrery" scenario show poisson:rate=2,n=20,prompt=5,output=5 --world serve --model llama2-7b --cluster 1x1:h100 --policy vllm | tr -d '\t' | grep -c '^"kv_precision":"auto",$')" 1 \
   "scenario show"
 like "$("$orrery" serve poisson:rate=2,n=20,prompt=5,output=5 --model m.json --cluster 1x1 --kv-blocks 99 --policy vllm --precision fp8)" \
-  '^precision has no effect: times and bytes of the models are given by their files$' "a model in closed form has bytes of its own"
+  '^precision has no effect: times and bytes of the models are given by their files$' "--precision has no effect on a model whose file gives times and bytes"
 said=$(serve_at --precision fp8 --device a100 2>&1)
 like "$? $said" '^2 .*device a100.* has no fp8; expected' "a device without fp8"
 

@@ -69,12 +69,12 @@ done
 sed 's/,y$/,x/' zones.csv >single.csv
 is "$(near "$(sent single.csv checkpoint)" 0)" near "no byte leaves a single zone"
 like "$(spot single.csv --job pipe.json --policy checkpoint --set spot.egress_usd_per_GB=1)" \
-  "spot\.egress_usd_per_GB has no effect: no byte was sent between zones" "and the table says so"
+  "spot\.egress_usd_per_GB has no effect: no byte was sent between zones" "spot.egress_usd_per_GB without traffic between zones: a line says that it has no effect"
 
-said='activations between stages in different zones are not charged: job pipe states no figure activation_bytes'
+said='activations between stages in different zones are not charged: the "figures" of job pipe have no activation_bytes'
 is "$(spot zones.csv --job pipe.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 0 "activations are charged where the job states their bytes"
 sed 's/, "figures": {[^}]*}//' pipe.json >silent.json
-is "$(spot zones.csv --job silent.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 1 "where it does not, the run says that they are not charged"
+is "$(spot zones.csv --job silent.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 1 "a job without the bytes of its activations: a line says that they are not charged"
 
 # A joiner in another zone copies the state, 3 GB; one in the same zone copies from its neighbour. Without parameters no gradients.
 sed 's/"state_bytes": 1000000000/"state_bytes": 3000000000/; s/"points": .*/"points": [[1, 1, 2000], [2, 1, 1000]]}/' job.json >whole.json

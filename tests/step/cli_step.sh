@@ -173,6 +173,11 @@ flags="-I$tree/include"
 compile() { "${CC:-cc}" -std=c11 -shared -fPIC "$flags" -o "$1.so" "$1.c"; }
 if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/dev/null; then
   like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./mine_test.sh 2>&1)" '^ok: same end times as allreduce' "a new step policy's own test passes"
+  "$orrery" policy new backups --kind step --reacting >/dev/null
+  like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./backups_test.sh 2>&1 | tail -n 1)" '^ok: same end times as allreduce, shorter' \
+    "policy new --reacting: its own test passes"
+  said=$("$orrery" policy new other --kind serve --reacting 2>&1)
+  like "$? $said" '^2 orrery: --reacting: expected --kind step, found serve' "--reacting is of kind step"
   sed 's/\.build = build,/.build = NULL,/' mine.c >nobuild.c
   compile nobuild 2>/dev/null
   said=$("$orrery" step two.json "${net[@]}" --policy ./nobuild.so 2>&1)
@@ -180,6 +185,6 @@ if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/
   said=$("$orrery" jobs poisson:n=3,rate=1 --cluster 1x1 --policy ./mine.so 2>&1)
   like "$? $said" '^2 orrery: policy mine: is a step policy' "a step plugin given to orrery jobs"
 else
-  skip "no C compiler is installed" 3
+  skip "no C compiler is installed" 5
 fi
 tap_done

@@ -64,6 +64,13 @@ static void plain(void)
 		double b = time_of("2x8:a100", cases[i].network, "algorithm=ring", ORR_ALL_REDUCE, cases[i].n, cases[i].stride, 1e8);
 		ok(a == b, "%s: the default is a plain ring", cases[i].what);
 	}
+	/* One NIC is used whole: nic_efficiency holds for several. */
+	double S = 1e9, round = 5e-6 + S / 16 / 25e9;
+	static const char one_nic[] = "star:bw=200Gbps,lat=2us,gpu_bw=232GBps,gpu_lat=1us";
+	ok(near(time_of("2x8:a100", one_nic, "algorithm=multi-ring", ORR_ALL_REDUCE, 16, 1, S), 30 * round),
+		"algorithm=multi-ring with one NIC per node: a ring at its full rate");
+	ok(near(time_of("2x8:a100", one_nic, "algorithm=multi-ring fidelity=analytic", ORR_ALL_REDUCE, 16, 1, S), 30 * round),
+		"also in closed form");
 	double half = time_of("2x8:a100", eight_nics, "nic_efficiency=1", ORR_ALL_REDUCE, 8, 2, 8e8);
 	ok(near(half, 14 * (5e-6 + 8e8 / 8 / 4 / 25e9)), "every other GPU: a ring for each of 4 NICs");
 }

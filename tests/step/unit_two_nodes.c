@@ -75,9 +75,9 @@ static void published_rows(void)
 			ok(fabs(error) <= c->by, "%s: within %g %% of the measured time by default", c->what, 100 * c->by);
 		double ring = time_of(c->cluster, c->network, "algorithm=multi-ring", ORR_ALL_REDUCE, c->n, 1, c->bytes);
 		if (strstr(c->cluster, "a100"))
-			ok(s == ring, "a third generation of NVLink: rings");
+			ok(s == ring, "A100, whose switch cannot reduce: the default is rings");
 		else
-			ok(s < ring, "a switch that adds: the tree, which is faster than rings");
+			ok(s < ring, "H100, whose switch can reduce: the default is the tree, which is faster than rings");
 	}
 }
 
@@ -92,12 +92,13 @@ static void fast_nics(void)
 	ok(near_by(bus_GBps(16, S, s), 370, 0.05), "about the bus bandwidth of rings inside a node");
 	double tree = time_of("4x8:h100", network, "algorithm=nvls-tree", ORR_ALL_REDUCE, 32, 1, S);
 	printf("# 4 x 8 H100, nvls-tree: %.1f GB/s\n", bus_GBps(32, S, tree));
-	ok(near_by(bus_GBps(32, S, tree), 375, 0.05), "nvls-tree on 4 nodes: 370 to 380 GB/s of bus bandwidth are quoted");
+	ok(near_by(bus_GBps(32, S, tree), 375, 0.05),
+		"nvls-tree on 4 nodes: within 5 %% of the 370 to 380 GB/s of bus bandwidth that are reported");
 }
 
 /* ---- reductions in the switch ---- */
 
-/* Quoted by a user of 2, 4, 5, 6, 7 and 8 H100; 480 is also NVIDIA's. */
+/* Reported by a user for 2, 4, 5, 6, 7 and 8 H100; 480 is also NVIDIA's published value. */
 static void in_the_switch(void)
 {
 	static const double GBps[] = { 370, 420, 440, 460, 480 };

@@ -203,7 +203,7 @@ static bool same_cell(const struct column *c, const char *a, const char *b)
 	}
 }
 
-/* Removes the notes: texts about a run are no results. */
+/* Removes the notes, which are texts and not results. */
 static void drop_notes(struct run_result *r)
 {
 	size_t n = 0;
@@ -451,8 +451,8 @@ int main(void)
 			rng_init(&rng, 1, w->name, k);
 			one_case(w, keys, &t, &wrong);
 		}
-		ok(!wrong && t.with_effect, "%s: of %zu changed options %zu have an effect, %zu are named, %zu are known gaps", w->name,
-			t.n, t.with_effect, t.named, t.known);
+		ok(!wrong && t.with_effect, "%s: of %zu changed options %zu have an effect, %zu are named by a remark, %zu are known gaps",
+			w->name, t.n, t.with_effect, t.named, t.known);
 		printf("# refused %zu, failed %zu\n", t.refused, t.failed);
 	}
 	cJSON_Delete(cases);
