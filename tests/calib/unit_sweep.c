@@ -457,6 +457,36 @@ static void check_plan(void)
 	points_free(&p);
 }
 
+/*
+ * Without a given time per point it follows from the budget: 85 % of it for four points per unit of weight (6 and 2), 1.45 points per
+ * shape, each taking its warm-up of 40 % and a third of the rest; at least 30 ms and at most 0.7 s. The largest copy takes half of a
+ * twelfth of it.
+ */
+static void check_point_time(void)
+{
+	static const double budgets[] = { 1, 3, 8, 100 };
+	for (int i = 0; i < 4; i++) {
+		double point_s = fmin(0.7, fmax(0.03, 0.85 * budgets[i] / (4 * 8) / 1.45 / (0.4 + 0.6 / 3))), largest = 0;
+		struct sweep_options o = sweep_default;
+		struct sweep_report r;
+		struct orr_error err;
+		struct points p = { 0 };
+		reset(product_and_copy, 2);
+		f.bytes_per_s = 1e9;
+		o.budget_s = budgets[i];
+		o.sampling = sampling_default;
+		o.sampling.point_s = 0;
+		o.now = fake_now;
+		o.idle = fake_idle;
+		int rc = sweep_run(&fake_backend, &f, &o, &p, &r, &err);
+		for (uint32_t k = 0; k < f.prepared; k++)
+			largest = strcmp(f.log[k].k.family, "copy") ? largest : fmax(largest, f.log[k].k.size);
+		ok(!rc && fabs(largest / (0.5 * point_s / 12 * r.bytes_per_s) - 1) < 0.01, "a budget of %g s gives %.3f s per point",
+			budgets[i], 24 * largest / r.bytes_per_s);
+		points_free(&p);
+	}
+}
+
 static void check_drift(void)
 {
 	struct points p;
@@ -542,6 +572,7 @@ int main(void)
 	check_first_look();
 	check_settle();
 	check_plan();
+	check_point_time();
 	check_drift();
 	check_measurement();
 	return done();

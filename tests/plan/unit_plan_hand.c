@@ -293,6 +293,10 @@ static void reports(void)
 	ok(file_has("\"first_layer\":\"a\",\"last_layer\":\"b\",\"layers\":2,\"gpus\":\"0-1\",\"shards\":1") &&
 			file_has("\"first_layer\":\"c\",\"last_layer\":\"d\",\"layers\":2,\"gpus\":\"2\",\"shards\":1"),
 		"and describes the stages");
+	ok(file_has("\"world\":\"step\"") && file_has(chain) && file_has("\"cluster\":\"2x2:v100\"") && file_has("\"batch\":\"4\"") &&
+			file_has("\"network\":\"star:bw=1GBps,lat=0,gpu_bw=10GBps,gpu_lat=0\"") &&
+			file_has("\"step\":{\"update_cost\":\"none\"}") && !strstr(note("plan-file"), "\"cost\""),
+		"it begins with the problem as given");
 
 	run(chain, improves, ",\"plan\":{\"checked\":3},\"step\":{\"update_cost\":\"none\"}");
 	near_to(metric("plans_executed"), 3, 0, "the three best plans are executed");
@@ -442,7 +446,7 @@ static void asks_blocks(struct orr_plan *p)
 		blocks += piece.is_block;
 		sum += piece.params;
 	}
-	ok(f.blocks == 4 && f.heads == 4 && blocks == 4, "four blocks are four pieces");
+	ok(f.blocks == 4 && f.heads == 4 && blocks == 4 && f.pieces == 9, "four blocks are four pieces of nine");
 	near_to(sum / f.params, 1, 1e-12, "pieces have all parameters");
 	uint32_t first = 0;
 	do
@@ -466,6 +470,181 @@ static void asks_blocks(struct orr_plan *p)
 	ok(all.recompute_s > 0 && all.recompute_s < two.forward_s && all.stored_bytes < two.stored_bytes, "selective lies between");
 }
 
+static const char gpt[] = "gpt:hidden=64,layers=4,heads=4,seq=16,vocab=100";
+
+/* Bytes that a stage holds with one micro-batch in flight: 8 per parameter of a shard (weight and gradient, as without optimizer state),
+ * and what it keeps. */
+static double held(const struct orr_plan *p, uint32_t first, uint32_t count, const struct orr_plan_terms *t, double more_params)
+{
+	struct orr_plan_cost c;
+	orr_plan_cost(p, 0, first, count, t, &c);
+	return (c.params + more_params) / (t->shards ? t->shards : 1) * 8 + c.stored_bytes + c.working_bytes;
+}
+
+static void executes(struct orr_plan *p, const struct orr_plan_draft *d, double most, const char *what)
+{
+	struct orr_plan_value v, x;
+	orr_plan_evaluate(p, d, &v);
+	orr_plan_execute(p, d, &x);
+	ok(v.fits && x.fits && fabs(v.iteration_s / x.iteration_s - 1) <= most, "%s: the executor takes as long (%.3g of %.3g s)", what,
+		v.iteration_s, x.iteration_s);
+}
+
+static void evaluates_blocks(struct orr_plan *p)
+{
+	struct orr_plan_facts f;
+	struct orr_plan_gpu g;
+	struct orr_plan_value v;
+	struct orr_plan_cost c;
+	orr_plan_facts(p, &f);
+	orr_plan_gpu(p, 0, &g);
+	uint32_t n = f.pieces, half = n / 2;
+	/* The output layer uses the embedding's table, vocab x hidden: the last of several stages holds a copy. */
+	struct orr_plan_terms t = { .samples = 16 };
+	double one = held(p, 0, n, &t, 0), front = held(p, 0, half, &t, 0), back = held(p, half, n - half, &t, 100 * 64);
+	orr_plan_evaluate(p, DRAFT(16, { .count = n, GPUS(0) }), &v);
+	near_to(v.memory_bytes * g.memory_bytes / one, 1, 1e-9, "one stage holds the table once");
+	const struct orr_plan_draft *two = DRAFT(16, { .count = half, GPUS(0) }, { .first = half, .count = n - half, GPUS(2) });
+	orr_plan_evaluate(p, two, &v);
+	near_to(v.memory_bytes * g.memory_bytes / fmax(front, back), 1, 1e-9, "the last of two stages holds it too");
+	ok(back > front, "which has the larger memory here");
+	/* One micro-batch passes both stages and comes back; then the table of 25.6 kB is summed over both ends. */
+	struct orr_plan_piece last;
+	double both = 0;
+	orr_plan_piece(p, half - 1, &last);
+	orr_plan_cost(p, 0, 0, n, &t, &c);
+	both = c.forward_s + c.backward_s + 2 * 16 * last.out_bytes / 1e9 + 100 * 64 * 4 / 1e9;
+	near_to(v.iteration_s / both, 1, 1e-9, "time of one micro-batch, and the sum of the table's gradients");
+	executes(p, two, 1e-6, "two stages of a transformer");
+	/* Two replicas: messages of both share a NIC, so do the two sums over both ends; gradients are summed inside the nodes. */
+	struct orr_plan_cost ends[2];
+	t.samples = 8;
+	orr_plan_cost(p, 0, 0, half, &t, &ends[0]);
+	orr_plan_cost(p, 0, half, n - half, &t, &ends[1]);
+	two = DRAFT(16, { .count = half, GPUS(0, 1) }, { .first = half, .count = n - half, GPUS(2, 3) });
+	orr_plan_evaluate(p, two, &v);
+	double there = ends[0].forward_s + 16 * last.out_bytes / 1e9 + ends[1].forward_s + ends[1].backward_s;
+	double back_s = there + 16 * last.out_bytes / 1e9 + ends[0].backward_s;
+	both = fmax(back_s + ends[0].params * 4 / 10e9, there + (ends[1].params + 6400) * 4 / 10e9) + 2 * 6400 * 4 / 1e9;
+	near_to(v.iteration_s / both, 1, 1e-9, "a grid of two stages and two replicas");
+	executes(p, two, 0.02, "the grid");
+
+	/* Groups of two shards, one on each node: n_f + n_b sums inside the node, then each shard over both groups through one NIC. */
+	t = (struct orr_plan_terms){ .samples = 4, .shards = 2 };
+	struct orr_plan_draft d = *DRAFT(8, { .count = n, GPUS(0, 1, 2, 3), .shards = 2 });
+	orr_plan_cost(p, 0, 0, n, &t, &c);
+	orr_plan_evaluate(p, &d, &v);
+	near_to(v.memory_bytes * g.memory_bytes / held(p, 0, n, &t, 0), 1, 1e-9, "a shard holds half of the parameters");
+	double pass = c.forward_s + c.backward_s + (c.forward_sums + c.backward_sums) * c.sum_bytes / 10e9;
+	near_to(v.iteration_s / (2 * pass + c.params * 4 / 1e9), 1, 1e-9, "two micro-batches with sums of the shards, then of the groups");
+	executes(p, &d, 0.02, "shards");
+	d.recompute = ORR_PLAN_RECOMPUTE_FULL;
+	t.recompute = ORR_PLAN_RECOMPUTE_FULL;
+	orr_plan_cost(p, 0, 0, n, &t, &c);
+	orr_plan_evaluate(p, &d, &v);
+	pass = c.forward_s + c.backward_s + c.recompute_s + (c.forward_sums + c.backward_sums + c.recompute_sums) * c.sum_bytes / 10e9;
+	near_to(v.iteration_s / (2 * pass + c.params * 4 / 1e9), 1, 1e-9, "recomputation repeats its sums");
+	/* Shards on different nodes: four rings of two, of which two cross the NIC of a node in each direction. */
+	d = *DRAFT(8, { .count = n, GPUS(0, 2, 1, 3), .shards = 2 });
+	t.recompute = ORR_PLAN_KEEP;
+	orr_plan_cost(p, 0, 0, n, &t, &c);
+	orr_plan_evaluate(p, &d, &v);
+	pass = c.forward_s + c.backward_s + (c.forward_sums + c.backward_sums) * 2 * c.sum_bytes / 1e9;
+	near_to(v.iteration_s / (2 * pass + c.params / 2 * 4 / 10e9), 1, 1e-9, "shards across nodes share the NICs, groups sum inside");
+}
+
+static void evaluates_twice(struct orr_plan *p)
+{
+	struct orr_plan_value v;
+	struct orr_plan_facts f;
+	orr_plan_facts(p, &f);
+	uint32_t n = f.pieces;
+	for (int i = 0; i < 2; i++) {
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1) }), &v);
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .shards = 2 }), &v);
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .shards = 1 }), &v); /* as without shards */
+		orr_plan_evaluate(p, DRAFT(4, { .count = n, GPUS(0, 1) }), &v);
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(2, 3) }), &v);
+		struct orr_plan_draft d = *DRAFT(8, { .count = n, GPUS(0, 1) });
+		d.recompute = ORR_PLAN_RECOMPUTE_FULL;
+		orr_plan_evaluate(p, &d, &v);
+		static const double share[] = { 0.5, 0.5 }, other[] = { 0.25, 0.75 }, third[] = { 0.75, 0.25 };
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .share = share }), &v);
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .share = other }), &v);
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .share = third }), &v);
+	}
+}
+
+/* ---- grids: equal stages of all GPUs ---- */
+
+static struct orr_plan_draft grid_now;
+
+static void chooses_grid(struct orr_plan *p)
+{
+	struct orr_plan_value v;
+	orr_plan_evaluate(p, &grid_now, &v);
+	orr_plan_choose(p, &grid_now, NAN);
+}
+
+static bool grid(struct orr_plan_draft d)
+{
+	grid_now = d;
+	run(gpt, chooses_grid, closed);
+	return !said.code;
+}
+
+enum { PIECES = 9 }; /* four blocks, and the layers before and after them */
+
+static void grids(void)
+{
+	static const uint32_t inner[] = { 0, 1, 2, 3 }, outer[] = { 0, 2, 1, 3 };
+	for (int i = 0; i < 2; i++) {
+		const uint32_t *gpu = i ? outer : inner;
+		ok(grid(*DRAFT(4, { .count = PIECES / 2, .gpu = gpu, .n_gpus = 2 },
+			   { .first = PIECES / 2, .count = PIECES - PIECES / 2, .gpu = gpu + 2, .n_gpus = 2 })) &&
+				file_has("\"policy\":\"megatron\"") && file_has("\"tp\":\"1\"") && file_has("\"pp\":\"2\"") &&
+				file_has("\"interleave\":\"1\"") && file_has("\"sequence_parallel\":\"false\"") &&
+				file_has("\"zero\":\"false\"") && file_has("\"micro_batches\":\"4\"") &&
+				file_has(i ? "\"order\":\"tp-pp-dp\"" : "\"order\":\"tp-dp-pp\"") &&
+				file_has(i ? "\"gpus\":\"0,2\"" : "\"gpus\":\"2-3\""),
+			"two stages of two replicas, %s", i ? "stage by stage" : "replicas first");
+	}
+	struct orr_plan_draft d = *DRAFT(4, { .count = PIECES, .gpu = inner, .n_gpus = 4, .shards = 2 });
+	d.sequence_parallel = d.zero = true;
+	d.recompute = ORR_PLAN_RECOMPUTE_SELECTIVE;
+	ok(grid(d) && file_has("\"tp\":\"2\"") && file_has("\"pp\":\"1\"") && file_has("\"sequence_parallel\":\"true\"") &&
+			file_has("\"zero\":\"true\"") && file_has("\"recompute\":\"selective\"") && file_has("\"shards\":2"),
+		"shards with sequence parallelism and sharded state");
+	same_text(note("choice"),
+		"1 stage: layers x GPUs 53x4/2; micro-batches of 4; recompute selective; optimizer state sharded; 1 evaluations",
+		"its choice");
+	d = *DRAFT(4, { .count = 2, .gpu = inner, .n_gpus = 2 }, { .first = 2, .count = 1, .gpu = inner + 2, .n_gpus = 2 },
+		{ .first = 3, .count = 1, .gpu = inner, .n_gpus = 2 }, { .first = 4, .count = PIECES - 4, .gpu = inner + 2, .n_gpus = 2 });
+	d.interleave = 2;
+	ok(grid(d) && file_has("\"interleave\":\"2\"") && file_has("\"pp\":\"2\"") && strstr(note("choice"), "; interleave 2; ") &&
+			metric("plan_gpus") == 4 && metric("plan_stages") == 4,
+		"two sets of GPUs with two stages each");
+	d.micro_batch = 16. / 3;
+	d.interleave = 2;
+	ok(!grid(d), "three micro-batches of two sets with two stages each do not fit");
+	/* Not grids: a GPU is left out; shares; unequal stages. Without further options policy dapple runs them. */
+	static const double share[] = { 0.75, 0.25 };
+	const struct orr_plan_draft other[] = { *DRAFT(4, { .count = PIECES, .gpu = inner, .n_gpus = 2 }),
+		*DRAFT(4, { .count = 3, .gpu = inner, .n_gpus = 2, .share = share },
+			{ .first = 3, .count = PIECES - 3, .gpu = inner + 2, .n_gpus = 2, .share = share }),
+		*DRAFT(4, { .count = 3, .gpu = inner, .n_gpus = 3 }, { .first = 3, .count = PIECES - 3, .gpu = inner + 3, .n_gpus = 1 }) };
+	for (int i = 0; i < 3; i++) {
+		d = other[i];
+		ok(grid(d) && file_has("\"policy\":\"dapple\"") && (i != 1 || file_has("\"device_shares\":\"0.75,0.25,0.75,0.25\"")),
+			"stages that are no grid");
+		d.zero = true;
+		ok(!grid(d) && strstr(said.text, "interleaving, sequence parallelism and sharded optimizer state: expected equal stages"),
+			"cannot shard the optimizer's state: %s", said.text);
+	}
+	d = *DRAFT(16, { .count = 3, .gpu = inner, .n_gpus = 2 }, { .first = 3, .count = PIECES - 3, .gpu = inner + 2, .n_gpus = 2 });
+	ok(grid(d), "one micro-batch");
+}
+
 int main(void)
 {
 	int fd = mkstemps(path, 4);
@@ -485,7 +664,11 @@ int main(void)
 	run(chain, counts_budget, ",\"plan\":{\"checked\":0,\"budget\":3},\"step\":{\"update_cost\":\"none\"}");
 	refusals();
 	failures();
-	run("gpt:hidden=64,layers=4,heads=4,seq=16,vocab=100", asks_blocks, closed);
+	run(gpt, asks_blocks, closed);
+	run(gpt, evaluates_blocks, closed);
+	run(gpt, evaluates_twice, ",\"plan\":{\"checked\":20},\"step\":{\"update_cost\":\"none\"}");
+	near_to(metric("plans_executed"), 8, 0, "plans that differ in one respect are different, equal ones are not");
+	grids();
 	result_free(result);
 	unlink(path);
 	return done();

@@ -214,6 +214,13 @@ static void test_gantt(void)
 	ok(figure_data_gantt(&script, &r, 3) == 3 && strstr(sbuf_text(&script), "time_end = 10\n"),
 		"if no job ended, the last event ends the chart");
 	sbuf_free(&script);
+	struct event_row once = { 5 * s, "start", 1, NULL };
+	r.events = &once;
+	r.n_events = 1;
+	jobs[1].submit_ns = 0;
+	ok(figure_data_gantt(&script, &r, 2) == 2 && strstr(sbuf_text(&script), "time_end = 5\n"), "even if it is the only one");
+	sbuf_free(&script);
+	r.events = events;
 	r.n_events = 1;
 	ok(!figure_data_gantt(&script, &r, 3) && !script.len, "notes alone are no chart");
 	r.n_events = 11;
