@@ -284,13 +284,13 @@ static void ended(void *self, struct orr_step *s, orr_op op, struct orr_error *e
 static void describe(void *self, char *out, size_t size)
 {
 	const struct crossbow *c = self;
-	int n = snprintf(out, size, "%u learners per GPU", c->learners);
+	int n = snprintf(out, size, "learners=%u per GPU", c->learners);
 	for (uint32_t i = 0; i < c->n_visited && n > 0 && (size_t)n < size; i++)
 		n += snprintf(out + n, size - (size_t)n, "%s%u", i ? ", " : " (tuned: ", c->visited[i]);
 	if (c->n_visited > 0 && n > 0 && (size_t)n < size)
 		n += snprintf(out + n, size - (size_t)n, ")");
 	if (n > 0 && (size_t)n < size)
-		n += snprintf(out + n, size - (size_t)n, "; a learner alone occupies %.3g %% of a GPU (%s)", 100 * c->occupancy[0],
+		n += snprintf(out + n, size - (size_t)n, ", occupancy=%.4g of a GPU by a learner alone (%s)", c->occupancy[0],
 			c->is_given ? "given" : "by the cost model");
 	/* The gap between learners and base model changes by 1 - alpha (k + 1) per clock (docs/models/step-crossbow.md). */
 	double factor = c->alpha * (c->f.gpus * c->learners + 1);

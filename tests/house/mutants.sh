@@ -174,6 +174,8 @@ elif sys.argv[1] == "reached":
     # The tests, in their order, that execute LINE of NAME, or the nearest line before or after it that has code.
     directory, name, line = sys.argv[2], sys.argv[3], int(sys.argv[4])
     order = [l.split() for l in open(os.path.join(directory, "order"))]
+    reports = [os.path.join(directory, "reached", test.replace("/", "_")) for _, test in order]
+    is_code = any(l.startswith(name + ":f:") for path in reports for l in open(path))  # else the file has tables alone
     for seconds, test in order:
         path = os.path.join(directory, "reached", test.replace("/", "_"))
         functions, lines = [], {}
@@ -184,7 +186,7 @@ elif sys.argv[1] == "reached":
             elif file == name:
                 lines[int(a)] = lines.get(int(a), False) or b == "1"
         around = [f for f in functions if f[0] <= line <= f[1]]
-        if not around and functions:
+        if not around and (functions or not is_code):
             print(seconds, test)  # a table: every test may read it
         for a, b in around[:1]:
             code = sorted(n for n in lines if a <= n <= b)

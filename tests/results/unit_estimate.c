@@ -26,7 +26,7 @@ static void few_or_equal(void)
 	i = estimate_ratio(v, v, 10, 0.95);
 	ok(i.mean == 1 && isnan(i.low), "a ratio that is equal in all replications has no interval");
 	i = estimate_difference(v, v, 10, 0.95);
-	ok(i.mean == 0 && isnan(i.low), "nor a difference");
+	ok(i.mean == 0 && isnan(i.low), "a difference that is equal in all replications has no interval");
 }
 
 /* Fewer than three values beside the most frequent one have no interval. */
@@ -142,7 +142,7 @@ static double count(void)
 	return gsl_ran_poisson(rng, 2);
 }
 
-/* Counts the intervals that hold the mean, out of those given in 1,000: a share with a standard deviation of 0.7 points at 95 %. */
+/* Counts the intervals that contain the mean, of those given in 1,000 samples. At 95 % the share has a standard deviation of 0.7 points. */
 static void coverage(const char *name, double (*draw)(void), double mean, size_t n)
 {
 	enum { REPETITIONS = 1000 };
@@ -157,8 +157,8 @@ static void coverage(const char *name, double (*draw)(void), double mean, size_t
 		below += i.low < 0;
 	}
 	double share = (double)hits / given;
-	ok(given >= 900 && share >= 0.9 && share <= 0.99 && !below, "%s, %zu values: %d of %d intervals hold the mean, none starts below 0",
-		name, n, hits, given);
+	ok(given >= 900 && share >= 0.9 && share <= 0.99 && !below,
+		"%s, %zu values: %d of %d intervals contain the mean, none starts below 0", name, n, hits, given);
 }
 
 /* Common random numbers: a and b share most of their variation. */
@@ -178,7 +178,7 @@ static void pairs(void)
 		ratios += q.low <= 2 && 2 <= q.high;
 		differences += d.low <= mean && mean <= d.high;
 	}
-	ok(ratios >= 905 && ratios <= 985, "ratios of 10 pairs: %d of 1000 hold the ratio of the means", ratios);
+	ok(ratios >= 905 && ratios <= 985, "ratios of 10 pairs: %d of 1000 intervals contain the ratio of the means", ratios);
 	ok(differences >= 905 && differences <= 985, "differences of 10 pairs: %d of 1000 hold the difference", differences);
 }
 
