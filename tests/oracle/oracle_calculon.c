@@ -147,7 +147,7 @@ static void test_layers(const struct setting *s, const struct report *r)
 				(cJSON_GetObjectItem(j, "block_agrad_time")->valuedouble +
 					cJSON_GetObjectItem(j, "block_wgrad_time")->valuedouble) /
 				r->bw,
-			1, 1e-4, "and backward");
+			1, 1e-4, "the time of a block backward");
 		near_to(cJSON_GetObjectItem(j, "block_fw_pp_size")->valuedouble, s->p2p_bytes, 0, "a message is the activations / t");
 		near_to(s->blocks * cJSON_GetObjectItem(j, "block_dp_size")->valuedouble, s->dp_bytes, 0, "gradients are the weights / t");
 	}
