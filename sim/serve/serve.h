@@ -39,7 +39,7 @@ struct serve_deployment {
 /* Inputs that a run depended on. */
 enum serve_use {
 	SERVE_USED_PLACEMENT = 1,     /* the default rule would have chosen other GPUs */
-	SERVE_USED_ROUTER = 1 << 1,   /* the default rule would have chosen another replica, or the policy would have chosen */
+	SERVE_USED_ROUTER = 1 << 1,   /* jsq, or the policy without serve.router, might have chosen another replica */
 	SERVE_USED_START_UP = 1 << 2, /* a replica was added later */
 	SERVE_USED_ANY_MODEL = 1 << 3 /* a request went to the first model by serve.any_model */
 };
