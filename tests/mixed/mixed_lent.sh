@@ -50,6 +50,41 @@ is "$(s notice idle_gpu_hours) $(s notice gpu_hours)" \
 run fenced 2x2:a100 $'0,100,1\n35,30,2\n36,10,1\n' '' ', "notice": "20s"'
 is "$? $(ends fenced/fifo+fifo.jobs.csv start_s) $(ends fenced/fifo+fifo.jobs.csv end_s)" "0 0 35 65 125 65 75" "no job starts on a node that was given notice"
 
+# The first node has an instance from 10 s on only.
+printf 'time_s,event,node\n10,add,a\n200,end,\n' >late.csv
+run late 1x2:a100 $'0,100,1\n' $'45\n' ', "price": 3'
+sed 's/lent.csv/late.csv/' late.json >late2.json
+"$orrery" run late2.json --check --no-figures -q --out late2
+is "$? $(ends late2/fifo+fifo.jobs.csv start_s) $(s late2 gpu_hours)" "0 10 200" "a node is down until its first instance comes"
+
+# ---- the notice of capacity is that of the service, unless it has its own ----
+notices() { "$orrery" scenario show "$1" | tr -d ' \t\n' | grep -o '"notice":"*[0-9]*' | sort -u | tr -d '"' | tr '\n' ' '; }
+is "$(notices notice.json)" "notice:20 " "the service has the notice of the nodes"
+sed 's/"models"/"serve": {"notice": "5s"}, &/' notice.json >own.json
+is "$(notices own.json)" "notice:20 notice:5 " "a notice of the service is kept"
+sed 's/"models"/"serve": {"start_up": "5s"}, &/' notice.json >other.json
+is "$(notices other.json)" "notice:20 " "another option of the service leaves it"
+
+# ---- chance ----
+sed 's/"capacity": {[^}]*}/"failures": {"mtbf": "60s", "mttr": "5s"}/' plain.json >chance.json
+is "$("$orrery" run chance.json --no-figures --seed 9 | grep -c 'seed has no effect')" 0 "failures at random"
+like "$("$orrery" run plain.json --no-figures --seed 9)" 'seed has no effect: nothing of this run is drawn at random' "a seed without effect is named"
+sed 's/"plain-jobs.csv"/"poisson:n=3,rate=1,mean=9"/' plain.json >drawn.json
+is "$("$orrery" run drawn.json --no-figures --seed 9 | grep -c 'seed has no effect')" 0 "jobs at random"
+sed 's/"plain-requests.csv"/"poisson:n=3,rate=1"/' plain.json >drawn.json
+is "$("$orrery" run drawn.json --no-figures --seed 9 | grep -c 'seed has no effect')" 0 "requests at random"
+
+# ---- reclaims ----
+cat >reclaim.json <<'EOT'
+{"world": "mixed", "cluster": "1x4:a100", "jobs": {"trace": "two-jobs.csv", "jobs": {"checkpoint": "20s"}},
+ "serve": {"trace": "one-request.csv", "models": ["slow.json"], "deployments": [{"replicas": 0, "least": 0, "most": 1}],
+  "serve": {"autoscale": "outstanding", "scale_interval": "30s", "scale_target": 1}}, "policies": ["fifo+fifo"], "first": "serve"}
+EOT
+printf 'submit_s,duration_s,gpus\n0,100,2\n10,100,2\n' >two-jobs.csv
+printf 'arrival_s\n35\n' >one-request.csv
+"$orrery" run reclaim.json --check --no-figures -q --out reclaim
+is "$? $(metric reclaim reclaims) $(metric reclaim jobs_reclaimed) $(ends reclaim/fifo+fifo.requests.csv completed_s)" "0 1 1 70" "one replica takes the GPUs of one job"
+
 # ---- one half alone ----
 cat >jobs.json <<'EOT'
 {"world": "mixed", "cluster": "2x2:a100", "jobs": {"trace": "plain-jobs.csv"}, "policies": ["fifo", "srtf"], "capacity": {"trace": "lent.csv"}}
@@ -75,6 +110,9 @@ refused() {
   said=$("$orrery" run x.json -q 2>&1)
   like "$? $said" "^2 orrery: .*$2" "$1"
 }
+refused 's/"models"/"modles"/' 'x\.json: \$\.serve: unknown key "modles"; did you mean models'
+refused 's/"replicas": 1/"replicas": "x"/' 'x\.json: \$\.serve\.deployments\[0\]\.replicas: expected'
+refused 's/"jobs": \{"trace": "[^"]*", /"jobs": {/' 'x\.json: \$\.jobs: no trace is named'
 refused 's/\["fifo\+fifo"\]/[]/' '\$\.policies: expected a list of pairs such as \["fifo\+vllm"\]'
 refused 's/\["fifo\+fifo"\]/"fifo"/' '\$\.policies: expected a list'
 refused 's/"fifo\+fifo"/"fifo+"/' '\$\.policies\[0\]: expected JOBS\+SERVE'

@@ -78,6 +78,14 @@ int main(void)
 	ok(r->n_series == 3 && !strcmp(r->series[0].name, "gpus_jobs") && !strcmp(r->series[1].name, "gpus_serve") &&
 			!strcmp(r->series[2].name, "gpus_idle"),
 		"a series of each account");
+	/* 100 s: means of 1.8 GPUs of jobs, 0.7 of replicas and 3.5 idle. */
+	static const double mean[3] = { 1.8, 0.7, 3.5 };
+	for (int k = 0; k < 3; k++) {
+		double sum = 0;
+		for (size_t i = 0; i < r->series[k].n; i++)
+			sum += r->series[k].value[i];
+		ok(fabs(sum / (double)r->series[k].n - mean[k]) < 0.02, "mean of %s: %g", r->series[k].name, sum / (double)r->series[k].n);
+	}
 	result_free(r);
 	r = put(&a, partly);
 	expect(r, "jobs_usd", 0.18);
