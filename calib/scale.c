@@ -113,7 +113,7 @@ static int scale_law(const struct law *l, const struct device *from, const struc
 	return rc;
 }
 
-/* Collectives are a matter of the links between the GPUs: a device with the same links and fabric keeps the measured laws. */
+/* Times of collectives depend on the links between the GPUs: a device with the same links and fabric keeps the measured laws. */
 static bool is_kept(const struct law *l, const struct device *from, const struct device *to)
 {
 	return !strcmp(l->family, "collective") && from->link_Bps > 0 && from->link_Bps == to->link_Bps && *from->fabric &&

@@ -155,6 +155,7 @@ static int settle(struct sweep *s, struct orr_error *err)
 	if (!task)
 		return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
 	s->b->clocks(s->device, &was);
+	note_throttle(s, &was);
 	while (!rc && now(s) - start < most) {
 		struct timing t;
 		rc = s->b->run(task, 4, &t, err);
@@ -494,6 +495,7 @@ int sweep_run(const struct backend *b, void *device, const struct sweep_options 
 	int rc = first_look(&s, err);
 	if (!rc) {
 		b->clocks(device, &report->before);
+		note_throttle(&s, &report->before);
 		rc = settle(&s, err);
 	}
 	if (!rc) {
@@ -505,6 +507,7 @@ int sweep_run(const struct backend *b, void *device, const struct sweep_options 
 		rc = run_plan(&s, out, err);
 	}
 	b->clocks(device, &report->after);
+	note_throttle(&s, &report->after);
 	report->is_stable = report->drift <= DRIFT_LIMIT;
 	if (!report->is_stable)
 		widen(out, had, report->drift);

@@ -42,7 +42,7 @@ struct device {
 	double pcie_Bps;
 	/* Measured all-reduce of 8 GPUs in a node: bus bandwidth, and the time of a small message (0: unknown). */
 	double allreduce_Bps, allreduce_latency_s;
-	double nvls_Bps; /* the same, reduced in the switch (NVLS), bus bandwidth of long messages; 0: the switch does not add */
+	double nvls_Bps; /* the same, reduced in the switch (NVLS), bus bandwidth of long messages; 0: the switch cannot reduce */
 	/* Fit to the same all-reduce from 64 KiB up: latency + 2(n-1)/n bytes / Bps + sqrt_s sqrt(bytes) (docs/models/step.md); 0: none. */
 	double law_latency_s, law_Bps, law_sqrt_s;
 	char *source;     /* lines of "topic: source" */

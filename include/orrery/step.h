@@ -164,7 +164,7 @@ enum orr_collective_algorithm {
 	ORR_HIERARCHICAL_LEADER, /* all-reduce: only one rank of each island communicates with others; else as ORR_HIERARCHICAL */
 	ORR_MULTI_RING,          /* a ring for each NIC that the ranks of a node use; a plain ring if there is one */
 	ORR_MULTI_TREE,          /* all-reduce: a double tree over nodes for each NIC, a chain of ranks in each node */
-	ORR_NVLS_TREE            /* as ORR_MULTI_TREE, but the switch of each node adds and copies; in one node: the switch alone (NVLS) */
+	ORR_NVLS_TREE /* as ORR_MULTI_TREE, but the switch of each node reduces and copies; in one node: the switch alone (NVLS) */
 };
 
 struct orr_collective {

@@ -35,8 +35,8 @@ struct embed_table;
 
 struct embed_table *embed_table_generate(const struct embed_shape *s);
 /*
- * Reads a CSV file with the columns field, feature, frequency, v0, v1, ..; rows in any order. Frequencies are numbers of
- * at least 0, not all 0 in a field; they are divided by their sum. NULL on error: message with file and line.
+ * Reads a CSV file with the columns field, feature, frequency and vector (numbers between blanks); rows in any order. Frequencies are
+ * numbers of at least 0, not all 0 in a field; they are divided by their sum. NULL on error: message with file and line.
  */
 struct embed_table *embed_table_read(const char *path, struct orr_error *err);
 void embed_table_free(struct embed_table *t);

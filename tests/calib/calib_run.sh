@@ -27,7 +27,7 @@ ok "$((rows < 20))" "$rows points are kept"
 like "$(cat "$work/lost.device.json")" '"ended": ".*the device is lost"' "POINTS.device.json has the error"
 "$ORRERY" calib fit "$work/lost.csv" -o "$work/lost.json" >/dev/null
 is "$? $("$ORRERY" calib show "$work/lost.json" | grep -c '^note: the measurement is not complete (.*the device is lost)')" "0 1" \
-  "they can be fitted, and the profile says that they are not all"
+  "the points measured before the error can be fitted, and the profile says that the measurement is not complete"
 "$ORRERY" calib run --backend synthetic --settings lost=9 --budget 20 -q >"$work/out" 2>/dev/null
 is "$? $(($(wc -l <"$work/out") - 1))" "1 $rows" "on standard output too"
 "$ORRERY" calib run --backend cpu --threads 1 --budget 60 --only launch,memory -q -o "$work/crash.csv" &

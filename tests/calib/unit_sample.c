@@ -166,8 +166,8 @@ static void check_throttled_sample(void)
 	source.watch = device;
 	sample_take(&source, &how, &x, &err);
 	near_to(x.high_s / synthetic_time(&law, &k), 1, 0.005, "batches of a throttled device are not in the interval");
-	ok(x.rejected >= 0.3 / (3 * 5e-3) && x.n >= 2 * SAMPLE_LEAST, "they are counted, and the others are kept (%u left out, %u kept)",
-		x.rejected, x.n);
+	ok(x.rejected >= 0.3 / (3 * 5e-3) && x.n >= 2 * SAMPLE_LEAST,
+		"batches of a throttled device are counted, and the others are kept (%u left out, %u kept)", x.rejected, x.n);
 	backend_synthetic.release(task);
 	backend_synthetic.close(device);
 	device = open_one("noise=0.001,hot_to=100", 1, &k, &task);

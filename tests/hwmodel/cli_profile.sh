@@ -101,12 +101,12 @@ epyc() { "$orrery" "$@" 2>&1; }
 said=$(epyc step resnet50 --cluster 2x1 --device cpu-epyc-zen5-2 --policy allreduce --profile epyc.json)
 like "$said" '^times of layers: profile made \(made up.* for gemm, conv' "a profile measured on such a processor applies to the processor that is named"
 said=$(epyc step resnet50 --cluster 2x1:cpu-epyc-zen5-2 --policy allreduce --profile epyc.json)
-like "$said" '^times of layers: profile made \(made up.* for gemm, conv' "or that the cluster names"
+like "$said" '^times of layers: profile made \(made up.* for gemm, conv' "a profile measured on such a processor applies to the processor of the cluster"
 said=$(epyc step resnet50 --cluster 2x1:v100 --policy allreduce --profile epyc.json)
-like "$said" 'profile epyc.json: its device is AMD EPYC: expected a profile of v100' "but to no GPU"
+like "$said" 'profile epyc.json: its device is AMD EPYC: expected a profile of v100' "a profile measured on a processor is refused for a GPU"
 sed 's/"measured_here": true/"measured_here": false/' epyc.json >foreign.json
 said=$(epyc step resnet50 --cluster 2x1:cpu-epyc-zen5-2 --policy allreduce --profile foreign.json)
-like "$said" 'its device is AMD EPYC: expected a profile of cpu-epyc-zen5-2' "nor does one that calib run did not measure"
+like "$said" 'its device is AMD EPYC: expected a profile of cpu-epyc-zen5-2' "a profile that calib run did not measure does not apply to the processor"
 
 # ---- refusals ----
 refused() { # what, pattern, arguments..

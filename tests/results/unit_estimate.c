@@ -26,7 +26,7 @@ static void few_or_equal(void)
 	i = estimate_ratio(v, v, 10, 0.95);
 	ok(i.mean == 1 && isnan(i.low), "a ratio that is equal in all replications has no interval");
 	i = estimate_difference(v, v, 10, 0.95);
-	ok(i.mean == 0 && isnan(i.low), "nor a difference");
+	ok(i.mean == 0 && isnan(i.low), "a difference that is equal in all replications has no interval");
 }
 
 /* Fewer than three values beside the most frequent one have no interval. */

@@ -18,7 +18,7 @@ is "$? $(spot churn:slots=12,rate=0.01,length=5h --job bamboo-bert --policy chec
   "the database keeps the runs of other policies"
 spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck --until 10h >table 2>said
 is $? 0 "with --until the run ends without an error"
-like "$(cat table)" "after the end of the trace \(5 h\)" "and the table says what was assumed past the end of the trace"
+like "$(cat table)" "after the end of the trace \(5 h\)" "the table says what was assumed after the end of the trace"
 
 # ---- types ----
 cat >job.json <<'EOT'

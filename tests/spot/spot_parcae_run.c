@@ -128,7 +128,7 @@ static void test_checkpoints(void)
 	result_free(r);
 }
 
-/* The same, known 60 s before: the step in flight at 40.1 s ends at 40.317 s, the next begins 1.065 s later. */
+/* The same loss with notice of 60 s: the step in flight at 40.1 s ends at 40.317 s, and the next begins 1.065 s later. */
 static void test_notice(void)
 {
 	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n",

@@ -120,7 +120,7 @@ rows() { tail -n +2 "o/checkpoint.iterations.csv" | wc -l; }
 "$orrery" spot "${endless[@]}" --record sample --out o
 is "$(awk -v n="$(rows)" 'BEGIN { print (n <= 10000 && n > 4000) }')" 1 "a sample has up to 10000 rows: $(rows)"
 is "$(awk -F, 'NR == 2 { first = $1 } NR == 3 { second = $1 } NR > 3 && $1 - last != second - first { bad = 1 } { last = $1 } END { print first, bad + 0 }' o/checkpoint.iterations.csv)" \
-  "0 0" "and they are equally spaced from the first"
+  "0 0" "the rows of a sample are equally spaced from the first"
 rm -r o
 "$orrery" spot "${endless[@]}" --out o
 is "$(rows)" "$(metric checkpoint steps)" "--record all keeps the rows of all steps"
@@ -154,6 +154,6 @@ EOT
 echo '{"world": "spot", "trace": "one.csv", "job": {"name": "in", "source": "s", "samples_per_step": 1, "points": [[1, 1, 1000], [2, 1, 600]]}, "policies": ["checkpoint"]}' >inline.json
 is "$("$orrery" scenario show inline.json | tr -d ' \t\n' | grep -c '"points":\[\[1,1,1000\],\[2,1,600\]\]')" 1 "scenario show writes the job in full"
 "$orrery" scenario show one.csv --world spot --job derived.json --policy checkpoint >shown
-is "$? $(tr -d " \t" <shown | grep -cE "\"steps_sha256\":\"[0-9a-f]{64}\"")" "0 1" "and the hash of derived step times"
-is "$("$orrery" scenario show one.csv --world spot --job job.json --policy checkpoint | grep -c steps_sha256)" 0 "which a job with step times does not have"
+is "$? $(tr -d " \t" <shown | grep -cE "\"steps_sha256\":\"[0-9a-f]{64}\"")" "0 1" "scenario show writes the hash of derived step times"
+is "$("$orrery" scenario show one.csv --world spot --job job.json --policy checkpoint | grep -c steps_sha256)" 0 "scenario show writes no hash for a job that states its step times"
 tap_done

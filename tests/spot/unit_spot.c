@@ -230,7 +230,7 @@ static void test_offers(void)
 		.until = 30 * ORR_SECOND };
 	told[0] = 0;
 	ok(!run(&s, &picky, r), "a run with on-demand and spot instances");
-	/* decide() is called at 0, twice, as instances join and get ready; at 10, the timer; at 20, an offer ends. */
+	/* decide() is called at 0, twice, as instances join and become ready; at 10, the timer; at 20, an offer ends. */
 	ok(strstr(told, "offers=3@0 ") == told && strstr(told, "offers=1@10 offers=0@20"),
 		"decide() is called at each instant with an event: %s", told);
 	near_to(metric(r, "usd"), (10 + 30 + 30 + 4 * 60) / 3600.0, 1e-12, "each instance is paid from acceptance to release");

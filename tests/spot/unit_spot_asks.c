@@ -203,7 +203,7 @@ static void ask_instances(struct orr_spot *w)
 	ok(orr_inst_get(w, second, &i) && i.number == 1 && i.is_ready && !i.is_on_demand && i.since_ns == 5 * ORR_SECOND &&
 			i.ready_ns == 9 * ORR_SECOND && i.goes_ns == ORR_NEVER && !i.stages,
 		"the second instance");
-	near_to(i.usd_per_hour, 2.5, 0, "its price");
+	near_to(i.usd_per_hour, 2.5, 0, "the price of the second instance");
 	ok(orr_inst_get(w, third, &i) && i.number == 2 && !i.is_ready && i.since_ns == 8 * ORR_SECOND && i.ready_ns == 12 * ORR_SECOND &&
 			i.goes_ns == 50 * ORR_SECOND,
 		"the third one starts, and has notice");
@@ -228,11 +228,11 @@ static void ask_on_demand(struct orr_spot *w)
 	ok(orr_request_on_demand(w, 0, 3) == 2, "the quota of on-demand instances");
 	orr_inst od = orr_inst_next(w, orr_inst_next(w, orr_inst_first(w)));
 	ok(orr_inst_get(w, od, &i) && i.is_on_demand && i.ready_ns == 10 * ORR_SECOND + 7 * ORR_SECOND, "an on-demand instance");
-	near_to(i.usd_per_hour, 9, 0, "its price");
+	near_to(i.usd_per_hour, 9, 0, "the price of an on-demand instance as the instance has it");
 	near_to(orr_on_demand_price(w, 0), 9, 0, "the price of on-demand instances");
-	same_text(orr_inst_name(w, od, name, sizeof name), "od2", "its name");
-	ok(orr_inst_true_end(w, od) == ORR_NEVER, "it has no end");
-	ok(orr_inst_live(w) == 3 && orr_inst_ready(w) == 1, "live and ready");
+	same_text(orr_inst_name(w, od, name, sizeof name), "od2", "the name of an on-demand instance");
+	ok(orr_inst_true_end(w, od) == ORR_NEVER, "an on-demand instance has no end");
+	ok(orr_inst_live(w) == 3 && orr_inst_ready(w) == 1, "three instances are live, one is ready");
 }
 
 static void test_instances(void)

@@ -361,7 +361,7 @@ static void act_at_limits(struct orr_spot *w, int64_t s)
 	orr_disown(w, 0, 0, 0);
 	ok(!orr_owner(w, 0, 0) && orr_ownerless(w) == 1, "a stage without an owner");
 	orr_own(w, 0, 0, first);
-	ok(!orr_ownerless(w), "and with one again");
+	ok(!orr_ownerless(w), "no stage is without an owner after orr_own()");
 	orr_disown(w, 0, 0, 0);
 	orr_drop_pipeline(w, 0);
 	ok(!orr_ownerless(w) && !orr_owner(w, 0, 0) && !orr_owner(w, 0, 1) && !orr_owner(w, 1, 0), "a dropped pipeline has no stages");
@@ -511,7 +511,8 @@ static void test_samples(void)
 	at_timer = half_a_sample;
 	struct run_result *r = go("0,add,a\n", "", 20.5);
 	near_to(spot_runs_metric(r, "samples"), 18 * 10 + 0.5, 1e-12, "orr_steps_samples() holds for the step in flight");
-	ok(r && r->n_iterations == 20 && fabs(r->iterations[4].samples - 0.5) < 1e-12 && r->iterations[9].samples == 0, "and for its row");
+	ok(r && r->n_iterations == 20 && fabs(r->iterations[4].samples - 0.5) < 1e-12 && r->iterations[9].samples == 0,
+		"orr_steps_samples() holds for the row of the step in flight");
 	result_free(r);
 }
 
@@ -583,7 +584,7 @@ static void test_series(void)
 	ok(good, "no throughput is below 0 while steps are lost");
 	for (size_t b = 73; good && b < 140; b++)
 		good = r->series->value[b] > 0;
-	ok(good, "and it is positive afterwards");
+	ok(good, "the throughput is above 0 afterwards");
 	ok(r && r->n_nodes >= 3 && r->nodes[1].time_ns == 48 * ORR_SECOND && !r->nodes[1].in_use &&
 			r->nodes[2].time_ns == 72 * ORR_SECOND && r->nodes[2].in_use == 1,
 		"rows where the number of owners changes");
@@ -671,8 +672,8 @@ static void test_ends(void)
 	result_free(r);
 	r = go("0,add,a\n5000,add,b\n70000,remove,a\n", "endless=true", 90);
 	near_to(spot_runs_metric(r, "makespan_s"), 90, 1e-12, "an idle run continues until its end");
-	near_to(spot_runs_metric(r, "node_hours"), (70 + 85) / 3600., 1e-12, "and its instances are paid");
-	near_to(spot_runs_metric(r, "idle_part"), 1, 1e-12, "all of it was idle");
+	near_to(spot_runs_metric(r, "node_hours"), (70 + 85) / 3600., 1e-12, "the instances of an idle run are paid for");
+	near_to(spot_runs_metric(r, "idle_part"), 1, 1e-12, "all time of the run was idle");
 	near_to(spot_runs_metric(r, "useful_part"), 0, 0, "none of it was useful");
 	result_free(r);
 	/* No instance at all. */

@@ -13,7 +13,8 @@ metric() {
   awk -F, -v m="$m" '$2 == m { print $3 }' o/summary.csv
 }
 
-# X1: one GPU, occupancy 0.3, no loss: relative throughput 1, 2, 3, 1/0.3, 1/0.3. Task times cancel out.
+# One GPU, occupancy 0.3, no interference loss: the throughput of 1 to 5 learners relative to one learner is 1, 2, 3, 1/0.3 and 1/0.3. The
+# time of a task cancels out.
 alone=(resnet50 --cluster 1x1:v100 --batch 16 --policy crossbow --set policy.crossbow.occupancy=0.3 --set step.update_cost=none)
 for m in 1 2 3 4 5; do
   metric samples_per_s "${alone[@]}" --set policy.crossbow.learners=$m --set step.iterations=5
@@ -25,18 +26,18 @@ like "$("$orrery" step "${tuned[@]}")" 'learners=4 per GPU \(tuned: 2, 3, 4, 5, 
 like "$("$orrery" step "${tuned[@]}" --set policy.crossbow.threshold=0.12)" 'learners=3 per GPU \(tuned: 2, 3, 4, 3\)' \
   "with a threshold of 12 % it ends at 3, as 4 learners give 11 % more"
 like "$("$orrery" step "${tuned[@]}" --set policy.crossbow.interval=3 --set step.iterations=80)" '\(tuned: 2, 3, 4, 5, 4\)' \
-  "the same with 3 clocks per measurement"
+  "with 3 clocks per measurement the learners are tuned from 2 to 5 and back to 4"
 is "$("$orrery" step "${tuned[@]}" --check -q; echo $?)" 0 "--check finds no error"
 
-# X2: 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms. Without work it is
-# exposed; behind a task of 30 ms it is hidden.
+# 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms. Without work it is exposed;
+# behind a task of 30 ms it is hidden.
 eight=(resnet50 --cluster 8x1:v100 --network star:bw=80Gbps,lat=0 --batch 16 --policy crossbow --set step.update_cost=none)
 sum=$(metric iteration_s "${eight[@]}" --set step.compute_s=1e-9 --set step.iterations=10)
 is "$(awk -v t="$sum" 'BEGIN { print (t > 0.017 && t < 0.0188) ? "17.9 ms" : t }')" "17.9 ms" "the all-reduce of ResNet-50 takes 17.9 ms"
 hidden=$(metric iteration_s "${eight[@]}" --set step.compute_s=0.03 --set step.iterations=10)
-is "$(awk -v t="$hidden" 'BEGIN { print (t - 0.03) ^ 2 < 1e-16 ? "hidden" : t }')" hidden "and is hidden behind a task of 30 ms"
+is "$(awk -v t="$hidden" 'BEGIN { print (t - 0.03) ^ 2 < 1e-16 ? "hidden" : t }')" hidden "the all-reduce is hidden behind a task of 30 ms"
 every=$(metric iteration_s "${eight[@]}" --set step.compute_s=0.005 --set policy.crossbow.sync_every=4 --set step.iterations=10)
-is "$(awk -v t="$every" 'BEGIN { print (t - 0.02) ^ 2 < 1e-16 ? "hidden" : t }')" hidden "or behind four tasks of 5 ms (sync_every=4)"
+is "$(awk -v t="$every" 'BEGIN { print (t - 0.02) ^ 2 < 1e-16 ? "hidden" : t }')" hidden "the all-reduce is hidden behind four tasks of 5 ms (sync_every=4)"
 
 # Real SGD: one learner per GPU whose correction is the whole distance would be unstable: alpha (k + 1) >= 2.
 learn=(resnet50 --cluster 4x1:v100 --batch 16 --policy crossbow --set policy.crossbow.learners=2 --set step.iterations=400

@@ -290,10 +290,10 @@ static double run_gated(const char *set, void (*e)(struct orr_step *, orr_op), s
 static void wait_at_gates(void)
 {
 	struct orr_error err;
-	near_to(run_gated("", open_later, &err), 1.5, 1e-12, "a gate ends when the op has that ended() names");
-	near_to(run_gated("", open_now, &err), 1, 1e-12, "or at once");
+	near_to(run_gated("", open_later, &err), 1.5, 1e-12, "a gate ends when the op that ended() names has ended");
+	near_to(run_gated("", open_now, &err), 1, 1e-12, "a gate may end at once");
 	near_to(run_gated("iterations=3", open_later, &err), 1.5, 1e-12, "the first of three iterations takes as long");
-	near_to(last_end, 4.5, 1e-12, "and each later one waits for the gate of the one before");
+	near_to(last_end, 4.5, 1e-12, "each later iteration waits for the gate of the one before");
 	static const struct {
 		void (*build)(struct orr_step *s);
 		void (*ended)(struct orr_step *s, orr_op op);

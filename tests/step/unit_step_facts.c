@@ -207,7 +207,7 @@ static void test_measured_compute(void)
 	fixture_set(f, "fc_share=0.25");
 	s = step_facts_new(&f->config, &e);
 	near_to(passes(s, 0, cut, n - cut, 16, 1), 0.5, 1e-12, "fc_share=0.25: the classifier takes a quarter of 2 s");
-	near_to(passes(s, 0, 0, cut, 16, 1), 1.5, 1e-12, "and the layers before it the rest");
+	near_to(passes(s, 0, 0, cut, 16, 1), 1.5, 1e-12, "fc_share=0.25: the layers before the classifier take the rest of 2 s");
 	step_facts_free(s);
 	fixture_set(f, "fc_share=0");
 	s = step_facts_new(&f->config, &e);

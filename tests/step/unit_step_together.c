@@ -149,7 +149,7 @@ int main(void)
 	near_to(rate[0], SAMPLES / 3, 1e-9, "three members: two that share");
 	near_to(rate[2], SAMPLES / 7, 1e-9, "rate of the member that does not share the link");
 
-	/* 3 samples at the end of each 2 s; the window holds whole periods once it is long. */
+	/* Every 2 s 3 samples end; a long window contains whole periods. */
 	const struct given counted[] = { { { "compute_s=2", "counts=true" }, 0 } };
 	t = run(counted, 1, wide, rate, &e);
 	near_to(rate[0], 3 / 2.0, 1e-12, "a member that counts its samples: 3 in 2 s");

@@ -191,7 +191,7 @@ static void test_lanes(void)
 	create_now = four_lanes;
 	near_to(run("4x1:v100", star, new_messages, "iterations=5 exact=true"), 4 * 1 + 1.5, 1e-9,
 		"a run whose later iterations send other messages restarts with every lane");
-	ok(!result.was_merged, "and says so");
+	ok(!result.was_merged, "the result says that lanes were not merged");
 	run("4x1:v100", star, new_messages, "iterations=5 exact=true merge=on");
 	ok(said.code == ORR_EINPUT && strstr(said.text, "step.merge=on: iteration 3 sends messages that earlier iterations did not send"),
 		"merge=on refuses it: %s", said.text);

@@ -34,9 +34,9 @@ static void no_limit_inside(void)
 				k, S);
 			s = time_of(
 				"2x8:h100", network, "algorithm=multi-tree nic_efficiency=1 fidelity=analytic", ORR_ALL_REDUCE, 16, 1, S);
-			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "also in closed form");
+			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "fidelity=analytic gives the same bandwidth for multi-tree");
 			s = time_of("2x8:h100", network, "algorithm=nvls-tree nic_efficiency=1", ORR_ALL_REDUCE, 16, 1, S);
-			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "the same for nvls-tree");
+			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "nvls-tree has the bandwidth of multi-tree");
 		}
 }
 
@@ -155,7 +155,8 @@ static void on_rails(void)
 		ok(spine_Bps > 0, "without PXN flows cross the spine");
 	}
 	look = NULL;
-	ok(near_by(time_of("4x8:a100", rails, "fidelity=analytic", ORR_ALL_TO_ALL, 32, 1, S), s, 1e-9), "also in closed form");
+	ok(near_by(time_of("4x8:a100", rails, "fidelity=analytic", ORR_ALL_TO_ALL, 32, 1, S), s, 1e-9),
+		"fidelity=analytic gives the same time of an all-to-all");
 	double half = time_of("4x8:a100", "star:bw=200Gbps,lat=0us,nics=4,gpu_bw=300GBps,gpu_lat=0us", "", ORR_ALL_TO_ALL, 32, 1, S);
 	ok(near_by(half, 2 * s, 1e-9), "half as many NICs: twice as long");
 }
