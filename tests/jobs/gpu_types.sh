@@ -33,6 +33,7 @@ while IFS='|' read -r args expected; do
   like "$? $said" "^2 orrery: $expected" "orrery $args"
 done <<'EOT'
 jobs t.csv --cluster 2x8:banana --policy fifo|cluster: GPU type "banana": no device "banana".*TYPE:speed=FACTOR
+jobs t.csv --cluster 2x8:v100+2x8:h100 --policy fifo|cluster .*expected one type of GPU in each group, and a comma between groups
 jobs t.csv --cluster 2x8:h1000 --policy fifo|cluster: GPU type "h1000": .*did you mean h100
 jobs t.csv --cluster 2x8:v100,1x8:v10 --policy fifo|cluster: GPU type "v10": .*did you mean v100
 jobs asks.csv --cluster 2x8:G4 --policy fifo|cluster: GPU type "G4"
