@@ -369,6 +369,23 @@ static void check_network(void)
 		near_to(served_network_bytes(x, &load), hops, 1e-12, "one GPU per stage sends hops alone");
 		served_on_free(x);
 	}
+	struct device lone = *d;
+	lone.link_Bps = lone.pcie_Bps = 0;
+	static const struct {
+		uint32_t tp, pp;
+	} sizes[] = { { 1, 1 }, { 2, 1 }, { 1, 2 } };
+	for (int i = 0; i < 3; i++) {
+		struct served_on *x = on_net(m, &lone, NULL, sizes[i].tp, sizes[i].pp);
+		ok(i ? !x && strstr(err.text, "has no link to another, so tensor and pipeline parallelism must be 1") : x != NULL,
+			"a GPU without links, %u x %u", sizes[i].tp, sizes[i].pp);
+		served_on_free(x);
+	}
+	/* The cache gets what the weights leave: 90 % of the memory of two GPUs. */
+	struct served_on *two = on_net(m, d, NULL, 2, 1);
+	double room = 0.9 * 2 * d->memory_bytes - m->weight_bytes;
+	ok(two && fabs(served_kv_tokens(two, 0.9) - floor(room / m->kv_bytes)) <= 1 && served_kv_tokens(two, 0.01) == 0,
+		"%.0f tokens of cache beside the weights", two ? served_kv_tokens(two, 0.9) : 0);
+	served_on_free(two);
 	device_free(d);
 	served_free(m);
 }
