@@ -72,7 +72,7 @@ static bool is_drawn(const struct scenario *s, size_t i, const struct run_result
 {
 	const struct jobs_state *t = s->state;
 	(void)r;
-	return scenario_is_random(s) || t->set.cost_samples || jobs_used(s, i) & STEP_USED_RANDOM;
+	return scenario_is_random(s->whole ? s->whole : s) || t->set.cost_samples || jobs_used(s, i) & STEP_USED_RANDOM;
 }
 
 /* Without a rate other than 1 no recorded duration refers to another type than the default. */

@@ -140,7 +140,7 @@ CONDITION(ends_early)
 CONDITION(is_drawn)
 {
 	UNUSED;
-	return scenario_is_random(s);
+	return scenario_is_random(s->whole ? s->whole : s);
 }
 
 /* ---- the table ---- */
