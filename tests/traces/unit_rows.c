@@ -472,6 +472,55 @@ static void check_bounds(void)
 	reqset_free(s);
 }
 
+/* One law that is not a constant is drawn for each request; the others stay what they are. */
+static void check_laws(void)
+{
+	static const struct {
+		const char *source;
+		bool varies[3]; /* samples, prompt, output */
+	} known[] = { { "poisson:n=50,samples=4,prompt=100,output=7", { false, false, false } },
+		{ "poisson:n=50,samples=4,prompt=exp:500,output=7", { false, true, false } },
+		{ "poisson:n=50,samples=4,prompt=100,output=1-900", { false, false, true } },
+		{ "poisson:n=50,samples=4-90,prompt=100,output=7", { true, false, false } } };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct reqset *s = reqset_load(known[i].source, NULL, NULL, 1, &err);
+		struct reqcursor *c = s ? reqset_open(s, 0) : NULL;
+		struct request_rec x;
+		uint32_t low[3] = { UINT32_MAX, UINT32_MAX, UINT32_MAX }, high[3] = { 0 };
+		while (c && reqcursor_next(c, &x)) {
+			const uint32_t v[] = { x.samples, x.prompt_tokens, x.output_tokens };
+			for (int k = 0; k < 3; k++) {
+				low[k] = v[k] < low[k] ? v[k] : low[k];
+				high[k] = v[k] > high[k] ? v[k] : high[k];
+			}
+		}
+		const uint32_t fixed[] = { 4, 100, 7 };
+		bool is_right = true;
+		for (int k = 0; k < 3; k++)
+			is_right = is_right && (known[i].varies[k] ? low[k] < high[k] : low[k] == fixed[k] && high[k] == fixed[k]);
+		ok(is_right, "%s", known[i].source);
+		reqcursor_close(c);
+		reqset_free(s);
+	}
+}
+
+/* Blanks around the names of columns do not count; the first row tells a format without a header. */
+static void check_formats(void)
+{
+	struct jobset *s = jobs_of(" submit_s ,duration_s\t, gpus \n1,2,3\n");
+	ok(s && jobset_count(s) == 1 && jobset_at(s, 0)->gpus == 3 && jobset_at(s, 0)->duration_ns == 2 * ORR_SECOND,
+		"blanks around the names of columns");
+	jobset_free(s);
+	static const struct {
+		const char *text, *format;
+	} known[] = { { "0,add,a\n5,remove,a\n", "bamboo" }, { "12.5,remove,a\n", "bamboo" } };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct trace *t = trace_open_memory("x.csv", known[i].text, strlen(known[i].text), NULL, NULL, &err);
+		ok(t && !strcmp(trace_format(t), known[i].format), "rows of %s", known[i].format);
+		trace_close(t);
+	}
+}
+
 /* At one instant zones follow one another in their order, each with all its instances. */
 static void check_zones(void)
 {
@@ -505,5 +554,7 @@ int main(void)
 	check_other_profiles();
 	check_bounds();
 	check_zones();
+	check_laws();
+	check_formats();
 	return done();
 }
