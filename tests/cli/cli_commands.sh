@@ -49,6 +49,8 @@ like "$(show three.csv --cluster 1x1 --policy fifo --seed 4 --set seed=5)" '"see
 like "$(show three.csv --cluster 1x1 --policy fifo --seed 4 --seed 6)" '"seed":"6"' "the last value counts"
 like "$(show three.csv --cluster 1x1 --policy las --set policy.las.limits=1s,2s)" '"limits":"1s?,2s?"|"limits":"1,2"' "a parameter of a policy"
 like "$(show --world step lenet5 --cluster 2x1:v100 --policy allreduce)" '"world":"step".*"model":"lenet5"' "--world: the argument is that of its verb"
+is "$(o model show lenet5 --json | grep -c '"block"') $(o model show gpt:hidden=64,layers=3,heads=4,seq=32,vocab=100 | grep -c 'more blocks like this one')" "0 1" "equal blocks are shown once"
+is "$(o trace info three.csv --json | tr -d '\t\n' | grep -o '"gpus":{"n":3,"mean":1,"sd":0,"min":1' | wc -l)" 1 "a distribution as JSON"
 is "$(refused scenario)" 'orrery: scenario: expected "show" or "schema"; see --help' "scenario alone"
 is "$(refused scenario show)" 'orrery: scenario show: no SCENARIO.json or TRACE given; see --help' "show alone"
 is "$(refused run)" 'orrery: run: no SCENARIO.json given; see --help' "run alone"
