@@ -252,6 +252,8 @@ static void work_beside(void *arg)
 /* Returns one kernel of a concurrent pair (a product, a triad or a copy) of about the size that the sweep requests. */
 static struct task *half(struct cpu *cpu, const char *what, const struct kernel *k)
 {
+	if (strcmp(what, "gemm") && strcmp(what, "memory") && strcmp(what, "copy"))
+		return NULL;
 	struct task *t = mem_zalloc(1, sizeof *t);
 	double n = k->d[0];
 	t->cpu = cpu;

@@ -2,7 +2,8 @@
 /*
  * A device defined by a law: t0 + ((flops / a)^p + (bytes / b)^p)^(1/p) for all kernels (t0 + size / b for
  * copies and collectives), times exp(spread z) per shape, exp(noise z) per batch, and a steady drift.
- * Its clock is the sum of its times and nothing waits, so tests of sampling and fitting are exact and fast.
+ * Its clock is the sum of its times and nothing waits, so tests of sampling and fitting are exact and fast. Between hot_from and
+ * hot_to it is throttled: its calls take `hot` times as long. From `lost` on every call is a fatal error. All three are in s of its clock.
  */
 #include "calib/backend.h"
 #include "calib/rand.h"
@@ -32,7 +33,8 @@ static int set(struct synthetic_law *law, const char *name, size_t n, double val
 		const char *name;
 		double *at;
 	} known[] = { { "t0", &law->t0 }, { "a", &law->a }, { "b", &law->b }, { "p", &law->p }, { "noise", &law->noise },
-		{ "spread", &law->spread }, { "drift", &law->drift }, { "outliers", &law->outliers } };
+		{ "spread", &law->spread }, { "drift", &law->drift }, { "outliers", &law->outliers }, { "hot_from", &law->hot_from },
+		{ "hot_to", &law->hot_to }, { "hot", &law->hot }, { "lost", &law->lost } };
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (strlen(known[i].name) == n && !strncmp(known[i].name, name, n)) {
 			*known[i].at = value;
@@ -40,13 +42,13 @@ static int set(struct synthetic_law *law, const char *name, size_t n, double val
 		}
 	return orr_fail(err, ORR_EINPUT,
 		"synthetic backend: unknown setting \"%.*s\"; known settings are t0, a, b, p, noise, spread, "
-		"drift, outliers",
+		"drift, outliers, hot_from, hot_to, hot, lost",
 		(int)n, name);
 }
 
 int synthetic_parse(const char *text, struct synthetic_law *law, struct orr_error *err)
 {
-	*law = (struct synthetic_law){ .t0 = 5e-6, .a = 1e13, .b = 5e11, .p = 2, .noise = 0.02 };
+	*law = (struct synthetic_law){ .t0 = 5e-6, .a = 1e13, .b = 5e11, .p = 2, .noise = 0.02, .hot = 2 };
 	for (const char *at = text ? text : ""; *at;) {
 		size_t n = strcspn(at, ","), name = strcspn(at, "=");
 		double value;
@@ -125,12 +127,20 @@ static void *synthetic_prepare(void *device, const struct kernel *k, struct orr_
 	return t;
 }
 
+static bool is_hot(const struct synthetic *s)
+{
+	return s->now >= s->law.hot_from && s->now < s->law.hot_to;
+}
+
 static int synthetic_run(void *task, uint32_t times, struct timing *out, struct orr_error *err)
 {
 	struct task *t = task;
 	struct synthetic *s = t->device;
-	(void)err;
+	if (s->law.lost > 0 && s->now >= s->law.lost)
+		return orr_fail(err, ORR_EFAIL, "the device is lost");
 	double seconds = t->seconds * (1 + s->law.drift * s->now) * exp(s->law.noise * rand_normal(&s->noise));
+	if (is_hot(s))
+		seconds *= s->law.hot;
 	if (rand_uniform(&s->noise) < s->law.outliers)
 		seconds *= 2;
 	out->device_s = seconds * times;
@@ -146,8 +156,9 @@ static void synthetic_release(void *task)
 
 static void synthetic_clocks(void *device, struct backend_clocks *out)
 {
-	(void)device;
 	*out = (struct backend_clocks){ NAN, NAN, NAN, NAN, "" };
+	if (is_hot(device))
+		snprintf(out->throttle, sizeof out->throttle, "thermal (hardware)");
 }
 
 double synthetic_now(void *device)

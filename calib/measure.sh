@@ -27,16 +27,23 @@ find_nvcc() {
   done
 }
 
-# Python packages contain cuDNN and NCCL with headers, which the system may lack.
-python_package() { # NAME: prints its folder
-  python3 -c "import importlib.util as u; s = u.find_spec('nvidia.$1'); print(list(s.submodule_search_locations)[0] if s else '')" \
-    2>/dev/null
+# Python packages contain cuBLAS, cuDNN and NCCL with headers, which the system may lack. Packages for CUDA 11 and 12 have a
+# folder nvidia/NAME for each library. Those for CUDA 13 have one folder nvidia/cu13 for the toolkit's libraries.
+python_folders() { # NAME: prints the folders that may have it
+  python3 - "$1" <<'E' 2>/dev/null
+import glob, importlib.util, os, sys
+spec = importlib.util.find_spec("nvidia")
+for path in spec.submodule_search_locations if spec else ():
+    for folder in [os.path.join(path, sys.argv[1])] + sorted(glob.glob(os.path.join(path, "cu[0-9]*")), reverse=True):
+        if os.path.isdir(os.path.join(folder, "include")):
+            print(folder)
+E
 }
 
 # Tries the toolkit's headers, then a package's; sets flags if nvcc compiles with them.
 with_header() { # HEADER MACRO PACKAGE
-  for dir in "" "$(python_package "$3")"; do
-    [ -z "$dir" ] || [ -d "$dir/include" ] || continue
+  python_folders "$3" >"$work/folders"
+  for dir in "" $(cat "$work/folders"); do
     echo "#include <$1>" >"$work/try.cu"
     # shellcheck disable=SC2086 # empty or two words
     if "$nvcc" -x c++ ${dir:+-I "$dir/include"} -c -o "$work/try.o" "$work/try.cu" >>"$log" 2>&1; then
@@ -61,7 +68,7 @@ build_module() {
   cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ')
   gencode=
   [ -z "$cap" ] || gencode="-gencode arch=compute_$cap,code=sm_$cap -gencode arch=compute_$cap,code=compute_$cap"
-  for f in backend collective conv gemm libraries simple together attention kernels; do
+  for f in backend collective conv gemm interference libraries simple together attention kernels; do
     what="-x c++"
     case $f in attention|kernels) what=$gencode ;; esac
     # shellcheck disable=SC2086 # flags are split on purpose
@@ -106,6 +113,7 @@ export ORRERY_MODULE_PATH="${ORRERY_MODULE_PATH:-$work}"
 say "measuring for $budget s with: $backend"
 "$@" --backend "$backend" --budget "$budget" -o "$out/points.csv" >>"$log" 2>&1
 rc=$?
+# After a fatal error of the device the points measured before it are complete.
 [ $rc -eq 0 ] || fail $rc "$(tail -n 1 "$log")"
 ! command -v nvidia-smi >/dev/null || nvidia-smi >>"$log" 2>&1
 tail -n 4 "$log" >&2

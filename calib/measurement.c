@@ -19,6 +19,7 @@ void measurement_begin(struct measurement *m, const struct backend *b, void *dev
 	snprintf(m->backend, sizeof m->backend, "%s", b->name);
 	strftime(m->date, sizeof m->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
 	b->describe(device, &m->device);
+	m->ended = "in progress";
 	m->budget_s = o->budget_s;
 	m->seed = o->seed;
 }
@@ -95,6 +96,7 @@ static void describe(const struct measurement *m, struct sbuf *out)
 	text(out, "tool", PACKAGE_STRING);
 	text(out, "backend", m->backend);
 	text(out, "date", m->date);
+	text(out, "ended", m->ended);
 	text(out, "device", m->device.name);
 	text(out, "architecture", m->device.architecture);
 	text(out, "software", m->device.software);
@@ -110,6 +112,7 @@ static void describe(const struct measurement *m, struct sbuf *out)
 	number(out, "points_measured", r->measured);
 	number(out, "points_refused", r->refused);
 	number(out, "points_imprecise", r->imprecise);
+	number(out, "points_throttled", r->throttled);
 	text(out, "first_refusal", r->first_refusal);
 	clocks(out, "clocks_before", &r->before);
 	clocks(out, "clocks_after", &r->after);

@@ -16,6 +16,7 @@ struct measurement {
 	double budget_s;
 	uint64_t seed;
 	struct sweep_report report;
+	const char *ended; /* "in progress", "complete", or the error that ended it */
 };
 
 void measurement_begin(struct measurement *m, const struct backend *b, void *device, const struct sweep_options *o);

@@ -200,25 +200,33 @@ static void put_number(FILE *out, double v, bool is_always)
 	fprintf(out, "%s,", text);
 }
 
-int points_write(const struct points *p, FILE *out, struct orr_error *err)
+void points_write_header(FILE *out)
 {
 	for (size_t i = 0; columns[i]; i++)
 		fprintf(out, "%s%s", columns[i], columns[i + 1] ? "," : "\n");
-	for (size_t k = 0; k < p->n; k++) {
-		const struct point *x = &p->v[k];
-		put_text(out, x->family, ",");
-		put_text(out, x->op, ",");
-		put_text(out, x->precision, ",");
-		put_text(out, x->variant, ",");
-		put_text(out, x->group, ",");
-		for (size_t i = 0; i < NUMBERS; i++) {
-			if (!strcmp(numbers[i].name, "cv"))
-				fprintf(out, "%u,", x->n);
-			put_number(out, *(const double *)(const void *)((const char *)x + numbers[i].at) / numbers[i].unit,
-				numbers[i].is_unknown_if_empty);
-		}
-		fprintf(out, "%s,%s,%d\n", x->is_sustained ? "sustained" : "burst", x->is_cold ? "cold" : "warm", x->is_held_out);
+}
+
+void points_write_row(const struct point *x, FILE *out)
+{
+	put_text(out, x->family, ",");
+	put_text(out, x->op, ",");
+	put_text(out, x->precision, ",");
+	put_text(out, x->variant, ",");
+	put_text(out, x->group, ",");
+	for (size_t i = 0; i < NUMBERS; i++) {
+		if (!strcmp(numbers[i].name, "cv"))
+			fprintf(out, "%u,", x->n);
+		put_number(out, *(const double *)(const void *)((const char *)x + numbers[i].at) / numbers[i].unit,
+			numbers[i].is_unknown_if_empty);
 	}
+	fprintf(out, "%s,%s,%d\n", x->is_sustained ? "sustained" : "burst", x->is_cold ? "cold" : "warm", x->is_held_out);
+}
+
+int points_write(const struct points *p, FILE *out, struct orr_error *err)
+{
+	points_write_header(out);
+	for (size_t k = 0; k < p->n; k++)
+		points_write_row(&p->v[k], out);
 	return ferror(out) ? orr_fail(err, ORR_EFAIL, "cannot write the points") : ORR_OK;
 }
 

@@ -51,6 +51,9 @@ int points_read(const char *path, struct points *out, struct orr_error *err);
 int points_parse(const char *path, const char *text, size_t size, struct points *out, struct orr_error *err);
 void points_add(struct points *p, const struct point *x);
 int points_write(const struct points *p, FILE *out, struct orr_error *err);
+/* The parts of points_write(); the caller checks ferror(). */
+void points_write_header(FILE *out);
+void points_write_row(const struct point *x, FILE *out);
 void points_free(struct points *p);
 
 #endif

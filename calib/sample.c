@@ -139,15 +139,41 @@ static bool is_narrow(const double *v, uint32_t n, double precision)
 	return sorted[n - 1 - lo] - sorted[lo] <= 2 * precision * sorted_quantile(sorted, n, 0.5);
 }
 
+/* The latest poll of the device's throttling. */
+struct poll {
+	double at;
+	bool was_throttled;
+	uint32_t n; /* batches confirmed by then */
+};
+
+static void poll_begin(const struct sample_source *s, struct poll *p)
+{
+	*p = (struct poll){ .at = source_now(s), .was_throttled = s->is_throttled && s->is_throttled(s->watch) };
+}
+
+/* Polls, and removes the batches since the previous poll if either saw throttling. Returns whether they are confirmed. */
+static bool poll_confirms(const struct sample_source *s, struct poll *p, struct sample *out)
+{
+	bool is_throttled = s->is_throttled && s->is_throttled(s->watch), is_good = !is_throttled && !p->was_throttled;
+	if (!is_good) {
+		out->rejected += out->n - p->n;
+		out->n = p->n;
+	}
+	*p = (struct poll){ source_now(s), is_throttled, out->n };
+	return is_good;
+}
+
 int sample_take(const struct sample_source *source, const struct sampling *how, struct sample *out, struct orr_error *err)
 {
 	double v[SAMPLE_BATCHES], issue[SAMPLE_BATCHES], start = source_now(source);
 	uint32_t most = how->max_batches < SAMPLE_BATCHES ? how->max_batches : SAMPLE_BATCHES;
+	struct poll poll;
 	*out = (struct sample){ 0 };
 	int rc = choose_calls(source, how, start + 0.3 * how->point_s, &out->calls, err);
 	if (!rc)
 		rc = warm_up(source, how, out->calls, start, err);
-	while (!rc && out->n < most) {
+	poll_begin(source, &poll);
+	for (bool is_last = false; !rc && !is_last;) {
 		struct timing t;
 		rc = source->run(source->task, out->calls, &t, err);
 		if (rc)
@@ -156,16 +182,17 @@ int sample_take(const struct sample_source *source, const struct sampling *how, 
 		issue[out->n++] = t.issue_s / out->calls;
 		/* Testing after each batch would bias the result towards early stops by chance; testing after every sixth batch has little
 		 * of this bias. */
-		if (out->n % SAMPLE_LEAST == 0 && is_narrow(v, out->n, how->precision)) {
-			out->is_precise = true;
-			break;
+		bool is_precise = out->n % SAMPLE_LEAST == 0 && is_narrow(v, out->n, how->precision);
+		bool is_late = source_now(source) - start >= how->point_s, is_full = out->n >= most;
+		if (is_precise || is_late || is_full || source_now(source) - poll.at >= POLL_S) {
+			bool is_good = poll_confirms(source, &poll, out);
+			out->is_precise = is_precise && is_good;
+			is_last = is_late || ((is_precise || is_full) && is_good);
 		}
-		if (source_now(source) - start >= how->point_s)
-			break;
-		if (how->idle > 0)
+		if (how->idle > 0 && !is_last)
 			source_idle(source, how->idle * t.device_s);
 	}
-	if (!rc)
+	if (!rc && out->n)
 		sum_up(v, issue, out);
 	return rc;
 }

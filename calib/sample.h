@@ -17,6 +17,8 @@
 /* Upper bound of the warm-up's share of a point's time. */
 #define WARM_SHARE 0.4
 
+#define POLL_S 0.05
+
 enum { SAMPLE_BATCHES = 200, SAMPLE_LEAST = 6 }; /* 6: the smallest number of batches with a 95 % interval */
 
 struct sampling {
@@ -37,6 +39,7 @@ struct sample {
 	double cv;
 	double issue_s;    /* median of the host's time to issue a call; NAN: unknown */
 	uint32_t n, calls; /* batches; calls per batch */
+	uint32_t rejected; /* batches that were left out because the device was throttled */
 	bool is_precise;   /* the interval reached the precision */
 };
 
@@ -47,8 +50,14 @@ struct sample_source {
 	double (*now)(void *clock); /* s; NULL: the monotonic clock */
 	void (*idle)(void *clock, double seconds);
 	void *clock;
+	bool (*is_throttled)(void *watch); /* NULL: never */
+	void *watch;
 };
 
+/*
+ * Samples until an end that `how` states. is_throttled() is polled before the first batch, every POLL_S, and before the sampling
+ * ends; the batches between two polls count if neither poll saw throttling. out->n == 0: the device was throttled throughout.
+ */
 int sample_take(const struct sample_source *source, const struct sampling *how, struct sample *out, struct orr_error *err);
 
 /*

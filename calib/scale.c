@@ -113,7 +113,7 @@ static int scale_law(const struct law *l, const struct device *from, const struc
 	return rc;
 }
 
-/* Collectives are a matter of the links between the GPUs: a device with the same links and fabric keeps the measured laws. */
+/* Times of collectives depend on the links between the GPUs: a device with the same links and fabric keeps the measured laws. */
 static bool is_kept(const struct law *l, const struct device *from, const struct device *to)
 {
 	return !strcmp(l->family, "collective") && from->link_Bps > 0 && from->link_Bps == to->link_Bps && *from->fabric &&
@@ -154,8 +154,8 @@ static bool has_tensor_cores(const struct device *d, const char *precision)
 }
 
 /*
- * Returns the law of p that the check compares in place of l. Scaling between a device with tensor cores and one without says
- * nothing about scaling between two that have them, so such laws have the error of the same kernel in fp32.
+ * Returns the law of p that the check compares in place of l. Scaling between a device with tensor cores and one without says nothing about
+ * scaling between two that have them, so such laws are given the error of the same kernel in fp32.
  */
 static const struct law *law_to_check(const struct scale_check *c, const struct profile *p, const struct law *l)
 {
@@ -189,11 +189,11 @@ static char *scaled_note(const struct profile *p, const struct device *to, const
 	sbuf_printf(&s, "not measured: scaled from the profile %s to the data sheet of the %s", p->name, to->name);
 	if (check)
 		sbuf_printf(&s,
-			"; held-out errors are those of scaling %s to %s, which is known (of tensor cores, that only one of them "
-			"has: of the same kernel in fp32); laws that these two do not both have carry none",
+			"; the error of a law is that of scaling the same law from %s to %s, both of which were measured (tensor cores, "
+			"which only one of them has: that of the same kernel in fp32); laws that one of the two lacks state no error",
 			check->a->name, check->b->name);
 	else
-		sbuf_puts(&s, "; no pair of known devices tells the error");
+		sbuf_puts(&s, "; its errors are unknown: no pair of measured devices is available for a check");
 	sbuf_puts(&s, has_collectives ? "; collectives are those of the same links; copies and interference are left out"
 				      : "; collectives, copies and interference are left out");
 	return sbuf_steal(&s);

@@ -9,10 +9,10 @@ liborrery_a_SOURCES += calib/backend.h calib/cpu.h calib/csv.h calib/fit.h calib
 	calib/scale.h calib/sweep.h calib/synthetic.h calib/work.h
 # measurement: backends, sampling, sweeps
 # The GPU module, by nvcc. Only attention.cu and kernels.cu contain device code, compiled once per architecture.
-CUDA_OBJECTS = calib/cuda/attention.o calib/cuda/backend.o calib/cuda/collective.o calib/cuda/conv.o calib/cuda/gemm.o calib/cuda/kernels.o \
-	calib/cuda/libraries.o calib/cuda/simple.o calib/cuda/together.o calib/cuda/work.o
-EXTRA_DIST += calib/cuda/attention.cu calib/cuda/backend.cu calib/cuda/collective.cu calib/cuda/conv.cu calib/cuda/gemm.cu calib/cuda/kernels.cu \
-	calib/cuda/libraries.cu calib/cuda/libraries.h calib/cuda/module.h calib/cuda/simple.cu calib/cuda/together.cu
+CUDA_OBJECTS = calib/cuda/attention.o calib/cuda/backend.o calib/cuda/collective.o calib/cuda/conv.o calib/cuda/gemm.o calib/cuda/interference.o \
+	calib/cuda/kernels.o calib/cuda/libraries.o calib/cuda/simple.o calib/cuda/together.o calib/cuda/work.o
+EXTRA_DIST += calib/cuda/attention.cu calib/cuda/backend.cu calib/cuda/collective.cu calib/cuda/conv.cu calib/cuda/gemm.cu \
+	calib/cuda/interference.cu calib/cuda/kernels.cu calib/cuda/libraries.cu calib/cuda/libraries.h calib/cuda/module.h calib/cuda/simple.cu calib/cuda/together.cu
 SUFFIXES = .cu .o
 NVCC_HOST = $(NVCC) -std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden,-Wall -I$(srcdir)/include -I$(srcdir) $(NVCC_CPPFLAGS)
 .cu.o:

@@ -22,9 +22,9 @@ const struct sweep_options sweep_default = { .budget_s = 60, .seed = 1, .held_ou
 
 struct plan_point {
 	struct kernel kernel;
-	bool is_held_out, is_burst, is_anchor;
-	double order;   /* position in the run, from 0 */
-	double first_s; /* its first measured time; 0: not measured yet */
+	bool is_held_out, is_burst, is_anchor, is_put_off; /* put off: the device was throttled */
+	double order;                                      /* position in the run, from 0 */
+	double first_s;                                    /* its first measured time; 0: not measured yet */
 };
 
 struct sweep {
@@ -60,20 +60,7 @@ __attribute__((format(printf, 2, 3))) static void say(const struct sweep *s, con
 	s->o->say(s->o->arg, line);
 }
 
-/* Prepares, samples and releases one kernel. ORR_EINPUT: the backend does not support it. */
-static int measure(const struct sweep *s, const struct kernel *k, const struct sampling *how, struct sample *out, struct orr_error *err)
-{
-	struct orr_error why = { 0 };
-	void *task = s->b->prepare(s->device, k, &why);
-	if (!task)
-		return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
-	struct sample_source source = { s->b->run, task, s->o->now, s->o->idle, s->device };
-	int rc = sample_take(&source, how, out, err);
-	s->b->release(task);
-	return rc;
-}
-
-/* ---- before the first point: rates and the clock */
+/* ---- throttling */
 
 static void note_throttle(struct sweep *s, const struct backend_clocks *c)
 {
@@ -82,6 +69,31 @@ static void note_throttle(struct sweep *s, const struct backend_clocks *c)
 		snprintf(s->report->throttle + n, sizeof s->report->throttle - n, "%s%s", n ? "; " : "", c->throttle);
 	}
 }
+
+/* A power cap alone is the state in which sustained work runs. The other reasons are states of this run. */
+static bool is_throttled(void *sweep)
+{
+	struct sweep *s = sweep;
+	struct backend_clocks c;
+	s->b->clocks(s->device, &c);
+	note_throttle(s, &c);
+	return *c.throttle && strcmp(c.throttle, "power cap") != 0;
+}
+
+/* Prepares, samples and releases one kernel. ORR_EINPUT: the backend does not support it. */
+static int measure(struct sweep *s, const struct kernel *k, const struct sampling *how, struct sample *out, struct orr_error *err)
+{
+	struct orr_error why = { 0 };
+	void *task = s->b->prepare(s->device, k, &why);
+	if (!task)
+		return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
+	struct sample_source source = { s->b->run, task, s->o->now, s->o->idle, s->device, s->plan ? is_throttled : NULL, s };
+	int rc = sample_take(&source, how, out, err);
+	s->b->release(task);
+	return rc;
+}
+
+/* ---- before the first point: rates and the clock */
 
 static int probe_kernel(const char *family, const char *op, double d0, double d1, double d2, struct kernel *k)
 {
@@ -143,6 +155,7 @@ static int settle(struct sweep *s, struct orr_error *err)
 	if (!task)
 		return orr_fail(err, why.code ? why.code : ORR_EFAIL, "%s", why.text);
 	s->b->clocks(s->device, &was);
+	note_throttle(s, &was);
 	while (!rc && now(s) - start < most) {
 		struct timing t;
 		rc = s->b->run(task, 4, &t, err);
@@ -328,7 +341,14 @@ static struct sampling sampling_of(const struct sweep *s, bool is_burst, uint32_
 	return how;
 }
 
-static void keep(const struct plan_point *p, const struct sample *x, struct points *out)
+static void add_row(const struct sweep *s, const struct point *row, struct points *out)
+{
+	points_add(out, row);
+	if (s->o->row)
+		s->o->row(s->o->arg, row);
+}
+
+static void keep(const struct sweep *s, const struct plan_point *p, const struct sample *x, struct points *out)
 {
 	const struct kernel *k = &p->kernel;
 	struct point row = { .flops = k->flops,
@@ -354,13 +374,13 @@ static void keep(const struct plan_point *p, const struct sample *x, struct poin
 		row.low_s /= k->d[0];
 		row.high_s /= k->d[0];
 	}
-	points_add(out, &row);
+	add_row(s, &row, out);
 	/* The host's time to issue a kernel is a separate law. */
 	if (!strcmp(k->family, "launch") && !strcmp(k->op, "queued") && !isnan(x->issue_s)) {
 		snprintf(row.op, sizeof row.op, "issue");
 		row.time_s = x->issue_s / k->d[0];
 		row.low_s = row.high_s = row.cv = NAN;
-		points_add(out, &row);
+		add_row(s, &row, out);
 	}
 }
 
@@ -381,7 +401,14 @@ static int visit(struct sweep *s, struct plan_point *p, uint32_t points_left, st
 	}
 	if (rc)
 		return orr_fail(err, rc, "%s: %s", name, why.text);
-	keep(p, &x, out);
+	s->report->throttled += !x.n && !p->is_put_off;
+	s->report->throttled -= x.n && p->is_put_off;
+	p->is_put_off = !x.n;
+	if (!x.n) {
+		say(s, "%6.1f s  %s: put off, the device is throttled: %s", now(s) - s->start, name, s->report->throttle);
+		return ORR_OK;
+	}
+	keep(s, p, &x, out);
 	s->report->measured++;
 	s->report->imprecise += !x.is_precise;
 	p->first_s = x.median_s;
@@ -404,6 +431,8 @@ static int revisit(struct sweep *s, uint32_t until, struct orr_error *err)
 		int rc = measure(s, &p->kernel, &how, &x, err);
 		if (rc)
 			return rc;
+		if (!x.n)
+			continue;
 		ratio[n++] = x.median_s / p->first_s;
 		s->report->worst_drift = fmax(s->report->worst_drift, fabs(ratio[n - 1] - 1));
 	}
@@ -433,13 +462,17 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 	int rc = ORR_OK;
 	uint32_t next = 1;
 	/* In less time a point would have only one batch. */
-	for (uint32_t i = 0; !rc && i < s->n && left(s) > 0.1 * s->o->sampling.point_s; i++) {
+	double least = 0.1 * s->o->sampling.point_s;
+	for (uint32_t i = 0; !rc && i < s->n && left(s) > least; i++) {
 		rc = visit(s, &s->plan[i], s->n - i, out, err);
 		if (!rc && i + 1 >= (uint32_t)((double)s->n * next / REVISITS)) {
 			rc = revisit(s, i + 1, err);
 			next++;
 		}
 	}
+	for (uint32_t i = 0; !rc && i < s->n && left(s) > least; i++)
+		if (s->plan[i].is_put_off)
+			rc = visit(s, &s->plan[i], s->report->throttled, out, err);
 	return rc;
 }
 
@@ -462,6 +495,7 @@ int sweep_run(const struct backend *b, void *device, const struct sweep_options 
 	int rc = first_look(&s, err);
 	if (!rc) {
 		b->clocks(device, &report->before);
+		note_throttle(&s, &report->before);
 		rc = settle(&s, err);
 	}
 	if (!rc) {
@@ -473,6 +507,7 @@ int sweep_run(const struct backend *b, void *device, const struct sweep_options 
 		rc = run_plan(&s, out, err);
 	}
 	b->clocks(device, &report->after);
+	note_throttle(&s, &report->after);
 	report->is_stable = report->drift <= DRIFT_LIMIT;
 	if (!report->is_stable)
 		widen(out, had, report->drift);

@@ -7,6 +7,8 @@
  * run; their drift is the device's drift. Beyond DRIFT_LIMIT the run is marked unstable and every interval is
  * widened by the drift; all points are kept. 15 % of the shapes of each kind are marked as held out.
  *
+ * After an error the points measured so far stay in *out, and the report describes them.
+ *
  * Invariant: sweep_run() ends within the budget plus the time of one point, with the points measured by then.
  */
 #ifndef ORR_CALIB_SWEEP_H
@@ -21,13 +23,14 @@
 struct sweep_options {
 	double budget_s;
 	uint64_t seed;
-	double held_out;                          /* share of the shapes; default 0.15 */
-	double anchors;                           /* share of the shapes; default 0.05 */
-	const char *only;                         /* families, such as "gemm,conv"; NULL: all */
-	uint32_t most;                            /* points; 0: as many as the budget allows */
-	struct sampling sampling;                 /* point_s 0: derived from the budget and the number of kinds */
-	void (*say)(void *arg, const char *line); /* progress; may be NULL */
-	void *arg;                                /* of say */
+	double held_out;                               /* share of the shapes; default 0.15 */
+	double anchors;                                /* share of the shapes; default 0.05 */
+	const char *only;                              /* families, such as "gemm,conv"; NULL: all */
+	uint32_t most;                                 /* points; 0: as many as the budget allows */
+	struct sampling sampling;                      /* point_s 0: derived from the budget and the number of kinds */
+	void (*say)(void *arg, const char *line);      /* progress; may be NULL */
+	void (*row)(void *arg, const struct point *x); /* each point as it is measured, before any widening; may be NULL */
+	void *arg;                                     /* of say and row */
 	/* Replaces the machine's clock in tests. */
 	double (*now)(void *device);
 	void (*idle)(void *device, double seconds);
@@ -36,8 +39,8 @@ struct sweep_options {
 extern const struct sweep_options sweep_default;
 
 struct sweep_report {
-	/* refused: not supported by the backend; imprecise: interval wider than requested */
-	uint32_t planned, measured, refused, imprecise;
+	/* refused: not supported by the backend; imprecise: interval wider than requested; throttled: left out for it */
+	uint32_t planned, measured, refused, imprecise, throttled;
 	uint32_t anchors, revisits;
 	double drift, worst_drift;  /* maximum over revisits: of the median over anchors; of any anchor */
 	bool is_stable, is_settled; /* the clock settled before the first point */

@@ -7,10 +7,12 @@
 
 struct synthetic_law {
 	double t0, a, b, p;
-	double noise;    /* sigma of the logarithm of a batch's time */
-	double spread;   /* sigma of the logarithm of a shape's time */
-	double drift;    /* slowdown per second of the device's time */
-	double outliers; /* share of batches that take twice the time */
+	double noise;                 /* sigma of the logarithm of a batch's time */
+	double spread;                /* sigma of the logarithm of a shape's time */
+	double drift;                 /* slowdown per second of the device's time */
+	double outliers;              /* share of batches that take twice the time */
+	double hot_from, hot_to, hot; /* throttled from, to (s); calls take `hot` times as long then */
+	double lost;                  /* s; every later call is a fatal error. 0: never */
 };
 
 /* "name=number,.."; defaults: t0 5 us, a 10 TFLOP/s, b 500 GB/s, p 2, noise 2 %. */

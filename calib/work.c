@@ -143,6 +143,6 @@ void kernel_name(const struct kernel *k, char out[KERNEL_NAME_MAX])
 		dims--;
 	for (int i = 0, n = 0; i < dims && n < (int)sizeof shape - 24; i++)
 		n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%.0f", i ? "x" : " ", k->d[i]);
-	snprintf(out, KERNEL_NAME_MAX, "%s %s%s%s%s%s%s%s", k->family, k->op, shape, *k->precision ? " " : "", k->precision,
-		*k->variant ? " " : "", k->variant, k->is_cold ? " cold" : "");
+	snprintf(out, KERNEL_NAME_MAX, "%s%s%s%s%s%s%s%s%s", k->family, *k->op ? " " : "", k->op, shape, *k->precision ? " " : "",
+		k->precision, *k->variant ? " " : "", k->variant, k->is_cold ? " cold" : "");
 }

@@ -41,13 +41,46 @@ static int write_file(const struct profile *p, const char *path, struct orr_erro
 	return rc;
 }
 
-/* Checks the profile against its data sheet and writes it: to standard output if path is NULL or "-", else to a file, which is
- * replaced as a whole or not at all. */
-static int calib_save(const struct profile *p, const char *path, struct orr_error *err)
+/* Appends the law that was left out, and the reason, to the profile's note. */
+static void note_left_out(struct profile *p, const struct orr_error *why)
 {
+	const char *law = strchr(why->text, '('); /* after the profile's name and the law's number */
+	struct sbuf s = { 0 };
+	sbuf_printf(&s, "%s%sleft out: %s", p->note, *p->note ? "; " : "", law ? law : why->text);
+	mem_free(p->note);
+	p->note = sbuf_steal(&s);
+}
+
+/* Returns the number of laws that pass the self-check; *first is the first refusal. */
+static size_t possible_laws(const struct profile *p, const struct device *d, struct orr_error *first)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < p->n_laws; i++)
+		n += !profile_check_law(p, i, d, first->code ? NULL : first);
+	return n;
+}
+
+/* Removes the laws that the self-check refuses, each with a line on standard error. An error if it refuses all: the first refusal. */
+static int remove_impossible(struct profile *p, struct orr_error *err)
+{
+	struct orr_error why = { 0 };
 	struct device *d = calib_device(p);
-	int rc = profile_check(p, d, err);
+	int rc = possible_laws(p, d, &why) ? ORR_OK : orr_fail(err, why.code, "%s", why.text);
+	for (size_t i = p->n_laws; !rc && i-- > 0;)
+		if (profile_check_law(p, i, d, &why)) {
+			fprintf(stderr, "law left out: %s\n", why.text);
+			note_left_out(p, &why);
+			profile_remove_law(p, i);
+		}
 	device_free(d);
+	return rc;
+}
+
+/* Removes impossible laws and writes the profile: to standard output if path is NULL or "-", else to a file, which is
+ * replaced as a whole or not at all. */
+static int calib_save(struct profile *p, const char *path, struct orr_error *err)
+{
+	int rc = remove_impossible(p, err);
 	if (rc)
 		return rc;
 	return path && strcmp(path, "-") ? write_file(p, path, err) : profile_write(p, stdout, err);
@@ -60,7 +93,7 @@ struct request {
 	const char *out, *select;
 	const char *from[MAX_SOURCES];
 	int n_from;
-	char *beside[5]; /* texts read from it: device, backend, date, source, environment */
+	char *beside[6]; /* texts read from it: device, backend, date, source, environment, and a note if it ended early */
 };
 
 static const char *text_of(const cJSON *root, const char *key)
@@ -121,7 +154,8 @@ static void put_run(struct sbuf *b, const cJSON *root)
 	cJSON_ArrayForEach(v, details) if (cJSON_IsString(v) && *v->valuestring) sbuf_printf(b, "%s: %s\n", v->string, v->valuestring);
 }
 
-static void take_beside(const cJSON *root, struct request *r)
+/* Takes the texts of the first of several files; the other files add their faults. */
+static void take_texts(const cJSON *root, bool has_run, struct request *r)
 {
 	struct sbuf b = { 0 };
 	r->beside[0] = catalogue_name(text_of(root, "device"));
@@ -136,14 +170,27 @@ static void take_beside(const cJSON *root, struct request *r)
 	sbuf_putc(&b, '\n');
 	put_clocks(&b, root, "clocks_before");
 	put_clocks(&b, root, "clocks_after");
-	put_run(&b, root);
+	if (has_run)
+		put_run(&b, root);
 	r->beside[4] = sbuf_steal(&b);
-	const char **const wanted[] = { &r->fit.device, &r->fit.backend, &r->fit.date, &r->fit.source, &r->fit.environment };
-	for (size_t i = 0; i < 5; i++)
+}
+
+static void take_beside(const cJSON *root, struct request *r)
+{
+	const char *ended = text_of(root, "ended");
+	if (!r->beside[0])
+		take_texts(root, strcmp(ended, "in progress") != 0, r);
+	if (*ended && strcmp(ended, "complete") != 0 && !r->beside[5]) {
+		struct sbuf b = { 0 };
+		sbuf_printf(&b, "the measurement is not complete (%s): its drift is unknown", ended);
+		r->beside[5] = sbuf_steal(&b);
+	}
+	const char **const wanted[] = { &r->fit.device, &r->fit.backend, &r->fit.date, &r->fit.source, &r->fit.environment, &r->fit.note };
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
 		if (!*wanted[i])
 			*wanted[i] = r->beside[i];
 	r->fit.is_measured_here = true;
-	r->fit.is_unstable = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(root, "is_stable"));
+	r->fit.is_unstable |= cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(root, "is_stable"));
 }
 
 /* calib run writes POINTS.device.json beside POINTS.csv. */
@@ -257,7 +304,7 @@ int calib_fit(int argc, char **argv, struct orr_error *err)
 		printf("%zu points, %zu laws: %s\n", is_images ? profile->law[0].points : p.n, profile->n_laws, r.out);
 	profile_free(profile);
 	points_free(&p);
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 6; i++)
 		mem_free(r.beside[i]);
 	return rc;
 }

@@ -14,9 +14,11 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct request {
 	const char *backend, *out;
+	FILE *file; /* of out; NULL: standard output, written at the end */
 	bool is_quiet;
 	struct backend_options open;
 	struct sweep_options sweep;
@@ -110,10 +112,10 @@ static int parse(int argc, char **argv, struct request *r, struct orr_error *err
 	return rc;
 }
 
-static void say(void *who, const char *line)
+static void say(void *request, const char *line)
 {
-	(void)who;
-	fprintf(stderr, "%s\n", line);
+	if (!((const struct request *)request)->is_quiet)
+		fprintf(stderr, "%s\n", line);
 }
 
 /* Opens the requested backend; by default a GPU if one is usable, else this processor. */
@@ -130,16 +132,58 @@ static const struct backend *open_backend(const struct request *r, void **device
 	return *device ? &backend_cpu : NULL;
 }
 
-static int write_points(const struct request *r, const struct points *p, const struct measurement *m, struct orr_error *err)
+/* ---- files. Each point is written as it is measured, so that a crash leaves the points until then. */
+
+static int cannot_write(const struct request *r, struct orr_error *err)
+{
+	return orr_fail(err, ORR_EFAIL, "%.300s: %s", r->out, strerror(errno));
+}
+
+static void write_row(void *request, const struct point *x)
+{
+	struct request *r = request;
+	if (r->file) {
+		points_write_row(x, r->file);
+		fflush(r->file);
+	}
+}
+
+static int begin_files(struct request *r, const struct measurement *m, struct orr_error *err)
+{
+	if (!r->out)
+		return ORR_OK;
+	r->file = fopen(r->out, "w");
+	if (!r->file)
+		return cannot_write(r, err);
+	points_write_header(r->file);
+	return fflush(r->file) ? cannot_write(r, err) : measurement_write(m, r->out, err);
+}
+
+/* Replaces the file by one with the widened intervals. */
+static int rewrite(const struct request *r, const struct points *p, struct orr_error *err)
+{
+	char path[4096];
+	struct stat s;
+	bool is_file = !stat(r->out, &s) && S_ISREG(s.st_mode);
+	snprintf(path, sizeof path, "%.4000s%s", r->out, is_file ? ".new" : "");
+	FILE *f = fopen(path, "w");
+	if (!f)
+		return cannot_write(r, err);
+	int rc = points_write(p, f, err);
+	if ((fclose(f) || (is_file && !rc && rename(path, r->out))) && !rc)
+		rc = cannot_write(r, err);
+	return rc;
+}
+
+/* Completes the files, also after an error: the points until then are valid. */
+static int end_files(struct request *r, const struct points *p, const struct measurement *m, struct orr_error *err)
 {
 	if (!r->out)
 		return points_write(p, stdout, err);
-	FILE *f = fopen(r->out, "w");
-	if (!f)
-		return orr_fail(err, ORR_EFAIL, "%.300s: %s", r->out, strerror(errno));
-	int rc = points_write(p, f, err);
-	if (fclose(f) && !rc)
-		rc = orr_fail(err, ORR_EFAIL, "%.300s: %s", r->out, strerror(errno));
+	bool is_bad = r->file && ferror(r->file);
+	if (r->file && (fclose(r->file) || is_bad))
+		return cannot_write(r, err);
+	int rc = m->report.is_stable ? ORR_OK : rewrite(r, p, err);
 	return rc ? rc : measurement_write(m, r->out, err);
 }
 
@@ -157,16 +201,45 @@ static void tell(const struct request *r, const struct measurement *m)
 	else
 		fprintf(stderr, "no anchor could be measured again within this budget: the drift is unknown\n");
 	if (*s->throttle)
-		fprintf(stderr, "throttled: %s\n", s->throttle);
+		fprintf(stderr, "throttled: %s; batches measured then were left out, and %u points without any other\n", s->throttle,
+			s->throttled);
 	if (!s->is_settled)
 		fprintf(stderr, "the clock was not stable before the first point\n");
+}
+
+/* Measures and writes the files. The error of the device comes before one of writing. */
+static int measure(struct request *r, const struct backend *b, void *device, struct measurement *m, struct orr_error *err)
+{
+	struct points points = { 0 };
+	struct orr_error why = { 0 }, unwritten = { 0 };
+	int rc = begin_files(r, m, err);
+	if (rc)
+		return rc;
+	rc = sweep_run(b, device, &r->sweep, &points, &m->report, &why);
+	if (!rc && !points.n)
+		rc = orr_fail(&why, ORR_EFAIL, "calib run: nothing could be measured within %g s", r->sweep.budget_s);
+	m->ended = rc ? why.text : "complete";
+	int failed = end_files(r, &points, m, &unwritten);
+	if (rc && points.n)
+		orr_fail(err, rc, "%.500s; the %zu points measured before are %s%.150s", why.text, points.n,
+			failed   ? "lost: "
+			: r->out ? "in "
+				 : "on standard output",
+			failed   ? unwritten.text
+			: r->out ? r->out
+				 : "");
+	else if (rc || failed)
+		orr_fail(err, rc ? rc : failed, "%s", rc ? why.text : unwritten.text);
+	if (points.n && !failed)
+		tell(r, m);
+	points_free(&points);
+	return rc ? rc : failed;
 }
 
 int calib_run(int argc, char **argv, struct orr_error *err)
 {
 	struct request r;
 	struct measurement m = { 0 };
-	struct points points = { 0 };
 	void *device;
 	int rc = parse(argc, argv, &r, err);
 	if (rc)
@@ -175,24 +248,18 @@ int calib_run(int argc, char **argv, struct orr_error *err)
 	if (!b)
 		return err->code;
 	measurement_begin(&m, b, device, &r.sweep);
-	if (!r.is_quiet) {
-		r.sweep.say = say;
+	r.sweep.say = say;
+	r.sweep.row = write_row;
+	r.sweep.arg = &r;
+	if (!r.is_quiet)
 		fprintf(stderr, "%s: %s; %s\n%s", b->name, m.device.name, m.device.software, m.device.warnings);
-	}
 	if (b == &backend_synthetic) {
 		r.sweep.now = synthetic_now;
 		r.sweep.idle = synthetic_idle;
 	}
 	r.sweep.sampling = sampling_default;
 	r.sweep.sampling.point_s = 0;
-	rc = sweep_run(b, device, &r.sweep, &points, &m.report, err);
-	if (!rc && !points.n)
-		rc = orr_fail(err, ORR_EFAIL, "calib run: nothing could be measured within %g s", r.sweep.budget_s);
-	if (!rc)
-		rc = write_points(&r, &points, &m, err);
-	if (!rc)
-		tell(&r, &m);
-	points_free(&points);
+	rc = measure(&r, b, device, &m, err);
 	b->close(device);
 	return rc;
 }

@@ -12,7 +12,7 @@ static void put_help(struct sbuf *out)
 {
 	sbuf_puts(out, "usage: orrery policy list [--kind K]\n"
 		       "       orrery policy show NAME|FILE.so [--kind K]\n"
-		       "       orrery policy new NAME [--kind K]\n\n"
+		       "       orrery policy new NAME [--kind K] [--reacting]\n\n"
 		       "  list   the built-in policies by kind\n"
 		       "  show   one policy with its parameters, their defaults and units\n"
 		       "  new    writes NAME.c, a simple policy that compiles and works, and NAME_test.sh, which\n"
@@ -20,7 +20,8 @@ static void put_help(struct sbuf *out)
 		       "  --kind K   the world of the policy: ");
 	world_names(out, true, "");
 	sbuf_printf(out,
-		" (new: default %s);\n             if two worlds have policies of the same name, show prints both unless K is given\n\n",
+		" (new: default %s);\n             if two worlds have policies of the same name, show prints both unless K is given\n"
+		"  --reacting new, kind step: a policy that reacts to the ends of ops while an iteration runs\n\n",
 		worlds[0]->name);
 	sbuf_puts(out, "Example: a policy of your own beside two baselines\n"
 		       "  orrery policy new mine\n"
@@ -118,23 +119,30 @@ static int read_kind(const char *name, const struct world **out, struct orr_erro
 
 static int run(int argc, char **argv, struct orr_error *err)
 {
-	static const struct option longs[] = { { "kind", required_argument, NULL, 'k' }, { NULL, 0, NULL, 0 } };
+	static const struct option longs[] = { { "kind", required_argument, NULL, 'k' }, { "reacting", no_argument, NULL, 'r' },
+		{ NULL, 0, NULL, 0 } };
+	bool is_reacting = false;
 	const struct world *of = NULL;
 	int opt, rc = ORR_OK;
 	optind = 1;
 	opterr = 0;
 	while (!rc && (opt = getopt_long(argc, argv, ":", longs, NULL)) != -1)
-		rc = opt == 'k' ? read_kind(optarg, &of, err) : cli_bad_option(argc, argv, opt, longs, err);
+		if (opt == 'r')
+			is_reacting = true;
+		else
+			rc = opt == 'k' ? read_kind(optarg, &of, err) : cli_bad_option(argc, argv, opt, longs, err);
 	if (rc)
 		return rc;
 	int n = argc - optind;
+	if (is_reacting && (!n || strcmp(argv[optind], "new") != 0))
+		return orr_fail(err, ORR_EINPUT, "--reacting: expected with new NAME --kind step only");
 	const char *verb = n > 0 ? argv[optind] : "";
 	if (!strcmp(verb, "list") && n == 1)
 		return list(of);
 	if (!strcmp(verb, "show") && n == 2)
 		return show(argv[optind + 1], of, err);
 	if (!strcmp(verb, "new") && n == 2)
-		return policy_new(argv[optind + 1], of ? of : worlds[0], err);
+		return policy_new(argv[optind + 1], of ? of : worlds[0], is_reacting, err);
 	return orr_fail(err, ORR_EINPUT, "policy: expected list, show NAME or new NAME; see --help");
 }
 

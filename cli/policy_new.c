@@ -49,17 +49,31 @@ static int write_new(const char *path, const struct embedded_file *template, con
 	return rc;
 }
 
-int policy_new(const char *name, const struct world *w, struct orr_error *err)
+/* The world's templates: two files each, the source and its test. */
+static const struct embedded_file *template_of(const struct world *w, bool is_reacting, struct orr_error *err)
+{
+	const struct embedded_file *t = w->template;
+	if (!is_reacting)
+		return t;
+	for (; t->name; t += 2)
+		if (!strncmp(t->name, "template_reacting", 17))
+			return t;
+	orr_fail(err, ORR_EINPUT, "--reacting: expected --kind step, found %s: its policies all react to events", w->name);
+	return NULL;
+}
+
+int policy_new(const char *name, const struct world *w, bool is_reacting, struct orr_error *err)
 {
 	char source[80], test[80];
 	int rc = check_name(name, err);
-	if (rc)
-		return rc;
+	const struct embedded_file *template = rc ? NULL : template_of(w, is_reacting, err);
+	if (!template)
+		return err->code;
 	snprintf(source, sizeof source, "%s.c", name);
 	snprintf(test, sizeof test, "%s_test.sh", name);
-	rc = write_new(source, &w->template[0], name, 0644, err);
+	rc = write_new(source, &template[0], name, 0644, err);
 	if (!rc)
-		rc = write_new(test, &w->template[1], name, 0755, err);
+		rc = write_new(test, &template[1], name, 0755, err);
 	if (!rc)
 		printf("wrote %s and %s; next:\n"
 		       "  cc -shared -fPIC $(pkg-config --cflags orrery) -o %s.so %s\n"

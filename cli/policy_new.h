@@ -7,7 +7,8 @@
 
 #include "world/world.h"
 
-/* Writes NAME.c and NAME_test.sh to the current folder and prints the next commands. Existing files are an error. */
-int policy_new(const char *name, const struct world *w, struct orr_error *err);
+/* Writes NAME.c and NAME_test.sh to the current folder and prints the next commands. Existing files are an error, and so is
+ * is_reacting (--reacting) for a world that has no such template. */
+int policy_new(const char *name, const struct world *w, bool is_reacting, struct orr_error *err);
 
 #endif

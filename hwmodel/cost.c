@@ -396,8 +396,8 @@ static char *describe(const struct cost *c)
 			c->dev->is_measured ? "its shares measured" : "data sheet and published kernel times",
 			summary ? "; no law for these kernels in profile " : "", summary ? summary : "");
 	if (c->conv_factor != 1 || c->memory_factor != 1)
-		sbuf_printf(
-			&source, "; in a whole network convolutions x %.3g, memory-bound layers x %.3g", c->conv_factor, c->memory_factor);
+		sbuf_printf(&source, "; factors of whole networks: %.3g on convolutions, %.3g on memory-bound layers", c->conv_factor,
+			c->memory_factor);
 	if (c->o.efficiency > 0)
 		sbuf_puts(&source, ", efficiency of products set by cost.efficiency");
 	mem_free(summary);

@@ -134,7 +134,7 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 	return l && l->form != FORM_FACTOR ? l : NULL;
 }
 
-/* Largest median held-out error of a law over all classes of filters with which it also times classes without measurements. */
+/* A law over all classes of filters times classes without measurements if its median held-out error is at most this. */
 static const double most_pooled_error = 0.3;
 
 /*

@@ -34,15 +34,15 @@ struct device {
 	 */
 	double gemm_half_flops;
 	double gemm_exposed_memory; /* share of a product's memory time that its FLOPs do not overlap */
-	/* Factors on the times of convolutions and of memory-bound layers in whole convolutional networks on tensor cores, on top of the
-	 * profile; 0: 1. */
+	/* Factors on the times that a profile gives for convolutions and for memory-bound layers, in whole convolutional networks on tensor
+	 * cores; 0: no factor. */
 	double network_conv_time, network_memory_time;
 	double link_Bps, link_latency_s; /* GPU to GPU inside a node, one direction (NVLink, else PCIe) */
 	char *fabric; /* what joins the GPUs of the usual node: "nvswitch", "nvlink-mesh", or "" if not stated (profile_collective()) */
 	double pcie_Bps;
 	/* Measured all-reduce of 8 GPUs in a node: bus bandwidth, and the time of a small message (0: unknown). */
 	double allreduce_Bps, allreduce_latency_s;
-	double nvls_Bps; /* the same, reduced in the switch (NVLS), bus bandwidth of long messages; 0: the switch does not add */
+	double nvls_Bps; /* the same, reduced in the switch (NVLS), bus bandwidth of long messages; 0: the switch cannot reduce */
 	/* Fit to the same all-reduce from 64 KiB up: latency + 2(n-1)/n bytes / Bps + sqrt_s sqrt(bytes) (docs/models/step.md); 0: none. */
 	double law_latency_s, law_Bps, law_sqrt_s;
 	char *source;     /* lines of "topic: source" */

@@ -295,6 +295,13 @@ static void free_law(struct law *l)
 	mem_free(l->point);
 }
 
+void profile_remove_law(struct profile *p, size_t i)
+{
+	free_law(&p->law[i]);
+	p->n_laws--;
+	memmove(&p->law[i], &p->law[i + 1], (p->n_laws - i) * sizeof *p->law);
+}
+
 void profile_free(struct profile *p)
 {
 	if (!p)

@@ -111,5 +111,9 @@ uint32_t law_form_params(enum profile_form form);
 /* Refuses impossible values: a peak above 1.05 x the data sheet's (convolutions aside), a bandwidth below 5 % of it, a unit off
  * by a factor of a thousand. d may be NULL. */
 int profile_check(const struct profile *p, const struct device *d, struct orr_error *err);
+/* The same for law i alone. */
+int profile_check_law(const struct profile *p, size_t i, const struct device *d, struct orr_error *err);
+/* Frees law i; the laws behind it move up. */
+void profile_remove_law(struct profile *p, size_t i);
 
 #endif

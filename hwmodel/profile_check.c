@@ -132,21 +132,25 @@ static int check_anchors(const struct profile *p, size_t i, struct orr_error *er
 	return ORR_OK;
 }
 
+int profile_check_law(const struct profile *p, size_t i, const struct device *d, struct orr_error *err)
+{
+	enum profile_form form = p->law[i].form;
+	int rc = ORR_OK;
+	if (form == FORM_ROOFLINE)
+		rc = check_roofline(p, i, d, err);
+	else if (form == FORM_LINE || form == FORM_ENVELOPE)
+		rc = check_lines(p, i, d, err);
+	else if (form == FORM_CACHED)
+		rc = check_cached(p, i, d, err);
+	if (!rc)
+		rc = check_start(p, i, err);
+	return rc ? rc : check_anchors(p, i, err);
+}
+
 int profile_check(const struct profile *p, const struct device *d, struct orr_error *err)
 {
 	int rc = ORR_OK;
-	for (size_t i = 0; !rc && i < p->n_laws; i++) {
-		enum profile_form form = p->law[i].form;
-		if (form == FORM_ROOFLINE)
-			rc = check_roofline(p, i, d, err);
-		else if (form == FORM_LINE || form == FORM_ENVELOPE)
-			rc = check_lines(p, i, d, err);
-		else if (form == FORM_CACHED)
-			rc = check_cached(p, i, d, err);
-		if (!rc)
-			rc = check_start(p, i, err);
-		if (!rc)
-			rc = check_anchors(p, i, err);
-	}
+	for (size_t i = 0; !rc && i < p->n_laws; i++)
+		rc = profile_check_law(p, i, d, err);
 	return rc;
 }

@@ -13,7 +13,7 @@ liborrery_a_SOURCES += hwmodel/catalogue.h hwmodel/cost.h hwmodel/cost_laws.h hw
 	hwmodel/profile.h hwmodel/served.h hwmodel/served_llm.h hwmodel/steptimes.h hwmodel/throughput.h
 # devices and published step times
 ORR_DEVICES = hwmodel/devices/k80.json hwmodel/devices/m40.json hwmodel/devices/titanx-maxwell.json \
-	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/1080ti.json \
+	hwmodel/devices/p100.json hwmodel/devices/p100-pcie.json hwmodel/devices/titanx-pascal.json hwmodel/devices/1080ti.json \
 	hwmodel/devices/v100.json hwmodel/devices/v100-32g.json hwmodel/devices/v100-pcie.json \
 	hwmodel/devices/t4.json hwmodel/devices/2080.json hwmodel/devices/2080ti.json hwmodel/devices/a10.json hwmodel/devices/a40.json hwmodel/devices/a100.json \
 	hwmodel/devices/a100-80g.json hwmodel/devices/l4.json hwmodel/devices/h100.json hwmodel/devices/h200.json \

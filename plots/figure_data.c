@@ -78,7 +78,7 @@ static double *latency_times(const struct run_result *r, size_t *n_out, size_t *
 	return t;
 }
 
-/* Returns the times to first token of requests with more than one token. */
+/* Returns the times to first token of requests with tokens. */
 static double *ttft_times(const struct run_result *r, size_t *n_out, size_t *of)
 {
 	double *t = mem_zalloc(r->n_requests + 1, sizeof *t);

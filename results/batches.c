@@ -9,6 +9,8 @@
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
 /* Intervals at the limits are longer by this share: of the runs of a workload near a limit, the calmer ones pass, whose means are low. */
 static const double most_widening = 0.2;
+/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
+static const double tail_share = 0.4;
 
 /* Sums and weights (counts, or time) of n consecutive blocks. */
 struct stretch {
@@ -122,7 +124,7 @@ static struct interval interval_of(struct stretch *s, enum estimate_range range,
 	if (!(most <= most_skewness))
 		return none;
 	double wider = 1 + most_widening * fmax(least_effective / n, pow(most / most_skewness, 2));
-	struct estimate e = { s->mean, wider * sqrt(batch(s, BATCHES).variance), skewness, BATCHES - 1 };
+	struct estimate e = { s->mean, wider * sqrt(batch(s, BATCHES).variance), skewness, BATCHES - 1, tail_share };
 	return estimate_interval(&e, range, level);
 }
 

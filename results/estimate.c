@@ -41,9 +41,6 @@ static double untransformed(double y, double s)
 	return fabs(a) < 1e-9 ? z : (cbrt(1 + 3 * a * z) - 1) / a;
 }
 
-/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
-static const double tail_share = 0.7;
-
 static double student(double error, double df)
 {
 	return gsl_cdf_tdist_Pinv(1 - error, df);
@@ -56,7 +53,7 @@ struct interval estimate_interval(const struct estimate *e, enum estimate_range 
 	if (!(e->error > 1e-12 * fabs(e->value)) || !(e->df > 0) || !isfinite(e->error) || range == ESTIMATE_NO_MEAN)
 		return i;
 	bool is_log = range != ESTIMATE_REAL && e->value > 0, is_left = range != ESTIMATE_NON_NEGATIVE && e->skewness < 0;
-	double near = student((1 - level) / 2, e->df), far = student(tail_share * (1 - level) / 2, e->df);
+	double near = student((1 - level) / 2, e->df), far = student(e->tail_share * (1 - level) / 2, e->df);
 	double down = is_left ? far : near, up = is_left ? near : far;
 	double low = is_log ? e->value * exp(-down * e->error / e->value) : e->value - down * e->error;
 	i.low = e->value - e->error * untransformed(down, e->skewness);
@@ -71,6 +68,9 @@ struct interval estimate_interval(const struct estimate *e, enum estimate_range 
 }
 
 /* ---- over replications ---- */
+
+/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
+static const double tail_share = 0.7;
 
 /* The estimate whose value is centre + the mean of v[0..n) / scale. */
 static struct estimate of_values(const double *v, size_t n, double centre, double scale)
@@ -87,7 +87,7 @@ static struct estimate of_values(const double *v, size_t n, double centre, doubl
 	double error = sqrt(squares / (count - 1) / count);
 	/* The skewness of the sample, without its bias under a normal law (Fisher's G1), over sqrt(n). */
 	double skewness = squares > 0 ? cubes / pow(squares, 1.5) * sqrt(count * (count - 1)) / (count - 2) : 0;
-	return (struct estimate){ centre + mean / scale, error / fabs(scale), scale < 0 ? -skewness : skewness, count - 1 };
+	return (struct estimate){ centre + mean / scale, error / fabs(scale), scale < 0 ? -skewness : skewness, count - 1, tail_share };
 }
 
 static int by_value(const void *a, const void *b)

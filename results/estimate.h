@@ -41,6 +41,7 @@ struct estimate {
 	double value, error; /* error: standard error */
 	double skewness;     /* of the estimate: that of one value over sqrt(n) */
 	double df;           /* degrees of freedom of the error */
+	double tail_share;   /* chance of error at the end on the side of the tail, as a share of that at the other end */
 };
 /* Returns the interval of an estimate, which is inside range; none if the error is 0 or not a number. */
 struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level);

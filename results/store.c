@@ -215,9 +215,9 @@ int store_close(struct store *s, struct orr_error *err)
 	int code = ORR_OK, turn = -1;
 	if (!s->is_readonly) {
 		static const char doing[] = "closing the database";
-		const int patience_ms = 200, turn_ms = 5000; /* a process that hangs does not hang others */
-		/* Processes that close at the same time take turns: each but the last finds the database open elsewhere and gives up. A
-		 * file system without such locks costs nothing but a write-ahead log that may remain. */
+		const int patience_ms = 200, turn_ms = 5000; /* limits, so that a process that hangs does not block others */
+		/* Processes that close the database at the same time take turns: each but the last finds it open in another process and
+		 * stays in WAL mode. On a file system without such locks a write-ahead log may remain. */
 		turn = open(s->path, O_RDONLY | O_CLOEXEC);
 		for (int waited_ms = 0; turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) && waited_ms < turn_ms; waited_ms += 5)
 			pause_ms(5);
@@ -229,7 +229,7 @@ int store_close(struct store *s, struct orr_error *err)
 			code = db_fail(s, rc, doing, err);
 	}
 	store_free(s);
-	/* Only now: closing any descriptor of the file ends the locks that SQLite holds. */
+	/* Closed last: closing any descriptor of the file releases the locks that SQLite holds. */
 	if (turn >= 0)
 		close(turn);
 	return code;

@@ -71,7 +71,8 @@ struct book {
 	struct book_published *published;
 	size_t n_published;
 	size_t bound[BOOK_MAX_AXES]; /* value of each axis; SIZE_MAX: none */
-	struct study *study;         /* NULL before the runs */
+	struct study *study;
+	bool has_results; /* the runs have ended */
 };
 
 /* name: a folder's path (with a '/'), or one of scenarios/. NULL on error. */

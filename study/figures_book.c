@@ -261,8 +261,10 @@ static int read_rows(struct book *b, struct lines *in, struct orr_error *err)
 		struct book_published p = { .value = real_or_nan(t, 2), .low = real_or_nan(t, 3), .high = real_or_nan(t, 4) };
 		if (book_find_published(b, table_text(t, 0, NULL)))
 			table_refuse(t, 0, "an id different from those of earlier rows");
-		if (table_status(t) != 1)
-			continue; /* the next call reports the error */
+		if (table_status(t) != 1) {
+			rc = -1;
+			break;
+		}
 		p.id = mem_strdup(table_text(t, 0, NULL));
 		p.what = mem_strdup(table_text(t, 1, NULL));
 		p.source = mem_strdup(table_text(t, 5, NULL));

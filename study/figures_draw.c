@@ -203,7 +203,7 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 	return outfile_close(&f, false, err);
 }
 
-/* Positions get names under bars, and if some x is not a number. */
+/* Returns the names of the positions on the x axis, for bars or if some x is not a number; NULL: the axis has numbers. */
 static const char **categories(const struct book *b, struct drawing *d)
 {
 	if (is_of_rows(d))

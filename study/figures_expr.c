@@ -295,7 +295,7 @@ static int locate(struct evaluation *e, const char *text, const struct book_run 
 	*r = find_run(b, text, name);
 	if (!*r)
 		return orr_fail(err, ORR_EINPUT, "{%s}: no run has the name \"%.*s\"", text, (int)name, text);
-	if (!b->study)
+	if (!b->has_results)
 		return orr_fail(err, ORR_EINPUT, "{%s}: results are not known before the runs", text);
 	int rc = **rest == '[' ? bind_fixed(e, rest, text + strlen(text), &is_there, err) : ORR_OK;
 	if (!rc && is_there)

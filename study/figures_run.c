@@ -125,5 +125,8 @@ int book_run_all(struct book *b, const struct world_output *o, struct orr_error 
 	b->study = study_new(o);
 	for (size_t i = 0; i < b->n_runs && !rc; i++)
 		rc = add_run(b, &b->run[i], &n_parts, err);
-	return rc ? rc : study_carry_out(b->study, "runs", err);
+	if (!rc)
+		rc = study_carry_out(b->study, "runs", err);
+	b->has_results = !rc;
+	return rc;
 }

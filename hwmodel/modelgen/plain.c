@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chains: AlexNet (Krizhevsky 2012, 2014), VGG (Simonyan, Zisserman 2015), LeNet-5, Caffe's CIFAR-10 quick. */
+/* Chains: AlexNet (Krizhevsky 2012, 2014), VGG (Simonyan, Zisserman 2015), LeNet-5, networks for MNIST and CIFAR. */
 #include "hwmodel/modelgen/modelgen.h"
 
 #include "base/mem.h"
@@ -84,6 +84,44 @@ static struct plan *vgg(const struct recipe *r)
 	return p;
 }
 
+/* The convolutions of VGG-16 on images of CIFAR, each with a norm, then one hidden layer instead of two. */
+static struct plan *vgg16_cifar(const struct recipe *r)
+{
+	static const int convs[] = { 2, 2, 3, 3, 3 };
+	struct plan *p = plan_new(r->name, r->title, "32x32x3");
+	struct act x = op_input(p, 3, 32, 32);
+	for (int s = 0; s < 5; s++) {
+		char name[32];
+		for (int i = 0; i < convs[s]; i++) {
+			snprintf(name, sizeof name, "conv%d_%d", s + 1, i + 1);
+			x = op_conv(p, name, x, square(s < 4 ? 64 << s : 512, 3, 1, 1, true));
+			snprintf(name, sizeof name, "bn%d_%d", s + 1, i + 1);
+			x = op_norm(p, name, x, OP_BATCHNORM);
+			snprintf(name, sizeof name, "relu%d_%d", s + 1, i + 1);
+			x = op_activation(p, name, x, OP_RELU);
+		}
+		snprintf(name, sizeof name, "pool%d", s + 1);
+		x = op_pool(p, name, x, OP_MAXPOOL, 2, 2, 0);
+	}
+	x = op_norm(p, "bn6", op_linear(p, "fc6", x, 512, true, 1), OP_BATCHNORM);
+	op_softmax(p, "softmax", op_linear(p, "fc7", op_activation(p, "relu6", x, OP_RELU), 100, true, 1));
+	p->classifier = mem_strdup("fc6");
+	return p;
+}
+
+/* Two convolutions without padding, each with a pool of 2x2; a hidden layer of 1,024. */
+static struct plan *lenet_mnist(const struct recipe *r)
+{
+	struct plan *p = plan_new(r->name, r->title, "28x28x1");
+	struct act x = conv_relu(p, op_input(p, 1, 28, 28), "1", square(32, 5, 1, 0, true));
+	x = conv_relu(p, op_pool(p, "pool1", x, OP_MAXPOOL, 2, 2, 0), "2", square(64, 5, 1, 0, true));
+	x = op_pool(p, "pool2", x, OP_MAXPOOL, 2, 2, 0);
+	x = op_linear(p, "fc3", (struct act){ act_elems(x), 1, 1, x.number }, 1024, true, 1);
+	op_softmax(p, "softmax", op_linear(p, "fc4", op_activation(p, "relu3", x, OP_RELU), 10, true, 1));
+	p->classifier = mem_strdup("fc3");
+	return p;
+}
+
 static struct plan *lenet5(const struct recipe *r)
 {
 	struct plan *p = plan_new(r->name, r->title, "32x32x1");
@@ -120,6 +158,10 @@ const struct recipe plain_cnns[] = {
 	{ "vgg16", "VGG-16", "Simonyan and Zisserman, ICLR 2015, configuration D", vgg, vgg16 },
 	{ "vgg19", "VGG-19", "Simonyan and Zisserman, ICLR 2015, configuration E", vgg, vgg19 },
 	{ "lenet5", "LeNet-5 (tanh, average pooling, all of C3 connected)", "LeCun et al., Proc. IEEE 86(11), 1998", lenet5, NULL },
+	{ "lenet_mnist", "LeNet for MNIST (convolutions of 32 and 64, hidden layer of 1,024)", "public code of Crossbow (lsds/Crossbow)",
+		lenet_mnist, NULL },
+	{ "vgg16_cifar", "VGG-16 for CIFAR-100 (batch norm, one hidden layer of 512)",
+		"Simonyan and Zisserman, ICLR 2015; form for CIFAR: public code", vgg16_cifar, NULL },
 	{ "cifar10_quick", "CIFAR-10 quick", "BVLC Caffe examples/cifar10", cifar10_quick, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

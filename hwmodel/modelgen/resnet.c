@@ -78,8 +78,8 @@ static const struct resnet r18 = { { 2, 2, 2, 2 }, false, false, 1, true, 1000 }
 			   r50 = { { 3, 4, 6, 3 }, true, false, 1, true, 1000 }, r50v1 = { { 3, 4, 6, 3 }, true, true, 1, true, 1000 },
 			   r101 = { { 3, 4, 23, 3 }, true, false, 1, true, 1000 }, r152 = { { 3, 8, 36, 3 }, true, false, 1, true, 1000 },
 			   w50 = { { 3, 4, 6, 3 }, true, false, 2, true, 1000 }, r20 = { { 3, 3, 3 }, false, false, 1, false, 10 },
-			   r56 = { { 9, 9, 9 }, false, false, 1, false, 10 }, w26c10 = { { 4, 4, 4 }, false, false, 10, true, 10 },
-			   w26c100 = { { 4, 4, 4 }, false, false, 10, true, 100 };
+			   r32 = { { 5, 5, 5 }, false, false, 1, false, 10 }, r56 = { { 9, 9, 9 }, false, false, 1, false, 10 },
+			   w26c10 = { { 4, 4, 4 }, false, false, 10, true, 10 }, w26c100 = { { 4, 4, 4 }, false, false, 10, true, 100 };
 
 const struct recipe resnets[] = {
 	{ "resnet18", "ResNet-18", "torchvision; He et al., CVPR 2016", resnet, &r18 },
@@ -89,6 +89,7 @@ const struct recipe resnets[] = {
 	{ "resnet101", "ResNet-101 v1.5", "torchvision; He et al., CVPR 2016", resnet, &r101 },
 	{ "resnet152", "ResNet-152 v1.5", "torchvision; He et al., CVPR 2016", resnet, &r152 },
 	{ "resnet20_cifar", "ResNet-20 for CIFAR-10 (shortcuts of option A)", "He et al., CVPR 2016, section 4.2", resnet, &r20 },
+	{ "resnet32_cifar", "ResNet-32 for CIFAR-10 (shortcuts of option A)", "He et al., CVPR 2016, section 4.2", resnet, &r32 },
 	{ "resnet56_cifar", "ResNet-56 for CIFAR-10 (shortcuts of option A)", "He et al., CVPR 2016, section 4.2", resnet, &r56 },
 	{ "wrn_50_2", "Wide ResNet-50-2", "torchvision; Zagoruyko and Komodakis, BMVC 2016", resnet, &w50 },
 	{ "wrn_26_10_cifar10", "WRN-26-10 for CIFAR-10 (norms after convolutions, as torchvision's ResNet)",

@@ -5,10 +5,11 @@ hwmodel_modelgen_modelgen_SOURCES = hwmodel/modelgen/inception.c hwmodel/modelge
 	hwmodel/modelgen/translators.c hwmodel/modelgen/write.c
 MODEL_FILES = \
 	hwmodel/models/alexnet.json hwmodel/models/alexnet_bvlc.json hwmodel/models/vgg16.json \
-	hwmodel/models/vgg19.json hwmodel/models/lenet5.json hwmodel/models/cifar10_quick.json \
+	hwmodel/models/vgg19.json hwmodel/models/lenet5.json hwmodel/models/lenet_mnist.json \
+	hwmodel/models/vgg16_cifar.json hwmodel/models/cifar10_quick.json \
 	hwmodel/models/resnet18.json hwmodel/models/resnet34.json hwmodel/models/resnet50.json \
 	hwmodel/models/resnet50_v1.json hwmodel/models/resnet101.json hwmodel/models/resnet152.json \
-	hwmodel/models/resnet20_cifar.json hwmodel/models/resnet56_cifar.json hwmodel/models/wrn_50_2.json \
+	hwmodel/models/resnet20_cifar.json hwmodel/models/resnet32_cifar.json hwmodel/models/resnet56_cifar.json hwmodel/models/wrn_50_2.json \
 	hwmodel/models/wrn_26_10_cifar10.json hwmodel/models/wrn_26_10_cifar100.json hwmodel/models/inception_v3.json \
 	hwmodel/models/inception_v3_aux.json hwmodel/models/googlenet.json hwmodel/models/bert_base_s128.json \
 	hwmodel/models/bert_base_s512.json hwmodel/models/bert_large_s128.json hwmodel/models/bert_large_s512.json \

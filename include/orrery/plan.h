@@ -55,7 +55,7 @@ ORR_API void orr_plan_facts(const struct orr_plan *p, struct orr_plan_facts *out
 /* False: the budget is used up, the user has interrupted the run, or a call has failed. Then the search has to return; the best plan so far
  * is kept. */
 ORR_API bool orr_plan_goes_on(const struct orr_plan *p);
-ORR_API void orr_plan_progress(struct orr_plan *p, double done); /* 0..1 */
+ORR_API void orr_plan_progress(struct orr_plan *p, double done); /* done: 0 to 1 */
 ORR_API double orr_plan_uniform(struct orr_plan *p);             /* [0,1), from the policy's own random stream */
 /* Adds a metric of the run. name: letters, digits and '_'; copied. */
 ORR_API void orr_plan_put(struct orr_plan *p, const char *name, double value);
@@ -114,9 +114,8 @@ struct orr_plan_stage {
 	const double *share; /* [group] part of a micro-batch, sum 1; NULL: equal shares */
 };
 /*
- * Stages in the order of the model, all of which they cover. A micro-batch of a stage is split over its groups.
- * With interleave v > 1, `stages` is v times the number of sets of GPUs: stage i and stage i +
- * stages/v have the same GPUs.
+ * Stages in the order of the model; together they cover all pieces. A micro-batch of a stage is split over its groups. With interleave v >
+ * 1, `stages` is v times the number of sets of GPUs: stage i and stage i + stages/v have the same GPUs.
  */
 struct orr_plan_draft {
 	uint32_t stages;
@@ -159,7 +158,7 @@ struct orr_plan_code {
 	enum orr_plan_method method;
 	double reduction;    /* shared, hashed: features per vector, at least 1 */
 	double head_share;   /* shared: share of a field's features that is clustered, the most frequent ones; above 0, at most 1 */
-	double head_mass;    /* shared: if above 0, instead as many as have this share of the frequencies */
+	double head_mass;    /* shared: if above 0, the fewest features whose frequencies sum to this are clustered instead */
 	uint32_t iterations; /* shared, product: of k-means */
 	bool is_weighted;    /* shared: k-means weighted by frequency */
 	uint32_t id_bytes;   /* shared: of a cluster's number, 1 to 4 */
@@ -175,7 +174,7 @@ ORR_API bool orr_plan_compress(struct orr_plan *p, const struct orr_plan_code *c
 
 /* ---- the policy ---- */
 
-#define ORR_PLANS_EMBEDDINGS 64u /* flag: for embeddings, not for training */
+#define ORR_PLANS_EMBEDDINGS 64u /* flag: the policy compresses embeddings and does not plan training */
 
 struct orr_plan_ops {
 	/* Searches; non-zero ends the run with *err. */

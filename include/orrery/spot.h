@@ -15,7 +15,7 @@
  * assigned to the account that orr_pause_as() names.
  *
  * Order: at each instant the world calls instance() for each offer taken, instance that joins or is given notice, instance that
- * ends, and instance that gets ready (simultaneous ones in the order of the trace); then timer() by rank, steps(), and decide() once.
+ * ends, and instance that becomes ready (simultaneous ones in the order of the trace); then timer() by rank, steps(), and decide() once.
  * All of them may act. Actions take effect at once; the calls that they cause at the same instant come before the next decide(). At
  * the end of an instant, each stage of the layout must have a live owner if a step is in flight.
  *
@@ -49,7 +49,7 @@ struct orr_inst_info {
 	bool is_ready, is_on_demand;
 	uint32_t zone, type;
 	int64_t since_ns;    /* when it was taken */
-	int64_t ready_ns;    /* when it got or will get ready */
+	int64_t ready_ns;    /* when it became or will become ready */
 	int64_t goes_ns;     /* given notice: when it will end; else ORR_NEVER */
 	double usd_per_hour; /* current price */
 	uint32_t stages;     /* number of stages that it owns */

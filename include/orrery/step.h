@@ -164,7 +164,7 @@ enum orr_collective_algorithm {
 	ORR_HIERARCHICAL_LEADER, /* all-reduce: only one rank of each island communicates with others; else as ORR_HIERARCHICAL */
 	ORR_MULTI_RING,          /* a ring for each NIC that the ranks of a node use; a plain ring if there is one */
 	ORR_MULTI_TREE,          /* all-reduce: a double tree over nodes for each NIC, a chain of ranks in each node */
-	ORR_NVLS_TREE            /* as ORR_MULTI_TREE, but the switch of each node adds and copies; in one node: the switch alone (NVLS) */
+	ORR_NVLS_TREE /* as ORR_MULTI_TREE, but the switch of each node reduces and copies; in one node: the switch alone (NVLS) */
 };
 
 struct orr_collective {
@@ -254,6 +254,12 @@ ORR_API void orr_updates(struct orr_step *s, orr_op op, const struct orr_update 
  * iteration is simulated.
  */
 ORR_API void orr_watch(struct orr_step *s, orr_op op);
+/* Makes an op without duration that does not end before orr_open() is called for it. Ops of later iterations can so wait for ops
+ * that ended() adds. */
+ORR_API orr_op orr_gate(struct orr_step *s);
+/* In ended(): the gate, of any iteration that is built, ends when `dep` and its own dependencies have; dep 0: when those have. Once
+ * per gate. */
+ORR_API void orr_open(struct orr_step *s, orr_op gate, orr_op dep);
 /* Simulated time, s; 0 before the start. */
 ORR_API double orr_step_now(const struct orr_step *s);
 /* In ended(): an op that has not started will end at once when its dependencies have, without time, messages, updates or memory. */

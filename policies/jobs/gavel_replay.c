@@ -202,7 +202,7 @@ bool gavel_replay(struct gavel *g, struct orr_jobs *w, double now_s)
 	while (end < s->n && s->row[end].recompute == s->recompute)
 		end++;
 	if (first < end && fabs(s->row[first].time_s - now_s) > TIME_TOLERANCE_S) {
-		give_up(w, 0, s, "the file states another time");
+		give_up(w, 0, s, "the time in the file differs");
 		return false;
 	}
 	for (size_t i = 0; i < g->n; i++) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Alpa's pass between operators (Zheng et al., "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning", OSDI
+ * Alpa's inter-operator pass (Zheng et al., "Alpa: Automating Inter- and Intra-Operator Parallelism for Distributed Deep Learning", OSDI
  * 2022, 5): stages and submeshes by dynamic programming.
  *
  *	T = min over cuts and submeshes of sum of t_i + (M - 1) max of t_i
  *
- * For every candidate t_max of the largest t, F(j, n) is the least sum of t over pieces j.. on n GPUs with no t above t_max; candidates
- *beyond the best T / M are left out. A submesh is a power of two of GPUs of one node, or whole nodes. t of a stage is the time of a
- *micro-batch with the best degrees (data parallel, shards) of its submesh, plus 1/M of the sum of its gradients; shards stay in a node.
- *Alpa's own pass inside operators (an integer program) is not modelled. All GPUs count as of the first type.
+ * For every candidate t_max of the largest t, F(j, n) is the least sum of t over stages that cover pieces j.. with n GPUs and have no t
+ * above t_max. Candidates above the best T / M are left out. A submesh is a power of two of the GPUs of one node, or whole nodes. t of a
+ * stage is the time of a micro-batch with the best degrees (data parallel, shards) of its submesh, plus 1/M of the time of its gradients'
+ * all-reduce; shards stay in a node. Alpa's intra-operator pass (an integer program) is not modelled. All GPUs are treated as GPUs of the
+ * first type.
  */
 #include "chain.h"
 
@@ -16,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_INT(
-						   "shards_most", "0", 0, 1e6, "most shards; 0: GPUs of a node, 1: data parallel only"),
-	ORR_PARAM_CHOICE("recompute", "none", "none|selective|full", "what backward recomputes"), ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_INT("shards_most", "0", 0, 1e6,
+						   "largest number of shards; 0: GPUs of a node; 1: data parallelism only"),
+	ORR_PARAM_CHOICE("recompute", "none", "none|selective|full", "what the backward pass recomputes"), ORR_PARAM_END };
 
 enum { MOST_MESHES = 64 };
 
@@ -138,7 +139,7 @@ static void take(const struct alpa *a, struct found *b, double cost_s)
 	b->stages = s;
 }
 
-/* GPUs for the largest submeshes first, so that each lies in a node or fills nodes. */
+/* Assigns GPUs to the largest submeshes first, so that each submesh lies in one node or fills whole nodes. */
 static void submit(const struct alpa *a, const struct found *b)
 {
 	struct orr_plan_stage *stage = orr_alloc(b->stages, sizeof *stage);

@@ -24,11 +24,11 @@ static inline double chain_time_s(const struct chain *c, uint32_t from, uint32_t
 	return c->forward_s[to] - c->forward_s[from] + (c->backward_s[to] - c->backward_s[from]);
 }
 
-/* Micro-batches to try, the largest first: the given one, or every whole divisor of the global batch; none if that is no whole
- * number. The caller frees *out. */
+/* Micro-batches to try, the largest first: the given one, or every integer that divides the global batch; none if the global batch is not
+ * an integer. The caller frees *out. */
 uint32_t chain_micro_batches(const struct orr_plan_facts *f, double **out);
 
-/* Cuts pieces into n stages with the shortest longest stage; first[0..n]. Time of pieces from..to-1 on stage k:
+/* Cuts pieces into n stages so that the longest stage is as short as possible; first[0..n]. Time of pieces from..to-1 on stage k:
  * (at[k][to] - at[k][from]) * scale[k]. */
 void chain_cut(uint32_t pieces, uint32_t n, const double *const *at, const double *scale, uint32_t *first);
 

@@ -2,12 +2,12 @@
 /*
  * Data parallelism: one stage on all GPUs, with gradient accumulation where a micro-batch does not fit.
  *
- * Its own cost is that of DAPPLE's planner (github AlibabaPAI/DAPPLE; docs/models/plan.md). F, B: forward and backward of the global
- * batch on one GPU; n: GPUs; AR: all-reduce of all parameters:
+ * The policy's own cost is that of DAPPLE's planner (github AlibabaPAI/DAPPLE; docs/models/plan.md). F, B: forward and backward time of the
+ * global batch on one GPU; n: GPUs; AR: time of the all-reduce of all parameters:
  *
  *	none    (F + B)/n + AR
  *	bound   F/n + max(B/n, AR), the best case of overlap
- *	layers  the all-reduce of a layer may begin after its backward, one at a time, in the order of backward
+ *	layers  the all-reduce of a layer begins after its backward pass; all-reduces run one at a time, in the order of the backward passes
  */
 #include "chain.h"
 #include "published.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("overlap", "none", "none|bound|layers",
-						   "own cost: overlap of the all-reduce with backward"),
+						   "own cost: overlap of the all-reduce with the backward pass"),
 	PUBLISHED_PARAMS, ORR_PARAM_END };
 
 static double layers_s(const struct chain *c, const struct published *u, const uint32_t *gpu, uint32_t n, double samples)

@@ -15,13 +15,15 @@
 static const struct orr_param params[] = { ORR_PARAM_INT("tp", "0", 0, 1e6, "shards; 0: any"),
 	ORR_PARAM_INT("pp", "0", 0, 1e6, "stages; 0: any"),
 	ORR_PARAM_REAL("replica_batch", "0", 0, 1e9, "samples of a micro-batch of one replica; 0: any"),
-	ORR_PARAM_INT("tp_most", "0", 0, 1e6, "most shards; 0: GPUs of the smallest node"),
-	ORR_PARAM_INT("interleave_most", "4", 1, 64, "most parts per stage"),
-	ORR_PARAM_CHOICE("recompute", "any", "any|none|selective|full", "what backward recomputes"),
+	ORR_PARAM_INT("tp_most", "0", 0, 1e6, "largest number of shards; 0: GPUs of the smallest node"),
+	ORR_PARAM_INT("interleave_most", "4", 1, 64, "largest number of parts per stage"),
+	ORR_PARAM_CHOICE("recompute", "any", "any|none|selective|full", "what the backward pass recomputes"),
 	ORR_PARAM_CHOICE("zero", "any", "any|off|on", "sharded optimizer state"),
 	ORR_PARAM_CHOICE("sequence_parallel", "off", "any|off|on", "sequence parallelism"),
 	ORR_PARAM_CHOICE("order", "any", "any|tp-dp-pp|tp-pp-dp", "order of GPUs, neighbours first"),
-	ORR_PARAM_CHOICE("cut", "any", "any|equal|time", "equal numbers of blocks, or the shortest longest stage"), ORR_PARAM_END };
+	ORR_PARAM_CHOICE(
+		"cut", "any", "any|equal|time", "equal: the same number of blocks per stage; time: the longest stage as short as possible"),
+	ORR_PARAM_END };
 
 enum { EQUAL, BY_TIME };
 
@@ -37,7 +39,7 @@ struct grid {
 	double summed_at;
 };
 
-/* Whether choice `name` allows a value. */
+/* Returns whether parameter `name` allows a value. */
 static bool may(const struct grid *g, const char *name, const char *value)
 {
 	const char *is = orr_arg_text(g->args, name);

@@ -8,17 +8,19 @@
  *	A(j, m) = min over i < j, k < m of max(A(i, m - k), 2 a_i / bandwidth, T(i, j, k))
  *	T(i, j, k) = max(time of pieces i..j-1, 2 (k-1)/k gradients / bandwidth / samples) / k
  *
- * The published planner synchronises weights once per minibatch of a replica, so T compares the sum of gradients with the compute time
- * of `sync_batch` samples. DAPPLE's published code has this planner as its mode (a) for synchronous training.
+ * The published planner synchronises weights once per minibatch of a replica, so T compares the all-reduce of gradients with the compute
+ * time of `sync_batch` samples. DAPPLE's published code has this planner as its mode (a) for synchronous training.
  */
 #include "chain.h"
 #include "published.h"
 
 #include <math.h>
 
-static const struct orr_param params[] = { ORR_PARAM_REAL("sync_batch", "0", 0, 1e9,
-						   "samples of a replica between two sums of its gradients; 0: those of a micro-batch"),
-	PUBLISHED_PARAMS, ORR_PARAM_END };
+static const struct orr_param params[] = {
+	ORR_PARAM_REAL(
+		"sync_batch", "0", 0, 1e9, "samples of a replica between two all-reduces of its gradients; 0: those of a micro-batch"),
+	PUBLISHED_PARAMS, ORR_PARAM_END
+};
 
 struct pipedream {
 	struct orr_plan *p;

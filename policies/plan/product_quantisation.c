@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Product quantisation: parts of a vector are clustered apart (H. Jegou, M. Douze, C. Schmid, IEEE TPAMI 33(1), 2011). */
+/* Product quantisation: parts of a vector are clustered separately (H. Jegou, M. Douze, C. Schmid, IEEE TPAMI 33(1), 2011). */
 #include <orrery/plan.h>
 
 static const struct orr_param params[] = { ORR_PARAM_INT("parts", "4", 1, 4096, "parts of a vector, a byte each; divides the dimension"),
@@ -18,4 +18,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 
 static const struct orr_plan_ops ops = { .search = search };
 ORR_POLICY_PLAN_FLAGS(
-	product_quantisation, "product quantisation: parts of a vector are clustered apart", ORR_PLANS_EMBEDDINGS, params, ops);
+	product_quantisation, "product quantisation: parts of a vector are clustered separately", ORR_PLANS_EMBEDDINGS, params, ops);

@@ -36,7 +36,7 @@ static bool is_inside(const struct published *c, const uint32_t *gpu, uint32_t n
 	return true;
 }
 
-/* Inside a machine n/2 links work at once, rounded down. */
+/* Inside a machine floor(n/2) links carry data at the same time. */
 double published_all_reduce_s(const struct published *c, const uint32_t *gpu, uint32_t n, double bytes)
 {
 	if (n < 2)

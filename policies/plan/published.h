@@ -33,7 +33,7 @@ double published_transfer_s(
 	const struct published *c, const uint32_t *from, uint32_t n_from, const uint32_t *to, uint32_t n_to, double bytes);
 
 /* Places n GPUs: fresh: on unused machines; append: on machines in use; scatter: one from each machine in turn. Writes them to out and
- * marks them in is_used; false: that many are not free in this way (is_used is unchanged). */
+ * marks them in is_used; false if fewer GPUs are free under this rule; is_used is then unchanged. */
 enum published_place { PLACE_FRESH, PLACE_APPEND, PLACE_SCATTER, PLACES };
 bool published_place(const struct published *c, enum published_place how, uint32_t n, bool *is_used, uint32_t *out);
 

@@ -9,7 +9,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("reduction", "100", 1, 1e9, "features per vector"),
 	ORR_PARAM_REAL("head_share", "0.08", 1e-9, 1, "share of a field's features that is clustered: the most frequent ones"),
-	ORR_PARAM_REAL("head_mass", "0", 0, 1, "instead, as many as have this share of the frequencies; 0: by head_share"),
+	ORR_PARAM_REAL("head_mass", "0", 0, 1, "the fewest features whose frequencies sum to this are clustered; 0: head_share decides"),
 	ORR_PARAM_INT("iterations", "100", 1, 1000000, "iterations of k-means"),
 	ORR_PARAM_INT("id_bytes", "4", 1, 4, "bytes of a cluster's number in the map"), ORR_PARAM_END };
 
@@ -28,4 +28,5 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 }
 
 static const struct orr_plan_ops ops = { .search = search };
-ORR_POLICY_PLAN_FLAGS(saec, "Saec: clusters the frequent features of each field, assigns the rest once", ORR_PLANS_EMBEDDINGS, params, ops);
+ORR_POLICY_PLAN_FLAGS(
+	saec, "Saec: clusters the most frequent features of each field, assigns all others in one pass", ORR_PLANS_EMBEDDINGS, params, ops);

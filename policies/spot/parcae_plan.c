@@ -147,8 +147,9 @@ double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes
 	return mixed_row(p, from, nodes, lost)[to];
 }
 
-/* Worth of a period that starts with a change to the best shape, with next[], the worth of the periods after it. Not training is worth
- * next[n]. fits[] descends in base[], which bounds the worth of a change: the search ends at the first bound below the best. */
+/* Returns the value (samples) of a period that starts with a change to the best shape, plus the value next[] of the periods after it. Not
+ * training has the value next[n]. fits[] is in descending order of base[], an upper bound of the value of a change: the search ends at the
+ * first bound below the best value. */
 static double best_move(const struct parcae_planner *p, uint32_t fits, const double *cost, uint32_t *choice)
 {
 	double best = p->next[p->n];

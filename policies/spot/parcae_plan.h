@@ -48,7 +48,7 @@ struct parcae_planner {
 	double **row;   /* [row_of[shape] + workers lost]: expected migration to each shape; NULL: not computed yet */
 	size_t *row_of;
 	double *scratch, *value, *next, *base, *mix, *odds; /* all in scratch */
-	uint32_t *fits, *order;                             /* shapes that fit, and all, by base[]; in one block */
+	uint32_t *fits, *order; /* shapes that fit; all shapes. Both in descending order of base[], in one allocation */
 };
 
 /* The caller keeps shape[] alive until parcae_planner_end(). */

@@ -44,7 +44,7 @@ static struct rdv_seat *seat_of(struct rendezvous *r, orr_inst i)
 	return s;
 }
 
-/* Instances mostly get ready in order of creation; otherwise the whole list is read from the world. */
+/* Instances mostly become ready in order of creation; otherwise the whole list is read from the world. */
 static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

@@ -2,9 +2,9 @@
 /*
  * rendezvous.h - the event machine of Bamboo's simulator and of Oobleck's artifact: members of the job and their coordinates
  *
- * STOPPED -> (an instance gets ready) GATHERING -> (a timer fires) RUNNING or STOPPED; RUNNING -> GATHERING when the policy
- * starts a rendezvous. Members are the ready instances in order of creation; instances that get ready while members gather are
- * appended. If a member was lost when the timer fires, a new list and a new timer of the same kind start. Instances that get ready
+ * STOPPED -> (an instance becomes ready) GATHERING -> (a timer fires) RUNNING or STOPPED; RUNNING -> GATHERING when the policy
+ * starts a rendezvous. Members are the ready instances in order of creation; instances that become ready while members gather are
+ * appended. If a member was lost when the timer fires, a new list and a new timer of the same kind start. Instances that become ready
  * while the job runs wait, as do members without coordinates (pipeline, stage) after the assignment.
  * The holder of the previous stage takes over a lost instance's coordinate; the loss of an instance
  * with two coordinates is fatal.
@@ -45,8 +45,8 @@ struct rendezvous {
 	bool keeps_timers;
 	bool keeps_waiting;   /* a loss does not lower `waiting` */
 	bool ignores_orphans; /* a loss has no effect if the holder of the stage before has ended; else it is fatal */
-	uint32_t depth;       /* nodes of a pipeline; 0: no coordinates: neither rdv_assign(), due before each
-				 rdv_settle(), nor rdv_lose() is called */
+	uint32_t depth; /* nodes of a pipeline; 0: nodes have no coordinates, and rdv_assign() and rdv_lose() are not called. Else call
+			   rdv_assign() before each rdv_settle() */
 
 	enum rdv_state state;
 	enum rdv_kind kind; /* of the last rendezvous started */
@@ -74,7 +74,7 @@ void rdv_free(struct rendezvous *r);
 
 /* Gathers the ready instances and starts a timer. */
 void rdv_start(struct rendezvous *r, struct orr_spot *w, enum rdv_kind kind);
-/* An instance got ready. True: the machine is stopped, and the policy may start a rendezvous. */
+/* An instance became ready. True: the machine is stopped, and the policy may start a rendezvous. */
 bool rdv_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i);
 /* An instance ended or was released. True: it waited. */
 bool rdv_gone(struct rendezvous *r, orr_inst i);

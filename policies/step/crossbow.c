@@ -73,7 +73,7 @@ static void hold(struct crossbow *c, struct orr_step *s)
 	}
 	c->most = c->is_tuning ? 0 : c->learners;
 	for (uint32_t g = 0; g < c->f.gpus; g++) {
-		/* A tuned run holds what fits: the tuner stops at `most`. */
+		/* A tuned run reserves memory for `most` learners, the most that fit; the tuner stops at this number. */
 		double weights = c->f.params * c->f.weight_bytes;
 		double learner = weights + c->f.params * (c->f.gradient_bytes + c->f.optimizer_bytes) + activations;
 		double room = (orr_device_memory(s, g) - 2 * weights) / learner;
@@ -284,19 +284,20 @@ static void ended(void *self, struct orr_step *s, orr_op op, struct orr_error *e
 static void describe(void *self, char *out, size_t size)
 {
 	const struct crossbow *c = self;
-	int n = snprintf(out, size, "%u learners per GPU", c->learners);
+	int n = snprintf(out, size, "learners=%u per GPU", c->learners);
 	for (uint32_t i = 0; i < c->n_visited && n > 0 && (size_t)n < size; i++)
 		n += snprintf(out + n, size - (size_t)n, "%s%u", i ? ", " : " (tuned: ", c->visited[i]);
 	if (c->n_visited > 0 && n > 0 && (size_t)n < size)
 		n += snprintf(out + n, size - (size_t)n, ")");
 	if (n > 0 && (size_t)n < size)
-		n += snprintf(out + n, size - (size_t)n, "; a learner alone occupies %.3g %% of a GPU (%s)", 100 * c->occupancy[0],
+		n += snprintf(out + n, size - (size_t)n, ", occupancy=%.4g of a GPU by a learner alone (%s)", c->occupancy[0],
 			c->is_given ? "given" : "by the cost model");
 	/* The gap between learners and base model changes by 1 - alpha (k + 1) per clock (docs/models/step-crossbow.md). */
 	double factor = c->alpha * (c->f.gpus * c->learners + 1);
 	if (factor >= 2 && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, "; alpha (k + 1) = %.4g for k = %u learners: averaging diverges from 2 on, lower alpha",
-			factor, c->f.gpus * c->learners);
+		snprintf(out + n, size - (size_t)n,
+			"; alpha (k + 1) = %.4g for k = %u learners: averaging diverges at 2 and above: lower alpha", factor,
+			c->f.gpus * c->learners);
 }
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe, .ended = ended };

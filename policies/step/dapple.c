@@ -55,7 +55,7 @@ struct dapple {
 	double tied_params;                      /* of a table shared by the first and the last stage; 0: none */
 	bool overlap_p2p;
 	double exposed_s;    /* per micro-batch: transfers that the schedule does not hide; 0: none */
-	uint32_t exposed_at; /* the stage before them */
+	uint32_t exposed_at; /* the stage that sends them */
 	struct dapple_stage *stage;
 	/* By position. */
 	uint32_t *device;
@@ -314,9 +314,9 @@ static double transfer_s(const struct dapple *d, const struct orr_step *s, uint3
 }
 
 /*
- * Stages i and i + 1 have K_i - K_(i+1) + 1 micro-batches between them, each of which takes both passes of both stages and two
- * transfers. If that is longer than the longest stage, the stages wait for transfers: under policy A for all of one transfer per
- * micro-batch if the stages are equal.
+ * K_i - K_(i+1) + 1 micro-batches are in flight between stages i and i + 1. Each takes both passes of both stages and two transfers. If
+ * this time per micro-batch in flight exceeds that of the longest stage, the stages wait for transfers: under policy A, with equal stages,
+ * for one whole transfer per micro-batch.
  */
 static void find_exposed(struct dapple *d, const struct orr_step *s)
 {

@@ -3,7 +3,7 @@
 libpolicies_a_SOURCES += policies/step/document.c policies/step/stages.c policies/step/pipeline.c \
 	policies/step/partitions.c policies/step/bamboo_stages.c policies/step/graph_names.c policies/step/graph_order.c \
 	policies/step/graph_work.c policies/step/graph_read.c policies/step/allreduce.c policies/step/bytescheduler.c \
-	policies/step/parameter_server.c policies/step/local_sgd.c policies/step/zero.c policies/step/ako.c policies/step/crossbow.c \
+	policies/step/parameter_server.c policies/step/local_sgd.c policies/step/zero.c policies/step/ako.c policies/step/crossbow.c policies/step/easgd.c \
 	policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c \
 	policies/step/tensor_parallel.c policies/step/megatron.c policies/step/bamboo.c policies/step/stanza.c \
 	policies/step/ds_sync.c policies/step/graph.c
@@ -12,7 +12,8 @@ libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/chunks.h policies/
 	policies/step/replicas.h policies/step/schedule.h policies/step/servers.h policies/step/stages.h
 libpolicies_a_SOURCES += policies/step/policies.def
 # template of `orrery policy new --kind step`
-STEP_TEMPLATE = policies/step/template.c.in policies/step/template_test.sh.in
+STEP_TEMPLATE = policies/step/template.c.in policies/step/template_test.sh.in \
+	policies/step/template_reacting.c.in policies/step/template_reacting_test.sh.in
 EXTRA_DIST += $(STEP_TEMPLATE)
 nodist_liborrery_a_SOURCES += policies/step/template_data.c
 CLEANFILES += policies/step/template_data.c policies/step/template_data.c.tmp

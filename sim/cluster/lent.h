@@ -14,7 +14,7 @@
 
 struct lent_instance {
 	uint32_t number;
-	bool is_there;                 /* added; false: only its end is known */
+	bool is_there;                 /* the instance has been added; false: only its end is known */
 	uint32_t node;                 /* UINT32_MAX: none */
 	uint32_t zone, type, gpu_type; /* gpu_type UINT32_MAX: any */
 	int64_t price, goes_ns;

@@ -49,7 +49,7 @@ static uint32_t vectors_of(uint32_t n, double reduction)
 	return k < 1 ? 1 : k > n ? n : (uint32_t)k;
 }
 
-/* Assigns all features in passes of PASS rows, so that only the head is held. */
+/* Assigns all features in passes of PASS rows, so that only the vectors of the head are in memory. */
 static void assign_all(const struct embed_table *t, uint32_t field, struct coded_field *f, uint32_t stride)
 {
 	struct kmeans_work work = { 0 };
@@ -219,7 +219,7 @@ struct embed_code *embed_compress(const struct embed_table *t, const struct embe
 		c->field[f].n = embed_field_features(t, f);
 		c->field[f].k = o->method == EMBED_ROUNDED ? c->field[f].n : vectors_of(c->field[f].n, o->reduction);
 	}
-	/* A single field is worked on by all threads inside the loops of kmeans.c. */
+	/* A single field is compressed by all threads, in the loops of kmeans.c. */
 #pragma omp parallel for schedule(dynamic) if (c->n_fields > 1)
 	for (uint32_t f = 0; f < c->n_fields; f++) {
 		bool is_done = compress_field(t, f, o, c);

@@ -26,14 +26,14 @@ struct embed_options {
 	enum embed_method method;
 	double reduction;    /* shared, hashed: features per vector; k = ceil(n / reduction) */
 	double head_share;   /* shared: only this share of a field's features, the most frequent ones, is clustered; at least k */
-	double head_mass;    /* shared: instead, as many as have this share of the frequencies; NAN: by head_share */
+	double head_mass;    /* shared: the fewest features whose frequencies sum to this are clustered; NAN: head_share decides */
 	uint32_t iterations; /* shared, product: of k-means */
 	bool is_weighted;    /* shared: k-means weighted by frequency */
 	uint32_t id_bytes;   /* shared: of the map, 1 to 4 */
 	uint32_t bits;       /* rounded: 8 or 16 */
 	uint32_t parts;      /* product: m, a divisor of dim */
 	uint64_t seed;       /* of k-means */
-	const volatile sig_atomic_t *is_stopped; /* NULL, or becomes true to give up */
+	const volatile sig_atomic_t *is_stopped; /* NULL, or a flag: the call fails once it is true */
 	/* NULL, or called after each field that is done, by any thread, one at a time. */
 	void (*progress)(void *ctx, uint32_t done, uint32_t fields);
 	void *ctx;
@@ -55,8 +55,8 @@ const uint32_t *embed_code_map(const struct embed_code *c, uint32_t field);
 /* The k x stride codebook of a field (shared, hashed), NULL for others. */
 const float *embed_code_book(const struct embed_code *c, uint32_t field, uint32_t *k, uint32_t *stride);
 
-/* Multiply-adds: assignments while clustering (I M K dim per field), the last pass over features outside the head
- * together with the head (N K dim), and distances of the start. */
+/* Multiply-adds: assignments while clustering (I M K dim per field), the last pass over all features (N K dim), and distances of the start.
+ * */
 struct embed_work {
 	uint64_t cluster, last_pass, start;
 };

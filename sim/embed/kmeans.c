@@ -10,7 +10,7 @@
 enum {
 	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit the registers of AVX2 */
 	CHUNK = 64,        /* tiles per task */
-	START_CHUNK = 1024 /* rows whose distances are summed together by the start: part of the result */
+	START_CHUNK = 1024 /* rows whose distances the start sums together; another number changes the results */
 };
 
 uint32_t kmeans_stride(uint32_t dim)
@@ -39,7 +39,7 @@ void kmeans_rows_free(float *x)
 
 /* ---- assignment ---- */
 
-/* Centroids by blocks of 16: half[l], then value j of all 16, for j in 0 .. dim - 1. Lanes beyond k are never nearest. */
+/* Centroids in blocks of 16: |c|^2 / 2 of each, then value j of each, for j in 0 .. dim - 1. Lanes beyond k are never nearest. */
 struct blocks {
 	float *value;
 	uint32_t n, dim;
@@ -152,7 +152,7 @@ static void mean_of(const struct kmeans_points *p, const uint32_t *member, size_
 
 void kmeans_move(const struct kmeans_points *p, uint32_t k, const uint32_t *id, float *centroid)
 {
-	/* Rows by centroid, each in ascending order: centroids are then independent of one another. */
+	/* Rows are listed by centroid, each list in ascending order, so that centroids can be computed independently. */
 	size_t *first = mem_zalloc((size_t)k + 2, sizeof *first);
 	uint32_t *member = mem_alloc((p->n + 1) * sizeof *member);
 	for (size_t i = 0; i < p->n; i++)
@@ -185,7 +185,7 @@ static size_t find_row(const struct kmeans_points *p, const double *total, const
 	for (; i < last; i++) {
 		double value = weight_of(p, i) * (distance ? (double)distance[i] : 1);
 		if (value > 0)
-			found = i; /* rounding may leave a rest after the last row */
+			found = i; /* rounding may leave a remainder after the last row */
 		if (value > at)
 			break;
 		at -= value;

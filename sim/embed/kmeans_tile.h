@@ -48,7 +48,7 @@ TILE_TARGET static void TILE_NAME(const struct blocks *b, const float *const row
 	}
 }
 
-/* Weighted sum of the squared distances of the rows if c were one more centroid; lowers the distances to it if `takes`. Sums of 16
+/* Returns the weighted sum of the rows' squared distances with c as one more centroid; if `takes`, also updates the distances. Sums of 16
  * lanes in a fixed order. */
 TILE_TARGET static double JOIN(lower_, TILE_NAME)(
 	const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes)

@@ -15,7 +15,7 @@ const struct orr_param embed_shape_params[] = { ORR_PARAM_INT("features", "10000
 	ORR_PARAM_INT("dim", "32", 1, 4096, "values of a vector, 4 bytes each"),
 	ORR_PARAM_REAL("zipf", "1.05", 0, 10, "exponent of the frequencies: proportional to rank^-zipf within a field"),
 	ORR_PARAM_INT("clusters", "100", 0, 1e9, "planted clusters per field; 0: vectors have no clusters"),
-	ORR_PARAM_REAL("noise", "0.03", 0, 1e6, "standard deviation of a value around its cluster; that of the centres is 1"),
+	ORR_PARAM_REAL("noise", "0.03", 0, 1e6, "standard deviation of a value around the centre of its cluster; that of the centres is 1"),
 	ORR_PARAM_INT("seed", "1", 0, 9e15, "seed of the vectors"),
 	ORR_PARAM_BOOL("hold", true, "keep the vectors in memory; false: draw them again in each pass"), ORR_PARAM_END };
 
@@ -121,7 +121,7 @@ struct embed_table *embed_table_generate(const struct embed_shape *s)
 	for (uint32_t f = 0; f < s->fields; f++) {
 		struct embed_field *at = &t->field[f];
 		at->n = (uint32_t)(s->features / s->fields + (f < s->features % s->fields));
-		/* Fields of one size share their frequencies. */
+		/* Fields of equal size share their frequencies. */
 		if (f && at->n == at[-1].n) {
 			at->frequency = at[-1].frequency;
 			at->cumulated = at[-1].cumulated;

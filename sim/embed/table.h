@@ -5,10 +5,10 @@
  * A field is an attribute of a user or an item. Each sample has one feature of each field, so the frequencies of a field
  * sum to 1. The features of a field are in descending order of frequency; equal ones keep the order of the file.
  *
- * Generated tables: fields of equal size (the first ones have one more if the features do not divide), frequencies
- * proportional to rank^-zipf, `clusters` centres per field from N(0, I), each vector a centre drawn uniformly plus noise
- * N(0, noise^2 I); without clusters, N(0, I). A vector depends on (seed, field, rank) alone, so it is drawn again whenever it is
- * read unless the table is held in memory.
+ * Generated tables: fields of equal size (the first ones have one feature more if the division has a remainder), frequencies proportional
+ * to rank^-zipf, `clusters` centres per field from N(0, I), each vector a centre drawn uniformly plus noise N(0, noise^2 I); without
+ * clusters, N(0, I). A vector depends on (seed, field, rank) alone, so it is drawn again whenever it is read unless the table is held in
+ * memory.
  *
  * A table is immutable: threads may share it.
  */
@@ -35,8 +35,8 @@ struct embed_table;
 
 struct embed_table *embed_table_generate(const struct embed_shape *s);
 /*
- * Reads a CSV file with the columns field, feature, frequency, v0, v1, ..; rows in any order. Frequencies are numbers of
- * at least 0, not all 0 in a field; they are divided by their sum. NULL on error: message with file and line.
+ * Reads a CSV file with the columns field, feature, frequency and vector (numbers between blanks); rows in any order. Frequencies are
+ * numbers of at least 0, not all 0 in a field; they are divided by their sum. NULL on error: message with file and line.
  */
 struct embed_table *embed_table_read(const char *path, struct orr_error *err);
 void embed_table_free(struct embed_table *t);

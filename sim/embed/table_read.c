@@ -29,7 +29,7 @@ struct reader {
 	uint32_t dim; /* 0: no row yet */
 };
 
-/* Appends the values of a vector; false if one is no number in the range, or their count differs from that of earlier rows. */
+/* Appends the values of a vector; false if one is not a number in the range, or if their count differs from that of earlier rows. */
 static bool read_vector(struct reader *in, const char *s)
 {
 	uint32_t n = 0;

@@ -9,7 +9,7 @@
 
 struct embed_field {
 	uint32_t n;
-	bool is_shared;    /* frequency and cumulated belong to the field before */
+	bool is_shared;    /* frequency and cumulated are owned by the previous field */
 	double *frequency; /* n, descending, sum 1 */
 	double *cumulated; /* n */
 	float *centre;     /* generated: clusters x dim */

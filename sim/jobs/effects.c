@@ -170,7 +170,7 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.reference_type", .why = "rates refer to the cluster's first type by default", .holds = is_other_reference },
 	{ .key = "jobs.reference_type", .why = "no job ran at a rate other than 1", .use = JOBS_USED_SPEEDS },
 	{ .key = "jobs.type_order", .why = "the cluster has one GPU type", .holds = has_types },
-	{ .key = "jobs.type_order", .why = "the types that a job tried had its speed in the cluster's order", .use = JOBS_USED_TYPE_ORDER },
+	{ .key = "jobs.type_order", .why = "no job tried a faster GPU type after a slower one", .use = JOBS_USED_TYPE_ORDER },
 	{ .key = "jobs.gantt", .why = "the run has fewer jobs than the default covers", .holds = has_more_jobs },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every job", .holds = samples_rows },
 	{ .key = "jobs.ci_level", .why = "the run has no interval", .holds = has_interval },
@@ -182,9 +182,9 @@ const struct world_effect jobs_effects[] = {
 	STEP_EFFECTS,
 	{ .key = "step.iterations", .why = "rates are those of the steady state", .use = STEP_USED_EVERY_ITERATION },
 	{ .key = "cost.measured", .why = "no step time is measured for these devices, models, batches and precision", .holds = measured_changes },
-	{ .key = "cost.fused_attention", .why = "no kernel of the models takes another time", .holds = fused_attention_changes },
-	{ .key = "cost.dropout", .why = "no kernel of the models takes another time", .holds = dropout_changes },
-	{ .key = "cost.efficiency", .why = "no kernel of the models takes another time", .holds = efficiency_changes },
+	{ .key = "cost.fused_attention", .why = "it changes the time of no kernel of the models", .holds = fused_attention_changes },
+	{ .key = "cost.dropout", .why = "it changes the time of no kernel of the models", .holds = dropout_changes },
+	{ .key = "cost.efficiency", .why = "it changes the time of no kernel of the models", .holds = efficiency_changes },
 	{ 0 }
 };
 /* clang-format on */

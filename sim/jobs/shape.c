@@ -84,7 +84,7 @@ static void put(struct sbuf *b, uint32_t v)
 	sbuf_add(b, (const char *)&v, sizeof v);
 }
 
-/* The type, and the nodes and racks as step policies see them; the network's part follows. */
+/* Writes the GPU type, and the nodes and racks as step policies see them. The network's part of the key follows. */
 static void put_shape(struct sbuf *b, const struct place *p)
 {
 	uint32_t racks = 0;

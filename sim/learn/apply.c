@@ -67,7 +67,7 @@ static void local_update(struct learn *l, struct replica *r, struct span s)
 	descend(l, &r->x, rate(l), u, s);
 }
 
-/* The inbox is as old as the worker updates since it was read; the worker's own gradient is fresh. */
+/* Counts staleness: of each gradient in the inbox, the updates since its push; of the worker's own gradient, 0. */
 static void note_inbox(struct learn *l, struct replica *r)
 {
 	l->staleness += r->inbox_count * (double)l->pushes - r->inbox_pushes;

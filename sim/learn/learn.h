@@ -3,9 +3,9 @@
  * learn.h - real stochastic gradient descent under a simulated schedule of updates
  *
  * The effect of an op on the parameters (enum orr_update_kind, orrery/step.h) is reported twice, in order of time. When the
- * op starts, its inputs are saved; when it ends, it takes effect. Any number of ops may be in flight. Each device that
- * appears is a replica, or up to 16 (learners): parameters x, gradient g, window of gradients and their sum A, inbox R. The server holds
- * one copy X. All x and X start from the same point, all else from zero.
+ * op starts, its inputs are saved; when it ends, it takes effect. Any number of ops may be in flight. Each device that appears has one
+ * replica, or up to 16 (learners), with parameters x, gradient g, window of gradients and their sum A, inbox R. The server holds one copy
+ * X. All x and X start from the same point, all else from zero.
  *
  * Invariant: the results are a function of the configuration and of the order of calls. Gradients are computed lazily: when
  * one is read, all pending ones are computed in parallel. Mini-batches come from one stream per device and sums have a
@@ -72,8 +72,8 @@ struct learn_config {
 	double decay, decay_samples, warmup_samples; /* warm-up: linear from 0 */
 
 	enum learn_model model;
-	uint64_t eval_updates; /* evaluate the loss every so many updates; 0: not by updates */
-	double eval_samples;   /* evaluate the loss every so many samples; 0: not by samples */
+	uint64_t eval_updates; /* updates between two evaluations of the loss; 0: not by updates */
+	double eval_samples;   /* samples between two evaluations of the loss; 0: not by samples */
 	uint32_t history;      /* older gradients kept per device that sends them */
 	bool eval_worst;       /* also evaluate the worst replica's loss: costs one evaluation per replica */
 	double target;         /* loss to reach; NAN: none */

@@ -81,12 +81,22 @@ static void ask(struct budget *b, uint32_t device, uint64_t iteration)
 	w->counted++;
 }
 
+static bool is_of_one_worker(const struct orr_update *u)
+{
+	return u->kind == ORR_PUSH || u->kind == ORR_APPLY_INBOX;
+}
+
+/* Also of closed workers, so that a limit below one gradient is known to be one. */
+static void note_kind(struct budget *b, const struct orr_update *u)
+{
+	b->is_asynchronous = b->is_asynchronous || (is_of_one_worker(u) && (u->kind != ORR_PUSH || u->window < 2));
+}
+
 static void note_applied(struct budget *b, const struct orr_update *u, const uint32_t *group)
 {
 	bool is_push = u->kind == ORR_PUSH;
-	if (!is_push && u->kind != ORR_APPLY_INBOX)
+	if (!is_of_one_worker(u))
 		return;
-	b->is_asynchronous = b->is_asynchronous || !is_push || u->window < 2;
 	uint32_t device = is_push ? u->worker : group[0];
 	if (device < b->n_workers)
 		b->worker[device].applied += 1. / (u->slices ? u->slices : 1);
@@ -153,6 +163,7 @@ static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struc
 	}
 	uint32_t first = n_group ? group[0] : 0, n_open = 0;
 	for (uint32_t i = 0; i < n_updates; i++) {
+		note_kind(&s->budget, &u[i]);
 		if (is_closed(&s->budget, &u[i], op >> 32, group, n_group))
 			continue;
 		note_applied(&s->budget, &u[i], group);

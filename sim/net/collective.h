@@ -52,7 +52,7 @@ struct coll_shape {
 	uint32_t rings;  /* multi-ring, multi-tree: rings or double trees; divides inner; 0: inner. nvls-tree has `inner` double trees */
 	uint32_t chunks; /* trees and chains: pieces in the pipeline; 0: chosen by coll_chunks() */
 	bool leader;     /* hierarchical all-reduce: only one rank per island communicates across islands */
-	/* multi-ring, multi-tree, nvls-tree: messages inside an island take so many times their bytes; 0: 1. */
+	/* multi-ring, multi-tree, nvls-tree: factor on the bytes of messages inside an island; 0: 1 */
 	double inner_stretch;
 	/* multi-tree, nvls-tree: seconds that a first chunk takes inside an island in addition to its own transfer: each tree has its share
 	 * of a GPU's link, as its copies run on multiprocessors of their own. */

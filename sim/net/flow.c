@@ -301,8 +301,8 @@ static void sort_ended(struct flownet *f, uint32_t first)
 }
 
 /*
- * Handles the events of this instant. The flow that determines the instant ends by definition, even if rounding leaves
- * a rest of its bytes.
+ * Handles the events of this instant. The flow that determines the instant ends by definition, even if rounding leaves a remainder of its
+ * bytes.
  */
 static void happen(struct flownet *f)
 {

@@ -83,7 +83,7 @@ uint32_t topo_nics(const struct topo *t); /* per node */
 /* The NIC that an endpoint uses towards a peer on another node, numbered over all nodes. */
 uint32_t topo_port(const struct topo *t, uint32_t endpoint, uint32_t peer);
 
-/* As part of a route's key: the flow leaves its node by the NIC with the number of the receiver's (NCCL's PXN), if it can. */
+/* As part of a route's key: the flow leaves its node by the NIC with the same index as the receiver's NIC (NCCL's PXN), if there is one. */
 #define TOPO_RAIL (UINT64_C(1) << 63)
 
 /* Writes the links from endpoint src to endpoint dst in order and returns their number (0 if src == dst). key

@@ -2,9 +2,9 @@
 /*
  * The closed form: time and memory of a plan (docs/models/plan.md).
  *
- * Stages do their passes in the order of the schedule (policies/step/schedule.h), each as soon as its input has arrived: a recurrence
- * over micro-batches. Of long pipelines the first micro-batches are computed and the rest extrapolated at the rate of the last ones.
- * At the end each stage sums its gradients and updates.
+ * Stages execute their passes in the order of the schedule (policies/step/schedule.h), each as soon as its input has arrived: a recurrence
+ * over micro-batches. If there are many micro-batches, the recurrence is computed for the first ones and extrapolated at the rate of the
+ * last of these. At the end each stage all-reduces its gradients and updates its parameters.
  */
 #include "plan/world.h"
 
@@ -17,7 +17,7 @@
 
 /* By part of the model (a stage of the draft). */
 struct part {
-	double forward_s, backward_s; /* of the slowest group, with recomputation and the sums of shards */
+	double forward_s, backward_s; /* of the slowest group, with recomputation and the all-reduces of shards */
 	double out_s;                 /* messages to the next part */
 	double params;                /* of one GPU */
 };
@@ -39,7 +39,7 @@ static struct orr_plan_terms terms_of(const struct orr_plan_draft *d, const stru
 		.sequence_parallel = d->sequence_parallel };
 }
 
-/* Micro-batches (times parts) in flight on set i at most. */
+/* Returns the largest number of micro-batches (times parts) in flight on set i. */
 static double in_flight(const struct form *f, uint32_t i)
 {
 	double most = (double)f->m * f->v, warmup = f->v > 1 ? 2 * (f->sets - i - 1.) + (f->v - 1.) * f->sets + 1 : f->sets - i;
@@ -63,7 +63,7 @@ static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t
 	*working = fmax(*working, c.working_bytes);
 }
 
-/* Groups of equal type, share and place cost the same: only the first of a run of them is measured. */
+/* Returns whether group g has the type, share and place of the group before it, and therefore the same costs. */
 static bool is_like_before(const struct form *f, uint32_t set, uint32_t g)
 {
 	const struct orr_plan_stage *x = &f->d->stage[set];
@@ -82,7 +82,7 @@ static void say_unfit(struct orr_error *why, uint32_t set, uint32_t gpu, double 
 		memory / 1e9);
 }
 
-/* Costs of set i and all its parts; returns the largest part of a GPU's memory that is held. */
+/* Fills in the costs of set i and all its parts. Returns the largest share of a GPU's memory that is held. */
 static double measure_set(const struct form *f, uint32_t set, struct orr_error *why)
 {
 	const struct orr_plan_stage *x = &f->d->stage[set];
@@ -130,14 +130,14 @@ struct pipe {
 	double *forward_link_s, *backward_link_s; /* by part: its link is busy until then */
 };
 
-/* Arrival of a message that is ready now: messages of a link go one after the other. */
+/* Returns the arrival of a message that is ready at ready_s. Messages of a link are sent one at a time. */
 static double deliver(double *link_s, double ready_s, double seconds)
 {
 	*link_s = fmax(*link_s, ready_s) + seconds;
 	return *link_s;
 }
 
-/* Does the next pass of a set; false: its input is not known. */
+/* Executes the next pass of a set; returns false if the arrival of its input is not known yet. */
 static bool step_set(struct pipe *q, uint32_t set)
 {
 	const struct form *f = q->f;
@@ -161,7 +161,7 @@ static bool step_set(struct pipe *q, uint32_t set)
 	return true;
 }
 
-/* Ends of the last backwards of all sets with m micro-batches. */
+/* Computes the end times of the last backward passes of all sets with m micro-batches. */
 static void run_pipe(const struct form *f, uint32_t m, double *end_s)
 {
 	size_t passes = 2 * (size_t)m * f->v, inputs = (size_t)m * f->d->stages;
@@ -195,7 +195,7 @@ static void run_pipe(const struct form *f, uint32_t m, double *end_s)
 	mem_free(q.backward_link_s);
 }
 
-/* Ends of the sets with all micro-batches; of many, extrapolated from two shorter runs. */
+/* Computes the end times of the sets after all micro-batches; many micro-batches are extrapolated from two shorter runs. */
 static void pipe_ends(const struct form *f, double *end_s)
 {
 	uint32_t some = f->sets * (f->v > 1 ? 4 : 3) + 8, more = some + f->sets;
@@ -215,7 +215,7 @@ static void pipe_ends(const struct form *f, double *end_s)
 	mem_free(later_s);
 }
 
-/* ---- sums and updates ---- */
+/* ---- all-reduces and updates ---- */
 
 static double set_params(const struct form *f, uint32_t set)
 {
@@ -225,7 +225,7 @@ static double set_params(const struct form *f, uint32_t set)
 	return params;
 }
 
-/* A table that the first and the last stage share is summed over both, after their own sums. */
+/* Adds the all-reduce of a table that the first and the last stage share; it begins after the all-reduces of both stages. */
 static void sum_tied(const struct form *f, double *end_s)
 {
 	const struct orr_plan_stage *a = &f->d->stage[0], *b = &f->d->stage[f->sets - 1];
@@ -267,8 +267,8 @@ void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_
 	f.sets = d->stages / f.v;
 	*out = (struct orr_plan_value){ .iteration_s = INFINITY };
 	if (f.v > 1 && (f.m % f.sets || f.sets < 2)) {
-		orr_fail(why, ORR_EFAIL, "interleave %u: expected a multiple of the %u stages as number of micro-batches, found %u", f.v,
-			f.sets, f.m);
+		orr_fail(why, ORR_EFAIL, "interleave %u: expected a number of micro-batches that is a multiple of the %u stages, found %u",
+			f.v, f.sets, f.m);
 		return;
 	}
 	f.part = mem_zalloc(d->stages, sizeof *f.part);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Costs of pieces: prefix sums over the chain, one table per question (type of GPU, samples, shards, recomputation).
+ * Costs of pieces: prefix sums over the chain, one table per query (type of GPU, samples, shards, recomputation).
  *
  * The costs of a piece are those of a stage of the step world that consists of it (policies/step/stages.h). Sums over pieces equal the
  * costs of the whole stage, except that an embedding counts once per piece in the all-reduces of shards.
@@ -138,7 +138,7 @@ static const struct answer *answer_to(const struct orr_plan *p, uint32_t type, c
 {
 	struct cost_table *c = p->costs;
 	struct question q = { type, t->shards ? t->shards : 1, t->recompute, t->sequence_parallel, t->samples };
-	/* A model without blocks recomputes whole stages, which orr_plan_cost() derives. */
+	/* A model without blocks recomputes whole stages; orr_plan_cost() computes that time. */
 	if (!p->facts.blocks)
 		q.recompute = ORR_PLAN_KEEP;
 	struct answer **slot = slot_of(c->slot, c->cap, &q);

@@ -26,7 +26,7 @@ struct plan_state {
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct plan_problem problem;
-	struct embed_table *table; /* of a problem of kind embeddings, which has nothing above */
+	struct embed_table *table; /* embeddings only; the members above are then NULL, except budget and seed of the problem */
 	cJSON *header;
 };
 
@@ -45,7 +45,7 @@ static void add_copy(cJSON *o, const char *key, const cJSON *from)
 		cJSON_AddItemToObject(o, key, cJSON_Duplicate(v, 1));
 }
 
-/* What all plan files of the scenario begin with. */
+/* Returns the header of all plan files of the scenario. */
 static cJSON *header_of(const struct scenario *s, const struct plan_state *t)
 {
 	cJSON *o = cJSON_CreateObject();
@@ -115,7 +115,8 @@ static int load(struct scenario *s, struct plan_state *t, struct orr_error *err)
 	const char *model = orr_arg_text(s->keys, "model");
 	double global = orr_arg_real(s->keys, "global_batch");
 	if (!*model)
-		return orr_fail(err, ORR_EINPUT, "scenario: no problem is named (orrery plan bert-large, or a file)");
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: no problem is named: expected a model (orrery plan bert-large), embeddings:.., or a file");
 	int rc = setting_resolve_values(s, &t->set, err);
 	if (rc)
 		return rc;
@@ -144,7 +145,7 @@ static int find_executor(struct plan_state *t, struct orr_error *err)
 	return rc;
 }
 
-/* Policies of the other kind of problem are refused before anything runs. */
+/* Refuses policies for the other kind of problem before anything runs. */
 static int check_policies(const struct scenario *s, bool is_embeddings, struct orr_error *err)
 {
 	for (size_t i = 0; i < s->n_policies; i++) {
@@ -265,7 +266,7 @@ static int finish_plan(struct scenario *s, struct run_result *const *runs, size_
 
 /* ---- runs ---- */
 
-/* The best plan so far is kept, but the run does not count: it would not be the same another time. */
+/* Writes the best plan so far. The run is not stored, because an interrupted search cannot be repeated exactly. */
 static int keep_interrupted(const struct scenario *s, const struct run_result *r, struct orr_error *err)
 {
 	const char *path = world_extra(s->output, "output");
@@ -289,7 +290,7 @@ static int run_plan(
 static bool is_plan_random(const struct scenario *s)
 {
 	(void)s;
-	return false; /* but for policies that draw */
+	return false; /* policies that draw random numbers declare ORR_DRAWS */
 }
 
 /* ---- the descriptor ---- */
@@ -381,8 +382,8 @@ const struct world world_plan = { .name = "plan",
 	.usage = "orrery plan PROBLEM [--cluster SPEC|FILE] --policy A[,B..] [-o PLAN.json] [OPTIONS]",
 	.about = "Searches for a distributed plan of a training step: stages of a pipeline, the GPUs of each,\n"
 		 "and how they split the work. Each plan policy searches in its own way; the executor of\n"
-		 "orrery step runs the plans found, and compares them. Of embedding tables: compresses them and\n"
-		 "measures bytes, work, error and the accuracy of a model that reads them.",
+		 "orrery step runs the plans found, and the report compares them. Embedding tables are compressed\n"
+		 "instead; the report has bytes, work, error and the accuracy of a model that reads the tables.",
 	.source = "PROBLEM",
 	.source_hint = "a model such as bert-large, or a file",
 	.source_doc = "a model: a name (orrery model list), a transformer by its dimensions\n"
@@ -391,7 +392,7 @@ const struct world world_plan = { .name = "plan",
 		      "embeddings:features=100000,fields=10,dim=32,.. or embeddings:file=FILE.csv,\n"
 		      "without cluster",
 	.flags = flags,
-	.examples = "Example: BERT-Large on 16 V100, its plan as a training step, then codes of embedding tables:\n"
+	.examples = "Example: a plan for BERT-Large on 16 V100, the step that it describes, and compressed embedding tables:\n"
 		    "  orrery plan bert-large --cluster 2x8:v100 --network star:bw=25Gbps --global-batch 256 \\\n"
 		    "    --policy data-parallel,dapple,pipedream -o plan.json\n"
 		    "  orrery step --plan plan.json\n"

@@ -55,8 +55,8 @@ static int check_split(const struct orr_plan *p, const struct orr_plan_stage *x,
 {
 	uint32_t t = stage_shards(x);
 	if (!x->n_gpus || x->n_gpus % t)
-		return orr_fail(
-			err, ORR_EFAIL, "stage %u: expected a multiple of its %u shards as number of GPUs, found %u", i, t, x->n_gpus);
+		return orr_fail(err, ORR_EFAIL, "stage %u: expected a number of GPUs that is a multiple of its %u shards, found %u", i, t,
+			x->n_gpus);
 	if (t > 1 && (!p->facts.blocks || p->facts.heads % t))
 		return orr_fail(err, ORR_EFAIL, "stage %u: %u shards: expected a transformer whose attention heads (%u) they divide", i, t,
 			p->facts.heads);
@@ -100,7 +100,7 @@ int draft_check(const struct orr_plan *p, const struct orr_plan_draft *d, struct
 {
 	uint32_t v = draft_interleave(d);
 	if (!d->stages || !d->stage || d->stages % v)
-		return orr_fail(err, ORR_EFAIL, "expected a multiple of interleave, %u, as number of stages, found %u", v, d->stages);
+		return orr_fail(err, ORR_EFAIL, "expected a number of stages that is a multiple of interleave, %u, found %u", v, d->stages);
 	double m = p->facts.global_batch / d->micro_batch;
 	if (!(d->micro_batch > 0) || fabs(m - round(m)) > 1e-9 * m || m > 1e6)
 		return orr_fail(err, ORR_EFAIL, "micro-batch: expected a divisor of the %g samples of an iteration, found %g",
@@ -109,7 +109,7 @@ int draft_check(const struct orr_plan *p, const struct orr_plan_draft *d, struct
 	return rc ? rc : check_gpus(p, d, err);
 }
 
-/* ---- is it a grid ---- */
+/* ---- recognising grids ---- */
 
 static bool is_ordered(const struct orr_plan_draft *d, uint32_t sets, uint32_t tp, uint32_t dp, bool is_dp_inner)
 {

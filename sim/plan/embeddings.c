@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Problems of kind embeddings: the table, codes, and what they cost. Formulas: docs/models/embed.md. */
+/* Problems of kind embeddings: the table, its compression, and the results. Formulas: docs/models/embed.md. */
 #include "plan/world.h"
 
 #include "base/mem.h"
@@ -131,28 +131,28 @@ static void put(struct run_result *r, const char *name, double value)
 	result_metric(r, name, value, NAN, NAN);
 }
 
-/* What errors and accuracy rest on. */
+/* Notes the assumptions behind errors and accuracy. */
 static void note_assumptions(const struct orr_plan *p, struct run_result *r)
 {
 	struct sbuf b = { 0 };
 	const struct embed_shape *s = embed_shape_of(p->of->table);
 	if (s && s->clusters)
 		sbuf_printf(&b,
-			"vectors are generated: %u planted clusters per field, noise %g around centres of deviation 1; errors follow from "
-			"this",
+			"vectors are generated: %u planted clusters per field, values with standard deviation %g around centres of "
+			"standard deviation 1; the errors depend on these numbers",
 			s->clusters, s->noise);
 	else if (s)
-		sbuf_puts(&b, "vectors are generated without clusters: clustering can hardly compress them");
+		sbuf_puts(&b, "vectors are generated without clusters: compression by clustering has large errors on them");
 	if (b.len)
 		result_note(r, "assumption", b.text);
 	if (p->of->task.train)
 		result_note(r, "assumption",
-			"AUC and log loss are of a logistic model of orrery on generated labels: they say nothing about a production "
-			"model");
+			"AUC and log loss are those of a small logistic model with generated labels: they do not predict those of a "
+			"production model");
 	sbuf_free(&b);
 }
 
-/* The logistic model, with the table's vectors and with the code's. */
+/* Adds the accuracy of the logistic model, with the table's vectors and with the code's. */
 static void add_accuracy(const struct orr_plan *p, struct run_result *r)
 {
 	if (!p->of->task.train)
@@ -182,7 +182,8 @@ int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error
 {
 	const struct embed_table *t = p->of->table;
 	if (!p->code)
-		return orr_fail(err, ORR_EFAIL, "policy %.100s: search() made no code: expected a call of orr_plan_compress()", p->label);
+		return orr_fail(
+			err, ORR_EFAIL, "policy %.100s: search() compressed nothing: expected a call of orr_plan_compress()", p->label);
 	struct embed_work w = embed_code_work(p->code);
 	double before = embed_table_bytes(t), bytes = p->code_value.bytes;
 	put(r, "table_bytes", before);

@@ -155,8 +155,7 @@ static int choose(const struct orr_plan *p, const struct orr_plan_draft *d, enum
 	if (*out == ORDER_NONE && (draft_interleave(d) > 1 || d->zero || d->sequence_parallel))
 		return orr_fail(err, ORR_EFAIL,
 			"interleaving, sequence parallelism and sharded optimizer state: expected equal stages of neighbouring GPUs that "
-			"are all "
-			"GPUs of the cluster");
+			"together use all GPUs of the cluster");
 	return ORR_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages of a plan on an otherwise idle network (docs/models/plan.md, "Messages"): each NIC and each GPU link carries its bytes at
- * its rate, all at once; the slowest determines the time. Links between NICs are not modelled here; the executor has them.
+ * Messages of a plan on an otherwise idle network (docs/models/plan.md, "Messages"): each NIC and each GPU link carries its bytes at its
+ * rate, all at the same time; the slowest determines the time. Links between switches are not modelled here; the executor models them.
  */
 #include "plan/world.h"
 
@@ -31,7 +31,7 @@ static void add_load(struct orr_plan *p, uint32_t slot, double seconds)
 	p->load[slot] += seconds;
 }
 
-/* Books a message; returns its latency. */
+/* Adds a message to the loads; returns its latency. */
 static double book(struct orr_plan *p, uint32_t from, uint32_t to, double bytes)
 {
 	const struct topo *t = p->of->config.topo;
@@ -87,7 +87,7 @@ double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, cons
 	return latency + take_loads(p) + gather;
 }
 
-/* ---- sums ---- */
+/* ---- all-reduces ---- */
 
 static bool is_one_node(const struct orr_plan *p, const uint32_t *gpu, uint32_t n)
 {
@@ -111,7 +111,7 @@ static double inside_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n
 	return coll_time_s(&s, latency, B, latency, B);
 }
 
-/* Members that share a node are neighbours in gpu[]: members of the first node. */
+/* Returns the number of members in the first node. Members of one node are neighbours in gpu[]. */
 static uint32_t members_inside(const struct orr_plan *p, const uint32_t *gpu, uint32_t n)
 {
 	uint32_t k = 1;
@@ -133,7 +133,7 @@ static uint32_t ports_of(const struct orr_plan *p, const uint32_t *gpu, uint32_t
 }
 
 /*
- * Books an all-reduce of members on several nodes, as the executor's algorithm `auto` does it: one ring, or one for each NIC that the
+ * Adds an all-reduce of members on several nodes to the loads, like the executor's algorithm `auto`: one ring, or one for each NIC that the
  * members of a node use, at the share of the NIC's rate that collectives reach. Returns the latencies of its rounds.
  */
 static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes)

@@ -89,7 +89,7 @@ static void end(struct orr_plan *p)
 
 /* ---- results ---- */
 
-/* Forward and backward of the whole model for the global batch on one GPU of the first type, whatever its memory. */
+/* Returns the forward and backward time of the whole model for the global batch on one GPU of the first type. Its memory is not checked. */
 static double one_gpu_s(const struct orr_plan *p)
 {
 	struct orr_plan_terms t = { .samples = p->facts.global_batch / p->facts.gpus, .shards = 1 };
@@ -158,7 +158,7 @@ static int add_file(const struct orr_plan *p, const struct plan_copy *c, struct 
 	return ORR_OK;
 }
 
-/* executed: of the plan by the executor; NULL: it did not run. */
+/* executed: the executor's result for the plan; NULL: the executor did not run it. */
 static void add_metrics(const struct orr_plan *p, const struct plan_copy *c, const struct step_result *executed, struct run_result *r)
 {
 	double iteration_s = executed ? executed->iteration_s : c->value.iteration_s, alone_s = one_gpu_s(p);
@@ -232,7 +232,7 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 	step_result_free(&best);
 	add_series(p, r);
 	if (failed)
-		result_note(r, "remark", "the executor refused some of the plans that the closed form found to fit");
+		result_note(r, "remark", "the executor refused some plans that fit into memory according to the closed form");
 	return add_file(p, c, r, err);
 }
 

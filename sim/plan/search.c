@@ -12,7 +12,7 @@
 
 /* ---- Ctrl-C ---- */
 
-/* Set by a signal handler, which has no other way to say that the user wants the best plan so far. */
+/* Set by the signal handler of Ctrl-C; the search then ends with the best plan so far. */
 static volatile sig_atomic_t is_interrupted;
 static struct sigaction before;
 static volatile sig_atomic_t searches;
@@ -64,7 +64,7 @@ void search_fail(struct orr_plan *p, int code, const char *format, ...)
 	orr_fail(&p->error, code, "policy %.100s: %s", p->label, text);
 }
 
-/* Whether a call may go on; each call tells the watchdog that the policy is alive. */
+/* Returns whether a call may proceed. Each call tells the watchdog that the policy is alive. */
 static bool is_open(struct orr_plan *p, const char *what, const void *draft)
 {
 	if (p->error.code)
@@ -138,7 +138,7 @@ double orr_plan_uniform(struct orr_plan *p)
 void orr_plan_put(struct orr_plan *p, const char *name, double value)
 {
 	if (!name || !*name || strlen(name) > 60 || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
-		search_fail(p, ORR_EFAIL, "orr_plan_put: expected a name of 1 to 60 small letters, digits and '_', found \"%.70s\"",
+		search_fail(p, ORR_EFAIL, "orr_plan_put: expected a name of 1 to 60 lower-case letters, digits and '_', found \"%.70s\"",
 			name ? name : "");
 	else if (!result_find(p->result, name))
 		result_metric(p->result, name, value, NAN, NAN);

@@ -28,7 +28,7 @@ struct plan_problem {
 	/* The header of plan files: model, cluster, network and so on as given. Owned by the descriptor. */
 	const cJSON *header;
 	const struct orr_policy *dapple, *megatron; /* the executor's policies */
-	const struct embed_table *table; /* of a problem of kind embeddings; else NULL, and nothing above but budget and seed holds */
+	const struct embed_table *table;            /* embeddings only, which use budget and seed of the members above; else NULL */
 	struct embed_task task;
 };
 
@@ -68,10 +68,10 @@ struct orr_plan {
 	struct plan_copy chosen;
 	bool has_chosen;
 	double own_s;
-	struct embed_code *code; /* of embeddings: the last one */
+	struct embed_code *code; /* embeddings: the last code */
 	struct orr_plan_code_value code_value;
 	struct run_result *result;
-	/* Progress: evaluations and the best time when it fell. */
+	/* At each improvement: the number of evaluations, and the best time. */
 	double *improved_s;
 	uint64_t *improved_at;
 	size_t n_improved, cap_improved, cap_improved_at;
@@ -84,11 +84,12 @@ void costs_free(struct orr_plan *p);
 /* ---- network.c ---- */
 /* Seconds of the messages of one micro-batch across a cut; bytes: of the whole micro-batch. */
 double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes);
-/* Seconds of the sums of a stage's gradients, each shard over the groups; bytes: of one GPU. */
+/* Seconds of the all-reduces of a stage's gradients, each shard over the groups; bytes: of one GPU. */
 double network_sum_s(struct orr_plan *p, const struct orr_plan_stage *x, double bytes);
 /* Seconds of one all-reduce of a group of shards, while all groups of the stage do the same. */
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
-/* Seconds of a sum over the first and the last stage, of one GPU's bytes: in a grid each GPU with its counterpart, else one ring. */
+/* Seconds of an all-reduce over the first and the last stage; bytes: of one GPU. In a grid each GPU communicates with its counterpart in
+ * the other stage, else all GPUs form one ring. */
 double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes);
 double network_ring_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
 
@@ -108,7 +109,7 @@ void plan_copy_free(struct plan_copy *c);
 bool draft_is_equal(const struct orr_plan_draft *a, const struct orr_plan_draft *b);
 
 /* ---- closed.c ---- */
-/* why: of a plan that does not fit; may be NULL. */
+/* why: receives the reason if the plan does not fit; may be NULL. */
 void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out, struct orr_error *why);
 
 /* ---- lower.c ---- */
@@ -121,7 +122,7 @@ int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct s
 void search_fail(struct orr_plan *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The user has pressed Ctrl-C since interrupt_begin(). */
 bool search_is_interrupted(void);
-const volatile sig_atomic_t *search_interrupt(void); /* the flag of it */
+const volatile sig_atomic_t *search_interrupt(void); /* the flag that search_is_interrupted() returns */
 void interrupt_begin(void);
 void interrupt_end(void);
 

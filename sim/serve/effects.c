@@ -168,7 +168,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.kv_part", .why = "kv_blocks sets the size of KV caches", .holds = has_free_cache },
 	{ .key = "serve.prefix_cache", .why = "the trace has no hashes of prompts", .holds = has_hashes },
 	{ .key = "serve.router", .why = "there is one replica", .holds = has_choice },
-	{ .key = "serve.router", .why = "it chose the replica of the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
+	{ .key = "serve.router", .why = "the router chose the replica with the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
 	AUTOSCALE("serve.scale_target"), AUTOSCALE("serve.scale_interval"), AUTOSCALE("serve.scale_quiet"),
 	{ .key = "serve.start_up", .why = "no replica was added later", .use = SERVE_USED_START_UP },
 	{ .key = "serve.notice", .why = "nodes do not fail", .holds = may_fail },

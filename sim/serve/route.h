@@ -14,7 +14,7 @@ uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
 
 /* A request arrives now: refused if it can never be served, shed if serve.queue_limit is reached, else routed. */
 void serve_arrive(struct orr_serve *w, const struct request_rec *rec);
-/* Routes a waiting request that is on no replica; arrive() follows. While no replica takes its model it is held. */
+/* Routes a waiting request that is on no replica; arrive() follows. The request is held while no replica accepts its model. */
 void request_place(struct orr_serve *w, struct req *q);
 /* A replica came up: routes held requests in order. */
 void requests_release_held(struct orr_serve *w);

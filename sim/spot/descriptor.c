@@ -427,14 +427,14 @@ static void note_activations(const struct scenario *s, const struct spot_state *
 		}
 	if (!(most > 0))
 		assume(r,
-			"activations between stages in different zones are not charged: job %.100s states no figure activation_bytes; "
-			"gradients and copies of state are",
+			"activations between stages in different zones are not charged: the \"figures\" of job %.100s have no "
+			"activation_bytes; gradients and copies of state are charged",
 			job->name);
 	else if (least < most)
 		assume(r,
 			"activations between stages, %.4g to %.4g MB per sample: outputs of the layers of %.100s at the cuts of a "
-			"pipeline, mean "
-			"over the cuts by depth",
+			"pipeline, "
+			"mean over the cuts by depth",
 			least / 1e6, most / 1e6, job->step->model);
 	else
 		assume(r, "activations between stages, %.4g MB per sample: outputs of the layers of %.100s at the cuts of a pipeline",

@@ -126,7 +126,7 @@ static void leave(struct orr_spot *w, const struct slot *s)
 		w->n_order--;
 }
 
-/* Instances of one kind get ready in the order in which they were taken: one queue for spot, one for on-demand. */
+/* Instances of one kind become ready in the order in which they were taken: one queue for spot, one for on-demand. */
 static void enqueue(struct orr_spot *w, bool is_on_demand, uint32_t slot)
 {
 	struct ready_queue *q = &w->ready[is_on_demand];

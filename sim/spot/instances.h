@@ -60,7 +60,7 @@ void spot_inst_begin(struct orr_spot *w, uint32_t slot);
 void spot_inst_end(struct orr_spot *w, uint32_t slot);
 void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role);
 void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price);
-/* The next instance gets ready, at w->ready_at; returns its slot. */
+/* The next instance becomes ready, at w->ready_at; returns its slot. */
 uint32_t spot_inst_get_ready(struct orr_spot *w);
 void instances_free(struct orr_spot *w);
 

@@ -2,7 +2,7 @@
 /*
  * world.h - the state of one run of the spot world, for the files of this folder only
  *
- * Time: the engine holds the policy's timers alone. The next row of the trace, the next instance to get ready and the end of a run
+ * Time: the engine holds the policy's timers alone. The next row of the trace, the next instance to become ready and the end of a run
  * of steps are kept in the state. Before anything happens at an instant, accounts and steps are brought up to it, except that a
  * step which ends at this instant ends last. So a change counts from its instant on.
  *
@@ -82,7 +82,7 @@ struct orr_spot {
 		orr_inst *inst;
 		size_t first, n, cap;
 	} ready[2];       /* starting, in order of their ready times: spot, on-demand */
-	int64_t ready_at; /* when the next one gets ready; ORR_NEVER */
+	int64_t ready_at; /* when the next one becomes ready; ORR_NEVER */
 	orr_inst *order;  /* live instances in order of being taken; 0: a gap */
 	uint32_t n_order, cap_order;
 	uint32_t live[2]; /* spot, on-demand */

@@ -39,8 +39,8 @@ static uint32_t rings_of(const struct orr_step *s, const uint32_t *device, uint3
 	return m / run;
 }
 
-/* As how many bytes a message inside an island of an algorithm per NIC counts on its links, so that these carry the bus bandwidth
- * that was published for a node. A network that states the GPUs' links itself is taken at its word. */
+/* Factor on the bytes of messages inside an island of an algorithm per NIC, with which a GPU's link carries the bus bandwidth that was
+ * published for a node; 1 if the network states the GPUs' links itself. */
 static double inner_stretch(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape)
 {
 	uint32_t m = shape->inner;
@@ -82,7 +82,7 @@ static struct coll_shape shape_of(const struct orr_step *s, const struct coll *c
 	return shape;
 }
 
-/* A ring, or one for each NIC. On two nodes with a switch that adds (NVLink 4 and later) an all-reduce takes the double tree over the
+/* A ring, or one for each NIC. On two nodes whose switches can reduce (NVLink 4 and later) an all-reduce takes the double tree over the
  * nodes if that is faster. */
 static struct coll_shape automatic(const struct orr_step *s, const struct coll *c, const uint32_t *real)
 {

@@ -3,9 +3,8 @@
  * corun.c - compute ops that run on one device at the same time
  *
  * All ops of a device progress at the same rate, a function of their number n and of the sum U of their occupancies
- * (docs/models/step.md). The work that each op has received since time 0 is therefore one clock per device, which passes at that
- * rate; an op ends when the clock has passed by its seconds. A change of the rate makes the device's timer stale: timers
- * carry a generation.
+ * (docs/models/step-crossbow.md). So each device has one clock that advances at this rate, and an op ends when the clock has advanced by
+ * the op's seconds since its start. A change of the rate makes the device's timer obsolete; timers therefore carry a generation.
  */
 #include "step/exec.h"
 
@@ -56,7 +55,7 @@ static double rate_of(const struct orr_step *s, const struct corun *d)
 	return 1;
 }
 
-/* Brings the clock to now; each op's busy time is its part of the device's. */
+/* Advances the clock to now. The busy time of the device is divided equally among its ops. */
 static void advance(struct orr_step *s, uint32_t device)
 {
 	struct corun *d = &s->corun[device];
@@ -114,7 +113,7 @@ void corun_timer(struct orr_step *s, uint32_t device, uint32_t generation)
 	if (generation != d->generation)
 		return;
 	advance(s, device);
-	d->clock = next_end(d); /* exact: rounding of the time must not leave a rest */
+	d->clock = next_end(d); /* exact: rounding of the time must not leave a remainder */
 	for (uint32_t i = 0; i < d->n; i++) {
 		if (d->op[i].end <= d->clock * (1 + 1e-15))
 			instance_end(s, d->op[i].of, d->op[i].instance);

@@ -73,9 +73,9 @@ const struct world_effect step_effects[] = {
 	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
 	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
-	{ .key = "cost.fused_attention", .why = "no kernel of the model takes another time", .holds = fused_attention_changes },
-	{ .key = "cost.dropout", .why = "no kernel of the model takes another time", .holds = dropout_changes },
-	{ .key = "cost.efficiency", .why = "no kernel of the model takes another time", .holds = efficiency_changes },
+	{ .key = "cost.fused_attention", .why = "it changes the time of no kernel of the model", .holds = fused_attention_changes },
+	{ .key = "cost.dropout", .why = "it changes the time of no kernel of the model", .holds = dropout_changes },
+	{ .key = "cost.efficiency", .why = "it changes the time of no kernel of the model", .holds = efficiency_changes },
 	{ .key = "learn.hidden", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
 	{ .key = "learn.classes", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
 	{ .key = "learn.activation", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
@@ -88,7 +88,7 @@ const struct world_effect step_effects[] = {
 	{ .key = "learn.shards", .why = "every device sees all rows: learn.split is none", .needs = "learn.split=even|label" },
 	{ .key = "learn.decay", .why = "learn.schedule is not step", .needs = "learn.schedule=step" },
 	{ .key = "learn.decay_samples", .why = "the learning rate is constant", .needs = "learn.schedule=step|inverse|inverse-sqrt|cosine" },
-	{ .key = "learn.history", .why = "no message needed an older gradient than it keeps" },
+	{ .key = "learn.history", .why = "no message needed more older gradients than the default keeps" },
 	{ .key = "learn.ci_level", .why = "no result over seeds has an interval", .holds = has_learn_interval },
 	{ 0 }
 };

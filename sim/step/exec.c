@@ -175,6 +175,18 @@ static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, 
 	return s->lanes_run > 1 ? 1 : s->lanes / (size ? size : 1);
 }
 
+/* Gates that the call of ended() has opened. */
+static void open_gates(struct orr_step *s)
+{
+	for (uint32_t i = 0; i < s->n_opened && !s->error.code; i++) {
+		orr_op gate = s->opened[i].after;
+		struct iteration *k = iteration_live(s, op_iteration(gate));
+		if (expand_open(s, gate, s->opened[i].before))
+			ready(s, k, k->op[op_index(gate)].first_instance);
+	}
+	s->n_opened = 0;
+}
+
 static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
@@ -207,6 +219,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		for (uint32_t j = first; j < k->n_instances && !s->error.code; j++)
 			if (!k->instance[j].waits)
 				ready(s, k, j);
+		open_gates(s);
 		o = &k->op[k->instance[i].op]; /* the arrays may have grown */
 	}
 	k->left--;
@@ -258,8 +271,9 @@ void exec_stuck(struct orr_step *s)
 				continue;
 			static const char *const state[] = { "waits for ops that never end", "waits for a stream that is never free",
 				"never ends: its messages make no progress (possible cause: a link of capacity 0)", "" };
+			bool is_shut = k->op[x->op].is_gate && !k->op[x->op].is_open && x->waits == 1;
 			step_fail(s, ORR_EFAIL, "at %.9g s: op %u of iteration %llu %s", s->now_s, x->op, (unsigned long long)k->number,
-				state[x->state]);
+				is_shut ? "is a gate for which orr_open() was not called" : state[x->state]);
 			return;
 		}
 	}

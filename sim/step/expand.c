@@ -113,13 +113,22 @@ int expand_grown(struct orr_step *s, struct iteration *k, const struct grown *be
 		struct op *o = &k->op[i];
 		o->first_instance = k->n_instances;
 		o->n_instances = 1;
-		k->instance[k->n_instances++] = (struct instance){ .op = i, .first_edge = NONE };
+		k->instance[k->n_instances++] = (struct instance){ .op = i, .waits = o->is_gate, .first_edge = NONE };
 		k->left++;
 		s->left++;
 		k->left_attached += !o->is_detached;
 	}
 	join_all(s, k, before->deps);
 	return s->error.code;
+}
+
+bool expand_open(struct orr_step *s, orr_op gate, orr_op dep)
+{
+	struct iteration *to = iteration_live(s, op_iteration(gate)), *from = dep ? iteration_live(s, op_iteration(dep)) : NULL;
+	uint32_t b = to->op[op_index(gate)].first_instance;
+	if (from)
+		join(from, from->op[op_index(dep)].first_instance, to, b);
+	return !--to->instance[b].waits;
 }
 
 static int make_instances(struct orr_step *s, struct iteration *k)
@@ -142,7 +151,8 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 	for (uint32_t i = 0; i < k->n_ops; i++) {
 		const struct op *o = &k->op[i];
 		for (uint32_t j = 0; j < o->n_instances; j++)
-			k->instance[o->first_instance + j] = (struct instance){ .op = i, .lane = lane_of(s, k, o, j), .first_edge = NONE };
+			k->instance[o->first_instance + j] =
+				(struct instance){ .op = i, .lane = lane_of(s, k, o, j), .waits = o->is_gate, .first_edge = NONE };
 		k->left_attached += o->is_detached ? 0 : o->n_instances;
 	}
 	return ORR_OK;

@@ -160,6 +160,17 @@ orr_op orr_mark(struct orr_step *s)
 	return op_new(s, (struct op){ .type = OP_MARK, .stream = NO_STREAM, .device = NONE, .peer = NONE, .collective = NONE });
 }
 
+orr_op orr_gate(struct orr_step *s)
+{
+	orr_op op = orr_mark(s);
+	if (!op)
+		return 0;
+	if (!s->is_reacting)
+		step_fail(s, ORR_EFAIL, "orr_gate: expected a policy with a function ended(), which opens it");
+	s->building->op[op_index(op)].is_gate = true;
+	return op;
+}
+
 /* ---- collectives ---- */
 
 static uint64_t shape_hash(const struct coll_shape *a)

@@ -20,7 +20,8 @@ enum { NO_STREAM = 255 };
 struct op {
 	uint8_t type, work, stream, is_detached; /* stream NO_STREAM: uses no stream */
 	bool is_watched, is_cancelled;
-	double occupancy; /* of compute; 0: 1 */
+	bool is_gate, is_open; /* a mark that waits for orr_open(); it was called */
+	double occupancy;      /* of compute; 0: 1 */
 	int32_t priority;
 	uint32_t device, peer; /* with lanes: positions */
 	double amount;         /* seconds or bytes */
@@ -142,6 +143,8 @@ struct grown {
 	uint32_t ops, deps, memory;
 };
 int expand_grown(struct orr_step *s, struct iteration *k, const struct grown *before);
+/* Lets a gate wait for `dep` (0: no op) in place of orr_open(). Returns whether the gate waits for nothing any more. */
+bool expand_open(struct orr_step *s, orr_op gate, orr_op dep);
 /* The device of rank r of a collective's instance. */
 uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r);
 

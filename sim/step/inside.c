@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Collectives inside a node: the time of the profile's laws for the device's fabric (hwmodel/profile.h), else of the device's published
- * all-reduce; all-reduces of long messages by the switch, where the device's switch adds (NVLS). Formulas: docs/models/net.md.
+ * all-reduce; all-reduces of long messages by the switch, if the device's switch can reduce (NVLS). Formulas: docs/models/net.md.
  */
 #include "step/world.h"
 

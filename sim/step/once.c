@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* The policy that builds it: the step world hands a policy its own descriptor, so the question is found beside it. */
+/* The policy that builds the messages. Its functions get the address of its descriptor, from which they find the query: both are members of
+ * this struct. */
 struct asking {
 	struct orr_policy policy;
 	const struct step_once *of;

@@ -118,3 +118,27 @@ void orr_cancel(struct orr_step *s, orr_op op)
 	else
 		k->op[op_index(op)].is_cancelled = true;
 }
+
+void orr_open(struct orr_step *s, orr_op gate, orr_op dep)
+{
+	if (!gate || s->error.code)
+		return;
+	struct iteration *k = op_iteration(gate) < s->built ? iteration_live(s, op_iteration(gate)) : NULL;
+	struct op *o = k && op_index(gate) < k->n_ops ? &k->op[op_index(gate)] : NULL;
+	const struct iteration *of = dep ? iteration_live(s, op_iteration(dep)) : NULL;
+	if (!s->reacting)
+		step_fail(s, ORR_EFAIL, "orr_open: allowed in ended() only");
+	else if (!o || !o->is_gate)
+		step_fail(s, ORR_EFAIL, "orr_open: %llx is no gate of a built iteration that has not ended", (unsigned long long)gate);
+	else if (o->is_open)
+		step_fail(
+			s, ORR_EFAIL, "orr_open: gate %u of iteration %llu is open already", op_index(gate), (unsigned long long)k->number);
+	else if (dep && (of ? op_index(dep) >= of->n_ops : op_iteration(dep) >= s->first_live))
+		step_fail(s, ORR_EFAIL, "orr_open: gate %u waits for %llx, which is no op of a built iteration", op_index(gate),
+			(unsigned long long)dep);
+	else {
+		o->is_open = true;
+		MEM_GROW(s->opened, s->n_opened, s->cap_opened);
+		s->opened[s->n_opened++] = (struct dependency){ dep, gate };
+	}
+}

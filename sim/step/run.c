@@ -113,6 +113,7 @@ void world_free(struct orr_step *s)
 	mem_free(s->map);
 	mem_free(s->timer);
 	mem_free(s->stream);
+	mem_free(s->opened);
 	mem_free(s->dirty);
 	mem_free(s->done);
 	mem_free(s->device);

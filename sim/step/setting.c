@@ -21,6 +21,24 @@ const struct orr_param step_cost_options[] = {
 
 /* ---- profiles ---- */
 
+/* Whether the profile names the device, or one whose profiles apply to it. */
+static bool names_device(const struct profile *p, const struct device *d)
+{
+	return !strcasecmp(p->device, d->name) || !strcasecmp(p->device, d->profile_of);
+}
+
+/*
+ * Whether the profile is of hardware that the catalogue lacks, as measured: "AMD EPYC" is the name that a processor gives itself,
+ * not a device's. Such a profile applies to the device that the user names, if both or neither are processors.
+ */
+static bool is_of_unlisted(const struct profile *p, const struct device *d)
+{
+	struct device *known = strpbrk(p->device, "/.") ? NULL : device_load(p->device, NULL);
+	bool is_listed = known != NULL;
+	device_free(known);
+	return !is_listed && p->is_measured_here && !strcmp(p->backend, "cpu") == !strcmp(d->architecture, "CPU");
+}
+
 /* A named profile must belong to a device of the cluster and agree with its data sheet. */
 static int take_profile(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
@@ -31,7 +49,7 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 		const struct device *d = s->device[t];
 		if (!p && !(p = profile_load(s->profile_spec, err)))
 			return ORR_EINPUT;
-		if (!d || (strcasecmp(p->device, d->name) && strcasecmp(p->device, d->profile_of)))
+		if (!d || (!names_device(p, d) && !(base->cluster->n_types == 1 && is_of_unlisted(p, d))))
 			continue;
 		rc = profile_check(p, d, err);
 		s->profile[t] = p;
@@ -257,7 +275,10 @@ char *setting_source(const struct setting *s, const struct cluster *c)
 		sbuf_printf(&b, "%s%s%s", b.len ? "; " : "", c->n_types > 1 ? c->type_name[t] : "", c->n_types > 1 ? ": " : "");
 		if (summary)
 			sbuf_printf(&b, "profile %s, the data sheet where it has no law", summary);
-		else
+		if (summary && !names_device(s->profile[t], s->device[t]))
+			sbuf_printf(&b, "; it was measured on \"%s\", which the catalogue lacks, and is used for %s", s->profile[t]->device,
+				s->device[t]->name);
+		if (!summary)
 			sbuf_printf(&b, "data sheet only: roofline of %s", s->device[t]->name);
 		mem_free(summary);
 	}

@@ -11,7 +11,7 @@ static uint32_t beside_first(const struct orr_step *s, const struct iteration *k
 	return n;
 }
 
-/* Sum of the latencies from a to b, by the receiver's rail where messages go so. */
+/* Sum of the latencies from a to b, over the receiver's rail if step.pxn applies. */
 static double latency_of(const struct orr_step *s, const struct coll_shape *shape, uint32_t a, uint32_t b)
 {
 	uint32_t link[TOPO_MAX_HOPS], n = topo_route(s->config->topo, a, b, rail_key(s, shape), link);

@@ -108,6 +108,8 @@ struct orr_step {
 	bool is_reacting;           /* the policy has a function ended() */
 	struct iteration *reacting; /* the iteration that ended() may add to */
 	struct grown grown;         /* its size when ended() was called */
+	struct dependency *opened;  /* gates that ended() has opened (after), and what they wait for (before; 0: no op) */
+	uint32_t n_opened, cap_opened;
 	uint32_t *dirty, n_dirty, cap_dirty;
 	struct going *done; /* instances that end now, not yet handled */
 	uint32_t n_done, cap_done;
@@ -166,7 +168,7 @@ void world_free(struct orr_step *s);
 const struct device *device_beside(const struct orr_step *s, const uint32_t *member, uint32_t n);
 /* Published bus bandwidth of an all-reduce among n GPUs of a node; 0: unknown. */
 double inside_bus_Bps(const struct device *d, uint32_t n);
-/* Rate of a GPU's link in an all-reduce by the switch (NVLS); 0: the switch does not add. */
+/* Rate of a GPU's link in an all-reduce by the switch (NVLS); 0: the switch cannot reduce. */
 double inside_switch_Bps(const struct device *d);
 /* If the group lies in a node and the time of the collective was measured, fills in is_measured, hop_s and stretch of the shape, whose
  * ring then takes that time on idle links, and returns where it was measured; else NULL. */

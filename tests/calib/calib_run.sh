@@ -17,6 +17,33 @@ cmp -s "$work/a.csv" "$work/c.csv"
 is $? 1 "another seed gives other bytes"
 is "$(grep -c '^  "drift": 0\|^  "is_stable": true\|^  "seed": 1,' "$work/a.device.json")" 3 "POINTS.device.json describes the measurement"
 
+is "$(grep -c '^  "ended": "complete"' "$work/a.device.json")" 1 "POINTS.device.json says that the measurement is complete"
+
+# A fatal error keeps the points measured before it; so does a crash.
+"$ORRERY" calib run --backend synthetic --settings lost=9 --budget 20 -q -o "$work/lost.csv" 2>"$work/err"
+is "$? $(grep -c 'the device is lost; the [0-9]* points measured before are in .*lost.csv' "$work/err")" "1 1" "a fatal error of the device says where the points are"
+rows=$(($(wc -l <"$work/lost.csv") - 1))
+ok "$((rows < 20))" "$rows points are kept"
+like "$(cat "$work/lost.device.json")" '"ended": ".*the device is lost"' "POINTS.device.json has the error"
+"$ORRERY" calib fit "$work/lost.csv" -o "$work/lost.json" >/dev/null
+is "$? $("$ORRERY" calib show "$work/lost.json" | grep -c '^note: the measurement is not complete (.*the device is lost)')" "0 1" \
+  "the points measured before the error can be fitted, and the profile says that the measurement is not complete"
+"$ORRERY" calib run --backend synthetic --settings lost=9 --budget 20 -q >"$work/out" 2>/dev/null
+is "$? $(($(wc -l <"$work/out") - 1))" "1 $rows" "on standard output too"
+"$ORRERY" calib run --backend cpu --threads 1 --budget 60 --only launch,memory -q -o "$work/crash.csv" &
+pid=$!
+for _ in $(seq 200); do
+  [ "$(wc -l <"$work/crash.csv" 2>/dev/null || echo 0)" -lt 12 ] || break
+  sleep 0.1
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+rows=$(($(wc -l <"$work/crash.csv") - 1))
+"$ORRERY" calib fit "$work/crash.csv" "$work/lost.csv" -o "$work/crash.json" >"$work/out"
+is "$? $(grep -c "^$((rows + $(wc -l <"$work/lost.csv") - 1)) points" "$work/out") $((rows >= 11))" "0 1 1" \
+  "a run that is killed leaves its $rows points, and fit takes them with those of another run"
+like "$("$ORRERY" calib show "$work/crash.json")" '^note: the measurement is not complete \(in progress\)' "the profile says that the run did not end"
+
 # A minimal real sweep of this CPU, on one thread because other programs may be running.
 "$ORRERY" calib run --backend cpu --threads 1 --budget 3 --only launch,gemm,memory,update -q -o "$work/cpu.csv"
 ok $? "a sweep of this processor takes three seconds"

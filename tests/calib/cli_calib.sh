@@ -40,6 +40,15 @@ awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
 is "$? $(grep -c 'is impossible: expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
 
+# One impossible law among others is left out and named; the others are kept.
+awk -F, -v OFS=, 'NR > 1 { $2 = "fp16"; $7 /= 1000 } NR > 1' "$work/points.csv" | cat "$work/points.csv" - >"$work/mixed.csv"
+"$ORRERY" calib fit "$work/mixed.csv" --device v100 -o "$work/mixed.json" >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/out")" "0 200 points, 1 laws: $work/mixed.json" "one impossible law does not discard the others"
+like "$(cat "$work/err")" '^law left out: v100: \$\.laws\[1\] \(gemm fp16\): FLOP rate: .* is impossible: expected' "the law left out is named, with the reason"
+like "$("$ORRERY" calib show "$work/mixed.json")" '^note: left out: \(gemm fp16\): FLOP rate: .* is impossible' "the profile's note names it too"
+"$ORRERY" calib check "$work/mixed.json" >"$work/out"
+is "$? $(grep -c '^1 laws' "$work/out")" "0 1" "the rest passes the self-check"
+
 # The same device at half the speed: diff reports 2.
 awk -F, -v OFS=, 'NR > 1 { $7 *= 2 } { print }' "$work/points.csv" >"$work/half.csv"
 "$ORRERY" calib fit "$work/half.csv" --device v100 --name half -o "$work/half.json" >/dev/null
@@ -54,7 +63,7 @@ like "$("$ORRERY" calib show t4 | grep '^note')" 'not measured: scaled from the 
 "$ORRERY" calib scale v100 --to t4 -o "$work/t4.json" >/dev/null
 ok $? "calib scale reproduces the T4 profile"
 error=$("$ORRERY" calib list | awk '$1 == "t4" { print $4 }')
-ok "$(awk -v e="${error:-999}" 'BEGIN { print !(e > 5 && e <= 35) }')" "the T4 states the error of scaling like kernels, 22 %, not that between tensor cores and none ($error %)"
+ok "$(awk -v e="${error:-999}" 'BEGIN { print !(e > 5 && e <= 35) }')" "the T4's profile states the error of scaling the same kernels in fp32, about 22 % ($error %)"
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^gemm')" 2 "the scaled profile has laws of products"
 like "$("$ORRERY" calib diff v100 "$work/t4.json" | grep '^gemm fp32')" 'differs' "a T4 is slower than a V100"
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^collective\|^copy')" 0 "the scaled profile has no laws of collectives"

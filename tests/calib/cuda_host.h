@@ -323,5 +323,14 @@ inline cudaError_t cudaFree(void *p)
 	free(p);
 	return 0;
 }
+/* Streams and events: defined by the test that calls them. */
+enum { cudaErrorNotReady = 600 };
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags);
+cudaError_t cudaEventSynchronize(cudaEvent_t e);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
+cudaError_t cudaStreamQuery(cudaStream_t s);
+cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t cudaGetLastError(void);
 
 #endif

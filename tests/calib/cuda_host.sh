@@ -33,4 +33,10 @@ ok $? "they compile for the processor: $(head -n 3 "$work/err")"
 ASAN_OPTIONS=detect_stack_use_after_return=0 "$work/emulated" >"$work/out" 2>&1
 is "$?" 0 "every kernel gives the result of its operation"
 grep -v '^1\.\.' "$work/out" | sed 's/^/# /'
+# shellcheck disable=SC2086 # flags are split on purpose
+"$cxx" $flags -o "$work/pair" "$srcdir/tests/calib/cuda_interference.cpp" -x c++ "$srcdir/calib/cuda/interference.cu" 2>"$work/err"
+ok $? "the timing of concurrent kernels compiles for the processor: $(head -n 3 "$work/err")"
+"$work/pair" >"$work/out" 2>&1
+is "$?" 0 "a kernel's time beside another is taken only while the other runs"
+grep -v '^1\.\.' "$work/out" | sed 's/^/# /'
 tap_done

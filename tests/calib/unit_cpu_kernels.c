@@ -206,7 +206,7 @@ static void check_updates(void)
 	float w[2] = { 1, -2 }, g[2] = { 0.5f, -3 }, state[4] = { 0 };
 	cpu_adam(w, g, state, 2);
 	near_to(state[0], 0.05, 1e-6, "Adam's first moment: 0.1 g");
-	near_to(state[3], 0.009, 1e-6, "its second: 0.001 g^2");
+	near_to(state[3], 0.009, 1e-6, "Adam's second moment: 0.001 g^2");
 	ok(w[0] < 1 && w[1] > -2, "Adam moves the weights against the gradient");
 	w[0] = 1;
 	cpu_sgd(w, g, 1);

@@ -141,6 +141,45 @@ static void check_stops(void)
 	backend_synthetic.close(device);
 }
 
+static bool throttles_by_text(void *watch)
+{
+	struct backend_clocks c;
+	backend_synthetic.clocks(watch, &c);
+	return *c.throttle != '\0';
+}
+
+/* The device is throttled in the middle of the sampling, or throughout. */
+static void check_throttled_sample(void)
+{
+	struct kernel k;
+	struct sample x;
+	struct orr_error err;
+	struct synthetic_law law;
+	struct sampling how = sampling_default;
+	void *task, *device = open_one("noise=0.001,hot_from=0.3,hot_to=0.6,hot=3", 1, &k, &task);
+	struct sample_source source = source_of(device, task);
+	synthetic_parse("", &law, &err);
+	how.precision = 0;
+	how.max_batches = SAMPLE_BATCHES;
+	how.batch_s = 5e-3;
+	source.is_throttled = throttles_by_text;
+	source.watch = device;
+	sample_take(&source, &how, &x, &err);
+	near_to(x.high_s / synthetic_time(&law, &k), 1, 0.005, "batches of a throttled device are not in the interval");
+	ok(x.rejected >= 0.3 / (3 * 5e-3) && x.n >= 2 * SAMPLE_LEAST,
+		"batches of a throttled device are counted, and the others are kept (%u left out, %u kept)", x.rejected, x.n);
+	backend_synthetic.release(task);
+	backend_synthetic.close(device);
+	device = open_one("noise=0.001,hot_to=100", 1, &k, &task);
+	source = source_of(device, task);
+	source.is_throttled = throttles_by_text;
+	source.watch = device;
+	sample_take(&source, &how, &x, &err);
+	ok(x.n == 0 && x.rejected > 0, "a device that is throttled throughout gives no sample");
+	backend_synthetic.release(task);
+	backend_synthetic.close(device);
+}
+
 static int sweep(const char *settings, double budget_s, uint64_t seed, struct points *out, struct sweep_report *report)
 {
 	struct backend_options o = { .seed = seed, .settings = settings };
@@ -209,6 +248,23 @@ static void check_sweep(void)
 		wide += isnan(a.v[i].high_s) || a.v[i].high_s / a.v[i].low_s >= (1 + ra.drift) * (1 + ra.drift);
 	ok(wide == a.n, "every interval is widened by the drift");
 	points_free(&a);
+
+	/* Throttled for a fifth of the run: no point has a time of then, and those that were due are measured afterwards. */
+	sweep("noise=0.01,hot_from=5,hot_to=11", 30, 7, &a, &ra);
+	near = 0;
+	for (size_t i = 0; i < a.n; i++) {
+		struct kernel k = { .flops = a.v[i].flops, .bytes = a.v[i].bytes, .size = a.v[i].size };
+		near += fabs(a.v[i].time_s / synthetic_time(&law, &k) - 1) < 0.03;
+	}
+	ok(a.n > 50 && near == a.n, "no time of a throttled device is kept (%zu of %zu points)", near, a.n);
+	ok(!strcmp(ra.throttle, "thermal (hardware)") && ra.throttled == 0, "the reason is reported, and no point is left out (%u)",
+		ra.throttled);
+	points_free(&a);
+
+	/* A fatal error of the device: the points until then stay. */
+	int lost = sweep("noise=0.02,lost=12", 30, 7, &a, &ra);
+	ok(lost == ORR_EFAIL && a.n > 15 && a.n == ra.measured, "a lost device leaves the points measured before (%zu)", a.n);
+	points_free(&a);
 	int none = sweep("noise=0.02", 0.5, 7, &a, &ra);
 	ok(!none && ra.seconds < 0.8, "a budget of half a second is kept: %.2f s, %u points", ra.seconds, ra.measured);
 	points_free(&a);
@@ -264,6 +320,7 @@ int main(void)
 	check_ranks();
 	check_coverage();
 	check_stops();
+	check_throttled_sample();
 	check_sweep();
 	check_grids();
 	check_work();

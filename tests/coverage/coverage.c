@@ -2,17 +2,16 @@
 /*
  * coverage.c - number of intervals that contain the expected value
  *
- * Reads what coverage.sh has stored, lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" on standard input, and prints by workload,
- * policy and metric the runs whose interval holds the mean over all seeds, of those that have one, and the groups of seeds, drawn at
- * random with replacement, whose interval over replications holds it: N = 10, 20, 40 and 80, and as many as --until-precision takes (10,
- * 20, 40, 80 or 160). "-": no interval is given. "*": below 90 %, the error of the share allowed for. Metrics "POLICY-FIRST METRIC" and
- * "FIRST/POLICY METRIC" are differences and ratios of two policies, paired by seed.
+ * Reads the lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" of coverage.sh from standard input. For each workload, policy and metric it
+ * prints the coverage: the share of intervals that contain the mean over all seeds. Columns: the intervals of single runs; the intervals
+ * over groups of N = 10, 20, 40 and 80 seeds, drawn at random with replacement; the intervals over as many seeds as --until-precision takes
+ * (10, 20, 40, 80 or 160). "-": no interval is given. "*": the coverage is below 90 % by more than its error. Metrics "POLICY-FIRST METRIC"
+ * and "FIRST/POLICY METRIC" are differences and ratios of two policies, paired by seed.
  *
  * usage: coverage [--summary | --least | --check] <values
- * --summary: one line for each workload and method, over its metrics: the least, the median and the largest share.
- * --least:   one line for each metric, over workloads and policies: the smallest N from which on intervals hold.
- * --check:   tests of few seeds: exit 1 if an interval of a quantity that is never negative has a negative end, or if fewer than 90 % or
- *            more than 99.5 % of the intervals of a method hold.
+ * --summary: one line for each workload and method: the least, median and largest coverage of its metrics. --least: one line for each
+ * metric, over workloads and policies: the smallest N from which on the coverage is at least 90 %. --check: for tests with few seeds: exit
+ * 1 if an interval of a quantity that is never negative has a negative end, or if the coverage of a method is below 90 % or above 99.5 %.
  */
 #include "results/estimate.h"
 #include "base/hash.h"
@@ -24,16 +23,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shares of fewer intervals than JUDGED are not judged, nor those of metrics that have one in fewer than 1 of 20 cases. */
+/* A coverage is judged if at least JUDGED intervals are given, and if at least one in RARE cases has an interval. */
 enum { LINE = 512, NAME = 64, GROUPS = 500, JUDGED = 20, RARE = 20, FIXED = 4, METHODS = FIXED + 3, MOST = 160 };
 static const size_t sizes[FIXED] = { 10, 20, 40, 80 };
 static const double goals[] = { 0.25, 0.1 };
 static const char *const methods[METHODS] = { "one run", "N = 10", "N = 20", "N = 40", "N = 80", "until 25 %", "until 10 %" };
 
-/* What a cell's estimate is of. */
+/* The quantity that a cell estimates. */
 enum what { VALUE, DIFFERENCE, RATIO };
 
-/* Intervals given, and those that hold the mean, of `of` tried; runs: replications of those given, in all. */
+/* of: intervals tried; given: intervals given; hits: given intervals that contain the mean; runs: replications of all given intervals. */
 struct share {
 	size_t of, given, hits, runs;
 };
@@ -43,9 +42,9 @@ struct cell {
 	char workload[NAME], policy[NAME], metric[NAME];
 	enum what what;
 	size_t n, cap;
-	double (*run)[4]; /* value (of a pair: of the first policy), low, high, seed; of a pair: the other policy's value in place of low */
+	double (*run)[4]; /* value, low, high, seed; of a pair: the first policy's value, the other's, unused, seed */
 	struct share share[METHODS];
-	size_t negative; /* intervals whose lower end is below 0 although the quantity is not */
+	size_t negative; /* intervals with a negative lower end although the quantity is never negative */
 };
 
 static struct cell *cells;
@@ -223,7 +222,7 @@ static void count(struct cell *c, struct share *s, struct interval i, double mea
 	c->negative += i.low < 0 && c->what == VALUE && estimate_range_of(c->metric) != ESTIMATE_REAL;
 }
 
-/* The rule of sim/world/precision.c, up to MOST replications or a fifth of the seeds. */
+/* Applies the rule of sim/world/precision.c, up to MOST replications or a fifth of the seeds. */
 static void until(struct cell *c, struct share *s, double (**run)[4], double mean, double goal)
 {
 	bool was_precise = false;
@@ -239,7 +238,7 @@ static void until(struct cell *c, struct share *s, double (**run)[4], double mea
 	s->of++;
 }
 
-/* least: seeds for each of a group. */
+/* Groups of n seeds are drawn if there are at least `least` x n seeds. */
 static void replications(struct cell *c, double mean, size_t least)
 {
 	uint64_t state = 1;
@@ -278,7 +277,7 @@ static bool is_judged(const struct share *s)
 	return s->given >= JUDGED && s->given * RARE >= s->of;
 }
 
-/* Two standard errors of a share of 90 % below it. */
+/* Returns whether the coverage is below 90 % by more than two standard errors. */
 static bool is_low(const struct share *s)
 {
 	return is_judged(s) && hold_share(s) < 0.9 - 2 * sqrt(0.09 / (double)s->given);
@@ -317,7 +316,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Over the metrics of a workload (NULL: of all): the shares of those with enough intervals. */
+/* Prints the coverage of the judged metrics of a workload; NULL: of all workloads. */
 static struct share print_method(const char *workload, int method)
 {
 	double *share = grown(NULL, n_cells + 1, sizeof *share);
@@ -349,7 +348,7 @@ static struct share print_method(const char *workload, int method)
 
 static void print_heading(void)
 {
-	puts("| workload | interval of | given | hold | least, median, largest metric | metrics below 90 % |");
+	puts("| workload | interval of | given | coverage | least, median, largest metric | metrics below 90 % |");
 	puts("| --- | --- | --: | --: | --: | --: |");
 }
 
@@ -374,7 +373,7 @@ static void print_summary(void)
 
 /* ---- by metric ---- */
 
-/* The least share of the metric's cells with that method; 2 if none is judged. */
+/* Returns the least coverage of the metric's cells with that method; 2 if no cell is judged. */
 static double least_share(const char *metric, int method, bool *is_below)
 {
 	double least = 2;
@@ -390,7 +389,7 @@ static double least_share(const char *metric, int method, bool *is_below)
 
 static void print_least(void)
 {
-	puts("| metric | least share at N = 10 | 20 | 40 | 80 | holds from |");
+	puts("| metric | least coverage at N = 10 | 20 | 40 | 80 | at least 90 % from |");
 	puts("| --- | --: | --: | --: | --: | --: |");
 	for (size_t i = 0; i < n_cells; i++) {
 		const char *metric = cells[i].metric;
@@ -435,7 +434,7 @@ static int check(void)
 			rc = 1;
 		}
 	print_heading();
-	for (int k = 0; k < 2; k++) { /* one run, N = 10: of few seeds, larger groups are too few */
+	for (int k = 0; k < 2; k++) { /* one run, N = 10: few seeds give too few larger groups */
 		struct share all = print_method(NULL, k);
 		rc |= all.given < JUDGED || hold_share(&all) < 0.9 || hold_share(&all) > 0.995;
 	}

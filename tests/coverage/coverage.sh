@@ -3,16 +3,16 @@
 # coverage.sh - runs each workload with many seeds and stores values and intervals of all metrics, for coverage.c
 #
 # usage: coverage.sh DIR SEEDS [WORKLOAD..]
-# DIR/WORKLOAD.csv gets lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH". Seeds that a file already has are not run again; remove
-# the file after a change of code. ORRERY names the program.
+# DIR/WORKLOAD.csv gets lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH". Seeds that a file already has are not run again; remove the file
+# after a change of the program's code. The variable ORRERY names the program.
 set -u
 orrery=${ORRERY:-./orrery}
 dir=$1 seeds=$2
 shift 2
 mkdir -p "$dir" || exit 1
 
-# NAME|ARGUMENTS. The rules of single runs were chosen on the first twelve. Those of replications were chosen on eleven of the first 21
-# and on the laws of tests/results/unit_estimate.c. The last five were added afterwards.
+# NAME|ARGUMENTS. The rules of single runs were chosen on the first twelve workloads, those of replications on eleven of the first 21 and on
+# the distributions of tests/results/unit_estimate.c; the last five were added afterwards.
 workloads() {
   cat <<'EOT'
 mm1-0.5|jobs poisson:rate=0.5,n=100000 --cluster 1x1 --policy fifo
@@ -57,7 +57,7 @@ one() {
   rm -rf "$out"
 }
 
-# Without -r, a generator's \| is no separator.
+# read without -r: the \| in the arguments of a generator is not a separator.
 # shellcheck disable=SC2162
 workloads | while IFS='|' read name arguments; do
   [ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac

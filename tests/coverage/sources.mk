@@ -1,4 +1,4 @@
-# make coverage [SEEDS=1000] [COVERAGE_DIR=coverage]: shares of intervals that hold the mean over all seeds
+# make coverage [SEEDS=1000] [COVERAGE_DIR=coverage]: shares of intervals that contain the mean over all seeds
 TEST_HELPERS += tests/coverage/coverage
 SCRIPT_TESTS += tests/coverage/quick.sh
 EXTRA_DIST += tests/coverage/coverage.sh

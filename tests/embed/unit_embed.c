@@ -24,11 +24,12 @@ static void generated(void)
 	struct embed_table *held = embed_table_generate(&s), *drawn;
 	s.is_held = false;
 	drawn = embed_table_generate(&s);
-	ok(embed_field_features(held, 0) == 10001 && embed_field_features(held, 1) == 10000, "the first field has the feature left over");
+	ok(embed_field_features(held, 0) == 10001 && embed_field_features(held, 1) == 10000,
+		"the first field has the feature that remains after the division");
 	float a[16 * 5], b[16 * 5];
 	embed_vectors(held, 1, 4321, 5, 16, a);
 	embed_vectors(drawn, 1, 4321, 5, 16, b);
-	ok(!memcmp(a, b, sizeof a), "vectors that are drawn again are the held ones");
+	ok(!memcmp(a, b, sizeof a), "vectors that are drawn again equal those held in memory");
 	const double *q = embed_frequencies(held, 1), *sum = embed_cumulated(held, 1);
 	near_to(q[9] / q[0], pow(10, -1.05), 1e-12, "frequencies are proportional to rank^-1.05");
 	near_to(sum[9999], 1, 1e-12, "frequencies sum to 1");
@@ -95,7 +96,7 @@ static void file(void)
 	}
 }
 
-/* ---- bytes and work: closed forms of the fact sheet of Saec ---- */
+/* ---- bytes and work: closed forms (docs/models/embed.md) ---- */
 
 static void bytes(const struct embed_table *t)
 {
@@ -156,22 +157,22 @@ static void errors(const struct embed_table *t)
 	o.is_weighted = true;
 	weighted = error_of(t, o);
 	printf("# weighted error: saec %.5g, full %.5g, full and weighted %.5g\n", fast.weighted, full.weighted, weighted.weighted);
-	/* C4, with 16 head features per planted cluster (docs/models/embed.md has the ratios by head). */
+	/* 16 head features per planted cluster (docs/models/embed.md has the ratios for other heads). */
 	ok(fast.weighted < 1.05 * full.weighted, "saec's weighted error is at most 5 %% above that of full k-means (%.3f of it)",
 		fast.weighted / full.weighted);
-	ok(weighted.weighted < fast.weighted, "weighted k-means is better still");
+	ok(weighted.weighted < fast.weighted, "k-means weighted by frequency has a smaller weighted error");
 	struct embed_error half = error_of(t, (struct embed_options){ .method = EMBED_ROUNDED, .bits = 16, .reduction = 1 });
 	struct embed_error byte = error_of(t, (struct embed_options){ .method = EMBED_ROUNDED, .bits = 8, .reduction = 1 });
 	/* Rounding error: step^2 / 12. Half: 11 bits, so |x - x'| <= |x| 2^-11. Bytes: steps of max / 127. */
 	ok(half.plain > 0 && half.plain < 0x1p-22, "half precision is within 2^-11 of a value (%.3g)", half.plain);
-	ok(byte.plain > 5 * half.plain && byte.plain < pow(4.5 / 127, 2) / 12, "bytes: uniform error of a step of max / 127 (%.3g)",
-		byte.plain);
+	ok(byte.plain > 5 * half.plain && byte.plain < pow(4.5 / 127, 2) / 12,
+		"8 bits: the error is that of uniform rounding in steps of max / 127 (%.3g)", byte.plain);
 	struct embed_error hashed = error_of(t, (struct embed_options){ .method = EMBED_HASHED, .reduction = 100 });
 	ok(hashed.plain > 0.5 && hashed.plain < 1.5, "hashing shares vectors that differ: plain error near the variance 1 (%.3g)",
 		hashed.plain);
 	struct embed_error product =
 		error_of(t, (struct embed_options){ .method = EMBED_PRODUCT, .parts = 4, .iterations = 10, .reduction = 1 });
-	ok(product.plain < 4 * 0.03 * 0.03, "product quantisation finds 100 clusters with 256 words (%.3g)", product.plain);
+	ok(product.plain < 4 * 0.03 * 0.03, "product quantisation: 256 vectors per part represent 100 clusters (%.3g)", product.plain);
 }
 
 static void accuracy(const struct embed_table *t)
@@ -190,7 +191,7 @@ static void accuracy(const struct embed_table *t)
 	printf("# AUC: table %.5f, saec %.5f, hashed %.5f; log loss %.5f %.5f %.5f\n", plain.auc, shared.auc, hashed.auc, plain.log_loss,
 		shared.log_loss, hashed.log_loss);
 	ok(plain.auc > 0.75, "the model learns (AUC %.4f)", plain.auc);
-	/* C5 of the fact sheet. */
+	/* The accuracy of a model that reads the compressed tables. */
 	ok(fabs(shared.auc - plain.auc) < 0.001, "saec changes the AUC by less than 0.001 (%.5f)", shared.auc - plain.auc);
 	ok(hashed.auc < plain.auc - 0.005, "hashing to the same number of vectors loses accuracy (%.5f)", hashed.auc - plain.auc);
 	/* Random predictions: AUC 1/2 within 4 standard deviations (of about 0.005), log loss at least ln 2. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* k-means against a plain restatement, and the same bits for any number of threads. */
+/* k-means compared with a simple second implementation; the results are the same bits for any number of threads. */
 #include "base/mem.h"
 #include "base/simd.h"
 #include "embed/kmeans.h"
@@ -104,8 +104,9 @@ static void means(void)
 	kmeans_rows_free(x);
 }
 
-/* Four points on a line: 0, 1, 3 and 6. The first centre is uniform. After 0, each of the 2 candidates is 1, 3 or 6 with 1/46, 9/46
- * and 36/46; the sums left are 29, 10 and 10 (the first candidate of equal ones is taken): 1 only if both are. */
+/* Four points on a line: 0, 1, 3 and 6. The first centre is uniform. If it is 0, each of the 2 candidates is 1, 3 or 6 with probability
+ * 1/46, 9/46 and 36/46, and the sums with it are 29, 10 and 10. Of equal sums the first candidate is taken, so 1 is the second centre only
+ * if both candidates are 1. */
 static void start(void)
 {
 	uint32_t stride = kmeans_stride(1), runs = 40000, counted = 0, three = 0, one = 0;
@@ -125,10 +126,10 @@ static void start(void)
 		three += centroid[stride] == 3;
 		one += centroid[stride] == 1;
 	}
-	/* 3 first, or 1 first and 3 second. */
+	/* 3 is taken if it is the first candidate, or if the candidates are 1 and 3. */
 	double want = 9. / 46 + 1. / 46 * 9 / 46, share = (double)three / counted, error = sqrt(want * (1 - want) / counted);
 	ok(fabs(share - want) < 4 * error, "the best of two candidates is the second centre (%.4f of %.4f)", share, want);
-	ok(one < 0.002 * counted, "a bad candidate is taken only if both are bad (%u of %u)", one, counted);
+	ok(one < 0.002 * counted, "the point 1 is taken only if both candidates are 1 (%u of %u)", one, counted);
 	ok(fabs((double)counted / runs - 0.25) < 4 * sqrt(3. / 16 / runs), "the first centre is uniform");
 	kmeans_rows_free(centroid);
 	kmeans_rows_free(x);
@@ -147,7 +148,7 @@ static void run(void)
 	struct kmeans_work work = { 0 };
 	struct rng r;
 	rng_init(&r, 8, "test", 0);
-	ok(kmeans_run(&p, k, 10, &r, centroid, id, &work, NULL), "a run ends");
+	ok(kmeans_run(&p, k, 10, &r, centroid, id, &work, NULL), "a run that is not stopped returns true");
 	uint32_t wrong = 0;
 	for (uint32_t i = 0; i < n; i++)
 		wrong += id[i] != id[i % k];
@@ -158,7 +159,7 @@ static void run(void)
 	ok(work.assign == 10 * (uint64_t)n * k * dim && work.start == (uint64_t)n * dim * (k + (k - 1) * 3),
 		"work: I n k dim; the start: n dim per centroid and for each of 3 candidates");
 	volatile sig_atomic_t is_stopped = 1;
-	ok(!kmeans_run(&p, k, 10, &r, centroid, id, &work, &is_stopped), "a run that is stopped says so");
+	ok(!kmeans_run(&p, k, 10, &r, centroid, id, &work, &is_stopped), "a run that is stopped returns false");
 	mem_free(id);
 	kmeans_rows_free(x);
 	kmeans_rows_free(centroid);

@@ -2,15 +2,18 @@
 # mutants.sh - measures the share of mutants of a folder's code that its tests detect
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-#   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--build DIR] [--least PERCENT] [--list]
+#   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--most S] [--build DIR] [--least PERCENT] [--list]
 #
 # Samples N mutants (default 40) of the .c files of FOLDER, makes each in a copy of the tree, builds
-# what the room's tests need and runs them, fastest first, until one fails. A mutant is a flipped
-# operator, a changed constant (n to n + 1, 0 and 1 exchanged) or a negated condition. Left out are
-# texts, comments, preprocessor lines, assertions, sizes of arrays and growth of containers.
+# what the room's tests need and runs those that execute the line of the mutant, fastest first, until
+# one fails. A mutant is a flipped operator, a changed constant (n to n + 1, 0 and 1 exchanged) or a
+# negated condition. Left out are texts, comments, preprocessor lines, assertions, sizes of arrays and
+# growth of containers. Which test executes which line is measured by gcov, once per FOLDER. A mutant
+# outside functions, in a table, is tried with all tests.
 #
 #   --tests   tests to run instead of those in tests/ROOM, ROOM being FOLDER's last part
 #   --longest leave out tests that take more seconds than this
+#   --most    stop the tests of a mutant after this sum of their usual times: it then counts as undetected (default: 60)
 #   --build   folder for the copy and its build, kept and reused (default: build-mutants)
 #   --least   exit code 1 if the killed share is smaller
 #   --list    lists the mutants without building them
@@ -25,13 +28,13 @@ equivalent=$here/equivalent_mutants.txt
 fail() { echo "mutants.sh: $*" >&2; exit 2; }
 usage() { sed -n '5s/^#  *//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 
-folder='' number=40 seed=1 tests='' dir=$tree/build-mutants least=0 longest=3600 only_list=no
+folder='' number=40 seed=1 tests='' dir=$tree/build-mutants least=0 longest=3600 most=60 only_list=no
 while [ $# -gt 0 ]; do
   case $1 in
   --list) only_list=yes ;;
-  -n | --seed | --tests | --longest | --build | --least)
+  -n | --seed | --tests | --longest | --most | --build | --least)
     [ $# -gt 1 ] || usage
-    case $1 in -n) number=$2 ;; --seed) seed=$2 ;; --tests) tests=$2 ;; --longest) longest=$2 ;; --build) dir=$2 ;; --least) least=$2 ;; esac
+    case $1 in -n) number=$2 ;; --seed) seed=$2 ;; --tests) tests=$2 ;; --longest) longest=$2 ;; --most) most=$2 ;; --build) dir=$2 ;; --least) least=$2 ;; esac
     shift
     ;;
   -*) usage ;;
@@ -155,6 +158,41 @@ if sys.argv[1] == "list":
     for name, line, edits, before, after in every:
         how = "equivalent" if (name, before, after) in pairs else ";".join("%d,%d,%s" % e for e in edits)
         print("%s\t%d\t%s\t%s\t%s" % (name, line, how, before, after))
+elif sys.argv[1] == "lines":
+    # One line per function and per executed line of gcov's JSON: FILE:f:FIRST:LAST, FILE:l:LINE:EXECUTED.
+    import gzip, json
+    root = os.path.realpath(sys.argv[2])
+    for path in sys.argv[3:]:
+        report = json.load(gzip.open(path, "rt"))
+        for f in report["files"]:
+            name = os.path.relpath(os.path.realpath(os.path.join(report["current_working_directory"], f["file"])), root)
+            for x in f["functions"]:
+                print("%s:f:%d:%d" % (name, x["start_line"], x["end_line"]))
+            for x in f["lines"]:
+                print("%s:l:%d:%d" % (name, x["line_number"], x["count"] > 0))
+elif sys.argv[1] == "reached":
+    # The tests, in their order, that execute LINE of NAME, or the nearest line before or after it that has code.
+    directory, name, line = sys.argv[2], sys.argv[3], int(sys.argv[4])
+    order = [l.split() for l in open(os.path.join(directory, "order"))]
+    reports = [os.path.join(directory, "reached", test.replace("/", "_")) for _, test in order]
+    is_code = any(l.startswith(name + ":f:") for path in reports for l in open(path))  # else the file has tables alone
+    for seconds, test in order:
+        path = os.path.join(directory, "reached", test.replace("/", "_"))
+        functions, lines = [], {}
+        for l in open(path):
+            file, what, a, b = l.rstrip("\n").split(":")
+            if file == name and what == "f":
+                functions.append((int(a), int(b)))
+            elif file == name:
+                lines[int(a)] = lines.get(int(a), False) or b == "1"
+        around = [f for f in functions if f[0] <= line <= f[1]]
+        if not around and (functions or not is_code):
+            print(seconds, test)  # a table: every test may read it
+        for a, b in around[:1]:
+            code = sorted(n for n in lines if a <= n <= b)
+            near = [n for n in code if n <= line][-1:] + [n for n in code if n >= line][:1]
+            if any(lines[n] for n in near):
+                print(seconds, test)
 else:
     source, target, how = sys.argv[2:5]
     text = open(source, encoding="utf-8", errors="surrogateescape").read()
@@ -226,6 +264,37 @@ done | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
 [ -s "$dir/order" ] || fail "no test of $folder passes in time"
 say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, $1 }' "$dir/order")"
 
+# ---- the lines that each test executes ----
+# A second build, beside the first so that relative paths hold, in which the folder's objects count their lines.
+rm -rf "$dir/cover" "$dir/counts" "$dir/reached" && cp -a "$build" "$dir/cover" && mkdir -p "$dir/reached"
+(
+  cd "$dir/cover" || exit 1
+  objects=$(for f in "$copy/$folder"/*.c; do
+    find "$folder" -maxdepth 1 -name "$(basename "$f" .c).o" -o -maxdepth 1 -name "*-$(basename "$f" .c).o"
+  done)
+  # shellcheck disable=SC2086 # lists of names
+  rm -f $objects && make -s CC=gcc CFLAGS='-O0 --coverage' $objects &&
+    make -s -j2 LDFLAGS=--coverage all && make -s -j2 LDFLAGS=--coverage $programs $helpers
+) >"$dir/make.log" 2>&1 || fail "the build that counts lines fails: see $dir/make.log"
+while read -r seconds t; do
+  rm -rf "$dir/counts" && mkdir "$dir/counts"
+  (
+    cd "$dir/cover" || exit 1
+    case $t in *.sh) command=(bash "../tree/$t") ;; *) command=("./$t") ;; esac
+    GCOV_PREFIX=$dir/counts srcdir=../tree top_builddir=$dir/cover ORRERY=$dir/cover/orrery TMPDIR=$dir/tmp \
+      timeout -k 2 "$(echo "$seconds" | awk '{ print int(30 * $1) + 10 }')" "${command[@]}" </dev/null 9>&-
+  ) >"$dir/said" 2>&1
+  rm -rf "${dir:?}/tmp"/*
+  (
+    cd "$dir/counts" || exit 1
+    find . -name '*.gcda' | while read -r f; do
+      plain=${f%.gcda}
+      cp "${plain#.}.gcno" "$plain.gcno" && gcov --json-format "$f"
+    done
+  ) >/dev/null 2>&1
+  find "$dir/counts" -name '*.gcov.json.gz' -exec python3 "$dir/mutants.py" lines "$copy" {} + >"$dir/reached/${t//\//_}"
+done <"$dir/order"
+
 # ---- each mutant ----
 # Restores the file and its object. The object is newer than the library, which is rebuilt; the file is newer than tests that include it.
 restore() {
@@ -260,6 +329,9 @@ while IFS=$'\t' read -r file line how before after <&3; do
     continue
   fi
   counted=$((counted + 1)) verdict=survives
+  python3 "$dir/mutants.py" reached "$dir" "$file" "$line" |
+    awk -v most="$most" '{ sum += $1 } NR > 1 && sum > most { exit } { print }' >"$dir/reaching"
+  [ -s "$dir/reaching" ] || verdict='survives, executed by no test'
   while read -r seconds t <&4; do
     case $t in *.sh) needs="orrery $helpers" ;; *) needs=$t ;; esac
     make -s $needs >"$dir/make.log" 2>&1 || { verdict="killed by the linker" && break; }
@@ -269,8 +341,8 @@ while IFS=$'\t' read -r file line how before after <&3; do
     124 | 137) verdict="killed by time ($t)" late=$((late + 1)) && break ;;
     *) verdict="killed by $t" && break ;;
     esac
-  done 4<"$dir/order"
-  [ "$verdict" = survives ] || killed=$((killed + 1))
+  done 4<"$dir/reaching"
+  case $verdict in survives*) ;; *) killed=$((killed + 1)) ;; esac
   say "$verdict: $where"
   restore
 done 3<"$dir/list"

@@ -9,7 +9,7 @@ like "$("$ORRERY" --version)" '^orrery [0-9.]+ \(sources [0-9a-f]{12}\)$' "--ver
 run() { "$1" jobs poisson:rate=0.02,n=40,mean=300,gpus=2 --cluster 1x4:v100 --policy fifo --db "$2" --no-figures >/dev/null 2>said; }
 cd "$work" || exit 1
 run "$ORRERY" x.db && run "$ORRERY" x.db
-is "$(grep -c 'taken from x.db' said)" 1 "the same program is given its stored run"
+is "$(grep -c 'taken from x.db' said)" 1 "a second run of the same program is taken from the database"
 
 can_copy "another build" 7 || exit 0
 copy_tree
@@ -17,13 +17,13 @@ build_tree
 same=$tree/build/orrery
 is "$("$same" --version)" "$("$ORRERY" --version)" "a build of the same sources in another folder has the same hash"
 run "$same" x.db
-is "$(grep -c 'taken from x.db' said)" 1 "and is given the stored run"
+is "$(grep -c 'taken from x.db' said)" 1 "the run of a build of the same sources is taken from the database"
 echo '/* A change. */' >>"$tree/policies/jobs/fifo.c"
 build_tree
-is "$([ "$("$same" --version)" != "$("$ORRERY" --version)" ]; echo $?)" 0 "a changed policy is another hash"
+is "$([ "$("$same" --version)" != "$("$ORRERY" --version)" ]; echo $?)" 0 "a program with a changed policy has another hash"
 cp x.db other.db
 run "$same" other.db
-is "$(grep -c 'taken from' said) $("$same" db runs other.db | wc -l)" "0 3" "and another run, beside the stored one"
+is "$(grep -c 'taken from' said) $("$same" db runs other.db | wc -l)" "0 3" "a program with a changed policy simulates again, and its run is stored beside the other"
 run "$same" alone.db
 is "$("$same" db digest alone.db)" "$("$ORRERY" db digest x.db)" "equal results have the same digest"
 tap_done

@@ -94,6 +94,20 @@ like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
 like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"
 
+# ---- hardware that the catalogue lacks: "AMD EPYC" is all that many virtual machines say of their processor ----
+profile 10 300 "AMD EPYC" | sed 's/"synthetic"/"cpu"/; s/"measured_here": false/"measured_here": true/
+  s/"rate_GFLOPps": [18]0*,/"rate_GFLOPps": 300,/g; s/"rate_GBps": 700/"rate_GBps": 30/g' >epyc.json
+epyc() { "$orrery" "$@" 2>&1; }
+said=$(epyc step resnet50 --cluster 2x1 --device cpu-epyc-zen5-2 --policy allreduce --profile epyc.json)
+like "$said" '^times of layers: profile made \(made up.* for gemm, conv' "a profile measured on such a processor applies to the processor that is named"
+said=$(epyc step resnet50 --cluster 2x1:cpu-epyc-zen5-2 --policy allreduce --profile epyc.json)
+like "$said" '^times of layers: profile made \(made up.* for gemm, conv' "a profile measured on such a processor applies to the processor of the cluster"
+said=$(epyc step resnet50 --cluster 2x1:v100 --policy allreduce --profile epyc.json)
+like "$said" 'profile epyc.json: its device is AMD EPYC: expected a profile of v100' "a profile measured on a processor is refused for a GPU"
+sed 's/"measured_here": true/"measured_here": false/' epyc.json >foreign.json
+said=$(epyc step resnet50 --cluster 2x1:cpu-epyc-zen5-2 --policy allreduce --profile foreign.json)
+like "$said" 'its device is AMD EPYC: expected a profile of cpu-epyc-zen5-2' "a profile that calib run did not measure does not apply to the processor"
+
 # ---- refusals ----
 refused() { # what, pattern, arguments..
   local what=$1 pattern=$2

@@ -54,7 +54,7 @@ is "$("$ORRERY" model list --served | awk 'NR > 1 { print $1 }' | sort)" "$(cd "
 like "$("$ORRERY" model show bert-base-t4 --served)" '^ +8 +15\.02 +41\.53 +532\.62' "a table: latencies of a batch by length"
 out=$("$ORRERY" model show llama2-70b --served --device a100-80g --tp 8)
 like "$out" '^a token of KV cache 320 KiB over all GPUs; [0-9]+ fit into 90 % of the memory of 8 x a100-80g' "a language model: its KV cache"
-like "$out" '^times +layers of llama2_70b by profile a100-80g' "and where its times come from"
+like "$out" '^times +layers of llama2_70b by profile a100-80g' "a language model: where its times come from"
 like "$("$ORRERY" model show llama2-70b --served --tp 8 --profile none)" 'by data sheet only' "--profile none: the data sheet"
 is "$("$ORRERY" model show llama2-70b --served --tp 8 --json | grep -c '"iteration_s"')" 15 "nine batches and six prompts up to its longest, in JSON"
 for args in "show llama2-70b --served --tp 3" "show nix --served" "show llama2_70b --tp 2" "show llama2-70b --served --precision fp7" \

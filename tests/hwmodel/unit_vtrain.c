@@ -69,7 +69,7 @@ static int read_messages(FILE *f)
 	return n;
 }
 
-/* ---- V1: all-reduce is latency + 2(n-1)/n bytes / bandwidth ---- */
+/* ---- an all-reduce takes latency + 2(n-1)/n bytes / bandwidth ---- */
 
 /* Least squares of relative errors over the rows of `gpu` and `n`; with one row the latency is given. */
 static struct llm_link fit(const char *gpu, double n, int count, double latency_s)
@@ -127,15 +127,14 @@ static void check_all_reduce(int count)
 			}
 		printf("# %s x8: latency %.1f us, %.1f GB/s\n", want[k].gpu, l.latency_s * 1e6, l.Bps / 1e9);
 		/* One small message and its weight determine the latency, hence the tolerance of 15 %. */
-		ok(fabs(l.latency_s * 1e6 / want[k].latency_us - 1) <= 0.15, "V1: %s x8 has a latency of about %.0f us", want[k].gpu,
+		ok(fabs(l.latency_s * 1e6 / want[k].latency_us - 1) <= 0.15, "8 %s: a latency of about %.0f us", want[k].gpu,
 			want[k].latency_us);
-		ok(fabs(l.Bps / 1e9 / want[k].GBps - 1) <= 0.1, "V1: %s x8 has about %.0f GB/s of bus bandwidth", want[k].gpu,
-			want[k].GBps);
-		ok(worst <= 0.1, "V1: %s x8, 16 MB and more: within 10 %% of the law", want[k].gpu);
+		ok(fabs(l.Bps / 1e9 / want[k].GBps - 1) <= 0.1, "8 %s: about %.0f GB/s of bus bandwidth", want[k].gpu, want[k].GBps);
+		ok(worst <= 0.1, "8 %s, messages of at least 16 MB: times within 10 %% of the law", want[k].gpu);
 	}
 }
 
-/* ---- V2-V4: iterations ---- */
+/* ---- iterations ---- */
 
 static struct llm_link inside[9]; /* by GPUs of a group inside a node */
 
@@ -283,8 +282,8 @@ static void check_size(enum rule rule, int first, int n, const struct device *de
 	all->sum += own;
 	all->rows += rest;
 	if (rule == FIRST_ROW && head->billions < 30) {
-		ok(rho >= 0.8, "V3: %gB: predicted order against measured, Spearman at least 0.8", head->billions);
-		ok(rank <= 3, "V3: %gB: the best plan is among the predicted best three", head->billions);
+		ok(rho >= 0.8, "%gB: Spearman correlation of predicted and measured times of at least 0.8", head->billions);
+		ok(rank <= 3, "%gB: the fastest plan is among the three that are predicted to be the fastest", head->billions);
 	}
 	all->least_rho = fmin(all->least_rho, rho);
 	all->worst_rank = fmax(all->worst_rank, rank);
@@ -292,7 +291,7 @@ static void check_size(enum rule rule, int first, int n, const struct device *de
 	dnn_free(d);
 }
 
-/* V4: tensor parallelism across nodes, best rows of each degree: 10,719.3 / 4,972.3 ms measured. */
+/* Tensor parallelism across nodes: ratio of the fastest rows with 16 and with 8 shards, measured 10,719.3 / 4,972.3 ms. */
 static void check_leaving_the_node(int n)
 {
 	double best[2][2] = { { INFINITY, INFINITY }, { INFINITY, INFINITY } };
@@ -304,8 +303,8 @@ static void check_leaving_the_node(int n)
 		}
 	double measured = best[1][0] / best[0][0], predicted = best[1][1] / best[0][1];
 	printf("# 3.6B, TP 16 against TP 8: measured %.2f, predicted %.2f\n", measured, predicted);
-	ok(predicted >= 1.6, "V4: tensor parallelism over nodes costs about twice (at least 2, within 20 %%)");
-	ok(fabs(predicted / measured - 1) <= 0.2, "V4: the penalty is within 20 %% of the measured one");
+	ok(predicted >= 1.6, "tensor parallelism across nodes takes about twice as long (at least 1.6 times)");
+	ok(fabs(predicted / measured - 1) <= 0.2, "the predicted ratio is within 20 %% of the measured one");
 }
 
 static void check_rule(enum rule rule, int n, const struct device *dev, double most)
@@ -320,7 +319,7 @@ static void check_rule(enum rule rule, int n, const struct device *dev, double m
 	printf("# %s: mean absolute error of %d rows %.2f %% (vTrain: 14.73 %%); least Spearman %.3f, worst rank of a best plan %.1f, "
 	       "worst regret %.1f %%\n",
 		rule_names[rule], all.rows, 100 * error, all.least_rho, all.worst_rank, 100 * all.worst_regret);
-	ok(error <= most, "V2: %s: mean absolute error of at most %.4g %%", rule_names[rule], 100 * most);
+	ok(error <= most, "%s: mean absolute error of at most %.4g %%", rule_names[rule], 100 * most);
 	/*
 	 * At 39.1B and 175B the best plans differ by at most 3 %, less than the error of the model, and two plans of
 	 * 39.1B took 1.5 times as long as similar plans. So the correlation of 0.8 and rank three are required below
@@ -328,8 +327,8 @@ static void check_rule(enum rule rule, int n, const struct device *dev, double m
 	 * (above); here follow the bounds for all sizes.
 	 */
 	if (rule == FIRST_ROW) {
-		ok(all.least_rho >= 0.75, "V3: every size: Spearman at least 0.75");
-		ok(all.worst_regret <= 0.05, "V3: every size: the plan predicted best is within 5 %% of the best");
+		ok(all.least_rho >= 0.75, "every size: Spearman correlation of at least 0.75");
+		ok(all.worst_regret <= 0.05, "every size: the plan predicted to be the fastest takes at most 5 %% longer than the fastest");
 	}
 	check_leaving_the_node(n);
 }

@@ -81,8 +81,8 @@ k80=$(run 1x1:k80 --set jobs.reference_type=v100)
 ok "$(awk -v h="$h100" -v k="$k80" 'BEGIN { print !(h < 50 && k > 200) }')" "h100 is faster, k80 slower than v100: $h100 s, $k80 s"
 is_near "$(sed 's/.*k80 \([0-9.]*\) (class.*/\1/' notes.txt)" "$(awk -v k="$k80" 'BEGIN { print 100 / k }')" 0.005 "by the class mean"
 is_near "$(run 1x1:v100 --set jobs.reference_type=k80)" "$(awk -v k="$k80" 'BEGIN { print 1e4 / k }')" 1e-9 "the inverse the other way"
-is "$(run 1x1:banana:speed=4)" 25 "a stated speed, relative to the recorded duration"
-is "$(run 1x1:banana:speed=4 --set jobs.reference_type=v100)" 25 "likewise with a reference"
+is "$(run 1x1:banana:speed=4)" 25 "a stated speed is relative to the recorded duration"
+is "$(run 1x1:banana:speed=4 --set jobs.reference_type=v100)" 25 "a stated speed is relative to the recorded duration with jobs.reference_type also"
 echo '{"nodes": [{"gpus": 1, "type": "banana", "speed": 4}]}' >c.json
 printf 'gpus,type,speed\n1,banana,4\n' >c.csv
 is "$(run c.json) $(run c.csv)" "25 25" "from files"
@@ -106,8 +106,8 @@ printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,1\n0,100,3\n' >t.csv
 run 2x1:v100,2x1:h100 --drop-unfit >/dev/null
 like "$(cat notes.txt)" 'remark: the GPU types v100 and h100 change no rate: no reference type is known' "types without an effect are named"
 printf 'submit_s,duration_s,gpus\n0,100,1\n1,100,2\n' >t.csv
-is "$(run 1x1:v100,1x2:h100)" "100 101" "without a reference each type is as good"
-is "$(run 1x1:v100,1x2:h100 --set jobs.type_order=fastest)" "100 101" "and the cluster's order holds"
+is "$(run 1x1:v100,1x2:h100)" "100 101" "without jobs.reference_type all types are equally good"
+is "$(run 1x1:v100,1x2:h100 --set jobs.type_order=fastest)" "100 101" "without jobs.reference_type the types are used in the order of the cluster"
 mixed=$(run 1x1:v100,1x1:h100 --drop-unfit --set jobs.reference_type=v100)
 is "$mixed" 100 "the cluster's order tries v100 first"
 like "$(cat notes.txt)" "remark: jobs try GPU types in the cluster's order, the slower v100 before h100 .jobs.type_order=fastest" "which is said"
@@ -115,10 +115,10 @@ is "$(run 1x1:v100,1x1:h100 --drop-unfit --set jobs.reference_type=v100 --set jo
 printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,2\n1,100,3\n' >t.csv
 is "$(run 2x2:v100,1x3:h100)" "100 100 101" "two jobs on v100, one on h100"
 printf 'submit_s,duration_s,gpus\n0,100,2\n0,100,2\n1,100,3\n' >t.csv
-is "$(run 2x2:v100,1x4:h100:speed=1)" "100 100 101" "a gang has one type"
+is "$(run 2x2:v100,1x4:h100:speed=1)" "100 100 101" "all GPUs of a job have one type"
 printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,3\n1,100,2\n' >t.csv
-is "$(run 1x4:v100,1x4:h100:speed=1)" "100 100 200" "and waits for one type"
-like "$(cat notes.txt)" "remark: a job runs on GPUs of one type: 1 jobs waited although enough GPUs of several types were free in total" "which is said"
+is "$(run 1x4:v100,1x4:h100:speed=1)" "100 100 200" "a job waits until enough GPUs of one type are free"
+like "$(cat notes.txt)" "remark: a job runs on GPUs of one type: 1 jobs waited although enough GPUs of several types were free in total" "a remark says how many jobs waited for GPUs of one type"
 
 # More nodes of a faster type make no job later under fifo, and no mean worse under the others.
 means() { awk -F, '$2 == "jct_mean" { print $3 }' "$1/summary.csv"; }
@@ -152,6 +152,6 @@ like "$(cat notes.txt)" '40 draws; each draws the laws of step times and, for ea
 run 2x1:h100 --set jobs.reference_type=v100 --cost-samples 40 --set seed=1 >/dev/null
 a=$(cat out/summary.csv)
 "$orrery" jobs t.csv --cluster 2x1:h100 --policy fifo --set jobs.reference_type=v100 --cost-samples 40 --no-figures --out out -q -j 1
-is "$(cat out/summary.csv)" "$a" "and the same ones again"
+is "$(cat out/summary.csv)" "$a" "a second run draws the same samples of the cost"
 
 tap_done

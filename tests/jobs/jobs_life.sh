@@ -34,7 +34,7 @@ run "a start cost of 1 s: 3 s done by 4, all saved: 6 + 1 + 7" 14 --cluster 1x1 
 run "an interval longer than the run saves nothing" 16 --cluster 1x1 --policy fifo --failures f.csv --set jobs.checkpoint=5s
 run "on_failure=kill ends it at 4" 4 --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
 is "$(metric jobs_failed) $(metric jobs_completed)" "1 0" "on_failure=kill counts the job as failed"
-is "$(metric jct_mean)$(metric slowdown_mean)" "" "and it is in no mean"
+is "$(metric jct_mean)$(metric slowdown_mean)" "" "a failed job is in no mean"
 # Node n0 is down from 4 to 6. fifo loses a; b ends at 9.5, c runs from 6 to 11. srtf loses b; c ends at 5.5, a at 15. Only c
 # completes in both: 5 - 10.5.
 printf '%s\na,0,10,1\nb,0,9.5,1\nc,0.5,5,1\n' $header >t.csv

@@ -47,7 +47,7 @@ is "$(dollars price | tr ' ' '\n' | awk -F: '{ s += $2 } END { printf "%g", s }'
 run stop '0,100,1,,\n10,20,1,,\n' '0,add,a,,\n' --cluster 1x1 --policy srtf --set jobs.preempt_cost=6s
 is "$? $(ends stop srtf) $(accounts stop srtf)" "0 126 30 useful:120 wasted:0 restart:6 starting:0 idle:0" "work added by a stop is not useful"
 run kill '0,200,1,,\n0,50,1,,\n' '0,add,a,,\n0,add,b,,\n100,remove,a,,\n' --cluster 2x1 --policy fifo --set jobs.on_failure=kill
-is "$? $(accounts kill)" "0 useful:50 wasted:100 restart:0 starting:0 idle:50" "nor is the work of a killed job"
+is "$? $(accounts kill)" "0 useful:50 wasted:100 restart:0 starting:0 idle:50" "the work of a killed job is not useful"
 run until '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --until 120s
 is "$? $(accounts until)" "0 useful:95 wasted:15 restart:10 starting:0 idle:100" "--until: the accounts end there"
 

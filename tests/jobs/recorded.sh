@@ -22,8 +22,8 @@ is "$(means --completed-only)" "15 20 1 5 $hours" "--completed-only: (10 + 20) /
 is "$(means --set completed_only=true)" "15 20 1 5 $hours" "the key of a scenario"
 is "$(metric recorded_failed) $(metric recorded_killed) $(metric recorded_other)" "1 1 1" "statuses are counted"
 text='the trace records 1 jobs as failed, 1 as killed, 1 as neither these nor completed'
-is "$(jobs | grep -c "^$text: they are in all means (--completed-only leaves them out)\$")" 1 "the line below the table"
-is "$(jobs --completed-only | grep -c "^$text: they are in no mean (--completed-only)\$")" 1 "and with the option"
+is "$(jobs | grep -c "^$text: they are in all means (--completed-only leaves them out)\$")" 1 "a line below the table counts the recorded statuses"
+is "$(jobs --completed-only | grep -c "^$text: they are in no mean (--completed-only)\$")" 1 "with --completed-only the line says that these jobs are in no mean"
 
 # Another key, another run: a stored run of one is not taken for the other. Rows of a stored run give the same differences.
 jobs --db runs.db -q
@@ -43,7 +43,7 @@ is "$(diffs one); $(diffs two)" "13 9 -4; 13 9 -4" "differences are of the same 
 
 sed 's/,[^,]*$//' t.csv >plain.csv
 is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo --completed-only | grep -c '^completed_only has no effect: the trace records no job as failed, killed or not ended$')" 1 "without statuses the option has no effect"
-is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo | grep -c 'the trace records')" 0 "and there is no line"
+is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo | grep -c 'the trace records')" 0 "without statuses no line counts them"
 
 # The run's own failures stay out of the means in both cases.
 printf 'time_s,node,event\n5,n0,fail\n' >f.csv

@@ -134,7 +134,7 @@ int main(void)
 	ok(run(true) && strstr(err.text, "policy watcher: job 0 at 70.000000000 s: start: a node that was given notice was requested"),
 		"starting a job on a node given notice ends the run");
 	is_bold = false;
-	ok(!run(false), "the same policy on a fixed cluster");
+	ok(!run(false), "a policy that reads the market runs on a fixed cluster");
 	same_text(seen, "0:8/2/0/0 nan -1+2|40:8/6/0/0 nan -1+2|200:8/8/0/0 nan -1+4|", "no GPU will leave there, and prices are unknown");
 	return done();
 }

@@ -71,7 +71,7 @@ __attribute__((unused)) static void gradients(struct learn *l, double t, uint32_
 /* One iteration of bulk-synchronous training. */
 __attribute__((unused)) static void bsp(struct learn *l, double t, uint32_t n)
 {
-	uint32_t all[DRIVE_MOST];
+	uint32_t all[DRIVE_MOST] = { 0 };
 	for (uint32_t d = 0; d < n; d++)
 		all[d] = d;
 	gradients(l, t, n);

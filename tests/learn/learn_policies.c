@@ -232,7 +232,7 @@ static void consensus(void)
 		ok(after < 1e-12 && before > 0.1, "N=%u, %s: the exact mean after %u rounds (%.2g), not after %u (%.2g)", rows[k].n,
 			rows[k].settings, rows[k].rounds, after, rows[k].rounds - 1, before);
 	}
-	/* D1's other half: after one round, pair means. */
+	/* After one round both members of each pair have the mean of the pair. */
 	struct learn *start = mixed(4, "schedule=explicit partitions=0,1,2,3", 1, mean), *l = mixed(4, "schedule=pairs", 1, mean);
 	double off = 0;
 	for (uint32_t d = 0; d < 4; d++)

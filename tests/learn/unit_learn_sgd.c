@@ -281,8 +281,8 @@ static struct learn_config least_squares(double lr)
 	return c;
 }
 
-/* With mini-batches the loss settles above the minimum, the higher the staler (the variance above grows with the delay).
- * Not with the whole batch: a short delay acts like momentum and helps. */
+/* With mini-batches the loss settles above the minimum, by more the longer the delay is (the variance above grows with it). With the whole
+ * batch a short delay acts like momentum and lowers the loss. */
 static void staleness_hurts(void)
 {
 	double last = 0;

@@ -98,7 +98,8 @@ static void speed(void)
 	}
 }
 
-/* X6: real gradients, rate drop at half time; base models are equal at every clock, and after a restart all replicas too. */
+/* Real gradients, with a lower learning rate from half time on. The base models are equal at every clock, and after a restart all replicas
+ * too. */
 static void equal(void)
 {
 	for (uint32_t k = 2; k <= 16; k *= 2)
@@ -119,7 +120,7 @@ static void equal(void)
 		}
 }
 
-/* A reference of its own: two learners on one device, without noise, whose gradients are l2 x. */
+/* An independent reference: two learners on one device, without noise, whose gradients are l2 x. */
 static void reference(void)
 {
 	struct learn *l = make(LEARN_NOISE, 0.3, 1, 0.2);

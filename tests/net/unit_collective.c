@@ -345,7 +345,7 @@ static void trees_over_nodes(void)
 }
 
 /* Bus bandwidth is 2 (n - 1) / n x bytes / time. Without latency it is the smaller of a GPU's link and all NICs of a node
- * (closed form B of NCCL's rings over all NICs; experiments CN1, CN2 and CN7). */
+ * (closed form of NCCL's rings over all NICs, docs/models/net.md). */
 static void bus_bandwidth(void)
 {
 	static const struct {

@@ -161,7 +161,7 @@ static void run_out(struct flownet *net, double *finish_s)
 	flownet_free(net);
 }
 
-/* Bytes by colour: classes end when their flows do, latencies included. */
+/* Checks that each class ends when its flows end, latencies included. The bytes of a flow depend on its colour. */
 static bool same_finish(const struct instance *in)
 {
 	const struct quotient *q = in->q;

@@ -249,8 +249,8 @@ static void explicit_forms(void)
 		return;
 	same_text(route(t, 1, 2), "n1-a trunk b-node2", "its links have the names given");
 	same_text(route(t, 3, 1), "node3-b trunk.back a-n1", "a cable has two directions");
-	near_to(topo_bandwidth(t, 3, 1), 1e8, 1e-12, "numbers are bytes/s");
-	near_to(topo_latency(t, 0, 2) * 1e6, 5, 1e-12, "and seconds");
+	near_to(topo_bandwidth(t, 3, 1), 1e8, 1e-12, "a bandwidth without a unit is in bytes/s");
+	near_to(topo_latency(t, 0, 2) * 1e6, 5, 1e-12, "a latency without a unit is in seconds");
 	topo_free(t);
 	const char *dual =
 		"{\"switches\": [\"a\", \"b\", \"s\", \"r\"], \"links\": [{\"from\": \"node0\", \"to\": \"a\"},"

@@ -65,7 +65,7 @@ static bool read_report(const char *file, struct report *r)
 	return true;
 }
 
-/* Its own conventions, from its own figures. */
+/* Calculon's conventions, checked with the values of its reports. */
 static void test_identities(const struct setting *s, const struct report *r)
 {
 	double micro = (r->fw + r->bw + r->recompute + r->recomm + r->tp + r->pp) / s->m;
@@ -130,7 +130,7 @@ static void simulate(const struct setting *s, const struct report *r)
 	fixture_free(f);
 }
 
-/* The layers' own dump of GPT-3: bytes and seconds of one block. */
+/* Calculon's dump of the layers of GPT-3: bytes and seconds of one block. */
 static void test_layers(const struct setting *s, const struct report *r)
 {
 	char *text = read_oracle("gpt3_1024_t8p8d16_a100_80g.layers.json");
@@ -147,7 +147,7 @@ static void test_layers(const struct setting *s, const struct report *r)
 				(cJSON_GetObjectItem(j, "block_agrad_time")->valuedouble +
 					cJSON_GetObjectItem(j, "block_wgrad_time")->valuedouble) /
 				r->bw,
-			1, 1e-4, "and backward");
+			1, 1e-4, "the time of a block backward");
 		near_to(cJSON_GetObjectItem(j, "block_fw_pp_size")->valuedouble, s->p2p_bytes, 0, "a message is the activations / t");
 		near_to(s->blocks * cJSON_GetObjectItem(j, "block_dp_size")->valuedouble, s->dp_bytes, 0, "gradients are the weights / t");
 	}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # HeliosArtifact's simulator on the same jobs, placement "consolidate": every job ends at
 # the same second (tolerance zero). The expected values are that simulator's logs, in
-# oracles/helios. Under rules=helios a job's time in our log has the second by which
-# their clock notices an end too late; end times are compared, as they stand.
+# oracles/helios. The simulator's clock observes the end of a job one second late. Under rules=helios the times of orrery include this
+# second, so end times are compared without a correction.
 . "${srcdir:-.}/tests/tap.sh"
 dir=$data/oracles/helios/synth480u_8x8
 trace=$data/oracles/common/synth480u.csv
@@ -17,7 +17,7 @@ if need "$trace" && need "$dir"; then
     is "$(diff <(awk -F, 'NR > 1 { printf "%s,%d.000000000\n", $1, $13 }' "$dir/${p}_consolidate_vc0_log.csv" | sort) \
       <(awk -F, 'NR > 1 { print $1 "," $5 }' "$work/out/$p.jobs.csv" | sort) | head -5)" "" "$p ends every job when theirs does"
   done
-  # The preemptions of their log: README, table of results.
+  # 526 preemptions: the table of results in the README of the logs.
   is "$(awk -F, '$1 == "srtf" && $2 == "preemptions" { print $3 }' "$work/out/summary.csv")" 526 "srtf preempts 526 times"
 fi
 tap_done

@@ -10,21 +10,21 @@ profile() { # FILE ROWS..: a profile of these rows
 profile chain.csv 0,a,2,4,4000000,4000000 1,b,2,4,400000,4000000 2,c,2,4,4000000,4000000 3,d,2,4,4000,40000000
 plan() { "$ORRERY" plan "$@" --no-figures; }
 
-# ---- a plan is a file that another verb runs as it is ----
+# ---- orrery step runs the plan file without changes ----
 plan chain.csv:batch=4 --cluster 2x2:v100 --global-batch 64 --policy data-parallel,dapple,pipedream,straight -o p.json --json -q >runs.json
 ok $? "four policies on a profile"
 best=$(grep -A2 '"iteration_s"' runs.json | sed -n 's/.*"value":[^0-9]*\([0-9.e-]*\).*/\1/p' | sort -g | head -n 1)
 found=$("$ORRERY" step --plan p.json --json -q | grep -A2 '"iteration_s"' | sed -n 's/.*"value":[^0-9]*\([0-9.e-]*\).*/\1/p' | head -n 1)
 is "$found" "$best" "orrery step --plan takes the time that the search reported, the best of all policies"
-like "$("$ORRERY" step --plan p.json)" '^policy .* predicted$' "its table has the predicted time"
-like "$("$ORRERY" run p.json -q --json)" '"predicted_iteration_s"' "orrery run carries out a plan file"
-like "$("$ORRERY" step --plan p.json --network star:bw=1Gbps)" '^(dapple|megatron) ' "flags take precedence over the file"
+like "$("$ORRERY" step --plan p.json)" '^policy .* predicted$' "the table of orrery step --plan has the predicted time"
+like "$("$ORRERY" run p.json -q --json)" '"predicted_iteration_s"' "orrery run executes a plan file"
+like "$("$ORRERY" step --plan p.json --network star:bw=1Gbps)" '^(dapple|megatron) ' "flags override the plan file"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple,dapple@general --set policy.general.search=general --out o -q
 is "$(cd o && echo *.plan.json)" "dapple.plan.json general.plan.json" "--out writes the plan of each policy"
 plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple --db x.db -q
 like "$(plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple --db x.db --out again 2>&1)" 'taken from x.db' "a stored plan is reused"
 "$ORRERY" step --plan again/dapple.plan.json -q
-ok $? "and written to a file again"
+ok $? "-o writes the plan of a stored run"
 a=$(plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple,pipedream --json -q -j 1) b=$(plan chain.csv:batch=4 --cluster 2x2:v100 --policy dapple,pipedream --json -q -j 2)
 is "$a" "$b" "the same bytes for one and two threads"
 plan lenet5 --cluster 1x4:v100 --policy data-parallel,straight,dapple -q --check
@@ -35,7 +35,7 @@ ok $? "a transformer on GPUs of two types"
 # ---- the profile ----
 bad() { "$ORRERY" plan "$1" --cluster 1x2:v100 --policy straight --db x.db --fresh 2>&1; echo "exit $?"; }
 before=$("$ORRERY" db digest x.db)
-like "$(bad chain.csv)" 'chain.csv: the batch of the profile is not stated: write chain.csv:batch=32' "the batch of the profile is required"
+like "$(bad chain.csv)" 'chain.csv: the batch of the profile is not stated: write chain.csv:batch=32' "the batch size of the measured layers is required"
 profile n.csv 0,a,2,-4,1,1
 like "$(bad n.csv:batch=4)" '^orrery: n.csv:2: bwd_ms: expected a number of at least 0, found "-4"$' "a negative time: file and line"
 profile g.csv 0,a,2,4,1,1 2,c,2,4,1,1
@@ -46,7 +46,7 @@ profile e.csv
 like "$(bad e.csv:batch=4)" 'e.csv:2?.*expected a line for each layer|no column' "no layers"
 like "$(bad chain.csv:batch=4,devise=v100)" 'did you mean device' "an unknown option of a profile"
 is "$(bad n.csv:batch=4 | tail -n 1) $("$ORRERY" db digest x.db)" "exit 2 $before" "exit 2, and the database is unchanged"
-like "$("$ORRERY" plan chain.csv:batch=4 --cluster 1x2:v100 --precision fp16 --policy straight 2>&1)" 'measured in fp32' "a profile is of fp32"
+like "$("$ORRERY" plan chain.csv:batch=4 --cluster 1x2:v100 --precision fp16 --policy straight 2>&1)" 'measured in fp32' "measured layers are in fp32: another precision is refused"
 like "$("$ORRERY" plan --cluster 1x2:v100 --policy straight 2>&1)" 'no PROBLEM given \(a model such as bert-large, or a file\)' "no problem"
 like "$("$ORRERY" plan lenet5 --cluster 1x1:v100 --policy dapple 2>&1)" 'two stages: expected at least 2 GPUs' "a policy that needs more GPUs"
 like "$("$ORRERY" plan gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 1x2:v100 --policy data-parallel,straight 2>&1)" \
@@ -59,7 +59,7 @@ if command -v "${CC%% *}" >/dev/null; then
   ok $? "a plugin compiles with the public headers only"
   hostile() { "$ORRERY" plan "${2:-lenet5}" --cluster 1x2:v100 --global-batch 16 --policy ./hostile.so --set "policy.plan-hostile.fault=$1" \
     --no-figures -q "${@:3}" 2>&1; echo "exit $?"; }
-  is "$(hostile none)" "exit 0" "without a fault it runs"
+  is "$(hostile none)" "exit 0" "a plugin without faults runs"
   while IFS='|' read -r fault expected; do
     like "$(hostile "$fault")" "^orrery: policy plan-hostile: $expected" "$fault"
   done <<'EOT'
@@ -85,7 +85,7 @@ EOT
   wait $pid
   like "$? $(cat said)" '^1 orrery: .*plan-hostile: interrupted after [0-9]+ evaluations; the best plan so far takes [0-9.e-]+ s and is in kept.json$' "Ctrl-C"
   "$ORRERY" step --plan kept.json -q
-  ok $? "the best plan so far is a file"
+  ok $? "after Ctrl-C the file has the best plan so far"
   is "$("$ORRERY" db digest y.db)" "$before" "the database is unchanged"
   "$ORRERY" policy new mine --kind plan >said
   like "$(ORRERY=$ORRERY ORRERY_CFLAGS=-I$source/include sh ./mine_test.sh 2>&1)" '^ok: as fast as data-parallel$' "policy new writes a policy that passes its own test"

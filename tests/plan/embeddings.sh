@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery plan embeddings:..: metrics by hand, the same bytes for any -j, files, messages.
+# orrery plan embeddings:..: metrics compared with values computed by hand, the same bytes for any -j, files, messages.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
@@ -13,7 +13,7 @@ set=(--set policy.saec.iterations=10 --set policy.saec.head_share=0.16 --set pol
 "$orrery" plan "$table" --policy "$policies" "${set[@]}" --out o -q -j1 2>said
 is "$? $(cat said)" "0 " "five codes of one table"
 # Two fields of N = 10,000, d = 16: K = 100, M = 1,600, I = 10.
-is "$(metric saec table_bytes)" 1280000 "the table: 4 d N"
+is "$(metric saec table_bytes)" 1280000 "bytes of the table: 4 d N"
 is "$(metric saec code_bytes)" 92800 "saec: 4 d K + 4 N per field"
 is "$(metric saec cluster_madds)" 83200000 "saec: I M K d + N K d multiply-adds per field"
 is "$(metric kmeans cluster_madds)" 320000000 "kmeans: I N K d"
@@ -25,8 +25,8 @@ sum=$(cat o/summary.csv | sha256sum)
 "$orrery" plan "$table" --policy "$policies" "${set[@]}" --out o -q -j2
 is "$(cat o/summary.csv | sha256sum)" "$sum" "the same bytes with -j2"
 "$orrery" plan "$table,hold=false" --policy "$policies" "${set[@]}" --out o -q
-is "$(cat o/summary.csv | sha256sum)" "$sum" "and with vectors that are drawn again in each pass"
-# C1 and C2 of the fact sheet as ratios: d = 32, w = 4, r = 206, 100, 200.
+is "$(cat o/summary.csv | sha256sum)" "$sum" "hold=false, vectors are drawn again in each pass: the same bytes"
+# Compression at d = 32, w = 4 and r = 206, 100, 200: ratios by the formula of docs/models/embed.md.
 for r in 206:27.7 100:24.2 200:27.6; do
   "$orrery" plan embeddings:features=206000,fields=1,clusters=10 --policy saec --set policy.saec.reduction=${r%:*} \
     --set policy.saec.iterations=1 --set policy.saec.head_share=0.01 --set plan.samples=0 --out o -q

@@ -1,8 +1,7 @@
 # The published planner on the published profiles: splits, cuts and speed-ups, and the bound of data parallelism.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
-#
-# The golden values are arithmetic on the published profiles, done once by other code (papers/data/dapple_golden_plans.csv).
+# The expected values were computed once from the published profiles by other code (papers/data/dapple_golden_plans.csv).
 . "$srcdir/tests/tap.sh"
 data=${ORRERY_DATA_PATH:-$srcdir/../shared}/papers/data
 if [ ! -e "$data/dapple_golden_plans.csv" ]; then
@@ -29,7 +28,7 @@ while IFS=, read -r model gbs micro dp repo paper split cut _ ar; do
     is "$(tr -d '\n\t' <"$work/o/$form.plan.json" | grep -oE '"stage_devices":"[0-9,]+"' | grep -oE '[0-9,]+' | tr , :)" "$split" \
       "$model, $gbs, $form form: the split ($got)"
     found=$(metric $form cut_after)
-    # The sheet counts two cuts of GNMT-16 as equal.
+    # The file of expected values treats two cuts of GNMT-16 as equal.
     ok "$([ "${found%.*}" = "$cut" ] || { [ "$model" = GNMT-16 ] && [ "${found%.*}" = 55 ]; }; echo $?)" "$model, $gbs, $form form: cut after $found"
   done
   near "$(metric data-parallel own_speedup)" "$dp"

@@ -1,5 +1,5 @@
-# 2,048 GPUs of two types: from a model to a plan, and the ten best plans by the executor on a leaf-spine network. On a fat tree
-# routes collide, which the closed form leaves out (docs/models/plan.md), so only the search runs.
+# Search of a plan for 2,048 GPUs of two types. On a leaf-spine network the executor then runs the ten best plans. On a fat tree routes
+# collide, which the closed form does not model (docs/models/plan.md), so only the search runs.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -15,11 +15,11 @@ for network in leaf-spine:leaves=16,spines=8,bw=25Gbps fat-tree:bw=25Gbps; do
   ok "$(awk "BEGIN { print !($(cpu_s "$used") < 60) }")" "$kind: the search takes $(cpu_s "$used") CPU s for $(value grid evaluations search) plans (60 at most)"
   [ "$kind" = leaf-spine ] || continue
   used=$( { time "$ORRERY" plan "${args[@]}" --policy grid,grid@blind --set policy.blind.cut=equal --set plan.checked=10 --out checked >/dev/null; } 2>&1 | grep -E 'user|sys')
-  ok "$(awk "BEGIN { print !($(cpu_s "$used") < 180) }")" "$kind: two searches and twenty checks take $(cpu_s "$used") CPU s"
+  ok "$(awk "BEGIN { print !($(cpu_s "$used") < 180) }")" "$kind: two searches and twenty runs of the executor take $(cpu_s "$used") CPU s (180 at most)"
   is "$(value grid plans_executed checked)" 10 "$kind: the executor runs the ten best"
   worst=$(value grid closed_form_worst_error checked)
-  ok "$(awk "BEGIN { print !($worst <= 0.1) }")" "$kind: the closed form is within $worst of the executor on them (10 % at most)"
+  ok "$(awk "BEGIN { print !($worst <= 0.1) }")" "$kind: largest relative error of the closed form on the ten best plans: $worst (0.1 at most)"
   ok "$(awk "BEGIN { print !($(value grid iteration_s checked) <= $(value blind iteration_s checked)) }")" \
-    "$kind: $(value grid iteration_s checked) s, the best plan with equal cuts $(value blind iteration_s checked) s"
+    "$kind: the best plan takes $(value grid iteration_s checked) s, at most as long as the best with equal cuts, $(value blind iteration_s checked) s"
 done
 tap_done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The closed form against the executor: time and memory of random plans, and of grids with shards, interleaving and recomputation. */
+/* Compares the closed form with the executor: time and memory of random plans, and of grids with shards, interleaving and recomputation. */
 #include "base/mem.h"
 #include "base/sbuf.h"
 #include "world/scenario.h"
@@ -100,7 +100,7 @@ static const struct orr_param params[] = { ORR_PARAM_END };
 static const struct orr_plan_ops ops = { .search = search };
 ORR_POLICY_PLAN(drawn, "random plans", params, ops);
 
-/* Runs the policy above on a problem; the errors of this problem are seen.error[from..seen.n-1]. */
+/* Runs the policy above on a problem. Its errors are seen.error[from..seen.n-1]. */
 static void check(const char *what, const char *problem, bool is_grid, double mean_most, double most)
 {
 	struct sbuf text = { 0 };
@@ -124,8 +124,8 @@ static void check(const char *what, const char *problem, bool is_grid, double me
 	printf("# %s: %d plans, %d do not fit: mean error %.2f %%, worst %.1f %%\n", what, seen.n - from, seen.unfit, 100 * mean,
 		100 * worst);
 	ok(!err.code && seen.n - from >= PLANS / 2, "%s: the executor runs the plans that fit", what);
-	ok(mean <= mean_most && worst <= most, "%s: the closed form is within %g %% in the mean, %g %% at most", what, 100 * mean_most,
-		100 * most);
+	ok(mean <= mean_most && worst <= most, "%s: the mean error of the closed form is at most %g %%, the largest at most %g %%", what,
+		100 * mean_most, 100 * most);
 	scenario_close(s);
 	result_free(r);
 	cJSON_Delete(j);

@@ -1,4 +1,5 @@
-# Whale's load balance: the gain of shares by speed (W1), the order of stages by memory (W2), the memory loop.
+# Whale's load balance: the speed-up by shares in proportion to speed, the order of stages by memory, and the loop that moves samples to
+# GPUs with free memory.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -7,7 +8,8 @@ cd "$work" || exit 1
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summary.csv; }
 within() { awk -v v="$1" -v w="$2" -v e="$3" 'BEGIN { exit !(v / w > 1 - e && v / w < 1 + e) }'; }
 
-# W1: compute only, 8 V100 and 8 GPUs that are r times slower. Even 16 P, balanced 8 (V + P): gain (1 + r)/2.
+# Compute only, 8 V100 and 8 GPUs that are r times slower. With equal shares the slow GPUs set the time; balanced shares are (1 + r)/2 times
+# as fast.
 printf 'idx,layer,fwd_ms,bwd_ms,activation_bytes,param_bytes\n0,a,10,20,4000,0\n1,b,10,20,4000,0\n' >compute.csv
 for r in 1.4 1.6 1.8 2.0; do
   # The peak of a V100 divided by r, with the V100's efficiency.
@@ -18,26 +20,26 @@ for r in 1.4 1.6 1.8 2.0; do
     --set policy.even.balance=false --set policy.even.stages=1 --set policy.whale.stages=1 --set step.update_cost=none --out o -q --no-figures
   gain=$(awk "BEGIN { print $(metric even iteration_s) / $(metric whale iteration_s) }")
   within "$gain" "$(awk "BEGIN { print (1 + $r) / 2 }")" 0.02
-  ok $? "W1: speeds $r to 1: balanced shares are $gain times as fast ((1 + r)/2 within 2 %)"
+  ok $? "speeds $r to 1: balanced shares are $gain times as fast ((1 + r)/2 within 2 %)"
 done
 
-# W2: two stages, on a V100 of 32 GB and a P100 of 16 GB. Stage 0 keeps two micro-batches, which need more than 16 GB.
+# Two stages, on a V100 of 32 GB and a P100 of 16 GB. Stage 0 keeps two micro-batches, which need more than 16 GB.
 printf 'idx,layer,fwd_ms,bwd_ms,activation_bytes,param_bytes\n0,a,10,20,10000000000,4000\n1,b,6.6,13.2,10000000000,4000\n' >memory.csv
 w2() { "$ORRERY" plan memory.csv:batch=4 --cluster "$1" --global-batch 32 --micro-batch 4 --policy whale --set policy.whale.stages=2 \
   --set policy.whale.memory_first="$2" --profile none -o "$3" -q --no-figures 2>&1; }
-like "$(w2 1x1:p100,1x1:v100-32g false no.json)" 'no plan fits \(1 of 1 evaluated plans need more memory than a GPU has\)' "W2: P100 first does not fit"
+like "$(w2 1x1:p100,1x1:v100-32g false no.json)" 'no plan fits \(1 of 1 evaluated plans need more memory than a GPU has\)' "no plan fits if the first stage is on the P100"
 w2 1x1:p100,1x1:v100-32g true yes.json
-ok $? "W2: V100 first fits"
-like "$(tr -d '\n\t' <yes.json)" '"gpus":"1".*"gpus":"0"' "W2: the first stage is on the V100"
+ok $? "a plan fits if the first stage is on the V100"
+like "$(tr -d '\n\t' <yes.json)" '"gpus":"1".*"gpus":"0"' "memory_first: the first stage is on the V100"
 "$ORRERY" step --plan yes.json -q --check
-ok $? "W2: and runs"
+ok $? "orrery step runs the plan"
 
-# The memory loop: shares by speed would give the slower P100 too much; samples move to the GPU with room.
+# With shares in proportion to speed the P100 would not have enough memory, so samples move to the V100.
 printf 'idx,layer,fwd_ms,bwd_ms,activation_bytes,param_bytes\n0,a,10,20,4000000000,4000\n' >loop.csv
 "$ORRERY" plan loop.csv:batch=4 --cluster 1x1:v100-32g,1x1:p100 --global-batch 44 --micro-batch 44 --policy whale --set policy.whale.stages=1 \
   --profile none -o loop.json -q --no-figures
-ok $? "the memory loop finds shares that fit"
-like "$(tr -d '\n\t' <loop.json)" '"device_shares":"0.6[0-9]*,0.3[0-9]*"' "it moves samples to the GPU with more memory"
+ok $? "samples move until all shares fit into memory"
+like "$(tr -d '\n\t' <loop.json)" '"device_shares":"0.6[0-9]*,0.3[0-9]*"' "samples move to the GPU with more memory"
 like "$("$ORRERY" plan loop.csv:batch=4 --cluster 1x1:v100-32g,1x1:p100 --global-batch 60 --micro-batch 60 --policy whale \
-  --set policy.whale.stages=1 --profile none 2>&1)" 'no plan fits' "it fails where no GPU has room"
+  --set policy.whale.stages=1 --profile none 2>&1)" 'no plan fits' "no plan fits if no GPU has free memory"
 tap_done

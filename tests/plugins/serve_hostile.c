@@ -361,7 +361,7 @@ static void iterate_oddly(struct orr_serve *w, orr_req r)
 	orr_iter_prefill(w, r, orr_req_prompt(w, r));
 	orr_iter_run(w, 0, UINT64_MAX, UINT32_MAX, 0xffu);
 }
-/* Asks all questions about things that do not exist. */
+/* Calls all queries with objects that do not exist. */
 static void ask_nowhere(struct orr_serve *w, orr_req r)
 {
 	struct orr_replica_info replica;

@@ -29,13 +29,13 @@ static void by_hand(void)
 		mean += batch[i] / 8;
 	for (int i = 0; i < 8; i++)
 		squares += (batch[i] - mean) * (batch[i] - mean);
-	/* 1024 independent values: 8 batches, wider by at least 1 + 0.2 x 600 / 1024 and at most 1.2; t(0.9825, 7) = 2.608296 on the side
+	/* 1024 independent values: 8 batches, wider by at least 1 + 0.2 x 600 / 1024 and at most 1.2; t(0.99, 7) = 2.997952 on the side
 	 * of the tail, t(0.975, 7) = 2.364624 on the other. */
 	double error = sqrt(squares / 7 / 8);
 	struct interval i = batches_mean(&b, 0, ESTIMATE_REAL, 0.95);
 	near_to(i.mean, mean, 1e-12, "the mean of 1024 values");
 	double near = fmin(i.high - mean, mean - i.low) / error, far = fmax(i.high - mean, mean - i.low) / error;
-	ok(near >= 1.117 * 2.364624 && near <= 1.25 * 2.364624 && far >= 1.117 * 2.608296 && far <= 1.25 * 2.608296,
+	ok(near >= 1.117 * 2.364624 && near <= 1.25 * 2.364624 && far >= 1.117 * 2.997952 && far <= 1.25 * 2.997952,
 		"eight batch means, Student's t, widened: %g and %g standard errors", near, far);
 	struct interval later = batches_mean(&b, 0.5, ESTIMATE_REAL, 0.95);
 	double half_mean = (batch[4] + batch[5] + batch[6] + batch[7]) / 4;

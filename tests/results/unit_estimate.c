@@ -26,7 +26,7 @@ static void few_or_equal(void)
 	i = estimate_ratio(v, v, 10, 0.95);
 	ok(i.mean == 1 && isnan(i.low), "a ratio that is equal in all replications has no interval");
 	i = estimate_difference(v, v, 10, 0.95);
-	ok(i.mean == 0 && isnan(i.low), "nor a difference");
+	ok(i.mean == 0 && isnan(i.low), "a difference that is equal in all replications has no interval");
 }
 
 /* Fewer than five values beside the most frequent one have no interval. */
@@ -72,7 +72,7 @@ static void lognormal_end(void)
 static void longer_tail(void)
 {
 	const double even[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, right[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 20 };
-	struct estimate e = { 6.5, NAN, NAN, 9 };
+	struct estimate e = { 6.5, NAN, NAN, 9, 0.7 };
 	double squares = 0, cubes = 0;
 	for (int k = 0; k < 10; k++) {
 		squares += pow(right[k] - e.value, 2);
@@ -84,7 +84,7 @@ static void longer_tail(void)
 	double right_end = plain.high;
 	/* 4 ((20 - 5.5) - (5.5 - 1)) / 10 */
 	ok(fabs(i.high - plain.high - 4) < 1e-9 && fabs(i.low - plain.low) < 1e-9, "the end on the side of the longer tail moves by 4");
-	e = (struct estimate){ 5.5, sqrt(82.5 / 90), 0, 9 };
+	e = (struct estimate){ 5.5, sqrt(82.5 / 90), 0, 9, 0.7 };
 	plain = estimate_interval(&e, ESTIMATE_REAL, 0.95);
 	i = estimate_mean(even, 10, ESTIMATE_REAL, 0.95);
 	ok(fabs(i.high - plain.high) < 1e-9 && fabs(i.low - plain.low) < 1e-9, "equal tails: neither end moves");
@@ -183,8 +183,8 @@ static double count(void)
 	return gsl_ran_poisson(rng, 2);
 }
 
-/* Counts the intervals that hold the mean, out of those given in 1,000: a share with a standard deviation of 0.7 points at 95 %. Those
- * of a long lognormal law are too long: Cox's end and the longer tail add up. */
+/* Counts the intervals that contain the mean, of those given in 1,000 samples. At 95 % the share has a standard deviation of 0.7 points.
+ * Those of a long lognormal law are too long: Cox's end and the longer tail add up. */
 static void coverage(const char *name, double (*draw)(void), double mean, size_t n)
 {
 	enum { REPETITIONS = 1000 };
@@ -199,8 +199,8 @@ static void coverage(const char *name, double (*draw)(void), double mean, size_t
 		below += i.low < 0;
 	}
 	double share = (double)hits / given;
-	ok(given >= 900 && share >= 0.9 && share <= 0.996 && !below, "%s, %zu values: %d of %d intervals hold the mean, none starts below 0",
-		name, n, hits, given);
+	ok(given >= 900 && share >= 0.9 && share <= 0.996 && !below,
+		"%s, %zu values: %d of %d intervals contain the mean, none starts below 0", name, n, hits, given);
 }
 
 /* Common random numbers: a and b share most of their variation. */
@@ -220,7 +220,7 @@ static void pairs(void)
 		ratios += q.low <= 2 && 2 <= q.high;
 		differences += d.low <= mean && mean <= d.high;
 	}
-	ok(ratios >= 905 && ratios <= 985, "ratios of 10 pairs: %d of 1000 hold the ratio of the means", ratios);
+	ok(ratios >= 905 && ratios <= 985, "ratios of 10 pairs: %d of 1000 intervals contain the ratio of the means", ratios);
 	ok(differences >= 905 && differences <= 985, "differences of 10 pairs: %d of 1000 hold the difference", differences);
 }
 

@@ -54,7 +54,7 @@ static void exact_mean(void)
 	hist_add(h, 1);
 	ok(hist_mean(h) == 10000000000000002.0 / 3, "small values are not lost beside large ones");
 	hist_free(h);
-	/* Python's math.fsum(): 1e16 + 1 is a tie between two doubles, which goes to the even one unless something is left. */
+	/* Python's math.fsum(): 1e16 + 1 is a tie between two doubles, which is rounded to the even one unless there is a remainder. */
 	h = hist_new();
 	hist_add(h, 1e16);
 	hist_add(h, 1);

@@ -443,7 +443,7 @@ static void views(void)
 	const struct job_row *j = &r->jobs[5];
 	sqlite3_step(st);
 	near_to(sqlite3_column_double(st, 0), (double)(j->end_ns - j->submit_ns) / 1e9, 1e-12, "jobs_s has seconds");
-	near_to(sqlite3_column_double(st, 4), (double)(j->end_ns - j->submit_ns) / (double)j->duration_ns, 1e-12, "and slowdowns");
+	near_to(sqlite3_column_double(st, 4), (double)(j->end_ns - j->submit_ns) / (double)j->duration_ns, 1e-12, "jobs_s has slowdowns");
 	same_text((const char *)sqlite3_column_text(st, 3), "5", "a job without a name shows its number");
 	sqlite3_step(st);
 	ok(sqlite3_column_type(st, 0) == SQLITE_NULL, "a job that never ended has no JCT");

@@ -38,7 +38,7 @@ is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)
 is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
 like "$(cat said)" 'tf-serving: taken from runs.db' "a message names the database"
 is "$(cmp j1/fifo.requests.csv j1/again.requests.csv; echo $?)" 0 "a policy under another label gives the same results"
-like "$("$orrery" serve "${study[@]}")" '^  again +[+]?0 ms' "the same request by request"
+like "$("$orrery" serve "${study[@]}")" '^  again +[+]?0 ms' "a policy under another label differs by 0 ms request by request"
 "$orrery" db export runs.db --run 2 --out exported
 is "$(cat exported/tf-serving.*.csv | sha256sum)" "$(cat j1/tf-serving.*.csv | sha256sum)" "db export writes the same files"
 cp slow.json copy.json
@@ -220,7 +220,7 @@ is "$(cmp rep0/fifo.requests.csv reps/fifo.requests.csv; echo $?)" 0 "the rows a
 "$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo,fifo@twin --replications 5 -j2 --db reps.db --out reps2 -q 2>said
 "$orrery" serve poisson:rate=40,n=300 "${one[@]}" --policy fifo,fifo@twin --replications 5 --db reps.db --out reps3 -q 2>said
 is "$(cat reps2/* | sha256sum) $(cat reps3/* | sha256sum)" "$(cat reps/* | sha256sum) $(cat reps/* | sha256sum)" \
-  "the same bytes in parallel and from the database"
+  "replications in parallel and from the database give the same bytes"
 
 # ---- a user's policy ----
 : "${CC:=cc}"

@@ -34,7 +34,7 @@ echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1, 2], "l
 is "$?" 0 "a table model needs no tokens"
 printf 'arrival_s,model,prompt_tokens,output_tokens\n0,slow,0,0\n1,llama2-7b,0,0\n' >both.csv
 said=$("$orrery" serve both.csv --model slow.json,llama2-7b --cluster 1x2:a100 --policy fifo -q 2>&1)
-like "$? $said" '^2 .*both.csv: its requests have neither prompt nor output tokens, and llama2-7b is a language model' "nor do its requests beside a language model's"
+like "$? $said" '^2 .*both.csv: its requests have neither prompt nor output tokens, and llama2-7b is a language model' "requests without tokens are refused if one of the models is a language model"
 
 # ---- roles ----
 roles() { # FIRST SECOND POLICY: the roles of two deployments
@@ -51,15 +51,15 @@ done
 is "$(roles prefill decode splitwise; echo $?)" 0 "splitwise takes them"
 is "$(roles both both vllm; echo $?)" 0 "the role both is no role"
 said=$(roles prefill prefill splitwise)
-is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill only: expected some with the role decode or both' "a pool for decodes is needed"
+is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill only: expected some with the role decode or both' "replicas that run decodes are required"
 said=$(roles decode decode splitwise)
-is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for decode only: expected some with the role prefill or both' "and one for prompts"
-like "$("$orrery" policy show splitwise)" '^roles: runs prompts on prefill replicas' "policy show"
+is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for decode only: expected some with the role prefill or both' "replicas that run prompts are required"
+like "$("$orrery" policy show splitwise)" '^roles: runs prompts on prefill replicas' "policy show describes the roles of splitwise"
 : "${CC:=cc}"
 if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind serve >/dev/null
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o mine.so mine.c
-  like "$(roles prefill decode ./mine.so)" 'policy mine: does not distinguish prefill and decode replicas' "so does a plugin"
+  like "$(roles prefill decode ./mine.so)" 'policy mine: does not distinguish prefill and decode replicas' "a plugin that does not distinguish roles is refused"
   sed 's/^ORR_POLICY_SERVE(\(.*\), params, ops);/ORR_POLICY_SERVE_FLAGS(\1, ORR_SERVE_ROLES, params, ops);/' mine.c >aware.c
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o aware.so aware.c
   said=$(roles prefill decode ./aware.so)
@@ -136,7 +136,7 @@ is "$(awk -v a="$(tokens --kv-precision fp8)" -v b="$(tokens)" 'BEGIN { print (b
 is "$("$orrery" scenario show poisson:rate=2,n=20,prompt=5,output=5 --world serve --model llama2-7b --cluster 1x1:h100 --policy vllm | tr -d '\t' | grep -c '^"kv_precision":"auto",$')" 1 \
   "scenario show"
 like "$("$orrery" serve poisson:rate=2,n=20,prompt=5,output=5 --model m.json --cluster 1x1 --kv-blocks 99 --policy vllm --precision fp8)" \
-  '^precision has no effect: times and bytes of the models are given by their files$' "a model in closed form has bytes of its own"
+  '^precision has no effect: times and bytes of the models are given by their files$' "--precision has no effect on a model whose file gives times and bytes"
 said=$(serve_at --precision fp8 --device a100 2>&1)
 like "$? $said" '^2 .*device a100.* has no fp8; expected' "a device without fp8"
 
@@ -144,16 +144,16 @@ like "$? $said" '^2 .*device a100.* has no fp8; expected' "a device without fp8"
 idle=$(serve_at --set serve.swap_Bps=1e9 --set serve.kv_Bps=1e9 --set serve.queue_limit=99 --set serve.start_up=3s --set serve.think=1s \
   --set serve.prefix_cache=true --router random --set serve.scale_target=3)
 is "$(printf '%s\n' "$idle" | sed -n 's/ has no effect: .*//p' | sort | tr '\n' ' ')" \
-  "serve.kv_Bps serve.prefix_cache serve.queue_limit serve.router serve.scale_target serve.start_up serve.swap_Bps serve.think " "each is named"
-is "$(serve_at | grep -c 'has no effect')" 0 "defaults are not"
+  "serve.kv_Bps serve.prefix_cache serve.queue_limit serve.router serve.scale_target serve.start_up serve.swap_Bps serve.think " "each option without an effect is named"
+is "$(serve_at | grep -c 'has no effect')" 0 "options at their defaults are not named"
 like "$("$orrery" serve poisson:rate=60,n=50 --model slow.json --cluster 1x1 --policy fifo --set serve.interference=occupancy)" \
-  '^serve.interference has no effect: no two runs shared a replica$' "runs that share a replica"
+  '^serve.interference has no effect: no two runs shared a replica$' "a remark says that no two runs shared a replica"
 busy=$("$orrery" serve poisson:rate=20,n=300,prompt=900,output=80 --model m.json --cluster 1x1 --kv-blocks 300 --policy vllm --set policy.vllm.preemption=swap \
   --set serve.swap_Bps=1e9 --set serve.queue_limit=40)
-is "$(printf '%s\n' "$busy" | grep -c 'has no effect')" 0 "nor are those that had one"
-like "$busy" '^a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=1e\+09$' "copies are an assumption where there were any"
+is "$(printf '%s\n' "$busy" | grep -c 'has no effect')" 0 "options that had an effect are not in a remark"
+like "$busy" '^a KV cache that is swapped out or in makes the next iteration longer, at serve.swap_Bps=1e\+09$' "a remark states how copies of KV caches are timed if there were any"
 like "$(roles prefill decode splitwise; "$orrery" run roles.json --no-figures)" \
-  '^KV caches move at serve.kv_Bps=2.5e\+10 each, regardless of the number of concurrent transfers$' "so are transfers"
+  '^KV caches move at serve.kv_Bps=2.5e\+10 each, regardless of the number of concurrent transfers$' "a remark states how transfers of KV caches are timed"
 
 # ---- mlfq: requests that wait long do not swap each other out ----
 sed 's/"longest": 2000,//; s/1000,/131072,/' m.json >vidur.json

@@ -109,7 +109,7 @@ for seed in $(seq $rounds); do
 done
 is "$bad" "" "$rounds random traces under seven policies: exactly the requests that never fit are refused"
 
-# An autoscaler that decides at every nanosecond would not end in practice.
+# A run whose autoscaler decides every nanosecond would not end in practice.
 said=$(timeout 20 "$orrery" serve poisson:rate=30,n=80,prompt=10,output=2 --model m.json --cluster 1x2 --kv-blocks 20 --policy vllm --set serve.autoscale=rate --set serve.scale_interval=0 2>&1)
 is "$? $(printf '%s' "$said" | grep -c 'serve.scale_interval: expected a time above 0')" "2 1" "serve.scale_interval=0 is refused with an autoscaler"
 tap_done

@@ -78,7 +78,7 @@ static void example(const char *what, const char *requests, const char *const *m
 	result_free(r);
 }
 
-/* Published means: text of section 3; exact ones: sum of (T - t) B / sum of B. I7: the policy chooses. */
+/* Published means: text of section 3. Exact means: sum of (T - t) B / sum of B. The policy chooses the strategy. */
 static void examples(void)
 {
 	example("two of A, in turn", TWO_A, full, NOTHING, 0.075, 0.15, 112, 112, NULL);
@@ -333,7 +333,8 @@ static bool in_time(const struct state *s, const struct item *x, double end_s)
 		good = good && (!s->guard || end_s <= s->arrival_s[x->request[i]] + s->slo_s);
 	return good;
 }
-/* guard=all: returns whether no waiting task is in time in `a` and late in `b`, where they are last. */
+/* guard=all: returns whether each waiting task that meets its SLO in state `a` also meets it in state `b`, at the end of whose queue the
+ * tasks wait. */
 static bool none_is_late(const struct state *a, const struct state *b)
 {
 	double end[2] = { a->now_s, b->now_s };

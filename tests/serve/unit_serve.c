@@ -386,7 +386,7 @@ static void test_keep(void)
 	script.models = A_B;
 	r = script_run(NULL, "arrival_s,model\n0,a\n", NULL);
 	ok(serve_ends_at(r, (double[]){ 0.1 }, 1), "a request in two runs ends with the last of them");
-	same_text(script.log, "e0 e0 f0 ", "and once");
+	same_text(script.log, "e0 e0 f0 ", "a request in two runs ends once");
 	result_free(r);
 }
 

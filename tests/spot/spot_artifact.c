@@ -60,7 +60,7 @@ static double oobleck(const char *trace, const char *job, const char *settings)
 	return metric_of(&orr_policy_spot_oobleck, trace, job, all, "samples_per_s");
 }
 
-/* ---- O1: average throughput ---- */
+/* ---- average throughput; O1 to O4 are ids of scenarios/spot-field/published.csv ---- */
 
 static const struct row {
 	const char *trace, *job;
@@ -87,8 +87,8 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* As printed: two decimals. The curves are published with as few digits, which moves a step by a ms and, where it ends near a
- * removal, to the other side of it: a step in 600 to 4,000, or 0.1 %. */
+/* Published values have two decimals. The curves are published with few digits, so a step may end 1 ms later or earlier, and therefore
+ * after instead of before a removal: one step in 600 to 4,000, or up to 0.1 %. */
 static bool is_printed(double got, double want)
 {
 	return fabs(got - want) <= 0.0051 + 0.001 * want;
@@ -118,7 +118,7 @@ static void averages(void)
 
 static void quirks(void)
 {
-	/* As published: two removals within one pause stop the job until an instance gets ready. */
+	/* As published: two removals within one pause stop the job until an instance becomes ready. */
 	double one = oobleck("scaled/scale_p3-trace", "oobleck-bert", "compat_timers=false steps_in_pause=false");
 	near_to(one, 269.6, 0.001, "O1: Oobleck on the scaled trace with one pending timer: 269.6, 18 % less with stale ones");
 	/* "Cancelling them lowers Varuna's BERT by 0.6 % (6h) and 1.6 % (1h), but by about a quarter on 10m": of the authors' and
@@ -159,7 +159,7 @@ static void shares(const struct orr_policy *policy, const char *what, const doub
 	result_free(r);
 }
 
-/* ---- O3, O4 ---- */
+/* ---- orders of the systems; checkpoints that cost nothing ---- */
 
 static void orders(void)
 {

@@ -148,7 +148,7 @@ static void test_quirks(void)
 	/* With stale steps: the step that begins at 39.6 ends at 40.3, stretched by 0.1; 32 steps of 0.9 s follow before 70. */
 	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2,
 		"stale steps and stale timers together, by the authors' rules");
-	/* The job is stopped until an instance gets ready. 80 + 30: steps at 111 .. 119. */
+	/* The job is stopped until an instance becomes ready. 80 + 30: steps at 111 .. 119. */
 	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB,
 		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2,
 		"a stopped machine starts again when an instance becomes ready");

@@ -3,12 +3,12 @@
  * spot_bamboo_bulk.c - Bamboo under rules=authors on random traces with simultaneous removals, against a restatement of the rules of
  * its authors' simulator that shares no code with the policy
  *
- * Times are whole milliseconds. Events of one instant: additions, removals, instances that get ready, global timers, local timers, steps;
- * of one kind in the order in which they were made. The job is BERT: 12 stages, steps of 4310, 2390, 1805 and 1450 ms with 1 to 4
+ * Times are whole milliseconds. Events of one instant: additions, removals, instances that become ready, global timers, local timers,
+ * steps; of one kind in the order in which they were made. The job is BERT: 12 stages, steps of 4310, 2390, 1805 and 1450 ms with 1 to 4
  * pipelines, a local rendezvous of 20 s and a global one of 30 s.
  *
  * The rule in question: the stage of a removed node goes to the live node that holds the stage before it. If that node holds two, the loss
- * is fatal. If no live node holds that stage, because it fell in the same bulk, say, the loss has no effect.
+ * is fatal. If no live node holds that stage, for example because its node was removed in the same bulk, the loss has no effect.
  */
 #include "base/rng.h"
 #include "tests/spot/spot_runs.h"
@@ -282,7 +282,8 @@ int main(void)
 		result_free(a);
 		spot_runs_close(&s);
 	}
-	ok(equal == traces, "%d of %d traces with bulks: steps, fatal failures and takeovers as restated", equal, traces);
-	ok(orphans > traces && fatal > traces, "they have %d losses without a live holder, %d fatal failures", orphans, fatal);
+	ok(equal == traces, "%d of %d traces with bulk removals: steps, fatal failures and takeovers equal those of the restated rules",
+		equal, traces);
+	ok(orphans > traces && fatal > traces, "the traces have %d losses without a live holder and %d fatal failures", orphans, fatal);
 	return done();
 }

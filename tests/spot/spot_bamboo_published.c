@@ -4,7 +4,8 @@
  * Oobleck's artifact (SymbioticLab/Oobleck, branch sosp23-artifact)
  *
  * The expected values come from those programs, or from restatements of their rules with simultaneous events in file order; each test
- * states which. The traces are read from $ORRERY_DATA_PATH/traces/spot.
+ * states which. B1 to B9 are ids of scenarios/bamboo/published.csv, O1 and O2 of scenarios/spot-field/published.csv. The traces are read
+ * from $ORRERY_DATA_PATH/traces/spot.
  */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"

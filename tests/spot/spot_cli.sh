@@ -61,8 +61,8 @@ fi
 # ---- the table ----
 text=$("$orrery" spot three.csv --job slow.json --policy checkpoint,checkpoint@again --set policy.again.depth=2)
 like "$text" '^policy +samples/s +USD/h +value +useful +redundant +paused +wasted +idle +preemptions +time +USD$' "the table's columns"
-like "$text" '^again +0\.' "and its lines"
-like "$text" '^against checkpoint:$' "and the comparison"
+like "$text" '^again +0\.' "the table has a line for each label of a policy"
+like "$text" '^against checkpoint:$' "the table compares with the first policy"
 is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "the output of --json names the world"
 
 # A job of two steps of 10 s ends after them; with spot.endless, with the trace after 400 s.

@@ -18,7 +18,7 @@ is "$? $(spot churn:slots=12,rate=0.01,length=5h --job bamboo-bert --policy chec
   "the database keeps the runs of other policies"
 spot churn:slots=6,rate=0.5,length=5h --job bamboo-bert --policy oobleck --until 10h >table 2>said
 is $? 0 "with --until the run ends without an error"
-like "$(cat table)" "after the end of the trace \(5 h\)" "and the table says what was assumed past the end of the trace"
+like "$(cat table)" "after the end of the trace \(5 h\)" "the table says what was assumed after the end of the trace"
 
 # ---- types ----
 cat >job.json <<'EOT'
@@ -69,12 +69,12 @@ done
 sed 's/,y$/,x/' zones.csv >single.csv
 is "$(near "$(sent single.csv checkpoint)" 0)" near "no byte leaves a single zone"
 like "$(spot single.csv --job pipe.json --policy checkpoint --set spot.egress_usd_per_GB=1)" \
-  "spot\.egress_usd_per_GB has no effect: no byte was sent between zones" "and the table says so"
+  "spot\.egress_usd_per_GB has no effect: no byte was sent between zones" "spot.egress_usd_per_GB without traffic between zones: a line says that it has no effect"
 
-said='activations between stages in different zones are not charged: job pipe states no figure activation_bytes'
+said='activations between stages in different zones are not charged: the "figures" of job pipe have no activation_bytes'
 is "$(spot zones.csv --job pipe.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 0 "activations are charged where the job states their bytes"
 sed 's/, "figures": {[^}]*}//' pipe.json >silent.json
-is "$(spot zones.csv --job silent.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 1 "where it does not, the run says that they are not charged"
+is "$(spot zones.csv --job silent.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 1 "a job without the bytes of its activations: a line says that they are not charged"
 
 # Of a job that names a model, the outputs of its layers at the cuts: 128 tokens x 1024 x 4 bytes at each cut of BERT-large, forward and
 # backward, 8 samples, 100 steps. The tied table's gradients are not counted as activations.

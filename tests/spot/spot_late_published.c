@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Can't Be Late (Wu et al., NSDI 2024): its published values, from the traces if they are present, else from renewal processes with the
- * statistics of their zones; and results on the traces that are present. Lines that start with # are tabulated in
- * docs/models/spot-deadlines.md.
+ * statistics of their zones; and results on the traces that are present. L1 and L2 are ids of scenarios/spot-field/published.csv. Lines
+ * that start with # are tabulated in docs/models/spot-deadlines.md.
  */
 #include "tests/spot/late_run.h"
 #include "tests/tap.h"
@@ -139,7 +139,7 @@ static void add_all(struct sums *to, const struct sums *from)
 	}
 }
 
-/* law: of the times; the zones' own are not known, lognormal shows what long tails do. */
+/* law: distribution of the times. That of the zones is unknown; lognormal times show the effect of long tails. */
 static void test_zones(const char *law)
 {
 	struct sums all[POLICIES] = { { 0 } };

@@ -247,7 +247,7 @@ static void test_model(const char *name, const char *result, struct sums *all)
 		if (ok(i < SEGMENTS ? read_segment(text, &h) : read_result(text, &h), "%s: %s", name, i < SEGMENTS ? segments[i] : result))
 			compare(&p, &h, &s);
 	}
-	/* P1: every minute of the segments, every interval of the result. */
+	/* The fastest shape is chosen in every minute of the segments and in every interval of the result. */
 	ok(s.minutes > SEGMENTS * 60 && s.fastest_is[FASTEST] == s.minutes,
 		"%s: the fastest shape is the published one in %u of %u minutes", name, s.fastest_is[FASTEST], s.minutes);
 	for (int k = TRUTH; k <= PREDICTED; k++) {

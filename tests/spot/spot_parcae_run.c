@@ -112,8 +112,8 @@ static void test_by_hand(void)
 	result_free(r);
 }
 
-/* The throughput-optimal baseline trains from checkpoints: a migration takes 14 s longer, but not the first start. 101.165 + 14 s; the
- * newcomer is taken in with the same interval. */
+/* The throughput-optimal baseline trains from checkpoints: each migration except the first start takes 14 s longer, so the step that begins
+ * at 101.165 s without checkpoints begins 14 s later. */
 static void test_checkpoints(void)
 {
 	static const char *const rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n";
@@ -124,11 +124,11 @@ static void test_checkpoints(void)
 	result_free(r);
 	s = (struct setting){ .rows = rows, .job = job, .set = { "choose=throughput", "checkpoint=0" }, .until = 200 * ORR_SECOND };
 	r = run(&s);
-	ok(step_at(r, 225, 101.165, 101.765), "checkpoint=0: without them");
+	ok(step_at(r, 225, 101.165, 101.765), "checkpoint=0: a migration takes no time for checkpoints");
 	result_free(r);
 }
 
-/* The same, known 60 s before: the step in flight at 40.1 s ends at 40.317 s, the next begins 1.065 s later. */
+/* The same loss with notice of 60 s: the step in flight at 40.1 s ends at 40.317 s, and the next begins 1.065 s later. */
 static void test_notice(void)
 {
 	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n",

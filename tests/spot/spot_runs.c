@@ -18,7 +18,7 @@ static struct availset *load_rows(const char *rows, struct orr_error *err)
 		return NULL;
 	fputs(rows, f);
 	fclose(f);
-	struct availset *set = availset_load(path, "bamboo", NULL, 1, err);
+	struct availset *set = availset_load(path, strncmp(rows, "time_s", 6) ? "bamboo" : "availability", NULL, 1, err);
 	unlink(path);
 	return set;
 }

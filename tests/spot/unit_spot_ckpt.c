@@ -78,7 +78,7 @@ static const struct by_hand checkpoints[] = {
 		"interval=never cost=10 restart=20", "notice=30s", 250 + 800 + 10, 1000, 20, 40, "checkpoints_on_notice", 1 },
 	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=5s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
-	/* Nothing to save: at once to b. */
+	/* No step is complete, so no checkpoint is written, and the job moves to b at the notice. */
 	{ "with a notice in the first step, the job moves at once", "0,add,a\n0,add,b\n50000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 20 + 20 + 1010, 1000, 20, 30, "moves", 1 },
 	/* Steps end at 20, 41, 62, 83, 104, with a pause of 1 s after each; a final checkpoint is written at the end. */
@@ -141,7 +141,8 @@ static const struct by_hand parallel[] = {
 	/* b copies from 5 to 9, joins after step 3 at 12; seven steps of 2 s. */
 	{ "a joining instance copies the state first", "0,add,a\n5000,add,b\n", PARALLEL, "cost=0 rebuild=3s copy=4", NULL, 29, 12 + 28, 0,
 		6, "rebuilds", 1 },
-	/* Two steps safe at 11; two more and 1 s lost at 17; restarted from 20 to 25; eight steps; the last checkpoint. */
+	/* Two steps are safe at 11. The loss at 17 costs two steps and 1 s. The restart lasts from 20 to 25; eight steps and the last
+	 * checkpoint follow. */
 	{ "the state is lost with the last worker", "0,add,a\n17000,remove,a\n20000,add,b\n", PARALLEL, "cost=1 every=10s restart=5", NULL,
 		58, 40, 9, 6, "restarts", 1 },
 	/* Notice at 5: steps 3 and 4 are done by 8, then a new group. */

@@ -141,7 +141,7 @@ static void test_again(void)
 	ok(r && !strcmp(told, "added a@0, ready a@0, notice a@40, added a@50, notice a@50, ready a@50, gone a@100, "), "%s", told);
 	/* 40 s and 50 s at a cent a second. */
 	near_to(spot_runs_metric(r, "usd"), 0.9, 1e-12, "the instance is paid for while it is held");
-	near_to(spot_runs_metric(r, "instances"), 2, 0, "it counts as two instances");
+	near_to(spot_runs_metric(r, "instances"), 2, 0, "an instance released and requested again counts as two");
 	result_free(r);
 }
 
@@ -374,7 +374,7 @@ static void test_long(void)
 		s.config.max_rows = most;
 		struct run_result *r = spot_runs_run(&s, 0, &err);
 		near_to(spot_runs_metric(r, "steps"), 4e12, 0, "all 4e12 steps are done");
-		near_to(spot_runs_metric(r, "usd"), 4e6, 1e-12, "and paid");
+		near_to(spot_runs_metric(r, "usd"), 4e6, 1e-12, "the time of all steps is paid for");
 		ok(r && r->n_iterations <= most && r->n_iterations * 2 + 1 >= most && r->iterations[0].number == 0 &&
 				r->rows_total == UINT64_C(4000000000000),
 			"%zu of at most %llu rows are kept", r ? r->n_iterations : 0, (unsigned long long)most);

@@ -72,7 +72,7 @@ static void test_cleaning_and_limits(void)
 	parcae_forecast(up2, 5, &(struct parcae_bounds){ 30, 8, 29 }, 3, out, scratch);
 	ok(out[0] == 29 && out[2] == 29, "a forecast stays at or below its upper bound");
 	parcae_forecast(down, 4, &(struct parcae_bounds){ 30, 8, 32 }, 3, out, scratch);
-	ok(out[0] == 8 && out[2] == 8, "or below");
+	ok(out[0] == 8 && out[2] == 8, "a forecast stays at or above its lower bound");
 }
 
 /* ---- odds ---- */

@@ -30,7 +30,7 @@ near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a / b - 1; print (off * off < 1e
 is "$(near "$(metric late sent_bytes_max)" 6e6)" near "each device sends 2 * 3/4 of the gradients"
 is "$(near "$(metric late iteration_s)" "$(awk -v c="$(metric late compute_s)" -v u="$(metric late optimizer_s)" \
   'BEGIN { printf "%.17g", c + u + 0.006 }')")" near "an iteration takes compute, ring and update"
-is "$(near "$(metric late exposed_s)" 0.006)" near "and the ring is exposed"
+is "$(near "$(metric late exposed_s)" 0.006)" near "all communication of the ring is exposed"
 is "$(near "$(metric allreduce samples_per_s)" "$(awk -v t="$(metric allreduce iteration_s)" 'BEGIN { printf "%.17g", 128 / t }')")" \
   near "throughput is samples over time"
 is "$(awk -F, 'NR > 1 { n++; sent += $10 } END { print n, sent }' o/late.devices.csv)" "4 24000000" "devices.csv has a row for each device"
@@ -43,13 +43,13 @@ rc=$?
 is "$rc $? $(cat j1/* j1.json | sha256sum)" "0 0 $(cat j2/* j2.json | sha256sum)" "-j1 and -j2 give the same bytes"
 "$orrery" step "${study[@]}" --out again --db runs.db --json >again.json 2>said
 is "$? $(cat again/* again.json | sha256sum)" "0 $(cat j1/* j1.json | sha256sum)" "runs from the database give the same bytes"
-like "$(cat said)" 'stanza: taken from runs.db' "and a remark names the database"
+like "$(cat said)" 'stanza: taken from runs.db' "a message names the database"
 is "$("$orrery" db runs runs.db | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "3 step,1 world" \
   "each run is stored once"
 "$orrery" step "${study[@]}" --seed 2 --out seed -q
 is "$(cmp -s seed/allreduce.iterations.csv j1/allreduce.iterations.csv; echo $?)" 1 "another seed gives other stragglers"
 is "$(awk -F, '$1 == "allreduce" && $2 == "samples_per_s" { print ($3 > 0), $4 $5 }' j1/summary.csv) $(grep -c 'no interval where' j1.json)" "1  3" \
-  "few random iterations have no interval, and a remark says what gives one"
+  "few random iterations have no interval, and a remark names the option that gives one"
 is "$(awk -F, '$1 == "late" && $2 == "iteration_s" { print ($4 == $3 && $3 == $5) }' o/summary.csv)" 1 \
   "repeating iterations have an interval of width 0"
 "$orrery" db export runs.db --run 1 --out exported
@@ -173,6 +173,11 @@ flags="-I$tree/include"
 compile() { "${CC:-cc}" -std=c11 -shared -fPIC "$flags" -o "$1.so" "$1.c"; }
 if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/dev/null; then
   like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./mine_test.sh 2>&1)" '^ok: same end times as allreduce' "a new step policy's own test passes"
+  "$orrery" policy new backups --kind step --reacting >/dev/null
+  like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./backups_test.sh 2>&1 | tail -n 1)" '^ok: same end times as allreduce, shorter' \
+    "policy new --reacting: its own test passes"
+  said=$("$orrery" policy new other --kind serve --reacting 2>&1)
+  like "$? $said" '^2 orrery: --reacting: expected --kind step, found serve' "--reacting is of kind step"
   sed 's/\.build = build,/.build = NULL,/' mine.c >nobuild.c
   compile nobuild 2>/dev/null
   said=$("$orrery" step two.json "${net[@]}" --policy ./nobuild.so 2>&1)
@@ -180,6 +185,6 @@ if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/
   said=$("$orrery" jobs poisson:n=3,rate=1 --cluster 1x1 --policy ./mine.so 2>&1)
   like "$? $said" '^2 orrery: policy mine: is a step policy' "a step plugin given to orrery jobs"
 else
-  skip "no C compiler is installed" 3
+  skip "no C compiler is installed" 5
 fi
 tap_done

@@ -67,7 +67,7 @@ static struct outcome ako(uint32_t n, const char *options, const char *settings)
 	return run(cluster, "alexnet", options, &orr_policy_ako, settings);
 }
 
-/* ---- K1, K2: p bounds the traffic ---- */
+/* ---- p limits the traffic (K1 and K2 of scenarios/ako/published.csv) ---- */
 
 static void constant_bandwidth(void)
 {
@@ -111,7 +111,7 @@ static void exact_load(void)
 	ok(ako(4, option, "").p == 3, "a load of exactly 3 takes 3 partitions");
 }
 
-/* ---- K3: against all numbers of workers and servers ---- */
+/* ---- comparison with all numbers of workers and servers (K3) ---- */
 
 static const char servers[] = "mode=asp placement=dedicated lag=2 push_overlap=false servers=";
 

@@ -174,7 +174,7 @@ static void steps(void)
 			"%s helps DDP on 1 Gb/s", methods[i]);
 		ok(step_s("8x1:v100", nets[0], methods[i], &orr_policy_bytescheduler, "") <
 				step_s("8x1:v100", nets[0], "none", &orr_policy_bytescheduler, ""),
-			"and bytescheduler");
+			"%s helps bytescheduler on 1 Gb/s", methods[i]);
 	}
 }
 

@@ -46,7 +46,7 @@ static double iteration(const char *cluster, const char *network, const char *mo
 static const char no_work[] = "compute_s=1e-15";
 static const char bsp[] = "algorithm=ring overlap=false fusion=none";
 
-/* D4, D5: bandwidth alone; D6: latency alone. */
+/* Speed-up over all-reduce if communication is limited by bandwidth alone, and by latency alone. */
 static void test_uniform(void)
 {
 	static const struct {
@@ -71,7 +71,7 @@ static void test_uniform(void)
 	}
 }
 
-/* D7, D8: whole iterations. */
+/* Speed-up of whole iterations. */
 static void test_workloads(void)
 {
 	static const struct {
@@ -113,7 +113,7 @@ static void test_workloads(void)
 	}
 }
 
-/* D9: racks with oversubscription, one GPU per host; times in units of M/B. */
+/* Racks with oversubscription, one GPU per host; times in units of M/B. */
 struct fabric {
 	uint32_t racks, hosts;
 	double oversubscription;
@@ -219,7 +219,7 @@ static void test_racks(void)
 	ok(rises, "no scheme is faster with more oversubscription");
 }
 
-/* D10: transient contention changes nothing if groups intersect. */
+/* Transient contention does not change the speed-up if groups intersect. */
 static void test_contention(void)
 {
 	static const double p[] = { 0, 0.1, 0.25 }, f[] = { 0.5, 0.25 };
@@ -244,8 +244,8 @@ static void test_contention(void)
 	ok(fabs(a / b / 1.5 - 1) < 0.01, "a half-used NIC: 3.0 against 2.0 M/B (%.3fx)", a / b);
 }
 
-/* D11: schedules that mix slowly absorb transient contention better. Expected, to 2 %: a max-plus recursion of 20,000
- * iterations, written independently of this program. */
+/* Transient contention slows schedules that mix slowly less. Expected values, within 2 %: a max-plus recursion of 20,000 iterations,
+ * written independently of this program. */
 static void test_slow_mixing(void)
 {
 	static const struct {

@@ -64,6 +64,13 @@ static void plain(void)
 		double b = time_of("2x8:a100", cases[i].network, "algorithm=ring", ORR_ALL_REDUCE, cases[i].n, cases[i].stride, 1e8);
 		ok(a == b, "%s: the default is a plain ring", cases[i].what);
 	}
+	/* One NIC is used whole: nic_efficiency holds for several. */
+	double S = 1e9, round = 5e-6 + S / 16 / 25e9;
+	static const char one_nic[] = "star:bw=200Gbps,lat=2us,gpu_bw=232GBps,gpu_lat=1us";
+	ok(near(time_of("2x8:a100", one_nic, "algorithm=multi-ring", ORR_ALL_REDUCE, 16, 1, S), 30 * round),
+		"algorithm=multi-ring with one NIC per node: a ring at its full rate");
+	ok(near(time_of("2x8:a100", one_nic, "algorithm=multi-ring fidelity=analytic", ORR_ALL_REDUCE, 16, 1, S), 30 * round),
+		"fidelity=analytic gives the same time for multi-ring");
 	double half = time_of("2x8:a100", eight_nics, "nic_efficiency=1", ORR_ALL_REDUCE, 8, 2, 8e8);
 	ok(near(half, 14 * (5e-6 + 8e8 / 8 / 4 / 25e9)), "every other GPU: a ring for each of 4 NICs");
 }
@@ -93,7 +100,7 @@ static void inside_a_node(void)
 		double s = time_of("1x8:a100-80g", "star:bw=200Gbps", "", ORR_ALL_REDUCE, 8, 1, S);
 		ok(near(s, law), "8 A100 in a node, %g MiB: the time of the profile's law", MiB[i]);
 		ok(near(time_of("1x8:a100-80g", "star:bw=200Gbps", "fidelity=analytic", ORR_ALL_REDUCE, 8, 1, S), law),
-			"also in closed form");
+			"8 A100 in a node: fidelity=analytic gives the time of the profile's law");
 		printf("# %.1f us, measured %.1f us: %+.1f %%\n", s * 1e6, us[i], 100 * (s * 1e6 / us[i] - 1));
 	}
 	ok(near(time_of("1x8:a100-80g", "star:bw=200Gbps", "", ORR_REDUCE_SCATTER, 8, 1, 0x1p26), law_time(l, 0, 0, 0x1p25, NULL)),

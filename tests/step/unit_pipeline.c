@@ -154,7 +154,7 @@ static void test_bubbles(void)
 		1e-12, "one micro-batch: F + x + F + B + x + B");
 }
 
-/* ---- DAPPLE: auto-parallel P3, P4, P5 ---- */
+/* ---- DAPPLE ---- */
 
 struct latency {
 	uint32_t pivot;
@@ -227,10 +227,10 @@ static void test_latency(void)
 			most = fmax(most, error);
 			step_result_free(&o.r);
 		}
-	printf("# P3: the pivot is busy throughout in %u of %u draws; largest error there %.3g, else %.3g\n", holds, draws, worst, most);
-	ok(holds > draws / 10, "P3: there are draws in which the pivot never waits");
-	ok(close == holds, "P3: then the schedule takes T_w + T_s + T_e within 2%%");
-	ok(never_below == draws, "P3: it never takes less than the pivot's bound");
+	printf("# dapple: the pivot never waits in %u of %u draws; largest error in these %.3g, in all %.3g\n", holds, draws, worst, most);
+	ok(holds > draws / 10, "dapple: in more than a tenth of the draws the pivot never waits");
+	ok(close == holds, "dapple: if the pivot never waits, the schedule takes T_w + T_s + T_e within 2 %%");
+	ok(never_below == draws, "dapple: the schedule never takes less than T_w + T_s + T_e");
 }
 
 /* Peak minus held memory, for the device of each stage, in units of one micro-batch's activations. */
@@ -257,19 +257,22 @@ static void test_dapple(void)
 	test_latency();
 	near_to(seconds(RUN("4x1:v100", &orr_policy_gpipe, "stage_times=1,2 micro_batches=12 %s", quiet)),
 		seconds(RUN("4x1:v100", &orr_policy_dapple, "stage_times=1,2 micro_batches=12 %s", quiet)), 1e-12,
-		"P4: GPipe and early backward take the same time");
-	test_memory_in_flight(&orr_policy_gpipe, "", 12, (const uint32_t[]){ 12, 12, 12, 12 }, "P4: GPipe keeps all micro-batches");
-	test_memory_in_flight(&orr_policy_dapple, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "P4: policy A keeps S - i");
-	test_memory_in_flight(&orr_policy_dapple, "warmup=B", 12, (const uint32_t[]){ 7, 5, 3, 1 }, "P4: policy B keeps 2(S - i) - 1");
+		"GPipe and early backward take the same time");
+	test_memory_in_flight(&orr_policy_gpipe, "", 12, (const uint32_t[]){ 12, 12, 12, 12 }, "GPipe keeps all micro-batches");
+	test_memory_in_flight(&orr_policy_dapple, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "policy A keeps S - i micro-batches");
+	test_memory_in_flight(
+		&orr_policy_dapple, "warmup=B", 12, (const uint32_t[]){ 7, 5, 3, 1 }, "policy B keeps 2(S - i) - 1 micro-batches");
 	test_memory_in_flight(&orr_policy_dapple, "max_in_flight=2", 12, (const uint32_t[]){ 2, 2, 2, 1 },
-		"P4: early backward keeps at most D micro-batches");
-	test_memory_in_flight(&orr_policy_one_f_one_b, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "1F1B keeps p - i");
-	/* P5: two equal stages, micro-batch 2. A fixed cost c per iteration, in micro-batch times, gives 8 (3 + c) / (17 + c):
-	 * the 1.60 recalled from the paper needs c = 0.5. */
+		"early backward keeps at most D micro-batches");
+	test_memory_in_flight(&orr_policy_one_f_one_b, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "1F1B keeps p - i micro-batches");
+	/* Two equal stages, micro-batch 2. A fixed cost c per iteration, in micro-batch times, gives a ratio of 8 (3 + c) / (17 + c): the
+	 * paper's 1.60 (from memory) needs c = 0.5. */
 	struct outcome a = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,2 micro_batch=2 global_batch=32 %s", quiet);
 	struct outcome b = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,2 micro_batch=2 global_batch=4 %s", quiet);
-	near_to(a.r.samples_per_s / b.r.samples_per_s, (16 / 17.0) / (2 / 3.0), 1e-12, "P5: M = 16 against M = 2 is 1.41 times faster");
-	printf("# P5: %.4f; 1.60 recalled from the paper needs a fixed cost of half a micro-batch per iteration\n",
+	near_to(a.r.samples_per_s / b.r.samples_per_s, (16 / 17.0) / (2 / 3.0), 1e-12,
+		"16 micro-batches have 1.41 times the throughput of 2");
+	printf("# 16 against 2 micro-batches: %.4f; the paper's 1.60 (from memory) needs a fixed cost of half a micro-batch per "
+	       "iteration\n",
 		a.r.samples_per_s / b.r.samples_per_s);
 	step_result_free(&a.r);
 	step_result_free(&b.r);
@@ -306,15 +309,17 @@ static void test_replication(void)
 	near_to(seconds(RUN(
 			"2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
 		2 * 16 + 4, 1e-12, "policy B hides transfers that take as long as compute");
-	/* Two micro-batches go round both stages and two transfers of 1 s: 6 s for two, where computing alone takes 4. */
+	/* Two micro-batches are in flight; each takes the passes of both stages and two transfers of 1 s: 6 s for two, of which computing
+	 * takes 4. */
 	double m16 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
 	double m48 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=48 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
-	near_to((m48 - m16) / 32, 3, 1e-12, "policy A does not hide them: F + B + x per micro-batch");
+	near_to((m48 - m16) / 32, 3, 1e-12, "policy A does not hide transfers: F + B + x per micro-batch");
 	o = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 update_s=0");
-	ok(!o.rc && strstr(o.r.choice, "transfers after stage 0 add 1e+03 ms to each micro-batch"), "and the run says so");
+	ok(!o.rc && strstr(o.r.choice, "transfers after stage 0 add 1e+03 ms to each micro-batch"),
+		"the line below the table names the transfers that policy A does not hide");
 	step_result_free(&o.r);
 	o = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0");
-	ok(!o.rc && !strstr(o.r.choice, "transfers"), "under policy B nothing is said");
+	ok(!o.rc && !strstr(o.r.choice, "transfers"), "under policy B the line names no transfers");
 	step_result_free(&o.r);
 	near_to(seconds(RUN("4x1:v100", &orr_policy_dapple,
 			"stage_devices=2,2 stage_times=1,2 micro_batches=4 p2p_bytes=0 dp_bytes=3e9,0 update_s=0")),
@@ -323,7 +328,7 @@ static void test_replication(void)
 			"stages=2 stage_times=1,2 micro_batches=4 p2p_bytes=0 dp_bytes=0,2e9 update_s=0")),
 		15, 1e-12, "the second stage sums 2e9 bytes while the first does its last backward");
 	o = RUN("4x1:v100", &orr_policy_dapple, "stage_devices=2,2 stage_times=1,2 dp_bytes=1,2,3");
-	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "dp_bytes"), "three numbers of two stages: refused");
+	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "dp_bytes"), "dp_bytes with three numbers for two stages is refused");
 }
 
 /* ---- stages ---- */

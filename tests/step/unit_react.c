@@ -11,6 +11,7 @@ static void (*build_now)(struct orr_step *s);
 static void (*ended_now)(struct orr_step *s, orr_op op);
 static bool may_co_run;
 static orr_op first_op;
+static double last_end; /* end of the last iteration of the last run */
 
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
@@ -59,6 +60,7 @@ static double run(const char *set, void (*b)(struct orr_step *), void (*e)(struc
 	f->config.check = true;
 	int rc = fixture_run(f, &policy, "", &r, err);
 	double time = rc ? NAN : r.iteration[0].end_s;
+	last_end = rc ? NAN : r.iteration[r.n_iterations - 1].end_s;
 	step_result_free(&r);
 	fixture_free(f);
 	return time;
@@ -220,6 +222,93 @@ static void timer(struct orr_step *s)
 	orr_watch(s, orr_delay(s, 0.25));
 }
 
+/* ---- gates ---- */
+
+static orr_op gates[8];
+static uint32_t n_gates, n_calls;
+
+/* Each iteration: 1 s of work that is watched, behind the gate of the iteration before (none for the first). */
+static void gated(struct orr_step *s)
+{
+	orr_op work = orr_compute(s, 0, ORR_FORWARD, 1);
+	orr_after(s, work, n_gates ? gates[n_gates - 1] : 0);
+	orr_watch(s, work);
+	gates[n_gates++] = orr_gate(s);
+}
+
+/* Adds 0.5 s of work on the other GPU, after which the gate opens. */
+static void open_later(struct orr_step *s, orr_op op)
+{
+	orr_op extra = orr_compute(s, 1, ORR_OPTIMIZER, 0.5);
+	orr_after(s, extra, op);
+	orr_open(s, gates[n_calls++], extra);
+}
+
+static void open_now(struct orr_step *s, orr_op op)
+{
+	(void)op;
+	orr_open(s, gates[n_calls++], 0);
+}
+
+static void open_twice(struct orr_step *s, orr_op op)
+{
+	open_later(s, op);
+	orr_open(s, gates[0], 0);
+}
+
+static void open_no_gate(struct orr_step *s, orr_op op)
+{
+	orr_open(s, op, 0);
+}
+
+static void open_for_unbuilt(struct orr_step *s, orr_op op)
+{
+	orr_open(s, gates[0], op + (UINT64_C(7) << 32));
+}
+
+/* The gate waits for an op that waits for the gate. */
+static void open_in_circle(struct orr_step *s, orr_op op)
+{
+	orr_op extra = orr_compute(s, 1, ORR_OPTIMIZER, 0.5);
+	(void)op;
+	orr_after(s, extra, gates[0]);
+	orr_open(s, gates[0], extra);
+}
+
+static void gate_alone(struct orr_step *s)
+{
+	orr_compute(s, 0, ORR_FORWARD, 1);
+	orr_gate(s);
+}
+
+static double run_gated(const char *set, void (*e)(struct orr_step *, orr_op), struct orr_error *err)
+{
+	n_gates = n_calls = 0;
+	return run(set, gated, e, err);
+}
+
+static void wait_at_gates(void)
+{
+	struct orr_error err;
+	near_to(run_gated("", open_later, &err), 1.5, 1e-12, "a gate ends when the op that ended() names has ended");
+	near_to(run_gated("", open_now, &err), 1, 1e-12, "a gate may end at once");
+	near_to(run_gated("iterations=3", open_later, &err), 1.5, 1e-12, "the first of three iterations takes as long");
+	near_to(last_end, 4.5, 1e-12, "each later iteration waits for the gate of the one before");
+	static const struct {
+		void (*build)(struct orr_step *s);
+		void (*ended)(struct orr_step *s, orr_op op);
+		const char *message;
+	} wrong[] = { { gated, nothing, "op 1 of iteration 0 is a gate for which orr_open() was not called" },
+		{ gated, open_twice, "orr_open: gate 1 of iteration 0 is open already" },
+		{ gated, open_no_gate, "is no gate of a built iteration" }, { gated, open_for_unbuilt, "is no op of a built iteration" },
+		{ gated, open_in_circle, "op 1 of iteration 0 waits for ops that never end" },
+		{ gate_alone, NULL, "orr_gate: expected a policy with a function ended()" } };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		n_gates = n_calls = 0;
+		ok(isnan(run("", wrong[i].build, wrong[i].ended, &err)) && strstr(err.text, wrong[i].message), "refused: %s", err.text);
+	}
+}
+
 static void react(void)
 {
 	struct orr_error err;
@@ -252,5 +341,6 @@ int main(void)
 {
 	together();
 	react();
+	wait_at_gates();
 	return done();
 }

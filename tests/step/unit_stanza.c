@@ -106,7 +106,7 @@ static double simulate_stanza(const struct input *m, const struct setting *x, un
 
 /* ---- properties ---- */
 
-/* S1: bytes per worker and iteration at b = 32, one FC worker, labels ignored. */
+/* Bytes per worker and iteration at b = 32, one FC worker; labels are ignored. */
 static void test_bytes(void)
 {
 	static const double ps_MB[] = { 488.8, 1106.9, 481.5 }, stanza_MB[] = { 22.1, 124.1, 465.7 };
@@ -122,7 +122,7 @@ static void test_bytes(void)
 	}
 }
 
-/* S2: flows against closed form, all rows of the consistency table. */
+/* Simulated flows compared with the closed form. */
 static void test_consistency(void)
 {
 	static const struct setting rows[] = { { 5, 1, SERVER, 1.25e9 }, { 10, 1, SERVER, 1.25e9 }, { 5, 1, RING, 1.25e9 },
@@ -137,7 +137,7 @@ static void test_consistency(void)
 		}
 }
 
-/* S3: the published top end, 13.9x. */
+/* The upper end of the published speed-ups, 13.9x. */
 static void test_top_end(void)
 {
 	struct setting x = { 10, 1, SERVER, 1.25e9 };
@@ -145,7 +145,7 @@ static void test_top_end(void)
 	ok(fabs(up / 13.9 - 1) < 0.10, "AlexNet on 10 nodes, one dedicated server: %.2fx, published up to 13.9x", up);
 }
 
-/* S5, S6: orders, in closed form over the whole range and simulated at a few points. */
+/* Which models and settings gain more: in closed form over the whole range, and simulated at a few points. */
 static double gain(size_t model, uint32_t n, uint32_t servers, enum sync sync, double gbps)
 {
 	struct setting x = { n, servers, sync, gbps * 1.25e8 };
@@ -222,7 +222,7 @@ static void test_orders(void)
 		"simulated: the speed-up falls from one server to two");
 }
 
-/* S7: the policy chooses the best F of the closed form. */
+/* The policy chooses the best F of the closed form. */
 static void test_choice(void)
 {
 	static const uint32_t nodes[] = { 5, 10, 20, 40, 80 };
@@ -250,7 +250,7 @@ static void test_choice(void)
 	ok(grows && last[0] > 1, "more FC workers are best on many nodes");
 }
 
-/* S4, and the limits of overlap: it hides at most what can be hidden. */
+/* Overlap shortens iterations, by at most the communication that can be hidden. */
 static void test_overlap(void)
 {
 	static const struct setting x = { 10, 1, SERVER, 1.25e9 };

@@ -319,9 +319,9 @@ static void test_streams(void)
 		"the message of higher priority has the NIC to itself");
 	step_result_free(&r);
 	last_op[0] = 0;
-	ok(!run("1x1:v100", "iterations=30", alternating, NULL, &r, &e), "a period of three (%s)", e.text);
-	ok(r.period == 3 && r.simulated < 30, "is found");
-	near_to(r.iteration[29].end_s, 40, 1e-9, "and extrapolated");
+	ok(!run("1x1:v100", "iterations=30", alternating, NULL, &r, &e), "a run with a period of three ends without an error (%s)", e.text);
+	ok(r.period == 3 && r.simulated < 30, "a period of three is found");
+	near_to(r.iteration[29].end_s, 40, 1e-9, "iterations that are not simulated are extrapolated from the period");
 	step_result_free(&r);
 	ok(!run("2x1:v100", "iterations=40", run_apart, NULL, &r, &e), "asynchronous workers (%s)", e.text);
 	near_to(r.samples_per_s, 2 / 3.0, 0.05, "bounded staleness: both have the slow one's pace in the end");

@@ -48,6 +48,7 @@ static void trace_events(void)
 		{ 2, 4, 0, 0, MESSAGE, 2, SENT, "m3" },
 		{ 5, 6, 1, 2, MESSAGE, 2, SENT, "to itself" },
 		{ 5, 6, 1, 2, MESSAGE, UINT32_MAX, SENT, NULL },
+		{ 8, 9, 1, 2, MESSAGE, 0, SENT, NULL },
 		{ 7, 7, 1, 2, 0, UINT32_MAX, ORR_FORWARD, "without a duration" },
 	};
 	struct step_device device[] = { { .device = 0, .node = 0 }, { .device = 2, .node = 7 } };
@@ -71,6 +72,8 @@ static void trace_events(void)
 	ok(!strstr(json, "from 2: to itself") && !strstr(json, "without a duration"),
 		"a message to the same device and one without a duration are not shown");
 	thread_is(json, "collective", "9", "communication without a peer is a collective");
+	thread_is(json, "to 0", "8", "a message without a label has the name of its receiver");
+	thread_is(json, "from 2", "1000", "at the receiver, of its sender");
 	same_text(field_of(json, "m3", "ts"), "2000000", "times are microseconds");
 	same_text(field_of(json, "m3", "dur"), "2000000", "durations are in microseconds");
 	same_text(field_of(json, "from 0: m3", "pid"), "2", "a received message is on the receiver");
@@ -149,8 +152,8 @@ static void metrics(void)
 	result_free(r);
 }
 
-/* Independent durations of 1 to 2 s: mean 1.5 s, standard deviation 1/sqrt(12). Few iterations have no interval; 20,000 have one, whose
- * half-width is 1.96 / sqrt(12 n) within a third (a single run, batches). */
+/* Independent durations of 1 to 2 s: mean 1.5 s, standard deviation 1/sqrt(12). The mean of 20,000 iterations has an interval from batch
+ * means; its half-width is within a third of 1.96 / sqrt(12 n). The mean of 20 iterations has none. */
 static void intervals(void)
 {
 	enum { N = 20001 };
@@ -166,9 +169,9 @@ static void intervals(void)
 	step_metrics(&s, r);
 	const struct metric *t = result_find(r, "iteration_s"), *x = result_find(r, "samples_per_s");
 	near_to((t->ci_high - t->ci_low) / 2, w, w / 3, "the half-width of the mean duration");
-	ok(t->ci_low < 1.5 && 1.5 < t->ci_high, "its interval contains the mean");
-	near_to(x->ci_low, 8 / t->ci_high, 1e-2, "the interval of the rate: low");
-	near_to(x->ci_high, 8 / t->ci_low, 1e-2, "upper end of its interval");
+	ok(t->ci_low < 1.5 && 1.5 < t->ci_high, "the interval of the mean duration contains 1.5 s");
+	near_to(x->ci_low, 8 / t->ci_high, 1e-2, "interval of the rate: lower end");
+	near_to(x->ci_high, 8 / t->ci_low, 1e-2, "interval of the rate: upper end");
 	result_free(r);
 	r = result_new();
 	s.n_iterations = s.simulated = 20;

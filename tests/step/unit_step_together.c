@@ -17,9 +17,15 @@ struct state {
 	bool counts;
 };
 
+static const char *option_now; /* of the step world; NULL: none */
+
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
-	(void)s, (void)err;
+	(void)s;
+	if (orr_arg_real(a, "compute_s") > 50) {
+		orr_fail(err, ORR_EINPUT, "compute_s: expected at most 50");
+		return NULL;
+	}
 	struct state *x = mem_zalloc(1, sizeof *x);
 	x->compute_s = orr_arg_real(a, "compute_s");
 	x->sent = orr_arg_real(a, "sent_GB") * 1e9;
@@ -31,6 +37,10 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 {
 	(void)err;
 	struct state *x = self;
+	if (!(x->compute_s > 0)) {
+		orr_mark(s);
+		return ORR_OK;
+	}
 	orr_op work = orr_compute(s, 0, ORR_BACKWARD, x->compute_s), end = work;
 	if (k)
 		orr_after(s, work, x->last);
@@ -64,6 +74,8 @@ static struct step_together run(const struct given *g, uint32_t n, struct limits
 	struct step_member m[3];
 	struct step_together out = { .tolerance = 1e-6, .most = limits.most, .most_flows = limits.most_flows, .samples_per_s = rate };
 	f->config.check = true;
+	if (option_now)
+		fixture_set(f, option_now);
 	*e = (struct orr_error){ 0 };
 	for (uint32_t i = 0; i < n; i++) {
 		struct orr_args *a = args_new(params, "test", e);
@@ -84,8 +96,28 @@ static struct step_together run(const struct given *g, uint32_t n, struct limits
 
 static const struct limits wide = { 1000, 1000000 };
 
+static void test_failures(void)
+{
+	struct orr_error e;
+	double rate[3];
+	const struct given unable[] = { { { "compute_s=3" }, 0 }, { { "compute_s=77" }, 0 } };
+	run(unable, 2, wide, rate, &e);
+	ok(e.code == ORR_EINPUT && !strcmp(e.text, "policy test: compute_s: expected at most 50") && rate[0] == 0 && rate[1] == 0,
+		"a member that cannot be created ends all: %s", e.text);
+	const struct given idle[] = { { { "compute_s=3" }, 0 }, { { "compute_s=0" }, 0 } };
+	run(idle, 2, wide, rate, &e);
+	ok(e.code == ORR_EFAIL && strstr(e.text, "has only marks: expected an op that takes time"), "a member without work: %s", e.text);
+	const struct given sending[] = { { { "compute_s=1", "sent_GB=1" }, 0 } };
+	option_now = "background=0>1:1e9";
+	run(sending, 1, wide, rate, &e);
+	option_now = NULL;
+	ok(e.code == ORR_EFAIL && strstr(e.text, "test and others: no event is pending, but iterations are in flight"),
+		"a message over a link without capacity: %s", e.text);
+}
+
 int main(void)
 {
+	test_failures();
 	struct orr_error e;
 	double rate[3];
 	struct step_together t;
@@ -117,7 +149,7 @@ int main(void)
 	near_to(rate[0], SAMPLES / 3, 1e-9, "three members: two that share");
 	near_to(rate[2], SAMPLES / 7, 1e-9, "rate of the member that does not share the link");
 
-	/* 3 samples at the end of each 2 s; the window holds whole periods once it is long. */
+	/* Every 2 s 3 samples end; a long window contains whole periods. */
 	const struct given counted[] = { { { "compute_s=2", "counts=true" }, 0 } };
 	t = run(counted, 1, wide, rate, &e);
 	near_to(rate[0], 3 / 2.0, 1e-12, "a member that counts its samples: 3 in 2 s");

@@ -34,9 +34,9 @@ static void no_limit_inside(void)
 				k, S);
 			s = time_of(
 				"2x8:h100", network, "algorithm=multi-tree nic_efficiency=1 fidelity=analytic", ORR_ALL_REDUCE, 16, 1, S);
-			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "also in closed form");
+			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "fidelity=analytic gives the same bandwidth for multi-tree");
 			s = time_of("2x8:h100", network, "algorithm=nvls-tree nic_efficiency=1", ORR_ALL_REDUCE, 16, 1, S);
-			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "the same for nvls-tree");
+			ok(near_by(bus_GBps(16, S, s), want, 1e-9), "nvls-tree has the bandwidth of multi-tree");
 		}
 }
 
@@ -75,9 +75,9 @@ static void published_rows(void)
 			ok(fabs(error) <= c->by, "%s: within %g %% of the measured time by default", c->what, 100 * c->by);
 		double ring = time_of(c->cluster, c->network, "algorithm=multi-ring", ORR_ALL_REDUCE, c->n, 1, c->bytes);
 		if (strstr(c->cluster, "a100"))
-			ok(s == ring, "a third generation of NVLink: rings");
+			ok(s == ring, "A100, whose switch cannot reduce: the default is rings");
 		else
-			ok(s < ring, "a switch that adds: the tree, which is faster than rings");
+			ok(s < ring, "H100, whose switch can reduce: the default is the tree, which is faster than rings");
 	}
 }
 
@@ -92,12 +92,13 @@ static void fast_nics(void)
 	ok(near_by(bus_GBps(16, S, s), 370, 0.05), "about the bus bandwidth of rings inside a node");
 	double tree = time_of("4x8:h100", network, "algorithm=nvls-tree", ORR_ALL_REDUCE, 32, 1, S);
 	printf("# 4 x 8 H100, nvls-tree: %.1f GB/s\n", bus_GBps(32, S, tree));
-	ok(near_by(bus_GBps(32, S, tree), 375, 0.05), "nvls-tree on 4 nodes: 370 to 380 GB/s of bus bandwidth are quoted");
+	ok(near_by(bus_GBps(32, S, tree), 375, 0.05),
+		"nvls-tree on 4 nodes: within 5 %% of the 370 to 380 GB/s of bus bandwidth that are reported");
 }
 
 /* ---- reductions in the switch ---- */
 
-/* Quoted by a user of 2, 4, 5, 6, 7 and 8 H100; 480 is also NVIDIA's. */
+/* Reported by a user for 2, 4, 5, 6, 7 and 8 H100; 480 is also NVIDIA's published value. */
 static void in_the_switch(void)
 {
 	static const double GBps[] = { 370, 420, 440, 460, 480 };
@@ -154,7 +155,8 @@ static void on_rails(void)
 		ok(spine_Bps > 0, "without PXN flows cross the spine");
 	}
 	look = NULL;
-	ok(near_by(time_of("4x8:a100", rails, "fidelity=analytic", ORR_ALL_TO_ALL, 32, 1, S), s, 1e-9), "also in closed form");
+	ok(near_by(time_of("4x8:a100", rails, "fidelity=analytic", ORR_ALL_TO_ALL, 32, 1, S), s, 1e-9),
+		"fidelity=analytic gives the same time of an all-to-all");
 	double half = time_of("4x8:a100", "star:bw=200Gbps,lat=0us,nics=4,gpu_bw=300GBps,gpu_lat=0us", "", ORR_ALL_TO_ALL, 32, 1, S);
 	ok(near_by(half, 2 * s, 1e-9), "half as many NICs: twice as long");
 }

@@ -74,8 +74,8 @@ is "$(ORRERY_TRACE_PATH=$work/known "$orrery" figures ./rows --no-figures --out 
 "end",0.040000000000000001,0.5,,
 "end",0.059999999999999998,0.75,,' "a trace is found, and shares are of all requests, refused ones included"
 said=$(ORRERY_TRACE_PATH=$work/none ORRERY_DATA_PATH=$work/none "$orrery" figures ./rows --no-figures --out rows/o 2>&1)
-like "$said" '^orrery: SKIPPED: four: deep/four.csv does not exist \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); a generator replaces it: poisson:rate=1,n=9$' "what stands in for one that is not there is said"
-like "$said" '^n  +9 +9 +0 %$' "and runs"
+like "$said" '^orrery: SKIPPED: four: deep/four.csv does not exist \(set ORRERY_TRACE_PATH or ORRERY_DATA_PATH\); a generator replaces it: poisson:rate=1,n=9$' "a message names the generator that replaces a trace that does not exist"
+like "$said" '^n  +9 +9 +0 %$' "a figure whose trace does not exist runs with the generator"
 while IFS='|' read -r change expected; do
   rm -rf bad && cp -r rows bad && sed -i "$change" bad/figures.json
   said=$(ORRERY_TRACE_PATH=$work/known "$orrery" figures ./bad --no-figures --out bad/out -q 2>&1)

@@ -98,8 +98,9 @@ static void bounds(void)
 	struct rate_found f = { 0 };
 	ok(!rate_search(too_long, NULL, 0.9, &f, &err) && f.is_never && f.runs == 1 && f.factor == 0 && f.above == 1,
 		"requests that no rate lets in end the search after a run (%u)", f.runs);
-	ok(!strcmp(slo_bound(&f.above_misses), "refused"), "they are its bound");
-	ok(!rate_search(too_long, NULL, 0.8, &f, &err) && !f.is_never && f.factor > 1, "unless the others are enough");
+	ok(!strcmp(slo_bound(&f.above_misses), "refused"), "refused requests bound the rate");
+	ok(!rate_search(too_long, NULL, 0.8, &f, &err) && !f.is_never && f.factor > 1,
+		"refused requests do not bound the rate if enough others are in time");
 	const struct request_row good = { .first_token_s = 1, .completed_s = 2, .output_tokens = 11 }; /* 0.1 s per token */
 	struct request_row q[5] = { good, good, good, good, good };
 	q[1].first_token_s = q[2].first_token_s = 1.5;

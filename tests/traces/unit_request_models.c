@@ -387,7 +387,7 @@ static void errors(void)
 	}
 }
 
-/* A bound on the time per row, so that 10 million requests take 5 CPU seconds: five times that of a slow machine. */
+/* The limit of 200 ns per row is about five times the time of a slow machine: 10 million requests take at most 2 CPU seconds. */
 static void speed(void)
 {
 	struct reqset *s = make("poisson:n=2000000");

@@ -10,16 +10,16 @@ text='jobs.checkpoint has no effect: no job was on a node that failed'
 
 jobs --set jobs.checkpoint=60s --db runs.db --out o >first
 is "$(grep -c "^$text\$" first)" 1 "an option without effect is named below the table"
-is "$(grep checkpoint o/notes.csv)" "fifo,remark,$text" "and in notes.csv"
+is "$(grep checkpoint o/notes.csv)" "fifo,remark,$text" "--out writes the remark to notes.csv"
 jobs --set jobs.checkpoint=60s --db runs.db >again 2>said
-is "$(diff first again && grep -c 'taken from runs.db' said)" 1 "a stored run prints the same"
+is "$(diff first again && grep -c 'taken from runs.db' said)" 1 "a stored run prints the same remark"
 jobs --set jobs.checkpoint=1m --json >json
-like "$(cat json)" "\"remarks\":.*\"$text\"" "and in JSON"
-is "$(jobs --set jobs.checkpoint=60s -q | wc -c)" 0 "-q prints none"
-is "$(jobs --set jobs.checkpoint=0s | grep -c jobs.checkpoint)" 0 "the default in another spelling is no remark"
+like "$(cat json)" "\"remarks\":.*\"$text\"" "--json contains the remark"
+is "$(jobs --set jobs.checkpoint=60s -q | wc -c)" 0 "-q prints no remark"
+is "$(jobs --set jobs.checkpoint=0s | grep -c jobs.checkpoint)" 0 "no remark on a default value in another spelling"
 printf 'time_s,node,event\n5,n0,fail\n6,n0,repair\n' >failures.csv
-is "$(jobs --set jobs.checkpoint=2s --failures failures.csv | grep -c jobs.checkpoint)" 0 "nor is an option with an effect"
+is "$(jobs --set jobs.checkpoint=2s --failures failures.csv | grep -c jobs.checkpoint)" 0 "no remark on an option with an effect"
 
 printf '{"world": "mixed", "cluster": "1x2", "jobs": {"trace": "t.csv", "jobs": {"checkpoint": "60s"}}, "policies": ["fifo"]}' >mixed.json
-is "$("$orrery" run mixed.json --no-figures | grep -c "^jobs.$text\$")" 1 "an option of a part of a mixed run"
+is "$("$orrery" run mixed.json --no-figures | grep -c "^jobs.$text\$")" 1 "mixed: the key begins with the name of the part"
 tap_done

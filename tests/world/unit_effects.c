@@ -203,7 +203,7 @@ static bool same_cell(const struct column *c, const char *a, const char *b)
 	}
 }
 
-/* Removes the notes: texts about a run are no results. */
+/* Removes the notes, which are texts and not results. */
 static void drop_notes(struct run_result *r)
 {
 	size_t n = 0;
@@ -325,7 +325,7 @@ static cJSON *changed(const cJSON *o, const struct world *w, const struct keys *
 	return cJSON_Duplicate(o, 1);
 }
 
-/* Both have the same values: the key was set to what it was. */
+/* Returns whether both scenarios have the same values: the key was set to its old value. */
 static bool is_same_scenario(const struct one *a, const struct one *b)
 {
 	return cJSON_Compare(a->scenario->given, b->scenario->given, true);
@@ -428,8 +428,8 @@ int main(void)
 			rng_init(&rng, 1, w->name, k);
 			one_case(w, keys, &t, &wrong);
 		}
-		ok(!wrong && t.with_effect, "%s: of %zu changed options %zu have an effect, %zu are named, %zu are known gaps", w->name,
-			t.n, t.with_effect, t.named, t.known);
+		ok(!wrong && t.with_effect, "%s: of %zu changed options %zu have an effect, %zu are named by a remark, %zu are known gaps",
+			w->name, t.n, t.with_effect, t.named, t.known);
 		printf("# refused %zu, failed %zu\n", t.refused, t.failed);
 	}
 	cJSON_Delete(cases);

@@ -165,7 +165,7 @@ int main(void)
 	char *text = is_there ? read_file("remarks.json") : NULL;
 	page = is_there ? read_file("../../../docs/reference/remarks.md") : NULL;
 	cases = cJSON_Parse(text ? text : "");
-	ok(cases && page, "the cases and the page are there");
+	ok(cases && page, "cases/remarks.json and docs/reference/remarks.md exist");
 	const cJSON *c;
 	cJSON_ArrayForEach(c, cJSON_GetObjectItem(cases, "cases"))
 	{

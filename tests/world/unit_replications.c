@@ -79,7 +79,7 @@ int main(void)
 	replications_free(x);
 	replications_free(NULL);
 
-	/* A second policy, with half the throughput in the same replications: the ratio has no error but for the sums. */
+	/* A second policy, with half the throughput in the same replications: the ratio has no error except the rounding of the sums. */
 	struct run_result *second = run(0), *runs[3] = { first, second, run(0) };
 	x = replications_new();
 	for (uint32_t k = 0; k < RUNS; k++) {
@@ -109,9 +109,9 @@ int main(void)
 	want = estimate_difference(b, a, RUNS, 0.9);
 	m = result_find(runs[1], "diff_samples_per_s");
 	ok(m && fabs(m->value - (sum[1] - sum[0]) / RUNS) < 1e-12 && m->ci_low == want.low && m->ci_high == want.high,
-		"difference of the second policy to the first");
+		"the difference of the second policy to the first");
 	ok(!result_find(first, "ratio_samples_per_s") && !result_find(runs[2], "ratio_samples_per_s"),
-		"neither the first has one, nor a run without replications");
+		"neither the first policy nor a run without replications has a ratio");
 	for (int i = 0; i < 3; i++)
 		result_free(runs[i]);
 	return done();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scenario_set() and the long forms of policies: a scenario, a setting, and the scenario that it becomes. Expected: by hand. */
+/* scenario_set() and the long forms of policies: a scenario, a setting, and the scenario that it becomes. The expected scenarios were
+ * written by hand. */
 #include "world/scenario.h"
 
 #include "base/mem.h"

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Layers from shapes by hand, dimensions of models and their limits, and memory of served models by precision. */
+#include "hwmodel/dnn_plan.h"
+#include "hwmodel/served.h"
+
+#include "tests/tap.h"
+
+#include "base/mem.h"
+#include "base/sbuf.h"
+
+#include <stdlib.h>
+
+static struct orr_error err;
+
+/* ---- ops ---- */
+
+static struct plan *p;
+
+static const struct dnn_layer *last(void)
+{
+	return &p->layer[p->n - 1];
+}
+
+/* Compares FLOPs, elements read, written and kept, parameters and tensors of the layer added last. */
+static void is_layer(const char *what, double flops, double in, double out, double saved, double params, double tensors)
+{
+	const struct dnn_layer *l = last();
+	if (!ok(l->fwd_flops == flops && l->in_elems == in && l->out_elems == out && l->saved_elems == saved && l->params == params &&
+			    l->tensors == tensors,
+		    "%s", what))
+		printf("# %g FLOPs, %g in, %g out, %g kept, %g parameters, %g tensors\n", l->fwd_flops, l->in_elems, l->out_elems,
+			l->saved_elems, l->params, l->tensors);
+}
+
+static bool is_act(struct act a, double c, double h, double w)
+{
+	return a.c == c && a.h == h && a.w == w;
+}
+
+static void check_products(void)
+{
+	p = plan_new("m", "t", "i");
+	struct act x = op_input(p, 3, 8, 6);
+	ok(p->d->input_elems == 144 && act_elems(x) == 144, "an input of 3 x 8 x 6");
+	/* 4 filters of 3 x 3 x 3 at 8 x 6 places; the input is kept for backward */
+	struct act y = op_conv(p, "c", x, (struct conv){ .out = 4, .kh = 3, .kw = 3, .stride = 1, .ph = 1, .pw = 1, .bias = true });
+	is_layer("a convolution", 2 * 48 * 4 * 27, 144, 192, 144, 112, 2);
+	ok(is_act(y, 4, 8, 6) && last()->m == 48 && last()->n == 4 && last()->k == 27 && last()->count == 1 && last()->rows == 4 &&
+			last()->columns == 27,
+		"its product");
+	op_conv(p, "again", x, (struct conv){ .out = 4, .kh = 1, .kw = 1, .stride = 1 });
+	is_layer("a second reader of an activation keeps nothing more; no bias", 2 * 48 * 4 * 3, 144, 192, 0, 12, 1);
+	/* stride 2, filter 3 x 1, padding 1 x 0: floor(7/2) + 1 = 4 by floor(5/2) + 1 = 3; 2 groups of 2 channels to 3 filters */
+	y = op_conv(p, "g", y, (struct conv){ .out = 6, .kh = 3, .kw = 1, .stride = 2, .ph = 1, .groups = 2 });
+	is_layer("a grouped, strided convolution", 2 * 12 * 3 * 6 * 2, 192, 72, 192, 36, 1);
+	ok(is_act(y, 6, 4, 3) && last()->m == 12 && last()->n == 3 && last()->k == 6 && last()->count == 2, "its products");
+	x = act_new(p, 5, 7, 1);
+	y = op_linear(p, "l", x, 9, true, 3);
+	is_layer("a linear layer of three pieces over 7 tokens", 2 * 7 * 9 * 5, 35, 63, 35, 54, 6);
+	ok(is_act(y, 9, 7, 1) && last()->m == 7 && last()->n == 9 && last()->k == 5 && last()->count == 1, "its product");
+	op_linear(p, "l", x, 9, false, 1);
+	is_layer("without a bias", 2 * 7 * 9 * 5, 35, 63, 0, 45, 1);
+	plan_free(p);
+}
+
+static void check_pointwise(void)
+{
+	p = plan_new("m", "t", "i");
+	static const struct {
+		enum op_norm kind;
+		double params, ops;
+	} norms[] = { { OP_BATCHNORM, 10, 2 }, { OP_LAYERNORM, 10, 8 }, { OP_RMSNORM, 5, 4 }, { OP_LRN, 0, 1 } };
+	for (int i = 0; i < 4; i++) {
+		struct act y = op_norm(p, "n", act_new(p, 5, 7, 2), norms[i].kind);
+		is_layer("a normalisation over 5 channels", 70 * norms[i].ops, 70, 70, 70, norms[i].params, norms[i].params / 5);
+		ok(is_act(y, 5, 7, 2), "keeps the shape");
+	}
+	op_activation(p, "a", act_new(p, 5, 7, 2), OP_RELU);
+	is_layer("ReLU", 70, 70, 70, 70, 0, 0);
+	ok(last()->is_in_place, "which overwrites its input");
+	op_activation(p, "a", act_new(p, 5, 7, 2), OP_GELU);
+	is_layer("GELU", 560, 70, 70, 70, 0, 0);
+	ok(!last()->is_in_place, "which does not");
+	struct act x = act_new(p, 5, 7, 2), y = op_activation(p, "a", x, OP_TANH);
+	act_keep(p, &p->layer[p->n - 1], y);
+	is_layer("tanh keeps its output, once", 70, 70, 70, 70, 0, 0);
+	act_keep(p, &p->layer[p->n - 1], x);
+	ok(last()->saved_elems == 140, "not its input");
+	y = op_softmax(p, "s", act_new(p, 5, 7, 2));
+	is_layer("softmax", 350, 70, 70, 70, 0, 0);
+	y = op_add(p, "add", y);
+	is_layer("an addition", 70, 140, 70, 0, 0, 0);
+	const struct act parts[] = { act_new(p, 2, 7, 2), act_new(p, 3, 7, 2) };
+	y = op_concat(p, "cat", parts, 2);
+	is_layer("a concatenation", 0, 70, 70, 0, 0, 0);
+	ok(is_act(y, 5, 7, 2), "of 2 and 3 channels");
+	/* 7 x 9, window 3, stride 2, padding 1: (7 + 2 - 3) / 2 + 1 = 4 by (9 + 2 - 3) / 2 + 1 = 5 */
+	y = op_pool(p, "p", act_new(p, 2, 7, 9), OP_MAXPOOL, 3, 2, 1);
+	is_layer("maximum over windows: keeps input and indices", 9 * 40, 126, 40, 166, 0, 0);
+	ok(is_act(y, 2, 4, 5), "its shape");
+	y = op_pool(p, "p", act_new(p, 2, 8, 8), OP_AVGPOOL, 3, 2, 0);
+	is_layer("mean over windows: keeps nothing", 9 * 18, 128, 18, 0, 0, 0);
+	ok(is_act(y, 2, 3, 3), "(8 - 3) / 2 rounded down");
+	y = op_pool(p, "p", act_new(p, 2, 8, 8), OP_AVGPOOL_CEIL, 3, 2, 0);
+	ok(is_act(y, 2, 4, 4) && last()->saved_elems == 0, "or up");
+	y = op_pool(p, "p", act_new(p, 2, 8, 8), OP_MAXPOOL_CEIL, 3, 2, 0);
+	ok(is_act(y, 2, 4, 4) && last()->saved_elems == 128 + 32, "also of the maximum");
+	y = op_global_pool(p, "g", act_new(p, 2, 8, 8));
+	is_layer("mean over all places", 128, 128, 2, 0, 0, 0);
+	ok(is_act(y, 2, 1, 1), "one per channel");
+	y = op_embedding(p, "e", 100, 5, 7, false);
+	is_layer("7 rows of 100 x 5", 0, 35, 35, 7, 500, 1);
+	ok(is_act(y, 5, 7, 1) && last()->rows == 100 && last()->columns == 5, "of a table");
+	op_embedding(p, "e", 100, 5, 7, true);
+	is_layer("added to the previous output", 35, 70, 35, 0, 500, 1);
+	op_embedding(p, "e", 0, 5, 7, false);
+	ok(last()->params == 0 && last()->tensors == 0 && last()->columns == 0, "a table that counts elsewhere");
+	op_tables(p, "t", 50, 4, 3, false);
+	is_layer("a row of each of three fields", 0, 12, 12, 3, 200, 1);
+	op_tables(p, "t", 50, 4, 3, true);
+	is_layer("or their sum", 12, 12, 4, 3, 200, 1);
+	op_perceptron(p, "mlp", "relu", act_new(p, 4, 1, 1), (const int[]){ 3, 2, 0 }, OP_SIGMOID);
+	is_layer("the last activation of a perceptron", 2, 2, 2, 2, 0, 0);
+	ok(!strcmp(p->layer[p->n - 4].name, "mlp0") && p->layer[p->n - 4].params == 15 && p->layer[p->n - 3].is_in_place &&
+			!last()->is_in_place && p->layer[p->n - 2].params == 8,
+		"4 x 3 and 3 x 2 with biases, ReLU between them");
+	plan_free(p);
+}
+
+/* ---- dimensions ---- */
+
+static struct dnn *dnn_of(const char *spec)
+{
+	err = (struct orr_error){ 0 };
+	return dnn_load(spec, &err);
+}
+
+/* A dimension takes its least and its most, and refuses the numbers next to them. */
+static void limits(const char *others, const char *key, double low, double high)
+{
+	char spec[300], says[80];
+	bool refused = true;
+	for (int i = 0; i < 2; i++) {
+		double v = i ? high + 1 : low - 1;
+		snprintf(spec, sizeof spec, "%s,%s=%.0f", others, key, v);
+		struct dnn *d = dnn_of(spec);
+		snprintf(says, sizeof says, "%s: expected a whole number from %.0f to %.0f", key, low, high);
+		refused = refused && !d && strstr(err.text, says);
+		dnn_free(d);
+	}
+	if (!ok(refused, "%s: %s is from %.0f to %.0f", others, key, low, high))
+		printf("# said: %s\n", err.text);
+	snprintf(spec, sizeof spec, "%s,%s=%.0f", others, key, low);
+	struct dnn *d = dnn_of(spec);
+	ok(d || !strstr(err.text, "expected a whole number from"), "%s=%.0f is in range", key, low);
+	dnn_free(d);
+}
+
+static void check_dimensions(void)
+{
+#define GPT_REST "gpt:layers=1,heads=1,seq=1,vocab=1"
+	limits(GPT_REST, "hidden", 1, 1000000);
+	limits("gpt:hidden=8,heads=1,seq=1,vocab=1", "layers", 1, 4096);
+	limits("gpt:hidden=8,layers=1,seq=1,vocab=1", "heads", 1, 100000);
+	limits("gpt:hidden=8,layers=1,heads=1,vocab=1", "seq", 1, 10000000);
+	limits("gpt:hidden=8,layers=1,heads=1,seq=1", "vocab", 1, 100000000);
+#define GPT8 "gpt:hidden=8,layers=1,heads=1,seq=4,vocab=5"
+	limits(GPT8, "kv_heads", 1, 100000);
+	limits(GPT8, "ffn", 1, 10000000);
+	limits(GPT8, "positions", 0, 100000000);
+	limits(GPT8, "tied", 0, 1);
+	limits(GPT8, "dropout", 0, 1);
+#define BERT8 "bert:hidden=8,layers=1,heads=1,seq=4,vocab=5"
+	limits(BERT8, "types", 0, 100000000);
+	limits(BERT8, "predictions", 1, 10000000);
+#define VIT8 "vit:hidden=8,layers=1,heads=1"
+	limits(VIT8, "image", 1, 16384);
+	limits(VIT8, "patch", 1, 16384);
+	limits(VIT8, "classes", 1, 100000000);
+	limits(VIT8, "distilled", 0, 1);
+	limits("deepfm:fields=39", "ids", 1, 4294967294.0);
+	limits("deepfm:ids=100", "hidden", 1, 1000000);
+	limits("deepfm:ids=100", "layers", 1, 100);
+	limits("deepfm:ids=100", "fields", 1, 100000);
+	limits("deepfm:ids=100", "dim", 1, 100000);
+	limits("deepfm:ids=100", "norm", 0, 1);
+	static const char *const bad[][2] = { { GPT8 ",head=qa", "no dimension \"head\"" },
+		{ BERT8 ",head=x", "head: expected none, pooler, pretrain or qa" }, { GPT8 ",hidden=9", "hidden: duplicate key" },
+		{ "gpt:hidden=8", "layers: required: a whole number from 1 to 4096" },
+		{ "gpt:hidden=8,layers", "expected name=number, found \"layers\"" }, { GPT8 ",hiden=9", "did you mean hidden" },
+		{ GPT8 ",tied=x", "tied: expected a whole number" },
+		{ "gpt:hidden=9,layers=1,heads=2,seq=4,vocab=5", "heads: expected a divisor of hidden (9)" },
+		{ "gpt:hidden=12,layers=1,heads=3,seq=4,vocab=5,kv_heads=2", "kv_heads: expected a divisor of heads (3)" },
+		{ VIT8 ",image=30,patch=16", "patch: expected a divisor of image (30)" },
+		{ BERT8 ",predictions=5", "predictions: expected at most seq (4)" } };
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct dnn *d = dnn_of(bad[i][0]);
+		if (!ok(!d && strstr(err.text, bad[i][1]), "%s", bad[i][1]))
+			printf("# said: %s\n", err.text);
+		dnn_free(d);
+	}
+}
+
+static double params_of(const char *spec)
+{
+	struct dnn *d = dnn_of(spec);
+	double n = d ? d->params : NAN;
+	if (!d)
+		printf("# %s\n", err.text);
+	dnn_free(d);
+	return n;
+}
+
+/* Parameters by hand, with what is not given. */
+static void check_defaults(void)
+{
+	/* GPT: token and position tables; per block two norms, 4 h^2 + 4 h, and 8 h^2 + 5 h of the MLP; a last norm. h = 8 */
+	double block = 2 * 16 + 4 * 64 + 32 + 8 * 64 + 40;
+	near_to(params_of(GPT8), 5 * 8 + 4 * 8 + block + 16, 0, "GPT: MLP of 4 h, as many positions as tokens, a shared output table");
+	near_to(params_of(GPT8 ",tied=0"), 2 * 5 * 8 + 4 * 8 + block + 16, 0, "an output table of its own");
+	near_to(params_of(GPT8 ",positions=9,ffn=16"), 5 * 8 + 9 * 8 + block - 16 * (8 + 8 + 1) + 16, 0, "other positions and MLP");
+	/* Llama: no biases; an MLP of 8/3 h, rounded up to 256, of three products; norms of one parameter a channel */
+	near_to(params_of("llama:hidden=96,layers=2,heads=4,seq=4,vocab=5"), 2 * 5 * 96 + 2 * (4 * 96 * 96 + 3 * 96 * 256 + 2 * 96) + 96, 0,
+		"Llama: an MLP of 256 for a width of 96, output not shared");
+	near_to(params_of("llama:hidden=97,layers=1,heads=1,seq=4,vocab=5"), 2 * 5 * 97 + 4 * 97 * 97 + 3 * 97 * 512 + 2 * 97 + 97, 0,
+		"of 512 for 97");
+	near_to(params_of("llama:hidden=96,layers=1,heads=4,kv_heads=2,seq=4,vocab=5,ffn=10"),
+		2 * 5 * 96 + 3 * 96 * 96 + 3 * 96 * 10 + 2 * 96 + 96, 0, "half as many heads of keys and values");
+	/* DeepFM: first order 1 weight per id and a bias; vectors of 10; 390 x 400, 400 x 400 twice, 400 x 1 */
+	double deep = 390 * 400 + 400 + 2 * (400 * 400 + 400) + 401;
+	near_to(params_of("deepfm:ids=100"), 101 + 1000 + deep, 0, "DeepFM: 39 fields, vectors of 10, three layers of 400");
+	near_to(params_of("deepfm:ids=100,norm=1"), 101 + 1000 + deep + 3 * 800, 0, "with batch norm");
+	near_to(params_of("deepfm:ids=100,fields=2,dim=3,layers=1,hidden=5"), 101 + 300 + 6 * 5 + 5 + 6, 0, "another size");
+	struct dnn *d = dnn_of("deepfm:ids=100,fields=2,dim=3,layers=1,hidden=5");
+	ok(d && d->input_elems == 2 && d->layer[2].fwd_flops == 24 && d->layer[2].in_elems == 6 && d->layer[2].out_elems == 3,
+		"pairs of fields: 4 FLOPs per field and dimension");
+	dnn_free(d);
+	/* ViT: patches of 16 x 16 x 3; a class token (two if distilled) and positions; 1000 classes per head */
+	double vit = 768 * 8 + 8 + 8 + 197 * 8 + block + 16 + 8 * 1000 + 1000;
+	near_to(params_of(VIT8), vit, 0, "ViT: 224 pixels in patches of 16, 1000 classes");
+	near_to(params_of(VIT8 ",image=32,classes=10"), vit - (197 - 5) * 8 - 990 * 9, 0, "another image and other classes");
+	near_to(params_of(VIT8 ",distilled=1"), vit + 2 * 8 + 9 * 1000, 0, "distilled: one token and one head more");
+}
+
+/* ---- served models ---- */
+
+static void says(const struct served *m, enum precision weights, int kv, const char *want)
+{
+	struct sbuf b = { 0 };
+	served_describe_memory(m, weights, kv, &b);
+	if (!ok(strstr(sbuf_text(&b), want), "%s", want))
+		printf("# said: %s\n", sbuf_text(&b));
+	sbuf_free(&b);
+}
+
+static void check_precision(void)
+{
+	struct served *m = served_load("llama2-7b", &err);
+	if (!ok(m && served_has_precision(m) && served_dnn(m), "Llama-2 7B is a model by layers"))
+		return;
+	/* 6.738e9 parameters; keys and values of 32 layers x 32 heads x 128: 262144 numbers per token */
+	static const struct {
+		enum precision weights;
+		int kv;
+		double weight_bytes, kv_bytes;
+		const char *says;
+	} known[] = { { PRECISION_FP16, SERVED_KV_AUTO, 2, 2,
+			      "(fp16, 2 bytes per parameter), 524288 bytes of KV cache per token (fp16: kv_precision=auto)" },
+		{ PRECISION_FP8, SERVED_KV_AUTO, 1, 2,
+			"(fp8, 1 byte per parameter), 524288 bytes of KV cache per token (fp16: kv_precision=auto)" },
+		{ PRECISION_FP32, SERVED_KV_AUTO, 4, 4,
+			"(fp32, 4 bytes per parameter), 1048576 bytes of KV cache per token (fp32: kv_precision=auto)" },
+		{ PRECISION_BF16, PRECISION_FP8, 2, 1, "(bf16, 2 bytes per parameter), 262144 bytes of KV cache per token (fp8)" } };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		served_set_precision(m, known[i].weights, known[i].kv);
+		ok(m->weight_bytes == 6738415616 * known[i].weight_bytes && m->kv_bytes == 262144 * known[i].kv_bytes,
+			"%.0f bytes of weights, %.0f of cache per token", m->weight_bytes, m->kv_bytes);
+		says(m, known[i].weights, known[i].kv, known[i].says);
+	}
+	served_free(m);
+	m = served_load("irina-a", &err);
+	ok(m && !served_has_precision(m) && !served_dnn(m), "a table has no precision");
+	double before = m ? m->weight_bytes : 0;
+	served_set_precision(m, PRECISION_FP32, PRECISION_FP32);
+	ok(m && m->weight_bytes == before, "which changes nothing in it");
+	const struct served_place place = { .tp = 1, .pp = 1 };
+	ok(m && !served_on_new(m, &place, &err) && strstr(err.text, "expected a language model, found a table of batches"),
+		"and is no language model");
+	served_free(m);
+	static const char *const names[] = { "ideal", "tensorrt-llm", "lmdeploy" };
+	static const double reads[] = { 1, 6.2, 1.9 };
+	for (size_t i = 0; i < 3; i++)
+		ok(served_engine(i) && !strcmp(served_engine(i)->name, names[i]) && served_engine(i)->kv_reads == reads[i] &&
+				!served_engine(i)->fitted_to == !i,
+			"engine %s", names[i]);
+	ok(!served_engine(3), "no other engine");
+}
+
+int main(void)
+{
+	check_products();
+	check_pointwise();
+	check_dimensions();
+	check_defaults();
+	check_precision();
+	return done();
+}

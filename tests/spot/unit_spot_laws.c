@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * unit_spot_laws.c - --check detects each kind of broken account; limits of actions; rows, series, steps and ends of runs by hand
+ */
+#include "tests/tap.h"
+
+#include "tests/spot/spot_runs.h"
+
+#include "base/mem.h"
+#include "spot/world.h"
+
+static struct orr_error err;
+static const struct orr_param no_params[] = { ORR_PARAM_END };
+static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":100,\"points\":[[1,1,1000]]}";
+
+/* ---- a run of a policy that acts when a timer fires, and once at the start ---- */
+
+static void (*at_timer)(struct orr_spot *w, int64_t s), (*at_end)(struct orr_spot *w), (*at_steps)(struct orr_spot *w);
+static int64_t every_s; /* of the timer */
+static bool is_provisional, starts_late;
+static unsigned called;
+
+static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)
+{
+	(void)args, (void)e;
+	if (is_provisional)
+		orr_steps_are_provisional(w);
+	if (every_s)
+		orr_spot_timer(w, every_s * ORR_SECOND, 0, 0);
+	return mem_zalloc(1, 8);
+}
+
+static void run_steps(struct orr_spot *w, double redundant, uint64_t most)
+{
+	orr_inst i;
+	if (!orr_inst_ready_list(w, &i, 1) || orr_steps_in_flight(w, NULL, NULL))
+		return;
+	orr_layout(w, 1, 1, &i);
+	orr_steps_run(w, &(struct orr_steps){ .step_ns = ORR_SECOND, .redundant = redundant, .most = most });
+}
+
+static void decide(void *self, struct orr_spot *w)
+{
+	(void)self;
+	if (!called++ && !starts_late)
+		run_steps(w, 0, 0);
+}
+
+static void timer(void *self, struct orr_spot *w, uint64_t tag)
+{
+	(void)self, (void)tag;
+	orr_spot_timer(w, orr_spot_now(w) + every_s * ORR_SECOND, 0, 0);
+	if (at_timer)
+		at_timer(w, orr_spot_now(w) / ORR_SECOND);
+}
+
+static void steps(void *self, struct orr_spot *w)
+{
+	(void)self;
+	if (at_steps)
+		at_steps(w);
+}
+
+static void end(void *self, struct orr_spot *w)
+{
+	(void)self;
+	if (at_end)
+		at_end(w);
+}
+
+static void count_progress(void *ctx, double part)
+{
+	double *last = ctx;
+	ok(part >= *last && part <= 1, "progress grows: %g", part);
+	*last = part;
+	called++;
+}
+
+static struct run_result *go_with(const char *rows, const char *options, double until_s, uint64_t max_rows, double *progress)
+{
+	const struct orr_spot_ops ops = {
+		.create = create, .destroy = mem_free, .decide = decide, .timer = timer, .steps = steps, .end = end
+	};
+	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params, &ops, sizeof ops };
+	struct spot_runs s;
+	struct run_result *r = NULL;
+	called = 0;
+	if (spot_runs_open(&s, NULL, rows, job, &policy, "", options, &err)) {
+		s.config.until_ns = until_s > 0 ? (int64_t)(until_s * 1e9) : ORR_NEVER;
+		s.config.record_nodes = s.config.record_iterations = true;
+		s.config.max_rows = max_rows;
+		s.config.progress = progress ? count_progress : NULL;
+		s.config.progress_ctx = progress;
+		r = spot_runs_run(&s, 0, &err);
+	}
+	spot_runs_close(&s);
+	return r;
+}
+
+static struct run_result *go(const char *rows, const char *options, double until_s)
+{
+	return go_with(rows, options, until_s, 1000000, NULL);
+}
+
+static void reset(void)
+{
+	at_timer = NULL;
+	at_end = NULL;
+	at_steps = NULL;
+	every_s = 0;
+	is_provisional = starts_late = false;
+}
+
+/* ---- --check: at 5 s a trains, b is idle and c has no place ---- */
+
+static int broken;
+
+static void break_one(struct orr_spot *w, int64_t s)
+{
+	struct slot *a = live_slot(w, live_first(w)), *b = live_slot(w, live_next(w, live_first(w)));
+	if (s != 5)
+		return;
+	switch (broken) {
+	case 0:
+		w->all.ns += 1;
+		break;
+	case 1:
+		w->all.amount += 1;
+		break;
+	case 2:
+		w->account[ORR_IDLE].ns += 1;
+		break;
+	case 3:
+		w->account[ORR_IDLE].amount += 1;
+		break;
+	case 4:
+		w->account[ORR_RECONFIGURE].ns += 1; /* and the total: instances did not live as long */
+		w->all.ns += 1;
+		break;
+	case 5:
+		w->account[ORR_ROUNDING].amount += 1;
+		break;
+	case 6:
+		w->account[ORR_EGRESS].amount += 1;
+		break;
+	case 7:
+		b->since -= 1;
+		break;
+	case 8:
+		b->paid += 1;
+		break;
+	case 9:
+		w->ended.ns += 1;
+		break;
+	case 10:
+		w->steps.bucket.ns += 1;
+		break;
+	case 11:
+		w->steps.pending.amount += 1;
+		break;
+	case 12:
+		w->count[ROLE_STARTING]++;
+		break;
+	case 13:
+		w->rate[ROLE_IDLE]++;
+		break;
+	case 14:
+		w->rate_all++;
+		break;
+	case 15:
+		w->live[0]--;
+		w->live[1]++;
+		break;
+	case 16:
+		w->live[1]++;
+		break;
+	case 17:
+		w->ownerless++;
+		break;
+	case 18:
+		b->stages++;
+		break;
+	case 19:
+		a->state = SLOT_STARTING;
+		break;
+	case 20:
+		w->steps.committed++;
+		break;
+	case 21:
+		w->stage[0].owner = NONE;
+		w->ownerless++;
+		w->steps.flags |= ORR_STEPS_ORPHANED;
+		break;
+	case 22:
+		w->is_dropped[0] = true;
+		w->ownerless++;
+		w->steps.flags |= ORR_STEPS_ORPHANED;
+		break;
+	}
+}
+
+static void test_check(void)
+{
+	static const char *const expected[] = { "check: instance-seconds", "check: dollars", "check: instance-seconds", "check: dollars",
+		"check: instance-seconds: the accounts have 15.000000001, instances lived 15.000000000, the integral of live instances is "
+		"15.000000001",
+		"check: dollars", "check: dollars", "check: instance-seconds", "check: dollars", "check: instance-seconds",
+		"check: instance-seconds", "check: dollars", "check: 0 instances in role 0, counted 1",
+		"check: 2 instances in role 1, counted 2", "check: the sum of the prices", "check: 1 stages have owners",
+		"check: 1 stages have owners", "0 have no owner, counted 1", "check: it owns 1 stages in state 3",
+		"check: it owns 1 stages in state 2", "check: 5 steps are done, but 6 are committed",
+		"check: 0 stages have owners, instances own 1; 1 have no owner, counted 1", "0 have no owner, counted 1" };
+	reset();
+	every_s = 5;
+	at_timer = break_one;
+	for (broken = 0; broken < (int)(sizeof expected / sizeof *expected); broken++) {
+		struct run_result *r = go("0,add,a\n0,add,b\n0,add,c\n", "", 8);
+		bool good = !r && err.code == ORR_EFAIL && strstr(err.text, expected[broken]) && strstr(err.text, "at 5.000000000 s");
+		if (!ok(good, "a broken account is found: %s", expected[broken]))
+			printf("# %s\n", r ? "it ran" : err.text);
+		result_free(r);
+	}
+	struct run_result *r = go("0,add,a\n0,add,b\n0,add,c\n", "", 8);
+	ok(r != NULL, "accounts that are not broken pass");
+	result_free(r);
+}
+
+/* ---- actions and their limits ---- */
+
+static orr_inst first;
+
+static void act(struct orr_spot *w, int64_t s)
+{
+	struct orr_steps r = { .step_ns = ORR_SECOND };
+	if (s != 5)
+		return;
+	first = orr_inst_first(w);
+	orr_layout(w, 1, 1, &first);
+	switch (broken) {
+	case 0:
+		orr_steps_run(w, NULL);
+		break;
+	case 1:
+		r.step_ns = 0;
+		break;
+	case 2:
+		r.step_ns = INT64_MAX / 4 + 1;
+		break;
+	case 3:
+		r.redundant = -0.01;
+		break;
+	case 4:
+		r.redundant = 1.01;
+		break;
+	case 5:
+		r.samples = -1;
+		break;
+	case 6:
+		r.samples = 1e18;
+		break;
+	case 7:
+		r.egress_bytes = -1;
+		break;
+	case 8:
+		r.egress_bytes = 1e18;
+		break;
+	case 9:
+		orr_layout(w, 4097, 4097, &first);
+		break;
+	case 10:
+		orr_own(w, 0, 1, first);
+		break;
+	case 11:
+		orr_drop_pipeline(w, 0);
+		orr_own(w, 0, 0, first);
+		break;
+	case 12:
+		orr_disown(w, 0, 0, 0);
+		orr_disown(w, 0, 0, 0);
+		break;
+	case 13:
+		orr_drop_pipeline(w, 1);
+		break;
+	case 14:
+		orr_pause_as(w, ORR_USEFUL);
+		break;
+	case 15:
+		orr_pause_as(w, ORR_STARTING);
+		break;
+	case 16:
+		orr_egress(w, -1);
+		break;
+	case 17:
+		orr_egress(w, 1e30);
+		break;
+	case 18:
+		orr_steps_pace(w, 0);
+		break;
+	case 19:
+		orr_steps_pace(w, INT64_MAX / 4 + 1);
+		break;
+	case 20:
+		orr_steps_are_provisional(w);
+		orr_commit(w, 1);
+		break;
+	case 21:
+		orr_lose(w, 1);
+		break;
+	case 22:
+		orr_spot_timer(w, orr_spot_now(w) - 1, 0, 0);
+		break;
+	case 23:
+		orr_steps_run(w, &r);
+		orr_steps_stretch(w, -1);
+		return;
+	case 24:
+		orr_steps_run(w, &r);
+		orr_steps_samples(w, -1);
+		return;
+	case 25:
+		orr_steps_run(w, &r);
+		orr_steps_samples(w, 1e18);
+		return;
+	case 26:
+		orr_steps_run(w, &r);
+		orr_layout(w, 1, 1, &first);
+		return;
+	case 27:
+		orr_own(w, 0, 0, first);
+		break;
+	case 28:
+		orr_release(w, 0);
+		break;
+	}
+	orr_steps_run(w, &r);
+}
+
+/* Values at the limits are accepted. */
+static void act_at_limits(struct orr_spot *w, int64_t s)
+{
+	struct orr_steps r = { .step_ns = INT64_MAX / 4, .redundant = 1, .samples = 9.9e17, .egress_bytes = 9.9e17 };
+	if (s != 5)
+		return;
+	first = orr_inst_first(w);
+	orr_layout(w, 1, 1, &first);
+	orr_steps_run(w, &(struct orr_steps){ .step_ns = 1 });
+	orr_steps_stop(w);
+	orr_steps_run(w, &r);
+	orr_steps_stretch(w, 0);
+	orr_steps_samples(w, 0);
+	orr_steps_pace(w, INT64_MAX / 4);
+	orr_egress(w, 0);
+	orr_egress(w, 9e29);
+	orr_steps_stop(w);
+	orr_pause_as(w, ORR_CHECKPOINT);
+	orr_pause_as(w, ORR_RESTART);
+	orr_pause_as(w, ORR_RECONFIGURE);
+	orr_pause_as(w, ORR_IDLE);
+	orr_disown(w, 0, 0, first);
+	ok(orr_owner(w, 0, 0) == first, "a stage may be taken from an instance and given back");
+	orr_disown(w, 0, 0, 0);
+	ok(!orr_owner(w, 0, 0) && orr_ownerless(w) == 1, "a stage without an owner");
+	orr_own(w, 0, 0, first);
+	ok(!orr_ownerless(w), "no stage is without an owner after orr_own()");
+	orr_disown(w, 0, 0, 0);
+	orr_drop_pipeline(w, 0);
+	ok(!orr_ownerless(w) && !orr_owner(w, 0, 0) && !orr_owner(w, 0, 1) && !orr_owner(w, 1, 0), "a dropped pipeline has no stages");
+	called = 100;
+}
+
+static void test_actions(void)
+{
+	static const char *const expected[] = { "orr_steps_run(): the steps are NULL", "a step of 0 ns", "a step of 2305843009213693952 ns",
+		"redundant is -0.01", "redundant is 1.01", "-1 samples", "1e+18 samples", "-1 bytes of egress", "1e+18 bytes of egress",
+		"orr_layout(): 4097 x 4097 stages; at most 16777216", "orr_own(): no stage 1 of pipeline 0; the layout has 1 x 1",
+		"orr_own(): pipeline 0 was dropped", "orr_disown(): stage 0 of pipeline 0 has no owner",
+		"orr_drop_pipeline(): no stage 0 of", "orr_pause_as(0): expected", "orr_pause_as(6): expected", "orr_egress(): -1 bytes",
+		"orr_egress(): 1e+30 bytes", "orr_steps_pace(): 0 ns", "orr_steps_pace(): 2305843009213693952 ns",
+		"orr_commit(): 1 steps; 0 are not committed",
+		"orr_lose(): 1 steps; 0 are not committed (orr_steps_are_provisional() was not called)", "which is in the past",
+		"orr_steps_stretch(): by -1 ns", "orr_steps_samples(): -1", "orr_steps_samples(): 1e+18",
+		"orr_layout() while a step is in flight", "orr_own(): stage 0 of pipeline 0 has an owner, a",
+		"orr_release(): the handle is 0, which is no instance" };
+	reset();
+	every_s = 5;
+	starts_late = true;
+	at_timer = act;
+	for (broken = 0; broken < (int)(sizeof expected / sizeof *expected); broken++) {
+		struct run_result *r = go("0,add,a\n", "", 8);
+		bool good = !r && err.code == ORR_EFAIL && strstr(err.text, expected[broken]) && strstr(err.text, "at 5.000000000 s");
+		if (!ok(good, "an impossible action is refused: %s", expected[broken]))
+			printf("# %s\n", r ? "it ran" : err.text);
+		result_free(r);
+	}
+	at_timer = act_at_limits;
+	struct run_result *r = go("0,add,a\n", "", 8);
+	if (!ok(r && called >= 100, "values at the limits are accepted"))
+		printf("# %s\n", err.text);
+	result_free(r);
+}
+
+/* ---- steps: provisional, committed, lost ---- */
+
+static void commit_and_lose(struct orr_spot *w, int64_t s)
+{
+	if (s == 10) { /* the tenth step ends after the timer */
+		ok(orr_steps_done(w) == 9 && orr_steps_uncommitted(w) == 9, "nine steps are done");
+		orr_commit(w, 4);
+		ok(orr_steps_uncommitted(w) == 5, "four are committed");
+		orr_lose(w, 2);
+		ok(orr_steps_uncommitted(w) == 3 && orr_steps_done(w) == 7, "two are lost");
+		orr_commit(w, 0);
+		orr_lose(w, 0);
+		ok(orr_steps_uncommitted(w) == 3, "none is committed or lost");
+	}
+	if (s == 20)
+		orr_lose(w, orr_steps_uncommitted(w) - 1);
+}
+
+static double account_s(const struct run_result *r, const char *name)
+{
+	for (size_t i = 0; r && i < r->n_accounts; i++)
+		if (!strcmp(r->accounts[i].account, name))
+			return r->accounts[i].node_s;
+	return NAN;
+}
+
+static void test_provisional(void)
+{
+	reset();
+	is_provisional = true;
+	every_s = 10;
+	at_timer = commit_and_lose;
+	struct run_result *r = go("0,add,a\n", "price=3.6", 25.5);
+	/* At 20 s, 7 + 10 steps are done, of which 4 are committed; all but one of the 13 others are lost. Five steps follow, and half a
+	 * one. */
+	near_to(spot_runs_metric(r, "lost_steps"), 2 + 12, 0, "steps lost");
+	near_to(spot_runs_metric(r, "steps"), 4 + 1 + 6, 0, "steps that count at the end of the run");
+	near_to(account_s(r, "useful"), 11, 1e-12, "time of steps that count");
+	near_to(account_s(r, "wasted"), 14 + 0.5, 1e-12, "time of lost steps, and of the unfinished one");
+	near_to(spot_runs_metric(r, "is_complete"), 0, 0, "the job is not complete");
+	ok(r && r->n_iterations == 25 && r->rows_total == 25, "%zu rows of steps", r ? r->n_iterations : 0);
+	int zeros = 0;
+	for (size_t i = 0; r && i < r->n_iterations; i++) {
+		bool is_lost = i >= 5 && i < 19;
+		zeros += r->iterations[i].samples == 0;
+		if (r->iterations[i].number != i || (r->iterations[i].samples == 0) != is_lost)
+			ok(false, "row %zu is of step %llu with %g samples", i, (unsigned long long)r->iterations[i].number,
+				r->iterations[i].samples);
+	}
+	ok(zeros == 14, "%d rows of lost steps have no samples", zeros);
+	result_free(r);
+}
+
+/* ---- the end of a run of steps ---- */
+
+static char log_of_steps[256];
+
+static void more_steps(struct orr_spot *w)
+{
+	size_t n = strlen(log_of_steps);
+	snprintf(log_of_steps + n, sizeof log_of_steps - n, "%g:%llu ", (double)orr_spot_now(w) / 1e9,
+		(unsigned long long)orr_steps_done(w));
+	if (orr_steps_done(w) < 12)
+		run_steps(w, 0.5, 3);
+}
+
+static void start_at_5(struct orr_spot *w, int64_t s)
+{
+	if (s == 5)
+		run_steps(w, 0.5, 4);
+	if (s == 10)
+		orr_steps_last(w);
+	if (s == 15)
+		orr_steps_stretch(w, 250000000);
+}
+
+static void test_runs_of_steps(void)
+{
+	reset();
+	starts_late = true;
+	every_s = 5;
+	at_timer = start_at_5;
+	at_steps = more_steps;
+	log_of_steps[0] = 0;
+	struct run_result *r = go("0,add,a\n", "", 30);
+	/* Four steps to 9 s; of the next three the first is the last, since the timer comes before its end; then 3 + 3 + 3, of which one
+	 * is stretched by a quarter of a second. */
+	same_text(log_of_steps, "9:4 10:5 13:8 16.25:11 19.25:14 ", "steps() is called at the end of each run of steps");
+	near_to(account_s(r, "redundant"), 14.25 / 2, 1e-12, "half the owners' time is redundant");
+	near_to(account_s(r, "useful"), 14.25 / 2, 1e-12, "the other half is useful");
+	near_to(spot_runs_metric(r, "samples_per_s"), 140 / 14.25, 1e-12, "samples from the first step's beginning to the last one's end");
+	near_to(account_s(r, "idle"), 5 + 10.75, 1e-12, "without a step the owner's time is idle");
+	result_free(r);
+}
+
+/* ---- samples of one step ---- */
+
+static void half_a_sample(struct orr_spot *w, int64_t s)
+{
+	if (s == 5)
+		orr_steps_samples(w, 0.5);
+	if (s == 10)
+		orr_steps_samples(w, 0);
+}
+
+static void test_samples(void)
+{
+	reset();
+	every_s = 5;
+	at_timer = half_a_sample;
+	struct run_result *r = go("0,add,a\n", "", 20.5);
+	near_to(spot_runs_metric(r, "samples"), 18 * 10 + 0.5, 1e-12, "orr_steps_samples() holds for the step in flight");
+	ok(r && r->n_iterations == 20 && fabs(r->iterations[4].samples - 0.5) < 1e-12 && r->iterations[9].samples == 0,
+		"orr_steps_samples() holds for the row of the step in flight");
+	result_free(r);
+}
+
+/* ---- rows of nodes, series ---- */
+
+static void stop_at_120(struct orr_spot *w, int64_t s)
+{
+	if (s == 120)
+		orr_steps_stop(w), orr_layout(w, 0, 0, NULL);
+}
+
+static void test_rows(void)
+{
+	reset();
+	every_s = 60;
+	at_timer = stop_at_120;
+	struct run_result *r = go("0,add,a\n30000,add,b\n90000,remove,b\n", "startup=0 price=3.6", 240);
+	static const struct {
+		double s;
+		unsigned live, ready, in_use;
+		double usd;
+	} rows[] = { { 0, 1, 1, 1, 0 }, { 30, 2, 2, 1, 0.03 }, { 90, 1, 1, 1, 0.15 } };
+	ok(r && r->n_nodes >= 3 && r->n_nodes <= 4, "%zu rows of nodes", r ? r->n_nodes : 0);
+	for (size_t i = 0; r && i < 3; i++)
+		ok(r->nodes[i].time_ns == (int64_t)(rows[i].s * 1e9) && r->nodes[i].live == rows[i].live &&
+				r->nodes[i].ready == rows[i].ready && r->nodes[i].in_use == rows[i].in_use &&
+				fabs(r->nodes[i].usd - rows[i].usd) < 1e-12,
+			"row %zu: at %g s %u live, %u ready, %u in use, %g USD", i, (double)r->nodes[i].time_ns / 1e9, r->nodes[i].live,
+			r->nodes[i].ready, r->nodes[i].in_use, r->nodes[i].usd);
+	ok(r && r->n_series == 1 && r->series->n == 240 && !strcmp(r->series->name, "samples_per_s"), "a series of 240 parts");
+	result_free(r);
+	/* The job is over at 100 s: 240 parts with 10 samples/s each. */
+	reset();
+	r = go("0,add,a\n", "", 0);
+	bool good = r && r->n_series == 1;
+	for (size_t b = 0; good && b < 240; b++)
+		good = fabs(r->series->value[b] - 10) < 1e-6 && llabs(r->series->time_ns[b] - (int64_t)(100e9 / 240 * (double)b)) <= 1;
+	ok(good, "constant throughput");
+	result_free(r);
+}
+
+/* 48 steps until 48 s, then none until 240 s; 20 of them are lost at 60 s. */
+static void half_and_lose(struct orr_spot *w, int64_t s)
+{
+	if (s == 48) {
+		orr_steps_stop(w);
+		orr_layout(w, 0, 0, NULL);
+	}
+	if (s == 60)
+		orr_lose(w, 20);
+	if (s == 72)
+		run_steps(w, 0, 0);
+}
+
+static void test_series(void)
+{
+	reset();
+	is_provisional = true;
+	every_s = 12;
+	at_timer = half_and_lose;
+	struct run_result *r = go("0,add,a\n", "", 240);
+	/* The rows of nodes lie at 0, 48 and 72 s; samples are interpolated between them. 47 steps, since that of 48 s was stopped. */
+	bool good = r && r->n_series == 1;
+	for (size_t b = 0; good && b < 48; b++)
+		good = fabs(r->series->value[b] - 470. / 48) < 1e-9;
+	ok(good, "throughput before the first change");
+	for (size_t b = 48; good && b < 72; b++)
+		good = r->series->value[b] == 0;
+	ok(good, "no throughput is below 0 while steps are lost");
+	for (size_t b = 73; good && b < 140; b++)
+		good = r->series->value[b] > 0;
+	ok(good, "the throughput is above 0 afterwards");
+	ok(r && r->n_nodes >= 3 && r->nodes[1].time_ns == 48 * ORR_SECOND && !r->nodes[1].in_use &&
+			r->nodes[2].time_ns == 72 * ORR_SECOND && r->nodes[2].in_use == 1,
+		"rows where the number of owners changes");
+	result_free(r);
+}
+
+static void add_on_demand(struct orr_spot *w, int64_t s)
+{
+	if (s == 10)
+		orr_request_on_demand(w, 0, 2);
+}
+
+static void test_on_demand_rows(void)
+{
+	reset();
+	every_s = 10;
+	at_timer = add_on_demand;
+	struct run_result *r = go("0,add,a\n", "on_demand_startup=20s", 100);
+	ok(r && r->n_nodes == 3 && r->nodes[1].time_ns == 10 * ORR_SECOND && r->nodes[1].live == 3 && r->nodes[1].ready == 1 &&
+			r->nodes[2].time_ns == 30 * ORR_SECOND && r->nodes[2].live == 3 && r->nodes[2].ready == 3 &&
+			r->nodes[2].in_use == 1,
+		"rows count on-demand instances");
+	result_free(r);
+	/* Nothing is trained; ten times the trace is less than a day. */
+	starts_late = true;
+	r = go("0,add,a\n", "on_demand_startup=20s", 0);
+	ok(!r && strstr(err.text, "no progress since 0 h, with step 0 of 100; 3 instances are live"), "both kinds are live: %s", err.text);
+	result_free(r);
+}
+
+static void toggle(struct orr_spot *w, int64_t s)
+{
+	if (s % 2)
+		run_steps(w, 0, 0);
+	else
+		orr_steps_stop(w), orr_layout(w, 0, 0, NULL);
+}
+
+static void test_thinning(void)
+{
+	reset();
+	every_s = 1;
+	at_timer = toggle;
+	for (uint64_t most = 1; most <= 64; most *= 4) {
+		struct run_result *r = go_with("0,add,a\n", "", 200, most, NULL);
+		bool good = r && r->n_nodes <= most + 1 && 2 * r->n_nodes + 2 >= most && r->nodes[0].time_ns == 0;
+		for (size_t i = 1; good && i < r->n_nodes; i++)
+			good = r->nodes[i].time_ns > r->nodes[i - 1].time_ns;
+		ok(good, "%zu rows of nodes remain of at most %llu, in order of time", r ? r->n_nodes : 0, (unsigned long long)most);
+		result_free(r);
+	}
+}
+
+/* ---- progress, deadlines, ends ---- */
+
+static void test_ends(void)
+{
+	double part = 0;
+	reset();
+	every_s = 1;
+	struct run_result *r = go_with("0,add,a\n", "endless=true", 5000, 10, &part);
+	/* 4999 timers, and as many instants; one call for each 1024. decide() counts once. */
+	ok(r && called >= 4, "progress is reported every 1024 instants: %u", called);
+	near_to(part, 4096. / 5000, 2e-3, "as the share of the time until the end");
+	result_free(r);
+	reset();
+	static const struct {
+		const char *options;
+		double kept;
+	} deadlines[] = { { "deadline=100s", 1 }, { "deadline=99.999999999s", 0 }, { "deadline=101s", 1 } };
+	for (size_t i = 0; i < sizeof deadlines / sizeof *deadlines; i++) {
+		r = go("0,add,a\n", deadlines[i].options, 0);
+		near_to(spot_runs_metric(r, "deadline_kept"), deadlines[i].kept, 0, "100 steps of a second and a deadline");
+		near_to(spot_runs_metric(r, "is_complete"), 1, 0, "the job is complete");
+		result_free(r);
+	}
+	r = go("0,add,a\n", "", 0);
+	ok(r && isnan(spot_runs_metric(r, "deadline_kept")), "without a deadline none is kept");
+	result_free(r);
+	/* Nothing is left to happen: the run ends with the trace. */
+	starts_late = true;
+	r = go("0,add,a\n5000,add,b\n70000,remove,a\n", "endless=true", 0);
+	near_to(spot_runs_metric(r, "makespan_s"), 70, 1e-12, "an idle run ends with the trace");
+	ok(r && isnan(spot_runs_metric(r, "is_complete")), "an endless job cannot be complete");
+	result_free(r);
+	r = go("0,add,a\n5000,add,b\n70000,remove,a\n", "endless=true", 90);
+	near_to(spot_runs_metric(r, "makespan_s"), 90, 1e-12, "an idle run continues until its end");
+	near_to(spot_runs_metric(r, "node_hours"), (70 + 85) / 3600., 1e-12, "the instances of an idle run are paid for");
+	near_to(spot_runs_metric(r, "idle_part"), 1, 1e-12, "all time of the run was idle");
+	near_to(spot_runs_metric(r, "useful_part"), 0, 0, "none of it was useful");
+	result_free(r);
+	/* No instance at all. */
+	r = go("5000,add,b\n", "endless=true target=0 max_price=0.5", 20);
+	near_to(spot_runs_metric(r, "node_hours"), 0, 0, "no instance was taken");
+	near_to(spot_runs_metric(r, "idle_part"), 0, 0, "shares of no time are 0");
+	result_free(r);
+}
+
+int main(void)
+{
+	test_check();
+	test_actions();
+	test_provisional();
+	test_runs_of_steps();
+	test_samples();
+	test_rows();
+	test_series();
+	test_on_demand_rows();
+	test_thinning();
+	test_ends();
+	return done();
+}
