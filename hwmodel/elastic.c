@@ -26,6 +26,16 @@ struct elastic *elastic_load(const char *name_or_file, struct orr_error *err)
 	return job;
 }
 
+uint32_t elastic_least(const struct elastic *job)
+{
+	uint32_t least = 0;
+	for (uint32_t i = 0; i < job->n_points; i++) {
+		uint32_t n = job->point[i].pipelines * job->point[i].depth;
+		least = !least || n < least ? n : least;
+	}
+	return least;
+}
+
 void elastic_free(struct elastic *job)
 {
 	if (!job)

@@ -61,6 +61,8 @@ struct elastic {
 struct elastic *elastic_load(const char *name_or_file, struct orr_error *err);
 struct elastic *elastic_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void elastic_free(struct elastic *job);
+/* Returns the number of nodes of the smallest shape (pipelines x depth) with a step time; 0: it has none yet. */
+uint32_t elastic_least(const struct elastic *job);
 const char *elastic_catalogue(size_t i); /* NULL past the last */
 
 #endif

@@ -24,6 +24,18 @@ void summary_mean(struct run_result *r, const char *name, const struct blocks *b
 	put_interval(r, name, batches_mean(b, warmup, estimate_range_of(name), level));
 }
 
+static bool is_other(double a, double b)
+{
+	return isnan(a) != isnan(b) || a < b || a > b;
+}
+
+bool summary_depends_on_warmup(const char *name, const struct blocks *b, double warmup, double level)
+{
+	struct interval with = batches_mean(b, warmup, estimate_range_of(name), level);
+	struct interval plain = batches_mean(b, 0, estimate_range_of(name), level);
+	return is_other(with.mean, plain.mean) || is_other(with.low, plain.low) || is_other(with.high, plain.high);
+}
+
 void summary_quantile(struct run_result *r, const char *name, struct hist *h, double p, double level)
 {
 	put_interval(r, name, batches_quantile(h, p, level));

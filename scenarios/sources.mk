@@ -19,7 +19,7 @@ nobase_dist_pkgdata_DATA += scenarios/one-clock/figures.json scenarios/one-clock
 nobase_dist_pkgdata_DATA += scenarios/llm-serving/figures.json scenarios/llm-serving/published.csv scenarios/llm-serving/README.md \
 	scenarios/llm-serving/serving.json scenarios/llm-serving/long.json
 nobase_dist_pkgdata_DATA += scenarios/bamboo/figures.json scenarios/bamboo/published.csv scenarios/bamboo/README.md \
-	scenarios/bamboo/rate.json scenarios/bamboo/replay.json scenarios/bamboo/headline.json scenarios/bamboo/day.json \
+	scenarios/bamboo/alike.json scenarios/bamboo/rate.json scenarios/bamboo/replay.json scenarios/bamboo/headline.json scenarios/bamboo/day.json \
 	scenarios/bamboo/strawman.json scenarios/bamboo/placement.json
 nobase_dist_pkgdata_DATA += scenarios/spot-field/figures.json scenarios/spot-field/published.csv scenarios/spot-field/README.md \
 	scenarios/spot-field/artifact.json scenarios/spot-field/field-gpt2.json scenarios/spot-field/field-bert.json scenarios/spot-field/field-measured.json \

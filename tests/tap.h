@@ -3,7 +3,7 @@
  * tap.h - the Test Anything Protocol for tests in C
  *
  * A test is a main() with ok() calls that ends with `return done();`. Each ok()
- * is named after the promise it checks; the comment above it names the source of the
+ * names the behaviour that it checks; the comment above it names the source of the
  * expected value.
  */
 #ifndef ORR_TESTS_TAP_H

@@ -102,10 +102,18 @@ static void lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 	orr_spot_event(w, "layout", "%u pipelines of %u stages, %u waiting", d, b->depth, b->r.n_members - d * b->r.depth);
 }
 
+/* The step at whose end a checkpoint was due is lost: the checkpoint is due at once when training continues. */
+static void repeat_checkpoint(struct bamboo *b, struct orr_spot *w)
+{
+	if (b->is_pause_due)
+		b->checkpoint_timer = orr_spot_timer(w, orr_spot_now(w), OWN_RANK, TAG_CHECKPOINT);
+	b->is_pause_due = false;
+}
+
 /* Loses the steps since the last checkpoint, from which training restarts. */
 static void roll_back(struct bamboo *b, struct orr_spot *w)
 {
-	b->is_pause_due = false;
+	repeat_checkpoint(b, w);
 	if (!b->rolls_back)
 		return;
 	orr_lose(w, orr_steps_uncommitted(w));
@@ -132,6 +140,7 @@ static void assemble(struct bamboo *b, struct orr_spot *w)
 		orr_spot_timer(w, orr_spot_now(w) + b->every_ns, OWN_RANK, TAG_CHECKPOINT);
 	b->step_ns = bamboo_step_time(b, w, d, ORR_STEP_REDUNDANT);
 	run_on(b, w);
+	repeat_checkpoint(b, w);
 }
 
 /* ---- losses ---- */
@@ -230,11 +239,16 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 
 /* ---- checkpoints: written during training, safe when complete ---- */
 
+static int64_t write_time(const struct bamboo *b, const struct orr_spot *w)
+{
+	return b->write_ns ? b->write_ns : orr_checkpoint_time(w, orr_inst_ready(w));
+}
+
 static void write_checkpoint(struct bamboo *b, struct orr_spot *w)
 {
 	if (b->is_writing)
 		return;
-	int64_t took = b->write_ns ? b->write_ns : orr_checkpoint_time(w, orr_inst_ready(w));
+	int64_t took = write_time(b, w);
 	b->is_writing = true;
 	b->writing = orr_steps_uncommitted(w);
 	b->began_write_ns = orr_spot_now(w);
@@ -261,7 +275,7 @@ static void checkpoint(struct bamboo *b, struct orr_spot *w, uint64_t tag)
 		if (!orr_steps_uncommitted(w)) {
 			b->began_write_ns = orr_spot_now(w);
 			next_checkpoint(b, w);
-		} else if (b->pause_ns && orr_steps_in_flight(w, NULL, NULL)) {
+		} else if ((b->pause_ns || b->is_sync) && orr_steps_in_flight(w, NULL, NULL)) {
 			b->is_pause_due = true;
 			orr_steps_last(w);
 		} else {
@@ -315,7 +329,7 @@ static void steps(void *self, struct orr_spot *w)
 		b->is_pause_due = false;
 		orr_pause_as(w, ORR_CHECKPOINT);
 		write_checkpoint(b, w);
-		orr_spot_timer(w, orr_spot_now(w) + b->pause_ns, OWN_RANK, TAG_RESUME);
+		orr_spot_timer(w, orr_spot_now(w) + (b->is_sync ? write_time(b, w) : b->pause_ns), OWN_RANK, TAG_RESUME);
 		return;
 	}
 	if (bamboo_should_regroup(b, w))

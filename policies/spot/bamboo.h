@@ -29,6 +29,7 @@ struct bamboo {
 	double slowdown, rho_frc, redundant;
 	int64_t global_ns, restart_ns;        /* a fatal failure takes both */
 	int64_t every_ns, pause_ns, write_ns; /* checkpoints: interval, standstill, write time (0: from the size of the state) */
+	bool is_sync;                         /* training stands still for the whole write time */
 	uint32_t depth, per_node, most;       /* stages of a pipeline, stages per node, largest number of pipelines */
 	int curve;                            /* samples/s by nodes; -1: step times by shape */
 	double samples;

@@ -125,6 +125,7 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	b->every_ns = orr_arg_time_ns(args, "checkpoint_interval");
 	b->pause_ns = orr_arg_time_ns(args, "checkpoint_pause");
 	b->write_ns = orr_arg_time_ns(args, "checkpoint_write");
+	b->is_sync = !strcmp(orr_arg_text(args, "checkpoint_copy"), "sync");
 	if (*curve && b->curve < 0)
 		orr_fail(err, ORR_EINPUT, "curve: job %s has no curve \"%.60s\"", job.name, curve);
 	else if (!b->depth)
@@ -188,4 +189,6 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 	ORR_PARAM_TIME("checkpoint_pause", "0s", "with rollback: pause of training at each checkpoint (0: written in the background)"),
 	ORR_PARAM_TIME(
 		"checkpoint_write", "0s", "with rollback: time to write a checkpoint; 0: from the size of the state (spot.storage_Bps)"),
+	ORR_PARAM_CHOICE("checkpoint_copy", "async", "async|sync",
+		"with rollback: training pauses for checkpoint_pause at each checkpoint, or until it is written"),
 	ORR_PARAM_END };

@@ -30,6 +30,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time per loss that the estimate assumes initially (counted as one loss)"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
+	ORR_PARAM_TIME("refit", "0s", "time of a restart or move in addition to `restart`: processes, groups, shapes"),
 	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training pauses for the cost, or continues while the copy is written"),
 	ORR_PARAM_TIME("snapshot", "0", "copy=async: pause of training before the copy"),
 	ORR_PARAM_CHOICE(
@@ -55,7 +56,7 @@ struct checkpoint {
 	orr_inst *ready; /* room for shapes.most */
 	uint64_t steps;  /* of the job; 0: no end */
 	enum interval interval;
-	int64_t every_ns, cost_ns, restart_ns; /* cost, restart: -1: from the state */
+	int64_t every_ns, cost_ns, restart_ns, refit_ns; /* cost, restart: -1: from the state */
 	uint64_t every_steps;
 	double mtbf_ns; /* mean time between losses of one instance; 0: estimated */
 	double guess_ns;
@@ -115,6 +116,7 @@ static bool read_args(struct checkpoint *s, const struct orr_args *args, struct 
 	s->every_steps = (uint64_t)orr_arg_int(args, "every_steps");
 	s->guess_ns = (double)orr_arg_time_ns(args, "mtbf_guess");
 	s->is_async = !strcmp(orr_arg_text(args, "copy"), "async");
+	s->refit_ns = orr_arg_time_ns(args, "refit");
 	s->snapshot_ns = orr_arg_time_ns(args, "snapshot");
 	s->takes_joiners = !strcmp(orr_arg_text(args, "join"), "checkpoint");
 	s->gain = orr_arg_real(args, "gain");
@@ -274,7 +276,7 @@ static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
 	}
 	orr_spot_count(w, s->owes_restart ? "restarts" : "moves", 1);
 	pause_for(s, w, RESTARTING, s->owes_restart ? ORR_RESTART : ORR_RECONFIGURE,
-		s->restart_ns >= 0 ? s->restart_ns : orr_checkpoint_time(w, shape->nodes));
+		s->refit_ns + (s->restart_ns >= 0 ? s->restart_ns : orr_checkpoint_time(w, shape->nodes)));
 }
 
 static void move(struct checkpoint *s, struct orr_spot *w)

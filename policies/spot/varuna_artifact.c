@@ -246,7 +246,7 @@ static void gone(struct varuna_artifact *v, struct orr_spot *w, orr_inst i)
 		forget_resume(v, w);
 	artifact_gather(&v->a, w, pause_ns(v));
 	if (v->after_removal)
-		orr_steps_last(w); /* a checkpoint follows it */
+		orr_steps_last(w); /* a checkpoint follows that step */
 }
 
 void varuna_artifact_instance(struct varuna_artifact *v, struct orr_spot *w, orr_inst i, enum orr_inst_event event)

@@ -40,6 +40,8 @@ static int parse_option(const char *spec, const char *s, size_t len, struct grou
 	if (!eq) {
 		if (!len || len >= sizeof g->type)
 			return bad(spec, s, len, "a type of GPU", err);
+		if (*g->type)
+			return bad(spec, s, len, "one type of GPU in each group, and a comma between groups (2x8:v100,2x8:h100)", err);
 		memcpy(g->type, s, len);
 		g->type[len] = '\0';
 		return ORR_OK;

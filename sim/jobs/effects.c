@@ -37,16 +37,18 @@ static bool has_interval(const struct scenario *s, size_t i, const struct run_re
 	return false;
 }
 
+/* Failures of a mixed run are an input of the whole. */
 static bool may_fail(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i, (void)r;
-	return ((const struct jobs_state *)s->state)->failures || s->whole;
+	return ((const struct jobs_state *)s->state)->failures ||
+	       (s->whole && (remark_is_set(s, "failures.mtbf") || remark_is_set(s, "failures.trace")));
 }
 
 static bool has_failed(const struct scenario *s, size_t i, const struct run_result *r)
 {
-	(void)i;
-	return s->whole || is_kind(r, "node-fail");
+	(void)s, (void)i;
+	return is_kind(r, "node-fail");
 }
 
 static bool spares_types(const struct scenario *s, size_t i, const struct run_result *r)
@@ -70,7 +72,7 @@ static bool is_drawn(const struct scenario *s, size_t i, const struct run_result
 {
 	const struct jobs_state *t = s->state;
 	(void)r;
-	return scenario_is_random(s) || t->set.cost_samples || jobs_used(s, i) & STEP_USED_RANDOM;
+	return scenario_is_random(s->whole ? s->whole : s) || t->set.cost_samples || jobs_used(s, i) & STEP_USED_RANDOM;
 }
 
 /* Without a rate other than 1 no recorded duration refers to another type than the default. */
@@ -128,6 +130,20 @@ static bool profile_changes(const struct scenario *s, size_t i, const struct run
 	return !t->rates || setting_profile_changes(&t->set, s->cluster);
 }
 
+static bool device_changes(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)i, (void)r;
+	return !t->rates || setting_device_changes(&t->set, s->cluster);
+}
+
+static bool uses_network(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct jobs_state *t = s->state;
+	(void)r;
+	return !t->rates || jobs_used(s, i) & STEP_USED_NETWORK || setting_links_change(&t->set, s);
+}
+
 #define CHANGES(name)                                                                              \
 	static bool name##_changes(const struct scenario *s, size_t i, const struct run_result *r) \
 	{                                                                                          \
@@ -137,6 +153,7 @@ static bool profile_changes(const struct scenario *s, size_t i, const struct run
 	}
 CHANGES(measured)
 CHANGES(fused_attention)
+CHANGES(fused_elementwise)
 CHANGES(dropout)
 CHANGES(efficiency)
 
@@ -153,6 +170,7 @@ CHANGES(efficiency)
 /* A run that reaches one of the limits fails, so a complete run never depends on them. */
 const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.checkpoint", .why = "no job was on a node that failed", .metric = "restarts" },
+	{ .key = "jobs.checkpoint", .why = "no job on a node that failed had reached a checkpoint", .use = JOBS_USED_CHECKPOINT },
 	{ .key = "jobs.on_failure", .why = "no job was on a node that failed", .metric = "jobs_failed" },
 	{ .key = "jobs.preempt_cost", .why = "no job was preempted", .metric = "preemptions" },
 	{ .key = "jobs.migrate_cost", .why = "no job restarted on other nodes", .metric = "migrations" },
@@ -165,6 +183,8 @@ const struct world_effect jobs_effects[] = {
 	FAILURES("failures.mtbf"), FAILURES("failures.mttr"), FAILURES("failures.types"), FAILURES("failures.trace"),
 	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
 	{ .key = "capacity.repeat", .why = "the run ended before the trace of instances", .use = JOBS_USED_REPEAT },
+	{ .key = "sharing", .why = "no two jobs shared a link", .use = JOBS_USED_SHARING },
+	{ .key = "jobs.warmup", .why = "no mean differs without it", .use = JOBS_USED_WARMUP },
 	SHARING("jobs.sharing_most"), SHARING("jobs.sharing_tolerance"), SHARING("jobs.sharing_iterations"), SHARING("jobs.sharing_flows"),
 	{ .key = "placement", .why = "the default chooses the same GPUs for every job", .use = JOBS_USED_PLACEMENT },
 	{ .key = "jobs.reference_type", .why = "rates refer to the cluster's first type by default", .holds = is_other_reference },
@@ -179,10 +199,14 @@ const struct world_effect jobs_effects[] = {
 	CLASS("precision"), CLASS("batch"), CLASS("profile"), CLASS("cost_samples"),
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
 	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
+	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
+	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	STEP_EFFECTS,
+	{ .key = "step.merge", .why = "every rate is the same without it", .use = STEP_USED_MERGE },
 	{ .key = "step.iterations", .why = "rates are those of the steady state", .use = STEP_USED_EVERY_ITERATION },
 	{ .key = "cost.measured", .why = "no step time is measured for these devices, models, batches and precision", .holds = measured_changes },
 	{ .key = "cost.fused_attention", .why = "it changes the time of no kernel of the models", .holds = fused_attention_changes },
+	{ .key = "cost.fused_elementwise", .why = "it changes the time of no kernel of the models", .holds = fused_elementwise_changes },
 	{ .key = "cost.dropout", .why = "it changes the time of no kernel of the models", .holds = dropout_changes },
 	{ .key = "cost.efficiency", .why = "it changes the time of no kernel of the models", .holds = efficiency_changes },
 	{ 0 }

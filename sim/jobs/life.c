@@ -185,6 +185,7 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 {
 	int64_t done = work_done(w, job), saved = work_saved(w, job);
+	w->totals.used |= saved > 0 ? JOBS_USED_CHECKPOINT : 0;
 	job->work.asked = num_add_sat(job->work.asked, done - saved);
 	job->restarts++;
 	w->totals.restarts++;

@@ -182,7 +182,10 @@ static void put(struct orr_jobs *w, const char *name, double value)
 
 static void put_mean(struct orr_jobs *w, const char *name, const struct blocks *b)
 {
-	summary_mean(w->result, name, b, orr_arg_real(w->config->options, "warmup"), w->measures.level);
+	double warmup = orr_arg_real(w->config->options, "warmup");
+	summary_mean(w->result, name, b, warmup, w->measures.level);
+	if (warmup > 0 && summary_depends_on_warmup(name, b, warmup, w->measures.level))
+		w->totals.used |= JOBS_USED_WARMUP;
 }
 
 static void put_quantile(struct orr_jobs *w, const char *name, struct hist *h, double p)

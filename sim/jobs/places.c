@@ -74,10 +74,13 @@ bool places_loads(const struct places *p, const struct job *job, uint32_t local)
 void places_join_links(struct orr_jobs *w, const struct job *job)
 {
 	struct places *p = w->places;
+	bool is_off = w->config->sharing == JOBS_SHARING_OFF;
 	for (uint32_t l = 0; l < job->seat.place->part.n_links; l++) {
+		struct link_users *x = &p->link[job->seat.place->part.link[l]];
+		w->totals.used |= is_off && x->n_over ? JOBS_USED_SHARING : 0;
+		x->n_over += is_off;
 		if (!places_loads(p, job, l))
 			continue;
-		struct link_users *x = &p->link[job->seat.place->part.link[l]];
 		MEM_GROW(x->user, x->n, x->cap);
 		x->user[x->n++] = (struct link_user){ slot_of(w, job), l };
 		touch(p, job->seat.place->part.link[l]);
@@ -88,9 +91,10 @@ static void leave_links(struct orr_jobs *w, const struct job *job)
 {
 	struct places *p = w->places;
 	for (uint32_t l = 0; l < job->seat.place->part.n_links; l++) {
+		struct link_users *x = &p->link[job->seat.place->part.link[l]];
+		x->n_over -= w->config->sharing == JOBS_SHARING_OFF;
 		if (!places_loads(p, job, l))
 			continue;
-		struct link_users *x = &p->link[job->seat.place->part.link[l]];
 		uint32_t i = 0;
 		while (x->user[i].job != slot_of(w, job))
 			i++;

@@ -20,6 +20,7 @@ struct link_users {
 	struct link_user *user;
 	uint32_t n, cap;
 	bool is_dirty;
+	uint32_t n_over; /* with sharing=off: jobs with a route over the link */
 };
 
 struct places {

@@ -249,6 +249,7 @@ static void settle_set(struct orr_jobs *w, struct job **set, uint32_t n)
 	struct places *p = w->places;
 	double one = 1, *speed = n > 1 ? mem_alloc(n * sizeof *speed) : &one;
 	p->largest_set = n > p->largest_set ? n : p->largest_set;
+	w->totals.used |= n > 1 ? JOBS_USED_SHARING : 0;
 	if (n > 1 && find_speeds(w, set, n, speed))
 		n = 0; /* after an error no rate is set */
 	for (uint32_t i = 0; i < n; i++)

@@ -352,6 +352,45 @@ static void setup_end(struct setup *x)
 	mem_free(x->cluster.node);
 }
 
+static bool is_other_link(const struct step_link *a, const struct step_link *b)
+{
+	return a->bytes_per_s < b->bytes_per_s || a->bytes_per_s > b->bytes_per_s || a->busy < b->busy || a->busy > b->busy ||
+	       a->peak_Bps < b->peak_Bps || a->peak_Bps > b->peak_Bps;
+}
+
+/* Returns a copy in which `option` has its default; NULL: it has it already. */
+static struct orr_args *by_default(const struct orr_args *of, const char *option)
+{
+	struct orr_args *copy = args_new(step_options, "step", NULL);
+	bool differs = false;
+	for (size_t i = 0; step_options[i].name; i++)
+		if (!strcmp(step_options[i].name, option))
+			differs = strcmp(args_value(of, i), args_value(copy, i)) != 0;
+		else if (*args_value(of, i))
+			args_set(copy, step_options[i].name, args_value(of, i), NULL);
+	if (!differs)
+		args_free(copy);
+	return differs ? copy : NULL;
+}
+
+/* Returns whether the rate, or the use of a link, is another one with the default of this option: of jobs alone, by a second run. */
+static bool differs_by_default(const struct class *class, const struct step_config *c, const struct steprate_value *v, const char *option)
+{
+	struct orr_args *plain = by_default(c->options, option);
+	struct step_config config = *c;
+	struct step_result r = { 0 };
+	bool differs = plain != NULL;
+	config.options = plain;
+	if (plain && !step_run(&config, class->strategy->policy, class->strategy->args, class->strategy->label, &r, NULL)) {
+		differs = r.samples_per_s < v->samples_per_s || r.samples_per_s > v->samples_per_s || r.n_links != v->n_links;
+		for (uint32_t i = 0; !differs && i < v->n_links; i++)
+			differs = is_other_link(&r.link[i], &v->link[i]);
+	}
+	step_result_free(&r);
+	args_free(plain);
+	return differs;
+}
+
 static void run_alone(const struct steprate *s, const struct class *class, const struct place *p, double stretch, struct steprate_value *v)
 {
 	struct setup x;
@@ -374,6 +413,8 @@ static void run_alone(const struct steprate *s, const struct class *class, const
 				class->network->dnn->name);
 	}
 	step_result_free(&r);
+	if (!v->error.code)
+		v->used |= differs_by_default(class, &x.config, v, "merge") ? STEP_USED_MERGE : 0;
 	setup_end(&x);
 }
 

@@ -79,7 +79,7 @@ const struct steprate_value *steprate_together(
 
 /* Returns whether cost.NAME changes the time of any kernel of a model of the classes so far. */
 bool steprate_costs_change(struct steprate *s, const struct setting *setting, const char *name);
-/* Number of runs of the step world so far: of one job, and of sets. */
+/* Runs of the step world so far: of one job, of sets of jobs, and of sets whose rates did not settle. */
 void steprate_count(struct steprate *s, uint64_t *alone, uint64_t *together, uint64_t *unsettled);
 /* Of the runs alone: kernels timed by laws of a profile, and those of them outside the range of the law's fit. */
 void steprate_outside(struct steprate *s, uint64_t *by_law, uint64_t *outside);

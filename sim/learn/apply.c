@@ -3,11 +3,12 @@
 #include "learn/state.h"
 
 #include "base/mem.h"
+#include "step/step.h"
 
 #include <math.h>
 #include <string.h>
 
-static double rate(const struct learn *l)
+static double rate(struct learn *l)
 {
 	const struct learn_config *c = &l->config;
 	double u = c->decay_samples > 0 ? l->samples / c->decay_samples : 0, factor = 1;
@@ -27,6 +28,9 @@ static double rate(const struct learn *l)
 		factor = (1 + cos(M_PI * (u < 1 ? u : 1))) / 2;
 		break;
 	}
+	l->used |= factor < 1 ? STEP_USED_LEARN_RATE : 0;
+	if (c->schedule == LEARN_RATE_STEP && (u >= 1 || l->samples >= LEARN_DECAY_SAMPLES))
+		l->used |= STEP_USED_LEARN_DECAY;
 	if (l->samples < c->warmup_samples)
 		factor *= l->samples / c->warmup_samples;
 	return c->lr * factor;

@@ -36,7 +36,8 @@ enum learn_split {
 	LEARN_SPLIT_EVEN, /* device d: rows d, d + shards, d + 2 shards, .. (rows are independent draws) */
 	LEARN_SPLIT_LABEL /* rows in order of label, cut into equal runs */
 };
-enum learn_schedule { /* factor of lr when s samples have been processed; u = s / decay_samples */
+enum { LEARN_DECAY_SAMPLES = 100000 }; /* the default of learn.decay_samples */
+enum learn_schedule {                  /* factor of lr when s samples have been processed; u = s / decay_samples */
 	LEARN_RATE_CONSTANT,
 	LEARN_RATE_STEP,         /* decay ^ floor(u) */
 	LEARN_RATE_INVERSE,      /* 1 / (1 + u) */
@@ -128,6 +129,7 @@ uint64_t learn_history_needed(const struct learn *l);
  * or all pushes that the server applies together (orr_update.window). Of a gradient that arrives in an inbox: the updates from inboxes, by
  * any worker, since then (the worker's own: 0). */
 double learn_staleness(const struct learn *l);
-double learn_floor(struct learn *l); /* minimum loss; NAN if unknown */
+unsigned learn_used(const struct learn *l); /* bits of enum step_use, so far */
+double learn_floor(struct learn *l);        /* minimum loss; NAN if unknown */
 
 #endif

@@ -3,6 +3,7 @@
 #include "learn/state.h"
 
 #include "base/mem.h"
+#include "step/step.h"
 
 #include <math.h>
 
@@ -10,6 +11,9 @@
 static struct vec *model(struct learn *l)
 {
 	enum learn_model m = l->config.model;
+	bool is_server = l->has_server || !l->n_replicas, is_mean = !is_server && !l->has_base; /* by LEARN_MODEL_AUTO */
+	if ((m == LEARN_MODEL_SERVER && !is_server) || (m == LEARN_MODEL_MEAN && l->n_replicas && !is_mean))
+		l->used |= STEP_USED_LEARN_MODEL;
 	if (m == LEARN_MODEL_SERVER || (m == LEARN_MODEL_AUTO && l->has_server) || !l->n_replicas)
 		return vec_ref(l->server);
 	if (m == LEARN_MODEL_AUTO && l->has_base)
@@ -126,6 +130,11 @@ double learn_time_to(const struct learn *l, double target)
 double learn_samples_to(const struct learn *l, double target)
 {
 	return where(l, target, offsetof(struct learn_point, samples));
+}
+
+unsigned learn_used(const struct learn *l)
+{
+	return l->used;
 }
 
 double learn_staleness(const struct learn *l)

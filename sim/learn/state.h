@@ -106,6 +106,7 @@ struct learn {
 	struct base *base;              /* base models; in order of appearance */
 	uint32_t n_bases, cap_bases;
 	bool has_base; /* a base model has been updated */
+	unsigned used; /* enum step_use: STEP_USED_LEARN_.. */
 
 	struct flight *flight; /* hash table; capacity a power of two */
 	size_t n_flights, cap_flights;

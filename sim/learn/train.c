@@ -218,6 +218,7 @@ static void keep(const struct learn *l, double target, struct train_seed *out)
 	out->worst = last->worst;
 	out->dispersion = last->dispersion;
 	out->staleness = learn_staleness(l);
+	out->used = learn_used(l);
 }
 
 /* The step options with the maximum number of iterations. */

@@ -24,6 +24,7 @@ struct train_seed {
 	double time_to_target_s, samples_to_target; /* INFINITY: not met, or no target */
 	double time_s, samples, final_loss, worst, dispersion, staleness;
 	uint64_t updates;
+	unsigned used; /* enum step_use */
 	struct learn_point *point;
 	size_t n_points;
 };

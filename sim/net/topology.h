@@ -97,6 +97,9 @@ uint32_t topo_nic(const struct topo *t, uint32_t endpoint, bool out);
 double topo_bandwidth(const struct topo *t, uint32_t src, uint32_t dst);
 double topo_latency(const struct topo *t, uint32_t src, uint32_t dst);
 
+/* Returns whether messages inside nodes have equal links in two topologies of the same cluster. */
+bool topo_is_same_inside(const struct topo *a, const struct topo *b);
+
 /* A new flownet with these links. */
 struct flownet *topo_flownet(const struct topo *t, enum flow_fairness fairness);
 

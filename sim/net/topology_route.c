@@ -3,8 +3,10 @@
 #include "net/topology_shape.h"
 
 #include "base/hash.h"
+#include "base/mem.h"
 
 #include <math.h>
+#include <string.h>
 
 static uint64_t flow_hash(const struct topo *t, uint32_t src, uint32_t dst, uint64_t key)
 {
@@ -58,4 +60,33 @@ double topo_latency(const struct topo *t, uint32_t src, uint32_t dst)
 	for (uint32_t i = 0; i < n; i++)
 		sum += t->link[hop[i]].flow.latency_s;
 	return sum;
+}
+
+/* of: the link of b that was found where a has this one; UINT32_MAX: none yet. */
+static bool is_same_route(const struct topo *a, const struct topo *b, uint32_t src, uint32_t dst, uint32_t *of)
+{
+	uint32_t x[TOPO_MAX_HOPS], y[TOPO_MAX_HOPS], n = topo_route(a, src, dst, 0, x);
+	if (topo_route(b, src, dst, 0, y) != n || topo_latency(a, src, dst) != topo_latency(b, src, dst))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (a->link[x[i]].flow.capacity_Bps != b->link[y[i]].flow.capacity_Bps || (of[x[i]] != UINT32_MAX && of[x[i]] != y[i]))
+			return false;
+		of[x[i]] = y[i];
+	}
+	return true;
+}
+
+bool topo_is_same_inside(const struct topo *a, const struct topo *b)
+{
+	uint32_t n = topo_endpoints(a), *of = mem_alloc((a->n_links + 1) * sizeof *of);
+	bool is_same = n == topo_endpoints(b);
+	memset(of, 0xff, (a->n_links + 1) * sizeof *of);
+	for (uint32_t i = 0; is_same && i < n; i++) {
+		uint32_t host = topo_host(a, topo_node(a, i));
+		is_same = i == host || (is_same_route(a, b, i, host, of) && is_same_route(a, b, host, i, of));
+		for (uint32_t j = i + 1; is_same && j < a->n_gpus && topo_node(a, j) == topo_node(a, i); j++)
+			is_same = is_same_route(a, b, i, j, of) && is_same_route(a, b, j, i, of);
+	}
+	mem_free(of);
+	return is_same;
 }

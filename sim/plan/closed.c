@@ -274,6 +274,7 @@ void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_
 	f.part = mem_zalloc(d->stages, sizeof *f.part);
 	for (uint32_t i = 0; i < f.sets; i++)
 		out->memory_bytes = fmax(out->memory_bytes, measure_set(&f, i, why));
+	*p->uses |= out->memory_bytes > 1 ? STEP_USED_MEMORY_LIMIT : 0;
 	out->fits = out->memory_bytes <= 1 || orr_arg_bool(p->of->config.options, "ignore_memory");
 	if (out->fits) {
 		double *end_s = mem_alloc(f.sets * sizeof *end_s);

@@ -9,26 +9,14 @@
  */
 #include "base/mem.h"
 #include "base/sbuf.h"
-#include "plan/world.h"
+#include "plan/scenario.h"
 #include "results/outfile.h"
-#include "step/setting.h"
 #include "world/gpu_types.h"
 #include "world/run.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-struct plan_state {
-	struct setting set;
-	struct dnn *dnn;
-	struct cost *cost[CLUSTER_MAX_TYPES];
-	const struct cost *costs[CLUSTER_MAX_TYPES];
-	const struct device *device[CLUSTER_MAX_TYPES];
-	struct plan_problem problem;
-	struct embed_table *table; /* embeddings only; the members above are then NULL, except budget and seed of the problem */
-	cJSON *header;
-};
 
 /* ---- from the scenario to a run ---- */
 
@@ -188,6 +176,7 @@ static int open_plan(struct scenario *s, struct orr_error *err)
 {
 	struct plan_state *t = s->state = mem_zalloc(1, sizeof *t);
 	bool is_embeddings = embeddings_named(orr_arg_text(s->keys, "model"));
+	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	if (check_policies(s, is_embeddings, err))
 		return ORR_EINPUT;
 	if (is_embeddings)
@@ -209,6 +198,7 @@ static void close_plan(struct scenario *s)
 	setting_free(&t->set);
 	dnn_free(t->dnn);
 	cJSON_Delete(t->header);
+	mem_free(t->used);
 	mem_free(t);
 }
 
@@ -283,7 +273,9 @@ static int run_plan(
 {
 	const struct plan_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
-	int rc = plan_run(&t->problem, p->entry.policy, p->args, p->label, k, r, progress, ctx, err);
+	unsigned used = 0;
+	int rc = plan_run(&t->problem, p->entry.policy, p->args, p->label, k, r, &used, progress, ctx, err);
+	atomic_fetch_or(&t->used[i], used);
 	return rc || !search_is_interrupted() ? rc : keep_interrupted(s, r, err);
 }
 
@@ -402,5 +394,8 @@ const struct world world_plan = { .name = "plan",
 	.needs_cluster = needs_cluster,
 	.is_random = is_plan_random,
 	.run = run_plan,
+	.effects = plan_effects,
+	.used = plan_used,
+	.note = plan_note,
 	.finish = finish_plan,
 	.close = close_plan };

@@ -110,6 +110,7 @@ bool orr_plan_compress(struct orr_plan *p, const struct orr_plan_code *c, struct
 		.ctx = p };
 	if (c->head_mass > 0)
 		o.head_mass = c->head_mass;
+	*p->uses |= c->method == ORR_CODE_SHARED || c->method == ORR_CODE_PRODUCT ? PLAN_USED_RANDOM : 0;
 	struct embed_code *code = embed_compress(p->of->table, &o, &e);
 	p->used++;
 	if (!code) {
@@ -157,6 +158,7 @@ static void add_accuracy(const struct orr_plan *p, struct run_result *r)
 {
 	if (!p->of->task.train)
 		return;
+	*p->uses |= PLAN_USED_RANDOM;
 	struct embed_model *m = embed_model_train(p->of->table, &p->of->task);
 	struct embed_accuracy plain = embed_model_test(m, NULL), coded = embed_model_test(m, p->code);
 	embed_model_free(m);

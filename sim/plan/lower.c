@@ -186,6 +186,7 @@ int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct s
 		rc = args_set(a, m->string, m->valuestring, err);
 	if (!rc)
 		rc = step_run(&p->of->config, policy, a, p->label, out, err);
+	*p->uses |= out->used | PLAN_USED_EXECUTOR;
 	cJSON_Delete(set);
 	args_free(a);
 	return rc;

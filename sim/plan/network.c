@@ -39,6 +39,7 @@ static double book(struct orr_plan *p, uint32_t from, uint32_t to, double bytes)
 	if (from == to || !(bytes > 0))
 		return 0;
 	double pair = bytes / topo_bandwidth(t, from, to);
+	*p->uses |= PLAN_USED_MESSAGES | (topo_node(t, from) != topo_node(t, to) ? PLAN_USED_NETWORK : 0);
 	if (topo_node(t, from) == topo_node(t, to)) {
 		add_load(p, 2 * nics + from, pair);
 		add_load(p, 2 * nics + gpus + to, pair);
@@ -104,6 +105,7 @@ static double inside_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n
 	const struct topo *t = p->of->config.topo;
 	struct coll_shape s = { .op = ORR_ALL_REDUCE, .algorithm = ORR_RING, .n = n, .bytes = bytes };
 	double B = topo_bandwidth(t, gpu[0], gpu[1]), latency = topo_latency(t, gpu[0], gpu[1]);
+	*p->uses |= PLAN_USED_MESSAGES;
 	for (uint32_t i = 1; i < n; i++)
 		B = fmin(B, topo_bandwidth(t, gpu[i], gpu[(i + 1) % n]));
 	if (inside_shape(p->step, gpu, &s))
@@ -217,6 +219,7 @@ double network_ring_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n,
 	if (is_one_node(p, gpu, n))
 		return inside_s(p, gpu, n, bytes);
 	double B = INFINITY, latency = 0;
+	*p->uses |= PLAN_USED_MESSAGES | PLAN_USED_NETWORK;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t a = gpu[i], b = gpu[(i + 1) % n];
 		bool is_across = topo_node(t, a) != topo_node(t, b);
@@ -234,6 +237,7 @@ double orr_plan_transfer_s(const struct orr_plan *p, uint32_t from, uint32_t to,
 	const struct topo *t = p->of->config.topo;
 	if (from == to || from >= p->facts.gpus || to >= p->facts.gpus)
 		return 0;
+	*p->uses |= PLAN_USED_MESSAGES | (topo_node(t, from) != topo_node(t, to) ? PLAN_USED_NETWORK : 0);
 	return topo_latency(t, from, to) + bytes / topo_bandwidth(t, from, to);
 }
 

@@ -223,6 +223,7 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 	if (p->of->checked && !which)
 		return orr_fail(err, why.code, "policy %.100s: the executor refuses the plan: %.500s", p->label, why.text);
 	const struct plan_copy *c = which ? which : &list[0];
+	*p->uses |= n > 1 || !p->of->checked ? PLAN_USED_CHECKED : 0;
 	note_choice(p, c, r);
 	add_metrics(p, c, which ? &best : NULL, r);
 	if (p->of->checked) {
@@ -257,9 +258,9 @@ static int search(struct orr_plan *p, const struct orr_plan_ops *ops, const stru
 }
 
 int plan_run(const struct plan_problem *of, const struct orr_policy *policy, const struct orr_args *args, const char *label, uint32_t k,
-	struct run_result *r, void (*progress)(void *, double), void *ctx, struct orr_error *err)
+	struct run_result *r, unsigned *used, void (*progress)(void *, double), void *ctx, struct orr_error *err)
 {
-	struct orr_plan p = { .of = of, .label = label, .result = r, .progress = progress, .progress_ctx = ctx };
+	struct orr_plan p = { .of = of, .label = label, .result = r, .uses = used, .progress = progress, .progress_ctx = ctx };
 	int rc = begin(&p, k, err);
 	if (!rc)
 		rc = search(&p, policy->ops, args, err);

@@ -120,7 +120,9 @@ void orr_plan_facts(const struct orr_plan *p, struct orr_plan_facts *out)
 
 bool orr_plan_goes_on(const struct orr_plan *p)
 {
-	return !p->error.code && !p->is_ended && p->used < p->facts.budget && !is_interrupted;
+	bool is_used_up = p->used >= p->facts.budget;
+	*p->uses |= is_used_up ? PLAN_USED_BUDGET : 0;
+	return !p->error.code && !p->is_ended && !is_used_up && !is_interrupted;
 }
 
 void orr_plan_progress(struct orr_plan *p, double done)
@@ -132,6 +134,7 @@ void orr_plan_progress(struct orr_plan *p, double done)
 
 double orr_plan_uniform(struct orr_plan *p)
 {
+	*p->uses |= PLAN_USED_RANDOM;
 	return rng_uniform(&p->rng);
 }
 

@@ -3,6 +3,6 @@
 liborrery_a_SOURCES += sim/plan/draft.c sim/plan/costs.c sim/plan/network.c sim/plan/closed.c sim/plan/lower.c sim/plan/search.c \
 	sim/plan/embeddings.c sim/plan/run.c sim/plan/world.h
 # scenarios and the descriptor of the world
-liborrery_a_SOURCES += sim/plan/descriptor.c
+liborrery_a_SOURCES += sim/plan/scenario.h sim/plan/effects.c sim/plan/descriptor.c
 orrinclude_HEADERS += include/orrery/plan.h
 include policies/plan/sources.mk

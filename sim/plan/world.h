@@ -17,6 +17,16 @@
 
 #include <cjson/cJSON.h>
 
+/* Inputs that a run depended on; the bits beside them are those of enum step_use, of the plans that were executed. */
+enum plan_use {
+	PLAN_USED_BUDGET = 1 << 16,   /* the search ended because its budget was used up */
+	PLAN_USED_CHECKED = 1 << 17,  /* not exactly one plan was executed at the end */
+	PLAN_USED_EXECUTOR = 1 << 18, /* a plan was executed */
+	PLAN_USED_MESSAGES = 1 << 19, /* the time of a message was computed */
+	PLAN_USED_NETWORK = 1 << 20,  /* of a message between nodes */
+	PLAN_USED_RANDOM = 1 << 21    /* draws */
+};
+
 /* What all policies of a scenario share; constant during runs. */
 struct plan_problem {
 	struct step_config config; /* of the executor; batch: samples per GPU */
@@ -59,7 +69,8 @@ struct orr_plan {
 	struct watch *watch;
 	struct orr_error error;
 	uint64_t used, unfit;
-	bool is_ended; /* the search is over: the best plans are executed */
+	unsigned *uses; /* enum plan_use and enum step_use */
+	bool is_ended;  /* the search is over: the best plans are executed */
 	double done;
 	void (*progress)(void *ctx, double done);
 	void *progress_ctx;
@@ -133,8 +144,9 @@ struct embed_table *embeddings_open(const char *problem, struct orr_error *err);
 int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error *err);
 
 /* ---- run.c ---- */
-/* Searches, then executes the best plans. Fills in metrics and notes of r, with the plan's file as the note "plan-file". */
+/* Searches, then executes the best plans. Fills in metrics and notes of r, with the plan's file as the note "plan-file". *used: enum
+ * plan_use and enum step_use. */
 int plan_run(const struct plan_problem *of, const struct orr_policy *policy, const struct orr_args *args, const char *label, uint32_t k,
-	struct run_result *r, void (*progress)(void *, double), void *ctx, struct orr_error *err);
+	struct run_result *r, unsigned *used, void (*progress)(void *, double), void *ctx, struct orr_error *err);
 
 #endif

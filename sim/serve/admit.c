@@ -2,6 +2,7 @@
 /* Admission: whether a request can be served, is shed, is held, or goes to a replica. */
 #include "serve/due.h"
 #include "serve/fleet.h"
+#include "serve/metrics.h"
 #include "serve/requests.h"
 #include "serve/route.h"
 
@@ -33,8 +34,10 @@ static enum req_reason table_refusal(const struct orr_serve *w, const struct req
 	uint32_t size = served_batch_for(m, q->samples);
 	if (!size || isnan(served_latency(m, size, q->prompt_asked)))
 		return REASON_BATCH;
-	if (m->utilisation > w->set->utilisation_limit * (1 + rounding))
+	if (m->utilisation > w->set->utilisation_limit * (1 + rounding)) {
+		w->metrics->used |= SERVE_USED_UTILISATION;
 		return REASON_MEMORY;
+	}
 	struct served_memory x = served_memory_of(m, size);
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		uint32_t model = w->fleet->part[d].model;

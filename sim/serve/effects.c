@@ -37,6 +37,12 @@ CONDITION(has_layers)
 	return false;
 }
 
+CONDITION(device_changes)
+{
+	UNUSED;
+	return setting_device_changes(&STATE->set, s->cluster);
+}
+
 CONDITION(profile_changes)
 {
 	UNUSED;
@@ -75,10 +81,12 @@ CONDITION(has_choice)
 	return replicas > 1;
 }
 
+/* Failures of a mixed run are an input of the whole. */
 CONDITION(may_fail)
 {
 	UNUSED;
-	return STATE->failures || s->whole;
+	return STATE->failures || (s->whole && (remark_is_set(s, "failures.mtbf") || remark_is_set(s, "failures.trace") ||
+						       remark_is_set(s, "capacity.trace")));
 }
 
 CONDITION(has_failed)
@@ -132,7 +140,7 @@ CONDITION(ends_early)
 CONDITION(is_drawn)
 {
 	UNUSED;
-	return scenario_is_random(s);
+	return scenario_is_random(s->whole ? s->whole : s);
 }
 
 /* ---- the table ---- */
@@ -140,7 +148,9 @@ CONDITION(is_drawn)
 /* clang-format off */
 #define NO_TRANSFER(KEY) { .key = KEY, .why = "no KV cache was sent to another replica", .metric = "kv_transfers" }
 #define NO_STACK(KEY) { .key = KEY, .why = "no two runs shared a replica", .metric = "stacked_runs" }
+#define NO_SLOWDOWN(KEY) { .key = KEY, .why = "no run was slowed by another one", .use = SERVE_USED_SLOWDOWN }
 #define AUTOSCALE(KEY) { .key = KEY, .why = "serve.autoscale=none", .needs = "serve.autoscale=outstanding|rate" }
+#define NO_DECISION(KEY) { .key = KEY, .why = "the last request ended before the first decision", .use = SERVE_USED_DECISION }
 #define THINK(KEY) { .key = KEY, .why = "neither serve.clients nor serve.sessions is set", .holds = thinks }
 #define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
 #define LLM(KEY) { .key = KEY, .why = "no language model is served", .holds = has_llm }
@@ -156,9 +166,12 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.slowdowns", .why = "serve.interference is not pairwise", .needs = "serve.interference=pairwise" },
 	{ .key = "serve.slowdown_curve", .why = "serve.interference is not curve", .needs = "serve.interference=curve" },
 	NO_STACK("serve.interference"), NO_STACK("serve.slowdowns"), NO_STACK("serve.slowdown_curve"),
+	NO_SLOWDOWN("serve.interference"), NO_SLOWDOWN("serve.slowdowns"), NO_SLOWDOWN("serve.slowdown_curve"),
 	{ .key = "serve.exit", .why = "no run was aborted", .metric = "preemptions" },
+	{ .key = "serve.exit", .why = "every run was aborted at the same point as by default", .use = SERVE_USED_EXIT },
 	{ .key = "serve.exit_interval", .why = "serve.exit is not interval", .needs = "serve.exit=interval" },
 	{ .key = "serve.exit_interval", .why = "no run was aborted", .metric = "preemptions" },
+	{ .key = "serve.exit_interval", .why = "every run was aborted at the same point as by default", .use = SERVE_USED_EXIT_INTERVAL },
 	{ .key = "serve.resume_cost", .why = "no run was suspended", .metric = "preemptions" },
 	{ .key = "precision", .why = "times and bytes of the models are given by their files", .holds = has_layers },
 	{ .key = "kv_precision", .why = "the bytes of KV caches are given by the models' files", .holds = has_layers },
@@ -170,6 +183,12 @@ const struct world_effect serve_effects[] = {
 	{ .key = "serve.router", .why = "there is one replica", .holds = has_choice },
 	{ .key = "serve.router", .why = "the router chose the replica with the shortest queue for every request, as jsq does", .use = SERVE_USED_ROUTER },
 	AUTOSCALE("serve.scale_target"), AUTOSCALE("serve.scale_interval"), AUTOSCALE("serve.scale_quiet"),
+	NO_DECISION("serve.scale_target"), NO_DECISION("serve.scale_quiet"),
+	{ .key = "serve.scale_interval", .why = "the last request ended before the first decision, which the default makes no earlier", .use = SERVE_USED_SCALE_INTERVAL },
+	{ .key = "serve.scale_quiet", .why = "every decision is that of the default", .use = SERVE_USED_SCALE_QUIET },
+	{ .key = "serve.utilisation_limit", .why = "the limit kept no run from a replica", .use = SERVE_USED_UTILISATION },
+	{ .key = "serve.warmup", .why = "no mean differs without it", .use = SERVE_USED_WARMUP },
+	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "serve.start_up", .why = "no replica was added later", .use = SERVE_USED_START_UP },
 	{ .key = "serve.notice", .why = "nodes do not fail", .holds = may_fail },
 	THINK("serve.think"), THINK("serve.think_law"),

@@ -37,7 +37,8 @@ struct fleet_part {
 	uint64_t came; /* requests routed to the deployment since the last tick */
 	/* Recommendations of the last ticks, for scaling down. */
 	uint32_t *asked, n_asked, next_asked, cap_asked;
-	double kv_tokens; /* largest KV cache of its replicas so far; NAN: there was none yet */
+	uint32_t window, plain_window; /* ticks of serve.scale_quiet, and of its default */
+	double kv_tokens;              /* largest KV cache of its replicas so far; NAN: there was none yet */
 };
 
 struct fleet {

@@ -23,6 +23,8 @@ static void put(struct orr_serve *w, const char *name, double value)
 static void put_mean(struct orr_serve *w, const char *name, const struct tally *t)
 {
 	summary_mean(w->result, name, &t->blocks, w->set->warmup, w->metrics->level);
+	if (w->set->warmup > 0 && summary_depends_on_warmup(name, &t->blocks, w->set->warmup, w->metrics->level))
+		w->used |= SERVE_USED_WARMUP;
 }
 
 static void put_quantile(struct orr_serve *w, const char *name, struct hist *h, double p)
@@ -115,6 +117,8 @@ static void put_rates(struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
 	double span = span_s(w);
+	bool is_past = w->used & SERVE_USED_DECISION || w->metrics->last_end_s * 1e9 >= (double)SERVE_SCALE_INTERVAL;
+	w->used |= is_past ? SERVE_USED_SCALE_INTERVAL : 0;
 	put(w, "duration", span);
 	put(w, "throughput", span > 0 ? (double)m->completed / span : NAN);
 	put_goodput(w, span);

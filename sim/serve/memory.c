@@ -7,6 +7,7 @@
  * ignored.
  */
 #include "serve/memory.h"
+#include "serve/metrics.h"
 #include "serve/replica.h"
 #include "serve/runs.h"
 
@@ -147,7 +148,9 @@ static bool has_room(const struct projection *p, double capacity)
 		busy += x->is_going ? scale_of(p->w, x->model) : 0;
 		going += x->is_going;
 	}
-	return going <= p->w->set->n_curve && bytes <= capacity * (1 + ROUNDING) && busy <= p->w->set->utilisation_limit * (1 + ROUNDING);
+	bool is_below = busy <= p->w->set->utilisation_limit * (1 + ROUNDING), is_measured = going <= p->w->set->n_curve;
+	p->w->metrics->used |= (is_below ? 0 : SERVE_USED_UTILISATION) | (is_measured ? 0 : SERVE_USED_SLOWDOWN);
+	return is_measured && bytes <= capacity * (1 + ROUNDING) && is_below;
 }
 
 static void rates_of(const struct projection *p, double *rate)

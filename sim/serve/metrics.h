@@ -33,6 +33,7 @@ struct model_sums {
 struct serve_metrics {
 	bool has_begun; /* set once the first request has arrived */
 	bool has_llm, has_slo;
+	unsigned used; /* enum serve_use; those that are found where struct orr_serve is constant */
 	double begun_s, last_end_s;
 	double level; /* of intervals; NaN: the run gives none */
 	uint64_t arrived, completed, refused, shed, unfinished;

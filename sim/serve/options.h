@@ -21,6 +21,10 @@ enum serve_router {
 };
 enum serve_shed { SHED_NO, SHED_LATE, SHED_HOPELESS };
 enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE_OCCUPANCY, INTERFERENCE_CURVE };
+/* Defaults of serve.scale_interval and serve.scale_quiet, ns, and of serve.exit_interval, s. */
+#define SERVE_SCALE_INTERVAL (15 * ORR_SECOND)
+#define SERVE_SCALE_QUIET (300 * ORR_SECOND)
+#define SERVE_EXIT_INTERVAL_S 0.0
 enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
 enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
 

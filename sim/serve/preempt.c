@@ -14,10 +14,10 @@ static const double AT_ONCE_S = 1e-9; /* an exit point this near is reached */
 /* ---- exit points ---- */
 
 /* Progress from one exit point to the next; 0: anywhere. */
-static double exit_interval(const struct orr_serve *w, const struct run *x)
+static double exit_interval(const struct orr_serve *w, const struct run *x, enum serve_exit rule)
 {
 	uint32_t layers = w->config->model[x->model]->layers;
-	switch (w->set->exit) {
+	switch (rule) {
 	case EXIT_LAYER:
 		return layers ? x->whole_s / layers : INFINITY;
 	case EXIT_INTERVAL:
@@ -28,12 +28,28 @@ static double exit_interval(const struct orr_serve *w, const struct run *x)
 }
 
 /* Progress at the next exit point; INFINITY: unknown. */
-static double exit_point(const struct orr_serve *w, const struct run *x)
+static double next_point(const struct orr_serve *w, const struct run *x, double interval)
 {
-	double interval = exit_interval(w, x), done = x->alone_s - run_left(w, x);
+	double done = x->alone_s - run_left(w, x);
 	return interval > 0 && interval < INFINITY ? fmax(ceil((done - AT_ONCE_S) / interval) * interval, done)
 	       : interval > 0                      ? interval
 						   : done;
+}
+
+static bool is_elsewhere(double a, double b)
+{
+	return a < b || a > b;
+}
+
+/* The same by the scenario's rule. */
+static double exit_point(const struct orr_serve *w, const struct run *x)
+{
+	double at = next_point(w, x, exit_interval(w, x, w->set->exit));
+	if (is_elsewhere(at, next_point(w, x, exit_interval(w, x, EXIT_INTERVAL))))
+		w->metrics->used |= SERVE_USED_EXIT;
+	if (is_elsewhere(at, next_point(w, x, SERVE_EXIT_INTERVAL_S)))
+		w->metrics->used |= SERVE_USED_EXIT_INTERVAL;
+	return at;
 }
 
 /* Returns the work left at that progress, s; 0: no exit point before the end. */

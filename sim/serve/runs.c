@@ -93,6 +93,7 @@ static void set_rate(struct orr_serve *w, struct run *x, double rate)
 {
 	if (rate == x->rate)
 		return;
+	w->used |= SERVE_USED_SLOWDOWN;
 	run_settle(w, x);
 	x->rate = rate;
 	eng_cancel(w->host.engine, x->end);

@@ -139,16 +139,21 @@ static double load_of(const struct orr_serve *w, const struct fleet_part *p)
 	return n;
 }
 
-/* Records the number now required; returns the largest of the last serve.scale_quiet (Kubernetes' HorizontalPodAutoscaler,
- * stabilizationWindowSeconds). */
-static uint32_t most_asked(struct fleet_part *p, uint32_t now)
+static void ask_for(struct fleet_part *p, uint32_t now)
 {
 	p->asked[p->next_asked] = now;
 	p->next_asked = (p->next_asked + 1) % p->cap_asked;
 	p->n_asked += p->n_asked < p->cap_asked;
+}
+
+/* Returns the largest number required in the last ticks (Kubernetes' HorizontalPodAutoscaler, stabilizationWindowSeconds). */
+static uint32_t most_asked(const struct fleet_part *p, uint32_t window)
+{
 	uint32_t most = 0;
-	for (uint32_t i = 0; i < p->n_asked; i++)
-		most = p->asked[i] > most ? p->asked[i] : most;
+	for (uint32_t i = 1; i <= p->n_asked && i <= window; i++) {
+		uint32_t n = p->asked[(p->next_asked + p->cap_asked - i) % p->cap_asked];
+		most = n > most ? n : most;
+	}
 	return most;
 }
 
@@ -160,8 +165,12 @@ static bool decide(struct orr_serve *w, struct fleet_part *p)
 	if (want < 1 && f->autoscale == AUTOSCALE_RATE && unrouted(w, p->model) > 0)
 		want = 1; /* the rate is low, but requests wait */
 	uint32_t now = want > p->most ? p->most : want < p->least ? p->least : (uint32_t)want;
-	uint32_t quiet = most_asked(p, now);
+	ask_for(p, now);
+	uint32_t quiet = most_asked(p, p->window), plain = most_asked(p, p->plain_window);
 	p->came = 0;
+	w->used |= SERVE_USED_DECISION;
+	if (now <= p->wanted && quiet != plain && (quiet < p->wanted || plain < p->wanted))
+		w->used |= SERVE_USED_SCALE_QUIET;
 	if (now > p->wanted) {
 		f->scale_ups += now - p->wanted;
 		p->wanted = now;
@@ -193,20 +202,27 @@ static void on_tick(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	eng_at(e, eng_now(e) + w->fleet->scale_interval, PRIO_REPLICA, on_tick, w, 0, 0);
 }
 
+static uint32_t ticks_in(const struct fleet *f, int64_t time)
+{
+	double n = ceil((double)time / (double)f->scale_interval) + 1;
+	return n > ASKED_MAX ? ASKED_MAX : (uint32_t)n;
+}
+
 static void begin_ticks(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
 	bool any = false;
 	for (uint32_t d = 0; d < w->config->n_deployments; d++) {
 		struct fleet_part *p = &f->part[d];
-		double window = ceil((double)f->scale_quiet / (double)f->scale_interval) + 1;
 		p->is_scaled &= f->autoscale != AUTOSCALE_NONE;
 		any |= p->is_scaled;
 		if (!p->is_scaled)
 			continue;
-		p->cap_asked = window > ASKED_MAX ? ASKED_MAX : (uint32_t)window;
+		p->window = ticks_in(f, f->scale_quiet);
+		p->plain_window = ticks_in(f, SERVE_SCALE_QUIET);
+		p->cap_asked = p->window > p->plain_window ? p->window : p->plain_window;
 		p->asked = mem_zalloc(p->cap_asked, sizeof *p->asked);
-		f->longest_window = p->cap_asked > f->longest_window ? p->cap_asked : f->longest_window;
+		f->longest_window = p->window > f->longest_window ? p->window : f->longest_window;
 	}
 	if (!any && f->autoscale != AUTOSCALE_NONE)
 		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment has a maximum number of replicas (\"most\")",

@@ -282,8 +282,6 @@ void serve_leave(struct orr_serve *w)
 
 int serve_end(struct orr_serve *w, struct orr_error *err)
 {
-	if (w->config->used)
-		atomic_fetch_or(w->config->used, w->used | (pool_has_differed(w->host.pool) ? SERVE_USED_PLACEMENT : 0));
 	if (!w->has_left) {
 		bool is_served = serve_is_over(w);
 		measure(w);
@@ -293,6 +291,8 @@ int serve_end(struct orr_serve *w, struct orr_error *err)
 				serve_metrics_replica(w, i, REPLICA_OFF);
 			}
 	}
+	if (w->config->used)
+		atomic_fetch_or(w->config->used, w->used | w->metrics->used | (pool_has_differed(w->host.pool) ? SERVE_USED_PLACEMENT : 0));
 	w->result->is_oracle = (w->policy->flags & ORR_NEEDS_ORACLE) || w->saw_truth;
 	watch_enter(w->watch, "destroy", eng_now(w->host.engine), (uint64_t)NO_REQUEST);
 	w->ops->destroy(w->self);

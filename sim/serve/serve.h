@@ -38,10 +38,18 @@ struct serve_deployment {
 
 /* Inputs that a run depended on. */
 enum serve_use {
-	SERVE_USED_PLACEMENT = 1,     /* the default rule would have chosen other GPUs */
-	SERVE_USED_ROUTER = 1 << 1,   /* the default rule would have chosen another replica, or the policy would have chosen */
-	SERVE_USED_START_UP = 1 << 2, /* a replica was added later */
-	SERVE_USED_ANY_MODEL = 1 << 3 /* a request went to the first model by serve.any_model */
+	SERVE_USED_PLACEMENT = 1,        /* the default rule would have chosen other GPUs */
+	SERVE_USED_ROUTER = 1 << 1,      /* jsq, or the policy without serve.router, might have chosen another replica */
+	SERVE_USED_START_UP = 1 << 2,    /* a replica was added later */
+	SERVE_USED_ANY_MODEL = 1 << 3,   /* a request went to the first model by serve.any_model */
+	SERVE_USED_UTILISATION = 1 << 4, /* serve.utilisation_limit kept a run or a request from a replica */
+	SERVE_USED_SLOWDOWN = 1 << 5,    /* interference slowed a run, or its curve kept one from a replica */
+	SERVE_USED_EXIT = 1 << 6,        /* a run was aborted at another point than under the default of serve.exit */
+	SERVE_USED_EXIT_INTERVAL = 1 << 7,
+	SERVE_USED_DECISION = 1 << 8,       /* the autoscaler made a decision */
+	SERVE_USED_SCALE_QUIET = 1 << 9,    /* a decision depended on serve.scale_quiet */
+	SERVE_USED_WARMUP = 1 << 10,        /* a mean differs without serve.warmup */
+	SERVE_USED_SCALE_INTERVAL = 1 << 11 /* the last request ended after the first decision, or after that of the default */
 };
 
 struct serve_config {

@@ -406,6 +406,14 @@ static void note_end(const struct scenario *s, struct run_result *r)
 			"after the end of the trace (%.4g h) the instances present at its end remain, and no instance is offered (--until "
 			"sets an earlier end of the run; a generator with length=0 has no end)",
 			(double)end / 3600e9);
+	uint32_t least = elastic_least(t->job);
+	const struct metric *steps = result_find(r, "steps");
+	if (steps && !(steps->value > 0) && least > 1) {
+		char text[300];
+		snprintf(text, sizeof text, "no step was run: the smallest shape of job %.100s with a step time has %u instances",
+			t->job->name, least);
+		result_note(r, "remark", text);
+	}
 	if (s->until_ns == ORR_NEVER && complete && !(complete->value > 0))
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
 }

@@ -140,11 +140,14 @@ static void report_progress(struct orr_spot *w, uint64_t *n)
 
 static void fail_stuck(struct orr_spot *w)
 {
+	const struct elastic *job = w->config->job;
+	uint32_t live = w->live[0] + w->live[1], least = elastic_least(job);
+	char why[160] = "which may never be enough";
+	if (least > live)
+		snprintf(why, sizeof why, "and the smallest shape of job %.100s has %u", job->name, least);
 	spot_fail(w, ORR_EFAIL, NULL,
-		"no progress since %.4g h, with step %llu of %llu; %u instances are live, which may never be enough: --until sets an end "
-		"of the run",
-		(double)w->progress_ns / 3600e9, (unsigned long long)w->most_done, (unsigned long long)w->job_steps,
-		w->live[0] + w->live[1]);
+		"no progress since %.4g h, with step %llu of %llu; %u instances are live, %s: --until sets an end of the run",
+		(double)w->progress_ns / 3600e9, (unsigned long long)w->most_done, (unsigned long long)w->job_steps, live, why);
 }
 
 /* Ends a run without a set end whose job will never be complete. Either no new step was done for too long and more than

@@ -2,6 +2,8 @@
 /* Algorithms of collectives: islands, rings for each NIC, and the choice of step.algorithm=auto (docs/models/net.md). */
 #include "step/world.h"
 
+#include <string.h>
+
 /* Number of consecutive ranks per node, if it is the same for all nodes; else 1. */
 static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint32_t n)
 {
@@ -103,6 +105,40 @@ static struct coll_shape automatic(const struct orr_step *s, const struct coll *
 	return idle_s(s, real, &tree) < idle_s(s, real, &plain) ? tree : ring;
 }
 
+/* Returns whether the times of messages inside an island differ from those of plain messages. */
+static bool has_inner_times(const struct coll_shape *s)
+{
+	return s->inner > 1 && (s->inner_stretch > 0 || s->fill_s > 0);
+}
+
+static bool have_same_sends(const struct coll_plan *a, const struct coll_plan *b)
+{
+	if (a->n_phases != b->n_phases || a->n_sends != b->n_sends)
+		return false;
+	for (uint32_t i = 0; i < a->n_phases; i++)
+		if (memcmp(&a->phase[i], &b->phase[i], sizeof a->phase[i]) != 0)
+			return false;
+	for (uint32_t i = 0; i < a->n_sends; i++) {
+		const struct coll_send *x = &a->send[i], *y = &b->send[i];
+		if (x->from != y->from || x->to != y->to || x->bytes < y->bytes || x->bytes > y->bytes || x->follows != y->follows)
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether two algorithms send the same messages: multi-ring with one NIC for each node is a ring. */
+static bool is_alike(const struct coll_shape *a, const struct coll_shape *b)
+{
+	if (a->algorithm == b->algorithm && a->leader == b->leader)
+		return true;
+	struct coll_plan x = { 0 }, y = { 0 };
+	bool is_same =
+		!has_inner_times(a) && !has_inner_times(b) && !coll_plan(a, &x, NULL) && !coll_plan(b, &y, NULL) && have_same_sends(&x, &y);
+	coll_plan_free(&x);
+	coll_plan_free(&y);
+	return is_same;
+}
+
 struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, const uint32_t *real)
 {
 	if (c->what.algorithm != ORR_ALGORITHM_DEFAULT)
@@ -115,7 +151,7 @@ struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, con
 	}
 	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
 	struct coll_shape shape = shape_of(s, c, real, coll_usable(c->what.op, s->algorithm, c->n));
-	if (source || shape.leader || shape.algorithm != best.algorithm) /* only auto takes measured times */
+	if (!(*s->uses & STEP_USED_ALGORITHM) && (source || !is_alike(&shape, &best))) /* only auto takes measured times */
 		*s->uses |= STEP_USED_ALGORITHM;
 	return shape;
 }

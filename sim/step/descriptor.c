@@ -13,6 +13,7 @@
 #include "results/outfile.h"
 #include "results/summary.h"
 #include "step/learning.h"
+#include "step/effects.h"
 #include "step/scenario.h"
 #include "step/trace_event.h"
 #include "world/cost_samples.h"
@@ -195,6 +196,7 @@ static int run_step(
 	struct step_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
 	struct step_config config = t->config;
+	unsigned used = 0;
 	struct step_result own = { 0 }, *result = k ? &own : &t->result[i];
 	(void)progress, (void)ctx;
 	config.seed = rng_seed_of(s->seed, k);
@@ -212,7 +214,8 @@ static int run_step(
 			run_samples(s, p, r, err);
 	}
 	if (!err->code && t->learn)
-		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, err);
+		step_learning.run(&config, t->learn, p->entry.policy, p->args, p->label, s->output->threads, r, &used, err);
+	atomic_fetch_or(&t->used[i], used);
 	if (k || !world_extra(s->output, "timeline"))
 		step_result_free(result);
 	return err->code;
@@ -238,6 +241,11 @@ static int write_timeline(const struct scenario *s, const char *path, struct run
 	sbuf_free(&text);
 	mem_free(dir);
 	return rc;
+}
+
+static void note_step(const struct scenario *s, size_t i, struct run_result *r)
+{
+	step_note_draws(s, step_used(s, i), r);
 }
 
 static int finish_step(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
@@ -338,5 +346,6 @@ const struct world world_step = { .name = "step",
 	.run = run_step,
 	.effects = step_effects,
 	.used = step_used,
+	.note = note_step,
 	.finish = finish_step,
 	.close = close_step };

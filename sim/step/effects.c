@@ -26,6 +26,7 @@ unsigned step_used(const struct scenario *s, size_t i)
 	}
 CHANGES(measured)
 CHANGES(fused_attention)
+CHANGES(fused_elementwise)
 CHANGES(dropout)
 CHANGES(efficiency)
 
@@ -35,7 +36,19 @@ static bool profile_changes(const struct scenario *s, size_t i, const struct run
 	return setting_profile_changes(&((const struct step_state *)s->state)->set, s->cluster);
 }
 
+static bool device_changes(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return setting_device_changes(&((const struct step_state *)s->state)->set, s->cluster);
+}
+
 /* ---- the run ---- */
+
+static bool uses_network(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)r;
+	return step_used(s, i) & STEP_USED_NETWORK || setting_links_change(&((const struct step_state *)s->state)->set, s);
+}
 
 static bool is_drawn(const struct scenario *s, size_t i, const struct run_result *r)
 {
@@ -63,17 +76,35 @@ static bool has_learn_interval(const struct scenario *s, size_t i, const struct 
 	return false;
 }
 
+static bool may_decay(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	const struct orr_args *o = ((const struct step_state *)s->state)->learn;
+	(void)r;
+	return !o || strcmp(orr_arg_text(o, "schedule"), "step") != 0 || step_used(s, i) & STEP_USED_LEARN_DECAY;
+}
+
+void step_note_draws(const struct scenario *s, unsigned used, struct run_result *r)
+{
+	if (remark_is_set(s, "step.contention_p") && !(used & STEP_USED_SLOWED_NIC))
+		result_note(r, "remark",
+			"step.contention_p slowed no NIC in the simulated iterations: a larger one, or more iterations, would");
+}
+
 /* clang-format off */
+#define LEARN_NO_DECAY "the schedule changed no learning rate before the end"
 #define DATA "learn.problem=least-squares|logistic|mlp"
 const struct world_effect step_effects[] = {
 	STEP_EFFECTS,
 	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
 	{ .key = "network", .why = "no device sent a message", .use = STEP_USED_MESSAGES },
+	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
+	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
 	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
 	{ .key = "cost.fused_attention", .why = "it changes the time of no kernel of the model", .holds = fused_attention_changes },
+	{ .key = "cost.fused_elementwise", .why = "it changes the time of no kernel of the model", .holds = fused_elementwise_changes },
 	{ .key = "cost.dropout", .why = "it changes the time of no kernel of the model", .holds = dropout_changes },
 	{ .key = "cost.efficiency", .why = "it changes the time of no kernel of the model", .holds = efficiency_changes },
 	{ .key = "learn.hidden", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
@@ -86,8 +117,12 @@ const struct world_effect step_effects[] = {
 	{ .key = "learn.sampling", .why = "learn.problem has no data", .needs = DATA },
 	{ .key = "learn.noise", .why = "gradients of 0 have no noise", .needs = "learn.problem=least-squares|logistic|mlp|noise" },
 	{ .key = "learn.shards", .why = "every device sees all rows: learn.split is none", .needs = "learn.split=even|label" },
+	{ .key = "learn.schedule", .why = LEARN_NO_DECAY, .use = STEP_USED_LEARN_RATE },
+	{ .key = "learn.model", .why = "auto chose the same model at every evaluation", .use = STEP_USED_LEARN_MODEL },
 	{ .key = "learn.decay", .why = "learn.schedule is not step", .needs = "learn.schedule=step" },
 	{ .key = "learn.decay_samples", .why = "the learning rate is constant", .needs = "learn.schedule=step|inverse|inverse-sqrt|cosine" },
+	{ .key = "learn.decay", .why = LEARN_NO_DECAY, .use = STEP_USED_LEARN_DECAY },
+	{ .key = "learn.decay_samples", .why = LEARN_NO_DECAY, .holds = may_decay },
 	{ .key = "learn.history", .why = "no message needed more older gradients than the default keeps" },
 	{ .key = "learn.ci_level", .why = "no result over seeds has an interval", .holds = has_learn_interval },
 	{ 0 }

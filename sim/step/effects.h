@@ -4,7 +4,9 @@
 #define ORR_STEP_EFFECTS_H
 
 #include "step/step.h"
+#include "world/scenario.h"
 
+#define STEP_NO_NETWORK "no message left a node, and links inside nodes are those of the default"
 /* clang-format off */
 #define STEP_EFFECTS \
 	{ .key = "step.algorithm", .why = "every collective takes this algorithm by default, or one that its policy names", \
@@ -25,5 +27,9 @@
 	{ .key = "step.interference_curve", .why = "no two compute ops ran together on a device", .use = STEP_USED_CORUN }, \
 	{ .key = "cost.setup", .why = "cost.measured is false", .needs = "cost.measured=true" }
 /* clang-format on */
+
+/* Adds a remark on draws that changed nothing: of step.contention_p none slowed a NIC. It still has an effect where the iterations
+ * would repeat without draws, so the remark does not say that it has none. */
+void step_note_draws(const struct scenario *s, unsigned used, struct run_result *r);
 
 #endif

@@ -147,18 +147,27 @@ static bool are_endpoints(const struct orr_step *s, uint32_t a, uint32_t b)
 	return a < s->endpoints && b < s->endpoints && a != b;
 }
 
+static void note_network(const struct orr_step *s, uint32_t from, uint32_t to)
+{
+	if (are_endpoints(s, from, to) && s->node_of[from] != s->node_of[to])
+		*s->uses |= STEP_USED_NETWORK;
+}
+
 double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to)
 {
+	note_network(s, from, to);
 	return are_endpoints(s, from, to) ? topo_bandwidth(s->config->topo, from, to) : INFINITY;
 }
 
 double orr_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 {
+	note_network(s, from, to);
 	return are_endpoints(s, from, to) ? wire_bandwidth_now(s, from, to) : INFINITY;
 }
 
 double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to)
 {
+	note_network(s, from, to);
 	return are_endpoints(s, from, to) ? topo_latency(s->config->topo, from, to) : 0;
 }
 

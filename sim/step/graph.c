@@ -246,6 +246,8 @@ static orr_op coll_new(struct orr_step *s, struct coll c, const uint32_t *real, 
 	if (!c.what.repeat)
 		c.what.repeat = 1;
 	struct coll_shape shape = collective_shape(s, &c, real);
+	for (uint32_t i = 1; i < c.n && !(*s->uses & STEP_USED_NETWORK); i++)
+		*s->uses |= s->node_of[real[i]] != s->node_of[real[0]] ? STEP_USED_NETWORK : 0;
 	if (shape.rings > 1)
 		*s->uses |= shape.op == ORR_ALL_TO_ALL ? STEP_USED_NICS | STEP_USED_RAILS : STEP_USED_NICS;
 	c.what.algorithm = shape.leader ? ORR_HIERARCHICAL_LEADER : shape.algorithm;

@@ -13,9 +13,10 @@
 extern const struct orr_param learn_options[];
 
 struct step_learning {
-	/* Adds metrics and the series "loss" to r. label: for messages. threads 0: OpenMP's default. */
+	/* Adds metrics and the series "loss" to r. label: for messages. threads 0: OpenMP's default. *used: bits of enum step_use are
+	 * added. */
 	int (*run)(const struct step_config *step, const struct orr_args *options, const struct orr_policy *policy,
-		const struct orr_args *args, const char *label, int threads, struct run_result *r, struct orr_error *err);
+		const struct orr_args *args, const char *label, int threads, struct run_result *r, unsigned *used, struct orr_error *err);
 };
 extern const struct step_learning step_learning;
 

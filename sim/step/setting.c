@@ -114,6 +114,14 @@ struct topo *setting_default_network(const struct scenario *base, const struct s
 	return load_network(base, s, SETTING_DEFAULT_NETWORK, err);
 }
 
+bool setting_links_change(const struct setting *s, const struct scenario *base)
+{
+	struct topo *plain = setting_default_network(base, s, NULL);
+	bool changes = !plain || !s->topo || !topo_is_same_inside(s->topo, plain);
+	topo_free(plain);
+	return changes;
+}
+
 static int resolve_network(const struct scenario *base, struct setting *s, struct orr_error *err)
 {
 	s->network_spec = orr_arg_text(base->keys, "network");
@@ -192,6 +200,19 @@ static const char *device_name(const struct setting *s, const struct cluster *c,
 	if (!s->device_spec && n > tail && !strcmp(out + n - tail, "-spot"))
 		out[n - tail] = 0;
 	return s->device_spec ? s->device_spec : out;
+}
+
+bool setting_device_changes(const struct setting *s, const struct cluster *c)
+{
+	struct setting plain = { 0 };
+	bool changes = false;
+	for (uint32_t t = 0; !changes && s->device_spec && t < c->n_types; t++) {
+		char text[64];
+		struct device *d = device_load(device_name(&plain, c, t, text), NULL);
+		changes = !d || !s->device[t] || strcmp(d->hash, s->device[t]->hash) != 0;
+		device_free(d);
+	}
+	return changes;
 }
 
 static int resolve_devices(const struct scenario *base, struct setting *s, struct orr_error *err)

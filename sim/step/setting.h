@@ -69,6 +69,10 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 /* Returns whether cost.NAME changes the time of any kernel of the model; cost: with the option, by GPU type. */
 bool setting_costs_change(
 	const struct setting *s, const struct cluster *c, const struct dnn *dnn, const struct cost *const *cost, const char *name);
+/* Returns whether the key device names another device for a GPU than its type does. */
+bool setting_device_changes(const struct setting *s, const struct cluster *c);
+/* Returns whether messages inside nodes have other links than with the network of training that names none. */
+bool setting_links_change(const struct setting *s, const struct scenario *base);
 /* Returns whether the profiles differ from those of profile=auto. */
 bool setting_profile_changes(const struct setting *s, const struct cluster *c);
 /* Describes the profile, or data sheet, of each GPU type; the caller frees the text. */

@@ -33,7 +33,13 @@ enum step_use {
 	STEP_USED_EVERY_ITERATION = 1 << 7, /* the mean is over all iterations */
 	STEP_USED_LANES = 1 << 8,           /* the policy describes equal lanes */
 	STEP_USED_CORUN = 1 << 9,           /* compute ops ran together on a device */
-	STEP_USED_RAILS = 1 << 10           /* an all-to-all used several NICs of a node */
+	STEP_USED_RAILS = 1 << 10,          /* an all-to-all used several NICs of a node */
+	STEP_USED_NETWORK = 1 << 11,        /* a message left a node, or the policy asked for the bandwidth between nodes */
+	STEP_USED_SLOWED_NIC = 1 << 12,     /* step.contention_p slowed a NIC */
+	STEP_USED_MERGE = 1 << 13,          /* of jobs that train: another rate than without step.merge */
+	STEP_USED_LEARN_DECAY = 1 << 28,    /* learn.schedule=step: samples reached learn.decay_samples or its default */
+	STEP_USED_LEARN_RATE = 1 << 29,     /* learn.schedule changed the rate of an update */
+	STEP_USED_LEARN_MODEL = 1 << 30     /* learn.model was not the model that auto chooses */
 };
 
 /* A busy interval of a device, or a message, for the timeline. */

@@ -47,6 +47,7 @@ static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 	*s->uses |= STEP_USED_RANDOM;
 	rng_init(&r, s->config->seed, "contention", iteration << 24 | first);
 	double part = rng_uniform(&r) < w->contention_p ? w->contention_f : 1;
+	*s->uses |= part < 1 ? STEP_USED_SLOWED_NIC : 0;
 	for (int out = 0; out < 2; out++) {
 		uint32_t l = topo_nic(s->config->topo, first, out);
 		if (l == NONE)
@@ -107,6 +108,8 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	*s->uses |= STEP_USED_MESSAGES | (s->config->topo->routing != TOPO_D_MOD_K ? STEP_USED_RANDOM : 0);
+	if (o->type == OP_TRANSFER && s->node_of[real_device(s, x->lane, o->device)] != s->node_of[real_device(s, x->lane, o->peer)])
+		*s->uses |= STEP_USED_NETWORK;
 	if (s->is_analytic) {
 		if (s->is_merged && !merged_same_routes(s, k, o))
 			return s->error.code;

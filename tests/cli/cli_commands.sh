@@ -208,6 +208,23 @@ out=$(o trace info u.csv)
 like "$out" '^rows +3$' "info: rows"
 is "$(o trace info u.csv --json | tr -d '\t' | grep -c '^"distributions":')" 1 "as JSON"
 
+like "$(o trace info poisson:n=5,rate=1 --format requests)" '^requests +5$' "a generator of requests"
+like "$(o trace info poisson:n=5)" '^rows +5$' "or of jobs"
+is "$(refused trace info poisson:n=0 --format requests)" "orrery: poisson:n=0: has no end; set n" "without an end there are no requests to describe"
+is "$(refused trace info poisson:n=0)" "orrery: poisson:n=0: has no end; set n" "nor jobs"
+like "$(o trace info hazard:p=0.5,length=2h)" '^span h +2$' "a generator of instances"
+is "$(refused trace info hazard:p=0.5,length=0)" "orrery: hazard:p=0.5,length=0: has no end; set length" "which needs an end"
+printf 'arrival_s,request_id\n0,a\n1,b\n3,c\n' >r.csv
+out=$(o trace info r.csv)
+like "$out" '^requests +3$' "requests of a file"
+like "$out" '^span s +3$' "their span"
+like "$out" '^gap s +2 +1\.5 ' "gaps of 1 and 2 s"
+is "$(o trace info r.csv --json | tr -d '\t' | grep -E '^"(requests|span s)":' | tr -d '\n')" '"requests":3,"span s":3,' "facts as JSON numbers"
+for i in $(seq 20); do echo "$i,1,1,u$i"; done | cat <(echo submit_s,duration_s,gpus,user) - >many.csv
+like "$(o trace info many.csv)" '^  and 5 more \(--json lists all\)$' "15 of 20 users are listed"
+is "$(o trace info many.csv --json | grep -c '"key":.*"u[0-9]*"')" 20 "all as JSON"
+is "$(refused trace info)" "orrery: trace info: expected one file; 'orrery trace --help' shows the forms" "info alone"
+
 # ---- databases ----
 o "${jobs[@]}" --db r.db -q
 is "$(o db runs r.db | awk 'NR == 2 { print $1, $2, $3, $5 }')" "1 fifo jobs 3" "db runs"

@@ -93,7 +93,7 @@ static const struct bad {
 	{ "1x1,", "NODESxGPUS" }, { ",1x1", "NODESxGPUS" }, { "-1x1", "1 to 1048576 nodes" }, { "0x1", "1 to 1048576 nodes" },
 	{ "1048577x1", "1 to 1048576 nodes" }, { "1048576x1,1x1", "more than 1048576 nodes" },
 	{ "99999999999999999999x1", "NODESxGPUS" }, { "1x-1", "0 to 1024 GPUs" }, { "1x1025", "0 to 1024 GPUs" },
-	{ "1x1:", "a type of GPU" }, { "1x1:cpus=", "NAME=NUMBER" }, { "1x1:cpus=-1", "NAME=NUMBER" },
+	{ "1x1:", "a type of GPU" }, { "2x8:v100+2x8:h100", "a comma between groups" }, { "1x1:cpus=", "NAME=NUMBER" }, { "1x1:cpus=-1", "NAME=NUMBER" },
 	{ "1x1:cpus=nan", "NAME=NUMBER" }, { "1x1:cpus=inf", "NAME=NUMBER" }, { "1x1:mem=1e99", "NAME=NUMBER" },
 	{ "1x1:racks=0", "racks=N" }, { "1x1:racks=2", "racks=N" }, { "1x1:colour=3", "cpus=CORES" },
 	{ "1x1:an-unreasonably-long-name-for-a-type-of-gpu-that-nobody-would-ever-sell-to-anybody", "a type of GPU" },

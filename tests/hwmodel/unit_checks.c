@@ -235,16 +235,17 @@ static void check_choice(void)
 	}
 	const struct profile p = { .law = l, .n_laws = 6 };
 	ok(profile_collective(&p, "all-reduce", "nvswitch", 8, 1) == &l[0],
-		"of laws on the fabric and on any, the widest; of equals the first");
+		"of laws of this fabric and of any fabric, the one with the widest range applies; of equal ones the first");
 	ok(profile_collective(&p, "all-reduce", "nvlink-mesh", 8, 1) == &l[1], "another fabric");
 	ok(profile_collective(&p, "all-reduce", "", 8, 1) == &l[2] && profile_collective(&p, "all-reduce", NULL, 8, 1) == &l[2],
-		"an unknown fabric: laws that name none");
-	ok(profile_collective(&p, "all-reduce", "", 0, 1) == &l[3], "any number of ranks: the widest");
+		"for an unknown fabric a law that names no fabric applies");
+	ok(profile_collective(&p, "all-reduce", "", 0, 1) == &l[3], "for any number of ranks the law with the widest range applies");
 	ok(profile_collective(&p, "all-reduce", "", 8, 2) == &l[4] && !profile_collective(&p, "all-reduce", "", 8, 3),
 		"nodes match exactly");
 	ok(profile_collective_at(&p, "all-reduce", "nvswitch", 8, 1, 5e6) == &l[2], "a law measured at the size comes first");
 	ok(!profile_collective(&p, "broadcast", "nvswitch", 8, 1), "ops match exactly");
-	/* Errors: the held-out one if there is one, weighted by points; a law of all variants adds nothing to theirs. */
+	/* The error of several laws is the mean of their held-out errors (or others, if there are none), weighted by points. A law over all
+	 * variants is left out if the variants have laws. */
 	struct law e[4];
 	for (int i = 0; i < 4; i++) {
 		e[i] = law_of("gemm", FORM_LINE, line);
@@ -266,10 +267,10 @@ static void check_choice(void)
 		.is_stable = false };
 	near_to(profile_error(&q), (0.1 * 10 + 0.05 * 30) / 40, 1e-12, "the error of a profile");
 	char *text = profile_summary(&q);
-	same_text(text, "q (not measured, scaled from table 1, 2020; median error 6.2 %; unstable)", "its summary");
+	same_text(text, "q (not measured, scaled from table 1, 2020; median error 6.2 %; unstable)", "the summary of a profile");
 	mem_free(text);
 	const struct profile none = { .law = e, .n_laws = 0 };
-	ok(isnan(profile_error(&none)), "no laws, no error");
+	ok(isnan(profile_error(&none)), "a profile without laws has no error");
 	double unit;
 	ok(!strcmp(law_param_name(FORM_CACHED, 3, &unit), "cache_MB") && unit == 1e6 &&
 			!strcmp(law_param_name(FORM_LINE, 0, &unit), "time0_us") && unit == 1e-6 &&

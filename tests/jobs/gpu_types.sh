@@ -33,6 +33,7 @@ while IFS='|' read -r args expected; do
   like "$? $said" "^2 orrery: $expected" "orrery $args"
 done <<'EOT'
 jobs t.csv --cluster 2x8:banana --policy fifo|cluster: GPU type "banana": no device "banana".*TYPE:speed=FACTOR
+jobs t.csv --cluster 2x8:v100+2x8:h100 --policy fifo|cluster .*expected one type of GPU in each group, and a comma between groups
 jobs t.csv --cluster 2x8:h1000 --policy fifo|cluster: GPU type "h1000": .*did you mean h100
 jobs t.csv --cluster 2x8:v100,1x8:v10 --policy fifo|cluster: GPU type "v10": .*did you mean v100
 jobs asks.csv --cluster 2x8:G4 --policy fifo|cluster: GPU type "G4"
@@ -94,7 +95,7 @@ like "$(cat notes.txt)" '1 jobs have the ratio of the model that they name, 1 th
 step() { "$orrery" step resnet50 --cluster "1x1:$1" --policy allreduce --batch 64 --precision fp16 --out step -q --no-figures && awk -F, '$2 == "samples_per_s" { print $3 }' step/summary.csv; }
 is_near "${named% *}" "$(awk -v v="$(step v100)" -v h="$(step h100)" 'BEGIN { print 1000 * v / h }')" 0.002 "a model of the catalogue: orrery step's ratio"
 
-# A table comes first; jobs without a model in a trace with a table have the class mean.
+# A table of throughputs takes precedence over the class mean, which applies to jobs that name no model.
 printf '{"v100": {"(%sx%s, 1)": {"null": 1}}, "h100": {"(%sx%s, 1)": {"null": 8}}}' "'" "'" "'" "'" >rates.json
 printf 'submit_s,duration_s,gpus,model\n0,1000,1,x\n0,1000,1,\n' >t.csv
 tabled=$(run 2x1:h100 --set jobs.reference_type=v100 --throughputs rates.json)

@@ -122,8 +122,7 @@ int main(void)
 {
 	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice:
 	 * its 2 free GPUs no longer count as free. At 100 s it is removed; the job has lost its work and starts on n0,
-	 * until 300 s. (2 + 3) / 8, (2 + 5) / 8, 2
-	 * / 4. */
+	 * until 300 s. The mean price per GPU is (2 + 3) / 8 USD/h, then (2 + 5) / 8, then 2 / 4. */
 	is_bold = false;
 	ok(!run(true), "a policy runs on lent nodes");
 	same_text(seen,

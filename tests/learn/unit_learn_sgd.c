@@ -78,7 +78,7 @@ static void gradients_are_slopes(void)
 	c.hidden = 9;
 	c.classes = 3;
 	gradient_is_slope(&c, 1e-7, "perceptron, tanh");
-	c.activation = LEARN_RELU; /* a kink within h of a value would show: there are 600 x 9 values, h is 1e-5 */
+	c.activation = LEARN_RELU; /* none of the 600 x 9 values is within h of the kink at 0, where the slope would differ */
 	gradient_is_slope(&c, 1e-3, "perceptron, ReLU");
 }
 

@@ -176,11 +176,45 @@ static void in_a_node(struct orr_plan *p)
 	ok(fabs(large / 8159.5e-6 - 1) < 0.05, "1 GiB on 8 A100 behind a switch: measured 8159.5 us (superbenchmark), %.1f", large * 1e6);
 }
 
+/* ---- interleaving: GPU 0 has parts 0 and 2, GPU 1 parts 1 and 3 ---- */
+
+static void interleaved(struct orr_plan *p)
+{
+	static const uint32_t gpu[] = { 0, 1 }, first[] = { 0, 2, 4, 6, 9 };
+	struct orr_plan_stage x[4];
+	struct orr_plan_gpu g;
+	orr_plan_gpu(p, 0, &g);
+	for (uint32_t i = 0; i < 4; i++)
+		x[i] = (struct orr_plan_stage){ .first = first[i], .count = first[i + 1] - first[i], .gpu = gpu + i % 2, .n_gpus = 1 };
+	/* Parts in flight: 2 (S - i - 1) + (v - 1) S + 1 = 5 and 3 of 8 with four micro-batches; with as many as stages, all: 4. */
+	static const struct {
+		double micro, flying[2];
+	} known[] = { { 4, { 5, 3 } }, { 8, { 4, 4 } }, { 2, { 5, 3 } } };
+	for (int k = 0; k < 3; k++) {
+		struct orr_plan_draft d = { .stages = 4, .stage = x, .micro_batch = known[k].micro, .interleave = 2 };
+		struct orr_plan_terms t = { .samples = known[k].micro };
+		struct orr_plan_value v, y;
+		double held[2] = { 0 }, working[2] = { 0 };
+		for (uint32_t i = 0; i < 4; i++) {
+			struct orr_plan_cost c;
+			orr_plan_cost(p, 0, x[i].first, x[i].count, &t, &c);
+			held[i % 2] += (c.params + (i == 3 ? 100 * 64 : 0)) * 8 + known[k].flying[i % 2] / 2 * c.stored_bytes;
+			working[i % 2] = fmax(working[i % 2], c.working_bytes);
+		}
+		orr_plan_evaluate(p, &d, &v);
+		near_to(v.memory_bytes * g.memory_bytes / fmax(held[0] + working[0], held[1] + working[1]), 1, 1e-9,
+			"memory of interleaved parts");
+		orr_plan_execute(p, &d, &y);
+		near_to(v.iteration_s / y.iteration_s, 1, 0.005, "the executor takes nearly as long");
+	}
+}
+
 int main(void)
 {
 	run("1x1:v100,1x1:p100", two_types, "\"update_cost\":\"none\"");
 	run("1x1:p100,1x1:v100", two_types, "\"update_cost\":\"none\"");
 	run("2x1:v100", updates, "\"optimizer\":\"adam\"");
+	run("2x1:v100", interleaved, "\"update_cost\":\"none\"");
 	network = "star:bw=200Gbps,lat=0,nics=8,gpu_bw=1e15GBps,gpu_lat=0";
 	run("2x8:a100", many_nics, "\"update_cost\":\"none\"");
 	network = "star:bw=200Gbps";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The prefix cache against a naive one: a table, scanned on each use, with the users of each block of a prompt and the time
- * at which it lost the last. A policy admits, splits and restarts requests at random, one iteration at a time, and compares
+ * at which the block lost its last user. A policy admits, splits and restarts requests at random, one iteration at a time, and compares
  * free blocks, held blocks and cached tokens of every request.
  */
 #include "tests/serve/llm_run.h"

@@ -193,6 +193,19 @@ static void test_event(void)
 	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
 	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: checkpoint_pause stops training at each checkpoint (%g)",
 		spot_runs_metric(r, "checkpoint_part"));
+	/* A checkpoint is due at 33.5, after the step in flight; the failure at 33.7 is fatal. Training continues after the rendezvous and
+	 * reading, at 64.7, with a checkpoint and a pause about every 4 s. */
+	struct run_result *lost = run(THREE "0,add,d\n0,add,e\n33700,remove,b\n33700,remove,c\n", JOB,
+		"rules=event reconfigure=agent checkpoint_interval=3500ms checkpoint_pause=500ms checkpoint_write=100ms", "", 120);
+	ok(lost && spot_runs_metric(lost, "checkpoints") >= 10,
+		"event: a fatal failure before a pause that is due does not end the checkpoints (%g)",
+		lost ? spot_runs_metric(lost, "checkpoints") : NAN);
+	result_free(lost);
+	double paused = r ? spot_runs_metric(r, "checkpoint_part") : NAN, steps = r ? spot_runs_metric(r, "steps") : NAN;
+	result_free(r);
+	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_copy=sync checkpoint_write=500ms", "", 40);
+	ok(r && fabs(spot_runs_metric(r, "checkpoint_part") - paused) < 1e-9 && fabs(spot_runs_metric(r, "steps") - steps) < 1e-9,
+		"event: checkpoint_copy=sync stops training for the time to write (%g)", paused);
 	result_free(r);
 	has_event_times = false;
 }

@@ -23,10 +23,10 @@ printf 'time_s,zone,type,usd_per_hour\n0,,,2\n' >prices.csv
 # Lines: the input, "yes" or the remark expected, the other arguments.
 while IFS='|' read -r input expected arguments; do
   read -ra words <<<"$arguments"
-  said=$("$orrery" spot "${words[@]}" --no-figures 2>&1)
+  said=$("$orrery" spot "${words[@]}" --no-figures 2>&1) rc=$?
   got=$(grep -oE "$input has no effect: .*" <<<"$said" | head -n 1 | sed "s/^$input has no effect: //")
   [ -n "$got" ] || got=yes
-  is "$? ${got%%;*}" "0 $expected" "effect of $input: $arguments"
+  is "$rc ${got%%;*}" "0 $expected" "effect of $input: $arguments"
 done <<'EOT'
 spot.startup|yes|one.csv --job job.json --policy checkpoint --set spot.startup=5s
 spot.startup|no spot instance was taken|one.csv --job job.json --policy checkpoint --until 5 --set spot.startup=5s --set spot.max_price=0.1

@@ -63,6 +63,8 @@ static const struct by_hand checkpoints[] = {
 	   instance at 60 has restarted by 67; the rest takes 80 s and four checkpoints. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 159, 100, 17, 22, "losses", 1 },
+	{ "so does one with its restart in two parts", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
+		"interval=steps every_steps=2 cost=3 restart=3 refit=4s", NULL, 159, 100, 17, 22, "losses", 1 },
 	{ "a loss during the restart starts it again", "0,add,a\n40000,remove,a\n60000,add,b\n65000,remove,b\n65000,add,c\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 164, 100, 17, 27, "restarts", 2 },
 	{ "a loss while a checkpoint is written loses the steps that it would have saved", "0,add,a\n22000,remove,a\n22000,add,b\n",

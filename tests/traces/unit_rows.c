@@ -3,6 +3,7 @@
  * hand. */
 #include "tests/tap.h"
 
+#include "traces/avail_profile.h"
 #include "traces/civil.h"
 #include "traces/generator.h"
 #include "traces/profile.h"
@@ -407,6 +408,140 @@ static void check_profile(void)
 	trace_profile_free(NULL);
 }
 
+static double sum_of(const struct trace_profile *p, const char *name)
+{
+	for (size_t i = 0; trace_profile_get_series(p, i); i++)
+		if (!strcmp(trace_profile_get_series(p, i)->name, name))
+			return trace_profile_get_series(p, i)->summary.sum;
+	return NAN;
+}
+
+/* Statistics of other rows: jobs of Muri, and instances. */
+static void check_other_profiles(void)
+{
+	/* 6000 ms for 100 iterations of 50 ms: 1.2 of the product */
+	static const char muri[] = "job_id,num_gpu,submit_time,iterations,model_name,duration,iteration_time,resource_time_0\n"
+				   "a,1,0,100,vgg16,6000,50,1\nb,1,5,0,vgg16,6000,50,1\n";
+	struct trace *t = trace_open_memory("x.csv", muri, sizeof muri - 1, NULL, NULL, &err);
+	struct trace_profile *p = trace_profile_new();
+	ok(t && !strcmp(trace_format(t), "muri") && !trace_describe(t, p, &err), "jobs of Muri");
+	near_to(sum_of(p, "duration / (iterations x iteration_time)"), 1.2, 1e-12, "their durations over those of their iterations");
+	near_to(sum_of(p, "iteration_time ms"), 100, 1e-12, "their iterations");
+	trace_close(t);
+	trace_profile_free(p);
+	/* One instance from 0 to 20 s, one from 10.5 s on: 29.5 instance seconds. */
+	static const char live[] =
+		"time_s,event,node,zone,type,price\n0,add,a,us-a,p3,0.9\n0,price,,us-a,p3,0.9\n10.5,add,b,us-b,p3,\n20,remove,a,us-a,,\n";
+	t = trace_open_memory("x.csv", live, sizeof live - 1, NULL, NULL, &err);
+	p = trace_profile_new();
+	ok(t && !avail_profile_trace(t, p, &err), "instances");
+	static const struct {
+		const char *name;
+		double value;
+	} facts[] = { { "span h", 20 / 3600.0 }, { "prices", 1 }, { "events", 3 }, { "additions", 2 }, { "removals", 1 },
+		{ "most live", 2 }, { "minimum live from the first removal on", 1 }, { "mean live", 29.5 / 20 },
+		{ "mean life h, of all until the end", 29.5 / 2 / 3600 }, { "removals per hour", 180 },
+		{ "removals per instance and hour", 3600 / 29.5 }, { "instants of removal", 1 }, { "mean number removed at once", 1 },
+		{ "mean life h of removed", 20 / 3600.0 } };
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+		ok(fabs(fact(p, facts[i].name) / facts[i].value - 1) < 1e-12, "%s: %g", facts[i].name, fact(p, facts[i].name));
+	trace_close(t);
+	trace_profile_free(p);
+}
+
+static void check_bounds(void)
+{
+	static const struct {
+		const char *text;
+		bool is_good;
+	} rows[] = { { "submit_s,duration_s,priority\n0,1,1000000000\n", true },
+		{ "submit_s,duration_s,priority\n0,1,-1000000000\n", true }, { "submit_s,duration_s,priority\n0,1,1000000001\n", false },
+		{ "submit_s,duration_s,priority\n0,1,-1000000001\n", false } };
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct trace *t = trace_open_memory("x.csv", rows[i].text, strlen(rows[i].text), NULL, NULL, &err);
+		struct jobset *s = t ? jobset_from(t, "x.csv", &err) : NULL;
+		ok(!s == !rows[i].is_good, "a priority %s 1e9", rows[i].is_good ? "of" : "beyond");
+		jobset_free(s);
+	}
+	static const char *const mixes[] = { "poisson:model=a*0|b", "poisson:model=a*-1|b", "poisson:model=a*1000000001|b",
+		"poisson:model=*2" };
+	for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
+		ok(!reqset_load(mixes[i], NULL, NULL, 1, &err) && strstr(err.text, "expected models separated by |"), "%s", mixes[i]);
+	struct reqset *s = reqset_load("poisson:model=a*1000000000|b,n=3", NULL, NULL, 1, &err);
+	ok(s != NULL, "a weight of 1e9");
+	reqset_free(s);
+}
+
+/* One law that is not a constant is drawn for each request; the others stay what they are. */
+static void check_laws(void)
+{
+	static const struct {
+		const char *source;
+		bool varies[3]; /* samples, prompt, output */
+	} known[] = { { "poisson:n=50,samples=4,prompt=100,output=7", { false, false, false } },
+		{ "poisson:n=50,samples=4,prompt=exp:500,output=7", { false, true, false } },
+		{ "poisson:n=50,samples=4,prompt=100,output=1-900", { false, false, true } },
+		{ "poisson:n=50,samples=4-90,prompt=100,output=7", { true, false, false } } };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct reqset *s = reqset_load(known[i].source, NULL, NULL, 1, &err);
+		struct reqcursor *c = s ? reqset_open(s, 0) : NULL;
+		struct request_rec x;
+		uint32_t low[3] = { UINT32_MAX, UINT32_MAX, UINT32_MAX }, high[3] = { 0 };
+		while (c && reqcursor_next(c, &x)) {
+			const uint32_t v[] = { x.samples, x.prompt_tokens, x.output_tokens };
+			for (int k = 0; k < 3; k++) {
+				low[k] = v[k] < low[k] ? v[k] : low[k];
+				high[k] = v[k] > high[k] ? v[k] : high[k];
+			}
+		}
+		const uint32_t fixed[] = { 4, 100, 7 };
+		bool is_right = true;
+		for (int k = 0; k < 3; k++)
+			is_right = is_right && (known[i].varies[k] ? low[k] < high[k] : low[k] == fixed[k] && high[k] == fixed[k]);
+		ok(is_right, "%s", known[i].source);
+		reqcursor_close(c);
+		reqset_free(s);
+	}
+}
+
+/* Blanks around the names of columns do not count; the first row tells a format without a header. */
+static void check_formats(void)
+{
+	struct jobset *s = jobs_of(" submit_s ,duration_s\t, gpus \n1,2,3\n");
+	ok(s && jobset_count(s) == 1 && jobset_at(s, 0)->gpus == 3 && jobset_at(s, 0)->duration_ns == 2 * ORR_SECOND,
+		"blanks around the names of columns");
+	jobset_free(s);
+	static const struct {
+		const char *text, *format;
+	} known[] = { { "0,add,a\n5,remove,a\n", "bamboo" }, { "12.5,remove,a\n", "bamboo" } };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct trace *t = trace_open_memory("x.csv", known[i].text, strlen(known[i].text), NULL, NULL, &err);
+		ok(t && !strcmp(trace_format(t), known[i].format), "rows of %s", known[i].format);
+		trace_close(t);
+	}
+}
+
+/* At one instant zones follow one another in their order, each with all its instances. */
+static void check_zones(void)
+{
+	uint32_t wrong = 0, starts = 0;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct availset *s = availset_load("renewal:zones=a|b|c,nodes=2,up=1000h,down=1s,length=10h", NULL, NULL, seed, &err);
+		struct availcursor *c = s ? availset_open(s, 0) : NULL;
+		struct avail_rec x;
+		for (uint32_t i = 0; c && availcursor_next(c, &x) && x.t_ns == 0; i++) {
+			wrong += strcmp(strtab_text(availset_strings(s), x.zone), i < 2   ? "a"
+										  : i < 4 ? "b"
+											  : "c") != 0 ||
+				 x.instance != i || x.kind != AVAIL_ADD;
+			starts++;
+		}
+		availcursor_close(c);
+		availset_free(s);
+	}
+	ok(wrong == 0 && starts == 240, "zones start in their order, each with two instances (%u)", starts);
+}
+
 int main(void)
 {
 	check_jobs();
@@ -416,5 +551,10 @@ int main(void)
 	check_states();
 	check_dates();
 	check_profile();
+	check_other_profiles();
+	check_bounds();
+	check_zones();
+	check_laws();
+	check_formats();
 	return done();
 }

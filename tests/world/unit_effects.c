@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Options without effect are named: a random scenario of a world, then one option changed to another valid value. If both runs have
- * equal results (metrics, rows, series), the run that departs from the default must have a remark that names the option.
+ * Options without effect are named: a random scenario of a world, then one option set to a valid value. If both runs have equal results
+ * (metrics, rows, series), the run that departs from the default must have a remark that names the option, and only then.
  *
  * cases/cases.json has base scenarios, policies, keys that are skipped and values of texts; cases/gaps.txt the accepted
  * exceptions, each with its reason. ORRERY_SCENARIOS=500 for more scenarios, ORRERY_WORLD=serve for one world. Each failure is printed
@@ -213,6 +213,21 @@ static void drop_notes(struct run_result *r)
 	r->n_events = n;
 }
 
+/* Removes counts of failed nodes and lost replicas that are 0: a run whose nodes cannot fail has no such metrics. */
+static void drop_zero_counts(struct run_result *r)
+{
+	static const char *const names[] = { "nodes_failed", "replicas_lost", "serve.nodes_failed", "serve.replicas_lost" };
+	size_t n = 0;
+	for (size_t i = 0; i < r->n_metrics; i++) {
+		bool is_count = false;
+		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+			is_count |= !strcmp(r->metrics[i].name, names[k]);
+		if (!is_count || r->metrics[i].value > 0)
+			r->metrics[n++] = r->metrics[i];
+	}
+	r->n_metrics = n;
+}
+
 static bool same_rows(const struct row_table *t, const struct run_result *a, const struct run_result *b)
 {
 	if (rows_count(t, a) != rows_count(t, b))
@@ -255,17 +270,15 @@ struct tally {
 	size_t n, with_effect, named, refused, failed, known;
 };
 
-/* Returns whether a remark of the run names the key. */
+/* Returns whether a remark of the run names the key as one without effect. */
 static bool is_named(const struct run_result *r, const char *key)
 {
+	static const char after[] = " has no effect: ";
 	const char *text;
 	size_t n = strlen(key);
-	for (size_t i = 0; (text = result_note_at(r, "remark", i)); i++) {
-		const char *at = strstr(text, key);
-		for (; at; at = strstr(at + 1, key))
-			if ((at == text || at[-1] == ' ') && strchr(" ,:", at[n]))
-				return true;
-	}
+	for (size_t i = 0; (text = result_note_at(r, "remark", i)); i++)
+		if (!strncmp(text, key, n) && !strncmp(text + n, after, sizeof after - 1))
+			return true;
 	return false;
 }
 
@@ -325,25 +338,33 @@ static cJSON *changed(const cJSON *o, const struct world *w, const struct keys *
 	return cJSON_Duplicate(o, 1);
 }
 
-/* Returns whether both scenarios have the same values: the key was set to its old value. */
-static bool is_same_scenario(const struct one *a, const struct one *b)
+/* Returns the scenario without the key. A remark compares with the default, so the test does. */
+static cJSON *without(const cJSON *o, const char *key)
 {
-	return cJSON_Compare(a->scenario->given, b->scenario->given, true);
+	cJSON *copy = cJSON_Duplicate(o, 1), *at = copy;
+	for (const char *dot; at && (dot = strchr(key, '.')); key = dot + 1) {
+		char *name = mem_strndup(key, (size_t)(dot - key));
+		at = cJSON_GetObjectItemCaseSensitive(at, name);
+		mem_free(name);
+	}
+	cJSON_DeleteItemFromObjectCaseSensitive(at, key);
+	return copy;
 }
 
-/* Returns false if neither scenario departs from the default. */
+/* Returns false if the scenario does not depart from the default. */
 static bool judge(const struct world *w, const cJSON *o, const struct key *k, const char *pair, struct one *a, struct one *b,
 	struct tally *t, size_t *wrong)
 {
-	bool is_set[2] = { remark_is_set(a->scenario, k->path), remark_is_set(b->scenario, k->path) };
-	bool named = is_set[1] ? is_named(b->result, k->path) : is_named(a->result, k->path);
-	if ((!is_set[0] && !is_set[1]) || is_same_scenario(a, b))
+	bool named = is_named(b->result, k->path);
+	if (!remark_is_set(b->scenario, k->path))
 		return false;
 	drop_notes(a->result);
 	drop_notes(b->result);
+	drop_zero_counts(a->result);
+	drop_zero_counts(b->result);
 	if (!same_results(a->result, b->result)) {
 		t->with_effect++;
-		if (named && !is_set[0]) {
+		if (named) {
 			char *text = cJSON_PrintUnformatted(o);
 			printf("# %s changes results, and a remark says that it does not: %s\n", pair, text);
 			cJSON_free(text);
@@ -375,8 +396,10 @@ static void one_case(const struct world *w, const struct keys *keys, struct tall
 			cJSON_Delete(o);
 			o = more;
 		}
+		cJSON *other = changed(o, w, keys, &k, pair), *plain = without(o, k->path);
+		cJSON_Delete(o);
+		o = plain;
 		struct one a = one_run(o), b = { 0 };
-		cJSON *other = changed(o, w, keys, &k, pair);
 		if (a.result)
 			b = one_run(other);
 		bool is_done = a.result && b.result;

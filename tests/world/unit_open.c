@@ -151,6 +151,12 @@ static void test_values(void)
 	struct run_result r = { .label = (char[]){ "las" } }, other = { .label = (char[]){ "x" } };
 	ok(scenario_policy_of(s, &r) == 1 && scenario_policy_of(s, &other) == 0, "the policy of a result is the one with its label");
 	scenario_close(s);
+	s = opened(JOBS(", 'jobs': {'ci_level': 0.9}"), &err);
+	ok(s && scenario_level(s) == 0.9, "ci_level is the level of intervals");
+	scenario_close(s);
+	s = opened("{'world': 'step', 'model': 'lenet5', 'cluster': '2x1:v100', 'policies': ['allreduce']}", &err);
+	ok(s && scenario_level(s) == 0.95, "95 %% in a world without it: %s", err.text);
+	scenario_close(s);
 	s = opened(JOBS(", 'until_precision': 0.1"), &err);
 	ok(s && s->replications == 1000, "until_precision: at most 1000 replications by default");
 	scenario_close(s);
@@ -310,8 +316,18 @@ static void test_capacity(void)
 {
 	struct orr_error err = { 0 };
 	struct cluster *c = cluster_load("4x1", &err);
-	cJSON *o = parsed("{'capacity': {'trace': 'hazard:p=0.1,length=4h', 'prices': 'price:zones=z,length=1d', 'repeat': true, "
-			  "'startup': '2m', 'notice': 30, 'price': 3}}");
+	char many[600] = "{'capacity': {'trace': 'hazard:p=0.1,length=4h', 'options': '";
+	for (int i = 0; i <= INPUTS_MOST_OPTIONS; i++)
+		strcat(many, i ? ",a=1" : "a=1");
+	strcat(many, "'}}");
+	cJSON *o = parsed(many);
+	struct inputs_capacity y = { 0 };
+	ok(inputs_capacity(o, c, 1, false, &y, &err) == ORR_EINPUT, "65 options are too many");
+	same_text(err.text, "capacity.options: more than 64 options", "by one");
+	inputs_capacity_free(&y);
+	cJSON_Delete(o);
+	o = parsed("{'capacity': {'trace': 'hazard:p=0.1,length=4h', 'prices': 'price:zones=z,length=1d', 'repeat': true, "
+		   "'startup': '2m', 'notice': 30, 'price': 3}}");
 	struct inputs_capacity x = { 0 };
 	if (ok(c && !inputs_capacity(o, c, 1, false, &x, &err), "capacity: %s", err.text)) {
 		ok(x.is_given && x.config.repeats && x.config.startup_ns == INT64_C(120000000000) &&
@@ -371,6 +387,19 @@ static void test_gpu_types(void)
 	}
 }
 
+/* Speeds are relative to recorded durations, which other worlds lack. */
+static void test_speeds(void)
+{
+	struct orr_error err = { 0 };
+	struct cluster *c = cluster_load("2x4:v100,4x8:mygpu:speed=1.5", &err);
+	ok(c && !gpu_types_check(c, NULL, NULL, "", &err), "a type with a speed need be no device: %s", err.text);
+	ok(c && gpu_types_refuse_speeds(c, "serve", &err) == ORR_EINPUT, "but is refused where no durations are recorded");
+	same_text(err.text,
+		"cluster: speed= of GPU type \"mygpu\": applies to recorded jobs only: orrery serve expects a device or no type",
+		"with the reason");
+	cluster_free(c);
+}
+
 /* Quantiles of 0, 1, .. 40: 2.5 % of 40 is 1. */
 static void test_cost_samples(void)
 {
@@ -419,6 +448,7 @@ int main(void)
 	test_inputs();
 	test_capacity();
 	test_gpu_types();
+	test_speeds();
 	test_cost_samples();
 	snprintf(clean, sizeof clean, "rm -r '%s'", dir);
 	if (chdir("/") || system(clean))

@@ -132,6 +132,8 @@ static void test_remark(void)
 	} cases[] = {
 		{ { "jct_mean", 100, 95, 105 }, { "makespan", 5, NAN, NAN }, "",
 			"20 replications: the widest interval is jct_mean of b, ± 5 % of its mean (until_precision 10 %)" },
+		{ { "jct_mean", 100, 90, 110 }, { "makespan", 5, NAN, NAN }, "",
+			"20 replications: the widest interval is jct_mean of b, ± 10 % of its mean (until_precision 10 %)" },
 		{ { "jct_mean", 100, 70, 110 }, { "makespan", 5, NAN, NAN }, "",
 			"20 replications, the limit, before the precision was reached: the widest interval is jct_mean of b, ± 20 % of its "
 			"mean (until_precision 10 %)" },
@@ -158,10 +160,12 @@ static void test_remark(void)
 		ok(!result_find_note(runs[0], "remark"), "results without replications have no remark");
 		for (int k = 0; k < 2; k++)
 			result_metric(runs[k], "replications", 20, NAN, NAN);
+		result_note(runs[1], "remark", "another");
 		precision_remark(s, runs, 2);
 		precision_remark(s, runs, 2);
 		same_text(result_find_note(runs[0], "remark"), cases[i].want, "the remark");
-		ok(result_note_at(runs[1], "remark", 0) && !result_note_at(runs[1], "remark", 1), "is there once, on every run");
+		same_text(result_note_at(runs[1], "remark", 1), cases[i].want, "beside others");
+		ok(!result_note_at(runs[1], "remark", 2), "is there once, on every run");
 		precision_remark(s, runs, 0);
 		result_free(runs[0]);
 		result_free(runs[1]);

@@ -3,7 +3,8 @@
  * Every remark of the worlds' tables of effects has a scenario that triggers it, and a row in docs/reference/remarks.md.
  *
  * cases/remarks.json lists scenarios and the remarks that each must give, no more and no fewer. A row of a table that no scenario
- * triggers fails the test, unless the file names it under "without" with a reason. ORRERY_LIST=1 prints the rows of all tables, and
+ * triggers fails the test, unless the file names it under "without" with a reason. Under "notes" it has scenarios and texts that other
+ * remarks, or assumptions, must contain. ORRERY_LIST=1 prints the rows of all tables, and
  * ORRERY_SHOW=1 the remarks of each scenario.
  */
 #include "base/bytes.h"
@@ -83,6 +84,37 @@ static bool has_remarks(const struct run_result *r, const cJSON *wanted)
 	if (n < (size_t)cJSON_GetArraySize(wanted))
 		printf("# expected %d remarks, found %zu\n", cJSON_GetArraySize(wanted), n);
 	return is_good && n == (size_t)cJSON_GetArraySize(wanted);
+}
+
+/* Returns whether a remark or an assumption of the run contains each of these texts. */
+static bool has_notes(const struct run_result *r, const cJSON *wanted)
+{
+	static const char *const kinds[] = { "remark", "assumption" };
+	const cJSON *x;
+	bool has_all = r != NULL;
+	cJSON_ArrayForEach(x, wanted)
+	{
+		const char *text;
+		bool has = false;
+		for (size_t k = 0; r && k < 2; k++)
+			for (size_t i = 0; (text = result_note_at(r, kinds[k], i)); i++)
+				has |= strstr(text, x->valuestring) != NULL;
+		if (!has)
+			printf("# no note contains: %s\n", x->valuestring);
+		has_all &= has;
+	}
+	return has_all;
+}
+
+static void one_note_case(const cJSON *c)
+{
+	struct run_result *r = run_of(cJSON_GetObjectItem(c, "scenario"));
+	for (size_t i = 0; getenv("ORRERY_SHOW") && r && result_note_at(r, "assumption", i); i++)
+		printf("SHOW %s\n", result_note_at(r, "assumption", i));
+	for (size_t i = 0; getenv("ORRERY_SHOW") && r && result_note_at(r, "remark", i); i++)
+		printf("SHOW %s\n", result_note_at(r, "remark", i));
+	ok(has_notes(r, cJSON_GetObjectItem(c, "notes")), "notes: %s", cJSON_GetStringValue(cJSON_GetObjectItem(c, "name")));
+	result_free(r);
 }
 
 static void one_case(const cJSON *c)
@@ -170,6 +202,10 @@ int main(void)
 	cJSON_ArrayForEach(c, cJSON_GetObjectItem(cases, "cases"))
 	{
 		one_case(c);
+	}
+	cJSON_ArrayForEach(c, cJSON_GetObjectItem(cases, "notes"))
+	{
+		one_note_case(c);
 	}
 	for (size_t i = 0; cases && page && worlds[i]; i++)
 		if (worlds[i]->effects)

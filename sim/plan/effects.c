@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options of the plan world without effect on a run. docs/reference/remarks.md lists the texts. */
+#include "step/effects.h"
+
+#include "plan/scenario.h"
+#include "world/remarks.h"
+
+#include <string.h>
+
+unsigned plan_used(const struct scenario *s, size_t i)
+{
+	return atomic_load(&((const struct plan_state *)s->state)->used[i]);
+}
+
+/* ---- conditions ---- */
+
+#define STATE ((const struct plan_state *)s->state)
+#define CONDITION(name, value)                                                           \
+	static bool name(const struct scenario *s, size_t i, const struct run_result *r) \
+	{                                                                                \
+		(void)s, (void)i, (void)r;                                               \
+		return value;                                                            \
+	}
+#define CHANGES(name) CONDITION(name##_changes, setting_costs_change(&STATE->set, s->cluster, STATE->dnn, STATE->costs, #name))
+
+/* The world has no state of training for embeddings, so these conditions come first in the table. */
+CONDITION(trains, !STATE->table)
+CONDITION(has_codes, STATE->table != NULL)
+CONDITION(is_other_batch, STATE->problem.global_batch<32. * s->cluster->gpus || STATE->problem.global_batch> 32. * s->cluster->gpus)
+CONDITION(device_changes, setting_device_changes(&STATE->set, s->cluster))
+CONDITION(profile_changes, setting_profile_changes(&STATE->set, s->cluster))
+CONDITION(uses_network, plan_used(s, i) & (PLAN_USED_NETWORK | STEP_USED_NETWORK) || setting_links_change(&STATE->set, s))
+CONDITION(is_merge_off, strcmp(orr_arg_text(STATE->set.options, "merge"), "on") != 0)
+CHANGES(measured)
+CHANGES(fused_attention)
+CHANGES(fused_elementwise)
+CHANGES(dropout)
+CHANGES(efficiency)
+
+void plan_note(const struct scenario *s, size_t i, struct run_result *r)
+{
+	if (trains(s, i, r) && plan_used(s, i) & PLAN_USED_EXECUTOR)
+		step_note_draws(s, plan_used(s, i), r);
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+#define TRAINING(KEY) { .key = KEY, .why = "embedding tables are compressed without training", .holds = trains }
+#define EXECUTOR(KEY) TRAINING(KEY), { .key = KEY, .why = "no plan was executed (plan.checked=0)", .use = PLAN_USED_EXECUTOR }
+#define KERNELS(NAME) TRAINING("cost." #NAME), \
+	{ .key = "cost." #NAME, .why = "it changes the time of no kernel of the model", .holds = NAME##_changes }
+
+const struct world_effect plan_effects[] = {
+	TRAINING("global_batch"), TRAINING("micro_batch"), TRAINING("network"), TRAINING("device"), TRAINING("profile"), TRAINING("precision"),
+	{ .key = "global_batch", .why = "32 samples per GPU are the default", .holds = is_other_batch },
+	{ .key = "network", .why = "no device sent a message", .use = PLAN_USED_MESSAGES | STEP_USED_MESSAGES },
+	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
+	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
+	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
+	{ .key = "plan.budget", .why = "the search ended before", .use = PLAN_USED_BUDGET },
+	{ .key = "plan.samples", .why = "the problem has no embedding tables", .holds = has_codes },
+	TRAINING("plan.checked"),
+	{ .key = "plan.checked", .why = "there was one plan to execute", .use = PLAN_USED_CHECKED },
+	EXECUTOR("step.iterations"), EXECUTOR("step.exact"), EXECUTOR("step.fidelity"), EXECUTOR("step.algorithm"),
+	EXECUTOR("step.nic_efficiency"), EXECUTOR("step.pxn"), EXECUTOR("step.merge"), EXECUTOR("step.compression"),
+	EXECUTOR("step.interference"), EXECUTOR("step.interference_loss"), EXECUTOR("step.interference_curve"), EXECUTOR("step.speeds"),
+	EXECUTOR("step.stragglers"), EXECUTOR("step.straggler_spread"), EXECUTOR("step.contention_p"), EXECUTOR("step.contention_f"),
+	EXECUTOR("step.background"), EXECUTOR("step.link_changes"),
+	TRAINING("step.optimizer"), TRAINING("step.compute_s"), TRAINING("step.fc_share"), TRAINING("step.update_cost"),
+	TRAINING("step.ignore_memory"), TRAINING("cost.setup"),
+	STEP_EFFECTS,
+	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
+	TRAINING("cost.measured"),
+	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
+	KERNELS(fused_attention), KERNELS(fused_elementwise), KERNELS(dropout), KERNELS(efficiency),
+	{ .key = "seed", .why = "nothing of this run is drawn at random", .use = PLAN_USED_RANDOM | STEP_USED_RANDOM },
+	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ 0 }
+};
+/* clang-format on */

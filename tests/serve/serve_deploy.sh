@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Deployments, models, prices and roles of a serving run: what they mean and what is refused; inputs without effect are named.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$ORRERY
+cd "$work" || exit 1
+echo '{"name": "a", "source": "made up", "kind": "table", "batch": [1, 2], "latency_ms": [1000, 1500]}' >a.json
+sed 's/"a"/"b"/' a.json >b.json
+echo '{"name": "l", "source": "made up", "kind": "llm", "weight_bytes": 1e9, "kv_bytes_per_token": 1e5, "curves": {"prompt_tokens": [1, 1000], "prompt_s": [0.1, 1], "decodes": [1, 64], "decode_s": [0.05, 0.1]}}' >l.json
+printf 'arrival_s,model\n0,a\n0.5,a\n3,a\n' >r.csv
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n0.5,20,6\n3,5,2\n' >t.csv
+cat >base.json <<'E'
+{"world": "serve", "trace": "r.csv", "models": ["a.json", "b.json"], "cluster": "2x4:a100,1x2:v100",
+ "deployments": [{"model": "a", "replicas": 1, "tp": 2, "gpu_types": "a100"}, {"model": "b.json", "replicas": 1}],
+ "policies": ["fifo"]}
+E
+metric() { awk -F, -v m="$2" '$2 == m { print $3 }' "$1/summary.csv"; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a - b; print (off * off < 1e-12 * (1 + b * b)) ? "near" : a " for " b }'; }
+
+# ---- refusals: an edit of the scenario, and the message ----
+while IFS='@' read -r edit expected; do
+  sed -E "$edit" base.json >x.json
+  said=$("$orrery" run x.json --no-figures -q 2>&1)
+  like "$? $said" "^2 orrery: (x\.json: )?$expected" "$edit"
+done <<'E'
+s/"model": "a"/"model": "c"/@\$\.deployments\[0\]\.model: expected "any" or one of the models: a, b, found "c"
+s/"model": "a"/"model": 7/@\$\.deployments\[0\]\.model: expected "any" or one of the models: a, b, found "7"
+s/"model": "a"/"modell": "a"/@unknown key "deployments\[0\]\.modell"|.*modell
+s/"tp": 2/"tp": 0/@\$\.deployments\[0\]\.tp: expected a whole number from 1 to 4096, found "0"
+s/"tp": 2/"pp": 4097/@\$\.deployments\[0\]\.pp: expected a whole number from 1 to 4096
+s/"tp": 2/"kv_blocks": -1/@\$\.deployments\[0\]\.kv_blocks: expected a whole number from 0 to 1000000000
+s/"tp": 2/"role": "all"/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "all"
+s/"tp": 2/"role": 1/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "1"
+s/"tp": 2/"role": "decode"/@policy fifo: does not distinguish prefill and decode replicas, and \$\.deployments\[0\] has a role; policies that do: splitwise
+s/"gpu_types": "a100"/"gpu_types": "h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has, found "h100"
+s/"gpu_types": "a100"/"gpu_types": "v100,h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has
+s/"gpu_types": "a100"/"gpu_types": 3/@\$\.deployments\[0\]\.gpu_types: expected GPU types separated by commas, found "3"
+s/"gpu_types": "a100"/"gpu_types": \["a100"\]/@\$\.deployments\[0\]\.gpu_types: expected GPU types separated by commas, found a list or an object
+s/"replicas": 1, "tp"/"replicas": 0, "tp"/@\$\.deployments\[0\]\.replicas: expected at least 1, because "most" allows no increase
+s/"replicas": 1, "tp"/"replicas": 1, "least": 2, "most": 3, "tp"/@\$\.deployments\[0\]\.replicas: expected from 2 \(least\) to 3 \(most\), found 1
+s/"replicas": 1, "tp"/"replicas": 4, "least": 2, "most": 3, "tp"/@\$\.deployments\[0\]\.replicas: expected from 2 \(least\) to 3 \(most\), found 4
+s/"replicas": 1, "tp"/"replicas": 1, "least": 3, "most": 2, "tp"/@\$\.deployments\[0\]\.most: expected at least 3 \(least\), found 2
+s/"replicas": 1, "tp"/"replicas": 5, "tp"/@\$\.deployments\[0\]: 5 replicas of 2 x 1 GPUs are 10 GPUs; the cluster has 8 of these types
+s/"replicas": 1\}/"replicas": 11}/@\$\.deployments\[1\]: 11 replicas of 1 x 1 GPUs are 11 GPUs; the cluster has 10$
+s/"replicas": 1\}/"replicas": 9}/@\$\.deployments: request 11 GPUs in total; the cluster has 10
+s/\{"model": "b.json"[^}]*\}/7/@\$\.deployments\[1\]: expected an object
+s/"deployments": .*\],/"deployments": [],/@\$\.deployments: expected a list of 1 to 4096 objects
+s/"deployments": .*\],/"deployments": {},/@\$\.deployments: expected a list of 1 to 4096 objects
+s/\["a.json", "b.json"\]/[]/@\$\.models: expected a list of 1 to [0-9]+ models
+s/"models": \["a.json", "b.json"\], //@no model is named \(--model NAME or FILE\.json\)
+s/"b.json"\]/"a.json"]/@\$\.models\[1\]: duplicate name "a" \(of model 0\): expected a unique name
+s/"b.json"\]/7]/@\$\.models\[1\]: expected the name of a model, a file, or a model as an object
+s/"b.json"\]/""]/@\$\.models\[1\]: expected the name of a model
+s/"b.json"\]/"none.json"]/@\$\.models\[1\]: none\.json: No such file
+s/"b.json"\]/{"name": "b"}]/@\$\.models\[1\]
+s/r.csv/none.csv/@none\.csv: No such file
+s/"trace": "r.csv", //@no trace is named
+s/2x4:a100,1x2:v100/2x0/@cluster 2x0: has no GPUs to serve on
+s/\["a.json", "b.json"\]/["b.json"]/; s/"model": "a", //@.*r\.csv:2: request 0 requests model "a", which is not served
+s/"policies"/"prices": "a100", &/@\$\.prices: expected auto, none or TYPE=USD,\.\. found "a100"
+s/"policies"/"prices": "a100=1,h100=2", &/@\$\.prices: the cluster has no GPUs of type "h100"
+s/"policies"/"prices": "a100=x", &/@\$\.prices\.a100: expected USD per GPU and hour, from 0 to 1e6, found "x"
+s/"policies"/"prices": {"a100": -1}, &/@\$\.prices\.a100: expected USD per GPU and hour, from 0 to 1e6, found "-1"
+s/"policies"/"prices": {"a100": 1000001}, &/@\$\.prices\.a100: expected USD per GPU and hour
+s/"policies"/"prices": 7, &/@\$\.prices: expected auto, none, TYPE=USD,\.\. or an object with such keys, found "7"
+s/"policies"/"serve": {"autoscale": "rate", "scale_interval": 0}, &/@serve\.scale_interval: expected a time above 0 with serve\.autoscale, found 0
+s/"policies"/"serve": {"autoscale": "rate"}, &/@serve\.autoscale=rate: no deployment has a maximum number of replicas \("most"\)
+s/"policies"/"serve": {"sessions": "replay"}, "resample": "1h", &/@\$\.resample: expected none with serve\.sessions
+s/r.csv/poisson:rate=1,n=0/; s/"policies"/"serve": {"any_model": true}, &/@.*
+E
+refuse() { said=$("$orrery" serve "${@:2}" -q 2>&1); like "$? $said" "^2 orrery: $1" "${*:2}"; }
+one=(t.csv --model l.json --cluster 1x2:a100 --policy vllm)
+refuse 'serve: --attainment: expected together with --find-rate' "${one[@]}" --attainment 0.9
+refuse 'serve: --find-rate and --db or --out exclude each other' "${one[@]}" --find-rate ttft=1s --db x.db
+refuse '--find-rate: ttft is given twice' "${one[@]}" --find-rate ttft=1s,ttft=2s
+refuse '--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME' "${one[@]}" --find-rate ttfp=1s
+refuse '--find-rate: expected .*ttft' "${one[@]}" --find-rate ttft=0
+refuse '--attainment: expected a share of the requests above 0 and at most 1' "${one[@]}" --find-rate ttft=1s --attainment 1.5
+refuse '--attainment: expected a share of the requests above 0 and at most 1' "${one[@]}" --find-rate ttft=1s --attainment 0
+refuse '--find-rate: --until would cut off requests' "${one[@]}" --find-rate ttft=1s --until 5
+refuse '--find-rate: expected no serve\.clients' "${one[@]}" --find-rate ttft=1s --set serve.clients=2
+
+# ---- meanings ----
+"$orrery" run base.json --no-figures -q --check --out o
+# Three requests of 1 s, one after the other: 0 to 1, 1 to 2, 3 to 4 s; two GPUs for a, one for b, for 4 s.
+is "$? $(near "$(metric o completion_mean)" "$(awk 'BEGIN { printf "%.17g", 3.5 / 3 }')") $(near "$(metric o gpu_hours)" "$(awk 'BEGIN { printf "%.17g", 12 / 3600 }')")" "0 near near" \
+  "a deployment has replicas of its GPUs"
+for prices in '"a100=3.6,v100=7.2"' '{"a100": 3.6, "v100": "7.2"}'; do
+  sed "s/\"policies\"/\"prices\": $prices, &/; s/\"replicas\": 1}/\"replicas\": 1, \"gpu_types\": \"v100\"}/" base.json >x.json
+  "$orrery" run x.json --no-figures -q --check --out p
+  is "$? $(near "$(metric p usd)" "$(awk 'BEGIN { printf "%.17g", (8 * 3.6 + 4 * 7.2) / 3600 }')")" "0 near" "prices by type: $prices"
+  is "$("$orrery" scenario show x.json | tr -d ' \t\n' | grep -c '"prices":{"a100":"3.6","v100":"7.2"}')" 1 "scenario show writes them"
+done
+sed 's/"policies"/"prices": "none", &/' base.json >x.json
+"$orrery" run x.json --no-figures -q --out n
+is "$? $(metric n usd)" "0 " "without prices no cost is reported"
+sed -E 's/"replicas": 1, "tp": 2, "gpu_types": "a100"/"least": 1, "most": 2/' base.json >x.json
+is "$("$orrery" scenario show x.json | tr -d ' \t\n' | grep -c '"model":"a","replicas":"1","tp":"1","pp":"1","role":"both","gpu_types":"","kv_blocks":"0","least":"1","most":"2"')" 1 \
+  "a deployment that is scaled begins with its least number of replicas"
+sed -E 's/"deployments": .*\],/"serve": {"any_model": true},/; s/, "b.json"//' base.json >x.json
+is "$("$orrery" scenario show x.json | tr -d ' \t\n' | grep -c '"deployments":\[{"model":"a","replicas":"10",')" 1 "a single deployment has the whole cluster"
+is "$("$orrery" scenario show base.json | tr -d ' \t\n' | grep -c '"gpu_types":"a100".*"model":"b","replicas":"1"')" 1 "deployments name models and types"
+"$orrery" serve r.csv --set models=a.json,b.json --cluster 2x1:a100 --policy fifo --no-figures -q --out m
+is "$? $(metric m requests_completed)" "0 3" "models may be a list of names"
+
+# ---- inputs without effect ----
+while IFS='|' read -r input expected arguments; do
+  read -ra words <<<"$arguments"
+  said=$("$orrery" serve "${words[@]}" --no-figures 2>&1) rc=$?
+  got=$(grep -oE "$input has no effect: .*" <<<"$said" | head -n 1 | sed "s/^$input has no effect: //")
+  [ -n "$got" ] || got=yes
+  is "$rc ${got%%;*}" "0 $expected" "effect of $input: $arguments"
+done <<'E'
+serve.swap_Bps|no KV cache was swapped out|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.swap_Bps=1e9
+serve.kv_Bps|no KV cache was sent to another replica|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.kv_Bps=1e9
+serve.engine|no language model by layers is served|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.engine=lmdeploy
+precision|times and bytes of the models are given by their files|r.csv --model a.json --cluster 1x1:a100 --policy fifo --precision fp32
+serve.queue_limit|no request arrived at a replica with that many requests|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.queue_limit=2
+serve.shed|no request reached its deadline while it waited|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.shed=late --set serve.slo=9s
+serve.shed|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.shed=late --set serve.slo=300ms
+serve.kv_block|no language model is served|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.kv_block=8
+serve.kv_block|yes|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.kv_block=8
+serve.prefix_cache|the trace has no hashes of prompts|t.csv --model l.json --cluster 1x1:a100 --policy vllm --set serve.prefix_cache=true
+serve.router|there is one replica|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.router=round-robin
+serve.router|yes|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.router=round-robin
+serve.scale_target|serve.autoscale=none|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.scale_target=3
+serve.start_up|no replica was added later|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.start_up=3s
+serve.notice|nodes do not fail|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.notice=3s
+serve.think|neither serve.clients nor serve.sessions is set|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.think=3s
+serve.think|yes|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.think=3s --set serve.clients=2
+serve.think_law|serve.think is 0|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set serve.think_law=fixed --set serve.clients=2
+serve.any_model|every request names a model that is served|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.any_model=true
+serve.any_model|yes|r.csv --model b.json --cluster 1x1:a100 --policy fifo --set serve.any_model=true
+failures.mttr|no node failed before the end|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set failures.mtbf=9999h --set failures.mttr=1s
+serve.ci_level|the run has no interval|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.ci_level=0.9
+record|a sample of up to 10000 rows contains every request|r.csv --model a.json --cluster 1x1:a100 --policy fifo --record sample
+until|the last request ended before it|r.csv --model a.json --cluster 1x1:a100 --policy fifo --until 10
+until|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --until 3.5
+until|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --until 2.5
+seed|nothing of this run is drawn at random|r.csv --model a.json --cluster 1x1:a100 --policy fifo --seed 5
+seed|yes|r.csv --model a.json --cluster 2x1:a100 --policy fifo --seed 5 --set serve.router=random
+seed|yes|poisson:rate=1,n=9 --model a.json --cluster 1x1:a100 --policy fifo --seed 5
+seed|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --seed 5 --set serve.clients=1 --set serve.think=2s
+seed|nothing of this run is drawn at random|r.csv --model a.json --cluster 1x1:a100 --policy fifo --seed 5 --set serve.clients=1 --set serve.think=2s --set serve.think_law=fixed
+serve.interference|no two runs shared a replica|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.interference=occupancy
+serve.slowdowns|serve.interference is not pairwise|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.slowdowns=a:a=2
+serve.exit|no run was aborted|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.exit=now
+E
+tap_done
