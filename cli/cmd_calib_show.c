@@ -41,14 +41,15 @@ int calib_list(int argc, char **argv, struct orr_error *err)
 	if (argc > 1)
 		return orr_fail(err, ORR_EINPUT, "calib list: takes no arguments");
 	const char *name;
-	char e[16];
-	printf("%-12s %-12s %5s %10s  %s\n", "profile", "device", "laws", "error %", "from");
+	char e[16], m[16];
+
+	printf("%-12s %-12s %5s %10s %8s  %s\n", "profile", "device", "laws", "median %", "mean %", "from");
 	for (size_t i = 0; (name = profile_catalogue(i)); i++) {
 		struct profile *p = profile_load(name, err);
 		if (!p)
 			return ORR_EFAIL;
-		printf("%-12s %-12s %5zu %10s  %s%s\n", p->name, p->device, p->n_laws, percent(profile_error(p), e),
-			!strcmp(p->backend, "scaled") ? "not measured, scaled: " : "", p->source);
+		printf("%-12s %-12s %5zu %10s %8s  %s%s\n", p->name, p->device, p->n_laws, percent(profile_error(p), e),
+			percent(profile_mean_error(p), m), !strcmp(p->backend, "scaled") ? "not measured, scaled: " : "", p->source);
 		profile_free(p);
 	}
 	return ORR_OK;
@@ -91,9 +92,10 @@ static void show_law(const struct law *l)
 
 static void show_head(const struct profile *p)
 {
-	char *summary = profile_summary(p), e[16];
-	printf("%s: %s\ndevice %s, %s, %s\nsource: %s\nmedian error of its laws, weighted by points: %s %%\n", p->name, p->title, p->device,
-		p->backend, p->date, p->source, percent(profile_error(p), e));
+	char *summary = profile_summary(p), e[16], m[16];
+	printf("%s: %s\ndevice %s, %s, %s\nsource: %s\n", p->name, p->title, p->device, p->backend, p->date, p->source);
+	printf("error of its laws (held out where known), weighted by points: median %s %%, mean %s %%\n", percent(profile_error(p), e),
+		percent(profile_mean_error(p), m));
 	if (*p->note)
 		printf("note: %s\n", p->note);
 	if (!p->is_stable)

@@ -226,15 +226,30 @@ static bool is_pooled(const struct profile *p, const struct law *l)
 	return false;
 }
 
-double profile_error(const struct profile *p)
+static double law_mean(const struct law *l)
+{
+	return isnan(l->held_out_mean) ? l->mean_error : l->held_out_mean;
+}
+
+static double error_of(const struct profile *p, double (*of)(const struct law *l))
 {
 	double sum = 0, points = 0;
 	for (size_t i = 0; i < p->n_laws; i++) {
-		double e = is_pooled(p, &p->law[i]) ? NAN : law_median(&p->law[i]);
+		double e = is_pooled(p, &p->law[i]) ? NAN : of(&p->law[i]);
 		sum += isnan(e) ? 0 : e * p->law[i].points;
 		points += isnan(e) ? 0 : p->law[i].points;
 	}
 	return points > 0 ? sum / points : NAN;
+}
+
+double profile_error(const struct profile *p)
+{
+	return error_of(p, law_median);
+}
+
+double profile_mean_error(const struct profile *p)
+{
+	return error_of(p, law_mean);
 }
 
 char *profile_summary(const struct profile *p)

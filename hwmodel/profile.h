@@ -77,6 +77,8 @@ const char *profile_for_device(const char *device);
 
 /* Returns the median relative error (held out if known), averaged over the laws with their points as weights. NAN: not stated. */
 double profile_error(const struct profile *p);
+/* The same of the mean relative errors, which a few bad shapes raise above the median. */
+double profile_mean_error(const struct profile *p);
 /* Returns the source of times for reports: "v100 (DeepBench .., 2019; median error 9 %)". The caller frees it. */
 char *profile_summary(const struct profile *p);
 

@@ -190,5 +190,5 @@ const struct orr_param bamboo_settings[] = { ORR_PARAM_CHOICE("rules", "clean", 
 	ORR_PARAM_TIME(
 		"checkpoint_write", "0s", "with rollback: time to write a checkpoint; 0: from the size of the state (spot.storage_Bps)"),
 	ORR_PARAM_CHOICE("checkpoint_copy", "async", "async|sync",
-		"with rollback: training pauses for checkpoint_pause at each checkpoint, or until it is written"),
+		"with rollback: async: training pauses for checkpoint_pause at each checkpoint; sync: until the checkpoint is written"),
 	ORR_PARAM_END };

@@ -30,7 +30,8 @@ static const struct orr_param params[] = {
 	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time per loss that the estimate assumes initially (counted as one loss)"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
-	ORR_PARAM_TIME("refit", "0s", "time of a restart or move in addition to `restart`: processes, groups, shapes"),
+	ORR_PARAM_TIME("refit", "0s",
+		"time of a restart or a move in addition to `restart`: start of processes, set-up of groups, change of shape"),
 	ORR_PARAM_CHOICE("copy", "sync", "sync|async", "training pauses for the cost, or continues while the copy is written"),
 	ORR_PARAM_TIME("snapshot", "0", "copy=async: pause of training before the copy"),
 	ORR_PARAM_CHOICE(

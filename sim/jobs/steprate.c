@@ -358,7 +358,7 @@ static bool is_other_link(const struct step_link *a, const struct step_link *b)
 	       a->peak_Bps < b->peak_Bps || a->peak_Bps > b->peak_Bps;
 }
 
-/* Returns a copy in which `option` has its default; NULL: it has it already. */
+/* Returns a copy in which `option` has its default, or NULL if it has the default already. */
 static struct orr_args *by_default(const struct orr_args *of, const char *option)
 {
 	struct orr_args *copy = args_new(step_options, "step", NULL);
@@ -373,7 +373,7 @@ static struct orr_args *by_default(const struct orr_args *of, const char *option
 	return differs ? copy : NULL;
 }
 
-/* Returns whether the rate, or the use of a link, is another one with the default of this option: of jobs alone, by a second run. */
+/* Returns whether the rate of a job alone, or its use of a link, differs under the default of this option. Simulates the job again. */
 static bool differs_by_default(const struct class *class, const struct step_config *c, const struct steprate_value *v, const char *option)
 {
 	struct orr_args *plain = by_default(c->options, option);

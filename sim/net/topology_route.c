@@ -62,7 +62,7 @@ double topo_latency(const struct topo *t, uint32_t src, uint32_t dst)
 	return sum;
 }
 
-/* of: the link of b that was found where a has this one; UINT32_MAX: none yet. */
+/* of: the link of b that is in the place of this link of a; UINT32_MAX: none is known yet. */
 static bool is_same_route(const struct topo *a, const struct topo *b, uint32_t src, uint32_t dst, uint32_t *of)
 {
 	uint32_t x[TOPO_MAX_HOPS], y[TOPO_MAX_HOPS], n = topo_route(a, src, dst, 0, x);

@@ -58,7 +58,7 @@ const struct world_effect plan_effects[] = {
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
-	{ .key = "plan.budget", .why = "the search ended before", .use = PLAN_USED_BUDGET },
+	{ .key = "plan.budget", .why = "the search ended before this limit", .use = PLAN_USED_BUDGET },
 	{ .key = "plan.samples", .why = "the problem has no embedding tables", .holds = has_codes },
 	TRAINING("plan.checked"),
 	{ .key = "plan.checked", .why = "there was one plan to execute", .use = PLAN_USED_CHECKED },

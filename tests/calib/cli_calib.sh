@@ -67,6 +67,9 @@ ok "$(awk -v e="${error:-999}" 'BEGIN { print !(e > 5 && e <= 35) }')" "the T4's
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^gemm')" 2 "the scaled profile has laws of products"
 like "$("$ORRERY" calib diff v100 "$work/t4.json" | grep '^gemm fp32')" 'differs' "a T4 is slower than a V100"
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^collective\|^copy')" 0 "the scaled profile has no laws of collectives"
+# V100: the mean over shapes of leaving points out is well above the median, so both are stated.
+is "$("$ORRERY" calib list | awk '$1 == "v100" { print ($5 > 1.2 * $4) }')" 1 "calib list states the mean error beside the median"
+like "$("$ORRERY" calib show v100)" '^error of its laws \(held out where known\), weighted by points: median [0-9.]+ %, mean [0-9.]+ %$' "so does calib show, and names both"
 "$ORRERY" calib show k80 >"$work/out"
 like "$(cat "$work/out")" 'held out [0-9.]+ %' "the K80's efficiency has its error"
 

@@ -296,6 +296,100 @@ static void check_precision(void)
 	ok(!served_engine(3), "no other engine");
 }
 
+/* ---- a replica over several nodes ---- */
+
+struct fake_net {
+	double reduce_s, gather_s, hop_s;
+};
+
+static double fake_reduce(void *ctx, uint32_t stage, bool is_gather, double bytes, double *network_bytes)
+{
+	const struct fake_net *n = ctx;
+	(void)stage;
+	*network_bytes += bytes;
+	return is_gather ? n->gather_s : n->reduce_s;
+}
+
+static double fake_hop(void *ctx, uint32_t stage, double bytes, double *network_bytes)
+{
+	(void)stage;
+	(void)bytes;
+	*network_bytes += 1;
+	return ((const struct fake_net *)ctx)->hop_s;
+}
+
+static struct served_on *on_net(const struct served *m, const struct device *d, const struct served_net *net, uint32_t tp, uint32_t pp)
+{
+	const struct served_place place = { .device = d, .tp = tp, .pp = pp, .precision = PRECISION_FP16, .net = net };
+	return served_on_new(m, &place, &err);
+}
+
+/*
+ * Llama-2 7B: 32 blocks with two all-reduces each and one after the embedding; an all-gather after each hop and one of the output scores
+ * (32000 per token that needs them). Width 4096 in fp16.
+ */
+static void check_network(void)
+{
+	struct served *m = served_load("llama2-7b", &err);
+	struct device *d = device_load("a100", &err);
+	const struct llm_load load = { .decodes = 3, .prompts = 1, .prompt_tokens = 5, .decode_context = 100, .prompt_pairs = 25 };
+	const double r = 3e-3, g = 5e-3, h = 7e-3, sent = 8 * 4096 * 2, scores = 4 * 32000 * 2;
+	for (uint32_t pp = 1; pp <= 4; pp *= 2) {
+		struct fake_net f = { 0, 0, 0 };
+		const struct served_net net = { &f, fake_reduce, fake_hop };
+		struct served_on *x = on_net(m, d, &net, 2, pp);
+		double base = served_iteration(x, &load), hops = pp - 1;
+		near_to(served_network_bytes(x, &load), 65 * sent + hops * (1 + sent) + scores, 1e-12, "bytes over the network");
+		served_on_free(x);
+		f = (struct fake_net){ r, g, h };
+		x = on_net(m, d, &net, 2, pp);
+		near_to((served_iteration(x, &load) - base) / (65 * r + hops * (h + g) + g), 1, 1e-9,
+			"all-reduces, all-gathers and hops of an iteration");
+		struct served_parts part = { 0 };
+		ok(served_iteration_parts(x, &load, &part) &&
+				fabs((part.linear + part.elementwise + part.collective + part.attention_prompt + part.attention_decode +
+					     part.head + part.hops + part.overhead) /
+						served_iteration(x, &load) -
+					1) < 1e-12,
+			"its parts add up to it");
+		near_to(part.collective, 65 * r, 1e-9, "the part of all-reduces");
+		near_to(part.hops, hops * (h + g), 1e-9, "the part of hops");
+		served_on_free(x);
+		/* A negative time says that the GPUs share a node: then their own link counts. */
+		f = (struct fake_net){ -1, -1, -1 };
+		struct served_on *own = on_net(m, d, NULL, 2, pp);
+		x = on_net(m, d, &net, 2, pp);
+		near_to(served_iteration(x, &load) / served_iteration(own, &load), 1, 1e-12, "within a node the network does not matter");
+		ok(served_network_bytes(own, &load) == 0, "without a network no bytes");
+		served_on_free(own);
+		served_on_free(x);
+		/* One GPU per stage: nothing is reduced or gathered. */
+		f = (struct fake_net){ r, g, h };
+		x = on_net(m, d, &net, 1, pp);
+		near_to(served_network_bytes(x, &load), hops, 1e-12, "one GPU per stage sends hops alone");
+		served_on_free(x);
+	}
+	struct device lone = *d;
+	lone.link_Bps = lone.pcie_Bps = 0;
+	static const struct {
+		uint32_t tp, pp;
+	} sizes[] = { { 1, 1 }, { 2, 1 }, { 1, 2 } };
+	for (int i = 0; i < 3; i++) {
+		struct served_on *x = on_net(m, &lone, NULL, sizes[i].tp, sizes[i].pp);
+		ok(i ? !x && strstr(err.text, "has no link to another, so tensor and pipeline parallelism must be 1") : x != NULL,
+			"a GPU without links, %u x %u", sizes[i].tp, sizes[i].pp);
+		served_on_free(x);
+	}
+	/* The cache gets what the weights leave: 90 % of the memory of two GPUs. */
+	struct served_on *two = on_net(m, d, NULL, 2, 1);
+	double room = 0.9 * 2 * d->memory_bytes - m->weight_bytes;
+	ok(two && fabs(served_kv_tokens(two, 0.9) - floor(room / m->kv_bytes)) <= 1 && served_kv_tokens(two, 0.01) == 0,
+		"%.0f tokens of cache beside the weights", two ? served_kv_tokens(two, 0.9) : 0);
+	served_on_free(two);
+	device_free(d);
+	served_free(m);
+}
+
 int main(void)
 {
 	check_products();
@@ -303,5 +397,6 @@ int main(void)
 	check_dimensions();
 	check_defaults();
 	check_precision();
+	check_network();
 	return done();
 }

@@ -178,6 +178,25 @@ static void test_metrics(void)
 	result_free(r);
 }
 
+/* A hundred jobs that arrive together and run one after the other, for 1 s each: JCTs 1 to 100, waits 0 to 99. A quantile p of n
+ * values lies at p (n - 1) from the smallest, interpolated linearly. */
+static void test_quantiles(void)
+{
+	char csv[1000] = "submit_s,duration_s,gpus\n";
+	for (int i = 0; i < 100; i++)
+		strcat(csv, "0,1,1\n");
+	struct run_result *r = go(start_all, csv, "1x1:a", "", 0);
+	expect(r, "jct_p50", 1 + 99 * 0.5);
+	expect(r, "jct_p95", 1 + 99 * 0.95);
+	expect(r, "jct_p99", 1 + 99 * 0.99);
+	expect(r, "jct_max", 100);
+	expect(r, "wait_p50", 99 * 0.5);
+	expect(r, "wait_p99", 99 * 0.99);
+	/* JCT over the bound of 10 s, at least 1. */
+	expect(r, "slowdown_p99", (1 + 99 * 0.99) / 10);
+	result_free(r);
+}
+
 /* ---- queries ---- */
 
 static const char three_kinds[] = "submit_s,duration_s,gpus,cpus,mem_mib,limit_s,priority,user,queue,model,job_id,gpu_types,iterations\n"
@@ -215,6 +234,10 @@ static void ask(struct orr_jobs *w, double now)
 			orr_job_duration_ns(w, job[0]) == 100 * ORR_SECOND && !orr_job_duration_ns(w, 0) && !orr_job_remaining_ns(w, 0),
 		"true durations");
 	near_to(orr_job_iterations(w, job[0]), 500, 0, "iterations");
+	near_to(orr_job_iterations(w, 0), 0, 0, "iterations of no job");
+	near_to(orr_job_iterations_left(w, 0), 0, 0, "iterations left of no job");
+	near_to(orr_job_throughput(w, 0, 0), 0, 0, "throughput of no job");
+	near_to(orr_job_rate_at(w, 0, 1), 0, 0, "rate of no job");
 	near_to(orr_job_iterations_left(w, job[0]), 490, 1e-9, "iterations left");
 	near_to(orr_job_iterations_left(w, job[1]), 0, 0, "iterations of a job without");
 	near_to(orr_job_throughput(w, job[0], 0), 5, 1e-12, "iterations a second");
@@ -500,6 +523,7 @@ static void test_laws(void)
 int main(void)
 {
 	test_metrics();
+	test_quantiles();
 	test_queries();
 	test_costs();
 	test_elastic();
