@@ -11,8 +11,8 @@ dir=$1 seeds=$2
 shift 2
 mkdir -p "$dir" || exit 1
 
-# NAME|ARGUMENTS. The rules of single runs were chosen on the first twelve workloads, those of replications on eleven of the first 21 and on
-# the distributions of tests/results/unit_estimate.c; the last five were added afterwards.
+# NAME|ARGUMENTS. The rules of single runs were chosen on the first twelve workloads, the constants of those of replications on eleven of the
+# first 21 and on the distributions of tests/results/unit_estimate.c; the last five were added afterwards (docs/models/statistics.md).
 workloads() {
   cat <<'EOT'
 mm1-0.5|jobs poisson:rate=0.5,n=100000 --cluster 1x1 --policy fifo
