@@ -18,7 +18,8 @@ struct elastic_point {
 	uint32_t pipelines, depth;
 	int64_t step_ns[ELASTIC_KINDS]; /* 0: no such step. A table gives one time, for PLAIN and REDUNDANT */
 	int64_t failover_ns;
-	double redundant; /* share of the nodes' time in a redundant step */
+	double redundant;        /* share of the nodes' time in a redundant step */
+	double activation_bytes; /* of a sample, mean over the cuts between stages; 0: unknown. Of jobs with a struct elastic_step */
 };
 struct elastic_curve {
 	char *name;

@@ -9,13 +9,15 @@
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
 /* Intervals at the limits are longer by this share: of the runs of a workload near a limit, the calmer ones pass, whose means are low. */
 static const double most_widening = 0.2;
+/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
+static const double tail_share = 0.4;
 
 /* Sums and weights (counts, or time) of n consecutive blocks. */
 struct stretch {
 	size_t n;
 	double sum[BLOCKS_MAX], weight[BLOCKS_MAX];
 	double total, total_weight, mean;
-	double rest[BLOCKS_MAX]; /* sum - mean x weight */
+	double rest[BLOCKS_MAX]; /* sum - mean x weight; set by residuals() */
 };
 
 /* Sets the mean; false if there are no values. */
@@ -27,9 +29,13 @@ static bool complete(struct stretch *s)
 		s->total_weight += s->weight[k];
 	}
 	s->mean = s->total_weight > 0 ? s->total / s->total_weight : NAN;
+	return s->total_weight > 0;
+}
+
+static void residuals(struct stretch *s)
+{
 	for (size_t k = 0; k < s->n; k++)
 		s->rest[k] = s->sum[k] - s->mean * s->weight[k];
-	return s->total_weight > 0;
 }
 
 static double autocovariance(const struct stretch *s, size_t lag)
@@ -69,9 +75,9 @@ struct batch_means {
 static struct batch_means batch(const struct stretch *s, size_t m)
 {
 	double squares = 0, cubes = 0, size = s->total_weight / (double)m;
-	for (size_t i = 0; i < m; i++) {
+	for (size_t i = 0, k = 0; i < m; i++) {
 		double off = 0;
-		for (size_t k = s->n * i / m; k < s->n * (i + 1) / m; k++)
+		for (size_t end = m == s->n ? i + 1 : s->n * (i + 1) / m; k < end; k++)
 			off += s->rest[k];
 		off /= size;
 		squares += off * off;
@@ -92,22 +98,33 @@ static double drift(const struct stretch *s, double variance)
 	return squares / (double)s->n / (variance * s->total_weight * s->total_weight);
 }
 
-static struct interval interval_of(const struct stretch *s, enum estimate_range range, double level)
+static bool may_have_interval(size_t n, double level)
+{
+	return (double)n >= least_effective && !isnan(level);
+}
+
+static struct interval interval_of(struct stretch *s, enum estimate_range range, double level)
 {
 	enum { BATCHES = 8, FINE = 64, MIDDLE = 32 };
 	struct interval none = { s->mean, NAN, NAN };
-	double n = (double)s->n < least_effective || isnan(level) ? 0 : effective(s);
+	if (!may_have_interval(s->n, level))
+		return none;
+	residuals(s);
+	double n = effective(s);
 	if (!(n > 0))
 		return none;
-	struct batch_means blocks = batch(s, s->n), fine = batch(s, FINE), middle = batch(s, MIDDLE);
+	struct batch_means fine = batch(s, FINE), middle = batch(s, MIDDLE);
+	if (!(fabs(fine.skewness) <= most_skewness && fabs(middle.skewness) <= most_skewness) || !(drift(s, fine.variance) <= most_drift))
+		return none;
+	struct batch_means blocks = batch(s, s->n);
 	double most = fmax(fabs(blocks.skewness), fmax(fabs(fine.skewness), fabs(middle.skewness)));
 	double skewness = fmax(blocks.skewness, fmax(fine.skewness, middle.skewness));
 	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, mirrored */
 		skewness = -most;
-	if (!(most <= most_skewness) || !(drift(s, fine.variance) <= most_drift))
+	if (!(most <= most_skewness))
 		return none;
 	double wider = 1 + most_widening * fmax(least_effective / n, pow(most / most_skewness, 2));
-	struct estimate e = { s->mean, wider * sqrt(batch(s, BATCHES).variance), skewness, BATCHES - 1 };
+	struct estimate e = { s->mean, wider * sqrt(batch(s, BATCHES).variance), skewness, BATCHES - 1, tail_share };
 	return estimate_interval(&e, range, level);
 }
 
@@ -124,7 +141,8 @@ double batches_level(const struct blocks *waits, double level)
 
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
 {
-	struct stretch s = { 0 };
+	struct stretch s;
+	s.n = 0; /* clearing the blocks would take more time than most intervals */
 	for (size_t k = (size_t)((double)b->n * fmin(fmax(skip, 0), 1)); k < b->n; k++) {
 		s.sum[s.n] = blocks_sum(b, k);
 		s.weight[s.n++] = (double)b->count[k];
@@ -135,7 +153,8 @@ struct interval batches_mean(const struct blocks *b, double skip, enum estimate_
 struct interval batches_paired(const struct blocks *a, const struct blocks *b, double level)
 {
 	struct blocks x = *a, y = *b;
-	struct stretch s = { 0 };
+	struct stretch s;
+	s.n = 0;
 	double sum_x = 0, sum_y = 0;
 	blocks_align(&x, &y);
 	for (size_t k = 0; k < x.n || k < y.n; k++) {
@@ -174,11 +193,12 @@ static bool is_smooth(struct hist *h, double from, double p, double to)
 
 struct interval batches_quantile(struct hist *h, double p, double level)
 {
-	struct stretch s = { 0 };
+	struct stretch s;
+	s.n = 0;
 	struct interval i = { hist_quantile(h, p), NAN, NAN };
 	if (!isnan(level))
 		s.n = hist_count_above(h, i.mean, s.sum, s.weight);
-	if (!s.n || !complete(&s))
+	if (!may_have_interval(s.n, level) || !complete(&s))
 		return i;
 	struct interval beyond = interval_of(&s, ESTIMATE_FRACTION, level);
 	double from = p - (beyond.high - beyond.mean), to = p + (beyond.mean - beyond.low);
@@ -193,14 +213,21 @@ struct interval batches_quantile(struct hist *h, double p, double level)
 
 struct interval batches_timeline(const struct timeline *t, double scale, enum estimate_range range, double level)
 {
-	struct stretch s = { .n = t->n };
+	double span = (double)(t->last - t->start);
+	struct interval i = { span > 0 ? (double)t->total / span * scale : 0, NAN, NAN };
+	struct stretch s;
+	if (!may_have_interval(t->n, level))
+		return i;
+	s.n = t->n;
 	for (size_t k = 0; k < t->n; k++) {
 		int64_t from = t->start + (int64_t)k * t->width, left = t->last - from;
 		s.weight[k] = (double)(left < t->width ? left : t->width);
 		s.sum[k] = (double)t->bucket[k] * scale;
 	}
-	double span = (double)(t->last - t->start);
-	struct interval i = complete(&s) ? interval_of(&s, range, level) : (struct interval){ 0, NAN, NAN };
-	i.mean = span > 0 ? (double)t->total / span * scale : 0;
+	if (complete(&s)) {
+		struct interval found = interval_of(&s, range, level);
+		i.low = found.low;
+		i.high = found.high;
+	}
 	return i;
 }

@@ -41,9 +41,6 @@ static double untransformed(double y, double s)
 	return fabs(a) < 1e-9 ? z : (cbrt(1 + 3 * a * z) - 1) / a;
 }
 
-/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
-static const double tail_share = 0.4;
-
 static double student(double error, double df)
 {
 	return gsl_cdf_tdist_Pinv(1 - error, df);
@@ -56,7 +53,7 @@ struct interval estimate_interval(const struct estimate *e, enum estimate_range 
 	if (!(e->error > 1e-12 * fabs(e->value)) || !(e->df > 0) || !isfinite(e->error) || range == ESTIMATE_NO_MEAN)
 		return i;
 	bool is_log = range != ESTIMATE_REAL && e->value > 0, is_left = range != ESTIMATE_NON_NEGATIVE && e->skewness < 0;
-	double near = student((1 - level) / 2, e->df), far = student(tail_share * (1 - level) / 2, e->df);
+	double near = student((1 - level) / 2, e->df), far = student(e->tail_share * (1 - level) / 2, e->df);
 	double down = is_left ? far : near, up = is_left ? near : far;
 	double low = is_log ? e->value * exp(-down * e->error / e->value) : e->value - down * e->error;
 	i.low = e->value - e->error * untransformed(down, e->skewness);
@@ -71,6 +68,9 @@ struct interval estimate_interval(const struct estimate *e, enum estimate_range 
 }
 
 /* ---- over replications ---- */
+
+/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
+static const double tail_share = 0.7;
 
 /* The estimate whose value is centre + the mean of v[0..n) / scale. */
 static struct estimate of_values(const double *v, size_t n, double centre, double scale)
@@ -87,7 +87,7 @@ static struct estimate of_values(const double *v, size_t n, double centre, doubl
 	double error = sqrt(squares / (count - 1) / count);
 	/* The skewness of the sample, without its bias under a normal law (Fisher's G1), over sqrt(n). */
 	double skewness = squares > 0 ? cubes / pow(squares, 1.5) * sqrt(count * (count - 1)) / (count - 2) : 0;
-	return (struct estimate){ centre + mean / scale, error / fabs(scale), scale < 0 ? -skewness : skewness, count - 1 };
+	return (struct estimate){ centre + mean / scale, error / fabs(scale), scale < 0 ? -skewness : skewness, count - 1, tail_share };
 }
 
 static int by_value(const void *a, const void *b)
@@ -96,15 +96,19 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double *sorted_copy(const double *v, size_t n)
+{
+	double *sorted = mem_alloc((n + 1) * sizeof *sorted);
+	memcpy(sorted, v, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, by_value);
+	return sorted;
+}
+
 size_t estimate_others(const double *v, size_t n, enum estimate_range range)
 {
-	double *sorted = mem_zalloc(n + 1, sizeof *sorted), largest = 0;
+	double *sorted = sorted_copy(v, n);
+	double largest = n ? fmax(fabs(sorted[0]), fabs(sorted[n - 1])) : 0;
 	size_t most = 0;
-	for (size_t k = 0; k < n; k++) {
-		sorted[k] = v[k];
-		largest = fmax(largest, fabs(v[k]));
-	}
-	qsort(sorted, n, sizeof *sorted, by_value);
 	for (size_t from = 0, to = 0; from < n; from++) {
 		double equal = range == ESTIMATE_REAL ? 1e-9 * largest : ESTIMATE_EQUAL * fabs(sorted[from]);
 		while (to < n && sorted[to] - sorted[from] <= equal)
@@ -115,19 +119,54 @@ size_t estimate_others(const double *v, size_t n, enum estimate_range range)
 	return n - most;
 }
 
-/* The upper end of Cox's interval for the mean of a lognormal law, with Student's quantile (Olsson 2005); 0 if a value is not positive. */
+/* An end of the interval moves by REACH (length of the longer tail - length of the other) / n, on the side of the longer tail. */
+#define REACH 4.0
+
+/* The mean that values beyond the largest, or the smallest, may add: positive or negative. The next value is beyond the largest with a
+ * chance of 1 / (n + 1), and is the further beyond it the longer the tail. */
+static double beyond(const double *v, size_t n)
+{
+	double *sorted = sorted_copy(v, n), middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+	double longer = sorted[n - 1] - middle - (middle - sorted[0]);
+	mem_free(sorted);
+	return REACH * longer / (double)n;
+}
+
+/* Moves an end by a shift in its direction, inside range. */
+static void widen(struct interval *i, double shift, enum estimate_range range)
+{
+	if (isnan(i->low))
+		return;
+	i->high += fmax(shift, 0);
+	i->low += fmin(shift, 0);
+	if (range != ESTIMATE_REAL)
+		i->low = fmax(i->low, 0);
+	if (range == ESTIMATE_FRACTION)
+		i->high = fmin(i->high, 1);
+}
+
+/* The chance of error of Cox's end, as a share of that which the level leaves to each end. */
+static const double cox_share = 0.4;
+/* Logarithms that are skewed to the left by more than this number of standard errors, sqrt(6 / n), have a shorter tail than a lognormal
+ * law, of which the end would be too far. */
+static const double most_left = 4;
+
+/* The upper end of Cox's interval for the mean of a lognormal law, with Student's quantile (Olsson 2005); 0 if a value is not positive
+ * or the tail is shorter. */
 static double cox_high(const double *v, size_t n, double level)
 {
-	double sum = 0, squares = 0, count = (double)n;
+	double *logs = mem_alloc((n + 1) * sizeof *logs), count = (double)n;
+	bool is_positive = true;
 	for (size_t k = 0; k < n; k++) {
-		if (!(v[k] > 0))
-			return 0;
-		sum += log(v[k]);
+		is_positive = is_positive && v[k] > 0;
+		logs[k] = is_positive ? log(v[k]) : 0;
 	}
-	for (size_t k = 0; k < n; k++)
-		squares += pow(log(v[k]) - sum / count, 2);
-	double variance = squares / (count - 1), error = sqrt(variance / count + variance * variance / 2 / (count - 1));
-	return exp(sum / count + variance / 2 + student((1 - level) / 2, count - 1) * error);
+	struct estimate e = of_values(logs, n, 0, 1);
+	mem_free(logs);
+	if (!is_positive || e.skewness * sqrt(count) < -most_left * sqrt(6 / count))
+		return 0;
+	double variance = e.error * e.error * count, error = sqrt(variance / count + variance * variance / 2 / (count - 1));
+	return exp(e.value + variance / 2 + student(cox_share * (1 - level) / 2, count - 1) * error);
 }
 
 /* All values are 0 or 1: Wilson's interval (Journal of the American Statistical Association 22, 1927) with Student's quantile. */
@@ -157,8 +196,12 @@ struct interval estimate_mean(const double *v, size_t n, enum estimate_range ran
 	if (estimate_others(v, n, range) < ESTIMATE_LEAST_OTHER)
 		return none;
 	struct interval i = estimate_interval(&e, range, level);
-	if (range == ESTIMATE_NON_NEGATIVE)
+	double shift = beyond(v, n);
+	if (range == ESTIMATE_NON_NEGATIVE) {
 		i.high = isnan(i.high) ? NAN : fmax(i.high, cox_high(v, n, level));
+		shift = fmax(shift, 0);
+	}
+	widen(&i, shift, range);
 	return i;
 }
 
@@ -179,11 +222,17 @@ struct interval estimate_ratio(const double *a, const double *b, size_t n, doubl
 	for (size_t k = 0; k < n; k++)
 		rest[k] = a[k] - ratio * b[k];
 	struct estimate e = of_values(rest, n, ratio, sum_b / (double)n);
+	double shift = beyond(rest, n) * (double)n / sum_b;
 	mem_free(rest);
 	e.value = ratio; /* the residuals add up to 0 up to rounding */
 	if (others < ESTIMATE_LEAST_OTHER)
 		return (struct interval){ ratio, NAN, NAN };
-	return estimate_interval(&e, ratio > 0 ? ESTIMATE_NON_NEGATIVE : ESTIMATE_REAL, level);
+	enum estimate_range range = ratio > 0 ? ESTIMATE_NON_NEGATIVE : ESTIMATE_REAL;
+	struct interval i = estimate_interval(&e, range, level);
+	/* A ratio of non-negative values may have its long tail on either side. Its lower end stays above 0. */
+	if (range == ESTIMATE_REAL || i.low + shift > 0)
+		widen(&i, shift, range);
+	return i;
 }
 
 struct interval estimate_difference(const double *a, const double *b, size_t n, double level)

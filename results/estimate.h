@@ -8,7 +8,8 @@
  *    that is never negative, linear for any other;
  *  - has a smaller chance of error on the side of the tail than on the other;
  *  - reaches up to the end of Cox's interval for a lognormal law if all values are positive (Olsson, Confidence intervals for the mean
- *    of a log-normal distribution, Journal of Statistics Education 13, 2005).
+ *    of a log-normal distribution, Journal of Statistics Education 13, 2005);
+ *  - is longer on the side of the longer tail, for the values beyond the largest that few replications do not show.
  * The ends never leave the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
  */
 #ifndef ORR_RESULTS_ESTIMATE_H
@@ -20,7 +21,7 @@
 
 /* Fewer replications give no interval. So do fewer than ESTIMATE_LEAST_OTHER values beside the most frequent one: an event that few
  * replications show decides such a mean. */
-enum { ESTIMATE_LEAST = 10, ESTIMATE_LEAST_OTHER = 3 };
+enum { ESTIMATE_LEAST = 10, ESTIMATE_LEAST_OTHER = 5 };
 
 /* Values of a quantity that is never negative count as equal within this share, about the three digits of a table. */
 #define ESTIMATE_EQUAL 1e-3
@@ -40,6 +41,7 @@ struct estimate {
 	double value, error; /* error: standard error */
 	double skewness;     /* of the estimate: that of one value over sqrt(n) */
 	double df;           /* degrees of freedom of the error */
+	double tail_share;   /* chance of error at the end on the side of the tail, as a share of that at the other end */
 };
 /* Returns the interval of an estimate, which is inside range; none if the error is 0 or not a number. */
 struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level);

@@ -8,6 +8,7 @@
 #include "hwmodel/device.h"
 #include "hwmodel/dnn.h"
 #include "hwmodel/profile.h"
+#include "policies/step/stages.h"
 #include "step/step.h"
 
 #include <math.h>
@@ -188,8 +189,10 @@ static struct derive_kind measured(const struct step_result *r, double step_s, d
 	}
 	k.bubble = fmax(1 - busy / (nodes * step_s), 0);
 	k.redundant = fmin(extra / (nodes * step_s), 1);
-	for (size_t i = 0; i < r->n_devices; i++)
+	for (size_t i = 0; i < r->n_devices; i++) {
 		k.peak_bytes = fmax(k.peak_bytes, r->device[i].peak_memory_bytes);
+		k.sent_bytes += r->device[i].sent_bytes;
+	}
 	return k;
 }
 
@@ -250,6 +253,22 @@ static int run_losses(const struct shape *x, const struct question *with, const 
 	return ORR_OK;
 }
 
+/* A single pipeline sends activations forward and as many bytes of gradients backward, and the sum of the gradients of a table that
+ * the first and the last stage share. */
+static int count_activations(const struct shape *x, uint32_t micro_batches, struct derive_row *row)
+{
+	struct orr_step *step = step_facts_new(&x->config, x->err);
+	struct orr_step_facts f;
+	if (!step)
+		return ORR_EINPUT;
+	orr_step_facts(step, &f);
+	double shared = 2 * stage_tied_params(step) * f.gradient_bytes;
+	step_facts_free(step);
+	row->activation_bytes = fmax(row->kind[ELASTIC_PLAIN].sent_bytes - shared, 0) / 2 / (row->depth - 1) /
+				((double)micro_batches * x->source->step->micro_batch);
+	return ORR_OK;
+}
+
 static int run_shape(const struct source *s, struct derive_row *row, struct orr_error *err)
 {
 	struct shape x;
@@ -261,6 +280,8 @@ static int run_shape(const struct source *s, struct derive_row *row, struct orr_
 	int rc = shape_begin(s, row->pipelines, row->depth, &x, err);
 	if (!rc)
 		rc = run(&x, &plain, &kind[ELASTIC_PLAIN], NULL, NULL);
+	if (!rc && row->pipelines == 1 && row->depth > 1)
+		rc = count_activations(&x, m, row);
 	if (!rc && is_redundant && kind[ELASTIC_PLAIN].peak_bytes <= most)
 		rc = run(&x, &with, &kind[ELASTIC_REDUNDANT], done, NULL);
 	if (!rc && kind[ELASTIC_REDUNDANT].step_s > 0 && kind[ELASTIC_REDUNDANT].peak_bytes <= most)
@@ -335,6 +356,15 @@ static int64_t to_ns(double s)
 	return s > 0 ? (int64_t)fmax((double)llround(s * 1e9), 1) : 0;
 }
 
+/* Of the cuts into depth stages, which do not depend on the number of pipelines. */
+static double activations(const struct derive_row *row, size_t n, uint32_t depth)
+{
+	for (size_t i = 0; i < n; i++)
+		if (row[i].pipelines == 1 && row[i].depth == depth)
+			return row[i].activation_bytes;
+	return 0;
+}
+
 static void take(struct elastic *job, const struct source *s, const struct derive_row *row, size_t n)
 {
 	job->point = mem_zalloc(n + 1, sizeof *job->point);
@@ -349,6 +379,7 @@ static void take(struct elastic *job, const struct source *s, const struct deriv
 			p.redundant = row[i].kind[ELASTIC_REDUNDANT].redundant;
 		if (p.step_ns[ELASTIC_DEGRADED])
 			p.failover_ns = to_ns(row[i].failover_s);
+		p.activation_bytes = activations(row, n, p.depth);
 		job->point[job->n_points++] = p;
 	}
 }

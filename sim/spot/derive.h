@@ -21,11 +21,13 @@ struct derive_kind {
 	double bubble;     /* part of the nodes' time without an op: waiting for other nodes or messages */
 	double redundant;  /* part of the nodes' time: FRC, BRC and updates of replicas */
 	double peak_bytes; /* of the fullest node */
+	double sent_bytes; /* of all nodes, in a step */
 };
 struct derive_row {
 	uint32_t pipelines, depth;
 	struct derive_kind kind[ELASTIC_KINDS];
 	double failover_s;
+	double activation_bytes; /* of a sample, mean over the cuts; only of a shape with one pipeline and several stages, else 0 */
 };
 struct derive_report {
 	struct derive_row *row; /* by pipelines, then depth; with the shapes that exceed memory */

@@ -418,17 +418,35 @@ static void note_end(const struct scenario *s, struct run_result *r)
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
 }
 
-/* Notes that activations are not charged if the job's `figures` lack activation_bytes (docs/models/spot.md). */
+/* Says where the bytes of activations between stages come from (docs/models/spot.md). */
 static void note_activations(const struct scenario *s, const struct spot_state *t, unsigned used, struct run_result *r)
 {
-	bool is_stated = false;
-	for (uint32_t i = 0; i < t->job->n_figures; i++)
-		is_stated |= !strcmp(t->job->figure[i].name, "activation_bytes");
-	if (orr_arg_real(s->options, "egress_usd_per_GB") > 0 && used & SPOT_USED_EGRESS && !is_stated && t->job->depth > 1)
+	const struct elastic *job = t->job;
+	double least = INFINITY, most = 0;
+	for (uint32_t i = 0; i < job->n_figures; i++)
+		if (!strcmp(job->figure[i].name, "activation_bytes"))
+			return;
+	if (!(orr_arg_real(s->options, "egress_usd_per_GB") > 0) || !(used & SPOT_USED_EGRESS) || !(job->depth > 1))
+		return;
+	for (uint32_t i = 0; i < job->n_points; i++)
+		if (job->point[i].activation_bytes > 0) {
+			least = fmin(least, job->point[i].activation_bytes);
+			most = fmax(most, job->point[i].activation_bytes);
+		}
+	if (!(most > 0))
 		assume(r,
 			"activations between stages in different zones are not charged: the \"figures\" of job %.100s have no "
 			"activation_bytes; gradients and copies of state are charged",
-			t->job->name);
+			job->name);
+	else if (least < most)
+		assume(r,
+			"activations between stages, %.4g to %.4g MB per sample: outputs of the layers of %.100s at the cuts of a "
+			"pipeline, "
+			"mean over the cuts by depth",
+			least / 1e6, most / 1e6, job->step->model);
+	else
+		assume(r, "activations between stages, %.4g MB per sample: outputs of the layers of %.100s at the cuts of a pipeline",
+			most / 1e6, job->step->model);
 }
 
 static void note_spot(const struct scenario *s, size_t i, struct run_result *r)

@@ -35,7 +35,7 @@ static void hash_steps(const struct elastic *job, char out[65])
 		sbuf_printf(&b, "%" PRIu32 " %" PRIu32, p->pipelines, p->depth);
 		for (int k = 0; k < ELASTIC_KINDS; k++)
 			sbuf_printf(&b, " %" PRId64, p->step_ns[k]);
-		sbuf_printf(&b, " %" PRId64 " %.17g\n", p->failover_ns, p->redundant);
+		sbuf_printf(&b, " %" PRId64 " %.17g %.17g\n", p->failover_ns, p->redundant, p->activation_bytes);
 	}
 	bytes_hash_text(sbuf_text(&b), b.len, out);
 	sbuf_free(&b);

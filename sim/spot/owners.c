@@ -53,12 +53,23 @@ static uint32_t zones_of(const struct orr_spot *w, uint32_t stage)
 	return n;
 }
 
+/* Bytes of a sample between two stages: as the job states, else as derived from its model for this depth. */
+static double activation_bytes(const struct orr_spot *w)
+{
+	const struct elastic *j = w->config->job;
+	double stated = orr_figure(w, "activation_bytes");
+	for (uint32_t i = 0; isnan(stated) && i < j->n_points; i++)
+		if (j->point[i].depth == w->depth)
+			return j->point[i].activation_bytes;
+	return stated;
+}
+
 double owners_egress(const struct orr_spot *w)
 {
 	double live = w->pipelines - w->n_dropped, sum = 0;
 	if (!(w->egress_per_byte > 0) || w->n_zones < 2 || !(live > 0))
 		return 0;
-	double activations = orr_figure(w, "activation_bytes"), gradients = orr_figure(w, "gradient_bytes");
+	double activations = activation_bytes(w), gradients = orr_figure(w, "gradient_bytes");
 	if (activations > 0)
 		sum = 2 * crossings(w) * activations * w->steps.samples / live;
 	if (isnan(gradients))

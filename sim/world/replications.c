@@ -235,7 +235,7 @@ static void remark_on_rare(struct run_result *r, const struct replications *x)
 		snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
 		least = others < least ? others : least;
 	}
-	/* Twice the number at which three are expected, since fewer may happen to come. */
+	/* Twice the number at which ESTIMATE_LEAST_OTHER are expected, since fewer may happen to come. */
 	snprintf(text, sizeof text,
 		"no interval of %s: fewer than %d of %u replications differ from the most frequent value by more than %g %%; about %.0f "
 		"replications would give one",

@@ -4,9 +4,9 @@
  *
  * Reads the lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" of coverage.sh from standard input. For each workload, policy and metric it
  * prints the coverage: the share of intervals that contain the mean over all seeds. Columns: the intervals of single runs; the intervals
- * over random groups of N = 10, 20, 40 and 80 seeds; the intervals over as many seeds as --until-precision takes (10, 20, 40, 80 or 160).
- * "-": no interval is given. "*": the coverage is below 90 % by more than its error. Metrics "POLICY-FIRST METRIC" and "FIRST/POLICY
- * METRIC" are differences and ratios of two policies, paired by seed.
+ * over groups of N = 10, 20, 40 and 80 seeds, drawn at random with replacement; the intervals over as many seeds as --until-precision takes
+ * (10, 20, 40, 80 or 160). "-": no interval is given. "*": the coverage is below 90 % by more than its error. Metrics "POLICY-FIRST METRIC"
+ * and "FIRST/POLICY METRIC" are differences and ratios of two policies, paired by seed.
  *
  * usage: coverage [--summary | --least | --check] <values
  * --summary: one line for each workload and method: the least, median and largest coverage of its metrics. --least: one line for each
@@ -204,15 +204,11 @@ static void single_runs(struct cell *c, double mean)
 	}
 }
 
-/* Moves n runs drawn at random to the front. */
-static void draw(double (**run)[4], size_t of, size_t n, uint64_t *state)
+/* Draws n of the runs with replacement: a sample of independent values of the law of the runs, whose mean is known exactly. */
+static void draw(double (*all)[4], size_t of, double (**run)[4], size_t n, uint64_t *state)
 {
-	for (size_t k = 0; k < n; k++) {
-		size_t other = k + (size_t)(hash_next(state) >> 11) % (of - k);
-		double(*was)[4] = run[k];
-		run[k] = run[other];
-		run[other] = was;
-	}
+	for (size_t k = 0; k < n; k++)
+		run[k] = all + (size_t)(hash_next(state) >> 11) % of;
 }
 
 static void count(struct cell *c, struct share *s, struct interval i, double mean, size_t n)
@@ -247,11 +243,9 @@ static void replications(struct cell *c, double mean, size_t least)
 {
 	uint64_t state = 1;
 	double(**run)[4] = grown(NULL, c->n + 1, sizeof *run);
-	for (size_t k = 0; k < c->n; k++)
-		run[k] = &c->run[k];
 	for (int g = 0; g < GROUPS; g++) {
 		size_t n = c->n < MOST ? c->n : MOST;
-		draw(run, c->n, n, &state);
+		draw(c->run, c->n, run, n, &state);
 		for (int k = 0; k < FIXED; k++)
 			if (c->n >= least * sizes[k])
 				count(c, &c->share[1 + k], estimate(c, run, sizes[k]), mean, sizes[k]);

@@ -11,8 +11,8 @@ dir=$1 seeds=$2
 shift 2
 mkdir -p "$dir" || exit 1
 
-# NAME|ARGUMENTS. The rules of intervals were chosen on the first twelve workloads and on the distributions of
-# tests/results/unit_estimate.c; the other workloads were added afterwards.
+# NAME|ARGUMENTS. The rules of single runs were chosen on the first twelve workloads, the constants of those of replications on eleven of the
+# first 21 and on the distributions of tests/results/unit_estimate.c; the last five were added afterwards (docs/models/statistics.md).
 workloads() {
   cat <<'EOT'
 mm1-0.5|jobs poisson:rate=0.5,n=100000 --cluster 1x1 --policy fifo
@@ -36,6 +36,11 @@ llm-bursts|serve mmpp:rates=8\|1,durations=20s\|60s,n=1500,prompt=azure-code,out
 table-bursts|serve gamma:rate=20,cv=3,n=5000 --model irina-alexnet --cluster 1x1 --policy nexus,tf-serving
 spot-churn|spot churn:slots=24,rate=0.1,length=24h --job bamboo-bert --policy varuna,checkpoint
 spot-renewal|spot renewal:zones=a\|b,nodes=16,up=3h,down=1h,length=48h --job bamboo-bert --policy bamboo,parcae
+philly-week|jobs philly-like:days=7 --cluster 24x8:v100 --policy fjf,easy-backfill
+hyper-2|jobs poisson:rate=1.5,n=3000,service=hyper --cluster 1x2 --policy srtf,easy-backfill
+llm-code|serve poisson:rate=5,n=1500,prompt=azure-code,output=azure-code --model llama2-7b --cluster 1x2:a100 --policy sarathi,mlfq --slo-ttft 1s
+spot-hazard-12h|spot hazard:p=0.2,length=12h --job bamboo-bert --policy parcae,varuna
+lublin-small|jobs lublin:n=2000 --cluster 24x8 --policy las,srtf
 EOT
 }
 

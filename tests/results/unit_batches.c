@@ -29,8 +29,8 @@ static void by_hand(void)
 		mean += batch[i] / 8;
 	for (int i = 0; i < 8; i++)
 		squares += (batch[i] - mean) * (batch[i] - mean);
-	/* 1024 independent values: 8 batches, wider by at least 1 + 0.2 x 600 / 1024 and at most 1.2; t(0.99, 7) = 2.997952 on the side of
-	 * the tail, t(0.975, 7) = 2.364624 on the other. */
+	/* 1024 independent values: 8 batches, wider by at least 1 + 0.2 x 600 / 1024 and at most 1.2; t(0.99, 7) = 2.997952 on the side
+	 * of the tail, t(0.975, 7) = 2.364624 on the other. */
 	double error = sqrt(squares / 7 / 8);
 	struct interval i = batches_mean(&b, 0, ESTIMATE_REAL, 0.95);
 	near_to(i.mean, mean, 1e-12, "the mean of 1024 values");

@@ -29,14 +29,17 @@ static void few_or_equal(void)
 	ok(i.mean == 0 && isnan(i.low), "a difference that is equal in all replications has no interval");
 }
 
-/* Fewer than three values beside the most frequent one have no interval. */
+/* Fewer than five values beside the most frequent one have no interval. */
 static void rare(void)
 {
 	double v[10] = { 5, 5, 5, 5, 5, 5, 5, 5, 7, 8 }, close[10] = { 5, 5.001, 5.002, 5.003, 5.004, 5, 5, 5, 7, 8 };
 	ok(estimate_others(v, 10, ESTIMATE_REAL) == 2 && isnan(estimate_mean(v, 10, ESTIMATE_NON_NEGATIVE, 0.95).low),
 		"two of ten that differ decide the mean: no interval");
 	v[7] = 6;
-	ok(estimate_others(v, 10, ESTIMATE_REAL) == 3 && estimate_mean(v, 10, ESTIMATE_NON_NEGATIVE, 0.95).low < 5.6, "three give one");
+	v[6] = 4;
+	ok(estimate_others(v, 10, ESTIMATE_REAL) == 4 && isnan(estimate_mean(v, 10, ESTIMATE_NON_NEGATIVE, 0.95).low), "four give none");
+	v[5] = 6;
+	ok(estimate_others(v, 10, ESTIMATE_REAL) == 5 && estimate_mean(v, 10, ESTIMATE_NON_NEGATIVE, 0.95).low < 5.6, "five give one");
 	ok(estimate_others(close, 10, ESTIMATE_NON_NEGATIVE) == 2 && estimate_others(close, 10, ESTIMATE_REAL) == 6,
 		"values within 1 in 1000 are equal, differences are not");
 	const double a[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 12 }, b[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 10, 10 };
@@ -49,19 +52,51 @@ static void rare(void)
 		"a ratio whose expected value may be infinite has no interval");
 }
 
-/* Values 1, e, .. e^9 by hand: mean of logarithms 4.5, variance 55/6; the upper end is exp(4.5 + 55/12 + 2.262157 sqrt(55/60 +
- * (55/6)^2/18)). */
+/* Values 1, e, .. e^9 by hand: mean of logarithms 4.5, variance 55/6; Cox's end at 99 % is exp(4.5 + 55/12 + 2.821438 sqrt(55/60 +
+ * (55/6)^2/18)). The longer tail adds 4 ((e^9 - middle) - (middle - 1)) / 10, middle (e^4 + e^5) / 2. */
 static void lognormal_end(void)
 {
 	double v[10];
 	for (int k = 0; k < 10; k++)
 		v[k] = exp(k);
-	double want = 4.5 + 55. / 12 + 2.262157 * sqrt(55. / 60 + 55. / 6 * 55 / 6 / 18);
+	double cox = 4.5 + 55. / 12 + 2.821438 * sqrt(55. / 60 + 55. / 6 * 55 / 6 / 18);
+	double want = log(exp(cox) + 0.4 * (v[9] + v[0] - v[4] - v[5]));
 	struct interval i = estimate_mean(v, 10, ESTIMATE_NON_NEGATIVE, 0.95);
-	near_to(log(i.high), want, 1e-5, "values over powers of e: the end of Cox's interval");
+	near_to(log(i.high), want, 1e-5, "values over powers of e: the end of Cox's interval and the longer tail");
 	v[0] = 0;
 	i = estimate_mean(v, 10, ESTIMATE_NON_NEGATIVE, 0.95);
 	ok(log(i.high) < want, "0 has no logarithm: no such end");
+}
+
+/* Tails of unequal length: the end on the side of the longer one is further away. */
+static void longer_tail(void)
+{
+	const double even[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, right[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 20 };
+	struct estimate e = { 6.5, NAN, NAN, 9, 0.7 };
+	double squares = 0, cubes = 0;
+	for (int k = 0; k < 10; k++) {
+		squares += pow(right[k] - e.value, 2);
+		cubes += pow(right[k] - e.value, 3);
+	}
+	e.error = sqrt(squares / 90);
+	e.skewness = cubes / pow(squares, 1.5) * sqrt(90) / 8;
+	struct interval plain = estimate_interval(&e, ESTIMATE_REAL, 0.95), i = estimate_mean(right, 10, ESTIMATE_REAL, 0.95);
+	double right_end = plain.high;
+	/* 4 ((20 - 5.5) - (5.5 - 1)) / 10 */
+	ok(fabs(i.high - plain.high - 4) < 1e-9 && fabs(i.low - plain.low) < 1e-9, "the end on the side of the longer tail moves by 4");
+	e = (struct estimate){ 5.5, sqrt(82.5 / 90), 0, 9, 0.7 };
+	plain = estimate_interval(&e, ESTIMATE_REAL, 0.95);
+	i = estimate_mean(even, 10, ESTIMATE_REAL, 0.95);
+	ok(fabs(i.high - plain.high) < 1e-9 && fabs(i.low - plain.low) < 1e-9, "equal tails: neither end moves");
+	double one[10], turned[10];
+	for (int k = 0; k < 10; k++) {
+		one[k] = 1;
+		turned[k] = 21 - right[k];
+	}
+	struct interval up = estimate_ratio(right, one, 10, 0.95), down = estimate_ratio(turned, one, 10, 0.95);
+	ok(up.high > right_end + 3.9, "a ratio with a long tail to the right is longer to the right");
+	struct interval mean = estimate_mean(turned, 10, ESTIMATE_NON_NEGATIVE, 0.95);
+	ok(down.low < mean.low - 3.9 && down.low > 0, "and one to the left to the left");
 }
 
 /* One long value among small ones: the mean is 10.9, the standard error 9.9. */
@@ -84,7 +119,7 @@ static void skewed(void)
  * middle (0.9 + u / 2) / (1 + u) = 0.7645965, half sqrt(0.09 u + u^2 / 4) / (1 + u) = 0.2209069. */
 static void fractions(void)
 {
-	const double v[] = { 1, 1, 1, 0, 1, 1, 1, 1, 1, 1 }, high[] = { 1, 1, 0.999, 0.9, 1, 1, 0.7, 1, 1, 0.98 };
+	const double v[] = { 1, 1, 1, 0, 1, 1, 1, 1, 1, 1 }, high[] = { 1, 1, 0.999, 0.9, 1, 0.99, 0.7, 1, 0.97, 0.98 };
 	struct interval i = estimate_mean(v, 10, ESTIMATE_FRACTION, 0.95);
 	near_to(i.low, 0.7645965 - 0.2209069, 1e-6, "yes and no: Wilson's lower end");
 	near_to(i.high, 0.7645965 + 0.2209069, 1e-6, "yes and no: Wilson's upper end");
@@ -133,6 +168,12 @@ static double bursts(void)
 {
 	return normal() + (gsl_rng_uniform(rng) < 0.05 ? 30 * gsl_ran_exponential(rng, 1) : 0);
 }
+/* Three values in 100 are longer by Pareto's law of index 1.5, whose mean is 3: like ttft_p90 of a language model near saturation. */
+static double few_decide(void)
+{
+	double body = 0.8 + 0.2 * gsl_ran_exponential(rng, 1);
+	return body + (gsl_rng_uniform(rng) < 0.03 ? gsl_ran_pareto(rng, 1.5, 1) : 0);
+}
 static double sparse(void)
 {
 	return gsl_rng_uniform(rng) < 0.7 ? 0 : gsl_ran_exponential(rng, 1);
@@ -142,7 +183,8 @@ static double count(void)
 	return gsl_ran_poisson(rng, 2);
 }
 
-/* Counts the intervals that contain the mean, of those given in 1,000 samples. At 95 % the share has a standard deviation of 0.7 points. */
+/* Counts the intervals that contain the mean, of those given in 1,000 samples. At 95 % the share has a standard deviation of 0.7 points.
+ * Those of a long lognormal law are too long: Cox's end and the longer tail add up. */
 static void coverage(const char *name, double (*draw)(void), double mean, size_t n)
 {
 	enum { REPETITIONS = 1000 };
@@ -157,7 +199,7 @@ static void coverage(const char *name, double (*draw)(void), double mean, size_t
 		below += i.low < 0;
 	}
 	double share = (double)hits / given;
-	ok(given >= 900 && share >= 0.9 && share <= 0.99 && !below,
+	ok(given >= 900 && share >= 0.9 && share <= 0.996 && !below,
 		"%s, %zu values: %d of %d intervals contain the mean, none starts below 0", name, n, hits, given);
 }
 
@@ -189,6 +231,7 @@ int main(void)
 	few_or_equal();
 	rare();
 	lognormal_end();
+	longer_tail();
 	skewed();
 	fractions();
 	ranges();
@@ -202,7 +245,9 @@ int main(void)
 	coverage("a long lognormal law", heavy, exp(1.125), 40);
 	coverage("Pareto's law of index 2", pareto, 2, 10);
 	coverage("bursts", bursts, 11.5, 10);
-	coverage("mostly zero", sparse, 0.3, 20);
+	coverage("mostly zero", sparse, 0.3, 40);
+	coverage("few runs decide", few_decide, 1.09, 20);
+	coverage("few runs decide", few_decide, 1.09, 40);
 	coverage("small counts", count, 2, 10);
 	pairs();
 	gsl_rng_free(rng);

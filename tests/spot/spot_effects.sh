@@ -76,6 +76,30 @@ is "$(spot zones.csv --job pipe.json --policy checkpoint --set spot.egress_usd_p
 sed 's/, "figures": {[^}]*}//' pipe.json >silent.json
 is "$(spot zones.csv --job silent.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 1 "a job without the bytes of its activations: a line says that they are not charged"
 
+# Of a job that names a model, the outputs of its layers at the cuts: 128 tokens x 1024 x 4 bytes at each cut of BERT-large, forward and
+# backward, 8 samples, 100 steps. The tied table's gradients are not counted as activations.
+cat >named.json <<'EOT'
+{"name": "named", "source": "made up", "steps": 100, "depth": 2, "pipelines": 1,
+ "step": {"model": "bert_large_pretrain_s128", "device": "v100", "precision": "fp32", "batch": 8, "micro_batch": 2, "node_Gbps": 10,
+  "latency_us": 25, "max_pipelines": 2, "min_depth": 1, "max_depth": 4, "max_nodes": 4}}
+EOT
+printf 'time_s,event,node,zone\n0,add,a,x\n0,add,d,y\n' >halves.csv
+by_name() { spot halves.csv --job "$1" --policy varuna --set spot.egress_usd_per_GB=1 --out o; }
+said=$(by_name named.json)
+is "$(near "$(awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv)" "$(awk 'BEGIN { print 2 * 128 * 1024 * 4 * 8 * 100 / 1e9 }')")" near \
+  "a job with a model: activations are its layers' outputs at the cuts"
+like "$said" "activations between stages, 0\.5243 MB per sample: outputs of the layers of bert_large_pretrain_s128 at the cuts" "and the table says so"
+sed 's/"pipelines": 1,/"pipelines": 1, "figures": {"activation_bytes": 1000000},/' named.json >stated.json
+said=$(by_name stated.json)
+is "$(near "$(awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv)" 1.6) $(grep -c 'activations between' <<<"$said")" "near 0" \
+  "bytes that the job states come first"
+sed 's/fp32/fp16/' named.json >half.json
+by_name half.json >table
+is "$(near "$(awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv)" "$(awk 'BEGIN { print 128 * 1024 * 4 * 8 * 100 / 1e9 }')")" near "2 bytes each in mixed precision"
+sed 's/bert_large_pretrain_s128/vgg19/' named.json >vgg.json
+like "$(by_name vgg.json)" "activations between stages, [0-9.]+ to [0-9.]+ MB per sample: .*mean over the cuts by depth" "cuts of unequal size: by depth"
+rm -r o
+
 # A joiner in another zone copies the state, 3 GB; one in the same zone copies from its neighbour. Without parameters no gradients.
 sed 's/"state_bytes": 1000000000/"state_bytes": 3000000000/; s/"points": .*/"points": [[1, 1, 2000], [2, 1, 1000]]}/' job.json >whole.json
 printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n100,remove,b,x\n200,add,c,y\n900000,end,,\n' >far.csv
