@@ -41,6 +41,7 @@ is "$(complete_words orrery --ver)" "--version" "the completion completes option
 is "$(for c in $commands; do complete_words orrery "$c" | grep -qx -- "$c" || echo "$c"; done)" "" \
   "the completion knows every command"
 is "$(complete_words orrery policy new x --)" "--kind
+--reacting
 --help" "options in examples are not completed as options of the command"
 is "$(complete_words orrery scenario show x --plac)" "--placement" "scenario show has the options of jobs"
 if "$program" policy list >/dev/null 2>&1; then
@@ -50,7 +51,8 @@ if "$program" policy list >/dev/null 2>&1; then
   is "$(complete_words orrery step resnet50 --policy fif)$(complete_words orrery step resnet50 --policy stan)" "stanza" \
     "the completion offers policies of the command's world only"
   is "$(complete_words orrery step vgg1)" "vgg16
-vgg19" "the completion knows the models"
+vgg19
+vgg16_cifar" "the completion knows the models"
   is "$(complete_words orrery serve poi)$(complete_words orrery serve x --policy irin)$(complete_words orrery serve x --model llama2-13)" \
     "poissonirinallama2-13b" "the completion of serve knows its generators, policies and models"
 else
