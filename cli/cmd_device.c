@@ -61,7 +61,7 @@ static void show_rates(const struct device *d)
 		100 * d->memory_efficiency);
 	if (d->l2_bytes > 0)
 		printf("  L2 cache     %.4g MiB\n", d->l2_bytes / 1048576);
-	printf("  launch       %.3g us per kernel; a product takes %.3g us in addition to its FLOPs\n", d->launch_s * 1e6,
+	printf("  launch       %.3g us per kernel; a matrix product takes %.3g us more than the time of its FLOPs\n", d->launch_s * 1e6,
 		device_ramp_s(d) * 1e6);
 	printf("  link         %.4g GB/s, %.3g us (GPU to GPU in a node); PCI Express %.4g GB/s\n", d->link_Bps / 1e9,
 		d->link_latency_s * 1e6, d->pcie_Bps / 1e9);

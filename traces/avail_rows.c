@@ -146,8 +146,8 @@ static int not_in_order(const struct reader *r, size_t first, uint64_t rows, str
 		" such row%s%s); repair=sort sorts the rows",
 		trace_name(r->t), row->line, gap, rows, rows == 1 ? "" : "s",
 		!overlaps                               ? ""
-		: r->raw[first].what == AVAIL_ROW_COUNT ? "; parts overlap in time: interleaved pollers"
-							: "; parts overlap in time");
+		: r->raw[first].what == AVAIL_ROW_COUNT ? "; sections of the file overlap in time: interleaved pollers"
+							: "; sections of the file overlap in time");
 }
 
 static int put_in_order(struct reader *r, struct orr_error *err)

@@ -27,7 +27,7 @@ double parcae_p2p_s(double bytes);
 double parcae_stage_bytes(const struct parcae_cost *c, uint32_t depth);
 double parcae_build_s(const struct parcae_cost *c, uint32_t depth);
 double parcae_restart_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth, bool is_adding);
-/* Every stage keeps enough replicas: instances only form new groups. */
+/* Every stage keeps enough replicas: instances form new communication groups only. Returns s. */
 double parcae_intra_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t depth);
 /* Instances get the state of a stage of `depth`; `lost` stages of a pipeline of `old_depth` have no replica left and come from the
  * parameter server, one after another. */

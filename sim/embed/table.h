@@ -41,7 +41,7 @@ struct embed_table *embed_table_generate(const struct embed_shape *s);
 struct embed_table *embed_table_read(const char *path, struct orr_error *err);
 void embed_table_free(struct embed_table *t);
 
-/* Of a generated table; NULL: from a file. */
+/* The shape of a generated table; NULL if the table is from a file. */
 const struct embed_shape *embed_shape_of(const struct embed_table *t);
 uint32_t embed_fields(const struct embed_table *t);
 uint32_t embed_dim(const struct embed_table *t);

@@ -175,7 +175,7 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.preempt_cost", .why = "no job was preempted", .metric = "preemptions" },
 	{ .key = "jobs.migrate_cost", .why = "no job restarted on other nodes", .metric = "migrations" },
 	{ .key = "jobs.max_calls_per_instant", .why = "no instant reached the limit" },
-	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "completed_only", .why = "the trace records no job as failed, killed or not ended", .holds = has_recorded },
 	{ .key = "drop_unfit", .why = "every job fits on the cluster", .metric = "jobs_refused" },
 	{ .key = "failures.mttr", .why = "nodes do not fail (failures.mtbf is 0)", .holds = may_fail },

@@ -75,7 +75,7 @@ const struct world_effect plan_effects[] = {
 	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
 	KERNELS(fused_attention), KERNELS(fused_elementwise), KERNELS(dropout), KERNELS(efficiency),
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .use = PLAN_USED_RANDOM | STEP_USED_RANDOM },
-	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ 0 }
 };
 /* clang-format on */

@@ -22,7 +22,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		t->device[i] = t->set.device[i];
 		t->profile[i] = t->set.profile[i];
 	}
-	/* Two policies are compared by their rows, and figures may use them. */
+	/* The comparison of several policies reads rows, and figures may read them. */
 	bool wants_rows = o->db || o->out_dir || o->is_series || s->n_policies > 1;
 	t->config = (struct serve_config){ .requests = t->requests,
 		.cluster = s->cluster,

@@ -199,7 +199,7 @@ const struct world_effect serve_effects[] = {
 	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
 	{ .key = "serve.any_model", .why = "every request names a model that is served", .use = SERVE_USED_ANY_MODEL },
 	{ .key = "serve.max_calls_per_instant", .why = "no instant reached the limit" },
-	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "placement", .why = "the default chooses the same GPUs for every replica", .use = SERVE_USED_PLACEMENT },
 	{ .key = "serve.ci_level", .why = "the run has no interval", .holds = has_interval },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every request", .holds = samples_rows },

@@ -21,7 +21,7 @@ static const double OVERLAP_S = 2e-9;
 static const double REACHED_S = 0.5e-9; /* events this near have happened */
 static const double ROUNDING = 1e-12;   /* relative, of sums of bytes */
 
-/* A run in the projection; seconds of its own progress. */
+/* A run in the projection. to_peak, left and stop are seconds of the run's own progress, not of simulated time. */
 struct part {
 	uint32_t model;
 	bool is_going;        /* started, not suspended, not ended */

@@ -361,7 +361,7 @@ static const struct world_effect effects[] = {
 		.use = SPOT_USED_CHECKPOINT },
 	{ .key = "spot.egress_usd_per_GB", .why = "no byte was sent between zones", .use = SPOT_USED_EGRESS },
 	{ .key = "spot.max_calls_per_instant", .why = "the limit was not reached" },
-	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "spot.ci_level", .why = "one replication has no interval", .holds = has_intervals },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every row", .holds = has_more_rows },
 	{ .key = "until", .why = "the run ended before", .holds = ends_at_until },

@@ -100,7 +100,7 @@ const struct world_effect step_effects[] = {
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
 	{ .key = "device", .why = "every GPU is of this device by its type", .holds = device_changes },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
-	{ .key = "policy_timeout", .why = "no call of the policy took as long" },
+	{ .key = "policy_timeout", .why = "no call of the policy reached the limit" },
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
 	{ .key = "cost.measured", .why = "no step time is measured for this device, model, batch and precision", .holds = measured_changes },
 	{ .key = "cost.fused_attention", .why = "it changes the time of no kernel of the model", .holds = fused_attention_changes },

@@ -19,7 +19,7 @@ is "$(o help; echo $?)" "$(o --help; echo 0)" "help and --help are the same"
 like "$(o --version)" '^orrery [0-9.]+ \(sources [0-9a-f]{12}\)$' "the version"
 is "$(refused jbos)" 'orrery: no command "jbos"; did you mean:
   orrery jobs' "the nearest verb of a world"
-is "$(refused devcie)" 'orrery: no command "devcie"; did you mean:
+is "$(refused devicer)" 'orrery: no command "devicer"; did you mean:
   orrery device' "or the nearest other command"
 is "$(refused qqqqqqqq)" "orrery: no command \"qqqqqqqq\"; 'orrery --help' lists them" "or none"
 commands=$(o help | sed -n 's/^  \([a-z]*\) .*/\1/p')

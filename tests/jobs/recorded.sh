@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Jobs that the trace records as failed or killed: in all means, or with --completed-only in none. Means worked by hand.
+# Jobs that the trace records as failed or killed count in all means, or with --completed-only in none. The expected means are computed by hand.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1

@@ -150,7 +150,7 @@ static void replays(void)
 	refused(path, "recompute,time_s,job,x,y\n0,0,,1,0\n", ":2: job");
 	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,0\n", "job b");
 	refused(path, "recompute,time_s,job,x,y\n0,0,a,1,0\n0,0,b,1,0\n0,0,c,0,1\n", "recomputation 0");
-	refused(path, "recompute,time_s,job,x,y\n0,5,a,1,0\n0,5,b,1,0\n", "another time");
+	refused(path, "recompute,time_s,job,x,y\n0,5,a,1,0\n0,5,b,1,0\n", "the time in the file differs");
 	remove(path);
 	struct orr_error err = { 0 };
 	struct run_result *r =

@@ -15,9 +15,9 @@ struct spot_runs {
 	struct orr_args *options, *args;
 };
 
-/* rows: lines of Bamboo's format, or of a file of instances with its header (time_s,..); NULL: capacity is a file or a generator. job: a name, a file, or JSON that starts with a brace.
- * settings of the policy and options of the world: "a=b c=d". False: *err is filled in. The caller calls spot_runs_close() in any
- * case. */
+/* rows: lines of Bamboo's format, or of a file of instances with its header (time_s,..); NULL: capacity is a file or a generator. job: a
+ * name, a file, or JSON that starts with a brace. settings of the policy and options of the world: "a=b c=d". False: *err is filled in. The
+ * caller calls spot_runs_close() in any case. */
 bool spot_runs_open(struct spot_runs *s, const char *capacity, const char *rows, const char *job, const struct orr_policy *policy,
 	const char *settings, const char *options, struct orr_error *err);
 void spot_runs_close(struct spot_runs *s);

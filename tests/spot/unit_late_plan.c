@@ -211,7 +211,7 @@ static void test_steps(void)
 		"in %d of the cases the plan costs at most one step per stint more (in the others steps make another plan the best)", near);
 }
 
-/* Published sizes: 48 h of work in 60 h, change-overs of 0.2 h; and a month. */
+/* The time of planning at the published size, 48 h of work in 60 h, and over a month. */
 static void test_time(void)
 {
 	struct rng rng;

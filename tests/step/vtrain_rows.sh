@@ -6,7 +6,10 @@
 . "$srcdir/tests/tap.sh"
 
 rows=$data/papers/data/vtrain_iteration_times.csv
-need "$rows" || tap_done
+need "$rows" || {
+  tap_done
+  exit
+}
 
 # step GPUS BATCH MICRO HIDDEN HEADS LAYERS SEQ TP PP [OPTIONS]: ms of an iteration
 step() {

@@ -315,7 +315,7 @@ static void test_figure_refusals(void)
 	} wrong[] = {
 		{ "{}", "$.figures: expected a list" },
 		{ "[3]", "$.figures[0]: expected an object" },
-		{ "[{'nmae': 'f'}]", "$.figures[0]: unknown key \"nmae\"; did you mean name" },
+		{ "[{'naam': 'f'}]", "$.figures[0]: unknown key \"naam\"; did you mean name" },
 		{ "[{'name': 'f', 'kind': 'lines', " AXIS SERIES "}, {'zzzzzzz': 'f'}]",
 			"$.figures[1]: unknown key \"zzzzzzz\"; the first known is name" },
 		{ "[{'kind': 'lines'}]", "$.figures[0]: name: expected a file name without suffix" },

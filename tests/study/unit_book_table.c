@@ -172,12 +172,12 @@ static void test_book_refusals(void)
 	static const struct {
 		const char *json, *said;
 	} wrong[] = {
-		{ "{'titel': 't'}", "$: unknown key \"titel\"; did you mean title" },
+		{ "{'titlo': 't'}", "$: unknown key \"titlo\"; did you mean title" },
 		{ "{'constants': []}", "$.constants: expected an object of names and values" },
 		{ "{'constants': {'a': 1, 'b': []}}", "$.constants: b: expected a number or an expression" },
 		{ "{'traces': []}", "$.traces: expected an object of names and {\"file\", \"otherwise\"}" },
 		{ "{'traces': {'t': 3}}", "$.traces.t: expected an object" },
-		{ "{'traces': {'t': {'fiel': 'x'}}}", "$.traces.t: unknown key \"fiel\"; did you mean file" },
+		{ "{'traces': {'t': {'filo': 'x'}}}", "$.traces.t: unknown key \"filo\"; did you mean file" },
 		{ "{'traces': {'t': {'file': 'x'}}}",
 			"$.traces.t: expected \"file\", a path below $ORRERY_TRACE_PATH, and \"otherwise\", a generator" },
 		{ "{'traces': {'t': {'otherwise': 'x'}}}",
@@ -187,7 +187,7 @@ static void test_book_refusals(void)
 		{ "{'axes': {'N': 3}}", "$.axes.N: expected a list of values" },
 		{ "{'axes': {'N': [1, []]}}", "$.axes.N: expected a number, a text or {\"value\", \"label\", \"let\"}" },
 		{ "{'axes': {'N': [{'label': 'x'}]}}", "$.axes.N: expected a number, a text or {\"value\", \"label\", \"let\"}" },
-		{ "{'axes': {'N': [{'value': 1, 'lable': 'x'}]}}", "$.axes.N: unknown key \"lable\"; did you mean label" },
+		{ "{'axes': {'N': [{'value': 1, 'labelo': 'x'}]}}", "$.axes.N: unknown key \"labelo\"; did you mean label" },
 		{ "{'axes': {'N': [{'value': 1, 'let': 3}]}}", "$.axes.N: expected an object of names and values" },
 		{ "{'axes': {'N': [{'value': 1, 'let': {'a': {}}}]}}", "$.axes.N: a: expected a number or an expression" },
 		{ "{'runs': []}", "$.runs: expected an object" },

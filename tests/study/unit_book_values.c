@@ -232,7 +232,7 @@ static void test_refusals(void)
 		{ "{q[N=1].fifo.jops}", "{q.fifo.jops}: this run has no metric \"jops\"" },
 		{ "{q[N=1].fifo.queue@3}", "{..queue@3}: this run has no series \"queue\"" },
 		{ "{q[N=1].fifo.usd:useful}", "{..usd:useful}: this run has no account \"useful\"" },
-		{ "{p.bamboo.usd:usefull}", "{..usd:usefull}: this run has no account \"usefull\"; the first is useful" },
+		{ "{p.bamboo.usd:usefulo}", "{..usd:usefulo}: this run has no account \"usefulo\"; the first is useful" },
 		{ "{p.bamboo.eur:useful}", "{..eur:useful}: expected node_hours:ACCOUNT or usd:ACCOUNT" },
 	};
 	static const struct {
@@ -243,7 +243,7 @@ static void test_refusals(void)
 		{ "${trace:five}", "${trace:five}: expected the name of one of $.traces, or NAME.note" },
 		{ "${trace:t.path}", "${trace:t.path}: expected the name of one of $.traces, or NAME.note" },
 		{ "${trace:${what}}", "${what}: this axis has no value here" },
-		{ "${N.lable}", "expression \"N.lable\": unknown name at \"N.lable\"" },
+		{ "${N.labelo}", "expression \"N.labelo\": unknown name at \"N.labelo\"" },
 	};
 	char want[400];
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -102,7 +102,7 @@ is "$(show 3 "$spot/bamboo/gcloud/a100x1-east1b.txt" "removals per instance and 
 is "$(show 0 "$spot/bamboo/gcloud/a100x1-east1b.txt" removals "instants of removal" "largest number removed at once" "most live" "minimum live from the first removal on")" \
   "154 36 36 64 17 " "GCP A100: 154 lost in 36 drops, 36 at most, target 64"
 is "$(show 1 "$spot/bamboo/gcloud/a100x1-east1b.txt" "span h" "mean live")" "27.0 57.3 " "GCP A100: span, mean live"
-fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected at least the time of the row above, found 60 s less (15 such rows; parts overlap in time: interleaved pollers); repair=sort sorts the rows" \
+fails "$spot/bamboo/gcloud/v100x1-east1c.txt:4: time: expected at least the time of the row above, found 60 s less (15 such rows; sections of the file overlap in time: interleaved pollers); repair=sort sorts the rows" \
   info "$spot/bamboo/gcloud/v100x1-east1c.txt"
 options=(-O repair=sort)
 is "$(show 0 "$spot/bamboo/gcloud/v100x1-east1c.txt" removals "instants of removal" "largest number removed at once" "most live" "minimum live from the first removal on")" \

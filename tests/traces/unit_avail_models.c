@@ -199,8 +199,9 @@ static void zones_are_independent(void)
 	availset_free(two);
 }
 
-/* Every slot is present for 1/rate and absent for delay on average, for any distribution of the delay: slots / (1 + rate x delay)
- * are live, with rate x live removals per hour. All are present at 0; this transient takes a few hours. */
+/* Every slot is present for 1/rate and absent for delay on average, for any distribution of the delay. So slots / (1 + rate x delay)
+ * instances are live, and their number times the rate is the number of removals per hour. At time 0 all slots are present; after a few
+ * hours the averages hold. */
 static void churn(const char *source)
 {
 	double error;

@@ -55,8 +55,9 @@ static void test_refusals(void)
 		{ JOBS(", 'qqqqqqqqqqqq': 3"), "scenario: unknown key \"qqqqqqqqqqqq\"; the first known is trace" },
 		{ JOBS(", 'seed': -1"), "scenario: $.seed: expected a number from 0 to 9e+18, found \"-1\"" },
 		{ JOBS(", 'seed': []"), "scenario: $.seed: expected a text or number" },
-		{ JOBS(", 'placement': 'spred'"), "scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, "
-						  "found \"spred\"; did you mean spread" },
+		{ JOBS(", 'placement': 'spreado'"),
+			"scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, "
+			"found \"spreado\"; did you mean spread" },
 		{ JOBS(", 'placement': 'zzzzzzz'"),
 			"scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, found \"zzzzzzz\"" },
 		{ JOBS(", 'replications': 0"), "scenario: $.replications: expected a number from 1 to 1000000, found \"0\"" },
@@ -77,8 +78,8 @@ static void test_refusals(void)
 		{ THREE(", 'policies': []"), "no policy is named (--policy fifo,fjf; orrery policy list shows all)" },
 		{ THREE(", 'policies': [7]"), "scenario: $.policies[0]: expected a name or an object" },
 		{ THREE(", 'policies': ['fifo', []]"), "scenario: $.policies[1]: expected a name or an object" },
-		{ THREE(", 'policies': ['fifo', {'policy': 'las', 'lable': 'x'}]"),
-			"scenario: $.policies[1]: unknown key \"lable\"; known are policy, label, set" },
+		{ THREE(", 'policies': ['fifo', {'policy': 'las', 'labelo': 'x'}]"),
+			"scenario: $.policies[1]: unknown key \"labelo\"; known are policy, label, set" },
 		{ THREE(", 'policies': ['fifo', 'fifo']"),
 			"two policies are labelled \"fifo\": write fifo@LABEL to give one another label" },
 		{ THREE(", 'policies': ['fifo@a', 'las', 'sjf@a']"),
