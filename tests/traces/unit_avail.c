@@ -165,7 +165,8 @@ static void wrong(void)
 	refused(EVENTS "20,remove,b\n", NULL, "bad.csv:3: node \"b\" is removed before it was added; repair=drop skips such rows");
 	refused("0,add,a\n0,add,a\n", NULL, "bad.csv:2: node \"a\" is added while present; repair=drop skips such rows");
 	refused(EVENTS "5,add,b\n", NULL,
-		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; sections of the file overlap in "
+		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; sections of the file "
+		"overlap in "
 		"time); repair=sort sorts the rows");
 	refused(EVENTS "20,preempt,b\n", NULL, "bad.csv:3: event: expected add or remove, found \"preempt\"");
 	refused("0,add,a\n-5,add,b\n", NULL, "bad.csv:2: ms: expected milliseconds from 0 to 4000000000000, found \"-5\"");
@@ -222,7 +223,8 @@ static void repaired(void)
 			avail_repair_name((enum avail_repair)i), r->rows[i], r->first_line[i]);
 	availset_free(s);
 	refused(text, "repair=drop",
-		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; sections of the file overlap in "
+		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; sections of the file "
+		"overlap in "
 		"time); repair=sort sorts the rows");
 	refused(text, "repair=sort", "bad.csv:7: event: expected add or remove, found \"shrink\"");
 	makes("2021-12-11, 11:11:30, 1\n2021-12-11, 11:12:30, 3\n2021-12-11, 11:12:00, 2\n2021-12-11, 11:12:30, 1\n", "repair=sort",
