@@ -554,8 +554,9 @@ static void check_measurement(void)
 		"\"details\": { \"a\": \"1\", \"b\": \"x=y\", \"c\": \"\" },", "\"warnings\": \"one\\u0009two\\u000a\",",
 		"\"budget_s\": 60,", "\"seconds\": 12.5,", "\"points_planned\": 9,", "\"points_measured\": 7,", "\"points_refused\": 2,",
 		"\"points_imprecise\": 1,", "\"first_refusal\": \"x \\\"y\\\"\\\\\",",
-		"\"clocks_before\": { \"clock_MHz\": 1000, \"memory_MHz\": 2000.5, \"power_W\": null, \"temperature_C\": 40, \"throttle\": "
-		"\"\" },",
+		("\"clocks_before\": { \"clock_MHz\": 1000, \"memory_MHz\": 2000.5, \"power_W\": null, \"temperature_C\": 40, "
+		 "\"throttle\": "
+		 "\"\" },"),
 		"\"throttle\": \"power\",\n  \"anchors\": 3,", "\"anchor_revisits\": 4,", "\"drift\": 0.05,", "\"worst_drift\": 0.25,",
 		"\"is_settled\": true,\n  \"is_stable\": false\n}\n" };
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -202,8 +202,8 @@ static void break_one(struct orr_spot *w, int64_t s)
 static void test_check(void)
 {
 	static const char *const expected[] = { "check: instance-seconds", "check: dollars", "check: instance-seconds", "check: dollars",
-		"check: instance-seconds: the accounts have 15.000000001, instances lived 15.000000000, the integral of live instances is "
-		"15.000000001",
+		("check: instance-seconds: the accounts have 15.000000001, instances lived 15.000000000, the integral of live instances is "
+		 "15.000000001"),
 		"check: dollars", "check: dollars", "check: instance-seconds", "check: dollars", "check: instance-seconds",
 		"check: instance-seconds", "check: dollars", "check: 0 instances in role 0, counted 1",
 		"check: 2 instances in role 1, counted 2", "check: the sum of the prices", "check: 1 stages have owners",
