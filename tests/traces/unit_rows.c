@@ -191,7 +191,7 @@ static void check_training(void)
 	jobset_free(s);
 	s = jobset_load("poisson:n=4,models=|vgg16|", NULL, NULL, 3, &err);
 	c = s ? jobset_open(s, 0) : NULL;
-	ok(c && jobcursor_next(c, &row) && row.model && !row.batch && !row.strategy, "empty names in the list are ignored");
+	ok(c && jobcursor_next(c, &row) && row.model && row.batch == 0 && !row.strategy, "empty names in the list are ignored");
 	jobcursor_close(c);
 	ok(jobset_count(s) == 4, "the number of jobs is n");
 	jobset_free(s);
