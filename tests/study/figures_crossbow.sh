@@ -5,7 +5,7 @@
 folder=$work/crossbow
 cp -r "$srcdir/scenarios/crossbow" "$folder" && chmod -R u+w "$folder"
 sed -i -e 's/"seeds": 3/"seeds": 1/' "$folder/sgd.json" "$folder/sma.json"
-sed -i -e 's/"lr": \[.*\]/"lr": [0.8, 3.2]/' -e 's/"eta": \[.*\]/"eta": [0.1, 0.2, 0.4, 0.8, 1.6, 3.2]/' -e 's/"k": \[.*\]/"k": [1, 8, 16]/' "$folder/figures.json"
+sed -i -e 's/"lr": \[.*\]/"lr": [0.8, 3.2]/' -e 's/"eta": \[.*\]/"eta": [0.1, 0.2, 0.4, 0.8, 1.6, 3.2]/' -e 's/"k": \[.*\]/"k": [1, 8, 16]/' -e 's/"b": \[.*\]/"b": [16]/' -e 's/"clocks": \[.*\]/"clocks": [9]/' "$folder/figures.json"
 "$ORRERY" figures "$folder" --no-figures --out "$work/o" -q >"$work/said" 2>&1
 is "$? $(cat "$work/said")" "0 " "the folder is carried out"
 
