@@ -3,28 +3,13 @@
  * The closed form on devices of two types, with updates, and with sharded optimizer state: the slowest device of a stage determines its
  * time, and the smallest memory what fits. Two nodes, links of 1 GB/s without latency.
  */
-#include "base/sbuf.h"
-#include "world/scenario.h"
-
-#include <orrery/plan.h>
-
+#include "tests/plan/search_run.h"
 #include "tests/tap.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static void (*search_now)(struct orr_plan *p);
-
-static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
-{
-	(void)args, (void)err;
-	search_now(p);
-	return 0;
-}
-
-static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_plan_ops ops = { .search = search };
 ORR_POLICY_PLAN(typed, "plans of the test", params, ops);
 
 static const char *network = "star:bw=1GBps,lat=0,gpu_bw=10GBps,gpu_lat=0", *profile = "none";
@@ -32,25 +17,14 @@ static const char *network = "star:bw=1GBps,lat=0,gpu_bw=10GBps,gpu_lat=0", *pro
 static void run(const char *cluster, void (*s)(struct orr_plan *), const char *step)
 {
 	struct sbuf text = { 0 };
-	struct orr_error err = { 0 };
-	struct world_output o = { .quiet = true };
-	struct run_result *r = result_new();
-	search_now = s;
 	sbuf_printf(&text,
 		"{\"world\":\"plan\",\"model\":\"gpt:hidden=64,layers=4,heads=4,seq=16,vocab=100\",\"cluster\":\"%s\",\"network\":\"%s\","
 		"\"global_batch\":16,\"policies\":[\"straight\"],\"plan\":{\"checked\":0},\"profile\":\"%s\",\"step\":{%s}}",
 		cluster, network, profile, step);
-	cJSON *j = cJSON_Parse(text.text);
-	struct scenario *x = scenario_open(j, &o, &err);
-	if (x) {
-		x->policy[0].entry.policy = &orr_policy_plan_typed;
-		x->world->run(x, 0, 0, r, NULL, NULL, &err);
-	}
-	ok(!err.code, "%s: %s", cluster, err.code ? err.text : "runs");
-	scenario_close(x);
-	result_free(r);
-	cJSON_Delete(j);
-	sbuf_free(&text);
+	run_search(&text, &orr_policy_plan_typed, s);
+	ok(!said.code, "%s: %s", cluster, said.code ? said.text : "runs");
+	result_free(result);
+	result = NULL;
 }
 
 static struct orr_plan_cost cost_of(const struct orr_plan *p, uint32_t type, double samples, uint32_t shards)

@@ -3,13 +3,10 @@
  * Problems of kind embeddings: what a policy can ask, codes by their closed forms, refusals, and what a run reports. The tables have two
  * fields of 50 features and 4 values: 4 x 100 x 4 = 1,600 bytes.
  */
-#include "base/mem.h"
-#include "base/sbuf.h"
-#include "world/scenario.h"
-
-#include <orrery/plan.h>
-
+#include "tests/plan/search_run.h"
 #include "tests/tap.h"
+
+#include "base/mem.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,61 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*search_now)(struct orr_plan *p);
-
-static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
-{
-	(void)args, (void)err;
-	search_now(p);
-	return 0;
-}
-
-static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_plan_ops ops = { .search = search };
 ORR_POLICY_PLAN_FLAGS(coder, "codes of the test", ORR_PLANS_EMBEDDINGS, params, ops);
-
-static struct run_result *result;
-static struct orr_error said;
-static double told[16];
-static int n_told;
-
-static void on_progress(void *ctx, double done)
-{
-	(void)ctx;
-	if (n_told < 16)
-		told[n_told++] = done;
-}
 
 /* policy: one of the program that plans the problem's kind; its search is replaced. */
 static void run(const char *problem, const char *policy, void (*s)(struct orr_plan *), int samples)
 {
 	struct sbuf text = { 0 };
-	struct world_output o = { .quiet = true };
-	result_free(result);
-	result = result_new();
-	said = (struct orr_error){ 0 };
-	search_now = s;
-	n_told = 0;
 	sbuf_printf(&text, "{\"world\":\"plan\",\"model\":\"%s\",%s\"policies\":[\"%s\"],\"plan\":{\"samples\":%d}}", problem,
 		strncmp(problem, "embeddings", 10) ? "\"cluster\":\"1x2:v100\"," : "", policy, samples);
-	cJSON *j = cJSON_Parse(text.text);
-	struct scenario *x = scenario_open(j, &o, &said);
-	if (x) {
-		x->policy[0].entry.policy = &orr_policy_plan_coder;
-		x->world->run(x, 0, 0, result, on_progress, NULL, &said);
-	}
-	scenario_close(x);
-	cJSON_Delete(j);
-	sbuf_free(&text);
+	run_search(&text, &orr_policy_plan_coder, s);
 }
 
 static const char table[] = "embeddings:features=100,fields=2,dim=4,clusters=5,zipf=1,seed=3";
-
-static double metric(const char *name)
-{
-	const struct metric *m = result_find(result, name);
-	return m ? m->value : NAN;
-}
 
 /* ---- what a policy can ask ---- */
 

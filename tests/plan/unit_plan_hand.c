@@ -6,13 +6,10 @@
  * for backward; 1, 2, 3, 4 million parameters of 4 bytes. Four V100 on two nodes; links of 1 GB/s between nodes and 10 GB/s inside,
  * without latency; updates take no time. An iteration has 16 samples.
  */
-#include "base/mem.h"
-#include "base/sbuf.h"
-#include "world/scenario.h"
-
-#include <orrery/plan.h>
-
+#include "tests/plan/search_run.h"
 #include "tests/tap.h"
+
+#include "base/mem.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,65 +19,21 @@
 
 static char path[] = "/tmp/orrery-hand-XXXXXX.csv";
 
-static void (*search_now)(struct orr_plan *p);
-static int returned;
-
-static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
-{
-	(void)args, (void)err;
-	search_now(p);
-	return returned;
-}
-
-static const struct orr_param params[] = { ORR_PARAM_END };
-static const struct orr_plan_ops ops = { .search = search };
 ORR_POLICY_PLAN(hand, "plans of the test", params, ops);
-
-static struct run_result *result;
-static struct orr_error said;
-static double told[8];
-static int n_told;
-
-static void on_progress(void *ctx, double done)
-{
-	(void)ctx;
-	if (n_told < 8)
-		told[n_told++] = done;
-}
 
 /* Runs the search; the result and the error are in `result` and `said`. more: further keys, such as ",\"plan\":{}". */
 static void run(const char *model, void (*s)(struct orr_plan *), const char *more)
 {
 	struct sbuf text = { 0 };
-	struct world_output o = { .quiet = true };
-	result_free(result);
-	result = result_new();
-	said = (struct orr_error){ 0 };
-	search_now = s;
-	n_told = 0;
 	sbuf_printf(&text,
 		"{\"world\":\"plan\",\"model\":\"%s\",\"cluster\":\"2x2:v100\",\"network\":\"star:bw=1GBps,lat=0,gpu_bw=10GBps,gpu_lat=0\","
 		"\"global_batch\":16,\"policies\":[\"straight\"]%s}",
 		model, more);
-	cJSON *j = cJSON_Parse(text.text);
-	struct scenario *x = scenario_open(j, &o, &said);
-	if (x) {
-		x->policy[0].entry.policy = &orr_policy_plan_hand;
-		x->world->run(x, 0, 0, result, on_progress, NULL, &said);
-	}
-	scenario_close(x);
-	cJSON_Delete(j);
-	sbuf_free(&text);
+	run_search(&text, &orr_policy_plan_hand, s);
 }
 
 static char chain[64];
 static const char closed[] = ",\"plan\":{\"checked\":0},\"step\":{\"update_cost\":\"none\"}";
-
-static double metric(const char *name)
-{
-	const struct metric *m = result_find(result, name);
-	return m ? m->value : NAN;
-}
 
 /* ---- pieces, GPUs, costs ---- */
 
