@@ -228,19 +228,33 @@ enum orr_update_kind {
 	ORR_REMEMBER,   /* the op's device: D = x */
 	ORR_CORRECT,    /* the op's device: c = scale (D - Z), x -= c, C += c */
 	ORR_APPLY_BASE, /* the op's group: Z += sum of all C + momentum (Z - the previous Z), C = 0, on each device */
-	ORR_RESTART     /* the op's device: x = Z */
+	ORR_RESTART,    /* the op's device: x = Z */
+	/* A graph neural network, whose vertices are cut into `chunks` runs, each at a graph server. `layer` counts from 0; the epoch is
+	 * the op's iteration. docs/models/learn.md has the formulas. */
+	ORR_GATHER,         /* a chunk sums over its neighbours the rows of layer `layer`, or backward their gradients, as visible
+			       on the chunk's server when the op starts */
+	ORR_APPLY_VERTEX,   /* the chunk's rows of layer + 1, or backward their gradient and that of the weights; visible on its server */
+	ORR_SCATTER,        /* the rows that the chunk applied last become visible on the receiver of a transfer, on all devices of a
+			       collective, after a compute op on all servers */
+	ORR_WEIGHT_GRADIENT /* the chunk's gradient of the weights of `layer` has been added up at weight server slice of `slices` */
 };
 struct orr_update {
 	enum orr_update_kind kind;
-	uint32_t worker;        /* PUSH, PULL: the worker's device (the other end is a server) */
+	/* PUSH, PULL: the worker's device (the other end is a server). GATHER, APPLY_VERTEX, SCATTER: the chunk's graph server. */
+	uint32_t worker;
 	uint32_t slice, slices; /* one of `slices` equal parts of the parameters; slices 0 means 1 */
 	/* ACCUMULATE: number of gradients in the sum. PUSH: number of pushes that make one step of the server (0 means 1); only
-	 * staleness depends on it. PULL of iteration k: the parameters apply to gradients from iteration k + 1 + window on. */
+	 * staleness depends on it. PULL of iteration k: the parameters apply to gradients from iteration k + 1 + window on.
+	 * WEIGHT_GRADIENT: number of gradients that make the sum of this server complete. */
 	uint32_t window;
 	double scale; /* 0 means 1 */
 	/* GRADIENT, LOCAL_UPDATE, REMEMBER, CORRECT, RESTART: replica of the device, 0..15, for several learners on one. */
 	uint32_t learner;
 	double momentum; /* of APPLY_BASE */
+	/* GATHER, APPLY_VERTEX, SCATTER, WEIGHT_GRADIENT */
+	uint32_t chunk, chunks; /* the chunk, and their number in all */
+	uint32_t layer;
+	bool is_backward;
 };
 /* Takes effect when op ends; several updates of an op apply in order. */
 ORR_API void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u);

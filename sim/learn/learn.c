@@ -152,6 +152,10 @@ static const char *const kind_name[] = {
 	[ORR_CORRECT] = "correction",
 	[ORR_APPLY_BASE] = "update of the base model",
 	[ORR_RESTART] = "restart",
+	[ORR_GATHER] = "gather",
+	[ORR_APPLY_VERTEX] = "vertex update",
+	[ORR_SCATTER] = "scatter",
+	[ORR_WEIGHT_GRADIENT] = "gradient of weights",
 };
 
 static const char *what_is_wrong(const struct orr_update *u, const uint32_t *group, uint32_t n_group)
@@ -160,6 +164,8 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 	uint32_t slices = u->slices ? u->slices : 1;
 	if (u->slice >= slices)
 		return "expected a slice below the number of slices";
+	if (u->kind >= ORR_GATHER)
+		return "expected learn.problem=gcn: other problems have no graph";
 	if ((u->kind == ORR_GRADIENT || u->kind == ORR_ACCUMULATE) && slices > 1)
 		return "does not support slices";
 	if (!isfinite(u->scale) || !isfinite(u->momentum))
@@ -188,7 +194,7 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 static int check_update(
 	double time_s, uint64_t op, const struct orr_update *u, const uint32_t *group, uint32_t n_group, struct orr_error *err)
 {
-	if ((unsigned)u->kind > ORR_RESTART)
+	if ((unsigned)u->kind > ORR_WEIGHT_GRADIENT)
 		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: update of unknown kind %d", (unsigned long long)op, time_s,
 			(int)u->kind);
 	const char *wrong = what_is_wrong(u, group, n_group);

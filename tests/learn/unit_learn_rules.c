@@ -63,7 +63,9 @@ static void accepted(struct orr_update u, uint32_t n_group, const char *what)
 
 static void refusals(void)
 {
-	refused((struct orr_update){ .kind = (enum orr_update_kind)(ORR_RESTART + 1) }, 1, "update of unknown kind 13");
+	refused((struct orr_update){ .kind = (enum orr_update_kind)(ORR_WEIGHT_GRADIENT + 1) }, 1, "update of unknown kind 17");
+	refused((struct orr_update){ .kind = ORR_GATHER, .chunks = 1 }, 1,
+		"gather (device 3, slice 0 of 0, scale 0): expected learn.problem=gcn: other problems have no graph");
 	refused((struct orr_update){ .kind = ORR_GRADIENT, .slices = 2 }, 1,
 		"gradient (device 3, slice 0 of 2, scale 0): does not support slices");
 	refused((struct orr_update){ .kind = ORR_ACCUMULATE, .slices = 2 }, 1,
