@@ -32,29 +32,30 @@ static bool complete(struct stretch *s)
 	return s->total_weight > 0;
 }
 
-static void residuals(struct stretch *s)
+/* Returns the sum of the autocovariances at lag and lag + 1, times n. *first: the one at lag. */
+static double autocovariances(const struct stretch *s, size_t lag, double *first)
 {
-	for (size_t k = 0; k < s->n; k++)
-		s->rest[k] = s->sum[k] - s->mean * s->weight[k];
-}
-
-static double autocovariance(const struct stretch *s, size_t lag)
-{
-	double sum = 0;
-	for (size_t k = 0; k + lag < s->n; k++)
-		sum += s->rest[k] * s->rest[k + lag];
-	return sum;
+	double at = 0, after = 0;
+	const double *r = s->rest;
+	for (size_t k = 0; k + lag + 1 < s->n; k++) {
+		at += r[k] * r[k + lag];
+		after += r[k] * r[k + lag + 1];
+	}
+	*first = at + r[s->n - 1 - lag] * r[s->n - 1];
+	return *first + after;
 }
 
 /* Returns the number of blocks over the integrated autocorrelation time (at least 1 block); 0 once it is below least_effective.
  * Sums of neighbouring autocovariances count as long as they are positive, each at most as large as the one before (Geyer 1992). */
 static double effective(const struct stretch *s)
 {
-	double n = (double)s->n, variance = autocovariance(s, 0), time = -1, last = INFINITY;
-	if (!(variance > 0))
-		return 0;
+	double n = (double)s->n, variance = 0, time = -1, last = INFINITY;
 	for (size_t lag = 0; lag + 1 < s->n; lag += 2) {
-		double both = (lag ? autocovariance(s, lag) : variance) + autocovariance(s, lag + 1);
+		double first, both = autocovariances(s, lag, &first);
+		if (lag == 0)
+			variance = first;
+		if (!(variance > 0))
+			return 0;
 		if (!(both > 0))
 			break;
 		last = fmin(last, both / variance);
@@ -70,32 +71,61 @@ struct batch_means {
 	double skewness; /* of that mean */
 };
 
-/* With batches of equal weight the variance is s^2 / m of the batch means, else that of the ratio estimator (Cochran, Sampling
- * Techniques, 6.3). */
-static struct batch_means batch(const struct stretch *s, size_t m)
+enum { BATCHES = 8, FINE = 64, MIDDLE = 32 };
+
+/* Sums over the residuals; set by residuals(). */
+struct moments {
+	double squares, cubes; /* of single blocks */
+	double bridge;         /* squares of partial sums */
+	double batch[FINE];    /* sums of FINE batches of equally many blocks */
+};
+
+/* Sets s->rest and the sums over it, in one pass. */
+static struct moments residuals(struct stretch *s)
 {
-	double squares = 0, cubes = 0, size = s->total_weight / (double)m;
-	for (size_t i = 0, k = 0; i < m; i++) {
-		double off = 0;
-		for (size_t end = m == s->n ? i + 1 : s->n * (i + 1) / m; k < end; k++)
-			off += s->rest[k];
-		off /= size;
-		squares += off * off;
-		cubes += off * off * off;
+	struct moments m = { .squares = 0 };
+	double mean = s->mean, at = 0;
+	for (size_t i = 0, k = 0; i < FINE; i++) {
+		double before = at;
+		for (size_t end = s->n * (i + 1) / FINE; k < end; k++) {
+			double r = s->rest[k] = s->sum[k] - mean * s->weight[k];
+			m.squares += r * r;
+			m.cubes += r * r * r;
+			at += r;
+			m.bridge += at * at;
+		}
+		m.batch[i] = at - before;
 	}
-	return (struct batch_means){ squares / (double)(m - 1) / (double)m, squares > 0 ? cubes / pow(squares, 1.5) : 0 };
+	return m;
 }
 
-/* The mean square of the bridge of partial sums, over the variance of their end. Its mean is 1/6 in a steady state, and 10 in 100
- * runs exceed 0.347. */
-static double drift(const struct stretch *s, double variance)
+/* Returns variance and skewness of the mean from n batches, whose sums of residuals have these sums of squares and cubes. With batches of
+ * equal weight the variance is s^2 / n of the batch means, else that of the ratio estimator (Cochran, Sampling Techniques, 6.3). */
+static struct batch_means means_of(const struct stretch *s, size_t n, double squares, double cubes)
 {
-	double at = 0, squares = 0;
-	for (size_t k = 0; k < s->n; k++) {
-		at += s->rest[k];
-		squares += at * at;
+	double size = s->total_weight / (double)n;
+	return (struct batch_means){ squares / (size * size) / (double)(n - 1) / (double)n, squares > 0 ? cubes / (squares * sqrt(squares)) : 0 };
+}
+
+/* Returns the same from n batches; n divides FINE. */
+static struct batch_means batch(const struct stretch *s, const struct moments *m, size_t n)
+{
+	double squares = 0, cubes = 0;
+	for (size_t i = 0; i < FINE; i += FINE / n) {
+		double sum = 0;
+		for (size_t k = i; k < i + FINE / n; k++)
+			sum += m->batch[k];
+		squares += sum * sum;
+		cubes += sum * sum * sum;
 	}
-	return squares / (double)s->n / (variance * s->total_weight * s->total_weight);
+	return means_of(s, n, squares, cubes);
+}
+
+/* Returns the mean square of the bridge of partial sums, over the variance of their end. Its mean is 1/6 in a steady state, and 10 in
+ * 100 runs exceed 0.347. */
+static double drift(const struct stretch *s, const struct moments *m, double variance)
+{
+	return m->bridge / (double)s->n / (variance * s->total_weight * s->total_weight);
 }
 
 static bool may_have_interval(size_t n, double level)
@@ -105,38 +135,34 @@ static bool may_have_interval(size_t n, double level)
 
 static struct interval interval_of(struct stretch *s, enum estimate_range range, double level)
 {
-	enum { BATCHES = 8, FINE = 64, MIDDLE = 32 };
 	struct interval none = { s->mean, NAN, NAN };
 	if (!may_have_interval(s->n, level))
 		return none;
-	residuals(s);
-	double n = effective(s);
-	if (!(n > 0))
-		return none;
-	struct batch_means fine = batch(s, FINE), middle = batch(s, MIDDLE);
-	if (!(fabs(fine.skewness) <= most_skewness && fabs(middle.skewness) <= most_skewness) || !(drift(s, fine.variance) <= most_drift))
-		return none;
-	struct batch_means blocks = batch(s, s->n);
+	struct moments m = residuals(s);
+	struct batch_means blocks = means_of(s, s->n, m.squares, m.cubes), fine = batch(s, &m, FINE), middle = batch(s, &m, MIDDLE);
 	double most = fmax(fabs(blocks.skewness), fmax(fabs(fine.skewness), fabs(middle.skewness)));
 	double skewness = fmax(blocks.skewness, fmax(fine.skewness, middle.skewness));
 	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, mirrored */
 		skewness = -most;
-	if (!(most <= most_skewness))
+	if (!(most <= most_skewness) || !(drift(s, &m, fine.variance) <= most_drift))
+		return none;
+	double n = effective(s);
+	if (!(n > 0))
 		return none;
 	double wider = 1 + most_widening * fmax(least_effective / n, pow(most / most_skewness, 2));
-	struct estimate e = { s->mean, wider * sqrt(batch(s, BATCHES).variance), skewness, BATCHES - 1, tail_share };
+	struct estimate e = { s->mean, wider * sqrt(batch(s, &m, BATCHES).variance), skewness, BATCHES - 1, tail_share };
 	return estimate_interval(&e, range, level);
 }
 
 /* ---- values by number ---- */
 
-double batches_level(const struct blocks *waits, double level)
+double batches_level(const struct blocks *waits, double level, struct interval *mean)
 {
-	struct interval i = batches_mean(waits, 0, ESTIMATE_NON_NEGATIVE, level);
+	*mean = batches_mean(waits, 0, ESTIMATE_NON_NEGATIVE, level);
 	double sum = 0;
 	for (size_t k = 0; k < waits->n; k++)
 		sum += blocks_sum(waits, k);
-	return isnan(i.low) && sum > 0 ? NAN : level;
+	return isnan(mean->low) && sum > 0 ? NAN : level;
 }
 
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
@@ -191,12 +217,19 @@ static bool is_smooth(struct hist *h, double from, double p, double to)
 	return left < 5 * right && right < 5 * left && left + right > ESTIMATE_EQUAL * middle;
 }
 
+/* Returns whether the number of n independent values above the quantile p would be too skewed for an interval: true for p = 0.99
+ * below 4,312 values. */
+static bool is_share_skewed(uint64_t n, double p)
+{
+	return fabs(1 - 2 * p) > most_skewness * sqrt(p * (1 - p) * (double)n);
+}
+
 struct interval batches_quantile(struct hist *h, double p, double level)
 {
 	struct stretch s;
 	s.n = 0;
 	struct interval i = { hist_quantile(h, p), NAN, NAN };
-	if (!isnan(level))
+	if (!isnan(level) && !is_share_skewed(hist_count(h), p))
 		s.n = hist_count_above(h, i.mean, s.sum, s.weight);
 	if (!may_have_interval(s.n, level) || !complete(&s))
 		return i;

@@ -21,8 +21,8 @@
 
 /* Returns level if the waits of a run allow an interval, or nothing waits; else NaN. If a queue is
  * not in a steady state, waits show it before other metrics do. With a level of NaN, no function
- * below gives an interval. */
-double batches_level(const struct blocks *waits, double level);
+ * below gives an interval. *mean: the mean wait, without warm-up. */
+double batches_level(const struct blocks *waits, double level, struct interval *mean);
 
 /* Returns the mean of the values. The first blocks, a share `skip` (0..1), are excluded as warm-up. */
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level);

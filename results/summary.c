@@ -24,6 +24,13 @@ void summary_mean(struct run_result *r, const char *name, const struct blocks *b
 	put_interval(r, name, batches_mean(b, warmup, estimate_range_of(name), level));
 }
 
+void summary_interval(struct run_result *r, const char *name, struct interval mean, double level)
+{
+	if (isnan(level))
+		mean.low = mean.high = NAN;
+	put_interval(r, name, mean);
+}
+
 static bool is_other(double a, double b)
 {
 	return isnan(a) != isnan(b) || a < b || a > b;

@@ -272,13 +272,17 @@ void metrics_end(struct orr_jobs *w)
 	if (w->result->n_jobs)
 		qsort(w->result->jobs, w->result->n_jobs, sizeof *w->result->jobs, by_number);
 	w->result->rows_total = t->arrived - t->refused;
-	w->measures.level = batches_level(&w->measures.blocks->wait, orr_arg_real(w->config->options, "ci_level"));
+	struct interval wait;
+	w->measures.level = batches_level(&w->measures.blocks->wait, orr_arg_real(w->config->options, "ci_level"), &wait);
 	put_mean(w, "jct_mean", &w->measures.blocks->jct);
 	put_quantile(w, "jct_p50", w->measures.jct, 0.50);
 	put_quantile(w, "jct_p95", w->measures.jct, 0.95);
 	put_quantile(w, "jct_p99", w->measures.jct, 0.99);
 	put(w, "jct_max", hist_max(w->measures.jct));
-	put_mean(w, "wait_mean", &w->measures.blocks->wait);
+	if (orr_arg_real(w->config->options, "warmup") > 0)
+		put_mean(w, "wait_mean", &w->measures.blocks->wait);
+	else
+		summary_interval(w->result, "wait_mean", wait, w->measures.level);
 	put_quantile(w, "wait_p50", w->measures.wait, 0.50);
 	put_quantile(w, "wait_p99", w->measures.wait, 0.99);
 	put_mean(w, "slowdown_mean", &w->measures.blocks->slowdown);

@@ -27,6 +27,15 @@ static void put_mean(struct orr_serve *w, const char *name, const struct tally *
 		w->used |= SERVE_USED_WARMUP;
 }
 
+/* Writes a mean that was estimated without warm-up. */
+static void put_known_mean(struct orr_serve *w, const char *name, const struct tally *t, struct interval mean)
+{
+	if (w->set->warmup > 0)
+		put_mean(w, name, t);
+	else
+		summary_interval(w->result, name, mean, w->metrics->level);
+}
+
 static void put_quantile(struct orr_serve *w, const char *name, struct hist *h, double p)
 {
 	summary_quantile(w->result, name, h, p, w->metrics->level);
@@ -35,13 +44,16 @@ static void put_quantile(struct orr_serve *w, const char *name, struct hist *h, 
 static void put_times(struct orr_serve *w)
 {
 	struct serve_metrics *m = w->metrics;
-	put_mean(w, "completion_mean", &m->completion);
+	struct interval completion, queue;
+	m->level = batches_level(&m->completion.blocks, w->set->ci_level, &completion);
+	m->level = batches_level(&m->queue.blocks, m->level, &queue);
+	put_known_mean(w, "completion_mean", &m->completion, completion);
 	put_quantile(w, "completion_p50", m->completion.hist, 0.50);
 	put_quantile(w, "completion_p90", m->completion.hist, 0.90);
 	put_quantile(w, "completion_p99", m->completion.hist, 0.99);
 	put(w, "completion_max", hist_max(m->completion.hist));
 	put(w, "sample_completion_mean", m->samples > 0 ? m->sample_s / m->samples : NAN);
-	put_mean(w, "queue_mean", &m->queue);
+	put_known_mean(w, "queue_mean", &m->queue, queue);
 	put_quantile(w, "queue_p50", m->queue.hist, 0.50);
 	put_quantile(w, "queue_p99", m->queue.hist, 0.99);
 }
@@ -234,7 +246,6 @@ void serve_metrics_end(struct orr_serve *w)
 	if (w->result->n_requests)
 		qsort(w->result->requests, w->result->n_requests, sizeof *w->result->requests, by_number);
 	w->result->rows_total = m->arrived;
-	m->level = batches_level(&m->queue.blocks, batches_level(&m->completion.blocks, w->set->ci_level));
 	put_times(w);
 	put_token_times(w);
 	put_rates(w);
