@@ -1,10 +1,9 @@
 #!/bin/sh
-# bootstrap.sh - from a bare machine to a built, tested or demonstrated orrery
+# bootstrap.sh - installs requirements, builds, tests or demonstrates orrery on a bare machine
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Works from a git checkout, from `git archive` output and from a release, as root
-# or as a user with sudo, any number of times in a row: completed steps are skipped, and no network is needed if no
-# package is missing.
+# Works from a git checkout, from `git archive` output and from a release, as root or as a user with sudo, and can be
+# repeated: completed steps are skipped. Needs a network only if a package is missing.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -33,8 +32,8 @@ say() { printf '%s\n' "bootstrap: $*"; }
 fail() { printf '%s\n' "bootstrap: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The list of requirements of orrery: Debian package, probe that needs no dpkg, purpose.
-# cmd = a command, pc = a pkg-config module, h = a header that the compiler finds.
+# Prints the requirements of orrery, one per line: Debian package, probe that works without dpkg, purpose. Probes: cmd = a
+# command, pc = a pkg-config module, h = a header that the compiler finds.
 needs() {
   cat <<'END'
 gcc            cmd:cc         a C11 compiler
@@ -69,7 +68,7 @@ is_there() {
   esac
 }
 
-# Lines of needs() whose probe fails.
+# Prints the lines of needs() whose probe fails.
 missing() {
   needs | while read -r package probe what; do
     is_there "$package" "$probe" || echo "$package $probe $what"
@@ -127,7 +126,7 @@ $by_hand"
   [ -z "$still" ] || fail "still missing after the installation: $still"
 }
 
-# quietly WHAT COMMAND...: output to the log; shown only if the command fails
+# quietly WHAT COMMAND...: runs the command with output to the log; prints the log only if it fails
 quietly() {
   what=$1
   shift
@@ -201,17 +200,17 @@ check() {
   fi
   say "testing in $build"
   find "$build" -name '*.trs' -exec rm -f {} +
-  # All output goes to check.log; standard output has only lines that are not passed tests.
+  # All output goes to check.log. Standard output omits the lines of passed tests.
   { make -C "$build" --no-print-directory -j"$jobs" check </dev/null; echo $? >"$build/check.status"; } 2>&1 |
     tee "$build/check.log" |
     grep --line-buffered -E '^(FAIL|XPASS|ERROR|SKIP):|^[^ ]*: (fatal )?error:|: warning:'
   sh tests/summary.sh --status "$(cat "$build/check.status")" "$build"
 }
 
-# The main job on the embedded default: a generator that reproduces the published
-# statistics of Microsoft's Philly trace, on a cluster small enough for the policies to
-# differ. A month is heavy-tailed, so the table is over replications; the figure and the
-# rows are those of the first. docs/figures.sh runs the same for the README's figure.
+# Demonstrates the jobs world on the embedded default: a generator that reproduces the published statistics of Microsoft's
+# Philly trace, on a cluster small enough for the policies to differ. One month of jobs is heavy-tailed, so the table
+# averages over replications. The figure and the rows show replication 0. docs/figures.sh makes the README's figure from
+# the same run.
 demo() {
   build
   mkdir -p "$build/demo" || fail "cannot make the folder $build/demo"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct bitset {
-	uint64_t *level[4]; /* 0: the members; each further level summarises the one below */
+	uint64_t *level[4]; /* level 0: the members; bit i of a higher level: whether word i of the level below is not zero */
 	uint32_t size;
 };
 
@@ -40,7 +40,7 @@ static inline void bitset_remove(struct bitset *b, uint32_t i)
 			return;
 }
 
-/* The smallest member >= from, or BITSET_END. */
+/* Returns the smallest member >= from, or BITSET_END. */
 static inline uint32_t bitset_next(const struct bitset *b, uint32_t from)
 {
 	if (from >= b->size)

@@ -20,17 +20,17 @@ struct bytes {
 	const unsigned char *memory;
 	size_t memory_left;
 	struct sha256_ctx hash;
-	unsigned char *raw; /* raw[at..n) is read but not decompressed */
+	unsigned char *raw; /* raw[at..n): bytes read and not yet decompressed */
 	size_t at, n;
-	bool at_end;       /* the whole file has been read into raw */
-	bool inside;       /* a gzip member or zstd frame has begun and not ended */
-	const char *fault; /* NULL: none so far */
+	bool at_end;       /* the end of the file has been reached */
+	bool inside;       /* a gzip member or zstd frame is incomplete so far */
+	const char *fault; /* description of the fault; NULL: no fault */
 	enum packing packing;
 	z_stream z;
 	ZSTD_DStream *zstd;
 };
 
-/* Reads until raw holds at least want bytes or the file ends. */
+/* Reads until raw holds at least `want` bytes or the file ends. */
 static void fill_raw(struct bytes *b, size_t want)
 {
 	if (b->at) {
@@ -65,7 +65,7 @@ static void fill_raw(struct bytes *b, size_t want)
 static void detect(struct bytes *b)
 {
 	fill_raw(b, 4);
-	/* A zstd file may start with a skippable frame: 0x184D2A5? (RFC 8878, 3.1.2). */
+	/* The skippable frame 0x184D2A5? (RFC 8878, 3.1.2) may come first in a zstd file. */
 	if (b->n >= 2 && b->raw[0] == 0x1f && b->raw[1] == 0x8b)
 		b->packing = PACKING_GZIP;
 	else if (b->n >= 4 &&
@@ -125,7 +125,7 @@ void bytes_close(struct bytes *b)
 	mem_free(b);
 }
 
-/* One step of inflate(); returns the number of bytes written to out. */
+/* Calls inflate() once; returns the number of bytes written to out. */
 static size_t step_gzip(struct bytes *b, char *out, size_t cap)
 {
 	if (!b->inside) {

@@ -16,26 +16,25 @@
 
 struct bytes;
 
-/* path "-" is standard input. NULL on error. */
+/* Opens a file for reading; path "-" is standard input. Returns NULL on error. */
 struct bytes *bytes_open(const char *path, struct orr_error *err);
-/* The caller keeps data until bytes_close(). Never NULL. */
+/* Reads from memory instead of a file. The caller keeps `data` until bytes_close(). Never returns NULL. */
 struct bytes *bytes_open_memory(const void *data, size_t n);
 void bytes_close(struct bytes *b);
 
-/* Reads up to cap bytes; returns their number, 0 at the end, -1 on a fault, which
- * bytes_fault() then describes. */
+/* Reads up to cap bytes. Returns their number; 0 at the end; -1 on a fault, which bytes_fault() describes. */
 int64_t bytes_read(struct bytes *b, char *out, size_t cap);
 const char *bytes_fault(const struct bytes *b);
 
 enum { BYTES_HASH_SIZE = 65 };
-/* 64 hex digits: SHA-256 of the raw bytes read so far; of the file once bytes_read() has returned 0. */
+/* Writes the SHA-256 of the raw bytes read so far as 64 hex digits. Once bytes_read() has returned 0, this is the hash of the file. */
 void bytes_hash(const struct bytes *b, char hex[BYTES_HASH_SIZE]);
 
-/* Reads a whole file, NUL-terminated; NULL on error or if it has more than max bytes,
- * decompressed. Free with mem_free(). hash may be NULL. */
+/* Reads a whole file and appends a NUL. Returns NULL on error or if the decompressed file has more than max bytes. Free with
+ * mem_free(). hash may be NULL. */
 char *bytes_read_file(const char *path, size_t max, size_t *n, char hash[BYTES_HASH_SIZE], struct orr_error *err);
 
-/* SHA-256 of a text as 64 hex digits. */
+/* Writes the SHA-256 of a text as 64 hex digits. */
 void bytes_hash_text(const char *text, size_t n, char hex[BYTES_HASH_SIZE]);
 
 #endif

@@ -35,7 +35,7 @@ static void skip_blanks(struct parser *p)
 		p->at++;
 }
 
-/* Consumes the token if it comes next. */
+/* Consumes the token if it is the next one. */
 static bool take(struct parser *p, const char *mark)
 {
 	size_t n = strlen(mark);
@@ -131,7 +131,7 @@ static double folded(const struct fold *f, const char *name, size_t n)
 	return !strncmp(name, "arg", 3) ? f->at : f->best;
 }
 
-/* Evaluates the rest of "name(axis: ..)"; handles the values in order. */
+/* Evaluates the rest of "name(axis: ..)" for the values of the axis, in order. */
 static double over_axis(struct parser *p, const char *name, size_t n, const char *axis, size_t axis_n, size_t values)
 {
 	struct fold f = { NAN, NAN, 0, 0 };

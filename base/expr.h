@@ -8,9 +8,8 @@
  *
  *	max(N: ..)  min(N: ..)  sum(N: ..)  mean(N: ..)  argmax(N: ..)  argmin(N: ..)
  *
- * the expression evaluated for each value of N, without results that are NaN; argmax and
- * argmin return the N. Division by zero and logarithms of numbers <= 0 give NaN or infinity
- * as in C: a plot has a gap there.
+ * evaluate the expression for each value of N and ignore NaN results; argmax and argmin return the N. Division by zero and
+ * logarithms of numbers <= 0 give NaN or infinity as in C: a plot has a gap there.
  */
 #ifndef ORR_BASE_EXPR_H
 #define ORR_BASE_EXPR_H
@@ -19,17 +18,17 @@
 
 struct expr_env {
 	void *ctx;
-	/* The value of a name; false: unknown name. */
+	/* Sets *out to the value of a name. Returns false if the name is unknown. */
 	bool (*name)(void *ctx, const char *name, size_t n, double *out);
-	/* The value of the text between braces. May be NULL. */
+	/* Sets *out to the value of the text between braces. May be NULL. */
 	int (*reference)(void *ctx, const char *text, size_t n, double *out, struct orr_error *err);
-	/* Number of values of axis `name`; SIZE_MAX: not an axis. May be NULL. */
+	/* Returns the number of values of axis `name`; SIZE_MAX: not an axis. May be NULL. */
 	size_t (*axis)(void *ctx, const char *name, size_t n);
 	/* Sets the axis to its i-th value (SIZE_MAX: none). Returns the previous index. */
 	size_t (*bind)(void *ctx, const char *name, size_t n, size_t i);
 };
 
-/* Returns the brace that closes the one before s; NULL: no such brace before end. */
+/* Returns the closing brace that matches the opening brace before s; NULL: no such brace before end. */
 const char *expr_closing(const char *s, const char *end);
 
 /* Evaluates text[0..n). On ORR_EINPUT the error quotes the expression. */

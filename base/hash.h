@@ -14,8 +14,8 @@
 #define HASH_START UINT64_C(0xcbf29ce484222325)  /* the offset basis of FNV-1a */
 #define HASH_GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio, odd */
 
-/* One to one. The finaliser of SplitMix64: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number
- * generators", OOPSLA 2014. */
+/* A bijection: the finaliser of SplitMix64 (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators",
+ * OOPSLA 2014). */
 static inline uint64_t hash_mix(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -23,13 +23,13 @@ static inline uint64_t hash_mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* SplitMix64: the next number of the sequence. */
+/* Returns the next number of the SplitMix64 sequence. */
 static inline uint64_t hash_next(uint64_t *state)
 {
 	return hash_mix(*state += HASH_GOLDEN);
 }
 
-/* FNV-1a (Fowler, Noll, Vo), continued from h. */
+/* Returns the FNV-1a hash (Fowler, Noll, Vo) of the bytes, continued from h. */
 static inline uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)data;
@@ -45,8 +45,7 @@ static inline uint64_t hash_text(uint64_t h, const char *s)
 	return h;
 }
 
-/* The 32 high bits of x times the golden ratio: spreads neighbouring numbers over a table (Knuth's multiplicative
- * hashing). */
+/* Returns the 32 high bits of x times the golden ratio (Knuth's multiplicative hashing): spreads neighbouring numbers over a table. */
 static inline uint32_t hash_spread(uint64_t x)
 {
 	return (uint32_t)(x * HASH_GOLDEN >> 32);

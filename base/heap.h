@@ -6,7 +6,7 @@
  * the compiler inlines them:
  *
  *     bool is_before(context *, const type *a, const type *b)    a strict order
- *     void moved(context *, const type *x, uint32_t i)           x is at i now; HEAP_UNTRACKED: not needed
+ *     void moved(context *, const type *x, uint32_t i)           x is at index i now; HEAP_UNTRACKED: no call
  *
  *     name_up(ctx, v, i, x)         fills the hole at i with x; x may move up
  *     name_down(ctx, v, n, i, x)    fills the hole at i with x; x may move down; n counts the hole

@@ -2,11 +2,9 @@
 /*
  * mem.h - allocation that never fails
  *
- * mem_alloc() and the others never return NULL: when memory runs out they call
- * the handler that main() installed, which prints a message and exits with code
- * 1. This is the only exit from library code that is not an error value. No run is stored
- * partially, because a run is one database transaction.
- * mem_free(NULL) is allowed.
+ * mem_alloc() and the others never return NULL: when memory runs out they call the handler that main() installed, which prints
+ * a message and exits with code 1. Library code reports all other errors by return value. A run is one database transaction, so
+ * none is stored in part. mem_free(NULL) is allowed.
  */
 #ifndef ORR_BASE_MEM_H
 #define ORR_BASE_MEM_H
@@ -21,10 +19,10 @@ char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void mem_free(void *p);
 
-/* Called when memory runs out; must not return. NULL: abort(). */
+/* Sets the function that is called when memory runs out. The handler must not return. NULL: abort(). */
 void mem_on_exhaustion(void (*handler)(size_t wanted));
 
-/* Makes room for one more element: a growing array is {T *v; size_t n, cap}. */
+/* Makes room for one more element of a growing array {T *v; size_t n, cap}. */
 #define MEM_GROW(v, n, cap)                                                                          \
 	do {                                                                                         \
 		if ((n) >= (cap)) {                                                                  \

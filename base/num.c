@@ -13,9 +13,8 @@ static bool is_digit(char c)
 }
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* Reads one to eight digits without a branch per digit: loads s[0..n) into one word, first
- * digit lowest, pads it with '0', then combines pairs, fours and eights by multiplication.
- * False if a byte is not a digit. */
+/* Reads one to eight digits without a branch per digit. Loads s[0..n) into one word, first digit lowest, and pads it with '0'. Then
+ * combines pairs, fours and eights by multiplication. Returns false if a byte is not a digit. */
 static bool few_digits(const char *s, size_t n, uint64_t *out)
 {
 	const uint64_t zeros = UINT64_C(0x3030303030303030);
@@ -135,8 +134,7 @@ static const uint64_t pow10_u64[19] = { 1u, 10u, 100u, 1000u, 10000u, 100000u, 1
 	100000000000u, 1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u,
 	1000000000000000000u };
 
-/* Fast path: up to 18 digits, with or without a point. False: the number may still be
- * valid. */
+/* Fast path for up to 18 digits, with or without a point. If it returns false, the number may still be valid. */
 static bool scan_short(const char *s, size_t n, uint64_t *mantissa, unsigned *decimals)
 {
 	uint64_t m = 0;
@@ -170,7 +168,7 @@ static bool slow_real(const char *s, size_t n, double *out)
 	memcpy(buf, s, n);
 	buf[n] = '\0';
 	errno = 0;
-	double v = strtod(buf, &end); /* the program never leaves the C locale */
+	double v = strtod(buf, &end); /* the C locale: the program sets no other */
 	if (end != buf + n || !isfinite(v))
 		return false;
 	*out = v;
@@ -203,7 +201,7 @@ static bool scale_ns(const char *s, size_t n, uint64_t unit_ns, int64_t *out)
 	struct decimal d;
 	uint64_t mantissa, product;
 	unsigned decimals;
-	/* Avoids a division: most numbers of a trace are seconds. */
+	/* Most numbers of a trace are seconds of few digits: this path avoids a division. */
 	bool is_plain = scan_short(s, n, &mantissa, &decimals) && (!decimals || (decimals <= 9 && unit_ns == UINT64_C(1000000000)));
 	if (is_plain && !__builtin_mul_overflow(mantissa, decimals ? pow10_u64[9 - decimals] : unit_ns, &product) && product <= INT64_MAX) {
 		*out = (int64_t)product;

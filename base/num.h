@@ -15,8 +15,8 @@
 bool num_int(const char *s, size_t n, int64_t *out);
 bool num_real(const char *s, size_t n, double *out); /* correctly rounded */
 
-/* Seconds as text ("12", "3.25", "1e3") to ns, rounded half away from zero;
- * fails outside +-9.2e9 s. Exact for up to nine decimals. */
+/* Converts seconds as text ("12", "3.25", "1e3") to ns, rounded half away from zero. Exact for up to nine decimals. Returns false
+ * outside +-9.2e9 s. */
 bool num_seconds_ns(const char *s, size_t n, int64_t *out_ns);
 
 /* Like num_seconds_ns(), with an optional unit: ns us ms s m h d. */
@@ -30,7 +30,7 @@ size_t num_put_seconds(char out[NUM_SECONDS_MAX], int64_t t_ns);
 enum { NUM_REAL_MAX = 32 };
 size_t num_put_real(char out[NUM_REAL_MAX], double v);
 
-/* a + b, clamped to int64_t. */
+/* Returns a + b, clamped to int64_t. */
 int64_t num_add_sat(int64_t a, int64_t b);
 
 #endif

@@ -13,11 +13,11 @@
 
 struct value {
 	char *text; /* canonical */
-	int64_t i;  /* bool, int, time in ns, index of a choice */
+	int64_t i;  /* value of a bool, an int, a time (ns) or a choice (its index) */
 	double real;
 	double *list;
 	char *file; /* contents */
-	size_t n;   /* of list or file */
+	size_t n;   /* number of list values, or of bytes of the file */
 	char hash[BYTES_HASH_SIZE];
 };
 
@@ -56,7 +56,7 @@ static int parse_list(const char *text, struct value *v)
 	return 0;
 }
 
-/* The shortest text that reads back as the same number: 0.95, as users expect in scenarios. */
+/* Writes the shortest text that reads back as the same number, such as 0.95. */
 static void real_text(double v, char buf[40])
 {
 	snprintf(buf, 40, "%.15g", v);
@@ -322,8 +322,8 @@ const double *orr_arg_list(const struct orr_args *a, const char *name, size_t *n
 }
 
 /*
- * Edit distance (Wagner and Fischer, JACM 21(1), 1974) in which swapping two adjacent letters, the
- * most common typing error ("srft"), counts once; at most 64 letters.
+ * Returns the edit distance (Wagner and Fischer, JACM 21(1), 1974) of at most 64 letters. Swapping two adjacent letters, the
+ * most common typing error ("srft"), counts once.
  */
 static size_t edit_distance(const char *a, const char *b)
 {

@@ -13,18 +13,18 @@
 
 #include "base/sbuf.h"
 
-/* where: the owner in messages, such as "policy las". The table must outlive the args.
- * NULL if a default is invalid by the table (possible in a plugin). */
+/* Makes the values of a table, all at their defaults. `where`: the owner in messages, such as "policy las". The table must outlive
+ * the args. Returns NULL if a default is invalid (possible in a plugin). */
 struct orr_args *args_new(const struct orr_param *table, const char *where, struct orr_error *err);
 void args_free(struct orr_args *a);
 int args_set(struct orr_args *a, const char *name, const char *text, struct orr_error *err);
-/* "name=text" in one string. */
+/* Sets a value from "name=text" in one string. */
 int args_set_pair(struct orr_args *a, const char *pair, struct orr_error *err);
-/* The value of parameter i of the table as canonical text. */
+/* Returns the value of parameter i of the table as canonical text. */
 const char *args_value(const struct orr_args *a, size_t i);
-/* The table given to args_new(). */
+/* Returns the table given to args_new(). */
 const struct orr_param *args_table(const struct orr_args *a);
-/* SHA-256 of the file that parameter i names, as 64 hex digits; "" without a file. */
+/* Returns the SHA-256 of the file that parameter i names, as 64 hex digits; "": no file. */
 const char *args_file_hash(const struct orr_args *a, size_t i);
 
 static inline const char *nearest_name(const char *name, const char *const *candidates)

@@ -30,7 +30,7 @@ static inline double to_uniform(uint64_t x)
 	return (double)(x >> 11) * 0x1p-53;
 }
 
-/* ---- as a generator of GSL ---- */
+/* ---- the generator as a gsl_rng_type ---- */
 
 static void gsl_set_seed(void *state, unsigned long seed)
 {
@@ -61,9 +61,8 @@ static const gsl_rng_type xoshiro_type = {
 
 /* ---- streams ---- */
 
-/* Each word of the state mixes one word drawn from the seed, one from the name and
- * one from the index. hash_mix() is one to one, so streams that differ in one of the
- * three differ in every word. */
+/* Each word of the state mixes one word drawn from the seed, one from the name and one from the index. hash_mix() is a bijection, so
+ * streams that differ in one of the three differ in every word. */
 void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index)
 {
 	uint64_t from_seed = seed, from_name = hash_text(HASH_START, name), from_index = index;
@@ -73,7 +72,7 @@ void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index)
 		r->s[i] = hash_mix(h ^ hash_next(&from_index));
 	}
 	if (!(r->s[0] | r->s[1] | r->s[2] | r->s[3]))
-		r->s[0] = 1; /* a state of zeros never changes */
+		r->s[0] = 1; /* a state of all zeros never changes */
 	r->gsl.type = &xoshiro_type;
 	r->gsl.state = r->s;
 }
@@ -109,7 +108,7 @@ double rng_exponential(struct rng *r, double mean)
 	return -mean * log(rng_uniform_pos(r));
 }
 
-/* D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019. */
+/* Method: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019. */
 uint64_t rng_below(struct rng *r, uint64_t n)
 {
 	__extension__ typedef unsigned __int128 wide;

@@ -19,16 +19,16 @@ struct rng {
 	gsl_rng gsl; /* shares s; use through rng_gsl() */
 };
 
-/* r must not move in memory after rng_init() while rng_gsl(r) is in use. */
+/* Seeds the stream. r must not move in memory while rng_gsl(r) is in use. */
 void rng_init(struct rng *r, uint64_t seed, const char *name, uint64_t index);
-/* Seed of a replication, for streams whose index is not the replication. The seed of replication 0 is `seed`. */
+/* Returns the seed of a replication, for streams whose index is not the replication. The seed of replication 0 is `seed`. */
 uint64_t rng_seed_of(uint64_t seed, uint64_t replication);
 gsl_rng *rng_gsl(struct rng *r);
 
 uint64_t rng_u64(struct rng *r);
-double rng_uniform(struct rng *r);     /* [0, 1), 53 bits */
+double rng_uniform(struct rng *r);     /* returns a uniform number in [0, 1) with 53 random bits */
 double rng_uniform_pos(struct rng *r); /* (0, 1) */
 double rng_exponential(struct rng *r, double mean);
-uint64_t rng_below(struct rng *r, uint64_t n); /* 0 .. n-1 without bias; n > 0 */
+uint64_t rng_below(struct rng *r, uint64_t n); /* returns a uniform number in 0 .. n-1 without bias; n > 0 */
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * sbuf.h - a growing string
  *
- * Invariant: text is NUL-terminated at text[len] whenever it is not NULL. A
- * struct sbuf of zeros is an empty string; sbuf_free() makes it one again.
+ * Invariant: text is NUL-terminated at text[len] whenever it is not NULL. A struct sbuf of zeros is an empty string;
+ * sbuf_free() restores that state.
  */
 #ifndef ORR_BASE_SBUF_H
 #define ORR_BASE_SBUF_H
@@ -22,6 +22,6 @@ void sbuf_printf(struct sbuf *b, const char *fmt, ...) __attribute__((format(pri
 void sbuf_clear(struct sbuf *b); /* keeps the memory */
 void sbuf_free(struct sbuf *b);
 const char *sbuf_text(const struct sbuf *b); /* never NULL */
-char *sbuf_steal(struct sbuf *b);            /* the caller frees it with mem_free(); b becomes empty */
+char *sbuf_steal(struct sbuf *b);            /* returns the text, which the caller frees with mem_free(); b becomes empty */
 
 #endif

@@ -2,15 +2,15 @@
 /*
  * simd.h - functions compiled for several processors, vectors of 16 floats
  *
- * A clone differs in the width of its registers only: products and sums are never contracted (-ffp-contract=off) and lanes
- * have a fixed order, so every clone returns the same bits.
+ * Clones differ only in the width of their registers. Products and sums are never contracted (-ffp-contract=off) and lanes have
+ * a fixed order, so every clone returns the same bits.
  */
 #ifndef ORR_BASE_SIMD_H
 #define ORR_BASE_SIMD_H
 
 #include <stdint.h>
 
-/* Compiles a function for several processors; the program picks the clone for the one it runs on. */
+/* Compiles a function for several processors; the program selects the clone for its processor at start. */
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined ORR_SANITIZED
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #else

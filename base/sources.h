@@ -2,8 +2,8 @@
 /*
  * sources.h - hash of the sources from which the program was built
  *
- * base/sources_data.c is made by make from all sources and embedded data of the program, so a build of changed sources has another hash.
- * It is part of the hash of a run (world/text.c): a stored run is reused only by a build of equal sources.
+ * make generates base/sources_data.c from all sources and embedded data of the program. The hash is part of the hash of a run
+ * (world/text.c), so a stored run is reused only by a build of equal sources.
  */
 #ifndef ORR_BASE_SOURCES_H
 #define ORR_BASE_SOURCES_H

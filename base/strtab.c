@@ -19,7 +19,7 @@ struct strtab {
 	const char **text; /* by number */
 	uint32_t *hash;    /* by number */
 	size_t n, cap;
-	uint32_t *slot; /* open addressing: number + 1, 0 = free */
+	uint32_t *slot; /* open addressing: string number + 1; 0: free slot */
 	size_t mask;
 };
 

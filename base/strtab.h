@@ -2,9 +2,8 @@
 /*
  * strtab.h - interned strings: each distinct string has a small number
  *
- * Invariant: equal strings have equal numbers; number 0 is the empty string;
- * numbers follow the order of first use and never change. A pointer from
- * strtab_text() is valid until strtab_free().
+ * Invariant: equal strings have equal numbers; number 0 is the empty string; numbers are assigned in order of first use and
+ * never change. A pointer from strtab_text() is valid until strtab_free().
  */
 #ifndef ORR_BASE_STRTAB_H
 #define ORR_BASE_STRTAB_H
@@ -17,8 +16,8 @@ struct strtab;
 struct strtab *strtab_new(void);
 void strtab_free(struct strtab *t);
 uint32_t strtab_add(struct strtab *t, const char *s, size_t len);
-uint32_t strtab_add_z(struct strtab *t, const char *s); /* NULL counts as "" */
+uint32_t strtab_add_z(struct strtab *t, const char *s); /* returns the number of s; NULL counts as "" */
 const char *strtab_text(const struct strtab *t, uint32_t number);
-size_t strtab_count(const struct strtab *t); /* numbers are 0 .. count-1 */
+size_t strtab_count(const struct strtab *t); /* returns the number of strings; their numbers are 0 .. count-1 */
 
 #endif

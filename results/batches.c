@@ -7,9 +7,10 @@
 
 /* Limits found on the processes of tests/coverage: docs/models/statistics.md. */
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
-/* Intervals at the limits are longer by this share: of the runs of a workload near a limit, the calmer ones pass, whose means are low. */
+/* At the limits above, intervals are longer by this share. Of the runs of a workload near a limit, mostly runs with little variation
+ * pass the checks, and their means are low. */
 static const double most_widening = 0.2;
-/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
+/* Chance of error at the end on the side of the tail, as a share of the one-sided chance, (1 - level) / 2. */
 static const double tail_share = 0.4;
 
 /* Sums and weights (counts, or time) of n consecutive blocks. */
@@ -20,7 +21,7 @@ struct stretch {
 	double rest[BLOCKS_MAX]; /* sum - mean x weight; set by residuals() */
 };
 
-/* Sets the mean; false if there are no values. */
+/* Sets the mean; returns false if there are no values. */
 static bool complete(struct stretch *s)
 {
 	s->total = s->total_weight = 0;
@@ -45,8 +46,8 @@ static double autocovariances(const struct stretch *s, size_t lag, double *first
 	return *first + after;
 }
 
-/* Returns the number of blocks over the integrated autocorrelation time (at least 1 block); 0 once it is below least_effective.
- * Sums of neighbouring autocovariances count as long as they are positive, each at most as large as the one before (Geyer 1992). */
+/* Returns the number of blocks over the integrated autocorrelation time (at least 1 block); 0 if it is below least_effective. Sums
+ * of neighbouring autocovariances are added as long as they are positive; each is capped at the one before (Geyer 1992). */
 static double effective(const struct stretch *s)
 {
 	double n = (double)s->n, variance = 0, time = -1, last = INFINITY;
@@ -67,7 +68,7 @@ static double effective(const struct stretch *s)
 }
 
 struct batch_means {
-	double variance; /* of the mean of all values, were the batches independent */
+	double variance; /* variance of the mean of all values, for independent batches */
 	double skewness; /* of that mean */
 };
 
@@ -142,7 +143,7 @@ static struct interval interval_of(struct stretch *s, enum estimate_range range,
 	struct batch_means blocks = means_of(s, s->n, m.squares, m.cubes), fine = batch(s, &m, FINE), middle = batch(s, &m, MIDDLE);
 	double most = fmax(fabs(blocks.skewness), fmax(fabs(fine.skewness), fabs(middle.skewness)));
 	double skewness = fmax(blocks.skewness, fmax(fine.skewness, middle.skewness));
-	if (range == ESTIMATE_REAL && skewness < most) /* then the interval of -x is that of x, mirrored */
+	if (range == ESTIMATE_REAL && skewness < most) /* the interval of -x, mirrored, is the interval of x */
 		skewness = -most;
 	if (!(most <= most_skewness) || !(drift(s, &m, fine.variance) <= most_drift))
 		return none;
@@ -154,7 +155,7 @@ static struct interval interval_of(struct stretch *s, enum estimate_range range,
 	return estimate_interval(&e, range, level);
 }
 
-/* ---- values by number ---- */
+/* ---- values by index ---- */
 
 double batches_level(const struct blocks *waits, double level, struct interval *mean)
 {
@@ -168,7 +169,7 @@ double batches_level(const struct blocks *waits, double level, struct interval *
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
 {
 	struct stretch s;
-	s.n = 0; /* clearing the blocks would take more time than most intervals */
+	s.n = 0; /* clearing the blocks would take longer than most intervals */
 	for (size_t k = (size_t)((double)b->n * fmin(fmax(skip, 0), 1)); k < b->n; k++) {
 		s.sum[s.n] = blocks_sum(b, k);
 		s.weight[s.n++] = (double)b->count[k];
@@ -200,8 +201,8 @@ struct interval batches_paired(const struct blocks *a, const struct blocks *b, d
 
 /* ---- quantiles ---- */
 
-/* Returns whether quantiles around the interval of shares differ and are spread about evenly: else many values are (almost) equal, or
- * there is a gap, and the mean of the quantile over runs lies somewhere between. */
+/* Returns whether quantiles around the interval of shares differ and are spread about evenly. If not, many values are (almost)
+ * equal, or the values have a gap, and the mean of the quantile over runs lies somewhere between. */
 static bool is_smooth(struct hist *h, double from, double p, double to)
 {
 	enum { STEPS = 4 };

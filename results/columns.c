@@ -107,7 +107,7 @@ void column_csv_name(struct sbuf *out, const struct row_table *t, const struct c
 {
 	size_t len = strlen(c->name);
 	if (c->type == COLUMN_NUMBER && c->csv)
-		sbuf_add(out, t->name, strlen(t->name) - 1); /* the number of a row of iterations becomes "iteration" */
+		sbuf_add(out, t->name, strlen(t->name) - 1); /* drops the plural s: rows of `iterations` become "iteration" */
 	else if (c->type == COLUMN_TIME || c->type == COLUMN_CLOCK)
 		sbuf_printf(out, "%.*s_s", (int)len - 3, c->name);
 	else

@@ -32,9 +32,9 @@ enum column_type {
 struct column {
 	const char *name;
 	enum column_type type;
-	size_t at;                /* offset in the row; of stored columns */
-	const char *left, *right; /* DIFF: names of two TIME columns of the table */
-	const char *sql;          /* SQL: the expression; t names the table */
+	size_t at;                /* offset of the field in the row; stored columns only */
+	const char *left, *right; /* DIFF: names of the two TIME columns of the table */
+	const char *sql;          /* SQL: the expression; `t` is the table */
 	unsigned csv;             /* position in the CSV file, from 1; 0: not in the file */
 	const char *unit, *doc;
 };
@@ -44,7 +44,7 @@ enum row_key { KEY_PACKED, KEY_POSITION, KEY_FIRST };
 struct row_table {
 	const char *name, *digest, *doc;
 	enum row_key key;
-	size_t row_size, rows_at, n_at; /* of a row; offsets of the array and its length in struct run_result */
+	size_t row_size, rows_at, n_at; /* size of a row; offsets of the array and of its length in struct run_result */
 	const struct column *columns;
 	size_t n_columns;
 };
@@ -60,7 +60,7 @@ static inline size_t rows_count(const struct row_table *t, const struct run_resu
 	return *(const size_t *)(const void *)((const char *)r + t->n_at);
 }
 const void *rows_get(const struct row_table *t, const struct run_result *r, size_t i);
-/* Sets array and length. rows comes from mem_alloc() and becomes r's. */
+/* Sets the array and its length. rows comes from mem_alloc(); r then owns it. */
 void rows_set(const struct row_table *t, struct run_result *r, void *rows, size_t n);
 
 /* Takes the array out of r; the caller frees it. */
@@ -71,9 +71,9 @@ static inline bool column_is_stored(const struct column *c)
 {
 	return c->type != COLUMN_DIFF && c->type != COLUMN_SQL;
 }
-/* Appends the column's name in CSV files and views, where times in ns become seconds. */
+/* Appends the column's name in CSV files and views: times in ns are renamed to seconds. */
 void column_csv_name(struct sbuf *out, const struct row_table *t, const struct column *c);
-/* Returns the words of a status, NULL-terminated; NULL: not a status type. */
+/* Returns the words of a status type, NULL-terminated; NULL: not a status type. */
 const char *const *column_words(enum column_type type);
 
 /* Appends all tables and columns as Markdown, the text of docs/reference/columns.md. */

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns the errno of the failed open. SQLite tries to open for writing, then for reading, and reports
- * only the second error, which hides that a directory is not writable. */
+/* Returns the errno of the failed open. SQLite first tries to open for writing, then for reading, and reports only the second error.
+ * That error hides a directory that is not writable. */
 static int open_errno(const struct store *s)
 {
 	int number = sqlite3_system_errno(s->db);
@@ -80,7 +80,7 @@ int db_exec(const struct store *s, const char *sql, const char *doing, struct or
 
 void db_rollback(const struct store *s)
 {
-	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have rolled back already */
+	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* no-op if SQLite has rolled back already */
 }
 
 int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err)

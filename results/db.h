@@ -2,8 +2,8 @@
 /*
  * db.h - the SQLite side of the store: opening, transactions, error texts
  *
- * Private to results/. Every error names the file and the remedy. A function that began a transaction ends it, on failure
- * with db_rollback().
+ * Private to results/. Every error names the file and the remedy. The function that begins a transaction also ends it; on
+ * failure it calls db_rollback().
  */
 #ifndef ORR_RESULTS_DB_H
 #define ORR_RESULTS_DB_H
@@ -14,7 +14,7 @@
 
 #include <sqlite3.h>
 
-/* "orry" in ASCII; marks databases of orrery among SQLite databases. */
+/* "orry" in ASCII: distinguishes databases of orrery from other SQLite databases */
 enum { DB_APPLICATION_ID = 0x6f727279, DB_SCHEMA_VERSION = 5, DB_BUSY_MS = 30000 };
 
 /* jobs.key and requests.key = run << 32 | number. */
@@ -28,7 +28,7 @@ struct store {
 	char *path;
 	int busy_ms;
 	bool is_readonly, replaces;
-	int version; /* of its schema; below DB_SCHEMA_VERSION only if the file is open for reading */
+	int version; /* version of the file's schema; below DB_SCHEMA_VERSION only if the file is open for reading */
 };
 
 /* Turns the SQLite result code rc of an operation ("writing a run") into an error. Returns err->code. */
@@ -37,7 +37,7 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 /* Runs one or more statements that return no rows. */
 int db_exec(const struct store *s, const char *sql, const char *doing, struct orr_error *err);
 void db_rollback(const struct store *s);
-/* The caller finalizes *out; NULL on failure. */
+/* Prepares a statement. The caller finalizes *out, which is NULL on failure. */
 int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err);
 /* Runs a statement that returns no rows and resets it. */
 int db_run(const struct store *s, sqlite3_stmt *st, const char *doing, struct orr_error *err);
@@ -50,10 +50,11 @@ int db_number(const struct store *s, const char *sql, int64_t *out, const char *
 int db_make_tables(const struct store *s, struct orr_error *err);
 /* Sets *has to 1 if the table has the column, else to 0. */
 int db_has_column(const struct store *s, const char *table, const char *column, int64_t *has, struct orr_error *err);
-/* Returns whether a table of rows, or a column of one, is missing: the file was made by an earlier program. */
+/* Returns whether a table of rows, or a column of such a table, is missing because an earlier version of the program created the
+ * file. */
 bool db_lacks_columns(const struct store *s);
-/* Prepares a statement that returns the stored columns of run ?1's rows, in order; a column that the file lacks is NULL. *st is NULL
- * without an error if the file lacks the table. */
+/* Prepares a statement that returns the stored columns of run ?1's rows, in order. A column that the file lacks is NULL. If the file
+ * lacks the table, *st is NULL without an error. */
 int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err);
 
 /* Binds text (NULL: no value). The text must stay valid until the statement is reset. */

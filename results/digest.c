@@ -12,8 +12,8 @@ static const char doing[] = "hashing the runs";
 
 /*
  * The digest is SHA-256 over a text: the runs in order of (scenario, label), the tables of each run, the rows of each table,
- * the columns of each row. A column is its type letter, its length if it is text, and its value, so that different
- * contents never give the same text. The hash and the version of a run are not included: equal results of two builds have equal digests.
+ * the columns of each row. Each value is written as a type letter, the length of a text, and the value, so different contents
+ * never give the same text. The hash and the version of a run are not included: equal results of two builds have equal digests.
  * Contents of inputs are covered by their hashes in the scenario.
  */
 struct digest {
@@ -53,7 +53,7 @@ static void put_row(struct digest *d, sqlite3_stmt *st, const char *table)
 	sha256_update(&d->sha, d->row.len, (const uint8_t *)d->row.text);
 }
 
-/* Covers all columns but run numbers, hash, version, wall and CPU time, host and date. Order: jobs, metrics, series, points. */
+/* Digests all columns except run numbers, hash, version, wall and CPU time, host and date. Order: jobs, metrics, series, points. */
 static const struct {
 	const char *digest, *sql;
 } fixed[] = {

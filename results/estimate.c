@@ -23,10 +23,10 @@ enum estimate_range estimate_range_of(const char *name)
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (ends_with(name, shares[i]))
 			return ESTIMATE_FRACTION;
-	/* Finish-time fairness divides by the time that a job takes alone, which may be arbitrarily short. */
+	/* Finish-time fairness has the duration of the job alone as its denominator, which may be arbitrarily short. */
 	if (ends_with(name, "ftf_mean") || ends_with(name, "ftf_max"))
 		return ESTIMATE_NO_MEAN;
-	/* A metric of one model: "attainment.NAME". */
+	/* A metric of one model, such as "attainment.NAME". */
 	if (!strncmp(name, "attainment.", strlen("attainment.")))
 		return ESTIMATE_FRACTION;
 	return ends_with(name, "_diff") ? ESTIMATE_REAL : ESTIMATE_NON_NEGATIVE;
@@ -34,7 +34,7 @@ enum estimate_range estimate_range_of(const char *name)
 
 /* ---- one estimate ---- */
 
-/* Hall's transformation g(t) = t + a t^2 + a^2 t^3 / 3 + s / 6 with a = s / 3, s the skewness of the estimate, solved for t. */
+/* Inverts Hall's transformation g(t) = t + a t^2 + a^2 t^3 / 3 + s / 6 with a = s / 3: returns t. s: skewness of the estimate. */
 static double untransformed(double y, double s)
 {
 	double a = s / 3, z = y - s / 6;
@@ -49,7 +49,7 @@ static double student(double error, double df)
 struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level)
 {
 	struct interval i = { e->value, NAN, NAN };
-	/* Rounding leaves an error of a few ulps where all values are equal. */
+	/* If all values are equal, rounding leaves an error of a few ulps. */
 	if (!(e->error > 1e-12 * fabs(e->value)) || !(e->df > 0) || !isfinite(e->error) || range == ESTIMATE_NO_MEAN)
 		return i;
 	bool is_log = range != ESTIMATE_REAL && e->value > 0, is_left = range != ESTIMATE_NON_NEGATIVE && e->skewness < 0;
@@ -69,10 +69,10 @@ struct interval estimate_interval(const struct estimate *e, enum estimate_range 
 
 /* ---- over replications ---- */
 
-/* Of the chance of error that the level leaves to each end, the share at the end on the side of the tail. */
+/* Chance of error at the end on the side of the tail, as a share of the one-sided chance, (1 - level) / 2. */
 static const double tail_share = 0.7;
 
-/* The estimate whose value is centre + the mean of v[0..n) / scale. */
+/* Returns the estimate whose value is centre + the mean of v[0..n) / scale. */
 static struct estimate of_values(const double *v, size_t n, double centre, double scale)
 {
 	double sum = 0, squares = 0, cubes = 0, count = (double)n;
@@ -85,7 +85,7 @@ static struct estimate of_values(const double *v, size_t n, double centre, doubl
 		cubes += off * off * off;
 	}
 	double error = sqrt(squares / (count - 1) / count);
-	/* The skewness of the sample, without its bias under a normal law (Fisher's G1), over sqrt(n). */
+	/* Skewness of the sample, unbiased under a normal law (Fisher's G1), over sqrt(n). */
 	double skewness = squares > 0 ? cubes / pow(squares, 1.5) * sqrt(count * (count - 1)) / (count - 2) : 0;
 	return (struct estimate){ centre + mean / scale, error / fabs(scale), scale < 0 ? -skewness : skewness, count - 1, tail_share };
 }
@@ -122,8 +122,8 @@ size_t estimate_others(const double *v, size_t n, enum estimate_range range)
 /* An end of the interval moves by REACH (length of the longer tail - length of the other) / n, on the side of the longer tail. */
 #define REACH 4.0
 
-/* The mean that values beyond the largest, or the smallest, may add: positive or negative. The next value is beyond the largest with a
- * chance of 1 / (n + 1), and is the further beyond it the longer the tail. */
+/* Returns the mean that values beyond the largest, or the smallest, may add: positive or negative. The next value exceeds the
+ * largest with a chance of 1 / (n + 1). A longer tail gives a larger excess. */
 static double beyond(const double *v, size_t n)
 {
 	double *sorted = sorted_copy(v, n), middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
@@ -132,7 +132,7 @@ static double beyond(const double *v, size_t n)
 	return REACH * longer / (double)n;
 }
 
-/* Moves an end by a shift in its direction, inside range. */
+/* Moves one end of the interval by a shift, in the direction of the shift, inside range. */
 static void widen(struct interval *i, double shift, enum estimate_range range)
 {
 	if (isnan(i->low))
@@ -145,14 +145,14 @@ static void widen(struct interval *i, double shift, enum estimate_range range)
 		i->high = fmin(i->high, 1);
 }
 
-/* The chance of error of Cox's end, as a share of that which the level leaves to each end. */
+/* Chance of error of the upper end of Cox's interval, as a share of the one-sided chance, (1 - level) / 2. */
 static const double cox_share = 0.4;
-/* Logarithms that are skewed to the left by more than this number of standard errors, sqrt(6 / n), have a shorter tail than a lognormal
- * law, of which the end would be too far. */
+/* Limit of the skewness of logarithms to the left, in standard errors, sqrt(6 / n). Beyond it the tail is shorter than that of a
+ * lognormal law, and Cox's end would be too high. */
 static const double most_left = 4;
 
-/* The upper end of Cox's interval for the mean of a lognormal law, with Student's quantile (Olsson 2005); 0 if a value is not positive
- * or the tail is shorter. */
+/* Returns the upper end of Cox's interval for the mean of a lognormal law, with Student's quantile (Olsson 2005); 0 if a value is
+ * not positive or the tail is shorter. */
 static double cox_high(const double *v, size_t n, double level)
 {
 	double *logs = mem_alloc((n + 1) * sizeof *logs), count = (double)n;
@@ -169,7 +169,8 @@ static double cox_high(const double *v, size_t n, double level)
 	return exp(e.value + variance / 2 + student(cox_share * (1 - level) / 2, count - 1) * error);
 }
 
-/* All values are 0 or 1: Wilson's interval (Journal of the American Statistical Association 22, 1927) with Student's quantile. */
+/* Returns whether all values are 0 or 1. Such values have Wilson's interval (Journal of the American Statistical Association 22,
+ * 1927) with Student's quantile. */
 static bool is_binary(const double *v, size_t n)
 {
 	for (size_t k = 0; k < n; k++)
@@ -224,12 +225,12 @@ struct interval estimate_ratio(const double *a, const double *b, size_t n, doubl
 	struct estimate e = of_values(rest, n, ratio, sum_b / (double)n);
 	double shift = beyond(rest, n) * (double)n / sum_b;
 	mem_free(rest);
-	e.value = ratio; /* the residuals add up to 0 up to rounding */
+	e.value = ratio; /* the residuals sum to 0 within rounding */
 	if (others < ESTIMATE_LEAST_OTHER)
 		return (struct interval){ ratio, NAN, NAN };
 	enum estimate_range range = ratio > 0 ? ESTIMATE_NON_NEGATIVE : ESTIMATE_REAL;
 	struct interval i = estimate_interval(&e, range, level);
-	/* A ratio of non-negative values may have its long tail on either side. Its lower end stays above 0. */
+	/* The long tail of a ratio of non-negative values may be on either side. The lower end stays above 0. */
 	if (range == ESTIMATE_REAL || i.low + shift > 0)
 		widen(&i, shift, range);
 	return i;

@@ -4,12 +4,14 @@
  *
  * Student's interval is too short on the side of a long tail, where most of its misses are. The interval here
  *  - is the hull of Hall's (Hall, On the removal of skewness by transformation, JRSS B 54, 1992), which inverts a cubic
- *    transformation of Student's t that removes the skewness, and Student's on the scale of the quantity: logarithmic for a quantity
+ *    transformation of Student's t that removes the skewness, and Student's on the scale of the quantity: logarithmic for a
+ *    quantity
  *    that is never negative, linear for any other;
  *  - has a smaller chance of error on the side of the tail than on the other;
- *  - reaches up to the end of Cox's interval for a lognormal law if all values are positive (Olsson, Confidence intervals for the mean
+ *  - reaches up to the end of Cox's interval for a lognormal law if all values are positive (Olsson, Confidence intervals for
+ *    the mean
  *    of a log-normal distribution, Journal of Statistics Education 13, 2005);
- *  - is longer on the side of the longer tail, for the values beyond the largest that few replications do not show.
+ *  - is longer on the side of the longer tail, because few replications miss the largest values.
  * The ends never leave the range of the quantity. docs/models/statistics.md has the formulas and the coverage measured.
  */
 #ifndef ORR_RESULTS_ESTIMATE_H
@@ -19,38 +21,39 @@
 
 #include <stddef.h>
 
-/* Fewer replications give no interval. So do fewer than ESTIMATE_LEAST_OTHER values beside the most frequent one: an event that few
- * replications show decides such a mean. */
+/* Least number of replications for an interval, and least number of values that differ from the most frequent value. With fewer, a
+ * rare event decides the mean. */
 enum { ESTIMATE_LEAST = 10, ESTIMATE_LEAST_OTHER = 5 };
 
-/* Values of a quantity that is never negative count as equal within this share, about the three digits of a table. */
+/* Values of a quantity that is never negative count as equal if they differ by at most this share, about the precision of three
+ * digits. */
 #define ESTIMATE_EQUAL 1e-3
 
 enum estimate_range {
 	ESTIMATE_REAL,
 	ESTIMATE_NON_NEGATIVE,
 	ESTIMATE_FRACTION,
-	ESTIMATE_NO_MEAN, /* the expected value may be infinite: no interval */
+	ESTIMATE_NO_MEAN, /* a quantity whose expected value may be infinite: no interval */
 };
 
-/* Returns the range of the metric called name, a fraction or any real number; ESTIMATE_NON_NEGATIVE for most. */
+/* Returns the range of the metric called name: a fraction, any real number, or (most metrics) ESTIMATE_NON_NEGATIVE. */
 enum estimate_range estimate_range_of(const char *name);
 
 /* An estimate and the inputs of its interval. */
 struct estimate {
 	double value, error; /* error: standard error */
-	double skewness;     /* of the estimate: that of one value over sqrt(n) */
+	double skewness;     /* skewness of the estimate: that of one value over sqrt(n) */
 	double df;           /* degrees of freedom of the error */
-	double tail_share;   /* chance of error at the end on the side of the tail, as a share of that at the other end */
+	double tail_share;   /* chance of error at the end on the side of the tail, as a share of the chance at the other end */
 };
-/* Returns the interval of an estimate, which is inside range; none if the error is 0 or not a number. */
+/* Returns the interval of an estimate, clamped to range; no interval if the error is 0 or NaN. */
 struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level);
 
 /* Returns the number of values that differ from the most frequent one. */
 size_t estimate_others(const double *v, size_t n, enum estimate_range range);
 
-/* All of them: n < ESTIMATE_LEAST values, or fewer than ESTIMATE_LEAST_OTHER that differ from the most frequent one, have no interval.
- * Fractions that are all 0 or 1 have one unless all are equal. */
+/* All three functions: n < ESTIMATE_LEAST values, or fewer than ESTIMATE_LEAST_OTHER values that differ from the most frequent one,
+ * have no interval. Fractions that are all 0 or 1 have an interval unless all are equal. */
 
 /* Returns the mean of v[0..n). */
 struct interval estimate_mean(const double *v, size_t n, enum estimate_range range, double level);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * The key of a bucket is the top bits of a double: its exponent and the first SUB_BITS of its fraction. A bucket is at
- * most 1/128 of its lower end wide, so its middle is within 1/256 = 0.39 % of every value in it. Keys need no
- * logarithm, so results do not depend on the C library.
+ * The key of a bucket is the top bits of a double: its exponent and the first SUB_BITS of its fraction. The width of a bucket
+ * is at most 1/128 of its lower end, so its middle is within 1/256 = 0.39 % of every value in it. Keys need no logarithm, so
+ * results do not depend on the C library.
  */
 enum { SUB_BITS = 7, KEY_SHIFT = 52 - SUB_BITS, KEYS = 1 << (11 + SUB_BITS), EXACT_MAX = 1000000 };
 
@@ -25,9 +25,9 @@ struct exact_sum {
 };
 
 /*
- * Adding to the parts takes several data-dependent branches, so most values go to integer bins first. Bin k holds a sum in
- * units of 2^(16k - 1075). A double's 53 bits, shifted by the rest of its exponent, are added without rounding, and
- * 2^59 of the largest fit. The bins are converted to parts when the sum is read.
+ * Adding to the parts takes several data-dependent branches, so most values are first added to integer bins. Bin k holds a sum
+ * in units of 2^(16k - 1075). The 53 bits of a double, shifted by the rest of its exponent, are added without rounding; a bin
+ * holds the sum of 2^59 largest values. Reading the sum converts the bins to parts.
  */
 enum { BIN_BITS = 4, BINS = 1 << (11 - BIN_BITS), NOT_FINITE = 2047 };
 __extension__ typedef unsigned __int128 bin_sum;
@@ -35,16 +35,16 @@ __extension__ typedef unsigned __int128 bin_sum;
 struct hist {
 	uint64_t n;
 	double min, max;
-	struct exact_sum sum; /* of values outside the bins: infinities */
+	struct exact_sum sum; /* sum of the values outside the bins: infinities */
 	bin_sum bin[BINS];
-	double *value;  /* in order of adding; NULL above exact_max values */
+	double *value;  /* values in order of addition; NULL above exact_max values */
 	double *sorted; /* the first n_sorted values in ascending order */
 	uint64_t n_sorted;
-	uint32_t *index; /* of each value; NULL: without, or an index is too large */
+	uint32_t *index; /* index of each value; NULL: no indices, or an index is too large */
 	size_t cap, cap_index;
 	uint64_t exact_max;
 	uint32_t last_index; /* the largest */
-	uint64_t *bucket;    /* KEYS of them; NULL while exact */
+	uint64_t *bucket;    /* KEYS counts, one per bucket; NULL while exact */
 };
 
 static void exact_add(struct exact_sum *s, double x)
@@ -67,7 +67,7 @@ static void exact_add(struct exact_sum *s, double x)
 	s->n = kept;
 }
 
-/* Returns the correctly rounded sum, as CPython's math.fsum. Parts are sorted by size. */
+/* Returns the correctly rounded sum, like CPython's math.fsum. Parts are sorted by size. */
 static double exact_total(const struct exact_sum *s)
 {
 	size_t i = s->n;
@@ -81,7 +81,7 @@ static double exact_total(const struct exact_sum *s)
 		if (lo != 0)
 			break;
 	}
-	/* hi is a tie between two doubles: the next part decides. */
+	/* hi is a tie between two doubles; the next part decides the rounding. */
 	if (i > 0 && ((lo < 0 && s->part[i - 1] < 0) || (lo > 0 && s->part[i - 1] > 0))) {
 		double y = lo * 2, x = hi + y;
 		if (y == x - hi)
@@ -262,7 +262,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the value of rank 0..n-1. */
+/* Returns the value of a rank, 0..n-1. */
 static double ranked(const struct hist *h, uint64_t rank)
 {
 	if (rank == 0)
@@ -278,7 +278,7 @@ static double ranked(const struct hist *h, uint64_t rank)
 	return fmin(fmax(middle_of(k), h->min), h->max);
 }
 
-/* A copy is sorted, as values stay beside their indices. */
+/* Sorts a copy, because values stay in the order of their indices. */
 static void sort(struct hist *h)
 {
 	if (h->sorted && h->n_sorted == h->n)

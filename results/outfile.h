@@ -2,8 +2,8 @@
 /*
  * outfile.h - writes a text file atomically
  *
- * The text goes to a temporary file beside the target, which outfile_close() renames. The
- * first failure is kept and reported there, so writers need not check each line.
+ * The text goes to a temporary file beside the target, which outfile_close() renames. outfile_close() also reports the first
+ * failure of a write, so writers need not check each line.
  */
 #ifndef ORR_RESULTS_OUTFILE_H
 #define ORR_RESULTS_OUTFILE_H
@@ -13,13 +13,13 @@
 #include <stdio.h>
 
 struct outfile {
-	FILE *file; /* print to it; NULL only if outfile_open() failed */
+	FILE *file; /* stream to print to; NULL only if outfile_open() failed */
 	char *path, *draft;
 };
 
 /* Opens DIR/NAMESUFFIX, such as ("out", "fifo", ".jobs.csv"). */
 int outfile_open(struct outfile *f, const char *dir, const char *name, const char *suffix, struct orr_error *err);
-/* Frees f in any case. If has_failed, or on an error, the target is unchanged. */
+/* Closes the file and frees f in any case. If has_failed or on an error, the target is unchanged. */
 int outfile_close(struct outfile *f, bool has_failed, struct orr_error *err);
 
 /* Creates a directory with its parents; an existing one is no error. */

@@ -2,10 +2,9 @@
 /*
  * report.h - results as a table, as JSON and as CSV files
  *
- * The other runs are compared with runs[0]. Metrics are found by name (docs/reference/schema.md lists them); the place of a
- * missing metric is empty. Times are in seconds, except in the table, which chooses s, min, h or d.
- * Intervals are the 95 % intervals that the world put into the metrics. Reports do not depend on wall time, host or
- * number of threads.
+ * Reports compare the other runs with runs[0]. Metrics are found by name (docs/reference/schema.md lists them); a missing
+ * metric has an empty cell. Times are in seconds, except in the table, whose units are s, min, h or d. Intervals are the 95 %
+ * intervals in the metrics. Reports do not depend on wall time, host or number of threads.
  */
 #ifndef ORR_RESULTS_REPORT_H
 #define ORR_RESULTS_REPORT_H
@@ -16,13 +15,13 @@
 #include "results/form.h"
 #include "results/result.h"
 
-/* Appends one line per run, then the paired differences of mean JCT to the first run, the choices of a step policy, and the
- * assumptions and remarks: once if all runs have them, else after the names of the runs that do.
- * Columns without a value in any run are left out. Lines are at most `width` characters long if the labels allow it (further
- * columns go into another table); 0: no limit. */
+/* Appends the table, one line per run, then the paired differences of mean JCT to the first run, and the choices of a step policy.
+ * Assumptions and remarks follow: once if all runs have them, else after the names of the runs that have them. Columns without a
+ * value in any run are left out. Lines are at most `width` characters long if the labels allow it (further columns go into another
+ * table); 0: no limit. */
 void report_table(struct sbuf *out, const struct run_result *const *runs, size_t n, int width);
 
-/* The column of that metric in the table of a world's runs; NULL: none. */
+/* Returns the column of that metric in the table of a world's runs; NULL: none. */
 const struct report_column *report_column_of(const char *world, const char *metric);
 
 /* Appends one object: {"runs": [{"label": .., "assumptions": [TEXT], "remarks": [TEXT],
@@ -30,13 +29,13 @@ const struct report_column *report_column_of(const char *world, const char *metr
  * numbers have 17 significant digits, missing values are null. */
 void report_json(struct sbuf *out, const struct run_result *const *runs, size_t n);
 
-/* Creates dir with its parents. Writes summary.csv, notes.csv (assumptions and remarks) and, per run, LABEL.jobs.csv and LABEL.series.csv;
- * or, for a training step, LABEL.iterations.csv and LABEL.devices.csv; for serving, LABEL.requests.csv and LABEL.series.csv; for spot
- * capacity, LABEL.iterations.csv, LABEL.nodes.csv and LABEL.accounts.csv. Each file is replaced atomically. */
+/* Creates dir with its parents. Writes summary.csv, notes.csv (assumptions and remarks) and files per run. Jobs: LABEL.jobs.csv and
+ * LABEL.series.csv. Training step: LABEL.iterations.csv and LABEL.devices.csv. Serving: LABEL.requests.csv and LABEL.series.csv.
+ * Spot capacity: LABEL.iterations.csv, LABEL.nodes.csv and LABEL.accounts.csv. Each file is replaced atomically. */
 int report_out_dir(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 
-/* Makes file names: name[i] (from mem_alloc) is runs[i]'s label with characters unfit for a file name replaced by '_', and a
- * number appended to equal names. */
+/* Makes file names: name[i] (from mem_alloc) is the label of runs[i]. Characters unfit for a file name become '_', and equal names
+ * get a number. */
 void report_file_names(const struct run_result *const *runs, size_t n, char **name);
 
 #endif

@@ -33,7 +33,7 @@ static void put_real(FILE *f, double v)
 		fprintf(f, "%.17g", v);
 }
 
-/* Writes a time in seconds with nine decimals (exact); empty unless has_happened. */
+/* Writes a time in seconds with nine decimals (exact); an empty cell unless has_happened. */
 static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 {
 	char text[NUM_SECONDS_MAX] = "";
@@ -42,7 +42,7 @@ static void put_time(FILE *f, int64_t t_ns, bool has_happened)
 	fputs(text, f);
 }
 
-/* Returns the TIME column of that name. */
+/* Returns the time in the TIME column of that name. */
 static int64_t time_of(const struct row_table *t, const char *row, const char *name)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
@@ -104,7 +104,7 @@ static void put_cell(FILE *f, const struct row_table *t, const struct column *c,
 	}
 }
 
-/* Lists the columns of the CSV file in their order. Returns their number. */
+/* Lists the columns of the CSV file in order; returns their number. */
 static size_t csv_columns(const struct row_table *t, const struct column **out)
 {
 	size_t n = 0;
@@ -208,7 +208,7 @@ static int write_notes(const char *dir, const struct run_result *const *runs, si
 
 static char *safe_name(const char *label)
 {
-	enum { NAME_MAX_BYTES = 100 }; /* leaves room for suffixes within a file system's 255 */
+	enum { NAME_MAX_BYTES = 100 }; /* limit that leaves room for suffixes within the 255 bytes of file systems */
 	static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+=@-";
 	struct sbuf b = { 0 };
 	for (const char *c = label; *c && b.len < NAME_MAX_BYTES; c++)
@@ -237,7 +237,7 @@ void report_file_names(const struct run_result *const *runs, size_t n, char **na
 	}
 }
 
-/* Writes one file; t NULL: the series. */
+/* Writes one file; with t NULL, the series. */
 static int write_one(const char *dir, const char *name, const struct row_table *t, const struct run_result *r, struct orr_error *err)
 {
 	struct outfile f;
@@ -263,7 +263,7 @@ static int write_files(
 	return code;
 }
 
-/* Returns whether a run of several worlds has this part. */
+/* Returns whether a run of several worlds includes this part. */
 static bool has_part(const struct run_result *r, const char *part, const struct report_form *form)
 {
 	char metric[80];

@@ -32,7 +32,7 @@ static void add_scenario(cJSON *to, const char *scenario)
 	cJSON_Delete(parsed);
 }
 
-/* Adds the notes of that kind as an array of texts. */
+/* Adds the notes of one kind as an array of texts. */
 static void add_notes(cJSON *to, const char *name, const struct run_result *r, const char *kind)
 {
 	cJSON *list = cJSON_AddArrayToObject(to, name);

@@ -12,10 +12,10 @@ enum { MOST_COLUMNS = 64 };
 
 static const struct unit {
 	const char *name;
-	double seconds, up_to; /* length of the unit in seconds; upper bound of the times shown in it, in seconds */
+	double seconds, up_to; /* length of the unit; upper bound of the times shown in it; both in seconds */
 } units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
 
-/* Parts of an iteration. */
+/* Units of parts of an iteration. */
 static const struct unit short_units[] = { { "us", 1e-6, 1e-3 }, { "ms", 1e-3, 1 }, { "s", 1, INFINITY } };
 
 static const struct unit *short_unit_for(double seconds)
@@ -48,7 +48,7 @@ static void put_number(struct sbuf *b, double v)
 	sbuf_printf(b, "%.*f", decimals_of(v), v);
 }
 
-/* Appends " [low, high]", unless both print as the value. */
+/* Appends " [low, high]", unless both ends print like the value. */
 static void put_ends(struct sbuf *b, const struct metric *m, double scale)
 {
 	struct sbuf value = { 0 }, low = { 0 }, high = { 0 };
@@ -62,7 +62,7 @@ static void put_ends(struct sbuf *b, const struct metric *m, double scale)
 	sbuf_free(&high);
 }
 
-/* Appends " ± half" for an interval centred on the value, else " [low, high]"; nothing for zero width. */
+/* Appends " ± half" for an interval centred on the value, " [low, high]" for another, nothing for zero width. */
 static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 {
 	double below = (m->value - m->ci_low) / scale, above = (m->ci_high - m->value) / scale;
@@ -72,7 +72,7 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		put_ends(b, m, scale);
 		return;
 	}
-	/* The half-width has as many decimals as the value, or more if it would print as zero. */
+	/* The half-width has as many decimals as the value, or more if it would otherwise print as zero. */
 	int decimals = decimals_of(m->value / scale);
 	while (decimals < 3 && above * pow(10, decimals) < 0.5)
 		decimals++;
@@ -80,7 +80,7 @@ static void put_interval(struct sbuf *b, const struct metric *m, double scale)
 		sbuf_printf(b, " ± %.*f", decimals, above);
 }
 
-/* A value's unit in the table and its divisor. */
+/* Unit of a value in the table, and the divisor for it. */
 struct scale {
 	const char *unit; /* "": none */
 	double divisor;
@@ -123,14 +123,14 @@ static void put_metric(struct sbuf *b, const struct metric *m, enum report_kind 
 		sbuf_printf(b, " %s", by.unit);
 }
 
-/* Appends a policy's text without control characters, which a terminal could act on. */
+/* Appends a policy's text without control characters, which a terminal would interpret. */
 static void put_plain(struct sbuf *b, const char *s)
 {
 	for (; *s; s++)
 		sbuf_putc(b, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
 }
 
-/* Returns the width on a terminal: code points, which is exact except for East Asian text. */
+/* Returns the width on a terminal, in code points (exact except for East Asian text). */
 static size_t text_width(const char *s)
 {
 	size_t w = 0;
@@ -150,7 +150,7 @@ static void pad(struct sbuf *b, const char *text, size_t width, bool to_the_righ
 		sbuf_puts(b, text);
 }
 
-/* Returns the label without control characters, which a terminal could act on. */
+/* Returns the label without control characters, which a terminal would interpret. */
 static char *name_of(const struct run_result *r)
 {
 	struct sbuf b = { 0 };
@@ -164,7 +164,7 @@ static char *name_of(const struct run_result *r)
  * Columns without a value in any run are left out. */
 struct grid {
 	size_t rows, columns;
-	char **cell; /* rows * (MOST_COLUMNS + 1) */
+	char **cell; /* array of rows * (MOST_COLUMNS + 1) strings */
 	size_t width[MOST_COLUMNS + 1];
 };
 
@@ -183,7 +183,7 @@ static bool is_known(const struct run_result *const *runs, size_t n, const char 
 	return false;
 }
 
-/* Returns whether the column prints the same as its `beside` column in all runs. */
+/* Returns whether the column prints like its `beside` column in all runs. */
 static bool is_repeated(const struct run_result *const *runs, size_t n, const struct report_column *c)
 {
 	for (size_t i = 0; i < n && c->beside; i++) {
@@ -336,7 +336,7 @@ static void put_differences(struct sbuf *out, const struct run_result *const *ru
 	}
 }
 
-/* Differences of primary columns, replication by replication. */
+/* Prints the differences of primary columns, replication by replication. */
 static void put_paired(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t width)
 {
 	const struct metric *times = result_find(runs[0], "replications");
@@ -352,9 +352,9 @@ static void put_paired(struct sbuf *out, const struct run_result *const *runs, s
 	}
 }
 
-/* Ratios of the first policy's value to each policy's, or (is_inverse) the reverse: how many times faster or cheaper. */
+/* Ratios of the first policy's value to each policy's: how many times faster or cheaper. is_inverse: the reciprocal. */
 static const struct quotient {
-	const char *metric, *title, *word; /* title NULL: printed on the line of the previous entry */
+	const char *metric, *title, *word; /* title NULL: the ratio is printed on the line of the previous entry */
 	bool is_inverse;
 } quotients[] = {
 	{ "ratio_completion_mean", "mean end-to-end time of %s / that of each policy, over all replications:\n", "", false },
@@ -394,7 +394,7 @@ static void put_ratios(struct sbuf *out, const struct run_result *const *runs, s
 	}
 }
 
-/* Metrics of what did not complete: NOUN_WORD, in the order of the sentence. */
+/* Metrics that count incomplete jobs or requests, named NOUN_WORD, in the order of the sentence. */
 static const struct left_out {
 	const char *noun, *word[5];
 } left_out[] = { { "jobs", { "killed", "failed", "unfinished", "refused" } }, { "requests", { "refused", "shed", "unfinished" } } };
@@ -411,7 +411,8 @@ static bool is_remarked(const struct run_result *r, const char *noun, const char
 	return false;
 }
 
-/* Lists jobs and requests that the averages leave out, or that were killed or failed. prefix: "", or "PART." in a run of several worlds. */
+/* Lists the jobs and requests that the averages leave out, and those that were killed or failed. prefix: "", or "PART." in a run of
+ * several worlds. */
 static void put_left_out(struct sbuf *out, const struct run_result *r, const char *prefix, const struct left_out *x)
 {
 	const char *before = NULL;
@@ -445,7 +446,7 @@ static void put_remarks(struct sbuf *out, const struct run_result *r)
 	}
 }
 
-/* Reports a goal that a run missed; over replications, in how many of them. */
+/* Reports a goal that a run missed; over replications, the number of replications that missed it. */
 static void put_unkept(struct sbuf *out, const struct run_result *r, const char *metric, const char *what)
 {
 	const struct metric *m = result_find(r, metric), *n = result_find(r, "replications");
@@ -459,7 +460,7 @@ static void put_unkept(struct sbuf *out, const struct run_result *r, const char 
 	mem_free(name);
 }
 
-/* Reports a job that is not complete, or misses its deadline. */
+/* Reports a job that is incomplete or misses its deadline. */
 static void put_incomplete(struct sbuf *out, const struct run_result *r)
 {
 	put_unkept(out, r, "is_complete", "the job is not complete");
@@ -478,7 +479,7 @@ static const char *common_source(const struct run_result *const *runs, size_t n)
 	return source;
 }
 
-/* Lists a step policy's choice, the simulated share, and the source of times unless it is common to all runs. */
+/* Lists a step policy's choice, the simulated share, and the source of times if it differs between runs. */
 static void put_notes(struct sbuf *out, const struct run_result *r, bool has_common_source)
 {
 	static const char *const kinds[] = { "choice", "steady-state", "cost-source" };
@@ -512,7 +513,8 @@ static bool has_note(const struct run_result *r, const char *kind, const char *t
 	return false;
 }
 
-/* Appends a note of runs[first], unless an earlier run has it too: the text alone if all runs have it, else after their names. */
+/* Appends a note of runs[first], unless an earlier run has the same note: the text alone if all runs have it, else after the names
+ * of those runs. */
 static void put_note(struct sbuf *out, const struct run_result *const *runs, size_t n, size_t first, const char *kind, const char *text)
 {
 	size_t having = 0;

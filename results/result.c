@@ -72,7 +72,7 @@ void result_event(struct run_result *r, struct event_row e)
 	r->events[r->n_events++] = e;
 }
 
-/* Marks of a policy have subjects from 1. */
+/* Marks of a policy have subjects of at least 1. */
 static bool is_note(const struct event_row *e, const char *kind)
 {
 	return !e->time_ns && !e->subject && e->detail && !strcmp(e->kind, kind);
@@ -114,7 +114,8 @@ int64_t result_nodes_end_ns(const struct run_result *r)
 {
 	const struct metric *end = result_find(r, "makespan_s");
 	int64_t last_ns = r->n_nodes ? r->nodes[r->n_nodes - 1].time_ns : 0;
-	bool is_of_this_run = end && end->value < 9e9 && !result_find(r, "replications"); /* else it is a mean over replications */
+	bool is_of_this_run = end && end->value < 9e9 && !result_find(r, "replications"); /* with replications the value is a mean
+											   * over them */
 	int64_t end_ns = is_of_this_run ? (int64_t)(end->value * 1e9 + 0.5) : last_ns;
 	return end_ns > last_ns ? end_ns : last_ns;
 }
@@ -136,7 +137,7 @@ static void take_series(struct run_result *r, struct run_result *from, const cha
 		s.name = prefixed(r, prefix, s.name);
 		r->series[r->n_series++] = s;
 	}
-	from->n_series = 0; /* r owns their arrays now */
+	from->n_series = 0; /* now owned by r */
 }
 
 static void take_events(struct run_result *r, const struct run_result *from)
@@ -149,7 +150,7 @@ static void take_events(struct run_result *r, const struct run_result *from)
 	}
 }
 
-/* Moves rows unless r has rows of this table. Their texts move to r's arena. */
+/* Moves the rows of a table unless r has rows of it. Their texts move to r's arena. */
 static void take_rows(const struct row_table *t, struct run_result *r, struct run_result *from)
 {
 	size_t n = rows_count(t, from);

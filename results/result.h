@@ -2,10 +2,9 @@
 /*
  * result.h - results of one run of one policy
  *
- * A world fills in a struct run_result; store.h stores it; tables, CSV files and figures are made
- * from it. Reading a stored run gives an equal struct, so a reused run gives the same output.
- * Times of the jobs world are ns from the trace's zero, -1: never; those of the
- * step world are seconds (double) from the start of the run.
+ * A world fills in a struct run_result; store.h stores it; tables, CSV files and figures are generated from it. Reading a
+ * stored run gives an equal struct, so a reused run gives the same output. Times of the jobs world are ns from time 0 of the
+ * trace; -1: never. Times of the step world are seconds (double) from the start of the run.
  */
 #ifndef ORR_RESULTS_RESULT_H
 #define ORR_RESULTS_RESULT_H
@@ -19,9 +18,8 @@ enum job_status { JOB_COMPLETED, JOB_KILLED, JOB_FAILED, JOB_UNFINISHED };
 enum request_status { REQUEST_COMPLETED, REQUEST_REFUSED, REQUEST_SHED, REQUEST_UNFINISHED };
 
 /*
- * The rows: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row,
- * replica_row, node_row and account_row.
- * columns.def lists their fields with units; texts are literals or owned by the result.
+ * Row types: struct job_row, metric, event_row, iteration_row, device_row, span_row, request_row, replica_row, node_row and
+ * account_row. columns.def lists their fields with units; texts are literals or owned by the result.
  */
 #define ROW_NUMBER(name) uint64_t name;
 #define ROW_ID(name) const char *name;
@@ -92,26 +90,26 @@ struct series {
 };
 
 struct run_result {
-	char *label, *policy; /* policy: registered name or path of the plugin */
+	char *label, *policy; /* policy: registered name, or path of the plugin */
 	char *world;          /* name of the world */
-	bool is_oracle;       /* the policy knows true durations, or the future */
-	char *scenario;       /* resolved scenario, canonical JSON text */
-	char *hash;           /* over scenario, contents of inputs, version and sources of the program */
+	bool is_oracle;       /* the policy sees true durations or the future */
+	char *scenario;       /* resolved scenario as canonical JSON text */
+	char *hash;           /* hash of the scenario, the contents of inputs, and the version and sources of the program */
 	char *seed_text;      /* the seed in decimal */
-	double wall_s, cpu_s; /* not part of any digest */
-	uint64_t rows_total;  /* jobs, iterations or requests; the result may hold only some of their rows */
+	double wall_s, cpu_s; /* wall and CPU time, s; not part of any digest */
+	uint64_t rows_total;  /* number of jobs, iterations or requests; the result may hold rows of only some of them */
 			      /* The tables of columns.def: struct job_row *jobs; size_t n_jobs; and so on. */
 #define TABLE(row, rows, key, digest, doc) \
 	struct row *rows;                  \
 	size_t n_##rows;
 #include "results/columns.def"
-	size_t cap_metrics, cap_events; /* result_metric() and result_event() grow them */
+	size_t cap_metrics, cap_events; /* capacities, grown by result_metric() and result_event() */
 	struct series *series;
 	size_t n_series;
-	void *strings; /* arena of the texts above; see result.c */
+	void *strings; /* arena of the texts above (result.c) */
 };
 
-/* Returns the time up to which the last row of nodes holds: the end of the run, if known. */
+/* Returns the time up to which the last row of nodes is valid: the end of the run, if known. */
 int64_t result_nodes_end_ns(const struct run_result *r);
 struct run_result *result_new(void);
 /* Frees rows, metrics, events and series with their arrays (all from mem_alloc). */
@@ -119,20 +117,20 @@ void result_free(struct run_result *r);
 /* Returns a copy of s that lives as long as r; NULL gives NULL. */
 const char *result_text(struct run_result *r, const char *s);
 void result_metric(struct run_result *r, const char *name, double value, double lo, double hi);
-/* Adds an event. Its texts are literals or owned by r. */
+/* Adds an event. Its texts must be literals or owned by r. */
 void result_event(struct run_result *r, struct event_row e);
 /*
- * Adds a line of text about the run, as an event at time 0 with subject 0: kind "choice", "cost-source", .. A run may have many
- * notes of the kinds "assumption" (placement, costs, the reference of speeds) and "remark" (an input without effect); tables
- * print them below the other lines. Empty texts are skipped, as are assumptions and remarks that the run already has.
+ * Adds a line of text about the run, as an event at time 0 with subject 0: kind "choice", "cost-source", .. A run may have
+ * several notes of the kinds "assumption" (placement, costs, the reference of speeds) and "remark" (an input without effect);
+ * tables print them last. Skips empty texts, and assumptions and remarks that the run already has.
  */
 void result_note(struct run_result *r, const char *kind, const char *text);
 /* Returns the first note of that kind, or NULL. */
 const char *result_find_note(const struct run_result *r, const char *kind);
-/* Returns note i of that kind, counted from 0, or NULL. Events that a policy or a world named likewise are no notes. */
+/* Returns note i of that kind, counted from 0, or NULL. Ignores events to which a policy or a world gave the same name. */
 const char *result_note_at(const struct run_result *r, const char *kind, size_t i);
-/* Moves rows, metrics, series and events of another result to r. Metrics and series get the prefix. Rows of tables
- * that r already has stay in `from`. */
+/* Moves rows, metrics, series and events of another result to r. The prefix is added to the names of metrics and series. Rows of
+ * tables that r already has stay in `from`. */
 void result_take(struct run_result *r, struct run_result *from, const char *prefix);
 /* Returns the metric called name, or NULL. */
 const struct metric *result_find(const struct run_result *r, const char *name);

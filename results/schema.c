@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The schema. Tables of rows and their views follow from columns.def; the others are defined here. Tables of a run are
- * clustered by (run, position), so that reading one run touches no pages of other runs. Jobs and requests have many rows, so
- * run and number are packed into one integer key: appending to such a table costs SQLite a quarter less than with a
- * compound key.
+ * clustered by (run, position), so reading one run touches no pages of other runs. Jobs and requests have many rows, so run and
+ * number are packed into one integer key: an append costs SQLite a quarter less than with a compound key.
  */
 #include "results/columns.h"
 #include "results/db.h"
@@ -127,7 +126,7 @@ static void create_table(struct sbuf *sql, const struct row_table *t)
 		sbuf_printf(sql, ",\n  PRIMARY KEY(run, %s)) WITHOUT ROWID;\n", t->key == KEY_FIRST ? t->columns[0].name : "position");
 }
 
-/* Adds the columns that an existing table lacks; they are NULL in its rows. */
+/* Adds the columns that an existing table lacks, with NULL in existing rows. */
 static int add_columns(struct sbuf *sql, const struct store *s, const struct row_table *t, struct orr_error *err)
 {
 	int64_t has = 0;
@@ -170,7 +169,7 @@ static void view_column(struct sbuf *sql, const struct row_table *t, const struc
 		column_csv_name(sql, t, c);
 }
 
-/* Creates TABLE_s: the rows with the run's label and policy, times in seconds, statuses as words. */
+/* Creates the view TABLE_s: the rows with the run's label and policy, times in seconds, statuses as words. */
 static void create_view(struct sbuf *sql, const struct row_table *t)
 {
 	bool has_label = false; /* the table has its own column `label` */

@@ -25,7 +25,7 @@ static void fold(struct blocks *b)
 	b->width *= 2;
 }
 
-/* Like rint() with ties to even: adds and subtracts a number whose least significant bit has the value 1. */
+/* Rounds like rint() with ties to even: adds and subtracts a number whose least significant bit has the value 1. */
 static inline blocks_total whole(double x)
 {
 	const double magic = 0x1.8p52;
@@ -36,7 +36,7 @@ static inline blocks_total whole(double x)
 
 void blocks_add(struct blocks *b, uint64_t index, double value)
 {
-	int shift = __builtin_ctzll(b->width); /* a power of two */
+	int shift = __builtin_ctzll(b->width); /* the width is a power of two */
 	while (index >> shift >= BLOCKS_MAX) {
 		fold(b);
 		shift++;

@@ -20,11 +20,11 @@ static void pause_ms(int ms)
 	nanosleep(&t, NULL);
 }
 
-/* Runs sql, with retries while other processes hold a lock that SQLite itself does not
- * wait for (a change of the journal mode). Returns SQLite's code. */
+/* Runs sql, and retries while other processes hold a lock for which SQLite itself does not wait (a change of the journal mode).
+ * Returns SQLite's code. */
 static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 {
-	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* processes get different intervals, so that they do not retry in step */
+	int rc, waited_ms = 0, ms = 1 + getpid() % 7; /* different intervals per process prevent retries in lockstep */
 	while ((rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL)) == SQLITE_BUSY && waited_ms < limit_ms) {
 		pause_ms(ms);
 		waited_ms += ms;
@@ -34,7 +34,7 @@ static int exec_patiently(const struct store *s, const char *sql, int limit_ms)
 }
 
 /* Checks that the database is one of orrery and sets its schema version; 0: empty. Call it inside a transaction: otherwise another
- * process may create the tables between its two queries. */
+ * process may create the tables between the two queries. */
 static int check_identity(const struct store *s, int *schema, struct orr_error *err)
 {
 	static const char doing[] = "opening the database";
@@ -72,7 +72,7 @@ static int identify(struct store *s, struct orr_error *err)
 	return code;
 }
 
-/* Creates the tables of an empty database, or those that an older version lacks. */
+/* Creates the tables of an empty database, or adds the tables that an older version lacks. */
 static int make_schema(struct store *s, struct orr_error *err)
 {
 	static const char doing[] = "making the tables";
@@ -126,8 +126,8 @@ static int open_for_writing(struct store *s, const char *vfs, struct orr_error *
 		return code;
 	if (sqlite3_db_readonly(s->db, "main") == 1)
 		return db_fail(s, SQLITE_READONLY, doing, err);
-	/* NORMAL: a power cut may lose the last runs, but never stores a run in part;
-	 * a lost run is simulated again. FULL costs a sync per run. */
+	/* NORMAL: a power cut may lose the last runs, which are then simulated again, but never stores a run in part. FULL costs a
+	 * sync per run. */
 	rc = exec_patiently(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", s->busy_ms);
 	if (rc)
 		return db_fail(s, rc, doing, err);
@@ -154,9 +154,8 @@ static bool has_log(const struct store *s)
 	return has;
 }
 
-/* Two processes that close at the same moment may leave the file in WAL mode,
- * complete and without a log. SQLite opens such a file in a read-only directory
- * only with the option "immutable". */
+/* Two processes that close at the same moment may leave the file in WAL mode, complete and without a log. In a read-only directory
+ * SQLite opens such a file only with the option "immutable". */
 static int open_immutable(struct store *s)
 {
 	struct sbuf uri = { 0 };
@@ -215,21 +214,22 @@ int store_close(struct store *s, struct orr_error *err)
 	int code = ORR_OK, turn = -1;
 	if (!s->is_readonly) {
 		static const char doing[] = "closing the database";
-		const int patience_ms = 200, turn_ms = 5000; /* limits, so that a process that hangs does not block others */
-		/* Processes that close the database at the same time take turns: each but the last finds it open in another process and
-		 * stays in WAL mode. On a file system without such locks a write-ahead log may remain. */
+		const int patience_ms = 200, turn_ms = 5000; /* time limits, so that a hanging process does not block others */
+		/* Processes that close the database at the same time take turns. Each process except the last finds the database
+		 * open in another process and leaves the WAL mode on. On a file system without such locks a write-ahead log may
+		 * remain. */
 		turn = open(s->path, O_RDONLY | O_CLOEXEC);
 		for (int waited_ms = 0; turn >= 0 && flock(turn, LOCK_EX | LOCK_NB) && waited_ms < turn_ms; waited_ms += 5)
 			pause_ms(5);
 		sqlite3_busy_timeout(s->db, patience_ms);
-		/* Leaving WAL mode checkpoints first. BUSY: another process has the
-		 * database open; the last process to close it leaves WAL mode. */
+		/* Leaving WAL mode starts with a checkpoint. BUSY: another process has the database open; the last process to close
+		 * it leaves WAL mode. */
 		int rc = exec_patiently(s, "PRAGMA journal_mode = DELETE", patience_ms);
 		if (rc && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
 			code = db_fail(s, rc, doing, err);
 	}
 	store_free(s);
-	/* Closed last: closing any descriptor of the file releases the locks that SQLite holds. */
+	/* Close this descriptor last: closing any descriptor of the file releases the locks of SQLite. */
 	if (turn >= 0)
 		close(turn);
 	return code;

@@ -10,7 +10,7 @@
 
 static const char doing[] = "reading a run";
 
-/* State of the reading of one run. */
+/* State while one run is read. */
 struct reader {
 	const struct store *s;
 	struct run_result *r;
@@ -122,7 +122,7 @@ static void take_point(struct reader *d, sqlite3_stmt *st)
 {
 	int64_t number = sqlite3_column_int64(st, 0);
 	if (number < 0 || (size_t)number >= d->r->n_series)
-		return; /* an edited database: a point without its series */
+		return; /* a point without its series: the database was edited */
 	struct series *s = &d->r->series[number];
 	if (s->n == 0)
 		d->cap = 0;
@@ -136,7 +136,7 @@ static void take_point(struct reader *d, sqlite3_stmt *st)
 }
 
 static const struct part {
-	const char *sql; /* its only parameter is the run */
+	const char *sql; /* query whose only parameter is the run */
 	void (*take)(struct reader *, sqlite3_stmt *);
 } parts[] = {
 	{ "SELECT hash, label, policy, world, is_oracle, scenario, seed, rows_total, wall_s, cpu_s"
@@ -161,7 +161,7 @@ static int read_part(struct reader *d, const struct part *p)
 	return rc == SQLITE_DONE ? ORR_OK : ORR_EFAIL;
 }
 
-/* Reads a run. The caller holds a transaction open. */
+/* Reads a run. The caller holds an open transaction. */
 static int read_run(struct store *s, int64_t run, struct run_result **out, struct orr_error *err)
 {
 	struct reader d = { .s = s, .r = result_new(), .run = run, .err = err };

@@ -21,7 +21,7 @@ struct writer {
 	struct orr_error *err;
 };
 
-/* Sets *run to the run with r's hash and label; 0: none. */
+/* Sets *run to the number of the run with r's hash and label; 0: none. */
 static int find_run(struct writer *w, int64_t *run)
 {
 	sqlite3_stmt *st;
@@ -134,7 +134,7 @@ static void bind_cell(sqlite3_stmt *st, int at, const struct column *c, const ch
 	}
 }
 
-/* Prepares "INSERT INTO t(key, ..) VALUES(?, ..)": the key, then the stored columns except the number of a packed key. */
+/* Prepares "INSERT INTO t(key, ..) VALUES(?, ..)" for the key, then the stored columns except the number of a packed key. */
 static int prepare_insert(struct writer *w, const struct row_table *t, sqlite3_stmt **st)
 {
 	struct sbuf sql = { 0 };
@@ -220,13 +220,13 @@ static int write_series(struct writer *w)
 	return code;
 }
 
-/* Writes the run. The caller holds the transaction open. */
+/* Writes the run. The caller holds an open transaction. */
 static int write_all(struct writer *w)
 {
 	int64_t old;
 	int code = find_run(w, &old);
 	if (code || (old && !w->s->replaces))
-		return code; /* equal hashes mean equal contents: keep the stored run */
+		return code; /* equal hashes mean equal contents: keeps the stored run */
 	if (old)
 		code = delete_run(w, old);
 	if (!code)

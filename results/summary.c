@@ -11,7 +11,7 @@ void summary_put(struct run_result *r, const char *name, double value)
 	result_metric(r, name, value, NAN, NAN);
 }
 
-/* One remark for all metrics of a run. */
+/* Adds one remark for all metrics of a run. */
 static void put_interval(struct run_result *r, const char *name, struct interval i)
 {
 	result_metric(r, name, i.mean, i.low, i.high);

@@ -2,8 +2,8 @@
 /*
  * summary.h - turns the counters of a run into metrics and series
  *
- * Intervals come from batches.h; a run whose intervals are left out gets a remark. level: confidence level of the intervals, such
- * as 0.95.
+ * batches.h computes the intervals. A run without intervals gets a remark. level: confidence level of the intervals, such as
+ * 0.95.
  */
 #ifndef ORR_RESULTS_SUMMARY_H
 #define ORR_RESULTS_SUMMARY_H
@@ -12,7 +12,7 @@
 #include "results/stats.h"
 #include "results/timeline.h"
 
-/* The remark. Ten is ESTIMATE_LEAST. */
+/* Text of the remark. Ten is ESTIMATE_LEAST. */
 #define SUMMARY_NO_INTERVAL                                                                                                       \
 	"no interval where a run has too few values, or values that depend on one another for too long: --replications 10 gives " \
 	"intervals (of a "                                                                                                        \
@@ -27,7 +27,7 @@ void summary_interval(struct run_result *r, const char *name, struct interval me
 /* Returns whether the mean, or its interval, differs from the one without warm-up. */
 bool summary_depends_on_warmup(const char *name, const struct blocks *b, double warmup, double level);
 void summary_quantile(struct run_result *r, const char *name, struct hist *h, double p, double level);
-/* Adds the mean over time, times scale. */
+/* Adds the mean over time, multiplied by scale. */
 void summary_timeline(struct run_result *r, const char *name, const struct timeline *t, double scale, double level);
 void summary_series(struct run_result *r, const char *name, const struct timeline *t, double scale);
 

@@ -2,10 +2,9 @@
 /*
  * timeline.h - a quantity over time in a bounded number of buckets
  *
- * Invariant: bucket i holds the integral of the value over [start + i width, start +
- * (i+1) width); when time exceeds TIMELINE_MAX buckets, the width doubles and
- * neighbours are added. The integral is exact for any length of run.
- * Values are integers, integrals 128-bit, so sums neither round nor depend on their order.
+ * Invariant: bucket i holds the integral of the value over [start + i width, start + (i+1) width); when the time exceeds
+ * TIMELINE_MAX buckets, the width doubles and neighbours are merged. Values are integers and integrals have 128 bits, so sums
+ * are exact for any length of run and independent of their order.
  */
 #ifndef ORR_RESULTS_TIMELINE_H
 #define ORR_RESULTS_TIMELINE_H
@@ -18,17 +17,17 @@ enum { TIMELINE_MAX = 1024 };
 __extension__ typedef unsigned __int128 timeline_sum;
 
 struct timeline {
-	int64_t start, width, last; /* last: the time up to which the value is integrated */
+	int64_t start, width, last; /* last: time up to which the value is integrated */
 	int64_t edge;               /* end of the bucket that contains `last` */
 	uint64_t value;             /* current value */
-	size_t n, at;               /* buckets in use; index of the one that contains `last` */
+	size_t n, at;               /* number of buckets in use; index of the bucket that contains `last` */
 	timeline_sum bucket[TIMELINE_MAX];
 	timeline_sum total;
 	uint64_t largest;
 };
 
 void timeline_begin(struct timeline *t, int64_t start);
-/* Integrates the value until time now (> last). */
+/* Integrates the value up to time now (> last). */
 void timeline_cross(struct timeline *t, int64_t now);
 /* Changes the value at time now (>= last). */
 static inline void timeline_set(struct timeline *t, int64_t now, uint64_t value)

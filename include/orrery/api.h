@@ -2,9 +2,9 @@
 /*
  * api.h - definitions that all public headers of orrery share
  *
- * Times are int64_t nanoseconds (names end in _ns) or double seconds (names end in _s); the header of each world states
- * which it uses for what. Both count from the start of the trace. ORR_NEVER is later than every event. Errors are values: a function that
- * can fail takes a struct orr_error and returns non-zero when it has filled it in.
+ * Times are int64_t nanoseconds (names end in _ns) or double seconds (names end in _s); the header of each world states which
+ * one it uses. Both are measured from the start of the trace. ORR_NEVER is later than every event. Errors are values: a
+ * function that can fail fills in a struct orr_error and returns non-zero.
  */
 #ifndef ORRERY_API_H
 #define ORRERY_API_H
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* Functions that a plugin may call. The program exports these and no others. */
+/* Marks functions that a plugin may call. The program exports these and no others. */
 #define ORR_API __attribute__((visibility("default")))
 
 /*
@@ -33,11 +33,11 @@ extern "C" {
 enum { ORR_OK = 0, ORR_EFAIL = 1, ORR_EINPUT = 2, ORR_EDEVICE = 3 };
 
 struct orr_error {
-	int code;       /* one of the above */
-	char text[768]; /* one line, no newline: place, fault, what would be accepted */
+	int code;       /* exit code: one of the above */
+	char text[768]; /* message of one line, without a newline: place, fault, what would be accepted */
 };
 
-/* Fills in *e (printf style) and returns code. A NULL e is allowed. */
+/* Fills in *e (printf style) and returns code. e may be NULL. */
 ORR_API int orr_fail(struct orr_error *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
@@ -50,12 +50,12 @@ ORR_API void *orr_alloc(size_t count, size_t size);
 ORR_API void *orr_realloc(void *p, size_t count, size_t size);
 ORR_API void orr_free(void *p);
 
-/* Makes room for element n of the array v, whose capacity is cap (any unsigned type). */
+/* Makes room for element n of the array v of capacity cap (any unsigned type). */
 #define ORR_GROW(v, n, cap)                                                                          \
 	do {                                                                                         \
 		if ((n) >= (cap)) {                                                                  \
 			(cap) = (cap) ? (cap)*2 : 16;                                                \
-			/* If the counter cannot represent n + 1: treated as exhausted memory. */    \
+			/* If the counter cannot represent n + 1, memory counts as exhausted. */     \
 			(v) = orr_realloc((v), (cap) > (n) ? (size_t)(cap) : SIZE_MAX, sizeof *(v)); \
 		}                                                                                    \
 	} while (0)

@@ -2,12 +2,13 @@
 /*
  * jobs.h - the interface between the jobs world and a scheduling policy
  *
- * Jobs arrive, ask for GPUs (and optionally CPUs, memory and GPU types), run and end. A policy is a table of functions (struct
- * orr_jobs_ops) over an object that it makes and frees per run. Runs execute in parallel threads: keep no state in static variables.
+ * Jobs arrive, request GPUs (and optionally CPUs, memory and GPU types), run and end. A policy is a table of functions (struct
+ * orr_jobs_ops) and an object that it creates and frees in each run. Runs execute in parallel threads: keep no state in static
+ * variables.
  *
- * At each instant at which something changed, or for which the policy set a timer, the world calls finish() for each job that
- * ended, evict() for each job that lost its node, arrive() for each job that was submitted, and then schedule() once. Only
- * schedule() may act (start, stop, ...). Its actions take effect at once.
+ * At each instant with a change or a timer of the policy, the world calls finish() for each job that ended, then evict() for
+ * each job that lost its node, then arrive() for each submitted job, and then schedule() once. Only schedule() may act (start,
+ * stop, ...). Its actions take effect at once.
  *
  * A policy sees what a real scheduler sees: neither the true duration of a job nor the future. A policy that declares
  * ORR_NEEDS_ORACLE sees true durations and is marked *oracle* in every table.
@@ -29,36 +30,36 @@ extern "C" {
 #endif
 
 struct orr_jobs;          /* the world */
-typedef uint64_t orr_job; /* a job; 0 is none */
+typedef uint64_t orr_job; /* handle of a job; 0: no job */
 
 enum orr_job_state { ORR_JOB_WAITING, ORR_JOB_RUNNING, ORR_JOB_ENDED };
 enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_NODE_FAILED };
 
-/* The properties of a job that a policy can read. */
+/* Properties of a job that a policy can read. */
 struct orr_job_info {
-	uint64_t number; /* 0, 1, ... in order of submission */
+	uint64_t number; /* number of the job: 0, 1, ... in order of submission */
 	enum orr_job_state state;
 	int64_t submit_ns;
-	int64_t limit_ns;      /* the user's limit; -1 none */
-	int64_t started_ns;    /* when it last started; -1 never */
-	int64_t attained_ns;   /* running time so far */
-	double attained_gpu_s; /* running time x GPUs held; a shared GPU counts by the job's part */
-	double priority;       /* from the trace; 0: none */
+	int64_t limit_ns;      /* the user's time limit; -1: no limit */
+	int64_t started_ns;    /* time of the last start; -1: never started */
+	int64_t attained_ns;   /* running time so far, ns */
+	double attained_gpu_s; /* running time x GPUs held; of a shared GPU, the job's part of it */
+	double priority;       /* priority in the trace; 0: none */
 	uint32_t gpus;         /* requested */
-	uint32_t gpus_held;    /* GPUs it runs on; 0 if waiting */
+	uint32_t gpus_held;    /* number of GPUs that the job runs on; 0: it waits */
 	uint32_t gpu_milli;    /* share of each GPU in 1/1000; 1000: whole GPUs */
 	int64_t cpu_milli, mem_mib;
 	uint64_t gpu_types;          /* bit t set: may run on GPU type t */
-	uint32_t gpu_type;           /* of the GPUs held; UINT32_MAX: none */
-	uint32_t shape;              /* equal for jobs with equal requests; 0, 1, ... */
-	uint32_t user, queue, model; /* equal for equal names, see orr_name(); 0 unknown */
+	uint32_t gpu_type;           /* type of the GPUs held; UINT32_MAX: none held */
+	uint32_t shape;              /* number of the job's shape, 0, 1, ...: equal for jobs with equal requests */
+	uint32_t user, queue, model; /* numbers: equal for equal names (orr_name()); 0: unknown */
 	uint32_t preemptions;        /* so far */
-	bool is_elastic;             /* offers several sizes: orr_job_rate_at() */
+	bool is_elastic;             /* the job offers several sizes, see orr_job_rate_at() */
 };
 
 /* ---- queries ---- */
 ORR_API int64_t orr_now(const struct orr_jobs *w);
-/* Returns false if the handle is of no live job. The queries of one property below return 0 then. */
+/* Fills in *info; returns false if the handle is of no live job. The queries of one property below then return 0. */
 ORR_API bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out);
 ORR_API uint32_t orr_job_gpus(const struct orr_jobs *w, orr_job j); /* requested */
 ORR_API uint32_t orr_job_shape(const struct orr_jobs *w, orr_job j);
@@ -66,11 +67,13 @@ ORR_API int64_t orr_job_submit_ns(const struct orr_jobs *w, orr_job j);
 ORR_API uint64_t orr_job_number(const struct orr_jobs *w, orr_job j);
 ORR_API bool orr_job_is_running(const struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_attained_ns(const struct orr_jobs *w, orr_job j);
-/* The job's name in the trace (""), and the name of a user, queue or model by its number. Valid until the job ends. */
+/* Returns the job's name in the trace ("" if it has none), or the name of a user, queue or model by its number. Valid until the job
+ * ends. */
 ORR_API const char *orr_job_name(const struct orr_jobs *w, orr_job j);
 ORR_API const char *orr_name(const struct orr_jobs *w, uint32_t number);
 
-/* Remaining true work, as time at rate 1, and total true work. They end the run unless the policy declares ORR_NEEDS_ORACLE. */
+/* Returns the remaining true work, as time at rate 1, or the total true work. Ends the run unless the policy declares
+ * ORR_NEEDS_ORACLE. */
 ORR_API int64_t orr_job_remaining_ns(struct orr_jobs *w, orr_job j);
 ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
 
@@ -79,29 +82,30 @@ ORR_API int64_t orr_job_duration_ns(struct orr_jobs *w, orr_job j);
  * *oracle* in every table. */
 enum orr_estimate { ORR_ESTIMATE_LIMIT, ORR_ESTIMATE_EXACT };
 ORR_API int64_t orr_job_estimate_ns(struct orr_jobs *w, orr_job j, enum orr_estimate how, double factor);
-/* Training iterations of the job as the user states them (0 unknown). */
+/* Returns the training iterations of the job as the user states them; 0: unknown. */
 ORR_API double orr_job_iterations(struct orr_jobs *w, orr_job j);
-/* Iterations left, as the job reports them while it runs (0 unknown). */
+/* Returns the iterations left, as a running job reports them; 0: unknown. */
 ORR_API double orr_job_iterations_left(const struct orr_jobs *w, orr_job j);
-/* Iterations per second on a GPU type; the relative rate if the job states no iterations. */
+/* Returns iterations per second on a GPU type; the relative rate if the job states no iterations. */
 ORR_API double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
 
-/* Relative speed of the job on a GPU type (1: the type on which its duration was measured); 0 if it may not or cannot run there. */
+/* Returns the speed of the job on a GPU type relative to the type on which its duration was measured; 0: it may not or cannot run on
+ * this type. */
 ORR_API double orr_job_rate_on(const struct orr_jobs *w, orr_job j, uint32_t gpu_type);
-/* Relative speed of an elastic job on that many GPUs (1: the requested number); 0 for sizes that it does not offer. */
+/* Returns the speed of an elastic job on `gpus` GPUs relative to the requested number; 0: a size that it does not offer. */
 ORR_API double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus);
 
-/* Iterates over live jobs in order of submission; 0 at the end. */
+/* Iterate over live jobs in order of submission; return 0 at the end. */
 ORR_API orr_job orr_job_first(const struct orr_jobs *w);
 ORR_API orr_job orr_job_next(const struct orr_jobs *w, orr_job j);
 
-/* Capacity. GPU types are 0 .. orr_gpu_types()-1, in the cluster's order. */
+/* Return the capacity. GPU types are 0 .. orr_gpu_types()-1, in the cluster's order. */
 ORR_API uint32_t orr_gpu_types(const struct orr_jobs *w);
 ORR_API const char *orr_gpu_type_name(const struct orr_jobs *w, uint32_t gpu_type);
-/* Writes at most `most` GPU types in the order in which orr_try_start() tries them for this job (option jobs.type_order: the
- * cluster's, or the fastest for the job first); returns how many. */
+/* Writes at most `most` GPU types in the order in which orr_try_start() tries them for this job. Option jobs.type_order sets that
+ * order: the cluster's, or the fastest for the job first. Returns the number of types written. */
 ORR_API uint32_t orr_job_type_order(const struct orr_jobs *w, orr_job j, uint32_t *type, uint32_t most);
-ORR_API uint32_t orr_total_gpus(const struct orr_jobs *w); /* on nodes that are up */
+ORR_API uint32_t orr_total_gpus(const struct orr_jobs *w); /* number of GPUs on nodes that are up */
 ORR_API uint32_t orr_free_gpus(const struct orr_jobs *w);  /* whole GPUs */
 ORR_API uint32_t orr_total_gpus_of(const struct orr_jobs *w, uint32_t gpu_type);
 ORR_API uint32_t orr_free_gpus_of(const struct orr_jobs *w, uint32_t gpu_type);
@@ -113,18 +117,21 @@ struct orr_node_info {
 	int64_t cpu_milli, cpu_milli_free, mem_mib, mem_mib_free; /* INT64_MAX: unlimited */
 	uint32_t rack;
 };
-/* Returns false past the last node. */
+/* Fills in *info; returns false past the last node. */
 ORR_API bool orr_node_get(const struct orr_jobs *w, uint32_t node, struct orr_node_info *out);
 /* Lent nodes (--capacity) join and leave, may be given notice before they leave, and have a price. No job starts on a node given
  * notice: its GPUs do not count as free. Jobs on it run until they are stopped, resized or evicted. Without --capacity no node is
  * given notice and prices are NAN. */
-ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);        /* when it leaves; ORR_NEVER: no notice */
-ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* part of orr_total_gpus() on nodes given notice */
-ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* part of the job's GPUs on nodes given notice */
-ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* current mean over the nodes that are up */
+ORR_API int64_t orr_node_goes_ns(const struct orr_jobs *w, uint32_t node);        /* time at which the node leaves; ORR_NEVER: no
+										   * notice */
+ORR_API uint32_t orr_going_gpus(const struct orr_jobs *w);                        /* number of GPUs on nodes given notice, part of
+										   * orr_total_gpus() */
+ORR_API uint32_t orr_job_going_gpus(const struct orr_jobs *w, orr_job j);         /* number of the job's GPUs on nodes given notice */
+ORR_API double orr_gpu_usd_per_hour(const struct orr_jobs *w, uint32_t gpu_type); /* current mean price per GPU and hour over the
+										   * nodes that are up */
 /* Returns whether orr_try_start(w, j) would succeed now. */
 ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
-/* Returns whether the job would fit (on that GPU type; ORR_ANY_TYPE for any) if these running jobs were stopped first. Stops none. */
+/* Returns whether the job would fit (on that GPU type; ORR_ANY_TYPE for any) if the listed running jobs were stopped. Stops none. */
 #define ORR_ANY_TYPE UINT32_MAX
 ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n);
 
@@ -132,27 +139,28 @@ ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, 
 
 /* Starts a waiting job on the nodes that the run's placement chooses; false if it does not fit. */
 ORR_API bool orr_try_start(struct orr_jobs *w, orr_job j);
-/* The same, restricted to one GPU type. */
+/* Same, restricted to one GPU type. */
 ORR_API bool orr_try_start_on_type(struct orr_jobs *w, orr_job j, uint32_t gpu_type);
 /* Starts an elastic job at a size that it offers; false if it does not fit. */
 ORR_API bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus);
-/* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]. They must be free and add up to the job's request (of an elastic
- * job: to a size that it offers). */
+/* Starts a waiting job on n nodes, gpus[i] whole GPUs on node[i]. The GPUs must be free and add up to the job's request (of an
+ * elastic job: to a size that it offers). */
 ORR_API void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uint32_t *gpus, size_t n);
 /* Stops a running job; it waits again and keeps its completed work. */
 ORR_API void orr_stop(struct orr_jobs *w, orr_job j);
-/* Same, and adds cost_ns >= 0 to the remaining work (for example for reading a checkpoint). */
+/* Stops a running job and adds cost_ns >= 0 to its remaining work (for example, the time to read a checkpoint). */
 ORR_API void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns);
-/* Ends a running or waiting job; it counts as killed. After schedule() returns, finish() is called, and then schedule() again. */
+/* Ends a running or waiting job, which counts as killed. After schedule() returns, the world calls finish() and then schedule()
+ * again. */
 ORR_API void orr_kill(struct orr_jobs *w, orr_job j);
 /* Adds work to a job (an emulated cost); work_ns >= 0. */
 ORR_API void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns);
-/* Changes the size of a running elastic job, by a stop and a start; false, without effect, if the new size does not fit. */
+/* Changes the size of a running elastic job by a stop and a start. Returns false, without effect, if the new size does not fit. */
 ORR_API bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus);
-/* Requests a schedule() call at that time; a past time counts as now. Timers do not replace each other. Calls at one instant are
- * limited (jobs.max_calls_per_instant). */
+/* Requests a schedule() call at that time; a past time counts as now. A timer does not replace another one. The number of calls at
+ * one instant is limited (jobs.max_calls_per_instant). */
 ORR_API void orr_timer(struct orr_jobs *w, int64_t at_ns);
-/* Ends the run with the policy's message; j: the job that it names, or 0. */
+/* Ends the run with the policy's message. j: the job named in the message, or 0. */
 ORR_API void orr_give_up(struct orr_jobs *w, orr_job j, const char *message);
 
 /* ---- a queue for policies ----
@@ -179,14 +187,14 @@ struct orr_walk {
 ORR_API struct orr_queue *orr_queue_new(const struct orr_jobs *w);
 ORR_API void orr_queue_free(struct orr_queue *q);
 ORR_API void orr_queue_add(struct orr_queue *q, orr_job j, int64_t key, int64_t tie);
-/* Same, with a second number that does not affect the order and by which a walk skips jobs (orr_walk_limit_shape()). orr_queue_add() sets
- * 0. */
+/* Adds a job with a second number, which does not affect the order; orr_walk_limit_shape() skips jobs by it. orr_queue_add() sets it
+ * to 0. */
 ORR_API void orr_queue_add2(struct orr_queue *q, orr_job j, int64_t key, int64_t tie, int64_t second);
-ORR_API bool orr_queue_remove(struct orr_queue *q, orr_job j); /* false: it was not in the queue */
+ORR_API bool orr_queue_remove(struct orr_queue *q, orr_job j); /* returns false if the job was not in the queue */
 ORR_API bool orr_queue_has(const struct orr_queue *q, orr_job j);
 ORR_API size_t orr_queue_size(const struct orr_queue *q);
 ORR_API orr_job orr_queue_first(struct orr_queue *q); /* 0: empty */
-/* The numbers with which j was added; 0 if it is not in the queue. */
+/* Return the numbers with which j was added; 0 if it is not in the queue. */
 ORR_API int64_t orr_queue_key(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_tie(const struct orr_queue *q, orr_job j);
 ORR_API int64_t orr_queue_second(const struct orr_queue *q, orr_job j);
@@ -194,10 +202,9 @@ ORR_API void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk);
 ORR_API orr_job orr_walk_next(struct orr_walk *walk);    /* 0: the end */
 ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* the job that orr_walk_next() would return */
 ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips the shape of the job returned last */
-/* Restricts the rest of the walk, for the shape of the job returned last, to jobs with second <=
- * max_second. O(log n), regardless of the number of skipped jobs. Backfilling uses it to find the
- * first job that is short enough. The last limit of a shape counts; a walk never
- * goes back. */
+/* Restricts the rest of the walk, for the shape of the job returned last, to jobs with second <= max_second. Backfilling uses it to
+ * find the first job that is short enough. O(log n), regardless of the number of skipped jobs. The last limit of a shape applies. A
+ * walk only moves forward. */
 ORR_API void orr_walk_limit_shape(struct orr_walk *walk, int64_t max_second);
 ORR_API void orr_walk_end(struct orr_walk *walk);
 
@@ -209,14 +216,14 @@ struct orr_jobs_ops {
 	void (*arrive)(void *self, struct orr_jobs *w, orr_job j);
 	/* The job has ended; its handle is valid until this returns. */
 	void (*finish)(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how);
-	/* The job lost its node and waits again. NULL: finish() and arrive() are called. */
+	/* The job lost its node and waits again. NULL: the world calls finish() and arrive() instead. */
 	void (*evict)(void *self, struct orr_jobs *w, orr_job j);
 	void (*schedule)(void *self, struct orr_jobs *w);
-	/* Called before schedule() if nodes joined, left, were given notice or changed their price. May be NULL. */
+	/* Called before schedule() if nodes joined, left, were given notice or changed price. May be NULL. */
 	void (*capacity)(void *self, struct orr_jobs *w);
 };
 
-/* A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true durations. */
+/* Declares a policy of the jobs world: see policy.h. ORR_NEEDS_ORACLE: the policy sees true durations. */
 #define ORR_POLICY_JOBS_FLAGS(ident, doc, flags, params, ops) \
 	ORR_POLICY_DECLARE(ident, ident, doc, "jobs", flags, params, struct orr_jobs_ops, ops)
 #define ORR_POLICY_JOBS(ident, doc, params, ops) ORR_POLICY_JOBS_FLAGS(ident, doc, 0u, params, ops)

@@ -2,9 +2,8 @@
 /*
  * param.h - parameters declared as data
  *
- * A policy, a trace format or a generator declares a table of parameters. The
- * program prints it, checks the user's settings against it, and passes the
- * values as a struct orr_args. No policy parses strings by hand.
+ * A policy, a trace format or a generator declares a table of parameters. The program prints it, checks the user's settings
+ * against it, and passes the values as a struct orr_args. Policies parse no strings.
  *
  *	static const struct orr_param params[] = {
  *		ORR_PARAM_LIST("limits", "3250s,7200s", "attained service at which a job moves down"),
@@ -12,10 +11,9 @@
  *		ORR_PARAM_END
  *	};
  *
- * Values as text: a time is a number with a unit (ns us ms s m h d; no unit means
- * seconds), at most 146 years. A list is numbers or times separated by commas. A choice is one
- * of the words in `choices`, which are separated by '|'. A file is read, and decompressed, when
- * the value is set; the hash of a run covers its contents, not its name.
+ * Values as text: a time is a number with a unit (ns us ms s m h d; no unit means seconds), at most 146 years. A list is
+ * numbers or times separated by commas. A choice is one of the words in `choices`, which are separated by '|'. A file is read,
+ * and decompressed, when the value is set; the hash of a run covers the contents, not the name.
  */
 #ifndef ORRERY_PARAM_H
 #define ORRERY_PARAM_H
@@ -41,9 +39,9 @@ enum orr_param_kind {
 struct orr_param {
 	const char *name;
 	enum orr_param_kind kind;
-	const char *def;     /* the default, as the user would write it */
-	const char *choices; /* CHOICE: the words. FILE: the ending that marks a file name, NULL: every text but "" is one */
-	double min, max;     /* bounds of numbers, inclusive; times in seconds */
+	const char *def;     /* default value, as the user would write it */
+	const char *choices; /* CHOICE: the words. FILE: the suffix that marks a file name; NULL: every text except "" names a file */
+	double min, max;     /* bounds of numbers, inclusive; of times in seconds */
 	const char *doc;     /* one line */
 };
 
@@ -56,28 +54,27 @@ struct orr_param {
 #define ORR_PARAM_TEXT(name, def, doc) { name, ORR_KIND_TEXT, def, NULL, 0, 0, doc }
 #define ORR_PARAM_LIST(name, def, doc) { name, ORR_KIND_LIST, def, NULL, -9e18, 9e18, doc }
 #define ORR_PARAM_FILE(name, doc) { name, ORR_KIND_FILE, "", NULL, 0, 0, doc }
-/* A text, or the name of a file if it has this ending (".json"). */
+/* A parameter whose value is a text, or a file name if it has this suffix (".json"). */
 #define ORR_PARAM_TEXT_OR_FILE(name, def, ending, doc) { name, ORR_KIND_FILE, def, ending, 0, 0, doc }
 #define ORR_PARAM_END { NULL, ORR_KIND_END, NULL, NULL, 0, 0, NULL }
 /* clang-format on */
 
-/* The checked values of one table. For a name that is not in the table (a bug), the functions
- * return 0, "" or an empty list. */
+/* The checked values of one table. For a name outside the table (a bug in the caller), the functions return 0, "" or an empty list. */
 struct orr_args;
 
 ORR_API bool orr_arg_bool(const struct orr_args *a, const char *name);
 ORR_API int64_t orr_arg_int(const struct orr_args *a, const char *name);
 ORR_API double orr_arg_real(const struct orr_args *a, const char *name);
 ORR_API int64_t orr_arg_time_ns(const struct orr_args *a, const char *name);
-/* The text of a CHOICE or TEXT, the name of a FILE; valid as long as the args. */
+/* Return the text of a CHOICE or TEXT, or the name of a FILE; valid as long as the args. */
 ORR_API const char *orr_arg_text(const struct orr_args *a, const char *name);
-/* The contents of a FILE, *n bytes and a NUL; NULL without a file. Valid as long as the args. */
+/* Returns the contents of a FILE, *n bytes and a NUL; NULL: no file. Valid as long as the args. */
 ORR_API const char *orr_arg_file(const struct orr_args *a, const char *name, size_t *n);
-/* The numbers of a LIST (times in seconds); *n is their count. */
+/* Returns the numbers of a LIST (times in seconds); *n is their count. */
 ORR_API const double *orr_arg_list(const struct orr_args *a, const char *name, size_t *n);
 
-/* For "did you mean": the candidate nearest to name by edit distance, NULL if the distance exceeds a third of the
- * letters. The list ends with NULL. */
+/* Returns the candidate nearest to name by edit distance, for "did you mean"; NULL if the distance exceeds a third of the letters.
+ * The list of candidates ends with NULL. */
 ORR_API const char *orr_nearest_name(const char *name, const char *const *candidates);
 
 #ifdef __cplusplus

@@ -6,8 +6,8 @@
  *
  *	ORR_POLICY_JOBS(my_policy, "what it does, in one line", params, my_ops);
  *
- * The policy is then known as "my-policy". In the tree, its name is added to policies/WORLD/policies.def. Outside,
- * `cc -shared -fPIC $(pkg-config --cflags orrery)` makes a plugin of it, run as --policy ./my_policy.so.
+ * The name of this policy is "my-policy". In the tree, add it to policies/WORLD/policies.def. Outside, `cc -shared -fPIC
+ * $(pkg-config --cflags orrery)` compiles it to a plugin, used as --policy ./my_policy.so.
  */
 #ifndef ORRERY_POLICY_H
 #define ORRERY_POLICY_H
@@ -20,23 +20,25 @@ extern "C" {
 #endif
 
 /* Flags that a policy declares. The header of its world states which flags have a meaning there. */
-#define ORR_NEEDS_ORACLE 1u    /* uses information that real policies lack; marked "oracle" in every table */
-#define ORR_WORK_CONSERVING 2u /* never idles a resource that has queued work; --check verifies it */
-#define ORR_MAY_ORACLE 4u      /* same as ORR_NEEDS_ORACLE, but only with some parameters */
-#define ORR_SLO_GUARDED 8u     /* no action makes a request miss a deadline that it would otherwise meet; --check verifies it */
-#define ORR_DRAWS 16u          /* may draw random numbers: replications of its runs differ even if nothing else is random */
-#define ORR_SERVE_ROLES 32u    /* serving: runs prompts on prefill replicas and decodes on decode replicas; others refuse roles */
+#define ORR_NEEDS_ORACLE 1u    /* flag: uses information that real policies lack; marked "oracle" in every table */
+#define ORR_WORK_CONSERVING 2u /* flag: never idles a resource that has queued work; --check verifies it */
+#define ORR_MAY_ORACLE 4u      /* flag: same as ORR_NEEDS_ORACLE, but only with some parameters */
+#define ORR_SLO_GUARDED 8u     /* flag: no action makes a request miss a deadline that it would otherwise meet; --check verifies it */
+#define ORR_DRAWS 16u          /* flag: may draw random numbers, so replications differ even if nothing else is random */
+#define ORR_SERVE_ROLES                                                                                        \
+	32u /* flag (serving): runs prompts on prefill replicas and decodes on decode replicas; other policies \
+	     * refuse roles */
 
 struct orr_policy {
 	uint32_t abi_version; /* ORR_ABI_VERSION */
 	uint32_t size;        /* sizeof(struct orr_policy) */
-	const char *name;     /* as in the source; '_' is read as '-' */
+	const char *name;     /* name of the policy as in the source, with '_' read as '-' */
 	const char *doc;      /* one line */
 	const char *kind;     /* the world's name */
 	unsigned flags;
 	const struct orr_param *params;
 	const void *ops;   /* the world's table of functions: struct orr_WORLD_ops */
-	uint32_t ops_size; /* its size in bytes */
+	uint32_t ops_size; /* size of the world's table of functions, bytes */
 };
 
 /* The one symbol that a plugin exports. */
@@ -47,8 +49,8 @@ struct orr_plugin {
 };
 
 /*
- * For the macros of the worlds. symbol: the C name without orr_policy_, which is also the entry of
- * policies.def. type: the required type of ops.
+ * Used by the macros of the worlds. symbol: the C name without orr_policy_, which is also the entry of policies.def. type: the
+ * required type of ops.
  */
 #define ORR_POLICY_DECLARE(symbol, ident, doc, world, flags, params, type, ops)                                                        \
 	extern const struct orr_policy orr_policy_##symbol;                                                                            \

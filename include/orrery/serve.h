@@ -11,16 +11,16 @@
  *    prompt tokens of some requests and one token of each request whose prompt is complete. orr_admit() makes a request
  *    resident, orr_iter_run() runs iterations.
  *
- * A policy is a table of functions (struct orr_serve_ops) over an object that it makes and frees per run. Runs execute in
- * parallel threads, so keep nothing in static variables.
+ * A policy is a table of functions (struct orr_serve_ops) and an object that it creates and frees in each run. Runs execute in
+ * parallel threads: keep no state in static variables.
  *
  * At each instant the world first reports events: replica() for each replica that joined, drains or left (before route() is
- * called), run_end() for each batch that ended, finish() for each request that ended, arrive() for each request that
- * arrived. Then it calls schedule() once for each replica at which something changed. Actions are allowed in arrive(),
- * run_end(), replica() and schedule() and take effect at once. Events caused by actions are reported in order.
+ * called), run_end() for each batch that ended, finish() for each request that ended, arrive() for each request that arrived.
+ * Then it calls schedule() once for each replica whose state changed. Actions are allowed in arrive(), run_end(), replica() and
+ * schedule() and take effect at once. Events caused by actions are reported in order.
  *
- * A policy sees only information that a real server has: neither the length of an output in advance nor the future. orr_req_true_output()
- * gives the length and marks the run "oracle" in every table.
+ * A policy sees only information that a real server has. Output lengths and the future are hidden: orr_req_true_output()
+ * returns the length, and marks the run "oracle" in every table.
  *
  * An impossible action (too little memory, a request that is in the batch twice) ends the run with an error that
  * names the policy, the request and the time. All later actions are refused, so a policy need not check. Handles carry a
@@ -38,49 +38,49 @@ extern "C" {
 #endif
 
 struct orr_serve;         /* the world */
-typedef uint64_t orr_req; /* a request; 0 is none */
-typedef uint64_t orr_run; /* a running or suspended batch; 0 is none */
+typedef uint64_t orr_req; /* handle of a request; 0: no request */
+typedef uint64_t orr_run; /* handle of a running or suspended batch; 0: no batch */
 #define ORR_NO_REPLICA UINT32_MAX
-#define ORR_ANY_REPLICA (UINT32_MAX - 1) /* serve.router chooses one (auto: the replica with the fewest requests) */
+#define ORR_ANY_REPLICA (UINT32_MAX - 1) /* serve.router chooses the replica (auto: the one with the fewest requests) */
 
 /* ---- requests ---- */
 
 enum orr_req_state {
-	ORR_REQ_WAITING,  /* neither resident nor in a run */
-	ORR_REQ_RUNNING,  /* in at least one run */
-	ORR_REQ_RESIDENT, /* holds KV blocks on its replica */
-	ORR_REQ_MOVING,   /* its KV cache is being transferred */
+	ORR_REQ_WAITING,  /* the request is neither resident nor in a run */
+	ORR_REQ_RUNNING,  /* the request is in at least one run */
+	ORR_REQ_RESIDENT, /* the request holds KV blocks on its replica */
+	ORR_REQ_MOVING,   /* the KV cache of the request is being transferred */
 	ORR_REQ_ENDED
 };
 enum orr_req_end {
 	ORR_REQ_COMPLETED,
-	ORR_REQ_REFUSED,   /* can never be served */
-	ORR_REQ_SHED,      /* dropped: overload, or its deadline cannot be met */
-	ORR_REQ_UNFINISHED /* the run ended first */
+	ORR_REQ_REFUSED,   /* the request can never be served */
+	ORR_REQ_SHED,      /* the request was dropped: overload, or its deadline cannot be met */
+	ORR_REQ_UNFINISHED /* the run ended before the request */
 };
 
 struct orr_req_info {
-	uint64_t number; /* 0, 1, ... in order of arrival */
+	uint64_t number; /* number of the request: 0, 1, ... in order of arrival */
 	enum orr_req_state state;
 	double arrival_s;
-	double deadline_s; /* deadline of its completion, by its SLO; INFINITY: none */
+	double deadline_s; /* deadline of the completion by the SLO; INFINITY: none */
 	uint32_t model;
-	uint32_t replica;     /* replica it is routed to; ORR_NO_REPLICA: none */
-	uint32_t samples;     /* inputs in the request (images, ..); 1 for language models */
-	uint32_t length;      /* tokens of its input; 0: none */
-	uint32_t max_output;  /* output tokens that the user allows; 0: unknown */
-	uint32_t priority;    /* 0 unless the trace has one; larger is more urgent */
+	uint32_t replica;     /* replica that the request is routed to; ORR_NO_REPLICA: none */
+	uint32_t samples;     /* number of inputs in the request (images, ..); 1 for language models */
+	uint32_t length;      /* number of tokens of the input; 0: none */
+	uint32_t max_output;  /* limit of output tokens set by the user; 0: unknown */
+	uint32_t priority;    /* priority in the trace, else 0; larger is more urgent */
 	uint64_t session;     /* conversation; 0: none */
 	uint32_t preemptions; /* so far */
 	/* Language models. */
-	uint32_t prompt_tokens; /* to be processed before the next output token; includes outputs lost by a restart */
-	uint32_t done_tokens;   /* processed of prompt and outputs; prompt_tokens + 1 at the first output */
-	uint32_t outputs;       /* output tokens so far */
+	uint32_t prompt_tokens; /* tokens to process before the next output token; includes outputs lost by a restart */
+	uint32_t done_tokens;   /* processed tokens of prompt and outputs; prompt_tokens + 1 at the first output */
+	uint32_t outputs;       /* number of output tokens so far */
 	double first_token_s;   /* NAN: none yet */
 };
 
-ORR_API double orr_serve_now(const struct orr_serve *w); /* seconds, exact within this instant */
-/* Returns false if the handle is stale. */
+ORR_API double orr_serve_now(const struct orr_serve *w); /* returns the time, s; exact within this instant */
+/* Fills in *info; returns false if the handle is stale. */
 ORR_API bool orr_req_get(const struct orr_serve *w, orr_req r, struct orr_req_info *out);
 ORR_API uint64_t orr_req_number(const struct orr_serve *w, orr_req r);
 ORR_API double orr_req_arrival(const struct orr_serve *w, orr_req r);
@@ -91,28 +91,28 @@ ORR_API uint32_t orr_req_replica(const struct orr_serve *w, orr_req r);
 ORR_API uint32_t orr_req_prompt(const struct orr_serve *w, orr_req r); /* prompt_tokens above */
 ORR_API uint32_t orr_req_done(const struct orr_serve *w, orr_req r);   /* done_tokens above */
 ORR_API bool orr_req_is_resident(const struct orr_serve *w, orr_req r);
-/* Oracle: tokens of the whole output. Marks the run as oracle. */
+/* Returns the number of tokens of the whole output. Marks the run as oracle. */
 ORR_API uint32_t orr_req_true_output(struct orr_serve *w, orr_req r);
-/* A number that the policy keeps with the request; 0 at arrival. */
+/* Returns a number that the policy keeps with the request; 0 at arrival. */
 ORR_API uint64_t orr_req_mark(const struct orr_serve *w, orr_req r);
 ORR_API void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark);
 
 /* Ends a waiting request. */
 ORR_API void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how);
-/* The same; `why` appears in the remark below the table that counts refused requests ("prompt longer than max_tokens"). It is
- * copied; NULL: no reason. */
+/* Ends a waiting request. `why` ("prompt longer than max_tokens") is copied to the remark below the table that counts refused
+ * requests; NULL: no reason. */
 ORR_API void orr_refuse_because(struct orr_serve *w, orr_req r, enum orr_req_end how, const char *why);
 /* Completes a waiting request whose runs were started with ORR_RUN_KEEP. */
 ORR_API void orr_complete(struct orr_serve *w, orr_req r);
-/* Changes the model of a waiting request (a cascade, a pipeline of models); it waits on no replica then. Returns false if that
- * model can never serve it (too many samples or tokens): the request is refused. A model that no replica serves is an error. */
+/* Changes the model of a waiting request (a cascade, a pipeline of models) and removes it from its replica. Returns false if the
+ * model can never serve the request (too many samples or tokens): the request is refused. A model that no replica serves is an
+ * error. */
 ORR_API bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model);
-/* Routes a waiting request to a replica, as the router does at arrival, or to the one that serve.router chooses (ORR_ANY_REPLICA). */
+/* Routes a waiting request to a replica, like the router at arrival. ORR_ANY_REPLICA: serve.router chooses the replica. */
 ORR_API void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica);
 
-/* ---- a first-in first-out list for policies ----
- * All operations are O(1). A request is in at most one list of a run, and leaves it when it ends. A list starts as all zeros
- * and must not move in memory while it holds requests. */
+/* ---- a first-in first-out list for policies ---- All operations are O(1). A request is in at most one list of a run and is removed
+ * when it ends. A list starts as all zeros and must not move in memory while it holds requests. */
 struct orr_fifo {
 	orr_req first, last;
 	size_t n;
@@ -120,30 +120,30 @@ struct orr_fifo {
 ORR_API void orr_fifo_push(struct orr_serve *w, struct orr_fifo *q, orr_req r);
 ORR_API void orr_fifo_push_front(struct orr_serve *w, struct orr_fifo *q, orr_req r);
 ORR_API orr_req orr_fifo_pop(struct orr_serve *w, struct orr_fifo *q);            /* 0: empty */
-ORR_API void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *q, orr_req r); /* must be in q */
-ORR_API orr_req orr_fifo_next(const struct orr_serve *w, orr_req r);              /* after r; 0 at the end */
+ORR_API void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *q, orr_req r); /* r must be in q */
+ORR_API orr_req orr_fifo_next(const struct orr_serve *w, orr_req r);              /* returns the request after r; 0 at the end */
 
 /* ---- models ---- */
 
 enum orr_model_kind { ORR_MODEL_TABLE, ORR_MODEL_LLM };
 struct orr_model_info {
-	const char *name; /* valid during the run */
+	const char *name; /* name of the model; valid during the run */
 	enum orr_model_kind kind;
-	uint32_t layers;    /* exit points of a run; 0: unknown */
-	uint32_t n_batches; /* batch sizes of the table, ascending */
+	uint32_t layers;    /* number of exit points of a run; 0: unknown */
+	uint32_t n_batches; /* number of batch sizes of the table, ascending */
 	const uint32_t *batch;
-	double load_s; /* time to load it into memory */
+	double load_s; /* time to load the model into memory, s */
 	double weight_bytes, kv_bytes_per_token;
-	double slo_s;     /* from arrival to completion; INFINITY: none */
-	uint32_t longest; /* most tokens of prompt and output; 0: no limit */
+	double slo_s;     /* limit of the time from arrival to completion, s; INFINITY: none */
+	uint32_t longest; /* largest number of tokens of prompt and output; 0: no limit */
 };
 ORR_API uint32_t orr_models(const struct orr_serve *w);
 ORR_API bool orr_model_get(const struct orr_serve *w, uint32_t model, struct orr_model_info *out);
 /* Returns the number of the model of that name, or UINT32_MAX. */
 ORR_API uint32_t orr_model_find(const struct orr_serve *w, const char *name);
-/* Seconds of a batch that runs alone on the replica; NAN if the table lacks it. */
+/* Returns the latency, s, of a batch that runs alone on the replica; NAN if the table lacks it. */
 ORR_API double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length);
-/* The largest batch size of the table; the smallest size that is at least `samples` (0: none). */
+/* Return the largest batch size of the table; the smallest size that is at least `samples` (0: none). */
 ORR_API uint32_t orr_model_largest(const struct orr_serve *w, uint32_t model);
 ORR_API uint32_t orr_model_batch_for(const struct orr_serve *w, uint32_t model, uint32_t samples);
 
@@ -152,84 +152,84 @@ ORR_API uint32_t orr_model_batch_for(const struct orr_serve *w, uint32_t model, 
 enum orr_replica_role { ORR_ROLE_BOTH, ORR_ROLE_PREFILL, ORR_ROLE_DECODE };
 enum orr_replica_event {
 	ORR_REPLICA_UP,       /* joined and ready */
-	ORR_REPLICA_DRAINING, /* takes no new requests; leaves when it is empty, or at the end of its notice */
-	ORR_REPLICA_DOWN      /* has left; its requests arrive() again, without progress */
+	ORR_REPLICA_DRAINING, /* the replica accepts no new requests; it leaves when it is empty or its notice ends */
+	ORR_REPLICA_DOWN      /* the replica has left; the world calls arrive() for its requests, whose progress is lost */
 };
 struct orr_replica_info {
 	bool is_up, is_draining;
 	enum orr_replica_role role;
-	uint32_t model; /* the only model it serves; UINT32_MAX: any */
+	uint32_t model; /* number of the only model that the replica serves; UINT32_MAX: any model */
 	uint32_t gpus, node, gpu_type;
-	uint32_t runs;   /* running batches, or 1 while an iteration runs */
-	uint32_t routed; /* live requests routed to it */
+	uint32_t runs;   /* number of running batches, or 1 while an iteration runs */
+	uint32_t routed; /* number of live requests routed to the replica */
 	uint32_t residents;
 	double memory_bytes, memory_free_bytes; /* of table models */
 };
-ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* n: replicas have the numbers 0 to n - 1; some may be down */
+ORR_API uint32_t orr_replicas(const struct orr_serve *w); /* number n of replicas: 0 to n - 1; some may be down */
 ORR_API bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_replica_info *out);
-ORR_API bool orr_replica_is_idle(const struct orr_serve *w, uint32_t replica); /* up, with nothing running */
-/* The first idle replica from number `from` on, or ORR_NO_REPLICA. */
+ORR_API bool orr_replica_is_idle(const struct orr_serve *w, uint32_t replica); /* returns whether the replica is up and idle */
+/* Returns the first idle replica with a number of at least `from`, or ORR_NO_REPLICA. */
 ORR_API uint32_t orr_replica_idle_from(const struct orr_serve *w, uint32_t from);
-/* Live requests routed to the replica, waiting or running. */
+/* Returns the number of live requests routed to the replica, waiting or running. */
 ORR_API uint32_t orr_replica_routed(const struct orr_serve *w, uint32_t replica);
-/* Calls schedule() for the replica at this instant; at time at_s (>= now). Timers do not replace each other. */
+/* Request a schedule() call for the replica at this instant; at time at_s (>= now). A timer does not replace another one. */
 ORR_API void orr_wake(struct orr_serve *w, uint32_t replica);
 ORR_API void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s);
-/* Uniform in [0,1), from the policy's random stream. */
+/* Returns a uniform number in [0,1) from the policy's random stream. */
 ORR_API double orr_serve_uniform(struct orr_serve *w);
 
 /* ---- batches of table models ---- */
 
 enum orr_run_flag {
-	ORR_RUN_KEEP = 1 /* at its end the requests wait again: call orr_forward() or orr_complete() in run_end() */
+	ORR_RUN_KEEP = 1 /* at the end of the run its requests wait again: call orr_forward() or orr_complete() in run_end() */
 };
 struct orr_batch {
 	uint32_t model;
 	const orr_req *req;
 	size_t n;
-	uint32_t samples; /* size of the batch; 0: sum of the requests' samples (larger: padded) */
-	uint32_t length;  /* length after padding; 0: that of the longest request */
-	double part;      /* share of the model's latency (early exit: 0.5); 0: all */
+	uint32_t samples; /* size of the batch, larger than the sum if padded; 0: the sum of the requests' samples */
+	uint32_t length;  /* length after padding; 0: length of the longest request */
+	double part;      /* share of the model's latency (early exit: 0.5); 0: the whole latency */
 	unsigned flags;
 };
 /* Starts a batch now; returns 0 on error. A request may be in several runs at once (students that share one input); it
  * completes with the last of them. */
 ORR_API orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
-/* Returns whether the batch fits into memory beside the current runs, given the times of their peaks, if it starts after
- * delay_s. */
+/* Returns whether the batch, started after delay_s, fits in memory beside the current runs at the times of their peaks. */
 ORR_API bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s);
-/* As above for a start now, if run `instead` were aborted. */
+/* Returns whether the batch, started now, fits if run `instead` is aborted. */
 ORR_API bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead);
-/* Returns the least delay after which it fits, given the current runs; INFINITY: never. */
+/* Returns the shortest delay after which the batch fits, given the current runs; INFINITY: never. */
 ORR_API double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 
 enum orr_abort_how {
-	ORR_ABORT_RESTART, /* loses its progress; its requests wait again */
-	ORR_ABORT_SAVE     /* suspends it until orr_run_resume(): keeps its memory, progress and requests */
+	ORR_ABORT_RESTART, /* the run loses its progress; its requests wait again */
+	ORR_ABORT_SAVE     /* the run is suspended until orr_run_resume(); it keeps its memory, progress and requests */
 };
-/* Takes effect at the next exit point (serve.exit; an exit_interval of 0: within this call). run_end() is not called. */
+/* Aborts a run. Takes effect at the next exit point (serve.exit); with an exit_interval of 0, within this call. run_end() is not
+ * called. */
 ORR_API void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how);
 ORR_API void orr_run_resume(struct orr_serve *w, orr_run run);
-/* Returns whether memory allows ORR_ABORT_SAVE now; orr_run_resume() now. */
+/* Return whether memory allows ORR_ABORT_SAVE now; orr_run_resume() now. */
 ORR_API bool orr_run_can_save(const struct orr_serve *w, orr_run run);
 ORR_API bool orr_run_can_resume(const struct orr_serve *w, orr_run run);
 
 struct orr_run_info {
 	uint32_t replica, model, samples, length;
-	bool is_suspended, is_leaving; /* leaving: aborted, before its exit point */
-	double started_s, ends_s;      /* ends_s: at current rates; suspended: INFINITY */
+	bool is_suspended, is_leaving; /* is_leaving: aborted, and not yet at its exit point */
+	double started_s, ends_s;      /* ends_s: end at the current rates; INFINITY while suspended */
 	double part_done;              /* 0..1 */
 	size_t n;                      /* requests in it */
-	uint32_t preemptions;          /* largest of its requests */
+	uint32_t preemptions;          /* largest number of preemptions of one of its requests */
 };
 ORR_API bool orr_run_get(const struct orr_serve *w, orr_run run, struct orr_run_info *out);
 ORR_API orr_req orr_run_request(const struct orr_serve *w, orr_run run, size_t i);
-/* Iterate over the runs of a replica in order of start; 0 at the end. */
+/* Iterate over the runs of a replica in order of start; return 0 at the end. */
 ORR_API orr_run orr_run_first(const struct orr_serve *w, uint32_t replica);
 ORR_API orr_run orr_run_next(const struct orr_serve *w, orr_run run);
 
-/* Models in a replica's memory; serve.preloaded loads all at the start. Loading takes the model's load_s, one model at a time,
- * while batches run; schedule() follows. orr_model_load() returns false if there is no room for the weights. */
+/* Models in a replica's memory; with serve.preloaded, all models are loaded at the start. A load takes the model's load_s, one model
+ * at a time, while batches run; schedule() follows. orr_model_load() returns false if the weights do not fit. */
 ORR_API bool orr_model_is_loaded(const struct orr_serve *w, uint32_t replica, uint32_t model);
 ORR_API bool orr_model_load(struct orr_serve *w, uint32_t replica, uint32_t model);
 ORR_API void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model);
@@ -238,101 +238,104 @@ ORR_API void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t mo
 
 ORR_API uint32_t orr_kv_block_tokens(const struct orr_serve *w, uint32_t replica);
 ORR_API uint32_t orr_kv_total(const struct orr_serve *w, uint32_t replica); /* blocks */
-ORR_API uint32_t orr_kv_free(const struct orr_serve *w, uint32_t replica);  /* includes cached blocks without users */
+ORR_API uint32_t orr_kv_free(const struct orr_serve *w, uint32_t replica);  /* number of free blocks, including cached blocks without
+									     * users */
 ORR_API uint32_t orr_kv_held(const struct orr_serve *w, orr_req r);         /* blocks */
-/* Blocks for that many tokens. */
+/* Returns the number of blocks for that many tokens. */
 ORR_API uint32_t orr_kv_blocks(const struct orr_serve *w, uint32_t replica, uint32_t tokens);
 
-/* Makes a waiting or swapped-out request resident on its replica, with room for `tokens` tokens, leaving at least keep_free
- * blocks free. Returns false, without effect, if there is no such room. The part of its prompt that
- * is in the prefix cache counts as processed. */
+/* Makes a waiting or swapped-out request resident on its replica, with blocks for `tokens` tokens, and leaves at least keep_free
+ * blocks free. Returns false, without effect, if too few blocks are free. The part of its prompt that is in the prefix cache counts
+ * as processed. */
 ORR_API bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free);
-/* Grows its room to `tokens` tokens; returns false, without effect, if there is none. */
+/* Extends the blocks of a resident to `tokens` tokens. Returns false, without effect, if too few blocks are free. */
 ORR_API bool orr_kv_grow(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_free);
-/* Prompt tokens of the request in the prefix cache of the replica (0 without a cache). */
+/* Returns the number of prompt tokens of the request in the prefix cache of the replica; 0 without a cache. */
 ORR_API uint32_t orr_prefix_cached(const struct orr_serve *w, uint32_t replica, orr_req r);
 
 enum orr_evict_how {
-	ORR_EVICT_RESTART, /* frees its blocks; its outputs so far become part of the prompt */
-	ORR_EVICT_SWAP     /* copies its blocks to the host at serve.swap_Bps; orr_admit() brings it back */
+	ORR_EVICT_RESTART, /* frees the blocks of the request; its outputs so far become part of the prompt */
+	ORR_EVICT_SWAP     /* copies the blocks of the request to the host at serve.swap_Bps; orr_admit() copies them back */
 };
-/* Evicts a resident, which waits again. Not allowed while it is part of the running iteration. */
+/* Evicts a resident, which then waits again. Not allowed while it is part of the running iteration. */
 ORR_API void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how);
-/* Pauses a resident whose prompt is complete: it leaves the decodes and keeps its blocks; or resumes it. Not during an iteration. */
+/* Pauses a resident whose prompt is complete: it leaves the decodes and keeps its blocks. orr_resume() ends the pause. Not allowed
+ * during an iteration. */
 ORR_API void orr_pause(struct orr_serve *w, orr_req r);
 ORR_API void orr_resume(struct orr_serve *w, orr_req r);
-ORR_API bool orr_is_decoding(const struct orr_serve *w, orr_req r); /* prompt complete, not paused */
+ORR_API bool orr_is_decoding(const struct orr_serve *w, orr_req r); /* returns whether the prompt is complete and the request is not
+								     * paused */
 
-/* Residents of a replica in order of admission. */
+/* Iterate over the residents of a replica in order of admission. */
 ORR_API orr_req orr_resident_first(const struct orr_serve *w, uint32_t replica);
 ORR_API orr_req orr_resident_next(const struct orr_serve *w, orr_req r);
 ORR_API uint32_t orr_residents(const struct orr_serve *w, uint32_t replica);
 ORR_API uint32_t orr_decodes(const struct orr_serve *w, uint32_t replica); /* number of decoding residents */
-/* Blocks that the next iteration of all decodes takes: a decode takes one when its tokens done exceed its blocks. */
+/* Returns the number of blocks that the next iteration of all decodes allocates. A decode allocates one when its tokens exceed its
+ * blocks. */
 ORR_API uint32_t orr_decodes_need(const struct orr_serve *w, uint32_t replica);
 
 enum orr_iter_flag {
-	ORR_ITER_DECODE = 1,  /* includes one token of each decode */
-	ORR_ITER_THROUGH = 2, /* arrivals do not end the repetition */
-	ORR_ITER_HOLD = 4     /* residents whose prompt ends do not join the decodes until orr_resume() */
+	ORR_ITER_DECODE = 1,  /* the iteration includes one token of each decode */
+	ORR_ITER_THROUGH = 2, /* arrivals do not end the repetition of the iteration */
+	ORR_ITER_HOLD = 4     /* residents whose prompt ends join the decodes only after orr_resume() */
 };
-/* Lists `tokens` tokens of a resident's prompt for the next iteration. */
+/* Adds `tokens` tokens of a resident's prompt to the next iteration. */
 ORR_API void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens);
 /*
- * Starts an iteration of the listed prompts (and, if flagged, all decodes) on an idle replica. An iteration without prompts
- * is repeated, up to `most` times (0: no limit), until a resident completes, a request arrives at the replica, a timer or
- * orr_wake() is due, or fewer than keep_free blocks would be left; schedule() follows. The end of a prompt gives its first
- * output token. A request whose output is complete ends and frees its blocks.
+ * Starts an iteration of the listed prompts (and, if flagged, all decodes) on an idle replica. An iteration without prompts is
+ * repeated up to `most` times (0: no limit). The repetition ends when a resident completes, a request arrives at the replica, a
+ * timer or orr_wake() is due, or fewer than keep_free blocks would be left. schedule() follows. The end of a prompt produces
+ * the first output token. A request whose output is complete ends and frees its blocks.
  */
 ORR_API void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t keep_free, unsigned flags);
 /* Makes the running iteration the last of its repetition. */
 ORR_API void orr_iter_cut(struct orr_serve *w, uint32_t replica);
-/* Seconds of an iteration with that many decodes, whose tokens done sum to `context`, and one prompt of which `tokens` tokens
- * follow `before` processed ones. */
+/* Returns the time, s, of an iteration with `decodes` decodes, whose tokens done sum to `context`, and one prompt: `tokens` tokens
+ * after `before` processed ones. */
 ORR_API double orr_iter_estimate(
 	const struct orr_serve *w, uint32_t replica, uint32_t decodes, double context, uint32_t tokens, uint32_t before);
 
-/* Sends a resident with its KV cache to another replica over the network. After the transfer its blocks are freed and it
- * arrive()s at the other replica, waiting, with its tokens done; orr_admit() makes it resident. */
+/* Sends a resident with its KV cache to another replica over the network. After the transfer its blocks are freed, and the world
+ * calls arrive() at the other replica. The request waits there with its tokens done; orr_admit() makes it resident. */
 ORR_API void orr_move(struct orr_serve *w, orr_req r, uint32_t replica);
 
 /* ---- claims, series and errors of the policy ---- */
 
-/* In create() only: claims ORR_WORK_CONSERVING or ORR_SLO_GUARDED (policy.h) for these parameters. --check verifies the claim: a
- * violation fails the run, naming request, time and action. */
+/* Claims ORR_WORK_CONSERVING or ORR_SLO_GUARDED (policy.h) for these parameters; in create() only. --check verifies the claim: a
+ * violation fails the run with an error that names request, time and action. */
 ORR_API void orr_serve_claim(struct orr_serve *w, unsigned claims);
 
-/* Adds a value to a series of the policy; its mean becomes a metric of this name. */
+/* Adds a value to a series of the policy; the mean of the series becomes a metric of this name. */
 ORR_API void orr_serve_observe(struct orr_serve *w, const char *name, double value);
-/* Ends the run with an error message of the policy. */
+/* Ends the run with the policy's error message. */
 ORR_API void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *message);
 
 /* ---- functions of a policy ---- */
 struct orr_serve_ops {
-	/* Returns the object, or NULL with *err filled in if parameters are invalid. Replicas and models are known. */
+	/* Returns the policy's object, or NULL with *err filled in if parameters are invalid. Replicas and models are known. */
 	void *(*create)(struct orr_serve *w, const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
-	/* Returns the replica of a new request; ORR_NO_REPLICA: none yet (it waits in the policy's queue; orr_assign());
-	 * ORR_ANY_REPLICA: the router chooses. NULL: serve.router decides. An explicit serve.router overrides this. */
+	/* Returns the replica of a new request. ORR_NO_REPLICA: none yet, so the request waits in the policy's queue until
+	 * orr_assign(). ORR_ANY_REPLICA: the router chooses. NULL: serve.router decides. An explicit serve.router overrides this
+	 * function. */
 	uint32_t (*route)(void *self, struct orr_serve *w, orr_req r);
 	/* A request is new, lost its replica, or has moved to another one (done_tokens > 0). */
 	void (*arrive)(void *self, struct orr_serve *w, orr_req r);
-	/* A request has ended; its handle is valid until this returns. No actions. May be NULL. */
+	/* A request has ended; its handle is valid until this returns. Must not act. May be NULL. */
 	void (*finish)(void *self, struct orr_serve *w, orr_req r, enum orr_req_end how);
 	/* A batch has ended; its handle is valid until this returns. May be NULL. */
 	void (*run_end)(void *self, struct orr_serve *w, orr_run run);
-	/* Something changed at the replica, or a timer is due: start work. */
+	/* The state of the replica changed, or a timer is due: starts work. */
 	void (*schedule)(void *self, struct orr_serve *w, uint32_t replica);
 	/* A replica joined, drains or left. May be NULL. */
 	void (*replica)(void *self, struct orr_serve *w, uint32_t replica, enum orr_replica_event event);
 };
 
 /*
- * A policy of this world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths.
- * ORR_MAY_ORACLE: only with some of its parameters. ORR_WORK_CONSERVING: never idles a replica that
- * has queued work. ORR_SERVE_ROLES:
- * distinguishes prefill and decode replicas; a scenario whose deployments have such roles is
- * refused for all other policies.
+ * Declares a policy of the serving world: see policy.h. ORR_NEEDS_ORACLE: sees true output lengths. ORR_MAY_ORACLE: only with
+ * some of its parameters. ORR_WORK_CONSERVING: never idles a replica that has queued work. ORR_SERVE_ROLES: distinguishes
+ * prefill and decode replicas; all other policies refuse a scenario whose deployments have such roles.
  */
 #define ORR_POLICY_SERVE_FLAGS(ident, doc, flags, params, ops) \
 	ORR_POLICY_DECLARE(serve_##ident, ident, doc, "serve", flags, params, struct orr_serve_ops, ops)
