@@ -103,7 +103,7 @@ static const char *short_number(double v, char out[16])
 static void put_memory(const struct dnn *d, const struct totals *t, double batch)
 {
 	static const char *const rows[] = { "weights", "gradients", "optimizer, SGD with momentum", "optimizer, Adam", "activations kept",
-		"in total, SGD with momentum", "in all, Adam" };
+		"in total, SGD with momentum", "in total, Adam" };
 	printf("\n%-32s", "memory, MiB");
 	for (int p = 0; p < N_PRECISIONS; p++)
 		printf("%14s", precisions[p].name);

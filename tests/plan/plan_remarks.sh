@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Remarks on options of the plan world without effect, and its assumptions: the scenarios of tests/world/cases/remarks.json.
+. "${srcdir:-.}/tests/tap.sh"
+. "$srcdir/tests/world/remarks_of.sh"
+remarks_of plan
+tap_done
