@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Role in a fused attention: the products around a softmax, and the layers between them. */
+/* Role of a layer in a fused attention: one of the products around a softmax, or a layer between them. */
 enum role { ROLE_PLAIN, ROLE_SCORES, ROLE_BETWEEN, ROLE_CONTEXT };
 
 struct cost {
@@ -22,13 +22,13 @@ struct cost {
 	double element_bytes;
 	double Bps;                        /* achieved memory bandwidth */
 	double ramp_s;                     /* per matrix product */
-	double relative_speed;             /* of a model with measured layers: to the device that was profiled */
+	double relative_speed;             /* speed relative to the profiled device, of a model with measured layers */
 	struct laws *laws;                 /* NULL: no profile */
-	double conv_factor, memory_factor; /* on times in whole networks; 1: none */
-	double error;                      /* of the laws that this model uses */
+	double conv_factor, memory_factor; /* factors on times in whole networks; 1: none */
+	double error;                      /* relative error of the laws that this model uses */
 	unsigned char *role;
-	bool *is_inside; /* between a product split by columns and the next split by rows */
-	/* Measured steps: at batch[i] all times are multiplied by factor[i]. n 0: none. */
+	bool *is_inside; /* whether the layer is between a product split by columns and the next one, split by rows */
+	/* Measured steps: at batch[i], times are multiplied by factor[i]. n 0: none. */
 	uint32_t n;
 	double *batch, *factor;
 	char *model_source, **exact_source, **between_source, *beyond_source;
@@ -40,9 +40,9 @@ struct work {
 	double flops, rate; /* rate: achieved FLOP/s */
 	double bytes;
 	double kernels;
-	double ramp_s;  /* per kernel, beside flops / rate */
+	double ramp_s;  /* start-up time per kernel, in addition to flops / rate */
 	double exposed; /* share of the memory time that adds to the compute time */
-	uint32_t law;   /* 0: none, so the roofline applies */
+	uint32_t law;   /* number of the law; 0: none, so the roofline applies */
 };
 
 static double seconds(const struct cost *c, const struct work *w)
@@ -58,7 +58,7 @@ static double seconds(const struct cost *c, const struct work *w)
 static enum conv_shape conv_shape(const struct dnn_layer *l)
 {
 	double taps = l->k * l->count * l->m / l->in_elems;
-	bool is_pointwise = l->k * l->count <= l->in_elems / l->m; /* a strided 1x1 reads more than it uses */
+	bool is_pointwise = l->k * l->count <= l->in_elems / l->m; /* a strided 1x1 convolution reads more than it uses */
 	return is_pointwise ? CONV_1X1 : taps > 8.99 && taps < 9.01 ? CONV_3X3 : CONV_OTHER;
 }
 
@@ -75,7 +75,7 @@ static void weighted_work(const struct cost *c, const struct dnn_layer *l, enum 
 {
 	bool by_columns = l->out_elems > l->in_elems;
 	double in = batch * l->in_elems / (by_columns ? 1 : shards), out = batch * l->out_elems / (by_columns ? shards : 1);
-	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* includes a tied table */
+	double weights = l->kind == ORR_LAYER_LINEAR ? l->n * l->k : l->params; /* includes a table that is tied to the layer */
 	w->bytes = c->element_bytes * (in + out + weights / shards);
 	if (c->o.operand_bytes > 0)
 		w->bytes -= (c->element_bytes - c->o.operand_bytes) * (in + weights / shards);
@@ -93,7 +93,7 @@ static void matmul_work(
 	const struct cost *c, const struct dnn_layer *l, enum role role, enum dnn_pass pass, double batch, double shards, struct work *w)
 {
 	bool is_backward = pass == DNN_BACKWARD_DATA;
-	double scores = l->count * l->m * (role == ROLE_SCORES ? l->n : l->k); /* elements that a fused kernel keeps */
+	double scores = l->count * l->m * (role == ROLE_SCORES ? l->n : l->k); /* elements that a fused kernel keeps on the chip */
 	double in = l->in_elems, out = l->out_elems;
 	if (role == ROLE_SCORES)
 		out = fmax(0, out - scores);
@@ -132,8 +132,8 @@ static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum 
 	}
 }
 
-/* Dropout after a softmax is a kernel that reads, writes, and accesses a mask of one byte per element. Fused into an addition, it accesses
- * the mask only. */
+/* Returns the bytes of a dropout. After a softmax, dropout is a kernel that reads, writes, and accesses a mask of one byte per
+ * element. Fused into an addition, it accesses the mask only. */
 static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
 {
 	if (!c->o.dropout || l->block == DNN_NO_BLOCK || pass == DNN_BACKWARD_WEIGHT)
@@ -158,7 +158,7 @@ static void memory_work(
 	w->kernels = extra > 0 && l->kind == ORR_LAYER_SOFTMAX ? 2 : 1;
 }
 
-/* Returns kernels 0 if the pass does nothing. */
+/* Returns the work of a pass; kernels is 0 if the pass does nothing. */
 static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards, bool sequence_parallel)
 {
 	const struct dnn_layer *l = &c->d->layer[i];
@@ -177,7 +177,7 @@ static struct work work_of(const struct cost *c, uint32_t i, enum dnn_pass pass,
 	return w;
 }
 
-/* A measured layer: backward counts as its data gradient. The share of a shard is 1/shards. */
+/* Returns the time of a measured layer. The backward time counts as its data gradient. A shard takes 1/shards of the time. */
 static double measured_layer_s(const struct cost *c, uint32_t i, enum dnn_pass pass, double batch, double shards)
 {
 	const double *s = c->d->layer[i].measured_s;
@@ -365,7 +365,7 @@ static void put_families(const struct cost *c, bool with_law, struct sbuf *out)
 			sbuf_printf(out, "%s%s", out->len ? ", " : "", cost_family_name((enum cost_family)f));
 }
 
-/* Of a model with measured layers. */
+/* Describes a model with measured layers. */
 static char *describe_measured(const struct cost *c)
 {
 	struct sbuf source = { 0 };
@@ -419,7 +419,7 @@ static void find_inside(struct cost *c)
 	}
 }
 
-/* Marks scores, softmax (with the layers between) and context where two products enclose exactly one softmax. */
+/* Marks scores, softmax (with the layers between) and context if two products enclose exactly one softmax. */
 static void find_attention(struct cost *c)
 {
 	const struct dnn *d = c->d;
@@ -471,7 +471,8 @@ static int check(const struct device *dev, const struct cost_options *o, struct 
 	return ORR_EINPUT;
 }
 
-/* Speed of dev relative to the device on which the layers of d were measured: the ratio of achieved peaks of FP32 products. */
+/* Computes the speed of dev relative to the device on which the layers of d were measured: the ratio of achieved peaks of FP32
+ * products. */
 static int compare_speed(const struct dnn *d, const struct device *dev, const struct cost_options *o, double *out, struct orr_error *err)
 {
 	if (o->precision != PRECISION_FP32)

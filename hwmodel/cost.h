@@ -3,7 +3,7 @@
  * cost.h - compute time of a layer on a device, in seconds
  *
  * Each family of kernels takes its time from the first of these that applies:
- *  1. the law of a profile (hwmodel/profile.h), if a profile is given and has a law for the family;
+ *  1. the law of a profile (hwmodel/profile.h), if a given profile has a law for the family;
  *  2. the roofline: per kernel, max(FLOPs / (peak x efficiency), bytes / (bandwidth x efficiency)) + launch
  *     (Williams, Waterman, Patterson, CACM 52(4), 2009).
  * With use_measured, if the table of step times has (device, model, batch, precision), all layers are scaled so that
@@ -21,15 +21,15 @@
 struct profile;
 
 struct cost_options {
-	enum precision precision;      /* of products; FP16 and BF16 mean mixed precision */
-	bool use_measured;             /* scale to a measured step time, if the table has one */
+	enum precision precision;      /* precision of products; FP16 and BF16 mean mixed precision */
+	bool use_measured;             /* scale times to a measured step time, if the table has one */
 	bool fused_attention;          /* attention scores stay on the chip (FlashAttention) */
 	bool fused_elementwise;        /* activations, biases and residual adds are fused into the preceding product */
-	double efficiency;             /* if > 0, replaces the device's efficiencies of matrix products */
-	double operand_bytes;          /* of inputs and weights of products with weights; 0: as other elements (4 or 2) */
-	bool dropout;                  /* in transformer blocks: after the softmax and in residual additions */
-	const char *setup;             /* use_measured: only entries whose setup contains this; NULL: the first */
-	const struct profile *profile; /* NULL: data sheet only. Must outlive the struct cost */
+	double efficiency;             /* if > 0, replaces the device's efficiency of matrix products */
+	double operand_bytes;          /* bytes per input and weight element of products with weights; 0: as other elements (4 or 2) */
+	bool dropout;                  /* dropout in transformer blocks: after the softmax and in residual additions */
+	const char *setup;             /* use_measured: only entries whose setup contains this text; NULL: the first entry */
+	const struct profile *profile; /* profile of the device; NULL: data sheet only. Must outlive the struct cost */
 	uint32_t sample;               /* if > 0, the index of a draw of the profile's laws (hwmodel/cost_laws.h) */
 	uint64_t seed;                 /* of the draws */
 };
@@ -38,11 +38,11 @@ enum cost_family { COST_GEMM, COST_CONV, COST_MEMORY, COST_GATHER, COST_UPDATE, 
 
 struct cost;
 
-/* d and dev must outlive the result. The result is read-only and may be shared by threads. */
+/* Makes the cost model. d and dev must outlive the result, which is read-only and may be shared by threads. */
 struct cost *cost_new(const struct dnn *d, const struct device *dev, const struct cost_options *o, struct orr_error *err);
 void cost_free(struct cost *c);
 
-/* Returns the profile whose laws it uses; NULL: none. */
+/* Returns the profile whose laws are used; NULL: none. */
 const struct profile *cost_profile(const struct cost *c);
 /*
  * Returns the seconds of one pass over layer l for `batch` samples. Each product is split over `shards` devices (tensor
@@ -58,13 +58,13 @@ double cost_range_s(
  * writes the state and the weight, and reads the gradient.
  */
 double cost_update_s(const struct cost *c, double params, double state_bytes);
-/* Returns where the times at this batch size come from: the profile with its date, its error and the kernels it has no law for, or
- * "datasheet only". For a measured step: exact, interpolated or outside the measured batch sizes, and whether it includes the
- * optimizer's update. */
+/* Returns the source of the times at this batch size. For a profile: its date, its error and the kernels for which it has no law;
+ * without one, "datasheet only". For a measured step: exact, interpolated or outside the measured batch sizes, and whether it
+ * includes the optimizer's update. */
 const char *cost_source(const struct cost *c, double batch);
 
-/* Kernels of the forward and backward passes over all layers that a law times, and how many of them lie outside the range that the
- * law was fitted on. Adds to the counts in the struct. */
+/* Numbers of kernels in the forward and backward passes over all layers: those timed by a law, and those outside the range that the
+ * law was fitted on. cost_coverage() adds to the counts. */
 struct cost_coverage {
 	uint64_t kernels, by_law, outside;
 	uint64_t outside_of[COST_FAMILIES];

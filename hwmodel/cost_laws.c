@@ -11,37 +11,38 @@
 #include <string.h>
 #include <strings.h>
 
-/* A kernel of the profile that can stand for a pass; lists of them are in order of preference. */
+/* A kernel of the profile that may be used for a pass; lists are in order of preference. */
 struct wish {
 	const char *family, *op, *variant;
-	double flops, tensors; /* per element, as measured; tensors 0: use the call's */
+	double flops, tensors; /* per element, as measured; tensors 0: those of the call */
 };
 
 enum { WISHES = 6, PASSES = 3, UPDATES = 2 };
 
 struct slot {
-	uint32_t law;          /* number + 1 in the profile */
-	double flops_per_byte; /* < 0: use the call's */
+	uint32_t law;          /* number of the law in the profile + 1 */
+	double flops_per_byte; /* FLOPs per byte; < 0: that of the call */
 };
 
 struct laws {
 	const struct profile *p;
 	double element_bytes;
-	char precision[2][8]; /* the requested one, and another that runs at the same rate ("": none) */
+	char precision[2][8]; /* requested precision, and another one of the same rate ("": none) */
 	uint32_t n_layers, n_slots;
-	struct slot *slot;        /* [1 ..]; 0: none */
-	uint32_t *of;             /* [layer * PASSES + pass]: slot number */
-	uint32_t update[UPDATES]; /* plain SGD or momentum; Adam */
+	struct slot *slot;        /* slots [1 ..]; 0: no slot */
+	uint32_t *of;             /* slot number, [layer * PASSES + pass] */
+	uint32_t update[UPDATES]; /* updates: plain SGD or momentum; Adam */
 	uint32_t sample;
-	double (*z)[LAW_PARAMS]; /* by law, if sample > 0 */
-	uint64_t *residual;      /* seeds, by law, if sample > 0 */
+	double (*z)[LAW_PARAMS]; /* standard normal draws by law, if sample > 0 */
+	uint64_t *residual;      /* seeds of residuals by law, if sample > 0 */
 };
 
 /* ---- choice of the kernel ---- */
 
 /*
- * Classifies a filter by taps / stride^2, inferred from the sizes of the product: with padding the input has stride^2 pixels per
- * output pixel. Odd squares have stride 1. The output of a 3x3 without padding is smaller than its input, hence the lower bound 8.4.
+ * Returns the class of a filter by taps / stride^2, inferred from the sizes of the product: with padding the input has stride^2
+ * pixels per output pixel. Odd squares have stride 1. The output of a 3x3 without padding is smaller than its input, hence the
+ * lower bound 8.4.
  */
 static const char *filter_class(const struct dnn_layer *l)
 {
@@ -123,7 +124,7 @@ enum cost_family laws_family(enum orr_layer_kind kind)
 
 /* ---- choice of the law ---- */
 
-/* Returns a law for the precision, or for one of the same rate; for memory-bound kernels, of any precision. */
+/* Returns a law for the precision, or for one of the same rate; for memory-bound kernels, a law for any precision. */
 static const struct law *law_for(const struct laws *x, const struct wish *w)
 {
 	const struct law *l = NULL;
@@ -134,13 +135,14 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 	return l && l->form != FORM_FACTOR ? l : NULL;
 }
 
-/* A law over all classes of filters times classes without measurements if its median held-out error is at most this. */
+/* Largest median held-out error of a law over all classes of filters that times classes without measurements. */
 static const double most_pooled_error = 0.3;
 
 /*
- * Returns whether l covers all filters of a convolution in a profile that also has laws for classes of filters. In such a profile a
- * class without a law was not measured, and a mean over other classes predicts it only if it predicts held-out filters well: on
- * tensor cores, where all classes are products, but not in fp32, where their algorithms differ (Winograd, FFT, products).
+ * Returns whether l covers all filters of a convolution in a profile that also has laws for classes of filters. In such a
+ * profile a class without a law was not measured. A mean over other classes predicts it only if it predicts held-out filters
+ * well. It does on tensor cores, where all classes are products, but not in fp32, whose algorithms differ (Winograd, FFT,
+ * products).
  */
 static bool is_unmeasured_class(const struct laws *x, const struct law *l)
 {
@@ -234,7 +236,7 @@ struct laws *laws_new(const struct dnn *d, const struct cost_options *o, double 
 	x->of = mem_zalloc((size_t)d->n_layers * PASSES + 1, sizeof *x->of);
 	x->slot = mem_zalloc((size_t)d->n_layers * PASSES + 1 + UPDATES, sizeof *x->slot);
 	snprintf(x->precision[0], sizeof x->precision[0], "%s", precision_name(o->precision));
-	if (o->precision == PRECISION_FP16 || o->precision == PRECISION_BF16) /* tensor cores run both at the same rate */
+	if (o->precision == PRECISION_FP16 || o->precision == PRECISION_BF16) /* tensor cores run FP16 and BF16 at the same rate */
 		snprintf(x->precision[1], sizeof x->precision[1], "%s",
 			precision_name(o->precision == PRECISION_FP16 ? PRECISION_BF16 : PRECISION_FP16));
 	find_all(x, d, o->efficiency <= 0);

@@ -2,10 +2,10 @@
 /*
  * cost_laws.h - the laws of a profile that time each pass over each layer
  *
- * A part of cost.c. Laws are looked up once; law number 0 means that the profile has none, so the data sheet's
- * roofline applies. With sample k > 0 the parameters of every law are drawn from their covariance, and each
- * call shape gets one residual from the law's spread. The draws depend on (seed, law, k) and the residuals on the
- * shape too, so that compared runs share them (common random numbers). docs/models/devices.md, "Times by profiles".
+ * Part of cost.c. Laws are looked up once. Law number 0: the profile has no law, so the data sheet's roofline applies. With
+ * sample k > 0 the parameters of every law are drawn from their covariance, and each call shape gets one residual from the
+ * law's spread. The draws depend on (seed, law, k), the residuals also on the shape, so compared runs share them (common random
+ * numbers). docs/models/devices.md, "Times by profiles".
  */
 #ifndef ORR_HWMODEL_COST_LAWS_H
 #define ORR_HWMODEL_COST_LAWS_H
@@ -14,7 +14,7 @@
 
 struct laws;
 
-/* o->profile must not be NULL; it and d must outlive the result. */
+/* Looks up the laws. o->profile must not be NULL; it and d must outlive the result. */
 struct laws *laws_new(const struct dnn *d, const struct cost_options *o, double element_bytes);
 void laws_free(struct laws *x);
 
@@ -24,7 +24,7 @@ enum cost_family laws_family(enum orr_layer_kind kind);
 uint32_t laws_number(const struct laws *x, uint32_t l, enum dnn_pass pass);
 /* Same for an update with state_bytes of optimizer state per parameter. */
 uint32_t laws_update(const struct laws *x, double state_bytes);
-/* Returns the seconds of one kernel by law `number` > 0. flops < 0: derived from bytes, at the measured kernel's ratio. */
+/* Returns the seconds of one kernel by law `number` > 0. flops < 0: FLOPs derived from bytes at the ratio of the measured kernel. */
 double laws_seconds(const struct laws *x, uint32_t number, double flops, double bytes);
 /* Returns the law's median relative error, held out if known; NAN: not stated. */
 double laws_error(const struct laws *x, uint32_t number);

@@ -192,7 +192,7 @@ static int check_numbers(const struct reader *r, struct device *d)
 			return orr_fail(r->err, ORR_EINPUT,
 				"%.200s: $.gemm_efficiency.%s: expected a value above 0 for every precision with a peak, and for no other",
 				r->path, precision_names[p]);
-		if (d->conv_efficiency[p] == 0) { /* not given: same as other products */
+		if (d->conv_efficiency[p] == 0) { /* if missing, convolutions have the efficiency of other products */
 			for (int i = 0; i < CONV_SHAPES * 3; i++)
 				d->conv_share[p][i / 3][i % 3] = d->gemm_efficiency[p];
 			d->conv_efficiency[p] = d->gemm_efficiency[p];
@@ -326,7 +326,7 @@ struct device *device_load(const char *name_or_file, struct orr_error *err)
 	struct device *d = device_parse(name_or_file, text, n, err);
 	mem_free(text);
 	if (d)
-		memcpy(d->hash, hash, sizeof d->hash); /* of the file on disk, compressed or not */
+		memcpy(d->hash, hash, sizeof d->hash); /* SHA-256 of the file on disk, compressed or not */
 	return d;
 }
 

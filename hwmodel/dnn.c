@@ -126,7 +126,7 @@ double dnn_flops(const struct dnn *d, uint32_t layer, enum dnn_pass pass)
 	case DNN_BACKWARD_DATA:
 		if (layer == 0 || l->kind == ORR_LAYER_EMBEDDING)
 			return 0;
-		return (l->kind == ORR_LAYER_MATMUL ? 2 : 1) * l->fwd_flops; /* both operands are data */
+		return (l->kind == ORR_LAYER_MATMUL ? 2 : 1) * l->fwd_flops; /* both operands are activations */
 	default:
 		return has_weights ? l->fwd_flops : 0; /* a tied layer has its own gradient */
 	}

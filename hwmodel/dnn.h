@@ -21,48 +21,48 @@ enum dnn_pass { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 struct dnn_layer {
 	char *name;
 	enum orr_layer_kind kind; /* orrery/step.h */
-	double params;            /* learnable parameters; a tied table counts once */
+	double params;            /* number of learnable parameters; a tied table counts once */
 	double tensors;           /* number of parameter tensors (weights, biases) */
-	double rows, columns;     /* of the weights as one matrix (PowerSGD); 0: no weights, or vectors only */
+	double rows, columns;     /* shape of the weights as one matrix (PowerSGD); 0: no weights, or vectors only */
 	double fwd_flops;
-	double in_elems, out_elems; /* read and written by the forward pass, without weights (of a table: the gathered rows) */
-	double saved_elems;         /* kept from forward for backward; a tensor counts at the first layer that keeps it */
-	/* GEMM-like kinds (convolution as implicit GEMM): `count` products m x k by k x n per sample. A batch of b multiplies m
-	 * if the weights are n x k, and count for ORR_LAYER_MATMUL. */
+	double in_elems, out_elems; /* elements read and written by the forward pass, without weights (of a table: the gathered rows) */
+	double saved_elems;         /* elements kept from forward to backward; a tensor counts at the first layer that keeps it */
+	/* GEMM-like kinds (convolution as implicit GEMM): `count` products m x k by k x n per sample. A batch of b multiplies m if
+	 * the weights are n x k; for ORR_LAYER_MATMUL it multiplies count. */
 	double m, n, k, count;
-	uint32_t block;       /* index of its repeated block (a transformer layer), or DNN_NO_BLOCK */
-	bool is_in_place;     /* overwrites its input (ReLU): stores nothing new */
-	double measured_s[2]; /* forward and backward of one sample, of a model with a profile */
+	uint32_t block;       /* index of the layer's repeated block (a transformer layer), or DNN_NO_BLOCK */
+	bool is_in_place;     /* the layer overwrites its input (ReLU) and stores nothing new */
+	double measured_s[2]; /* measured times, s, of forward and backward for one sample, in a model with a profile */
 };
 
 #define DNN_NO_BLOCK UINT32_MAX
 
 struct dnn {
-	char *name, *title, *input; /* "resnet50", "ResNet-50 v1.5 ..", "224x224x3" */
+	char *name, *title, *input; /* such as "resnet50", "ResNet-50 v1.5 ..", "224x224x3" */
 	struct dnn_layer *layer;
 	uint32_t n_layers;
 	double params, tensors; /* sums over layers */
 	double input_elems;     /* per sample */
-	uint32_t fc_first;      /* first fully connected layer of the classifier (Stanza); n_layers: none */
-	/* Transformers only, else 0. */
+	uint32_t fc_first;      /* first fully connected layer of the classifier (Stanza); n_layers: no classifier */
+	/* Dimensions of transformers; 0 for other models. */
 	uint32_t blocks, hidden, heads, kv_heads, ffn, seq, vocab;
-	/* Of a table of measured layers (dnn_profile.h), else 0 and NULL: samples of the measured batch, and the device. */
+	/* Samples of the measured batch, and the device, of a table of measured layers (dnn_profile.h); else 0 and NULL. */
 	double profile_batch;
 	char *profile_device;
 	char hash[65];
 };
 
 /*
- * spec: a name of the catalogue ("resnet50"), a transformer by its dimensions
- * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:,
- * vit:), a table of measured layers ("FILE.csv:batch=32"), or a file (.json). An error names the JSON path or the nearest known name.
+ * Loads a model. spec: a name of the catalogue ("resnet50"), a transformer by its dimensions
+ * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:, vit:), a table of measured layers
+ * ("FILE.csv:batch=32"), or a file (.json). An error names the JSON path or the nearest known name.
  */
 struct dnn *dnn_load(const char *spec, struct orr_error *err);
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void dnn_free(struct dnn *d);
 /* Returns name i of the catalogue; NULL past the last. dnn_load() ignores letter case, '-', '_', '.' and ' '. */
 const char *dnn_catalogue(size_t i);
-/* Returns the catalogue's name of a model in any of those spellings or by its alias; NULL: the catalogue lacks it. */
+/* Returns the catalogue's name of a model given by alias or in any of those spellings; NULL: the catalogue lacks it. */
 const char *dnn_catalogue_name(const char *name);
 /* Returns the kind's name in JSON files: "conv", "linear", .. */
 const char *dnn_kind_name(enum orr_layer_kind kind);

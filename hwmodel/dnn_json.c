@@ -147,7 +147,7 @@ static int get_kind(const struct place *w, const cJSON *o, enum orr_layer_kind *
 		near ? near : "conv, linear, matmul, rnn, embedding, norm, activation, pool, softmax, elementwise");
 }
 
-/* Returns the default of saved_elems, what backward needs of a layer: docs/models/step.md. */
+/* Returns the default of saved_elems, the elements that backward needs of a layer: docs/models/step.md. */
 static double saved_by_kind(const struct dnn_layer *l)
 {
 	switch (l->kind) {

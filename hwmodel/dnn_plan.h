@@ -2,9 +2,9 @@
 /*
  * dnn_plan.h - a model under construction, before its repeated blocks are expanded
  *
- * Shared by the JSON reader, the transformers by dimension and the generator of the catalogue. A plan holds a repeated
- * block once; '#' in the names of its layers stands for the index of the repetition. plan_expand() converts a plan to a
- * struct dnn.
+ * Used by the JSON reader, the transformers by dimension and the generator of the catalogue. A plan holds a repeated block
+ * once; in the names of its layers, '#' is replaced by the index of the repetition. plan_expand() converts a plan to a struct
+ * dnn.
  *
  * The ops below compute a layer from shapes. They also track which activations are kept for backward.
  * Invariant: an activation (a `number` of struct act) adds its elements to saved_elems of at most one layer, the first
@@ -19,25 +19,25 @@ enum { PLAN_MAX_LAYERS = 200000, PLAN_MAX_NAME = 200 };
 
 struct plan_repeat {
 	size_t first, n_layers;
-	uint32_t count, from; /* '#' takes the values from .. from+count-1 */
+	uint32_t count, from; /* '#' has the values from .. from+count-1 */
 	bool is_block;        /* each repetition is a transformer layer */
 };
 
 struct plan {
-	struct dnn *d;    /* all but d->layer, which plan_expand() fills in */
+	struct dnn *d;    /* the model without d->layer, which plan_expand() fills in */
 	char *classifier; /* name of the first fully connected layer; NULL: none */
 	struct dnn_layer *layer;
 	size_t n, cap;
-	struct plan_repeat *repeat; /* in order, never nested */
+	struct plan_repeat *repeat; /* repeats, in order and never nested */
 	size_t n_repeats, repeat_cap;
-	char prefix[64]; /* of the layer names that ops create */
+	char prefix[64]; /* prefix of the layer names that ops create */
 	bool *is_saved;  /* by activation number */
 	size_t n_acts, act_cap;
 };
 
 struct plan *plan_new(const char *name, const char *title, const char *input);
 void plan_free(struct plan *p);
-/* The layers added between begin and end are repeated `count` times. */
+/* Begins a repeat: the layers added before plan_repeat_end() are repeated `count` times. */
 void plan_repeat_begin(struct plan *p, uint32_t count, uint32_t from, bool is_block);
 void plan_repeat_end(struct plan *p);
 void plan_prefix(struct plan *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -66,12 +66,12 @@ enum op_pool { OP_MAXPOOL, OP_MAXPOOL_CEIL, OP_AVGPOOL, OP_AVGPOOL_CEIL };
 
 double act_elems(struct act a);
 struct act act_new(struct plan *p, double c, double h, double w);
-/* Counts a among the activations that l keeps for backward, unless an earlier layer keeps it. */
+/* Counts the elements of a as kept by l for backward, unless an earlier layer keeps them. */
 void act_keep(struct plan *p, struct dnn_layer *l, struct act a);
 
-struct act op_input(struct plan *p, double c, double h, double w); /* input of the model */
+struct act op_input(struct plan *p, double c, double h, double w); /* returns the input of the model */
 struct act op_conv(struct plan *p, const char *name, struct act x, struct conv k);
-/* Applied per token. pieces: number of weights (and biases) side by side. */
+/* Adds a linear layer that is applied per token. pieces: number of weights (and biases) side by side. */
 struct act op_linear(struct plan *p, const char *name, struct act x, double out, bool bias, double pieces);
 struct act op_norm(struct plan *p, const char *name, struct act x, enum op_norm kind);
 struct act op_activation(struct plan *p, const char *name, struct act x, enum op_activation kind);
@@ -86,11 +86,11 @@ struct act op_embedding(struct plan *p, const char *name, double rows, double c,
 /* ---- transformers by dimension (dnn_transformer.c) ---- */
 
 struct transformer {
-	const char *name, *title; /* title NULL: made from the dimensions */
+	const char *name, *title; /* title NULL: generated from the dimensions */
 	uint32_t hidden, layers, heads, kv_heads, ffn, seq, vocab;
-	uint32_t positions; /* rows of the position table; unused by llama and vit */
+	uint32_t positions; /* number of rows of the position table; unused by llama and vit */
 	bool is_tied;       /* the output layer shares the token table */
-	bool keeps_dropout; /* saved_elems includes what dropout keeps for backward */
+	bool keeps_dropout; /* saved_elems includes the elements that dropout keeps for backward */
 	/* bert */
 	enum transformer_head { HEAD_NONE, HEAD_POOLER, HEAD_PRETRAIN, HEAD_QA } head;
 	uint32_t types, predictions;
@@ -107,18 +107,18 @@ struct plan *transformer_vit(const struct transformer *t);
 /* Parts of transformers. Layer names start with the plan's prefix. */
 struct attention {
 	double query_tokens, key_tokens, hidden, heads, kv_heads;
-	const char *name; /* "attn" gives attn_scores, attn_softmax, attn_context */
+	const char *name; /* prefix: "attn" gives attn_scores, attn_softmax, attn_context */
 	bool keeps_dropout;
 };
-/* Adds scores, softmax and context; the caller has added q, k and v. */
+/* Adds scores, softmax and context. The caller must have added q, k and v. */
 struct act op_attention(struct plan *p, const struct attention *a);
-enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* silu: gated, two up-projections (Llama) */
+enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* silu: gated, with two up-projections (Llama) */
 struct act op_mlp(struct plan *p, struct act x, double ffn, enum op_mlp kind, bool bias);
 
 /* ---- recommenders (dnn_recommend.c) ---- */
 
 struct deepfm {
-	uint32_t ids; /* rows of the tables; 0: the tables count no parameters */
+	uint32_t ids; /* number of rows of the tables; 0: the tables count no parameters */
 	uint32_t fields, dim, hidden, layers;
 	bool has_norm; /* batch norm after each hidden layer */
 };
@@ -128,7 +128,7 @@ struct act op_perceptron(struct plan *p, const char *name, const char *act, stru
 /* Gathers one row per field, or (is_summed) the sum of the rows. ids 0: the tables count no parameters. */
 struct act op_tables(struct plan *p, const char *name, double ids, double dim, double fields, bool is_summed);
 
-/* Parses "gpt:hidden=..,.." (dnn_spec.c). NULL on error; the message names the key. */
+/* Parses "gpt:hidden=..,.." (dnn_spec.c). Returns NULL on error; the message names the key. */
 struct plan *plan_from_spec(const char *spec, struct orr_error *err);
 
 #endif

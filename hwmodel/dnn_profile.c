@@ -30,7 +30,7 @@ struct reader {
 
 /* ---- one line ---- */
 
-/* Field k of a line, without blanks around it. */
+/* Returns field k of a line, without surrounding blanks. */
 static const char *field(const char *line, int k, size_t *n)
 {
 	for (; k; k--) {
@@ -186,7 +186,7 @@ static struct dnn *read_file(const char *path, const struct orr_args *a, const c
 		return NULL;
 	}
 	d = finish(p, r.batch, orr_arg_text(a, "device"));
-	/* The options belong to the model as the file does. */
+	/* The options are part of the model's name. */
 	struct sbuf b = { 0 };
 	sbuf_printf(&b, "%s %s", hash, dnn_profile_options(spec));
 	bytes_hash_text(b.text, b.len, d->hash);

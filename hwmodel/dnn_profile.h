@@ -10,9 +10,9 @@
 
 #include "hwmodel/dnn.h"
 
-/* Returns the text after ".csv" ("", or ":batch=32"); NULL: spec names no such file. */
+/* Returns the text after ".csv" ("", or ":batch=32"); NULL: spec does not name a .csv file. */
 const char *dnn_profile_options(const char *spec);
-/* An error names file and line. */
+/* Loads the model. An error names file and line. */
 struct dnn *dnn_profile_load(const char *spec, struct orr_error *err);
 
 #endif

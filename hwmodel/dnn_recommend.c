@@ -33,7 +33,7 @@ struct plan *recommender_deepfm(const char *name, const char *title, const struc
 	struct plan *p = plan_new(name, title, input);
 	p->d->input_elems = z->fields;
 	op_tables(p, "fm_linear", z->ids, 1, z->fields, true);
-	if (z->ids) { /* the first-order term: a weight per id, and a bias */
+	if (z->ids) { /* first-order term: a weight per id, and a bias */
 		struct dnn_layer *first = &p->layer[p->n - 1];
 		first->params += 1;
 		first->tensors = 2;

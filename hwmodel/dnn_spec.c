@@ -21,8 +21,8 @@ struct values {
 struct key {
 	const char *name;
 	size_t offset;
-	int of;      /* families that have this key */
-	int64_t def; /* -1: required; -2: derived from other keys */
+	int of;      /* mask of the families that have this key */
+	int64_t def; /* default; -1: required; -2: derived from other keys */
 	uint32_t min, max;
 };
 #define KEY(name, of, def, min, max)                                    \
@@ -151,7 +151,7 @@ static void fill_in(struct values *v, enum family family)
 		v->positions = family == BERT && v->seq < 512 ? 512 : v->seq;
 	if (v->tied == UNSET)
 		v->tied = family == GPT;
-	if (v->predictions == UNSET) /* 20 of 128, 80 of 512, as in BERT's pre-training */
+	if (v->predictions == UNSET) /* 20 of 128 tokens, 80 of 512, as in BERT's pre-training */
 		v->predictions = v->seq * 5 / 32 ? v->seq * 5 / 32 : 1;
 	if (v->types == UNSET)
 		v->types = 0;
@@ -207,7 +207,7 @@ struct plan *plan_from_spec(const char *spec, struct orr_error *err)
 	static const struct {
 		const char *name;
 		enum family family;
-		struct plan *(*make)(const struct transformer *t); /* NULL: not a transformer */
+		struct plan *(*make)(const struct transformer *t); /* function that makes the plan; NULL: not a transformer */
 	} families[] = { { "gpt", GPT, transformer_gpt }, { "bert", BERT, transformer_bert }, { "llama", LLAMA, transformer_llama },
 		{ "vit", VIT, transformer_vit }, { "deepfm", DEEPFM, NULL } };
 	size_t n = strcspn(spec, ":");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Transformers by dimension. Layers are those of an unfused implementation: a scores matrix is
- * written, normalised and read. GPT: Radford et al. 2019 (pre-norm); BERT: Devlin et al.
- * 2019 (post-norm); Llama 2: Touvron et al. 2023 (RMS norm, rotary positions, gated MLP,
- * grouped keys and values); ViT: Dosovitskiy et al. 2021, DeiT: Touvron et al. 2021.
+ * Transformers by dimension. The layers are those of an unfused implementation, which writes, normalises and reads a matrix of
+ * scores. GPT: Radford et al. 2019 (pre-norm); BERT: Devlin et al. 2019 (post-norm); Llama 2: Touvron et al. 2023 (RMS norm,
+ * rotary positions, gated MLP, grouped keys and values); ViT: Dosovitskiy et al. 2021, DeiT: Touvron et al. 2021.
  */
 #include "hwmodel/dnn_plan.h"
 
@@ -34,8 +33,8 @@ static struct plan *begin_text(const struct transformer *t, const char *family)
 }
 
 /*
- * Adds what dropout after the last layer keeps: its mask (one byte per element, half an element of two bytes), and its
- * output if a product reads it. Dropout is fused and has no layer of its own.
+ * Adds the elements that dropout after the last layer keeps: its mask (one byte per element, so half an element of two bytes),
+ * and its output if a product reads it. Dropout is fused and has no layer.
  */
 static void keep_dropout(struct plan *p, bool is_read_by_product)
 {
@@ -96,7 +95,7 @@ struct style {
 	bool is_norm_first, has_bias, has_rope;
 	enum op_norm norm;
 	enum op_mlp mlp;
-	double pieces; /* of the product that computes q, k and v */
+	double pieces; /* number of pieces of the product that computes q, k and v */
 };
 static const struct style gpt_style = { true, true, false, OP_LAYERNORM, OP_MLP_GELU, 1 };
 static const struct style vit_style = { true, true, false, OP_LAYERNORM, OP_MLP_GELU, 1 };
@@ -183,7 +182,7 @@ struct plan *transformer_llama(const struct transformer *t)
 
 static void pretraining_heads(struct plan *p, const struct transformer *t, struct act pooled)
 {
-	struct act x = act_new(p, t->hidden, t->predictions, 1); /* the masked positions of the blocks' output */
+	struct act x = act_new(p, t->hidden, t->predictions, 1); /* output of the blocks at the masked positions */
 	x = op_linear(p, "mlm_transform", x, t->hidden, true, 1);
 	x = op_norm(p, "mlm_ln", op_activation(p, "mlm_act", x, OP_GELU), OP_LAYERNORM);
 	op_softmax(p, "mlm_softmax", tied(p, "mlm_decoder", x, t->vocab, true));
@@ -216,7 +215,7 @@ struct plan *transformer_vit(const struct transformer *t)
 	char input[40];
 	snprintf(input, sizeof input, "%ux%ux3", t->image, t->image);
 	struct plan *p = begin(t, "ViT", input);
-	double extra = t->is_distilled ? 2 : 1; /* tokens in addition to the patches */
+	double extra = t->is_distilled ? 2 : 1; /* number of tokens in addition to the patches */
 	struct act x = op_input(p, 3, t->image, t->image);
 	x = op_conv(
 		p, "patch_embed", x, (struct conv){ .out = t->hidden, .kh = t->patch, .kw = t->patch, .stride = t->patch, .bias = true });

@@ -357,7 +357,7 @@ static int get_step(const struct reader *r, const cJSON *v)
 		get_u32(r, v, "$.step", "max_depth", s->min_depth, MAX_DERIVED, false, &s->max_depth) ||
 		get_u32(r, v, "$.step", "max_nodes", s->min_depth, MAX_DERIVED, false, &s->max_nodes))
 		return ORR_EINPUT;
-	if (s->max_depth < s->min_depth) /* only min_depth is given */
+	if (s->max_depth < s->min_depth) /* the file gives only min_depth */
 		s->max_depth = s->min_depth;
 	if (s->max_nodes < s->min_depth)
 		s->max_nodes = s->min_depth;
@@ -379,7 +379,7 @@ static int get_on_demand(const struct reader *r, const cJSON *v)
 
 /* ---- the file ---- */
 
-/* Reads the step times: exactly one of points, work and step; or curves alone. */
+/* Reads the step times: exactly one of points, work and step, or only curves. */
 static int get_times(const struct reader *r)
 {
 	static const struct {

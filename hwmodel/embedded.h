@@ -2,7 +2,7 @@
 /*
  * embedded.h - data files embedded in the program
  *
- * hwmodel/embed.sh generates the lists at build time from the files in sources.mk, in that order. Each list ends with a
+ * hwmodel/embed.sh generates the lists at build time from the files in sources.mk, in their order there. Each list ends with a
  * NULL name. A name is the file's name without folder and ".json".
  */
 #ifndef ORR_HWMODEL_EMBEDDED_H

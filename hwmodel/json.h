@@ -11,7 +11,7 @@
 
 #include <cjson/cJSON.h>
 
-/* Parses the whole text; NULL on error ("path:line:column: ..."). The caller frees it with cJSON_Delete(). */
+/* Parses the whole text. Returns NULL on error ("path:line:column: ..."). The caller frees the result with cJSON_Delete(). */
 cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 /* Checks that every key of `object` is one of `keys` (ends with NULL) and occurs once. where: JSON path of the object, such as "$". */
 int json_keys(const char *path, const char *where, const cJSON *object, const char *const *keys, struct orr_error *err);
@@ -22,7 +22,7 @@ int json_real(const char *path, const char *where, const cJSON *object, const ch
 int json_text(
 	const char *path, const char *where, const cJSON *object, const char *key, bool is_needed, const char **out, struct orr_error *err);
 
-/* Sets "FILE: AT: expected .., found .."; found may be NULL. Returns ORR_EINPUT. */
+/* Sets the error "FILE: AT: expected .., found .."; found may be NULL. Returns ORR_EINPUT. */
 int json_wrong(const char *path, const char *at, const char *expected, const cJSON *found, struct orr_error *err);
 
 #endif

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATE_BYTES = 16 }; /* of training, per parameter: Adam in fp32, or in mixed precision */
+enum { STATE_BYTES = 16 }; /* bytes of training state per parameter: Adam in fp32, or in mixed precision */
 
 struct model_rates {
 	uint32_t n_models, n_devices;
 	const char **name; /* of the catalogue */
-	double *rate;      /* [device * n_models + model] */
-	double *sorted;    /* likewise, ascending for each device */
+	double *rate;      /* rates, [device * n_models + model] */
+	double *sorted;    /* the same rates, ascending for each device */
 };
 
 static double largest_memory(struct orr_error *err)
@@ -63,7 +63,7 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Moves the rows, `width` apart, together, and sorts a copy of them. */
+/* Compacts rows of `width` numbers, and sorts a copy of them. */
 static void finish(struct model_rates *r, size_t width)
 {
 	size_t n = r->n_models;

@@ -18,12 +18,12 @@
 
 struct model_rates_device {
 	const struct device *device;
-	const struct profile *profile; /* NULL: data sheet only */
+	const struct profile *profile; /* profile of the device; NULL: data sheet only */
 };
 
 struct model_rates_config {
 	struct model_rates_device reference;
-	const struct model_rates_device *device; /* device NULL: that number is skipped, its rates are NAN */
+	const struct model_rates_device *device; /* devices; an entry whose device is NULL is skipped, and its rates are NAN */
 	uint32_t n_devices;
 	enum precision precision;
 	double batch;
@@ -33,7 +33,7 @@ struct model_rates_config {
 
 struct model_rates;
 
-/* NULL with err set if a device lacks the precision. */
+/* Computes the rates. Returns NULL with err set if a device lacks the precision. */
 struct model_rates *model_rates_new(const struct model_rates_config *c, struct orr_error *err);
 void model_rates_free(struct model_rates *r);
 
@@ -42,7 +42,7 @@ uint32_t model_rates_models(const struct model_rates *r);
 uint32_t model_rates_find(const struct model_rates *r, const char *name);
 double model_rates_of(const struct model_rates *r, uint32_t model, uint32_t device);
 double model_rates_mean(const struct model_rates *r, uint32_t device);
-/* Returns the quantile q of the rates over models, linear between order statistics. */
+/* Returns the quantile q of the rates over models, with linear interpolation between order statistics. */
 double model_rates_quantile(const struct model_rates *r, uint32_t device, double q);
 
 #endif

@@ -46,7 +46,7 @@ const char *law_param_name(enum profile_form form, uint32_t i, double *unit)
 
 /* ---- evaluation ---- */
 
-/* (x^p + y^p)^(1/p), without overflow. */
+/* Returns (x^p + y^p)^(1/p), without overflow. */
 static double p_norm(double x, double y, double p)
 {
 	double big = fmax(x, y), small = fmin(x, y);
@@ -55,7 +55,8 @@ static double p_norm(double x, double y, double p)
 	return big * pow(1 + pow(small / big, p), 1 / p);
 }
 
-/* Interpolates linearly in log-log. Below the first point: its value; beyond the last: proportional to it. */
+/* Interpolates linearly in log-log. Below the first point it returns the value there; beyond the last, times grow in proportion to
+ * x. */
 static double interpolated(const struct law *l, double x)
 {
 	uint32_t n = l->n_table;
@@ -72,7 +73,8 @@ static double interpolated(const struct law *l, double x)
 	return l->table_y[i - 1] * pow(l->table_y[i] / l->table_y[i - 1], share);
 }
 
-/* Cache hits run at one rate, misses at another. The hit share falls from 0.94 to 0.06 over a factor of 4 in bytes. */
+/* Returns the time of accesses to a cache: hits have one rate, misses another. The hit share falls from 0.94 to 0.06 over a factor
+ * of 4 in bytes. */
 static double cached(const double *v, double bytes)
 {
 	double hits = 1 / (1 + pow(bytes / v[3], 4));
@@ -136,7 +138,8 @@ double law_time_drawn(const struct law *l, const double *z, double e, double flo
 
 /* ---- choice of the law ---- */
 
-/* Returns how well `has` matches `asked`: 3 equal, 2 a law for all, 1 any other (is_any_good and nothing asked), 0 no match. */
+/* Returns how well `has` matches `asked`: 3 equal, 2 `has` covers all, 1 any other value (is_any_good and nothing asked), 0 no
+ * match. */
 static int match(const char *has, const char *asked, bool is_any_good)
 {
 	if (!strcasecmp(has, asked))
@@ -195,7 +198,7 @@ const struct law *profile_collective_at(
 		if (strcasecmp(l->family, "collective") || strcasecmp(l->op, op) || l->nodes != nodes || (ranks > 0 && l->ranks != ranks) ||
 			!is_on_fabric(l, fabric))
 			continue;
-		/* Laws measured at the size come first, and have a range of more than 1. */
+		/* Laws measured at the size rank first; the range of such a law exceeds 1. */
 		double range = l->to[2] / l->from[2] * (law_covers(l, size) ? 1e30 : 1);
 		if (!best || range > widest) {
 			best = l;
@@ -215,7 +218,7 @@ static double law_median(const struct law *l)
 	return isnan(l->held_out_median) ? l->median_error : l->held_out_median;
 }
 
-/* Returns whether l covers all variants of an op that also have separate laws; such a law adds no information. */
+/* Returns whether l covers all variants of an op whose variants also have laws; such a law adds no information. */
 static bool is_pooled(const struct profile *p, const struct law *l)
 {
 	for (size_t i = 0; !*l->variant && i < p->n_laws; i++) {
@@ -256,7 +259,7 @@ char *profile_summary(const struct profile *p)
 {
 	struct sbuf s = { 0 };
 	double error = profile_error(p);
-	int source = (int)strcspn(p->source, ";("); /* `calib show` prints the rest */
+	int source = (int)strcspn(p->source, ";("); /* the rest of the source is in `calib show` */
 	while (source > 0 && p->source[source - 1] == ' ')
 		source--;
 	sbuf_printf(&s, "%s (%s%.*s, %s", p->name, !strcmp(p->backend, "scaled") ? "not measured, scaled from " : "", source, p->source,
@@ -277,8 +280,8 @@ const char *profile_catalogue(size_t i)
 	return NULL;
 }
 
-/* Returns whether the profile is of this device. Searches the text for the line that profile_write() makes, which saves parsing the laws.
- */
+/* Returns whether the profile is of this device. Searches the text for the line that profile_write() writes, which avoids parsing
+ * the laws. */
 static bool is_of(const struct embedded_file *f, const char *device)
 {
 	static const char key[] = "\n\t\"device\": \"";

@@ -2,11 +2,9 @@
 /*
  * profile.h - the laws fitted to a device's measurements, and their errors
  *
- * A profile is a JSON file (docs/profile.schema.json): the device, how and when it was measured, and
- * a list of laws. A law gives the time of a kind of kernel from features of the call. It
- * carries its parameters, their covariance, the range of features it was fitted on, and
- * its errors, in sample and held out. Points are kept in the file or beside it. Every key
- * carries its unit.
+ * A profile is a JSON file (docs/profile.schema.json): the device, how and when it was measured, and a list of laws. A law
+ * gives the time of a kind of kernel from features of the call. It has parameters, their covariance, the range of features in
+ * the fit, and errors, in sample and held out. Points are kept in the file or beside it. Every key includes its unit.
  *
  * Forms (times in s, sizes in bytes, rates per s):
  *	roofline    t0 + ((flops / a)^p + (bytes / b)^p)^(1/p)         parameters t0 a b p
@@ -30,7 +28,7 @@
 #include <stdio.h>
 
 enum profile_form { FORM_ROOFLINE, FORM_LINE, FORM_ENVELOPE, FORM_TABLE, FORM_FACTOR, FORM_CACHED, FORM_COUNT };
-enum { LAW_PARAMS = 6, LAW_FEATURES = 3 }; /* features: flops, bytes, size */
+enum { LAW_PARAMS = 6, LAW_FEATURES = 3 }; /* features of a call: flops, bytes, size */
 enum { PROFILE_SCHEMA = 1 };
 
 struct law_point {
@@ -39,18 +37,18 @@ struct law_point {
 };
 
 struct law {
-	char *family, *op, *precision, *variant; /* see calib/points.h; "" matches all */
+	char *family, *op, *precision, *variant; /* keys of a law: see calib/points.h; "" matches all */
 	enum profile_form form;
-	double ranks, nodes; /* of collectives; 0 for other families */
+	double ranks, nodes; /* numbers of ranks and nodes of collectives; 0 for other families */
 	uint32_t n_params;
 	double param[LAW_PARAMS];
-	double covariance[LAW_PARAMS][LAW_PARAMS];   /* of the logarithms of the parameters; 0: fixed parameter */
+	double covariance[LAW_PARAMS][LAW_PARAMS];   /* covariance of the logarithms of the parameters; 0: fixed parameter */
 	double from[LAW_FEATURES], to[LAW_FEATURES]; /* range of features in the fit; NAN: not a feature of this law */
 	uint32_t points, held_out;
 	double mean_error, median_error, p90_error;          /* relative, in sample */
-	double held_out_mean, held_out_median, held_out_p90; /* NAN: none held out */
+	double held_out_mean, held_out_median, held_out_p90; /* held-out errors; NAN: none held out */
 	double sigma;                                        /* standard deviation of the residuals of log time */
-	double *table_x, *table_y;                           /* FORM_TABLE: size or flops, and seconds */
+	double *table_x, *table_y;                           /* FORM_TABLE: size or flops; seconds */
 	uint32_t n_table;
 	struct law_point *anchor, *point; /* point: the measured points, if the profile keeps them */
 	uint32_t n_anchors, n_points;
@@ -58,7 +56,7 @@ struct law {
 
 struct profile {
 	char *name, *device, *title, *source, *date, *backend; /* backend: cuda, cpu, synthetic, published, scaled */
-	bool is_stable;                                        /* drift during the measurement was below 3 % */
+	bool is_stable;                                        /* clock drift during the measurement was below 3 % */
 	bool is_measured_here;                                 /* measured by calib run on the device itself */
 	char *note;                                            /* caveat: "not measured: scaled from ..", or "" */
 	char *environment;                                     /* lines of "topic: text": driver, clocks, libraries */
@@ -71,37 +69,37 @@ struct profile *profile_load(const char *name_or_file, struct orr_error *err);
 struct profile *profile_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void profile_free(struct profile *p);
 int profile_write(const struct profile *p, FILE *out, struct orr_error *err);
-const char *profile_catalogue(size_t i); /* names of the catalogue; NULL past the last */
+const char *profile_catalogue(size_t i); /* returns name i of the catalogue; NULL past the last */
 /* Returns the catalogue's profile of a device, or NULL. */
 const char *profile_for_device(const char *device);
 
 /* Returns the median relative error (held out if known), averaged over the laws with their points as weights. NAN: not stated. */
 double profile_error(const struct profile *p);
-/* The same of the mean relative errors, which a few bad shapes raise above the median. */
+/* Returns the same average of the mean relative errors. A few bad shapes raise them above the medians. */
 double profile_mean_error(const struct profile *p);
 /* Returns the source of times for reports: "v100 (DeepBench .., 2019; median error 9 %)". The caller frees it. */
 char *profile_summary(const struct profile *p);
 
 /*
- * Returns the most specific law that matches the call, or NULL. "" in a law matches all. If the call asks for "", a law for all
- * matches first; for a precision or variant, the law with the most points is next. ranks and nodes match exactly.
+ * Returns the most specific law that matches the call, or NULL. "" in a law matches all. For a call with "", a law for all
+ * matches first. Without one, the law with the most points matches (precision and variant only). ranks and nodes match exactly.
  */
 const struct law *profile_law(const struct profile *p, const char *family, const char *op, const char *precision, const char *variant,
 	double ranks, double nodes);
 /*
- * Returns the law of a collective on a fabric (struct device), or NULL. The fabric of a law is known from its variant, the name of
- * the machine that was measured (profile.c); a law of any other variant applies to all fabrics. Of several, the one measured over
- * the widest range of sizes. ranks 0: any number.
+ * Returns the law of a collective on a fabric (struct device), or NULL. The variant of a law, the name of the measured machine,
+ * gives its fabric (profile.c); a law of any other variant applies to all fabrics. Of several laws, the one with the widest
+ * range of sizes applies. ranks 0: any number.
  */
 const struct law *profile_collective(const struct profile *p, const char *op, const char *fabric, double ranks, double nodes);
-/* The same among the laws measured at the size, if there is one (law_covers()). */
+/* Same, among the laws measured at the size, if any (law_covers()). */
 const struct law *profile_collective_at(
 	const struct profile *p, const char *op, const char *fabric, double ranks, double nodes, double size);
-/* Whether a law of a collective was measured at the size. Laws measured from 4 KiB or less hold for shorter messages too. */
+/* Returns whether a law of a collective was measured at the size. Laws measured from 4 KiB or less apply to shorter messages too. */
 bool law_covers(const struct law *l, double size);
-/* Returns seconds; *is_inside is false if a feature lies outside the range of the fit. */
+/* Returns the time, s; *is_inside is false if a feature lies outside the range of the fit. */
 double law_time(const struct law *l, double flops, double bytes, double size, bool *is_inside);
-/* Same with parameters drawn from their covariance: z holds n_params standard normal numbers, e is one for the residual. */
+/* Same, with parameters drawn from their covariance: z holds n_params standard normal numbers, e is another one for the residual. */
 double law_time_drawn(const struct law *l, const double *z, double e, double flops, double bytes, double size);
 
 const char *law_form_name(enum profile_form form);
@@ -110,12 +108,12 @@ const char *law_param_name(enum profile_form form, uint32_t i, double *unit);
 /* Returns the number of parameters of a form. */
 uint32_t law_form_params(enum profile_form form);
 
-/* Refuses impossible values: a peak above 1.05 x the data sheet's (convolutions aside), a bandwidth below 5 % of it, a unit off
- * by a factor of a thousand. d may be NULL. */
+/* Rejects impossible values: a peak above 1.05 x the data sheet's (convolutions aside), a bandwidth below 5 % of the data sheet's, a
+ * unit off by a factor of a thousand. d may be NULL. */
 int profile_check(const struct profile *p, const struct device *d, struct orr_error *err);
-/* The same for law i alone. */
+/* Checks law i alone. */
 int profile_check_law(const struct profile *p, size_t i, const struct device *d, struct orr_error *err);
-/* Frees law i; the laws behind it move up. */
+/* Frees law i and moves up the laws after it. */
 void profile_remove_law(struct profile *p, size_t i);
 
 #endif

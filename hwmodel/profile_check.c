@@ -6,10 +6,10 @@
 #include <string.h>
 
 struct limits {
-	double low, high; /* bounds of a rate, as shares of the data sheet's */
+	double low, high; /* bounds of a rate, as shares of the data sheet's rate */
 };
 
-/* Convolutions count direct FLOPs, so Winograd's exceed the peak; the operands of small products stay in the L2 cache. */
+/* Convolutions count direct FLOPs, so rates of Winograd's exceed the peak. The operands of small products stay in the L2 cache. */
 static const struct {
 	const char *family;
 	struct limits flops, bytes;
@@ -46,7 +46,7 @@ static double peak_of(const struct device *d, const char *precision)
 	double best = d->vector_flops;
 	for (int k = 0; k < PRECISION_COUNT; k++)
 		best = fmax(best, d->peak_flops[k]);
-	/* A precision that the data sheet lacks is bounded by twice the vector rate and by the tensor cores. */
+	/* For a precision that the data sheet lacks, the bound is the larger of twice the vector rate and the tensor cores' rate. */
 	return precision_named(precision, &q) && d->peak_flops[q] > 0 ? d->peak_flops[q] : best;
 }
 
@@ -70,8 +70,8 @@ static int check_roofline(const struct profile *p, size_t i, const struct device
 	return rc;
 }
 
-/* Checks that rates lie between a fraction of the memory bandwidth (one CPU thread) and that of caches, and that the cache holds more than
- * a page and less than memory. */
+/* Checks that rates lie between a fraction of the memory bandwidth (one CPU thread) and the bandwidth of caches, and that the cache
+ * is larger than a page and smaller than memory. */
 static int check_cached(const struct profile *p, size_t i, const struct device *d, struct orr_error *err)
 {
 	const struct law *l = &p->law[i];
@@ -84,7 +84,7 @@ static int check_cached(const struct profile *p, size_t i, const struct device *
 	return rc;
 }
 
-/* Checks the fastest line of copies and collectives; the slower lines apply to small messages. */
+/* Checks the fastest line of copies and of collectives; the other lines apply to small messages. */
 static int check_lines(const struct profile *p, size_t i, const struct device *d, struct orr_error *err)
 {
 	const struct law *l = &p->law[i];
@@ -102,7 +102,7 @@ static int check_lines(const struct profile *p, size_t i, const struct device *d
 	return within(p, i, "byte rate", best, low, high, "GB/s", 1e9, err);
 }
 
-/* Checks the time of an empty kernel. Less than a clock cycle or more than many milliseconds indicates a wrong unit. */
+/* Checks the time of an empty kernel. A time below a clock cycle or above many milliseconds indicates a wrong unit. */
 static int check_start(const struct profile *p, size_t i, struct orr_error *err)
 {
 	const struct law *l = &p->law[i];

@@ -67,7 +67,7 @@ static int read_parameters(const struct reader *r, const cJSON *o, struct law *l
 		bool is_time = !strncmp(keys[i], "time", 4);
 		double x = 0;
 		rc = json_real(r->path, where, v, keys[i], is_time ? 0 : 1e-9, 1e18, !is_rate && !is_time, &x, r->err);
-		/* A missing line is never the minimum. */
+		/* A line that is missing is never the minimum. */
 		l->param[i] = get(v, keys[i]) ? x * unit : is_rate || (l->form == FORM_ENVELOPE && i > 0) ? INFINITY : 0;
 	}
 	return rc;
@@ -349,7 +349,7 @@ struct profile *profile_parse(const char *path, const char *text, size_t n, stru
 	if (!rc)
 		rc = read_laws(&r, root, p);
 	cJSON_Delete(root);
-	if (!rc) { /* against the data sheet, if it is in the catalogue; a file cannot name another file to open */
+	if (!rc) { /* compares with the data sheet if it is in the catalogue; a profile cannot name another file to open */
 		struct device *d = strpbrk(p->device, "/.") ? NULL : device_load(p->device, NULL);
 		rc = profile_check(p, d, err);
 		device_free(d);

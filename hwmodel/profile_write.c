@@ -50,7 +50,7 @@ static void put_environment(FILE *out, const char *lines)
 	fputs("\n\t},\n", out);
 }
 
-/* Six digits: far finer than the error of a fit, and anchors tolerate 1 %. */
+/* Writes six digits: the error of a fit is far larger, and anchors tolerate 1 %. */
 static void put_parameters(FILE *out, const struct law *l)
 {
 	const char *between = "", *name;

@@ -53,17 +53,17 @@ void served_free(struct served *m)
 
 /* ---- tables ---- */
 
-/* Position of a value among ascending sizes: at the fraction `part` of the way from index `low` to `high`. */
+/* Position of a value among ascending sizes: between the indices `low` and `high`, at the fraction `part` of the way. */
 struct spot {
 	uint32_t low, high;
 	double part;
 };
 
-/* Returns false if the table cannot give v. */
+/* Finds the position of v; returns false if the table refuses v. */
 static bool find(const uint32_t *size, uint32_t n, uint32_t v, enum served_between between, struct spot *out)
 {
 	uint32_t lo = 0, hi = n;
-	while (lo < hi) { /* finds the first size that is at least v */
+	while (lo < hi) { /* binary search for the first size that is at least v */
 		uint32_t mid = lo + (hi - lo) / 2;
 		if (size[mid] < v)
 			lo = mid + 1;

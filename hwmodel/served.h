@@ -5,8 +5,8 @@
  * A served model is a JSON file (docs/served-model.schema.json) or a name of the catalogue
  * (hwmodel/served/NAME.json). There are two kinds:
  *
- *  table  latency by batch size, and by length if the model depends on it. A size that the table lacks is refused,
- *         unless the file allows padding up to the next size ("between": "up") or linear interpolation ("linear").
+ *  table  latency by batch size, and by length if the model depends on it. A size that the table lacks is refused, unless the
+ *  file allows padding to the next size ("between": "up") or linear interpolation ("linear").
  *         Memory by batch size, with the time of its peak.
  *  llm    a language model: the time of an iteration from what it processes (struct llm_load), by
  *          - closed  constant + per token + per context token + per pair of prompt tokens
@@ -31,10 +31,10 @@ struct dnn;
 
 enum served_kind { SERVED_TABLE, SERVED_LLM };
 enum served_between { SERVED_REFUSE, SERVED_UP, SERVED_LINEAR };
-enum served_noise { SERVED_EXACT, SERVED_EXPONENTIAL }; /* execution time: the table's, or exponential with that mean */
+enum served_noise { SERVED_EXACT, SERVED_EXPONENTIAL }; /* execution time: that of the table, or exponential with that mean */
 enum { SERVED_MAX_BATCHES = 512, SERVED_MAX_LENGTHS = 64 };
 
-/* Memory of a batch, beside the weights: `before` until peak_from_s after its start, `peak` from then to its end. */
+/* Memory of a batch in addition to the weights: `before` until peak_from_s after its start, then `peak` until its end. */
 struct served_memory {
 	double before, peak, peak_from_s;
 };
@@ -42,7 +42,7 @@ struct served_memory {
 struct served {
 	char *name, *title, *source;
 	enum served_kind kind;
-	uint32_t layers; /* exit points; 0: unknown */
+	uint32_t layers; /* number of exit points; 0: unknown */
 	double load_s, weight_bytes;
 	double slo_s; /* INFINITY: none */
 	char hash[65];
@@ -51,30 +51,31 @@ struct served {
 	enum served_noise noise;
 	uint32_t n_batches, n_lengths; /* n_lengths 0: latency does not depend on length */
 	uint32_t *batch, *length;      /* ascending */
-	double *latency_s;             /* [length * n_batches + batch] */
+	double *latency_s;             /* latency, s, [length * n_batches + batch] */
 	struct served_memory *memory;  /* [batch] */
 	double utilisation;            /* average share of the GPU that a batch keeps busy (stacking); default 1 */
 	double occupancy;              /* share of the GPU's units that a batch fills: u(m) = max(1, m x occupancy) */
 	/* llm */
 	double kv_bytes;        /* per token */
-	uint32_t longest;       /* prompt + output tokens; 0: no limit */
-	struct served_llm *llm; /* its form and parameters (served_llm.c) */
+	uint32_t longest;       /* limit of prompt + output tokens; 0: no limit */
+	struct served_llm *llm; /* form of the model and its parameters (served_llm.c) */
 };
 
 /* name_or_file: a file that ends in .json, or a name of the catalogue. NULL on error. */
-/* Storage of the KV cache: auto is 2 bytes an element, 4 with weights in fp32 or tf32. */
-enum served_kv { SERVED_KV_AUTO = -1 }; /* else an enum precision */
+/* Precision of the KV cache: auto is 2 bytes per element, 4 if the weights are in fp32 or tf32. */
+enum served_kv { SERVED_KV_AUTO = -1 }; /* other values: an enum precision */
 struct served *served_load(const char *name_or_file, struct orr_error *err);
 struct served *served_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void served_free(struct served *m);
-/* Sets the bytes of weights and KV cache of a model by layers for the precision in which it is served. What its file gives
- * (bytes_per_element, weight_bytes, kv_bytes_per_token) stays, unless kv is not SERVED_KV_AUTO. As loaded: fp16 and auto. */
+/* Sets the bytes of weights and KV cache of a model by layers for the precision in which it is served. Values of its file
+ * (bytes_per_element, weight_bytes, kv_bytes_per_token) stay unchanged if kv is SERVED_KV_AUTO. A loaded model has fp16 and auto. */
 void served_set_precision(struct served *m, enum precision weights, int kv);
-/* How weights and cache are stored: "13.5 GB of weights (fp16, 2 bytes per parameter), 524288 bytes of KV cache per token (..)". */
+/* Describes how weights and cache are stored: "13.5 GB of weights (fp16, 2 bytes per parameter), 524288 bytes of KV cache per token
+ * (..)". */
 void served_describe_memory(const struct served *m, enum precision weights, int kv, struct sbuf *out);
-/* Returns whether the precision affects times and bytes of the model, which is so for models by layers. */
+/* Returns whether the precision affects times and bytes of the model: true for models by layers. */
 bool served_has_precision(const struct served *m);
-const char *served_catalogue(size_t i); /* names of the catalogue; NULL past the last */
+const char *served_catalogue(size_t i); /* returns name i of the catalogue; NULL past the last */
 
 /* ---- tables ---- */
 /* Returns the seconds of a batch alone on the device; NAN: the size is not in the table and the model refuses it. */
@@ -85,43 +86,44 @@ struct served_memory served_memory_of(const struct served *m, uint32_t samples);
 
 /* ---- language models ---- */
 
-/* What one iteration processes. */
+/* Work of one iteration. */
 struct llm_load {
-	uint32_t decodes;      /* requests in decode, one token each */
+	uint32_t decodes;      /* number of requests in decode, one token each */
 	uint32_t prompts;      /* requests in prefill */
-	double prompt_tokens;  /* prompt tokens of this iteration, over all requests */
-	double decode_context; /* tokens in the KV cache, over all decodes */
-	double prompt_pairs;   /* sum over prompts: tokens now x (tokens done before + tokens now) */
+	double prompt_tokens;  /* number of prompt tokens of this iteration, over all requests */
+	double decode_context; /* number of tokens in the KV cache, over all decodes */
+	double prompt_pairs;   /* sum over prompts: tokens in this iteration x (tokens done before + tokens in this iteration) */
 };
 
 /*
- * Messages of a replica whose GPUs are on several nodes, in seconds. Each function adds the bytes that leave the nodes to
- * *network_bytes. A negative result: the GPUs concerned are on one node, so the device's law or link applies.
+ * Times, s, of messages of a replica whose GPUs are on several nodes. Each function adds the bytes that leave the nodes to
+ * *network_bytes. A negative result means that the GPUs concerned are on one node, so the device's law or link applies.
  */
 struct served_net {
 	void *ctx;
-	/* All-reduce (bytes of the buffer) or all-gather (bytes of the result) among the tp GPUs of a stage. */
+	/* Returns the time of an all-reduce (bytes of the buffer) or all-gather (bytes of the result) among the tp GPUs of a stage. */
 	double (*reduce_s)(void *ctx, uint32_t stage, bool is_gather, double bytes, double *network_bytes);
-	/* Each GPU of a stage sends bytes / tp to the GPU of the same rank in the next stage. */
+	/* Returns the time of a hop: each GPU of a stage sends bytes / tp to the GPU of the same rank in the next stage. */
 	double (*hop_s)(void *ctx, uint32_t stage, double bytes, double *network_bytes);
 };
 
 /* The GPUs of a replica. */
 struct served_place {
 	const struct device *device;
-	const struct profile *profile; /* NULL: data sheet only */
+	const struct profile *profile; /* profile of the device; NULL: data sheet only */
 	uint32_t tp, pp;
 	enum precision precision;
 	double tp_Bps, tp_latency_s;  /* link between GPUs of a tensor-parallel group, one direction */
 	double pp_Bps, pp_latency_s;  /* between stages */
-	double kv_reads;              /* how often decode attention reads a key or value that several queries share; 0: once */
-	bool is_spread;               /* the GPUs of a stage do not fit on a node */
-	const struct served_net *net; /* NULL: all GPUs are on one node. Must outlive the struct served_on */
+	double kv_reads;              /* number of times that decode attention reads a key or value shared by several queries; 0:
+				       * once */
+	bool is_spread;               /* the GPUs of a stage are on several nodes */
+	const struct served_net *net; /* network; NULL: all GPUs are on one node. Must outlive the struct served_on */
 };
 
 /* A serving system whose decode attention was fitted to published throughputs (docs/models/serve-llm.md, "Engines"). */
 struct served_engine {
-	const char *name, *fitted_to; /* fitted_to NULL: nothing was fitted */
+	const char *name, *fitted_to; /* fitted_to NULL: the engine has no fit */
 	double kv_reads;
 };
 /* Returns engine i, in the order of SERVED_ENGINES; NULL past the last. */
@@ -129,30 +131,30 @@ const struct served_engine *served_engine(size_t i);
 #define SERVED_ENGINES "ideal|tensorrt-llm|lmdeploy"
 
 struct served_on;
-/* Fails if the model does not fit the place (tp does not divide its heads, no DNN of that name, ..). m and p->device, p->profile must
- * outlive the result. */
+/* Makes the model for a place. Fails if the model does not fit the place (tp does not divide its heads, no DNN of that name, ..). m,
+ * p->device and p->profile must outlive the result. */
 struct served_on *served_on_new(const struct served *m, const struct served_place *p, struct orr_error *err);
 void served_on_free(struct served_on *x);
 /* Returns the seconds of an iteration, increasing in each field of load. Caches results in x: use one x per thread. */
 double served_iteration(struct served_on *x, const struct llm_load *load);
-/* Same; *stage_s is the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
+/* Same, and sets *stage_s to the busy time of the busiest pipeline stage (with pp = 1, the whole iteration). */
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
 /* Returns the bytes of an iteration that leave nodes, summed over nodes; 0 without served_place.net. */
 double served_network_bytes(struct served_on *x, const struct llm_load *load);
-/* Returns the DNN of a model by layers; NULL: another form. */
+/* Returns the DNN of a model by layers; NULL for other forms. */
 const struct dnn *served_dnn(const struct served *m);
-/* Parts of an iteration in seconds, over all stages; they add up to the whole. False: the model's form has no parts. */
+/* Parts of an iteration in seconds, over all stages; their sum is the whole. served_parts() returns false for a form without parts. */
 struct served_parts {
 	double linear, elementwise, collective, attention_prompt, attention_decode;
-	double head; /* the output layer, for the tokens that need it */
+	double head; /* the output layer, for the tokens that have an output */
 	double hops; /* transfers between stages */
 	double overhead;
 };
 bool served_iteration_parts(struct served_on *x, const struct llm_load *load, struct served_parts *out);
-/* Returns where the times come from: the closed form, the curves, a profile, "data sheet only". */
+/* Returns the source of the times: the closed form, the curves, a profile, "data sheet only". */
 const char *served_source(const struct served_on *x);
-/* Returns the tokens of KV cache that fit into a replica's memory beside the weights. part: usable share of the memory. NAN: the
- * memory is unknown. */
+/* Returns the number of tokens of KV cache that fit in a replica's memory beside the weights. part: usable share of the memory. NAN:
+ * the memory is unknown. */
 double served_kv_tokens(const struct served_on *x, double part);
 
 #endif

@@ -106,11 +106,11 @@ struct list {
 	uint32_t n;
 };
 
-/* Bounds of list elements: from low (exclusive if is_above) to high. */
+/* Bounds of list elements: low (exclusive if is_above) to high. */
 struct bounds {
 	double low, high;
 	bool is_above, is_whole, is_ascending;
-	uint32_t least, most; /* length of the list */
+	uint32_t least, most; /* bounds of the length of the list */
 };
 
 static int wrong_item(const struct reader *r, const char *at, const struct bounds *b, double before, const cJSON *v)
@@ -334,7 +334,7 @@ static bool has_equal_blocks(const struct dnn *d)
 	return n > 0;
 }
 
-/* Reads the form by layers. Weights and cache have elements of one size; the DNN gives the heads of keys and values. */
+/* Reads the form by layers. Weights and cache have the same element size; the DNN gives the heads of keys and values. */
 static int get_layers(const struct reader *r, const cJSON *o)
 {
 	static const char *const keys[] = { "dnn", "bytes_per_element", "overhead_ms", "attention_efficiency", NULL };

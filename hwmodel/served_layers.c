@@ -21,9 +21,9 @@ struct link {
 	double latency_s, Bps;
 };
 
-/* Times for one number of tokens; all_s 0: not computed yet (times are above 0). */
+/* Times for one number of tokens; all_s 0: not computed yet (times are positive). */
 struct by_tokens {
-	double all_s;           /* through all stages, with hops */
+	double all_s;           /* time through all stages, with hops */
 	double first_s, last_s; /* busy time of the first and the last stage, without the output layer */
 	double network_bytes;
 };
@@ -39,22 +39,22 @@ struct served_layers {
 	const struct dnn *d;
 	struct served_place p;
 	struct cost *cost;
-	uint32_t block, per_block; /* the first layer of the first block; layers per block */
-	uint32_t after, words;     /* the first layer after the blocks; the first that processes selected tokens only */
+	uint32_t block, per_block; /* block: first layer of the first block; per_block: layers per block */
+	uint32_t after, words;     /* after: first layer after the blocks; words: first layer that processes selected tokens only */
 	uint32_t scores, context;  /* first and last layer of attention, as offsets within a block */
 	double kv_heads;           /* per GPU */
 	double element_bytes;      /* of activations */
-	double kv_reads;           /* per key or value, in decode attention */
+	double kv_reads;           /* number of reads per key or value in decode attention */
 	double Bps;                /* achieved memory bandwidth */
-	const struct law *reduce;  /* all-reduce of tp GPUs; NULL: use the link */
+	const struct law *reduce;  /* law of an all-reduce of tp GPUs; NULL: use the link */
 	const struct law *rope;    /* rotation of queries and keys; NULL: timed like other element-wise work */
 	struct link tp_link, pp_link;
-	/* Attention over all blocks. */
+	/* Times of attention over all blocks. */
 	double pair_s, context_s; /* per pair of tokens, per token of context */
 	double prompt_kernel_s, decode_kernel_s;
 	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
 	struct by_words *word;   /* [0 .. TABLE_WORDS] */
-	struct by_tokens beyond; /* times at beyond_tokens, the last request beyond the table */
+	struct by_tokens beyond; /* cached times of the last request beyond the table, for beyond_tokens tokens */
 	double beyond_tokens;
 	char *source;
 };
@@ -93,13 +93,13 @@ double served_layers_layer_s(const struct served_layers *x, uint32_t l, double t
 	return cost_layer_s(x->cost, l, DNN_FORWARD, batch, x->p.tp, false);
 }
 
-/* Returns the seconds of an all-reduce over the link; its latency is that of all messages. */
+/* Returns the time, s, of an all-reduce over the link, whose latency is counted once per message. */
 static double link_reduce_s(const struct link *l, uint32_t n, double bytes)
 {
 	return bytes <= 0 ? 0 : l->latency_s + 2.0 * (n - 1) / n * bytes / l->Bps;
 }
 
-/* Returns the seconds over the network; negative: the stage is on one node. */
+/* Returns the time, s, over the network; negative: the stage is on one node. */
 static double net_reduce_s(const struct served_layers *x, uint32_t stage, bool is_gather, double bytes, double *network_bytes)
 {
 	const struct served_net *n = x->p.net;
@@ -116,7 +116,7 @@ static double reduce_s(const struct served_layers *x, uint32_t stage, double byt
 	return x->reduce ? law_time(x->reduce, 0, 0, bytes, NULL) : link_reduce_s(&x->tp_link, x->p.tp, bytes);
 }
 
-/* Returns the seconds of an all-gather; over a link, half of an all-reduce, in messages and bytes. */
+/* Returns the time, s, of an all-gather; over a link it takes half the messages and bytes of an all-reduce. */
 static double gather_s(const struct served_layers *x, uint32_t stage, double bytes, double *network_bytes)
 {
 	if (x->p.tp < 2)
@@ -147,7 +147,7 @@ static void block_parts(const struct served_layers *x, double tokens, struct ser
 	out->elementwise += kv * (x->element_bytes + x->f->element_bytes) / x->Bps + x->p.device->launch_s;
 }
 
-/* Seconds of the blocks of all stages if each stage had the all-reduces of one, in the first and the last stage, and their mean. */
+/* Times of the blocks of all stages, if each stage had the all-reduces of one stage: of the first, of the last, and their mean. */
 struct blocks {
 	double first_s, last_s, mean_s;
 };
@@ -174,7 +174,7 @@ static double range_s(const struct served_layers *x, uint32_t first, uint32_t en
 	return sum;
 }
 
-/* Returns the seconds of the hop after a stage: every GPU sends its share of the hidden state; the next stage gathers it. */
+/* Returns the time, s, of the hop after a stage: every GPU sends its share of the hidden state, and the next stage gathers it. */
 static double hop_s(const struct served_layers *x, uint32_t stage, double tokens, double *network_bytes)
 {
 	const struct served_net *n = x->p.net;
@@ -256,8 +256,9 @@ double served_layers_network_bytes(struct served_layers *x, const struct llm_loa
 }
 
 /*
- * Returns prompt_pairs without the pairs that a causal kernel skips. prompt_pairs counts n (done + n) for a prompt with n tokens in
- * this iteration, which is n^2 / 2 too many. Exact for one prompt or equal prompts; subtracts too little for unequal prompts.
+ * Returns prompt_pairs without the pairs that a causal kernel skips. prompt_pairs counts n (done + n) for a prompt with n
+ * tokens in this iteration, and n^2 / 2 of these pairs are skipped. Exact for one prompt or equal prompts; for unequal prompts
+ * the result is too large.
  */
 static double causal_pairs(const struct llm_load *w)
 {
@@ -303,7 +304,7 @@ void served_layers_parts(struct served_layers *x, const struct llm_load *w, stru
 
 /* ---- construction ---- */
 
-/* Sets the links. Zero bandwidth means not given: use the device's. */
+/* Sets the links. A bandwidth of zero means that the device's link is used. */
 static int find_links(struct served_layers *x, struct orr_error *err)
 {
 	const struct device *dev = x->p.device;
@@ -317,7 +318,7 @@ static int find_links(struct served_layers *x, struct orr_error *err)
 		return orr_fail(err, ORR_EINPUT,
 			"model %.80s: device %.80s has no link to another, so tensor and pipeline parallelism must be 1", x->m->name,
 			dev->name);
-	/* The law was measured inside a node; it does not apply to links with less than half of the node's bandwidth. */
+	/* The law was measured inside a node. It does not apply to links with less than half of the node's bandwidth. */
 	bool is_inside = is_own || x->p.tp_Bps >= dev->link_Bps / 2;
 	if (x->p.profile && is_inside)
 		x->reduce = profile_collective(x->p.profile, "all-reduce", dev->fabric, x->p.tp, 1);
@@ -347,7 +348,7 @@ static void find_attention(struct served_layers *x)
 	double share = x->f->attention_efficiency > 0 ? x->f->attention_efficiency : dev->gemm_efficiency[p];
 	double rate = dev->peak_flops[p] * share, size = d->hidden / d->heads;
 	double flops = 4 * size * d->heads / x->p.tp, bytes = 2 * x->kv_heads * size * x->f->element_bytes;
-	double group = d->heads / x->p.tp / x->kv_heads; /* queries that share a key and a value */
+	double group = d->heads / x->p.tp / x->kv_heads; /* number of queries that share a key and a value */
 	x->kv_reads = fmin(group, fmax(1, x->p.kv_reads));
 	x->pair_s = d->blocks * flops / rate;
 	x->context_s = d->blocks * fmax(x->kv_reads * bytes / x->Bps, flops / rate);
@@ -393,7 +394,7 @@ struct served_layers *served_layers_new(const struct served *m, const struct ser
 		served_layers_free(x);
 		return NULL;
 	}
-	x->kv_heads = p->tp > x->d->kv_heads ? 1 : x->d->kv_heads / p->tp; /* fewer heads than GPUs: each GPU holds a copy of one */
+	x->kv_heads = p->tp > x->d->kv_heads ? 1 : x->d->kv_heads / p->tp; /* fewer heads than GPUs: each GPU holds a copy of a head */
 	x->element_bytes = p->precision == PRECISION_FP32 || p->precision == PRECISION_TF32 ? 4 : 2;
 	x->Bps = p->device->memory_Bps * p->device->memory_efficiency;
 	if (p->profile)

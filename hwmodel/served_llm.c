@@ -11,7 +11,7 @@ struct served_on {
 	const struct served_llm *llm;
 	const struct served *m;
 	struct served_place p;
-	struct served_layers *layers; /* NULL: x has another form */
+	struct served_layers *layers; /* form by layers; NULL: x has another form */
 };
 
 static int check_place(const struct served *m, const struct served_place *p, struct orr_error *err)
@@ -50,7 +50,7 @@ void served_on_free(struct served_on *x)
 	mem_free(x);
 }
 
-/* Uses the segment that ends at the first knot >= v; beyond the ends, the first or the last segment (as scipy's interp1d). */
+/* Uses the segment that ends at the first knot >= v; beyond the ends, the first or the last segment (like scipy's interp1d). */
 double served_curve_at(const struct served_curve *c, double v)
 {
 	uint32_t lo = 1, hi = c->n - 1;
@@ -85,7 +85,7 @@ double served_iteration_stage(struct served_on *x, const struct llm_load *load, 
 	if (x->layers)
 		return served_layers_iteration(x->layers, load, stage_s);
 	double s = x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : by_curves(x->llm, load);
-	*stage_s = s / x->p.pp; /* these forms do not model stages: assume equal ones */
+	*stage_s = s / x->p.pp; /* these forms have no stages: assumes equal ones */
 	return s;
 }
 

@@ -2,7 +2,7 @@
 /*
  * served_llm.h - the three forms of a served language model (private to served_*.c)
  *
- * served_json.c fills in struct served_llm, served_llm.c evaluates it; the form by layers is in served_layers.c.
+ * served_json.c fills in struct served_llm. served_llm.c evaluates it, except the form by layers (served_layers.c).
  * docs/models/serve-llm.md, "Time of an iteration".
  */
 #ifndef ORR_HWMODEL_SERVED_LLM_H
@@ -13,7 +13,7 @@
 
 enum served_form { SERVED_CLOSED, SERVED_CURVES, SERVED_LAYERS };
 
-/* Linear between knots; the first and the last segment extend beyond the ends. At least two knots. */
+/* A curve, linear between knots; the first and the last segment extend beyond the ends. At least two knots. */
 struct served_curve {
 	double *x, *y; /* x ascending; y in s */
 	uint32_t n;
@@ -28,10 +28,11 @@ struct served_llm {
 	double mixed_factor;
 	/* layers */
 	struct dnn *dnn;
-	double element_bytes;                           /* of the KV cache */
-	bool has_bytes, has_weight_bytes, has_kv_bytes; /* given by the file */
-	double overhead_s;                              /* per iteration, outside the GPU */
-	double attention_efficiency; /* of prefill attention, as a share of the peak; 0: the device's efficiency of products */
+	double element_bytes;                           /* bytes per element of the KV cache */
+	bool has_bytes, has_weight_bytes, has_kv_bytes; /* the file gives these bytes */
+	double overhead_s;                              /* time per iteration outside the GPU */
+	double attention_efficiency; /* efficiency of prefill attention, as a share of the peak; 0: the device's efficiency of
+				      * products */
 };
 
 double served_curve_at(const struct served_curve *c, double v);
@@ -39,18 +40,18 @@ double served_curve_at(const struct served_curve *c, double v);
 /* ---- served_layers.c ---- */
 
 struct served_layers;
-/* Returns the layers form of x; NULL: x has another form. */
+/* Returns the layers form of x; NULL for other forms. */
 struct served_layers *served_layers_of(struct served_on *x);
 struct served_layers *served_layers_new(const struct served *m, const struct served_place *p, struct orr_error *err);
 void served_layers_free(struct served_layers *x);
-/* Returns the seconds through all stages; *stage_s: of the busiest stage. */
+/* Returns the time, s, through all stages; sets *stage_s to that of the busiest stage. */
 double served_layers_iteration(struct served_layers *x, const struct llm_load *load, double *stage_s);
 double served_layers_network_bytes(struct served_layers *x, const struct llm_load *load);
 const char *served_layers_source(const struct served_layers *x);
 /* Returns the number of tokens that fit into the memory of every stage. */
 double served_layers_kv_tokens(const struct served_layers *x, double part);
 
-/* Returns the seconds of one layer of the DNN, without attention, for `tokens` tokens on one GPU of the group. */
+/* Returns the time, s, of one layer of the DNN, without attention, for `tokens` tokens on one GPU of the group. */
 double served_layers_layer_s(const struct served_layers *x, uint32_t layer, double tokens);
 
 void served_layers_parts(struct served_layers *x, const struct llm_load *load, struct served_parts *out);

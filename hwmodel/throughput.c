@@ -22,7 +22,7 @@ struct rate {
 
 /* Invariant after loading: rate[0..n) is sorted by compare(). */
 struct throughput {
-	const char *path; /* for messages while loading */
+	const char *path; /* path for messages while loading */
 	char hash[BYTES_HASH_SIZE];
 	char **gpu_type;
 	size_t n_gpu_types;
@@ -178,7 +178,7 @@ struct throughput *throughput_load(const char *path, struct orr_error *err)
 	struct throughput *t = throughput_parse(path, text, n, err);
 	mem_free(text);
 	if (t)
-		memcpy(t->hash, hash, sizeof t->hash); /* of the file on disk, compressed or not */
+		memcpy(t->hash, hash, sizeof t->hash); /* SHA-256 of the file on disk, compressed or not */
 	return t;
 }
 

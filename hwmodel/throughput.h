@@ -2,10 +2,10 @@
 /*
  * throughput.h - measured training rates by GPU type, job type and scale
  *
- * The file is Gavel's (Narayanan et al., OSDI 2020): an object
+ * The format is Gavel's (Narayanan et al., OSDI 2020): an object
  *	{ GPU_TYPE: { "('JOB TYPE', SCALE)": { "null": STEPS_PER_S,
  *	                                       "('OTHER', SCALE)": [OWN, OTHERS] } } }
- * where "null" is the job alone; the other keys are pairs that share GPUs. Rates
+ * The key "null" is the job alone; the other keys are jobs that share its GPUs. Rates
  * are steps/s of the whole job. The case of GPU types is ignored.
  */
 #ifndef ORR_HWMODEL_THROUGHPUT_H
@@ -16,13 +16,13 @@
 struct throughput;
 
 struct throughput *throughput_load(const char *path, struct orr_error *err);
-/* Same for a text of n bytes; path is for messages. */
+/* Parses a text of n bytes; path is for messages. */
 struct throughput *throughput_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void throughput_free(struct throughput *t);
 
-/* Returns steps/s of a job alone; 0: the table has no such entry, or has 0 (the job cannot run there). */
+/* Returns the steps/s of a job alone; 0: the table has no entry, or its entry is 0 (the job cannot run there). */
 double throughput_lookup(const struct throughput *t, const char *gpu_type, const char *job_type, int scale);
-/* Returns steps/s of job a while it shares its GPUs with job b; 0: not measured. */
+/* Returns the steps/s of job a while it shares its GPUs with job b; 0: not measured. */
 double throughput_lookup_shared(const struct throughput *t, const char *gpu_type, const char *a, int scale_a, const char *b, int scale_b);
 
 /* Returns whether the table has a column of that GPU type. */

@@ -2,11 +2,12 @@
 /*
  * av_churn.c - instances that are preempted and replaced: one by one (churn), or several of a zone at once (bulk)
  *
- * churn  each instance is removed at rate `rate` per hour: the next removal is exponential with rate x live, of a random instance
- * bulk   removals are Poisson with mean gap `every`. Their size is drawn from `sizes` (those of Bamboo's p3 trace), at most the
- *        number of instances. All are of the zone of a random instance; with probability `cross`, of all zones.
- * A removed instance is replaced in its zone after `delay`, exactly or on average (exponential). Slots are assigned to zones in
- * turn, and all are occupied at 0. Streams: "avail removals" (instants and sizes), "avail victims", "avail delays".
+ * churn  each instance is removed at rate `rate` per hour: the next removal is exponential with rate x live, of a random
+ * instance
+ * bulk   removals are Poisson with mean gap `every`. Their size is drawn from `sizes` (default: Bamboo's p3 trace), at most
+ * the number of instances. All victims are in the zone of a random instance; with probability `cross`, in any zone.
+ * A removed instance is replaced in its zone after `delay`, exactly or on average (exponential). Slots are assigned to zones
+ * in turn; all slots are occupied at time 0. Streams: "avail removals" (instants and sizes), "avail victims", "avail delays".
  */
 #include "traces/avail_format.h"
 #include "traces/generator.h"
@@ -23,7 +24,7 @@ enum { MAX_SIZES = 64 };
 
 struct plan {
 	uint32_t slots, n_zones, zone[AVAIL_MAX_ZONES];
-	double node_s; /* churn: mean life of an instance; 0: bulk */
+	double node_s; /* churn: mean lifetime of an instance; 0: bulk */
 	double gap_s;  /* bulk: mean time between removal instants */
 	double weight[MAX_SIZES + 1];
 	uint32_t size[MAX_SIZES];
@@ -45,11 +46,11 @@ struct state {
 	struct rng removals, victims, delays;
 	struct instance *live;
 	size_t n_live;
-	struct pending *pending; /* by time, the latest first */
+	struct pending *pending; /* pending replacements by time, the latest first */
 	size_t n_pending;
 	uint32_t n_instances, n_started;
 	int64_t removal_ns;
-	/* Victims of the current instant without a row yet. */
+	/* Victims of the current instant whose rows are not yet returned. */
 	struct instance *victim;
 	size_t n_victims, next_victim;
 	int64_t now_ns;
@@ -107,7 +108,7 @@ static void replace_later(struct state *s, uint32_t zone)
 	s->pending[at] = (struct pending){ t, zone };
 }
 
-/* A random instance of `zone`, or of any zone; false: none. */
+/* Draws a random instance of `zone`, or of any zone; returns false if there is none. */
 static bool draw_victim(struct state *s, bool is_any, uint32_t zone)
 {
 	uint64_t n = is_any ? s->n_live : 0;
@@ -160,7 +161,7 @@ static bool next(void *state, struct avail_rec *row)
 			s->now_ns = ready_ns;
 			add(s, s->pending[--s->n_pending].zone, row);
 			if (p->node_s > 0)
-				draw_removal(s); /* memoryless: drawn again for the new number of instances */
+				draw_removal(s); /* memoryless: redrawn for the new number of instances */
 			return true;
 		}
 		draw_victims(s);
@@ -189,7 +190,7 @@ static int plan_churn(void *plan, const struct orr_args *args, struct rowset *se
 	return plan_common(p, args, set, "generator churn", err);
 }
 
-/* "1*39|2*13": sizes and their weights. */
+/* Parses "1*39|2*13": sizes and their weights. */
 static bool read_sizes(struct plan *p, const char *s)
 {
 	double sum = 0;

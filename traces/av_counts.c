@@ -2,12 +2,13 @@
 /*
  * av_counts.c - files with the number of instances: polls, step curves, counts after each event
  *
- * gcp-polls      YYYY-MM-DD, HH:MM:SS, count    a poll about every minute (Thorpe et al., NSDI 2023); times count from the first
- * step-curve     time,count                     Bamboo's curves: every change as two rows, the old count and the new one;
+ * gcp-polls      YYYY-MM-DD, HH:MM:SS, count    a poll about every minute (Thorpe et al., NSDI 2023); times start at the first
+ * poll
+ * step-curve     time,count                     Bamboo's curves: each change is two rows, the old count and the new count;
  *                                               seconds, or hours if the first time has a decimal point
  * parcae-counts  ms,count                       after each event (Duan et al., NSDI 2024)
  *
- * A count holds until the next row, so the last row only marks the end of the file.
+ * A count is valid until the next row, so the last row only marks the end.
  */
 #include "traces/avail_format.h"
 #include "traces/civil.h"
@@ -32,7 +33,7 @@ static int end_row(struct table *t, struct avail_row *row)
 static const struct table_column poll_columns[] = { { "date", true }, { "time", true }, { "count", true }, { NULL, false } };
 static const struct orr_param count_params[] = { AVAIL_PARAMS, AVAIL_COUNT_PARAMS, ORR_PARAM_END };
 
-/* A field without surrounding blanks. */
+/* Returns a field without surrounding blanks. */
 static const char *trimmed(const struct table *t, size_t column, size_t *n)
 {
 	const char *s = table_text(t, column, n);
@@ -116,7 +117,7 @@ static const struct orr_param curve_params[] = { ORR_PARAM_CHOICE("unit", "auto"
 							 "unit of times; auto: hours if the first has a decimal point"),
 	AVAIL_PARAMS, AVAIL_COUNT_PARAMS, ORR_PARAM_END };
 
-/* The end of a row "TIME,COUNT"; NULL: not such a row. */
+/* Returns the end of a row "TIME,COUNT"; NULL: not such a row. */
 static const char *sniff_row(const char *s, const char *end, int64_t *count)
 {
 	const char *comma = s, *stop;
@@ -136,7 +137,7 @@ static bool sniff_curve(const struct trace_head *head)
 	return sniff_row(head->line, head->line + strlen(head->line), &count) != NULL;
 }
 
-/* Every event changes the count by one, and there are at least two rows. */
+/* Recognises parcae-counts: every event changes the count by one, and there are at least two rows. */
 static bool sniff_parcae(const struct trace_head *head)
 {
 	const char *s = head->text, *end = s + head->n;

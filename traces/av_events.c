@@ -4,7 +4,7 @@
  *
  * bamboo        ms,add|remove,NODE without a header (Thorpe et al., NSDI 2023; Jang et al., SOSP 2023); rows of one
  *               instant keep their order, on which the authors' simulators depend
- * availability  time_s,event,node,zone,type,price: event add, remove, price or end (of the record)
+ * availability  time_s,event,node,zone,type,price: events: add, remove, price, end (of the record)
  * prices        time_s,zone,type,usd_per_hour
  */
 #include "traces/avail_format.h"
@@ -15,7 +15,7 @@
 
 #define MAX_USD 1e6
 
-/* Ends the reading of a row; a row with invalid values can be skipped. */
+/* Ends the reading of a row. A row with invalid values can be skipped. */
 static int end_row(struct table *t, struct avail_row *row)
 {
 	int rc = table_status(t);

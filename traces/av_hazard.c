@@ -2,11 +2,12 @@
 /*
  * av_hazard.c - the synthetic preemptions of Bamboo's simulator (Thorpe et al., NSDI 2023; uclasystem/bamboo)
  *
- * For the hour h of the day, a(h) is the probability that a request for an instance succeeds, r(h) that an instance is
- * preempted within the hour. At 0 each of C slots starts an instance with probability a(h). Then, and at every full hour:
+ * For hour h of the day, a(h) is the probability that a request for an instance succeeds; r(h) is the probability that an
+ * instance is preempted within the hour. At time 0 each of C slots starts an instance with probability a(h). Then, and at
+ * every full hour:
  *  - each instance is marked for removal with probability r(h), at a uniform whole second of the hour;
  *  - C - live + marked requests succeed with probability a(h) each, at such a second.
- * Within the hour, an arrival is dropped if C instances are live. Another one is marked with probability r(h); a mark
+ * Within the hour, an arrival is dropped if C instances are live. Other arrivals are marked with probability r(h); a mark
  * earlier than the arrival is void. At one second arrivals precede removals, as in the authors' simulator.
  *
  * a = uniform: a(h) from U(0,1) per hour of day, once per run; diurnal: the profile of the simulator, with its r(h).
@@ -33,7 +34,7 @@ struct plan {
 
 struct change {
 	uint32_t second;
-	uint32_t instance; /* unset for an arrival */
+	uint32_t instance; /* instance removed; unset for an arrival */
 };
 
 struct changes {
@@ -46,7 +47,7 @@ struct state {
 	struct rng rng;
 	double a[DAY_H];
 	int64_t hour;   /* next hour to draw; -1: before the start */
-	uint32_t *live; /* in order of addition */
+	uint32_t *live; /* live instances in order of addition */
 	size_t n_live, cap_live;
 	uint32_t n_instances;
 	struct changes arrivals, removals;
@@ -112,7 +113,7 @@ static void sort(struct changes *c)
 		qsort(c->v, c->n, sizeof *c->v, by_second);
 }
 
-/* Inserts after all changes of the same second. */
+/* Inserts a change after all changes of the same second. */
 static void insert(struct changes *c, uint32_t second, uint32_t instance)
 {
 	add_change(c, second, instance);
@@ -131,7 +132,7 @@ static void remove_live(struct state *s, uint32_t instance)
 	s->n_live--;
 }
 
-/* Arrivals and removals of the hour, in order of time. */
+/* Draws arrivals and removals of the hour, in order of time. */
 static void run_hour(struct state *s, double r)
 {
 	size_t next_arrival = 0, next_removal = 0;

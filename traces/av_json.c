@@ -51,7 +51,7 @@ static bool take(struct scan *c, char ch)
 	return true;
 }
 
-/* The raw text between the quotes of a string; NULL if this line has none. */
+/* Returns the raw text between the quotes of a string; NULL if this line has none. */
 static const char *take_string(struct scan *c, size_t *n)
 {
 	if (!take(c, '"'))
@@ -65,7 +65,7 @@ static const char *take_string(struct scan *c, size_t *n)
 	return text;
 }
 
-/* Length of a number or word. */
+/* Returns the length of a number or word. */
 static size_t take_word(struct scan *c, const char **text)
 {
 	skip_blanks(c);
@@ -107,7 +107,7 @@ static bool is_name(const char *s, size_t n, const char *name)
 	return strlen(name) == n && !memcmp(s, name, n);
 }
 
-/* Calls member() for each name of an object; it reads the value. */
+/* Calls member() for each name of an object; member() reads the value. */
 static int read_object(struct scan *c, int (*member)(struct scan *c, const char *name, size_t n, void *ctx), void *ctx)
 {
 	if (!take(c, '{'))
@@ -133,7 +133,7 @@ struct node_text {
 
 struct segment {
 	struct lines *in;
-	struct sbuf names; /* of the nodes of the line, each with a NUL */
+	struct sbuf names; /* node names of the line, each with a NUL */
 	struct node_text *node;
 	size_t n_nodes, cap, next;
 	int64_t t_ns, end_ns;
@@ -227,7 +227,7 @@ static int read_segment(struct scan *c, struct segment *s, bool *is_bad_event)
 	return c->s == c->end ? 0 : refuse(c, NULL, "the end of the line");
 }
 
-/* 1 a line, 0 the end, -1 an error. */
+/* Reads a line. Returns 1: a line, 0: the end, -1: an error. */
 static int next_line(struct segment *s, struct avail_row *row, struct orr_error *err)
 {
 	char *text;

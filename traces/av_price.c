@@ -2,9 +2,10 @@
 /*
  * av_price.c - mean-reverting spot prices
  *
- * The logarithm of the price is an Ornstein-Uhlenbeck process (Uhlenbeck and Ornstein, Physical Review 36, 1930), sampled exactly
- * every `step`: x' = x e^(-step/revert) + sd sqrt(1 - e^(-2 step/revert)) z, price = mean e^(x - sd^2/2). The mean price is `mean`.
- * The process starts in its stationary distribution. `most` clamps the price, which lowers the mean. Stream "avail price ZONE".
+ * The logarithm of the price is an Ornstein-Uhlenbeck process (Uhlenbeck and Ornstein, Physical Review 36, 1930), sampled
+ * exactly every `step`: x' = x e^(-step/revert) + sd sqrt(1 - e^(-2 step/revert)) z, price = mean e^(x - sd^2/2). The mean
+ * price is `mean`. The process starts in its stationary distribution. `most` is an upper limit, which lowers the mean. Stream
+ * "avail price ZONE".
  */
 #include "traces/avail_format.h"
 #include "traces/generator.h"

@@ -2,10 +2,10 @@
 /*
  * av_renewal.c - zones that alternate between available and unavailable
  *
- * All instances of a zone are added when its up time begins and removed when it ends (in SkyPilot's traces all or none are
- * available for more than 94 % of the time; Wu et al., NSDI 2024). Up and down times are independent, exponential or lognormal.
- * At 0 a zone is up with probability up / (up + down), and a time begins. With exponential times this is the stationary
- * process, with lognormal times nearly so. Stream "avail renewal ZONE".
+ * All instances of a zone are added at the start of an up time and removed at its end. In SkyPilot's traces, all or none are
+ * available for more than 94 % of the time (Wu et al., NSDI 2024). Up and down times are independent, exponential or lognormal.
+ * At time 0 a zone is up with probability up / (up + down), and an up or down time begins. With exponential times this process
+ * is stationary, with lognormal times almost. Stream "avail renewal ZONE".
  */
 #include "traces/avail_format.h"
 #include "traces/generator.h"
@@ -27,10 +27,10 @@ struct plan {
 
 struct zone {
 	struct rng rng;
-	bool is_up; /* the state that begins at t_ns */
+	bool is_up; /* state that begins at t_ns */
 	int64_t t_ns;
 	uint32_t first;   /* first instance of the up time */
-	uint32_t n_given; /* rows of this change returned so far */
+	uint32_t n_given; /* number of rows of this change returned so far */
 };
 
 struct state {
@@ -98,7 +98,7 @@ static bool next(void *state, struct avail_rec *row)
 	return true;
 }
 
-/* "3h|1h": a time per zone, or one for all. */
+/* Parses "3h|1h": a time per zone, or one for all. */
 static int read_times(const char *name, const char *text, uint32_t n, double out[], struct orr_error *err)
 {
 	uint32_t got = 0;

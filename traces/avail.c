@@ -22,8 +22,8 @@ struct availset {
 	bool has_prices;
 	int64_t end_ns;
 	struct avail_repairs repairs;
-	int64_t length_ns;                    /* on the clock of the generator */
-	struct avail_shift shift[MAX_SHIFTS]; /* of the rows of a generator */
+	int64_t length_ns;                    /* length on the clock of the generator */
+	struct avail_shift shift[MAX_SHIFTS]; /* transforms of the rows of a generator */
 	int n_shifts;
 };
 
@@ -77,7 +77,7 @@ static void add_repairs(struct avail_repairs *to, const struct avail_repairs *fr
 	}
 }
 
-/* Joins the rows of all files, sorted by time; wall-clock times count from the first row. */
+/* Joins the rows of all files, sorted by time; wall-clock times are relative to the first row. */
 static uint32_t join(struct availset *s, const struct parts *p)
 {
 	int64_t zero = INT64_MAX;
@@ -170,7 +170,7 @@ struct availset *availset_from(struct trace *t, const char *source, struct orr_e
 
 /* ---- several files ---- */
 
-/* "ZONE=FILE", or a file named after its zone. */
+/* Parses "ZONE=FILE", or a file named after its zone. */
 static char *zone_and_file(const char *text, size_t n, char **file)
 {
 	const char *equals = memchr(text, '=', n);
@@ -372,7 +372,7 @@ static bool draw(struct availcursor *c, struct avail_rec *out)
 	return true;
 }
 
-/* The next row after the first n shifters. */
+/* Returns the next row after the first n shifters. */
 static bool pull(struct availcursor *c, int n, struct avail_rec *out)
 {
 	if (!n)

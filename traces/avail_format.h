@@ -2,8 +2,8 @@
 /*
  * avail_format.h - shared by the formats of availability
  *
- * A format of availability is a struct trace_format (traces/format.h) of kind TRACE_AVAIL. Its reader returns the rows
- * of the file as they are. avail_rows.c sorts them, checks or repairs them, and turns counts into events.
+ * A format of availability is a struct trace_format (traces/format.h) of kind TRACE_AVAIL. Its reader returns the rows of the
+ * file unchanged. avail_rows.c sorts them, checks or repairs them, and turns counts into events.
  */
 #ifndef ORR_TRACES_AVAIL_FORMAT_H
 #define ORR_TRACES_AVAIL_FORMAT_H
@@ -16,7 +16,7 @@ enum avail_what {
 	AVAIL_ROW_ADD,
 	AVAIL_ROW_REMOVE,
 	AVAIL_ROW_PRICE,
-	AVAIL_ROW_COUNT, /* the number of instances from now on */
+	AVAIL_ROW_COUNT, /* number of instances from this time on */
 	AVAIL_ROW_END    /* the record ends */
 };
 
@@ -27,7 +27,7 @@ struct avail_row {
 	double usd_per_hour; /* -1: unknown */
 	uint64_t line;
 	const char *node, *zone, *type; /* NULL: unknown */
-	/* Set on an error that concerns the values of this row alone, so that repair=drop can skip it. */
+	/* Set on an error that concerns only the values of this row, so that repair=drop can skip it. */
 	bool is_bad, is_bad_event;
 };
 
@@ -52,7 +52,7 @@ struct avail_shift avail_shift_of(const struct orr_args *args);
 
 /* ---- rows of files, in avail_rows.c ---- */
 
-/* The events of a file, sorted by time. Instances are numbered within the file; `number` and `live` are not set. */
+/* Events of a file, sorted by time. Instances are numbered within the file; `number` and `live` are not set. */
 struct avail_events {
 	struct avail_rec *row;
 	size_t n, cap;
@@ -62,22 +62,22 @@ struct avail_events {
 	struct avail_repairs repairs;
 };
 enum { AVAIL_MAX_EVENTS = 4000000 };
-/* Reads all of t into e, which is cleared memory; the caller frees e->row, even on error. Node names get `prefix`, rows
- * without a zone get `zone`; both may be NULL. */
+/* Reads all of t into e, which must be cleared memory. The caller frees e->row, even on error. Node names get `prefix`, rows without
+ * a zone get `zone`; both may be NULL. */
 int avail_read(
 	struct trace *t, struct strtab *strings, const char *prefix, const char *zone, struct avail_events *e, struct orr_error *err);
 
 /* ---- shifting, in avail_shift.c ---- */
 
 struct avail_shifter;
-/* strings: for the names of copies; NULL for rows without names. */
+/* Makes a shifter. strings: receives the names of copies; NULL for rows without names. */
 struct avail_shifter *avail_shifter_new(const struct avail_shift *s, struct strtab *strings);
 void avail_shifter_free(struct avail_shifter *s);
-/* Takes the next row, in order, with the number of its instance. */
+/* Passes the next row, in order, with the number of its instance. */
 void avail_shifter_put(struct avail_shifter *s, const struct avail_rec *r);
-/* Ends the input. With wraps, row[0..n) are all input rows, whose record ends at end_ns. */
+/* Ends the input. With wraps, row[0..n) must be all input rows, whose record ends at end_ns. */
 void avail_shifter_end(struct avail_shifter *s, const struct avail_rec *row, size_t n, int64_t end_ns);
-/* The next row of the output, with number, instance and live; false: none yet. */
+/* Returns the next row of the output, with number, instance and live; false: none yet. */
 bool avail_shifter_get(struct avail_shifter *s, struct avail_rec *out);
 bool avail_shift_is_none(const struct avail_shift *s);
 int64_t avail_shift_end(const struct avail_shift *s, int64_t end_ns);

@@ -15,7 +15,7 @@ struct sums {
 	bool crosses;
 	int64_t last_ns, end_ns, instant_ns;
 	double live_s, life_removed_s, life_s;
-	int64_t *added_ns; /* by instance; -1: removed */
+	int64_t *added_ns; /* time of addition by instance; -1: removed */
 	size_t n, cap;
 };
 

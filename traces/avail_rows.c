@@ -20,7 +20,7 @@ struct raw {
 };
 
 enum pick { OLDEST, NEWEST, RANDOM };
-/* States of a name, besides the number of its instance. */
+/* States of a name; other values are the number of its instance. */
 #define NEVER_THERE UINT32_MAX
 #define IS_GONE (UINT32_MAX - 1)
 
@@ -28,16 +28,16 @@ struct reader {
 	struct trace *t;
 	struct strtab *strings;
 	const char *prefix;
-	uint32_t zone, type; /* of rows without one */
+	uint32_t zone, type; /* zone and type of rows that name none */
 	bool sorts, drops;
 	struct avail_events *e;
 	struct raw *raw;
 	size_t n, cap;
 	struct sbuf name;
-	/* Named instances, by number of the name. */
+	/* State of named instances, by number of the name. */
 	uint32_t *state;
 	size_t n_names;
-	/* Counts: present instances, from `first` on. */
+	/* Counts: present instances, from index `first` on. */
 	uint32_t *there;
 	size_t first, n_there, cap_there;
 	enum pick pick;
@@ -126,7 +126,7 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The order of polls of one second is unknown: by count, like the command sort. */
+/* Polls of one second have no order: sorts by count, like the command sort. */
 static int by_time_and_count(const void *a, const void *b)
 {
 	const struct raw *x = a, *y = b;
@@ -228,7 +228,7 @@ static uint32_t take(struct reader *r)
 		return r->there[r->first++];
 	if (r->pick == NEWEST)
 		return r->there[--r->n_there];
-	/* The list is no longer sorted by age, which this choice does not need. */
+	/* The list is then no longer sorted by age; a random choice needs no such order. */
 	size_t at = r->first + (size_t)rng_below(&r->rng, r->n_there - r->first);
 	uint32_t out = r->there[at];
 	r->there[at] = r->there[--r->n_there];

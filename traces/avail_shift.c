@@ -2,8 +2,8 @@
 /*
  * avail_shift.c - transforms of availability: start, wrap, stretch, scale, cap
  *
- * Rows pass four stages: start (and wrap), stretch, scale, cap. Each stage passes rows on at once, so that an unlimited
- * generator works too. Each stage renumbers the instances; the last numbers them in order of addition.
+ * Rows pass four stages: start (and wrap), stretch, scale, cap. Each stage passes rows on immediately, so unlimited generators
+ * work too. Each stage renumbers the instances; the last stage numbers them in order of addition.
  */
 #include "traces/avail_format.h"
 
@@ -28,7 +28,7 @@ struct numbers {
 	size_t n;
 };
 
-/* Properties with which an instance was added; its removal repeats them. */
+/* Properties of an instance at its addition; its removal repeats them. */
 struct identity {
 	uint32_t node, zone, type;
 };
@@ -36,10 +36,10 @@ struct identity {
 struct avail_shifter {
 	struct avail_shift spec;
 	struct strtab *strings;
-	/* start: present instances, with the numbers of this stage */
+	/* start: present instances, with the numbers of this stage. */
 	bool has_begun;
 	struct list held;
-	struct numbers begun; /* by number in the input */
+	struct numbers begun; /* instances by number in the input */
 	uint32_t n_begun;
 	/* cap */
 	struct numbers place;
@@ -48,7 +48,7 @@ struct avail_shifter {
 	int64_t now_ns;
 	/* out */
 	struct numbers final;
-	struct identity *identity; /* by number in the output */
+	struct identity *identity; /* identity by number in the output */
 	size_t n_final, cap_final;
 	uint32_t live;
 	uint64_t n_out;
@@ -99,7 +99,7 @@ static void put_out(struct avail_shifter *s, const struct avail_rec *r)
 
 /* ---- cap ---- */
 
-/* Admits waiting instances at the end of an instant, so that none is removed at once. */
+/* Admits waiting instances at the end of an instant, so that no instance is added and removed at the same instant. */
 static void begin_waiting(struct avail_shifter *s)
 {
 	while (s->running < s->spec.cap && s->waiting.first < s->waiting.n) {
@@ -182,7 +182,7 @@ static bool is_same_price(const struct avail_rec *a, const struct avail_rec *b)
 	return a->kind == AVAIL_PRICE && b->kind == AVAIL_PRICE && a->zone == b->zone && a->type == b->type;
 }
 
-/* Updates the present instances by r. */
+/* Updates the present instances by row r. */
 static void hold(struct avail_shifter *s, const struct avail_rec *r)
 {
 	struct list *l = &s->held;
@@ -241,13 +241,13 @@ void avail_shifter_put(struct avail_shifter *s, const struct avail_rec *r)
 
 struct lap {
 	struct avail_shifter *s;
-	struct numbers role; /* by number in the file: the instance in its place */
+	struct numbers role; /* replacing instance, by number in the file */
 	int64_t shift_ns;
-	size_t next; /* of held, for the next instance added at time 0 of the file */
+	size_t next; /* index into held: next instance added at time 0 of the file */
 	bool is_past_zero;
 };
 
-/* Instances present at the end but not at the beginning. */
+/* Removes the instances that are present at the end but not at the beginning. */
 static void leave(struct lap *lap)
 {
 	struct list *held = &lap->s->held;

@@ -3,15 +3,15 @@
 
 #include <orrery/api.h>
 
-/* The number in two digits; -1 if one is no digit. */
+/* Returns the number in two digits; -1 if a character is no digit. */
 static int pair(const char *s)
 {
 	unsigned a = (unsigned)(s[0] - '0'), b = (unsigned)(s[1] - '0');
 	return a > 9 || b > 9 ? -1 : (int)(a * 10 + b);
 }
 
-/* Days from 1970-01-01 in the proleptic Gregorian calendar. Years begin on March 1, so
- * that the leap day is the last of its year; an era is 400 years or 146097 days. */
+/* Returns the days from 1970-01-01 in the proleptic Gregorian calendar. Years begin on March 1, so the leap day is the last day of
+ * its year. An era is 400 years or 146097 days. */
 static int64_t days_from_civil(int year, int month, int day)
 {
 	int y = year - (month <= 2);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "YYYY-MM-DD HH:MM:SS", or with a T, in UTC to ns since 1970; -1 unless a time from 1970 to 2199. */
+/* Converts "YYYY-MM-DD HH:MM:SS", or with a T, in UTC to ns since 1970; returns -1 unless it is a time from 1970 to 2199. */
 int64_t civil_ns(const char *s, size_t n);
 
 #endif

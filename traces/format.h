@@ -2,8 +2,8 @@
 /*
  * format.h - the interface of a trace format
  *
- * A format is one struct trace_format in a separate file and one line in formats.def. open() makes the state of a reader
- * for one file, close() frees it; the state borrows the lines. Texts of a row are good until the reader's next row.
+ * A format is one struct trace_format in a separate file and one line in formats.def. open() makes the state of a reader for
+ * one file; close() frees it. The state borrows the lines. Texts of a row are valid until the reader's next row.
  */
 #ifndef ORR_TRACES_FORMAT_H
 #define ORR_TRACES_FORMAT_H
@@ -22,11 +22,11 @@ struct req_row;
 struct request_rec;
 struct avail_row;
 
-/* The start of a file, for sniffing. */
+/* Start of a file, for sniffing. */
 struct trace_head {
-	const char *text; /* the first block of the file */
+	const char *text; /* first block of the file */
 	size_t n;
-	const char *line; /* the first line that is neither blank nor a comment; NUL-terminated */
+	const char *line; /* first line that is neither blank nor a comment; NUL-terminated */
 };
 
 enum { TRACE_MAX_EXTRAS = 8 };
@@ -36,29 +36,30 @@ struct trace_format {
 	const char *name;
 	const char *doc;
 	const struct orr_param *params; /* may be NULL */
-	bool is_absolute;               /* submit times are wall-clock */
-	/* Names of further numbers of each row, for trace info: at most TRACE_MAX_EXTRAS; NULL-terminated, may be NULL. */
+	bool is_absolute;               /* submit times are wall-clock times */
+	/* Names of additional numbers of each row, for trace info: at most TRACE_MAX_EXTRAS; NULL-terminated; may be NULL. */
 	const char *const *extras;
-	const char *const *info_options; /* options that keep every row; may be NULL */
+	const char *const *info_options; /* options under which every row is kept; may be NULL */
 	bool (*sniff)(const struct trace_head *head);
 	void *(*open)(struct lines *in, const struct orr_args *args, struct orr_error *err);
-	/* Fills in the fields of a cleared row that the format knows: 1 a row, 0 the end, -1 an error. One of these, by kind. */
+	/* Fills in the fields of a cleared row that the format knows. Returns 1: a row, 0: the end, -1: an error. Each format has
+	 * one of these, by kind. */
 	union {
 		int (*next)(void *state, struct orr_trace_job *row, struct orr_error *err);
 		int (*request)(void *state, struct req_row *row, struct orr_error *err); /* traces/req_format.h */
 		int (*avail)(void *state, struct avail_row *row, struct orr_error *err); /* traces/avail_format.h */
-		/* Reads everything into p and closes p's lists; 0 or -1. */
+		/* Reads all rows into p and closes p's lists; returns 0 or -1. */
 		int (*describe)(void *state, struct trace_profile *p, struct orr_error *err);
 	};
-	/* Values of extras of the last row, NAN where missing; NULL without extras. */
+	/* Sets the values of extras of the last row, NAN if missing. NULL: the format has no extras. */
 	void (*get_extras)(const void *state, double *values);
-	/* The fact with this index, false past the last; may be NULL. */
+	/* Returns the fact with this index; false past the last. May be NULL. */
 	bool (*fact)(const void *state, size_t index, struct trace_fact *out);
-	/* Number of rows that the reader skipped, according to the options; NULL: it skips none. */
+	/* Returns the number of rows that the reader skipped because of options. NULL: none. */
 	uint64_t (*left_out)(const void *state);
-	/* Tokens per block of a prompt, which one hash identifies; NULL: no hashes. */
+	/* Returns the number of prompt tokens per hashed block. NULL: no hashes. */
 	uint32_t (*block_tokens)(const void *state);
-	/* Changes the rows after they are sorted by arrival; may be NULL. */
+	/* Changes the rows after sorting by arrival; may be NULL. */
 	void (*arrange)(const void *state, struct request_rec *row, uint64_t n);
 	void (*close)(void *state);
 };
@@ -67,7 +68,7 @@ struct trace_format {
 extern const struct trace_format *const trace_formats[];
 bool trace_format_exists(enum trace_kind kind, const char *name);
 
-/* The trace of these lines; owns them, even on error. all: with the format's info_options. */
+/* Opens the trace of these lines; owns them, even on error. all: use the format's info_options. */
 struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err);
 
 /* Returns whether the header line of a CSV has a column of this name. */

@@ -2,11 +2,9 @@
 /*
  * gavel.c - the trace files of Gavel (Narayanan et al., OSDI 2020)
  *
- * Ten tab-separated fields without a header: job type, command, working
- * directory, argument that sets the steps, needs data directory, total steps,
- * scale factor (GPUs), priority weight, SLO (-1 none), arrival time in seconds.
- * The duration follows from a throughput table (hwmodel/throughput.h) by job type
- * and scale factor. The id of a job is the number of its row, from 0.
+ * Ten tab-separated fields without a header: job type, command, working directory, argument that sets the steps, needs data
+ * directory, total steps, scale factor (GPUs), priority weight, SLO (-1 none), arrival time in seconds. A throughput table
+ * gives the duration (hwmodel/throughput.h) by job type and scale factor. The id of a job is the number of its row, from 0.
  */
 #include "traces/format.h"
 #include "traces/table.h"

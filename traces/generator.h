@@ -2,13 +2,12 @@
 /*
  * generator.h - the interface of a generator, a model that makes traces
  *
- * A generator is one struct generator in a file of its family and one line in generators.def. It makes rows in order of
- * time, the same rows for the same parameters, seed and index, and stores none: memory does not grow with their number.
+ * A generator is one struct generator in a file of its family and one line in generators.def. It draws rows in order of time,
+ * the same rows for the same parameters, seed and index. It stores no rows, so memory does not grow with their number.
  *
- * The parameters are evaluated once into a plan, which all cursors share and none changes. A generator without a plan
- * gets its parameters instead. The state of a cursor draws the rows. The random streams of jobs are named
- * "arrivals", "service" and others; those of requests "request ..", of availability "avail ..", so that traces on one
- * clock draw different numbers.
+ * The parameters are evaluated once into a plan, which is read-only and shared by all cursors. A generator without a plan gets
+ * its parameters instead. The state of a cursor draws the rows. The random streams of jobs are named "arrivals", "service" and
+ * others; those of requests "request ..", of availability "avail ..", so that traces on one clock draw different numbers.
  *
  * "NAME:param=value,param=value" is the text that names a generator as a source.
  */
@@ -22,46 +21,46 @@
 struct generator {
 	enum trace_kind kind;
 	const char *name, *doc;
-	const struct orr_param *params; /* jobs and requests have n, 0: no end; availability has length, 0: no end */
-	/* Texts that rows refer to: number i+1 is names[i]. NULL-terminated; may be NULL. */
+	const struct orr_param *params; /* parameters; jobs and requests have n (0: no end), availability has length (0: no end) */
+	/* Texts that rows refer to: text number i+1 is names[i]. NULL-terminated; may be NULL. */
 	const char *const *names;
 	size_t plan_size, state_size; /* plan_size 0: no plan */
 	bool makes_prices;
 	/* Checks combinations of parameters; may be NULL. */
 	int (*check)(const struct orr_args *args, struct orr_error *err);
-	/* Returns whether the rows end even without n; NULL: they do not. */
+	/* Returns whether the rows end even without n; NULL: they do not end. */
 	bool (*ends_by_itself)(const struct orr_args *args);
-	/* plan is cleared memory. Texts of rows are added to the set: rowset_text(), rowset_list(). */
+	/* Makes the plan in cleared memory. rowset_text() and rowset_list() add the texts of rows to the set. */
 	int (*make_plan)(void *plan, const struct orr_args *args, struct rowset *set, struct orr_error *err);
-	/* Frees what the plan owns, but not the plan; also after a plan that failed; may be NULL. */
+	/* Frees the memory that the plan owns, but not the plan itself; also after a failed make_plan(); may be NULL. */
 	void (*unplan)(void *plan);
-	/* state is cleared memory, and does not move afterwards. */
+	/* Starts a cursor. state is cleared memory and does not move afterwards. */
 	void (*start)(void *state, const void *plan, uint64_t seed, uint64_t index);
-	/* Fills in a row in which every field is unknown; false: the end. One of these, by kind. */
+	/* Fills in a row in which every field is unknown; returns false at the end. Each generator has one of these, by kind. */
 	union {
-		bool (*next)(void *state, struct job_rec *row); /* starts as one whole GPU */
+		bool (*next)(void *state, struct job_rec *row); /* the row is initially one whole GPU */
 		bool (*next_request)(void *state, struct request_rec *row);
-		/* Starts as an addition without a zone; the time may exceed the length. */
+		/* The row is initially an addition without a zone; its time may exceed the length. */
 		bool (*next_avail)(void *state, struct avail_rec *row);
 	};
-	void (*stop)(void *state); /* frees what the state owns, but not the state; may be NULL */
+	void (*stop)(void *state); /* frees the memory that the state owns, but not the state itself; may be NULL */
 };
 
 /* Ends with NULL. */
 extern const struct generator *const generators[];
 
-/* The generator of such rows that a source names; NULL: none. A name without ":" is a file if one exists. */
+/* Returns the generator of such rows that a source names; NULL: none. A name without ":" is a file if one exists. */
 const struct generator *generator_find(enum trace_kind kind, const char *source);
-/* The generator of a source; *out is NULL if the source, or the format, means a file. Options are an error with a
- * generator: they belong to files. */
+/* Sets *out to the generator of a source; NULL if the source, or the format, means a file. Options with a generator are an error:
+ * they belong to files. */
 int generator_choose(enum trace_kind kind, const char *source, const char *format, const char *const *options, const struct generator **out,
 	struct orr_error *err);
-/* The checked parameters in a source; NULL on error. Free with args_free(). */
+/* Returns the checked parameters in a source; NULL on error. Free with args_free(). */
 struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err);
 
-/* ORR_OK if the source may be a file; otherwise an error that suggests a generator. */
+/* Returns ORR_OK if the source may be a file, else an error that suggests a generator. */
 int generator_suggest(const char *source, struct orr_error *err);
-/* The error for a source that must be a generator and is none. */
+/* Sets the error for a source that must be a generator and is not. */
 int generator_unknown(const char *source, struct orr_error *err);
 
 /* Models and strategies of jobs: jobset.c assigns a model to every generated job with whole GPUs. */

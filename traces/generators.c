@@ -61,7 +61,7 @@ struct orr_args *generator_args(const struct generator *g, const char *source, s
 int generator_choose(enum trace_kind kind, const char *source, const char *format, const char *const *options, const struct generator **out,
 	struct orr_error *err)
 {
-	/* A resolved scenario gives as format the name of the generator, or the format in which its rows are written. */
+	/* In a resolved scenario, the format is the name of the generator, or the format in which its rows are written. */
 	static const char *const own[TRACE_KINDS] = { [TRACE_REQUESTS] = "requests", [TRACE_AVAIL] = "availability" };
 	const struct generator *g = generator_find(kind, source);
 	if (g && format && *format && strcmp(format, "auto") && strcmp(format, g->name) && (!own[kind] || strcmp(format, own[kind])))
@@ -87,7 +87,7 @@ static const char *nearest_generator(const char *name)
 	return nearest_name(name, names);
 }
 
-/* Kinds of rows that generators of this name make; NULL: none. */
+/* Returns the kinds of rows that generators of this name make; NULL: none. */
 static const char *rows_of(const char *name)
 {
 	bool makes[TRACE_KINDS] = { false };

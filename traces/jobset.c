@@ -11,8 +11,8 @@
 
 struct jobset {
 	struct rowset rows;
-	uint64_t limit; /* n of a generator; 0: ends by itself or is unlimited */
-	/* GENERATOR_PARAM_TRAINING, as numbers of strings. */
+	uint64_t limit; /* parameter n of a generator; 0: ends by itself or is unlimited */
+	/* Values of GENERATOR_PARAM_TRAINING, as numbers of strings. */
 	uint32_t *model, n_models, strategy;
 	double batch;
 	bool has_strategies;
@@ -102,7 +102,7 @@ struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error
 
 /* ---- generators ---- */
 
-/* Sets the number of rows: n if given, otherwise counted. */
+/* Sets the number of rows: n if given, else by counting. */
 static void count_rows(struct jobset *s)
 {
 	const struct rowset *rows = &s->rows;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 256 * 1024 }; /* fits the second-level cache */
+enum { BLOCK = 256 * 1024 }; /* size that fits in the second-level cache */
 
 struct lines {
 	struct bytes *in;
@@ -19,7 +19,7 @@ struct lines {
 	uint64_t number;
 	bool at_end;
 	bool has_fault;
-	bool has_nul; /* a NUL byte has been read: later lines are checked for one */
+	bool has_nul; /* a NUL byte has been read, so later lines are checked for one */
 	char hash[BYTES_HASH_SIZE];
 };
 
@@ -94,7 +94,7 @@ void lines_peek(struct lines *l, const char **head, size_t *n)
 	*n = l->n - l->at;
 }
 
-/* Finds the end of the next line; -1: not in the buffer. */
+/* Returns the end of the next line; -1: not in the buffer. */
 static int64_t find_end(struct lines *l)
 {
 	size_t seen = 0;
@@ -167,6 +167,6 @@ int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	uint64_t line = l->number ? l->number : 1; /* before the first line: name line 1 */
+	uint64_t line = l->number ? l->number : 1; /* before the first line, messages name line 1 */
 	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", l->name, line, text);
 }

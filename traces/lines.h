@@ -19,24 +19,24 @@ enum { LINES_MAX_LENGTH = 1 << 20, LINES_SLACK = 15 };
 
 struct lines;
 
-/* path "-" is standard input. NULL on error. */
+/* Opens a file; path "-" is standard input. Returns NULL on error. */
 struct lines *lines_open(const char *path, struct orr_error *err);
-/* name replaces the file name in messages; the caller keeps data until lines_close(). */
+/* Opens a text in memory, which the caller keeps until lines_close(). name replaces the file name in messages. */
 struct lines *lines_open_memory(const char *name, const void *data, size_t n);
 void lines_close(struct lines *l);
 
-/* 1 a line, 0 the end, -1 error. */
+/* Reads the next line. Returns 1: a line, 0: the end, -1: an error. */
 int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err);
-/* The first block of the file; only before the first lines_next(). */
+/* Returns the first block of the file; only before the first lines_next(). */
 void lines_peek(struct lines *l, const char **head, size_t *n);
 
 const char *lines_name(const struct lines *l);
-/* Number of the last line from lines_next(), from 1. */
+/* Returns the number of the last line from lines_next(), from 1. */
 uint64_t lines_number(const struct lines *l);
-/* SHA-256 of the file on disk as hex; "" before its end is reached. */
+/* Returns the SHA-256 of the file on disk in hex; "" before its end is reached. */
 const char *lines_hash(const struct lines *l);
 
-/* An error with the text "NAME:LINE: MESSAGE"; returns ORR_EINPUT. */
+/* Sets the error "NAME:LINE: MESSAGE"; returns ORR_EINPUT. */
 int lines_fail(const struct lines *l, struct orr_error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

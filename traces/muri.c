@@ -3,9 +3,8 @@
  * muri.c - the job lists of Muri (Zhao et al., SIGCOMM 2022)
  *
  * CSV in the style of ElasticFlow (Gu et al., ASPLOS 2023), times in milliseconds:
- * job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,
- * iteration_time,resource_time_0..2,priority. The duration is used; iterations x
- * iteration_time differs from it by rounding. Stage times are ignored.
+ * job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval, iteration_time,resource_time_0..2,priority.
+ * The reader uses the duration, from which iterations x iteration_time differs by rounding. It ignores stage times.
  */
 #include "traces/format.h"
 #include "traces/table.h"

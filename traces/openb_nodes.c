@@ -2,8 +2,7 @@
 /*
  * openb_nodes.c - the node list of Alibaba's openb trace, for trace info only
  *
- * CSV: sn,cpu_milli,memory_mib,gpu,model. It describes a cluster (--cluster), so
- * it is refused as a trace of jobs.
+ * CSV: sn,cpu_milli,memory_mib,gpu,model. The list describes a cluster (--cluster), so it is refused as a trace of jobs.
  */
 #include "traces/format.h"
 #include "traces/table.h"

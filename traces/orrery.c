@@ -2,8 +2,8 @@
 /*
  * orrery.c - orrery's CSV of jobs, see docs/traces.md
  *
- * Required: submit_s and one of duration_s and iterations. An empty field means
- * "unknown". An unknown column is an error, since it is usually a misspelt one.
+ * Required: submit_s and one of duration_s and iterations. An empty field means "unknown". An unknown column is an error,
+ * because it is usually misspelt.
  */
 #include "traces/format.h"
 #include "traces/table.h"
@@ -57,7 +57,7 @@ static void *open_orrery(struct lines *in, const struct orr_args *args, struct o
 	return t;
 }
 
-/* "1:1;2:1.9;4:3.5": sizes ascend, rates are positive. */
+/* Returns whether the text has the form "1:1;2:1.9;4:3.5": ascending sizes, positive rates. */
 static bool is_speedup(const char *s)
 {
 	int64_t last = 0;

@@ -33,7 +33,7 @@ struct trace_profile {
 	size_t n_series;
 	struct tally tally[MAX_LISTS];
 	size_t n_tallies;
-	struct profile_rows *rows; /* NULL until the first row */
+	struct profile_rows *rows; /* statistics of jobs; NULL until the first row */
 };
 
 static int by_value(const void *a, const void *b)
@@ -49,7 +49,7 @@ static double quantile(const double *v, size_t n, double p)
 	return i + 1 < n ? v[i] + (v[i + 1] - v[i]) * (index - (double)i) : v[n - 1];
 }
 
-/* Sorts v. All fields but n are NAN if n is 0. */
+/* Sorts v and returns its summary. If n is 0, all fields but n are NAN. */
 static struct summary summary_of(double *v, size_t n)
 {
 	if (!n)
@@ -178,7 +178,7 @@ void trace_profile_count(
 
 /* ---- results ---- */
 
-/* Sizes and months ascend; other keys go by frequency. */
+/* Sorts sizes and months in ascending order; other keys by frequency. */
 static int by_number(const void *a, const void *b)
 {
 	const struct trace_profile_entry *x = a, *y = b;

@@ -37,7 +37,7 @@ struct trace_profile_series {
 struct trace_profile_entry {
 	const char *key;
 	uint64_t count;
-	double gpu_hours; /* or another weight, see weight of the tally */
+	double gpu_hours; /* or another weight: see `weight` of the tally */
 };
 
 struct trace_profile_tally {
@@ -50,13 +50,12 @@ struct trace_profile_tally {
 struct trace_profile *trace_profile_new(void);
 void trace_profile_free(struct trace_profile *p);
 
-/* extras: names (NULL-terminated, the same for each row) and values of further
- * series; both may be NULL. */
+/* Adds a row. extras: names (NULL-terminated, the same for each row) and values of further series; both may be NULL. */
 void trace_profile_add(struct trace_profile *p, const struct orr_trace_job *row, const char *const *extras, const double *values);
-/* Call once, after the last row; is_absolute: submit times are wall-clock times. */
+/* Computes the lists; call it once, after the last row. is_absolute: submit times are wall-clock times. */
 void trace_profile_finish(struct trace_profile *p, bool is_absolute);
 
-/* For traces of other rows. weight may be 0. */
+/* Add a fact or a value for other kinds of rows. weight may be 0. */
 void trace_profile_fact_text(struct trace_profile *p, const char *name, const char *text);
 void trace_profile_fact_number(struct trace_profile *p, const char *name, double value);
 void trace_profile_count(
@@ -65,7 +64,7 @@ void trace_profile_value(struct trace_profile *p, const char *series, double val
 /* Computes series and tallies; trace_profile_finish() includes this. */
 void trace_profile_close_lists(struct trace_profile *p);
 
-/* The i-th; NULL past the last. */
+/* Return the i-th fact, series or tally; NULL past the last. */
 const struct trace_profile_fact *trace_profile_get_fact(const struct trace_profile *p, size_t i);
 const struct trace_profile_series *trace_profile_get_series(const struct trace_profile *p, size_t i);
 const struct trace_profile_tally *trace_profile_get_tally(const struct trace_profile *p, size_t i);

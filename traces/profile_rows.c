@@ -19,7 +19,7 @@ struct change {
 struct profile_rows {
 	uint64_t rows;
 	int64_t *submit;
-	uint64_t *print; /* a hash of each row, to find duplicates */
+	uint64_t *print; /* hash of each row, to find duplicates */
 	size_t n, cap, print_cap;
 	struct change *change;
 	size_t n_changes, change_cap;
@@ -191,7 +191,7 @@ static int by_print(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* At one instant, ends precede starts: a job of zero length occupies nothing. */
+/* At one instant, ends precede starts, so a job of zero length occupies nothing. */
 static int by_change(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
@@ -308,7 +308,7 @@ static void add_facts(struct profile_rows *r, struct trace_profile *p, bool is_a
 	trace_profile_fact_number(p, "rows", (double)r->rows);
 	if (!r->rows)
 		return;
-	double gpu_s = total_gpu_seconds(r); /* before the changes are sorted */
+	double gpu_s = total_gpu_seconds(r); /* must precede the sort of the changes */
 	put_span(r, p, is_absolute);
 	put_duplicates(r, p);
 	put_counts(r, p);

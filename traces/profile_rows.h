@@ -15,7 +15,7 @@
 struct profile_rows;
 
 void profile_rows_free(struct profile_rows *r);
-/* The pointer that a profile keeps for this part, NULL at first; the profile frees it. */
+/* Returns the address of the pointer that a profile keeps for this part, NULL at first. The profile frees it. */
 struct profile_rows **profile_rows_slot(struct trace_profile *p);
 
 #endif

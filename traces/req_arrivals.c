@@ -5,10 +5,10 @@
  * poisson      exponential gaps of mean 1/rate
  * gamma        gaps Gamma(1/cv^2, cv^2/rate): mean 1/rate, coefficient of variation cv
  * periodic     gaps of 1/rate
- * mmpp         Poisson with the rate of a phase; the phases are cyclic and last exponential times (for two phases:
- *              Fischer and Meier-Hellstern, Performance Evaluation 18(2), 1993). It starts in the stationary
+ * mmpp         Poisson with the rate of a phase; the phases are cyclic and have exponential durations (for two phases:
+ *              Fischer and Meier-Hellstern, Performance Evaluation 18(2), 1993). The process starts in the stationary
  *              distribution, so the mean rate is the mean of the rates weighted by durations.
- * alternating  Poisson with the rates low and high in turn, for a fixed time each
+ * alternating  Poisson that alternates between the rates low and high, each for a fixed time
  *
  * The first request arrives one gap after time 0. Stream "request arrivals" draws gaps, "request phases" phases.
  */
@@ -24,7 +24,7 @@
 enum { MAX_PHASES = 16 };
 
 struct plan {
-	double gap_ns; /* mean; unused with phases */
+	double gap_ns; /* mean gap, ns; unused with phases */
 	double shape;  /* gamma */
 	uint32_t n_phases;
 	double rate[MAX_PHASES], hold_s[MAX_PHASES];
@@ -38,7 +38,7 @@ struct state {
 	struct req_content_draw content;
 	int64_t now_ns;
 	uint32_t phase;
-	double left_s; /* rest of the phase */
+	double left_s; /* remaining time of the phase, s */
 };
 
 #define LATEST_NS INT64_C(4000000000000000000)
@@ -148,7 +148,7 @@ static int plan_periodic(void *plan, const struct orr_args *args, struct rowset 
 	return plan_rate(plan, "periodic", args, set, err);
 }
 
-/* Request k at k gaps exactly: rounding to ns does not accumulate. */
+/* Places request k at exactly k gaps, so rounding to ns does not accumulate. */
 static bool next_periodic(void *state, struct request_rec *row)
 {
 	struct state *s = state;
@@ -190,14 +190,14 @@ static bool next_phased(void *state, struct request_rec *row)
 			s->left_s -= wait;
 			return arrive(s, (gap_s + wait) * 1e9, row);
 		}
-		/* Memoryless: a gap beyond the change of phase is drawn again. */
+		/* Memoryless: a gap that ends after the change of phase is redrawn. */
 		gap_s += s->left_s;
 		s->phase = s->phase + 1 < s->plan->n_phases ? s->phase + 1 : 0;
 		s->left_s = draw_hold(s);
 	}
 }
 
-/* Parses "5|50|0" as numbers, or "10s|5m" as seconds; returns their number, 0: invalid. */
+/* Parses "5|50|0" as numbers, or "10s|5m" as seconds; returns their number; 0: invalid. */
 static uint32_t read_parts(const char *s, bool is_time, double out[MAX_PHASES])
 {
 	for (uint32_t i = 0; i < MAX_PHASES; i++) {
@@ -216,7 +216,7 @@ static uint32_t read_parts(const char *s, bool is_time, double out[MAX_PHASES])
 	return 0;
 }
 
-/* Bounds the time of a draw, which passes phases without requests one by one. */
+/* Limits the work of a draw, which skips phases without requests one by one. */
 static int check_phases(const struct plan *p, const char *name, struct orr_error *err)
 {
 	double n = 0;

@@ -2,8 +2,8 @@
 /*
  * req_azure.c - requests to Azure's LLM inference service, 2023 and 2024 (Patel et al., ISCA 2024; Stojkovic et al., HPCA 2025)
  *
- * CSV: TIMESTAMP,ContextTokens,GeneratedTokens. Timestamps are UTC with up to nine decimals (2023: seven, the last
- * of 100 ns) and an optional "+00:00" or "Z". Arrivals count from the first one.
+ * CSV: TIMESTAMP,ContextTokens,GeneratedTokens. Timestamps are UTC with up to nine decimals (2023: seven, so 100 ns) and an
+ * optional "+00:00" or "Z". Arrival times start at the first request.
  */
 #include "traces/civil.h"
 #include "traces/req_format.h"
@@ -30,7 +30,7 @@ static void *open_azure(struct lines *in, const struct orr_args *args, struct or
 	return table_new(in, columns, TABLE_HEADER, err);
 }
 
-/* "2023-11-16 18:17:03.9799600" to ns since 1970; -1: invalid. */
+/* Converts "2023-11-16 18:17:03.9799600" to ns since 1970; returns -1 if it is invalid. */
 static int64_t parse_time(const char *s, size_t n)
 {
 	enum { WHOLE = 19 };
@@ -41,7 +41,7 @@ static int64_t parse_time(const char *s, size_t n)
 	int64_t whole = civil_ns(s, n < WHOLE ? n : WHOLE), part = 0;
 	if (whole < 0 || n == WHOLE)
 		return whole;
-	/* Only digits: num_real() would accept ".5e3" too. */
+	/* Accepts only digits: num_real() would accept ".5e3" too. */
 	bool good = s[WHOLE] == '.' && n > WHOLE + 1 && n <= WHOLE + 10 && strspn(s + WHOLE + 1, "0123456789") >= n - WHOLE - 1 &&
 		    num_seconds_ns(s + WHOLE, n - WHOLE, &part);
 	return good ? whole + part : -1;

@@ -29,7 +29,7 @@ struct burstgpt {
 	struct table *table;
 	struct strtab *sessions;
 	bool keeps_failures;
-	const char *log; /* "API log", NULL: any */
+	const char *log; /* value such as "API log"; NULL: any */
 	uint64_t left_out;
 };
 
@@ -85,7 +85,7 @@ static int next_burstgpt(void *state, struct req_row *row, struct orr_error *err
 		read_tokens(t, row);
 		if (table_has(t, ELAPSED))
 			table_real(t, ELAPSED, 0, TRACE_MAX_SECONDS);
-		/* Numbered by first use, from 1. */
+		/* Sessions are numbered in order of first use, from 1. */
 		row->session = strtab_add_z(b->sessions, table_text_or_null(t, SESSION));
 		bool is_wanted = (row->output_tokens || b->keeps_failures) && (!b->log || !strcmp(table_text(t, LOG_TYPE, NULL), b->log));
 		if (is_wanted || table_status(t) < 0)

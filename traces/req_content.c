@@ -18,7 +18,7 @@ void req_mix_free(struct req_mix *m)
 	mem_free(m->end);
 }
 
-/* "NAME", "NAME*3", "NAME:8*3" in s[0..n). */
+/* Parses "NAME", "NAME*3" or "NAME:8*3" in s[0..n). */
 static bool read_part(struct req_mix *m, const char *s, size_t n, bool has_samples, struct rowset *set)
 {
 	const char *star = memchr(s, '*', n);

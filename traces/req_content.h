@@ -2,8 +2,8 @@
 /*
  * req_content.h - content of generated requests: model, samples, tokens
  *
- * Model, samples, prompt and output are independent of each other and of arrivals; each has a random stream. With
- * lengths=FILE, prompt and output are those of one row of a trace, drawn with equal probability.
+ * Model, samples, prompt and output are independent of each other and of arrivals; each has its own random stream. With
+ * lengths=FILE, prompt and output come from one row of a trace, drawn with equal probability.
  */
 #ifndef ORR_TRACES_REQ_CONTENT_H
 #define ORR_TRACES_REQ_CONTENT_H
@@ -24,10 +24,10 @@
 		ORR_PARAM_TIME("slo", "0", "deadline after arrival; 0: that of the model"),                                             \
 		ORR_PARAM_INT("priority", "0", 0, 1e9, "priority of all requests")
 
-/* Names with weights: text is number[i] while u < end[i], u uniform in [0, 1). */
+/* Names with weights: the text is number[i] while u < end[i], u uniform in [0, 1). */
 struct req_mix {
 	uint32_t n, *model;
-	uint32_t *samples; /* from "NAME:SAMPLES"; default 1 */
+	uint32_t *samples; /* samples from "NAME:SAMPLES"; default 1 */
 	double *end;
 };
 
@@ -42,7 +42,7 @@ struct req_content {
 	uint64_t n_rows;
 	uint32_t max_output, priority;
 	int64_t slo_ns;
-	bool is_constant; /* needs no random number */
+	bool is_constant; /* one name: a draw needs no random number */
 };
 
 struct req_content_draw {
@@ -50,7 +50,7 @@ struct req_content_draw {
 	struct rng models, samples, prompts, outputs, rows;
 };
 
-/* "A|B*2|C"; with has_samples "A:8|B:128*2". */
+/* Parses "A|B*2|C"; with has_samples, "A:8|B:128*2". */
 int req_mix_parse(struct req_mix *m, const char *where, const char *name, const char *text, bool has_samples, struct rowset *set,
 	struct orr_error *err);
 void req_mix_free(struct req_mix *m);

@@ -2,8 +2,7 @@
 /*
  * req_csv.c - orrery's CSV of requests, see docs/traces.md
  *
- * Only arrival_s is required. An empty field means "unknown". An unknown column is an error, since it is usually a misspelt
- * one.
+ * Only arrival_s is required. An empty field means "unknown". An unknown column is an error, because it is usually misspelt.
  */
 #include "traces/req_format.h"
 
@@ -51,7 +50,7 @@ static uint32_t optional(struct table *t, size_t column, int64_t lo, int64_t hi,
 	return table_has(t, column) ? (uint32_t)table_count(t, column, lo, hi) : otherwise;
 }
 
-/* Whole numbers separated by blanks. */
+/* Reads whole numbers separated by blanks. */
 static void read_blocks(struct csv *c, struct req_row *row)
 {
 	size_t n = 0;

@@ -13,7 +13,7 @@
 #include "traces/table.h"
 
 struct req_row {
-	const char *id, *model; /* NULL: the number of the row; the only model */
+	const char *id, *model; /* id NULL: the number of the row; model NULL: the only model */
 	int64_t arrival_ns, slo_ns;
 	uint64_t session;
 	uint32_t samples, prompt_tokens, output_tokens, max_output, priority;
@@ -34,13 +34,13 @@ enum { REQUEST_MAX_BLOCKS = 1 << 20, REQUEST_MAX_PRIORITY = 1000000000 };
 /* Like reqset_from(), but t stays open. */
 struct reqset *reqset_read(struct trace *t, const char *source, struct orr_error *err);
 
-/* Seconds since the start of the trace. */
+/* Reads seconds since the start of the trace. */
 static inline int64_t request_arrival(struct table *t, size_t column)
 {
 	return table_seconds(t, column, 0, TRACE_MAX_SECONDS);
 }
 
-/* "8" or "8.0": simulators write both. */
+/* Reads "8" or "8.0", because simulators write both. */
 static inline uint32_t request_tokens(struct table *t, size_t column)
 {
 	return (uint32_t)table_count(t, column, 0, REQUEST_MAX_TOKENS);

@@ -2,9 +2,9 @@
 /*
  * req_irina.c - periodic monitoring and ad-hoc queries (Wu, Xu and Wang, "Irina", APNet 2020, section 5)
  *
- * A query is ad-hoc with probability p, otherwise regular. Regular queries use one model, ad-hoc queries one of several,
- * drawn with equal probability (or by weight). The paper gives neither arrival process nor rate nor number of queries, so
- * mean, arrivals and n are parameters. A query has the number of samples given after its model.
+ * A query is ad-hoc with probability p, otherwise regular. Regular queries use one model, ad-hoc queries one of several, drawn
+ * with equal probability (or by weight). The paper gives neither arrival process nor rate nor number of queries, so mean,
+ * arrivals and n are parameters. The number after a model is the number of samples of its queries.
  *
  * arrivals=cameras: regular queries arrive at fixed intervals of mean/(1 - p), the first after one interval. Ad-hoc queries
  * are Poisson, in bursts of `burst`. Together they have the given mean gap, and p is the long-run share of ad-hoc queries.
@@ -28,7 +28,7 @@ struct state {
 	struct rng gaps, kinds, models;
 	int64_t now_ns;
 	/* cameras */
-	uint64_t regulars, left; /* regular queries so far; rest of the burst */
+	uint64_t regulars, left; /* number of regular queries so far; rest of the burst */
 	double burst_at_ns;
 };
 
@@ -86,7 +86,7 @@ static void start(void *state, const void *plan, uint64_t seed, uint64_t index)
 	s->burst_at_ns = s->plan->arrivals == ARRIVALS_CAMERAS && s->plan->p > 0 ? rng_exponential(&s->gaps, s->plan->burst_ns) : INFINITY;
 }
 
-/* The time of the next query of either kind. */
+/* Returns the time of the next query of either kind. */
 static double next_of_cameras(struct state *s, bool *is_adhoc)
 {
 	const struct plan *p = s->plan;

@@ -43,8 +43,9 @@ static bool read_count(const char *s, size_t n, int64_t least, uint32_t *out)
 }
 
 /*
- * With mu and sigma of the logarithm, mean = exp(mu + sigma^2/2) and p99 = exp(mu + z sigma). With l = ln(p99/mean),
- * sigma = z - sqrt(z^2 - 2 l), the smaller root. l is at most z^2/2, where p99 is 15 times the mean.
+ * Parses a lognormal by mean and p99. With mu and sigma of the logarithm, mean = exp(mu + sigma^2/2) and p99 = exp(mu + z
+ * sigma). With l = ln(p99/mean), sigma = z - sqrt(z^2 - 2 l), the smaller root. l is at most z^2/2; there, p99 is 15 times the
+ * mean.
  */
 static bool read_lognormal(struct req_law *law, const char *s)
 {

@@ -9,7 +9,7 @@
  *	exp:200             exponential with mean 200, to the nearest whole number above 0
  *	azure-code, azure-conv, mooncake   measured quantiles of the trace's prompts or outputs (docs/traces.md)
  *
- * A draw takes one uniform number, a constant none, a lognormal as many as the ziggurat of GSL needs.
+ * A draw takes one uniform number; a constant takes none, a lognormal as many as the ziggurat of GSL needs.
  */
 #ifndef ORR_TRACES_REQ_LAW_H
 #define ORR_TRACES_REQ_LAW_H
@@ -23,13 +23,13 @@ enum req_law_column { LAW_OF_PROMPTS, LAW_OF_OUTPUTS, LAW_OF_SAMPLES };
 
 struct req_law {
 	enum req_law_kind kind;
-	uint32_t low, high; /* bounds of the values; a constant has both equal */
+	uint32_t low, high; /* bounds of the values; for a constant, both are equal */
 	double mean;        /* exponential */
-	double mu, sigma;   /* lognormal: of the logarithm */
+	double mu, sigma;   /* lognormal: mean and standard deviation of the logarithm */
 	const struct quantile *table;
 };
 
-/* where and name identify the parameter in messages; samples must not be 0. */
+/* Parses a distribution. where and name identify the parameter in messages; samples must not be 0. */
 int req_law_parse(
 	struct req_law *law, const char *where, const char *name, const char *text, enum req_law_column column, struct orr_error *err);
 uint32_t req_law_draw_slow(const struct req_law *law, struct rng *r);

@@ -32,9 +32,9 @@ struct mooncake {
 	uint32_t block_tokens;
 	uint64_t *block;
 	size_t cap;
-	/* Of the current line. */
+	/* Unread rest of the current line. */
 	char *s, *end;
-	unsigned seen; /* a bit per field */
+	unsigned seen; /* fields seen so far, a bit per field */
 	struct req_row *row;
 	struct orr_error *err;
 };
@@ -86,7 +86,7 @@ static bool take(struct mooncake *m, char c)
 	return true;
 }
 
-/* The raw text between the quotes of a string; NULL: no string. */
+/* Returns the raw text between the quotes of a string; NULL: no string. */
 static const char *take_string(struct mooncake *m, size_t *n)
 {
 	if (!take(m, '"'))
@@ -102,7 +102,7 @@ static const char *take_string(struct mooncake *m, size_t *n)
 	return text;
 }
 
-/* Length of a number or word. */
+/* Returns the length of a number or word. */
 static size_t take_word(struct mooncake *m, const char **text)
 {
 	skip_blanks(m);
@@ -112,7 +112,7 @@ static size_t take_word(struct mooncake *m, const char **text)
 	return (size_t)(m->s - *text);
 }
 
-/* Skips an unused value. Nesting is counted, without recursion. */
+/* Skips an unused value. Counts nesting levels instead of recursing. */
 static int skip_value(struct mooncake *m, const char *key, size_t length)
 {
 	size_t depth = 0, n;

@@ -11,9 +11,9 @@
 
 /* A set of 64-bit numbers: open addressing, at most half full. */
 struct seen {
-	uint64_t *slot; /* number + 1; 0: free */
+	uint64_t *slot; /* number + 1; 0: free slot */
 	size_t mask, n;
-	bool has_last; /* UINT64_MAX, which has no number + 1 */
+	bool has_last; /* the set contains UINT64_MAX, for which number + 1 overflows */
 };
 
 static size_t place(const struct seen *s, uint64_t v)
@@ -35,7 +35,7 @@ static void grow(struct seen *s)
 	mem_free(old.slot);
 }
 
-/* True if v was new. */
+/* Adds v; returns whether v was new. */
 static bool add(struct seen *s, uint64_t v)
 {
 	if (v == UINT64_MAX) {
@@ -68,7 +68,7 @@ static void add_gap(struct sums *s, double gap)
 	s->gap_squares += before * (gap - s->gap_mean);
 }
 
-/* Hits of an unbounded cache: all of them, and those in the leading run of hits of the prompt. */
+/* Counts the hits of an unbounded cache: all of them, and those in the leading run of hits of the prompt. */
 static void add_blocks(struct sums *s, const struct request_rec *r)
 {
 	bool is_leading = true;

@@ -11,7 +11,7 @@ struct reqset;
 
 /* Adds all rows of the set, which must have an end, to p and closes the lists of p. */
 void req_profile(const struct reqset *s, struct trace_profile *p);
-/* The same for the rest of a trace of requests; 0 or -1. */
+/* Adds the remaining rows of a trace of requests; returns 0 or -1. */
 int req_profile_trace(struct trace *t, struct trace_profile *p, struct orr_error *err);
 
 #endif

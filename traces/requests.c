@@ -103,8 +103,8 @@ static struct request_rec compact(struct reqset *s, const struct req_row *row)
 }
 
 /*
- * Repeats the rows `times` times, end to end. Copies are one mean gap apart, which keeps the rate. Requests lose their
- * ids, each copy gets its own sessions, and hashes of prompts stay the same.
+ * Repeats the rows `times` times, end to end. Copies are one mean gap apart, which preserves the rate. Requests lose their ids,
+ * each copy gets separate sessions, and prompt hashes stay the same.
  */
 static int repeat(struct reqset *s, uint64_t times, struct orr_error *err)
 {

@@ -93,7 +93,7 @@ void rowset_loaded(struct rowset *s, const struct trace *t)
 	memcpy(s->hash, trace_hash(t), sizeof s->hash);
 }
 
-/* By memcpy(), since no record has its key as a member. */
+/* Copies the key by memcpy(), because no record has a key as a member. */
 static struct row_key key_of(const void *row)
 {
 	struct row_key key;
@@ -139,7 +139,7 @@ static void hash_generator(struct rowset *s)
 	const struct orr_param *p = s->generator->params;
 	struct sbuf text = { 0 };
 	sbuf_printf(&text, "%s %s\n", word[s->generator->kind], s->generator->name);
-	for (size_t i = 0; p[i].name; i++) /* the contents of a file count, not its name */
+	for (size_t i = 0; p[i].name; i++) /* the hash covers the contents of a file, not its name */
 		sbuf_printf(&text, "%s=%s\n", p[i].name, p[i].kind == ORR_KIND_FILE ? args_file_hash(s->args, i) : args_value(s->args, i));
 	sbuf_printf(&text, "seed=%" PRIu64 "\n", s->seed);
 	bytes_hash_text(text.text, text.len, s->hash);

@@ -17,7 +17,7 @@
 struct generator;
 
 struct row_key {
-	uint64_t number; /* 0, 1, .. in order */
+	uint64_t number; /* number of the row: 0, 1, .. in order */
 	int64_t t_ns;
 };
 
@@ -42,12 +42,12 @@ struct rowset {
 };
 
 void rowset_init(struct rowset *s, size_t row_size, const char *source);
-/* Frees what the set owns, but not the set. */
+/* Frees the memory that the set owns, but not the set itself. */
 void rowset_clear(struct rowset *s);
 
-/* The number of a text; 0 for an empty one. */
+/* Returns the number of a text; 0 for an empty one. */
 uint32_t rowset_text(struct rowset *s, const char *text, size_t n);
-/* The same, and the text joins the list. */
+/* Same, and adds the text to the list. */
 uint32_t rowset_list(struct rowset *s, const char *text, size_t n);
 /* Adds "a|b|c" to the list, at most `most` texts; returns their number, 0 on error. "" is one empty text. */
 uint32_t rowset_list_all(struct rowset *s, const char *text, uint32_t number[], uint32_t most, const char *where, struct orr_error *err);
@@ -55,20 +55,20 @@ void rowset_list_number(struct rowset *s, uint32_t number);
 
 /* ---- files ---- */
 
-/* Memory of another row, uninitialised. */
+/* Returns memory for another row, uninitialised. */
 void *rowset_add(struct rowset *s);
-/* Takes format, hash and number of skipped rows from the trace, after its last row. */
+/* Copies format, hash and number of skipped rows from the trace, after its last row. */
 void rowset_loaded(struct rowset *s, const struct trace *t);
-/* Sorts by time and numbers the rows; with is_absolute, times count from the first row. */
+/* Sorts by time and numbers the rows. is_absolute: times are made relative to the first row. */
 void rowset_sort(struct rowset *s, bool is_absolute);
-/* For qsort(): by time, then number. */
+/* Compares by time, then number; for qsort(). */
 int row_key_compare(const void *a, const void *b);
 
 /* ---- generators ---- */
 
-/* Makes the plan and the hash of parameters and seed; owns args, even on error. */
+/* Makes the plan, and the hash of parameters and seed. Owns args, even on error. */
 int rowset_generate(struct rowset *s, const struct generator *g, struct orr_args *args, uint64_t seed, struct orr_error *err);
-/* State of a cursor; NULL for a file. */
+/* Returns the state of a cursor; NULL for a file. */
 void *rowset_start(const struct rowset *s, uint64_t index);
 void rowset_stop(const struct rowset *s, void *state);
 

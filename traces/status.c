@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <strings.h>
 
-/* Codes: Standard Workload Format, version 2.2, field 11. 2 is a part of a job that goes on, so it is OTHER. */
+/* Codes of the Standard Workload Format, version 2.2, field 11. Code 2 is a part of a job that continues, so it is OTHER. */
 static const struct {
 	const char *text;
 	enum trace_status status;

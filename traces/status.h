@@ -8,11 +8,11 @@ enum trace_status {
 	TRACE_STATUS_COMPLETED,
 	TRACE_STATUS_FAILED,
 	TRACE_STATUS_KILLED,
-	TRACE_STATUS_OTHER, /* still running or waiting when the trace was made, or an unknown word */
+	TRACE_STATUS_OTHER, /* still running or waiting at the end of the trace, or an unknown word */
 	TRACE_STATUSES
 };
 
-/* text: a word in any case, or a code of the Standard Workload Format; NULL or empty: none. */
+/* Returns the status of a text: a word in any case, or a code of the Standard Workload Format; NULL or empty: none. */
 enum trace_status trace_status_of(const char *text);
 
 #endif

@@ -52,7 +52,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("processors", "alloc
 
 static const char *const info_options[] = { "unknown_runtime=keep", NULL };
 
-/* Keys of the header shown by trace info. */
+/* Keys of the header that trace info shows. */
 static const char *const keys[] = { "Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString" };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 
@@ -63,7 +63,7 @@ struct swf {
 	char header[N_KEYS][100];
 };
 
-/* At least 18 fields that look like numbers. */
+/* Recognises at least 18 fields that look like numbers. */
 static bool sniff(const struct trace_head *head)
 {
 	size_t n = 0;
@@ -127,7 +127,7 @@ static int64_t known_seconds(struct table *t, size_t column)
 	return v < 0 ? -1 : v;
 }
 
-/* The text of a number used as a name; NULL for -1. */
+/* Returns the text of a number used as a name; NULL for -1. */
 static const char *known_name(struct table *t, size_t column)
 {
 	return table_count(t, column, -1, INT32_MAX) < 0 ? NULL : table_text(t, column, NULL);
@@ -152,7 +152,7 @@ static void read_row(const struct swf *s, struct orr_trace_job *row, int64_t *pr
 		table_real(t, only_checked[i], -1, 1e18);
 }
 
-/* 1 a row, 0 a skipped row, -1 an error. */
+/* Returns 1: a row, 0: a skipped row, -1: an error. */
 static int judge(struct swf *s, const struct orr_trace_job *row, int64_t procs)
 {
 	if (table_status(s->table) < 0)

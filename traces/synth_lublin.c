@@ -30,7 +30,7 @@ enum { SLOTS = 48, DAY_STARTS_IN_SLOT = 11 };
 struct lublin {
 	struct rng arrivals, service, sizes;
 	double top;         /* log2 of the number of processors */
-	double pace[SLOTS]; /* mean 1 over the day */
+	double pace[SLOTS]; /* pace of the clock by time of day, mean 1 over the day */
 	double now_s, end_s, load;
 };
 
@@ -91,7 +91,7 @@ static double draw_run(struct lublin *l, uint32_t size)
 	return exp(ln);
 }
 
-/* Advances by a gap drawn for the mean pace; it is shorter in slots with a higher pace. */
+/* Advances by a gap drawn for the mean pace; slots with a higher pace shorten it. */
 static void advance(struct lublin *l)
 {
 	double ln;

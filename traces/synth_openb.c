@@ -50,7 +50,7 @@ static const double share_weight[] = { 1078, 750, 328, 253, 140, 128, 75, 74, 72
 static const uint32_t whole_gpus[] = { 1, 2, 4, 8 };
 static const double whole_weight[] = { 3911, 16, 15, 44, -1 };
 
-/* Strings 1..4 are QoS classes, the following ones GPU types. */
+/* Strings 1..4 are QoS classes; the others are GPU types. */
 static const char *const names[] = { "LS", "BE", "Burstable", "Guaranteed", "T4", "G2", "P100", "V100M16|V100M32", "P100|V100M16|V100M32",
 	"G3", "G2|P100|T4|V100M16|V100M32", "P100|T4|V100M16|V100M32", "A10|G2|T4|V100M16|V100M32", "V100M32", NULL };
 enum { FIRST_TYPE = 5 };

@@ -2,23 +2,22 @@
 /*
  * synth_philly.c - a month like Microsoft's Philly list (2017)
  *
- * Fitted to the processed list of 82,247 jobs (docs/traces.md compares them). The
- * model has:
+ * Fitted to the processed list of 82,247 jobs (docs/traces.md compares them). The model includes:
  *  - gaps: a renewal process with the measured distribution of gaps, which is
  *    bursty (half below 8 s, a tenth above 361 s);
  *  - cron: 4.8 % of the gaps are 599-601 s, and nearly all jobs after them are
- *    short one-GPU jobs of one virtual cluster, from a script that resubmits;
+ *    short one-GPU jobs of one virtual cluster, from a script that submits again and again;
  *  - virtual clusters: their shares, and runs of one cluster (a submission comes
  *    from the cluster of the previous one with probability 0.79);
  *  - GPUs given the virtual cluster, durations given the number of GPUs.
- * It has neither the time of day nor users.
+ * It omits the time of day and users.
  */
 #include "traces/draw.h"
 #include "traces/generator.h"
 
 #include <math.h>
 
-/* In seconds, without the cron gaps. */
+/* Gaps in seconds, without the cron gaps. */
 static const struct quantile gaps[] = { { 0, 0 }, { 0.05, 0.01 }, { 0.1, 1 }, { 0.2, 2 }, { 0.3, 3 }, { 0.4, 5 }, { 0.5, 7 }, { 0.6, 12 },
 	{ 0.7, 20 }, { 0.75, 29 }, { 0.8, 54 }, { 0.85, 116 }, { 0.9, 218 }, { 0.95, 380 }, { 0.97, 478 }, { 0.99, 598 }, { 0.995, 763.6 },
 	{ 0.999, 2423.6 }, { 0.9999, 60925.4 }, { 1, 247199 } };
@@ -47,7 +46,7 @@ static const struct quantile many_gpus[] = { { 0, 1 }, { 0.01, 4 }, { 0.05, 35 }
 static const struct quantile *const durations[] = { one_gpu, few_gpus, eight_gpus, many_gpus };
 enum { N_CLASSES = 4 };
 
-/* Sizes within a class: jobs of the list without cron. */
+/* Sizes within a class: jobs of the list without cron jobs. */
 static const uint32_t sizes[N_CLASSES][7] = { { 1 }, { 2, 4 }, { 8 }, { 12, 16, 24, 32, 64, 128 } };
 static const double size_weight[N_CLASSES][7] = { { 1, -1 }, { 1817, 1869, -1 }, { 1, -1 }, { 7, 199, 7, 67, 6, 3, -1 } };
 
@@ -55,7 +54,7 @@ static const char *const clusters[] = { "6214e9", "11cb48", "6c71a0", "b436b2", 
 	"e13805", "23dbec", "51b7ef", "795a4c", "925e2b", NULL };
 enum { CRON_CLUSTER = 1 };
 static const double cluster_weight[] = { 41226, 12123, 9953, 7423, 1933, 1510, 1435, 1137, 723, 421, 374, 8, 4, 3, 3, -1 };
-/* Jobs by class for each cluster. */
+/* Number of jobs by class for each cluster. */
 static const double class_weight[][N_CLASSES + 1] = { { 40841, 194, 191, 0, -1 }, { 10640, 1454, 10, 19, -1 }, { 9054, 433, 455, 11, -1 },
 	{ 7237, 75, 51, 60, -1 }, { 1570, 363, 0, 0, -1 }, { 597, 374, 420, 119, -1 }, { 1090, 345, 0, 0, -1 }, { 1137, 0, 0, 0, -1 },
 	{ 204, 329, 179, 11, -1 }, { 64, 14, 292, 51, -1 }, { 215, 105, 36, 18, -1 }, { 2, 0, 6, 0, -1 }, { 4, 0, 0, 0, -1 },

@@ -7,10 +7,9 @@
  * exponentials with balanced means (the shares p and 1-p have equal load) and the
  * squared coefficient of variation scv.
  *
- * mmpp: two states in turn, which last exponential times of mean hold1 and hold2;
- * arrivals are Poisson of rate1 or rate2 (Fischer and Meier-Hellstern,
- * "The Markov-modulated Poisson process (MMPP) cookbook", Performance Evaluation
- * 18(2), 1993). Stream "state" drives the state.
+ * mmpp: two alternating states with exponential durations of mean hold1 and hold2; arrivals are Poisson of rate1 or rate2
+ * (Fischer and Meier-Hellstern, "The Markov-modulated Poisson process (MMPP) cookbook", Performance Evaluation 18(2), 1993).
+ * Stream "state" draws the durations.
  */
 #include "traces/draw.h"
 #include "traces/generator.h"
@@ -101,7 +100,7 @@ struct mmpp {
 	struct service_law service;
 	double rate[2], hold[2];
 	int state;
-	double left; /* rest of the state, seconds */
+	double left; /* remaining time of the state, s */
 	int64_t now_ns;
 };
 
@@ -145,7 +144,7 @@ static bool mmpp_next(void *state, struct job_rec *row)
 			gap += wait;
 			break;
 		}
-		/* Memoryless: a wait beyond the change of state is drawn again. */
+		/* Memoryless: a gap that ends after the change of state is redrawn. */
 		gap += m->left;
 		m->state = !m->state;
 		m->left = rng_exponential(&m->states, m->hold[m->state]);

@@ -2,9 +2,8 @@
 /*
  * synth_tiresias.c - the queue of a small deep-learning cluster, in whole seconds
  *
- * GPUs 1, 2, 4, 8, 16 with probability .55, .12, .15, .14, .04; durations
- * lognormal(mu, sigma), clamped to [low, high]; exponential gaps of the given mean,
- * rounded. This model makes the inputs of comparisons with other simulators.
+ * GPUs 1, 2, 4, 8, 16 with probability .55, .12, .15, .14, .04; durations lognormal(mu, sigma), clamped to [low, high];
+ * exponential gaps of the given mean, rounded. Comparisons with other simulators use this model.
  */
 #include "traces/draw.h"
 #include "traces/generator.h"

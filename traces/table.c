@@ -28,7 +28,7 @@ struct table {
 	size_t want; /* number of fields of every row; 0: not known yet */
 	size_t n;
 	struct field field[TABLE_MAX_FIELDS];
-	struct sbuf joined; /* a record that spans lines */
+	struct sbuf joined; /* text of a record that spans lines */
 	uint64_t first_line;
 	struct orr_error *err;
 	bool failed;
@@ -36,8 +36,8 @@ struct table {
 
 /* ---- splitting ---- */
 
-/* Unquotes in place a field whose text starts at s, after its first quote. Returns the
- * position after the closing quote, NULL without one; the field is [s, *end). */
+/* Unquotes in place a field whose text starts at s, after its first quote. Returns the position after the closing quote; NULL: no
+ * closing quote. The field is [s, *end). */
 static char *unquote(char *s, char *stop, char **end)
 {
 	char *to = s;
@@ -64,7 +64,7 @@ static int too_many(struct table *t)
 	return -1;
 }
 
-/* A '"' that this line does not close: the record continues on further lines. */
+/* Returns whether a quote is open at the end of the line: the record then continues on the next line. */
 static int quotes_are_open(const char *s, size_t n)
 {
 	int open = 0;
@@ -101,8 +101,8 @@ static int split_quoted(struct table *t, char *s, char *stop)
 	}
 }
 
-/* A mask of the bytes equal to c among SPAN bytes at s: bit i for s[i]. Reads up to
- * SPAN - 1 bytes past the end of a line (LINES_SLACK). */
+/* Returns a mask of the bytes equal to c among SPAN bytes at s: bit i for s[i]. Reads up to SPAN - 1 bytes past the end of a line
+ * (LINES_SLACK). */
 #ifdef __SSE2__
 enum { SPAN = 16 };
 
@@ -131,12 +131,11 @@ static void unsplit(struct table *t, const struct field *f)
 		f->s[f->n] = t->separator;
 }
 
-/* Splits a line of lines_next() at separators; 0 if it contains a '"', and then the
- * line is unchanged. */
+/* Splits a line of lines_next() at separators. Returns 0 if it contains a '"' and leaves the line unchanged. */
 static int split_plain(struct table *t, char *s, size_t n)
 {
 	const char separator = t->separator;
-	const char quote = t->flags & TABLE_TABS ? '\n' : '"'; /* a line contains no '\n' */
+	const char quote = t->flags & TABLE_TABS ? '\n' : '"'; /* no quotes: a line contains no '\n' */
 	struct field *f = t->field;
 	char *begin = s;
 	for (size_t i = 0; i < n; i += SPAN) {

@@ -2,9 +2,8 @@
 /*
  * tiresias.c - the job list of the Tiresias simulator (Gu et al., NSDI 2019)
  *
- * CSV: job_id,num_gpu,submit_time,iterations,model_name,duration,interval, times
- * in seconds. Only the first three and the duration are required, in any order;
- * other columns are ignored. Iterations are kept, but the duration is used.
+ * CSV: job_id,num_gpu,submit_time,iterations,model_name,duration,interval, times in seconds. Only the first three and the
+ * duration are required, in any order; other columns are ignored. The reader keeps the iterations; a job runs for its duration.
  */
 #include "traces/format.h"
 #include "traces/table.h"

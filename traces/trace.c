@@ -24,7 +24,7 @@ struct trace {
 
 static void clear_job(struct orr_trace_job *row)
 {
-	/* Field by field: a compound literal would become a slow "rep stos" per row. */
+	/* Sets the fields one by one: a compound literal would compile to a slow "rep stos" per row. */
 	row->id = row->user = row->queue = row->model = NULL;
 	row->gpu_types = row->speedup = row->strategy = row->status = NULL;
 	row->submit_ns = row->cpu_milli = row->mem_mib = 0;
@@ -35,7 +35,7 @@ static void clear_job(struct orr_trace_job *row)
 	row->line = 0;
 }
 
-/* A copy of the first line that is neither blank nor a comment of SWF. */
+/* Returns a copy of the first line that is neither blank nor a comment of SWF. */
 static char *first_line(const char *s, size_t n)
 {
 	const char *end = s + n;

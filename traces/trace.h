@@ -19,36 +19,35 @@ struct cJSON;
 
 /* Kind of the rows. Only trace info reads a list of nodes. */
 enum trace_kind { TRACE_JOBS, TRACE_REQUESTS, TRACE_AVAIL, TRACE_NODES, TRACE_KINDS };
-/* Returns whether a format or a generator of such rows has this name. (There is a poisson and an mmpp for jobs and for requests.) */
+/* Returns whether a format or a generator of such rows has this name. (The names poisson and mmpp exist for jobs and for requests.) */
 bool trace_kind_knows(enum trace_kind kind, const char *format);
 
 /* ---- streaming one file ---- */
 struct trace;
 
-/* format NULL or "auto": found by sniffing. path "-" is standard input; gzip and
- * zstd are decompressed regardless of the file name. options: "name=value" texts of the format's
- * parameters, NULL-terminated; may be NULL. NULL on error. */
+/* Opens a file. format NULL or "auto": recognised by sniffing. path "-" is standard input. gzip and zstd are decompressed regardless
+ * of the file name. options: "name=value" texts of the format's parameters, NULL-terminated; may be NULL. Returns NULL on error. */
 struct trace *trace_open(const char *path, const char *format, const char *const *options, struct orr_error *err);
-/* 1 a row, 0 the end, -1 error (err names file and line). */
+/* Reads the next row. Returns 1: a row, 0: the end, -1: an error (err names file and line). */
 int trace_next(struct trace *t, struct orr_trace_job *row, struct orr_error *err);
 void trace_close(struct trace *t);
 enum trace_kind trace_kind(const struct trace *t);
 const char *trace_format(const struct trace *t);
 const char *trace_format_doc(const struct trace *t);
-/* Returns whether submit times are wall-clock times (then a jobset counts from the first). */
+/* Returns whether submit times are wall-clock times (a jobset then makes them relative to the first). */
 bool trace_is_absolute(const struct trace *t);
-/* trace_open() for a text in memory, which the caller keeps; name replaces the file name. */
+/* Like trace_open() for a text in memory, which the caller keeps; name replaces the file name. */
 struct trace *trace_open_memory(
 	const char *name, const void *data, size_t n, const char *format, const char *const *options, struct orr_error *err);
-/* trace_open() with options that keep every row, even without a duration. */
+/* Like trace_open(), with options that keep every row, even without a duration. */
 struct trace *trace_open_all(const char *path, const char *format, const char *const *options, struct orr_error *err);
-/* SHA-256 of the file's bytes as hex; "" until trace_next() has returned 0. */
+/* Returns the SHA-256 of the file's bytes in hex; "" until trace_next() has returned 0. */
 const char *trace_hash(const struct trace *t);
 
-/* Adds all remaining rows to p and finishes p; 0 or -1. */
+/* Adds all remaining rows to p and finishes p; returns 0 or -1. */
 struct trace_profile;
 int trace_describe(struct trace *t, struct trace_profile *p, struct orr_error *err);
-/* As above, for traces of jobs and lists of nodes only. */
+/* Same, for traces of jobs and lists of nodes only. */
 int trace_profile_rows(struct trace *t, struct trace_profile *p, struct orr_error *err);
 
 /* A property of the file, such as a value of its header. Texts are valid until
@@ -57,14 +56,14 @@ struct trace_fact {
 	const char *name;
 	char value[112];
 };
-/* The fact with this index, false past the last. Complete once trace_next() has returned 0. */
+/* Returns the fact with this index; false past the last. Facts are complete once trace_next() has returned 0. */
 bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out);
-/* Number of rows that trace_next() has skipped, according to options of the format. */
+/* Returns the number of rows that trace_next() has skipped because of options of the format. */
 uint64_t trace_left_out(const struct trace *t);
 /* ---- files of requests (traces/requests.h) ---- */
 struct req_row;
 struct request_rec;
-/* An error for traces of other kinds, like trace_next(). */
+/* Like trace_next(), for requests; an error for traces of other kinds. */
 int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *err);
 uint32_t trace_block_tokens(const struct trace *t);
 void trace_arrange(const struct trace *t, struct request_rec *row, uint64_t n);
@@ -78,49 +77,49 @@ const char *trace_name(const struct trace *t); /* of the file, for messages */
 
 /* ---- the jobs of a replay ---- */
 struct job_rec {
-	uint64_t number; /* 0, 1, ... in order of submission */
+	uint64_t number; /* number of the job: 0, 1, ... in order of submission */
 	int64_t submit_ns, duration_ns, limit_ns, wait_ns;
 	double iterations, priority, batch;
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus, gpu_milli;
 	uint32_t id;                                                       /* strings of jobset_strings(); id 0: the number is the id */
 	uint32_t user, queue, model, gpu_types, speedup, strategy, status; /* 0: none */
-	uint64_t line;                                                     /* in the file; 0 from a generator */
+	uint64_t line;                                                     /* line in the file; 0: from a generator */
 };
 
 struct jobset;
 struct jobcursor;
 
-/* source: a path, or a generator such as "poisson:rate=0.5,n=1000". seed: of generators. */
+/* Loads a set. source: a path, or a generator such as "poisson:rate=0.5,n=1000". seed: for generators. */
 struct jobset *jobset_load(const char *source, const char *format, const char *const *options, uint64_t seed, struct orr_error *err);
-/* The rows of an open trace of jobs; closes the trace, even on error. */
+/* Loads the rows of an open trace of jobs. Closes the trace, even on error. */
 struct jobset *jobset_from(struct trace *t, const char *source, struct orr_error *err);
 void jobset_free(struct jobset *s);
-/* Number of jobs; UINT64_MAX for an unlimited generator. */
+/* Returns the number of jobs; UINT64_MAX: an unlimited generator. */
 uint64_t jobset_count(const struct jobset *s);
-/* Number of rows skipped by options of the format. */
+/* Returns the number of rows skipped because of options of the format. */
 uint64_t jobset_left_out(const struct jobset *s);
-/* True if all rows are in memory (jobset_at() works). */
+/* Returns whether all rows are in memory (jobset_at() works). */
 bool jobset_is_loaded(const struct jobset *s);
 const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);
-/* Strings of the rows of this set; those of a generator are complete before the first row. */
+/* Returns the strings of the rows of this set. The strings of a generator are complete before the first row. */
 const struct strtab *jobset_strings(const struct jobset *s);
 /* Returns whether any job may name a strategy. */
 bool jobset_has_strategies(const struct jobset *s);
-/* 64 hex digits: SHA-256 of the bytes of the file, or of parameters and seed of the generator. */
+/* Returns 64 hex digits: SHA-256 of the bytes of the file, or of parameters and seed of the generator. */
 const char *jobset_hash(const struct jobset *s);
 const char *jobset_format(const struct jobset *s);
 const char *jobset_source(const struct jobset *s);
 
-/* Cursors draw blocks of the rows of a file (traces/resample.h). jobset_count() and jobset_at() are still those of the file. */
+/* Makes cursors draw blocks of the rows of a file (traces/resample.h). jobset_count() and jobset_at() still refer to the file. */
 int jobset_resample(struct jobset *s, int64_t block_ns, uint64_t seed, struct orr_error *err);
-uint64_t jobset_blocks(const struct jobset *s); /* how many; 0: rows are not drawn */
+uint64_t jobset_blocks(const struct jobset *s); /* number of blocks; 0: rows are not drawn */
 
-/* A cursor for one run, any number, one thread each. replication: index of the random streams of a generator (at most 2^24). */
+/* Opens a cursor for one run; any number, one thread each. replication: index of the random streams of a generator (at most 2^24). */
 struct jobcursor *jobset_open(const struct jobset *s, uint64_t replication);
 bool jobcursor_next(struct jobcursor *c, struct job_rec *out);
 void jobcursor_close(struct jobcursor *c);
-/* Expands rec; id is NULL if the job has only a number. Texts belong to the set. */
+/* Expands rec. id is NULL if the job has only a number. Texts belong to the set. */
 void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_trace_job *out);
 
 #endif

@@ -81,7 +81,7 @@ static void put_seconds(struct sbuf *b, int64_t ns)
 	sbuf_add(b, s, s[n - 1] == '.' ? n - 1 : n);
 }
 
-/* The shortest text that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 static void put_real(struct sbuf *b, double v)
 {
 	char s[40];
@@ -263,7 +263,7 @@ static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct 
 	return orr_fail(err, ORR_EINPUT, "format requests is for requests, not for jobs: expected orrery, tiresias or swf");
 }
 
-/* The number of a name in SWF: the name itself if it is a number, else by first use. */
+/* Returns the number of a name in SWF: the name itself if it is a number, else its number in order of first use. */
 static int64_t swf_number(struct strtab *names, const char *name)
 {
 	int64_t v;
@@ -304,7 +304,7 @@ static int put_swf(struct writer *w, const struct orr_trace_job *row, struct orr
 	return ORR_OK;
 }
 
-/* The names are known only at the end, and SWF allows comments anywhere. */
+/* Writes the names at the end, when all are known; SWF allows comments anywhere. */
 static void put_swf_names(struct writer *w)
 {
 	for (uint32_t i = 1; i < strtab_count(w->users); i++)

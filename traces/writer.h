@@ -7,8 +7,8 @@
  * which writer_close() renames and writer_discard() removes. A file named .gz or
  * .zst is compressed; "-" is standard output, uncompressed.
  *
- * Times have up to nine decimals, as needed to read back the same ns. Fields that
- * the format lacks are lost (docs/traces.md).
+ * Times have as many decimals, at most nine, as reading back the same ns requires. Fields that the format lacks are lost
+ * (docs/traces.md).
  */
 #ifndef ORR_TRACES_WRITER_H
 #define ORR_TRACES_WRITER_H
@@ -21,13 +21,13 @@ struct request_rec;
 struct availset;
 struct avail_rec;
 
-/* format: orrery, tiresias or swf; requests; availability. NULL on error. */
+/* Opens a file. format: orrery, tiresias or swf for jobs; requests; availability. Returns NULL on error. */
 struct writer *writer_open(const char *path, const char *format, struct orr_error *err);
-/* row->id NULL: the number of the row. Returns 0 or an error code. */
+/* Writes a row. row->id NULL: the number of the row. Returns 0 or an error code. */
 int writer_row(struct writer *w, const struct orr_trace_job *row, struct orr_error *err);
-/* Only for format requests; texts belong to the set. */
+/* Writes a row of format requests; texts belong to the set. */
 int writer_request(struct writer *w, const struct reqset *s, const struct request_rec *r, struct orr_error *err);
-/* The same for format availability; r NULL: writes the end of the record, end_ns. */
+/* Writes a row of format availability; r NULL: the end of the record, end_ns. */
 int writer_avail(struct writer *w, const struct availset *s, const struct avail_rec *r, int64_t end_ns, struct orr_error *err);
 /* Closes and frees the writer, even on error. */
 int writer_close(struct writer *w, struct orr_error *err);

@@ -3,7 +3,7 @@
  * modelgen - writes the catalogue of models
  *
  *  modelgen FOLDER           writes each model to FOLDER/NAME.json
- *  modelgen --check FOLDER   lists the files that differ from what modelgen would write
+ *  modelgen --check FOLDER   lists the files that differ from the generated ones
  *  modelgen --list           lists the names of the models
  */
 #include "hwmodel/modelgen/modelgen.h"

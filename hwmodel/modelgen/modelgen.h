@@ -2,9 +2,8 @@
 /*
  * modelgen.h - the catalogue of models, computed from the architectures
  *
- * Each function builds one model from shapes; modelgen writes it to
- * hwmodel/models/NAME.json (`make models`). Layers of ResNets and VGG have the names of
- * torchvision and the papers.
+ * Each function builds one model from shapes; modelgen writes it to hwmodel/models/NAME.json (`make models`). Layers of ResNets
+ * and VGG are named as in torchvision and the papers.
  */
 #ifndef ORR_MODELGEN_H
 #define ORR_MODELGEN_H
@@ -24,7 +23,7 @@ extern const struct recipe plain_cnns[], resnets[], inceptions[], transformers[]
 
 void write_model(const struct plan *p, const struct recipe *r, struct sbuf *out);
 
-/* k x k, stride s, padding p. */
+/* Returns a convolution k x k with stride s and padding p. */
 struct conv square(double out, double k, double s, double p, bool bias);
 
 #endif

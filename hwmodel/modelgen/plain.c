@@ -84,7 +84,7 @@ static struct plan *vgg(const struct recipe *r)
 	return p;
 }
 
-/* The convolutions of VGG-16 on images of CIFAR, each with a norm, then one hidden layer instead of two. */
+/* Builds the convolutions of VGG-16 on images of CIFAR, each with a norm, then one hidden layer instead of two. */
 static struct plan *vgg16_cifar(const struct recipe *r)
 {
 	static const int convs[] = { 2, 2, 3, 3, 3 };
@@ -109,7 +109,7 @@ static struct plan *vgg16_cifar(const struct recipe *r)
 	return p;
 }
 
-/* Two convolutions without padding, each with a pool of 2x2; a hidden layer of 1,024. */
+/* Builds two convolutions without padding, each with a 2x2 pool, and a hidden layer of 1,024. */
 static struct plan *lenet_mnist(const struct recipe *r)
 {
 	struct plan *p = plan_new(r->name, r->title, "28x28x1");

@@ -10,7 +10,7 @@ enum { TABLES = 26, DENSE = 13 };
 struct dlrm {
 	int bottom[6], top[8];
 	int dim;
-	int pad; /* minimum width of the interaction's output, which is padded to it */
+	int pad; /* minimum width of the interaction's output; narrower outputs are padded */
 };
 
 static struct plan *dlrm(const struct recipe *r)

@@ -10,12 +10,12 @@
 #include <stdio.h>
 
 struct resnet {
-	int blocks[4];       /* per stage; 0: no stage */
-	bool is_bottleneck;  /* 1x1, 3x3, 1x1 with four times the channels; if false: 3x3, 3x3 */
+	int blocks[4];       /* number of blocks per stage; 0: no stage */
+	bool is_bottleneck;  /* true: 1x1, 3x3, 1x1 with four times the channels; false: 3x3, 3x3 */
 	bool strides_first;  /* v1: the stride is in the first 1x1 instead of the 3x3 */
-	double width;        /* factor of the channels inside a block */
-	bool has_projection; /* if false, the shortcut pads channels with zeros (option A) */
-	double classes;      /* 1000: ImageNet's stem; 10 or 100: CIFAR's */
+	double width;        /* factor on the number of channels inside a block */
+	bool has_projection; /* false: the shortcut pads channels with zeros (option A) */
+	double classes;      /* number of classes; 1000: ImageNet's stem; 10 or 100: CIFAR's */
 };
 
 static struct act conv_norm(struct plan *p, const char *conv, const char *norm, struct act x, struct conv k)
@@ -23,7 +23,7 @@ static struct act conv_norm(struct plan *p, const char *conv, const char *norm, 
 	return op_norm(p, norm, op_conv(p, conv, x, k), OP_BATCHNORM);
 }
 
-/* Adds a block. base: channels of the stage; wide networks of basic blocks widen both convolutions. */
+/* Adds a block. base: number of channels of the stage; wide networks of basic blocks widen both convolutions. */
 static struct act block(struct plan *p, const struct resnet *r, struct act x, double base, double stride)
 {
 	double inner = base * r->width, out = r->is_bottleneck ? 4 * base : inner;

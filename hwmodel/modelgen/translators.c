@@ -64,7 +64,7 @@ static struct plan *transformer(const struct recipe *r)
 	d->seq = TOKENS;
 	d->vocab = z->vocab;
 	op_add(p, "pos", op_embedding(p, "emb", z->vocab, z->hidden, 2 * TOKENS, false));
-	p->layer[p->n - 1].in_elems /= 2; /* the positions are computed once and stay in the cache */
+	p->layer[p->n - 1].in_elems /= 2; /* positions are computed once and then cached */
 	struct act encoded = blocks(p, z, "enc", 0, z->layers, act_new(p, z->hidden, TOKENS, 1), NULL);
 	/* Only the first decoder layer keeps the encoder's output. */
 	struct act x = blocks(p, z, "dec", 0, 1, act_new(p, z->hidden, TOKENS, 1), &encoded);
@@ -103,7 +103,7 @@ static struct act lstm(struct plan *p, const char *name, struct act x)
 	l->fwd_flops = 30 * h * x.h;
 	l->in_elems = 5 * h * x.h;
 	l->out_elems = h * x.h;
-	l->saved_elems = 5 * h * x.h; /* four gates and the cell */
+	l->saved_elems = 5 * h * x.h; /* kept elements: four gates and the cell */
 	return act_new(p, h, x.h, 1);
 }
 
@@ -159,7 +159,7 @@ static struct plan *gnmt(const struct recipe *r)
 	attention(p);
 	for (int i = 1; i < layers; i++) {
 		snprintf(name, sizeof name, "dec%d", i);
-		x = lstm(p, name, act_new(p, 2 * GNMT_HIDDEN, TOKENS, 1)); /* input concatenated with the context */
+		x = lstm(p, name, act_new(p, 2 * GNMT_HIDDEN, TOKENS, 1)); /* input: concatenated with the context */
 		snprintf(name, sizeof name, "dec%d.res", i);
 		if (i > 1)
 			x = op_add(p, name, x);
