@@ -233,7 +233,7 @@ char *bytes_read_file(const char *path, size_t max, size_t *n, char hash[BYTES_H
 	if (got < 0)
 		orr_fail(err, ORR_EINPUT, "%s: %s", path, b->fault);
 	else if (got > 0)
-		orr_fail(err, ORR_EINPUT, "%s: more than %zu bytes", path, max);
+		orr_fail(err, ORR_EINPUT, "%s: too large: expected at most %zu bytes", path, max);
 	if (hash)
 		bytes_hash(b, hash);
 	bytes_close(b);

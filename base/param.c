@@ -159,7 +159,7 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 		return ORR_OK;
 	case ORR_KIND_LIST:
 		if (parse_list(text, v))
-			return refuse(a, p, text, "numbers or times with commas between them", err);
+			return refuse(a, p, text, "numbers or times separated by commas", err);
 		v->text = format_list(v);
 		return ORR_OK;
 	case ORR_KIND_END:
@@ -214,7 +214,7 @@ static int find(const struct orr_args *a, const char *name, size_t len)
 static int unknown(const struct orr_args *a, const char *name, struct orr_error *err)
 {
 	if (!a->n)
-		return orr_fail(err, ORR_EINPUT, "%s: has no parameters, so no \"%.60s\"", a->where, name);
+		return orr_fail(err, ORR_EINPUT, "%s: takes no parameters, found \"%.60s\"", a->where, name);
 	const char **names = mem_zalloc(a->n + 1, sizeof *names);
 	struct sbuf all = { 0 };
 	for (size_t i = 0; i < a->n; i++) {

@@ -305,7 +305,7 @@ static struct task *interference(struct cpu *cpu, const struct kernel *k, struct
 	if (t && (t->pair || !strcmp(k->variant, "alone")))
 		return t;
 	task_free(t);
-	orr_fail(err, ORR_EINPUT, "unknown pair of kernels, or no thread for the second one");
+	orr_fail(err, ORR_EINPUT, "unknown pair of kernels, or no thread left for the second kernel");
 	return NULL;
 }
 
@@ -379,8 +379,8 @@ static void cpu_describe(void *device, struct backend_device *out)
 	size_t n = 0;
 	if (core && !strcasecmp(core, "Prescott") && has_avx2)
 		n = (size_t)snprintf(out->warnings, sizeof out->warnings,
-			"OpenBLAS runs its kernels for a Prescott on a processor that "
-			"has AVX2: products are several times too slow; set OPENBLAS_CORETYPE=HASWELL or SKYLAKEX, or update OpenBLAS\n");
+			"OpenBLAS uses its Prescott kernels on a processor with AVX2, which makes matrix products several times slower: "
+			"set OPENBLAS_CORETYPE=HASWELL or SKYLAKEX, or update OpenBLAS\n");
 	if (has_load && load[0] > 0.5)
 		snprintf(out->warnings + n, sizeof out->warnings - n, "load average %.2f: other programs are running\n", load[0]);
 }

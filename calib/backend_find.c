@@ -20,7 +20,7 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	if (!b)
 		orr_fail(err, ORR_EDEVICE, "%.400s: not a calibration module (it lacks %s)", path, BACKEND_SYMBOL);
 	else if (b->abi != BACKEND_ABI || b->size != sizeof *b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: built for version %u of the interface; expected %d: build it again", path, b->abi,
+		orr_fail(err, ORR_EDEVICE, "%.400s: built for interface version %u; expected %d: rebuild the module", path, b->abi,
 			BACKEND_ABI);
 	else
 		return b;

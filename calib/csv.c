@@ -113,7 +113,7 @@ int csv_next(struct csv *c, struct orr_error *err)
 {
 	int n = split(c, c->field, err);
 	if (n > 0 && n != c->n) {
-		orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": expected %d fields, as the header has, found %d", c->path, c->line, c->n, n);
+		orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": expected %d fields as in the header, found %d", c->path, c->line, c->n, n);
 		return -1;
 	}
 	return n > 0 ? 1 : n < 0 ? -1 : 0;

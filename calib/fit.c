@@ -258,7 +258,7 @@ static int fit_group(const struct groups *all, const struct group *g, const stru
 	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start-up time: 4 points are too few */
 	int rc;
 	if (is_product && n < 5)
-		rc = orr_fail(err, ORR_EINPUT, "a law of products needs at least 5 points, found %zu", n);
+		rc = orr_fail(err, ORR_EINPUT, "a GEMM law needs at least 5 points, found %zu", n);
 	else if (is_streaming(g->first))
 		rc = fit_by_bytes(x, n, g->n, o->is_measured_here, out, err);
 	else if (is_kernel(g->first))
@@ -331,7 +331,7 @@ struct profile *fit_profile(const struct points *points, const struct fit_option
 	struct groups g = { 0 };
 	struct sbuf left_out = { 0 };
 	if (points->n == 0) {
-		orr_fail(err, ORR_EINPUT, "no points to fit laws to");
+		orr_fail(err, ORR_EINPUT, "no points to fit");
 		return NULL;
 	}
 	make_groups(points, &g);

@@ -453,7 +453,7 @@ static int fit_parameters(const struct point *const *x, size_t n, struct law *ou
 	take_parameters(&f, out);
 	round_parameters(out);
 	data_free(&d);
-	return is_shown ? ORR_OK : orr_fail(err, ORR_EINPUT, "the points do not show a cache");
+	return is_shown ? ORR_OK : orr_fail(err, ORR_EINPUT, "the points show no effect of a cache");
 }
 
 /* Sets the factor to the median of the measurements, with their spread. */

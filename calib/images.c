@@ -170,7 +170,7 @@ struct profile *images_profile(const char *file, const char *select, const struc
 	struct profile *p = NULL;
 	s.device = o->device ? device_load(o->device, err) : NULL;
 	if (!o->device)
-		orr_fail(err, ORR_EINPUT, "an efficiency needs a device of the catalogue: --device NAME");
+		orr_fail(err, ORR_EINPUT, "no device: expected --device NAME, a device of the catalogue");
 	int rc = s.device ? read_steps(file, select, &s, err) : ORR_EINPUT;
 	if (!rc) {
 		p = fit_begin(o);

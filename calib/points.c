@@ -94,12 +94,13 @@ static int read_texts(const struct csv *c, struct point *x, struct orr_error *er
 	}
 	strcpy(x->family, family);
 	if (!is_one_of(precision, precisions))
-		return csv_refuse(c, "precision", "fp32, tf32, fp16, bf16, fp8 or nothing", err);
+		return csv_refuse(c, "precision", "fp32, tf32, fp16, bf16, fp8 or an empty field", err);
 	strcpy(x->precision, precision);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		const char *s = csv_text(c, texts[i].name);
 		if (strlen(s) >= texts[i].size || !is_plain(s))
-			return csv_refuse(c, texts[i].name, i ? "at most 63 plain characters" : "at most 31 plain characters", err);
+			return csv_refuse(c, texts[i].name,
+				i ? "at most 63 printable ASCII characters" : "at most 31 printable ASCII characters", err);
 		strcpy((char *)x + texts[i].at, s);
 	}
 	return ORR_OK;

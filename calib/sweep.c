@@ -405,7 +405,7 @@ static int visit(struct sweep *s, struct plan_point *p, uint32_t points_left, st
 	s->report->throttled -= x.n && p->is_put_off;
 	p->is_put_off = !x.n;
 	if (!x.n) {
-		say(s, "%6.1f s  %s: put off, the device is throttled: %s", now(s) - s->start, name, s->report->throttle);
+		say(s, "%6.1f s  %s: postponed: the device is throttled: %s", now(s) - s->start, name, s->report->throttle);
 		return ORR_OK;
 	}
 	keep(s, p, &x, out);

@@ -192,7 +192,7 @@ static void tell(const struct request *r, const struct measurement *m)
 	const struct sweep_report *s = &m->report;
 	if (r->is_quiet)
 		return;
-	fprintf(stderr, "%u of %u points in %.1f s; the interval of %u is wider than required; %u refused%s%s\n", s->measured, s->planned,
+	fprintf(stderr, "%u of %u points in %.1f s; %u have intervals wider than required; %u refused%s%s\n", s->measured, s->planned,
 		s->seconds, s->imprecise, s->refused, s->refused ? ", first " : "", s->first_refusal);
 	if (s->revisits)
 		fprintf(stderr, "%u anchors measured again %u times: drift %.1f %% (median of anchors), %.1f %% (largest): %s\n",
@@ -201,10 +201,10 @@ static void tell(const struct request *r, const struct measurement *m)
 	else
 		fprintf(stderr, "no anchor could be measured again within this budget: the drift is unknown\n");
 	if (*s->throttle)
-		fprintf(stderr, "throttled: %s; batches measured then were left out, and %u points without any other\n", s->throttle,
-			s->throttled);
+		fprintf(stderr, "throttled: %s; batches measured while throttled are left out, with %u points that have no other batch\n",
+			s->throttle, s->throttled);
 	if (!s->is_settled)
-		fprintf(stderr, "the clock was not stable before the first point\n");
+		fprintf(stderr, "the clock rate was not stable before the first point\n");
 }
 
 /* Measures and writes the files. The error of the device comes before one of writing. */

@@ -15,8 +15,8 @@
 static const char help[] = "usage: orrery device list\n"
 			   "       orrery device show NAME|FILE.json\n\n"
 			   "  list   the devices included with the program: peaks, memory, links\n"
-			   "  show   one device with its achievable shares, the source of each value, and published measurements\n\n"
-			   "A device is a JSON file: copy one of hwmodel/devices/, edit it, and give its name.\n\n"
+			   "  show   one device: achievable shares of its peaks, the source of each value, published measurements\n\n"
+			   "A device is a JSON file: copy a file of hwmodel/devices/, edit the copy, and pass its name.\n\n"
 			   "Example:\n"
 			   "  orrery device show a100-80g\n";
 
@@ -103,7 +103,7 @@ static int show_profile(const struct device *d, struct orr_error *err)
 	if (p)
 		printf("profile %s\n", summary);
 	else
-		puts("no profile is included for it: kernel times follow the data sheet, unless --profile names a profile");
+		puts("no profile is included for this device: kernel times follow the data sheet, unless --profile names a profile");
 	mem_free(summary);
 	profile_free(p);
 	return ORR_OK;

@@ -194,17 +194,17 @@ static int run_net(int argc, char **argv, struct orr_error *err)
 
 const struct cli_command cmd_net = {
 	.name = "net",
-	.doc = "compute the ends of flows that share links",
+	.doc = "compute the end times of flows that share links",
 	.help = "usage: orrery net flows --links L.csv --flows F.csv [--rtt-weighted] [-o OUT.csv]\n"
 		"\n"
-		"Computes when flows that share links max-min fair start and end. L.csv has the\n"
+		"Computes the start and end times of flows that share links max-min fairly. L.csv has the\n"
 		"columns link,bandwidth_Bps,latency_s (bytes per second, one line per direction\n"
 		"of a cable), F.csv id,step,src,dst,bytes,start_s,links (names of links joined by ';', in the\n"
-		"order of the path); other columns are ignored, and both may be packed with gzip or\n"
-		"zstd. A flow waits for the sum of the latencies of its links, then sends its bytes.\n"
+		"order of the path); other columns are ignored, and both files may be compressed with gzip or\nzstd. A flow waits for the "
+		"sum of the latencies of its links, then sends its bytes.\n"
 		"\n"
-		"A flow of step -1 starts at start_s. For other steps start_s has no effect: flows of step 0\n"
-		"start at 0, those of each further step when the previous step has ended. The output has\n"
+		"A flow of step -1 starts at start_s. In other steps start_s has no effect: flows of step 0\nstart at 0, and flows of a "
+		"later step start when the previous step has ended. The output has\n"
 		"id,start_s,finish_s in the order of F.csv, with 17 significant digits.\n"
 		"\n"
 		"options:\n"

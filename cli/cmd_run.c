@@ -18,7 +18,7 @@ static void run_help(struct sbuf *out)
 		"change one value: WORLD.OPTION, policy.NAME.PARAM, OBJECT.NAME, or a key of the\n"
 		"scenario; in a mixed scenario, PART.PATH is a path in a part\n(repeatable)");
 	request_put_common(out);
-	sbuf_puts(out, "\nThe options of the worlds' own verbs are accepted too, and take precedence over the file.\n"
+	sbuf_puts(out, "\nThe options of each world's verb are accepted too and override the file.\n"
 		       "\nExample:\n"
 		       "  orrery scenario show philly-like --cluster 64x8 --policy fifo,las > s.json\n"
 		       "  orrery run s.json --set policy.las.limits=1h,4h\n");

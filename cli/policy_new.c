@@ -58,7 +58,7 @@ static const struct embedded_file *template_of(const struct world *w, bool is_re
 	for (; t->name; t += 2)
 		if (!strncmp(t->name, "template_reacting", 17))
 			return t;
-	orr_fail(err, ORR_EINPUT, "--reacting: expected --kind step, found %s: its policies all react to events", w->name);
+	orr_fail(err, ORR_EINPUT, "--reacting: expected --kind step, found %s, whose policies always react to events", w->name);
 	return NULL;
 }
 

@@ -32,11 +32,11 @@ static const struct common_flag {
 	{ "policy", "LIST", OPT_POLICY, NULL, NULL },
 	{ "set", "PATH=VALUE", OPT_SET, NULL, NULL },
 	{ "seed", "N", OPT_KEY, "seed", "seed of every random stream (default 1)" },
-	{ "replications", "N", OPT_KEY, "replications", "run N times with different random numbers: means with intervals (default 1)" },
+	{ "replications", "N", OPT_KEY, "replications",
+		"number of replications, each with other random numbers; more than one\ngive means with intervals (default 1)" },
 	{ "until-precision", "X", OPT_KEY, "until_precision",
-		"replications until half the width of every policy's intervals is at\nmost X of their means (0.05; 10 to 1000 of them, or "
-		"to "
-		"--replications N)" },
+		"add replications until the half-width of every policy's intervals is at\nmost X of the mean (such as 0.05): from 10 to "
+		"1000, or to --replications N" },
 	{ "precision-of", "METRICS", OPT_KEY, "precision_of",
 		"columns of the table to which --until-precision applies (default: the first mean)" },
 	{ "db", "FILE", OPT_DB, NULL, "store the runs in this database; an existing one is reused" },
@@ -45,7 +45,7 @@ static const struct common_flag {
 	{ "no-figures", NULL, OPT_NO_FIGURES, NULL, "with --out: no figures" },
 	{ "json", NULL, OPT_JSON, NULL, "results as JSON on standard output" },
 	{ "check", NULL, OPT_CHECK, NULL, "verify the conservation laws at run time" },
-	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "longest time of one call of a policy (default 60)" },
+	{ "policy-timeout", "S", OPT_KEY, "policy_timeout", "limit on the duration of one policy call, in s (default 60)" },
 };
 enum { COMMON = sizeof common_flags / sizeof *common_flags, MOST_FLAGS = 128 };
 

@@ -39,11 +39,11 @@ void verb_help(const struct world *w, struct sbuf *out)
 	sbuf_printf(out, "usage: %s\n       orrery %s [%s] --scenario FILE [OPTIONS]\n\n%s\n\n", w->usage, w->name, w->source, w->about);
 	request_put_option(out, w->source, NULL, w->source_doc);
 	request_put_option(out, "--policy", "LIST",
-		"names (orrery policy list) or plugins (./mine.so); NAME@LABEL runs\none again under another label");
+		"names (orrery policy list) or plugins (./mine.so); NAME@LABEL runs\na policy again under another label");
 	for (const struct world_flag *f = w->flags; f && f->name; f++)
 		put_flag(out, f);
 	put_set(out, w);
-	request_put_option(out, "--scenario", "FILE", "a scenario; these options take precedence");
+	request_put_option(out, "--scenario", "FILE", "a scenario file; other options override its values");
 	request_put_common(out);
 	sbuf_printf(out, "\n%s", w->examples);
 }

@@ -249,7 +249,7 @@ static int take_measured(struct cost *c, const struct steptime *e, struct orr_er
 	c->between_source = mem_zalloc(e->n, sizeof *c->between_source);
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (e->seconds[i] <= update)
-			return orr_fail(err, ORR_EINPUT, "%s on %s: the measured step of %g s is no longer than its update, %g s",
+			return orr_fail(err, ORR_EINPUT, "%s on %s: the measured step takes %g s, at most as long as its update, %g s",
 				c->d->name, c->dev->name, e->seconds[i], update);
 		c->batch[i] = e->batch[i];
 		c->factor[i] = (e->seconds[i] - update) / step_s(c, e->batch[i]);

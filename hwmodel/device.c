@@ -190,7 +190,7 @@ static int check_numbers(const struct reader *r, struct device *d)
 		best = d->peak_flops[p] > best ? d->peak_flops[p] : best;
 		if ((d->peak_flops[p] > 0) != (d->gemm_efficiency[p] > 0))
 			return orr_fail(r->err, ORR_EINPUT,
-				"%.200s: $.gemm_efficiency.%s: expected a value above 0 for every precision with a peak, and for no other",
+				"%.200s: $.gemm_efficiency.%s: expected a value above 0 for exactly the precisions that have a peak",
 				r->path, precision_names[p]);
 		if (d->conv_efficiency[p] == 0) { /* if missing, convolutions have the efficiency of other products */
 			for (int i = 0; i < CONV_SHAPES * 3; i++)

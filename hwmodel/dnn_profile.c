@@ -81,7 +81,7 @@ static int read_layer(struct reader *r, const char *line, struct plan *p, struct
 	size_t n = 0;
 	int rc = read_number(r, line, COL_IDX, &index, err);
 	if (!rc && index != (double)p->n)
-		rc = orr_fail(err, ORR_EINPUT, "%.200s:%llu: idx: expected %zu, found %.15g: layers are numbered from 0, none is left out",
+		rc = orr_fail(err, ORR_EINPUT, "%.200s:%llu: idx: expected %zu, found %.15g: layers are numbered from 0 without gaps",
 			r->path, (unsigned long long)r->line, p->n, index);
 	if (!rc)
 		rc = read_number(r, line, COL_FWD, &fwd_ms, err);
@@ -143,8 +143,7 @@ static struct orr_args *read_options(const char *path, const char *text, struct 
 		s += n + (s[n] == ',');
 	}
 	if (!rc && !(orr_arg_real(a, "batch") > 0))
-		rc = orr_fail(err, ORR_EINPUT,
-			"%.200s: the batch of the profile is not stated: write %.200s:batch=32 for one of 32 samples", path, path);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: unknown batch size: expected it after the name, as in %.200s:batch=32", path, path);
 	if (!rc)
 		return a;
 	args_free(a);

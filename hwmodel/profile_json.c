@@ -57,7 +57,7 @@ static int read_parameters(const struct reader *r, const cJSON *o, struct law *l
 	snprintf(where, sizeof where, "%s.parameters", r->where);
 	l->n_params = law_form_params(l->form);
 	if (l->form == FORM_TABLE)
-		return v ? wrong(r, "parameters", "none with the form table") : ORR_OK;
+		return v ? wrong(r, "parameters", "no parameters for the form table") : ORR_OK;
 	double unit;
 	for (uint32_t i = 0; i < l->n_params; i++)
 		keys[i] = law_param_name(l->form, i, &unit);
@@ -75,7 +75,7 @@ static int read_parameters(const struct reader *r, const cJSON *o, struct law *l
 
 static int read_covariance(const struct reader *r, const cJSON *o, struct law *l)
 {
-	static const char *const expected = "rows of numbers, as many and as long as there are parameters";
+	static const char *const expected = "a square matrix of numbers with one row per parameter";
 	const cJSON *list = get(o, "covariance_of_logs"), *row, *v;
 	if (!list)
 		return ORR_OK;
@@ -316,7 +316,7 @@ static int read_head(const struct reader *r, const cJSON *root, struct profile *
 		return wrong(r, "schema", "1: not a device profile");
 	if (schema->valuedouble != PROFILE_SCHEMA)
 		return orr_fail(r->err, ORR_EINPUT,
-			"%.200s: $.schema: expected 1, found %.6g: the profile is of another version of orrery; fit it again", r->path,
+			"%.200s: $.schema: expected 1, found %.6g: another version of orrery wrote this profile: fit it again", r->path,
 			schema->valuedouble);
 	int rc = json_keys(r->path, "$", root, keys, r->err);
 	const struct {

@@ -302,8 +302,8 @@ static int check_curve(const struct reader *r, const char *key, const struct ser
 	if (served_curve_at(c, 0) > 0 && c->y[c->n - 1] >= c->y[c->n - 2])
 		return ORR_OK;
 	return orr_fail(r->err, ORR_EINPUT,
-		"%.200s: $.curves.%s: expected a curve whose first segment, extended, is above 0 at 0 tokens and whose last segment does "
-		"not fall",
+		"%.200s: $.curves.%s: expected a curve that is above 0 at 0 tokens (first segment extended) and does not fall in its last "
+		"segment",
 		r->path, key);
 }
 

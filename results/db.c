@@ -39,10 +39,8 @@ int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *
 	case SQLITE_NOTADB:
 		return orr_fail(err, ORR_EINPUT, "%s: not a database of orrery; give another file name", s->path);
 	case SQLITE_FULL:
-		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the disk is full; make room and run again (runs that are already stored are "
-			"safe)",
-			s->path, doing);
+		return orr_fail(
+			err, ORR_EFAIL, "%s: %s: the disk is full: free some space and run again (stored runs are safe)", s->path, doing);
 	case SQLITE_READONLY:
 		return orr_fail(err, ORR_EFAIL,
 			"%s: %s: the file or its directory is not writable; change its permissions or "

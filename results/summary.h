@@ -13,9 +13,9 @@
 #include "results/timeline.h"
 
 /* Text of the remark. Ten is ESTIMATE_LEAST. */
-#define SUMMARY_NO_INTERVAL                                                                                                       \
-	"no interval where a run has too few values, or values that depend on one another for too long: --replications 10 gives " \
-	"intervals (of a "                                                                                                        \
+#define SUMMARY_NO_INTERVAL                                                                                      \
+	"no interval if a run has too few values or their correlation extends too far: --replications 10 gives " \
+	"intervals (of a "                                                                                       \
 	"trace from a file with --resample)"
 
 /* Adds a metric that never has an interval within one run. */

@@ -135,7 +135,7 @@ static int read_value(struct book *b, const cJSON *v, const char *where, struct 
 	}
 	out->text = scenario_scalar(value);
 	if (!out->text)
-		return book_fail(b, where, err, "expected a number, a text or {\"value\", \"label\", \"let\"}");
+		return book_fail(b, where, err, "expected a number, a string or {\"value\", \"label\", \"let\"}");
 	if (!num_real(out->text, strlen(out->text), &out->number))
 		out->number = NAN;
 	out->label = mem_strdup(label ? label : out->text);

@@ -36,6 +36,6 @@ const char *book_string(const struct book *b, const cJSON *o, const char *key, c
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	if (v && !cJSON_IsString(v))
-		book_fail(b, where, err, "%s: expected a text", key);
+		book_fail(b, where, err, "%s: expected a string", key);
 	return cJSON_IsString(v) ? v->valuestring : NULL;
 }

@@ -56,7 +56,7 @@ static int add_row(struct book *b, void *ctx, struct orr_error *err)
 	double is_wanted = 1;
 	int rc = ORR_OK;
 	if (!id)
-		return book_fail(b, t->where, err, "id: expected a text");
+		return book_fail(b, t->where, err, "id: expected a string");
 	if (cJSON_GetObjectItemCaseSensitive(t->entry, "where"))
 		rc = number_at(b, t->entry, "where", t->where, &is_wanted, err);
 	if (rc || is_wanted == 0)

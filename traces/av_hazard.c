@@ -222,7 +222,7 @@ static const struct orr_param params[] = { ORR_PARAM_REAL("p", "0.1", 0, 1, "pro
 	ORR_PARAM_INT("slots", "48", 1, AVAIL_MAX_SLOTS, "requested instances"),
 	ORR_PARAM_TEXT("a", "uniform",
 		"probability that a request succeeds: uniform (drawn per hour of day), diurnal (replaces p too), or a number"),
-	ORR_PARAM_INT("hour", "0", 0, DAY_H - 1, "hour of day at 0"), ORR_PARAM_TEXT("zone", "", "zone of all instances"),
+	ORR_PARAM_INT("hour", "0", 0, DAY_H - 1, "hour of day at time 0"), ORR_PARAM_TEXT("zone", "", "zone of all instances"),
 	AVAIL_PARAM_LENGTH("24h"), AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 
 const struct generator avail_generator_hazard = {

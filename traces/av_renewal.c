@@ -137,8 +137,8 @@ static int make_plan(void *plan, const struct orr_args *args, struct rowset *set
 
 static const struct orr_param params[] = { ORR_PARAM_TEXT("zones", "", "names of zones, separated by |; none: one unnamed zone"),
 	ORR_PARAM_INT("nodes", "1", 1, AVAIL_MAX_SLOTS, "instances of each zone"),
-	ORR_PARAM_TEXT("up", "3h", "mean time of a zone being available; one, or one per zone"),
-	ORR_PARAM_TEXT("down", "1h", "mean time of a zone being unavailable"),
+	ORR_PARAM_TEXT("up", "3h", "mean time for which a zone is available; one value, or one per zone"),
+	ORR_PARAM_TEXT("down", "1h", "mean time for which a zone is unavailable"),
 	ORR_PARAM_CHOICE("law", "exp", "exp|lognormal", "distribution of the times"),
 	ORR_PARAM_REAL("cv", "1", 0, 100, "coefficient of variation of lognormal times"), AVAIL_PARAM_LENGTH("168h"), AVAIL_SHIFT_PARAMS,
 	ORR_PARAM_END };
@@ -146,7 +146,7 @@ static const struct orr_param params[] = { ORR_PARAM_TEXT("zones", "", "names of
 const struct generator avail_generator_renewal = {
 	.kind = TRACE_AVAIL,
 	.name = "renewal",
-	.doc = "zones that alternate between available and unavailable, with all their instances",
+	.doc = "zones with alternating periods in which all or none of their instances are available",
 	.params = params,
 	.plan_size = sizeof(struct plan),
 	.state_size = sizeof(struct state),

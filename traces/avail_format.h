@@ -37,7 +37,7 @@ struct avail_row {
 		ORR_PARAM_REAL("stretch", "1", 1e-6, 1e6, "factor of all times; 2 halves the changes per hour"),          \
 		ORR_PARAM_REAL("scale", "1", 0, 1e4, "factor of the number of instances: each becomes several, or none"), \
 		ORR_PARAM_INT(                                                                                            \
-			"cap", "0", 0, 1e9, "largest number of instances at once; further ones wait until one is removed; 0: unlimited")
+			"cap", "0", 0, 1e9, "maximum number of instances at once; further instances wait for a removal; 0: unlimited")
 #define AVAIL_PARAMS                                                                                                            \
 	ORR_PARAM_CHOICE("repair", "none", "none|sort|drop|all", "sort rows by time; skip invalid rows; both"),                 \
 		ORR_PARAM_TEXT("zone", "", "zone of rows without one"), ORR_PARAM_TEXT("type", "", "type of rows without one"), \

@@ -140,7 +140,7 @@ static void add_facts(const struct sums *s, const struct reqset *set, struct tra
 	trace_profile_fact_number(p, "block references", (double)s->references);
 	trace_profile_fact_number(p, "distinct blocks", (double)s->blocks.n);
 	trace_profile_fact_number(p, "share of references seen before", (double)s->reused / (double)s->references);
-	trace_profile_fact_number(p, "the same, unbroken from the prompt's start", (double)s->leading / (double)s->references);
+	trace_profile_fact_number(p, "share seen before, as an unbroken prefix", (double)s->leading / (double)s->references);
 }
 
 void req_profile(const struct reqset *set, struct trace_profile *p)

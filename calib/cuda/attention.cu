@@ -236,7 +236,7 @@ static int decode_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
 	const double *d = t->k.d;
 	if (d[3] != 64 && d[3] != 128)
-		return cuda_fail(err, ORR_EINPUT, "heads of %.0f: expected 64 or 128", d[3]);
+		return cuda_fail(err, ORR_EINPUT, "head dimension %.0f: expected 64 or 128", d[3]);
 	decode_heads(task_buffer(t, 0), task_buffer(t, 1), task_buffer(t, 2), task_buffer(t, 3), (size_t)(d[0] * d[1]), (int)d[2],
 		(int)d[3], s);
 	return ORR_OK;
@@ -255,7 +255,7 @@ static int fused_setup(struct task *t, struct orr_error *err)
 {
 	const double *d = t->k.d;
 	if ((d[3] != 64 && d[3] != 128) || fmod(d[2], 64) != 0 || d[0] * d[1] > 65535 || t->gpu->prop.major < 7)
-		return cuda_fail(err, ORR_EINPUT, "%.0f heads of %.0f, sequence %.0f: expected at most 65535 heads of 64 or 128, a sequence in multiples of 64, and tensor cores",
+		return cuda_fail(err, ORR_EINPUT, "%.0f heads of dimension %.0f, sequence length %.0f: expected at most 65535 heads of dimension 64 or 128, a sequence length that is a multiple of 64, and tensor cores",
 			d[0] * d[1], d[3], d[2]);
 	t->enqueue = fused_enqueue;
 	return task_buffers(t, "fp16", err);
@@ -274,7 +274,7 @@ int attention_prepare(struct task *t, struct orr_error *err)
 	if (is_prefill) {
 		/* One block holds a row: 8 packs of 16 bytes for each of 256 threads. */
 		if (d[2] > 8192)
-			return cuda_fail(err, ORR_EINPUT, "sequences above 8192 do not fit a block");
+			return cuda_fail(err, ORR_EINPUT, "sequence too long for a thread block: expected at most 8192");
 		struct attention *a = (struct attention *)calloc(1, sizeof *a);
 		if (!a)
 			return cuda_fail(err, ORR_EFAIL, "out of memory");

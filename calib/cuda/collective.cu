@@ -134,7 +134,7 @@ int collective_prepare(struct task *t, struct orr_error *err)
 	t->own = r;
 	t->drop = drop;
 	if (t->k.ranks < 2 || t->k.ranks > t->gpu->count)
-		return cuda_fail(err, ORR_EINPUT, "%.0f ranks on %d GPUs", t->k.ranks, t->gpu->count);
+		return cuda_fail(err, ORR_EINPUT, "%.0f ranks on %d GPUs: expected at least 2 ranks, one GPU each", t->k.ranks, t->gpu->count);
 	r->n = (int)t->k.ranks;
 	r->floats = (size_t)(t->k.size / sizeof(float)) / (size_t)r->n * (size_t)r->n;
 	for (int i = 0; !rc && i < r->n; i++)

@@ -51,7 +51,7 @@ static struct task *part(struct gpu *g, const char *what, const struct kernel *k
 		own.ranks = g->count;
 		own.nodes = 1;
 	} else {
-		cuda_fail(err, ORR_EINPUT, "kernel %s cannot run beside others", what);
+		cuda_fail(err, ORR_EINPUT, "kernel %s cannot run concurrently with another", what);
 		return NULL;
 	}
 	kernel_work(&own);

@@ -382,7 +382,7 @@ static int memory_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 		stream_op<__half>(t, op, n, s);
 	else
 		stream_op<float>(t, op, n, s);
-	return rc ? cuda_fail(err, ORR_EINPUT, "rows of %zu: too long for one block", columns) : ORR_OK;
+	return rc ? cuda_fail(err, ORR_EINPUT, "rows of %zu elements: too long for one thread block", columns) : ORR_OK;
 }
 
 static int gather_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
@@ -392,7 +392,7 @@ static int gather_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 	while (shift < 24 && 4.0 * (1u << shift) < t->k.d[1])
 		shift++;
 	if (4.0 * (1u << shift) != t->k.d[1])
-		return cuda_fail(err, ORR_EINPUT, "rows of %.0f: expected a power of two of at least 4", t->k.d[1]);
+		return cuda_fail(err, ORR_EINPUT, "rows of %.0f elements: expected a power of two, at least 4", t->k.d[1]);
 	gather_kernel<<<grid_of(n << shift), THREADS, 0, s>>>((const uint4 *)t->buffer[0],
 		(const unsigned *)t->own + n * (t->turn % t->copies), (uint4 *)task_buffer(t, 1), n, shift);
 	return ORR_OK;

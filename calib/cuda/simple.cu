@@ -150,7 +150,7 @@ int copy_prepare(struct task *t, struct orr_error *err)
 {
 	bool is_host = !strncmp(t->k.op, "h2d", 3) || !strncmp(t->k.op, "d2h", 3), is_pageable = strstr(t->k.op, "pageable") != NULL;
 	if (is_host && t->k.size > HOST_BYTES)
-		return cuda_fail(err, ORR_EINPUT, "host buffers hold 256 MiB");
+		return cuda_fail(err, ORR_EINPUT, "copy larger than the host buffer: expected at most 256 MiB");
 	t->bytes[0] = (size_t)t->k.size;
 	t->bytes[1] = !strcmp(t->k.op, "d2d") ? t->bytes[0] : 0;
 	t->is_waiting = is_pageable; /* a pageable copy returns when it is complete */

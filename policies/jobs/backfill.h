@@ -22,11 +22,12 @@
 
 #include <orrery/jobs.h>
 
-#define BACKFILL_PARAMS                                                                                                    \
-	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                               \
-		"source of run times: the user's limit (if the trace has none, the true duration), or the true duration"), \
-		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"),    \
-		ORR_PARAM_CHOICE("overrun", "extend", "kill|extend", "at the end of the estimate: kill the job, or extend the estimate")
+#define BACKFILL_PARAMS                                                                                                          \
+	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",                                                                     \
+		"source of run times: the user's limit (the true duration if a job has no limit), or always the true duration"), \
+		ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "estimate=exact: factor on the true duration, to model an error"),      \
+		ORR_PARAM_CHOICE("overrun", "extend", "kill|extend",                                                             \
+			"action when a job exceeds its estimate: kill the job, or extend the estimate")
 
 enum { BACKFILL_MAX_TYPES = 64 };
 #define BACKFILL_NO_TYPE UINT32_MAX

@@ -269,4 +269,5 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule, .capacity = capacity
 };
 
-ORR_POLICY_JOBS(conservative_backfill, "a reservation for every job; later jobs start first if that delays no other", params, ops);
+ORR_POLICY_JOBS(conservative_backfill,
+	"conservative backfilling: every waiting job has a reservation; a job may start early if it delays no reservation", params, ops);

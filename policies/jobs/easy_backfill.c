@@ -146,4 +146,5 @@ static const struct orr_jobs_ops ops = { .create = create,
 	.schedule = schedule,
 	.capacity = backfill_capacity };
 
-ORR_POLICY_JOBS(easy_backfill, "in order of submission; later jobs start first if that does not delay the first waiting job", params, ops);
+ORR_POLICY_JOBS(easy_backfill, "EASY backfilling: in order of submission; a job may start early if it does not delay the first waiting job",
+	params, ops);

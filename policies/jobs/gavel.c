@@ -35,11 +35,11 @@
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("allocation", "max_min_fairness",
 		"fifo|fifo_perf|isolated|max_min_fairness|max_sum_throughput|finish_time_fairness|replay",
-		"rule that allocates the time of GPU types to jobs"),
+		"rule that divides the time of each GPU type among jobs"),
 	ORR_PARAM_TIME("round", "360s", "length of a round"),
-	ORR_PARAM_TIME("recompute", "0s", "least time between allocations (rules=gavel: 1920s if 0)"),
+	ORR_PARAM_TIME("recompute", "0s", "minimum time between allocations (0 with rules=gavel: 1920s)"),
 	ORR_PARAM_CHOICE("rules", "own", "own|gavel", "gavel: the rules of the published simulator"),
-	ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a random order, drawn anew in each round"),
+	ORR_PARAM_BOOL("type_shuffle", false, "rules=gavel: fill the GPU types in a new random order in each round"),
 	ORR_PARAM_INT("shuffle_seed", "5", 0, UINT32_MAX, "seed of type_shuffle (Python's random.Random)"),
 	ORR_PARAM_FILE("shares", "allocation=replay: CSV file with columns recompute, time_s, job and one share per GPU type"),
 	ORR_PARAM_END
@@ -262,4 +262,4 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = arrive, .finish = finish, .evict = evict, .schedule = schedule, .capacity = capacity
 };
 
-ORR_POLICY_JOBS(gavel, "Gavel: rounds that realise an allocation (fifo, isolated, fair shares by LP)", params, ops);
+ORR_POLICY_JOBS(gavel, "Gavel: rounds follow an allocation of time (FIFO, isolated, or fair shares by LP)", params, ops);

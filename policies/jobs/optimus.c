@@ -24,11 +24,12 @@
 
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_TIME("interval", "10m", "time between rounds; 0: a round at every arrival and end"),
+static const struct orr_param params[] = { ORR_PARAM_TIME(
+						   "interval", "10m", "time between rounds; 0: a round at every arrival and end of a job"),
 	ORR_PARAM_CHOICE("gain", "time", "time|throughput", "gain of an additional GPU"),
 	ORR_PARAM_CHOICE("estimate", "limit", "limit|exact",
-		"gain=time: source of run times: the user's limit (if the trace has none, the true duration), or the true duration"),
-	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"), ORR_PARAM_END };
+		"gain=time: source of run times: the user's limit (the true duration if a job has no limit), or always the true duration"),
+	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "estimate=exact: factor on the true duration, to model an error"), ORR_PARAM_END };
 
 struct size {
 	uint32_t gpus;

@@ -13,7 +13,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("estimate", "exact", "exact|limit",
 						   "source of the duration: the true one, or the user's limit"),
-	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "error of the exact estimate: a factor on the true duration"),
+	ORR_PARAM_REAL("factor", "1", 1e-6, 1e6, "estimate=exact: factor on the true duration, to model an error"),
 	ORR_PARAM_CHOICE("rules", "own", "own|helios", "helios: the rules of the published simulator"), ORR_PARAM_END };
 
 struct qssf {

@@ -29,7 +29,8 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6, "USD per hour that a job pays for a gain of 1; 0: any price"),
+static const struct orr_param params[] = { ORR_PARAM_REAL("bid", "0", 0, 1e6,
+						   "maximum USD per hour that a job pays for a gain of 1; 0: any price"),
 	ORR_PARAM_CHOICE("gain", "work", "work|speed", "gain of an additional GPU"),
 	ORR_PARAM_CHOICE("weight", "none", "none|priority", "factor on a job's bids: none, or the trace's priority if above 0"),
 	ORR_PARAM_REAL("keep", "0.1", 0, 1000, "relative increase of a job's bid for GPUs that it holds"),

@@ -19,7 +19,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_INT("shards_most", "0", 0, 1e6,
 						   "largest number of shards; 0: GPUs of a node; 1: data parallelism only"),
-	ORR_PARAM_CHOICE("recompute", "none", "none|selective|full", "what the backward pass recomputes"), ORR_PARAM_END };
+	ORR_PARAM_CHOICE("recompute", "none", "none|selective|full", "activations that the backward pass recomputes"), ORR_PARAM_END };
 
 enum { MOST_MESHES = 64 };
 

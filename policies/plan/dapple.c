@@ -21,7 +21,8 @@
 #include <string.h>
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("search", "bipartition", "bipartition|general", "two stages, or any number"),
-	ORR_PARAM_CHOICE("fill", "paper", "repo|paper", "bipartition: fill term of the published code, or divided by the replicas"),
+	ORR_PARAM_CHOICE(
+		"fill", "paper", "repo|paper", "bipartition: fill term as in the published code, or divided by the number of replicas"),
 	ORR_PARAM_INT("max_stages", "8", 1, 64, "general: largest number of stages"), PUBLISHED_PARAMS, ORR_PARAM_END };
 
 enum { MOST_STAGES = 64 };
@@ -324,4 +325,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 
 static const struct orr_plan_ops ops = { .search = search };
 
-ORR_POLICY_PLAN(dapple, "two stages or more, each replicated on its own (DAPPLE's planner)", params, ops);
+ORR_POLICY_PLAN(dapple, "two or more stages, replicated independently (DAPPLE's planner)", params, ops);

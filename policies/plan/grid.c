@@ -17,12 +17,11 @@ static const struct orr_param params[] = { ORR_PARAM_INT("tp", "0", 0, 1e6, "sha
 	ORR_PARAM_REAL("replica_batch", "0", 0, 1e9, "samples of a micro-batch of one replica; 0: any"),
 	ORR_PARAM_INT("tp_most", "0", 0, 1e6, "largest number of shards; 0: GPUs of the smallest node"),
 	ORR_PARAM_INT("interleave_most", "4", 1, 64, "largest number of parts per stage"),
-	ORR_PARAM_CHOICE("recompute", "any", "any|none|selective|full", "what the backward pass recomputes"),
+	ORR_PARAM_CHOICE("recompute", "any", "any|none|selective|full", "activations that the backward pass recomputes"),
 	ORR_PARAM_CHOICE("zero", "any", "any|off|on", "sharded optimizer state"),
 	ORR_PARAM_CHOICE("sequence_parallel", "off", "any|off|on", "sequence parallelism"),
-	ORR_PARAM_CHOICE("order", "any", "any|tp-dp-pp|tp-pp-dp", "order of GPUs, neighbours first"),
-	ORR_PARAM_CHOICE(
-		"cut", "any", "any|equal|time", "equal: the same number of blocks per stage; time: the longest stage as short as possible"),
+	ORR_PARAM_CHOICE("order", "any", "any|tp-dp-pp|tp-pp-dp", "order of ranks, the dimension on neighbouring GPUs first"),
+	ORR_PARAM_CHOICE("cut", "any", "any|equal|time", "equal: the same number of blocks per stage; time: minimise the longest stage"),
 	ORR_PARAM_END };
 
 enum { EQUAL, BY_TIME };
@@ -257,4 +256,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 
 static const struct orr_plan_ops ops = { .search = search };
 
-ORR_POLICY_PLAN(grid, "every grid of shards, stages and replicas that fits (vTrain's space)", params, ops);
+ORR_POLICY_PLAN(grid, "exhaustive search of shards, stages and replicas (vTrain's search space)", params, ops);

@@ -4,7 +4,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("reduction", "100", 1, 1e9, "features per vector"),
 	ORR_PARAM_BOOL("weighted", false, "weight features by frequency"), ORR_PARAM_INT("iterations", "100", 1, 1000000, "iterations"),
-	ORR_PARAM_INT("id_bytes", "4", 1, 4, "bytes of a cluster's number in the map"), ORR_PARAM_END };
+	ORR_PARAM_INT("id_bytes", "4", 1, 4, "bytes of a cluster index in the map"), ORR_PARAM_END };
 
 static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
 {

@@ -214,4 +214,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 
 static const struct orr_plan_ops ops = { .search = search };
 
-ORR_POLICY_PLAN_FLAGS(mcmc, "random changes, accepted by their cost (FlexFlow's search)", ORR_DRAWS, params, ops);
+ORR_POLICY_PLAN_FLAGS(mcmc, "random changes, accepted or rejected by cost (FlexFlow's search)", ORR_DRAWS, params, ops);

@@ -16,11 +16,9 @@
 
 #include <math.h>
 
-static const struct orr_param params[] = {
-	ORR_PARAM_REAL(
-		"sync_batch", "0", 0, 1e9, "samples of a replica between two all-reduces of its gradients; 0: those of a micro-batch"),
-	PUBLISHED_PARAMS, ORR_PARAM_END
-};
+static const struct orr_param params[] = { ORR_PARAM_REAL("sync_batch", "0", 0, 1e9,
+						   "samples of a replica between two all-reduces of its gradients; 0: one micro-batch"),
+	PUBLISHED_PARAMS, ORR_PARAM_END };
 
 struct pipedream {
 	struct orr_plan *p;
@@ -126,4 +124,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 
 static const struct orr_plan_ops ops = { .search = search };
 
-ORR_POLICY_PLAN(pipedream, "the pipeline whose slowest stage is fastest (PipeDream's planner)", params, ops);
+ORR_POLICY_PLAN(pipedream, "the pipeline with the fastest bottleneck stage (PipeDream's planner)", params, ops);

@@ -2,7 +2,8 @@
 /* Product quantisation: parts of a vector are clustered separately (H. Jegou, M. Douze, C. Schmid, IEEE TPAMI 33(1), 2011). */
 #include <orrery/plan.h>
 
-static const struct orr_param params[] = { ORR_PARAM_INT("parts", "4", 1, 4096, "parts of a vector, a byte each; divides the dimension"),
+static const struct orr_param params[] = { ORR_PARAM_INT(
+						   "parts", "4", 1, 4096, "parts of a vector, one byte each; must divide the dimension"),
 	ORR_PARAM_INT("iterations", "25", 1, 1000000, "iterations of k-means"), ORR_PARAM_END };
 
 static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)

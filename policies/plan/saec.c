@@ -8,10 +8,10 @@
 #include <orrery/plan.h>
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("reduction", "100", 1, 1e9, "features per vector"),
-	ORR_PARAM_REAL("head_share", "0.08", 1e-9, 1, "share of a field's features that is clustered: the most frequent ones"),
-	ORR_PARAM_REAL("head_mass", "0", 0, 1, "the fewest features whose frequencies sum to this are clustered; 0: head_share decides"),
+	ORR_PARAM_REAL("head_share", "0.08", 1e-9, 1, "share of a field's features that is clustered, most frequent first"),
+	ORR_PARAM_REAL("head_mass", "0", 0, 1, "cluster the most frequent features up to this total frequency; 0: use head_share"),
 	ORR_PARAM_INT("iterations", "100", 1, 1000000, "iterations of k-means"),
-	ORR_PARAM_INT("id_bytes", "4", 1, 4, "bytes of a cluster's number in the map"), ORR_PARAM_END };
+	ORR_PARAM_INT("id_bytes", "4", 1, 4, "bytes of a cluster index in the map"), ORR_PARAM_END };
 
 static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
 {

@@ -11,10 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of equal numbers of GPUs; 0: every number"),
-	ORR_PARAM_BOOL("balance", true, "shares by speed; else equal shares and an even cut"),
-	ORR_PARAM_BOOL("memory_first", true, "stages on GPUs in the order of their memory, larger first; else in the order of the cluster"),
-	ORR_PARAM_REAL("quantum", "1", 1e-6, 1e9, "samples that the memory loop moves at once"), ORR_PARAM_END };
+static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
+						   "number of stages, with equal numbers of GPUs; 0: try every number"),
+	ORR_PARAM_BOOL("balance", true, "shares in proportion to GPU speed; false: equal shares and an even cut"),
+	ORR_PARAM_BOOL("memory_first", true, "order GPUs of the stages by memory, largest first; false: in the order of the cluster"),
+	ORR_PARAM_REAL("quantum", "1", 1e-6, 1e9, "samples moved per iteration of the memory loop"), ORR_PARAM_END };
 
 struct whale {
 	struct orr_plan *p;
@@ -169,4 +170,4 @@ static int search(struct orr_plan *p, const struct orr_args *args, struct orr_er
 
 static const struct orr_plan_ops ops = { .search = search };
 
-ORR_POLICY_PLAN(whale, "work in proportion to the speed of each GPU, moved where memory is short (Whale)", params, ops);
+ORR_POLICY_PLAN(whale, "work in proportion to GPU speed, moved away from GPUs short of memory (Whale)", params, ops);

@@ -267,7 +267,7 @@ static void read_params(struct academus *a, const struct orr_args *args)
 	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last one takes all longer requests */
 }
 
-/* Returns false if the replicas of a group serve different models. */
+/* Returns false if the number of replicas per group serve different models. */
 static bool settle_model(struct academus *a, const struct orr_serve *w, struct group *g, struct orr_error *err)
 {
 	struct orr_replica_info info;
@@ -314,12 +314,12 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("variant", "students", "students|teacher|early-exit",
-		"a group of students, the whole model, or the model up to the deepest exit of the batch"),
-	ORR_PARAM_INT("students", "8", 1, MAX_STUDENTS, "students of a group"),
-	ORR_PARAM_INT("least_students", "1", 1, MAX_STUDENTS, "fewest students under load"),
-	ORR_PARAM_INT("gpus", "1", 1, 1024, "replicas of a group"),
+		"a batch runs on a group of students, the whole model, or the model up to its deepest exit"),
+	ORR_PARAM_INT("students", "8", 1, MAX_STUDENTS, "number of students per group"),
+	ORR_PARAM_INT("least_students", "1", 1, MAX_STUDENTS, "minimum number of students under load"),
+	ORR_PARAM_INT("gpus", "1", 1, 1024, "number of replicas per group"),
 	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "largest number of requests in a batch"),
-	ORR_PARAM_CHOICE("buffer", "length", "length|fifo", "batches of requests of similar length, or in order of arrival"),
+	ORR_PARAM_CHOICE("buffer", "length", "length|fifo", "form batches of requests of similar length, or in order of arrival"),
 	ORR_PARAM_INT("bucket", "1", 1, MAX_LENGTH, "with buffer=length: range of lengths in a batch, in tokens"),
 	ORR_PARAM_CHOICE("padding", "batch", "batch|longest", "pad to the longest request of the batch, or to `longest`"),
 	ORR_PARAM_INT("longest", "128", 1, MAX_LENGTH, "longest input, in tokens"),

@@ -100,7 +100,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct cascade *c = self;
 	uint32_t stage = stage_of(c, orr_req_model(w, r));
 	if (stage == c->stages)
-		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its model is no stage of the cascade");
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its model is not a stage of the cascade");
 	else
 		wait_for(c, w, r, stage);
 }
@@ -188,7 +188,7 @@ static const struct orr_param params[] = { ORR_PARAM_TEXT(
 						   "models", "", "stages in order, separated by commas; empty: all models of the scenario"),
 	ORR_PARAM_LIST(
 		"keeps", "0.7", "share of requests that each stage except the last answers; the last number applies to all later stages"),
-	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "requests in a batch"), ORR_PARAM_END };
+	ORR_PARAM_INT("max_batch", "8", 1, MAX_BATCH, "largest number of requests in a batch"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {
 	.create = create,

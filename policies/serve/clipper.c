@@ -12,9 +12,9 @@
 
 static const struct orr_param params[] = { ORR_PARAM_LIST("objective", "",
 						   "latency objective of a batch, for all models or one per model; empty: the SLO"),
-	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "samples by which the limit of the batch size grows"),
-	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "factor by which the limit of the batch size shrinks"),
-	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "initial limit of the batch size"),
+	ORR_PARAM_REAL("increase", "1", 1e-3, 1e6, "additive increase of the batch limit, in samples"),
+	ORR_PARAM_REAL("decrease", "0.9", 0.01, 0.999, "multiplicative decrease of the batch limit"),
+	ORR_PARAM_REAL("first_batch", "1", 1, 1e6, "initial batch limit"),
 	ORR_PARAM_TIME("batch_wait", "0", "longest wait of a request for a batch to fill (delayed batching)"), ORR_PARAM_END };
 
 struct clipper {

@@ -101,7 +101,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return f;
 }
 
-static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "8", 1, 1e6, "requests in a batch"),
+static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "8", 1, 1e6, "largest number of requests in a batch"),
 	ORR_PARAM_TIME("timeout", "0", "longest time that the first request of a batch waits for others; 0: none"),
 	ORR_PARAM_INT("output", "1024", 1, 1e8, "tokens reserved for the output of a request that states no limit"), ORR_PARAM_END };
 

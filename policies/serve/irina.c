@@ -14,15 +14,14 @@
 #include "irina_task.h"
 #include "kinds.h"
 
-static const struct orr_param params[] = { ORR_PARAM_BOOL("preempt", true, "a task may preempt a running one"),
-	ORR_PARAM_BOOL("batch", true, "a task may be merged with a running one of its model"),
-	ORR_PARAM_BOOL("stack", true, "a task may run beside a running one"),
+static const struct orr_param params[] = { ORR_PARAM_BOOL("preempt", true, "a new task may preempt a running task"),
+	ORR_PARAM_BOOL("batch", true, "a new task may be merged with a running task of its model"),
+	ORR_PARAM_BOOL("stack", true, "a new task may run concurrently with a running task"),
 	ORR_PARAM_CHOICE("slo_guard", "involved", "off|involved|all",
-		"involved: no preemption or merge after which one of its two tasks misses its SLO, as projected; all: no choice after "
-		"which any task misses its SLO"),
+		"reject a choice if a task is projected to miss its SLO: one of the two tasks involved, or any task"),
 	ORR_PARAM_CHOICE("jct_scope", "all", "all|involved",
-		"tasks whose completion times are compared: all on the GPU, or the running ones and the new one"),
-	ORR_PARAM_BOOL("merge_queued", false, "a task may also be merged with the last waiting one of its model"),
+		"tasks whose completion times are compared: all on the GPU, or the running tasks and the new task"),
+	ORR_PARAM_BOOL("merge_queued", false, "a new task may also be merged with the last waiting task of its model"),
 	ORR_PARAM_INT("preempt_limit", "0", 0, 1e9, "largest number of preemptions of a task; 0: limited by the SLO guard only"),
 	ORR_PARAM_INT("stack_most", "2", 1, IRINA_MOST, "largest number of concurrent runs on a GPU"),
 	ORR_PARAM_BOOL("stack_wait", false, "a task may be stacked later, when memory allows, ahead of waiting tasks"),
@@ -306,4 +305,4 @@ static const struct orr_serve_ops ops = { .create = create,
 	.schedule = schedule,
 	.replica = replica };
 
-ORR_POLICY_SERVE(irina, "batches, stacks or preempts for the least mean completion time (Irina)", params, ops);
+ORR_POLICY_SERVE(irina, "batch, stack or preempt tasks to minimise the mean completion time (Irina)", params, ops);

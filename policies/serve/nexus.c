@@ -16,8 +16,8 @@ static const struct orr_param params[] = {
 	ORR_PARAM_LIST("rates", "", "samples/s to plan for, for all models or one per model; empty: as measured in the last epoch"),
 	ORR_PARAM_TIME("epoch", "30s", "time between plans for measured rates"),
 	ORR_PARAM_LIST("slo", "", "SLOs to plan for, for all models or one per model; empty: the models' SLOs"),
-	ORR_PARAM_CHOICE("drop", "early", "early|lazy|none",
-		"requests that are dropped: those that would make a batch late, those that are late, none"),
+	ORR_PARAM_CHOICE(
+		"drop", "early", "early|lazy|none", "requests to drop: each that would make its batch late, late requests only, or none"),
 	ORR_PARAM_END
 };
 
@@ -194,7 +194,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	struct nexus *s = self;
 	uint32_t model = orr_req_model(w, r), gpu = orr_req_replica(w, r);
 	if (gpu == ORR_NO_REPLICA) {
-		orr_refuse_because(w, r, ORR_REQ_SHED, "its model has no place in the plan");
+		orr_refuse_because(w, r, ORR_REQ_SHED, "the plan has no replica for its model");
 		return;
 	}
 	if (batch_runs_at(w, gpu, model, orr_req_samples(w, r), orr_req_length(w, r)))
@@ -280,4 +280,4 @@ static const struct orr_serve_ops ops = {
 	.create = create, .destroy = destroy, .route = route, .arrive = arrive, .finish = finish, .schedule = schedule, .replica = replica
 };
 
-ORR_POLICY_SERVE(nexus, "models packed onto GPUs by rate and SLO, a batch of each per duty cycle (Nexus)", params, ops);
+ORR_POLICY_SERVE(nexus, "models packed onto GPUs by rate and SLO, one batch per model and duty cycle (Nexus)", params, ops);

@@ -660,7 +660,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t server, enum orr_r
 static const struct orr_param params[] = { ORR_PARAM_INT("max_batch", "512", 1, 1e6, "largest number of tasks in an iteration"),
 	ORR_PARAM_INT("max_tokens", "2048", 1, 1e9, "largest number of tokens in an iteration; a longer prompt runs alone"),
 	ORR_PARAM_CHOICE("router", "token-jsq", "token-jsq|jsq|round-robin",
-		"replica of a request: fewest outstanding tokens (prompt + 1 at routing, less as tasks end), fewest requests, or in turn"),
+		"routing: to the replica with the fewest outstanding tokens (prompt + 1, reduced as tasks end), with the fewest requests, "
+		"or round robin"),
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {

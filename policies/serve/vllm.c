@@ -129,13 +129,13 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 }
 
 static const struct orr_param params[] = { ORR_PARAM_REAL("watermark", "0.01", 0, 0.9,
-						   "share of the KV blocks that admission of a prompt leaves free"),
-	ORR_PARAM_INT("max_batch", "128", 1, 65536, "largest number of residents of a replica"),
+						   "minimum share of KV blocks that stays free after a prompt is admitted"),
+	ORR_PARAM_INT("max_batch", "128", 1, 65536, "largest number of resident requests per replica"),
 	ORR_PARAM_INT("max_tokens", "4096", 1, 1e9,
 		"largest number of tokens of an iteration of prompts, padded to the longest prompt; longer prompts are refused"),
 	ORR_PARAM_CHOICE("preemption", "restart", "restart|swap", "how a resident is evicted when blocks run out"), ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = { .create = create, .destroy = destroy, .arrive = arrive, .schedule = schedule };
 
-ORR_POLICY_SERVE_FLAGS(vllm, "language models: KV cache in blocks, prompts first, last residents evicted when blocks run out",
+ORR_POLICY_SERVE_FLAGS(vllm, "language models: paged KV cache, prompts first, the newest residents are evicted when blocks run out",
 	ORR_WORK_CONSERVING, params, ops);

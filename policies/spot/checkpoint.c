@@ -27,7 +27,7 @@ static const struct orr_param params[] = {
 	ORR_PARAM_TIME("every", "15m", "interval=time: training between checkpoints, to the nearest step"),
 	ORR_PARAM_INT("every_steps", "100", 1, 1e15, "interval=steps: steps between checkpoints"),
 	ORR_PARAM_LIST("mtbf", "", "young, daly: mean time between losses of one instance; empty: estimated from the losses so far"),
-	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: time per loss that the estimate assumes initially (counted as one loss)"),
+	ORR_PARAM_TIME("mtbf_guess", "10h", "mtbf empty: initial estimate of the time per loss, counted as one loss"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
 	ORR_PARAM_TIME("refit", "0s",
@@ -87,7 +87,7 @@ static bool one_time(const struct orr_args *args, const char *name, int64_t *ns,
 	if (!n)
 		return true;
 	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
-		return !orr_fail(err, ORR_EINPUT, "%s: expected one time, at least 0, or nothing", name);
+		return !orr_fail(err, ORR_EINPUT, "%s: expected one time of at least 0, or an empty value", name);
 	*ns = (int64_t)llround(s[0] * 1e9);
 	return true;
 }

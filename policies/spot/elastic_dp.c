@@ -25,7 +25,7 @@ static const struct orr_param params[] = { ORR_PARAM_TIME("rebuild", "10s", "tim
 	ORR_PARAM_TIME("every", "10m", "time between background checkpoints; 0: one at the end only"),
 	ORR_PARAM_LIST("cost", "", "time to write a checkpoint; empty: from the size of the state"),
 	ORR_PARAM_LIST("restart", "", "time to restart from a checkpoint; empty: time to read the state"),
-	ORR_PARAM_BOOL("notice", true, "a worker with notice leaves between steps"), ORR_PARAM_END };
+	ORR_PARAM_BOOL("notice", true, "a worker given notice leaves at the end of the step"), ORR_PARAM_END };
 
 enum state { WAITING, RESTARTING, REBUILDING, TRAINING, SAVING };
 enum loss { REDO, DROP, REDUNDANT };
@@ -70,7 +70,7 @@ static bool one_time(const struct orr_args *args, const char *name, int64_t *ns,
 	if (!n)
 		return true;
 	if (n > 1 || !(s[0] >= 0 && s[0] < 4e9))
-		return !orr_fail(err, ORR_EINPUT, "%s: expected one time, at least 0, or nothing", name);
+		return !orr_fail(err, ORR_EINPUT, "%s: expected one time of at least 0, or an empty value", name);
 	*ns = (int64_t)llround(s[0] * 1e9);
 	return true;
 }
@@ -427,4 +427,4 @@ static const struct orr_spot_ops ops = {
 	.create = create, .destroy = destroy, .instance = instance, .timer = timer, .steps = steps, .decide = decide
 };
 
-ORR_POLICY_SPOT(elastic_dp, "elastic data parallelism; with peers that compute redundantly, or dropped samples", params, ops);
+ORR_POLICY_SPOT(elastic_dp, "elastic data parallelism; after a loss, samples are repeated, dropped or computed by a peer", params, ops);

@@ -138,7 +138,7 @@ static void decide(void *self, struct orr_spot *w)
 
 static const struct orr_param params[] = {
 	ORR_PARAM_INT("nodes", "0", 0, MOST_NODES,
-		"number of instances, or upper bound of a shape's; 0: the job's on-demand baseline, or pipelines x depth"),
+		"number of instances, or the limit for a shape; 0: the job's on-demand baseline, or pipelines x depth"),
 	ORR_PARAM_INT("pipelines", "0", 0, MOST_NODES, "data-parallel pipelines; 0: as many as fit the nodes, or the job's default"),
 	ORR_PARAM_INT("depth", "0", 0, MOST_NODES, "stages of each pipeline; 0: the job's default, or the depth of its fastest step"),
 	ORR_PARAM_TIME("step", "0s", "step time; 0: the job's on-demand step time, or the plain step time of the shape"),

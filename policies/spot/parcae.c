@@ -24,8 +24,8 @@
 static const struct orr_param params[] = {
 	ORR_PARAM_CHOICE("choose", "liveput", "liveput|throughput",
 		"throughput: the fastest shape for the present instances, regardless of the cost of the change"),
-	ORR_PARAM_TIME(
-		"checkpoint", "14s", "choose=throughput: time to save and load a checkpoint, part of every migration but the first start"),
+	ORR_PARAM_TIME("checkpoint", "14s",
+		"choose=throughput: time to save and load a checkpoint, added to every migration except the first start"),
 	ORR_PARAM_CHOICE("predictor", "arima", "arima|oracle|last",
 		"prediction of instance counts: ARIMA(1,1,0), the true future, or the present count"),
 	ORR_PARAM_INT("lookahead", "12", 1, 60, "number of intervals planned ahead (published: 8, 10, 12)"),

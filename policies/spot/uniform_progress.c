@@ -61,5 +61,6 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 static const struct orr_spot_ops ops = LATE_OPS(create);
 
-ORR_POLICY_SPOT_FLAGS(uniform_progress, "one job with a deadline: on demand when behind a straight line to it (Can't Be Late)",
-	ORR_MAY_ORACLE, params, ops);
+ORR_POLICY_SPOT_FLAGS(uniform_progress,
+	"one job with a deadline: on demand while progress is below a straight line to the deadline (Can't Be Late)", ORR_MAY_ORACLE,
+	params, ops);

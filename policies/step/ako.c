@@ -37,7 +37,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("partitions", "0", 0, 1
 		"slice_choice", "round", "round|peer", "round: all peers get slice t mod p; peer: peer j gets slice (t + j) mod p"),
 	ORR_PARAM_CHOICE("window_reduce", "sum", "sum|average", "reduction of the last p gradients that is sent"),
 	ORR_PARAM_CHOICE("partition_method", "equal", "equal|layers",
-		"slices of equal size, or whole layers in order with the smallest possible largest slice"),
+		"slices of equal size, or of whole layers in order with the largest slice minimised"),
 	ORR_PARAM_INT("staleness_bound", "-1", -1, 1000000, "rounds that a worker may be ahead of the slowest; 0: synchronous, -1: any"),
 	ORR_PARAM_INT("outstanding", "1", 1, 1000, "rounds of messages in flight besides the current one"), ORR_PARAM_END };
 

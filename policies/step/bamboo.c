@@ -40,7 +40,7 @@ enum { SWAPS = 2 };
 static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6, "stages of the pipeline; 0: one per GPU"),
 	PIPELINE_BATCH_PARAMS,
 	ORR_PARAM_CHOICE("redundancy", "eager", "none|lazy|eager|both",
-		"work on replicas: no replicas, no work, forward passes, forward and backward passes"),
+		"none: no replicas; lazy: replicas without work; eager: forward passes; both: forward and backward passes"),
 	ORR_PARAM_CHOICE("cut", "memory", "memory|time|blocks",
 		"minimise peak memory, minimise the longest stage, or equal numbers of blocks per stage"),
 	ORR_PARAM_INT("failed", "-1", -1, 1e6, "stage whose node is lost in each pipeline; its shadow does the work of both; -1: none"),

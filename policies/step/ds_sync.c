@@ -29,7 +29,7 @@
 
 static const struct orr_param params[] = { ORR_PARAM_CHOICE("schedule", "pairs", "pairs|grid|hypercube|random|rack|rack-one|aware|explicit",
 						   "list of partitions"),
-	ORR_PARAM_TEXT_OR_FILE("partitions", "", ".json", "list of schedule=explicit: 0-1,2-3;0-3,1-2, or FILE.json"),
+	ORR_PARAM_TEXT_OR_FILE("partitions", "", ".json", "schedule=explicit: the list of partitions, 0-1,2-3;0-3,1-2, or FILE.json"),
 	ORR_PARAM_INT("group_size", "0", 0, 1048576, "workers in a group; 0: the square root of the number of workers (grid), else 2"),
 	ORR_PARAM_INT("regroup_interval", "1", 1, 1000000, "aware: rounds between two measurements of the network"),
 	ORR_PARAM_CHOICE("average", "parameters", "parameters|gradients", "values that a group averages"),
@@ -92,7 +92,7 @@ static int make_grid(struct dssync *d, uint32_t size, struct orr_error *err)
 		dims++;
 	}
 	if (all != d->n || !dims)
-		return orr_fail(err, ORR_EINPUT, "schedule=%s: expected a power of the group size %u as number of workers, found %u",
+		return orr_fail(err, ORR_EINPUT, "schedule=%s: expected a number of workers that is a power of the group size %u, found %u",
 			d->schedule, size, d->n);
 	partitions_new(&d->list, dims, d->n);
 	uint32_t stride = 1;

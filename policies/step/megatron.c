@@ -25,7 +25,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("tp", "1", 1, 1e6, "GPU
 	ORR_PARAM_BOOL("scatter_gather", true, "shards send their part to the next stage; false: each sends all activations"),
 	ORR_PARAM_BOOL("zero", false, "ZeRO-1: shard the optimizer state over replicas"),
 	ORR_PARAM_BOOL("dp_overlap", true, "reduce a part's gradients as soon as they are ready; false: after the last backward pass"),
-	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "order of ranks, neighbours first"),
+	ORR_PARAM_CHOICE("order", "tp-dp-pp", "tp-dp-pp|tp-pp-dp", "order of ranks, the dimension on neighbouring GPUs first"),
 	ORR_PARAM_INT("dp_stride", "1", 1, 1e6, "distance of neighbours in the ring of replicas"),
 	ORR_PARAM_CHOICE("cut", "blocks", "blocks|time", "equal numbers of blocks per stage, or minimise the longest stage"),
 	ORR_PARAM_REAL("tp_bytes", "-1", -1, 1e18, "bytes of one tensor-parallel collective; -1: the activations"), PIPELINE_BATCH_PARAMS,

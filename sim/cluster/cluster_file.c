@@ -41,7 +41,7 @@ static int json_text(const char *path, int i, const cJSON *o, const char *key, c
 	if (!v)
 		return ORR_OK;
 	if (!cJSON_IsString(v) || !*v->valuestring)
-		return orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d].%s: expected a text", path, i, key);
+		return orr_fail(err, ORR_EINPUT, "%s: $.nodes[%d].%s: expected a string", path, i, key);
 	*out = v->valuestring;
 	return ORR_OK;
 }
@@ -100,7 +100,7 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 		size_t line = 1;
 		for (const char *s = text; end && s < end; s++)
 			line += *s == '\n';
-		return orr_fail(err, ORR_EINPUT, "%s:%zu: is not valid JSON from here on", path, line);
+		return orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on", path, line);
 	}
 	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(root, "nodes");
 	int rc = cJSON_IsArray(nodes) ? ORR_OK : orr_fail(err, ORR_EINPUT, "%s: $.nodes: expected a list of nodes", path);

@@ -40,7 +40,8 @@ static bool place_count(struct pool *p, const struct pool_request *r, uint32_t t
 	return true;
 }
 
-static const struct placement placement_count = { "count", "only the number of free GPUs matters", true, place_count, false };
+static const struct placement placement_count = { "count", "counts free GPUs only: a job fits if enough are free", true, place_count,
+	false };
 
 /* ---- consolidate ---- */
 

@@ -442,7 +442,7 @@ const char *pool_take_at(
 		return "a job without GPUs runs on one node";
 	for (size_t i = 0; i < n; i++) {
 		if (node[i] >= p->cluster->n_nodes)
-			return "there is no such node";
+			return "the node number is out of range";
 		const struct cluster_node *c = &p->cluster->node[node[i]];
 		if (!gpus[i] && r->gpus)
 			return "zero GPUs of a node were requested";

@@ -15,7 +15,8 @@ const struct orr_param embed_shape_params[] = { ORR_PARAM_INT("features", "10000
 	ORR_PARAM_INT("dim", "32", 1, 4096, "values of a vector, 4 bytes each"),
 	ORR_PARAM_REAL("zipf", "1.05", 0, 10, "exponent of the frequencies: proportional to rank^-zipf within a field"),
 	ORR_PARAM_INT("clusters", "100", 0, 1e9, "planted clusters per field; 0: vectors have no clusters"),
-	ORR_PARAM_REAL("noise", "0.03", 0, 1e6, "standard deviation of a value around the centre of its cluster; that of the centres is 1"),
+	ORR_PARAM_REAL("noise", "0.03", 0, 1e6,
+		"standard deviation of values around the centre of their cluster; centres have standard deviation 1"),
 	ORR_PARAM_INT("seed", "1", 0, 9e15, "seed of the vectors"),
 	ORR_PARAM_BOOL("hold", true, "keep the vectors in memory; false: draw them again in each pass"), ORR_PARAM_END };
 

@@ -240,7 +240,7 @@ static void note_draws(const struct jobs_state *t, struct run_result *r)
 {
 	char text[200];
 	snprintf(text, sizeof text,
-		"intervals of JCT, wait and makespan: %u draws; each draws the laws of step times and, for each job, a model of the class",
+		"intervals of JCT, wait and makespan: %u draws of the laws of step times and, for each job, of a model of its class",
 		t->set.cost_samples);
 	result_note(r, "assumption", text);
 }
@@ -361,7 +361,7 @@ extern const struct embedded_file jobs_template[];
 /* clang-format off */
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
-	ORR_PARAM_TEXT("format", "auto", "auto, philly, tiresias, gavel, muri, openb, swf or orrery; scenario show may print a generator"),
+	ORR_PARAM_TEXT("format", "auto", "auto, a format (philly, tiresias, gavel, muri, openb, swf, orrery) or, as scenario show prints it, the name of a generator"),
 	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("count"),
@@ -370,7 +370,7 @@ static const struct orr_param keys[] = {
 	SETTING_KEYS("fp32"),
 	SCENARIO_KEY_UNTIL,
 	ORR_PARAM_BOOL("drop_unfit", false, "leave out jobs that can never be placed"),
-	ORR_PARAM_BOOL("completed_only", false, "means without jobs that the trace records as failed, killed or not ended"),
+	ORR_PARAM_BOOL("completed_only", false, "exclude jobs that the trace records as failed, killed or not ended from all means"),
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END
 };
@@ -398,8 +398,8 @@ static const struct world_flag flags[] = {
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
 		"of jobs that name a strategy (docs/traces.md): as in orrery step, star,\nracks, leaf-spine, fat-tree, .. with options, or a JSON file" },
 	{ "sharing", "WHAT", WORLD_FLAG_KEY, "sharing", NULL,
-		"how such jobs share links: off, analytic (default)\nor simulated" },
-	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "their samples per GPU and iteration, if the trace names none" },
+		"method by which these jobs share links: off,\nanalytic (default) or simulated" },
+	{ "batch", "N", WORLD_FLAG_KEY, "batch", NULL, "samples per GPU and iteration of these jobs, if the\ntrace names none" },
 	{ "precision", "P", WORLD_FLAG_KEY, "precision", NULL, "fp32, tf32, fp16, bf16 or fp8" },
 	{ "device", "NAME", WORLD_FLAG_KEY, "device", NULL, "device of every GPU, overriding its type: a name or a file" },
 	{ "profile", "P", WORLD_FLAG_KEY, "profile", NULL, "fitted laws of kernel times: auto (default), none, a name or a file" },
@@ -410,7 +410,7 @@ static const struct world_flag flags[] = {
 		"a node is up while an instance of this trace or generator is available\n(--set capacity.startup=.., notice, price, prices, options)" },
 	{ "drop-unfit", NULL, WORLD_FLAG_KEY, "drop_unfit", "true", "leave out jobs that can never be placed, instead of an error" },
 	{ "completed-only", NULL, WORLD_FLAG_KEY, "completed_only", "true",
-		"leave jobs that the trace records as failed, killed or not ended out of\nall means; they still take their GPUs" },
+		"exclude jobs that the trace records as failed, killed or not ended from\nall means; they still use GPUs" },
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "stop the clock there (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }

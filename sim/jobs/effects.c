@@ -184,7 +184,7 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "failures.types", .why = "the cluster has no node of another type", .holds = spares_types },
 	{ .key = "capacity.repeat", .why = "the run ended before the trace of instances", .use = JOBS_USED_REPEAT },
 	{ .key = "sharing", .why = "no two jobs shared a link", .use = JOBS_USED_SHARING },
-	{ .key = "jobs.warmup", .why = "no mean differs without it", .use = JOBS_USED_WARMUP },
+	{ .key = "jobs.warmup", .why = "every mean is the same without it", .use = JOBS_USED_WARMUP },
 	SHARING("jobs.sharing_most"), SHARING("jobs.sharing_tolerance"), SHARING("jobs.sharing_iterations"), SHARING("jobs.sharing_flows"),
 	{ .key = "placement", .why = "the default chooses the same GPUs for every job", .use = JOBS_USED_PLACEMENT },
 	{ .key = "jobs.reference_type", .why = "rates refer to the cluster's first type by default", .holds = is_other_reference },
@@ -194,7 +194,7 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.gantt", .why = "the run has fewer jobs than the default covers", .holds = has_more_jobs },
 	{ .key = "record", .why = "a sample of up to 10000 rows contains every job", .holds = samples_rows },
 	{ .key = "jobs.ci_level", .why = "the run has no interval", .holds = has_interval },
-	{ .key = "until", .why = "the last job ended before it", .holds = ends_early },
+	{ .key = "until", .why = "the last job ended before that time", .holds = ends_early },
 	{ .key = "seed", .why = "nothing of this run is drawn at random", .holds = is_drawn },
 	CLASS("precision"), CLASS("batch"), CLASS("profile"), CLASS("cost_samples"),
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
@@ -205,10 +205,10 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "step.merge", .why = "every rate is the same without it", .use = STEP_USED_MERGE },
 	{ .key = "step.iterations", .why = "rates are those of the steady state", .use = STEP_USED_EVERY_ITERATION },
 	{ .key = "cost.measured", .why = "no step time is measured for these devices, models, batches and precision", .holds = measured_changes },
-	{ .key = "cost.fused_attention", .why = "it changes the time of no kernel of the models", .holds = fused_attention_changes },
-	{ .key = "cost.fused_elementwise", .why = "it changes the time of no kernel of the models", .holds = fused_elementwise_changes },
-	{ .key = "cost.dropout", .why = "it changes the time of no kernel of the models", .holds = dropout_changes },
-	{ .key = "cost.efficiency", .why = "it changes the time of no kernel of the models", .holds = efficiency_changes },
+	{ .key = "cost.fused_attention", .why = "kernel times of the models do not depend on it", .holds = fused_attention_changes },
+	{ .key = "cost.fused_elementwise", .why = "kernel times of the models do not depend on it", .holds = fused_elementwise_changes },
+	{ .key = "cost.dropout", .why = "kernel times of the models do not depend on it", .holds = dropout_changes },
+	{ .key = "cost.efficiency", .why = "kernel times of the models do not depend on it", .holds = efficiency_changes },
 	{ 0 }
 };
 /* clang-format on */
@@ -226,7 +226,7 @@ static void note_recorded(const struct scenario *s, struct run_result *r)
 		return;
 	sbuf_printf(&b, "the trace records %.0f jobs as failed, %.0f as killed", failed, killed);
 	if (other > 0)
-		sbuf_printf(&b, ", %.0f as neither these nor completed", other);
+		sbuf_printf(&b, ", %.0f in a state other than completed", other);
 	sbuf_puts(&b, is_out ? ": they are in no mean (--completed-only)" : ": they are in all means (--completed-only leaves them out)");
 	result_note(r, "assumption", sbuf_text(&b));
 	sbuf_free(&b);

@@ -16,10 +16,10 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_TIME("checkpoint", "0", "interval between checkpoints, which survive a node failure; 0: none"),
 	ORR_PARAM_CHOICE("on_failure", "requeue", "requeue|kill", "effect of a node failure on its jobs"),
 	ORR_PARAM_TEXT("reference_type", "",
-		"GPU type that recorded durations refer to: a device or a type of the cluster; empty: they hold on every type, and rates "
-		"of --throughputs and of jobs that train refer to the cluster's first type"),
+		"GPU type of the recorded durations: a device or a type of the cluster; empty: durations hold on every type, and rates of "
+		"--throughputs and of jobs that train are relative to the cluster's first type"),
 	ORR_PARAM_CHOICE("type_order", "cluster", "cluster|fastest",
-		"order in which a job tries GPU types when it starts: the cluster's, or the fastest for the job first"),
+		"order in which a starting job tries GPU types: the cluster's order, or the fastest for the job first"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9, "limit on schedule() calls at one instant; above it the run fails"),
 	ORR_PARAM_INT(
 		"sharing_most", "8", 2, 1000, "with --sharing simulated: larger sets of jobs that share links use --sharing analytic"),

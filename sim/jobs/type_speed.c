@@ -66,9 +66,8 @@ static int need_speed(const struct type_speeds *s, uint32_t type, const char *wh
 {
 	const char *name = s->cluster->type_name[type];
 	return orr_fail(err, ORR_EINPUT,
-		"jobs.reference_type=%.60s: the speed of GPU type \"%.60s\" relative to it is unknown (%.150s); expected a device's name "
-		"as "
-		"its type, or its speed, as in %.60s:speed=1.5",
+		"jobs.reference_type=%.60s: the speed of GPU type \"%.60s\" relative to it is unknown (%.150s): expected the name of a "
+		"device as type, or a speed, as in %.60s:speed=1.5",
 		s->reference, name, why, name);
 }
 

@@ -22,8 +22,8 @@ const struct orr_param learn_options[] = { ORR_PARAM_CHOICE("problem", "logistic
 	ORR_PARAM_REAL("init_spread", "0", 0, 1e9, "standard deviation of the replicas' initial parameters, per coordinate"),
 	ORR_PARAM_INT("data_seed", "1", 0, 9e15, "seed of the data; all seeds of the run use the same data"),
 	ORR_PARAM_INT("batch", "32", 1, 1e8, "samples of one gradient"),
-	ORR_PARAM_CHOICE(
-		"sampling", "shuffle", samplings, "rows of a device: drawn with replacement, in a new random order per pass, in order"),
+	ORR_PARAM_CHOICE("sampling", "shuffle", samplings,
+		"order of a device's rows: drawn with replacement, in a new random order per pass, in order"),
 	ORR_PARAM_CHOICE("split", "none", splits, "rows that a device sees: all, an equal share, a share of the labels"),
 	ORR_PARAM_INT("shards", "0", 0, 1e8, "number of shards; device d has d mod shards (0: the number of GPUs)"),
 	ORR_PARAM_REAL("lr", "0.1", 0, 1e9, "learning rate"),
@@ -32,8 +32,8 @@ const struct orr_param learn_options[] = { ORR_PARAM_CHOICE("problem", "logistic
 	ORR_PARAM_REAL("decay", "0.1", 0, 1, "schedule=step: factor per decay_samples"),
 	ORR_PARAM_REAL("decay_samples", "100000", 1e-9, 1e18, "samples per unit of u in the schedule"),
 	ORR_PARAM_REAL("warmup_samples", "0", 0, 1e18, "number of samples over which lr rises linearly"),
-	ORR_PARAM_CHOICE(
-		"model", "auto", models, "model of the loss; auto: the server's after the first push, else the mean of the replicas"),
+	ORR_PARAM_CHOICE("model", "auto", models,
+		"parameters at which the loss is evaluated; auto: the server's after the first push, else the mean of the replicas"),
 	ORR_PARAM_INT("eval_updates", "0", 0, 9e15, "updates between two evaluations of the loss (0: not by updates)"),
 	ORR_PARAM_REAL("eval_samples", "1024", 0, 1e18, "samples between two evaluations of the loss (0: not by samples)"),
 	ORR_PARAM_INT("history", "8", 1, 1e6, "older gradients kept per device for messages that start late"),

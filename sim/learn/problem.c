@@ -110,7 +110,7 @@ static int check(const struct learn_config *c, struct orr_error *err)
 	if (!isfinite(c->lr) || c->lr < 0)
 		return wrong(err, "lr", "expected a number of at least 0");
 	if (!(c->momentum >= 0 && c->momentum < 1))
-		return wrong(err, "momentum", "expected a number from 0 to below 1");
+		return wrong(err, "momentum", "expected a number of at least 0 and below 1");
 	if (!(c->decay_samples > 0) && c->schedule != LEARN_RATE_CONSTANT)
 		return wrong(err, "decay_samples", "expected more than 0 samples, as learn.schedule is not constant");
 	if (c->problem == LEARN_NOISE || c->problem == LEARN_NONE)

@@ -199,7 +199,7 @@ static int check_session(const struct session *s, const struct learn_config *c, 
 	uint64_t needed = learn_history_needed(s->learn);
 	if (needed)
 		return orr_fail(err, ORR_EINPUT,
-			"learn.history=%u: expected at least %llu: messages start after their worker has made as many newer gradients",
+			"learn.history=%u: expected at least %llu: a worker computes that many newer gradients before a message starts",
 			c->history, (unsigned long long)needed);
 	return ORR_OK;
 }

@@ -248,7 +248,7 @@ static int open_mixed(struct scenario *s, struct orr_error *err)
 		rc = inputs_capacity(s->given, s->cluster, s->seed, m->failures, &m->capacity, err);
 	if (!rc && m->capacity.is_given && (m->capacity.config.repeats || !availset_has_end(m->capacity.set)) && s->until_ns == ORR_NEVER)
 		rc = orr_fail(err, ORR_EINPUT,
-			"scenario: $.capacity.trace: instances change without end; give it a length and no repeat, or until");
+			"scenario: $.capacity.trace: the trace of instances has no end: expected a length and no repeat, or $.until");
 	if (!rc)
 		rc = resolve_halves(s->given, m, err);
 	if (!rc)
@@ -362,7 +362,7 @@ static const char *const parts[] = { "jobs", "serve", NULL };
 static const struct orr_param keys[] = {
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("consolidate"),
-	ORR_PARAM_CHOICE("first", "nobody", "nobody|serve", "serve: a replica without room takes GPUs from jobs; nobody: it waits"),
+	ORR_PARAM_CHOICE("first", "nobody", "nobody|serve", "serve: a replica without room takes GPUs from jobs; nobody: the replica waits"),
 	SCENARIO_KEY_UNTIL,
 	SCENARIO_KEY_RECORD,
 	ORR_PARAM_END

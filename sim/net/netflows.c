@@ -196,7 +196,7 @@ static int check_all(struct runner *r)
 			drain = fmax(drain, x->bytes / l->capacity_Bps);
 		}
 		if (x->finish < (x->start + latency + drain) * (1 - 1e-9))
-			return orr_fail(r->err, ORR_EFAIL, "flow %s ends at %.17g s: expected no earlier than on an empty network",
+			return orr_fail(r->err, ORR_EFAIL, "flow %s ends at %.17g s: expected at least its end time on an empty network",
 				strtab_text(n->ids, i + 1), x->finish);
 	}
 	return ORR_OK;

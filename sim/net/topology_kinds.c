@@ -57,7 +57,8 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	f->has_rails = orr_arg_bool(a, "rails");
 	if (f->has_rails && ((f->leaves && f->leaves != s->nics) || f->per_leaf))
 		return orr_fail(err, ORR_EINPUT,
-			"%s: rails: the leaves are as many as the NICs of a node (%u): expected no leaves and no ports", where, s->nics);
+			"%s: rails: the number of leaves is the number of NICs per node (%u): expected neither leaves nor ports", where,
+			s->nics);
 	if (f->has_rails)
 		f->leaves = s->nics;
 	if (!f->leaves)

@@ -30,8 +30,7 @@ static const struct orr_param racks_options[] = { COMMON,
 	ORR_PARAM_INT("hosts", "0", 0, CLUSTER_MAX_NODES, "hosts per rack; 0: the cluster's own racks"),
 	ORR_PARAM_REAL("oversubscription", "1", 1e-3, 1e6, "bandwidth of a rack's NICs / bandwidth of its uplink"), ORR_PARAM_END };
 static const struct orr_param leaf_spine_options[] = { COMMON,
-	ORR_PARAM_INT(
-		"leaves", "0", 0, CLUSTER_MAX_NODES, "leaf switches; 0: the number that follows from ports, else the cluster's racks"),
+	ORR_PARAM_INT("leaves", "0", 0, CLUSTER_MAX_NODES, "number of leaf switches; 0: computed from ports, else the cluster's racks"),
 	ORR_PARAM_INT("spines", "2", 1, 65536, "spines"),
 	ORR_PARAM_INT("ports", "0", 0, CLUSTER_MAX_NODES, "NIC ports of a leaf; 0: an equal share"),
 	ORR_PARAM_BOOL("rails", false, "a leaf for each NIC of a node: NIC i of every node is at leaf i"),

@@ -311,8 +311,8 @@ static const struct orr_param keys[] = {
 };
 static const struct orr_param options[] = {
 	ORR_PARAM_INT("budget", "1000000", 1, 1e12, "evaluations that a search may use"),
-	ORR_PARAM_INT("samples", "20000", 0, 1e8, "embeddings: samples that train the logistic model, and as many that test it; 0: no model"),
-	ORR_PARAM_INT("checked", "1", 0, 1000, "best plans by the closed form that the executor runs at the end; 0: none"),
+	ORR_PARAM_INT("samples", "20000", 0, 1e8, "embeddings: samples to train the logistic model, and the same number to test it; 0: no model"),
+	ORR_PARAM_INT("checked", "1", 0, 1000, "number of best plans (by the closed form) that the executor runs at the end; 0: none"),
 	ORR_PARAM_END
 };
 static const struct world_object objects[] = {
@@ -329,7 +329,7 @@ static const struct world_flag flags[] = {
 		"samples of a micro-batch, over all replicas of a stage (default: the\npolicy's choice)" },
 	SETTING_FLAGS_HARDWARE,
 	{ "output", "FILE", WORLD_FLAG_EXTRA, NULL, NULL,
-		"(or -o) the plan with the shortest iteration, for orrery step --plan\nFILE; Ctrl-C writes the best so far" },
+		"(or -o) write the plan with the shortest iteration, for orrery step\n--plan FILE; Ctrl-C writes the best plan so far" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */
@@ -373,9 +373,9 @@ const struct world world_plan = { .name = "plan",
 	.inputs = inputs,
 	.usage = "orrery plan PROBLEM [--cluster SPEC|FILE] --policy A[,B..] [-o PLAN.json] [OPTIONS]",
 	.about = "Searches for a distributed plan of a training step: stages of a pipeline, the GPUs of each,\n"
-		 "and how they split the work. Each plan policy searches in its own way; the executor of\n"
-		 "orrery step runs the plans found, and the report compares them. Embedding tables are compressed\n"
-		 "instead; the report has bytes, work, error and the accuracy of a model that reads the tables.",
+		 "and how they split the work. Each plan policy is a search algorithm; the executor of\norrery step runs the plans found, "
+		 "and the report compares them. For embedding tables, policies\ncompress the tables; the report has bytes, work, error and "
+		 "the accuracy of a model that reads them.",
 	.source = "PROBLEM",
 	.source_hint = "a model such as bert-large, or a file",
 	.source_doc = "a model: a name (orrery model list), a transformer by its dimensions\n"

@@ -36,19 +36,18 @@ static int check_pieces(const struct orr_plan *p, const struct orr_plan_draft *d
 		const struct orr_plan_stage *x = &d->stage[i];
 		if (x->first > at)
 			return orr_fail(err, ORR_EFAIL,
-				"stage %u: piece %u of the model is left out: expected the stage to begin at it, found %u", i, at,
-				x->first);
+				"stage %u: piece %u of the model is missing: expected it as the first piece, found %u", i, at, x->first);
 		if (x->first < at || !x->count)
-			return orr_fail(err, ORR_EFAIL, "stage %u: expected at least one piece, from %u on, found %u from %u on", i, at,
-				x->count, x->first);
+			return orr_fail(err, ORR_EFAIL, "stage %u: expected at least one piece, starting at %u, found %u, starting at %u",
+				i, at, x->count, x->first);
 		if (x->count > p->facts.pieces - at)
-			return orr_fail(err, ORR_EFAIL, "stage %u: expected at most %u pieces from %u on, found %u", i,
+			return orr_fail(err, ORR_EFAIL, "stage %u: expected at most %u pieces, starting at %u, found %u", i,
 				p->facts.pieces - at, at, x->count);
 		at += x->count;
 	}
 	return at == p->facts.pieces ? ORR_OK
-				     : orr_fail(err, ORR_EFAIL, "the last stage: piece %u of the model is left out: expected all %u", at,
-					       p->facts.pieces);
+				     : orr_fail(err, ORR_EFAIL, "the last stage: piece %u of the model is missing: expected all %u pieces",
+					       at, p->facts.pieces);
 }
 
 static int check_split(const struct orr_plan *p, const struct orr_plan_stage *x, uint32_t i, struct orr_error *err)
@@ -84,7 +83,8 @@ static int check_gpus(const struct orr_plan *p, const struct orr_plan_draft *d, 
 			if (g >= p->facts.gpus)
 				rc = orr_fail(err, ORR_EFAIL, "stage %u: GPU %u: expected a number from 0 to %u", i, g, p->facts.gpus - 1);
 			else if (i < sets && user[g])
-				rc = orr_fail(err, ORR_EFAIL, "stage %u: GPU %u is used twice: stage %u has it", i, g, user[g] - 1);
+				rc = orr_fail(err, ORR_EFAIL, "stage %u: GPU %u is in use by stage %u: expected each GPU once", i, g,
+					user[g] - 1);
 			else if (i >= sets && (k >= d->stage[i - sets].n_gpus || d->stage[i - sets].gpu[k] != g))
 				rc = orr_fail(err, ORR_EFAIL, "stage %u: expected the GPUs of stage %u (interleave %u)", i, i - sets,
 					d->interleave);

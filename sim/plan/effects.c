@@ -49,7 +49,7 @@ void plan_note(const struct scenario *s, size_t i, struct run_result *r)
 #define TRAINING(KEY) { .key = KEY, .why = "embedding tables are compressed without training", .holds = trains }
 #define EXECUTOR(KEY) TRAINING(KEY), { .key = KEY, .why = "no plan was executed (plan.checked=0)", .use = PLAN_USED_EXECUTOR }
 #define KERNELS(NAME) TRAINING("cost." #NAME), \
-	{ .key = "cost." #NAME, .why = "it changes the time of no kernel of the model", .holds = NAME##_changes }
+	{ .key = "cost." #NAME, .why = "kernel times of the model do not depend on it", .holds = NAME##_changes }
 
 const struct world_effect plan_effects[] = {
 	TRAINING("global_batch"), TRAINING("micro_batch"), TRAINING("network"), TRAINING("device"), TRAINING("profile"), TRAINING("precision"),

@@ -73,8 +73,8 @@ static int refuse_roles(const struct scenario *s, const struct scenario_policy *
 	struct sbuf names = { 0 };
 	roles_names(s->world, &names);
 	int rc = orr_fail(err, ORR_EINPUT,
-		"policy %.80s: does not distinguish prefill and decode replicas, and $.deployments[%u] has a role; policies that do: %s "
-		"(plugins declare the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"",
+		"policy %.80s: treats all replicas alike, but $.deployments[%u] has a role: expected a policy with roles: %s (plugins "
+		"declare the flag ORR_SERVE_ROLES), or \"role\": \"both\"",
 		p->label, deployment, sbuf_text(&names));
 	sbuf_free(&names);
 	return rc;
@@ -239,7 +239,7 @@ extern const struct embedded_file serve_template[];
 /* clang-format off */
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
-	ORR_PARAM_TEXT("format", "auto", "auto, azure-llm, mooncake, burstgpt, splitwise, vidur or requests; scenario show may print a generator"),
+	ORR_PARAM_TEXT("format", "auto", "auto, a format (azure-llm, mooncake, burstgpt, splitwise, vidur, requests) or, as scenario show prints it, the name of a generator"),
 	ORR_PARAM_REAL("compress", "1", 1e-6, 1e6, "divisor of arrival times: 2 doubles the load"),
 	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
@@ -295,7 +295,7 @@ static const struct world_flag flags[] = {
 	{ "slo-ttft", "T", WORLD_FLAG_KEY, "serve.slo_ttft", NULL, "limit of the time to the first token, for goodput" },
 	{ "slo-tpot", "T", WORLD_FLAG_KEY, "serve.slo_tpot", NULL, "limit of the time per output token, for goodput" },
 	{ "find-rate", "SLO", WORLD_FLAG_VERB, NULL, NULL,
-		"the largest rate of arrivals at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; stores no runs, writes no files" },
+		"search the largest arrival rate at which enough requests meet the SLO:\none or more of ttft=1s,tpot=100ms,e2e=30s; no runs and files are written" },
 	{ "attainment", "X", WORLD_FLAG_VERB, NULL, NULL, "with --find-rate: required share of the requests (default 0.9)" },
 	{ "failures", "FILE", WORLD_FLAG_OBJECT, "failures.trace", NULL, "nodes that fail and are repaired: time_s,node,event" },
 	{ "prices", "P", WORLD_FLAG_KEY, "prices", NULL,

@@ -372,8 +372,8 @@ static void put_line(struct sbuf *b, const char *label, const struct slo *slo, c
 {
 	sbuf_printf(b, "%s: ", label);
 	if (!(f->factor > 0)) {
-		sbuf_printf(b, "at no rate %.4g %% of the requests meet the SLO (%.4g %% at %.4g requests/s, the %s tried", 100 * enough,
-			100 * f->above_attainment, f->above_rate, f->is_never ? "only rate" : "lowest");
+		sbuf_printf(b, "no rate was found at which %.4g %% of the requests meet the SLO (%.4g %% at %.4g requests/s, the %s tried",
+			100 * enough, 100 * f->above_attainment, f->above_rate, f->is_never ? "only rate" : "lowest");
 		put_bound(b, slo, f);
 		sbuf_puts(b, ")");
 	} else {
@@ -383,7 +383,7 @@ static void put_line(struct sbuf *b, const char *label, const struct slo *slo, c
 			sbuf_printf(b, "; at %.4g requests/s %.4g %%", f->above_rate, 100 * f->above_attainment);
 			put_bound(b, slo, f);
 		} else {
-			sbuf_puts(b, "; no higher rate was found at which too few requests do");
+			sbuf_puts(b, "; enough requests also meet it at every higher rate tried");
 		}
 	}
 	sbuf_printf(b, " (%u run%s)\n", f->runs, f->runs == 1 ? "" : "s");
@@ -430,7 +430,7 @@ int find_rate(const struct scenario *s, const char *slo, const char *attainment,
 		rc = orr_fail(err, ORR_EINPUT, "--attainment: expected a share of the requests above 0 and at most 1, found \"%.40s\"",
 			attainment);
 	if (!rc && s->until_ns != ORR_NEVER)
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: --until would cut off requests, more of them at lower rates");
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected no --until: it cuts off requests, and more of them at lower rates");
 	if (!rc && orr_arg_int(s->options, "clients"))
 		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate");
 	if (rc)

@@ -113,8 +113,8 @@ static void assume_groups(const struct scenario *s, struct run_result *r)
 	bool has_groups = remark_metric(s, r, "group_network_bytes") > 0;
 	if (has_groups) {
 		sbuf_printf(&b,
-			"replicas on several nodes: collectives and hops cross the network %.80s%s by the rule of step.algorithm=auto, "
-			"each alone on it",
+			"replicas on several nodes: collectives and hops cross the network %.80s%s with step.algorithm=auto, each timed as "
+			"if alone",
 			t->set.topo ? t->set.network_spec : "star", t->set.topo ? "" : " (network=none; its bw is 10Gbps)");
 		assume(r, &b);
 	}

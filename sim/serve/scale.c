@@ -259,7 +259,7 @@ static void count_failure(struct orr_serve *w)
 	if (f->failures_in_vain > most)
 		serve_fail(w, ORR_EFAIL, NULL,
 			"nodes fail faster than requests are served: %llu failures since a request last ended, and %llu requests have not "
-			"ended (failures.mtbf: longer; serve.start_up: shorter; or --until)",
+			"ended: expected a longer failures.mtbf, a shorter serve.start_up, or --until",
 			(unsigned long long)f->failures_in_vain, (unsigned long long)w->live);
 }
 

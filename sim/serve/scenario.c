@@ -120,7 +120,7 @@ static int unserved(const struct serve_state *s, const struct request_rec *r, st
 	if (r->line)
 		snprintf(line, sizeof line, "%llu:", (unsigned long long)r->line);
 	return orr_fail(err, ORR_EINPUT,
-		"%.200s:%s request %llu requests model \"%.60s\", which is not served (--model; serve.any_model=true uses the first model)",
+		"%.200s:%s request %llu names model \"%.60s\", which is not served (--model; serve.any_model=true uses the first model)",
 		reqset_source(s->requests), line, (unsigned long long)r->number, strtab_text(reqset_strings(s->requests), r->model));
 }
 

@@ -73,8 +73,8 @@ static int load_trace(const struct scenario *s, struct spot_state *t, struct orr
 		rc = err->code ? err->code : ORR_EINPUT;
 	inputs_options_free(options);
 	if (!rc && availset_has_prices(t->capacity) && !inputs_has_instances(t->capacity))
-		rc = orr_fail(err, ORR_EINPUT, "%.200s: has prices and no instances; prices go with --prices, beside a trace of instances",
-			source);
+		rc = orr_fail(err, ORR_EINPUT,
+			"%.200s: has prices but no instances: expected a trace of instances, with this file as --prices", source);
 	return rc;
 }
 
@@ -111,7 +111,7 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 		uint32_t n;
 		const char *zone = strtab_text(availset_strings(t->prices), *availset_zones(t->prices, &n));
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: zones that the trace does not have (%.60s%s): expected no zones, or those of the trace (its "
+			"prices: %.200s: has zones that the trace lacks (%.60s%s): expected no zones, or those of the trace (its "
 			"column zone, zones=.., trace_options.zone)",
 			source, zone, n > 1 ? ", .." : "");
 	}
@@ -184,7 +184,7 @@ static int check_type(const struct spot_state *t, const struct speeds *known, co
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
 		"%.200s: has instances of type %.60s; the step times of job %.80s are for %.60s, and the speed of %.60s is unknown: set "
-		"spot.speeds=%.60s=X, X times as fast",
+		"spot.speeds=%.60s=X, X being its relative speed",
 		availset_source(t->capacity), type, t->job->name, own, type, type);
 }
 
@@ -357,7 +357,7 @@ static const struct world_effect effects[] = {
 	{ .key = "spot.node_Bps", .why = "the job has no state (state_bytes)", .holds = has_state },
 	{ .key = "spot.storage_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_STORAGE },
 	{ .key = "spot.node_Bps", .why = "every checkpoint takes as long with the default", .use = SPOT_USED_NODE_BPS },
-	{ .key = "spot.storage_latency", .why = "the policy asked for no time of a checkpoint",
+	{ .key = "spot.storage_latency", .why = "the policy requested no checkpoint time",
 		.use = SPOT_USED_CHECKPOINT },
 	{ .key = "spot.egress_usd_per_GB", .why = "no byte was sent between zones", .use = SPOT_USED_EGRESS },
 	{ .key = "spot.max_calls_per_instant", .why = "the limit was not reached" },
@@ -386,9 +386,9 @@ static void note_prices(const struct spot_state *t, unsigned used, struct run_re
 	if (!spot || !(spot->value > 0))
 		return;
 	if (t->prices)
-		assume(r, "prices of %.100s; before its first row, and where it has no price, spot.price", availset_source(t->prices));
+		assume(r, "prices of %.100s; spot.price before its first row and where it has no price", availset_source(t->prices));
 	else if (availset_has_prices(t->capacity))
-		assume(r, "prices of the trace; where it has no price, spot.price");
+		assume(r, "prices of the trace; spot.price where it has no price");
 	else if (used & SPOT_USED_PRICE)
 		assume(r, "one price of spot instances at all times: spot.price = %g USD/h", orr_arg_real(t->config.options, "price"));
 }
@@ -403,7 +403,8 @@ static void note_end(const struct scenario *s, struct run_result *r)
 	double end_s = over ? over->value : 0;
 	if (end < ORR_NEVER && end_s * 1e9 > (double)end * 1.001)
 		assume(r,
-			"after the end of the trace (%.4g h) the instances present at its end remain, and no instance is offered (--until "
+			"after the end of the trace (%.4g h) the instances present at its end remain, and no new instance is offered "
+			"(--until "
 			"sets an earlier end of the run; a generator with length=0 has no end)",
 			(double)end / 3600e9);
 	uint32_t least = elastic_least(t->job);
@@ -513,9 +514,8 @@ static const struct world_flag flags[] = {
 		"spot prices over time by zone: a file or the generator price:..\n(default: those of the trace, else spot.price); "
 		"an instance's own\nprice in the trace takes precedence" },
 	{ "repair", NULL, WORLD_FLAG_KEY, "trace_options.repair", "all",
-		"sort the trace's rows by time, skip impossible rows and list them;\nwithout it they are errors" },
-	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "simulate each step as an event, instead of all steps between two others as one;\n"
-		"the results are bit-identical" },
+		"sort the trace's rows by time, skip impossible rows and list them;\nwithout --repair, such rows are errors" },
+	{ "exact", NULL, WORLD_FLAG_EXTRA, NULL, "", "one event per step, instead of one per series of steps between other events;\nthe results are bit-identical" },
 	{ "until", "TIME", WORLD_FLAG_KEY, "until", NULL, "end of the simulation (30d, 12h, ...)" },
 	{ "record", "WHAT", WORLD_FLAG_KEY, "record", NULL, "rows kept: summary, sample or all (default: all, up to a million)" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }

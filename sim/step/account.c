@@ -77,7 +77,7 @@ static void does_not_fit(struct orr_step *s, uint32_t device, double bytes, doub
 			worst = i;
 	bool is_dynamic = dynamic > d->by_kind[worst];
 	step_fail(s, ORR_EINPUT,
-		"%s%sGPU %u needs at least %.4g GiB and has %.4g; the largest part is %s (%.4g GiB). Use more devices, a smaller batch, "
+		"%s%sGPU %u needs at least %.4g GiB and has %.4g; the largest part is %s (%.4g GiB): use more devices, a smaller batch, "
 		"recomputation or sharding, or --set step.ignore_memory=true",
 		d->what ? d->what : "", d->what ? ": " : "", device, bytes / 0x1p30, capacity / 0x1p30,
 		is_dynamic ? "activations" : kind[worst], (is_dynamic ? dynamic : d->by_kind[worst]) / 0x1p30);

@@ -14,7 +14,7 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 		"several NICs of a node: share of a NIC's rate that collectives reach (SimAI's fit of NCCL on 2 to 64 nodes)"),
 	ORR_PARAM_BOOL("pxn", true, "all-to-all: a message leaves its node by the NIC of the receiver's rail (NCCL's PXN)"),
 	ORR_PARAM_CHOICE(
-		"merge", "auto", "auto|on|off", "simulate one lane for all if routes and loads are equal; on: fail if they are not"),
+		"merge", "auto", "auto|on|off", "simulate one lane for all if routes and loads are equal; on: fail if they differ"),
 	ORR_PARAM_CHOICE(
 		"optimizer", "sgd", "sgd|momentum|adam", "state per parameter: 0, 1 or 2 values, and master copies in mixed precision"),
 	ORR_PARAM_REAL("compute_s", "0", 0, 1e6,

@@ -16,7 +16,8 @@ const struct orr_param step_cost_options[] = {
 	ORR_PARAM_BOOL("fused_elementwise", false, "activations, biases and residual sums are fused into the preceding product"),
 	ORR_PARAM_BOOL("dropout", false, "transformers have dropout masks after softmax and in residual sums"),
 	ORR_PARAM_TEXT("setup", "", "use only measured step times whose setup contains this text (such as TensorFlow); empty: the first"),
-	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that products reach; 0: that of the device's file"), ORR_PARAM_END
+	ORR_PARAM_REAL("efficiency", "0", 0, 1, "share of the peak that matrix products reach; 0: the share in the device's file"),
+	ORR_PARAM_END
 };
 
 /* ---- profiles ---- */
@@ -295,7 +296,7 @@ char *setting_source(const struct setting *s, const struct cluster *c)
 		char *summary = s->profile[t] ? profile_summary(s->profile[t]) : NULL;
 		sbuf_printf(&b, "%s%s%s", b.len ? "; " : "", c->n_types > 1 ? c->type_name[t] : "", c->n_types > 1 ? ": " : "");
 		if (summary)
-			sbuf_printf(&b, "profile %s, the data sheet where it has no law", summary);
+			sbuf_printf(&b, "profile %s; the data sheet for kernels without a law", summary);
 		if (summary && !names_device(s->profile[t], s->device[t]))
 			sbuf_printf(&b, "; it was measured on \"%s\", which the catalogue lacks, and is used for %s", s->profile[t]->device,
 				s->device[t]->name);

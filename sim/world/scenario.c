@@ -10,11 +10,11 @@
 
 const struct orr_param scenario_keys[] = { ORR_PARAM_INT("seed", "1", 0, 9e18, "seed of every random stream"),
 	ORR_PARAM_INT("replications", "1", 1, 1e6,
-		"runs with other random numbers; metrics become means with intervals; with until_precision the limit (1: 1000)"),
+		"number of replications; metrics become means with intervals; with until_precision: the maximum (1: 1000)"),
 	ORR_PARAM_REAL("until_precision", "0", 0, 1,
-		"replications go on until half the width of the intervals is at most this part of their means; 0: off"),
+		"add replications until the half-width of every interval is at most this share of its mean; 0: off"),
 	ORR_PARAM_TEXT("precision_of", "", "with until_precision: metrics separated by commas (default: the first primary column)"),
-	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "longest time of one call of a policy, in seconds"), ORR_PARAM_END };
+	ORR_PARAM_REAL("policy_timeout", "60", 0.1, 1e9, "limit on the duration of one policy call, in seconds"), ORR_PARAM_END };
 
 int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err)
 {

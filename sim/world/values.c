@@ -33,7 +33,7 @@ int scenario_text_at(const cJSON *o, const char *key, const char *def, char **ou
 		return ORR_OK;
 	}
 	if (!(*out = scenario_scalar(v)))
-		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected a text or number", key);
+		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected a string or a number", key);
 	return ORR_OK;
 }
 
@@ -66,7 +66,7 @@ cJSON *scenario_read(const char *path, struct orr_error *err)
 		line += *s == '\n';
 	mem_free(text);
 	if (!o)
-		orr_fail(err, ORR_EINPUT, "%s:%zu: is not valid JSON from this line on", path, line);
+		orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on", path, line);
 	else if (!cJSON_IsObject(o))
 		orr_fail(err, ORR_EINPUT, "%s: expected a JSON object", path);
 	if (o && !cJSON_IsObject(o)) {
@@ -87,7 +87,7 @@ struct orr_args *scenario_args_at(
 	for (const cJSON *m = o->child; !rc && m; m = m->next) {
 		char *text = scenario_scalar(m);
 		rc = text ? args_set(a, m->string, text, err)
-			  : orr_fail(err, ORR_EINPUT, "scenario: $.%s.%.60s: expected a text, number or truth value", key, m->string);
+			  : orr_fail(err, ORR_EINPUT, "scenario: $.%s.%.60s: expected a string, a number, true or false", key, m->string);
 		mem_free(text);
 	}
 	if (!rc)

@@ -289,9 +289,9 @@ static void kinds(void)
 	refused(a, "wait", "-1", "test: wait: expected a number from 0 to 4600000000, found \"-1\"");
 	refused(a, "wait", "4600000001", "test: wait: expected a number from 0 to 4600000000, found \"4600000001\"");
 	refused(a, "n", "17", "test: n: expected a number from 2 to 16, found \"17\"");
-	refused(a, "list", "1,", "test: list: expected numbers or times with commas between them, found \"1,\"");
-	refused(a, "list", "1,,2", "test: list: expected numbers or times with commas between them, found \"1,,2\"");
-	refused(a, "list", "1,x", "test: list: expected numbers or times with commas between them, found \"1,x\"");
+	refused(a, "list", "1,", "test: list: expected numbers or times separated by commas, found \"1,\"");
+	refused(a, "list", "1,,2", "test: list: expected numbers or times separated by commas, found \"1,,2\"");
+	refused(a, "list", "1,x", "test: list: expected numbers or times separated by commas, found \"1,x\"");
 	refused(a, "rules", "ow", "test: rules: expected one of own|helios|all, found \"ow\"");
 	refused(a, "rules", "ownx", "test: rules: expected one of own|helios|all, found \"ownx\"");
 	refused(a, "fla", "1", "test: no parameter \"fla\"; did you mean flag");
@@ -304,7 +304,7 @@ static void kinds(void)
 	refused(a, "zzzz", "1", "test: no parameter \"zzzz\"; expected n");
 	args_free(a);
 	a = args_new(nothing, "test", &err);
-	refused(a, "n", "1", "test: has no parameters, so no \"n\"");
+	refused(a, "n", "1", "test: takes no parameters, found \"n\"");
 	args_free(a);
 	static const struct orr_param bad[] = { ORR_PARAM_INT("n", "99", 2, 16, "x"), ORR_PARAM_END };
 	ok(!args_new(bad, "test", &err), "a default out of bounds is refused");

@@ -264,7 +264,7 @@ static void check_images(void)
 		profile_free(p);
 	}
 	ok(!images_profile(path, NULL, &(struct fit_options){ .name = "x" }, &err) && strstr(err.text, "--device NAME"),
-		"an efficiency needs a device");
+		"expected --device NAME");
 	device_free(device);
 }
 

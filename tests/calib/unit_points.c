@@ -64,14 +64,14 @@ static void check_refusals(void)
 	refused("family,time_us\ngemm,-5\n", "found \"-5\"");
 	refused("family,time_us\ngemm,nan\n", "found \"nan\"");
 	refused("family,time_us\ngemm,5us\n", "found \"5us\"");
-	refused("family,time_us\ngemm,5,6\n", "x.csv:2: expected 2 fields, as the header has, found 3");
+	refused("family,time_us\ngemm,5,6\n", "x.csv:2: expected 2 fields as in the header, found 3");
 	refused("family,time_us\n\"gemm,5\n", "a quoted field without its closing quote");
 	refused("family,time_us,flops\ngemm,5,1e30\n", "flops: expected a number from 0 to 1e+21");
 	refused("family,time_us,precision\ngemm,5,fp31\n", "precision: expected fp32, tf32");
 	refused("family,time_us,mode\ngemm,5,bursty\n", "mode: expected burst or sustained");
 	refused("family,time_us,held_out\ngemm,5,yes\n", "held_out: expected 0 or 1");
 	refused("family,time_us,low_us\ngemm,5,6\n", "low_us: expected an interval that contains time_us");
-	refused("family,time_us,op\ngemm,5,a\tb\n", "op: expected at most 31 plain");
+	refused("family,time_us,op\ngemm,5,a\tb\n", "op: expected at most 31 printable");
 }
 
 /* Every prefix gives points or a named error. */

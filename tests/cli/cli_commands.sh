@@ -69,7 +69,7 @@ echo '{"seeed": 3}' >bad.json
 is "$(refused run bad.json)" 'orrery: bad.json: unknown key "seeed"; did you mean seed' "errors of run name the file"
 is "$(refused jobs --scenario bad.json)" 'orrery: bad.json: unknown key "seeed"; did you mean seed' "and those of a verb"
 is "$(refused run nosuch.json)" 'orrery: nosuch.json: No such file or directory' "no file"
-is "$(refused run three.csv)" 'orrery: three.csv:1: is not valid JSON from this line on' "no JSON"
+is "$(refused run three.csv)" 'orrery: three.csv:1: invalid JSON from this line on' "no JSON"
 echo '[]' >bad.json
 is "$(refused run bad.json)" 'orrery: bad.json: expected a JSON object' "no object"
 
@@ -98,7 +98,7 @@ my-own2_test.sh" "policy new writes two files"
 is "$(grep -c '@' my-own2.c) $(grep -c 'my_own2' my-own2.c | awk '{ print ($1 > 0) }') $(test -x my-own2_test.sh; echo $?)" "0 1 0" "with the name filled in; the test is executable"
 is "$(refused policy new my-own2)" "orrery: my-own2.c: exists already: choose another name" "and overwrites none"
 is "$(o policy new "$(printf 'a%.0s' {1..60})" | wc -l)" 3 "names of 60 letters"
-is "$(refused policy new x --reacting)" "orrery: --reacting: expected --kind step, found jobs: its policies all react to events" "--reacting is of steps"
+is "$(refused policy new x --reacting)" "orrery: --reacting: expected --kind step, found jobs, whose policies always react to events" "--reacting is of steps"
 is "$(refused policy list --reacting)" "orrery: --reacting: expected with new NAME --kind step only" "and of new"
 is "$(o policy new r --kind step --reacting | wc -l) $(o policy new s --kind step | wc -l) $(cmp -s r.c s.c; echo $?)" "3 3 1" "which has another template"
 

@@ -107,7 +107,7 @@ static const struct bad {
 	{ "gpus\n1.5\n", ":2: gpus: expected a whole number" },
 	{ "num_switch,num_node_p_switch,num_gpu_p_node\n100000,100000,1\n", "more than 1048576 nodes" },
 	{ "num_switch,num_node_p_switch,num_gpu_p_node\n0,4,1\n", "has no nodes" },
-	{ "{", "not valid JSON" }, { "{}", "$.nodes: expected a list" }, { "[]", "expected a column gpus" }, { "{\"nodes\": 3}", "$.nodes: expected a list" },
+	{ "{", "invalid JSON" }, { "{}", "$.nodes: expected a list" }, { "[]", "expected a column gpus" }, { "{\"nodes\": 3}", "$.nodes: expected a list" },
 	{ "{\"nodes\": []}", "has no nodes" }, { "{\"nodes\": [3]}", "$.nodes[0]: expected an object" },
 	{ "{\"nodes\": [[]]}", "$.nodes[0]: expected an object" }, { "{\"nodes\": [{\"gpus\": -1}]}", "$.nodes[0].gpus" },
 	{ "{\"nodes\": [{\"gpus\": 1}, {\"gpus\": 1e30}]}", "$.nodes[1].gpus" },
@@ -116,9 +116,9 @@ static const struct bad {
 	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 0}]}", "has no nodes" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 4, \"racks\": 5}]}", "$.nodes[0].racks: expected a number from 0 to 4" },
 	{ "{\"nodes\": [{\"gpus\": \"1\"}]}", "$.nodes[0].gpus: expected a number" },
-	{ "{\"nodes\": [{\"gpus\": 1, \"type\": 7}]}", "$.nodes[0].type: expected a text" },
+	{ "{\"nodes\": [{\"gpus\": 1, \"type\": 7}]}", "$.nodes[0].type: expected a string" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"color\": 7}]}", "unknown key \"color\"" },
-	{ "{\"nodes\": [{\"gpus\": 1}]} trailing", "not valid JSON" },
+	{ "{\"nodes\": [{\"gpus\": 1}]} trailing", "invalid JSON" },
 	{ "{\"nodes\": [{\"gpus\": 1}], \"node\": []}", "unknown key \"node\"" },
 };
 

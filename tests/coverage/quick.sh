@@ -29,5 +29,5 @@ for seed in 1 2 3; do
   "$ORRERY" jobs $demo --seed "$seed" --record summary --no-figures --out "$work/demo" >"$work/said"
   is "$? $(awk -F, 'NR > 1 && $4 $5 != "" { print $1, $2 }' "$work/demo/summary.csv")" "0 " "seed $seed: a single run of the demo has no interval"
 done
-like "$(cat "$work/said")" 'no interval where .*--replications 10 gives intervals' "a remark names the option that gives intervals"
+like "$(cat "$work/said")" 'no interval if .*--replications 10 gives intervals' "a remark names the option that gives intervals"
 tap_done

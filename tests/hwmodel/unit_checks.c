@@ -350,9 +350,8 @@ static void check_measured_layers(void)
 #define HEAD "idx,layer,fwd_ms,bwd_ms,activation_bytes,param_bytes\n"
 	static const struct {
 		const char *text, *options, *says;
-	} bad[] = { { HEAD "0,a,1,1,1,1\n", "", "the batch of the profile is not stated: write" },
-		{ HEAD "0,a,1,1,1,1\n", ":batch=0", "the batch of the profile is not stated" },
-		{ HEAD "0,a,1,1,1,1\n", ":batsh=3", "did you mean batch" },
+	} bad[] = { { HEAD "0,a,1,1,1,1\n", "", "unknown batch size: expected it after the name" },
+		{ HEAD "0,a,1,1,1,1\n", ":batch=0", "unknown batch size" }, { HEAD "0,a,1,1,1,1\n", ":batsh=3", "did you mean batch" },
 		{ "idx,layer,fwd_ms,bwd_ms,activation_bytes\n", ":batch=4", ".csv:1: no column \"param_bytes\"" },
 		{ HEAD "1,a,1,1,1,1\n", ":batch=4", ".csv:2: idx: expected 0, found 1" },
 		{ HEAD "0,a,1,1,1,1\n2,b,1,1,1,1\n", ":batch=4", ".csv:3: idx: expected 1, found 2" },

@@ -165,7 +165,7 @@ static void refused(const char *from, const char *to, const char *says)
 
 static void check_refusals(void)
 {
-	refused("\"schema\": 1", "\"schema\": 2", "$.schema: expected 1, found 2: the profile is of another version");
+	refused("\"schema\": 1", "\"schema\": 2", "$.schema: expected 1, found 2: another version of orrery wrote this profile");
 	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: not a device profile");
 	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\"; did you mean time0_us");
 	refused("\"rate_GBps\": 500", "\"rate_MBps\": 500", "unknown key \"rate_MBps\"");
@@ -186,7 +186,7 @@ static void check_refusals(void)
 	refused("\"family\": \"gemm\"", "\"family\": 3", "$.laws[0].family: expected a string");
 	refused("\"form\": \"roofline\"", "\"form\": \"spline\"", "$.laws[0].form: expected roofline, line");
 	refused("[0.04, 0, 0, 0]", "[0.04, 9, 0, 0]", "$.laws[0].covariance_of_logs: expected a symmetric matrix");
-	refused("[0.04, 0, 0, 0]", "[0.04, 0, 0]", "$.laws[0].covariance_of_logs: expected rows");
+	refused("[0.04, 0, 0, 0]", "[0.04, 0, 0]", "$.laws[0].covariance_of_logs: expected a square matrix");
 	refused("[1e6, 1e12]", "[1e12, 1e6]", "$.laws[0].range: expected [low, high] for each feature");
 	refused("\"backend\": \"published\"", "\"backend\": \"guess\"", "$.backend: expected cuda, cpu");
 	refused("\"stable\": true", "\"stable\": \"yes\"", "$.stable: expected true or false");

@@ -254,7 +254,7 @@ static void check_refused(void)
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1],\"prompt_s\":[1],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
 		"in.json: $.curves.prompt_tokens: expected a list of 2 to 4096 numbers, found 1");
 	refused(LLM "\"curves\":{\"prompt_tokens\":[1,2],\"prompt_s\":[1,3],\"decodes\":[1,2],\"decode_s\":[1,2]}}",
-		"in.json: $.curves.prompt_s: expected a curve whose first segment, extended, is above 0 at 0 tokens");
+		"in.json: $.curves.prompt_s: expected a curve that is above 0 at 0 tokens");
 	refused(LLM "\"layers\":{\"dnn\":\"llama2_8b\"}}", "in.json: $.layers.dnn: no model \"llama2_8b\"; did you mean llama2_7b?");
 	refused(LLM "\"layers\":{\"dnn\":\"resnet50\"}}",
 		"in.json: $.layers.dnn: expected a transformer of equal blocks with a vocabulary, found resnet50");

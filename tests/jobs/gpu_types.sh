@@ -149,7 +149,7 @@ printf 'submit_s,duration_s,gpus\n0,100,1\n0,100,1\n' >t.csv
 run 2x1:h100 --set jobs.reference_type=v100 --cost-samples 40 >/dev/null
 ok "$(awk -F, -v h="$h100" '$2 == "jct_mean" { exit !($4 < $3 && $5 > $3 && $3 > h - 0.01 && $3 < h + 0.01 && $5 - $4 > h / 10) }' out/summary.csv; echo $?)" \
   "draws of the class give an interval about the mean's answer: $(awk -F, '$2 == "jct_mean"' out/summary.csv)"
-like "$(cat notes.txt)" '40 draws; each draws the laws of step times and, for each job, a model of the class' "which is said"
+like "$(cat notes.txt)" '40 draws of the laws of step times and, for each job, of a model of its class' "which is said"
 run 2x1:h100 --set jobs.reference_type=v100 --cost-samples 40 --set seed=1 >/dev/null
 a=$(cat out/summary.csv)
 "$orrery" jobs t.csv --cluster 2x1:h100 --policy fifo --set jobs.reference_type=v100 --cost-samples 40 --no-figures --out out -q -j 1

@@ -74,7 +74,7 @@ while IFS='|' read -r how expected; do
 done <<'EOT'
 peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: asks for a true duration but does not declare ORR_NEEDS_ORACLE
 over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the requested GPUs are in use
-no-such-node|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: there is no such node
+no-such-node|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: the node number is out of range
 same-node-twice|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: a node is named twice
 wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs; the job requests 2
 start-ended|1 orrery: policy misbehave: job alpha at 10\.000000000 s: start of a job that has ended

@@ -21,7 +21,7 @@ is "$(means)" "36 70 1 5 $hours" "a recorded failure counts: (10 + 30 + 50 + 70 
 is "$(means --completed-only)" "15 20 1 5 $hours" "--completed-only: (10 + 20) / 2; all five took their GPUs"
 is "$(means --set completed_only=true)" "15 20 1 5 $hours" "the key of a scenario"
 is "$(metric recorded_failed) $(metric recorded_killed) $(metric recorded_other)" "1 1 1" "statuses are counted"
-text='the trace records 1 jobs as failed, 1 as killed, 1 as neither these nor completed'
+text='the trace records 1 jobs as failed, 1 as killed, 1 in a state other than completed'
 is "$(jobs | grep -c "^$text: they are in all means (--completed-only leaves them out)\$")" 1 "a line below the table counts the recorded statuses"
 is "$(jobs --completed-only | grep -c "^$text: they are in no mean (--completed-only)\$")" 1 "with --completed-only the line says that these jobs are in no mean"
 

@@ -121,8 +121,8 @@ refused 's/"fifo\+fifo"/"fifo+fifo", "fifo"/' '\$\.policies\[1\]: expected JOBS\
 refused 's/"fifo\+fifo"/"fifo+las"/' 'policy las: is a jobs policy'
 refused 's/"jobs": \{[^}]*\}\}/"jobs": 7/' '\$\.jobs: expected an object, the scenario of that world'
 refused 's/"serve": \{"trace/"serve": {"until": 5, "trace/' '\$\.serve\.until: is a key of the mixed scenario: write \$\.until'
-refused 's/"lent.csv"/"hazard:p=0.1,slots=2,length=0"/' '\$\.capacity\.trace: instances change without end; give it a length and no repeat, or until'
-refused 's/"lent.csv"/"lent.csv", "repeat": true/' '\$\.capacity\.trace: instances change without end'
+refused 's/"lent.csv"/"hazard:p=0.1,slots=2,length=0"/' '\$\.capacity\.trace: the trace of instances has no end: expected a length and no repeat, or \$\.until'
+refused 's/"lent.csv"/"lent.csv", "repeat": true/' '\$\.capacity\.trace: the trace of instances has no end'
 refused 's/"capacity"/"failures": {"mtbf": "1h"}, &/' 'capacity'
 sed 's/"lent.csv"/"lent.csv", "repeat": true/; s/"capacity"/"until": "2h", &/' plain.json >x.json
 "$orrery" run x.json -q --no-figures

@@ -35,11 +35,11 @@ ok $? "a transformer on GPUs of two types"
 # ---- the profile ----
 bad() { "$ORRERY" plan "$1" --cluster 1x2:v100 --policy straight --db x.db --fresh 2>&1; echo "exit $?"; }
 before=$("$ORRERY" db digest x.db)
-like "$(bad chain.csv)" 'chain.csv: the batch of the profile is not stated: write chain.csv:batch=32' "the batch size of the measured layers is required"
+like "$(bad chain.csv)" 'chain.csv: unknown batch size: expected it after the name, as in chain.csv:batch=32' "the batch size of the measured layers is required"
 profile n.csv 0,a,2,-4,1,1
 like "$(bad n.csv:batch=4)" '^orrery: n.csv:2: bwd_ms: expected a number of at least 0, found "-4"$' "a negative time: file and line"
 profile g.csv 0,a,2,4,1,1 2,c,2,4,1,1
-like "$(bad g.csv:batch=4)" '^orrery: g.csv:3: idx: expected 1, found 2: layers are numbered from 0, none is left out$' "a missing layer: file and line"
+like "$(bad g.csv:batch=4)" '^orrery: g.csv:3: idx: expected 1, found 2: layers are numbered from 0 without gaps$' "a missing layer: file and line"
 echo idx,layer,fwd_ms >h.csv
 like "$(bad h.csv:batch=4)" '^orrery: h.csv:1: no column "bwd_ms"' "a missing column"
 profile e.csv
@@ -63,8 +63,8 @@ if command -v "${CC%% *}" >/dev/null; then
   while IFS='|' read -r fault expected; do
     like "$(hostile "$fault")" "^orrery: policy plan-hostile: $expected" "$fault"
   done <<'EOT'
-twice|stage 1: GPU 0 is used twice: stage 0 has it$
-left-out|stage 1: piece [0-9]+ of the model is left out: expected the stage to begin at it, found [0-9]+$
+twice|stage 1: GPU 0 is in use by stage 0: expected each GPU once$
+left-out|stage 1: piece [0-9]+ of the model is missing: expected it as the first piece, found [0-9]+$
 share|stage 0: shares: expected the sum 1, found 1.1$
 micro|micro-batch: expected a divisor of the 16 samples of an iteration, found 4.57143$
 nothing|no plan fits

@@ -305,16 +305,17 @@ static void refusals(void)
 	refused(DRAFT(3, { ALL, GPUS(0) }), "micro-batch: expected a divisor of the 16 samples of an iteration, found 3");
 	refused(DRAFT(32, { ALL, GPUS(0) }), "micro-batch: expected a divisor of the 16 samples of an iteration, found 32");
 	refused(DRAFT(4, { .first = 1, .count = 3, GPUS(0) }),
-		"stage 0: piece 0 of the model is left out: expected the stage to begin at it, found 1");
-	refused(DRAFT(4, { .count = 3, GPUS(0) }), "the last stage: piece 3 of the model is left out: expected all 4");
+		"stage 0: piece 0 of the model is missing: expected it as the first piece, found 1");
+	refused(DRAFT(4, { .count = 3, GPUS(0) }), "the last stage: piece 3 of the model is missing: expected all 4 pieces");
 	refused(DRAFT(4, { .count = 2, GPUS(0) }, { .first = 1, .count = 3, GPUS(1) }),
-		"stage 1: expected at least one piece, from 2 on, found 3 from 1 on");
+		"stage 1: expected at least one piece, starting at 2, found 3, starting at 1");
 	refused(DRAFT(4, { .count = 4, GPUS(0) }, { .first = 4, .count = 0, GPUS(1) }),
-		"stage 1: expected at least one piece, from 4 on, found 0 from 4 on");
-	refused(DRAFT(4, { .count = 5, GPUS(0) }), "stage 0: expected at most 4 pieces from 0 on, found 5");
+		"stage 1: expected at least one piece, starting at 4, found 0, starting at 4");
+	refused(DRAFT(4, { .count = 5, GPUS(0) }), "stage 0: expected at most 4 pieces, starting at 0, found 5");
 	refused(DRAFT(4, { ALL, GPUS(4) }), "stage 0: GPU 4: expected a number from 0 to 3");
-	refused(DRAFT(4, { ALL, GPUS(1, 1) }), "stage 0: GPU 1 is used twice: stage 0 has it");
-	refused(DRAFT(4, { .count = 2, GPUS(1) }, { .first = 2, .count = 2, GPUS(2, 1) }), "stage 1: GPU 1 is used twice: stage 0 has it");
+	refused(DRAFT(4, { ALL, GPUS(1, 1) }), "stage 0: GPU 1 is in use by stage 0: expected each GPU once");
+	refused(DRAFT(4, { .count = 2, GPUS(1) }, { .first = 2, .count = 2, GPUS(2, 1) }),
+		"stage 1: GPU 1 is in use by stage 0: expected each GPU once");
 	refused(DRAFT(4, { ALL, .gpu = (const uint32_t[]){ 0 }, .n_gpus = 0 }),
 		"stage 0: expected a number of GPUs that is a multiple of its 1 shards, found 0");
 	refused(DRAFT(4, { ALL, GPUS(0, 1, 2), .shards = 2 }),

@@ -118,7 +118,7 @@ trace=null|x.json: no trace is named
 compress=0|x.json: $.compress: expected a number from 1e-06 to 1000000, found "0"
 compress="x"|x.json: $.compress: expected a number, found "x"
 trace_options=[]|x.json: $.trace_options: expected an object
-trace="two-models.csv"|two-models.csv:3: request 1 requests model "fast", which is not served (--model; serve.any_model=true uses the first model)
+trace="two-models.csv"|two-models.csv:3: request 1 names model "fast", which is not served (--model; serve.any_model=true uses the first model)
 models=null|x.json: no model is named (--model NAME or FILE.json)
 models=3|x.json: $.models: expected a list of 1 to 4096 models
 models=[]|x.json: $.models: expected a list of 1 to 4096 models
@@ -145,7 +145,7 @@ deployments=[{"replicas": 2}, {}]|x.json: $.deployments: request 3 GPUs in total
 deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, because "most" allows no increase
 deployments=[{"least": 2, "most": 1}]|x.json: $.deployments[0].most: expected at least 2 (least), found 1
 deployments=[{"replicas": 2, "most": 1}]|x.json: $.deployments[0].replicas: expected from 0 (least) to 1 (most), found 2
-tp=[]|x.json: $.tp: expected a text or number
+tp=[]|x.json: $.tp: expected a string or a number
 serve=3|x.json: $.serve: expected an object
 serve={"route": "jsq"}|serve: no parameter "route"; did you mean router
 serve={"slo": "soon"}|serve: slo: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
@@ -171,7 +171,7 @@ done <<'EOT'
 three.csv --models x|unknown option "--models"; did you mean --model
 three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment: expected together with --find-rate
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate and --db or --out exclude each other
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: --until would cut off requests, more of them at lower rates
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: expected no --until: it cuts off requests, and more of them at lower rates
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate
 at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: expected requests with different arrival times, but all arrive at the same time
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found "e2e"

@@ -31,7 +31,7 @@ s/"tp": 2/"pp": 4097/@\$\.deployments\[0\]\.pp: expected a whole number from 1 t
 s/"tp": 2/"kv_blocks": -1/@\$\.deployments\[0\]\.kv_blocks: expected a whole number from 0 to 1000000000
 s/"tp": 2/"role": "all"/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "all"
 s/"tp": 2/"role": 1/@\$\.deployments\[0\]\.role: expected both, prefill or decode, found "1"
-s/"tp": 2/"role": "decode"/@policy fifo: does not distinguish prefill and decode replicas, and \$\.deployments\[0\] has a role; policies that do: splitwise
+s/"tp": 2/"role": "decode"/@policy fifo: treats all replicas alike, but \$\.deployments\[0\] has a role: expected a policy with roles: splitwise
 s/"gpu_types": "a100"/"gpu_types": "h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has, found "h100"
 s/"gpu_types": "a100"/"gpu_types": "v100,h100"/@\$\.deployments\[0\]\.gpu_types: expected types that the cluster has
 s/"gpu_types": "a100"/"gpu_types": 3/@\$\.deployments\[0\]\.gpu_types: expected GPU types separated by commas, found "3"
@@ -56,7 +56,7 @@ s/"b.json"\]/{"name": "b"}]/@\$\.models\[1\]
 s/r.csv/none.csv/@none\.csv: No such file
 s/"trace": "r.csv", //@no trace is named
 s/2x4:a100,1x2:v100/2x0/@cluster 2x0: has no GPUs to serve on
-s/\["a.json", "b.json"\]/["b.json"]/; s/"model": "a", //@.*r\.csv:2: request 0 requests model "a", which is not served
+s/\["a.json", "b.json"\]/["b.json"]/; s/"model": "a", //@.*r\.csv:2: request 0 names model "a", which is not served
 s/"policies"/"prices": "a100", &/@\$\.prices: expected auto, none or TYPE=USD,\.\. found "a100"
 s/"policies"/"prices": "a100=1,h100=2", &/@\$\.prices: the cluster has no GPUs of type "h100"
 s/"policies"/"prices": "a100=x", &/@\$\.prices\.a100: expected USD per GPU and hour, from 0 to 1e6, found "x"
@@ -77,7 +77,7 @@ refuse '--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME' "${one[@]}" --fi
 refuse '--find-rate: expected .*ttft' "${one[@]}" --find-rate ttft=0
 refuse '--attainment: expected a share of the requests above 0 and at most 1' "${one[@]}" --find-rate ttft=1s --attainment 1.5
 refuse '--attainment: expected a share of the requests above 0 and at most 1' "${one[@]}" --find-rate ttft=1s --attainment 0
-refuse '--find-rate: --until would cut off requests' "${one[@]}" --find-rate ttft=1s --until 5
+refuse '--find-rate: expected no --until: it cuts off requests' "${one[@]}" --find-rate ttft=1s --until 5
 refuse '--find-rate: expected no serve\.clients' "${one[@]}" --find-rate ttft=1s --set serve.clients=2
 
 # ---- meanings ----
@@ -134,7 +134,7 @@ serve.any_model|yes|r.csv --model b.json --cluster 1x1:a100 --policy fifo --set 
 failures.mttr|no node failed before the end|r.csv --model a.json --cluster 2x1:a100 --policy fifo --set failures.mtbf=9999h --set failures.mttr=1s
 serve.ci_level|the run has no interval|r.csv --model a.json --cluster 1x1:a100 --policy fifo --set serve.ci_level=0.9
 record|a sample of up to 10000 rows contains every request|r.csv --model a.json --cluster 1x1:a100 --policy fifo --record sample
-until|the last request ended before it|r.csv --model a.json --cluster 1x1:a100 --policy fifo --until 10
+until|the last request ended before that time|r.csv --model a.json --cluster 1x1:a100 --policy fifo --until 10
 until|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --until 3.5
 until|yes|r.csv --model a.json --cluster 1x1:a100 --policy fifo --until 2.5
 seed|nothing of this run is drawn at random|r.csv --model a.json --cluster 1x1:a100 --policy fifo --seed 5

@@ -45,7 +45,7 @@ roles() { # FIRST SECOND POLICY: the roles of two deployments
 for policy in $("$orrery" policy list --kind serve | awk '/^  / { print $1 }'); do
   [ "$policy" = splitwise ] && continue
   said=$(roles both decode "$policy")
-  is "$? $said" "2 orrery: policy $policy: does not distinguish prefill and decode replicas, and \$.deployments[1] has a role; policies that do: splitwise (plugins declare the flag ORR_SERVE_ROLES); without roles give \"role\": \"both\"" \
+  is "$? $said" "2 orrery: policy $policy: treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles: splitwise (plugins declare the flag ORR_SERVE_ROLES), or \"role\": \"both\"" \
     "$policy refuses roles"
 done
 is "$(roles prefill decode splitwise; echo $?)" 0 "splitwise takes them"
@@ -59,7 +59,7 @@ like "$("$orrery" policy show splitwise)" '^roles: runs prompts on prefill repli
 if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind serve >/dev/null
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o mine.so mine.c
-  like "$(roles prefill decode ./mine.so)" 'policy mine: does not distinguish prefill and decode replicas' "a plugin that does not distinguish roles is refused"
+  like "$(roles prefill decode ./mine.so)" 'policy mine: treats all replicas alike' "a plugin that does not distinguish roles is refused"
   sed 's/^ORR_POLICY_SERVE(\(.*\), params, ops);/ORR_POLICY_SERVE_FLAGS(\1, ORR_SERVE_ROLES, params, ops);/' mine.c >aware.c
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o aware.so aware.c
   said=$(roles prefill decode ./aware.so)
@@ -111,7 +111,7 @@ like "$("$orrery" serve $load "${small[@]}" --policy vllm --find-rate e2e=1h --s
   ', bound by refused requests: of the completed requests 100 % keep e2e; refused [0-9.]+ % \(queue-limit [0-9.]+ %\) \([0-9]+ runs\)$' "the limit of a queue binds"
 long=poisson:rate=5,n=300,prompt=100-3000,output=20
 like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h)" \
-  '^vllm: at no rate 90 % of the requests meet the SLO \([0-9.]+ % at [0-9.]+ requests/s, the only rate tried, bound by refused requests: .*refused ([0-9.]+) % \(context \1 %\)\) \(1 run\)$' \
+  '^vllm: no rate was found at which 90 % of the requests meet the SLO \([0-9.]+ % at [0-9.]+ requests/s, the only rate tried, bound by refused requests: .*refused ([0-9.]+) % \(context \1 %\)\) \(1 run\)$' \
   "requests that no replica can ever serve end the search at once"
 like "$("$orrery" serve $long "${small[@]}" --policy vllm --find-rate e2e=1h --json)" '"bound": "refused", .*"above_refused_by": \{"context": 0\.[0-9]+\}, "runs": 1\}' "in JSON"
 

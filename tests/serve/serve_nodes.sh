@@ -63,7 +63,7 @@ check "(($there - $(metric ttft_mean)) / (3 * ($M / 1.25e9 + 1e-5)) - 1) ^ 2 < 1
 
 # Without a network the replica uses the default of orrery step, and a line below the table names it.
 serve 8x1:h100 none --tp 8
-like "$(cat said)" "cross the network star \(network=none; its bw is 10Gbps\) by the rule of step.algorithm=auto, each alone on it" \
+like "$(cat said)" "cross the network star \(network=none; its bw is 10Gbps\) with step.algorithm=auto, each timed as if alone" \
   "without --network: the default network"
 check "$(metric ttft_mean) > 1" "the default network takes time"
 # Several replicas, arrivals that cut repetitions: conservation holds, and equal replicas send equal bytes.

@@ -254,7 +254,7 @@ hazzard:p=0.1|hazzard:p=0.1: no such file; did you mean the generator hazard (or
 philly-like|philly-like: no such file; philly-like is a generator of jobs
 unheard-of:p=1|unheard-of:p=1: no such file, and no generator unheard-of (orrery trace list shows all)
 ./hazard|./hazard: No such file or directory
-price|price: has prices and no instances; prices go with --prices, beside a trace of instances
+price|price: has prices but no instances: expected a trace of instances, with this file as --prices
 EOT
 is "$("$orrery" policy show bamboo | grep '^kind: ' | xargs)" "kind: step kind: spot" "policy show prints all policies of a name"
 is "$("$orrery" policy show bamboo --kind step | grep -c '^kind: ')" 1 "policy show --kind prints one of them"
@@ -285,7 +285,7 @@ is "$bad$(ls hostile.db 2>/dev/null)" "" "options of the world with invalid valu
 printf 'time_s,event,node,zone\n0,add,a,us-a\n40,end,,\n' >zoned.csv
 printf 'time_s,zone,type,usd_per_hour\n0,eu-9,,0.25\n' >abroad.csv
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices abroad.csv -q 2>&1)
-like "$? $said" '^2 orrery: prices: abroad\.csv: zones that the trace does not have \(eu-9\)' "prices of other zones"
+like "$? $said" '^2 orrery: prices: abroad\.csv: has zones that the trace lacks \(eu-9\)' "prices of other zones"
 said=$("$orrery" spot zoned.csv --job slow.json --policy checkpoint --prices 'price:zones=eu-9|us-a,length=1h' -q 2>&1)
 is "$? $said" "0 " "prices that cover at least one zone of the trace are accepted"
 said=$("$orrery" spot "" --job slow.json --policy checkpoint -q 2>&1)

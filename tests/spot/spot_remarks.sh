@@ -59,7 +59,7 @@ spot.node_Bps|yes|two.csv --job job.json --policy checkpoint --set spot.node_Bps
 spot.node_Bps|the job has no state (state_bytes)|two.csv --job stateless.json --policy checkpoint --set spot.node_Bps=1e8 --set policy.checkpoint.cost=1s
 spot.node_Bps|every checkpoint takes as long with the default|two.csv --job job.json --policy checkpoint --set spot.node_Bps=2e9
 spot.storage_latency|yes|two.csv --job job.json --policy checkpoint --set spot.storage_latency=1s
-spot.storage_latency|the policy asked for no time of a checkpoint|two.csv --job job.json --policy on-demand --set spot.storage_latency=1s
+spot.storage_latency|the policy requested no checkpoint time|two.csv --job job.json --policy on-demand --set spot.storage_latency=1s
 spot.notice|the policy acted on no notice|one.csv --job job.json --policy on-demand --set spot.notice=30s
 spot.ci_level|one replication has no interval|hazard:p=0.1,slots=4,length=1h --job job.json --policy checkpoint --set spot.ci_level=0.9
 spot.ci_level|yes|hazard:p=0.1,slots=4,length=1h --job job.json --policy checkpoint --set spot.ci_level=0.9 --replications 2
@@ -86,9 +86,9 @@ one=(one.csv --job job.json --policy checkpoint)
 says 'one price of spot instances at all times: spot.price = 1 USD/h' 1 "${one[@]}"
 says 'one price of spot instances at all times: spot.price = 2.5 USD/h' 1 "${one[@]}" --set spot.price=2.5
 says 'one price of spot instances' 0 "${one[@]}" --prices prices.csv
-says 'prices of prices.csv; before its first row' 1 "${one[@]}" --prices prices.csv
+says 'prices of prices.csv; spot.price before its first row' 1 "${one[@]}" --prices prices.csv
 says 'one price of spot instances' 0 own.csv --job job.json --policy checkpoint
-says 'prices of the trace; where it has no price, spot.price' 1 priced.csv --job job.json --policy checkpoint
+says 'prices of the trace; spot.price where it has no price' 1 priced.csv --job job.json --policy checkpoint
 says 'prices of the trace' 0 "${one[@]}"
 says 'one price of spot instances' 0 one.csv --job job.json --policy checkpoint --until 5 --set spot.max_price=0.1
 says 'after the end of the trace (0.2778 h) the instances present at its end remain' 1 one.csv --job job.json --policy checkpoint --until 2000 --set spot.endless=true
@@ -143,10 +143,10 @@ types.csv --job job.json|2 orrery: types\.csv: has instances of type k80; the st
 types.csv --job job.json --set spot.speeds=k80=0.5|0 $
 types.csv --job job.json --set spot.speeds=v100=0.5|2 orrery: types\.csv: has instances of type k80
 same.csv --job job.json|0 $
-only_prices.csv --job job.json|2 orrery: only_prices\.csv: has prices and no instances; prices go with --prices
+only_prices.csv --job job.json|2 orrery: only_prices\.csv: has prices but no instances: expected a trace of instances
 zones.csv --job job.json --prices all_zones.csv|0 $
 zones.csv --job job.json --prices one_of_two.csv|0 $
-zones.csv --job job.json --prices none_of_two.csv|2 orrery: prices: none_of_two\.csv: zones that the trace does not have \(z, \.\.\)
+zones.csv --job job.json --prices none_of_two.csv|2 orrery: prices: none_of_two\.csv: has zones that the trace lacks \(z, \.\.\)
 - --job job.json --prices -|2 orrery: prices: standard input is already used for the trace: expected a file
 hazard:p=0.1,length=0 --job endless.json|2 orrery: hazard:p=0\.1,length=0: neither this trace nor job endless has an end
 hazard:p=0.1,length=0 --job endless.json --until 100|0 $

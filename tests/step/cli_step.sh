@@ -48,7 +48,7 @@ is "$("$orrery" db runs runs.db | awk '{ print $3 }' | sort | uniq -c | awk '{ p
   "each run is stored once"
 "$orrery" step "${study[@]}" --seed 2 --out seed -q
 is "$(cmp -s seed/allreduce.iterations.csv j1/allreduce.iterations.csv; echo $?)" 1 "another seed gives other stragglers"
-is "$(awk -F, '$1 == "allreduce" && $2 == "samples_per_s" { print ($3 > 0), $4 $5 }' j1/summary.csv) $(grep -c 'no interval where' j1.json)" "1  3" \
+is "$(awk -F, '$1 == "allreduce" && $2 == "samples_per_s" { print ($3 > 0), $4 $5 }' j1/summary.csv) $(grep -c 'no interval if' j1.json)" "1  3" \
   "few random iterations have no interval, and a remark names the option that gives one"
 is "$(awk -F, '$1 == "late" && $2 == "iteration_s" { print ($4 == $3 && $3 == $5) }' o/summary.csv)" 1 \
   "repeating iterations have an interval of width 0"

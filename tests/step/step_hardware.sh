@@ -91,8 +91,8 @@ is "$(awk -v a="$base" -v b="$(computes --set cost.fused_attention=true)" 'BEGIN
 is "$(awk -v a="$base" -v b="$(computes --set cost.fused_elementwise=true)" 'BEGIN { print (b < a) }')" 1 "cost.fused_elementwise saves time"
 is "$(awk -v a="$base" -v b="$(computes --set cost.dropout=true)" 'BEGIN { print (b > a) }')" 1 "cost.dropout costs time"
 remark() { "$orrery" step "${model[@]}" --cluster 2x1:v100 "$@" | grep 'has no effect'; }
-is "$(remark --set cost.dropout=true)" "cost.dropout has no effect: it changes the time of no kernel of the model" "a convolutional network has no dropout"
-is "$(remark --set cost.fused_attention=true)" "cost.fused_attention has no effect: it changes the time of no kernel of the model" "a convolutional network has no attention"
+is "$(remark --set cost.dropout=true)" "cost.dropout has no effect: kernel times of the model do not depend on it" "a convolutional network has no dropout"
+is "$(remark --set cost.fused_attention=true)" "cost.fused_attention has no effect: kernel times of the model do not depend on it" "a convolutional network has no attention"
 is "$(remark --set cost.measured=true)" \
   "cost.measured has no effect: no step time is measured for this device, model, batch and precision" "no measured step is known"
 is "$(remark --profile none --set cost.efficiency=0.01)" "" "an option with an effect has no remark"

@@ -139,8 +139,8 @@ static void test_table_refusals(void)
 		{ "{}", "$.table: expected a list" },
 		{ "[1]", "$.table[0]: expected an object" },
 		{ "[{'id': 'W-1', 'simulated': 1}, {'idd': 'x'}]", "$.table[1]: unknown key \"idd\"; did you mean id" },
-		{ "[{'simulated': 1}]", "$.table[0]: id: expected a text" },
-		{ "[{'id': 3}]", "$.table[0]: id: expected a text" },
+		{ "[{'simulated': 1}]", "$.table[0]: id: expected a string" },
+		{ "[{'id': 3}]", "$.table[0]: id: expected a string" },
 		{ "[{'id': '${z}'}]", "$.table[0]: expression \"z\": unknown name at \"z\"" },
 		{ "[{'id': 'X'}]", "$.table[0]: published.csv has no row \"X\"; set \"published\": false if no value was published" },
 		{ "[{'id': 'W-1', 'published': 'Y-${two}'}]",
@@ -185,8 +185,8 @@ static void test_book_refusals(void)
 		{ "{'axes': []}", "$.axes: expected an object of names and lists of values" },
 		{ "{'axes': {'N': []}}", "$.axes.N: expected a list of values" },
 		{ "{'axes': {'N': 3}}", "$.axes.N: expected a list of values" },
-		{ "{'axes': {'N': [1, []]}}", "$.axes.N: expected a number, a text or {\"value\", \"label\", \"let\"}" },
-		{ "{'axes': {'N': [{'label': 'x'}]}}", "$.axes.N: expected a number, a text or {\"value\", \"label\", \"let\"}" },
+		{ "{'axes': {'N': [1, []]}}", "$.axes.N: expected a number, a string or {\"value\", \"label\", \"let\"}" },
+		{ "{'axes': {'N': [{'label': 'x'}]}}", "$.axes.N: expected a number, a string or {\"value\", \"label\", \"let\"}" },
 		{ "{'axes': {'N': [{'value': 1, 'labelo': 'x'}]}}", "$.axes.N: unknown key \"labelo\"; did you mean label" },
 		{ "{'axes': {'N': [{'value': 1, 'let': 3}]}}", "$.axes.N: expected an object of names and values" },
 		{ "{'axes': {'N': [{'value': 1, 'let': {'a': {}}}]}}", "$.axes.N: a: expected a number or an expression" },
@@ -209,7 +209,7 @@ static void test_book_refusals(void)
 		  "[1,2,3,4,5,6,7,8,9,0], 'f': [1, 2]}, 'runs': {'q': {" SCENARIO ", 'axes': ['a','b','c','d','e','f']}}}",
 			"$.runs.q: axes: more than 100000 points" },
 		{ "{'axes': {'N': [7, 8]}, 'runs': {'q': {" SCENARIO ", 'axes': ['N'], 'where': 'N == 8', 'set': {'cluster': []}}}}",
-			"$.runs.q[N=8]: set: cluster: expected a text, number or truth value" },
+			"$.runs.q[N=8]: set: cluster: expected a string, a number, true or false" },
 		{ "{'axes': {'N': [7, 8], 'M': ['x']}, 'runs': {'q': {" SCENARIO
 		  ", 'axes': ['M', 'N'], 'set': {'cluster': '${8 - N}x1'}}}}",
 			"$.runs.q[M=x,N=8]: cluster \"0x1\": expected 1 to 1048576 nodes, found \"0x1\" (a file of that name does not "
@@ -309,7 +309,7 @@ static void test_dropped_options(void)
 {
 	static const struct {
 		const char *trace, *said;
-	} runs[] = { { "gone", "" }, { "here", "$.runs.o: trace format orrery: has no parameters, so no \"nosuch\"" } };
+	} runs[] = { { "gone", "" }, { "here", "$.runs.o: trace format orrery: takes no parameters, found \"nosuch\"" } };
 	for (size_t i = 0; i < 2; i++) {
 		struct orr_error err = { 0 };
 		char text[1500];

@@ -49,12 +49,12 @@ static void test_refusals(void)
 	} wrong[] = {
 		{ JOBS(", 'world': 'chess'"),
 			"scenario: $.world: expected \"jobs\", \"step\", \"serve\", \"spot\", \"mixed\" or \"plan\", found \"chess\"" },
-		{ JOBS(", 'world': []"), "scenario: $.world: expected a text or number" },
+		{ JOBS(", 'world': []"), "scenario: $.world: expected a string or a number" },
 		{ JOBS(", 'seeed': 3"), "scenario: unknown key \"seeed\"; did you mean seed" },
 		{ JOBS(", 'trase': 3"), "scenario: unknown key \"trase\"; did you mean trace" },
 		{ JOBS(", 'qqqqqqqqqqqq': 3"), "scenario: unknown key \"qqqqqqqqqqqq\"; the first known is trace" },
 		{ JOBS(", 'seed': -1"), "scenario: $.seed: expected a number from 0 to 9e+18, found \"-1\"" },
-		{ JOBS(", 'seed': []"), "scenario: $.seed: expected a text or number" },
+		{ JOBS(", 'seed': []"), "scenario: $.seed: expected a string or a number" },
 		{ JOBS(", 'placement': 'spreado'"),
 			"scenario: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, "
 			"found \"spreado\"; did you mean spread" },
@@ -72,7 +72,7 @@ static void test_refusals(void)
 		{ JOBS(", 'until_precision': 2"), "scenario: $.until_precision: expected a number from 0 to 1, found \"2\"" },
 		{ JOBS(", 'policy_timeout': 0"), "scenario: $.policy_timeout: expected a number from 0.1 to 1000000000, found \"0\"" },
 		{ JOBS(", 'jobs': 3"), "scenario: $.jobs: expected an object" },
-		{ JOBS(", 'jobs': {'gantt': []}"), "scenario: $.jobs.gantt: expected a text, number or truth value" },
+		{ JOBS(", 'jobs': {'gantt': []}"), "scenario: $.jobs.gantt: expected a string, a number, true or false" },
 		{ "{'trace': 'poisson:rate=0.5,n=10'" FIFO "}", "scenario: no cluster is named (--cluster 64x8:v100, or a file)" },
 		{ THREE(""), "no policy is named (--policy fifo,fjf; orrery policy list shows all)" },
 		{ THREE(", 'policies': []"), "no policy is named (--policy fifo,fjf; orrery policy list shows all)" },
