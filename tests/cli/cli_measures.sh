@@ -15,14 +15,14 @@ is "$? $(awk -F, 'NR == 1 { next } { f = $6 / 1e13; b = $7 / 5e11; t = $8 > 0 ? 
   END { print (rows > 50), bad }' exact.csv)" "0 1 0" "without noise each time is that of the law, and so are the limits of its interval, where it has one"
 value() { sed -n "s/^  \"$2\": \(.*[^,]\),*$/\1/p" "$1"; }
 read -r measured planned seconds imprecise <<<"$(for k in points_measured points_planned seconds points_imprecise; do value exact.device.json $k; done | tr '\n' ' ')"
-is "$(tail -n 2 exact.err)" "$measured of $planned points in $(printf %.1f "$seconds") s; the interval of $imprecise is wider than required; 0 refused
+is "$(tail -n 2 exact.err)" "$measured of $planned points in $(printf %.1f "$seconds") s; $imprecise have intervals wider than required; 0 refused
 4 anchors measured again $(value exact.device.json anchor_revisits) times: drift 0.0 % (median of anchors), 0.0 % (largest): stable" "the report has the numbers of the file"
 is "$(($(wc -l <exact.csv) - 1))" "$measured" "a row for each point"
 is "$(head -n 1 exact.err)" "synthetic: synthetic; " "the first line names the device"
 is "$(run --budget 4 --settings noise=0 -q -o quiet.csv 2>&1; cmp exact.csv quiet.csv)" "" "-q prints nothing, and the rows are the same"
 run --budget 4 --settings noise=0 --only launch -o launch.csv 2>launch.err
 is "$(tail -n 2 launch.err)
-$(wc -l <launch.csv)" "1 of 1 points in 0.7 s; the interval of 0 is wider than required; 0 refused
+$(wc -l <launch.csv)" "1 of 1 points in 0.7 s; 0 have intervals wider than required; 0 refused
 no anchor could be measured again within this budget: the drift is unknown
 2" "one family of one kernel has no anchor"
 run --budget 20 --settings noise=0,drift=0.01 -o drift.csv 2>drift.err
@@ -31,7 +31,7 @@ like "$(tail -n 1 drift.err)" '^4 anchors measured again [0-9]+ times: drift 1[0
 is "$(awk -F, -v d="$(value drift.device.json drift)" 'NR > 1 { bad += !($18 < $17 && $17 < $19 && $19 / $18 > 1 + d / 2) } END { print (NR > 50), bad }' drift.csv) $(ls drift.csv*)" \
   "1 0 drift.csv" "their intervals are as wide as the drift, and the file has been replaced"
 run --budget 20 --settings noise=0,hot_from=3,hot_to=9 -o hot.csv 2>hot.err
-is "$(tail -n 1 hot.err)" "throttled: thermal (hardware); batches measured then were left out, and 0 points without any other" "throttled for 6 s"
+is "$(tail -n 1 hot.err)" "throttled: thermal (hardware); batches measured while throttled are left out, with 0 points that have no other batch" "throttled for 6 s"
 is "$(awk -F, 'NR > 1 { f = $6 / 1e13; b = $7 / 5e11; t = $8 > 0 ? 5e-6 + $8 / 5e11 : 5e-6 + sqrt(f * f + b * b); bad += ($17 / (t * 1e6) - 1) ^ 2 > 1e-20 } END { print bad }' hot.csv)" 0 \
   "batches of these seconds are in no row"
 is "$(run --budget 0.5 --settings noise=0,t0=0.1 -o none.csv 2>&1 | tail -n 1; echo "${PIPESTATUS[0]}")" "orrery: calib run: nothing could be measured within 0.5 s

@@ -220,7 +220,7 @@ EOT
 is "$(shown device show ./chip.json)" "chip: a device made by hand, Paper
 also called chip-1, c1
 from data sheets and published measurements
-no profile is included for it: kernel times follow the data sheet, unless --profile names a profile
+no profile is included for this device: kernel times follow the data sheet, unless --profile names a profile
 
 products     peak TF/s   GEMM share   convolution shares (forward, data and weight gradient): 1x1, 3x3, other
   fp32              10         0.50   0.11 0.12 0.13, 0.21 0.22 0.23, 0.31 0.32 0.33
