@@ -47,6 +47,8 @@ static int add_shared(struct album *a, const struct run_result *const *runs, siz
 		code = album_add(a, "throughput-over-time", "samples-per-s", l, err);
 	if (!code && figure_data_series(&a->script, runs, n, "loss"))
 		code = album_add(a, "loss", "loss", l, err);
+	if (!code && figure_data_series(&a->script, runs, n, "accuracy"))
+		code = album_add(a, "accuracy", "accuracy", l, err);
 	return code;
 }
 

@@ -7,5 +7,5 @@ liborrery_a_SOURCES += plots/album.h plots/chart.h plots/figure.h plots/figure_d
 # sources of plots
 plotsdir = $(pkgdatadir)/plots
 dist_plots_DATA = plots/style.gp plots/jct-cdf.gp plots/utilisation.gp plots/queue-length.gp plots/gantt.gp \
-	plots/lines.gp plots/bars.gp plots/timeline.gp plots/loss.gp plots/map.gp plots/latency-cdf.gp plots/ttft-cdf.gp \
+	plots/lines.gp plots/bars.gp plots/timeline.gp plots/loss.gp plots/accuracy.gp plots/map.gp plots/latency-cdf.gp plots/ttft-cdf.gp \
 	plots/in-system.gp plots/cdf.gp plots/stacked.gp plots/steps.gp plots/instances.gp plots/samples-per-s.gp

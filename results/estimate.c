@@ -19,7 +19,7 @@ static bool ends_with(const char *name, const char *end)
 enum estimate_range estimate_range_of(const char *name)
 {
 	static const char *const shares[] = { "utilisation", "attainment", "fragmentation", "jain_slowdown", "_share", "_part", "_use_mean",
-		"_use_max", "is_complete", "deadline_kept" };
+		"_use_max", "is_complete", "deadline_kept", "accuracy" };
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (ends_with(name, shares[i]))
 			return ESTIMATE_FRACTION;

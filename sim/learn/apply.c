@@ -3,38 +3,8 @@
 #include "learn/state.h"
 
 #include "base/mem.h"
-#include "step/step.h"
 
-#include <math.h>
 #include <string.h>
-
-static double rate(struct learn *l)
-{
-	const struct learn_config *c = &l->config;
-	double u = c->decay_samples > 0 ? l->samples / c->decay_samples : 0, factor = 1;
-	switch (c->schedule) {
-	case LEARN_RATE_CONSTANT:
-		break;
-	case LEARN_RATE_STEP:
-		factor = pow(c->decay, floor(u));
-		break;
-	case LEARN_RATE_INVERSE:
-		factor = 1 / (1 + u);
-		break;
-	case LEARN_RATE_INVERSE_SQRT:
-		factor = 1 / sqrt(1 + u);
-		break;
-	case LEARN_RATE_COSINE:
-		factor = (1 + cos(M_PI * (u < 1 ? u : 1))) / 2;
-		break;
-	}
-	l->used |= factor < 1 ? STEP_USED_LEARN_RATE : 0;
-	if (c->schedule == LEARN_RATE_STEP && (u >= 1 || l->samples >= LEARN_DECAY_SAMPLES))
-		l->used |= STEP_USED_LEARN_DECAY;
-	if (l->samples < c->warmup_samples)
-		factor *= l->samples / c->warmup_samples;
-	return c->lr * factor;
-}
 
 /* v = momentum v + u over the span; u is of the span only. Creates *v on first use. Returns v's span. */
 static const double *add_velocity(struct learn *l, struct vec **v, const double *u, struct span s)
@@ -68,7 +38,7 @@ static void local_update(struct learn *l, struct replica *r, struct span s)
 	const double *u = gradient_of(l, r)->v + s.first;
 	if (l->config.momentum != 0)
 		u = add_velocity(l, &r->velocity, u, s);
-	descend(l, &r->x, rate(l), u, s);
+	descend(l, &r->x, learn_rate(l), u, s);
 }
 
 /* Counts staleness: of each gradient in the inbox, the updates since its push; of the worker's own gradient, 0. */
@@ -91,7 +61,7 @@ static void apply_inbox(struct learn *l, struct replica *r, struct span s)
 	vec_axpy(inbox, inbox, 1, gradient_of(l, r)->v + s.first, s.n);
 	if (l->config.momentum != 0)
 		u = add_velocity(l, &r->velocity, inbox, s);
-	descend(l, &r->x, rate(l), u, s);
+	descend(l, &r->x, learn_rate(l), u, s);
 	if (s.n < l->pool.dim) {
 		memset(inbox, 0, s.n * sizeof *inbox);
 		return;
@@ -278,7 +248,7 @@ static struct vec *to_push(struct learn *l, struct replica *r, struct past *p)
 
 static void push(struct learn *l, const struct effect *e)
 {
-	descend(l, &l->server, rate(l) * e->u.scale, kept(e), e->span);
+	descend(l, &l->server, learn_rate(l) * e->u.scale, kept(e), e->span);
 	l->has_server = true;
 	if (e->u.slice)
 		return;
@@ -335,8 +305,12 @@ static void begin_send(struct learn *l, struct effect *e, const uint32_t *group)
 	e->snapshot = vec_ref(p->v);
 }
 
-void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
+void effect_begin(struct learn *l, struct effect *e, uint64_t op, const uint32_t *group, uint32_t n_group)
 {
+	if (e->u.kind >= ORR_GATHER) {
+		l->wrong = gcn_begin(l, e, op);
+		return;
+	}
 	switch (e->u.kind) {
 	case ORR_GRADIENT:
 		gradient_begin(l, learner_of(l, group[0], e->u.learner), e);
@@ -380,6 +354,10 @@ static void each(struct learn *l, struct effect *e, struct replica *r)
 
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group)
 {
+	if (e->u.kind >= ORR_GATHER) {
+		gcn_end(l, e, group, n_group);
+		return;
+	}
 	switch (e->u.kind) {
 	case ORR_GRADIENT:
 		take_gradient(l, learner_of(l, group[0], e->u.learner), e);

@@ -22,6 +22,7 @@ struct learn *learn_new(const struct learn_config *c, struct orr_error *err)
 	l->server = vec_new(&l->pool, p->dim);
 	problem_start(p, l->server->v);
 	l->free_effect = NO_EFFECT;
+	l->gcn = p->graph ? gcn_new(l) : NULL;
 	l->is_due = true;
 	l->next_eval_update = c->eval_updates;
 	l->next_eval_sample = c->eval_samples;
@@ -116,6 +117,7 @@ void learn_free(struct learn *l)
 			vec_unref(&l->pool, l->effect[e].snapshot);
 		mem_free(l->flight[i].group);
 	}
+	gcn_free(l, l->gcn);
 	for (uint32_t i = 0; i < l->n_replicas; i++)
 		replica_free(l, l->replica[i]);
 	for (uint32_t i = 0; i < l->n_bases; i++) {
@@ -165,7 +167,7 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 	if (u->slice >= slices)
 		return "expected a slice below the number of slices";
 	if (u->kind >= ORR_GATHER)
-		return "expected learn.problem=gcn: other problems have no graph";
+		return NULL;
 	if ((u->kind == ORR_GRADIENT || u->kind == ORR_ACCUMULATE) && slices > 1)
 		return "does not support slices";
 	if (!isfinite(u->scale) || !isfinite(u->momentum))
@@ -191,17 +193,30 @@ static const char *what_is_wrong(const struct orr_update *u, const uint32_t *gro
 	return NULL;
 }
 
-static int check_update(
-	double time_s, uint64_t op, const struct orr_update *u, const uint32_t *group, uint32_t n_group, struct orr_error *err)
+static int check_update(const struct learn *l, double time_s, uint64_t op, const struct orr_update *u, const uint32_t *group,
+	uint32_t n_group, struct orr_error *err)
 {
 	if ((unsigned)u->kind > ORR_WEIGHT_GRADIENT)
 		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: update of unknown kind %d", (unsigned long long)op, time_s,
 			(int)u->kind);
+	if (l->gcn && u->kind < ORR_GATHER)
+		return orr_fail(err, ORR_EINPUT, "learn.problem=gcn: the policy reports a %s, which has no graph: expected policy dorylus",
+			kind_name[u->kind]);
+	if (!l->gcn && u->kind >= ORR_GATHER)
+		return orr_fail(err, ORR_EINPUT, "learn.problem: the policy reports a %s over a graph: expected learn.problem=gcn",
+			kind_name[u->kind]);
 	const char *wrong = what_is_wrong(u, group, n_group);
 	if (!wrong)
 		return 0;
 	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: %s (device %u, slice %u of %u, scale %g): %s", (unsigned long long)op,
 		time_s, kind_name[u->kind], n_group ? group[0] : u->worker, u->slice, u->slices, u->scale, wrong);
+}
+
+static int wrong_task(double time_s, uint64_t op, const struct effect *e, const char *wrong, struct orr_error *err)
+{
+	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: %s%s of layer %u, chunk %u of %u, epoch %llu: %s",
+		(unsigned long long)op, time_s, e->u.is_backward ? "backward " : "", kind_name[e->u.kind], e->u.layer, e->u.chunk,
+		e->u.chunks, (unsigned long long)e->iteration - !!e->iteration, wrong);
 }
 
 static int check_time(const struct learn *l, double time_s, uint64_t op, struct orr_error *err)
@@ -248,7 +263,7 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 	if (check_time(l, time_s, op, err))
 		return err->code;
 	for (uint32_t i = 0; i < n_updates; i++)
-		if (check_update(time_s, op, &u[i], group, n_group, err))
+		if (check_update(l, time_s, op, &u[i], group, n_group, err))
 			return err->code;
 	series_advance(l, time_s);
 	struct flight *f = take_off(l, op, group, n_group);
@@ -263,7 +278,9 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 		e->u.scale = e->u.scale != 0 ? e->u.scale : 1;
 		e->u.slices = e->u.slices ? e->u.slices : 1;
 		set_span(l, e);
-		effect_begin(l, e, group, n_group);
+		effect_begin(l, e, op, group, n_group);
+		if (l->wrong)
+			return wrong_task(time_s, op, e, l->wrong, err);
 	}
 	return 0;
 }

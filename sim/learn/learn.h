@@ -24,7 +24,8 @@ enum learn_problem {
 	LEARN_LOGISTIC,      /* mean log(1 + exp(-y a.x)), y = -1, +1 */
 	LEARN_MLP,           /* inputs, one hidden layer, softmax; cross entropy */
 	LEARN_NOISE,         /* Gaussian gradient, independent, variance noise^2 for any batch; with l2, a noisy quadratic */
-	LEARN_NONE           /* gradient 0. Without l2, LEARN_NOISE and LEARN_NONE have no loss: NAN */
+	LEARN_NONE,          /* gradient 0. Without l2, LEARN_NOISE and LEARN_NONE have no loss: NAN */
+	LEARN_GCN            /* a graph neural network (gcn.h), for updates of graph servers */
 };
 enum learn_sampling {
 	LEARN_REPLACE, /* rows drawn with replacement from the shard */
@@ -44,6 +45,7 @@ enum learn_schedule {                  /* factor of lr when s samples have been 
 	LEARN_RATE_INVERSE_SQRT, /* 1 / sqrt(1 + u) */
 	LEARN_RATE_COSINE        /* (1 + cos(pi min(u, 1))) / 2 */
 };
+enum learn_optimizer { LEARN_ADAM, LEARN_SGD };
 enum learn_activation { LEARN_TANH, LEARN_RELU };
 enum learn_model {        /* model whose loss is evaluated */
 	LEARN_MODEL_AUTO, /* the server's after the first push, or a base model after its first update; before that, the mean of the
@@ -79,6 +81,16 @@ struct learn_config {
 	bool eval_worst;       /* also evaluate the worst replica's loss: costs one evaluation per replica */
 	double target;         /* loss to reach; NAN: none */
 	int threads;           /* 0: OpenMP's default */
+
+	/* LEARN_GCN; its features and units of the hidden layer are `inputs` and `hidden`. */
+	uint32_t vertices, communities; /* the communities are the classes */
+	double degree_in, degree_out;   /* expected neighbours of a vertex in its community; in all others together */
+	double feature_noise;           /* standard deviation of a feature around the centre of the class, of N(0, 1) */
+	double train_share;             /* of the vertices; accuracy is that of the others */
+	enum learn_optimizer optimizer; /* of the weight servers; SGD: lr, momentum, schedule */
+	double adam_lr;
+	uint64_t epochs;        /* steps of the weights */
+	double target_accuracy; /* a fraction; NAN: none */
 };
 
 /* The loss after all events at time_s. */
@@ -86,6 +98,7 @@ struct learn_point {
 	double time_s, samples;
 	uint64_t updates;
 	double loss;       /* INFINITY if the parameters have diverged */
+	double accuracy;   /* LEARN_GCN: a fraction; else NAN */
 	double worst;      /* of the replicas; NAN unless asked for */
 	double dispersion; /* mean over replicas of |x_i - mean x|^2 */
 };
@@ -120,8 +133,11 @@ const struct learn_point *learn_series(const struct learn *l, size_t *n);
 /* Time at which the series first reaches the target, linear between its points; INFINITY if never. */
 double learn_time_to(const struct learn *l, double target);
 double learn_samples_to(const struct learn *l, double target);
-bool learn_reached(const struct learn *l); /* the configured target */
+bool learn_reached(const struct learn *l); /* a configured target */
+/* LEARN_GCN: mean over gathered rows of other chunks, of the reader's epoch minus that of the rows; else NAN. */
+double learn_ghost_staleness(const struct learn *l);
 double learn_samples(const struct learn *l);
+uint64_t learn_steps(const struct learn *l); /* updates; LEARN_GCN: steps that all layers have made */
 /* The value of learn_config.history that the messages so far would have needed; 0: the given one sufficed. Otherwise some
  * messages have sent a newer gradient than that of their iteration, and all results are wrong. */
 uint64_t learn_history_needed(const struct learn *l);

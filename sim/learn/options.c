@@ -6,14 +6,16 @@
 #include <math.h>
 #include <string.h>
 
-static const char problems[] = "least-squares|logistic|mlp|noise|none", samplings[] = "replace|shuffle|cycle", splits[] = "none|even|label",
-		  schedules[] = "constant|step|inverse|inverse-sqrt|cosine", activations[] = "tanh|relu", models[] = "auto|mean|server";
+static const char problems[] = "least-squares|logistic|mlp|noise|none|gcn", samplings[] = "replace|shuffle|cycle",
+		  splits[] = "none|even|label", schedules[] = "constant|step|inverse|inverse-sqrt|cosine", activations[] = "tanh|relu",
+		  models[] = "auto|mean|server", optimizers[] = "adam|sgd";
 
-const struct orr_param learn_options[] = { ORR_PARAM_CHOICE("problem", "logistic", problems,
-						   "the problem; noise: Gaussian gradients; none: gradients of 0"),
+const struct orr_param learn_options[] = {
+	ORR_PARAM_CHOICE("problem", "logistic", problems,
+		"the problem; noise: Gaussian gradients; none: gradients of 0; gcn: a graph neural network"),
 	ORR_PARAM_INT("rows", "4096", 1, 1e9, "samples in the generated data"),
-	ORR_PARAM_INT("inputs", "32", 1, 1e8, "numbers per sample; for noise and none: parameters"),
-	ORR_PARAM_INT("hidden", "16", 1, 1e8, "mlp: units of the hidden layer"),
+	ORR_PARAM_INT("inputs", "32", 1, 1e8, "numbers per sample or vertex; for noise and none: parameters"),
+	ORR_PARAM_INT("hidden", "16", 1, 1e8, "mlp, gcn: units of the hidden layer"),
 	ORR_PARAM_INT("classes", "4", 2, 1e6, "mlp: number of classes"),
 	ORR_PARAM_CHOICE("activation", "tanh", activations, "mlp: activation of the hidden layer"),
 	ORR_PARAM_REAL("condition", "10", 1, 1e12, "linear problems: variance of the first input / variance of the last"),
@@ -41,7 +43,18 @@ const struct orr_param learn_options[] = { ORR_PARAM_CHOICE("problem", "logistic
 	ORR_PARAM_REAL("target", "0", 0, 1e18, "loss to reach (0: none)"),
 	ORR_PARAM_INT("seeds", "5", 1, 10000, "runs with different seeds, for intervals"),
 	ORR_PARAM_REAL("max_samples", "200000", 1, 1e18, "limit on the samples of a run"),
-	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"), ORR_PARAM_END };
+	ORR_PARAM_INT("vertices", "4000", 4, 1e8, "gcn: vertices of the generated graph"),
+	ORR_PARAM_INT("communities", "6", 2, 1e6, "gcn: communities of the graph, which are the classes"),
+	ORR_PARAM_REAL("degree_in", "8", 0, 1e6, "gcn: expected neighbours of a vertex in its community"),
+	ORR_PARAM_REAL("degree_out", "4", 0, 1e6, "gcn: expected neighbours of a vertex in other communities"),
+	ORR_PARAM_REAL("feature_noise", "4", 0, 1e9, "gcn: standard deviation of the features around the centre of their class"),
+	ORR_PARAM_REAL("train_share", "0.66", 0, 1, "gcn: share of the vertices to train on; accuracy is that of the others"),
+	ORR_PARAM_CHOICE("optimizer", "adam", optimizers, "gcn: update rule of the weight servers; sgd: learn.lr, learn.momentum"),
+	ORR_PARAM_REAL("adam_lr", "0.01", 0, 1e9, "gcn: learning rate of adam"),
+	ORR_PARAM_INT("epochs", "100", 1, 1e7, "gcn: steps of the weights in a run"),
+	ORR_PARAM_REAL("target_accuracy", "0", 0, 1, "gcn: accuracy that ends a run (0: none)"),
+	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"), ORR_PARAM_END
+};
 
 /* Index of the option's text among its choices. */
 static int choice(const struct orr_args *a, const char *name, const char *choices)
@@ -65,7 +78,7 @@ static uint32_t whole(const struct orr_args *a, const char *name)
 
 void learn_config_read(struct learn_config *c, const struct orr_args *a)
 {
-	double target = orr_arg_real(a, "target");
+	double target = orr_arg_real(a, "target"), target_accuracy = orr_arg_real(a, "target_accuracy");
 	*c = (struct learn_config){
 		.problem = (enum learn_problem)choice(a, "problem", problems),
 		.rows = whole(a, "rows"),
@@ -95,5 +108,15 @@ void learn_config_read(struct learn_config *c, const struct orr_args *a)
 		.history = whole(a, "history"),
 		.eval_worst = orr_arg_bool(a, "eval_worst"),
 		.target = target > 0 ? target : NAN,
+		.vertices = whole(a, "vertices"),
+		.communities = whole(a, "communities"),
+		.degree_in = orr_arg_real(a, "degree_in"),
+		.degree_out = orr_arg_real(a, "degree_out"),
+		.feature_noise = orr_arg_real(a, "feature_noise"),
+		.train_share = orr_arg_real(a, "train_share"),
+		.optimizer = (enum learn_optimizer)choice(a, "optimizer", optimizers),
+		.adam_lr = orr_arg_real(a, "adam_lr"),
+		.epochs = (uint64_t)orr_arg_int(a, "epochs"),
+		.target_accuracy = target_accuracy > 0 ? target_accuracy : NAN,
 	};
 }

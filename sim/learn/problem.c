@@ -19,7 +19,7 @@ static size_t plain_dim(const struct learn_config *c)
 	return c->inputs;
 }
 
-static const struct problem_kind no_data = { .dim = plain_dim };
+static const struct problem_kind no_data = { .dim = plain_dim }, graph = { .dim = gcn_dim };
 
 static const struct problem_kind *const kinds[] = {
 	[LEARN_LEAST_SQUARES] = &problem_least_squares,
@@ -27,6 +27,7 @@ static const struct problem_kind *const kinds[] = {
 	[LEARN_MLP] = &problem_mlp,
 	[LEARN_NOISE] = &no_data,
 	[LEARN_NONE] = &no_data,
+	[LEARN_GCN] = &graph,
 };
 
 /* ---- shards ---- */
@@ -101,8 +102,8 @@ static int wrong(struct orr_error *err, const char *key, const char *what)
 static int check(const struct learn_config *c, struct orr_error *err)
 {
 	const uint64_t most = UINT64_C(1) << 31; /* numbers in the data, and parameters */
-	if ((unsigned)c->problem > LEARN_NONE)
-		return wrong(err, "problem", "expected least-squares, logistic, mlp, noise or none");
+	if ((unsigned)c->problem > LEARN_GCN)
+		return wrong(err, "problem", "expected least-squares, logistic, mlp, noise, none or gcn");
 	if (!c->inputs)
 		return wrong(err, "inputs", "expected at least 1");
 	if (!c->batch)
@@ -113,7 +114,9 @@ static int check(const struct learn_config *c, struct orr_error *err)
 		return wrong(err, "momentum", "expected a number of at least 0 and below 1");
 	if (!(c->decay_samples > 0) && c->schedule != LEARN_RATE_CONSTANT)
 		return wrong(err, "decay_samples", "expected more than 0 samples, as learn.schedule is not constant");
-	if (c->problem == LEARN_NOISE || c->problem == LEARN_NONE)
+	if (c->problem == LEARN_GCN && !isnan(c->target) && !isnan(c->target_accuracy))
+		return wrong(err, "target_accuracy", "expected none, as learn.target is a loss to reach: give one of them");
+	if (c->problem == LEARN_NOISE || c->problem == LEARN_NONE || c->problem == LEARN_GCN)
 		return 0;
 	if (!c->rows || (uint64_t)c->rows * c->inputs > most)
 		return wrong(err, "rows", "expected at least 1, and rows x inputs at most 2^31");
@@ -130,7 +133,11 @@ struct problem *problem_new(const struct learn_config *c, struct orr_error *err)
 {
 	if (check(c, err))
 		return NULL;
+	struct gcn_graph *g = NULL;
+	if (c->problem == LEARN_GCN && !(g = gcn_graph_new(c, err)))
+		return NULL;
 	struct problem *p = mem_zalloc(1, sizeof *p);
+	p->graph = g;
 	p->config = *c;
 	p->kind = kinds[c->problem];
 	p->dim = p->kind->dim(c);
@@ -151,17 +158,21 @@ void problem_free(struct problem *p)
 	mem_free(p->a);
 	mem_free(p->y);
 	mem_free(p->order);
+	gcn_graph_free(p->graph);
 	mem_free(p);
 }
 
 void problem_start(const struct problem *p, double *x)
 {
 	memset(x, 0, p->dim * sizeof *x);
-	if (!p->kind->start)
+	if (!p->kind->start && !p->graph)
 		return;
 	struct rng r;
 	rng_init(&r, p->config.seed, "learn.start", 0);
-	p->kind->start(p, x, &r);
+	if (p->graph)
+		gcn_start(p->graph, x, &r);
+	else
+		p->kind->start(p, x, &r);
 }
 
 /* ---- gradient and loss ---- */
@@ -208,12 +219,19 @@ static double loss_of_rows(const struct problem *p, const double *x, int threads
 	return sum / rows;
 }
 
-double problem_loss(const struct problem *p, const double *x, int threads)
+double problem_evaluate(const struct problem *p, const double *x, int threads, double *accuracy)
 {
-	if (!p->kind->loss && p->config.l2 == 0)
+	*accuracy = NAN;
+	if (!p->kind->loss && !p->graph && p->config.l2 == 0)
 		return NAN;
-	double loss = p->kind->loss ? loss_of_rows(p, x, threads) : 0;
+	double loss = p->graph ? gcn_evaluate(p->graph, x, accuracy) : p->kind->loss ? loss_of_rows(p, x, threads) : 0;
 	if (p->config.l2 != 0)
 		loss += p->config.l2 / 2 * vec_dot(x, x, p->dim);
 	return isnan(loss) ? INFINITY : loss;
+}
+
+double problem_loss(const struct problem *p, const double *x, int threads)
+{
+	double accuracy;
+	return problem_evaluate(p, x, threads, &accuracy);
 }

@@ -10,6 +10,7 @@
 #define ORR_LEARN_PROBLEM_H
 
 #include "base/rng.h"
+#include "learn/gcn.h"
 #include "learn/learn.h"
 
 enum { PROBLEM_BLOCK = 256 };
@@ -17,10 +18,11 @@ enum { PROBLEM_BLOCK = 256 };
 struct problem {
 	const struct problem_kind *kind;
 	struct learn_config config;
-	size_t dim, scratch; /* number of parameters; doubles of scratch memory */
-	double *a;           /* rows x inputs */
-	double *y;           /* target, label -1 or +1, or class */
-	uint32_t *order;     /* rows in the order of the shards */
+	size_t dim, scratch;     /* number of parameters; doubles of scratch memory */
+	double *a;               /* rows x inputs */
+	double *y;               /* target, label -1 or +1, or class */
+	uint32_t *order;         /* rows in the order of the shards */
+	struct gcn_graph *graph; /* LEARN_GCN, whose data this is */
 };
 
 struct problem_kind {
@@ -42,7 +44,9 @@ void problem_start(const struct problem *p, double *x);
 void problem_gradient(
 	const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, uint64_t noise_seed, double *g, double *scratch);
 double problem_loss(const struct problem *p, const double *x, int threads); /* INFINITY instead of NaN */
-double problem_floor(const struct problem *p);                              /* NAN if unknown */
+/* Same, with *accuracy, a fraction; NAN unless LEARN_GCN. */
+double problem_evaluate(const struct problem *p, const double *x, int threads, double *accuracy);
+double problem_floor(const struct problem *p); /* NAN if unknown */
 /* Rows order[*first .. *first + *n) are the shard of a device. */
 void problem_shard(const struct problem *p, uint32_t device, uint32_t *first, uint32_t *n);
 

@@ -63,7 +63,7 @@ static void take_point(struct learn *l)
 	struct learn_point *p = &l->point[l->n_points++];
 	*p = (struct learn_point){ .time_s = l->now, .samples = l->samples, .updates = l->updates, .worst = NAN };
 	struct vec *m = model(l);
-	p->loss = problem_loss(l->problem, m->v, l->config.threads);
+	p->loss = problem_evaluate(l->problem, m->v, l->config.threads, &p->accuracy);
 	vec_unref(&l->pool, m);
 	if (l->config.eval_worst)
 		p->worst = worst_loss(l);
@@ -94,6 +94,8 @@ void series_note(struct learn *l)
 void learn_finish(struct learn *l)
 {
 	const struct learn_point *last = l->n_points ? &l->point[l->n_points - 1] : NULL;
+	if (l->gcn && last && !l->is_due)
+		return; /* the weights are those of the last step */
 	if (l->is_due || !last || last->updates != l->updates || last->samples != l->samples || last->time_s != l->now)
 		take_point(l);
 }
@@ -149,7 +151,18 @@ uint64_t learn_history_needed(const struct learn *l)
 
 bool learn_reached(const struct learn *l)
 {
-	return l->n_points && l->point[l->n_points - 1].loss <= l->config.target;
+	const struct learn_point *last = l->n_points ? &l->point[l->n_points - 1] : NULL;
+	return last && (last->loss <= l->config.target || last->accuracy >= l->config.target_accuracy);
+}
+
+double learn_ghost_staleness(const struct learn *l)
+{
+	return l->gcn ? gcn_ghost_staleness(l->gcn) : NAN;
+}
+
+uint64_t learn_steps(const struct learn *l)
+{
+	return l->updates;
 }
 
 double learn_samples(const struct learn *l)

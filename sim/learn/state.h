@@ -13,6 +13,7 @@
 #define ORR_LEARN_STATE_H
 
 #include "base/rng.h"
+#include "learn/gcn.h"
 #include "learn/problem.h"
 #include "learn/vec.h"
 
@@ -100,6 +101,8 @@ struct learn {
 	struct problem *problem;
 	struct vec_pool pool;
 	struct vec *zero, *server;
+	struct gcn *gcn;          /* LEARN_GCN; the weights are those of `server` */
+	const char *wrong;        /* of the last effect_begin(); NULL: nothing */
 	struct replica **replica; /* in order of appearance */
 	uint32_t n_replicas, cap_replicas;
 	uint32_t *at_device, n_devices; /* replica number + 1 by device x LEARNERS + learner; 0: none */
@@ -136,6 +139,9 @@ struct learn {
 	bool has_floor;
 };
 
+/* rate.c */
+double learn_rate(struct learn *l); /* by learn.schedule, now */
+
 /* replica.c */
 struct replica *replica_of(struct learn *l, uint32_t device); /* learner 0 */
 struct replica *learner_of(struct learn *l, uint32_t device, uint32_t learner);
@@ -160,7 +166,7 @@ void history_put(struct learn *l, struct history *h, struct past p);
 struct past *history_at(struct history *h, uint64_t iteration, uint64_t *needed);
 
 /* apply.c */
-void effect_begin(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
+void effect_begin(struct learn *l, struct effect *e, uint64_t op, const uint32_t *group, uint32_t n_group);
 void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 
 /* series.c */

@@ -128,6 +128,7 @@ static bool is_spent(struct budget *b)
 
 struct session {
 	struct learn *learn;
+	uint64_t epochs; /* LEARN_GCN: steps of the weights; else 0 */
 	struct budget budget;
 	struct orr_update *open; /* updates of one op that reach the learner */
 	uint32_t cap_open;
@@ -151,12 +152,26 @@ static void hear_begin(struct session *s, double time_s, uint64_t op, const stru
 		learn_begin(s->learn, time_s, op, s->open, n_open, group, n_group, &s->error);
 }
 
+/* Updates over a graph: learn.epochs limits the steps, so each task counts. */
+static void hear_task(struct session *s, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates,
+	const uint32_t *group, uint32_t n_group)
+{
+	if (is_end)
+		learn_end(s->learn, time_s, op, n_group ? group[0] : 0, &s->error);
+	else
+		learn_begin(s->learn, time_s, op, u, n_updates, group, n_group, &s->error);
+}
+
 static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
 	uint32_t n_group)
 {
 	struct session *s = ctx;
 	if (s->error.code)
 		return;
+	if (s->epochs) {
+		hear_task(s, time_s, is_end, op, u, n_updates, group, n_group);
+		return;
+	}
 	if (!is_end) {
 		hear_begin(s, time_s, op, u, n_updates, group, n_group);
 		return;
@@ -179,6 +194,10 @@ static bool is_enough(void *ctx, double time_s)
 	struct session *s = ctx;
 	(void)time_s;
 	bool is_over = is_spent(&s->budget);
+	if (s->epochs) {
+		is_over = learn_steps(s->learn) >= s->epochs;
+		s->budget.samples = learn_samples(s->learn);
+	}
 	if (s->budget.ended == PATIENCE && s->budget.samples == 0 && !s->error.code)
 		orr_fail(&s->error, ORR_EFAIL,
 			"%d iterations without a gradient: the policy reports no updates of the parameters "
@@ -191,6 +210,8 @@ static bool is_enough(void *ctx, double time_s)
 static int check_session(const struct session *s, const struct learn_config *c, struct orr_error *err)
 {
 	const struct budget *b = &s->budget;
+	if (s->epochs)
+		return ORR_OK;
 	double least = b->is_asynchronous ? b->batch : b->first_iteration;
 	if (b->max_samples < least)
 		return orr_fail(err, ORR_EINPUT,
@@ -204,13 +225,47 @@ static int check_session(const struct session *s, const struct learn_config *c, 
 	return ORR_OK;
 }
 
-static void keep(const struct learn *l, double target, struct train_seed *out)
+/* The first epoch and time at which the accuracy is at least `level`, linear between the points of the series; INFINITY: never. */
+static void reach(const struct train_seed *s, double level, double *epochs, double *time_s)
+{
+	*epochs = *time_s = INFINITY;
+	for (size_t i = 0; i < s->n_points; i++) {
+		const struct learn_point *p = &s->point[i];
+		if (!(p->accuracy >= level))
+			continue;
+		double part = i ? (level - p[-1].accuracy) / (p->accuracy - p[-1].accuracy) : 1;
+		*epochs = i ? (double)p[-1].updates + part * (double)(p->updates - p[-1].updates) : 0;
+		*time_s = i ? p[-1].time_s + part * (p->time_s - p[-1].time_s) : p->time_s;
+		return;
+	}
+}
+
+/* With a target accuracy, the time to the target is that to this accuracy. */
+static void keep_accuracy(const struct learn *l, struct train_seed *out, const struct learn_point *last)
+{
+	const double within = 0.01;
+	out->accuracy = last->accuracy;
+	out->best_accuracy = NAN;
+	out->ghost_staleness = learn_ghost_staleness(l);
+	for (size_t i = 0; i < out->n_points; i++)
+		out->best_accuracy = fmax(out->best_accuracy, out->point[i].accuracy);
+	reach(out, out->best_accuracy - within, &out->epochs_within, &out->time_within_s);
+	if (isnan(out->best_accuracy))
+		out->epochs_within = out->time_within_s = NAN;
+}
+
+static void keep(const struct learn *l, const struct learn_config *c, struct train_seed *out)
 {
 	const struct learn_point *p = learn_series(l, &out->n_points), *last = &p[out->n_points - 1];
 	out->point = mem_alloc(out->n_points * sizeof *p);
 	memcpy(out->point, p, out->n_points * sizeof *p);
-	out->time_to_target_s = learn_time_to(l, target);
-	out->samples_to_target = learn_samples_to(l, target);
+	out->time_to_target_s = learn_time_to(l, c->target);
+	out->samples_to_target = learn_samples_to(l, c->target);
+	keep_accuracy(l, out, last);
+	if (!isnan(c->target_accuracy)) {
+		reach(out, c->target_accuracy, &out->samples_to_target, &out->time_to_target_s);
+		out->samples_to_target *= c->vertices;
+	}
 	out->time_s = last->time_s;
 	out->samples = last->samples;
 	out->updates = last->updates;
@@ -250,7 +305,8 @@ static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, dou
 	struct learn_config c = j->learn;
 	step.seed += i;
 	c.seed = step.seed;
-	struct session s = { .budget = { .max_samples = orr_arg_real(j->config->options, "max_samples"), .batch = c.batch } };
+	struct session s = { .epochs = c.problem == LEARN_GCN ? c.epochs : 0,
+		.budget = { .max_samples = orr_arg_real(j->config->options, "max_samples"), .batch = c.batch } };
 	s.learn = learn_new(&c, err);
 	if (!s.learn)
 		return err->code;
@@ -269,7 +325,7 @@ static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, dou
 		rc = orr_fail(err, s.error.code, "policy %s: %s", j->label, s.error.text);
 	if (!rc) {
 		learn_finish(s.learn);
-		keep(s.learn, c.target, out);
+		keep(s.learn, &c, out);
 		if (floor)
 			*floor = learn_floor(s.learn);
 	}
@@ -281,7 +337,7 @@ static int run_seed(const struct job *j, uint32_t i, struct train_seed *out, dou
 
 /* ---- all seeds ---- */
 
-enum field { TIME_TO_TARGET, SAMPLES_TO_TARGET, FINAL_LOSS, SAMPLES_PER_S };
+enum field { TIME_TO_TARGET, SAMPLES_TO_TARGET, FINAL_LOSS, SAMPLES_PER_S, ACCURACY, BEST_ACCURACY, EPOCHS_WITHIN, TIME_WITHIN };
 
 static double field_of(const struct train_seed *s, enum field f)
 {
@@ -292,6 +348,14 @@ static double field_of(const struct train_seed *s, enum field f)
 		return s->samples_to_target;
 	case FINAL_LOSS:
 		return s->final_loss;
+	case ACCURACY:
+		return s->accuracy;
+	case BEST_ACCURACY:
+		return s->best_accuracy;
+	case EPOCHS_WITHIN:
+		return s->epochs_within;
+	case TIME_WITHIN:
+		return s->time_within_s;
 	default:
 		return s->time_s > 0 ? s->samples / s->time_s : NAN;
 	}
@@ -303,7 +367,8 @@ static struct interval over_seeds(const struct train_result *t, enum field f, do
 	double *v = mem_zalloc(t->n_seeds, sizeof *v);
 	for (uint32_t i = 0; i < t->n_seeds; i++)
 		v[i] = field_of(&t->seed[i], f);
-	struct interval i = estimate_mean(v, t->n_seeds, ESTIMATE_NON_NEGATIVE, level);
+	bool is_share = f == ACCURACY || f == BEST_ACCURACY;
+	struct interval i = estimate_mean(v, t->n_seeds, is_share ? ESTIMATE_FRACTION : ESTIMATE_NON_NEGATIVE, level);
 	mem_free(v);
 	return isfinite(i.mean) ? i : (struct interval){ NAN, NAN, NAN };
 }
@@ -328,6 +393,10 @@ static void summarise(struct train_result *t, double level)
 	t->final_loss = over_seeds(t, FINAL_LOSS, level);
 	t->final_loss_sd = loss_deviation(t);
 	t->samples_per_s = over_seeds(t, SAMPLES_PER_S, level);
+	t->accuracy = over_seeds(t, ACCURACY, level);
+	t->best_accuracy = over_seeds(t, BEST_ACCURACY, level);
+	t->epochs_within = over_seeds(t, EPOCHS_WITHIN, level);
+	t->time_within_s = over_seeds(t, TIME_WITHIN, level);
 }
 
 static int run_all(struct job *j, struct train_result *out, struct orr_error *err)
@@ -389,27 +458,29 @@ void train_result_free(struct train_result *t)
 
 /* ---- metrics and figures ---- */
 
-static double loss_at(const struct train_seed *s, double time_s)
+/* Loss, or accuracy; linear between points. */
+static double value_at(const struct train_seed *s, size_t offset, double time_s)
 {
 	size_t i = 0;
 	while (i + 1 < s->n_points && s->point[i + 1].time_s <= time_s)
 		i++;
 	const struct learn_point *p = &s->point[i];
+	double value = *(const double *)((const char *)p + offset);
 	if (i + 1 == s->n_points || p[1].time_s <= p->time_s)
-		return p->loss;
-	return p->loss + (time_s - p->time_s) / (p[1].time_s - p->time_s) * (p[1].loss - p->loss);
+		return value;
+	return value + (time_s - p->time_s) / (p[1].time_s - p->time_s) * (*(const double *)((const char *)(p + 1) + offset) - value);
 }
 
-/* Mean loss of the seeds at a time that all of them reached, linear between points. */
-static double mean_loss_at(const struct train_result *t, double time_s)
+/* Mean of the seeds at a time that all of them reached. */
+static double mean_at(const struct train_result *t, size_t offset, double time_s)
 {
 	double sum = 0;
 	for (uint32_t i = 0; i < t->n_seeds; i++)
-		sum += loss_at(&t->seed[i], time_s);
+		sum += value_at(&t->seed[i], offset, time_s);
 	return sum / t->n_seeds;
 }
 
-static void put_loss(const struct train_result *t, struct run_result *r)
+static void put_series(const struct train_result *t, struct run_result *r, const char *name, size_t offset)
 {
 	enum { POINTS = 201 };
 	double until = INFINITY;
@@ -417,13 +488,13 @@ static void put_loss(const struct train_result *t, struct run_result *r)
 		until = fmin(until, t->seed[i].time_s);
 	r->series = mem_realloc(r->series, r->n_series + 1, sizeof *r->series);
 	struct series *s = &r->series[r->n_series++];
-	*s = (struct series){ .name = "loss", .n = POINTS };
+	*s = (struct series){ .name = name, .n = POINTS };
 	s->time_ns = mem_alloc(POINTS * sizeof *s->time_ns);
 	s->value = mem_alloc(POINTS * sizeof *s->value);
 	for (int i = 0; i < POINTS; i++) {
 		double at = until * i / (POINTS - 1);
 		s->time_ns[i] = (int64_t)llround(at * 1e9);
-		s->value[i] = mean_loss_at(t, at);
+		s->value[i] = mean_at(t, offset, at);
 	}
 }
 
@@ -462,6 +533,13 @@ void train_metrics(const struct train_result *t, struct run_result *r)
 	put_mean(t, r, "worst_replica_loss", offsetof(struct train_seed, worst));
 	put_mean(t, r, "dispersion", offsetof(struct train_seed, dispersion));
 	put_mean(t, r, "staleness", offsetof(struct train_seed, staleness));
+	put(r, "accuracy", t->accuracy);
+	put(r, "best_accuracy", t->best_accuracy);
+	put(r, "epochs_to_best", t->epochs_within);
+	put(r, "time_to_best_s", t->time_within_s);
+	put_mean(t, r, "ghost_staleness", offsetof(struct train_seed, ghost_staleness));
 	if (!isnan(t->seed[0].final_loss))
-		put_loss(t, r);
+		put_series(t, r, "loss", offsetof(struct learn_point, loss));
+	if (!isnan(t->seed[0].accuracy))
+		put_series(t, r, "accuracy", offsetof(struct learn_point, accuracy));
 }

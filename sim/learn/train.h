@@ -3,8 +3,8 @@
  * train.h - real SGD under the step world's schedule: time to a loss, over seeds
  *
  * Each seed runs the step world again (its stragglers too) with a learner attached, until the target is met or
- * learn.max_samples are processed; step.iterations does not apply. Seed i of a run is the run's seed + i; all seeds share
- * the data. Seeds run in parallel and are combined in order, so results do not depend on threads.
+ * learn.max_samples are processed (learn.problem=gcn: learn.epochs steps are made); step.iterations does not apply. Seed i of a run is the
+ * run's seed + i; all seeds share the data. Seeds run in parallel and are combined in order, so results do not depend on threads.
  */
 #ifndef ORR_LEARN_TRAIN_H
 #define ORR_LEARN_TRAIN_H
@@ -23,6 +23,8 @@ struct train_config {
 struct train_seed {
 	double time_to_target_s, samples_to_target; /* INFINITY: not met, or no target */
 	double time_s, samples, final_loss, worst, dispersion, staleness;
+	/* LEARN_GCN; else NAN. within: first reached within a point of the best accuracy, linear between steps of the weights */
+	double accuracy, best_accuracy, epochs_within, time_within_s, ghost_staleness;
 	uint64_t updates;
 	unsigned used; /* enum step_use */
 	struct learn_point *point;
@@ -35,6 +37,7 @@ struct train_result {
 	double target, floor;      /* NAN: no target; unknown */
 	/* t-intervals over seeds; the first two NAN unless every seed met the target */
 	struct interval time_to_target_s, samples_to_target, final_loss, samples_per_s;
+	struct interval accuracy, best_accuracy, epochs_within, time_within_s; /* LEARN_GCN; else NAN */
 	double final_loss_sd; /* standard deviation over seeds; NAN: one seed, or a seed without a loss */
 };
 
@@ -42,7 +45,8 @@ int train_run(const struct train_config *c, const struct orr_policy *policy, con
 	struct train_result *out, struct orr_error *err);
 void train_result_free(struct train_result *t);
 
-/* Adds the metrics that are known (time_to_target_s, samples_to_target, seeds_reached, final_loss, ..) and the series "loss". */
+/* Adds the metrics that are known (time_to_target_s, samples_to_target, seeds_reached, final_loss, ..) and the series "loss" and
+ * "accuracy". */
 void train_metrics(const struct train_result *t, struct run_result *r);
 
 #endif

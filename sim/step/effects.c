@@ -66,7 +66,8 @@ static bool is_merge_off(const struct scenario *s, size_t i, const struct run_re
 
 static bool has_learn_interval(const struct scenario *s, size_t i, const struct run_result *r)
 {
-	static const char *const names[] = { "time_to_target_s", "samples_to_target", "final_loss", "learn_samples_per_s" };
+	static const char *const names[] = { "time_to_target_s", "samples_to_target", "final_loss", "learn_samples_per_s", "accuracy",
+		"best_accuracy", "epochs_to_best", "time_to_best_s" };
 	(void)s, (void)i;
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
 		const struct metric *m = result_find(r, names[k]);
@@ -93,6 +94,8 @@ void step_note_draws(const struct scenario *s, unsigned used, struct run_result 
 /* clang-format off */
 #define LEARN_NO_DECAY "the schedule changed no learning rate before the end"
 #define DATA "learn.problem=least-squares|logistic|mlp"
+#define GRAPH "learn.problem=gcn"
+#define NOT_GRAPH "learn.problem is not gcn"
 const struct world_effect step_effects[] = {
 	STEP_EFFECTS,
 	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
@@ -107,14 +110,14 @@ const struct world_effect step_effects[] = {
 	{ .key = "cost.fused_elementwise", .why = "kernel times of the model do not depend on it", .holds = fused_elementwise_changes },
 	{ .key = "cost.dropout", .why = "kernel times of the model do not depend on it", .holds = dropout_changes },
 	{ .key = "cost.efficiency", .why = "kernel times of the model do not depend on it", .holds = efficiency_changes },
-	{ .key = "learn.hidden", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
+	{ .key = "learn.hidden", .why = "learn.problem has no hidden layer", .needs = "learn.problem=mlp|gcn" },
 	{ .key = "learn.classes", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
 	{ .key = "learn.activation", .why = "learn.problem is not mlp", .needs = "learn.problem=mlp" },
 	{ .key = "learn.condition", .why = "learn.problem is not linear", .needs = "learn.problem=least-squares|logistic" },
-	{ .key = "learn.rows", .why = "learn.problem has no data", .needs = DATA },
-	{ .key = "learn.data_seed", .why = "learn.problem has no data", .needs = DATA },
-	{ .key = "learn.split", .why = "learn.problem has no data", .needs = DATA },
-	{ .key = "learn.sampling", .why = "learn.problem has no data", .needs = DATA },
+	{ .key = "learn.rows", .why = "learn.problem has no rows", .needs = DATA },
+	{ .key = "learn.data_seed", .why = "learn.problem has no data", .needs = DATA "|gcn" },
+	{ .key = "learn.split", .why = "learn.problem has no rows", .needs = DATA },
+	{ .key = "learn.sampling", .why = "learn.problem has no rows", .needs = DATA },
 	{ .key = "learn.noise", .why = "gradients of 0 have no noise", .needs = "learn.problem=least-squares|logistic|mlp|noise" },
 	{ .key = "learn.shards", .why = "every device sees all rows: learn.split is none", .needs = "learn.split=even|label" },
 	{ .key = "learn.schedule", .why = LEARN_NO_DECAY, .use = STEP_USED_LEARN_RATE },
@@ -124,6 +127,16 @@ const struct world_effect step_effects[] = {
 	{ .key = "learn.decay", .why = LEARN_NO_DECAY, .use = STEP_USED_LEARN_DECAY },
 	{ .key = "learn.decay_samples", .why = LEARN_NO_DECAY, .holds = may_decay },
 	{ .key = "learn.history", .why = "no message needed more older gradients than the default keeps" },
+	{ .key = "learn.vertices", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.communities", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.degree_in", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.degree_out", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.feature_noise", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.train_share", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.optimizer", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.adam_lr", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.epochs", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.target_accuracy", .why = NOT_GRAPH, .needs = GRAPH },
 	{ .key = "learn.ci_level", .why = "no result over seeds has an interval", .holds = has_learn_interval },
 	{ 0 }
 };

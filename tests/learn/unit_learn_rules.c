@@ -64,8 +64,6 @@ static void accepted(struct orr_update u, uint32_t n_group, const char *what)
 static void refusals(void)
 {
 	refused((struct orr_update){ .kind = (enum orr_update_kind)(ORR_WEIGHT_GRADIENT + 1) }, 1, "update of unknown kind 17");
-	refused((struct orr_update){ .kind = ORR_GATHER, .chunks = 1 }, 1,
-		"gather (device 3, slice 0 of 0, scale 0): expected learn.problem=gcn: other problems have no graph");
 	refused((struct orr_update){ .kind = ORR_GRADIENT, .slices = 2 }, 1,
 		"gradient (device 3, slice 0 of 2, scale 0): does not support slices");
 	refused((struct orr_update){ .kind = ORR_ACCUMULATE, .slices = 2 }, 1,
@@ -603,6 +601,8 @@ static void metrics(void)
 					     .worst = NAN,
 					     .dispersion = 2,
 					     .staleness = 3,
+					     .accuracy = NAN,
+					     .ghost_staleness = NAN,
 					     .point = one_seed,
 					     .n_points = 4 },
 		{ .time_s = 20,
@@ -611,6 +611,8 @@ static void metrics(void)
 			.worst = NAN,
 			.dispersion = 4,
 			.staleness = 6,
+			.accuracy = NAN,
+			.ghost_staleness = NAN,
 			.point = other_seed,
 			.n_points = 2 } };
 	struct train_result t = { .seed = seed,
@@ -622,6 +624,10 @@ static void metrics(void)
 		.samples_to_target = { NAN, NAN, NAN },
 		.final_loss = { 0.75, 0.5, 1 },
 		.samples_per_s = { 12.5, 10, 15 },
+		.accuracy = { NAN, NAN, NAN },
+		.best_accuracy = { NAN, NAN, NAN },
+		.epochs_within = { NAN, NAN, NAN },
+		.time_within_s = { NAN, NAN, NAN },
 		.final_loss_sd = 0.25 };
 	struct run_result *r = result_new();
 	train_metrics(&t, r);
@@ -649,7 +655,28 @@ static void metrics(void)
 	seed[0].final_loss = NAN;
 	r = result_new();
 	train_metrics(&t, r);
-	ok(!r->n_series, "a problem without a loss has no series");
+	ok(!r->n_series && !result_find(r, "accuracy") && !result_find(r, "ghost_staleness"), "a problem without a loss has no series");
+	result_free(r);
+	one_seed[0].accuracy = 0.2;
+	one_seed[1].accuracy = one_seed[2].accuracy = one_seed[3].accuracy = 0.8;
+	other_seed[0].accuracy = 0.4;
+	other_seed[1].accuracy = 0.8;
+	seed[0].accuracy = seed[1].accuracy = 0.8;
+	seed[0].ghost_staleness = 0.25;
+	seed[1].ghost_staleness = 0.75;
+	t.accuracy = (struct interval){ 0.8, 0.7, 0.9 };
+	t.best_accuracy = (struct interval){ 0.85, 0.8, 0.9 };
+	t.epochs_within = (struct interval){ 30, 20, 40 };
+	t.time_within_s = (struct interval){ 3, 2, 4 };
+	r = result_new();
+	train_metrics(&t, r);
+	m = result_find(r, "accuracy");
+	ok(m && m->value == 0.8 && m->ci_low == 0.7 && m->ci_high == 0.9, "accuracy with its interval");
+	ok(value(r, "best_accuracy") == 0.85 && value(r, "epochs_to_best") == 30 && value(r, "time_to_best_s") == 3,
+		"the best accuracy, epochs and time to a point below it");
+	near_to(value(r, "ghost_staleness"), 0.5, 0, "the staleness of ghosts is a mean over seeds");
+	ok(r->n_series == 1 && !strcmp(r->series->name, "accuracy") && fabs(r->series->value[40] - (0.5 + 0.44) / 2) < 1e-12,
+		"a series of accuracies, at 2 s on the lines between points");
 	result_free(r);
 }
 

@@ -61,11 +61,11 @@ static char *write_figures(const struct run_result *const *runs, size_t n)
 
 static void test_all_files(void)
 {
-	static const char *const series_names[] = { "utilisation", "queue_length", "in_system", "samples_per_s", "loss" };
+	static const char *const series_names[] = { "utilisation", "queue_length", "in_system", "samples_per_s", "loss", "accuracy" };
 	int64_t time[] = { 0, 10 * s };
 	double value[] = { 0.5, 1 };
-	struct series series[5];
-	for (size_t i = 0; i < 5; i++)
+	struct series series[6];
+	for (size_t i = 0; i < 6; i++)
 		series[i] = (struct series){ series_names[i], 2, time, value };
 	struct job_row job = { .number = 0, .gpus = 1, .submit_ns = 0, .end_ns = 10 * s };
 	struct event_row events[] = { { 2 * s, "start", 0, NULL }, { 10 * s, "finish", 0, NULL } };
@@ -93,12 +93,13 @@ static void test_all_files(void)
 		.metrics = metrics,
 		.n_metrics = 3,
 		.series = series,
-		.n_series = 5 };
+		.n_series = 6 };
 	struct run_result b = { .label = (char[]){ "bare" } };
 	const struct run_result *runs[] = { &a, &b };
 	char *script = write_figures(runs, 2), *names = names_in(script);
 	same_text(names,
-		"jct-cdf utilisation queue-length latency-cdf ttft-cdf in-system throughput-over-time loss throughput value node-hours "
+		"jct-cdf utilisation queue-length latency-cdf ttft-cdf in-system throughput-over-time loss accuracy throughput value "
+		"node-hours "
 		"dollars gantt-p_q "
 		"timeline-p_q instances-p_q ",
 		"each kind of data has its figures; a run without data has none of its own");
@@ -107,9 +108,10 @@ static void test_all_files(void)
 	} data[] = { { "jct-cdf", "10 0\n10 1\n\n\nNaN NaN NaN\n" }, { "utilisation", "0 0.5\n10 1\n" }, { "latency-cdf", "2 0\n2 1\n" },
 		{ "ttft-cdf", "1 0\n1 1\n" }, { "utilisation", "ylabel 'GPUs in use (%)'" }, { "queue-length", "ylabel 'waiting jobs'" },
 		{ "in-system", "ylabel 'requests in system'" }, { "throughput-over-time", "ylabel 'samples/s'" },
-		{ "loss", "ylabel 'loss'" }, { "throughput", "1 7 6 8.5 \n2 NaN NaN NaN \n" }, { "throughput", "y_label = 'samples/s'\n" },
-		{ "throughput", "category[1] = 'p/q'\ncategory[2] = 'bare'\n" }, { "value", "1 0.25 NaN NaN \n2 NaN NaN NaN \n" },
-		{ "value", "y_label = 'samples/s per USD/h'\n" }, { "value", "y_min = '0'\n" }, { "gantt-p_q", "0 10 1\n\n\n2 10 1\n" },
+		{ "loss", "ylabel 'loss'" }, { "accuracy", "ylabel 'accuracy'" }, { "throughput", "1 7 6 8.5 \n2 NaN NaN NaN \n" },
+		{ "throughput", "y_label = 'samples/s'\n" }, { "throughput", "category[1] = 'p/q'\ncategory[2] = 'bare'\n" },
+		{ "value", "1 0.25 NaN NaN \n2 NaN NaN NaN \n" }, { "value", "y_label = 'samples/s per USD/h'\n" },
+		{ "value", "y_min = '0'\n" }, { "gantt-p_q", "0 10 1\n\n\n2 10 1\n" },
 		/* Sizes: 0.55 in and 0.14 in per row, a legend of two rows; 0.6 in and 0.22 in per device, one row and one of titles. */
 		{ "gantt-p_q", "size 3.50in,1.13in\n" }, { "timeline-p_q", "size 3.50in,1.48in\n" }, { "timeline-p_q", "devices = 2\n" },
 		{ "jct-cdf", "size 3.50in,2.38in\n" },

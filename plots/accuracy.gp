@@ -1,0 +1,5 @@
+# Accuracy over training time. $data index i: time in time_unit, accuracy (a fraction).
+set xlabel sprintf('time (%s)', time_unit)
+set ylabel 'accuracy'
+set xrange [0:time_end]
+plot for [i=1:n] $data index i-1 using 1:2 with lines linetype i title label[i]
