@@ -20,10 +20,27 @@ struct place {
 
 static const struct pool *p;
 static uint32_t n_nodes;
+static struct pool_request asked; /* CPUs and memory are multiples of its GPUs */
 
 static uint32_t free_of(uint32_t n)
 {
 	return p->node[n].is_up && !p->node[n].is_closed ? p->node[n].free_gpus : 0;
+}
+
+/* Returns whether the node has k of the GPUs, with their part of CPUs and memory. */
+static bool can_give(uint32_t n, uint32_t k)
+{
+	return free_of(n) >= k && p->node[n].cpu_free >= asked.cpu_milli / asked.gpus * k &&
+	       p->node[n].mem_free >= asked.mem_mib / asked.gpus * k;
+}
+
+/* The largest number of the job's GPUs that the node can give. */
+static uint32_t room(uint32_t n)
+{
+	uint32_t k = 0;
+	while (k < asked.gpus && can_give(n, k + 1))
+		k++;
+	return k;
 }
 
 static bool in_rack(uint32_t n, uint32_t rack)
@@ -44,7 +61,7 @@ static bool fullest(struct place *x, uint32_t gpus, uint32_t rack, bool only_emp
 {
 	uint32_t best = UINT32_MAX;
 	for (uint32_t n = 0; n < n_nodes; n++)
-		if (in_rack(n, rack) && free_of(n) >= gpus && !x->gpus[n] && (!only_empty || free_of(n) == gpus) &&
+		if (in_rack(n, rack) && can_give(n, gpus) && !x->gpus[n] && (!only_empty || free_of(n) == gpus) &&
 			(best == UINT32_MAX || free_of(n) < free_of(best)))
 			best = n;
 	if (best == UINT32_MAX)
@@ -70,7 +87,7 @@ static bool spread(struct place *x, uint32_t gpus)
 	for (; gpus; gpus--) {
 		uint32_t best = UINT32_MAX;
 		for (uint32_t n = 0; n < n_nodes; n++)
-			if (free_of(n) > x->gpus[n] && (best == UINT32_MAX || free_of(n) - x->gpus[n] > free_of(best) - x->gpus[best]))
+			if (room(n) > x->gpus[n] && (best == UINT32_MAX || free_of(n) - x->gpus[n] > free_of(best) - x->gpus[best]))
 				best = n;
 		if (best == UINT32_MAX)
 			return false;
@@ -84,7 +101,12 @@ static uint32_t used_of(uint32_t n, uint32_t slot)
 	return p->slot_milli[p->slot_base[n] + slot];
 }
 
-/* The least share of its GPUs that stays free; shared GPUs count with their free part. */
+static double part(int64_t left, int64_t of)
+{
+	return of < 0 ? 0 : (double)left / (double)of;
+}
+
+/* The least sum of the shares of its GPUs, CPUs and memory that stay free; shared GPUs count with their free part. */
 static bool best_fit(struct place *x, uint32_t gpus)
 {
 	uint32_t best = UINT32_MAX;
@@ -95,8 +117,10 @@ static bool best_fit(struct place *x, uint32_t gpus)
 		double left = 1000.0 * (free_of(n) - (double)gpus);
 		for (uint32_t i = 0; i < p->cluster->node[n].gpus; i++)
 			left += used_of(n, i) ? 1000 - used_of(n, i) : 0;
-		left /= p->cluster->node[n].gpus;
-		if (free_of(n) >= gpus && (best == UINT32_MAX || left < least - 1e-9)) {
+		left /= 1000.0 * p->cluster->node[n].gpus;
+		left += part(p->node[n].cpu_free - asked.cpu_milli, p->cluster->node[n].cpu_milli) +
+			part(p->node[n].mem_free - asked.mem_mib, p->cluster->node[n].mem_mib);
+		if (can_give(n, gpus) && (best == UINT32_MAX || left < least - 1e-9)) {
 			best = n;
 			least = left;
 		}
@@ -139,7 +163,7 @@ static bool topology(struct place *x, uint32_t gpus)
 		for (uint32_t f = 100; f && left; f--)
 			for (uint32_t n = 0; n < n_nodes && left; n++)
 				if (in_rack(n, best) && free_of(n) == f) {
-					x->gpus[n] = f < left ? f : left;
+					x->gpus[n] = room(n) < left ? room(n) : left;
 					left -= x->gpus[n];
 				}
 	}
@@ -162,7 +186,8 @@ static bool tightest(uint32_t n, uint32_t milli, uint32_t *slot)
 {
 	uint32_t best = UINT32_MAX;
 	for (uint32_t i = 0; p->node[n].is_up && !p->node[n].is_closed && i < p->cluster->node[n].gpus; i++)
-		if (used_of(n, i) && used_of(n, i) + milli <= 1000 && (best == UINT32_MAX || used_of(n, i) > used_of(n, best)))
+		if (used_of(n, i) && used_of(n, i) + milli <= 1000 && p->node[n].cpu_free >= asked.cpu_milli &&
+			p->node[n].mem_free >= asked.mem_mib && (best == UINT32_MAX || used_of(n, i) > used_of(n, best)))
 			best = i;
 	*slot = best;
 	return best != UINT32_MAX;
@@ -181,7 +206,7 @@ static bool shared(struct place *x, uint32_t milli, bool lowest)
 	if (best != UINT32_MAX)
 		return true;
 	for (uint32_t n = 0; n < n_nodes; n++)
-		if (free_of(n) && (best == UINT32_MAX || (!lowest && free_of(n) < free_of(best))))
+		if (can_give(n, 1) && (best == UINT32_MAX || (!lowest && free_of(n) < free_of(best))))
 			best = n;
 	x->node = best;
 	x->slot = UINT32_MAX;
@@ -193,7 +218,7 @@ static bool shared_spread(struct place *x, uint32_t milli)
 {
 	uint32_t best = UINT32_MAX;
 	for (uint32_t n = 0; n < n_nodes; n++)
-		if (free_of(n) && (best == UINT32_MAX || free_of(n) > free_of(best)))
+		if (can_give(n, 1) && (best == UINT32_MAX || free_of(n) > free_of(best)))
 			best = n;
 	x->node = best;
 	x->slot = UINT32_MAX;
@@ -203,6 +228,7 @@ static bool shared_spread(struct place *x, uint32_t milli)
 static bool expected(const char *rule, const struct pool_request *r, struct place *x)
 {
 	*x = (struct place){ .node = UINT32_MAX, .slot = UINT32_MAX };
+	asked = *r;
 	if (r->gpu_milli < 1000)
 		return !strcmp(rule, "spread") ? shared_spread(x, r->gpu_milli) : shared(x, r->gpu_milli, !strcmp(rule, "count"));
 	return !strcmp(rule, "count")      ? counted(x, r->gpus)
@@ -223,7 +249,7 @@ static bool is_at(const struct pool_alloc *a, const struct place *x, const struc
 	return !memcmp(gpus, x->gpus, sizeof gpus);
 }
 
-static void against_search(const char *rule, const char *spec, bool has_shares, int steps)
+static void against_search(const char *rule, const char *spec, bool has_shares, bool has_more, int steps)
 {
 	struct orr_error err = { 0 };
 	struct cluster *c = cluster_load(spec, &err);
@@ -247,6 +273,10 @@ static void against_search(const char *rule, const char *spec, bool has_shares, 
 		};
 		if (has_shares && rng_below(&r, 2))
 			q = (struct pool_request){ .gpus = 1, .gpu_milli = 100 * (1 + (uint32_t)rng_below(&r, 9)), .types = UINT64_MAX };
+		if (has_more && rng_below(&r, 3)) {
+			q.cpu_milli = q.gpus * 1000 * (int64_t)rng_below(&r, 6);
+			q.mem_mib = q.gpus * 256 * (int64_t)rng_below(&r, 6);
+		}
 		struct place x;
 		bool is_found = expected(rule, &q, &x), is_taken = pool_take(pool, &q, a);
 		bool is_wrong = is_found != is_taken || (is_taken && !is_at(a, &x, &q));
@@ -268,10 +298,17 @@ int main(void)
 {
 	static const char *const rules[] = { "count", "consolidate", "spread", "best-fit", "topology" };
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-		against_search(rules[i], "6x4:racks=3", false, 4000);
-		against_search(rules[i], "4x4:racks=2,3x2:gpu:racks=1,2x8:gpu:racks=2", false, 4000);
+		against_search(rules[i], "6x4:racks=3", false, false, 4000);
+		against_search(rules[i], "4x4:racks=2,3x2:gpu:racks=1,2x8:gpu:racks=2", false, false, 4000);
 		if (strcmp(rules[i], "best-fit")) /* best-fit also weighs what remains of shared GPUs (unit_pool.c) */
-			against_search(rules[i], "5x3:racks=2", true, 4000);
+			against_search(rules[i], "5x3:racks=2", true, false, 4000);
+		if (!strcmp(rules[i], "count")) /* it counts CPUs and memory of the whole cluster (unit_pool.c) */
+			continue;
+		/* Shares of CPUs and memory are exact in binary, so ties are exact. */
+		against_search(rules[i], "4x4:gpu:cpus=16:mem=4:racks=2,3x2:gpu:cpus=8:mem=2:racks=1", false, true, 8000);
+		against_search(rules[i], "3x4:gpu:cpus=8,2x8:gpu:mem=4", false, true, 8000);
+		if (strcmp(rules[i], "best-fit"))
+			against_search(rules[i], "5x3:cpus=8:mem=2:racks=2", true, true, 8000);
 	}
 	return done();
 }

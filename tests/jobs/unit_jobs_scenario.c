@@ -71,8 +71,8 @@ static struct run_result *go(void (*what)(struct orr_jobs *, double), const char
 	static const struct world_output output = { .quiet = true, .threads = 1, .db = "unused", .check = true };
 	char text[2000];
 	write_file("t.csv", csv);
-	snprintf(text, sizeof text, "{\"world\": \"jobs\", \"trace\": \"t.csv\", \"policies\": [\"fifo\"], \"cluster\": \"%s\"%s%s}", cluster,
-		*keys ? ", " : "", keys);
+	snprintf(text, sizeof text, "{\"world\": \"jobs\", \"trace\": \"t.csv\", \"policies\": [\"fifo\"], \"cluster\": \"%s\"%s%s}",
+		cluster, *keys ? ", " : "", keys);
 	cJSON *o = cJSON_Parse(text);
 	struct run_result *r = NULL;
 	err = (struct orr_error){ 0 };
@@ -137,8 +137,9 @@ static bool has_note(const struct run_result *r, const char *kind, const char *w
 
 /* ---- a table of rates: M takes 1/10 s on fast, 1/5 s on slow and is not in the table for bare ---- */
 
-static const char table[] = "{\"fast\": {\"('M', 1)\": {\"null\": 10.0}, \"('M', 2)\": {\"null\": 16.0}},"
-			    " \"slow\": {\"('M', 1)\": {\"null\": 5.0}, \"('M', 2)\": {\"null\": 8.0}}, \"bare\": {\"('N', 1)\": {\"null\": 1.0}}}";
+static const char table[] =
+	"{\"fast\": {\"('M', 1)\": {\"null\": 10.0}, \"('M', 2)\": {\"null\": 16.0}},"
+	" \"slow\": {\"('M', 1)\": {\"null\": 5.0}, \"('M', 2)\": {\"null\": 8.0}}, \"bare\": {\"('N', 1)\": {\"null\": 1.0}}}";
 static const char of_table[] = "submit_s,duration_s,gpus,model,iterations\n0,100,1,M,\n0,,1,M,500\n0,50,1,,\n";
 
 static void ask_rates(struct orr_jobs *w, double now)
@@ -153,7 +154,8 @@ static void ask_rates(struct orr_jobs *w, double now)
 	near_to(orr_job_rate_on(w, job[0], 3), 0, 0, "no such type");
 	ok(orr_job_type_order(w, job[0], type, 4) == 3 && type[0] == 2 && type[1] == 0 && type[2] == 1 && type[3] == 9,
 		"the fastest type first, that without a rate last (%u %u %u)", type[0], type[1], type[2]);
-	ok(orr_job_type_order(w, job[2], type, 4) == 3 && type[0] == 0 && type[1] == 1 && type[2] == 2, "equal rates keep the cluster's order");
+	ok(orr_job_type_order(w, job[2], type, 4) == 3 && type[0] == 0 && type[1] == 1 && type[2] == 2,
+		"equal rates keep the cluster's order");
 	near_to(orr_job_throughput(w, job[1], 2), 10, 0, "iterations a second of the table");
 	near_to(orr_job_throughput(w, job[1], 0), 5, 0, "on the slower type");
 	near_to(orr_job_throughput(w, job[1], 1), 0, 0, "none on a type without a row");
@@ -168,21 +170,26 @@ static void test_table(void)
 	/* The fast GPU takes job 0, the slow one job 1: 500 iterations at 5 a second. Job 2 has no model: speed 1 on bare. */
 	struct run_result *r = go(ask_rates, of_table, "1x1:slow,1x1:bare,1x1:fast", keys);
 	worked(r, "a table of rates");
-	ok(ends(r, 0) == 100 && ends(r, 1) == 100 && ends(r, 2) == 50, "ends: 100, 500 / 5 and 50 s (%g %g %g)", ends(r, 0), ends(r, 1), ends(r, 2));
-	ok(has_note(r, "assumption", "rates of 2 jobs: the throughput table, relative to fast; other jobs: "), "the source of the rates is said");
+	ok(ends(r, 0) == 100 && ends(r, 1) == 100 && ends(r, 2) == 50, "ends: 100, 500 / 5 and 50 s (%g %g %g)", ends(r, 0), ends(r, 1),
+		ends(r, 2));
+	ok(has_note(r, "assumption", "rates of 2 jobs: the throughput table, relative to fast; other jobs: "),
+		"the source of the rates is said");
 	result_free(r);
-	r = go(start_all, "submit_s,duration_s,gpus,model,iterations\n0,,2,M,500\n", "1x2:slow,1x2:fast", "\"throughputs\": \"rates.json\"");
+	r = go(start_all, "submit_s,duration_s,gpus,model,iterations\n0,,2,M,500\n", "1x2:slow,1x2:fast",
+		"\"throughputs\": \"rates.json\"");
 	near_to(ends(r, 0), 500 / 8., 1e-9, "the cluster's first type is the reference of a table");
 	result_free(r);
 	r = go(start_all, "submit_s,duration_s,gpus,model,iterations\n0,,1,N,500\n", "1x1:slow", "\"throughputs\": \"rates.json\"");
-	ok(!r && strstr(err.text, "job 0: --throughputs has no rate for model \"N\" on 1 GPUs of type \"slow\""), "a model without a rate: %s", err.text);
+	ok(!r && strstr(err.text, "job 0: --throughputs has no rate for model \"N\" on 1 GPUs of type \"slow\""),
+		"a model without a rate: %s", err.text);
 	r = go(start_all, "submit_s,duration_s,gpus,model,iterations\n0,,1,M,1e15\n", "1x1:slow", "\"throughputs\": \"rates.json\"");
 	ok(!r && strstr(err.text, "job 0: "), "iterations beyond the end of the clock: %s", err.text);
 }
 
 /* ---- jobs that train: types v100 and p100, in that order ---- */
 
-static const char training[] = "submit_s,gpus,model,strategy,batch,iterations\n0,2,alexnet,allreduce,32,1000\n0,1,alexnet,allreduce,32,1000\n";
+static const char training[] =
+	"submit_s,gpus,model,strategy,batch,iterations\n0,2,alexnet,allreduce,32,1000\n0,1,alexnet,allreduce,32,1000\n";
 static double p100, iteration_s;
 
 static void ask_training(struct orr_jobs *w, double now)
@@ -217,19 +224,22 @@ static void test_training(void)
 	worked(r, "jobs that train");
 	near_to(ends(r, 0), 1000 * iteration_s, 1e-9, "it ends after its iterations");
 	ok(metric(r, "sharing_sets") == 0 && metric(r, "sharing_largest") == 1 && metric(r, "step_shapes") == 2,
-		"two shapes of placements, none shares a link (%g %g %g)", metric(r, "sharing_sets"), metric(r, "sharing_largest"), metric(r, "step_shapes"));
-	ok(has_note(r, "assumption", "rates of 2 jobs: the step world, relative to the cluster's first type"), "the source of the rates is said");
+		"two shapes of placements, none shares a link (%g %g %g)", metric(r, "sharing_sets"), metric(r, "sharing_largest"),
+		metric(r, "step_shapes"));
+	ok(has_note(r, "assumption", "rates of 2 jobs: the step world, relative to the cluster's first type"),
+		"the source of the rates is said");
 	result_free(r);
 	/* On the p100 alone the reference is the first type that can run the job. */
-	r = go(start_all, "submit_s,gpus,model,strategy,batch,iterations,gpu_types\n0,2,alexnet,allreduce,32,1000,p100\n", "2x2:v100,1x2:p100",
-		"\"network\": \"star:bw=10Gbps\"");
+	r = go(start_all, "submit_s,gpus,model,strategy,batch,iterations,gpu_types\n0,2,alexnet,allreduce,32,1000,p100\n",
+		"2x2:v100,1x2:p100", "\"network\": \"star:bw=10Gbps\"");
 	near_to(ends(r, 0), 1000 * iteration_s / p100, 1e-9, "the same iterations on the slower type");
 	result_free(r);
 	r = go(start_all, training, "2x2:v100,1x2:p100", "\"network\": \"star:bw=10Gbps\", \"jobs\": {\"reference_type\": \"p100\"}");
 	near_to(ends(r, 0), 1000 * iteration_s, 1e-9, "the end of iterations is the same for another reference");
 	result_free(r);
 	r = go(start_all, training, "2x2:v100", "\"network\": \"star:bw=10Gbps\", \"jobs\": {\"reference_type\": \"p100\"}");
-	ok(!r && strstr(err.text, "jobs.reference_type=p100: expected a GPU type of the cluster, because jobs name a strategy"), "a reference outside the cluster");
+	ok(!r && strstr(err.text, "jobs.reference_type=p100: expected a GPU type of the cluster, because jobs name a strategy"),
+		"a reference outside the cluster");
 	r = go(start_all, "submit_s,gpus,model,strategy,batch,iterations\n0,1,alexnet,allreduce,32,1e15\n", "1x1:v100", "");
 	ok(!r && strstr(err.text, "1e+15 iterations take more than 146 years"), "iterations beyond the end of the clock: %s", err.text);
 }
@@ -245,7 +255,8 @@ static void use_queue(struct orr_jobs *w, double now)
 		orr_queue_add2(queue, job[0], 5, 6, 7);
 		ok(orr_queue_key(queue, job[0]) == 5 && orr_queue_tie(queue, job[0]) == 6 && orr_queue_second(queue, job[0]) == 7,
 			"key, tie and second of a job in the queue");
-		ok(!orr_queue_key(queue, job[1]) && !orr_queue_tie(queue, job[1]) && !orr_queue_second(queue, job[1]) && !orr_queue_has(queue, job[1]),
+		ok(!orr_queue_key(queue, job[1]) && !orr_queue_tie(queue, job[1]) && !orr_queue_second(queue, job[1]) &&
+				!orr_queue_has(queue, job[1]),
 			"those of a job that is not in it");
 		orr_queue_add(queue, 99999, 1, 1);
 		ok(orr_queue_size(queue) == 1 && orr_queue_first(queue) == job[0], "a handle of no job is not added");
@@ -259,7 +270,8 @@ static void use_queue(struct orr_jobs *w, double now)
 		ok(job[2] != job[0] && !orr_job_get(w, job[0], &i) && !orr_job_gpus(w, job[0]) && !orr_job_is_running(w, job[0]),
 			"the handle of a job that has ended is invalid, also where its place has been taken");
 		same_text(orr_job_name(w, job[0]), "", "nor has it a name");
-		ok(orr_job_get(w, job[2], &i) && i.number == 2 && i.started_ns < 0 && !i.attained_ns && !i.preemptions && i.gpu_type == CLUSTER_NO_TYPE,
+		ok(orr_job_get(w, job[2], &i) && i.number == 2 && i.started_ns < 0 && !i.attained_ns && !i.preemptions &&
+				i.gpu_type == CLUSTER_NO_TYPE,
 			"a job that waits");
 	}
 	start_all(w, now);
@@ -319,7 +331,8 @@ static void gantt(int jobs, const char *keys, uint32_t want, bool has_remark)
 		strcat(csv, "0,1,1\n");
 	struct run_result *r = go(start_all, csv, "300x1:v100", keys);
 	ok(starts_of(r) == want, "%d jobs, %s: %u starts are recorded (%u)", jobs, *keys ? keys : "by default", want, starts_of(r));
-	ok(has_note(r, "remark", "jobs.gantt has no effect: the run has fewer jobs than the default covers") == has_remark, "and the remark");
+	ok(has_note(r, "remark", "jobs.gantt has no effect: the run has fewer jobs than the default covers") == has_remark,
+		"and the remark");
 	result_free(r);
 }
 
@@ -348,9 +361,11 @@ static void test_refusals(void)
 	char want[400];
 	snprintf(want, sizeof want, "t.csv:2: job 0 requests 8 GPUs (2.5 cores, 3 GiB) and can never be placed on this cluster%s", ending);
 	refused("submit_s,duration_s,gpus,cpus,mem_mib\n0,10,8,2.5,3072\n1,1,1,,\n", "1x4:v100", "", want);
-	snprintf(want, sizeof want, "t.csv:3: job 1 requests 1 GPUs (0 cores, 0.5 GiB) and can never be placed on this cluster, and so do 2 others%s", ending);
+	snprintf(want, sizeof want,
+		"t.csv:3: job 1 requests 1 GPUs (0 cores, 0.5 GiB) and can never be placed on this cluster, and so do 2 others%s", ending);
 	refused("submit_s,duration_s,gpus,mem_mib\n0,10,1,256\n0,10,1,512\n0,1,2,\n0,1,1,512\n", "1x1:v100:mem=0.4", "", want);
-	snprintf(want, sizeof want, "t.csv:3: job 1 requests 2 GPUs of type v100|h100 and can never be placed on this cluster, and so do 1 others%s", ending);
+	snprintf(want, sizeof want,
+		"t.csv:3: job 1 requests 2 GPUs of type v100|h100 and can never be placed on this cluster, and so do 1 others%s", ending);
 	refused("submit_s,duration_s,gpus,gpu_types\n0,10,1,\n0,1,2,v100|h100\n0,1,2,h100\n", "1x1:v100,1x4:p100", "", want);
 	refused("submit_s,duration_s,gpus,iterations\n0,,1,5\n", "1x1:v100", "",
 		"job 0 (line 2 of the trace): has no duration; a trace of iterations needs a model and a strategy, or --throughputs FILE");
