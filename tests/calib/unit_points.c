@@ -143,8 +143,8 @@ static void check_limits(void)
 	refused("family,time_us\ngemm,0.9e-6\n", "x.csv:2: time_us: expected a number from 1e-06 to 1e+12, found \"0.9e-6\"");
 	refused("family,time_us,high_us\ngemm,5,4.9\n", "x.csv:2: high_us: expected an interval that contains time_us, found \"4.9\"");
 	refused("family,time_us,cache\ngemm,5,hot\n", "x.csv:2: cache: expected warm or cold, found \"hot\"");
-	refused("family,time_us,variant\ngemm,5,a\"b\n", "x.csv:2: variant: expected at most 63 plain characters");
-	refused("family,time_us,op\ngemm,5,a\\b\n", "x.csv:2: op: expected at most 31 plain characters");
+	refused("family,time_us,variant\ngemm,5,a\"b\n", "x.csv:2: variant: expected at most 63 printable ASCII characters");
+	refused("family,time_us,op\ngemm,5,a\\b\n", "x.csv:2: op: expected at most 31 printable ASCII characters");
 	refused("family,time_us\n\n\ngemm,5\nqqqqqqqqqqqqqq,5\n",
 		"x.csv:5: family: expected launch, gemm, conv, memory, gather, update, attention, copy, collective, interference, ..");
 	refused("family,time_us,op\ngemm,5,\"a\"b\n", "x.csv:2: a quoted field without its closing quote");

@@ -94,7 +94,7 @@ static void test_limits(void)
 		"c: $.nodes[1].rack: expected a number from 0 to 1000000");
 	refused("{\"nodes\": [{\"gpus\": 1, \"count\": 2, \"racks\": 3}]}", "c: $.nodes[0].racks: expected a number from 0 to 2");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 1000001}]}", "c: $.nodes[0].speed: expected a number from 0 to 1000000");
-	refused("{\"nodes\": [{\"gpus\": 1, \"name\": \"\"}]}", "c: $.nodes[0].name: expected a text");
+	refused("{\"nodes\": [{\"gpus\": 1, \"name\": \"\"}]}", "c: $.nodes[0].name: expected a string");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 2}, {\"gpus\": 1, \"speed\": 3}]}",
 		"c: $.nodes[1].speed: type \"gpu\" has speeds 2 and 3; expected one speed per type");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 3}, {\"gpus\": 1, \"speed\": 2}]}",
@@ -316,7 +316,7 @@ static void test_without(void)
 	struct pool_request r = { 2, 1000, 0, 0, UINT64_MAX };
 	struct pool_alloc x;
 	same_text(pool_take_at(p, &r, node, two, 1, &x), "over-allocation: the requested GPUs are in use", "GPUs in use");
-	same_text(pool_take_at(p, &r, nowhere, two, 1, &x), "there is no such node", "no such node");
+	same_text(pool_take_at(p, &r, nowhere, two, 1, &x), "the node number is out of range", "no such node");
 	pool_give(p, &a);
 	pool_give(p, &b);
 	pool_give(p, &d);
