@@ -105,7 +105,8 @@ static struct moments residuals(struct stretch *s)
 static struct batch_means means_of(const struct stretch *s, size_t n, double squares, double cubes)
 {
 	double size = s->total_weight / (double)n;
-	return (struct batch_means){ squares / (size * size) / (double)(n - 1) / (double)n, squares > 0 ? cubes / (squares * sqrt(squares)) : 0 };
+	return (struct batch_means){ squares / (size * size) / (double)(n - 1) / (double)n,
+		squares > 0 ? cubes / (squares * sqrt(squares)) : 0 };
 }
 
 /* Returns the same from n batches; n divides FINE. */
