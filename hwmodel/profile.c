@@ -258,7 +258,7 @@ double profile_mean_error(const struct profile *p)
 char *profile_summary(const struct profile *p)
 {
 	struct sbuf s = { 0 };
-	double error = profile_error(p);
+	double error = profile_error(p), mean = profile_mean_error(p);
 	int source = (int)strcspn(p->source, ";("); /* the rest of the source is in `calib show` */
 	while (source > 0 && p->source[source - 1] == ' ')
 		source--;
@@ -266,6 +266,8 @@ char *profile_summary(const struct profile *p)
 		p->date);
 	if (!isnan(error))
 		sbuf_printf(&s, "; median error %.2g %%", 100 * error);
+	if (!isnan(mean))
+		sbuf_printf(&s, ", mean %.2g %%", 100 * mean);
 	sbuf_puts(&s, p->is_stable ? ")" : "; unstable)");
 	return sbuf_steal(&s);
 }

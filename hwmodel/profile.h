@@ -77,7 +77,7 @@ const char *profile_for_device(const char *device);
 double profile_error(const struct profile *p);
 /* Returns the same average of the mean relative errors. A few bad shapes raise them above the medians. */
 double profile_mean_error(const struct profile *p);
-/* Returns the source of times for reports: "v100 (DeepBench .., 2019; median error 9 %)". The caller frees it. */
+/* Returns the source of times for reports: "v100 (DeepBench .., 2019; median error 9 %, mean 14 %)". The caller frees it. */
 char *profile_summary(const struct profile *p);
 
 /*

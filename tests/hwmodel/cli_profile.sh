@@ -21,7 +21,7 @@ step() { "$orrery" step resnet50 --cluster 2x1:v100 --policy allreduce "$@" 2>&1
 
 # ---- reports ----
 said=$(step --profile made.json)
-like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update$' \
+like "$said" 'times of layers: profile made \(made up, 2026-02-03; median error 6 %, mean 10 %\) for gemm, conv \(its laws here: 6 %\); the data sheet.s roofline for memory, update$' \
   "a report names profile, date, error, and kernels without a law"
 said=$(step --profile none)
 like "$said" 'times of layers: data sheet only: roofline of v100' "without a profile: datasheet only"
@@ -90,7 +90,7 @@ is "$("$orrery" jobs jobs.csv --cluster 1x4:v100 --policy fifo --profile made.js
 alone=$(head -n 2 jobs.csv | "$orrery" jobs /dev/stdin --cluster 1x4:v100 --policy fifo --profile made.json --json -q --cost-samples 4)
 like "$(printf '%s\n' "$alone" | tr -d '\n\t ')" '"makespan":\{"value":600,?"?[^"]*' "jobs: on its reference place a job takes the time of the trace"
 is "$(printf '%s\n' "$alone" | tr -d '\n\t ' | grep -c '"makespan":{"value":[0-9.]*,"ci_low":[0-9]')" 0 "jobs: a value that draws do not change has no interval"
-like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 %\).*10 draws' "jobs: the report names the profile"
+like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 %, mean 10 %\).*10 draws' "jobs: the report names the profile"
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
 like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"
 

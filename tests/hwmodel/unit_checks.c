@@ -251,13 +251,15 @@ static void check_choice(void)
 		e[i] = law_of("gemm", FORM_LINE, line);
 		e[i].points = 10 * (uint32_t)(i + 1);
 		e[i].median_error = 0.1 * (i + 1);
-		e[i].held_out_median = NAN;
+		e[i].mean_error = 0.3 * (i + 1);
+		e[i].held_out_median = e[i].held_out_mean = NAN;
 	}
 	e[0].variant = (char[]){ "nn" };
 	e[2].op = (char[]){ "x" };
 	e[2].held_out_median = 0.05;
+	e[2].held_out_mean = 0.1;
 	e[3].family = (char[]){ "launch" };
-	e[3].median_error = NAN;
+	e[3].median_error = e[3].mean_error = NAN;
 	const struct profile q = { .name = (char[]){ "q" },
 		.source = (char[]){ "table 1 (2019); more" },
 		.date = (char[]){ "2020" },
@@ -267,7 +269,7 @@ static void check_choice(void)
 		.is_stable = false };
 	near_to(profile_error(&q), (0.1 * 10 + 0.05 * 30) / 40, 1e-12, "the error of a profile");
 	char *text = profile_summary(&q);
-	same_text(text, "q (not measured, scaled from table 1, 2020; median error 6.2 %; unstable)", "the summary of a profile");
+	same_text(text, "q (not measured, scaled from table 1, 2020; median error 6.2 %, mean 15 %; unstable)", "the summary of a profile");
 	mem_free(text);
 	const struct profile none = { .law = e, .n_laws = 0 };
 	ok(isnan(profile_error(&none)), "a profile without laws has no error");
