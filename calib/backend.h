@@ -24,7 +24,7 @@ extern "C" {
 
 enum { BACKEND_ABI = 1, KERNEL_DIMS = 6 };
 
-/* Names and dimensions: see calib/points.h. kernel_work() sets flops, bytes and size. */
+/* A kernel; calib/points.h lists names and dimensions. kernel_work() sets flops, bytes and size. */
 struct kernel {
 	char family[16], op[32], precision[8], variant[40];
 	double d[KERNEL_DIMS];
@@ -36,58 +36,59 @@ struct kernel {
 /* A kind of kernel that a backend supports; the sweep chooses the shapes. */
 struct kernel_kind {
 	const char *family, *op, *precision, *variant;
-	double ranks; /* of collectives; 0 for other kinds */
+	double ranks; /* number of ranks of collectives; 0 for other kinds */
 };
 
 struct backend_device {
 	char name[96], architecture[64];
-	char software[256];                      /* "driver 580.1, cuBLASLt 13.0, .." */
+	char software[256];                      /* such as "driver 580.1, cuBLASLt 13.0, .." */
 	char details[512];                       /* "key=value" lines: identity, memory, ECC, power limit, .. */
-	char warnings[512];                      /* lines for the user */
+	char warnings[512];                      /* warning lines for the user */
 	double memory_bytes, cache_bytes, units; /* units: multiprocessors or cores */
 };
 
-/* NAN: unknown on this device. */
+/* Clocks; NAN: unknown on this device. */
 struct backend_clocks {
 	double clock_MHz, memory_MHz, power_W, temperature_C;
-	char throttle[96]; /* reasons; "": none or unknown */
+	char throttle[96]; /* reasons of throttling; "": none or unknown */
 };
 
-/* device_s: time of all calls on the device; issue_s: time in which the host issues them (NAN: equal to device_s). */
+/* Times. device_s: of all calls on the device; issue_s: in which the host issues them (NAN: equal to device_s). */
 struct timing {
 	double device_s, issue_s;
 };
 
 struct backend_options {
-	uint64_t seed;        /* of the input data */
+	uint64_t seed;        /* seed of the input data */
 	uint32_t threads;     /* CPU; 0: all */
 	uint32_t device;      /* CUDA: index */
-	const char *settings; /* synthetic: "noise=0.02,.."; NULL: defaults */
+	const char *settings; /* settings of the synthetic backend: "noise=0.02,.."; NULL: defaults */
 };
 
 struct backend {
 	uint32_t abi, size;
 	const char *name;
-	/* Returns NULL on error; ORR_EDEVICE: no usable device. */
+	/* Opens the device. Returns NULL on error; ORR_EDEVICE: no usable device. */
 	void *(*open)(const struct backend_options *o, struct orr_error *err);
 	void (*close)(void *device);
 	void (*describe)(void *device, struct backend_device *out);
 	const struct kernel_kind *(*kinds)(void *device, size_t *n);
-	/* Returns NULL on error; ORR_EINPUT: this kernel is not supported; ORR_EFAIL: the device cannot be used further. */
+	/* Prepares a kernel. Returns NULL on error; ORR_EINPUT: the kernel is not supported; ORR_EFAIL: the device can no longer be
+	 * used. */
 	void *(*prepare)(void *device, const struct kernel *k, struct orr_error *err);
 	int (*run)(void *task, uint32_t times, struct timing *out, struct orr_error *err);
 	void (*release)(void *task);
 	void (*clocks)(void *device, struct backend_clocks *out);
 };
 
-/* The only exported symbol of a module: const struct backend *orr_calib_backend(void). */
+/* Name of a module's only exported symbol: const struct backend *orr_calib_backend(void). */
 #define BACKEND_SYMBOL "orr_calib_backend"
 
 extern const struct backend backend_synthetic, backend_cpu;
 
 /*
- * name: "cuda", "cpu" or "synthetic". Searches for the module in $ORRERY_MODULE_PATH, beside the program, and in the
- * installation folder. ORR_EDEVICE: cannot be opened. The result is static: never free it.
+ * Returns the backend "cuda", "cpu" or "synthetic". Searches for the module in $ORRERY_MODULE_PATH, in the program's folder,
+ * and in the installation folder. ORR_EDEVICE: it cannot be opened. The result is static: never free it.
  */
 const struct backend *backend_find(const char *name, struct orr_error *err);
 

@@ -18,15 +18,15 @@ struct task {
 	struct cpu *cpu;
 	struct kernel k;
 	void (*call)(struct task *t);
-	float *buffer[BUFFERS]; /* the copies of each buffer, back to back */
-	size_t length[BUFFERS]; /* of one copy, in floats */
+	float *buffer[BUFFERS]; /* contiguous copies of each buffer */
+	size_t length[BUFFERS]; /* length of one copy, in floats */
 	uint32_t copies, turn;
 	uint32_t *index;
 	enum conv_pass pass;
-	struct task *beside; /* interference: the task of the other thread */
+	struct task *beside; /* interference: task of the other thread */
 	struct cpu_pair *pair;
 	uint32_t threads; /* 0: all */
-	bool is_placed;   /* holds a piece of the arena */
+	bool is_placed;   /* the task holds a piece of the arena */
 	float result;     /* keeps the compiler from removing a reduction */
 };
 
@@ -117,8 +117,8 @@ static void call_copy(struct task *t)
 /* ---- buffers */
 
 /*
- * Tasks take their buffers from one arena that keeps its pages: touching fresh pages costs more than the measurement.
- * The buffers are filled for each task, because results of one kernel are bad input for the next.
+ * Tasks take their buffers from one arena that keeps its pages, because the first use of new pages takes longer than the
+ * measurement. The buffers are refilled for each task: results of one kernel are bad input for the next.
  */
 static bool take(struct task *t)
 {
@@ -161,7 +161,7 @@ static void fill_index(struct task *t)
 	t->index = mem_alloc(n * t->copies * sizeof *t->index);
 	for (size_t i = 0; i < n * t->copies; i++) {
 		double u = rand_uniform(&random), row = is_zipf ? pow(table, u) - 1 : u * table;
-		/* Ranks are scattered over the table, so that neighbouring ranks are not adjacent in memory. */
+		/* Ranks are scattered over the table, so that neighbouring ranks are apart in memory. */
 		uint64_t at = (uint64_t)fmin(row, table - 1);
 		t->index[i] = (uint32_t)(is_zipf ? hash_mix(at + 1) % (uint64_t)table : at);
 	}
@@ -249,7 +249,7 @@ static void work_beside(void *arg)
 	t->call(t);
 }
 
-/* Returns one kernel of a concurrent pair (a product, a triad or a copy) of about the size that the sweep requests. */
+/* Returns one kernel of a concurrent pair (a product, a triad or a copy) of approximately the requested size. */
 static struct task *half(struct cpu *cpu, const char *what, const struct kernel *k)
 {
 	if (strcmp(what, "gemm") && strcmp(what, "memory") && strcmp(what, "copy"))
@@ -317,7 +317,7 @@ static void *cpu_open(const struct backend_options *o, struct orr_error *err)
 	(void)err;
 	cpu->seed = o->seed;
 	cpu->threads = o->threads ? o->threads : cpu_threads();
-	/* A virtual machine reports the whole cache of its host, but can use at most a share of it. */
+	/* A virtual machine reports the whole cache of its host but can use only a share of it. */
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	cpu->cache_bytes = cache > 0 ? fmin((double)cache, MOST_CACHE) : 8e6;
 	double arena = 0.25 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);

@@ -28,7 +28,7 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	return NULL;
 }
 
-/* Opens the module in this folder. NULL without *is_found: the folder has none. */
+/* Opens the module in this folder. Returns NULL; *is_found is false if the folder has none. */
 static const struct backend *look_in(const char *folder, bool *is_found, struct orr_error *err)
 {
 	char path[4200];

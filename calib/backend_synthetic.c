@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A device defined by a law: t0 + ((flops / a)^p + (bytes / b)^p)^(1/p) for all kernels (t0 + size / b for
- * copies and collectives), times exp(spread z) per shape, exp(noise z) per batch, and a steady drift.
- * Its clock is the sum of its times and nothing waits, so tests of sampling and fitting are exact and fast. Between hot_from and
- * hot_to it is throttled: its calls take `hot` times as long. From `lost` on every call is a fatal error. All three are in s of its clock.
+ * A device defined by a law: t0 + ((flops / a)^p + (bytes / b)^p)^(1/p) for all kernels (t0 + size / b for copies and
+ * collectives), times exp(spread z) per shape, exp(noise z) per batch, and a steady drift. Its clock is the sum of its times
+ * and no call waits, so tests of sampling and fitting are exact and fast. Between hot_from and hot_to it is throttled: its
+ * calls take `hot` times as long. From `lost` on every call is a fatal error. All three times are in s of its clock.
  */
 #include "calib/backend.h"
 #include "calib/rand.h"
@@ -18,13 +18,13 @@
 
 struct synthetic {
 	struct synthetic_law law;
-	uint64_t seed, noise; /* noise: state of the stream of batches */
+	uint64_t seed, noise; /* noise: state of the random stream of batches */
 	double now;
 };
 
 struct task {
 	struct synthetic *device;
-	double seconds; /* of one call, with spread */
+	double seconds; /* time of one call, with spread */
 };
 
 static int set(struct synthetic_law *law, const char *name, size_t n, double value, struct orr_error *err)

@@ -5,9 +5,9 @@
  * Row-major fp32. All kernels use OpenMP threads if OpenMP is available. Products use OpenBLAS if it can
  * be opened at run time (so the program starts without it), else a built-in blocked product.
  *
- * Invariant: there is one thread pool. OpenBLAS runs single-threaded, and its products are cut into strips for the
- * OpenMP threads. Two pools that spin while they wait would take the cores from each other, and kernels that
- * alternate between the pools would take multiples of the scheduler's 4 ms.
+ * Invariant: there is one thread pool. OpenBLAS runs single-threaded, and its products are cut into strips for the OpenMP
+ * threads. Two pools that spin while they wait would compete for the cores: kernels that alternate between the pools would take
+ * multiples of the scheduler's 4 ms.
  */
 #ifndef ORR_CALIB_CPU_H
 #define ORR_CALIB_CPU_H
@@ -18,7 +18,7 @@
 enum { CPU_PATTERN = 1 << 16 };
 
 struct cpu {
-	uint32_t threads, tasks; /* tasks: tasks that hold a piece of the arena */
+	uint32_t threads, tasks; /* tasks: number of tasks that hold a piece of the arena */
 	float *arena;
 	size_t arena_floats, used;
 	float pattern[CPU_PATTERN]; /* normal random numbers, the input of all kernels */
@@ -51,16 +51,16 @@ void cpu_sgd(float *weight, const float *gradient, size_t n);
 /* state: n first moments, then n second moments. */
 void cpu_adam(float *weight, const float *gradient, float *state, size_t n);
 
-/* d: see points.h. scores: batch x heads matrices of queries x seq. q, k, v and o are stored head by head. */
+/* Computes attention; d: see points.h. scores: batch x heads matrices of queries x seq. q, k, v and o are stored head by head. */
 void cpu_attention(
 	const struct cpu *cpu, const double *d, bool is_prefill, const float *q, const float *k, const float *v, float *scores, float *o);
 
 enum conv_pass { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
-/* Convolution by unfolding (im2col); unfolded holds c r r x out out floats. */
+/* Computes a convolution by unfolding (im2col); unfolded must have c r r x out out floats. */
 void cpu_conv(
 	const struct cpu *cpu, const struct kernel *k, enum conv_pass pass, float *input, float *filter, float *output, float *unfolded);
 
-/* A second thread that runs work(arg) repeatedly while it is on. */
+/* A second thread that runs work(arg) repeatedly while it is switched on. */
 struct cpu_pair;
 struct cpu_pair *pair_new(void (*work)(void *arg), void *arg);
 void pair_on(struct cpu_pair *p);  /* returns after the thread has started work */

@@ -138,7 +138,7 @@ void cpu_find_blas(struct cpu *cpu)
 #endif
 }
 
-/* FLOPs above which a second thread is faster: about 20 us on one thread. */
+/* FLOPs from which a second thread is faster: about 20 us on one thread. */
 static const double alone_flops = 2e6;
 
 /* Returns one strip of c, cut along the longer of rows and columns, in whole vectors. */

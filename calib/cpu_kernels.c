@@ -40,9 +40,9 @@ void cpu_add(const float *x, const float *y, float *z, size_t n)
 }
 
 /*
- * exp() in a form that the compiler vectorises: 2^i times a Taylor polynomial of degree six, error 1e-6
- * over +-ln 2 / 2. Precise enough for timing, not for results. Adding and subtracting 1.5 x 2^23 rounds, and leaves
- * the whole number in the low bits; rintf() and branches would prevent vectorisation.
+ * exp() in a form that the compiler vectorises: 2^i times a Taylor polynomial of degree six, error 1e-6 over +-ln 2 / 2.
+ * Precise enough for timing only. Adding and subtracting 1.5 x 2^23 rounds and leaves the whole number in the low bits; rintf()
+ * and branches would prevent vectorisation.
  */
 __attribute__((always_inline)) static inline float exp_fast(float x)
 {
@@ -105,7 +105,7 @@ void cpu_softmax(const float *x, float *y, size_t rows, size_t columns)
 		softmax_row(x + r * columns, y + r * columns, columns);
 }
 
-/* GELU in its tanh form (Hendrycks and Gimpel 2016): x / (1 + exp(-2 u)). */
+/* Computes GELU in its tanh form (Hendrycks and Gimpel 2016): x / (1 + exp(-2 u)). */
 FOR_EACH_PROCESSOR static void gelu_row(const float *in, const float *bias, float *out, size_t columns)
 {
 #pragma omp simd
@@ -200,7 +200,7 @@ static void inside(const struct conv_shape *s, int dx, int *first, int *end)
 	*first = *first < *end ? *first : *end;
 }
 
-/* Unfolds a sample: rows are (channel, filter row, filter column), columns output positions. */
+/* Unfolds a sample: rows are (channel, filter row, filter column), columns are output positions. */
 static void unfold(const struct conv_shape *s, const float *in, float *out)
 {
 	int rows = s->c * s->r * s->r;
@@ -219,7 +219,7 @@ static void unfold(const struct conv_shape *s, const float *in, float *out)
 	}
 }
 
-/* Inverse of unfold(): sums the values of each input position. Channels are independent, so they run in parallel. */
+/* Inverts unfold(): sums the values of each input position. Channels are independent, so they run in parallel. */
 static void fold(const struct conv_shape *s, const float *in, float *out)
 {
 	FOR_ROWS

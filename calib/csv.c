@@ -14,7 +14,7 @@ static int fail(const struct csv *c, const char *what, struct orr_error *err)
 	return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": %s", c->path, c->line, what);
 }
 
-/* Takes one field from *s and advances *s past its separator. NULL: unterminated quote. */
+/* Takes one field from *s and advances *s past its separator. Returns NULL on an unterminated quote. */
 static char *take_field(char **s, bool *is_last)
 {
 	char *field = *s, *in = *s, *out = *s;

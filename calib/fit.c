@@ -10,7 +10,7 @@
 
 /* The points of one law. */
 struct group {
-	const struct point *first; /* names: family, op, precision; ranks and nodes */
+	const struct point *first; /* names (family, op, precision), ranks and nodes */
 	char variant[80];
 	const struct point **x;
 	size_t n, cap;
@@ -64,7 +64,7 @@ static void groups_free(struct groups *g)
 	mem_free(g->v);
 }
 
-/* Returns whether there is a point identical to p except that it is warm, or sustained: the states of long jobs. */
+/* Returns whether a point equals p except that it is warm, or sustained, as in long jobs. */
 static bool has_better(const struct points *all, const struct point *p, bool for_cold)
 {
 	for (size_t i = 0; i < all->n; i++) {
@@ -76,8 +76,8 @@ static bool has_better(const struct points *all, const struct point *p, bool for
 }
 
 /*
- * Groups points by kernel. Cold caches, and bursts if there are sustained runs, are separate variants. Kernels with
- * several variants also get a law over all of them ("").
+ * Groups points by kernel. Cold caches, and bursts if there are sustained runs, are separate variants. Kernels with several
+ * variants also get a law over all variants ("").
  */
 static void make_groups(const struct points *p, struct groups *g)
 {
@@ -109,7 +109,7 @@ static void make_groups(const struct points *p, struct groups *g)
 
 /* ---- one law ---- */
 
-/* Moves the points marked as held out to the end. Returns the number of the others. */
+/* Moves the points marked as held out to the end. Returns the number of the other points. */
 static size_t set_apart(const struct group *g, const struct point **x)
 {
 	size_t n = 0, end = g->n;
@@ -144,8 +144,7 @@ static int try_form(enum profile_form form, const struct point *const *x, size_t
 	return ORR_OK;
 }
 
-/* Fits a law by size: the simplest form whose held-out error is within a tenth of the best. A table is tried only if points are
- * kept. */
+/* Fits a law by size: the simplest form whose held-out error is within a tenth of the best. Tries a table only if points are kept. */
 static int fit_by_size(
 	const struct point *const *x, size_t n, size_t total, const struct fit_options *o, struct law *out, struct orr_error *err)
 {
@@ -193,8 +192,8 @@ static double cross_error(enum profile_form form, const struct point *const *x, 
 }
 
 /*
- * Fits a memory-bound kernel: two rates, one of them the cache's, if that lowers the held-out error by a tenth. Only if the
- * state of the cache is known: in imported tables the contents of the cache are unknown.
+ * Fits a memory-bound kernel: two rates, one of them that of the cache, if this lowers the held-out error by a tenth. Tried
+ * only if the state of the cache is known; it is unknown in imported tables.
  */
 static int fit_by_bytes(const struct point *const *x, size_t n, size_t total, bool is_cache_known, struct law *out, struct orr_error *err)
 {
@@ -215,7 +214,7 @@ static bool is_streaming(const struct point *p)
 	return is_one_of(p->family, streaming);
 }
 
-/* Fits the slowdown of a kernel beside others, relative to its time alone. */
+/* Fits the slowdown of a kernel next to others, relative to its time alone. */
 static int fit_slowdown(const struct groups *g, const struct group *self, struct law *out, struct orr_error *err)
 {
 	const struct group *alone = NULL;
@@ -255,7 +254,8 @@ static int fit_group(const struct groups *all, const struct group *g, const stru
 		return fit_slowdown(all, g, out, err);
 	const struct point **x = mem_zalloc(g->n, sizeof *x);
 	size_t n = set_apart(g, x);
-	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start-up time: 4 points are too few */
+	bool is_product = !strcmp(family, "gemm") || !strcmp(family, "conv"); /* two bounds and a start-up time: 4 points do not
+									       * suffice */
 	int rc;
 	if (is_product && n < 5)
 		rc = orr_fail(err, ORR_EINPUT, "a GEMM law needs at least 5 points, found %zu", n);
@@ -315,7 +315,7 @@ struct profile *fit_begin(const struct fit_options *o)
 	return p;
 }
 
-/* Lists the groups without a law in the note. */
+/* Adds the groups without a law to the note. */
 static void add_note(struct profile *p, const struct sbuf *left_out)
 {
 	struct sbuf s = { 0 };

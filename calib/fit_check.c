@@ -48,7 +48,7 @@ static int by_index(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Assigns points to folds; those of one group, or of one shape, share a fold. Returns the number of folds. */
+/* Assigns points to folds; points of one group, or of one shape, share a fold. Returns the number of folds. */
 static uint32_t deal(const struct point *const *x, size_t n, struct member *m)
 {
 	uint32_t groups = 0;

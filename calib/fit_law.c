@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fits one law: the best of several descents, parameters that the points do not determine left out, covariance, range, anchors. */
+/* Fits one law: the best of several descents, without parameters that the points do not determine; covariance, range, anchors. */
 #include "calib/fit.h"
 
 #include "base/mem.h"
@@ -12,17 +12,17 @@
 #include <string.h>
 
 /*
- * Scales of Cauchy's loss. tuning: 95 % efficiency on normal residuals of standard deviation 1. first_scale: wide, so that the first
- * descents see few local minima. widest_scale: upper bound in the last descent; a residual above 10 % comes from another algorithm, not
- * from noise.
+ * Scales of Cauchy's loss. tuning: 95 % efficiency on normal residuals of standard deviation 1. first_scale: wide, so that the
+ * first descents see few local minima. widest_scale: upper bound in the last descent; a residual above 10 % is due to another
+ * algorithm.
  */
 static const double tuning = 2.385, first_scale = 0.3, widest_scale = 0.1, least_spread = 1e-4;
-/* A measured spread above this share lowers a point's weight; laws are not more accurate than that. */
+/* A measured spread above this share lowers a point's weight, because the error of laws is about as large. */
 static const double model_spread = 0.03;
-/* The points do not determine a term below this share of every point's time. */
+/* If a term is below this share of every point's time, the points do not determine it. */
 static const double least_share = 0.02;
 
-/* Below 1 the two bounds slow each other down; 12 is close to their maximum. */
+/* Below 1 the two bounds slow each other down; with 12 the time is close to their maximum. */
 static const double least_exponent = 0.5, most_exponent = 12;
 
 enum { MAX_ANCHORS = 6, FINALISTS = 3 };
@@ -39,9 +39,8 @@ static double spread_of(const struct point *x)
 }
 
 /*
- * Lowers the weight of uncertain points. A point without an interval, among others that have one, had too few batches: it
- * gets the lowest weight among them. The most certain points get 1, so that a run in which all intervals are widened
- * keeps its weights.
+ * Lowers the weight of uncertain points. A point without an interval, if others have one, had too few batches and gets their
+ * lowest weight. The most certain points get 1, so weights stay the same if all intervals of a run are widened.
  */
 static void weigh(const struct point *const *x, size_t n, double *weight)
 {
@@ -130,7 +129,7 @@ static double largest_share(const struct nls *q, const struct nls_fit *f, uint32
 
 static void set_covariance(const struct nls *q, struct nls_fit *f, double scale)
 {
-	if (!nls_covariance(q, f, scale)) /* singular: the parameters without influence are undetermined */
+	if (!nls_covariance(q, f, scale)) /* singular: the points do not determine parameters without influence */
 		for (uint32_t k = 0; k < law_form_params(q->form); k++)
 			f->covariance[k][k] = f->is_free[k] && largest_share(q, f, k) < least_share ? 100 : 0;
 }
@@ -144,13 +143,13 @@ static bool is_unclear(const struct nls *q, const struct nls_fit *f, uint32_t k)
 	return largest_share(q, f, k) < least_share || sd > 1;
 }
 
-/* Removes parameter k: a time becomes 0, a rate infinite; an exponent is fixed within its bounds. */
+/* Removes parameter k: a time becomes 0, a rate becomes infinite; an exponent is fixed within its bounds. */
 static void fix(const struct nls *q, struct nls_fit *f, uint32_t k)
 {
 	bool is_exponent = q->form == FORM_ROOFLINE && k == 3;
 	f->is_free[k] = false;
 	if (is_exponent && (isinf(f->theta[1]) || isinf(f->theta[2])))
-		f->theta[k] = 0; /* no second term to combine */
+		f->theta[k] = 0; /* there is no second term to combine */
 	else if (is_exponent)
 		f->theta[k] = fmax(log(least_exponent), fmin(log(most_exponent), f->theta[k]));
 	else
@@ -207,7 +206,7 @@ static bool accept(const struct nls *q, struct nls_fit *f, struct nls_fit *witho
 	return true;
 }
 
-/* Removes a line that is the minimum at one point at most; true if one was removed. */
+/* Removes a line that is the minimum at one point or none; returns true if one was removed. */
 static bool drop_idle_lines(const struct nls *q, struct nls_fit *f, double scale)
 {
 	for (uint32_t k = 0; k < LAW_PARAMS; k += 2) {
@@ -222,12 +221,12 @@ static bool drop_idle_lines(const struct nls *q, struct nls_fit *f, double scale
 	return false;
 }
 
-/* Removes a line's start-up time or rate that its points do not determine; true if one was removed. */
+/* Removes a line's start-up time or rate that its points do not determine; returns true if one was removed. */
 static bool drop_unclear(const struct nls *q, struct nls_fit *f, double scale)
 {
 	for (uint32_t k = 0; k < LAW_PARAMS; k++) {
 		struct nls_fit without = *f;
-		bool is_last = !f->is_free[k ^ 1u]; /* one of the two must remain */
+		bool is_last = !f->is_free[k ^ 1u]; /* one of the two must stay */
 		if (!f->is_free[k] || is_last || !is_unclear(q, f, k))
 			continue;
 		without.theta[k] = k % 2 ? INFINITY : -INFINITY;
@@ -249,18 +248,18 @@ static void first_mask(const struct nls *q, struct nls_fit *f)
 	}
 	for (uint32_t k = 0; k < law_form_params(q->form); k++)
 		f->is_free[k] = true;
-	if (q->form == FORM_ROOFLINE && q->n < 5) { /* too few points to determine the exponent: a value in between */
+	if (q->form == FORM_ROOFLINE && q->n < 5) { /* too few points for the exponent: uses a middle value */
 		f->theta[3] = log(2);
 		f->is_free[3] = false;
 	}
 	if (q->form == FORM_ROOFLINE)
 		for (int k = 0; k < 2; k++)
-			if (!varies[k] || (k == 0 && !varies[LAW_FEATURES])) { /* FLOPs proportional to the bytes are redundant */
+			if (!varies[k] || (k == 0 && !varies[LAW_FEATURES])) { /* FLOPs in proportion to the bytes are redundant */
 				f->theta[k + 1] = INFINITY;
 				f->is_free[k + 1] = f->is_free[3] = false;
 				f->theta[3] = 0;
 			}
-	if (q->form == FORM_LINE && !varies[2]) { /* one size: either a rate or a time */
+	if (q->form == FORM_LINE && !varies[2]) { /* one size determines either a rate or a time */
 		uint32_t out = q->x[0][2] > 0 ? 0 : 1;
 		f->theta[out] = out ? INFINITY : -INFINITY;
 		f->is_free[out] = false;
@@ -288,7 +287,7 @@ static void take_parameters(const struct nls_fit *f, struct law *out)
 {
 	uint32_t order[] = { 0, 2, 4 };
 	uint32_t lines = out->form == FORM_ENVELOPE ? 3 : 0;
-	for (uint32_t i = 0; i < lines; i++) /* by ascending time, missing lines last */
+	for (uint32_t i = 0; i < lines; i++) /* lines by ascending time, missing ones last */
 		for (uint32_t k = i + 1; k < lines; k++)
 			if (f->theta[order[k]] < f->theta[order[i]]) {
 				uint32_t t = order[i];
@@ -389,7 +388,7 @@ static void add_anchor(struct law *out, const struct point *p)
 	out->n_anchors++;
 }
 
-/* Returns the middle one of the points at which line k of an envelope is the minimum; NULL: no such point. */
+/* Returns the middle point among those at which line k of an envelope is the minimum; NULL: no such point. */
 static const struct point *middle_of_line(const struct point *const *x, const size_t *order, size_t n, const struct law *l, uint32_t k)
 {
 	size_t first = n, last = 0;

@@ -129,7 +129,8 @@ static int jacobian(const gsl_vector *at, void *data, gsl_matrix *out)
 	return GSL_SUCCESS;
 }
 
-/* Solves one least-squares problem with fixed weights, from and to f->theta. Returns the length of the step. */
+/* Solves one least-squares problem with fixed weights; f->theta is the start and receives the solution. Returns the length of the
+ * step. */
 static double solve_weighted(
 	const struct nls *q, struct nls_fit *f, const gsl_vector *w, size_t steps, gsl_multifit_nlinear_workspace *space)
 {
@@ -195,7 +196,7 @@ void nls_descend(const struct nls *q, struct nls_fit *f, double c, enum nls_effo
 
 /* ---- the sandwich ---- */
 
-/* Inverts in place; false: not positive definite. */
+/* Inverts in place; returns false if the matrix is not positive definite. */
 static bool invert(gsl_matrix *a)
 {
 	return !gsl_linalg_cholesky_decomp1(a) && !gsl_linalg_cholesky_invert(a);

@@ -13,15 +13,15 @@
 struct nls {
 	enum profile_form form;
 	size_t n;
-	const double (*x)[LAW_FEATURES]; /* features of each point */
-	const double *y, *weight;        /* log time; weight of a point in (0, 1] */
+	const double (*x)[LAW_FEATURES]; /* x: features of each point */
+	const double *y, *weight;        /* y: log time; weight: of a point, in (0, 1] */
 };
 
 struct nls_fit {
 	double theta[LAW_PARAMS];
 	bool is_free[LAW_PARAMS];
 	double covariance[LAW_PARAMS][LAW_PARAMS];
-	double loss;  /* Cauchy's, at the given scale */
+	double loss;  /* Cauchy's loss at the given scale */
 	double sigma; /* robust standard deviation of the residuals, from their median */
 };
 
@@ -30,7 +30,7 @@ double nls_model(const struct nls *q, const double *theta, size_t i, double *g);
 /* Minimises from f->theta at scale c and sets theta, loss and sigma. NLS_LOOK takes a few steps, to compare starts. */
 enum nls_effort { NLS_LOOK, NLS_FULL };
 void nls_descend(const struct nls *q, struct nls_fit *f, double c, enum nls_effort effort);
-/* Computes the sandwich covariance at f->theta; false: singular. */
+/* Computes the sandwich covariance at f->theta; returns false if it is singular. */
 bool nls_covariance(const struct nls *q, struct nls_fit *f, double c);
 
 #endif

@@ -17,7 +17,7 @@ static double least_time(const struct nls *q)
 	return t;
 }
 
-/* Returns the 95th percentile of the observed rates; higher ones may be outliers. */
+/* Returns the 95th percentile of the observed rates, because higher ones may be outliers. */
 static double high_rate(const struct nls *q, int feature)
 {
 	double *rate = mem_zalloc(q->n, sizeof *rate);
@@ -50,7 +50,8 @@ static uint32_t grid(const struct nls *q, double start[MAX_STARTS][LAW_PARAMS])
 
 /* ---- cached ---- */
 
-/* The rate beyond the cache is that of the largest point; the cache sizes step from the second smallest to the second largest point. */
+/* Makes starts of cached laws. The rate beyond the cache is that of the largest point; the cache sizes step from the second smallest
+ * to the second largest point. */
 static uint32_t caches(const struct nls *q, double start[MAX_STARTS][LAW_PARAMS])
 {
 	double t = least_time(q), small = INFINITY, large = 0, beyond = 0, near = 0;
@@ -81,7 +82,7 @@ struct cut {
 	double theta[LAW_PARAMS], loss;
 };
 
-/* Fits t + s / b to points first..end-1 by least squares of relative errors; t and b are above 0. */
+/* Fits t + s / b to points first..end-1 by least squares of relative errors; t and b stay above 0. */
 static void line_through(const struct sorted *s, size_t first, size_t end, double *theta)
 {
 	double a = 0, b = 0, c = 0, d = 0, e = 0, least = INFINITY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fit_starts.h - starting points of the minimisation, several so that no result depends on one
+ * fit_starts.h - starting points of the minimisation; there are several, so that no result depends on one
  *
  * Private to calib/fit*.c.
  */
@@ -11,8 +11,8 @@
 
 enum { MAX_STARTS = 16 };
 
-/* Returns the number of starts, at most MAX_STARTS, the likeliest first. Rooflines and lines: a grid around the fastest
- * point and the highest observed rates. Envelopes: the best partitions of the sizes into three, with a line through each. */
+/* Writes the starts in order of likelihood and returns their number, at most MAX_STARTS. Rooflines and lines: a grid around the
+ * fastest point and the highest observed rates. Envelopes: the best partitions of the sizes into three, with a line through each. */
 uint32_t fit_starts(const struct nls *q, double start[MAX_STARTS][LAW_PARAMS]);
 
 #endif

@@ -107,7 +107,7 @@ static double step_of(const struct kernel *k)
 	return size == 4 ? 1 : 16 / size; /* tensor cores need rows in multiples of 16 bytes */
 }
 
-/* Sets candidate i; an even i is from published layers. */
+/* Sets candidate i; even candidates are from published layers. */
 static void gemm_shape(struct kernel *k, uint32_t i, uint64_t seed)
 {
 	double step = step_of(k), u[4];
@@ -195,7 +195,7 @@ static void one_size(struct kernel *k, uint32_t i, uint32_t n, const struct grid
 	double most = fmin(0.4 * g->memory_bytes, 0.5 * g->longest_s * g->bytes_per_s);
 	if (!strcmp(k->family, "gather")) {
 		k->d[1] = pick(sobol(i + 1, 1, g->seed), (const double[]){ 64, 128, 256 }, 3);
-		/* A table larger than any cache; the time limit bounds the number of lookups. */
+		/* The table is larger than any cache; the time limit bounds the number of lookups. */
 		k->d[2] =
 			rounded(fmin(0.5 * g->memory_bytes, 2 * fmax(g->cache_bytes, 1e6)) / (k->d[1] * precision_bytes(k->precision)), 1);
 		k->d[0] = line_at(i, n, 256, fmax(512, 0.25 * most / (k->d[1] * precision_bytes(k->precision))), 1);

@@ -27,7 +27,7 @@ struct steps {
 	struct device *device;
 };
 
-/* Returns the seconds of a training step with a plain SGD update if products reach this share of the peak; 0 on error. */
+/* Returns the time of a training step, s, with a plain SGD update, if products reach this share of the peak; 0 on error. */
 static double step_s(const struct steps *s, int network, double batch, double share, struct orr_error *err)
 {
 	const struct cost_options o = { .precision = PRECISION_FP32, .efficiency = share };

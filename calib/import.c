@@ -10,7 +10,7 @@
 struct row {
 	const struct csv *c;
 	struct orr_error *err;
-	int rc; /* the first error; later numbers read as 1 */
+	int rc; /* code of the first error; later numbers read as 1 */
 };
 
 static double number(struct row *r, const char *name)
@@ -50,7 +50,7 @@ static void set_gemm(struct point *x, double m, double n, double k, double eleme
 	x->bytes = element_bytes * (m * n + n * k + m * k);
 }
 
-/* Classes by algorithm: Winograd computes 3x3 of stride 1; a strided 1x1 skips most of its input. */
+/* Returns the class by algorithm: Winograd computes 3x3 of stride 1; a strided 1x1 skips most of its input. */
 static const char *filter_class(double r, double s, double stride)
 {
 	if (r == 1 && s == 1)
@@ -187,7 +187,7 @@ static bool copy(struct row *r, struct point *x)
 	return true;
 }
 
-/* bf16 on tensor cores, where fp16 has the same rate. fp8 rows (twice the peak) are skipped: no law uses them. */
+/* Reads bf16 on tensor cores, where fp16 has the same rate. Skips fp8 rows (twice the peak), because no law uses them. */
 static bool mamf(struct row *r, struct point *x)
 {
 	double m, n, k, best = number(r, "mamf_tflops");
@@ -203,7 +203,7 @@ static bool mamf(struct row *r, struct point *x)
 /* ---- all kinds ---- */
 
 static const struct {
-	const char *kind, *device; /* its column with the device */
+	const char *kind, *device; /* device: column of the device's name */
 	bool (*read)(struct row *r, struct point *x);
 	const char *const needed[16];
 } kinds[] = {

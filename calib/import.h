@@ -19,8 +19,8 @@
 #include "calib/points.h"
 
 /*
- * Adds the rows whose device (or GPU, or fabric) begins with `select` (case ignored); NULL: all rows. ORR_EINPUT: a bad
- * row, or no row at all; the message names file and line.
+ * Adds the rows whose device (or GPU, or fabric) begins with `select` (case ignored); NULL: all rows. Returns ORR_EINPUT for a
+ * bad row, or if no row was found; the message names file and line.
  */
 int import_points(const char *kind, const char *file, const char *select, struct points *out, struct orr_error *err);
 

@@ -1,11 +1,10 @@
 #!/bin/sh
-# measure.sh OUTDIR - builds orrery calib run and measures one GPU, in under eight minutes
+# measure.sh OUTDIR - builds `orrery calib run` and measures one GPU, in less than eight minutes
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Writes to OUTDIR: points.csv, points.device.json (metadata), measure.log; and profile.json if an orrery
-# for fitting is installed. Needs a C compiler and nvcc, but no library of orrery and no network.
-# Environment: BUDGET (seconds of measuring, 330), BACKEND (cuda), NVCC, CC, ORRERY (a program to use instead of building).
-# Exit code 3: no usable GPU.
+# Writes to OUTDIR: points.csv, points.device.json (metadata), measure.log; and profile.json if an installed orrery can
+# fit it. Needs a C compiler and nvcc, but no library of orrery and no network. Environment: BUDGET (seconds of measuring,
+# 330), BACKEND (cuda), NVCC, CC, ORRERY (a program to use instead of building). Exit code 3: no usable GPU.
 set -u
 [ $# -eq 1 ] || { echo "usage: calib/measure.sh OUTDIR" >&2; exit 2; }
 src=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -27,8 +26,9 @@ find_nvcc() {
   done
 }
 
-# Python packages contain cuBLAS, cuDNN and NCCL with headers, which the system may lack. Packages for CUDA 11 and 12 have a
-# folder nvidia/NAME for each library. Those for CUDA 13 have one folder nvidia/cu13 for the toolkit's libraries.
+# Python packages contain cuBLAS, cuDNN and NCCL with headers, which the system may lack. Packages for CUDA 11 and 12 have
+# a folder nvidia/NAME for each library; packages for CUDA 13 have one folder, nvidia/cu13, for all libraries of the
+# toolkit.
 python_folders() { # NAME: prints the folders that may have it
   python3 - "$1" <<'E' 2>/dev/null
 import glob, importlib.util, os, sys
@@ -64,7 +64,7 @@ build_module() {
   with_header nccl.h ORR_NCCL nccl
   root=$(cd "$(dirname "$nvcc")/.." && pwd)
   libs="$libs$root/lib64:"
-  # Code for the GPU of this machine, and its intermediate code.
+  # Machine code for the GPU of this machine, and intermediate code.
   cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ')
   gencode=
   [ -z "$cap" ] || gencode="-gencode arch=compute_$cap,code=sm_$cap -gencode arch=compute_$cap,code=compute_$cap"
@@ -113,11 +113,11 @@ export ORRERY_MODULE_PATH="${ORRERY_MODULE_PATH:-$work}"
 say "measuring for $budget s with: $backend"
 "$@" --backend "$backend" --budget "$budget" -o "$out/points.csv" >>"$log" 2>&1
 rc=$?
-# After a fatal error of the device the points measured before it are complete.
+# After a fatal error of the device, the points measured so far are complete.
 [ $rc -eq 0 ] || fail $rc "$(tail -n 1 "$log")"
 ! command -v nvidia-smi >/dev/null || nvidia-smi >>"$log" 2>&1
 tail -n 4 "$log" >&2
-# Fitting needs no GPU: done here if orrery is installed, else on another machine.
+# Fitting needs no GPU: it runs here if orrery is installed, else on another machine.
 fitter=${ORRERY:-$(command -v orrery)}
 if [ -n "$fitter" ] && "$fitter" calib fit "$out/points.csv" -o "$out/profile.json" >>"$log" 2>&1; then
   say "done: $out/profile.json, points.csv, points.device.json"

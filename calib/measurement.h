@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * measurement.h - writes the metadata of a measurement beside its points
+ * measurement.h - writes the metadata of a measurement next to its points
  *
- * POINTS.csv gets POINTS.device.json: backend, device, software, date, seed, budget, clocks and power before
- * and after, throttle reasons, drift, warnings. Every numeric key carries its unit.
+ * POINTS.csv gets POINTS.device.json: backend, device, software, date, seed, budget, clocks and power before and after,
+ * throttle reasons, drift, warnings. Every numeric key includes its unit.
  */
 #ifndef ORR_CALIB_MEASUREMENT_H
 #define ORR_CALIB_MEASUREMENT_H
@@ -16,7 +16,7 @@ struct measurement {
 	double budget_s;
 	uint64_t seed;
 	struct sweep_report report;
-	const char *ended; /* "in progress", "complete", or the error that ended it */
+	const char *ended; /* state: "in progress", "complete", or the error that ended it */
 };
 
 void measurement_begin(struct measurement *m, const struct backend *b, void *device, const struct sweep_options *o);

@@ -15,7 +15,7 @@ const char *const point_families[] = { "launch", "gemm", "conv", "memory", "gath
 	"interference", "preemption", "learners", NULL };
 static const char *const precisions[] = { "", "fp32", "tf32", "fp16", "bf16", "fp8", NULL };
 
-/* Numeric columns: their field and accepted range. `missing` is the value of an empty field; NAN: the field is required. */
+/* Numeric columns: field and accepted range. `missing` is the value of an empty field; NAN: the field is required. */
 static const struct {
 	const char *name;
 	size_t at;

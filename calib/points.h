@@ -17,7 +17,7 @@
  *	time_us    median; low_us, high_us: its 95 % interval; n: batches; cv: their coefficient of variation
  *	mode       burst or sustained; cache: warm or cold
  *	held_out   1: excluded from the fit, to test it
- *	group      points that cross-validation leaves out together; empty: grouped by shape (d0..d5, size)
+ *	group      points that cross-validation leaves out at the same time; empty: grouped by shape (d0..d5, size)
  */
 #ifndef ORR_CALIB_POINTS_H
 #define ORR_CALIB_POINTS_H
@@ -33,7 +33,7 @@ struct point {
 	double flops, bytes, size;
 	double d[POINT_DIMS];
 	double ranks, nodes;
-	double time_s, low_s, high_s, cv; /* low, high, cv: NAN: unknown */
+	double time_s, low_s, high_s, cv; /* low, high, cv: NAN if unknown */
 	uint32_t n;
 	bool is_sustained, is_cold, is_held_out;
 };
@@ -46,12 +46,12 @@ struct points {
 /* NULL-terminated. */
 extern const char *const point_families[];
 
-/* Reads a CSV (also .gz, .zst); errors name file:line. */
+/* Reads a CSV (also .gz, .zst); errors name FILE:LINE. */
 int points_read(const char *path, struct points *out, struct orr_error *err);
 int points_parse(const char *path, const char *text, size_t size, struct points *out, struct orr_error *err);
 void points_add(struct points *p, const struct point *x);
 int points_write(const struct points *p, FILE *out, struct orr_error *err);
-/* The parts of points_write(); the caller checks ferror(). */
+/* Parts of points_write(); the caller checks ferror(). */
 void points_write_header(FILE *out);
 void points_write_row(const struct point *x, FILE *out);
 void points_free(struct points *p);

@@ -85,7 +85,7 @@ static int choose_calls(const struct sample_source *s, const struct sampling *ho
 			return rc;
 		if (t.device_s >= how->batch_s || source_now(s) >= until || *calls >= 1000000)
 			return ORR_OK;
-		/* The first call includes loading and planning: bound the extrapolation from it by a factor of 8. */
+		/* The first call includes loading and planning, so the extrapolation from it is limited to a factor of 8. */
 		double factor = t.device_s > 0 ? 1.2 * how->batch_s / t.device_s : 8;
 		factor = factor < 1.5 ? 1.5 : factor > 8 ? 8 : factor;
 		*calls = (uint32_t)ceil(*calls * factor);
@@ -143,7 +143,7 @@ static bool is_narrow(const double *v, uint32_t n, double precision)
 struct poll {
 	double at;
 	bool was_throttled;
-	uint32_t n; /* batches confirmed by then */
+	uint32_t n; /* number of batches confirmed by that poll */
 };
 
 static void poll_begin(const struct sample_source *s, struct poll *p)
@@ -151,7 +151,7 @@ static void poll_begin(const struct sample_source *s, struct poll *p)
 	*p = (struct poll){ .at = source_now(s), .was_throttled = s->is_throttled && s->is_throttled(s->watch) };
 }
 
-/* Polls, and removes the batches since the previous poll if either saw throttling. Returns whether they are confirmed. */
+/* Polls, and removes the batches since the previous poll if either poll saw throttling. Returns whether they are confirmed. */
 static bool poll_confirms(const struct sample_source *s, struct poll *p, struct sample *out)
 {
 	bool is_throttled = s->is_throttled && s->is_throttled(s->watch), is_good = !is_throttled && !p->was_throttled;
@@ -180,8 +180,8 @@ int sample_take(const struct sample_source *source, const struct sampling *how, 
 			break;
 		v[out->n] = t.device_s / out->calls;
 		issue[out->n++] = t.issue_s / out->calls;
-		/* Testing after each batch would bias the result towards early stops by chance; testing after every sixth batch has little
-		 * of this bias. */
+		/* A test after each batch would bias the result towards early stops by chance; a test after every sixth batch has
+		 * little of this bias. */
 		bool is_precise = out->n % SAMPLE_LEAST == 0 && is_narrow(v, out->n, how->precision);
 		bool is_late = source_now(source) - start >= how->point_s, is_full = out->n >= most;
 		if (is_precise || is_late || is_full || source_now(source) - poll.at >= POLL_S) {

@@ -37,7 +37,7 @@ static double between(double from, double to, int i, int n)
 	return low * pow(to / low, (double)i / (n - 1));
 }
 
-/* Returns whether the FLOPs per byte lie near those of the law's anchors. */
+/* Returns whether the FLOPs per byte are near those of the law's anchors. */
 static bool is_plausible(const struct law *l, double flops, double bytes)
 {
 	double low = INFINITY, high = 0;
@@ -93,7 +93,8 @@ static void copy_names(const struct law *from, struct law *to)
 	to->nodes = from->nodes;
 }
 
-/* The time of a launch is unchanged, because it is time of the host. Other laws of kernels are evaluated, scaled and fitted again. */
+/* Scales a law. The time of a launch is unchanged, because it is time of the host. Other laws of kernels are evaluated, scaled and
+ * fitted again. */
 static int scale_law(const struct law *l, const struct device *from, const struct device *to, struct law *out, struct orr_error *err)
 {
 	double x[SCALE_POINTS][LAW_FEATURES];
@@ -113,7 +114,8 @@ static int scale_law(const struct law *l, const struct device *from, const struc
 	return rc;
 }
 
-/* Times of collectives depend on the links between the GPUs: a device with the same links and fabric keeps the measured laws. */
+/* Returns whether a law stays as measured: times of collectives depend on the links between the GPUs, so a device with the same
+ * links and fabric has the same laws. */
 static bool is_kept(const struct law *l, const struct device *from, const struct device *to)
 {
 	return !strcmp(l->family, "collective") && from->link_Bps > 0 && from->link_Bps == to->link_Bps && *from->fabric &&
@@ -146,7 +148,7 @@ static const struct law *same_law(const struct profile *p, const struct law *l)
 	return NULL;
 }
 
-/* Returns whether products of this precision run on tensor cores: at several times the vector rate. */
+/* Returns whether products of this precision run on tensor cores, which have several times the vector rate. */
 static bool has_tensor_cores(const struct device *d, const char *precision)
 {
 	enum precision p;
@@ -154,8 +156,8 @@ static bool has_tensor_cores(const struct device *d, const char *precision)
 }
 
 /*
- * Returns the law of p that the check compares in place of l. Scaling between a device with tensor cores and one without says nothing about
- * scaling between two that have them, so such laws are given the error of the same kernel in fp32.
+ * Returns the law of p that the check compares with l. Scaling from a device with tensor cores to one without is no evidence
+ * for scaling between two devices with tensor cores, so such laws get the error of the same kernel in fp32.
  */
 static const struct law *law_to_check(const struct scale_check *c, const struct profile *p, const struct law *l)
 {
@@ -229,7 +231,7 @@ struct profile *scale_profile(
 		copy_names(l, s);
 		out->n_laws++;
 		s->points = l->points;
-		s->mean_error = s->median_error = s->p90_error = NAN; /* there are no measurements */
+		s->mean_error = s->median_error = s->p90_error = NAN; /* without measurements, errors are unknown */
 		s->held_out = check ? check_error(check, l, s) : 0;
 		double known = isnan(s->held_out_median) ? 0 : s->held_out_median;
 		s->sigma = hypot(l->sigma, known);

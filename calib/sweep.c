@@ -22,7 +22,7 @@ const struct sweep_options sweep_default = { .budget_s = 60, .seed = 1, .held_ou
 
 struct plan_point {
 	struct kernel kernel;
-	bool is_held_out, is_burst, is_anchor, is_put_off; /* put off: the device was throttled */
+	bool is_held_out, is_burst, is_anchor, is_put_off; /* is_put_off: postponed because the device was throttled */
 	double order;                                      /* position in the run, from 0 */
 	double first_s;                                    /* its first measured time; 0: not measured yet */
 };
@@ -70,7 +70,8 @@ static void note_throttle(struct sweep *s, const struct backend_clocks *c)
 	}
 }
 
-/* A power cap alone is the state in which sustained work runs. The other reasons are states of this run. */
+/* Returns whether the device is throttled. A power cap alone is the usual state of sustained work; other reasons are conditions of
+ * this run. */
 static bool is_throttled(void *sweep)
 {
 	struct sweep *s = sweep;
@@ -117,7 +118,7 @@ static int first_look(struct sweep *s, struct orr_error *err)
 	for (double side = 64; side <= 4096; side *= 2) {
 		probe_kernel("gemm", "", side, side, side, &k);
 		rc = measure(s, &k, &quick, &took, err);
-		if (rc == ORR_EINPUT) /* no library for products: use the memory kernels */
+		if (rc == ORR_EINPUT) /* without a library for products, uses the memory kernels */
 			break;
 		if (rc)
 			return rc;
@@ -130,7 +131,7 @@ static int first_look(struct sweep *s, struct orr_error *err)
 		rc = measure(s, &k, &quick, &took, err);
 		if (rc)
 			return rc;
-		s->limits.bytes_per_s = k.bytes / took.median_s; /* the last, largest size exceeds the cache */
+		s->limits.bytes_per_s = k.bytes / took.median_s; /* the last size, the largest, exceeds the cache */
 		if (took.median_s > 2e-3)
 			break;
 	}
@@ -217,15 +218,15 @@ static void add(struct sweep *s, const struct kernel *k, bool is_cold, bool is_b
 	p->kernel.is_cold = is_cold;
 }
 
-/* Plans the shapes of one kind: some held out, some also with a cold cache or in bursts. */
+/* Plans the shapes of one kind: some of them held out, some also with a cold cache or in bursts. */
 static void plan_kind(struct sweep *s, const struct kernel_kind *kind, uint32_t n, uint64_t *random)
 {
 	struct kernel k[MAX_KIND_POINTS];
 	uint32_t made = grid_make(kind, n < MAX_KIND_POINTS ? n : MAX_KIND_POINTS, &s->limits, k);
-	uint32_t ends = grid_is_line(kind) && made > 3 ? 1 : 0; /* a held-out end would need extrapolation */
+	uint32_t ends = grid_is_line(kind) && made > 3 ? 1 : 0; /* without the ends, a fit would have to extrapolate */
 	uint32_t out = made < 4 ? 0 : (uint32_t)fmax(1, floor(s->o->held_out * made + 0.5)), inside = made - 2 * ends;
 	for (uint32_t i = 0; i < made; i++) {
-		/* Selection sampling (Knuth, TAOCP 2, 3.4.2, algorithm S): exactly `out` of the inner ones. */
+		/* Selection sampling (Knuth, TAOCP 2, 3.4.2, algorithm S): draws exactly `out` of the inner shapes. */
 		bool is_held_out = false;
 		if (out && i >= ends && i < made - ends) {
 			is_held_out = rand_uniform(random) * inside < out;
@@ -250,8 +251,8 @@ static int by_order(const void *a, const void *b)
 }
 
 /*
- * Chooses a random order in which the points of each kind, shuffled among themselves, are spread evenly over the run,
- * so that every kind is covered if time runs out. Kinds with few points come in the first part.
+ * Chooses a random order. The points of each kind, shuffled, are spread evenly over the run, so that every kind is covered if
+ * the time ends. Kinds with few points are in the first part.
  */
 static void spread(struct sweep *s, uint32_t from, uint64_t *random)
 {
@@ -290,7 +291,7 @@ static double total_weight(const struct sweep *s)
 	return total;
 }
 
-/* Returns the typical time of a point: warm-up and a third of the rest, as most points reach the precision early. */
+/* Returns the usual time of a point: warm-up and a third of the rest, because most points reach the precision early. */
 static double usual_s(const struct sampling *how)
 {
 	double warm = fmin(how->warmup_s, WARM_SHARE * how->point_s);
@@ -334,7 +335,7 @@ static void plan(struct sweep *s)
 static struct sampling sampling_of(const struct sweep *s, bool is_burst, uint32_t points_left)
 {
 	struct sampling how = s->o->sampling;
-	/* Time that early points save goes to later points. */
+	/* Time saved by early points is used for later points. */
 	how.point_s = fmin(how.point_s, fmax(left(s), 0) / (points_left > 0 ? points_left : 1) * 2);
 	if (is_burst)
 		how.idle = 4;
@@ -384,7 +385,7 @@ static void keep(const struct sweep *s, const struct plan_point *p, const struct
 	}
 }
 
-/* Measures a point. Returns ORR_OK also if the backend does not support it. */
+/* Measures a point. Returns ORR_OK even if the backend does not support it. */
 static int visit(struct sweep *s, struct plan_point *p, uint32_t points_left, struct points *out, struct orr_error *err)
 {
 	struct orr_error why = { 0 };
@@ -461,7 +462,7 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 {
 	int rc = ORR_OK;
 	uint32_t next = 1;
-	/* In less time a point would have only one batch. */
+	/* With less time, a point would have only one batch. */
 	double least = 0.1 * s->o->sampling.point_s;
 	for (uint32_t i = 0; !rc && i < s->n && left(s) > least; i++) {
 		rc = visit(s, &s->plan[i], s->n - i, out, err);

@@ -11,11 +11,11 @@ struct synthetic_law {
 	double spread;                /* sigma of the logarithm of a shape's time */
 	double drift;                 /* slowdown per second of the device's time */
 	double outliers;              /* share of batches that take twice the time */
-	double hot_from, hot_to, hot; /* throttled from, to (s); calls take `hot` times as long then */
-	double lost;                  /* s; every later call is a fatal error. 0: never */
+	double hot_from, hot_to, hot; /* interval of throttling, s; calls take `hot` times as long in it */
+	double lost;                  /* time, s, after which every call is a fatal error; 0: never */
 };
 
-/* "name=number,.."; defaults: t0 5 us, a 10 TFLOP/s, b 500 GB/s, p 2, noise 2 %. */
+/* Parses "name=number,.."; defaults: t0 5 us, a 10 TFLOP/s, b 500 GB/s, p 2, noise 2 %. */
 int synthetic_parse(const char *text, struct synthetic_law *law, struct orr_error *err);
 /* Returns the time without noise and spread. */
 double synthetic_time(const struct synthetic_law *law, const struct kernel *k);

@@ -32,7 +32,7 @@ static void gemm_work(struct kernel *k)
 	k->bytes = batch * (size * (m * depth + depth * n) + result * m * n);
 }
 
-/* All three passes count the same: each reads two of the three tensors and writes the third. */
+/* All three passes have equal work: each reads two of the three tensors and writes the third. */
 static void conv_work(struct kernel *k)
 {
 	double n = k->d[0], c = k->d[1], h = k->d[2], w = k->d[3], filters = k->d[4], r = k->d[5];
@@ -41,7 +41,7 @@ static void conv_work(struct kernel *k)
 	k->bytes = precision_bytes(k->precision) * (n * c * h * w + filters * c * r * r + n * filters * out);
 }
 
-/* Per element: FLOPs (an exponential or square root is one), tensors read and written. */
+/* Per element: FLOPs (an exponential or square root is one), tensors read, tensors written. */
 static const struct {
 	const char *op;
 	double flops, tensors;
@@ -87,12 +87,12 @@ static bool attention_work(struct kernel *k)
 	double queries = is_prefill ? seq : 1;
 	k->flops = 4 * batch_heads * queries * seq * dim;
 	k->bytes = size * batch_heads * dim * (2 * queries + 2 * seq);
-	if (!strcmp(k->variant, "unfused")) /* the scores go to memory and back, for the softmax and for the next product */
+	if (!strcmp(k->variant, "unfused")) /* the scores are written and read for the softmax and for the next product */
 		k->bytes += size * batch_heads * 4 * queries * seq;
 	return true;
 }
 
-/* Sets the work of the timed kernel, without that of the kernel beside it. */
+/* Sets the work of the timed kernel, without that of the concurrent kernel. */
 static bool interference_work(struct kernel *k)
 {
 	double n = k->d[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * work.h - FLOPs and bytes of a kernel from its name and shape, shared by all backends
+ * work.h - FLOPs and bytes of a kernel from its name and shape, for all backends
  *
  * A multiply-add is 2 FLOPs. Bytes are the minimum traffic: each operand read once, each
  * result written once, in the kernel's precision (docs/models/calibration.md, "What a kernel does").
@@ -14,11 +14,11 @@
 extern "C" {
 #endif
 
-/* Fills in flops, bytes and size from family, op, precision, variant and d; false: unknown kernel. */
+/* Fills in flops, bytes and size from family, op, precision, variant and d; returns false for an unknown kernel. */
 bool kernel_work(struct kernel *k);
-double precision_bytes(const char *precision); /* of an element; 4 if the name is empty */
+double precision_bytes(const char *precision); /* returns the bytes of an element; 4 if the name is empty */
 
-/* Output side and stride of a convolution. Padding is (r - 1) / 2; variant "strided" has stride 2, others 1. */
+/* Return output side and stride of a convolution. Padding is (r - 1) / 2; variant "strided" has stride 2, others have 1. */
 double conv_stride(const struct kernel *k);
 double conv_out(const struct kernel *k, double side);
 

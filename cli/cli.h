@@ -16,13 +16,13 @@
 struct cli_command {
 	const char *name;
 	const char *doc;  /* one line */
-	const char *help; /* the whole --help text: usage, options, an example; NULL: put_help() makes it */
+	const char *help; /* text of --help: usage, options, an example; NULL: put_help() writes it */
 	int (*run)(int argc, char **argv, struct orr_error *err);
 	void (*put_help)(struct sbuf *out);
 };
 
-/* Fills in the error for an option that getopt_long() refused (called with opterr 0 and short options that begin with ':'): the option is
- * unknown, in which case the nearest known one is named, or lacks its value. Returns ORR_EINPUT. */
+/* Fills in the error for an option that getopt_long() refused (called with opterr 0 and short options that begin with ':'). An
+ * option without its value is named. For an unknown option, the nearest known one is named. Returns ORR_EINPUT. */
 struct option;
 int cli_bad_option(int argc, char **argv, int opt, const struct option *known, struct orr_error *err);
 

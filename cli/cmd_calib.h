@@ -13,7 +13,7 @@ int calib_show(int argc, char **argv, struct orr_error *err);
 int calib_diff(int argc, char **argv, struct orr_error *err);
 int calib_check(int argc, char **argv, struct orr_error *err);
 
-/* The data sheet of a profile's device; NULL if the catalogue lacks it. */
+/* Returns the data sheet of a profile's device; NULL if the catalogue lacks it. */
 struct device *calib_device(const struct profile *p);
 
 #endif

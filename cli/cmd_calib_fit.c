@@ -41,17 +41,17 @@ static int write_file(const struct profile *p, const char *path, struct orr_erro
 	return rc;
 }
 
-/* Appends the law that was left out, and the reason, to the profile's note. */
+/* Appends the law that was left out, with the reason, to the profile's note. */
 static void note_left_out(struct profile *p, const struct orr_error *why)
 {
-	const char *law = strchr(why->text, '('); /* after the profile's name and the law's number */
+	const char *law = strchr(why->text, '('); /* the text after the profile's name and the law's number */
 	struct sbuf s = { 0 };
 	sbuf_printf(&s, "%s%sleft out: %s", p->note, *p->note ? "; " : "", law ? law : why->text);
 	mem_free(p->note);
 	p->note = sbuf_steal(&s);
 }
 
-/* Returns the number of laws that pass the self-check; *first is the first refusal. */
+/* Returns the number of laws that pass the self-check; *first is the first error. */
 static size_t possible_laws(const struct profile *p, const struct device *d, struct orr_error *first)
 {
 	size_t n = 0;
@@ -60,7 +60,7 @@ static size_t possible_laws(const struct profile *p, const struct device *d, str
 	return n;
 }
 
-/* Removes the laws that the self-check refuses, each with a line on standard error. An error if it refuses all: the first refusal. */
+/* Removes the laws that the self-check refuses, each with a line on standard error. If it refuses all, returns the first error. */
 static int remove_impossible(struct profile *p, struct orr_error *err)
 {
 	struct orr_error why = { 0 };
@@ -76,8 +76,8 @@ static int remove_impossible(struct profile *p, struct orr_error *err)
 	return rc;
 }
 
-/* Removes impossible laws and writes the profile: to standard output if path is NULL or "-", else to a file, which is
- * replaced as a whole or not at all. */
+/* Removes impossible laws and writes the profile: to standard output if path is NULL or "-", else to a file, which is replaced
+ * atomically. */
 static int calib_save(struct profile *p, const char *path, struct orr_error *err)
 {
 	int rc = remove_impossible(p, err);
@@ -86,14 +86,14 @@ static int calib_save(struct profile *p, const char *path, struct orr_error *err
 	return path && strcmp(path, "-") ? write_file(p, path, err) : profile_write(p, stdout, err);
 }
 
-/* ---- the file beside the points ---- */
+/* ---- the metadata file next to the points ---- */
 
 struct request {
 	struct fit_options fit;
 	const char *out, *select;
 	const char *from[MAX_SOURCES];
 	int n_from;
-	char *beside[6]; /* texts read from it: device, backend, date, source, environment, and a note if it ended early */
+	char *beside[6]; /* texts of that file: device, backend, date, source, environment, and a note if the measurement ended early */
 };
 
 static const char *text_of(const cJSON *root, const char *key)
@@ -102,7 +102,7 @@ static const char *text_of(const cJSON *root, const char *key)
 	return cJSON_IsString(v) ? v->valuestring : "";
 }
 
-/* Finds the catalogue's name in a full one: "NVIDIA H200" contains h200. A name may be several words joined. */
+/* Returns the catalogue's name contained in a full name: "NVIDIA H200" contains h200. The words of a name may be joined. */
 static char *catalogue_name(const char *title)
 {
 	for (const char *at = title; *at;) {
@@ -154,7 +154,7 @@ static void put_run(struct sbuf *b, const cJSON *root)
 	cJSON_ArrayForEach(v, details) if (cJSON_IsString(v) && *v->valuestring) sbuf_printf(b, "%s: %s\n", v->string, v->valuestring);
 }
 
-/* Takes the texts of the first of several files; the other files add their faults. */
+/* Takes the texts of the first of several files; from the other files, only the faults. */
 static void take_texts(const cJSON *root, bool has_run, struct request *r)
 {
 	struct sbuf b = { 0 };
@@ -193,7 +193,7 @@ static void take_beside(const cJSON *root, struct request *r)
 	r->fit.is_unstable |= cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(root, "is_stable"));
 }
 
-/* calib run writes POINTS.device.json beside POINTS.csv. */
+/* Reads POINTS.device.json, which calib run writes next to POINTS.csv. */
 static int read_beside(const char *points, struct request *r, struct orr_error *err)
 {
 	struct sbuf path = { 0 };
@@ -293,7 +293,7 @@ int calib_fit(int argc, char **argv, struct orr_error *err)
 	struct points p = { 0 };
 	struct profile *profile = NULL;
 	int rc = parse_fit(argc, argv, &r, err);
-	bool is_images = r.n_from == 1 && !strcmp(r.from[0], "images"); /* rates of whole networks, not points of kernels */
+	bool is_images = r.n_from == 1 && !strcmp(r.from[0], "images"); /* rates of whole networks instead of kernels */
 	if (!rc && !is_images)
 		rc = read_sources(argc, argv, &r, &p, err);
 	if (!rc) {

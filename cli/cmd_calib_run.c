@@ -18,7 +18,7 @@
 
 struct request {
 	const char *backend, *out;
-	FILE *file; /* of out; NULL: standard output, written at the end */
+	FILE *file; /* file of `out`; NULL: standard output, written at the end */
 	bool is_quiet;
 	struct backend_options open;
 	struct sweep_options sweep;
@@ -42,7 +42,7 @@ static int whole(const char *option, const char *text, uint32_t most, uint32_t *
 	return ORR_OK;
 }
 
-/* Checks the names of --only: an unknown one would measure nothing. */
+/* Checks the names of --only: with an unknown name the sweep would measure nothing. */
 static int families(const char *text, struct orr_error *err)
 {
 	for (const char *at = text; *at;) {
@@ -132,7 +132,7 @@ static const struct backend *open_backend(const struct request *r, void **device
 	return *device ? &backend_cpu : NULL;
 }
 
-/* ---- files. Each point is written as it is measured, so that a crash leaves the points until then. */
+/* ---- files: each point is written when it is measured, so that a crash leaves the points measured so far */
 
 static int cannot_write(const struct request *r, struct orr_error *err)
 {
@@ -175,7 +175,7 @@ static int rewrite(const struct request *r, const struct points *p, struct orr_e
 	return rc;
 }
 
-/* Completes the files, also after an error: the points until then are valid. */
+/* Completes the files, also after an error: the points measured so far are valid. */
 static int end_files(struct request *r, const struct points *p, const struct measurement *m, struct orr_error *err)
 {
 	if (!r->out)
@@ -207,7 +207,7 @@ static void tell(const struct request *r, const struct measurement *m)
 		fprintf(stderr, "the clock rate was not stable before the first point\n");
 }
 
-/* Measures and writes the files. The error of the device comes before one of writing. */
+/* Measures and writes the files. The device's error has precedence over a write error. */
 static int measure(struct request *r, const struct backend *b, void *device, struct measurement *m, struct orr_error *err)
 {
 	struct points points = { 0 };

@@ -17,7 +17,7 @@
 
 enum { NAME = 160 };
 
-/* "conv forward fp32 3x3 s1", "collective all-reduce 8 ranks, 1 node, NVSwitch"; cut to the column. */
+/* Writes "conv forward fp32 3x3 s1" or "collective all-reduce 8 ranks, 1 node, NVSwitch", truncated to the column. */
 static void law_name(const struct law *l, char out[NAME])
 {
 	int n = snprintf(out, NAME, "%s%s%s%s%s%s%s", l->family, *l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision,
@@ -155,7 +155,7 @@ static void diff_law(const struct law *a, const struct law *b)
 	gsl_sort(ratio, 1, n);
 	if (!n)
 		return;
-	/* Held-out errors are of single points; a median difference above both errors is not noise. */
+	/* Held-out errors are of single points: a median difference above both errors is not noise. */
 	double median = gsl_stats_median_from_sorted_data(ratio, 1, n), noise = fmax(a->sigma, b->sigma);
 	printf("%-52.52s %8.3f %8.3f %8.3f  %s\n", name, ratio[0], median, ratio[n - 1], fabs(log(median)) > noise ? "differs" : "");
 }

@@ -21,7 +21,7 @@ static int print_digest(struct store *s, struct orr_error *err)
 	return code;
 }
 
-/* Labels may contain control characters, which must not reach a terminal. */
+/* Labels may contain control characters, which a terminal would interpret. */
 static const char *plain(char *s)
 {
 	for (char *c = s; *c; c++)

@@ -20,7 +20,7 @@ static const char help[] = "usage: orrery device list\n"
 			   "Example:\n"
 			   "  orrery device show a100-80g\n";
 
-/* The peak rate of mixed-precision training. */
+/* Returns the peak rate of mixed-precision training. */
 static double half_peak(const struct device *d)
 {
 	double p = d->peak_flops[PRECISION_FP16];
@@ -70,7 +70,7 @@ static void show_rates(const struct device *d)
 			d->allreduce_latency_s * 1e6);
 }
 
-/* Published measurements, which runs use with cost.measured. */
+/* Prints published measurements, which runs use with cost.measured. */
 static int show_steps(const struct device *d, struct orr_error *err)
 {
 	struct steptimes *t = steptimes_load(err);
@@ -92,7 +92,7 @@ static int show_steps(const struct device *d, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* The profile that runs use by default. */
+/* Prints the profile that runs use by default. */
 static int show_profile(const struct device *d, struct orr_error *err)
 {
 	const char *name = profile_for_device(d->profile_of);

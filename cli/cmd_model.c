@@ -78,13 +78,13 @@ static const struct precision {
 	const char *name;
 	double weight, gradient, sgd, adam, activation; /* sgd: with momentum */
 } precisions[] = {
-	{ "fp32", 4, 4, 4, 8, 4 }, { "mixed", 2, 2, 4 + 4, 4 + 8, 2 }, /* a copy of the weights in fp32 counts as the optimizer's */
+	{ "fp32", 4, 4, 4, 8, 4 }, { "mixed", 2, 2, 4 + 4, 4 + 8, 2 }, /* the fp32 copy of the weights counts as optimizer state */
 };
 enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
 
 /* ---- as text ---- */
 
-/* Three digits and a prefix: "25.6M". */
+/* Formats three digits and a prefix: "25.6M". */
 static const char *short_number(double v, char out[16])
 {
 	static const char prefix[] = " kMGTPE";
@@ -135,7 +135,7 @@ static void put_layer(const struct dnn *d, uint32_t i)
 		short_number(l->saved_elems, saved), gemm);
 }
 
-/* The layers of a block from i on; 0 outside of blocks. */
+/* Returns the number of layers of a block from i on; 0 outside blocks. */
 static uint32_t block_size(const struct dnn *d, uint32_t i)
 {
 	uint32_t n = 0, block = i < d->n_layers ? d->layer[i].block : DNN_NO_BLOCK;

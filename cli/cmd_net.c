@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* orrery net flows: the end time of each flow of a file, over the links of another */
+/* orrery net flows: end times of the flows of a file, over the links of another file */
 #include "cli/cli.h"
 #include "study/progress.h"
 

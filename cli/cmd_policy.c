@@ -88,7 +88,7 @@ static void show_one(const struct registry_entry *e)
 		printf("  --set policy.%s.%s=%s\n      %s (%s)\n", e->name, p->name, p->def, p->doc ? p->doc : "", kind_of(p));
 }
 
-/* Shows all policies of that name, or that of the given world: two worlds may have policies of the same name. */
+/* Shows all policies of that name, or only that of the given world: two worlds may have policies of the same name. */
 static int show(const char *spec, const struct world *of, struct orr_error *err)
 {
 	struct registry_entry e, other;

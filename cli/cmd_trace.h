@@ -23,7 +23,7 @@ struct trace_profile;
 /* Returns whether this generator or format is one of requests. */
 bool trace_wants_requests(const char *source, const char *format);
 
-/* The rows of requests to write, and the file. */
+/* Filter of the rows of requests to write, and the file. */
 struct trace_cut {
 	const char *out, *to;
 	int64_t from_ns, until_ns, count;
@@ -38,7 +38,7 @@ struct availset;
 bool trace_wants_avail(const char *source, const char *format);
 int trace_write_avail(struct availset *s, const struct trace_cut *cut, struct orr_error *err);
 
-/* "name=value" texts given with -O, NULL-terminated. */
+/* Reads "name=value" texts given with -O, NULL-terminated. */
 enum { TRACE_MAX_OPTIONS = 16 };
 struct trace_options {
 	const char *text[TRACE_MAX_OPTIONS + 1];

@@ -34,7 +34,7 @@ struct cut {
 static bool is_wanted(struct cut *c, const struct orr_trace_job *row)
 {
 	const struct wish *w = c->wish;
-	/* Drawn for each row, so that other conditions do not change the sample. */
+	/* Draws once per row, so that other conditions do not change the sample. */
 	bool is_drawn = w->sample >= 1 || rng_uniform(&c->rng) < w->sample;
 	return is_drawn && row->submit_ns >= w->from_ns && row->submit_ns < w->until_ns && row->gpus >= w->low_gpus &&
 	       row->gpus <= w->high_gpus && (!w->queue || (row->queue && !strcmp(row->queue, w->queue))) &&
@@ -94,7 +94,7 @@ static bool chooses_jobs(const struct wish *w)
 	return w->queue || w->user || w->low_gpus || w->high_gpus < INT64_MAX;
 }
 
-/* t NULL: the source is not a single file. */
+/* Converts availability. t NULL: the source is not a single file. */
 static int run_avail(struct trace *t, const struct wish *w, struct orr_error *err)
 {
 	if (chooses_jobs(w)) {

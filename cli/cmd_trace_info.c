@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHORT_LIST = 15 }; /* keys of a tally that the text form shows */
+enum { SHORT_LIST = 15 }; /* number of keys of a tally in the text form */
 
 struct subject {
 	const char *source, *format, *doc, *hash;
@@ -25,7 +25,7 @@ struct subject {
 
 /* ---- text ---- */
 
-/* Whole numbers without decimals, others with at most three. */
+/* Formats whole numbers without decimals, others with at most three. */
 static const char *show(double v, char out[40])
 {
 	if (isnan(v))
@@ -47,7 +47,7 @@ static void print_series(const struct trace_profile *p)
 	for (size_t i = 0; (s = trace_profile_get_series(p, i)); i++) {
 		const struct summary *m = &s->summary;
 		char t[11][40];
-		if (!m->n || (m->max <= 0 && m->min >= 0)) /* all values are 0: no row states it */
+		if (!m->n || (m->max <= 0 && m->min >= 0)) /* all values are 0, so no row states it */
 			continue;
 		printf("%-38s %9" PRIu64 " %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", s->name, m->n, show(m->mean, t[0]),
 			show(m->sd, t[1]), show(m->min, t[2]), show(m->p25, t[3]), show(m->p50, t[4]), show(m->p75, t[5]),
@@ -69,7 +69,7 @@ static void print_tally(const struct trace_profile_tally *t)
 		printf("  and %zu more (--json lists all)\n", t->n - SHORT_LIST);
 }
 
-/* Returns whether a tally is printed: not if all rows have the usual value. */
+/* Returns whether a tally is printed: not if all rows have the default value. */
 static bool is_telling(const struct trace_profile_tally *t)
 {
 	const char *only = t->n == 1 ? t->entry[0].key : "";

@@ -25,7 +25,7 @@ static int write_rows(const struct reqset *s, const struct trace_cut *cut, struc
 	rng_init(&rng, cut->seed, "sample", 0);
 	struct reqcursor *c = reqset_open(s, 0);
 	while (!rc && *kept < cut->count && reqcursor_next(c, &r) && r.arrival_ns < cut->until_ns) {
-		/* Drawn for each row, so that other conditions do not change the sample. */
+		/* Draws once per row, so that other conditions do not change the sample. */
 		bool is_drawn = cut->sample >= 1 || rng_uniform(&rng) < cut->sample;
 		if (!is_drawn || r.arrival_ns < cut->from_ns)
 			continue;

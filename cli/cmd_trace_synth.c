@@ -95,7 +95,7 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	return rc;
 }
 
-/* Options of all formats, or all generators, of instances are printed once. */
+/* Options that all formats or all generators of instances have are printed once. */
 static const struct orr_param every_avail[] = { AVAIL_PARAMS, ORR_PARAM_END };
 static const struct orr_param every_avail_generator[] = { AVAIL_SHIFT_PARAMS, ORR_PARAM_END };
 

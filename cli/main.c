@@ -16,7 +16,7 @@
 #include "cli/commands.def"
 #undef COMMAND
 
-/* One per file cmd_NAME.c. The verbs of the worlds come before them (cli/verb.h). */
+/* The commands, one per file cmd_NAME.c. The verbs of the worlds precede them (cli/verb.h). */
 static const struct cli_command *const cli_commands[] = {
 #define COMMAND(name) &cmd_##name,
 #include "cli/commands.def"

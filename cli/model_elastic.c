@@ -74,7 +74,7 @@ static void add_curves(cJSON *o, const struct elastic *job)
 
 /* ---- as text ---- */
 
-/* "4 x 12", or "-" if the job does not state it. */
+/* Formats "4 x 12", or "-" if the job does not state it. */
 static const char *shape(uint32_t pipelines, uint32_t depth, char out[32])
 {
 	snprintf(out, 32, pipelines && depth ? "%" PRIu32 " x %" PRIu32 : "-", pipelines, depth);
@@ -87,7 +87,7 @@ static const char *length(const struct elastic *job, char out[32])
 	return out;
 }
 
-/* Number of shapes with a known step time. */
+/* Returns the number of shapes with a known step time. */
 static const char *shapes(const struct elastic *job, char out[32])
 {
 	snprintf(out, 32, job->step ? "derived" : job->n_points ? "%" PRIu32 : "-", job->n_points);

@@ -7,12 +7,12 @@
 
 struct model_served {
 	bool is_wanted, as_json;
-	const char *needs_wanted; /* the option given that requires --served */
+	const char *needs_wanted; /* option given that requires --served */
 	const char *device, *profile, *precision;
 	int64_t tp, pp, context;
 };
 
-/* One option of getopt_long(): s, d, p, T, P, r or c. */
+/* Handles one option of getopt_long(): s, d, p, T, P, r or c. */
 int model_served_option(struct model_served *o, int opt, const char *value, struct orr_error *err);
 int model_served_list(const struct model_served *o, struct orr_error *err);
 int model_served_show(const char *name, const struct model_served *o, struct orr_error *err);

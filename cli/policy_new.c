@@ -49,7 +49,7 @@ static int write_new(const char *path, const struct embedded_file *template, con
 	return rc;
 }
 
-/* The world's templates: two files each, the source and its test. */
+/* Returns the world's templates: two files each, the source and its test. */
 static const struct embedded_file *template_of(const struct world *w, bool is_reacting, struct orr_error *err)
 {
 	const struct embedded_file *t = w->template;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * policy_new.h - a new policy of any world, that compiles and works
+ * policy_new.h - makes a new policy of any world that compiles and works
  */
 #ifndef ORR_CLI_POLICY_NEW_H
 #define ORR_CLI_POLICY_NEW_H
 
 #include "world/world.h"
 
-/* Writes NAME.c and NAME_test.sh to the current folder and prints the next commands. Existing files are an error, and so is
- * is_reacting (--reacting) for a world that has no such template. */
+/* Writes NAME.c and NAME_test.sh to the current folder and prints the next commands. Fails if one of the files exists, or with
+ * is_reacting (--reacting) if the world has no such template. */
 int policy_new(const char *name, const struct world *w, bool is_reacting, struct orr_error *err);
 
 #endif

@@ -20,10 +20,10 @@ enum {
 	OPT_JSON,
 	OPT_CHECK,
 	OPT_KEY,
-	OPT_FLAG /* and above: a flag of a world */
+	OPT_FLAG /* from this number on: a flag of a world */
 };
 
-/* Flags of every world. key: the scenario key that the value is set to. */
+/* Flags of every world. key: the scenario key that the flag sets. */
 static const struct common_flag {
 	const char *name, *arg;
 	int opt;
@@ -52,7 +52,7 @@ enum { COMMON = sizeof common_flags / sizeof *common_flags, MOST_FLAGS = 128 };
 /* The flags of one command. */
 struct flags {
 	struct option longs[COMMON + MOST_FLAGS + 2];
-	const struct world_flag *flag[MOST_FLAGS]; /* by number: option OPT_FLAG + i */
+	const struct world_flag *flag[MOST_FLAGS]; /* flags by number: option OPT_FLAG + i */
 	int n_longs, n_flags;
 };
 
@@ -67,7 +67,7 @@ static bool has_flag(const struct flags *f, const char *name)
 static void add_flags(struct flags *f, const struct world *w, bool is_verb)
 {
 	for (const struct world_flag *x = w->flags; x && x->name; x++) {
-		/* A flag has the same meaning in all worlds that share it (tests/study/unit_worlds.c). */
+		/* A flag has the same meaning in all worlds that have it (tests/study/unit_worlds.c). */
 		if ((x->kind == WORLD_FLAG_VERB && !is_verb) || has_flag(f, x->name) || f->n_flags == MOST_FLAGS)
 			continue;
 		f->longs[f->n_longs++] = (struct option){ x->name, x->arg ? required_argument : no_argument, NULL, OPT_FLAG + f->n_flags };
@@ -125,7 +125,7 @@ int request_threads(const char *text, int *out, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* The key of a flag of every world; "world" for --world, which is not in the table. */
+/* Returns the key of a flag of every world; "world" for --world, which is not in the table. */
 static const char *key_of(const char *flag)
 {
 	for (int i = 0; i < COMMON; i++)
@@ -212,7 +212,7 @@ static int take_flag(struct request *r, const struct world_flag *f, struct orr_e
 	}
 }
 
-/* -o is short for --output where a world has it. */
+/* Returns the flag for -o, which is short for --output in worlds that have it. */
 static const struct world_flag *output_flag(const struct flags *f)
 {
 	for (int i = 0; i < f->n_flags; i++)

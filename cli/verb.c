@@ -58,7 +58,7 @@ static int complete(struct request *r, const struct world *w, struct orr_error *
 	int rc = r->file ? request_load_below(r, r->file, err) : ORR_OK;
 	if (rc)
 		return rc;
-	if (r->source && !has_format) /* the file's format is that of the file's trace */
+	if (r->source && !has_format) /* the format in the file belongs to the file's trace */
 		cJSON_DeleteItemFromObjectCaseSensitive(r->scenario, "format");
 	if (!r->file)
 		request_put(r, "world", w->name);

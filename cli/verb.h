@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * verb.h - the verb of any world: its flags and its help follow from the world's descriptor
+ * verb.h - the verb of any world: flags and help follow from the world's descriptor
  */
 #ifndef ORR_CLI_VERB_H
 #define ORR_CLI_VERB_H

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# comparison.sh - recorded and simulated waits: the tables of comparison-waits.md
+# comparison.sh - recorded and simulated waits: makes the tables of comparison-waits.md
 # usage: sh docs/comparison.sh [ORRERY]     traces: $ORRERY_TRACE_PATH
 set -eu
 orrery=${1:-orrery}
@@ -116,8 +116,8 @@ openb() {
   "$orrery" trace info "$pods" | grep -E '^(peak GPUs|never scheduled)'
 }
 
-# The pods as an allocation-only workload (Weng et al., ATC 2023): drawn with replacement, one per second, without ends,
-# until they request LOAD times the GPUs of the cluster. Generator: Park and Miller, CACM 31(10), 1988.
+# Makes an allocation-only workload of the pods (Weng et al., ATC 2023): pods without ends, drawn with replacement, one
+# per second, until they request LOAD times the GPUs of the cluster. Generator: Park and Miller, CACM 31(10), 1988.
 inflate() {
   awk -v seed="$1" -v load="$2" 'BEGIN { FS = OFS = ","; x = seed; i = 0 }
     NR == 1 { print; next }

@@ -1,11 +1,11 @@
 #!/bin/sh
-# completion.sh - the bash completion, made from the program's help
+# completion.sh - generates the bash completion from the program's help
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   docs/completion.sh ORRERY >orrery.bash
 #
-# Commands, verbs and options are written when the script is made; the names of policies are read from the program at
-# the time of completion.
+# The script contains commands, verbs and options; it reads the names of policies from the program at the time of
+# completion.
 set -eu
 orrery=${1:?usage: docs/completion.sh ORRERY}
 commands=$("$orrery" --help | awk '/^commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
@@ -17,19 +17,20 @@ verbs() {
     on && $1 == "orrery" && $2 == command && $3 ~ /^[a-z|]+$/ { gsub(/\|/, "\n", $3); print $3 }' |
     sort -u | tr '\n' ' '
 }
-# Prints the options that a help text explains. Options in its example are skipped: they may belong to another program or command.
+# Prints the options that a help text explains, without those in its example, which may belong to another program or
+# command.
 options() {
   {
     "$orrery" "$1" --help | sed '/^[Ee]xample/,$d'
     [ "$1" != scenario ] || "$orrery" jobs --help | sed '/^[Ee]xample/,$d'
   } | grep -oE -- '(^|[^-[:alnum:]])--[a-z][a-z-]*' | sed 's/^[^-]*//' | sort -u | tr '\n' ' '
 }
-# Names in the part of `orrery trace list` that begins with $1.
+# Prints the names in the part of `orrery trace list` that begins with $1.
 traces() {
   "$orrery" trace list 2>/dev/null | awk -v part="$1" '/^[^ ]/ { on = index($0, part) == 1 } on && /^  [a-z]/ { print $1 }' |
     tr '\n' ' '
 }
-# Options whose description is a list, "a, b or c": each has a case branch.
+# Prints options whose description is a list, "a, b or c"; each gets a case branch.
 choices() {
   for command in $commands; do "$orrery" "$command" --help; done | awk '
     /^ +--[a-z-]+ [A-Z]+  +[a-z-]+(, [a-z-]+)* or [a-z-]+$/ {
@@ -70,7 +71,7 @@ cat <<'END'
 		[ "$prev" = --policy ] || [ "$command" = policy ] || return
 		local kind=''
 		case $command in jobs | step | serve | spot) kind="--kind $command" ;; esac
-		# In a list with commas, the word after the last comma is completed.
+		# In a comma-separated list, completes the word after the last comma.
 		case $cur in *,*) done_part=${cur%,*}, cur=${cur##*,} ;; esac
 		COMPREPLY=($(compgen -P "$done_part" \
 			-W "$("${COMP_WORDS[0]}" policy list $kind 2>/dev/null | awk '/^  [a-z]/ { print $1 }')" -- "$cur"))
@@ -97,7 +98,7 @@ cat <<'END'
 	-*) COMPREPLY=($(compgen -W "$options --help" -- "$cur")) ;;
 	*)
 		[ "$COMP_CWORD" -ne 2 ] || COMPREPLY=($(compgen -W "$verbs" -- "$cur"))
-		# A trace is completed by generators, a model by its name.
+		# Completes a trace by generators, a model by names.
 		case $command,${COMP_WORDS[2]},$COMP_CWORD in
 		step,*,2 | model,show,3) COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" model list 2>/dev/null |
 			awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur")) ;;

@@ -4,15 +4,14 @@
 #
 #   docs/figures.sh ORRERY DIR
 #
-# Writes into DIR. The same version of orrery draws identical figures, except for differences between versions of
-# gnuplot.
+# Writes to DIR. With one version of gnuplot, a version of orrery draws identical figures.
 set -eu
 orrery=${1:?usage: docs/figures.sh ORRERY DIR}
 into=${2:?usage: docs/figures.sh ORRERY DIR}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# The README's figure is that of ./bootstrap.sh demo.
+# Draws the README's figure, which is that of ./bootstrap.sh demo.
 "$orrery" jobs philly-like --cluster 48x8:v100 --policy fifo,srtf,las,easy-backfill --replications 100 --out "$tmp" >"$tmp/table.txt"
 mkdir -p "$into"
 cp "$tmp/jct-cdf.svg" "$into/jct-cdf.svg"

@@ -1,13 +1,12 @@
 #!/bin/sh
-# man.sh - the man page, made from the program's help
+# man.sh - generates the man page from the program's help
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 #   docs/man.sh ORRERY >orrery.1
 #
-# ORRERY is the program just built. Its --help texts follow one form: "usage:" first,
-# then paragraphs, headings that end in ":", options as "  -x, --long ARG  what it
-# does" and verbs as "verb  what it does", with continuation lines indented further,
-# and examples indented by two.
+# ORRERY: path of the built program. Its --help texts have one form: "usage:" first, then paragraphs, headings that end in
+# ":", options as " -x, --long ARG what it does" and verbs as "verb what it does", with continuation lines indented
+# further, and examples indented by two.
 set -eu
 orrery=${1:?usage: docs/man.sh ORRERY}
 here=$(dirname "$0")

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 /*
- * Figures have the width of a printed column, 3.5 in, and 9 pt type. SVG counts in 1/96 in and the PNG has 300 dots per
- * inch, so both scale their type to match.
+ * Figures have the width of a printed column, 3.5 in, and 9 pt type. The unit of SVG is 1/96 in and the PNG has 300 dots per
+ * inch, so both scale their type accordingly.
  */
 static const struct format {
-	const char *suffix, *terminal; /* printf format of width and height */
-	double per_inch;               /* units of the terminal per inch */
+	const char *suffix, *terminal; /* terminal: with the printf format of width and height */
+	double per_inch;               /* number of terminal units per inch */
 	double key_row_in;             /* height of a row of the legend */
 	const char *ending;            /* end of a complete file */
 } formats[] = {
@@ -60,7 +60,7 @@ static int load_template(struct sbuf *out, const char *name, struct orr_error *e
 
 struct layout album_layout(size_t n, size_t longest_label, double plot_in)
 {
-	/* In points: the page, the widest character of 9 pt type, a line sample with its gaps. */
+	/* In points: width of the page, of the widest character of 9 pt type, and of a line sample with its gaps. */
 	static const double page = 245, character = 5.4, sample = 37;
 	size_t columns = (size_t)(page / (sample + character * (double)longest_label));
 	columns = columns ? columns : 1;
@@ -99,7 +99,7 @@ int album_add(struct album *a, const char *file, const char *template, struct la
 	return code;
 }
 
-/* Returns the path of file i of the album, with a suffix for its draft. */
+/* Returns the path of file i of the album, with the suffix of a draft if requested. */
 static char *path_of(const struct album *a, const char *dir, size_t i, const char *suffix)
 {
 	struct sbuf b = { 0 };
@@ -107,7 +107,7 @@ static char *path_of(const struct album *a, const char *dir, size_t i, const cha
 	return sbuf_steal(&b);
 }
 
-/* Returns whether the file has its end. gnuplot does not report a full disk. */
+/* Returns whether the file has its ending: gnuplot does not report a full disk. */
 static bool is_whole(const char *path, const char *ending)
 {
 	char last[16] = "";
@@ -132,7 +132,7 @@ static int check_drafts(const struct album *a, const char *dir, struct orr_error
 	return code;
 }
 
-/* Replaces the creation date in a PDF, so that the same run gives the same bytes. */
+/* Replaces the creation date in a PDF, so that equal runs give equal bytes. */
 static void fix_date(const char *path)
 {
 	static const char mark[] = "/CreationDate (D:";
@@ -141,14 +141,14 @@ static void fix_date(const char *path)
 	for (int c; f && matched < sizeof mark - 1 && (c = getc(f)) != EOF;)
 		matched = c == mark[matched] ? matched + 1 : c == mark[0];
 	if (f && matched == sizeof mark - 1) {
-		fseek(f, 0, SEEK_CUR); /* required between reading and writing */
+		fseek(f, 0, SEEK_CUR); /* required between a read and a write */
 		fputs("19700101000000", f);
 	}
 	if (f)
 		fclose(f);
 }
 
-/* Renames the drafts, or (is_good false) removes them. */
+/* Renames the drafts, or removes them if is_good is false. */
 static int settle(const struct album *a, const char *dir, bool is_good, struct orr_error *err)
 {
 	int code = ORR_OK;

@@ -2,9 +2,9 @@
 /*
  * album.h - figures drawn in one run of gnuplot, each as PDF, SVG and PNG
  *
- * A figure is the template plots/NAME.gp, after data and variables that the caller adds to
- * the script before album_add(). Templates are searched in $ORRERY_DATADIR, in the folder of
- * `make install`, and in the source tree. Files are replaced atomically.
+ * A figure consists of data and variables, which the caller adds to the script before album_add(), and of the template
+ * plots/NAME.gp. Templates are searched in $ORRERY_DATADIR, in the folder of `make install`, and in the source tree. Files are
+ * replaced atomically.
  */
 #ifndef ORR_PLOTS_ALBUM_H
 #define ORR_PLOTS_ALBUM_H
@@ -13,14 +13,14 @@
 
 #include "base/sbuf.h"
 
-/* A zeroed album is empty. */
+/* An album of all zeros is empty. */
 struct album {
 	struct sbuf script;
 	char **file; /* without suffix */
 	size_t n_files, cap_files;
 };
 
-/* The height of the plot without the legend, and the rows of the legend. */
+/* Height of the plot without the legend, and number of rows of the legend. */
 struct layout {
 	double plot_in;
 	size_t rows;
@@ -30,7 +30,7 @@ struct layout album_layout(size_t n, size_t longest_label, double plot_in);
 
 /* Adds the figure `file`, drawn by plots/TEMPLATE.gp, in each format. */
 int album_add(struct album *a, const char *file, const char *template, struct layout l, struct orr_error *err);
-/* Creates dir if needed. ORR_EDEVICE: gnuplot is not installed. */
+/* Draws the album; creates dir if needed. ORR_EDEVICE: gnuplot is not installed. */
 int album_write(struct album *a, const char *dir, struct orr_error *err);
 void album_free(struct album *a);
 

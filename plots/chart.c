@@ -26,7 +26,7 @@ static void put_real(struct sbuf *b, double v)
 		sbuf_puts(b, "NaN ");
 }
 
-/* In a stack, low and high are the ends of a piece. */
+/* Stacks a point: low and high become the ends of a piece. */
 static struct chart_point on_top_of(const struct chart_point *p, double *below)
 {
 	struct chart_point at = *p;
@@ -59,7 +59,7 @@ static void put_data(struct sbuf *b, const struct chart *c)
 	mem_free(below);
 }
 
-/* Adds an axis label; one longer than the plot is split at the blank nearest to its middle. */
+/* Adds an axis label; splits a label that is longer than the plot at the blank nearest to its middle. */
 static void put_text(struct sbuf *b, const char *name, const char *text)
 {
 	size_t n = strlen(text), at = 0;
@@ -85,7 +85,7 @@ static void put_colours(struct sbuf *b, const struct chart *c)
 	size_t n[2] = { 0, 0 }, drawn = 0;
 	for (size_t i = 0; i < c->n_series; i++)
 		drawn += !c->series[i].marks_alone;
-	size_t slots = drawn >= c->n_series - drawn ? drawn : c->n_series; /* more marks than bars: marks get their own slots */
+	size_t slots = drawn >= c->n_series - drawn ? drawn : c->n_series; /* with more marks than bars, marks get separate slots */
 	sbuf_printf(b, "slots = %zu\narray shade[%zu]\n", slots, c->n_series);
 	for (size_t i = 0; i < c->n_series; i++) {
 		size_t k = ++n[c->series[i].marks_alone];
@@ -93,7 +93,7 @@ static void put_colours(struct sbuf *b, const struct chart *c)
 	}
 }
 
-/* gnuplot treats the text of a tic as a format: "%%" is a per cent sign. */
+/* Adds a tic. gnuplot treats its text as a format: "%%" is a per cent sign. */
 static void put_tic(struct sbuf *b, size_t i, const char *text)
 {
 	struct sbuf quoted = { 0 };
@@ -105,7 +105,7 @@ static void put_tic(struct sbuf *b, size_t i, const char *text)
 	sbuf_free(&quoted);
 }
 
-/* Returns whether the names of the positions fit side by side. In points: the page, a character of 9 pt type. */
+/* Returns whether the names of the positions fit in one row. In points: the page, a character of 9 pt type. */
 static bool have_room(const struct chart *c)
 {
 	static const double page = 210, character = 5.4;

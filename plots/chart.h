@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * chart.h - lines, bars, stacks, timelines and distribution functions of arbitrary numbers, drawn by gnuplot
+ * chart.h - lines, bars, stacks, timelines and distribution functions of any numbers, drawn by gnuplot
  *
  * A point whose y is NaN is a gap; low and high, the ends of an interval, may be NaN.
  * Texts are shown verbatim: gnuplot never interprets them.
@@ -25,17 +25,17 @@ struct chart_point {
 };
 struct chart_series {
 	const char *label;
-	const struct chart_point *point; /* bars: one per category; cdf: a value and the share of values up to it */
+	const struct chart_point *point; /* points; bars: one per category; cdf: a value and the share of values up to it */
 	size_t n;
-	bool marks_alone; /* no line: published values beside simulated ones */
+	bool marks_alone; /* marks without a line: published values next to simulated ones */
 };
 
 struct chart {
-	const char *file; /* without suffix; a plain file name */
+	const char *file; /* file name without suffix and folder */
 	enum chart_kind kind;
 	const char *x_label, *y_label;
 	bool log_x, log_y;
-	double y_min, y_max;         /* NaN: from the data; bars and lines begin at 0 */
+	double y_min, y_max;         /* NaN: chosen from the data; bars and lines start at 0 */
 	const char *const *category; /* names of the x positions; NULL: x is a number */
 	size_t n_categories;
 	const struct chart_series *series;

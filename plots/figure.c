@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the number of characters of a label in the legend. */
+/* Returns the length of a label in the legend, in characters. */
 static size_t label_length(const struct run_result *r)
 {
 	size_t len = strlen(r->label ? r->label : "");
@@ -80,7 +80,7 @@ static int add_bars(struct album *a, const struct run_result *const *runs, size_
 	return code;
 }
 
-/* Adds the figures of run r alone; no-op if it has no data for them. */
+/* Adds the figures of the single run r; no-op if it has no data for them. */
 static int add_timeline(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
 {
 	size_t titles, rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES, &titles);

@@ -16,10 +16,9 @@
  *   instances-LABEL        instances over time: live, ready, in use
  *   loss           loss of training over time
  *   timeline-LABEL activity of the first FIGURE_DEVICES devices in the last iterations of each run
- * A figure without data is left out. plots/NAME.gp defines the appearance of a figure; it is searched in
- * $ORRERY_DATADIR, in the folder of `make install`, and in the source tree. No user text is executed
- * by gnuplot or a shell: labels go through gnuplot_quote(), and gnuplot runs in the output directory
- * with file names made by report_file_names().
+ * A figure without data is omitted. plots/NAME.gp defines the appearance of a figure; it is searched in
+ * $ORRERY_DATADIR, in the folder of `make install`, and in the source tree. Neither gnuplot nor a shell executes user text:
+ * gnuplot_quote() quotes labels, and gnuplot runs in the output directory with file names from report_file_names().
  */
 #ifndef ORR_PLOTS_FIGURE_H
 #define ORR_PLOTS_FIGURE_H
@@ -30,8 +29,8 @@
 
 enum { FIGURE_GANTT_JOBS = 30, FIGURE_DEVICES = 16 };
 
-/* Creates dir if needed. ORR_EDEVICE: gnuplot is not installed (the text says what to
- * install); the caller may treat that as a warning. */
+/* Writes the figures; creates dir if needed. ORR_EDEVICE: gnuplot is not installed (the text names the remedy); the caller may treat
+ * this as a warning. */
 int figures_write(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);
 
 #endif

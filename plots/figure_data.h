@@ -2,9 +2,9 @@
 /*
  * figure_data.h - results as data blocks and variables for plots/NAME.gp
  *
- * Each function adds to the script $data, with one block per run in the order of runs; the variables n and label[1..n]; and the variables
- * named at the top of its template. Without data it adds nothing and returns 0. Long curves are thinned to the resolution of a printed
- * column: a time series to means over equal intervals, which keeps its integral.
+ * Each function adds to the script: $data, with one block per run in the order of runs; the variables n and label[1..n]; the
+ * variables named at the top of its template. Without data it adds nothing and returns 0. Long curves are thinned to the
+ * resolution of a printed column; a time series becomes means over equal intervals, with the same integral.
  */
 #ifndef ORR_PLOTS_FIGURE_DATA_H
 #define ORR_PLOTS_FIGURE_DATA_H
@@ -15,14 +15,14 @@
 enum { FIGURE_LABEL_BYTES = 32 };
 
 bool figure_data_jct(struct sbuf *script, const struct run_result *const *runs, size_t n);
-/* Times of requests from arrival to completion, or to the first token. */
+/* Adds times of requests from arrival to completion, or to the first token. */
 bool figure_data_latency(struct sbuf *script, const struct run_result *const *runs, size_t n);
 bool figure_data_ttft(struct sbuf *script, const struct run_result *const *runs, size_t n);
 bool figure_data_series(struct sbuf *script, const struct run_result *const *runs, size_t n, const char *name);
-/* Returns the number of rows (jobs) drawn, at most max_jobs. */
+/* Adds a Gantt chart; returns the number of rows (jobs) drawn, at most max_jobs. */
 size_t figure_data_gantt(struct sbuf *script, const struct run_result *r, size_t max_jobs);
-/* Returns the number of devices drawn, at most max_devices; *titles: entries of the legend. $data has one block for each of
- * kind[1..kinds]. */
+/* Adds a timeline; returns the number of devices drawn, at most max_devices. *titles: number of entries of the legend. $data has one
+ * block for each of kind[1..kinds]. */
 size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, size_t max_devices, size_t *titles);
 
 #endif

@@ -15,7 +15,7 @@ void gnuplot_quote(struct sbuf *out, const char *s, size_t max_bytes)
 	if (len > max_bytes) {
 		n = max_bytes;
 		while (n && ((unsigned char)s[n] & 0xc0) == 0x80)
-			n--; /* do not split a multi-byte character */
+			n--; /* avoids a split of a multi-byte character */
 	}
 	sbuf_putc(out, '\'');
 	for (size_t i = 0; i < n; i++) {
@@ -40,7 +40,7 @@ static _Noreturn void become_gnuplot(const char *dir, int in, int out)
 	_exit(NO_GNUPLOT);
 }
 
-/* Writes the script to gnuplot. fd is a socket instead of a pipe, because MSG_NOSIGNAL avoids SIGPIPE when the reader has ended,
+/* Writes the script to gnuplot. fd is a socket instead of a pipe: MSG_NOSIGNAL then avoids SIGPIPE after the reader has ended,
  * without changing the process's signal handlers. */
 static void feed(int fd, const struct sbuf *script)
 {
@@ -49,7 +49,7 @@ static void feed(int fd, const struct sbuf *script)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* gnuplot ended: its exit status and messages give the cause */
+			return; /* gnuplot has ended: its exit status and messages give the cause */
 		sent += (size_t)n;
 	}
 }

@@ -121,7 +121,7 @@ static int draw_roofline(struct album *a, const struct profile *p, const struct 
 
 /* ---- efficiency ---- */
 
-/* Draws the efficiency of products m x k x m of 2-byte or 4-byte elements, by m and k. */
+/* Draws the efficiency of products m x k x m of 2-byte or 4-byte elements, over m and k. */
 static int draw_map(struct album *a, const struct law *l, double peak, struct orr_error *err)
 {
 	struct sbuf *b = &a->script;

@@ -11,7 +11,7 @@
 
 #include "hwmodel/profile.h"
 
-/* d, the data sheet, may be NULL. Creates dir if needed. */
+/* Draws the figures; creates dir if needed. d, the data sheet, may be NULL. */
 int profile_figures(const struct profile *p, const struct device *d, const char *dir, struct orr_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attention: one query (decode), or all queries (prefill). Prefill runs as two products with the scores in memory between them
- * (unfused), or as one kernel that keeps the scores on the chip (fused).
+ * Attention: one query (decode), or all queries (prefill). Prefill is either two products with the scores in memory between
+ * them (unfused), or one kernel that keeps the scores on the chip (fused).
  */
 #include "calib/cuda/module.h"
 
@@ -13,9 +13,9 @@
 /* ---- one query */
 
 /*
- * One query per head: a block handles the head, its warps divide the sequence, and the parts are combined by
- * running maximum and sum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
- * dim is 64 or 128: a lane holds two or four of its elements.
+ * One query per head. A block computes a head, its warps divide the sequence, and the parts are combined by running maximum and
+ * sum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). dim is 64 or 128: a lane holds two or four
+ * of its elements.
  */
 template <int PER_LANE> struct alignas(2 * PER_LANE) lanes {
 	__half v[PER_LANE];
@@ -77,16 +77,16 @@ void decode_heads(const void *q, const void *k, const void *v, void *o, size_t h
 /* ---- all queries, fused */
 
 /*
- * A block handles ROWS queries of a head and iterates over its keys and values COLUMNS at a time. The softmax is combined
- * by running maximum and sum (Milakov and Gimelshein 2018; Dao et al., "FlashAttention", NeurIPS 2022, algorithm
- * 1). Products run on tensor cores, 16 x 16 x 16 at a time. Sums stay in shared memory between products, which
- * keeps the kernel simple and slower than a library's. Every row of shared memory is padded by 16 bytes against bank
- * conflicts; every tile in it begins at a multiple of 32 bytes, as wmma requires. seq is a multiple of ROWS and COLUMNS.
+ * A block computes ROWS queries of a head and iterates over its keys and values, COLUMNS at a time. The softmax is combined by
+ * running maximum and sum (Milakov and Gimelshein 2018; Dao et al., "FlashAttention", NeurIPS 2022, algorithm 1). Products run
+ * on tensor cores, 16 x 16 x 16 at a time. Sums stay in shared memory between products: the kernel is simple, and slower than a
+ * library's. Every row of shared memory is padded by 16 bytes against bank conflicts; every tile begins at a multiple of 32
+ * bytes, which wmma requires. seq is a multiple of ROWS and COLUMNS.
  */
 enum { FUSED_THREADS = 128, COLUMNS = 32, TILE = 16 };
 
 template <int DIM, int ROWS> struct fused_memory {
-	__half query[ROWS][DIM + 8], other[COLUMNS][DIM + 8], share[ROWS][COLUMNS + 8]; /* other: keys, then values */
+	__half query[ROWS][DIM + 8], other[COLUMNS][DIM + 8], share[ROWS][COLUMNS + 8]; /* other: first keys, then values */
 	float score[ROWS][COLUMNS + 4], sum[ROWS][DIM + 4];
 	float most[ROWS], total[ROWS];
 };
@@ -100,7 +100,7 @@ template <int DIM> __device__ static void load_rows(const __half *from, __half (
 		*(uint4 *)&to[i / (DIM / 8)][i % (DIM / 8) * 8] = ((const uint4 *)from)[i];
 }
 
-/* Computes score = query other^T; the warps take its tiles in turn. */
+/* Computes score = query other^T; the warps take the tiles in turn. */
 template <int DIM, int ROWS> __device__ static void fused_scores(fused_memory<DIM, ROWS> *m)
 {
 	using namespace nvcuda;
@@ -196,7 +196,7 @@ __global__ static void __launch_bounds__(FUSED_THREADS) fused_kernel(const __hal
 #endif
 }
 
-/* dim: 64 or 128; seq: a multiple of 64. Needs compute capability 7.0. */
+/* Computes fused attention. dim: 64 or 128; seq: a multiple of 64. Requires compute capability 7.0. */
 void prefill_heads(const void *q, const void *k, const void *v, void *o, size_t heads, int seq, int dim, cudaStream_t s)
 {
 	const __half *query = (const __half *)q, *key = (const __half *)k, *value = (const __half *)v;
@@ -220,7 +220,7 @@ static void drop_attention(struct task *t)
 	free(a);
 }
 
-/* Unfused attention: the scores go through memory. */
+/* Issues unfused attention, whose scores go through memory. */
 static int prefill_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
 	struct attention *a = (struct attention *)t->own;

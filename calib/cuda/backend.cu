@@ -33,10 +33,10 @@ int cuda_refuse(struct orr_error *err, cudaError_t e, const char *what)
 
 /* ---- opening */
 
-/* 35: no driver; 100: no device; 3 and 804: a defective driver. The message is the same for all. */
+/* Counts the GPUs. Errors 35: no driver; 100: no device; 3 and 804: a defective driver. All have the same message. */
 static int count_gpus(int *count, struct orr_error *err)
 {
-	*count = 0; /* the call leaves it unset if there is no driver */
+	*count = 0; /* without a driver, the call leaves the number unset */
 	cudaError_t e = cudaGetDeviceCount(count);
 	if (e == cudaSuccess && *count > 0)
 		return ORR_OK;
@@ -165,7 +165,7 @@ static void list_products(struct gpu *g)
 	static const char *const precisions[] = { "fp32", "tf32", "fp16", "bf16" };
 	int cc = 10 * g->prop.major + g->prop.minor;
 	for (int i = 0; i < 4; i++) {
-		if ((i == 1 || i == 3) && cc < 80) /* tf32 and bf16 need Ampere */
+		if ((i == 1 || i == 3) && cc < 80) /* tf32 and bf16 require Ampere */
 			continue;
 		add_kind(g, "gemm", "", precisions[i], "nn", 0);
 		add_kind(g, "gemm", "", precisions[i], "nt", 0);
@@ -186,7 +186,7 @@ static void list_convolutions(struct gpu *g)
 	static const char *const ops[] = { "forward", "data-gradient", "weight-gradient" };
 	static const char *const classes[] = { "1x1", "3x3 s1", "strided", "large" };
 	static const char *const precisions[] = { "fp32", "fp16", "tf32", "bf16" };
-	int n = g->prop.major >= 8 ? 4 : 2; /* tf32 and bf16 need Ampere */
+	int n = g->prop.major >= 8 ? 4 : 2; /* tf32 and bf16 require Ampere */
 	for (int p = 0; p < n; p++)
 		for (int i = 0; i < 3; i++)
 			for (int c = 0; c < 4; c++)
@@ -320,7 +320,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Times at most BATCH_CALLS calls behind the gate. More could fill the queue, and host and device would wait for each other. */
+/* Times at most BATCH_CALLS calls behind the gate. More calls could fill the queue: then host and device would wait for each other. */
 static int time_some(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)
 {
 	struct gpu *g = t->gpu;
@@ -335,7 +335,7 @@ static int time_some(struct task *t, uint32_t times, struct timing *out, struct 
 		rc = t->enqueue(t, g->stream, err);
 	out->issue_s += now() - start;
 	cudaError_t e = cudaEventRecord(g->end, g->stream);
-	*g->gate = 1; /* also after an error, else the device keeps spinning */
+	*g->gate = 1; /* also after an error, otherwise the device keeps spinning */
 	if (rc)
 		return rc;
 	CUDA_DO(e);
@@ -379,7 +379,7 @@ struct task *task_prepare(struct gpu *g, const struct kernel *k, struct orr_erro
 	for (size_t i = 0; t && i < sizeof by / sizeof *by; i++)
 		if (!strcmp(by[i].family, k->family))
 			rc = by[i].prepare(t, err);
-	/* The first call loads and plans; both must be done before the gate. */
+	/* The first call loads code and plans, which must precede the gate. */
 	if (!rc && t->enqueue)
 		rc = t->enqueue(t, g->stream, err);
 	cudaError_t e = cudaStreamSynchronize(g->stream), last = cudaGetLastError();

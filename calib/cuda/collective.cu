@@ -16,7 +16,7 @@ struct ring {
 	const ncclComm_t *comm;
 	cudaStream_t stream[MAX_GPUS];
 	float *from[MAX_GPUS], *to[MAX_GPUS];
-	size_t floats; /* of the whole array, as in nccl-tests */
+	size_t floats; /* number of floats of the whole array, as in nccl-tests */
 };
 
 #define NCCL_DO(x)                                                                                                   \
@@ -45,7 +45,7 @@ static void drop(struct task *t)
 	free(r);
 }
 
-/* Issues the part of rank i in one operation. The caller holds a group open. */
+/* Issues the part of rank i in one operation. The caller has an open group. */
 static ncclResult_t join(struct task *t, struct ring *r, int i, cudaStream_t s)
 {
 	struct libraries *l = t->gpu->lib;
@@ -83,7 +83,7 @@ static int enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Times all calls of a batch by the host's clock, as nccl-tests does: devices share no events. */
+/* Times all calls of a batch by the host's clock, like nccl-tests: devices have no common events. */
 static int run(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)
 {
 	struct ring *r = (struct ring *)t->own;
@@ -146,7 +146,7 @@ int collective_prepare(struct task *t, struct orr_error *err)
 		return rc;
 	t->run = run;
 	t->enqueue = enqueue; /* for interference kernels */
-	t->is_waiting = true; /* its other ranks wait for rank 0, on devices that the gate does not block */
+	t->is_waiting = true; /* its other ranks wait for rank 0 on devices that the gate does not block */
 	struct timing unused;
 	return run(t, 1, &unused, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convolutions by cuDNN, with the first algorithm of its heuristics that fits into the workspace. */
+/* Convolutions by cuDNN, with the first algorithm of its heuristics that fits in the workspace. */
 #include "calib/cuda/libraries.h"
 
 #include "calib/work.h"

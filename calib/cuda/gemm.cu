@@ -14,7 +14,7 @@ struct product {
 	cublasLtMatmulAlgo_t algorithm;
 #endif
 	size_t workspace_bytes;
-	float *scale; /* fp8: the number 1, on the device */
+	float *scale; /* fp8: the number 1 in device memory */
 };
 
 #ifdef ORR_CUBLASLT

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Interference: a kernel is timed while another runs in the other stream. */
+/* Interference: a kernel is timed while another kernel runs in the other stream. */
 #include "calib/cuda/module.h"
 
 #include "calib/work.h"
@@ -20,7 +20,7 @@ static void drop_pair(struct task *t)
 	free(p);
 }
 
-/* Returns the kernel `what`, of about the size that the sweep requests for k->op. */
+/* Returns the kernel `what`, of approximately the size that the sweep requests for k->op. */
 static struct task *part(struct gpu *g, const char *what, const struct kernel *k, struct orr_error *err)
 {
 	struct kernel own;
@@ -72,7 +72,7 @@ static int start_beside(struct pair *p, struct gpu *g, int calls, struct orr_err
 	return rc;
 }
 
-/* Times `times` calls beside `calls` of the others. *is_valid: the others outlasted them. */
+/* Times `times` calls while `calls` calls of the other kernel run. *is_valid: the other kernel ran longer. */
 static int time_beside(struct pair *p, struct gpu *g, uint32_t times, int calls, double *seconds, bool *is_valid, struct orr_error *err)
 {
 	float ms = 0;
@@ -94,15 +94,16 @@ static int time_beside(struct pair *p, struct gpu *g, uint32_t times, int calls,
 }
 
 /*
- * Times calls in parts, each beside so many calls of the others that they outlast it even if it takes twice its time alone. The
- * launch queue limits those calls. A part that the others do not outlast is measured again, with more of their calls, else
- * with fewer timed ones; if they cannot outlast a single call, this pair cannot be measured.
+ * Times calls in parts. In each part the other kernel gets enough calls to run longer than the timed calls, even if these take
+ * twice their time alone. The launch queue limits its calls. A part in which the other kernel ends first is measured again,
+ * with more of its calls, else with fewer timed ones. If its calls cannot cover a single timed call, this pair cannot be
+ * measured.
  */
 static int run_beside(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)
 {
 	enum { QUEUE = 900 };
 	struct pair *p = (struct pair *)t->own;
-	double each = 2 * p->main_s / p->beside_s; /* calls of the others per timed call */
+	double each = 2 * p->main_s / p->beside_s; /* calls of the other kernel per timed call */
 	out->device_s = 0;
 	out->issue_s = NAN;
 	for (uint32_t done = 0; done < times;) {

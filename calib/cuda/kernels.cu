@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels of the module: input data, gates, and memory-bound kernels. Loads and stores are 16 bytes wide. */
+/* Kernels of the module: input data, gates, and memory-bound kernels. Loads and stores have 16 bytes. */
 #include "calib/cuda/module.h"
 
 #include <cuda_bf16.h>
@@ -29,7 +29,7 @@ template <typename T> __device__ static inline T to(float x);
 template <> __device__ inline float to<float>(float x) { return x; }
 template <> __device__ inline __half to<__half>(float x) { return __float2half(x); }
 template <> __device__ inline __nv_bfloat16 to<__nv_bfloat16>(float x) { return __float2bfloat16(x); }
-/* fp8 as random bytes without the top bit of the exponent: no NaN, and |x| < 2 in e4m3. */
+/* Converts to fp8: random bytes without the top bit of the exponent, so no NaN, and |x| < 2 in e4m3. */
 template <> __device__ inline unsigned char to<unsigned char>(float x)
 {
 	return (unsigned char)(mix(__float_as_uint(x)) & 0xbf);
@@ -62,7 +62,7 @@ void fill_normal(void *out, size_t bytes, const char *precision, uint64_t seed, 
 		fill_kernel<<<grid_of(bytes / 4), THREADS, 0, s>>>((float *)out, bytes / 4, seed);
 }
 
-/* Zipf with exponent 1 by inversion of its continuous form; ranks are scattered over the table. */
+/* Draws from Zipf's law with exponent 1 by inversion of its continuous form; ranks are scattered over the table. */
 __global__ static void index_kernel(unsigned *out, size_t n, double table, bool is_zipf, uint64_t seed)
 {
 	for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) {
@@ -85,7 +85,7 @@ void nothing(cudaStream_t s)
 	nothing_kernel<<<1, 1, 0, s>>>();
 }
 
-/* Spins until the gate opens, for at most two seconds: an error of the host then costs one measurement, not the machine. */
+/* Spins until the gate opens, for at most two seconds, so an error of the host costs only one measurement. */
 __global__ static void spin_kernel(volatile unsigned *gate)
 {
 	long long start = clock64();
@@ -188,7 +188,7 @@ template <typename T> __global__ static void reduce_kernel(const pack<T> *x, flo
 		atomicAdd(out, sum);
 }
 
-/* One block per row. The row stays in registers: at most ROW_PACKS packs per thread. */
+/* One block per row. A row stays in registers: at most ROW_PACKS packs per thread. */
 enum { ROW_PACKS = 8 };
 
 template <typename T> __global__ static void gelu_kernel(const pack<T> *x, const pack<T> *bias, pack<T> *y, unsigned packs)
@@ -301,7 +301,7 @@ void bias_gelu_rows(const char *precision, const void *x, const void *bias, void
 		rows<float>(OP_GELU, x, bias, y, n, columns, s);
 }
 
-/* Rows have 2^shift packs, because a 64-bit division would take longer than the load. */
+/* Gathers rows of 2^shift packs, because a 64-bit division would take longer than the load. */
 __global__ static void gather_kernel(const uint4 *table, const unsigned *index, uint4 *out, size_t n, unsigned shift)
 {
 	size_t rest = ((size_t)1 << shift) - 1;

@@ -22,7 +22,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *to, size_t size, 
 	va_end(ap);
 }
 
-/* Opens a library by name on the system's search path, then in the folder of the toolkit that built this module. */
+/* Opens a library by name on the system's search path, then in the folder of the toolkit with which this module was built. */
 static void *open_library(const char *soname)
 {
 	void *lib = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
@@ -37,7 +37,7 @@ static void *open_library(const char *soname)
 }
 
 #if defined ORR_CUBLASLT || defined ORR_CUDNN || defined ORR_NCCL
-/* Functions to resolve, all or none. */
+/* Functions to resolve: all or none. */
 struct wanted {
 	const char *name;
 	void **at;
@@ -135,7 +135,7 @@ static void open_nccl(struct libraries *l)
 }
 #endif
 
-/* The first three functions are required; a value whose function is missing is unknown. */
+/* The first three functions are required. A value whose function is missing is unknown. */
 static void open_nvml(struct libraries *l, const struct gpu *g)
 {
 	void *lib = open_library("libnvidia-ml.so.1");
@@ -155,7 +155,7 @@ static void open_nvml(struct libraries *l, const struct gpu *g)
 	F(DeviceGetMigMode);
 	F(SystemGetDriverVersion);
 #undef F
-	if (lib && !l->nvml.DeviceGetCurrentClocksThrottleReasons) /* the name since driver 535 */
+	if (lib && !l->nvml.DeviceGetCurrentClocksThrottleReasons) /* name of the function since driver 535 */
 		*(void **)&l->nvml.DeviceGetCurrentClocksThrottleReasons = dlsym(lib, "nvmlDeviceGetCurrentClocksEventReasons");
 	if (!l->nvml.Init_v2 || !l->nvml.Shutdown || !l->nvml.DeviceGetHandleByPciBusId_v2 ||
 		cudaDeviceGetPCIBusId(bus, sizeof bus, g->index) != cudaSuccess || l->nvml.Init_v2() ||

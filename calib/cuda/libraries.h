@@ -2,9 +2,9 @@
 /*
  * libraries.h - cuBLASLt, cuDNN, NCCL and NVML, opened at run time
  *
- * Types come from the headers that configure found (ORR_CUBLASLT, ORR_CUDNN, ORR_NCCL), functions from
- * dlsym(). A library that lacks one of the functions is treated as absent. The smallest toolkit has no header of NVML,
- * so the few functions used are declared here (NVML API reference).
+ * Types come from the headers that configure found (ORR_CUBLASLT, ORR_CUDNN, ORR_NCCL), functions from dlsym(). A library that
+ * lacks one of the functions is treated as absent. The smallest toolkit has no header of NVML, so its few functions are
+ * declared here (NVML API reference).
  */
 #ifndef ORR_CALIB_CUDA_LIBRARIES_H
 #define ORR_CALIB_CUDA_LIBRARIES_H
@@ -22,7 +22,7 @@
 #endif
 
 struct libraries {
-	char missing[256]; /* "cuDNN (not found), .." */
+	char missing[256]; /* such as "cuDNN (not found), .." */
 	char found[256];   /* "cuBLASLt 13.0, .." */
 #ifdef ORR_CUBLASLT
 	struct {
@@ -112,7 +112,7 @@ struct libraries {
 
 struct libraries *libraries_open(const struct gpu *g);
 void libraries_close(struct libraries *l);
-/* Writes NVML's description of the device as "key=value" lines; "" if there is none. */
+/* Writes NVML's description of the device as "key=value" lines; "" without NVML. */
 void libraries_describe(const struct libraries *l, char *out, size_t size);
 void libraries_clocks(const struct libraries *l, struct backend_clocks *out);
 

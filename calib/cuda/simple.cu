@@ -153,7 +153,7 @@ int copy_prepare(struct task *t, struct orr_error *err)
 		return cuda_fail(err, ORR_EINPUT, "copy larger than the host buffer: expected at most 256 MiB");
 	t->bytes[0] = (size_t)t->k.size;
 	t->bytes[1] = !strcmp(t->k.op, "d2d") ? t->bytes[0] : 0;
-	t->is_waiting = is_pageable; /* a pageable copy returns when it is complete */
+	t->is_waiting = is_pageable; /* a pageable copy returns at its completion */
 	t->enqueue = copy_enqueue;
 	int rc = !is_host ? ORR_OK : is_pageable ? need_pageable(t->gpu, err) : need_pinned(t->gpu, err);
 	if (!rc && !strcmp(t->k.op, "peer"))
@@ -187,9 +187,9 @@ static int wait_once(struct task *t, struct urgent *u, double *seconds, struct o
 	for (int i = 0; i < LONG_QUEUE; i++)
 		busy_for(g, length, i ? NULL : g->gate_on_device, u->low);
 	double limit = now() + 2;
-	while (!*g->gate && now() < limit) /* until the first kernel has started */
+	while (!*g->gate && now() < limit) /* waits until the first kernel has started */
 		;
-	/* Launches in the middle of a kernel, at a different phase each time. */
+	/* Launches in the middle of a kernel, each time at a different phase. */
 	double until = now() + length * (0.5 + (double)(t->turn++ % 8));
 	while (now() < until)
 		;

@@ -17,7 +17,7 @@ struct learners {
 	cudaStream_t stream[MAX_LEARNERS];
 	cudaGraphExec_t step[MAX_LEARNERS];
 	cudaEvent_t begin, end[MAX_LEARNERS];
-	float *memory[MAX_LEARNERS]; /* weights and their gradients, activations and their gradients, biases */
+	float *memory[MAX_LEARNERS]; /* memory of weights and their gradients, activations and their gradients, biases */
 	void *workspace[MAX_LEARNERS];
 };
 
@@ -71,7 +71,7 @@ static int make_learner(struct task *t, struct learners *l, int i, struct orr_er
 	CUDA_DO(cudaMalloc((void **)&l->memory[i], floats * sizeof(float)));
 	CUDA_DO(cudaMalloc(&l->workspace[i], OWN_WORKSPACE));
 	fill_normal(l->memory[i], floats * sizeof(float), "fp32", t->gpu->seed + (uint64_t)i, l->stream[i]);
-	int rc = one_step(l, i, err); /* loads and plans outside the capture */
+	int rc = one_step(l, i, err); /* loads code and plans outside the capture */
 	if (rc)
 		return rc;
 	CUDA_DO(cudaStreamSynchronize(l->stream[i]));
@@ -88,7 +88,7 @@ static int make_learner(struct task *t, struct learners *l, int i, struct orr_er
 	return ORR_OK;
 }
 
-/* A call is one step of every learner. */
+/* Issues a call: one step of every learner. */
 static int learners_enqueue(struct task *t, cudaStream_t s, struct orr_error *err)
 {
 	struct learners *l = (struct learners *)t->own;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The profile is a treap of its points by time (Seidel and Aragon, "Randomized Search Trees", Algorithmica 16, 1996), whose
- * priorities are a hash of the node's number. A node holds the change of the capacity at its time. For its subtree it
- * holds the sum of the changes and the least and greatest sum of any first k of them. A reservation over [from, to) is
- * therefore two changes, and a search skips the subtrees in which all points have room for the job or none has.
+ * The profile is a treap of its points by time (Seidel and Aragon, "Randomized Search Trees", Algorithmica 16, 1996).
+ * Priorities are hashes of the nodes' numbers. A node stores the change of the capacity at its time; for its subtree, it stores
+ * the sum of the changes and the least and greatest prefix sum. A reservation over [from, to) is therefore two changes. A
+ * search skips the subtrees in which all points have room for the job, or none has.
  *
- * Node 0 stands for an empty subtree. The first point's change is the capacity itself.
+ * Node 0 represents an empty subtree. The change of the first point is the capacity.
  */
 #include "availability.h"
 
@@ -18,7 +18,7 @@ struct availability_node {
 	uint32_t left, right, priority;
 };
 
-/* The amounts of a need that a search compares: index into the capacity, and amount. */
+/* Parts of a need that a search compares: index into the capacity, and amount. */
 struct demand {
 	size_t at[3], n;
 	int64_t amount[3];
@@ -54,7 +54,7 @@ void availability_free(struct availability *p)
 
 /* ---- the treap ---- */
 
-/* Sums over the subtree of a node, from those of its children. */
+/* Computes the sums over the subtree of a node from those of its children. */
 static void pull(struct availability *p, uint32_t x)
 {
 	const struct availability_node *node = &p->node[x];
@@ -99,7 +99,7 @@ static void split(struct availability *p, uint32_t x, int64_t t, uint32_t *befor
 	}
 }
 
-/* All points of a are before those of b. */
+/* Joins two subtrees: all points of a must be before those of b. */
 static uint32_t join(struct availability *p, uint32_t a, uint32_t b)
 {
 	if (!a || !b)
@@ -145,7 +145,7 @@ static bool is_flat(const struct availability *p, uint32_t x)
 	return true;
 }
 
-/* Adds p->change to the change of the point at t, if it exists below x, and to the sums on the path. */
+/* Adds p->change to the change of the point at t, if it exists below x, and to the sums on the path. Returns whether it exists. */
 static bool add_to_point(struct availability *p, uint32_t x, int64_t t, int sign, bool *is_now_flat)
 {
 	if (!x)
@@ -275,8 +275,8 @@ static bool fits_at(const struct availability *p, const struct demand *d, int64_
 /* State of a search over the points after `from`, in order, for a gap of length `span`. */
 struct search {
 	struct demand demand;
-	int64_t capacity[3];       /* at the point reached */
-	int64_t from, span, start; /* start: beginning of the current gap */
+	int64_t capacity[3];       /* capacity at the point reached */
+	int64_t from, span, start; /* start: start of the current gap */
 	bool is_gap, is_done;
 };
 
@@ -296,7 +296,7 @@ static void visit_point(struct search *s, int64_t time)
 	s->is_gap = s->is_done || has_room;
 }
 
-/* Skips the subtrees that neither end the current gap nor start one. */
+/* Searches below x; skips the subtrees that neither end the current gap nor start one. */
 static void search_below(const struct availability *p, uint32_t x, struct search *s)
 {
 	while (x && !s->is_done) {

@@ -48,7 +48,7 @@ struct backfill_need backfill_need(const struct orr_job_info *i)
 	return (struct backfill_need){ (int64_t)i->gpus * i->gpu_milli, i->cpu_milli, i->mem_mib };
 }
 
-/* Rounds up, as the world rounds the true duration. */
+/* Rounds up, like the world's rounding of the true duration. */
 static int64_t at_rate(int64_t estimate, double rate)
 {
 	if (rate == 1 || !(rate > 0))

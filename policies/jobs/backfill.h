@@ -3,17 +3,17 @@
  * backfill.h - common part of the backfilling policies: the waiting jobs in order of submission, the running jobs in order of their
  * estimated ends, and the handling of jobs that run longer than their estimate
  *
- * The estimate of a running job is orr_job_estimate_ns() divided by its rate on the GPU type; of a waiting job, divided by the
- * lowest rate of the types that it may run on. If a job is still running at the end of its estimate,
+ * The estimate of a running job is orr_job_estimate_ns() divided by its rate on the GPU type. For a waiting job, the divisor is
+ * the lowest rate of the types that it may run on. If a job is still running at the end of its estimate,
  *
- *   overrun=kill    it is killed, as a batch system does at the user's limit;
+ *   overrun=kill    it is killed, as by a batch system at the user's limit;
  *   overrun=extend  its estimate grows by 1 min the first time, by 15 * 2^(i-2) min the i-th time (Tsafrir, Etsion and
  *                   Feitelson, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates", IEEE TPDS
  *                   18(6), 2007).
  *
- * Room is counted, not placed: GPUs (1/1000) per type, CPUs and memory of the whole cluster. The GPUs of a reservation may be on
- * nodes that the run's placement does not combine; the placement decides which jobs start now. No reservation is made on a type
- * where the placement would refuse the job on the empty cluster.
+ * Room is a count without nodes: GPUs (1/1000) per type, CPUs and memory of the whole cluster. The GPUs of a reservation may be
+ * on nodes that the run's placement does not combine; the placement decides which jobs start now. No reservation is made on a
+ * type where the placement would refuse the job on the empty cluster.
  *
  * Invariant: running[] ascends in (end, then order of start).
  */
@@ -50,25 +50,25 @@ struct backfill_running {
 	struct backfill_need need;
 };
 
-/* The types where a shape fits on the empty cluster. */
+/* GPU types on which a shape fits on the empty cluster. */
 struct backfill_shape {
 	bool is_known;
 	uint64_t types;
 };
 
 struct backfill {
-	struct orr_queue *waiting; /* first key: submission; second key: the longest estimate over its types */
+	struct orr_queue *waiting; /* waiting jobs; first key: submission; second key: longest estimate over its types */
 	struct backfill_running *running;
 	size_t n, cap;
 	struct backfill_shape *shape;
 	size_t n_shapes;
 	struct backfill_room used;
-	int64_t cpu_milli, mem_mib; /* of nodes that are up */
+	int64_t cpu_milli, mem_mib; /* CPUs and memory of nodes that are up */
 	uint32_t n_types;
 	enum orr_estimate estimate;
 	double factor;
 	bool is_kill;
-	int64_t next_timer; /* the earliest pending one; ORR_NEVER */
+	int64_t next_timer; /* time of the earliest pending timer; ORR_NEVER: none */
 };
 
 /* Returns an object of `size` bytes that begins with a struct backfill. */
@@ -79,25 +79,25 @@ void backfill_capacity(void *self, struct orr_jobs *w);
 
 /* ---- needs and estimates ---- */
 struct backfill_need backfill_need(const struct orr_job_info *i);
-/* Estimated run time on a type; BACKFILL_NO_TYPE: at rate 1. */
+/* Returns the estimated run time on a type; BACKFILL_NO_TYPE: at rate 1. */
 int64_t backfill_span(const struct backfill *b, struct orr_jobs *w, orr_job j, uint32_t type);
-/* Estimated run time on the slowest type that the job may run on. */
+/* Returns the estimated run time on the slowest type that the job may run on. */
 int64_t backfill_longest(const struct backfill *b, struct orr_jobs *w, orr_job j);
-/* The GPU types on which j may have a reservation. */
+/* Returns the GPU types on which j may have a reservation. */
 uint64_t backfill_types(struct backfill *b, struct orr_jobs *w, orr_job j, const struct orr_job_info *info);
 
 /* ---- room ---- */
 void backfill_room_now(const struct backfill *b, const struct orr_jobs *w, struct backfill_room *room);
-/* Adds (sign 1) or takes (sign -1) the need of a job on that GPU type. */
+/* Adds (sign 1) or subtracts (sign -1) the need of a job on that GPU type. */
 void backfill_move(struct backfill_room *room, uint32_t type, const struct backfill_need *need, int sign);
 bool backfill_has_room(const struct backfill_room *room, uint32_t type, const struct backfill_need *need);
 
 /* ---- running jobs ---- */
-/* Records a job that has just been started; returns its estimated end. */
+/* Records a job that has just started; returns its estimated end. */
 int64_t backfill_started(struct backfill *b, struct orr_jobs *w, orr_job j);
-/* Removes a job. True if it ran; *left is then the rest of its estimate. */
+/* Removes a job. Returns true if it ran; *left is then the rest of its estimate. */
 bool backfill_forget(struct backfill *b, struct orr_jobs *w, orr_job j, int64_t *left);
-/* Kills or extends the jobs whose estimates have ended; returns whether such a job exists. */
+/* Kills or extends the jobs whose estimates have ended; returns whether any job is affected. */
 bool backfill_overruns(struct backfill *b, struct orr_jobs *w);
 /* Sets a timer for the next estimated end, if a job could start then. */
 void backfill_set_timer(struct backfill *b, struct orr_jobs *w);

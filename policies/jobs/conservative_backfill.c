@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Conservative backfilling (Mu'alem and Feitelson, "Utilization, Predictability,
- * Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling", IEEE
- * TPDS 12(6), 2001, section 2.3): on arrival every job gets the earliest reservation that delays no earlier job, and starts at
- * that time.
+ * Conservative backfilling (Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in
+ * Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001, section 2.3): on arrival every job gets the earliest
+ * reservation that delays no earlier job, and starts at the time of its reservation.
  *
- * When a job ends early, the profile is compressed: in order of submission, each waiting job gives up its reservation and takes
- * the earliest possible one, which is never later than the old one. So without overruns and node failures no job starts after its
- * first reservation. After an overrun (overrun=extend) or a change of capacity, reservations cannot be kept: all are
+ * When a job ends early, the profile is compressed: in order of submission, each waiting job cancels its reservation and takes
+ * the earliest possible one, which is never later than the old one. So without overruns and node failures no job starts after
+ * its first reservation. After an overrun (overrun=extend) or a change of capacity, reservations cannot be kept: all are
  * recomputed, in order of submission.
  *
  * Room is counted by GPU type (backfill.h); each reservation is on one type. If the placement refuses a job at the time of its
  * reservation, the job starts on another type with room in the profile. Otherwise it takes the earliest reservation from the next
  * estimated end of a running job on.
  *
- * Cost: with points <= 2 * (running + waiting) + 1, O(log points) per move of a reservation, and per gap that is too short for the job.
- * An early end moves all reservations: with as many short gaps as waiting jobs, quadratic in the length of the queue.
+ * Cost: with points <= 2 * (running + waiting) + 1, O(log points) per move of a reservation, and per gap that is too short for
+ * the job. An early end moves all reservations: if there are as many short gaps as waiting jobs, the cost is quadratic in the
+ * length of the queue.
  */
 #include "availability.h"
 
@@ -24,7 +24,7 @@ static const struct orr_param params[] = { BACKFILL_PARAMS, ORR_PARAM_END };
 struct promise {
 	orr_job job;
 	uint64_t number;
-	int64_t start, end; /* reserved; start ORR_NEVER: no reservation */
+	int64_t start, end; /* reserved time; start ORR_NEVER: no reservation */
 	uint32_t type;
 	struct backfill_need need;
 };
@@ -32,13 +32,13 @@ struct promise {
 struct conservative {
 	struct backfill base;
 	struct availability profile;
-	struct promise *promise; /* of waiting jobs, in order of submission */
+	struct promise *promise; /* reservations of waiting jobs, in order of submission */
 	size_t n, cap;
-	size_t n_planned; /* number of promises at the front that a pass has already tried */
-	int64_t next;     /* the earliest start of a promise */
+	size_t n_planned; /* number of reservations at the front that a pass has already tried */
+	int64_t next;     /* earliest start of a reservation */
 	bool has_open;    /* one of these n_planned jobs has no reservation */
-	bool is_early;    /* a job ended early: the profile must be compressed */
-	bool is_broken;   /* reservations cannot be kept: all must be recomputed */
+	bool is_early;    /* a job ended early, so the profile must be compressed */
+	bool is_broken;   /* reservations are invalid: all must be recomputed */
 };
 
 static void destroy(void *self)
@@ -110,7 +110,7 @@ static void move(struct conservative *c, const struct promise *x, int sign)
 		availability_move(&c->profile, x->start, x->end, x->type, &x->need, sign);
 }
 
-/* Iterates over the types on which x may have a reservation; *at starts at -1. A job without GPUs has one turn, with
+/* Iterates over the types on which x may have a reservation; *at starts at -1. A job without GPUs has one iteration, with
  * BACKFILL_NO_TYPE. */
 static bool next_type(struct conservative *c, uint64_t types, const struct promise *x, int *at, uint32_t *type)
 {
@@ -126,7 +126,7 @@ static bool next_type(struct conservative *c, uint64_t types, const struct promi
 	return false;
 }
 
-/* At least 1 ns: a job of length zero holds its GPUs to the end of its instant. */
+/* Returns at least 1 ns, because a job of length zero holds its GPUs to the end of its instant. */
 static int64_t span_on(struct conservative *c, struct orr_jobs *w, const struct promise *x, uint32_t type)
 {
 	int64_t span = backfill_span(&c->base, w, x->job, type);
@@ -139,7 +139,7 @@ static uint64_t types_of(struct conservative *c, struct orr_jobs *w, const struc
 	return orr_job_get(w, x->job, &info) ? backfill_types(&c->base, w, x->job, &info) : 0;
 }
 
-/* Gives up the reservation of x and takes the earliest one from `from` on, on the first type that has it. */
+/* Cancels the reservation of x and takes the earliest one from `from` on, on the first type that has it. */
 static void promise(struct conservative *c, struct orr_jobs *w, struct promise *x, int64_t from)
 {
 	uint64_t types = types_of(c, w, x);
@@ -179,7 +179,7 @@ static void note_start(struct conservative *c, const struct promise *x)
 	c->has_open |= x->start == ORR_NEVER;
 }
 
-/* Makes missing reservations, and repeats those that could now be earlier. */
+/* Makes missing reservations, and renews those that could now be earlier. */
 static void plan(struct conservative *c, struct orr_jobs *w)
 {
 	int64_t now = orr_now(w);
@@ -210,7 +210,7 @@ static bool try_start(struct conservative *c, struct orr_jobs *w, const struct p
 	return c->base.n_types > 1 && type != BACKFILL_NO_TYPE ? orr_try_start_on_type(w, x->job, type) : orr_try_start(w, x->job);
 }
 
-/* Starts x at the time of its reservation, on the reserved type or another one where it delays no other job. */
+/* Starts x at the time of its reservation, on the reserved type, or on another type if it delays no other job. */
 static bool start(struct conservative *c, struct orr_jobs *w, struct promise *x)
 {
 	int64_t now = orr_now(w);

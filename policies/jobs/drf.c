@@ -4,12 +4,13 @@
  * Resource Fairness: Fair Allocation of Multiple Resource Types", NSDI 2011), Algorithm 1: progressive filling. While there is
  * room, the user with the least dominant share starts its next job. Running jobs are never stopped.
  *
- * A user's dominant share is the largest of its shares of the cluster's GPUs, CPUs and memory; a resource that the cluster does not
- * limit is left out. GPUs of all types count alike. The user is that of the trace; without one, the job's queue; without both, each
- * job is its own user. A user's jobs start in order of submission; among equal shares the job submitted first goes first.
+ * A user's dominant share is the largest of its shares of the cluster's GPUs, CPUs and memory; a resource that the cluster does
+ * not limit is ignored. GPUs of all types have equal weight. The user is that of the trace; without one, the job's queue;
+ * without both, each job is a separate user. A user's jobs start in order of submission; among equal shares the job submitted
+ * first is first.
  *
- * when_full=wait: Algorithm 1 as published: if the next job of the user with the least share does not fit, all users wait.
- * when_full=skip: the next jobs of the other users are tried in order of share.
+ * when_full=wait: Algorithm 1 as published: all users wait if the next job of the user with the least share does not fit.
+ * when_full=skip: the next jobs of the other users are then tried in order of share.
  *
  * Users are in a hash table while they have jobs. The oldest waiting job of each user is in a queue whose key is the user's share,
  * so a start or an end costs O(log users).
@@ -36,15 +37,15 @@ struct user {
 	struct user *next; /* in its bucket */
 	int64_t used[N_RESOURCES];
 	uint64_t running;
-	struct place *first, *last; /* in order of submission */
+	struct place *first, *last; /* jobs in order of submission */
 };
 
 struct drf {
-	struct orr_queue *heads; /* the first waiting job of each user; key: the user's share */
+	struct orr_queue *heads; /* first waiting job of each user; key: the user's share */
 	bool skips;
 	int64_t total[N_RESOURCES]; /* capacity; 0: the resource is unlimited or absent */
 	struct user **bucket;
-	size_t n_users, n_buckets; /* buckets: a power of two */
+	size_t n_users, n_buckets; /* number of buckets: a power of two */
 };
 
 /* ---- the cluster ---- */
@@ -69,7 +70,7 @@ static void count_cluster(struct drf *d, struct orr_jobs *w)
 			total[r] = 0;
 }
 
-/* The dominant share as a key: the bits of a non-negative double are ordered as its values. */
+/* Returns the dominant share as a key: the bits of non-negative doubles have the order of their values. */
 static int64_t share_key(const struct drf *d, const struct user *u)
 {
 	double share = 0;
@@ -83,7 +84,7 @@ static int64_t share_key(const struct drf *d, const struct user *u)
 
 /* ---- users ---- */
 
-/* The number of a name, tagged with its kind: a user and a queue of the same name differ. */
+/* Returns the number of a name, tagged with its kind, so that a user and a queue of the same name differ. */
 static uint64_t user_key(const struct orr_job_info *info)
 {
 	if (info->user)
@@ -156,9 +157,9 @@ static void book(struct user *u, const struct orr_job_info *info, int sign)
 	u->running += (uint64_t)sign;
 }
 
-/* ---- a user's line ---- */
+/* ---- a user's waiting jobs ---- */
 
-/* Adds the first job of the line to the queue, with the user's current share as key. */
+/* Adds the user's first waiting job to the queue, with the user's current share as key. */
 static void show_head(struct drf *d, const struct user *u)
 {
 	if (u->first)
@@ -250,7 +251,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	(void)how;
 	if (!u)
 		return;
-	release(d, u, &info); /* a job that ends has run: this policy kills none */
+	release(d, u, &info); /* a job that ends was running: this policy kills no waiting job */
 	user_drop_if_idle(d, u);
 }
 
@@ -277,7 +278,7 @@ static void capacity(void *self, struct orr_jobs *w)
 		}
 }
 
-/* Records the start of the first job of a line, and adds the next job to the queue. */
+/* Records the start of a user's first waiting job, and adds the next one to the queue. */
 static void started(struct drf *d, struct orr_jobs *w, orr_job j)
 {
 	struct orr_job_info info;
@@ -289,7 +290,7 @@ static void started(struct drf *d, struct orr_jobs *w, orr_job j)
 	show_head(d, u);
 }
 
-/* Starts the first head that fits and returns it; 0: none does. */
+/* Starts the first job of the queue that fits and returns it; 0: none fits. */
 static orr_job start_one(struct drf *d, struct orr_jobs *w)
 {
 	struct orr_walk walk;

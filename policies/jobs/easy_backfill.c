@@ -5,9 +5,9 @@
  * Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001).
  *
  * Jobs start in order of submission. If the head of the queue does not fit, the estimated ends of running jobs give its shadow
- * time, at which enough GPUs of one type that it may run on are free, and the extra GPUs, those of that type that it leaves free
- * then. A later job starts if it fits now and either ends before the shadow time, or needs at most the extra GPUs (CPUs, memory),
- * or runs on another GPU type.
+ * time: the time at which enough GPUs of one of its types are free. The extra GPUs are those of that type that it leaves free
+ * then. A later job starts if it fits now and meets one of three conditions: it ends before the shadow time, it needs at most
+ * the extra GPUs (CPUs, memory), or it runs on another GPU type.
  *
  * Room is counted by type (backfill.h). If the count has room for the head but the placement does not, the shadow time is the
  * next estimated end of a running job.
@@ -21,9 +21,9 @@ static const struct orr_param params[] = { BACKFILL_PARAMS, ORR_PARAM_END };
 
 /* The reservation of the head of the queue. */
 struct reservation {
-	int64_t shadow; /* ORR_NEVER: none could be made */
+	int64_t shadow; /* shadow time; ORR_NEVER: no reservation was possible */
 	uint32_t type;
-	struct backfill_room extra; /* at the shadow time, on that type */
+	struct backfill_room extra; /* extra room at the shadow time, on that type */
 };
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
@@ -86,14 +86,14 @@ static bool start_elsewhere(struct orr_jobs *w, orr_job j, const struct orr_job_
 	return false;
 }
 
-/* Returns whether j fits beside the head from the shadow time on. */
+/* Returns whether j fits in addition to the head from the shadow time on. */
 static bool is_within_extra(const struct reservation *r, const struct orr_job_info *info, uint32_t type)
 {
 	struct backfill_need need = backfill_need(info);
 	return backfill_has_room(&r->extra, info->gpus && type != BACKFILL_NO_TYPE ? type : BACKFILL_NO_TYPE, &need);
 }
 
-/* Tries to start one job behind the head, and restricts the walk of its shape accordingly. */
+/* Tries to start one job after the head, and restricts the walk of its shape accordingly. */
 static void try_behind(struct backfill *b, struct orr_jobs *w, orr_job j, struct reservation *r, struct orr_walk *walk)
 {
 	struct orr_job_info info;

@@ -13,19 +13,19 @@
  *	finish_time_fairness }
  *	replay               from a file (gavel_replay.c)
  *
- * Rounds (section 5): the (job, type) pairs with the highest priority run. The paper's priority is X / rounds received. As X
- * changes when jobs arrive and end, it is here (sum of X over all rounds since the job arrived) / rounds received: the same order
- * while X is constant.
+ * Rounds (section 5): the (job, type) pairs with the highest priority run. The paper's priority is X / rounds received. X
+ * changes when jobs arrive and end, so the priority here is (sum of X over all rounds since the job arrived) / rounds received.
+ * Both give the same order while X is constant.
  *
  * rules=own: a round starts every `round` while a job runs, else at once. X is recomputed at the start of a round if jobs
- * arrived or ended, at least `recompute` after the last time. A job chosen again keeps running; a job that ends inside a
- * round frees its GPUs for the next round. Progress is continuous: partial iterations count.
+ * arrived or ended, at least `recompute` after the last computation. A job that is chosen again continues to run. A job that
+ * ends within a round frees its GPUs for the next round. Progress is continuous: partial iterations count.
  *
  * rules=gavel: the rules of the published simulator (gavel_published.c): whole iterations, rounds that end with their last job, 1920 s
- *between computations of X, every job stopped after every round (so `preemptions` counts rounds).
+ * between computations of X, every job stopped after every round (so `preemptions` counts rounds).
  *
  * Jobs that request no GPU start when they fit. Assumes that a job runs on one type in a round; see
- *docs/models/jobs-policies.md#gavel-rounds.
+ * docs/models/jobs-policies.md#gavel-rounds.
  */
 #include "gavel.h"
 
@@ -103,7 +103,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 
 /* ---- members ---- */
 
-/* The member with that job number, or NULL: members ascend in it. */
+/* Returns the member with that job number, or NULL; members are in ascending order of it. */
 static struct gavel_member *find(struct gavel *g, uint64_t number)
 {
 	size_t low = 0, high = g->n;
@@ -157,7 +157,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	struct gavel_member *m = find(g, orr_job_number(w, j));
 	if (!m)
 		return;
-	if (g->is_published && m->milli) { /* removed when the round ends */
+	if (g->is_published && m->milli) { /* removed at the end of the round */
 		m->has_ended = true;
 		m->type = GAVEL_NOWHERE;
 		return;
@@ -189,7 +189,7 @@ static void capacity(void *self, struct orr_jobs *w)
 		g->shape[i].is_known = false;
 }
 
-/* ---- own rounds ---- */
+/* ---- rounds of rules=own ---- */
 
 static void add_entries(struct gavel *g)
 {
@@ -205,7 +205,7 @@ static void add_entries(struct gavel *g)
 		}
 }
 
-/* Counts the round for the running members; false if there are none. */
+/* Counts the round for the running members; returns false if there are none. */
 static bool count_round(struct gavel *g)
 {
 	bool any = false;

@@ -3,12 +3,13 @@
  * gavel.h - shared by the files of the policy gavel
  *
  * gavel.c: the policy and its own rounds; gavel_published.c: the rounds of the published simulator; gavel_shuffle.c: its order
- * of GPU types; gavel_alloc.c: the allocation X; gavel_replay.c: X from a file; gavel_select.c: the jobs of a round. X counts GPUs. It
- * gives no time on a type where the placement would refuse the job on the empty cluster, for example for lack of CPUs.
+ * of GPU types; gavel_alloc.c: the allocation X; gavel_replay.c: X from a file; gavel_select.c: the jobs of a round. X counts
+ * GPUs. It is 0 on a type where the placement would refuse the job on the empty cluster, for example for lack of CPUs.
  *
- * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or does not run. share[], owed[]
+ * Invariants: members are in order of submission, from arrival to end. A member runs on GPU type `type` or does not run.
+ * share[], owed[]
  * and got[] are kept per type:
- *	share  X: the part of its time that the allocation gives the job
+ *	share  X: part of its time that the job gets by the allocation
  *	owed   own rules: sum of X over rounds; published rules: the deficit in s
  *	got    own rules: rounds received; published rules: s received since the last reset
  */
@@ -40,29 +41,29 @@ struct gavel_shares; /* gavel_replay.c */
 struct gavel_member {
 	orr_job job;
 	uint64_t number;
-	int64_t milli; /* GPUs asked for, in 1/1000; 0: CPUs only */
+	int64_t milli; /* requested GPUs, 1/1000; 0: CPUs only */
 	double weight, submit_s;
 	uint32_t type;                   /* type on which it runs */
 	uint32_t chosen;                 /* chosen for the coming round */
 	bool is_allocated;               /* counted in the current X */
-	double isolated_s;               /* time that the steps done so far take on an equal share */
-	double isolated_rate, left_then; /* throughput on that share and steps left, at the last allocation */
+	double isolated_s;               /* time of the completed steps on an equal share */
+	double isolated_rate, left_then; /* throughput on that share, and steps left, at the last allocation */
 	uint32_t shape;
-	double *speed;                           /* [type]: the throughput there */
-	double *throughput, *share, *owed, *got; /* [type]; throughput 0: the job cannot run on the type */
+	double *speed;                           /* throughput by type */
+	double *throughput, *share, *owed, *got; /* by type; throughput 0: the job cannot run on the type */
 	/* published rules: */
-	bool is_admitted, has_ended, will_end; /* will_end: it ends in this round */
+	bool is_admitted, has_ended, will_end; /* will_end: the job ends in this round */
 	double steps_left, round_steps, finish_s;
 	uint32_t ran_on; /* type used in this round */
 };
 
-/* The types where a shape fits on the empty cluster. */
+/* GPU types on which a shape fits on the empty cluster. */
 struct gavel_shape {
 	bool is_known;
 	uint64_t types;
 };
 
-/* A (job, type) to choose. Order: larger rank, then job order, then the cluster's order of types. */
+/* A candidate (job, type). Order: larger rank, then job order, then the cluster's order of types. */
 struct gavel_entry {
 	size_t member;
 	uint32_t type;
@@ -83,12 +84,12 @@ struct gavel {
 	uint32_t n_types;
 	struct gavel_member *member;
 	size_t n, cap;
-	size_t n_cpu_only; /* waiting members that ask for no GPU */
+	size_t n_cpu_only; /* number of waiting members that request no GPU */
 	struct gavel_shape *shape;
 	size_t n_shapes;
 	struct gavel_entry *entry;
 	size_t n_entries, cap_entries;
-	int64_t *free_milli;       /* [type] GPUs still free; used while jobs are chosen */
+	int64_t *free_milli;       /* free GPUs by type, while jobs are chosen */
 	struct gavel_order *order; /* scratch for starting jobs */
 	size_t cap_order;
 
@@ -98,20 +99,20 @@ struct gavel {
 	/* published rules */
 	bool is_in_round;
 	double now_s, reset_s; /* reset_s 0: never */
-	double *worker_s;      /* [type] s given out since the reset */
-	uint32_t *place;       /* [type] position in this round's order */
-	bool is_shuffled;      /* the order of types is drawn anew in each round */
+	double *worker_s;      /* time given out since the reset, s, by type */
+	uint32_t *place;       /* position of each type in this round's order */
+	bool is_shuffled;      /* the order of types is redrawn in each round */
 	struct gavel_twister random;
 	struct gavel_shares *shares; /* allocation=replay */
 };
 
-/* gavel_alloc.c: computes X for the members that are admitted. False: the run is over. */
+/* Computes X for the admitted members (gavel_alloc.c). Returns false if the run is over. */
 bool gavel_allocate(struct gavel *g, struct orr_jobs *w, double now_s);
 
 /* gavel_replay.c */
 struct gavel_shares *gavel_replay_read(const struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
 void gavel_replay_free(struct gavel_shares *s);
-/* Gives the members in the current X the next shares of the file. False: the run is over. */
+/* Sets X of the members from the next shares of the file. Returns false if the run is over. */
 bool gavel_replay(struct gavel *g, struct orr_jobs *w, double now_s);
 
 /* gavel_shuffle.c */
@@ -123,9 +124,9 @@ void gavel_entry_add(struct gavel *g, struct gavel_entry e);
 /* Sorts the entries and sets `chosen` of members while GPUs last. */
 void gavel_choose(struct gavel *g, struct orr_jobs *w);
 /* Stops running members that were not chosen and starts the chosen ones. If the placement refuses one, all chosen members of its
- * type are placed again; GPUs still free then go to the next entries. */
+ * type are placed again. GPUs that are still free then go to the next candidates. */
 void gavel_apply(struct gavel *g, struct orr_jobs *w);
-/* Starts the chosen members of one type, largest first; true if all fit. */
+/* Starts the chosen members of one type, largest first; returns true if all fit. */
 bool gavel_start_type(struct gavel *g, struct orr_jobs *w, uint32_t type);
 
 /* gavel_published.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The allocation X of gavel: greedily, or by a linear program (gavel_lp.h), or from a file (gavel_replay.c). */
+/* Computes the allocation X of gavel: greedily, by a linear program (gavel_lp.h), or from a file (gavel_replay.c). */
 #include "gavel.h"
 #include "gavel_lp.h"
 
@@ -56,7 +56,7 @@ static void find_places(struct gavel *g, struct orr_jobs *w)
 
 /* ---- first in, first out ---- */
 
-/* The first type with room, or the fastest; GAVEL_NOWHERE if none has. */
+/* Returns the first type with room, or the fastest one; GAVEL_NOWHERE if no type has room. */
 static uint32_t find_type(const struct gavel *g, const struct gavel_member *m, bool is_fastest)
 {
 	uint32_t best = GAVEL_NOWHERE;
@@ -119,8 +119,8 @@ static void input_free(struct input *in)
 	orr_free(in->x);
 }
 
-/* Steps left as the user or the job states them: iterations, or else the limit minus the time run. At least one second
- * of work, so that no end is in the past. */
+/* Returns the steps left as the user or the job states them: iterations, else the limit minus the time run. At least one second of
+ * work, so that no end is in the past. */
 static double steps_left(const struct gavel *g, struct orr_jobs *w, const struct gavel_member *m)
 {
 	double left = g->is_published ? m->steps_left : orr_job_iterations_left(w, m->job), fastest = 0;
@@ -146,7 +146,7 @@ static void input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, do
 		if (!takes_part(m))
 			continue;
 		double left = needs_work ? steps_left(g, w, m) : 1;
-		if (m->isolated_rate > 0) /* work since the last allocation */
+		if (m->isolated_rate > 0) /* work done since the last allocation */
 			m->isolated_s += (m->left_then - left) / m->isolated_rate;
 		m->left_then = left;
 		in->member[n] = m;
@@ -158,7 +158,7 @@ static void input_fill(struct input *in, struct gavel *g, struct orr_jobs *w, do
 	in->problem = (struct gavel_problem){ in->job, n, in->gpus_of_type, g->n_types };
 }
 
-/* Keeps each job's throughput on an equal share for the next allocation. */
+/* Stores each job's throughput on an equal share for the next allocation. */
 static void note_isolated(struct input *in)
 {
 	gavel_isolated(&in->problem, in->x);

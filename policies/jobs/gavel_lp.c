@@ -31,7 +31,7 @@ void gavel_isolated(const struct gavel_problem *p, double *x)
 	}
 }
 
-/* Throughput of a job that spreads all its time over the types in proportion to their GPUs. */
+/* Returns the throughput of a job that spreads all its time over the types in proportion to their GPUs. */
 static double equal_throughput(const struct gavel_problem *p, size_t m)
 {
 	double sum = 0, all = 0;
@@ -52,15 +52,15 @@ static double best_throughput(const struct gavel_problem *p, size_t m)
 	return best;
 }
 
-/* ---- the program that all goals share ---- */
+/* ---- the part of the program that all goals have ---- */
 
 struct model {
 	const struct gavel_problem *p;
 	struct lexlp *lp;
-	int *col;     /* [job * n_types + type]; -1 none */
-	double *unit; /* [job]: throughputs are divided by it; 0: the job is left out */
-	double *best; /* x of all columns, as the solver gives them */
-	int extra;    /* the column that the goal adds; -1 none */
+	int *col;     /* column by [job * n_types + type]; -1: none */
+	double *unit; /* divisor of throughputs by job; 0: the job is left out */
+	double *best; /* x of all columns, as returned by the solver */
+	int extra;    /* the column added by the goal; -1: none */
 };
 
 static void model_free(struct model *m)
@@ -96,7 +96,7 @@ static struct model *model_new(const struct gavel_problem *p, double *unit)
 	return m;
 }
 
-/* Coefficient of x[j][t] in the job's throughput, in its unit. */
+/* Returns the coefficient of x[j][t] in the job's throughput, in its unit. */
 static double coefficient(const struct model *m, size_t j, size_t t)
 {
 	return m->p->job[j].throughput[t] / m->unit[j];
@@ -109,7 +109,7 @@ static void put_throughput(struct model *m, int row, size_t j)
 			lexlp_set(m->lp, row, m->col[j * m->p->n_types + t], coefficient(m, j, t));
 }
 
-/* The second stage: each job's throughput, in job order. */
+/* Adds the second stage: each job's throughput, in job order. */
 static void put_job_order(struct model *m)
 {
 	for (size_t j = 0; j < m->p->n_jobs; j++) {
@@ -182,12 +182,14 @@ static int solve_max_sum(const struct gavel_problem *p, double *unit, double *x,
  * ---- finish-time fairness ----
  *
  * With u = thr(m, X) / thr(m, X isolated), T = isolated + left / thr(m, X isolated),
- * a = elapsed / T and b = left / thr(m, X isolated) / T: rho = a + b / u. So the goal is to minimise the largest of several ratios of
- * linear functions of X. The method is Dinkelbach's for such programs, with denominators scaled by their last values (Crouzeix,
- * Ferland and Schaible, "An algorithm for generalized fractional programs", JOTA 47, 1985, and their note in JOTA 50, 1986): from
+ * a = elapsed / T and b = left / thr(m, X isolated) / T: rho = a + b / u. The goal is to minimise the largest of these ratios
+ * of linear functions of X. The method is Dinkelbach's for such programs, with denominators scaled by their last values
+ * (Crouzeix,
+ * Ferland and Schaible, "An algorithm for generalized fractional programs", JOTA 47, 1985, and their note in JOTA 50, 1986):
+ * from
  * X', whose largest ratio is rho, solve
  *	max y  with  u - y u' / (rho - a) >= b / (rho - a)
- * and repeat from the new X until y is 0. It starts from X isolated, where u is 1; rho falls in each pass, faster than linearly.
+ * and repeat from the new X until y is 0. It starts from X isolated, where u is 1. rho decreases superlinearly.
  */
 struct fairness {
 	double a, b, u;
@@ -213,7 +215,7 @@ static double largest_rho(const struct gavel_problem *p, const double *unit, con
 	return largest;
 }
 
-/* One pass from the last X, which f describes; is_last: with the second stage. */
+/* Performs one pass from the last X, which f describes; is_last: with the second stage. */
 static int finish_time_pass(
 	const struct gavel_problem *p, double *unit, const struct fairness *f, double rho, bool is_last, double *x, struct orr_error *err)
 {
@@ -267,8 +269,8 @@ static bool any_can_run(const struct gavel_problem *p)
 	return false;
 }
 
-/* Gives each job all of its time on its fastest type (ties: the first). Returns whether this is a valid allocation:
- * then it is optimal for every goal, also with respect to ties. */
+/* Gives each job all of its time on its fastest type (ties: the first). Returns whether this is a valid allocation; if so, it is
+ * optimal for every goal, also with respect to ties. */
 static bool all_at_best(const struct gavel_problem *p, double *left, double *x)
 {
 	for (size_t t = 0; t < p->n_types; t++)
@@ -306,7 +308,7 @@ static double value_of(enum gavel_goal goal, const struct gavel_problem *p, cons
 	return sum;
 }
 
-/* The unit of each job's throughput for the goal; 0: the job is left out. */
+/* Sets the unit of each job's throughput for the goal; 0: the job is left out. */
 static void fill_units(enum gavel_goal goal, const struct gavel_problem *p, double *unit, double *scratch)
 {
 	gavel_isolated(p, scratch);

@@ -5,9 +5,9 @@
  *
  * An allocation X gives job m the part X[m][j] of the time on GPU type j; its throughput is
  *	thr(m, X) = sum_j throughput[m][j] X[m][j]                         (section 3.1)
- * and every X here keeps (section 3.1, equations 1 to 3)
+ * and every X satisfies (section 3.1, equations 1 to 3)
  *	X[m][j] >= 0,  sum_j X[m][j] <= 1,  sum_m gpus[m] X[m][j] <= gpus_of_type[j].
- * X[m][j] is 0 if the job has no throughput on the type, or asks for more GPUs than the type has.
+ * X[m][j] is 0 if the job has no throughput on the type, or requests more GPUs than the type has.
  *
  * Goals:
  *	max-min     max min_m  thr(m, X) / thr(m, X equal) * gpus[m] / weight[m]     (4.1)
@@ -29,9 +29,9 @@
 enum gavel_goal { GAVEL_MAX_MIN, GAVEL_MAX_SUM, GAVEL_FINISH_TIME };
 
 struct gavel_job {
-	double gpus;                              /* asked for: Gavel's scale factor; > 0 */
-	double weight;                            /* > 0; max-min only */
-	const double *throughput;                 /* [type] steps/s; 0: cannot run there */
+	double gpus;                              /* number of requested GPUs, Gavel's scale factor; > 0 */
+	double weight;                            /* weight > 0; max-min only */
+	const double *throughput;                 /* throughput by type, steps/s; 0: cannot run there */
 	double elapsed_s, isolated_s, steps_left; /* finish-time only; steps_left > 0 */
 };
 
@@ -42,15 +42,15 @@ struct gavel_problem {
 	size_t n_types;
 };
 
-/* Fills in x[job * n_types + type], and the value of the goal (may be NULL). A job without a type to run on gets zeros and is left
+/* Fills in x[job * n_types + type], and the value of the goal (may be NULL). A job that can run on no type gets zeros and is left
  * out of the goal. Values are rounded to 1e-9. */
 int gavel_lp_solve(enum gavel_goal goal, const struct gavel_problem *p, double *x, double *value, struct orr_error *err);
 
-/* An equal share of each type: gpus_of_type / (n_jobs * gpus), scaled down to at most all
- * of the job's time (section 4.2's X isolated, as the published code has it). */
+/* Computes an equal share of each type: gpus_of_type / (n_jobs * gpus), scaled down to at most all of the job's time (X isolated of
+ * section 4.2, as in the published code). */
 void gavel_isolated(const struct gavel_problem *p, double *x);
 
-/* thr(m, x); x: the allocation of all jobs. */
+/* Returns thr(m, x); x: the allocation of all jobs. */
 double gavel_throughput(const struct gavel_problem *p, size_t job, const double *x);
 
 #endif

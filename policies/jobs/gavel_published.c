@@ -13,12 +13,12 @@
  * 5. Each chosen job runs min(floor(throughput x round), iterations left) whole iterations, at least one, and finishes after
  *    iterations / throughput.
  *
- * The published simulator computes X at once if no job runs and no arrival is left. A scheduler cannot know the latter: here, if no
- * job runs, X is computed when the 1920 s are over.
+ * The published simulator computes X immediately if no job runs and no arrival is left. A scheduler does not know future
+ * arrivals, so here X is computed after the 1920 s if no job runs.
  *
- * Times are doubles in seconds, as in the published simulator; the world rounds them to ns. A job that ends in this
- * round by these times runs until it ends by the world's times, a few ns later at most. If costs or failures make the
- * two differ by more, the world's time is used.
+ * Times are doubles in seconds, as in the published simulator; the world rounds them to ns. A job that ends in this round by
+ * these times runs until its end in the world, a few ns later at most. If costs or failures make the difference larger, the
+ * world's time is used.
  */
 #include "gavel.h"
 
@@ -42,7 +42,7 @@ void gavel_published_arrive(struct gavel *g, struct orr_jobs *w, struct gavel_me
 			w, m->job, "rules=gavel: the trace states no training iterations for this job: expected a column of iterations");
 }
 
-/* Stops the jobs that have finished the iterations of this round; false while any job runs. */
+/* Stops the jobs that have finished the iterations of this round; returns false while any job runs. */
 static bool is_round_over(struct gavel *g, struct orr_jobs *w)
 {
 	bool is_over = true;
@@ -73,8 +73,8 @@ static int latest_first(const void *x, const void *y)
 	return (a->member > b->member) - (a->member < b->member);
 }
 
-/* Accounts for the round and moves the clock to its end. Sums of times take the jobs in the published simulator's order, the latest finish
- * first: their rounding decides between equal priorities. */
+/* Accounts for the round and moves the clock to its end. Sums of times are in the published simulator's order of jobs, the latest
+ * finish first, because their rounding decides between equal priorities. */
 static void end_round(struct gavel *g, struct orr_jobs *w)
 {
 	double latest = g->now_s;
@@ -146,7 +146,7 @@ static void reset_times(struct gavel *g)
 	g->reset_s = g->now_s;
 }
 
-/* False: the run is over. */
+/* Computes X again; returns false if the run is over. */
 static bool recompute(struct gavel *g, struct orr_jobs *w)
 {
 	bool is_due = g->reset_s == 0 || g->now_s - g->reset_s >= (double)g->recompute_ns / 1e9;
@@ -159,7 +159,7 @@ static bool recompute(struct gavel *g, struct orr_jobs *w)
 	return good;
 }
 
-/* The order in which the types are filled in this round: the cluster's, or shuffled. */
+/* Sets the order in which the types are filled in this round: the cluster's, or shuffled. */
 static void order_types(struct gavel *g)
 {
 	uint32_t *type = orr_alloc(g->n_types + 1u, sizeof *type);
@@ -172,7 +172,7 @@ static void order_types(struct gavel *g)
 	orr_free(type);
 }
 
-/* Under FIFO only jobs with a share run; otherwise GPUs left over go to jobs without one. */
+/* Returns whether remaining GPUs go to jobs without a share: not under FIFO. */
 static bool takes_leftovers(const struct gavel *g)
 {
 	return g->allocation != GAVEL_ALLOC_FIFO && g->allocation != GAVEL_ALLOC_FIFO_PERF;
@@ -192,7 +192,7 @@ static void add_entries(struct gavel *g)
 		}
 }
 
-/* A job that arrived since X was computed keeps the GPUs chosen for it idle. */
+/* Keeps the GPUs idle that were chosen for jobs that arrived after X was computed. */
 static void leave_out_unallocated(struct gavel *g)
 {
 	for (size_t i = 0; i < g->n; i++)

@@ -4,7 +4,8 @@
  *
  *	recompute,time_s,job,GPU_TYPE,GPU_TYPE,..
  *
- * `recompute` counts from 0 and ascends; a number without rows is a recomputation with no live job. `job` is the job's name in the trace.
+ * `recompute` starts at 0 and ascends; a number without rows is a recomputation without live jobs. `job` is the job's name in
+ * the trace.
  */
 #include "gavel.h"
 
@@ -27,7 +28,7 @@ struct gavel_shares {
 	struct row *row;
 	double *x; /* [row][type] */
 	size_t n, cap, cap_x;
-	size_t at; /* the first row of the next recomputation */
+	size_t at; /* first row of the next recomputation */
 	uint64_t recompute;
 };
 
@@ -41,7 +42,7 @@ void gavel_replay_free(struct gavel_shares *s)
 	orr_free(s);
 }
 
-/* Splits off the next field of a line; NULL after the last. */
+/* Splits off the next field of a line; returns NULL after the last. */
 static char *field(char **rest)
 {
 	char *start = *rest;
@@ -54,7 +55,7 @@ static char *field(char **rest)
 	return start;
 }
 
-/* Splits off the next line; NULL at the end. */
+/* Splits off the next line; returns NULL at the end. */
 static char *line(char **rest)
 {
 	char *start = *rest;
@@ -79,7 +80,7 @@ static bool to_number(const char *text, double *value)
 
 static const char *const expected = "expected the header recompute,time_s,job and the cluster's GPU types";
 
-/* The GPU type of each column; GAVEL_NOWHERE for types that the cluster lacks. */
+/* Reads the GPU type of each column; GAVEL_NOWHERE for types that the cluster lacks. */
 static int read_header(char *text, const struct orr_jobs *w, const char *file, uint32_t *type, size_t *n, struct orr_error *err)
 {
 	static const char *const fixed[FIXED_COLUMNS] = { "recompute", "time_s", "job" };
@@ -187,7 +188,7 @@ static void give_up(struct orr_jobs *w, orr_job j, const struct gavel_shares *s,
 	orr_give_up(w, j, text.text);
 }
 
-/* The row of a job among rows [first, end); `end` without one. */
+/* Returns the row of a job among rows [first, end); `end` if it has none. */
 static size_t find_row(const struct gavel_shares *s, size_t first, size_t end, const char *job)
 {
 	while (first < end && strcmp(s->row[first].job, job))

@@ -21,7 +21,7 @@ static int by_rank(const void *x, const void *y)
 	return (a->type > b->type) - (a->type < b->type);
 }
 
-/* Order for the published simulator, which fills one GPU type after the other. */
+/* Compares in the order of the published simulator, which fills one GPU type after the other. */
 static int by_type_and_rank(const void *x, const void *y)
 {
 	const struct gavel_entry *a = x, *b = y;

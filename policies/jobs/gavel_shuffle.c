@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The order in which the published simulator of Gavel fills the GPU types: shuffled in each round by Python's random.shuffle().
+ * Shuffles the GPU types in each round like Python's random.shuffle(), as the published simulator of Gavel does.
  *
- * The generator is the Mersenne Twister MT19937 (Matsumoto, Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the seeding
- * init_by_array() of its authors' program mt19937ar.c, as Python seeds it with an integer below 2^32. A number below n is the first
- * of the outputs' highest bits, as many as n has, that is below n.
+ * The generator is the Mersenne Twister MT19937 (Matsumoto, Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the
+ * seeding init_by_array() of its authors' program mt19937ar.c, as Python seeds it with an integer below 2^32. To draw a number
+ * below n, a draw takes as many of the highest bits of an output as n has, and is repeated until it is below n.
  */
 #include "gavel.h"
 
@@ -21,7 +21,7 @@ void gavel_shuffle_seed(struct gavel_twister *r, uint32_t key)
 {
 	uint32_t *v = r->word, i = 1;
 	seed_state(v, 19650218U);
-	for (uint32_t k = 0; k < GAVEL_TWISTER_WORDS; k++) { /* a key of one word */
+	for (uint32_t k = 0; k < GAVEL_TWISTER_WORDS; k++) { /* the key has one word */
 		v[i] = (v[i] ^ (v[i - 1] ^ v[i - 1] >> 30) * 1664525U) + key;
 		if (++i == GAVEL_TWISTER_WORDS) {
 			v[0] = v[GAVEL_TWISTER_WORDS - 1];

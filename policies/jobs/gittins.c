@@ -4,18 +4,17 @@
  * "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section
  * 3.3; index and sources in gittins_index.h). Service is GPU time, or running time.
  *
- * The distribution is either given or that of the service of jobs completed so far. Before the first completion all
- * indices are equal (first come, first served). The distribution is updated whenever the number of completions has
- * grown by a twentieth.
+ * The distribution is either given or that of the service of completed jobs. Before the first completion all indices are equal
+ * (first come, first served). The distribution is updated whenever the number of completions has increased by a twentieth.
  *
- * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. In a level
- * the index is that of its lower edge, over all D that reach at least its upper edge, because the next update is not before that edge. So a
- * job changes its index O(log of its service) times, and a distribution learnt from samples has no spikes just before each sample. delta >
- * 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is first. To bound the cost, a pass that only
- * levels cause runs at most once per `interval`; arrivals and ends always cause one.
+ * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. In a
+ * level the index is that of its lower edge, over all D that reach at least its upper edge, because the next update is at that
+ * edge or later. So a job changes its index O(log of its service) times, and a distribution of samples has no spikes just
+ * before each sample. delta > 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is
+ * first. To bound the cost, changes of levels cause at most one pass per `interval`; arrivals and ends always cause a pass.
  *
- * A job that has received more service than every known job has index 0. The published simulator of Tiresias differs: it sorts lowest index
- * first, and its gittins does not run.
+ * A job that has received more service than every known job has index 0. The published simulator of Tiresias differs: it sorts
+ * by ascending index, and its gittins does not run.
  */
 #include "gittins_index.h"
 #include "preemptive.h"
@@ -31,7 +30,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE(
 	ORR_PARAM_INT("steps", "2", 1, 64, "levels per doubling of service"),
 	ORR_PARAM_TIME("interval", "60s", "minimum time between passes that only a change of service level triggers"), ORR_PARAM_END };
 
-enum { DOUBLINGS = 48 }; /* of the quantum; the last level has no upper edge */
+enum { DOUBLINGS = 48 }; /* number of doublings of the quantum; the last level has no upper edge */
 
 struct gittins {
 	struct preemptive pass;
@@ -65,7 +64,7 @@ static double service_of(const struct gittins *g, const struct orr_job_info *inf
 	return g->counts_gpus && info->gpus ? info->attained_gpu_s : (double)info->attained_ns / 1e9;
 }
 
-/* Highest index first: the bits of a non-negative double are ordered as its values. */
+/* Returns the key, highest index first: the bits of non-negative doubles have the order of their values. */
 static int64_t key_of_index(double index)
 {
 	int64_t bits;
@@ -83,7 +82,7 @@ static int64_t key(void *self, struct orr_jobs *w, orr_job j)
 	return level < g->n_keys ? g->key[level] : 0;
 }
 
-/* Computes the keys of all levels that a known job has reached; in the others the index is 0. */
+/* Computes the keys of all levels that a known job has reached; in other levels the index is 0. */
 static void take_distribution(struct gittins *g)
 {
 	gittins_build(&g->table);
@@ -113,7 +112,7 @@ static void make_levels(struct gittins *g)
 		g->edge[i] = g->quantum * exp2((double)(i - 1) / g->steps);
 }
 
-/* A lower bound of the time at which a running job enters the next level: the part subtracted exceeds the rounding error. */
+/* Returns a lower bound of the time at which a running job enters the next level: the subtracted part exceeds the rounding error. */
 static int64_t due(void *self, struct orr_jobs *w, orr_job j)
 {
 	const struct gittins *g = self;
@@ -157,7 +156,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	preemptive_finish(self, w, j, how);
 }
 
-/* Gives the waiting jobs their new keys; they keep their order among equal keys. */
+/* Sets the new keys of the waiting jobs; jobs with equal keys keep their order. */
 static void sort_again(struct gittins *g, struct orr_jobs *w)
 {
 	struct orr_queue *q = g->pass.waiting;

@@ -29,7 +29,7 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Number of values <= x. */
+/* Returns the number of values <= x. */
 static size_t count(const struct gittins_table *t, double x)
 {
 	size_t low = 0, high = t->built;
@@ -44,7 +44,7 @@ static size_t count(const struct gittins_table *t, double x)
 }
 
 struct point {
-	double h, f; /* n H(x), n F(x) */
+	double h, f; /* h: n H(x); f: n F(x) */
 };
 
 static struct point point_at(const struct gittins_table *t, double x, size_t n_below)
@@ -63,7 +63,7 @@ static bool is_steeper(struct point a, struct point b, struct point c)
 	return (c.f - a.f) * (b.h - a.h) >= (b.f - a.f) * (c.h - a.h);
 }
 
-/* From corner k along the hull to the corner that is steepest from a. */
+/* Returns the corner that is steepest from a, starting at corner k along the hull. */
 static size_t tangent(const struct gittins_table *t, struct point a, size_t k)
 {
 	while (k + 1 < t->built && is_steeper(a, corner(t, k), corner(t, t->next[k])))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Least attained service by running time (Tiresias' simulator: "dlas"): three queues, no promotion, no quantum. las.h describes
- * the queues; las_gpu.c uses them too.
+ * the queues, which las_gpu.c also uses.
  */
 #include "las.h"
 
@@ -122,8 +122,8 @@ static int by_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Moves running jobs that have reached the limit of their queue to the tail of the next one, in order of submission. Goes from
- * the last queue to the first, so that no job moves twice. */
+/* Moves running jobs that have reached the limit of their queue to the tail of the next one, in order of submission. Processes the
+ * last queue first, so that no job moves twice. */
 static void demote(struct las *s, struct orr_jobs *w)
 {
 	for (size_t i = s->n - 1; i-- > 0;) {
@@ -164,7 +164,7 @@ static void promote(struct las *s, struct orr_jobs *w)
 
 /* ---- one pass ---- */
 
-/* List `part` of queue i: 0 the running jobs, 1 the tail. */
+/* Returns the list `part` of queue i: 0: the running jobs, 1: the tail. */
 static struct las_list *part_of(struct las *s, size_t i, int part)
 {
 	return part ? &s->queue[i].tail : &s->queue[i].running;
@@ -187,7 +187,7 @@ static void choose_running(struct las *s, struct las_list *l)
 		l->v[k].stays = gpu_budget_hold(&s->budget, l->v[k].type, l->v[k].milli);
 }
 
-/* Returns the length of s->chosen, where the part of this queue ends. */
+/* Returns the length of s->chosen, which is the end of this queue's part. */
 static size_t choose_waiting(struct las *s, struct orr_jobs *w, struct orr_queue *q)
 {
 	struct orr_walk walk;
@@ -234,7 +234,7 @@ static bool start(struct las *s, struct orr_jobs *w, struct las_queue *q, struct
 	return true;
 }
 
-/* Moves the stopped jobs of a list to the waiting jobs: to the front, keeping their order, or to the tail. */
+/* Moves the stopped jobs of a list to the waiting jobs: to the front in the same order, or to the tail. */
 static void settle(struct orr_jobs *w, struct las_queue *q, struct las_list *l, bool to_front)
 {
 	size_t kept = 0;
@@ -250,7 +250,7 @@ static void settle(struct orr_jobs *w, struct las_queue *q, struct las_list *l, 
 	l->n = kept;
 }
 
-/* Offers GPUs that the placement left to all waiting jobs, in order. */
+/* Offers GPUs that the placement left free to all waiting jobs, in order. */
 static void refill(struct las *s, struct orr_jobs *w)
 {
 	struct orr_job_info info;
@@ -310,7 +310,7 @@ static void look_ahead(struct las *s, struct orr_jobs *w)
 			double width = s->counts_gpus ? (double)x->milli / 1000 : 1, most = 4.6e9;
 			int64_t at;
 			if (!(width > 0))
-				continue; /* without GPUs it attains no GPU time */
+				continue; /* without GPUs, it attains no GPU time */
 			if (s->is_tiresias) {
 				double ran = (double)orr_job_attained_ns(w, x->job) / 1e9;
 				double dt = floor((s->limit[i] - ran) / width);
@@ -329,7 +329,7 @@ static void look_ahead(struct las *s, struct orr_jobs *w)
 void las_schedule(void *self, struct orr_jobs *w)
 {
 	struct las *s = self;
-	/* Timers of earlier passes may be out of date: no-op. */
+	/* Timers of earlier passes may be obsolete: no-op. */
 	if (!s->is_due && orr_now(w) != s->next_look)
 		return;
 	s->is_due = false;

@@ -3,9 +3,10 @@
  * las.h - common part of las and las-gpu: queues by attained service (Gu et al., "Tiresias", NSDI 2019, section 3.2: discretised
  * two-dimensional LAS)
  *
- * Queue i holds jobs whose attained service is below limits[i]; the last queue has no limit. A pass gives GPUs to the queues from
- * the first to the last, in each in order, skipping jobs that do not fit; all other running jobs are victims (gpu_budget.h). A job
- * moves down at most one queue per pass, to the tail. After the pass the waiting jobs of a queue follow its running jobs.
+ * Queue i holds jobs whose attained service is below limits[i]; the last queue has no limit. A pass gives GPUs to the queues
+ * from the first to the last, and to the jobs of a queue in order, skipping jobs that do not fit. All other running jobs are
+ * victims (gpu_budget.h). A job moves down at most one queue per pass, to the tail. After the pass, the running jobs of a queue
+ * precede its waiting jobs.
  *
  * Each queue is an array of running jobs, in order, followed by an orr_queue of waiting jobs. Keys of the waiting jobs count down
  * at the front (jobs that ran until now) and up at the tail. A pass costs O(running + started log waiting + shapes).
@@ -20,7 +21,7 @@ struct las_job {
 	uint64_t number;
 	int64_t milli; /* GPUs in 1/1000 */
 	uint32_t gpus, type;
-	bool stays; /* chosen in this pass */
+	bool stays; /* the job was chosen in this pass */
 };
 
 struct las_list {
@@ -35,17 +36,17 @@ struct las_queue {
 };
 
 struct las {
-	bool counts_gpus;   /* service is time x GPUs */
-	bool is_tiresias;   /* the time of the next check mixes units, as in Tiresias' simulator */
+	bool counts_gpus;   /* service counts GPUs: time x GPUs */
+	bool is_tiresias;   /* the time of the next check mixes units, like Tiresias' simulator */
 	int64_t promote_ns; /* 0: never */
 	size_t n;           /* queues */
-	double *limit;      /* seconds or GPU-seconds, n - 1 of them */
+	double *limit;      /* limits in seconds or GPU-seconds, n - 1 of them */
 	struct las_queue *queue;
 	struct las_list chosen; /* waiting jobs to be started */
 	struct victims out;
 	struct gpu_budget budget;
-	int64_t next_look; /* when a running job next reaches a limit */
-	bool is_due;       /* something changed since the last pass */
+	int64_t next_look; /* time at which a running job next reaches a limit */
+	bool is_due;       /* the state has changed since the last pass */
 };
 
 #define LAS_PARAMS                                                                                       \

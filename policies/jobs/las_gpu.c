@@ -3,8 +3,8 @@
  * Least attained service in GPU time (Tiresias' two-dimensional LAS; its simulator's
  * "dlas-gpu").
  *
- * rules=tiresias copies an error of that simulator: the next check is at now + floor((limit - running time) / GPUs). That mixes seconds and
- * GPU-seconds, so jobs move down late.
+ * rules=tiresias copies an error of that simulator: the next check is at now + floor((limit - running time) / GPUs). This mixes
+ * seconds and GPU-seconds, so jobs move down late.
  */
 #include "las.h"
 

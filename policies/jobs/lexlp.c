@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reduced costs below this count as 0; GLPK's own tolerance is slightly smaller. */
+/* Reduced costs below this value count as 0; GLPK's own tolerance is slightly smaller. */
 static const double REDUCED_COST_ZERO = 1e-8, TOLERANCE = 1e-9;
 
 struct range {
@@ -93,7 +93,7 @@ void lexlp_goal_set(struct lexlp *p, int goal, int col, double value)
 	add_entry(&p->goals, goal, col, value);
 }
 
-/* ---- GLPK, without its abort() ---- */
+/* ---- GLPK without its abort() ---- */
 
 struct guard {
 	jmp_buf back;
@@ -106,7 +106,7 @@ static int on_print(void *info, const char *s)
 	struct guard *g = info;
 	for (; *s && g->n_said + 1 < sizeof g->said; s++)
 		g->said[g->n_said++] = *s == '\n' ? ' ' : *s;
-	return 1; /* no output to the terminal */
+	return 1; /* suppresses terminal output */
 }
 
 static void on_error(void *info)
@@ -145,7 +145,7 @@ static void build(struct solving *s)
 		glp_set_row_bnds(prob, i + 1, kind_of(p->rows.v[i]), p->rows.v[i].lower, p->rows.v[i].upper);
 	for (int i = 0; i < p->cols.n; i++)
 		glp_set_col_bnds(prob, i + 1, kind_of(p->cols.v[i]), p->cols.v[i].lower, p->cols.v[i].upper);
-	size_t n = (size_t)p->matrix.n + 1; /* GLPK counts from 1 */
+	size_t n = (size_t)p->matrix.n + 1; /* indices of GLPK start at 1 */
 	int *row = glp_alloc((int)n, sizeof *row), *col = glp_alloc((int)n, sizeof *col);
 	double *value = glp_alloc((int)n, sizeof *value);
 	for (int i = 0; i < p->matrix.n; i++) {
@@ -164,7 +164,7 @@ static int optimise(struct solving *s)
 {
 	int rc = glp_simplex(s->prob, &s->simplex);
 	if (rc || glp_get_status(s->prob) != GLP_OPT) {
-		/* The basis may be singular: retry from a fresh one with the dual simplex. */
+		/* The basis may be singular: tries again from a fresh one with the dual simplex. */
 		glp_adv_basis(s->prob, 0);
 		s->simplex.meth = GLP_DUALP;
 		rc = glp_simplex(s->prob, &s->simplex);
@@ -179,14 +179,14 @@ static int optimise(struct solving *s)
 				      : "has no solution");
 }
 
-/* The bound at which a non-basic variable is. */
+/* Returns the bound at which a non-basic variable is. */
 static struct range bound_of(int status, double lower, double upper)
 {
 	double at = status == GLP_NU ? upper : status == GLP_NF ? 0 : lower;
 	return (struct range){ at, at };
 }
 
-/* Restricts the program to the optimal face of the objective. True if that is more than a point. */
+/* Restricts the program to the optimal face of the objective. Returns true if the face is more than a point. */
 static bool fix_face(struct solving *s)
 {
 	glp_prob *prob = s->prob;
@@ -296,7 +296,7 @@ static bool is_sound(const struct lexlp *p)
 
 int lexlp_solve(const struct lexlp *p, double *x, struct orr_error *err)
 {
-	static pthread_mutex_t only_one = PTHREAD_MUTEX_INITIALIZER; /* a lock, no state */
+	static pthread_mutex_t only_one = PTHREAD_MUTEX_INITIALIZER; /* a lock; holds no other state */
 	if (!is_sound(p))
 		return orr_fail(
 			err, ORR_EFAIL, "a linear program has a coefficient that is not finite, or a lower bound above its upper bound");

@@ -3,20 +3,21 @@
  * Elastic jobs by marginal gain (Peng et al., "Optimus: An Efficient Dynamic Resource
  * Scheduler for Deep Learning Clusters", EuroSys 2018, section 4.1).
  *
- * Sizes are chosen in rounds, one per interval. A round first gives every running job its smallest size, then the waiting jobs, in
- * order of submission, skipping jobs that do not fit. While GPUs are left, the job with the greatest gain per GPU grows to the size
- * that gives it. The gain is
+ * Sizes are chosen in rounds, one per interval. A round first gives every running job its smallest size, then the waiting jobs,
+ * in order of submission, skipping jobs that do not fit. While GPUs are left, the job with the greatest gain per GPU grows to
+ * the size of that gain. The gain is
  *
- *   gain=time        the reduction of the time to its end: work left / present rate - work left / new rate, where the work left is
+ *   gain=time        the reduction of the time to its end: work left / present rate - work left / new rate, where the work
+ *   left is
  *                    an estimate minus the work done
- *   gain=throughput  the growth of its rate, relative to the rate at the size that it asks for
+ *   gain=throughput  the increase of its rate, relative to the rate at the requested size
  *
  * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room. Rigid jobs
  * keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may jump to any larger
  * size, so a flat step in its speed-up table does not block it.
  *
- * All GPUs count alike; only whole GPUs are used; a resized job stays on its type. A job whose change the placement refuses stays as it is.
- * A resize is a stop and a start, at the world's costs.
+ * All GPUs have equal weight; only whole GPUs are used; a resized job stays on its type. A job whose change the placement
+ * refuses stays unchanged. A resize is a stop and a start, at the world's costs.
  *
  * Cost of a round: O(waiting elastic jobs + shapes) + O(running jobs * GPUs given).
  */
@@ -36,19 +37,19 @@ struct size {
 	double rate;
 };
 
-/* A job that runs, or one that is to start in this pass. */
+/* A job that runs or will start in this pass. */
 struct member {
 	orr_job job;
 	bool is_running;
-	struct size *size;            /* ascending; one if the job is rigid */
+	struct size *size;            /* sizes in ascending order; one if the job is rigid */
 	uint32_t n_sizes, at, target; /* indices */
-	double left_ns;               /* work left at `since`, as estimated; gain=time */
+	double left_ns;               /* estimated work left at `since`; gain=time */
 	int64_t since;
 };
 
 struct optimus {
 	struct orr_queue *waiting;
-	struct member *member; /* in order of start */
+	struct member *member; /* members in order of start */
 	size_t n, cap;
 	struct size *scratch;
 	uint32_t cap_scratch;
@@ -108,7 +109,7 @@ static void evict(void *self, struct orr_jobs *w, orr_job j)
 
 /* ---- sizes ---- */
 
-/* Puts the sizes that the job offers into o->scratch and returns their number, at least 1. */
+/* Writes the sizes that the job offers to o->scratch and returns their number, at least 1. */
 static uint32_t list_sizes(struct optimus *o, struct orr_jobs *w, const struct orr_job_info *info, orr_job j)
 {
 	uint32_t most = info->is_elastic ? orr_total_gpus(w) : 0, n = 0;
@@ -144,7 +145,8 @@ static bool count_in(struct optimus *o, struct orr_jobs *w, const struct orr_job
 	return true;
 }
 
-/* Makes members of the waiting jobs, in order of submission, skipping those beyond the budget of GPUs; returns the rest of it. */
+/* Makes members of the waiting jobs, in order of submission, skipping those beyond the budget of GPUs; returns the rest of the
+ * budget. */
 static uint32_t count_waiting(struct optimus *o, struct orr_jobs *w, uint32_t budget)
 {
 	struct orr_walk walk;
@@ -163,7 +165,7 @@ static bool start_at(struct orr_jobs *w, struct member *m, uint32_t size)
 	return orr_try_start_sized(w, m->job, m->size[size].gpus);
 }
 
-/* Starts the members from `from` on that do not run, at their targets, else at their smallest sizes; false if the placement
+/* Starts the members from `from` on that do not run, at their targets, else at their smallest sizes. Returns false if the placement
  * refused one. */
 static bool start_counted(struct optimus *o, struct orr_jobs *w, size_t from)
 {
@@ -219,7 +221,7 @@ static double gain(const struct optimus *o, const struct member *m, uint32_t to)
 	return (o->by_time ? m->left_ns / from_rate - m->left_ns / to_rate : to_rate - from_rate) / gpus;
 }
 
-/* Finds the best size for m within `free` more GPUs; returns its gain per GPU, 0 if there is none. */
+/* Finds the best size for m within `free` more GPUs; returns its gain per GPU, 0 if no size has a gain. */
 static double best_step(const struct optimus *o, const struct member *m, uint32_t free, uint32_t *to)
 {
 	double best = 0;
@@ -231,8 +233,8 @@ static double best_step(const struct optimus *o, const struct member *m, uint32_
 	return best;
 }
 
-/* Starts with all members at their smallest sizes and repeatedly gives GPUs to the member with the greatest gain. Ties: the one that
- * started first. */
+/* Starts with all members at their smallest sizes and repeatedly gives GPUs to the member with the greatest gain. Ties: the member
+ * that started first. */
 static void choose_sizes(struct optimus *o, uint32_t free)
 {
 	for (size_t i = 0; i < o->n; i++)

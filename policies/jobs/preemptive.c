@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Layout of a tie: the number of the pass, then running jobs whose key changed before newly arrived jobs, then SUB_BITS bits that count
- * jobs within each group. */
+/* Layout of a tie: number of the pass; then a bit that orders running jobs with a changed key before arrived jobs; then SUB_BITS
+ * bits that number jobs within each group. */
 enum { SUB_BITS = 22 };
 
-/* Passes in a row with room for all jobs before the running jobs move to the heap. */
+/* Number of consecutive passes with room for all jobs, after which the running jobs move to the heap. */
 enum { QUIET_PASSES = 4 };
 
 static int64_t tie_of(int64_t pass, bool arrived, int64_t sub)
@@ -60,7 +60,7 @@ static bool is_before(int64_t key, int64_t tie, const struct preemptive_job *x)
 	return key < x->key || (key == x->key && tie < x->tie);
 }
 
-/* Insertion sort: linear if the order has hardly changed. */
+/* Sorts by insertion, which is linear if the order has hardly changed. */
 static void sort(struct preemptive_job *v, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -72,11 +72,11 @@ static void sort(struct preemptive_job *v, size_t n)
 	}
 }
 
-/* Sorts running jobs by their present keys. A job whose key changed comes after the jobs that already had that key, and keeps its
- * place among those that changed with it. */
+/* Sorts running jobs by their present keys. A job whose key changed follows the jobs that already had that key; jobs that changed to
+ * the same key keep their order. */
 static void order(struct preemptive *p, struct orr_jobs *w)
 {
-	sort(p->list, p->n); /* the last pass may have appended */
+	sort(p->list, p->n); /* the last pass may have appended jobs */
 	for (size_t i = 0; !p->is_static && i < p->n; i++) {
 		int64_t key = p->key(p, w, p->list[i].job);
 		if (key != p->list[i].key)
@@ -176,7 +176,7 @@ static void to_list(struct preemptive *p, struct orr_jobs *w)
 	count_all(p);
 }
 
-/* Moves the running jobs to the heap; all are due. */
+/* Moves the running jobs to the heap; all of them are due. */
 static void to_heap(struct preemptive *p)
 {
 	p->is_heap = true;
@@ -225,7 +225,8 @@ static void update_due(struct preemptive *p, struct orr_jobs *w)
 	}
 }
 
-/* Chooses GPU types for all waiting jobs in addition to the running ones, into p->next in order; false if a job finds no GPUs. */
+/* Chooses GPU types for all waiting jobs in addition to the running ones, in order, in p->next. Returns false if a job finds no
+ * GPUs. */
 static bool has_room_for_all(struct preemptive *p, struct orr_jobs *w)
 {
 	struct orr_walk walk;
@@ -273,7 +274,7 @@ static bool is_quiet(struct preemptive *p, struct orr_jobs *w)
 
 /* ---- one pass ---- */
 
-/* Chooses the jobs that should run: p->next in order, and the victims. */
+/* Chooses the jobs that should run, in order, in p->next, and the victims. */
 static void choose(struct preemptive *p, struct orr_jobs *w)
 {
 	struct orr_walk walk;
@@ -312,7 +313,7 @@ static void choose(struct preemptive *p, struct orr_jobs *w)
 	p->out.left = p->out.n;
 }
 
-/* Starts the chosen jobs that do not run; true if the placement had room for all. */
+/* Starts the chosen jobs that do not run; returns true if the placement had room for all. */
 static bool start(struct preemptive *p, struct orr_jobs *w, int64_t (*stop_cost)(const struct orr_job_info *info))
 {
 	struct orr_job_info info;
@@ -339,7 +340,7 @@ static bool start(struct preemptive *p, struct orr_jobs *w, int64_t (*stop_cost)
 	return all;
 }
 
-/* Victims that still run return to the running list; the others wait. */
+/* Returns victims that still run to the running list; the others wait. */
 static void settle(struct preemptive *p, struct orr_jobs *w)
 {
 	size_t k = 0; /* victims are in the order of p->list */
@@ -357,7 +358,7 @@ static void settle(struct preemptive *p, struct orr_jobs *w)
 	}
 }
 
-/* Offers GPUs that the placement left to all waiting jobs, in order. */
+/* Offers GPUs that the placement left free to all waiting jobs, in order. */
 static void refill(struct preemptive *p, struct orr_jobs *w)
 {
 	struct orr_walk walk;
@@ -423,7 +424,7 @@ void preemptive_pass(void *self, struct orr_jobs *w, bool is_eager, int64_t (*st
 	p->list = p->next;
 	p->n = p->n_next;
 	p->next = swap;
-	/* Victims that were stopped without making room may run again, too. */
+	/* Victims that were stopped without making room may run again. */
 	if ((!all || p->out.n_stopped) && !is_eager)
 		refill(p, w);
 	if (p->due)

@@ -4,8 +4,8 @@
  * Learning Workloads in Large-Scale GPU Datacenters", SC 2021, section 5.2): in order
  * of estimated duration times GPUs, strict, non-preemptive.
  *
- * rules=helios copies a deviation of the published simulator: if all waiting jobs arrived at this instant, they start in order of GPUs
- * alone.
+ * rules=helios copies a deviation of the published simulator: if all waiting jobs arrived at this instant, they start in order
+ * of GPUs only.
  */
 #include "queue_order.h"
 
@@ -21,7 +21,7 @@ struct qssf {
 	enum orr_estimate estimate;
 	double factor;
 	bool is_helios;
-	struct orr_queue *fresh; /* rules=helios: jobs that arrived at this instant, by GPUs */
+	struct orr_queue *fresh; /* rules=helios: jobs that arrived at this instant, ordered by GPUs */
 };
 
 static int64_t key(void *self, struct orr_jobs *w, orr_job j)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * queue_order.h - common part of the policies without preemption: one queue of waiting jobs in the order of a key, from which jobs start
- * and never stop
+ * queue_order.h - common part of the policies without preemption: one queue of waiting jobs in the order of a key; started jobs
+ * are never stopped
  *
- * A policy embeds struct queue_order as its first member, gives the key of a job, and chooses the strict or the skipping schedule.
- * Ties go to the job submitted first.
+ * A policy embeds struct queue_order as its first member, gives the key of a job, and chooses the strict or the skipping
+ * schedule. Ties are broken by order of submission.
  */
 #ifndef ORR_POLICIES_QUEUE_ORDER_H
 #define ORR_POLICIES_QUEUE_ORDER_H
@@ -19,7 +19,7 @@ struct queue_order {
 /* Returns an object of `size` bytes that begins with a struct queue_order. */
 void *queue_order_new(struct orr_jobs *w, size_t size, int64_t (*key)(void *self, struct orr_jobs *w, orr_job j));
 
-/* For struct orr_jobs_ops. create: in order of submission. */
+/* For struct orr_jobs_ops. create: the order is that of submission. */
 void *queue_order_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
 void queue_order_free(void *self);
 void queue_order_arrive(void *self, struct orr_jobs *w, orr_job j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shortest job first by true duration, strictly: a job that does not fit blocks the jobs behind it. No preemption
- * (HeliosArtifact, "sjf").
+ * Shortest job first by true duration, strictly: a job that does not fit blocks the later jobs. No preemption (HeliosArtifact,
+ * "sjf").
  */
 #include "queue_order.h"
 

@@ -3,16 +3,16 @@
  * A market for one pool of GPUs on lent nodes: elastic jobs bid, and each GPU goes to the highest bid.
  *
  * At each change (a job arrives or ends; a node joins, leaves, is given notice or changes its price) all GPUs on nodes without
- * notice are allocated again. A job's bids are the slopes of the concave hull of its speed-up from 0 GPUs on, that is the gain of
- * each additional GPU:
+ * notice are allocated again. A job's bids are the slopes of the concave hull of its speed-up from 0 GPUs on, so a bid is the
+ * gain per additional GPU:
  *
- *   gain=work   weight x asked x (rate' - rate) / (GPUs' - GPUs), in GPU-hours per hour at the size that the job asks for
- *   gain=speed  weight x (rate' - rate) / (GPUs' - GPUs), in its own speed alone
+ *   gain=work   weight x asked x (rate' - rate) / (GPUs' - GPUs), in GPU-hours per hour at the requested size
+ *   gain=speed  weight x (rate' - rate) / (GPUs' - GPUs), in its own speed only
  *
- * The highest bid goes first (ties: running jobs, then order of arrival). If steps fit exactly, the sum of the gains is maximal:
- * marginal allocation of separable concave functions is optimal (Fox, "Discrete optimization via marginal analysis", Management
- * Science 13 (3), 1966). With bid=USD a GPU is bought only while bid x gain is at least its price per hour; other jobs wait, or
- * shrink, until it is cheaper. A running job bids more, by the part `keep`, for the GPUs that it holds.
+ * The highest bid goes first (ties: running jobs, then order of arrival). If steps fit exactly, the sum of the gains is
+ * maximal: marginal allocation of separable concave functions is optimal (Fox, "Discrete optimization via marginal analysis",
+ * Management Science 13 (3), 1966). With bid=USD a GPU is bought only while bid x gain is at least its price per hour; other
+ * jobs wait, or shrink, until it is cheaper. The bid of a running job for the GPUs that it holds is higher by the share `keep`.
  *
  * loss=TIME is the time that a job loses on average when one of its nodes leaves. A rate on g GPUs then counts as
  * rate x max(0, 1 - h g loss), where h is the number of GPUs lost so far per GPU-second. A larger gang loses nodes more
@@ -20,7 +20,8 @@
  * NSDI 2024).
  *
  * Jobs then stop or shrink, jobs on nodes given notice move to others (notice=true), and the rest start and grow. A job grows
- * only `interval` after its last start, because growing is a stop and a start. All GPUs count alike; only whole GPUs are used.
+ * only `interval` after its last start, because growing is a stop and a start. All GPUs have equal weight; only whole GPUs are
+ * used.
  *
  * Cost of a call: O((running + starting jobs) log) + O(GPUs of the cluster) for each elastic job that is considered first.
  */
@@ -45,7 +46,7 @@ struct size {
 	double rate;
 };
 
-/* A job that runs, or one that is to start in this call. */
+/* A job that runs or will start in this call. */
 struct member {
 	orr_job job;
 	bool is_running;
@@ -56,7 +57,7 @@ struct member {
 	uint32_t n_sizes;
 };
 
-/* The next bid of a member: for the GPUs up to `gpus`. */
+/* The next bid of a member, for the GPUs up to `gpus`. */
 struct offer {
 	double gain; /* per GPU */
 	size_t member;
@@ -64,13 +65,13 @@ struct offer {
 };
 
 struct market {
-	struct orr_queue *waiting; /* by their first bid, highest first */
+	struct orr_queue *waiting; /* waiting jobs by first bid, highest first */
 	struct member *member;
 	size_t n, cap;
-	struct offer *heap; /* greatest gain on top; ties: lowest member */
+	struct offer *heap; /* heap with the greatest gain on top; ties: lowest member */
 	size_t n_offers, cap_offers;
 	struct size *scratch;
-	uint32_t most; /* GPUs of the cluster with all nodes present */
+	uint32_t most; /* number of GPUs of the cluster with all nodes present */
 	double bid, keep;
 	bool by_work, by_priority, minds_notice;
 	int64_t interval;
@@ -114,7 +115,7 @@ static void destroy(void *self)
 
 /* ---- bids ---- */
 
-/* Puts the sizes that the job offers into m->scratch and returns their number, at least 1. */
+/* Writes the sizes that the job offers to m->scratch and returns their number, at least 1. */
 static uint32_t list_sizes(struct market *m, struct orr_jobs *w, const struct orr_job_info *info, orr_job j)
 {
 	uint32_t n = 0;
@@ -141,7 +142,7 @@ static void watch_capacity(struct market *m, const struct orr_jobs *w)
 	m->seen_ns = orr_now(w);
 }
 
-/* The rate less expected losses. */
+/* Returns the rate minus expected losses. */
 static double kept_rate(const struct market *m, const struct size *s)
 {
 	double lost = m->gpu_s > 0 ? m->gone / m->gpu_s * s->gpus * m->loss_s : 0;
@@ -167,7 +168,7 @@ static double best_gain(
 	return best;
 }
 
-/* The key of a gain in the queue: whole numbers, highest gain first. */
+/* Returns the key of a gain in the queue: whole numbers, highest gain first. */
 static int64_t key_of(double gain)
 {
 	double v = gain * 1e9;
@@ -245,7 +246,7 @@ static struct offer pop(struct market *m)
 	return top;
 }
 
-/* The member's bid for its next GPUs, at most `room` more. False: none. */
+/* Sets the member's bid for its next GPUs, at most `room` more. Returns false if there is none. */
 static bool next_offer(const struct market *m, size_t i, uint32_t room, struct offer *out)
 {
 	const struct member *x = &m->member[i];
@@ -271,7 +272,7 @@ static bool admit(struct market *m, struct orr_jobs *w, orr_job j)
 	return true;
 }
 
-/* Allocates free GPUs to the member's offer, or to a smaller one; false if it got none. */
+/* Allocates free GPUs to the member's offer, or to a smaller one; returns false if it got none. */
 static bool serve(struct market *m, struct offer o, double least, uint32_t *free_gpus)
 {
 	struct member *x = &m->member[o.member];
@@ -285,7 +286,7 @@ static bool serve(struct market *m, struct offer o, double least, uint32_t *free
 	return true;
 }
 
-/* The gain below which a GPU is not worth its price. */
+/* Returns the gain below which a GPU is not worth its price. */
 static double least_gain(const struct market *m, const struct orr_jobs *w)
 {
 	double usd = 0, gpus = 0;

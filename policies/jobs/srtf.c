@@ -6,7 +6,7 @@
  * - a pass runs every second while jobs wait;
  * - a stop adds 7 s (1 GPU), 30 s (2 to 8 GPUs) or 60 s (more) of work to the job;
  * - every job runs one second longer, because that simulator detects its end one tick late;
- * - GPUs of a chosen job that placement refuses stay idle.
+ * - GPUs of a chosen job that the placement refuses stay idle.
  */
 #include "preemptive.h"
 

@@ -5,11 +5,11 @@
  *
  *	T = min over cuts and submeshes of sum of t_i + (M - 1) max of t_i
  *
- * For every candidate t_max of the largest t, F(j, n) is the least sum of t over stages that cover pieces j.. with n GPUs and have no t
- * above t_max. Candidates above the best T / M are left out. A submesh is a power of two of the GPUs of one node, or whole nodes. t of a
- * stage is the time of a micro-batch with the best degrees (data parallel, shards) of its submesh, plus 1/M of the time of its gradients'
- * all-reduce; shards stay in a node. Alpa's intra-operator pass (an integer program) is not modelled. All GPUs are treated as GPUs of the
- * first type.
+ * For every candidate t_max of the largest t, F(j, n) is the least sum of t over stages that cover pieces j.. with n GPUs and
+ * have no t above t_max. Candidates above the best T / M are left out. A submesh is a power of two of the GPUs of one node, or
+ * whole nodes. t of a stage is the time of a micro-batch with the best degrees (data parallel, shards) on its submesh, plus 1/M
+ * of the time of its gradients' all-reduce. Shards stay in a node. Alpa's intra-operator pass (an integer program) is not
+ * modelled. All GPUs count as GPUs of the first type.
  */
 #include "chain.h"
 
@@ -30,10 +30,10 @@ struct alpa {
 	uint32_t per_node, shards_most, meshes, mesh[MOST_MESHES], *all;
 	double micro, m;
 	double memory;
-	double *t;         /* [(i * (pieces + 1) + j) * meshes + k] */
-	uint32_t *shards;  /* likewise: the best degree */
-	double *F;         /* [j * (gpus + 1) + n] */
-	uint32_t *to, *on; /* likewise: end of the first stage, its mesh */
+	double *t;         /* times t, [(i * (pieces + 1) + j) * meshes + k] */
+	uint32_t *shards;  /* best degree, same index */
+	double *F;         /* F(j, n), [j * (gpus + 1) + n] */
+	uint32_t *to, *on; /* end of the first stage and its mesh, same index */
 };
 
 static void list_meshes(struct alpa *a)
@@ -52,7 +52,7 @@ static size_t cell(const struct alpa *a, uint32_t i, uint32_t j, uint32_t k)
 	return ((size_t)i * (a->f.pieces + 1) + j) * a->meshes + k;
 }
 
-/* t of pieces i..j-1 on n GPUs in groups of `shards`; INFINITY if it does not fit even with one micro-batch in flight. */
+/* Returns t of pieces i..j-1 on n GPUs in groups of `shards`; INFINITY if it does not fit even with one micro-batch in flight. */
 static double stage_s(const struct alpa *a, uint32_t i, uint32_t j, uint32_t n, uint32_t shards)
 {
 	struct orr_plan_terms t = { .samples = a->micro * shards / n, .shards = shards, .recompute = a->recompute };
@@ -86,7 +86,7 @@ static void measure(struct alpa *a, uint32_t i, uint32_t j, uint32_t k)
 	}
 }
 
-/* F(0, gpus) with no stage above t_max. */
+/* Returns F(0, gpus) with no stage above t_max. */
 static double solve(struct alpa *a, double t_max)
 {
 	uint32_t N = a->f.gpus, w = N + 1, P = a->f.pieces;
@@ -139,7 +139,7 @@ static void take(const struct alpa *a, struct found *b, double cost_s)
 	b->stages = s;
 }
 
-/* Assigns GPUs to the largest submeshes first, so that each submesh lies in one node or fills whole nodes. */
+/* Assigns GPUs to the largest submeshes first, so that each submesh is in one node or fills whole nodes. */
 static void submit(const struct alpa *a, const struct found *b)
 {
 	struct orr_plan_stage *stage = orr_alloc(b->stages, sizeof *stage);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DAPPLE's planner (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, 4, and the published
- * code, github AlibabaPAI/DAPPLE). Stages are placed on fresh machines, on machines in use, or scattered over machines.
+ * DAPPLE's planner (Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large Models", PPoPP 2021, 4, and the
+ * published code, github AlibabaPAI/DAPPLE). Stages are placed on unused machines, on machines in use, or scattered over
+ * machines.
  *
  * search=bipartition: every cut, every number of GPUs and every pair of placements, by the cost of the published code
  * (docs/models/plan.md, "DAPPLE's planner"):
@@ -9,9 +10,9 @@
  *	blk = max(C0/g0, C1/g1, xfer(a))/M    T = blk (M-1) + fill + xfer(a/M) + max(0, AR0, AR1 - blk)
  *	fill = (C0 + C1)/M (repo: not divided by the replicas) or (C0/g0 + C1/g1)/M (paper)
  *
- * search=general: the paper's search. A state is the first j pieces planned on some GPUs; the rest is one stage on all other GPUs.
- * Each step of the search splits the last stage; the best prefix of each state is kept. The cost is the latency T_w + T_s + T_e of section
- * 4.1.
+ * search=general: the paper's search. A state is the first j pieces planned on some GPUs; the rest is one stage on all other
+ * GPUs. Each step of the search splits the last stage; the best prefix of each state is kept. The cost is the latency T_w + T_s
+ * + T_e (section 4.1).
  */
 #include "chain.h"
 #include "published.h"
@@ -28,7 +29,7 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("search", "bipartiti
 enum { MOST_STAGES = 64 };
 
 struct planned {
-	uint32_t stages, first[MOST_STAGES + 1], gpus[MOST_STAGES]; /* gpu[] has those of all stages in order */
+	uint32_t stages, first[MOST_STAGES + 1], gpus[MOST_STAGES]; /* gpu[] has the GPUs of all stages in order */
 	double cost_s;
 	uint32_t *gpu;
 };
@@ -119,7 +120,7 @@ static void bipartition(struct dapple *d)
 
 /* ---- the paper's search ---- */
 
-/* Seconds of stages and of the messages between them, which are stages too: entry 2i is stage i, 2i + 1 the cut after it. */
+/* Times of stages and of the messages between them, which count as stages: entry 2i is stage i, entry 2i + 1 is the cut after it. */
 struct terms {
 	uint32_t n;
 	double F[2 * MOST_STAGES], B[2 * MOST_STAGES], AR[2 * MOST_STAGES];
@@ -143,7 +144,7 @@ static void terms_of(const struct dapple *d, const struct planned *x, struct ter
 	}
 }
 
-/* L = T_w + T_s + T_e (PPoPP 2021, 4.1): the pivot is the stage with the fewest bubbles. */
+/* Returns L = T_w + T_s + T_e (PPoPP 2021, 4.1): the pivot is the stage with the fewest bubbles. */
 static double latency_s(const struct terms *t, double m)
 {
 	uint32_t q = t->n - 1;
@@ -169,7 +170,7 @@ static double latency_s(const struct terms *t, double m)
 	return warm + (m - 1) * (t->F[q] + t->B[q]) + end;
 }
 
-/* A state: pieces planned, and the GPUs in use (their number by machine determines the rest). */
+/* A state: number of pieces planned, and the GPUs in use (their number by machine determines the rest). */
 struct state {
 	uint32_t j, used, stages;
 	uint64_t key;
@@ -198,7 +199,7 @@ static struct state *find(struct states *s, uint64_t key)
 	return NULL;
 }
 
-/* Completes a prefix of x->stages - 1 stages by one stage on all GPUs that are left. */
+/* Completes a prefix of x->stages - 1 stages by one stage on all remaining GPUs. */
 static double complete(struct dapple *d, struct planned *x, uint32_t used, bool *is_used)
 {
 	uint32_t rest = d->f.gpus - used, n = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Data parallelism: one stage on all GPUs, with gradient accumulation where a micro-batch does not fit.
+ * Data parallelism: one stage on all GPUs, with gradient accumulation if the batch does not fit.
  *
- * The policy's own cost is that of DAPPLE's planner (github AlibabaPAI/DAPPLE; docs/models/plan.md). F, B: forward and backward time of the
- * global batch on one GPU; n: GPUs; AR: time of the all-reduce of all parameters:
+ * The policy's own cost model is that of DAPPLE's planner (github AlibabaPAI/DAPPLE; docs/models/plan.md). F, B: forward and
+ * backward time of the global batch on one GPU; n: GPUs; AR: time of the all-reduce of all parameters:
  *
  *	none    (F + B)/n + AR
  *	bound   F/n + max(B/n, AR), the best case of overlap

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Every grid of tensor, pipeline and data parallelism (the space of vTrain, Bang et al., MICRO 2024, 5): shards x stages x replicas,
- * micro-batch, interleaving, recomputation, sharded optimizer state, order of GPUs. Plans that exceed a GPU's memory are left out.
+ * Every grid of tensor, pipeline and data parallelism (the space of vTrain, Bang et al., MICRO 2024, 5): shards x stages x
+ * replicas, micro-batch, interleaving, recomputation, sharded optimizer state, order of GPUs. Plans that exceed a GPU's memory
+ * are omitted.
  *
- * Bounds: shards are powers of two that divide the attention heads and stay within a node, unless tp_most is larger; stages divide the
- * blocks or differ by one block. With cut=any each grid is also cut so that the slowest stage is as fast as possible on its GPUs, which
- * matters if stages lie on GPUs of several types.
+ * Bounds: shards are powers of two that divide the attention heads and stay within a node, unless tp_most is larger; stages
+ * divide the blocks or differ by one block. With cut=any each grid is also cut so that the slowest stage is as fast as possible
+ * on its GPUs, for stages on GPUs of several types.
  */
 #include "chain.h"
 
@@ -32,9 +33,9 @@ struct grid {
 	const struct orr_args *args;
 	uint32_t first_block; /* piece */
 	uint32_t tp, pp, dp;
-	uint32_t *gpu, *first, *slowest; /* by stage: a GPU type */
+	uint32_t *gpu, *first, *slowest; /* slowest: GPU type, by stage */
 	struct orr_plan_stage *stage;
-	double **sum; /* by type: prefix sums of seconds */
+	double **sum; /* prefix sums of seconds, by type */
 	double summed_at;
 };
 
@@ -69,7 +70,7 @@ static double type_s(const struct grid *g, uint32_t type)
 	return g->sum[type][g->f.pieces];
 }
 
-/* The type of a stage's slowest GPU. */
+/* Finds the type of each stage's slowest GPU. */
 static void find_slowest(struct grid *g)
 {
 	for (uint32_t i = 0; i < g->pp; i++) {

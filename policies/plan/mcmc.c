@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Markov chain Monte Carlo over plans (Jia, Zaharia, Aiken, "Beyond Data and Model Parallelism for Deep Neural Networks", MLSys 2019, 6:
- * FlexFlow's search): a random change of the present plan is accepted with probability min(1, exp(beta (cost - cost')/cost0)), where cost0
- * is the first plan's. FlexFlow's space is per operator (SOAP); this one has stages, GPUs per stage, shards, micro-batches and
- * recomputation. The paper leaves beta and the proposals open; they are parameters and stated in docs/models/plan.md.
+ * Markov chain Monte Carlo over plans (Jia, Zaharia, Aiken, "Beyond Data and Model Parallelism for Deep Neural Networks", MLSys
+ * 2019, 6: FlexFlow's search): a random change of the present plan is accepted with probability min(1, exp(beta (cost -
+ * cost')/cost0)), where cost0 is that of the first plan. FlexFlow's space is per operator (SOAP); this space has stages, GPUs
+ * per stage, shards, micro-batches and recomputation. The paper does not state beta and the proposals; they are parameters,
+ * described in docs/models/plan.md.
  */
 #include "chain.h"
 
@@ -59,7 +60,7 @@ static void copy(const struct mcmc *m, struct point *to, const struct point *fro
 	to->recompute = from->recompute;
 }
 
-/* INFINITY if it does not fit. */
+/* Returns the cost; INFINITY if the plan does not fit. */
 static double cost(struct mcmc *m, const struct point *x)
 {
 	struct orr_plan_value v;
@@ -104,7 +105,7 @@ static bool merge(struct point *x, uint32_t s)
 	return true;
 }
 
-/* Moves the cut after stage s, or GPUs between s and the next. */
+/* Moves the cut after stage s, or moves GPUs between s and the next stage. */
 static bool move(struct mcmc *m, struct point *x, uint32_t s, bool is_gpus)
 {
 	if (s + 1 >= x->stages)

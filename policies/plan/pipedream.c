@@ -8,8 +8,8 @@
  *	A(j, m) = min over i < j, k < m of max(A(i, m - k), 2 a_i / bandwidth, T(i, j, k))
  *	T(i, j, k) = max(time of pieces i..j-1, 2 (k-1)/k gradients / bandwidth / samples) / k
  *
- * The published planner synchronises weights once per minibatch of a replica, so T compares the all-reduce of gradients with the compute
- * time of `sync_batch` samples. DAPPLE's published code has this planner as its mode (a) for synchronous training.
+ * The published planner synchronises weights once per minibatch of a replica, so T compares the all-reduce of gradients with
+ * the compute time of `sync_batch` samples. It is mode (a) for synchronous training in DAPPLE's published code.
  */
 #include "chain.h"
 #include "published.h"
@@ -25,8 +25,8 @@ struct pipedream {
 	struct orr_plan_facts f;
 	struct chain c;
 	double message_Bps, sum_Bps, sync;
-	double *A;              /* [j * (gpus + 1) + m] */
-	uint32_t *from, *count; /* the last stage of A(j, m): its first piece and its GPUs */
+	double *A;              /* A(j, m), [j * (gpus + 1) + m] */
+	uint32_t *from, *count; /* last stage of A(j, m): its first piece and its number of GPUs */
 };
 
 static double stage_s(const struct pipedream *d, uint32_t i, uint32_t j, uint32_t k)

@@ -36,7 +36,7 @@ static bool is_inside(const struct published *c, const uint32_t *gpu, uint32_t n
 	return true;
 }
 
-/* Inside a machine floor(n/2) links carry data at the same time. */
+/* Inside a machine, floor(n/2) links carry data at the same time. */
 double published_all_reduce_s(const struct published *c, const uint32_t *gpu, uint32_t n, double bytes)
 {
 	if (n < 2)
@@ -59,7 +59,7 @@ double published_transfer_s(
 
 /* ---- placements ---- */
 
-/* Takes free GPUs in order from machines that are wholly free (fresh) or partly used (append). */
+/* Takes free GPUs in order from machines that are unused (fresh) or partly used (append). */
 static uint32_t take_in_order(const struct published *c, bool is_fresh, uint32_t n, const bool *is_used, uint32_t *out)
 {
 	uint32_t taken = 0;

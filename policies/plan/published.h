@@ -26,14 +26,14 @@ struct published {
 
 void published_new(struct published *c, const struct orr_plan *p, const struct orr_args *args);
 void published_free(struct published *c);
-/* All-reduce over a group of GPUs. */
+/* Returns the time of an all-reduce over a group of GPUs. */
 double published_all_reduce_s(const struct published *c, const uint32_t *gpu, uint32_t n, double bytes);
-/* The messages of a cut. */
+/* Returns the time of the messages of a cut. */
 double published_transfer_s(
 	const struct published *c, const uint32_t *from, uint32_t n_from, const uint32_t *to, uint32_t n_to, double bytes);
 
-/* Places n GPUs: fresh: on unused machines; append: on machines in use; scatter: one from each machine in turn. Writes them to out and
- * marks them in is_used; false if fewer GPUs are free under this rule; is_used is then unchanged. */
+/* Places n GPUs. fresh: on unused machines; append: on machines in use; scatter: one from each machine in turn. Writes them to out
+ * and marks them in is_used. Returns false, without effect, if fewer GPUs are free under this rule. */
 enum published_place { PLACE_FRESH, PLACE_APPEND, PLACE_SCATTER, PLACES };
 bool published_place(const struct published *c, enum published_place how, uint32_t n, bool *is_used, uint32_t *out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Saec: similarity-aware embedding compression (X. Wu, H. Xu, H. Zhang, H. Chen, J. Wang, APSys 2020; arXiv 1903.00103). The most
- * frequent features of each field are clustered; one pass then gives every feature the nearest cluster's vector.
+ * Saec: similarity-aware embedding compression (X. Wu, H. Xu, H. Zhang, H. Chen, J. Wang, APSys 2020; arXiv 1903.00103). The
+ * most frequent features of each field are clustered; one pass then assigns the nearest cluster's vector to every feature.
  *
- * The paper's algorithm, distance and number of clusters are not published beyond its abstract; the defaults are choices of Orrery.
+ * Only the abstract describes the paper's algorithm, distance and number of clusters; the defaults are choices of orrery.
  */
 #include <orrery/plan.h>
 

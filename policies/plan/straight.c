@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Straight pipelines: one GPU per stage, no replicas (Fan et al., "DAPPLE", PPoPP 2021, 4: "straight"). Tries every number of stages
- * from min_stages to max_stages on the first GPUs of the cluster; each is cut so that the longest stage is as short as possible on its GPU.
+ * Straight pipelines: one GPU per stage, no replicas (Fan et al., "DAPPLE", PPoPP 2021, 4: "straight"). Tries every number of
+ * stages from min_stages to max_stages on the first GPUs of the cluster; each cut makes the longest stage as short as possible
+ * on its GPU.
  */
 #include "chain.h"
 

@@ -2,9 +2,10 @@
 /*
  * Whale's hardware-aware load balance (Jia et al., "Whale: Efficient Giant Model Training over Heterogeneous GPUs", USENIX ATC 2022).
  *
- * Within a stage the share of a GPU in a micro-batch is proportional to its speed. While a GPU lacks memory, a quantum of samples moves
- * from the GPU with the fullest memory to the one with spare memory and the least load. Between stages: GPUs with more memory first, since
- * early stages keep more activations; then the model is cut in proportion to the speed of the stages.
+ * Within a stage the share of a GPU in a micro-batch is proportional to its speed. While a GPU lacks memory, a quantum of
+ * samples moves from the GPU with the fullest memory to the GPU with spare memory and the least load. Between stages, GPUs with
+ * more memory are first, because early stages keep more activations; then the model is cut in proportion to the speed of the
+ * stages.
  */
 #include "chain.h"
 
@@ -23,11 +24,11 @@ struct whale {
 	bool is_balanced;
 	double quantum;
 	uint32_t *gpu, *first;
-	double *speed, *share; /* by position: 1/time of the model; share of its stage */
+	double *speed, *share; /* by position: speed, 1/time of the model; share of its stage */
 	struct orr_plan_stage *stage;
 };
 
-/* GPUs by memory, larger first; equal ones in the order of the cluster. */
+/* Orders GPUs by memory, larger first; equal ones in the order of the cluster. */
 static void order_by_memory(struct whale *w)
 {
 	for (uint32_t i = 1; i < w->f.gpus; i++)

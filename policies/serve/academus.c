@@ -4,9 +4,10 @@
  * deep teacher and runs in parallel; under load the last students are removed (Wang et al., arXiv 2408.12526; KDD 2025).
  * Also its baselines: the teacher with static or dynamic padding, and early exit, where a batch runs to its deepest exit.
  *
- * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas; student j runs on replica
- * j mod gpus of its group; a request completes with its last student. Co-running students slow each other down by
- * serve.interference=occupancy. A batch holds requests of one bucket of `bucket` tokens. Open values are parameters.
+ * Assumes, as the paper's equations were not available: a group is `gpus` consecutive replicas; student j runs on replica j mod
+ * gpus of its group; a request completes with its last student. Co-running students slow each other down by
+ * serve.interference=occupancy. A batch holds requests of one bucket of `bucket` tokens. Values that the paper does not state
+ * are parameters.
  *
  * Residual error of the first m students, as a share of the error without students: floor + (1 - floor) decay^m (boosting:
  * each student removes the same share of the remaining error above the floor). Its mean over requests is the metric
@@ -86,7 +87,7 @@ static uint32_t oldest(const struct academus *a, const struct orr_serve *w, cons
 	return best;
 }
 
-/* Takes the first requests for the model from the bucket of the oldest request; returns how many. */
+/* Takes the first requests for the model from the bucket of the oldest request; returns their number. */
 static uint32_t fill(struct academus *a, struct orr_serve *w, struct group *g, uint32_t model, uint32_t *samples)
 {
 	uint32_t n = 0, most = orr_model_largest(w, model);
@@ -99,14 +100,14 @@ static uint32_t fill(struct academus *a, struct orr_serve *w, struct group *g, u
 	return n;
 }
 
-/* ---- how many students ---- */
+/* ---- number of students ---- */
 
 static double residual(const struct academus *a, uint32_t m)
 {
 	return a->floor + (1 - a->floor) * pow(a->decay, m);
 }
 
-/* Halves the students when the queue has been above the trigger for the delay; adds one when it is short enough. */
+/* Halves the students when the queue has been above the trigger for the delay; adds one when the queue is short enough. */
 static void adapt(const struct academus *a, const struct orr_serve *w, struct group *g)
 {
 	if (!a->prunes)
@@ -127,7 +128,7 @@ static void adapt(const struct academus *a, const struct orr_serve *w, struct gr
 
 /* ---- running ---- */
 
-/* Deepest exit of the batch, as a share of the model. arrive() has drawn each request's exit. */
+/* Returns the deepest exit of the batch, as a share of the model. arrive() has drawn each request's exit. */
 static double deepest(const struct academus *a, const struct orr_serve *w, uint32_t n)
 {
 	double part = 0;
@@ -219,7 +220,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct academus *a = self;
 	struct group *g = group_of(a, orr_req_replica(w, r));
-	if (!serves(w, g, r)) { /* the replica is in no group */
+	if (!serves(w, g, r)) { /* the replica belongs to no group */
 		orr_refuse_because(w, r, ORR_REQ_REFUSED, "its replica is in no group");
 		return;
 	}
@@ -264,7 +265,7 @@ static void read_params(struct academus *a, const struct orr_args *args)
 	a->decay = orr_arg_real(args, "residual_decay");
 	a->exit_mean = orr_arg_real(args, "exit_mean");
 	a->buckets = a->by_length ? (a->longest + a->bucket - 1) / a->bucket : 1;
-	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last one takes all longer requests */
+	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last bucket takes all longer requests */
 }
 
 /* Returns false if the number of replicas per group serve different models. */

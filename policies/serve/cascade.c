@@ -37,7 +37,7 @@ static bool serves(const struct orr_serve *w, uint32_t replica, uint32_t model)
 	return orr_replica_get(w, replica, &i) && (i.model == UINT32_MAX || i.model == model);
 }
 
-/* Serves later stages first. A stage whose model is not in memory is skipped until the model is loaded. */
+/* Returns the stage to run, later stages first. A stage whose model is not in memory is skipped until the model is loaded. */
 static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t replica)
 {
 	for (uint32_t s = c->stages; s--;) {

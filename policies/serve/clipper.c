@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Clipper (Crankshaw et al., NSDI 2017, section 4.3): each model on each replica has an adaptive largest batch. It grows by a
- * fixed amount while batches of that size meet the latency objective, and shrinks by a tenth when one does not (additive
- * increase, multiplicative decrease). A batch takes all waiting requests up to that size; under light load it may wait for
- * more (delayed batching).
+ * Clipper (Crankshaw et al., NSDI 2017, section 4.3): each model on each replica has an adaptive largest batch. The limit
+ * increases by a fixed amount while batches of that size meet the latency objective, and decreases by a tenth when one misses
+ * it (additive increase, multiplicative decrease). A batch takes all waiting requests up to that size; under light load it may
+ * wait for more (delayed batching).
  *
- * Only batches that reach the current limit make it grow; any batch that takes too long makes it shrink.
+ * Only batches that reach the current limit increase it; any batch that takes too long decreases it.
  */
 #include "kinds.h"
 #include "queues.h"
@@ -19,8 +19,8 @@ static const struct orr_param params[] = { ORR_PARAM_LIST("objective", "",
 
 struct clipper {
 	struct queues queues;
-	double *most;   /* [replica * models + model] samples of the largest batch */
-	bool *was_full; /* [replica * models + model] the last batch reached the limit */
+	double *most;   /* samples of the largest batch, [replica * models + model] */
+	bool *was_full; /* the last batch reached the limit, [replica * models + model] */
 	const double *objective;
 	size_t n_objective;
 	double increase, decrease, wait_s;

@@ -3,10 +3,10 @@
  * Clockwork (Gujarati et al., "Serving DNNs like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020,
  * section 5.3): one controller decides what each GPU executes and when, one batch at a time, from known latencies.
  *
- * INFER: a strategy is a model and a batch size for which enough requests wait. Its latest start is the deadline of the
- * model's oldest request less the batch's latency. A free GPU runs, among the models in its memory, the strategy with the
- * earliest latest start that has not passed (so the largest batch in time). A request that even the smallest batch on the
- * first free GPU would answer late is rejected at once.
+ * INFER: a strategy is a model and a batch size for which enough requests wait. Its latest start is the deadline of the model's
+ * oldest request less the batch's latency. A free GPU runs, among the models in its memory, the strategy with the earliest
+ * latest start that has not passed (so the largest batch in time). A request is rejected immediately if even the smallest batch
+ * on the first free GPU would answer it late.
  *
  * LOAD: model m has demand d_m, the execution time of its waiting requests. A GPU that has m in memory takes the share
  * a_mg = d_m / (number of such GPUs). With l_g = sum of a_mg over its models, it serves a_mg x min(1, slo_m / l_g) of it
@@ -31,14 +31,14 @@ struct model {
 };
 
 struct gpu {
-	double *used_s;   /* [model] start of the model's last run on this GPU */
+	double *used_s;   /* start of each model's last run on this GPU */
 	bool *is_loading; /* [model] */
 	double load_s;    /* sum of its models' shares of demand */
-	uint32_t loading; /* models that are loading */
+	uint32_t loading; /* number of models that are loading */
 };
 
 struct clockwork {
-	struct queues queues; /* only for its scratch space */
+	struct queues queues; /* used only for its scratch space */
 	struct model *model;
 	uint32_t *waiting, n_waiting; /* models with waiting requests */
 	struct gpu *gpu;
@@ -95,7 +95,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-/* Any GPU may take any request; it is assigned when it starts. */
+/* Leaves the request unassigned: any GPU may take it when it starts. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	(void)self;
@@ -106,7 +106,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- requests ---- */
 
-/* The earliest start on any GPU: at the end of its run, or after loading the model if it is not in memory. */
+/* Returns the earliest start on any GPU: at the end of its run, or after loading the model if it is not in memory. */
 static double first_start_s(const struct clockwork *s, const struct orr_serve *w, uint32_t model)
 {
 	struct orr_model_info m;
@@ -178,7 +178,7 @@ static void replica(void *self, struct orr_serve *w, uint32_t gpu, enum orr_repl
 
 /* ---- INFER ---- */
 
-/* Returns the latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: there is none. */
+/* Returns the latest start of the model's best strategy on the GPU, and its size in samples; INFINITY: no strategy. */
 static double best_strategy(
 	const struct clockwork *s, const struct orr_serve *w, uint32_t gpu, const struct model *m, uint32_t model, uint64_t *limit)
 {
@@ -226,7 +226,7 @@ static bool infer(struct clockwork *s, struct orr_serve *w, uint32_t gpu)
 		if (!takes_requests(w, gpu, number) || !orr_model_is_loaded(w, gpu, number))
 			continue;
 		double latest = best_strategy(s, w, gpu, m, number, &its);
-		/* Without deadlines all models have the same latest start: the one with the oldest request runs. */
+		/* Without deadlines all models have the same latest start: the model with the oldest request runs. */
 		bool is_first = model == UINT32_MAX || latest < first_s ||
 				(latest == first_s && queue_oldest(w, &m->q) < queue_oldest(w, &s->model[model].q));
 		if (is_first && (latest < INFINITY || isinf(request_deadline(w, m->q.q.first)))) {
@@ -276,7 +276,7 @@ static void find_demands(struct clockwork *s, const struct orr_serve *w)
 		}
 }
 
-/* Loads the model, unloading idle models, least recently used first. Returns false if there is no room. */
+/* Loads the model and unloads idle models, least recently used first. Returns false if there is no room. */
 static bool make_room(struct clockwork *s, struct orr_serve *w, uint32_t gpu, uint32_t model)
 {
 	struct gpu *g = &s->gpu[gpu];

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * evict.h - eviction when decodes find no free block (vllm, sarathi; orca and fastertransformer past their reservations)
+ * evict.h - eviction when decodes find no free block (vllm, sarathi; orca and fastertransformer beyond their reservations)
  *
- * In order of admission each decode requires one free block, even if it needs none. While no block
- * is free, the last resident not yet visited is evicted, or the decode itself if there is no other
- * (microsoft/vidur,
- * vllm_replica_scheduler.py; vLLM's scheduler, _schedule_running).
+ * In order of admission each decode requires one free block, even if it needs none. While no block is free, the last resident
+ * not yet visited is evicted, or the decode itself if no other is left (microsoft/vidur, vllm_replica_scheduler.py; vLLM's
+ * scheduler, _schedule_running).
  */
 #ifndef ORR_POLICIES_SERVE_EVICT_H
 #define ORR_POLICIES_SERVE_EVICT_H
 
 #include <orrery/serve.h>
 
-/* Returns whether every decode gets the block that it needs, and one block is free when the last one is visited. */
+/* Returns whether every decode gets the block that it needs and a block is still free for the last one. */
 static inline bool evict_is_needless(const struct orr_serve *w, uint32_t replica)
 {
 	return orr_kv_free(w, replica) > orr_decodes_need(w, replica);
@@ -23,7 +22,7 @@ static inline bool evict_needs_block(const struct orr_serve *w, orr_req r, uint3
 	return orr_req_done(w, r) > (uint64_t)orr_kv_held(w, r) * block_tokens;
 }
 
-/* Returns the number of evicted residents; they go to the front of the list. `room` holds all residents. */
+/* Returns the number of evicted residents, which go to the front of the list. `room` must hold all residents. */
 static inline uint32_t evict_for_decodes(
 	struct orr_serve *w, uint32_t replica, enum orr_evict_how how, struct orr_fifo *list, orr_req *room)
 {
@@ -48,8 +47,8 @@ static inline uint32_t evict_for_decodes(
 	return evicted;
 }
 
-/* For policies that reserve: outputs longer than their reservation take blocks one by one. If there are none, the last
- * residents restart, at the front of the list. */
+/* Handles decodes of policies that reserve: outputs longer than their reservation take blocks one by one. If no block is free, the
+ * last residents restart, at the front of the list. */
 static inline bool evict_if_short(struct orr_serve *w, uint32_t replica, struct orr_fifo *list, orr_req *room)
 {
 	return orr_decodes_need(w, replica) > orr_kv_free(w, replica) && evict_for_decodes(w, replica, ORR_EVICT_RESTART, list, room) > 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Static batches of a language model, as NVIDIA FasterTransformer behind Triton serves them (Yu et al., Orca, OSDI
- * 2022, section 2; Agrawal et al., Sarathi-Serve, OSDI 2024, "request-level batching"): a batch of waiting requests
- * runs its prompts, then decodes until all of its outputs are complete; no request joins it. Memory for prompt and longest
- * output is reserved at the start.
+ * Static batches of a language model, as in NVIDIA FasterTransformer with Triton (Yu et al., Orca, OSDI 2022, section 2;
+ * Agrawal et al., Sarathi-Serve, OSDI 2024, "request-level batching"): a batch of waiting requests runs its prompts, then
+ * decodes until all of its outputs are complete; no request joins it. Memory for prompt and longest output is reserved at the
+ * start.
  *
- * Simplification in favour of this policy: a request whose output is complete leaves at once, while the real system keeps
- * it in the batch as padding.
+ * Simplification in favour of this policy: a request whose output is complete leaves at once; the real system keeps it in the
+ * batch as padding.
  */
 #include "evict.h"
 #include "kinds.h"

@@ -2,12 +2,12 @@
 /*
  * First in, first out, one request at a time, no batching: the baseline.
  *
- * queue=central: one queue; an idle replica takes the oldest request that it can serve. queue=per-replica: the router
- * assigns each request to a replica at arrival, and it waits there (so does an explicit serve.router).
+ * queue=central: one queue; an idle replica takes the oldest request that it can serve. queue=per-replica, or an explicit
+ * serve.router: the router assigns each request to a replica at arrival, and it waits there.
  *
- * A request of a table model is a batch of its own, padded to the next size of the table; one of a language model is the
- * only resident until its output is complete. A model that is not in the replica's memory is loaded; others are unloaded
- * if it does not fit beside them.
+ * A request of a table model is a separate batch, padded to the next size of the table; a request of a language model is the
+ * only resident until its output is complete. A model that is not in the replica's memory is loaded; other models are unloaded
+ * if it does not fit in addition.
  */
 #include <orrery/serve.h>
 
@@ -22,9 +22,9 @@ struct fifo {
 	bool is_tight; /* models may have to be loaded or unloaded */
 	uint32_t models, replicas;
 	bool *is_llm;          /* [model] */
-	uint32_t *serves;      /* [replica] model; UINT32_MAX: any */
-	struct orr_fifo *at;   /* [replica] requests routed to it */
-	struct orr_fifo *line; /* [model] requests routed to no replica */
+	uint32_t *serves;      /* model that each replica serves; UINT32_MAX: any */
+	struct orr_fifo *at;   /* requests routed to each replica */
+	struct orr_fifo *line; /* requests by model that are routed to no replica */
 };
 
 static void fifo_free(void *self)
@@ -137,7 +137,7 @@ static void iterate(struct orr_serve *w, uint32_t replica)
 
 /* ---- both ---- */
 
-/* Returns false if the replica cannot take it now. */
+/* Starts a request; returns false if the replica cannot take it now. */
 static bool start(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req r)
 {
 	uint32_t model = orr_req_model(w, r);
@@ -149,7 +149,7 @@ static bool start(struct fifo *f, struct orr_serve *w, uint32_t replica, orr_req
 	return true;
 }
 
-/* The queue whose first request the replica takes next. */
+/* Returns the queue whose first request the replica takes next. */
 static struct orr_fifo *line_for(struct fifo *f, struct orr_serve *w, uint32_t replica)
 {
 	if (f->at[replica].n)

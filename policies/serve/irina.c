@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Irina (Wu, Xu, Wang, "Irina: Accelerating DNN Inference with Efficient Online Scheduling", APNet 2020): an arriving task runs
- * beside a running one (stack), is merged into a running batch of its model, which restarts (batch), preempts a running one,
- * which restarts later (preempt), or waits. The policy takes the choice with the smallest projected mean completion time per
- * sample.
+ * Irina (Wu, Xu, Wang, "Irina: Accelerating DNN Inference with Efficient Online Scheduling", APNet 2020): an arriving task has
+ * four choices. It runs next to a running task (stack), is merged into a running batch of its model, which restarts (batch),
+ * preempts a running task, which restarts later (preempt), or waits. The policy takes the choice with the smallest projected
+ * mean completion time per sample.
  *
- * Projection: runs end at their current end times; waiting tasks run one by one after the last of them. The mean weighs a
- * task by its samples. The total weight is the same for all choices, so sums are compared. Two sums per GPU give the effect
- * of a choice on all waiting tasks in O(1): weight = sum B_j and span = sum L_j.
+ * Projection: runs end at their current end times; waiting tasks run one by one after the last of them. The mean weights a task
+ * by its samples. The total weight is the same for all choices, so sums are compared. Two sums per GPU give the effect of a
+ * choice on all waiting tasks in O(1): weight = sum B_j and span = sum L_j.
  *
- * Parameters cover what the paper leaves open; docs/models/serve-policies.md#irina, gives the values that reproduce its figure.
+ * Values that the paper does not state are parameters; docs/models/serve-policies.md#irina gives the values that reproduce its
+ * figure.
  */
 #include "irina_task.h"
 #include "kinds.h"
@@ -39,7 +40,7 @@ struct irina {
 struct plan {
 	enum strategy what;
 	uint32_t gpu, with; /* with: index of the running task to merge with or to preempt */
-	double sum;         /* growth of the sum of B x (end - now) over the tasks in scope */
+	double sum;         /* increase of the sum of B x (end - now) over the tasks in scope */
 	double delay_s;
 	uint32_t samples; /* size of the merged batch */
 };
@@ -63,7 +64,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->may[MERGE_QUEUED] = orr_arg_bool(args, "merge_queued");
 	s->has_guard = strcmp(orr_arg_text(args, "slo_guard"), "off") != 0;
 	s->gpus.keeps_heaps = !strcmp(orr_arg_text(args, "slo_guard"), "all");
-	if (irina_all_loaded(&s->gpus, w)) /* else a GPU may wait for the model of the first task while others could run */
+	if (irina_all_loaded(&s->gpus, w)) /* otherwise a GPU may wait for the model of the first task while others could run */
 		orr_serve_claim(w, ORR_WORK_CONSERVING);
 	if (s->gpus.keeps_heaps)
 		orr_serve_claim(w, ORR_SLO_GUARDED);
@@ -73,7 +74,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	s->preempt_limit = (uint32_t)orr_arg_int(args, "preempt_limit");
 	s->stack_most = (uint32_t)orr_arg_int(args, "stack_most");
 	if (s->gpus.keeps_heaps && s->may[MERGE_QUEUED]) {
-		/* A merge in the middle of a queue would change the slack of all tasks behind it. */
+		/* A merge in the middle of a queue would change the slack of all later tasks. */
 		orr_fail(err, ORR_EINPUT, "slo_guard=all: expected merge_queued=false");
 		destroy(s);
 		return NULL;
@@ -81,7 +82,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-/* Any replica may take any task; it is assigned when it starts. */
+/* Leaves the task unassigned: any replica may take it when it starts. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	(void)self;
@@ -94,7 +95,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 
 static void consider(struct irina *s, struct plan *best, const struct plan *p)
 {
-	/* Sums that differ by rounding are equal: the first one considered, waiting before all others, is preferred. */
+	/* Sums that differ by rounding are equal: the first candidate is preferred, and waiting is the first of all. */
 	if (s->may[p->what] && p->sum < best->sum - 1e-12 * (1 + fabs(best->sum)))
 		*best = *p;
 }
@@ -110,7 +111,7 @@ static bool queue_in_time(const struct irina *s, const struct orr_serve *w, stru
 	return !s->gpus.keeps_heaps || later <= irina_spare(w, g);
 }
 
-/* Growth of the sum over waiting tasks if the last run ends `later` seconds later. */
+/* Returns the increase of the sum over waiting tasks if the last run ends `later` seconds later. */
 static double queue_later(const struct irina *s, const struct irina_gpu *g, double later)
 {
 	return s->is_all ? g->weight * later : 0;
@@ -176,7 +177,7 @@ static void consider_stack(
 	consider(s, best, &p);
 }
 
-/* Merge with the last waiting task of its model: all tasks behind it start later by the extra time of the larger batch. */
+/* Considers a merge with the last waiting task of its model: all later tasks start later by the extra time of the larger batch. */
 static void consider_queued(struct irina *s, struct orr_serve *w, uint32_t gpu, const struct task *t, double end, struct plan *best)
 {
 	const struct irina_gpu *g = &s->gpus.gpu[gpu];
@@ -212,7 +213,7 @@ static struct plan decide(struct irina *s, struct orr_serve *w, const struct tas
 			continue;
 		if (s->may[MERGE_QUEUED])
 			consider_queued(s, w, i, t, end, &best);
-		if (g->next) /* a task is to start there as soon as possible */
+		if (g->next) /* a task will start there as soon as possible */
 			continue;
 		if (s->may[PREEMPT])
 			consider_preempt(s, w, i, t, latency, end, &best);
@@ -261,7 +262,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	if (!t)
 		return;
 	struct plan p = decide(s, w, t);
-	if (p.gpu == ORR_NO_REPLICA) { /* no GPU that is up can run the task: it waits */
+	if (p.gpu == ORR_NO_REPLICA) { /* no GPU that is up can run the task, so it waits */
 		irina_push_back(&s->gpus, w, 0, t);
 		return;
 	}

@@ -79,7 +79,7 @@ double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g)
 
 /* ---- waiting tasks by slack ---- */
 
-/* Slack relative to the end of the last run, which is common to all tasks: deadline - projected time in the queue. */
+/* Returns the slack relative to the end of the last run, which is common to all tasks: deadline - projected time in the queue. */
 static double key(const struct task *t)
 {
 	return t->deadline_s - t->span_to;
@@ -123,7 +123,7 @@ static void heap_remove(struct irina_gpu *g, struct task *t)
 		heap_move(g, i, last);
 }
 
-/* Removes late tasks from the heap: they remain late, because no waiting task moves forward. */
+/* Removes late tasks from the heap: they stay late, because no waiting task moves forward. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g)
 {
 	double from = orr_serve_now(w) + irina_last_end(w, g) - g->span_popped;
@@ -185,7 +185,7 @@ static struct task *pop_front(struct irina_gpu *g)
 	if (g->open[t->model] == t)
 		g->open[t->model] = NULL;
 	heap_remove(g, t);
-	if (!g->first) /* an empty queue has no rounding errors */
+	if (!g->first) /* an empty queue resets rounding errors */
 		g->weight = g->span = g->weight_pushed = g->span_pushed = g->weight_popped = g->span_popped = 0;
 	return t;
 }
@@ -279,17 +279,17 @@ void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32
 		orr_serve_timer(w, gpu, g->next_s);
 }
 
-/* Returns whether the first task of queue g may run on the GPU; not while its aborted run continues to an exit point. */
+/* Returns whether the first task of queue g may run on the GPU: not while its aborted run continues to an exit point. */
 static bool head_may_run(const struct orr_serve *w, const struct irina_gpu *g, const struct irina_gpu *own, uint32_t gpu)
 {
 	struct orr_req_info i;
 	const struct task *t = g->first;
-	/* A draining GPU serves its own queue only. */
+	/* A draining GPU serves only its own queue. */
 	bool may = t && (g == own || !isnan(irina_latency(w, gpu, t)));
 	return may && (!t->n || (orr_req_get(w, t->req[0], &i) && i.state == ORR_REQ_WAITING));
 }
 
-/* The GPU's own queue, or the one whose first task arrived earliest. */
+/* Returns the GPU's own queue, or the queue whose first task arrived earliest. */
 static struct irina_gpu *queue_to_serve(struct irina_gpus *s, const struct orr_serve *w, uint32_t gpu)
 {
 	struct irina_gpu *best = NULL, *own = &s->gpu[gpu];
@@ -350,7 +350,7 @@ void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run)
 		task_free(w, g->running[i]);
 		memmove(&g->running[i], &g->running[i + 1], (g->n_running - i - 1) * sizeof g->running[0]);
 		g->n_running--;
-	} else { /* it was aborted but ended before its next exit point */
+	} else { /* the run was aborted but ended before its next exit point */
 		for (size_t k = 0; k < info.n; k++)
 			irina_forget(s, w, orr_run_request(w, run, k));
 	}
@@ -369,7 +369,7 @@ void irina_forget(struct irina_gpus *s, struct orr_serve *w, orr_req r)
 			t->n--;
 			break;
 		}
-	/* A waiting task without requests keeps its place in the projection until it is first. */
+	/* A waiting task without requests stays in the projection until it is first. */
 	if (t->n == 0 && t->gpu < s->n && s->gpu[t->gpu].next == t) {
 		s->gpu[t->gpu].next = NULL;
 		task_free(w, t);

@@ -2,10 +2,10 @@
 /*
  * irina_task.h - Irina's tasks, and its GPUs with their running and waiting tasks
  *
- * A task is a batch of requests that runs, waits or is merged as one. A GPU (a replica) has up to IRINA_MOST running tasks, a
+ * A task is a batch of requests that run, wait or are merged together. A GPU (a replica) has up to IRINA_MOST running tasks, a
  * queue, and possibly a task that starts as soon as possible (`next`: it waits for memory or for the exit point of an aborted
- * run). Invariants: the mark of a request is the address of its task until the task ends; for each queue weight = sum B_j
- * and span = sum L_j, with the values at the time of queueing.
+ * run). Invariants: the mark of a request is the address of its task until the task ends. For each queue, weight = sum B_j and
+ * span = sum L_j, with the values at the time of queueing.
  */
 #ifndef ORR_POLICIES_IRINA_TASK_H
 #define ORR_POLICIES_IRINA_TASK_H
@@ -20,13 +20,13 @@ enum { IRINA_MOST = 16 };
 struct task {
 	orr_req *req;
 	uint32_t n, cap;
-	uint32_t model, samples, length; /* the batch as it runs */
-	double weight;                   /* samples of its requests */
-	double arrival_s, deadline_s;    /* the earliest of its requests */
+	uint32_t model, samples, length; /* model, size and length of the batch as it runs */
+	double weight;                   /* number of samples of its requests */
+	double arrival_s, deadline_s;    /* earliest values of its requests */
 	double latency_s;                /* on its GPU */
-	double weight_to,
-		span_to;  /* of the queue up to and including it, see weight_pushed; with merge_queued, valid for open tasks only */
-	uint32_t heap_at; /* index in its GPU's heap + 1; 0: not in it */
+	double weight_to, span_to; /* sums of the queue up to and including this task, see weight_pushed; with merge_queued, valid for open
+				    * tasks only */
+	uint32_t heap_at;          /* index in its GPU's heap + 1; 0: not in the heap */
 	uint32_t preemptions;
 	uint32_t gpu; /* ORR_NO_REPLICA: none yet */
 	orr_run run;  /* 0: not running */
@@ -40,11 +40,11 @@ struct irina_gpu {
 	double next_s; /* planned start of `next` */
 	struct task *first, *last;
 	double weight, span;
-	double weight_pushed, span_pushed; /* sums over all tasks queued at the end so far; base of weight_to and span_to */
+	double weight_pushed, span_pushed; /* sums over all tasks ever queued at the end; reference of weight_to and span_to */
 	double weight_popped, span_popped; /* sums over all tasks that left at the front */
-	struct task **heap;                /* waiting tasks that may be in time, least slack first */
+	struct task **heap;                /* heap of waiting tasks that may be in time, least slack first */
 	uint32_t n_heap, cap_heap;
-	struct task **open; /* [model] last queued task, open to merges */
+	struct task **open; /* last queued task of each model, open to merges */
 };
 
 struct irina_gpus {
@@ -60,24 +60,24 @@ bool irina_all_loaded(const struct irina_gpus *s, const struct orr_serve *w);
 
 /* Makes a task of one request; NULL: the request was refused. */
 struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r);
-/* Latency of the task on the GPU; NAN: it cannot run there. */
+/* Returns the latency of the task on the GPU; NAN: it cannot run there. */
 double irina_latency(const struct orr_serve *w, uint32_t gpu, const struct task *t);
-/* Batch size of the merge of two tasks; 0: the table lacks it. */
+/* Returns the batch size of the merge of two tasks; 0: the table lacks it. */
 uint32_t irina_merged(const struct orr_serve *w, uint32_t gpu, const struct task *a, const struct task *b, bool pads);
-/* End of the last running or next task, from now. */
+/* Returns the end of the last running or next task, from now. */
 double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g);
 
 void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t);
 void irina_push_front(struct irina_gpus *s, uint32_t gpu, struct task *t);
-/* Slack of the last run's end before a waiting task that is in time becomes late, as projected. Needs keeps_heaps. */
+/* Returns the projected slack of the last run's end before a waiting task that is in time becomes late. Requires keeps_heaps. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g);
-/* Aborts a running task and returns it; it is on no list. */
+/* Aborts a running task and returns it; it is then on no list. */
 struct task *irina_stop(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, uint32_t i);
 /* Moves the requests of t to v, whose size is set; frees t. */
 void irina_merge(struct orr_serve *w, struct task *v, struct task *t, uint32_t gpu, uint32_t samples);
 void irina_merge_queued(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t, uint32_t samples);
 void irina_start_when_possible(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t, double delay_s);
-/* Starts `next` if possible; on an idle GPU, the first task of its own queue or, if that is empty, of another. */
+/* Starts `next` if possible; on an idle GPU, starts the first task of its own queue or, if that is empty, of another queue. */
 void irina_go_on(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu);
 void irina_ended(struct irina_gpus *s, struct orr_serve *w, orr_run run);
 /* Removes a request that has ended or lost its replica from its task. */
@@ -91,7 +91,7 @@ static inline struct orr_batch task_batch(const struct task *t)
 	return (struct orr_batch){ .model = t->model, .req = t->req, .n = t->n, .samples = t->samples, .length = t->length };
 }
 
-/* End of a running task, from now. */
+/* Returns the end of a running task, from now. */
 static inline double run_ends(const struct orr_serve *w, const struct task *t)
 {
 	struct orr_run_info i;

@@ -5,7 +5,7 @@
 
 #include <orrery/serve.h>
 
-/* For create(). Returns false, with *err filled in, if a model is of the other kind. */
+/* Checks the models in create(). Returns false, with *err filled in, if a model is of the other kind. */
 static inline bool serves_only(const struct orr_serve *w, enum orr_model_kind kind, struct orr_error *err)
 {
 	struct orr_model_info m;

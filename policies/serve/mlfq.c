@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Skip-join multi-level feedback queue over iterations (FastServe: Wu et al., "Fast Distributed Inference Serving for Large
- * Language Models", arXiv 2305.05920, section 4). Quanta double from level to level. A request joins at the level whose
- * quantum holds its first iteration; when it has used up its quantum it moves one level down. The highest levels run.
- * Preempted requests keep their KV cache while there is room; else they are swapped out, lowest level first.
+ * Language Models", arXiv 2305.05920, section 4). Quanta double from level to level. A request joins at the level whose quantum
+ * covers its first iteration; after its quantum it moves one level down. The highest levels run. Preempted requests keep their
+ * KV cache while memory suffices; then they are swapped out, lowest level first.
  *
- * With `starve`, a request that has waited that long returns to the first level. It is off by default: once all requests wait for
- * longer, as in a burst, all of them are on the first level, and each turn of its short quantum swaps a KV cache in and another
- * out. A swap takes longer than the quantum, so waits grow, and the next requests return to the first level as well.
+ * With `starve`, a request that has waited that long returns to the first level. It is off by default. If all requests wait for
+ * longer, as in a burst, all of them are on the first level, and each short quantum swaps one KV cache in and another out. A
+ * swap takes longer than the quantum, so waits increase, and the next requests return to the first level too.
  */
 #include <orrery/serve.h>
 
@@ -18,20 +18,20 @@
 enum { MAX_LEVELS = 24 };
 
 struct entry {
-	double used_s;   /* time used of the current quantum */
-	double queued_s; /* when it last joined a level or ran */
+	double used_s;   /* used part of the current quantum */
+	double queued_s; /* time at which it last joined a level or ran */
 	uint32_t level;
 	bool is_chosen;
 };
 
 struct server {
 	struct orr_fifo level[MAX_LEVELS];
-	orr_req *batch, *before; /* before: the last batch */
+	orr_req *batch, *before; /* before: the previous batch */
 	uint32_t n_batch, n_before;
 	orr_req *victim; /* residents outside the batch; the last one is swapped out next */
 	uint32_t n_victims, cap_victims;
 	bool has_victims; /* victim is up to date in this instant */
-	double from_s;    /* start of the batch */
+	double from_s;    /* start time of the batch */
 };
 
 struct mlfq {
@@ -115,7 +115,7 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 static void put_back(struct mlfq *m, struct orr_serve *w, struct server *v)
 {
 	double ran = orr_serve_now(w) - v->from_s;
-	/* Backwards, so that requests that stay on their level keep their order. */
+	/* In reverse order, so that requests that stay on their level keep their order. */
 	for (uint32_t i = v->n_batch; i-- > 0;) {
 		orr_req r = v->batch[i];
 		struct entry *e = entry_of(m, w, r);
@@ -144,7 +144,7 @@ static void promote(struct mlfq *m, struct orr_serve *w, struct server *v)
 
 /* ---- the next batch ---- */
 
-/* Lists residents outside the batch by level, then by admission; once per instant, because several may be needed. */
+/* Lists residents outside the batch by level, then by admission. Called once per instant, because several may be needed. */
 static void list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];
@@ -164,7 +164,7 @@ static void list_victims(const struct mlfq *m, struct orr_serve *w, uint32_t rep
 	v->has_victims = true;
 }
 
-/* Swaps out the latest resident of the lowest level outside the batch. False: there is none. */
+/* Swaps out the latest resident of the lowest level outside the batch. Returns false if there is none. */
 static bool swap_out(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];

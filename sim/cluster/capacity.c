@@ -35,7 +35,7 @@ struct capacity {
 	struct bitset free, *free_of; /* [type] */
 	struct tenants *tenants;      /* [market] */
 	uint32_t n_tenants, cap_tenants;
-	bool is_felt; /* the last change of prices concerned a node that is up */
+	bool is_felt; /* the last change of prices affected a node that is up */
 	/* the bill is complete up to settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;
@@ -253,7 +253,7 @@ static void happen(struct capacity *c, enum source_stream k, const struct avail_
 		if (c->is_felt)
 			tell(c, 0, CAPACITY_PRICE);
 	} else if (k == SOURCE_PRICES) {
-		return; /* only the prices of this set count */
+		return; /* only prices of this set are used */
 	} else if (r->kind == AVAIL_ADD) {
 		on_add(c, r);
 	} else {
@@ -278,7 +278,7 @@ static void warn(struct capacity *c, const struct avail_rec *r)
 		notice(c, x->node, r->t_ns);
 }
 
-/* The next row becomes known. */
+/* Handles the next row, which becomes known. */
 static void know(struct capacity *c, enum source_stream k)
 {
 	if (source_next_ns(&c->source, k) <= now_of(c)) {
@@ -296,7 +296,7 @@ static void know(struct capacity *c, enum source_stream k)
 
 static void on_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
 
-/* Handles the rows that are known now; the next one is an event. */
+/* Handles the rows that are known now. The next row is an event. */
 static void read_rows(struct capacity *c, enum source_stream k)
 {
 	int64_t t;

@@ -18,7 +18,7 @@ void capacity_rows_close(struct capacity_rows *r)
 	mem_free(r->ready);
 }
 
-/* Instance `in_round` of this round is live and has this number. */
+/* Records that instance `in_round` of this round is live and has this number. */
 static void enter(struct capacity_rows *r, uint32_t in_round, uint32_t number)
 {
 	while (r->n_of_round <= in_round) {
@@ -30,7 +30,7 @@ static void enter(struct capacity_rows *r, uint32_t in_round, uint32_t number)
 	r->of_round[in_round].is_live = true;
 }
 
-/* Shifts the row's time by the rounds before and gives its instance the number that it has over all rounds. */
+/* Adds the length of the earlier rounds to the row's time, and gives its instance the number over all rounds. */
 static void translate(struct capacity_rows *r, struct avail_rec *x)
 {
 	x->t_ns += r->offset_ns;
@@ -59,7 +59,7 @@ static uint32_t survivors(const struct capacity_rows *r, uint32_t *number)
 	return n;
 }
 
-/* Rows at the next round's time 0, without the additions for which a live instance stands in. */
+/* Prepares the rows at time 0 of the next round, without the additions that live instances replace. */
 static void begin_round(struct capacity_rows *r)
 {
 	uint32_t *number = mem_alloc((r->n_of_round + 1) * sizeof *number), n = survivors(r, number), taken = 0;
@@ -90,7 +90,7 @@ static void begin_round(struct capacity_rows *r)
 
 bool capacity_rows_next_repeated(struct capacity_rows *r, struct avail_rec *out)
 {
-	enum { MOST_EMPTY = 1000 }; /* rounds in a row without a change: none will ever change anything */
+	enum { MOST_EMPTY = 1000 }; /* number of consecutive rounds without a change, after which no round can change anything */
 	for (int empty = 0; !r->is_over && empty < MOST_EMPTY; empty++) {
 		if (r->next_ready < r->n_ready) {
 			*out = r->ready[r->next_ready++];

@@ -2,9 +2,9 @@
 /*
  * capacity_rows.h - the rows of an availability set, read once or repeatedly
  *
- * A repeated set starts its next round when it ends (a generator with other random numbers). Instances still live then stand in for
- * those that the next round adds at its time 0, oldest first; the difference is added or removed. Instance numbers are never reused
- * (there are 2^32).
+ * A repeated set starts its next round when it ends (a generator draws other random numbers). Instances that are still live
+ * then replace those that the next round adds at its time 0, oldest first; the difference is added or removed. Instance numbers
+ * are never reused (there are 2^32).
  *
  * Invariant: times do not decrease; an instance is added once and removed at most once.
  */
@@ -19,25 +19,25 @@ struct capacity_rows {
 	bool repeats;
 	uint64_t round; /* index of the random streams */
 	int64_t offset_ns;
-	uint32_t numbers; /* given out so far */
-	/* [number in this round] the instance's number, and whether it is live. */
+	uint32_t numbers; /* number of instances so far */
+	/* By number in this round: the instance's number, and whether it is live. */
 	struct {
 		uint32_t number;
 		bool is_live;
 	} * of_round;
 	uint32_t n_of_round, cap_of_round;
-	/* Rows to be returned before the cursor's next. */
+	/* Rows to return before those of the cursor. */
 	struct avail_rec *ready;
 	size_t n_ready, cap_ready, next_ready;
 	bool is_over;
 };
 
-/* set may be NULL: no rows. The end of a repeated set must be above 0. replication: index of
- * the random streams; rounds of repeated sets have further ones. */
+/* Opens the rows of a set. set may be NULL: no rows. The end of a repeated set must be above 0. replication: index of the random
+ * streams; further rounds of repeated sets have others. */
 void capacity_rows_open(struct capacity_rows *r, const struct availset *set, bool repeats, uint64_t replication);
 void capacity_rows_close(struct capacity_rows *r);
 bool capacity_rows_next_repeated(struct capacity_rows *r, struct avail_rec *out);
-/* Reads the next row; false: none is left. Inlined: called once per row. */
+/* Reads the next row; returns false if none is left. Inlined: called once per row. */
 static inline bool capacity_rows_next(struct capacity_rows *r, struct avail_rec *out)
 {
 	if (r->repeats)

@@ -24,7 +24,7 @@ uint64_t cluster_type_mask(const struct cluster *c, const char *types)
 	return mask;
 }
 
-/* Names of nodes do not change results but are printed, so they enter the hash. */
+/* Names of nodes are part of the hash because they are printed; results do not depend on them. */
 static void set_hash(struct cluster *c)
 {
 	struct sbuf b = { 0 };

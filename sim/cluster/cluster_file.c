@@ -119,14 +119,14 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 enum { COLUMNS = 16 };
 
 struct table {
-	const char *path, *at; /* at: the next line */
+	const char *path, *at; /* at: start of the next line */
 	size_t line;           /* number of the current line */
 	const char *field[COLUMNS];
 	size_t len[COLUMNS];
 	int n;
 };
 
-/* False at the end. Skips empty lines; none of the three formats has quoted fields. */
+/* Reads the next line, skipping empty lines; returns false at the end. None of the three formats has quoted fields. */
 static bool next_line(struct table *t)
 {
 	while (*t->at) {
@@ -161,7 +161,7 @@ static int column(const struct table *header, const char *name)
 
 /* Allowed values of a column of numbers. */
 struct cell {
-	double def;   /* of an absent or empty cell; NAN: required */
+	double def;   /* value of a missing or empty cell; NAN: required */
 	double scale; /* factor of the unit; 1: whole numbers */
 	double max;
 };
@@ -189,7 +189,7 @@ static char *text_of(const struct table *t, const struct table *header, const ch
 
 /* One CSV format: the names of its columns. */
 struct form {
-	const char *key; /* the column that identifies the format */
+	const char *key; /* column that identifies the format */
 	const char *name, *gpus, *type, *cpu, *mem, *rack;
 	double cpu_scale, mem_scale;
 };
@@ -218,7 +218,7 @@ static int csv_node(struct cluster *c, const struct form *f, const struct table 
 	return rc;
 }
 
-/* num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node: a switch is a rack. */
+/* Reads num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node; a switch is a rack. */
 static int tiresias_nodes(struct cluster *c, const struct table *t, const struct table *header, struct orr_error *err)
 {
 	int64_t racks, nodes, gpus;

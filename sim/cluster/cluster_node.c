@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Adding nodes and types to a cluster, for its parsers. */
+/* Adds nodes and types to a cluster, for its parsers. */
 #include "cluster/cluster.h"
 
 #include "base/mem.h"
@@ -33,7 +33,7 @@ int cluster_add(struct cluster *c, const char *name, const char *type, const str
 			c->type_name[t] = mem_strdup(type);
 		}
 	}
-	if (!(c->n_nodes & (c->n_nodes - 1))) /* full at powers of two: double */
+	if (!(c->n_nodes & (c->n_nodes - 1))) /* full at powers of two: doubles the capacity */
 		c->node = mem_realloc(c->node, c->n_nodes ? 2 * (size_t)c->n_nodes : 1, sizeof *c->node);
 	struct cluster_node *n = &c->node[c->n_nodes];
 	*n = *proto;

@@ -25,7 +25,7 @@ struct failures {
 	char hash[65];
 };
 
-/* A heap of each node's next change, least time (then node) on top. */
+/* Heap of the nodes' next changes, ordered by time, then node. */
 struct failure_run {
 	const struct failures *f;
 	size_t at; /* index of the next row of a trace */

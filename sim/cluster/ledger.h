@@ -2,8 +2,8 @@
 /*
  * ledger.h - time held and money paid, in whole numbers
  *
- * Time is in ns of a unit (an instance, a GPU, a part of a node), money in (1e-9 USD/h) x ns. Both are 128-bit whole numbers, so a
- * sum is exact in any order, and may wrap below 0 in between.
+ * Time is in ns of a unit (an instance, a GPU, a part of a node), money in (1e-9 USD/h) x ns. Both are 128-bit whole numbers,
+ * so a sum is exact in any order; partial sums may wrap below 0.
  */
 #ifndef ORR_CLUSTER_LEDGER_H
 #define ORR_CLUSTER_LEDGER_H
@@ -23,20 +23,20 @@ static inline void ledger_add(struct ledger *l, timeline_sum ns, timeline_sum am
 	l->amount += amount;
 }
 
-/* a x b. One multiplication on a 64-bit CPU, where both are signed; three where one is not. */
+/* Returns a x b. One multiplication on a 64-bit CPU, because both are signed; with an unsigned factor it would be three. */
 static inline timeline_sum ledger_product(int64_t a, int64_t b)
 {
 	__extension__ typedef __int128 wide;
 	return (timeline_sum)((wide)a * b);
 }
 
-/* `count` units, which together cost `price` (1e-9 USD/h), are held for dt ns. */
+/* Adds `count` units, of total price `price` (1e-9 USD/h), held for dt ns. */
 static inline void ledger_hold(struct ledger *l, int64_t count, int64_t price, int64_t dt)
 {
 	ledger_add(l, ledger_product(count, dt), ledger_product(price, dt));
 }
 
-/* n times the same. */
+/* Returns n times the ledger. */
 static inline struct ledger ledger_times(const struct ledger *l, uint64_t n)
 {
 	return (struct ledger){ l->ns * n, l->amount * n };

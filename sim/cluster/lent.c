@@ -41,7 +41,7 @@ static uint32_t home_of(const struct lent *l, uint32_t number)
 	return number * 2654435761u >> 7 & l->mask;
 }
 
-/* Slot of the instance, or the empty slot for it. */
+/* Returns the slot of the instance, or the empty slot for it. */
 static uint32_t find(const struct lent *l, uint32_t number)
 {
 	uint32_t i = home_of(l, number);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * lent.h - the instances of a capacity source: by number, and those that wait for a node
+ * lent.h - the instances of a capacity source: a table by number, and queues of those that wait for a node
  *
- * Invariant: an instance is known from the first row or notice that names it until it is dropped; a waiting instance is in the queue
- * of its GPU type, in order of addition. Memory is O(instances known at one time). Pointers are valid until the next lent_get().
+ * Invariant: an instance is known from the first row or notice that names it until it is dropped; a waiting instance is in the
+ * queue of its GPU type, in order of addition. Memory is O(instances known at one time). Pointers are valid until the next
+ * lent_get().
  */
 #ifndef ORR_CLUSTER_LENT_H
 #define ORR_CLUSTER_LENT_H
@@ -21,20 +22,20 @@ struct lent_instance {
 };
 
 struct lent_queue {
-	uint32_t *number; /* may contain dropped instances */
+	uint32_t *number; /* numbers; dropped instances may remain */
 	size_t first, n, cap;
 };
 
 struct lent {
 	struct lent_instance *slot; /* hash table, linear probing; an empty slot has node UINT32_MAX - 1 */
 	uint32_t mask, n;
-	struct lent_queue *queue; /* [GPU type]; the last: any type */
+	struct lent_queue *queue; /* queues by GPU type; the last one: any type */
 	uint32_t n_queues, waiting;
 };
 
 void lent_init(struct lent *l, uint32_t n_types);
 void lent_free(struct lent *l);
-/* Returns the instance; adds it if it is unknown. */
+/* Returns the instance; adds it if it is new. */
 struct lent_instance *lent_get(struct lent *l, uint32_t number);
 void lent_drop(struct lent *l, uint32_t number);
 /* Appends x, which has no node, to its queue. */

@@ -8,7 +8,7 @@
 
 /* ---- count ---- */
 
-/* The shared GPU with the least sufficient room on any node; else a new one. */
+/* Places on the shared GPU with the least sufficient room on any node, else on a new one. */
 static bool share_anywhere(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	for (uint32_t n = bitset_next(&p->any_open[type], 0); n != BITSET_END; n = bitset_next(&p->any_open[type], n + 1)) {
@@ -53,8 +53,7 @@ static bool is_placed(const struct pool *p, uint32_t node)
 	return false;
 }
 
-/* The fullest node with room (ties: the lowest number) that the job does not have yet.
- * rack UINT32_MAX: any. */
+/* Returns the fullest node with room (ties: the lowest number) that the job does not use yet. rack UINT32_MAX: any. */
 static bool fullest(struct pool *p, const struct pool_request *r, uint32_t type, uint32_t gpus, uint32_t rack)
 {
 	for (uint32_t f = gpus; f <= p->widest[type]; f++) {
@@ -71,7 +70,7 @@ static bool fullest(struct pool *p, const struct pool_request *r, uint32_t type,
 	return false;
 }
 
-/* For a part of a GPU: the fullest node that has a shared GPU with room, else the fullest. */
+/* Places a part of a GPU: on the fullest node that has a shared GPU with room, else on the fullest. */
 static bool share_consolidated(struct pool *p, const struct pool_request *r, uint32_t type, uint32_t rack)
 {
 	uint32_t best = UINT32_MAX, best_slot = POOL_NO_SLOT;
@@ -98,7 +97,7 @@ static bool share_consolidated(struct pool *p, const struct pool_request *r, uin
 	return true;
 }
 
-/* In one rack, or anywhere with rack UINT32_MAX. */
+/* Consolidates in one rack, or anywhere with rack UINT32_MAX. */
 static bool consolidate_in(struct pool *p, const struct pool_request *r, uint32_t type, uint32_t rack)
 {
 	uint32_t width = p->widest[type];
@@ -131,7 +130,7 @@ static const struct placement placement_consolidate = { "consolidate",
 
 /* ---- spread ---- */
 
-/* Number of the job's GPUs that the node can take, limited by CPUs and memory too. */
+/* Returns the number of the job's GPUs that the node can take, also limited by CPUs and memory. */
 static uint32_t room(const struct pool *p, uint32_t n, const struct pool_request *r)
 {
 	uint32_t k = p->node[n].free_gpus < r->gpus ? p->node[n].free_gpus : r->gpus;
@@ -146,8 +145,8 @@ static int by_node(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Level by level from the top: a node gives a GPU when no other node has more free. Each
- * level visits nodes in order, so ties go to the lowest number. */
+/* Descends level by level: a node gives a GPU when no other node has more free. Each level visits nodes in order, so the lowest
+ * number wins ties. */
 static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	if (r->gpu_milli < 1000) {
@@ -164,7 +163,7 @@ static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t 
 		return false;
 	uint32_t left = r->gpus;
 	for (uint32_t level = p->widest[type]; level && left; level--) {
-		/* Nodes with this many free GPUs join; each joined node gives one. */
+		/* Nodes with this many free GPUs join the list; each node of the list gives one. */
 		const struct bitset *b = pool_bucket(p, type, level);
 		uint32_t joined = p->n_scratch;
 		for (uint32_t n = bitset_next(b, 0); n != BITSET_END; n = bitset_next(b, n + 1))
@@ -197,7 +196,7 @@ static double part(int64_t free, int64_t take, int64_t of)
 	return free == INT64_MAX || of <= 0 ? 0 : (double)(free - take) / (double)of;
 }
 
-/* Free share of the node after placing, summed over GPUs, CPUs and memory: 0 full, 3 empty. */
+/* Returns the free share of the node after the placement, summed over GPUs, CPUs and memory: 0 full, 3 empty. */
 static double left_over(const struct pool *p, uint32_t n, const struct pool_request *r)
 {
 	const struct cluster_node *c = &p->cluster->node[n];
@@ -271,7 +270,7 @@ static bool one_rack(struct pool *p, const struct pool_request *r, uint32_t type
 	}
 }
 
-/* Spans racks: those with the most free GPUs first, and in each the nodes with the most free GPUs. */
+/* Spans racks: the racks with the most free GPUs first, and in each the nodes with the most free GPUs. */
 static bool many_racks(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	uint32_t left = r->gpus, racks = p->cluster->n_racks;

@@ -11,14 +11,13 @@
  *   best-fit     the node with the least left over, counting GPUs, CPUs and memory
  *                as shares of the node (Kubernetes' MostAllocated); larger jobs as
  *                consolidate
- *   topology     consolidated in the rack that it fills best; a job that must span
- *                takes as few racks as possible
- *   fgd          where the expected fragmentation grows least (Weng et al., "Beware
+ *   topology     consolidates in the rack that the job fills best; a larger job takes as few racks as possible
+ *   fgd          the node whose expected fragmentation grows least (Weng et al., "Beware
  *                of Fragmentation", USENIX ATC 2023, section 4); larger jobs as
  *                consolidate
  *
- * A request for a part of a GPU takes the shared GPU with the least sufficient room
- * on the chosen node, else opens a whole one.
+ * A request for a part of a GPU takes the shared GPU with the least sufficient room on the chosen node. If there is none, it
+ * opens a whole GPU.
  */
 #ifndef ORR_CLUSTER_PLACEMENT_H
 #define ORR_CLUSTER_PLACEMENT_H

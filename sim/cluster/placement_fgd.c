@@ -9,13 +9,12 @@
  *   - otherwise the unallocated parts of those GPUs that have less left than m
  *     needs of one: sum over GPUs g with R_g < min(D_m, 1) of R_g.
  *
- * F_n = sum over m of p_m times that, p_m the popularity of m among the trace's
- * requests. The task goes where F_n grows least (ties: the lowest node). For a task
- * that shares a GPU, each GPU of the node is tried (section 4.2).
+ * F_n is the sum over m of p_m times this fragmentation. p_m is the popularity of m among the trace's requests. The task goes
+ * to the node whose F_n grows least (ties: the lowest node). For a task that shares a GPU, each GPU of the node is tried
+ * (section 4.2).
  *
- * The growth for (request, node) depends on the node's state alone, so it is cached
- * until the node changes: a placement reads the cache once per node and computes
- * only the nodes that changed since this request was last placed.
+ * The growth for (request, node) depends on the node's state only, so it is cached until the node changes. A placement reads
+ * the cache once per node, and computes only the nodes that changed since this request was last placed.
  */
 #include "cluster/placement.h"
 
@@ -25,9 +24,9 @@
 #include <string.h>
 
 struct fgd_growth {
-	uint32_t version; /* of the node, when computed; 0: never */
+	uint32_t version; /* version of the node when computed; 0: never */
 	uint32_t slot;
-	double value; /* INFINITY: does not fit */
+	double value; /* growth; INFINITY: does not fit */
 };
 
 static uint32_t free_of_slot(const struct pool *p, uint32_t n, uint32_t i)
@@ -35,7 +34,7 @@ static uint32_t free_of_slot(const struct pool *p, uint32_t n, uint32_t i)
 	return 1000u - p->slot_milli[p->slot_base[n] + i];
 }
 
-/* The state of a node on which fragmentation depends. */
+/* State of a node on which fragmentation depends. */
 struct state {
 	int64_t cpu, mem;
 	uint32_t type, whole; /* whole GPUs free */
@@ -87,7 +86,7 @@ static void take_resources(struct state *s, const struct pool_request *r)
 		s->mem -= r->mem_mib;
 }
 
-/* Growth if the request takes this shared GPU (index into parts), or with POOL_WHOLE a whole one. */
+/* Returns the growth if the request takes this shared GPU (index into parts), or a whole one (POOL_WHOLE). */
 static double growth_of_share(const struct pool *p, const struct state *before, double f0, uint32_t i, const struct pool_request *r)
 {
 	struct state s = *before;
@@ -146,7 +145,7 @@ static void compute(const struct pool *p, uint32_t n, const struct pool_request 
 	}
 }
 
-/* The cache row of this request; NULL if it is not in the mix. */
+/* Returns the cache row of this request; NULL if it is not in the mix. */
 static struct fgd_growth *row_of(struct pool *p, const struct pool_request *r)
 {
 	for (size_t i = 0; i < p->mix.n; i++) {

@@ -299,7 +299,7 @@ static bool place_without_gpus(struct pool *p, const struct placement *rule, con
 		const struct pool_node *s = &p->node[n];
 		bool is_open = s->is_up && !s->is_closed;
 		bool fits = rule->ignores_nodes ? is_open : is_open && s->cpu_free >= r->cpu_milli && s->mem_free >= r->mem_mib;
-		/* Nodes without GPUs first, then the one with the least CPU left. */
+		/* Order: nodes without GPUs first, then the node with the least CPU left. */
 		if (fits && (best == UINT32_MAX || p->cluster->node[n].gpus < p->cluster->node[best].gpus ||
 				    (p->cluster->node[n].gpus == p->cluster->node[best].gpus && s->cpu_free < p->node[best].cpu_free)))
 			best = n;
@@ -342,7 +342,8 @@ static bool is_same_piece(const struct pool_piece *a, const struct pool_piece *b
 	return a->node == b->node && a->gpus == b->gpus && a->slot == b->slot && a->milli == b->milli;
 }
 
-/* Asks the other rule for its choice, and leaves the first choice in p->scratch. `count` tracks no CPUs and memory of nodes. */
+/* Computes the other rule's choice and compares it with the first, which stays in p->scratch. `count` tracks no CPUs and memory of
+ * nodes. */
 static void compare(struct pool *p, const struct pool_request *r, bool fits, uint32_t type)
 {
 	uint32_t n = p->n_scratch, other_type;
@@ -360,7 +361,7 @@ static void compare(struct pool *p, const struct pool_request *r, bool fits, uin
 	mem_free(chosen);
 }
 
-/* Fills p->scratch; *type is the type of GPU chosen. */
+/* Fills p->scratch; *type is the chosen GPU type. */
 static bool place(struct pool *p, const struct pool_request *r, uint32_t *type)
 {
 	bool fits = place_by(p, p->placement, r, type);
@@ -379,7 +380,7 @@ bool pool_has_differed(const struct pool *p)
 	return !p->other || p->has_differed;
 }
 
-/* Picks a free slot number for each shared GPU to open. */
+/* Finds a free slot number for each shared GPU to open. */
 static void open_slots(struct pool *p)
 {
 	for (uint32_t i = 0; i < p->n_scratch; i++) {

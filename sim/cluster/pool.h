@@ -2,19 +2,16 @@
 /*
  * pool.h - the free resources of a cluster, and their allocation
  *
- * A struct pool belongs to one run. A request is placed by one of the placement
- * rules and becomes an allocation, a list of pieces (node, GPUs). A job never
- * spans two types of GPU.
+ * A struct pool belongs to one run. A placement rule turns a request into an allocation, a list of pieces (node, GPUs). A job
+ * never spans two types of GPU.
  *
- * Invariants: for every node that is up, whole GPUs free + GPUs in pieces + GPUs
- * opened for sharing = GPUs of the node; CPU and memory likewise; a node sits in
- * exactly the bucket of its number of free GPUs. A node that is down or closed sits in none;
- * its free GPUs do not count as free, but they count as idle if all of them are free.
- * Under the `count` placement CPUs and memory are counted for the whole cluster, not by
- * node.
+ * Invariants: for every node that is up, whole GPUs free + GPUs in pieces + GPUs opened for sharing = GPUs of the node; CPU and
+ * memory likewise. Each node that is up and open is in exactly one bucket, that of its number of free GPUs. A node that is down
+ * or closed is in no bucket; its free GPUs do not count as free, but they count as idle if all of them are free. Under the
+ * `count` placement CPUs and memory are counted for the whole cluster, not by node.
  *
- * Units: 1/1000 of a core or of a GPU (milli), MiB. CPUs and memory of a request
- * are for the whole job and go with its GPUs, in equal parts per GPU.
+ * Units: 1/1000 of a core or of a GPU (milli), MiB. CPUs and memory of a request are for the whole job and are divided equally
+ * among its GPUs.
  */
 #ifndef ORR_CLUSTER_POOL_H
 #define ORR_CLUSTER_POOL_H
@@ -23,16 +20,16 @@
 #include "cluster/cluster.h"
 
 struct pool_request {
-	uint32_t gpus, gpu_milli; /* gpu_milli < 1000 only with gpus == 1 */
+	uint32_t gpus, gpu_milli; /* gpu_milli < 1000 requires gpus == 1 */
 	int64_t cpu_milli, mem_mib;
-	uint64_t types; /* bit mask; ignored when gpus == 0 */
+	uint64_t types; /* bit mask of types; ignored when gpus == 0 */
 };
 
 struct pool_piece {
 	uint32_t node;
 	uint32_t gpus;  /* whole GPUs */
-	uint32_t slot;  /* of a shared GPU; POOL_WHOLE for whole GPUs */
-	uint32_t milli; /* of the shared GPU */
+	uint32_t slot;  /* slot of a shared GPU; POOL_WHOLE for whole GPUs */
+	uint32_t milli; /* used part of the shared GPU */
 };
 #define POOL_WHOLE UINT32_MAX
 
@@ -40,7 +37,7 @@ struct pool_alloc {
 	uint32_t n, type; /* type CLUSTER_NO_TYPE: CPUs only */
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus;
-	struct pool_piece one, *many; /* n == 1: one; else many */
+	struct pool_piece one, *many; /* n == 1: `one`; else: `many` */
 };
 
 static inline const struct pool_piece *pool_pieces(const struct pool_alloc *a)
@@ -52,15 +49,15 @@ struct pool_node {
 	uint32_t free_gpus;         /* whole */
 	int64_t cpu_free, mem_free; /* INT64_MAX unlimited */
 	uint32_t open;              /* shared GPUs */
-	uint32_t version;           /* grows with each change */
+	uint32_t version;           /* incremented by each change */
 	bool is_up;
-	bool is_closed; /* its jobs continue, and no new allocation is placed on it */
+	bool is_closed; /* existing jobs continue; no new allocation is placed on it */
 };
 
 struct pool;
 
-/* A rule that places requests on nodes: place() puts n_scratch pieces into p->scratch and
- * returns true, or returns false; it changes nothing else. */
+/* A rule that places requests on nodes. place() puts n_scratch pieces into p->scratch and returns true, or returns false; it changes
+ * no other state. */
 struct placement {
 	const char *name, *doc;
 	bool ignores_nodes; /* count: CPUs and memory are counted for the cluster */
@@ -81,24 +78,24 @@ struct pool {
 	const struct placement *other; /* pool_compare(); NULL: none */
 	bool has_differed;
 	struct pool_node *node;
-	struct bitset *bucket;                                      /* [type * (max_node_gpus + 1) + free GPUs] */
-	struct bitset *any_free;                                    /* [type]: nodes with a whole GPU free */
-	struct bitset *any_open;                                    /* [type]: nodes with a shared GPU */
-	uint32_t free[CLUSTER_MAX_TYPES], total[CLUSTER_MAX_TYPES]; /* whole GPUs; total: on nodes up */
+	struct bitset *bucket;                                      /* buckets, [type * (max_node_gpus + 1) + free GPUs] */
+	struct bitset *any_free;                                    /* nodes with a whole free GPU, by type */
+	struct bitset *any_open;                                    /* nodes with a shared GPU, by type */
+	uint32_t free[CLUSTER_MAX_TYPES], total[CLUSTER_MAX_TYPES]; /* numbers of whole GPUs: free; total on nodes that are up */
 	uint32_t free_gpus, total_gpus;
-	uint32_t idle_gpus;                 /* on nodes all of whose GPUs are free */
-	uint32_t widest[CLUSTER_MAX_TYPES]; /* most GPUs on one node of the type */
-	int64_t cpu_free, mem_free;         /* of the cluster; INT64_MAX if any node is unlimited */
-	int64_t used_milli;                 /* GPUs in use, in 1/1000 */
-	uint64_t changes;                   /* allocations, releases and nodes that came or went */
-	uint32_t *rack_free;                /* [rack * n_types + type] */
-	uint16_t *slot_milli;               /* used part of shared GPUs, [slot_base[node] + slot] */
+	uint32_t idle_gpus;                 /* number of GPUs on nodes whose GPUs are all free */
+	uint32_t widest[CLUSTER_MAX_TYPES]; /* largest number of GPUs on one node of the type */
+	int64_t cpu_free, mem_free;         /* free in the whole cluster; INT64_MAX if any node is unlimited */
+	int64_t used_milli;                 /* GPUs in use, 1/1000 */
+	uint64_t changes;                   /* number of allocations, releases and changes of nodes */
+	uint32_t *rack_free;                /* free GPUs by [rack * n_types + type] */
+	uint16_t *slot_milli;               /* used parts of shared GPUs, [slot_base[node] + slot] */
 	uint32_t *slot_base;
 	struct pool_piece *scratch;
 	uint32_t n_scratch, scratch_cap;
-	void *free_lists[21]; /* piece arrays by power of two */
+	void *free_lists[21]; /* free lists of piece arrays by power of two */
 	struct pool_mix mix;
-	struct fgd_growth *fgd; /* [shape * n_nodes + node], results of the fgd rule; NULL: none yet */
+	struct fgd_growth *fgd; /* results of the fgd rule, [shape * n_nodes + node]; NULL: none yet */
 };
 
 const struct placement *placement_find(const char *name); /* NULL: unknown name */
@@ -113,25 +110,25 @@ bool pool_has_differed(const struct pool *p);
 /* Copies the mix. */
 void pool_set_mix(struct pool *p, const struct pool_mix *mix);
 
-/* Returns whether the request fits the empty cluster with all nodes up. */
+/* Returns whether the request fits on the empty cluster with all nodes up. */
 bool pool_could_ever_fit(const struct cluster *c, const struct placement *pl, const struct pool_request *r);
 
 bool pool_fits(struct pool *p, const struct pool_request *r);
 /* Returns whether the request would fit if these allocations were released first. */
 bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n);
 bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out);
-/* Allocates whole GPUs of the given nodes. Returns NULL, or the error (a literal). */
+/* Allocates whole GPUs of the given nodes. Returns NULL, or the error text (a literal). */
 const char *pool_take_at(
 	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out);
 void pool_give(struct pool *p, struct pool_alloc *a);
 
-/* A node goes down or comes up. Its allocations must have been given back before. */
+/* Mark a node as down or up. Its allocations must have been released before. */
 void pool_node_down(struct pool *p, uint32_t node);
 void pool_node_up(struct pool *p, uint32_t node);
-/* Closes a node that is up: nothing new is placed there until it has been down and up again. */
+/* Closes a node that is up: it takes no new allocation until it has been down and up again. */
 void pool_node_close(struct pool *p, uint32_t node);
 
-/* Checks the invariants against all allocations in use. Returns NULL, or the error (a literal). */
+/* Checks the invariants against all allocations in use. Returns NULL, or the error text (a literal). */
 const char *pool_check(const struct pool *p, const struct pool_alloc *const *allocs, size_t n);
 
 /* ---- for the placement rules ---- */
@@ -142,7 +139,7 @@ static inline struct bitset *pool_bucket(const struct pool *p, uint32_t type, ui
 void pool_put_piece(struct pool *p, uint32_t node, uint32_t gpus, uint32_t slot, uint32_t milli);
 /* Returns whether the node has room for this many of the request's GPUs, with their share of CPU and memory. */
 bool pool_node_has_room(const struct pool *p, uint32_t node, const struct pool_request *r, uint32_t gpus);
-/* The share of the request's CPU or memory for this many of its GPUs. */
+/* Returns the share of the request's CPU or memory for this many of its GPUs. */
 int64_t pool_part(int64_t whole, uint32_t gpus, uint32_t of);
 /* Returns the slot of the best shared GPU of a node for a fractional request, POOL_WHOLE to
  * open a new one, or POOL_NO_SLOT. */

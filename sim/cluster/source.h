@@ -2,14 +2,14 @@
 /*
  * source.h - a capacity source: instances that join and leave, and their prices, read from an availability set
  *
- * A source has two streams of rows: those of its set, and those of a second set of which only prices count. The caller reads a row
- * as early as its notice allows, and takes it when it happens. The zones and types of rows are numbers of `names`, common to both
- * streams; 0 is "".
+ * A source has two streams of rows: those of its set, and those of a second set, of which only prices are used. The caller
+ * reads a row as early as its notice allows, and takes it at its time. The zones and types of rows are numbers of `names`,
+ * common to both streams; 0 is "".
  *
- * A market is the instances of one zone and type that share a price: the last that a price row set, else the default. An instance
+ * A market is the instances of one zone and type that share a price: that of the last price row, else the default. An instance
  * whose own row names a price belongs to no market. Prices are in 1e-9 USD/h.
  *
- * Invariant: rows come in order of time. The price of a market does not depend on when the market was created.
+ * Invariant: rows are in order of time. The price of a market does not depend on when the market was created.
  */
 #ifndef ORR_CLUSTER_SOURCE_H
 #define ORR_CLUSTER_SOURCE_H
@@ -21,16 +21,16 @@ enum source_stream { SOURCE_INSTANCES, SOURCE_PRICES, SOURCE_STREAMS };
 
 struct source_rows {
 	struct capacity_rows from;
-	struct avail_rec next;   /* not read yet; its time is ORR_NEVER at the end */
-	struct avail_rec *ahead; /* read and not taken: from `first` on */
+	struct avail_rec next;   /* next row to read; its time is ORR_NEVER at the end */
+	struct avail_rec *ahead; /* rows that are read and not taken: from `first` on */
 	size_t first, n, cap;
-	uint32_t *name, cap_name; /* [text] number of the name + 1 */
+	uint32_t *name, cap_name; /* number of the name + 1, by number of the text */
 };
 
 struct source_market {
 	uint32_t zone, type;
 	int64_t price, since;
-	timeline_sum before; /* cost up to `since` of an instance that has lived from time 0 on */
+	timeline_sum before; /* cost up to `since` of an instance that has been live from time 0 on */
 };
 
 struct source {
@@ -38,15 +38,15 @@ struct source {
 	struct strtab *names;
 	struct source_market *market;
 	uint32_t n_markets, cap_markets;
-	struct source_quote *quote; /* the last price row of each (zone, type); 0: any */
+	struct source_quote *quote; /* last price row of each (zone, type); 0: any */
 	uint32_t n_quotes, cap_quotes;
 	uint64_t quotes;
 	int64_t default_price;
 };
 
 struct source_config {
-	const struct availset *set, *prices; /* prices: NULL if there are none */
-	bool repeats;                        /* both start again when they end (capacity_rows.h) */
+	const struct availset *set, *prices; /* prices: NULL if there is no second set */
+	bool repeats;                        /* both sets start again at their ends (capacity_rows.h) */
 	uint64_t replication;
 	double usd_per_hour; /* the default */
 };
@@ -56,20 +56,20 @@ void source_close(struct source *s);
 /* Returns the name of a text of the stream's set. */
 uint32_t source_name(struct source *s, enum source_stream k, uint32_t text);
 
-/* Time of the first row that has not been read; ORR_NEVER: none. */
+/* Returns the time of the first row that has not been read; ORR_NEVER: none. */
 static inline int64_t source_next_ns(const struct source *s, enum source_stream k)
 {
 	return s->rows[k].next.t_ns;
 }
-/* Reads and applies that row. */
+/* Reads and applies the next row. */
 void source_pass(struct source *s, enum source_stream k, struct avail_rec *out);
-/* Reads that row, to be taken later. The pointer is valid until the next row is read. */
+/* Reads the next row, to be taken later. The pointer is valid until the next read. */
 const struct avail_rec *source_read(struct source *s, enum source_stream k);
-/* Appends the row just passed to the rows to take. */
+/* Appends the row passed last to the rows to take. */
 void source_put_back(struct source *s, enum source_stream k, const struct avail_rec *r);
 /* Takes the first of the rows that were read. */
 struct avail_rec source_take(struct source *s, enum source_stream k);
-/* Time of that row; ORR_NEVER: none. */
+/* Returns the time of the first row to take; ORR_NEVER: none. */
 static inline int64_t source_due_ns(const struct source *s, enum source_stream k)
 {
 	const struct source_rows *rows = &s->rows[k];
@@ -81,7 +81,7 @@ uint32_t source_market(struct source *s, uint32_t zone, uint32_t type, int64_t n
 /* Applies a price row. Calls changed(), unless NULL, for each of its markets, with the difference in price. */
 void source_price(
 	struct source *s, const struct avail_rec *r, int64_t now, void (*changed)(void *ctx, uint32_t market, int64_t more), void *ctx);
-/* Cost of an instance of the market so far, up to a constant: (1e-9 USD/h) x ns. */
+/* Returns the cost of an instance of the market so far, up to a constant: (1e-9 USD/h) x ns. */
 timeline_sum source_reading(const struct source *s, uint32_t market, int64_t now);
 
 #endif

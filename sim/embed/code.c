@@ -11,9 +11,9 @@ enum { PASS = 4096, PRODUCT_WORDS = 256 };
 
 struct coded_field {
 	uint32_t n, k, head;
-	float *book;    /* shared, hashed: k rows; product: 256 rows per part */
+	float *book;    /* codebook; shared, hashed: k rows; product: 256 rows per part */
 	uint32_t *map;  /* shared: n */
-	uint8_t *words; /* product: n x parts */
+	uint8_t *words; /* product: codes, n x parts */
 	struct kmeans_work cluster;
 	uint64_t last_pass;
 };
@@ -111,7 +111,7 @@ static void hash_field(const struct embed_table *t, uint32_t field, struct coded
 
 /* ---- product quantisation ---- */
 
-/* Rows of part `part` only. */
+/* Returns only the rows of part `part`. */
 static float *part_rows(const float *x, uint32_t n, uint32_t stride, uint32_t width, uint32_t part)
 {
 	uint32_t narrow = kmeans_stride(width);
@@ -150,7 +150,7 @@ static bool product_field(
 
 /* ---- rounding ---- */
 
-/* To the nearest IEEE half, ties to even, as a float; values beyond its range become its largest. */
+/* Rounds to the nearest IEEE half, ties to even, and returns it as a float; values beyond the range become the largest half. */
 static float to_half(float x)
 {
 	float size = fabsf(x);
@@ -219,7 +219,7 @@ struct embed_code *embed_compress(const struct embed_table *t, const struct embe
 		c->field[f].n = embed_field_features(t, f);
 		c->field[f].k = o->method == EMBED_ROUNDED ? c->field[f].n : vectors_of(c->field[f].n, o->reduction);
 	}
-	/* A single field is compressed by all threads, in the loops of kmeans.c. */
+	/* All threads compress a single field together, in the loops of kmeans.c. */
 #pragma omp parallel for schedule(dynamic) if (c->n_fields > 1)
 	for (uint32_t f = 0; f < c->n_fields; f++) {
 		bool is_done = compress_field(t, f, o, c);

@@ -24,47 +24,48 @@ enum embed_method { EMBED_SHARED, EMBED_HASHED, EMBED_ROUNDED, EMBED_PRODUCT };
 
 struct embed_options {
 	enum embed_method method;
-	double reduction;    /* shared, hashed: features per vector; k = ceil(n / reduction) */
-	double head_share;   /* shared: only this share of a field's features, the most frequent ones, is clustered; at least k */
-	double head_mass;    /* shared: the fewest features whose frequencies sum to this are clustered; NAN: head_share decides */
-	uint32_t iterations; /* shared, product: of k-means */
-	bool is_weighted;    /* shared: k-means weighted by frequency */
-	uint32_t id_bytes;   /* shared: of the map, 1 to 4 */
-	uint32_t bits;       /* rounded: 8 or 16 */
+	double reduction;    /* shared, hashed: number of features per vector; k = ceil(n / reduction) */
+	double head_share;   /* shared: clustered share of a field's features, the most frequent ones; at least k features */
+	double head_mass;    /* shared: the fewest features whose frequencies sum to this value are clustered; NAN: head_share
+			      * decides */
+	uint32_t iterations; /* shared, product: number of k-means iterations */
+	bool is_weighted;    /* shared: k-means is weighted by frequency */
+	uint32_t id_bytes;   /* shared: bytes of an entry of the map, 1 to 4 */
+	uint32_t bits;       /* rounded: bits of a value, 8 or 16 */
 	uint32_t parts;      /* product: m, a divisor of dim */
 	uint64_t seed;       /* of k-means */
-	const volatile sig_atomic_t *is_stopped; /* NULL, or a flag: the call fails once it is true */
-	/* NULL, or called after each field that is done, by any thread, one at a time. */
+	const volatile sig_atomic_t *is_stopped; /* NULL, or a flag: once it is true, the call fails */
+	/* Called after each completed field, by any thread, one call at a time; may be NULL. */
 	void (*progress)(void *ctx, uint32_t done, uint32_t fields);
 	void *ctx;
 };
 
 struct embed_code;
 
-/* NULL on error: a field needs more ids than id_bytes hold, parts does not divide dim, or is_stopped. */
+/* Compresses a table. Returns NULL on error: a field needs more ids than id_bytes hold, parts does not divide dim, or is_stopped. */
 struct embed_code *embed_compress(const struct embed_table *t, const struct embed_options *o, struct orr_error *err);
 void embed_code_free(struct embed_code *c);
 
-/* Number of stored vectors (rounded: all). */
+/* Returns the number of stored vectors (rounded: all). */
 uint64_t embed_code_vectors(const struct embed_code *c);
 double embed_code_bytes(const struct embed_code *c);
-/* Bytes of a table without compression: 4 per value. */
+/* Returns the bytes of a table without compression: 4 per value. */
 double embed_table_bytes(const struct embed_table *t);
-/* The map of a field (shared), n ids; NULL for other methods. */
+/* Returns the map of a field (shared), n ids; NULL for other methods. */
 const uint32_t *embed_code_map(const struct embed_code *c, uint32_t field);
-/* The k x stride codebook of a field (shared, hashed), NULL for others. */
+/* Returns the k x stride codebook of a field (shared, hashed); NULL for other methods. */
 const float *embed_code_book(const struct embed_code *c, uint32_t field, uint32_t *k, uint32_t *stride);
 
-/* Multiply-adds: assignments while clustering (I M K dim per field), the last pass over all features (N K dim), and distances of the start.
- * */
+/* Numbers of multiply-adds: assignments while clustering (I M K dim per field), the last pass over all features (N K dim), and
+ * distances in the initialisation. */
 struct embed_work {
 	uint64_t cluster, last_pass, start;
 };
 struct embed_work embed_code_work(const struct embed_code *c);
-/* Features that were clustered. */
+/* Returns the number of clustered features. */
 uint64_t embed_code_head(const struct embed_code *c);
 
-/* Replaces n vectors, rows of stride floats, of the features from `first` on by those of the code. */
+/* Replaces n vectors (rows of stride floats) by those of the code, for the features from `first` on. */
 void embed_decode(const struct embed_code *c, uint32_t field, uint32_t first, uint32_t n, uint32_t stride, float *row);
 
 #endif

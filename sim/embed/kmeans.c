@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum {
-	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit the registers of AVX2 */
+	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit in the registers of AVX2 */
 	CHUNK = 64,        /* tiles per task */
-	START_CHUNK = 1024 /* rows whose distances the start sums together; another number changes the results */
+	START_CHUNK = 1024 /* rows whose distances the initialisation sums together; another number changes the results */
 };
 
 uint32_t kmeans_stride(uint32_t dim)
@@ -18,7 +18,7 @@ uint32_t kmeans_stride(uint32_t dim)
 	return (dim + SIMD_LANES - 1) / SIMD_LANES * SIMD_LANES;
 }
 
-/* The block begins 64 bytes or less before the rows; its address is stored just before them. */
+/* The block starts at most 64 bytes before the rows; its address is stored directly before them. */
 float *kmeans_rows_new(size_t n, uint32_t stride)
 {
 	size_t align = sizeof(simd_f32);
@@ -39,7 +39,7 @@ void kmeans_rows_free(float *x)
 
 /* ---- assignment ---- */
 
-/* Centroids in blocks of 16: |c|^2 / 2 of each, then value j of each, for j in 0 .. dim - 1. Lanes beyond k are never nearest. */
+/* Centroids in blocks of 16: |c|^2 / 2 of each, then value j of each, for j in 0 .. dim - 1. Lanes beyond k are never the nearest. */
 struct blocks {
 	float *value;
 	uint32_t n, dim;
@@ -71,7 +71,7 @@ static uint32_t first_of_least(const float *least, const int32_t *block)
 	return (uint32_t)block[best] * SIMD_LANES + best;
 }
 
-/* Assigns TILE rows, or copies of the last one: one function per instruction set. */
+/* Assign TILE rows, or copies of the last row: one function per instruction set. */
 #define TILE_NAME tile_default
 #include "embed/kmeans_tile.h"
 #if defined __x86_64__ && defined __GNUC__ && !defined ORR_SANITIZED
@@ -134,7 +134,7 @@ static double weight_of(const struct kmeans_points *p, size_t i)
 	return p->weight ? p->weight[i] : 1;
 }
 
-/* The mean of the rows member[0 .. n), in their order. */
+/* Computes the mean of the rows member[0 .. n), in order. */
 static void mean_of(const struct kmeans_points *p, const uint32_t *member, size_t n, double *sum, float *out)
 {
 	double total = 0;
@@ -152,7 +152,7 @@ static void mean_of(const struct kmeans_points *p, const uint32_t *member, size_
 
 void kmeans_move(const struct kmeans_points *p, uint32_t k, const uint32_t *id, float *centroid)
 {
-	/* Rows are listed by centroid, each list in ascending order, so that centroids can be computed independently. */
+	/* Rows are listed by centroid, each list in ascending order, so centroids can be computed independently. */
 	size_t *first = mem_zalloc((size_t)k + 2, sizeof *first);
 	uint32_t *member = mem_alloc((p->n + 1) * sizeof *member);
 	for (size_t i = 0; i < p->n; i++)
@@ -175,7 +175,7 @@ void kmeans_move(const struct kmeans_points *p, uint32_t k, const uint32_t *id, 
 
 /* ---- start ---- */
 
-/* The row at which the running sum of weight x distance passes `at`; NULL distance: of the weights alone. */
+/* Returns the row at which the running sum of weight x distance exceeds `at`. distance NULL: sum of the weights only. */
 static size_t find_row(const struct kmeans_points *p, const double *total, const float *distance, double at)
 {
 	size_t chunk = 0, chunks = (p->n + START_CHUNK - 1) / START_CHUNK;
@@ -185,7 +185,7 @@ static size_t find_row(const struct kmeans_points *p, const double *total, const
 	for (; i < last; i++) {
 		double value = weight_of(p, i) * (distance ? (double)distance[i] : 1);
 		if (value > 0)
-			found = i; /* rounding may leave a remainder after the last row */
+			found = i; /* because of rounding, a remainder may follow the last row */
 		if (value > at)
 			break;
 		at -= value;
@@ -193,7 +193,7 @@ static size_t find_row(const struct kmeans_points *p, const double *total, const
 	return found;
 }
 
-/* Sums lower() over the rows; total[]: by chunk. */
+/* Sums lower() over the rows; total[] has the sums by chunk. */
 static double lower_all(
 	const struct kmeans_points *p, const struct functions *f, const float *c, float *distance, bool takes, double *total)
 {

@@ -11,7 +11,7 @@
 #define JOIN_TEXT(a, b) a##b
 #define JOIN(a, b) JOIN_TEXT(a, b)
 
-/* Assigns TILE rows, or copies of the last one. */
+/* Assigns TILE rows, or copies of the last row. */
 TILE_TARGET static void TILE_NAME(const struct blocks *b, const float *const row[TILE], uint32_t id[TILE])
 {
 	simd_f32 least[TILE];
@@ -48,8 +48,8 @@ TILE_TARGET static void TILE_NAME(const struct blocks *b, const float *const row
 	}
 }
 
-/* Returns the weighted sum of the rows' squared distances with c as one more centroid; if `takes`, also updates the distances. Sums of 16
- * lanes in a fixed order. */
+/* Returns the weighted sum of the rows' squared distances with c as one more centroid; if `takes`, also updates the distances. The
+ * 16 lanes are summed in a fixed order. */
 TILE_TARGET static double JOIN(lower_, TILE_NAME)(
 	const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes)
 {

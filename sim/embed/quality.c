@@ -22,7 +22,7 @@ static double row_error(const float *x, const float *y, uint32_t dim)
 	return sum / dim;
 }
 
-/* Sums over a pass of PASS features. */
+/* Returns the sums over a pass of PASS features. */
 static struct embed_error pass_error(const struct embed_table *t, const struct embed_code *c, uint32_t field, uint32_t first, float *x)
 {
 	struct embed_error sum = { 0 };
@@ -74,7 +74,7 @@ struct embed_model {
 	uint32_t width;    /* fields x dim */
 	uint32_t *feature; /* (train + test) x fields */
 	bool *label;       /* train + test */
-	double *weight;    /* width, then the bias */
+	double *weight;    /* weights of the inputs, then the bias */
 };
 
 static uint32_t draw_feature(const struct embed_table *t, uint32_t field, struct rng *r)
@@ -92,7 +92,7 @@ static uint32_t draw_feature(const struct embed_table *t, uint32_t field, struct
 	return low;
 }
 
-/* The input of a sample. */
+/* Reads the input of a sample. */
 static void read_input(const struct embed_model *m, const struct embed_code *c, uint32_t sample, float *x)
 {
 	uint32_t fields = embed_fields(m->table), dim = embed_dim(m->table);
@@ -112,7 +112,7 @@ static double score(const double *w, const float *x, uint32_t n)
 	return z;
 }
 
-/* Scores of n samples from `first` on. */
+/* Computes the scores of n samples from `first` on. */
 static void score_samples(const struct embed_model *m, const struct embed_code *c, const double *w, uint32_t first, uint32_t n, double *out)
 {
 #pragma omp parallel
@@ -154,7 +154,7 @@ static void draw_samples(struct embed_model *m)
 	mem_free(hidden);
 }
 
-/* SGD over mini-batches in the order of the samples. */
+/* Trains by SGD over mini-batches in the order of the samples. */
 static void train(struct embed_model *m)
 {
 	uint32_t batch = m->task.batch;
@@ -214,7 +214,7 @@ static int by_score(const void *a, const void *b)
 	return (x->z > y->z) - (x->z < y->z);
 }
 
-/* The rank sum of the samples with label 1 (Mann and Whitney); equal scores have the mean of their ranks. */
+/* Returns the area by the rank sum of the samples with label 1 (Mann and Whitney); equal scores have the mean of their ranks. */
 static double area(struct scored *s, uint32_t n)
 {
 	double ranks = 0, ones = 0;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_FEATURES 4e9 /* of a field; ids have 32 bits */
+#define MAX_FEATURES 4e9 /* limit for the features of a field; ids have 32 bits */
 
 const struct orr_param embed_shape_params[] = { ORR_PARAM_INT("features", "100000", 1, 1e12, "features of all fields together"),
 	ORR_PARAM_INT("fields", "10", 1, 1e6, "fields: attributes of which each sample has one feature"),
@@ -43,7 +43,7 @@ int embed_shape_read(struct embed_shape *s, const struct orr_args *a, struct orr
 
 /* ---- generated ---- */
 
-/* Random numbers that depend on (seed, kind, field, item) alone. */
+/* Seeds a stream that depends only on (seed, kind, field, item). */
 static void stream(struct rng *r, uint64_t base, uint64_t item)
 {
 	uint64_t state = base + item * HASH_GOLDEN;

@@ -15,7 +15,7 @@ static const struct table_column columns[] = { { "field", true }, { "feature", t
 	{ NULL, false } };
 
 struct row {
-	uint32_t field, feature; /* numbers in the tables of names */
+	uint32_t field, feature; /* numbers of the names in the tables of names */
 	uint64_t order;          /* in the file */
 	double frequency;
 };
@@ -24,12 +24,13 @@ struct reader {
 	struct strtab *fields, *features;
 	struct row *row;
 	uint64_t n, cap;
-	float *value; /* n x dim, in the order of the file */
+	float *value; /* values, n x dim, in the order of the file */
 	uint64_t n_value, cap_value;
-	uint32_t dim; /* 0: no row yet */
+	uint32_t dim; /* values per vector; 0: no row yet */
 };
 
-/* Appends the values of a vector; false if one is not a number in the range, or if their count differs from that of earlier rows. */
+/* Appends the values of a vector. Returns false if one is not a number in the range, or if their count differs from that of earlier
+ * rows. */
 static bool read_vector(struct reader *in, const char *s)
 {
 	uint32_t n = 0;
@@ -100,7 +101,7 @@ static int check_rows(struct reader *in, const char *path, struct orr_error *err
 	return ORR_OK;
 }
 
-/* The rows from *at on that have one field become the next field of the table. */
+/* Makes the rows of one field, from *at on, the next field of the table. */
 static int take_field(struct embed_table *t, const struct reader *in, uint64_t *at, const char *path, struct orr_error *err)
 {
 	struct embed_field *f = &t->field[t->n_fields];
@@ -126,7 +127,7 @@ static int take_field(struct embed_table *t, const struct reader *in, uint64_t *
 	return ORR_OK;
 }
 
-/* The table takes over the names of the features. */
+/* Makes the table, which takes ownership of the names of the features. */
 static struct embed_table *take_table(struct reader *in, const char *path, struct orr_error *err)
 {
 	struct embed_table *t = mem_zalloc(1, sizeof *t);

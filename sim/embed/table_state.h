@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* table_state.h - the inside of struct embed_table */
+/* table_state.h - internal state of struct embed_table */
 #ifndef ORR_EMBED_TABLE_STATE_H
 #define ORR_EMBED_TABLE_STATE_H
 
@@ -10,20 +10,20 @@
 struct embed_field {
 	uint32_t n;
 	bool is_shared;    /* frequency and cumulated are owned by the previous field */
-	double *frequency; /* n, descending, sum 1 */
+	double *frequency; /* n frequencies, descending, sum 1 */
 	double *cumulated; /* n */
-	float *centre;     /* generated: clusters x dim */
-	float *vector;     /* n x dim; NULL: drawn when read */
+	float *centre;     /* generated: centres, clusters x dim */
+	float *vector;     /* vectors, n x dim; NULL: drawn at each read */
 	char *name;        /* NULL: generated */
-	uint32_t *feature; /* n numbers in names; NULL: generated */
+	uint32_t *feature; /* n numbers of names; NULL: generated */
 };
 
 struct embed_table {
-	struct embed_shape shape; /* of a generated table */
+	struct embed_shape shape; /* shape of a generated table */
 	uint64_t features;
 	uint32_t n_fields, dim;
 	struct embed_field *field;
-	struct strtab *names; /* of features; NULL: generated */
+	struct strtab *names; /* names of features; NULL: generated */
 };
 
 /* Completes fields whose frequencies are set. */

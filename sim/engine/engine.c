@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The queue holds a time, a priority and a slot; the record of the slot holds the
- * callback. A cancelled event keeps its queue entry and its record, without a
- * function, until the entry is reached or swept, so a slot never has two entries.
+ * An entry of the queue holds a time, a priority and a slot; the record of the slot holds the callback. A cancelled event keeps
+ * its entry and its record, without a function, until the entry is reached or swept. So a slot never has two entries.
  */
 #include "engine/engine.h"
 
@@ -34,7 +33,7 @@ struct engine {
 	uint64_t scheduled, happened, cancelled; /* so far */
 	uint32_t free_slot;                      /* never empty */
 	uint32_t slots;                          /* used so far */
-	size_t dead;                             /* cancelled and still in the queue */
+	size_t dead;                             /* number of cancelled events in the queue */
 	struct record **chunk;
 	void **raw; /* pointers to free, by chunk */
 	size_t chunks, chunk_capacity, raw_capacity;
@@ -65,7 +64,7 @@ static void add_chunk(struct engine *e)
 	e->chunks++;
 }
 
-/* Puts an unused slot on the free list, which is empty. */
+/* Adds an unused slot to the free list, which is empty. */
 __attribute__((noinline, cold)) static void add_slot(struct engine *e)
 {
 	if (e->slots == NO_SLOT)
@@ -166,7 +165,7 @@ bool eng_cancel(struct engine *e, struct eng_event ev)
 	return true;
 }
 
-/* The first entry that was not cancelled, or NULL. */
+/* Returns the first entry that was not cancelled, or NULL. */
 static inline const struct ladder_entry *first_alive(struct engine *e)
 {
 	for (;;) {
@@ -190,8 +189,7 @@ bool eng_next_time(struct engine *e, int64_t *t_ns)
 	return x != NULL;
 }
 
-/* The record is released before the callback: the next event that it schedules
- * reuses the record while it is in the cache. */
+/* Releases the record before the callback: the next event that the callback schedules reuses the record while it is in the cache. */
 bool eng_step(struct engine *e)
 {
 	const struct ladder_entry *x = first_alive(e);

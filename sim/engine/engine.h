@@ -2,15 +2,12 @@
 /*
  * engine.h - simulated clock and event queue
  *
- * Time is int64_t nanoseconds and never decreases. Events happen in the total
- * order (time, priority, sequence), where sequence is the order of scheduling, so equal calls give
- * equal runs for any implementation of the queue. An event
- * is a callback; the engine does not know its meaning.
+ * Time is int64_t nanoseconds and never decreases. Events happen in the total order (time, priority, sequence), where sequence
+ * is the order of scheduling, so equal calls give equal runs for any implementation of the queue. An event is a callback.
  *
- * Invariant: every pending event lies at or after eng_now(). Handles carry a
- * generation, so cancelling an event that has happened is harmless. No memory
- * is allocated per event once the pools have grown to the largest backlog.
- * An engine belongs to one thread.
+ * Invariant: the time of every pending event is at least eng_now(). Handles carry a generation, so cancelling an event that has
+ * happened is a no-op. No memory is allocated per event once the pools have grown to the largest backlog. An engine belongs to
+ * one thread.
  */
 #ifndef ORR_ENGINE_ENGINE_H
 #define ORR_ENGINE_ENGINE_H
@@ -21,10 +18,10 @@
 
 struct engine;
 
-/* The callback of an event; ctx, subject and arg as given to eng_at(). */
+/* Callback of an event; ctx, subject and arg are those given to eng_at(). */
 typedef void (*eng_fn)(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
 
-/* A pending event. {0,0} is no event; eng_cancel() of it returns false. */
+/* A pending event. {0,0} is no event; eng_cancel() then returns false. */
 struct eng_event {
 	uint32_t slot, generation;
 };
@@ -32,7 +29,7 @@ struct eng_event {
 struct engine *eng_new(void);
 void eng_free(struct engine *e);
 
-/* An engine begins with its clock, so that eng_now() is inlined. */
+/* The first member of an engine is its clock, so that eng_now() is inlined. */
 struct eng_clock {
 	int64_t now_ns;
 };
@@ -43,17 +40,16 @@ static inline int64_t eng_now(const struct engine *e)
 size_t eng_pending(const struct engine *e);    /* number of pending events */
 uint64_t eng_happened(const struct engine *e); /* number of events that have happened */
 
-/* Schedules fn at t_ns >= eng_now(e); an earlier time becomes now. At equal
- * times, lower priorities (0..255) go first. */
+/* Schedules fn at t_ns >= eng_now(e); an earlier time becomes now. At equal times, lower priorities (0..255) run first. */
 struct eng_event eng_at(struct engine *e, int64_t t_ns, unsigned priority, eng_fn fn, void *ctx, uint64_t subject, uint64_t arg);
 
-/* Cancels an event; true if it was pending. */
+/* Cancels an event; returns true if it was pending. */
 bool eng_cancel(struct engine *e, struct eng_event ev);
 
-/* The time of the next event, or false if there is none. */
+/* Sets the time of the next event; returns false if there is none. */
 bool eng_next_time(struct engine *e, int64_t *t_ns);
 
-/* Runs the next event; false if there is none. */
+/* Runs the next event; returns false if there is none. */
 bool eng_step(struct engine *e);
 
 #endif

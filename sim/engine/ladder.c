@@ -6,16 +6,15 @@
 #include "base/mem.h"
 
 enum {
-	CHUNK_BLOCKS = 255,  /* with room to align: 64 KiB */
-	SHORT_BLOCKS = 2,    /* a bucket of at most this size is sorted, not divided */
+	CHUNK_BLOCKS = 255,  /* blocks per chunk, with room to align: 64 KiB */
+	SHORT_BLOCKS = 2,    /* a bucket of at most this size is sorted instead of divided */
 	PER_BUCKET = 8,      /* target number of entries per bucket of a finer rung */
-	FEW_BUCKETS = 1024,  /* a rung may always have this many, regardless of memory */
-	PER_BIG_BUCKET = 16, /* like PER_BUCKET, beyond FEW_BUCKETS: half-full blocks waste memory */
-	MAX_BUCKETS = 8192   /* keeps the tails of all lists in the second-level cache */
+	FEW_BUCKETS = 1024,  /* a rung may always have this many buckets, regardless of memory */
+	PER_BIG_BUCKET = 16, /* like PER_BUCKET, for rungs beyond FEW_BUCKETS: half-full blocks waste memory */
+	MAX_BUCKETS = 8192   /* limit that keeps the tails of all lists in the second-level cache */
 };
 
-/* One instant: a list per priority. read is the position at which the front left the
- * lane, or NULL for the first entry of the lane. */
+/* One instant: a list per priority. read: position at which the front left the lane; NULL: the first entry of the lane. */
 struct ladder_lanes {
 	uint64_t used[LADDER_LANES / 64];
 	unsigned current;
@@ -56,13 +55,13 @@ static struct ladder_block *block_of(struct ladder_entry *x)
 	return (struct ladder_block *)(void *)((char *)x - ((uintptr_t)x & (LADDER_BLOCK_BYTES - 1)));
 }
 
-/* One past the last entry of block b of list l. */
+/* Returns one past the last entry of block b of list l. */
 static struct ladder_entry *block_end(const struct ladder_list *l, struct ladder_block *b)
 {
 	return b->next ? b->entry + LADDER_BLOCK_ENTRIES : l->write;
 }
 
-/* ladder_append() for a list whose last block is full. */
+/* Implements ladder_append() for a list whose last block is full. */
 void ladder_append_block(struct ladder *q, struct ladder_list *l, struct ladder_entry x)
 {
 	struct ladder_block *b = block_new(q);
@@ -105,7 +104,7 @@ static void tell_near(struct ladder *q, const struct ladder_list *l, struct ladd
 
 /* ---- lanes: many entries of one instant ---- */
 
-/* Advances the front, which has reached the end of a block, to the next block of the lane. False if the lane is empty. */
+/* Advances the front, which has reached the end of a block, to the next block of the lane. Returns false if the lane is empty. */
 static bool view_next(struct ladder *q)
 {
 	struct ladder_lanes *v = q->view;
@@ -128,7 +127,7 @@ static bool view_next(struct ladder *q)
 	return true;
 }
 
-/* The front leaves its lane and will return; the bottom is empty. */
+/* Moves the front out of its lane, to which it will return; the bottom is empty. */
 static void view_leave(struct ladder *q)
 {
 	struct ladder_lanes *v = q->view;
@@ -138,7 +137,7 @@ static void view_leave(struct ladder *q)
 	q->cur = q->stop = q->bottom;
 }
 
-/* The lowest priority that has entries; LADDER_LANES if none. */
+/* Returns the lowest priority that has entries; LADDER_LANES if none. */
 static unsigned first_lane(const struct ladder_lanes *v)
 {
 	for (unsigned w = 0; w < LADDER_LANES / 64; w++)
@@ -221,8 +220,7 @@ static void open_rung(struct ladder *q, const struct ladder_survey *s, uint64_t 
 	}
 }
 
-/* Distributes the entries of l over a new level below the deepest; the level must not
- * reach beyond limit. */
+/* Distributes the entries of l over a new level below the deepest. The level must end at or before limit. */
 static void deal(struct ladder *q, struct ladder_list l, const struct ladder_survey *s, uint64_t limit)
 {
 	bool is_instant = s->min == s->max;
@@ -252,7 +250,7 @@ static bool comes_before(const struct ladder_entry *a, const struct ladder_entry
 	return a->time < b->time || (a->time == b->time && a->priority < b->priority);
 }
 
-/* Inserts x behind all entries that precede or equal it. */
+/* Inserts x after all entries that precede or equal it. */
 static void bottom_insert(struct ladder *q, struct ladder_entry x)
 {
 	struct ladder_entry *p = q->stop++;
@@ -263,7 +261,7 @@ static void bottom_insert(struct ladder *q, struct ladder_entry x)
 	*p = x;
 }
 
-/* The bottom is too long: makes it a rung, which leaves it empty. */
+/* Converts a bottom that is too long to a rung; the bottom is then empty. */
 static void bottom_to_rung(struct ladder *q)
 {
 	struct ladder_survey s = { (size_t)(q->stop - q->cur), q->cur->time, q->stop[-1].time };
@@ -317,7 +315,7 @@ static struct ladder_survey survey_list(const struct ladder_list *l)
 	return s;
 }
 
-/* True if l has few enough entries to be sorted. */
+/* Returns whether l has few enough entries to be sorted. */
 static bool is_short(const struct ladder_list *l)
 {
 	const struct ladder_block *b = l->first;
@@ -326,7 +324,7 @@ static bool is_short(const struct ladder_list *l)
 	return !b;
 }
 
-/* Moves l, sorted, to the bottom, which is empty. */
+/* Sorts l into the bottom, which is empty. */
 static void sort_to_bottom(struct ladder *q, struct ladder_list l, uint64_t end)
 {
 	q->cur = q->stop = q->bottom;
@@ -382,7 +380,7 @@ static void take_bucket(struct ladder *q)
 	}
 }
 
-/* The front is exhausted: finds the next entries; false if there are none. */
+/* Finds the next entries when the front is exhausted; returns false if there are none. */
 bool ladder_refill(struct ladder *q)
 {
 	if (q->view && !view_next(q))
@@ -409,8 +407,8 @@ struct sweep {
 	void *ctx;
 };
 
-/* Entries go to the top in the order in which levels and lists are visited. Deeper
- * entries are earlier, so equal ones keep their sequence. */
+/* Moves entries to the top in the order in which levels and lists are visited. Deeper entries are earlier, so equal ones keep their
+ * sequence. */
 static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladder_entry *x, const struct ladder_entry *stop)
 {
 	for (; x < stop; x++) {
@@ -421,7 +419,7 @@ static void sweep_run(struct ladder *q, const struct sweep *w, const struct ladd
 	}
 }
 
-/* read: the first entry to visit, or NULL. */
+/* Sweeps a list. read: the first entry to visit, or NULL. */
 static void sweep_list(struct ladder *q, const struct sweep *w, struct ladder_list *l, const struct ladder_entry *read)
 {
 	for (struct ladder_block *b = l->first, *next; b; b = next) {

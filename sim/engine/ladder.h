@@ -2,16 +2,13 @@
 /*
  * ladder.h - the queue of pending events: a ladder whose buckets are lists of blocks
  *
- * Far events stay unsorted in the top. When all nearer events are gone, the top is
- * distributed by time over the buckets of a rung. When a bucket is reached, many
- * entries are distributed over a finer rung below; few entries are sorted into the
- * bottom, which is read from the front. So an entry is moved a few times in bulk,
- * for any backlog (W. T. Tang, R. S. M. Goh and I. L.-J. Thng, "Ladder queue:
- * an O(1) priority queue structure for large-scale discrete event simulation", ACM
- * TOMACS 15(3), 2005). Differences from the paper: buckets are chains of small
- * blocks, read and written in sequence; widths are powers of two; a rung spans
- * only the times of its entries; many entries of one instant go to a rung of
- * lanes, one unsorted list per priority.
+ * Far events stay unsorted in the top. When no nearer events are left, the top is distributed by time over the buckets of a
+ * rung. When a bucket is reached, many entries are distributed over a finer rung below; few entries are sorted into the bottom,
+ * which is read from the front. So an entry is moved a few times in bulk, for any backlog (W. T. Tang, R. S. M. Goh and I.
+ * L.-J. Thng, "Ladder queue: an O(1) priority queue structure for large-scale discrete event simulation", ACM TOMACS 15(3),
+ * 2005). Differences from the paper: buckets are chains of small blocks, read and written in sequence; widths are powers of
+ * two; a rung spans only the times of its entries; many entries of one instant go to a rung of lanes, one unsorted list per
+ * priority.
  *
  * The order is (time, priority, sequence). The sequence is not stored: lists are
  * first in, first out, and the sort is stable.
@@ -35,7 +32,7 @@ enum {
 	LADDER_BLOCK_BYTES = 256, /* and their alignment */
 	LADDER_BLOCK_ENTRIES = 15,
 	LADDER_BOTTOM_MAX = 64, /* a bottom longer than this becomes a rung */
-	LADDER_LEVELS = 40,     /* with the top; distributing needs 22, the others serve bottoms that grew */
+	LADDER_LEVELS = 40,     /* includes the top; distribution needs 22 levels, the others serve bottoms that grew */
 	LADDER_LANES = 256
 };
 
@@ -46,18 +43,17 @@ struct ladder_entry {
 
 struct ladder_block {
 	struct ladder_block *next;
-	uint64_t unused; /* pads the header, so that entries are aligned to 16 bytes */
+	uint64_t unused; /* padding of the header, so that entries are aligned to 16 bytes */
 	struct ladder_entry entry[LADDER_BLOCK_ENTRIES];
 };
 
-/* First in, first out. write is the place of the next entry; the block is full if
- * write is a multiple of the block size (NULL is one). */
+/* A FIFO list. write: place of the next entry; the block is full if write is a multiple of the block size (NULL is such a multiple). */
 struct ladder_list {
 	struct ladder_block *first;
 	struct ladder_entry *write;
 };
 
-/* The times in a list; min > max if it is empty. */
+/* Range of the times in a list; min > max if it is empty. */
 struct ladder_survey {
 	size_t count;
 	uint64_t min, max;
@@ -65,8 +61,7 @@ struct ladder_survey {
 
 struct ladder_lanes;
 
-/* Buckets of 2^shift ns from start on; those before current are empty. A rung of lanes
- * has one instant, start. */
+/* Buckets of 2^shift ns, from start on; those before current are empty. A rung of lanes has one instant, start. */
 struct ladder_rung {
 	uint64_t start;
 	unsigned shift;
@@ -77,15 +72,15 @@ struct ladder_rung {
 	struct ladder_lanes *lanes;
 };
 
-/* Called with the entries that come next, so that the caller can prefetch their records. */
+/* Called with the entries that are next, so that the caller can prefetch their records. */
 typedef void (*ladder_near_fn)(void *ctx, const struct ladder_entry *x, size_t count);
 
 struct ladder {
-	struct ladder_entry *cur, *stop; /* the front: in bottom[], or in a lane's block */
+	struct ladder_entry *cur, *stop; /* front, in bottom[] or in a block of a lane */
 	struct ladder_lanes *view;       /* the lanes that hold the front, or NULL */
 	uint64_t bottom_end;
-	unsigned depth;                  /* rungs in use: level 1 .. depth */
-	uint64_t end[LADDER_LEVELS + 2]; /* [0], of the top, is unused; 0 past the deepest */
+	unsigned depth;                  /* number of rungs in use: levels 1 .. depth */
+	uint64_t end[LADDER_LEVELS + 2]; /* ends by level; [0], of the top, is unused; 0 past the deepest */
 	struct ladder_list top;
 	struct ladder_survey top_survey;
 	struct ladder_block *free_blocks;
@@ -98,14 +93,14 @@ struct ladder {
 	void *near_ctx;
 };
 
-/* near may be NULL. q must not move. */
+/* Opens a ladder. near may be NULL. q must not move in memory. */
 void ladder_open(struct ladder *q, ladder_near_fn near, void *near_ctx);
 void ladder_close(struct ladder *q);
 
 /* Removes the entries for which keep() is false. */
 void ladder_sweep(struct ladder *q, bool (*keep)(void *ctx, uint32_t slot), void *ctx);
 
-/* For the functions below. */
+/* Used by the inline functions below. */
 void ladder_append_block(struct ladder *q, struct ladder_list *l, struct ladder_entry x);
 void ladder_push_near(struct ladder *q, struct ladder_entry x, unsigned level);
 bool ladder_refill(struct ladder *q);
@@ -125,7 +120,7 @@ static inline void ladder_append(struct ladder *q, struct ladder_list *l, struct
 		*l->write++ = x;
 }
 
-/* time must be at least that of the last entry dropped. */
+/* Adds an entry. time must be at least that of the last entry dropped. */
 static inline void ladder_push(struct ladder *q, uint64_t time, unsigned priority, uint32_t slot)
 {
 	struct ladder_entry x = { time, slot, priority };
@@ -148,7 +143,7 @@ static inline void ladder_push(struct ladder *q, uint64_t time, unsigned priorit
 		ladder_append(q, &r->bucket[(time - r->start) >> r->shift], x);
 }
 
-/* The first entry, or NULL; valid until the next call. */
+/* Returns the first entry, or NULL; valid until the next call. */
 static inline const struct ladder_entry *ladder_first(struct ladder *q)
 {
 	return q->cur != q->stop || ladder_refill(q) ? q->cur : NULL;

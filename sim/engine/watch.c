@@ -16,7 +16,7 @@ struct watch {
 	_Atomic(uint64_t) count;    /* of callbacks entered */
 	_Atomic(int64_t) now;
 	_Atomic(uint64_t) job;
-	uint64_t seen; /* used by the watchdog alone: the last count seen, and since when */
+	uint64_t seen; /* used only by the watchdog: last count seen, and the time since then */
 	struct timespec since;
 	struct watch *next;
 };

@@ -2,9 +2,9 @@
 /*
  * watch.h - watchdog for callbacks of policies that do not return
  *
- * A thread checks five times a second whether a callback of a policy has exceeded its time
- * limit. Such a callback cannot be unwound, so the handler that main() installed reports it
- * and ends the program. Finished runs are in the database, the current run is not.
+ * A thread checks five times a second whether a callback of a policy has exceeded its time limit. Such a callback cannot be
+ * unwound, so the handler that main() installed reports it and ends the program. Finished runs are in the database; the current
+ * run is lost.
  *
  * Entering and leaving a callback costs two relaxed stores each. A struct watch belongs to
  * one run, and so to one thread.
@@ -16,17 +16,17 @@
 
 struct watch;
 
-/* label: of the policy, for the message; it must outlive the watch. */
+/* Makes a watch. label: the policy's label for the message; it must outlive the watch. */
 struct watch *watch_new(const char *label, double timeout_s);
 void watch_free(struct watch *x);
-/* What the number below identifies; default "job". */
+/* Sets the noun before the number below; default "job". */
 void watch_noun(struct watch *x, const char *noun);
-/* number: of the current job (iteration, ..); UINT64_MAX: none. */
+/* Enters a callback. number: of the current job (iteration, ..); UINT64_MAX: none. */
 void watch_enter(struct watch *x, const char *what, int64_t now_ns, uint64_t number);
-void watch_job(struct watch *x, uint64_t number); /* the callback now handles this one */
+void watch_job(struct watch *x, uint64_t number); /* sets the number that the callback now handles */
 void watch_leave(struct watch *x);
 
-/* on_timeout is called in the watchdog's thread with a message; it must not return. */
+/* Starts the watchdog. on_timeout is called in the watchdog's thread with a message; it must not return. */
 void watchdog_start(void (*on_timeout)(const char *text));
 void watchdog_stop(void);
 

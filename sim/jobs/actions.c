@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Actions of a policy (orrery/jobs.h). A wrong action ends the run with an error. */
+/* Actions of a policy (orrery/jobs.h). An invalid action ends the run with an error. */
 #include "jobs/world.h"
 
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 #include "jobs/bill.h"
 #include "jobs/life.h"
 
-/* Returns the job if the policy may act now and the job has that state; else fails the run and returns NULL. */
+/* Returns the job if the policy may act now and the job has this state; else fails the run and returns NULL. */
 static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state state, const char *action)
 {
 	if (w->error.code)
@@ -45,11 +45,11 @@ static struct pool_request request_of(const struct orr_jobs *w, const struct job
 
 static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 {
-	/* A job that trains gets its rate at the end of the instant, when all running jobs are known. */
+	/* The rate of a job that trains is set at the end of the instant, when all running jobs are known. */
 	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
-/* Counts a job that fits on no single GPU type, although the types together have enough free GPUs. */
+/* Counts a job that fits on no single GPU type, although enough GPUs are free on all types together. */
 static void note_split(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
 	bool has_choice = r->types & (r->types - 1);
@@ -64,7 +64,7 @@ static void note_split(struct orr_jobs *w, struct job *job, const struct pool_re
 	w->totals.split++;
 }
 
-/* Takes GPUs by the placement rule: of the first type with room, in the order of rates_order(). */
+/* Takes GPUs by the placement rule, of the first type with room in the order of rates_order(). */
 static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
 	uint32_t type[CLUSTER_MAX_TYPES];
@@ -201,7 +201,7 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	}
 	if (gpus == job->held)
 		return true;
-	/* Number of whole GPUs of the job's type that it holds or that are free. */
+	/* Number of whole GPUs of the job's type that the job holds or that are free. */
 	struct pool_request r = request_of(w, job, gpus);
 	struct pool_alloc *held = &job->alloc;
 	r.types = UINT64_C(1) << job->alloc.type;

@@ -12,23 +12,23 @@ static const char *const account_names[ACCOUNTS] = { "useful", "wasted", "restar
 static const char *const part_names[ACCOUNTS] = { "useful_part", "wasted_part", "restart_part", "starting_part", "idle_part" };
 static const char *const usd_names[ACCOUNTS] = { "usd_useful", "usd_wasted", "usd_restart", "usd_starting", "usd_idle" };
 
-/* A node while it is up: jobs hold `used` of its parts since `since`, when its reading was `reading`. */
+/* A node that is up: jobs hold `used` of its parts since `since`, when its reading was `reading`. */
 struct meter {
-	uint32_t weight; /* parts per 1/1000 GPU */
+	uint32_t weight; /* number of parts per 1/1000 GPU */
 	uint64_t used;
 	int64_t since;
 	timeline_sum reading;
-	uint64_t price; /* 1e-9 USD/h, as counted in price_of */
-	uint32_t *job;  /* slots, once for each piece */
+	uint64_t price; /* price, 1e-9 USD/h, as counted in price_of */
+	uint32_t *job;  /* slots of jobs, one entry per piece */
 	uint32_t n_jobs, cap_jobs;
 };
 
 /* Time and cost of a live job. */
 struct tab {
-	timeline_sum reading; /* of its parts, at the start of the present run */
+	timeline_sum reading; /* reading of the job's parts at the start of the present run */
 	struct ledger kept;   /* work that is useful if the job completes */
-	timeline_sum amount;  /* its whole cost so far */
-	int64_t owed;         /* work added by stops and not done yet */
+	timeline_sum amount;  /* cost of the job so far */
+	int64_t owed;         /* work added by stops and not yet done */
 };
 
 struct bill {
@@ -37,10 +37,10 @@ struct bill {
 	struct meter *meter; /* [node] */
 	struct tab *tab;     /* [job slot] */
 	uint32_t n_tabs;
-	struct ledger account[ACCOUNTS]; /* in parts of nodes */
+	struct ledger account[ACCOUNTS]; /* accounts, in parts of nodes */
 	uint32_t in_use, going_gpus;
-	uint32_t without_gpus; /* running jobs without GPUs */
-	uint64_t *price_of;    /* [type] of the nodes that are up */
+	uint32_t without_gpus; /* number of running jobs without GPUs */
+	uint64_t *price_of;    /* price by type, of the nodes that are up */
 	struct hist *job_usd;
 	size_t cap_rows;
 	uint64_t n_rows, stride;
@@ -49,7 +49,7 @@ struct bill {
 
 /* ---- whole numbers ---- */
 
-/* floor(v x part / whole), part <= whole < 2^63. */
+/* Returns floor(v x part / whole); part <= whole < 2^63. */
 static timeline_sum share_of(timeline_sum v, int64_t part, int64_t whole)
 {
 	timeline_sum p = (timeline_sum)(uint64_t)part, w = (timeline_sum)(uint64_t)whole;
@@ -90,7 +90,7 @@ static void node_up(struct orr_jobs *w, uint32_t node)
 	if (w->bill->has_begun)
 		jobs_node(w, node, NULL);
 	else
-		w->nodes.n_down--; /* no event for the policy, which starts with these nodes up */
+		w->nodes.n_down--; /* no event for the policy: these nodes are up when it starts */
 	pool_node_up(w->pool, node);
 }
 
@@ -122,7 +122,7 @@ static void on_capacity(void *ctx, uint32_t node, enum capacity_event what)
 		jobs_capacity(w);
 		break;
 	case CAPACITY_PRICE:
-		w->bill->is_price_old = true; /* until the next query */
+		w->bill->is_price_old = true; /* recomputed at the next query */
 		jobs_capacity(w);
 		break;
 	}
@@ -157,7 +157,8 @@ bool bill_jobs_on(const struct orr_jobs *w, uint32_t node, const uint32_t **slot
 	return true;
 }
 
-/* Adds or removes the job's parts of its nodes. Returns the sum of their readings, which may wrap: only differences count. */
+/* Adds or removes the job's parts of its nodes. Returns the sum of their readings, which may wrap; only differences of sums have a
+ * meaning. */
 static timeline_sum move_parts(struct orr_jobs *w, const struct job *job, bool is_more, uint64_t *parts)
 {
 	struct bill *b = w->bill;
@@ -250,7 +251,7 @@ static bool is_news(const struct node_row *a, const struct node_row *b)
 	return a->live != b->live || a->ready != b->ready || a->in_use != b->in_use;
 }
 
-/* Records every change until there are max_rows, then every second, fourth, ..; a row after a gap holds the values at its time. */
+/* Records every change until there are max_rows rows, then every second, fourth, ..; a row after a gap holds the values at its time. */
 static void record(struct orr_jobs *w, const struct node_row *row)
 {
 	struct bill *b = w->bill;

@@ -13,13 +13,13 @@ struct policy_calls {
 	const struct orr_jobs_ops *ops;
 	void *self; /* the policy's object */
 	struct watch *watch;
-	bool is_due;           /* schedule() must be called */
+	bool is_due;           /* schedule() has to be called */
 	bool is_acting;        /* inside schedule() */
-	bool capacity_changed; /* capacity() must be called first */
-	bool saw_truth;        /* used true durations: the run is marked oracle */
-	int64_t calls_now;     /* schedule() calls at this instant */
+	bool capacity_changed; /* capacity() has to be called first */
+	bool saw_truth;        /* the policy used true durations: the run is marked oracle */
+	int64_t calls_now;     /* number of schedule() calls at this instant */
 	int64_t last_call;
-	orr_job last_acted; /* the job of the policy's last action, for messages */
+	orr_job last_acted; /* job of the policy's last action, for messages */
 };
 
 void calls_create(struct orr_jobs *w, const struct orr_args *args);
@@ -28,7 +28,7 @@ void tell_arrived(struct orr_jobs *w, const struct job *job);
 void tell_evicted(struct orr_jobs *w, const struct job *job);
 /* Reports the jobs that ended since the last call. */
 void tell_ended(struct orr_jobs *w);
-/* Calls schedule(), and capacity() before it if that changed. False: the run is over. */
+/* Calls schedule(), preceded by capacity() if capacity changed. Returns false if the run is over. */
 bool calls_schedule(struct orr_jobs *w);
 
 #endif

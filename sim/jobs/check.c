@@ -45,13 +45,13 @@ const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n)
 void check_state(struct orr_jobs *w)
 {
 	const char *wrong = NULL;
-	if (w->owns_host) { /* otherwise only the owner of the pool knows all allocations */
+	if (w->owns_host) { /* otherwise only the pool's owner has all allocations */
 		size_t n;
 		const struct pool_alloc **allocs = jobs_allocs(w, &n);
 		wrong = pool_check(w->pool, allocs, n);
 		mem_free(allocs);
 	}
-	/* If many jobs wait, the list of live jobs is checked at only some of the decisions. */
+	/* If many jobs wait, only some of the decisions check the list of live jobs. */
 	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
 	if (!wrong)
@@ -60,8 +60,8 @@ void check_state(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
 
-/* A completed job has done exactly the requested work, in ns, at any rates. If its rate was always 1, it ran for that work plus its start
- * costs. */
+/* A completed job has done exactly the requested work, in ns, at any rates. If its rate was always 1, its run time is that work plus
+ * its start costs. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {
 	if (job->how != ORR_END_COMPLETED)

@@ -21,7 +21,7 @@ enum { MAX_ROWS = 1000000 };
 static void configure(const struct scenario *s, struct jobs_state *t)
 {
 	const struct world_output *o = s->output;
-	bool is_drawn = o->is_series && t->capacity.is_given; /* figures of nodes over time */
+	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time are plotted */
 	t->config = (struct jobs_config){ .jobs = t->jobs,
 		.cluster = s->cluster,
 		.placement = t->placement,
@@ -72,7 +72,7 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
 }
 
-/* Numbers of resampled jobs are not those of the file, so the recorded status of a row is unknown. */
+/* Numbers of resampled jobs differ from those of the file, so the recorded status of a row is unknown. */
 static bool knows_recorded(const struct jobs_state *t)
 {
 	return !t->config.completed_only || !jobset_blocks(t->jobs);
@@ -86,7 +86,7 @@ static bool is_in_means(const struct jobs_state *t, const struct job_row *row)
 	return trace_status_of(status ? strtab_text(jobset_strings(t->jobs), status) : NULL) <= TRACE_STATUS_COMPLETED;
 }
 
-/* Rebuilds the blocks for paired differences from the rows of a stored run; false if it has a sample of the rows only. */
+/* Rebuilds the blocks for paired differences from the rows of a stored run; returns false if only a sample of the rows is stored. */
 static bool blocks_from_rows(const struct jobs_state *t, const struct run_result *r, struct jobs_blocks *b)
 {
 	if (!knows_recorded(t))
@@ -116,7 +116,7 @@ static bool all_completed(const struct run_result *r)
 	return m && m->value == (double)r->rows_total;
 }
 
-/* Fills the blocks of both runs from the jobs that completed in both; false if a run has no row for each job. */
+/* Fills the blocks of both runs from the jobs that completed in both; returns false if a run lacks rows of some jobs. */
 static bool blocks_of_both(const struct jobs_state *t, const struct run_result *a, const struct run_result *b, struct jobs_blocks *of_a,
 	struct jobs_blocks *of_b)
 {
@@ -143,8 +143,8 @@ static bool blocks_of_both(const struct jobs_state *t, const struct run_result *
 	return true;
 }
 
-/* Differences of the jobs that completed in both, from the first policy of this command; they are not stored. Without
- * rows, blocks of jobs (results/stats.h) are compared; blocks with different numbers of completed jobs are skipped. */
+/* Adds the differences to the first policy of this command, over the jobs that completed in both; they are not stored. Without rows,
+ * it compares blocks of jobs (results/stats.h) and skips blocks with different numbers of completed jobs. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	const struct jobs_state *t = s->state;
@@ -195,7 +195,8 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	return refuse_unfit(s, t, err);
 }
 
-/* Repeats the run with drawn laws, for intervals of makespan and JCT due to uncertain times of the step world and speeds by GPU type. */
+/* Repeats the run with drawn laws, for the intervals of makespan and JCT that come from uncertain times of the step world and speeds
+ * by GPU type. */
 static int draw_costs(const struct jobs_state *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
 {
 	static const char *const names[] = { "jct_mean", "jct_p50", "jct_p99", "wait_mean", "makespan" };
@@ -292,7 +293,7 @@ static void reused_jobs(struct scenario *s, size_t i, const struct run_result *r
 	t->has_blocks[i] = blocks_from_rows(t, r, &t->blocks[i]);
 }
 
-/* Prints the counts over all policies, which share the cached rates. */
+/* Prints the counts over all policies, because they share the cached rates. */
 static void say_step_runs(const struct scenario *s)
 {
 	const struct jobs_state *t = s->state;
@@ -311,7 +312,7 @@ static void say_step_runs(const struct scenario *s)
 			(unsigned long long)by_law);
 }
 
-/* Reports instances that found no node, and runs that outlast the trace of instances. */
+/* Reports instances that found no node, and runs that last longer than the trace of instances. */
 static void say_capacity(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	double unused = 0, past = 0, instances = 0;
@@ -419,7 +420,7 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "jobs", false }, { "nodes", true }, { "accounts", true }, { NULL, false } };
 
-/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+/* Columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
 	{ "jct_mean", "JCT mean", REPORT_TIME, NULL, true },
 	{ "jct_p50", "JCT median", REPORT_TIME, NULL },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options of the jobs world without effect on a run, and the costs that it assumed. docs/reference/remarks.md lists the texts. */
+/* Options of the jobs world that have no effect on a run, and assumed costs. docs/reference/remarks.md lists the texts. */
 #include "jobs/effects.h"
 
 #include "jobs/scenario.h"
@@ -37,7 +37,7 @@ static bool has_interval(const struct scenario *s, size_t i, const struct run_re
 	return false;
 }
 
-/* Failures of a mixed run are an input of the whole. */
+/* In a mixed run, failures are an input of the mixed scenario. */
 static bool may_fail(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i, (void)r;
@@ -75,7 +75,7 @@ static bool is_drawn(const struct scenario *s, size_t i, const struct run_result
 	return scenario_is_random(s->whole ? s->whole : s) || t->set.cost_samples || jobs_used(s, i) & STEP_USED_RANDOM;
 }
 
-/* Without a rate other than 1 no recorded duration refers to another type than the default. */
+/* If all rates are 1, recorded durations refer to the default type only. */
 static bool is_other_reference(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	const struct jobs_state *t = s->state;
@@ -167,7 +167,7 @@ CHANGES(efficiency)
 	{ .key = KEY, .why = "only --sharing simulated reads it", .holds = is_simulated }, \
 	{ .key = KEY, .why = "no two jobs shared a link", .metric = "sharing_sets" }
 
-/* A run that reaches one of the limits fails, so a complete run never depends on them. */
+/* A run that reaches one of the limits fails, so the results of a complete run never depend on them. */
 const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.checkpoint", .why = "no job was on a node that failed", .metric = "restarts" },
 	{ .key = "jobs.checkpoint", .why = "no job on a node that failed had reached a checkpoint", .use = JOBS_USED_CHECKPOINT },
@@ -215,7 +215,8 @@ const struct world_effect jobs_effects[] = {
 
 /* ---- assumptions ---- */
 
-/* Recorded statuses: such a job ran as long in the trace as here, so it counts unless --completed-only is given. */
+/* Reports recorded statuses: a job that was killed or failed runs here as long as in the trace, so it counts unless --completed-only
+ * is given. */
 static void note_recorded(const struct scenario *s, struct run_result *r)
 {
 	double failed = remark_metric(s, r, "recorded_failed"), killed = remark_metric(s, r, "recorded_killed");
@@ -251,7 +252,7 @@ static void note_costs(const struct scenario *s, const struct jobs_state *t, str
 	sbuf_free(&b);
 }
 
-/* Rates of the step world are asked for once: jobs and replications share the draws. */
+/* Rates of the step world are computed once, so jobs and replications share the draws. */
 static void note_stragglers(const struct scenario *s, const struct jobs_state *t, struct run_result *r)
 {
 	(void)s;

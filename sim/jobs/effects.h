@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * effects.h - options of the jobs world without effect on a run, and the costs that it assumed
+ * effects.h - options of the jobs world without effect on a run, and assumed costs
  */
 #ifndef ORR_JOBS_EFFECTS_H
 #define ORR_JOBS_EFFECTS_H
@@ -9,7 +9,7 @@
 
 extern const struct world_effect jobs_effects[];
 unsigned jobs_used(const struct scenario *s, size_t i);
-/* Adds the remarks that no metric decides, and the assumption on placement and costs. */
+/* Adds the remarks that depend on no metric, and the assumption on placement and costs. */
 void jobs_note_effects(const struct scenario *s, struct run_result *r);
 
 #endif

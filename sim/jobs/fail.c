@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* "policy srtf: job 17 at 3600.000000000 s: ..." */
+/* Formats "policy srtf: job 17 at 3600.000000000 s: ..." */
 void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...)
 {
 	if (w->error.code)

@@ -21,30 +21,30 @@ struct steprate_value;
 
 struct job_work {
 	int64_t asked;
-	int64_t left;     /* work left; of a running job, at the start of its present run */
+	int64_t left;     /* remaining work; of a running job, at the start of its present run */
 	int64_t booked;   /* work done in finished runs, lost work included */
 	int64_t overhead; /* start costs paid in finished runs */
-	double rate;      /* work per second since progress_from */
+	double rate;      /* work per second from progress_from on */
 	int64_t progress_from, piece_done,
-		piece_saved; /* piece_done: in earlier pieces of this run; piece_saved: at their last checkpoint */
+		piece_saved; /* piece_done: work done in earlier pieces of this run; piece_saved: at their last checkpoint */
 	bool has_rate;       /* false: places_settle() sets the rate and the end event */
-	bool was_scaled;     /* ran at a rate other than 1 */
+	bool was_scaled;     /* the job ran at a rate other than 1 */
 };
 
 /* The GPUs of a running job, and its speed there if it trains (places.h). */
 struct job_seat {
 	uint32_t *gpu, n_gpu; /* by number */
-	struct place *place;  /* this and the rest: of a job that trains */
+	struct place *place;  /* this and the following fields: for a job that trains */
 	const struct steprate_value *alone;
 	double alone_rate;
-	double growth[4]; /* of its iteration when messages are stretched (sharing.c); 0: unknown */
-	uint64_t mark;    /* of the settlement that last visited the job */
+	double growth[4]; /* growth of its iteration when messages are stretched (sharing.c); 0: unknown */
+	uint64_t mark;    /* mark of the settlement that last visited the job */
 };
 
 struct job {
 	uint32_t generation;
 	uint8_t state; /* enum orr_job_state */
-	uint8_t how;   /* enum orr_job_end, once ended */
+	uint8_t how;   /* enum orr_job_end of an ended job */
 	bool has_run;
 	bool is_given;    /* inside orr_fits_without(): counted as stopped */
 	uint8_t recorded; /* enum trace_status */
@@ -56,31 +56,31 @@ struct job {
 	double priority, iterations;
 	uint32_t training, strategy; /* training: NONE if the job does not train */
 	uint32_t class_model;        /* of type_speed_of() */
-	bool is_on_own_type;         /* accepts one type only, which its duration refers to without jobs.reference_type */
-	double batch;                /* samples per GPU and iteration; 0: the default */
+	bool is_on_own_type;         /* the job accepts only one type, to which its duration refers without jobs.reference_type */
+	double batch;                /* number of samples per GPU and iteration; 0: the default */
 	/* Totals so far. */
 	struct job_work work;
 	int64_t first_start, last_start, attained;
-	int64_t start_cost;        /* of the present run: no progress before it is paid */
+	int64_t start_cost;        /* start cost of the present run: no progress before it has passed */
 	timeline_sum gpu_milli_ns; /* time in finished runs x GPUs held (1/1000) */
 	timeline_sum live_ns;      /* integral of live jobs over time, at arrival */
 	uint32_t preemptions, migrations, restarts;
-	uint32_t last_places; /* hash of the nodes of the last run, to count migrations */
+	uint32_t last_places; /* hash of the nodes of the last run; counts migrations */
 	/* Valid while the job runs. */
 	uint32_t held; /* number of GPUs held */
 	struct pool_alloc alloc;
 	struct job_seat seat;
 	struct eng_event end;
-	uint32_t prev, next; /* in the list of live jobs; NONE at its ends */
+	uint32_t prev, next; /* links of the list of live jobs; NONE at its ends */
 	uint32_t running_at; /* index in slots.running */
 };
 
 /* ---- progress.c ---- */
-/* Work done so far in the present run of a running job. */
+/* Returns the work done so far in the present run of a running job. */
 int64_t work_done(const struct orr_jobs *w, const struct job *job);
-/* Work of the present run that its last checkpoint holds. Checkpoints are made in equal intervals of time, at any rate. */
+/* Returns the work of the present run that its last checkpoint holds. Checkpoints are made at equal intervals of time, at any rate. */
 int64_t work_saved(const struct orr_jobs *w, const struct job *job);
-/* 1/1000 GPU in use on `held` GPUs: a shared GPU counts by the job's part of it. */
+/* Returns the GPU in use on `held` GPUs, 1/1000; of a shared GPU, the job's part of it. */
 int64_t gpu_milli_of(const struct job *job, uint32_t held);
 
 #endif

@@ -147,7 +147,7 @@ void life_rerate(struct orr_jobs *w, struct job *job, double rate)
 	set_end(w, job);
 }
 
-/* Releases the GPUs of a running job and accounts for its time and its work, of which `kept` is not lost. The caller sets the new
+/* Releases the GPUs of a running job, and accounts for its time and its work, of which `kept` is not lost. The caller sets the new
  * state. */
 static void leave_gpus(struct orr_jobs *w, struct job *job, int64_t done, int64_t kept)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* life.h - a job from arrival to its end. None of these functions calls the policy. */
+/* life.h - a job from arrival to end. None of these functions calls the policy. */
 #ifndef ORR_JOBS_LIFE_H
 #define ORR_JOBS_LIFE_H
 
@@ -7,13 +7,13 @@
 #include "traces/trace.h"
 
 void life_arrive(struct orr_jobs *w, const struct job_rec *r);
-void life_start(struct orr_jobs *w, struct job *job); /* job->alloc and work.rate are set */
+void life_start(struct orr_jobs *w, struct job *job); /* job->alloc and work.rate must be set */
 /* Sets the rate from now on and moves the job's end event. */
 void life_rerate(struct orr_jobs *w, struct job *job, double rate);
-/* The job waits again; its work is kept, plus `cost`. kind: of the event row. */
+/* Makes the job wait again; its work is kept, plus `cost`. kind: kind of the event row. */
 void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *kind);
 void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how);
-/* The job waits again; work since its last checkpoint is lost and asked for again. */
+/* Makes the job wait again; work since its last checkpoint is lost and added to the remaining work. */
 void life_evict(struct orr_jobs *w, struct job *job, const char *why);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bounded slowdown: shorter jobs count as this long (Feitelson 2001). */
+/* Bounded slowdown: shorter jobs have this duration in it (Feitelson 2001). */
 static const double slowdown_bound_s = 10;
 
 static void begin_time(struct orr_jobs *w, int64_t start)
@@ -59,8 +59,8 @@ void metrics_state(struct orr_jobs *w)
 
 /* ---- jobs ---- */
 
-/* Keeps every row until there are max_rows; then every second, fourth, ... by number: which rows are kept depends on the jobs
- * alone. */
+/* Keeps every row until there are max_rows rows, then every second, fourth, ... by number. The choice of rows depends only on the
+ * jobs. */
 static void record(struct orr_jobs *w, const struct job *job, enum job_status how, int64_t end)
 {
 	struct run_result *r = w->result;
@@ -77,7 +77,7 @@ static void record(struct orr_jobs *w, const struct job *job, enum job_status ho
 			return;
 	}
 	MEM_GROW(r->jobs, r->n_jobs, w->measures.cap_rows);
-	/* Names live in the jobset, which outlives the result. */
+	/* The jobset, which outlives the result, owns the names. */
 	r->jobs[r->n_jobs++] = (struct job_row){ .number = job->number,
 		.job_id = job->id ? strtab_text(w->strings, job->id) : NULL,
 		.user = job->user ? strtab_text(w->strings, job->user) : NULL,
@@ -98,8 +98,8 @@ static void record(struct orr_jobs *w, const struct job *job, enum job_status ho
 		.status = (uint8_t)how };
 }
 
-/* Finish-time fairness (Mahajan et al., "Themis", NSDI 2020, section 3): JCT over the time alone on 1/N of the cluster, where N is the
- * mean number of jobs present. */
+/* Measures finish-time fairness (Mahajan et al., "Themis", NSDI 2020, section 3): JCT over the time alone on 1/N of the cluster,
+ * where N is the mean number of jobs present. */
 static void measure_fairness(struct orr_jobs *w, const struct job *job, double jct_s, double duration_s)
 {
 	double present = jct_s > 0 ? (double)(w->totals.live_ns - job->live_ns) / 1e9 / jct_s : 1;
@@ -112,7 +112,7 @@ static void measure_fairness(struct orr_jobs *w, const struct job *job, double j
 		w->totals.ftf_max = rho;
 }
 
-/* Adds a job that completed to the means. */
+/* Adds a completed job to the means. */
 static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 {
 	double jct = (double)(end - job->submit) / 1e9;
@@ -131,7 +131,8 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	measure_fairness(w, job, jct, duration);
 }
 
-/* A job that was killed in the run did less work than requested: a mean that includes it would favour policies that lose jobs early. */
+/* A job that was killed in the run did less work than requested. Means exclude such jobs, because they would favour policies that
+ * lose jobs early. */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 {
 	int64_t end = eng_now(w->engine);
@@ -165,7 +166,7 @@ void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, 
 	sbuf_free(&places);
 }
 
-/* At most a million: failures can be frequent. */
+/* Limits events to a million: failures can be frequent. */
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node)
 {
 	if (w->result->n_events >= 1000000)
@@ -223,7 +224,7 @@ static void put_counts(struct orr_jobs *w, uint64_t unfinished)
 	put(w, "events", (double)eng_happened(w->engine));
 }
 
-/* Counts of jobs that train; none if no job does. */
+/* Adds the counts of jobs that train; none if no job does. */
 static void put_training(struct orr_jobs *w)
 {
 	if (!w->places)
@@ -266,7 +267,7 @@ void metrics_end(struct orr_jobs *w)
 {
 	const struct totals *t = &w->totals;
 	double gpus = w->config->cluster->gpus ? w->config->cluster->gpus : 1;
-	if (w->slots.live || w->arrivals.has_next) /* the run was stopped; otherwise it ends with its last job */
+	if (w->slots.live || w->arrivals.has_next) /* the run was stopped; other runs end with the last job */
 		metrics_state(w);
 	uint64_t unfinished = record_unfinished(w);
 	if (w->result->n_jobs)

@@ -12,7 +12,7 @@ struct totals {
 	uint64_t arrived, completed, killed, failed, refused;
 	uint64_t preemptions, migrations, restarts;
 	int64_t first_submit, last_end;
-	timeline_sum job_milli_ns; /* GPUs of jobs (1/1000) x time held */
+	timeline_sum job_milli_ns; /* time held x GPUs of jobs (1/1000) */
 	timeline_sum live_ns;      /* ns x jobs */
 	double ftf_sum, ftf_max;   /* finish-time fairness */
 	uint64_t ftf_n;
@@ -21,7 +21,7 @@ struct totals {
 	uint64_t by_training, by_table, by_model, by_class; /* arrived jobs by the source of their speed (rates.h) */
 	uint64_t recorded[TRACE_STATUSES];                  /* arrived jobs by recorded status */
 	unsigned used;                                      /* enum jobs_use, step_use */
-	uint64_t split; /* jobs that could not start though enough GPUs were free on several types together */
+	uint64_t split; /* number of jobs that could not start although enough GPUs were free on several types together */
 };
 
 struct measures {
@@ -31,15 +31,15 @@ struct measures {
 	size_t cap_rows;
 	uint64_t row_stride; /* every row_stride-th job has a row */
 	int64_t last_instant;
-	uint64_t checks; /* of the state, under --check */
-	double level;    /* of intervals; NaN: the run gives none */
+	uint64_t checks; /* number of checks of the state, under --check */
+	double level;    /* level of intervals; NaN: the run has none */
 };
 
 void metrics_begin(struct orr_jobs *w);
-void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* the first job that is not refused */
-void metrics_state(struct orr_jobs *w);                    /* at the end of an instant */
+void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* called for the first job that is not refused */
+void metrics_state(struct orr_jobs *w);                    /* called at the end of an instant */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
-/* detail NULL: the allocation of a start, nothing of others. */
+/* Adds an event row. detail NULL: the allocation for a start, nothing for other kinds. */
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail);
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node);
 void metrics_end(struct orr_jobs *w);

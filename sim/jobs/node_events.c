@@ -41,7 +41,7 @@ static void list_cleared(struct orr_jobs *w, uint32_t node)
 			add_cleared(&w->nodes, w->slots.job, slot[i]);
 }
 
-/* Evicts or ends the jobs on the node in order of submission; the policy is notified of each. */
+/* Evicts or ends the jobs on the node in order of submission, and notifies the policy of each. */
 static void clear_node(struct orr_jobs *w, uint32_t node, const char *why)
 {
 	list_cleared(w, node);

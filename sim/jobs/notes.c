@@ -48,7 +48,7 @@ static void put_types(const struct cluster *c, struct sbuf *b)
 		sbuf_printf(b, "%s%s", t == 0 ? "" : t + 1 == c->n_types ? " and " : ", ", c->type_name[t]);
 }
 
-/* Adds a remark if several types change no rate. */
+/* Adds a remark if the cluster has several types and all rates are equal. */
 static void say_no_effect(struct orr_jobs *w)
 {
 	const struct cluster *c = w->config->cluster;
@@ -65,7 +65,7 @@ static void say_no_effect(struct orr_jobs *w)
 	take(w, "remark", &b);
 }
 
-/* A slower type before a faster one, in the order in which jobs try them. */
+/* Adds a remark if jobs try a slower type before a faster one. */
 static void say_order(struct orr_jobs *w)
 {
 	const struct cluster *c = w->config->cluster;

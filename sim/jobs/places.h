@@ -3,8 +3,8 @@
  * places.h - the GPUs that the jobs of one run hold, the links that they share, and their rates there
  *
  * Invariant: between instants every running job that trains has the rate of its place, given all other running jobs.
- * places_settle() keeps it: it is called at the end of each instant. Only jobs that share a loaded link with a job that started or
- * stopped change their rates.
+ * places_settle(), called at the end of each instant, restores it. Only jobs that share a loaded link with a job that started
+ * or stopped change their rates.
  */
 #ifndef ORR_JOBS_PLACES_H
 #define ORR_JOBS_PLACES_H
@@ -12,15 +12,15 @@
 #include "jobs/job.h"
 #include "jobs/shape.h"
 
-/* The jobs on a link that jobs may share. */
+/* The jobs on a link that several jobs may share. */
 struct link_user {
-	uint32_t job, local; /* slot; number of the link in the job's place */
+	uint32_t job, local; /* slot of the job; number of the link in the job's place */
 };
 struct link_users {
 	struct link_user *user;
 	uint32_t n, cap;
 	bool is_dirty;
-	uint32_t n_over; /* with sharing=off: jobs with a route over the link */
+	uint32_t n_over; /* with sharing=off: number of jobs with a route over the link */
 };
 
 struct places {
@@ -30,7 +30,7 @@ struct places {
 	struct link_users *link;
 	uint32_t *dirty, n_dirty, cap_dirty;
 	uint32_t *fresh, n_fresh, cap_fresh; /* slots of jobs that started at this instant */
-	struct strtab *kinds;                /* number i + 1: training[i] */
+	struct strtab *kinds;                /* texts; number i + 1 is training[i] */
 	struct training *training;
 	size_t cap_training;
 	struct strtab *shapes, *sets; /* distinct shapes and sets, counted for the metrics */
@@ -38,14 +38,14 @@ struct places {
 	uint64_t mark;
 };
 
-/* ---- places.c: all of these do nothing where no job trains (w->places is NULL) ---- */
+/* ---- places.c: no-ops if no job trains (w->places is NULL) ---- */
 void places_begin(struct orr_jobs *w);
 void places_free(struct orr_jobs *w);
-void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held are set */
+void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held must be set */
 void places_give(struct orr_jobs *w, struct job *job);
 /* Adds the job to the links that it uses, once job->seat.alone is known. */
 void places_join_links(struct orr_jobs *w, const struct job *job);
-/* Returns whether the job, alone, sends over a link (by its number in the job's place) that other jobs may use. */
+/* Returns whether the job alone sends over a link (given by its number in the job's place) that other jobs may use. */
 bool places_loads(const struct places *p, const struct job *job, uint32_t local);
 void places_metrics(const struct orr_jobs *w, double *shapes, double *sets, double *rerated, double *largest);
 

@@ -17,7 +17,7 @@ int64_t work_done(const struct orr_jobs *w, const struct job *job)
 	int64_t ran = eng_now(w->engine) - job->work.progress_from;
 	if (ran <= 0)
 		return job->work.piece_done;
-	/* Integer arithmetic at rate 1, the rate of most jobs: exact. */
+	/* At rate 1, the rate of most jobs, integer arithmetic is exact. */
 	int64_t done = num_add_sat(job->work.piece_done, job->work.rate == 1 ? ran : llrint((double)ran * job->work.rate));
 	return done < job->work.left ? done : job->work.left;
 }

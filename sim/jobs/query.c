@@ -137,7 +137,7 @@ double orr_job_iterations_left(const struct orr_jobs *w, orr_job j)
 	if (!job || job->duration <= 0)
 		return 0;
 	int64_t left = job->work.left - (job->state == ORR_JOB_RUNNING ? work_done(w, job) : 0);
-	/* Costs added to the work are not iterations. */
+	/* Costs added to the work are excluded from iterations. */
 	return left < job->duration ? job->iterations * ((double)left / (double)job->duration) : job->iterations;
 }
 
@@ -174,7 +174,7 @@ double orr_job_throughput(const struct orr_jobs *w, orr_job j, uint32_t gpu_type
 double orr_job_rate_at(const struct orr_jobs *w, orr_job j, uint32_t gpus)
 {
 	const struct job *job = job_of(w, j);
-	/* May run the step world, which changes no state that a policy sees. */
+	/* May run the step world, which changes no state visible to a policy. */
 	return job ? rate_at_size((struct orr_jobs *)(uintptr_t)w, job, gpus) : 0;
 }
 

@@ -6,8 +6,8 @@
  * equal calls give equal trees. Order: (key, tie, job number). A walk merges the shapes by a heap of their next jobs. Nodes are
  * pooled; a job's node is found through its slot.
  *
- * Invariant: `least` of a node is the least `second` in its subtree, itself included. So the next job of a shape with
- * second <= bound is found in O(log n) (a priority search tree: McCreight, SIAM J. Computing 14(2), 1985, on a treap).
+ * Invariant: `least` of a node is the least `second` in its subtree, including the node. So the next job of a shape with second
+ * <= bound is found in O(log n) (a priority search tree: McCreight, SIAM J. Computing 14(2), 1985, on a treap).
  */
 #include "jobs/world.h"
 
@@ -22,20 +22,20 @@ struct node {
 };
 
 struct head {
-	uint32_t root, first; /* of a shape; NONE when empty */
+	uint32_t root, first; /* tree of a shape; NONE: empty */
 };
 
-/* The next job of a shape in a walk: the first remaining one with second <= bound. */
+/* The next job of a shape in a walk: the first remaining job with second <= bound. */
 struct step {
 	uint32_t node;
 	int64_t bound;
 };
 
 struct walk_state {
-	struct step *heap; /* least on top, one per shape still in the walk */
+	struct step *heap; /* heap with the least step on top, one step per shape still in the walk */
 	uint32_t n, cap;
-	bool is_given;    /* the top was returned last: to be replaced by its successor */
-	struct node last; /* a copy of the node returned last, which may have been removed */
+	bool is_given;    /* the top was returned last and will be replaced by its successor */
+	struct node last; /* copy of the node returned last, which may have been removed */
 	struct walk_state *next_spare;
 };
 
@@ -47,7 +47,7 @@ struct orr_queue {
 	uint32_t cap_slots;
 	struct head *shape;
 	uint32_t n_shapes;
-	uint32_t *active, *active_at; /* non-empty shapes, and the index of each in active[] */
+	uint32_t *active, *active_at; /* non-empty shapes, and the index of each one in active[] */
 	uint32_t n_active;
 	size_t size;
 	uint64_t random;
@@ -184,12 +184,12 @@ static void erase(struct orr_queue *q, struct head *h, uint32_t i)
 		h->first = leftmost(q, h->root);
 }
 
-/* The first node of the tree with second <= bound. */
+/* Returns the first node of the tree with second <= bound. */
 static uint32_t first_within(const struct orr_queue *q, uint32_t root, int64_t bound)
 {
 	if (least_of(q, root) > bound)
 		return NONE;
-	while (root != NONE) { /* the tree has such a node: in the left subtree, here, or in the right one */
+	while (root != NONE) { /* the tree has such a node: in the left subtree, at the root, or in the right subtree */
 		const struct node *n = &q->node[root];
 		if (n->left != NONE && least_of(q, n->left) <= bound)
 			root = n->left;
@@ -201,7 +201,7 @@ static uint32_t first_within(const struct orr_queue *q, uint32_t root, int64_t b
 	return NONE;
 }
 
-/* The first node of the tree after *x with second <= bound. */
+/* Returns the first node of the tree after *x with second <= bound. */
 static uint32_t following(const struct orr_queue *q, uint32_t root, const struct node *x, int64_t bound)
 {
 	if (root == NONE || least_of(q, root) > bound)
@@ -366,7 +366,7 @@ static inline bool is_step_before(const struct orr_queue *q, const struct step *
 
 HEAP(step, struct step, const struct orr_queue, is_step_before, HEAP_UNTRACKED)
 
-/* Replaces the node of the i-th step by a later one; NONE: ends the walk of that shape. */
+/* Replaces the node of the i-th step by a later node; NONE: ends the walk of this shape. */
 static void replace(const struct orr_queue *q, struct walk_state *s, uint32_t i, uint32_t node)
 {
 	if (node != NONE) {
@@ -375,7 +375,7 @@ static void replace(const struct orr_queue *q, struct walk_state *s, uint32_t i,
 	}
 	s->heap[i] = s->heap[--s->n];
 	for (uint32_t k = i < s->n ? i + 1 : 0; k-- > 0;)
-		step_down(q, s->heap, s->n, k, s->heap[k]); /* i and all above it */
+		step_down(q, s->heap, s->n, k, s->heap[k]); /* step i and all its ancestors */
 }
 
 void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk)
@@ -425,12 +425,12 @@ orr_job orr_walk_next(struct orr_walk *walk)
 	return walk->at;
 }
 
-/* The step of the shape of the job returned last; s->n if the walk of that shape has ended. */
+/* Returns the step of the shape of the job returned last; s->n if the walk of this shape has ended. */
 static uint32_t step_of_last(const struct orr_queue *q, const struct orr_walk *walk, const struct walk_state *s)
 {
 	if (s->is_given)
 		return 0;
-	uint32_t i = walk->at ? 0 : s->n; /* after a peek: the step is found by search */
+	uint32_t i = walk->at ? 0 : s->n; /* after a peek, the step has to be searched */
 	while (i < s->n && q->node[s->heap[i].node].shape != s->last.shape)
 		i++;
 	return i;

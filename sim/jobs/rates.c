@@ -15,7 +15,7 @@ static double throughput(const struct orr_jobs *w, uint32_t model, uint32_t gpus
 	return throughput_lookup(w->config->throughput, type, strtab_text(w->strings, model), (int)gpus);
 }
 
-/* The GPU type that durations and rates refer to. */
+/* Returns the GPU type that durations and rates refer to. */
 static const char *reference(const struct orr_jobs *w)
 {
 	return *w->options.reference_type ? w->options.reference_type : w->config->cluster->n_types ? w->config->cluster->type_name[0] : "";
@@ -26,7 +26,7 @@ static bool has_table(const struct orr_jobs *w, uint32_t model)
 	return w->config->throughput && model;
 }
 
-/* Time of the iterations on the reference place; 0 if the job fits nowhere and will be refused. */
+/* Returns the time of the iterations on the reference place; 0 if the job fits on no place and will be refused. */
 static int64_t work_of_training(struct orr_jobs *w, const struct job_rec *r, uint32_t training)
 {
 	double ns = r->iterations * training_iteration_s(w, training) * 1e9;
@@ -84,7 +84,7 @@ uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t t
 	for (uint32_t t = 0; t < n; t++) {
 		uint32_t i = t;
 		double own = w->options.is_fastest_first ? rate_on_type(w, job, t) : 0;
-		for (; i && rate[i - 1] < own; i--) { /* insertion: equal rates keep the cluster's order */
+		for (; i && rate[i - 1] < own; i--) { /* insertion sort: equal rates keep the cluster's order */
 			rate[i] = rate[i - 1];
 			type[i] = type[i - 1];
 		}
@@ -100,7 +100,7 @@ double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint3
 	double rate = rate_on_type(w, job, type);
 	if (!(job->iterations > 0 && job->duration > 0))
 		return rate;
-	/* Uses the value of the table, without rounding to ns, if the duration came from the table. */
+	/* Uses the value of the table, without rounding to ns, if it gave the duration. */
 	if (job->training == NONE && has_table(w, job->model) && rate > 0 && type < w->config->cluster->n_types) {
 		double per_s = throughput(w, job->model, job->gpus, reference(w));
 		if (llrint(job->iterations / per_s * 1e9) == job->duration)
@@ -119,7 +119,7 @@ static uint64_t runnable_types(struct orr_jobs *w, const struct job_rec *r)
 	if (!has_table(w, r->model))
 		return mask;
 	if (!(throughput(w, r->model, r->gpus, reference(w)) > 0))
-		return 0; /* rates are relative to that type, so none is known */
+		return 0; /* rates are relative to this type, so no rate is known */
 	for (uint32_t t = 0; t < w->config->cluster->n_types; t++)
 		if (!(throughput(w, r->model, r->gpus, w->config->cluster->type_name[t]) > 0))
 			mask &= ~(UINT64_C(1) << t);
@@ -135,7 +135,7 @@ struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r)
 		.types = r->gpus ? runnable_types(w, r) : 0 };
 }
 
-/* "1:1;2:1.9;4:3.5": sizes ascend, rates are positive. */
+/* Parses "1:1;2:1.9;4:3.5": ascending sizes, positive rates. */
 static bool parse_speedup(const char *text, struct speedup *s)
 {
 	uint32_t cap = 0;

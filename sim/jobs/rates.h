@@ -28,24 +28,24 @@ struct speedups {
 
 /* Models of the class by their names in the trace (type_speed.h). */
 struct class_models {
-	uint32_t *of; /* [string number]: model + 2; 1: the class mean; 0: not looked up yet */
+	uint32_t *of; /* by number of the string: model + 2; 1: the class mean; 0: not looked up yet */
 	uint32_t n;
 };
 
 /* Finds the source of an arriving job's speeds by GPU type, and counts it. */
 void rates_arrive(struct orr_jobs *w, struct job *job, const struct job_rec *r);
-/* Returns the work of a job in ns at rate 1; -1 with w->error set if it is unknown. */
+/* Returns the work of a job, ns at rate 1; -1 with w->error set if it is unknown. */
 int64_t work_of(struct orr_jobs *w, const struct job_rec *r);
 double rate_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
 /* Writes the GPU types in the order in which a job tries them (jobs.type_order); returns their number. */
 uint32_t rates_order(const struct orr_jobs *w, const struct job *job, uint32_t type[CLUSTER_MAX_TYPES]);
-/* Iterations per second; the relative rate if the job states no iterations. */
+/* Returns iterations per second; the relative rate if the job states no iterations. */
 double throughput_on_type(const struct orr_jobs *w, const struct job *job, uint32_t type);
-/* Relative speed at a size; 0: the job does not offer that size. */
+/* Returns the relative speed at a size; 0: the job does not offer this size. */
 double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus);
-/* The row's request to the pool, restricted to the types where its rate is known and positive. */
+/* Returns the row's request to the pool, restricted to the types whose rate is known and positive. */
 struct pool_request request_of_row(struct orr_jobs *w, const struct job_rec *r);
-/* Parses the row's speed-up table, once per distinct text. False: w->error is set. */
+/* Parses the row's speed-up table, once per distinct text. Returns false with w->error set on error. */
 bool speedup_load(struct orr_jobs *w, const struct job_rec *r);
 void rates_free(struct orr_jobs *w);
 

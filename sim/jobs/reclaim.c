@@ -14,7 +14,7 @@ struct candidate {
 	bool is_spared;
 };
 
-/* Orders by latest start first, because such jobs lose least work. */
+/* Orders by latest start first, because such jobs lose the least work. */
 static int by_start(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -32,7 +32,7 @@ static bool is_on_any(const struct pool_alloc *a, const struct bitset *nodes)
 	return false;
 }
 
-/* Running jobs on GPUs of a suitable type, and not on the nodes `but`. */
+/* Returns the running jobs on GPUs of a suitable type, except those on the nodes `but`. */
 static struct candidate *candidates(const struct orr_jobs *w, uint64_t types, const struct bitset *but, uint32_t *n)
 {
 	struct candidate *c = mem_alloc((w->slots.n_running + 1) * sizeof *c);
@@ -56,7 +56,8 @@ static bool suffices(
 	return pool_fits_without(w->pool, r, given, k);
 }
 
-/* The least number of leading candidates that suffices; 0: all n do not. By bisection: evicting more jobs never reduces room. */
+/* Returns the least number of leading candidates that suffices; 0: all n do not suffice. Uses bisection, because evicting more jobs
+ * never reduces room. */
 static uint32_t shortest(
 	const struct orr_jobs *w, const struct pool_request *r, const struct candidate *c, uint32_t n, struct pool_alloc **given)
 {

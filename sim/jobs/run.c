@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One run: events are executed, then the policy is notified and decides, until no job is left. */
+/* One run: executes events, then notifies the policy, which decides, until no job is left. */
 #include "base/mem.h"
 #include "jobs/bill.h"
 #include "jobs/life.h"
@@ -89,7 +89,7 @@ void jobs_begin_instant(struct orr_jobs *w, int64_t t)
 
 void jobs_end_instant(struct orr_jobs *w)
 {
-	if (w->slots.live || w->slots.n_ended) /* an instant with only refused jobs does not count */
+	if (w->slots.live || w->slots.n_ended) /* an instant with only refused jobs is not counted */
 		metrics_state(w);
 	bill_instant(w);
 	if (w->config->check)
@@ -97,7 +97,7 @@ void jobs_end_instant(struct orr_jobs *w)
 	slot_release_ended(w);
 }
 
-/* Events, then the policy, and again while its actions cause events now. */
+/* Runs the events and then the policy, repeatedly while its actions cause events at this instant. */
 static void instant(struct orr_jobs *w, int64_t now)
 {
 	int64_t t;
@@ -113,8 +113,8 @@ static void instant(struct orr_jobs *w, int64_t now)
 
 /* ---- the loop ---- */
 
-/* Jobs wait and the only future events are failures and repairs of nodes. False with lent nodes, because more nodes may
- * join or prices may fall, and while nodes are down, because jobs may wait for their repair. */
+/* Returns whether jobs wait and the only future events are failures and repairs of nodes. False with lent nodes, because more nodes
+ * may join or prices may fall, and while nodes are down, because jobs may wait for their repair. */
 static bool is_starving(const struct orr_jobs *w)
 {
 	return !w->bill && !w->arrivals.has_next && !w->slots.n_running && !w->nodes.n_down &&
@@ -168,7 +168,7 @@ uint64_t jobs_given(const struct orr_jobs *w)
 	return w->slots.given;
 }
 
-/* Limit on consecutive instants without running jobs or arrivals, while lent nodes are added and removed without end. */
+/* Limit on consecutive instants without running jobs or arrivals, for lent nodes that are added and removed without end. */
 enum { MOST_IDLE = 1000000 };
 
 static void loop(struct orr_jobs *w)
@@ -190,7 +190,7 @@ static void loop(struct orr_jobs *w)
 			break;
 		}
 		if (t > w->config->until_ns) {
-			/* Moves the clock to the end of the run; all pending events lie later. */
+			/* Moves the clock to the end of the run; all pending events are later. */
 			eng_at(w->engine, w->config->until_ns, PRIO_UNTIL, on_until, NULL, 0, 0);
 			eng_step(w->engine);
 			jobs_begin_instant(w, w->config->until_ns);

@@ -31,7 +31,7 @@ static int resolve_trace(const struct scenario *s, struct jobs_state *t, struct 
 
 /* ---- GPU types ---- */
 
-/* Returns whether a list such as "V100|T4" has the type. */
+/* Returns whether a list such as "V100|T4" contains the type. */
 static bool is_in_list(const char *list, const char *type)
 {
 	size_t len = strlen(type);
@@ -66,7 +66,7 @@ static bool is_known_type(const void *ctx, const char *type)
 static int check_gpu_types(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
 {
 	if (*orr_arg_text(s->keys, "device"))
-		return ORR_OK; /* it is the device of every type */
+		return ORR_OK; /* every type has this device */
 	return gpu_types_check(s->cluster, is_known_type, t, ", or TYPE:speed=FACTOR for the speed of another type", err);
 }
 
@@ -83,7 +83,7 @@ static int find_step_policy(const char *name, const struct orr_policy **out, cha
 	return ORR_OK;
 }
 
-/* Refuses keys that have no effect without jobs that train. Some of these keys also affect the class mean of speeds by GPU type. */
+/* Refuses keys that have no effect unless jobs train. Some of these keys also affect the class mean of speeds by GPU type. */
 static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *err)
 {
 	static const char *const keys[] = { "precision", "batch", "profile", "cost_samples", "sharing", "network", "device", "step",
@@ -97,7 +97,7 @@ static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *e
 	return ORR_OK;
 }
 
-/* Looks up every model and strategy of the trace, so that errors name their line. */
+/* Looks up every model and strategy of the trace, so that errors can name the line. */
 static int check_rows(const struct jobs_state *s, struct orr_error *err)
 {
 	enum { MOST = 2000000 };
@@ -207,7 +207,7 @@ static void describe_training(const struct scenario *s, const struct jobs_state 
 		cJSON_AddStringToObject(inputs, name, hash);
 }
 
-/* All values that determine the result, with defaults, and inputs with their hashes. */
+/* Adds all values that determine the result, with defaults, and inputs with their hashes. */
 static void describe(struct scenario *s, const struct jobs_state *t)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");

@@ -5,7 +5,7 @@
  *	{ "world": "jobs",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
  *	  "cluster", "placement": "count", "throughputs": "FILE", "policies",
- *	  "sharing": "analytic",        (of jobs that name a strategy, as are the keys of step/setting.h)
+ *	  "sharing": "analytic",        (for jobs that name a strategy, like the keys of step/setting.h)
  *	  "jobs": {..options..}, "failures": {"trace", "mtbf", "mttr"},
  *	  "capacity": {..},             (instead of failures: world/inputs_capacity.h)
  *	  "seed", "until": "30d", "drop_unfit": false, "completed_only": false, "record": "all", "policy_timeout" }
@@ -26,16 +26,16 @@ struct jobs_state {
 	struct failures *failures;
 	struct inputs_capacity capacity;
 	struct orr_args *failure_options;
-	struct type_speeds *speeds;    /* by GPU type, of the other jobs */
-	struct type_draw **speed_draw; /* set.cost_samples of them, if there is a class mean */
-	struct setting set;            /* of jobs that name a strategy; precision, batch and draws of the class mean, too */
-	struct steprate *rates;        /* likewise; NULL: no job names one */
-	struct steprate **drawn;       /* set.cost_samples of them, with laws drawn (world/cost_samples.h) */
+	struct type_speeds *speeds;    /* speeds by GPU type, for jobs that do not train */
+	struct type_draw **speed_draw; /* set.cost_samples draws of the speeds, if there is a class mean */
+	struct setting set;            /* settings of jobs that name a strategy; also precision, batch and draws of the class mean */
+	struct steprate *rates;        /* rates of these jobs; NULL: no job names a strategy */
+	struct steprate **drawn;       /* set.cost_samples rates with drawn laws (world/cost_samples.h) */
 	enum jobs_sharing sharing;
 	struct jobs_config config;
 	struct jobs_blocks *blocks; /* by policy */
 	bool *has_blocks;
-	atomic_uint *used; /* by policy: enum jobs_use */
+	atomic_uint *used; /* inputs used, by policy: enum jobs_use */
 };
 
 /* Loads inputs and fills in s->resolved. */

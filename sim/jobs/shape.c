@@ -84,7 +84,7 @@ static void put(struct sbuf *b, uint32_t v)
 	sbuf_add(b, (const char *)&v, sizeof v);
 }
 
-/* Writes the GPU type, and the nodes and racks as step policies see them. The network's part of the key follows. */
+/* Writes the GPU type, and the nodes and racks in the form that step policies see. The network's part of the key follows. */
 static void put_shape(struct sbuf *b, const struct place *p)
 {
 	uint32_t racks = 0;
@@ -145,14 +145,14 @@ void place_free(struct place *p)
 
 /* ---- the reference ---- */
 
-/* The widest nodes first. */
+/* Orders by width, the widest nodes first. */
 static int by_width(const void *a, const void *b)
 {
 	const struct place_node *x = a, *y = b;
 	return x->gpus != y->gpus ? (x->gpus > y->gpus ? -1 : 1) : by_node(a, b);
 }
 
-/* GPUs on the k widest nodes of the rack; list descends in width. */
+/* Returns the number of GPUs on the k widest nodes of the rack; list is in descending order of width. */
 static uint32_t best_of_rack(const struct place_node *list, uint32_t n, uint32_t rack, uint32_t k)
 {
 	uint32_t sum = 0;
@@ -164,8 +164,8 @@ static uint32_t best_of_rack(const struct place_node *list, uint32_t n, uint32_t
 	return sum;
 }
 
-/* Picks rack after rack, each time the one whose k widest nodes have most GPUs, capped at the request. Returns the number of nodes
- * in out[]; 0: too few. */
+/* Selects racks one by one, each time the rack whose k widest nodes have the most GPUs, capped at the request. Returns the number of
+ * nodes in out[]; 0: too few. */
 static uint32_t pick_nodes(struct place_node *list, uint32_t n, uint32_t racks, uint32_t gpus, uint32_t k, struct place_node *out)
 {
 	uint32_t chosen = 0;
@@ -206,7 +206,7 @@ struct place *place_reference(const struct ground *g, uint32_t gpus, uint32_t ty
 		left -= list[k].gpus < left ? list[k].gpus : left;
 		k++;
 	}
-	/* In racks of unequal nodes a solution may need more nodes than the widest nodes of the whole cluster. */
+	/* With racks of unequal nodes, a solution may need more nodes than the k widest nodes of the whole cluster. */
 	for (uint32_t most = k; !left && gpus && !chosen && most <= n; most++) {
 		struct place_node *copy = mem_alloc((n + 1) * sizeof *copy);
 		memcpy(copy, list, n * sizeof *copy);

@@ -5,23 +5,23 @@
 
 #include <math.h>
 
-/* Up to EXACT_USERS users of a link, the distribution of senders is computed exactly. */
+/* With up to EXACT_USERS users of a link, the distribution of senders is exact. */
 enum { MOST_ROUNDS = 200, EXACT_USERS = 16 };
 static const double tolerance = 1e-10, least_step = 0.02, same_part = 1e-12;
 
 struct state {
 	const struct share_problem *p;
-	uint32_t *first;           /* of each job's uses, in part[] */
+	uint32_t *first;           /* first use of each job, in part[] */
 	uint32_t *job_of;          /* by use */
-	double *part;              /* by use: mean part of its peak if this link were its only bottleneck */
-	double *rate;              /* by job: the part of its peaks at which it sends; < 0: unknown */
-	double *sending, *stretch; /* by job; sending: factor on busy, stretch / growth of the iteration */
-	uint32_t *user_at, *user;  /* by link: uses, numbered as in part[] */
-	bool *is_stale;            /* by link: parts must be recomputed */
-	double *all, *others;      /* [k] probability that k users of a link send; the same without one of them */
+	double *part;              /* by use: mean part of its peak rate if this link were its only bottleneck */
+	double *rate;              /* by job: part of its peak rates at which it sends; < 0: unknown */
+	double *sending, *stretch; /* by job: factor on busy; stretch / growth of the iteration */
+	uint32_t *user_at, *user;  /* uses of each link, numbered as in part[] */
+	bool *is_stale;            /* by link: its parts must be recomputed */
+	double *all, *others;      /* probabilities that k users of a link send: of all users; without one user */
 };
 
-/* The max-min rate of a flow of `demand` beside k flows of `other` on a link. k need not be whole. */
+/* Returns the max-min rate of a flow of `demand` that shares a link with k flows of `other`. k may be fractional. */
 static double share_beside(double capacity, double demand, double k, double other)
 {
 	double fair = capacity / (k + 1.0);
@@ -62,7 +62,8 @@ static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
 	}
 }
 
-/* Fills in others[]: as all[], without a user that sends with probability q. Starts at the end at which rounding errors decrease. */
+/* Fills in others[]: like all[], without a user that sends with probability q. Starts at the end from which rounding errors
+ * decrease. */
 static void leave_out(struct state *s, uint32_t n, double q)
 {
 	if (q <= 0.5) {
@@ -85,7 +86,7 @@ static double mean_share(struct state *s, uint32_t n, double q, double capacity,
 	return mean;
 }
 
-/* For many users, whose number of senders is nearly normal: the Gauss-Hermite rule with three points. */
+/* Returns the mean for many users, whose number of senders is nearly normal: the Gauss-Hermite rule with three points. */
 static double mean_share_of_many(double senders, double variance, double capacity, double peak, double other)
 {
 	double off = fmin(sqrt(3 * fmax(0, variance)), senders);
@@ -129,7 +130,7 @@ static double least_part(const struct state *s, uint32_t j)
 	return least;
 }
 
-/* Sets the rate of a job; the parts on its links are stale then. */
+/* Sets the rate of a job; the parts on its links become stale. */
 static void fix(struct state *s, uint32_t j, double rate)
 {
 	s->rate[j] = rate;
@@ -137,7 +138,7 @@ static void fix(struct state *s, uint32_t j, double rate)
 		s->is_stale[use_of(s, u)->link] |= rate < 1;
 }
 
-/* Returns whether the link is the bottleneck of all its users whose rate is unknown. If so, none of their demands on it can fall. */
+/* Returns whether the link is the bottleneck of all its users of unknown rate. If so, none of their demands on it can decrease. */
 static bool is_bottleneck(const struct state *s, uint32_t link, const double *least)
 {
 	bool is_one = false;
@@ -152,7 +153,7 @@ static bool is_bottleneck(const struct state *s, uint32_t link, const double *le
 	return is_one;
 }
 
-/* Fixes the jobs of every bottleneck link, or else the job with the least part; false: none is left. Demands only
+/* Fixes the jobs of every bottleneck link, or else the job with the least part; returns false if none is left. Demands only
  * decrease, so the parts of the other jobs do not decrease. */
 static bool fix_some(struct state *s, double *least, uint8_t *is_next)
 {
@@ -201,7 +202,7 @@ static void fill(struct state *s, double *least, uint8_t *is_next)
 
 /* ---- the fixed point of probabilities and rates ---- */
 
-/* One damped iteration, `step` of the way; returns the largest relative change of a stretch. */
+/* Performs one damped iteration, with the factor `step`; returns the largest relative change of a stretch. */
 static double improve(struct state *s, double step, double *least, uint8_t *is_next)
 {
 	double distance = 0;
@@ -261,7 +262,7 @@ void share_solve(const struct share_problem *p, double *speed)
 	s.all = numbers(n, 0);
 	s.others = numbers(n, 0);
 	s.is_stale = mem_zalloc(p->n_links + 1, sizeof *s.is_stale);
-	/* If a full step does not converge, it oscillates: shorten the steps. */
+	/* A full step that does not converge oscillates, so the steps become shorter. */
 	double step = 1, distance = INFINITY;
 	for (int round = 0; round < MOST_ROUNDS && distance > tolerance; round++) {
 		double now = improve(&s, step, least, is_next);

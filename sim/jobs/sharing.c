@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rates of the jobs that train: alone, or in a set of jobs that slow each other, by a formula (share.h) or in the step world. */
+/* Rates of the jobs that train: alone, or in a set of jobs that slow each other. A formula (share.h) or the step world gives the
+ * slowdown. */
 #include "jobs/places.h"
 
 #include "base/mem.h"
@@ -26,7 +27,7 @@ static bool link_is_contended(const struct orr_jobs *w, uint32_t link)
 
 /* ---- slowdown from bandwidth shares ---- */
 
-/* Growth of iterations is simulated at these stretches, with slower links, and linear in between. */
+/* Iterations are simulated at these stretches, with slower links; growth is linear in between. */
 static const double stretches[] = { 1, 2, 4, 8 };
 enum { STRETCHES = sizeof stretches / sizeof *stretches };
 
@@ -64,7 +65,7 @@ static double growth(void *ctx, uint32_t j, double stretch)
 	return low + slope * (stretch - stretches[i - 1]);
 }
 
-/* Numbers the links of the set, or only the contended ones, in p->local; undo with forget_links(). */
+/* Numbers the links of the set, or only the contended ones, in p->local; forget_links() undoes it. */
 static uint32_t number_links(struct orr_jobs *w, struct job **set, uint32_t n, bool contended_only, uint32_t **all)
 {
 	struct places *p = w->places;
@@ -118,7 +119,7 @@ static int by_share(struct orr_jobs *w, struct job **set, uint32_t n, double *sp
 
 /* ---- in the step world ---- */
 
-/* Equivalent sets are simulated in the same order. Ties by number. */
+/* Orders equivalent sets in the same way, so that they are simulated alike. Ties by number. */
 static int by_shape(const void *a, const void *b)
 {
 	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
@@ -129,8 +130,8 @@ static int by_shape(const void *a, const void *b)
 }
 
 /*
- * Jobs that started at random times are not synchronised. Member i begins at the fraction i x 0.618.. of its own iteration: the
- * golden section spreads any number of members evenly, and the result depends only on the set.
+ * Jobs that started at random times are not synchronised. Member i begins at the fraction i x 0.618.. of its own iteration:
+ * multiples of the golden section are spread evenly for any number of members, and the result depends only on the set.
  */
 static double begins(const struct job *job, uint32_t i)
 {
@@ -204,7 +205,7 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The jobs connected to the job by contended links, in order of number; the caller frees the array. */
+/* Returns the jobs connected to the job by contended links, in order of number. The caller frees the array. */
 static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
 {
 	struct places *p = w->places;
@@ -232,7 +233,7 @@ static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
 	return set;
 }
 
-/* Rates closer than the tolerance of the fixed point in share.h are equal. */
+/* Rates that differ by less than the tolerance of the fixed point in share.h are equal. */
 static const double same_rate = 1e-9;
 
 static void rerate(struct orr_jobs *w, struct job *job, double speed)

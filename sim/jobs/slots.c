@@ -49,7 +49,7 @@ void slot_release_ended(struct orr_jobs *w)
 			w->slots.last_live = job->prev;
 		else
 			w->slots.job[job->next].prev = job->prev;
-		job->generation++; /* handles of the ended job are invalid from now on */
+		job->generation++; /* handles of the ended job become invalid */
 		MEM_GROW(w->slots.free, w->slots.n_free, w->slots.cap_free);
 		w->slots.free[w->slots.n_free++] = slot;
 	}

@@ -2,9 +2,9 @@
 /*
  * slots.h - the live jobs of a run, and the distinct requests among them
  *
- * Invariants: a slot is in use from the arrival of its job to the end of the instant in which the job ended. Its generation grows
- * each time it is freed, so an old handle is recognised. Live jobs form a list in order of submission. A running job has exactly
- * one pending end event; a job that trains gets it, with its rate, at the end of the instant in which it started.
+ * Invariants: a slot is in use from the arrival of its job to the end of the instant in which the job ended. Its generation
+ * grows each time it is freed, so old handles are detected. Live jobs form a list in order of submission. A running job has
+ * exactly one pending end event. A job that trains gets its end event and its rate at the end of the instant of its start.
  */
 #ifndef ORR_JOBS_SLOTS_H
 #define ORR_JOBS_SLOTS_H
@@ -20,9 +20,9 @@ struct slots {
 	uint64_t live, waiting;
 	uint32_t *running;
 	uint32_t n_running, cap_running;
-	uint32_t *ended; /* slots to be freed at the end of this instant */
+	uint32_t *ended; /* slots to free at the end of this instant */
 	uint32_t n_ended, cap_ended;
-	uint32_t n_told; /* of ended[]: the policy knows of the first n_told */
+	uint32_t n_told; /* number of entries of ended[] that the policy knows */
 	uint64_t given;  /* number of times that a job has released GPUs */
 };
 
@@ -40,7 +40,7 @@ struct shapes {
 };
 
 uint32_t slot_new(struct orr_jobs *w);
-void slot_release_ended(struct orr_jobs *w); /* at the end of an instant */
+void slot_release_ended(struct orr_jobs *w); /* called at the end of an instant */
 /* Returns the number of the request's shape; may move w->shapes.shape. */
 uint32_t shape_of(struct orr_jobs *w, const struct pool_request *r);
 void slots_free(struct orr_jobs *w);

@@ -40,7 +40,7 @@ struct input {
 	char hash[65];
 };
 
-/* All fields except the config are protected by the lock. Finished answers and classes never move or change. */
+/* The lock protects all fields except the config. Finished answers and classes never move or change. */
 struct steprate {
 	struct steprate_config c;
 	bool check;
@@ -222,7 +222,7 @@ static const struct network *network_named(struct steprate *s, const char *name,
 	return s->network[i] = x;
 }
 
-/* "allreduce:fusion=none,overlap=no"; if the text has a ';', that is the separator. */
+/* Parses "allreduce:fusion=none,overlap=no"; if the text has a ';', that is the separator. */
 static int read_settings(struct orr_args *a, const char *text, struct orr_error *err)
 {
 	const char *ends = strchr(text, ';') ? ";" : ",";
@@ -358,7 +358,7 @@ static bool is_other_link(const struct step_link *a, const struct step_link *b)
 	       a->peak_Bps < b->peak_Bps || a->peak_Bps > b->peak_Bps;
 }
 
-/* Returns a copy in which `option` has its default, or NULL if it has the default already. */
+/* Returns a copy in which `option` has its default; NULL if the option already has its default. */
 static struct orr_args *by_default(const struct orr_args *of, const char *option)
 {
 	struct orr_args *copy = args_new(step_options, "step", NULL);
@@ -444,7 +444,7 @@ static void run_together(const struct steprate *s, const struct class *const *of
 
 /* ---- each question once ---- */
 
-/* Call it under the lock. *is_mine: the question is new and the caller must answer it. */
+/* Looks up the answer to a question; the caller holds the lock. *is_mine: the question is new and the caller must answer it. */
 static struct answer *ask(struct steprate *s, const char *question, bool *is_mine)
 {
 	size_t before = strtab_count(s->questions);

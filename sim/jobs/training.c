@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The key of a training. No padding: it is looked up as bytes. */
+/* The key of a training. It has no padding, because it is compared as bytes. */
 struct kind {
 	uint32_t model, strategy, gpus, zero;
 	double batch;

@@ -18,22 +18,23 @@ static const double low_quantile = 0.1, high_quantile = 0.9;
 
 struct hardware {
 	struct device *device;
-	struct profile *profile; /* NULL: data sheet only */
+	struct profile *profile; /* profile; NULL: data sheet only */
 };
 
 struct type_speeds {
 	const struct cluster *cluster;
 	char reference[64];
-	struct hardware of[CLUSTER_MAX_TYPES + 1]; /* the last one of n_types + 1 is the reference; device NULL: not of the class */
-	struct model_rates *class;                 /* NULL: no type has a class mean */
-	double mean[CLUSTER_MAX_TYPES];            /* mean speed of the class; 1 for types without one */
+	struct hardware of[CLUSTER_MAX_TYPES + 1]; /* hardware by type; the last one of n_types + 1 is the reference; device NULL:
+						    * not in the class */
+	struct model_rates *class;                 /* models of the class; NULL: no type has a class mean */
+	double mean[CLUSTER_MAX_TYPES];            /* mean speed of the class by type; 1 for types without a mean */
 	struct model_rates_config rates;
 	struct model_rates_device device[CLUSTER_MAX_TYPES];
 };
 
 struct type_draw {
 	const struct type_speeds *speeds;
-	struct model_rates *class; /* under drawn laws; NULL: no class */
+	struct model_rates *class; /* models under drawn laws; NULL: no class */
 	uint32_t sample;
 };
 
@@ -76,7 +77,7 @@ static bool in_table(const struct type_speed_config *c, const char *type)
 	return c->throughput && throughput_has_type(c->throughput, type);
 }
 
-/* Finds the device of each type that takes part in the class; the reference's comes last. */
+/* Finds the device of each type of the class; the reference device is last. */
 static int load_devices(struct type_speeds *s, const struct type_speed_config *c, struct orr_error *err)
 {
 	uint32_t n = s->cluster->n_types;
@@ -95,7 +96,7 @@ static int load_devices(struct type_speeds *s, const struct type_speed_config *c
 			orr_fail(&why, ORR_EINPUT, "it names no device");
 		has_class |= s->of[t].device != NULL;
 		if (s->of[t].device || (in_table(c, name) && in_table(c, s->reference)))
-			continue; /* on types that only the table has, jobs that are not in the table run as recorded */
+			continue; /* on types that only the table has, jobs outside the table run as recorded */
 		device_free(reference);
 		return need_speed(s, t, why.text, err);
 	}

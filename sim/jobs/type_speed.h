@@ -7,9 +7,9 @@
  *	1, without a reference type (jobs.reference_type), and on the reference type itself;
  *	the cost model's ratio of step times of the job's model, if the catalogue has it (hwmodel/model_rates.h);
  *	the class mean of those ratios.
- * A draw gives each job a model of the class at random, in place of the mean. docs/models/jobs.md, "Speed by GPU type".
+ * A draw assigns a random model of the class to each job, instead of the mean. docs/models/jobs.md, "Speed by GPU type".
  *
- * Read-only after it was made: runs in parallel threads share it.
+ * Read-only after creation: runs in parallel threads share it.
  */
 #ifndef ORR_JOBS_TYPE_SPEED_H
 #define ORR_JOBS_TYPE_SPEED_H
@@ -23,9 +23,9 @@ struct throughput;
 
 struct type_speed_config {
 	const struct cluster *cluster;
-	const char *reference;               /* a type of the cluster, a device, or a column of the table; "": none */
+	const char *reference;               /* reference: type of the cluster, device, or column of the table; "": none */
 	const struct throughput *throughput; /* NULL: none */
-	const char *profile;                 /* auto, none, a name or a file */
+	const char *profile;                 /* profile: auto, none, a name or a file */
 	enum precision precision;
 	double batch;
 	uint64_t seed;
@@ -34,7 +34,7 @@ struct type_speed_config {
 struct type_speeds;
 struct type_draw; /* one draw of the laws and of the models of jobs */
 
-/* Copies what it needs of the config, except for the cluster. */
+/* Makes the speeds. Copies the config, except for the cluster. */
 struct type_speeds *type_speeds_new(const struct type_speed_config *c, struct orr_error *err);
 void type_speeds_free(struct type_speeds *s);
 /* sample: 1, 2, .. */

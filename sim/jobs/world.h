@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* world.h - internal state of the jobs world, for the files of this folder only; each part has a separate header */
+/* world.h - internal state of the jobs world, private to this folder; each part has a separate header */
 #ifndef ORR_JOBS_WORLD_H
 #define ORR_JOBS_WORLD_H
 
@@ -41,8 +41,8 @@ struct orr_jobs {
 	struct options options;
 	struct engine *engine;
 	struct pool *pool;
-	bool owns_host;              /* engine and pool are its own */
-	const int64_t *others_milli; /* used by other worlds; NULL: no other world uses the pool */
+	bool owns_host;              /* engine and pool belong to this run */
+	const int64_t *others_milli; /* GPUs used by other worlds; NULL: no other world uses the pool */
 	struct arrivals arrivals;
 	struct slots slots;
 	struct shapes shapes;
@@ -51,10 +51,10 @@ struct orr_jobs {
 	struct places *places; /* NULL: no job trains */
 	struct policy_calls policy;
 	struct node_events nodes;
-	struct capacity *capacity; /* NULL: all nodes are present all the time */
+	struct capacity *capacity; /* lent nodes; NULL: all nodes are always present */
 	struct bill *bill;         /* NULL with capacity */
 	struct totals totals;
-	unsigned *use; /* &totals.used, also for queries */
+	unsigned *use; /* address of totals.used, also for queries */
 	struct measures measures;
 	struct run_result *result;
 	struct orr_error error;
@@ -65,7 +65,7 @@ static inline orr_job job_handle(const struct orr_jobs *w, uint32_t slot)
 {
 	return (uint64_t)w->slots.job[slot].generation << 32 | (slot + 1u);
 }
-/* The live job of a handle, or NULL. */
+/* Returns the live job of a handle, or NULL. */
 static inline struct job *job_of(const struct orr_jobs *w, orr_job j)
 {
 	uint32_t slot = (uint32_t)j - 1u;
@@ -78,7 +78,7 @@ static inline uint32_t slot_of(const struct orr_jobs *w, const struct job *job)
 	return (uint32_t)(job - w->slots.job);
 }
 
-/* Ends the run with an error that names the policy, the job (may be NULL) and the time. The first error counts. */
+/* Ends the run with an error that names the policy, the job (may be NULL) and the time. Later errors are ignored. */
 void world_fail(struct orr_jobs *w, int code, const struct job *job, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each kind of update: the snapshot when its op starts, and the effect when its op ends. */
+/* The kinds of updates: the snapshot when the op starts, and the effect when the op ends. */
 #include "learn/state.h"
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@ static const double *add_velocity(struct learn *l, struct vec **v, const double 
 	return out;
 }
 
-/* x -= step u over the span; u is of the span only. Reads a shared x in place instead of copying it first. */
+/* Sets x -= step u over the span; u has the length of the span. Reads a shared x in place instead of copying it first. */
 static void descend(struct learn *l, struct vec **x, double step, const double *u, struct span s)
 {
 	struct vec *old = *x;
@@ -41,7 +41,7 @@ static void local_update(struct learn *l, struct replica *r, struct span s)
 	descend(l, &r->x, learn_rate(l), u, s);
 }
 
-/* Counts staleness: of each gradient in the inbox, the updates since its push; of the worker's own gradient, 0. */
+/* Counts staleness: for each gradient in the inbox, the updates since its push; for the worker's own gradient, 0. */
 static void note_inbox(struct learn *l, struct replica *r)
 {
 	l->staleness += r->inbox_count * (double)l->pushes - r->inbox_pushes;
@@ -129,7 +129,7 @@ static void correct(struct learn *l, struct replica *r, double alpha)
 	vec_unref(&l->pool, c);
 }
 
-/* All members of the group add the same sum, in the order of the group. */
+/* Adds the same sum to all members of the group, in the order of the group. */
 static void apply_base(struct learn *l, const uint32_t *group, uint32_t n, double momentum)
 {
 	struct vec *sum = vec_new(&l->pool, l->pool.dim);
@@ -207,7 +207,8 @@ static void average(struct learn *l, enum orr_update_kind kind, struct span s, c
 
 /* ---- messages ---- */
 
-/* Every push changes the server's copy in place, so a snapshot keeps the slice. Other vectors are replaced, not changed. */
+/* Keeps the slice in the snapshot, because every push changes the server's copy in place. Other vectors are replaced instead of
+ * changed. */
 static void keep_server(struct learn *l, struct effect *e)
 {
 	e->is_slice = e->span.n < l->pool.dim;
@@ -224,9 +225,8 @@ static const double *kept(const struct effect *e)
 	return e->snapshot->v + (e->is_slice ? 0 : e->span.first);
 }
 
-/* Returns what a worker sends: its gradient, or with momentum its velocity, to which each gradient is added once, in
- * order. Velocities are linear in gradients: the pushes of all workers, scaled by 1 / n, are the velocity of their
- * mean. */
+/* Returns the vector that a worker sends: its gradient, or with momentum its velocity, to which each gradient is added once, in
+ * order. Velocities are linear in gradients: the pushes of all workers, scaled by 1 / n, are the velocity of their mean. */
 static struct vec *to_push(struct learn *l, struct replica *r, struct past *p)
 {
 	if (p->v->is_pending)
@@ -386,7 +386,7 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 			each(l, e, learner_of(l, group[i], e->u.learner));
 	}
 	bool is_update = e->u.kind == ORR_LOCAL_UPDATE || e->u.kind == ORR_PUSH || e->u.kind == ORR_APPLY_INBOX;
-	if (is_update && !e->u.slice) /* all slices of a push count as one */
+	if (is_update && !e->u.slice) /* all slices of a push count as one push */
 		l->updates += e->u.kind == ORR_PUSH ? 1 : n_group;
 	if (is_update || e->u.kind == ORR_GRADIENT)
 		series_note(l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ops in flight: found by number, checked when they start, applied when they end. */
+/* Ops in flight: found by number, validated at their start, applied at their end. */
 #include "learn/state.h"
 
 #include "base/hash.h"
@@ -41,7 +41,7 @@ static bool is_empty(const struct flight *f)
 	return f->first_effect == NO_EFFECT;
 }
 
-/* The flight, or the empty place where it belongs. */
+/* Returns the flight, or the empty place for it. */
 static struct flight *find(const struct learn *l, uint64_t op, uint32_t device)
 {
 	size_t i = place_of(l, op, device);
@@ -79,7 +79,7 @@ static void remove_flight(struct learn *l, struct flight *f)
 		size_t want = place_of(l, g->op, g->first_device);
 		if (((i - want) & mask) < ((i - hole) & mask))
 			continue;
-		struct flight moved = l->flight[hole]; /* keeps its memory for the next group */
+		struct flight moved = l->flight[hole]; /* the empty place keeps its memory for the next group */
 		l->flight[hole] = *g;
 		*g = moved;
 		hole = i;

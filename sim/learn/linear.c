@@ -18,7 +18,7 @@ static const double *row(const struct problem *p, uint32_t i)
 	return p->a + (size_t)i * p->config.inputs;
 }
 
-/* a_ij = s_j N(0, 1); returns the true parameters and |s w|, the standard deviation of a . w. */
+/* Draws a_ij = s_j N(0, 1). Returns the true parameters and |s w|, the standard deviation of a . w. */
 static double *draw_inputs(struct problem *p, struct rng *r, double *deviation)
 {
 	uint32_t n = p->config.inputs;

@@ -14,7 +14,7 @@
 
 enum { CENTRES = 3 };
 
-/* The parts of a parameter vector. */
+/* Parts of a parameter vector. */
 struct parts {
 	size_t w1, b1, w2, b2, end;
 };
@@ -34,7 +34,7 @@ static size_t dim(const struct learn_config *c)
 	return parts_of(c).end;
 }
 
-/* hidden values, their error, outputs */
+/* scratch: hidden values, their error, outputs */
 static size_t scratch_size(const struct learn_config *c)
 {
 	return 2 * (size_t)c->hidden + c->classes;
@@ -59,7 +59,8 @@ static void generate(struct problem *p)
 	mem_free(centre);
 }
 
-/* Weights have variance 1 / inputs of their unit, twice that for ReLU (Glorot and Bengio 2010; He et al. 2015). */
+/* Draws the start. Weights have variance 1 / inputs of their unit, for ReLU twice this value (Glorot and Bengio 2010; He et al.
+ * 2015). */
 static void start(const struct problem *p, double *x, struct rng *r)
 {
 	const struct learn_config *c = &p->config;

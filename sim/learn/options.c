@@ -56,7 +56,7 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"), ORR_PARAM_END
 };
 
-/* Index of the option's text among its choices. */
+/* Returns the index of the option's text among its choices. */
 static int choice(const struct orr_args *a, const char *name, const char *choices)
 {
 	const char *text = orr_arg_text(a, name);

@@ -30,7 +30,7 @@ struct problem_kind {
 	size_t (*scratch)(const struct learn_config *c);
 	void (*generate)(struct problem *p);
 	void (*start)(const struct problem *p, double *x, struct rng *r); /* NULL: zero */
-	/* g += weight * sum over rows of the gradient */
+	/* Adds weight * (sum of the gradient over rows) to g. */
 	void (*gradient)(
 		const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, double weight, double *g, double *scratch);
 	double (*loss)(const struct problem *p, const double *x, uint32_t first, uint32_t last, double *scratch); /* sum */
@@ -40,7 +40,7 @@ extern const struct problem_kind problem_least_squares, problem_logistic, proble
 struct problem *problem_new(const struct learn_config *c, struct orr_error *err);
 void problem_free(struct problem *p);
 void problem_start(const struct problem *p, double *x);
-/* noise_seed: stream of the noise of this gradient (LEARN_NOISE). */
+/* Computes a gradient. noise_seed: stream of its noise (LEARN_NOISE). */
 void problem_gradient(
 	const struct problem *p, const double *x, const uint32_t *rows, uint32_t n, uint64_t noise_seed, double *g, double *scratch);
 double problem_loss(const struct problem *p, const double *x, int threads); /* INFINITY instead of NaN */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replicas and their gradients: choice of rows, and computing all pending gradients at once. */
+/* Replicas and their gradients: choice of rows, and parallel computation of all pending gradients. */
 #include "learn/state.h"
 
 #include "base/mem.h"
@@ -86,7 +86,7 @@ struct past *history_at(struct history *h, uint64_t iteration, uint64_t *needed)
 	for (uint32_t i = h->n_old; i--;)
 		if (h->old[i].iteration <= iteration)
 			return &h->old[i];
-	/* An iteration makes number / iteration values on average. */
+	/* The average number of values per iteration is number / iteration. */
 	uint64_t newer = ((h->now.iteration - iteration) * h->now.number + h->now.iteration - 1) / h->now.iteration;
 	*needed = newer > *needed ? newer : *needed;
 	return h->n_old ? &h->old[0] : &h->now;
@@ -176,7 +176,7 @@ static void draw_rows(struct learn *l, struct replica *r)
 
 /* ---- gradients ---- */
 
-/* Takes over the reference p->v. */
+/* Takes ownership of the reference p->v. */
 void pulled_apply(struct learn *l, struct replica *r, const struct pulled *p)
 {
 	if (p->is_first)
@@ -208,7 +208,7 @@ void gradient_begin(struct learn *l, struct replica *r, struct effect *e)
 {
 	apply_due(l, r, e->iteration ? e->iteration : UINT64_MAX);
 	e->pushes = r->x_pushes;
-	enum { MOST_TASKS = 1024 }; /* bounds the memory of a worker whose gradients are never read */
+	enum { MOST_TASKS = 1024 }; /* limits the memory of a worker whose gradients are never read */
 	if (l->n_tasks == MOST_TASKS)
 		gradients_compute(l);
 	struct vec *g = vec_new(&l->pool, l->pool.dim);
@@ -242,7 +242,7 @@ void gradients_compute(struct learn *l)
 {
 	int threads = 1;
 #ifdef _OPENMP
-	const double worth_it = 20000; /* number of operations above which threads are faster */
+	const double worth_it = 20000; /* number of operations from which threads are faster */
 	if (l->n_tasks > 1 && (double)l->n_tasks * (double)l->problem->dim * l->config.batch > worth_it)
 		threads = l->config.threads > 0 ? l->config.threads : omp_get_max_threads();
 	need_scratch(l, threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loss over time. A point is taken when time advances, so that it includes all events of its instant. */
+/* The loss over time. A point is recorded when time advances, so it includes all events of its instant. */
 #include "learn/state.h"
 
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* The mean of the replicas, the server's copy, or the base model. The caller gets one reference. */
+/* Returns the mean of the replicas, the server's copy, or the base model. The caller gets one reference. */
 static struct vec *model(struct learn *l)
 {
 	enum learn_model m = l->config.model;
@@ -43,7 +43,7 @@ double learn_dispersion(struct learn *l)
 	if (!n)
 		return 0;
 	double sum = 0;
-	for (size_t i = 0; i < dim; i++) { /* relative to the first, so that equal replicas give exactly 0 */
+	for (size_t i = 0; i < dim; i++) { /* relative to the first replica, so that equal replicas give exactly 0 */
 		double first = l->replica[0]->x->v[i], total = 0, squares = 0;
 		for (size_t k = 1; k < n; k++)
 			total += l->replica[k]->x->v[i] - first;
@@ -108,7 +108,7 @@ const struct learn_point *learn_series(const struct learn *l, size_t *n)
 	return l->point;
 }
 
-/* Value of a field of the points (at `offset`) where the loss first reaches the target. */
+/* Returns the value of a field of the points (at `offset`) where the loss first reaches the target. */
 static double where(const struct learn *l, double target, size_t offset)
 {
 	for (size_t i = 0; i < l->n_points; i++) {

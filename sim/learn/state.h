@@ -2,12 +2,12 @@
 /*
  * state.h - internal state of struct learn
  *
- * Replicas are created when their devices appear. A replica's vector may be shared with snapshots, with other replicas (a
- * mean) and with the server, so it is written through vec_writable() only. A gradient with is_pending is computed by
- * gradients_compute(); gradient_of() calls it before a gradient is read.
+ * A replica is created when its device first appears. A replica's vector may be shared with snapshots, with other replicas (a
+ * mean) and with the server, so it is written through vec_writable() only. gradients_compute() computes the gradients with
+ * is_pending; gradient_of() calls it before a gradient is read.
  *
- * A message may start when its worker is some iterations ahead, because messages wait for one another. So replaced gradients
- * and sums are kept for a while (history), for workers that send them.
+ * Messages wait for one another, so a message may start when its worker is some iterations ahead. Workers that send gradients
+ * or sums therefore keep the replaced ones for some iterations (history).
  */
 #ifndef ORR_LEARN_STATE_H
 #define ORR_LEARN_STATE_H
@@ -19,16 +19,16 @@
 
 struct past {
 	struct vec *v;      /* gradient or sum */
-	struct vec *u;      /* of a gradient: the velocity of pushes including it; NULL until used */
-	uint64_t number;    /* 1, 2, ..; 0: none yet, v is zero */
-	uint64_t iteration; /* as in learn_begin(); 0: unknown */
-	uint64_t pushes;    /* number of pushes before the gradient's parameters were read; of a sum: total over its gradients */
+	struct vec *u;      /* gradient: the velocity of pushes including it; NULL until used */
+	uint64_t number;    /* number of the value: 1, 2, ..; 0: none yet, v is zero */
+	uint64_t iteration; /* iteration, as in learn_begin(); 0: unknown */
+	uint64_t pushes;    /* number of pushes before the gradient's parameters were read; for a sum: total over its gradients */
 	uint32_t count;     /* gradients in it */
 };
 struct history {
 	struct past now, *old; /* old: oldest first */
 	uint32_t n_old;
-	bool is_read, is_used; /* by messages; by the device itself. Old values are kept unless only the device uses them */
+	bool is_read, is_used; /* read by messages; used by the device itself. Old values are kept unless only the device uses them */
 };
 
 struct span {
@@ -40,8 +40,8 @@ struct pulled {
 	struct vec *v;
 	struct span span;
 	bool is_slice;   /* v holds the slice only */
-	uint64_t from;   /* iteration, as in learn_begin() */
-	uint64_t pushes; /* as x_pushes; only of slice 0 */
+	uint64_t from;   /* first iteration that uses them, as in learn_begin() */
+	uint64_t pushes; /* same as x_pushes; only for slice 0 */
 	bool is_first;   /* slice 0 */
 };
 
@@ -50,16 +50,16 @@ struct replica {
 	struct vec *x, *inbox;
 	struct vec *remembered; /* NULL: never */
 	struct history g, sum;
-	struct vec *velocity;         /* of local updates; NULL until used */
+	struct vec *velocity;         /* velocity of local updates; NULL until used */
 	struct vec *pushed;           /* velocity of pushes, up to and including gradient number pushed_at */
 	uint64_t pushed_at, x_pushes; /* x_pushes: pushes seen when x was last pulled, or changed from the inbox */
 	struct vec **window;          /* the last gradients, oldest first */
 	uint64_t *window_pushes;
-	double inbox_count, inbox_pushes; /* gradients in the inbox (all slices of one count as one); their pushes */
+	double inbox_count, inbox_pushes; /* number of gradients in the inbox (all slices of one count as one), and of their pushes */
 	uint32_t n_window, cap_window;
 	struct rng rng;
 	uint32_t *shard, n_shard, next_row; /* rows in the order of the current pass */
-	struct pulled *pulled;              /* in the order of their ends */
+	struct pulled *pulled;              /* pulled parameters in the order of the ends of their ops */
 	uint32_t n_pulled, cap_pulled;
 };
 
@@ -81,12 +81,12 @@ struct task {
 struct effect {
 	struct orr_update u;
 	struct span span;
-	struct vec *snapshot; /* its input when the op started */
+	struct vec *snapshot; /* input of the update when the op started */
 	bool is_slice;        /* the snapshot holds the slice only */
-	uint64_t iteration;   /* of its op; 0: unknown */
-	uint64_t pushes;      /* of its input, as in struct past */
+	uint64_t iteration;   /* iteration of its op; 0: unknown */
+	uint64_t pushes;      /* pushes of its input, as in struct past */
 	uint32_t count;
-	uint32_t next; /* in its op, or in the free list; NO_EFFECT ends */
+	uint32_t next; /* next effect of its op, or of the free list; NO_EFFECT: the last */
 };
 #define NO_EFFECT UINT32_MAX
 
@@ -106,12 +106,12 @@ struct learn {
 	struct replica **replica; /* in order of appearance */
 	uint32_t n_replicas, cap_replicas;
 	uint32_t *at_device, n_devices; /* replica number + 1 by device x LEARNERS + learner; 0: none */
-	struct base *base;              /* base models; in order of appearance */
+	struct base *base;              /* base models in order of appearance */
 	uint32_t n_bases, cap_bases;
 	bool has_base; /* a base model has been updated */
 	unsigned used; /* enum step_use: STEP_USED_LEARN_.. */
 
-	struct flight *flight; /* hash table; capacity a power of two */
+	struct flight *flight; /* hash table; the capacity is a power of two */
 	size_t n_flights, cap_flights;
 	struct effect *effect;
 	uint32_t n_effects, cap_effects, free_effect;
@@ -126,10 +126,10 @@ struct learn {
 	uint32_t cap_sources;
 
 	double now, samples;
-	uint64_t updates, pushes;  /* all slices of a push count as one; updates from an inbox count too */
+	uint64_t updates, pushes;  /* counts: all slices of a push are one push; updates from an inbox are included */
 	double staleness, n_stale; /* staleness: sum over n_stale gradients */
 	bool has_server;           /* at least one push */
-	uint64_t history_needed;   /* 0: learn.history sufficed so far */
+	uint64_t history_needed;   /* required history; 0: learn.history sufficed so far */
 	bool is_due;               /* evaluate the loss when time advances */
 	uint64_t next_eval_update;
 	double next_eval_sample;
@@ -149,9 +149,9 @@ struct base *base_of(struct learn *l, uint32_t device);
 void replica_free(struct learn *l, struct replica *r);
 void gradient_begin(struct learn *l, struct replica *r, struct effect *e);
 void gradients_compute(struct learn *l);
-/* Replaces parameters of the replica. Takes over the reference p->v. */
+/* Replaces parameters of the replica. Takes ownership of the reference p->v. */
 void pulled_apply(struct learn *l, struct replica *r, const struct pulled *p);
-/* The replica's gradient g, computed, for an effect on the device itself. */
+/* Returns the replica's gradient g, computed, for an effect on the device itself. */
 static inline struct vec *gradient_of(struct learn *l, struct replica *r)
 {
 	r->g.is_used = true;
@@ -159,10 +159,10 @@ static inline struct vec *gradient_of(struct learn *l, struct replica *r)
 		gradients_compute(l);
 	return r->g.now.v;
 }
-/* Replaces the value; keeps the old one if messages read it. Takes over the reference p.v. */
+/* Replaces the value; keeps the old one if messages read it. Takes ownership of the reference p.v. */
 void history_put(struct learn *l, struct history *h, struct past p);
-/* The newest value of the iteration or an earlier one. If it is no longer kept: the oldest that is, and *needed grows to the
- * number of older values that would have had to be kept. */
+/* Returns the newest value of the iteration or an earlier one. If it is no longer kept, returns the oldest kept value, and raises
+ * *needed to the number of older values that had to be kept. */
 struct past *history_at(struct history *h, uint64_t iteration, uint64_t *needed);
 
 /* apply.c */
@@ -171,8 +171,8 @@ void effect_end(struct learn *l, struct effect *e, const uint32_t *group, uint32
 
 /* series.c */
 void series_advance(struct learn *l, double time_s);
-void series_note(struct learn *l); /* call after samples or updates have grown */
+void series_note(struct learn *l); /* to be called after samples or updates have increased */
 
-double learn_dispersion(struct learn *l); /* of the replicas, now */
+double learn_dispersion(struct learn *l); /* returns the present dispersion of the replicas */
 
 #endif

@@ -16,26 +16,26 @@
 /*
  * Decides which gradients count, so that learn.max_samples is not exceeded, and which events reach the learner.
  *
- * A gradient is refused if it would exceed the limit. Its worker is then closed: its later updates have no effect, those of
- * counted gradients still apply. Synchronous training ends with the last iteration of all workers that fits.
+ * A gradient is refused if it would exceed the limit. Its worker is then closed: its later updates have no effect, but updates
+ * by counted gradients still apply. Synchronous training ends with the last iteration of all workers that fits.
  */
 struct worker_budget {
-	uint64_t closed_from;    /* iteration, as in learn_begin(); 0: open */
-	double counted, applied; /* gradients counted; those that an update has used in all their slices */
-	bool is_worker;          /* has begun a gradient */
+	uint64_t closed_from;    /* first closed iteration, as in learn_begin(); 0: the worker is open */
+	double counted, applied; /* number of counted gradients; number of gradients that an update has used in all their slices */
+	bool is_worker;          /* the device has begun a gradient */
 };
 struct budget {
 	double max_samples, batch;
-	double samples;               /* of counted gradients, also of those that have not ended */
+	double samples;               /* samples of counted gradients, including those still in flight */
 	double first_iteration;       /* samples of the first iteration, refused ones included */
-	uint64_t last_iteration;      /* the last one with a counted gradient */
+	uint64_t last_iteration;      /* last iteration with a counted gradient */
 	uint64_t ended;               /* iterations */
-	bool is_asynchronous;         /* updates of one worker apply without those of the others */
+	bool is_asynchronous;         /* updates of one worker apply independently of the other workers */
 	struct worker_budget *worker; /* [device] */
 	uint32_t n_workers;
 };
 
-/* The caller has checked the device. */
+/* Returns the budget of a device, which the caller has checked. */
 static struct worker_budget *budget_of(struct budget *b, uint32_t device)
 {
 	if (device >= b->n_workers) {
@@ -86,7 +86,7 @@ static bool is_of_one_worker(const struct orr_update *u)
 	return u->kind == ORR_PUSH || u->kind == ORR_APPLY_INBOX;
 }
 
-/* Also of closed workers, so that a limit below one gradient is known to be one. */
+/* Notes the kinds of updates, also of closed workers, so that a limit below one gradient is recognised. */
 static void note_kind(struct budget *b, const struct orr_update *u)
 {
 	b->is_asynchronous = b->is_asynchronous || (is_of_one_worker(u) && (u->kind != ORR_PUSH || u->window < 2));
@@ -102,7 +102,7 @@ static void note_applied(struct budget *b, const struct orr_update *u, const uin
 		b->worker[device].applied += 1. / (u->slices ? u->slices : 1);
 }
 
-/* All workers are closed and the gradients counted have been applied. */
+/* Returns whether all workers are closed and all counted gradients have been applied. */
 static bool is_used_up(const struct budget *b)
 {
 	if (b->ended >= b->last_iteration)
@@ -115,7 +115,7 @@ static bool is_used_up(const struct budget *b)
 	return true;
 }
 
-/* Called when an iteration has ended on all workers. */
+/* Returns whether the budget is spent; called when an iteration has ended on all workers. */
 static bool is_spent(struct budget *b)
 {
 	b->ended++;
@@ -132,7 +132,7 @@ struct session {
 	struct budget budget;
 	struct orr_update *open; /* updates of one op that reach the learner */
 	uint32_t cap_open;
-	struct orr_error error; /* of the first failure */
+	struct orr_error error; /* error of the first failure */
 };
 
 static void hear_begin(struct session *s, double time_s, uint64_t op, const struct orr_update *u, uint32_t n_updates, const uint32_t *group,
@@ -276,7 +276,7 @@ static void keep(const struct learn *l, const struct learn_config *c, struct tra
 	out->used = learn_used(l);
 }
 
-/* The step options with the maximum number of iterations. */
+/* Returns the step options with the largest number of iterations. */
 static struct orr_args *endless(const struct orr_args *from, struct orr_error *err)
 {
 	struct orr_args *a = args_new(step_options, "step", err);
@@ -361,7 +361,7 @@ static double field_of(const struct train_seed *s, enum field f)
 	}
 }
 
-/* No value if one seed has none. */
+/* Returns the interval of a field over seeds; no value if a seed has none. */
 static struct interval over_seeds(const struct train_result *t, enum field f, double level)
 {
 	double *v = mem_zalloc(t->n_seeds, sizeof *v);
@@ -373,7 +373,7 @@ static struct interval over_seeds(const struct train_result *t, enum field f, do
 	return isfinite(i.mean) ? i : (struct interval){ NAN, NAN, NAN };
 }
 
-/* The standard deviation of the final loss over seeds; NAN for one seed, or if one has no loss. */
+/* Returns the standard deviation of the final loss over seeds; NAN for one seed, or if a seed has no loss. */
 static double loss_deviation(const struct train_result *t)
 {
 	double sum = 0, squares = 0, n = t->n_seeds;
@@ -498,7 +498,7 @@ static void put_series(const struct train_result *t, struct run_result *r, const
 	}
 }
 
-/* Unknown values are left out. */
+/* Adds a metric; leaves out unknown values. */
 static void put(struct run_result *r, const char *name, struct interval i)
 {
 	if (isfinite(i.mean))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * train.h - real SGD under the step world's schedule: time to a loss, over seeds
+ * train.h - real SGD under the step world's schedule: time to a target loss, over seeds
  *
  * Each seed runs the step world again (its stragglers too) with a learner attached, until the target is met or
  * learn.max_samples are processed (learn.problem=gcn: learn.epochs steps are made); step.iterations does not apply. Seed i of a run is the
@@ -15,13 +15,13 @@
 #include "step/step.h"
 
 struct train_config {
-	const struct step_config *step; /* its hook, stop and spans are ignored */
+	const struct step_config *step; /* step world; its hook, stop and spans are ignored */
 	const struct orr_args *options; /* of learn_options */
 	int threads;                    /* 0: OpenMP's default */
 };
 
 struct train_seed {
-	double time_to_target_s, samples_to_target; /* INFINITY: not met, or no target */
+	double time_to_target_s, samples_to_target; /* INFINITY: target not reached, or no target */
 	double time_s, samples, final_loss, worst, dispersion, staleness;
 	/* LEARN_GCN; else NAN. within: first reached within a point of the best accuracy, linear between steps of the weights */
 	double accuracy, best_accuracy, epochs_within, time_within_s, ghost_staleness;
@@ -33,9 +33,9 @@ struct train_seed {
 
 struct train_result {
 	struct train_seed *seed;
-	uint32_t n_seeds, reached; /* reached: seeds that met the target */
-	double target, floor;      /* NAN: no target; unknown */
-	/* t-intervals over seeds; the first two NAN unless every seed met the target */
+	uint32_t n_seeds, reached; /* numbers of seeds, and of seeds that reached the target */
+	double target, floor;      /* NAN: no target; floor unknown */
+	/* t-intervals over seeds; the first two are NAN unless every seed reached the target */
 	struct interval time_to_target_s, samples_to_target, final_loss, samples_per_s;
 	struct interval accuracy, best_accuracy, epochs_within, time_within_s; /* LEARN_GCN; else NAN */
 	double final_loss_sd; /* standard deviation over seeds; NAN: one seed, or a seed without a loss */

@@ -71,7 +71,7 @@ double *vec_writable(struct vec_pool *p, struct vec **v, bool keep)
 	return (*v)->v;
 }
 
-/* In blocks, so that the sum stays in the cache. */
+/* Adds in blocks, so that the sum stays in the cache. */
 void vec_sum(double *out, const double *const *a, size_t m, double scale, size_t n)
 {
 	enum { BLOCK = 512, PARALLEL = 1 << 18 };

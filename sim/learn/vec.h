@@ -25,7 +25,7 @@ struct vec {
 
 enum { VEC_CLASSES = 40 };
 struct vec_pool {
-	struct vec *free[VEC_CLASSES]; /* free vectors of 2^class numbers; class 0: of the pool's dimension */
+	struct vec *free[VEC_CLASSES]; /* free vectors of 2^class numbers; class 0: vectors of the pool's dimension */
 	size_t dim;
 	size_t in_use;
 };
@@ -34,7 +34,7 @@ void vec_pool_init(struct vec_pool *p, size_t dim);
 void vec_pool_free(struct vec_pool *p);            /* all vectors must be unreferenced */
 struct vec *vec_new(struct vec_pool *p, size_t n); /* uninitialised; one reference */
 void vec_unref(struct vec_pool *p, struct vec *v); /* NULL is allowed */
-/* *v, copied first if shared (keep: with its contents). Whole vectors only. */
+/* Returns *v, copied first if it is shared (keep: with its contents). Whole vectors only. */
 double *vec_writable(struct vec_pool *p, struct vec **v, bool keep);
 
 static inline struct vec *vec_ref(struct vec *v)
@@ -43,7 +43,7 @@ static inline struct vec *vec_ref(struct vec *v)
 	return v;
 }
 
-/* Two numbers at a time, as every x86-64 supports. (Wider vectors, split by the compiler, are three times slower.) */
+/* Two numbers, the width of every x86-64. (Wider vectors, which the compiler splits, are three times slower.) */
 typedef double vec_pair __attribute__((vector_size(16), aligned(8), may_alias));
 #define VEC_PAIR(p) (*(vec_pair *)(p))
 #define VEC_CONST_PAIR(p) (*(const vec_pair *)(p))
@@ -66,7 +66,7 @@ static inline double vec_dot(const double *a, const double *b, size_t n)
 	return s[0] + s[1] + tail;
 }
 
-/* out = y + c a; out may be y */
+/* Sets out = y + c a; out may be y. */
 static inline void vec_axpy(double *out, const double *y, double c, const double *a, size_t n)
 {
 	vec_pair cs = { c, c };
@@ -81,7 +81,7 @@ static inline void vec_axpy(double *out, const double *y, double c, const double
 		out[i] = y[i] + c * a[i];
 }
 
-/* out[0..n) = scale * sum of m vectors, in order. */
+/* Sets out[0..n) = scale * sum of m vectors, in order. */
 void vec_sum(double *out, const double *const *a, size_t m, double scale, size_t n);
 
 #endif

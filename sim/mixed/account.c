@@ -40,7 +40,7 @@ void accounts_until(struct accounts *a, int64_t t, const struct holding *h)
 
 /* ---- results ---- */
 
-/* NAN if GPUs of an unknown price were held. */
+/* Returns the cost; NAN if GPUs of an unknown price were held. */
 static double usd_of(const struct accounts *a, enum account who, uint32_t n_types, const double *price)
 {
 	double usd = 0;
@@ -80,7 +80,7 @@ void accounts_put(struct accounts *a, uint32_t n_types, const double *price, str
 
 /* ---- the check ---- */
 
-/* Within 1e-9: replicas count floating-point seconds. */
+/* Compares within 1e-9, because replicas count time in floating-point seconds. */
 static bool agrees(double account, const struct run_result *r)
 {
 	const struct metric *m = result_find(r, "gpu_hours");

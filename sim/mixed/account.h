@@ -2,8 +2,8 @@
 /*
  * account.h - GPU-time of jobs and replicas, by GPU type and over time, and its cost
  *
- * Invariant: up to `until_ns`, every ns of every GPU of a node that was up is in exactly one account. A GPU shared by jobs counts as
- * a whole one; `jobs_milli` counts the parts. A fenced GPU (world.h) is idle.
+ * Invariant: up to `until_ns`, every ns of every GPU of a node that was up is in exactly one account. A GPU shared by jobs
+ * counts as one GPU; `jobs_milli` counts the parts. A fenced GPU (world.h) is idle.
  */
 #ifndef ORR_MIXED_ACCOUNT_H
 #define ORR_MIXED_ACCOUNT_H
@@ -15,26 +15,26 @@
 enum account { BY_JOBS, BY_SERVE, IDLE, ACCOUNTS };
 
 struct accounts {
-	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* time only: prices are applied at the end */
+	struct ledger gpu[CLUSTER_MAX_TYPES][ACCOUNTS]; /* time only; prices are applied at the end */
 	struct ledger jobs_milli;                       /* in 1/1000 GPU */
 	struct ledger up;                               /* all GPUs of nodes that are up, counted separately */
 	int64_t until_ns;
 	struct timeline held[ACCOUNTS];
 };
 
-/* GPUs held now, by type; all others that are not free belong to jobs. */
+/* GPUs held now, by type; all other GPUs that are not free belong to jobs. */
 struct holding {
 	const struct pool *pool;
 	uint32_t serve[CLUSTER_MAX_TYPES], fenced[CLUSTER_MAX_TYPES];
-	int64_t others_milli; /* replicas and fences, in 1/1000 GPU */
+	int64_t others_milli; /* GPUs of replicas and fences, 1/1000 GPU */
 };
 
 void accounts_begin(struct accounts *a);
 /* Accounts for the time from a->until_ns to t, during which h was valid. */
 void accounts_until(struct accounts *a, int64_t t, const struct holding *h);
-/* Puts metrics of hours and dollars, and series. usd_per_gpu_hour: by type; NULL or NAN: unknown, no dollars. */
+/* Adds metrics of hours and dollars, and series. usd_per_gpu_hour: by type; NULL or NAN: unknown, so no dollars. */
 void accounts_put(struct accounts *a, uint32_t n_types, const double *usd_per_gpu_hour, struct run_result *r);
-/* Checks the accounts, also against the GPU-hours that the worlds counted (NULL: no such world). Returns NULL, or the error. */
+/* Checks the accounts, also against the GPU-hours of the worlds (NULL: no such world). Returns NULL, or the error. */
 const char *accounts_check(const struct accounts *a, uint32_t n_types, const struct run_result *of_jobs, const struct run_result *of_serve);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The descriptor of jobs and serving on one cluster and one clock: pairs of policies. Its scenarios:
+ * Descriptor of jobs and serving on one cluster and one clock, with pairs of policies. Its scenarios:
  *
  *	{ "world": "mixed",
  *	  "cluster", "placement": "consolidate",
@@ -10,8 +10,7 @@
  *	  "first": "nobody" or "serve",     (the world that may reclaim GPUs)
  *	  "failures": {"trace", "mtbf", "mttr", "types"}, "prices": "auto", "seed", "until", "record", "policy_timeout" }
  *
- * Policy i is the one for jobs, its `beside` the one for requests. One of jobs and serve may be left out; then policies are
- * those of the other.
+ * Policy i is for jobs, its `beside` is for requests. One of jobs and serve may be left out; policies then belong to the other.
  */
 #include "base/mem.h"
 #include "base/num.h"
@@ -27,7 +26,7 @@
 struct mixed_state {
 	cJSON *of_jobs, *of_serve;     /* complete scenarios of the two worlds; NULL: none */
 	struct scenario *jobs, *serve; /* open; NULL: none */
-	struct serve_prices prices;    /* if nothing is served */
+	struct serve_prices prices;    /* prices if no requests are served */
 	struct failures *failures;
 	struct inputs_capacity capacity;
 	struct orr_args *failure_options;
@@ -35,7 +34,7 @@ struct mixed_state {
 
 extern const struct world world_mixed;
 
-/* Keys of the mixed scenario, which its parts may not have. */
+/* Keys of the mixed scenario that its parts must not have. */
 static const char *const shared_keys[] = { "world", "cluster", "cluster_sha256", "placement", "policies", "failures", "failures_sha256",
 	"capacity", "capacity_sha256", "capacity_prices_sha256", "prices", "seed", "replications", "until_precision", "precision_of",
 	"until", "record", "policy_timeout", NULL };
@@ -115,7 +114,7 @@ static int resolve_policies(const cJSON *o, struct mixed_state *m, struct orr_er
 
 /* ---- halves ---- */
 
-/* Makes a complete scenario of that world; *out stays NULL if the mixed scenario has none. */
+/* Makes a complete scenario of one world; *out stays NULL if the mixed scenario lacks it. */
 static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error *err)
 {
 	const cJSON *part = cJSON_GetObjectItemCaseSensitive(o, world);
@@ -136,7 +135,7 @@ static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error
 	return ORR_OK;
 }
 
-/* With notice, the service places new replicas beside those that drain. */
+/* With notice, the service places new replicas next to those that drain. */
 static void hand_notice(const struct mixed_state *m)
 {
 	int64_t notice_ns = m->capacity.is_given ? m->capacity.config.notice_ns : 0;
@@ -163,7 +162,7 @@ static int resolve_halves(const cJSON *o, struct mixed_state *m, struct orr_erro
 	return rc ? rc : resolve_policies(o, m, err);
 }
 
-/* Puts the half's path, $.jobs or $.serve, before that of the message. */
+/* Adds the half's path, $.jobs or $.serve, before that of the message. */
 static int blame(const char *half, struct orr_error *err)
 {
 	static const char before[] = "scenario: ";
@@ -198,7 +197,7 @@ static void take_policies(struct scenario *s, const struct scenario *first, cons
 	}
 }
 
-/* The half without the keys that the whole scenario has. */
+/* Returns the half without the keys of the whole scenario. */
 static cJSON *own_part(const cJSON *resolved)
 {
 	cJSON *o = cJSON_Duplicate(resolved, 1);
@@ -267,7 +266,7 @@ static int open_mixed(struct scenario *s, struct orr_error *err)
 static void close_mixed(struct scenario *s)
 {
 	struct mixed_state *m = s->state;
-	mem_free(s->policy); /* its contents belong to the half */
+	mem_free(s->policy); /* the half owns its contents */
 	s->policy = NULL;
 	s->n_policies = 0;
 	scenario_close(m->jobs);
@@ -299,7 +298,7 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 		const struct serve_state *serve = m->serve->state;
 		c->serve = serve->config;
 		c->serve.used = &serve->used[i];
-		c->serve.failures = m->failures; /* of the whole cluster; here they enable node failures in the service */
+		c->serve.failures = m->failures; /* failures of the whole cluster; they enable node failures in the service */
 		c->serve_policy = p->entry.policy;
 		c->serve_args = p->args;
 		c->placement = serve->placement;

@@ -76,7 +76,7 @@ static void offer(struct mixed *m)
 	serve_capacity(m->serve);
 }
 
-/* Neither jobs nor waiting replicas will act before the next event. */
+/* Returns whether neither jobs nor waiting replicas act before the next event. */
 static bool is_quiet(void *ctx)
 {
 	const struct mixed *m = ctx;
@@ -105,7 +105,7 @@ static void events_of(struct mixed *m, int64_t now)
 		nodes_fence(m);
 }
 
-/* The service ends with its last request and gives its GPUs back. */
+/* Ends the service after its last request and releases its GPUs. */
 static void leave_if_over(struct mixed *m)
 {
 	if (!serve_is_over(m->serve) || has_failed(m))
@@ -115,7 +115,7 @@ static void leave_if_over(struct mixed *m)
 	serve_leave(m->serve);
 }
 
-/* Free GPUs are offered to waiting replicas first, then to jobs. */
+/* Offers free GPUs to waiting replicas first, then to jobs. */
 static bool decide(struct mixed *m)
 {
 	bool is_due = false;
@@ -205,7 +205,7 @@ static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	(void)e, (void)ctx, (void)subject, (void)arg;
 }
 
-/* Advances the clock to the end of the run; all pending events lie later. */
+/* Advances the clock to the end of the run; all pending events are later. */
 static void stop_at(struct mixed *m, int64_t t)
 {
 	eng_at(m->engine, t, PRIO_UNTIL, on_until, NULL, 0, 0);
@@ -245,7 +245,7 @@ static void loop(struct mixed *m)
 
 /* ---- results ---- */
 
-/* Merges by time; events of nodes, which both worlds record, appear once. */
+/* Merges events by time. Node events, which both worlds record, appear once. */
 static void merge_events(struct run_result *r, struct run_result *of_jobs, struct run_result *of_serve)
 {
 	size_t n = 0, i = 0, k = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that fail or are removed and return, for both worlds. A node that is given notice (serve.notice) is fenced: its replicas drain,
- * and GPUs that are or become free there go to no world. Its jobs run until it is removed (a job that shares a GPU may
- * still start there).
+ * Node failures, removals and returns, for both worlds. A node that is given notice (serve.notice) is fenced: its replicas
+ * drain, and neither world gets GPUs that are or become free there. Its jobs run until it is removed (a job that shares a GPU
+ * may still start there).
  */
 #include "mixed/world.h"
 
@@ -75,7 +75,7 @@ static void fail(struct mixed *m, uint32_t node)
 	open_fences(m, node);
 	pool_node_down(m->pool, node);
 	m->nodes_away++;
-	if (goes_again) /* its next failure is known already */
+	if (goes_again) /* the next failure of the node is already known */
 		bitset_add(&m->doomed, node);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * world.h - the state of a run of several worlds on one clock, for the files of this folder alone
+ * world.h - the state of a run of several worlds on one clock, private to this folder
  */
 #ifndef ORR_MIXED_WORLD_H
 #define ORR_MIXED_WORLD_H
@@ -20,32 +20,32 @@ struct mixed {
 	struct engine *engine;
 	struct pool *pool;
 	struct orr_jobs *jobs;   /* NULL: no such world */
-	struct orr_serve *serve; /* NULL: no such world, or it has not begun yet */
+	struct orr_serve *serve; /* the serving world; NULL: none, or not begun yet */
 	struct run_result *of_jobs, *of_serve;
 	struct jobs_blocks *blocks;
 	bool jobs_touched;  /* at this instant */
-	bool jobs_are_over; /* the policy of jobs is no longer called */
+	bool jobs_are_over; /* the jobs policy is no longer called */
 	bool serve_has_left;
 
 	/* replicas */
-	struct pool_alloc *held; /* copies of their allocations */
+	struct pool_alloc *held; /* copies of the jobs' allocations */
 	size_t n_held, cap_held;
-	bool is_serve_short; /* a replica waits because it found no room */
+	bool is_serve_short; /* a replica waits because no GPUs were free */
 	uint64_t given;      /* number of times that replicas released GPUs */
-	uint64_t seen_given; /* `given` and jobs_given() together when replicas last looked for room */
+	uint64_t seen_given; /* sum of `given` and jobs_given() at the replicas' last attempt */
 	uint64_t reclaims, jobs_reclaimed;
 
 	/* nodes */
 	struct failure_run *failures;
 	struct capacity *capacity;
 	struct bitset doomed; /* nodes that were given notice */
-	uint32_t *notices;    /* [node] known ends in the future */
+	uint32_t *notices;    /* number of known future ends, by node */
 	struct fence *fence;
 	size_t n_fences, cap_fences;
-	uint32_t nodes_away; /* down, or given notice */
+	uint32_t nodes_away; /* number of nodes that are down or were given notice */
 	int64_t notice_ns, row_ns;
-	uint64_t rows_ahead;  /* known, not happened yet */
-	bool failure_pending; /* an event will make the next row known */
+	uint64_t rows_ahead;  /* number of rows that are known and have not happened */
+	bool failure_pending; /* an event that makes the next row known is pending */
 
 	uint64_t checked_pool; /* pool->changes at the last check */
 	struct holding holding;
@@ -55,12 +55,12 @@ struct mixed {
 
 /* ---- nodes.c ---- */
 enum { PRIO_NODE = 1, PRIO_UNTIL = 255 };
-void nodes_lend(struct mixed *m); /* before the worlds begin: nodes lent at time 0 are up */
+void nodes_lend(struct mixed *m); /* must be called before the worlds begin: nodes lent at time 0 are up */
 void nodes_begin(struct mixed *m);
 void nodes_free(struct mixed *m);
-/* Fences the GPUs that have become free on nodes that were given notice. */
+/* Fences the GPUs that have become free on nodes given notice. */
 void nodes_fence(struct mixed *m);
-/* Number of pending events that alone make no job or request progress. */
+/* Returns the number of pending events. These events alone make no job or request progress. */
 uint64_t nodes_background(const struct mixed *m);
 
 #endif

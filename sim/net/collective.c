@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plans of collectives. Sources: ring, Patarasu and Yuan, JPDC 69(2), 2009; halving and doubling, Thakur, Rabenseifner,
- * Gropp, "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, with MPICH's step before and
- * after if n is not a power of two; trees, collective_tree.c.
+ * Plans of collectives. Sources: ring, Patarasu and Yuan, JPDC 69(2), 2009; halving and doubling, Thakur, Rabenseifner, Gropp,
+ * "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, with MPICH's additional first and last
+ * step if n is not a power of two; trees, collective_tree.c.
  */
 #include "net/collective_plan.h"
 
@@ -83,7 +83,8 @@ static int check(const struct coll_shape *s, enum orr_collective_algorithm a, st
 	return ORR_OK;
 }
 
-/* NCCL's chunk of a tree is 512 KiB (a buffer of 4 MiB in 8 steps), less for short messages: 64 chunks of 16 KiB or more. */
+/* Returns the number of chunks. NCCL's chunk of a tree is 512 KiB (a buffer of 4 MiB in 8 steps); a short message has 64 chunks of
+ * at least 16 KiB. */
 static uint32_t tree_chunks(double bytes)
 {
 	double chunks = fmax(ceil(bytes / (512 << 10)), fmin(64, ceil(bytes / (16 << 10))));
@@ -102,15 +103,15 @@ uint32_t coll_chunks(const struct coll_shape *s)
 
 /* ---- rings ---- */
 
-/* Disjoint rings of equal size. Position i of ring q is rank q * ring_step + i * step. Its block is the pieces q *
- * block_ring + i * block_step + j * stride, j < n_pieces. */
+/* Disjoint rings of equal size. Position i of ring q is rank q * ring_step + i * step. The pieces of its block are q * block_ring +
+ * i * block_step + j * stride, j < n_pieces. */
 struct rings {
 	uint32_t size, n, ring_step, step;
 	uint32_t block_ring, block_step, stride, n_pieces;
 	double bytes; /* of a block */
 };
 
-/* Each position ends with the sum of its own block (is_scatter), or with all blocks. */
+/* Adds a ring stage. Each position ends with the sum of its own block (is_scatter), or with all blocks. */
 static void ring_stage(struct coll_plan *p, const struct rings *r, bool is_scatter)
 {
 	if (r->size < 2)
@@ -147,7 +148,7 @@ uint32_t coll_rings(const struct coll_shape *s)
 	return s->rings && s->algorithm != ORR_NVLS_TREE ? s->rings : s->inner;
 }
 
-/* The first rank that uses NIC c. */
+/* Returns the first rank that uses NIC c. */
 uint32_t coll_entry(const struct coll_shape *s, uint32_t c)
 {
 	return c * (s->inner / coll_rings(s));
@@ -161,14 +162,15 @@ uint32_t coll_owner(const struct coll_shape *s, const struct coll_plan *p, uint3
 	return position - position % s->inner + (position % s->inner + coll_entry(s, c)) % s->inner;
 }
 
-/* The piece that rank `from` sends first in ring c. Position i of a ring is at place (entry + i) % inner of island i / inner. */
+/* Returns the piece that rank `from` sends first in ring c. Position i of a ring is at place (entry + i) % inner of island i /
+ * inner. */
 static uint32_t first_piece(const struct coll_shape *s, uint32_t from, uint32_t c, bool is_scatter)
 {
 	uint32_t m = s->inner, position = from - from % m + (from % m + m - coll_entry(s, c)) % m;
 	return (is_scatter ? (position + s->n - 1) % s->n : position) * coll_rings(s) + c;
 }
 
-/* One message per pair of neighbours carries the pieces of all rings that use the pair. */
+/* Adds a stage in which one message per pair of neighbours carries the pieces of all rings that use the pair. */
 static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bool is_scatter)
 {
 	uint32_t m = s->inner, k = coll_rings(s), advance = p->pieces - k;
@@ -203,8 +205,8 @@ static void multi_ring_stage(struct coll_plan *p, const struct coll_shape *s, bo
 	plan_phase(p, s->n - 1);
 }
 
-/* A ring per NIC, each with its share of the bytes: ring c enters an island at the first rank of NIC c, visits all its ranks in
- * order, and leaves it from the last one (NCCL's channels). */
+/* Plans one ring per NIC, each with its share of the bytes. Ring c enters an island at the first rank of NIC c, visits all ranks of
+ * the island in order, and leaves it from the last one (NCCL's channels). */
 static void plan_multi_ring(struct coll_plan *p, const struct coll_shape *s)
 {
 	p->pieces = s->n * coll_rings(s);
@@ -216,8 +218,8 @@ static void plan_multi_ring(struct coll_plan *p, const struct coll_shape *s)
 
 /* ---- islands ---- */
 
-/* Reduce-scatter inside the islands, all-reduce across them for each shard, all-gather inside (the hierarchical form of
- * NCCL and Horovod). */
+/* Plans a reduce-scatter inside the islands, an all-reduce across islands for each shard, and an all-gather inside (the hierarchical
+ * form of NCCL and Horovod). */
 static void plan_hierarchical(struct coll_plan *p, const struct coll_shape *s)
 {
 	uint32_t m = s->inner, islands = s->n / m;
@@ -245,17 +247,18 @@ static void plan_hierarchical(struct coll_plan *p, const struct coll_shape *s)
 
 /* ---- halving and doubling ---- */
 
-/* Rank of participant v. The participants are a power of two: in each of the `extra` pairs 2i, 2i + 1 the odd rank takes part for both. */
+/* Returns the rank of participant v. The number of participants is a power of two: in each of the `extra` pairs 2i, 2i + 1 the odd
+ * rank represents both. */
 static uint32_t member(uint32_t v, uint32_t extra)
 {
 	return v < extra ? 2 * v + 1 : v + extra;
 }
 
-/* Exchanges with the partner at `distance`. Sent is the partner's half of the blocks that v has (scatter), or v's blocks (gather). */
+/* Adds exchanges with the partner at `distance`. A rank v sends the partner's half of its blocks (scatter), or its blocks (gather). */
 static void exchange(
 	struct coll_plan *p, uint32_t size, uint32_t extra, uint32_t distance, bool is_near, bool is_scatter, double piece_bytes)
 {
-	/* Near: halves by the lowest bit first, so distance d leaves size / (2 d) pieces. Far: d pieces. */
+	/* Near: halves by the lowest bit first, so size / (2 d) pieces remain at distance d. Far: d pieces. */
 	uint32_t half = is_near ? size / 2 / distance : distance;
 	for (uint32_t v = 0; v < size; v++) {
 		uint32_t partner = v ^ distance, who = is_scatter ? partner : v, low = 0;
@@ -298,7 +301,7 @@ static void plan_gather(struct coll_plan *p, uint32_t size, uint32_t extra, bool
 		exchange(p, size, extra, is_near ? size / 2 / d : d, is_near, false, piece_bytes);
 }
 
-/* A binomial scatter from root: each owner sends half of its pieces. is_up: the gather in reverse. Ranks count from root. */
+/* Plans a binomial scatter from root: each owner sends half of its pieces. is_up: the reverse, a gather. Ranks are relative to root. */
 static void binomial(struct coll_plan *p, uint32_t n, uint32_t root, bool is_up, double piece_bytes)
 {
 	for (uint32_t d = 1; d < n; d *= 2) {
@@ -360,7 +363,7 @@ static void plan_tree(struct coll_plan *p, const struct coll_shape *s)
 	pipeline_free(&pipe);
 }
 
-/* Up, then down: the chain or star of each island and the trees over islands are one pipeline. */
+/* Plans the reduction, then the broadcast; the chain or star of each island and the trees over islands form one pipeline. */
 static void plan_multi_tree(struct coll_plan *p, const struct coll_shape *s)
 {
 	struct pipeline pipe;
@@ -381,7 +384,7 @@ static void plan_chain(struct coll_plan *p, const struct coll_shape *s)
 	pipeline_free(&pipe);
 }
 
-/* A chain in each island, from or to its first rank. One chunk is `islands` pieces of the plan. */
+/* Plans a chain in each island, from or to its first rank. One chunk is `islands` pieces of the plan. */
 static void island_chains(struct coll_plan *p, const struct coll_shape *s, bool is_up)
 {
 	uint32_t first = p->n_sends, islands = s->n / s->inner, chunks = coll_chunks(s);
@@ -398,7 +401,7 @@ static void island_chains(struct coll_plan *p, const struct coll_shape *s, bool 
 	}
 }
 
-/* Reduce to the leader of each island, ring among leaders, broadcast (Jia et al., arXiv:1807.11205). */
+/* Plans a reduce to the leader of each island, a ring among leaders, and a broadcast (Jia et al., arXiv:1807.11205). */
 static void plan_leader(struct coll_plan *p, const struct coll_shape *s)
 {
 	uint32_t islands = s->n / s->inner, chunks = coll_chunks(s);
@@ -433,7 +436,7 @@ static void everyone(struct coll_plan *p, uint32_t n, double bytes, bool is_scat
 	plan_phase(p, 1);
 }
 
-/* All messages of an all-to-all at once, or one shift after another. */
+/* Plans all messages of an all-to-all at once, or one shift after another. */
 static void all_to_all(struct coll_plan *p, const struct coll_shape *s, bool is_shifts)
 {
 	uint32_t n = s->n;

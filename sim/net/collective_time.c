@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Closed forms: seconds of each collective on an idle network, for M bytes, n ranks, latency a and bandwidth B. Each is the
+ * Closed forms: time in s of each collective on an idle network, for M bytes, n ranks, latency a and bandwidth B. Each is the
  * sum over the phases of its plan. Sources: those of the algorithms (collective.c, collective_tree.c) and docs/models/net.md.
  */
 #include "net/collective_plan.h"
@@ -11,7 +11,7 @@ struct wire {
 	double a, B;
 };
 
-/* Seconds of `rounds` sequential messages of `bytes`. */
+/* Returns the time of `rounds` sequential messages of `bytes`, s. */
 static double rounds_s(struct wire w, double rounds, double bytes)
 {
 	return rounds * (w.a + bytes / w.B);
@@ -51,8 +51,8 @@ static double hierarchical_s(const struct coll_shape *s, struct wire w, struct w
 	return 2 * rounds_s(w, islands - 1, s->bytes / islands) + (m > 1 ? 2 * rounds_s(inside, k + m - 2, s->bytes / k) : 0);
 }
 
-/* Per round, a NIC carries one piece, and a link inside an island the pieces of all rings: the message that leaves the island
- * shares the sender's link with the message to its neighbour. */
+/* Returns the time of a ring per NIC. Per round, a NIC carries one piece, and a link inside an island carries the pieces of all
+ * rings: the message that leaves the island shares the sender's link with the message to its neighbour. */
 static double multi_ring_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
 	double n = s->n, k = s->rings ? s->rings : s->inner, piece = s->bytes / (n * k);
@@ -61,9 +61,10 @@ static double multi_ring_s(const struct coll_shape *s, struct wire w, struct wir
 }
 
 /*
- * Up and down take as long. In each, the chunks first go through the islands, then (c + depth - 1) rounds over the trees of the
- * islands follow, in which the busiest NIC carries `loads` chunks and a link inside an island a chunk of every tree. Rounds before
- * that are charged as if the links inside islands were as busy.
+ * Returns the time of multi-trees. The reduction and the broadcast take equally long. In each, the chunks first pass through
+ * the islands. Then (c + depth - 1) rounds over the trees of the islands follow: the busiest NIC carries `loads` chunks, and a
+ * link inside an island carries a chunk of every tree. The rounds before are charged as if the links inside islands were
+ * equally busy.
  */
 static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
@@ -75,7 +76,7 @@ static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wir
 		double_tree_rounds((uint32_t)islands, false, (uint32_t)c, &rounds, &loads);
 		depth = rounds - c + 1;
 	} else {
-		fill -= 1; /* the last of these rounds is the first of the c */
+		fill -= 1; /* the last of these rounds is the first of the c rounds */
 		depth = s->inner > 1;
 		w = inside;
 	}
@@ -85,7 +86,8 @@ static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wir
 static double direct_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
 	double n = s->n, m = s->inner;
-	if (s->op == ORR_ALL_TO_ALL && s->inner > 1 && s->inner < s->n) /* the rank's shares of the NICs, and its link inside the island */
+	if (s->op == ORR_ALL_TO_ALL && s->inner > 1 && s->inner < s->n) /* the rank's shares of the NICs, and of its link inside the
+									 * island */
 		return fmax(w.a + (n - m) / n * s->bytes / w.B, inside.a + (m - 1) / n * s->bytes / inside.B);
 	if (s->op == ORR_BROADCAST || s->op == ORR_REDUCE)
 		return w.a + (n - 1) * s->bytes / w.B;

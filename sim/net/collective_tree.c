@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The double binary tree (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
- * Parallel Computing 35, 2009) with the trees of NCCL (src/graph/trees.cc), and the pipelined chain. In round r the edges
- * of depth d carry one chunk: upwards chunk r - (depth - d), downwards chunk r - (d - 1).
+ * Parallel Computing 35, 2009) with the trees of NCCL (src/graph/trees.cc), and the pipelined chain. In round r an edge of
+ * depth d carries one chunk: chunk r - (depth - d) upwards, chunk r - (d - 1) downwards.
  */
 #include "net/collective_plan.h"
 
@@ -10,7 +10,7 @@
 
 #define NOBODY UINT32_MAX
 
-/* ncclGetBtree: rank 0 is the root and has one child; the lowest set bit of a rank is its height. */
+/* Same as ncclGetBtree: rank 0 is the root and has one child; the lowest set bit of a rank is its height. */
 static uint32_t btree_parent(uint32_t rank, uint32_t n)
 {
 	if (!rank)
@@ -19,7 +19,7 @@ static uint32_t btree_parent(uint32_t rank, uint32_t n)
 	return up >= n ? rank ^ bit : up;
 }
 
-/* The rank in place `role` of the second tree: mirrored if n is even, else shifted by one (ncclGetDtree). */
+/* Returns the rank in place `role` of the second tree: mirrored if n is even, else shifted by one (ncclGetDtree). */
 static uint32_t second_tree(uint32_t role, uint32_t n)
 {
 	return n % 2 ? (role + 1) % n : n - 1 - role;
@@ -59,7 +59,7 @@ static void sort_edges(struct pipeline *p, struct edges *e)
 	mem_free(e->depth);
 }
 
-/* The other ranks of an island below its entry rank, whose depth is given. */
+/* Adds the other ranks of an island below its entry rank, whose depth is given. */
 static void add_island(struct edges *e, const struct coll_shape *s, uint32_t entry, uint32_t half, bool is_star, uint32_t depth)
 {
 	uint32_t m = s->inner, base = entry - entry % m;
@@ -101,7 +101,7 @@ void pipeline_chain(struct pipeline *p, uint32_t n, uint32_t root, uint32_t chun
 void pipeline_double_tree(struct pipeline *p, uint32_t n, bool is_rooted, uint32_t root, uint32_t chunks)
 {
 	struct edges e = { 0 };
-	uint32_t m = n - is_rooted; /* ranks in each tree; if rooted, they are root + 1, root + 2, .. */
+	uint32_t m = n - is_rooted; /* number of ranks in each tree; if rooted, they are root + 1, root + 2, .. */
 	for (uint32_t half = 0; half < 2; half++)
 		for (uint32_t role = 0; role < m; role++) {
 			uint32_t depth = is_rooted, up = btree_parent(role, m);
@@ -127,7 +127,7 @@ void pipeline_free(struct pipeline *p)
 	mem_free(p->edge);
 }
 
-/* Depths that send in round r. */
+/* Computes the depths that send in round r. */
 static void window(const struct pipeline *p, bool is_up, uint32_t r, uint32_t *low, uint32_t *high)
 {
 	int64_t k = p->chunks, depth = p->depth;
@@ -173,13 +173,13 @@ void pipeline_plan(struct coll_plan *plan, const struct pipeline *p, bool is_up,
 }
 
 /*
- * A NIC receives at most two chunks and sends at most two per round. It handles one in rounds in which only the edges at
- * the root send (the root of a btree has one child). The same holds for the two edges below, while the root's child has one
- * child (m = 2^i + 1), and for trees of one edge. tests/net/unit_collective.c counts the rounds for all n.
+ * A NIC receives at most two chunks and sends at most two per round. It sends or receives only one in rounds in which only the
+ * edges at the root send (the root of a btree has one child). So do the two edges below if the root's child has one child (m =
+ * 2^i + 1), and trees of one edge. tests/net/unit_collective.c counts the rounds for all n.
  */
 void double_tree_rounds(uint32_t n, bool is_rooted, uint32_t chunks, double *rounds, double *loads)
 {
-	uint32_t m = n - is_rooted; /* ranks in each tree */
+	uint32_t m = n - is_rooted; /* number of ranks in each tree */
 	uint32_t depth = (m > 1 ? floor_log2(m - 1) + 1 : 0) + is_rooted;
 	bool is_one_more = !((m - 1) & (m - 2)); /* 2^i + 1 */
 	uint32_t r = chunks + depth - 1, ones = 0;

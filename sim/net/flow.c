@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double MOST_BPS = 1e200;  /* stands for "no limit"; keeps infinities out of the sums */
-static const double SAME_TIME = 4e-16; /* ends this close (relative, two ulps) are simultaneous */
+static const double MOST_BPS = 1e200;  /* value of "no limit"; keeps infinities out of the sums */
+static const double SAME_TIME = 4e-16; /* ends within this relative distance (two ulps) are simultaneous */
 
 struct flownet *flownet_new(const struct flow_link *links, uint32_t n_links, enum flow_fairness fairness)
 {
@@ -230,7 +230,7 @@ void flownet_cancel(struct flownet *f, uint32_t flow)
 		f->n_active--;
 		slot_free(f, flow);
 	} else if (x->phase == FLOW_WAITING || x->phase == FLOW_ENDED) {
-		/* The heap or the list of ended flows still holds it; its slot is freed there. */
+		/* The heap or the list of ended flows still holds the flow; its slot is freed when it is removed there. */
 		f->n_active -= x->phase == FLOW_WAITING;
 		x->phase = FLOW_CANCELLED;
 	}

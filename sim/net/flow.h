@@ -2,17 +2,16 @@
 /*
  * flow.h - flows that share links max-min fairly, and their end times
  *
- * A flow first waits for its latency (the sum over its links) and holds no bandwidth; then it drains its bytes at its
- * max-min fair rate. Invariant whenever time advances: no flow's rate can grow without decreasing
- * that of a flow that is at most as fast, measured in rate / weight (Bertsekas and Gallager, Data
- * Networks, 2nd ed., 6.5.2). A link is one direction of a
+ * A flow first waits for its latency (the sum over its links) and holds no bandwidth; then it drains its bytes at its max-min
+ * fair rate. Invariant whenever time advances: no flow's rate can grow unless the rate of a flow that is at most as fast
+ * decreases, in units of rate / weight (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2). A link is one direction of a
  * cable. A flow without links ends as it starts.
  *
  * Solving is incremental: first the flows of the changed links, then the flows whose bottleneck
  * changed, until every flow has a bottleneck.
  *
- * A hop may have a load other than 1: on that link the flow counts as `load` flows of the same rate. So one flow can stand
- * for a class of equivalent flows (quotient.h), with one link per class of links.
+ * A hop may have a load other than 1: on that link the flow counts as `load` flows of the same rate. One flow can so represent
+ * a class of equivalent flows (quotient.h), with one link per class of links.
  *
  * Times are seconds (double) from the owner's start and never decrease; bytes and bytes/s are doubles. A flownet belongs to
  * one thread and owns all its memory.
@@ -23,7 +22,7 @@
 #include <orrery/api.h>
 
 struct flow_link {
-	double capacity_Bps; /* >= 0; 0: flows wait until it changes */
+	double capacity_Bps; /* at least 0; 0: flows wait until it changes */
 	double latency_s;    /* >= 0 */
 };
 
@@ -47,7 +46,7 @@ double flownet_now(const struct flownet *f);
 
 /*
  * Starts a flow now (move the clock with flownet_advance() first). bytes >= 0. extra_latency_s is added to the links' own
- * latency; a negative value is latency that has already passed. route is copied; tag is for the caller. Returns a handle
+ * latency; a negative value is the latency that has already passed. route is copied; tag is for the caller. Returns a handle
  * that is valid until the flow is reported.
  */
 uint32_t flownet_start(
@@ -59,17 +58,17 @@ void flownet_cancel(struct flownet *f, uint32_t flow);
 /* Changes a capacity from now on. */
 void flownet_set_capacity(struct flownet *f, uint32_t link, double capacity_Bps);
 
-/* Time of the next event: a flow ends or begins to drain. INFINITY if there is none. */
+/* Returns the time of the next event: a flow ends or begins to drain. INFINITY: no event. */
 double flownet_next(struct flownet *f);
-/* Moves the clock to t, flownet_now() <= t <= flownet_next(). Flows that end at t are then available from flownet_pop(). */
+/* Moves the clock to t, flownet_now() <= t <= flownet_next(). flownet_pop() then returns the flows that end at t. */
 void flownet_advance(struct flownet *f, double t);
-/* Returns one ended flow, in the order of (time, start); false if there is none. */
+/* Returns one ended flow, in the order of (time, start); false: none. */
 bool flownet_pop(struct flownet *f, uint64_t *tag, double *finish_s);
 
-double flownet_link_rate(struct flownet *f, uint32_t link);  /* current sum of rate x load */
-double flownet_link_bytes(struct flownet *f, uint32_t link); /* bytes carried so far, weighted by loads */
+double flownet_link_rate(struct flownet *f, uint32_t link);  /* returns the current sum of rate x load */
+double flownet_link_bytes(struct flownet *f, uint32_t link); /* returns the bytes carried so far, weighted by loads */
 
-/* For --check: returns false, with *err filled in, if a link exceeds its capacity (1e-9 relative) or a flow has no bottleneck. */
+/* Returns false, with *err filled in, if a link exceeds its capacity (1e-9 relative) or a flow has no bottleneck; for --check. */
 bool flownet_verify(struct flownet *f, struct orr_error *err);
 
 #endif

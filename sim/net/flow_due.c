@@ -67,7 +67,7 @@ static inline void group_moved(struct flownet *f, const uint32_t *flow, uint32_t
 
 HEAP(group, uint32_t, struct flownet, ends_before, group_moved)
 
-/* Share of the link that the flow takes at level 1. */
+/* Returns the share of the link that the flow takes at level 1. */
 static double share_of(const struct flownet *f, uint32_t link, uint32_t flow)
 {
 	const struct flow_path *p = &f->path[flow];
@@ -107,8 +107,7 @@ void flow_group_remove(struct flownet *f, uint32_t flow)
 
 /* ---- the clock of a group ---- */
 
-/* Restarts the clock at 0 before its value grows so large that remaining times lose precision. Amortised cost: one flow
- * per restart. */
+/* Restarts the clock at 0 before its large value makes remaining times imprecise. Amortised cost: one flow per restart. */
 static void rewind_clock(struct flownet *f, struct net_link *l)
 {
 	if (++l->n_settings < l->n_group)

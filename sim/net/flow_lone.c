@@ -2,19 +2,19 @@
 /*
  * flow_lone.c - groups whose changes affect no other group
  *
- * A group is lone if it has all flows of its link, and all flows of every other link that these use, and none of those
- * links is a bottleneck. Its level is then capacity / shares. A start or end of a flow takes constant time for any size
- * of the group (a thousand senders to one receiver).
+ * A group is lone if it contains all flows of its link and of every other link on their routes, and none of these other links
+ * is a bottleneck. Its level is then capacity / shares. The start or end of a flow then takes constant time for any size of the
+ * group (a thousand senders to one receiver).
  *
- * Invariant: lone_until > 0 means that the group is lone and that the other links have room up to this level. Their used
- * and fixed_top are not maintained; flow_unlone() marks them as unknown before they are read.
+ * Invariant: lone_until > 0 means that the group is lone and that the other links have room up to this level. `used` and
+ * `fixed_top` of these links are not maintained; flow_unlone() marks them as unknown before they are read.
  */
 #include "net/flow_state.h"
 
-enum { FEWEST = 4, MOST_ENTRIES = 64 /* limit on the other links: they are scanned */ };
+enum { FEWEST = 4, MOST_ENTRIES = 64 /* limits on the other links, because they are scanned */ };
 
-/* Returns the sum of shares of a link that carries flows of this group only; 0 if it carries other flows. next[] is the group of a new
- * flow, if it is assigned. */
+/* Returns the sum of shares of a link that carries flows of this group only; 0 if it also carries other flows. next[]: group of a
+ * new flow, if it is assigned. */
 static double shares_if_private(const struct flownet *f, uint32_t link, uint32_t group)
 {
 	const struct net_link *l = &f->link[link];
@@ -32,7 +32,7 @@ static double shares_if_private(const struct flownet *f, uint32_t link, uint32_t
 	return sum;
 }
 
-/* The level up to which the flow's other links have room, at most `until`; 0 if one of them carries other groups. */
+/* Returns the level up to which the flow's other links have room, at most `until`; 0 if one of them carries other groups. */
 static double limit_of(const struct flownet *f, uint32_t flow, uint32_t group, double until)
 {
 	const struct flow_path *p = &f->path[flow];
@@ -89,7 +89,7 @@ void flow_unlone_entries(struct flownet *f, uint32_t link)
 
 /* ---- a change that affects lone groups only ---- */
 
-/* Assigns a new flow to the lone group on its route. Returns false if there is none or the flow exceeds its limits. */
+/* Assigns a new flow to the lone group on its route. Returns false if no such group exists or the flow exceeds its limits. */
 static bool adopt(struct flownet *f, uint32_t flow)
 {
 	const struct flow_path *p = &f->path[flow];

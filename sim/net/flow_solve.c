@@ -2,23 +2,23 @@
 /*
  * flow_solve.c - incremental max-min rates: solves again only the part that a change affects
  *
- * A solve frees the groups of the touched links, fills the capacity that the fixed flows leave on their links (progressive
- * filling: Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2), and checks that every flow still has a bottleneck. Two
- * kinds of fixed flows become free, with their whole group: one that is faster than a free flow at the latter's bottleneck,
- * and one whose own bottleneck now has room or a faster flow. Filling then starts again. The set of free groups only grows,
- * so the solve ends. At its end all flows have a bottleneck, which is what max-min fair means.
+ * A solve frees the groups of the touched links and fills the capacity that the fixed flows leave on their links (progressive
+ * filling: Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2). It then checks that every flow still has a bottleneck. Two
+ * kinds of fixed flows become free, with their whole group: a flow that is faster than a free flow at the bottleneck of the
+ * free flow, and a flow whose own bottleneck now has room or a faster flow. Filling then starts again. The set of free groups
+ * only grows, so the solve ends. At its end every flow has a bottleneck, so the rates are max-min fair.
  *
- * If a change spreads far, these rounds cost more than freeing all groups that may be affected at once: those at least as
- * fast as the slowest touched group. So after a solve that frees more than a quarter of the flows, the next few solves
- * start this way. Freeing more groups than needed takes time and changes no rate.
+ * If a change spreads far, these rounds cost more than freeing all groups that may be affected at once: those at least as fast
+ * as the slowest touched group. So after a solve that frees more than a quarter of the flows, the next few solves start this
+ * way. Freeing too many groups takes time and changes no rate.
  */
 #include "net/flow_state.h"
 
-/* Levels this close are equal; rounding moves them by far less. */
+/* Levels within this distance are equal; rounding errors are far smaller. */
 static const double SAME = 1e-12;
 enum { WIDE_SOLVES = 31, WORTH_IT = 8 };
 
-/* Returns true if the group was fixed. */
+/* Frees a group; returns true if the group was fixed. */
 static bool free_group(struct flownet *f, uint32_t link)
 {
 	struct net_link *l = &f->link[link];
@@ -32,7 +32,7 @@ static bool free_group(struct flownet *f, uint32_t link)
 
 /* ---- the links of free flows ---- */
 
-/* Recomputes `used` often enough to bound rounding errors, and seldom enough to cost little. */
+/* Recomputes `used` after enough updates to bound rounding errors; the cost is small. */
 static void sum_afresh(struct flownet *f, struct net_link *l)
 {
 	if (l->n_updates <= 16 * (l->n_entries + 4))
@@ -56,7 +56,7 @@ static void see(struct flownet *f, uint32_t link)
 	c->all_weight = 0;
 }
 
-/* Updates the links of newly freed flows. All flows belong to `group`, or to none. */
+/* Updates the links of newly freed flows. All flows belong to `group`, or to no group. */
 static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, uint32_t group)
 {
 	double level = group == FLOW_NONE ? 0 : f->link[group].level, group_share = 0;
@@ -68,7 +68,7 @@ static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, ui
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
 			struct link_fill *c = &f->fill[h->link];
 			double share = h->share;
-			if (h->link == group) { /* summed here: repeated writes to one address are slow */
+			if (h->link == group) { /* summed in a register: repeated writes to one address are slow */
 				group_share += share;
 				on_group++;
 				continue;
@@ -100,7 +100,7 @@ static void survey_group(struct flownet *f, uint32_t link)
 static void survey(struct flownet *f)
 {
 	for (uint32_t i = 0; i < f->freed.n; i++)
-		f->next[f->freed.v[i]] = FLOW_RATELESS; /* again, in this round */
+		f->next[f->freed.v[i]] = FLOW_RATELESS; /* without a rate again in this round */
 	for (; f->n_added < f->free_groups.n; f->n_added++)
 		survey_group(f, f->free_groups.v[f->n_added]);
 	for (uint32_t i = 0; i < f->seen.n; i++) {
@@ -116,7 +116,7 @@ static void survey(struct flownet *f)
 
 /* ---- filling ---- */
 
-/* q[n] is a sentinel above all. */
+/* Sifts down; q[n] is a sentinel larger than all. */
 static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 {
 	struct offered x = q[i];
@@ -129,7 +129,7 @@ static void sift_down(struct offered *q, uint32_t n, uint32_t i)
 	q[i] = x;
 }
 
-/* Removes the top: moves the hole to the bottom first, because the last element belongs near the bottom. */
+/* Removes the top. Moves the hole to the bottom first, because the last element belongs near the bottom. */
 static void remove_top(struct offered *q, uint32_t n)
 {
 	struct offered x = q[--n];
@@ -144,12 +144,12 @@ static void remove_top(struct offered *q, uint32_t n)
 	q[i] = x;
 }
 
-/* The level of the link's free flows without a rate if the link is their bottleneck. */
+/* Returns the level of the link's free flows without a rate, assuming that the link is their bottleneck. */
 static double offer(struct flownet *f, uint32_t link)
 {
 	struct link_fill *c = &f->fill[link];
 	if (f->fairness != FLOW_MAX_MIN && c->weight < c->weight_full / 16) {
-		/* Subtraction has lost digits: sum again. (Integers lose none.) */
+		/* Subtraction has lost digits, so the sum is recomputed. (Integers lose none.) */
 		const struct net_link *l = &f->link[link];
 		c->weight = 0;
 		for (uint32_t i = 0; i < l->n_entries; i++)
@@ -201,7 +201,8 @@ static double least_of_others(const struct offered *q, uint32_t n)
 	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level; /* INFINITY for n = 1 */
 }
 
-/* A link's offer never decreases when other links are fixed, so a stale offer in the queue is too low, never too high. */
+/* Fills the links. A link's offer never decreases when other links are fixed, so a stale offer in the queue is at most the present
+ * one. */
 static void fill(struct flownet *f)
 {
 	uint32_t n = f->seen.n, left = f->freed.n;
@@ -230,7 +231,7 @@ static void fill(struct flownet *f)
 
 /* ---- flows that have lost their bottleneck ---- */
 
-/* Frees the groups that are faster than `level`; records the highest level among the rest. */
+/* Frees the groups that are faster than `level`; records the highest level among the other groups. */
 static bool free_faster(struct flownet *f, struct net_link *l, double level)
 {
 	bool has_grown = false;
@@ -299,7 +300,7 @@ static void settle(struct flownet *f)
 		l->fixed_top = fmax(c->free_top, c->all_free < l->n_entries ? l->fixed_top : 0);
 		l->n_updates += 2 * c->all_free;
 		c->all_free = 0;
-		/* Flows that joined a fixed group take its level, to within SAME. */
+		/* Flows that joined a fixed group take its level, within SAME. */
 		if (l->n_group && (l->is_free || l->level == INFINITY))
 			l->level = c->level;
 		l->is_free = false;

@@ -13,12 +13,12 @@ struct runner {
 	struct netflows *n;
 	const struct netflows_options *o;
 	struct flownet *f;
-	uint32_t *arrival; /* flows of step -1 by start */
+	uint32_t *arrival; /* flows of step -1 by start time */
 	uint32_t n_arrivals, next_arrival;
-	uint32_t next_step, under_way; /* under_way: flows of the current step that have not ended */
-	uint32_t *same;                /* hash table of simulated steps: step + 1 */
+	uint32_t next_step, under_way; /* under_way: number of flows of the current step that have not ended */
+	uint32_t *same;                /* hash table of simulated steps: step number + 1 */
 	uint32_t same_mask;
-	double *sent; /* bytes by link, of simulated flows; only with is_checked */
+	double *sent; /* bytes of simulated flows by link; only with is_checked */
 	uint32_t finished, instants;
 	struct orr_error *err;
 };
@@ -50,7 +50,7 @@ static bool are_steps_same(const struct netflows *n, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* The earlier simulated step that is equal to this one; else this step, which is recorded. */
+/* Returns the earlier simulated step that equals this one; else this step, which is recorded. */
 static uint32_t same_step(struct runner *r, uint32_t step)
 {
 	uint32_t at = (uint32_t)step_hash(r->n, step) & r->same_mask;
@@ -61,7 +61,7 @@ static uint32_t same_step(struct runner *r, uint32_t step)
 	return step;
 }
 
-/* The network is idle, so the step takes as long as the equal one. */
+/* Copies the times of an equal step: the network is idle, so both take equally long. */
 static void copy_step(struct runner *r, uint32_t step, uint32_t like)
 {
 	struct netflows *n = r->n;

@@ -5,8 +5,8 @@
  * The files are CSV, plain or compressed. Columns may be in any order; unknown columns are ignored.
  *	links: link,bandwidth_Bps,latency_s
  *	flows: id,step,src,dst,bytes,start_s,links   (links: names joined by ';', in order)
- * A flow of step -1 starts at start_s. Step 0 starts at time 0, and each later step when the last
- * flow of the previous step has ended; start_s is ignored there. Rows are sorted by step; rows of
+ * A flow of step -1 starts at start_s. Step 0 starts at time 0, each later step at the end of the previous step's last flow;
+ * their start_s is ignored. Rows are sorted by step; rows of
  * step -1 may be anywhere.
  *
  * Invariant after netflows_run(): 0 <= start <= finish for every flow, rows in file order.
@@ -19,22 +19,22 @@
 
 struct netflows;
 
-/* Returns NULL on error; *err has file, line and what is expected. */
+/* Loads the files. Returns NULL on error; *err has file, line and the expected value. */
 struct netflows *netflows_load(const char *links_path, const char *flows_path, struct orr_error *err);
-/* The same from open files; the caller closes them. */
+/* Same, from open files; the caller closes them. */
 struct netflows *netflows_read(struct lines *links, struct lines *flows, struct orr_error *err);
 void netflows_free(struct netflows *n);
 
 struct netflows_options {
 	enum flow_fairness fairness;
-	bool is_checked;                          /* check rates at every instant, and at the end the bytes of each link */
-	void (*progress)(void *ctx, double done); /* called with 0 to 1 from time to time; may be NULL */
+	bool is_checked;                          /* whether to check rates at every instant, and the bytes of each link at the end */
+	void (*progress)(void *ctx, double done); /* called repeatedly with the completed share, 0 to 1; may be NULL */
 	void *ctx;
 };
 
 /*
- * If all flows belong to steps, a step that equals an earlier one (links and bytes of each flow) is not simulated again:
- * it takes the same time.
+ * Runs the flows. If all flows belong to steps, a step that equals an earlier one (links and bytes of each flow) takes the same
+ * time and is not simulated again.
  */
 int netflows_run(struct netflows *n, const struct netflows_options *o, struct orr_error *err);
 
@@ -47,6 +47,6 @@ uint32_t netflows_count(const struct netflows *n);
 void netflows_get(const struct netflows *n, uint32_t i, struct netflows_row *out);
 uint32_t netflows_links(const struct netflows *n);
 uint32_t netflows_steps(const struct netflows *n);
-uint32_t netflows_steps_simulated(const struct netflows *n); /* the others equalled one of these */
+uint32_t netflows_steps_simulated(const struct netflows *n); /* number of simulated steps; each other step equals one of them */
 
 #endif

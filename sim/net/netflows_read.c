@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-/* Larger numbers are rejected as mistakes. */
+/* Larger numbers are rejected as input errors. */
 static const double MOST_BPS = 1e18, MOST_BYTES = 1e18, MOST_LATENCY_S = 1e9, MOST_START_S = 1e12;
 static const double LEAST_BPS = 1e-6, LEAST_LATENCY_S = 1e-15;
 enum { MOST_STEPS = 1 << 30, MOST_ROWS = 1 << 30 };
 
-/* The exit code of table_status() for a row. */
+/* Returns the exit code of table_status() for a row. */
 static int row_fails(struct table *t, size_t column, const char *expected)
 {
 	table_refuse(t, column, expected);
@@ -65,7 +65,7 @@ struct flows_reader {
 	struct netflows *n;
 	struct table *table;
 	struct orr_error *err;
-	uint32_t *last_route; /* by link: the last route that contained it, to detect duplicates */
+	uint32_t *last_route; /* last route that contained each link, to detect duplicates */
 	int64_t last_step;
 };
 
@@ -169,7 +169,7 @@ static int read_flows(struct netflows *n, struct lines *in, struct orr_error *er
 	return rc ? ORR_EINPUT : ORR_OK;
 }
 
-/* Rows are sorted by step, so one pass suffices. */
+/* Lists the flows of each step. Rows are sorted by step, so one pass suffices. */
 static void list_steps(struct netflows *n)
 {
 	n->step = mem_alloc(n->n_flows * sizeof *n->step);

@@ -19,17 +19,17 @@ struct netflows_route {
 };
 
 struct netflows {
-	char *flows_name; /* of the file, for messages */
+	char *flows_name; /* name of the file of flows, for messages */
 	struct strtab *link_names, *ids, *route_texts;
 	struct flow_link *link;
 	uint32_t n_links, cap_links;
 	struct flow_hop *hop;
 	uint32_t n_hops, cap_hops;
-	struct netflows_route *route; /* by number of the route's text */
+	struct netflows_route *route; /* routes by number of the route's text */
 	uint32_t n_routes, cap_routes;
 	struct netflows_flow *flow;
 	uint32_t n_flows, cap_flows;
-	uint32_t *step; /* flows of steps, in file order: those of step s begin at step[step_first[s]] */
+	uint32_t *step; /* flows of steps, in file order; step s begins at step[step_first[s]] */
 	uint32_t *step_first;
 	uint32_t n_steps, n_stepped, n_simulated;
 };

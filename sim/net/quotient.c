@@ -11,10 +11,10 @@
 struct quotient {
 	const struct topo *t;
 	uint32_t n_flows, cap_flows, n_hops, cap_hops, n_links, cap_links;
-	uint32_t *colour, *first; /* of each flow; its hops are hop[first[f]] .. */
-	uint32_t *hop;            /* local numbers of links */
+	uint32_t *colour, *first; /* of each flow: its colour, and its first hop in hop[] */
+	uint32_t *hop;            /* hops: local numbers of links */
 	uint32_t *link;           /* local -> topology */
-	uint32_t *here;           /* topology -> local, or NONE */
+	uint32_t *here;           /* local number of each link of the topology, or NONE */
 	/* after quotient_refine() */
 	uint32_t *class_of; /* flows, then links */
 	uint32_t n_link_classes;
@@ -82,8 +82,8 @@ struct partition {
 	const struct quotient *q;
 	uint32_t n, n_classes;
 	uint32_t *element, *place, *class_of;
-	uint32_t *begin, *size, *touched; /* of each class; at most n classes */
-	uint64_t *sign;                   /* of each element, relative to the current splitter; 0: untouched */
+	uint32_t *begin, *size, *touched; /* of each class: begin, size, number of touched elements; at most n classes */
+	uint64_t *sign;                   /* signature of each element relative to the current splitter; 0: untouched */
 	uint32_t *queue, n_queue;
 	bool *is_queued;
 	uint32_t *hit, n_hit;                 /* classes with touched elements */
@@ -150,7 +150,7 @@ static int by_sign(const void *a, const void *b)
 	return x->element < y->element ? -1 : x->element > y->element;
 }
 
-/* Sorts `count` elements, from place `from` on, by sign. */
+/* Sorts `count` elements, from index `from` on, by sign. */
 static void sort_by_sign(struct partition *p, uint32_t from, uint32_t count)
 {
 	bool is_even = true;
@@ -169,7 +169,7 @@ static void sort_by_sign(struct partition *p, uint32_t from, uint32_t count)
 	mem_free(v);
 }
 
-/* End of the run of equal signs that starts at place i. */
+/* Returns the end of the run of equal signs that starts at index i. */
 static uint32_t run_end(const struct partition *p, uint32_t i, uint32_t end)
 {
 	uint64_t sign = p->sign[p->element[i]];
@@ -178,7 +178,7 @@ static uint32_t run_end(const struct partition *p, uint32_t i, uint32_t end)
 	return i;
 }
 
-/* Splits class c, sorted by sign, where the sign changes. The largest part keeps the number; the others become splitters. */
+/* Splits class c, sorted by sign, at changes of the sign. The largest part keeps the number; the others become splitters. */
 static void split(struct partition *p, uint32_t c)
 {
 	uint32_t begin = p->begin[c], end = begin + p->size[c], largest = begin, largest_size = 0;
@@ -287,7 +287,7 @@ static void start_classes(struct partition *p)
 		enqueue(p, c);
 }
 
-/* Numbers classes by their first element; flows and links separately. */
+/* Numbers classes by their first element, flows and links separately. */
 static uint32_t number(
 	struct quotient *q, const uint32_t *class_of, uint32_t from, uint32_t n, uint32_t **members, uint32_t **first, uint32_t *fresh)
 {

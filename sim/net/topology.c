@@ -84,7 +84,7 @@ uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu)
 	return (uint32_t)((uint64_t)(gpu - first) * s->nics / (s->first_gpu[node + 1] - first));
 }
 
-/* The NIC that an endpoint uses towards a peer. A host uses the peer's: hosts have no NIC of their own. */
+/* Returns the NIC that an endpoint uses towards a peer. A host has no NIC and uses that of its peer. */
 static uint32_t nic_of(const struct topo *t, uint32_t endpoint, uint32_t peer)
 {
 	const struct topo_shape *s = t->shape;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Explicit networks: shortest paths by number of links. Among equally short links D-mod-k chooses as in a fat tree: by the
- * destination's number in mixed radix, one digit per choice. So a fat tree written as JSON has the routes of the
- * built-in one.
+ * Explicit networks: shortest paths by number of links. Among links of equally short paths D-mod-k chooses as in a fat tree: by
+ * the destination's number in mixed radix, one digit per choice. A fat tree written as JSON therefore has the same routes as
+ * the built-in one.
  *
  * Distances to a destination take one byte per vertex. NICs with a single link share the row of the switch at its other
  * end.
@@ -17,9 +17,9 @@ enum { FAR = UINT8_MAX, MAX_TABLE = 512 << 20 };
 
 struct topo_graph {
 	uint32_t n;                    /* ports, then switches */
-	uint32_t *first, *link, *head; /* links that leave a vertex, and their ends */
-	uint32_t *anchor;              /* of each port: the vertex whose row it uses */
-	uint32_t *row;                 /* of each vertex that is an anchor */
+	uint32_t *first, *link, *head; /* out-links of each vertex, and their ends */
+	uint32_t *anchor;              /* for each port: the vertex whose row it uses */
+	uint32_t *row;                 /* for each anchor: its row */
 	uint8_t *distance;             /* row x vertex */
 	uint32_t n_ports;
 	bool ports_forward;
@@ -43,7 +43,7 @@ static uint32_t vertex_of(const struct topo *t, uint32_t topo_vertex)
 	return topo_vertex - shape_port(t, 0);
 }
 
-/* Indexes the links from number `first` on by the vertex where they start (reversed: end). */
+/* Indexes the links from number `first` on by their start vertex (reversed: by their end vertex). */
 static void adjacency(
 	const struct topo *t, uint32_t first, uint32_t n, bool is_reversed, uint32_t **start, uint32_t **link, uint32_t **head)
 {
@@ -166,7 +166,7 @@ int graph_new(struct topo *t, uint32_t first, bool ports_forward, const char *pa
 	return rc;
 }
 
-/* Returns whether the i-th link of the table is on a shortest path to port d, with `left` links to go after it. */
+/* Returns whether the i-th link of the table is on a shortest path to port d, with `left` more links after it. */
 static bool leads(const struct topo_graph *g, uint32_t i, uint32_t d, uint32_t left)
 {
 	uint32_t v = g->head[i];

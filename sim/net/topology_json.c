@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The explicit form: switches by name, links between switches and nodes.
+ * Reads the explicit form: switches by name, links between switches and nodes.
  *
  *	{ "bw": "10Gbps", "switches": ["a", "b"],
  *	  "links": [ { "from": "node0", "to": "a" }, { "from": "a", "to": "b", "bw": "40Gbps", "lat": "1us" } ] }
  *
- * A node is called by its own name or "nodeN"; with several NICs per node, "nodeN.nicM".
+ * The name of a node is its own name or "nodeN"; with several NICs per node, "nodeN.nicM".
  */
 #include "net/topology_shape.h"
 
@@ -57,7 +57,7 @@ static cJSON *parse_json(const char *path, const char *text, size_t n, struct or
 	return root;
 }
 
-/* Known keys: the options, switches and links. */
+/* Checks the keys: options, switches and links. */
 static int check_root_keys(const char *path, const cJSON *root, const struct orr_args *a, struct orr_error *err)
 {
 	enum { MOST = 64 };
@@ -104,7 +104,7 @@ static uint32_t *name_slot(struct names *names, const char *text)
 static void name_ports(struct names *names, const struct topo *t, const struct cluster *c)
 {
 	uint32_t nics = t->shape->nics;
-	for (int pass = 0; pass < 2; pass++) /* a node's own name takes precedence over another node's "nodeN" */
+	for (int pass = 0; pass < 2; pass++) /* a node's own name has precedence over another node's "nodeN" */
 		for (uint32_t p = 0; p < t->shape->n_ports; p++) {
 			char name[192], nic[32] = "";
 			if (nics > 1)
@@ -154,7 +154,7 @@ static const cJSON *member(const cJSON *o, const char *key)
 	return cJSON_GetObjectItemCaseSensitive(o, key);
 }
 
-/* The vertex with the nearest name; NULL if none is near. */
+/* Returns the nearest name of a vertex; NULL if none is near. */
 static const char *nearest_vertex(const struct names *names, const char *text)
 {
 	const char **known = mem_zalloc(names->n + 1, sizeof *known);
@@ -219,7 +219,7 @@ static int read_latency(struct link_reader *r, const cJSON *o, double *out)
 	return ORR_OK;
 }
 
-/* Adds one direction. Names of links are unique. */
+/* Adds one direction of a link. Names of links are unique. */
 static int add_link(struct link_reader *r, double bw, double lat, uint32_t from, uint32_t to, const char *name)
 {
 	uint32_t *slot = name_slot(&r->links, name);

@@ -13,7 +13,7 @@ int shape_star(struct topo *t, const struct cluster *c, const struct orr_args *a
 	return ORR_OK;
 }
 
-/* A two-level tree: a rack's uplink has the bandwidth of its NICs divided by the oversubscription. */
+/* Makes a two-level tree: a rack's uplink has the bandwidth of its NICs divided by the oversubscription. */
 int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err)
 {
 	(void)where, (void)err;
@@ -23,7 +23,7 @@ int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *
 	double over = orr_arg_real(a, "oversubscription");
 	uint32_t *ports = mem_zalloc(racks, sizeof *ports);
 	s->fabric.rack = mem_alloc(s->n_ports * sizeof *s->fabric.rack);
-	s->n_switches = racks + 1; /* the last is the core */
+	s->n_switches = racks + 1; /* the last switch is the core */
 	for (uint32_t p = 0; p < s->n_ports; p++) {
 		uint32_t node = p / s->nics, rack = hosts ? node / hosts : c->node[node].rack;
 		s->fabric.rack[p] = rack;
@@ -40,7 +40,7 @@ int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *
 	return ORR_OK;
 }
 
-/* The leaf of a NIC: with rails, NIC i of every node is at leaf i. */
+/* Returns the leaf of a NIC: with rails, NIC i of every node is at leaf i. */
 static uint32_t leaf_of(const struct topo *t, uint32_t port)
 {
 	const struct topo_fabric *f = &t->shape->fabric;
@@ -85,7 +85,7 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	return ORR_OK;
 }
 
-/* Switches: edges of all pods, then aggregations, then cores. Pods without hosts are omitted, because no route leads to them. */
+/* Adds the switches: edges of all pods, then aggregations, then cores. Omits pods without hosts, because no route leads to them. */
 static void fat_tree_links(struct topo *t, uint32_t pods)
 {
 	struct topo_shape *s = t->shape;
@@ -113,7 +113,7 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 	(void)c;
 	struct topo_shape *s = t->shape;
 	uint32_t k = (uint32_t)orr_arg_int(a, "k"), h = k / 2;
-	if (!k) /* the smallest that holds the hosts */
+	if (!k) /* the smallest k that holds the hosts */
 		for (k = 2, h = 1; (uint64_t)k * h * h < s->n_ports; h++, k += 2)
 			;
 	if (k % 2)
@@ -169,7 +169,7 @@ static uint32_t route_leaf_spine(const struct topo *t, uint32_t s, uint32_t d, u
 	return 2;
 }
 
-/* D-mod-k (Zahavi 2010, with w = 1, k/2, k/2): upwards, the port at level l is d / (product of the ports below) mod the
+/* Routes by D-mod-k (Zahavi 2010, with w = 1, k/2, k/2): upwards, the port at level l is d / (product of the ports below) mod the
  * number of ports of the level. */
 static uint32_t route_fat_tree(const struct topo *t, uint32_t s, uint32_t d, uint64_t h, uint32_t *out)
 {

@@ -47,7 +47,7 @@ struct kind {
 	enum topo_kind kind;
 	const struct orr_param *options;
 	int (*build)(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
-	bool is_direct; /* cables end at nodes, not at NICs */
+	bool is_direct; /* cables end at nodes instead of NICs */
 };
 
 static const struct kind kinds[] = {
@@ -61,7 +61,7 @@ static const struct kind kinds[] = {
 };
 static const struct kind json_kind = { "json", KIND_JSON, json_options, NULL, false };
 
-/* Reads the option's rate, or def if it is empty. It must be positive: a NIC without bandwidth is a mistake. */
+/* Reads the option's rate, or def if it is empty. It must be positive, because a NIC of zero bandwidth is an input error. */
 static int rate_option(const struct orr_args *a, const char *name, double def, const char *where, double *out, struct orr_error *err)
 {
 	const char *text = orr_arg_text(a, name);
@@ -89,7 +89,7 @@ static int time_option(const struct orr_args *a, const char *name, double def, c
 
 struct inside {
 	double gpu_Bps, gpu_lat, host_Bps;
-	bool is_shared, is_asked; /* is_shared: PCIe; is_asked: the user set an option, so nodes with one GPU have the link too */
+	bool is_shared, is_asked; /* is_shared: PCIe; is_asked: the user set an option, so nodes with one GPU also have the link */
 };
 
 static int read_inside(
@@ -181,7 +181,7 @@ static int check_common(const struct kind *k, const struct cluster *c, const str
 	return ORR_OK;
 }
 
-/* Writes the options in the order of the table; rates and times of the inside as the resulting numbers. */
+/* Writes the options in the order of the table; rates and times inside nodes as the resulting numbers. */
 static void canonical(struct sbuf *b, const struct topo *t, const struct kind *k, const struct orr_args *a, const struct inside *in)
 {
 	static const char *const numbers[] = { "bw", "gpu_bw", "gpu_lat", "host_bw", NULL };
@@ -215,7 +215,7 @@ static void finish(
 	sbuf_free(&b);
 }
 
-/* root: the parsed JSON, path its file name and hash that of its text; NULL for the other kinds. */
+/* Builds a topology. root: the parsed JSON, path its file name, hash the hash of its text; NULL for the other kinds. */
 static struct topo *build(const struct kind *k, const struct cluster *c, const struct orr_args *a, const char *where,
 	const struct topo_gpu_link *gpu, uint64_t seed, void *root, const char *path, const char *hash, struct orr_error *err)
 {

@@ -26,7 +26,7 @@ static void put_real(struct maker *m, double v)
 	sbuf_add(m->signature, (const char *)&v, sizeof v);
 }
 
-/* The local number of a link; a new link gets the next. */
+/* Adds the local number of a link; a new link gets the next number. */
 static void put_link(struct maker *m, uint32_t link)
 {
 	struct topo_part *p = m->p;
@@ -50,8 +50,8 @@ static void put_route(struct maker *m, uint32_t from, uint32_t to)
 		put_link(m, hop[i]);
 }
 
-/* The endpoints that represent all others of their node: one per NIC and, if there are several NICs, the host (it uses
- * the NIC of its peer). */
+/* Returns the endpoints that represent all others of their node: one per NIC and, with several NICs, the host (it uses the NIC of
+ * its peer). */
 static uint32_t *stand_ins(const struct topo_part *p, const struct topo *t, uint32_t *n)
 {
 	uint32_t *out = mem_alloc((p->n_gpus + p->n_nodes + 1) * sizeof *out), last = NO_LINK;
@@ -77,7 +77,7 @@ static void put_routes(struct maker *m)
 	mem_free(e);
 }
 
-/* With hashed routes any link may be used, so all links are part. */
+/* With hashed routes any link may be used, so the part includes all links. */
 static void put_hashed(struct maker *m)
 {
 	for (uint32_t i = 0; i < m->p->n_gpus; i++)

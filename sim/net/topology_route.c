@@ -24,7 +24,7 @@ uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t k
 	if (s->whole) {
 		n = topo_route(s->whole, s->endpoint_of[src], s->endpoint_of[dst], key, out);
 		for (uint32_t i = 0; i < n; i++) {
-			if (s->link_here[out[i]] == NO_LINK) /* the part has no GPU at that NIC */
+			if (s->link_here[out[i]] == NO_LINK) /* the part has no GPU at this NIC */
 				return topo_route(t, src, dst, key & ~TOPO_RAIL, out);
 			out[i] = s->link_here[out[i]];
 		}
@@ -62,7 +62,8 @@ double topo_latency(const struct topo *t, uint32_t src, uint32_t dst)
 	return sum;
 }
 
-/* of: the link of b that is in the place of this link of a; UINT32_MAX: none is known yet. */
+/* Returns whether a route is the same in a and b. of: the link of b that corresponds to this link of a; UINT32_MAX: none is known
+ * yet. */
 static bool is_same_route(const struct topo *a, const struct topo *b, uint32_t src, uint32_t dst, uint32_t *of)
 {
 	uint32_t x[TOPO_MAX_HOPS], y[TOPO_MAX_HOPS], n = topo_route(a, src, dst, 0, x);

@@ -2,9 +2,9 @@
 /*
  * topology_shape.h - internal state of a topology: private to topology*.c
  *
- * Vertices: GPUs and hosts (numbered as endpoints), then the hub of each node (joins its GPUs, host and NICs), then the
- * NICs ("ports", numbered node by node), then switches. A GPU or host without a link (NO_LINK) is at the hub. Invariant:
- * links are created once, in an order that depends on the input only.
+ * Vertices: GPUs and hosts (numbered as endpoints), then the hub of each node (joins its GPUs, host and NICs), then the NICs
+ * ("ports", numbered node by node), then switches. A GPU or host without a link (NO_LINK) is at the hub. Invariant: links are
+ * created once, in an order that depends only on the input.
  */
 #ifndef ORR_NET_TOPOLOGY_SHAPE_H
 #define ORR_NET_TOPOLOGY_SHAPE_H
@@ -21,12 +21,12 @@ enum topo_kind { KIND_STAR, KIND_RACKS, KIND_LEAF_SPINE, KIND_FAT_TREE, KIND_TOR
 
 /* The network proper; each kind uses its own fields. */
 struct topo_fabric {
-	uint32_t first; /* first link of the fabric */
+	uint32_t first; /* number of the first link of the fabric */
 	uint32_t leaves, spines, per_leaf;
 	bool has_rails;  /* leaf-spine: NIC i of every node is at leaf i */
 	uint32_t half;   /* fat tree: k / 2 */
 	uint32_t second; /* fat tree: first link between aggregation and core */
-	uint32_t *rack;  /* racks: of each port */
+	uint32_t *rack;  /* racks: rack of each port */
 	uint32_t n_dims, dim[TOPO_MAX_DIMS];
 	uint32_t *step; /* torus: link of (router, dimension, direction) */
 };
@@ -37,7 +37,7 @@ struct topo_shape {
 	enum topo_kind kind;
 	uint32_t nics, n_ports;
 	uint32_t *gpu_node;  /* of each GPU */
-	uint32_t *first_gpu; /* of each node, and n_gpus at the end */
+	uint32_t *first_gpu; /* first GPU of each node; last entry: n_gpus */
 	uint32_t *out, *in;  /* links of each endpoint, or NO_LINK */
 	uint32_t *up, *down; /* links of each port, or NO_LINK */
 	uint32_t n_switches;
@@ -48,10 +48,10 @@ struct topo_shape {
 	size_t *name_at;  /* while building */
 	struct sbuf text; /* while building */
 	uint32_t cap_links;
-	/* A part (topology_part.h) takes its routes from the whole. */
-	const struct topo *whole; /* NULL: not a part */
-	uint32_t *endpoint_of;    /* by endpoint of the part: the whole's number */
-	uint32_t *link_here;      /* by link of the whole: the part's number, or NO_LINK */
+	/* A part (topology_part.h) uses the routes of the whole. */
+	const struct topo *whole; /* the whole topology; NULL: this is no part */
+	uint32_t *endpoint_of;    /* endpoint of the whole, by endpoint of the part */
+	uint32_t *link_here;      /* link of the part, by link of the whole, or NO_LINK */
 };
 
 static inline uint32_t shape_hub(const struct topo *t, uint32_t node)
@@ -73,7 +73,7 @@ uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint3
 /* Adds the links of a port to and from a switch: "host3.up", or "host3.nic1.up" if the node has several NICs. */
 void shape_nic(struct topo *t, uint32_t port, uint32_t sw);
 
-/* Builders of kinds. The common part of the shape is filled in; where is the prefix of messages ("topology \"star\""). */
+/* Build the kinds. The common fields of the shape are filled in; where: prefix of messages ("topology \"star\""). */
 int shape_star(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
@@ -81,7 +81,7 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 int shape_torus(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_full_mesh(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 
-/* The NIC that a GPU uses. */
+/* Returns the NIC that a GPU uses. */
 uint32_t nic_of_gpu(const struct topo *t, uint32_t gpu);
 
 /* Writes the links between ports s and d of different nodes, NIC links included, and returns their number. h is the flow's hash. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tori and rings: nodes joined to their neighbours. Routes go dimension by dimension, the shorter way around. */
+/* Tori and rings: nodes joined to their neighbours. Routes go dimension by dimension, in the shorter direction. */
 #include "net/topology_shape.h"
 
 #include "base/mem.h"
@@ -24,7 +24,7 @@ static int read_dims(struct topo_fabric *f, const char *text, const char *where,
 
 static int check_size(const struct topo_fabric *f, uint32_t nodes, uint64_t *routers, const char *where, struct orr_error *err)
 {
-	uint32_t longest = 2; /* the links inside the nodes */
+	uint32_t longest = 2; /* number of links inside the nodes */
 	*routers = 1;
 	for (uint32_t i = 0; i < f->n_dims; i++) {
 		*routers *= f->dim[i];
@@ -42,14 +42,14 @@ static int check_size(const struct topo_fabric *f, uint32_t nodes, uint64_t *rou
 	return ORR_OK;
 }
 
-/* The neighbour of router r in dimension d, given the dimension's stride. */
+/* Returns the neighbour of router r in dimension d, given the dimension's stride. */
 static uint32_t neighbour(const struct topo_fabric *f, uint32_t r, uint32_t d, uint32_t stride, bool is_back)
 {
 	uint32_t at = r / stride % f->dim[d], to = is_back ? (at ? at - 1 : f->dim[d] - 1) : (at + 1) % f->dim[d];
 	return r - at * stride + to * stride;
 }
 
-/* Routers without a node are switches. */
+/* Returns the vertex of a router; routers without a node are switches. */
 static uint32_t router_vertex(const struct topo *t, uint32_t r)
 {
 	return r < t->n_nodes ? shape_port(t, r) : shape_switch(t, r - t->n_nodes);
@@ -71,7 +71,7 @@ int shape_torus(struct topo *t, const struct cluster *c, const struct orr_args *
 		for (uint32_t d = 0, stride = 1; d < f->n_dims; stride *= f->dim[d++])
 			for (uint32_t back = 0; back < 2; back++) {
 				uint32_t to = neighbour(f, r, d, stride, back);
-				/* Two routers in a row have one cable, in the forward direction. */
+				/* Two routers in a dimension have one cable, in the forward direction. */
 				bool has = f->dim[d] > 2 || (f->dim[d] == 2 && !back);
 				f->step[(r * f->n_dims + d) * 2 + back] =
 					!has ? NO_LINK
@@ -88,7 +88,7 @@ uint32_t shape_route_torus(const struct topo *t, uint32_t s, uint32_t d, uint32_
 	for (uint32_t i = 0, stride = 1; i < f->n_dims; stride *= f->dim[i++]) {
 		uint32_t size = f->dim[i], from = at / stride % size, to = d / stride % size;
 		uint32_t ahead = (to + size - from) % size;
-		bool is_back = 2 * ahead > size; /* a tie goes forward */
+		bool is_back = 2 * ahead > size; /* ties go forward */
 		for (uint32_t left = is_back ? size - ahead : ahead; left; left--) {
 			out[n++] = f->step[(at * f->n_dims + i) * 2 + is_back];
 			at = neighbour(f, at, i, stride, is_back);

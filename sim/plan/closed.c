@@ -2,9 +2,9 @@
 /*
  * The closed form: time and memory of a plan (docs/models/plan.md).
  *
- * Stages execute their passes in the order of the schedule (policies/step/schedule.h), each as soon as its input has arrived: a recurrence
- * over micro-batches. If there are many micro-batches, the recurrence is computed for the first ones and extrapolated at the rate of the
- * last of these. At the end each stage all-reduces its gradients and updates its parameters.
+ * Stages execute their passes in the order of the schedule (policies/step/schedule.h), each as soon as its input has arrived.
+ * This is a recurrence over micro-batches. If there are many micro-batches, the recurrence is computed for the first ones and
+ * extrapolated at the rate of the last of these. At the end each stage all-reduces its gradients and updates its parameters.
  */
 #include "plan/world.h"
 
@@ -15,17 +15,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By part of the model (a stage of the draft). */
+/* Values by part of the model (a stage of the draft). */
 struct part {
-	double forward_s, backward_s; /* of the slowest group, with recomputation and the all-reduces of shards */
-	double out_s;                 /* messages to the next part */
+	double forward_s, backward_s; /* times of the slowest group, with recomputation and the all-reduces of shards */
+	double out_s;                 /* time of the messages to the next part */
 	double params;                /* of one GPU */
 };
 
 struct form {
 	struct orr_plan *p;
 	const struct orr_plan_draft *d;
-	uint32_t sets, v, m; /* sets of GPUs, parts per set, micro-batches */
+	uint32_t sets, v, m; /* numbers of sets of GPUs, parts per set, micro-batches */
 	struct part *part;
 };
 
@@ -46,7 +46,7 @@ static double in_flight(const struct form *f, uint32_t i)
 	return fmin(most, f->v > 1 && f->m == f->sets ? most : warmup);
 }
 
-/* Fills in times of part i, and adds what group g of set i % sets holds to *held. */
+/* Fills in times of part i, and adds the bytes that group g of set i % sets holds to *held. */
 static void measure_group(const struct form *f, uint32_t i, uint32_t g, uint32_t type, double *held, double *working)
 {
 	const struct orr_plan_stage *x = &f->d->stage[i];
@@ -82,7 +82,7 @@ static void say_unfit(struct orr_error *why, uint32_t set, uint32_t gpu, double 
 		memory / 1e9);
 }
 
-/* Fills in the costs of set i and all its parts. Returns the largest share of a GPU's memory that is held. */
+/* Fills in the costs of set i and all its parts. Returns the largest used share of a GPU's memory. */
 static double measure_set(const struct form *f, uint32_t set, struct orr_error *why)
 {
 	const struct orr_plan_stage *x = &f->d->stage[set];
@@ -125,19 +125,19 @@ struct pipe {
 	uint32_t m;
 	struct pass *order;                       /* [set][2 m v] */
 	uint32_t *next;                           /* by set */
-	double *free_s;                           /* by set: end of its latest pass */
-	double *forward_in, *backward_in;         /* [part * m + micro]: arrival; NAN: not known yet */
-	double *forward_link_s, *backward_link_s; /* by part: its link is busy until then */
+	double *free_s;                           /* end of the latest pass, by set */
+	double *forward_in, *backward_in;         /* arrivals, [part * m + micro]; NAN: not known yet */
+	double *forward_link_s, *backward_link_s; /* time until which the link of each part is busy */
 };
 
-/* Returns the arrival of a message that is ready at ready_s. Messages of a link are sent one at a time. */
+/* Returns the arrival of a message that is ready at ready_s. A link sends one message at a time. */
 static double deliver(double *link_s, double ready_s, double seconds)
 {
 	*link_s = fmax(*link_s, ready_s) + seconds;
 	return *link_s;
 }
 
-/* Executes the next pass of a set; returns false if the arrival of its input is not known yet. */
+/* Executes the next pass of a set; returns false if the arrival of its input is still unknown. */
 static bool step_set(struct pipe *q, uint32_t set)
 {
 	const struct form *f = q->f;
@@ -225,7 +225,7 @@ static double set_params(const struct form *f, uint32_t set)
 	return params;
 }
 
-/* Adds the all-reduce of a table that the first and the last stage share; it begins after the all-reduces of both stages. */
+/* Adds the all-reduce of a table that the first and the last stage share. It begins after the all-reduces of both stages. */
 static void sum_tied(const struct form *f, double *end_s)
 {
 	const struct orr_plan_stage *a = &f->d->stage[0], *b = &f->d->stage[f->sets - 1];

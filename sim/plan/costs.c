@@ -2,8 +2,8 @@
 /*
  * Costs of pieces: prefix sums over the chain, one table per query (type of GPU, samples, shards, recomputation).
  *
- * The costs of a piece are those of a stage of the step world that consists of it (policies/step/stages.h). Sums over pieces equal the
- * costs of the whole stage, except that an embedding counts once per piece in the all-reduces of shards.
+ * The costs of a piece are those of a stage of the step world with this single piece (policies/step/stages.h). Sums over pieces
+ * equal the costs of the whole stage, except that an embedding counts once per piece in the all-reduces of shards.
  */
 #include "plan/world.h"
 
@@ -22,7 +22,7 @@ struct question {
 	double samples;
 };
 
-/* sum[i]: of pieces 0..i-1. */
+/* sum[i]: sum over pieces 0..i-1. */
 struct answer {
 	struct question q;
 	struct orr_plan_cost *sum;

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- from the scenario to a run ---- */
+/* Returns the header of all plan files of the scenario. */
 
 static void add_text(cJSON *o, const char *key, const char *value)
 {
@@ -237,7 +237,7 @@ static double iteration_of(const struct run_result *r)
 	return m ? m->value : INFINITY;
 }
 
-/* -o FILE: the plan with the shortest iteration; --out DIR: LABEL.plan.json of each. */
+/* Writes plan files. -o FILE: the plan with the shortest iteration; --out DIR: LABEL.plan.json of each policy. */
 static int finish_plan(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const char *path = world_extra(s->output, "output");

@@ -132,7 +132,7 @@ static void put(struct run_result *r, const char *name, double value)
 	result_metric(r, name, value, NAN, NAN);
 }
 
-/* Notes the assumptions behind errors and accuracy. */
+/* Notes the assumptions about errors and accuracy. */
 static void note_assumptions(const struct orr_plan *p, struct run_result *r)
 {
 	struct sbuf b = { 0 };
@@ -153,7 +153,7 @@ static void note_assumptions(const struct orr_plan *p, struct run_result *r)
 	sbuf_free(&b);
 }
 
-/* Adds the accuracy of the logistic model, with the table's vectors and with the code's. */
+/* Adds the accuracy of the logistic model on the uncompressed and on the compressed vectors. */
 static void add_accuracy(const struct orr_plan *p, struct run_result *r)
 {
 	if (!p->of->task.train)

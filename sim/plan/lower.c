@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From a plan to a scenario of the step world.
+ * Converts a plan to a scenario of the step world.
  *
- * A grid (equal stages of neighbouring GPUs, equal shares) becomes policy megatron, every other plan policy dapple. The scenario has the
- * plan as its object "plan" too, for reading and for the predicted time.
+ * A grid (equal stages of neighbouring GPUs, equal shares) becomes policy megatron, every other plan policy dapple. The
+ * scenario's object "plan" is the plan, for readers and for the predicted time.
  */
 #include "plan/world.h"
 
@@ -108,7 +108,7 @@ static cJSON *settings(const struct orr_plan *p, const struct orr_plan_draft *d,
 
 /* ---- the file ---- */
 
-/* Groups of neighbouring GPUs, as "0-7,16". */
+/* Writes groups of neighbouring GPUs, as "0-7,16". */
 static void put_gpus(struct sbuf *b, const struct orr_plan_stage *x)
 {
 	for (uint32_t k = 0; k < x->n_gpus;) {

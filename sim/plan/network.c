@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages of a plan on an otherwise idle network (docs/models/plan.md, "Messages"): each NIC and each GPU link carries its bytes at its
- * rate, all at the same time; the slowest determines the time. Links between switches are not modelled here; the executor models them.
+ * Messages of a plan on an otherwise idle network (docs/models/plan.md, "Messages"): each NIC and each GPU link carries its
+ * bytes at its rate, all at the same time; the slowest determines the time. Only the executor models links between switches.
  */
 #include "plan/world.h"
 
@@ -99,7 +99,7 @@ static bool is_one_node(const struct orr_plan *p, const uint32_t *gpu, uint32_t 
 	return true;
 }
 
-/* Inside a node: the measured law if the executor uses it, else a ring over the GPUs' links. */
+/* Returns the time inside a node: by the measured law if the executor uses it, else of a ring over the GPUs' links. */
 static double inside_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes)
 {
 	const struct topo *t = p->of->config.topo;
@@ -122,7 +122,7 @@ static uint32_t members_inside(const struct orr_plan *p, const uint32_t *gpu, ui
 	return k;
 }
 
-/* NICs that the first `inside` members use towards another node. */
+/* Returns the number of NICs that the first `inside` members use towards another node. */
 static uint32_t ports_of(const struct orr_plan *p, const uint32_t *gpu, uint32_t inside, uint32_t peer)
 {
 	uint32_t ports = 0, last = UINT32_MAX;
@@ -135,8 +135,9 @@ static uint32_t ports_of(const struct orr_plan *p, const uint32_t *gpu, uint32_t
 }
 
 /*
- * Adds an all-reduce of members on several nodes to the loads, like the executor's algorithm `auto`: one ring, or one for each NIC that the
- * members of a node use, at the share of the NIC's rate that collectives reach. Returns the latencies of its rounds.
+ * Adds an all-reduce of members on several nodes to the loads, like the executor's algorithm `auto`: one ring, or one ring for
+ * each NIC that the members of a node use. Rates are the share of the NIC's rate that collectives reach. Returns the sum of the
+ * latencies of its rounds.
  */
 static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One run: set-up, the search, the executor on the best plans, results. */
+/* One run: setup, search, execution of the best plans, results. */
 #include "plan/world.h"
 
 #include "base/mem.h"
@@ -89,7 +89,8 @@ static void end(struct orr_plan *p)
 
 /* ---- results ---- */
 
-/* Returns the forward and backward time of the whole model for the global batch on one GPU of the first type. Its memory is not checked. */
+/* Returns the forward and backward time of the whole model for the global batch on one GPU of the first type, regardless of its
+ * memory. */
 static double one_gpu_s(const struct orr_plan *p)
 {
 	struct orr_plan_terms t = { .samples = p->facts.global_batch / p->facts.gpus, .shards = 1 };
@@ -122,7 +123,7 @@ static uint32_t used_gpus(const struct orr_plan_draft *d)
 	return n;
 }
 
-/* "2 stages: 19 layers on 15 GPUs, 7 layers on 1 GPU; micro-batches of 32". */
+/* Adds the note "2 stages: 19 layers on 15 GPUs, 7 layers on 1 GPU; micro-batches of 32". */
 static void note_choice(const struct orr_plan *p, const struct plan_copy *c, struct run_result *r)
 {
 	struct sbuf b = { 0 };
@@ -158,7 +159,7 @@ static int add_file(const struct orr_plan *p, const struct plan_copy *c, struct 
 	return ORR_OK;
 }
 
-/* executed: the executor's result for the plan; NULL: the executor did not run it. */
+/* Adds metrics. executed: the executor's result for the plan; NULL: it did not run the plan. */
 static void add_metrics(const struct orr_plan *p, const struct plan_copy *c, const struct step_result *executed, struct run_result *r)
 {
 	double iteration_s = executed ? executed->iteration_s : c->value.iteration_s, alone_s = one_gpu_s(p);

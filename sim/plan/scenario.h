@@ -15,9 +15,9 @@ struct plan_state {
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct plan_problem problem;
-	struct embed_table *table; /* embeddings only; the members above are then NULL, except budget and seed of the problem */
+	struct embed_table *table; /* embeddings only; the members above are then NULL, except the problem's budget and seed */
 	cJSON *header;
-	atomic_uint *used; /* by policy: enum plan_use and enum step_use, of all replications */
+	atomic_uint *used; /* inputs used, by policy, over all replications: enum plan_use and enum step_use */
 };
 
 extern const struct world_effect plan_effects[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of a search: budget, the best plans, Ctrl-C. */
+/* State of a search: budget, best plans, Ctrl-C. */
 #include "plan/world.h"
 
 #include "base/mem.h"
@@ -64,7 +64,7 @@ void search_fail(struct orr_plan *p, int code, const char *format, ...)
 	orr_fail(&p->error, code, "policy %.100s: %s", p->label, text);
 }
 
-/* Returns whether a call may proceed. Each call tells the watchdog that the policy is alive. */
+/* Returns whether a call may proceed. Each call resets the watchdog. */
 static bool is_open(struct orr_plan *p, const char *what, const void *draft)
 {
 	if (p->error.code)
@@ -90,7 +90,7 @@ static void note_improvement(struct orr_plan *p, double iteration_s)
 	p->improved_at[p->n_improved++] = p->used;
 }
 
-/* Keeps the plan if it is among the best; of equal ones, the first. */
+/* Keeps the plan if it is among the best; of equal plans, the first is kept. */
 static void keep(struct orr_plan *p, const struct orr_plan_draft *d, const struct orr_plan_value *v)
 {
 	uint32_t at = p->n_best;

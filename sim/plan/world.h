@@ -17,32 +17,32 @@
 
 #include <cjson/cJSON.h>
 
-/* Inputs that a run depended on; the bits beside them are those of enum step_use, of the plans that were executed. */
+/* Inputs that a run depended on. The lower bits are those of enum step_use, for the executed plans. */
 enum plan_use {
-	PLAN_USED_BUDGET = 1 << 16,   /* the search ended because its budget was used up */
-	PLAN_USED_CHECKED = 1 << 17,  /* not exactly one plan was executed at the end */
+	PLAN_USED_BUDGET = 1 << 16,   /* the search ended because its budget was exhausted */
+	PLAN_USED_CHECKED = 1 << 17,  /* the number of plans executed at the end was not one */
 	PLAN_USED_EXECUTOR = 1 << 18, /* a plan was executed */
 	PLAN_USED_MESSAGES = 1 << 19, /* the time of a message was computed */
-	PLAN_USED_NETWORK = 1 << 20,  /* of a message between nodes */
+	PLAN_USED_NETWORK = 1 << 20,  /* the time of a message between nodes was computed */
 	PLAN_USED_RANDOM = 1 << 21    /* draws */
 };
 
-/* What all policies of a scenario share; constant during runs. */
+/* Data that all policies of a scenario share; constant during runs. */
 struct plan_problem {
-	struct step_config config; /* of the executor; batch: samples per GPU */
+	struct step_config config; /* config of the executor; batch: samples per GPU */
 	double global_batch, micro_batch;
 	uint64_t budget;
-	uint32_t checked; /* best plans that the executor runs at the end */
+	uint32_t checked; /* number of best plans that the executor runs at the end */
 	uint64_t seed;
 	double policy_timeout_s;
-	/* The header of plan files: model, cluster, network and so on as given. Owned by the descriptor. */
+	/* Header of plan files: model, cluster, network and so on as given. Owned by the descriptor. */
 	const cJSON *header;
 	const struct orr_policy *dapple, *megatron; /* the executor's policies */
-	const struct embed_table *table;            /* embeddings only, which use budget and seed of the members above; else NULL */
+	const struct embed_table *table;            /* embeddings only (budget and seed above apply); else NULL */
 	struct embed_task task;
 };
 
-/* A plan of its own: all memory is in `gpu` and `share`. */
+/* A copy of a plan, whose memory is in `gpu` and `share`. */
 struct plan_copy {
 	struct orr_plan_draft d;
 	struct orr_plan_stage *stage;
@@ -56,13 +56,13 @@ struct cost_table; /* costs.c */
 struct orr_plan {
 	const struct plan_problem *of;
 	const char *label;
-	struct orr_step *step; /* for its cost functions only */
+	struct orr_step *step; /* used only for its cost functions */
 	struct orr_plan_facts facts;
-	uint32_t *first_layer; /* by piece; [pieces] is the number of layers */
+	uint32_t *first_layer; /* first layer of each piece; the last entry is the number of layers */
 	uint32_t *type_of;     /* by GPU */
 	double tied_params;
 	struct cost_table *costs;
-	double *load; /* scratch of network.c: by NIC, out and in; by GPU, out and in */
+	double *load; /* scratch of network.c: loads by NIC, out and in, and by GPU, out and in */
 	uint32_t n_load;
 	uint32_t *touched, n_touched;
 	struct rng rng;
@@ -70,11 +70,11 @@ struct orr_plan {
 	struct orr_error error;
 	uint64_t used, unfit;
 	unsigned *uses; /* enum plan_use and enum step_use */
-	bool is_ended;  /* the search is over: the best plans are executed */
+	bool is_ended;  /* the search has ended: the best plans are executed */
 	double done;
 	void (*progress)(void *ctx, double done);
 	void *progress_ctx;
-	struct plan_copy *best; /* the `checked` best plans, the best first; at least one */
+	struct plan_copy *best; /* the `checked` best plans, in descending order; at least one */
 	uint32_t n_best, cap_best;
 	struct plan_copy chosen;
 	bool has_chosen;
@@ -93,14 +93,14 @@ void costs_new(struct orr_plan *p);
 void costs_free(struct orr_plan *p);
 
 /* ---- network.c ---- */
-/* Seconds of the messages of one micro-batch across a cut; bytes: of the whole micro-batch. */
+/* Returns the time of the messages of one micro-batch across a cut, s; bytes: of the whole micro-batch. */
 double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes);
-/* Seconds of the all-reduces of a stage's gradients, each shard over the groups; bytes: of one GPU. */
+/* Returns the time of the all-reduces of a stage's gradients, each shard over the groups, s; bytes: of one GPU. */
 double network_sum_s(struct orr_plan *p, const struct orr_plan_stage *x, double bytes);
-/* Seconds of one all-reduce of a group of shards, while all groups of the stage do the same. */
+/* Returns the time of one all-reduce of a group of shards, while all groups of the stage run theirs, s. */
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
-/* Seconds of an all-reduce over the first and the last stage; bytes: of one GPU. In a grid each GPU communicates with its counterpart in
- * the other stage, else all GPUs form one ring. */
+/* Returns the time of an all-reduce over the first and the last stage, s; bytes: of one GPU. In a grid each GPU communicates with
+ * its counterpart in the other stage, else all GPUs form one ring. */
 double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes);
 double network_ring_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
 
@@ -111,7 +111,7 @@ double stage_share(const struct orr_plan_stage *x, uint32_t group);
 uint32_t draft_interleave(const struct orr_plan_draft *d);
 /* Fails with a message about an invalid plan. */
 int draft_check(const struct orr_plan *p, const struct orr_plan_draft *d, struct orr_error *err);
-/* The order of GPUs of a grid: equal stages, with equal shares, of all GPUs of the cluster; neighbours first. Policy megatron runs
+/* Order of the GPUs of a grid: equal stages, with equal shares, of all GPUs of the cluster; neighbours first. Policy megatron runs
  * grids, policy dapple all other plans. */
 enum draft_order { ORDER_NONE, ORDER_TP_DP_PP, ORDER_TP_PP_DP };
 enum draft_order draft_order(const struct orr_plan *p, const struct orr_plan_draft *d);
@@ -120,31 +120,31 @@ void plan_copy_free(struct plan_copy *c);
 bool draft_is_equal(const struct orr_plan_draft *a, const struct orr_plan_draft *b);
 
 /* ---- closed.c ---- */
-/* why: receives the reason if the plan does not fit; may be NULL. */
+/* Evaluates the closed form. why: receives the reason if the plan does not fit; may be NULL. */
 void closed_form(struct orr_plan *p, const struct orr_plan_draft *d, struct orr_plan_value *out, struct orr_error *why);
 
 /* ---- lower.c ---- */
-/* The scenario of the step world that runs the plan; the caller deletes it. value: predicted. */
+/* Returns the scenario of the step world that runs the plan; the caller deletes it. value: predicted. */
 cJSON *lower(const struct orr_plan *p, const struct orr_plan_draft *d, const struct orr_plan_value *value, struct orr_error *err);
 /* Runs the plan. */
 int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct step_result *out, struct orr_error *err);
 
 /* ---- search.c ---- */
 void search_fail(struct orr_plan *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The user has pressed Ctrl-C since interrupt_begin(). */
+/* Returns whether the user has pressed Ctrl-C since interrupt_begin(). */
 bool search_is_interrupted(void);
-const volatile sig_atomic_t *search_interrupt(void); /* the flag that search_is_interrupted() returns */
+const volatile sig_atomic_t *search_interrupt(void); /* returns the flag behind search_is_interrupted() */
 void interrupt_begin(void);
 void interrupt_end(void);
 
 /* ---- embeddings.c ---- */
 bool embeddings_named(const char *problem); /* begins with "embeddings:" */
-/* "embeddings:NAME=VALUE,.." (embed_shape_params) or "embeddings:file=CSV"; NULL on error. */
+/* Parses "embeddings:NAME=VALUE,.." (embed_shape_params) or "embeddings:file=CSV"; returns NULL on error. */
 struct embed_table *embeddings_open(const char *problem, struct orr_error *err);
 int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error *err);
 
 /* ---- run.c ---- */
-/* Searches, then executes the best plans. Fills in metrics and notes of r, with the plan's file as the note "plan-file". *used: enum
+/* Searches, then executes the best plans. Fills in metrics and notes of r; the note "plan-file" is the file of the plan. *used: enum
  * plan_use and enum step_use. */
 int plan_run(const struct plan_problem *of, const struct orr_policy *policy, const struct orr_args *args, const char *label, uint32_t k,
 	struct run_result *r, unsigned *used, void (*progress)(void *, double), void *ctx, struct orr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Admission: whether a request can be served, is shed, is held, or goes to a replica. */
+/* Admission: refuses, sheds or holds a request, or routes it to a replica. */
 #include "serve/due.h"
 #include "serve/fleet.h"
 #include "serve/metrics.h"
@@ -12,7 +12,7 @@
 
 /* ---- whether a request can ever be served ---- */
 
-/* Memory of a replica of the deployment on the largest GPUs that it may get. */
+/* Returns the memory of a replica of the deployment on the largest GPUs that it may get. */
 static double largest_memory(const struct orr_serve *w, const struct serve_deployment *d)
 {
 	const struct serve_config *c = w->config;
@@ -27,7 +27,7 @@ static double largest_memory(const struct orr_serve *w, const struct serve_deplo
 	return most > 0 ? most : INFINITY;
 }
 
-/* Returns why the request fits on no replica that holds only the weights of its model; REASON_NONE: it fits on one. */
+/* Returns the reason why the request fits on no replica that holds only the weights of its model; REASON_NONE: it fits on one. */
 static enum req_reason table_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	static const double rounding = 1e-9; /* as in memory.c */
@@ -48,7 +48,8 @@ static enum req_reason table_refusal(const struct orr_serve *w, const struct req
 	return REASON_MEMORY;
 }
 
-/* A request needs room for all its tokens except the last, which no iteration reads. */
+/* Returns the reason why a language model can never serve the request. The request needs room for all its tokens except the last,
+ * which no iteration reads. */
 static enum req_reason llm_refusal(const struct orr_serve *w, const struct req *q, const struct served *m)
 {
 	double prompt = q->prompt_asked, whole = prompt + q->output_asked;
@@ -109,7 +110,7 @@ static void on_late(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	req_turn_away(w, q, ORR_REQ_SHED, REASON_DEADLINE, q->deadline_s);
 }
 
-/* Event of serve.shed=hopeless, 1 ns after the latest useful start: sheds the request if it has not started. */
+/* Event of serve.shed=hopeless, 1 ns after the latest start that can meet the deadline: sheds the request if it has not started. */
 static void on_hopeless(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -141,7 +142,7 @@ static bool is_full(const struct orr_serve *w, const struct req *q, uint32_t rep
 		return false;
 	if (replica != NONE)
 		return w->replica[replica].routed >= limit;
-	return w->live - w->fleet->routed > limit * (n ? n : 1); /* q is one of the unrouted */
+	return w->live - w->fleet->routed > limit * (n ? n : 1); /* q is one of the unrouted requests */
 }
 
 /* Returns whether no replica was found and the policy will not assign one. */
@@ -150,7 +151,7 @@ static bool must_hold(const struct orr_serve *w, const struct req *q, uint32_t r
 	return replica == NONE && (w->set->router != ROUTER_AUTO || !w->ops->route || !group_count(w, q->model));
 }
 
-/* Makes due replica() calls before route(). Returns whether the request still waits: replica() may have placed or ended it. */
+/* Makes due replica() calls before route(). Returns whether the request still waits; replica() may have placed or ended it. */
 static bool is_still_to_place(struct orr_serve *w, const struct req *q)
 {
 	if (w->n_event && w->ops->route && w->set->router == ROUTER_AUTO)
@@ -158,7 +159,7 @@ static bool is_still_to_place(struct orr_serve *w, const struct req *q)
 	return !w->error.code && q->state == ORR_REQ_WAITING && q->replica == NONE;
 }
 
-/* Autoscaling by rate counts the request for all deployments that could serve it, and not again when it is routed. */
+/* Counts an unrouted request for autoscaling by rate, for all deployments that could serve it. Routing does not count it again. */
 static void count_unrouted(struct orr_serve *w, struct req *q)
 {
 	for (uint32_t d = 0; d < w->config->n_deployments && !q->has_come; d++) {
@@ -174,7 +175,7 @@ static void place(struct orr_serve *w, struct req *q, bool is_new)
 	f->same_ticks = 0; /* no tick has counted this request yet */
 	if (!is_still_to_place(w, q))
 		return;
-	bool has_none = !group_count(w, q->model); /* the policy is not asked */
+	bool has_none = !group_count(w, q->model); /* the policy is not asked if no replica serves the model */
 	uint32_t replica = has_none ? NONE : route_pick(w, q);
 	if (w->error.code)
 		return;

@@ -27,7 +27,7 @@ static double known_latency(const struct served *m, uint32_t samples, uint32_t l
 	return samples ? served_latency(m, samples, length) : NAN;
 }
 
-/* The model must have a table. latency_s is NaN if the table lacks this batch. */
+/* Returns the plan of a batch. The model must have a table. latency_s is NaN if the table lacks this batch. */
 static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b, double delay_s)
 {
 	uint64_t sum = 0;
@@ -56,7 +56,7 @@ static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b,
 	return p;
 }
 
-/* samples x length that the device computes. */
+/* Returns the samples x length that the device computes. */
 static double padded_size(const struct served *m, const struct plan *p)
 {
 	uint32_t samples = m->between == SERVED_UP ? served_batch_for(m, p->samples) : p->samples;
@@ -198,7 +198,7 @@ static void take_members(struct orr_serve *w, struct run *x, const struct orr_ba
 	}
 }
 
-/* The time of a run: that of the table, or random with that mean; the peak stays at the same share of it. */
+/* Returns the time of a run: that of the table, or random with that mean. The peak stays at the same share of the time. */
 static double time_of(struct orr_serve *w, const struct served *m, double latency_s, struct served_memory *memory)
 {
 	if (m->noise != SERVED_EXPONENTIAL)

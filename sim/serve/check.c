@@ -160,7 +160,7 @@ static const char *wrong_pool(const struct orr_serve *w)
 	return wrong;
 }
 
-/* Returns whether the replica loads a model; it may idle meanwhile. */
+/* Returns whether the replica loads a model; it may be idle meanwhile. */
 static bool is_loading(const struct orr_serve *w, uint32_t replica)
 {
 	const double *loaded_s = w->replica[replica].loaded_s;
@@ -212,8 +212,8 @@ void check_serve_state(struct orr_serve *w)
 		broken(w, NULL, wrong_pool(w));
 }
 
-/* The state is checked at every instant while the credit lasts, then as often as the credit that each instant adds allows: its
- * cost grows with requests and replicas, that of an instant does not. */
+/* Checks the state at every instant while the credit lasts, then as often as the credit added by each instant allows. A check costs
+ * O(requests + replicas), an instant does not. */
 void check_serve_instant(struct orr_serve *w)
 {
 	enum { AT_FIRST = 20000000, PER_INSTANT = 256, PER_REQUEST = 12, PER_REPLICA = 16 };
@@ -235,7 +235,7 @@ static const char *wrong_integral(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
 	double over_time = (double)m->live.total / 1e9;
-	double rounding = 1e-9 + 4 * DBL_EPSILON * w->now_s; /* of the times of a request */
+	double rounding = 1e-9 + 4 * DBL_EPSILON * w->now_s; /* rounding of the times of a request */
 	if (fabs(over_time - m->sojourn_s) > 1e-6 * m->sojourn_s + rounding * ((double)m->arrived + 1))
 		return "the time integral of requests in the system differs from the sum of their times";
 	return NULL;

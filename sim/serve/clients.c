@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Closed-loop clients: each waits for an answer before its next request (docs/models/serve.md#the-service).
+ * Closed-loop clients, each of which waits for an answer before its next request (docs/models/serve.md#the-service).
  *
- * A conversation is a row of the trace or, with serve.sessions, the rows of one session in order. With serve.clients=N, each
- * of N users starts the next conversation after its last one; else a conversation starts at the arrival time of its first
- * row. The think time lies between an answer and the next request.
+ * A conversation is a row of the trace or, with serve.sessions, the rows of one session in order. With serve.clients=N, each of
+ * N users starts the next conversation at the end of its last one; else a conversation starts at the arrival time of its first
+ * row. The think time is the time between an answer and the next request.
  */
 #include "serve/clients.h"
 #include "serve/requests.h"
@@ -20,9 +20,9 @@ enum sessions { SESSIONS_NONE, SESSIONS_REPLAY, SESSIONS_GROW };
 
 /* The client that sent the request of a slot. */
 struct sender {
-	uint32_t user;    /* user that waits for the answer; NONE: only its session does */
-	uint32_t row;     /* of the trace; NONE: no sessions */
-	uint32_t context; /* tokens of earlier turns */
+	uint32_t user;    /* user that waits for the answer; NONE: only its session waits */
+	uint32_t row;     /* row of the trace; NONE: no sessions */
+	uint32_t context; /* number of tokens of earlier turns */
 };
 
 struct clients {
@@ -33,12 +33,12 @@ struct clients {
 	struct rng rng;
 	struct sender *sender; /* [request slot] */
 	uint32_t cap_sender;
-	struct sender current; /* of the request that arrives now */
+	struct sender current; /* sender of the request that arrives now */
 	/* sessions: rows by number */
 	uint32_t n_rows, next_first;
-	uint32_t *next_turn; /* [row] next row of its session; NONE: it is the last */
-	uint64_t *is_later;  /* [row] bit: it is not the first of its session */
-	uint64_t left;       /* rows not sent yet */
+	uint32_t *next_turn; /* next row of the session, by row; NONE: this is the last */
+	uint64_t *is_later;  /* bit set by row: the row is not the first of its session */
+	uint64_t left;       /* number of rows not sent yet */
 };
 
 static void on_turn(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
@@ -62,7 +62,7 @@ static void send(struct orr_serve *w, struct request_rec *rec, struct sender fro
 	struct clients *c = w->clients;
 	rec->arrival_ns = eng_now(w->host.engine);
 	serve_happen(w, (double)rec->arrival_ns / 1e9);
-	if (from.context) { /* the prompt repeats earlier turns */
+	if (from.context) { /* the prompt repeats the earlier turns */
 		uint64_t prompt = (uint64_t)rec->prompt_tokens + from.context;
 		rec->prompt_tokens = prompt > REQUEST_MAX_TOKENS ? REQUEST_MAX_TOKENS : (uint32_t)prompt;
 	}
@@ -128,7 +128,7 @@ static void on_first(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	await_first(w);
 }
 
-/* A user starts a conversation after its think time. */
+/* Event: a user starts a conversation after its think time. */
 static void on_user(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -158,7 +158,7 @@ static void on_request(struct orr_serve *w, const struct req *q)
 	c->sender[slot] = c->current;
 }
 
-/* Tokens that the next turn repeats; a turn without an answer adds none. */
+/* Returns the number of tokens that the next turn repeats; a turn without an answer adds none. */
 static uint32_t context_after(const struct clients *c, const struct req *q, const struct sender *s)
 {
 	if (c->sessions != SESSIONS_GROW || q->how != ORR_REQ_COMPLETED)

@@ -7,7 +7,8 @@
 
 #include "serve/world.h"
 
-/* After serve_metrics_begin(). True: clients send the rows and keep w->has_next; false: there are none. */
+/* Starts the clients; call it after serve_metrics_begin(). Returns true if clients send the rows and maintain w->has_next; false if
+ * the run has no clients. */
 bool clients_begin(struct orr_serve *w);
 void clients_free(struct orr_serve *w);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The set of decodes of a lane: an iteration moves all by one token, in O(1); see lane.h. */
+/* The set of decodes of a lane. An iteration advances all of them by one token, in O(1); see lane.h. */
 #include "serve/lane.h"
 #include "serve/metrics.h"
 
@@ -59,7 +59,7 @@ static void later_remove(struct orr_serve *w, struct lane_heap *h, uint32_t i)
 
 /* ---- blocks to be taken ---- */
 
-/* The clock at which a settled request takes its next block. */
+/* Returns the clock at which a settled request takes its next block. */
 static uint64_t take_clock(const struct lane *l, const struct req *q)
 {
 	return q->joined + (kv_holds(l, q) * l->block_tokens + 1 - q->done);
@@ -98,7 +98,7 @@ bool decodes_took_in_flight(const struct lane *l, const struct req *q)
 	return l->is_flying && l->flying && q->joined <= l->clock && take_clock(l, q) == l->clock;
 }
 
-/* Makes a block taken for the running iteration the request's own before the iteration ends. */
+/* Counts a block taken for the running iteration as the request's before the iteration ends. */
 static void count_take_in_flight(struct lane *l, struct req *q)
 {
 	if (!decodes_took_in_flight(l, q))
@@ -146,7 +146,7 @@ static double largest_gap(const struct lane *l, uint64_t clock)
 	return lo < l->n_gap ? l->gap[lo].gap_s : 0;
 }
 
-/* Records the gaps of decodes in their first iteration, whose last tokens have different times. Returns their number. */
+/* Records the gaps of decodes in their first iteration; their previous tokens have different times. Returns their number. */
 static uint32_t first_gaps(struct orr_serve *w, struct lane *l, double end_s)
 {
 	uint32_t kept = 0, n = l->n_fresh;

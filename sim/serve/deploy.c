@@ -69,7 +69,7 @@ static int find_role(const cJSON *o, const char *where, enum orr_replica_role *o
 	return ORR_OK;
 }
 
-/* Reads "a100,h100": types of the cluster. */
+/* Finds a model by its name, or by its text in the list of models. */
 static int find_types(const cJSON *o, const char *where, const struct cluster *c, uint64_t *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "gpu_types");
@@ -98,7 +98,7 @@ static uint64_t gpus_of(const struct cluster *c, uint64_t types)
 	return n;
 }
 
-/* Reads a whole number; flags override the deployment. */
+/* Reads "a100,h100": types of the cluster. */
 static int number(const cJSON *scenario, const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high,
 	int64_t *out, struct orr_error *err)
 {
@@ -141,7 +141,7 @@ static int read_deployment(
 		rc = inputs_int(o, where, "least", 0, 0, MAX_REPLICAS, &least, err);
 	if (!rc)
 		rc = inputs_int(o, where, "most", 0, 0, MAX_REPLICAS, &most, err);
-	/* A single deployment gets the whole cluster, unless it is scaled. */
+	/* A single deployment gets the whole cluster, unless autoscaling applies. */
 	int64_t room = rc ? 0 : (int64_t)(gpus_of(s->cluster, d->gpu_types) / (uint64_t)(tp * pp));
 	if (!rc)
 		rc = number(s->given, o, where, "replicas",
@@ -162,7 +162,7 @@ static int read_deployment(
 
 /* ---- all deployments ---- */
 
-/* Checks that the cluster has the GPUs requested at the start, in total and of each deployment's types. */
+/* Checks that the cluster has the GPUs requested at the start, in total and for the types of each deployment. */
 static int check_room(const struct scenario *x, struct orr_error *err)
 {
 	const struct serve_state *s = x->state;
@@ -269,7 +269,7 @@ static void add_cache(const struct scenario *x, const struct serve_deployment *d
 		sbuf_printf(b, "%s%s", b->len ? "; " : "", text);
 }
 
-/* Texts on the models and where they run. */
+/* Texts on the models and their devices. */
 struct model_notes {
 	struct sbuf times, caches;
 };
@@ -357,14 +357,14 @@ static int prices_from_text(struct serve_prices *x, const struct cluster *c, con
 	return rc;
 }
 
-/* The catalogue has no spot prices. */
+/* Returns whether the type is a spot type: the catalogue has no spot prices. */
 static bool is_spot(const char *type)
 {
 	size_t n = strlen(type), tail = strlen("-spot");
 	return n > tail && !strcmp(type + n - tail, "-spot");
 }
 
-/* Prices of the types that are in the catalogue. */
+/* Sets the prices of the types that are in the catalogue. */
 static int prices_from_catalogue(struct serve_prices *x, const struct cluster *c, struct device *const *of, struct orr_error *err)
 {
 	struct sbuf note = { 0 };

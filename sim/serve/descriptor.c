@@ -22,7 +22,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		t->device[i] = t->set.device[i];
 		t->profile[i] = t->set.profile[i];
 	}
-	/* The comparison of several policies reads rows, and figures may read them. */
+	/* A comparison of several policies reads rows, and figures may read them. */
 	bool wants_rows = o->db || o->out_dir || o->is_series || s->n_policies > 1;
 	t->config = (struct serve_config){ .requests = t->requests,
 		.cluster = s->cluster,
@@ -170,7 +170,7 @@ static int run_serve(
 	return rc;
 }
 
-/* Completion times of the requests; false if some rows are missing. */
+/* Fills the blocks of completion times of the requests; returns false if some rows are missing. */
 static bool blocks_of(const struct run_result *r, struct blocks *b)
 {
 	blocks_init(b);
@@ -182,7 +182,7 @@ static bool blocks_of(const struct run_result *r, struct blocks *b)
 	return r->n_requests == r->rows_total && r->n_requests;
 }
 
-/* Differences to the first policy of this command; not stored. */
+/* Adds the differences to the first policy of this command; they are not stored. */
 static void add_differences(const struct scenario *s, struct run_result *const *runs, size_t n)
 {
 	struct blocks *first = mem_zalloc(1, sizeof *first), *other = mem_zalloc(1, sizeof *other);
@@ -308,7 +308,7 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "requests", false }, { "replicas", false }, { NULL, false } };
 
-/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+/* Columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
 	{ "requests_completed", "completed", REPORT_NUMBER, NULL },
 	{ "throughput", "requests/s", REPORT_NUMBER, NULL },

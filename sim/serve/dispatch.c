@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Calls of the policy within one instant: replica() for each event of a replica, run_end() for each batch that ended,
- * finish() for each request that ended, arrive() for each that arrived; then schedule() for one replica at which something
- * changed. Repeats from the start until no call is due.
+ * Calls of the policy within one instant: replica() for each event of a replica, run_end() for each batch that ended, finish()
+ * for each request that ended, arrive() for each that arrived; then schedule() for one replica whose state changed. The calls
+ * are repeated from the start until none is due.
  */
 #include "serve/dispatch.h"
 #include "serve/due.h"
@@ -21,7 +21,7 @@ static void tell_runs(struct orr_serve *w)
 	}
 }
 
-/* finish() may not act: requests that ended too may not have been reported yet. */
+/* Calls finish(), which may not act: other requests that ended may not have been reported yet. */
 static void tell_finish(struct orr_serve *w, const struct req *q)
 {
 	watch_enter(w->watch, "finish", eng_now(w->host.engine), q->number);
@@ -99,7 +99,7 @@ static void schedule(struct orr_serve *w, uint32_t replica)
 	POLICY_CALL(w, UINT64_MAX, schedule, w->self, w, replica);
 }
 
-/* now_s is within half a ns of the clock if an event of this world happened in this instant. */
+/* Advances now_s. It is within half a ns of the clock if an event of this world happened at this instant. */
 void dispatch_catch_up(struct orr_serve *w)
 {
 	int64_t now = eng_now(w->host.engine);

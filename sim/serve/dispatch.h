@@ -7,12 +7,12 @@
 
 #include "serve/world.h"
 
-/* Makes all calls that are due, and those that follow from them. */
+/* Makes all calls that are due, and those that these calls make due. */
 void dispatch_instant(struct orr_serve *w);
-/* Brings now_s up to the engine's clock. */
+/* Advances now_s to the engine's clock. */
 void dispatch_catch_up(struct orr_serve *w);
 
-/* At the end of an instant, when the run ends, and when its requests have ended too: a broken law fails the run. */
+/* Check the laws at the end of an instant, when the run ends, and when all requests have ended too: a violated law fails the run. */
 void check_serve_instant(struct orr_serve *w);
 void check_serve_state(struct orr_serve *w);
 void check_serve_end(struct orr_serve *w);

@@ -7,7 +7,7 @@
 
 #include "serve/world.h"
 
-/* Calls a function of the policy that may act; `number`: request for --policy-timeout's message. */
+/* Calls a function of the policy that may act. `number`: request in the message of --policy-timeout. */
 #define POLICY_CALL(w, number, what, ...)                                          \
 	do {                                                                       \
 		watch_enter((w)->watch, #what, eng_now((w)->host.engine), number); \
@@ -23,7 +23,7 @@ void replica_dirty(struct orr_serve *w, uint32_t replica);
 void due_arrival(struct orr_serve *w, struct req *q);
 /* Makes replica() due. */
 void due_event(struct orr_serve *w, uint32_t replica, enum orr_replica_event event);
-/* Makes the replica() calls that are due. They come before run_end(), finish() and arrive() of the instant. */
+/* Makes the replica() calls that are due, before run_end(), finish() and arrive() of the instant. */
 void due_tell_events(struct orr_serve *w);
 
 #endif

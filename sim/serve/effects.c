@@ -27,7 +27,7 @@ CONDITION(has_llm)
 	return false;
 }
 
-/* A model whose times and bytes follow from its layers. */
+/* The model's times and bytes follow from its layers. */
 CONDITION(has_layers)
 {
 	UNUSED;
@@ -81,7 +81,7 @@ CONDITION(has_choice)
 	return replicas > 1;
 }
 
-/* Failures of a mixed run are an input of the whole. */
+/* In a mixed run, failures are an input of the mixed scenario. */
 CONDITION(may_fail)
 {
 	UNUSED;

@@ -40,7 +40,7 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Limits that a completed request misses. */
+/* Counts of completed requests by the limit that they miss. */
 struct missed {
 	bool ttft, tpot, e2e;
 };
@@ -134,7 +134,7 @@ struct search {
 	struct rate_found *out;
 };
 
-/* Tries a factor and moves the bound of the bracket on its side. */
+/* Tries a factor and moves the lower or the upper end of the bracket to it. */
 static int probe(struct search *s, double factor, struct orr_error *err)
 {
 	struct rate_tried t = { .attainment = NAN, .rate = NAN };
@@ -166,7 +166,7 @@ static int go_up(struct search *s, struct orr_error *err)
 	return rc;
 }
 
-/* For traces of which too few requests meet the SLO at their rate and below: tries higher rates, which may fill batches sooner. */
+/* Tries higher rates, which may fill batches sooner, for traces of which too few requests meet the SLO at their own rate and below. */
 static int climb(struct search *s, struct orr_error *err)
 {
 	struct rate_found before = *s->out;
@@ -210,7 +210,7 @@ struct attempt {
 	struct slo slo;
 };
 
-/* Requests per second between the first and the last arrival. */
+/* Returns the requests per second between the first and the last arrival. */
 static double rate_of(const struct run_result *r)
 {
 	size_t n = r->n_requests;
@@ -235,7 +235,7 @@ static int run_at(const struct attempt *a, uint32_t k, double factor, struct run
 	return rc;
 }
 
-/* Adds to the sums of out. */
+/* Runs one replication and adds it to the sums of out. */
 static int try_replication(const struct attempt *a, uint32_t k, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	struct run_result *r = result_new();
@@ -257,7 +257,7 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, s
 	return rc;
 }
 
-/* Mean over the replications. */
+/* Averages over the replications. */
 static int try_factor(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	const struct attempt *a = ctx;
@@ -329,7 +329,7 @@ static void put_json(struct sbuf *b, const char *label, const struct slo *slo, c
 	sbuf_printf(b, "\"runs\": %u}%s\n", f->runs, is_last ? "" : ",");
 }
 
-/* "refused 12 % (context 10 %, policy 2 %)" */
+/* Appends "refused 12 % (context 10 %, policy 2 %)". */
 static void put_refused(struct sbuf *b, const struct slo_misses *m)
 {
 	const char *before = " (";
@@ -343,7 +343,7 @@ static void put_refused(struct sbuf *b, const struct slo_misses *m)
 	sbuf_puts(b, *before == ',' ? ")" : "");
 }
 
-/* "bound by ttft: completed requests keep ttft 88.2 %, tpot 99.8 %; refused 1 % (context 1 %)" */
+/* Appends "bound by ttft: completed requests keep ttft 88.2 %, tpot 99.8 %; refused 1 % (context 1 %)". */
 static void put_bound(struct sbuf *b, const struct slo *slo, const struct rate_found *f)
 {
 	const struct slo_misses *m = &f->above_misses;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPUs of replicas: allocation, cost, release, and withholding while their node has been given notice. */
+/* GPUs of replicas: allocation, cost, release, and withholding after a notice to their node. */
 #include "serve/fleet.h"
 #include "serve/metrics.h"
 
@@ -82,7 +82,7 @@ void gpus_withhold(struct orr_serve *w, uint32_t node)
 	f->limbo[f->n_limbo++] = a;
 }
 
-/* One allocation may span several nodes, so all are released and some withheld again. */
+/* One allocation may span several nodes, so all are released and some are withheld again. */
 void gpus_release(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;

@@ -17,13 +17,13 @@ struct sample {
 
 struct group_net {
 	struct served_net served;
-	struct step_once question; /* without members and bytes */
+	struct step_once question; /* question to the step world, without members and bytes */
 	struct cost *cost[CLUSTER_MAX_TYPES];
 	uint32_t tp, pp;
-	uint32_t *gpu;        /* [stage * tp + rank]: of the topology */
-	bool *is_spread;      /* [stage]: its GPUs are on several nodes */
-	bool *leaves;         /* [stage]: the hop after it leaves a node */
-	struct sample *known; /* [(stage * KINDS + kind) * SIZES + index of the size] */
+	uint32_t *gpu;        /* GPU numbers in the topology, [stage * tp + rank] */
+	bool *is_spread;      /* whether the GPUs of a stage are on several nodes */
+	bool *leaves;         /* whether the hop after a stage leaves a node */
+	struct sample *known; /* known times, [(stage * KINDS + kind) * SIZES + index of the size] */
 	struct orr_error error;
 };
 

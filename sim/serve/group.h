@@ -2,8 +2,8 @@
 /*
  * group.h - messages among the GPUs of a replica that is on several nodes (group.c)
  *
- * Times are those of the step world for the same collective, cluster and network (step/once.h), alone on the network. They are
- * asked for at sizes in steps of a quarter octave, each on first use, and interpolated linearly between them.
+ * Times are those of the step world for the same collective, cluster and network (step/once.h), alone on the network. Sizes are
+ * in steps of a quarter octave, each computed at first use; times in between are interpolated linearly.
  */
 #ifndef ORR_SERVE_GROUP_H
 #define ORR_SERVE_GROUP_H
@@ -12,15 +12,16 @@
 
 struct group_net;
 
-/* Index within its node of GPU i of a replica, which has GPUs, and the node. Replicas on one node take its GPUs in the order of
- * their numbers. */
+/* Returns the index within its node of GPU i of a replica, which must have GPUs, and the node. Replicas on one node take its GPUs in
+ * the order of their numbers. */
 uint32_t replica_gpu(const struct orr_serve *w, uint32_t replica, uint32_t i, uint32_t *node);
 
-/* Returns NULL without an error if all GPUs are on one node, no network is known, or the model is not by layers. */
+/* Makes the network of a replica. Returns NULL without an error if all GPUs are on one node, no network is known, or the model is
+ * not by layers. */
 struct group_net *group_net_new(const struct orr_serve *w, uint32_t replica, struct orr_error *err);
 void group_net_free(struct group_net *g);
 const struct served_net *group_net_served(const struct group_net *g); /* NULL for NULL */
-/* The first error of a message; code 0: none. */
+/* Returns the first error of a message; code 0: none. */
 const struct orr_error *group_net_error(const struct group_net *g);
 
 #endif

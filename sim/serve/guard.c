@@ -2,10 +2,10 @@
 /*
  * --check for policies that claim ORR_SLO_GUARDED: no action makes a request miss a deadline that it would otherwise meet.
  *
- * Before an abort, or the start of a run that slows others down, each request in the affected runs that is projected to end
- * by its deadline is marked with the action. If a marked request ends late or is shed, the error names that action. The loss
- * of a replica is no action and clears the marks of its requests. Checks runs of table models only: the end of a resident is
- * not known in advance.
+ * Before an abort, or the start of a run that slows others down, each request in the affected runs that is projected to end by
+ * its deadline is marked with the action. If a marked request ends late or is shed, the error names that action. The loss of a
+ * replica, which is no action, clears the marks of its requests. Only runs of table models are checked: the end of a resident
+ * is not known in advance.
  */
 #include "serve/guard.h"
 #include "serve/replica.h"
@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-static const double LATE_S = 1e-8; /* sums of times are rounded */
+static const double LATE_S = 1e-8; /* tolerance for the rounding of sums of times */
 
 struct mark {
 	orr_req request; /* 0: none */
@@ -25,7 +25,7 @@ struct mark {
 };
 
 struct guard {
-	struct mark *mark; /* [slot of the request] */
+	struct mark *mark; /* marks by slot of the request */
 	uint32_t n, cap;
 };
 
@@ -51,13 +51,13 @@ static struct mark *mark_of(struct guard *g, uint32_t slot)
 	return &g->mark[slot];
 }
 
-/* Projected end of the requests of a run; INFINITY: unknown, or the requests continue after it. */
+/* Returns the projected end of the requests of a run; INFINITY: unknown, or the requests continue after it. */
 static double will_end(const struct run *x)
 {
 	return x->keeps || x->leaving >= 0 || x->state != RUN_RUNNING ? INFINITY : x->end_s;
 }
 
-/* Projected end of the last run that contains the request. */
+/* Returns the projected end of the last run that contains the request. */
 static double last_end(const struct orr_serve *w, orr_req r)
 {
 	double end = 0;

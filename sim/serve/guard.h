@@ -11,9 +11,9 @@
 
 void guard_begin(struct orr_serve *w); /* after create() */
 void guard_free(struct orr_serve *w);
-/* The run is about to be stopped. */
+/* Must be called before a run is stopped. */
 void guard_before(struct orr_serve *w, const struct run *x, const char *action);
-/* A run is about to start or resume beside others. */
+/* Must be called before a run starts or resumes next to others. */
 void guard_before_beside(struct orr_serve *w, uint32_t replica, const char *action);
 void guard_forget(struct orr_serve *w, const struct req *q);
 void guard_ended(struct orr_serve *w, const struct req *q, double at_s);

@@ -38,8 +38,8 @@ static double iteration_s(struct orr_serve *w, struct lane *l)
 }
 
 /*
- * The end of an iteration of d seconds. If all iterations of a repetition take equally long, it is the start of the first
- * plus a multiple of d, so that rounding errors do not add up.
+ * Returns the end of an iteration of d seconds. If all iterations of a repetition take equally long, the end is the start of
+ * the first plus a multiple of d, so rounding errors do not add up.
  */
 static double end_after(struct lane *l, double start_s, double d)
 {
@@ -100,7 +100,7 @@ static void complete(struct orr_serve *w, struct lane *l, struct req *q)
 	req_end(w, q, ORR_REQ_COMPLETED, l->end_s);
 }
 
-/* Handles the end of the iteration in flight. Returns whether a request ended with it. */
+/* Handles the end of the iteration in flight. Returns whether a request ended at the same time. */
 static bool land(struct orr_serve *w, struct lane *l)
 {
 	double prompt_tokens = 0;
@@ -153,7 +153,7 @@ static bool is_quiet(const struct orr_serve *w)
 	return others_rest && !w->n_dirty && !w->n_arrived && !w->n_over && w->first_ended == NONE && !w->n_event;
 }
 
-/* Iterations that end before this time affect nothing else: the time of the next event, less the rounding. */
+/* Returns the time before which ends of iterations affect no other event: the time of the next event, less the rounding. */
 static double quiet_until(struct orr_serve *w)
 {
 	int64_t next;
@@ -165,8 +165,8 @@ static double quiet_until(struct orr_serve *w)
 }
 
 /*
- * Starts the next iteration of a repetition; at least one is left, and there is room for it. Inlined: iterations that end
- * before any other event and do not end the repetition have no event of their own.
+ * Starts the next iteration of a repetition. The repetition must have at least one iteration left, and room for it. Inlined:
+ * iterations that end before any other event and do not end the repetition have no separate event.
  */
 static void go_on(struct orr_serve *w, struct lane *l, uint32_t need)
 {
@@ -299,7 +299,7 @@ void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 	}
 }
 
-/* The lane's own time is exact, the engine's rounded. */
+/* The lane's own time is exact; the engine's time is rounded. */
 static double start_time(const struct orr_serve *w, const struct lane *l)
 {
 	return l->end_s >= 0 && serve_ns(l->end_s) == eng_now(w->host.engine) ? l->end_s : w->now_s;

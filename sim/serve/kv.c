@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blocks of the KV cache: how many each request holds, and which blocks of a prompt are cached. */
+/* Blocks of the KV cache: the number that each request holds, and the cached blocks of prompts. */
 #include "serve/lane.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	return true;
 }
 
-/* Blocks were taken: the cache drops entries without users. */
+/* Drops entries of the cache without users after blocks were taken. */
 static void trim(struct lane *l)
 {
 	while ((uint64_t)prefix_unused(l->prefix) * l->hash_blocks > l->avail)
@@ -50,7 +50,7 @@ void kv_spend(struct lane *l, uint32_t n)
 		trim(l);
 }
 
-/* Number of leading hashes of its prompt in the cache; at least one token is left to process. */
+/* Returns the number of leading hashes of its prompt in the cache; at least one token remains to be processed. */
 static uint32_t cached_run(const struct lane *l, const struct req *q)
 {
 	uint32_t n = q->prompt ? (q->prompt - 1) / (l->hash_blocks * l->block_tokens) : 0;
@@ -82,7 +82,7 @@ bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free)
 void kv_give(struct lane *l, struct req *q)
 {
 	l->avail += q->kv_held;
-	/* The end of a prompt is evicted first, because it cannot be used without the beginning. */
+	/* The end of a prompt is dropped first, because it cannot be used without the beginning. */
 	for (uint32_t i = q->shared; i-- > 0;)
 		if (prefix_leave(l->prefix, prefix_find(l->prefix, q->block[i])))
 			l->avail += l->hash_blocks;
@@ -101,7 +101,7 @@ void kv_publish(struct lane *l, struct req *q)
 		if (entry == PREFIX_NONE)
 			prefix_add(l->prefix, q->block[q->shared]);
 		else if (!prefix_use(l->prefix, entry))
-			l->avail += l->hash_blocks; /* another request published the same block: the copy is freed */
+			l->avail += l->hash_blocks; /* another request published the same block, so this copy is freed */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A replica that serves a language model: its life, and its residents. */
+/* A replica that serves a language model: its life and its residents. */
 #include "serve/group.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
@@ -119,7 +119,7 @@ static void detach(struct orr_serve *w, struct lane *l, struct req *q)
 	l->n--;
 }
 
-/* Takes its prompt out of the next iteration. */
+/* Removes its prompt from the next iteration. */
 static void unlist(struct lane *l, struct req *q, uint32_t slot)
 {
 	q->next_tokens = 0;
@@ -147,7 +147,7 @@ void lane_settle(const struct orr_serve *w, struct req *q)
 		decodes_settle(l, q);
 }
 
-/* Turns all tokens done into prompt. */
+/* Makes all tokens done part of the prompt again. */
 static void restart(struct req *q)
 {
 	if (q->done > q->prompt)

@@ -5,9 +5,9 @@
  * Files, bottom first: prefix.c (prefix cache), decodes.c (set of decodes), kv.c (blocks), lane.c (life of a lane;
  * residents), iterate.c (iterations and their repetition), move.c (transfer of KV caches between replicas).
  *
- * Every iteration with decodes moves all of them by one token, so the tokens of each need no counter: the lane has a clock
- * of such iterations, and a decode that joined at clock j with d tokens done has done d + (clock - j) now. An iteration that
- * no decode joins or leaves costs the same for any number of decodes:
+ * Every iteration with decodes advances all of them by one token, so decodes need no counters. The lane has a clock of such
+ * iterations: a decode that joined at clock j with d tokens done has now done d + (clock - j). An iteration that no decode
+ * joins or leaves takes O(1) for any number of decodes:
  *
  *  - ends: a heap of the decodes by the clock at which their output is complete.
  *  - ring: ring[c % block_tokens] is the number of decodes that take a block in the iteration at clock c. A decode that
@@ -41,7 +41,7 @@ struct lane_heap {
 	uint32_t n, cap;
 };
 
-/* A gap between two tokens of all decodes of the iterations at that clock and before it. */
+/* A gap between two tokens of all decodes in the iterations up to that clock. */
 struct lane_gap {
 	uint64_t clock;
 	double gap_s;
@@ -51,14 +51,14 @@ struct lane {
 	uint32_t replica;
 	const struct served *model;
 	struct served_on *on;
-	struct group_net *group; /* NULL: no message of the replica leaves a node */
+	struct group_net *group; /* messages between nodes; NULL: no message of the replica leaves a node */
 
 	/* residents in order of admission */
 	uint32_t first, last, n;
 
 	/* blocks */
 	uint32_t block_tokens, total;
-	uint32_t avail;        /* blocks that are free, or cached without users */
+	uint32_t avail;        /* number of blocks that are free, or cached without users */
 	struct prefix *prefix; /* NULL: no cache */
 	uint32_t hash_blocks;  /* blocks per hash */
 
@@ -67,26 +67,26 @@ struct lane {
 	struct lane_heap ends, later;
 	uint32_t *ring;
 	uint32_t *fresh, n_fresh, cap_fresh; /* decodes before their first iteration */
-	struct lane_gap *gap;                /* clocks ascending, gaps descending: for the largest gap since a clock */
+	struct lane_gap *gap;                /* gaps, clocks ascending and gaps descending: give the largest gap since a clock */
 	uint32_t n_gap, cap_gap;
 	double last_decode_s; /* end of the last iteration with decodes */
 
 	/* the iteration */
-	uint32_t *list, n_list, cap_list; /* its prompts; between iterations, those of the next one */
-	double copy_s, copying_s;         /* swap time that the next iteration waits for; that the running one waited for */
-	bool is_flying, is_cut;           /* in flight; the last of its repetition */
+	uint32_t *list, n_list, cap_list; /* prompts of the iteration; between iterations, those of the next one */
+	double copy_s, copying_s;         /* swap time for which the next iteration waits; for which the running one waited */
+	bool is_flying, is_cut;           /* an iteration is in flight; it is the last of its repetition */
 	unsigned flags;                   /* enum orr_iter_flag */
 	uint32_t flying;                  /* decodes in it */
-	uint32_t taken;                   /* blocks that they took for it */
-	uint32_t late;                    /* decodes that joined since its start */
-	uint64_t ahead;                   /* iterations before it that ended without an event */
-	uint64_t left;                    /* iterations of the repetition after it */
+	uint32_t taken;                   /* number of blocks that the decodes took for it */
+	uint32_t late;                    /* number of decodes that joined since its start */
+	uint64_t ahead;                   /* number of iterations before it that ended without an event */
+	uint64_t left;                    /* number of iterations of the repetition after it */
 	uint32_t keep_free;
-	double network_bytes;  /* that the iteration sends out of nodes */
-	double start_s, end_s; /* end_s -1: there was none yet */
-	double base_s, each_s; /* the last `alike` iterations took each_s, the first of them from base_s on */
-	uint64_t alike;        /* 0: the next one starts a new series */
-	int64_t again_ns;      /* instant at which a repetition continued; -1 */
+	double network_bytes;  /* bytes that the iteration sends out of nodes */
+	double start_s, end_s; /* start and end; end_s -1: no iteration yet */
+	double base_s, each_s; /* each of the last `alike` iterations took each_s; the first of them started at base_s */
+	uint64_t alike;        /* length of the series; 0: the next iteration starts a new one */
+	int64_t again_ns;      /* instant at which a repetition continued; -1: none */
 	struct eng_event event;
 };
 
@@ -98,12 +98,12 @@ static inline struct lane *lane_of(const struct orr_serve *w, const struct req *
 {
 	return q->replica < w->n_replicas ? w->replica[q->replica].lane : NULL;
 }
-/* Returns NULL if the replica has no lane. */
+/* Returns the lane of a replica; NULL if it has none. */
 static inline struct lane *lane_on(const struct orr_serve *w, uint32_t replica)
 {
 	return replica < w->n_replicas ? w->replica[replica].lane : NULL;
 }
-/* Returns whether it is part of the running iteration. */
+/* Returns whether the request is part of the running iteration. */
 static inline bool lane_is_in_flight(const struct lane *l, const struct req *q)
 {
 	return l->is_flying && (q->next_tokens || (l->flying && q->heap_at != NONE && q->joined <= l->clock));
@@ -114,18 +114,18 @@ struct prefix *prefix_new(void);
 void prefix_free(struct prefix *p);
 #define PREFIX_NONE UINT32_MAX
 uint32_t prefix_find(const struct prefix *p, uint64_t hash);
-/* Adds a user; returns true if the entry had none. */
+/* Adds a user; returns true if the entry had no users. */
 bool prefix_use(struct prefix *p, uint32_t entry);
-/* Removes a user; true: the entry has none left, and is dropped after all others without users. */
+/* Removes a user. Returns true if the entry has no users left; it is then dropped after all other such entries. */
 bool prefix_leave(struct prefix *p, uint32_t entry);
 bool prefix_is_used(const struct prefix *p, uint32_t entry);
 /* Adds an entry with one user. The hash must be absent. */
 void prefix_add(struct prefix *p, uint64_t hash);
 uint32_t prefix_unused(const struct prefix *p);
 uint32_t prefix_used(const struct prefix *p);
-/* Drops the least recently used entry without users. Such an entry must exist. */
+/* Drops the least recently used entry without users; one must exist. */
 void prefix_drop(struct prefix *p);
-/* Number of leading hashes that are present. */
+/* Returns the number of leading hashes that are present. */
 uint32_t prefix_run(const struct prefix *p, const uint64_t *hash, uint32_t n);
 
 /* ---- decodes.c ---- */
@@ -134,23 +134,23 @@ void decodes_free(struct lane *l);
 void decodes_join(struct orr_serve *w, struct lane *l, struct req *q);
 /* Settles q and removes it. */
 void decodes_leave(struct orr_serve *w, struct lane *l, struct req *q);
-/* Brings done, outputs and kv_held up to the clock; a block taken for the running iteration is not counted yet. */
+/* Updates done, outputs and kv_held to the clock; a block taken for the running iteration is not counted yet. */
 void decodes_settle(const struct lane *l, struct req *q);
-/* Returns whether q, settled, took a block for the running iteration. */
+/* Returns whether q, which is settled, took a block for the running iteration. */
 bool decodes_took_in_flight(const struct lane *l, const struct req *q);
-/* Blocks that the iteration at the next clock takes. */
+/* Returns the number of blocks that the iteration at the next clock takes. */
 uint32_t decodes_need(struct orr_serve *w, struct lane *l);
 /* Adds `more` blocks to q->kv_held. */
 void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t more);
-/* The iteration in flight has ended at end_s: advances clock, context and gaps. */
+/* Handles the end at end_s of the iteration in flight: advances clock, context and gaps. */
 void decodes_advance(struct orr_serve *w, struct lane *l, double end_s);
-/* Slot of a decode whose output is complete at the clock; NONE: there is none. */
+/* Returns the slot of a decode whose output is complete at the clock; NONE: no such decode. */
 uint32_t decodes_ended(const struct lane *l);
-/* Returns the law that is broken, or NULL. */
+/* Returns the violated law, or NULL. */
 const char *decodes_check(const struct orr_serve *w, const struct lane *l);
 
 /* ---- kv.c ---- */
-/* Blocks that hold the request's tokens, own and shared. */
+/* Returns the number of blocks that hold the request's tokens, own and shared. */
 static inline uint64_t kv_holds(const struct lane *l, const struct req *q)
 {
 	return (uint64_t)q->kv_held + (uint64_t)q->shared * l->hash_blocks;
@@ -159,49 +159,49 @@ static inline uint32_t kv_blocks_for(const struct lane *l, uint32_t tokens)
 {
 	return tokens / l->block_tokens + (tokens % l->block_tokens != 0);
 }
-/* Share of the blocks in use. */
+/* Returns the share of the blocks in use. */
 static inline double kv_in_use(const struct lane *l)
 {
 	return (double)(l->total - l->avail) / l->total;
 }
 bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct orr_error *err);
-/* Takes blocks for a waiting request; false: there is no room. A request without progress gets its cached blocks. */
+/* Takes blocks for a waiting request; returns false if too few are free. A request without progress gets its cached blocks. */
 bool kv_take(struct lane *l, struct req *q, uint32_t tokens, uint32_t keep_free);
 /* Takes n blocks for decodes (avail >= n). */
 void kv_spend(struct lane *l, uint32_t n);
 void kv_give(struct lane *l, struct req *q);
 /* Moves whole blocks of the processed prompt to the cache. */
 void kv_publish(struct lane *l, struct req *q);
-/* Returns the law that is broken, or NULL. moving: own blocks of requests that move away. */
+/* Returns the violated law, or NULL. moving: number of own blocks of requests that move away. */
 const char *kv_check(const struct orr_serve *w, const struct lane *l, uint64_t moving);
 
 /* ---- lane.c ---- */
 struct lane *lane_new(struct orr_serve *w, uint32_t replica, struct orr_error *err);
 void lane_free(struct lane *l);
-/* The replica's lane; NULL, and the run fails naming the function, if it has none. */
+/* Returns the replica's lane. If it has none, fails the run with an error that names the function, and returns NULL. */
 struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what);
-/* req_actor(), on a replica with a lane. */
+/* Same as req_actor(), for a replica with a lane. */
 struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what);
-/* Takes a resident out of decodes, list and residents; it still holds its blocks. */
+/* Removes a resident from decodes, list and residents; it still holds its blocks. */
 void lane_depart(struct orr_serve *w, struct lane *l, struct req *q);
 /* Settles a request that may be decoding. */
 void lane_settle(const struct orr_serve *w, struct req *q);
 
 /* ---- iterate.c ---- */
-/* A request arrived at the replica: the running iteration is the last of its repetition, unless ORR_ITER_THROUGH. */
+/* Handles the arrival of a request at the replica: the running iteration is the last of its repetition, unless ORR_ITER_THROUGH. */
 void lane_arrival(struct orr_serve *w, uint32_t replica);
-/* Same for a timer or orr_wake(), regardless of the flags. */
+/* Same, for a timer or orr_wake(), regardless of the flags. */
 void lane_wake(struct orr_serve *w, uint32_t replica);
-/* The replica is lost: the running iteration ends without a result. */
+/* Handles the loss of the replica: the running iteration ends without a result. */
 void lane_abandon(struct orr_serve *w, struct lane *l);
 
 /* ---- move.c ---- */
 void moves_free(struct orr_serve *w);
-/* Own blocks of requests that move away from the replica. */
+/* Returns the number of own blocks of requests that move away from the replica. */
 uint64_t moves_held(const struct orr_serve *w, uint32_t replica);
-/* Returns the next request that moves to the replica, from transfer *at on; NULL: there is none. */
+/* Returns the next request that moves to the replica, from transfer *at on; NULL: none. */
 struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at);
-/* Cancels the transfer of a moving request, which waits then. */
+/* Cancels the transfer of a moving request, which then waits. */
 void moves_drop(struct orr_serve *w, struct req *q);
 
 #endif

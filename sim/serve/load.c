@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Load of replicas: requests routed to them, busy time, and the groups that new requests go to. Joining the shortest queue
- * costs O(log replicas): each group keeps a tree of winners by load.
+ * Load of replicas: requests routed to them, busy time, and the groups for new requests. Joining the shortest queue costs O(log
+ * replicas): each group has a tree of winners by load.
  */
 #include "serve/fleet.h"
 #include "serve/metrics.h"
@@ -24,7 +24,7 @@ uint64_t replica_load(const struct orr_serve *w, uint32_t replica)
 	return w->set->router == ROUTER_LEAST_OUTSTANDING ? w->fleet->more[replica].outstanding : w->replica[replica].routed;
 }
 
-/* The better of two indices of members; NONE: no member. */
+/* Returns the better of two indices of members; NONE: no member. */
 static uint32_t better(const struct orr_serve *w, const struct group *g, uint32_t a, uint32_t b)
 {
 	if (a == NONE || b == NONE)
@@ -110,7 +110,7 @@ uint32_t group_nth(const struct orr_serve *w, uint32_t model, uint64_t i)
 
 /* ---- requests ---- */
 
-/* Constant during the life of a request, so that replica_count() subtracts what it added. */
+/* Returns the tokens of a request, constant during its life, so that replica_count() subtracts the number that it added. */
 static uint64_t tokens_of(const struct req *q)
 {
 	uint64_t tokens = (uint64_t)q->prompt_asked + q->max_output;

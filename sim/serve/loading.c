@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Models in the memory of a replica. One is loaded at a time; its weights take memory from the start of loading. */
+/* Models in the memory of a replica. One model is loaded at a time; its weights occupy memory from the start of loading. */
 #include "serve/due.h"
 #include "serve/memory.h"
 #include "serve/metrics.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* Returns whether it is a table model that the replica may run. */
+/* Returns whether the model is a table model that the replica may run. */
 static bool may_run(const struct orr_serve *w, const struct replica *r, uint32_t model)
 {
 	return w->config->model[model]->kind == SERVED_TABLE && (r->model == UINT32_MAX || r->model == model);
@@ -70,7 +70,7 @@ static void on_loaded(struct engine *e, void *ctx, uint64_t subject, uint64_t ar
 	struct orr_serve *w = ctx;
 	const struct replica *r = &w->replica[subject];
 	if (w->error.code || !r->loaded_s || isnan(r->loaded_s[arg]) || serve_ns(r->loaded_s[arg]) != eng_now(e))
-		return; /* unloaded or loaded again in the meantime */
+		return; /* unloaded or reloaded in the meantime */
 	serve_happen(w, r->loaded_s[arg]);
 	replica_dirty(w, (uint32_t)subject);
 }

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Above MODELS_MAX models there are no values by model. */
+/* With more than MODELS_MAX models, results have no values by model. */
 enum { MODELS_MAX = 64 };
 
 static void put(struct orr_serve *w, const char *name, double value)
@@ -108,7 +108,7 @@ static void put_counts(struct orr_serve *w)
 	put(w, "events", (double)eng_happened(w->host.engine));
 }
 
-/* From the first arrival to the last completion, or to the end of the run if requests are unfinished. */
+/* Returns the time from the first arrival to the last completion, or to the end of the run if requests are unfinished. */
 static double span_s(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;
@@ -116,7 +116,7 @@ static double span_s(const struct orr_serve *w)
 	return m->has_begun ? end - m->begun_s : 0;
 }
 
-/* Goodput has no interval within one run: it also varies with the time in which a given number of requests arrive. */
+/* Goodput has no interval within one run: it also varies with the duration in which a given number of requests arrive. */
 static void put_goodput(struct orr_serve *w, double span)
 {
 	struct serve_metrics *m = w->metrics;
@@ -168,7 +168,7 @@ struct fleet_sums {
 	double gpu_s, up_gpu_s, busy_gpu_s, up_s, usd, kv, kv_s;
 };
 
-/* Sums over replicas; those that are still up are counted until now. */
+/* Returns sums over replicas; those that are still up count until now. */
 static struct fleet_sums sum_up(const struct orr_serve *w)
 {
 	const struct serve_metrics *m = w->metrics;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory of a replica over time, and interference between its runs.
+ * Projects the memory of a replica over time, and interference between its runs.
  *
- * Projects all runs of a replica to their ends (docs/models/serve.md#runs-that-share-a-replica): memory and rates are constant
- * between two instants at which a run starts, reaches its peak or ends. Overlaps shorter than the clock's resolution are
- * ignored.
+ * All runs of a replica are projected to their ends (docs/models/serve.md#runs-that-share-a-replica): memory and rates are
+ * constant between two instants at which a run starts, reaches its peak or ends. Overlaps shorter than the clock's resolution
+ * are ignored.
  */
 #include "serve/memory.h"
 #include "serve/metrics.h"
@@ -18,18 +18,18 @@
 
 enum { ON_STACK = 16 };
 static const double OVERLAP_S = 2e-9;
-static const double REACHED_S = 0.5e-9; /* events this near have happened */
-static const double ROUNDING = 1e-12;   /* relative, of sums of bytes */
+static const double REACHED_S = 0.5e-9; /* events within this time have happened */
+static const double ROUNDING = 1e-12;   /* relative rounding error of sums of bytes */
 
-/* A run in the projection. to_peak, left and stop are seconds of the run's own progress, not of simulated time. */
+/* A run in the projection. to_peak, left and stop are seconds of the run's own progress instead of simulated time. */
 struct part {
 	uint32_t model;
 	bool is_going;        /* started, not suspended, not ended */
-	double bytes, peak;   /* memory now; from the peak on */
+	double bytes, peak;   /* bytes of memory now; from the peak on */
 	double to_peak, left; /* to_peak INFINITY: the peak is past */
-	double stop;          /* value of left at which it leaves; 0: at its end */
-	bool is_kept;         /* it holds its memory from then on */
-	double starts_s;      /* 0: it has started */
+	double stop;          /* value of `left` at which the run leaves; 0: at its end */
+	bool is_kept;         /* the run keeps its memory after it leaves */
+	double starts_s;      /* time until its start; 0: it has started */
 };
 
 static double scale_of(const struct orr_serve *w, uint32_t model)
@@ -58,7 +58,7 @@ void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32
 		}
 		return;
 	case INTERFERENCE_CURVE:
-		/* has_room() refuses more runs than were measured; a projection may see them for an instant. */
+		/* has_room() refuses more runs than the curve has; a projection may include more for an instant. */
 		for (uint32_t i = 0; i < n; i++)
 			rate[i] = 1 / w->set->curve[(n < w->set->n_curve ? n : w->set->n_curve) - 1];
 		return;
@@ -98,7 +98,7 @@ static bool is_gone(const struct memory_extra *x, uint32_t run)
 	return x && x->without == run + 1;
 }
 
-/* x, if it is a run, is the last part. */
+/* Opens a projection. x, if it is a run, is the last part. */
 static void open_projection(struct projection *p, const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
 	const struct replica *r = &w->replica[replica];
@@ -167,7 +167,7 @@ static void rates_of(const struct projection *p, double *rate)
 		mem_free(model);
 }
 
-/* Time to the next change; INFINITY: there is none. */
+/* Returns the time to the next change; INFINITY: none. */
 static double until_change(const struct projection *p, const double *rate)
 {
 	double dt = INFINITY;
@@ -206,7 +206,7 @@ static void advance(struct projection *p, const double *rate, double dt)
 	}
 }
 
-/* Calls seen(), if not NULL, with the time of each change. Returns false if at some instant there is no room. */
+/* Calls seen(), if not NULL, with the time of each change. Returns false if the memory is exceeded at some instant. */
 static bool project(struct projection *p, double capacity, bool is_checked, void (*seen)(void *ctx, double t), void *ctx)
 {
 	double rate_stack[ON_STACK], *rate = p->n <= ON_STACK ? rate_stack : mem_alloc((p->n + 1) * sizeof *rate);
@@ -227,7 +227,7 @@ static bool project(struct projection *p, double capacity, bool is_checked, void
 	return fits;
 }
 
-/* Returns whether the sum of all peaks fits; then times are irrelevant. */
+/* Returns whether the sum of all peaks fits, so that times are irrelevant. */
 static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
 	const struct replica *r = &w->replica[replica];
@@ -281,9 +281,9 @@ static int by_time(const void *a, const void *b)
 }
 
 /*
- * Memory is freed only at changes of other runs, so the least delay is 0, the time of a change, or the delay that puts the
- * new run's peak at a change. (With interference the new run shifts later changes: the delay returned fits, but a shorter
- * one might too.)
+ * Returns the least delay. Memory is freed only at changes of other runs, so the least delay is 0, the time of a change, or the
+ * delay that moves the new run's peak to a change. (With interference the new run shifts later changes: the delay returned
+ * fits, but a shorter one might too.)
  */
 double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x)
 {

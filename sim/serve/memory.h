@@ -7,7 +7,7 @@
 
 #include "serve/world.h"
 
-/* An addition to the runs of a replica. */
+/* A run to add to those of a replica. */
 struct memory_extra {
 	bool is_run; /* false: weights alone */
 	uint32_t model;
@@ -17,13 +17,13 @@ struct memory_extra {
 	uint32_t without; /* slot + 1 of a run to ignore; 0: none */
 };
 
-/* Bytes in use now: weights and runs. */
+/* Returns the bytes in use now: weights and runs. */
 double memory_in_use(const struct orr_serve *w, uint32_t replica);
-/* Returns whether the current runs and x fit into memory from now to their ends. x NULL: only the current runs. */
+/* Returns whether the current runs and x fit in memory from now to their ends. x NULL: only the current runs. */
 bool memory_fits(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x);
 /* Returns the least delay at which the run fits; INFINITY: never. */
 double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct memory_extra x);
-/* Progress per second of n runs on one replica, given their models (serve.interference). */
+/* Computes the progress per second of n runs on one replica, given their models (serve.interference). */
 void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32_t n, double *rate);
 
 /* Sets the models that are in memory when the replica comes up. */

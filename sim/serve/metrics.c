@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Every token of every request adds a gap: sorting more of them takes longer than the run. */
+/* Every token of every request adds a gap. Sorting more gaps would take longer than the run. */
 enum { EVENTS_MAX = 1000000, GAPS_EXACT = 10000 };
 
 static void tally_begin(struct tally *t)
@@ -161,7 +161,8 @@ const char *serve_reason_name(enum req_reason why)
 	return why < REASONS ? name[why] : NULL;
 }
 
-/* Every row up to max_rows; then every second, fourth, ... by number (as in sim/jobs/metrics.c). */
+/* Returns whether a request has a row: every one up to max_rows; then every second, fourth, ... by number (as in
+ * sim/jobs/metrics.c). */
 static bool has_row(struct orr_serve *w, uint64_t number)
 {
 	struct run_result *r = w->result;
@@ -187,7 +188,7 @@ static void record(struct orr_serve *w, const struct req *q, double at_s)
 	const struct served *model = w->config->model[q->model];
 	bool is_table = model->kind == SERVED_TABLE, has_ended = q->how == ORR_REQ_COMPLETED;
 	MEM_GROW(r->requests, r->n_requests, w->metrics->cap_rows);
-	/* The set of requests and the models own the names and outlive the result. */
+	/* The set of requests and the models outlive the result and own the names. */
 	r->requests[r->n_requests++] = (struct request_row){ .number = q->number,
 		.request_id = q->id ? strtab_text(reqset_strings(w->config->requests), q->id) : NULL,
 		.model = model->name,
@@ -207,7 +208,7 @@ static void record(struct orr_serve *w, const struct req *q, double at_s)
 
 /* ---- requests ---- */
 
-/* Time per output token after the first; NAN if there is only one. */
+/* Returns the time per output token after the first; NAN if there is only one. */
 static double tpot_of(const struct orr_serve *w, const struct req *q, double at_s)
 {
 	bool is_splitwise = w->set->tbt == TBT_SPLITWISE;
@@ -215,7 +216,7 @@ static double tpot_of(const struct orr_serve *w, const struct req *q, double at_
 	return n ? (at_s - q->first_token_s) / n : NAN;
 }
 
-/* Returns whether it completed within all its limits; a limit that is not set is met. */
+/* Returns whether the request completed within all its limits; a limit that is not set is met. */
 static bool meets(const struct orr_serve *w, const struct req *q, double at_s, double ttft, double tpot)
 {
 	return q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s && !(ttft > w->set->slo_ttft_s) && !(tpot > w->set->slo_tpot_s);
@@ -296,7 +297,7 @@ void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, cons
 
 /* ---- work ---- */
 
-/* Assumes that use of the cache changes linearly between two calls. */
+/* Counts the use of the cache, which is assumed to change linearly between two calls. */
 static void count_cache(struct orr_serve *w, uint32_t replica, double share)
 {
 	struct serve_metrics *m = w->metrics;
@@ -325,16 +326,16 @@ void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
 	hist_add_n(m->gap, gap_s, count);
 }
 
-/* Seconds of the last dt that the run was at its peak. */
+/* Returns the time within the last dt in which the run was at its peak. */
 static double at_peak_s(const struct orr_serve *w, const struct run *x, double dt)
 {
-	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* in its own progress */
+	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* in units of the run's own progress */
 	if (past < 0 || (past == 0 && x->memory.peak_from_s > 0))
 		return 0;
 	return x->state == RUN_RUNNING ? fmin(dt, past / x->rate) : dt;
 }
 
-/* Runs and their speeds are constant between two calls, so the largest use is at the end. */
+/* Counts memory in use. Runs and their speeds are constant between two calls, so the largest use is at the end. */
 void serve_metrics_memory(struct orr_serve *w, uint32_t replica)
 {
 	struct serve_metrics *m = w->metrics;

@@ -31,71 +31,72 @@ struct model_sums {
 };
 
 struct serve_metrics {
-	bool has_begun; /* set once the first request has arrived */
+	bool has_begun; /* set at the arrival of the first request */
 	bool has_llm, has_slo;
-	unsigned used; /* enum serve_use; those that are found where struct orr_serve is constant */
+	unsigned used; /* bits of enum serve_use that are found by functions with a constant struct orr_serve */
 	double begun_s, last_end_s;
-	double level; /* of intervals; NaN: the run gives none */
+	double level; /* level of intervals; NaN: the run has none */
 	uint64_t arrived, completed, refused, shed, unfinished;
 	uint64_t refused_by[REASONS], shed_by[REASONS]; /* [enum req_reason] */
 	struct policy_reason *policy_reason;
 	uint32_t n_policy_reason, cap_policy_reason;
-	uint64_t without_tokens; /* requests of language models whose row lacks prompt or output tokens */
+	uint64_t without_tokens; /* number of requests of language models whose row lacks prompt or output tokens */
 	uint64_t preemptions, restarts;
 	bool has_groups;                        /* a replica was on several nodes */
-	double group_bytes;                     /* that messages within replicas sent out of nodes */
-	uint64_t swaps, kv_transfers;           /* KV caches copied to the host; sent to another replica */
-	uint64_t stacked_runs;                  /* runs started or resumed while their replica had another run */
-	uint64_t good;                          /* completed within all their limits */
-	uint64_t asked_slo, met_slo;            /* ended requests that have a limit; the good ones of these */
+	double group_bytes;                     /* bytes that messages within replicas sent out of nodes */
+	uint64_t swaps, kv_transfers;           /* numbers of KV caches copied to the host; sent to another replica */
+	uint64_t stacked_runs;                  /* number of runs started or resumed while their replica had another run */
+	uint64_t good;                          /* number of requests completed within all their limits */
+	uint64_t asked_slo, met_slo;            /* number of ended requests that have a limit; number of good ones among them */
 	double completion_s, samples, sample_s; /* of completed requests */
 	double output_tokens;
 	struct tally completion, queue, ttft, tpot;
-	struct blocks met;        /* of requests with a limit: 1 if good, else 0 */
-	double looked_up, cached; /* prompt tokens of admitted requests; those found in a prefix cache */
+	struct blocks met;        /* values of requests with a limit: 1 if good, else 0 */
+	double looked_up, cached; /* prompt tokens of admitted requests; tokens of these found in a prefix cache */
 	struct hist *gap;         /* NULL: none yet */
 	struct model_sums *model;
 	/* work */
 	double iterations, prompt_processed, real, padded, lost_s;
-	/* [replica] integral over time of the share of the KV cache in use */
+	/* Integral over time of the share of the KV cache in use, by replica. */
 	double *kv_since_s, *kv_was, *kv_integral, *kv_span_s;
 	/* Memory of replicas that run table models: integrals over time of bytes in use and of bytes present. */
-	double *memory_since_s;                        /* [replica]; NULL: devices are unknown */
-	double memory_used, memory_there, memory_most; /* most: largest share in use of any replica */
+	double *memory_since_s;                        /* by replica; NULL: devices are unknown */
+	double memory_used, memory_there, memory_most; /* most: largest share in use on any replica */
 	/* over time */
 	uint64_t busy_gpus, up_gpus;
 	struct timeline live, busy, up;
-	double sojourn_s;      /* of all ended requests, for the check */
+	double sojourn_s;      /* sum over all ended requests, for the check */
 	uint64_t check_credit; /* of check.c */
 	/* rows */
 	size_t cap_rows;
 	uint64_t row_stride;
 };
 
-/* "context", "kv-cache", ..; NULL for REASON_NONE and past the last. */
+/* Returns "context", "kv-cache", ..; NULL for REASON_NONE and past the last. */
 const char *serve_reason_name(enum req_reason why);
 void serve_metrics_begin(struct orr_serve *w);
 void serve_metrics_arrival(struct orr_serve *w);
-/* The request has ended: q->how. */
+/* Counts a request that has ended: q->how. */
 void serve_metrics_request(struct orr_serve *w, const struct req *q, double at_s);
-/* The policy refuses or sheds a request; why NULL: it gives no reason. */
+/* Counts a request that the policy refuses or sheds; why NULL: no reason. */
 void serve_metrics_policy_reason(struct orr_serve *w, enum orr_req_end how, const char *why);
-/* Iterations have ended on the replica; kv_share: part of its KV cache in use now. */
+/* Counts iterations that have ended on the replica; kv_share: part of its KV cache in use now. */
 void serve_metrics_tokens(struct orr_serve *w, uint32_t replica, double iterations, double prompt_tokens, double kv_share);
-/* A gap between two tokens of one request, `count` times. */
+/* Counts a gap between two tokens of one request, `count` times. */
 void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count);
-/* Call before the memory in use on the replica, or the speed of its runs, changes. */
+/* Must be called before the memory in use on the replica, or the speed of its runs, changes. */
 void serve_metrics_memory(struct orr_serve *w, uint32_t replica);
-/* Prompt tokens looked up in the prefix cache, and those found. */
+/* Counts prompt tokens looked up in the prefix cache, and those found. */
 void serve_metrics_looked_up(struct orr_serve *w, uint32_t tokens, uint32_t cached);
-/* samples x length of a run: of its requests, and as padded. */
+/* Counts samples x length of a run: of its requests, and as padded. */
 void serve_metrics_padding(struct orr_serve *w, double real, double padded);
-/* Device time whose result was discarded. */
+/* Counts device time whose result was discarded. */
 void serve_metrics_lost(struct orr_serve *w, double s);
-/* Changes of the number of GPUs, now. */
+/* Counts changes of the number of GPUs, now. */
 void serve_metrics_fleet(struct orr_serve *w, int64_t busy_gpus, int64_t up_gpus);
 void serve_metrics_node(struct orr_serve *w, const char *kind, uint32_t node);
-/* A replica has taken its GPUs (starting), is up, or is about to give them back (off). Also before serve_metrics_begin(). */
+/* Counts a replica that has taken its GPUs (starting), is up, or will now release them (off). May be called before
+ * serve_metrics_begin(). */
 void serve_metrics_replica(struct orr_serve *w, uint32_t replica, enum replica_state state);
 /* measures.c: fills in the result. */
 void serve_metrics_end(struct orr_serve *w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Transfer of KV caches between replicas. Without a topology each takes latency + bytes / serve.kv_Bps, regardless of the number
- * of transfers; with one they are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while req.move
- * is the number of a live move; until the move ends, its blocks stay held on the replica that it left.
+ * Transfer of KV caches between replicas. Without a topology each takes latency + bytes / serve.kv_Bps, regardless of the
+ * number of transfers; with one, transfers are flows that share its links. Invariant: a request is ORR_REQ_MOVING exactly while
+ * req.move is the number of a live move; until the move ends, its blocks stay allocated on the source replica.
  */
 #include "serve/due.h"
 #include "serve/group.h"
@@ -20,8 +20,8 @@ struct move {
 	uint32_t slot, from, to;
 	struct eng_event event; /* without a topology */
 	double end_s;
-	uint32_t *flow, n_flows; /* with a topology; UINT32_MAX: has ended */
-	uint32_t left;           /* flows that have not ended */
+	uint32_t *flow, n_flows; /* flows with a topology; UINT32_MAX: the flow has ended */
+	uint32_t left;           /* number of flows that have not ended */
 };
 
 struct moves {
@@ -31,7 +31,7 @@ struct moves {
 	uint32_t *first_gpu;    /* of each node */
 	struct eng_event event; /* next end of a flow */
 	bool is_awaited;
-	bool has_ended; /* ended flows are still to be reported */
+	bool has_ended; /* some ended flows are not reported yet */
 };
 
 static struct moves *moves_of(struct orr_serve *w)
@@ -88,7 +88,7 @@ static void release(struct moves *m, struct move *x)
 	m->free[m->n_free++] = (uint32_t)(x - m->v);
 }
 
-/* The cache has arrived: frees the blocks on the replica that the request left; it waits on the other one. */
+/* Handles the arrival of the cache: frees the blocks on the source replica; the request waits on the destination. */
 static void arrived(struct orr_serve *w, uint32_t number, double at_s)
 {
 	struct move x = w->moves->v[number];
@@ -183,9 +183,9 @@ struct req *moves_to(const struct orr_serve *w, uint32_t replica, uint32_t *at)
 /* ---- starts ---- */
 
 /*
- * Share of the cache that is still to be sent when the prompt's last iteration, of prompt_s, has ended. With serve.kv_overlap
- * each layer is sent as soon as it is computed; L equal layers take whole_s in all. The last arrives at
- * prompt_s / L + (L - 1) max(prompt_s, whole_s) / L + whole_s / L.
+ * Returns the share of the cache that remains to be sent when the prompt's last iteration, of prompt_s, has ended. With
+ * serve.kv_overlap each layer is sent as soon as it is computed; L equal layers take whole_s in total. The last layer arrives
+ * at prompt_s / L + (L - 1) max(prompt_s, whole_s) / L + whole_s / L.
  */
 static double part_left(double whole_s, double prompt_s, uint32_t layers)
 {
@@ -195,14 +195,14 @@ static double part_left(double whole_s, double prompt_s, uint32_t layers)
 	return whole_s <= prompt_s ? 1 / n : (whole_s - prompt_s * (n - 1) / n) / whole_s;
 }
 
-/* Endpoint of GPU i of a replica. */
+/* Returns the endpoint of GPU i of a replica. */
 static uint32_t endpoint(const struct orr_serve *w, uint32_t replica, uint32_t i)
 {
 	uint32_t node, index = replica_gpu(w, replica, i, &node);
 	return w->moves->first_gpu[node] + index;
 }
 
-/* Brings the network up to now; an event of this instant reports flows that ended on the way. */
+/* Advances the network to now. An event of this instant reports flows that have ended since the last advance. */
 static void catch_up(struct orr_serve *w)
 {
 	struct flownet *net = w->moves->net;
@@ -280,7 +280,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 	lane_depart(w, l, q);
 	w->metrics->kv_transfers++;
 	q->state = ORR_REQ_MOVING;
-	/* The iteration that ended now contained its prompt, or the last part of it. */
+	/* The iteration that ended now contained the prompt, or the last part of it. */
 	bool is_fresh = w->set->kv_overlap && q->last_token_s == l->end_s && q->first_token_s == q->last_token_s;
 	start_move(w, q, replica, is_fresh ? l->end_s - l->start_s : 0);
 }

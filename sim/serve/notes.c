@@ -46,7 +46,7 @@ static void assume_models(const struct serve_state *t, struct run_result *r)
 	}
 }
 
-/* Constants of the serving system. */
+/* Adds the constants of the serving system. */
 static void assume_engine(const struct scenario *s, struct run_result *r)
 {
 	const char *name = orr_arg_text(s->options, "engine");
@@ -105,7 +105,7 @@ static void assume_copies(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
-/* Replicas whose GPUs are on several nodes. */
+/* Adds assumptions on replicas whose GPUs are on several nodes. */
 static void assume_groups(const struct scenario *s, struct run_result *r)
 {
 	const struct serve_state *t = s->state;
@@ -120,7 +120,7 @@ static void assume_groups(const struct scenario *s, struct run_result *r)
 	}
 }
 
-/* Adds a remark on speeds that the cluster states: they apply to jobs only. */
+/* Adds a remark on speeds stated by the cluster: they apply to jobs only. */
 static void note_speeds(const struct cluster *c, struct run_result *r)
 {
 	char text[160];

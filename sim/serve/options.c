@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options of the serving world: their documentation and how they are resolved. */
+/* Options of the serving world: documentation and resolution. */
 #include "serve/options.h"
 
 #include "base/mem.h"

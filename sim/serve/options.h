@@ -11,7 +11,7 @@
 #include "serve/serve.h"
 
 enum serve_router {
-	ROUTER_AUTO, /* the policy's route(), else jsq */
+	ROUTER_AUTO, /* the policy's route(), or jsq if it has none */
 	ROUTER_ROUND_ROBIN,
 	ROUTER_RANDOM,
 	ROUTER_JSQ,
@@ -21,7 +21,7 @@ enum serve_router {
 };
 enum serve_shed { SHED_NO, SHED_LATE, SHED_HOPELESS };
 enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE_OCCUPANCY, INTERFERENCE_CURVE };
-/* Defaults of serve.scale_interval and serve.scale_quiet, ns, and of serve.exit_interval, s. */
+/* Defaults: serve.scale_interval and serve.scale_quiet in ns, serve.exit_interval in s. */
 #define SERVE_SCALE_INTERVAL (15 * ORR_SECOND)
 #define SERVE_SCALE_QUIET (300 * ORR_SECOND)
 #define SERVE_EXIT_INTERVAL_S 0.0
@@ -36,8 +36,8 @@ struct serve_settings {
 	bool any_model;                       /* requests for models that are not served go to the first model */
 
 	enum serve_interference interference;
-	double *slowdown;         /* [model * n_models + beside]; NULL unless pairwise */
-	const double *curve;      /* [runs - 1]; owned by the options */
+	double *slowdown;         /* factors, [model * n_models + beside]; NULL unless pairwise */
+	const double *curve;      /* factors, [runs - 1]; owned by the options */
 	size_t n_curve;           /* SIZE_MAX unless curve */
 	double utilisation_limit; /* INFINITY: none */
 	enum serve_exit exit;
@@ -45,7 +45,7 @@ struct serve_settings {
 	bool preloaded;
 
 	uint32_t kv_block; /* tokens */
-	double kv_part;    /* share of a replica's memory */
+	double kv_part;    /* usable share of a replica's memory */
 	bool prefix_cache;
 	double swap_Bps, kv_Bps, kv_latency_s;
 	bool kv_overlap;
@@ -55,7 +55,7 @@ struct serve_settings {
 	double ci_level, warmup;
 };
 
-/* Returns NULL, with *err filled in, if an option is invalid. */
+/* Resolves the options. Returns NULL, with *err filled in, if one is invalid. */
 struct serve_settings *settings_new(const struct serve_config *c, struct orr_error *err);
 void settings_free(struct serve_settings *s);
 

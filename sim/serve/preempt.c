@@ -9,11 +9,11 @@
 
 #include <math.h>
 
-static const double AT_ONCE_S = 1e-9; /* an exit point this near is reached */
+static const double AT_ONCE_S = 1e-9; /* an exit point within this time is reached */
 
 /* ---- exit points ---- */
 
-/* Progress from one exit point to the next; 0: anywhere. */
+/* Returns the progress from one exit point to the next; 0: any point is an exit point. */
 static double exit_interval(const struct orr_serve *w, const struct run *x, enum serve_exit rule)
 {
 	uint32_t layers = w->config->model[x->model]->layers;
@@ -27,7 +27,7 @@ static double exit_interval(const struct orr_serve *w, const struct run *x, enum
 	}
 }
 
-/* Progress at the next exit point; INFINITY: unknown. */
+/* Returns the progress at the next exit point; INFINITY: unknown. */
 static double next_point(const struct orr_serve *w, const struct run *x, double interval)
 {
 	double done = x->alone_s - run_left(w, x);
@@ -41,7 +41,7 @@ static bool is_elsewhere(double a, double b)
 	return a < b || a > b;
 }
 
-/* The same by the scenario's rule. */
+/* Same, by the scenario's rule. */
 static double exit_point(const struct orr_serve *w, const struct run *x)
 {
 	double at = next_point(w, x, exit_interval(w, x, w->set->exit));
@@ -77,7 +77,7 @@ static const struct req *first_of(const struct orr_serve *w, const struct run *x
 	return x->n ? req_of(w, x->handle[0]) : NULL;
 }
 
-/* Returns whether all runs of the replica fit if this one keeps its memory from that progress on. */
+/* Returns whether all runs of the replica fit if this run keeps its memory from that progress on. */
 static bool can_hold(const struct orr_serve *w, struct run *x, double at)
 {
 	struct run saved = *x;
@@ -136,7 +136,7 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	run_set_end(w, x);
 }
 
-/* Resumes now. The added work comes first, so the peak is that much later. */
+/* Resumes a run now. The added work is done first, so the peak is later by this work. */
 static void revive(const struct orr_serve *w, struct run *x)
 {
 	x->state = RUN_RUNNING;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Blocks of prompts by hash. Invariant: an entry with users is in no list; one without is in the list of entries to drop,
- * in the order in which they lost their last user.
+ * Blocks of prompts by hash. Invariant: an entry with users is in no list. The list of entries to drop contains those without
+ * users, in the order in which they lost their last user.
  */
 #include "serve/lane.h"
 
@@ -12,14 +12,14 @@
 
 struct entry {
 	uint64_t hash;
-	uint32_t users, prev, next; /* in the list of entries to drop */
-	uint32_t chain;             /* in its bucket, or among the free entries */
+	uint32_t users, prev, next; /* links of the list of entries to drop */
+	uint32_t chain;             /* next entry in its bucket, or among the free entries */
 };
 
 struct prefix {
 	struct entry *v;
 	uint32_t n, cap, free;
-	uint32_t first, last; /* list of entries to drop; first: without users for longest */
+	uint32_t first, last; /* list of entries to drop; first: the entry without users for the longest time */
 	uint32_t n_used, n_unused;
 	uint32_t *head, n_heads; /* a power of two */
 };
@@ -43,7 +43,8 @@ void prefix_free(struct prefix *p)
 	mem_free(p);
 }
 
-/* Traces number their hashes from 0, hence the mixing (Knuth's multiplicative hashing). */
+/* Returns the head of the bucket of a hash. Traces number their hashes from 0, so the number is mixed (Knuth's multiplicative
+ * hashing). */
 static uint32_t *head_of(const struct prefix *p, uint64_t hash)
 {
 	return &p->head[hash_spread(hash) & (p->n_heads - 1)];

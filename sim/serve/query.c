@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Public functions that only read; timers; the policy's series. */
+/* Public functions without effects; timers; the policy's series. */
 #include "serve/due.h"
 #include "serve/fleet.h"
 #include "serve/lane.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Remarks of a run: requests that were refused or shed and why, and rows of the trace that were completed. */
+/* Remarks of a run: refused and shed requests with reasons, and rows of the trace that lacked values. */
 #include "serve/remarks.h"
 
 #include "serve/fleet.h"
@@ -82,7 +82,7 @@ static void put_reason(const struct orr_serve *w, enum orr_req_end how, enum req
 	}
 }
 
-/* "12 of 400 requests were refused: 10 longer than ..; 2 .." */
+/* Adds "12 of 400 requests were refused: 10 longer than ..; 2 .." */
 static void remark_on(struct orr_serve *w, enum orr_req_end how, const char *verb, uint64_t n, const uint64_t *by)
 {
 	struct sbuf b = { 0 };

@@ -5,7 +5,7 @@
 
 #include "serve/world.h"
 
-/* Adds the notes of kind "remark" to the result; after the last event of the run. */
+/* Adds the notes of kind "remark" to the result; called after the last event of the run. */
 void serve_remarks(struct orr_serve *w);
 
 #endif

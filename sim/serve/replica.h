@@ -4,7 +4,7 @@
  *
  * Invariants: a replica is a member of its group exactly when new requests may go to it (up, not draining, not for decoding
  * alone). The members of a group are sorted by number. In a group's tree, tree[1] is the index of the member with the least
- * load (the first on ties), and tree[i] the better of tree[2i] and tree[2i+1].
+ * load (the first on ties), and tree[i] is the better of tree[2i] and tree[2i+1].
  */
 #ifndef ORR_SERVE_REPLICA_H
 #define ORR_SERVE_REPLICA_H
@@ -32,9 +32,9 @@ struct replica {
 	uint32_t routed;
 	/* batches */
 	uint32_t first_run, last_run, n_runs;
-	double memory, weights; /* bytes: capacity; weights of the loaded models */
-	double *loaded_s;       /* [model] when it is loaded, or will be; NAN: not loaded */
-	struct lane *lane;      /* language models; NULL: none */
+	double memory, weights; /* memory: capacity, bytes; weights: bytes of the loaded models */
+	double *loaded_s;       /* time at which each model is or will be loaded; NAN: not loaded */
+	struct lane *lane;      /* lane of a language model; NULL: none */
 };
 
 static inline bool replica_is_up(const struct replica *r)
@@ -52,19 +52,19 @@ void groups_begin(struct orr_serve *w);
 void groups_free(struct orr_serve *w);
 void group_add(struct orr_serve *w, uint32_t replica);
 void group_remove(struct orr_serve *w, uint32_t replica);
-/* Number of group members whose index is below `replica`. */
+/* Returns the number of group members whose index is below `replica`. */
 uint32_t group_rank(const struct group *g, uint32_t replica);
-/* Replicas that new requests for the model may go to: how many, and the i-th, those of the model's own group first. */
+/* Return the number of replicas that new requests for the model may go to; the i-th of them, those of the model's own group first. */
 uint32_t group_count(const struct orr_serve *w, uint32_t model);
 uint32_t group_nth(const struct orr_serve *w, uint32_t model, uint64_t i);
 
-/* The load that the trees compare: live requests, or tokens with serve.router=least-outstanding. */
+/* Returns the load that the trees compare: live requests, or tokens with serve.router=least-outstanding. */
 uint64_t replica_load(const struct orr_serve *w, uint32_t replica);
-/* Routes the request to the replica; NONE: to none. */
+/* Routes the request to the replica; NONE: removes it from its replica. */
 void req_set_replica(struct orr_serve *w, struct req *q, uint32_t replica);
 /* Counts a request whose q->replica has changed from `from`. */
 void replica_count(struct orr_serve *w, struct req *q, uint32_t from);
-/* Keeps the idle set and the busy time. */
+/* Updates the idle set and the busy time. */
 void replica_set_busy(struct orr_serve *w, uint32_t replica, bool is_busy);
 /* Schedules fleet.on_empty for a draining replica that has no request and runs nothing. */
 void replica_leave_if_empty(struct orr_serve *w, uint32_t replica);

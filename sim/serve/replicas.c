@@ -25,7 +25,7 @@ static void settle_size(struct orr_serve *w, uint32_t replica)
 	r->memory = device ? device->memory_bytes * r->gpus : INFINITY;
 }
 
-/* Makes the lane of a language model, and notes the size of its cache. */
+/* Makes the lane of a language model, and records the size of its cache. */
 static bool make_lane(struct orr_serve *w, uint32_t replica)
 {
 	struct replica *r = &w->replica[replica];
@@ -159,7 +159,7 @@ static void throw_off(struct orr_serve *w, struct req *q)
 	q->restarts++;
 }
 
-/* Keeps it for replicas_place_thrown(). */
+/* Keeps the request for replicas_place_thrown(). */
 static void keep_thrown(struct orr_serve *w, struct req *q)
 {
 	struct fleet *f = w->fleet;
@@ -273,7 +273,7 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->least = p->is_scaled ? x->least : x->replicas;
 	p->most = p->is_scaled ? x->most : x->replicas;
 	p->wanted = x->replicas < p->least ? p->least : x->replicas > p->most ? p->most : x->replicas;
-	/* During a notice a replica and its replacement exist together. */
+	/* During a notice a replica and its replacement exist at the same time. */
 	p->slots = orr_arg_time_ns(w->config->options, "notice") ? 2 * p->most : p->most;
 	p->first = d ? p[-1].first + p[-1].slots : 0;
 	p->kv_tokens = NAN;

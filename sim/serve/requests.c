@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests: slots, the lists that policies keep them in, arrival and end. */
+/* Requests: slots, lists of policies, arrival and end. */
 #include "serve/guard.h"
 #include "serve/metrics.h"
 #include "serve/replica.h"
@@ -157,7 +157,7 @@ void req_unlist(struct orr_serve *w, struct req *q)
 	q->q_prev = q->q_next = NONE;
 }
 
-/* Returns the request if it can go into a list; else NULL, and the run fails. */
+/* Returns the request if it can be added to a list; else fails the run and returns NULL. */
 static struct req *listable(struct orr_serve *w, orr_req r, const char *what)
 {
 	struct req *q = req_of(w, r);
@@ -279,7 +279,7 @@ void req_release_ended(struct orr_serve *w)
 	for (uint32_t slot = w->first_ended, next; slot != NONE; slot = next) {
 		struct req *q = &w->req[slot];
 		next = q->next_ended;
-		q->generation++; /* the handle is stale from now on */
+		q->generation++; /* the handle is stale after this */
 		MEM_GROW(w->free_req, w->n_free_req, w->cap_free_req);
 		w->free_req[w->n_free_req++] = slot;
 	}

@@ -13,7 +13,7 @@
 enum req_reason {
 	REASON_NONE,
 	REASON_CONTEXT,     /* prompt and output exceed the model's context */
-	REASON_KV,          /* they exceed the KV cache of every replica */
+	REASON_KV,          /* prompt and output exceed the KV cache of every replica */
 	REASON_BATCH,       /* the model's table lacks its size or length */
 	REASON_MEMORY,      /* its batch exceeds the memory of every replica */
 	REASON_NO_REPLICA,  /* no deployment serves the model */
@@ -27,8 +27,8 @@ struct req {
 	uint32_t generation;
 	uint8_t state, how;                  /* enum orr_req_state, orr_req_end */
 	uint8_t why;                         /* enum req_reason */
-	bool is_paused, is_swapped, is_held; /* held: by runs started with ORR_RUN_KEEP */
-	uint64_t stamp;                      /* of the last batch that contains it */
+	bool is_paused, is_swapped, is_held; /* is_held: by runs started with ORR_RUN_KEEP */
+	uint64_t stamp;                      /* stamp of the last batch that contains the request */
 	bool is_known;                       /* arrive() has been called */
 	bool has_come;                       /* autoscaling by rate has counted the request before it was routed */
 	bool is_arriving;                    /* arrive() is due */
@@ -37,25 +37,25 @@ struct req {
 	uint32_t id, model, replica, samples, priority;
 	uint32_t prompt_asked, output_asked, max_output;
 	uint32_t preemptions, restarts;
-	uint32_t q_prev, q_next; /* in the policy's list */
-	struct orr_fifo *list;   /* NULL: in no list */
+	uint32_t q_prev, q_next; /* links of the policy's list */
+	struct orr_fifo *list;   /* the policy's list; NULL: in no list */
 	/* batches */
 	uint32_t runs; /* number of runs that contain it */
 	/* language models */
-	uint32_t prompt, done; /* done: exact unless it is decoding; then done + (lane clock - joined) */
-	uint32_t outputs;      /* output tokens so far; while it decodes, add (lane clock - joined) */
-	uint64_t joined;       /* lane clock when it joined the decodes */
-	uint32_t heap_at;      /* in the lane's heap of ends; NONE: not decoding */
-	uint32_t next_tokens;  /* prompt tokens in the iteration listed or running; 0: none */
+	uint32_t prompt, done; /* done: exact unless the request decodes; then add (lane clock - joined) */
+	uint32_t outputs;      /* output tokens so far; while the request decodes, add (lane clock - joined) */
+	uint64_t joined;       /* lane clock at which it joined the decodes */
+	uint32_t heap_at;      /* index in the lane's heap of ends; NONE: not decoding */
+	uint32_t next_tokens;  /* number of prompt tokens in the listed or running iteration; 0: none */
 	uint32_t res_prev, res_next;
-	uint32_t kv_held;          /* blocks that it does not share */
-	uint32_t n_blocks, shared; /* hashes of its prompt; the number of them shared with the prefix cache */
+	uint32_t kv_held;          /* number of blocks that the request does not share */
+	uint32_t n_blocks, shared; /* number of hashes of its prompt; number of them shared with the prefix cache */
 	const uint64_t *block;
 	double max_gap_s;            /* longest time between two tokens */
-	uint32_t later_at, fresh_at; /* lane.h; while it decodes */
-	uint64_t gap_from;           /* lane clock from which the lane's gaps apply to it */
+	uint32_t later_at, fresh_at; /* see lane.h; valid while the request decodes */
+	uint64_t gap_from;           /* lane clock from which the lane's gaps apply to the request */
 	uint32_t kv_at;              /* waiting, done > 0: the replica that holds its tokens */
-	uint32_t move;               /* number of its transfer; while it is moving */
+	uint32_t move;               /* number of its transfer, while it is moving */
 	uint32_t next_ended;         /* list of the requests that ended in this instant */
 };
 
@@ -63,7 +63,7 @@ static inline orr_req req_handle(const struct orr_serve *w, uint32_t slot)
 {
 	return (uint64_t)w->req[slot].generation << 32 | (slot + 1u);
 }
-/* Returns NULL if the handle is stale. */
+/* Returns the request of a handle; NULL if the handle is stale. */
 static inline struct req *req_of(const struct orr_serve *w, orr_req r)
 {
 	uint32_t slot = (uint32_t)r - 1u;
@@ -76,9 +76,9 @@ static inline uint32_t req_slot(const struct orr_serve *w, const struct req *q)
 	return (uint32_t)(q - w->req);
 }
 
-/* Returns a waiting request that was not yet announced to the policy; NULL, with w->error set, if its model is not served. */
+/* Returns a waiting request of which the policy does not know yet; NULL, with w->error set, if its model is not served. */
 struct req *req_new(struct orr_serve *w, const struct request_rec *rec);
-/* Gives a request of a language model at least one token of prompt and of output; formats without tokens have 0. */
+/* Sets at least one token of prompt and of output for a request of a language model; formats without tokens have 0. */
 void req_set_tokens(const struct orr_serve *w, struct req *q);
 /* Refuses or sheds a request: req_end() with a reason. */
 void req_turn_away(struct orr_serve *w, struct req *q, enum orr_req_end how, enum req_reason why, double at_s);
@@ -86,9 +86,9 @@ void req_turn_away(struct orr_serve *w, struct req *q, enum orr_req_end how, enu
  * instant. No-op if it has ended. */
 void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s);
 void req_release_ended(struct orr_serve *w);
-/* Takes it out of the policy's list. */
+/* Removes the request from the policy's list. */
 void req_unlist(struct orr_serve *w, struct req *q);
-/* Returns the request of an action if actions are allowed and it is in that state; else NULL, and the run fails. */
+/* Returns the request of an action if actions are allowed and it is in that state; else fails the run and returns NULL. */
 struct req *req_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, const char *what);
 
 #endif

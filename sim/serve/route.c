@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routing: the choice of the replica for a request; docs/models/serve.md#the-service. */
+/* Routing: the choice of a replica for a request; docs/models/serve.md#the-service. */
 #include "serve/fleet.h"
 #include "serve/requests.h"
 #include "serve/route.h"
@@ -38,7 +38,7 @@ static uint32_t at_random(struct orr_serve *w, uint32_t model)
 	return n ? group_nth(w, model, rng_below(&w->route_rng, n)) : NONE;
 }
 
-/* Draws two different replicas; the one with the shorter queue, on ties the first drawn (Mitzenmacher 2001). */
+/* Draws two different replicas and returns the one with the shorter queue, on ties the first drawn (Mitzenmacher 2001). */
 static uint32_t power_of_two(struct orr_serve *w, uint32_t model)
 {
 	uint32_t n = group_count(w, model);

@@ -12,15 +12,15 @@ uint32_t route_pick(struct orr_serve *w, const struct req *q);
 /* Same, by serve.router only. */
 uint32_t route_by_rule(struct orr_serve *w, const struct req *q);
 
-/* A request arrives now: refused if it can never be served, shed if serve.queue_limit is reached, else routed. */
+/* Handles the arrival of a request: refuses it if it can never be served, sheds it if serve.queue_limit is reached, else routes it. */
 void serve_arrive(struct orr_serve *w, const struct request_rec *rec);
 /* Routes a waiting request that is on no replica; arrive() follows. The request is held while no replica accepts its model. */
 void request_place(struct orr_serve *w, struct req *q);
-/* A replica came up: routes held requests in order. */
+/* Routes held requests in order when a replica comes up. */
 void requests_release_held(struct orr_serve *w);
 /* Returns whether a deployment serves the model, now or later. */
 bool model_has_replicas(const struct orr_serve *w, uint32_t model);
-/* Returns why a request of this size never fits on a replica that serves its model; REASON_NONE: it fits on one. */
+/* Returns the reason why a request of this size never fits on a replica that serves its model; REASON_NONE: it fits on one. */
 enum req_reason request_refusal(const struct orr_serve *w, const struct req *q);
 
 #endif

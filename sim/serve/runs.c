@@ -100,7 +100,7 @@ static void set_rate(struct orr_serve *w, struct run *x, double rate)
 	run_set_end(w, x);
 }
 
-/* The runs on the replica have changed: sets new rates. */
+/* Sets new rates after the runs on the replica have changed. */
 static void run_rerate(struct orr_serve *w, uint32_t replica)
 {
 	if (w->set->interference == INTERFERENCE_NONE)
@@ -145,7 +145,7 @@ static void run_stop(struct orr_serve *w, struct run *x)
 		run_count(w, x->replica, -1);
 }
 
-/* Takes the requests out of the run; those in no other run wait. */
+/* Removes the requests from the run; those in no other run wait. */
 static void give_members(struct orr_serve *w, struct run *x)
 {
 	for (uint32_t i = 0; i < x->n; i++) {

@@ -2,8 +2,8 @@
 /*
  * runs.h - runs of batches of table models (runs.c); batches.c starts them, preempt.c aborts and resumes them
  *
- * Invariant: a running run has exactly one pending event: its end or, if it is leaving, the exit point before that. A
- * suspended run has none. Both are in the list of their replica; n_runs counts the running ones only.
+ * Invariant: a running run has exactly one pending event: its end or, if it is leaving, the earlier exit point. A suspended run
+ * has none. Both are in the list of their replica; n_runs counts the running ones only.
  */
 #ifndef ORR_SERVE_RUNS_H
 #define ORR_SERVE_RUNS_H
@@ -21,7 +21,7 @@ struct run {
 	double started_s;
 	double alone_s;           /* duration of the run if no other run shares the replica */
 	double whole_s;           /* alone_s with all layers of the model (orr_batch.part) */
-	double left_s;            /* of alone_s, at rate_from_s */
+	double left_s;            /* rest of alone_s at rate_from_s */
 	double exit_left_s;       /* leaving: work left at the exit point */
 	double rate, rate_from_s; /* progress per second; depends on the other runs of the replica */
 	struct served_memory memory;
@@ -39,7 +39,7 @@ static inline orr_run run_handle(const struct orr_serve *w, uint32_t slot)
 {
 	return (uint64_t)w->run[slot].generation << 32 | (slot + 1u);
 }
-/* Returns NULL if the handle is stale. */
+/* Returns the run of a handle; NULL if the handle is stale. */
 static inline struct run *run_of(const struct orr_serve *w, orr_run r)
 {
 	uint32_t slot = (uint32_t)r - 1u;
@@ -51,7 +51,7 @@ static inline bool run_is_live(const struct run *x)
 {
 	return x->state == RUN_RUNNING || x->state == RUN_SUSPENDED;
 }
-/* Seconds of alone_s that are left now. */
+/* Returns the seconds of alone_s that are left now. */
 static inline double run_left(const struct orr_serve *w, const struct run *x)
 {
 	if (x->state != RUN_RUNNING)
@@ -60,22 +60,22 @@ static inline double run_left(const struct orr_serve *w, const struct run *x)
 	return left > 0 ? left : 0;
 }
 
-/* Returns a slot with handle and cap of its last use. */
+/* Returns a slot with the handle and cap of its last use. */
 struct run *run_new(struct orr_serve *w);
 /* Appends the run to the list of its replica. */
 void run_link(struct orr_serve *w, struct run *x);
-/* Starts the progress of a run beside the other runs of the replica. */
+/* Starts the progress of a run next to the other runs of the replica. */
 void run_go(struct orr_serve *w, struct run *x);
 /* Adds the progress up to now; the rate does not change. */
 void run_settle(const struct orr_serve *w, struct run *x);
-/* Schedules its event from left_s and rate; none may be pending. */
+/* Schedules the event of the run from left_s and rate; no other may be pending. */
 void run_set_end(struct orr_serve *w, struct run *x);
-/* At an exit point: aborts or suspends it, according to x->leaving. */
+/* Aborts or suspends a run at an exit point, according to x->leaving. */
 void run_leave(struct orr_serve *w, struct run *x);
 
 /* Removes all runs of a lost replica. */
 void runs_lost(struct orr_serve *w, uint32_t replica);
-/* Takes a request out of every run that contains it; the runs continue. */
+/* Removes a request from every run that contains it; the runs continue. */
 void runs_detach(struct orr_serve *w, struct req *q);
 /* Frees the runs whose run_end() has been called. */
 void runs_release_over(struct orr_serve *w);

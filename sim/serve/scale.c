@@ -64,7 +64,7 @@ static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 		n++;
 	}
 	if (n < p->wanted)
-		w->fleet->wants_more = true; /* tried again when there are GPUs */
+		w->fleet->wants_more = true; /* tried again when GPUs are free */
 }
 
 static void scale_fill(struct orr_serve *w)
@@ -74,7 +74,7 @@ static void scale_fill(struct orr_serve *w)
 		fill(w, &w->fleet->part[d], w->fleet->start_up);
 }
 
-/* The replica leaves in an event of its own, as callers of replica_leave_if_empty() still use it. */
+/* Removes the replica in a separate event, because callers of replica_leave_if_empty() still use it. */
 static void on_leave(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -89,7 +89,7 @@ static void on_leave(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	scale_fill(w);
 }
 
-/* The replica to remove: one still starting, else one with the fewest requests; the last of these. */
+/* Returns the replica to remove: one that is still starting, else one with the fewest requests; the last of these. */
 static uint32_t least_needed(const struct orr_serve *w, const struct fleet_part *p)
 {
 	uint32_t best = NONE;
@@ -116,7 +116,7 @@ static void shrink(struct orr_serve *w, struct fleet_part *p)
 
 /* ---- autoscaling ---- */
 
-/* Number of live requests for the model (NONE: any) that are on no replica. */
+/* Returns the number of live requests for the model (NONE: any) that are on no replica. */
 static double unrouted(const struct orr_serve *w, uint32_t model)
 {
 	double n = 0;
@@ -235,7 +235,7 @@ static void begin_ticks(struct orr_serve *w)
 
 /* ---- nodes ---- */
 
-/* A node is given notice: drains its replicas. */
+/* Handles a notice of a node: drains its replicas. */
 static void doom(struct orr_serve *w, uint32_t node)
 {
 	w->fleet->nodes_down += !w->fleet->notices[node]++;
@@ -246,7 +246,7 @@ static void doom(struct orr_serve *w, uint32_t node)
 	gpus_withhold(w, node);
 }
 
-/* A request that takes longer than the time between failures restarts forever. */
+/* Counts a failure: a request that takes longer than the time between failures restarts forever. */
 static void count_failure(struct orr_serve *w)
 {
 	enum { IN_VAIN = 10000, IN_VAIN_PER_NODE = 1000 };
@@ -266,7 +266,7 @@ static void count_failure(struct orr_serve *w)
 static void lose(struct orr_serve *w, uint32_t node)
 {
 	count_failure(w);
-	/* All affected replicas are closed first, so that none receives requests of another. */
+	/* All affected replicas are closed first, so that none receives requests of another one. */
 	for (uint32_t i = 0; i < w->n_replicas; i++)
 		if (w->replica[i].state == REPLICA_UP && replica_is_on(w, i, node))
 			replica_close(w, i);
@@ -290,7 +290,7 @@ static void fail(struct orr_serve *w, uint32_t node)
 	gpus_release(w);
 	pool_node_down(w->host.pool, node);
 	f->nodes_down++;
-	if (goes_again) /* the notice of its next failure was given before this one */
+	if (goes_again) /* the notice of its next failure precedes this failure */
 		bitset_add(&f->doomed, node);
 }
 
@@ -327,7 +327,7 @@ static void on_row(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 
 static void on_row_known(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
 
-/* The next row of the failures becomes known `notice` before it happens. */
+/* Reads the next row of the failures, which is known `notice` before it happens. */
 static void next_row(struct orr_serve *w)
 {
 	struct fleet *f = w->fleet;
@@ -382,7 +382,7 @@ void serve_node(struct orr_serve *w, uint32_t node, bool is_up)
 	serve_metrics_node(w, is_up ? "node-repair" : "node-fail", node);
 	if (!is_up)
 		lose(w, node);
-	/* Replacements start after the pool is up to date, later in this instant, unless the host calls serve_capacity() first. */
+	/* Replacements start when the pool is up to date, later in this instant, unless the host calls serve_capacity() first. */
 	w->fleet->refill = eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, on_refill, w, 0, 0);
 }
 
@@ -436,7 +436,7 @@ void scale_begin(struct orr_serve *w)
 	}
 	if (w->error.code)
 		return;
-	w->n_event = 0; /* create() sees the first replicas */
+	w->n_event = 0; /* the first replicas are visible in create() */
 	begin_ticks(w);
 	if (!w->owns_host || !w->config->failures)
 		return;

@@ -87,7 +87,7 @@ static int resample(const struct scenario *s, struct reqset *r, struct orr_error
 	return rc || !block_ns ? rc : reqset_resample(r, block_ns, s->seed, err);
 }
 
-/* o: the scenario, as given or resolved, for trace_options. */
+/* Loads the trace. o: the scenario, as given or resolved, for trace_options. */
 static struct reqset *load_trace(const struct scenario *s, const cJSON *o, double compress, struct orr_error *err)
 {
 	char *options[INPUTS_MOST_OPTIONS + 1] = { NULL };
@@ -124,7 +124,7 @@ static int unserved(const struct serve_state *s, const struct request_rec *r, st
 		reqset_source(s->requests), line, (unsigned long long)r->number, strtab_text(reqset_strings(s->requests), r->model));
 }
 
-/* Refuses a trace that names a model that is not served. */
+/* Refuses a trace with a model that is not served. */
 static int check_rows(const struct scenario *x, const struct serve_state *s, struct orr_error *err)
 {
 	const struct strtab *text = reqset_strings(s->requests);
@@ -164,7 +164,7 @@ static int no_tokens(const struct serve_state *s, const struct served *m, bool h
 			: "give the generator both, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv");
 }
 
-/* Refuses a trace whose requests for language models all lack prompt tokens, or all lack output tokens. Of a generator the first
+/* Refuses a trace whose requests for language models all lack prompt tokens, or all lack output tokens. For a generator, the first
  * rows are representative. */
 static int check_tokens(const struct scenario *x, const struct serve_state *s, struct orr_error *err)
 {
@@ -241,7 +241,7 @@ static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_e
 	return rc;
 }
 
-/* Sets the precisions of weights (that of the setting) and KV caches. */
+/* Sets the precisions of weights (that of the setting) and of KV caches. */
 static void set_precisions(const struct scenario *s, struct serve_state *t)
 {
 	enum precision p;
@@ -251,7 +251,7 @@ static void set_precisions(const struct scenario *s, struct serve_state *t)
 		served_set_precision(t->model[m], t->set.precision, t->kv_precision);
 }
 
-/* Replicas by layers of several GPUs may be on several nodes. */
+/* Loads the default network, because replicas by layers with several GPUs may be on several nodes. */
 static int load_default_network(const struct scenario *s, struct serve_state *t, struct orr_error *err)
 {
 	bool may_span = false;

@@ -9,7 +9,7 @@
  *	  "models": ["NAME or FILE.json", {..a served model..}],    (or "NAME,..")
  *	  "deployments": [{"model", "replicas", "tp": 1, "pp": 1, "role": "both", "gpu_types": "a100,h100",
  *	                   "kv_blocks": 0, "least", "most"}],
- *	  "replicas", "tp", "pp", "kv_blocks",    (of every deployment, overriding it: set by flags)
+ *	  "replicas", "tp", "pp", "kv_blocks",    (override those of every deployment: set by flags)
  *	  "serve": {..options..}, "failures": {"trace", "mtbf", "mttr"}, "prices": "auto",
  *	  "policies", "seed", "replications": 1, "until", "record": "all", "policy_timeout" }
  */
@@ -24,7 +24,7 @@
 struct serve_prices {
 	double usd_per_gpu_hour[CLUSTER_MAX_TYPES]; /* NAN: unknown */
 	bool is_known;                              /* of any type */
-	char *note;                                 /* the source; NULL: the scenario itself */
+	char *note;                                 /* source; NULL: the scenario itself */
 };
 
 /* State of an open scenario; read-only, so that threads may share it. */
@@ -34,7 +34,7 @@ struct serve_state {
 	const struct placement *placement;
 	struct served **model;
 	uint32_t n_models;
-	cJSON *models; /* as given: names, files, objects */
+	cJSON *models; /* models as given: names, files, objects */
 	struct serve_deployment *deployment;
 	uint32_t n_deployments;
 	struct topo *default_topo; /* network of replicas on several nodes if the scenario names none; else NULL */
@@ -47,7 +47,7 @@ struct serve_state {
 	const struct device *device[CLUSTER_MAX_TYPES];
 	const struct profile *profile[CLUSTER_MAX_TYPES];
 	struct serve_config config;
-	atomic_uint *used; /* by policy: enum serve_use */
+	atomic_uint *used; /* inputs used, by policy: enum serve_use */
 };
 
 enum { SERVE_SAMPLE_ROWS = 10000 };
@@ -55,7 +55,7 @@ enum { SERVE_SAMPLE_ROWS = 10000 };
 /* Loads inputs and fills in s->resolved. */
 int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error *err);
 void serve_state_free(struct serve_state *t);
-/* Opens the trace again with arrivals divided by `factor` times the scenario's divisor; NULL on error. */
+/* Opens the trace again with arrival times divided by `factor` times the scenario's divisor; returns NULL on error. */
 struct reqset *serve_state_trace(const struct scenario *s, double factor, struct orr_error *err);
 
 /* ---- assumptions and remarks (effects.c, notes.c) ---- */
@@ -68,15 +68,15 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r);
 
 /* JSON Schema of the key "deployments". */
 extern const char serve_deployment_schema[];
-/* Fills in the deployments; models and cluster are loaded. */
+/* Fills in the deployments. Models and cluster must be loaded. */
 int serve_state_deploy(struct scenario *s, struct orr_error *err);
-/* Checks that each deployment's model runs on each GPU type that it may get; times_note: source of its cost models. */
+/* Checks that each deployment's model runs on each GPU type that it may get. times_note: source of its cost models. */
 int serve_state_try_models(struct scenario *s, struct orr_error *err);
 cJSON *serve_state_deployments(const struct scenario *s);
-/* The key "prices" of o. device: by GPU type; NULL: their types' names. */
+/* Reads the key "prices" of o. device: by GPU type; NULL: the names of the types. */
 int serve_prices_read(struct serve_prices *p, const cJSON *o, const struct cluster *c, struct device *const *device, struct orr_error *err);
 void serve_prices_free(struct serve_prices *p);
-/* {"TYPE": USD} or "none". */
+/* Returns {"TYPE": USD} or "none". */
 cJSON *serve_price_list(const struct serve_prices *p, const struct cluster *c);
 
 #endif

@@ -60,7 +60,7 @@ bool serve_has_failed(const struct orr_serve *w)
 
 /* ---- the loop of a run that owns its clock ---- */
 
-/* Returns whether no pending event can let a waiting request continue. (In a closed loop, requests follow answers only.) */
+/* Returns whether no pending event can let a waiting request continue. (In a closed loop, requests are sent only after answers.) */
 static bool is_starving(const struct orr_serve *w)
 {
 	return (!w->has_next || w->clients) && eng_pending(w->host.engine) == serve_background(w);
@@ -286,7 +286,7 @@ int serve_end(struct orr_serve *w, struct orr_error *err)
 		bool is_served = serve_is_over(w);
 		measure(w);
 		for (uint32_t i = 0; i < w->n_replicas && is_served && w->fleet; i++)
-			if (w->replica[i].has_alloc) { /* its GPUs are freed with the world */
+			if (w->replica[i].has_alloc) { /* its GPUs are freed together with the world */
 				replica_stops(w, i, STOP_OVER);
 				serve_metrics_replica(w, i, REPLICA_OFF);
 			}

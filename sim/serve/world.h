@@ -16,9 +16,9 @@
  *   measures.c, remarks.c, query.c, check.c  results; the public functions that only read; conservation laws
  *   dispatch.c, serve.c       calls of the policy within an instant; begin, loop, end of a run
  *
- * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation
- * grows each time the slot is reused. A request is in one state (enum orr_req_state). Each replica keeps its own time as a
- * double; the engine gets it rounded to ns. Within an instant now_s is exact: the latest event time of that ns.
+ * Invariants: a request slot is live from arrival to the end of the instant in which the request ended; its generation grows
+ * each time the slot is reused. A request is in one state (enum orr_req_state). Each replica has its own time as a double,
+ * which is rounded to ns for the engine. Within an instant now_s is exact: the latest event time of that ns.
  */
 #ifndef ORR_SERVE_WORLD_H
 #define ORR_SERVE_WORLD_H
@@ -68,7 +68,7 @@ struct orr_serve {
 	uint32_t n_req, cap_req, *free_req, n_free_req, cap_free_req;
 	uint64_t live, waiting;
 	uint32_t first_ended, last_ended; /* list of the requests that ended in this instant */
-	uint32_t *model_of, cap_model_of; /* [text of reqset_strings()] model + 1; 0: not looked up yet */
+	uint32_t *model_of, cap_model_of; /* model + 1 by text of reqset_strings(); 0: not looked up yet */
 	/* Hooks of closed-loop clients; NULL: requests arrive at the times of the trace. */
 	void (*on_request)(struct orr_serve *w, const struct req *q);
 	void (*on_request_end)(struct orr_serve *w, const struct req *q, double at_s);
@@ -81,14 +81,14 @@ struct orr_serve {
 	/* replicas.c, load.c */
 	struct replica *replica;
 	uint32_t n_replicas;
-	struct bitset *idle; /* replicas that are up and on which nothing runs */
+	struct bitset *idle; /* replicas that are up and idle */
 
-	/* Calls of the policy that are due in this instant, in order. X_told: the first of them have been made. */
+	/* Calls of the policy that are due in this instant, in order. X_told: number of calls already made. */
 	struct due_event *event;
 	uint32_t n_event, cap_event, event_told;
 	uint32_t *arrived, n_arrived, cap_arrived, arrived_told; /* request slots: arrive() */
-	uint32_t *over, n_over, cap_over, over_told;             /* run slots: run_end(); freed at the end of the instant */
-	uint32_t ended_told;                                     /* last request slot that finish() was called for; NONE: none */
+	uint32_t *over, n_over, cap_over, over_told;             /* run slots for run_end(); freed at the end of the instant */
+	uint32_t ended_told;                                     /* last request slot for which finish() was called; NONE: none */
 	uint32_t *dirty, n_dirty, cap_dirty, dirty_told;         /* replicas: schedule() */
 
 	/* the instant */
@@ -102,7 +102,7 @@ struct orr_serve {
 
 	struct fleet *fleet;     /* fleet.h */
 	struct clients *clients; /* clients.c; NULL: requests arrive at the times of the trace */
-	struct moves *moves;     /* move.c; NULL: none yet */
+	struct moves *moves;     /* move.c; NULL: no transfers yet */
 	struct guard *guard;     /* guard.c; NULL: not checked */
 	struct serve_metrics *metrics;
 	struct observed *observed; /* series of the policy */
@@ -111,9 +111,9 @@ struct orr_serve {
 	unsigned used; /* enum serve_use */
 };
 
-/* Rounds to ns; eng_at() takes a time before now as now. */
+/* Rounds to ns; eng_at() replaces a past time by the present. */
 int64_t serve_ns(double s);
-/* The engine's clock in seconds; now_s may be up to half a ns later. */
+/* Returns the engine's clock in seconds; now_s may be up to half a ns later. */
 static inline double serve_clock_s(const struct orr_serve *w)
 {
 	return (double)eng_now(w->host.engine) / 1e9;
@@ -127,7 +127,7 @@ static inline void serve_happen(struct orr_serve *w, double s)
 
 /* Ends the run with "policy P: request N at T s: ..". Later errors are ignored. q may be NULL. */
 void serve_fail(struct orr_serve *w, int code, const struct req *q, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Returns whether actions are allowed now; if not, fails the run naming the function. */
+/* Returns whether actions are allowed now; if not, fails the run with an error that names the function. */
 bool serve_may_act(struct orr_serve *w, const char *what);
 
 #endif

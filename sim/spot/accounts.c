@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "spot/accounts.h"
 
-#define MAX_CHARGES 1e36 /* 2.8e14 USD: added to the maximum cost of instances, it does not overflow the sums */
+#define MAX_CHARGES 1e36 /* limit of 2.8e14 USD: with the maximum cost of instances it does not overflow the sums */
 
 void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n)
 {

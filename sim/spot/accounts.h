@@ -12,7 +12,7 @@
 /* Charges money without time, n times. */
 void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n);
 timeline_sum accounts_egress(const struct orr_spot *w, double bytes);
-/* Charges the rest of the hour that the instance has begun. */
+/* Charges the rest of the hour that the instance has started. */
 void accounts_charge_hour(struct orr_spot *w, const struct slot *s);
 /* Same if spot.billing=hour, else a no-op. */
 static inline void accounts_round_up(struct orr_spot *w, const struct slot *s)

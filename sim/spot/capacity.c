@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows of the source become offers, requested offers become instances; prices. w->slot_of[] maps the instance number of the trace
- * to the slot of its offer or instance.
+ * Rows of the source become offers; requested offers become instances; prices. w->slot_of[] maps the instance number of the
+ * trace to the slot of its offer or instance.
  */
 #include "spot/world.h"
 
@@ -30,7 +30,7 @@ uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name)
 	uint32_t n = w->n_zones, zone = number_of_name(&w->zone_of_name, &w->cap_zone_of_name, name, &n);
 	if (n == w->n_zones)
 		return zone;
-	/* Adds a zone that the source did not declare, for rows without a zone among rows with one. */
+	/* Adds a zone that the source did not declare, for rows without a zone if others have one. */
 	w->zone = mem_realloc(w->zone, n, sizeof *w->zone);
 	w->zone[zone] = (struct zone){ .name = strtab_text(w->source.names, name),
 		.first = NONE,
@@ -106,7 +106,7 @@ static bool has_quota(const struct orr_spot *w)
 	return w->live[0] < w->quota[0];
 }
 
-/* Returns the offer, or the first after it that spot.max_price allows. */
+/* Returns the offer, or the next offer after it that spot.max_price allows. */
 static uint32_t affordable(const struct orr_spot *w, uint32_t slot)
 {
 	while (slot != NONE && price_of(w, &w->slot[slot]) > w->max_price) {
@@ -201,7 +201,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
 	spot_slot_free(w, slot);
-	tell_added(w); /* before the next removal of this instant */
+	tell_added(w); /* precedes the next removal of this instant */
 }
 
 static void price_row(struct orr_spot *w, const struct avail_rec *r)
@@ -236,11 +236,12 @@ static void apply(struct orr_spot *w)
 		if (rows->ahead[i].kind == AVAIL_REMOVE)
 			remove_row(w, &rows->ahead[i]);
 	rows->first = to;
-	fill(w); /* a removal leaves room for another offer */
+	fill(w); /* a removal makes room for another offer */
 	tell_added(w);
 }
 
-/* The most frequent case: an instant with one row. False: the instant has more rows, and this one is still to be applied. */
+/* Applies the row of an instant with one row, the most frequent case. Returns false if the instant has more rows; this row then
+ * remains to be applied. */
 static bool apply_one(struct orr_spot *w)
 {
 	struct avail_rec r;
@@ -270,7 +271,7 @@ static void read_rows(struct orr_spot *w)
 	}
 }
 
-/* The next instant at which a row is to be read or taken. */
+/* Computes the next instant at which a row is to be read or taken. */
 static void plan_rows(struct orr_spot *w)
 {
 	int64_t next = source_next_ns(&w->source, SOURCE_INSTANCES), due = source_due_ns(&w->source, SOURCE_INSTANCES);
@@ -278,7 +279,7 @@ static void plan_rows(struct orr_spot *w)
 	w->rows_at = due < known ? due : known;
 }
 
-/* Rows of the price series. */
+/* Adds the rows of the price series. */
 static void series(struct orr_spot *w)
 {
 	while ((w->prices_at = source_next_ns(&w->source, SOURCE_PRICES)) <= w->now) {
@@ -288,7 +289,7 @@ static void series(struct orr_spot *w)
 			price_row(w, &r);
 		w->has_happened = true;
 	}
-	if (w->max_price < INT64_MAX) { /* the price of an offer may have fallen below the limit */
+	if (w->max_price < INT64_MAX) { /* the price of an offer may have dropped below the limit */
 		fill(w);
 		tell_added(w);
 	}
@@ -428,7 +429,7 @@ void orr_release(struct orr_spot *w, orr_inst i)
 		spot_slot_free(w, slot);
 		return;
 	}
-	/* The capacity is offered again. */
+	/* The instance becomes an offer again. */
 	s->generation++;
 	s->has_notice = false;
 	offer(w, slot);

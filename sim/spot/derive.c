@@ -19,7 +19,7 @@
 enum { ITERATIONS = 2, LOSSES = 3, MAX_THREADS = 256 };
 #define MAX_STEP_S 9e9
 
-/* Input shared by all shapes; constant during the runs. */
+/* Input common to all shapes; constant during the runs. */
 struct source {
 	const struct elastic_step *step;
 	const struct orr_policy *policy;
@@ -28,7 +28,7 @@ struct source {
 	struct device *device;
 	struct profile *profile;
 	struct cost *cost;
-	uint32_t places; /* number of places where the model can be cut */
+	uint32_t places; /* number of places at which the model can be cut */
 };
 
 static void source_free(struct source *x)
@@ -39,7 +39,7 @@ static void source_free(struct source *x)
 	dnn_free(x->dnn);
 }
 
-/* A stage begins at a layer outside any block, or at the first layer of a block (policies/step/stages.h). */
+/* Counts the places. A stage begins at a layer outside any block, or at the first layer of a block (policies/step/stages.h). */
 static uint32_t count_places(const struct dnn *d)
 {
 	uint32_t n = 0;
@@ -111,7 +111,7 @@ static int shape_begin(const struct source *s, uint32_t pipelines, uint32_t dept
 	*x = (struct shape){ .source = s, .pipelines = pipelines, .depth = depth, .err = err };
 	snprintf(cluster, sizeof cluster, "%ux1:gpu", pipelines * depth);
 	num_put_real(rate, s->step->node_Bps / 1e9);
-	num_put_real(latency, s->step->latency_s * 1e6 / 2); /* two links lie between nodes: half each */
+	num_put_real(latency, s->step->latency_s * 1e6 / 2); /* two links connect two nodes: each has half */
 	snprintf(net, sizeof net, "star:bw=%sGBps,lat=%sus", rate, latency);
 	x->cluster = cluster_load(cluster, err);
 	x->topo = x->cluster ? topo_load(x->cluster, net, 1, err) : NULL;
@@ -132,7 +132,7 @@ static int shape_begin(const struct source *s, uint32_t pipelines, uint32_t dept
 	return ORR_OK;
 }
 
-/* Micro-batches of the slowest pipeline, when the batch is distributed over the pipelines. */
+/* Returns the number of micro-batches of the slowest pipeline, when the batch is distributed over the pipelines. */
 static uint32_t micro_batches(const struct elastic_step *t, uint32_t pipelines)
 {
 	uint32_t all = (t->batch + t->micro_batch - 1) / t->micro_batch;
@@ -158,7 +158,7 @@ static int settings(const struct shape *x, const struct question *q, struct orr_
 		       : ORR_OK;
 }
 
-/* Backward passes of a node that are done at an instant of the last iteration, averaged over the iteration. */
+/* Returns the backward passes of a node that are done at an instant of the last iteration, averaged over the iteration. */
 static double mean_done(const struct step_result *r, uint32_t node, double from_s, double step_s)
 {
 	double sum = 0;
@@ -168,7 +168,7 @@ static double mean_done(const struct step_result *r, uint32_t node, double from_
 	return sum;
 }
 
-/* End of the last repeated backward pass, for which all wait from the end of the iteration before. */
+/* Returns the end of the last repeated backward pass, for which all nodes wait from the end of the previous iteration. */
 static double redo_end(const struct step_result *r, double from_s)
 {
 	double end = from_s;
@@ -196,7 +196,7 @@ static struct derive_kind measured(const struct step_result *r, double step_s, d
 	return k;
 }
 
-/* One run. done: mean_done() by node of the first pipeline; pause_s: the time of repeated passes. Either may be NULL. */
+/* Performs one run. done: mean_done() by node of the first pipeline; pause_s: time of repeated passes. Either may be NULL. */
 static int run(const struct shape *x, const struct question *q, struct derive_kind *out, double *done, double *pause_s)
 {
 	struct step_result r = { 0 };
@@ -229,7 +229,7 @@ static void add_kind(struct derive_kind *sum, const struct derive_kind *x, doubl
 
 /*
  * Loses the first, the middle or the last stage (fewer if there are not three), with equal chance. The pause does not depend on
- * what follows, so the next iteration has only the micro-batches that the cut depends on.
+ * later micro-batches, so the next iteration has only those that the cut depends on.
  */
 static int run_losses(const struct shape *x, const struct question *with, const double *done, struct derive_row *row)
 {
@@ -244,7 +244,7 @@ static int run_losses(const struct shape *x, const struct question *with, const 
 		lost.failed = again.failed = stage[i];
 		again.micro_batches = again.micro_batches < x->depth ? again.micro_batches : x->depth;
 		again.redo = strcmp(with->redundancy, "both") ? (uint32_t)floor(done[stage[i]] + 0.5)
-							      : 0; /* with both, no pass must be repeated */
+							      : 0; /* with both replicas, no pass is repeated */
 		if (run(x, &lost, &k, NULL, NULL) || (again.redo && run(x, &again, &ignored, NULL, &pause_s)))
 			return ORR_EINPUT;
 		add_kind(&row->kind[ELASTIC_DEGRADED], &k, 1.0 / n);
@@ -253,8 +253,8 @@ static int run_losses(const struct shape *x, const struct question *with, const 
 	return ORR_OK;
 }
 
-/* A single pipeline sends activations forward and as many bytes of gradients backward, and the sum of the gradients of a table that
- * the first and the last stage share. */
+/* Counts the bytes of activations. A single pipeline sends activations forward, as many bytes of gradients backward, and the sum of
+ * the gradients of a table that the first and the last stage share. */
 static int count_activations(const struct shape *x, uint32_t micro_batches, struct derive_row *row)
 {
 	struct orr_step *step = step_facts_new(&x->config, x->err);
@@ -327,7 +327,7 @@ static int run_all(const struct source *s, struct derive_row *row, size_t n, uin
 	for (uint32_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
 	pthread_mutex_destroy(&w.lock);
-	for (size_t i = 0; i < n && !rc; i++) /* reports the first error in order of shapes, independent of threads */
+	for (size_t i = 0; i < n && !rc; i++) /* reports the first error in the order of shapes, independent of threads */
 		if (w.err[i].code)
 			rc = orr_fail(
 				err, w.err[i].code, "%u pipelines of depth %u: %.400s", row[i].pipelines, row[i].depth, w.err[i].text);
@@ -356,7 +356,7 @@ static int64_t to_ns(double s)
 	return s > 0 ? (int64_t)fmax((double)llround(s * 1e9), 1) : 0;
 }
 
-/* Of the cuts into depth stages, which do not depend on the number of pipelines. */
+/* Averages over the cuts into depth stages, which do not depend on the number of pipelines. */
 static double activations(const struct derive_row *row, size_t n, uint32_t depth)
 {
 	for (size_t i = 0; i < n; i++)
@@ -384,14 +384,14 @@ static void take(struct elastic *job, const struct source *s, const struct deriv
 	}
 }
 
-/* Fills in values that the file lacks. The on-demand baseline is the shape with the shortest plain step on its nodes. */
+/* Fills in values that the file lacks. The on-demand baseline is the shape with the shortest plain step on its number of nodes. */
 static void fill_in(struct elastic *job, const struct source *s)
 {
 	bool is_mixed = s->precision == PRECISION_FP16 || s->precision == PRECISION_BF16;
 	double moments = !strcmp(s->step->optimizer, "adam") ? 2 : !strcmp(s->step->optimizer, "momentum") ? 1 : 0;
 	if (!(job->parameters > 0))
 		job->parameters = s->dnn->params;
-	if (!(job->state_bytes > 0)) /* weights, in mixed precision master copies too, and moments */
+	if (!(job->state_bytes > 0)) /* weights (in mixed precision also master copies) and moments */
 		job->state_bytes = job->parameters * ((is_mixed ? 6 : 4) + 4 * moments);
 	if (!job->on_demand_nodes || job->on_demand_step_ns)
 		return;

@@ -2,11 +2,11 @@
 /*
  * derive.h - step times of an elastic job in each shape, from the step world
  *
- * For each shape (pipelines, depth) that struct elastic_step asks for, runs the step policy bamboo on that many nodes of one GPU on
- * one switch: without redundancy, with it, and with one stage doing the work of two. Shapes are left out if the model cannot be
- * cut so, if a pipeline would have no micro-batch, or if they exceed the GPUs' memory; if only the REDUNDANT or DEGRADED step
- * exceeds it, that step time is 0. The result does not depend on the number of threads. Failover and the redundant share are
- * defined in docs/models/step-bamboo.md#elastic-jobs.
+ * For each shape (pipelines, depth) in the bounds of struct elastic_step, runs the step policy bamboo on that many nodes of one
+ * GPU on one switch. There are three runs: without redundancy, with redundancy, and with one node computing two stages. Shapes
+ * are left out if the model cannot be cut accordingly, if a pipeline would have no micro-batch, or if they exceed the GPUs'
+ * memory. If only the REDUNDANT or DEGRADED step exceeds the memory, that step time is 0. The result does not depend on the
+ * number of threads. Failover and the redundant share are defined in docs/models/step-bamboo.md#elastic-jobs.
  */
 #ifndef ORR_SPOT_DERIVE_H
 #define ORR_SPOT_DERIVE_H
@@ -15,22 +15,23 @@
 
 #include "hwmodel/elastic.h"
 
-/* Measurements of one kind of run (ELASTIC_PLAIN, ..); for ELASTIC_DEGRADED means over the lost stages. */
+/* Measurements of one kind of run (ELASTIC_PLAIN, ..); for ELASTIC_DEGRADED, means over the lost stages. */
 struct derive_kind {
 	double step_s;
-	double bubble;     /* part of the nodes' time without an op: waiting for other nodes or messages */
-	double redundant;  /* part of the nodes' time: FRC, BRC and updates of replicas */
-	double peak_bytes; /* of the fullest node */
-	double sent_bytes; /* of all nodes, in a step */
+	double bubble;     /* share of the nodes' time without an op: waiting for other nodes or messages */
+	double redundant;  /* share of the nodes' time in FRC, BRC and updates of replicas */
+	double peak_bytes; /* largest number of bytes on a node */
+	double sent_bytes; /* bytes sent by all nodes in a step */
 };
 struct derive_row {
 	uint32_t pipelines, depth;
 	struct derive_kind kind[ELASTIC_KINDS];
 	double failover_s;
-	double activation_bytes; /* of a sample, mean over the cuts; only of a shape with one pipeline and several stages, else 0 */
+	double activation_bytes; /* bytes of a sample's activations, mean over the cuts; 0 unless the shape has one pipeline and
+				  * several stages */
 };
 struct derive_report {
-	struct derive_row *row; /* by pipelines, then depth; with the shapes that exceed memory */
+	struct derive_row *row; /* rows by pipelines, then depth; includes shapes that exceed memory */
 	size_t n;
 };
 

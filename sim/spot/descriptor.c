@@ -4,7 +4,7 @@
  *
  *	{ "world": "spot",
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE},
- *	  "prices": "FILE or generator of prices",    (default: those of the trace, if any, and the options')
+ *	  "prices": "FILE or generator of prices",    (default: those of the trace, if any, and of the options)
  *	  "job": "NAME or FILE.json" or {..an elastic job..},
  *	  "spot": {..options..},
  *	  "policies", "seed", "replications": 1, "until", "record": "all", "policy_timeout" }
@@ -24,9 +24,9 @@
 
 enum { MAX_ROWS = 1000000, SAMPLE_ROWS = 10000 };
 
-/* Read-only once open, so that threads may run policies in parallel. */
+/* Read-only once open, so threads may run policies in parallel. */
 struct spot_state {
-	struct availset *capacity, *prices; /* prices: NULL if none are named */
+	struct availset *capacity, *prices; /* prices: NULL if the scenario names none */
 	const struct elastic *job;          /* owned by elastic_cache.h */
 	const char *steps_hash;
 	struct spot_config config;
@@ -120,7 +120,7 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 
 /* ---- from the scenario to a run ---- */
 
-/* All values that determine the result, with defaults, and inputs with their hashes. */
+/* Adds all values that determine the result, with defaults, and inputs with their hashes. */
 static void describe(struct scenario *s, const struct spot_state *t)
 {
 	const cJSON *options = cJSON_GetObjectItemCaseSensitive(s->given, "trace_options");
@@ -174,8 +174,8 @@ static int check_end(const struct scenario *s, const struct spot_state *t, struc
 
 /* ---- types of instances ---- */
 
-/* An instance of a type other than that of the job's nodes needs a speed. If a trace has one type and the job names no device, the types
- * are equal. */
+/* Checks that an instance type other than that of the job's nodes has a speed. If a trace has one type and the job names no device,
+ * the types are equal. */
 static int check_type(const struct spot_state *t, const struct speeds *known, const char *type, const char **first, struct orr_error *err)
 {
 	const char *own = t->job->step ? t->job->step->device : *first ? *first : type;
@@ -236,7 +236,7 @@ static void close_spot(struct scenario *s)
 
 /* ---- runs ---- */
 
-/* The share of time paused for any reason, which is one column of the table. */
+/* Adds the share of time paused for any reason, which is one column of the table. */
 static void add_paused(struct run_result *r)
 {
 	static const char *const parts[] = { "checkpoint_part", "restart_part", "reconfigure_part" };
@@ -273,7 +273,7 @@ static int run_spot(
 	return rc;
 }
 
-/* Without replications: quotients without intervals, in place of the ratios of replications_compare(). */
+/* Without replications, adds quotients without intervals instead of the ratios of replications_compare(). */
 static void compare_plainly(struct run_result *const *runs, size_t n)
 {
 	static const char *const names[] = { "samples_per_s", "usd_per_hour", "value" };
@@ -318,7 +318,7 @@ static bool has_last_step(const struct scenario *s, size_t i, const struct run_r
 	return ((const struct spot_state *)s->state)->job->steps > 0;
 }
 
-/* With an end of the run, a job that does not reach its last step never differs from one that has none. */
+/* If the run has an end, a job that does not reach its last step is equal to a job without a last step. */
 static bool is_long_enough(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i;
@@ -393,8 +393,8 @@ static void note_prices(const struct spot_state *t, unsigned used, struct run_re
 		assume(r, "one price of spot instances at all times: spot.price = %g USD/h", orr_arg_real(t->config.options, "price"));
 }
 
-/* Adds a remark on runs that continue after the end of the trace: no instance is added or removed then, which lowers the losses per hour.
- */
+/* Adds a remark on runs that continue after the end of the trace: from then on no instance is added or removed, which lowers the
+ * losses per hour. */
 static void note_end(const struct scenario *s, struct run_result *r)
 {
 	const struct spot_state *t = s->state;
@@ -419,7 +419,7 @@ static void note_end(const struct scenario *s, struct run_result *r)
 		result_note(r, "remark", "the job is incomplete: at the end of the run no event was left that could continue it");
 }
 
-/* Says where the bytes of activations between stages come from (docs/models/spot.md). */
+/* Notes the source of the bytes of activations between stages (docs/models/spot.md). */
 static void note_activations(const struct scenario *s, const struct spot_state *t, unsigned used, struct run_result *r)
 {
 	const struct elastic *job = t->job;
@@ -524,7 +524,7 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "iterations", false }, { "nodes", false }, { "accounts", false }, { NULL, false } };
 
-/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+/* Columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
 	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
 	{ "usd_per_hour", "USD/h", REPORT_NUMBER, NULL },

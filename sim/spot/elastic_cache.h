@@ -2,8 +2,8 @@
 /*
  * elastic_cache.h - elastic jobs with their step times; derived step times are computed once
  *
- * Jobs with the same content share one object, which lives until the program ends: deriving takes seconds, and a study may
- * name a job at hundreds of points. To be used from one thread.
+ * Jobs with the same content share one object, which lives until the program ends. Deriving takes seconds, and a study may use
+ * a job at hundreds of points. Not thread-safe.
  */
 #ifndef ORR_SPOT_ELASTIC_CACHE_H
 #define ORR_SPOT_ELASTIC_CACHE_H
@@ -12,10 +12,11 @@
 
 struct elastic_entry {
 	struct elastic *job;
-	char steps_hash[65]; /* of the derived step times, which may depend on files that the job names; empty: none were derived */
+	char steps_hash[65]; /* hash of the derived step times, which may depend on files that the job names; empty: none were
+			      * derived */
 };
 
-/* Takes ownership of the job, on an error too. NULL on error. */
+/* Returns the shared entry. Takes ownership of the job, also on error. Returns NULL on error. */
 const struct elastic_entry *elastic_cached(struct elastic *job, struct orr_error *err);
 
 #endif

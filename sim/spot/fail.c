@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Errors that end a run, and the check that a policy may act now. */
+/* Errors that end a run, and the check whether a policy may act now. */
 #include "spot/world.h"
 
 #include <stdarg.h>

@@ -13,9 +13,9 @@ struct event {
 struct future {
 	struct availcursor *cursor;
 	struct event *event;
-	size_t n, cap, passed; /* passed: events before now */
+	size_t n, cap, passed; /* passed: number of events before now */
 	bool has_ended;
-	int64_t *end; /* [instance of the trace] when it ends; 0: unknown */
+	int64_t *end; /* end of each instance of the trace; 0: unknown */
 	uint32_t cap_end;
 };
 
@@ -31,7 +31,7 @@ static void set_end(struct future *f, uint32_t instance, int64_t t)
 	f->end[instance] = t ? t : 1;
 }
 
-/* Reads events up to and including t. False: the policy may not see them. */
+/* Reads events up to and including t. Returns false if the policy may not see them. */
 static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 {
 	if (w->error.code)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { MAX_LIVE = 1 << 20 };
-#define MAX_RATE INT64_C(1000000000000000000) /* 1e9 USD/h of all instances: 146 years stay exact */
+#define MAX_RATE INT64_C(1000000000000000000) /* limit on the price of all instances, 1e9 USD/h: sums are exact for 146 years */
 
 /* ---- slots ---- */
 
@@ -46,7 +46,7 @@ static bool is_live(const struct slot *s)
 	return s->state == SLOT_STARTING || s->state == SLOT_READY;
 }
 
-/* The slot of a live instance, or of one whose ORR_INST_GONE is being delivered; else NULL. */
+/* Returns the slot of a live instance, or of one whose ORR_INST_GONE is being delivered; else NULL. */
 static const struct slot *find(const struct orr_spot *w, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);
@@ -102,7 +102,7 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 
 /* ---- beginning and end ---- */
 
-/* Appends to w->order; closes the gaps when half of it are gaps. */
+/* Appends to w->order; removes the gaps when half of it are gaps. */
 static void join(struct orr_spot *w, uint32_t slot)
 {
 	if (w->n_order == w->cap_order && w->n_order >= 2 * (w->live[0] + w->live[1])) {
@@ -139,7 +139,7 @@ static void enqueue(struct orr_spot *w, bool is_on_demand, uint32_t slot)
 	q->inst[q->n++] = slot_handle(w, slot);
 }
 
-/* Ready time of the first in the queue; skips instances that have ended. */
+/* Returns the ready time of the first instance in the queue; skips instances that have ended. */
 static int64_t next_ready(struct orr_spot *w, struct ready_queue *q)
 {
 	for (; q->first < q->n; q->first++) {
@@ -169,7 +169,7 @@ uint32_t spot_inst_get_ready(struct orr_spot *w)
 	return slot;
 }
 
-/* Fails the run at limits of memory and sums, and if a policy takes instances endlessly at one instant. */
+/* Fails the run at the limits of memory and of sums, and if a policy takes instances endlessly at one instant. */
 static void check_limits(struct orr_spot *w, const struct slot *s)
 {
 	if (w->live[0] + w->live[1] > MAX_LIVE)

@@ -16,7 +16,7 @@
 
 #define NONE UINT32_MAX
 
-enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* while ORR_INST_GONE is delivered */ };
+enum slot_state { SLOT_FREE, SLOT_OFFER, SLOT_STARTING, SLOT_READY, SLOT_GONE /* GONE: while ORR_INST_GONE is delivered */ };
 enum role { ROLE_STARTING, ROLE_IDLE, ROLE_OWNER, ROLES };
 
 struct slot {
@@ -24,18 +24,18 @@ struct slot {
 	uint8_t state, role;
 	bool is_on_demand, has_notice;
 	uint32_t zone, type;
-	uint32_t instance, node; /* number and name in the trace; on-demand: number among on-demand instances, 0 */
+	uint32_t instance, node; /* number and name in the trace; on-demand: number among on-demand instances, and 0 */
 	uint32_t stages, first_stage;
-	uint32_t layout;     /* the last layout that gave it a stage */
+	uint32_t layout;     /* last layout that gave it a stage */
 	uint32_t at;         /* index in w->order while live */
-	uint32_t prev, next; /* in the zone's list of offers */
+	uint32_t prev, next; /* links of the zone's list of offers */
 	uint32_t market;     /* of the source */
 	int64_t price;
-	int64_t offer_price; /* of its row; -1: the market's */
+	int64_t offer_price; /* price of its row; -1: the price of the market */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
-	double held_lo, held_hi; /* part of the job's state, 0 to 1, that it held when steps began last */
-	timeline_sum paid;       /* up to paid_until, for the check */
+	double held_lo, held_hi; /* part of the job's state, 0 to 1, that it held when steps last began */
+	timeline_sum paid;       /* amount up to paid_until, for the check */
 	int64_t paid_until;
 };
 
@@ -44,23 +44,23 @@ struct zone {
 	uint32_t first, last;    /* offers that are not taken */
 	uint32_t n_offers, live; /* live: spot instances */
 	uint32_t want;
-	uint32_t market; /* of the latest instance; before the first instance, of the first one */
+	uint32_t market; /* market of the latest instance; before the first instance, of the first one */
 };
 
 uint32_t spot_slot_new(struct orr_spot *w);
 void spot_slot_free(struct orr_spot *w, uint32_t slot);
 orr_inst slot_handle(const struct orr_spot *w, uint32_t slot);
-/* The slot of a live instance; NULL, and the run fails, if the handle is of none. */
+/* Returns the slot of a live instance; if the handle is of none, fails the run and returns NULL. */
 struct slot *slot_of_handle(struct orr_spot *w, orr_inst i, const char *what);
 const char *slot_name(const struct orr_spot *w, const struct slot *s, char buf[AVAIL_NAME_MAX]);
 
-/* An offer is accepted: the instance is live and starts. */
+/* Makes an accepted offer a live instance, which starts. */
 void spot_inst_begin(struct orr_spot *w, uint32_t slot);
 /* Ends an instance that owns no stage, and bills it up to now. */
 void spot_inst_end(struct orr_spot *w, uint32_t slot);
 void spot_inst_set_role(struct orr_spot *w, struct slot *s, enum role role);
 void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price);
-/* The next instance becomes ready, at w->ready_at; returns its slot. */
+/* Makes the next instance ready, at w->ready_at; returns its slot. */
 uint32_t spot_inst_get_ready(struct orr_spot *w);
 void instances_free(struct orr_spot *w);
 

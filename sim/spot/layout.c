@@ -52,7 +52,7 @@ void layout_free(struct orr_spot *w)
 
 /* ---- actions ---- */
 
-/* Returns whether instance i can own a stage now; if not, the run fails. */
+/* Returns whether instance i can own a stage now; if not, fails the run. */
 static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t pipeline, uint32_t stage)
 {
 	const struct slot *s = slot_of_handle(w, i, what);
@@ -63,7 +63,7 @@ static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t p
 	return false;
 }
 
-/* Swaps the two layouts and returns the stages of the old one, which the new one does not overwrite. */
+/* Swaps the two layouts and returns the stages of the old one, which the new layout does not overwrite. */
 static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
 {
 	struct stage *old = w->stage;
@@ -142,7 +142,7 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 			stand_by(w, &slots[old[i].owner]);
 	for (uint32_t d = 0; d < pipelines; d++)
 		w->is_dropped[d] = false;
-	/* After an error the policy may still query owners: no stage has one. */
+	/* After an error the policy may still query owners: no stage has an owner. */
 	w->pipelines = w->n_stages == n ? pipelines : 0;
 	w->depth = w->n_stages == n ? depth : 0;
 }

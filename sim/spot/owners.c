@@ -28,7 +28,7 @@ double owners_speed(const struct orr_spot *w)
 	return isinf(least) ? 1 : least;
 }
 
-/* Number of boundaries between stages whose owners are in different zones. */
+/* Returns the number of boundaries between stages whose owners are in different zones. */
 static double crossings(const struct orr_spot *w)
 {
 	double n = 0;
@@ -40,7 +40,7 @@ static double crossings(const struct orr_spot *w)
 	return n;
 }
 
-/* Number of zones with an owner of the stage. */
+/* Returns the number of zones with an owner of the stage. */
 static uint32_t zones_of(const struct orr_spot *w, uint32_t stage)
 {
 	uint32_t n = 0;
@@ -53,7 +53,7 @@ static uint32_t zones_of(const struct orr_spot *w, uint32_t stage)
 	return n;
 }
 
-/* Bytes of a sample between two stages: as the job states, else as derived from its model for this depth. */
+/* Returns the bytes of a sample between two stages: as stated by the job, else as derived from its model for this depth. */
 static double activation_bytes(const struct orr_spot *w)
 {
 	const struct elastic *j = w->config->job;
@@ -91,7 +91,7 @@ void orr_state_from_peers(struct orr_spot *w, uint32_t successors)
 	w->held_successors = successors;
 }
 
-/* Writes the part of the state that the stages of an owner need: from the first to the last of them. */
+/* Computes the part of the state that the stages of an owner need: from the first to the last of them. */
 static void needed(const struct orr_spot *w, const struct slot *s, double *lo, double *hi)
 {
 	*lo = 1;
@@ -111,11 +111,11 @@ static double overlap(double lo, double hi, const struct slot *s)
 	return b > a ? b - a : 0;
 }
 
-/* Returns the part of [lo, hi) that is copied from another zone: the part that an instance of another zone holds and no
- * instance of the own zone. One source is assumed, the instance that holds most. */
+/* Returns the part of [lo, hi) that is copied from another zone: an instance of another zone holds it and no instance of the own
+ * zone does. One source is assumed, the instance that holds most. */
 static double from_elsewhere(const struct orr_spot *w, const struct slot *to, double lo, double hi)
 {
-	double best[2] = { 0, 0 }; /* elsewhere, in the zone */
+	double best[2] = { 0, 0 }; /* in another zone; in the own zone */
 	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
 		const struct slot *s = live_slot(w, i);
 		double x = overlap(lo, hi, s);

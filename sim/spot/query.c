@@ -110,7 +110,7 @@ static double default_of(const char *name)
 	return strtod(p->def, NULL);
 }
 
-/* Notes whether an option changes the bandwidth from that with its default. */
+/* Notes whether an option makes the bandwidth differ from that under its default. */
 static void note_bottleneck(const struct orr_spot *w, double nodes)
 {
 	double now = fmin(w->node_Bps * nodes, w->storage_Bps);
@@ -183,7 +183,7 @@ double orr_spot_uniform(struct orr_spot *w)
 
 enum { MOST_NAME = 60 };
 
-/* Letters, digits and "._-"; not a name that the world or a study adds. */
+/* Returns whether the name consists of letters, digits and "._-" and is not added by the world or a study. */
 static bool is_metric_name(const char *s)
 {
 	size_t n = s ? strlen(s) : 0;
@@ -193,7 +193,7 @@ static bool is_metric_name(const char *s)
 	return n && n <= MOST_NAME && strcmp(s, "paused_part") && strcmp(s, "replications") && strncmp(s, "ratio_", 6);
 }
 
-/* NULL, and the run fails: the name or the value is not allowed. */
+/* Returns the tally. If the name or the value is not allowed, fails the run and returns NULL. */
 static struct tally *tally(struct orr_spot *w, const char *name, double value, const char *what)
 {
 	if (isinf(value)) {
@@ -248,7 +248,7 @@ void orr_spot_event(struct orr_spot *w, const char *kind, const char *format, ..
 
 void orr_spot_give_up(struct orr_spot *w, const char *message)
 {
-	/* A refusal at time 0 means that the input is invalid. */
+	/* An error at time 0 means that the input is invalid. */
 	bool is_refusal = !w->now && w->steps.first_began < 0;
 	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "the policy failed without a message");
 }

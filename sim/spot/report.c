@@ -96,7 +96,7 @@ static void other_metrics(struct orr_spot *w)
 			result_metric(w->result, result_text(w->result, w->tally[i].name), w->tally[i].value, NAN, NAN);
 }
 
-/* Live instances are paid up to the end of the run; an unfinished step is wasted. */
+/* Bills live instances up to the end of the run; an unfinished step is wasted. */
 static void close_accounts(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -112,7 +112,7 @@ static void close_accounts(struct orr_spot *w)
 void report_end(struct orr_spot *w)
 {
 	close_accounts(w);
-	w->is_over = true; /* actions do nothing from now on */
+	w->is_over = true; /* actions are no-ops from now on */
 	tell_end(w);
 	if (w->config->check)
 		check_instant(w);

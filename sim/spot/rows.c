@@ -8,7 +8,7 @@
 
 enum { BINS = 240 };
 
-/* Samples of committed and uncommitted steps. */
+/* Returns the samples of committed and uncommitted steps. */
 static double samples_now(const struct orr_spot *w)
 {
 	const struct steps *s = &w->steps;
@@ -83,7 +83,7 @@ void rows_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, dou
 void rows_lost(struct orr_spot *w, uint64_t n)
 {
 	if (w->steps.rows_stride != 1)
-		return; /* no rows, or not all of them */
+		return; /* no rows, or only some of them */
 	for (size_t i = w->n_iteration; i-- && n;)
 		if (w->iteration[i].samples > 0) {
 			w->iteration[i].samples = 0;
@@ -93,7 +93,7 @@ void rows_lost(struct orr_spot *w, uint64_t n)
 
 /* ---- the end ---- */
 
-/* Samples per second in BINS equal parts of the run. */
+/* Adds samples per second in BINS equal parts of the run. */
 static void throughput_series(struct orr_spot *w)
 {
 	struct run_result *r = w->result;
@@ -113,7 +113,7 @@ static void throughput_series(struct orr_spot *w)
 		double x0 = w->samples_at[i], x1 = is_last ? total : w->samples_at[i + 1];
 		x = t1 > t0 ? x0 + (x1 - x0) * (t - t0) / (t1 - t0) : x1;
 		s->time_ns[b] = (int64_t)((double)b * width);
-		/* If a loss discards more samples than were added, the bin is set to 0. */
+		/* If a loss discards more samples than were added, the bin is 0. */
 		s->value[b] = x > before ? (x - before) / (width / 1e9) : 0;
 		before = x;
 	}

@@ -27,7 +27,7 @@ static void get_ready(struct orr_spot *w)
 	tell_added(w);
 }
 
-/* Executes one due event, in the order given in spot.h. Returns false if none is due. */
+/* Executes one due event, in the order of spot.h. Returns false if none is due. */
 static bool happen(struct orr_spot *w)
 {
 	if (w->is_over)
@@ -89,7 +89,7 @@ static void ask(struct orr_spot *w)
 	tell_decide(w);
 }
 
-/* All events at w->now. */
+/* Executes all events at w->now. */
 static void instant(struct orr_spot *w)
 {
 	bool is_due;
@@ -150,9 +150,9 @@ static void fail_stuck(struct orr_spot *w)
 		(double)w->progress_ns / 3600e9, (unsigned long long)w->most_done, (unsigned long long)w->job_steps, live, why);
 }
 
-/* Ends a run without a set end whose job will never be complete. Either no new step was done for too long and more than
- * FEW instants (the run fails); or the trace and the deadline are over and MOST_QUIET instants had only timers (without
- * a deadline, the run fails). */
+/* Returns whether to end a run without a set end whose job will never be complete. Case 1: no new step was done for too long and in
+ * more than FEW instants; the run fails. Case 2: the trace and the deadline are over and MOST_QUIET instants had only timers;
+ * without a deadline, the run fails. */
 static bool is_stuck(struct orr_spot *w)
 {
 	if (w->until < ORR_NEVER || w->is_over)
@@ -204,7 +204,7 @@ static void loop(struct orr_spot *w)
 
 /* ---- begin and end ---- */
 
-/* Longest time without progress: ten times the trace's, at least a day; a year if the trace has no end. */
+/* Returns the longest time without progress: ten times the trace's length, at least a day; a year if the trace has no end. */
 static int64_t patience(const struct spot_config *c)
 {
 	const int64_t day = 86400 * ORR_SECOND, end = availset_end_ns(c->capacity);

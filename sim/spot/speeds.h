@@ -10,14 +10,14 @@
 struct speeds {
 	struct speed {
 		char *type;
-		double speed; /* 0.5: a step takes twice as long */
+		double speed; /* relative speed; 0.5: a step takes twice as long */
 	} * speed;
 	size_t n, cap;
 };
 
-/* text: "TYPE=SPEED,TYPE=SPEED", may be empty. The caller frees *out, on an error too. */
+/* Parses "TYPE=SPEED,TYPE=SPEED"; text may be empty. The caller frees *out, also on error. */
 int speeds_read(struct speeds *out, const char *text, struct orr_error *err);
-/* NAN: none is given. */
+/* Returns the speed of a type; NAN: none is given. */
 double speeds_of(const struct speeds *s, const char *type);
 void speeds_free(struct speeds *s);
 

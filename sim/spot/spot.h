@@ -25,27 +25,27 @@ enum spot_use {
 	SPOT_USED_QUOTA = 1 << 4,  /* as did spot.quota */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
 	SPOT_USED_MAX_PRICE = 1 << 6,   /* and spot.max_price */
-	SPOT_USED_STORAGE = 1 << 7,     /* a checkpoint takes another time than with the default of spot.storage_Bps */
+	SPOT_USED_STORAGE = 1 << 7,     /* the time of a checkpoint differs from that under the default of spot.storage_Bps */
 	SPOT_USED_NODE_BPS = 1 << 8,    /* or of spot.node_Bps */
-	SPOT_USED_CHECKPOINT = 1 << 11, /* the policy asked for the time of a checkpoint */
+	SPOT_USED_CHECKPOINT = 1 << 11, /* the policy queried the time of a checkpoint */
 	SPOT_USED_EGRESS = 1 << 9,      /* bytes were sent between zones */
-	SPOT_USED_BILLING = 1 << 10     /* an instance ended within an hour that it had begun */
+	SPOT_USED_BILLING = 1 << 10     /* an instance ended within an hour that it had started */
 };
 
 struct spot_config {
 	const struct availset *capacity;
-	const struct availset *prices; /* a second set, of prices; NULL: prices of `capacity` and of the options */
+	const struct availset *prices; /* second set, with prices; NULL: prices of `capacity` and of the options */
 	uint64_t replication;          /* index of the random streams */
 	const struct elastic *job;
 	const struct orr_args *options; /* of spot_options */
 	uint64_t seed;
-	int64_t until_ns; /* the run stops before this instant; ORR_NEVER: when the job is over; with an endless job, when the trace is */
-	bool exact;       /* an event for each step */
+	int64_t until_ns; /* the run stops before this instant; ORR_NEVER: at the end of the job, or of the trace for an endless job */
+	bool exact;       /* make an event for each step */
 	bool check;       /* check conservation laws at run time */
-	bool record_iterations, record_nodes; /* fill in result->iterations; and ->nodes, ->events, ->series */
+	bool record_iterations, record_nodes; /* fill in result->iterations; fill in ->nodes, ->events and ->series */
 	uint64_t max_rows;
 	double policy_timeout_s;
-	atomic_uint *used; /* bits of enum spot_use are set; may be NULL */
+	atomic_uint *used; /* receives bits of enum spot_use; may be NULL */
 	void (*progress)(void *ctx, double part);
 	void *progress_ctx;
 };
@@ -53,7 +53,7 @@ struct spot_config {
 /* Parameters of `--set spot.NAME=VALUE`. */
 extern const struct orr_param spot_options[];
 
-/* Steps of the job under these options; 0: no last step. */
+/* Returns the number of steps of the job under these options; 0: unlimited. */
 static inline uint64_t spot_job_steps(const struct elastic *job, const struct orr_args *options)
 {
 	return orr_arg_bool(options, "endless") ? 0 : job->steps;

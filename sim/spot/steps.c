@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Steps between two events are advanced at once: they share length, owners and prices, so one record with a count stands for
- * them. With config->exact each end of a step is a separate instant; equal records are merged immediately, so that all
- * sums are formed in the same way.
+ * Steps between two events are advanced at once: they have the same length, owners and prices, so one record with a count
+ * represents them. With config->exact each end of a step is a separate instant. Equal records are merged immediately, so that
+ * all sums are formed in the same way.
  */
 #include "spot/accounts.h"
 
@@ -28,7 +28,7 @@ static bool are_alike(const struct steprun *a, const struct steprun *b)
 	       is_same(&a->redundant, &b->redundant) && a->cost == b->cost;
 }
 
-/* Equal steps are added as one product, so the floating-point sum does not depend on how they were batched. */
+/* Adds equal steps as one product, so that the floating-point sum does not depend on their batches. */
 static void flush_alike(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -53,7 +53,7 @@ static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_las
 	*a = (struct alike){ n, since_last, samples, cost };
 }
 
-/* owners, redundant: of all the steps that count now. */
+/* Adds useful time. owners, redundant: of all the steps that count now. */
 static inline void add_useful(struct orr_spot *w, const struct ledger *owners, const struct ledger *redundant)
 {
 	ledger_add(&w->account[ORR_USEFUL], owners->ns - redundant->ns, owners->amount - redundant->amount);
@@ -104,7 +104,7 @@ static void record(struct orr_spot *w, const struct steprun *r)
 		s->run[s->n - 1].count += r->count;
 		return;
 	}
-	if (s->n == s->cap && s->first) { /* reuse the space before `first` */
+	if (s->n == s->cap && s->first) { /* reuses the space before `first` */
 		size_t k = s->n - s->first;
 		for (size_t i = 0; i < k; i++)
 			s->run[i] = s->run[s->first + i];
@@ -127,7 +127,7 @@ static timeline_sum egress_of_step(const struct orr_spot *w)
 	return w->steps.egress > 0 ? accounts_egress(w, w->steps.egress) : 0;
 }
 
-/* x * part, clamped to x against rounding; part <= 1. */
+/* Returns x * part, clamped to x because of rounding; part <= 1. */
 static timeline_sum part_of(timeline_sum x, double part)
 {
 	timeline_sum y = (timeline_sum)((double)x * part);
@@ -151,7 +151,7 @@ static void record_steps(struct orr_spot *w, uint64_t n, int64_t since_last, dou
 	count_steps(w, n, since_last, samples, cost);
 }
 
-/* Ends the step in flight and n - 1 equal ones that follow it directly. */
+/* Ends the step in flight and the n - 1 equal ones that follow it directly. */
 static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t ends, int64_t pace, timeline_sum spent_per_step)
 {
 	struct steps *s = &w->steps;
@@ -184,7 +184,7 @@ static void finish_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t 
 	s->live_ns_at_end = w->all.ns;
 }
 
-/* The step in flight is done at s->ends. Begins the next one; false: the run of steps is over. */
+/* Handles the end of the step in flight at s->ends. Begins the next one; returns false if the run of steps is over. */
 static bool next_step(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -200,13 +200,13 @@ static bool next_step(struct orr_spot *w)
 	return true;
 }
 
-/* Number of steps from s->began on that end before t (or at t, if with_t) and can be advanced at once. */
+/* Returns the number of steps from s->began on that end before t (or at t, if with_t) and can be advanced at once. */
 static uint64_t whole_steps(const struct orr_spot *w, int64_t t, bool with_t)
 {
 	const struct steps *s = &w->steps;
 	int64_t room = t - s->began - (with_t ? 0 : 1);
 	int64_t before = s->last_end < 0 ? s->first_began : s->last_end;
-	/* The first step after a pause carries the pause and its cost. */
+	/* The first step after a pause has the time and cost of the pause. */
 	if (room < s->pace || s->is_last || s->ends - s->began != s->pace || s->samples_once >= 0 || s->began != before ||
 		w->cost_mark != w->all.amount)
 		return 0;
@@ -269,7 +269,7 @@ int64_t steps_target(const struct orr_spot *w)
 
 /* ---- owners ---- */
 
-/* Length of a step on the owners. */
+/* Returns the length of a step on the owners. */
 static int64_t on_owners(const struct orr_spot *w, int64_t step_ns)
 {
 	double speed = owners_speed(w), ns = speed == 1 ? 0 : (double)step_ns / speed;

@@ -13,13 +13,13 @@
 /* Consecutive steps of equal length, time and money. */
 struct steprun {
 	uint64_t count;
-	int64_t since_last; /* from the end of the previous step to the end of this one */
+	int64_t since_last; /* time from the end of the previous step to the end of this one */
 	double samples;
 	struct ledger owners, redundant; /* redundant: part of owners */
-	timeline_sum cost;               /* of all instances since the end of the previous step */
+	timeline_sum cost;               /* cost of all instances since the end of the previous step */
 };
 
-/* Committed steps that are equal in what sums of floating-point numbers depend on. */
+/* Committed steps that have equal contributions to floating-point sums. */
 struct alike {
 	uint64_t count;
 	int64_t since_last;
@@ -29,32 +29,33 @@ struct alike {
 
 struct steps {
 	bool is_in_flight, is_last, has_ended;         /* has_ended: steps() must be called */
-	int64_t began, ends, pace, asked;              /* asked: pace on the job's own nodes */
-	uint64_t left;                                 /* of the run, with the one in flight; UINT64_MAX: no end */
-	double samples, redundant, egress, own_egress; /* own_egress: as the policy reports */
-	double samples_once;                           /* of the step in flight only; -1: as the others */
+	int64_t began, ends, pace, asked;              /* asked: step time on the job's own nodes */
+	uint64_t left;                                 /* number of steps left in the run, including the one in flight; UINT64_MAX:
+							* no end */
+	double samples, redundant, egress, own_egress; /* own_egress: as reported by the policy */
+	double samples_once;                           /* samples of the step in flight only; -1: as in the others */
 	unsigned flags;
-	struct ledger bucket; /* the owners' time and money in the step in flight */
-	/* of the whole run of the world */
+	struct ledger bucket; /* time and money of the owners in the step in flight */
+	/* State of the whole run of the world. */
 	bool is_provisional;
-	uint64_t done, committed, lost, orphaned; /* done: and not lost since */
+	uint64_t done, committed, lost, orphaned; /* done: steps done and not lost since */
 	struct steprun *run;                      /* records of uncommitted steps, from `first` on */
 	size_t first, n, cap;
 	struct ledger pending;         /* of those records */
 	int64_t first_began, last_end; /* -1: none */
 	timeline_sum live_ns_at_end;
-	struct alike alike;             /* the last committed steps, not yet in the sums */
-	double samples_safe, value_sum; /* value_sum: of samples x ns / money; unit: report.c */
-	bool was_free;                  /* some steps cost nothing: value has no bound */
-	uint64_t rows_stride;           /* one iteration row in so many is kept */
+	struct alike alike;             /* last committed steps, not yet added to the sums */
+	double samples_safe, value_sum; /* value_sum: sum of samples x ns / money; unit: report.c */
+	bool was_free;                  /* some steps cost nothing, so their value has no bound */
+	uint64_t rows_stride;           /* one of this many iteration rows is kept */
 	uint64_t rows_seen;
 };
 
 /* Returns whether a pipeline remains that was not dropped. */
 bool steps_have_owners(const struct orr_spot *w);
-/* Returns the time at which the run of steps ends by itself; ORR_NEVER: it does not. */
+/* Returns the time at which the run of steps ends by itself; ORR_NEVER: it has no end. */
 int64_t steps_target(const struct orr_spot *w);
-/* Brings steps and accounts up to t; with_t: finishes a step that ends at t too. */
+/* Advances steps and accounts to t; with_t: also finishes a step that ends at t. */
 void steps_advance(struct orr_spot *w, int64_t t, bool with_t);
 /* Sets length and egress of the steps after the one in flight, because owners changed. */
 void steps_follow_owners(struct orr_spot *w);

@@ -44,7 +44,7 @@ void tell_added(struct orr_spot *w)
 			continue;
 		w->has_happened = true;
 		tell_instance(w, slot, ORR_INST_ADDED);
-		/* The removal of an instance may be known already when its offer is taken. */
+		/* The removal of an instance may already be known when its offer is taken. */
 		if (w->slot[slot].goes < ORR_NEVER && orr_inst_is_live(w, i)) {
 			w->slot[slot].has_notice = true;
 			tell_instance(w, slot, ORR_INST_NOTICE);

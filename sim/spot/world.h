@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * world.h - the state of one run of the spot world, for the files of this folder only
+ * world.h - the state of one run of the spot world, private to this folder
  *
- * Time: the engine holds the policy's timers alone. The next row of the trace, the next instance to become ready and the end of a run
- * of steps are kept in the state. Before anything happens at an instant, accounts and steps are brought up to it, except that a
- * step which ends at this instant ends last. So a change counts from its instant on.
+ * Time: the engine holds only the policy's timers. The state holds the next row of the trace, the next instance to become
+ * ready, and the end of a run of steps. Before the first event of an instant, accounts and steps are advanced to it, except
+ * that a step which ends at this instant ends last. So a change counts from its instant on.
  *
  * Files, bottom first: sources.mk.
  */
@@ -19,11 +19,11 @@
 #include "spot/speeds.h"
 #include "spot/steps.h"
 
-enum { RANKS = 8 }; /* of timers: their priorities in the engine */
+enum { RANKS = 8 }; /* number of ranks of timers: their priorities in the engine */
 
 struct stage {
 	uint32_t owner; /* slot */
-	uint32_t next;  /* of that owner's stages */
+	uint32_t next;  /* next stage of the same owner */
 };
 
 struct tally {
@@ -46,16 +46,16 @@ struct orr_spot {
 	bool is_ending; /* in end(): orr_lose() still works */
 	bool is_acting, is_noticing, is_over, is_complete, saw_future, has_happened;
 	bool may_see;                             /* the policy declares the oracle and may see the future */
-	uint32_t quiet;                           /* instants since something other than a timer happened */
-	int64_t patience, progress_ns;            /* longest time without progress; when the number of steps done grew last */
+	uint32_t quiet;                           /* number of instants since an event other than a timer */
+	int64_t patience, progress_ns;            /* longest time without progress; time at which the number of steps done last grew */
 	uint64_t most_done, instants;             /* instants: since then */
-	unsigned used, *use;                      /* enum spot_use; use: &used, also for queries */
+	unsigned used, *use;                      /* used: bits of enum spot_use; use: address of `used`, also for queries */
 	int64_t calls_now, taken_now, timers_now; /* at this instant */
 
 	/* options */
 	uint64_t job_steps;                                    /* 0: no end */
 	int64_t startup[2], notice, deadline, storage_latency; /* startup: spot, on-demand */
-	int64_t on_demand_price, max_price;                    /* max_price: of a spot instance that is taken; INT64_MAX: any */
+	int64_t on_demand_price, max_price;                    /* max_price: limit for a spot instance that is taken; INT64_MAX: none */
 	uint32_t quota[2];                                     /* UINT32_MAX: none */
 	double storage_Bps, node_Bps, egress_per_byte;         /* egress_per_byte: 1e-9 USD */
 	bool bills_hours;
@@ -63,13 +63,13 @@ struct orr_spot {
 
 	/* capacity */
 	struct source source;
-	int64_t timer_at;               /* of the engine's next event; ORR_NEVER */
-	int64_t rows_at, prices_at;     /* times of the next rows; ORR_NEVER */
-	uint32_t *slot_of, cap_slot_of; /* [instance of the trace] slot + 1 */
+	int64_t timer_at;               /* time of the engine's next event; ORR_NEVER: none */
+	int64_t rows_at, prices_at;     /* times of the next rows; ORR_NEVER: none */
+	uint32_t *slot_of, cap_slot_of; /* slot + 1 by instance of the trace */
 	struct zone *zone;
-	uint32_t n_zones, *zone_of_name, cap_zone_of_name; /* names are the source's */
+	uint32_t n_zones, *zone_of_name, cap_zone_of_name; /* zones, whose names are those of the source */
 	uint32_t want;                                     /* from any zone */
-	bool is_own_want;                                  /* the policy has set it */
+	bool is_own_want;                                  /* the policy has set the standing request */
 	uint32_t n_types, *type_of_name, cap_type_of_name;
 	struct speeds speeds; /* spot.speeds */
 	bool has_speeds;
@@ -81,25 +81,25 @@ struct orr_spot {
 	struct ready_queue {
 		orr_inst *inst;
 		size_t first, n, cap;
-	} ready[2];       /* starting, in order of their ready times: spot, on-demand */
-	int64_t ready_at; /* when the next one becomes ready; ORR_NEVER */
-	orr_inst *order;  /* live instances in order of being taken; 0: a gap */
+	} ready[2];       /* starting instances, in order of their ready times: spot, on-demand */
+	int64_t ready_at; /* time at which the next one becomes ready; ORR_NEVER: none */
+	orr_inst *order;  /* live instances in the order in which they were taken; 0: a gap */
 	uint32_t n_order, cap_order;
 	uint32_t live[2]; /* spot, on-demand */
 	uint64_t n_taken, n_on_demand, preemptions, refused;
-	orr_inst *added; /* taken; ORR_INST_ADDED not delivered yet */
+	orr_inst *added; /* taken instances for which ORR_INST_ADDED is not delivered yet */
 	uint32_t n_added, cap_added, added_told;
 
 	/* layout */
 	struct stage *stage;
-	struct stage *spare;         /* the previous layout, overwritten by the next */
-	uint32_t cap_spare, layouts; /* layouts: number so far */
+	struct stage *spare;         /* previous layout, overwritten by the next one */
+	uint32_t cap_spare, layouts; /* layouts: number of layouts so far */
 	bool *is_dropped;            /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines, n_dropped;
 	uint32_t ownerless;
 	bool copies_state; /* orr_state_from_peers() */
 	uint32_t held_successors;
-	bool has_moved; /* owners changed since the step in flight was set up */
+	bool has_moved; /* owners have changed since the step in flight was set up */
 
 	/* accounts */
 	int64_t accrued; /* the accounts are complete up to this time */
@@ -108,14 +108,14 @@ struct orr_spot {
 	int64_t rate_all;    /* sum of rate[] */
 	enum orr_account pause;
 	struct ledger account[ORR_ACCOUNTS];
-	struct ledger all;      /* all instances' time; all money */
-	timeline_sum cost_mark; /* all money at the end of the last step */
-	struct ledger ended;    /* of ended instances, for the check */
+	struct ledger all;      /* time of all instances; all money */
+	timeline_sum cost_mark; /* total money at the end of the last step */
+	struct ledger ended;    /* time and money of ended instances, for the check */
 	timeline_sum on_demand_ns;
 
 	struct steps steps;
 	/* job */
-	const struct elastic_point **point; /* [pipelines * (max_depth + 1) + depth] */
+	const struct elastic_point **point; /* points, [pipelines * (max_depth + 1) + depth] */
 	uint32_t max_pipelines, max_depth;
 
 	/* future */
@@ -125,7 +125,7 @@ struct orr_spot {
 	size_t n_tally, cap_tally;
 	struct node_row *node;
 	size_t n_node, cap_node;
-	double *samples_at; /* [node row] samples done at its time */
+	double *samples_at; /* samples done at the time of each node row */
 	size_t cap_samples_at;
 	struct event_row *event;
 	size_t n_event, cap_event;
@@ -141,7 +141,7 @@ bool spot_may_act(struct orr_spot *w, const char *what);
 /* tell.c */
 void tell_create(struct orr_spot *w, const struct orr_args *args);
 void tell_instance(struct orr_spot *w, uint32_t slot, enum orr_inst_event event);
-void tell_added(struct orr_spot *w); /* every instance taken since the last call */
+void tell_added(struct orr_spot *w); /* reports every instance taken since the last call */
 void tell_steps(struct orr_spot *w);
 void tell_decide(struct orr_spot *w);
 void tell_end(struct orr_spot *w);
@@ -151,18 +151,18 @@ void on_timer(struct engine *e, void *ctx, uint64_t tag, uint64_t arg);
 
 /* capacity.c */
 void spot_capacity_begin(struct orr_spot *w);
-void spot_capacity_instant(struct orr_spot *w); /* rows and prices that are due now */
+void spot_capacity_instant(struct orr_spot *w); /* handles rows and prices that are due now */
 void spot_capacity_free(struct orr_spot *w);
-uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name); /* of a name of the source; may move w->zone */
+uint32_t spot_capacity_zone(struct orr_spot *w, uint32_t name); /* returns the zone of a name of the source; may move w->zone */
 
 /* layout.c */
-void layout_forget(struct orr_spot *w, uint32_t slot); /* its stages have no owner */
+void layout_forget(struct orr_spot *w, uint32_t slot); /* removes the owner of the slot's stages */
 void layout_free(struct orr_spot *w);
 
 /* owners.c */
-double owners_speed(const struct orr_spot *w);  /* of the slowest owner; 1: the job's own nodes */
-void owners_copy(struct orr_spot *w);           /* charges the copies of state between zones that the owners need for their stages */
-double owners_egress(const struct orr_spot *w); /* bytes that a step sends between zones */
+double owners_speed(const struct orr_spot *w);  /* returns the speed of the slowest owner; 1: the job's own nodes */
+void owners_copy(struct orr_spot *w);           /* charges the copies of state between zones that the owners' stages need */
+double owners_egress(const struct orr_spot *w); /* returns the bytes that a step sends between zones */
 
 /* rows.c */
 void rows_instant(struct orr_spot *w); /* after an instant */
@@ -177,7 +177,8 @@ void tallies_free(struct orr_spot *w);
 void check_instant(struct orr_spot *w);
 void report_end(struct orr_spot *w);
 
-/* Live instances in order of being taken: for (i = live_first(w); i != NONE; i = live_next(w, i)), i an index in w->order. */
+/* Iterates over live instances in the order in which they were taken: for (i = live_first(w); i != NONE; i = live_next(w, i)), i an
+ * index in w->order. */
 static inline uint32_t live_next(const struct orr_spot *w, uint32_t i)
 {
 	for (i++; i < w->n_order; i++)
@@ -196,7 +197,7 @@ static inline struct slot *live_slot(const struct orr_spot *w, uint32_t i)
 	return &w->slot[orr_inst_slot(w->order[i])];
 }
 
-/* Largest number of times that a policy can cause the same call at one instant; above it the run fails. */
+/* Returns the largest number of times that a policy can cause the same call at one instant; beyond it the run fails. */
 static inline int64_t spot_most_now(const struct orr_spot *w)
 {
 	return w->max_calls + 8 * (int64_t)w->n_slots;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Accounts of the time and the memory of each device.
  *
- * A device without work waits. The wait before an op is divided by the last dependency to end. If that was a message, the time since the
- * message was ready is exposed communication, even while earlier messages of its stream are sent. For a chain of messages, the time counts
- * from the first of them. All other waiting is bubble: another device still computed.
- */
+ * A device without work waits. The last dependency to end divides the wait before an op. If it was a message, the time since the
+ * message was ready is exposed communication, even while earlier messages of its stream are sent. For a chain of messages, the time
+ * starts at the first of them. All other waiting is bubble: another device still computes. */
 #include "step/exec.h"
 
 #include "base/mem.h"
@@ -45,7 +44,7 @@ int account_options(struct orr_step *s)
 	return parse_speeds(s, orr_arg_text(o, "speeds"));
 }
 
-/* Factor on all work of a device in one iteration: a function of (seed, device, iteration) alone. */
+/* Returns the factor on all work of a device in one iteration: a function of only (seed, device, iteration). */
 double stretch(struct orr_step *s, uint32_t device, uint64_t iteration)
 {
 	const struct orr_args *o = s->config->options;
@@ -235,7 +234,8 @@ static void count_sent(struct orr_step *s, struct iteration *k, const struct ins
 	}
 	const struct coll *c = &k->coll[o->collective];
 	const struct coll_plan *p = &s->plan[c->plan].phases;
-	/* One group of lanes represents all. Each rank's bytes then belong to its lane, unless all ranks send the same. */
+	/* One group of lanes represents all groups. The bytes of each rank then belong to its lane, unless all ranks send equal
+	 * bytes. */
 	bool is_alone = c->size && s->lanes_run == 1 && !s->plan[c->plan].is_even;
 	for (uint32_t f = 0; f < p->n_phases; f++)
 		for (uint32_t j = 0; j < p->phase[f].count; j++) {
@@ -261,7 +261,7 @@ void account_end(struct orr_step *s, struct iteration *k, uint32_t i)
 		double time = s->now_s - x->start_s;
 		s->device[device].busy_until = s->now_s;
 		k->usage[device].work[o->work] += s->corun ? x->busy_s : time;
-		if (!s->corun) /* else corun.c has counted it */
+		if (!s->corun) /* otherwise corun.c has counted the time */
 			s->total[device].work[o->work] += s->now_s - fmax(x->start_s, s->measured_s);
 	} else if (o->type != OP_DELAY) {
 		count_sent(s, k, x, o);
@@ -287,7 +287,7 @@ void account_retire(struct orr_step *s, struct iteration *k)
 	memcpy(s->recent + (k->number % STEP_MAX_PERIOD) * s->endpoints, k->usage, s->endpoints * sizeof *k->usage);
 }
 
-/* The first iteration fills pipelines and caches. It counts only if it is the only one. */
+/* Measures an iteration. The first one, which fills pipelines and caches, counts only if there is no other. */
 void account_measure(struct orr_step *s)
 {
 	corun_settle(s);
@@ -295,7 +295,7 @@ void account_measure(struct orr_step *s)
 	memset(s->total, 0, s->endpoints * sizeof *s->total);
 }
 
-/* Sum over the last period in a steady state, else over all iterations but the first. */
+/* Returns the sum over the last period in a steady state, else over all iterations except the first. */
 static struct usage usage_of(const struct orr_step *s, uint32_t d, uint64_t iterations)
 {
 	struct usage u = { 0 };
@@ -325,7 +325,7 @@ static void device_result(
 	out->idle_s = rest > 1e-12 * iteration_s ? rest : 0;
 }
 
-/* In a merged run the devices of lane 0 represent those of all lanes. */
+/* In a merged run, the devices of lane 0 represent those of all lanes. */
 static void stand_in(const struct orr_step *s, uint32_t *of)
 {
 	for (uint32_t d = 0; d < s->endpoints; d++)

@@ -9,7 +9,7 @@
 struct usage {
 	double work[ORR_WORK_KINDS];
 	double exposed, bubble, sent;
-	double sent_alone; /* merged run: bytes of this device alone; `sent` of lane 0's devices holds for each lane */
+	double sent_alone; /* merged run: bytes of this device only; `sent` of lane 0's devices applies to each lane */
 };
 
 struct device_state {
@@ -33,7 +33,7 @@ void source_result(const struct orr_step *s, struct step_result *out);
 int facts_scale(struct orr_step *s); /* reads step.compute_s and step.fc_share */
 
 /* ---- account.c ---- */
-double stretch(struct orr_step *s, uint32_t device, uint64_t iteration); /* factor on seconds of work */
+double stretch(struct orr_step *s, uint32_t device, uint64_t iteration); /* returns the factor on seconds of work */
 int account_options(struct orr_step *s);
 int account_start(struct orr_step *s, struct iteration *k, uint32_t i);
 void account_end(struct orr_step *s, struct iteration *k, uint32_t i);
@@ -43,7 +43,7 @@ void account_result(struct orr_step *s, struct step_result *out);
 
 /* ---- use.c ---- */
 void use_begin(struct orr_step *s);
-void use_pass(struct orr_step *s, double t); /* before the clock moves to t */
+void use_pass(struct orr_step *s, double t); /* called before the clock moves to t */
 void use_result(const struct orr_step *s, struct step_result *out);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Number of consecutive ranks per node, if it is the same for all nodes; else 1. */
+/* Returns the number of consecutive ranks per node, if it is the same for all nodes; else 1. */
 static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint32_t n)
 {
 	uint32_t run = 1;
@@ -18,7 +18,8 @@ static uint32_t island_of(const struct orr_step *s, const uint32_t *device, uint
 	return run;
 }
 
-/* Number of NICs that the members of each node use, if these are runs of equal length in each island of m members; else 1. */
+/* Returns the number of NICs that the members of each node use, if these are runs of equal length in each island of m members; else
+ * 1. */
 static uint32_t rings_of(const struct orr_step *s, const uint32_t *device, uint32_t n, uint32_t m)
 {
 	const struct topo *t = s->config->topo;
@@ -41,8 +42,8 @@ static uint32_t rings_of(const struct orr_step *s, const uint32_t *device, uint3
 	return m / run;
 }
 
-/* Factor on the bytes of messages inside an island of an algorithm per NIC, with which a GPU's link carries the bus bandwidth that was
- * published for a node; 1 if the network states the GPUs' links itself. */
+/* Returns the factor on the bytes of messages inside an island of a per-NIC algorithm. With this factor a GPU's link has the bus
+ * bandwidth that was published for a node. 1 if the network states the GPUs' links itself. */
 static double inner_stretch(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape)
 {
 	uint32_t m = shape->inner;
@@ -52,7 +53,7 @@ static double inner_stretch(const struct orr_step *s, const uint32_t *real, cons
 	return d && d->allreduce_Bps > 0 ? d->link_Bps / inside_bus_Bps(d, m) : 1;
 }
 
-/* Seconds of the shape on an idle network. */
+/* Returns the time of the shape on an idle network, s. */
 static double idle_s(const struct orr_step *s, const uint32_t *real, const struct coll_shape *shape)
 {
 	const struct topo *t = s->config->topo;
@@ -84,8 +85,8 @@ static struct coll_shape shape_of(const struct orr_step *s, const struct coll *c
 	return shape;
 }
 
-/* A ring, or one for each NIC. On two nodes whose switches can reduce (NVLink 4 and later) an all-reduce takes the double tree over the
- * nodes if that is faster. */
+/* Chooses a ring, or one ring per NIC. On two nodes whose switches can reduce (NVLink 4 and later), an all-reduce uses the double
+ * tree over the nodes if it is faster. */
 static struct coll_shape automatic(const struct orr_step *s, const struct coll *c, const uint32_t *real)
 {
 	uint32_t m = island_of(s, real, c->n), rings = rings_of(s, real, c->n, m);
@@ -98,7 +99,7 @@ static struct coll_shape automatic(const struct orr_step *s, const struct coll *
 	struct coll c_tree = *c;
 	c_tree.what.inner = m;
 	struct coll_shape tree = shape_of(s, &c_tree, real, ORR_MULTI_TREE), plain = ring;
-	plain.algorithm = ORR_MULTI_RING; /* with one NIC: the same ring, whose hops inside a node are shorter */
+	plain.algorithm = ORR_MULTI_RING; /* with one NIC: the same ring, with shorter hops inside a node */
 	plain.inner = m;
 	plain.rings = rings;
 	plain.inner_stretch = tree.inner_stretch;
@@ -126,7 +127,7 @@ static bool have_same_sends(const struct coll_plan *a, const struct coll_plan *b
 	return true;
 }
 
-/* Returns whether two algorithms send the same messages: multi-ring with one NIC for each node is a ring. */
+/* Returns whether two algorithms send the same messages: multi-ring with one NIC per node is a ring. */
 static bool is_alike(const struct coll_shape *a, const struct coll_shape *b)
 {
 	if (a->algorithm == b->algorithm && a->leader == b->leader)
@@ -149,9 +150,10 @@ struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, con
 		s->inside = source ? source : s->inside;
 		return best;
 	}
-	/* The scenario's algorithm is replaced if it cannot do the operation. An algorithm that the policy names is not. */
+	/* The scenario's algorithm is replaced if it does not support the operation. An algorithm named by the policy is not
+	 * replaced. */
 	struct coll_shape shape = shape_of(s, c, real, coll_usable(c->what.op, s->algorithm, c->n));
-	if (!(*s->uses & STEP_USED_ALGORITHM) && (source || !is_alike(&shape, &best))) /* only auto takes measured times */
+	if (!(*s->uses & STEP_USED_ALGORITHM) && (source || !is_alike(&shape, &best))) /* only `auto` uses measured times */
 		*s->uses |= STEP_USED_ALGORITHM;
 	return shape;
 }

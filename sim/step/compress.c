@@ -14,9 +14,9 @@ enum { INDEX_BYTES = 4, SCALE_BYTES = 4 };
 
 struct key {
 	const char *name;
-	size_t offset; /* of a double in struct compression */
+	size_t offset; /* offset of a double in struct compression */
 	double min, max;
-	unsigned methods; /* bit by enum compression_method */
+	unsigned methods; /* mask, a bit per enum compression_method */
 };
 
 #define KEY(name, field, min, max, methods)                                  \
@@ -120,13 +120,13 @@ static double density_at(const struct compression *c, uint64_t iteration)
 	return period < c->n_warmup ? c->warmup[period] : c->density;
 }
 
-/* Volume that one worker sends for whole layers, to be gathered or to be summed in one or two rounds. */
+/* Volume that one worker sends for whole layers, to be gathered, or to be summed in one or two rounds. */
 struct volume {
 	double gathered, summed[2];
-	double coded; /* elements that are compressed; the others are sent uncompressed */
+	double coded; /* number of compressed elements; the others are sent uncompressed */
 };
 
-/* The parameters as a matrix of a rows and b columns, and the rest (a bias). */
+/* Returns whether the parameters consist of a matrix of a rows and b columns, and a rest (a bias). */
 static bool has_matrix(const struct dnn_layer *l)
 {
 	return l->params > 0 && l->k > 0 && l->n > 0 && l->k * l->n <= l->params;
@@ -162,9 +162,9 @@ static void add_layer(const struct compression *c, const struct dnn_layer *l, do
 }
 
 /*
- * Seconds; each pass over the dense gradient runs at codec_Bps. Encoding is one pass (selection, quantisation); PowerSGD
- * needs two (P = M Q, then Q = M' P). Decoding: top-k adds what it received, 1-bit expands n messages, PowerSGD is one
- * pass.
+ * Computes the time of coding, s. Each pass over the dense gradient runs at codec_Bps. Encoding is one pass (selection,
+ * quantisation); PowerSGD needs two (P = M Q, then Q = M' P). Decoding: top-k adds the received values, 1-bit expands n
+ * messages, PowerSGD is one pass.
  */
 static void codec(const struct compression *c, const struct volume *v, double element_bytes, uint32_t n, struct compressed_shape *out)
 {
@@ -203,11 +203,11 @@ void compression_shape(const struct compression *c, const struct dnn *d, uint32_
 	v.summed[1] *= part;
 	v.coded *= part;
 	out->sent_bytes = v.gathered + v.summed[0] + v.summed[1];
-	/* The first round of top-k and 1-bit sums the elements that are too few to compress. */
+	/* The first round of top-k and 1-bit sums the layers that are too small to compress. */
 	add_round(out, ORR_ALL_REDUCE, v.summed[0]);
 	add_round(out, ORR_ALL_REDUCE, v.summed[1]);
 	add_round(out, ORR_ALL_GATHER, v.gathered * n);
 	if (!out->n_rounds)
-		out->n_rounds = 1; /* an all-reduce of 0 bytes keeps the order of the graph */
+		out->n_rounds = 1; /* an all-reduce of 0 bytes preserves the order of the graph */
 	codec(c, &v, element_bytes, n, out);
 }

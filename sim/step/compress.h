@@ -7,8 +7,8 @@
  * PowerSGD (Vogels et al., NeurIPS 2019): an a x b matrix becomes P (a x r) and Q (b x r), each all-reduced; other tensors
  * are sent uncompressed.
  *
- * A message may be part of its layers' gradient (a partition, one tensor, a server's share). It then has that part of the
- * compressed bytes, independent of its contents.
+ * A message may be part of its layers' gradient (a partition, one tensor, a server's share). It then has the same part of the
+ * compressed bytes, whatever its contents.
  */
 #ifndef ORR_STEP_COMPRESS_H
 #define ORR_STEP_COMPRESS_H
@@ -19,14 +19,14 @@ enum compression_method { COMPRESSION_NONE, COMPRESSION_TOPK, COMPRESSION_ONEBIT
 
 struct compression {
 	enum compression_method method;
-	double density;   /* top-k: k / elements */
+	double density;   /* top-k: density, k / elements */
 	double warmup[8]; /* densities of the warm-up periods */
 	uint32_t n_warmup;
 	uint64_t warmup_iterations; /* per density */
 	uint32_t rank;
 	double min_rate;  /* PowerSGD: matrices that would shrink by less than this factor are sent uncompressed */
-	double min_elems; /* layers with fewer parameters are sent uncompressed */
-	double codec_Bps; /* dense bytes per second and pass; 0: coding takes no time */
+	double min_elems; /* least number of parameters: smaller layers are sent uncompressed */
+	double codec_Bps; /* rate of a pass over dense bytes; 0: coding takes no time */
 };
 
 /*
@@ -43,7 +43,7 @@ uint64_t compression_settles(const struct compression *c);
 struct compressed_shape {
 	struct {
 		enum orr_collective_op op;
-		double bytes; /* as in struct orr_collective */
+		double bytes; /* bytes, as in struct orr_collective */
 	} round[2];
 	uint32_t n_rounds;
 	double encode_s, decode_s;

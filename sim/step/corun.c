@@ -3,8 +3,9 @@
  * corun.c - compute ops that run on one device at the same time
  *
  * All ops of a device progress at the same rate, a function of their number n and of the sum U of their occupancies
- * (docs/models/step-crossbow.md). So each device has one clock that advances at this rate, and an op ends when the clock has advanced by
- * the op's seconds since its start. A change of the rate makes the device's timer obsolete; timers therefore carry a generation.
+ * (docs/models/step-crossbow.md). So each device has one clock that advances at this rate. An op ends when the clock has
+ * advanced by the op's seconds since its start. A change of the rate invalidates the device's timer, so timers carry a
+ * generation.
  */
 #include "step/exec.h"
 
@@ -15,7 +16,7 @@
 struct running {
 	struct iteration *of;
 	uint32_t instance;
-	double end; /* on the device's clock */
+	double end; /* end on the device's clock */
 	double occupancy;
 };
 

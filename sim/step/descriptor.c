@@ -5,7 +5,7 @@
  *	{ "world": "step", "model": "NAME, FILE or kind:dimensions", "cluster", (keys of step/setting.h), "policies",
  *	  "learn": {..options..}, "seed", "policy_timeout" }
  *
- * With "learn", the schedule is applied to real SGD as well.
+ * With "learn", the schedule is also applied to real SGD.
  */
 #include "base/mem.h"
 #include "base/rng.h"
@@ -50,7 +50,7 @@ static void configure(const struct scenario *s, struct step_state *t)
 		.spans = o->db || o->out_dir || world_extra(o, "timeline") ? SPANS : 0 };
 }
 
-/* All values that determine the result: defaults filled in, inputs with their hashes. */
+/* Adds all values that determine the result: defaults filled in, inputs with their hashes. */
 static void describe(struct scenario *s, const struct step_state *t)
 {
 	cJSON *o = s->resolved = cJSON_CreateObject();
@@ -68,7 +68,7 @@ static void describe(struct scenario *s, const struct step_state *t)
 	scenario_add_seed(o, s);
 }
 
-/* The time that a plan's search predicted, beside the one that its run took. */
+/* Compares the time that a plan's search predicted with the time of its run. */
 static void compare_plan(const struct scenario *s, struct run_result *r)
 {
 	const cJSON *plan = cJSON_GetObjectItemCaseSensitive(s->given, "plan");
@@ -300,7 +300,7 @@ static const struct world_flag flags[] = {
 
 static const struct report_file files[] = { { "iterations", false }, { "devices", false }, { NULL, false } };
 
-/* The columns of the table, in order. docs/reference/schema.md defines the metrics. */
+/* Columns of the table, in order. docs/reference/schema.md defines the metrics. */
 static const struct report_column columns[] = {
 	{ "samples_per_s", "samples/s", REPORT_NUMBER, NULL, true },
 	{ "iteration_s", "iteration", REPORT_SHORT_TIME, NULL, true },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* effects.h - options of training iterations without effect, for the worlds that run them: rows of struct world_effect */
+/* effects.h - options of training iterations without effect, for the worlds that run iterations: rows of struct world_effect */
 #ifndef ORR_STEP_EFFECTS_H
 #define ORR_STEP_EFFECTS_H
 
@@ -28,8 +28,8 @@
 	{ .key = "cost.setup", .why = "cost.measured is false", .needs = "cost.measured=true" }
 /* clang-format on */
 
-/* Adds a remark on draws that changed nothing: of step.contention_p none slowed a NIC. It still has an effect where the iterations
- * would repeat without draws, so the remark does not say that it has none. */
+/* Adds a remark on draws that changed nothing: no draw of step.contention_p slowed a NIC. The option may still have an effect,
+ * because iterations could repeat without draws, so the remark does not claim that it has none. */
 void step_note_draws(const struct scenario *s, unsigned used, struct run_result *r);
 
 #endif

@@ -46,7 +46,7 @@ static void make_dirty(struct orr_step *s, uint32_t q)
 	s->dirty[s->n_dirty++] = q;
 }
 
-/* Number of streams that the instance needs; stream_at() returns each of them. */
+/* Returns the number of streams that the instance needs; stream_at() returns each of them. */
 static uint32_t streams_of(const struct orr_step *s, const struct iteration *k, const struct op *o)
 {
 	if (o->stream == NO_STREAM)
@@ -175,7 +175,7 @@ static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, 
 	return s->lanes_run > 1 ? 1 : s->lanes / (size ? size : 1);
 }
 
-/* Gates that the call of ended() has opened. */
+/* Opens the gates that the call of ended() has opened. */
 static void open_gates(struct orr_step *s)
 {
 	for (uint32_t i = 0; i < s->n_opened && !s->error.code; i++) {
@@ -220,7 +220,7 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 			if (!k->instance[j].waits)
 				ready(s, k, j);
 		open_gates(s);
-		o = &k->op[k->instance[i].op]; /* the arrays may have grown */
+		o = &k->op[k->instance[i].op]; /* the arrays may have moved */
 	}
 	k->left--;
 	s->left--;
@@ -281,7 +281,7 @@ void exec_stuck(struct orr_step *s)
 		step_fail(s, ORR_EFAIL, "iteration %llu has only marks: expected an op that takes time", (unsigned long long)s->built - 1);
 }
 
-/* Events closer than this count as simultaneous, so that rounding does not decide which op gets a stream. */
+/* Returns the tolerance of simultaneous events, so that rounding does not decide which op gets a stream. */
 static double tie_s(double now_s)
 {
 	return 1e-11 * now_s;
@@ -321,7 +321,7 @@ bool exec_settle(struct orr_step *s)
 {
 	while (!s->error.code && !s->is_stopped) {
 		follow_up(s);
-		/* A single run may advance time. One of several must wait for the others. */
+		/* A single run may advance time; one of several must wait for the others. */
 		double t = s->shared_net ? INFINITY : next_event(s);
 		if (t <= s->now_s + tie_s(s->now_s)) {
 			pass_to(s, t);

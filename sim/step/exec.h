@@ -39,7 +39,7 @@ void policy_destroy(struct orr_step *s);
 
 /* ---- exec.c ---- */
 void exec_begin(struct orr_step *s, struct iteration *k); /* starts the instances without dependencies */
-bool exec_settle(struct orr_step *s);                     /* handles all events of now_s; false: the run is over */
+bool exec_settle(struct orr_step *s);                     /* handles all events of now_s; returns false if the run is over */
 void exec_timers(struct orr_step *s);                     /* handles the timers that are due */
 void exec_stuck(struct orr_step *s);                      /* fails the run if work is left */
 int exec_run(struct orr_step *s);

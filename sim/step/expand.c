@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From ops to instances. Without lanes, or with merged lanes, an op has one instance. Otherwise it has one per lane; a
- * collective among lanes has one per group. An edge joins the instances of two ops that share a lane.
+ * Expands ops to instances. Without lanes, or with merged lanes, an op has one instance. Otherwise an op has one per lane, and
+ * a collective among lanes has one per group. An edge joins the instances of two ops that share a lane.
  */
 #include "step/world.h"
 
@@ -22,7 +22,7 @@ static uint32_t instances_of(const struct orr_step *s, const struct iteration *k
 	return c ? s->lanes / c->size : s->lanes;
 }
 
-/* Index of the op's instance that lane l belongs to. */
+/* Returns the index of the op's instance to which lane l belongs. */
 static uint32_t instance_of(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t lane)
 {
 	const struct coll *c = lane_coll(k, o);
@@ -31,7 +31,7 @@ static uint32_t instance_of(const struct orr_step *s, const struct iteration *k,
 	return c ? lane / (c->size * c->stride) * c->stride + lane % c->stride : lane;
 }
 
-/* First lane of instance i. */
+/* Returns the first lane of instance i. */
 static uint32_t lane_of(const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t i)
 {
 	const struct coll *c = lane_coll(k, o);
@@ -63,7 +63,7 @@ static void join_ops(struct orr_step *s, struct iteration *from, const struct op
 		join(from, a->first_instance, to, b->first_instance);
 		return;
 	}
-	/* If one side is a group of lanes, each pair of instances is joined once per shared lane. */
+	/* If one side is a group of lanes, each pair of instances is joined once per common lane. */
 	for (uint32_t l = 0; l < s->lanes; l++)
 		join(from, a->first_instance + instance_of(s, from, a, l), to, b->first_instance + instance_of(s, to, b, l));
 }
@@ -92,7 +92,7 @@ static void index_memory(struct iteration *k)
 	k->memory_of[k->n_ops] = m;
 }
 
-/* Dependencies from dep[first] on. */
+/* Joins the dependencies from dep[first] on. */
 static void join_all(struct orr_step *s, struct iteration *k, uint32_t first)
 {
 	for (uint32_t i = first; i < k->n_deps; i++) {

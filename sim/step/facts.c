@@ -60,7 +60,7 @@ static const struct cost *cost_of(const struct orr_step *s, uint32_t device)
 
 static const enum dnn_pass passes[] = { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 
-/* Seconds of all passes over layers first..end-1 by the cost model, at the scenario's batch. */
+/* Returns the time of all passes over layers first..end-1 by the cost model, at the scenario's batch, s. */
 static double all_passes(const struct orr_step *s, const struct cost *c, uint32_t first, uint32_t end)
 {
 	double sum = 0;
@@ -70,8 +70,8 @@ static double all_passes(const struct orr_step *s, const struct cost *c, uint32_
 }
 
 /*
- * step.compute_s: the option gives the sum, the cost model the shares of layers and passes. step.fc_share divides the sum
- * between the classifier and the layers before it. Other devices keep their speed relative to type 0.
+ * Applies step.compute_s: the option gives the sum, the cost model the shares of layers and passes. step.fc_share divides the
+ * sum between the classifier and the layers before it. Other devices keep their speed relative to type 0.
  */
 int facts_scale(struct orr_step *s)
 {
@@ -173,12 +173,12 @@ double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to)
 
 double orr_step_uniform(struct orr_step *s)
 {
-	s->is_random = true; /* iterations need not repeat from here on */
+	s->is_random = true; /* iterations may no longer repeat */
 	*s->uses |= STEP_USED_RANDOM;
 	return rng_uniform(&s->policy_rng);
 }
 
-/* Settings made in create() hold for all iterations. */
+/* Returns whether create() is running: settings made there hold for all iterations. */
 static bool is_creating(struct orr_step *s, const char *what)
 {
 	if (s->built || s->building)

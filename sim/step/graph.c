@@ -202,7 +202,7 @@ static bool plan_is_even(const struct coll_plan *p, uint32_t ranks)
 	return is_even;
 }
 
-/* The slot of the shape in plan_slot[]; a free slot if the shape is new. */
+/* Returns the slot of the shape in plan_slot[]; a free slot if the shape is new. */
 static uint32_t *plan_slot(const struct orr_step *s, const struct coll_shape *shape)
 {
 	uint32_t mask = s->n_plan_slots - 1, i = hash_spread(shape_hash(shape)) & mask;
@@ -305,7 +305,7 @@ static bool is_group(struct orr_step *s, const struct orr_group *g)
 	return !s->error.code;
 }
 
-/* A collective of gradients under step.compression: encode on each device, send less, decode. */
+/* Adds a collective of gradients under step.compression: encode on each device, send less, decode. */
 static orr_op compressed(
 	struct orr_step *s, const struct orr_group *g, uint32_t position, uint32_t size, uint32_t stride, const struct orr_collective *c);
 
@@ -428,7 +428,7 @@ static void add_dependency(struct iteration *k, orr_op before, orr_op after)
 	k->dep[k->n_deps++] = (struct dependency){ before, after };
 }
 
-/* Returns whether the handle is of an op. The number of ops of a retired iteration is no longer known. */
+/* Returns whether the handle is of an op. The number of ops of a retired iteration is unknown. */
 static bool is_op(const struct orr_step *s, orr_op op)
 {
 	const struct iteration *k = iteration_live(s, op_iteration(op));
@@ -463,7 +463,7 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		add_dependency(k, dep, op);
 		return;
 	}
-	/* Under compression, the encoding on a device waits for the work of that device only. */
+	/* Under compression, the encoding on a device waits only for the work of that device. */
 	bool same = op_iteration(dep) == k->number && k->op[op_index(dep)].type == OP_COMPUTE;
 	bool is_bound = false;
 	for (uint32_t i = 0; i < o->entry_count; i++) {
@@ -477,7 +477,8 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		add_dependency(k, dep, (orr_op)(k->number + 1) << 32 | (k->entry[o->entry_first + i] + 1));
 }
 
-/* The rounds of a compressed collective, created between its encodings and decodings; n is 0 if the op is none. */
+/* Returns the rounds of a compressed collective, created between its encodings and decodings; n is 0 if the op is no such
+ * collective. */
 static struct op *rounds_of(struct orr_step *s, const struct op *o, uint32_t *n)
 {
 	struct iteration *k = s->building;
@@ -587,12 +588,12 @@ void orr_carries(struct orr_step *s, orr_op op, uint32_t first_layer, uint32_t n
 	if (s->compression.method == COMPRESSION_NONE)
 		return;
 	*s->uses |= STEP_USED_COMPRESSION;
-	/* Point to point, nothing is gathered: the volume is what one worker sends. */
+	/* Point to point, no data are gathered: the volume is that of one worker. */
 	struct compressed_shape z;
 	compression_shape(
 		&s->compression, s->config->dnn, first_layer, n_layers, 1, s->building->number, s->facts.gradient_bytes, o->amount, &z);
 	o->amount = z.sent_bytes;
-	/* Both encoding and decoding are charged to the sender, before it sends. */
+	/* Both encoding and decoding count as work of the sender, before it sends. */
 	uint32_t from = o->device;
 	if (z.encode_s + z.decode_s > 0) {
 		orr_op encode = orr_compute(s, from, ORR_CODEC, z.encode_s + z.decode_s);
@@ -614,7 +615,7 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 	uint32_t n;
 	struct op *round = rounds_of(s, o, &n);
 	if (n)
-		o = &round[n - 1]; /* the last round: it has a group */
+		o = &round[n - 1]; /* the last round, which has a group */
 	if (o->type == OP_MARK || o->type == OP_DELAY) {
 		step_fail(s, ORR_EFAIL, "orr_updates: op %u is a mark or a delay: expected an op on a device", op_index(op));
 		return;

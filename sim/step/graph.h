@@ -2,8 +2,8 @@
 /*
  * graph.h - the graph of one iteration: ops as the policy builds them, and instances, which run
  *
- * graph.c records ops; expand.c turns them into instances, one per lane that is simulated. An orr_op is
- * (iteration + 1) << 32 | index + 1, so it stays valid for the whole run.
+ * graph.c records ops; expand.c turns them into instances, one per lane that is simulated. An orr_op is (iteration + 1) << 32 |
+ * index + 1, so it is valid for the whole run.
  */
 #ifndef ORR_STEP_GRAPH_H
 #define ORR_STEP_GRAPH_H
@@ -18,25 +18,25 @@ enum op_type { OP_COMPUTE, OP_TRANSFER, OP_COLLECTIVE, OP_DELAY, OP_MARK };
 enum { NO_STREAM = 255 };
 
 struct op {
-	uint8_t type, work, stream, is_detached; /* stream NO_STREAM: uses no stream */
+	uint8_t type, work, stream, is_detached; /* stream NO_STREAM: the op uses no stream */
 	bool is_watched, is_cancelled;
-	bool is_gate, is_open; /* a mark that waits for orr_open(); it was called */
-	double occupancy;      /* of compute; 0: 1 */
+	bool is_gate, is_open; /* is_gate: a mark that waits for orr_open(); is_open: orr_open() was called */
+	double occupancy;      /* share of the device used by a compute op; 0 means 1 */
 	int32_t priority;
 	uint32_t device, peer; /* with lanes: positions */
 	double amount;         /* seconds or bytes */
-	double counts;         /* samples trained on when it ends */
-	uint32_t collective;   /* index into coll[]; NONE */
+	double counts;         /* number of samples counted as trained when it ends */
+	uint32_t collective;   /* index into coll[]; NONE: no collective */
 	uint32_t first_update, n_updates;
 	uint32_t first_instance, n_instances;
-	uint32_t label;                    /* offset into text[]; NONE */
-	uint32_t entry_first, entry_count; /* range of entry[]: the ops that take over its dependencies (compression) */
+	uint32_t label;                    /* offset into text[]; NONE: no label */
+	uint32_t entry_first, entry_count; /* range of entry[]: ops that take over its dependencies (compression) */
 };
 
 struct coll {
 	struct orr_collective what;
-	uint32_t group_first, n; /* positions in group[]; n ranks */
-	uint32_t size, stride;   /* among lanes; size 0: among positions */
+	uint32_t group_first, n; /* first position in group[]; number of ranks */
+	uint32_t size, stride;   /* among lanes: size and stride; size 0: among positions */
 	uint32_t plan;           /* index into orr_step.plan[] */
 };
 
@@ -55,7 +55,7 @@ struct update_use {
 };
 
 struct edge {
-	uint32_t to, next;    /* instance; next edge of the same source */
+	uint32_t to, next;    /* instance; next edge from the same source */
 	struct iteration *of; /* iteration of the instance `to` */
 };
 
@@ -63,17 +63,17 @@ enum instance_state { WAITING, READY, GOING, ENDED };
 
 struct instance {
 	uint32_t op, lane; /* lane: for a collective among lanes, the first lane of the group */
-	uint32_t waits;    /* edges into it that have not fired */
+	uint32_t waits;    /* number of incoming edges that have not fired */
 	uint32_t first_edge;
 	uint8_t state, has_comm; /* has_comm: the last dependency to end was a message */
 	union {
 		struct { /* of a collective */
 			uint32_t phase, repeat_left, rounds_left, flows_left;
 		};
-		double busy_s; /* of a compute op among others on its device: its part of the device's busy time */
+		double busy_s; /* compute op that shares its device: its part of the device's busy time */
 	};
 	double ready_s, start_s;
-	double comm_start_s; /* when that message was ready; for a chain of messages, the first of them */
+	double comm_start_s; /* time at which that message was ready; for a chain of messages, the first of them */
 };
 
 struct usage;
@@ -91,7 +91,7 @@ struct iteration {
 	uint32_t n_deps, cap_deps;
 	struct memory_use *memory; /* sorted by op after expand() */
 	uint32_t n_memory, cap_memory;
-	uint32_t *memory_of; /* [n_ops + 1]: offsets into memory[] */
+	uint32_t *memory_of; /* offsets into memory[], n_ops + 1 entries */
 	struct update_use *update;
 	uint32_t n_updates, cap_updates;
 	uint32_t *entry;
@@ -102,7 +102,7 @@ struct iteration {
 	uint32_t n_instances;
 	struct edge *edge;
 	uint32_t n_edges, cap_edges;
-	uint32_t left, left_attached; /* instances that have not ended */
+	uint32_t left, left_attached; /* numbers of instances that have not ended */
 	double start_s, end_s, samples;
 	double ends_s; /* sum of end - start_s over attached instances */
 	bool has_begun;
@@ -125,7 +125,7 @@ static inline uint64_t op_iteration(orr_op op)
 {
 	return (op >> 32) - 1;
 }
-/* Lane of rank r in the group whose first lane is `lane`. */
+/* Returns the lane of rank r in the group whose first lane is `lane`. */
 static inline uint32_t group_lane(const struct coll *c, uint32_t lane, uint32_t r)
 {
 	return lane + r * c->stride;
@@ -138,14 +138,14 @@ void iteration_free(struct iteration *k);
 /* ---- expand.c ---- */
 /* Makes the instances and edges of the ops. Returns ORR_OK or the run's error. */
 int expand(struct orr_step *s, struct iteration *k);
-/* The same for the ops and dependencies added to a running iteration, from these numbers on. */
+/* Same, for the ops and dependencies added to a running iteration, from these numbers on. */
 struct grown {
 	uint32_t ops, deps, memory;
 };
 int expand_grown(struct orr_step *s, struct iteration *k, const struct grown *before);
-/* Lets a gate wait for `dep` (0: no op) in place of orr_open(). Returns whether the gate waits for nothing any more. */
+/* Makes a gate wait for `dep` (0: no op) instead of orr_open(). Returns whether the gate has no more dependencies. */
 bool expand_open(struct orr_step *s, orr_op gate, orr_op dep);
-/* The device of rank r of a collective's instance. */
+/* Returns the device of rank r of a collective's instance. */
 uint32_t rank_device(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane, uint32_t r);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Collectives inside a node: the time of the profile's laws for the device's fabric (hwmodel/profile.h), else of the device's published
- * all-reduce; all-reduces of long messages by the switch, if the device's switch can reduce (NVLS). Formulas: docs/models/net.md.
+ * Times of collectives inside a node: by the profile's laws for the device's fabric (hwmodel/profile.h), else by the device's
+ * published all-reduce. The switch reduces long messages if the device's switch can reduce (NVLS). Formulas:
+ * docs/models/net.md.
  */
 #include "step/world.h"
 
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes that each of n GPUs sends for each byte of the buffer: the bus bandwidth of nccl-tests is this x bytes / time. */
+/* Returns the bytes that each of n GPUs sends per byte of the buffer. The bus bandwidth of nccl-tests is this number x bytes / time. */
 static double sent_share(enum orr_collective_op op, uint32_t n)
 {
 	double others = (n - 1.) / n;
@@ -21,7 +22,7 @@ const struct device *device_beside(const struct orr_step *s, const uint32_t *mem
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (member[i] >= s->facts.gpus || s->node_of[member[i]] != s->node_of[member[0]])
-			return NULL; /* nodes have one type */
+			return NULL; /* all nodes must have one type */
 	const struct device *d = n > 1 ? s->config->device[s->type_of[member[0]]] : NULL;
 	return d && d->link_Bps > 0 && topo_bandwidth(s->config->topo, member[0], member[1]) == d->link_Bps ? d : NULL;
 }
@@ -38,8 +39,8 @@ double inside_switch_Bps(const struct device *d)
 	return d->nvls_Bps * 9 / 14; /* nvls_Bps is 2 (n - 1) / n x bytes / time of n = 8, and each link carries (n + 1) / n of the bytes */
 }
 
-/* The law for `bytes` of op among n GPUs, and the size at which it is evaluated: a law of another operation at the size for which each
- * GPU sends as much. A law that was measured at that size is preferred. NULL: none. */
+/* Returns the law for `bytes` of op among n GPUs, and the size at which it is evaluated. A law of another operation is evaluated at
+ * the size at which each GPU sends as much. A law that was measured at that size is preferred. NULL: no law. */
 static const struct law *law_of(
 	const struct profile *p, const struct device *d, enum orr_collective_op op, uint32_t n, double bytes, double *size)
 {
@@ -56,14 +57,14 @@ static const struct law *law_of(
 	return NULL;
 }
 
-/* Seconds of an all-reduce by the switch. */
+/* Returns the time of an all-reduce by the switch, s. */
 static double switch_s(const struct device *d, uint32_t n, double bytes)
 {
 	return (n + 1.) / n * bytes / inside_switch_Bps(d);
 }
 
 struct inside_time {
-	double start_s, total_s; /* of no bytes, and of all */
+	double start_s, total_s; /* times of zero bytes and of all bytes */
 	const char *source;      /* NULL: unknown */
 };
 

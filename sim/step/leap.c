@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Starting flows, one by one or as a leap.
+ * Starts flows, one by one or as a leap.
  *
  * If the links of a phase's flows carry no other flow, every repeat of the phase (a ring's steps) takes the same time. All
  * repeats are then one event, a leap, and the links are leased. When another flow needs a leased link, the leap is broken:
@@ -20,7 +20,7 @@ struct leap {
 	double begin_s, step_s;
 };
 
-/* Rate of the flow if no other flow uses its links. */
+/* Returns the rate of the flow if no other flow uses its links. */
 static double rate_alone(const struct orr_step *s, const struct phase_flow *f)
 {
 	double rate = INFINITY;
@@ -81,7 +81,7 @@ static void release(struct orr_step *s, uint32_t leap)
 	w->free_leap = leap;
 }
 
-/* Repeats left in the phase; in the collective, if it has one phase. */
+/* Returns the number of repeats left in the phase; in the collective, if it has one phase. */
 static uint64_t steps_left(const struct coll_plan *p, const struct instance *x)
 {
 	return x->repeat_left + (p->n_phases == 1 ? (x->rounds_left - UINT64_C(1)) * p->phase[0].repeat : 0);
@@ -95,7 +95,7 @@ static void set_steps_left(const struct coll_plan *p, struct instance *x, uint64
 	x->repeat_left = (uint32_t)(p->n_phases == 1 ? steps - (x->rounds_left - 1) * repeat : steps);
 }
 
-/* Tag of a flow: the run (together.c) and the slot in going[]. */
+/* Returns the tag of a flow: the run (together.c) and the slot in going[]. */
 static uint64_t flow_tag(const struct orr_step *s, uint32_t slot)
 {
 	return (uint64_t)s->member << 32 | slot;
@@ -140,8 +140,8 @@ bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i)
 	uint32_t at = w->free_leap;
 	bool is_shared;
 	double step_s;
-	/* No leaps on a shared network, where flows of other runs are unknown, nor when link use is measured, which needs the rates of
-	 * flows. */
+	/* No leaps on a shared network, where flows of other runs are unknown, or when link use is measured, which needs the rates
+	 * of flows. */
 	if (steps < 2 || s->shared_net || s->use)
 		return false;
 	if (at == NONE) {

@@ -2,7 +2,7 @@
 /*
  * learning.h - real SGD under a step policy's schedule: interface for the step world's descriptor
  *
- * Defined one floor above, in sim/learn; the step world uses nothing else of it.
+ * Defined one floor above, in sim/learn. The step world uses no other part of sim/learn.
  */
 #ifndef ORR_STEP_LEARNING_H
 #define ORR_STEP_LEARNING_H
@@ -13,8 +13,8 @@
 extern const struct orr_param learn_options[];
 
 struct step_learning {
-	/* Adds metrics and the series "loss" to r. label: for messages. threads 0: OpenMP's default. *used: bits of enum step_use are
-	 * added. */
+	/* Runs SGD and adds metrics and the series "loss" to r. label: for messages. threads 0: OpenMP's default. *used: receives
+	 * bits of enum step_use. */
 	int (*run)(const struct step_config *step, const struct orr_args *options, const struct orr_policy *policy,
 		const struct orr_args *args, const char *label, int threads, struct run_result *r, unsigned *used, struct orr_error *err);
 };

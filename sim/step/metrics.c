@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The mean time between ends of iterations, with an interval where one run allows it (results/batches.h). */
+/* Returns the mean time between ends of iterations, with an interval if one run allows it (results/batches.h). */
 static struct interval mean_time(const struct step_result *s)
 {
 	struct blocks *times = mem_alloc(sizeof *times);
@@ -28,7 +28,7 @@ static void put(struct run_result *r, const char *name, double value)
 	result_metric(r, name, value, NAN, NAN);
 }
 
-/* Iterations that repeat have an interval without width. */
+/* Iterations that repeat have an interval of zero width. */
 static void put_rates(const struct step_result *s, struct run_result *r)
 {
 	double x = s->samples_per_s, t = s->iteration_s;
@@ -70,7 +70,7 @@ static void put_devices(const struct step_result *s, struct run_result *r)
 	put(r, "sent_bytes_max", most);
 }
 
-/* "F=1, C=9" in the policy's description becomes choice_F and choice_C. */
+/* Adds choice_F and choice_C for "F=1, C=9" in the policy's description. */
 static void put_choice(const struct step_result *s, struct run_result *r)
 {
 	for (const char *at = s->choice; (at = strchr(at, '=')); at++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One collective or set of messages, run by the step world like those of a training step. */
+/* One collective or set of messages, run by the step world as in a training step. */
 #include "step/once.h"
 
 #include "step/world.h"
@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* The policy that builds the messages. Its functions get the address of its descriptor, from which they find the query: both are members of
- * this struct. */
+/* The policy that builds the messages. Its functions get the address of its descriptor, from which they find the query, because both
+ * are members of this struct. */
 struct asking {
 	struct orr_policy policy;
 	const struct step_once *of;

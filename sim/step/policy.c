@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-enum { MOST_LIVE = 1 << 16 }; /* live iterations: a policy that exceeds it never synchronises */
+enum { MOST_LIVE = 1 << 16 }; /* limit on live iterations: a policy that exceeds it never synchronises */
 
 static void enter(struct orr_step *s, const char *what, uint64_t iteration)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One run: set-up, iterations until they repeat or the last ends, results. */
+/* One run: setup, iterations until they repeat or the last ends, results. */
 #include "step/exec.h"
 #include "step/wire.h"
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MAX_AHEAD = 1024 }; /* iterations built before the first starts, so that merging sees their messages */
+enum { MAX_AHEAD = 1024 }; /* number of iterations built before the first starts, because merging needs their messages */
 
 /* ---- setting up ---- */
 
@@ -141,7 +141,7 @@ static void extrapolate(struct orr_step *s)
 	}
 }
 
-/* Samples/s while every worker was active: from the end of all first iterations to the first end of a last iteration. */
+/* Returns samples/s while every worker was active: from the end of all first iterations to the first end of a last iteration. */
 static double counted_rate(const struct orr_step *s)
 {
 	double begin = 0, end = INFINITY, sum = 0;
@@ -166,7 +166,7 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		first = n - s->period;
 		time = s->row[n - 1].end_s - s->row[first - 1].end_s;
 	} else {
-		/* Iterations may end out of order. If all ended together with the first, the first counts as well. */
+		/* Iterations may end out of order. If all ended together with the first, the first one counts too. */
 		time = 0;
 		for (size_t k = 0; k < n; k++)
 			time = fmax(time, s->row[k].end_s);
@@ -177,7 +177,7 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		samples += s->row[k].samples;
 	out->iteration_s = time / (double)(n - first);
 	out->samples_per_s = s->n_counts ? counted_rate(s) : 0;
-	if (out->samples_per_s <= 0) /* the fastest worker ended before the slowest began: whole iterations are counted instead */
+	if (out->samples_per_s <= 0) /* the fastest worker ended before the slowest began: counts whole iterations instead */
 		out->samples_per_s = time > 0 ? samples / time : 0;
 }
 
@@ -203,7 +203,7 @@ static void give(struct orr_step *s, struct step_result *out)
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
 	s->row = NULL;
-	/* Keeps the spans of the last simulated iterations only. */
+	/* Keeps only the spans of the last simulated iterations. */
 	uint64_t from = simulated > s->config->spans ? simulated - s->config->spans : 0;
 	size_t m = 0;
 	for (size_t i = 0; i < s->n_spans; i++) {
@@ -251,7 +251,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	}
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
 	s->lanes_run = s->is_merged ? 1 : s->lanes;
-	/* No iteration starts before one period of graphs (at least two graphs) is built: merging needs their messages. */
+	/* No iteration starts before one period of graphs (at least two graphs) is built, because merging needs their messages. */
 	s->now_s = -1;
 	uint32_t ahead = !s->is_merged ? 1 : s->graph_period < 2 ? 2 : s->graph_period > MAX_AHEAD ? MAX_AHEAD : s->graph_period;
 	for (uint32_t i = 0; i < ahead && s->built < s->wanted && !s->error.code; i++)

@@ -10,13 +10,13 @@
 struct step_state {
 	struct setting set;
 	struct dnn *dnn;
-	struct cost *cost[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster */
+	struct cost *cost[CLUSTER_MAX_TYPES]; /* costs by GPU type of the cluster */
 	struct orr_args *learn;               /* NULL: no learning */
 	const struct cost *costs[CLUSTER_MAX_TYPES];
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct step_config config;
-	struct step_result *result; /* by policy; kept for the timeline only */
-	atomic_uint *used;          /* by policy: enum step_use, of all replications */
+	struct step_result *result; /* results by policy, kept only for the timeline */
+	atomic_uint *used;          /* inputs used, by policy, over all replications: enum step_use */
 };
 
 extern const struct world_effect step_effects[];

@@ -22,15 +22,15 @@ const struct orr_param step_cost_options[] = {
 
 /* ---- profiles ---- */
 
-/* Whether the profile names the device, or one whose profiles apply to it. */
+/* Returns whether the profile names the device, or a device whose profiles apply to it. */
 static bool names_device(const struct profile *p, const struct device *d)
 {
 	return !strcasecmp(p->device, d->name) || !strcasecmp(p->device, d->profile_of);
 }
 
 /*
- * Whether the profile is of hardware that the catalogue lacks, as measured: "AMD EPYC" is the name that a processor gives itself,
- * not a device's. Such a profile applies to the device that the user names, if both or neither are processors.
+ * Returns whether the profile is of measured hardware that the catalogue lacks: "AMD EPYC" is the name that a processor
+ * reports, not a device's. Such a profile applies to the device that the user names, if both or neither are processors.
  */
 static bool is_of_unlisted(const struct profile *p, const struct device *d)
 {
@@ -94,7 +94,7 @@ static int check_samples(const struct scenario *base, const struct setting *s, s
 			       : ORR_OK;
 }
 
-/* If the network's text does not give the link between the GPUs of a node, it is the slowest of the devices' own links. */
+/* If the network's text does not state the link between the GPUs of a node, it is the slowest of the devices' own links. */
 static struct topo *load_network(const struct scenario *base, const struct setting *s, const char *spec, struct orr_error *err)
 {
 	struct topo_gpu_link gpu = { .bandwidth_Bps = 0, .latency_s = 0 };
@@ -144,7 +144,7 @@ struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32
 		.seed = s->seed };
 }
 
-/* Leaves the option of this name at its default. */
+/* Sets the option of this name to its default. */
 static void cost_default(struct cost_options *o, const char *name)
 {
 	o->use_measured &= strcmp(name, "measured") != 0;
@@ -193,7 +193,7 @@ bool setting_profile_changes(const struct setting *s, const struct cluster *c)
 	return changes;
 }
 
-/* A type may carry a price suffix: "a100-spot" is an a100. */
+/* Returns the device of a type, which may have a price suffix: "a100-spot" is an a100. */
 static const char *device_name(const struct setting *s, const struct cluster *c, uint32_t t, char out[64])
 {
 	snprintf(out, 64, "%s", s->device_spec ? s->device_spec : c->type_name[t]);
@@ -234,7 +234,7 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 	return rc;
 }
 
-/* Precision and device, shared with serving. */
+/* Reads precision and device, which serving also has. */
 static void read_common(const struct scenario *base, struct setting *s)
 {
 	const char *device = orr_arg_text(base->keys, "device");

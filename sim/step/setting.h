@@ -2,7 +2,7 @@
 /*
  * setting.h - the setting of training: network, devices, precision, batch, options of the step world
  *
- * Shared by the scenarios of orrery step and those jobs of orrery jobs that name a strategy:
+ * Used by the scenarios of orrery step and by jobs of orrery jobs that name a strategy:
  *
  *	{ "network": "star", "device": "NAME or FILE", "precision": "fp32", "batch": 32,
  *	  "profile": "auto", "cost_samples": 0, "step": {..options..}, "cost": {..options..} }
@@ -14,16 +14,16 @@
 #include "world/scenario.h"
 
 struct setting {
-	/* As in the scenario. device_spec NULL: each GPU type of the cluster is a device. profile_spec "auto": the profile that
+	/* Texts of the scenario. device_spec NULL: each GPU type of the cluster is a device. profile_spec "auto": the profile that
 	 * ships for each device, if any; "none"; or a name or file. */
 	const char *network_spec, *device_spec, *profile_spec;
 	struct topo *topo;
-	struct device *device[CLUSTER_MAX_TYPES];   /* by GPU type of the cluster */
-	struct profile *profile[CLUSTER_MAX_TYPES]; /* by GPU type of the cluster; NULL: data sheet only */
+	struct device *device[CLUSTER_MAX_TYPES];   /* devices by GPU type of the cluster */
+	struct profile *profile[CLUSTER_MAX_TYPES]; /* profiles by GPU type of the cluster; NULL: data sheet only */
 	struct orr_args *options, *cost_args;
 	enum precision precision;
 	double batch;
-	uint32_t cost_samples; /* draws of the profiles' laws; 0: none */
+	uint32_t cost_samples; /* number of draws of the profiles' laws; 0: none */
 	uint64_t seed;
 };
 
@@ -56,22 +56,22 @@ struct setting {
 /* Options of `--set cost.NAME=VALUE`. */
 extern const struct orr_param step_cost_options[];
 
-/* First reads the values that need no cluster; then, given a cluster, loads devices and network. */
+/* First reads the values that need no cluster. Given a cluster, also loads devices and network. */
 int setting_resolve_values(const struct scenario *base, struct setting *s, struct orr_error *err);
 int setting_resolve_hardware(const struct scenario *base, struct setting *s, struct orr_error *err);
-/* For serving: precision, devices, profiles and, if named, the network. A GPU type that is no device of the catalogue
- * has none, because models given as tables need none. */
+/* Resolves the setting for serving: precision, devices, profiles and, if named, the network. A GPU type outside the catalogue has no
+ * device, because models given as tables need none. */
 int setting_resolve_serving(const struct scenario *base, struct setting *s, struct orr_error *err);
-/* Loads the network of training that names none; the caller frees it. Devices are resolved. */
+/* Loads the network of training for a scenario that names none; the caller frees it. Devices must be resolved. */
 struct topo *setting_default_network(const struct scenario *base, const struct setting *s, struct orr_error *err);
-/* Costs of GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
+/* Returns the cost options of GPU type `type`; sample 0: the laws as fitted, k: draw number k. */
 struct cost_options setting_costs(const struct setting *s, uint32_t type, uint32_t sample);
-/* Returns whether cost.NAME changes the time of any kernel of the model; cost: with the option, by GPU type. */
+/* Returns whether cost.NAME changes the time of any kernel of the model. cost: with the option, by GPU type. */
 bool setting_costs_change(
 	const struct setting *s, const struct cluster *c, const struct dnn *dnn, const struct cost *const *cost, const char *name);
 /* Returns whether the key device names another device for a GPU than its type does. */
 bool setting_device_changes(const struct setting *s, const struct cluster *c);
-/* Returns whether messages inside nodes have other links than with the network of training that names none. */
+/* Returns whether messages inside nodes have other links than with the default network of training. */
 bool setting_links_change(const struct setting *s, const struct scenario *base);
 /* Returns whether the profiles differ from those of profile=auto. */
 bool setting_profile_changes(const struct setting *s, const struct cluster *c);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sources of the compute times of a run, and the number of kernels outside the range of their laws.
  *
- * A policy asks for costs by batch and shards. Each distinct query is recorded, and at the end the model's kernels are checked for each.
- * Queries after the first MOST_ASKED are not checked.
- */
+ * A policy queries costs by batch and shards. Each of the first MOST_ASKED distinct queries is recorded; at the end the model's
+ * kernels are checked for each. */
 #include "step/world.h"
 
 #include "hwmodel/profile.h"

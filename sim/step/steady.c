@@ -3,7 +3,7 @@
 #include "step/exec.h"
 #include "step/wire.h"
 
-/* Durations closer than this (relative) are equal. */
+/* Durations within this relative distance are equal. */
 static const double same_duration = 1e-9;
 
 static double duration(const struct orr_step *s, size_t k)
@@ -12,8 +12,8 @@ static double duration(const struct orr_step *s, size_t k)
 }
 
 /*
- * Equal durations are not sufficient. If workers are not synchronised, one that falls behind a little in each iteration may not
- * be the last to end for a long time. So the mean end of all ops must shift by the same time, and as many ops must be in
+ * Equal durations are not sufficient. If workers are not synchronised, a worker that is slightly slower in each iteration may
+ * not be the last to end for a long time. So the mean end of all ops must shift by the same time, and as many ops must be in
  * flight.
  */
 static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
@@ -26,7 +26,7 @@ static bool has_moved(const struct orr_step *s, size_t k, uint32_t period)
 
 static bool repeats(const struct orr_step *s, size_t n, uint32_t period)
 {
-	/* Requires three equal periods. The first iteration, which includes the start-up, and a warm-up of compression are excluded. */
+	/* Requires three equal periods. Excludes the first iteration, which includes the start-up, and a warm-up of compression. */
 	if (n < 3u * period + 2 + compression_settles(&s->compression))
 		return false;
 	double scale = fabs(duration(s, n - 1)) + 1e-12;
@@ -54,7 +54,7 @@ bool steady(struct orr_step *s)
 			s->period = p;
 			s->steady_rows = n;
 			s->build_until = s->built;
-			return !s->config->check; /* --check needs every byte to arrive */
+			return !s->config->check; /* --check requires that every byte arrives */
 		}
 	return false;
 }

@@ -6,7 +6,7 @@
  * Times are seconds (double) from the run's start.
  *
  * Steady state: when the durations of iterations repeat to 1e-9 with a period of at most STEP_MAX_PERIOD, the rest is
- * extrapolated. This does not apply to a run that is random or observed by a hook, or to step.exact.
+ * extrapolated. Exceptions: a run that is random or has a hook, and step.exact.
  */
 #ifndef ORR_STEP_STEP_H
 #define ORR_STEP_STEP_H
@@ -23,7 +23,7 @@ enum { STEP_MAX_PERIOD = 32, STEP_STREAMS = 8 };
 
 /* Inputs that a run depended on. */
 enum step_use {
-	STEP_USED_ALGORITHM = 1,            /* a collective took step.algorithm where auto takes another */
+	STEP_USED_ALGORITHM = 1,            /* a collective used step.algorithm where auto chooses another one */
 	STEP_USED_NICS = 1 << 1,            /* a collective used several NICs of a node */
 	STEP_USED_COMPRESSION = 1 << 2,     /* gradients were compressed */
 	STEP_USED_MEMORY_LIMIT = 1 << 3,    /* a device held more than its memory */
@@ -34,32 +34,32 @@ enum step_use {
 	STEP_USED_LANES = 1 << 8,           /* the policy describes equal lanes */
 	STEP_USED_CORUN = 1 << 9,           /* compute ops ran together on a device */
 	STEP_USED_RAILS = 1 << 10,          /* an all-to-all used several NICs of a node */
-	STEP_USED_NETWORK = 1 << 11,        /* a message left a node, or the policy asked for the bandwidth between nodes */
+	STEP_USED_NETWORK = 1 << 11,        /* a message left a node, or the policy queried the bandwidth between nodes */
 	STEP_USED_SLOWED_NIC = 1 << 12,     /* step.contention_p slowed a NIC */
-	STEP_USED_MERGE = 1 << 13,          /* of jobs that train: another rate than without step.merge */
+	STEP_USED_MERGE = 1 << 13,          /* a job that trains has another rate than without step.merge */
 	STEP_USED_LEARN_DECAY = 1 << 28,    /* learn.schedule=step: samples reached learn.decay_samples or its default */
 	STEP_USED_LEARN_RATE = 1 << 29,     /* learn.schedule changed the rate of an update */
-	STEP_USED_LEARN_MODEL = 1 << 30     /* learn.model was not the model that auto chooses */
+	STEP_USED_LEARN_MODEL = 1 << 30     /* learn.model differed from the model that auto chooses */
 };
 
 /* A busy interval of a device, or a message, for the timeline. */
 struct step_span {
 	double start_s, end_s;
 	uint64_t iteration;
-	uint32_t device, stream; /* stream 0 compute; STEP_STREAMS: not on a stream */
-	uint32_t peer;           /* transfers: the receiver; else UINT32_MAX */
+	uint32_t device, stream; /* stream 0: compute; STEP_STREAMS: not on a stream */
+	uint32_t peer;           /* receiver of a transfer; else UINT32_MAX */
 	uint8_t work;            /* enum orr_work; ORR_WORK_KINDS: communication */
-	const char *label;       /* owned by the result; may be NULL */
+	const char *label;       /* label, owned by the result; may be NULL */
 };
 
 /* Use of one device per iteration (mean over the measured iterations). */
 struct step_device {
 	uint32_t device, node;
-	double compute_s; /* forward, backward, recompute and other work */
+	double compute_s; /* time of forward, backward, recompute and other work */
 	double optimizer_s, codec_s;
-	double exposed_s; /* idle while a message that it waited for was in flight */
-	double bubble_s;  /* idle otherwise: waiting for other devices */
-	double idle_s;    /* after its last op of the iteration */
+	double exposed_s; /* idle time while a message that the device waited for was in flight */
+	double bubble_s;  /* other idle time: waiting for other devices */
+	double idle_s;    /* time after its last op of the iteration */
 	double peak_memory_bytes;
 	double sent_bytes;
 };
@@ -72,29 +72,28 @@ struct step_iteration {
 /* Use of one link of the topology over the measured iterations. */
 struct step_link {
 	double bytes_per_s; /* mean */
-	double busy;        /* fraction of the time in which it carried a flow */
+	double busy;        /* fraction of the time in which the link carried a flow */
 	double peak_Bps;
 };
 
 struct step_result {
 	struct step_iteration *iteration;
 	size_t n_iterations;
-	uint64_t simulated; /* iterations that were simulated; the rest is extrapolated */
-	uint32_t period;    /* 0: no steady state was found */
+	uint64_t simulated; /* number of simulated iterations; the others are extrapolated */
+	uint32_t period;    /* period of the steady state; 0: none was found */
 	struct step_device *device;
-	size_t n_devices; /* those that computed or held memory */
+	size_t n_devices; /* number of devices that computed or held memory */
 	struct step_span *span;
 	size_t n_spans;
-	double samples_per_s; /* after the first iteration, if there are more */
+	double samples_per_s; /* rate after the first iteration, if there are more */
 	double iteration_s;   /* mean, likewise */
 	bool was_merged;
-	uint64_t flows;   /* started in the network */
+	uint64_t flows;   /* number of flows started in the network */
 	unsigned used;    /* enum step_use */
 	char choice[256]; /* the policy's description of its choice */
 	char cost_source[1536];
-	/* Number of kernels whose times the policy queried, of those timed by laws of a profile,
-	 * and of these outside the range of their law; the error that the laws state (NAN: none).
-	 * */
+	/* Numbers of kernels whose times the policy queried, of those timed by laws of a profile, and of these outside the range of
+	 * their law; the error that the laws state (NAN: none). */
 	uint64_t kernels, kernels_by_law, kernels_outside;
 	double profile_error;
 	struct step_link *link; /* with step_config.link_use */
@@ -111,59 +110,61 @@ struct step_config {
 	const struct cluster *cluster;
 	const struct topo *topo;
 	const struct dnn *dnn;
-	const struct cost *const *cost;     /* by GPU type of the cluster */
+	const struct cost *const *cost;     /* costs by GPU type of the cluster */
 	const struct device *const *device; /* likewise */
 	const struct orr_args *options;     /* of step_options */
 	double batch;                       /* samples per GPU */
-	enum precision precision;           /* FP16 and BF16: mixed, with master copies in FP32 */
-	uint64_t seed;                      /* of every random stream; a replication has its own (rng_seed_of()) */
-	double policy_timeout_s;            /* longest time of one call of the policy (engine/watch.h) */
+	enum precision precision;           /* precision; FP16 and BF16: mixed, with master copies in FP32 */
+	uint64_t seed;                      /* seed of all random streams; each replication has its own (rng_seed_of()) */
+	double policy_timeout_s;            /* time limit of one call of the policy (engine/watch.h) */
 	bool check;                         /* check conservation laws at run time */
 	bool link_use;                      /* fill in step_result.link */
-	uint32_t spans;                     /* record the spans of the last simulated iterations, this many (0: none) */
-	step_update_hook hook;              /* NULL: none; with a hook, all iterations are simulated */
+	uint32_t spans;                     /* number of last simulated iterations whose spans are recorded; 0: none */
+	step_update_hook hook;              /* hook on updates; NULL: none; with a hook, all iterations are simulated */
 	void *hook_ctx;
-	bool (*stop)(void *ctx, double time_s); /* with a hook: called at the end of each iteration, true stops the run; may be NULL */
+	bool (*stop)(void *ctx, double time_s); /* with a hook: called at the end of each iteration; true stops the run; may be NULL */
 };
 
 /* Parameters of `--set step.NAME=VALUE`. */
 extern const struct orr_param step_options[];
 
-/* label names the policy in messages. The error's code tells the cause: ORR_EINPUT the model, cluster or options, ORR_EFAIL the policy. */
+/* Runs a policy; label names it in messages. The error's code gives the cause: ORR_EINPUT for the model, cluster or options,
+ * ORR_EFAIL for the policy. */
 int step_run(const struct step_config *c, const struct orr_policy *policy, const struct orr_args *policy_args, const char *label,
 	struct step_result *out, struct orr_error *err);
 
-/* A run without policy and iterations, for its facts and costs (orr_cost(), orr_step_layer(), ..); NULL on error. c must outlive it. */
+/* Returns a run without policy and iterations, for its facts and costs (orr_cost(), orr_step_layer(), ..); NULL on error. c must
+ * outlive it. */
 struct orr_step *step_facts_new(const struct step_config *c, struct orr_error *err);
 void step_facts_free(struct orr_step *s);
 
-/* One of several simultaneous runs. Their topologies have the same links (net/topology_part.h). */
+/* One of several simultaneous runs, whose topologies have the same links (net/topology_part.h). */
 struct step_member {
 	const struct step_config *config;
 	const struct orr_policy *policy;
 	const struct orr_args *args;
 	const char *label;
-	double start_s; /* of its first iteration */
+	double start_s; /* start of its first iteration */
 };
 struct step_together {
-	double tolerance;    /* a rate is steady when it changes by less than this fraction */
+	double tolerance;    /* a rate is steady if it changes by less than this fraction */
 	uint64_t most;       /* limit on the iterations of the slowest member */
-	uint64_t most_flows; /* limit on the messages of all; at this limit a rate may be 0: no whole iteration was measured */
+	uint64_t most_flows; /* limit on the messages of all members; at this limit a rate is 0 if no whole iteration was measured */
 	/* Results. */
-	double *samples_per_s; /* [n], owned by the caller */
+	double *samples_per_s; /* rates by member, owned by the caller */
 	bool has_settled;
-	uint64_t iterations; /* simulated, over all members */
-	unsigned used;       /* enum step_use, of all members */
+	uint64_t iterations; /* number of simulated iterations, over all members */
+	unsigned used;       /* bits of enum step_use, over all members */
 };
-/* Runs the members independently over one network until all rates are steady. Rates are measured
- * over the second half of the time, which is doubled until then. */
+/* Runs the members independently over one network until all rates are steady. Rates are measured over the second half of the time;
+ * the time is doubled until they are steady. */
 int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
-/* Fills in metrics, rows and notes of the general result (tables, store). Spans: those of the first STEP_FIGURE_DEVICES
- * devices that compute or send. docs/reference/schema.md lists the metrics. */
+/* Fills in metrics, rows and notes of the general result (tables, store). Spans: those of the first STEP_FIGURE_DEVICES devices that
+ * compute or send. docs/reference/schema.md lists the metrics. */
 enum { STEP_FIGURE_DEVICES = 16, STEP_FIGURE_SPANS = 20000, STEP_MAX_ROWS = 1000000 };
 void step_metrics(const struct step_result *s, struct run_result *r);
-/* "forward", ..; "send" for ORR_WORK_KINDS. */
+/* Returns "forward", ..; "send" for ORR_WORK_KINDS. */
 const char *step_work_name(unsigned work);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Several runs over one network, until all rates are steady.
  *
- * A checkpoint is reached when the slowest member has ended 4, 8, 16, .. iterations. Each member's rate is measured over
- * the second half of the time since 0, between ends of iterations: a member that repeats exactly gets its exact rate.
+ * A checkpoint is reached when the slowest member has ended 4, 8, 16, .. iterations. Each member's rate is measured over the
+ * second half of the time since 0, between ends of iterations, so a member that repeats exactly gets its exact rate.
  */
 #include "step/exec.h"
 #include "step/wire.h"
@@ -18,7 +18,7 @@ struct together {
 	uint32_t n;
 	struct flownet *net;
 	bool *is_started;
-	double *rate, *before; /* at this checkpoint and at the previous one */
+	double *rate, *before; /* rates at this checkpoint and at the previous one */
 };
 
 static int begin(struct together *t, struct orr_error *err)
@@ -68,7 +68,7 @@ static double counted(const struct orr_step *s, double from, double to)
 	return sum / (to - from);
 }
 
-/* Samples/s between the first and the last end of an iteration in the second half; 0 if there are fewer than two ends. */
+/* Returns samples/s between the first and the last end of an iteration in the second half; 0 if it has fewer than two ends. */
 static double rate_of(const struct orr_step *s, double now)
 {
 	double samples = 0, first = NAN, last = NAN;
@@ -114,7 +114,7 @@ static uint64_t rows(const struct together *t)
 	return n;
 }
 
-/* Advances to the next event of all members. Returns false if there is none, or on an error. */
+/* Advances to the next event of all members. Returns false if no event is left, or on an error. */
 static bool advance(struct together *t, struct orr_error *err)
 {
 	double next = flownet_next(t->net);

@@ -59,7 +59,7 @@ static int by_device_and_time(const void *a, const void *b)
 	return (x->span > y->span) - (x->span < y->span);
 }
 
-/* The first thread, from `first` on, that is free when the slice starts. */
+/* Returns the first thread, from `first` on, that is free when the slice starts. */
 static uint32_t free_thread(double **end, size_t *n, size_t *cap, double start_s, double end_s)
 {
 	size_t k = 0;
@@ -73,7 +73,7 @@ static uint32_t free_thread(double **end, size_t *n, size_t *cap, double start_s
 	return (uint32_t)k;
 }
 
-/* Sorts slices by device and time. */
+/* Sorts slices by device and time, and assigns their threads. */
 static void choose_threads(struct events *e)
 {
 	double *end[2] = { NULL, NULL };
@@ -123,7 +123,8 @@ static void put_slice(const struct events *e, const struct slice *x)
 		s->iteration);
 	if (!x->message)
 		return;
-	/* An arrow binds to the slice that is open at its time: just after the start, just before the end. */
+	/* An arrow binds to the slice that is open at its time: it starts just after the start of a slice and ends just before the
+	 * end of one. */
 	begin_event(e, x->is_receiver ? 'f' : 's', x->device);
 	sbuf_printf(e->out, ",\"tid\":%" PRIu32 ",\"ts\":%.17g,\"id\":%" PRIu64 ",\"name\":\"message\",\"cat\":\"message\"%s}", x->thread,
 		us + length * (x->is_receiver ? 0.999 : 0.001), x->message + (uint64_t)e->number * RUN_STRIDE * 64,
@@ -169,7 +170,7 @@ static void put_thread(const struct events *e, uint32_t device, uint32_t thread)
 	sbuf_puts(e->out, "\"}}");
 }
 
-/* Names of devices and of the threads in use, each before its first slice. */
+/* Writes the names of devices and of the threads in use, each before its first slice. */
 static void put_all(const struct events *e, const struct step_result *r)
 {
 	bool *seen = NULL;

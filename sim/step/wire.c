@@ -33,7 +33,7 @@ static void change_capacity(struct orr_step *s, uint32_t link, double capacity_B
 	flownet_set_capacity(w->net, link, capacity_Bps);
 }
 
-/* Draws whether other traffic slows a NIC for the iteration (step.contention_p, _f): once for all endpoints that use the NIC. */
+/* Draws whether other traffic slows a NIC in the iteration (step.contention_p, _f), once for all endpoints that use the NIC. */
 static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 {
 	struct wire *w = s->wire;
@@ -125,7 +125,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 		struct phase_flow f;
 		uint32_t n;
 		x->flows_left = 1;
-		s->is_random |= s->config->topo->routing != TOPO_D_MOD_K; /* the route differs between iterations */
+		s->is_random |= s->config->topo->routing != TOPO_D_MOD_K; /* routes differ between iterations */
 		if (s->is_merged) {
 			if (!merged_known(s, k, o))
 				return s->error.code;

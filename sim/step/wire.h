@@ -9,20 +9,21 @@
 struct wire *wire_new(struct orr_step *s);
 void wire_free(struct wire *w);
 struct flownet *wire_net(const struct orr_step *s);
-uint32_t wire_link(const struct orr_step *s, uint32_t link); /* link of the topology to link of wire_net(); NONE: unused */
+uint32_t wire_link(const struct orr_step *s, uint32_t link); /* returns the link of wire_net() for a link of the topology; NONE:
+							      * unused */
 double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);
 
 /* ---- wire_merge.c ---- */
-/* Merged run: computes the quotient over all iterations built so far. ORR_EINPUT: the lanes differ. */
+/* Computes the quotient of a merged run over all iterations built so far. Returns ORR_EINPUT if the lanes differ. */
 int wire_classes(struct orr_step *s);
 
 /* ---- wire.c ---- */
 int wire_start(struct orr_step *s, struct iteration *k, uint32_t i);
-void wire_leap_over(struct orr_step *s, uint32_t leap, uint32_t generation); /* the timer of a leap fires */
+void wire_leap_over(struct orr_step *s, uint32_t leap, uint32_t generation); /* handles the timer of a leap */
 double wire_next(struct orr_step *s);
-double wire_calm_s(const struct orr_step *s); /* time of the last capacity change; INFINITY: more changes follow */
+double wire_calm_s(const struct orr_step *s); /* returns the time of the last capacity change; INFINITY: more changes follow */
 void wire_advance(struct orr_step *s, double t);
-void wire_deliver(struct orr_step *s, uint64_t tag); /* a flow of this run has ended */
+void wire_deliver(struct orr_step *s, uint64_t tag); /* handles the end of a flow of this run */
 int wire_verify(struct orr_step *s);
 int wire_balance(struct orr_step *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A phase of a collective on links that no other flow uses, solved on a network of these links. */
+/* Solves a phase of a collective, on links that no other flow uses, on a network of these links. */
 #include "step/wire_state.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The links of the phase's flows, sorted. Freed by the caller. */
+/* Returns the links of the phase's flows, sorted; the caller frees them. */
 static uint32_t *links_of(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t *n_links)
 {
 	uint32_t n = phase_flows(s, k, x), used = 0, kept = 0, cap = 0, *link = NULL;
@@ -39,7 +39,7 @@ static struct flownet *start_all(const struct orr_step *s, const struct iteratio
 	struct flow_link *copy = mem_alloc((n_links + 1) * sizeof *copy);
 	struct phase_flow f;
 	for (uint32_t i = 0; i < n_links; i++)
-		copy[i] = (struct flow_link){ s->wire->capacity[link[i]], 0 }; /* latencies are those of the flows */
+		copy[i] = (struct flow_link){ s->wire->capacity[link[i]], 0 }; /* latencies are set per flow */
 	struct flownet *net = flownet_new(copy, n_links, FLOW_MAX_MIN);
 	for (uint32_t j = 0; j < n; j++) {
 		phase_flow_at(s, k, x, j, &f);
@@ -61,7 +61,7 @@ double phase_alone(const struct orr_step *s, const struct iteration *k, const st
 	uint64_t tag;
 	for (uint32_t ended = 0; ended < n && (next = flownet_next(net)) <= until_s;) {
 		if (isinf(next)) {
-			last = INFINITY; /* a link has no capacity */
+			last = INFINITY; /* a link has zero capacity */
 			break;
 		}
 		flownet_advance(net, next);

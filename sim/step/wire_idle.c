@@ -2,7 +2,7 @@
 /* Times of messages in closed form: each message is alone on its route. */
 #include "step/wire_state.h"
 
-/* Number of ranks of the first island on the node of its first rank. */
+/* Returns the number of ranks of the first island on the node of its first rank. */
 static uint32_t beside_first(const struct orr_step *s, const struct iteration *k, const struct coll *c, uint32_t lane)
 {
 	uint32_t n = 1, node = s->node_of[rank_device(s, k, c, lane, 0)];
@@ -11,7 +11,7 @@ static uint32_t beside_first(const struct orr_step *s, const struct iteration *k
 	return n;
 }
 
-/* Sum of the latencies from a to b, over the receiver's rail if step.pxn applies. */
+/* Returns the sum of the latencies from a to b, over the receiver's rail if step.pxn applies. */
 static double latency_of(const struct orr_step *s, const struct coll_shape *shape, uint32_t a, uint32_t b)
 {
 	uint32_t link[TOPO_MAX_HOPS], n = topo_route(s->config->topo, a, b, rail_key(s, shape), link);
@@ -50,7 +50,7 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 		bandwidth *= s->nic_efficiency * (shape->algorithm == ORR_NVLS_TREE ? (double)shape->rings / shape->inner : 1);
 	if (is_per_nic)
 		inner_bandwidth /= shape->inner_stretch;
-	/* A rank's share of its node's NICs, as all ranks of an island send at once. */
+	/* A rank has a share of its node's NICs, because all ranks of an island send at once. */
 	if (c->what.inner > 1 && !is_per_nic && !shape->leader)
 		bandwidth *= fmin(1, (double)topo_nics(t) / beside_first(s, k, c, lane));
 	if (isinf(bandwidth)) { /* a single island */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A merged run first computes classes of the flows of all lanes (net/quotient.h). It may simulate one lane only if, for
- * each pattern of messages, every lane (or group of lanes) has flows of the same classes. It then sends one flow per class.
+ * A merged run first computes classes of the flows of all lanes (net/quotient.h). It may simulate a single lane if, for each
+ * pattern of messages, every lane (or group of lanes) has flows of the same classes. It then sends one flow per class.
  */
 #include "step/wire_state.h"
 
@@ -38,7 +38,7 @@ static struct pattern *pattern_find(const struct wire *w, const struct pattern *
 	return NULL;
 }
 
-/* Lanes (or groups of lanes) with an instance of the pattern. */
+/* Returns the number of lanes (or groups of lanes) with an instance of the pattern. */
 static uint32_t copies(const struct orr_step *s, const struct pattern *p)
 {
 	return p->size ? s->lanes / p->size : s->lanes;
@@ -72,7 +72,7 @@ static void pattern_add(struct orr_step *s, const struct iteration *k, const str
 				const struct coll_send *m = c ? &plan->send[plan->phase[f].first + j] : NULL;
 				uint32_t from = c ? rank_device(s, k, c, lane, m->from) : real_device(s, lane, o->device);
 				uint32_t to = c ? rank_device(s, k, c, lane, m->to) : real_device(s, lane, o->peer);
-				/* Sends of different size or latency in a phase get different colours. Others may be equivalent. */
+				/* Sends of different size or latency in a phase get different colours. Equal ones may be equivalent. */
 				uint32_t shade = 0;
 				while (c && !are_equal(&plan->send[plan->phase[f].first + shade], m))
 					shade++;
@@ -94,7 +94,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All flows of a class have one size and latency, because different ones had different colours from the start. */
+/* All flows of a class have one size and latency, because different ones had different initial colours. */
 static void classes_push(struct orr_step *s, uint32_t class, const struct plan *plan, uint32_t phase, uint32_t first_flow)
 {
 	struct wire *w = s->wire;
@@ -113,7 +113,7 @@ static void phase_mark(struct wire *w)
 	w->phase_at[w->n_phase_at++] = w->n_classes;
 }
 
-/* The sorted classes of one phase in copy i. */
+/* Returns the sorted classes of one phase in copy i. */
 static void copy_classes(const struct wire *w, uint32_t first_flow, uint32_t sends, uint32_t i, uint32_t *out)
 {
 	for (uint32_t j = 0; j < sends; j++)
@@ -189,7 +189,7 @@ bool merged_same_routes(struct orr_step *s, const struct iteration *k, const str
 	return true;
 }
 
-/* One lane's memory represents all if all lanes hold the same bytes in devices of the same size. */
+/* Returns whether one lane's memory represents all: all lanes hold the same bytes in devices of the same size. */
 static bool has_same_memory(const struct orr_step *s)
 {
 	for (uint32_t l = 1; l < s->lanes; l++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The flow of a message, and the flows of a phase of a collective. */
+/* Flows of a message, and of a phase of a collective. */
 #include "step/wire_state.h"
 
 void message_flow(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, double bytes, struct phase_flow *out)

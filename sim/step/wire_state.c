@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of a run's network at its start: capacities, permanent flows, capacity changes over time. */
+/* Initial state of a run's network: capacities, permanent flows, capacity changes over time. */
 #include "step/wire_state.h"
 
 #include "base/mem.h"
@@ -165,7 +165,7 @@ double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 {
 	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
 	double least = INFINITY;
-	if (s->wire->quotient) /* merged: capacities do not change, and capacity[] is that of classes */
+	if (s->wire->quotient) /* merged: capacities are constant, and capacity[] is that of classes */
 		return topo_bandwidth(s->config->topo, from, to);
 	for (uint32_t i = 0; i < n; i++)
 		least = fmin(least, s->wire->capacity[route[i]]);

@@ -10,11 +10,11 @@
 
 #include "step/wire.h"
 
-/* What identifies the flows of an op of merged lanes in every iteration. */
+/* Identifies the flows of an op of merged lanes in every iteration. */
 struct pattern {
 	uint32_t from, to;           /* transfer: positions; collective: hash of the group's positions, and the first position */
 	uint32_t plan, size, stride; /* plan NONE: a transfer */
-	uint32_t first_flow;         /* in the quotient, until the classes are made */
+	uint32_t first_flow;         /* number in the quotient, until the classes are made */
 	uint32_t first_phase;        /* index into phase_at[] */
 };
 
@@ -22,7 +22,7 @@ struct pattern {
 struct sent_class {
 	uint32_t flow_class;
 	double bytes, more_latency_s;
-	double hop_s; /* in place of the latency of the route; NAN: none */
+	double hop_s; /* latency instead of that of the route; NAN: none */
 };
 
 struct change {
@@ -37,26 +37,26 @@ struct wire {
 	bool is_shared; /* net belongs to together.c */
 	struct going *going;
 	uint32_t n_going, cap_going, free_going;
-	double *capacity;   /* by link of `net`, now */
+	double *capacity;   /* present capacity by link of `net` */
 	double *nominal;    /* without background flows */
 	double *background; /* rate of the background flows, by link of the topology */
-	double *part;       /* factor on nominal under contention, by link of the topology */
-	uint32_t *nic_user; /* by endpoint: the first endpoint that uses the same NIC */
+	double *part;       /* factor on the nominal capacity under contention, by link of the topology */
+	uint32_t *nic_user; /* first endpoint that uses the same NIC, by endpoint */
 	struct change *change;
 	uint32_t n_changes, next_change;
-	uint64_t *slowed_for; /* by endpoint: iteration + 1 of the last draw of contention */
+	uint64_t *slowed_for; /* iteration + 1 of the last draw of contention, by endpoint */
 	double contention_p, contention_f;
-	double offered;          /* bytes x links of all flows started */
-	uint32_t *users, *lease; /* by link of `net` */
+	double offered;          /* sum of bytes x links over all flows started */
+	uint32_t *users, *lease; /* by link of `net`: number of flows; leap */
 	struct leap *leap;
 	uint32_t n_leaps, cap_leaps, free_leap;
 	/* Merged. */
 	struct quotient *quotient;
 	struct pattern *pattern;
 	uint32_t n_patterns, cap_patterns;
-	struct sent_class *class_list; /* of each phase of each pattern */
+	struct sent_class *class_list; /* classes of each phase of each pattern */
 	uint32_t n_classes, cap_classes;
-	uint32_t *phase_at; /* offsets into class_list, one more than phases */
+	uint32_t *phase_at; /* offsets into class_list; one more than phases */
 	uint32_t n_phase_at, cap_phase_at;
 };
 
@@ -65,8 +65,8 @@ static inline const struct coll_plan *phases_of(const struct orr_step *s, const 
 	return &s->plan[k->coll[o->collective].plan].phases;
 }
 
-/* Bytes of a send on the wire: its own bytes times `stretch` for a measured shape; with rings or trees per NIC, divided by nic_efficiency
- * between islands (if there are several NICs), and times inner_stretch inside them. */
+/* Returns the bytes of a send on the wire: its bytes times `stretch` for a measured shape. With rings or trees per NIC they are
+ * divided by nic_efficiency between islands (with several NICs), and multiplied by inner_stretch inside them. */
 static inline double sent_bytes(const struct orr_step *s, const struct plan *plan, const struct coll_send *m)
 {
 	const struct coll_shape *shape = &plan->shape;
@@ -79,19 +79,19 @@ static inline double sent_bytes(const struct orr_step *s, const struct plan *pla
 	return shape->rings > 1 ? m->bytes / s->nic_efficiency : m->bytes;
 }
 
-/* The part of the routes' key by which the messages of an all-to-all take the NIC of the receiver's rail (step.pxn). */
+/* Returns the part of the routes' key that sends messages of an all-to-all over the NIC of the receiver's rail (step.pxn). */
 static inline uint64_t rail_key(const struct orr_step *s, const struct coll_shape *shape)
 {
 	return s->has_pxn && shape->op == ORR_ALL_TO_ALL ? TOPO_RAIL : 0;
 }
 
-/* The latency of a send in place of that of its route; NAN: that of its route. */
+/* Returns the latency of a send that replaces that of its route; NAN: none. */
 static inline double send_hop_s(const struct plan *plan, const struct coll_send *m)
 {
 	return plan->shape.is_measured ? plan->shape.hop_s : m->follows ? 0 : NAN;
 }
 
-/* Latency of a send in addition to that of its route. */
+/* Returns the latency of a send in addition to that of its route. */
 static inline double send_fill_s(const struct plan *plan, const struct coll_send *m)
 {
 	const struct coll_shape *shape = &plan->shape;
@@ -112,20 +112,20 @@ double idle_time_s(const struct orr_step *s, const struct iteration *k, const st
 bool merged_same_routes(struct orr_step *s, const struct iteration *k, const struct op *o);
 /* Returns false and fails the run if the op's pattern of messages did not exist when the classes were made. */
 bool merged_known(struct orr_step *s, const struct iteration *k, const struct op *o);
-/* The classes that an op sends in a phase. */
+/* Returns the classes that an op sends in a phase. */
 const struct sent_class *merged_classes(
 	const struct orr_step *s, const struct iteration *k, const struct op *o, uint32_t phase, uint32_t *n);
 
 /* ---- wire_phase.c ---- */
 /*
- * One flow of a transfer or of the current phase of a collective: a message or, in a merged run, a class of messages.
- * Links are those of wire_net(): the topology's, or classes of its links.
+ * One flow of a transfer or of the current phase of a collective: a message or, in a merged run, a class of messages. Links are
+ * those of wire_net(): links of the topology, or classes of them.
  */
 struct phase_flow {
 	uint32_t link[TOPO_MAX_HOPS], n;
 	struct flow_hop hop[TOPO_MAX_HOPS];
 	double latency_s, more_latency_s, bytes;
-	uint32_t from, to; /* merged: NONE, and the class in key */
+	uint32_t from, to; /* merged: NONE, and the class is in key */
 	uint64_t key;
 };
 void message_flow(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, double bytes, struct phase_flow *out);
@@ -134,19 +134,20 @@ uint32_t phase_flows(const struct orr_step *s, const struct iteration *k, const 
 void phase_flow_at(const struct orr_step *s, const struct iteration *k, const struct instance *x, uint32_t j, struct phase_flow *out);
 
 /* ---- wire_alone.c ---- */
-/* Seconds until all flows of the instance's phase have ended, if they start at 0 and no other flow uses their links; INFINITY if a
- * link has no capacity. left, if not NULL: the bytes that each flow has left after until_s; else until_s is INFINITY. */
+/* Returns the time until all flows of the instance's phase have ended, if they start at 0 and no other flow uses their links;
+ * INFINITY if a link has zero capacity. left, if not NULL: receives the bytes that each flow has left after until_s; else until_s is
+ * INFINITY. */
 double phase_alone(const struct orr_step *s, const struct iteration *k, const struct instance *x, double until_s, double *left);
 
 /* ---- leap.c ---- */
-/* Starts a flow with so many bytes left and passed_s of its latency over. Breaks the leaps over its links. */
+/* Starts a flow with this many bytes left, after passed_s of its latency. Breaks the leaps over its links. */
 void flow_start(struct orr_step *s, struct iteration *k, uint32_t i, const struct phase_flow *f, double bytes, double passed_s);
-/* Starts all remaining repeats of the instance's phase as one leap. False: no leap is possible, and the caller starts the flows one by one.
- * */
+/* Starts all remaining repeats of the instance's phase as one leap. Returns false if no leap is possible; the caller then starts the
+ * flows one by one. */
 bool leap_start(struct orr_step *s, struct iteration *k, uint32_t i);
 /* Ends the leap over this link now; its phase continues flow by flow. */
 void leap_break(struct orr_step *s, uint32_t link);
-/* The timer of a leap fires: false if the leap was broken before, else *k and *i are its instance. */
+/* Handles the timer of a leap. Returns false if the leap was broken before; else *k and *i are its instance. */
 bool leap_end(struct orr_step *s, uint32_t leap, uint32_t generation, struct iteration **k, uint32_t *i);
 
 #endif

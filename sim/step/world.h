@@ -22,7 +22,7 @@
 struct going {
 	struct iteration *of;
 	uint32_t instance, next_free;
-	uint32_t from, to; /* a flow's endpoints; from NONE: a class of flows */
+	uint32_t from, to; /* endpoints of a flow; from NONE: a class of flows */
 	uint64_t key;
 };
 
@@ -31,10 +31,10 @@ struct timer {
 	uint64_t order;
 	struct iteration *of;
 	uint32_t instance;
-	uint32_t leap, generation; /* leap NONE: the end of an instance; of NULL: of an op on the device `instance` (corun.c) */
+	uint32_t leap, generation; /* leap NONE: the end of an instance; of NULL: the end of an op on the device `instance` (corun.c) */
 };
 
-/* A ready instance on one (device, stream); the lowest (priority, order) comes first. */
+/* A ready instance on one (device, stream), ordered by (priority, order), least first. */
 struct ready {
 	int32_t priority;
 	uint64_t order;
@@ -47,16 +47,16 @@ struct stream {
 	bool is_busy, is_dirty;
 };
 
-/* Samples that one worker has trained on, and when (orr_counts()). */
+/* Number of samples that one worker has trained on, and the time (orr_counts()). */
 struct sample_count {
 	double time_s, samples;
 	uint64_t iteration;
 };
 
-/* Kept beside the row of an ended iteration: distinguishes a steady state from durations that are equal by chance. */
+/* Data of an ended iteration in addition to its row: distinguishes a steady state from durations that are equal by chance. */
 struct row_mark {
 	double mean_s; /* mean end of its ops */
-	uint64_t left; /* ops of all iterations that had not ended when it ended */
+	uint64_t left; /* number of ops of all iterations that had not ended at its end */
 };
 enum { STEP_MARKS = 4 * STEP_MAX_PERIOD };
 
@@ -64,7 +64,7 @@ struct wire; /* wire_state.h */
 
 struct orr_step {
 	const struct step_config *config;
-	struct watch *watch; /* over the policy's callbacks; NULL: no time limit */
+	struct watch *watch; /* watchdog over the policy's callbacks; NULL: no time limit */
 	const char *label;
 	const struct orr_policy *policy;
 	const struct orr_step_ops *ops;
@@ -72,22 +72,22 @@ struct orr_step {
 	struct orr_step_facts facts;
 	struct orr_error error;
 	bool is_analytic, ignore_memory, is_random;
-	unsigned used, *uses;                    /* enum step_use; uses: &used, also for queries */
+	unsigned used, *uses;                    /* used: bits of enum step_use; uses: address of `used`, also for queries */
 	enum orr_collective_algorithm algorithm; /* ORR_ALGORITHM_DEFAULT: auto */
 	double nic_efficiency;
-	const char *inside; /* where the times of collectives inside a node were measured; NULL: on links, or none */
+	const char *inside; /* source of measured times of collectives inside a node; NULL: timed on links, or none */
 	bool has_pxn;       /* step.pxn */
 	struct compression compression;
 	double scale_conv, scale_fc; /* step.compute_s */
 	struct asked *asked;         /* source.c */
 	bool is_scaled, has_free_update;
 	uint32_t endpoints;
-	uint32_t *type_of;     /* GPU -> type of the cluster */
+	uint32_t *type_of;     /* type of the cluster, by GPU */
 	uint32_t *node_of;     /* endpoint -> node */
 	double samples;        /* per iteration */
 	uint32_t graph_period; /* orr_step_period() */
 	/* Lanes. */
-	uint32_t lanes, positions, lanes_run; /* lanes_run: 1 when merged */
+	uint32_t lanes, positions, lanes_run; /* lanes_run: number of simulated lanes, 1 when merged */
 	uint32_t *map;
 	bool is_merged, must_unmerge;
 	/* Iterations that have not retired, oldest first. */
@@ -95,23 +95,23 @@ struct orr_step {
 	uint64_t first_live, n_live, cap_live;
 	struct iteration *free_iteration;
 	struct iteration *building;
-	uint64_t built, wanted, build_until; /* iterations built; requested; to build (fewer once they repeat) */
-	uint64_t left;                       /* instances of all iterations that have not ended */
+	uint64_t built, wanted, build_until; /* numbers of iterations built; requested; to build (fewer once they repeat) */
+	uint64_t left;                       /* number of instances of all iterations that have not ended */
 	bool build_more, is_stopped;
 	/* Execution. */
 	double now_s;
 	struct timer *timer;
 	uint32_t n_timers, cap_timers;
 	uint64_t order;
-	struct stream *stream;      /* [endpoint * STEP_STREAMS + stream] */
+	struct stream *stream;      /* streams, [endpoint * STEP_STREAMS + stream] */
 	struct corun *corun;        /* by endpoint; NULL: compute ops do not run together */
 	bool is_reacting;           /* the policy has a function ended() */
 	struct iteration *reacting; /* the iteration that ended() may add to */
-	struct grown grown;         /* its size when ended() was called */
-	struct dependency *opened;  /* gates that ended() has opened (after), and what they wait for (before; 0: no op) */
+	struct grown grown;         /* size of that iteration when ended() was called */
+	struct dependency *opened;  /* gates opened by ended() (after), and the ops they wait for (before; 0: no op) */
 	uint32_t n_opened, cap_opened;
 	uint32_t *dirty, n_dirty, cap_dirty;
-	struct going *done; /* instances that end now, not yet handled */
+	struct going *done; /* instances that end now and are not yet handled */
 	uint32_t n_done, cap_done;
 	struct device_state *device;
 	struct plan *plan;
@@ -122,17 +122,17 @@ struct orr_step {
 	/* Results. */
 	struct step_iteration *row;
 	size_t n_rows, cap_rows;
-	struct usage *recent;             /* last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
+	struct usage *recent;             /* use in the last STEP_MAX_PERIOD iterations, [k % STEP_MAX_PERIOD][device] */
 	struct usage *total;              /* from measured_s on */
-	double measured_s;                /* end of the first iteration; 0 until then */
-	bool is_measured;                 /* the last iteration has ended; messages still in flight do not count */
+	double measured_s;                /* end of the first iteration; 0 before it */
+	bool is_measured;                 /* the last iteration has ended; messages still in flight are ignored */
 	struct row_mark mark[STEP_MARKS]; /* [k % STEP_MARKS] */
 	uint32_t period;
-	size_t steady_rows; /* iterations that had ended when the period was found */
+	size_t steady_rows; /* number of ended iterations when the period was found */
 	struct sample_count *count;
 	size_t n_counts, cap_counts;
 	struct step_span *span;
-	size_t n_spans, cap_spans, spans_wanted; /* spans_wanted: when n_spans reaches it, old spans are dropped */
+	size_t n_spans, cap_spans, spans_wanted; /* spans_wanted: number of spans at which old ones are dropped */
 	uint64_t flows;
 	struct step_link *use; /* sums by link of wire_net(); NULL: not requested */
 	uint32_t n_use;
@@ -146,36 +146,36 @@ struct orr_step {
 /* Ends the run with an error that names the policy. Later errors are ignored. graph.c */
 void step_fail(struct orr_step *s, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* NULL: the iteration has retired, so all of it has ended, or it is not built yet. */
+/* Returns the iteration; NULL: it has retired, so all of it has ended, or it is not built yet. */
 static inline struct iteration *iteration_live(const struct orr_step *s, uint64_t number)
 {
 	return number < s->first_live || number - s->first_live >= s->n_live ? NULL : s->live[number - s->first_live];
 }
 
-/* The device of position p in a lane. */
+/* Returns the device of position p in a lane. */
 static inline uint32_t real_device(const struct orr_step *s, uint32_t lane, uint32_t p)
 {
 	return s->map ? s->map[(size_t)lane * s->positions + p] : p;
 }
 
 /* ---- run.c ---- */
-int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* after an error too, call world_free() */
+int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args); /* world_free() must follow, also after an error */
 void world_start(struct orr_step *s);                                             /* at now_s */
 void world_free(struct orr_step *s);
 
 /* ---- inside.c ---- */
-/* The device of n members, if they share a node, and the link between them is the device's own; else NULL. */
+/* Returns the device of n members if they share a node and the link between them is the device's own; else NULL. */
 const struct device *device_beside(const struct orr_step *s, const uint32_t *member, uint32_t n);
-/* Published bus bandwidth of an all-reduce among n GPUs of a node; 0: unknown. */
+/* Returns the published bus bandwidth of an all-reduce among n GPUs of a node; 0: unknown. */
 double inside_bus_Bps(const struct device *d, uint32_t n);
-/* Rate of a GPU's link in an all-reduce by the switch (NVLS); 0: the switch cannot reduce. */
+/* Returns the rate of a GPU's link in an all-reduce by the switch (NVLS); 0: the switch cannot reduce. */
 double inside_switch_Bps(const struct device *d);
-/* If the group lies in a node and the time of the collective was measured, fills in is_measured, hop_s and stretch of the shape, whose
- * ring then takes that time on idle links, and returns where it was measured; else NULL. */
+/* If the group lies in a node and the time of the collective was measured, fills in is_measured, hop_s and stretch of the shape,
+ * whose ring then takes that time on idle links. Returns the source of the measurement; else NULL. */
 const char *inside_shape(const struct orr_step *s, const uint32_t *member, struct coll_shape *shape);
 
 /* ---- algorithm.c ---- */
-/* The shape of a collective among real[0..c->n-1]. Under step.algorithm=auto chooses the algorithm and notes s->inside. */
+/* Returns the shape of a collective among real[0..c->n-1]. Under step.algorithm=auto, chooses the algorithm and notes s->inside. */
 struct coll_shape collective_shape(struct orr_step *s, const struct coll *c, const uint32_t *real);
 
 #endif

@@ -24,7 +24,7 @@ void cost_samples_put(struct run_result *r, const char *name, double *v, uint32_
 {
 	double low, high;
 	interval_of(v, n, &low, &high);
-	if (!(high > low)) /* the metric does not depend on a law: an interval of width 0 would mean that it is exact */
+	if (!(high > low)) /* the metric does not depend on a law; an interval of zero width would claim that it is exact */
 		low = high = NAN;
 	for (size_t i = 0; i < r->n_metrics; i++)
 		if (!strcmp(r->metrics[i].name, name)) {

@@ -7,7 +7,7 @@
  *	"gpu" or "cpu", which name no device ("gpu" is the type of a cluster that names none);
  *	a type whose speed the cluster states;
  *	a type of a recorded node list (openb);
- *	a name that the caller knows: a column of a throughput table, a type that the jobs of the trace ask for.
+ *	a name that the caller knows: a column of a throughput table, a type that jobs of the trace request.
  */
 #ifndef ORR_WORLD_GPU_TYPES_H
 #define ORR_WORLD_GPU_TYPES_H

@@ -12,28 +12,28 @@
 
 enum { INPUTS_MOST_OPTIONS = 64 };
 
-/* "name=value" texts, NULL-terminated, freed by inputs_options_free(). */
+/* Reads "name=value" texts, NULL-terminated, freed by inputs_options_free(). */
 int inputs_trace_options(const cJSON *o, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err);
 void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 
 /* For the keys of a world whose trace can be resampled. */
 #define INPUTS_KEY_RESAMPLE \
 	ORR_PARAM_TEXT("resample", "", "of a file: draw blocks of its time with replacement: day, hour or a time such as 6h; empty: off")
-/* The length of blocks in the key `resample`; 0: off. */
+/* Reads the length of blocks in the key `resample`; 0: off. */
 int inputs_resample(const struct scenario *s, int64_t *block_ns, struct orr_error *err);
-/* For a resolved scenario. */
+/* Adds the key to a resolved scenario. */
 void inputs_add_resample(cJSON *o, const struct scenario *s);
-/* Marks a run of a resampled trace; blocks 0: no remark. what: "jobs". */
+/* Adds a remark on a run of a resampled trace; blocks 0: no remark. what: "jobs". */
 void inputs_note_resample(const struct scenario *s, uint64_t blocks, const char *what, struct run_result *r);
 
 extern const struct orr_param inputs_failure_params[];
-/* The caller frees *args, on an error too. *out is NULL if nodes never fail. */
+/* Reads failures. The caller frees *args, also on error. *out is NULL if nodes never fail. */
 int inputs_failures(const cJSON *o, const struct cluster *c, struct orr_args **args, struct failures **out, struct orr_error *err);
 
 /* Returns whether failures.types keeps nodes of some GPU type of the cluster from failing. */
 bool inputs_spares_types(const struct scenario *s);
 
-/* The number at key, or def, within bounds. where: the path before the key in messages ("", "deployments[0]."). */
+/* Reads the number at key, or def, within bounds. where: path before the key in messages ("", "deployments[0]."). */
 int inputs_int(
 	const cJSON *o, const char *where, const char *key, int64_t def, int64_t low, int64_t high, int64_t *out, struct orr_error *err);
 

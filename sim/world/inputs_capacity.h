@@ -15,23 +15,23 @@ struct inputs_capacity {
 	bool is_given;
 	struct orr_args *args;
 	struct availset *set, *prices;
-	struct capacity_config config; /* refers to set and prices */
+	struct capacity_config config; /* config, which refers to set and prices */
 };
 
 extern const struct orr_param inputs_capacity_params[];
-/* The caller frees *out, on an error too. has_failures: the scenario has failures, which exclude lent nodes. */
+/* Reads the key. The caller frees *out, also on error. has_failures: the scenario has failures, which exclude lent nodes. */
 int inputs_capacity(
 	const cJSON *o, const struct cluster *c, uint64_t seed, bool has_failures, struct inputs_capacity *out, struct orr_error *err);
 /* Returns whether instances or prices come from a generator. */
 bool inputs_capacity_is_random(const struct inputs_capacity *x);
 void inputs_capacity_free(struct inputs_capacity *x);
-/* Adds the values, defaults filled in, and hashes; nothing if no nodes are lent. */
+/* Adds the values, with defaults, and hashes; nothing if no nodes are lent. */
 void inputs_add_capacity(cJSON *o, const struct inputs_capacity *x);
 
 /* Returns whether the set adds any instance; a series of prices adds none. */
 bool inputs_has_instances(const struct availset *s);
 
-/* Lists on standard error what repair=.. changed. */
+/* Lists the changes by repair=.. on standard error. */
 void inputs_tell_repairs(const struct availset *a);
 
 #endif

@@ -10,13 +10,13 @@
 
 /* The widest interval, relative to its mean. */
 struct widest {
-	double half; /* INFINITY: of a metric without a value, or that varies but has no interval */
+	double half; /* INFINITY: the metric has no value, or varies but has no interval */
 	bool has_value;
 	char metric[64];
 	size_t policy;
 };
 
-/* Values without variation have no interval: 0. */
+/* Returns the relative half-width; 0 for values without variation, which have no interval. */
 static double relative_half(const struct interval *i)
 {
 	if (!isfinite(i->mean))
@@ -91,7 +91,7 @@ static struct interval of_result(const void *ctx, size_t i, const char *metric)
 	return replications_interval(runs[i], metric);
 }
 
-/* A run from the database has the remark already. */
+/* A run from the database already has the remark. */
 static bool has_remark(const struct run_result *r, const char *text)
 {
 	const char *note;

@@ -2,10 +2,11 @@
 /*
  * precision.h - replications until intervals are narrow enough: the keys until_precision and precision_of
  *
- * All policies of a scenario have the same number of replications, 10, 20, 40, .. up to the limit `replications`, and stop at the first
- * of these at which, as at the one before, the half-width of the interval, relative to the mean, is at most until_precision for every
- * policy and metric (Law and Kelton, Simulation Modeling and Analysis, 9.4.1). Stopping when an interval happens to be narrow lowers
- * its coverage; two looks in succession, few looks and a least number keep that small (docs/models/statistics.md).
+ * All policies of a scenario have the same number of replications: 10, 20, 40, .. up to the limit `replications`. An interval
+ * is precise if its half-width, relative to the mean, is at most until_precision (Law and Kelton, Simulation Modeling and
+ * Analysis, 9.4.1). They stop at the first number at which, and at the previous one, all policies and metrics are precise.
+ * Stopping when an interval is narrow by chance lowers its coverage. Two successive looks, few looks and a least number keep
+ * this effect small (docs/models/statistics.md).
  */
 #ifndef ORR_WORLD_PRECISION_H
 #define ORR_WORLD_PRECISION_H
@@ -13,13 +14,13 @@
 #include "results/stats.h"
 #include "world/scenario.h"
 
-/* The interval of a metric of policy i so far. */
+/* Returns the interval of a metric of policy i so far. */
 typedef struct interval (*precision_interval)(const void *ctx, size_t i, const char *metric);
 
-/* Number of replications in all after n; n: enough. n 0: the first ones. was_precise: whether the intervals of the look before were
- * narrow enough, false at first; set to whether those of n are. */
+/* Returns the total number of replications to run after n; n: enough. n 0: the first ones. was_precise: whether the intervals at the
+ * previous look were narrow enough, false at first; set to the result for n. */
 uint32_t precision_next(const struct scenario *s, uint32_t n, precision_interval interval, const void *ctx, bool *was_precise);
-/* Adds to all runs of the scenario a remark on how many replications there were and how narrow the widest interval is. */
+/* Adds to all runs of the scenario a remark on the number of replications and the width of the widest interval. */
 void precision_remark(const struct scenario *s, struct run_result *const *runs, size_t n);
 
 #endif

@@ -105,7 +105,7 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	if (!bytes)
 		return ORR_EINPUT;
 	mem_free(bytes);
-	if (!strchr(path, '/')) { /* else dlopen() would search the library path */
+	if (!strchr(path, '/')) { /* otherwise dlopen() would search the library path */
 		with_slash = mem_alloc(strlen(path) + 3);
 		sprintf(with_slash, "./%s", path);
 	}

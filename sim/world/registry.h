@@ -11,12 +11,12 @@
 
 struct registry_entry {
 	const struct orr_policy *policy;
-	char name[128];       /* "las-gpu"; of a plugin: its own name, '-' for '_' */
+	char name[128];       /* such as "las-gpu"; for a plugin: its own name, '-' for '_' */
 	char plugin_hash[65]; /* SHA-256 of the shared object; empty for built-in ones */
 };
 
-/* "las-gpu" or "./mine.so" (a file if it has a '/' or ends in .so). A policy of another world than `of` (NULL: any) is an
- * error. */
+/* Finds a policy by "las-gpu" or "./mine.so" (a file if it has a '/' or ends in .so). A policy of another world than `of` (NULL:
+ * any) is an error. */
 int registry_find(const char *spec, const struct world *of, struct registry_entry *out, struct orr_error *err);
 
 /* '_' to '-'. */

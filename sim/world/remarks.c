@@ -36,7 +36,7 @@ static const struct orr_param *param_at(const struct world *w, const char *objec
 	return p ? p : param_in(scenario_keys, name);
 }
 
-/* Returns whether a value differs from the default in more than its spelling. */
+/* Returns whether a value differs from the default, apart from spelling. */
 static bool differs(const struct orr_param *p, const char *text)
 {
 	if (p->kind == ORR_KIND_FILE || p->kind == ORR_KIND_TEXT)
@@ -129,7 +129,7 @@ double remark_metric(const struct scenario *s, const struct run_result *r, const
 	return m && isfinite(m->value) ? m->value : 0;
 }
 
-/* Returns the value that the scenario gives to a key, or its default; NULL: it has neither. Free with mem_free. */
+/* Returns the value that the scenario gives to a key, or its default; NULL: neither exists. Free with mem_free. */
 static char *value_in(const struct world *w, const cJSON *given, const char *key)
 {
 	const char *object, *name;
@@ -150,7 +150,7 @@ static bool is_among(const char *value, const char *list)
 	return false;
 }
 
-/* needs: as in struct world_effect. */
+/* Returns whether the scenario meets `needs`, as in struct world_effect. */
 static bool has_need(const struct scenario *s, const char *needs)
 {
 	const char *values = strchr(needs, '=');
@@ -202,7 +202,7 @@ static bool is_shared(const struct scenario *s, const char *key)
 	return is_whole;
 }
 
-/* A key of the whole scenario has no effect if it has none on any part; the first part gives the reason. */
+/* Adds remarks on keys of the whole scenario that have no effect on any part; the first part gives the reason. */
 static void add_effects(const struct scenario *const *part, size_t n, size_t k, size_t i, struct run_result *r)
 {
 	const struct scenario *s = part[k];

@@ -2,8 +2,8 @@
 /*
  * remarks.h - remarks on keys of the scenario that had no effect on a run
  *
- * A world names such keys in its table of effects (struct world_effect), which is compared with the run's metrics, or in its
- * function `note`, which calls remark_no_effect(). docs/reference/remarks.md lists all remarks.
+ * A world names such keys in its table of effects (struct world_effect), which is compared with the run's metrics. Or its
+ * function `note` calls remark_no_effect(). docs/reference/remarks.md lists all remarks.
  *
  * Keys are paths: "placement", "jobs.checkpoint", "failures.mttr". In a world of parts, a key of a part gets the name of the part:
  * "jobs.jobs.checkpoint".
@@ -13,15 +13,15 @@
 
 #include "world/scenario.h"
 
-/* Returns whether the scenario has the key with a value other than its default. A key without a default counts if it is given. */
+/* Returns whether the scenario has the key with a value other than its default. A key without a default is set if it is given. */
 bool remark_is_set(const struct scenario *s, const char *key);
 /* Adds the remark "KEY has no effect: WHY" if remark_is_set(). */
 void remark_no_effect(const struct scenario *s, struct run_result *r, const char *key, const char *why);
-/* Returns the metric of the run, or of this part of it; 0: none, or not finite. */
+/* Returns the metric of the run, or of this part of it; 0: missing, or not finite. */
 double remark_metric(const struct scenario *s, const struct run_result *r, const char *metric);
-/* Adds the world's notes to run i, which is complete: its table of effects, then its function `note`. */
+/* Adds the world's notes to run i, which must be complete: its table of effects, then its function `note`. */
 void remarks_add(const struct scenario *s, size_t i, struct run_result *r);
-/* The same for the parts of a scenario, which share its keys. */
+/* Same, for the parts of a scenario, which share its keys. */
 void remarks_add_parts(const struct scenario *const *part, size_t n, size_t i, struct run_result *r);
 
 #endif

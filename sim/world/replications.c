@@ -12,17 +12,17 @@
 
 #define PREFIX "replications:"
 
-/* The values of one replication by column; columns that came later are missing. */
+/* The values of one replication by column; columns that were added later are missing. */
 struct row {
 	double *value;
 	size_t n;
 };
 
 struct replications {
-	char **column; /* names of metrics, and two columns for each account */
+	char **column; /* columns: names of metrics, and two columns for each account */
 	size_t n_columns, cap_columns;
 	struct row *row;
-	uint32_t n, cap; /* rows 0..n-1; those that are not added yet are empty */
+	uint32_t n, cap; /* n rows, some of which may not be added yet; an empty row is missing */
 };
 
 struct replications *replications_new(void)
@@ -43,7 +43,7 @@ void replications_free(struct replications *x)
 	mem_free(x);
 }
 
-/* The column of that name, SIZE_MAX if there is none. guess: where it is unless replications report different metrics. */
+/* Returns the column of that name; SIZE_MAX if it is missing. guess: the index if all replications report the same metrics. */
 static size_t find_column(const struct replications *x, const char *name, size_t guess)
 {
 	if (guess < x->n_columns && !strcmp(x->column[guess], name))
@@ -167,7 +167,7 @@ static uint32_t keep_known(const double *v, uint32_t n, double *known)
 	return m;
 }
 
-/* The mean over the replications that have a value. */
+/* Returns the mean over the replications that have a value. */
 static struct interval mean_of_known(const double *v, uint32_t n, enum estimate_range range, double level)
 {
 	double *known = mem_zalloc(n + 1u, sizeof *known);
@@ -177,7 +177,7 @@ static struct interval mean_of_known(const double *v, uint32_t n, enum estimate_
 	return mean;
 }
 
-/* Number of replications whose value is not the most frequent one. */
+/* Returns the number of replications whose value differs from the most frequent one. */
 static size_t others_of_known(const double *v, uint32_t n, enum estimate_range range)
 {
 	double *known = mem_zalloc(n + 1u, sizeof *known);
@@ -186,7 +186,7 @@ static size_t others_of_known(const double *v, uint32_t n, enum estimate_range r
 	return others;
 }
 
-/* Without an interval, and not constant: unknown, rather than exact. */
+/* Returns the interval, or an unknown one if the values vary without an interval: such a value is not exact. */
 static struct interval or_unknown(struct interval i, const double *v, uint32_t n, const char *metric)
 {
 	if (isfinite(i.mean) && isnan(i.low) && others_of_known(v, n, estimate_range_of(metric))) {
@@ -218,7 +218,7 @@ static void remark_on_intervals(struct run_result *r, uint32_t n)
 		result_note(r, "remark", "no intervals: fewer than 10 replications; --replications 10 gives intervals");
 }
 
-/* Metrics of the table that vary, but in too few of the replications for an interval. */
+/* Adds a remark on metrics of the table that vary, but in too few replications for an interval. */
 static void remark_on_rare(struct run_result *r, const struct replications *x)
 {
 	double *v = mem_zalloc(x->n + 1u, sizeof *v);
@@ -235,7 +235,7 @@ static void remark_on_rare(struct run_result *r, const struct replications *x)
 		snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
 		least = others < least ? others : least;
 	}
-	/* Twice the number at which ESTIMATE_LEAST_OTHER are expected, since fewer may happen to come. */
+	/* Twice the number with ESTIMATE_LEAST_OTHER expected values, because fewer may occur by chance. */
 	snprintf(text, sizeof text,
 		"no interval of %s: fewer than %d of %u replications differ from the most frequent value by more than %g %%; about %.0f "
 		"replications would give one",
@@ -295,7 +295,7 @@ static void put_pair(struct run_result *r, const char *what, const char *metric,
 		result_metric(r, name, i->mean, i->low, i->high);
 }
 
-/* Value of b minus that of a, where both have one. */
+/* Returns the interval of the value of b minus that of a, over the points that both have. */
 static struct interval difference(const struct series *b, const struct series *a, double level)
 {
 	double *x = mem_zalloc(b->n + 1, sizeof *x), *y = mem_zalloc(b->n + 1, sizeof *y);

@@ -24,10 +24,10 @@ struct trial {
 	struct scenario *s;
 	size_t policy;
 	struct run_result *result;
-	struct replications *all; /* NULL: a single run */
-	struct orr_error err;     /* of the first replication that failed */
+	struct replications *all; /* sums over replications; NULL: a single run */
+	struct orr_error err;     /* error of the first replication that failed */
 	uint32_t failed;          /* its number */
-	bool was_precise;         /* of a scenario's first policy: the state of precision_next() */
+	bool was_precise;         /* state of precision_next(), for the first policy of a scenario */
 };
 
 struct trial *trial_new(struct scenario *s, size_t policy, struct run_result *r)
@@ -45,7 +45,7 @@ void trial_free(struct trial *t)
 	mem_free(t);
 }
 
-/* A failure ends the run, so later replications are not needed. */
+/* Returns whether replication k is needed: a failure ends the run, so later replications are not. */
 static bool is_needed(const struct trial *t, uint32_t k)
 {
 	bool needed;

@@ -74,7 +74,7 @@ static bool declares(const struct scenario *s, const char *key)
 	return false;
 }
 
-/* "a, b or c" for "a|b|c", and the choice nearest to text. */
+/* Writes the error "a, b or c" for "a|b|c", with the choice nearest to text. */
 static int refuse_choice(const struct orr_param *p, const char *text, struct orr_error *err)
 {
 	enum { MOST = 32 };
@@ -229,7 +229,7 @@ static int no_policy(const struct world *w, struct orr_error *err)
 static int read_policies(struct scenario *s, struct orr_error *err)
 {
 	if (!s->world->policies)
-		return ORR_OK; /* the world's parts read them */
+		return ORR_OK; /* read by the world's parts */
 	scenario_spell_out_policies(s->given);
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(s->given, "policies");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;

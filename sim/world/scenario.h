@@ -4,9 +4,9 @@
  *
  * Flags and files describe the same object, `--set path=value` edits it, and scenario_open() turns it into checked values with
  * every default filled in: the keys that all worlds have, those that its world declares, policies, cluster; then the world
- * reads its inputs. Unknown keys are errors that name the nearest known one. docs/scenario.schema.json lists all keys.
+ * reads its inputs. Unknown keys are errors that name the nearest known key. docs/scenario.schema.json lists all keys.
  *
- * Invariant: after scenario_open() everything but `state` is read-only, so that threads may run policies side by side.
+ * Invariant: after scenario_open() all fields except `state` are read-only, so threads may run policies in parallel.
  */
 #ifndef ORR_WORLD_SCENARIO_H
 #define ORR_WORLD_SCENARIO_H
@@ -22,7 +22,7 @@ struct scenario_policy {
 	struct registry_entry entry;
 	char *label, *spec;
 	struct orr_args *args;
-	const struct scenario_policy *beside; /* in a world of parts: the second of a pair; else NULL */
+	const struct scenario_policy *beside; /* in a world of parts: the second policy of a pair; else NULL */
 };
 
 enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
@@ -30,30 +30,31 @@ enum scenario_record { RECORD_SUMMARY, RECORD_SAMPLE, RECORD_ALL };
 struct scenario {
 	const struct world *world;
 	const struct world_output *output;
-	cJSON *given;             /* a copy of the input; the world may edit it */
-	struct orr_args *keys;    /* the scalars: scenario_keys and world->keys */
-	struct orr_args *options; /* of world->options; NULL: it has none */
+	cJSON *given;             /* copy of the input, which the world may edit */
+	struct orr_args *keys;    /* scalar keys: scenario_keys and world->keys */
+	struct orr_args *options; /* values of world->options; NULL: the world has none */
 	struct scenario_policy *policy;
 	size_t n_policies;
 	uint64_t seed;
 	double policy_timeout_s;
-	uint32_t replications;  /* their limit if until_precision is above 0 */
+	uint32_t replications;  /* number of replications; a limit if until_precision is above 0 */
 	double until_precision; /* precision.h; 0: off */
-	/* Of the keys below, if the world declares them. */
+	/* Values of the keys below, if the world declares them. */
 	char *cluster_spec;
-	struct cluster *cluster;      /* NULL: it declares none */
+	struct cluster *cluster;      /* cluster; NULL: the world declares none */
 	int64_t until_ns;             /* ORR_NEVER */
 	enum scenario_record record;  /* RECORD_ALL */
-	cJSON *resolved;              /* all but the policies: every default filled in, hashes of inputs */
+	cJSON *resolved;              /* scenario without policies: every default filled in, hashes of inputs */
 	void *state;                  /* the world's */
 	struct orr_param *key_table;  /* of keys */
-	const struct scenario *whole; /* of a part: the scenario of the world of parts; else NULL */
+	const struct scenario *whole; /* the scenario of the world of parts, in a part; else NULL */
 };
 
-/* With until_precision: the least and the most if none are given (precision.h). */
+/* With until_precision: the least number, and the largest if none is given (precision.h). */
 enum { SCENARIO_LEAST_REPLICATIONS = 10, SCENARIO_MOST_REPLICATIONS = 1000 };
 
-/* Keys of every scenario: seed, replications, until_precision, precision_of, policy_timeout. "world" and "policies" are not in it. */
+/* Keys of every scenario: seed, replications, until_precision, precision_of, policy_timeout. "world" and "policies" are not
+ * included. */
 extern const struct orr_param scenario_keys[];
 
 /* clang-format off */
@@ -66,39 +67,39 @@ extern const struct orr_param scenario_keys[];
 #define SCENARIO_KEY_RECORD ORR_PARAM_CHOICE("record", "all", "summary|sample|all", "rows that are kept")
 /* clang-format on */
 
-/* From a file; NULL on error. */
+/* Reads a scenario from a file; returns NULL on error. */
 cJSON *scenario_read(const char *path, struct orr_error *err);
 /* "jobs.start_cost=30s", "policy.srtf.rules=helios", "seed=2". */
 int scenario_set(cJSON *scenario, const char *pair, struct orr_error *err);
-/* The world that the scenario names, the default if it names none. */
+/* Sets *out to the world that the scenario names; the default world if it names none. */
 int scenario_world(const cJSON *scenario, const struct world **out, struct orr_error *err);
 
-/* NULL on error: the scenario is wrong, or cannot be run. o must outlive it. */
+/* Opens a scenario. Returns NULL if it is wrong or cannot be run. o must outlive it. */
 struct scenario *scenario_open(const cJSON *scenario, const struct world_output *o, struct orr_error *err);
 void scenario_close(struct scenario *s);
 
 /* Returns whether replications of an open scenario differ: inputs or options are random, or a policy may draw (as any plugin may). */
 bool scenario_is_random(const struct scenario *s);
 
-/* The canonical text of one policy's run and its hash (over contents of inputs, parameters, the program's version and its
+/* Returns the canonical text of one policy's run, and its hash (over contents of inputs, parameters, the program's version and its
  * sources). Free the text with mem_free. */
 char *scenario_text(const struct scenario *s, size_t policy, char hash[65]);
-/* The text of scenario show; free with mem_free. */
+/* Returns the text of `scenario show`; free with mem_free. */
 char *scenario_show(const struct scenario *s);
 
 /* ---- for the worlds ---- */
 
-/* A JSON scalar as the text that the user could have given on the command line; NULL for anything else. */
+/* Returns a JSON scalar as the text that the user could have given on the command line; NULL for other values. */
 char *scenario_scalar(const cJSON *v);
-/* The scalar at key as such a text, or a copy of def (which may be NULL). */
+/* Reads the scalar at key as such a text, or copies def (which may be NULL). */
 int scenario_text_at(const cJSON *o, const char *key, const char *def, char **out, struct orr_error *err);
-/* where: the path of o with a dot at the end, "deployments[0]."; "": the scenario. A message
- * without a similar key names the first of `known`. */
+/* Checks keys. where: the path of o with a dot at the end, "deployments[0]."; "": the scenario. If no key is similar, the message
+ * names the first of `known`. */
 int scenario_check_keys_at(const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
-/* The object at key as values of the table; NULL on error. */
+/* Returns the object at key as values of the table; NULL on error. */
 struct orr_args *scenario_args_at(const cJSON *o, const char *key, const struct orr_param *table, const char *where, struct orr_error *err);
 cJSON *scenario_args_json(const struct orr_args *a, const struct orr_param *table);
-/* The SHA-256 of each file that the values name, by the parameter's name; NULL if they name none. */
+/* Returns the SHA-256 of each file that the values name, by the parameter's name; NULL if they name none. */
 cJSON *scenario_files_json(const struct orr_args *a, const struct orr_param *table);
 /* Adds the object of s->options to a resolved scenario, and the hashes of its files. */
 void scenario_add_options(cJSON *o, const struct scenario *s);
@@ -108,9 +109,9 @@ void scenario_add_record(cJSON *o, const struct scenario *s);
 
 /* ---- entries of "policies" ---- */
 
-/* Entries that are texts, "las@b", become {"policy": "las", "label": "b"}. */
+/* Replaces entries that are texts, "las@b", by {"policy": "las", "label": "b"}. */
 void scenario_spell_out_policies(cJSON *scenario);
-/* In a world of parts: {"policy": "fifo+vllm"} becomes {"policy": "fifo", PART: "vllm"}. */
+/* In a world of parts, replaces {"policy": "fifo+vllm"} by {"policy": "fifo", PART: "vllm"}. */
 void scenario_spell_out_pair(cJSON *entry, const struct world *w);
 
 /* JSON keys of a policy in its entry: the first policy, or the second of a pair. */

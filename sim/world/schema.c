@@ -28,7 +28,7 @@ static void describe(cJSON *o, const char *doc)
 		cJSON_AddStringToObject(o, "description", doc);
 }
 
-/* "a|b|c" as a list of texts. */
+/* Returns "a|b|c" as a list of texts. */
 static cJSON *choices_of(const char *text)
 {
 	cJSON *list = cJSON_CreateArray();
@@ -112,7 +112,7 @@ static void put_reference(cJSON *properties, const struct world *whole, const st
 		cJSON_AddItemToObject(properties, key, reference("#/$defs/%s/properties/%s", part->name, key));
 }
 
-/* The scenario of a part, without the keys of the whole. */
+/* Returns the scenario of a part, without the keys of the whole. */
 static cJSON *of_part(const struct world *whole, const struct world *part)
 {
 	cJSON *properties, *o = closed_object(&properties);
@@ -171,7 +171,7 @@ static cJSON *of_policies(const struct world *w)
 	return list;
 }
 
-/* The source and the cluster have no defaults. The default world need not be named. */
+/* Returns the required keys: the source and the cluster have no defaults. The default world need not be named. */
 static cJSON *required_by(const struct world *w)
 {
 	cJSON *list = cJSON_CreateArray();

@@ -5,7 +5,7 @@
 #ifndef ORR_WORLD_SCHEMA_H
 #define ORR_WORLD_SCHEMA_H
 
-/* docs/scenario.schema.json; free with mem_free. */
+/* Returns the text of docs/scenario.schema.json; free with mem_free. */
 char *scenario_schema(void);
 
 #endif

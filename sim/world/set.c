@@ -33,7 +33,8 @@ static bool same_name(const char *s, size_t n, const char *name, size_t len)
 	return true;
 }
 
-/* Returns whether this is the name of the policy at the entry's key. A plugin has two names: that of its file and that of its policy. */
+/* Returns whether this is the name of the policy at the entry's key. A plugin has two names: that of its file and that of its
+ * policy. */
 static bool is_policy(const cJSON *entry, const char *key, const char *name, size_t len)
 {
 	const cJSON *policy = cJSON_GetObjectItemCaseSensitive(entry, key);
@@ -89,7 +90,7 @@ void scenario_spell_out_pair(cJSON *entry, const struct world *w)
 	mem_free(first);
 }
 
-/* The scenario's world if it is one of parts. */
+/* Returns the scenario's world if it is a world of parts. */
 static const struct world *of_parts(const cJSON *scenario)
 {
 	const cJSON *world = cJSON_GetObjectItemCaseSensitive(scenario, "world");
@@ -97,7 +98,7 @@ static const struct world *of_parts(const cJSON *scenario)
 	return w && w->parts ? w : NULL;
 }
 
-/* In a world of parts an entry is a pair: the value is set for the policy of that name. */
+/* Sets a value in an entry. In a world of parts an entry is a pair: the value is set for the policy of that name. */
 static bool set_entry(cJSON *entry, const struct world *parts, const char *name, size_t len, const char *param, const char *value)
 {
 	struct scenario_policy_keys second = scenario_policy_keys(parts, 1);

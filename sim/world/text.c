@@ -85,7 +85,7 @@ static void drop_path(cJSON *o, const char *path)
 	mem_free(first);
 }
 
-/* Parameters of "OBJECT" whose files "OBJECT_files_sha256" has. */
+/* Removes the parameters of "OBJECT" whose files "OBJECT_files_sha256" lists. */
 static void drop_parameter_files(cJSON *o)
 {
 	static const char tail[] = "_files_sha256";
@@ -111,7 +111,7 @@ static void drop_names(cJSON *o, const struct world *w)
 			drop_names(cJSON_GetObjectItemCaseSensitive(o, w->parts[i]), world_named(w->parts[i]));
 }
 
-/* The number of replications depends on all policies. */
+/* Adds all policies, because the number of replications depends on them. */
 static void add_all_policies(cJSON *hashed, const struct scenario *s)
 {
 	cJSON *list = cJSON_AddArrayToObject(hashed, "policies");

@@ -3,10 +3,10 @@
  * world.h - the descriptor of a world, through which shared code uses it, and the table of all worlds
  *
  * A world is the folders sim/W and policies/W, the header include/orrery/W.h, a line in worlds.def and the include of
- * sim/W/sources.mk in Makefile.am. Its descriptor is the variable world_W. Verb, help, checks of scenarios, hash, database, CSV,
- * JSON, report and `policy new` follow from it; no shared file but worlds.def names a world.
+ * sim/W/sources.mk in Makefile.am. Its descriptor is the variable world_W. Verb, help, checks of scenarios, hash, database,
+ * CSV, JSON, report and `policy new` follow from it. worlds.def is the only shared file that names a world.
  *
- * Invariant: a descriptor is constant. What belongs to one scenario is in struct scenario (world/scenario.h).
+ * Invariant: a descriptor is constant. The state of one scenario is in struct scenario (world/scenario.h).
  */
 #ifndef ORR_WORLD_WORLD_H
 #define ORR_WORLD_WORLD_H
@@ -20,12 +20,12 @@
 
 struct scenario;
 
-/* Reports progress: the part done, 0..1. */
+/* Reports progress: the completed share, 0..1. */
 typedef void (*world_progress)(void *ctx, double done);
 
 /* ---- output of a command ---- */
 
-/* A flag of a world that is no part of the scenario: WORLD_FLAG_EXTRA, WORLD_FLAG_VERB. */
+/* A flag of a world that is not part of the scenario: WORLD_FLAG_EXTRA, WORLD_FLAG_VERB. */
 struct world_extra {
 	const char *name, *value; /* value "": a flag without argument */
 };
@@ -35,12 +35,12 @@ struct world_output {
 	bool json, check, quiet, fresh, no_figures;
 	bool is_series; /* one of many scenarios: no remarks on its costs */
 	bool is_shown;  /* the scenario is only shown: nothing will run */
-	int threads;    /* 0: one per core */
+	int threads;    /* number of threads; 0: one per core */
 	const struct world_extra *extra;
 	size_t n_extras;
 };
 
-/* The value of an extra flag, NULL if it was not given. */
+/* Returns the value of an extra flag; NULL if it was not given. */
 const char *world_extra(const struct world_output *o, const char *name);
 int world_threads(const struct world_output *o);
 
@@ -49,15 +49,15 @@ int world_threads(const struct world_output *o);
 /* A key of the scenario whose value is an object or a list. */
 struct world_object {
 	const char *key;
-	const struct orr_param *table; /* of an object: its keys; NULL: the world reads it */
+	const struct orr_param *table; /* object: its keys; NULL: the world reads it */
 	const char *doc;
 	const char *schema; /* without a table: its JSON Schema; NULL: an object of any scalars */
 };
 
 /*
  * A name that the scenario gives to an input. The run's hash covers the contents instead: the name is left out if the resolved
- * scenario has the key `hash` (NULL: always). path: "trace", or "failures.trace" within an object. Parameters of files need no
- * entry: their hashes are under "OBJECT_files_sha256".
+ * scenario has the key `hash` (NULL: always). path: "trace", or "failures.trace" within an object. Parameters that are files
+ * need no entry: their hashes are under "OBJECT_files_sha256".
  */
 struct world_input {
 	const char *path, *hash;
@@ -66,14 +66,14 @@ struct world_input {
 enum world_flag_kind {
 	WORLD_FLAG_KEY,      /* sets the scenario's key; "OBJECT.NAME": applied in order with --set, after a scenario file */
 	WORLD_FLAG_OBJECT,   /* "OBJECT.NAME": replaces the object of a scenario file */
-	WORLD_FLAG_LIST,     /* adds names, separated by commas, to the list at the key */
+	WORLD_FLAG_LIST,     /* adds comma-separated names to the list at the key */
 	WORLD_FLAG_SCENARIO, /* names a scenario file, like --scenario */
 	WORLD_FLAG_EXTRA,    /* struct world_extra */
-	WORLD_FLAG_VERB      /* struct world_extra, for the verb of this world only */
+	WORLD_FLAG_VERB      /* a struct world_extra, only for the verb of this world */
 };
 
 struct world_flag {
-	const char *name, *arg; /* arg: its name in the help; NULL: a flag without argument, which sets `value` */
+	const char *name, *arg; /* arg: its name in the help; NULL: the flag has no argument and sets `value` */
 	enum world_flag_kind kind;
 	const char *key, *value;
 	const char *doc; /* lines of the help text */
@@ -82,7 +82,7 @@ struct world_flag {
 /* A function that a policy must have. */
 struct world_function {
 	const char *name;
-	size_t offset; /* in the table of functions */
+	size_t offset; /* offset in the table of functions */
 };
 /* A flag that policies of the world may declare, and the text of `policy show` for such a policy. */
 struct world_policy_flag {
@@ -95,85 +95,87 @@ struct world_policy_flag {
 	}
 
 /*
- * A condition without which a key of the scenario has no effect on a run. If the scenario sets the key to something other than its
- * default and the condition does not hold, the run gets the remark "KEY has no effect: WHY" (world/remarks.h). A key may have several
- * rows, all of which must hold; the first that does not is named. A row without any condition never holds.
+ * A condition without which a key of the scenario has no effect on a run. If the scenario sets the key to something other than
+ * its default and the condition does not hold, the run gets the remark "KEY has no effect: WHY" (world/remarks.h). A key may
+ * have several rows, all of which must hold; the remark names the first that does not. A row without any condition never holds.
  */
 struct world_effect {
 	const char *key;    /* "jobs.checkpoint" */
-	const char *why;    /* "no job was preempted" */
-	const char *metric; /* of the run: above 0 */
-	const char *needs;  /* "failures.mtbf": another key that is set; "learn.schedule=step|cosine": that has one of these values */
-	unsigned use;       /* the run used one of these bits: world.used() */
+	const char *why;    /* reason, such as "no job was preempted" */
+	const char *metric; /* metric of the run that must be above 0 */
+	const char *needs;  /* another key that must be set ("failures.mtbf"), or have one of these values
+			     * ("learn.schedule=step|cosine") */
+	unsigned use;       /* bits of which the run must have used one: world.used() */
 	bool (*holds)(const struct scenario *s, size_t i, const struct run_result *r);
 };
 
 /* ---- the descriptor ---- */
 
 struct world {
-	const char *name; /* also: the verb, the folder, the kind of policy, the key of its options */
+	const char *name; /* name, also of the verb, the folder, the kind of policy, and the key of its options */
 	const char *doc;  /* one line */
 
 	/* Policies. A world of parts has none: its policies are tuples of the parts' policies, "fifo+vllm". */
-	const struct orr_policy *const *policies; /* built in; ends with NULL */
+	const struct orr_policy *const *policies; /* built-in policies; ends with NULL */
 	size_t ops_size;
-	const struct world_function *functions;       /* ends with a NULL name */
-	const struct world_policy_flag *policy_flags; /* ends with a NULL doc; may be NULL */
+	const struct world_function *functions;       /* functions; ends with a NULL name */
+	const struct world_policy_flag *policy_flags; /* flags; ends with a NULL doc; may be NULL */
 	const char *oracle;                           /* data visible to a policy that declares ORR_NEEDS_ORACLE */
-	const struct embedded_file *template;         /* of `policy new`: the source, its test */
+	const struct embedded_file *template;         /* templates of `policy new`: the source, its test */
 	const char *example;                          /* a command that ends in a list of policies */
-	const char *const *parts;                     /* names of worlds whose scenarios are objects of this one's; ends with NULL */
+	const char *const *parts;                     /* names of the worlds whose scenarios are objects of this world's; ends with
+						       * NULL */
 
 	/* Scenario. Keys that every world has are scenario_keys (world/scenario.h). */
-	const struct orr_param *keys;       /* scalars; the verb's argument is the value of the first */
-	const struct world_object *objects; /* ends with a NULL key */
-	const struct orr_param *options;    /* of the object at the key `name`; NULL: none */
+	const struct orr_param *keys;       /* scalar keys; the verb's argument is the value of the first */
+	const struct world_object *objects; /* objects; ends with a NULL key */
+	const struct orr_param *options;    /* parameters of the object at the key `name`; NULL: none */
 	const char *const *shown;           /* keys that `scenario show` adds, accepted and ignored; ends with NULL */
-	const struct world_input *inputs;   /* ends with a NULL path */
+	const struct world_input *inputs;   /* inputs; ends with a NULL path */
 
-	/* Verb. usage NULL: there is none. */
-	const char *usage, *about;      /* first lines of the help; a description of the verb */
-	const char *source;             /* name of the argument, "TRACE" */
-	const char *source_hint;        /* for a message: "a file, or a generator such as philly-like" */
+	/* Verb. usage NULL: the world has no verb. */
+	const char *usage, *about;      /* first lines of the help; description of the verb */
+	const char *source;             /* name of the verb's argument, "TRACE" */
+	const char *source_hint;        /* text for a message: "a file, or a generator such as philly-like" */
 	const char *source_doc;         /* lines of the help text */
-	const struct world_flag *flags; /* ends with a NULL name */
+	const struct world_flag *flags; /* flags; ends with a NULL name */
 	const char *examples;
 
-	/* Files and tables of its runs. */
+	/* Form of the files and tables of its runs. */
 	struct report_form form;
 
-	/* Reads inputs and fills in s->resolved (without policies) and s->state. On an error close() is called as well. Remarks
-	 * go to standard error unless s->output->quiet. */
+	/* Reads inputs and fills in s->resolved (without policies) and s->state. On an error close() is called too. Remarks go to
+	 * standard error unless s->output->quiet. */
 	int (*open)(struct scenario *s, struct orr_error *err);
-	/* Whether the scenario, whose keys are read, needs a cluster; NULL: if the world has such a key. */
+	/* Returns whether the scenario, whose keys are read, needs a cluster. NULL: yes if the world has such a key. */
 	bool (*needs_cluster)(const struct scenario *s);
-	/* Whether replications of the open scenario differ, whatever its policies draw; NULL: they do. */
+	/* Returns whether replications of the open scenario differ even if its policies draw no random numbers. NULL: they differ. */
 	bool (*is_random)(const struct scenario *s);
-	/* Replication k of policy i; threads run different ones in parallel. Of k > 0 only metrics and accounts count. progress may be
-	 * NULL. The result has its labels already. */
+	/* Runs replication k of policy i; threads run different ones in parallel. Only metrics and accounts are used if k > 0.
+	 * progress may be NULL. The result already has its labels. */
 	int (*run)(
 		struct scenario *s, size_t i, uint32_t k, struct run_result *r, world_progress progress, void *ctx, struct orr_error *err);
-	const struct world_effect *effects; /* may be NULL; ends with a NULL key */
-	/* May be NULL: bits for the column `use` of the effects, of run i with all its replications. */
+	const struct world_effect *effects; /* effects; may be NULL; ends with a NULL key */
+	/* Returns the bits for the column `use` of the effects, over all replications of run i. May be NULL. */
 	unsigned (*used)(const struct scenario *s, size_t i);
-	/* May be NULL: adds assumptions and remarks (world/remarks.h) to run i, which is complete, before it is stored. */
+	/* Adds assumptions and remarks (world/remarks.h) to run i, which is complete, before it is stored. May be NULL. */
 	void (*note)(const struct scenario *s, size_t i, struct run_result *r);
-	/* May be NULL: run i was read from the database. */
+	/* Called when run i was read from the database. May be NULL. */
 	void (*reused)(struct scenario *s, size_t i, const struct run_result *r);
-	/* May be NULL: all runs have ended; adds results not stored with them (differences to the first), remarks, files. runs:
-	 * those without an error, in the order of policies (scenario_policy_of()); at least one. */
+	/* Called when all runs have ended: adds results that are not stored (differences to the first run), remarks, files. runs:
+	 * those without an error, in the order of policies (scenario_policy_of()); at least one. May be NULL. */
 	int (*finish)(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err);
 	void (*close)(struct scenario *s);
-	/* May be NULL. Replaces runs if flags of the verb request it; sets *did if so. out: text for standard output. */
+	/* Replaces runs if flags of the verb request it; sets *did if so. out: text for standard output. May be NULL. */
 	int (*instead)(struct scenario *s, struct sbuf *out, bool *did, struct orr_error *err);
 };
 
-/* In the order of worlds.def, the default first; ends with NULL. */
+/* All worlds in the order of worlds.def, the default first; ends with NULL. */
 extern const struct world *const worlds[];
 const struct world *world_named(const char *name); /* NULL: none */
-/* "jobs, step or spot" of all worlds, or of those that have their own policies. */
+/* Appends "jobs, step or spot" for all worlds, or for those that have their own policies. */
 void world_names(struct sbuf *out, bool with_policies, const char *quote);
-/* The flag of that name; NULL: none. */
+/* Returns the flag of that name; NULL: none. */
 const struct world_flag *world_flag(const struct world *w, const char *name);
 
 #endif
