@@ -254,7 +254,8 @@ int cluster_from_csv(struct cluster *c, const char *path, const char *text, stru
 	while (next_line(&t)) {
 		int rc = is_tiresias ? tiresias_nodes(c, &t, &header, err) : csv_node(c, f, &t, &header, err);
 		if (rc) {
-			if (err && strncmp(err->text, path, strlen(path)) != 0) { /* an error of cluster_add() lacks file and line: they are added */
+			if (err && strncmp(err->text, path, strlen(path)) !=
+					   0) { /* an error of cluster_add() lacks file and line: they are added */
 				struct orr_error inner = *err;
 				orr_fail(err, rc, "%s:%zu: %.600s", path, t.line, inner.text);
 			}

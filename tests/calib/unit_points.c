@@ -100,7 +100,8 @@ static void check_columns(void)
 	near_to(1e6 * x->low_s, 11.5, 1e-12, "the low end of its interval");
 	near_to(1e6 * x->high_s, 12.5, 1e-12, "the high end");
 	ok(x->n == 13 && x->cv == 0.25 && !x->is_sustained && x->is_cold && x->is_held_out, "batches, spread and words");
-	ok(!y->n && y->is_sustained && !y->is_cold && !y->is_held_out && isnan(y->low_s) && isnan(y->high_s) && isnan(y->cv) && y->d[0] == 0,
+	ok(!y->n && y->is_sustained && !y->is_cold && !y->is_held_out && isnan(y->low_s) && isnan(y->high_s) && isnan(y->cv) &&
+			y->d[0] == 0,
 		"empty fields");
 	char *text = NULL;
 	size_t n = 0;
