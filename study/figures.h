@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * figures.h - a scenario book: runs over axes, and the figures and tables made from them
+ * figures.h - a scenario book: runs over axes, with their figures and tables
  *
- * docs/reference/books.md describes figures.json. A book is that file checked: its axes, its runs
- * (a scenario, the values set in it, and the axes over which it is repeated) and the rows of
- * published.csv. Figures and tables stay JSON until they are made.
+ * docs/reference/books.md describes figures.json. A book is the checked contents of that file: its axes, its runs (a scenario,
+ * the values set in it, and the axes over which it is repeated) and the rows of published.csv. Figures and tables stay JSON
+ * until they are made.
  *
- * Invariant: an expression depends only on the book's constants, the bound axes, the names that
- * their values define, and results of runs; never on what was made before it.
+ * Invariant: an expression depends only on the book's constants, the bound axes, the names that their values define, and
+ * results of runs. The order of evaluation has no effect.
  */
 #ifndef ORR_CLI_FIGURES_H
 #define ORR_CLI_FIGURES_H
@@ -40,9 +40,9 @@ struct book_run {
 	char *name;
 	cJSON *scenario;
 	const cJSON *set; /* in the book's json; may be NULL */
-	char *where;      /* an expression: points where it is 0 are left out; may be NULL */
+	char *where;      /* expression: points where it is 0 are left out; may be NULL */
 	size_t axis[BOOK_MAX_AXES], n_axes;
-	size_t *part; /* by point (the last axis turns fastest): of the study; SIZE_MAX: left out */
+	size_t *part; /* number of the part of the study by point (the last axis varies fastest); SIZE_MAX: left out */
 	size_t n_points;
 };
 
@@ -51,14 +51,14 @@ struct book_published {
 	double value, low, high; /* NaN: not given */
 };
 
-/* A trace that is not shipped: a file, or the generator used if the file is missing. */
+/* A trace that is not shipped: a file, or the generator that is used if the file is missing. */
 struct book_trace {
 	char *name, *source;
 	bool is_there;
 };
 
 struct book {
-	char *dir, *path; /* the folder, its figures.json */
+	char *dir, *path; /* folder of the book, and path of its figures.json */
 	cJSON *json;
 	struct book_let *constant;
 	size_t n_constants;
@@ -70,24 +70,24 @@ struct book {
 	size_t n_runs;
 	struct book_published *published;
 	size_t n_published;
-	size_t bound[BOOK_MAX_AXES]; /* value of each axis; SIZE_MAX: none */
+	size_t bound[BOOK_MAX_AXES]; /* index of each axis's value; SIZE_MAX: none */
 	struct study *study;
 	bool has_results; /* the runs have ended */
 };
 
-/* name: a folder's path (with a '/'), or one of scenarios/. NULL on error. */
+/* Opens a book. name: a folder's path (with a '/'), or a folder of scenarios/. Returns NULL on error. */
 struct book *book_open(const char *name, struct orr_error *err);
 void book_free(struct book *b);
 
 /* ---- expressions and texts (figures_expr.c) ---- */
 
-/* v: a number or an expression. where: its JSON path, for messages. */
+/* Evaluates v, a number or an expression. where: its JSON path, for messages. */
 int book_number(struct book *b, const cJSON *v, const char *where, double *out, struct orr_error *err);
 int book_expression(struct book *b, const char *text, const char *where, double *out, struct orr_error *err);
-/* ${AXIS}, ${AXIS.label}, ${dir}, ${trace:NAME} and ${EXPRESSION} are replaced. NULL on error; free with mem_free. */
+/* Replaces ${AXIS}, ${AXIS.label}, ${dir}, ${trace:NAME} and ${EXPRESSION}. Returns NULL on error; free with mem_free. */
 char *book_text(struct book *b, const char *template, const char *where, struct orr_error *err);
 size_t book_axis(const struct book *b, const char *name, size_t n); /* SIZE_MAX: none */
-/* "RUN[AXIS=VALUE,..].LABEL.NAME" without ${..}: the result, NULL if that point was left out, and the start of NAME. */
+/* Parses "RUN[AXIS=VALUE,..].LABEL.NAME" without ${..}. Sets the result (NULL if that point was left out) and the start of NAME. */
 int book_result(
 	struct book *b, const char *text, const char *where, const struct run_result **out, const char **name, struct orr_error *err);
 const struct book_published *book_find_published(const struct book *b, const char *id);
@@ -97,39 +97,40 @@ const struct book_published *book_find_published(const struct book *b, const cha
 int book_read_traces(struct book *b, struct orr_error *err);
 void book_free_traces(struct book *b);
 const struct book_trace *book_trace(const struct book *b, const char *name, size_t n); /* NULL: none */
-/* Names the missing traces on standard error. */
+/* Prints the names of missing traces, and their replacements, on standard error. */
 void book_say_stand_ins(const struct book *b);
 
 /* ---- runs and output ---- */
 
-/* Carries out all runs at all points. Uses db, fresh, check, threads and quiet of o. */
+/* Executes all runs at all points. Uses db, fresh, check, threads and quiet of o. */
 int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err);
-/* Points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none if that point was
- * left out. Free with mem_free. */
+/* Returns the points of the distribution function of a column of a run's rows, "RUN[AXIS=VALUE,..].LABEL.COLUMN"; none if that point
+ * was left out. Free with mem_free. */
 int book_distribution(struct book *b, const char *text, const char *where, struct chart_point **out, size_t *n, struct orr_error *err);
-/* A quantity of a run over time. COLUMN is live, ready, in_use or usd of its instances, or a series; times are in units of unit_s. */
+/* Returns a quantity of a run over time. COLUMN is live, ready, in_use or usd of its instances, or a series; times are in units of
+ * unit_s. */
 int book_timeline(
 	struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err);
-/* FILE.pdf, .svg, .png and .csv of each figure. */
+/* Writes FILE.pdf, .svg, .png and .csv of each figure. */
 int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
-/* table.csv and table.txt; the text is appended to out, too. */
+/* Writes table.csv and table.txt; also appends the text to out. */
 int book_tables(struct book *b, const char *out_dir, struct sbuf *out, struct orr_error *err);
 
 /* ---- for the files of the book ---- */
 
-/* "PATH: WHERE: " and the message; always ORR_EINPUT. */
+/* Sets the error "PATH: WHERE: " and the message; always returns ORR_EINPUT. */
 int book_fail(const struct book *b, const char *where, struct orr_error *err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Unknown keys are errors. known ends with NULL. */
+/* Checks keys: unknown ones are errors. known ends with NULL. */
 int book_check_keys(const struct book *b, const cJSON *o, const char *where, const char *const *known, struct orr_error *err);
-/* The text at key; NULL if there is none, or if it is of another kind (then *err is filled in). */
+/* Returns the text at key; NULL if the key is missing, or has another type (then *err is filled in). */
 const char *book_string(const struct book *b, const cJSON *o, const char *key, const char *where, struct orr_error *err);
 
-/* Calls fn for each combination of values of the axes named in the array `each` (NULL: once, with the axes bound now).
- * Stops at the first error. */
+/* Calls fn for each combination of values of the axes named in the array `each` (NULL: once, with the axes bound now). Stops at the
+ * first error. */
 int book_each(struct book *b, const cJSON *each, const char *where, int (*fn)(struct book *b, void *ctx, struct orr_error *err), void *ctx,
 	struct orr_error *err);
 
-/* Cells of a CSV file: a quoted text; a comma and a number with 17 digits (NaN: the comma alone). */
+/* Write cells of a CSV file: a quoted text; a comma and a number with 17 digits (NaN: only the comma). */
 void book_put_text(FILE *f, const char *s);
 void book_put_real(FILE *f, double v);
 

@@ -37,7 +37,7 @@ static void places(const char *out[PLACES])
 	out[2] = ORR_SRCDIR;
 }
 
-/* The folder of that name; NULL if there is none. */
+/* Returns the folder of that name; NULL if it does not exist. */
 static char *find(const char *name)
 {
 	const char *in[PLACES];
@@ -63,7 +63,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "no such scenario; there are ..". */
+/* Sets the error "no such scenario; there are ..". */
 static int not_found(const char *name, struct orr_error *err)
 {
 	const char *in[PLACES];

@@ -12,7 +12,7 @@
 
 enum { MOST_POINTS = 400 };
 
-/* Seconds; NAN: the row has no value (a refused request). Returns false if the row does not count at all. */
+/* Reads a column in seconds; NAN: the row has no value (a refused request). Returns false if the row is excluded. */
 typedef bool (*column)(const struct request_row *q, double *out);
 
 static bool has_ended(const struct request_row *q)
@@ -32,7 +32,7 @@ static bool ttft(const struct request_row *q, double *out)
 	return true;
 }
 
-/* A single token has no time per further token. */
+/* With a single token, there is no time per further token. */
 static bool tpot(const struct request_row *q, double *out)
 {
 	*out = has_ended(q) && q->output_tokens > 1 ? (q->completed_s - q->first_token_s) / (q->output_tokens - 1) : NAN;

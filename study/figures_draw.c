@@ -20,14 +20,14 @@ struct drawing {
 	/* The current chart. */
 	struct chart chart;
 	char *x_label, *y_label;
-	size_t x_axis; /* SIZE_MAX: x comes from rows */
-	double unit_s; /* of x in a timeline */
+	size_t x_axis; /* axis of x; SIZE_MAX: x comes from rows */
+	double unit_s; /* unit of x in a timeline, s */
 	struct chart_series *series;
 	size_t cap_series;
 	const cJSON *one; /* series */
 };
 
-/* The number at key, or def. */
+/* Reads the number at key, or def if it is missing. */
 static int number_or(struct book *b, const cJSON *o, const char *key, double def, const char *where, double *out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -45,13 +45,13 @@ static void keep_series(struct book *b, struct drawing *d, const struct chart_po
 		.marks_alone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")) };
 }
 
-/* Kinds of chart whose series come from rows. */
+/* Returns whether the series of the chart come from rows. */
 static bool is_of_rows(const struct drawing *d)
 {
 	return d->chart.kind == CHART_CDF || d->chart.kind == CHART_TIMELINE;
 }
 
-/* A series from rows: a distribution function or a timeline. */
+/* Adds a series from rows: a distribution function or a timeline. */
 static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 {
 	struct drawing *d = ctx;
@@ -71,7 +71,7 @@ static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 	return rc || d->series[d->chart.n_series - 1].label ? rc : ORR_EINPUT;
 }
 
-/* One line or row of bars: y, low and high at each x. Called with the series' own axes bound. */
+/* Adds one line or row of bars: y, low and high at each x. Called with the series' own axes bound. */
 static int add_series(struct book *b, void *ctx, struct orr_error *err)
 {
 	struct drawing *d = ctx;
@@ -113,7 +113,7 @@ static int add_all_series(struct book *b, struct drawing *d, struct orr_error *e
 	return rc;
 }
 
-/* The unit of x in a timeline. */
+/* Sets the unit of x in a timeline. */
 static int set_unit(struct book *b, struct drawing *d, const cJSON *x, const char **label, struct orr_error *err)
 {
 	static const struct {
@@ -243,7 +243,7 @@ static bool kind_named(const char *name, enum chart_kind *out)
 	return false;
 }
 
-/* One chart, with the figure's own axes bound. */
+/* Adds one chart, with the figure's own axes bound. */
 static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 {
 	struct drawing *d = ctx;

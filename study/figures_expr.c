@@ -80,7 +80,7 @@ static bool name_value(void *ctx, const char *name, size_t n, double *out)
 	if (!text || e->nesting >= MAX_NESTING)
 		return false;
 	e->nesting++;
-	/* The error inside the expression is reported, not that the name has no value. */
+	/* Reports the error inside the expression, instead of the missing value of the name. */
 	int rc = evaluate(e, text, strlen(text), out, e->err);
 	e->nesting--;
 	if (rc && !e->code)
@@ -105,7 +105,7 @@ static size_t bind_axis(void *ctx, const char *name, size_t n, size_t i)
 
 /* ---- results ---- */
 
-/* The axis value that text names: as written, or by the number of an expression. */
+/* Finds the axis value that text names: verbatim, or by the number of an expression. */
 static int find_value(struct evaluation *e, size_t axis, const char *text, size_t n, size_t *out, struct orr_error *err)
 {
 	const struct book_axis *a = &e->b->axis[axis];
@@ -153,7 +153,7 @@ static const struct book_run *find_run(const struct book *b, const char *name, s
 	return NULL;
 }
 
-/* The point of the run at the bound axes. */
+/* Finds the point of the run at the bound axes. */
 static int find_point(const struct book *b, const struct book_run *r, size_t *out, struct orr_error *err)
 {
 	*out = 0;
@@ -182,7 +182,7 @@ static bool is_metric(const struct book *b, const struct book_run *r, const char
 	return false;
 }
 
-/* The value of the series at that time. A series is constant between its points. */
+/* Returns the value of the series at that time. A series is constant between its points. */
 static double series_at(const struct series *s, double at_s)
 {
 	double v = NAN;
@@ -191,7 +191,7 @@ static double series_at(const struct series *s, double at_s)
 	return s->n && at_s <= (double)s->time_ns[s->n - 1] / 1e9 ? v : NAN;
 }
 
-/* "SERIES@SECONDS" of a result. */
+/* Reads "SERIES@SECONDS" of a result. */
 static int read_series(struct evaluation *e, const struct run_result *r, const char *text, size_t n, double *out, struct orr_error *err)
 {
 	const char *at = memchr(text, '@', n);
@@ -206,7 +206,7 @@ static int read_series(struct evaluation *e, const struct run_result *r, const c
 	return orr_fail(err, ORR_EINPUT, "{..%.*s}: this run has no series \"%.*s\"", (int)n, text, (int)name, text);
 }
 
-/* The policy with the longest label such that text begins with the label and a dot. SIZE_MAX: none. */
+/* Returns the policy with the longest label such that text begins with the label and a dot. SIZE_MAX: none. */
 static size_t find_label(struct run_result *const *runs, size_t count, const char *text, size_t n)
 {
 	size_t best = SIZE_MAX, longest = 0;
@@ -220,7 +220,7 @@ static size_t find_label(struct run_result *const *runs, size_t count, const cha
 	return best;
 }
 
-/* The policy's result for ".LABEL.NAME", and the start of NAME. */
+/* Finds the policy's result for ".LABEL.NAME", and the start of NAME. */
 static int find_result(const struct book *b, const struct book_run *r, size_t part, const char *text, const struct run_result **out,
 	const char **name, struct orr_error *err)
 {
@@ -243,7 +243,7 @@ static int find_result(const struct book *b, const struct book_run *r, size_t pa
 	return ORR_OK;
 }
 
-/* "node_hours:ACCOUNT" or "usd:ACCOUNT": the total of that account of the run. */
+/* Reads "node_hours:ACCOUNT" or "usd:ACCOUNT": the total of that account of the run. */
 static int read_account(const struct run_result *r, const char *name, double *out, struct orr_error *err)
 {
 	const char *account = strchr(name, ':') + 1;
@@ -259,7 +259,8 @@ static int read_account(const struct run_result *r, const char *name, double *ou
 		r->n_accounts ? "; the first is " : "", r->n_accounts ? r->accounts[0].account : "");
 }
 
-/* A value of the run's result at that point: ".LABEL.METRIC", perhaps with !low or !high, ".LABEL.SERIES@SECONDS", or an account. */
+/* Reads a value of the run's result at that point: ".LABEL.METRIC", optionally with !low or !high, ".LABEL.SERIES@SECONDS", or an
+ * account. */
 static int read_metric(struct evaluation *e, const struct book_run *r, size_t part, const char *text, double *out, struct orr_error *err)
 {
 	const struct run_result *of = NULL;
@@ -283,8 +284,8 @@ static int read_metric(struct evaluation *e, const struct book_run *r, size_t pa
 	return ORR_OK;
 }
 
-/* Parses "RUN[AXIS=VALUE,..]" at the start of a text without ${..}; leaves the axes bound. *part: SIZE_MAX if that point was
- * left out. */
+/* Parses "RUN[AXIS=VALUE,..]" at the start of a text without ${..}; leaves the axes bound. *part is SIZE_MAX if that point was left
+ * out. */
 static int locate(struct evaluation *e, const char *text, const struct book_run **r, size_t *part, const char **rest, struct orr_error *err)
 {
 	struct book *b = e->b;
@@ -331,7 +332,7 @@ int book_result(
 	return rc ? book_fail(b, where, err, "%s", inner.text) : ORR_OK;
 }
 
-/* A metric of a run, or "published:ID". */
+/* Evaluates a metric of a run, or "published:ID". */
 static int reference(void *ctx, const char *text, size_t n, double *out, struct orr_error *err)
 {
 	struct evaluation *e = ctx;
@@ -381,7 +382,7 @@ int book_number(struct book *b, const cJSON *v, const char *where, double *out, 
 
 /* ---- texts ---- */
 
-/* "NAME" or "NAME.note" of $.traces; NAME may be ${AXIS}. */
+/* Writes "NAME" or "NAME.note" of $.traces; NAME may be ${AXIS}. */
 static int put_trace(struct book *b, const char *s, size_t n, const char *where, struct sbuf *out, struct orr_error *err)
 {
 	char *template = mem_strndup(s, n), *name = book_text(b, template, where, err);

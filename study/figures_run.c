@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ${..} in every text of the scenario. */
+/* Expands ${..} in every text of the scenario. */
 static int expand_all(struct book *b, cJSON *o, const char *where, struct orr_error *err)
 {
 	for (cJSON *m = o->child; m; m = m->next) {
@@ -47,7 +47,7 @@ static int apply_set(struct book *b, cJSON *scenario, const cJSON *m, const char
 	return rc;
 }
 
-/* The values of the axes at this point, for messages. */
+/* Describes the values of the axes at this point, for messages. */
 static void describe_point(const struct book *b, const struct book_run *r, char *out, size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "$.runs.%.40s", r->name);
@@ -58,7 +58,7 @@ static void describe_point(const struct book *b, const struct book_run *r, char 
 	}
 }
 
-/* A generator that replaces a file does not take the options of the file's format. */
+/* Drops the options of the file's format, which do not apply to the generator that replaces a file. */
 static void drop_options(const struct book *b, cJSON *scenario)
 {
 	cJSON *capacity = cJSON_GetObjectItemCaseSensitive(scenario, "capacity");

@@ -30,7 +30,7 @@ static int number_at(struct book *b, const cJSON *o, const char *key, const char
 	return v ? book_number(b, v, where, out, err) : ORR_OK;
 }
 
-/* The row of published.csv for the entry; *out is NULL if the entry has none. */
+/* Finds the row of published.csv for the entry; *out is NULL if the entry has none. */
 static int find_published(struct book *b, const struct listing *t, const char *id, const struct book_published **out, struct orr_error *err)
 {
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(t->entry, "published");
@@ -84,7 +84,7 @@ static double error_of(double simulated, double reference)
 	return fabs(e) < 1e-12 ? 0 : e; /* rounding */
 }
 
-/* "yes", "no", or "" without bounds. */
+/* Returns "yes", "no", or "" without bounds. */
 static const char *is_within(const struct row *r)
 {
 	if ((isnan(r->low) && isnan(r->high)) || isnan(r->simulated))
@@ -158,7 +158,7 @@ static char *bounds_text(const struct row *r)
 	return sbuf_steal(&b);
 }
 
-/* Cut to the room in a line; table.csv has the whole text. */
+/* Truncates to the width of the column; table.csv has the whole text. */
 static char *shortened(const char *s)
 {
 	enum { MOST = 64 };
@@ -183,7 +183,7 @@ static void fill_cells(char *cell[COLUMNS], const struct row *r)
 	cell[7] = real_text(100 * error_of(r->simulated, r->closed), "%.2g %%");
 }
 
-/* Empty columns are left out. */
+/* Prints the listing without empty columns. */
 static void put_listing(struct sbuf *out, const struct listing *t)
 {
 	static const char *const titles[COLUMNS] = { "id", "what", "published", "simulated", "error", "bounds", "closed form",

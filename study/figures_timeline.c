@@ -10,7 +10,7 @@
 
 enum { MOST_POINTS = 800, BINS = 350 };
 
-/* A step function: value i holds from its time to the next. */
+/* A step function: value i is valid from its time to the next one. */
 struct steps {
 	double *time_s, *value;
 	size_t n;
@@ -32,7 +32,7 @@ static struct steps steps_new(size_t n)
 static struct steps of_nodes(const struct run_result *r, size_t column)
 {
 	struct steps s = steps_new(r->n_nodes + 1);
-	for (size_t i = 0; i < s.n; i++) { /* the last row once more, at the end */
+	for (size_t i = 0; i < s.n; i++) { /* repeats the last row at the end */
 		bool is_end = i == r->n_nodes;
 		s.time_s[i] = (double)(is_end ? result_nodes_end_ns(r) : r->nodes[i].time_ns) / 1e9;
 		s.value[i] = column_of(&r->nodes[is_end ? i - 1 : i], column);
@@ -50,7 +50,7 @@ static struct steps of_series(const struct series *x)
 	return s;
 }
 
-/* All points, or means over equal intervals if there are more than a printed column can show. */
+/* Returns all points, or means over equal intervals if their number exceeds the resolution of a printed column. */
 static size_t thin(const struct steps *s, double unit_s, struct chart_point *out)
 {
 	double from = s->n ? s->time_s[0] : 0, width = s->n ? (s->time_s[s->n - 1] - from) / BINS : 0;
@@ -75,7 +75,7 @@ static size_t thin(const struct steps *s, double unit_s, struct chart_point *out
 	return BINS;
 }
 
-/* The steps of that name; n is SIZE_MAX if there are none. */
+/* Returns the steps of that name; n is SIZE_MAX if it is unknown. */
 static struct steps find(const struct run_result *r, const char *name)
 {
 	for (size_t c = 0; columns[c]; c++)

@@ -19,7 +19,8 @@ const struct book_trace *book_trace(const struct book *b, const char *name, size
 	return NULL;
 }
 
-/* Looks in $ORRERY_TRACE_PATH, then in traces/ below $ORRERY_DATA_PATH, then beside the source tree, as tests do. NULL: not found. */
+/* Looks in $ORRERY_TRACE_PATH, then in traces/ below $ORRERY_DATA_PATH, then next to the source tree, like the tests. Returns NULL
+ * if the file is not found. */
 static char *find(const char *file)
 {
 	const char *const top[] = { getenv("ORRERY_TRACE_PATH"), getenv("ORRERY_DATA_PATH"), ORR_SRCDIR }, *const below[] = { "", "/traces",

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 struct one_run {
-	size_t part, policy; /* of which scenario, and which of its policies */
+	size_t part, policy; /* number of the scenario, and of its policy */
 	struct run_result *result;
 	char hash[65];
 	char *text;
@@ -27,7 +27,7 @@ struct one_run {
 	struct orr_error err;
 	struct trial *trial;
 	uint32_t n_begun, n_done, n_wanted; /* replications */
-	size_t first_task;                  /* of the replications from n_begun on, in the current round */
+	size_t first_task;                  /* first task in the current round, for the replications from n_begun on */
 	double begun, ended, cpu_s;
 };
 
@@ -35,7 +35,7 @@ struct one_run {
 struct part {
 	struct scenario *scenario;
 	char *where;
-	struct run_result **result; /* of the runs without an error, in order of policies; owned by the runs */
+	struct run_result **result; /* results of the runs without an error, in order of policies; owned by the runs */
 	size_t n_results;
 };
 
@@ -47,9 +47,9 @@ struct study {
 	size_t n_runs, cap_runs;
 	struct store *store;
 	struct progress *progress;
-	size_t n_stored; /* runs before this one are in the store */
+	size_t n_stored; /* number of the first run that is not yet stored */
 	int threads;
-	bool has_results; /* all runs have ended, some perhaps with an error */
+	bool has_results; /* all runs have ended, possibly with errors */
 };
 
 /* ---- immediate exits ---- */
@@ -122,7 +122,7 @@ static void end(struct one_run *x)
 	x->is_done = true;
 }
 
-/* Stores finished runs as soon as all before them are stored, so the order does not depend on -j. */
+/* Stores finished runs as soon as all previous runs are stored, so the order does not depend on -j. */
 static void store_finished(struct study *t)
 {
 	while (t->n_stored < t->n_runs && t->run[t->n_stored].is_done) {
@@ -155,7 +155,7 @@ static int reuse(struct study *t, size_t i, struct orr_error *err)
 
 /* ---- all runs ---- */
 
-/* Numbers the tasks of this round: the replications of all runs that are wanted and not begun. Returns how many there are. */
+/* Numbers the tasks of this round: the requested replications of all runs that have not begun. Returns their number. */
 static size_t number_tasks(struct study *t)
 {
 	size_t n = 0;
@@ -166,7 +166,7 @@ static size_t number_tasks(struct study *t)
 	return n;
 }
 
-/* The run of a task: the last one that begins at or before it. */
+/* Returns the run of a task: the last one that begins at or before it. */
 static size_t run_of_task(const struct study *t, size_t task)
 {
 	size_t low = 0, high = t->n_runs;
@@ -190,7 +190,7 @@ static void note_time(struct study *t, struct one_run *x, double begun, double c
 	progress_report(t->progress, (size_t)(x - t->run), (double)x->n_done / x->n_wanted);
 }
 
-/* The number of replications is not known beforehand. */
+/* Returns whether the number of replications is not known in advance. */
 static bool is_adaptive(const struct study *t, const struct one_run *x)
 {
 	return t->part[x->part].scenario->until_precision > 0;
@@ -209,7 +209,7 @@ static void carry_out(struct study *t, size_t task)
 	{
 		note_time(t, x, wall, cpu);
 		if (x->n_done == x->n_wanted && !is_adaptive(t, x)) {
-			end(x); /* is_done is read by other threads, within this section only */
+			end(x); /* other threads read is_done only within this section */
 			store_finished(t);
 		}
 	}
@@ -243,7 +243,7 @@ static void end_adaptive(const struct scenario *s, struct one_run *x)
 	mem_free(runs);
 }
 
-/* Wants further replications of a scenario's runs, or ends them. x: its first run. */
+/* Requests further replications of a scenario's runs, or ends them. x: its first run. */
 static void extend(const struct scenario *s, struct one_run *x)
 {
 	struct trial **trial = mem_zalloc(s->n_policies + 1, sizeof *trial);
@@ -254,7 +254,7 @@ static void extend(const struct scenario *s, struct one_run *x)
 		stored = x[i].is_reused ? x[i].result : stored;
 		n = x[i].is_reused ? n : x[i].n_done;
 	}
-	/* All had the same number when one was stored. */
+	/* All runs had the same number when one was stored. */
 	const struct metric *known = stored ? result_find(stored, "replications") : NULL;
 	uint32_t next = known ? (uint32_t)known->value : trial_next(s, trial, n);
 	if (next <= n)
@@ -385,7 +385,7 @@ static int finish_parts(struct study *t, struct orr_error *err)
 int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 {
 	int rc = ORR_OK;
-	/* Comes first, so that an invalid name is reported before hours of work. */
+	/* Precedes the runs, so that an invalid name is reported before hours of work. */
 	if (t->o->out_dir)
 		rc = outfile_make_dir(t->o->out_dir, err);
 	if (!rc && t->o->db)
@@ -464,7 +464,7 @@ static int show_results(const struct world_output *o, const struct run_result *c
 	return ORR_OK;
 }
 
-/* The first error is that of the study. */
+/* Prints errors after the first, which is the error of the study. */
 static void say_further_errors(const struct study *t)
 {
 	size_t seen = 0;

@@ -210,7 +210,7 @@ static void choose_all(struct mlfq *m, struct orr_serve *w, uint32_t replica)
 		}
 }
 
-/* Pauses and resumes, so that exactly the batch decodes; makes room for its next tokens. */
+/* Pauses and resumes requests so that exactly the batch decodes; makes room for its next tokens. */
 static void settle(struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	struct server *v = &m->server[replica];
@@ -233,7 +233,7 @@ static void settle(struct mlfq *m, struct orr_serve *w, uint32_t replica)
 		}
 }
 
-/* Iterations until the first request of the batch has used up its quantum; 0: no limit. */
+/* Returns the number of iterations until the first request of the batch has used up its quantum; 0: no limit. */
 static uint64_t length_of_run(const struct mlfq *m, struct orr_serve *w, uint32_t replica)
 {
 	const struct server *v = &m->server[replica];
@@ -307,7 +307,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return m;
 }
 
-/* A replica was lost: its requests have left the lists and arrive again. */
+/* Handles the loss of a replica: its requests have left the lists and arrive again. */
 static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
 {
 	struct mlfq *m = self;

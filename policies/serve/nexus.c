@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nexus (Shen et al., SOSP 2019): models are packed onto GPUs by rate and SLO (squishy bin packing, nexus_plan.h); each runs
- * a batch of its planned size once per duty cycle. Requests are routed in proportion to the planned rates. Early drop
- * (section 6.3): requests at the front of a queue that would make the whole batch late are dropped. Rates are given, or
- * measured per epoch, with a new plan each time.
+ * Nexus (Shen et al., SOSP 2019): models are packed onto GPUs by rate and SLO (squishy bin packing, nexus_plan.h); each runs a
+ * batch of its planned size once per duty cycle. Requests are routed in proportion to the planned rates. Early drop (section
+ * 6.3): requests at the front of a queue are dropped if they would make the whole batch late. Rates are given, or measured per
+ * epoch, with a new plan each time.
  *
- * A batch is due when it is full, when a duty cycle has passed since the last one, or when a longer wait would make its
- * oldest request late. If the plan needs more GPUs than there are, several of its nodes share a GPU.
+ * A batch is due when it is full, when a duty cycle has passed since the last one, or when a longer wait would make its oldest
+ * request late. If the plan needs more GPUs than are available, several of its nodes share a GPU.
  */
 #include "kinds.h"
 #include "nexus_plan.h"
@@ -30,13 +30,13 @@ struct share {
 struct nexus {
 	struct queues queues;
 	struct nexus_session *session; /* [model] */
-	struct share *share;           /* [gpu * models + model] */
-	uint32_t *turn;                /* [gpu] the next model */
+	struct share *share;           /* shares, [gpu * models + model] */
+	uint32_t *turn;                /* next model of each GPU */
 	uint32_t gpus;
 	const double *rates, *slo;
 	size_t n_rates, n_slo;
 	double epoch_s, epoch_from_s;
-	double *seen; /* [model] samples in this epoch */
+	double *seen; /* samples of each model in this epoch */
 	bool drops_early, drops_late, is_planned;
 	uint32_t next_gpu;
 };
@@ -77,7 +77,7 @@ static bool takes_node(const struct orr_serve *w, uint32_t gpu, const struct nex
 	return takes;
 }
 
-/* Assigns each node of the plan to the next GPU that takes requests for its models, round robin. */
+/* Assigns each node of the plan to the next GPU that takes requests for its models, in round-robin order. */
 static void assign(struct nexus *s, struct orr_serve *w, const struct nexus_plan *plan)
 {
 	uint32_t models = s->queues.models, gpu = 0;
@@ -161,7 +161,7 @@ static void count(struct nexus *s, struct orr_serve *w, orr_req r)
 	s->seen[orr_req_model(w, r)] += orr_req_samples(w, r);
 }
 
-/* The GPU that is furthest behind its planned share; without a plan for the model, round robin. */
+/* Returns the GPU that is furthest behind its planned share; without a plan for the model, uses round robin. */
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 {
 	struct nexus *s = self;
@@ -170,7 +170,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	count(s, w, r);
 	for (uint32_t g = 0; g < s->gpus; g++) {
 		struct share *x = &s->share[(size_t)g * models + model];
-		if (x->rate <= 0 || !takes_requests(w, g, model)) /* the GPU has just been lost; the callback replica() follows */
+		if (x->rate <= 0 || !takes_requests(w, g, model)) /* the GPU has just been lost; the call of replica() follows */
 			continue;
 		x->credit += x->rate;
 		sum += x->rate;

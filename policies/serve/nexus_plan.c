@@ -9,7 +9,7 @@
 
 #define EPSILON 1e-9
 
-/* Residue of a session: the rate that its saturated nodes do not serve. */
+/* Residue of a session: the part of the rate that its saturated nodes do not serve. */
 struct residue {
 	uint32_t session, batch;
 	double rate, duty_s, occupancy;
@@ -54,8 +54,8 @@ static double saturate(struct nexus_session *s, uint32_t number, struct nexus_pl
 	return s->rate - full * each;
 }
 
-/* The largest batch that is in time including the time to fill: L(b) + b/r <= SLO. If no batch qualifies because the
- * rate is too low: the smallest batch, as often as the SLO requires. */
+/* Returns the residue with the largest batch that is in time including the time to fill: L(b) + b/r <= SLO. If no batch qualifies
+ * because the rate is too low, uses the smallest batch, as often as the SLO requires. */
 static struct residue residue_of(const struct nexus_session *s, uint32_t number, double rate)
 {
 	struct residue r = { .session = number, .rate = rate };
@@ -80,14 +80,14 @@ static int by_occupancy(const void *a, const void *b)
 	return x->session < y->session ? -1 : x->session > y->session;
 }
 
-/* Batch size that serves the rate with that duty cycle. */
+/* Returns the batch size that serves the rate with that duty cycle. */
 static uint32_t squeezed(double rate, double duty_s)
 {
 	double b = ceil(rate * duty_s - EPSILON);
 	return b < 1 ? 1 : (uint32_t)b;
 }
 
-/* MergeNodes: busy time of the node in the shorter of the two cycles; INFINITY: the residue does not fit. */
+/* MergeNodes: returns the busy time of the node in the shorter of the two cycles; INFINITY: the residue does not fit. */
 static double merged_busy(const struct nexus_session *s, const struct nexus_node *n, const struct residue *r)
 {
 	double duty = fmin(n->duty_s, r->duty_s);
@@ -97,7 +97,7 @@ static double merged_busy(const struct nexus_session *s, const struct nexus_node
 	return busy <= duty + EPSILON ? busy : INFINITY;
 }
 
-/* ScheduleResidue: adds the residue to the node that it fills most, or to a new one. */
+/* ScheduleResidue: adds the residue to the node that is then fullest, or to a new one. */
 static void place(const struct nexus_session *s, const struct residue *r, uint32_t first, uint32_t parts, struct nexus_plan *p)
 {
 	struct nexus_node *best = NULL;

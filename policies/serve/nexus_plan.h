@@ -24,7 +24,7 @@ struct nexus_session {
 
 struct nexus_part {
 	uint32_t session, batch;
-	double rate; /* served by this node */
+	double rate; /* rate served by this node */
 };
 
 struct nexus_node {
@@ -38,12 +38,12 @@ struct nexus_plan {
 	uint32_t n, cap;
 };
 
-/* Overwrites *out; free it with nexus_plan_free(). */
+/* Makes a plan. Overwrites *out; free it with nexus_plan_free(). */
 void nexus_plan(struct nexus_session *s, uint32_t n, struct nexus_plan *out);
 void nexus_plan_free(struct nexus_plan *p);
-/* The largest batch that may wait for another of the same size: 2 L(b) <= SLO; 0: none. */
+/* Returns the largest batch that may wait for another of the same size: 2 L(b) <= SLO; 0: none. */
 uint32_t nexus_saturating_batch(const struct nexus_session *s);
-/* Latency of the table's smallest size that holds the samples, or of the largest size. */
+/* Returns the latency of the table's smallest size that holds the samples, or of the largest size. */
 double nexus_latency(const struct nexus_session *s, uint32_t samples);
 
 #endif

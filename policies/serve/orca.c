@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Orca: iteration-level batching, first come first served; prompts and decodes run in the same iteration. Memory for the
- * longest output is reserved when a request joins, so requests are preempted only if outputs exceed their reservation
- * (Yu et al., "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022, algorithm 1).
+ * longest output is reserved when a request joins. Requests are preempted only if outputs exceed their reservation (Yu et al.,
+ * "Orca: A Distributed Serving System for Transformer-Based Generative Models", OSDI 2022, algorithm 1).
  */
 #include "evict.h"
 #include "kinds.h"
@@ -16,14 +16,14 @@ struct orca {
 	bool reserves_truth;
 };
 
-/* Largest number of tokens that the request can hold. */
+/* Returns the largest number of tokens that the request can hold. */
 static uint32_t reservation(const struct orca *o, struct orr_serve *w, orr_req r)
 {
 	struct orr_req_info info;
 	if (!orr_req_get(w, r, &info))
 		return 0;
 	uint32_t output = o->reserves_truth ? orr_req_true_output(w, r) : info.max_output ? info.max_output : o->output;
-	/* After a restart its outputs are part of the prompt; no iteration reads the last token. */
+	/* After a restart the outputs are part of the prompt; no iteration reads the last token. */
 	uint64_t tokens = (uint64_t)info.prompt_tokens + output - (info.outputs < output ? info.outputs : 0) - 1;
 	return evict_cap(w, orr_req_replica(w, r), &info, tokens);
 }
@@ -55,7 +55,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	}
 	if (!has_prompt && !orr_decodes(w, replica))
 		return;
-	/* The queue waits until a resident ends: arrivals change nothing. */
+	/* The queue waits until a resident ends, so arrivals change nothing. */
 	orr_iter_run(w, replica, has_prompt || is_short ? 1 : 0, 0, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
 }
 

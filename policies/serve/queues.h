@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * queues.h - a queue per replica and model, and batches made from its front (shared by policies for table models)
+ * queues.h - a queue per replica and model, and batches from its front, for policies of table models
  *
  * Invariant: a request is in at most one queue, and its mark is then 1 + its replica; samples is the sum over a queue's
- * requests. Batches are in order of arrival and never contain part of a request.
+ * requests. Batches are in order of arrival and consist of whole requests.
  */
 #ifndef ORR_POLICIES_QUEUES_H
 #define ORR_POLICIES_QUEUES_H
@@ -13,17 +13,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Times closer than this are equal: deadlines and timers differ by rounding. */
+/* Times within this distance are equal: deadlines and timers differ by rounding. */
 #define EPSILON_S 1e-9
 
 struct queue {
 	struct orr_fifo q;
 	uint64_t samples;
-	double start_s; /* start of its last batch, for the policy */
+	double start_s; /* start of the queue's last batch, for the policy */
 };
 
 struct queues {
-	struct queue *of; /* [replica * models + model] */
+	struct queue *of; /* queues, [replica * models + model] */
 	uint32_t replicas, models;
 	orr_req *take; /* requests of the batch under construction */
 	size_t cap_take;
@@ -67,7 +67,7 @@ static inline void queue_refuse(struct orr_serve *w, struct queue *q, orr_req r,
 	orr_refuse_because(w, r, how, how == ORR_REQ_SHED ? "its deadline can no longer be met" : "its batch does not fit into memory");
 }
 
-/* For finish(): subtracts a request that ended while it waited from the count; the request has already left its list. (The mark of a
+/* Subtracts a request that ended while it waited from the count; for finish(). The request has already left its list. (The mark of a
  * request whose replica was lost names another replica until it arrives again.) */
 static inline void queue_forget(struct orr_serve *w, struct queue *q, orr_req r)
 {
@@ -81,7 +81,7 @@ static inline void queues_finish(const struct queues *s, struct orr_serve *w, or
 		queue_forget(w, queue_at(s, orr_req_replica(w, r), orr_req_model(w, r)), r);
 }
 
-/* The replica is lost: its requests have left their lists and arrive again. */
+/* Empties the queues of a lost replica: its requests have left their lists and arrive again. */
 static inline void queues_lost(const struct queues *s, uint32_t replica)
 {
 	for (uint32_t m = 0; m < s->models; m++)
@@ -99,7 +99,7 @@ static inline double request_deadline(const struct orr_serve *w, orr_req r)
 	return orr_req_get(w, r, &i) ? i.deadline_s : INFINITY;
 }
 
-/* The size at which a batch runs: its own if the model has it, else padded to the next; 0: too large. */
+/* Returns the size at which a batch runs: its own if the model has it, else the next size (padded); 0: too large. */
 static inline uint32_t batch_runs_at(const struct orr_serve *w, uint32_t replica, uint32_t model, uint64_t samples, uint32_t length)
 {
 	if (samples > UINT32_MAX)
@@ -108,8 +108,8 @@ static inline uint32_t batch_runs_at(const struct orr_serve *w, uint32_t replica
 	return isnan(orr_model_latency(w, replica, model, n, length)) ? orr_model_batch_for(w, model, n) : n;
 }
 
-/* Makes a batch from the front of a queue: at most `limit` samples before padding. The requests stay queued; b->req is valid
- * until the next call. False: the first request is larger than limit or than the table. */
+/* Makes a batch from the front of a queue: at most `limit` samples before padding. The requests stay queued; b->req is valid until
+ * the next call. Returns false if the first request is larger than limit or than the table. */
 static inline bool batch_of_front(
 	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {
@@ -131,7 +131,7 @@ static inline bool batch_of_front(
 	return b->samples > 0;
 }
 
-/* As above, and shrinks the batch on an idle replica until it fits into memory. False: it does not fit. */
+/* Same, and shrinks the batch on an idle replica until it fits in memory. Returns false if it does not fit. */
 static inline bool batch_that_fits(
 	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {
@@ -147,7 +147,7 @@ static inline bool batch_that_fits(
 	return false;
 }
 
-/* Takes the batch out of its queue and runs it. */
+/* Removes the batch from its queue and runs it. */
 static inline orr_run batch_start(struct orr_serve *w, struct queue *q, uint32_t replica, const struct orr_batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
@@ -166,7 +166,7 @@ static inline bool model_is_ready(struct orr_serve *w, uint32_t replica, uint32_
 	return false;
 }
 
-/* Number of runs on the replica; UINT32_MAX: the replica is not up. */
+/* Returns the number of runs on the replica; UINT32_MAX: the replica is not up. */
 static inline uint32_t runs_on(const struct orr_serve *w, uint32_t replica)
 {
 	struct orr_replica_info i;
@@ -180,7 +180,7 @@ static inline bool takes_requests(const struct orr_serve *w, uint32_t replica, u
 	return orr_replica_get(w, replica, &i) && i.is_up && !i.is_draining && (i.model == UINT32_MAX || i.model == model);
 }
 
-/* Element of a list that has one number for all models or one for each; `otherwise` if it is empty. */
+/* Returns the element of a list that has one number for all models or one for each; `otherwise` if the list is empty. */
 static inline double per_model(const double *v, size_t n, uint32_t model, double otherwise)
 {
 	return n == 0 ? otherwise : v[n == 1 || model >= n ? 0 : model];

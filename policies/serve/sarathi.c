@@ -2,8 +2,8 @@
 /*
  * Sarathi-Serve: prompts run in chunks together with the decodes, so that decodes never wait for a whole prompt (Agrawal et
  * al., "Taming Throughput-Latency Tradeoff in LLM Inference with Sarathi-Serve", OSDI 2024, algorithm 3), in the version of
- * microsoft/vidur (sarathi_replica_scheduler.py). An iteration has at most `chunk` tokens: one of each decode, then those
- * of a started prompt, then of new prompts while their blocks fit above the watermark. When blocks run out, the last
+ * microsoft/vidur (sarathi_replica_scheduler.py). An iteration has at most `chunk` tokens: one of each decode, then tokens of a
+ * started prompt, then tokens of new prompts while their blocks fit above the watermark. When no block is free, the last
  * residents restart (evict.h).
  */
 #include "evict.h"
@@ -27,7 +27,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	orr_fifo_push(w, &s->lane[orr_req_replica(w, r)].queue, r);
 }
 
-/* Lists as much of its prompt as the iteration has room for; returns the tokens in the iteration. */
+/* Lists as much of the prompt as the iteration has room for; returns the tokens in the iteration. */
 static uint32_t list_prompt(struct sarathi *s, struct orr_serve *w, struct lane *l, orr_req r, uint32_t used)
 {
 	uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r), left = prompt > done ? prompt - done : 0;
@@ -54,7 +54,7 @@ static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t re
 	while (q->first && used < s->chunk && orr_residents(w, replica) < s->max_batch) {
 		orr_req r = q->first;
 		uint32_t keep = orr_residents(w, replica) ? (uint32_t)(s->watermark * orr_kv_total(w, replica)) : 0;
-		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r); /* done > prompt: it has moved here */
+		uint32_t prompt = orr_req_prompt(w, r), done = orr_req_done(w, r); /* done > prompt: the request has moved here */
 		if (!orr_admit(w, r, prompt > done ? prompt : done, keep + orr_decodes_need(w, replica)))
 			break;
 		orr_fifo_pop(w, q);
@@ -73,7 +73,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 	uint32_t used = list_prompts(s, w, replica, orr_decodes(w, replica));
 	if (!used && !orr_decodes(w, replica))
 		return;
-	/* The next call may use blocks freed now. Otherwise the queue waits until a resident ends. */
+	/* The next call may use blocks that are freed now. Otherwise the queue waits until a resident ends. */
 	orr_iter_run(w, replica, has_evicted ? 1 : 0, 1, ORR_ITER_DECODE | (q->first ? ORR_ITER_THROUGH : 0u));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Splitwise's servers: prompts first, up to a token limit; decodes are preempted for an iteration to make room; an arrival
- * cuts a repetition of decodes short (Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting",
- * ISCA 2024; rules of Mutinifni/splitwise-sim 8f99e7d, instance `Splitwise`).
+ * Splitwise's servers: prompts first, up to a token limit; decodes are preempted for an iteration to make room; an arrival ends
+ * a repetition of decodes (Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting", ISCA 2024;
+ * rules of Mutinifni/splitwise-sim 8f99e7d, instance `Splitwise`).
  *
  * A request is two tasks: its prompt (one iteration) and its decode (the rest of its output). A task reserves memory for all
  * its tokens when it starts, which takes the true output length, so runs are marked oracle. Replicas with the role prefill
@@ -29,15 +29,15 @@ struct list {
 
 struct task {
 	uint8_t state;
-	uint32_t skips;  /* batches that left the task out, up to number `from` */
-	uint64_t from;   /* server.begun from which skips count; UINT64_MAX: they do not count now */
-	uint64_t chosen; /* number of the last selection that contains it */
+	uint32_t skips;  /* number of batches that left the task out, up to number `from` */
+	uint64_t from;   /* value of server.begun from which skips are counted; UINT64_MAX: not counted now */
+	uint64_t chosen; /* number of the last selection that contains the task */
 };
 struct entry {
 	orr_req r;
 	double arrival;
 	uint32_t prompt, output, server;
-	uint32_t blocks[2]; /* reserved by each task */
+	uint32_t blocks[2]; /* number of blocks reserved by each task */
 	struct task task[2];
 	struct link link[LISTS];
 };
@@ -45,14 +45,14 @@ struct entry {
 struct server {
 	uint32_t *queue; /* Q: tasks outside the batch, as entry * 2 + kind */
 	uint32_t n_queue, cap_queue;
-	uint32_t *batch; /* B, in the same form */
+	uint32_t *batch; /* B: tasks of the batch, in the same form */
 	uint32_t n_batch, cap_batch;
 	struct list list[LISTS];
-	uint32_t weight; /* of the last selection */
+	uint32_t weight; /* weight of the last selection */
 	uint64_t begun;
-	double outstanding; /* tokens, for the router */
+	double outstanding; /* number of tokens, for the router */
 	uint64_t requests;
-	bool is_running, is_open; /* open: up and not draining */
+	bool is_running, is_open; /* is_open: up and not draining */
 	enum orr_replica_role role;
 };
 
@@ -110,7 +110,7 @@ static uint32_t weight_of(const struct splitwise *s, uint32_t id)
 	return id % 2 == PROMPT ? s->entry[id / 2].prompt : 1;
 }
 
-/* KV blocks that the task reserves: for the prompt and its first output, or for the other outputs. */
+/* Returns the KV blocks that the task reserves: for the prompt and its first output, or for the other outputs. */
 static uint32_t memory_of(const struct splitwise *s, uint32_t id)
 {
 	return s->entry[id / 2].blocks[id % 2];
@@ -121,7 +121,7 @@ static uint32_t head_of(const struct splitwise *s, uint32_t e)
 	return e * 2 + (s->entry[e].task[PROMPT].state == OVER ? DECODE : PROMPT);
 }
 
-/* Runs that started without it while it was the first open task of its request. */
+/* Returns the number of runs that started without the task while it was the first open task of its request. */
 static uint64_t skips_of(const struct splitwise *s, const struct server *v, uint32_t id)
 {
 	const struct task *t = task_of(s, id);
@@ -134,7 +134,7 @@ static bool is_before(const struct splitwise *s, const struct server *v, uint32_
 	return x != y ? x < y : s->entry[a / 2].arrival < s->entry[b / 2].arrival;
 }
 
-/* Inserts by bisection into a list that is not sorted again as skips grow: the resulting position follows the published rule. */
+/* Inserts by bisection into a list that is not resorted when skips grow: the resulting position follows the published rule. */
 static void enqueue(const struct splitwise *s, struct server *v, uint32_t id)
 {
 	uint32_t lo = 0, hi = v->n_queue;
@@ -171,7 +171,7 @@ struct choice {
 	uint64_t room; /* KV blocks left */
 };
 
-/* Caps at the size of the cache: an accepted request fits (its last token needs no room). */
+/* Caps the reservation at the size of the cache: an accepted request fits (its last token needs no room). */
 static uint32_t reservation(const struct orr_serve *w, uint32_t server, uint32_t tokens)
 {
 	uint64_t all = (uint64_t)orr_kv_total(w, server) * orr_kv_block_tokens(w, server);
@@ -204,7 +204,7 @@ static void choose(struct splitwise *s, struct choice *c, uint32_t id)
 	PUSH(s->pick, s->n_pick, s->cap_pick, id);
 }
 
-/* Tasks that were left out of STARVED runs, from the front of the queue. */
+/* Chooses tasks that were left out of STARVED runs, from the front of the queue. */
 static void choose_starved(struct splitwise *s, const struct server *v, struct choice *c)
 {
 	for (uint32_t i = 0; i < v->n_queue; i++) {
@@ -252,7 +252,7 @@ static void choose_heads(struct splitwise *s, const struct server *v, struct cho
 	}
 }
 
-/* first: a task that precedes all others; NONE: no such task. */
+/* Chooses from all tasks. first: a task that precedes all others; NONE: no such task. */
 static void choose_all(struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t first)
 {
 	struct server *v = &s->server[server];
@@ -279,7 +279,7 @@ static void set_blocks(const struct splitwise *s, const struct orr_serve *w, uin
 	x->blocks[DECODE] = all - x->blocks[PROMPT];
 }
 
-/* A request whose decode waits for memory gives up its blocks; its outputs become part of its prompt. */
+/* Restarts a request whose decode waits for memory: it frees its blocks, and its outputs become part of its prompt. */
 static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, uint32_t e)
 {
 	struct entry *x = &s->entry[e];
@@ -298,8 +298,8 @@ static void restart(struct splitwise *s, struct orr_serve *w, struct server *v, 
 }
 
 /*
- * Deadlock: no task fits and no task runs, because finished prompts hold the memory that their decodes wait for
- * (splitwise-sim has no rule for it and stops). Restarts the last requests until the decode of the first fits; returns that
+ * Resolves a deadlock: no task fits and no task runs, because finished prompts hold the memory that their decodes wait for
+ * (splitwise-sim has no rule for this and stops). Restarts the last requests until the decode of the first fits; returns that
  * task, or NONE.
  */
 static uint32_t unlock(struct splitwise *s, struct orr_serve *w, uint32_t server)
@@ -352,7 +352,8 @@ static void start_decode(struct splitwise *s, struct orr_serve *w, struct server
 	else if (orr_req_is_resident(w, x->r))
 		orr_kv_grow(w, x->r, reservation(w, x->server, x->prompt + x->output), 0);
 	else
-		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* it was moved from a prefill replica */
+		orr_admit(w, x->r, reservation(w, x->server, x->prompt + x->output), 0); /* the request was moved from a prefill
+											  * replica */
 	if (!orr_is_decoding(w, x->r))
 		orr_resume(w, x->r);
 }
@@ -438,7 +439,7 @@ static uint32_t entry_new(struct splitwise *s)
 	return s->n_entries++;
 }
 
-/* The cache must hold all tokens except the last, which no iteration reads; on a prefill replica, the prompt. */
+/* Returns whether the cache can hold all tokens except the last, which no iteration reads; on a prefill replica, the prompt. */
 static bool could_hold(const struct splitwise *s, const struct orr_serve *w, uint32_t server, uint32_t prompt, uint32_t output)
 {
 	uint64_t tokens = (uint64_t)prompt + (s->server[server].role == ORR_ROLE_PREFILL ? 0 : output - 1);
@@ -509,7 +510,7 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 
 static uint32_t least_loaded(const struct splitwise *s, bool is_decode);
 
-/* The prompts of a run are done: their requests wait for their decode, here or on another replica. */
+/* Ends the prompts of a run: their requests wait for their decode, here or on another replica. */
 static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t server)
 {
 	struct server *v = &s->server[server];
@@ -525,7 +526,7 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 		x->task[DECODE].from = v->begun;
 		v->outstanding -= x->prompt;
 	}
-	/* Requests leave a prefill replica after the batch is in order again. */
+	/* Requests leave a prefill replica only after the batch is in order again. */
 	uint32_t first = kept;
 	v->n_batch = kept;
 	if (v->role != ORR_ROLE_PREFILL)
@@ -550,7 +551,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t server)
 {
 	struct splitwise *s = self;
 	const struct server *v = &s->server[server];
-	/* arrive() has handled arrivals; on a prefill replica, memory is freed as requests leave. */
+	/* arrive() has handled arrivals; on a prefill replica, requests that leave free memory. */
 	bool may_go_on = v->role == ORR_ROLE_PREFILL && v->n_queue;
 	if (!orr_replica_is_idle(w, server) || (!v->is_running && !may_go_on))
 		return;
@@ -632,7 +633,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	return s;
 }
 
-/* A server was lost: its requests arrive again. */
+/* Clears a lost server: its requests arrive again. */
 static void clear(struct splitwise *s, struct orr_serve *w, struct server *v)
 {
 	for (uint32_t e = v->list[ALL].first; e != NONE; e = s->entry[e].link[ALL].next) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * TensorFlow Serving's batching (Olston et al., "TensorFlow-Serving: Flexible, High-Performance ML Serving", 2017,
- * section 2.2.1; its guide to batching configuration): requests wait in a queue per model. A batch starts when it is full,
- * or when its oldest request has waited batch_timeout; `threads` batches run at once on a replica. Models take turns by
- * their oldest request.
+ * TensorFlow Serving's batching (Olston et al., "TensorFlow-Serving: Flexible, High-Performance ML Serving", 2017, section
+ * 2.2.1; its guide to batching configuration): requests wait in a queue per model. A batch starts when it is full, or when its
+ * oldest request has waited batch_timeout; `threads` batches run at once on a replica. The model with the oldest request is
+ * first.
  *
  * By default a batch waits as long as the SLO allows: until SLO - L(largest batch) (Irina's baseline: Wu, Xu, Wang, APNet
  * 2020, section 4). Without an SLO it does not wait, like TensorFlow Serving's default batch_timeout_micros of 0.
@@ -98,8 +98,8 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		queues_lost(&((struct tf_serving *)self)->queues, number);
 }
 
-/* Returns the queue to run now: of the models with a full or overdue batch, the one with the oldest request. NULL: none, and
- * *next_s is when the first is due. */
+/* Returns the queue to run now: among models with a full or overdue batch, the one with the oldest request. NULL: none; *next_s is
+ * the time at which the first is due. */
 static struct queue *ripe(struct tf_serving *s, struct orr_serve *w, uint32_t replica, uint32_t *model, double *next_s)
 {
 	double now = orr_serve_now(w), oldest = INFINITY;

@@ -6,10 +6,10 @@
  *
  *  - First come, first served: prompts are admitted while their blocks fit above the watermark and the batch, padded to
  *    its longest prompt, has at most max_tokens tokens. They run in an iteration without decodes.
- *  - Without prompts, all residents decode one token. When blocks run out, the last residents are evicted (evict.h): they
- *    restart with all their tokens as prompt, or are swapped to the host and come back before any new prompt.
+ *  - Without prompts, all residents decode one token. When no block is free, the last residents are evicted (evict.h). They
+ *    restart with all their tokens as prompt, or are swapped to the host and return before any new prompt.
  *
- * Decodes repeat without a call of the policy until an event could change this.
+ * Decodes are repeated without a call of the policy until an event may change the choice.
  */
 #include "evict.h"
 #include "kinds.h"
@@ -33,7 +33,7 @@ static uint32_t watermark_of(const struct vllm *v, const struct orr_serve *w, ui
 	return (uint32_t)(v->watermark * orr_kv_total(w, replica));
 }
 
-/* Blocks kept free; 0 if no resident could need them. */
+/* Returns the number of blocks to keep free; 0 if no resident could need them. */
 static uint32_t reserve(const struct vllm *v, const struct orr_serve *w, uint32_t replica)
 {
 	return orr_residents(w, replica) ? watermark_of(v, w, replica) : 0;
@@ -49,7 +49,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 		orr_fifo_push(w, &v->queue[replica].waiting, r);
 }
 
-/* Admits prompts from the head of the queue; returns how many are listed. (A moved request arrives with its prompt done.) */
+/* Admits prompts from the head of the queue; returns the number of listed prompts. (A moved request arrives with its prompt done.) */
 static uint32_t admit(struct vllm *v, struct orr_serve *w, uint32_t replica)
 {
 	struct orr_fifo *q = &v->queue[replica].waiting;
@@ -97,10 +97,10 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		swap_in(v, w, replica);
 	if (!orr_decodes(w, replica)) {
 		if (evicted)
-			orr_wake(w, replica); /* the last resident evicted itself: its longer prompt is next */
+			orr_wake(w, replica); /* the last resident evicted itself: its prompt, now longer, is next */
 		return;
 	}
-	/* The next call may use blocks freed now. Otherwise the head waits until a resident ends. */
+	/* The next call may use blocks that are freed now. Otherwise the head waits until a resident ends. */
 	bool is_blocked = q->waiting.first || q->swapped.first;
 	orr_iter_run(w, replica, evicted ? 1 : 0, 1, ORR_ITER_DECODE | (is_blocked ? ORR_ITER_THROUGH : 0u));
 }

@@ -2,14 +2,15 @@
 /*
  * bamboo.c - Bamboo: pipelines in which each node can take over its successor (Thorpe et al., NSDI 2023; uclasystem/bamboo)
  *
- * D pipelines of P stages. Each node also holds the layers and optimiser state of the next stage (the last node: of stage 0) and
- * computes that stage's forward pass in its bubbles. The node before a lost node, its shadow, takes over the lost stage. A loss that leaves
- * a stage without a holder is fatal: all nodes rejoin a rendezvous, and training restarts from the last checkpoint. At the end of a step
- * the nodes regroup if the reconfiguration rule asks for it.
+ * There are D pipelines of P stages. Each node also holds the layers and optimiser state of the next stage (the last node: of
+ * stage 0) and computes that stage's forward pass in its bubbles. The shadow of a lost node, the node before it, takes over the
+ * lost stage. A loss that leaves a stage without a holder is fatal: all nodes join a new rendezvous, and training restarts from
+ * the last checkpoint. At the end of a step the nodes regroup if the reconfiguration rule requires it.
  *
- * rules=authors: the simulator published with Bamboo, in whole milliseconds, without checkpoints; each of its quirks is an option
- * (compat_timers, stale_steps, keep_waiting, ignore_orphans, slowdown_any). rules=clean: the same with slowdown_any as the only quirk.
- * rules=event: step times (redundant, degraded) and failover times of the job, checkpoints and rollback. docs/models/spot-bamboo.md.
+ * rules=authors: the simulator published with Bamboo, in whole milliseconds, without checkpoints; each of its deviations is an
+ * option (compat_timers, stale_steps, keep_waiting, ignore_orphans, slowdown_any). rules=clean: the same with slowdown_any as
+ * the only deviation. rules=event: step times (redundant, degraded) and failover times of the job, checkpoints and rollback.
+ * docs/models/spot-bamboo.md.
  */
 #include "bamboo.h"
 
@@ -81,7 +82,7 @@ static void meet(struct bamboo *b, struct orr_spot *w, enum rdv_kind kind)
 	rdv_start(&b->r, w, kind);
 }
 
-/* The instances have changed: the rule is applied at the end of the step in flight. */
+/* Schedules a check after a change of instances: the rule is applied at the end of the step in flight. */
 static void judge_soon(struct bamboo *b, struct orr_spot *w)
 {
 	if (orr_steps_in_flight(w, NULL, NULL) && (b->is_pause_due || bamboo_should_regroup(b, w)))
@@ -102,7 +103,7 @@ static void lay_out(struct bamboo *b, struct orr_spot *w, uint32_t d)
 	orr_spot_event(w, "layout", "%u pipelines of %u stages, %u waiting", d, b->depth, b->r.n_members - d * b->r.depth);
 }
 
-/* The step at whose end a checkpoint was due is lost: the checkpoint is due at once when training continues. */
+/* Handles the loss of the step at whose end a checkpoint was due: the checkpoint is due immediately when training continues. */
 static void repeat_checkpoint(struct bamboo *b, struct orr_spot *w)
 {
 	if (b->is_pause_due)
@@ -121,7 +122,7 @@ static void roll_back(struct bamboo *b, struct orr_spot *w)
 	b->is_restarting = b->step_ns > 0;
 }
 
-/* Forms as many pipelines of the members as possible. A step in flight is lost. */
+/* Forms as many pipelines of the members as possible. The step in flight is lost. */
 static void assemble(struct bamboo *b, struct orr_spot *w)
 {
 	stop_steps(b, w);
@@ -237,7 +238,7 @@ static void instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_e
 	}
 }
 
-/* ---- checkpoints: written during training, safe when complete ---- */
+/* ---- checkpoints: written during training, valid when complete ---- */
 
 static int64_t write_time(const struct bamboo *b, const struct orr_spot *w)
 {
@@ -321,7 +322,7 @@ static void steps(void *self, struct orr_spot *w)
 	if (b->curve >= 0)
 		book_steps(b, w);
 	if (has_done_all(b, w)) {
-		orr_pause_as(w, ORR_CHECKPOINT); /* the job is over when this checkpoint is safe */
+		orr_pause_as(w, ORR_CHECKPOINT); /* the job is over when this checkpoint is complete */
 		write_checkpoint(b, w);
 		return;
 	}

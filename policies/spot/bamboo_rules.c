@@ -44,7 +44,7 @@ bool bamboo_should_regroup(const struct bamboo *b, const struct orr_spot *w)
 	}
 	if (nodes < threshold)
 		return false;
-	/* As published, nodes lost while waiting still count as waiting, so a regrouping may bring no pipeline. If that
+	/* In the published simulator, nodes lost while they wait still count as waiting, so regrouping may gain no pipeline. If that
 	 * many nodes are ready, regrouping must add a pipeline. */
 	bool is_phantom = b->r.keeps_waiting && orr_inst_ready(w) < threshold;
 	return is_phantom || bamboo_pipelines(b, w, nodes) > b->r.pipelines;
@@ -52,7 +52,7 @@ bool bamboo_should_regroup(const struct bamboo *b, const struct orr_spot *w)
 
 /* ---- settings ---- */
 
-/* on, off, or the default of the rules. */
+/* Returns whether an option is on, by its value or the default of the rules. */
 static bool is_on(const struct orr_args *args, const char *name, bool by_rules)
 {
 	const char *text = orr_arg_text(args, name);
@@ -69,7 +69,7 @@ static int64_t local_timer(const struct bamboo *b, const struct orr_spot *w, con
 		if (s > 0)
 			told = whole_ms(s * 1000);
 	}
-	return told ? told : 20 * ORR_SECOND; /* value of BERT, the model in the simulator's table of results */
+	return told ? told : 20 * ORR_SECOND; /* default: the value of BERT, the model in the simulator's table of results */
 }
 
 static void read_rules(struct bamboo *b, const struct orr_args *args)
@@ -87,7 +87,7 @@ static void read_rules(struct bamboo *b, const struct orr_args *args)
 	b->placement = placement_of(orr_arg_text(args, "placement"));
 }
 
-/* The largest number of pipelines with a redundant step time. */
+/* Returns the largest number of pipelines with a redundant step time. */
 static uint32_t largest_measured(const struct bamboo *b, const struct orr_spot *w)
 {
 	uint32_t most = b->curve >= 0 ? UINT32_MAX : 0, pipelines, depth;

@@ -2,16 +2,15 @@
 /*
  * Checkpoint and restart: the loss of a working instance loses the steps since the last checkpoint.
  *
- * The job runs at the best (pipelines, depth) for the ready instances. After each interval of training (useful time) its state is
- * written: training pauses (copy=sync), or continues while the copy is written (copy=async; the checkpoint is safe at the end of
- * the copy, and the next one starts no earlier). When an owner of a stage ends, the uncommitted steps are lost and the job restarts at
- * the best shape for the remaining instances, as soon as there are enough; a loss during a restart starts it again.
- * New instances are included after a checkpoint, at the cost of a restart. Before an instance with notice ends, a
- * checkpoint is written if there is
- * time; then the job moves to the other instances. The job is over when its last checkpoint is written.
+ * The job runs at the best (pipelines, depth) for the ready instances. After each interval of training (useful time) its state
+ * is written: training pauses (copy=sync), or continues while the copy is written (copy=async; the checkpoint is safe at the
+ * end of the copy, and the next one starts no earlier). When an owner of a stage ends, the uncommitted steps are lost. The job
+ * restarts at the best shape for the remaining instances as soon as they are enough; a loss during a restart starts a new one.
+ * New instances are included after a checkpoint, at the cost of a restart. Before an instance with notice ends, a checkpoint is
+ * written if time allows; then the job moves to the other instances. The job is over when its last checkpoint is written.
  *
- * The interval is given, or is Young's or Daly's (daly.h) for the pause of a checkpoint and the mean time M between
- * losses of the job: the mean time of one instance divided by the number of working instances.
+ * The interval is given, or is Young's or Daly's (daly.h) for the pause of a checkpoint and the mean time M between losses of
+ * the job. M is the mean time of one instance divided by the number of working instances.
  */
 #include "daly.h"
 #include "shapes.h"
@@ -43,11 +42,11 @@ static const struct orr_param params[] = {
 enum interval { BY_TIME, BY_STEPS, BY_YOUNG, BY_DALY, NEVER };
 
 enum state {
-	WAITING,    /* for instances: no shape fits */
+	WAITING,    /* waits for instances: no shape fits */
 	RESTARTING, /* until the timer */
 	TRAINING,   /* steps run */
-	WRITING,    /* until the timer; then all steps done are committed */
-	SNAPSHOT    /* until the timer; then the copy starts */
+	WRITING,    /* writes until the timer; then all steps done are committed */
+	SNAPSHOT    /* takes a snapshot until the timer; then the copy starts */
 };
 
 enum { TAG_STATE, TAG_COPY };
@@ -55,9 +54,9 @@ enum { TAG_STATE, TAG_COPY };
 struct checkpoint {
 	struct shapes shapes;
 	orr_inst *ready; /* room for shapes.most */
-	uint64_t steps;  /* of the job; 0: no end */
+	uint64_t steps;  /* number of steps of the job; 0: unlimited */
 	enum interval interval;
-	int64_t every_ns, cost_ns, restart_ns, refit_ns; /* cost, restart: -1: from the state */
+	int64_t every_ns, cost_ns, restart_ns, refit_ns; /* cost, restart: -1: derived from the size of the state */
 	uint64_t every_steps;
 	double mtbf_ns; /* mean time between losses of one instance; 0: estimated */
 	double guess_ns;
@@ -66,12 +65,12 @@ struct checkpoint {
 	double gain;
 
 	enum state state;
-	struct shape shape; /* nodes = 0: no layout */
-	bool owes_restart;  /* has not trained since a loss or a move */
+	struct shape shape; /* present shape; nodes = 0: no layout */
+	bool owes_restart;  /* the job has not trained since a loss or a move */
 	uint64_t timer, copy_timer;
-	uint64_t copying;    /* steps in the copy that is being written; 0: none */
+	uint64_t copying;    /* number of steps in the copy that is being written; 0: no copy */
 	bool is_due;         /* a checkpoint follows the copy */
-	int64_t interval_ns; /* the last interval used */
+	int64_t interval_ns; /* interval used last */
 	/* Inputs of the estimate: working time of instances, and number of instants with a loss. */
 	double worked_ns;
 	int64_t since_ns;
@@ -177,13 +176,13 @@ static void count_work(struct checkpoint *s, const struct orr_spot *w)
 	s->since_ns = now;
 }
 
-/* Mean time between losses of one instance. */
+/* Returns the mean time between losses of one instance. */
 static double mtbf_ns(const struct checkpoint *s)
 {
 	return s->mtbf_ns > 0 ? s->mtbf_ns : (s->worked_ns + s->guess_ns) / ((double)s->losses + 1);
 }
 
-/* Steps from one checkpoint to the next, at least one; UINT64_MAX: no next one. */
+/* Returns the number of steps from one checkpoint to the next, at least one; UINT64_MAX: no next one. */
 static uint64_t interval_steps(struct checkpoint *s, struct orr_spot *w)
 {
 	double standstill = (double)(s->is_async ? s->snapshot_ns : cost_ns(s, w)), t = (double)s->every_ns;
@@ -217,7 +216,7 @@ static uint32_t lasting(struct checkpoint *s, const struct orr_spot *w)
 	return n;
 }
 
-/* Returns the time at which the first owner with notice ends; ORR_NEVER: none has notice. */
+/* Returns the time at which the first owner with notice ends; ORR_NEVER: no owner has notice. */
 static int64_t owner_goes_ns(const struct checkpoint *s, const struct orr_spot *w)
 {
 	int64_t first = ORR_NEVER;
@@ -243,7 +242,7 @@ static void forget_copy(struct checkpoint *s, struct orr_spot *w)
 	s->is_due = false;
 }
 
-/* Stops all work. set_up() replaces the layout within the instant. */
+/* Stops all work. set_up() replaces the layout within this instant. */
 static void stand_down(struct checkpoint *s, struct orr_spot *w)
 {
 	count_work(s, w);
@@ -257,8 +256,8 @@ static void stand_down(struct checkpoint *s, struct orr_spot *w)
 
 static void train(struct checkpoint *s, struct orr_spot *w);
 
-/* Lays out the shape for the ready instances, if there is one. The first start is free; later ones are a restart after
- * a loss, or a move that includes or leaves instances. */
+/* Lays out the shape for the ready instances, if they suffice. The first start is free; later ones are a restart after a loss, or a
+ * move that adds or removes instances. */
 static void set_up(struct checkpoint *s, struct orr_spot *w, bool is_move)
 {
 	const struct shape *shape = shape_for(&s->shapes, lasting(s, w));
@@ -317,14 +316,14 @@ static void checkpoint(struct checkpoint *s, struct orr_spot *w)
 	}
 }
 
-/* Steps that can still be done and written before an owner ends. */
+/* Returns the number of steps that can still be done and written before an owner ends. */
 static uint64_t steps_before(const struct checkpoint *s, const struct orr_spot *w, int64_t goes_ns)
 {
 	int64_t left_ns = goes_ns - orr_spot_now(w) - cost_ns(s, w);
 	return left_ns > 0 ? (uint64_t)(left_ns / s->shape.step_ns) : 0;
 }
 
-/* Runs the steps until the next checkpoint, due by the interval or by a notice. */
+/* Runs the steps until the next checkpoint, which the interval or a notice makes due. */
 static void train(struct checkpoint *s, struct orr_spot *w)
 {
 	uint64_t uncommitted = orr_steps_uncommitted(w), done = uncommitted - s->copying, left = UINT64_MAX;
@@ -413,7 +412,8 @@ static void lost(struct checkpoint *s, struct orr_spot *w)
 	stand_down(s, w);
 }
 
-/* An owner was given notice: the steps that fit before its end are done and written. If nothing can be saved, the job moves at once. */
+/* Handles a notice to an owner: the steps that fit before its end are done and written. If nothing can be saved, the job moves
+ * immediately. */
 static void take_notice(struct checkpoint *s, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

@@ -2,7 +2,8 @@
 /*
  * daly.h - the work between two checkpoints
  *
- * Failures are Poisson with mean time M between them, a checkpoint takes c, the work between two checkpoints is t. All in one unit.
+ * Failures are Poisson with mean time M between them, a checkpoint takes c, the work between two checkpoints is t. All are in
+ * the same unit.
  *
  *   young  t = sqrt(2 c M)                                            Young, CACM 17(9), 1974
  *   daly   t = sqrt(2 c M) (1 + sqrt(c / 2M) / 3 + c / 2M / 9) - c    for c < 2M, else M
@@ -32,7 +33,8 @@ static inline double daly_interval(double c, double m)
 
 static inline double exact_interval(double c, double m)
 {
-	/* u = t/M is the root of u - 1 + e^(-u - c/M), which is convex and increasing there: Newton's method converges from the right. */
+	/* u = t/M is the root of u - 1 + e^(-u - c/M). The function is convex and increasing there, so Newton's method converges
+	 * from the right. */
 	double u = 1;
 	for (int i = 0; i < 60; i++)
 		u -= (u - 1 + exp(-u - c / m)) / (1 - exp(-u - c / m));

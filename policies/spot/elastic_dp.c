@@ -2,11 +2,11 @@
 /*
  * Elastic data parallelism: each ready instance is a worker that holds the whole state and computes its share of the batch.
  *
- * The end of a worker loses the step in flight. The other workers, which all have the result of the step before, form a new
- * all-reduce group and repeat the step. With loss=drop the step continues without the lost worker's samples (elastic batching; Bamboo's
- * strawman of sample dropping). With loss=redundant, the data-parallel variant of Bamboo (Thorpe et al., NSDI 2023), each worker also
- * computes the part f of the share of the next worker in the group, so a step needs 1 + f times the workers; after a loss the peer computes
- * the rest of the share, and only the loss of both workers of a pair within a step loses the step.
+ * If a worker ends, the step in flight is lost. The other workers, which all have the result of the previous step, form a new
+ * all-reduce group and repeat the step. With loss=drop the step continues without the lost worker's samples (elastic batching;
+ * Bamboo's strawman of sample dropping). With loss=redundant, the data-parallel variant of Bamboo (Thorpe et al., NSDI 2023),
+ * each worker also computes the part f of the share of the next worker in the group, so a step needs 1 + f times the workers.
+ * After a loss the peer computes the rest of the share; a step is lost only if both workers of a pair are lost in it.
  *
  * A joining instance copies the state while the others train, and joins after the step in flight. A worker with notice leaves after
  * its last complete step. When the last worker ends, the state is lost and the job restarts from its last checkpoint. Checkpoints are
@@ -41,25 +41,25 @@ enum { MARK_NEW, MARK_COPYING, MARK_HOLDER, MARK_WORKER };
 struct elastic_dp {
 	struct shapes shapes; /* shapes of depth 1 */
 	orr_inst *list;       /* room for most */
-	bool *is_lost;        /* [place] lost in this step */
+	bool *is_lost;        /* lost in this step, by place */
 	uint32_t most;        /* usable workers */
 	uint64_t steps;
 	double samples;
 	enum loss loss;
 	double part;
-	int64_t rebuild_ns, copy_ns, every_ns, cost_ns, restart_ns; /* -1: from the state */
+	int64_t rebuild_ns, copy_ns, every_ns, cost_ns, restart_ns; /* times; -1: derived from the size of the state */
 	bool heeds_notice;
 
 	enum state state;
-	bool is_broken;   /* the group has lost workers and needs a new one */
-	uint32_t holders; /* instances that hold the state, workers included */
-	uint32_t workers; /* size of the group */
-	uint32_t lost;    /* lost in this step */
+	bool is_broken;   /* the group has lost workers, so a new one is needed */
+	uint32_t holders; /* number of instances that hold the state, including workers */
+	uint32_t workers; /* number of workers in the group */
+	uint32_t lost;    /* number of workers lost in this step */
 	int64_t step_ns;
-	int64_t whole_ns; /* when the step in flight would have ended without losses */
+	int64_t whole_ns; /* end of the step in flight if no worker were lost */
 	bool has_begun;   /* training has begun, so a later start is a restart */
 	uint64_t timer, checkpoint_timer;
-	uint64_t saving; /* steps in the checkpoint that is being written */
+	uint64_t saving; /* number of steps in the checkpoint that is being written */
 };
 
 static bool one_time(const struct orr_args *args, const char *name, int64_t *ns, struct orr_error *err)
@@ -131,7 +131,8 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 
 /* ---- workers and their speed ---- */
 
-/* With redundancy n workers do the work of n / (1 + part); interpolates linearly between step times. */
+/* Returns the step time of n workers. With redundancy they do the work of n / (1 + part) workers; interpolates linearly between step
+ * times. */
 static int64_t step_time(const struct elastic_dp *s, uint32_t n)
 {
 	double x = s->loss == REDUNDANT ? n / (1 + s->part) : n;
@@ -144,7 +145,7 @@ static int64_t step_time(const struct elastic_dp *s, uint32_t n)
 	return llround(t);
 }
 
-/* Number of n workers that can be used. */
+/* Returns how many of n workers can be used. */
 static uint32_t usable(const struct elastic_dp *s, uint32_t n)
 {
 	uint32_t least = n < s->most ? n : s->most;
@@ -160,8 +161,8 @@ static bool leaves(const struct elastic_dp *s, const struct orr_spot *w, orr_ins
 	return orr_inst_is_noticed(w, i) && orr_inst_get(w, i, &info) && info.goes_ns < orr_spot_now(w) + s->rebuild_ns + s->step_ns;
 }
 
-/* Lists holders of the state in s->list, as many as there is room for: all, or those that stay. Returns their number. for_group: former
- * workers become plain holders. */
+/* Lists holders of the state in s->list, up to its capacity: all of them, or those that stay. Returns their number. for_group:
+ * former workers become holders without a place. */
 static uint32_t holders(struct elastic_dp *s, struct orr_spot *w, bool takes_all, bool for_group)
 {
 	uint32_t n = 0;
@@ -202,7 +203,7 @@ static void start_copy(struct elastic_dp *s, struct orr_spot *w, orr_inst i)
 	orr_spot_timer(w, orr_spot_now(w) + or_from_state(w, s->copy_ns, 1), 1, i);
 }
 
-/* Training starts: earlier joiners start to copy, and the first checkpoint is scheduled. */
+/* Starts the copies when training starts: earlier joiners copy the state, and the first checkpoint is scheduled. */
 static void start_copies(struct elastic_dp *s, struct orr_spot *w)
 {
 	for (orr_inst i = orr_inst_ready(w) > s->workers ? orr_inst_first(w) : 0; i; i = orr_inst_next(w, i))
@@ -214,7 +215,7 @@ static void start_copies(struct elastic_dp *s, struct orr_spot *w)
 
 /* ---- steps ---- */
 
-/* Steps until the first worker with notice ends; UINT64_MAX: none has notice. */
+/* Returns the number of steps until the first worker with notice ends; UINT64_MAX: no worker has notice. */
 static uint64_t steps_left(const struct elastic_dp *s, const struct orr_spot *w)
 {
 	int64_t now = orr_spot_now(w), first = ORR_NEVER;
@@ -238,7 +239,7 @@ static void train(struct elastic_dp *s, struct orr_spot *w)
 				 .redundant = s->loss == REDUNDANT ? s->part / (1 + s->part) : 0 });
 }
 
-/* Forms a group of the holders of the state. False: the job cannot run on them. */
+/* Forms a group of the holders of the state. Returns false if the job cannot run on them. */
 static bool form_group(struct elastic_dp *s, struct orr_spot *w)
 {
 	uint32_t n = usable(s, holders(s, w, false, true));
@@ -270,7 +271,7 @@ static void rebuild(struct elastic_dp *s, struct orr_spot *w)
 	pause_for(s, w, REBUILDING, ORR_RECONFIGURE, s->rebuild_ns);
 }
 
-/* No instance holds the state: all ready instances start from the last checkpoint, at first from scratch. */
+/* Starts without holders of the state: all ready instances read the last checkpoint; the first start has no state. */
 static void start(struct elastic_dp *s, struct orr_spot *w)
 {
 	for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i))
@@ -357,7 +358,7 @@ static void break_group(struct elastic_dp *s, struct orr_spot *w)
 	orr_steps_stop(w);
 }
 
-/* The peer of `place` (the place before) computes the rest of that share after its own. */
+/* Makes the peer of `place` (the previous place) compute the rest of its share after its own. */
 static void take_over(struct elastic_dp *s, struct orr_spot *w, uint32_t place)
 {
 	uint32_t n = s->workers;

@@ -145,7 +145,7 @@ static void go(struct late *l, struct orr_spot *w, enum late_state state)
 	if (state == LATE_IDLE)
 		return;
 	uint32_t got = state == LATE_SPOT ? orr_request(w, l->zone, l->nodes) : orr_request_on_demand(w, l->zone, l->nodes);
-	/* An incomplete gang cannot train: its instances are released as soon as they are announced. */
+	/* An incomplete gang cannot train: its instances are released when they are announced. */
 	l->awaited = got == l->nodes ? got : 0;
 	if (l->awaited)
 		l->state = state;
@@ -165,7 +165,7 @@ void late_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_eve
 		if (++l->ready == l->nodes && !l->is_lost)
 			gather(l, w);
 	} else if (event == ORR_INST_GONE) {
-		/* A step that ends now still counts: decide() handles the rest. */
+		/* A step that ends now still counts; decide() handles the rest. */
 		uint32_t k = 0;
 		while (k < l->members && l->member[k] != i)
 			k++;
@@ -234,7 +234,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	int64_t i = (int64_t)((double)(now - s->start_ns) / slice_ns);
 	if (i >= s->n)
 		i = s->n - 1;
-	/* 1 ns of tolerance, so that the start of a slice belongs to the slice. */
+	/* tolerance of 1 ns, so that the start of a slice belongs to the slice */
 	int64_t end_ns = s->start_ns + (int64_t)ceil((double)(i + 1) * slice_ns);
 	int64_t left = late_whole_steps(l, (double)s->work_before_ns + (double)(i + 1) * share_ns) - done;
 	if (i + 1 < s->n)
@@ -246,7 +246,7 @@ enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_s
 	if (!must)
 		return is_available ? LATE_SPOT : LATE_IDLE;
 	s->on_demand_slice = i;
-	/* Sets a wake at the time at which the slice's share will be complete; exact unless a change-over precedes. */
+	/* Sets a wake-up at the time at which the slice's share will be complete; exact unless a change-over precedes it. */
 	late_wake(w, now + left + (l->state == LATE_ON_DEMAND ? 0 : l->on_demand_changeover_ns));
 	return LATE_ON_DEMAND;
 }

@@ -2,9 +2,9 @@
 /*
  * late.h - the common part of the policies of Can't Be Late (Wu et al., NSDI 2024)
  *
- * One job with a deadline is idle, on spot, or on demand. C(0) is its whole work, R(0) the deadline; at t, the work C(t) and the time
- * R(t) = R(0) - t are left, and progress is C(0) - C(t). Each instance starts with a change-over d that is paid and does no work (account
- * restart). Rules of all these policies:
+ * One job with a deadline is idle, on spot, or on demand. C(0) is its whole work, R(0) the deadline. At t, the work C(t) and
+ * the time R(t) = R(0) - t are left, and progress is C(0) - C(t). Each instance starts with a change-over d, which costs money
+ * and does no work (account restart). Rules of all these policies:
  * - Exploitation: stay on spot until it is preempted.
  * - Safety net: not on spot and R < C + 2d: on demand to the end.
  * - Release: unused instances are released.
@@ -13,8 +13,8 @@
  * Several instances are a gang: all or none, in one zone; when one ends, the others are released. "Available" means enough offers for
  * the gang.
  *
- * The deadline is kept whenever R(0) >= C(0) + 2d at the start. Here 2d stands for d_on_demand + max(d_spot + one step, probe), where
- * both d's include the start-up time. An idle job looks again after `probe`, and a job on spot has lost at most d_spot and the step in
+ * The deadline is met if R(0) >= C(0) + 2d at the start. Here 2d means d_on_demand + max(d_spot + one step, probe); both d's
+ * include the start-up time. An idle job probes again after `probe`, and a job on spot has lost at most d_spot and the step in
  * flight, so R >= C + d_on_demand when the job switches to on-demand. With probe <= d this is the paper's 2d plus one step.
  */
 #ifndef ORR_POLICIES_SPOT_LATE_H
@@ -25,10 +25,10 @@
 enum late_state { LATE_IDLE, LATE_SPOT, LATE_ON_DEMAND };
 
 struct late {
-	/* Returns the next state. Called when the job is not on spot and the safety net is not needed; if is_planned, always. */
+	/* Returns the next state. Called when the job is not on spot and the safety net is not needed; with is_planned, always. */
 	enum late_state (*rule)(struct late *l, struct orr_spot *w);
 	void (*free)(struct late *l); /* frees the policy's own fields; may be NULL */
-	bool is_planned;              /* the rule alone decides: no probes, no safety net, no exploitation */
+	bool is_planned;              /* only the rule decides: no probes, no safety net, no exploitation */
 	/* the job */
 	int64_t work_ns, deadline_ns, step_ns; /* C(0), R(0) */
 	uint32_t pipelines, depth, nodes;
@@ -36,12 +36,12 @@ struct late {
 	int64_t probe_ns, spot_changeover_ns, on_demand_changeover_ns, restart_ns /* restart_ns: without start-up time */, reserve_ns;
 	/* now */
 	enum late_state state;
-	uint32_t zone; /* where spot was available last */
+	uint32_t zone; /* zone in which spot was last available */
 	orr_inst *member;
 	uint32_t members, ready, awaited;
 	bool is_lost, is_due; /* is_lost: a member of the gang has ended; is_due: the rule must be called */
 	uint64_t start_timer, probe_timer;
-	uint64_t steps_before;  /* steps done when the current state began */
+	uint64_t steps_before;  /* number of steps done at the start of the current state */
 	int64_t progress_ns[3]; /* by state */
 	uint64_t changeovers;
 };
@@ -51,7 +51,8 @@ struct late {
 		ORR_PARAM_TIME("probe", "10m", "interval at which the policy checks availability and progress"), \
 		ORR_PARAM_INT("nodes", "0", 0, 1e5, "number of instances, all or none; 0: the job's default")
 
-/* For create(): self starts with a struct late whose rule is set. False: *err is filled in, and the caller calls late_destroy(). */
+/* Initialises a policy in create(): self starts with a struct late whose rule is set. Returns false with *err filled in on error;
+ * the caller then calls late_destroy(). */
 bool late_begin(struct late *l, struct orr_spot *w, const struct orr_args *args, struct orr_error *err);
 
 /* For struct orr_spot_ops. */
@@ -65,12 +66,12 @@ void late_finish(void *self, struct orr_spot *w);
 		create, late_destroy, late_instance, late_timer, NULL, late_decide, late_finish \
 	}
 
-/* Work done and left, in whole steps: C(0) - C(t) and C(t). */
+/* Return the work done and the work left, in whole steps: C(0) - C(t) and C(t). */
 int64_t late_done(const struct late *l, const struct orr_spot *w);
 int64_t late_left(const struct late *l, const struct orr_spot *w);
 /* Returns whether a zone has enough offers for the gang; sets l->zone to the cheapest. */
 bool late_is_available(struct late *l, const struct orr_spot *w);
-/* Calls the rule at at_ns too. */
+/* Requests a call of the rule at at_ns. */
 void late_wake(struct orr_spot *w, int64_t at_ns);
 /* Rounds work up to whole steps. */
 int64_t late_whole_steps(const struct late *l, double work_ns);
@@ -81,8 +82,8 @@ int64_t late_whole_steps(const struct late *l, double work_ns);
 struct late_slices {
 	int64_t start_ns, work_before_ns;
 	uint32_t n;
-	bool takes_surplus;      /* takes spot although the slice has done its share */
-	int64_t on_demand_slice; /* the slice that needed its safety net; -1: none */
+	bool takes_surplus;      /* uses spot although the slice has done its share */
+	int64_t on_demand_slice; /* number of the slice that needed its safety net; -1: none */
 };
 enum late_state late_in_slices(struct late *l, struct orr_spot *w, struct late_slices *s);
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* late_course.h - planning with the true future, and following the plan */
+/* late_course.h - makes a plan with the true future, and follows it */
 #ifndef ORR_POLICIES_SPOT_LATE_COURSE_H
 #define ORR_POLICIES_SPOT_LATE_COURSE_H
 
 #include "late.h"
 #include "late_plan.h"
 
-/* A plan that is being followed. */
+/* A plan in execution. */
 struct late_course {
 	struct late_plan plan;
-	size_t stint; /* the first stint that has not ended */
+	size_t stint; /* index of the first stint that has not ended */
 };
 
-/* Plans the cheapest way to do work_ns between from_ns (now or later) and until_ns, and replaces the course. Exact for one zone that
- * offers at most as many instances as the job needs, at the current price; otherwise ends the run with an error and returns false. */
+/* Plans the cheapest way to do work_ns between from_ns (now or later) and until_ns, and replaces the course. Exact, at the current
+ * price, for one zone that offers at most as many instances as the job needs. In other cases ends the run with an error and returns
+ * false. */
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from_ns, int64_t until_ns, int64_t work_ns, struct late_course *course);
 /* Drops the plan. */
 void late_forget(struct late_course *course);
-/* Returns the present stint of the plan and sets a wake at its end. NULL: the plan has ended. */
+/* Returns the present stint of the plan and sets a wake-up at its end. NULL: the plan has ended. */
 const struct late_stint *late_follow(struct orr_spot *w, struct late_course *course);
 
 #endif

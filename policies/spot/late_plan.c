@@ -21,7 +21,7 @@ struct label {
 	double gain;
 	uint32_t node;
 };
-/* A Pareto front: lost_ns and gain ascending. */
+/* A Pareto front in ascending order of lost_ns and gain. */
 struct front {
 	struct label *label;
 	size_t n, cap;
@@ -29,12 +29,12 @@ struct front {
 /* Labels of plans by number of used intervals (one bucket for all if no count is kept). */
 struct bucket {
 	struct front idle, on_demand;
-	struct front used; /* plans that use the current interval, from the bucket below */
+	struct front used; /* plans that use the current interval, from the previous bucket */
 };
 struct solver {
 	const struct late_problem *p;
 	struct late_interval *spot; /* intervals of at least one step, cut to whole steps */
-	int64_t *gap_ns;            /* length of the gap after each interval; [n]: of the gap before the first */
+	int64_t *gap_ns;            /* length of the gap after each interval; entry n: of the gap before the first */
 	size_t n;
 	int64_t slack_ns, rounding_ns;
 	struct bucket *bucket;
@@ -43,17 +43,17 @@ struct solver {
 	struct node *node;
 	uint32_t n_nodes, cap_nodes;
 	struct front spare;
-	size_t most; /* most labels in a set; SIZE_MAX: no limit, exact */
+	size_t most; /* largest number of labels in a set; SIZE_MAX: no limit, exact */
 	/* Upper bounds on the gain of the remaining intervals: fractional knapsack, and the k best. */
 	uint32_t *by_worth, *by_value, n_worth;
-	int64_t *weight_ns;   /* prefix sums by worth */
-	double *value, *best; /* value: prefix sums of the values in the same order; best: prefix sums in order of value */
-	double reached;       /* gain of the best known plan */
+	int64_t *weight_ns;   /* prefix sums of weights, in order of worth */
+	double *value, *best; /* prefix sums of the values: in order of worth; in order of value */
+	double reached;       /* gain of the best plan found so far */
 };
 
 /* ---- upper bounds ---- */
 
-/* A used interval loses a change-over of time, and the smaller of the gap behind it and an on-demand change-over. */
+/* Returns the time lost by a used interval: a change-over, and the smaller of the gap after it and an on-demand change-over. */
 static int64_t weight_of(const struct solver *s, uint32_t j)
 {
 	int64_t gap = s->gap_ns[j], change = s->p->on_demand_changeover_ns;
@@ -102,7 +102,7 @@ static void rank(struct solver *s)
 	s->best = orr_alloc(s->n + 1, sizeof *s->best);
 }
 
-/* Prefix sums over the intervals from j on that have a gain. */
+/* Computes prefix sums over the intervals from j on that have a gain. */
 static void weigh(struct solver *s, uint32_t j)
 {
 	uint32_t n = 0, m = 0;
@@ -121,7 +121,8 @@ static void weigh(struct solver *s, uint32_t j)
 	s->n_worth = n;
 }
 
-/* Upper bound on the gain of plans that start with the label. *at: position for the previous label of the set; initially n_worth. */
+/* Returns an upper bound on the gain of plans that start with the label. *at: position for the previous label of the set; initially
+ * n_worth. */
 static double most_gain(const struct solver *s, const struct label *l, uint32_t *at)
 {
 	int64_t room = s->slack_ns - l->lost_ns;
@@ -135,7 +136,7 @@ static double most_gain(const struct solver *s, const struct label *l, uint32_t 
 	return most + value * (double)(room - before) / (double)(s->weight_ns[*at] - before);
 }
 
-/* Removes labels that cannot reach the best known plan with `intervals` more intervals; then thins out the set to s->most labels. */
+/* Removes labels that cannot reach the best known plan with `intervals` more intervals, then thins the set out to s->most labels. */
 static void prune(struct solver *s, struct front *f, size_t intervals)
 {
 	size_t n = 0;
@@ -166,7 +167,7 @@ static void keep(struct solver *s, struct front *f, struct label l)
 	f->label[f->n++] = l;
 }
 
-/* Time lost and gain of a period, the same for all labels. */
+/* Time lost and gain of a period, equal for all labels. */
 struct shift {
 	int64_t lost_ns;
 	double gain;
@@ -179,7 +180,7 @@ static struct label shifted(struct label l, struct shift by)
 	return l;
 }
 
-/* Merges two fronts into out. interval: the spot stint that ends these plans, NO_NODE: none. b: plans that were on demand. */
+/* Merges two fronts into out. interval: the spot stint that ends these plans; NO_NODE: none. b: plans that were on demand. */
 static void merge(struct solver *s, struct front *out, const struct front *a, struct shift by_a, const struct front *b, struct shift by_b,
 	uint32_t interval)
 {
@@ -202,7 +203,7 @@ static void merge(struct solver *s, struct front *out, const struct front *a, st
 	}
 }
 
-/* Replaces f with the merged front in s->spare. */
+/* Replaces f by the merged front in s->spare. */
 static void replace(struct solver *s, struct front *f)
 {
 	struct front old = *f;
@@ -216,7 +217,7 @@ static struct shift on_demand_begins(const struct solver *s)
 	return (struct shift){ p->on_demand_changeover_ns + s->rounding_ns, -p->on_demand_price * (double)p->on_demand_changeover_ns };
 }
 
-/* Every plan may use the interval or skip it; afterwards it is idle or on demand until the next one. */
+/* Extends every plan by the interval, used or skipped. After it, the plan is idle or on demand until the next interval. */
 static void pass_interval(struct solver *s, uint32_t j)
 {
 	const struct late_problem *p = s->p;
@@ -319,7 +320,7 @@ static void add_up(const struct late_problem *p, struct late_plan *out)
 	}
 }
 
-/* Fills the gap with on-demand, as far as needed. */
+/* Fills the gap with on-demand, as far as required. */
 static int64_t fill(const struct late_problem *p, struct late_plan *out, int64_t from, int64_t to, int64_t left)
 {
 	int64_t work = (to - from - p->on_demand_changeover_ns) / p->step_ns * p->step_ns;
@@ -340,7 +341,7 @@ static void read_back(const struct solver *s, const struct label *best, bool is_
 		left -= length_of(&s->spot[s->node[i].interval]) - p->spot_changeover_ns;
 		used++;
 	}
-	/* Collect from last to first, then emit in order of time. */
+	/* Collects stints from last to first, then writes them in order of time. */
 	struct late_stint *back = out->stint + 2 * s->n + 2 - used;
 	uint32_t i = best->node;
 	for (size_t k = used; k-- > 0; i = s->node[i].before) {
@@ -375,7 +376,7 @@ static const struct label *best_label(const struct solver *s, bool *is_on_demand
 	return best;
 }
 
-/* Only plans with fewer spot stints than this can be cheaper than n spot stints alone. */
+/* Returns the number of spot stints from which on plans cannot be cheaper than n spot stints alone. */
 static size_t worthwhile(const struct late_problem *p, size_t n)
 {
 	size_t most = 0;
@@ -428,7 +429,7 @@ static void on_demand_throughout(const struct late_problem *p, struct late_plan 
 	out->is_late = end > p->deadline_ns;
 }
 
-/* Replaces *out by a cheaper plan with on-demand, if there is one. */
+/* Replaces *out by a cheaper plan with on-demand, if one exists. */
 static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
 {
 	const struct late_problem *p = s->p;
@@ -439,7 +440,7 @@ static void try_on_demand(struct solver *s, struct late_plan *out, size_t alone)
 	s->bucket = orr_alloc(buckets, sizeof *s->bucket);
 	s->buckets = buckets;
 	rank(s);
-	/* A first pass with few labels finds a plan, which bounds the second pass. */
+	/* A first pass with few labels finds a plan that bounds the second pass. */
 	double all = p->on_demand_price * (double)p->work_ns;
 	s->reached = s->counts ? all - out->cost : -INFINITY;
 	bool is_on_demand = false;

@@ -2,13 +2,14 @@
 /*
  * late_plan.h - the cheapest schedule to a deadline if the whole future of one spot instance is known
  *
- * One job: `work` to be done between `from` and `deadline`, on spot while it is available, on demand at any time, or idle. A stint on
- * an instance starts with a change-over that is paid and does no work. Times in ns, constant prices per unit of time.
+ * One job must do `work` between `from` and `deadline`. It is on spot (while available), on demand (at any time), or idle. A
+ * stint on an instance starts with a change-over, which costs money and does no work. Times in ns, constant prices per unit of
+ * time.
  *
- * The optimum is exact over all schedules in continuous time, not over a grid. With spot cheaper than on-demand, exchanging time between
- * two stints shows that some optimum uses each available interval completely or not at all, and fills the gaps between them with
- * on-demand stints completely or not at all, except for surplus time at the end. With n spot stints of total length L and m > 0
- * on-demand stints:
+ * The optimum is exact over all schedules in continuous time. If spot is cheaper than on-demand, some optimum uses each
+ * available interval completely or not at all; the proof exchanges time between two stints. This optimum also fills each gap
+ * between intervals with on-demand completely or not at all, except for surplus time at the end. With n spot stints of total
+ * length L and m > 0 on-demand stints:
  *
  *	cost = q work - gain, gain = (q - p) L - q (n d_spot + m d_on_demand)
  *	feasible if lost = idle + n d_spot + m d_on_demand <= deadline - from - work
@@ -27,13 +28,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Spot is available from from_ns until to_ns. */
+/* Spot is available from from_ns to to_ns. */
 struct late_interval {
 	int64_t from_ns, to_ns;
 };
 
 struct late_problem {
-	const struct late_interval *spot; /* ascending, disjoint; adjacent intervals are different instances */
+	const struct late_interval *spot; /* intervals in ascending order, disjoint; adjacent intervals are different instances */
 	size_t n;
 	int64_t from_ns, deadline_ns;
 	int64_t work_ns, step_ns; /* work: a whole number of steps */
@@ -47,14 +48,14 @@ struct late_stint {
 };
 
 struct late_plan {
-	struct late_stint *stint; /* in order of time */
+	struct late_stint *stint; /* stints in order of time */
 	size_t n;
 	double cost;                   /* prices x ns */
 	int64_t spot_ns, on_demand_ns; /* excluding change-overs */
-	bool is_late;                  /* no plan keeps the deadline; this one is on demand throughout */
+	bool is_late;                  /* no plan meets the deadline; this one is on demand all the time */
 };
 
-/* Overwrites *out; the caller frees it with late_plan_free(). */
+/* Finds the best plan. Overwrites *out; the caller frees it with late_plan_free(). */
 void late_plan_best(const struct late_problem *p, struct late_plan *out);
 void late_plan_free(struct late_plan *plan);
 

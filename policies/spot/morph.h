@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * morph.h - shapes of a job, by step times or by a curve of samples per second over nodes, and whether a change of shape pays off
+ * morph.h - shapes of a job (from step times, or from a curve of samples per second over nodes), and a test whether a change of
+ * shape pays off
  *
- * By a curve the job runs as one group of nodes (pipelines 1); their number stays within the range of the curve.
+ * With a curve the job runs as one group of nodes (pipelines 1), whose number stays within the range of the curve.
  */
 #ifndef ORR_POLICIES_SPOT_MORPH_H
 #define ORR_POLICIES_SPOT_MORPH_H
@@ -31,7 +32,7 @@ static inline void morph_by_curve(struct shapes *s, struct orr_spot *w, int curv
 	}
 }
 
-/* Finds the fastest shape for each number of nodes. curve: its name, for a job without step times. Returns 0 on success. */
+/* Finds the fastest shape for each number of nodes. curve: name of the curve, for a job without step times. Returns 0 on success. */
 static inline int morph_begin(struct shapes *s, struct orr_spot *w, const char *curve, struct orr_error *err)
 {
 	int by_curve = orr_curve_find(w, curve);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Omniscient (Wu et al., "Can't Be Late", NSDI 2024): the cheapest schedule to the deadline with the whole future known, a bound for all
- * other policies. The paper solves an integer program over ticks; this is an exact dynamic programme over the changes of availability
- * (late_plan.h).
+ * Omniscient (Wu et al., "Can't Be Late", NSDI 2024): the cheapest schedule to the deadline if the whole future is known, a
+ * lower bound for all other policies. The paper solves an integer program over ticks; here it is an exact dynamic programme
+ * over the changes of availability (late_plan.h).
  *
- * Exact for one zone that offers at most as many instances as the job needs, at the price of the start. Cost, deadline and progress are
- * those of the run that follows the plan.
+ * It is exact, at the price of the start, for one zone that offers at most as many instances as the job needs. Cost, deadline
+ * and progress are those of the run that follows the plan.
  */
 #include "late_course.h"
 
@@ -30,7 +30,7 @@ static enum late_state rule(struct late *l, struct orr_spot *w)
 		return LATE_IDLE;
 	o->has_course = true;
 	const struct late_stint *s = late_follow(w, &o->course);
-	/* At the end of the plan no work is left. */
+	/* After the end of the plan no work is left. */
 	if (!s)
 		return LATE_ON_DEMAND;
 	return now < s->from_ns ? LATE_IDLE : s->is_spot ? LATE_SPOT : LATE_ON_DEMAND;

@@ -23,7 +23,7 @@ static void destroy(void *self)
 
 enum { MOST_NODES = 100000 };
 
-/* The fastest shape that matches the parameters (0: any); ties go to the smaller one. */
+/* Takes the fastest shape that matches the parameters (0: any); among equals, the smallest one. */
 static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t nodes, uint32_t pipelines, uint32_t depth)
 {
 	uint32_t p, d;
@@ -37,7 +37,7 @@ static void take_fastest(struct on_demand *o, const struct orr_spot *w, uint32_t
 	}
 }
 
-/* For a job that has only a throughput curve: the given number of nodes, or the one with the highest throughput. */
+/* For a job with only a throughput curve: takes the given number of nodes, or the one with the highest throughput. */
 static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint32_t told, int curve, double samples)
 {
 	uint32_t first, last, best = told;
@@ -52,7 +52,7 @@ static void take_from_curve(struct on_demand *o, const struct orr_spot *w, uint3
 			.step_ns = (int64_t)(samples / orr_curve_at(w, curve, best) * ORR_SECOND) };
 }
 
-/* The given parameters, completed by the job's defaults, if they make a shape; else one pipeline of all nodes. */
+/* Takes the given parameters, completed by the job's defaults, if they give a shape; else one pipeline of all nodes. */
 static void take_told(struct on_demand *o, const struct orr_spot *w, const struct orr_elastic_info *job)
 {
 	if (!o->nodes && !o->pipelines && !o->depth)

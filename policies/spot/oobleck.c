@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Oobleck: pipelines of several depths, from templates made in advance, that together hold at least f + 1 copies of the model's state,
- * so that up to f simultaneous losses need no checkpoint.
+ * Oobleck: pipelines of several depths, from templates made in advance. Together they hold at least f + 1 copies of the model's
+ * state, so that up to f simultaneous losses need no checkpoint.
  *
- * rules=clean: a lost worker costs the iteration in flight. The remaining nodes form new pipelines from the templates, by the fastest
- * plan (templates.h); each node copies the layers that it lacks from other nodes (parts.h). With fewer nodes than f + 1 pipelines
- * need, the job waits. If some layer has no live copy, the job falls back to its last checkpoint, which is written in the background.
- * A node that was given notice is excluded at the end of the step. New instances are included if this completes more steps before the next
- * expected loss.
+ * rules=clean: with a lost worker, the iteration in flight is lost. The remaining nodes form new pipelines from the templates,
+ * by the fastest plan (templates.h); each node copies the layers that it lacks from other nodes (parts.h). With fewer nodes
+ * than f + 1 pipelines need, the job waits. If some layer has no live copy, the job falls back to its last checkpoint, which is
+ * written in the background. A node given notice is excluded at the end of the step. New instances are included if this
+ * completes more steps before the next expected loss.
  *
  * A job without step times by shape but with a curve "oobleck" over nodes runs at the rate of the curve; a copy of the state is then
  * assumed to survive every loss.
  *
- * rules=artifact: as its authors simulate it (artifact.h): every removal starts a rendezvous of the length of a
+ * rules=artifact: as in the authors' simulation (artifact.h), every removal starts a rendezvous of the length of a
  * reconfiguration, new instances wait for the next one, and only the step in flight at its end is lost.
  *
  * Sources: Jang et al., "Oobleck", SOSP 2023; SymbioticLab/Oobleck, branch sosp23-artifact.
@@ -48,7 +48,7 @@ enum { MAX_PIPELINES = 64 };
 struct oobleck {
 	bool is_artifact;
 	struct artifact artifact;
-	int64_t reconfigure_ns; /* 0: setup and copying */
+	int64_t reconfigure_ns; /* time of a reconfiguration; 0: setup and copying */
 
 	int64_t setup_ns, horizon_ns, ckpt_interval_ns;
 	double node_Bps, state_bytes;
@@ -57,17 +57,17 @@ struct oobleck {
 	uint64_t job_steps; /* 0: no end */
 
 	struct templates templates;
-	struct shapes shapes; /* of a job with a curve alone */
+	struct shapes shapes; /* shapes of a job with only a curve */
 	struct parts parts;
 	struct plan plan;
 	enum phase phase;
 	orr_inst *owner;
 	size_t cap;
-	uint64_t timer;                /* end of the state RECONFIGURING */
-	uint64_t writer, written;      /* timer of the checkpoint in progress (0: none), and the steps that it holds */
-	bool has_trained, has_written; /* steps were run; there is a checkpoint */
-	bool reforms;                  /* decide() must make new pipelines */
-	bool regroups;                 /* new pipelines must be made at the end of the step */
+	uint64_t timer;                /* timer at the end of the state RECONFIGURING */
+	uint64_t writer, written;      /* timer of the checkpoint in progress (0: none), and its number of steps */
+	bool has_trained, has_written; /* steps were run; a checkpoint exists */
+	bool reforms;                  /* decide() must form new pipelines */
+	bool regroups;                 /* new pipelines must be formed at the end of the step */
 	bool looks;                    /* an instance became ready: check whether including it pays off */
 	uint64_t losses;
 };
@@ -87,7 +87,7 @@ static struct plan plan_for(struct oobleck *v, uint32_t nodes)
 	return (struct plan){ .pipelines = s->pipelines, .nodes = s->nodes, .step_ns = s->step_ns, .depth = s->depth };
 }
 
-/* Lays out all pipelines with the depth of the deepest: in shallower pipelines some nodes own several stages. */
+/* Lays out all pipelines with the depth of the deepest one: in shallower pipelines some nodes own several stages. */
 static void lay_out(struct oobleck *v, struct orr_spot *w, const uint32_t *depth)
 {
 	uint32_t deepest = v->plan.depth;
@@ -115,7 +115,7 @@ static void stop(struct oobleck *v, struct orr_spot *w)
 	v->phase = WAITING;
 }
 
-/* Some layer has no live copy: loses everything since the last checkpoint. Returns the time to read it. */
+/* Handles a layer without a live copy: loses all steps since the last checkpoint. Returns the time to read the checkpoint. */
 static int64_t fall_back(struct oobleck *v, struct orr_spot *w)
 {
 	if (v->writer)

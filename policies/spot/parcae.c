@@ -2,15 +2,15 @@
 /*
  * Parcae (Duan et al., "Parcae: Proactive, Liveput-Optimized DNN Training on Preemptible Instances", NSDI 2024; code: JF-D/Parcae).
  *
- * Time is divided into intervals. At the start of each, the policy predicts the number of instances of the next intervals and chooses
- * the shape (D pipelines of P stages) with the most samples over them, net of migrations. This is "liveput": the expected throughput
- * under losses that hit any instance with equal chance. A migration before a loss saves time if the loss then affects
- * idle instances. After a loss of workers the policy plans again at once, with the actual losses and the rest of the
- * interval.
+ * Time is divided into intervals. At the start of each, the policy predicts the number of instances of the next intervals and
+ * chooses the shape (D pipelines of P stages) with the most samples over them, net of migrations. This is "liveput": the
+ * expected throughput under losses that hit any instance with equal chance. A migration before a loss saves time if the loss
+ * then affects idle instances. After a loss of workers the policy replans immediately, with the actual losses and the rest of
+ * the interval.
  *
- * A parameter server keeps the model's state, so a loss costs the step in flight and no other. A planned change of
- * shape waits for the end of the step. Instances count as lost when they are given notice.
- * Details that the publication leaves open: docs/models/spot-parcae.md.
+ * A parameter server keeps the model's state, so only the step in flight is lost. A planned change of shape waits for the end
+ * of the step. Instances count as lost when they are given notice. Details that the publication does not state:
+ * docs/models/spot-parcae.md.
  */
 #include "parcae_plan.h"
 #include "parcae_predict.h"
@@ -50,7 +50,7 @@ struct parcae {
 	uint32_t n;       /* number of shapes; as an index: no shape */
 	enum predictor predictor;
 	bool is_liveput;
-	double checkpoint_s; /* added to migrations; 0 with liveput, which copies the state from peers */
+	double checkpoint_s; /* time added to migrations; 0 with liveput, which copies the state from peers */
 	uint32_t lookahead, history;
 	int64_t interval_ns, next_ns;
 	struct parcae_bounds bounds;
@@ -63,12 +63,12 @@ struct parcae {
 	size_t future_cap;
 	double forecast, error_sum; /* forecast of the next interval; sum of errors so far */
 	uint64_t n_errors;
-	double rate_sum; /* rates of the shapes chosen at the start of intervals, without migrations */
+	double rate_sum; /* sum of the rates of the shapes chosen at the start of intervals, without migrations */
 	uint64_t n_choices;
 
 	orr_inst *owner; /* scratch for layouts */
 	uint64_t layouts;
-	uint32_t usable;          /* number of instances that are ready and were not given notice */
+	uint32_t usable;          /* number of ready instances without notice */
 	uint32_t current, target; /* shapes: the present one; the one after the step in flight */
 	bool is_hurt, is_draining, is_migrating;
 	int64_t migrated_ns;
@@ -77,7 +77,7 @@ struct parcae {
 
 /* ---- making and freeing ---- */
 
-/* The family by the parameter, else by the letters and digits of the job's name. */
+/* Returns the family given by the parameter, else by the letters and digits of the job's name. */
 static enum parcae_family family_of(const char *choice, const char *job)
 {
 	static const struct {
@@ -246,7 +246,7 @@ static void expect_change(struct parcae *s, int64_t at_ns, int32_t change, int32
 	s->period[t].lost += change < 0;
 }
 
-/* Assumes that every offer is taken; starting instances count from their ready times on. */
+/* Predicts from the true future, assuming that every offer is taken; starting instances count from their ready times on. */
 static void predict_oracle(struct parcae *s, struct orr_spot *w)
 {
 	int64_t until = s->next_ns + (s->lookahead - 1) * s->interval_ns, startup = orr_startup_time(w, false);
@@ -256,7 +256,7 @@ static void predict_oracle(struct parcae *s, struct orr_spot *w)
 		s->future = orr_realloc(s->future, s->future_cap, sizeof *s->future);
 		n = orr_spot_future(w, until, s->future, s->future_cap);
 	}
-	int32_t net[64] = { 0 }; /* lookahead is at most 60 */
+	int32_t net[64] = { 0 }; /* sufficient, because lookahead is at most 60 */
 	for (size_t i = 0; i < n && i < s->future_cap; i++)
 		expect_change(s, s->future[i].t_ns + (s->future[i].change > 0 ? startup : 0), s->future[i].change, net);
 	for (orr_inst i = orr_inst_first(w); i && orr_inst_ready(w) < orr_inst_live(w); i = orr_inst_next(w, i)) {
@@ -292,14 +292,15 @@ static void run_steps(struct parcae *s, struct orr_spot *w)
 		orr_steps_run(w, &(struct orr_steps){ .step_ns = s->step_ns[s->current] });
 }
 
-/* Mark of an instance: 2 * number of its last layout, + 1 if it counts as usable. */
+/* Sets the mark of an instance: 2 * number of its last layout, + 1 if it counts as usable. */
 static void take(struct parcae *s, struct orr_spot *w, orr_inst i, size_t place)
 {
 	s->owner[place] = i;
 	orr_inst_set_mark(w, i, s->layouts << 1 | 1);
 }
 
-/* Owners of a stage keep it if the depth stays; the other places are filled in the order in which instances were taken. */
+/* Lays out a shape. Owners of a stage keep it if the depth stays the same; other places are filled in the order in which instances
+ * were taken. */
 static void lay_out(struct parcae *s, struct orr_spot *w, uint32_t to)
 {
 	const struct parcae_shape *t = &s->shape[to];
@@ -338,7 +339,7 @@ static void stand_by(struct parcae *s, struct orr_spot *w)
 	s->current = s->n;
 }
 
-/* A new migration does not shorten one in progress. */
+/* A new migration does not shorten the one in progress. */
 static void migrate(struct parcae *s, struct orr_spot *w, const struct parcae_loss *loss, uint32_t to)
 {
 	static const char *const counter[] = { NULL, "intra_migrations", "inter_migrations", "pipeline_migrations" };

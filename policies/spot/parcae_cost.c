@@ -6,7 +6,7 @@
 
 const char *const parcae_family_name[PARCAE_FAMILIES + 1] = { "gpt-1.5b", "gpt-6.7b", "bert", "vgg19", "resnet152", NULL };
 
-/* Parameters of the first, middle and last layers in the layer profiles. */
+/* Number of parameters of the first, middle and last layers in the layer profiles. */
 static const double family_parameters[PARCAE_FAMILIES] = { 82.1e6 + 46 * 30.7e6 + 82.1e6, 214.4e6 + 34 * 201.4e6 + 214.4e6,
 	31.8e6 + 22 * 12.6e6 + 31.8e6, 16 * 1.25e6 + 102.8e6 + 16.8e6 + 0.41e6, 60.2e6 };
 
@@ -29,7 +29,7 @@ double parcae_p2p_s(double bytes)
 	return (us[i - 1] + (us[i] - us[i - 1]) * (bytes - size[i - 1]) / (size[i] - size[i - 1])) / 1e6;
 }
 
-/* A parameter and its two Adam moments, 4 bytes each. */
+/* Returns the bytes of a stage: a parameter and its two Adam moments, 4 bytes each. */
 double parcae_stage_bytes(const struct parcae_cost *c, uint32_t depth)
 {
 	return c->parameters * (1 + 2) * 4 / depth;
@@ -59,11 +59,12 @@ static double groups_s(const struct parcae_cost *c, uint32_t pipelines, uint32_t
 	return (35 + ms) / 1e3;
 }
 
-/* GPT-1.5B: by layers of a stage, and the embedding's weights go to the last stage. GPT-6.7B: as measured. BERT: 1752 ms at
- * depth 2 and 531 ms at 16 are known; between them a constant plus a part proportional to 1/depth. Others: unknown, 0. */
+/* Returns the time to build a stage, s. GPT-1.5B: by layers of a stage; the embedding's weights are sent to the last stage.
+ * GPT-6.7B: as measured. BERT: 1752 ms at depth 2 and 531 ms at 16 are known; between them a constant plus a part proportional to
+ * 1/depth. Other models: unknown, 0. */
 double parcae_build_s(const struct parcae_cost *c, uint32_t depth)
 {
-	static const double gpt_6p7b_ms[] = { 7961, 6911, 6926, 7002, 7195 }; /* of depth 12 .. 16 */
+	static const double gpt_6p7b_ms[] = { 7961, 6911, 6926, 7002, 7195 }; /* values for depths 12 .. 16 */
 	double p = depth;
 	switch (c->family) {
 	case PARCAE_GPT_1P5B:

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Losses as polynomials: the coefficient of x^i is the chance that i of a stage's D replicas are lost if each is lost with chance p; in
- * a product of stages, that i are lost in all. Given j losses in all, all sets are equally likely for any p, so p only scales; p = j /
- * (D P) keeps the numbers away from underflow. */
+/* Computes the chances of a stage. Losses are polynomials: the coefficient of x^i is the chance that i of a stage's D replicas are
+ * lost if each is lost with chance p; in a product over stages, that i are lost in total. Given j losses in total, all sets are
+ * equally likely for any p, so p is only a scale; p = j / (D P) avoids underflow. */
 static void stage_chances(uint32_t replicas, double p, double *out)
 {
 	out[0] = pow(1 - p, replicas);
@@ -16,7 +16,7 @@ static void stage_chances(uint32_t replicas, double p, double *out)
 		out[i + 1] = out[i] * (replicas - i) / (i + 1) * p / (1 - p);
 }
 
-/* a *= b, up to x^j; b has terms 0..top. In place from the highest term down. */
+/* Computes a *= b, up to x^j; b has terms 0..top. In place, from the highest term down. */
 static void times(double *a, uint32_t j, const double *b, uint32_t top)
 {
 	for (uint32_t i = j + 1; i-- > 0;) {
@@ -27,7 +27,7 @@ static void times(double *a, uint32_t j, const double *b, uint32_t top)
 	}
 }
 
-/* Coefficient of x^j in (polynomial of a stage with at most `most` losses)^depth. */
+/* Returns the coefficient of x^j in (polynomial of a stage with at most `most` losses)^depth. */
 static double product_term(const double *stage, uint32_t most, uint32_t depth, uint32_t j, double *scratch)
 {
 	memset(scratch, 0, (j + 1) * sizeof *scratch);
@@ -81,13 +81,13 @@ static uint64_t mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* A whole number below n: the high half of a product, off by at most n / 2^32. */
+/* Returns a whole number below n: the high half of a product, with an error of at most n / 2^32. */
 static uint32_t below(uint64_t *counter, uint32_t n)
 {
 	return (uint32_t)(((mix((*counter)++) >> 32) * n) >> 32);
 }
 
-/* One set of losses: Floyd's sampling of j out of all workers, counted by stage. */
+/* Draws one set of losses: Floyd's sampling of j out of all workers, counted by stage. */
 static void draw(uint32_t workers, uint32_t depth, uint32_t j, uint64_t *counter, bool *is_lost, uint32_t *by_stage)
 {
 	memset(is_lost, 0, workers * sizeof *is_lost);

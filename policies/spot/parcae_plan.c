@@ -17,7 +17,7 @@ void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 		rows += shape[i].nodes + 1;
 		widest = shape[i].nodes > widest ? shape[i].nodes : widest;
 	}
-	p->row_of[n] = rows; /* two rows without a shape: is_fresh false, true */
+	p->row_of[n] = rows; /* two rows without a shape: is_fresh is false; true */
 	rows += 2;
 	p->row = orr_alloc(rows, sizeof *p->row);
 	p->scratch = orr_alloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
@@ -44,7 +44,7 @@ void parcae_planner_end(struct parcae_planner *p)
 	*p = (struct parcae_planner){ .n = 0 };
 }
 
-/* Relative difference below which rates tie: the published rates are rounded to 0.001 samples/s. */
+/* Relative difference below which rates are equal: the published rates are rounded to 0.001 samples/s. */
 static const double tie = 1e-5;
 
 uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes)
@@ -77,11 +77,11 @@ double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const s
 		return p->is_fresh ? parcae_restart_s(&p->cost, t->pipelines, t->depth, true)
 				   : parcae_inter_s(&p->cost, t->pipelines, t->depth, t->depth, t->depth, true);
 	const struct parcae_shape *f = &p->shape[from];
-	/* A joining or idle instance makes it a migration that adds instances. */
+	/* With a joining or idle instance, the migration adds instances. */
 	return parcae_inter_s(&p->cost, t->pipelines, t->depth, f->depth, loss->stages, t->nodes > f->nodes - loss->workers);
 }
 
-/* The mean over the number e of lost stages, with chances lost[e], e = 0..depth. */
+/* Returns the mean over the number e of lost stages, with chances lost[e], e = 0..depth. */
 static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint32_t to, const double *lost, uint32_t workers)
 {
 	double sum = 0;
@@ -91,7 +91,7 @@ static double transfer_mean(const struct parcae_planner *p, uint32_t from, uint3
 	return sum;
 }
 
-/* Expected migration times from a shape after losing workers. */
+/* Returns the expected migration times from a shape after a loss of workers. */
 static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t workers)
 {
 	double **row = &p->row[p->row_of[from] + (from == p->n ? p->is_fresh : workers)];
@@ -125,7 +125,7 @@ static const double *row_of(struct parcae_planner *p, uint32_t from, uint32_t wo
 	return *row = out;
 }
 
-/* Expected migration times from shape `from` if `lost` of `nodes` nodes are lost. */
+/* Returns the expected migration times from shape `from` if `lost` of `nodes` nodes are lost. */
 static const double *mixed_row(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost)
 {
 	uint32_t workers = from < p->n ? p->shape[from].nodes : 0;
@@ -147,9 +147,9 @@ double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes
 	return mixed_row(p, from, nodes, lost)[to];
 }
 
-/* Returns the value (samples) of a period that starts with a change to the best shape, plus the value next[] of the periods after it. Not
- * training has the value next[n]. fits[] is in descending order of base[], an upper bound of the value of a change: the search ends at the
- * first bound below the best value. */
+/* Returns the value (samples) of a period that starts with a change to the best shape, plus the value next[] of the periods after
+ * it. Without training, the value is next[n]. fits[] is in descending order of base[], an upper bound of the value of a change. The
+ * search ends at the first bound below the best value. */
 static double best_move(const struct parcae_planner *p, uint32_t fits, const double *cost, uint32_t *choice)
 {
 	double best = p->next[p->n];
@@ -167,7 +167,7 @@ static double best_move(const struct parcae_planner *p, uint32_t fits, const dou
 	return best;
 }
 
-/* Fills in base[], and fits[] by base[], the largest first. The order changes little from one period to the next. */
+/* Fills in base[], and fits[] in descending order of base[]. The order changes little from one period to the next. */
 static uint32_t shapes_that_fit(struct parcae_planner *p, const struct parcae_period *now)
 {
 	uint32_t fits = 0;

@@ -2,11 +2,11 @@
 /*
  * parcae_plan.h - choice of the shapes (D pipelines of P stages) of the next intervals: Parcae's dynamic programme
  *
- * A plan is a sequence of shapes, one for each period, within the nodes available; its worth is the sum of
- * rate(shape) x (length - expected migration from the previous shape). The best plan is found backwards over periods.
- * Migrations: none; intra-stage (every stage keeps enough replicas, or pipelines are dropped); inter-stage (instances get
- * another stage's state); pipeline (the depth changes, or training starts).
- * Shapes are numbered 0 .. n-1; index n represents not training. Times in s, rates in samples/s.
+ * A plan is a sequence of shapes, one for each period, within the available nodes. Its worth is the sum of rate(shape) x
+ * (length - expected migration from the previous shape). The best plan is found backwards over periods. Migrations: none;
+ * intra-stage (every stage keeps enough replicas, or pipelines are dropped); inter-stage (instances get the state of another
+ * stage); pipeline (the depth changes, or training starts). Shapes are numbered 0 .. n-1; index n represents not training.
+ * Times in s, rates in samples/s.
  */
 #ifndef ORR_POLICIES_SPOT_PARCAE_PLAN_H
 #define ORR_POLICIES_SPOT_PARCAE_PLAN_H
@@ -27,13 +27,13 @@ enum parcae_migration { PARCAE_NONE, PARCAE_INTRA, PARCAE_INTER, PARCAE_PIPELINE
 /* Losses of a shape. */
 struct parcae_loss {
 	uint32_t workers; /* lost workers */
-	uint32_t keep;    /* fewest replicas that any stage keeps */
-	uint32_t stages;  /* stages without a replica */
+	uint32_t keep;    /* smallest number of replicas of any stage */
+	uint32_t stages;  /* number of stages without a replica */
 };
 
 struct parcae_period {
-	uint32_t nodes; /* available in the period */
-	uint32_t lost;  /* lost at its start, of the nodes of the previous period; each set with equal chance */
+	uint32_t nodes; /* number of nodes available in the period */
+	uint32_t lost;  /* number of nodes of the previous period lost at its start; each set has equal chance */
 	double length_s;
 };
 
@@ -41,30 +41,30 @@ struct parcae_planner {
 	const struct parcae_shape *shape;
 	uint32_t n;
 	struct parcae_cost cost;
-	bool is_ideal;  /* migrations take no time */
-	bool is_fresh;  /* training has not started: no state to copy */
+	bool is_ideal;  /* migrations take zero time */
+	bool is_fresh;  /* training has not started, so there is no state to copy */
 	uint32_t draws; /* number of draws; 0: exact expectations */
 	uint64_t key;   /* of the draws */
-	double **row;   /* [row_of[shape] + workers lost]: expected migration to each shape; NULL: not computed yet */
+	double **row;   /* expected migration to each shape, [row_of[shape] + workers lost]; NULL: not computed yet */
 	size_t *row_of;
 	double *scratch, *value, *next, *base, *mix, *odds; /* all in scratch */
-	uint32_t *fits, *order; /* shapes that fit; all shapes. Both in descending order of base[], in one allocation */
+	uint32_t *fits, *order; /* shapes that fit; all shapes. Both are in descending order of base[], in one allocation */
 };
 
-/* The caller keeps shape[] alive until parcae_planner_end(). */
+/* Initialises the planner. The caller keeps shape[] until parcae_planner_end(). */
 void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost);
 void parcae_planner_end(struct parcae_planner *p);
 
-/* The first shape with the highest rate on the nodes; n: none fits. */
+/* Returns the first shape with the highest rate on the nodes; n: none fits. */
 uint32_t parcae_fastest(const struct parcae_shape *shape, uint32_t n, uint32_t nodes);
 enum parcae_migration parcae_migration_kind(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to);
 double parcae_migration_s(const struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, uint32_t to);
-/* Expected migration time if `lost` of `nodes` nodes are lost. */
+/* Returns the expected migration time if `lost` of `nodes` nodes are lost. */
 double parcae_expected_s(struct parcae_planner *p, uint32_t from, uint32_t nodes, uint32_t lost, uint32_t to);
 /*
- * Finds the first shape of the best plan over period[1..periods]; of period[0], the past, only the nodes count. `loss`: the known losses
- * of `from` in the first period; NULL: an expectation. Ties go to the first shape.
- * *worth (may be NULL): expected samples of the plan.
+ * Finds the first shape of the best plan over period[1..periods]. Of period[0], the past, only the nodes are used. `loss`: the
+ * known losses of `from` in the first period; NULL: an expectation. Ties go to the first shape. *worth (may be NULL): expected
+ * samples of the plan.
  */
 void parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
 	uint32_t periods, uint32_t *choice, double *worth);

@@ -4,10 +4,10 @@
 #include <math.h>
 
 /*
- * The likelihood of w_1..w_n, w_1 from the stationary law: with a = w_2^2 + .. + w_(n-1)^2, b = sum of w_t w_(t-1), c = sum of
- * w_t^2, the sum of squares is S = c - 2 b phi + a phi^2, and n/2 log S - 1/2 log(1 - phi^2) is minimal where
- * (n-1) a phi^3 - (n-2) b phi^2 - (n a + c) phi + n b = 0. The cubic is positive at -1 and negative at 1; its root in between
- * is the only one (Hasza, J. Time Series Analysis 1, 1980).
+ * Maximises the likelihood of w_1..w_n, with w_1 from the stationary law. With a = w_2^2 + .. + w_(n-1)^2, b = sum of w_t
+ * w_(t-1), c = sum of w_t^2, the sum of squares is S = c - 2 b phi + a phi^2, and n/2 log S - 1/2 log(1 - phi^2) is minimal
+ * where (n-1) a phi^3 - (n-2) b phi^2 - (n a + c) phi + n b = 0. The cubic is positive at -1 and negative at 1; its root in
+ * between is the only one (Hasza, J. Time Series Analysis 1, 1980).
  */
 double parcae_ar1(const double *change, uint32_t n)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is cut into n slices. At the start of each, the future is known up
- * to the slice's end, and the cheapest plan is made that has done i C(0) / n at the end of slice i.
+ * Partial look-ahead (Wu et al., "Can't Be Late", NSDI 2024): the time is divided into n slices. At the start of a slice the
+ * future is known up to its end. The policy then makes the cheapest plan that has done i C(0) / n at the end of slice i.
  *
- * The paper minimises the average cost of a slice's progress. Our interpretation: progress beyond the share pays off only on spot. So spot
- * is kept until it is preempted, across slices too, and lowers the work of later slices; on-demand does at most the share. The safety net
- * holds in addition to the plans.
+ * The paper minimises the average cost of a slice's progress. Interpretation here: progress beyond the share pays off only on
+ * spot. So the job stays on spot until it is preempted, even across slices, and this lowers the work of later slices; on-demand
+ * does at most the share. The safety net applies in addition to the plans.
  */
 #include "late_course.h"
 
@@ -15,8 +15,8 @@ static const struct orr_param params[] = { LATE_PARAMS,
 struct partial_lookahead {
 	struct late late;
 	uint32_t n;
-	int64_t next_ns; /* the next slice begins */
-	uint32_t slice;  /* the slice after the current one */
+	int64_t next_ns; /* start of the next slice */
+	uint32_t slice;  /* number of the slice after the current one */
 	struct late_course course;
 };
 
@@ -45,7 +45,7 @@ static void look(struct partial_lookahead *s, struct orr_spot *w)
 	s->next_ns = s->slice < s->n ? (int64_t)((double)l->deadline_ns / s->n * s->slice) : l->deadline_ns;
 	int64_t work = late_whole_steps(l, (double)l->work_ns / s->n * s->slice) - late_done(l, w);
 	if (l->state == LATE_SPOT) {
-		/* The remaining part of a change-over is unknown here, so a whole one is charged. */
+		/* The remaining part of a change-over is unknown here, so a whole one is counted. */
 		int64_t end = true_end(l, w), rest = end - from - (l->start_timer ? l->spot_changeover_ns : 0);
 		end = end < s->next_ns ? end : s->next_ns;
 		rest = end < s->next_ns ? rest : s->next_ns - from;

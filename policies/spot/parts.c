@@ -62,7 +62,7 @@ static int compare_order(const void *x, const void *y)
 
 bool parts_are_whole(const struct parts *p, const struct orr_spot *w)
 {
-	/* Covers the layers from the first on, each time extending to the end of the part that reaches furthest. */
+	/* Covers the layers from the first on; each step extends to the end of the part that reaches furthest. */
 	for (double at = 0; at < 1;) {
 		double reach = at;
 		for (orr_inst i = orr_inst_first(w); i; i = orr_inst_next(w, i)) {
@@ -100,7 +100,7 @@ static double lacks(const struct part *stage, const struct part *node)
 	return stage->hi - stage->lo - (hi > lo ? hi - lo : 0);
 }
 
-/* Gives the stage to the first node from n on without a stage (holds: that holds something). Returns the next node to examine. */
+/* Gives the stage to the first node from n on that has no stage (holds: and that holds a part). Returns the next node to examine. */
 static uint32_t hand_out(struct parts *p, struct part *stage, uint32_t n, bool holds)
 {
 	while (n < p->n_nodes && p->node[n].is_done)

@@ -2,10 +2,10 @@
 /*
  * parts.h - the part of the model's state that each instance holds, and the parts that new pipelines must copy
  *
- * A part is an interval of the layers, in shares of the model's state: node j of a pipeline of d nodes holds [j/d, (j+1)/d). A stage
- * goes to a node that holds exactly its part, if there is one. The remaining stages go to nodes that hold other parts, in order of the
- * layers, then to nodes that hold nothing, pipeline by pipeline. A node copies missing parts from
- * any holder, all nodes concurrently (assumes that senders do not slow each other down).
+ * A part is an interval of the layers, in shares of the model's state: node j of a pipeline of d nodes holds [j/d, (j+1)/d). A
+ * stage goes to a node that holds exactly its part, if such a node exists. The remaining stages go to nodes that hold other
+ * parts, in order of the layers, then to nodes that hold nothing, pipeline by pipeline. A node copies missing parts from any
+ * holder; all nodes copy concurrently (assumption: senders do not slow each other down).
  */
 #ifndef ORR_SPOT_PARTS_H
 #define ORR_SPOT_PARTS_H
@@ -21,22 +21,22 @@ struct part {
 };
 
 struct parts {
-	struct part *held; /* [slot] the part held; nothing if inst is another instance */
+	struct part *held; /* part held, by slot; empty if inst is another instance */
 	uint32_t n_held;
-	struct part *node, *stage; /* of the last plan */
+	struct part *node, *stage; /* nodes and stages of the last plan */
 	uint32_t cap, n_nodes, n_stages;
 };
 
-/* A zeroed struct is empty. */
+/* Frees the parts. A struct of zeros is empty. */
 void parts_free(struct parts *p);
 /* Lists the usable nodes: ready and not given notice. */
 void parts_find_nodes(struct parts *p, struct orr_spot *w);
 /* Returns whether the live instances together hold the whole state. */
 bool parts_are_whole(const struct parts *p, const struct orr_spot *w);
-/* Assigns the stages of pipelines of these depths (at most n_nodes stages) to nodes: stage[i].inst, pipeline by pipeline. Returns the
- * largest share of the state that one node must copy; *copied: the sum over all nodes. */
+/* Assigns the stages of pipelines of these depths (at most n_nodes stages) to nodes, pipeline by pipeline, in stage[i].inst. Returns
+ * the largest share of the state that one node must copy; *copied: the sum over all nodes. */
 double parts_assign(struct parts *p, const uint32_t *depth, uint32_t pipelines, double *copied);
-/* From now on the nodes of stages hold their parts and no other node holds anything. */
+/* Records that the nodes of stages now hold their parts and other nodes hold nothing. */
 void parts_settle(struct parts *p);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * placement.h - the order in which nodes take the stages of pipelines, by zone
  *
- * order: as given. spread: consecutive stages in different zones, if there are any (Thorpe et al., NSDI 2023: simultaneous losses mostly
- * hit one zone, so a node and the node with its replica are rarely lost together). block: zone by zone.
+ * order: as given. spread: consecutive stages in different zones, if possible. Simultaneous losses are mostly in one zone, so a
+ * node and the node with its replica are rarely lost together (Thorpe et al., NSDI 2023). block: zone by zone.
  */
 #ifndef ORR_SPOT_PLACEMENT_H
 #define ORR_SPOT_PLACEMENT_H
@@ -20,7 +20,7 @@ static inline enum placement placement_of(const char *text)
 	return !strcmp(text, "spread") ? PLACE_SPREAD : !strcmp(text, "block") ? PLACE_BLOCK : PLACE_ORDER;
 }
 
-/* The zone with the most nodes left other than a and b; failing that, other than a; failing that, any. */
+/* Returns the zone with the most nodes left, other than a and b; if there is none, other than a; else any zone. */
 static inline uint32_t placement_zone(const uint32_t *left, uint32_t zones, uint32_t a, uint32_t b)
 {
 	uint32_t best[3] = { ORR_ANY_ZONE, ORR_ANY_ZONE, ORR_ANY_ZONE };
@@ -37,7 +37,7 @@ static inline uint32_t placement_zone(const uint32_t *left, uint32_t zones, uint
 	return best[0] != ORR_ANY_ZONE ? best[0] : best[1] != ORR_ANY_ZONE ? best[1] : best[2];
 }
 
-/* Sorts v[0..n) for pipelines of `depth` nodes; the last node of a pipeline counts as the first one's neighbour. */
+/* Sorts v[0..n) for pipelines of `depth` nodes; the last node of a pipeline is a neighbour of the first one. */
 static inline void placement_sort(const struct orr_spot *w, orr_inst *v, uint32_t n, uint32_t depth, enum placement how)
 {
 	uint32_t zones = orr_zones(w);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Tags of the machine's timers are above all tags of policies. */
+/* Tags of the machine's timers exceed all tags of policies. */
 #define TAG_BASE (UINT64_C(1) << 62)
 
 void rdv_free(struct rendezvous *r)
@@ -33,7 +33,7 @@ static void room_for(orr_inst **list, uint32_t *cap, uint32_t n)
 	*list = orr_realloc(*list, *cap, sizeof **list);
 }
 
-/* The seat of an instance; a seat that another instance had is cleared. */
+/* Returns the seat of an instance; clears a seat that belonged to another instance. */
 static struct rdv_seat *seat_of(struct rendezvous *r, orr_inst i)
 {
 	uint32_t slot = orr_inst_slot(i);
@@ -44,7 +44,7 @@ static struct rdv_seat *seat_of(struct rendezvous *r, orr_inst i)
 	return s;
 }
 
-/* Instances mostly become ready in order of creation; otherwise the whole list is read from the world. */
+/* Adds a ready instance. Instances mostly become ready in order of creation; otherwise the list is reloaded from the world. */
 static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;
@@ -58,7 +58,7 @@ static void list_ready(struct rendezvous *r, struct orr_spot *w, orr_inst i)
 	}
 }
 
-/* Returns false if the instance is not in the list. */
+/* Removes the instance from the list; returns false if the list does not contain it. */
 static bool take_out(orr_inst *list, uint32_t *n, orr_inst i)
 {
 	uint32_t k = 0;
@@ -136,7 +136,7 @@ bool rdv_fires(struct rendezvous *r, struct orr_spot *w, uint64_t tag)
 void rdv_settle(struct rendezvous *r, struct orr_spot *w, bool runs, uint32_t waiting)
 {
 	room_for_seats(r, orr_inst_slots(w));
-	/* With coordinates, rdv_assign() has set the seats of the members that take part. */
+	/* With coordinates, rdv_assign() has set the seats of the participating members. */
 	for (uint32_t i = r->depth ? r->n_members - waiting : 0; i < r->n_members; i++) {
 		struct rdv_seat *seat = &r->seat[orr_inst_slot(r->member[i])];
 		seat->inst = r->member[i];
@@ -173,7 +173,7 @@ enum rdv_loss rdv_lose(struct rendezvous *r, struct orr_spot *w, orr_inst i, uin
 	}
 	uint32_t lost = seat->coordinate[0], stage = lost % r->depth;
 	if (stage == 0 && r->pipelines == 0)
-		return RDV_NO_PART; /* as published: the search for the last stage fails without pipelines */
+		return RDV_NO_PART; /* as published: without pipelines, the search for the last stage fails */
 	orr_inst holder = r->holder[stage ? lost - 1 : lost + r->depth - 1];
 	if (holder != i && !orr_inst_is_live(w, holder) && r->ignores_orphans)
 		return RDV_NO_PART;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; designed for a competitive bound): with equal chance greedy in n
- * slices, or 1/n of the work on demand first and then greedy in n - 1 slices. If R(0) >= 2 C(0), its mean cost is at most ((k + 1) / 2 + (k
- * - 1) / (2n)) times the omniscient cost, up to O(d), on any trace; no deterministic policy is below k.
+ * RSF, randomised shifted greedy (Wu et al., "Can't Be Late", NSDI 2024; designed for a competitive bound): with equal chance,
+ * either greedy in n slices, or 1/n of the work on demand first and then greedy in n - 1 slices. If R(0) >= 2 C(0), its mean
+ * cost on any trace is at most ((k + 1) / 2 + (k - 1) / (2n)) times the omniscient cost, up to O(d). The factor of a
+ * deterministic policy is at least k.
  */
 #include "late.h"
 
@@ -13,7 +14,7 @@ struct rsf {
 	struct late late;
 	struct late_slices slices;
 	uint32_t n;
-	int64_t first_ns; /* work to be done on demand first; 0: done, or none */
+	int64_t first_ns; /* work to do on demand first; 0: done, or none */
 };
 
 static enum late_state rule(struct late *l, struct orr_spot *w)

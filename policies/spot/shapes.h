@@ -16,7 +16,7 @@ struct shape {
 
 struct shapes {
 	struct shape *of; /* [0..most] */
-	uint32_t most;    /* instances of the largest shape */
+	uint32_t most;    /* number of instances of the largest shape */
 };
 
 struct shape_choice {
@@ -33,7 +33,7 @@ static inline bool shape_is_better(const struct shape *a, const struct shape *b,
 	return a->step_ns < b->step_ns || (a->step_ns == b->step_ns && a->nodes < b->nodes);
 }
 
-/* Point i of the job; nodes = 0 if the choice excludes it. False past the last. */
+/* Sets point i of the job; nodes = 0 if the choice excludes it. Returns false past the last. */
 static inline bool shape_point(const struct orr_spot *w, size_t i, const struct shape_choice *choice, struct shape *p)
 {
 	if (!orr_step_point(w, i, &p->pipelines, &p->depth))

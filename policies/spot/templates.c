@@ -17,7 +17,7 @@ static uint32_t depths(const struct templates *t)
 	return t->max_depth - t->min_depth + 1;
 }
 
-/* Largest number of pipelines and range of depths of the job's points, within from..to. */
+/* Finds the largest number of pipelines and the range of depths of the job's points, within from..to. */
 static void find_bounds(struct templates *t, struct orr_spot *w, uint32_t from, uint32_t to)
 {
 	uint32_t p, d;
@@ -55,7 +55,8 @@ static uint16_t *choices(const struct templates *t, uint32_t pipelines, uint32_t
 	return t->choice + ((size_t)pipelines * (pipelines - 1) / 2 + k - 1) * (t->n + 1);
 }
 
-/* before[nodes]: best sum of the rates of k - 1 pipelines on exactly so many nodes, negative if impossible; now: of k. */
+/* Adds a pipeline. before[nodes]: best sum of the rates of k - 1 pipelines on exactly this many nodes, negative if impossible; now:
+ * the same for k. */
 static void add_pipeline(const struct templates *t, const double *rate, const double *before, double *now, uint16_t *choice)
 {
 	for (uint32_t n = 0; n <= t->n; n++) {

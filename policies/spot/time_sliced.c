@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Time sliced (Wu et al., "Can't Be Late", NSDI 2024): greedy in each of n equal slices of the time, with 1/n of the work in each.
- * When a slice's share is complete, on-demand is released; spot continues, and its work beyond the share reduces the
+ * Time sliced (Wu et al., "Can't Be Late", NSDI 2024): greedy in each of n equal slices of the time, with 1/n of the work in
+ * each. When a slice's share is complete, on-demand is released. Spot continues, and its work beyond the share reduces the
  * share of the next slice.
  */
 #include "late.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Uniform progress (Wu et al., "Can't Be Late", NSDI 2024): on demand when progress falls behind the straight line ep(t) = t C(0) / R(0),
- * on spot whenever it is available.
+ * Uniform progress (Wu et al., "Can't Be Late", NSDI 2024): on demand when progress is below the straight line ep(t) = t C(0) /
+ * R(0), on spot whenever it is available.
  *
  *	idle:      spot if available; on demand if progress < ep(t)
  *	on demand: stays until progress >= ep(t + 2d) (hysteresis); then spot if available, else idle
  *
- * Without hysteresis 2d is 0 and spot is taken at once. With the oracle, spot of lifetime o is used if it saves more than its change-overs
- *cost: from idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), with k the ratio of the prices. The lifetime of a gang is
- *that of its first instance.
+ * Without hysteresis 2d is 0 and spot is taken immediately. With the oracle, spot of lifetime o is used if it saves more than
+ * the cost of its change-overs: from idle if o > k d / (k - 1), from on-demand if o > 2 k d / (k - 1), with k the ratio of the
+ * prices. The lifetime of a gang is that of its first instance.
  */
 #include "late.h"
 

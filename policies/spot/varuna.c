@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Varuna: a job that changes its shape with the instances available ("job morphing"). It is checkpointed and restarted at the
- * (pipelines, depth) that is fastest on them at the same global batch.
+ * Varuna: a job changes its shape with the available instances ("job morphing"). It is checkpointed and restarted at the
+ * fastest (pipelines, depth) on these instances, with the same global batch.
  *
- * rules=clean: a lost worker loses the step in flight and all steps since the last complete checkpoint; the job restarts at the best
- * shape for the remaining instances. A notice saves the steps if there is time: steps continue while one more step and a checkpoint fit (if
- * the step in flight does not fit, it is stopped and the steps before it are saved); then the job restarts without the instances that were
- * given notice. New instances are included, by checkpoint and restart, if this completes more steps before the next expected loss.
- * Checkpoints are written one at a time, in the background or while training is paused.
+ * rules=clean: with a lost worker, the step in flight and all steps since the last complete checkpoint are lost; the job
+ * restarts at the best shape for the remaining instances. After a notice the steps are saved if time allows: steps continue
+ * while one more step and a checkpoint fit (if the step in flight does not fit, it is stopped and the steps before it are
+ * saved); then the job restarts without the instances that were given notice. New instances are included, by checkpoint and
+ * restart, if this completes more steps before the next expected loss. Checkpoints are written one at a time, in the background
+ * or while training is paused.
  *
- * rules=artifact: as Oobleck's authors simulate it (varuna_artifact.h).
+ * rules=artifact: as in the simulation of Oobleck's authors (varuna_artifact.h).
  *
  * Sources: Athlur et al., "Varuna", EuroSys 2022; microsoft/varuna; SymbioticLab/Oobleck, branch sosp23-artifact.
  */
@@ -53,14 +54,14 @@ struct varuna {
 	struct shape shape;
 	orr_inst *usable; /* ready, without notice */
 	uint32_t cap;
-	uint64_t timer; /* end of the state RESTARTING or SAVING */
+	uint64_t timer; /* timer at the end of the state RESTARTING or SAVING */
 	uint64_t heed;  /* timer at the latest time to act on a notice; 0: none */
 	int64_t heed_at;
-	uint64_t writer, written; /* background: timer of the checkpoint in progress (0: none), and the steps that it holds */
-	uint64_t since;           /* steps since the start of the last checkpoint */
+	uint64_t writer, written; /* background: timer of the checkpoint in progress (0: none), and its number of steps */
+	uint64_t since;           /* number of steps since the start of the last checkpoint */
 	uint64_t last_done;       /* orr_steps_done() when `since` was computed */
-	bool has_state;           /* there is a checkpoint to restart from */
-	bool is_lost;             /* the restart is because of a loss */
+	bool has_state;           /* a checkpoint for a restart exists */
+	bool is_lost;             /* the restart is due to a loss */
 	bool restarts;            /* decide() restarts the job */
 	bool morphs;              /* the job restarts after this checkpoint */
 	bool looks;               /* an instance became ready: check whether including it pays off */
@@ -82,7 +83,7 @@ static int64_t ckpt_time(const struct varuna *v, struct orr_spot *w)
 	return isnan(figure) ? orr_checkpoint_time(w, v->shape.nodes) : seconds(figure);
 }
 
-/* The job's times of a restart include a checkpoint. */
+/* Returns the time of a restart. The job's own times of a restart include a checkpoint. */
 static int64_t restart_time(const struct varuna *v, struct orr_spot *w, uint32_t nodes)
 {
 	double figure = v->restart_curve >= 0 ? orr_curve_at(w, v->restart_curve, nodes) : orr_figure(w, "varuna.restart_s");
@@ -170,7 +171,7 @@ static void save(struct varuna *v, struct orr_spot *w)
 	v->timer = orr_spot_timer(w, orr_spot_now(w) + ckpt_time(v, w), 0, TAG_SAVED);
 }
 
-/* Saves the steps by then; the job restarts without the instances that were given notice. */
+/* Saves the steps by that time; the job then restarts without the instances given notice. */
 static void save_by(struct varuna *v, struct orr_spot *w, int64_t latest)
 {
 	int64_t ends;
@@ -188,7 +189,7 @@ static void save_by(struct varuna *v, struct orr_spot *w, int64_t latest)
 	save(v, w);
 }
 
-/* The run of steps has ended: a checkpoint is due, the job is done, or a notice requires a checkpoint. */
+/* Handles the end of a run of steps: a checkpoint is due, the job is done, or a notice requires a checkpoint. */
 static void varuna_steps(void *self, struct orr_spot *w)
 {
 	struct varuna *v = self;
@@ -243,7 +244,7 @@ static void varuna_timer(void *self, struct orr_spot *w, uint64_t tag)
 
 /* ---- instances ---- */
 
-/* A worker has ended: the steps since the last checkpoint are lost. */
+/* Handles the end of a worker: the steps since the last checkpoint are lost. */
 static void lose(struct varuna *v, struct orr_spot *w)
 {
 	orr_steps_stop(w);
@@ -260,7 +261,7 @@ static void lose(struct varuna *v, struct orr_spot *w)
 	orr_spot_count(w, "restarts", 1);
 }
 
-/* An instance was given notice. Steps continue while one more fits, so that several notices share one checkpoint. */
+/* Handles a notice. Steps continue while one more fits, so that several notices share one checkpoint. */
 static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

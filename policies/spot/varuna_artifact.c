@@ -11,8 +11,8 @@ enum {
 };
 
 struct checkpoint {
-	uint64_t at;    /* steps completed at its start */
-	uint64_t count; /* step counter at its start: as `at`, less the steps of failed checkpoints */
+	uint64_t at;    /* number of steps completed at its start */
+	uint64_t count; /* step counter at its start: like `at`, less the steps of failed checkpoints */
 	int64_t done_ns;
 };
 
@@ -22,19 +22,19 @@ struct varuna_artifact {
 	bool rolls_back, is_twice, after_removal;
 	int64_t stand_ns; /* pause of training per checkpoint */
 	double ckpt_s, restart_s;
-	int restart_curve; /* -1: one value for all */
+	int restart_curve; /* -1: one value for all numbers of nodes */
 
 	uint64_t count;   /* step counter: a checkpoint is due at multiples of `every` */
-	bool had_removal; /* since the last completed step */
+	bool had_removal; /* a removal since the last completed step */
 	bool has_good;
-	uint64_t good; /* steps at the start of the last complete checkpoint */
+	uint64_t good; /* number of steps at the start of the last complete checkpoint */
 	struct checkpoint pending[MAX_PENDING];
 	uint32_t n_pending;
-	bool stands; /* training is paused for a checkpoint until this timer */
+	bool stands; /* timer until which training is paused for a checkpoint */
 	uint64_t resume;
 
-	bool is_kept[RECENT]; /* [step] whether it counts */
-	uint64_t committed;   /* steps before this one are safe */
+	bool is_kept[RECENT]; /* whether each step counts */
+	uint64_t committed;   /* number of steps that are safe */
 };
 
 static double figure_or(struct orr_spot *w, const char *name, double other)
@@ -94,7 +94,7 @@ static uint64_t back(uint64_t at, uint64_t n)
 	return at > n ? at - n : 0;
 }
 
-/* Number of steps in [from, to) that count. */
+/* Returns the number of steps in [from, to) that count. */
 static uint64_t kept(const struct varuna_artifact *v, uint64_t from, uint64_t to)
 {
 	uint64_t n = 0;
@@ -103,7 +103,7 @@ static uint64_t kept(const struct varuna_artifact *v, uint64_t from, uint64_t to
 	return n;
 }
 
-/* Commits the steps before the last good checkpoint and before the steps of checkpoints that may yet fail. */
+/* Commits the steps before the last good checkpoint and before the steps of checkpoints that may still fail. */
 static void commit_safe(struct varuna_artifact *v, struct orr_spot *w)
 {
 	if (!v->rolls_back)
@@ -145,7 +145,7 @@ static void sync_steps(struct varuna_artifact *v, struct orr_spot *w)
 
 /* ---- checkpoints ---- */
 
-/* Checkpoints complete by now are good, all others fail. Returns the first step that may not count. */
+/* Marks checkpoints that are complete by now as good, all others as failed. Returns the first step that may not count. */
 static uint64_t settle(struct varuna_artifact *v, struct orr_spot *w, bool others_fail)
 {
 	uint64_t first = UINT64_MAX;
@@ -214,7 +214,7 @@ static int64_t pause_ns(const struct varuna_artifact *v)
 	return llround(1000 * (v->restart_s - v->ckpt_s)) * 1000000;
 }
 
-/* The artifact's accounts: its curve has two points per step; the point of the checkpoint itself does not count. */
+/* Adds to the artifact's accounts. Its curve has two points per step; the point of the checkpoint itself is not counted. */
 static void book_fallback(struct varuna_artifact *v, struct orr_spot *w)
 {
 	uint64_t n = v->a.steps - v->good;
@@ -230,7 +230,7 @@ static void forget_resume(struct varuna_artifact *v, struct orr_spot *w)
 		return;
 	orr_spot_cancel(w, v->resume);
 	v->stands = false;
-	v->a.effective_s += (double)v->a.step_ns / 1e9; /* booked when the step was scheduled */
+	v->a.effective_s += (double)v->a.step_ns / 1e9; /* counted when the step was scheduled */
 }
 
 static void gone(struct varuna_artifact *v, struct orr_spot *w, orr_inst i)

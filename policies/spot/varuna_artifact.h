@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * varuna_artifact.h - Varuna as the Oobleck artifact simulates it: every removal restarts the job from a checkpoint
+ * varuna_artifact.h - Varuna as in the Oobleck artifact: every removal restarts the job from a checkpoint
  *
  * A checkpoint follows every ckpt_steps steps, and the first step that completes after a removal. Training is paused for the
- * checkpoint's time; the checkpoint is complete after twice that time (ckpt_twice). At a removal, an incomplete checkpoint has failed:
- * the last ckpt_steps steps before it count no samples, and the step counter that decides when the next checkpoint is due falls by as
- * many, clamped to 0. Then all steps begun since the last complete checkpoint count no samples (all so far, if there is none). Each of
- * the artifact's traces ends with a removal: checkpoints that are incomplete at the end of the run have failed.
+ * checkpoint's time; the checkpoint is complete after twice that time (ckpt_twice). At a removal, an incomplete checkpoint has
+ * failed: the last ckpt_steps steps before it count no samples. The step counter, which determines the next checkpoint,
+ * decreases by the same number, clamped to 0. Then all steps begun since the last complete checkpoint count no samples (without
+ * a complete one, all steps so far). Each of the artifact's traces ends with a removal: checkpoints that are incomplete at the
+ * end of the run have failed.
  *
- * Pause: restart time less checkpoint time. If the restart time is a curve over the nodes, it is
- * evaluated at the end of a rendezvous and used at the next removal.
+ * Pause: restart time minus checkpoint time. If the restart time is a curve over the nodes, it is evaluated at the end of a
+ * rendezvous and used at the next removal.
  *
  * Source: SymbioticLab/Oobleck, branch sosp23-artifact.
  */

@@ -9,21 +9,19 @@
  * added to the receiver's inbox R when it arrives. Workers do not wait for messages: the update is x -= eta (g + R). Slice
  * t mod p leaves in iteration t, so each gradient reaches each peer exactly once per slice, at most p iterations late.
  *
- * p keeps the traffic within the NIC: (n - 1) G / p <= B t_c, hence p = max(1, ceil((n - 1) G / (B t_c))), for the worker
- * with the largest value. B is the bandwidth of the route to a worker on another node, used by this worker alone. If
- * several workers share a NIC, set p.
+ * p limits the traffic to the NIC's bandwidth: (n - 1) G / p <= B t_c, so p = max(1, ceil((n - 1) G / (B t_c))), for the worker
+ * with the largest value. B is the bandwidth of the route to a worker on another node, used by this worker alone. If several
+ * workers share a NIC, set p.
  *
  * Messages to one peer arrive in order. A worker may have at most `outstanding` rounds of messages in flight besides the
- * current one. A network that is too slow for p slows the worker down in this way.
+ * current one. So a network that is too slow for p slows the worker down.
  *
- * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds whose slices it has all received. No
- * worker is more than s rounds ahead of the slowest: the update of round t waits until all workers have round t - s.
- * With s = 0
- * training is synchronous; with p = 1 as well, it is SGD on the sum of all gradients. (The clock's own messages cost
- * nothing here.)
+ * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds whose slices it has all received. No worker is
+ * more than s rounds ahead of the slowest: the update of round t waits until all workers have round t - s. With s = 0 training
+ * is synchronous; if p = 1 too, it is SGD on the sum of all gradients. (Messages of the clock are free here.)
  *
- * A worker holds the last p gradients (the recursion A + g_t - g_(t-p) needs them; the newest is the gradient buffer), A
- * itself and R.
+ * A worker holds the last p gradients, A and R. The recursion A + g_t - g_(t-p) needs these gradients; the newest is the
+ * gradient buffer.
  */
 #include "replicas.h"
 
@@ -46,14 +44,14 @@ struct ako {
 	uint32_t n, p;
 	bool is_average, is_per_peer;
 	int64_t bound;
-	uint32_t depth;      /* rounds whose messages may be in flight: outstanding and the current one */
+	uint32_t depth;      /* number of rounds whose messages may be in flight: outstanding and the current one */
 	double *slice_bytes; /* [p] */
-	double load;         /* fraction of the NIC that the exchange takes at full compute speed */
+	double load;         /* share of the NIC that the exchange uses at full compute speed */
 	orr_op *update;      /* [worker]: the latest */
-	orr_op *gradient;    /* [worker]: of this iteration */
-	orr_op *message;     /* [from * n + to]: the latest */
-	orr_op *sent;        /* [worker * depth + k % depth]: all messages of round k have arrived */
-	orr_op *received;    /* [k % (bound + 1)]: all workers have all of round k */
+	orr_op *gradient;    /* gradients of this iteration, by worker */
+	orr_op *message;     /* latest messages, [from * n + to] */
+	orr_op *sent;        /* all messages of round k have arrived, [worker * depth + k % depth] */
+	orr_op *received;    /* all workers have received all of round k, [k % (bound + 1)] */
 };
 
 static void destroy(void *self)
@@ -76,7 +74,7 @@ static double work_s(const struct orr_step *s, uint32_t device, const struct orr
 	       orr_cost(s, device, ORR_PASS_BACKWARD_WEIGHT, 0, f->layers, f->batch, 1);
 }
 
-/* Number of slices if none may exceed `limit` parameters; layers stay whole and in order. With `size`, cuts exactly p
+/* Returns the number of slices if none may exceed `limit` parameters; layers stay whole and in order. With `size`, cuts exactly p
  * slices: the last ones start early enough that each has a layer. */
 static uint32_t cut(const struct orr_step *s, uint32_t layers, double limit, double *size, uint32_t p, uint32_t filled)
 {
@@ -123,7 +121,7 @@ static void cut_by_layers(struct ako *a, const struct orr_step *s)
 		a->slice_bytes[i] *= a->facts.gradient_bytes;
 }
 
-/* The largest (n - 1) G / (B t_c) of any worker. */
+/* Returns the largest (n - 1) G / (B t_c) of any worker. */
 static double full_load(const struct ako *a, const struct orr_step *s)
 {
 	double most = 0, bytes = a->facts.params * a->facts.gradient_bytes * (a->n - 1);
@@ -161,7 +159,7 @@ static void hold(const struct ako *a, struct orr_step *s)
 	for (uint32_t i = 0; i < a->n; i++) {
 		orr_hold(s, i, ORR_MEMORY_WEIGHTS, f->params * f->weight_bytes, "worker");
 		orr_hold(s, i, ORR_MEMORY_GRADIENTS, bytes, "worker");
-		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p - 1 + 2), "worker"); /* older gradients, A, R */
+		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p - 1 + 2), "worker"); /* for older gradients, A, and R */
 		orr_hold(s, i, ORR_MEMORY_OPTIMIZER, f->params * f->optimizer_bytes, "worker");
 		orr_hold(s, i, ORR_MEMORY_ACTIVATIONS, activations, "worker");
 	}
@@ -195,7 +193,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return a;
 }
 
-/* Forward and backward, after the messages of `depth` rounds ago have arrived. */
+/* Builds the forward and backward passes, after the messages of `depth` rounds ago have arrived. */
 static void compute(struct ako *a, struct orr_step *s, uint32_t i, uint64_t k)
 {
 	orr_op forward = orr_compute(s, i, ORR_FORWARD, work_s(s, i, &a->facts, true));
@@ -241,7 +239,7 @@ static orr_op slowest(struct ako *a, struct orr_step *s, uint64_t k)
 	for (uint32_t i = 0; i < a->n; i++)
 		orr_after(s, all, a->sent[(size_t)i * a->depth + k % a->depth]);
 	a->received[k % ring] = all;
-	return a->received[(k + 1) % ring]; /* of round k - bound */
+	return a->received[(k + 1) % ring]; /* received messages of round k - bound */
 }
 
 static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)

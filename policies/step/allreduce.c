@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Data parallelism with all-reduce: every GPU computes the gradient of its own batch, the gradients are averaged, every GPU
+ * Data parallelism with all-reduce: every GPU computes the gradient of its own batch, the gradients are averaged, and every GPU
  * updates its own copy.
  *
  *	fusion=ddp      PyTorch DistributedDataParallel: buckets of 25 MiB, the first of 1 MiB (Li et al., "PyTorch
@@ -13,8 +13,8 @@
  * Collectives run one at a time. With overlap, one starts as soon as its gradients are ready; otherwise all wait for the
  * end of the backward pass. fusion=tensor,overlap=no is the loop of blocking calls of hand-written training scripts.
  *
- * ring_order=interleaved makes every hop of a ring cross racks, which can happen to a ring that ignores racks. islands=rack
- * lets the hierarchical algorithms reduce inside racks.
+ * With ring_order=interleaved every hop of a ring crosses racks, as may happen in a ring that ignores racks. With islands=rack
+ * the hierarchical algorithms reduce inside racks.
  *
  * dense_inside splits the all-reduce in three steps: reduce-scatter inside each node, all-reduce of each part between
  * nodes, all-gather inside. step.compression then applies between nodes only, as in Deep Gradient Compression on nodes of
@@ -49,10 +49,10 @@ struct allreduce {
 	enum orr_collective_algorithm algorithm;
 	bool does_overlap;
 	const char *fusion;
-	uint32_t inside; /* dense_inside: GPUs of a node; else 0 */
-	uint32_t island; /* islands=rack: GPUs of a rack; else 0: the node's */
+	uint32_t inside; /* dense_inside: number of GPUs of a node; else 0 */
+	uint32_t island; /* islands=rack: number of GPUs of a rack; else 0: GPUs of a node */
 	uint32_t pipeline_chunks;
-	double cycle_s; /* horovod with overlap, else 0 */
+	double cycle_s; /* cycle of horovod with overlap; else 0 */
 	orr_op *backward, *sum;
 };
 
@@ -133,7 +133,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return a;
 }
 
-/* Horovod: delay from the end of a chunk's backward pass to the thread's next check. */
+/* Horovod: makes the delay from the end of a chunk's backward pass to the thread's next check. */
 static orr_op wait_for_cycle(const struct allreduce *a, struct orr_step *s, uint32_t chunk)
 {
 	double ready_s = 0;
@@ -150,8 +150,8 @@ static void wait_for_gradient(const struct allreduce *a, struct orr_step *s, orr
 }
 
 /*
- * One collective per group, each after `after`. A group is `size` replicas, `stride` apart; the groups start at replica 0
- * and are `next` apart. Returns one op that waits for all. With lanes, one group stands for all.
+ * Makes one collective per group, each after `after`. A group is `size` replicas, `stride` apart; the groups start at replica 0
+ * and are `next` apart. Returns one op that waits for all. With lanes, one group represents all.
  */
 static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t groups, uint32_t next, uint32_t size, uint32_t stride,
 	orr_op after, const struct orr_collective *c, bool is_mean)
@@ -174,7 +174,8 @@ static orr_op in_groups(const struct allreduce *a, struct orr_step *s, uint32_t 
 	return all;
 }
 
-/* dense_inside: three collectives, of which the middle one is compressed. The first two average: inside nodes, and between them. */
+/* dense_inside: makes three collectives, of which the middle one is compressed. The first two average: inside nodes, and between
+ * them. */
 static orr_op send_inside_out(const struct allreduce *a, struct orr_step *s, const struct message *m, orr_op ready, bool is_last)
 {
 	uint32_t size = a->inside, nodes = a->r.n / size;

@@ -8,23 +8,22 @@
  *
  *	none   no replica
  *	lazy   the replica is kept up to date (sync) and computes nothing
- *	eager  FRC of each micro-batch, right before the next gradient is received, so that it fills the bubble if there is
- *	       one; otherwise it delays later work. The last node, which receives no gradient, does FRC of stage 0 right
- *	       before the next activation is received. Activations of FRC are swapped to the host's memory; at most two
- *	       micro-batches wait for that.
- *	both   FRC and BRC: the stage after the next sends its gradients to the node too
+ *         eager  FRC of each micro-batch, directly before the next gradient is received, so that it fills a bubble; without a
+ *  bubble it delays later work. The last node, which receives no gradient, does FRC of stage 0 directly before the next
+ *  activation is received. Activations of FRC are swapped to the host's memory; at most two micro-batches wait for the swap.
+ *	both   FRC and BRC: the stage after the next also sends its gradients to the node
  *
  * sync: when the gradients of a stage have been summed over pipelines, its node sends the sum to the node with the replica,
- * which updates it. That node then begins its next iteration. The authors say that replica and original are equal before
- * each iteration, but not how; this is the minimum that keeps optimizer state equal.
+ * which updates it. That node then begins its next iteration. The authors state that replica and original are equal before each
+ * iteration, but not how; this is the least traffic that keeps optimizer state equal.
  *
  * failed=f: the state after the loss of node f. The node before it, its shadow, computes both stages; messages between
  * them are local, backward passes precede forward passes, both gradients are summed, and it no longer has a replica.
  * The other pipelines wait for this one when gradients are summed, so all lanes are built in the same way.
  *
- * redo=n: the pause right after the loss, before each iteration. The shadow recomputes the lost gradient sum of n
- * micro-batches, one backward (and forward, if that was lazy) after the other, from swapped activations and from gradients
- * that the next stage sends again. All stages wait.
+ * redo=n: the pause directly after the loss, before each iteration. The shadow recomputes the lost gradient sum of n
+ * micro-batches, one backward (and forward, if that was lazy) after the other, from swapped activations and from gradients that
+ * the next stage sends again. All stages wait.
  */
 #include "bamboo.h"
 #include "pipeline.h"
@@ -173,7 +172,7 @@ static void send(struct orr_step *s, uint32_t from, uint32_t to, double bytes, u
 	orr_label(s, *out, "%s %u", what, micro);
 }
 
-/* FRC of a micro-batch, next in the node's order. Its input is the output of the node's own forward, or loaded data. */
+/* Builds FRC of a micro-batch, next in the node's order. Its input is the output of the node's own forward pass, or loaded data. */
 static void build_frc(struct bamboo *b, struct orr_step *s, uint32_t node, uint32_t micro)
 {
 	const struct stage *g = &b->stage[bamboo_next(b, node)];
@@ -194,7 +193,7 @@ static void build_frc(struct bamboo *b, struct orr_step *s, uint32_t node, uint3
 	orr_detach(s, swapped[micro]);
 }
 
-/* BRC of a micro-batch, after its gradient has arrived: next in the node's order, or when the node is idle. */
+/* Builds BRC of a micro-batch after its gradient has arrived: next in the node's order, or when the node is idle. */
 static void build_brc(struct bamboo *b, struct orr_step *s, uint32_t node, uint32_t micro, bool is_in_order)
 {
 	uint32_t of = bamboo_next(b, node);
@@ -213,7 +212,7 @@ static void build_brc(struct bamboo *b, struct orr_step *s, uint32_t node, uint3
 	b->replica[node] = op;
 }
 
-/* Two passes are placed elsewhere: the last node's FRC of stage 0, and its BRC after the gradient of stage 1. */
+/* Builds the two passes that have other places: the last node's FRC of stage 0, and its BRC after the gradient of stage 1. */
 static void redundant_before_backward(struct bamboo *b, struct orr_step *s, uint32_t stage, uint32_t micro)
 {
 	if (stage != b->failed && stage + 1 < b->p && computes_replica(b, stage))
@@ -229,7 +228,7 @@ static void redundant_after_backward(struct bamboo *b, struct orr_step *s, uint3
 		build_frc(b, s, last, micro);
 	if (b->mode != REDUNDANCY_BOTH)
 		return;
-	/* The gradient that this stage sends back also goes to the node with the replica of the stage before it. */
+	/* The gradient that this stage sends back is also sent to the node with the replica of the previous stage. */
 	if (stage && computes_replica(b, holder)) {
 		send(s, bamboo_node(b, stage), holder, b->stage[stage - 1].out_bytes, STREAM_COPY, "gradient copy", micro, backward,
 			&b->copy[(size_t)(stage - 1) * b->m + micro]);
@@ -345,7 +344,7 @@ static void build_update(struct bamboo *b, struct orr_step *s, uint32_t stage)
 	b->tail[stage] = op;
 }
 
-/* Sends the sum of gradients to the replica, unless it has them (BRC, one pipeline); frees kept activations of FRC. */
+/* Sends the sum of gradients to the replica, unless the replica has them (BRC, one pipeline); frees kept activations of FRC. */
 static void build_sync(struct bamboo *b, struct orr_step *s, uint32_t node)
 {
 	uint32_t of = bamboo_next(b, node);
@@ -438,7 +437,7 @@ static bool has_input(const struct bamboo *b, uint32_t stage, const struct pass 
 	return x->is_backward ? b->backward_in[i] != 0 : !stage || b->forward_in[i] != 0;
 }
 
-/* Builds the next pass of a stage; false if its input is not built yet. */
+/* Builds the next pass of a stage; returns false if its input is not built yet. */
 static bool build_pass(struct bamboo *b, struct orr_step *s, uint32_t stage)
 {
 	uint32_t at = b->next[stage];
@@ -472,7 +471,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 				any = true;
 			}
 	}
-	/* After an error of the step world, which reports it, inputs are missing. */
+	/* If the step world has reported an error, inputs are missing. */
 	if (built < passes)
 		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, passes);
 	build_tied(b, s);

@@ -12,7 +12,7 @@
 struct pieces {
 	uint32_t n;
 	uint32_t *place;                   /* [n + 1] */
-	double *state, *activation, *time; /* [n + 1]: bytes, bytes of a micro-batch, s */
+	double *state, *activation, *time; /* n + 1 entries each: bytes, bytes of a micro-batch, s */
 };
 
 static void pieces_free(struct pieces *x)
@@ -32,7 +32,7 @@ static void pieces_room(struct pieces *x, uint32_t layers)
 	x->time = orr_alloc(n, sizeof *x->time);
 }
 
-/* Cuts never fall inside a transformer block (stages.h). */
+/* Finds the pieces. A transformer block is never cut (stages.h). */
 static void pieces_find(struct pieces *x, const struct orr_step *s, const struct stage_terms *t, const struct orr_step_facts *f)
 {
 	double per_param = f->weight_bytes + f->gradient_bytes + f->optimizer_bytes;
@@ -54,16 +54,16 @@ static void pieces_find(struct pieces *x, const struct orr_step *s, const struct
 	}
 }
 
-/* Bytes that stage k of p holds for pieces i..j-1: 1F1B has min(p - k, m) micro-batches in flight there. */
+/* Returns the bytes that stage k of p holds for pieces i..j-1; in 1F1B it has min(p - k, m) micro-batches in flight. */
 static double held(const struct pieces *x, const struct bamboo *b, uint32_t k, uint32_t i, uint32_t j)
 {
 	return x->state[j] - x->state[i] + schedule_min(b->p - k, b->m) * (x->activation[j] - x->activation[i]);
 }
 
 /*
- * Minimises the peak; among cuts with that peak, minimises the longest stage. Both use the same recursion over stages:
- * best[j], of stages 0..k on pieces 0..j-1, is the least over i of max(best of stages 0..k-1 on 0..i-1, cost of i..j-1).
- * limit: pieces that hold more cannot be a stage.
+ * Minimises the peak; among cuts with that peak, minimises the longest stage. Both use the same recursion over stages: best[j],
+ * for stages 0..k on pieces 0..j-1, is the minimum over i of max(best of stages 0..k-1 on 0..i-1, cost of i..j-1). limit:
+ * pieces that hold more cannot be a stage.
  */
 static double cut_least(const struct pieces *x, const struct bamboo *b, double limit, bool by_time, uint32_t *from, double *best)
 {
@@ -71,7 +71,7 @@ static double cut_least(const struct pieces *x, const struct bamboo *b, double l
 	for (uint32_t j = 0; j <= n; j++)
 		best[j] = j ? INFINITY : 0;
 	for (uint32_t k = 0; k < b->p; k++)
-		for (uint32_t j = n; j + 1 > 0; j--) { /* downwards, as best[i] of i < j must still be that of k - 1 */
+		for (uint32_t j = n; j + 1 > 0; j--) { /* downwards, because best[i] for i < j must still be that of k - 1 */
 			double least = INFINITY;
 			for (uint32_t i = 0; i < j; i++) {
 				double bytes = held(x, b, k, i, j);
@@ -116,7 +116,7 @@ static int cut_by_memory(
 
 /* ---- stages ---- */
 
-/* The user's values replace those of the cost model. */
+/* Replaces values of the cost model by those of the user. */
 static int override(struct bamboo *b, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n;
@@ -141,7 +141,7 @@ static int override(struct bamboo *b, const struct orr_args *args, struct orr_er
 	return ORR_OK;
 }
 
-/* All nodes are equal, so the costs of the first GPU hold for all. */
+/* All nodes are equal, so the costs of the first GPU apply to all. */
 int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n_counts;
@@ -161,7 +161,7 @@ int bamboo_stages(struct bamboo *b, struct orr_step *s, const struct orr_args *a
 	return rc ? rc : override(b, args, err);
 }
 
-/* Parameters of a stage on its node, including the tied table on the last. */
+/* Returns the parameters of a stage on its node, including the tied table on the last. */
 static double stage_params(const struct bamboo *b, uint32_t stage)
 {
 	return b->stage[stage].params + (stage && stage + 1 == b->p ? b->tied_params : 0);
@@ -169,7 +169,7 @@ static double stage_params(const struct bamboo *b, uint32_t stage)
 
 /* ---- nodes ---- */
 
-/* A replica is layers and optimizer state, and gradients if it does backward passes. */
+/* Declares the memory of a replica: layers and optimizer state, and gradients if it does backward passes. */
 static void hold_replica(const struct bamboo *b, struct orr_step *s, uint32_t gpu, uint32_t stage, const struct orr_step_facts *f)
 {
 	double params = stage_params(b, stage);

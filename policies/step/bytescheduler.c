@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ByteScheduler: priority scheduling of all-reduces across the iteration's boundary (Peng et al., "A Generic Communication
- * Scheduler for Distributed DNN Training Acceleration", SOSP 2019).
+ * ByteScheduler: priority scheduling of all-reduces across iterations (Peng et al., "A Generic Communication Scheduler for
+ * Distributed DNN Training Acceleration", SOSP 2019).
  *
  * Tensors are cut into partitions (4.1). Early layers go first, and at most `credit` partitions are in flight (4.2). The
  * forward pass of a layer waits for that layer's gradients only, not for the whole iteration (3.2).
  *
- * The credit window is modelled as one stream per partition that fits into it. Partitions are assigned to streams in
- * turn, so a partition may wait for its stream while another stream is free; with one common window it would not wait.
+ * The credit window is modelled as one stream for each partition that fits in it. Partitions are assigned to streams in turn,
+ * so a partition may wait for its stream while another stream is free. In the real window it would not wait.
  */
 #include "messages.h"
 #include "replicas.h"
@@ -24,8 +24,8 @@ struct bytescheduler {
 	uint32_t credit;
 	bool has_priority;
 	orr_op *backward;
-	orr_op *updated;  /* [position * chunks + chunk]: of the previous iteration; forward waits for it */
-	orr_op *complete; /* [position]: all updates of the previous iteration are done */
+	orr_op *updated;  /* update in the previous iteration, for which the forward pass waits, [position * chunks + chunk] */
+	orr_op *complete; /* all updates of the previous iteration are done, by position */
 };
 
 static void destroy(void *self)
@@ -64,7 +64,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return b;
 }
 
-/* Forward and backward of one replica, chunk by chunk: each waits for its own parameters. */
+/* Builds forward and backward of one replica, chunk by chunk: each chunk waits for its own parameters. */
 static void compute(struct bytescheduler *b, struct orr_step *s, uint32_t position)
 {
 	struct replicas *r = &b->r;
@@ -99,7 +99,7 @@ static orr_op send(const struct bytescheduler *b, struct orr_step *s, uint32_t i
 	return sum;
 }
 
-/* The optimizer step of each chunk, once its gradients are summed. */
+/* Builds the optimizer step of each chunk, after its gradients are summed. */
 static void update(struct bytescheduler *b, struct orr_step *s)
 {
 	struct replicas *r = &b->r;
@@ -111,7 +111,7 @@ static void update(struct bytescheduler *b, struct orr_step *s)
 		}
 }
 
-/* A zero-length op when all updates of the iteration are done: it reports the update to sim/learn. */
+/* Makes a zero-length op after all updates of the iteration, which reports the update to sim/learn. */
 static void apply(struct bytescheduler *b, struct orr_step *s, uint32_t position)
 {
 	const struct replicas *r = &b->r;

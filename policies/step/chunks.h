@@ -6,7 +6,7 @@
  * its compute into one op changes no time. Invariant: chunks cover each layer once, in forward order; the backward pass
  * goes from the last chunk to the first.
  *
- * A message is what one collective (or push) carries: a chunk, one of its tensors, or a part.
+ * A message is the data of one collective (or push): a chunk, one of its tensors, or a part.
  */
 #ifndef ORR_POLICIES_CHUNKS_H
 #define ORR_POLICIES_CHUNKS_H
@@ -21,8 +21,8 @@ struct chunk {
 };
 
 struct message {
-	uint32_t chunk;        /* it may be sent after this chunk's backward pass */
-	uint32_t first, count; /* layers whose gradients, or part of them, it carries */
+	uint32_t chunk;        /* chunk after whose backward pass the message may be sent */
+	uint32_t first, count; /* layers whose gradients, or parts of them, the message carries */
 	double params;
 };
 
@@ -37,7 +37,7 @@ static inline void chunks_free(struct chunks *c)
 	c->chunk = NULL;
 }
 
-/* Builders work in backward order: closes a chunk of the layers from `first` to the last one not yet covered. */
+/* Closes a chunk of the layers from `first` to the last one not yet covered. Builders work in backward order. */
 static inline void chunks_close_(struct chunks *c, const struct orr_step *s, uint32_t first, uint32_t *covered_from)
 {
 	if (first == *covered_from)
@@ -66,10 +66,10 @@ static inline void chunks_room_(struct chunks *c, const struct orr_step *s, uint
 }
 
 /*
- * PyTorch DDP's rule (compute_bucket_assignment_by_size in torch/csrc/distributed/c10d/reducer.cpp, after buckets are
- * rebuilt in the order in which gradients arrive). Layers join the open bucket, which closes when it holds at least its
- * limit; the first bucket has its own limit. Tiny limits give one chunk per layer with parameters, INFINITY one chunk of
- * all layers.
+ * Applies PyTorch DDP's rule (compute_bucket_assignment_by_size in torch/csrc/distributed/c10d/reducer.cpp, after buckets are
+ * rebuilt in the order in which gradients arrive). Layers join the open bucket, which closes when it holds at least its limit;
+ * the first bucket has a separate limit. Tiny limits give one chunk per layer with parameters, INFINITY one chunk of all
+ * layers.
  */
 static inline void chunks_by_params(struct chunks *c, const struct orr_step *s, double first_limit, double limit)
 {
@@ -89,9 +89,9 @@ static inline void chunks_by_params(struct chunks *c, const struct orr_step *s, 
 }
 
 /*
- * Horovod's rule (RunLoopOnce and FuseResponses in horovod/common/operations.cc and controller.cc). A thread wakes every
- * cycle_s and fuses the gradients that have become ready since, up to the limit. Ready times are those of an undisturbed
- * backward pass on `device`.
+ * Applies Horovod's rule (RunLoopOnce and FuseResponses in horovod/common/operations.cc and controller.cc). A thread wakes
+ * every cycle_s and fuses the gradients that have become ready since the last cycle, up to the limit. Ready times are those of
+ * an undisturbed backward pass on `device`.
  */
 static inline void chunks_by_cycle(struct chunks *c, const struct orr_step *s, uint32_t device, double batch, double cycle_s, double limit)
 {
@@ -115,7 +115,7 @@ static inline void chunks_by_cycle(struct chunks *c, const struct orr_step *s, u
 	chunks_forward_order_(c);
 }
 
-/* One chunk per repeated block of a transformer; the layers before and after the blocks form their own chunks. */
+/* Makes one chunk per repeated block of a transformer; the layers before the blocks and those after them form separate chunks. */
 static inline void chunks_by_block(struct chunks *c, const struct orr_step *s)
 {
 	uint32_t layers, from, block = UINT32_MAX;

@@ -4,14 +4,14 @@
  * P. Pietzuch, "Crossbow: scaling deep learning with small batch sizes on multi-GPU servers", PVLDB 12(11), 2019; order of
  * operations and tuner: its public code).
  *
- * A learner is a replica of the model with a stream of its own. In each clock it trains on `sync_every` batches. The GPU then
- * corrects it towards the base model, c = alpha (d - Z) with d the parameters before the learner's last update, and releases it;
- * an all-reduce adds the corrections of all learners to the base model while learners already run the next clock.
+ * A learner is a replica of the model with its own stream. In each clock it trains on `sync_every` batches. The GPU then
+ * corrects it towards the base model, c = alpha (d - Z) with d the parameters before the learner's last update, and releases
+ * it. An all-reduce adds the corrections of all learners to the base model while learners already run the next clock.
  *
- * The tuner compares the throughput of a clock with that before the last change. While it grows by more than
- * `threshold`, each GPU gets one more learner; then one is removed and tuning ends. When a clock
- * ends, the graphs of the next two may exist, so a change takes effect later; clocks until then, and the first one with the new
- * number, are not measured.
+ * The tuner compares the throughput of a clock with the throughput before the last change. While it increases by more than
+ * `threshold`, each GPU gets one more learner; then one is removed and tuning ends. When a clock ends, the graphs of the next
+ * two may exist, so a change takes effect later. Clocks before it takes effect, and the first one with the new number, are not
+ * measured.
  */
 #include <orrery/step.h>
 
@@ -34,12 +34,13 @@ static const struct orr_param params[] = { ORR_PARAM_INT("learners", "1", 1, MOS
 struct crossbow {
 	struct orr_step_facts f;
 	uint32_t *device;
-	orr_op *task, *base; /* task: [gpu * MOST_LEARNERS + learner], the op that releases it; base: by GPU, of the last clock */
+	orr_op *task, *base; /* task: op that releases the learner, [gpu * MOST_LEARNERS + learner]; base: update in the last clock,
+			      * by GPU */
 	double *occupancy;   /* by GPU */
-	bool is_given;       /* occupancy is a parameter, not of the cost model */
+	bool is_given;       /* the occupancy is a parameter, so the cost model does not give it */
 	double alpha, base_momentum, threshold;
 	uint32_t sync_every, most;
-	uint32_t learners, running; /* of the next graph; of the last one */
+	uint32_t learners, running; /* number of learners of the next graph; of the last one */
 	uint64_t built;             /* clocks */
 	const double *restart_at;
 	size_t n_restarts;
@@ -47,11 +48,11 @@ struct crossbow {
 	bool is_tuning;
 	uint32_t interval, measured;
 	uint64_t tuned_from;    /* first clock with the present number of learners */
-	double since_s, before; /* start of the measurement; throughput before the last change, 0: none */
+	double since_s, before; /* start of the measurement; throughput before the last change (0: none) */
 	uint32_t visited[MOST_VISITED], n_visited;
 };
 
-/* The share of the device that one task uses: its time per sample in a very large batch, relative to that of its own batch. */
+/* Returns the share of the device that one task uses: its time per sample in a very large batch, relative to that in its own batch. */
 static double occupancy_of(const struct orr_step *s, uint32_t device, uint32_t layers, double batch)
 {
 	const double large = 65536;
@@ -73,7 +74,7 @@ static void hold(struct crossbow *c, struct orr_step *s)
 	}
 	c->most = c->is_tuning ? 0 : c->learners;
 	for (uint32_t g = 0; g < c->f.gpus; g++) {
-		/* A tuned run reserves memory for `most` learners, the most that fit; the tuner stops at this number. */
+		/* A tuned run reserves memory for `most` learners, the largest number that fits; the tuner stops at this number. */
 		double weights = c->f.params * c->f.weight_bytes;
 		double learner = weights + c->f.params * (c->f.gradient_bytes + c->f.optimizer_bytes) + activations;
 		double room = (orr_device_memory(s, g) - 2 * weights) / learner;
@@ -133,7 +134,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 
 /* ---- the graph of a clock ---- */
 
-/* One batch: forward and backward, then the learner's own update. */
+/* Builds one batch: forward and backward, then the learner's own update. */
 static orr_op train(struct crossbow *c, struct orr_step *s, uint32_t gpu, uint32_t learner, orr_op after)
 {
 	orr_op op[3];
@@ -153,7 +154,7 @@ static orr_op train(struct crossbow *c, struct orr_step *s, uint32_t gpu, uint32
 	return op[2];
 }
 
-/* A copy and a scaled addition: six passes over the parameters, twice those of an update. */
+/* Builds a correction. It is a copy and a scaled addition: six passes over the parameters, twice those of an update. */
 static orr_op correct(struct crossbow *c, struct orr_step *s, uint32_t gpu, uint32_t learner, orr_op after)
 {
 	orr_op op = orr_compute(s, gpu, ORR_OTHER_WORK, 2 * orr_update_cost(s, gpu, c->f.params));
@@ -172,7 +173,7 @@ static bool restarts(const struct crossbow *c, uint64_t clock)
 	return false;
 }
 
-/* The corrections of all GPUs are summed, and each GPU adds the sum to its copy of the base model. */
+/* Sums the corrections of all GPUs; each GPU adds the sum to its copy of the base model. */
 static void update_base(struct crossbow *c, struct orr_step *s, const orr_op *corrected, uint64_t clock)
 {
 	uint32_t n = c->f.gpus, learners = c->running;
@@ -204,7 +205,7 @@ static void update_base(struct crossbow *c, struct orr_step *s, const orr_op *co
 		orr_watch(s, c->base[0]);
 }
 
-/* A new learner begins with a copy of the base model. */
+/* Makes a new learner start with a copy of the base model. */
 static orr_op join(struct crossbow *c, struct orr_step *s, uint32_t gpu, uint32_t learner)
 {
 	orr_op op = orr_compute(s, gpu, ORR_OTHER_WORK, orr_update_cost(s, gpu, c->f.params));
@@ -263,7 +264,7 @@ static void decide(struct crossbow *c, double throughput)
 		change(c, c->learners - 1);
 }
 
-/* A clock has ended. Those that ran another number of learners, and the first one with the present number, are not measured. */
+/* Handles the end of a clock. Clocks with another number of learners, and the first one with the present number, are not measured. */
 static void ended(void *self, struct orr_step *s, orr_op op, struct orr_error *err)
 {
 	struct crossbow *c = self;
@@ -292,7 +293,7 @@ static void describe(void *self, char *out, size_t size)
 	if (n > 0 && (size_t)n < size)
 		n += snprintf(out + n, size - (size_t)n, ", occupancy=%.4g of a GPU by a learner alone (%s)", c->occupancy[0],
 			c->is_given ? "given" : "by the cost model");
-	/* The gap between learners and base model changes by 1 - alpha (k + 1) per clock (docs/models/step-crossbow.md). */
+	/* The difference between learners and base model changes by 1 - alpha (k + 1) per clock (docs/models/step-crossbow.md). */
 	double factor = c->alpha * (c->f.gpus * c->learners + 1);
 	if (factor >= 2 && n > 0 && (size_t)n < size)
 		snprintf(out + n, size - (size_t)n,

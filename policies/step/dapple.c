@@ -7,16 +7,15 @@
  *
  *	policy A: K_i = min(S - i, D)            policy B: K_i = min(2 (S - i) - 1, D)
  *
- * A is for short transfers of activations, B for transfers that take about as long as computing. D is the number of
- * micro-batches whose activations fit into the memory of the stage's devices. Peak activations are those of K_i
- * micro-batches (GPipe: of all). K_i is at most K_(i-1): a stage cannot begin more micro-batches than the one before it, or
- * both would wait for each other.
+ * A suits short transfers of activations, B suits transfers that take about as long as computing. D is the number of
+ * micro-batches whose activations fit into the memory of the stage's devices. Peak activations are those of K_i micro-batches
+ * (GPipe: of all). K_i is at most K_(i-1): a stage that began more micro-batches than the previous one would cause a deadlock.
  *
  * A stage on g devices splits every micro-batch into g parts. Between stages of g and h devices, each device sends to those
  * whose parts overlap with its own. Messages between two stages go in order of micro-batches. After its last backward a
  * stage sums its gradients over its devices and updates.
  *
- * With stage_shards, groups of that many neighbours of a stage split each layer (tensor parallelism, as in megatron), and a
+ * With stage_shards, groups of stage_shards neighbours of a stage split each layer (tensor parallelism, as in megatron), and a
  * part of a micro-batch belongs to a group. A receiving group gets one part per shard and gathers them. `devices` names the
  * GPUs in the order of the stages; "position" below is an index into it.
  */
@@ -41,29 +40,29 @@ static const struct orr_param params[] = { ORR_PARAM_INT("stages", "0", 0, 1e6,
 struct dapple_stage {
 	uint32_t first_gpu, gpus, k; /* first_gpu: a position */
 	uint32_t shards, groups;
-	double tp_bytes;          /* of a tensor-parallel collective, for a whole micro-batch */
-	double params, out_bytes; /* out_bytes: of a whole micro-batch */
+	double tp_bytes;          /* bytes of a tensor-parallel collective, for a whole micro-batch */
+	double params, out_bytes; /* out_bytes: bytes of the output for a whole micro-batch */
 	uint32_t first, layers;
 	struct pass *order;
 	uint32_t next;
-	orr_op sent_forward, sent_backward; /* arrival of the latest micro-batch at the next stage, and at the previous one */
+	orr_op sent_forward, sent_backward; /* arrival of the latest micro-batch at the next stage; at the previous stage */
 };
 
 struct dapple {
 	uint32_t n, gpus, m;
-	double micro, gradient_bytes, *dp_bytes; /* dp_bytes: by stage; < 0: the model's */
-	double tied_params;                      /* of a table shared by the first and the last stage; 0: none */
+	double micro, gradient_bytes, *dp_bytes; /* dp_bytes: by stage; < 0: those of the model */
+	double tied_params;                      /* parameters of a table shared by the first and the last stage; 0: none */
 	bool overlap_p2p;
-	double exposed_s;    /* per micro-batch: transfers that the schedule does not hide; 0: none */
-	uint32_t exposed_at; /* the stage that sends them */
+	double exposed_s;    /* transfer time per micro-batch that the schedule does not hide; 0: none */
+	uint32_t exposed_at; /* stage that sends these transfers */
 	struct dapple_stage *stage;
 	/* By position. */
 	uint32_t *device;
-	double *from, *to;  /* its part of a micro-batch, as fractions of the whole */
-	struct stage *cost; /* of its part of a micro-batch */
+	double *from, *to;  /* part of a micro-batch, as fractions of the whole */
+	struct stage *cost; /* costs of the part of a micro-batch */
 	double *update_s;
-	orr_op *tail, *forward;           /* what its next pass waits for; its latest pass */
-	orr_op *forward_in, *backward_in; /* [position * m + micro] */
+	orr_op *tail, *forward;           /* op that the next pass waits for; latest pass */
+	orr_op *forward_in, *backward_in; /* by [position * m + micro] */
 };
 
 static void destroy(void *self)
@@ -107,7 +106,7 @@ static int count_stages(struct dapple *d, const struct orr_args *args, struct or
 	return ORR_OK;
 }
 
-/* The GPUs in use, by position. */
+/* Lists the GPUs in use, by position. */
 static int name_devices(struct dapple *d, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n;
@@ -132,7 +131,7 @@ static int name_devices(struct dapple *d, const struct orr_args *args, struct or
 	return rc;
 }
 
-/* Fractions of a micro-batch: equal, or device_shares, which the GPUs of a group repeat. */
+/* Computes fractions of a micro-batch: equal, or device_shares, which the GPUs of a group repeat. */
 static int share_out(struct dapple *d, const struct dapple_stage *x, const double *share, size_t n, struct orr_error *err)
 {
 	double at = 0;
@@ -246,7 +245,7 @@ static int cut(struct dapple *d, struct orr_step *s, const struct orr_args *args
 	return rc;
 }
 
-/* The user's values replace those of the cost model; times are of a stage as placed. */
+/* Replaces values of the cost model by those of the user; times are those of a stage as placed. */
 static int override(struct dapple *d, const struct orr_args *args, struct orr_error *err)
 {
 	size_t n;
@@ -269,7 +268,7 @@ static int override(struct dapple *d, const struct orr_args *args, struct orr_er
 	return ORR_OK;
 }
 
-/* D: all devices of a stage hold the same. At least 1: the world reports what does not fit. */
+/* Returns D. All devices of a stage hold the same bytes. At least 1, because the world reports a stage that does not fit. */
 static uint32_t fitting(const struct dapple *d, const struct orr_step *s, const struct dapple_stage *x)
 {
 	struct orr_step_facts f;
@@ -305,7 +304,7 @@ static double pass_s(const struct dapple *d, uint32_t stage)
 	return most;
 }
 
-/* Seconds of the longest message of a micro-batch to the next stage on idle links. */
+/* Returns the time of the longest message of a micro-batch to the next stage on idle links, s. */
 static double transfer_s(const struct dapple *d, const struct orr_step *s, uint32_t stage)
 {
 	const struct dapple_stage *x = &d->stage[stage], *to = x + 1;
@@ -314,9 +313,9 @@ static double transfer_s(const struct dapple *d, const struct orr_step *s, uint3
 }
 
 /*
- * K_i - K_(i+1) + 1 micro-batches are in flight between stages i and i + 1. Each takes both passes of both stages and two transfers. If
- * this time per micro-batch in flight exceeds that of the longest stage, the stages wait for transfers: under policy A, with equal stages,
- * for one whole transfer per micro-batch.
+ * Computes the exposed transfers. K_i - K_(i+1) + 1 micro-batches are in flight between stages i and i + 1. Each takes both
+ * passes of both stages and two transfers. If this time per micro-batch in flight exceeds that of the longest stage, the stages
+ * wait for transfers. Under policy A with equal stages, they wait for one whole transfer per micro-batch.
  */
 static void find_exposed(struct dapple *d, const struct orr_step *s)
 {
@@ -376,14 +375,14 @@ fail:
 
 /* ---- build ---- */
 
-/* The fraction of a micro-batch that the parts of positions a and b share. */
+/* Returns the fraction of a micro-batch that the parts of positions a and b have in common. */
 static double overlap(const struct dapple *d, uint32_t a, uint32_t b)
 {
 	double low = fmax(d->from[a], d->from[b]), high = fmin(d->to[a], d->to[b]);
 	return high - low > 1e-12 ? high - low : 0;
 }
 
-/* An op that ends when all n ops have ended. */
+/* Returns an op that ends when all n ops have ended. */
 static orr_op join(struct orr_step *s, const orr_op *op, uint32_t n)
 {
 	if (n == 1)
@@ -394,7 +393,7 @@ static orr_op join(struct orr_step *s, const orr_op *op, uint32_t n)
 	return all;
 }
 
-/* A collective of the group that begins at a position, after the ops given; 0: nothing to do. */
+/* Makes a collective of the group that begins at a position, after the given ops; returns 0 if it is not needed. */
 static orr_op among_shards(struct dapple *d, struct orr_step *s, const struct dapple_stage *x, uint32_t leader, enum orr_collective_op what,
 	double bytes, uint32_t times, const orr_op *after)
 {
@@ -410,7 +409,7 @@ static orr_op among_shards(struct dapple *d, struct orr_step *s, const struct da
 
 enum sums { SUMS_FORWARD, SUMS_RECOMPUTE, SUMS_BACKWARD };
 
-/* Sums the activations of every group of a stage; its next passes wait for that. */
+/* Sums the activations of every group of a stage; its next passes wait for the sums. */
 static void sum_shards(struct dapple *d, struct orr_step *s, const struct dapple_stage *x, enum sums when)
 {
 	for (uint32_t p = x->first_gpu; p < x->first_gpu + x->gpus; p += x->shards) {
@@ -422,7 +421,7 @@ static void sum_shards(struct dapple *d, struct orr_step *s, const struct dapple
 	}
 }
 
-/* Sends to position b its part of a micro-batch; appends the transfers to sent[]. Returns when all have arrived. */
+/* Sends to position b its part of a micro-batch; appends the transfers to sent[]. Returns the op after which all have arrived. */
 static orr_op send_to(struct dapple *d, struct orr_step *s, const struct dapple_stage *from, const struct dapple_stage *to, uint32_t b,
 	double bytes, orr_op before, const char *what, orr_op *sent, uint32_t *n)
 {
@@ -439,7 +438,7 @@ static orr_op send_to(struct dapple *d, struct orr_step *s, const struct dapple_
 	return join(s, sent + first, *n - first);
 }
 
-/* Sends a micro-batch (or its gradient) to the neighbour stage. in[] of a receiver is when all its parts have arrived. */
+/* Sends a micro-batch (or its gradient) to the neighbour stage. in[] of a receiver is the op after which all its parts have arrived. */
 static void send(struct dapple *d, struct orr_step *s, struct dapple_stage *from, struct dapple_stage *to, bool is_backward, uint32_t micro)
 {
 	orr_op *in = is_backward ? d->backward_in : d->forward_in;
@@ -482,7 +481,7 @@ static void build_forward(struct dapple *d, struct orr_step *s, uint32_t stage, 
 		send(d, s, x, x + 1, false, micro);
 }
 
-/* Whether backward computes activations again. */
+/* Returns whether backward recomputes activations. */
 static bool is_again(const struct stage *c)
 {
 	return c->working_bytes > 0 || c->recompute_s > 0;
@@ -524,7 +523,7 @@ static void build_backward(struct dapple *d, struct orr_step *s, uint32_t stage,
 		send(d, s, x, x - 1, true, micro);
 }
 
-/* Sums gradients over n positions, when all are ready; 0 if there is nothing to sum. */
+/* Sums gradients over n positions when all are ready; returns 0 if there is nothing to sum. */
 static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *at, uint32_t n, struct orr_collective c)
 {
 	c.op = ORR_ALL_REDUCE;
@@ -542,7 +541,7 @@ static orr_op sum(struct dapple *d, struct orr_step *s, const uint32_t *at, uint
 	return op;
 }
 
-/* Each shard over the groups of its stage. */
+/* Sums each shard over the groups of its stage. */
 static void sum_stage(struct dapple *d, struct orr_step *s, uint32_t i, uint32_t *at)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS };
@@ -588,7 +587,7 @@ static void build_update(struct dapple *d, struct orr_step *s, uint32_t gpu)
 	d->tail[gpu] = op;
 }
 
-/* Builds the next pass of a stage; false if its input is not built yet. */
+/* Builds the next pass of a stage; returns false if its input is not built yet. */
 static bool build_pass(struct dapple *d, struct orr_step *s, uint32_t stage)
 {
 	struct dapple_stage *x = &d->stage[stage];

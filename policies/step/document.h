@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * document.h - reading a JSON file named by a parameter: errors with the JSON path
+ * document.h - reads a JSON file named by a parameter; errors have the JSON path
  *
- * An error reads "FILE: $.ops[3].transfer.bytes: expected .., found ..", or "FILE:LINE:COLUMN: .." for text that is not valid JSON.
- * Functions that return an int return non-zero with the document's error filled in. A missing optional key leaves *out
- * unchanged.
+ * The form of an error is "FILE: $.ops[3].transfer.bytes: expected .., found ..", or "FILE:LINE:COLUMN: .." for text that is
+ * not valid JSON. Functions that return an int return non-zero with the document's error filled in. A missing optional key
+ * leaves *out unchanged.
  */
 #ifndef ORR_POLICIES_DOCUMENT_H
 #define ORR_POLICIES_DOCUMENT_H
@@ -31,7 +31,7 @@ int document_open(struct document *d, const char *file, const char *text, size_t
 void document_close(struct document *d);
 
 struct place place_root(const struct document *d);
-/* Member or item of p; its value is NULL if p has no such member or item. */
+/* Returns a member or item of p; its value is NULL if p has no such member or item. */
 struct place place_key(const struct place *p, const char *key);
 struct place place_item(const struct place *p, const cJSON *item, size_t number);
 bool place_has(const struct place *p, const char *key);
@@ -42,15 +42,15 @@ int place_fail(const struct place *p, const char *format, ...) __attribute__((fo
 int place_keys(const struct place *p, const char *const *known);
 /* Checks that p is a list; fails with "expected a list of <what>". */
 int place_list(const struct place *p, const char *what);
-/* Members of the object p: */
+/* Read members of the object p. */
 int place_real(const struct place *p, const char *key, double min, double max, bool is_needed, double *out);
 int place_whole(const struct place *p, const char *key, double min, double max, bool is_needed, double *out);
 int place_bool(const struct place *p, const char *key, bool *out);
-/* 1 to 200 bytes on one line; owned by the document. */
+/* Reads a text of 1 to 200 bytes on one line; owned by the document. */
 int place_text(const struct place *p, const char *key, bool is_needed, const char **out);
-/* Index of the value among the names (which end with NULL). */
+/* Reads a choice: the index of the value among the names (which end with NULL). */
 int place_choice(const struct place *p, const char *key, const char *const *names, bool is_needed, int *out);
-/* The value itself: a string as above; a whole number. */
+/* Reads the value of p itself: a text as above; a whole number. */
 int place_own_text(const struct place *p, const char **out);
 int place_own_whole(const struct place *p, double min, double max, uint32_t *out);
 

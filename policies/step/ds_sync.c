@@ -4,22 +4,22 @@
  * Divide-and-Shuffle Synchronization for Distributed DNN Training", arXiv 2007.03298; pairs as in the code of its first
  * version, github neurips10899/divide-and-shuffle).
  *
- * After its local update each worker averages its parameters with its group only; iteration k uses partition k mod p of a
- * list. A worker waits for its own group and for no other worker. Schedules:
+ * After its local update each worker averages its parameters with its group only; iteration k uses partition k mod p of a list.
+ * A worker waits only for its own group. Schedules:
  *
  *	pairs      {0,1}{2,3}.., then {1,2}{3,4}..{N-1,0}: for N = 4 the authors' two partitions
  *	grid       N = n^d workers in a d-dimensional array, lines along axis 0, 1, .. d-1 (group_size = n)
  *	hypercube  round k pairs i with i xor 2^(k mod log2 N)
  *	random     a new random partition into groups of group_size every round
  *	rack       the racks of the cluster, then one worker of each rack per group (needs racks of equal size)
- *	rack-one   one group crosses racks (worker k mod size of each), the rest of each rack is a group:
- *	           an uplink carries one worker's traffic
+ *         rack-one   one group crosses racks (worker k mod size of each rack), the rest of each rack is a group: an uplink
+ *  carries the traffic of one worker
  *	aware      workers sorted by their current bandwidth, groups of neighbours: slow workers share groups;
  *	           ties are shuffled. Regrouped every regroup_interval rounds
  *	explicit   as given: 0-1,2-3;0-3,1-2 (partitions by ';', groups by ',', members by '-'), or by a file,
  *	           {"partitions": [[[0,1],[2,3]],[[0,3],[1,2]]]}
  *
- * The paper's second version does not say how it forms groups; the last four schedules are candidates.
+ * The paper's second version does not state how it forms groups; the last four schedules are candidates.
  */
 #include "messages.h"
 #include "partitions.h"
@@ -47,7 +47,7 @@ struct dssync {
 	enum orr_collective_algorithm algorithm;
 	uint64_t interval;
 	struct partition_list list;
-	struct partition fresh; /* for random and aware */
+	struct partition fresh; /* partition for random and aware */
 	struct chunks chunks;
 	struct messages m;
 	double *bandwidth;
@@ -82,7 +82,7 @@ static int make_pairs(struct dssync *d, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Lines of an array of extent `size` in each dimension, the last dimension first. */
+/* Makes the lines of an array of extent `size` in each dimension, the last dimension first. */
 static int make_grid(struct dssync *d, uint32_t size, struct orr_error *err)
 {
 	uint32_t dims = 0;
@@ -106,7 +106,7 @@ static int make_grid(struct dssync *d, uint32_t size, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Workers per rack, if all racks have as many and are consecutive; else 0. */
+/* Returns the number of workers per rack, if it is the same in all racks and workers of a rack are consecutive; else 0. */
 static uint32_t rack_size(const struct dssync *d, const struct orr_step *s)
 {
 	uint32_t run = 1;
@@ -178,7 +178,7 @@ static void shuffle(struct dssync *d, struct orr_step *s, uint32_t *v)
 	}
 }
 
-/* Current bandwidth of a worker towards its best-connected peer: that of its own NIC, if the rest is idle. */
+/* Returns the current bandwidth of a worker towards its best-connected peer: that of its own NIC, if other links are idle. */
 static double bandwidth_now(const struct dssync *d, const struct orr_step *s, uint32_t i)
 {
 	double best = 0;
@@ -188,7 +188,7 @@ static double bandwidth_now(const struct dssync *d, const struct orr_step *s, ui
 	return best;
 }
 
-/* Stable insertion sort of shuffled workers: equal ones stay in random order. */
+/* Sorts shuffled workers by stable insertion, so that equal ones stay in random order. */
 static void sort_by_bandwidth(const struct dssync *d, uint32_t *v)
 {
 	for (uint32_t i = 1; i < d->n; i++) {
@@ -315,7 +315,7 @@ static orr_op update(struct dssync *d, struct orr_step *s, uint32_t i, orr_op af
 	return u;
 }
 
-/* The group's all-reduces, one after the other, after all members are ready. */
+/* Makes the group's all-reduces, one after the other, after all members are ready. */
 static orr_op average(struct dssync *d, struct orr_step *s, const uint32_t *member, uint32_t n)
 {
 	orr_op last = 0;

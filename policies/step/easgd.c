@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Elastic averaging SGD, synchronous (S. Zhang, A. Choromanska, Y. LeCun, "Deep learning with elastic averaging SGD", NIPS 2015,
- * equations 3 to 5): p workers x_i and a centre Z that an elastic force keeps together,
+ * Elastic averaging SGD, synchronous (S. Zhang, A. Choromanska, Y. LeCun, "Deep learning with elastic averaging SGD", NIPS
+ * 2015, equations 3 to 5): p workers x_i, coupled to a centre Z by an elastic force,
  *
  *	x_i <- x_i - eta g_i - alpha (x_i - Z)		Z <- Z + alpha sum of (x_i - Z)
  *
- * with x_i on the right side before the step, in every `sync_every`-th iteration; in the others workers take local steps.
- * alpha = beta / p. Every GPU keeps a copy of the centre. The sum is an all-reduce, and the next iteration waits for the new
- * centre. With learn.momentum the local steps have heavy-ball momentum; the paper's EAMSGD has Nesterov's.
+ * with the x_i before the step on the right sides. They apply in every `sync_every`-th iteration; in the others, workers take
+ * local steps. alpha = beta / p. Every GPU keeps a copy of the centre. The sum is an all-reduce, and the next iteration waits
+ * for the new centre. With learn.momentum the local steps have heavy-ball momentum; the paper's EAMSGD has Nesterov's.
  */
 #include "replicas.h"
 
@@ -46,7 +46,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return e;
 }
 
-/* The elastic differences of all workers are summed, and every GPU adds the sum to its copy of the centre. */
+/* Sums the elastic differences of all workers; every GPU adds the sum to its copy of the centre. */
 static void exchange(struct easgd *e, struct orr_step *s)
 {
 	struct replicas *r = &e->r;
@@ -75,7 +75,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	for (uint32_t p = 0; p < r->positions; p++) {
 		orr_op backward;
 		replicas_whole_backward(r, s, p, replicas_whole_forward(r, s, p), &backward);
-		/* The difference takes a copy and a scaled addition: six passes over the parameters, twice those of an update. */
+		/* The difference is a copy and a scaled addition: six passes over the parameters, twice those of an update. */
 		double update = orr_update_cost(s, r->device[p], r->facts.params);
 		r->tail[p] = orr_compute(s, p, ORR_OPTIMIZER, meets ? 3 * update : update);
 		orr_after(s, r->tail[p], backward);

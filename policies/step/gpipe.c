@@ -2,10 +2,10 @@
 /*
  * GPipe (Huang et al., "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", NeurIPS 2019).
  *
- * The model is cut into stages, a mini-batch into micro-batches. All micro-batches go forward, then all go backward (fig.
- * 2c); then the parameters are updated. The bubble is (p-1)/(m+p-1) of the time for p equal stages and m micro-batches
- * (2.3). Every stage keeps the activations of all m micro-batches, or with recompute=stage only their inputs, as in the
- * paper. GPUs beyond one pipeline form replicas.
+ * The model is cut into stages, a mini-batch into micro-batches. All forward passes precede all backward passes (fig. 2c); then
+ * the parameters are updated. The bubble is (p-1)/(m+p-1) of the time for p equal stages and m micro-batches (2.3). Every stage
+ * keeps the activations of all m micro-batches, or with recompute=stage only their inputs, as in the paper. GPUs beyond one
+ * pipeline form replicas.
  */
 #include "pipeline.h"
 

@@ -8,9 +8,9 @@
  *	    { "id": "b", "compute": { "device": 0, "layers": "all", "pass": "backward" }, "after": ["f"] },
  *	    .. ] }
  *
- * "after" names ops of the same iteration, "after_previous" ops of the previous one. An iteration waits for the previous
- * one only through "after_previous"; with "barrier": true, every op without "after" waits for all of it. Ops may be in any
- * order. Among ready ops the lowest priority number goes first, then the first in the file.
+ * "after" names ops of the same iteration, "after_previous" ops of the previous one. An iteration waits for the previous one
+ * only through "after_previous"; with "barrier": true, every op without "after" waits for all of it. Ops may be in any order.
+ * Among ready ops the lowest priority number runs first, then the first in the file.
  */
 #include "graph_read.h"
 
@@ -22,7 +22,7 @@ static const struct orr_param params[] = { ORR_PARAM_FILE("file", "the graph of 
 struct explicit
 {
 	struct graph *graph;
-	orr_op *now, *before; /* by op of the graph: of this iteration, of the previous one */
+	orr_op *now, *before; /* ops of this iteration; of the previous one; by op of the graph */
 	orr_op end;           /* barrier: end of the previous iteration */
 	bool *is_waited_for;
 };
@@ -37,7 +37,7 @@ static void destroy(void *self)
 	orr_free(x);
 }
 
-/* Seconds of the passes of an op. */
+/* Returns the time of the passes of an op, s. */
 static double cost(const struct orr_step *s, const struct orr_step_facts *f, const struct graph_op *o)
 {
 	double sum = 0, batch = o->batch > 0 ? o->batch : f->batch;
@@ -55,7 +55,7 @@ static double cost(const struct orr_step *s, const struct orr_step_facts *f, con
 	return sum;
 }
 
-/* Sets the amounts of ops that are given by layers. */
+/* Sets the amounts of ops that are stated by layers. */
 static void set_amounts(const struct orr_step *s, const struct orr_step_facts *f, struct graph *g)
 {
 	for (uint32_t i = 0; i < g->n; i++) {

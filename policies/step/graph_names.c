@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by the readers of graphs: sorted names, and lists of devices. */
+/* Functions for the readers of graphs: sorted names, and lists of devices. */
 #include "graph_read.h"
 
 #include "document.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The order in which the ops of a graph are created: a depth-first walk in the order of the file, dependencies first. An op
- * met again while it is on the stack closes a cycle, which is the top of the stack.
+ * found again while it is on the stack closes a cycle, which is the top of the stack.
  */
 #include "document.h"
 #include "graph_read.h"
@@ -14,14 +14,14 @@ enum { UNSEEN, OPEN, PLACED };
 struct walk {
 	const struct graph *g;
 	uint32_t *stack, depth;
-	uint32_t *next;  /* by op: number of its dependencies walked */
-	uint32_t *place; /* by op: its number in the order */
+	uint32_t *next;  /* number of dependencies walked, by op */
+	uint32_t *place; /* position of each op in the order */
 	uint32_t *order; /* the inverse of place[] */
 	uint32_t n;
 	char *state;
 };
 
-/* "a waits for b, b waits for c, c waits for a": at most ten. */
+/* Fails with "a waits for b, b waits for c, c waits for a", with at most ten ops. */
 static int cycle(const struct walk *w, const struct place *ops, uint32_t back)
 {
 	enum { MOST = 10 };

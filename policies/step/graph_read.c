@@ -35,7 +35,7 @@ static int read_name(const struct place *p, const char *key, bool is_needed, cha
 
 /* ---- groups ---- */
 
-/* The default of group "all". */
+/* Sets the default of group "all". */
 static void all_gpus(struct graph_group *out, uint32_t gpus)
 {
 	out->name = copy_of("all");
@@ -68,7 +68,7 @@ static int read_groups(struct graph_reader *r, const struct place *root)
 
 /* ---- ops ---- */
 
-/* Reads all ids first, so that an op may wait for a later one. */
+/* Reads all ids first, because an op may wait for a later one. */
 static int read_ids(struct graph_reader *r, const struct place *ops)
 {
 	struct graph *g = r->graph;
@@ -119,7 +119,7 @@ static int read_waits(struct graph_reader *r, const struct place *op, const char
 	return ORR_OK;
 }
 
-/* Reads {"device", "bytes"} or a list of them; holds also have a kind. */
+/* Reads {"device", "bytes"} or a list of such objects; holds also have a kind. */
 static int read_memory(
 	const struct graph_reader *r, const struct place *op, const char *key, bool is_hold, struct graph_memory **out, uint32_t *n)
 {

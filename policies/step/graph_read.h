@@ -3,15 +3,15 @@
  * graph_read.h - reads the graph of an iteration from JSON (docs/graph.schema.json)
  *
  * A graph that is accepted can be executed: devices, layers and groups exist, amounts are not negative, each collective's
- * algorithm supports it, and there are no cycles. Invariant: in graph.op, every op waits for earlier ones only. This is the
- * file's order if that order qualifies. Sizes are bytes, times seconds.
+ * algorithm supports it, and there are no cycles. Invariant: in graph.op, every op waits only for earlier ones. If the file's
+ * order meets this condition, it is kept. Sizes are bytes, times seconds.
  */
 #ifndef ORR_POLICIES_GRAPH_READ_H
 #define ORR_POLICIES_GRAPH_READ_H
 
 #include <orrery/step.h>
 
-/* What the graph is checked against. */
+/* Facts against which the graph is checked. */
 struct graph_facts {
 	uint32_t gpus, endpoints, layers;
 	const char *const *layer; /* names by number, then NULL */
@@ -28,7 +28,7 @@ struct graph_range {
 struct graph_memory {
 	uint32_t device;
 	double bytes;
-	enum orr_memory kind; /* of memory held during the whole run */
+	enum orr_memory kind; /* kind of the memory held during the whole run */
 };
 
 struct graph_op {
@@ -36,7 +36,7 @@ struct graph_op {
 	uint32_t at; /* position in the file: $.ops[at] */
 	enum graph_kind kind;
 	uint32_t device, peer; /* compute; from and to of a transfer */
-	double amount;         /* seconds or bytes, unless given by layers */
+	double amount;         /* amount in seconds or bytes, unless stated by layers */
 	/* Compute: the layers of its passes. Other ops: one range, whose gradients are sent. */
 	struct graph_range *range;
 	uint32_t n_ranges;
@@ -44,7 +44,7 @@ struct graph_op {
 	enum graph_pass pass;
 	double batch; /* 0: the scenario's */
 	uint32_t shards;
-	uint32_t group; /* of a collective: index into graph.group */
+	uint32_t group; /* group of a collective: index into graph.group */
 	struct orr_collective collective;
 	uint32_t *after, *previous; /* indices into graph.op; previous: ops of the previous iteration */
 	uint32_t n_after, n_previous;
@@ -68,15 +68,15 @@ struct graph {
 	uint32_t n_groups;
 	struct graph_memory *holds;
 	uint32_t n_holds;
-	double samples;  /* per iteration; 0: the default */
-	bool is_barrier; /* an iteration begins when all of the previous one has ended */
+	double samples;  /* number of samples per iteration; 0: the default */
+	bool is_barrier; /* an iteration begins when all ops of the previous one have ended */
 };
 
-/* Returns NULL on error, with *err filled in; file is for messages. */
+/* Reads a graph. Returns NULL on error, with *err filled in; file is for messages. */
 struct graph *graph_file_read(const char *file, const char *text, size_t n, const struct graph_facts *facts, struct orr_error *err);
 void graph_file_free(struct graph *g);
 
-/* ---- shared by the parts of the reader ---- */
+/* ---- for the parts of the reader ---- */
 
 struct place;
 
@@ -90,12 +90,12 @@ struct graph_reader {
 	struct graph *graph;
 	const struct graph_facts *facts;
 	struct graph_name *layer, *id; /* sorted */
-	uint32_t *mark;                /* by layer or device: stamp of the last list that contained it */
+	uint32_t *mark;                /* stamp of the last list that contained each layer or device */
 	uint32_t stamp;
 };
 
 void graph_sort_names(struct graph_name *names, uint32_t n);
-/* The lowest number of that text; UINT32_MAX if there is none. */
+/* Returns the lowest number of that text; UINT32_MAX if it is unknown. */
 uint32_t graph_find_name(const struct graph_name *names, uint32_t n, const char *text);
 /* Fails with "<what> \"text\"; did you mean ..". */
 int graph_unknown(const struct place *p, const char *what, const char *text, const struct graph_name *names, uint32_t n);
@@ -103,7 +103,7 @@ int graph_unknown(const struct place *p, const char *what, const char *text, con
 int graph_read_members(struct graph_reader *r, const struct place *list, struct graph_group *out);
 /* Reads the work of an op: compute, transfer, collective, delay or mark. */
 int graph_read_work(struct graph_reader *r, const struct place *op, struct graph_op *out);
-/* Sorts graph.op as the invariant demands. */
+/* Sorts graph.op as the invariant requires. */
 int graph_order(struct graph *g, const struct place *ops);
 
 #endif

@@ -94,7 +94,7 @@ static int read_layers(struct graph_reader *r, const struct place *work, struct 
 	return place_fail(&p, "expected a list of names, {\"first\": .., \"last\": ..} or \"all\"");
 }
 
-/* Merges the ranges of a message into one. Layers without parameters may be missing between them. */
+/* Merges the ranges of a message into one. Gaps between them may contain only layers without parameters. */
 static int one_range(const struct graph_reader *r, const struct place *work, struct graph_op *o)
 {
 	struct place p = place_key(work, "layers");
@@ -200,7 +200,8 @@ static const char *const op_names[] = { "all-reduce", "reduce-scatter", "all-gat
 static const char *const algorithms[] = { "default", "ring", "halving-doubling", "double-tree", "hierarchical", "direct",
 	"hierarchical-leader", "multi-ring", "multi-tree", "nvls-tree", NULL };
 
-/* Rejects what the network's collectives cannot do (docs/models/net.md). The scenario's default algorithm falls back to a ring. */
+/* Rejects operations that the network's collectives do not support (docs/models/net.md). The scenario's default algorithm falls back
+ * to a ring. */
 static int check_algorithm(const struct place *p, const struct orr_collective *c, uint32_t n)
 {
 	struct place v = place_key(p, "algorithm"), group = place_key(p, "group");

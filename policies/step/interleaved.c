@@ -4,8 +4,8 @@
  * 2021, 2.2.2).
  *
  * The model is cut into p x chunks parts; stage i holds parts i, p + i, 2p + i, .. Micro-batches pass through the pipeline
- * `chunks` times. The bubble relative to compute time is (p-1)/(v m) for v chunks, against (p-1)/m of 1F1B, and v times as
- * much is sent. The number of micro-batches must be a multiple of p.
+ * `chunks` times. The bubble relative to compute time is (p-1)/(v m) for v chunks, compared with (p-1)/m for 1F1B; v times as
+ * many bytes are sent. The number of micro-batches must be a multiple of p.
  */
 #include "pipeline.h"
 

@@ -4,8 +4,8 @@
  * "Don't Use Large Mini-Batches, Use Local SGD", ICLR 2020).
  *
  * Post-local SGD (section 3): H = 1 up to a given iteration. Hierarchical local SGD (appendix): the GPUs of a node average
- * every H steps, all GPUs every H x Hb steps. There is no overlap: a replica's parameters are known only after its
- * optimizer step.
+ * every H steps, all GPUs every H x Hb steps. Communication does not overlap with computing, because a replica's parameters are
+ * known only after its optimizer step.
  */
 #include "replicas.h"
 
@@ -18,7 +18,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("local_steps", "8", 1, 
 struct local_sgd {
 	struct replicas r;
 	int64_t local_steps, node_averages, post_local;
-	uint32_t per_node; /* GPUs per node; 0: differs between nodes */
+	uint32_t per_node; /* number of GPUs per node; 0: it differs between nodes */
 };
 
 static void destroy(void *self)

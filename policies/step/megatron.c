@@ -5,13 +5,12 @@
  * optimizer sharding: ZeRO stage 1, Rajbhandari et al., SC 2020, as in Megatron-LM's distributed optimizer).
  *
  * tp shards x pp stages x replicas; 1F1B, interleaved if interleave > 1. Ranks are numbered with tensor-parallel neighbours
- * first, so that they share a node, then replicas (order=tp-dp-pp, as in Megatron-LM) or stages. dp_stride=b orders the
- * ring of replicas 0, b, 2b, .., 1, b + 1, ..: if b replicas fill a part of the network, each hop is equally far. Each
- * shard sends 1/tp of the activations to the next stage, which gathers them (scatter_gather; SC 2021, 4.1); sequence
- * parallelism does not need that. ZeRO-1: gradients are reduce-scattered, each replica updates its part, and parameters are
- * gathered.
+ * first, so that they share a node, then replicas (order=tp-dp-pp, as in Megatron-LM) or stages. dp_stride=b orders the ring of
+ * replicas 0, b, 2b, .., 1, b + 1, ..: if b replicas fill a part of the network, all hops have the same distance. Each shard
+ * sends 1/tp of the activations to the next stage, which gathers them (scatter_gather; SC 2021, 4.1); with sequence parallelism
+ * this is not needed. ZeRO-1: gradients are reduce-scattered, each replica updates its part, and parameters are gathered.
  *
- * Assumes that collectives of tensor parallelism do not overlap with computing (docs/models/step-pipelines.md).
+ * Assumption: collectives of tensor parallelism do not overlap with computing (docs/models/step-pipelines.md).
  */
 #include "pipeline.h"
 

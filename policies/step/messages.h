@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* messages.h - the messages of a replica in one iteration, in the order in which they become ready */
+/* messages.h - messages of a replica in one iteration, in the order in which they become ready */
 #ifndef ORR_POLICIES_MESSAGES_H
 #define ORR_POLICIES_MESSAGES_H
 
@@ -16,7 +16,7 @@ static inline void messages_free(struct messages *m)
 	m->message = NULL;
 }
 
-/* One message per chunk with parameters. */
+/* Makes one message per chunk with parameters. */
 static inline void messages_by_chunk(struct messages *m, const struct chunks *c)
 {
 	m->n = 0;
@@ -38,7 +38,7 @@ static inline uint32_t count_tensors_(const struct orr_step *s, uint32_t layers)
 	return n;
 }
 
-/* One message per tensor. */
+/* Makes one message per tensor. */
 static inline void messages_by_tensor(struct messages *m, const struct chunks *c, const struct orr_step *s)
 {
 	uint32_t layers = c->n ? c->chunk[c->n - 1].first + c->chunk[c->n - 1].count : 0;

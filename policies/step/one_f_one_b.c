@@ -2,9 +2,9 @@
 /*
  * 1F1B (PipeDream-flush; Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", ICML 2021).
  *
- * Stage i of p does p - i forward passes, then alternates one backward and one forward pass. The pipeline is empty at the end of the
- * iteration. It takes as long as GPipe, with a bubble of (p-1)/(m+p-1), but stage i keeps the activations of min(p - i, m) micro-batches
- * instead of m. GPUs beyond one pipeline form replicas.
+ * Stage i of p does p - i forward passes, then alternates one backward and one forward pass. The pipeline is empty at the end
+ * of the iteration. It takes as long as GPipe, with the same bubble of (p-1)/(m+p-1), but stage i keeps the activations of
+ * min(p - i, m) micro-batches instead of m. GPUs beyond one pipeline form replicas.
  */
 #include "pipeline.h"
 

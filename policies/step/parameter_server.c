@@ -4,13 +4,13 @@
  * "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014).
  *
  *	mode=bsp  a pull returns the gradients of all workers of this iteration
- *	mode=ssp  stale synchronous (Ho et al., NIPS 2013): those of all workers up to `staleness` iterations ago
+ *	mode=ssp  stale synchronous (Ho et al., NIPS 2013): gradients of all workers up to `staleness` iterations ago
  *	mode=asp  a pull waits for no other worker
  *
- * A worker's iteration: forward, backward, push, pull. push_overlap pushes chunks during the backward pass. pull_overlap
- * lets a layer's forward pass wait for that layer's parameters only, as TensorFlow's dataflow does. With lag=n (asp, ssp)
- * iteration k computes with the parameters that iteration k - 1 - n pulled, so that network and compute work in parallel.
- * Newer parameters that have already arrived are not used: the gradient of one worker is applied exactly n steps late.
+ * A worker's iteration: forward, backward, push, pull. push_overlap pushes chunks during the backward pass. With pull_overlap a
+ * layer's forward pass waits only for that layer's parameters, as in TensorFlow's dataflow. With lag=n (asp, ssp) iteration k
+ * computes with the parameters that iteration k - 1 - n pulled, so that network and compute work in parallel. Newer parameters
+ * that have arrived are not used, so the gradient of one worker is applied exactly n steps late.
  *
  * priority sends one message at a time, that of the earliest layer first (Jayarajan et al., "Priority-based Parameter
  * Propagation for Distributed DNN Training", MLSys 2019; ByteScheduler's parameter-server side).
@@ -52,13 +52,13 @@ struct parameter_server {
 	bool push_overlap, pull_overlap, pull_at_end, compress_pull, node_sum, has_priority;
 	double server_Bps, scale;
 	uint32_t staleness, lag;
-	uint32_t clients;    /* workers, or nodes under node_sum */
-	uint32_t *member;    /* [client], and one past the last: its first worker */
+	uint32_t clients;    /* number of workers, or of nodes under node_sum */
+	uint32_t *member;    /* first worker of each client, and one past the last worker */
 	uint32_t *client;    /* [client]: endpoint */
-	orr_op *backward;    /* [worker * chunks + chunk] */
-	orr_op *push, *pull; /* [(message * clients + client) * servers + server]: the latest, as a connection delivers in order */
-	orr_op *summed;      /* [((iteration % (staleness + 1)) * messages + message) * servers + server]: all have pushed */
-	orr_op *ready;       /* [((iteration % (lag + 1)) * workers + worker) * chunks + chunk]: pulled */
+	orr_op *backward;    /* backward passes, [worker * chunks + chunk] */
+	orr_op *push, *pull; /* latest op, because a connection delivers in order, [(message * clients + client) * servers + server] */
+	orr_op *summed;      /* all have pushed, [((iteration % (staleness + 1)) * messages + message) * servers + server] */
+	orr_op *ready;       /* pulled parameters, [((iteration % (lag + 1)) * workers + worker) * chunks + chunk] */
 };
 
 static void destroy(void *self)
@@ -130,7 +130,7 @@ static void plan(struct parameter_server *ps, struct orr_step *s, const struct o
 	ps->summed = orr_alloc((size_t)(ps->staleness + 1u) * ps->m.n * ps->v.n + 1, sizeof *ps->summed);
 }
 
-/* The servers hold optimizer state and the master copy of the parameters. */
+/* Declares the memory of the servers: optimizer state and the master copy of the parameters. */
 static void hold(const struct parameter_server *ps, struct orr_step *s)
 {
 	const struct orr_step_facts *f = &ps->r.facts;
@@ -167,11 +167,11 @@ static orr_op *summed_of(const struct parameter_server *ps, uint64_t iteration, 
 	return ps->summed + (iteration % (ps->staleness + 1) * ps->m.n + message) * ps->v.n;
 }
 
-/* Forward and backward of one worker, with the parameters pulled by the previous iteration (lag: by an earlier one). */
+/* Builds forward and backward of one worker, with the parameters pulled by the previous iteration (lag: by an earlier one). */
 static void compute(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t worker)
 {
 	struct replicas *r = &ps->r;
-	/* The slot that this iteration fills next is the oldest: the parameters pulled lag + 1 iterations ago. */
+	/* The slot that this iteration fills next is the oldest: it holds the parameters pulled lag + 1 iterations ago. */
 	const orr_op *ready = ready_of(ps, iteration, worker);
 	orr_op forward = 0;
 	if (ps->pull_overlap) {
@@ -190,7 +190,7 @@ static void compute(struct parameter_server *ps, struct orr_step *s, uint64_t it
 	r->tail[worker] = ps->backward[(size_t)worker * r->chunks.n];
 }
 
-/* Message i on the client: the worker's own gradient, or the node's sum on its host. */
+/* Returns the gradient of message i on the client: the worker's own gradient, or the node's sum on its host. */
 static orr_op gradient_of(const struct parameter_server *ps, struct orr_step *s, uint32_t client, uint32_t i)
 {
 	const struct replicas *r = &ps->r;
@@ -210,7 +210,7 @@ static orr_op gradient_of(const struct parameter_server *ps, struct orr_step *s,
 static void update(
 	const struct parameter_server *ps, struct orr_step *s, orr_op op, enum orr_update_kind kind, uint32_t client, uint32_t server)
 {
-	/* Where every pull waits for the pushes of all workers, these are one step of the servers. */
+	/* If every pull waits for the pushes of all workers, these pushes are one step of the servers. */
 	uint32_t round = ps->mode != ASP && !ps->staleness ? ps->r.n : 1;
 	for (uint32_t w = ps->member[client]; w < ps->member[client + 1]; w++)
 		orr_updates(s, op,
@@ -250,7 +250,7 @@ static void push(struct parameter_server *ps, struct orr_step *s, uint32_t clien
 	}
 }
 
-/* Each server sums the pushes of all clients of message i. */
+/* Makes each server sum the pushes of all clients of message i. */
 static void add_up(struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t i)
 {
 	for (uint32_t j = 0; j < ps->v.n; j++) {
@@ -264,7 +264,7 @@ static void add_up(struct parameter_server *ps, struct orr_step *s, uint64_t ite
 	}
 }
 
-/* A pull of message i from server j waits for the client's own push and, depending on the mode, for those of others. */
+/* Makes a pull of message i from server j wait for the client's own push and, depending on the mode, for those of others. */
 static void wait_for_server(
 	const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client, uint32_t i, uint32_t j, orr_op pull)
 {
@@ -273,7 +273,7 @@ static void wait_for_server(
 		orr_after(s, pull, summed_of(ps, iteration - ps->staleness, i)[j]);
 }
 
-/* pull=iteration: a mark after everything that any pull of this client waits for. */
+/* pull=iteration: returns a mark after all ops that any pull of this client waits for. */
 static orr_op whole_gradient(const struct parameter_server *ps, struct orr_step *s, uint64_t iteration, uint32_t client)
 {
 	orr_op all = orr_mark(s);
@@ -329,7 +329,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	}
 	for (uint32_t c = 0; c < ps->clients; c++) {
 		orr_op whole = ps->pull_at_end ? whole_gradient(ps, s, iteration, c) : 0;
-		/* Early layers first: the next forward pass needs them first. */
+		/* Early layers first, because the next forward pass needs them first. */
 		for (uint32_t i = ps->m.n; i--;)
 			pull(ps, s, iteration, c, i, whole);
 	}

@@ -2,7 +2,7 @@
 /*
  * partitions.h - lists of partitions of n workers into groups, for DS-Sync
  *
- * Invariant after reading: each worker 0..n-1 is in each partition once. Functions that return an int return non-zero with
+ * Invariant after reading: each partition contains each worker 0..n-1 once. Functions that return an int return non-zero with
  * *err filled in; the caller then still frees the list.
  */
 #ifndef ORR_POLICIES_PARTITIONS_H
@@ -11,8 +11,8 @@
 #include <orrery/step.h>
 
 struct partition {
-	uint32_t *member; /* [n], group after group */
-	uint32_t *end;    /* [groups]: end of each group in member[] */
+	uint32_t *member; /* n members, group after group */
+	uint32_t *end;    /* end of each group in member[] */
 	uint32_t groups;
 };
 

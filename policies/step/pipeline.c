@@ -6,26 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Streams. Neighbours use different ones, so that a stage sends and receives at the same time, each in order. */
+/* Streams. Neighbours use different streams, so that a stage sends and receives at the same time, each in order. */
 enum { STREAM_FORWARD = 1, STREAM_BACKWARD = 3, STREAM_WRAP = 5, STREAM_REDUCE = 7 };
 
 struct pipeline {
 	struct pipe_terms t;
 	uint32_t dp, m, parts; /* parts = pp * chunks */
 	double micro;          /* samples */
-	double tp_bytes;       /* of one tensor-parallel collective */
-	double tied_params;    /* of a table shared by the first and the last stage; 0: none */
+	double tp_bytes;       /* bytes of one tensor-parallel collective */
+	double tied_params;    /* parameters of a table shared by the first and the last stage; 0: none */
 	double gradient_bytes, weight_bytes;
 	bool overlap_p2p;
 	struct stage *part;               /* in model order */
 	double *update_s;                 /* by stage */
-	double *dp_bytes;                 /* by stage; < 0: the model's */
-	struct pass *order;               /* 2 m chunks of each stage */
-	uint32_t *next;                   /* by stage: passes built */
-	orr_op *tail;                     /* by stage: what its next pass waits for */
-	orr_op *forward_in, *backward_in; /* [part * m + micro]: arrival of its input */
-	orr_op *reduced;                  /* by stage: the last collective that the update waits for */
-	uint32_t *left;                   /* [stage * chunks + chunk]: number of backward passes not yet built */
+	double *dp_bytes;                 /* bytes by stage; < 0: those of the model */
+	struct pass *order;               /* passes in order: 2 m chunks of each stage */
+	uint32_t *next;                   /* number of passes built, by stage */
+	orr_op *tail;                     /* op that the next pass waits for, by stage */
+	orr_op *forward_in, *backward_in; /* arrival of the input, [part * m + micro] */
+	orr_op *reduced;                  /* last collective that the update waits for, by stage */
+	uint32_t *left;                   /* number of backward passes not yet built, [stage * chunks + chunk] */
 };
 
 void pipe_free(void *self)
@@ -72,7 +72,7 @@ uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_
 	else if (micro > 0)
 		return (uint32_t)(samples / micro);
 	else if (m > 0)
-		return (uint32_t)m; /* may be a fraction of a sample */
+		return (uint32_t)m; /* the size may be a fraction of a sample */
 	else {
 		uint32_t most = 4 * stages;
 		while (most > 1 && samples / most != floor(samples / most))
@@ -97,7 +97,7 @@ int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct o
 	return ORR_OK;
 }
 
-/* pp, if not given: one stage per pair of stage_times, else per remaining GPU. */
+/* Sets pp if it is not given: one stage per pair of stage_times, else per remaining GPU. */
 static int size_grid(struct pipeline *p, const struct orr_step_facts *f, size_t n_times, struct orr_error *err)
 {
 	struct pipe_terms *t = &p->t;
@@ -168,7 +168,7 @@ static uint32_t gpu_of(const struct pipeline *p, uint32_t lane, uint32_t stage)
 	return p->t.is_pp_inner ? shard + tp * (stage + p->t.pp * replica) : shard + tp * (replica + p->dp * stage);
 }
 
-/* A stage is as fast as the slowest of its GPUs, because its replicas are summed at the end. */
+/* Returns the slowest GPU of a stage, which determines its speed, because its replicas are summed at the end. */
 static uint32_t slowest_gpu(const struct pipeline *p, const struct orr_step *s, uint32_t stage, uint32_t first, uint32_t layers)
 {
 	uint32_t lanes = p->t.tp * p->dp, best = gpu_of(p, 0, stage);
@@ -183,7 +183,7 @@ static uint32_t slowest_gpu(const struct pipeline *p, const struct orr_step *s, 
 	return best;
 }
 
-/* The user's values replace those of the cost model. */
+/* Replaces values of the cost model by those of the user. */
 static void override(struct pipeline *p, const struct orr_args *args)
 {
 	size_t n;
@@ -192,7 +192,7 @@ static void override(struct pipeline *p, const struct orr_args *args)
 	for (uint32_t i = 0; i < p->parts; i++) {
 		struct stage *g = &p->part[i];
 		if (n) {
-			/* The times of a stage are shared evenly by its parts. */
+			/* The times of a stage are divided evenly among its parts. */
 			bool is_part = n == 2 * (size_t)p->parts;
 			uint32_t at = is_part ? i : n == 2 ? 0 : i % p->t.pp, shares = is_part ? 1 : p->t.chunks;
 			g->forward_s = times[2 * at] / shares;
@@ -294,7 +294,7 @@ void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pip
 
 /* ---- build ---- */
 
-/* Collectives of a stage's tensor-parallel group, one after the other, after `after`. */
+/* Makes the collectives of a stage's tensor-parallel group, one after the other, after `after`. */
 static orr_op among_shards(
 	struct pipeline *p, struct orr_step *s, uint32_t stage, enum orr_collective_op what, double bytes, uint32_t times, orr_op after)
 {
@@ -307,7 +307,7 @@ static orr_op among_shards(
 	return op;
 }
 
-/* Forward: sums after products split by rows. With sequence parallelism: gathers before products split by columns as well. */
+/* Forward: sums after products split by rows; with sequence parallelism, also gathers before products split by columns. */
 static orr_op shards_forward(struct pipeline *p, struct orr_step *s, uint32_t stage, uint32_t columns, uint32_t rows, orr_op after)
 {
 	if (!p->t.sequence_parallel)
@@ -316,7 +316,7 @@ static orr_op shards_forward(struct pipeline *p, struct orr_step *s, uint32_t st
 	return among_shards(p, s, stage, ORR_REDUCE_SCATTER, p->tp_bytes, rows, after);
 }
 
-/* Backward: as forward, with the two kinds of product exchanged. */
+/* Backward: like forward, with the two kinds of product exchanged. */
 static orr_op shards_backward(struct pipeline *p, struct orr_step *s, uint32_t stage, const struct stage *g, orr_op after)
 {
 	if (!p->t.sequence_parallel)
@@ -341,7 +341,7 @@ static orr_op send(
 	return op;
 }
 
-/* Under scatter_gather the receiver gathers the parts. */
+/* Returns the received activations; under scatter_gather the receiver gathers the parts. */
 static orr_op received(struct pipeline *p, struct orr_step *s, uint32_t stage, double bytes, orr_op sent)
 {
 	bool is_split = p->t.scatter_gather && !p->t.sequence_parallel;
@@ -431,7 +431,7 @@ static void build_reduce(struct pipeline *p, struct orr_step *s, uint32_t stage,
 	p->reduced[stage] = op;
 }
 
-/* Sums the gradients of a table that both ends share, after those of the replicas. */
+/* Sums the gradients of a table that both end stages share, after those of the replicas. */
 static void build_tied(struct pipeline *p, struct orr_step *s)
 {
 	uint32_t ends[2] = { 0, p->t.pp - 1 };
@@ -447,7 +447,7 @@ static void build_tied(struct pipeline *p, struct orr_step *s)
 	p->tail[ends[0]] = p->tail[ends[1]] = op;
 }
 
-/* The update; under ZeRO-1 then gathers the parameters. */
+/* Builds the update; under ZeRO-1 also the gather of the parameters after it. */
 static void build_update(struct pipeline *p, struct orr_step *s, uint32_t stage)
 {
 	struct orr_update average = { .kind = ORR_AVERAGE_GRADIENTS }, step = { .kind = ORR_LOCAL_UPDATE };
@@ -478,7 +478,7 @@ static bool has_input(const struct pipeline *p, uint32_t stage, const struct pas
 	return x->is_backward ? p->backward_in[i] != 0 : !(x->chunk * p->t.pp + stage) || p->forward_in[i] != 0;
 }
 
-/* Builds the next pass of a stage; false if its input is not built yet. */
+/* Builds the next pass of a stage; returns false if its input is not built yet. */
 static bool build_pass(struct pipeline *p, struct orr_step *s, uint32_t stage)
 {
 	uint32_t per_stage = 2 * p->m * p->t.chunks, at = p->next[stage];
@@ -520,7 +520,7 @@ int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_er
 				any = true;
 			}
 	}
-	/* After an error of the step world, which reports it, inputs are missing. */
+	/* If the step world has reported an error, inputs are missing. */
 	if (built < 2 * passes)
 		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * passes);
 	build_tied(p, s);

@@ -2,10 +2,9 @@
 /*
  * pipeline.h - pipeline, tensor and data parallelism together
  *
- * Shared by gpipe, one-f-one-b, interleaved, tensor-parallel and megatron. The GPUs are a grid of pp stages x dp replicas x
- * tp shards. Lane t + tp * d holds the stages of shard t of replica d; position p is pipeline stage p. A stage holds
- * `chunks` parts of the model: its chunk c is part c * pp + p. Each stage does its passes in the order of its schedule
- * (schedule.h).
+ * Used by gpipe, one-f-one-b, interleaved, tensor-parallel and megatron. The GPUs are a grid of pp stages x dp replicas x tp
+ * shards. Lane t + tp * d holds the stages of shard t of replica d; position p is pipeline stage p. A stage holds `chunks`
+ * parts of the model: its chunk c is part c * pp + p. Each stage runs its passes in the order of its schedule (schedule.h).
  *
  * A pass waits for its input, computes, runs the tensor-parallel collectives (no overlap), and sends its output. At the end
  * gradients are summed over replicas and the stage updates its parameters. This is a flush: the next iteration of a stage
@@ -44,20 +43,20 @@
 		ORR_PARAM_BOOL("overlap_p2p", true, "a stage computes while it sends")
 
 struct pipe_terms {
-	uint32_t pp, tp, chunks; /* pp 0: given by stage_times, or one per GPU */
+	uint32_t pp, tp, chunks; /* pp 0: given by stage_times, else one stage per GPU */
 	uint32_t dp_stride;      /* distance of neighbours in the ring of replicas */
 	enum schedule_kind schedule;
-	bool by_time;     /* cut to minimise the longest stage; else equal numbers of blocks */
-	bool is_pp_inner; /* order of GPUs: stages of a replica are neighbours; else replicas of a stage */
+	bool by_time;     /* cut so that the longest stage is shortest; false: equal numbers of blocks */
+	bool is_pp_inner; /* order of GPUs: true: stages of a replica are neighbours; false: replicas of a stage */
 	bool sequence_parallel;
 	bool gather_redo;    /* sequence parallel: backward gathers the inputs of products again */
-	bool scatter_gather; /* shards send their part to the next stage, which gathers; else each sends all activations */
-	bool zero;           /* ZeRO-1: optimizer state and update sharded over the replicas */
-	bool dp_overlap;     /* a chunk's gradients are reduced after its last backward; else after the stage's */
-	double tp_bytes;     /* bytes of a tensor-parallel collective; < 0: the activations */
+	bool scatter_gather; /* each shard sends its part to the next stage, which gathers; false: each sends all activations */
+	bool zero;           /* ZeRO-1: optimizer state and update are sharded over the replicas */
+	bool dp_overlap;     /* a chunk's gradients are reduced after its last backward pass; false: after that of the stage */
+	double tp_bytes;     /* bytes of a tensor-parallel collective; < 0: those of the activations */
 };
 
-/* One chunk, no shards; the rest from PIPELINE_PLAIN_PARAMS. */
+/* Returns terms with one chunk and no shards; the rest from PIPELINE_PLAIN_PARAMS. */
 struct pipe_terms pipe_plain(const struct orr_args *args, enum schedule_kind schedule);
 /* Reads the parameters above; sets up lanes, cut and costs. Returns NULL with *err filled in on error. */
 void *pipe_new(struct orr_step *s, const struct orr_args *args, const struct pipe_terms *t, struct orr_error *err);
@@ -65,10 +64,10 @@ void pipe_free(void *self);
 int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_error *err);
 void pipe_describe(void *self, char *out, size_t size);
 
-/* Reads dp_bytes into out[n], by stage; -1: the model's. */
+/* Reads dp_bytes into out[n], by stage; -1: those of the model. */
 int pipe_dp_bytes(const struct orr_args *args, uint32_t n, double *out, struct orr_error *err);
 
-/* Number of micro-batches per replica. Returns 0 with *err filled in on error. */
+/* Returns the number of micro-batches per replica. Returns 0 with *err filled in on error. */
 uint32_t pipe_micro_batches(const struct orr_args *args, double samples, uint32_t stages, struct orr_error *err);
 
 #endif

@@ -2,10 +2,9 @@
 /*
  * replicas.h - data-parallel replicas: every GPU computes the whole model on its own batch
  *
- * If all replicas cost the same they are lanes (orr_step_lanes): one op stands for all of them.
- * Otherwise, or on request, each is a separate device. The interface is the same: ops are created
- * for positions 0..positions-1, and a collective
- * joins all replicas.
+ * If all replicas have equal costs they are lanes (orr_step_lanes): one op represents all of them. Otherwise, or on request,
+ * each is a separate device. The interface is the same: ops are created for positions 0..positions-1, and a collective joins
+ * all replicas.
  *
  * The work of an iteration is cut into chunks (chunks.h), with their costs on each position's device.
  */
@@ -16,11 +15,11 @@
 
 struct replicas {
 	struct orr_step_facts facts;
-	uint32_t n, positions; /* replicas; positions is 1 (lanes) or n */
+	uint32_t n, positions; /* number of replicas; positions is 1 (lanes) or n */
 	uint32_t *device;      /* the GPU of each replica */
 	struct chunks chunks;
-	double *forward_s, *backward_s; /* [position * chunks.n + chunk] */
-	orr_op *tail;                   /* [position]: what the next iteration's forward pass waits for */
+	double *forward_s, *backward_s; /* times, [position * chunks.n + chunk] */
+	orr_op *tail;                   /* op that the next iteration's forward pass waits for, by position */
 };
 
 static inline void replicas_free(struct replicas *r)
@@ -32,7 +31,7 @@ static inline void replicas_free(struct replicas *r)
 	chunks_free(&r->chunks);
 }
 
-/* Seconds of a forward and backward pass over the whole model. */
+/* Returns the time of a forward and backward pass over the whole model, s. */
 static inline double replica_cost_s(const struct orr_step *s, uint32_t device, const struct orr_step_facts *f)
 {
 	double sum = 0;
@@ -41,7 +40,7 @@ static inline double replica_cost_s(const struct orr_step *s, uint32_t device, c
 	return sum;
 }
 
-/* Orders device[] so that neighbours are in different racks: the first of each rack, the second of each, .. Quadratic in n. */
+/* Orders device[] so that neighbours are in different racks: the first GPU of each rack, the second of each, .. Quadratic in n. */
 static inline void replicas_interleave_(struct replicas *r, const struct orr_step *s)
 {
 	uint32_t *place = orr_alloc(r->n + 1u, sizeof *place), most = 0, at = 0;
@@ -57,8 +56,8 @@ static inline void replicas_interleave_(struct replicas *r, const struct orr_ste
 	orr_free(place);
 }
 
-/* Makes replicas of GPUs 0..n-1 (n 0: all), in order or interleaved over racks. They are lanes if that is allowed and
- * they cost the same. */
+/* Makes replicas of GPUs 0..n-1 (n 0: all), in order or interleaved over racks. They are lanes if lanes are allowed and costs are
+ * equal. */
 static inline void replicas_init_ordered(struct replicas *r, struct orr_step *s, uint32_t n, bool may_be_lanes, bool is_interleaved)
 {
 	orr_step_facts(s, &r->facts);
@@ -109,7 +108,7 @@ static inline orr_op replicas_forward(const struct replicas *r, struct orr_step 
 	return orr_compute(s, position, ORR_FORWARD, r->forward_s[(size_t)position * r->chunks.n + chunk]);
 }
 
-/* The forward pass as one op, after the tail of the previous iteration. */
+/* Makes the forward pass as one op, after the tail of the previous iteration. */
 static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr_step *s, uint32_t position)
 {
 	double seconds = 0;
@@ -120,9 +119,9 @@ static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr
 	return op;
 }
 
-/* The backward pass, chunk by chunk from the last, after `forward`; fills in backward[chunk]. The first op reports the
- * gradient (sim/learn), which is that of the parameters with which the forward pass began: a policy whose pulls may end
- * between the two states in orr_update.window from which iteration on they apply. */
+/* Makes the backward pass, chunk by chunk from the last, after `forward`; fills in backward[chunk]. The first op reports the
+ * gradient (sim/learn) at the parameters with which the forward pass began. If pulls of a policy may end between the two, it states
+ * in orr_update.window the iteration from which on they apply. */
 static inline void replicas_whole_backward(
 	const struct replicas *r, struct orr_step *s, uint32_t position, orr_op forward, orr_op *backward)
 {
@@ -136,7 +135,7 @@ static inline void replicas_whole_backward(
 	}
 }
 
-/* A collective among all replicas. */
+/* Makes a collective among all replicas. */
 static inline orr_op replicas_collective(const struct replicas *r, struct orr_step *s, const struct orr_collective *c)
 {
 	if (r->positions == 1 && r->n > 1)
@@ -155,7 +154,7 @@ static inline orr_op and_also(struct orr_step *s, orr_op all, orr_op op)
 	return both;
 }
 
-/* Replicas per place (node or rack), if the places are consecutive and have as many each; else 0. */
+/* Returns the number of replicas per place (node or rack), if places are consecutive and have equal numbers; else 0. */
 static inline uint32_t replicas_per_place_(
 	const struct replicas *r, const struct orr_step *s, uint32_t (*place)(const struct orr_step *, uint32_t))
 {
@@ -185,7 +184,7 @@ static inline uint32_t replicas_per_rack(const struct replicas *r, const struct 
 	return replicas_per_place_(r, s, orr_rack_of);
 }
 
-/* Bytes of activations of one batch kept from forward to backward. */
+/* Returns the bytes of activations of one batch kept from forward to backward. */
 static inline double activation_bytes(const struct orr_step *s, const struct orr_step_facts *f)
 {
 	double elems = 0;

@@ -28,7 +28,7 @@ static inline uint32_t schedule_min(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* All forward passes, then all backward passes, last micro-batch first. out has room for 2 m passes. */
+/* Writes all forward passes, then all backward passes, last micro-batch first. out must have room for 2 m passes. */
 static inline void schedule_gpipe(struct pass *out, uint32_t m)
 {
 	for (uint32_t i = 0; i < m; i++) {
@@ -37,7 +37,7 @@ static inline void schedule_gpipe(struct pass *out, uint32_t m)
 	}
 }
 
-/* k forward passes, then alternately one backward and one forward pass: at most k micro-batches are in flight. */
+/* Writes k forward passes, then alternately one backward and one forward pass: at most k micro-batches are in flight. */
 static inline void schedule_early_backward(struct pass *out, uint32_t m, uint32_t k)
 {
 	size_t n = 0;
@@ -51,20 +51,20 @@ static inline void schedule_early_backward(struct pass *out, uint32_t m, uint32_
 	}
 }
 
-/* The i-th forward (or backward) of a stage with v chunks. Micro-batches go in groups of p, each group through one chunk
- * after the other. */
+/* Returns the i-th forward (or backward) pass of a stage with v chunks. Micro-batches are in groups of p; each group passes through
+ * one chunk after the other. */
 static inline struct pass schedule_virtual(uint32_t i, uint32_t p, uint32_t v, bool is_backward)
 {
 	uint32_t group = i / (p * v), in_group = i % (p * v), chunk = in_group / p;
 	return (struct pass){ is_backward, is_backward ? v - 1 - chunk : chunk, group * p + in_group % p };
 }
 
-/* Interleaved 1F1B; m must be a multiple of p. out has room for 2 m v passes. */
+/* Writes interleaved 1F1B; m must be a multiple of p. out must have room for 2 m v passes. */
 static inline void schedule_interleaved(struct pass *out, uint32_t m, uint32_t p, uint32_t v, uint32_t stage)
 {
 	uint32_t total = m * v, n = 0;
 	uint32_t warmup = schedule_min(total, 2 * (p - stage - 1) + (v - 1) * p);
-	if (m == p) /* as in Megatron-LM: there is no steady state in which to save memory */
+	if (m == p) /* as in Megatron-LM: without a steady state there is no memory to save */
 		warmup = total;
 	for (uint32_t i = 0; i < warmup; i++)
 		out[n++] = schedule_virtual(i, p, v, false);
@@ -86,7 +86,7 @@ static inline void schedule_make(enum schedule_kind kind, struct pass *out, uint
 		schedule_interleaved(out, m, p, v, stage);
 }
 
-/* The largest number of micro-batches (per chunk) between forward and backward at any time. */
+/* Returns the largest number of micro-batches (per chunk) between forward and backward at any time. */
 static inline uint32_t schedule_in_flight(const struct pass *order, size_t n)
 {
 	uint32_t now = 0, most = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * servers.h - placement of parameter servers, and the parameters that each holds
+ * servers.h - placement of parameter servers, and the parameters that each server holds
  *
  * A server is an endpoint: the host of a node, or a GPU. Workers are GPUs 0..workers-1. A dedicated server takes a whole
  * node, so the GPUs of the last nodes do not train. A message's bytes are distributed over the
@@ -16,8 +16,8 @@
 struct servers {
 	uint32_t n, workers;
 	uint32_t *endpoint;
-	double *params;    /* [message * n + server] */
-	uint32_t *largest; /* [server]: the message with its largest part, usually the last to arrive */
+	double *params;    /* parameters, [message * n + server] */
+	uint32_t *largest; /* message with the server's largest part, usually the last to arrive */
 };
 
 static inline void servers_free(struct servers *v)
@@ -27,7 +27,7 @@ static inline void servers_free(struct servers *v)
 	orr_free(v->largest);
 }
 
-/* Nodes with (or without) GPUs, in order; the caller frees the list. */
+/* Returns the nodes with (or without) GPUs, in order; the caller frees the list. */
 static inline uint32_t *nodes_with_gpus_(const struct orr_step *s, const struct orr_step_facts *f, bool with, uint32_t *n)
 {
 	bool *has = orr_alloc(f->nodes + 1u, sizeof *has);
@@ -42,7 +42,7 @@ static inline uint32_t *nodes_with_gpus_(const struct orr_step *s, const struct 
 	return list;
 }
 
-/* Places servers on nodes. dedicated: the last nodes with GPUs; cpu-nodes: those without; else spread over those with GPUs. */
+/* Places servers on nodes. dedicated: the last nodes with GPUs; cpu-nodes: nodes without GPUs; else spread over nodes with GPUs. */
 static inline int servers_on_nodes_(
 	struct servers *v, const struct orr_step *s, const struct orr_step_facts *f, const char *placement, struct orr_error *err)
 {
@@ -68,7 +68,7 @@ static inline int servers_on_nodes_(
 	return code;
 }
 
-/* n 0: one server per eligible node (dedicated: one server; gpu: one per GPU). */
+/* Places the servers. n 0: one server per eligible node (dedicated: one server; gpu: one per GPU). */
 static inline int servers_place(struct servers *v, const struct orr_step *s, uint32_t n, const char *placement, struct orr_error *err)
 {
 	struct orr_step_facts f;

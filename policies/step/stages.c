@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cutting a model into stages, and their costs (stages.h). */
+/* Cuts a model into stages and computes their costs (stages.h). */
 #include "stages.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static double pass_s(
 
 /* ---- where to cut ---- */
 
-/* Lists the places where the model may be cut: place[0] = 0, .., place[n] = layers; room for layers + 1. */
+/* Lists the places where the model may be cut: place[0] = 0, .., place[n] = layers; requires room for layers + 1. */
 static uint32_t list_places(const struct orr_step *s, uint32_t layers, uint32_t *place)
 {
 	uint32_t n = 0, before = UINT32_MAX;
@@ -44,9 +44,9 @@ static double work_s(const struct orr_step *s, const struct stage_terms *t, uint
 }
 
 /*
- * best[k][j] is the least possible length of the longest of stages 0..k on pieces 0..j-1; from[k][j] is where stage k then
- * begins. It is the minimum over i of max(best[k-1][i], sum of pieces i..j-1). The first term grows with i and the second
- * falls, so the minimum is where they cross. sum: prefix sums on the stage's device.
+ * Computes best[k][j], the least possible length of the longest of stages 0..k on pieces 0..j-1; from[k][j] is the start of
+ * stage k then. It is the minimum over i of max(best[k-1][i], sum of pieces i..j-1). The first term increases with i and the
+ * second decreases, so the minimum is at their crossing. sum: prefix sums on the stage's device.
  */
 static void best_stage(const double *before, const double *sum, uint32_t k, uint32_t pieces, double *best, uint32_t *from)
 {
@@ -96,7 +96,8 @@ static void cut_by_time(const struct orr_step *s, const struct stage_terms *term
 	orr_free(from);
 }
 
-/* Equal numbers of blocks. Layers before the first block and after the last go with those. */
+/* Cuts equal numbers of blocks. Layers before the first block belong to the first stage, layers after the last block to the last
+ * stage. */
 static int cut_by_blocks(const struct orr_step *s, const struct orr_step_facts *f, uint32_t n, uint32_t *first, struct orr_error *err)
 {
 	struct orr_layer_info info;
@@ -166,14 +167,15 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 
 /* Elements kept by one block, or by a layer outside blocks. */
 struct kept {
-	double all;   /* for backward, without recomputation */
-	double core;  /* between attention's two products */
-	double input; /* input of the block */
+	double all;   /* elements kept for backward, without recomputation */
+	double core;  /* elements between attention's two products */
+	double input; /* elements of the input of the block */
 };
 
 /*
- * Megatron's split of a block: a product with whole input is split by columns and has split output; the next product, split
- * by rows, has whole output. A layer keeps its input. Every shard keeps whole inputs; under sequence parallelism, its part.
+ * Megatron's split of a block: a product with whole input is split by columns and has split output; the next product, split by
+ * rows, has whole output. A layer keeps its input. Every shard keeps whole inputs; under sequence parallelism, it keeps its
+ * part.
  */
 struct walk {
 	const struct orr_step *s;
@@ -181,7 +183,7 @@ struct walk {
 	uint32_t device;
 	bool is_split;
 	uint32_t core_first, core_last; /* attention's products without parameters: scores, context */
-	double out_before;              /* of the previous layer */
+	double out_before;              /* output elements of the previous layer */
 	struct stage *out;
 };
 
@@ -190,7 +192,7 @@ static double share(const struct walk *w, bool is_split)
 	return is_split || w->t->sequence_parallel ? 1.0 / w->t->shards : 1;
 }
 
-/* From the first to the last MATMUL of the block that begins at layer l; an empty range if there is none. */
+/* Finds the range from the first to the last MATMUL of the block that begins at layer l; empty if it has none. */
 static void find_core(struct walk *w, uint32_t l, uint32_t block)
 {
 	struct orr_layer_info i;

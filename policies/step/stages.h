@@ -6,8 +6,8 @@
  * before a cut crosses it; edges that skip over a cut are ignored (docs/models/step-pipelines.md). Invariant of a cut: stages are
  * consecutive and not empty, and cover all layers. Costs are seconds and bytes of one micro-batch on one device.
  *
- * Activations: Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023, 4 and 5:
- * the activations kept for backward, and how tensor and sequence parallelism split them.
+ * Source for the activations kept for backward, and for their split by tensor and sequence parallelism: Korthikanti et al.,
+ * "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023, 4 and 5.
  */
 #ifndef ORR_POLICIES_STEP_STAGES_H
 #define ORR_POLICIES_STEP_STAGES_H
@@ -16,37 +16,38 @@
 
 enum recompute {
 	RECOMPUTE_NONE,
-	RECOMPUTE_SELECTIVE, /* attention, from scores to context */
-	RECOMPUTE_FULL,      /* block by block from the blocks' inputs; models without blocks: as RECOMPUTE_STAGE */
-	RECOMPUTE_STAGE      /* the whole stage from its input (GPipe) */
+	RECOMPUTE_SELECTIVE, /* recompute attention, from scores to context */
+	RECOMPUTE_FULL,      /* recompute block by block from the blocks' inputs; models without blocks: like RECOMPUTE_STAGE */
+	RECOMPUTE_STAGE      /* recompute the whole stage from its input (GPipe) */
 };
 #define RECOMPUTE_CHOICES "none|selective|full|stage"
 #define RECOMPUTE_DOC "recomputation in backward: none, the core of attention, block by block, or the whole stage"
 
 struct stage_terms {
-	double samples; /* per micro-batch on one device */
+	double samples; /* samples per micro-batch on one device */
 	enum recompute recompute;
-	uint32_t shards; /* tensor parallelism; 1: none */
+	uint32_t shards; /* number of tensor-parallel shards; 1: none */
 	bool sequence_parallel;
 };
 
 struct stage {
 	uint32_t first, layers;
-	double params; /* of all shards together */
+	double params; /* parameters of all shards together */
 	double forward_s, backward_s, recompute_s;
-	double out_bytes;                   /* output, of all shards together */
-	double stored_bytes;                /* kept from forward to backward, on each device */
-	double working_bytes;               /* additional, while backward recomputes */
-	uint32_t columns, rows;             /* products split by columns and by rows (an embedding counts as rows); 0 without shards */
-	uint32_t again_columns, again_rows; /* products that recomputation repeats */
+	double out_bytes;                   /* bytes of the output, of all shards together */
+	double stored_bytes;                /* bytes kept from forward to backward, on each device */
+	double working_bytes;               /* additional bytes while backward recomputes */
+	uint32_t columns, rows;             /* numbers of products split by columns and by rows (an embedding counts as rows); 0
+					     * without shards */
+	uint32_t again_columns, again_rows; /* numbers of these products that recomputation repeats */
 };
 
 enum recompute recompute_named(const char *name);
 
 /*
- * Cuts the model into n stages: first[0..n], first[n] == layers. With n_counts, counts has the number of layers (or blocks)
- * of each stage. Else by_time minimises the longest stage, with stage i on device[i] doing samples[i] of a micro-batch
- * (NULL: all of it). Else all stages have equal numbers of blocks.
+ * Cuts the model into n stages: first[0..n], first[n] == layers. With n_counts, counts has the number of layers (or blocks) of
+ * each stage. Else by_time minimises the longest stage; stage i is on device[i] and computes samples[i] of a micro-batch (NULL:
+ * the whole one). Else all stages have equal numbers of blocks.
  */
 int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n, const uint32_t *device, const double *samples,
 	bool by_time, const double *counts, size_t n_counts, uint32_t *first, struct orr_error *err);
@@ -55,11 +56,12 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 void stage_measure(
 	const struct orr_step *s, const struct stage_terms *t, uint32_t device, uint32_t first, uint32_t layers, struct stage *out);
 
-/* Parameters of the embedding's table if the output layer uses it: it is then a product after the blocks without
- * parameters of its own. The first and the last stage both hold the table and sum its gradients. 0: not shared. */
+/* Returns the parameters of the embedding's table if the output layer uses it. That layer is then a product after the blocks,
+ * without own parameters; the first and the last stage both hold the table and sum its gradients. 0: not shared. */
 double stage_tied_params(const struct orr_step *s);
 
-/* Declares the memory of weights, gradients and optimizer state of params parameters; the state is sharded over state_shards devices. */
+/* Declares the memory of weights, gradients and optimizer state for `params` parameters. The state is sharded over state_shards
+ * devices. */
 void stage_hold(struct orr_step *s, uint32_t device, double params, double state_shards, const char *what);
 
 #endif

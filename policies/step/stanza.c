@@ -3,8 +3,8 @@
  * Stanza: layer separation (Wu, Xu, Li, Xiong, "Stanza: Layer Separation for Distributed Training in Deep Learning", IEEE
  * Transactions on Services Computing 2020; arXiv 1812.10624).
  *
- * Of N workers, C hold the convolutional layers and F the fully connected ones, so the large gradients of the latter never
- * cross the cluster:
+ * Of N workers, C hold the convolutional layers and F the fully connected layers, so the large gradients of the fully connected
+ * layers stay among the F workers:
  *
  *	1  each CONV worker: forward over its layers
  *	2  its last activations go to its FC worker
@@ -16,9 +16,9 @@
  *	8  the CONV workers average theirs: ring, or through servers
  *	9  update
  *
- * The paper's abstract and introduction give the separation. This is the only order of steps that is consistent with them; details are
- * parameters. F is chosen by the closed form of the step (docs/models/step-stanza-ds-sync-ako.md), because the paper's own rule is not
- * known.
+ * The separation is that of the paper's abstract and introduction. This is the only order of steps that is consistent with
+ * them; details are parameters. The closed form of the step (docs/models/step-stanza-ds-sync-ako.md) gives F, because the
+ * paper's own rule is unknown.
  */
 #include <orrery/step.h>
 
@@ -41,14 +41,15 @@ enum sync { SYNC_RING, SYNC_SERVER, SYNC_SERVERS };
 
 struct stanza {
 	struct orr_step_facts facts;
-	uint32_t n, conv, fc; /* CONV workers are GPUs 0..conv-1, FC workers the next fc */
+	uint32_t n, conv, fc; /* CONV workers are GPUs 0..conv-1, FC workers are the next fc */
 	uint32_t cut;         /* first fully connected layer */
 	enum sync sync;
 	uint32_t servers;
 	uint32_t *server; /* endpoints: hosts without GPUs if there are any, else FC workers */
 	bool does_overlap, is_per_worker, is_early;
-	double conv_bytes, fc_bytes, activation_bytes; /* conv, fc: of the gradients; activation: of one worker's batch, one direction */
-	double step_s;                                 /* by the closed form */
+	double conv_bytes, fc_bytes, activation_bytes; /* conv, fc: bytes of the gradients; activation: of one worker's batch, one
+							* direction */
+	double step_s;                                 /* step time by the closed form */
 	orr_op *update;                                /* [n] */
 	orr_op *scratch;                               /* [4 n] */
 };
@@ -196,7 +197,7 @@ static uint32_t served(const struct stanza *z, uint32_t fc)
 	return z->conv / z->fc + (fc - z->conv < z->conv % z->fc);
 }
 
-/* Steps 1 to 5: fills in back[i], the arrival of the gradient at CONV worker i, and fc_done[f]. */
+/* Builds steps 1 to 5: fills in back[i], the arrival of the gradient at CONV worker i, and fc_done[f]. */
 static void forth_and_back(struct orr_step *s, const struct stanza *z, orr_op *back, orr_op *fc_done)
 {
 	double b = z->facts.batch;
@@ -231,8 +232,8 @@ static void forth_and_back(struct orr_step *s, const struct stanza *z, orr_op *b
 	}
 }
 
-/* Averages layers first..first+count-1 among the CONV workers; ready[i]: worker i's gradient is ready. The last average
- * of an iteration reports the update to sim/learn for all. */
+/* Averages layers first..first+count-1 among the CONV workers. ready[i]: worker i's gradient is ready. The last average of an
+ * iteration reports the update to sim/learn for all layers. */
 static orr_op average(
 	struct orr_step *s, const struct stanza *z, uint32_t first, uint32_t count, const orr_op *ready, const uint32_t *device)
 {
@@ -287,7 +288,7 @@ static orr_op average(
 	return done;
 }
 
-/* Steps 6 and 8 with overlap: layer by layer from the last; layers without parameters go with the next. */
+/* Builds steps 6 and 8 with overlap: layer by layer from the last; a layer without parameters is sent with the next. */
 static orr_op backward_overlapped(struct orr_step *s, const struct stanza *z, orr_op *at, const uint32_t *device)
 {
 	orr_op all = 0;

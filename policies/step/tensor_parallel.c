@@ -3,11 +3,11 @@
  * Tensor parallelism (Megatron-LM: Shoeybi et al., arXiv 1909.08053, 3; sequence parallelism: Korthikanti et al., "Reducing
  * Activation Recomputation in Large Transformer Models", MLSys 2023, 4.2).
  *
- * In each transformer layer, attention and MLP are each a product split by columns followed by one split by rows. So
- * forward sums activations over the group twice per layer, and so does backward; an embedding and the output layer add one
- * sum each. Sequence parallelism splits the layers in between along the sequence, and each sum becomes a reduce-scatter and
- * an all-gather: the same bytes, less memory. Collectives do not overlap with computing. GPUs beyond one group form
- * replicas, whose gradients are summed after the last backward.
+ * In each transformer layer, attention and MLP are each a product split by columns followed by one split by rows. So forward
+ * and backward each sum activations over the group twice per layer; an embedding and the output layer add one sum each.
+ * Sequence parallelism splits the layers in between along the sequence, and each sum becomes a reduce-scatter and an
+ * all-gather: the same bytes, less memory. Collectives do not overlap with computing. GPUs beyond one group form replicas,
+ * whose gradients are summed after the last backward pass.
  */
 #include "pipeline.h"
 

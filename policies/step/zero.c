@@ -28,8 +28,8 @@ struct zero {
 	int64_t stage;
 	uint32_t prefetch;
 	bool does_overlap;
-	orr_op *forward, *backward; /* [position * chunks + chunk] */
-	orr_op *gather, *scatter;   /* [chunk]; gather: the latest, for forward, then for backward */
+	orr_op *forward, *backward; /* passes, [position * chunks + chunk] */
+	orr_op *gather, *scatter;   /* by chunk; gather: the latest, for forward, then for backward */
 };
 
 static void destroy(void *self)
@@ -73,11 +73,11 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	return z;
 }
 
-/* A replica allocates memory when `from` starts and frees it when `to` ends. */
+/* Declares that a replica allocates memory when `from` starts and frees it when `to` ends. */
 static void borrow(const struct zero *z, struct orr_step *s, orr_op from, orr_op to, uint32_t position, double bytes)
 {
 	if (z->r.n == 1 || bytes <= 0)
-		return; /* held during the whole run */
+		return; /* memory held during the whole run */
 	orr_takes(s, from, position, bytes);
 	orr_gives(s, to, position, bytes);
 }
@@ -101,7 +101,7 @@ static orr_op collective(const struct zero *z, struct orr_step *s, uint32_t chun
 	return sum;
 }
 
-/* Makes op wait for the same chunk's op of every replica. */
+/* Makes op wait for the op of the same chunk on every replica. */
 static void after_all(const struct zero *z, struct orr_step *s, orr_op op, const orr_op *of, uint32_t chunk)
 {
 	for (uint32_t p = 0; p < z->r.positions; p++)
@@ -109,14 +109,14 @@ static void after_all(const struct zero *z, struct orr_step *s, orr_op op, const
 }
 
 /*
- * Stage 3: gathers a chunk that is computed at step `place` of the iteration's 2n: forward of chunks 0 to n-1, then
- * backward of n-1 to 0. It may start after the chunk prefetch + 1 steps before is computed.
+ * Stage 3: gathers a chunk that is computed at step `place` of the iteration's 2n: forward of chunks 0 to n-1, then backward of
+ * n-1 to 0. The gather may start after the computation of the chunk that is prefetch + 1 steps earlier.
  */
 static void gather(struct zero *z, struct orr_step *s, uint32_t place)
 {
 	uint32_t n = z->r.chunks.n, chunk = place < n ? place : 2 * n - 1 - place;
 	z->gather[chunk] = collective(z, s, chunk, ORR_ALL_GATHER);
-	for (uint32_t p = 0; p < z->r.positions; p++) /* not before the update of the previous iteration */
+	for (uint32_t p = 0; p < z->r.positions; p++) /* after the update of the previous iteration */
 		orr_after(s, z->gather[chunk], z->r.tail[p]);
 	if (place <= z->prefetch)
 		return;
@@ -177,7 +177,7 @@ static void backward(struct zero *z, struct orr_step *s)
 		scatter(z, s, c, 0);
 }
 
-/* Stages 1 and 2: gathers the updated parameters. A chunk's forward pass waits for its own. */
+/* Stages 1 and 2: gathers the updated parameters. A chunk's forward pass waits for its own parameters. */
 static void gather_updated(struct zero *z, struct orr_step *s)
 {
 	struct replicas *r = &z->r;
@@ -195,7 +195,7 @@ static void gather_updated(struct zero *z, struct orr_step *s)
 		r->tail[p] = all;
 }
 
-/* The chunk whose gradient is sent last. */
+/* Returns the chunk whose gradient is sent last. */
 static uint32_t last_sent(const struct zero *z)
 {
 	uint32_t c = 0;
