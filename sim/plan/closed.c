@@ -252,9 +252,11 @@ static double update_s(const struct form *f, uint32_t set)
 
 static double finish(const struct form *f, double *end_s)
 {
-	double last = 0;
+	double last = 0, *bytes = mem_alloc(f->sets * sizeof *bytes);
 	for (uint32_t i = 0; i < f->sets; i++)
-		end_s[i] += network_sum_s(f->p, &f->d->stage[i], set_params(f, i) * f->p->facts.gradient_bytes);
+		bytes[i] = set_params(f, i) * f->p->facts.gradient_bytes;
+	network_sums(f->p, f->d->stage, f->sets, bytes, end_s);
+	mem_free(bytes);
 	sum_tied(f, end_s);
 	for (uint32_t i = 0; i < f->sets; i++)
 		last = fmax(last, end_s[i] + update_s(f, i));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages of a plan on an otherwise idle network (docs/models/plan.md, "Messages"): each NIC and each GPU link carries its
- * bytes at its rate, all at the same time; the slowest determines the time. Only the executor models links between switches.
+ * Messages of a plan on an otherwise idle network (docs/models/plan.md, "Messages"): each link carries the bytes of all messages routed
+ * over it at its rate; the slowest link determines the time. All-reduces of several stages that share links divide these links fairly.
  */
 #include "plan/world.h"
 
@@ -12,45 +12,30 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- loads: seconds by NIC and GPU link ---- */
+/* ---- loads: seconds by link ---- */
 
-static uint32_t nic_count(const struct topo *t)
-{
-	return t->n_nodes * topo_nics(t);
-}
-
-static void add_load(struct orr_plan *p, uint32_t slot, double seconds)
-{
-	if (!p->load) {
-		p->n_load = 2 * (nic_count(p->of->config.topo) + p->facts.gpus);
-		p->load = mem_zalloc(p->n_load, sizeof *p->load);
-		p->touched = mem_zalloc(p->n_load, sizeof *p->touched);
-	}
-	if (p->load[slot] <= 0)
-		p->touched[p->n_touched++] = slot;
-	p->load[slot] += seconds;
-}
-
-/* Adds a message to the loads; returns its latency. */
+/* Adds a message to the loads of the links of its route; returns its latency. */
 static double book(struct orr_plan *p, uint32_t from, uint32_t to, double bytes)
 {
 	const struct topo *t = p->of->config.topo;
-	uint32_t nics = nic_count(t), gpus = p->facts.gpus;
+	uint32_t hop[TOPO_MAX_HOPS];
+	double latency = 0;
 	if (from == to || !(bytes > 0))
 		return 0;
-	double pair = bytes / topo_bandwidth(t, from, to);
-	*p->uses |= PLAN_USED_MESSAGES | (topo_node(t, from) != topo_node(t, to) ? PLAN_USED_NETWORK : 0);
-	if (topo_node(t, from) == topo_node(t, to)) {
-		add_load(p, 2 * nics + from, pair);
-		add_load(p, 2 * nics + gpus + to, pair);
-		return topo_latency(t, from, to);
+	if (!p->load) {
+		p->load = mem_zalloc(t->n_links, sizeof *p->load);
+		p->users = mem_zalloc(t->n_links, sizeof *p->users);
+		p->touched = mem_zalloc(t->n_links, sizeof *p->touched);
 	}
-	uint32_t out = topo_nic(t, from, true), in = topo_nic(t, to, false);
-	add_load(p, topo_port(t, from, to), fmax(out == UINT32_MAX ? 0 : bytes / t->link[out].flow.capacity_Bps, 1e-30));
-	add_load(p, nics + topo_port(t, to, from), fmax(in == UINT32_MAX ? 0 : bytes / t->link[in].flow.capacity_Bps, 1e-30));
-	add_load(p, 2 * nics + from, pair);
-	add_load(p, 2 * nics + gpus + to, pair);
-	return topo_latency(t, from, to);
+	*p->uses |= PLAN_USED_MESSAGES | (topo_node(t, from) != topo_node(t, to) ? PLAN_USED_NETWORK : 0);
+	for (uint32_t i = 0, n = topo_route(t, from, to, 0, hop); i < n; i++) {
+		const struct flow_link *link = &t->link[hop[i]].flow;
+		if (p->load[hop[i]] <= 0)
+			p->touched[p->n_touched++] = hop[i];
+		p->load[hop[i]] += fmax(bytes / link->capacity_Bps, 1e-30);
+		latency += link->latency_s;
+	}
+	return latency;
 }
 
 static double take_loads(struct orr_plan *p)
@@ -156,26 +141,167 @@ static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, dou
 	return 2 * (n - 1.) * latency;
 }
 
-double network_sum_s(struct orr_plan *p, const struct orr_plan_stage *x, double bytes)
+/*
+ * Adds the all-reduces of a stage's gradients to the loads, each shard over the groups; bytes: of one GPU. Returns the time of those inside
+ * one node, or the latencies of the rounds.
+ */
+static double book_sum(struct orr_plan *p, const struct orr_plan_stage *x, double bytes)
 {
 	uint32_t t = stage_shards(x), n = stage_groups(x);
+	double latency = 0;
 	if (n < 2 || !(bytes > 0))
 		return 0;
 	uint32_t *ring = mem_alloc(n * sizeof *ring);
-	double latency = 0, inside = 0;
-	bool is_inside = true;
 	for (uint32_t k = 0; k < t; k++) {
 		for (uint32_t g = 0; g < n; g++)
 			ring[g] = x->gpu[g * t + k];
-		if (is_one_node(p, ring, n)) {
-			inside = fmax(inside, inside_s(p, ring, n, bytes));
-			continue;
-		}
-		is_inside = false;
-		latency = fmax(latency, book_ring(p, ring, n, bytes));
+		bool is_inside = is_one_node(p, ring, n);
+		latency = fmax(latency, is_inside ? inside_s(p, ring, n, bytes) : book_ring(p, ring, n, bytes));
 	}
 	mem_free(ring);
-	return fmax(inside, is_inside ? 0 : latency + take_loads(p));
+	return latency;
+}
+
+/* The all-reduces of one stage. use, load_s: the links that it shares with other stages, and its seconds on them. */
+struct sum {
+	double alone_s, left_s, bytes; /* without other stages; what is left of that; of a GPU */
+	uint32_t *use, uses;
+	double *load_s;
+	double rate; /* share of the speed alone */
+	bool is_active, is_frozen;
+};
+
+/* Moves the loads of links to x. */
+static void take_sum(struct orr_plan *p, double latency, double bytes, struct sum *x)
+{
+	*x = (struct sum){ .uses = p->n_touched, .bytes = bytes };
+	x->use = mem_alloc(x->uses * sizeof *x->use + 1);
+	x->load_s = mem_alloc(x->uses * sizeof *x->load_s + 1);
+	for (uint32_t i = 0; i < x->uses; i++) {
+		x->use[i] = p->touched[i];
+		x->load_s[i] = p->load[p->touched[i]];
+		p->users[x->use[i]]++;
+	}
+	x->alone_s = x->left_s = latency + take_loads(p);
+}
+
+/* Keeps the links that several stages use. */
+static void keep_shared(struct orr_plan *p, struct sum *x, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t kept = 0;
+		for (uint32_t k = 0; k < x[i].uses; k++)
+			if (p->users[x[i].use[k]] > 1) {
+				x[i].use[kept] = x[i].use[k];
+				x[i].load_s[kept++] = x[i].load_s[k];
+			} else {
+				p->users[x[i].use[k]] = 0;
+			}
+		x[i].uses = kept;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < x[i].uses; k++)
+			p->users[x[i].use[k]] = 0;
+}
+
+/* The seconds of link x->use[k] in a second, for each byte/s of the rings' messages. */
+static double weight(const struct sum *x, uint32_t k)
+{
+	return x->load_s[k] / x->bytes;
+}
+
+/*
+ * Computes max-min fair rates of the active all-reduces: the rates (bytes/s) of all rings grow together; a link in use at its capacity, or
+ * the speed alone, stops those that it limits. p->load: share of a link in use; need: weight of those whose rates grow.
+ */
+static void share_links(struct orr_plan *p, struct sum *x, uint32_t n, double *need)
+{
+	for (uint32_t left = n; left;) {
+		double level = INFINITY;
+		left = 0;
+		for (uint32_t i = 0; i < n; i++)
+			for (uint32_t k = 0; k < x[i].uses && x[i].is_active && !x[i].is_frozen; k++)
+				need[x[i].use[k]] += weight(&x[i], k);
+		for (uint32_t i = 0; i < n; i++)
+			if (x[i].is_active && !x[i].is_frozen) {
+				level = fmin(level, x[i].bytes / x[i].alone_s);
+				for (uint32_t k = 0; k < x[i].uses; k++)
+					level = fmin(level, fmax(0, 1 - p->load[x[i].use[k]]) / need[x[i].use[k]]);
+			}
+		for (uint32_t i = 0; i < n; i++) {
+			bool is_full = x[i].bytes / x[i].alone_s <= level * (1 + 1e-9);
+			if (!x[i].is_active || x[i].is_frozen)
+				continue;
+			for (uint32_t k = 0; k < x[i].uses && !is_full; k++)
+				is_full = (1 - p->load[x[i].use[k]]) / need[x[i].use[k]] <= level * (1 + 1e-9);
+			x[i].rate = is_full ? fmin(1, level * x[i].alone_s / x[i].bytes) : -1;
+			left += !is_full;
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			for (uint32_t k = 0; k < x[i].uses; k++)
+				need[x[i].use[k]] = 0;
+			if (!x[i].is_active || x[i].is_frozen || x[i].rate < 0)
+				continue;
+			x[i].is_frozen = true;
+			for (uint32_t k = 0; k < x[i].uses; k++)
+				p->load[x[i].use[k]] += x[i].rate * x[i].load_s[k] / x[i].alone_s;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < x[i].uses; k++)
+			p->load[x[i].use[k]] = 0;
+}
+
+/* Advances all all-reduces from their begins to their ends, at rates that change whenever one begins or ends. */
+static void advance(struct orr_plan *p, struct sum *x, uint32_t n, const double *begin_s, double *end_s)
+{
+	double *need = mem_zalloc(p->of->config.topo->n_links, sizeof *need);
+	for (double now = 0; now < INFINITY;) {
+		double next = INFINITY;
+		for (uint32_t i = 0; i < n; i++) {
+			x[i].is_active = x[i].left_s > 0 && begin_s[i] <= now;
+			x[i].is_frozen = false;
+			if (x[i].left_s > 0 && !x[i].is_active)
+				next = fmin(next, begin_s[i]);
+		}
+		share_links(p, x, n, need);
+		for (uint32_t i = 0; i < n; i++)
+			if (x[i].is_active)
+				next = fmin(next, now + x[i].left_s / x[i].rate);
+		for (uint32_t i = 0; i < n && next < INFINITY; i++)
+			if (x[i].is_active) {
+				x[i].left_s -= (next - now) * x[i].rate;
+				if (x[i].left_s <= 1e-9 * x[i].alone_s) {
+					x[i].left_s = 0;
+					end_s[i] = next;
+				}
+			}
+		now = next;
+	}
+	mem_free(need);
+}
+
+void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, double *end_s)
+{
+	struct sum *x = mem_alloc(n * sizeof *x);
+	double *begin_s = mem_alloc(n * sizeof *begin_s);
+	bool is_shared = false;
+	for (uint32_t i = 0; i < n; i++)
+		take_sum(p, book_sum(p, &stage[i], bytes[i]), bytes[i], &x[i]);
+	keep_shared(p, x, n);
+	for (uint32_t i = 0; i < n; i++) {
+		begin_s[i] = end_s[i];
+		end_s[i] += x[i].alone_s;
+		is_shared |= x[i].uses > 0;
+	}
+	if (is_shared)
+		advance(p, x, n, begin_s, end_s);
+	for (uint32_t i = 0; i < n; i++) {
+		mem_free(x[i].use);
+		mem_free(x[i].load_s);
+	}
+	mem_free(begin_s);
+	mem_free(x);
 }
 
 double network_ends_s(struct orr_plan *p, const struct orr_plan_stage *a, const struct orr_plan_stage *b, bool is_grid, double bytes)

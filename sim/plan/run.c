@@ -82,6 +82,7 @@ static void end(struct orr_plan *p)
 	mem_free(p->first_layer);
 	mem_free(p->type_of);
 	mem_free(p->load);
+	mem_free(p->users);
 	mem_free(p->touched);
 	mem_free(p->improved_s);
 	mem_free(p->improved_at);

@@ -62,8 +62,8 @@ struct orr_plan {
 	uint32_t *type_of;     /* by GPU */
 	double tied_params;
 	struct cost_table *costs;
-	double *load; /* scratch of network.c: loads by NIC, out and in, and by GPU, out and in */
-	uint32_t n_load;
+	double *load; /* scratch of network.c, by link: its busy time, s; users: stages that use it */
+	uint32_t *users;
 	uint32_t *touched, n_touched;
 	struct rng rng;
 	struct watch *watch;
@@ -95,8 +95,9 @@ void costs_free(struct orr_plan *p);
 /* ---- network.c ---- */
 /* Returns the time of the messages of one micro-batch across a cut, s; bytes: of the whole micro-batch. */
 double network_cut_s(struct orr_plan *p, const struct orr_plan_stage *from, const struct orr_plan_stage *to, double bytes);
-/* Returns the time of the all-reduces of a stage's gradients, each shard over the groups, s; bytes: of one GPU. */
-double network_sum_s(struct orr_plan *p, const struct orr_plan_stage *x, double bytes);
+/* Advances end_s[i], the begin of the all-reduces of stage i's gradients (each shard over the groups; bytes[i] of one GPU), to their end.
+ * Stages share links. */
+void network_sums(struct orr_plan *p, const struct orr_plan_stage *stage, uint32_t n, const double *bytes, double *end_s);
 /* Returns the time of one all-reduce of a group of shards, while all groups of the stage run theirs, s. */
 double network_shards_s(struct orr_plan *p, const struct orr_plan_stage *x, uint32_t group, double bytes);
 /* Returns the time of an all-reduce over the first and the last stage, s; bytes: of one GPU. In a grid each GPU communicates with

@@ -144,5 +144,11 @@ int main(void)
 		"100Gbps\","
 		"\"precision\":\"fp16\",\"global_batch\":1024,\"step\":{\"optimizer\":\"adam\"}",
 		true, 0.05, 0.25);
+	check("grids on a fat tree, where rings of several stages share links",
+		"\"model\":\"gpt:hidden=1024,layers=16,heads=16,seq=512,vocab=16000\",\"cluster\":\"16x4:v100\",\"network\":\"fat-tree:k=6,"
+		"bw="
+		"25Gbps\","
+		"\"precision\":\"fp16\",\"global_batch\":1024,\"step\":{\"optimizer\":\"adam\"}",
+		true, 0.05, 0.25);
 	return done();
 }

@@ -22,8 +22,14 @@ tail -n +2 "$rows" | while IFS=, read -r b g batch micro h heads l seq tp dp pp 
   echo "$b,$tp,$dp,$pp,$micro,$ms,$(predict "$b" "$g" "$batch" "$micro" "$h" "$heads" "$l" "$seq" "$tp" "$dp" "$pp")"
 done >"$work/predicted"
 awk -F, '{ printf "# %sB TP %s DP %s PP %s micro-batch %s: %.1f ms measured, %.1f predicted, %+.1f %%\n", $1, $2, $3, $4, $5, $6, 1000 * $7, 100 * (1000 * $7 / $6 - 1) }' "$work/predicted"
-# size: number of rows, mean error, Spearman, predicted rank of the best row, how much longer the row ranked first takes than the best
-sort -t, -k1,1 -s "$work/predicted" | awk -F, '
+# A plan measured twice is one plan, with the mean of its times.
+sort -t, -k1,1 -k2,5 -s "$work/predicted" | awk -F, '
+  { plan = $1 "," $2 "," $3 "," $4 "," $5 }
+  plan != last { if (n) print last "," ms / n "," p; last = plan; n = ms = 0 }
+  { n++; ms += $6; p = $7 }
+  END { print last "," ms / n "," p }' >"$work/plans"
+# size: number of plans, mean error, Spearman, predicted rank of the best plan, how much longer the plan ranked first takes than the best
+awk -F, '
   function rank(v, i,   k, r) { r = 1; for (k = 1; k <= n; k++) r += v[k] < v[i] ? 1 : k != i && v[k] == v[i] ? 0.5 : 0; return r }
   function size(   i, sab, saa, sbb, x, y, best, first, e) {
     if (!n) return
@@ -40,16 +46,28 @@ sort -t, -k1,1 -s "$work/predicted" | awk -F, '
   }
   $1 != name { size(); name = $1 }
   { n++; m[n] = $6; p[n] = 1000 * $7 }
-  END { size() }' >"$work/sizes"
+  END { size() }' "$work/plans" >"$work/sizes"
 ok "$([ "$(grep -c '[0-9]$' "$work/predicted")" = "$(($(wc -l <"$rows") - 1))" ]; echo $?)" "every row has a prediction"
 mean=$(awk '{ n += $2; e += $2 * $3 } END { print 100 * e / n }' "$work/sizes")
 ok "$(awk "BEGIN { print !($mean <= 14.73) }")" "mean error $mean % (vTrain's own: 14.73 %)"
 while read -r size n error rho rank regret; do
-  echo "# ${size}B: $n rows, mean error $(awk "BEGIN { print 100 * $error }") %, Spearman $rho, the best row is ranked $rank, the row ranked first takes $(awk "BEGIN { print 100 * $regret }") % longer than the best"
-  # At 39.1B the measured plans with two shards took up to 60 % longer than predicted; the cause is unknown. One of them is predicted to be
-  # the fastest, but took 50.7 % longer than the fastest. At 39.1B and 175B the measured times of the best plans are within 3 % of each
-  # other.
-  [ "$size" = 39.1 ] || ok "$(awk "BEGIN { print !($regret <= 0.05) }")" "${size}B: the row ranked first takes at most 5 % longer than the best"
-  [ "$size" != 3.6 ] && [ "$size" != 18.4 ] || ok "$(awk "BEGIN { print !($rho >= 0.8 && $rank <= 3) }")" "${size}B: Spearman correlation at least 0.8, predicted rank of the fastest row at most 3"
+  echo "# ${size}B: $n plans, mean error $(awk "BEGIN { print 100 * $error }") %, Spearman $rho, the best plan is ranked $rank, the plan ranked first takes $(awk "BEGIN { print 100 * $regret }") % longer than the best"
+  # 39.1B: the measured plans with two shards contradict each other (docs/models/plan.md). One of them is ranked first, but took 50.7 % longer
+  # than the fastest.
+  [ "$size" != 39.1 ] || continue
+  ok "$(awk "BEGIN { print !($regret <= 0.05) }")" "${size}B: the plan ranked first takes at most 5 % longer than the best"
+  ok "$(awk "BEGIN { print !($rho >= 0.8) }")" "${size}B: Spearman correlation at least 0.8"
+  # 175B: the third and fourth predicted times differ by 0.1 %.
+  ok "$(awk "BEGIN { print !($rank <= ($size == 175 ? 4 : 3)) }")" "${size}B: predicted rank of the best plan: $rank"
 done <"$work/sizes"
+# The contradiction, from measurements only. 1F1B with equal stages takes (M + S - 1) times a micro-batch. Seconds per sample of a
+# micro-batch fall by at most 15 % when it grows, except in two families: small kernels (3.6B, TP 8), and 39.1B, TP 2.
+awk -F, -v rows="$rows" 'BEGIN { while ((getline line <rows) > 0) { split(line, c, ","); batch[c[1]] = c[3] } }
+  { m = batch[$1] / $3 / $5; s = $6 / (m + $4 - 1) / $5; key = $1 "," $2 "," $3 "," $4
+    if (!(key in low) || s < low[key]) low[key] = s
+    if (s > high[key]) high[key] = s
+    count[key]++ }
+  END { for (k in count) if (count[k] > 1) print k, high[k] / low[k] }' "$work/plans" | sort -k2,2 -g >"$work/spread"
+is "$(awk '$2 > 1.15 { print $1 }' "$work/spread" | xargs)" "39.1,2,32,8 3.6,8,8,1" "measured seconds per sample contradict each other in two families"
+sed 's/^/# /' "$work/spread"
 tap_done
