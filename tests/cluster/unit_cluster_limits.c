@@ -95,6 +95,9 @@ static void test_limits(void)
 	refused("{\"nodes\": [{\"gpus\": 1, \"count\": 2, \"racks\": 3}]}", "c: $.nodes[0].racks: expected a number from 0 to 2");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 1000001}]}", "c: $.nodes[0].speed: expected a number from 0 to 1000000");
 	refused("{\"nodes\": [{\"gpus\": 1, \"name\": \"\"}]}", "c: $.nodes[0].name: expected a string");
+	refused("{\"nodes\": [{\"gpus\": 1},\n\n{gpus: 2}]}", "c:3: invalid JSON from this line on");
+	refused("{nodes", "c:1: invalid JSON from this line on");
+	refused("{\"nodes\": [{\"gpus\": 1}], \"other\": 3}", "c: unknown key \"other\": expected nodes");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 2}, {\"gpus\": 1, \"speed\": 3}]}",
 		"c: $.nodes[1].speed: type \"gpu\" has speeds 2 and 3; expected one speed per type");
 	refused("{\"nodes\": [{\"gpus\": 1, \"speed\": 3}, {\"gpus\": 1, \"speed\": 2}]}",

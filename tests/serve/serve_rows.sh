@@ -61,6 +61,10 @@ requests_completed=3 requests_refused=1 requests_shed=0 requests_unfinished=0 re
 refused_no_replica=0 refused_policy=0 shed_queue_limit=0 shed_deadline=0 shed_policy=0 preemptions=0 restarts=0 stacked_runs=0 swaps=0 kv_transfers=0
 utilisation=0.462 in_system_mean=0.763 in_system_max=2 replica_hours=0.000555555556 gpu_hours=0.000555555556 lost_work=0 usd=0.002
 usd_per_million_tokens=333.333333" "metrics under vllm"
+# The cache has room for (0.9 x 40 GiB - 1e9) / 1e5 tokens, in blocks of 16.
+is "$(grep '^vllm,assumption' lm/notes.csv)" 'vllm,assumption,"w: 1 GB of weights (given by its file), 100000 bytes of KV cache per token (given by its file); context of 100 tokens of prompt and output"
+vllm,assumption,"KV cache of a replica: w on a100 (tp 1, pp 1): 376544 tokens (serve.kv_part); 90 % of the memory is for weights and KV cache"' "what the run assumed"
+like "$(cat lm/notes.csv)" '^vllm,remark,1 of 4 requests were refused: 1 longer than the context of w \(100 tokens of prompt and output\)$' "and refused"
 for cut in 0.3 0.7; do
   "$orrery" serve t.csv --model w.json --cluster 1x1:a100 --policy vllm --check --no-figures --out cut -q --until $cut
   cut -d, -f1-4,10 cut/vllm.requests.csv | tail -n +2
