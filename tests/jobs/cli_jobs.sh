@@ -121,7 +121,7 @@ jobs t.csv --cluster 2x2:racks=3 --policy fifo|2 orrery: cluster "2x2:racks=3": 
 jobs t.csv --cluster words.json --policy fifo|2 orrery: words\.json:1: expected a column gpus
 jobs t.csv --cluster key.json --policy fifo|2 orrery: key\.json: \$\.nodes\[1\]: unknown key "gpu"
 jobs t.csv --cluster kind.json --policy fifo|2 orrery: kind\.json: \$\.nodes\[1\]\.gpus: expected a number
-jobs t.csv --cluster syntax.json --policy fifo|2 orrery: syntax\.json:2: is not valid JSON
+jobs t.csv --cluster syntax.json --policy fifo|2 orrery: syntax\.json:2: invalid JSON
 jobs t.csv --cluster cell.csv --policy fifo|2 orrery: cell\.csv:3: gpus: expected a whole number from 0 to 1024, found "two"
 jobs t.csv --cluster columns.csv --policy fifo|2 orrery: columns\.csv:1: expected a column gpus
 jobs t.csv --cluster wide.csv --policy fifo|2 orrery: wide\.csv:2: gpu: expected a whole number from 0 to 1024, found "2000"
@@ -138,7 +138,7 @@ run|2 orrery: run: no SCENARIO.json given
 run gone.json|2 orrery: gone\.json: No such file
 run typo.json|2 orrery: typo\.json: unknown key "sed"; did you mean seed
 run list.json|2 orrery: list\.json: \$\.policies\[1\]: expected a name or an object
-run comma.json|2 orrery: comma\.json:2: is not valid JSON
+run comma.json|2 orrery: comma\.json:2: invalid JSON
 scenario|2 orrery: scenario: expected "show"
 scenario show|2 orrery: scenario show: no SCENARIO.json or TRACE given
 policy show fifoo|2 orrery: no policy "fifoo"; did you mean fifo

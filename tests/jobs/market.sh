@@ -188,7 +188,7 @@ is "$(awk -v h="$(metric lent20s node_hours)" -v u="$(metric lent20s capacity_us
 mixed plain "" ""
 mixed constant-mixed "" '"capacity": {"trace": "mixed-constant.csv"},'
 is "$? $(results plain | grep -vxFf <(results constant-mixed))" "0 " "beside a service, a constant capacity equals the fixed cluster"
-like "$(mixed endless "" '"capacity": {"trace": "churn:length=0"},')" 'capacity.trace: instances change without end' "instances without end need an end of the run"
+like "$(mixed endless "" '"capacity": {"trace": "churn:length=0"},')" 'capacity.trace: the trace of instances has no end' "instances without end need an end of the run"
 
 # ---- stored, shown, and run again ----
 "$orrery" jobs hand-jobs.csv --capacity hand-capacity.csv --cluster 2x1 --policy fifo "${cost[@]}" -q --no-figures --db a.db --out first
