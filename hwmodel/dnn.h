@@ -16,6 +16,8 @@
 #include <orrery/api.h>
 #include <orrery/step.h>
 
+#include "hwmodel/graph_shape.h"
+
 enum dnn_pass { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 
 struct dnn_layer {
@@ -46,6 +48,9 @@ struct dnn {
 	uint32_t fc_first;      /* first fully connected layer of the classifier (Stanza); n_layers: no classifier */
 	/* Dimensions of transformers; 0 for other models. */
 	uint32_t blocks, hidden, heads, kv_heads, ffn, seq, vocab;
+	/* The graph of a graph neural network (vertices 0: none), and whether its edges have attention scores (GAT). */
+	struct graph_shape graph;
+	bool has_attention;
 	/* Samples of the measured batch, and the device, of a table of measured layers (dnn_profile.h); else 0 and NULL. */
 	double profile_batch;
 	char *profile_device;
@@ -54,8 +59,9 @@ struct dnn {
 
 /*
  * Loads a model. spec: a name of the catalogue ("resnet50"), a transformer by its dimensions
- * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:, vit:), a table of measured layers
- * ("FILE.csv:batch=32"), or a file (.json). An error names the JSON path or the nearest known name.
+ * ("gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", likewise bert:, llama:, vit:), a graph network
+ * ("gcn:vertices=1000,edges=8000,widths=32-16-4", likewise gat:), a table of measured layers ("FILE.csv:batch=32"), or a file (.json).
+ * An error names the JSON path or the nearest known name.
  */
 struct dnn *dnn_load(const char *spec, struct orr_error *err);
 struct dnn *dnn_parse(const char *path, const char *text, size_t n, struct orr_error *err);

@@ -269,9 +269,35 @@ static int get_transformer(struct dnn *d, const char *path, const cJSON *o, stru
 	return ORR_OK;
 }
 
+static int get_graph(struct dnn *d, const char *path, const cJSON *o, struct orr_error *err)
+{
+	static const char *const known[] = { "vertices", "edges", "degrees", "exponent", "attention", NULL };
+	struct place w = { path, "$.graph" };
+	struct graph_shape *g = &d->graph;
+	const char *law, *names[8] = { NULL };
+	char where[256];
+	size_t i = 0;
+	if (!o)
+		return ORR_OK;
+	if (check_keys(&w, o, known, err) || get_count(&w, o, "vertices", NAN, &g->vertices, err) ||
+		get_count(&w, o, "edges", NAN, &g->edges, err) || get_text(&w, o, "degrees", "poisson", &law, err) ||
+		get_number(&w, o, "exponent", 2.5, 10, &g->exponent, err) || get_bool(&w, o, "attention", &d->has_attention, err))
+		return ORR_EINPUT;
+	for (; degree_law_name(i) && strcmp(degree_law_name(i), law); i++)
+		names[i] = degree_law_name(i);
+	if (!degree_law_name(i))
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.degrees: expected regular, poisson or power, found \"%.40s\"%s%s", path, law,
+			nearest_name(law, names) ? "; did you mean " : "", nearest_name(law, names) ? nearest_name(law, names) : "");
+	g->law = (enum degree_law)i;
+	if (g->exponent <= 2)
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.exponent: expected a number above 2, found %.15g", path, g->exponent);
+	snprintf(where, sizeof where, "%.200s: $.graph", path);
+	return graph_shape_check(where, g, err);
+}
+
 static struct plan *get_head(const char *path, const cJSON *root, struct orr_error *err)
 {
-	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer", "layers",
+	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer", "graph", "layers",
 		NULL };
 	struct place w = { path, "$" };
 	const char *name, *title, *input, *source, *classifier;
@@ -284,7 +310,8 @@ static struct plan *get_head(const char *path, const cJSON *root, struct orr_err
 	struct plan *p = plan_new(name, title, input);
 	p->d->input_elems = elems;
 	p->classifier = *classifier ? mem_strdup(classifier) : NULL;
-	if (!get_transformer(p->d, path, cJSON_GetObjectItemCaseSensitive(root, "transformer"), err))
+	if (!get_transformer(p->d, path, cJSON_GetObjectItemCaseSensitive(root, "transformer"), err) &&
+		!get_graph(p->d, path, cJSON_GetObjectItemCaseSensitive(root, "graph"), err))
 		return p;
 	plan_free(p);
 	return NULL;

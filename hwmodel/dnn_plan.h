@@ -128,6 +128,23 @@ struct act op_perceptron(struct plan *p, const char *name, const char *act, stru
 /* Gathers one row per field, or (is_summed) the sum of the rows. ids 0: the tables count no parameters. */
 struct act op_tables(struct plan *p, const char *name, double ids, double dim, double fields, bool is_summed);
 
+/* ---- graph neural networks (dnn_graph.c) ---- */
+
+enum { GRAPH_MAX_LAYERS = 8 };
+#define GRAPH_MAX_VERTICES 1e12
+#define GRAPH_MAX_EDGES 1e15
+
+struct graph_network {
+	struct graph_shape shape;
+	bool has_attention; /* GAT */
+	uint32_t layers, width[GRAPH_MAX_LAYERS + 1];
+};
+struct plan *graph_network(const char *name, const char *title, const struct graph_network *z);
+/* Parses "gcn:vertices=..,edges=..,widths=602-128-41" or "gat:..". NULL on error; the message names the key. */
+struct plan *graph_network_from_spec(const char *spec, struct orr_error *err);
+/* Returns ORR_OK if the sizes are possible. `where` starts the message. */
+int graph_shape_check(const char *where, const struct graph_shape *g, struct orr_error *err);
+
 /* Parses "gpt:hidden=..,.." (dnn_spec.c). Returns NULL on error; the message names the key. */
 struct plan *plan_from_spec(const char *spec, struct orr_error *err);
 

@@ -211,6 +211,8 @@ struct plan *plan_from_spec(const char *spec, struct orr_error *err)
 	} families[] = { { "gpt", GPT, transformer_gpt }, { "bert", BERT, transformer_bert }, { "llama", LLAMA, transformer_llama },
 		{ "vit", VIT, transformer_vit }, { "deepfm", DEEPFM, NULL } };
 	size_t n = strcspn(spec, ":");
+	if (!strncmp(spec, "gcn:", 4) || !strncmp(spec, "gat:", 4))
+		return graph_network_from_spec(spec, err);
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
 		if (strlen(families[i].name) != n || memcmp(spec, families[i].name, n))
 			continue;
@@ -222,7 +224,7 @@ struct plan *plan_from_spec(const char *spec, struct orr_error *err)
 		fill_in(&v, families[i].family);
 		return check(spec, &v, families[i].family, err) ? NULL : transformer(spec, &v, families[i].make);
 	}
-	orr_fail(err, ORR_EINPUT, "%.120s: unknown model family \"%.*s\"; expected gpt, bert, llama, vit, deepfm", spec,
+	orr_fail(err, ORR_EINPUT, "%.120s: unknown model family \"%.*s\"; expected gpt, bert, llama, vit, deepfm, gcn, gat", spec,
 		n < 40 ? (int)n : 40, spec);
 	return NULL;
 }

@@ -54,7 +54,7 @@ static bool one(const struct recipe *r, enum action action, const char *folder)
 
 int main(int argc, char **argv)
 {
-	static const struct recipe *const lists[] = { plain_cnns, resnets, inceptions, transformers, translators, recommenders };
+	static const struct recipe *const lists[] = { plain_cnns, resnets, inceptions, transformers, translators, recommenders, graphs };
 	enum action action = argc == 2 && !strcmp(argv[1], "--list") ? LIST : argc == 3 && !strcmp(argv[1], "--check") ? CHECK : WRITE;
 	if (argc < 2 || (action == WRITE && argc != 2)) {
 		fputs("usage: modelgen [--check] FOLDER, or modelgen --list\n", stderr);

@@ -19,7 +19,7 @@ struct recipe {
 };
 
 /* Each list ends with a NULL name. */
-extern const struct recipe plain_cnns[], resnets[], inceptions[], transformers[], translators[], recommenders[];
+extern const struct recipe plain_cnns[], resnets[], inceptions[], transformers[], translators[], recommenders[], graphs[];
 
 void write_model(const struct plan *p, const struct recipe *r, struct sbuf *out);
 

@@ -1,6 +1,6 @@
 # models of networks: the generator of the catalogue, and the embedded catalogue
 noinst_PROGRAMS += hwmodel/modelgen/modelgen
-hwmodel_modelgen_modelgen_SOURCES = hwmodel/modelgen/inception.c hwmodel/modelgen/modelgen.c hwmodel/modelgen/modelgen.h \
+hwmodel_modelgen_modelgen_SOURCES = hwmodel/modelgen/graphs.c hwmodel/modelgen/inception.c hwmodel/modelgen/modelgen.c hwmodel/modelgen/modelgen.h \
 	hwmodel/modelgen/plain.c hwmodel/modelgen/recommenders.c hwmodel/modelgen/resnet.c hwmodel/modelgen/transformers.c \
 	hwmodel/modelgen/translators.c hwmodel/modelgen/write.c
 MODEL_FILES = \
@@ -20,7 +20,9 @@ MODEL_FILES = \
 	hwmodel/models/vit_b16.json hwmodel/models/deit_s16.json hwmodel/models/deit_b16_distilled.json \
 	hwmodel/models/transformer_base.json hwmodel/models/transformer_big.json hwmodel/models/gnmt_v2.json \
 	hwmodel/models/gnmt_16.json hwmodel/models/dlrm_criteo_nvidia.json hwmodel/models/dlrm_rm_small.json \
-	hwmodel/models/deepfm_criteo.json
+	hwmodel/models/deepfm_criteo.json hwmodel/models/gcn_reddit_small.json hwmodel/models/gat_reddit_small.json \
+	hwmodel/models/gcn_reddit_large.json hwmodel/models/gcn_amazon.json hwmodel/models/gat_amazon.json \
+	hwmodel/models/gcn_friendster.json
 EXTRA_DIST += $(MODEL_FILES) hwmodel/embed.sh
 CLEANFILES += hwmodel/models_data.c hwmodel/models_data.c.tmp
 hwmodel/models_data.c: $(MODEL_FILES) hwmodel/embed.sh hwmodel/modelgen/sources.mk

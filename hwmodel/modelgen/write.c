@@ -40,6 +40,16 @@ static void put_layer(struct sbuf *out, const struct dnn_layer *l)
 	sbuf_puts(out, l->is_in_place ? ", \"in_place\": true }" : " }");
 }
 
+static void put_graph(struct sbuf *out, const struct dnn *d)
+{
+	const struct graph_shape *g = &d->graph;
+	sbuf_printf(out, "\"graph\": { \"vertices\": %.0f, \"edges\": %.0f, \"degrees\": \"%s\"", g->vertices, g->edges,
+		degree_law_name(g->law));
+	if (g->law == DEGREE_POWER)
+		sbuf_printf(out, ", \"exponent\": %g", g->exponent);
+	sbuf_puts(out, d->has_attention ? ", \"attention\": true },\n" : " },\n");
+}
+
 static void put_head(struct sbuf *out, const struct plan *p, const struct recipe *r)
 {
 	const struct dnn *d = p->d;
@@ -51,6 +61,8 @@ static void put_head(struct sbuf *out, const struct plan *p, const struct recipe
 		sbuf_printf(out,
 			"\"transformer\": { \"hidden\": %u, \"heads\": %u, \"kv_heads\": %u, \"ffn\": %u, \"seq\": %u, \"vocab\": %u },\n",
 			d->hidden, d->heads, d->kv_heads, d->ffn, d->seq, d->vocab);
+	if (d->graph.vertices > 0)
+		put_graph(out, d);
 }
 
 void write_model(const struct plan *p, const struct recipe *r, struct sbuf *out)

@@ -19,7 +19,7 @@
  * ends when all its ops have ended, except those given to orr_detach().
  *
  * Endpoints: GPU 0..gpus-1 in the order of the cluster, then the host of each node, gpus..gpus+nodes-1 (for parameter
- * servers on CPUs). A "device" below is an endpoint. Every device computes one op at a time on stream 0. Times are seconds,
+ * servers on CPUs), then the functions, if any (orr_functions()). A "device" below is an endpoint. Every device computes one op at a time on stream 0. Times are seconds,
  * sizes bytes.
  *
  * A policy can also react to ends of ops while an iteration runs: see orr_watch().
@@ -89,6 +89,20 @@ ORR_API uint32_t orr_node_of(const struct orr_step *s, uint32_t device);
 ORR_API uint32_t orr_rack_of(const struct orr_step *s, uint32_t device);
 ORR_API double orr_device_memory(const struct orr_step *s, uint32_t device); /* memory of the device, bytes; INFINITY for hosts */
 
+/* The graph of a graph neural network, whose samples are its vertices. */
+struct orr_step_graph {
+	double vertices, edges; /* edges are directed */
+	bool has_attention;     /* GAT */
+	uint32_t layers;        /* of the network; layer l of `of_each` layers of the model begins at l * of_each */
+	uint32_t of_each;
+	uint32_t gather, apply, edge; /* their places among these: sum over neighbours, product, scores of edges (UINT32_MAX: none) */
+};
+/* Returns false if the model is no graph network. */
+ORR_API bool orr_step_graph(const struct orr_step *s, struct orr_step_graph *out);
+/* Pairs (vertex, other server that needs a copy of it) if `parts` servers own random equal shares of the vertices: counted on a generated
+ * graph of at most 2 million edges, else expected (docs/models/step-dorylus.md). */
+ORR_API double orr_step_ghosts(const struct orr_step *s, uint32_t parts);
+
 /* ---- costs ---- */
 
 enum orr_pass { ORR_PASS_FORWARD, ORR_PASS_BACKWARD_DATA, ORR_PASS_BACKWARD_WEIGHT };
@@ -140,6 +154,29 @@ ORR_API void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind,
  */
 ORR_API void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, const uint32_t *map);
 
+/* ---- functions and money ---- */
+
+/*
+ * Functions are short-lived workers outside the cluster, billed by use. Each is an endpoint with a link of its own: a message between a
+ * function and a device takes this link and the NIC of the device's node. Compute and transfer ops use a function like a
+ * device, between orr_invoke() and orr_returns().
+ */
+struct orr_functions {
+	uint32_t n;                         /* each runs one invocation at a time */
+	double bandwidth_Bps, latency_s;    /* of the link, each direction */
+	double start_s, start_spread;       /* time that an invocation takes to start: median; sigma of its logarithm (0: constant) */
+	double memory_bytes;                /* of each */
+	double usd_per_GB_s, usd_per_request; /* GB: 2^30 bytes */
+	double rounding_s;                  /* the billed time is rounded up to a multiple of it; 0: exact */
+};
+/* In create(), once: returns the endpoint of the first. */
+ORR_API uint32_t orr_functions(struct orr_step *s, const struct orr_functions *what);
+/* In create(): the run has an account of money. It has nodes, from 0 to the end of the last iteration, at step.prices or the
+ * catalogue's prices, and functions. orr_functions() implies it. */
+ORR_API void orr_step_money(struct orr_step *s);
+/* USD spent so far, on nodes and on invocations that have returned. */
+ORR_API double orr_step_usd(const struct orr_step *s);
+
 /* ---- the graph: in build() ---- */
 
 enum orr_work { ORR_FORWARD, ORR_BACKWARD, ORR_RECOMPUTE, ORR_OPTIMIZER, ORR_CODEC, ORR_OTHER_WORK, ORR_WORK_KINDS };
@@ -152,6 +189,11 @@ ORR_API orr_op orr_transfer(struct orr_step *s, uint32_t from, uint32_t to, doub
 ORR_API orr_op orr_delay(struct orr_step *s, double seconds);
 /* Makes an op of zero duration that other ops can wait for. */
 ORR_API orr_op orr_mark(struct orr_step *s);
+
+/* Makes an op that takes the start time of an invocation of a function. The invocation is billed from its end on, to the end of the op
+ * that orr_returns() is called for; until then the function cannot be invoked again. */
+ORR_API orr_op orr_invoke(struct orr_step *s, uint32_t function);
+ORR_API void orr_returns(struct orr_step *s, orr_op op, uint32_t function);
 
 enum orr_collective_op { ORR_ALL_REDUCE, ORR_REDUCE_SCATTER, ORR_ALL_GATHER, ORR_BROADCAST, ORR_REDUCE, ORR_ALL_TO_ALL };
 enum orr_collective_algorithm {

@@ -6,8 +6,9 @@ libpolicies_a_SOURCES += policies/step/document.c policies/step/stages.c policie
 	policies/step/parameter_server.c policies/step/local_sgd.c policies/step/zero.c policies/step/ako.c policies/step/crossbow.c policies/step/easgd.c \
 	policies/step/gpipe.c policies/step/one_f_one_b.c policies/step/interleaved.c policies/step/dapple.c \
 	policies/step/tensor_parallel.c policies/step/megatron.c policies/step/bamboo.c policies/step/stanza.c \
-	policies/step/ds_sync.c policies/step/graph.c
-libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/chunks.h policies/step/document.h \
+	policies/step/ds_sync.c policies/step/dorylus_plan.c policies/step/dorylus_calls.c \
+	policies/step/dorylus.c policies/step/graph.c
+libpolicies_a_SOURCES += policies/step/bamboo.h policies/step/chunks.h policies/step/document.h policies/step/dorylus.h \
 	policies/step/graph_read.h policies/step/messages.h policies/step/partitions.h policies/step/pipeline.h \
 	policies/step/replicas.h policies/step/schedule.h policies/step/servers.h policies/step/stages.h
 libpolicies_a_SOURCES += policies/step/policies.def

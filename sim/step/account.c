@@ -341,8 +341,8 @@ void account_result(struct orr_step *s, struct step_result *out)
 {
 	uint32_t *of = mem_alloc(s->endpoints * sizeof *of);
 	stand_in(s, of);
-	out->device = mem_zalloc(s->endpoints, sizeof *out->device);
-	for (uint32_t d = 0; d < s->endpoints; d++) {
+	out->device = mem_zalloc(s->first_function, sizeof *out->device);
+	for (uint32_t d = 0; d < s->first_function; d++) {
 		if (!s->device[of[d]].is_used)
 			continue;
 		device_result(s, d, of[d], out->simulated, out->iteration_s, &out->device[out->n_devices++]);

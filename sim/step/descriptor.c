@@ -310,6 +310,8 @@ static const struct report_column columns[] = {
 	{ "optimizer_s", "optimizer", REPORT_SHORT_TIME, NULL },
 	{ "codec_s", "codec", REPORT_SHORT_TIME, NULL },
 	{ "peak_memory_bytes", "peak memory", REPORT_GIBIBYTES, NULL },
+	{ "usd", "USD", REPORT_NUMBER, NULL },
+	{ "value", "value 1/(USD s)", REPORT_NUMBER, NULL },
 	{ "predicted_iteration_s", "predicted", REPORT_SHORT_TIME, NULL },
 	{ "time_to_target_s", "time to target", REPORT_TIME, NULL },
 	{ "final_loss", "final loss", REPORT_NUMBER, NULL },

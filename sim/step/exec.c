@@ -8,6 +8,7 @@
  * at the top of each of its heaps: no deadlock.
  */
 #include "step/exec.h"
+#include "step/functions.h"
 #include "step/wire.h"
 
 #include "base/heap.h"
@@ -96,7 +97,7 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 	if (o->type == OP_COMPUTE)
 		compute(s, k, i, o);
 	else if (o->type == OP_DELAY)
-		timer_add(s, s->now_s + o->amount, k, i);
+		timer_add(s, s->now_s + (o->is_invoke ? functions_start_s(s) : o->amount), k, i);
 	else
 		wire_start(s, k, i);
 }
@@ -201,6 +202,8 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 	}
 	if (o->type != OP_MARK && !o->is_cancelled)
 		account_end(s, k, i);
+	if (o->function && !o->is_cancelled)
+		functions_op_ended(s, o);
 	if (o->counts > 0) {
 		MEM_GROW(s->count, s->n_counts, s->cap_counts);
 		s->count[s->n_counts++] = (struct sample_count){ s->now_s, o->counts * stands_for(s, k, o), k->number };

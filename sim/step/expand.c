@@ -78,11 +78,20 @@ static int by_op(const void *x, const void *y)
 	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
+/* Room for the offsets of op `n` and the one past it. */
+static void reserve_index(struct iteration *k, uint32_t n)
+{
+	if (n + 2 <= k->cap_memory_of)
+		return;
+	k->cap_memory_of = 2 * (n + 2);
+	k->memory_of = mem_realloc(k->memory_of, k->cap_memory_of, sizeof *k->memory_of);
+}
+
 static void index_memory(struct iteration *k)
 {
 	if (k->n_memory)
 		qsort(k->memory, k->n_memory, sizeof *k->memory, by_op);
-	k->memory_of = mem_realloc(k->memory_of, k->n_ops + 1, sizeof *k->memory_of);
+	reserve_index(k, k->n_ops);
 	uint32_t m = 0;
 	for (uint32_t o = 0; o < k->n_ops; o++) {
 		k->memory_of[o] = m;
@@ -90,6 +99,14 @@ static void index_memory(struct iteration *k)
 			m++;
 	}
 	k->memory_of[k->n_ops] = m;
+}
+
+/* Ops from `first` on use no memory. */
+static void index_grown(struct iteration *k, uint32_t first)
+{
+	reserve_index(k, k->n_ops);
+	for (uint32_t o = first; o < k->n_ops; o++)
+		k->memory_of[o + 1] = k->memory_of[o];
 }
 
 /* Joins the dependencies from dep[first] on. */
@@ -106,9 +123,14 @@ static void join_all(struct orr_step *s, struct iteration *k, uint32_t first)
 int expand_grown(struct orr_step *s, struct iteration *k, const struct grown *before)
 {
 	uint32_t added = k->n_ops - before->ops;
-	if (k->n_memory != before->memory || added)
+	if (k->n_memory != before->memory)
 		index_memory(k);
-	k->instance = mem_realloc(k->instance, (size_t)k->n_instances + added + 1, sizeof *k->instance);
+	else
+		index_grown(k, before->ops);
+	if (k->n_instances + added > k->cap_instances) {
+		k->cap_instances = 2 * (k->n_instances + added);
+		k->instance = mem_realloc(k->instance, k->cap_instances, sizeof *k->instance);
+	}
 	for (uint32_t i = before->ops; i < k->n_ops; i++) {
 		struct op *o = &k->op[i];
 		o->first_instance = k->n_instances;
@@ -144,7 +166,8 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 			return s->error.code;
 		}
 	}
-	k->instance = mem_realloc(k->instance, n ? n : 1, sizeof *k->instance);
+	k->cap_instances = n ? (uint32_t)n : 1;
+	k->instance = mem_realloc(k->instance, k->cap_instances, sizeof *k->instance);
 	k->n_instances = k->left = (uint32_t)n;
 	s->left += n;
 	k->left_attached = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Queries of step policies: the model, the cluster, costs. */
 #include "step/exec.h"
+#include "step/functions.h"
 #include "step/wire.h"
 
 #include "base/mem.h"
@@ -45,12 +46,37 @@ uint32_t orr_node_of(const struct orr_step *s, uint32_t device)
 
 uint32_t orr_rack_of(const struct orr_step *s, uint32_t device)
 {
-	return device < s->endpoints ? s->config->cluster->node[s->node_of[device]].rack : NONE;
+	return device < s->first_function ? s->config->cluster->node[s->node_of[device]].rack : NONE;
 }
 
 double orr_device_memory(const struct orr_step *s, uint32_t device)
 {
+	if (is_function(s, device))
+		return functions_memory(s, device);
 	return device < s->facts.gpus ? s->config->device[s->type_of[device]]->memory_bytes : INFINITY;
+}
+
+bool orr_step_graph(const struct orr_step *s, struct orr_step_graph *out)
+{
+	const struct dnn *d = s->config->dnn;
+	uint32_t each = d->has_attention ? 3 : 2;
+	*out = (struct orr_step_graph){ .vertices = d->graph.vertices,
+		.edges = d->graph.edges,
+		.has_attention = d->has_attention,
+		.layers = d->n_layers / each,
+		.of_each = each,
+		.gather = d->has_attention ? 2 : 0,
+		.apply = d->has_attention ? 0 : 1,
+		.edge = d->has_attention ? 1 : NONE };
+	return d->graph.vertices > 0;
+}
+
+double orr_step_ghosts(const struct orr_step *s, uint32_t parts)
+{
+	const struct graph_shape *g = &s->config->dnn->graph;
+	if (!(g->vertices > 0) || parts < 2)
+		return 0;
+	return g->edges <= 2e6 ? graph_ghosts_counted(g, parts, s->config->seed) : graph_ghosts_expected(g, parts);
 }
 
 static const struct cost *cost_of(const struct orr_step *s, uint32_t device)
@@ -149,14 +175,14 @@ static bool are_endpoints(const struct orr_step *s, uint32_t a, uint32_t b)
 
 static void note_network(const struct orr_step *s, uint32_t from, uint32_t to)
 {
-	if (are_endpoints(s, from, to) && s->node_of[from] != s->node_of[to])
+	if (are_endpoints(s, from, to) && (is_function(s, from) || s->node_of[from] != s->node_of[to]))
 		*s->uses |= STEP_USED_NETWORK;
 }
 
 double orr_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to)
 {
 	note_network(s, from, to);
-	return are_endpoints(s, from, to) ? topo_bandwidth(s->config->topo, from, to) : INFINITY;
+	return are_endpoints(s, from, to) ? wire_bandwidth(s, from, to) : INFINITY;
 }
 
 double orr_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
@@ -168,7 +194,7 @@ double orr_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to)
 {
 	note_network(s, from, to);
-	return are_endpoints(s, from, to) ? topo_latency(s->config->topo, from, to) : 0;
+	return are_endpoints(s, from, to) ? wire_latency(s, from, to) : 0;
 }
 
 double orr_step_uniform(struct orr_step *s)

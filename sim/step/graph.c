@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Builds the graph of one iteration: the functions of orrery/step.h that build() calls. */
+#include "step/functions.h"
 #include "step/world.h"
 
 #include "base/hash.h"
@@ -151,6 +152,24 @@ orr_op orr_delay(struct orr_step *s, double seconds)
 		return 0;
 	return op_new(s,
 		(struct op){ .type = OP_DELAY, .stream = NO_STREAM, .device = NONE, .peer = NONE, .amount = seconds, .collective = NONE });
+}
+
+static bool takes_function(struct orr_step *s, uint32_t function, const char *what)
+{
+	if (s->error.code || is_function(s, function))
+		return !s->error.code;
+	step_fail(s, ORR_EFAIL, "%s: endpoint %u: expected a function, %u..%u", what, function, s->first_function, s->endpoints - 1);
+	return false;
+}
+
+orr_op orr_invoke(struct orr_step *s, uint32_t function)
+{
+	orr_op op = takes_function(s, function, "orr_invoke") ? orr_delay(s, 0) : 0;
+	if (op) {
+		s->building->op[op_index(op)].function = function + 1;
+		s->building->op[op_index(op)].is_invoke = true;
+	}
+	return op;
 }
 
 orr_op orr_mark(struct orr_step *s)
@@ -526,6 +545,15 @@ void orr_detach(struct orr_step *s, orr_op op)
 	struct op *o = op_of(s, op, "orr_detach");
 	if (o)
 		o->is_detached = 1;
+}
+
+void orr_returns(struct orr_step *s, orr_op op, uint32_t function)
+{
+	struct op *o = takes_function(s, function, "orr_returns") ? op_of(s, op, "orr_returns") : NULL;
+	if (o && o->function)
+		step_fail(s, ORR_EFAIL, "orr_returns: op %u: expected an op without an invocation, called once", op_index(op));
+	else if (o)
+		o->function = function + 1;
 }
 
 void orr_counts(struct orr_step *s, orr_op op, double samples)

@@ -22,6 +22,8 @@ struct op {
 	bool is_watched, is_cancelled;
 	bool is_gate, is_open; /* is_gate: a mark that waits for orr_open(); is_open: orr_open() was called */
 	double occupancy;      /* share of the device used by a compute op; 0 means 1 */
+	bool is_invoke;        /* of orr_invoke(); else, with a function, of orr_returns() */
+	uint32_t function;     /* endpoint + 1; 0: none */
 	int32_t priority;
 	uint32_t device, peer; /* with lanes: positions */
 	double amount;         /* seconds or bytes */
@@ -92,6 +94,7 @@ struct iteration {
 	struct memory_use *memory; /* sorted by op after expand() */
 	uint32_t n_memory, cap_memory;
 	uint32_t *memory_of; /* offsets into memory[], n_ops + 1 entries */
+	uint32_t cap_memory_of, cap_instances;
 	struct update_use *update;
 	uint32_t n_updates, cap_updates;
 	uint32_t *entry;

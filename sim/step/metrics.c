@@ -158,6 +158,23 @@ static void put_spans(const struct step_result *s, struct run_result *r)
 	}
 }
 
+/* Value: 1 / (time x cost), per USD and second. */
+static void put_money(const struct step_money *m, struct run_result *r)
+{
+	double usd = m->node_usd + m->function_usd;
+	put(r, "time_s", m->time_s);
+	put(r, "usd", usd);
+	put(r, "node_usd", m->node_usd);
+	put(r, "value", m->time_s > 0 && usd > 0 ? 1 / (m->time_s * usd) : NAN);
+	if (!m->functions)
+		return;
+	put(r, "function_usd", m->function_usd);
+	put(r, "function_GB_s", m->function_GB_s);
+	put(r, "function_s", m->function_s);
+	put(r, "invocations", (double)m->invocations);
+	put(r, "functions", m->functions);
+}
+
 void step_metrics(const struct step_result *s, struct run_result *r)
 {
 	put_rates(s, r);
@@ -167,6 +184,8 @@ void step_metrics(const struct step_result *s, struct run_result *r)
 	put(r, "period", s->period);
 	put(r, "devices", (double)s->n_devices);
 	put(r, "flows", (double)s->flows);
+	if (s->money.is_kept)
+		put_money(&s->money, r);
 	if (s->kernels_by_law) {
 		put(r, "profile_error", s->profile_error);
 		put(r, "kernels", (double)s->kernels);

@@ -21,6 +21,7 @@ const struct orr_param step_options[] = { ORR_PARAM_INT("iterations", "20", 1, 1
 		"measured forward + backward time of the whole model for the batch, in s; linear in samples (0: cost model)"),
 	ORR_PARAM_REAL("fc_share", "-1", -1, 1, "with compute_s: share of the fully connected layers in it (-1: cost model)"),
 	ORR_PARAM_CHOICE("update_cost", "roofline", "roofline|none", "cost of the optimizer's update"),
+	ORR_PARAM_TEXT("prices", "", "policies that account for money: USD per hour and device by type, such as v100=3.06,t4=0.526; others: the catalogue's"),
 	ORR_PARAM_BOOL("ignore_memory", false, "allow a device to hold more than its memory"),
 	ORR_PARAM_TEXT("compression", "none",
 		"compression of gradients: none, topk:density=0.001, onebit, powersgd:rank=2, each with compress_Bps=.. (0: no time)"),

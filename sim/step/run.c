@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One run: setup, iterations until they repeat or the last ends, results. */
 #include "step/exec.h"
+#include "step/functions.h"
 #include "step/wire.h"
 
 #include "base/mem.h"
@@ -45,7 +46,7 @@ static void set_facts(struct orr_step *s)
 		.seq = d->seq,
 		.heads = d->heads,
 		.vocab = d->vocab };
-	s->endpoints = topo_endpoints(c->topo);
+	s->endpoints = s->first_function = topo_endpoints(c->topo);
 	s->type_of = mem_alloc((s->facts.gpus + 1) * sizeof *s->type_of);
 	s->node_of = mem_alloc((s->endpoints + 1) * sizeof *s->node_of);
 	uint32_t gpu = 0;
@@ -105,6 +106,7 @@ void world_free(struct orr_step *s)
 		mem_free((void *)(uintptr_t)s->span[i].label);
 	wire_free(s->wire);
 	corun_free(s);
+	functions_free(s);
 	mem_free(s->live);
 	mem_free(s->plan);
 	mem_free(s->plan_slot);
@@ -200,6 +202,10 @@ static void give(struct orr_step *s, struct step_result *out)
 	use_result(s, out);
 	policy_describe(s, out->choice, sizeof out->choice);
 	source_result(s, out);
+	double last_s = 0;
+	for (size_t k = 0; k < s->n_rows; k++)
+		last_s = fmax(last_s, s->row[k].end_s);
+	money_result(s, last_s, &out->money);
 	out->iteration = s->row;
 	out->n_iterations = s->n_rows;
 	s->row = NULL;
@@ -236,14 +242,14 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	set_facts(s);
 	prepare(s);
 	source_begin(s);
-	if (account_options(s) || facts_scale(s) ||
+	if (account_options(s) || money_begin(s) || facts_scale(s) ||
 		compression_parse(orr_arg_text(s->config->options, "compression"), &s->compression, &s->error))
 		return s->error.code;
 	wire_new(s);
 	if (s->error.code)
 		return s->error.code;
 	policy_create(s, args);
-	if (s->error.code)
+	if (s->error.code || money_prices(s))
 		return s->error.code;
 	if (s->is_reacting && s->map) {
 		step_fail(s, ORR_EFAIL, "orr_step_lanes: a policy with a function ended() has no lanes");
@@ -302,8 +308,8 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 	world_start(s);
 	if (exec_run(s))
 		return s->error.code;
-	if (s->config->check && !s->is_stopped)
-		wire_balance(s);
+	if (s->config->check && !s->is_stopped && !wire_balance(s))
+		money_check(s);
 	return s->error.code;
 }
 

@@ -12,14 +12,13 @@
 #define ORR_STEP_STEP_H
 
 #include <orrery/step.h>
-#include <orrery/step.h>
 
 #include "base/param.h"
 #include "hwmodel/cost.h"
 #include "net/topology.h"
 #include "results/result.h"
 
-enum { STEP_MAX_PERIOD = 32, STEP_STREAMS = 8 };
+enum { STEP_MAX_PERIOD = 32, STEP_STREAMS = 8, STEP_MAX_FUNCTIONS = 1000000 };
 
 /* Inputs that a run depended on. */
 enum step_use {
@@ -76,6 +75,17 @@ struct step_link {
 	double peak_Bps;
 };
 
+/* The account of money of a run (orr_step_money()). */
+struct step_money {
+	bool is_kept;
+	double time_s;                 /* from 0 to the end of the last iteration */
+	double node_usd, function_usd; /* function_usd includes requests */
+	double function_GB_s;          /* billed */
+	double function_s;             /* used: invocations, without their start times */
+	uint64_t invocations;
+	uint32_t functions;
+};
+
 struct step_result {
 	struct step_iteration *iteration;
 	size_t n_iterations;
@@ -96,6 +106,7 @@ struct step_result {
 	 * their law; the error that the laws state (NAN: none). */
 	uint64_t kernels, kernels_by_law, kernels_outside;
 	double profile_error;
+	struct step_money money;
 	struct step_link *link; /* with step_config.link_use */
 	size_t n_links;
 	void *strings;

@@ -3,6 +3,7 @@
 #include "step/wire_state.h"
 
 #include "step/exec.h"
+#include "step/functions.h"
 
 #include "base/mem.h"
 
@@ -20,7 +21,7 @@ static void flow_gone(struct orr_step *s, const struct going *g)
 			w->users[hop[n].link]--;
 		return;
 	}
-	for (n = topo_route(s->config->topo, g->from, g->to, g->key, route); n--;)
+	for (n = wire_route(s, g->from, g->to, g->key, route); n--;)
 		w->users[route[n]]--;
 }
 
@@ -38,7 +39,7 @@ static void contend(struct orr_step *s, uint32_t endpoint, uint64_t iteration)
 {
 	struct wire *w = s->wire;
 	struct rng r;
-	if (w->contention_p <= 0)
+	if (w->contention_p <= 0 || is_function(s, endpoint))
 		return;
 	uint32_t first = w->nic_user[endpoint];
 	if (w->slowed_for[first] == iteration + 1)
@@ -134,6 +135,7 @@ int wire_start(struct orr_step *s, struct iteration *k, uint32_t i)
 			contend(s, a, k->number);
 			contend(s, b, k->number);
 			message_flow(s, a, b, k->number << 32 | x->op, o->amount, &f);
+			s->wire->function_bytes += o->amount * (is_function(s, a) + is_function(s, b));
 		}
 		flow_start(s, k, i, &f, o->amount, 0);
 		return ORR_OK;
@@ -216,11 +218,23 @@ int wire_balance(struct orr_step *s)
 	struct wire *w = s->wire;
 	if (s->is_analytic)
 		return s->error.code; /* links carry nothing */
-	uint32_t n = s->is_merged ? quotient_links(w->quotient) : s->config->topo->n_links;
+	uint32_t n = s->is_merged ? quotient_links(w->quotient) : w->n_links;
 	double carried = 0;
 	for (uint32_t i = 0; i < n; i++)
 		carried += flownet_link_bytes(w->net, i);
 	if (!s->error.code && fabs(carried - w->offered) > 1e-9 * w->offered)
 		return orr_fail(&s->error, ORR_EFAIL, "check: links carried %.17g bytes, flows sent %.17g over them", carried, w->offered);
+	return s->error.code;
+}
+
+int wire_check_functions(struct orr_step *s)
+{
+	const struct wire *w = s->wire;
+	double carried = 0;
+	for (uint32_t i = s->config->topo->n_links; i < w->n_links; i++)
+		carried += flownet_link_bytes(w->net, i);
+	if (!s->is_analytic && fabs(carried - w->function_bytes) > 1e-9 * w->function_bytes)
+		return orr_fail(&s->error, ORR_EFAIL, "check: the links of functions carried %.17g bytes, messages to and from them have %.17g",
+			carried, w->function_bytes);
 	return s->error.code;
 }

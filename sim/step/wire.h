@@ -11,6 +11,13 @@ void wire_free(struct wire *w);
 struct flownet *wire_net(const struct orr_step *s);
 uint32_t wire_link(const struct orr_step *s, uint32_t link); /* returns the link of wire_net() for a link of the topology; NONE:
 							      * unused */
+/* Adds the functions' links, in create(). */
+void wire_extend(struct orr_step *s, const struct orr_functions *f);
+/* As topo_route(), also between functions and devices. Link numbers are those of the topology, then a link out and in per function. */
+uint32_t wire_route(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, uint32_t *out);
+double wire_link_latency(const struct orr_step *s, uint32_t link);
+double wire_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to); /* nominal */
+double wire_latency(const struct orr_step *s, uint32_t from, uint32_t to);
 double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to);
 
 /* ---- wire_merge.c ---- */
@@ -26,5 +33,6 @@ void wire_advance(struct orr_step *s, double t);
 void wire_deliver(struct orr_step *s, uint64_t tag); /* handles the end of a flow of this run */
 int wire_verify(struct orr_step *s);
 int wire_balance(struct orr_step *s);
+int wire_check_functions(struct orr_step *s); /* bytes over their links */
 
 #endif

@@ -27,7 +27,7 @@ struct idle_route idle_route(const struct orr_step *s, const struct iteration *k
 	if (o->type == OP_TRANSFER) {
 		uint32_t a = real_device(s, lane, o->device), b = real_device(s, lane, o->peer);
 		return a == b ? (struct idle_route){ 0, INFINITY, 0, INFINITY }
-			      : (struct idle_route){ topo_latency(t, a, b), topo_bandwidth(t, a, b), 0, INFINITY };
+			      : (struct idle_route){ wire_latency(s, a, b), wire_bandwidth(s, a, b), 0, INFINITY };
 	}
 	/* The slowest hop of the ring of members; with islands, also the slowest hop inside one. */
 	const struct coll *c = &k->coll[o->collective];

@@ -9,10 +9,10 @@ void message_flow(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t
 	out->key = key;
 	out->bytes = bytes;
 	out->latency_s = out->more_latency_s = 0;
-	out->n = topo_route(s->config->topo, from, to, key, out->link);
+	out->n = wire_route(s, from, to, key, out->link);
 	for (uint32_t h = 0; h < out->n; h++) {
 		out->hop[h] = (struct flow_hop){ out->link[h], 1 };
-		out->latency_s += s->config->topo->link[out->link[h]].flow.latency_s;
+		out->latency_s += wire_link_latency(s, out->link[h]);
 	}
 }
 

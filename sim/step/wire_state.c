@@ -110,6 +110,7 @@ struct wire *wire_new(struct orr_step *s)
 	for (uint32_t i = 0; i <= t->n_links; i++)
 		w->part[i] = 1;
 	find_nic_users(s, w);
+	w->n_links = t->n_links;
 	for (uint32_t i = 0; i < t->n_links; i++)
 		w->capacity[i] = w->nominal[i] = t->link[i].flow.capacity_Bps;
 	w->users = mem_zalloc(t->n_links + 1, sizeof *w->users);
@@ -123,6 +124,43 @@ struct wire *wire_new(struct orr_step *s)
 	if (!add_background(s, w, orr_arg_text(o, "background")))
 		read_changes(s, w);
 	return w;
+}
+
+void wire_extend(struct orr_step *s, const struct orr_functions *f)
+{
+	struct wire *w = s->wire;
+	const struct topo *t = s->config->topo;
+	uint32_t before = w->n_links, n = before + 2 * f->n;
+	struct flow_link *link = mem_alloc(n * sizeof *link);
+	w->capacity = mem_realloc(w->capacity, n + 1, sizeof *w->capacity);
+	w->nominal = mem_realloc(w->nominal, n + 1, sizeof *w->nominal);
+	w->background = mem_realloc(w->background, n + 1, sizeof *w->background);
+	w->part = mem_realloc(w->part, n + 1, sizeof *w->part);
+	w->users = mem_realloc(w->users, n + 1, sizeof *w->users);
+	w->lease = mem_realloc(w->lease, n + 1, sizeof *w->lease);
+	w->nic_user = mem_realloc(w->nic_user, s->endpoints + 1, sizeof *w->nic_user);
+	w->slowed_for = mem_realloc(w->slowed_for, s->endpoints, sizeof *w->slowed_for);
+	for (uint32_t e = s->first_function; e < s->endpoints; e++) {
+		w->nic_user[e] = e;
+		w->slowed_for[e] = 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_new = i >= before;
+		link[i] = is_new ? (struct flow_link){ f->bandwidth_Bps, f->latency_s } : t->link[i].flow;
+		link[i].capacity_Bps = is_new ? f->bandwidth_Bps : w->capacity[i];
+		if (!is_new)
+			continue;
+		w->capacity[i] = w->nominal[i] = f->bandwidth_Bps;
+		w->background[i] = 0;
+		w->part[i] = 1;
+		w->users[i] = 0;
+		w->lease[i] = NONE;
+	}
+	flownet_free(w->net);
+	w->net = flownet_new(link, n, FLOW_MAX_MIN);
+	w->n_links = n;
+	w->function_latency_s = f->latency_s;
+	mem_free(link);
 }
 
 void wire_free(struct wire *w)
@@ -161,9 +199,52 @@ uint32_t wire_link(const struct orr_step *s, uint32_t link)
 	return s->is_merged && !s->is_analytic ? quotient_link_class(s->wire->quotient, link) : link;
 }
 
+/* The link by which an endpoint sends (out) or receives, as seen by a function. */
+static uint32_t outer_link(const struct orr_step *s, uint32_t endpoint, bool out)
+{
+	if (endpoint < s->first_function)
+		return topo_nic(s->config->topo, endpoint, out);
+	return s->config->topo->n_links + 2 * (endpoint - s->first_function) + !out;
+}
+
+uint32_t wire_route(const struct orr_step *s, uint32_t from, uint32_t to, uint64_t key, uint32_t *out)
+{
+	if (from < s->first_function && to < s->first_function)
+		return topo_route(s->config->topo, from, to, key, out);
+	uint32_t n = 0, link[2] = { outer_link(s, from, true), outer_link(s, to, false) };
+	for (int i = 0; i < 2; i++)
+		if (link[i] != NONE)
+			out[n++] = link[i];
+	return n;
+}
+
+double wire_link_latency(const struct orr_step *s, uint32_t link)
+{
+	return link < s->config->topo->n_links ? s->config->topo->link[link].flow.latency_s : s->wire->function_latency_s;
+}
+
+double wire_latency(const struct orr_step *s, uint32_t from, uint32_t to)
+{
+	uint32_t route[TOPO_MAX_HOPS], n = wire_route(s, from, to, 0, route);
+	double sum = 0;
+	for (uint32_t i = 0; i < n; i++)
+		sum += wire_link_latency(s, route[i]);
+	return sum;
+}
+
+double wire_bandwidth(const struct orr_step *s, uint32_t from, uint32_t to)
+{
+	const struct topo *t = s->config->topo;
+	uint32_t route[TOPO_MAX_HOPS], n = wire_route(s, from, to, 0, route);
+	double least = INFINITY;
+	for (uint32_t i = 0; i < n; i++)
+		least = fmin(least, route[i] < t->n_links ? t->link[route[i]].flow.capacity_Bps : s->wire->nominal[route[i]]);
+	return least;
+}
+
 double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 {
-	uint32_t route[TOPO_MAX_HOPS], n = topo_route(s->config->topo, from, to, 0, route);
+	uint32_t route[TOPO_MAX_HOPS], n = wire_route(s, from, to, 0, route);
 	double least = INFINITY;
 	if (s->wire->quotient) /* merged: capacities are constant, and capacity[] is that of classes */
 		return topo_bandwidth(s->config->topo, from, to);

@@ -48,6 +48,9 @@ struct wire {
 	double contention_p, contention_f;
 	double offered;          /* sum of bytes x links over all flows started */
 	uint32_t *users, *lease; /* by link of `net`: number of flows; leap */
+	uint32_t n_links;        /* of the topology and of functions */
+	double function_latency_s;
+	double function_bytes; /* of messages to and from functions */
 	struct leap *leap;
 	uint32_t n_leaps, cap_leaps, free_leap;
 	/* Merged. */

@@ -83,6 +83,10 @@ struct orr_step {
 	bool is_scaled, has_free_update;
 	uint32_t endpoints;
 	uint32_t *type_of;     /* type of the cluster, by GPU */
+	uint32_t first_function; /* functions are the endpoints from here on */
+	struct functions *functions;             /* NULL: none */
+	bool keeps_money;
+	double usd_per_hour[CLUSTER_MAX_TYPES]; /* of a device, by type; NAN: unknown */
 	uint32_t *node_of;     /* endpoint -> node */
 	double samples;        /* per iteration */
 	uint32_t graph_period; /* orr_step_period() */

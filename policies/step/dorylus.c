@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Dorylus: training of graph neural networks on graph servers, functions and weight servers (J. Thorpe, Y. Qiao, J. Eyolfson and others,
+ * "Dorylus: affordable, scalable, and accurate GNN training with distributed CPU servers and serverless threads", OSDI 2021; rules of
+ * schedule, staleness and stragglers: its public code, uclasystem/dorylus bdd672f).
+ *
+ * Each graph server cuts its vertices into chunks. An iteration is an epoch, in which every chunk passes through a list of tasks:
+ * gather (GA, on the server), apply vertex (AV) and apply edge (AE) on functions, scatter (SC) to the ghosts on other servers; backward the
+ * same in reverse. Gradients of weights go to a weight server (WU). With variant=async, a chunk begins epoch e when all chunks have ended
+ * epoch e - staleness - 1, and gathers the ghosts that have arrived.
+ *
+ * Ops do not belong to the end of an epoch (orr_detach()): the policy ends it by a gate, so that functions whose result came second delay
+ * nothing.
+ */
+#include "dorylus.h"
+
+#include <stdio.h>
+
+/* ---- ops ---- */
+
+void dorylus_on(struct dorylus *d, struct orr_step *s, orr_op op, enum event_kind kind, uint32_t chunk, uint32_t slot)
+{
+	struct epoch *e = epoch_at(d, epoch_of(op));
+	uint32_t i = (uint32_t)op - 1;
+	if (!op)
+		return;
+	if (i >= e->cap) {
+		e->cap = i < 512 ? 1024 : 2 * i;
+		e->event = orr_realloc(e->event, e->cap, sizeof *e->event);
+	}
+	e->event[i] = (struct event){ kind, chunk, slot };
+	orr_detach(s, op);
+	orr_watch(s, op);
+}
+
+void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uint32_t chunk, const struct task *t)
+{
+	(void)d, (void)s, (void)op, (void)chunk, (void)t;
+}
+
+/* ---- tasks ---- */
+
+static int32_t priority_of(const struct chunk *c)
+{
+	return (int32_t)(c->epoch % 20000000 * MOST_TASKS + c->task);
+}
+
+static void run_on_server(struct dorylus *d, struct orr_step *s, uint32_t chunk)
+{
+	static const char *const names[] = { "GA", "AV", "SC", "AE", "WU" };
+	const struct chunk *c = &d->chunk[chunk];
+	const struct task *t = &d->task[c->task];
+	orr_op op = orr_compute(s, c->server, t->is_backward ? ORR_BACKWARD : ORR_FORWARD, t->seconds);
+	orr_priority(s, op, priority_of(c));
+	orr_label(s, op, "%s %u%s chunk %u", names[t->kind], t->layer, t->is_fused ? "fb" : t->is_backward ? "b" : "f", chunk);
+	dorylus_updates(d, s, op, chunk, t);
+	if (!t->has_gradient || !(t->weight_bytes > 0)) {
+		dorylus_on(d, s, op, ON_TASK, chunk, NO_SLOT);
+		return;
+	}
+	orr_op push = orr_transfer(s, c->server, c->weights, t->weight_bytes);
+	orr_detach(s, op);
+	orr_after(s, push, op);
+	dorylus_on(d, s, push, ON_TASK, chunk, NO_SLOT);
+}
+
+/* The ghosts of a chunk: a message to each of `peers` servers, which differ from chunk to chunk. A server sends one message at a time. */
+static void scatter(struct dorylus *d, struct orr_step *s, uint32_t chunk)
+{
+	const struct chunk *c = &d->chunk[chunk];
+	const struct task *t = &d->task[c->task];
+	uint32_t n = d->given_s ? 0 : d->peers, others = d->servers - 1;
+	orr_op *sent = orr_alloc(n + 1, sizeof *sent);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t to = (c->server + 1 + ((chunk % d->chunks_each) * d->peers + i) % others) % d->servers;
+		sent[i] = orr_transfer(s, c->server, to, t->out_bytes / n);
+		orr_on_stream(s, sent[i], 1);
+		orr_priority(s, sent[i], priority_of(c));
+		orr_label(s, sent[i], "SC %u%s chunk %u", t->layer, t->is_backward ? "b" : "f", chunk);
+		dorylus_updates(d, s, sent[i], chunk, t);
+		orr_detach(s, sent[i]);
+	}
+	orr_op all = d->given_s ? orr_delay(s, t->seconds) : orr_mark(s);
+	for (uint32_t i = 0; i < n; i++)
+		orr_after(s, all, sent[i]);
+	orr_free(sent);
+	dorylus_on(d, s, all, ON_TASK, chunk, NO_SLOT);
+}
+
+static void begin(struct dorylus *d, struct orr_step *s, uint32_t chunk)
+{
+	enum task_kind kind = d->task[d->chunk[chunk].task].kind;
+	if (kind == SC)
+		scatter(d, s, chunk);
+	else if (kind != GA && d->mode == BY_LAMBDA)
+		dorylus_queue(d, s, chunk);
+	else
+		run_on_server(d, s, chunk);
+}
+
+/* ---- epochs ---- */
+
+static void start(struct dorylus *d, struct orr_step *s, uint32_t chunk)
+{
+	struct chunk *c = &d->chunk[chunk];
+	if (c->is_waiting && c->epoch < d->built && c->epoch <= d->least + d->staleness) {
+		c->is_waiting = false;
+		orr_open(s, epoch_at(d, c->epoch)->start[chunk], 0);
+	}
+}
+
+static void end_epoch(struct dorylus *d, struct orr_step *s, uint64_t epoch)
+{
+	struct epoch *e = epoch_at(d, epoch);
+	if (e->is_over || e->done < d->n || e->pending)
+		return;
+	e->is_over = true;
+	orr_open(s, e->end, 0);
+	dorylus_tune(d, s);
+}
+
+/* The slowest chunk is in another epoch: those that waited for it start. With barriers, the weights have their new values before. */
+static void move_on(struct dorylus *d, struct orr_step *s)
+{
+	const struct epoch *e = epoch_at(d, d->least);
+	if (e->done < d->n || (d->variant != ASYNC && !e->is_over))
+		return;
+	d->least++;
+	for (uint32_t i = 0; i < d->n; i++)
+		start(d, s, i);
+}
+
+static void finish_tasks(struct dorylus *d, struct orr_step *s, uint32_t chunk)
+{
+	struct chunk *c = &d->chunk[chunk];
+	uint64_t epoch = c->epoch++;
+	c->task = 0;
+	c->is_waiting = true;
+	epoch_at(d, epoch)->done++;
+	end_epoch(d, s, epoch);
+	if (epoch == d->least)
+		move_on(d, s);
+	start(d, s, chunk);
+}
+
+static void advance(struct dorylus *d, struct orr_step *s, uint32_t chunk)
+{
+	struct chunk *c = &d->chunk[chunk];
+	const struct task *t = &d->task[c->task];
+	struct epoch *e = epoch_at(d, c->epoch);
+	bool has_barrier = t->has_barrier && (d->variant != ASYNC || !c->epoch); /* the first epoch scatters synchronously */
+	uint32_t task = c->task;
+	if (!has_barrier) {
+		if (++c->task == d->tasks)
+			finish_tasks(d, s, chunk);
+		else
+			begin(d, s, chunk);
+		return;
+	}
+	c->task++;
+	if (++e->arrived[task] < d->n)
+		return;
+	for (uint32_t i = 0; i < d->n; i++) {
+		if (d->chunk[i].task == d->tasks)
+			finish_tasks(d, s, i);
+		else
+			begin(d, s, i);
+	}
+}
+
+/* ---- weights ---- */
+
+/* A chunk's gradient of a layer has arrived at its weight server. */
+static void update(struct dorylus *d, struct orr_step *s, uint32_t chunk, uint32_t layer)
+{
+	const struct chunk *c = &d->chunk[chunk];
+	orr_op op = orr_compute(s, c->weights, ORR_OPTIMIZER, d->update_s);
+	orr_label(s, op, "WU %u chunk %u", layer, chunk);
+	epoch_at(d, epoch_of(op))->pending++;
+	dorylus_on(d, s, op, ON_UPDATE, layer, NO_SLOT);
+}
+
+/* All servers have the gradients of all chunks: they exchange them. */
+static void updated(struct dorylus *d, struct orr_step *s, uint64_t epoch, uint32_t layer)
+{
+	if (++d->arrived[layer] < d->n || d->weight_servers < 2 || d->given_s) {
+		d->arrived[layer] %= d->n;
+		epoch_at(d, epoch)->pending--;
+		return;
+	}
+	d->arrived[layer] = 0;
+	uint32_t *server = orr_alloc(d->weight_servers, sizeof *server);
+	for (uint32_t i = 0; i < d->weight_servers; i++)
+		server[i] = d->f.gpus - d->weight_servers + i;
+	struct orr_collective all = { .op = ORR_ALL_REDUCE, .bytes = d->step_bytes[layer] };
+	orr_op op = orr_collective(s, &(struct orr_group){ server, d->weight_servers }, &all);
+	orr_free(server);
+	dorylus_on(d, s, op, ON_SHARED, layer, NO_SLOT);
+}
+
+/* ---- the policy ---- */
+
+static void destroy(void *self)
+{
+	struct dorylus *d = self;
+	dorylus_calls_free(d);
+	for (uint32_t i = 0; i < d->ring && d->epoch; i++) {
+		orr_free(d->epoch[i].start);
+		orr_free(d->epoch[i].event);
+	}
+	orr_free(d->epoch);
+	orr_free(d->chunk);
+	orr_free(d);
+}
+
+static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
+{
+	struct dorylus *d = orr_alloc(1, sizeof *d);
+	orr_step_money(s);
+	if (dorylus_plan(d, s, args, err) || (d->mode == BY_LAMBDA && dorylus_functions(d, s, err))) {
+		destroy(d);
+		return NULL;
+	}
+	d->chunk = orr_alloc(d->n, sizeof *d->chunk);
+	for (uint32_t i = 0; i < d->n; i++) {
+		d->chunk[i].server = i / d->chunks_each;
+		d->chunk[i].weights = d->f.gpus - d->weight_servers + i % d->weight_servers;
+		d->chunk[i].is_waiting = true;
+		if (d->weight_servers == d->f.gpus) /* no servers of their own */
+			d->chunk[i].weights = d->chunk[i].server;
+	}
+	d->ring = d->staleness + 3;
+	d->epoch = orr_alloc(d->ring, sizeof *d->epoch);
+	for (uint32_t i = 0; i < d->ring; i++)
+		d->epoch[i].start = orr_alloc(d->n, sizeof(orr_op));
+	return d;
+}
+
+static int build(void *self, struct orr_step *s, uint64_t epoch, struct orr_error *err)
+{
+	struct dorylus *d = self;
+	struct epoch *e = epoch_at(d, epoch);
+	(void)err;
+	*e = (struct epoch){ .start = e->start, .event = e->event, .cap = e->cap };
+	d->built = epoch + 1;
+	e->end = orr_gate(s);
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct chunk *c = &d->chunk[i];
+		bool starts = c->is_waiting && c->epoch == epoch && epoch <= d->least + d->staleness;
+		e->start[i] = starts ? orr_mark(s) : orr_gate(s);
+		c->is_waiting = c->is_waiting && !starts;
+		dorylus_on(d, s, e->start[i], ON_START, i, NO_SLOT);
+	}
+	return 0;
+}
+
+static void ended(void *self, struct orr_step *s, orr_op op, struct orr_error *err)
+{
+	struct dorylus *d = self;
+	uint64_t epoch = epoch_of(op);
+	struct event v = epoch_at(d, epoch)->event[(uint32_t)op - 1];
+	(void)err;
+	switch (v.kind) {
+	case ON_START:
+		if (epoch - d->least > d->ahead)
+			d->ahead = epoch - d->least;
+		begin(d, s, v.chunk);
+		return;
+	case ON_TURN:
+		dorylus_launch(d, s, v.chunk);
+		return;
+	case ON_CHECK:
+		dorylus_check(d, s, epoch);
+		return;
+	case ON_RETURN:
+		if (!dorylus_returned(d, s, v.slot))
+			return;
+		break;
+	case ON_UPDATE:
+		updated(d, s, epoch, v.chunk);
+		end_epoch(d, s, epoch);
+		if (epoch == d->least)
+			move_on(d, s);
+		return;
+	case ON_SHARED:
+		epoch_at(d, epoch)->pending--;
+		end_epoch(d, s, epoch);
+		if (epoch == d->least)
+			move_on(d, s);
+		return;
+	case ON_TASK:
+		break;
+	}
+	const struct task *t = &d->task[d->chunk[v.chunk].task];
+	if (t->has_gradient)
+		update(d, s, v.chunk, t->layer);
+	advance(d, s, v.chunk);
+}
+
+static void describe(void *self, char *out, size_t size)
+{
+	static const char *const mode[] = { "functions", "CPUs", "GPUs" };
+	const struct dorylus *d = self;
+	int n = snprintf(out, size, "servers=%u, chunks=%u per server, tensor tasks on %s, ghosts=%.6g per vertex", d->servers, d->chunks_each,
+		mode[d->mode], d->ghosts / d->rows);
+	if (d->mode != BY_LAMBDA || n < 0 || (size_t)n >= size)
+		return;
+	n += snprintf(out + n, size - (size_t)n, ", lambdas=%u per server, ahead=%llu, relaunched=%llu, wasted=%llu", d->limit,
+		(unsigned long long)d->ahead, (unsigned long long)d->relaunched, (unsigned long long)d->wasted);
+	for (uint32_t i = 0; i < d->n_visited && n > 0 && (size_t)n < size; i++)
+		n += snprintf(out + n, size - (size_t)n, "%s%u", i ? ", " : " (tuned: ", d->visited[i]);
+	if (d->n_visited && n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, ")");
+}
+
+static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe, .ended = ended };
+
+ORR_POLICY_STEP(dorylus, "Dorylus: graph networks on CPU servers and functions, bounded asynchrony", dorylus_params, ops);
