@@ -83,7 +83,8 @@ static int get_size(const char *spec, const char *key, const char *text, double 
 {
 	if (num_real(text, strlen(text), out) && *out >= least && *out <= most)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "%.120s: %s: expected a number from %.15g to %.15g, found \"%.40s\"", spec, key, least, most, text);
+	return orr_fail(
+		err, ORR_EINPUT, "%.120s: %s: expected a number from %.15g to %.15g, found \"%.40s\"", spec, key, least, most, text);
 }
 
 static int get_law(const char *spec, const char *text, enum degree_law *out, struct orr_error *err)
@@ -118,10 +119,12 @@ static int get_pair(const char *spec, const char *key, const char *value, struct
 int graph_shape_check(const char *where, const struct graph_shape *g, struct orr_error *err)
 {
 	if (g->vertices < 2 || g->vertices != floor(g->vertices))
-		return orr_fail(err, ORR_EINPUT, "%.200s: vertices: expected a whole number of at least 2, found %.15g", where, g->vertices);
+		return orr_fail(
+			err, ORR_EINPUT, "%.200s: vertices: expected a whole number of at least 2, found %.15g", where, g->vertices);
 	if (!(g->edges >= 1) || g->edges > g->vertices * (g->vertices - 1))
 		return orr_fail(err, ORR_EINPUT,
-			"%.200s: edges: expected a number from 1 to vertices x (vertices - 1) = %.15g (an undirected edge counts twice), found "
+			"%.200s: edges: expected a number from 1 to vertices x (vertices - 1) = %.15g (an undirected edge counts twice), "
+			"found "
 			"%.15g",
 			where, g->vertices * (g->vertices - 1), g->edges);
 	return ORR_OK;
@@ -147,8 +150,8 @@ struct plan *graph_network_from_spec(const char *spec, struct orr_error *err)
 		text += n + (text[n] == ',');
 	}
 	if (!z.layers) {
-		orr_fail(err, ORR_EINPUT, "%.120s: widths: required: those of the input, of hidden layers, of the classes, as in 602-128-41",
-			spec);
+		orr_fail(err, ORR_EINPUT,
+			"%.120s: widths: required: those of the input, of hidden layers, of the classes, as in 602-128-41", spec);
 		return NULL;
 	}
 	if (graph_shape_check(spec, &z.shape, err))

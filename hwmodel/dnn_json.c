@@ -286,8 +286,8 @@ static int get_graph(struct dnn *d, const char *path, const cJSON *o, struct orr
 	for (; degree_law_name(i) && strcmp(degree_law_name(i), law); i++)
 		names[i] = degree_law_name(i);
 	if (!degree_law_name(i))
-		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.degrees: expected regular, poisson or power, found \"%.40s\"%s%s", path, law,
-			nearest_name(law, names) ? "; did you mean " : "", nearest_name(law, names) ? nearest_name(law, names) : "");
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.degrees: expected regular, poisson or power, found \"%.40s\"%s%s", path,
+			law, nearest_name(law, names) ? "; did you mean " : "", nearest_name(law, names) ? nearest_name(law, names) : "");
 	g->law = (enum degree_law)i;
 	if (g->exponent <= 2)
 		return orr_fail(err, ORR_EINPUT, "%.200s: $.graph.exponent: expected a number above 2, found %.15g", path, g->exponent);
@@ -297,8 +297,8 @@ static int get_graph(struct dnn *d, const char *path, const cJSON *o, struct orr
 
 static struct plan *get_head(const char *path, const cJSON *root, struct orr_error *err)
 {
-	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer", "graph", "layers",
-		NULL };
+	static const char *const known[] = { "name", "title", "input", "input_elems", "source", "classifier", "transformer", "graph",
+		"layers", NULL };
 	struct place w = { path, "$" };
 	const char *name, *title, *input, *source, *classifier;
 	double elems;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * GCN and GAT of two layers with the shapes that Dorylus trains (Thorpe et al., OSDI 2021). Widths: the public benchmark scripts. Vertices and
- * edges: the graphs' published sizes, rounded as there; directed edges. The law of the degrees is our choice.
+ * GCN and GAT of two layers with the shapes that Dorylus trains (Thorpe et al., OSDI 2021). Widths: the public benchmark scripts. Vertices
+ * and edges: the graphs' published sizes, rounded as there; directed edges. The law of the degrees is our choice.
  */
 #include "hwmodel/modelgen/modelgen.h"
 
@@ -10,10 +10,22 @@ static struct plan *network(const struct recipe *r)
 	return graph_network(r->name, r->title, r->how);
 }
 
-#define REDDIT_SMALL { 232.9e3, 114.8e6, DEGREE_POISSON, 0 }
-#define REDDIT_LARGE { 1.1e6, 1.3e9, DEGREE_POISSON, 0 }
-#define AMAZON { 9.2e6, 313.9e6, DEGREE_POISSON, 0 }
-#define FRIENDSTER { 65.6e6, 3.6e9, DEGREE_POISSON, 0 }
+#define REDDIT_SMALL                                \
+	{                                           \
+		232.9e3, 114.8e6, DEGREE_POISSON, 0 \
+	}
+#define REDDIT_LARGE                            \
+	{                                       \
+		1.1e6, 1.3e9, DEGREE_POISSON, 0 \
+	}
+#define AMAZON                                    \
+	{                                         \
+		9.2e6, 313.9e6, DEGREE_POISSON, 0 \
+	}
+#define FRIENDSTER                               \
+	{                                        \
+		65.6e6, 3.6e9, DEGREE_POISSON, 0 \
+	}
 
 static const struct graph_network gcn_reddit_small = { REDDIT_SMALL, false, 2, { 602, 128, 41 } };
 static const struct graph_network gat_reddit_small = { REDDIT_SMALL, true, 2, { 602, 128, 41 } };

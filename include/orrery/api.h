@@ -24,7 +24,7 @@ extern "C" {
  * The version of everything in include/orrery. A plugin carries the number it
  * was compiled with; the program refuses any other.
  */
-#define ORR_ABI_VERSION 6
+#define ORR_ABI_VERSION 7
 
 #define ORR_SECOND INT64_C(1000000000)
 #define ORR_NEVER INT64_MAX

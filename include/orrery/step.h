@@ -19,8 +19,8 @@
  * ends when all its ops have ended, except those given to orr_detach().
  *
  * Endpoints: GPU 0..gpus-1 in the order of the cluster, then the host of each node, gpus..gpus+nodes-1 (for parameter
- * servers on CPUs), then the functions, if any (orr_functions()). A "device" below is an endpoint. Every device computes one op at a time on stream 0. Times are seconds,
- * sizes bytes.
+ * servers on CPUs), then the functions, if any (orr_functions()). A "device" below is an endpoint. Every device computes one op at a time
+ *on stream 0. Times are seconds, sizes bytes.
  *
  * A policy can also react to ends of ops while an iteration runs: see orr_watch().
  *
@@ -162,12 +162,12 @@ ORR_API void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positio
  * device, between orr_invoke() and orr_returns().
  */
 struct orr_functions {
-	uint32_t n;                         /* each runs one invocation at a time */
-	double bandwidth_Bps, latency_s;    /* of the link, each direction */
-	double start_s, start_spread;       /* time that an invocation takes to start: median; sigma of its logarithm (0: constant) */
-	double memory_bytes;                /* of each */
+	uint32_t n;                           /* each runs one invocation at a time */
+	double bandwidth_Bps, latency_s;      /* of the link, each direction */
+	double start_s, start_spread;         /* time that an invocation takes to start: median; sigma of its logarithm (0: constant) */
+	double memory_bytes;                  /* of each */
 	double usd_per_GB_s, usd_per_request; /* GB: 2^30 bytes */
-	double rounding_s;                  /* the billed time is rounded up to a multiple of it; 0: exact */
+	double rounding_s;                    /* the billed time is rounded up to a multiple of it; 0: exact */
 };
 /* In create(), once: returns the endpoint of the first. */
 ORR_API uint32_t orr_functions(struct orr_step *s, const struct orr_functions *what);

@@ -16,28 +16,6 @@
 
 #include <stdio.h>
 
-/* ---- ops ---- */
-
-void dorylus_on(struct dorylus *d, struct orr_step *s, orr_op op, enum event_kind kind, uint32_t chunk, uint32_t slot)
-{
-	struct epoch *e = epoch_at(d, epoch_of(op));
-	uint32_t i = (uint32_t)op - 1;
-	if (!op)
-		return;
-	if (i >= e->cap) {
-		e->cap = i < 512 ? 1024 : 2 * i;
-		e->event = orr_realloc(e->event, e->cap, sizeof *e->event);
-	}
-	e->event[i] = (struct event){ kind, chunk, slot };
-	orr_detach(s, op);
-	orr_watch(s, op);
-}
-
-void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uint32_t chunk, const struct task *t)
-{
-	(void)d, (void)s, (void)op, (void)chunk, (void)t;
-}
-
 /* ---- tasks ---- */
 
 static int32_t priority_of(const struct chunk *c)
@@ -176,6 +154,7 @@ static void update(struct dorylus *d, struct orr_step *s, uint32_t chunk, uint32
 	const struct chunk *c = &d->chunk[chunk];
 	orr_op op = orr_compute(s, c->weights, ORR_OPTIMIZER, d->update_s);
 	orr_label(s, op, "WU %u chunk %u", layer, chunk);
+	dorylus_updates(d, s, op, chunk, &(struct task){ .kind = WU, .layer = layer, .is_backward = true });
 	epoch_at(d, epoch_of(op))->pending++;
 	dorylus_on(d, s, op, ON_UPDATE, layer, NO_SLOT);
 }
@@ -204,13 +183,38 @@ static void destroy(void *self)
 {
 	struct dorylus *d = self;
 	dorylus_calls_free(d);
-	for (uint32_t i = 0; i < d->ring && d->epoch; i++) {
-		orr_free(d->epoch[i].start);
-		orr_free(d->epoch[i].event);
+	for (uint32_t i = 0; i < d->ring; i++) {
+		orr_free(d->epoch[i]->start);
+		orr_free(d->epoch[i]->event);
+		orr_free(d->epoch[i]);
 	}
 	orr_free(d->epoch);
 	orr_free(d->chunk);
+	orr_free(d->window);
 	orr_free(d);
+}
+
+static struct epoch *epoch_new(const struct dorylus *d)
+{
+	struct epoch *e = orr_alloc(1, sizeof *e);
+	e->start = orr_alloc(d->n, sizeof *e->start);
+	e->is_over = true;
+	return e;
+}
+
+/* Doubles the ring. Epochs that run keep their state. */
+static void grow_ring(struct dorylus *d)
+{
+	uint32_t before = d->ring, n = before ? 2 * before : 4;
+	struct epoch **ring = orr_alloc(n, sizeof *ring);
+	for (uint32_t i = 0; i < before; i++)
+		ring[d->epoch[i]->number % n] = d->epoch[i];
+	for (uint32_t i = 0; i < n; i++)
+		if (!ring[i])
+			ring[i] = epoch_new(d);
+	orr_free(d->epoch);
+	d->epoch = ring;
+	d->ring = n;
 }
 
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
@@ -222,26 +226,27 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		return NULL;
 	}
 	d->chunk = orr_alloc(d->n, sizeof *d->chunk);
+	d->window = orr_alloc(d->weight_servers, sizeof *d->window);
 	for (uint32_t i = 0; i < d->n; i++) {
 		d->chunk[i].server = i / d->chunks_each;
-		d->chunk[i].weights = d->f.gpus - d->weight_servers + i % d->weight_servers;
+		bool has_own = d->weight_servers < d->f.gpus; /* else each graph server keeps weights */
+		d->chunk[i].weights_at = has_own ? i % d->weight_servers : d->chunk[i].server;
+		d->chunk[i].weights = has_own ? d->servers + d->chunk[i].weights_at : d->chunk[i].server;
 		d->chunk[i].is_waiting = true;
-		if (d->weight_servers == d->f.gpus) /* no servers of their own */
-			d->chunk[i].weights = d->chunk[i].server;
+		d->window[d->chunk[i].weights_at]++;
 	}
-	d->ring = d->staleness + 3;
-	d->epoch = orr_alloc(d->ring, sizeof *d->epoch);
-	for (uint32_t i = 0; i < d->ring; i++)
-		d->epoch[i].start = orr_alloc(d->n, sizeof(orr_op));
+	grow_ring(d);
 	return d;
 }
 
 static int build(void *self, struct orr_step *s, uint64_t epoch, struct orr_error *err)
 {
 	struct dorylus *d = self;
-	struct epoch *e = epoch_at(d, epoch);
 	(void)err;
-	*e = (struct epoch){ .start = e->start, .event = e->event, .cap = e->cap };
+	while (epoch_at(d, epoch)->watched || !epoch_at(d, epoch)->is_over)
+		grow_ring(d);
+	struct epoch *e = epoch_at(d, epoch);
+	*e = (struct epoch){ .number = epoch, .start = e->start, .event = e->event, .cap = e->cap };
 	d->built = epoch + 1;
 	e->end = orr_gate(s);
 	for (uint32_t i = 0; i < d->n; i++) {
@@ -260,6 +265,7 @@ static void ended(void *self, struct orr_step *s, orr_op op, struct orr_error *e
 	uint64_t epoch = epoch_of(op);
 	struct event v = epoch_at(d, epoch)->event[(uint32_t)op - 1];
 	(void)err;
+	epoch_at(d, epoch)->watched--;
 	switch (v.kind) {
 	case ON_START:
 		if (epoch - d->least > d->ahead)
@@ -301,8 +307,8 @@ static void describe(void *self, char *out, size_t size)
 {
 	static const char *const mode[] = { "functions", "CPUs", "GPUs" };
 	const struct dorylus *d = self;
-	int n = snprintf(out, size, "servers=%u, chunks=%u per server, tensor tasks on %s, ghosts=%.6g per vertex", d->servers, d->chunks_each,
-		mode[d->mode], d->ghosts / d->rows);
+	int n = snprintf(out, size, "servers=%u, chunks=%u per server, tensor tasks on %s, ghosts=%.6g per vertex", d->servers,
+		d->chunks_each, mode[d->mode], d->ghosts / d->rows);
 	if (d->mode != BY_LAMBDA || n < 0 || (size_t)n >= size)
 		return;
 	n += snprintf(out + n, size - (size_t)n, ", lambdas=%u per server, ahead=%llu, relaunched=%llu, wasted=%llu", d->limit,

@@ -20,12 +20,12 @@ struct task {
 	enum task_kind kind;
 	uint32_t layer;
 	bool is_backward;
-	bool is_fused;             /* AV of the last layer, forward and backward */
-	bool has_gradient;         /* its result includes the gradient of the layer's weights */
-	bool has_barrier;          /* no-pipe: all; pipe: scatters */
-	double seconds;            /* on the graph server, or of the function's compute */
+	bool is_fused;              /* AV of the last layer, forward and backward */
+	bool has_gradient;          /* its result includes the gradient of the layer's weights */
+	bool has_barrier;           /* no-pipe: all; pipe: scatters */
+	double seconds;             /* on the graph server, or of the function's compute */
 	double in_bytes, out_bytes; /* of a function, from and to the graph server; SC: out_bytes to all servers */
-	double weight_bytes;       /* pulled, and pushed if has_gradient */
+	double weight_bytes;        /* pulled, and pushed if has_gradient */
 };
 
 /* What ended() does at the end of a watched op. */
@@ -37,19 +37,22 @@ struct event {
 };
 
 struct chunk {
-	uint32_t server, weights; /* graph server; endpoint of its weight server */
-	uint32_t task;            /* index of the current task */
-	uint64_t epoch;           /* the current one, or the next one while it waits for it */
-	bool is_waiting;          /* for the start of `epoch` */
-	orr_op turn;              /* gate, while it waits for a function */
+	uint32_t server;
+	uint32_t weights, weights_at; /* weight server: its endpoint, its number from 0 */
+	uint32_t task;                /* index of the current task */
+	uint64_t epoch;               /* the current one, or the next one while it waits for it */
+	bool is_waiting;              /* for the start of `epoch` */
+	orr_op turn;                  /* gate, while it waits for a function */
 };
 
-/* An epoch that runs. */
+/* An epoch that runs, or whose last timers and functions have not ended. */
 struct epoch {
-	orr_op *start;   /* by chunk: gates */
-	orr_op end;      /* gate */
-	uint32_t done;   /* chunks that have done all tasks */
-	uint32_t pending; /* updates of weights that have not ended */
+	uint64_t number;
+	uint32_t watched;             /* ops that have not ended */
+	orr_op *start;                /* by chunk: gates */
+	orr_op end;                   /* gate */
+	uint32_t done;                /* chunks that have done all tasks */
+	uint32_t pending;             /* updates of weights that have not ended */
 	uint32_t arrived[MOST_TASKS]; /* chunks at the barrier after a task */
 	bool is_checking, is_over;
 	struct event *event; /* by op */
@@ -72,15 +75,15 @@ struct dorylus {
 	enum dorylus_variant variant;
 	uint32_t staleness, servers, weight_servers, chunks_each, n; /* n: chunks of all servers */
 	uint32_t peers;
-	double rows;           /* vertices per chunk */
-	double ghosts;         /* pairs (vertex, server) per chunk */
+	double rows;   /* vertices per chunk */
+	double ghosts; /* pairs (vertex, server) per chunk */
 	bool is_fused, rematerialises;
 	struct task task[MOST_TASKS];
 	uint32_t tasks;
 	double update_s, step_bytes[16]; /* WU per gradient and layer's share of it; weights of a layer */
 	const double *given_s;           /* of TASK_KINDS, in place of the models; NULL: none */
 	struct chunk *chunk;
-	struct epoch *epoch; /* [e % ring] */
+	struct epoch **epoch; /* [e % ring] */
 	uint32_t ring;
 	uint64_t built, least; /* epochs built; the slowest chunk's epoch */
 	uint64_t ahead;        /* largest difference between epochs under way */
@@ -117,7 +120,7 @@ static inline uint64_t epoch_of(orr_op op)
 }
 static inline struct epoch *epoch_at(const struct dorylus *d, uint64_t epoch)
 {
-	return &d->epoch[epoch % d->ring];
+	return d->epoch[epoch % d->ring];
 }
 /* Watches op, which belongs to no iteration's end. */
 void dorylus_on(struct dorylus *d, struct orr_step *s, orr_op op, enum event_kind kind, uint32_t chunk, uint32_t slot);

@@ -4,6 +4,47 @@
 
 #include <math.h>
 
+/* ---- ops ---- */
+
+void dorylus_on(struct dorylus *d, struct orr_step *s, orr_op op, enum event_kind kind, uint32_t chunk, uint32_t slot)
+{
+	struct epoch *e = epoch_at(d, epoch_of(op));
+	uint32_t i = (uint32_t)op - 1;
+	if (!op)
+		return;
+	if (i >= e->cap) {
+		e->cap = i < 512 ? 1024 : 2 * i;
+		e->event = orr_realloc(e->event, e->cap, sizeof *e->event);
+	}
+	e->event[i] = (struct event){ kind, chunk, slot };
+	e->watched++;
+	orr_detach(s, op);
+	orr_watch(s, op);
+}
+
+void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uint32_t chunk, const struct task *t)
+{
+	static const enum orr_update_kind kinds[] = {
+		[GA] = ORR_GATHER, [AV] = ORR_APPLY_VERTEX, [SC] = ORR_SCATTER, [WU] = ORR_WEIGHT_GRADIENT
+	};
+	const struct chunk *c = &d->chunk[chunk];
+	struct orr_update u = { .kind = kinds[t->kind],
+		.worker = c->server,
+		.chunk = chunk,
+		.chunks = d->n,
+		.layer = t->layer,
+		.is_backward = t->is_backward,
+		.slice = c->weights_at,
+		.slices = d->weight_servers,
+		.window = d->window[c->weights_at] };
+	if (d->g.has_attention) /* the updates are those of a GCN */
+		return;
+	orr_updates(s, op, &u);
+	u.is_backward = true;
+	if (t->is_fused)
+		orr_updates(s, op, &u);
+}
+
 /* ---- queues: heaps of (epoch, task, chunk), the least first ---- */
 
 static uint64_t key_of(const struct dorylus *d, uint32_t chunk)
@@ -94,7 +135,11 @@ static void invoke(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 	orr_after(s, work, begin);
 	orr_after(s, work, pull[0]);
 	orr_after(s, work, pull[1]);
-	orr_label(s, work, "%s %u%s chunk %u", t->kind == AE ? "AE" : "AV", t->layer, t->is_fused ? "fb" : t->is_backward ? "b" : "f", chunk);
+	orr_label(s, work, "%s %u%s chunk %u", t->kind == AE ? "AE" : "AV", t->layer,
+		t->is_fused      ? "fb"
+		: t->is_backward ? "b"
+				 : "f",
+		chunk);
 	dorylus_updates(d, s, work, chunk, t);
 	push_ops[0] = send(s, at, c->server, t->out_bytes, work);
 	push_ops[1] = t->has_gradient ? send(s, at, c->weights, t->weight_bytes, work) : 0;

@@ -201,7 +201,8 @@ static int place(struct dorylus *d, struct orr_error *err)
 {
 	uint32_t w = (uint32_t)orr_arg_int(d->args, "weight_servers");
 	if (w >= d->f.gpus)
-		return orr_fail(err, ORR_EINPUT, "dorylus: weight_servers: expected fewer than the %u devices of the cluster, found %u", d->f.gpus, w);
+		return orr_fail(err, ORR_EINPUT, "dorylus: weight_servers: expected fewer than the %u devices of the cluster, found %u",
+			d->f.gpus, w);
 	d->servers = d->f.gpus - w;
 	d->weight_servers = w ? w : d->servers;
 	d->lambdas = (uint32_t)orr_arg_int(d->args, "lambdas");

@@ -68,7 +68,7 @@ const struct world_effect plan_effects[] = {
 	EXECUTOR("step.stragglers"), EXECUTOR("step.straggler_spread"), EXECUTOR("step.contention_p"), EXECUTOR("step.contention_f"),
 	EXECUTOR("step.background"), EXECUTOR("step.link_changes"),
 	TRAINING("step.optimizer"), TRAINING("step.compute_s"), TRAINING("step.fc_share"), TRAINING("step.update_cost"),
-	TRAINING("step.ignore_memory"), TRAINING("cost.setup"),
+	TRAINING("step.ignore_memory"), TRAINING("step.prices"), TRAINING("cost.setup"),
 	STEP_EFFECTS,
 	{ .key = "step.merge", .why = "auto merges the same lanes", .holds = is_merge_off },
 	TRAINING("cost.measured"),

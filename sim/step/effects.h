@@ -15,6 +15,7 @@
 	{ .key = "step.pxn", .why = "no all-to-all used several NICs of a node", .use = STEP_USED_RAILS }, \
 	{ .key = "step.compression", .why = "the policy sends no gradients that can be compressed", .use = STEP_USED_COMPRESSION }, \
 	{ .key = "step.ignore_memory", .why = "no device held more than its memory", .use = STEP_USED_MEMORY_LIMIT }, \
+	{ .key = "step.prices", .why = "the policy keeps no account of money", .use = STEP_USED_MONEY }, \
 	{ .key = "step.fidelity", .why = "no device sent a message", .use = STEP_USED_MESSAGES }, \
 	{ .key = "step.exact", .why = "no steady state was found: every iteration is simulated in any case", .use = STEP_USED_STEADY_STATE }, \
 	{ .key = "step.merge", .why = "the policy does not describe equal lanes", .use = STEP_USED_LANES }, \

@@ -16,15 +16,10 @@ struct functions {
 	struct orr_functions what;
 	double *since_s; /* by function: start of its invocation; NAN: none runs */
 	uint64_t invoked, returned, running;
-	uint64_t units;             /* billed multiples of rounding_s */
-	double billed_s, used_s;    /* of invocations that have returned */
+	uint64_t units;          /* billed multiples of rounding_s */
+	double billed_s, used_s; /* of invocations that have returned */
 	struct rng rng;
 };
-
-bool is_function(const struct orr_step *s, uint32_t endpoint)
-{
-	return endpoint >= s->first_function && endpoint < s->endpoints;
-}
 
 double functions_memory(const struct orr_step *s, uint32_t function)
 {
@@ -171,13 +166,14 @@ int money_begin(struct orr_step *s)
 		uint32_t t = 0;
 		if (!equals || !num_real(equals + 1, n - (size_t)(equals + 1 - p), &usd) || !(usd >= 0) || usd > 1e6)
 			return orr_fail(&s->error, ORR_EINPUT,
-				"step.prices: expected TYPE=USD_PER_HOUR,.. with prices from 0 to 1e6, such as v100=3.06, found \"%.80s\"", p);
+				"step.prices: expected TYPE=USD_PER_HOUR,.. with prices from 0 to 1e6, such as v100=3.06, found \"%.80s\"",
+				p);
 		size_t len = (size_t)(equals - p);
 		while (t < c->n_types && (strlen(c->type_name[t]) != len || memcmp(c->type_name[t], p, len)))
 			t++;
 		if (t == c->n_types)
-			return orr_fail(&s->error, ORR_EINPUT, "step.prices: the cluster has no type \"%.*s\"; the first is %s", (int)(len < 60 ? len : 60),
-				p, c->n_types ? c->type_name[0] : "-");
+			return orr_fail(&s->error, ORR_EINPUT, "step.prices: the cluster has no type \"%.*s\"; the first is %s",
+				(int)(len < 60 ? len : 60), p, c->n_types ? c->type_name[0] : "-");
 		s->usd_per_hour[t] = usd;
 		p += n + (p[n] == ',');
 	}
@@ -197,6 +193,7 @@ int money_prices(struct orr_step *s)
 	const struct cluster *c = s->config->cluster;
 	for (uint32_t t = 0; t < c->n_types && s->keeps_money; t++) {
 		struct price p;
+		*s->uses |= STEP_USED_MONEY;
 		const char *device = s->config->device[t] ? s->config->device[t]->name : c->type_name[t];
 		if (!isnan(s->usd_per_hour[t]))
 			continue;

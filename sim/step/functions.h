@@ -14,7 +14,6 @@
 struct functions;
 
 void functions_free(struct orr_step *s);
-bool is_function(const struct orr_step *s, uint32_t endpoint);
 double functions_memory(const struct orr_step *s, uint32_t function); /* bytes */
 
 /* Of the executor. The start time of the next invocation, s. */

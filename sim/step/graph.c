@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Builds the graph of one iteration: the functions of orrery/step.h that build() calls. */
-#include "step/functions.h"
 #include "step/world.h"
 
 #include "base/hash.h"

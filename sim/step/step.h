@@ -36,6 +36,7 @@ enum step_use {
 	STEP_USED_NETWORK = 1 << 11,        /* a message left a node, or the policy queried the bandwidth between nodes */
 	STEP_USED_SLOWED_NIC = 1 << 12,     /* step.contention_p slowed a NIC */
 	STEP_USED_MERGE = 1 << 13,          /* a job that trains has another rate than without step.merge */
+	STEP_USED_MONEY = 1 << 14,          /* the policy keeps an account of money */
 	STEP_USED_LEARN_DECAY = 1 << 28,    /* learn.schedule=step: samples reached learn.decay_samples or its default */
 	STEP_USED_LEARN_RATE = 1 << 29,     /* learn.schedule changed the rate of an update */
 	STEP_USED_LEARN_MODEL = 1 << 30     /* learn.model differed from the model that auto chooses */

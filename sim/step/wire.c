@@ -3,7 +3,6 @@
 #include "step/wire_state.h"
 
 #include "step/exec.h"
-#include "step/functions.h"
 
 #include "base/mem.h"
 
@@ -224,17 +223,5 @@ int wire_balance(struct orr_step *s)
 		carried += flownet_link_bytes(w->net, i);
 	if (!s->error.code && fabs(carried - w->offered) > 1e-9 * w->offered)
 		return orr_fail(&s->error, ORR_EFAIL, "check: links carried %.17g bytes, flows sent %.17g over them", carried, w->offered);
-	return s->error.code;
-}
-
-int wire_check_functions(struct orr_step *s)
-{
-	const struct wire *w = s->wire;
-	double carried = 0;
-	for (uint32_t i = s->config->topo->n_links; i < w->n_links; i++)
-		carried += flownet_link_bytes(w->net, i);
-	if (!s->is_analytic && fabs(carried - w->function_bytes) > 1e-9 * w->function_bytes)
-		return orr_fail(&s->error, ORR_EFAIL, "check: the links of functions carried %.17g bytes, messages to and from them have %.17g",
-			carried, w->function_bytes);
 	return s->error.code;
 }

@@ -252,3 +252,18 @@ double wire_bandwidth_now(const struct orr_step *s, uint32_t from, uint32_t to)
 		least = fmin(least, s->wire->capacity[route[i]]);
 	return least;
 }
+
+/* ---- checks of --check ---- */
+
+int wire_check_functions(struct orr_step *s)
+{
+	const struct wire *w = s->wire;
+	double carried = 0;
+	for (uint32_t i = s->config->topo->n_links; i < w->n_links; i++)
+		carried += flownet_link_bytes(w->net, i);
+	if (!s->is_analytic && fabs(carried - w->function_bytes) > 1e-9 * w->function_bytes)
+		return orr_fail(&s->error, ORR_EFAIL,
+			"check: the links of functions carried %.17g bytes, messages to and from them have %.17g", carried,
+			w->function_bytes);
+	return s->error.code;
+}

@@ -82,14 +82,14 @@ struct orr_step {
 	struct asked *asked;         /* source.c */
 	bool is_scaled, has_free_update;
 	uint32_t endpoints;
-	uint32_t *type_of;     /* type of the cluster, by GPU */
-	uint32_t first_function; /* functions are the endpoints from here on */
-	struct functions *functions;             /* NULL: none */
+	uint32_t *type_of;           /* type of the cluster, by GPU */
+	uint32_t first_function;     /* functions are the endpoints from here on */
+	struct functions *functions; /* NULL: none */
 	bool keeps_money;
 	double usd_per_hour[CLUSTER_MAX_TYPES]; /* of a device, by type; NAN: unknown */
-	uint32_t *node_of;     /* endpoint -> node */
-	double samples;        /* per iteration */
-	uint32_t graph_period; /* orr_step_period() */
+	uint32_t *node_of;                      /* endpoint -> node */
+	double samples;                         /* per iteration */
+	uint32_t graph_period;                  /* orr_step_period() */
 	/* Lanes. */
 	uint32_t lanes, positions, lanes_run; /* lanes_run: number of simulated lanes, 1 when merged */
 	uint32_t *map;
@@ -157,6 +157,10 @@ static inline struct iteration *iteration_live(const struct orr_step *s, uint64_
 }
 
 /* Returns the device of position p in a lane. */
+static inline bool is_function(const struct orr_step *s, uint32_t endpoint)
+{
+	return endpoint >= s->first_function && endpoint < s->endpoints;
+}
 static inline uint32_t real_device(const struct orr_step *s, uint32_t lane, uint32_t p)
 {
 	return s->map ? s->map[(size_t)lane * s->positions + p] : p;

@@ -42,7 +42,7 @@ while IFS='|' read -r options expected; do
   like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
--DDAMAGE=ABI_VERSION|was compiled for ABI version 7, this program has 6
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 8, this program has 7
 -DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 7
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|function schedule is NULL
