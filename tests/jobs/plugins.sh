@@ -43,7 +43,7 @@ while IFS='|' read -r options expected; do
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
 -DDAMAGE=ABI_VERSION|was compiled for ABI version 8, this program has 7
--DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 7
+-DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 8
 -DDAMAGE=SIZE|orr_plugin is damaged
 -DDAMAGE=NULL_FUNCTION|function schedule is NULL
 -DDAMAGE=NULL_OPS|has no functions
