@@ -52,7 +52,7 @@ static void mutate(const char *text, mutate_parse *parse)
 	for (size_t i = 0; i < n; i++) {
 		for (int h = 0; h < MUTATE_N_HOSTILE; h++)
 			mutate_with(text, at[i], at[i + 1], mutate_hostile[h], strlen(mutate_hostile[h]), parse);
-		for (size_t k = 1; k <= MUTATE_OTHERS; k++) { /* spread over the file */
+		for (size_t k = 1; k <= MUTATE_OTHERS; k++) { /* values spread over the file */
 			size_t other = (i * 7 + k * 31) % n;
 			mutate_with(text, at[i], at[i + 1], text + at[other], at[other + 1] - at[other], parse);
 		}

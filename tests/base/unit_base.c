@@ -33,7 +33,7 @@ static void strings(void)
 	ok(is_kept && strtab_count(t) == 5002, "numbers of strings never change");
 	ok(strtab_add_z(t, NULL) == 0 && strtab_add(t, "x", 0) == 0 && !*strtab_text(t, 0), "number 0 is the empty string");
 	ok(!*strtab_text(t, 5002) && !*strtab_text(t, UINT32_MAX), "an unknown number has the empty text");
-	/* Texts that fill the chunks of 65536 bytes exactly, by one less and by one more. */
+	/* Texts that fill the chunks of 65536 bytes exactly, with one byte less and with one more. */
 	for (size_t n = 65534; n <= 65537; n++) {
 		char *text = mem_alloc(n + 1);
 		memset(text, 'a' + (char)(n % 7), n);
@@ -310,25 +310,26 @@ static void kinds(void)
 	ok(!args_new(bad, "test", &err), "a default out of bounds is refused");
 }
 
-/* Distances by hand: of two candidates the nearer is given, and of two as near the first. */
+/* Expected distances by hand: the nearer of two candidates is returned, and the first of two equally near ones. */
 static void nearest(void)
 {
 	static const struct {
 		const char *name, *candidates[3], *expected;
-	} cases[] = { { "abcd", { "abxx", "abdc", NULL }, "abdc" }, /* distances: 2 letters changed; 2 letters swapped, which counts as 1 */
-		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },       /* 1; 1 */
-		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" },      /* 2; 1 */
-		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },   /* 2 letters more; 1 more */
-		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },    /* 1; 1 */
-		{ "abcd", { "ab", "abd", NULL }, "abd" },           /* 2 letters fewer; 1 fewer */
-		{ "abcd", { "abd", "bcd", NULL }, "abd" },          /* 1; 1 */
-		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },     /* 2; 1 */
-		{ "abcd", { "abcd", "abce", NULL }, "abcd" },       /* 0; 1 */
+	} cases[] = { { "abcd", { "abxx", "abdc", NULL }, "abdc" },     /* distances: 2 changed letters; 2 swapped letters, which count
+									 * as 1 */
+		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },           /* 1; 1 */
+		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" },          /* 2; 1 */
+		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },       /* distances: 2 letters more; 1 more */
+		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },        /* 1; 1 */
+		{ "abcd", { "ab", "abd", NULL }, "abd" },               /* distances: 2 letters fewer; 1 fewer */
+		{ "abcd", { "abd", "bcd", NULL }, "abd" },              /* 1; 1 */
+		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },         /* 2; 1 */
+		{ "abcd", { "abcd", "abce", NULL }, "abcd" },           /* 0; 1 */
 		{ "abcdef", { "badcef", "abcdxef", NULL }, "abcdxef" }, /* 2 swaps; 1 more */
 		{ "abcdef", { "abyyyy", "badcfe", NULL }, "badcfe" },   /* 4; 3 swaps */
-		{ "abcdef", { "abxxxx", "xxxxef", NULL }, NULL },       /* 4 of at most 3 */
-		{ "abc", { "axxx", "xbx", NULL }, "xbx" },              /* 3; 2 of at most 2 */
-		{ "ab", { "xy", "axx", NULL }, NULL },                  /* 2; 2 of at most 1 */
+		{ "abcdef", { "abxxxx", "xxxxef", NULL }, NULL },       /* distance 4 of at most 3 */
+		{ "abc", { "axxx", "xbx", NULL }, "xbx" },              /* distances: 3; 2 of at most 2 */
+		{ "ab", { "xy", "axx", NULL }, NULL },                  /* distances: 2; 2 of at most 1 */
 		{ "ab", { "ax", "ab", NULL }, "ab" } };
 	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
 		const char *got = orr_nearest_name(cases[k].name, cases[k].candidates);

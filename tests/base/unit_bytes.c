@@ -40,7 +40,7 @@ static size_t copied(unsigned char *to, const void *from, size_t n)
 	return n;
 }
 
-/* Reads all, step bytes at a time, into got; returns their number. *last is the last call's value. */
+/* Reads all bytes, `step` at a time, into got; returns their number. *last is the value of the last call. */
 static size_t drain(struct bytes *b, size_t step, int64_t *last)
 {
 	size_t n = 0;
@@ -109,7 +109,7 @@ static void parts(void)
 	faulty(both + 2, 3000, "bytes after the end of the gzip data", "almost the mark of a gzip member");
 	memcpy(packed + both, "\x1e\x8b", 2);
 	faulty(both + 2, 3000, "bytes after the end of the gzip data", "bytes after the gzip data with another first byte");
-	packed[first - 5] ^= 1; /* the checksum of the first member */
+	packed[first - 5] ^= 1; /* damages the checksum of the first member */
 	faulty(both, 1000, "damaged gzip data", "a wrong checksum");
 	memcpy(packed, "\x1f\x8b", 2);
 	faulty(2, 0, "truncated gzip data", "a file that has only the mark of gzip");
@@ -122,7 +122,7 @@ static void parts(void)
 		ok(is_read(bytes_open_memory(packed, both), 500, plain, 3000, both), "zstd frames after a skippable one (0x%x)", mark);
 	}
 	faulty(first + 6, 1000, "truncated zstd data", "a zstd frame that has only begun");
-	packed[first] ^= 0xff; /* the mark of the second frame */
+	packed[first] ^= 0xff; /* damages the mark of the second frame */
 	faulty(both, 1000, "damaged zstd data", "bytes that are no frame");
 	static const char *const others[] = { "\x1f", "\x1f\x8c\x08", "\x1e\x8b\x08", "\x28\xb5\x2f", "\x28\xb5\x2f\xfe",
 		"\x60\x2a\x4d\x18", "\x50\x2a\x4d\x19", "\x50\x2a\x4d" };
@@ -181,7 +181,7 @@ int main(void)
 	uint64_t seed = 5;
 	for (size_t i = 0; i < MOST; i++)
 		plain[i] = (unsigned char)hash_next(&seed);
-	memcpy(plain, "text", 4); /* no mark of packed data */
+	memcpy(plain, "text", 4); /* without a mark of packed data */
 	whole_files("plain", copied);
 	whole_files("gzip", gzip);
 	whole_files("zstd", zstd);

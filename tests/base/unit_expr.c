@@ -77,7 +77,7 @@ int main(void)
 	gives("!(x == 3)", 0);
 	gives("x != 3 ? 1 : x > 2 ? 5 : 6", 5);
 	gives("1 / 0", INFINITY);
-	/* Each comparison of less, equal and more. */
+	/* Each comparison with a smaller, an equal and a larger number. */
 	gives("(2 < 3) + 10 * (3 < 3) + 100 * (4 < 3)", 1);
 	gives("(2 <= 3) + 10 * (3 <= 3) + 100 * (4 <= 3)", 11);
 	gives("(2 > 3) + 10 * (3 > 3) + 100 * (4 > 3)", 100);

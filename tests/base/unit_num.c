@@ -39,7 +39,7 @@ static void whole_numbers(void)
 			is_same = is_same && num_int(s, len, &v) && v == strtoll(s, NULL, 10);
 			size_t at = hash_next(&seed) % n + 1;
 			text[at] = others[hash_next(&seed) % sizeof others];
-			if (at > 1 || s == text || text[at] != '-') /* a sign in front is allowed */
+			if (at > 1 || s == text || text[at] != '-') /* a leading sign is allowed */
 				is_refused = is_refused && !num_int(s, len, &v);
 		}
 		ok(is_same, "whole numbers of %zu digits as strtoll reads them", n);
@@ -86,7 +86,7 @@ static void reals(void)
 	ok(!num_real(longest, 128, &v), "128 characters are refused");
 }
 
-/* The text of mantissa / 10^decimals, and its value in ns rounded half away from zero. */
+/* Returns the text of mantissa / 10^decimals, and its value in ns rounded half away from zero. */
 static wide decimal(char text[48], bool is_negative, uint64_t mantissa, int decimals, uint64_t unit_ns)
 {
 	uint64_t p = 1;
@@ -140,7 +140,7 @@ static void times(void)
 	ok(!num_seconds_ns("5s", 2, &t), "seconds have no unit");
 }
 
-/* Numbers as text: digits by hand, and of Python's repr() where 15 digits are too few. */
+/* Numbers as text. Expected: digits by hand, and those of Python's repr() if 15 digits do not suffice. */
 static void formats(void)
 {
 	static const struct {

@@ -2,10 +2,10 @@
 /*
  * bench_big_step.c - a training step of GPT-3 175B on many GPUs
  *
- * TP 8, PP 16, replicas with 32 micro-batches of one sample each; sequence parallelism, selective
- * recomputation, Adam, BF16; nodes of 8 A100 with a 200 Gb/s NIC each, on a fat tree with D-mod-k routes; collectives as
- * flows. Simulates one iteration, with and without merged lanes. Each row is a separate process: its CPU seconds (user and
- * system) from the loading of model and network on, and its peak memory.
+ * TP 8, PP 16, replicas with 32 micro-batches of one sample each; sequence parallelism, selective recomputation, Adam, BF16;
+ * nodes of 8 A100 with a 200 Gb/s NIC each, on a fat tree with D-mod-k routes; collectives as flows. Simulates one iteration,
+ * with and without merged lanes. Each row is a separate process. It shows CPU seconds (user and system), from the loading of
+ * model and network on, and peak memory.
  *
  * usage: bench_big_step [--all]; --all adds 10,240 GPUs unmerged (one to two minutes).
  */

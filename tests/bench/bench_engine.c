@@ -2,12 +2,10 @@
 /*
  * bench_engine - event queues and the whole engine step on the HOLD model
  *
- * Three kinds of hold: bare (the queue alone), with a record (64 bytes read and
- * half written per event, as in the engine), and the engine's step (queue, record,
- * clock, call of a handler that schedules again). All contestants of one load and
- * one backlog exist side by side and take turns, slice by slice. A result is the
- * median CPU time over the slices. The popped slots are hashed; contestants
- * that disagree on the order end the benchmark with an error.
+ * Three kinds of hold: bare (the queue alone), with a record (64 bytes read and half written per event, as in the engine), and
+ * the engine's step (queue, record, clock, call of a handler that schedules again). All contestants of one load and one backlog
+ * run in turns, slice by slice. A result is the median CPU time over the slices. The popped slots are hashed; contestants that
+ * disagree on the order end the benchmark with an error.
  */
 #include <getopt.h>
 #include <malloc.h>
@@ -30,16 +28,16 @@ enum { SLICES = 5, BACKLOGS = 3, CONTESTANTS = 11, CHECK_EVERY = 10000 };
 static const size_t backlogs[BACKLOGS] = { 1000, 100000, 1000000 };
 static const double PATIENCE_S = 1.0; /* CPU time of a slice beyond which a queue is dropped */
 
-/* A queue or engine with its events and its results so far. */
+/* A queue or engine with its events and its results. */
 struct run {
 	void *queue;
 	struct engine *engine;
 	struct bench_record *records;
 	const int64_t *draws;
 	size_t pending;
-	uint32_t drawn; /* wraps around with the table */
+	uint32_t drawn; /* index that wraps around with the table */
 	uint64_t hash;
-	size_t left;       /* holds until the engine stops */
+	size_t left;       /* number of holds until the engine stops */
 	double ns[SLICES]; /* per hold */
 	double bytes;      /* per pending event */
 	bool is_slow;
@@ -47,7 +45,7 @@ struct run {
 
 struct contestant {
 	const char *name;
-	int reference; /* the contestant that ratios refer to */
+	int reference; /* number of the contestant that is the reference of ratios */
 	void (*fill)(struct run *r);
 	void (*hold)(struct run *r, size_t holds);
 	void (*end)(struct run *r);

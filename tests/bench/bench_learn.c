@@ -157,7 +157,7 @@ static struct load load_of(
 	return o;
 }
 
-/* bytes: traffic of one update. */
+/* Measures updates. bytes: traffic of one update. */
 static void updates(const char *what, struct load o, double per_round, double bytes)
 {
 	double t = best_of(run_load, &o) / per_round, copied = memcpy_rate((size_t)(bytes / 2));

@@ -2,8 +2,8 @@
 /*
  * bench_serve_llm - simulated iterations of language models per CPU second
  *
- * Vidur's 2,000 requests under vllm, as in tests/oracle/oracle_vidur.c, each case run 20 times from begin to end without rows:
- * with calls of the policy through its table, and with metrics. Best of three.
+ * Runs Vidur's 2,000 requests under vllm, as in tests/oracle/oracle_vidur.c, 20 times per case, without rows. Includes the
+ * calls of the policy through its table, and metrics. Best of three.
  */
 #include <time.h>
 

@@ -2,10 +2,10 @@
 /*
  * bench_spot - Bamboo on spot instances
  *
- * The synthetic preemptions of Bamboo's authors at three rates, one run per seed; and 30 days of 64 instances, each removed
- * 0.6 times an hour and replaced after 1 minute: about 55,000 events, under several policies and rules (on-demand uses no
- * events: its time is the cost of reading rows). A row is the CPU time of the runs alone, in this process, without loading and
- * start-up; the long runs take the minimum of ten. Events come once from the generator, once from loaded rows.
+ * First, the synthetic preemptions of Bamboo's authors at three rates, one run per seed. Second, 30 days of 64 instances, each
+ * removed 0.6 times an hour and replaced after 1 minute: about 55,000 events, under several policies and rules. (on-demand uses
+ * no events: its time is the cost of reading rows.) A row is the CPU time of the runs alone, in this process, without loading
+ * and start-up; the long runs take the minimum of ten. Events are read once from the generator and once from loaded rows.
  *
  * usage: bench_spot [--all | --days]; --all has 10,000 seeds of each rate instead of 1,000; --days runs only the 30 days.
  */

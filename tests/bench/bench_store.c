@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bench_store - rows per second of store_write(), relative to a bare loop of prepared
- * inserts of the same columns and values; the two take turns
+ * bench_store - rows per second of store_write(), relative to a bare loop of prepared inserts of the same columns and values;
+ * both run alternately
  *
  * The bare loop is the bound of SQLite without keys and checks: a
  * plain table, one transaction, WAL, synchronous NORMAL. Both are timed from opening a

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# peers_net.sh PEER OURS [RUNS]: times both simulators on the same flows, alternately, each in a separate process;
-# prints a Markdown table of medians.
+# peers_net.sh PEER OURS [RUNS]: times both simulators on the same flows, alternately, each in a separate process. Prints a
+# Markdown table of medians.
 set -euo pipefail
 peer=$1 ours=$2 runs=${3:-5}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/orrery-peers.XXXXXX")

@@ -2,10 +2,9 @@
 /*
  * queue.h - event queues behind one interface, for comparison
  *
- * Order is (time, sequence of pushing). A slot is below the number given to
- * open() and pending at most once; times are never before the last popped one.
- * Every function is inlined if ops is a constant, so a queue pays for no
- * indirect call. Each queue is a file queue_NAME.h with the table NAME_ops.
+ * Order is (time, sequence of pushing). A slot is below the number given to open() and pending at most once; times are never
+ * before the last popped one. Every function is inlined if ops is a constant, so there are no indirect calls. Each queue is a
+ * file queue_NAME.h with the table NAME_ops.
  */
 #ifndef ORR_TESTS_BENCH_QUEUE_H
 #define ORR_TESTS_BENCH_QUEUE_H
@@ -20,8 +19,8 @@ struct bench_record {
 
 struct queue_ops {
 	const char *name;
-	size_t size; /* of the state that q points to; zeroed before open() */
-	/* records: the records of the slots, for a queue that can prefetch the next one; or NULL */
+	size_t size; /* size of the state that q points to; zeroed before open() */
+	/* Opens a queue. records: records of the slots, for a queue that can prefetch the next one; or NULL. */
 	void (*open)(void *q, size_t slots, const struct bench_record *records);
 	void (*close)(void *q);
 	void (*push)(void *q, uint64_t time, uint32_t slot);

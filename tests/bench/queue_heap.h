@@ -23,8 +23,7 @@ struct heap {
 	uint64_t sequence;
 };
 
-/* The keys begin 48 bytes into a cache line, so that the four children of a node of the
- * 4-ary heap share a line. */
+/* The keys begin 48 bytes after the start of a cache line, so that the four children of a node of the 4-ary heap are in one line. */
 static void heap_open(void *vq, size_t slots, const struct bench_record *records)
 {
 	struct heap *q = vq;

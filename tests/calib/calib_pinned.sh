@@ -1,11 +1,11 @@
-# Measurements and fits of one seed: points of the synthetic device and the laws fitted to them are compared with
-# recorded values. The device has 5 us, 10 TFLOP/s and 500 GB/s (backend_synthetic.c).
-# Points within 1e-10 and laws within 1e-4 of the recorded values, since mathematical libraries differ in the last digit.
+# Measurements and fits of one seed: points of the synthetic device, and the laws fitted to them, equal recorded values. The
+# device has 5 us, 10 TFLOP/s and 500 GB/s (backend_synthetic.c). Tolerances are 1e-10 for points and 1e-4 for laws, because
+# mathematical libraries differ in the last digit.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
-# sums FILE: by family, op and group: rows, and the sums of the numbers of each column, row i counted 1 + i mod 13 times
+# sums FILE: prints by family, op and group the number of rows, and the sums of each column; row i has weight 1 + i mod 13
 sums() {
   awk -F, '
     NR == 1 { for (i = 1; i <= NF; i++) if ($i ~ /^(flops|bytes|size|d[0-5]|time_us|low_us|high_us|n|cv|held_out)$/) take[i] = 1; columns = NF; next }

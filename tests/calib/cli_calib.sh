@@ -25,7 +25,7 @@ near exponent 1 "show: the exponent of a sum"
 like "$("$ORRERY" calib check "$work/a.json")" '^mine \(an exact law, 2026-11-21; median error' "check: the profile, its source, date and error"
 like "$("$ORRERY" calib check "$work/a.json" --points "$work/points.csv")" '100 of 100 points have a law, 0 of them' "check against points"
 
-# A parameter off by a factor of a thousand, up or down, is refused.
+# A parameter that is off by a factor of a thousand, up or down, is refused.
 for slip in 's/"rate_GBps": [0-9.]*/"rate_GBps": 0.5/' 's/"rate_GFLOPps": [0-9.]*/"rate_GFLOPps": 1e7/' 's/"time0_us": [0-9.]*/"time0_us": 5000/' \
   's/"schema": 1/"schema": 7/' 's/"time0_us"/"time0_ms"/'; do
   sed "$slip" "$work/a.json" >"$work/bad.json"
@@ -35,7 +35,7 @@ done
 head -c 300 "$work/a.json" >"$work/bad.json"
 "$ORRERY" calib check "$work/bad.json" 2>"$work/err"
 is "$? $(grep -c 'not valid JSON' "$work/err")" "2 1" "a truncated profile"
-# Times in ms labelled us: rates above the data sheet.
+# Times in ms with the label us: rates above the data sheet.
 awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms.csv"
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
 is "$? $(grep -c 'is impossible: expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
@@ -67,7 +67,7 @@ ok "$(awk -v e="${error:-999}" 'BEGIN { print !(e > 5 && e <= 35) }')" "the T4's
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^gemm')" 2 "the scaled profile has laws of products"
 like "$("$ORRERY" calib diff v100 "$work/t4.json" | grep '^gemm fp32')" 'differs' "a T4 is slower than a V100"
 is "$("$ORRERY" calib show "$work/t4.json" | grep -c '^collective\|^copy')" 0 "the scaled profile has no laws of collectives"
-# V100: the mean over shapes of leaving points out is well above the median, so both are stated.
+# V100: the mean over shapes of the held-out errors is much larger than the median, so both are printed.
 is "$("$ORRERY" calib list | awk '$1 == "v100" { print ($5 > 1.2 * $4) }')" 1 "calib list states the mean error beside the median"
 like "$("$ORRERY" calib show v100)" '^error of its laws \(held out where known\), weighted by points: median [0-9.]+ %, mean [0-9.]+ %$' "so does calib show, and names both"
 "$ORRERY" calib show k80 >"$work/out"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cuda_host.h - enough of CUDA to run the kernels of calib/cuda on a CPU, one thread at a time
+ * cuda_host.h - the subset of CUDA that runs the kernels of calib/cuda on a CPU, one thread at a time
  *
- * The threads of a block are contexts that take turns: a barrier or a shuffle passes the turn on. Blocks run one after another.
- * Each shuffle passes the turn once, and all threads of a warp take part (full mask). A lane therefore reads values
- * of the previous round; two alternating slots keep them from being overwritten early. Shared
- * memory is static and keeps the contents of the previous block, as on a device. Memory is the host's, so the
- * sanitizers see every access. Not tested: races between warps (threads run in lockstep here), and host code.
- * The alignment that tensor cores need is asserted below.
+ * The threads of a block are contexts that run in turns: a barrier or a shuffle switches to the next one. Blocks run one after
+ * another. Each shuffle switches once, and all threads of a warp take part (full mask). A lane therefore reads values of the
+ * previous round; two alternating slots keep them from being overwritten early. Shared memory is static and keeps the contents
+ * of the previous block, as on a device. Memory is the host's, so the sanitizers see every access. Not tested: races between
+ * warps (threads run in lockstep here), and host code. The alignment that tensor cores need is asserted below.
  */
 #ifndef ORR_TESTS_CUDA_HOST_H
 #define ORR_TESTS_CUDA_HOST_H
@@ -207,7 +206,7 @@ inline __half __float2half(float x)
 	int e = -24;
 	if (y > 0)
 		frexpf(y, &e);
-	int unit = (e < -13 ? -13 : e) - 11; /* of the last place */
+	int unit = (e < -13 ? -13 : e) - 11; /* unit of the last place */
 	float m = nearbyintf(ldexpf(y, -unit));
 	uint32_t whole = (uint32_t)m, field = e < -13 ? 0 : (uint32_t)(e + 14 - 1);
 	return { (uint16_t)(sign | (whole + (field << 10))) };
@@ -304,7 +303,7 @@ template <typename A, typename B, typename C> void mma_sync(C &d, const A &a, co
 } // namespace wmma
 } // namespace nvcuda
 
-/* ---- stand-ins for names that the files' host side uses; tests call few of them */
+/* ---- definitions of the names that the files' host code uses; tests call few of them */
 
 typedef int cudaError_t;
 typedef void *cudaStream_t, *cudaEvent_t;

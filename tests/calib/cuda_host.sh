@@ -1,4 +1,4 @@
-# The kernels of the CUDA module, run on the CPU: needs a C++ compiler, but neither GPU nor nvcc
+# Runs the kernels of the CUDA module on the CPU; needs a C++ compiler, but neither GPU nor nvcc
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -16,7 +16,7 @@ if [ -z "$cxx" ]; then
   exit
 fi
 
-# Replaces launches by calls, and the only line of GPU assembly by its stand-in.
+# Replaces launches by calls, and the only line of GPU assembly by equivalent code.
 for h in cuda_runtime cuda_fp16 cuda_bf16 mma; do echo '#include "tests/calib/cuda_host.h"' >"$work/$h.h"; done
 for f in kernels attention; do
   sed -E 's/([A-Za-z_0-9]+(<[^<>;()]*>)?)<<<(.*), 0, s>>>\(/LAUNCH(\3, \1)(/; s/asm volatile\("mov.u64.*/t = emulated_ns();/' \

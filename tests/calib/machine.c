@@ -2,9 +2,9 @@
 /*
  * machine PROFILE.json THREADS - a real training step of this machine against the prediction of its profile
  *
- * The step: LAYERS dense layers of WIDTH at batch SAMPLES in fp32. Forward is a product and bias + GELU per layer, backward
- * two products (data, weights); then a residual add per layer and Adam over all parameters. The step is timed as
- * a whole, with shapes that the sweep does not contain; the prediction is the sum of the laws.
+ * The step: LAYERS dense layers of WIDTH at batch SAMPLES in fp32. Forward is a product and bias + GELU per layer; backward is
+ * two products (data, weights). Then follow a residual add per layer and Adam over all parameters. The step is timed as a
+ * whole, with shapes that the sweep does not contain; the prediction is the sum of the laws.
  *
  * Three noise measures decide whether the machine was quiet enough for a verdict: the drift of the anchors while the profile
  * was measured, the difference of the kernels' times before and after the steps, and half of the range from the 10 % to the
@@ -57,7 +57,7 @@ static void step(struct net *n)
 	cpu_adam(n->weight, n->gradient, n->moments, LAYERS * w);
 }
 
-/* ---- the kernels of the step, each alone */
+/* ---- the kernels of the step, each run alone */
 
 static void forward(struct net *n)
 {

@@ -8,7 +8,7 @@ if ! command -v python3 >/dev/null || ! "${CC:-cc}" --version >/dev/null 2>&1; t
   tap_done
   exit
 fi
-# A stand-in for nvcc: compiles a file with an #include <..> only if a folder after -I has the header.
+# Replaces nvcc: compiles a file with an #include <..> only if a folder after -I has the header.
 cat >"$work/nvcc" <<'E'
 #!/bin/bash
 src=${*: -1} found=

@@ -41,7 +41,7 @@ static void check_gemm(bool ta, bool tb, int m, int n, int k, bool accumulate)
 			want[i * n + j] = sum;
 		}
 	gemm_blocked(ta, tb, m, n, k, a, b, c, accumulate);
-	/* fp32 rounding of a sum of k products of normal numbers: about 6e-8 x k at worst here. */
+	/* fp32 rounding of a sum of k products of normal numbers: at most about 6e-8 x k here. */
 	ok(worst(c, want, size) < 1e-6 * k + 1e-5, "blocked product %s%s %d x %d x %d%s", ta ? "t" : "n", tb ? "t" : "n", m, n, k,
 		accumulate ? ", accumulated onto existing values" : "");
 	mem_free(a);
@@ -52,7 +52,7 @@ static void check_gemm(bool ta, bool tb, int m, int n, int k, bool accumulate)
 
 static int sgemm_calls;
 
-/* A stand-in for cblas_sgemm() with row-major operands. */
+/* Replaces cblas_sgemm() for row-major operands. */
 static void plain_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
 	float beta, float *c, int ldc)
 {
@@ -93,7 +93,7 @@ static void check_strips(bool ta, bool tb, int m, int n, int k, uint32_t threads
 	mem_free(want);
 }
 
-/* The three passes from the definition of the forward one: out[n][f][y][x] = sum in[n][c][..] w[f][c][..]. */
+/* The three passes by the definition of the forward pass: out[n][f][y][x] = sum in[n][c][..] w[f][c][..]. */
 static void check_conv(const char *variant, int r)
 {
 	enum { N = 2, C = 3, H = 9, W = 7, F = 4 };

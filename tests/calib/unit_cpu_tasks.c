@@ -116,7 +116,7 @@ static void check_backend(void)
 	ok(about.units == 2 && about.memory_bytes == memory && about.cache_bytes >= 1e5 && about.cache_bytes <= 64 << 20 &&
 			strstr(about.details, "threads=2\nprocessors=") && !strcmp(about.architecture, "CPU"),
 		"the description has threads, memory, and a cache of at most 64 MiB");
-	/* The load changes slowly: a warning is certain far from the limit. */
+	/* The load changes slowly, so a warning is certain far from the limit. */
 	if (getloadavg(load, 1) == 1 && load[0] > 0.6)
 		ok(strstr(about.warnings, "other programs are running"), "a load of %.2f is mentioned", load[0]);
 	else if (load[0] < 0.4)

@@ -28,7 +28,8 @@ static uint32_t seeds(void)
 	return is_slow && *is_slow == '1' ? 30 : 200;
 }
 
-/* Sizes and shapes that determine every term. noise: standard deviation of log time; outliers: number of points with twice the time. */
+/* Makes sizes and shapes that determine every term. noise: standard deviation of log time; outliers: number of points with twice the
+ * time. */
 static void make(const struct law *truth, uint64_t seed, double noise, double outliers, struct point *x, const struct point **list)
 {
 	gsl_rng *r = gsl_rng_alloc(gsl_rng_mt19937);
@@ -101,7 +102,7 @@ static void check_exact(const struct law *truth, const char *name)
 	fit_law_free(&l);
 }
 
-/* One point in ten takes three times as long, which a mean would follow. */
+/* One point in ten takes three times as long, which would shift a mean. */
 static void check_outliers(void)
 {
 	static struct point x[POINTS];

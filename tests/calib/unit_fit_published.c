@@ -123,7 +123,7 @@ static void check_deepbench(const char *device, const char *file, double fp32, d
 /* ---- vidur ---- */
 
 struct tally {
-	double relative[MOST], off_us[MOST]; /* of rows of 20 us or more; of shorter ones */
+	double relative[MOST], off_us[MOST]; /* errors of rows of at least 20 us; of shorter ones */
 	size_t n_long, n_short;
 };
 
@@ -234,7 +234,7 @@ static void check_copy(void)
 	struct profile *f = rc ? NULL : fit_profile(&p, &o, &err);
 	const struct law *h2d = f ? profile_law(f, "copy", "h2d-pinned", "", "", 0, 0) : NULL,
 			 *d2d = f ? profile_law(f, "copy", "d2d", "", "", 0, 0) : NULL;
-	/* Another fit of this curve: 2.7 us and 12.4 GB/s, 2 % error. */
+	/* Another fit of this curve gives 2.7 us and 12.4 GB/s, with an error of 2 %. */
 	ok(h2d && h2d->held_out_mean < 0.02, "host to device on PCI Express: left out by size, %.1f %% off",
 		h2d ? 100 * h2d->held_out_mean : NAN);
 	if (d2d) /* the cache has an effect and the table has one digit, so no form fits well */

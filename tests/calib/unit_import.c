@@ -127,7 +127,7 @@ static void check_vidur(void)
 		{ "memory", "activation", "fp16", "", "m", { 10, 64, 2 }, 0, 5120, 0, 0, 0, 5e-4 },
 		{ "gather", "embedding", "fp16", "", "m", { 10, 64, 2 }, 0, 2560, 0, 0, 0, 5e-4 },
 		{ "memory", "rope", "fp16", "", "m", { 10, 64, 2 }, 0, 1600, 0, 0, 0, 5e-4 });
-	/* 6 ranks at 4 per node are on two nodes. */
+	/* 6 ranks with 4 per node use two nodes. */
 	CHECK("vidur-net",
 		"fabric,op,ranks,gpus_per_node,bytes,median_ms\na100_dgx,all_reduce,8,4,1000000,0.25\n"
 		"a100_dgx,send_recv,2,1,4096,0.02\na100_dgx,all_reduce,6,4,8,1\nh100,all_reduce,8,8,8,1\na100_dgx,scan,8,8,8,1\n",
@@ -138,7 +138,7 @@ static void check_vidur(void)
 
 static void check_others(void)
 {
-	/* "NVIDIA " and "NV_" before the device's name do not matter, nor does the case; other makers' names do. */
+	/* The prefixes "NVIDIA " and "NV_" of a device's name are ignored, and so is case. Names of other vendors are not. */
 	CHECK("nccl",
 		"op,gpu,ranks,gpus_per_node,fabric,bytes,oop_time_us\n"
 		"allreduce,NVIDIA H100 SXM,8,8,NVSwitch,1024,20\n"
@@ -160,7 +160,7 @@ static void check_others(void)
 		{ "collective", "all-to-all", "", "NVSwitch", "", { 0 }, 0, 0, 1024, 8, 1, 2e-5 },
 		{ "collective", "broadcast", "", "NVSwitch", "", { 0 }, 0, 0, 1024, 8, 1, 2e-5 },
 		{ "collective", "reduce", "", "NVSwitch", "", { 0 }, 0, 0, 1024, 8, 1, 2e-5 });
-	/* 1 MB at 10 GB/s: 100 us. A rate of 0 is no measurement. */
+	/* 1 MB at 10 GB/s takes 100 us. A rate of 0 is not a measurement. */
 	CHECK("copy", "gpu,direction,host_memory,bytes,GBps\nA100,H2D,Pinned,1e6,10\nA100,D2D,,1e6,1000\nA100,D2H,Pageable,1e6,0\n", NULL,
 		{ "copy", "h2d-pinned", "", "", "", { 0 }, 0, 0, 1e6, 0, 0, 1e-4 },
 		{ "copy", "d2d", "", "", "", { 0 }, 0, 0, 1e6, 0, 0, 1e-6 });
@@ -233,7 +233,8 @@ static void check_images(void)
 		const struct law *l = &p->law[i];
 		same_text(l->family, i ? "gemm" : "conv", "family of the law");
 		near_to(l->param[1] / device->peak_flops[PRECISION_FP32], share, 1e-9, "share of the peak: geometric mean over networks");
-		/* Standard error of the mean of two logs: half their distance; sigma: of the four networks of the table. */
+		/* The standard error of the mean of two logs is half their distance; sigma is that of the four networks of the
+		 * table. */
 		near_to(sqrt(l->covariance[1][1]), error, 1e-9, "its standard error over networks");
 		near_to(l->sigma, 2 * error, 1e-9, "the spread of networks");
 		ok(l->param[0] == 0 && isinf(l->param[2]) && l->param[3] == 1 && l->points == 3 && l->held_out == 3,

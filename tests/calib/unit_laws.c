@@ -74,7 +74,7 @@ static void check_models(void)
 	}
 }
 
-/* With the start-up time alone every derivative is 1, so loss, scale and variance have closed forms. */
+/* With only the start-up time every derivative is 1, so loss, scale and variance have closed forms. */
 static void check_sandwich(void)
 {
 	static const double times[] = { 1, 1.1, 0.9, 1.3, 2 };
@@ -254,7 +254,7 @@ static void check_least(void)
 	}
 }
 
-/* 5 us + F / 10 TFLOP/s + B / 500 GB/s with exponents, and what a law of it states. */
+/* 5 us + F / 10 TFLOP/s + B / 500 GB/s with exponents, and the fields of its law. */
 static void check_ranges(void)
 {
 	struct law l;
@@ -283,14 +283,14 @@ static void check_ranges(void)
 		four[i] = &x[corners[i]];
 	ok(!fit_law(FORM_ROOFLINE, four, 4, &l, &err) && l.param[3] == 2 && l.covariance[3][3] == 0, "four points: the exponent is 2");
 	fit_law_free(&l);
-	/* FLOPs proportional to the bytes say nothing of a second term. */
+	/* FLOPs proportional to the bytes do not determine a second term. */
 	for (int i = 0; i < 12; i++)
 		set((size_t)i, 4e3 * pow(4, i), 1e3 * pow(4, i), 0, 5e-6 + 1e3 * pow(4, i) / 5e11);
 	ok(!fit_law(FORM_ROOFLINE, list, 12, &l, &err) && isinf(l.param[1]) && fabs(l.param[2] / 5e11 - 1) < 1e-3 && l.param[3] == 1 &&
 			isnan(l.from[0]) && l.from[1] == 1e3,
 		"FLOPs in proportion to the bytes: one rate");
 	fit_law_free(&l);
-	/* One size: a rate, or a time if it is 0. */
+	/* One size determines a rate, or a time if it is 0. */
 	for (size_t i = 0; i < 3; i++)
 		set(i, 0, 0, 4e6, 2e-3);
 	ok(!fit_law(FORM_LINE, list, 3, &l, &err) && l.param[0] == 0 && fabs(l.param[1] / 2e9 - 1) < 1e-5, "one size: a rate");
@@ -303,7 +303,7 @@ static void check_ranges(void)
 	fit_law_free(&l);
 }
 
-/* 150 GB/s in a cache of 32 MB, 35 GB/s beyond, by bytes or by size; a plain line shows none. */
+/* 150 GB/s in a cache of 32 MB, 35 GB/s beyond, by bytes or by size. A straight line shows no cache. */
 static void check_cached(void)
 {
 	const struct law truth = { .form = FORM_CACHED, .n_params = 4, .param = { 1e-6, 150e9, 35e9, 32e6 } };
@@ -381,7 +381,7 @@ static void check_folds(void)
 	for (size_t i = 0; i < 12; i++) {
 		set(i, 1, 1, 10 + (double)i, i == 0 || i == 10 ? 100 : (double)i);
 	}
-	/* without shapes 0 and 10: 1 .. 9 and 11, whose median is between 5 and 6 */
+	/* without shapes 0 and 10, the others are 1 .. 9 and 11, whose median is between 5 and 6 */
 	ok(!fit_cross_validate(FORM_FACTOR, list, 12, predicted, &err) && fabs(predicted[0] - sqrt(30)) < 1e-4 &&
 			predicted[0] == predicted[10],
 		"ten folds");
@@ -525,7 +525,7 @@ static void check_by_size(void)
 		ok(p && p->law[0].held_out == 10 && p->law[0].points == 70 && p->law[0].held_out_mean < 0.01,
 			"its held-out points test it");
 		profile_free(p);
-		if (known[k].is_cached) { /* in tables of others the contents of the cache are unknown */
+		if (known[k].is_cached) { /* in imported tables the contents of the cache are unknown */
 			p = fitted(false, false);
 			ok(p && p->law[0].form != FORM_CACHED, "points of unknown origin have no law of a cache");
 			profile_free(p);

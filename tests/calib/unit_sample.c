@@ -100,7 +100,7 @@ static void check_coverage(void)
 	double stopped = coverage("noise=0.03", &how, scaled(1000), &batches);
 	printf("# stopped when narrow: %.1f %% with %.1f batches\n", 100 * stopped, batches);
 	ok(stopped >= 0.91, "the coverage is at least 91 %% if sampling stops as soon as the interval is narrow");
-	/* Half the interval of the median of n is about 1.96 x 1.2533 sigma / sqrt(n): 1 % at sigma = 3 % needs about 54. */
+	/* Half the interval of the median of n values is about 1.96 x 1.2533 sigma / sqrt(n): for 1 % at sigma = 3 %, n is about 54. */
 	ok(batches > 35 && batches < 75, "sampling to a narrow interval takes about 54 batches, as theory predicts");
 }
 
@@ -131,7 +131,7 @@ static void check_stops(void)
 	backend_synthetic.release(task);
 	backend_synthetic.close(device);
 
-	/* The same work in bursts: idle four times as long as busy, so about a fifth of the time is work. */
+	/* The same work in bursts: the idle time is four times the busy time, so work is about a fifth of the time. */
 	device = open_one("noise=1", 1, &k, &task);
 	source = source_of(device, task);
 	how.idle = 4;
@@ -148,7 +148,7 @@ static bool throttles_by_text(void *watch)
 	return *c.throttle != '\0';
 }
 
-/* The device is throttled in the middle of the sampling, or throughout. */
+/* The device is throttled in the middle of the sampling, or all the time. */
 static void check_throttled_sample(void)
 {
 	struct kernel k;
@@ -249,7 +249,7 @@ static void check_sweep(void)
 	ok(wide == a.n, "every interval is widened by the drift");
 	points_free(&a);
 
-	/* Throttled for a fifth of the run: no point has a time of then, and those that were due are measured afterwards. */
+	/* Throttled for a fifth of the run: no point has a time measured then, and the affected points are measured afterwards. */
 	sweep("noise=0.01,hot_from=5,hot_to=11", 30, 7, &a, &ra);
 	near = 0;
 	for (size_t i = 0; i < a.n; i++) {
@@ -261,7 +261,7 @@ static void check_sweep(void)
 		ra.throttled);
 	points_free(&a);
 
-	/* A fatal error of the device: the points until then stay. */
+	/* After a fatal error of the device, the points measured so far are kept. */
 	int lost = sweep("noise=0.02,lost=12", 30, 7, &a, &ra);
 	ok(lost == ORR_EFAIL && a.n > 15 && a.n == ra.measured, "a lost device leaves the points measured before (%zu)", a.n);
 	points_free(&a);

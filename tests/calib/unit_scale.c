@@ -63,8 +63,9 @@ static const struct law *only(const struct profile *p, const char *family)
 }
 
 /*
- * A law at one shape of F FLOPs and B bytes gives its time there times the factor (bandwidths' ratio)^g (rates' ratio)^(1 - g), with
- * g = 1 - x / (2 ridge) below the ridge of the new device and ridge / (2 x) above it (docs/models/devices.md).
+ * A scaled law at one shape of F FLOPs and B bytes gives the time at this shape times the factor (bandwidths' ratio)^g (rates'
+ * ratio)^(1 - g), with g = 1 - x / (2 ridge) below the ridge of the new device and ridge / (2 x) above it
+ * (docs/models/devices.md).
  */
 static double factor_at(const char *precision, double flops, double bytes)
 {
@@ -193,13 +194,13 @@ static void check_error(void)
 			fabs(memory->held_out_p90 - 0.2) < 1e-3 && memory->held_out == SCALE_POINTS,
 		"the error of scaling a to b is that of the scaled law: 20 %%");
 	near_to(memory ? memory->sigma : 0, hypot(0.03, 0.2), 1e-3, "its spread includes the error of scaling");
-	/* a's product scaled to b: 2 us, 24 TFLOP/s; b's: twice as long. fp16 on b's tensor cores alone: compared in fp32. */
+	/* a's product scaled to b: 2 us, 24 TFLOP/s; b's takes twice as long. fp16 on b's tensor cores is compared in fp32. */
 	ok(gemm && fabs(gemm->held_out_median - 0.5) < 1e-3, "tensor cores that only one device has: the error of the kernel in fp32");
 	ok(update && update->held_out == 0 && isnan(update->held_out_median) && update->sigma == 0,
 		"a law that the pair does not have carries no error");
 	ok(s && strstr(s->note, "from a to b"), "the note names the pair");
 	profile_free(s);
-	/* Both have tensor cores for fp16: then a's fp16 law is needed, which it lacks. */
+	/* Both have tensor cores for fp16, so the comparison needs a's fp16 law, which is missing. */
 	struct device modern = from;
 	modern.peak_flops[PRECISION_FP16] = 20e12; /* 4 x the vector rate */
 	const struct scale_check both = { pa, pb, &modern, &to };
@@ -228,7 +229,7 @@ static void law_drop(struct law *l)
 	mem_free(l->anchor);
 }
 
-/* Over a law of 1 s, the ratios are the times of the other law, and these the sizes themselves. */
+/* Over a law of 1 s, the ratios are the times of the other law, which are the sizes. */
 static void check_compare(void)
 {
 	struct law one = law_of("copy", "", "", FORM_LINE, (const double[]){ 1, INFINITY });

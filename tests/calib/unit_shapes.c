@@ -54,7 +54,7 @@ static void check_work(void)
 		/* weight and gradient read, weight written; Adam: two moments read and written as well */
 		{ "update", "sgd", "fp32", "", { 10 }, 20, 120, 0 },
 		{ "update", "adam", "fp32", "", { 10 }, 120, 280, 0 },
-		/* two products of 6 heads x 5 x 5 x 7; q, k, v and o; unfused: 25 scores per head to memory and back, twice */
+		/* two products of 6 heads x 5 x 5 x 7; q, k, v and o; unfused: 25 scores per head written and read twice */
 		{ "attention", "prefill", "fp16", "fused", { 2, 3, 5, 7 }, 4200, 1680, 0 },
 		{ "attention", "prefill", "fp16", "unfused", { 2, 3, 5, 7 }, 4200, 2880, 0 },
 		{ "attention", "decode", "fp16", "fused", { 2, 3, 5, 7 }, 840, 1008, 0 },
@@ -186,7 +186,7 @@ static void check_line(const char *family, const char *op, const struct grid_lim
 	ok(grid_is_line(&kind), "%s %s has a single size", family, op);
 }
 
-/* Where the limits allow little, a line still reaches a size above its first. */
+/* If the limits allow little, a line still includes a size above its first. */
 static void check_least(const char *family, const char *op, double longest_s, double first, double last)
 {
 	const struct kernel_kind kind = { family, op, "fp32", "", 0 };
@@ -314,7 +314,7 @@ static void check_convs(void)
 	static const struct {
 		const char *variant;
 		double r[3], stride;
-		uint32_t published; /* at least so many of 60 */
+		uint32_t published; /* least number of published shapes among 60 */
 	} classes[] = { { "1x1", { 1, 1, 1 }, 1, 10 }, { "3x3 s1", { 3, 3, 3 }, 1, 8 }, { "large", { 5, 7, 7 }, 1, 5 },
 		{ "strided", { 1, 3, 7 }, 2, 5 } };
 	struct kernel k[60];
@@ -368,7 +368,7 @@ static void check_others(void)
 	ok(n == 60 && k[5].ranks == 0 && k[5].nodes == 0, "other kernels have neither");
 }
 
-/* Limits that few shapes meet: time and memory are kept, and no shape comes twice. */
+/* With limits that few shapes meet, time and memory stay within them, and no shape occurs twice. */
 static void check_limits(void)
 {
 	struct grid_limits tight = roomy;

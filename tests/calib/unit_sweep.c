@@ -13,7 +13,7 @@
 /* ---- sampling ---- */
 
 struct script {
-	double now, idle, call_s, started; /* started: time of the first batch of more than one call */
+	double now, idle, call_s, started; /* started: time of the first batch with several calls */
 	double batch_s[16];                /* times of the batches after the first `skip` runs; 0: call_s per call */
 	uint32_t runs, skip, last_times, fail_at;
 };
@@ -79,7 +79,7 @@ static void check_warmup(void)
 	sample(&s, &how, &x);
 	ok(x.n == 12 && s.now >= 0.04 + 12 * 1.2e-3 - 1e-9 && s.now <= 0.04 + 13 * 1.2e-3 + 1e-9,
 		"warm-up of at most 40 %% of the point's time");
-	/* Five batches of 5 ms exceed a warm-up of 0.015 s, which is over after twice its time. */
+	/* Five batches of 5 ms exceed a warm-up of 0.015 s, which ends after twice its time. */
 	s = (struct script){ .call_s = 5e-3 };
 	how = sampling_default;
 	how.warmup_s = 0.015;
@@ -139,7 +139,7 @@ static void check_summary(void)
 
 struct fake {
 	double now, memory, flops_per_s, bytes_per_s, step; /* step: factor between two clock readings */
-	double slow_after, idle;                            /* kernels take twice as long after this time */
+	double slow_after, idle;                            /* time after which kernels take twice as long */
 	const char *refused, *failed, *throttle[3];
 	uint32_t readings, prepared;
 	struct {
@@ -256,7 +256,7 @@ static int sweep(double budget_s, uint32_t most, const char *only, struct points
 
 static const struct kernel_kind product_and_copy[] = { { "gemm", "", "fp32", "nn", 0 }, { "copy", "host", "", "", 0 } };
 
-/* Returns the log's index of the kernel that kept the device busy: the first that took at least a quarter of a second. */
+/* Returns the log's index of the kernel that kept the device busy: the first one that took at least a quarter of a second. */
 static uint32_t settled(void)
 {
 	uint32_t i = 0;
@@ -282,7 +282,7 @@ static void check_first_look(void)
 		k++;
 	ok(i == 5 && f.log[0].k.d[0] == 64 && f.log[4].k.d[0] == 1024 && !strcmp(f.log[0].k.variant, "nn"), "products of 64 to 1024 rows");
 	ok(k - i == 5 && f.log[i].k.d[0] == 65536 && f.log[k - 1].k.d[0] == 16777216, "triads of 65536 to 16777216 elements");
-	/* A product of 2.5 ms in steps of 16 rows keeps it busy: cbrt(2.5e9) = 1357. */
+	/* A product of 2.5 ms in steps of 16 rows keeps the device busy: cbrt(2.5e9) = 1357. */
 	ok(settled() == k && f.log[k].k.d[0] == 1360, "a product of 2.5 ms keeps the device busy");
 	points_free(&p);
 
@@ -391,7 +391,7 @@ static void check_plan(void)
 		ends += is_copy && x->is_held_out && (x->size == low || x->size == high);
 		ends += is_special && x->is_cold != (x->bytes < 2e6);
 	}
-	/* 15 %, rounded: 4.5 to 5 and 1.5 to 2. */
+	/* 15 %, rounded: 4.5 becomes 5 and 1.5 becomes 2. */
 	ok(held[0] == 5 && held[1] == 2 && special == 4 && ends == 0,
 		"15 %% are held out, never the ends of a line; small products are measured cold, others in bursts");
 	ok(f.idle > 0, "bursts leave the device idle");
@@ -416,7 +416,7 @@ static void check_plan(void)
 		points_free(&p);
 	}
 
-	/* The most shapes of a kind, and the least. */
+	/* The largest and the least number of shapes of a kind. */
 	static const struct kernel_kind many[] = { { "launch", "single", "", "", 0 }, { "launch", "queued", "", "", 0 },
 		{ "preemption", "", "", "", 0 }, { "learners", "", "", "", 0 }, { "interference", "gemm", "fp32", "alone", 0 },
 		{ "update", "adam", "fp32", "", 0 }, { "memory", "triad", "fp32", "", 0 },
@@ -458,9 +458,9 @@ static void check_plan(void)
 }
 
 /*
- * Without a given time per point it follows from the budget: 85 % of it for four points per unit of weight (6 and 2), 1.45 points per
- * shape, each taking its warm-up of 40 % and a third of the rest; at least 30 ms and at most 0.7 s. The largest copy takes half of a
- * twelfth of it.
+ * Without a given time per point, the budget determines it: 85 % of the budget for four points per unit of weight (6 and 2) and
+ * 1.45 points per shape. Each point takes its warm-up of 40 % and a third of the rest. The time is at least 30 ms and at most
+ * 0.7 s. The largest copy takes half of a twelfth of it.
  */
 static void check_point_time(void)
 {

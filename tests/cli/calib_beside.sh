@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery calib fit with the file that calib run writes beside its points: what the profile takes from it, and what options replace.
+# orrery calib fit with the metadata file of calib run: texts that the profile takes from it, and options that replace them.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1

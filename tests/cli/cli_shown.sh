@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the commands print of small inputs, whole: models, devices, profiles and traces made by hand, with every number worked out.
+# The complete output of commands for small inputs: models, devices, profiles and traces made by hand, with every number
+# computed by hand.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
-# shown ARGUMENTS..: the output without hashes and without blanks at the ends of lines
+# shown ARGUMENTS..: prints the output without hashes and without blanks at the ends of lines
 shown() { "$orrery" "$@" 2>&1 | grep -v 'SHA-256\|sha256' | sed 's/ *$//'; }
 flat() { shown "$@" | tr -d '\t\n '; }
 
@@ -74,11 +75,11 @@ $(fc 0),$(act 0 36),$(fc 1),$(act 1 36),$(fc 2),$(act 2 36),$(fc 3),$(act 3 40),
 "backward_weight_flops":12000000,"in":6000,"out":3000,"saved":6000,"gemm":[3,1000,2000,1]}]}
 EOT
 )" "a network as JSON"
-# Three digits and a prefix: the FLOPs of one product of 1 x n x 1.
+# Three digits and a prefix, for the FLOPs of one product of 1 x n x 1.
 digits() { echo "{\"name\": \"x\", \"input_elems\": 1, \"layers\": [{\"name\": \"l\", \"kind\": \"matmul\", \"flops\": $((2 * $1)), \"out\": 1, \"saved\": $1, \"gemm\": [1, $1, 1, 1]}]}" >x.json; shown model show x.json | awk '/elements written/ { print $5 }'; }
 is "$(for n in 7 999 1000 9994 9996 99940 99960 999400 999600 1500000000; do digits $n; done | tr '\n' ' ')" \
   "7 999 1.00k 9.99k 10.0k 99.9k 100k 999k 1.00M 1.50G " "numbers have three digits"
-# The list agrees with what show says of each network.
+# The list agrees with the output of `show` for each network.
 is "$(shown model list | awk 'NR > 1 { print $1, $2, $3, $4 }' | head -n 12)" "$(for m in $(shown model list | awk 'NR > 1 && NR < 14 { print $1 }'); do
   "$orrery" model show "$m" --json | tr -d '\t,"' | awk -F: -v m="$m" '!done && $1 ~ /^(params|tensors|product_macs)$/ { v[$1] = $2; if ($1 == "product_macs") done = 1 }
     END { printf "%s %.0f %d %.4g\n", m, v["params"], v["tensors"], v["product_macs"] / 1e9 }'; done)" "the list has the sums of the networks"
@@ -217,7 +218,7 @@ cat >chip.json <<'EOT'
  "memory_efficiency": 0.8, "link_GBps": 50, "link_latency_us": 9, "pcie_GBps": 15.75, "allreduce_GBps": 42, "allreduce_latency_us": 33,
  "sources": {"peaks": "made up", "memory": "made up too"}}
 EOT
-# A product takes 0.6e9 / (0.75 x 80e12) s on top.
+# A product additionally takes 0.6e9 / (0.75 x 80e12) s.
 is "$(shown device show ./chip.json)" "chip: a device made by hand, Paper
 also called chip-1, c1
 from data sheets and published measurements
@@ -296,7 +297,7 @@ time of the second profile / time of the first          least   median     most
 gemm fp32                                               2.000    2.000    2.000  differs
 only in mine: collective all-reduce a wire, 4 on 2
 only in half: collective all-reduce a wire, 8 on 2" "two profiles"
-# Copies of 1e4 to 1e8 bytes take 2.1 + 0.1 to 1000 us in place of 2 + 0.1 to 1000 us.
+# Copies of 1e4 to 1e8 bytes take 2.1 + 0.1 to 1000 us instead of 2 + 0.1 to 1000 us.
 sed 's/"mine"/"near"/; s/"time0_us": 2,/"time0_us": 2.1,/' p.json >near.json
 is "$(shown calib diff ./p.json ./near.json | awk '$1 == "memory" { print $3, $5, NF }')" "1.000 1.048 5" "a difference below both errors is none"
 printf 'family,precision,flops,bytes,d0,d1,time_us\ngemm,fp32,1e6,1e5,1,1,7\ngemm,fp32,1e7,1e5,1,2,16.8\ngemm,fp32,1e10,1e5,1,2,11000\ngemm,fp16,1e7,1e5,1,2,11000\n' >points.csv

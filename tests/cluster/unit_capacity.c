@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_capacity.c - lent nodes against a model that recomputes everything from the rows: tenants of nodes, events and costs; and closed
- * nodes of a pool
+ * unit_capacity.c - compares lent nodes with a model that recomputes tenants of nodes, events and costs from the rows; also
+ * tests closed nodes of a pool
  */
 #include "tests/tap.h"
 
@@ -25,7 +25,7 @@ struct row {
 	int64_t t;
 	int what, who; /* 0 add, 1 remove, 2 price */
 	int zone;      /* 0: none */
-	int64_t price; /* 1e-9 USD/h; -1: none */
+	int64_t price; /* price, 1e-9 USD/h; -1: none */
 };
 struct tenant {
 	int zone, node;
@@ -48,7 +48,7 @@ static int draw(int below)
 	return (int)rng_below(&rng, (uint64_t)below);
 }
 
-/* Rows happen at whole seconds, starts and notices between them, so that their order is unique. */
+/* Rows are at whole seconds, starts and notices between them, so that their order is unique. */
 static void draw_rows(void)
 {
 	int live[MOST], n = 0;
@@ -114,7 +114,7 @@ static int free_node(const bool *is_taken)
 	return node < NODES ? node : -1;
 }
 
-/* The tenants of nodes and their times, row by row. */
+/* Computes the tenants of nodes and their times, row by row. */
 static void settle_nodes(void)
 {
 	bool is_taken[NODES] = { false }, is_here[MOST] = { false };
@@ -231,7 +231,7 @@ static bool same_events(void)
 				want[i].node, want[i].what);
 			return false;
 		}
-	/* Price rows are at whole seconds: their order among other events of the same instant is not that of the model. */
+	/* Price rows are at whole seconds: among other events of the same instant, their order differs from that of the model. */
 	for (int i = 0; i < n_got; i++)
 		if (n_got == n_want && got[i].t % 1000000000 && got[i].usd_per_hour != (double)want[i].price / 1e9) {
 			printf("# got %.17g USD/h, want %.17g\n", got[i].usd_per_hour, (double)want[i].price / 1e9);
@@ -297,7 +297,8 @@ static void against_model(void)
 
 /* ---- repeated rows ---- */
 
-/* Rounds begin at the last row's time; live instances replace those added at time 0, oldest first. By hand. */
+/* Rounds begin at the last row's time; live instances replace those added at time 0, oldest first. Expected values are computed by
+ * hand. */
 static void repeated_rows(void)
 {
 	static const struct {

@@ -23,7 +23,7 @@ static void write_file(const char *text, size_t n)
 	fclose(f);
 }
 
-/* "name:gpus:type:cpus:mem@rack" of each node; equal consecutive nodes as "3 x ..". */
+/* Returns "name:gpus:type:cpus:mem@rack" of each node, with equal consecutive nodes as "3 x ..". */
 static char *canonical(const struct cluster *c)
 {
 	struct sbuf b = { 0 };
@@ -45,7 +45,7 @@ static const struct good {
 	{ "1x0:cpus=64", "n0:0:-:64000:-1@0" },
 	{ "1x1:cpus=0:mem=0", "n0:1:gpu:0:0@0" },
 	{ "1x1024:cpus=1e9:mem=0.0006", "n0:1024:gpu:1000000000000:1@0" },
-	/* node i of n in r racks: rack i r / n; the next group's racks follow */
+	/* node i of n nodes in r racks has rack i r / n; the racks of the next group follow */
 	{ "3x1:racks=2,1x1:k80", "n0:1:gpu:-1:-1@0 n1:1:gpu:-1:-1@0 n2:1:gpu:-1:-1@1 n3:1:k80:-1:-1@2" },
 	{ "1x1:V100,1x2:v100", "n0:1:V100:-1:-1@0 n1:2:V100:-1:-1@1" }, /* case is ignored */
 }, files[] = {
@@ -87,7 +87,7 @@ static void good_cases(const struct good *cases, size_t n, bool in_file)
 }
 
 static const struct bad {
-	const char *text, *want; /* want: a part of the message */
+	const char *text, *want; /* want: expected part of the message */
 } bad_specs[] = {
 	{ "", "NODESxGPUS" }, { "x", "NODESxGPUS" }, { "8", "NODESxGPUS" }, { "1x", "NODESxGPUS" }, { "x1", "NODESxGPUS" },
 	{ "1x1,", "NODESxGPUS" }, { ",1x1", "NODESxGPUS" }, { "-1x1", "1 to 1048576 nodes" }, { "0x1", "1 to 1048576 nodes" },
@@ -164,8 +164,7 @@ static void types(void)
 	cluster_free(c);
 }
 
-/* Valid files with bytes changed, repeated and removed: read or refused, without a crash
- * (run under sanitizers and valgrind). */
+/* Valid files with bytes changed, repeated and removed are read or refused, without a crash (run under sanitizers and valgrind). */
 static void mutations(int rounds)
 {
 	struct rng r;

@@ -28,7 +28,7 @@ static void draw(struct seen *s, const struct failures *f, const char *cluster, 
 	cluster_free(c);
 }
 
-/* The k-th failure or repair of a node. */
+/* Returns the time of the k-th failure or repair of a node. */
 static int64_t change_of(const struct seen *s, uint32_t node, int k)
 {
 	for (int i = 0; i < CHANGES; i++)

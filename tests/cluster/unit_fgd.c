@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The fgd placement against its definition (Weng et al., ATC 2023, sections 3.2 and 4.2) on random requests: every
- * placement is the lowest node, and on it the first GPU, at which the expected fragmentation grows least. Shares are
- * multiples of 1/64, so all sums are whole numbers and ties are exact.
+ * The fgd placement against its definition (Weng et al., ATC 2023, sections 3.2 and 4.2) on random requests: every placement is
+ * on the lowest node, and its first GPU, with the least growth of the expected fragmentation. Shares are multiples of 1/64, so
+ * all sums are whole numbers and ties are exact.
  */
 #include "base/rng.h"
 #include "cluster/placement.h"
@@ -19,7 +19,7 @@ static uint32_t below(uint64_t n)
 	return (uint32_t)rng_below(&rng, n);
 }
 
-/* A node as the paper describes it: what is left of each GPU, in 1/1000, and of CPU and memory. */
+/* A node as in the paper: the free part of each GPU, 1/1000, and of CPU and memory. */
 struct left {
 	uint32_t gpus, gpu[8], type;
 	int64_t cpu, mem;
@@ -31,7 +31,7 @@ static struct left left_of(const struct pool *p, uint32_t n)
 		.gpus = p->cluster->node[n].gpus, .type = p->cluster->node[n].type, .cpu = p->node[n].cpu_free, .mem = p->node[n].mem_free
 	};
 	uint32_t whole = p->node[n].free_gpus;
-	/* A GPU is shared, free, or taken as a whole: which of the others are free does not matter. */
+	/* A GPU is shared, free, or taken as a whole; the order of the free GPUs has no effect. */
 	for (uint32_t i = 0; i < x.gpus; i++) {
 		uint32_t used = p->slot_milli[p->slot_base[n] + i];
 		x.gpu[i] = used ? 1000 - used : whole ? 1000 : 0;
@@ -49,7 +49,7 @@ static bool can_take(const struct left *x, const struct pool_request *m)
 	       enough >= m->gpus;
 }
 
-/* In 1/64 of 1/1000 of a GPU. */
+/* Returns the fragmentation in 1/64 of 1/1000 of a GPU. */
 static int64_t fragmentation(const struct left *x, const struct pool_request *shape, const uint32_t *part)
 {
 	int64_t sum = 0;
@@ -77,7 +77,7 @@ static struct left after(struct left x, const struct pool_request *r, uint32_t s
 }
 
 struct choice {
-	uint32_t node, slot; /* POOL_WHOLE: a GPU that is not shared yet, or whole GPUs */
+	uint32_t node, slot; /* slot POOL_WHOLE: a GPU that is not shared yet, or whole GPUs */
 	int64_t growth;
 };
 
@@ -89,7 +89,7 @@ static struct choice choose(const struct pool *p, const struct pool_request *r, 
 		if (!p->node[n].is_up || !can_take(&x, r))
 			continue;
 		int64_t now = fragmentation(&x, shape, part);
-		/* Shared GPUs first, then one that is free. */
+		/* Shared GPUs first, then the first free one. */
 		for (int pass = 0; pass < 2; pass++)
 			for (uint32_t i = 0; i < x.gpus; i++) {
 				bool is_free = x.gpu[i] == 1000;
@@ -144,7 +144,7 @@ static struct pool_request resembling(struct pool_request r)
 	return r;
 }
 
-/* Returns whether the pool placed the request as the definition does; *out is taken if it was placed. */
+/* Returns whether the pool placed the request by the definition; *out is allocated if it was placed. */
 static bool is_placed_well(struct pool *p, const struct pool_request *r, const struct choice *want, struct pool_alloc *out)
 {
 	uint32_t whole = want->node == UINT32_MAX ? 0 : p->node[want->node].free_gpus;
@@ -187,7 +187,7 @@ static int against_definition(const char *spec, uint64_t seed, int steps)
 			pool_give(p, &held[i]);
 			held[i] = (struct pool_alloc){ 0 };
 		} else {
-			/* Two thirds are of the mix, whose growths are cached. */
+			/* Two thirds of the requests are of the mix, whose growths are cached. */
 			struct pool_request r = below(3) ? shape[below(SHAPES - 1)] : resembling(shape[below(SHAPES - 1)]);
 			struct choice want = choose(p, &r, shape, part);
 			is_good = is_placed_well(p, &r, &want, &held[i]);

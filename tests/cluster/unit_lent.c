@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Instances of a capacity source at random, against a plain array searched from the front:
- * known instances, and the longest waiting one for a node of each type.
+ * Random instances of a capacity source, compared with a plain array that is searched from the front: known instances, and the
+ * longest waiting one for a node of each type.
  */
 #include "cluster/lent.h"
 
@@ -18,8 +18,8 @@ struct known {
 
 static struct known known[MOST];
 
-/* Index of the longest waiting instance that fits a node of the type; MOST: none. Instances of any
- * type are numbered in order of addition, as those of one type are. */
+/* Returns the index of the longest waiting instance that fits a node of the type; MOST: none. Instances of any type, like those of
+ * one type, are numbered in order of addition. */
 static uint32_t longest(uint32_t type)
 {
 	uint32_t best = MOST;
@@ -44,7 +44,7 @@ static void at_random(uint64_t seed, uint32_t spread)
 		struct lent_instance *x;
 		switch (rng_below(&r, 4)) {
 		case 0:
-		case 1: /* a new instance, which waits */
+		case 1: /* adds a new instance, which waits */
 			x = lent_get(&l, next * spread);
 			is_right = is_right && x->number == next * spread && x->node == UINT32_MAX && !x->is_there && !x->zone;
 			x->is_there = true;
@@ -61,7 +61,7 @@ static void at_random(uint64_t seed, uint32_t spread)
 			n_waiting -= known[i].waits, n_known--;
 			known[i] = (struct known){ 0 };
 			break;
-		default: /* one gets a node */
+		default: /* gives a node to one instance */
 			want = longest(type);
 			x = lent_next_waiting(&l, type);
 			is_right = is_right && (x ? x->number == want * spread && x->zone == want + 1 : want == MOST);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_placement.c - each rule against a plain search written from its definition (docs/models/cluster.md, "Placement rules"),
- * on random states of clusters with nodes of different sizes in several racks; halfway a node closes
+ * unit_placement.c - compares each rule with a plain search by its definition (docs/models/cluster.md, "Placement rules"), on
+ * random states of clusters with nodes of different sizes in several racks; a node closes halfway
  */
 #include "base/rng.h"
 #include "cluster/placement.h"
@@ -11,7 +11,7 @@
 
 enum { MAX_NODES = 16, HELD = 12 };
 
-/* The expected place: whole GPUs of each node, or a slot of one node. */
+/* Expected place: whole GPUs of each node, or a slot of one node. */
 struct place {
 	uint32_t gpus[MAX_NODES];
 	uint32_t node, slot; /* of a shared request */
@@ -56,7 +56,7 @@ static uint32_t widest(void)
 	return w;
 }
 
-/* The fullest node with room that the job does not have yet; the lowest of equals. */
+/* Finds the fullest node with room that the job does not use yet; the lowest of equals. */
 static bool fullest(struct place *x, uint32_t gpus, uint32_t rack, bool only_empty)
 {
 	uint32_t best = UINT32_MAX;
@@ -81,7 +81,7 @@ static bool consolidated(struct place *x, uint32_t gpus, uint32_t rack)
 	return !(gpus % width) || fullest(x, gpus % width, rack, false);
 }
 
-/* One GPU at a time on the node with the most left, the lowest of equals. */
+/* Places one GPU at a time on the node with the most left, the lowest of equals. */
 static bool spread(struct place *x, uint32_t gpus)
 {
 	for (; gpus; gpus--) {
@@ -138,7 +138,8 @@ static uint32_t rack_free(uint32_t rack)
 	return sum;
 }
 
-/* Consolidated in the rack with the fewest free GPUs that can hold it; else over racks and nodes with the most free GPUs first. */
+/* Consolidates in the rack with the fewest free GPUs that can hold the job; else fills racks and nodes with the most free GPUs
+ * first. */
 static bool topology(struct place *x, uint32_t gpus)
 {
 	uint32_t racks = p->cluster->n_racks;
@@ -181,7 +182,7 @@ static bool counted(struct place *x, uint32_t gpus)
 
 /* ---- parts of a GPU ---- */
 
-/* The shared GPU of a node with the least sufficient room. */
+/* Finds the shared GPU of a node with the least sufficient room. */
 static bool tightest(uint32_t n, uint32_t milli, uint32_t *slot)
 {
 	uint32_t best = UINT32_MAX;
@@ -193,7 +194,8 @@ static bool tightest(uint32_t n, uint32_t milli, uint32_t *slot)
 	return best != UINT32_MAX;
 }
 
-/* On a shared GPU of the fullest node that has one with room, else a new GPU of the fullest node. lowest: of the lowest node. */
+/* Places on a shared GPU of the fullest node that has one with room, else on a new GPU of the fullest node. lowest: of the lowest
+ * node. */
 static bool shared(struct place *x, uint32_t milli, bool lowest)
 {
 	uint32_t best = UINT32_MAX, slot;
@@ -213,7 +215,7 @@ static bool shared(struct place *x, uint32_t milli, bool lowest)
 	return best != UINT32_MAX;
 }
 
-/* A new GPU of the node with the most, while there is one. */
+/* Opens a new GPU of the node with the most free GPUs, while one is left. */
 static bool shared_spread(struct place *x, uint32_t milli)
 {
 	uint32_t best = UINT32_MAX;
@@ -242,7 +244,7 @@ static bool is_at(const struct pool_alloc *a, const struct place *x, const struc
 {
 	uint32_t gpus[MAX_NODES] = { 0 };
 	const struct pool_piece *y = pool_pieces(a);
-	if (r->gpu_milli < 1000) /* a new shared GPU gets a slot when it is taken */
+	if (r->gpu_milli < 1000) /* a new shared GPU gets its slot when it is allocated */
 		return a->n == 1 && y->node == x->node && y->milli == r->gpu_milli && (x->slot == UINT32_MAX || y->slot == x->slot);
 	for (uint32_t i = 0; i < a->n; i++)
 		gpus[y[i].node] += y[i].gpus;
@@ -300,7 +302,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
 		against_search(rules[i], "6x4:racks=3", false, false, 4000);
 		against_search(rules[i], "4x4:racks=2,3x2:gpu:racks=1,2x8:gpu:racks=2", false, false, 4000);
-		if (strcmp(rules[i], "best-fit")) /* best-fit also weighs what remains of shared GPUs (unit_pool.c) */
+		if (strcmp(rules[i], "best-fit")) /* best-fit also weights the rest of shared GPUs (unit_pool.c) */
 			against_search(rules[i], "5x3:racks=2", true, false, 4000);
 		if (!strcmp(rules[i], "count")) /* it counts CPUs and memory of the whole cluster (unit_pool.c) */
 			continue;

@@ -14,7 +14,7 @@
 
 static const uint64_t any = UINT64_MAX;
 
-/* "node:gpus", and ".slot=milli" for a shared GPU, in order of pieces. */
+/* Prints "node:gpus", and ".slot=milli" for a shared GPU, in order of pieces. */
 static void print_alloc(const struct pool_alloc *a, struct sbuf *b)
 {
 	for (uint32_t i = 0; i < a->n; i++) {
@@ -26,10 +26,9 @@ static void print_alloc(const struct pool_alloc *a, struct sbuf *b)
 }
 
 /*
- * A script of steps, separated by blanks: "G" takes G GPUs, "G/M" M thousandths of one,
- * "G@t" of the types in mask t, "G+C" with C milli-cores, "G%M" with M MiB of memory, "-K" gives back the K-th taken
- * (from 0), "vN" and "^N" take node N down and bring it up. The answer has the
- * place of each allocation, "no" if there was no room.
+ * A script of steps, separated by blanks: "G" allocates G GPUs, "G/M" M thousandths of one, "G@t" GPUs of the types in mask t,
+ * "G+C" GPUs with C milli-cores, "G%M" GPUs with M MiB of memory. "-K" releases the K-th allocation (from 0); "vN" and "^N"
+ * take node N down and up. The result is the place of each allocation, "no" if there was no room.
  */
 struct example {
 	const char *placement, *cluster, *script, *want, *why;
@@ -140,7 +139,7 @@ static const struct example examples[] = {
 	{ "topology", "4x4:racks=2", "3 8 4", "0:3 2:4,3:4 1:4", "a job that fits in one rack is not spread over two" },
 	{ "topology", "4x4:racks=2", "2 2 4 4", "0:2 0:2 1:4 2:4", "in the rack that it fills best" },
 	{ "topology", "4x4:racks=2", "3 6", "0:3 2:4,3:2", "the rack where it can be consolidated" },
-	/* no rack has 9 free: all 8 of the freest rack (number 1), then 1 of the other's freest node */
+	/* no rack has 9 free GPUs: the job gets all 8 of the freest rack (number 1), then 1 of the freest node of the other */
 	{ "topology", "4x4:racks=2", "1 9", "0:1 2:4,3:4,1:1", "as few racks as possible, from the freest on" },
 	{ "topology", "2x4:a:racks=2,2x4:b:racks=2", "3@2 5@2", "2:3 3:4,2:1", "from the freest rack of the type on" },
 	{ "topology", "2x4:racks=2", "2 2 3 3", "0:2 0:2 1:3 no", "too many" },
@@ -303,7 +302,7 @@ static const char *check_given(const struct pool *p, const struct pool_request *
 	return gpus == r->gpus ? NULL : "more or fewer GPUs than asked for";
 }
 
-/* A failing node ends its jobs. */
+/* Ends the jobs of a failing node. */
 static void fail(struct pool *p, struct pool_alloc *a, uint32_t node)
 {
 	for (int i = 0; i < HELD; i++)
@@ -342,7 +341,7 @@ static const char *one_step(struct pool *p, struct pool_alloc *a)
 	return check_given(p, &r, &a[i]);
 }
 
-/* On an empty, repaired cluster everything is free as at the start. */
+/* Releases all: on an empty, repaired cluster everything is free as at the start. */
 static const char *give_all(struct pool *p, struct pool_alloc *a)
 {
 	for (int i = 0; i < HELD; i++)

@@ -2,11 +2,12 @@
 /*
  * coverage.c - number of intervals that contain the expected value
  *
- * Reads the lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" of coverage.sh from standard input. For each workload, policy and metric it
- * prints the coverage: the share of intervals that contain the mean over all seeds. Columns: the intervals of single runs; the intervals
- * over groups of N = 10, 20, 40 and 80 seeds, drawn at random with replacement; the intervals over as many seeds as --until-precision takes
- * (10, 20, 40, 80 or 160). "-": no interval is given. "*": the coverage is below 90 % by more than its error. Metrics "POLICY-FIRST METRIC"
- * and "FIRST/POLICY METRIC" are differences and ratios of two policies, paired by seed.
+ * Reads the lines "WORKLOAD,SEED,POLICY,METRIC,VALUE,LOW,HIGH" of coverage.sh from standard input. For each workload, policy
+ * and metric it prints the coverage: the share of intervals that contain the mean over all seeds. Columns: the intervals of
+ * single runs; the intervals over groups of N = 10, 20, 40 and 80 seeds, drawn at random with replacement; the intervals over
+ * as many seeds as --until-precision takes (10, 20, 40, 80 or 160). "-": no interval. "*": the coverage is below 90 % by more
+ * than its error. Metrics "POLICY-FIRST METRIC" and "FIRST/POLICY METRIC" are differences and ratios of two policies, paired by
+ * seed.
  *
  * usage: coverage [--summary | --least | --check] <values
  * --summary: one line for each workload and method: the least, median and largest coverage of its metrics. --least: one line for each
@@ -23,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A coverage is judged if at least JUDGED intervals are given, and if at least one in RARE cases has an interval. */
+/* A coverage is judged if at least JUDGED intervals exist, and if at least one case in RARE has an interval. */
 enum { LINE = 512, NAME = 64, GROUPS = 500, JUDGED = 20, RARE = 20, FIXED = 4, METHODS = FIXED + 3, MOST = 160 };
 static const size_t sizes[FIXED] = { 10, 20, 40, 80 };
 static const double goals[] = { 0.25, 0.1 };
@@ -32,7 +33,8 @@ static const char *const methods[METHODS] = { "one run", "N = 10", "N = 20", "N 
 /* The quantity that a cell estimates. */
 enum what { VALUE, DIFFERENCE, RATIO };
 
-/* of: intervals tried; given: intervals given; hits: given intervals that contain the mean; runs: replications of all given intervals. */
+/* of: number of intervals tried; given: intervals that exist; hits: those that contain the mean; runs: replications of all existing
+ * intervals. */
 struct share {
 	size_t of, given, hits, runs;
 };
@@ -42,9 +44,9 @@ struct cell {
 	char workload[NAME], policy[NAME], metric[NAME];
 	enum what what;
 	size_t n, cap;
-	double (*run)[4]; /* value, low, high, seed; of a pair: the first policy's value, the other's, unused, seed */
+	double (*run)[4]; /* value, low, high, seed; for a pair: the first policy's value, the other's, unused, seed */
 	struct share share[METHODS];
-	size_t negative; /* intervals with a negative lower end although the quantity is never negative */
+	size_t negative; /* number of intervals with a negative lower end although the quantity is never negative */
 };
 
 static struct cell *cells;
@@ -72,7 +74,7 @@ static struct cell *add_cell(const char *workload, const char *policy, const cha
 	return c;
 }
 
-/* Lines of one cell are never far apart: those of a run have the same order for each seed. */
+/* Returns the cell of a line. Lines of one cell are near one another: those of a run have the same order for each seed. */
 static struct cell *cell_of(const char *workload, const char *policy, const char *metric)
 {
 	static size_t at;
@@ -170,7 +172,7 @@ static bool holds(double low, double high, double mean)
 	return low <= mean && mean <= high;
 }
 
-/* The estimate from n runs. */
+/* Returns the estimate from n runs. */
 static struct interval estimate(const struct cell *c, double (*const *run)[4], size_t n)
 {
 	static double a[4096], b[4096];
@@ -204,7 +206,7 @@ static void single_runs(struct cell *c, double mean)
 	}
 }
 
-/* Draws n of the runs with replacement: a sample of independent values of the law of the runs, whose mean is known exactly. */
+/* Draws n of the runs with replacement: a sample of independent values of the distribution of the runs, whose mean is known exactly. */
 static void draw(double (*all)[4], size_t of, double (**run)[4], size_t n, uint64_t *state)
 {
 	for (size_t k = 0; k < n; k++)
@@ -238,7 +240,7 @@ static void until(struct cell *c, struct share *s, double (**run)[4], double mea
 	s->of++;
 }
 
-/* Groups of n seeds are drawn if there are at least `least` x n seeds. */
+/* Counts groups of n seeds if there are at least `least` x n seeds. */
 static void replications(struct cell *c, double mean, size_t least)
 {
 	uint64_t state = 1;

@@ -11,8 +11,9 @@ dir=$1 seeds=$2
 shift 2
 mkdir -p "$dir" || exit 1
 
-# NAME|ARGUMENTS. The rules of single runs were chosen on the first twelve workloads, the constants of those of replications on eleven of the
-# first 21 and on the distributions of tests/results/unit_estimate.c; the last five were added afterwards (docs/models/statistics.md).
+# NAME|ARGUMENTS of each workload. The rules of single runs were chosen on the first twelve workloads. The constants of
+# replications were chosen on eleven of the first 21 and on the distributions of tests/results/unit_estimate.c. The last
+# five were added afterwards (docs/models/statistics.md).
 workloads() {
   cat <<'EOT'
 mm1-0.5|jobs poisson:rate=0.5,n=100000 --cluster 1x1 --policy fifo
@@ -44,7 +45,7 @@ lublin-small|jobs lublin:n=2000 --cluster 24x8 --policy las,srtf
 EOT
 }
 
-# one NAME ARGUMENTS..: the runs of a workload
+# one NAME ARGUMENTS..: runs a workload
 one() {
   local name=$1 file=$dir/$1.csv out from seed
   shift

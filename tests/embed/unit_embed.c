@@ -35,7 +35,7 @@ static void generated(void)
 	near_to(sum[9999], 1, 1e-12, "frequencies sum to 1");
 	uint32_t head = embed_head_by_mass(held, 1, 0.5);
 	ok(sum[head - 1] >= 0.5 && sum[head - 2] < 0.5, "the head of half the frequencies is the smallest (%u features)", head);
-	/* A vector is a centre plus noise 0.03: two vectors of 100 clusters are near or far. */
+	/* A vector is a centre plus noise 0.03: two vectors of 100 clusters are either near or far. */
 	uint32_t near = 0, far = 0, between = 0;
 	float x[16 * 200];
 	embed_vectors(held, 0, 0, 200, 16, x);

@@ -211,7 +211,7 @@ static void heads(void)
 		{ 1, 1, NAN, 10, 10 },   /* one vector each */
 		{ 2, 0.1, NAN, 5, 5 },   /* the head has at least k features */
 		{ 5, 0.21, NAN, 2, 3 },  /* ceil */
-		{ 5, 0.1, 0.55, 2, 6 },  /* by mass: 6 of 10 equal frequencies */
+		{ 5, 0.1, 0.55, 2, 6 },  /* by mass: 6 of 10 features of equal frequency */
 		{ 5, 0.1, 1, 2, 10 },    /* all */
 		{ 5, 0.1, 0.01, 2, 2 },  /* at least k */
 	};
@@ -250,7 +250,7 @@ static struct embed_error error_of(const struct embed_table *t, struct embed_opt
 
 static void shared(void)
 {
-	/* Three places of two features each; the last two features are the tail. */
+	/* Three places with two features each; the last two features are the tail. */
 	struct embed_table *t = read_text(HEADER "f,a,9,0 0\nf,b,8,8 8\nf,c,7,0 4\nf,d,6,0 0\nf,e,5,8 8\nf,g,4,0 4\nf,h,1,0 1\n");
 	struct embed_options o = { .method = EMBED_SHARED,
 		.reduction = 7. / 3,
@@ -306,7 +306,7 @@ static void shared(void)
 	embed_table_free(t);
 }
 
-/* Every part has as many words as features, so nothing is lost. */
+/* Every part has as many words as features, so decoding is exact. */
 static void products(void)
 {
 	struct embed_table *t = read_text(HEADER "f,a,1,1 2 3 4\nf,b,1,5 6 7 8\nf,c,1,1 2 7 8\ng,a,1,-1 -2 -3 -4\n");
@@ -430,7 +430,7 @@ static void accuracy(void)
 	near_to(a.auc, 0.5, 0, "an untrained model gives all samples one score: AUC 1/2 exactly");
 	near_to(a.log_loss, log(2), 1e-12, "and log loss ln 2");
 	task.epochs = 5;
-	task.gain = 1e6; /* labels are the sign */
+	task.gain = 1e6; /* labels are the sign of the product */
 	a = tested(t, task, NULL);
 	ok(a.auc > 0.99 && a.log_loss < 0.25, "labels without doubt are learned (AUC %.4f, log loss %.3f)", a.auc, a.log_loss);
 	struct embed_options one = { .method = EMBED_HASHED, .reduction = 200 };
@@ -440,8 +440,9 @@ static void accuracy(void)
 	a = tested(t, task, NULL);
 	near_to(a.log_loss, log(2), 1e-12, "a rate of 0 learns nothing");
 	embed_table_free(t);
-	/* One feature: no spread, so labels are coins. After one step on one sample with x = (1, 2): z = rate (label - 1/2)(1 + 4 + 1).
-	 * Half of the labels agree: the loss is the mean of log(1 + e^-z) and log(1 + e^z), within four standard errors of the share. */
+	/* One feature: there is no spread, so labels are random. After one step on one sample with x = (1, 2): z = rate (label -
+	 * 1/2)(1 + 4 + 1). Half of the labels agree: the loss is the mean of log(1 + e^-z) and log(1 + e^z), within four standard
+	 * errors of the share. */
 	t = read_text(HEADER "f,a,1,1 2\n");
 	task = (struct embed_task){ .train = 1, .test = 10000, .epochs = 1, .batch = 32, .rate = 1, .gain = 5, .seed = 1 };
 	a = tested(t, task, NULL);

@@ -77,13 +77,13 @@ struct planned {
 struct plan {
 	struct planned *v;
 	size_t n, cap;
-	uint64_t *happened; /* sequence numbers in the order of events */
+	uint64_t *happened; /* sequence numbers in the order in which the events happened */
 	size_t happened_n, happened_cap;
 	struct rng rng;
 	int64_t (*draw)(struct rng *);
 	unsigned priorities;
 	size_t limit;        /* number of events to schedule */
-	double cancel_share; /* share of steps that cancel events, this many: */
+	double cancel_share; /* share of steps that cancel events, and the number cancelled */
 	int cancel_count;
 	double peek_share;
 	bool is_peek_wrong, is_now_wrong, is_cancel_wrong;
@@ -181,9 +181,8 @@ static int by_order(const void *va, const void *vb)
 	return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
 }
 
-/* The order of events must be that of the sort. The sort places an event correctly
- * unless it is scheduled at the present instant with a lower priority than an event
- * that has happened; so runs with several priorities have increments above zero. */
+/* Checks that the order of events is that of the sort. The sort places an event correctly unless it is scheduled at the present
+ * instant with a lower priority than an event that has happened. So runs with several priorities have increments above zero. */
 static bool is_in_sorted_order(struct plan *p)
 {
 	qsort(p->v, p->n, sizeof *p->v, by_order);
@@ -298,7 +297,7 @@ static void order_before_a_peek(const char *name, int64_t (*draw)(struct rng *))
 
 /* ---- a slow engine, correct by inspection ---- */
 
-/* The next pending event by definition; NULL: none. */
+/* Returns the next pending event by definition; NULL: none. */
 static const struct planned *next_by_search(const struct plan *p)
 {
 	const struct planned *best = NULL;
@@ -308,8 +307,8 @@ static const struct planned *next_by_search(const struct plan *p)
 	return best;
 }
 
-/* Events scheduled at the present instant with lower priorities precede pending ones:
- * a search at each step covers this case, a sort of the whole run does not. */
+/* Events scheduled at the present instant with lower priorities precede pending ones. A search at each step covers this case; a sort
+ * of the whole run does not. */
 static void order_within_an_instant(int64_t (*draw)(struct rng *), const char *name, unsigned priorities, size_t backlog, int cancel_count)
 {
 	struct plan p = plan_new(draw, priorities, 3 * backlog);
@@ -401,7 +400,7 @@ static void peek_into_an_instant(void)
 	eng_free(e);
 }
 
-/* Each instant of many events is earlier than the last and peeked at: the worst order for a ladder. */
+/* Each instant of many events precedes the previous one and is peeked at: the worst order for a ladder. */
 static void crowds_backwards(void)
 {
 	struct engine *e = eng_new();
@@ -467,8 +466,8 @@ static void cancelling_the_event_that_happens(void)
 	eng_free(e);
 }
 
-/* A timeout per request, nearly all cancelled: 3e5 timeouts, 100 pending. The bound:
- * 1024 dead and a third of all records, at 64 + 17 bytes, fit the first chunks. */
+/* One timeout per request, nearly all of them cancelled: 3e5 timeouts, 100 pending. The bound: 1024 dead entries and a third of all
+ * records, at 64 + 17 bytes, fit in the first chunks. */
 static void cancelled_events_do_not_pile_up(void)
 {
 	size_t before = allocated_bytes;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A slot serves 2^32 - 1 events. To reach its end quickly, this test includes the
- * engine and sets the generation of a record.
+ * A slot serves 2^32 - 1 events. To reach its end fast, this test includes the engine and sets the generation of a record.
  */
 #include "engine/engine.c"
 

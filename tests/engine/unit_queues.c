@@ -18,7 +18,7 @@ static const struct queue_ops *const queues[] = { &ladder_ops, &radix_ops, &cale
 
 struct push {
 	uint64_t time;
-	uint32_t slot; /* in order of pushing */
+	uint32_t slot; /* slots in order of pushing */
 };
 
 static int by_order(const void *va, const void *vb)

@@ -110,7 +110,7 @@ static void freed(void)
 	watch_free(other);
 }
 
-/* Two thirds of the limit, begun late in a second of the clock, so that the time spans a whole second. */
+/* Two thirds of the limit, started late in a second of the clock, so that the time includes a whole second. */
 static void below_the_limit(void)
 {
 	struct watch *x = watch_new("quick", 1.5);
@@ -160,7 +160,7 @@ int main(void)
 	enum { CASES = sizeof cases / sizeof *cases };
 	int from[CASES];
 	pid_t child[CASES];
-	watchdog_stop(); /* not started: does nothing */
+	watchdog_stop(); /* not started, so a no-op */
 	for (size_t k = 0; k < CASES; k++) {
 		int ends[2];
 		if (pipe(ends) || (child[k] = fork()) < 0)

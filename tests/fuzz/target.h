@@ -2,7 +2,7 @@
 /*
  * target.h - feeds arbitrary bytes to one parser, for the fuzzer and the replay
  *
- * Aborts on violations that would not crash by themselves: an error without a text, or a row out of bounds.
+ * Aborts on violations that do not crash: an error without a text, or a row out of bounds.
  */
 #ifndef ORR_TESTS_FUZZ_TARGET_H
 #define ORR_TESTS_FUZZ_TARGET_H

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #
-# Adds one of each to a copy of the tree, counts files and lines, builds it on a copy of the build folder and tries it.
+# Adds one of each to a copy of the tree, counts files and lines, builds the copy in a copy of the build folder, and tests
+# the additions.
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/house/tree.sh"
 can_copy "what is added" 14 || exit 0

@@ -4,7 +4,7 @@
 #
 #   checks.sh clang BUILD    clang compiles everything without a warning (BUILD: a configured build folder)
 #   checks.sh cppcheck       no warning of cppcheck
-#   checks.sh format         clang-format would change nothing
+#   checks.sh format         clang-format changes no file
 #   checks.sh spelling       no word that codespell knows to be wrong
 # Prints the faults and exits with 1 if there are any; exits with 77 if the tool is not installed.
 set -u

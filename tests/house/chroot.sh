@@ -34,13 +34,13 @@ cleanup() { [ -z "$mounted" ] || umount "$mounted"; }
 trap cleanup EXIT
 bad=0
 
-# try WHO: a fresh system, the four commands as root or as the user "visitor"
+# try WHO: runs the four commands on a fresh system, as root or as the user "visitor"
 try() {
   local who=$1 root=$where/$suite.$1 home
   rm -rf "$root"
   cp -a "$base" "$root"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
-  # This machine's proxy for the mirror, if it has one.
+  # Copies this machine's proxy for the mirror, if one is configured.
   for conf in $(grep -lisE 'proxy' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null); do
     cp "$conf" "$root/etc/apt/apt.conf.d/"
   done

@@ -1,4 +1,4 @@
-# An installation by `make install` works: program, man page, completion, headers, pkg-config.
+# Checks an installation by `make install`: program, man page, completion, headers, pkg-config.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"

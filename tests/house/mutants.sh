@@ -4,12 +4,11 @@
 #
 #   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--most S] [--build DIR] [--least PERCENT] [--list]
 #
-# Samples N mutants (default 40) of the .c files of FOLDER, makes each in a copy of the tree, builds
-# what the room's tests need and runs those that execute the line of the mutant, fastest first, until
-# one fails. A mutant is a flipped operator, a changed constant (n to n + 1, 0 and 1 exchanged) or a
-# negated condition. Left out are texts, comments, preprocessor lines, assertions, sizes of arrays and
-# growth of containers. Which test executes which line is measured by gcov, once per FOLDER. A mutant
-# outside functions, in a table, is tried with all tests.
+# Samples N mutants (default 40) of the .c files of FOLDER, applies each to a copy of the tree, builds the targets of the
+# room's tests, and runs the tests that execute the line of the mutant, fastest first, until one fails. A mutant is a
+# flipped operator, a changed constant (n to n + 1, 0 and 1 exchanged) or a negated condition. Left out are texts,
+# comments, preprocessor lines, assertions, sizes of arrays and growth of containers. gcov measures which test executes
+# which line, once per FOLDER. A mutant outside functions, in a table, is tried with all tests.
 #
 #   --tests   tests to run instead of those in tests/ROOM, ROOM being FOLDER's last part
 #   --longest leave out tests that take more seconds than this
@@ -18,8 +17,8 @@
 #   --least   exit code 1 if the killed share is smaller
 #   --list    lists the mutants without building them
 #
-# Not counted: mutants that do not compile, that compile to the same code, and those in
-# equivalent_mutants.txt. A test that takes ten times its usual time has failed.
+# Not counted: mutants that do not compile, that compile to the same code, and those in equivalent_mutants.txt. A test
+# that takes ten times its usual time has failed.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -235,14 +234,14 @@ if [ -z "$tests" ]; then
 fi
 helpers=$(variable TEST_HELPERS)
 programs=$(printf '%s\n' $tests | grep -v '\.sh$')
-# Sequential: "all" is a separate make, which would build the same libraries at the same time.
+# Sequential, because "all" is a separate make, which would build the same libraries at the same time.
 { nice make -j2 all && nice make -j2 $programs $helpers; } >"$dir/make.log" 2>&1 || fail "the tree does not build: see $dir/make.log"
 
-# run TEST SECONDS: the test as make check runs it; a status of 124 is the time limit
+# run TEST SECONDS: runs the test like make check; a status of 124 is the time limit
 run() {
   local command=("./$1")
   case $1 in *.sh) command=(bash "../tree/$1") ;; esac
-  # A mutant may request any amount of memory and write without end. The shell itself would report a crash.
+  # A mutant may request any amount of memory and write without limit. The shell itself would report a crash.
   (
     ulimit -c 0 -f 1000000 -v 8000000
     srcdir=../tree top_builddir=$build ORRERY=$build/orrery TMPDIR=$dir/tmp timeout -k 2 "$2" "${command[@]}" >"$dir/said" 2>&1 </dev/null 9>&-
@@ -264,8 +263,8 @@ done | sort -n | awk -v longest="$longest" '$1 <= longest' >"$dir/order"
 [ -s "$dir/order" ] || fail "no test of $folder passes in time"
 say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, $1 }' "$dir/order")"
 
-# ---- the lines that each test executes ----
-# A second build, beside the first so that relative paths hold, in which the folder's objects count their lines.
+# ---- the lines that each test executes ---- A second build counts the executed lines of the folder's objects. It is next
+# to the first, so that relative paths are valid.
 rm -rf "$dir/cover" "$dir/counts" "$dir/reached" && cp -a "$build" "$dir/cover" && mkdir -p "$dir/reached"
 (
   cd "$dir/cover" || exit 1

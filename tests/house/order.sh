@@ -1,4 +1,5 @@
-# Inside a room, files call downward: at most 3 calls per room go against the order of its sources.mk.
+# Checks the order of calls inside a room: files call downward, with at most 3 calls per room against the order of its
+# sources.mk.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #

@@ -2,19 +2,18 @@
 # same_bytes.sh - checks that a refactoring changed no byte of the program's output
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-#   same_bytes.sh record ORRERY DIR [-j N]     makes the runs of same_bytes.runs, keeps their files in DIR
+#   same_bytes.sh record ORRERY DIR [-j N]     runs the lines of same_bytes.runs and keeps their files in DIR
 #   same_bytes.sh compare BEFORE AFTER         lists the files that differ; exit code 1 if any does
 #   same_bytes.sh columns BEFORE AFTER         the same, but CSV by column name and JSON by key
 #
-# A record holds, for each run: exit code, standard output, files, digest of the database; for each
-# scenario book its tables, the data of its figures and the digest. DIR/texts holds texts for people
-# (help, messages, printed tables): differences there are listed and do not count.
-# Excluded: PDF and PNG (SVG has the same figure), wall time, host and paths (the runs use
-# relative names in a folder of their own). Hashes of runs cover the program's version and sources, so they
-# are not compared between different versions.
+# A record holds, for each run: exit code, standard output, files, digest of the database; for each scenario book its
+# tables, the data of its figures and the digest. DIR/texts holds texts for readers (help, messages, printed tables):
+# differences there are listed but are not errors. Excluded: PDF and PNG (SVG has the same figure), wall time, host and
+# paths (the runs use relative names in a separate folder). Hashes of runs cover the program's version and sources, so
+# they are not compared between different versions.
 #
-# Environment: ORRERY_DATA_PATH (real traces; runs that need missing files are skipped),
-# SAME_BYTES_BOOKS=full (scenario books at their full size), SAME_BYTES_ONLY (a pattern of names).
+# Environment: ORRERY_DATA_PATH (real traces; runs that need missing files are skipped), SAME_BYTES_BOOKS=full (scenario
+# books at their full size), SAME_BYTES_ONLY (a pattern of names).
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -67,7 +66,7 @@ END
   printf 'id,step,src,dst,bytes,start_s,links\n0,-1,a,b,3e6,0,up\n1,-1,a,c,1e6,0.001,up\n' >in/flows.csv
   echo '{"switches": ["tor"], "links": [{"from": "node0", "to": "tor"}, {"from": "node1", "to": "tor"}]}' >in/two.json
   printf '0.01,node0-tor,1e7\n0.5,node0-tor,1e9\n' >in/changes.csv
-  # Eight GPUs on four boards, two to a switch, and the host, node 8.
+  # Eight GPUs on four boards, two boards per switch, and the host, node 8.
   awk 'BEGIN { printf "{\"bw\": \"49.6GBps\", \"switches\": [\"root\""
     for (b = 0; b < 4; b++) printf ", \"plx%d\"", b
     printf "], \"links\": [{\"from\": \"node8\", \"to\": \"root\", \"lat\": \"1us\"}"
@@ -105,8 +104,7 @@ books() {
   sed -i 's/days=7,/days=2,/' books/training-jobs/jobs.json
 }
 
-# ---- record ----
-# one NAME VERB ARGUMENT..: runs a line of the list
+# ---- record ---- one NAME VERB ARGUMENT..: runs a line of the list
 one() {
   local name=$1 word specs=() args=() options=() figures=no list='' k=0 status last=''
   shift
@@ -177,7 +175,7 @@ record() {
   work=$(mktemp -d "${TMPDIR:-/tmp}/same-bytes.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   cd "$work" || exit 2
-  # Traces of books come from ORRERY_TRACE_PATH or ORRERY_DATA_PATH; a user's data folder must not interfere.
+  # Traces of books are found by ORRERY_TRACE_PATH or ORRERY_DATA_PATH; a user's data folder must not interfere.
   unset ORRERY_DATADIR ORRERY_TRACE_PATH
   inputs
   books
@@ -275,7 +273,7 @@ def lists(name, what, a, b):
         if left:
             sets.setdefault("%s only %s: %s" % (what, side, " ".join(map(str, left))[:300]), []).append(name)
 
-# A table whose first columns name its rows is compared row by name, any other in order.
+# A table whose first columns name its rows is compared row by name; any other table in order.
 def keyed(head, body):
     for k in (1, 2, 3):
         keys = [tuple(r[:k]) for r in body]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A build of changed sources is not given the stored runs of another; equal results have equal digests.
+# A build of changed sources does not reuse the stored runs of another build; equal results have equal digests.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"

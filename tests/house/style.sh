@@ -43,7 +43,7 @@ else
   skip "shellcheck is not installed"
 fi
 
-# A file that no list names is missing from releases, or never built.
+# A file that no list names is missing from releases, or is never built.
 listed() {
   files -name '*.mk' -o -name Makefile.am | while read -r f; do cat "$srcdir/$f"; done | tr -s ' \t\\' '\n'
 }
@@ -109,7 +109,7 @@ is "$(documents | while read -r f; do
   n=$(wc -m <"$srcdir/$f")
   [ "$n" -le 25000 ] || echo "$f has $n characters"
 done)" "" "no page is over 25,000 characters"
-# Prints the anchors of a page, as GitHub makes them: lower case, blanks to hyphens, other signs dropped.
+# Prints the anchors of a page in GitHub's form: lower case, blanks as hyphens, other signs dropped.
 anchors() {
   awk '/^```/ { code = !code } !code && sub(/^#+ /, "") { print }' "$srcdir/$1" | tr '[:upper:]' '[:lower:]' |
     sed 's/[^a-z0-9 _-]//g; s/ /-/g'

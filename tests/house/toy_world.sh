@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 #
-# Adds the world of tests/house/toy to a copy of the tree, builds it on a copy of the build folder and tries what it gets.
+# Adds the world of tests/house/toy to a copy of the tree, builds it in a copy of the build folder and tests its features.
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/house/tree.sh"
 toy=$source/tests/house/toy

@@ -1,11 +1,11 @@
-# tree.sh - a copy of the tree and of its build folder, for tests that add something; source it after tap.sh
+# tree.sh - a copy of the tree and of its build folder, for tests that add files; source it after tap.sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 source=$(cd "$srcdir" && pwd)
 tree=$work/tree
 
-# can_copy WHAT COUNT: false, with COUNT loud skips and the end of the test's plan, if nothing can be built here
+# can_copy WHAT COUNT: returns false if no build is possible here, after COUNT skipped results and the plan of the test
 can_copy() {
   if ! command -v automake >/dev/null || ! command -v autoconf >/dev/null; then
     skip "automake or autoconf is not installed: $1 is not built" "$2"
@@ -25,11 +25,11 @@ copy_tree() {
   rm -rf "$tree/build/orrery" "$tree/build/tests"
   mkdir -p "$tree/build/tests"
 }
-# The files that differ from the tree (T: the copy, S: the tree).
+# Prints the files that differ from the tree (T: the copy, S: the tree).
 tree_changes() {
   diff -rq "$source" "$tree" -x .git -x build -x 'build[0-9_]*' -x 'build-[!a]*' -x autom4te.cache -x 'orrery-*' | sed "s|$tree|T|g; s|$source|S|g" | sort
 }
-# lines FILE..: how many lines were added to these files of the tree; a changed line counts as one
+# lines FILE..: prints the number of lines added to these files of the tree; a changed line counts as one
 lines() {
   local file
   for file in "$@"; do diff "$source/$file" "$tree/$file"; done | grep -c '^>'

@@ -94,7 +94,7 @@ like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
 like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"
 
-# ---- hardware that the catalogue lacks: "AMD EPYC" is all that many virtual machines say of their processor ----
+# ---- hardware that the catalogue lacks: many virtual machines report only "AMD EPYC" as their processor ----
 profile 10 300 "AMD EPYC" | sed 's/"synthetic"/"cpu"/; s/"measured_here": false/"measured_here": true/
   s/"rate_GFLOPps": [18]0*,/"rate_GFLOPps": 300,/g; s/"rate_GBps": 700/"rate_GBps": 30/g' >epyc.json
 epyc() { "$orrery" "$@" 2>&1; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * elastic_mutation.c - a damaged file of an elastic job never crashes orrery and never passes silently
+ * elastic_mutation.c - a damaged file of an elastic job neither crashes orrery nor is accepted silently
  *
  * The base files cover every key between them and are damaged by tests/mutate.h. Each case ends in an input error that names the
  * file and the JSON path (or line and column), or in a job whose numbers are valid.

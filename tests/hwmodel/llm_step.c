@@ -72,9 +72,10 @@ static double recomputed(const struct view *v, double forward)
 }
 
 /*
- * Two collectives per block and direction: after attention and after the MLP (Shoeybi et al. 2019). With sequence
- * parallelism each is a reduce-scatter and an all-gather. Backward also gathers the input of both column-parallel products
- * while it computes their data gradients (Korthikanti et al. 2022, section 4.2); the part that exceeds them is exposed.
+ * Two collectives per block and direction: after attention and after the MLP (Shoeybi et al. 2019). With sequence parallelism
+ * each is a reduce-scatter and an all-gather. Backward also gathers the input of both column-parallel products while it
+ * computes their data gradients (Korthikanti et al. 2022, section 4.2). The part of this gather that exceeds the computation is
+ * exposed.
  */
 static double block_tp_s(const struct view *v)
 {
@@ -100,7 +101,8 @@ static struct part block(const struct view *v)
 	return p;
 }
 
-/* First and last stage: a table split by vocabulary needs a sum after the gather; an output layer sums its input's gradient. */
+/* Adds the sums of the first and last stage: a table split by vocabulary needs a sum after the gather; an output layer sums its
+ * input's gradient. */
 static struct part ends(const struct view *v, bool is_first, bool is_last)
 {
 	const struct llm_step *s = v->s;
@@ -175,8 +177,8 @@ static bool is_tied(const struct view *v)
 	return false;
 }
 
-/* Adds what follows the last backward: the all-reduce of gradients over replicas, that of a tied table between first and last stage, the
- * update. */
+/* Adds the work after the last backward pass: the all-reduce of gradients over replicas, that of a tied table between first and last
+ * stage, and the update. */
 static void finish(const struct view *v, struct llm_times *t)
 {
 	const struct llm_step *s = v->s;

@@ -2,10 +2,9 @@
 /*
  * llm_step.h - closed-form time of a training step of a transformer
  *
- * Tensor, pipeline and data parallelism with the (interleaved) 1F1B schedule of Narayanan et
- * al., SC 2021, and the recomputation and sequence parallelism of Korthikanti et al., 2022.
- * Formulas and the overlaps they assume: docs/models/step.md, "Transformer step in closed form".
- * The executor of the step world models what this form leaves out; compare the two.
+ * Tensor, pipeline and data parallelism with the (interleaved) 1F1B schedule of Narayanan et al., SC 2021, and the
+ * recomputation and sequence parallelism of Korthikanti et al., 2022. Formulas and assumed overlaps: docs/models/step.md,
+ * "Transformer step in closed form". The executor of the step world also models the effects that this form omits.
  *
  * Stages get equal numbers of blocks; the embedding lies on the first stage, the output layer on
  * the last. Times are seconds.
@@ -25,19 +24,19 @@ enum llm_recompute { LLM_RECOMPUTE_NONE, LLM_RECOMPUTE_ATTENTION, LLM_RECOMPUTE_
 
 struct llm_step {
 	uint32_t tp, pp, dp; /* degrees */
-	uint32_t interleave; /* chunks of the model per device; 1: plain 1F1B */
+	uint32_t interleave; /* number of model chunks per device; 1: plain 1F1B */
 	double micro_batch, global_batch;
 	enum llm_recompute recompute;
 	bool sequence_parallel;
-	double activation_bytes; /* of an element on the wire: 2 */
-	double gradient_bytes;   /* of a gradient element in the all-reduce over replicas */
-	double state_bytes;      /* of the optimizer, per parameter (cost_update_s()) */
+	double activation_bytes; /* bytes of an element on the wire: 2 */
+	double gradient_bytes;   /* bytes of a gradient element in the all-reduce over replicas */
+	double state_bytes;      /* bytes of optimizer state per parameter (cost_update_s()) */
 	struct llm_link tp_link; /* collectives of a tensor-parallel group */
 	struct llm_link pp_link; /* messages of one GPU between stages */
 	struct llm_link dp_link; /* collectives of a data-parallel group */
 };
 
-/* Times of the busiest stage, per step; they add up to total_s. */
+/* Times of the busiest stage, per step; their sum is total_s. */
 struct llm_times {
 	double forward_s, backward_s, recompute_s; /* compute */
 	double tp_s, pp_s, dp_s;                   /* exposed communication */
@@ -45,10 +44,10 @@ struct llm_times {
 	double update_s;
 	double total_s;
 	double micro_batches;
-	double model_flops; /* per step, without recomputation: 3 x the forward products */
+	double model_flops; /* FLOPs per step, without recomputation: 3 x the forward products */
 };
 
-/* Fails if the degrees do not divide layers, heads or batch. */
+/* Computes the times. Fails if the degrees do not divide layers, heads or batch. */
 int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_step *s, struct llm_times *out, struct orr_error *err);
 
 double llm_all_reduce_s(const struct llm_link *l, uint32_t n, double bytes);

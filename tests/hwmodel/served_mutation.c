@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * served_mutation.c - a damaged file of a served model never crashes orrery and never passes silently
+ * served_mutation.c - a damaged file of a served model neither crashes orrery nor is accepted silently
  *
  * The base files cover every key between them. Each token is replaced by hostile ones and by tokens of the same file, removed,
  * and doubled; files are truncated after every byte. Each case ends in an input error that names the file and the JSON

@@ -62,7 +62,7 @@ static bool passes(const char *family, const char *precision, enum profile_form 
 	return !profile_check(&p, has_sheet ? &sheet : NULL, &err);
 }
 
-/* Tries parameter k just inside and just outside of its two bounds. */
+/* Tries parameter k just inside and just outside its two bounds. */
 static void bounds(const char *what, const char *family, const char *precision, enum profile_form form, double nodes, bool has_sheet,
 	const double *param, int k, double low, double high)
 {
@@ -127,7 +127,7 @@ static void check_others(void)
 	bounds("an empty call on a CPU", "gemm", "fp32", FORM_ROOFLINE, 0, true, r, 0, 0.1e-9, 50e-3);
 	bounds("a copy on a CPU may stay in its caches", "copy", "", FORM_LINE, 0, true, line, 1, 0.02 * 10e9, 20e12);
 	backend = "cuda";
-	/* Of an envelope the fastest line counts, and the first start-up time. */
+	/* For an envelope, the fastest line and the first start-up time are checked. */
 	ok(passes("collective", "", FORM_ENVELOPE, 1, true, (const double[]){ 9e-6, 1e7, 90e-6, 100e9, 5, INFINITY }) &&
 			!passes("collective", "", FORM_ENVELOPE, 1, true, (const double[]){ 9e-6, 1e7, 90e-6, 900e9, 5, INFINITY }) &&
 			!passes("collective", "", FORM_ENVELOPE, 1, true, (const double[]){ 6e-2, 1e11, 90e-6, INFINITY, 5, INFINITY }),
@@ -244,8 +244,8 @@ static void check_choice(void)
 		"nodes match exactly");
 	ok(profile_collective_at(&p, "all-reduce", "nvswitch", 8, 1, 5e6) == &l[2], "a law measured at the size comes first");
 	ok(!profile_collective(&p, "broadcast", "nvswitch", 8, 1), "ops match exactly");
-	/* The error of several laws is the mean of their held-out errors (or others, if there are none), weighted by points. A law over all
-	 * variants is left out if the variants have laws. */
+	/* The error of several laws is the mean of their held-out errors (in-sample errors if there are none), weighted by points. A
+	 * law over all variants is excluded if the variants have laws. */
 	struct law e[4];
 	for (int i = 0; i < 4; i++) {
 		e[i] = law_of("gemm", FORM_LINE, line);
@@ -320,7 +320,7 @@ static void check_measured_layers(void)
 			"activations of one sample in fp32; a layer reads the output of the one before");
 		ok(a->params == 100 && a->tensors == 1 && b->params == 0 && b->tensors == 0 && d->params == 100 && a->block == DNN_NO_BLOCK,
 			"parameters in fp32");
-		/* On the same device the times are those measured; another is as fast as its achieved peak of products. */
+		/* On the same device the times are the measured ones; another device is scaled by its achieved peak of products. */
 		struct device *v = device_load("v100", &err), *t = device_load("t4", &err);
 		struct cost_options o = { .precision = PRECISION_FP32 };
 		struct cost *c = cost_new(d, v, &o, &err), *other = cost_new(d, t, &o, &err);

@@ -5,7 +5,7 @@
 
 #include "tests/tap.h"
 
-/* Round numbers: 100 TFLOP/s at 50 %, 1000 GB/s at 80 %, 2 us a launch; a product's ramp is 1e9 / 50e12 = 20 us. */
+/* Round numbers: 100 TFLOP/s at 50 %, 1000 GB/s at 80 %, 2 us per launch; a product's ramp is 1e9 / 50e12 = 20 us. */
 static const char round_device[] =
 	"{\"name\": \"round\", \"peak_tflops\": {\"fp32\": 10, \"fp16\": 100}, \"vector_tflops\": 10, \"memory_GiB\": 16,"
 	" \"memory_GBps\": 1000, \"launch_us\": 2, \"gemm_efficiency\": {\"fp32\": 0.8, \"fp16\": 0.5},"

@@ -149,7 +149,7 @@ static void check_fallbacks(const struct device *dev)
 	uint32_t i = 0;
 	while (strcmp(d->layer[i].name, "layer1.0.conv1"))
 		i++;
-	/* The law over all filters times a class without a law of its own if its held-out error is at most 30 %. */
+	/* The law over all filters times a class without a separate law if its held-out error is at most 30 %. */
 	p->law[0].held_out_median = 0.3;
 	struct cost *c = costs(d, dev, (struct cost_options){ .profile = p }), *sheet = costs(d, dev, (struct cost_options){ 0 });
 	double by_sheet = cost_layer_s(sheet, i + 3, DNN_FORWARD, 8, 1, false);
@@ -304,7 +304,7 @@ static void check_residuals(const struct device *dev)
 	for (size_t i = 0; i < p->n_laws; i++)
 		p->law[i].sigma = 0.05;
 	for (uint32_t i = 0; i < d->n_layers; i++)
-		for (int pass = 0; pass < 3; pass++) { /* layers of one size share their residual: add them up */
+		for (int pass = 0; pass < 3; pass++) { /* layers of one size have the same residual, so their times are added */
 			double t = 0;
 			bool is_first = true;
 			for (uint32_t k = 0; k < d->n_layers; k++) {

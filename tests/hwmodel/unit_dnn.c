@@ -63,7 +63,7 @@ static void known_totals(void)
 		ok(good, "%s: published parameters, tensors and MACs", known[i].name);
 		dnn_free(d);
 	}
-	/* By hand: 96 x 12 (hidden 12288)^2 is nearly all of 175B; the label is rounded. */
+	/* By hand: 96 x 12 (hidden 12288)^2 is nearly all of 175B parameters; the label is rounded. */
 	struct dnn *d = load("gpt3-175b");
 	ok(fabs(d->params / 175e9 - 1) < 3e-3 && d->blocks == 96 && d->heads == 96, "gpt3_175b has 175B within 0.3 %%, 96 blocks");
 	dnn_free(d);
@@ -202,14 +202,14 @@ static void activations_of_cnns(void)
 static void products_of_layers(void)
 {
 	struct dnn *d = load("alexnet_bvlc");
-	const struct dnn_layer *l = layer(d, "conv2"); /* 96x27x27 to 256, 5x5, two groups */
+	const struct dnn_layer *l = layer(d, "conv2"); /* input 96x27x27 to 256, 5x5, two groups */
 	ok(l->m == 27 * 27 && l->n == 128 && l->k == 48 * 25 && l->count == 2 && l->rows == 256 && l->columns == 1200,
 		"a grouped convolution is a product per group");
 	dnn_free(d);
 	d = load("llama2_70b");
 	l = layer(d, "layer7.attn_scores");
 	ok(l->m == 4096 && l->n == 4096 && l->k == 128 && l->count == 64 && l->block == 7, "attention is a product per head");
-	l = layer(d, "layer7.qkv"); /* 64 heads of queries, 8 of keys, 8 of values, 128 wide */
+	l = layer(d, "layer7.qkv"); /* 64 heads of queries, 8 of keys, 8 of values, width 128 */
 	ok(l->n == 80 * 128 && l->k == 8192 && l->tensors == 3, "grouped heads narrow keys and values");
 	dnn_free(d);
 }
@@ -246,7 +246,7 @@ static void by_dimension(void)
 	dnn_free(d);
 }
 
-/* By hand: a weight and a vector of 10 per id, a bias; 390-400-400-400-1 with norms; as PyTorch counts tensors. */
+/* By hand: a weight and a vector of 10 per id, a bias; 390-400-400-400-1 with norms; tensors are counted as in PyTorch. */
 static void recommenders(void)
 {
 	struct dnn *d = load("deepfm:ids=1000000,norm=1");

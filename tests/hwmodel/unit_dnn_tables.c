@@ -34,7 +34,7 @@ static int split(char *line, char *field[MAX_FIELDS])
 	return n;
 }
 
-/* "enc1..matmul" of the tables is enc1.matmul here. */
+/* The name "enc1..matmul" of the tables is enc1.matmul here. */
 static bool same_name(const char *ours, const char *theirs)
 {
 	for (; *ours && *ours == *theirs; ours++, theirs++)
@@ -118,7 +118,7 @@ static void check_totals(const struct dnn *d, char **f)
 		flops += l->fwd_flops;
 		out += l->out_elems;
 	}
-	/* GMACs and GFLOPs are rounded to five decimals there. */
+	/* GMACs and GFLOPs in these tables are rounded to five decimals. */
 	bool good = d->params == strtod(f[3], NULL) && fabs(core / 2e9 - strtod(f[6], NULL)) < 5.1e-6 &&
 		    fabs(flops / 1e9 - strtod(f[9], NULL)) < 5.1e-6 && out == strtod(f[10], NULL) && d->n_layers == strtod(f[11], NULL);
 	if (!good)

@@ -119,7 +119,7 @@ static void check_oobleck(void)
 	elastic_free(m);
 }
 
-/* Work in hours; the numbers of the paper's table. */
+/* Work in hours: the numbers of the paper's table. */
 static void check_late(void)
 {
 	struct elastic *j = load("cbl-48h"), *m = load("cbl-ml-72h"), *b = load("cbl-bio-22.5h"), *a = load("cbl-analytics-27h");
@@ -138,7 +138,7 @@ static void check_late(void)
 	elastic_free(a);
 }
 
-/* Every row of the artifact's table, which is not part of orrery. */
+/* Compares every row of the artifact's table, which is not part of orrery. */
 static void check_parcae(void)
 {
 	const char *data = getenv("ORRERY_DATA_PATH");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Speed of a device relative to another over the models of the catalogue (hwmodel/model_rates.h): against the same quantity
- * computed here layer by layer, and against published steps/s of the same workloads on two devices.
+ * Speed of a device relative to another over the models of the catalogue (hwmodel/model_rates.h): compared with the same
+ * quantity computed here layer by layer, and with published steps/s of the same workloads on two devices.
  */
 #include "hwmodel/model_rates.h"
 #include "hwmodel/profile.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct pair {
-	struct device *device[2]; /* the device, the reference */
+	struct device *device[2]; /* the device and the reference */
 	struct profile *profile[2];
 	enum precision precision;
 };
@@ -84,7 +84,7 @@ static void check_definition(const char *device, const char *reference, const ch
 	struct orr_error err = { 0 };
 	for (size_t i = 0; (name = dnn_catalogue(i)); i++) {
 		struct dnn *m = dnn_load(name, &err);
-		if (m->params <= 141.0 * 1073741824 / 16) { /* fits the H200 with Adam */
+		if (m->params <= 141.0 * 1073741824 / 16) { /* fits in the memory of an H200 with Adam */
 			of[n] = step_s(m, p.device[1], p.profile[1], p.precision, batch) /
 				step_s(m, p.device[0], p.profile[0], p.precision, batch);
 			product += log(of[n]);
@@ -175,7 +175,7 @@ static FILE *open_table(const char *file)
 	return f;
 }
 
-/* Geometric mean of the ratios; within `bound` of the class mean. */
+/* Compares the geometric mean of the ratios with the class mean, within `bound`. */
 static void compare(const struct published *x, const char *device, const char *reference, const char *precision, int least, double bound)
 {
 	struct pair p = pair_open(device, reference, precision);

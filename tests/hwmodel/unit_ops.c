@@ -135,7 +135,7 @@ static struct dnn *dnn_of(const char *spec)
 	return dnn_load(spec, &err);
 }
 
-/* A dimension takes its least and its most, and refuses the numbers next to them. */
+/* Checks that a dimension accepts its least and its largest value, and refuses the numbers next to them. */
 static void limits(const char *others, const char *key, double low, double high)
 {
 	char spec[300], says[80];
@@ -211,7 +211,7 @@ static double params_of(const char *spec)
 	return n;
 }
 
-/* Parameters by hand, with what is not given. */
+/* Parameters by hand, for dimensions with defaults. */
 static void check_defaults(void)
 {
 	/* GPT: token and position tables; per block two norms, 4 h^2 + 4 h, and 8 h^2 + 5 h of the MLP; a last norm. h = 8 */
@@ -325,8 +325,8 @@ static struct served_on *on_net(const struct served *m, const struct device *d, 
 }
 
 /*
- * Llama-2 7B: 32 blocks with two all-reduces each and one after the embedding; an all-gather after each hop and one of the output scores
- * (32000 per token that needs them). Width 4096 in fp16.
+ * Llama-2 7B: 32 blocks with two all-reduces each and one after the embedding. After each hop there is an all-gather, and one
+ * of the output scores (32000 per token that needs them). Width 4096 in fp16.
  */
 static void check_network(void)
 {
@@ -355,7 +355,7 @@ static void check_network(void)
 		near_to(part.collective, 65 * r, 1e-9, "the part of all-reduces");
 		near_to(part.hops, hops * (h + g), 1e-9, "the part of hops");
 		served_on_free(x);
-		/* A negative time says that the GPUs share a node: then their own link counts. */
+		/* A negative time means that the GPUs share a node, so their own link applies. */
 		f = (struct fake_net){ -1, -1, -1 };
 		struct served_on *own = on_net(m, d, NULL, 2, pp);
 		x = on_net(m, d, &net, 2, pp);
@@ -363,7 +363,7 @@ static void check_network(void)
 		ok(served_network_bytes(own, &load) == 0, "without a network no bytes");
 		served_on_free(own);
 		served_on_free(x);
-		/* One GPU per stage: nothing is reduced or gathered. */
+		/* One GPU per stage: there is no reduction and no gather. */
 		f = (struct fake_net){ r, g, h };
 		x = on_net(m, d, &net, 1, pp);
 		near_to(served_network_bytes(x, &load), hops, 1e-12, "one GPU per stage sends hops alone");
@@ -380,7 +380,7 @@ static void check_network(void)
 			"a GPU without links, %u x %u", sizes[i].tp, sizes[i].pp);
 		served_on_free(x);
 	}
-	/* The cache gets what the weights leave: 90 % of the memory of two GPUs. */
+	/* The cache gets the memory beside the weights: 90 % of the memory of two GPUs. */
 	struct served_on *two = on_net(m, d, NULL, 2, 1);
 	double room = 0.9 * 2 * d->memory_bytes - m->weight_bytes;
 	ok(two && fabs(served_kv_tokens(two, 0.9) - floor(room / m->kv_bytes)) <= 1 && served_kv_tokens(two, 0.01) == 0,

@@ -137,7 +137,7 @@ static void check_profile(void)
 
 /* ---- refusals ---- */
 
-/* Checks that `good`, with its first `from` replaced by `to`, is refused. */
+/* Checks that `good` is refused after its first `from` is replaced by `to`. */
 static char *changed(const char *from, const char *to)
 {
 	struct sbuf s = { 0 };
@@ -230,7 +230,7 @@ static void slip(const struct profile *p, const struct device *d, size_t *tried,
 				double before = longest(l);
 				*cell = v * (up ? 1000 : 0.001);
 				if (fabs(longest(l) / before - 1) < 0.01 && fabs(l->param[0] / v - 0.001) < 1e-9 && l->n_anchors < 3) {
-					*cell = v; /* a start-up time that no size of a short table shows */
+					*cell = v; /* a start-up time that no size of a short table determines */
 					continue;
 				}
 				bool is_caught = profile_check(p, d, NULL) != ORR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Served models: tables are looked up, never guessed; the closed form and the curves against numbers computed here;
+ * Served models: values of tables are looked up or refused; the closed form and the curves against numbers computed here;
  * invalid files are refused with their position. Times by layers: unit_served_layers.c.
  */
 #include "hwmodel/served.h"
@@ -152,7 +152,7 @@ static struct served_on *on(const struct served *m, const struct device *d)
 	return x;
 }
 
-/* 5 + 0.05 T + 1e-4 C + 1e-6 P ms: microsoft/vidur's oracle. */
+/* microsoft/vidur's oracle: 5 + 0.05 T + 1e-4 C + 1e-6 P ms. */
 static void check_closed(void)
 {
 	struct served *m =

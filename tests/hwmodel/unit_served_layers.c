@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Iterations by layers: on a device of round numbers against sums computed here from the layer sizes; monotone in
- * each argument; kernel by kernel against microsoft/vidur's tables (7d47513), to which the profiles were fitted; and never above
- * the measurements of a whole serving system (Mutinifni/splitwise-sim, 8f99e7d).
+ * Iterations by layers: on a device of round numbers against sums computed here from the layer sizes; monotone in each
+ * argument; kernel by kernel against microsoft/vidur's tables (7d47513), to which the profiles were fitted; and at most the
+ * measurements of a whole serving system (Mutinifni/splitwise-sim, 8f99e7d).
  */
 #include "calib/csv.h"
 #include "hwmodel/profile.h"
@@ -97,7 +97,7 @@ static void check_by_hand(void)
 	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
-	/* A device holds one head of keys for two queries: at most two reads. */
+	/* A device holds one head of keys for two queries, so it reads each key at most twice. */
 	struct served_place twice = { .device = d, .tp = 2, .pp = 1, .precision = PRECISION_FP16, .kv_reads = 7 };
 	struct served_on *again = served_on_new(m, &twice, &err);
 	struct llm_load decodes = { .decodes = 3, .decode_context = 500 };
@@ -331,7 +331,7 @@ static void check_vidur(void)
 
 /* ---- a whole system ---- */
 
-/* These are times of GPUs only, so they never exceed the measurements by more than the 10 % error of the laws. */
+/* These times are of GPUs only, so they exceed the measurements by at most the 10 % error of the laws. */
 static void check_splitwise_device(const char *path, const char *hardware, const char *device)
 {
 	struct orr_error err = { 0 };

@@ -59,7 +59,7 @@ static void check_roofline(const struct steptimes *t)
 	printf("# %d steps: mean absolute error %.1f %%, geometric mean of predicted over measured %.2f, from %.2f to %.2f\n", all.n,
 		100 * all.absolute / all.n, exp(all.logs / all.n), all.low, all.high);
 	ok(all.n >= 60, "the table has entries (%d)", all.n);
-	/* The bounds are wide, because the efficiencies come from other kernels. A wrong unit would be a factor of 1000. */
+	/* The bounds are wide, because the efficiencies were measured on other kernels. A wrong unit would be a factor of 1000. */
 	ok(all.low > 0.25 && all.high < 4, "the roofline is within a factor of four of every measured step");
 }
 

@@ -3,8 +3,8 @@
  * Measured iterations of Megatron-DeepSpeed on A100s, and measured all-reduces: vTrain's data (Bang et al., MICRO
  * 2024; github VIA-Research/vTrain f8dda84, data/ground_truth_multi.csv and trace/). The rows are predicted
  * - with the A100's efficiency of hwmodel/devices (from other measurements);
- * - with one efficiency per model size, calibrated on one row: the first; or the row with the largest share of compute in the
- *   uncalibrated model, since compute is what the calibration changes.
+ * - with one efficiency per model size, calibrated on one row: the first row; or the row with the largest share of compute in
+ *   the uncalibrated model, because the calibration changes compute.
  */
 #include "tests/hwmodel/llm_step.h"
 
@@ -136,7 +136,7 @@ static void check_all_reduce(int count)
 
 /* ---- iterations ---- */
 
-static struct llm_link inside[9]; /* by GPUs of a group inside a node */
+static struct llm_link inside[9]; /* links by number of GPUs of a group inside a node */
 
 /*
  * Returns the link of a group of n GPUs, `near` of them in each node. Between nodes: 800 Gb/s per node (vTrain's example
@@ -228,7 +228,7 @@ struct tally {
 	double least_rho, worst_rank, worst_regret;
 };
 
-/* Returns the row of first..first+n-1 that the rule calibrates on; -1: none. Sets *efficiency (0: the device's). */
+/* Returns the row of first..first+n-1 on which the rule calibrates; -1: none. Sets *efficiency (0: the device's). */
 static int calibrate_by(enum rule rule, int first, int n, const struct dnn *d, const struct device *dev, double *efficiency)
 {
 	int best = rule == FIRST_ROW ? 0 : -1;
@@ -321,10 +321,9 @@ static void check_rule(enum rule rule, int n, const struct device *dev, double m
 		rule_names[rule], all.rows, 100 * error, all.least_rho, all.worst_rank, 100 * all.worst_regret);
 	ok(error <= most, "%s: mean absolute error of at most %.4g %%", rule_names[rule], 100 * most);
 	/*
-	 * At 39.1B and 175B the best plans differ by at most 3 %, less than the error of the model, and two plans of
-	 * 39.1B took 1.5 times as long as similar plans. So the correlation of 0.8 and rank three are required below
-	 * 30B
-	 * (above); here follow the bounds for all sizes.
+	 * At 39.1B and 175B the best plans differ by at most 3 %, less than the error of the model, and two plans of 39.1B took
+	 * 1.5 times as long as similar plans. So the correlation of 0.8 and rank three are required only below 30B (above). The
+	 * bounds for all sizes follow.
 	 */
 	if (rule == FIRST_ROW) {
 		ok(all.least_rho >= 0.75, "every size: Spearman correlation of at least 0.75");

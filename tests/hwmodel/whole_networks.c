@@ -2,10 +2,10 @@
 /*
  * Whole networks on one GPU: steps from the laws of a profile and tables of layers, against published measurements.
  *
- * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to them, except the
- * single efficiency of the K80, which was fitted to its own rows: those show the quality of one number. AlexNet is reported
- * apart, because these benchmarks use a third variant. Argument: a folder of DEVICE.json with other profiles than
- * those of the catalogue.
+ * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to them, except the single
+ * efficiency of the K80, which was fitted to its own rows: these rows show the quality of one number. AlexNet is reported
+ * separately, because these benchmarks use a third variant. Argument: a folder of DEVICE.json with other profiles than those of
+ * the catalogue.
  */
 #include "hwmodel/cost.h"
 #include "hwmodel/profile.h"
@@ -21,7 +21,7 @@ enum { MOST = 400 };
 struct row {
 	const struct steptime *e;
 	double batch, seconds, by_laws, by_sheet, outside;
-	double conv_s, memory_s, rest_s; /* of the step, without the factors of whole networks */
+	double conv_s, memory_s, rest_s; /* times of the step, without the factors of whole networks */
 	bool is_alexnet, is_fp32;
 	char device[32];
 };

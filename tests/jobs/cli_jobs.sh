@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery jobs, run and scenario at the command line: output files, refused input and its messages, and exit codes (0 done, 1 failed,
-# 2 wrong input).
+# orrery jobs, run and scenario at the command line: output files, messages for invalid input, and exit codes (0: done, 1:
+# failed, 2: invalid input).
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
 
-# Worked by hand on 2 GPUs. fifo: a to 10; b needs both: 10 to 14; c has length zero; d 14 to 19. srtf: b stops a at 1; c takes a GPU
-# of b for an instant, in which a resumes; b ends at 5, d at 10, a has 9 s left and ends at 19.
+# Computed by hand on 2 GPUs. fifo: a runs to 10; b needs both GPUs: 10 to 14; c has length zero; d runs 14 to 19. srtf: b
+# stops a at 1; c takes a GPU of b for an instant, in which a resumes; b ends at 5, d at 10; a has 9 s left and ends at
+# 19.
 printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\n"b,x",1,4,2\nc,1.5,0,1\nd,2,5,2\n' >t.csv
 base=(--cluster 1x2 --no-figures)
 
@@ -51,7 +52,7 @@ is "$? $said $(cut -d, -f1,5 drop/fifo.jobs.csv | tail -n +2 | paste -sd' ')" "0
 is "$(awk -F, '$2 == "jobs_refused" { print $3 }' drop/summary.csv)" 2 "--drop-unfit reports the number of jobs left out"
 
 if command -v python3 >/dev/null; then
-  # cJSON accepts more than JSON; Python, set up strictly, does not.
+  # cJSON accepts more than JSON; Python in strict mode does not.
   "$orrery" jobs t.csv "${base[@]}" --policy fifo,srtf --json >out.json
   is "$? $(python3 -c '
 import json, sys
@@ -202,7 +203,7 @@ is "$?" 0 "flags override a scenario"
 said=$("$orrery" run s.json --set policy.srtf.rules=own 2>&1)
 like "$? $said" '^2 .*no policy of this run has the label "srtf"' "policy parameters are addressed by label"
 
-# ---- rows kept: all, a sample, none ----
+# ---- rows that are kept: all, a sample, none ----
 big=(jobs "poisson:rate=0.9,n=25000,mean=1" --cluster 1x1 --policy fifo --no-figures)
 for record in all sample summary; do
   "$orrery" "${big[@]}" --record $record --out "r-$record" --db "r-$record.db" 2>"r-$record.err" >/dev/null

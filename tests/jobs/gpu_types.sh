@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# GPU types of a cluster: names that are refused, speeds relative to jobs.reference_type, several types, remarks.
+# GPU types of a cluster: invalid names, speeds relative to jobs.reference_type, several types, remarks.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
@@ -8,7 +8,8 @@ cd "$work" || exit 1
 export LC_ALL=C
 
 ends() { awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($5 == "" ? "-" : $5 + 0) }' "$1"; }
-# run CLUSTER ARGUMENTS..: the ends of the jobs in t.csv under fifo; notes of the run, but for that on intervals, in notes.txt
+# run CLUSTER ARGUMENTS..: prints the ends of the jobs in t.csv under fifo; writes the notes of the run, except that on
+# intervals, to notes.txt
 run() {
   local cluster=$1 said
   shift
@@ -88,7 +89,7 @@ echo '{"nodes": [{"gpus": 1, "type": "banana", "speed": 4}]}' >c.json
 printf 'gpus,type,speed\n1,banana,4\n' >c.csv
 is "$(run c.json) $(run c.csv)" "25 25" "from files"
 
-# The model's own ratio is that of two runs of the step world.
+# The model's own ratio equals that of two runs of the step world.
 printf 'submit_s,duration_s,gpus,model\n0,1000,1,ResNet-50\n0,1000,1,no such model\n' >t.csv
 named=$(run 2x1:h100 --set jobs.reference_type=v100 --precision fp16 --batch 64)
 like "$(cat notes.txt)" '1 jobs have the ratio of the model that they name, 1 the class mean' "jobs by source"
@@ -121,7 +122,7 @@ printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,3\n1,100,2\n' >t.csv
 is "$(run 1x4:v100,1x4:h100:speed=1)" "100 100 200" "a job waits until enough GPUs of one type are free"
 like "$(cat notes.txt)" "remark: a job runs on GPUs of one type: 1 jobs waited although enough GPUs of several types were free in total" "a remark says how many jobs waited for GPUs of one type"
 
-# More nodes of a faster type make no job later under fifo, and no mean worse under the others.
+# With more nodes of a faster type no job ends later under fifo, and no mean is larger under the others.
 means() { awk -F, '$2 == "jct_mean" { print $3 }' "$1/summary.csv"; }
 for seed in 1 2 3 4; do
   what=(philly-like:days=8 --seed "$seed" --set jobs.reference_type=v100 --set jobs.type_order=fastest --no-figures -q --policy fifo,las,srtf,easy-backfill)

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The life of a job: node failures, costs of starts and stops, changes of speed and size. End times worked by hand, all under --check
-# (work is conserved).
+# The life of a job: node failures, costs of starts and stops, changes of speed and size. End times are computed by hand, all
+# under --check (work is conserved).
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 include=$(cd "$srcdir" && pwd)/include
 plugins=$(cd "$srcdir" && pwd)/tests/plugins
 cd "$work" || exit 1
 
-# ends LABEL: end times of all jobs, in whole or decimal seconds; -: never
+# ends LABEL: prints the end times of all jobs, in whole or decimal seconds; -: never
 ends() { awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($5 == "" ? "-" : $5 + 0) }' "out/$1.jobs.csv"; }
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' out/summary.csv; }
-# run NAME WANT ARGUMENTS..: the ends of the jobs in t.csv under the (one) policy
+# run NAME WANT ARGUMENTS..: checks the ends of the jobs in t.csv under the (single) policy
 run() {
   local name=$1 want=$2 said
   shift 2
@@ -73,7 +73,7 @@ printf '%s\na,0,10,1\nb,4,2,1\n' $header >t.csv
 run "start_cost and preempt_cost" "18 7" --cluster 1x1 --policy srtf --set jobs.start_cost=1s --set jobs.preempt_cost=3s
 printf '%s\na,0,0,1\nb,0,0,1\n' $header >t.csv
 run "a job of no length pays to start: 2, then 4" "2 4" --cluster 1x1 --policy fifo --set jobs.start_cost=2s
-# a has both nodes, b stops it at 4 for 3 s; a resumes at 7 on both.
+# a has both nodes; b stops a at 4 for 3 s; a resumes at 7 on both nodes.
 printf '%s\na,0,10,2\nb,4,3,1\n' $header >t.csv
 run "no migration where the nodes are the same again" "13 7" --cluster 2x1 --policy srtf --set jobs.migrate_cost=5s
 is "$(metric migrations) $(metric preemptions)" "0 1" "the job is stopped once and does not migrate"
@@ -83,14 +83,14 @@ cat >rates.json <<'EOT'
 {"fast": {"('M', 1)": {"null": 10.0}}, "slow": {"('M', 1)": {"null": 5.0}}}
 EOT
 printf '%s,gpu_types,model\nb,0,10,1,fast,M\na,0,100,1,fast|slow,M\nc,5,10,1,slow,M\n' $header >t.csv
-# b: on fast to 10. a: at half speed on slow, 2.5 s of work by 5. c stops a and takes 20 s for 10 s of work. a resumes at 10 on fast,
-# with 97.5 s left.
+# b runs on fast to 10. a runs at half speed on slow and has done 2.5 s of work at 5. c stops a and takes 20 s for 10 s of
+# work. a resumes at 10 on fast, with 97.5 s left.
 run "work is done at the rate of the GPU" "10 107.5 25" --cluster 1x1:fast,1x1:slow --policy srtf --throughputs rates.json
 printf '%s,gpu_types,model,iterations\na,0,,1,,M,500\n' $header >t.csv
 run "iterations at the rate of the cluster's first type" 50 --cluster 1x1:fast --policy fifo --throughputs rates.json
 run "and of the type that it runs on" 100 --cluster 1x1:slow --policy fifo --throughputs rates.json
 
-# Rates are relative to the first type: without its row no rate is known.
+# Rates are relative to the first type: if its row is missing, no rate is known.
 cat >rates.json <<'EOT'
 {"fast": {}, "slow": {"('M', 1)": {"null": 5.0}}}
 EOT
@@ -115,9 +115,8 @@ like "$("$orrery" jobs t.csv --cluster 1x1 --policy gittins --set policy.gittins
   "an interval longer than the clock is refused"
 run "las-gpu: a job without GPUs reaches no limit" "300000100 300000110 300000010" --cluster 1x1 --policy las-gpu
 
-# ---- size ----
-# While n1 is down only one of the sizes fits, which is not the requested one. 20 s of work at the rate of 8 GPUs take 60 s at a third of
-# it.
+# ---- size ---- While n1 is down only the smaller size fits, not the requested one. 20 s of work at the rate of 8 GPUs
+# take 60 s at a third of it.
 printf '%s,speedup\na,10,20,8,2:1;8:3\n' $header >t.csv
 changes '5,n1,fail 500,n1,repair'
 run "an elastic job starts on the one size that there is" 70 --cluster 2x4 --policy optimus --set policy.optimus.interval=0 \

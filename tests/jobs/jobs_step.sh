@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Jobs that name a model and a strategy: they have the speed of `orrery step` on their GPUs, slow each other on shared links, and each
-# place is simulated once.
+# Jobs that name a model and a strategy have the speed of `orrery step` on their GPUs and slow each other on shared links.
+# Each place is simulated once.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 include=$(cd "$srcdir" && pwd)/include
@@ -17,7 +17,7 @@ metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' out/sum
 near() {
   ok "$(awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; print !(a != "" && d <= t * b) }')" "$4 ($1, $2)"
 }
-# step ARGUMENTS..: seconds of the last iteration
+# step ARGUMENTS..: prints the seconds of the last iteration
 step() {
   rm -rf st
   "$orrery" step "$@" --no-figures --out st -q && awk -F, 'END { printf "%.17g", $3 - $2 }' st/*.iterations.csv
@@ -31,8 +31,8 @@ for seconds in 0.010 0.010 0.020; do
 done
 is "$("$orrery" db runs graph.db | grep -c fifo)" 2 "two of three runs: the first and second have a graph of equal contents"
 
-# ---- the speed depends on the place ----
-# gpu_lat=0: GPUs of a node of several are behind its NVLink, that of a node of one is not.
+# ---- the speed depends on the place ---- gpu_lat=0, because the GPUs of a node with several GPUs are behind its NVLink,
+# but a single GPU is not.
 net=star:bw=10Gbps,gpu_lat=0
 printf '%s\n0,8,vgg16,allreduce,32,1000\n' $header >vgg.csv
 one=$(step vgg16 --cluster 1x8:v100 --network $net --policy allreduce --batch 32)
@@ -74,8 +74,9 @@ for how in analytic simulated; do
 done
 pair ab.csv 2 --sharing off
 is "$(jct fifo)" "$alone $alone" "--sharing off: neither job is slowed"
-# b arrives at half of a's time and has a third of its iterations. a does half alone, then runs at half speed. b ends after 2/3 of a's
-# time alone; a has then done 1/2 + 1/3 and does the rest alone: 1/2 + 2/3 + 1/6 of its time.
+# b arrives after half of a's time and has a third of its iterations. a does half of its work alone, then runs at half
+# speed. b ends after 2/3 of a's time alone; a has then done 1/2 + 1/3 and does the rest alone: 1/2 + 2/3 + 1/6 of its
+# time.
 near "$alone" 442.7441408 1e-6 "the time for which the next trace is made"
 printf '%s\n0,2,vgg16,allreduce,32,1200\n265.64648448,2,vgg16,allreduce,32,400\n' $header >late.csv
 for how in analytic simulated; do
@@ -106,7 +107,7 @@ is "$? $said $(metric srtf jobs_completed)" "0  4" "stopped and started again"
 said=$(jobs churn.csv --cluster racks.json --network "racks:bw=10Gbps,oversubscription=2" --policy fjf --placement spread --check \
   --set failures.mtbf=300s --set failures.mttr=20s --set jobs.checkpoint=10s)
 is "$? $said $(metric fjf jobs_completed)" "0  4" "with node failures"
-# At 100 s of 1,000 iterations, alone, a checkpoint every 30 s: 90 s of work are kept, at any rate.
+# Failure at 100 s of 1,000 iterations, alone, with a checkpoint every 30 s: 90 s of work are kept, at any rate.
 printf 'time_s,node,event\n100,n0,fail\n100,n0,repair\n' >f.csv
 pair a.csv 2 --failures f.csv --set jobs.checkpoint=30s
 near "$(jct fifo)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", x + 10 }')" 1e-9 "a failure loses the work after the last checkpoint"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Jobs on lent nodes: accounts worked out by hand, a constant capacity against the fixed cluster, every policy, the market.
+# Jobs on lent nodes: accounts computed by hand, a constant capacity compared with the fixed cluster, every policy, the
+# market.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 p3=$traces/spot/bamboo/p3-trace.csv
@@ -21,8 +22,9 @@ accounts() { awk -F, 'NR > 1 { printf "%s%s:%.10g", NR == 2 ? "" : " ", $1, $2 }
 dollars() { awk -F, 'NR > 1 { printf "%s%s:%.10g", NR == 2 ? "" : " ", $1, 1000 * $3 }' "$1/${2:-fifo}.accounts.csv"; }
 nodes() { awk -F, 'NR > 1 { printf "%s%g:%s/%s/%s", NR == 2 ? "" : " ", $1, $2, $3, $4 }' "$1/${2:-fifo}.nodes.csv"; }
 
-# ---- one job of 200 s at 3.60 USD an hour, 0.001 a second: 5 s to start, a checkpoint every 40 s. It runs on a, which leaves at
-# 100 s: 80 of 95 s are saved. On b it starts again, 5 s, and does the other 120 s by 225 s. c is present for 75 s and idle. ----
+# ---- one job of 200 s at 3.60 USD an hour, 0.001 a second: 5 s to start, a checkpoint every 40 s. It runs on a, which
+# leaves at 100 s: 80 of 95 s are saved. On b it starts again, 5 s, and does the other 120 s until 225 s. c is present for
+# 75 s and idle. ----
 three='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n'
 cost=(--set jobs.start_cost=5s --set jobs.checkpoint=40s --set capacity.price=3.6)
 run hand '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}"
@@ -34,16 +36,17 @@ is "$(metric hand node_hours) $(metric hand usd) $(metric hand usd_per_job) $(me
 is "$(nodes hand)" "0:2/2/0 0:2/2/1 100:1/1/1 150:2/2/1 225:2/2/0" "nodes live, ready and in use, when they change"
 is "$(metric hand nodes_lost) $(metric hand restarts) $(metric hand instances) $(metric hand instances_unused)" "1 1 3 0" "counts of lost nodes, restarts, instances and unused instances"
 
-# Start-up 30 s: from 30 s on it does 65 s by 100 s, of which 40 are saved; b is free, and it ends at 100 + 5 + 160.
+# Start-up takes 30 s: from 30 s to 100 s the job does 65 s, of which 40 are saved. b is free, and the job ends at 100 + 5
+# + 160.
 run slow '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --set capacity.startup=30s
 is "$? $(ends slow) $(accounts slow)" "0 265 useful:200 wasted:25 restart:10 starting:90 idle:155" "a starting instance costs money and runs no job"
 
-# Prices: b costs 7.2; a and c 3.6 until 50 s, then 36.
+# Prices: b costs 7.2; a and c cost 3.6 until 50 s, then 36.
 run price '0,200,1,,\n' '0,price,,,3.6\n0,add,a,,\n0,add,b,,7.2\n50,price,,,36\n100,remove,a,,\n150,add,c,,\n' --cluster 2x1 --policy fifo "${cost[@]}"
 is "$? $(ends price) $(metric price usd)" "0 225 $(awk 'BEGIN { print 0.001 * 50 + 0.01 * 50 + 0.002 * 225 + 0.01 * 75 }')" "changing prices, and an instance with its own price"
 is "$(dollars price | tr ' ' '\n' | awk -F: '{ s += $2 } END { printf "%g", s }')" "1750" "the accounts sum to the cost of all instances"
 
-# Stops add work: a job of 100 s is stopped once by a shorter one of 20 s at 10 s, which costs 6 s of work.
+# Stops add work: a shorter job of 20 s stops a job of 100 s at 10 s, which adds 6 s of work.
 run stop '0,100,1,,\n10,20,1,,\n' '0,add,a,,\n' --cluster 1x1 --policy srtf --set jobs.preempt_cost=6s
 is "$? $(ends stop srtf) $(accounts stop srtf)" "0 126 30 useful:120 wasted:0 restart:6 starting:0 idle:0" "work added by a stop is not useful"
 run kill '0,200,1,,\n0,50,1,,\n' '0,add,a,,\n0,add,b,,\n100,remove,a,,\n' --cluster 2x1 --policy fifo --set jobs.on_failure=kill
@@ -51,15 +54,15 @@ is "$? $(accounts kill)" "0 useful:50 wasted:100 restart:0 starting:0 idle:50" "
 run until '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --until 120s
 is "$? $(accounts until)" "0 useful:95 wasted:15 restart:10 starting:0 idle:100" "--until: the accounts end there"
 
-# Half a GPU of a node of 2, and 2 GPUs of a node of 4: the time of a node is shared by its GPUs.
+# Half a GPU of a node with 2, and 2 GPUs of a node with 4: the GPUs of a node share its time.
 printf 'submit_s,duration_s,gpus,gpu_milli,gpu_types\n0,80,1,500,t4\n0,40,2,,v100\n' >parts-jobs.csv
 printf 'time_s,event,node\n0,add,a\n0,add,b\n' >parts-capacity.csv
 "$orrery" jobs parts-jobs.csv --capacity parts-capacity.csv --cluster 1x4:v100,1x2:t4 --policy fifo --placement best-fit --check -q --no-figures --out parts --set capacity.price=3.6
 is "$? $(metric parts node_hours) $(awk -F, '$1 == "useful" { printf "%.10g", $2 }' parts/fifo.accounts.csv)" \
   "0 $(awk 'BEGIN { printf "%.12g", 160 / 3600 }') $(awk 'BEGIN { printf "%.10g", 80 * 0.5 / 2 + 40 * 2 / 4 }')" "parts of GPUs are parts of a node"
 
-# An instance without a free node waits unpaid and takes the first node that becomes free: c and d wait; a leaves at 10 s and c takes
-# its node; d never gets one.
+# An instance without a free node waits, unbilled, and takes the first node that becomes free. c and d wait; a leaves at
+# 10 s and c takes its node; d never gets one.
 run wait '0,100,1,,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n10,remove,a,,\n30,remove,d,,\n' --cluster 2x1 --policy fifo
 is "$? $(ends wait) $(metric wait instances_unused) $(metric wait node_hours)" "0 110 1 $(awk 'BEGIN { printf "%.12g", 220 / 3600 }')" \
   "more instances than nodes: the others wait, unpaid"
@@ -79,10 +82,11 @@ is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1
 run still '0,170,1,,\n' '0,add,a,,\n10,end,,,\n' --cluster 1x1 --policy fifo --set capacity.repeat=true
 is "$? $(ends still)" "0 170" "a constant capacity may be repeated"
 
-# ---- notice: 60 s ahead. A job that shrinks loses no work; fifo loses unsaved work and starts no job on the node. ----
+# ---- notice: 60 s in advance. A job that shrinks loses no work; fifo loses unsaved work and starts no job on the node.
+# ----
 gone='0,add,a,,\n0,add,b,,\n100,remove,b,,\n'
 run notice '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s
-# 40 s at both, 260 left at half the rate
+# 40 s on both GPUs; the remaining 260 s of work run at half the rate
 is "$? $(ends notice spot-market) $(accounts notice spot-market)" "0 560 useful:600 wasted:0 restart:0 starting:0 idle:60" "a job shrinks when one of its nodes is given notice"
 run blind '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s --set policy.spot-market.notice=false
 is "$? $(ends blind spot-market) $(accounts blind spot-market)" "0 700 useful:600 wasted:200 restart:0 starting:0 idle:0" "notice=false: it loses its work since the start"
@@ -96,12 +100,12 @@ is "$? $(ends late)" "0 81" "an instance may be given notice when it joins"
 # 4 GPUs: A gains 0.9 by its second GPU and 0.7 by its third, B gains 0.5 by its second. So A gets 3 GPUs (rate 2.6) and B 1.
 run shares '0,260,1,1:1;2:1.9;3:2.6;4:2.8,\n0,100,1,1:1;2:1.5,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n' --cluster 4x1 --policy spot-market
 is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes to the highest bid"
-# With bid 2 the job runs while the price is 1 USD, and waits from 3600 to 7200 s, while it is 3 USD.
+# With bid 2 the job runs while the price is 1 USD, and waits from 3600 to 7200 s, when it is 3 USD.
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
 run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "a job whose bid is never reached remains unfinished"
-# Its second GPU gains 0.5, which is worth 1 USD; at 1.5 it shrinks to one.
+# The second GPU gains 0.5, which is worth 1 USD; at a price of 1.5 the job shrinks to one GPU.
 run shrinks '0,3000,1,1:1;2:1.5,\n' '0,price,,,0.9\n0,add,a,,\n0,add,b,,\n1000,price,,,1.5\n' --cluster 2x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends shrinks spot-market)" "0 2500" "a job releases a GPU whose gain is below its price"
 run weight '0,100,1,,\n0,100,1,,5\n' '0,add,a,,\n' --cluster 1x1 --policy spot-market,spot-market@weighed --set policy.weighed.weight=priority
@@ -155,14 +159,14 @@ if need "$p3"; then
   is "$? $(cat p3.txt)" "0 " "all policies under --check on p3"
   is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "p3: 177 instances are added"
   is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "p3: 167 instances are removed"
-  # From the file alone: node-seconds up to the last row, milliseconds there.
+  # Computed from the file alone: node-seconds up to the last row; its times are in milliseconds.
   want=$(awk -F, '{ s += n * ($1 - t) / 1000; t = $1; n += $2 == "add" ? 1 : -1 } END { printf "%.9g", s / 3600 }' "$p3")
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
   is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "p3: node-hours equal those computed from the file"
   like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "p3: a run that outlasts the trace is reported"
 fi
 
-# ---- beside a service: lent nodes join and leave like nodes that fail and are repaired ----
+# ---- next to a service: lent nodes join and leave like nodes that fail and are repaired ----
 echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [10000]}' >slow.json
 printf 'submit_s,duration_s,gpus\n0,100,1\n' >mixed-jobs.csv
 printf 'arrival_s\n45\n100\n' >mixed-requests.csv

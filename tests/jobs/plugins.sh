@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Plugins: a good one runs like the built-in policy that it is a copy of. Every bad one ends in an error that names it (and the job and
-# the time, if any), with the exit code of the cause (1: the policy, 2: the input), and leaves the database unchanged.
+# Plugins: a valid plugin runs like the built-in policy of which it is a copy. Every faulty plugin ends in an error that names
+# it (and the job and the time, if any). The exit code gives the cause (1: the policy, 2: the input), and the database stays
+# unchanged.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then
@@ -16,11 +17,11 @@ compile() { # OUTPUT SOURCE [OPTIONS]: as a user would
   $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" "$@" -o "$work/$out.so" "$source"
 }
 
-# alpha takes a whole node for 10 s, beta and gamma request one too: 2 nodes for 3 jobs.
+# alpha takes a whole node for 10 s; beta and gamma each request a node too: 2 nodes for 3 jobs.
 printf 'job_id,submit_s,duration_s,gpus\nalpha,0,10,2\nbeta,1,10,2\ngamma,2,10,2\n' >"$work/t.csv"
 jobs() { (ulimit -c 0 && "$ORRERY" jobs "$work/t.csv" --cluster 2x2 --no-figures -q "$@") 2>&1; }
 
-# ---- a good one ----
+# ---- a valid plugin ----
 mkdir "$work/new"
 (cd "$work/new" && "$ORRERY" policy new mine --kind jobs >/dev/null)
 ok $? "policy new writes a policy and its test"
@@ -65,7 +66,7 @@ like "$? $said" '^2 orrery: cannot load the plugin: .*/text\.so' "refused: not a
 said=$(cd "$work" && "$ORRERY" jobs t.csv --cluster 2x2 --policy gone.so 2>&1)
 like "$? $said" '^2 orrery: gone\.so: ' "refused: no such file"
 
-# ---- mistakes at run time: exit code 1; the message names policy, job and time ----
+# ---- errors at run time: exit code 1; the message names policy, job and time ----
 compile misbehave "$srcdir/tests/plugins/misbehave.c"
 ok $? "the plugin compiles with the public headers alone"
 while IFS='|' read -r how expected; do
@@ -103,7 +104,7 @@ like "$? $said" '^1 orrery: policy misbehave: job alpha at .*: 3 jobs wait, noth
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=timer-in-the-past --out "$work/past")
 is "$? $said $(cut -d, -f5 "$work/past/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  10.000000000,11.000000000,20.000000000" \
   "a timer in the past counts as now"
-# alpha is killed at 0, when it has just started; beta and gamma find both nodes free.
+# alpha is killed at 0, directly after its start; beta and gamma find both nodes free.
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=kill --out "$work/kill")
 is "$? $said $(cut -d, -f5 "$work/kill/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  0.000000000,11.000000000,12.000000000" \
   "a killed job ends, and finish() is called"

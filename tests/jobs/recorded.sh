@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Jobs that the trace records as failed or killed count in all means, or with --completed-only in none. The expected means are computed by hand.
+# Jobs that the trace records as failed or killed are in all means; with --completed-only they are in none. The expected means
+# are computed by hand.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
@@ -25,7 +26,8 @@ text='the trace records 1 jobs as failed, 1 as killed, 1 in a state other than c
 is "$(jobs | grep -c "^$text: they are in all means (--completed-only leaves them out)\$")" 1 "a line below the table counts the recorded statuses"
 is "$(jobs --completed-only | grep -c "^$text: they are in no mean (--completed-only)\$")" 1 "with --completed-only the line says that these jobs are in no mean"
 
-# Another key, another run: a stored run of one is not taken for the other. Rows of a stored run give the same differences.
+# Another key gives another run: a stored run of one is not used for the other. Rows of a stored run give the same
+# differences.
 jobs --db runs.db -q
 jobs --db runs.db --completed-only --out first -q
 is "$(awk -F, '$1 == "fifo" && $2 == "jct_mean" { print $3 }' first/summary.csv)" 15 "the key is in the run's hash"
@@ -45,7 +47,7 @@ sed 's/,[^,]*$//' t.csv >plain.csv
 is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo --completed-only | grep -c '^completed_only has no effect: the trace records no job as failed, killed or not ended$')" 1 "without statuses the option has no effect"
 is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo | grep -c 'the trace records')" 0 "without statuses no line counts them"
 
-# The run's own failures stay out of the means in both cases.
+# The run's own failures are excluded from the means in both cases.
 printf 'time_s,node,event\n5,n0,fail\n' >f.csv
 is "$(means --failures f.csv --set jobs.on_failure=kill | cut -d' ' -f1,4)" "42.5 4" "a job that the run lost is in no mean: (30 + 50 + 70 + 20) / 4"
 tap_done

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Queues with known answers: mean wait, mean queue length and utilisation are inside the 99 % interval that the program reports, which
-# must be narrow. The memory of a streamed trace does not grow with its length.
+# Queues with known results: mean wait, mean queue length and utilisation are inside the reported 99 % interval, which must be
+# narrow. The memory of a streamed trace does not grow with its length.
 #
-# Wq of M/M/1: rho / (mu - lambda). Of M/D/1: half of that (Pollaczek-Khinchine). Of M/M/c:
-# C / (c mu - lambda) with Erlang's C. Lq = lambda Wq (Little), utilisation = rho.
-# (Kleinrock, Queueing Systems I, 3.2, 3.5, 5.6.) All at rho = 0.5, mean service 1 s.
+# Wq of M/M/1: rho / (mu - lambda). Of M/D/1: half of that (Pollaczek-Khinchine). Of M/M/c: C / (c mu - lambda) with
+# Erlang's C. Lq = lambda Wq (Little), utilisation = rho. (Kleinrock, Queueing Systems I, 3.2, 3.5, 5.6.) All at rho =
+# 0.5, mean service 1 s.
 . "${srcdir:-.}/tests/tap.sh"
 
-# The wait of M/M/4 varies more between jobs, so it needs more of them for 2.5 %.
+# The wait of M/M/4 varies more between jobs, so 2.5 % requires more of them.
 if [ -n "${ORR_SANITIZED:-}" ]; then
   precision=0.07 sizes='400000 1000000 200000'
 else
@@ -24,7 +24,7 @@ erlang_wait=$(awk 'BEGIN { # c servers, a = lambda / mu
 # Kleinrock, figure 3.10 and any table of Erlang's C: C(4, 2) = 4/23.
 is "$(awk -v w="$erlang_wait" 'BEGIN { printf "%.12f", w * 2 - 4 / 23 }' | tr -d -)" 0.000000000000 "Erlang's C(4, 2) is 4/23"
 
-# inside METRIC WANT: is WANT in the interval of the metric?
+# inside METRIC WANT: returns whether WANT is in the interval of the metric
 inside() {
   awk -F, -v m="$1" -v want="$2" '$2 == m { print "# " m ": " $3 " in [" $4 ", " $5 "], theory " want
     good = $4 <= want && want <= $5 } END { exit !good }' "$work/out/summary.csv"
@@ -41,7 +41,7 @@ while read -r name cluster rate n service wait; do
   ok $? "$name: the interval is within $precision of it"
   inside queue_length_mean "$(awk -v l="$rate" -v w="$wait" 'BEGIN { print l * w }')"
   ok $? "$name: the mean queue length follows Little's law"
-  # At the size of sanitized runs the tests of an interval of the utilisation do not always pass.
+  # In sanitized runs, which are shorter, the utilisation does not always pass the tests for an interval.
   if [ -n "${ORR_SANITIZED:-}" ] && grep -q ',utilisation,[^,]*,,$' "$work/out/summary.csv"; then
     awk -F, '$2 == "utilisation" { exit !($3 > 0.495 && $3 < 0.505) }' "$work/out/summary.csv"
   else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * EASY and conservative backfilling: schedules worked out by hand, and a naive implementation of both on random workloads: every job
- * must start and end at the same nanosecond. The naive implementation steps a clock tick by tick, keeps arrays alone, and recounts
- * usage for each question. It also keeps the first reservation of each job, for the two guarantees of the literature (Mu'alem and
- * Feitelson 2001): with exact estimates, the head of EASY's queue starts no later than its first reservation; under conservative
- * backfilling no job starts later than its reservation on arrival.
+ * EASY and conservative backfilling: schedules computed by hand, and a naive implementation of both on random workloads. Every
+ * job must start and end at the same nanosecond. The naive implementation advances a clock tick by tick, uses only arrays, and
+ * recounts usage for each query. It also keeps the first reservation of each job, to check two guarantees of the literature
+ * (Mu'alem and Feitelson 2001): with exact estimates, the head of EASY's queue starts no later than its first reservation;
+ * under conservative backfilling no job starts later than its reservation on arrival.
  */
 #include "base/rng.h"
 #include "tests/jobs/replay.h"
@@ -31,8 +31,8 @@ static void by_hand(const char *what, const char *csv, const char *cluster, cons
 /* ---- EASY by hand ---- */
 
 /* 8 GPUs; numbers in brackets are GPUs. A (5) runs until 100. B (6) waits: its shadow time is 100, the extra GPUs are 8
- * - 6 = 2. C (2, long) takes the extra GPUs at 20. D (1, 70 s) ends exactly at 100, so it starts at 30. For E (1) no
- * GPU is free: from 100 on B has 6 and C 2. B ends at 200. */
+ * - 6 = 2. C (2, long) takes the extra GPUs at 20. D (1, 70 s) ends exactly at 100, so it starts at 30. No GPU is free for E
+ *   (1): from 100 on B has 6 and C has 2. B ends at 200. */
 static void easy_uses_extra_and_holes(void)
 {
 	static const double start[] = { 0, 100, 20, 30, 200 }, end[] = { 100, 200, 520, 100, 271 };
@@ -50,7 +50,7 @@ static void long_one_does_not_hide_short_one(void)
 		"submit_s,duration_s,gpus\n0,100,3\n1,10,4\n2,1000,1\n3,50,1\n", "1x4", easy, "estimate=exact", start, end);
 }
 
-/* A double cannot represent 10^16 + 1 ns: a job of that length must not overrun. */
+/* A double cannot represent 10^16 + 1 ns; a job of that length must not overrun. */
 static void exact_is_exact(void)
 {
 	static const double start[] = { 0 }, end[] = { 10000000.000000001 };
@@ -63,8 +63,8 @@ static void exact_is_exact(void)
 	}
 }
 
-/* Two types. A holds both GPUs of type a until 100; B may only run there. C would end after
- * the shadow time, but starts on type b, where it delays no job. */
+/* Two types. A holds both GPUs of type a until 100, and B may run only there. C would end after the shadow time, but starts on type
+ * b, where it delays no job. */
 static void other_type_is_free(void)
 {
 	static const double start[] = { 0, 100, 2 }, end[] = { 100, 150, 1002 };
@@ -72,7 +72,7 @@ static void other_type_is_free(void)
 		"submit_s,duration_s,gpus,gpu_types\n0,100,2,a\n1,50,2,a\n2,1000,1,\n", "1x2:a,1x2:b", easy, "estimate=exact", start, end);
 }
 
-/* A has a limit of 60 s and takes 100; B needs all 4 GPUs. */
+/* A has a limit of 60 s and takes 100 s; B needs all 4 GPUs. */
 static void overruns(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,limit_s\n0,100,4,60\n0,10,4,10\n";
@@ -96,9 +96,9 @@ static void extension_moves_the_shadow(void)
 
 /* ---- conservative by hand ---- */
 
-/* 10 GPUs; numbers in brackets are GPUs. A (6) runs until 100. The reservation of B (8, 50 s) is at 100, that of C (9,
- * 100 s) at 150, when B ends. D (2, 300 s) fits beside A and B but would leave only 8 GPUs for C at 150, so its
- * reservation is at 250. EASY reserves only for B (extra 2): D starts at 3, and C waits until D ends at 303. */
+/* 10 GPUs; numbers in brackets are GPUs. A (6) runs until 100. The reservation of B (8, 50 s) is at 100, that of C (9, 100 s) at
+ * 150, when B ends. D (2, 300 s) fits together with A and B but would leave only 8 GPUs for C at 150, so its reservation is at 250.
+ * EASY reserves only for B (extra 2): D starts at 3, and C waits until D ends at 303. */
 static void conservative_keeps_every_promise(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,6\n1,50,8\n2,100,9\n3,300,2\n";
@@ -125,7 +125,7 @@ static void zero_length(void)
 		conservative, "estimate=exact", start, end);
 }
 
-/* The nodes of type a have enough GPUs for B but not enough CPUs: its reservation is on b, where A ends at 50. On a it would never
+/* The nodes of type a have enough GPUs for B but not enough CPUs. Its reservation is on b, where A ends at 50; on a it would never
  * start. */
 static void reserves_where_it_can_run(void)
 {
@@ -172,8 +172,8 @@ static int estimate(const struct naive *m, int j)
 	return m->job[j].limit;
 }
 
-/* Expected use at tick t: by running jobs and, if conservative, reservations. NOW: held at this moment, also by jobs that are
- * expected to end now. */
+/* Computes the expected use at tick t: by running jobs and, if conservative, reservations. NOW: the present use, including jobs that
+ * are expected to end now. */
 static void in_use(const struct naive *m, int t, int *gpus, int *cpus)
 {
 	*gpus = *cpus = 0;
@@ -261,7 +261,7 @@ static void conservative_pass(struct naive *m, int now, bool is_early, bool is_b
 			begin(m, j, now);
 }
 
-/* Ends jobs; true if any ended, *is_early if one of them ended before its estimate. */
+/* Ends jobs; returns true if any ended. *is_early: one of them ended before its estimate. */
 static bool end_jobs(struct naive *m, int now, bool *is_early)
 {
 	bool any = false;
@@ -277,7 +277,7 @@ static bool end_jobs(struct naive *m, int now, bool *is_early)
 	return any;
 }
 
-/* Kills or extends the jobs whose estimate is over; true if there are any. */
+/* Kills or extends the jobs whose estimate is over; returns true if there are any. */
 static bool overrun(struct naive *m, int now)
 {
 	bool any = false;
@@ -328,7 +328,7 @@ static void run_naive(struct naive *m)
 
 /* ---- comparing ---- */
 
-/* Conservative: no estimate is zero, because the policy reserves 1 ns for those. */
+/* Conservative: no estimate is zero, because the policy reserves 1 ns for a job of length zero. */
 static void draw(struct naive *m, bool is_exact)
 {
 	static const int sizes[] = { 1, 1, 1, 2, 2, 3, 4, 8 };

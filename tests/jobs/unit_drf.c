@@ -49,8 +49,8 @@ static void nameless(void)
 	expect(csv, "1x3", "", start, end, 4, "a job without a user is its own user");
 }
 
-/* A holds 1/4 of the GPUs and 3/4 of the memory, B 2/4 of the GPUs. So the dominant share of B is smaller, and the last GPU goes to
- * B. */
+/* A holds 1/4 of the GPUs and 3/4 of the memory, B holds 2/4 of the GPUs. So the dominant share of B is smaller, and the last GPU
+ * goes to B. */
 static void dominance(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,mem_mib,user\n"

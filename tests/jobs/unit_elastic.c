@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The elastic policy (optimus): allocations and ends worked out by hand. --check verifies that the pieces of a job add up to its
+ * The elastic policy (optimus): allocations and ends computed by hand. --check verifies that the pieces of a job add up to its
  * work. With rigid jobs its schedule is that of fjf.
  */
 #include "base/rng.h"
@@ -33,7 +33,7 @@ static void where_the_gain_is(void)
 		end_later, 2);
 }
 
-/* 3 GPUs, one to give. By throughput A and B tie, and A started first; by time B gains more. */
+/* 3 GPUs, one of them to assign. By throughput A and B tie, and A started first; by time B gains more. */
 static void time_or_throughput(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,10,1,1:1;2:1.5\n0,1000,1,1:1;2:1.5\n";
@@ -42,8 +42,8 @@ static void time_or_throughput(void)
 	by_hand("gain=time: the job with more work left", csv, "1x3", "gain=time interval=1h", start, by_time, 2);
 }
 
-/* 2 GPUs. A takes both. B (rigid) arrives at 10 and gets one in the round at 20: A has done 40. B ends at 50. In the round at 60 A
- * has done 80, grows, and ends 20 / 2 later. */
+/* 2 GPUs. A takes both. B (rigid) arrives at 10 and gets one in the round at 20, when A has done 40. B ends at 50. In the round at
+ * 60 A has done 80, grows, and ends 20 / 2 later. */
 static void makes_room(void)
 {
 	static const double start[] = { 0, 20 }, end[] = { 70, 50 };

@@ -27,8 +27,8 @@ static void turns(const char *settings, const char *what)
 	expect("submit_s,duration_s,gpus\n0,720,1\n0,720,1\n", "1x1", settings, start, end, 2, what);
 }
 
-/* 2/3 of the time each: jobs with the fewest rounds go first, so a job runs in two of three rounds: 0 and 1 in the first, 2 and 0 in
- * the second, 1 and 2 in the third. */
+/* Each job has 2/3 of the time. Jobs with the fewest rounds are first, so a job runs in two of three rounds: 0 and 1 in the first, 2
+ * and 0 in the second, 1 and 2 in the third. */
 static void two_thirds(void)
 {
 	static const double start[] = { 0, 0, 360 }, end[] = { 720, 1080, 1080 };
@@ -66,8 +66,8 @@ static void cpus(void)
 		"a job that asks for no GPU starts when it fits");
 }
 
-/* 16 cores: no node of the first type has them, though its GPUs are free. The second job waits for the round after the first job's
- * end. */
+/* The job needs 16 cores, which no node of the first type has, although its GPUs are free. The second job waits for the round after
+ * the first job's end. */
 static void no_place(const char *settings)
 {
 	static const double start[] = { 0, 360 }, end[] = { 100, 460 };

@@ -97,7 +97,7 @@ static double counted(const struct gavel_problem *g, int j, int t)
 	return g->job[j].gpus <= g->gpus_of_type[t] ? g->job[j].throughput[t] : 0;
 }
 
-/* The highest throughput of job 0 over all optimal vertices: the second stage. */
+/* Returns the highest throughput of job 0 over all optimal vertices: the second stage. */
 static double best_then_first(struct poly *p, const struct gavel_problem *g)
 {
 	double best = best_vertex(p), *row = add_row(p, -best + 1e-9);
@@ -108,7 +108,7 @@ static double best_then_first(struct poly *p, const struct gavel_problem *g)
 	return best_vertex(p);
 }
 
-/* The constraints on every allocation (OSDI 2020, section 3.1), with `extra` further columns. */
+/* Writes the constraints on every allocation (OSDI 2020, section 3.1), with `extra` further columns. */
 static void allocation_rows(struct poly *p, const struct gavel_problem *g, int extra)
 {
 	int m = (int)g->n_jobs, k = (int)g->n_types;
@@ -127,7 +127,7 @@ static void allocation_rows(struct poly *p, const struct gavel_problem *g, int e
 	}
 }
 
-/* max over X of min over jobs of thr(m, X) / unit[m]; *first (may be NULL): the value of job 0 then */
+/* Returns the maximum over X of the minimum over jobs of thr(m, X) / unit[m]; *first (may be NULL): the value of job 0 then. */
 static double brute_min(const struct gavel_problem *g, const double *unit, double *first)
 {
 	struct poly p;
@@ -172,7 +172,7 @@ static double brute_max_sum(const struct gavel_problem *g, double *first)
 	return best;
 }
 
-/* Bisection on rho: a value is feasible if all jobs can have the throughput that it needs. */
+/* Returns the optimum by bisection on rho: a value is feasible if all jobs can have the throughput that it requires. */
 static double brute_finish_time(const struct gavel_problem *g, double *first)
 {
 	double low = 0, high = 1, x[MAX_DIM], unit[MAX_JOBS];
@@ -194,7 +194,7 @@ static double brute_finish_time(const struct gavel_problem *g, double *first)
 		else
 			low = rho;
 	}
-	*first = NAN; /* not compared: the bisection leaves too little of the optimal face */
+	*first = NAN; /* not compared, because the bisection leaves too little of the optimal face */
 	return high;
 }
 
@@ -224,7 +224,7 @@ static void draw(struct problem *p, struct rng *r, size_t jobs, size_t types)
 	}
 }
 
-/* The largest violation of the constraints on an allocation by X. */
+/* Returns the largest violation of the constraints on an allocation by X. */
 static double broken_by(const struct gavel_problem *g, const double *x)
 {
 	double worst = 0;
@@ -299,8 +299,8 @@ static void ties(void)
 		"a job that asks for more GPUs than a type has gets none and blocks no other");
 }
 
-/* A degenerate program with rows and columns in several orders: small whole coefficients make ties. Every column is a goal, in the
- * same order each time, so the answer is the same. */
+/* A degenerate program with rows and columns in several orders: small whole coefficients cause ties. Every column is a goal, in the
+ * same order each time, so the solution is the same. */
 enum { ROWS = 8, COLS = 10 };
 
 static void shuffle(struct rng *r, int *v, int n)

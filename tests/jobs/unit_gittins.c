@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The Gittins index on distributions with a known index, and against its definition on random ones; schedules of the policy worked
- * out by hand.
+ * The Gittins index on distributions with a known index, and compared with its definition on random ones; schedules of the
+ * policy computed by hand.
  */
 #include "base/rng.h"
 #include "policies/jobs/gittins_index.h"
@@ -24,7 +24,7 @@ static struct gittins_table table_of(const double *v, size_t n)
 
 /* ---- known indices ---- */
 
-/* All jobs need 100: at age a, the rest buys one completion for 100 - a. */
+/* All jobs need 100: at age a, the remaining service gives one completion for 100 - a. */
 static void deterministic(void)
 {
 	static const double v[] = { 100, 100, 100 };
@@ -143,8 +143,8 @@ static void falls_and_rises(void)
 		start, end, 4);
 }
 
-/* The distribution is unknown until two jobs of 10 s have ended, first come, first served. A (100 s) starts at 30; E arrives at 35
- * with the same index; at 40 A has outlived all known jobs: E 40-50. */
+/* The distribution is unknown until two jobs of 10 s have ended; until then, first come, first served. A (100 s) starts at 30; E
+ * arrives at 35 with the same index. At 40 A has outlived all known jobs, so E runs 40-50. */
 static void learns(void)
 {
 	static const double start[] = { 0, 10, 30, 40 }, end[] = { 10, 20, 140, 50 };
@@ -208,7 +208,7 @@ static bool same_rows(const struct run_result *a, const struct run_result *b)
 	return same;
 }
 
-/* The passes of a policy that states when keys change choose the same jobs as passes that ask for every key. */
+/* Checks that the passes of a policy that states when keys change choose the same jobs as passes that query every key. */
 static void quiet(const char *settings)
 {
 	struct orr_jobs_ops counted = *gittins_ops(), asked = counted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_jobs_acts.c - what a policy of the jobs world can ask and do, on runs worked out by hand; each law of --check is found
- * broken if a test breaks it
+ * unit_jobs_acts.c - queries and actions of a policy of the jobs world, on runs computed by hand; --check detects each law that
+ * a test violates
  */
 #include "base/param.h"
 #include "jobs/bill.h"
@@ -128,7 +128,8 @@ static void start_all(struct orr_jobs *w, double now)
 
 static void test_metrics(void)
 {
-	/* Jobs 0 (2 GPUs, 0 to 20 s), 1 (4 GPUs, asked for at 5 s, 20 to 30 s), 2 (2 GPUs, 10 to 110 s after job 1: greedy, at 10 s). */
+	/* Jobs: 0 (2 GPUs, 0 to 20 s), 1 (4 GPUs, requested at 5 s, 20 to 30 s), 2 (2 GPUs, 10 to 110 s after job 1; greedily, at 10
+	 * s). */
 	struct run_result *r = go(start_all, "submit_s,duration_s,gpus\n0,20,2\n5,10,4\n10,20,2\n", "1x4:a", "", 0);
 	/* 0: 0-20, 2: 10-30, 1: 30-40. JCTs 20, 35, 20; waits 0, 25, 0; slowdowns 1, 3.5, 1. */
 	same_text(ends, "0:20 2:30 1:40 ", "jobs start as soon as they fit");
@@ -178,8 +179,8 @@ static void test_metrics(void)
 	result_free(r);
 }
 
-/* A hundred jobs that arrive together and run one after the other, for 1 s each: JCTs 1 to 100, waits 0 to 99. A quantile p of n
- * values lies at p (n - 1) from the smallest, interpolated linearly. */
+/* A hundred jobs that arrive together and run one after the other, for 1 s each: JCTs 1 to 100, waits 0 to 99. The quantile p of n
+ * values is at p (n - 1) from the smallest, interpolated linearly. */
 static void test_quantiles(void)
 {
 	char csv[1000] = "submit_s,duration_s,gpus\n";
@@ -192,7 +193,7 @@ static void test_quantiles(void)
 	expect(r, "jct_max", 100);
 	expect(r, "wait_p50", 99 * 0.5);
 	expect(r, "wait_p99", 99 * 0.99);
-	/* JCT over the bound of 10 s, at least 1. */
+	/* JCT over the bound of 10 s, but at least 1. */
 	expect(r, "slowdown_p99", (1 + 99 * 0.99) / 10);
 	result_free(r);
 }

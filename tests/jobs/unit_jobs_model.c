@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Policies against a naive implementation of their rules, on thousands of small random workloads: integer times, many ties, jobs of
- * zero length, jobs without GPUs. Start, end and number of preemptions of each job must be equal, to the nanosecond.
+ * Compares policies with a naive implementation of their rules, on thousands of small random workloads: integer times, many
+ * ties, jobs of zero length, jobs without GPUs. Start, end and number of preemptions of each job must be equal, to the
+ * nanosecond.
  *
- * The naive implementation keeps one list of unfinished jobs. At every event it sorts the list stably and gives out all GPUs again;
- * nothing is incremental. The rules are those of Tiresias' simulator as its README in the oracles states them (fifo, fjf,
+ * The naive implementation keeps one list of unfinished jobs. At every event it sorts the list stably and reallocates all GPUs;
+ * no step is incremental. The rules are those of Tiresias' simulator, as stated in its README in the oracles (fifo, fjf,
  * smallest-gpu = its sjf, srtf = shortest, srtf-gpu = shortest-gpu, las = dlas), and of HeliosArtifact for sjf.
  *
  * The last part checks that greedy policies are greedy under every placement: after a decision no waiting job fits.
@@ -166,7 +167,7 @@ static void demote(struct naive *m)
 		}
 }
 
-/* In each queue, moves jobs that do not run after the running ones. */
+/* In each queue, moves jobs that do not run behind the running ones. */
 static void waiting_last(struct naive *m)
 {
 	int again[MAX_JOBS], n = 0;
@@ -208,7 +209,7 @@ static bool end_jobs(struct naive *m, int now)
 	return kept < before;
 }
 
-/* The time of the next event; -1: none. */
+/* Returns the time of the next event; -1: none. */
 static int next_instant(const struct naive *m, int now)
 {
 	int next = -1;
@@ -291,7 +292,7 @@ static struct run_result *replay(
 	if (set)
 		args_set_pair(args, set, err);
 	int rc = c && jobs ? jobs_run(&config, policy, args, "tested", r, &blocks, err) : ORR_EINPUT;
-	for (size_t i = 0; i < r->n_jobs; i++) /* names live in the jobset */
+	for (size_t i = 0; i < r->n_jobs; i++) /* names belong to the jobset */
 		r->jobs[i].job_id = r->jobs[i].user = r->jobs[i].queue = r->jobs[i].model = NULL;
 	jobset_free(jobs);
 	cluster_free(c);
@@ -374,7 +375,7 @@ static void test_restated(int workloads)
 /* ---- greedy: no job that fits waits ---- */
 
 static const struct orr_jobs_ops *inner;
-static int idle_gpus; /* decisions after which a waiting job fits */
+static int idle_gpus; /* number of decisions after which a waiting job fits */
 
 static void watched_schedule(void *self, struct orr_jobs *w)
 {

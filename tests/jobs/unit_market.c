@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_market.c - lent nodes as a policy sees them, and its actions on a node given notice */
+/* unit_market.c - lent nodes as visible to a policy, and the policy's actions on a node given notice */
 #include "tests/tap.h"
 
 #include <orrery/jobs.h>
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b leaves at 100 s and is given
- * notice 30 s ahead. */
+/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b leaves at 100 s and is
+ * given notice 30 s in advance. */
 static const char rows[] = "time_s,event,node,zone,price\n0,price,,,3\n0,add,a,,2\n0,add,b,,\n60,price,,,5\n100,remove,b,,\n";
 static const char jobs_text[] = "submit_s,duration_s,gpus\n0,200,2\n0,40,4\n";
 
 static struct orr_error err;
 
-/* An entry per schedule() call: time; number of GPUs: total, free, given notice, given notice of the first job; USD per GPU and hour; state
- * of n1. */
+/* Log with an entry per schedule() call: time; number of GPUs: total, free, given notice, given notice of the first job; USD per GPU
+ * and hour; state of n1. */
 static char seen[2048];
 static bool is_bold; /* tries to start a job on the node given notice */
 
@@ -120,9 +120,9 @@ static int run(bool is_lent)
 
 int main(void)
 {
-	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice:
-	 * its 2 free GPUs no longer count as free. At 100 s it is removed; the job has lost its work and starts on n0,
-	 * until 300 s. The mean price per GPU is (2 + 3) / 8 USD/h, then (2 + 5) / 8, then 2 / 4. */
+	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice: its 2
+	 * free GPUs no longer count as free. At 100 s n1 is removed; the job loses its work and runs on n0 until 300 s. The mean
+	 * price per GPU is (2 + 3) / 8 USD/h, then (2 + 5) / 8, then 2 / 4. */
 	is_bold = false;
 	ok(!run(true), "a policy runs on lent nodes");
 	same_text(seen,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The policies' queue against a plain array, under random additions, removals and walks. The queue needs a world to query jobs, so a
- * policy drives it from schedule() and ends the run after enough rounds.
+ * The policies' queue compared with a plain array, under random additions, removals and walks. The queue needs a world to query
+ * jobs, so a policy drives it from schedule() and ends the run after enough rounds.
  */
 #include "base/param.h"
 #include "base/rng.h"
@@ -85,7 +85,7 @@ static void change(void)
 	size_t i = find(e.job);
 	expect(orr_queue_has(game.queue, e.job) == (i < game.n), "has");
 	if (below(2)) {
-		/* few keys, for many ties; sometimes the ends of the range */
+		/* few keys, so that many are equal; sometimes the ends of the range */
 		e.key = below(20) ? below(8) : below(2) ? INT64_MAX : INT64_MIN;
 		e.tie = below(3);
 		orr_queue_add(game.queue, e.job, e.key, e.tie);
@@ -100,7 +100,7 @@ static void change(void)
 	expect(orr_queue_first(game.queue) == (game.n ? game.in[0].job : 0), "first");
 }
 
-/* The next entry of the reference after `last` whose shape is not skipped. */
+/* Returns the next entry of the reference after `last` whose shape is not skipped. */
 static size_t following(const struct entry *last, const bool *skipped)
 {
 	size_t i = 0;

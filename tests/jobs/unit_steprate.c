@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that train: keys of places, rates of the step world on them, jobs that share links. Expected values are closed forms (1/n of a
- * link; max-min on two links; a ring's 2(n-1)/n bytes), runs of the step world on a cluster of only the nodes of the place, or
- * equivalent questions.
+ * Jobs that train: keys of places, their rates from the step world, jobs that share links. Expected values are closed forms
+ * (1/n of a link; max-min on two links; a ring's 2(n-1)/n bytes), runs of the step world on a cluster of only the nodes of the
+ * place, or equivalent queries.
  */
 #include "base/mem.h"
 #include "base/param.h"
@@ -34,14 +34,14 @@ __attribute__((format(printf, 4, 5))) static void near(double got, double want, 
 
 /* ---- share_solve() ---- */
 
-/* The whole iteration is sending: its time grows as the stretch. */
+/* The job sends during the whole iteration, so its time grows like the stretch. */
 static double as_stretched(void *ctx, uint32_t job, double stretch)
 {
 	(void)ctx, (void)job;
 	return stretch;
 }
 
-/* Half of the iteration is sending. */
+/* The job sends during half of the iteration. */
 static double half_stretched(void *ctx, uint32_t job, double stretch)
 {
 	(void)ctx, (void)job;
@@ -101,7 +101,8 @@ static void half_of_the_time(void)
 	ok(speed[0] == speed[1], "equal jobs have equal speeds");
 }
 
-/* The rate of a job that only sends, with a peak of `peak`, beside n jobs with peaks of `other` on a link of capacity 10. */
+/* Returns the rate of a job that only sends, with a peak of `peak`, and shares a link of capacity 10 with n jobs with peaks of
+ * `other`. */
 static double beside(double peak, uint32_t n, double other)
 {
 	const struct share_use use[] = { { 0, 1, peak }, { 0, 1, other } };
@@ -162,7 +163,7 @@ static void rig_free(struct rig *r)
 	fixture_free(r->f);
 }
 
-/* "2,2 5,1": GPUs by node. */
+/* Parses "2,2 5,1": GPUs by node. */
 static struct place *place_at(const struct rig *r, const char *text)
 {
 	struct place_node node[16];
@@ -214,7 +215,7 @@ static void shapes(void)
 	r = rig_new("4x4:v100,4x4:p100", "star:bw=10Gbps", NULL);
 	ok(!same_key(&r, "0,2", "4,2"), "GPUs of another type have another key");
 	rig_free(&r);
-	/* Destinations 1 and 3 are reached over one spine of two, 2 and 3 over both: D-mod-k. */
+	/* Destinations 1 and 3 are reached over one of two spines, 2 and 3 over both: D-mod-k. */
 	r = rig_new("8x1:v100", "leaf-spine:leaves=4,spines=2,bw=10Gbps", NULL);
 	ok(!same_key(&r, "0,1 3,1 5,1", "0,1 2,1 5,1"), "leaf-spine: places with colliding routes have another key");
 	ok(same_key(&r, "0,1 3,1", "2,1 5,1"), "places with equivalent routes have the same key");
@@ -260,7 +261,7 @@ static double alone(const struct rig *r, uint32_t class, const char *where)
 	return v->samples_per_s;
 }
 
-/* The rate of orrery step on a cluster of only these nodes. */
+/* Returns the rate of orrery step on a cluster of only these nodes. */
 static double by_itself(const char *cluster, const char *network, const char *settings)
 {
 	struct orr_error e = { 0 };

@@ -2,11 +2,12 @@
 /*
  * Mean waits of M/M/1, M/M/4 and M/D/1 at load 0.5, two million streamed jobs each, with 99 % intervals of at most +-1 %.
  *
- * The intervals are of batch means with control variates (Lavenberg and Welch, Management Science 27(3), 1981; Law and Kelton 11.4).
- * The controls are the batches' mean gaps and mean service times, and their squares, whose expectations are known and which explain
- * much of the variance of a batch's mean wait. The wait is regressed on them; theory is compared with the intercept. For M/M/4 there
- * is one external control (same section): the waits of the same jobs at a single server four times as fast, by Lindley's recursion,
- * whose mean is that of M/M/1. Plain batch means (theory.sh) need many more jobs for 1 % in M/M/4.
+ * The intervals are of batch means with control variates (Lavenberg and Welch, Management Science 27(3), 1981; Law and Kelton
+ * 11.4). The controls are the batches' mean gaps and mean service times, and their squares. Their expectations are known, and
+ * they explain much of the variance of a batch's mean wait. The wait is regressed on them; theory is compared with the
+ * intercept. For M/M/4 there is one external control (same section): the waits of the same jobs at a single server four times
+ * as fast, by Lindley's recursion, whose mean is that of M/M/1. Plain batch means (theory.sh) need many more jobs for 1 % in
+ * M/M/4.
  */
 #include "base/param.h"
 #include "jobs/jobs.h"
@@ -23,7 +24,7 @@ enum { BATCHES = 100, CONTROLS = 5 };
 static struct jobs_blocks waits;
 static struct blocks control[CONTROLS];
 
-/* The controls of each job, minus their expectations. */
+/* Adds the controls of each job, minus their expectations. */
 static void add_controls(const struct jobset *s, double rate, bool is_exponential, int servers)
 {
 	struct job_rec r;
@@ -47,7 +48,7 @@ static void add_controls(const struct jobset *s, double rate, bool is_exponentia
 	jobcursor_close(c);
 }
 
-/* The mean per job of batch i, from the sums of blocks first, first + 1, ... */
+/* Returns the mean per job of batch i, from the sums of blocks first, first + 1, ... */
 static double batch_mean(const struct blocks *b, size_t i)
 {
 	size_t from = i * b->n / BATCHES, to = (i + 1) * b->n / BATCHES;
@@ -59,7 +60,7 @@ static double batch_mean(const struct blocks *b, size_t i)
 	return sum / count;
 }
 
-/* The intercept of the regression and the half-width of its interval. */
+/* Returns the intercept of the regression and the half-width of its interval. */
 static double adjusted_mean(int controls, double *half)
 {
 	size_t p = (size_t)controls + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Walks limited by the second number (orr_walk_limit_shape): at each arrival a policy walks its queue, skipping shapes, limiting
- * them, peeking and removing at random, and compares every answer with a search over all jobs.
+ * Walks limited by the second number (orr_walk_limit_shape): at each arrival a policy walks its queue, skipping shapes,
+ * limiting them, peeking and removing at random, and compares every result with a search over all jobs.
  */
 #include "base/rng.h"
 #include "tests/jobs/replay.h"
@@ -22,7 +22,7 @@ struct entry {
 struct naive {
 	struct entry entry[JOBS];
 	int n;
-	int64_t bound[64]; /* of a shape in this walk; INT64_MIN: skipped */
+	int64_t bound[64]; /* bound of each shape in this walk; INT64_MIN: skipped */
 	const struct entry *last;
 };
 
@@ -43,7 +43,7 @@ static bool is_before(const struct entry *a, const struct entry *b)
 	return a->tie != b->tie ? a->tie < b->tie : a->number < b->number;
 }
 
-/* The job that the walk must return next. */
+/* Returns the job that the walk must return next. */
 static const struct entry *next_of(const struct naive *m)
 {
 	const struct entry *best = NULL;

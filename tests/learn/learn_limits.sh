@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
-# learn POLICY ARGUMENTS..: one run on 4 GPUs with gradients of 32 samples; the summary is in o/summary.csv
+# learn POLICY ARGUMENTS..: runs once on 4 GPUs with gradients of 32 samples; the summary is in o/summary.csv
 learn() {
   local policy=$1
   shift
@@ -12,7 +12,7 @@ learn() {
   "$orrery" step lenet5 --cluster 4x1:v100 --no-figures --out o -q --policy "$policy" "$@" 2>&1
 }
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
-# spread METRIC: whether it has an interval around its value
+# spread METRIC: prints whether the metric has an interval around its value
 spread() { awk -F, -v m="$1" '$2 == m { print ($4 != "" && $4 <= $3 && $3 <= $5) ? "interval" : "none" }' o/summary.csv; }
 
 # Synchronous training: whole iterations of 4 x 32 samples. Asynchronous: single gradients of 32.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Policies end to end: time to a loss for each way of synchronising, the same bytes for any number of threads, DS-Sync's
- * consensus, Ako's synchronous case. No test expects a particular policy to win.
+ * Policies end to end: time to a loss for each kind of synchronisation, the same bytes for any number of threads, DS-Sync's
+ * consensus, Ako's synchronous case. No test expects a particular policy to be fastest.
  */
 #include "learn/train.h"
 #include "tests/learn/learn_peek.h"
@@ -54,8 +54,8 @@ static struct train_result trained(const struct orr_policy *p, const char *setti
 
 /* ---- time to a loss ---- */
 
-/* A gradient moves the parameters equally far in all policies: lr / n where means are taken and with servers
- * (step=mean), so Ako, which sums gradients, has lr / n. A worker computes for 0.4 s; the gradient takes 0.2 s over its NIC. */
+/* A gradient moves the parameters equally far in all policies. Policies with means or servers (step=mean) apply lr / n, so Ako,
+ * which sums gradients, has the rate lr / n. A worker computes for 0.4 s; the gradient takes 0.2 s over its NIC. */
 static const struct {
 	const char *name;
 	const struct orr_policy *policy;
@@ -119,7 +119,7 @@ static void times(void)
 			train_result_free(&one);
 			train_result_free(&four);
 		}
-	for (int s = 0; s < 2; s++) { /* by what each policy waits for and sends */
+	for (int s = 0; s < 2; s++) { /* by the data that each policy waits for and sends */
 		const double *r = rate[s];
 		ok(r[2] >= 0.99 * r[1] && r[3] >= 0.99 * r[2], "%s: samples/s of ASP >= SSP >= BSP (%.0f %.0f %.0f)", straggling[s], r[3],
 			r[2], r[1]);
@@ -130,7 +130,7 @@ static void times(void)
 		"stragglers slow down BSP (%.0f to %.0f); Ako does not wait for others (%.0f)", rate[0][0], rate[1][0], rate[1][6]);
 }
 
-/* Ako with one slice and a staleness bound of 0 applies the sum of all gradients of a round on all workers at once:
+/* Ako with one slice and a staleness bound of 0 applies the sum of all gradients of a round on all workers at once: this is
  * all-reduce with n times the learning rate. */
 static void synchronous_ako(void)
 {
@@ -171,7 +171,7 @@ static void hear(void *ctx, double time_s, bool is_end, uint64_t op, const struc
 
 enum { DIM = 40, MOST = 32 };
 
-/* The replicas after `rounds` rounds from random starts; mean[]: of the starts. */
+/* Returns the replicas after `rounds` rounds from random starts; mean[]: mean of the starts. */
 static struct learn *mixed(uint32_t n, const char *settings, uint32_t rounds, double *mean)
 {
 	struct learn_config c;
@@ -203,7 +203,7 @@ static struct learn *mixed(uint32_t n, const char *settings, uint32_t rounds, do
 	return e.l;
 }
 
-/* The largest distance of a replica from `mean`. */
+/* Returns the largest distance of a replica from `mean`. */
 static double farthest(struct learn *l, uint32_t n, const double *mean)
 {
 	double most = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The effects of updates on the parameters where the exact result is known: consensus of DS-Sync's schedules,
- * bulk-synchronous training as one replica, each kind of update by hand, conservation in Ako, threads.
+ * Effects of updates on the parameters with known exact results: consensus of DS-Sync's schedules, bulk-synchronous training as
+ * one replica, each kind of update by hand, conservation in Ako, threads.
  */
 #include "base/mem.h"
 #include "tests/learn/learn_drive.h"
@@ -36,7 +36,7 @@ static double distance(const double *a, const double *b, size_t n)
 
 /* ---- consensus: Weiyan Wang et al., DS-Sync; the product of the period's mixing matrices is the mean ---- */
 
-/* The largest distance of a replica from the mean of all starts, after `rounds` rounds. */
+/* Returns the largest distance of a replica from the mean of all starts, after `rounds` rounds. */
 static double after_rounds(uint32_t n, uint32_t side, uint32_t dims, uint32_t rounds)
 {
 	struct learn_config c = config_of(LEARN_NONE, 10);
@@ -105,7 +105,7 @@ static void pair_means(void)
 
 /* ---- bulk-synchronous training ---- */
 
-/* The same rows: n replicas with interleaved shards read in order, or one replica with batches n times as large. */
+/* Uses the same rows: n replicas with interleaved shards read in order, or one replica with batches n times as large. */
 static void as_one_replica(struct learn_config c, const char *what)
 {
 	enum { N = 4, ROUNDS = 50 };
@@ -149,7 +149,7 @@ static void synchronous(void)
 	as_one_replica(c, "perceptron");
 }
 
-/* A server that takes the mean of all gradients is an all-reduce; with momentum in the workers too. */
+/* A server that takes the mean of all gradients is equivalent to an all-reduce, also with momentum in the workers. */
 static void server_in_step(double momentum, uint32_t slices)
 {
 	enum { N = 3, ROUNDS = 30 };
@@ -176,7 +176,7 @@ static void server_in_step(double momentum, uint32_t slices)
 	learn_free(server);
 }
 
-/* One worker without others: server, Ako with one partition and plain SGD give the same numbers. */
+/* With a single worker, server, Ako with one partition and plain SGD give the same numbers. */
 static void alone(void)
 {
 	struct learn_config c = config_of(LEARN_MLP, 6);
@@ -296,9 +296,9 @@ static void ako_step(struct ako *a, int k, double delay)
 	}
 }
 
-/* A slice sent after step t carries all gradients up to t that it has not carried before. So all workers have received
- * from i the gradients up to the last sending of each slice. Applied plus inbox is that of the others, and all of the
- * worker's own. */
+/* A slice sent after step t carries all gradients up to t that it has not carried before. So all workers have received from i the
+ * gradients up to the last sending of each slice. Applied plus inbox is the sum of the others' received gradients; of its own
+ * gradients a worker has applied all. */
 static void conservation(double delay)
 {
 	struct learn_config c = config_of(LEARN_NOISE, AKO_DIM);
@@ -372,7 +372,7 @@ static double hash_of(int threads)
 	struct orr_update u[] = { { .kind = ORR_GRADIENT }, { .kind = ORR_LOCAL_UPDATE } };
 	for (uint32_t d = 0; d < N; d++)
 		op[d] = start(l, 0, u, 2, &d, 1);
-	for (int k = 1; k < 120; k++) { /* one ends, another is about to: the set of pending gradients keeps changing */
+	for (int k = 1; k < 120; k++) { /* one ends and another is about to end, so the set of pending gradients keeps changing */
 		uint32_t d = (uint32_t)(k * k) % N;
 		end(l, k, op[d], d);
 		if (k % 5 == 0)

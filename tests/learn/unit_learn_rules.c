@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rules of the learner, each by hand: refusals, values kept for late messages, when the loss is evaluated and of which model, staleness,
- * momentum from an inbox, starts and data of the problems, options, and the metrics of a run over seeds.
+ * Rules of the learner, computed by hand: errors, values kept for late messages, times and model of loss evaluations,
+ * staleness, momentum from an inbox, starts and data of the problems, options, and the metrics of a run over seeds.
  */
 #include "base/param.h"
 #include "learn/train.h"
@@ -133,7 +133,7 @@ static void makes(struct learn *l, double t, uint64_t iteration, double x)
 		    learn_end(l, t, op_of(iteration, 1), 0, &drive_error));
 }
 
-/* Returns the gradient that a push of the iteration applied: with lr 1 the server moves by it. */
+/* Returns the gradient that a push of the iteration applied: with lr 1 it is the displacement of the server. */
 static double pushed(struct learn *l, double t, uint64_t iteration)
 {
 	struct orr_update u = { .kind = ORR_PUSH, .worker = 0 };
@@ -361,7 +361,7 @@ static void windows(void)
 	c.l2 = 1;
 	struct learn *l = open_learn(&c);
 	static const double x[] = { 1, 10, 100, 1000 };
-	/* Windows of 2, 2, 3, 1 gradients: sums of the last ones. A window that has forgotten does not remember. */
+	/* Windows of 2, 2, 3, 1 gradients: sums of the last ones. Gradients dropped by a shorter window do not return. */
 	static const uint32_t window[] = { 2, 2, 3, 1 };
 	static const double want[] = { 1, 11, 111, 1000 };
 	double before = 0;
@@ -428,7 +428,7 @@ static double variance(const double *v, size_t n)
 	return squares / (double)n - sum / (double)n * (sum / (double)n);
 }
 
-/* A variance of n draws of a Gaussian has a standard error of sqrt(2 / n); four of them are allowed. */
+/* A variance of n draws of a Gaussian has a standard error of sqrt(2 / n); the tolerance is four of them. */
 static void has_variance(const double *v, size_t n, double want, const char *what)
 {
 	double got = variance(v, n);
@@ -461,7 +461,7 @@ static void starts(void)
 	}
 }
 
-/* The share of rows whose label is not the sign of their margin after training. */
+/* Returns the share of rows whose label differs from the sign of their margin after training. */
 static double wrong_side(struct learn *l)
 {
 	const struct problem *p = l->problem;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Learning itself: gradients against differences of the loss, steady states of noisy averaging against closed forms, the
+ * Learning: gradients compared with differences of the loss, steady states of noisy averaging compared with closed forms, the
  * effect of staleness and grouping on convergence, rates, shards, and the series of losses.
  */
 #include "base/mem.h"
@@ -99,7 +99,7 @@ static void regroup(struct rng *r, uint32_t n, uint32_t size, uint32_t *group)
 	}
 }
 
-/* Mean dispersion per coordinate after averaging, without the first 50 rounds. */
+/* Returns the mean dispersion per coordinate after averaging, without the first 50 rounds. */
 static double noisy_dispersion(enum schedule s, int rounds)
 {
 	enum { DIM = 8, SKIPPED = 50 };
@@ -200,7 +200,7 @@ static void equal_loss(void)
 
 /* ---- staleness ---- */
 
-/* n devices take turns at a server, one update per second: x_{k+1} = x_k - eta g(x_{k-(n-1)}). Calls `see` before each update. */
+/* n devices use a server in turns, one update per second: x_{k+1} = x_k - eta g(x_{k-(n-1)}). Calls `see` before each update. */
 static void stale_descent(struct learn *l, uint32_t delay, uint32_t steps, void (*see)(struct learn *, uint32_t, void *), void *ctx)
 {
 	uint32_t n = delay + 1;
@@ -281,8 +281,8 @@ static struct learn_config least_squares(double lr)
 	return c;
 }
 
-/* With mini-batches the loss settles above the minimum, by more the longer the delay is (the variance above grows with it). With the whole
- * batch a short delay acts like momentum and lowers the loss. */
+/* With mini-batches the loss settles above the minimum, and the more so the longer the delay (the variance above grows with it).
+ * With the whole batch a short delay acts like momentum and lowers the loss. */
 static void staleness_hurts(void)
 {
 	double last = 0;
@@ -337,7 +337,7 @@ static void stability(void)
 
 /* ---- rates, shards, series ---- */
 
-/* If the noise is 0 and the problem constant, every gradient is the same: the displacement is the sum of the rates. */
+/* If the noise is 0 and the problem is constant, every gradient is the same: the displacement is the sum of the rates. */
 static void rates(void)
 {
 	struct learn_config c = config_of(LEARN_NOISE);
@@ -496,7 +496,7 @@ static void series(void)
 	learn_free(l);
 }
 
-/* The minimum loss of the normal equations is where gradient descent ends. */
+/* The minimum loss by the normal equations equals the limit of gradient descent. */
 static void least_loss(void)
 {
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);

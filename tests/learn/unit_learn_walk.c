@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random schedules with many ops in flight, against a naive model of the updates that copies everything and shares nothing.
+ * Random schedules with many ops in flight, compared with a naive model of the updates that copies all values and shares none.
  */
 #include "base/rng.h"
 #include "tests/learn/learn_drive.h"
@@ -64,7 +64,7 @@ static double scale_of(const struct orr_update *u)
 	return u->scale != 0 ? u->scale : 1;
 }
 
-/* The latest made up to the iteration; NULL: none. */
+/* Returns the latest value up to the iteration; NULL: none. */
 static const struct made *made_by(const struct made *m, int n, uint64_t iteration)
 {
 	while (n && m[n - 1].iteration > iteration)
@@ -89,7 +89,7 @@ static void average(const struct flying *f, bool is_gradient)
 	}
 }
 
-/* The window holds gradients as they were when accumulated. */
+/* The window holds gradients with their values at accumulation. */
 static double window[N][MOST_MADE][DIM];
 static int window_n[N];
 
@@ -99,7 +99,7 @@ static void accumulate(const struct flying *f)
 	struct worker *w = &worker[d];
 	int n = window_n[d]++, from = n + 1 - (int)f->u.window;
 	memcpy(window[d][n], w->gradient[w->gradients - 1].v, sizeof window[d][n]);
-	static int kept[N]; /* a shorter window forgets permanently */
+	static int kept[N]; /* a shorter window drops gradients permanently */
 	kept[d] = from > kept[d] ? from : kept[d];
 	struct made *m = &w->sum[w->sums++];
 	m->iteration = (f->op >> 32) - 1;
@@ -183,7 +183,7 @@ static void apply_waiting(uint32_t d, uint64_t iteration)
 	waiting_n[d] = left;
 }
 
-/* Returns false if the op would read what does not exist yet. */
+/* Returns false if the op would read a value that does not exist yet. */
 static bool naive_begin(struct flying *f, uint64_t number)
 {
 	struct worker *w = &worker[f->group[0]];
@@ -250,7 +250,7 @@ int main(void)
 	c.history = MOST_OPS;
 	struct learn *l = learn_new(&c, &drive_error);
 	rng_init(&rng, 5, "test.walk", 0);
-	/* All workers have made, pushed and sent something: from here on old gradients and sums are kept. */
+	/* All workers have computed, pushed and sent a gradient: from here on old gradients and sums are kept. */
 	for (uint32_t d = 0; d < N; d++)
 		for (int k = 0; k < 4; k++) {
 			static const enum orr_update_kind kinds[] = { ORR_GRADIENT, ORR_ACCUMULATE, ORR_PUSH, ORR_SEND_SLICE };

@@ -40,7 +40,8 @@ static struct problem *new_problem(const struct learn_config *c)
 
 /* ---- shards ---- */
 
-/* Shards follow one another in `order`, which has every row once, and an even split differs by at most one row. */
+/* Checks that shards follow one another in `order`, which has every row once, and that the sizes of an even split differ by at most
+ * one row. */
 static void shards(enum learn_split split, uint32_t rows, uint32_t n)
 {
 	struct learn_config c = config_of(LEARN_LOGISTIC);
@@ -97,7 +98,7 @@ static void full_gradient(const struct problem *p, const double *x, double *g)
 	mem_free(scratch);
 }
 
-/* Least squares by its definition; the others at parameters of 0: log 2, and log of the number of classes. */
+/* Least squares by its definition; the other losses at parameters of 0: log 2, and log of the number of classes. */
 static void losses(void)
 {
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);

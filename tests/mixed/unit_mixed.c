@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several worlds on one clock: random small clusters, traces and failures under all laws of --check, and policies that fail or do
- * nothing in either world. Expected by definition: every run ends; jobs lose GPUs to a lost node or, with serve_first, to
- * replicas, and to nothing else; equal inputs give equal results.
+ * Several worlds on one clock: random small clusters, traces and failures under all laws of --check, and policies that fail or
+ * never act in either world. Expected by definition: every run ends; jobs lose GPUs only to a lost node or, with serve_first,
+ * to replicas; equal inputs give equal results.
  */
 #include "base/mem.h"
 #include "cluster/placement.h"
@@ -50,7 +50,7 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 	return true;
 }
 
-/* NULL: the run ended with an error. The rows keep no names, which belong to the traces. */
+/* Runs a case; returns NULL if the run ended with an error. The rows have no names, because the traces own them. */
 static struct run_result *run(const struct mixed_case *c, struct orr_error *err)
 {
 	struct run_result *r = result_new();
@@ -214,7 +214,7 @@ static void random_cases(uint32_t n)
 	ok(!differ, "equal inputs give equal results");
 }
 
-/* ---- policies that fail, or do nothing ---- */
+/* ---- policies that fail, or never act ---- */
 
 static void *sloth_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {

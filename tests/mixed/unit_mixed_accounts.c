@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_mixed_accounts.c - GPU-time of jobs, replicas and nobody, its price, and the laws that --check finds broken; by hand */
+/* unit_mixed_accounts.c - GPU-time of jobs, replicas and idle GPUs, its price, and the laws that --check verifies; by hand */
 #include "mixed/account.h"
 
 #include "cluster/placement.h"

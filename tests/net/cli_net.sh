@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery net flows: formats of input and output, and messages for invalid input. Expected times are computed beside
-# each case.
+# orrery net flows: formats of input and output, and messages for invalid input. Expected times are computed next to each
+# case.
 . "${srcdir:-.}/tests/tap.sh"
 
 links=$work/links.csv
 flows=$work/flows.csv
 net() { "$ORRERY" net flows --links "$links" --flows "$flows" "$@" 2>"$work/err"; }
-# refused WHAT LINK-ROWS FLOW-ROWS PATTERN: exit 2 and an error on stderr like the pattern
+# refused WHAT LINK-ROWS FLOW-ROWS PATTERN: expects exit code 2 and an error on stderr that matches the pattern
 refused() {
   printf 'link,bandwidth_Bps,latency_s\n%b' "$2" >"$links"
   printf 'id,step,src,dst,bytes,start_s,links\n%b' "$3" >"$flows"

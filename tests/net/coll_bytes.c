@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Bytes that leave the busiest rank, in units of M. */
+/* Returns the bytes that leave the busiest rank, in units of M. */
 static double tree_share(const struct coll_shape *s)
 {
 	if (s->op != ORR_ALL_REDUCE)

@@ -2,8 +2,8 @@
 /*
  * flow_model.h - a slow and simple model of flows on links, the reference for the solver
  *
- * At every event all rates are recomputed from scratch: the rate / weight of every flow rises at the same speed, and when a
- * link is full its flows stop rising. No code is shared with sim/net.
+ * At every event all rates are recomputed from scratch: rate / weight of every flow rises at the same speed; when a link is
+ * full, its flows stop rising. No code is shared with sim/net.
  */
 #ifndef ORR_TESTS_FLOW_MODEL_H
 #define ORR_TESTS_FLOW_MODEL_H
@@ -13,10 +13,10 @@
 enum { MODEL_LINKS = 8, MODEL_FLOWS = 24, MODEL_CHANGES = 4, MODEL_HOPS = 5 };
 
 struct model_flow {
-	double start, bytes, cancel; /* cancel: INFINITY for never */
+	double start, bytes, cancel; /* cancel: time of cancellation; INFINITY: never */
 	struct flow_hop hop[MODEL_HOPS];
 	uint32_t n_hops;
-	double finish; /* out: INFINITY never, NAN cancelled */
+	double finish; /* out: end time; INFINITY: never, NAN: cancelled */
 	double drain, left, rate;
 	bool is_draining;
 };

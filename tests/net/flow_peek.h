@@ -5,13 +5,13 @@
 
 #include "net/flow_state.h"
 
-/* Flows that have started and not ended. */
+/* Returns the number of flows that have started and not ended. */
 static inline uint32_t flownet_active(const struct flownet *f)
 {
 	return f->n_active;
 }
 
-/* bytes/s now; 0 during the latency */
+/* returns bytes/s now; 0 during the latency */
 static inline double flownet_rate(struct flownet *f, uint32_t flow)
 {
 	if (!flow_is_settled(f))

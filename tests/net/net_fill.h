@@ -2,7 +2,7 @@
 /*
  * net_fill.h - a naive flow-level network as a reference: progressive filling from scratch at every change
  *
- * Written from the definition (Bertsekas and Gallager, 6.5.2), with no code of sim/net.
+ * Written from the definition (Bertsekas and Gallager, 6.5.2), without code of sim/net.
  */
 #ifndef ORR_TESTS_NET_FILL_H
 #define ORR_TESTS_NET_FILL_H
@@ -10,9 +10,9 @@
 #include "net/topology.h"
 
 struct fill_flow {
-	double left, rate, latency; /* bytes; bytes/s; seconds before it drains */
+	double left, rate, latency; /* bytes left; bytes/s; seconds before the flow drains */
 	uint32_t n, hop[TOPO_MAX_HOPS];
-	double load[TOPO_MAX_HOPS]; /* number of flows that it counts as on that hop */
+	double load[TOPO_MAX_HOPS]; /* number of flows that it represents on that hop */
 	bool is_over;
 };
 
@@ -29,7 +29,7 @@ void fill_free(struct fill *f);
 uint32_t fill_route(struct fill *f, const struct topo *t, uint32_t src, uint32_t dst, uint64_t key, double bytes);
 /* Computes max-min fair rates of all flows that drain; -1 if there is none (a load of 0). */
 void fill_rates(struct fill *f);
-/* Runs all flows to their end and removes them; returns the seconds (NAN if one never ends). */
+/* Runs all flows to their end and removes them; returns the time, s (NAN if a flow never ends). */
 double fill_run(struct fill *f);
 
 #endif

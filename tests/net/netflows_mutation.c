@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * netflows_mutation.c - no damaged file of links or flows crashes orrery or is accepted wrongly
+ * netflows_mutation.c - a damaged file of links or flows neither crashes orrery nor is accepted wrongly
  *
  * Each field of each line is replaced by hostile texts, lines are doubled and removed, files are truncated after every
  * byte. Each case must end with valid times or with an error that names file and line.
@@ -32,7 +32,7 @@ enum { N_HOSTILE = sizeof hostile / sizeof *hostile };
 
 static unsigned long cases, accepted, refused, insane, unnamed, wrong_code;
 
-/* "links.csv:LINE: text" or "flows.csv:LINE: text" */
+/* Matches "links.csv:LINE: text" or "flows.csv:LINE: text" */
 static bool names_its_place(const char *text)
 {
 	if (strncmp(text, "links.csv:", 10) && strncmp(text, "flows.csv:", 10))

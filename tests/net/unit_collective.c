@@ -24,7 +24,7 @@ static bool is_sanitized(void)
 
 struct data {
 	uint32_t n, pieces;
-	uint64_t *has;  /* rank x piece: a bit per contribution */
+	uint64_t *has;  /* contributions by rank x piece, one bit each */
 	uint64_t *next; /* state after the phase */
 	bool is_twice;  /* a contribution was added twice, or a missing piece was sent */
 };
@@ -72,7 +72,7 @@ static void data_run(struct data *d, const struct coll_plan *plan)
 		}
 }
 
-/* Contributions that rank r must hold of piece p by the definition of the operation; 0: none required. */
+/* Returns the contributions that rank r must hold of piece p by the definition of the operation; 0: none required. */
 static uint64_t wanted(const struct coll_shape *s, const struct coll_plan *plan, uint32_t r, uint32_t p)
 {
 	uint64_t all = s->n == 64 ? UINT64_MAX : (UINT64_C(1) << s->n) - 1;
@@ -129,7 +129,7 @@ static bool bytes_add_up(const struct coll_shape *s, const struct coll_plan *pla
 	return good;
 }
 
-/* Seconds of the plan, phase by phase, on a network of one-GPU nodes or islands. */
+/* Returns the time of the plan, phase by phase, on a network of one-GPU nodes or islands, s. */
 static double plan_s(const struct coll_plan *plan, const struct topo *t)
 {
 	struct fill f;
@@ -276,7 +276,7 @@ static void on_islands(void)
 	report(&leader, "hierarchical, one leader per island");
 }
 
-/* A ring for each NIC of a node: as many as divide the GPUs, on the network above with that number of NICs. */
+/* A ring for each NIC of a node, for all numbers of NICs that divide the GPUs, on the network above. */
 static void on_several_nics(void)
 {
 	static const uint32_t inner[] = { 2, 3, 4, 6, 8 };
@@ -305,7 +305,7 @@ static void on_several_nics(void)
 }
 
 /* Trees over nodes, for each NIC: every rank ends with the sum. On two nodes whose inner links are free, each NIC sends and receives
- * its share of the bytes once: the time is that of the closed form. */
+ * its share of the bytes once, so the time is that of the closed form. */
 static void trees_over_nodes(void)
 {
 	static const enum orr_collective_algorithm algorithm[] = { ORR_MULTI_TREE, ORR_NVLS_TREE };
@@ -385,7 +385,7 @@ static void bus_bandwidth(void)
 	ok(!uneven, "rings over k NICs: each NIC sends 2 (n - 1) / n / k of the bytes");
 }
 
-/* Chunks through the busiest NIC direction, summed over the rounds. */
+/* Returns the number of chunks through the busiest NIC direction, summed over the rounds. */
 static double count_loads(const struct coll_plan *plan, uint32_t n, double *rounds)
 {
 	uint32_t *in = mem_alloc(n * sizeof *in), *out = mem_alloc(n * sizeof *out);
@@ -441,11 +441,11 @@ struct ps_shape {
 	double bytes;      /* all parameters */
 };
 
-/* Seconds until all pushes have arrived on an idle network. */
+/* Returns the time until all pushes have arrived on an idle network, s. */
 static double ps_push_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps)
 {
 	double w = p->workers, s = p->servers, share;
-	if (p->is_colocated) /* a server's NIC receives the shares of all others; a worker without a server sends at most that */
+	if (p->is_colocated) /* a server's NIC receives the shares of all others; a worker without a server sends at most as much */
 		share = (w - 1) / s;
 	else
 		share = fmax(1, w / s);

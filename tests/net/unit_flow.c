@@ -3,7 +3,7 @@
  * unit_flow.c - flows that share links: closed forms, and the incremental solver against progressive filling from scratch
  * on random small networks
  *
- * Expected values: arithmetic beside each case; else tests/net/flow_model.c, which recomputes every rate at every event by
+ * Expected values: arithmetic next to each case; else tests/net/flow_model.c, which recomputes every rate at every event by
  * raising all rates together until a link is full (Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
  */
 #include "tests/net/flow_model.h"
@@ -45,7 +45,7 @@ static void two_flows_on_one_link(void)
 	flownet_free(f);
 }
 
-/* The parking lot: link 1 of 10 shared by a and b (5 each), link 2 of 20 by a and c: c gets 15. */
+/* The parking lot: a and b share link 1 of 10 (5 each), a and c share link 2 of 20, so c gets 15. */
 static void parking_lot(void)
 {
 	struct flow_link link[] = { { 10, 0 }, { 20, 0 } };
@@ -71,7 +71,7 @@ static void parking_lot(void)
 	flownet_free(f);
 }
 
-/* Weights 1/1 and 1/2: 2/3 and 1/3 of 9 B/s. A load of 2 on 12 B/s beside a load of 1: 4 B/s each. */
+/* Weights 1/1 and 1/2: 2/3 and 1/3 of 9 B/s. Loads of 2 and of 1 on 12 B/s: 4 B/s each. */
 static void weights_and_loads(void)
 {
 	struct flow_link link[] = { { 9, 1 }, { 1000, 1 }, { 12, 0 } };
@@ -112,7 +112,7 @@ static void the_odd_cases(void)
 	ok(finish[1] == 0.75, "a flow without bytes takes its latency alone");
 	ok(finish[2] == -1, "a cancelled flow is not reported");
 	ok(finish[3] == 1.5, "latency first, then the bytes");
-	/* One ulp of 1.5e9 s times 1e9 B/s is more than a byte. */
+	/* One ulp of 1.5e9 s corresponds to more than a byte at 1e9 B/s. */
 	flownet_advance(f, 1.5e9);
 	flownet_set_capacity(f, 0, 1e9);
 	for (uint64_t i = 0; i < 4; i++)
@@ -162,7 +162,7 @@ static double pick_time(struct rng *r)
 	return rng_below(r, 2) ? (double)rng_below(r, 5) : rng_uniform(r) * 5;
 }
 
-/* Most flows go to one link, each from one of the others, which are mostly faster. */
+/* Makes an incast: most flows use one common link, and each uses one of the others, which are mostly faster. */
 static void make_incast(struct model *m, struct rng *r)
 {
 	m->n_links = MODEL_LINKS;
@@ -312,8 +312,8 @@ static void random_networks(void)
 
 /* ---- larger networks, and many flows ---- */
 
-/* Hosts under leaves under spines, loads, weights. Checks at every instant that each flow has a bottleneck (which
- * certifies max-min fairness), and at the end the bytes of each link. Wide changes take other paths through the solver. */
+/* Networks of hosts, leaves and spines with loads and weights. Checks at every instant that each flow has a bottleneck (which
+ * certifies max-min fairness), and at the end the bytes of each link. Wide changes use other code paths of the solver. */
 static bool churn(struct rng *r, uint32_t hosts, bool is_weighted, bool has_waves)
 {
 	enum { FLOWS = 600 };
@@ -368,7 +368,7 @@ static void larger_networks(void)
 		cases);
 }
 
-/* A group whose clock ran for long at a high level must stay exact at a low one: with the fast link cut to 2 B/s, 1000/3
+/* A group whose clock ran for a long time at a high level must stay exact at a low one: with the fast link cut to 2 B/s, 1000/3
  * bytes at 1 B/s still take 1000/3 s to 1e-9. */
 static void clocks_keep_their_digits(void)
 {
@@ -396,8 +396,8 @@ static void clocks_keep_their_digits(void)
 	flownet_free(f);
 }
 
-/* n senders with a link each to one receiver of C B/s, sizes s, 2s, .., ns, all at 0. When the k-th ends, those before
- * it have sent all and the others as much as it: t_k = s (k (k + 1) / 2 + (n - k) k) / C. The run time shows that an end
+/* n senders with a link each to one receiver of C B/s, sizes s, 2s, .., ns, all at 0. When the k-th flow ends, earlier flows have
+ * sent all their bytes, and later ones as many as the k-th: t_k = s (k (k + 1) / 2 + (n - k) k) / C. The run time shows that an end
  * costs no work per active flow: otherwise n = 20,000 takes above 10 s (measured: 0.02 s). */
 static void a_crowd_at_one_link(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Classes of equivalent flows: rates on the quotient equal those on the whole network, and different flows are not merged. */
+/* Classes of equivalent flows: rates on the quotient equal those on the whole network, and inequivalent flows are not merged. */
 #include "tests/net/flow_peek.h"
 #include "tests/net/net_fill.h"
 #include "tests/tap.h"
@@ -63,7 +63,7 @@ static void finish(struct instance *in)
 	mem_free(in);
 }
 
-/* Classes of the first n flows. */
+/* Returns the number of classes of the first n flows. */
 static uint32_t classes_of(const struct quotient *q, uint32_t n)
 {
 	uint32_t most = 0;
@@ -72,7 +72,7 @@ static uint32_t classes_of(const struct quotient *q, uint32_t n)
 	return n ? most + 1 : 0;
 }
 
-/* Colour of the flows of a class. */
+/* Returns the colour of the flows of a class. */
 static uint32_t colour_of(const struct instance *in, uint32_t flow_class)
 {
 	uint32_t i = 0;
@@ -81,7 +81,7 @@ static uint32_t colour_of(const struct instance *in, uint32_t flow_class)
 	return in->flow[i].colour;
 }
 
-/* A fill of the quotient: a flow per class, a link per class, hops with their loads. */
+/* Fills the quotient: a flow per class, a link per class, hops with their loads. */
 static void fill_classes(struct fill *f, const struct instance *in)
 {
 	const struct quotient *q = in->q;
@@ -227,7 +227,7 @@ static bool flows_alike(const struct naive *v, uint32_t a, uint32_t b)
 	return good;
 }
 
-/* New colour: the index of the first equivalent element. */
+/* Assigns the new colour: the index of the first equivalent element. */
 static bool recolour(struct naive *v, uint32_t *colour, uint32_t n, bool (*alike)(const struct naive *, uint32_t, uint32_t))
 {
 	bool changed = false;
@@ -285,7 +285,7 @@ static bool is_coarsest(const struct instance *in)
 	return good;
 }
 
-/* Expected classes: one per way to place a flow of the pattern, counted by hand; 0: not counted. */
+/* Expected classes: one for each way to place a flow of the pattern, counted by hand; 0: not counted. */
 static void check(struct instance *in, uint32_t classes, bool is_small, const char *what)
 {
 	refine(in);
@@ -333,7 +333,8 @@ static void symmetric(void)
 	finish(in);
 }
 
-/* Expected: under D-mod-k no link carries two flows of a shift, so a class is a length of route: at most three. */
+/* Expected: under D-mod-k no link carries two flows of a shift, so a class is determined by the length of the route: at most three
+ * classes. */
 static void random_shifts(void)
 {
 	unsigned bad = 0, many = 0;
@@ -401,7 +402,7 @@ static void at_random(void)
 	ok(merged > 20, "%u of the random instances had merged flows", merged);
 }
 
-/* 10,240 GPUs in a ring on a fat tree: linear enough to be negligible in a run. */
+/* 10,240 GPUs in a ring on a fat tree: the time is negligible in a run. */
 static void large(void)
 {
 	struct topo *t = network("1280x8", "fat-tree:k=48,nics=8");

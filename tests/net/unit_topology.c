@@ -28,7 +28,7 @@ static struct topo *from_json(const char *cluster, const char *text, struct orr_
 	return t;
 }
 
-/* The node that a vertex belongs to, UINT32_MAX for a switch. */
+/* Returns the node that a vertex belongs to; UINT32_MAX for a switch. */
 static uint32_t node_of_vertex(const struct topo *t, uint32_t vertex)
 {
 	if (vertex < topo_endpoints(t))
@@ -38,7 +38,7 @@ static uint32_t node_of_vertex(const struct topo *t, uint32_t vertex)
 	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
 }
 
-/* All vertices of a node are one place: the hub joins them without links. */
+/* All vertices of a node are one place, because the hub joins them without links. */
 static uint64_t place(const struct topo *t, uint32_t vertex)
 {
 	uint32_t node = node_of_vertex(t, vertex);
@@ -85,7 +85,7 @@ static void routes_of_kinds(void)
 	}
 }
 
-/* A route as text: names separated by spaces. */
+/* Returns a route as text: names separated by spaces. */
 static const char *route(const struct topo *t, uint32_t s, uint32_t d)
 {
 	static char text[512];
@@ -200,7 +200,7 @@ static char *fat_tree_json(uint32_t k)
 	return sbuf_steal(&b);
 }
 
-/* The names differ in the names of switches only: compare by their ends. */
+/* Compares routes by the ends of their links, because only the names of switches differ. */
 static bool same_route(const struct topo *a, const struct topo *b, uint32_t s, uint32_t d)
 {
 	uint32_t x[TOPO_MAX_HOPS], y[TOPO_MAX_HOPS], n = topo_route(a, s, d, 0, x);
@@ -359,7 +359,7 @@ static void hashes(void)
 	topo_free(e);
 }
 
-/* 1,280 nodes of 8 GPUs and 8 NICs: a small fraction of a second, as every run starts with it. */
+/* 1,280 nodes of 8 GPUs and 8 NICs take a small fraction of a second, because every run builds its topology. */
 static void large(void)
 {
 	struct orr_error err;

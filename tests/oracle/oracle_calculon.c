@@ -5,10 +5,10 @@
  * closed-form model: GPT-3 175B on 1024 A100 (t8 p8 d16) and Megatron-1T on 3072 (t4 p64 d12), full recomputation,
  * sequence parallel, ZeRO-1. Its reports are read from $ORRERY_DATA_PATH/oracles/calculon.
  *
- * Inputs are the times that it reports for a stage's passes, tensor-parallel communication included, the bytes of
- * messages, and the bandwidth and latency of its network; bubble, pipeline and data-parallel communication and the
- * batch time follow. Its network 1 charges a reduce-scatter or all-gather bytes / B, where a ring takes (n-1)/n of that:
- * so the ring's links are given (n-1)/n of B, and messages (n-1)/n of their bytes.
+ * Inputs are Calculon's times of a stage's passes (including tensor-parallel communication), the bytes of messages, and the
+ * bandwidth and latency of its network. Outputs are bubble, pipeline and data-parallel communication, and the batch time.
+ * Calculon's network 1 charges bytes / B for a reduce-scatter or all-gather, a ring takes (n-1)/n of that. So the links of the
+ * ring have (n-1)/n of B, and messages have (n-1)/n of their bytes.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -32,8 +32,8 @@ struct report {
 struct setting {
 	const char *name, *file, *cluster, *dnn;
 	uint32_t t, p, d, m, batch, blocks; /* batch: total samples; blocks per stage */
-	double p2p_bytes;                   /* from one GPU to one GPU */
-	double dp_bytes;                    /* of one GPU's stage */
+	double p2p_bytes;                   /* bytes from one GPU to one GPU */
+	double dp_bytes;                    /* bytes of one GPU's stage */
 };
 
 static char *read_oracle(const char *name)
@@ -78,7 +78,7 @@ static void test_identities(const struct setting *s, const struct report *r)
 		"Calculon: the parts add up to the total");
 }
 
-/* Seconds of the spans whose label begins so, on a device, in one iteration. */
+/* Returns the time of the spans whose label has this prefix, on a device, in one iteration, s. */
 static double spans(const struct step_result *r, const char *label, uint32_t device)
 {
 	double sum = 0;
@@ -106,7 +106,7 @@ static void simulate(const struct setting *s, const struct report *r)
 	snprintf(network, sizeof network, "star:bw=%.17gGBps,lat=%.17g,nics=8,gpu_bw=300GBps,gpu_lat=0", net1_Bps * part / 1e9, net1_s / 2);
 	struct fixture *f = fixture_new(s->cluster, network, s->dnn, 1);
 	fixture_set(f, "iterations=3");
-	fixture_set(f, "algorithm=ring"); /* Calculon's: a ring per group, over one NIC of each member */
+	fixture_set(f, "algorithm=ring"); /* Calculon's algorithm: a ring per group, over one NIC of each member */
 	fixture_set(f, "ignore_memory=true");
 	f->config.spans = 1;
 	f->config.check = false;

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Gavel's own simulator on the same 120 jobs and 12 V100: under rules=gavel every JCT equals the simulator's within 1e-6 s. The expected
+# Gavel's own simulator on the same 120 jobs and 12 V100: under rules=gavel every JCT equals the simulator's within 1e-6 s.
+# The expected
 # values are TRACE_POLICY_CLUSTER.csv in oracles/gavel and TRACE__POLICY__CLUSTER.jobs.csv in oracles/gavel-more, made by that
-# simulator. The optimum of a linear program is rarely unique, so that its JCTs are compared with the simulator's own X replayed
+# simulator. The optimum of a linear program is rarely unique, so these JCTs are compared under a replay of the simulator's
+# own X
 # (TRACE__POLICY__CLUSTER.x.csv).
 . "${srcdir:-.}/tests/tap.sh"
 dir=$data/oracles/gavel
 
-# gavel ALLOCATION CLUSTER RULES: the run, into $work/out
+# gavel ALLOCATION CLUSTER RULES: runs into $work/out
 gavel() {
   "$ORRERY" jobs "$dir/single120.trace" --format gavel --throughputs "$dir/simulation_throughputs.json" \
     --cluster "$2" --policy gavel --set "policy.gavel.allocation=$1" --set "policy.gavel.rules=$3" \
@@ -27,7 +29,7 @@ if need "$dir/single120.trace" && need "$dir/simulation_throughputs.json"; then
 fi
 
 more=$data/oracles/gavel-more
-# run TRACE CLUSTER SETTING..: the run under rules=gavel, into $work/out. CLUSTER: V100s-P100s-K80s.
+# run TRACE CLUSTER SETTING..: runs under rules=gavel, into $work/out. CLUSTER: V100s-P100s-K80s.
 run() {
   local trace=$1 cluster=${2//-/ } settings=() setting
   read -r v p k <<<"$cluster"
@@ -38,7 +40,8 @@ run() {
   "$ORRERY" jobs "$trace" --format gavel --throughputs "$dir/simulation_throughputs.json" --cluster "$cluster" --policy gavel \
     --set policy.gavel.rules=gavel "${settings[@]}" --check --no-figures -q --out "$work/out" >/dev/null
 }
-# jcts FILE: the number of jobs whose JCT is that of FILE (job_id,jct_s) within 1e-6 s, and the first jobs that differ
+# jcts FILE: prints the number of jobs whose JCT equals that of FILE (job_id,jct_s) within 1e-6 s, and the first jobs that
+# differ
 jcts() {
   awk -F, 'NR == FNR { if (FNR > 1) theirs[$1] = $2; next }
     FNR > 1 { d = $6 - theirs[$1]; if (d < 0) d = -d; if (!($1 in theirs) || d > 1e-6) print "job " $1 ": off by " d; else n++ }
@@ -53,7 +56,7 @@ if need "$single" && need "$more/single120__isolated__444.jobs.csv"; then
   is "$(jcts "$more/multi96__isolated__888.jobs.csv")" "96 jobs" "isolated, 8-8-8, jobs on 1, 2 and 4 GPUs: every JCT is theirs"
 fi
 
-# replayed NAME TRACE CLUSTER JOBS SETTING..: every JCT under the simulator's own X
+# replayed NAME TRACE CLUSTER JOBS SETTING..: checks every JCT under the simulator's own X
 replayed() {
   local name=$1 trace=$2 cluster=$3 jobs=$4
   shift 4
@@ -72,7 +75,8 @@ done
 for a in finish_time_fairness_perf max_min_fairness_perf; do
   replayed "multi96__${a}__888" "$multi" 8-8-8 96
 done
-# own NAME CLUSTER ALLOCATION PERCENT: the mean JCT under this program's choice among the optima is near that of theirs
+# own NAME CLUSTER ALLOCATION PERCENT: checks that the mean JCT under this program's choice among the optima is near that
+# of the simulator
 own() {
   if need "$more/$1.jobs.csv"; then
     run "$single" "$2" "allocation=$3"

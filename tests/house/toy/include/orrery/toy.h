@@ -12,7 +12,7 @@
 struct orr_toy_ops {
 	void *(*create)(const struct orr_args *args, struct orr_error *err);
 	void (*destroy)(void *self);
-	/* The pause before the item with this number. */
+	/* Returns the pause before the item with this number. */
 	double (*pause_s)(void *self, uint64_t item);
 };
 
