@@ -18,6 +18,7 @@
 #define TRACE_MAX_CORES 100000000
 #define TRACE_MAX_MIB (INT64_C(1) << 40)
 
+struct flowset;
 struct req_row;
 struct request_rec;
 struct avail_row;
@@ -61,6 +62,8 @@ struct trace_format {
 	uint32_t (*block_tokens)(const void *state);
 	/* Changes the rows after sorting by arrival; may be NULL. */
 	void (*arrange)(const void *state, struct request_rec *row, uint64_t n);
+	/* Hands over the flows, one per row; may be NULL. */
+	struct flowset *(*take_flows)(void *state);
 	void (*close)(void *state);
 };
 

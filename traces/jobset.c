@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "traces/flow.h"
 #include "traces/generator.h"
 #include "traces/resample.h"
 #include "traces/rowset.h"
@@ -17,6 +18,7 @@ struct jobset {
 	double batch;
 	bool has_strategies;
 	struct resample resample;
+	struct flowset *flows; /* NULL: rows are no flows */
 };
 
 struct jobcursor {
@@ -41,6 +43,7 @@ void jobset_free(struct jobset *s)
 		return;
 	rowset_clear(&s->rows);
 	resample_free(&s->resample);
+	flowset_free(s->flows);
 	mem_free(s->model);
 	mem_free(s);
 }
@@ -71,6 +74,8 @@ static struct job_rec compact(struct jobset *s, const struct orr_trace_job *row)
 		.strategy = strtab_add_z(t, row->strategy),
 		.batch = row->batch,
 		.line = row->line,
+		.preceding = strtab_add_z(t, row->preceding),
+		.think_ns = row->think_ns,
 	};
 }
 
@@ -85,6 +90,9 @@ static int load_rows(struct jobset *s, struct trace *t, struct orr_error *err)
 	if (rc < 0)
 		return -1;
 	rowset_loaded(&s->rows, t);
+	s->flows = trace_take_flows(t);
+	for (uint64_t i = 0; s->flows && i < s->rows.count; i++)
+		((struct job_rec *)s->rows.row)[i].flow = (uint32_t)i + 1;
 	rowset_sort(&s->rows, trace_is_absolute(t));
 	return 0;
 }
@@ -163,7 +171,10 @@ static struct jobset *load_generator(const struct generator *g, const char *sour
 	if (!args)
 		return NULL;
 	struct jobset *s = jobset_new(source);
-	if (rowset_generate(&s->rows, g, args, seed, err) || read_training(s, err)) {
+	bool is_good = !rowset_generate(&s->rows, g, args, seed, err) && !read_training(s, err);
+	if (is_good && g->make_flows)
+		is_good = (s->flows = g->make_flows(args, err)) != NULL;
+	if (!is_good) {
 		jobset_free(s);
 		return NULL;
 	}
@@ -187,6 +198,11 @@ struct jobset *jobset_load(const char *source, const char *format, const char *c
 uint64_t jobset_left_out(const struct jobset *s)
 {
 	return s->rows.left_out;
+}
+
+const struct flowset *jobset_flows(const struct jobset *s)
+{
+	return s->flows;
 }
 
 bool jobset_has_strategies(const struct jobset *s)
@@ -280,5 +296,7 @@ void jobset_row(const struct jobset *s, const struct job_rec *rec, struct orr_tr
 		.strategy = rec->strategy ? strtab_text(t, rec->strategy) : NULL,
 		.batch = rec->batch,
 		.line = rec->line,
+		.preceding = rec->preceding ? strtab_text(t, rec->preceding) : NULL,
+		.think_ns = rec->think_ns,
 	};
 }

@@ -4,7 +4,8 @@ liborrery_a_SOURCES += traces/civil.c traces/civil.h traces/lines.c traces/lines
 	traces/status.c traces/status.h
 # one file per format, and the table of them
 liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tiresias.c traces/muri.c traces/gavel.c traces/openb.c \
-	traces/openb_nodes.c traces/swf.c traces/orrery.c \
+	traces/openb_nodes.c traces/swf.c traces/orrery.c traces/flow.h traces/flow.c traces/flow_read.c traces/flow_unshared.c \
+	traces/flow_format.c \
 	traces/req_format.h traces/req_azure.c traces/req_mooncake.c traces/req_burstgpt.c traces/req_splitwise.c traces/req_vidur.c \
 	traces/req_csv.c traces/avail_format.h traces/av_events.c traces/av_counts.c traces/av_json.c \
 	traces/formats.c traces/formats.def
@@ -12,7 +13,7 @@ liborrery_a_SOURCES += traces/format.h traces/head.c traces/philly.c traces/tire
 liborrery_a_SOURCES += traces/trace.c traces/trace.h traces/rowset.c traces/rowset.h traces/resample.c traces/resample.h
 # one file per family of generators, and the table of them
 liborrery_a_SOURCES += traces/generator.h traces/synth_poisson.c traces/synth_philly.c traces/synth_openb.c traces/synth_lublin.c \
-	traces/synth_tiresias.c traces/req_law.c traces/req_law.h traces/req_content.c traces/req_content.h traces/req_arrivals.c \
+	traces/synth_tiresias.c traces/synth_explore.c traces/req_law.c traces/req_law.h traces/req_content.c traces/req_content.h traces/req_arrivals.c \
 	traces/req_irina.c traces/avail_shift.c traces/av_hazard.c traces/av_renewal.c traces/av_churn.c traces/av_price.c \
 	traces/generators.c traces/generators.def
 # traces of jobs, of requests, of instance availability

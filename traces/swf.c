@@ -147,7 +147,10 @@ static void read_row(const struct swf *s, struct orr_trace_job *row, int64_t *pr
 	row->status = known_name(t, STATUS);
 	row->user = known_name(t, USER);
 	row->queue = known_name(t, QUEUE);
-	static const unsigned char only_checked[] = { CPU_TIME, USED_MEMORY, ASKED_MEMORY, GROUP, EXECUTABLE, PARTITION, PRECEDING, THINK };
+	row->preceding = known_name(t, PRECEDING);
+	int64_t think = known_seconds(t, THINK);
+	row->think_ns = think < 0 ? 0 : think;
+	static const unsigned char only_checked[] = { CPU_TIME, USED_MEMORY, ASKED_MEMORY, GROUP, EXECUTABLE, PARTITION };
 	for (size_t i = 0; i < sizeof only_checked; i++)
 		table_real(t, only_checked[i], -1, 1e18);
 }

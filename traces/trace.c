@@ -26,8 +26,8 @@ static void clear_job(struct orr_trace_job *row)
 {
 	/* Sets the fields one by one: a compound literal would compile to a slow "rep stos" per row. */
 	row->id = row->user = row->queue = row->model = NULL;
-	row->gpu_types = row->speedup = row->strategy = row->status = NULL;
-	row->submit_ns = row->cpu_milli = row->mem_mib = 0;
+	row->gpu_types = row->speedup = row->strategy = row->status = row->preceding = NULL;
+	row->think_ns = row->submit_ns = row->cpu_milli = row->mem_mib = 0;
 	row->duration_ns = row->limit_ns = row->wait_ns = -1;
 	row->iterations = row->priority = row->batch = 0;
 	row->gpus = 0;
@@ -225,6 +225,11 @@ bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out)
 uint64_t trace_left_out(const struct trace *t)
 {
 	return t->format->left_out ? t->format->left_out(t->state) : 0;
+}
+
+struct flowset *trace_take_flows(struct trace *t)
+{
+	return t->format->take_flows ? t->format->take_flows(t->state) : NULL;
 }
 
 /* ---- requests ---- */

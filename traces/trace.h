@@ -60,6 +60,8 @@ struct trace_fact {
 bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out);
 /* Returns the number of rows that trace_next() has skipped because of options of the format. */
 uint64_t trace_left_out(const struct trace *t);
+/* Hands over the flows of the file, after its last row; NULL: none. */
+struct flowset *trace_take_flows(struct trace *t);
 /* ---- files of requests (traces/requests.h) ---- */
 struct req_row;
 struct request_rec;
@@ -84,9 +86,12 @@ struct job_rec {
 	uint32_t gpus, gpu_milli;
 	uint32_t id;                                                       /* strings of jobset_strings(); id 0: the number is the id */
 	uint32_t user, queue, model, gpu_types, speedup, strategy, status; /* 0: none */
+	uint32_t preceding, flow; /* id of the preceding job; number of the flow, from 1; 0: none */
+	int64_t think_ns;         /* time from the end of the preceding job to the submission */
 	uint64_t line;                                                     /* line in the file; 0: from a generator */
 };
 
+struct flowset;
 struct jobset;
 struct jobcursor;
 
@@ -104,6 +109,8 @@ bool jobset_is_loaded(const struct jobset *s);
 const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);
 /* Returns the strings of the rows of this set. The strings of a generator are complete before the first row. */
 const struct strtab *jobset_strings(const struct jobset *s);
+/* The flows of rows whose `flow` is not 0; NULL: none. */
+const struct flowset *jobset_flows(const struct jobset *s);
 /* Returns whether any job may name a strategy. */
 bool jobset_has_strategies(const struct jobset *s);
 /* Returns 64 hex digits: SHA-256 of the bytes of the file, or of parameters and seed of the generator. */

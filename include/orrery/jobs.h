@@ -33,13 +33,14 @@ struct orr_jobs;          /* the world */
 typedef uint64_t orr_job; /* handle of a job; 0: no job */
 
 enum orr_job_state { ORR_JOB_WAITING, ORR_JOB_RUNNING, ORR_JOB_ENDED };
-enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_NODE_FAILED };
+/* ORR_END_PRUNED: a stage of a flow whose branch lost or was pruned; it may have been waiting. */
+enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_NODE_FAILED, ORR_END_PRUNED };
 
 /* Properties of a job that a policy can read. */
 struct orr_job_info {
 	uint64_t number; /* number of the job: 0, 1, ... in order of submission */
 	enum orr_job_state state;
-	int64_t submit_ns;
+	int64_t submit_ns;     /* of a stage: time at which its inputs were ready */
 	int64_t limit_ns;      /* the user's time limit; -1: no limit */
 	int64_t started_ns;    /* time of the last start; -1: never started */
 	int64_t attained_ns;   /* running time so far, ns */
@@ -135,7 +136,34 @@ ORR_API bool orr_fits(struct orr_jobs *w, orr_job j);
 #define ORR_ANY_TYPE UINT32_MAX
 ORR_API bool orr_fits_without(struct orr_jobs *w, orr_job j, uint32_t gpu_type, const orr_job *stopped, size_t n);
 
+/* ---- flows ----
+ * A stage is a job that waited for others of its flow: it arrives when its inputs are ready. A branch is one combination of values of
+ * the explores around a stage. The world drops branches that lose and prunes those that a choose no longer needs; finish() is called
+ * for their stages with ORR_END_PRUNED. docs/models/jobs-flows.md. */
+struct orr_stage {
+	uint64_t flow;            /* 0, 1, ... in order of submission */
+	uint64_t order;           /* position in a depth-first walk of the flow from its sink, the branches of an explore in order */
+	const char *op;           /* name of the operator; valid as long as the run */
+	uint32_t depth;           /* number of explores around it */
+	uint64_t branch, explore; /* equal for stages of one innermost branch; for branches of one explore. Never used again. 0: none */
+	uint32_t index, branches; /* of the innermost branch among those of its explore, and their number; 0 and 1 without */
+	double value;             /* of that branch */
+	double parallel;          /* product of the numbers of branches of the explores around it */
+	uint32_t rung;            /* number of scored stages before it in its branch */
+	bool is_scored, is_last;  /* gives a score; the score is the one by which the branch is chosen */
+	bool is_lower_better;     /* of the choose of its innermost explore */
+};
+/* Returns false if the job is no stage of a flow. */
+ORR_API bool orr_stage_get(const struct orr_jobs *w, orr_job j, struct orr_stage *out);
+/* The score of a stage that has ended; valid in finish(). Ends the run if the stage has not completed or gives no score. */
+ORR_API double orr_stage_score(struct orr_jobs *w, orr_job j);
+/* Bytes of the stage's inputs on a node, in its memory or on its disk. */
+ORR_API int64_t orr_stage_bytes_on(const struct orr_jobs *w, orr_job j, uint32_t node);
+
 /* ---- actions, in schedule() only ---- */
+
+/* Drops the innermost branch of a waiting or running stage: its stages end with ORR_END_PRUNED, and the choose goes on without it. */
+ORR_API void orr_prune_branch(struct orr_jobs *w, orr_job j);
 
 /* Starts a waiting job on the nodes that the run's placement chooses; false if it does not fit. */
 ORR_API bool orr_try_start(struct orr_jobs *w, orr_job j);

@@ -28,6 +28,8 @@ struct orr_trace_job {
 	const char *strategy;             /* step policy that trains the job's model, such as "allreduce:fusion=none"; NULL: unknown */
 	double batch;                     /* number of samples per GPU and iteration; 0: unknown */
 	const char *status;               /* recorded status; NULL: unknown */
+	const char *preceding;            /* id of the job after whose end the user submitted this one; NULL: none */
+	int64_t think_ns;                 /* time from that end to the submission */
 	uint64_t line;                    /* line number in the file, for messages */
 };
 

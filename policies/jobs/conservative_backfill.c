@@ -19,6 +19,8 @@
  */
 #include "availability.h"
 
+#include <string.h>
+
 static const struct orr_param params[] = { BACKFILL_PARAMS, ORR_PARAM_END };
 
 struct promise {
@@ -78,12 +80,27 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	};
 }
 
+/* A waiting job has ended: others may take its reservation. */
+static void forget_waiting(struct conservative *c, orr_job j)
+{
+	size_t i = 0;
+	while (i < c->n && c->promise[i].job != j)
+		i++;
+	if (i == c->n)
+		return;
+	orr_queue_remove(c->base.waiting, j);
+	c->n_planned -= i < c->n_planned;
+	memmove(c->promise + i, c->promise + i + 1, (--c->n - i) * sizeof *c->promise);
+	c->is_early = true;
+}
+
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	struct conservative *c = self;
 	struct orr_job_info info;
 	int64_t left;
-	(void)how;
+	if (how == ORR_END_PRUNED)
+		forget_waiting(c, j);
 	if (backfill_forget(&c->base, w, j, &left) && orr_job_get(w, j, &info))
 		c->is_early |= left > 0 || info.started_ns == orr_now(w);
 }

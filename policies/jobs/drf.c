@@ -193,6 +193,26 @@ static void leave_line(struct drf *d, struct user *u)
 	orr_free(p);
 }
 
+/* Removes a waiting job from anywhere in the line; false: it is not in it. */
+static bool leave_line_of(struct drf *d, struct user *u, orr_job j)
+{
+	struct place **at = &u->first, *before = NULL;
+	for (; *at && (*at)->job != j; at = &(*at)->next)
+		before = *at;
+	if (!*at)
+		return false;
+	if (!before) {
+		leave_line(d, u);
+		show_head(d, u);
+		return true;
+	}
+	struct place *p = *at;
+	*at = p->next;
+	u->last = p->next ? u->last : before;
+	orr_free(p);
+	return true;
+}
+
 /* ---- callbacks ---- */
 
 static void destroy(void *self)
@@ -248,10 +268,10 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	struct drf *d = self;
 	struct orr_job_info info;
 	struct user *u = orr_job_get(w, j, &info) ? user_find(d, user_key(&info)) : NULL;
-	(void)how;
 	if (!u)
 		return;
-	release(d, u, &info); /* a job that ends was running: this policy kills no waiting job */
+	if (how != ORR_END_PRUNED || !leave_line_of(d, u, j))
+		release(d, u, &info); /* any other job that ends was running: this policy kills no waiting job */
 	user_drop_if_idle(d, u);
 }
 

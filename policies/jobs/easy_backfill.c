@@ -41,8 +41,8 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	int64_t left;
-	(void)how;
-	backfill_forget(self, w, j, &left);
+	if (!backfill_forget(self, w, j, &left) && how == ORR_END_PRUNED)
+		orr_queue_remove(((struct backfill *)self)->waiting, j);
 }
 
 static void evict(void *self, struct orr_jobs *w, orr_job j)

@@ -91,7 +91,9 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	struct optimus *o = self;
-	(void)w, (void)how;
+	(void)w;
+	if (how == ORR_END_PRUNED && orr_queue_remove(o->waiting, j))
+		return;
 	for (size_t i = 0; i < o->n; i++)
 		if (o->member[i].job == j) {
 			orr_free(o->member[i].size);

@@ -35,7 +35,9 @@ void queue_order_arrive(void *self, struct orr_jobs *w, orr_job j)
 
 void queue_order_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
-	(void)self, (void)w, (void)j, (void)how;
+	(void)w;
+	if (how == ORR_END_PRUNED)
+		orr_queue_remove(((struct queue_order *)self)->waiting, j);
 }
 
 void queue_order_strict(void *self, struct orr_jobs *w)

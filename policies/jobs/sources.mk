@@ -6,10 +6,12 @@ libpolicies_a_SOURCES += policies/jobs/queue_order.c policies/jobs/gpu_budget.c 
 	policies/jobs/fifo.c policies/jobs/fjf.c policies/jobs/sjf.c policies/jobs/qssf.c policies/jobs/smallest_gpu.c \
 	policies/jobs/srtf.c policies/jobs/srtf_gpu.c policies/jobs/easy_backfill.c policies/jobs/conservative_backfill.c \
 	policies/jobs/las.c policies/jobs/las_gpu.c policies/jobs/gavel.c policies/jobs/drf.c policies/jobs/gittins.c \
-	policies/jobs/optimus.c policies/jobs/spot_market.c
+	policies/jobs/optimus.c policies/jobs/spot_market.c \
+	policies/jobs/branches.c policies/jobs/rungs.c policies/jobs/mdf.c policies/jobs/branch_random.c policies/jobs/branch_parallel.c \
+	policies/jobs/branch_locality.c policies/jobs/successive_halving.c policies/jobs/asha.c
 libpolicies_a_SOURCES += policies/jobs/backfill.h policies/jobs/gavel.h policies/jobs/gavel_lp.h \
 	policies/jobs/gittins_index.h policies/jobs/gpu_budget.h policies/jobs/las.h policies/jobs/lexlp.h \
-	policies/jobs/preemptive.h policies/jobs/availability.h policies/jobs/queue_order.h
+	policies/jobs/preemptive.h policies/jobs/availability.h policies/jobs/queue_order.h policies/jobs/branches.h policies/jobs/rungs.h
 libpolicies_a_SOURCES += policies/jobs/policies.def
 # template of `orrery policy new --kind jobs`
 JOBS_TEMPLATE = policies/jobs/template.c.in policies/jobs/template_test.sh.in

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "jobs/bill.h"
+#include "jobs/flows.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,8 @@ void check_state(struct orr_jobs *w)
 	/* If many jobs wait, only some of the decisions check the list of live jobs. */
 	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
+	if (!wrong && w->flows)
+		flows_check(w, false);
 	if (!wrong)
 		wrong = bill_check(w, false);
 	if (wrong)
@@ -87,6 +90,8 @@ void check_end(struct orr_jobs *w)
 		wrong = bill_check(w, true);
 	if (wrong)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
+	if (w->flows)
+		flows_check(w, true);
 	if (w->measures.busy.total != w->totals.job_milli_ns)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: the integral of GPUs in use differs from the GPU-time of the jobs");
 }

@@ -15,6 +15,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_ROWS = 1000000 };
 
@@ -23,6 +24,9 @@ static void configure(const struct scenario *s, struct jobs_state *t)
 	const struct world_output *o = s->output;
 	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time are plotted */
 	t->config = (struct jobs_config){ .jobs = t->jobs,
+		.flows = t->unshared ? t->unshared : jobset_flows(t->jobs),
+		.dependencies = !strcmp(orr_arg_text(s->options, "dependencies"), "on"),
+		.memory = (enum dataset_rule)orr_arg_int(s->keys, "memory"),
 		.cluster = s->cluster,
 		.placement = t->placement,
 		.compare = t->placement == placement_find("count") ? NULL : placement_find("count"),
@@ -362,11 +366,13 @@ extern const struct embedded_file jobs_template[];
 /* clang-format off */
 static const struct orr_param keys[] = {
 	ORR_PARAM_TEXT("trace", "", "a file (gzip and zstd are decompressed), - for standard input, or a generator: NAME[:param=value,..]"),
-	ORR_PARAM_TEXT("format", "auto", "auto, a format (philly, tiresias, gavel, muri, openb, swf, orrery) or, as scenario show prints it, the name of a generator"),
+	ORR_PARAM_TEXT("format", "auto", "auto, a format (flow, philly, tiresias, gavel, muri, openb, swf, orrery) or, as scenario show prints it, the name of a generator"),
 	INPUTS_KEY_RESAMPLE,
 	SCENARIO_KEY_CLUSTER,
 	SCENARIO_KEY_PLACEMENT("count"),
 	ORR_PARAM_TEXT("throughputs", "", "rates by GPU type and job type, Gavel's JSON"),
+	ORR_PARAM_CHOICE("memory", "none", "none|amm|lru|touch-count",
+		"choice of the data sets of flows that go to disk; none: memory has no limit"),
 	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),
 	SETTING_KEYS("fp32"),
 	SCENARIO_KEY_UNTIL,
@@ -390,11 +396,12 @@ static const struct world_input inputs[] = {
 	{ NULL, NULL }
 };
 static const struct world_flag flags[] = {
-	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
+	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "flow, philly, tiresias, gavel, muri, openb, swf, orrery or auto" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
 		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:speed=X][:cpus=N][:mem=GIB][:racks=N],.. or a CSV or JSON file" },
 	{ "placement", "P", WORLD_FLAG_KEY, "placement", NULL, "count, consolidate, spread, best-fit, topology or fgd" },
+	{ "memory", "RULE", WORLD_FLAG_KEY, "memory", NULL, "of data sets of flows: amm, lru, touch-count or none" },
 	{ "throughputs", "FILE", WORLD_FLAG_KEY, "throughputs", NULL, "rates by GPU type and job type (Gavel's JSON)" },
 	{ "network", "N", WORLD_FLAG_KEY, "network", NULL,
 		"of jobs that name a strategy (docs/traces.md): as in orrery step, star,\nracks, leaf-spine, fat-tree, .. with options, or a JSON file" },
@@ -434,6 +441,9 @@ static const struct report_column columns[] = {
 	{ "wasted_part", "wasted", REPORT_FRACTION, NULL },
 	{ "idle_part", "idle", REPORT_FRACTION, NULL },
 	{ "preemptions", "preemptions", REPORT_NUMBER, NULL },
+	{ "flow_time_mean", "flow time", REPORT_TIME, NULL },
+	{ "work_saved", "work saved", REPORT_FRACTION, NULL },
+	{ "sets_spilled", "spilled", REPORT_NUMBER, NULL },
 	{ "usd", "USD", REPORT_NUMBER, NULL },
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };

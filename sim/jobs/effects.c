@@ -91,6 +91,12 @@ static bool has_types(const struct scenario *s, size_t i, const struct run_resul
 	return s->cluster->n_types > 1;
 }
 
+static bool is_amm(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return orr_arg_int(s->keys, "memory") == DATASETS_AMM;
+}
+
 static bool has_recorded(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i;
@@ -161,6 +167,8 @@ CHANGES(efficiency)
 
 /* clang-format off */
 #define CLASS(KEY) { .key = KEY, .why = "no GPU type has a speed by the cost model", .holds = has_class }
+#define SPILLS(KEY) { .key = KEY, .why = "no data set went to disk", .metric = "sets_spilled" }
+#define AMM(KEY) { .key = KEY, .why = "only --memory amm reads it", .holds = is_amm }, SPILLS(KEY)
 #define FAILURES(KEY) { .key = KEY, .why = "no node failed before the end", .holds = has_failed }
 #define SHARING(KEY) \
 	{ .key = KEY, .why = "no job of the trace names a strategy", .holds = trains }, \
@@ -186,6 +194,11 @@ const struct world_effect jobs_effects[] = {
 	{ .key = "sharing", .why = "no two jobs shared a link", .use = JOBS_USED_SHARING },
 	{ .key = "jobs.warmup", .why = "every mean is the same without it", .use = JOBS_USED_WARMUP },
 	SHARING("jobs.sharing_most"), SHARING("jobs.sharing_tolerance"), SHARING("jobs.sharing_iterations"), SHARING("jobs.sharing_flows"),
+	{ .key = "jobs.dependencies", .why = "every job is submitted at its recorded time", .use = JOBS_USED_DEPENDENCIES },
+	{ .key = "jobs.unshared", .why = "the trace has no flow of several operators", .metric = "flows" },
+	SPILLS("memory"), SPILLS("jobs.memory_bytes"), SPILLS("jobs.disk_Bps"),
+	{ .key = "jobs.memory_reload", .why = "no data set was read from disk", .metric = "sets_read_from_disk" },
+	AMM("jobs.rho"), AMM("jobs.amm_recompute"), AMM("jobs.amm_first_use"),
 	{ .key = "placement", .why = "the default chooses the same GPUs for every job", .use = JOBS_USED_PLACEMENT },
 	{ .key = "jobs.reference_type", .why = "rates refer to the cluster's first type by default", .holds = is_other_reference },
 	{ .key = "jobs.reference_type", .why = "no job ran at a rate other than 1", .use = JOBS_USED_SPEEDS },

@@ -16,6 +16,7 @@
 
 #define NONE UINT32_MAX
 
+struct flow_branch;
 struct place;
 struct steprate_value;
 
@@ -52,6 +53,7 @@ struct job {
 	/* Values from the trace. */
 	uint64_t number;
 	uint32_t shape, gpus, id, user, queue, model, speedup;
+	int64_t origin; /* submission of the flow; otherwise submit. JCT counts from it, waits from submit */
 	int64_t submit, limit, duration, recorded_wait;
 	double priority, iterations;
 	uint32_t training, strategy; /* training: NONE if the job does not train */
@@ -65,6 +67,11 @@ struct job {
 	timeline_sum gpu_milli_ns; /* time in finished runs x GPUs held (1/1000) */
 	timeline_sum live_ns;      /* integral of live jobs over time, at arrival */
 	uint32_t preemptions, migrations, restarts;
+	/* Of a stage of a flow. */
+	struct flow_branch *branch; /* NULL: no stage */
+	uint32_t stage;             /* operator */
+	bool is_linear;             /* runs on any number of GPUs, at a rate in proportion */
+	double score;               /* once completed */
 	uint32_t last_places; /* hash of the nodes of the last run; counts migrations */
 	/* Valid while the job runs. */
 	uint32_t held; /* number of GPUs held */

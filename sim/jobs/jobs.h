@@ -18,6 +18,7 @@
 
 #include "base/param.h"
 #include "cluster/cluster.h"
+#include "cluster/datasets.h"
 #include "cluster/pool.h"
 #include "results/result.h"
 #include "results/stats.h"
@@ -26,6 +27,7 @@
 #include <stdatomic.h>
 
 struct engine;
+struct flowset;
 struct throughput;
 struct type_speeds;
 struct type_draw;
@@ -46,6 +48,7 @@ enum jobs_use {
 	JOBS_USED_REPEAT = 1 << 19,     /* the run was longer than the trace of instances */
 	JOBS_USED_CHECKPOINT = 1 << 20, /* a job that lost a node continued from a checkpoint */
 	JOBS_USED_WARMUP = 1 << 21,     /* a mean differs without jobs.warmup */
+	JOBS_USED_DEPENDENCIES = 1 << 23, /* a job was submitted at another time than recorded */
 	JOBS_USED_SHARING = 1 << 22     /* jobs slowed each other on a link; with sharing=off: two jobs had routes over a link */
 };
 
@@ -58,6 +61,9 @@ struct jobs_config {
 	const struct type_draw *draw;           /* draw of these speeds; NULL: the class mean */
 	const struct failures *failures;        /* NULL: nodes never fail */
 	const struct capacity_config *capacity; /* lent nodes; NULL: all nodes are always present; excludes failures */
+	const struct flowset *flows;            /* flows that rows of the trace name; NULL: none */
+	enum dataset_rule memory;               /* rule for data sets of flows */
+	bool dependencies;                      /* rows wait for their preceding job: --set jobs.dependencies=on */
 	struct steprate *rates;                 /* rates of jobs that name a strategy; NULL: strategies are ignored. Shared by runs */
 	enum jobs_sharing sharing;
 	const struct orr_args *options; /* values of jobs_options: --set jobs.NAME=VALUE */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "jobs/bill.h"
+#include "jobs/flows.h"
 #include "jobs/life.h"
 #include "jobs/places.h"
 #include "jobs/training.h"
@@ -16,7 +17,7 @@
 static void fill_in(struct orr_jobs *w, struct job *job, const struct job_rec *r)
 {
 	job->number = r->number;
-	job->submit = r->submit_ns;
+	job->submit = job->origin = r->submit_ns;
 	job->gpus = r->gpus;
 	job->limit = r->limit_ns;
 	job->id = r->id;
@@ -111,6 +112,8 @@ void life_start(struct orr_jobs *w, struct job *job)
 		job->start_cost = num_add_sat(job->start_cost, w->options.migrate_cost);
 	}
 	job->last_places = places;
+	if (job->branch)
+		flows_started(w, job);
 	job->has_run = true;
 	job->state = ORR_JOB_RUNNING;
 	job->work.was_scaled |= job->work.rate != 1;
@@ -177,6 +180,8 @@ void life_stop(struct orr_jobs *w, struct job *job, int64_t cost, const char *ki
 	job->work.left = num_add_sat(job->work.left - done, cost);
 	job->work.asked = num_add_sat(job->work.asked, cost);
 	leave_gpus(w, job, done, done);
+	if (job->branch)
+		flows_stopped(w, job);
 	bill_owe(w, job, cost);
 	job->state = ORR_JOB_WAITING;
 	w->slots.waiting++;
@@ -192,6 +197,8 @@ void life_evict(struct orr_jobs *w, struct job *job, const char *why)
 	metrics_event(w, "evict", job, why);
 	job->work.left -= saved;
 	leave_gpus(w, job, done, saved);
+	if (job->branch)
+		flows_stopped(w, job);
 	job->state = ORR_JOB_WAITING;
 	w->slots.waiting++;
 	w->policy.is_due = true;
@@ -217,4 +224,6 @@ void life_end(struct orr_jobs *w, struct job *job, enum orr_job_end how)
 	metrics_job(w, job, is_done ? JOB_COMPLETED : how == ORR_END_NODE_FAILED ? JOB_FAILED : JOB_KILLED);
 	MEM_GROW(w->slots.ended, w->slots.n_ended, w->slots.cap_ended);
 	w->slots.ended[w->slots.n_ended++] = slot_of(w, job);
+	if (job->branch)
+		flows_ended(w, job);
 }

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/sbuf.h"
+#include "jobs/flows.h"
 #include "jobs/places.h"
 #include "results/batches.h"
 #include "results/summary.h"
@@ -52,6 +53,8 @@ void metrics_state(struct orr_jobs *w)
 	timeline_set(&w->measures.busy, now, (uint64_t)(w->pool->used_milli - (w->others_milli ? *w->others_milli : 0)));
 	timeline_set(&w->measures.queue, now, w->slots.waiting);
 	timeline_set(&w->measures.stranded, now, w->slots.waiting ? w->pool->free_gpus : 0);
+	if (w->flows)
+		flows_state(w);
 	/* Free GPUs and parts of GPUs on nodes that are partly in use. */
 	timeline_set(
 		&w->measures.fragmented, now, 1000 * (uint64_t)(w->pool->total_gpus - w->pool->idle_gpus) - (uint64_t)w->pool->used_milli);
@@ -77,13 +80,18 @@ static void record(struct orr_jobs *w, const struct job *job, enum job_status ho
 			return;
 	}
 	MEM_GROW(r->jobs, r->n_jobs, w->measures.cap_rows);
+	char name[400];
+	if (job->branch)
+		flows_name(job, name, sizeof name);
 	/* The jobset, which outlives the result, owns the names. */
 	r->jobs[r->n_jobs++] = (struct job_row){ .number = job->number,
-		.job_id = job->id ? strtab_text(w->strings, job->id) : NULL,
+		.job_id = job->branch ? result_text(w->result, name)
+			  : job->id   ? strtab_text(w->strings, job->id)
+				      : NULL,
 		.user = job->user ? strtab_text(w->strings, job->user) : NULL,
 		.queue = job->queue ? strtab_text(w->strings, job->queue) : NULL,
 		.model = job->model ? strtab_text(w->strings, job->model) : NULL,
-		.submit_ns = job->submit,
+		.submit_ns = job->origin,
 		.start_ns = job->first_start,
 		.end_ns = end,
 		.wait_ns = (end < 0 ? eng_now(w->engine) : end) - job->submit - job->attained,
@@ -115,10 +123,10 @@ static void measure_fairness(struct orr_jobs *w, const struct job *job, double j
 /* Adds a completed job to the means. */
 static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 {
-	double jct = (double)(end - job->submit) / 1e9;
+	double jct = (double)(end - job->origin) / 1e9, ready = (double)(end - job->submit) / 1e9;
 	double wait = (double)(end - job->submit - job->attained) / 1e9;
 	double duration = (double)job->duration / 1e9;
-	double slowdown = fmax(1, jct / fmax(duration, slowdown_bound_s));
+	double slowdown = fmax(1, ready / fmax(duration, slowdown_bound_s));
 	hist_add_at(w->measures.jct, job->number, jct);
 	hist_add_at(w->measures.wait, job->number, wait);
 	hist_add_at(w->measures.slowdown, job->number, slowdown);
@@ -128,7 +136,7 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	w->totals.jain_sum += 1 / slowdown; /* 1 / slowdown is the speed relative to running alone */
 	w->totals.jain_sum2 += 1 / (slowdown * slowdown);
 	w->totals.jain_n++;
-	measure_fairness(w, job, jct, duration);
+	measure_fairness(w, job, ready, duration);
 }
 
 /* A job that was killed in the run did less work than requested. Means exclude such jobs, because they would favour policies that
@@ -300,6 +308,8 @@ void metrics_end(struct orr_jobs *w)
 	put(w, "ftf_max", t->ftf_max);
 	put_counts(w, unfinished);
 	put_training(w);
+	if (w->flows)
+		flows_metrics(w);
 	put_series(w, "utilisation", &w->measures.busy, 1 / (1000 * gpus));
 	put_series(w, "queue_length", &w->measures.queue, 1);
 	put_series(w, "stranded_gpus", &w->measures.stranded, 1);

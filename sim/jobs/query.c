@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "jobs/bill.h"
+#include "jobs/flows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ bool orr_job_get(const struct orr_jobs *w, orr_job j, struct orr_job_info *out)
 		.queue = job->queue,
 		.model = job->model,
 		.preemptions = job->preemptions,
-		.is_elastic = job->speedup != 0 };
+		.is_elastic = job->speedup != 0 || job->is_linear };
 	return true;
 }
 
@@ -91,6 +92,8 @@ int64_t orr_job_attained_ns(const struct orr_jobs *w, orr_job j)
 const char *orr_job_name(const struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
+	if (job && job->branch)
+		return job->branch->run->flow->op[job->stage].name;
 	return job && job->id ? strtab_text(w->strings, job->id) : "";
 }
 

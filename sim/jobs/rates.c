@@ -187,6 +187,8 @@ double rate_at_size(struct orr_jobs *w, const struct job *job, uint32_t gpus)
 {
 	if (gpus == job->gpus)
 		return 1;
+	if (job->is_linear)
+		return gpus ? (double)gpus / job->gpus : 0;
 	if (!job->speedup)
 		return 0;
 	const struct speedup *s = &w->speedups.of[job->speedup];

@@ -2,6 +2,8 @@
 /* One run: executes events, then notifies the policy, which decides, until no job is left. */
 #include "base/mem.h"
 #include "jobs/bill.h"
+#include "jobs/depend.h"
+#include "jobs/flows.h"
 #include "jobs/life.h"
 #include "jobs/notes.h"
 #include "jobs/places.h"
@@ -29,6 +31,19 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_INT("sharing_flows", "1000000", 1, 1e12,
 		"limit on messages; a simulated set then counts as steady, or uses --sharing analytic if fewer than two iterations are "
 		"complete"),
+	ORR_PARAM_CHOICE("dependencies", "off", "off|on",
+		"on: a job is submitted at the end of its preceding job plus the think time (SWF); off: as recorded"),
+	ORR_PARAM_BOOL("unshared", false, "each branch of a flow is a job with its own sources and prefix"),
+	ORR_PARAM_REAL(
+		"memory_bytes", "0", 0, 9e18, "memory of a node for data sets of flows, with --memory; 0: that of the cluster's nodes"),
+	ORR_PARAM_REAL("disk_Bps", "0", 0, 1e18, "bytes per second of a node's disk, for data sets; 0: transfers take no time"),
+	ORR_PARAM_BOOL("memory_reload", false, "a data set read from disk comes back to memory"),
+	ORR_PARAM_REAL("rho", "1", 0, 1e9, "--memory amm: cost of disk relative to memory"),
+	ORR_PARAM_CHOICE("amm_recompute", "disk", "disk|code",
+		"--memory amm: part of the upstream that is read to make a set again: that on disk, "
+		"or the prototype's form"),
+	ORR_PARAM_CHOICE("amm_first_use", "counts", "counts|code",
+		"--memory amm: the first use reduces the value, or, as in the prototype, does not"),
 	ORR_PARAM_INT("gantt", "200", 0, 1e6, "record the starts and stops of the first N jobs"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of jobs, counted from the first, excluded from means"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of confidence intervals"), ORR_PARAM_END };
@@ -50,11 +65,22 @@ static void on_arrival(struct engine *e, void *ctx, uint64_t subject, uint64_t a
 	(void)e, (void)subject, (void)arg;
 	struct orr_jobs *w = ctx;
 	uint64_t live = w->slots.live;
+	if (w->arrivals.next.flow && w->flows) {
+		flows_submit(w, &w->arrivals.next);
+		next_arrival(w);
+		return;
+	}
+	if (depend_holds(w, &w->arrivals.next)) {
+		next_arrival(w);
+		return;
+	}
 	life_arrive(w, &w->arrivals.next);
 	if (w->error.code)
 		w->is_over = true;
 	else if (w->slots.live > live)
 		tell_arrived(w, &w->slots.job[w->slots.last_live]);
+	else if (w->depend)
+		depend_ended(w, w->arrivals.next.number);
 	next_arrival(w);
 }
 
@@ -94,6 +120,10 @@ void jobs_end_instant(struct orr_jobs *w)
 	bill_instant(w);
 	if (w->config->check)
 		check_ended(w);
+	if (w->flows)
+		flows_end_instant(w);
+	for (uint32_t i = 0; w->depend && i < w->slots.n_ended; i++)
+		depend_ended(w, w->slots.job[w->slots.ended[i]].number);
 	slot_release_ended(w);
 }
 
@@ -150,7 +180,7 @@ static void on_until(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 
 bool jobs_is_over(const struct orr_jobs *w)
 {
-	return w->is_over || (!w->slots.live && !w->arrivals.has_next);
+	return w->is_over || (!w->slots.live && !w->arrivals.has_next && !(w->depend && w->depend->n_held));
 }
 
 bool jobs_has_failed(const struct orr_jobs *w)
@@ -278,6 +308,8 @@ static void world_free(struct orr_jobs *w)
 	metrics_free(w);
 	node_events_free(w);
 	bill_free(w);
+	flows_free(w);
+	depend_free(w);
 	jobcursor_close(w->arrivals.cursor);
 	if (w->owns_host) {
 		pool_free(w->pool);
@@ -298,6 +330,8 @@ struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host 
 		w->nodes.failures = failure_run_new(c->failures, c->cluster, c->seed, c->replication);
 	next_arrival(w);
 	metrics_begin(w);
+	flows_begin(w);
+	depend_begin(w);
 	node_events_next(w);
 	if (c->capacity && w->owns_host)
 		bill_begin(w);
@@ -335,6 +369,18 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const
 	return jobs_end(w, err);
 }
 
+static void find_unfit_stages(struct orr_jobs *w, const struct job_rec *row, uint64_t *count, struct job_rec *first)
+{
+	const struct flow *f = w->config->flows->flow[row->flow - 1];
+	for (uint32_t i = 0; i < f->n_ops; i++) {
+		struct job_rec r = flow_rec(row, f, i, 0);
+		struct pool_request q = request_of_row(w, &r);
+		uint32_t shape = shape_of(w, &q);
+		if (f->op[i].kind == FLOW_WORK && !w->shapes.shape[shape].fits_ever && !(*count)++)
+			*first = r;
+	}
+}
+
 int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec *first, struct orr_error *err)
 {
 	enum { MOST = 2000000 };
@@ -342,6 +388,10 @@ int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec
 	struct orr_jobs *w = world_new(c, NULL, NULL, "");
 	struct job_rec r;
 	for (uint64_t i = 0; i < MOST && !w->error.code && jobcursor_next(w->arrivals.cursor, &r); i++) {
+		if (r.flow && c->flows) {
+			find_unfit_stages(w, &r, count, first);
+			continue;
+		}
 		struct pool_request q = request_of_row(w, &r);
 		uint32_t shape = shape_of(w, &q);
 		if (work_of(w, &r) < 0 || !speedup_load(w, &r) || w->shapes.shape[shape].fits_ever)

@@ -6,7 +6,9 @@
 #include "base/strtab.h"
 #include "hwmodel/throughput.h"
 #include "jobs/steprate.h"
+#include "jobs/depend.h"
 #include "jobs/type_speed.h"
+#include "traces/flow.h"
 #include "world/gpu_types.h"
 
 #include <stdio.h>
@@ -27,6 +29,50 @@ static int resolve_trace(const struct scenario *s, struct jobs_state *t, struct 
 	if (!rc && block_ns)
 		rc = jobset_resample(t->jobs, block_ns, s->seed, err);
 	return rc;
+}
+
+/* ---- flows ---- */
+
+static int unshare(const struct scenario *s, struct jobs_state *t, struct orr_error *err)
+{
+	const struct flowset *from = jobset_flows(t->jobs);
+	if (!from || !orr_arg_bool(s->options, "unshared"))
+		return ORR_OK;
+	t->unshared = mem_zalloc(1, sizeof *t->unshared);
+	for (uint32_t i = 0; i < from->n; i++) {
+		struct flow *f = flow_unshared(from->flow[i], jobset_source(t->jobs), err);
+		if (!f)
+			return ORR_EINPUT;
+		flowset_add(t->unshared, f);
+	}
+	return ORR_OK;
+}
+
+/* Data sets need a memory to be managed in. */
+static int check_memory(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
+{
+	bool has_outputs = false;
+	const struct flowset *set = jobset_flows(t->jobs);
+	for (uint32_t i = 0; set && i < set->n; i++)
+		for (uint32_t k = 0; k < set->flow[i]->n_ops; k++)
+			has_outputs |= set->flow[i]->op[k].bytes.n > 0;
+	if (!orr_arg_int(s->keys, "memory") || !has_outputs || orr_arg_real(s->options, "memory_bytes") > 0)
+		return ORR_OK;
+	for (uint32_t i = 0; i < s->cluster->n_nodes; i++)
+		if (s->cluster->node[i].mem_mib <= 0)
+			return orr_fail(err, ORR_EINPUT,
+				"memory: node %s states no memory: expected mem=GIB in --cluster, or --set jobs.memory_bytes=BYTES",
+				s->cluster->node[i].name);
+	return ORR_OK;
+}
+
+static int check_dependencies(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
+{
+	if (strcmp(orr_arg_text(s->options, "dependencies"), "on"))
+		return ORR_OK;
+	if (!jobset_is_loaded(t->jobs) || jobset_blocks(t->jobs) || jobset_flows(t->jobs))
+		return orr_fail(err, ORR_EINPUT, "jobs.dependencies=on: expected a trace file of jobs, without --resample");
+	return depend_check(t->jobs, err);
 }
 
 /* ---- GPU types ---- */
@@ -226,6 +272,8 @@ static void describe(struct scenario *s, const struct jobs_state *t)
 		cJSON_AddStringToObject(o, "throughputs", orr_arg_text(s->keys, "throughputs"));
 		cJSON_AddStringToObject(o, "throughputs_sha256", throughput_hash(t->throughput));
 	}
+	if (jobset_flows(t->jobs))
+		cJSON_AddStringToObject(o, "memory", orr_arg_text(s->keys, "memory"));
 	if (t->rates)
 		describe_training(s, t, o);
 	if (type_speeds_has_class(t->speeds) || (!t->rates && *orr_arg_text(s->options, "reference_type")))
@@ -254,6 +302,12 @@ int jobs_state_load(struct scenario *s, struct jobs_state *t, struct orr_error *
 	if (!rc)
 		rc = resolve_trace(s, t, err);
 	if (!rc)
+		rc = unshare(s, t, err);
+	if (!rc)
+		rc = check_memory(s, t, err);
+	if (!rc)
+		rc = check_dependencies(s, t, err);
+	if (!rc)
 		rc = check_gpu_types(s, t, err);
 	if (!rc)
 		rc = resolve_speeds(s, t, err);
@@ -275,6 +329,7 @@ void jobs_state_free(struct jobs_state *t)
 	mem_free(t->speed_draw);
 	type_speeds_free(t->speeds);
 	setting_free(&t->set);
+	flowset_free(t->unshared);
 	jobset_free(t->jobs);
 	throughput_free(t->throughput);
 	failures_free(t->failures);

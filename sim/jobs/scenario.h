@@ -21,6 +21,7 @@
 /* The state of an open scenario. Read-only except for the blocks: threads may run policies in parallel. */
 struct jobs_state {
 	struct jobset *jobs;
+	struct flowset *unshared; /* jobs.unshared: replaces the flows of the jobset; NULL: it has them */
 	const struct placement *placement;
 	struct throughput *throughput;
 	struct failures *failures;

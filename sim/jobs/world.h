@@ -30,6 +30,8 @@ struct options {
 	uint32_t sharing_most;
 };
 
+struct depend;
+struct flows;
 struct places;
 struct bill;
 struct capacity;
@@ -49,6 +51,8 @@ struct orr_jobs {
 	struct speedups speedups;
 	struct class_models class_models;
 	struct places *places; /* NULL: no job trains */
+	struct depend *depend; /* NULL without jobs.dependencies */
+	struct flows *flows;   /* NULL: the trace has none */
 	struct policy_calls policy;
 	struct node_events nodes;
 	struct capacity *capacity; /* lent nodes; NULL: all nodes are always present */

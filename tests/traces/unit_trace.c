@@ -151,7 +151,7 @@ static void errors(void)
 		"t:1: unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"some,thing\"",
 		"an unknown format");
 	same_text(error_of("phily", "", NULL),
-		"no trace format \"phily\"; there are philly, muri, tiresias, openb, openb-nodes, "
+		"no trace format \"phily\"; there are flow, philly, muri, tiresias, openb, openb-nodes, "
 		"orrery, azure-llm, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, "
 		"parcae-segment, skypilot, availability, prices, gavel, swf, auto",
 		"formats are listed");

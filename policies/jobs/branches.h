@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * branches.h - common part of the policies for flows: a queue of waiting stages and the number of running ones
+ *
+ * A job that is no stage of a flow counts as a flow of one stage. A policy embeds struct branches as its first member.
+ */
+#ifndef ORR_POLICIES_BRANCHES_H
+#define ORR_POLICIES_BRANCHES_H
+
+#include <orrery/jobs.h>
+
+struct branches {
+	struct orr_queue *waiting; /* by flow, then in the order of the depth-first walk */
+	uint32_t running;
+};
+
+void *branches_new(struct orr_jobs *w, size_t size);
+/* For struct orr_jobs_ops. */
+void *branches_create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err);
+void branches_free(void *self);
+void branches_arrive(void *self, struct orr_jobs *w, orr_job j);
+void branches_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how);
+void branches_evict(void *self, struct orr_jobs *w, orr_job j);
+
+/* GPUs for one of n stages that run at once: 1/n of the GPUs of the type with most of them, at least 1; the request of a job whose size
+ * is fixed. */
+uint32_t branches_size(const struct orr_jobs *w, orr_job j, double n);
+/* Starts a stage of the queue on its share of the cluster; false if it does not fit. */
+bool branches_start(struct branches *b, struct orr_jobs *w, orr_job j, double n);
+
+#endif

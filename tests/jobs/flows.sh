@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Flows on the command line: old policies, the baselines, bad files, dependencies of SWF, plugins and speed.
+. "${srcdir:-.}/tests/tap.sh"
+run() { "$ORRERY" jobs "$@" --check -q --no-figures 2>&1; }
+metric() { awk -F, -v p="$2" -v m="$3" '$1 == p && $2 == m { print $3 }' "$1/summary.csv"; }
+
+# ---- a flow of one operator is a job ----
+printf 'job_id,submit_s,duration_s,gpus\n' >"$work/jobs.csv"
+sep='{"flows":[' flows=
+for i in 1 2 3 4 5 6 7 8; do
+  gpus=$((i % 3 + 1)) work_s=$((i * 7 % 11 + 1)) submit=$((i * 2))
+  printf 'job%d,%d,%d,%d\n' $i $submit $work_s $gpus >>"$work/jobs.csv"
+  flows+="$sep{\"name\":\"job$i\",\"submit_s\":$submit,\"operators\":[{\"name\":\"work\",\"work_s\":$work_s,\"gpus\":$gpus}]}"
+  sep=,
+done
+printf '%s]}' "$flows" >"$work/one.json"
+for p in fifo srtf las easy-backfill conservative-backfill; do
+  run "$work/jobs.csv" --cluster 1x4 --policy $p --out "$work/j"
+  run "$work/one.json" --cluster 1x4 --policy $p --out "$work/f"
+  cmp -s "$work/j/$p.jobs.csv" "$work/f/$p.jobs.csv" && cmp -s "$work/j/summary.csv" "$work/f/summary.csv"
+  ok $? "$p: a flow of one operator gives the bytes of the job"
+done
+
+# ---- every policy takes a flow, with pruning, and all kinds of memory ----
+flow=explore:f=5,f2=3,n=2,every=4,prefix=8,branch=3,branch2=2,stages=2,stop=satisfied,keep=2,gpus=2,prefix_bytes=3,branch_bytes=2
+for p in $("$ORRERY" policy list --kind jobs | awk 'NR > 1 { print $1 }'); do
+  case $p in gavel | spot-market) continue ;; esac
+  for m in amm lru touch-count none; do
+    said=$(run $flow --cluster 2x2 --policy "$p" --memory $m --set jobs.memory_bytes=4 --out "$work/all")
+    rc=$?
+    is "$rc $said $(metric "$work/all" "$p" flows_completed)" "0  2" "$p runs flows with --memory $m"
+  done
+done
+
+# ---- baselines: sequential and parallel jobs ----
+f1=explore:f=10,prefix=20,branch=1
+run $f1 --cluster 1x10 --policy mdf,branch-parallel,branch-random,branch-locality --out "$work/b"
+for p in mdf branch-parallel branch-random branch-locality; do
+  is "$(metric "$work/b" $p makespan)" 3 "$p: 30 GPU seconds on ten GPUs"
+done
+run $f1 --cluster 1x10 --policy mdf,branch-parallel --set jobs.unshared=true --out "$work/u"
+is "$(metric "$work/u" mdf makespan) $(metric "$work/u" branch-parallel makespan)" "21 21" "unshared jobs take 210 GPU seconds, in turn or at once"
+data=explore:f=4,prefix=20,branch=1,prefix_bytes=100,branch_bytes=10
+run $data --cluster 1x4 --policy mdf,branch-parallel --set jobs.unshared=true --out "$work/u"
+is "$(metric "$work/u" mdf memory_max) $(metric "$work/u" branch-parallel memory_max)" "120 440" "parallel jobs demand f times the memory"
+
+# ---- bad flows: JSON path, remedy, exit code 2 ----
+bad() { # TEXT EXPECTED NAME
+  printf '%s' "$1" >"$work/bad.json"
+  said=$(run "$work/bad.json" --cluster 1x1 --policy fifo --format flow)
+  like "$? $said" "^2 orrery: .*bad.json.*$2" "$3"
+}
+op='{"name":"p","work_s":1}' ex='{"name":"e","inputs":["p"],"explore":3}'
+br='{"name":"b","inputs":["e"],"work_s":1,"score":{"law":"linear"}}' ch='{"name":"c","inputs":["b"],"choose":{}}'
+bad '{"operators":[{"name":"a","inputs":["b"],"work_s":1},{"name":"b","inputs":["a"],"work_s":1}]}' '\$\.operators\[0\].*cycle.*expected' "a cycle"
+bad '{"operators":[{"name":"a","inputs":["x"],"work_s":1}]}' '\$\.operators\[0\]\.inputs: expected the name.*found "x"' "an unknown input"
+bad '{"operators":[{"name":"a","inputs":["a"],"work_s":1}]}' 'expected another operator' "its own input"
+bad "{\"operators\":[$op,$ex,$br,$ch,{\"name\":\"c2\",\"inputs\":[\"b\"],\"choose\":{}}]}" '\$\.operators\[4\].*second choose.*expected one' "two chooses of one explore"
+bad "{\"operators\":[$op,$ex,$br,{\"name\":\"c\",\"inputs\":[\"b\"],\"choose\":{\"keep\":0}}]}" 'choose\.keep: expected a number from 1' "keep 0"
+bad '{"operators":[{"name":"a","work_s":1,"output_bytes":-1}]}' 'output_bytes: expected.*from 0.*found -1' "negative bytes"
+bad '{"operators":[{"name":"a","work_s":-1}]}' 'work_s: expected.*from 0' "negative work"
+bad '{"operators":[{"name":"a","work_s":1e400}]}' 'work_s: expected' "an infinite work"
+bad '{"operators":[{"name":"a"}]}' 'work_s: expected the work' "no work"
+bad '{"operators":[{"work_s":1}]}' 'name: expected the name' "no name"
+bad "{\"operators\":[$op,$op]}" 'name: expected a name that no other' "a name twice"
+bad '{"operators":[]}' 'operators.*empty' "no operator"
+bad '{"operators":3}' 'operators: expected a list' "operators that are no list"
+bad '{"flows":[]}' 'flows: expected a list' "no flow"
+bad '{"operators":[{"name":"a","work":1}]}' 'unknown key "work".*work_s' "an unknown key, with the nearest"
+bad "{\"operators\":[$op,$ex,$br]}" 'explore without a choose' "an explore without a choose"
+bad "{\"operators\":[$op,{\"name\":\"c\",\"inputs\":[\"p\"],\"choose\":{}}]}" 'reads no branch' "a choose without an explore"
+bad "{\"operators\":[$op,$ex,{\"name\":\"b\",\"inputs\":[\"e\"],\"work_s\":1},$ch]}" 'without a score' "a choose by no score"
+bad "{\"operators\":[$op,$ex,$br,{\"name\":\"c\",\"inputs\":[\"b\"],\"choose\":{\"stop\":\"improving\"}}]}" 'choose\.order: expected monotone or convex' "stop improving without an order"
+bad "{\"operators\":[$op,$ex,{\"name\":\"b\",\"inputs\":[\"e\"],\"work_s\":[1,2],\"score\":{\"law\":\"linear\"}},$ch]}" 'work_s that fits no explore' "a list of the wrong length"
+bad "{\"operators\":[$op,$ex,$br,$ch,{\"name\":\"f\",\"inputs\":[\"p\"],\"explore\":2},{\"name\":\"x\",\"inputs\":[\"f\",\"b\"],\"work_s\":1}]}" 'branches of two explores' "inputs in two explores"
+bad "{\"operators\":[$op,$ex,$br,{\"name\":\"side\",\"inputs\":[\"e\"],\"work_s\":1},$ch]}" 'read by no operator' "an operator of a branch that nothing reads"
+bad '{"operators":[' '1: is not valid JSON' "half a file"
+bad '{"operators":[{"name":"a","work_s":1}]} x' '1: is not valid JSON' "text after the flow"
+bad '' 'expected' "an empty file"
+deep='{"operators":[{"name":"p","work_s":1}' at=p
+for i in $(seq 1 13); do deep+=",{\"name\":\"e$i\",\"inputs\":[\"$at\"],\"explore\":10}" at=e$i; done
+deep+=",{\"name\":\"b\",\"inputs\":[\"$at\"],\"work_s\":1,\"score\":{\"law\":\"linear\"}}" at=b
+for i in $(seq 1 13); do deep+=",{\"name\":\"c$i\",\"inputs\":[\"$at\"],\"choose\":{}}" at=c$i; done
+bad "$deep]}" 'too many branches.*at most 1e12' "1e13 branches"
+printf '{"operators":[%s,%s,%s,%s]}' "$op" "$ex" "${br%\}},\"output_bytes\":5}" "$ch" >"$work/m.json"
+said=$(run "$work/m.json" --cluster 1x1 --policy fifo --memory lru)
+like "$? $said" '^2 .*states no memory: expected mem=GIB' "a memory rule without a memory"
+
+# ---- SWF: preceding job and think time ----
+swf() { printf '%d %d -1 %d 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 %d %d\n' "$@"; }
+{ swf 1 0 10 -1 -1; swf 2 5 10 1 7; swf 3 6 1 -1 -1; swf 4 50 2 2 -1; swf 5 60 1 99 3; } >"$work/t.swf"
+run "$work/t.swf" --cluster 1x4 --policy fifo --set jobs.dependencies=on --out "$work/d"
+is "$(cut -d, -f1,3,4,5 "$work/d/fifo.jobs.csv" | tail -n +2 | sed 's/\.000000000//g' | tr '\n' ' ')" \
+  "1,0,0,10 2,17,17,27 3,6,6,7 4,27,27,29 5,60,60,61 " "a job is submitted at the end of its preceding job plus the think time"
+run "$work/t.swf" --cluster 1x4 --policy fifo --out "$work/d"
+is "$(cut -d, -f1,3 "$work/d/fifo.jobs.csv" | tail -n +2 | sed 's/\.000000000//g' | tr '\n' ' ')" "1,0 2,5 3,6 4,50 5,60 " "without the option, as recorded"
+{ swf 1 0 10 2 0; swf 2 5 10 -1 -1; } >"$work/t.swf"
+said=$(run "$work/t.swf" --cluster 1x4 --policy fifo --set jobs.dependencies=on)
+like "$? $said" '^2 orrery: .*t.swf:1: preceding job 2: expected the number of an earlier job' "a later preceding job"
+
+# ---- speed: 90,301 stages ----
+before=$(awk '{ print $1 + $2 }' <(times | tail -1 | tr 'ms' '  ' | awk '{ print $1 * 60 + $2, $3 * 60 + $4 }'))
+run explore:f=300,f2=300,prefix=20,branch=1,prefix_bytes=1e9,branch_bytes=1e8 --cluster 1x8 --policy mdf --memory amm \
+  --set jobs.memory_bytes=1.15e9 --set jobs.disk_Bps=1e9 --out "$work/s"
+after=$(awk '{ print $1 + $2 }' <(times | tail -1 | tr 'ms' '  ' | awk '{ print $1 * 60 + $2, $3 * 60 + $4 }'))
+is "$(metric "$work/s" mdf stages_run)" 90301 "f1 = f2 = 300: all stages run"
+ok "$(awk -v a="$before" -v b="$after" 'BEGIN { print b - a < 3 ? 0 : 1 }')" "f1 = f2 = 300 under amm takes less than 3 CPU s"
+tap_done
