@@ -88,7 +88,7 @@ struct job_rec {
 	uint32_t user, queue, model, gpu_types, speedup, strategy, status; /* 0: none */
 	uint32_t preceding, flow; /* id of the preceding job; number of the flow, from 1; 0: none */
 	int64_t think_ns;         /* time from the end of the preceding job to the submission */
-	uint64_t line;                                                     /* line in the file; 0: from a generator */
+	uint64_t line;            /* line in the file; 0: from a generator */
 };
 
 struct flowset;

@@ -42,14 +42,14 @@ enum jobs_on_failure { JOBS_REQUEUE, JOBS_KILL };
 
 /* Inputs that a run depended on. The bits below are those of enum step_use, for jobs that train. */
 enum jobs_use {
-	JOBS_USED_PLACEMENT = 1 << 16,  /* the default placement rule would have chosen other GPUs */
-	JOBS_USED_SPEEDS = 1 << 17,     /* a rate other than 1 of a job that ran, or in an answer to the policy */
-	JOBS_USED_TYPE_ORDER = 1 << 18, /* jobs.type_order=fastest put a type before an earlier type of the cluster */
-	JOBS_USED_REPEAT = 1 << 19,     /* the run was longer than the trace of instances */
-	JOBS_USED_CHECKPOINT = 1 << 20, /* a job that lost a node continued from a checkpoint */
-	JOBS_USED_WARMUP = 1 << 21,     /* a mean differs without jobs.warmup */
+	JOBS_USED_PLACEMENT = 1 << 16,    /* the default placement rule would have chosen other GPUs */
+	JOBS_USED_SPEEDS = 1 << 17,       /* a rate other than 1 of a job that ran, or in an answer to the policy */
+	JOBS_USED_TYPE_ORDER = 1 << 18,   /* jobs.type_order=fastest put a type before an earlier type of the cluster */
+	JOBS_USED_REPEAT = 1 << 19,       /* the run was longer than the trace of instances */
+	JOBS_USED_CHECKPOINT = 1 << 20,   /* a job that lost a node continued from a checkpoint */
+	JOBS_USED_WARMUP = 1 << 21,       /* a mean differs without jobs.warmup */
 	JOBS_USED_DEPENDENCIES = 1 << 23, /* a job was submitted at another time than recorded */
-	JOBS_USED_SHARING = 1 << 22     /* jobs slowed each other on a link; with sharing=off: two jobs had routes over a link */
+	JOBS_USED_SHARING = 1 << 22       /* jobs slowed each other on a link; with sharing=off: two jobs had routes over a link */
 };
 
 struct jobs_config {
