@@ -37,7 +37,7 @@ struct sim {
 	const char *x_row, *goal_row; /* the next rows of the two files */
 	int recompute, compared;
 	enum gavel_goal goal;
-	double worst; /* relative distance of the goal's value */
+	double worst; /* relative difference of the goal's value from the optimum */
 };
 
 /* ---- input ---- */
@@ -52,7 +52,7 @@ static char *read_file(const char *folder, const char *name, const char *ending)
 	return bytes_read_file(path, 1 << 24, &n, NULL, &e);
 }
 
-/* Rows of ten fields with tabs between them. */
+/* Reads rows of ten fields, separated by tabs. */
 static void read_trace(struct sim *s, char *text, const cJSON *table)
 {
 	char *rest = text;
@@ -97,7 +97,7 @@ static void take_x(struct sim *s)
 	}
 }
 
-/* Equal time shares, as the simulator's policy isolated: N/m/GPUs, divided by max(1, sum). */
+/* Returns the rate on an equal share of time. Shares: N/m/GPUs, divided by max(1, sum), as in the simulator's policy "isolated". */
 static double rate_on_equal_share(const struct sim *s, const struct job *j, int n)
 {
 	double sum = 0, rate = 0;
@@ -181,7 +181,7 @@ static bool is_before(const struct sim *s, const struct job *a, const struct job
 	return (a->has_x ? a->x[t] : 0) > (b->has_x ? b->x[t] : 0);
 }
 
-/* Returns how many jobs run in the round. */
+/* Starts a round. Returns the number of jobs that run in it. */
 static int start_round(struct sim *s)
 {
 	bool is_taken[MAX_JOBS] = { false };
@@ -215,7 +215,7 @@ static int start_round(struct sim *s)
 	return running;
 }
 
-/* Books the results, the latest finish first, and moves the clock. */
+/* Records the results, the latest finish first, and advances the clock. */
 static void end_round(struct sim *s)
 {
 	double start_s = s->now_s;
@@ -239,7 +239,7 @@ static void end_round(struct sim *s)
 	}
 }
 
-/* Moves the clock to the next arrival; false if none is left and no job is active. */
+/* Advances the clock to the next arrival. Returns false if no arrival is left and no job is active. */
 static bool skip_to_arrival(struct sim *s, int arrived)
 {
 	bool any = false;

@@ -49,7 +49,7 @@ static char *read_data(const char *name)
 	return root ? bytes_read_file(path, 16 << 20, &n, NULL, &err) : NULL;
 }
 
-/* The next line, cut off; NULL at the end. */
+/* Returns the next line, terminated by NUL in place, or NULL at the end. */
 static char *next_line(char **at)
 {
 	char *line = *at;
@@ -61,7 +61,7 @@ static char *next_line(char **at)
 	return line;
 }
 
-/* Fields between blanks or commas, cut off in place. */
+/* Splits a line at blanks or commas, in place; returns the number of fields. */
 static unsigned fields(char *line, const char *between, char *out[], unsigned max)
 {
 	unsigned n = 0;
@@ -178,7 +178,7 @@ static void totals(const struct result *r, const double *printed)
 {
 	double worst = 0;
 	for (unsigned k = 0; k < KINDS; k++) {
-		double off = (fabs(r->ours_us[k] - printed[k]) - 1) / fmax(1, printed[k]); /* it prints whole us */
+		double off = (fabs(r->ours_us[k] - printed[k]) - 1) / fmax(1, printed[k]); /* whole microseconds are printed */
 		printf("# %-5s ours %.1f us, sum of SimAI's lines %.0f us, its total %.0f us\n", kind_name[k], r->ours_us[k],
 			r->theirs_us[k], printed[k]);
 		worst = fmax(worst, off);

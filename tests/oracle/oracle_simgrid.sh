@@ -7,7 +7,7 @@
 . "${srcdir:-.}/tests/tap.sh"
 oracles=$data/oracles/simgrid
 
-# Rows that are missing or differ by more than 1e-9: theirs against ours.
+# Prints rows that are missing or differ by more than 1e-9: SimGrid's next to orrery's.
 differences() {
   case $1 in *.gz) gzip -dc "$1" ;; *) cat "$1" ;; esac | awk -F, -v tolerance="$3" '
     function off(a, b) { return (a > b ? a - b : b - a) > tolerance * b }
@@ -41,7 +41,7 @@ else
   weighted=$oracles/g_leaf4x4_lat5us_rttweighted
   "$ORRERY" net flows --links "${weighted}_links.csv" --flows "${weighted}_flows.csv" -o "$work/plain.csv" -q
   like "$(differences "${weighted}_flows.csv" "$work/plain.csv" 1e-9)" ' for ' "without --rtt-weighted the weighted case differs"
-  # All steps of the ring are the same: one is simulated.
+  # All steps of the ring are equal, so one step is simulated.
   like "$("$ORRERY" net flows --links "$oracles/a_ring128_star_links.csv" --flows "$oracles/a_ring128_star_flows.csv.gz" --json)" \
     '"steps_simulated":	1,' "254 equal steps of a ring are simulated once"
 fi

@@ -70,7 +70,7 @@ static void print_list(struct sbuf *out, const char *key, const double *v, size_
 	sbuf_printf(out, "]");
 }
 
-/* As a file of a served model would have it. */
+/* Returns the model as a model file would define it. */
 static struct served *model(void)
 {
 	FILE *f = open_file("perf_model.csv");
@@ -128,7 +128,7 @@ static double worst_relative(double got, double want)
 	return fabs(got - want) / fabs(want);
 }
 
-/* The rows of 0.csv against those of the result: the largest relative difference. */
+/* Compares the rows of 0.csv with those of the result; the outcome is the largest relative difference. */
 static void compare(const char *run, const struct run_result *r)
 {
 	char name[128], line[1024];

@@ -17,7 +17,7 @@ dlas         las
 dlas-gpu     las-gpu       policy.las-gpu.rules=tiresias
 '
 
-# Jobs whose end differs: theirs against ours, both "id,end" sorted.
+# Prints jobs whose ends differ: Tiresias' next to orrery's, both as sorted lines "id,end".
 differences() {
   diff <(awk -F, 'NR > 1 { printf "%s,%d.000000000\n", $2, $6 }' "$1" | sort) \
     <(awk -F, 'NR > 1 { print $1 "," $5 }' "$2" | sort) | head -5

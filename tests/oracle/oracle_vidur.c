@@ -11,7 +11,7 @@ extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi;
 
 enum { REQUESTS = 2000 };
 
-/* The larger error of the two; NAN, a missing time, counts as the largest. */
+/* Returns the larger of two errors; NAN, a missing time, counts as the largest. */
 static double worse(double worst, double got, double want)
 {
 	double x = fabs(got - want);

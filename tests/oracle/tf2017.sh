@@ -73,7 +73,7 @@ simulate() {
     "${overlap[@]}"
 }
 
-# Compute alone: the measured step less what the same step waits for in the simulator.
+# Compute time: the measured step minus the waiting time of the simulated step.
 compute_alone() {
   local step_s rate
   step_s=$(awk "BEGIN { printf \"%.12g\", $3 / $4 }")
@@ -98,7 +98,7 @@ while IFS=, read -r platform gpu model batch gpus kind rate; do
   echo "$platform|$model|$line" >>"$work/rows"
 done <"$measured"
 
-# mean absolute error (column 3 orrery, 4 linear) of rows that match a pattern
+# prints the mean absolute error (column 3 orrery, 4 linear) of rows that match a pattern
 mean() {
   grep -v '|AlexNet|' "$work/rows" | grep -F -- "$1" |
     awk -F'|' -v c="$2" '{ split($3, f, " "); x = f[c] + 0; s += x < 0 ? -x : x; n++ } END { printf "%.2f", n ? s / n : -1 }'

@@ -11,9 +11,9 @@ if [ ! -e "$data/dapple_golden_plans.csv" ]; then
 fi
 # batch MODEL FILE: sets file and batch of a model of dapple_models.csv
 of_model() { awk -F, -v m="$1" '$1 == m { print $2, $3 }' "$data/dapple_models.csv"; }
-# metric POLICY NAME: from the last run
+# metric POLICY NAME: prints a metric of the last run
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "$work/o/summary.csv"; }
-# near VALUE WANTED: within 0.5 %
+# near VALUE WANTED: true if VALUE is within 0.5 % of WANTED
 near() { awk -v v="$1" -v w="$2" 'BEGIN { exit !(v / w > 0.995 && v / w < 1.005) }'; }
 plan() {
   "$ORRERY" plan "$data/$1:batch=$2" --cluster 2x8:v100 --global-batch "$3" --micro-batch "$4" --network star:bw=25Gbps -q --no-figures \

@@ -13,7 +13,7 @@
 #include <math.h>
 
 static void (*search_now)(struct orr_plan *p);
-static int returned; /* what the search returns */
+static int returned; /* return value of the search */
 
 static int search(struct orr_plan *p, const struct orr_args *args, struct orr_error *err)
 {

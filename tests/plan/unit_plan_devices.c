@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The closed form on devices of two types, with updates, and with sharded optimizer state: the slowest device of a stage determines its
- * time, and the smallest memory what fits. Two nodes, links of 1 GB/s without latency.
+ * The closed form on devices of two types, with updates, and with sharded optimizer state: The slowest device of a stage
+ * determines its time, and the smallest memory determines what fits. Two nodes, links of 1 GB/s without latency.
  */
 #include "tests/plan/search_run.h"
 #include "tests/tap.h"
@@ -45,7 +45,7 @@ static struct orr_plan_value value_of(struct orr_plan *p, struct orr_plan_stage 
 	return v;
 }
 
-/* GPU 0 a V100, GPU 1 a P100, each on its node; or the other way round. */
+/* Puts a V100 and a P100 on separate nodes: GPU 0 and 1, or 1 and 0. */
 static void two_types(struct orr_plan *p)
 {
 	static const uint32_t gpu[] = { 0, 1 };
@@ -69,7 +69,7 @@ static void two_types(struct orr_plan *p)
 	double work = fmax(a.forward_s, b.forward_s) + fmax(a.backward_s, b.backward_s);
 	struct orr_plan_stage both = { .gpu = gpu, .n_gpus = 2 };
 	near_to(value_of(p, both, 16, false).iteration_s / (work + a.params * 4 / 1e9), 1, 1e-9, "the slower replica determines the time");
-	/* A group of two shards: its all-reduces cross the nodes. */
+	/* A group of two shards: its all-reduces cross between the nodes. */
 	a = cost_of(p, 0, 16, 2);
 	b = cost_of(p, 1, 16, 2);
 	work = fmax(a.forward_s, b.forward_s) + fmax(a.backward_s, b.backward_s) + (a.forward_sums + a.backward_sums) * a.sum_bytes / 1e9;
@@ -88,7 +88,8 @@ static void two_types(struct orr_plan *p)
 	near_to(v.memory_bytes / fmax(first, second), 1, 1e-9, "the fullest memory");
 }
 
-/* Updates follow the sums. Sharded state: each replica updates its part, and holds its part of Adam's 8 bytes. */
+/* The updates come after the sums. With sharded optimizer state, each replica updates its own part and holds this part of Adam's 8
+ * bytes. */
 static void updates(struct orr_plan *p)
 {
 	static const uint32_t gpu[] = { 0, 1 };
@@ -130,7 +131,7 @@ static void many_nics(struct orr_plan *p)
 	near_to(v.iteration_s / (pass + sum_s), 1, 1e-9, "four shards and two groups in a node");
 }
 
-/* The executor and the closed form take the measured law of the node. */
+/* The executor and the closed form use the measured law of the node. */
 static void in_a_node(struct orr_plan *p)
 {
 	struct orr_plan_facts f;
@@ -160,7 +161,8 @@ static void interleaved(struct orr_plan *p)
 	orr_plan_gpu(p, 0, &g);
 	for (uint32_t i = 0; i < 4; i++)
 		x[i] = (struct orr_plan_stage){ .first = first[i], .count = first[i + 1] - first[i], .gpu = gpu + i % 2, .n_gpus = 1 };
-	/* Parts in flight: 2 (S - i - 1) + (v - 1) S + 1 = 5 and 3 of 8 with four micro-batches; with as many as stages, all: 4. */
+	/* Parts in flight: 2 (S - i - 1) + (v - 1) S + 1 = 5 and 3 of 8 with four micro-batches. With as many micro-batches as
+	 * stages, all 4 are in flight. */
 	static const struct {
 		double micro, flying[2];
 	} known[] = { { 4, { 5, 3 } }, { 8, { 4, 4 } }, { 2, { 5, 3 } } };

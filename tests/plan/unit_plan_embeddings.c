@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Problems of kind embeddings: what a policy can ask, codes by their closed forms, refusals, and what a run reports. The tables have two
- * fields of 50 features and 4 values: 4 x 100 x 4 = 1,600 bytes.
+ * Problems of kind embeddings: queries of a policy, codes checked by their closed forms, error messages, and the metrics of a
+ * run.
+ *
+ * The tables have two fields of 50 features and 4 values: 4 x 100 x 4 = 1,600 bytes.
  */
 #include "tests/plan/search_run.h"
 #include "tests/tap.h"
@@ -16,7 +18,7 @@
 
 ORR_POLICY_PLAN_FLAGS(coder, "codes of the test", ORR_PLANS_EMBEDDINGS, params, ops);
 
-/* policy: one of the program that plans the problem's kind; its search is replaced. */
+/* policy: a built-in policy that plans the problem's kind; the test replaces its search. */
 static void run(const char *problem, const char *policy, void (*s)(struct orr_plan *), int samples)
 {
 	struct sbuf text = { 0 };

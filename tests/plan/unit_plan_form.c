@@ -42,7 +42,7 @@ static void compare(struct orr_plan *p, const struct orr_plan_draft *d)
 	seen.n++;
 }
 
-/* Any number of stages, with any number of GPUs each, in the order of the cluster or reversed. */
+/* Draws any number of stages, with any number of GPUs each, in the order of the cluster or reversed. */
 static void draw_stages(struct orr_plan *p, const struct orr_plan_facts *f)
 {
 	uint32_t n = 1 + below(p, f->gpus < 6 ? f->gpus : 6), gpu[MOST], at = 0, first = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plans by hand: costs of pieces, times of messages and sums, the closed form, memory, and what a run reports.
+ * Costs of pieces, times of messages and sums, the closed form, memory and the metrics of a run, computed by hand.
  *
- * A chain of four measured layers. Per sample: forward 1/4, 1/2, 3/4, 1 ms, backward twice that, outputs of 1, 2, 3, 4 MB, which are kept
- * for backward; 1, 2, 3, 4 million parameters of 4 bytes. Four V100 on two nodes; links of 1 GB/s between nodes and 10 GB/s inside,
- * without latency; updates take no time. An iteration has 16 samples.
+ * A chain of four measured layers. Per sample, forward passes take 1/4, 1/2, 3/4 and 1 ms, and backward passes twice as long.
+ * Outputs have 1, 2, 3 and 4 MB and are kept for the backward pass; layers have 1, 2, 3 and 4 million parameters of 4 bytes.
+ * The cluster has four V100 on two nodes, with links of 1 GB/s between nodes and 10 GB/s inside, without latency. Updates take
+ * no time. An iteration has 16 samples.
  */
 #include "tests/plan/search_run.h"
 #include "tests/tap.h"
@@ -21,7 +22,7 @@ static char path[] = "/tmp/orrery-hand-XXXXXX.csv";
 
 ORR_POLICY_PLAN(hand, "plans of the test", params, ops);
 
-/* Runs the search; the result and the error are in `result` and `said`. more: further keys, such as ",\"plan\":{}". */
+/* Runs the search; the result and the error are in `result` and `said`. more: additional keys, such as ",\"plan\":{}". */
 static void run(const char *model, void (*s)(struct orr_plan *), const char *more)
 {
 	struct sbuf text = { 0 };
@@ -155,8 +156,8 @@ static void evaluates(struct orr_plan *p)
 	takes(p, DRAFT(4, { ALL, GPUS(0, 1, 2, 3) }), 30 + 60, 80 + 10, "four replicas: a ring of 2 x 3/4 of 40 MB");
 	static const double share[] = { 0.75, 0.25 };
 	takes(p, DRAFT(4, { ALL, GPUS(0, 1), .share = share }), 90 + 4, 80 + 30, "shares of 3/4 and 1/4: the larger one takes 90 ms");
-	/* Stages of 3 + 6 and 7 + 14 ms, messages of 8 ms. Stage 1 starts forwards at 11, 32, 57, 78 and backwards at 18, 39, 64, 85; the
-	 * last message is back at 107, and the last backward of stage 0 takes 6 ms. */
+	/* Stages of 3 + 6 and 7 + 14 ms, messages of 8 ms. Stage 1 starts forward passes at 11, 32, 57, 78 and backward passes at
+	 * 18, 39, 64, 85. The last message arrives at stage 0 at 107, and its last backward pass takes 6 ms. */
 	takes(p, DRAFT(4, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(2) }), 113, 56 + 28, "a pipeline of two stages");
 	/* One micro-batch: 6 + 32 + 28 + 56 + 32 + 12 ms, then stage 0 sums 12 MB inside its node in 1.2 ms. */
 	takes(p, DRAFT(16, { .count = 2, GPUS(0, 1) }, { .first = 2, .count = 2, GPUS(2) }), 167.2, 56 + 112,
@@ -164,7 +165,7 @@ static void evaluates(struct orr_plan *p)
 	/* 3 + 3.2 + 28 + 56 + 3.2 + 24: a message inside a node takes a tenth. */
 	takes(p, DRAFT(16, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(1) }), 12 + 3.2 + 28 + 56 + 3.2 + 24, 56 + 112,
 		"both stages on one node");
-	/* Of two GPUs of node 1, each receives half of 32 MB through one NIC. */
+	/* Node 1 has two GPUs; each receives half of 32 MB through one NIC. */
 	takes(p, DRAFT(16, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(2, 3) }), 12 + 32 + 14 + 28 + 32 + 24, 56 + 56,
 		"stage 1 on two GPUs of the other node");
 	takes(p, DRAFT(0.1, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(1) }), 160 * 0.525 + 0.075 + 0.02 + 0.02 + 0.15,
@@ -186,7 +187,7 @@ static void improves(struct orr_plan *p)
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 1) }), &v); /* again */
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 1, 2, 3) }), &v);
 	orr_plan_put(p, "my_metric_2", 7);
-	orr_plan_put(p, "my_metric_2", 8); /* the first value of a name is kept */
+	orr_plan_put(p, "my_metric_2", 8); /* a second value of the same name is ignored */
 	orr_plan_progress(p, 0.25);
 	orr_plan_progress(p, 0.125);
 	orr_plan_progress(p, 3);
@@ -426,8 +427,8 @@ static void asks_blocks(struct orr_plan *p)
 
 static const char gpt[] = "gpt:hidden=64,layers=4,heads=4,seq=16,vocab=100";
 
-/* Bytes that a stage holds with one micro-batch in flight: 8 per parameter of a shard (weight and gradient, as without optimizer state),
- * and what it keeps. */
+/* Returns bytes that a stage holds with one micro-batch in flight: 8 per parameter of a shard (weight and gradient, no optimizer
+ * state), plus the activations that it keeps. */
 static double held(const struct orr_plan *p, uint32_t first, uint32_t count, const struct orr_plan_terms *t, double more_params)
 {
 	struct orr_plan_cost c;
@@ -462,7 +463,7 @@ static void evaluates_blocks(struct orr_plan *p)
 	orr_plan_evaluate(p, two, &v);
 	near_to(v.memory_bytes * g.memory_bytes / fmax(front, back), 1, 1e-9, "the last of two stages holds it too");
 	ok(back > front, "which has the larger memory here");
-	/* One micro-batch passes both stages and comes back; then the table of 25.6 kB is summed over both ends. */
+	/* One micro-batch passes through both stages and back; then the table of 25.6 kB is summed over both end stages. */
 	struct orr_plan_piece last;
 	double both = 0;
 	orr_plan_piece(p, half - 1, &last);
@@ -470,7 +471,8 @@ static void evaluates_blocks(struct orr_plan *p)
 	both = c.forward_s + c.backward_s + 2 * 16 * last.out_bytes / 1e9 + 100 * 64 * 4 / 1e9;
 	near_to(v.iteration_s / both, 1, 1e-9, "time of one micro-batch, and the sum of the table's gradients");
 	executes(p, two, 1e-6, "two stages of a transformer");
-	/* Two replicas: messages of both share a NIC, so do the two sums over both ends; gradients are summed inside the nodes. */
+	/* Two replicas: their messages share a NIC, and so do the two sums over both end stages. Gradients are summed inside the
+	 * nodes. */
 	struct orr_plan_cost ends[2];
 	t.samples = 8;
 	orr_plan_cost(p, 0, 0, half, &t, &ends[0]);
@@ -498,7 +500,7 @@ static void evaluates_blocks(struct orr_plan *p)
 	orr_plan_evaluate(p, &d, &v);
 	pass = c.forward_s + c.backward_s + c.recompute_s + (c.forward_sums + c.backward_sums + c.recompute_sums) * c.sum_bytes / 10e9;
 	near_to(v.iteration_s / (2 * pass + c.params * 4 / 1e9), 1, 1e-9, "recomputation repeats its sums");
-	/* Shards on different nodes: four rings of two, of which two cross the NIC of a node in each direction. */
+	/* Shards are on different nodes: four rings of two, of which two cross the NIC of a node in each direction. */
 	d = *DRAFT(8, { .count = n, GPUS(0, 2, 1, 3), .shards = 2 });
 	t.recompute = ORR_PLAN_KEEP;
 	orr_plan_cost(p, 0, 0, n, &t, &c);
@@ -581,7 +583,8 @@ static void grids(void)
 	d.micro_batch = 16. / 3;
 	d.interleave = 2;
 	ok(!grid(d), "three micro-batches of two sets with two stages each do not fit");
-	/* Not grids: a GPU is left out; shares; unequal stages. Without further options policy dapple runs them. */
+	/* Plans that are not grids: one leaves a GPU out, one has shares, one has unequal stages. Without further options policy
+	 * dapple runs them. */
 	static const double share[] = { 0.75, 0.25 };
 	const struct orr_plan_draft other[] = { *DRAFT(4, { .count = PIECES, .gpu = inner, .n_gpus = 2 }),
 		*DRAFT(4, { .count = 3, .gpu = inner, .n_gpus = 2, .share = share },

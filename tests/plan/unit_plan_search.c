@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compares searches with enumeration of all cuts and all numbers of GPUs per stage, on random chains of measured layers. */
+/* Compares searches with an enumeration of all cuts and all numbers of GPUs per stage, on random chains of measured layers. */
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/sbuf.h"
@@ -47,7 +47,7 @@ static void write_chain(const struct chain *c)
 	fclose(f);
 }
 
-/* Runs a policy on the chain, with the functions of another one if given; returns a metric, NAN on an error. */
+/* Runs a policy on the chain, with the functions of another policy if given. Returns a metric, or NAN on an error. */
 static double planned_as(const struct chain *c, const char *policy, const char *metric, const struct orr_policy *own)
 {
 	struct sbuf text = { 0 };
@@ -89,8 +89,8 @@ static double sum(const double *v, uint32_t from, uint32_t to)
 	return s;
 }
 
-/* Returns the least possible time of the slowest stage of pieces from.. on `left` GPUs, all of which are used; longest: of the stages
- * before. */
+/* Returns the least possible time of the slowest stage. Pieces from.. are placed on all `left` GPUs; longest: the time of the
+ * slowest stage before. */
 static double brute_pipedream(const struct chain *c, uint32_t from, uint32_t left, double longest)
 {
 	const double message = c->nodes > 1 ? 1e9 : 25e9, reduce = c->nodes > 1 ? 3e9 : 25e9;

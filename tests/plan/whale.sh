@@ -1,4 +1,5 @@
-# Whale's load balance: the speed-up by shares in proportion to speed, the order of stages by memory, and the loop that moves samples to
+# Whale's load balance: the speed-up by shares in proportion to speed, the order of stages by memory, and the rule that moves
+# samples to
 # GPUs with free memory.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
@@ -8,8 +9,8 @@ cd "$work" || exit 1
 metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' o/summary.csv; }
 within() { awk -v v="$1" -v w="$2" -v e="$3" 'BEGIN { exit !(v / w > 1 - e && v / w < 1 + e) }'; }
 
-# Compute only, 8 V100 and 8 GPUs that are r times slower. With equal shares the slow GPUs set the time; balanced shares are (1 + r)/2 times
-# as fast.
+# Compute only, 8 V100 and 8 GPUs that are r times slower. With equal shares the slow GPUs determine the time; balanced
+# shares are (1 + r)/2 times as fast.
 printf 'idx,layer,fwd_ms,bwd_ms,activation_bytes,param_bytes\n0,a,10,20,4000,0\n1,b,10,20,4000,0\n' >compute.csv
 for r in 1.4 1.6 1.8 2.0; do
   # The peak of a V100 divided by r, with the V100's efficiency.

@@ -2,8 +2,8 @@
 /*
  * fake_gnuplot.h - a program named gnuplot that keeps its script and writes files that end like real ones
  *
- * The script is in SCRIPT, below the folder of the program. If the file "fails" exists there, it prints a message as gnuplot does and
- * exits with 3; if "short" exists, the files lack their end.
+ * The script is in SCRIPT, in the program's folder. If a file "fails" exists there, the program prints a message as gnuplot
+ * does and exits with 3. If "short" exists, the files lack their end.
  */
 #ifndef ORR_TESTS_FAKE_GNUPLOT_H
 #define ORR_TESTS_FAKE_GNUPLOT_H
@@ -30,7 +30,7 @@ static const char fake_gnuplot[] =
 	"  esac >\"$f\"\n"
 	"done\n";
 
-/* Puts the program into dir/bin and that folder before the others in PATH. */
+/* Writes the program to dir/bin and puts this folder first in PATH. */
 __attribute__((unused)) static void fake_gnuplot_install(const char *dir)
 {
 	char path[320], all[4096];
@@ -48,8 +48,8 @@ __attribute__((unused)) static void fake_gnuplot_install(const char *dir)
 	chmod(path, 0777);
 }
 
-/* The part of a script that belongs to one figure: from the end of the figure before it to the end of its first page; mem_free() frees it.
- * NULL: not drawn. */
+/* Returns the part of a script that draws one figure: from the end of the figure before it to the end of its first page; NULL if the
+ * figure is not drawn. The caller frees it with mem_free(). */
 __attribute__((unused)) static char *script_of(const char *script, const char *file)
 {
 	char mark[200];

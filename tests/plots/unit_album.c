@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Charts and albums: variables of a chart, the size of a page and its legend, quoting, and what happens when gnuplot fails. Expected sizes
+ * Charts and albums: variables of a chart, the size of a page and its legend, quoting, and failures of gnuplot. Expected sizes
  * follow from the widths in plots/album.c: a page of 245 points, 37 per line sample and 5.4 per character.
  */
 #include "plots/album.h"
@@ -143,7 +143,7 @@ static void test_charts(void)
 	chart_has(&b, (const char *const[]){ "slots = 1\narray shade[2]\nshade[1] = 1\nshade[2] = 1\n", NULL },
 		"as many marks as bars share theirs");
 
-	/* Pieces of a stack begin where those below end; values below 0 or missing have no height. */
+	/* Pieces of a stack begin where the pieces below end; values below 0 and missing values have no height. */
 	struct chart_series pieces[] = { { "a", NUMBERS({ 0, 1, NAN, NAN }, { 0, 2, NAN, NAN }, { 0, NAN, NAN, NAN }), 3, false },
 		{ "b", NUMBERS({ 0, 5, NAN, NAN }, { 0, -1, NAN, NAN }, { 0, 4, NAN, NAN }), 3, false },
 		{ "c", NUMBERS({ 0, 1, NAN, NAN }, { 0, 1, NAN, NAN }), 2, false } };
@@ -164,7 +164,7 @@ static void test_charts(void)
 	album_free(&a);
 }
 
-/* Each kind has its template, which names itself in its first line. */
+/* Each kind of chart has its own template, whose first line names it. */
 static void test_kinds(void)
 {
 	static const char *const starts[] = { [CHART_LINES] = "# Series over x.",
@@ -211,7 +211,7 @@ static void test_labels(void)
 	}
 }
 
-/* A position needs 5.4 points for each character of the longest name and one more; the page has 210. */
+/* A position needs 5.4 points for each character of the longest name and for one more character; the page has 210 points. */
 static void test_tics(void)
 {
 	static const struct {
@@ -290,7 +290,7 @@ static void test_files(void)
 	}
 	ok(good, "three files of each figure, no drafts");
 	struct sbuf pdf = text_of("o/p/two.pdf");
-	/* The slash before the mark begins it twice. */
+	/* The slash before the mark starts the mark twice. */
 	same_text(sbuf_text(&pdf), "%PDF //CreationDate (D:19700101000000) %%EOF\n", "the date of creation is the same in every run");
 	sbuf_free(&pdf);
 	struct album none = { 0 };
@@ -329,7 +329,7 @@ static void test_gnuplot(void)
 	ok(gnuplot_run(in_dir("nosuch"), &script, &err) == ORR_EFAIL &&
 			strstr(err.text, "/nosuch: no such directory, or no permission to enter it"),
 		"no folder: %s", err.text);
-	/* More than the buffers of a socket. */
+	/* more bytes than the buffers of a socket hold */
 	for (int i = 0; i < 200000; i++)
 		sbuf_puts(&script, "b = 22\n");
 	ok(!gnuplot_run(dir, &script, &err), "a long script");

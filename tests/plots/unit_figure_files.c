@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Figures of runs and of profiles: which files a result gives, the bars of metrics and accounts, instances over time, and the curves of a
- * profile's laws. A program in place of gnuplot keeps the script. Expected values are made by hand from the rows and from the
- * equation of a roofline (hwmodel/profile.h).
+ * Figures of runs and of profiles: the files of a result, bars of metrics and accounts, instances over time, and curves of a
+ * profile's laws. A program in place of gnuplot keeps the script. Expected values are computed by hand from the rows and from
+ * the equation of a roofline (hwmodel/profile.h).
  */
 #include "plots/figure.h"
 #include "plots/profile_figures.h"
@@ -29,7 +29,7 @@ static char *script_text(void)
 	return b.text ? sbuf_steal(&b) : mem_strdup("");
 }
 
-/* The names of the figures in the order of the script, each followed by a blank. */
+/* Returns the names of the figures in the order of the script, each followed by a blank. */
 static char *names_in(const char *script)
 {
 	struct sbuf b = { 0 };
@@ -57,7 +57,7 @@ static char *write_figures(const struct run_result *const *runs, size_t n)
 	return script_text();
 }
 
-/* ---- a run with everything ---- */
+/* ---- a run with all kinds of rows ---- */
 
 static void test_all_files(void)
 {
@@ -112,10 +112,11 @@ static void test_all_files(void)
 		{ "throughput", "y_label = 'samples/s'\n" }, { "throughput", "category[1] = 'p/q'\ncategory[2] = 'bare'\n" },
 		{ "value", "1 0.25 NaN NaN \n2 NaN NaN NaN \n" }, { "value", "y_label = 'samples/s per USD/h'\n" },
 		{ "value", "y_min = '0'\n" }, { "gantt-p_q", "0 10 1\n\n\n2 10 1\n" },
-		/* Sizes: 0.55 in and 0.14 in per row, a legend of two rows; 0.6 in and 0.22 in per device, one row and one of titles. */
+		/* Sizes: 0.55 in plus 0.14 in per row and a legend of two rows; 0.6 in plus 0.22 in per device, one row and one row
+		 * of titles. */
 		{ "gantt-p_q", "size 3.50in,1.13in\n" }, { "timeline-p_q", "size 3.50in,1.48in\n" }, { "timeline-p_q", "devices = 2\n" },
 		{ "jct-cdf", "size 3.50in,2.38in\n" },
-		/* Until the makespan, 8 s; the last row holds until then. */
+		/* Curves extend to the makespan, 8 s, with the value of the last row. */
 		{ "instances-p_q", "0 4\n5 6\n8 6\n\n\n0 3\n5 5\n8 5\n\n\n0 2\n5 4\n8 4\n" },
 		{ "instances-p_q", "label[1] = 'live'\nlabel[2] = 'ready'\nlabel[3] = 'in use'\n" },
 		{ "instances-p_q", "key_rows = 1\n" } };
@@ -151,7 +152,7 @@ static void test_legend(void)
 	}
 }
 
-/* More than three titles need two columns: a row for the label, and one for each two of them. */
+/* More than three titles need two columns: one row for the label and one row for every two titles. */
 static void test_timeline_rows(void)
 {
 	static const char *const kinds[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send" }, *const rows[] = {
@@ -191,7 +192,7 @@ static void test_accounts(void)
 	struct album album = { 0 };
 	struct orr_error err = { 0 };
 	ok(!spot_figures_shared(&album, runs, 3, &err) && album.n_files == 2, "two figures of accounts");
-	/* In the order of the first run that has accounts; those that are 0 in all runs are left out. */
+	/* Accounts are in the order of the first run that has accounts; accounts that are 0 in all runs are omitted. */
 	has(sbuf_text(&album.script), "node-hours",
 		"$data << EOD\n1 0 0 0 \n2 1 0 1 \n3 0.5 0 0.5 \n\n\n1 0 0 0 \n2 0 1 1 \n3 0.25 0.5 0.75 \n\n\n1 0 0 0 \n2 2 1 3 \n3 0 "
 		"0.75 0.75 \n\n\nEOD\nn = 3\n");
@@ -214,7 +215,7 @@ static void test_accounts(void)
 
 static char empty[1];
 
-/* t0 + ((flops / a)^p + (bytes / b)^p)^(1/p) */
+/* Returns t0 + ((flops / a)^p + (bytes / b)^p)^(1/p). */
 static double roofline(const double *p, double flops, double bytes)
 {
 	return p[0] + pow(pow(flops / p[1], p[3]) + pow(bytes / p[2], p[3]), 1 / p[3]);
@@ -235,7 +236,7 @@ static struct law product(char *precision)
 	return l;
 }
 
-/* Reads n lines of numbers, a pair or four of them a line, and compares the first two with the function. */
+/* Reads n lines of two or four numbers and compares the first two with the function. */
 static bool curve_is(const char *script, const char *file, size_t index, size_t n, void (*want)(size_t k, double *x, double *y))
 {
 	char *part = script_of(script, file), *at = part ? strstr(part, "$data << EOD\n") : NULL;
@@ -265,7 +266,7 @@ static const double param[] = { 1e-5, 1e14, 1e12, 2 };
 static struct law_point points[3] = { { { 1e10, 1e7, 0 }, 2e-4, false }, { { 1e11, 2e7, 0 }, 1.5e-3, false },
 	{ { 1e9, 1e8, 0 }, 1.5e-4, true } };
 
-/* 49 intensities from 1 to 10^4, evenly spaced on a log axis; the law at its largest FLOPs. */
+/* Computes 49 intensities from 1 to 10^4, evenly spaced on a log axis, and the law's value at its largest FLOPs. */
 static void want_law(size_t k, double *x, double *y)
 {
 	*x = pow(10, 4 * (double)k / 48);
@@ -316,7 +317,8 @@ static void test_profile(void)
 	ok(curve_is(script, "residuals", 0, 3, want_residuals), "law over measurement");
 	has(script, "residuals", "n = 1\narray label[1]\narray marks[1]\nlabel[1] = 'gemm nn fp16");
 	has(script, "residuals", "x_label = 'measured time (us)'\ny_label = 'law / measured'\nlog_x = 1\nlog_y = 1\n");
-	/* m x k x m products of 2-byte elements relative to the peak of the sheet; of 4-byte ones relative to the law's own rate. */
+	/* m x k x m products: with 2-byte elements relative to the peak of the data sheet, with 4-byte elements relative to the
+	 * law's own rate. */
 	bool good = true;
 	for (int half = 0; half < 2; half++) {
 		char *part = script_of(script, half ? "efficiency-fp32" : "efficiency-fp16"),
@@ -355,7 +357,7 @@ static void test_profile(void)
 	mem_free(names);
 }
 
-/* A factor has no times; of many points some are drawn, at most 32 series. */
+/* A factor has no times. Only some of many points are drawn, in at most 32 series. */
 static void test_many_points(void)
 {
 	char fp16[] = "fp16", name[] = "made", other[] = "conv";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plugins that must be refused at loading: DAMAGE, set on the compiler's command line, is the defect (tests/jobs/plugins.sh). */
+/* Plugins that orrery must refuse to load. DAMAGE, set on the compiler's command line, names the defect (tests/jobs/plugins.sh). */
 #include <orrery/jobs.h>
 
 enum { NOTHING, ABI_VERSION, POLICY_ABI, NULL_FUNCTION, NULL_OPS, OPS_SIZE, NO_NAME, KIND, SIZE };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Starts elastic jobs on one GPU and resizes them to four after six seconds if that fits (tests/jobs/jobs_life.sh). */
+/* Starts elastic jobs on one GPU and, after six seconds, resizes them to four if they fit (tests/jobs/jobs_life.sh). */
 #include <orrery/jobs.h>
 
 static const struct orr_param params[] = { ORR_PARAM_END };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* FIFO that makes one mistake, named by its parameter `how` (tests/jobs/plugins.sh). */
+/* FIFO that makes the mistake named by its parameter `how` (tests/jobs/plugins.sh). */
 #include <orrery/jobs.h>
 
 #include <string.h>
@@ -50,7 +50,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		orr_try_start(w, j);
 }
 
-/* "kill": the killed job must be reported once, as killed. */
+/* For "kill": the killed job must be reported once, as killed. */
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	struct state *s = self;
@@ -60,7 +60,7 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	if (does(s, "stop-in-finish"))
 		orr_stop(w, j);
 	if (does(s, "count-ends") && s->ends > s->arrived)
-		orr_give_up(w, j, "finish() was called twice for a job"); /* a mistake of the world, not of the policy */
+		orr_give_up(w, j, "finish() was called twice for a job"); /* would be a mistake of the world, not of the policy */
 }
 
 static void start_all(struct state *s, struct orr_jobs *w)
@@ -113,7 +113,7 @@ static void break_a_rule(struct state *s, struct orr_jobs *w)
 		more = s->how != NULL;
 }
 
-/* "victims-twice": beta fits only on alpha's GPUs, which count once however often alpha is named. */
+/* For "victims-twice": beta fits only on alpha's GPUs, which count once even if alpha is named several times. */
 static void name_victims_twice(struct state *s, struct orr_jobs *w)
 {
 	orr_job j = orr_queue_first(s->waiting), all[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan policy that does one thing wrong, named by its parameter. */
+/* Plan policy that makes the mistake named by its parameter. */
 #include <orrery/plan.h>
 
 #include <string.h>

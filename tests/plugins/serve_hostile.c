@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A serving policy that makes one mistake, named by its parameter `how` (tests/serve/plugins_serve.sh); else FIFO. */
+/* Serving policy that makes the mistake named by its parameter `how` (tests/serve/plugins_serve.sh), otherwise FIFO. */
 #include <orrery/serve.h>
 
 #include <math.h>
@@ -293,7 +293,7 @@ static void refuse_resident(struct orr_serve *w, orr_req r)
 }
 static void admit_too_much(struct orr_serve *w, orr_req r)
 {
-	if (!orr_admit(w, r, UINT32_MAX, 0)) /* allowed; the mistake is to wait for it */
+	if (!orr_admit(w, r, UINT32_MAX, 0)) /* allowed; the mistake is to wait for the request */
 		orr_wake(w, 0);
 }
 
@@ -361,7 +361,7 @@ static void iterate_oddly(struct orr_serve *w, orr_req r)
 	orr_iter_prefill(w, r, orr_req_prompt(w, r));
 	orr_iter_run(w, 0, UINT64_MAX, UINT32_MAX, 0xffu);
 }
-/* Calls all queries with objects that do not exist. */
+/* Calls all queries with invalid handles. */
 static void ask_nowhere(struct orr_serve *w, orr_req r)
 {
 	struct orr_replica_info replica;
@@ -452,7 +452,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	return is(s, "route_nowhere") ? nowhere : 0;
 }
 
-/* What a policy can see of a request's output in advance. */
+/* Returns the sum of all values that a policy learns in advance about a request's output. */
 static double seen(struct orr_serve *w, orr_req r)
 {
 	struct orr_req_info i;
@@ -485,7 +485,7 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 		hang();
 }
 
-/* Its requests run again and again, in zero time. */
+/* Starts its requests again and again, in zero time. */
 static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	struct state *s = self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A spot policy that makes one mistake, named by its parameter `how` (tests/spot/plugins_spot.sh). Otherwise it runs one stage. */
+/* Spot policy that makes the mistake named by its parameter `how` (tests/spot/plugins_spot.sh), otherwise runs one stage. */
 #include <orrery/spot.h>
 
 #include <math.h>
@@ -275,7 +275,7 @@ static void go_on(struct orr_spot *w, orr_inst i)
 	orr_spot_count(w, "n", orr_inst_live(w));
 }
 
-/* Calls all queries with objects that do not exist. */
+/* Calls all queries with invalid handles. */
 static void ask_nowhere(struct orr_spot *w, orr_inst i)
 {
 	struct orr_inst_info info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A step policy that makes one mistake, named by its parameter `how` (tests/step/plugins_step.sh). */
+/* Step policy that makes the mistake named by its parameter `how` (tests/step/plugins_step.sh). */
 #include <orrery/step.h>
 
 #include <math.h>
@@ -13,7 +13,7 @@ struct state {
 	const char *how;
 	struct orr_step *world;
 	uint32_t gpus;
-	orr_op last; /* of the iteration before */
+	orr_op last; /* op of the previous iteration */
 };
 
 static const uint32_t first_two[] = { 0, 1 };
@@ -413,7 +413,7 @@ static void wrong_questions(struct orr_step *s)
 		       orr_node_of(s, UINT32_MAX) == UINT32_MAX && orr_rack_of(s, UINT32_MAX) == UINT32_MAX && info.params == 0;
 	orr_compute(s, 0, ORR_FORWARD, is_good ? 1 : NAN);
 }
-/* A gather of one phase: 2^31 repeats exceed 32 bits of steps. */
+/* A gather of one phase: the steps of 2^31 repeats exceed 32 bits. */
 static void many_repeats(struct orr_step *s)
 {
 	static const uint32_t four[] = { 0, 1, 2, 3 };
@@ -502,7 +502,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		return orr_fail(err, ORR_EFAIL, "had enough of it in iteration %u", (unsigned)iteration);
 	if (!strcmp(x->how, "quits_silently"))
 		return 1;
-	if (!strcmp(x->how, "stale_index")) { /* an op of the previous iteration, with an index that it did not have */
+	if (!strcmp(x->how, "stale_index")) { /* an op of the previous iteration, with an index that is not its own */
 		orr_op a = orr_compute(s, 0, ORR_FORWARD, 1);
 		orr_after(s, a, x->last ? x->last + 100000 : 0);
 		x->last = a;

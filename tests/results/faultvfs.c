@@ -28,7 +28,7 @@ bool fault_has_struck(void)
 	return fault.has_struck;
 }
 
-/* Returns the code with which this change fails, or SQLITE_OK. */
+/* Counts a change; returns the code with which it fails, or SQLITE_OK. */
 static int strike(void)
 {
 	if (!fault.is_armed)
@@ -65,7 +65,7 @@ static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
 {
 	int code = strike();
-	/* A failing disk may have written a part. */
+	/* A failing disk may have written some of the bytes. */
 	if (code)
 		real_of(f)->pMethods->xWrite(real_of(f), from, n / 2, at);
 	return code ? code : real_of(f)->pMethods->xWrite(real_of(f), from, n, at);
@@ -182,7 +182,7 @@ void fault_register(void)
 {
 	static sqlite3_vfs vfs;
 	below = sqlite3_vfs_find(NULL);
-	vfs = *below; /* functions that take the vfs use its pAppData, which is the same */
+	vfs = *below; /* functions that take the vfs read its pAppData, which is equal */
 	vfs.pNext = NULL;
 	vfs.zName = FAULT_VFS;
 	vfs.szOsFile = (int)sizeof(struct shim) + below->szOsFile;

@@ -29,8 +29,8 @@ static void by_hand(void)
 		mean += batch[i] / 8;
 	for (int i = 0; i < 8; i++)
 		squares += (batch[i] - mean) * (batch[i] - mean);
-	/* 1024 independent values: 8 batches, wider by at least 1 + 0.2 x 600 / 1024 and at most 1.2; t(0.99, 7) = 2.997952 on the side
-	 * of the tail, t(0.975, 7) = 2.364624 on the other. */
+	/* Intervals of 1024 independent values from 8 batches. They are widened by a factor from 1 + 0.2 x 600 / 1024 to 1.2.
+	 * t(0.99, 7) = 2.997952 on the side of the tail, t(0.975, 7) = 2.364624 on the other side. */
 	double error = sqrt(squares / 7 / 8);
 	struct interval i = batches_mean(&b, 0, ESTIMATE_REAL, 0.95);
 	near_to(i.mean, mean, 1e-12, "the mean of 1024 values");
@@ -51,7 +51,7 @@ static void by_hand(void)
 
 /* ---- coverage ---- */
 
-/* Waits of M/M/1, by Lindley's recursion. */
+/* Returns the next wait of M/M/1 by Lindley's recursion. */
 static double wait(double was, double load)
 {
 	return fmax(0, was + gsl_ran_exponential(rng, load) - gsl_ran_exponential(rng, 1));
@@ -59,10 +59,11 @@ static double wait(double was, double load)
 
 struct kind {
 	const char *name;
-	int what; /* 0: M/M/1 of a load; 1: AR(1) of a coefficient around 10; 2: lognormal of a sigma; 3: M/M/1, load from 0 to twice */
+	int what; /* kind of series: 0 is M/M/1 with a load; 1 AR(1) around 10 with a coefficient; 2 lognormal with a sigma; 3 M/M/1
+		   * whose load goes from 0 to twice the given one */
 	double x;
 	uint64_t n;
-	double mean, p99; /* expected; NAN: not checked */
+	double mean, p99; /* expected values; NAN: not checked */
 };
 
 static void draw(const struct kind *kind, struct blocks *b, struct hist *h, struct timeline *t)
@@ -100,7 +101,8 @@ static void count_one(struct interval i, double want, int *given, int *hits)
 	*hits += i.low <= want && want <= i.high;
 }
 
-/* With 200 runs a share of 95 % has a standard deviation of 1.5 points. least, most: intervals given. */
+/* Checks how often intervals contain the true value. With 200 runs, a share of 95 % has a standard deviation of 1.5 points. least,
+ * most: limits on the number of runs with an interval. */
 static void coverage(const struct kind *kind, int least, int most)
 {
 	enum { REPETITIONS = 200 };
@@ -153,7 +155,7 @@ static void pairing(void)
 	blocks_init(&a);
 	ok(isnan(batches_paired(&a, &b, 0.95).mean), "nothing to pair with, no difference");
 	blocks_init(&b);
-	for (uint64_t i = 0; i < 20; i++) { /* the first is long, and ends in one of the two runs only */
+	for (uint64_t i = 0; i < 20; i++) { /* the first value is long, and completes in only one of the two runs */
 		blocks_add(&a, i, i ? 10 : 1000);
 		if (i)
 			blocks_add(&b, i, 7);
@@ -161,7 +163,7 @@ static void pairing(void)
 	ok(batches_paired(&a, &b, 0.95).mean == 3, "a job that ended in one run alone is in no difference");
 }
 
-/* Most values equal the quantile: its interval would have no width. */
+/* Most values are equal to the quantile, so its interval would have no width. */
 static void atoms(void)
 {
 	int among = 0, given = 0, hits = 0;

@@ -29,7 +29,7 @@ static void few_or_equal(void)
 	ok(i.mean == 0 && isnan(i.low), "a difference that is equal in all replications has no interval");
 }
 
-/* Fewer than five values beside the most frequent one have no interval. */
+/* With fewer than five values other than the most frequent one, there is no interval. */
 static void rare(void)
 {
 	double v[10] = { 5, 5, 5, 5, 5, 5, 5, 5, 7, 8 }, close[10] = { 5, 5.001, 5.002, 5.003, 5.004, 5, 5, 5, 7, 8 };
@@ -52,8 +52,8 @@ static void rare(void)
 		"a ratio whose expected value may be infinite has no interval");
 }
 
-/* Values 1, e, .. e^9 by hand: mean of logarithms 4.5, variance 55/6; Cox's end at 99 % is exp(4.5 + 55/12 + 2.821438 sqrt(55/60 +
- * (55/6)^2/18)). The longer tail adds 4 ((e^9 - middle) - (middle - 1)) / 10, middle (e^4 + e^5) / 2. */
+/* Values 1, e, .. e^9, by hand: their logarithms have mean 4.5 and variance 55/6. Cox's upper end at 99 % is exp(4.5 + 55/12 +
+ * 2.821438 sqrt(55/60 + (55/6)^2/18)). The longer tail adds 4 ((e^9 - median) - (median - 1)) / 10 with the median (e^4 + e^5) / 2. */
 static void lognormal_end(void)
 {
 	double v[10];
@@ -68,7 +68,7 @@ static void lognormal_end(void)
 	ok(log(i.high) < want, "0 has no logarithm: no such end");
 }
 
-/* Tails of unequal length: the end on the side of the longer one is further away. */
+/* Tails of unequal length: the interval extends further on the side of the longer tail. */
 static void longer_tail(void)
 {
 	const double even[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, right[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 20 };
@@ -163,12 +163,13 @@ static double pareto(void)
 {
 	return gsl_ran_pareto(rng, 2, 1);
 }
-/* One value in 20 is longer by 10 standard deviations on average. */
+/* Returns a value; one in 20 is longer by 10 standard deviations on average. */
 static double bursts(void)
 {
 	return normal() + (gsl_rng_uniform(rng) < 0.05 ? 30 * gsl_ran_exponential(rng, 1) : 0);
 }
-/* Three values in 100 are longer by Pareto's law of index 1.5, whose mean is 3: like ttft_p90 of a language model near saturation. */
+/* Returns a value; three in 100 are longer by Pareto's law of index 1.5, whose mean is 3. This resembles ttft_p90 of a language
+ * model near saturation. */
 static double few_decide(void)
 {
 	double body = 0.8 + 0.2 * gsl_ran_exponential(rng, 1);
@@ -183,8 +184,8 @@ static double count(void)
 	return gsl_ran_poisson(rng, 2);
 }
 
-/* Counts the intervals that contain the mean, of those given in 1,000 samples. At 95 % the share has a standard deviation of 0.7 points.
- * Those of a long lognormal law are too long: Cox's end and the longer tail add up. */
+/* Counts, among the intervals of 1,000 samples, those that contain the mean. At 95 % the share has a standard deviation of 0.7
+ * points. Intervals of a long lognormal law are too long, because Cox's end and the longer tail add up. */
 static void coverage(const char *name, double (*draw)(void), double mean, size_t n)
 {
 	enum { REPETITIONS = 1000 };
@@ -203,7 +204,7 @@ static void coverage(const char *name, double (*draw)(void), double mean, size_t
 		"%s, %zu values: %d of %d intervals contain the mean, none starts below 0", name, n, hits, given);
 }
 
-/* Common random numbers: a and b share most of their variation. */
+/* With common random numbers, a and b share most of their variation. */
 static void pairs(void)
 {
 	enum { REPETITIONS = 1000, N = 10 };

@@ -45,7 +45,8 @@ static void same_file(const char *name, const char *want, const char *what)
 	mem_free(got);
 }
 
-/* Three jobs: one waits, one was stopped once and has an awkward name, one never starts. */
+/* Returns a result with three jobs: the first waits, the second was stopped once and has a name with special characters, the third
+ * never starts. */
 static struct run_result *three_jobs(const char *label)
 {
 	struct run_result *r = result_new();
@@ -141,7 +142,7 @@ static size_t count_files(const char *path)
 	return n;
 }
 
-/* A limit on file size stands in for a full disk: write() fails part-way. */
+/* A limit on the file size imitates a full disk: write() fails after part of the data. */
 static void full_disk(void)
 {
 	struct run_result *r = sample_run("big", 5000, 1);
@@ -217,7 +218,7 @@ static void tables(void)
 	result_free(runs[1]);
 }
 
-/* A note of all runs is printed once, one of some after their names; a mark of a policy is no note. */
+/* A note of all runs is printed once; a note of some runs follows their names. A mark of a policy is not a note. */
 static void notes(void)
 {
 	static const char *const label[] = { "fifo", "srtf", "las" };
@@ -262,7 +263,7 @@ static void notes(void)
 		result_free(runs[i]);
 }
 
-/* Expected: three significant digits, by hand; whole numbers have no decimals. */
+/* Expected values: three significant digits, by hand; whole numbers have no decimals. */
 static void digits(void)
 {
 	static const struct {
@@ -347,7 +348,7 @@ static void figures_on_full_disk(const struct run_result *const *v, size_t n)
 
 static void figures(void)
 {
-	/* Labels that would do harm as commands. */
+	/* Labels that are harmful if they are run as commands. */
 	static const char evil[] = "x'; system(\"touch pwned\"); `touch pwned` _{2}^|%s\n\\";
 	struct run_result *runs[2] = { sample_run("fifo", 200, 1), sample_run(evil, 1500, 2) };
 	const struct run_result *const *v = (const struct run_result *const *)runs;

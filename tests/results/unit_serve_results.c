@@ -123,7 +123,7 @@ static void views(void)
 	result_free(b);
 }
 
-/* Files of schema versions 3, 2 and 1. */
+/* Opens files of schema versions 3, 2 and 1. */
 static void older_file(void)
 {
 	static const char *const steps[] = { ("DROP VIEW nodes_s; DROP VIEW accounts_h; DROP TABLE nodes; DROP TABLE accounts; DROP VIEW "
@@ -203,7 +203,7 @@ static void curves(void)
 								     "0.333333333 0.25\n\n\nEOD\n"),
 		"latency-cdf: shares are of all requests");
 	sbuf_clear(&b);
-	/* Requests 1 to 7 want tokens; 2, 4 and 6 get a first token. */
+	/* Requests 1 to 7 have outputs; requests 2, 4 and 6 have a first token. */
 	ok(figure_data_ttft(&b, runs, 1) && strstr(sbuf_text(&b), " 0.428571429\n\n\nEOD\n"),
 		"ttft-cdf: shares are of the requests with tokens");
 	sbuf_clear(&b);

@@ -147,7 +147,7 @@ static void csv(void)
 	result_free(r);
 }
 
-/* The table: shares in per cent, ratios to the first run. */
+/* Prints the table: shares in per cent, ratios to the first run. */
 static void table(void)
 {
 	struct run_result *r[2] = { result_new(), result_new() };

@@ -15,7 +15,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Quantiles by definition: linear interpolation at (n-1)p. */
+/* Computes a quantile by its definition: linear interpolation at (n-1)p. */
 static double definition(const double *sorted, size_t n, double p)
 {
 	double at = (double)(n - 1) * p;
@@ -54,7 +54,8 @@ static void exact_mean(void)
 	hist_add(h, 1);
 	ok(hist_mean(h) == 10000000000000002.0 / 3, "small values are not lost beside large ones");
 	hist_free(h);
-	/* Python's math.fsum(): 1e16 + 1 is a tie between two doubles, which is rounded to the even one unless there is a remainder. */
+	/* The algorithm of Python's math.fsum(): 1e16 + 1 is a tie between two doubles. It is rounded to the even one unless there
+	 * is a remainder. */
 	h = hist_new();
 	hist_add(h, 1e16);
 	hist_add(h, 1);
@@ -64,7 +65,7 @@ static void exact_mean(void)
 	hist_free(h);
 }
 
-/* Sums are exact over the whole range of double, and adding a value n times equals n additions. */
+/* Sums are exact over the whole range of double. Adding a value n times in one call equals n additions. */
 static void exact_everywhere(void)
 {
 	struct hist *h = hist_new();

@@ -46,7 +46,7 @@ static double metric(const struct run_result *r, const char *name)
 	return m ? m->value : NAN;
 }
 
-/* Two GPUs, a host that is a server and an idle one; iterations end at the given times. */
+/* Returns a result with two GPUs, a host that is a server and an idle host; iterations end at the given times. */
 static struct run_result *measured(const double *end_s, size_t n, uint32_t period)
 {
 	struct step_device device[] = { { .device = 0,
@@ -98,7 +98,7 @@ static void metrics(void)
 	double even[10], odd[9];
 	for (int i = 0; i < 10; i++)
 		even[i] = 2 * (i + 1);
-	for (int i = 0; i < 9; i++) /* times 1, 3, 1, 3, .. between ends */
+	for (int i = 0; i < 9; i++) /* the ends are 1, 3, 1, 3, .. s apart */
 		odd[i] = i % 2 ? 2 * i - 1 : 2 * i;
 	struct run_result *r = measured(even, 10, 1);
 	const struct metric *m = result_find(r, "samples_per_s");
@@ -183,7 +183,7 @@ static void rows(void)
 	result_free(b);
 }
 
-/* A file of the previous schema. */
+/* Opens a file of the previous schema. */
 static void older_file(void)
 {
 	struct orr_error err = { 0 };

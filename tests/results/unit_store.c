@@ -273,7 +273,7 @@ static void locked_out(void)
 	result_free(r);
 }
 
-/* Checks the messages in a directory that is not writable. Exit status: a bit per failure. */
+/* Checks the messages in a directory that is not writable. Returns an exit status with a bit per failure. */
 static int look_without_rights(void)
 {
 	struct orr_error err = { 0 };
@@ -303,7 +303,7 @@ static int look_without_rights(void)
 	return bad;
 }
 
-/* Forks a child that cannot write to the directory; root becomes nobody. -1: not possible. */
+/* Forks a child that cannot write to the directory; a child of root becomes nobody. Returns -1 if this is impossible. */
 static int in_readonly_dir(int (*look)(void))
 {
 	enum { NOBODY = 65534, CANNOT = 99 };
@@ -323,7 +323,7 @@ static int in_readonly_dir(int (*look)(void))
 	return !WIFEXITED(status) ? 64 : WEXITSTATUS(status) == CANNOT ? -1 : WEXITSTATUS(status);
 }
 
-/* A process that is killed before it closes the store. */
+/* Starts a process that is killed before it closes the store. */
 static void make_killed(const char *path)
 {
 	struct orr_error err = { 0 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * After any fault of the disk or the process, the database opens, passes SQLite's
- * integrity check and holds complete runs only; a run that was reported as stored is in
- * it.
+ * After any fault of the disk or the process, the database opens, passes SQLite's integrity check and contains only complete
+ * runs. Each run that was reported as stored is in it.
  */
 #include "results/store.h"
 
@@ -58,7 +57,7 @@ static bool passes_sqlites_check(void)
 	bool good = !sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) && sqlite3_step(st) == SQLITE_ROW &&
 		    !strcmp((const char *)sqlite3_column_text(st, 0), "ok");
 	sqlite3_finalize(st);
-	/* no rows without a run */
+	/* no rows belong to a missing run */
 	good = good &&
 	       !sqlite3_prepare_v2(db,
 		       "SELECT (SELECT count(*) FROM jobs WHERE run NOT IN (SELECT run FROM runs)) +"
@@ -72,8 +71,8 @@ static bool passes_sqlites_check(void)
 	return good;
 }
 
-/* Opens the remaining file and compares each run with the original. Bit k of
- * *seeds: it holds the run of seed k + 1. Returns false on any difference. */
+/* Opens the remaining file and compares each run with the original. Bit k of *seeds is set if the file has the run of seed k + 1.
+ * Returns false on any difference. */
 static bool inspect(uint64_t *seeds, size_t *count)
 {
 	struct orr_error err = { 0 };
@@ -104,7 +103,8 @@ struct damage {
 	const char *what;
 };
 
-/* Opens, stores runs 2 and 3, replaces 3, closes. Returns bits of the steps that were reported as done. */
+/* Opens the store, stores runs 2 and 3, replaces run 3, and closes the store. Returns the bits of the steps that were reported as
+ * done. */
 static uint64_t work(struct orr_error *err)
 {
 	uint64_t stored = 0;
@@ -155,7 +155,7 @@ static int random_to(unsigned limit)
 
 enum { RUNS_A_TIME = 5 };
 
-/* Opens, stores a few runs with seeds from `seed` up, closes. */
+/* Opens the store, stores a few runs with seeds from `seed` on, and closes the store. */
 static bool store_a_few(uint64_t seed)
 {
 	struct orr_error err = { 0 };
@@ -173,8 +173,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Returns how long store_a_few() takes on this machine, so that kills fall into all of its
- * phases on a slow machine too. */
+/* Returns the duration of store_a_few() on this machine, so that kills fall into all of its phases on a slow machine too. */
 static double time_a_few(void)
 {
 	double start = now_s();
@@ -203,7 +202,7 @@ static bool kill_one(int signal_number, uint64_t seed, double limit_s)
 		return false;
 	pid_t child = fork();
 	if (child == 0) {
-		signal(signal_number, SIG_DFL); /* a shell's background job ignores SIGINT and would never stop */
+		signal(signal_number, SIG_DFL); /* a background job of a shell ignores SIGINT */
 		store_for_ever(seed, ends[1]);
 	}
 	bool has_begun = read(ends[0], &told, 1) == 1;
@@ -254,7 +253,7 @@ static _Noreturn void store_some(uint64_t first)
 	_exit(bad);
 }
 
-/* Byte 18 of the header: 1, a database with a rollback journal; 2, in WAL mode. */
+/* Reads byte 18 of the header: 1 for a database with a rollback journal, 2 in WAL mode. */
 static bool is_one_file(void)
 {
 	unsigned char header[20] = { 0 };
@@ -276,7 +275,7 @@ static void two_at_once(void)
 		pid_t child[2];
 		for (uint64_t i = 0; i < 2; i++)
 			if ((child[i] = fork()) == 0)
-				store_some(1 + 10 * i); /* ten of the twenty runs coincide */
+				store_some(1 + 10 * i); /* ten of the twenty runs are already there */
 		for (int i = 0; i < 2; i++) {
 			int status;
 			waitpid(child[i], &status, 0);
@@ -307,7 +306,7 @@ int main(void)
 	fault_register();
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++)
 		fail_each_write(&damages[i]);
-	/* So little memory that a transaction spills into the log before it ends. */
+	/* The memory limit is so small that a transaction spills into the log before it ends. */
 	sqlite3_soft_heap_limit64(100 * 1024);
 	fail_each_write(&(struct damage){ SQLITE_FULL, true, false, "disk full with little memory" });
 	sqlite3_soft_heap_limit64(0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fleet_run.h - runs of the serving world under a policy that keeps a log of its calls: each replica serves its own requests
- * in order, one at a time
+ * fleet_run.h - runs of the serving world under a policy that logs its calls
+ *
+ * Each replica serves its own requests in order, one at a time.
  */
 #ifndef ORR_TESTS_FLEET_RUN_H
 #define ORR_TESTS_FLEET_RUN_H
@@ -15,7 +16,7 @@
 
 /* A call of the policy. */
 struct probe_event {
-	char what; /* 'a' arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
+	char what; /* 'a' for arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
 	double at_s;
 	uint64_t number; /* of the request */
 	uint32_t replica;
@@ -24,13 +25,13 @@ struct probe_event {
 struct probe {
 	struct probe_event *event;
 	size_t n, cap;
-	/* Called in each arrive() and schedule(), if not NULL. */
+	/* called in each arrive() and schedule(), if not NULL */
 	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
-	bool naps;   /* starts nothing in the first second of ten */
-	bool sleeps; /* starts nothing at all */
+	bool naps;   /* no starts in the first second of every ten */
+	bool sleeps; /* no starts at all */
 };
-extern struct probe probe;                                                  /* of the current run */
-extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second claims to be work-conserving */
+extern struct probe probe;                                                  /* log of the current run */
+extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second policy claims to be work-conserving */
 
 struct fleet_case {
 	const char *requests;  /* rows of orrery's CSV with a header, or Mooncake's JSON lines; or a generator */
@@ -43,20 +44,20 @@ struct fleet_case {
 	const double *usd_per_gpu_hour;
 	const struct orr_policy *policy; /* NULL: the probe */
 	const char *settings;
-	double memory_bytes; /* of each GPU; 0: not known */
+	double memory_bytes; /* bytes of memory of each GPU; 0: unknown */
 	double until_s;      /* 0: no end */
 	uint64_t seed, replication, max_rows;
 	bool no_check;
-	/* Replaces serve_run(), for a shared clock; NULL: serve_run(). */
+	/* replacement of serve_run(), for a shared clock; NULL: serve_run() */
 	int (*drive)(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *args, struct run_result *r,
 		struct orr_error *err);
 };
 
-/* Returns NULL if the run failed; err has the error. Names in rows are NULL. */
+/* Returns NULL if the run failed; *err is then filled in. Names in rows are NULL. */
 struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err);
-double fleet_metric(const struct run_result *r, const char *name); /* Value of a metric; NAN: the run lacks it. */
+double fleet_metric(const struct run_result *r, const char *name); /* Returns the value of a metric, or NAN if the run lacks it. */
 
-/* fleet_run(); a failing test reports an error. */
+/* Calls fleet_run() and reports an error as a failed test. */
 __attribute__((unused)) static struct run_result *fleet_must_run(const struct fleet_case *c, const char *what)
 {
 	struct orr_error err;

@@ -49,7 +49,8 @@ FILE *llm_oracle_file(const char *name)
 	return fopen(path, "r");
 }
 
-/* Clips tokens as the oracle's README says: at least one of each, at most 4,096 in total; the prompt is shortened. */
+/* Clips the numbers of tokens as the oracle's README says: at least one token of each kind, at most 4,096 in total. The prompt is
+ * shortened. */
 struct reqset *llm_vidur_requests(void)
 {
 	enum { ROWS = 2000, LIMIT = 4096 };
@@ -86,7 +87,7 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 	return true;
 }
 
-/* Runs the world as a host with several worlds does. */
+/* Runs the world on a caller's clock, as with several worlds. */
 static int serve_as_guest(
 	const struct serve_config *c, const struct llm_run *x, const struct orr_args *args, struct run_result *r, struct orr_error *err)
 {

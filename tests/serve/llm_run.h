@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* 5 + 0.05 T + 1e-4 C + 1e-6 P milliseconds: the model of the Vidur oracle. */
+/* time of an iteration in ms: 5 + 0.05 T + 1e-4 C + 1e-6 P, the model of the Vidur oracle */
 extern const char llm_vidur_model[];
 
 struct llm_run {
@@ -21,22 +21,22 @@ struct llm_run {
 	const char *cluster;  /* NULL: as many nodes of one GPU as replicas */
 	const char *topology; /* NULL: none */
 	const struct orr_policy *policy;
-	const char *settings; /* "name=value name=value" of the policy; NULL: none */
-	const char *options;  /* likewise, options of the world */
+	const char *settings; /* settings of the policy, "name=value name=value"; NULL: none */
+	const char *options;  /* options of the world in the same form */
 	const char *failures; /* time_s,node,event; NULL: none */
 	bool is_quick;        /* no rows, no --check */
-	bool is_guest;        /* on a clock and a pool of the caller */
+	bool is_guest;        /* run on a clock and a pool of the caller */
 };
 
-/* Returns NULL if the run failed; err has the error. Rows name no models. */
+/* Returns NULL if the run failed; *err is then filled in. Rows have no model names. */
 struct run_result *llm_serve(const struct llm_run *x, struct orr_error *err);
 /* Reads requests from text (orrery's CSV or Vidur's). */
 struct reqset *llm_requests(const char *text, struct orr_error *err);
 /* Reads Mooncake's JSON lines, whose hashes cover block_tokens tokens each. */
 struct reqset *llm_hashed_requests(const char *text, uint32_t tokens, struct orr_error *err);
-/* Opens oracles/vidur/NAME under ORRERY_DATA_PATH; NULL: no such file. */
+/* Opens oracles/vidur/NAME under ORRERY_DATA_PATH. Returns NULL if the file does not exist. */
 FILE *llm_oracle_file(const char *name);
-/* Returns the oracle's 2,000 requests; NULL: the file is missing. */
+/* Returns the oracle's 2,000 requests, or NULL if the file is missing. */
 struct reqset *llm_vidur_requests(void);
 double llm_metric(const struct run_result *r, const char *name); /* NAN: none */
 

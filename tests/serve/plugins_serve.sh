@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Serving plugins with one mistake each: an error that names the policy, the request (if any), the time and the mistake, exit
-# code 1, and the database unchanged. And what a policy cannot see: the length of an output.
+# code 1, and the database unchanged. A policy cannot query the length of an output.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
 if ! command -v "${CC%% *}" >/dev/null; then

@@ -6,7 +6,7 @@ orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 
-# A model with times worked out by hand, and three requests: the second waits for the first.
+# A model with times computed by hand, and three requests: the second waits for the first.
 echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1, 2], "latency_ms": [20, 25]}' >slow.json
 printf 'arrival_s,request_id\n0,first\n0.01,"a ""b"", c"\n0.1,\n' >three.csv
 one=(--model slow.json --cluster 1x1 --no-figures)
@@ -87,7 +87,7 @@ fi
 # ---- errors ----
 "$orrery" serve three.csv "${one[@]}" --policy fifo --db before.db -q
 before=$("$orrery" db digest before.db)
-# try KEYS: runs the base scenario with these keys (null: without the key)
+# try KEYS: runs the base scenario with these keys; null removes a key
 cat >edit.awk <<'E'
 { base = $0 }
 END {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Deployments, models, prices and roles of a serving run: what they mean and what is refused; inputs without effect are named.
+# Deployments, models, prices and roles of a serving run: their effects, error messages, and remarks on inputs without effect.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Small traces with results worked out by hand. An iteration takes 10 ms, 1 ms per processed token and 0.1 ms per token that
-# the decodes have done before.
+# Small traces with results computed by hand. An iteration takes 10 ms, 1 ms per processed token and 0.1 ms per token that the
+# decodes have processed before.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
@@ -20,7 +20,8 @@ golden() {
 # r0 arrives at 0 with a prompt of 10 and 3 outputs, r1 at 5 ms with 20 and 2.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.005,20,2\n' >two.csv
 many=(--kv-blocks 1000)
-# Iterations: r0's prompt takes 10 + 10 ms; r1's prompt alone 10 + 20; one decode of both 10 + 2 + 0.1 x (11 + 21); one of r0 10 + 1 + 0.1 x 12.
+# Iterations: r0's prompt takes 10 + 10 ms; r1's prompt 10 + 20; one decode of both 10 + 2 + 0.1 x (11 + 21); one of r0 10
+# + 1 + 0.1 x 12.
 golden "vllm: prompts alone, then decodes" vllm two.csv "20.000000 77.400000 0
 50.000000 65.200000 0" "${many[@]}"
 # Chunks of 16. Iterations: r0's prompt takes 20 ms; a decode of r0 with 15 tokens of r1's prompt 10 + 16 + 1.1; a decode of r0 with the other 5 tokens 10 + 6 + 1.2; a decode of r1 10 + 1 + 2.1.
@@ -47,7 +48,7 @@ for policy in vllm sarathi; do
   golden "$policy: the last resident restarts when blocks run out" $policy tight.csv "34.000000 125.900000 0
 34.000000 178.600000 1" --kv-blocks 8 --set serve.kv_block=4
 done
-# A request that takes all blocks: 32 tokens are read, the 33rd is an output that is never read.
+# A request that uses all blocks: 32 tokens are processed. The 33rd token is an output that is never processed.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,30,3\n0,31,3\n' >whole.csv
 for policy in vllm sarathi splitwise mlfq; do
   golden "$policy: a request may take all blocks; one that needs more is refused" $policy whole.csv \

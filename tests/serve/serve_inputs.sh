@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Inputs that mislead are refused or reported: requests without tokens, roles that a policy does not know, refused requests, a rate
-# that is bound by something other than load, nodes that fail faster than requests are served.
+# Misleading inputs are rejected or reported: requests without tokens, roles that are unknown to a policy, rejected requests,
+# a rate that is limited by a cause other than load, nodes that fail faster than requests are served.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 tree=$(cd "$srcdir" && pwd)

@@ -22,8 +22,8 @@ step_s() { # CLUSTER NETWORK OP: seconds of the op alone
   metric iteration_s
 }
 
-# Llama-2-70B: 80 blocks, width 8192, 32,000 words, two bytes an element. Two all-reduces per block and one of the embedding, of
-# 512 tokens; one all-gather of the scores of one token.
+# Llama-2-70B: 80 blocks, width 8192, 32,000 words, two bytes an element. Two all-reduces per block and one of the
+# embedding, of 512 tokens each; one all-gather of the scores of one token.
 M=$((512 * 8192 * 2))
 slow=star:bw=10Gbps
 free=star:bw=1000000Gbps,lat=0
@@ -37,8 +37,8 @@ for cluster in 8x1:h100 2x4:h100; do
   scores=$(step_s $cluster $slow '"collective": {"op": "all-gather", "group": [0,1,2,3,4,5,6,7], "bytes": 64000}')
   check "($there - $base) / (161 * ($one - $none) + $scores) - 1 < 0.05 && ($there - $base) / (161 * ($one - $none) + $scores) - 1 > -0.05" \
     "$cluster: 161 all-reduces take what orrery step says"
-  # A ring of 8 nodes sends 2 x 7/8 M from each. With two nodes the sum of one crosses once, and the total once back (a tree). An
-  # all-gather is a ring: 7/8 of the result over each of its hops between nodes.
+  # A ring of 8 nodes sends 2 x 7/8 M from each. With two nodes (a tree), the sum of one node is sent to the other, and
+  # the total is sent back. An all-gather is a ring: 7/8 of the result over each of its hops between nodes.
   nodes=${cluster%%x*}
   crossing=$((nodes == 2 ? 2 * M : 14 * M))
   check "($bytes / (161 * $crossing + 7 * 64000 * $nodes / 8) - 1) ^ 2 < 1e-12" "$cluster: bytes between nodes by hand"
@@ -48,13 +48,13 @@ check "$(metric ttft_mean) < 0.1 && $there > 1" "eight GPUs on one node do not u
 is "$(metric group_network_bytes)" "" "one node: no bytes between nodes"
 like "$(cat said)" "network has no effect: no KV cache was sent to another replica, and no replica is on several nodes" "said"
 
-# Stages: each hop carries the hidden state of the tokens once. The last stage of two has no hop.
+# With stages, each hop carries the hidden state of the tokens once. The last of two stages has no hop.
 serve 2x1:h200 $slow --pp 2
 there=$(metric ttft_mean)
 check "($(metric group_network_bytes) - $M) ^ 2 < 1" "two stages on two nodes: one hop"
 serve 2x1:h200 $free --pp 2
 check "($there - $(metric ttft_mean) - ($M / 1.25e9 + 1e-5)) ^ 2 < 1e-10" "the hop takes latency + bytes / bandwidth"
-# Four stages of two GPUs: each GPU of a stage sends half, over the one NIC of its node.
+# Four stages of two GPUs: each GPU of a stage sends half of the state through the single NIC of its node.
 serve 4x2:h100 $slow --tp 2 --pp 4
 there=$(metric ttft_mean)
 check "($(metric group_network_bytes) / (3 * $M) - 1) ^ 2 < 1e-12" "four stages on four nodes: three hops"
@@ -66,7 +66,7 @@ serve 8x1:h100 none --tp 8
 like "$(cat said)" "cross the network star \(network=none; its bw is 10Gbps\) with step.algorithm=auto, each timed as if alone" \
   "without --network: the default network"
 check "$(metric ttft_mean) > 1" "the default network takes time"
-# Several replicas, arrivals that cut repetitions: conservation holds, and equal replicas send equal bytes.
+# Several replicas with arrivals that interrupt repetitions: conservation holds, and equal replicas send equal bytes.
 rm -rf o
 "$orrery" serve poisson:rate=2,n=60,prompt=300,output=40 --model llama2-70b --policy vllm --cluster 8x4:h100 --tp 8 --network star:bw=100Gbps \
   --check --out o --no-figures -q >said 2>&1

@@ -10,7 +10,7 @@ cat >m.json <<'EOT'
 EOT
 n=600
 [ "${ORR_SANITIZED:-}" = 1 ] && n=150
-# against NAME POLICY TTFT TPOT ARGS..: grid in steps of 0.5 % from 3 % below to 3 % above the rate found
+# against NAME POLICY TTFT TPOT ARGS..: checks a grid in steps of 0.5 % from 3 % below to 3 % above the rate found
 against() {
   local name=$1 policy=$2 ttft=$3 tpot=$4 factor best=0 c share
   shift 4

@@ -15,24 +15,24 @@ struct serve_case {
 	const char *requests;      /* rows of orrery's CSV with a header, or a generator */
 	const char *const *models; /* names of the catalogue or JSON texts, NULL at the end */
 	uint32_t replicas;         /* 0: one */
-	double memory_GiB;         /* of a replica; 0: infinite */
+	double memory_GiB;         /* GiB per replica; 0: infinite */
 	const struct orr_policy *policy;
-	const char *settings; /* "name=value name=value" of the policy; NULL: none */
-	const char *options;  /* the same, of the world */
+	const char *settings; /* settings of the policy, "name=value name=value"; NULL: none */
+	const char *options;  /* options of the world in the same form */
 	uint64_t seed, replication;
-	double until_s; /* 0: until all requests have ended */
+	double until_s; /* end of the run in s; 0: until all requests have ended */
 };
 
-/* Returns NULL if the run failed; err has the error. */
+/* Returns NULL if the run failed; *err is then filled in. */
 struct run_result *serve_replay(const struct serve_case *c, struct orr_error *err);
 
-/* Returns whether the requests complete at these seconds (NAN: never), within 1e-9; prints the first that does not. */
+/* Returns whether the requests complete at these seconds (NAN: never), within 1e-9. Prints the first difference. */
 bool serve_ends_at(const struct run_result *r, const double *end_s, size_t n);
 
-/* sum of samples x (end - arrival) / sum of samples, over completed requests. */
+/* Returns the sum of samples x (end - arrival) / the sum of samples, over completed requests. */
 double serve_mean_per_sample(const struct run_result *r);
 
-/* Value of a metric; NAN: the run lacks it. */
+/* Returns the value of a metric, or NAN if the run lacks it. */
 double serve_metric(const struct run_result *r, const char *name);
 
 #endif

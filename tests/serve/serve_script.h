@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * serve_script.h - runs under a policy whose functions are a test's
+ * serve_script.h - runs under a policy whose functions are defined by a test
  *
- * One script at a time: the state of the policy is the global `script`.
+ * Only one script exists at a time: the state of the policy is the global `script`.
  */
 #ifndef ORR_TESTS_SERVE_SCRIPT_H
 #define ORR_TESTS_SERVE_SCRIPT_H
@@ -14,12 +14,12 @@ struct script {
 	void (*finish)(struct orr_serve *w, orr_req r, enum orr_req_end how);
 	void (*run_end)(struct orr_serve *w, orr_run run);
 	void (*schedule)(struct orr_serve *w, uint32_t replica);
-	/* the case; zeros: one replica, infinite memory */
+	/* parameters of the case; zeros: one replica, infinite memory */
 	uint32_t replicas;
 	double memory_GiB, until_s;
 	const char *const *models;
 	unsigned policy_flags;
-	/* state of its functions */
+	/* state of the policy's functions */
 	struct orr_fifo queue;
 	orr_req req;
 	orr_run run;
@@ -32,12 +32,12 @@ extern struct script script;
 void script_set(struct script s);
 /* Runs with one model, given as JSON, or with script.models if NULL. Returns NULL and prints script.error if the run fails. */
 struct run_result *script_run(const char *model, const char *requests, const char *options);
-/* The same for a run that must fail; returns its error. */
+/* Does the same for a run that must fail, and returns its error. */
 const char *script_error(const char *model, const char *requests, const char *options);
 
 /* Ready-made functions. */
 void script_push(struct orr_serve *w, orr_req r);
-/* Starts the first request of the queue as a separate batch; 0 if the queue is empty or the request does not fit. */
+/* Starts the first request of the queue as a separate batch. Returns 0 if the queue is empty or the request does not fit. */
 orr_run script_start_first(struct orr_serve *w, uint32_t replica);
 
 #endif

@@ -15,7 +15,7 @@ extern const struct orr_policy orr_policy_serve_academus;
 
 static struct orr_error err;
 
-/* A model whose batch of one takes `ms`, regardless of its length. */
+/* Writes a model whose batch of one sample takes `ms`, regardless of its length. */
 static const char *flat(char out[512], const char *name, double ms, double occupancy)
 {
 	snprintf(out, 512,
@@ -25,7 +25,7 @@ static const char *flat(char out[512], const char *name, double ms, double occup
 	return out;
 }
 
-/* A model whose time is proportional to length and batch size (a saturated GPU). */
+/* Writes a model whose time is proportional to length and batch size (a saturated GPU). */
 static const char *by_length(char out[1024], const char *name, double ms_per_token)
 {
 	size_t at = (size_t)snprintf(out, 1024,
@@ -71,7 +71,8 @@ static double alone_ms(double ms, const char *settings)
 
 static void depth(void)
 {
-	/* T(12) / T(2) = 4.1 fixes c; the same c predicts the ratio for a baseline of 4 layers; the smallest published ratio is 1.6. */
+	/* T(12) / T(2) = 4.1 determines c. The same c predicts the ratio for a baseline of 4 layers; the smallest published ratio is
+	 * 1.6. */
 	const double c = (12 - 4.1 * 2) / (4.1 - 1), layer = 0.715;
 	double student = alone_ms(layer * (2 + c), "students=4");
 	near_to(alone_ms(layer * (12 + c), "variant=teacher") / student, 4.1, 1e-6, "12 layers against students of 2: 4.1 times (fixes c)");
@@ -80,7 +81,8 @@ static void depth(void)
 	ok(fabs(low / 1.6 - 1) <= 0.03, "4 layers: within 3 %% of the 1.6 published");
 	near_to(low, 1.62, 0.01, "4 layers: 1.62 by the depth model");
 	near_to(alone_ms(layer * (6 + c), "variant=teacher") / student, 2.24, 5e-3, "6 layers: 2.24");
-	/* BERT-Base on a T4 takes 8.58 ms (NVIDIA DeepLearningExamples); a student has 2 of 12 layers and o ms outside of them. */
+	/* BERT-Base on a T4 takes 8.58 ms (NVIDIA DeepLearningExamples). A student has 2 of 12 layers and takes o ms outside the
+	 * layers. */
 	static const double outside[] = { 0.34, 0.80, 1.23 }, ratio[] = { 5.0, 4.1, 3.5 };
 	for (int i = 0; i < 3; i++) {
 		double ms = outside[i] + (8.58 - outside[i]) * 2 / 12, got = alone_ms(8.58, "variant=teacher") / alone_ms(ms, "students=4");
@@ -106,7 +108,7 @@ static void co_running(void)
 
 /* ---- saturation ---- */
 
-/* 500 requests at once, mean length 34.6. */
+/* Writes 500 simultaneous requests of mean length 34.6. */
 static void burst(struct sbuf *out)
 {
 	static const int length[] = { 10, 25, 38, 50, 50 };
@@ -129,7 +131,7 @@ static void saturation(void)
 		double ratio = baseline / metric_of(sbuf_text(&requests), student, settings, "completion_max");
 		double want = 12 * 128 / (m * 2 * 34.6);
 		printf("# %d students: %.3f times the throughput of the padded teacher\n", m, ratio);
-		/* 500 = 62 x 8 + 4: the teacher's last batch of 4 costs 4, as cost is proportional to batch size. */
+		/* 500 = 62 x 8 + 4: the teacher's last batch of 4 costs 4, since cost is proportional to batch size. */
 		ok(fabs(ratio / want - 1) < 0.1, "%d students: %.2f times, 1/m of 22.2 (published: up to 22.27, setting not given)", m,
 			want);
 	}

@@ -267,16 +267,16 @@ static void slow_case(const char *what, const char *requests, const char *option
 static void test_interference(void)
 {
 	slow_case("no interference: runs are independent", "arrival_s,model\n0,a\n0,b\n", NULL, (double[]){ 0.1, 0.06 }, 2);
-	/* b takes 60 x 1.5 = 90; a has then done 45 of its work and takes 55 more alone. */
+	/* b takes 60 x 1.5 = 90; by then a has done 45 of its work, and the other 55 take 55 without interference. */
 	slow_case("pairwise: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
 		(double[]){ 0.145, 0.09 }, 2);
-	/* Factors multiply: a beside two b runs at 1/4, each b beside a and b at 1/1.5. */
+	/* Factors multiply: a runs at 1/4 next to two b; each b runs at 1/1.5 next to a and the other b. */
 	slow_case("pairwise: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
 		(double[]){ 0.09 + (0.1 - 0.09 / 4), 0.09, 0.09 }, 3);
-	/* Both run at 1/1.25 until b ends at 75; a has done 60 by then and takes 40 more alone. */
+	/* Both run at 1/1.25 until b ends at 75. By then a has done 60 of its work, and the other 40 take 40. */
 	slow_case("curve: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
 		(double[]){ 0.115, 0.075 }, 2);
-	/* 1/2 with three runs: both b end at 120, when a has done 60. */
+	/* With three runs all run at 1/2: both b end at 120, when a has done 60. */
 	slow_case("curve: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
 		(double[]){ 0.16, 0.12, 0.12 }, 3);
 	slow_case("curve: the first factor is for a single run", "arrival_s,model\n0,a\n0.1,b\n", "interference=curve slowdown_curve=1",
@@ -287,8 +287,8 @@ static void test_interference(void)
 		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve covers up to 2 runs "
 		"(orr_run_fits() checks this)",
 		"curve: more runs than factors are refused");
-	/* From 50 on the occupancy is 1.6: the first run takes 50 x 1.6 = 80 more. At 130 the second has done 50 of its work and continues
-	 * alone. */
+	/* From 50 on the occupancy is 1.6: the first run takes another 50 x 1.6 = 80. At 130 the second run has done 50 of its work
+	 * and continues at full speed. */
 	slow_case("occupancy: all slow down if the sum exceeds 1", "arrival_s,model\n0,a\n0.05,a\n", "interference=occupancy",
 		(double[]){ 0.13, 0.18 }, 2);
 	/* The occupancies sum to 0.8 + 0.4 = 1.2: b takes 72, and a has then done 60 of its work. */
@@ -313,7 +313,7 @@ static void load_schedule(struct orr_serve *w, uint32_t replica)
 	if (!script.seen++) {
 		bool both = orr_model_load(w, replica, 0) && orr_model_load(w, replica, 1);
 		note(both && !orr_model_is_loaded(w, replica, 0) ? 'y' : 'n', 0);
-		note(orr_model_load(w, replica, 2) ? 'y' : 'n', 1); /* 512 MiB each of 1 GiB: full */
+		note(orr_model_load(w, replica, 2) ? 'y' : 'n', 1); /* each of the two models has 512 MiB, so 1 GiB is full */
 	}
 	if (orr_model_is_loaded(w, replica, 0) && script.queue.n)
 		note(orr_model_is_loaded(w, replica, 1) ? 'y' : 'n', 2);
@@ -328,7 +328,7 @@ static void load_schedule(struct orr_serve *w, uint32_t replica)
 	}
 }
 
-/* l is loaded at 50, then m at 80, when the request starts; n replaces l at 100. */
+/* l is loaded by 50 and m by 80, when the request starts; n replaces l at 100. */
 static void test_loading(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = load_schedule });
@@ -445,22 +445,22 @@ static void fifo_case(const char *what, const char *const *models, uint32_t repl
 static void test_fifo(void)
 {
 	const char *unit[] = { UNIT, NULL };
-	/* An iteration takes 10 and 1 per token: a prompt of 5 takes 15, a further token 11. */
+	/* An iteration takes 10 and 1 per token: a prompt of 5 takes 15, each later token 11. */
 	const char *llm[] = { "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"kv_bytes_per_token\":1000,\"weight_bytes\":1000,"
 			      "\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}",
 		NULL };
-	/* The third goes to the first free replica, 0 at 100; 3 samples are padded to 4, which take 150. */
+	/* The third request goes to the replica that is free first, replica 0 at 100. 3 samples are padded to 4, which take 150. */
 	fifo_case("one queue for two replicas", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n", NULL, NULL,
 		(double[]){ 0.1, 0.16, 0.2 }, 3);
-	/* Round robin: the third waits after the first, the fourth after the second. */
+	/* Round robin: the third request waits for the first, the fourth for the second. */
 	fifo_case("a queue per replica", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n0.03,2\n", "queue=per-replica",
 		"router=round-robin", (double[]){ 0.1, 0.16, 0.2, 0.28 }, 4);
 	fifo_case("the router picks the shorter queue", unit, 2, "arrival_s\n0\n0.01\n0.105\n0.112\n", "queue=per-replica", NULL,
 		(double[]){ 0.1, 0.11, 0.205, 0.212 }, 4);
-	/* l is loaded in 50 and runs until 150, m in 30 until 280. l is still loaded and runs again until 380. */
+	/* l is loaded in 50 and runs until 150; m is loaded in 30 and runs until 280. l is still loaded and runs again until 380. */
 	fifo_case("models are loaded when needed", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,l\n", NULL, "preloaded=false",
 		(double[]){ 0.15, 0.28, 0.38 }, 3);
-	/* n has no room beside l and m: l is unloaded. */
+	/* n has no room next to l and m, so l is unloaded. */
 	fifo_case("models replace others", L_M, 1, "arrival_s,model\n0,l\n0.01,m\n0.02,n\n", NULL, "preloaded=false",
 		(double[]){ 0.15, 0.28, 0.4 }, 3);
 	fifo_case("a language model, one request after the other", llm, 1, "arrival_s,prompt_tokens,output_tokens\n0,5,3\n0.001,2,1\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * TensorFlow Serving, Clipper, Nexus and Clockwork: schedules and plans worked out by hand, and the claims of their papers as
+ * TensorFlow Serving, Clipper, Nexus and Clockwork: schedules and plans computed by hand, and the claims of their papers as
  * properties on random workloads.
  */
 #include "base/rng.h"
@@ -51,7 +51,7 @@ static void tf_serving(void)
 	BY_HAND(tf_serving, "a batch that is not full waits as long as the SLO allows", AT("0.1"), one, NULL, 0.096, 0.096);
 	BY_HAND(tf_serving, "a batch waits for its timeout", AT("0.1"), one, "batch_timeout=5ms", 0.017, 0.017);
 	BY_HAND(tf_serving, "a batch of three is padded to four", AT("0.1") "0.002,m,0.1\n", one, "batch_timeout=5ms", 0.021, 0.021, 0.021);
-	/* Full at 1, and again at 3, while the first runs until 13. */
+	/* The batch is full at 1 and again at 3, while the first batch runs until 13. */
 	BY_HAND(tf_serving, "one task at a time", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2", 0.013, 0.013, 0.025, 0.025);
 	BY_HAND(tf_serving, "or several", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2 threads=2", 0.013, 0.013, 0.015, 0.015);
 	BY_HAND(tf_serving, "models in order of their oldest request", "arrival_s,model\n0,m\n0.002,n\n0.001,m\n0.003,m\n", both,
@@ -76,8 +76,8 @@ static void clipper(void)
 	for (int i = 0; i < 40; i++)
 		strcat(rows, "0,c\n");
 	struct run_result *r = serve(&orr_policy_serve_clipper, rows, slower, "objective=45ms", NULL);
-	/* 10 ms per sample: batches of 1 to 4 samples take at most 45 ms, a batch of 5 does not. The limit alternates 4.5, 5.5, 4.5, .. 40
-	 * = 37 + 3. */
+	/* A sample takes 10 ms: batches of 1 to 4 samples take at most 45 ms, a batch of 5 takes longer. The limit alternates 4.5,
+	 * 5.5, 4.5, .. 40 = 37 + 3. */
 	static const int sizes[] = { 1, 2, 3, 4, 5, 4, 5, 4, 5, 4, 3 };
 	double end[40], t = 0;
 	int n = 0;
@@ -93,8 +93,8 @@ static void clipper(void)
 	BY_HAND(clipper, "by default a batch does not wait", "arrival_s,model\n0,m\n0.003,m\n", one, "first_batch=2", 0.01, 0.02);
 }
 
-/* Crankshaw et al., figure 4: with AIMD the throughput is near the best under the objective, many times that of no batching. Here at
- * 10 times the capacity without batches: the best size is b = 20, from 1 + b / 10 <= 3 ms. */
+/* Crankshaw et al., figure 4: with AIMD the throughput is near the best one within the objective, and many times the throughput
+ * without batching. Here the load is 10 times the capacity without batches, and the best size is b = 20, from 1 + b / 10 <= 3 ms. */
 static void clipper_finds_the_batch(void)
 {
 	char model[800] = "{\"name\":\"p\"," TABLE ",\"between\":\"linear\",\"batch\":[1,64],\"latency_ms\":[1.1,7.4]}";
@@ -106,7 +106,7 @@ static void clipper_finds_the_batch(void)
 		.seed = 3 };
 	struct run_result *r = serve_replay(&c, &err);
 	double rate = serve_metric(r, "throughput"), size = serve_metric(r, "largest_batch");
-	/* Batches of 20 in 3 ms: 6,667/s; AIMD stays between 18 and 21. */
+	/* batches of 20 in 3 ms, 6,667/s; AIMD varies the size between 18 and 21 */
 	ok(rate > 0.9 * 6667 && rate < 1.05 * 6667, "clipper: throughput %.0f/s of the 6,667 that the objective allows", rate);
 	ok(size > 17 && size < 22, "clipper: batches of %.1f on average, of 20", size);
 	result_free(r);
@@ -114,7 +114,7 @@ static void clipper_finds_the_batch(void)
 
 /* ---- Nexus ---- */
 
-/* Shen et al., SOSP 2019, section 4.1, table 2: three models, and their residual loads after full GPUs. */
+/* Shen et al., SOSP 2019, section 4.1, table 2: three models, and the loads that remain after full GPUs. */
 static const uint32_t sizes[] = { 4, 8, 16 };
 static const double a_s[] = { 0.050, 0.075, 0.100 }, b_s[] = { 0.050, 0.090, 0.125 }, c_s[] = { 0.060, 0.095, 0.125 };
 
@@ -133,7 +133,7 @@ static void nexus_published_plan(void)
 		"nexus: A with 8 and B with 4 share a GPU, C has its own");
 	near_to(p.n == 2 ? p.node[0].duty_s : 0, 0.125, 1e-12, "nexus: the duty cycle is 125 ms");
 	nexus_plan_free(&p);
-	/* 3 x 160 + 64 of A: three full GPUs first. */
+	/* A rate of 3 x 160 + 64 for A: three GPUs are full. */
 	s[0].rate = 3 * 160 + 64;
 	nexus_plan(s, 3, &p);
 	ok(p.n == 5 && p.node[2].duty_s == 0.1 && p.node[2].part[0].batch == 16, "nexus: full GPUs come first");
@@ -162,7 +162,7 @@ static bool plan_holds(const struct nexus_session *s, uint32_t n, const struct n
 	return good;
 }
 
-/* The invariants of nexus_plan.h. Packing takes at most one GPU per residue. */
+/* Checks the invariants of nexus_plan.h. Packing uses at most one GPU per residual load. */
 static void nexus_plans_hold(void)
 {
 	struct rng r;
@@ -197,12 +197,13 @@ static void nexus_plans_hold(void)
 
 static void nexus_cycle(void)
 {
-	/* Rate 40/s, SLO 100 ms: with a batch of 4, 16 ms + 4/40 s is too long; with 2, 12 ms + 2/40 s is not. So the
-	 * duty cycle is 2 samples every 50 ms. The first batch is due at 50 but full at 20; the next is due at 70. */
+	/* Rate 40/s, SLO 100 ms: a batch of 4 takes 16 ms + 4/40 s, which is too long; a batch of 2 takes 12 ms + 2/40 s, which
+	 * meets the SLO. So the duty cycle is 2 samples every 50 ms. The first batch is due at 50 but is full at 20; the next batch
+	 * is due at 70. */
 	BY_HAND(nexus, "a batch waits until it is full, or for the duty cycle", "arrival_s,model,slo_s\n0,m,0.1\n0.02,m,0.1\n0.03,m,0.1\n",
 		one, "rates=40 slo=100ms", 0.032, 0.032, 0.08);
-	/* Rate 200/s, SLO 40 ms: 4 samples every 20 ms. Twelve requests arrive at once: at 32 the last four would end at 48, and batches of
-	 * 3, 2 or 1 could not end by 40 either. */
+	/* Rate 200/s, SLO 40 ms: 4 samples every 20 ms. Twelve requests arrive at once. The last four could start at 32 and would
+	 * end at 48; batches of 3, 2 or 1 could not end by 40 either. */
 	static const char burst[] =
 		"arrival_s,model,slo_s\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n"
 		"0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n";
@@ -212,7 +213,7 @@ static void nexus_cycle(void)
 		0.048, 0.048, 0.048, 0.048);
 }
 
-/* Shen et al., figure 9: early drop serves more requests in time than dropping late ones. */
+/* Shen et al., figure 9: early drop serves more requests in time than late drop. */
 static void nexus_drops(void)
 {
 	double good[2];
@@ -230,7 +231,7 @@ static void nexus_drops(void)
 	ok(good[0] > good[1] + 0.05, "nexus: with early drop %.1f %% are in time, with lazy drop %.1f %%", 100 * good[0], 100 * good[1]);
 }
 
-/* The published example at its rates, requests evenly spaced: all are in time on the two GPUs of the plan. */
+/* The published example at its rates, with evenly spaced requests: all requests are in time on the two GPUs of the plan. */
 static void nexus_serves_its_plan(void)
 {
 	static const char *const models[] = { "{\"name\":\"a\"," TABLE ",\"batch\":[4,8,16],\"latency_ms\":[50,75,100]}",
@@ -252,7 +253,7 @@ static void nexus_serves_its_plan(void)
 	near_to(serve_metric(r, "gpus_planned"), 2, 1e-12, "nexus: the example runs on two GPUs");
 	near_to(serve_metric(r, "attainment"), 1, 1e-12, "nexus: all requests of the example are in time");
 	result_free(r);
-	/* Measured rates: after the first epoch the plan is that for given rates. */
+	/* With measured rates, the plan after the first epoch equals the plan for given rates. */
 	c.settings = "epoch=5s slo=200ms,250ms,250ms";
 	r = serve_replay(&c, &err);
 	ok(serve_metric(r, "attainment") > 0.99, "nexus: share in time with measured rates: %.4f", serve_metric(r, "attainment"));
@@ -264,12 +265,12 @@ static void nexus_serves_its_plan(void)
 
 static void clockwork(void)
 {
-	/* Five at once, deadline 30: four may start until 14, the fifth until 20, at 16. A sixth at 5, deadline 35: two may start until
-	 * 18 and end at 28. */
+	/* Five requests arrive at once with deadline 30: a batch of four may start until 14, the fifth request may start until 20
+	 * and starts at 16. A sixth arrives at 5 with deadline 35: a batch of two may start until 18 and ends at 28. */
 	BY_HAND(clockwork, "the largest batch that is in time",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.005,m,0.03\n", one, NULL, 0.016, 0.016, 0.016,
 		0.016, 0.028, 0.028);
-	/* At 7 ms: the GPU is free at 16, and 26 is too late for a deadline of 22. */
+	/* At 7 ms the GPU is busy until 16, and an end at 26 misses a deadline of 22. */
 	BY_HAND(clockwork, "a request that cannot be in time is rejected",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, NULL, 0.016, 0.016, 0.016, 0.016,
 		NAN);
@@ -292,7 +293,7 @@ static void clockwork(void)
 		printf("# %s\n", err.text);
 	ok(serve_ends_at(r, end, 4), "clockwork: models are swapped, loaded ones are used");
 	result_free(r);
-	/* Room for two of three: the least recently used model is unloaded, n at 0.4, so m is still loaded at 0.5. */
+	/* Memory has room for two of three models. The least recently used one is unloaded: n at 0.4, so m is still loaded at 0.5. */
 	static const char *const three[] = { "{\"name\":\"m\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
 		"{\"name\":\"n\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
 		"{\"name\":\"o\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}", NULL };

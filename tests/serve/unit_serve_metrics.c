@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metrics of the serving world, by hand on small runs; --check finds each law that a test breaks. */
+/* Metrics of the serving world, by hand on small runs; --check detects each broken law. */
 #include "tests/serve/fleet_run.h"
 
 #include "serve/fleet.h"
@@ -29,8 +29,8 @@ static void metric_is(const struct run_result *r, const char *name, double want)
 	ok(good, "%s is %.10g (%.10g)", name, want, got);
 }
 
-/* One replica, first in first out; 1 s for one sample, 2 s for two to four. Ends: 1, 3, 4 s; the last request has
- * 9 samples and is refused. Completion times 1, 2.5, 3; samples 1, 3, 1. */
+/* One replica, first in first out; 1 s for one sample, 2 s for two to four. Ends: 1, 3, 4 s; the last request has 9 samples and is
+ * rejected. Completion times 1, 2.5, 3; samples 1, 3, 1. */
 static void check_table(void)
 {
 	struct fleet_case c = { .requests = "arrival_s,samples,slo_s\n0,1,\n0.5,3,2.5\n1,1,2.9\n2,9,\n",
@@ -48,14 +48,14 @@ static void check_table(void)
 	metric_is(r, "queue_mean", (0 + 0.5 + 2) / 3);
 	metric_is(r, "duration", 4);
 	metric_is(r, "throughput", 0.75);
-	metric_is(r, "goodput", 0.5);    /* the first has no limit, the second just meets its limit, the third misses it */
-	metric_is(r, "attainment", 0.5); /* of two requests with a limit */
+	metric_is(r, "goodput", 0.5);    /* the first request has no limit, the second just meets its limit, the third misses it */
+	metric_is(r, "attainment", 0.5); /* one of two requests with a limit */
 	metric_is(r, "utilisation", 1);
 	metric_is(r, "requests", 4);
 	metric_is(r, "requests_completed", 3);
 	metric_is(r, "requests_refused", 1);
 	metric_is(r, "in_system_mean", 6.5 / 4);
-	metric_is(r, "in_system_max", 3); /* at 2 s, with the request that is then refused */
+	metric_is(r, "in_system_max", 3); /* at 2 s, including the request that is then rejected */
 	metric_is(r, "padding_share", 1 - 5.0 / 6);
 	metric_is(r, "ttft_mean", NAN);
 	ok(r->n_requests == 4 && r->rows_total == 4 && r->requests[1].completed_s == 3 && r->requests[1].queue_s == 0.5 &&
@@ -65,7 +65,7 @@ static void check_table(void)
 			r->requests[3].replica == UINT32_MAX,
 		"the refused request's row has no times");
 	result_free(r);
-	/* Until 3.5 s: the third is unfinished. */
+	/* Until 3.5 s, the third request is unfinished. */
 	c.until_s = 3.5;
 	r = fleet_must_run(&c, "until");
 	metric_is(r, "requests_unfinished", 1);
@@ -77,7 +77,7 @@ static void check_table(void)
 	result_free(r);
 }
 
-/* Of 1000 bytes, weights take 100, a run 200 for 0.6 s and 400 for 0.4 s; two runs in 4 s. */
+/* Of 1000 bytes, weights use 100; a run uses 200 for 0.6 s and 400 for 0.4 s. Two runs take place in 4 s. */
 static void check_memory(void)
 {
 	struct fleet_case c = { .requests = "arrival_s\n0\n3\n",
@@ -94,7 +94,7 @@ static void check_memory(void)
 	result_free(r);
 }
 
-/* Above the limit of rows, every second, fourth, .. row is kept. */
+/* Beyond the limit of rows, every second, fourth, .. row is kept. */
 static void check_rows(void)
 {
 	struct fleet_case c = {
@@ -109,8 +109,9 @@ static void check_rows(void)
 }
 
 /*
- * vLLM, prompts first. A comes at 0 (prompt 4, output 3), B at 5 ms (2, 1). Iterations: A's prompt to 10 ms, B's to 20,
- * decodes to 30 and 40. A: first token at 10 ms, gaps 20 and 10, end 40. B: first token and end at 20.
+ * vLLM, prompts first. A arrives at 0 (prompt 4, output 3), B at 5 ms (prompt 2, output 1). Iterations: A's prompt until 10 ms,
+ * B's prompt until 20, decodes until 30 and 40. A has its first token at 10 ms, gaps of 20 and 10, and ends at 40. B has its
+ * first token at 20 and ends then.
  */
 static void check_llm(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_serve_options.c - options of the serving world: words, limits, defaults, tables of slowdowns; and batches that are NULL */
+/* unit_serve_options.c - options of the serving world: words, limits, defaults, tables of slowdowns, and NULL batches */
 #include "serve/options.h"
 
 #include "tests/serve/serve_script.h"
@@ -13,7 +13,7 @@ static struct orr_error err;
 static const char *const models_text[] = { "{\"name\":\"a\",\"source\":\"s\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[10]}",
 	"{\"name\":\"bc\",\"source\":\"s\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[10]}" };
 
-/* Settings of two models, "a" and "bc"; NULL with err: an option is invalid. The caller frees *args. */
+/* Returns the settings of two models, "a" and "bc", or NULL with err if an option is invalid. The caller frees *args. */
 static struct serve_settings *settings(const char *pairs, struct orr_args **args)
 {
 	struct served *model[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Thousands of random actions on one replica, compared with a naive model: time in whole ms, memory checked in each of them,
- * runs and requests in arrays that are scanned.
+ * Thousands of random actions on one replica, compared with a naive model that keeps time in whole ms, checks memory in each
+ * ms, and scans arrays of runs and requests.
  *
  * The policy starts batches (also of running requests), aborts, suspends and resumes at random, as memory allows. Memory in
  * use, least delays, exits and ends of runs, and states of requests must equal those of the naive model.
@@ -16,7 +16,7 @@
 enum { MODELS = 3, MOST = 1000, MOST_RUNS = 1000, CAPACITY = 100, HORIZON = 400 };
 
 static const struct kind {
-	int latency[2], before[2], peak[2], peak_from[2]; /* of one sample and of two */
+	int latency[2], before[2], peak[2], peak_from[2]; /* times and bytes of runs with one sample and with two */
 } kinds[MODELS] = { { { 40, 60 }, { 10, 15 }, { 45, 60 }, { 20, 35 } }, { { 9, 12 }, { 5, 5 }, { 30, 55 }, { 4, 3 } },
 	{ { 90, 131 }, { 20, 20 }, { 20, 35 }, { 0, 100 } } };
 
@@ -30,7 +30,7 @@ struct naive_run {
 	orr_run handle;
 	enum naive_state state;
 	int latency, before, peak, peak_from;
-	int done, since; /* progress at that time */
+	int done, since; /* progress at `since` */
 	int leaves, how; /* -1: not leaving */
 	int n, member[3];
 };
@@ -249,7 +249,7 @@ static void try_resume(struct orr_serve *w, int now)
 	for (int t = 0; t < goes_on.latency - goes_on.done; t++)
 		fits &= in_use(now, t) + bytes_at(&goes_on, now, t) <= CAPACITY;
 	x->state = HELD;
-	/* in_use() covers the other runs too. */
+	/* in_use() includes the other runs */
 	check(orr_run_can_resume(w, x->handle) == fits, "whether a run can go on", now);
 	if (!fits) {
 		orr_run_abort(w, x->handle, ORR_ABORT_RESTART);
@@ -261,7 +261,7 @@ static void try_resume(struct orr_serve *w, int now)
 	*x = goes_on;
 }
 
-/* Runs leave at an exit point before the policy is called. */
+/* Ends the runs that are at an exit point before the policy is called. */
 static void leave_now(struct orr_serve *w, int now)
 {
 	for (int i = 0; i < n_runs; i++)

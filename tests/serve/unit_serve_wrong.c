@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Impossible actions: each ends the run with a message that names policy, request and time, and later actions of the policy
- * have no effect. Then handles of ended requests, runs that cannot continue, and requests that cannot be served.
+ * Impossible actions: each one ends the run with a message that names the policy, the request and the time; later actions of
+ * the policy have no effect. Further cases: handles of ended requests, runs that cannot continue, and requests that cannot be
+ * served.
  */
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"
@@ -139,7 +140,7 @@ static void abort_twice(struct orr_serve *w)
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 }
-/* It would reach its peak of 50 beside the other's 60. */
+/* Its peak of 50 would be reached next to the 60 of the other run. */
 static void hold_too_much(struct orr_serve *w)
 {
 	orr_req other = orr_fifo_next(w, now_waiting);
@@ -148,7 +149,7 @@ static void hold_too_much(struct orr_serve *w)
 	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &other, .samples = 4 }, 1);
 	orr_run_resume(w, orr_run_first(w, 0));
 }
-/* It would hold 20 when the other reaches 90. */
+/* It would hold 20 when the other run reaches 90. */
 static void save_too_much(struct orr_serve *w)
 {
 	orr_req other = orr_fifo_next(w, now_waiting);
@@ -213,13 +214,13 @@ static void spin(struct orr_serve *w)
 static void nothing(struct orr_serve *w)
 {
 	(void)w;
-	script.req = 1; /* and no action later */
+	script.req = 1; /* later actions have no effect */
 	script.seen = 0;
 }
 
 static const struct mistake {
 	void (*make)(struct orr_serve *w);
-	const char *says; /* after "policy tested: request 1 at 0.100000000 s: "; '!': without the request */
+	const char *says; /* message after "policy tested: request 1 at 0.100000000 s: "; '!': no request is named */
 } mistakes[] = {
 	{ start_nowhere, "start on replica 7: expected a number below 1" },
 	{ start_nothing, "!start of a batch of 0 requests: expected 1 to 2147483646" },
@@ -279,7 +280,7 @@ static void wrong_schedule(struct orr_serve *w, uint32_t replica)
 		return;
 	now_waiting = script.queue.first;
 	mistake->make(w);
-	/* Acts on after the error. */
+	/* Continues to act after the error. */
 	if (script.seen) {
 		orr_refuse(w, now_waiting, ORR_REQ_SHED);
 		orr_run_start(w, 0, &(struct orr_batch){ .model = 0, .req = &now_waiting, .n = 1 });
@@ -297,7 +298,7 @@ static void wrong_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
 		ended = r;
 }
 
-/* Request 0 runs 0-100; the mistake happens at its end, when 1 and 2 arrive. */
+/* Request 0 runs from 0 to 100; the mistake happens at its end, when requests 1 and 2 arrive. */
 static void test_mistakes(void)
 {
 	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
@@ -341,7 +342,7 @@ static void test_when(void)
 static enum orr_abort_how displace_how;
 static bool is_to_stack;
 
-/* Request 0 runs; 1 preempts it, or starts beside it; a preempted request resumes when 1 has ended. */
+/* Request 0 runs; request 1 preempts it or starts next to it. A preempted request resumes at the end of request 1. */
 static void displacing_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run runs = orr_run_first(w, replica);
@@ -395,7 +396,7 @@ static void test_slo_guard(void)
 		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now",
 		"--check: a suspension that makes a request late is found");
 	is_to_stack = true;
-	/* Both run at 1/2 from 40 on: 0 ends at 40 + 60 x 2. */
+	/* Both run at 1/2 from 40 on: request 0 ends at 40 + 60 x 2. */
 	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
 		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()", "0.040000000") "ends now",
 		"--check: a start that makes a request late by interference is found");

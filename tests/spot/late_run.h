@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* late_run.h - one job with a deadline on spot and on-demand, for tests */
+/* late_run.h - runs of a job with a deadline on spot and on-demand instances, for tests */
 #ifndef ORR_TESTS_LATE_RUN_H
 #define ORR_TESTS_LATE_RUN_H
 
@@ -13,28 +13,29 @@ extern const struct orr_policy orr_policy_spot_greedy, orr_policy_spot_time_slic
 struct late_run {
 	const struct availset *capacity;
 	const struct orr_policy *policy;
-	const char *settings; /* "name=value name=value" of the policy, and of the world as spot.name=value; NULL: none */
+	const char *settings; /* settings of the policy and, as spot.name=value, of the world, "name=value name=value"; NULL: none */
 	double work_h, deadline_h, changeover_h, probe_h;
-	double price, on_demand_price; /* 0: 1 and 3 */
+	double price, on_demand_price; /* USD per hour of spot and on-demand; 0: 1 and 3 */
 	double step_s;                 /* 0: one */
-	uint32_t nodes;                /* of a gang: pipelines of depth 1; 0: one */
+	uint32_t nodes;                /* instances of a gang: pipelines of depth 1; 0: one */
 	uint64_t replication, seed;
 	bool is_exact, is_checked;
 };
 
 struct late_got {
 	bool good, kept, is_oracle;
-	double usd, spot_h, on_demand_h; /* hours of progress, excluding change-overs */
+	double usd, spot_h, on_demand_h; /* cost in USD; hours of progress on spot and on-demand, excluding change-overs */
 	double makespan_h, changeovers, restart_h, idle_h, wasted_h;
 };
 
-/* Runs x. !good: the run ended with an error, which is printed. */
+/* Runs x. If the run fails, the error is printed and !good. */
 struct late_got late_go(const struct late_run *x);
 /* Returns the error message of the run; "" if it succeeds. */
 const char *late_error(const struct late_run *x);
-/* A trace of one instance, live from hours[0] to hours[1], from hours[2] to hours[3], .. NULL: an error, printed. */
+/* Returns a trace of one instance, live from hours[0] to hours[1], from hours[2] to hours[3], .. On an error, prints it and returns
+ * NULL. */
 struct availset *late_trace(const double *hours, size_t n);
-/* A trace of one instance, live while at least `least` nodes of the set are. *span_h: hours until the end. */
+/* Returns a trace of one instance that is live while at least `least` nodes of the set are live. *span_h: hours until its end. */
 struct availset *late_threshold(const struct availset *s, uint32_t least, double *span_h);
 
 #endif

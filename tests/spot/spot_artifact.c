@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The rules of the Oobleck artifact's simulators (SymbioticLab/Oobleck, branch sosp23-artifact), over its traces and its jobs.
+ * Tests the rules of the Oobleck artifact's simulators (SymbioticLab/Oobleck, branch sosp23-artifact) over its traces and its
+ * jobs.
  *
- * Expected: the output of the authors' simulators, and that of an independent restatement of their rules ("timed") that handles failed
- * checkpoints in order of time; theirs scans an event heap in the order of memory. Traces:
- * $ORRERY_DATA_PATH/traces/spot/oobleck.
+ * Expected values: the output of the authors' simulators, and the output of an independent restatement ("timed") of their
+ * rules. The restatement processes failed checkpoints in order of time, where the authors' simulators scan an event heap in the
+ * order of memory. Traces: $ORRERY_DATA_PATH/traces/spot/oobleck.
  */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"
@@ -23,7 +24,7 @@ static const char *trace_file(const char *name)
 	return path;
 }
 
-/* The run ends before the last instant of the trace. NULL: error. */
+/* Returns the result of a run that ends before the last instant of the trace, or NULL on an error. */
 static struct run_result *run(const struct orr_policy *policy, const char *trace, const char *job, const char *settings)
 {
 	struct spot_runs s;
@@ -64,7 +65,7 @@ static double oobleck(const char *trace, const char *job, const char *settings)
 
 static const struct row {
 	const char *trace, *job;
-	double authors, timed, oobleck; /* Varuna as printed and timed; Oobleck as printed */
+	double authors, timed, oobleck; /* throughputs: Varuna as printed by the authors and as timed, Oobleck as printed */
 } rows[] = {
 	{ "6h", "oobleck-bert", 260.11, 260.16, 287.10 },
 	{ "6h", "oobleck-gpt2", 86.51, 86.58, 85.59 },
@@ -87,8 +88,9 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* Published values have two decimals. The curves are published with few digits, so a step may end 1 ms later or earlier, and therefore
- * after instead of before a removal: one step in 600 to 4,000, or up to 0.1 %. */
+/* Returns whether a value equals the published one. Published values have two decimals. The curves are published with few digits, so
+ * a step may end 1 ms later or earlier, and therefore after a removal instead of before it. This affects one step in 600 to 4,000,
+ * or up to 0.1 %. */
 static bool is_printed(double got, double want)
 {
 	return fabs(got - want) <= 0.0051 + 0.001 * want;
@@ -102,7 +104,7 @@ static bool is_small(const struct row *x)
 static void averages(void)
 {
 	for (const struct row *x = rows; x < rows + ROWS; x++) {
-		/* Upstream switches losses off for its small models on the scaled traces. */
+		/* The authors switch losses off for their small models on the scaled traces. */
 		bool loses = *x->trace != 's' || !is_small(x);
 		double v = varuna(x->trace, x->job, loses ? "" : "rollback=false"), o = oobleck(x->trace, x->job, "");
 		if (!ok(is_printed(v, x->timed) && is_printed(o, x->oobleck), "O1: %s, %s: Varuna %.2f, Oobleck %.2f", x->trace, x->job,
@@ -118,11 +120,11 @@ static void averages(void)
 
 static void quirks(void)
 {
-	/* As published: two removals within one pause stop the job until an instance becomes ready. */
+	/* As published, two removals within one pause stop the job until an instance becomes ready. */
 	double one = oobleck("scaled/scale_p3-trace", "oobleck-bert", "compat_timers=false steps_in_pause=false");
 	near_to(one, 269.6, 0.001, "O1: Oobleck on the scaled trace with one pending timer: 269.6, 18 % less with stale ones");
-	/* "Cancelling them lowers Varuna's BERT by 0.6 % (6h) and 1.6 % (1h), but by about a quarter on 10m": of the authors' and
-	 * of the timed column alike, to what "about" allows. */
+	/* The artifact states: "Cancelling them lowers Varuna's BERT by 0.6 % (6h) and 1.6 % (1h), but by about a quarter on 10m".
+	 * This is compared with the authors' column and with the timed column, with a tolerance for "about". */
 	static const struct {
 		const char *trace;
 		double loss, tolerance;
@@ -169,7 +171,7 @@ static void orders(void)
 		double v = varuna(traces[i], "oobleck-bert", ""), o = oobleck(traces[i], "oobleck-bert", "");
 		ok(o >= v && v > b && b > 0, "O3: BERT, %s: Oobleck %.1f, Varuna %.1f, Bamboo %.1f", traces[i], o, v, b);
 	}
-	/* 0.26 of 3.55 with the authors' order of events; 0.38, and so 0.107, in order of time. */
+	/* 0.26 of 3.55 with the authors' order of events; 0.38 of 3.55, or 0.107, in order of time. */
 	double share = varuna("10m", "oobleck-gpt3-6.7b", "") / oobleck("10m", "oobleck-gpt3-6.7b", "");
 	ok(share > 0 && share < 0.11, "O3: 6.7B, 10m: Varuna collapses, to %.3f of Oobleck", share);
 }

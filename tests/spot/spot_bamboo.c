@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot_bamboo.c - Bamboo's rules, one at a time, on a few nodes; expected values by hand from the rules
+ * spot_bamboo.c - Bamboo's rules, one at a time, on a few nodes; expected values are computed by hand from the rules
  *
- * The job: 3 stages; a step takes 1 s with one pipeline and 0.6 s with two; 10 samples; the local rendezvous takes 5 s, the global one 30
- * s. Nodes are ready when they are added, so the first step begins at 30 s.
+ * The job has 3 stages; a step of 10 samples takes 1 s with one pipeline and 0.6 s with two. The local rendezvous takes 5 s,
+ * the global one 30 s. Nodes are ready when they are added, so the first step begins at 30 s.
  */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"
@@ -23,7 +23,7 @@ extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand
 
 static struct orr_error err;
 
-/* Metrics that the tables do not list. */
+/* metrics that the tables do not list */
 static bool has_event_times;
 
 static void give_event_times(struct elastic *job)
@@ -49,7 +49,7 @@ static struct run_result *run(const char *rows, const char *job, const char *set
 	return r;
 }
 
-/* Expected metrics; -1: any. */
+/* Checks the metrics of a run; -1: any value. */
 static void expect(struct run_result *r, double steps, double takeovers, double fatal, const char *what)
 {
 	double got[] = { spot_runs_metric(r, "steps"), spot_runs_metric(r, "takeovers"), spot_runs_metric(r, "fatal") };
@@ -76,13 +76,13 @@ static void check(const char *rows, const char *job, const char *settings, doubl
 static void test_losses(void)
 {
 	check(THREE "100000,add,z\n", JOB, "", 50, 19, 0, 0, "the first step begins when the global rendezvous ends");
-	/* b ends at 35.5: the step due at 36 ends 0.25 s later; O=1 of A=2 nodes is more than 5 %, so a rendezvous follows (until
-	 * 41.25), and two nodes make no pipeline. */
+	/* b ends at 35.5: the step due at 36 ends 0.25 s later. O=1 of A=2 nodes is more than 5 %, so a rendezvous follows until
+	 * 41.25, and two nodes do not form a pipeline. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "", "", 50);
 	expect(r, 6, 1, 0, "a loss is taken over, slows its step down, and makes the nodes regroup");
 	near_to(spot_runs_metric(r, "samples_per_s"), 60 / 6.25, 1e-9, "the step in flight is stretched by half of its rest");
 	result_free(r);
-	/* The agent's rule does not regroup: steps of 1.5 s from 36.25 on, the ninth ends at 49.75. */
+	/* The agent's rule does not regroup: steps take 1.5 s from 36.25 on, and the ninth ends at 49.75. */
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
 		"steps take 1.5 times as long while a node does the work of two");
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent slowdown=1", 50, 19, 1, 0, "slowdown=1 leaves steps at their length");
@@ -100,28 +100,29 @@ static void test_losses(void)
 
 static void test_rules(void)
 {
-	/* With d waiting, b's stage is filled after a rendezvous: a, c, d run from 41.25 on: 42.25 .. 49.25. */
+	/* With d waiting, b's stage is filled after a rendezvous: a, c, d run steps from 41.25 on, which end at 42.25 .. 49.25. */
 	check(FOUR "35500,remove,b\n", JOB, "", 50, 14, 1, 0, "a waiting node takes the place of a lost one");
 	check(FOUR "35500,remove,b\n", JOB, "reconfigure=paper", 50, 14, 1, 0,
 		"by the paper's rule a waiting node takes the place of a lost one");
 	check(FOUR "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
 		"by the agent's rule a waiting node does not take the place of a lost one");
-	/* Two nodes join at 36: six nodes make two pipelines. The step ends at 36, the rendezvous at 41; steps of 0.6 s: 14 by 49.4. */
+	/* Two nodes join at 36: six nodes form two pipelines. The step ends at 36, the rendezvous at 41. Steps then take 0.6 s: 14
+	 * end by 49.4. */
 	static const char *const rules[] = { "reconfigure=simulator", "reconfigure=paper", "reconfigure=agent" };
 	for (size_t i = 0; i < 3; i++)
 		check(FOUR "35500,add,e\n35700,add,f\n", JOB, rules[i], 50, 6 + 14, 0, 0,
 			"a pipeline is added as soon as there are enough nodes");
 	check(FOUR "35500,add,e\n35700,add,f\n", JOB, "pipelines=1", 50, 19, 0, 0, "no pipeline is added beyond `pipelines`");
 	check(EIGHT "35500,add,i\n", JOB, "", 40, 16, 0, 0, "no pipeline is added beyond the largest number with a step time");
-	/* One shadow among 5 nodes and none waiting: the simulator's rule regroups them as one pipeline (35.4 + stretch 0.05: 35.45, then 5
-	 * s). */
+	/* One shadow among 5 nodes and no waiting node: the simulator's rule regroups them as one pipeline. The step ends at 35.4
+	 * plus a stretch of 0.05, then the rendezvous takes 5 s. */
 	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "", 45, 9 + 4, 1, 0,
 		"without a waiting node one pipeline is dropped");
 	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "reconfigure=agent", 45, 9 + 10, 1, 0,
 		"by the agent's rule all pipelines continue with a shadow");
 	struct run_result *r =
 		run(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n50000,remove,a\n", JOB, "reconfigure=agent", "notice=9s", 60);
-	/* A shadow is given notice at 41: the nodes regroup at the end of that step, and a is unused when it ends. */
+	/* A shadow is given notice at 41: the nodes regroup at the end of the current step, and a is unused when it ends. */
 	ok(r && spot_runs_metric(r, "reconfigurations") == 1, "the agent's rule regroups when a shadow gets a notice");
 	result_free(r);
 }
@@ -133,27 +134,29 @@ static void test_quirks(void)
 	check(FOUR "35500,remove,d\n", JOB, "", 50, 15, 0, 0, "the loss of a waiting node slows steps down, as published");
 	check(FOUR "35500,remove,d\n", JOB, "slowdown_any=off", 50, 19, 0, 0,
 		"slowdown_any=off: the loss of a waiting node does not slow steps down");
-	/* Fatal at 36.1. Stale: the step ends at 36.25 and others follow, 1.5 s each, until the end. */
+	/* The loss at 36.1 is fatal. With stale steps, the step ends at 36.25, and further steps of 1.5 s follow until the end. */
 	check(THREE "35500,remove,b\n36100,remove,a\n", JOB, "", 50, 5, 1, 1, "a fatal failure stops the step in flight");
 	struct run_result *r = run(THREE "35500,remove,b\n36100,remove,a\n", JOB, "stale_steps=on", "", 50);
 	expect(r, 15, 1, 1, "stale_steps: steps continue without owners");
 	ok(spot_runs_metric(r, "orphaned_steps") == 10, "steps without owners are counted");
 	result_free(r);
-	/* 8 nodes, two of which wait. Fatal at 40: a global timer until 70. At 45 in the other pipeline: another one. Clean: the second
-	 * replaces the first; one pipeline from 75 on: 16 + 24 steps. */
+	/* Two of 8 nodes wait. A loss at 40 is fatal and starts a global timer until 70. Another fatal loss at 45 in the other
+	 * pipeline starts a second timer. By the clean rule the second timer replaces the first, and one pipeline runs from 75 on:
+	 * 16 + 24 steps. */
 	const char *twice = EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n";
 	check(twice, JOB, "reconfigure=agent", 100, 16 + 24, 2, 2, "a new rendezvous replaces the timer of the one before");
-	/* Kept: it ends at 70, a pipeline runs, and at 75 the other timer finds an empty list: 16 + 4 steps, and the job stops. */
+	/* If both timers are kept, the first ends at 70 and a pipeline runs. At 75 the second timer finds an empty list: the job
+	 * stops after 16 + 4 steps. */
 	check(twice, JOB, "reconfigure=agent compat_timers=on", 100, 16 + 4, 2, 2, "compat_timers: a stale timer stops the machine");
-	/* With stale steps: the step that begins at 39.6 ends at 40.3, stretched by 0.1; 32 steps of 0.9 s follow before 70. */
+	/* With stale steps, the step that begins at 39.6 ends at 40.3, stretched by 0.1; 32 steps of 0.9 s follow before 70. */
 	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2,
 		"stale steps and stale timers together, by the authors' rules");
-	/* The job is stopped until an instance becomes ready. 80 + 30: steps at 111 .. 119. */
+	/* The job is stopped until an instance becomes ready at 80. After 30 s more, steps end at 111 .. 119. */
 	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB,
 		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2,
 		"a stopped machine starts again when an instance becomes ready");
-	/* d ends while it waits, and W stays 1. With P=3 no rule depends on that when b ends at 37.75 (W >= O=1 regroups anyway), so W
-	 * shows with more nodes: D=1, d ends, e and f join: 3+1+2 = 6 nodes by W, 5 in truth. */
+	/* d ends while it waits, and W stays 1. With P=3 no rule depends on this when b ends at 37.75 (W >= O=1 regroups anyway).
+	 * With more nodes W has an effect: D=1, d ends, e and f join, which are 3+1+2 = 6 nodes by W but 5 actual nodes. */
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off", 45, 14, 0, 0,
 		"a waiting node that is lost is no longer counted");
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off keep_waiting=on", 45, 7 + 2, 0, 0,
@@ -165,8 +168,8 @@ static void test_quirks(void)
 static void test_event(void)
 {
 	has_event_times = true;
-	/* At 35.5 the step has 0.5 s left, which take 0.65 s, and the failover takes 0.4 s, so it ends at 36.55. Further steps take 1.3 s:
-	 * 10 steps by 49.55. A quarter of the time is redundant. */
+	/* At 35.5 the step has 0.5 s left, which take 0.65 s, and the failover takes 0.4 s, so the step ends at 36.55. Later steps
+	 * take 1.3 s: 10 steps end by 49.55. A quarter of the time is redundant. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "", 50);
 	expect(r, 16, 1, 0, "event: degraded steps and failover take the job's times");
 	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");
@@ -185,7 +188,7 @@ static void test_event(void)
 	r = run(rows, JOB, "rules=event reconfigure=agent checkpoint_interval=3s checkpoint_write=1s restart_time=10s", "", 90);
 	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: the steps since the last checkpoint are lost (%g)",
 		spot_runs_metric(r, "lost_steps"));
-	/* 2 before, 12 after. */
+	/* 2 steps before the loss, 12 after it */
 	expect(r, 14, 1, 1, "event: a restart takes the rendezvous, reading and restart_time");
 	result_free(r);
 	/* Each checkpoint pauses training for 0.5 s. Steps end at 31, 32, 33; the checkpoint at the end of that step pauses until 33.5; the
@@ -193,8 +196,8 @@ static void test_event(void)
 	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
 	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: checkpoint_pause stops training at each checkpoint (%g)",
 		spot_runs_metric(r, "checkpoint_part"));
-	/* A checkpoint is due at 33.5, after the step in flight; the failure at 33.7 is fatal. Training continues after the rendezvous and
-	 * reading, at 64.7, with a checkpoint and a pause about every 4 s. */
+	/* A checkpoint is due at 33.5 but waits for the step in flight; the failure at 33.7 is fatal. Training continues at 64.7,
+	 * after the rendezvous and reading, with a checkpoint and a pause about every 4 s. */
 	struct run_result *lost = run(THREE "0,add,d\n0,add,e\n33700,remove,b\n33700,remove,c\n", JOB,
 		"rules=event reconfigure=agent checkpoint_interval=3500ms checkpoint_pause=500ms checkpoint_write=100ms", "", 120);
 	ok(lost && spot_runs_metric(lost, "checkpoints") >= 10,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot_bamboo_bulk.c - Bamboo under rules=authors on random traces with simultaneous removals, against a restatement of the rules of
- * its authors' simulator that shares no code with the policy
+ * spot_bamboo_bulk.c - Bamboo under rules=authors on random traces with simultaneous removals, against a restatement of the
+ * rules of its authors' simulator that shares no code with the policy
  *
- * Times are whole milliseconds. Events of one instant: additions, removals, instances that become ready, global timers, local timers,
- * steps; of one kind in the order in which they were made. The job is BERT: 12 stages, steps of 4310, 2390, 1805 and 1450 ms with 1 to 4
- * pipelines, a local rendezvous of 20 s and a global one of 30 s.
+ * Times are whole milliseconds. Events of one instant are processed in this order: additions, removals, instances that become
+ * ready, global timers, local timers, steps; events of one kind in the order of their creation. The job is BERT: 12 stages,
+ * steps of 4310, 2390, 1805 and 1450 ms with 1 to 4 pipelines, a local rendezvous of 20 s and a global one of 30 s.
  *
- * The rule in question: the stage of a removed node goes to the live node that holds the stage before it. If that node holds two, the loss
- * is fatal. If no live node holds that stage, for example because its node was removed in the same bulk, the loss has no effect.
+ * The tested rule: the stage of a removed node moves to the live node that holds the stage before it. If this node already
+ * holds two stages, the loss is fatal. If no live node holds that stage, for example because its node was removed in the same
+ * bulk, the loss has no effect.
  */
 #include "base/rng.h"
 #include "tests/spot/spot_runs.h"
@@ -19,7 +20,7 @@
 extern const struct orr_policy orr_policy_spot_bamboo;
 
 enum { DEPTH = 12, MOST = 4, STARTUP_MS = 45000, MAX_NODES = 3000, MAX_EVENTS = 60000 };
-static const int64_t length_ms = 4 * 3600000, until_ms = 4 * 3600000 + 500; /* no row of a trace is at the end of the run */
+static const int64_t length_ms = 4 * 3600000, until_ms = 4 * 3600000 + 500; /* the run ends at an instant without rows of a trace */
 static const int64_t step_ms[MOST + 1] = { 0, 4310, 2390, 1805, 1450 };
 
 enum kind { ADD, REMOVE, READY, GLOBAL, LOCAL, STEP };
@@ -27,7 +28,7 @@ enum kind { ADD, REMOVE, READY, GLOBAL, LOCAL, STEP };
 struct event {
 	int64_t at;
 	enum kind kind;
-	int order, what; /* what: a node, or the version of a step */
+	int order, what; /* what: index of a node, or version of a step */
 };
 
 struct node {
@@ -41,10 +42,10 @@ struct sim {
 	struct node node[MAX_NODES];
 	int n_nodes, member[MAX_NODES], n_members;
 	enum { STOPPED, GATHERING, RUNNING } state;
-	int64_t now, step, failed_at; /* failed_at: -1, or the failure for which the step in flight is to be stretched */
+	int64_t now, step, failed_at; /* failed_at: time of the failure that stretches the step in flight, or -1 */
 	bool is_slow;
 	int version, pipelines, waiting;
-	int steps, fatal, takeovers, orphans; /* orphans: losses without a live holder of the stage before */
+	int steps, fatal, takeovers, orphans; /* orphans: number of losses without a live holder of the stage before */
 };
 
 static bool is_before(const struct event *a, const struct event *b)
@@ -225,8 +226,8 @@ static void row(struct text *t, struct sim *s, int64_t at, bool is_add, int node
 	post(s, at, is_add ? ADD : REMOVE, node);
 }
 
-/* Bulks of 1 to 12 removals, half of them of neighbours in order of creation, and as many additions some time later; up to 48 nodes
- * live. */
+/* Draws bulks of 1 to 12 removals, half of them of neighbours in order of creation, and as many additions some time later; at most
+ * 48 nodes are live. */
 static void draw(struct rng *r, struct text *t, struct sim *s, int64_t until)
 {
 	int live[64], n_live = 0;

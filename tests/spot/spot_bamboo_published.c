@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * spot_bamboo_published.c - Bamboo against numbers of others: its authors' simulator (uclasystem/bamboo, commit 8080929) and
- * Oobleck's artifact (SymbioticLab/Oobleck, branch sosp23-artifact)
+ * spot_bamboo_published.c - Bamboo against the results of other programs: its authors' simulator (uclasystem/bamboo, commit
+ * 8080929) and Oobleck's artifact (SymbioticLab/Oobleck, branch sosp23-artifact)
  *
- * The expected values come from those programs, or from restatements of their rules with simultaneous events in file order; each test
- * states which. B1 to B9 are ids of scenarios/bamboo/published.csv, O1 and O2 of scenarios/spot-field/published.csv. The traces are read
- * from $ORRERY_DATA_PATH/traces/spot.
+ * The expected values come from these programs, or from restatements of their rules with simultaneous events in file order;
+ * each test states its source. B1 to B9 are ids of scenarios/bamboo/published.csv, O1 and O2 of
+ * scenarios/spot-field/published.csv. The traces are read from $ORRERY_DATA_PATH/traces/spot.
  */
 #include "tests/spot/spot_runs.h"
 #include "tests/tap.h"
@@ -19,7 +19,7 @@ extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand
 
 static struct orr_error err;
 
-/* One run under --check; NULL: error, printed. */
+/* Returns the result of one run under --check; prints an error and returns NULL. */
 static struct run_result *run_once(
 	const char *capacity, const char *job, const struct orr_policy *policy, const char *settings, int64_t until_ns)
 {
@@ -35,7 +35,7 @@ static struct run_result *run_once(
 	return r;
 }
 
-/* False: skipped, with a message. */
+/* Returns false, with a message, if the test is skipped. */
 static bool find_data(const char *file, char *path, size_t size)
 {
 	const char *root = getenv("ORRERY_DATA_PATH");
@@ -79,7 +79,7 @@ static void test_p3(void)
 		ok(r && fabs(get(r, "usd_per_hour") / p->usd_per_hour - 1) < 0.005 && fabs(get(r, "mean_live") / p->nodes - 1) < 0.005,
 			"p3, %s: %.2f USD/h (%.2f), %.2f nodes (%.2f) within 0.5 %%", p->rules, p->usd_per_hour, get(r, "usd_per_hour"),
 			p->nodes, get(r, "mean_live"));
-		/* B8, B9: the paper's headlines, 2.4x cheaper and almost 2x the value of on-demand (61.20 USD/h, value 1.719) */
+		/* B8, B9: the paper's main results, 2.4x cheaper than on-demand and almost 2x its value (61.20 USD/h, value 1.719) */
 		if (r)
 			printf("# p3, %s: %.2fx cheaper by the hour than on demand, %.2fx its value\n", p->rules,
 				61.20 / get(r, "usd_per_hour"), get(r, "value") / 1.719);
@@ -126,7 +126,7 @@ static void test_row(const struct synthetic *w, const char *rules, int seeds, do
 	bool good = mean_of(capacity, settings, seeds, mean);
 	printf("# p=%s, %s: %.2f preemptions, %.3f fatal, %.2f nodes, %.2f samples/s, %.2f USD/h, value %.3f\n", w->p, rules,
 		mean[PREEMPTIONS], mean[FATAL], mean[NODES], mean[RATE], mean[COST], mean[VALUE]);
-	/* Both are sample means: tolerance of four standard errors of their difference. */
+	/* Both values are sample means: the tolerance is four standard errors of their difference. */
 	double room = 4 * w->preemptions_sd * sqrt(1.0 / seeds + 1.0 / 500);
 	ok(good && fabs(mean[PREEMPTIONS] - w->preemptions) < room, "p=%s, %s: %.2f preemptions", w->p, rules, w->preemptions);
 	ok(good && fabs(mean[NODES] / w->nodes - 1) < 0.03 && fabs(mean[COST] / w->usd_per_hour - 1) < 0.03,
@@ -183,7 +183,7 @@ static void test_ceilings(void)
 		char capacity[64];
 		snprintf(capacity, sizeof capacity, "hazard:p=0,a=1,slots=%d,length=0", c->nodes);
 		struct run_result *r = run_once(capacity, c->job, &orr_policy_spot_bamboo, "rules=authors", 20 * 3600 * ORR_SECOND);
-		/* The last step ends up to one step, 1e-4 of the run, before the run does. */
+		/* The last step ends before the run does, by up to one step or 1e-4 of the run. */
 		ok(r && is_near(get(r, "samples_per_s"), c->samples_per_s) && is_near(get(r, "usd_per_hour"), c->usd_per_hour) &&
 				is_near(get(r, "value"), c->value),
 			"%s, %d nodes: %.2f samples/s (%.2f), %.2f USD/h (%.2f), value %.3f (%.3f)", c->job, c->nodes, c->samples_per_s,
@@ -214,7 +214,7 @@ static const struct artifact artifacts[] = { { "6h", "oobleck-bert", 78.94 }, { 
 
 static void test_split(const struct run_result *r)
 {
-	/* The artifact's README and the restatement; 80.29 % of a step is counted as redundant. */
+	/* Source: the artifact's README and the restatement. 80.29 % of a step is counted as redundant. */
 	static const struct {
 		const char *name;
 		double percent;

@@ -8,7 +8,7 @@ orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 
-# A job of one shape, with times that can be worked by hand, and preemptible instances.
+# A job of one shape, with times that can be computed by hand, and preemptible instances.
 echo '{"name": "slow", "source": "made up", "samples_per_step": 8, "depth": 2, "pipelines": 1, "points": [[1, 2, 10000], [2, 2, 12000]]}' >slow.json
 printf 'time_s,event,node,price\n0,add,a,0.5\n0,add,b,0.5\n105,remove,b,\n150,add,c,0.7\n400,end,,\n' >three.csv
 cut -d, -f1-3 three.csv >bare.csv
@@ -24,7 +24,8 @@ if command -v "${CC%% *}" >/dev/null; then
   "$orrery" spot three.csv --job slow.json --policy ./mine.so --out o --check -q --no-figures >stdout 2>said
   is "$? $(cat stdout said)" "0 " "-q prints nothing"
   is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv notes.csv summary.csv" "--out writes the expected files"
-  # Steps of 10 s from 0 s on two instances until one ends at 105 s; a third at 150 s, the restart at 165 s.
+  # Steps of 10 s run from 0 s on two instances until one ends at 105 s. A third joins at 150 s; the restart ends at 165
+  # s.
   is "$(sed -n '11,12p' o/mine.iterations.csv)" '9,90,100,8
 10,165,175,8' "steps in order"
   is "$(cut -d, -f1-4 o/mine.nodes.csv)" 'time_s,live,ready,in_use
@@ -32,7 +33,7 @@ if command -v "${CC%% *}" >/dev/null; then
 105.000000000,1,1,1
 150.000000000,2,2,1
 165.000000000,2,2,2' "instances over time"
-  # Seconds worked by hand: dollars are those of a and b at 0.5, of c at 0.7 an hour.
+  # Seconds are computed by hand. Dollars: a and b cost 0.5 an hour, c costs 0.7.
   is "$(near "$(awk -F, '{ s += $3 } END { printf "%.17g", s }' o/mine.accounts.csv)" "$(awk 'BEGIN { printf "%.17g", (400 * .5 + 105 * .5 + 250 * .7) / 3600 }')")" near \
     "every dollar is in one account"
   is "$(near "$(metric mine useful_part)" "$(awk 'BEGIN { printf "%.17g", 660 / 755 }')") $(metric mine paused_part)" \
@@ -65,7 +66,7 @@ like "$text" '^again +0\.' "the table has a line for each label of a policy"
 like "$text" '^against checkpoint:$' "the table compares with the first policy"
 is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "the output of --json names the world"
 
-# A job of two steps of 10 s ends after them; with spot.endless, with the trace after 400 s.
+# A job of two steps of 10 s ends after 20 s, or with spot.endless at the end of the trace, 400 s.
 sed 's/"depth"/"steps": 2, "depth"/' slow.json >two.json
 is "$("$orrery" spot three.csv --job two.json --policy checkpoint --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "20" "a job of two steps ends after them"
 is "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.endless=true --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "400" \
@@ -233,8 +234,8 @@ s/\["useful"/["useless"/|$.figures[0]: {..node_hours:useless}: this run has no a
 s/"job": "slow.json"/&, "record": "summary"/|$.figures[1]: day.checkpoint.live: this run kept no rows of instances ("record": "all")
 EOT
 
-# ---- on demand, for a job without a baseline ----
-# The fastest shape is that of two pipelines if it takes 4 s; within two nodes the other one. A curve: 10 s on three nodes.
+# ---- on demand, for a job without a baseline ---- The fastest shape has two pipelines if its step takes 4 s, but one
+# pipeline within two nodes. With a curve, a step takes 10 s on three nodes.
 sed 's/12000/4000/; s/"depth": 2, "pipelines": 1, //' slow.json >shapes.json
 echo '{"name": "curve", "source": "made up", "samples_per_step": 8, "curves": {"oobleck": {"first": 2, "values": [0.4, 0.8, 0.7]}}}' >curve.json
 on_demand() { "$orrery" spot bare.csv --policy on-demand --out "$1" -q --no-figures --check "${@:2}" && printf '%.9g %.9g\n' "$(metric on-demand mean_live "$1")" "$(metric on-demand samples_per_s "$1")"; }

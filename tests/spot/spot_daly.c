@@ -34,7 +34,7 @@ static double failures_wanted(double n)
 	return getenv("ORR_SANITIZED") ? n / 20 : n;
 }
 
-/* Work for this many failures, in whole intervals of steps of 1 s. */
+/* Returns the work for this many failures, in whole intervals of steps of 1 s. */
 static uint64_t work_of(const struct sought *x)
 {
 	double wall = x->failures * M, segment = daly_wall_time(x->t, x->t, x->c, x->r, M);
@@ -95,7 +95,7 @@ static void mean_wall_time(double t, double failures)
 
 enum { POINTS = 7 };
 
-/* x of the minimum of the parabola through (x, y). */
+/* Returns x of the minimum of the parabola through (x, y). */
 static double vertex(const double *x, const double *y)
 {
 	gsl_matrix *a = gsl_matrix_alloc(POINTS, 3), *cov = gsl_matrix_alloc(3, 3);
@@ -139,7 +139,8 @@ static void best_interval(double c)
 	ok(fabs(exact / around - 1) < 0.005, "c/M = %g: Daly's interval equals the exact one within 0.5 %%", c / M);
 }
 
-/* With common random numbers. In theory the ratio is f(Young's interval) / f(Daly's interval), f(t) = (e^((t+c)/M) - 1) / t. */
+/* Compares costs with common random numbers. In theory the ratio is f(Young's interval) / f(Daly's interval), f(t) = (e^((t+c)/M) -
+ * 1) / t. */
 static void young_costs_more(double c)
 {
 	struct sought s = { .t = round(daly_interval(c, M)), .c = c, .r = 50, .failures = failures_wanted(60000), .interval = "daly" };
@@ -160,7 +161,7 @@ static void young_costs_more(double c)
 	result_free(y);
 }
 
-/* M estimated from losses; the standard deviation of the mean of n exponential times is M / sqrt(n). */
+/* Estimates M from losses. The standard deviation of the mean of n exponential times is M / sqrt(n). */
 static void seen(void)
 {
 	char job[] = "{\"name\":\"one\",\"source\":\"theory\",\"samples_per_step\":1,\"steps\":30000000,\"points\":[[1,1,1000]]}";
@@ -180,7 +181,7 @@ static void seen(void)
 
 int main(void)
 {
-	/* Young's paper and Daly's equation by hand: sqrt(2 x 2 x 100) = 20; 20 (1 + 0.1 / 3 + 0.01 / 9) - 2. */
+	/* Young's formula and Daly's equation by hand: sqrt(2 x 2 x 100) = 20; 20 (1 + 0.1 / 3 + 0.01 / 9) - 2. */
 	near_to(young_interval(2, 100), 20, 1e-12, "Young's interval by hand");
 	near_to(daly_interval(2, 100), 20 * (1 + 0.1 / 3 + 0.01 / 9) - 2, 1e-12, "Daly's interval by hand");
 	near_to(daly_interval(300, 100), 100, 0, "Daly's interval where checkpoints cost more than twice M");

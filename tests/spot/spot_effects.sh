@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Inputs of a spot run have their effect, or are refused or named: a job without progress, types of instances, the maximum price,
+# Inputs of a spot run have their effect, are rejected, or are named in a remark: a job without progress, types of instances,
+# the maximum price,
 # bytes between zones (in closed form), notes below the table.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
@@ -57,7 +58,8 @@ cat >pipe.json <<'EOT'
 EOT
 printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n0,add,c,y\n0,add,d,y\n' >zones.csv
 sent() { spot "$1" --job pipe.json --policy "$2" --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o; }
-# a, b are one pipeline, c, d the other: of each stage 2 zones x 2 (2 - 1) / 2 x 1 GB of gradients / 2 stages, 100 steps.
+# a and b form one pipeline, c and d the other. Gradients of each stage: 2 zones x 2 (2 - 1) / 2 x 1 GB / 2 stages, 100
+# steps.
 for p in checkpoint varuna; do
   is "$(near "$(sent zones.csv $p)" 200)" near "$p: gradients of two pipelines in two zones"
 done
@@ -76,8 +78,8 @@ is "$(spot zones.csv --job pipe.json --policy checkpoint --set spot.egress_usd_p
 sed 's/, "figures": {[^}]*}//' pipe.json >silent.json
 is "$(spot zones.csv --job silent.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 1 "a job without the bytes of its activations: a line says that they are not charged"
 
-# Of a job that names a model, the outputs of its layers at the cuts: 128 tokens x 1024 x 4 bytes at each cut of BERT-large, forward and
-# backward, 8 samples, 100 steps. The tied table's gradients are not counted as activations.
+# For a job that names a model, the outputs of its layers cross zones at the cuts: 128 tokens x 1024 x 4 bytes at each cut
+# of BERT-large, forward and backward, 8 samples, 100 steps. The tied table's gradients are not counted as activations.
 cat >named.json <<'EOT'
 {"name": "named", "source": "made up", "steps": 100, "depth": 2, "pipelines": 1,
  "step": {"model": "bert_large_pretrain_s128", "device": "v100", "precision": "fp32", "batch": 8, "micro_batch": 2, "node_Gbps": 10,
@@ -100,7 +102,8 @@ sed 's/bert_large_pretrain_s128/vgg19/' named.json >vgg.json
 like "$(by_name vgg.json)" "activations between stages, [0-9.]+ to [0-9.]+ MB per sample: .*mean over the cuts by depth" "cuts of unequal size: by depth"
 rm -r o
 
-# A joiner in another zone copies the state, 3 GB; one in the same zone copies from its neighbour. Without parameters no gradients.
+# A joiner in another zone copies the state, 3 GB; one in the same zone copies from its neighbour. Without parameters
+# there are no gradients.
 sed 's/"state_bytes": 1000000000/"state_bytes": 3000000000/; s/"points": .*/"points": [[1, 1, 2000], [2, 1, 1000]]}/' job.json >whole.json
 printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n100,remove,b,x\n200,add,c,y\n900000,end,,\n' >far.csv
 printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n100,remove,b,x\n200,add,c,x\n899999,add,d,y\n900000,end,,\n' >close.csv
@@ -108,7 +111,7 @@ copied() { spot "$1" --job whole.json --policy "$2" --set spot.egress_usd_per_GB
 for p in elastic-dp oobleck parcae; do
   is "$(near "$(copied far.csv $p)" 3) $(near "$(copied close.csv $p)" 0)" "near near" "$p: state copied by a joiner, from another zone and from its own"
 done
-# A pipeline of two stages in x; the second ends, and its successor is in y.
+# A pipeline has two stages in zone x. The node of the second stage ends, and its successor is in zone y.
 sed 's/"depth": 1/"depth": 2/; s/"points": .*/"points": [[1, 2, 1000]]}/' whole.json >half.json
 for p in checkpoint varuna; do
   is "$(spot far.csv --job half.json --policy $p --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o)" 0 \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Can't Be Late (Wu et al., NSDI 2024): its policies by hand on small traces, and its theorems on random ones: no policy is late (safety
- * net), none is cheaper than the omniscient policy, RSF is within its bound, and no deterministic policy is.
+ * Can't Be Late (Wu et al., NSDI 2024): its policies by hand on small traces, and its theorems on random ones. No policy is
+ * late (safety net), none is cheaper than the omniscient policy, RSF is within its bound, and every deterministic policy
+ * exceeds this bound on some trace.
  */
 #include "tests/spot/late_run.h"
 #include "tests/tap.h"
@@ -105,8 +106,8 @@ enum { PROCESSES = sizeof processes / sizeof *processes };
 
 #define SLOW "spot.startup=0.02h spot.on_demand_startup=0.03h"
 
-/* With room for two change-overs and decisions at most d apart, no policy misses the deadline; none is cheaper than the omniscient policy,
- * within one step and its rounding per stint. */
+/* With room for two change-overs and decisions at most d apart, no policy misses the deadline. None is cheaper than the omniscient
+ * policy, apart from one step and its rounding per stint. */
 static void test_random(void)
 {
 	int runs = sized(90, 6), n = 0, late = 0, wrong = 0, cheaper = 0, oracle = 0;
@@ -160,7 +161,7 @@ static void test_random(void)
 	ok(oracle == PROCESSES * runs, "the omniscient policy is marked as oracle");
 }
 
-/* In whole minutes, steps of a minute, change-overs of whole minutes: no rounding at all. */
+/* With whole minutes, steps of a minute and change-overs of whole minutes, there is no rounding. */
 static void test_whole_minutes(void)
 {
 	int runs = sized(400, 40), cheaper = 0, equal = 0;
@@ -209,7 +210,7 @@ static double cost(struct late_run *x, const struct orr_policy *policy, const ch
 	return g.good && g.kept ? g.usd : NAN;
 }
 
-/* The mean over RSF's two random choices, from one seed for each. */
+/* Returns the mean over RSF's two random choices, each from its own seed. */
 static double rsf_mean(struct late_run *x, const char *settings)
 {
 	double low = INFINITY, high = -INFINITY;
@@ -325,7 +326,7 @@ static void test_world(void)
 	availset_free(one);
 }
 
-/* A deadline that cannot be kept: on demand from the start, and late. */
+/* The deadline cannot be met: the policy runs on demand from the start and is late. */
 static void test_too_late(void)
 {
 	struct availset *set = late_trace(NULL, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Can't Be Late (Wu et al., NSDI 2024): its published values, from the traces if they are present, else from renewal processes with the
- * statistics of their zones; and results on the traces that are present. L1 and L2 are ids of scenarios/spot-field/published.csv. Lines
- * that start with # are tabulated in docs/models/spot-deadlines.md.
+ * Can't Be Late (Wu et al., NSDI 2024): its published values, from the traces if they are present, otherwise from renewal
+ * processes with the statistics of their zones; and results on the present traces. L1 and L2 are ids of
+ * scenarios/spot-field/published.csv. Lines that start with # are tabulated in docs/models/spot-deadlines.md.
  */
 #include "tests/spot/late_run.h"
 #include "tests/tap.h"
@@ -51,7 +51,7 @@ static void add(struct sums *s, const struct late_got *g, double on_demand_usd)
 	s->late += !g->good || !g->kept;
 }
 
-/* All policies on the same future; slices of 1.5 h of slack. */
+/* Runs all policies on the same future, with slices of 1.5 h of slack. */
 static void run_all(struct late_run *x, struct sums all[POLICIES])
 {
 	double price = x->on_demand_price > 0 ? x->on_demand_price : 3, slices = floor((x->deadline_h - x->work_h) / 1.5);
@@ -139,7 +139,7 @@ static void add_all(struct sums *to, const struct sums *from)
 	}
 }
 
-/* law: distribution of the times. That of the zones is unknown; lognormal times show the effect of long tails. */
+/* law: distribution of the times. The zones' distribution is unknown; lognormal times show the effect of long tails. */
 static void test_zones(const char *law)
 {
 	struct sums all[POLICIES] = { { 0 } };
@@ -171,7 +171,7 @@ static bool is_json(const char *name)
 	return n > 5 && !strcmp(name + n - 5, ".json");
 }
 
-/* 300 random starts in a trace that is available when it offers one. */
+/* Runs 300 random starts in a trace, at instants at which an instance is available. */
 static void run_starts(const struct availset *whole, uint64_t seed, double work_h, double deadline_h, double changeover_h, int starts,
 	struct sums all[POLICIES])
 {
@@ -180,7 +180,7 @@ static void run_starts(const struct availset *whole, uint64_t seed, double work_
 	rng_init(&rng, seed, "late starts", 0);
 	for (int i = 0; i < starts; i++) {
 		struct availset *set = late_threshold(whole, 1, &span_h);
-		int64_t probe = 600 * INT64_C(1000000000); /* also the gap of those traces */
+		int64_t probe = 600 * INT64_C(1000000000); /* interval between rows of these traces */
 		struct avail_shift shift = {
 			.start_ns = (int64_t)(rng_uniform(&rng) * (span_h - deadline_h) * 6) * probe, .stretch = 1, .scale = 1
 		};
@@ -196,7 +196,7 @@ static void run_starts(const struct availset *whole, uint64_t seed, double work_
 	}
 }
 
-/* skypilot-org/spot-traces, the eight of 10-26-2022, as files of SkyPilot's format in skypilot/ of the trace path. */
+/* Runs the eight traces of 10-26-2022 of skypilot-org/spot-traces, as files of SkyPilot's format in skypilot/ of the trace path. */
 static void test_skypilot(void)
 {
 	struct sums all[POLICIES] = { { 0 } };
@@ -259,7 +259,7 @@ static void test_here(void)
 			struct sums one[POLICIES] = { { 0 } };
 			double span_h, deadline_h = here[k].deadline_h;
 			struct availset *some = late_threshold(set, here[k].least[i], &span_h);
-			/* As in their experiments the work is 0.8 of the time. */
+			/* As in the paper's experiments, the work is 0.8 of the time. */
 			run_starts(some, 1, floor(deadline_h * 0.8 * 3600) / 3600, deadline_h, 0.2, sized(100, 3), one);
 			snprintf(what, sizeof what, "%s, at least %u there, span %.1f h", here[k].file, here[k].least[i], span_h);
 			show(what, one);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every built-in spot policy, with its rules, over elastic jobs, generators and options of the world, under --check: conservation holds; a policy
-# that cannot run is refused in one line with exit code 2; four threads, and an event for each step, give the same database.
+# Every built-in spot policy, with its rules, over elastic jobs, generators and options of the world, under --check:
+# conservation holds; a policy that cannot run is rejected in one line with exit code 2. Four threads, and one event for each
+# step, give the same database.
 set -u
 # shellcheck source=tests/tap.sh
 . "${srcdir:-.}/tests/tap.sh"

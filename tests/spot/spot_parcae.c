@@ -2,10 +2,10 @@
 /*
  * spot_parcae.c - parcae against the choices that its authors published (JF-D/Parcae, commit efedee7)
  *
- * Four hour-long segments and one p3 trace for each of five models, minute by minute: the fastest shape, the liveput-optimal one for
- * the counts that came, and the one for predicted counts. The first is to be met exactly; the others are compared, with the table in
- * docs/models/spot-parcae.md, and held only to be nearer to the published choices than the fastest shape is.
- * Data: $ORRERY_DATA_PATH/traces/spot/parcae; shapes: the jobs parcae-* that ship.
+ * Compares four hour-long segments and one p3 trace for each of five models, minute by minute: the fastest shape, the
+ * liveput-optimal shape for the actual counts, and the shape for predicted counts. The fastest shape must equal the published
+ * one. The other shapes are listed in docs/models/spot-parcae.md and must only be nearer to the published choices than the
+ * fastest shape is. Data: $ORRERY_DATA_PATH/traces/spot/parcae; shapes: the built-in jobs parcae-*.
  */
 #include "policies/spot/parcae_plan.h"
 #include "policies/spot/parcae_predict.h"
@@ -52,7 +52,7 @@ static bool read_choices(const cJSON *from, const char *const *key, struct minut
 	return true;
 }
 
-/* [ms, "add" | "remove" | "no-op", {nodes, .. strategies}] on each line. */
+/* Reads [ms, "add" | "remove" | "no-op", {nodes, .. strategies}] from each line. */
 static bool read_segment_line(const char *line, uint32_t before, struct minute *m)
 {
 	static const char *const key[] = { "throughput_opt_strategy", "liveput_truth_strategy", "liveput_predict_strategy" };
@@ -89,7 +89,7 @@ static bool read_segment(const char *path, struct hour *h)
 	return good && h->n > 0;
 }
 
-/* [{interval: [nodes before, added, removed], .. strategies}] */
+/* Reads [{interval: [nodes before, added, removed], .. strategies}]. */
 static bool read_result(const char *path, struct hour *h)
 {
 	static const char *const key[] = { "throughut-opt", "liveput-truth", "liveput-predict" };
@@ -166,8 +166,8 @@ static uint32_t periods_of_prediction(const struct hour *h, uint32_t t, uint32_t
 	return ahead;
 }
 
-/* Minutes at which the choice is the published one. on_its_own: from the shape that was chosen the minute before, else from the one
- * that was published. */
+/* Returns the number of minutes at which the choice equals the published one. on_its_own: start from the own choice of the minute
+ * before, otherwise from the published one. */
 static uint32_t agree(struct parcae_planner *p, const struct hour *h, int kind, uint32_t ahead, bool on_its_own)
 {
 	uint32_t equal = 0, from = p->n;
@@ -183,7 +183,8 @@ static uint32_t agree(struct parcae_planner *p, const struct hour *h, int kind, 
 	return equal;
 }
 
-/* Returns the samples of a sequence of shapes, computed by the planner; kind: the published one, or its own for the truth. */
+/* Returns the samples of a sequence of shapes, computed by the planner; kind: the published sequence, or the planner's own for the
+ * true counts. */
 static double worth(struct parcae_planner *p, const struct hour *h, bool is_published)
 {
 	double sum = 0;
@@ -274,7 +275,7 @@ static void test_model(const char *name, const char *result, struct sums *all)
 
 /* ---- the same through the world ---- */
 
-/* Choices of each minute, as events of the run. */
+/* Records the choices of each minute, as events of the run. */
 static uint32_t replay_segment(const char *path, const struct elastic *job, struct hour *h, const char *const *set, uint64_t *events)
 {
 	struct availset *capacity = availset_load(path, "parcae-segment", NULL, 1, &err);

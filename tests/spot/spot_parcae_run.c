@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* spot_parcae_run.c - parcae in the spot world: a run by hand, notice, and how its variants rank */
+/* spot_parcae_run.c - parcae in the spot world: a run computed by hand, a notice, and the ranking of its variants */
 #include "tests/tap.h"
 
 #include "spot/spot.h"
@@ -35,7 +35,7 @@ static struct availset *capacity_of(const struct setting *s)
 	return set;
 }
 
-/* The result, NULL after an error. */
+/* Returns the result, or NULL after an error. */
 static struct run_result *run(const struct setting *s)
 {
 	memset(&err, 0, sizeof err);
@@ -89,9 +89,10 @@ static bool step_at(const struct run_result *r, size_t i, double start_s, double
 }
 
 /*
- * Two pipelines of two start when their groups are made: 6.6 + 1.535 + 0.03 + 1.752 = 9.917 s. 225 steps of 0.4 s later one is lost in the
- * midst of a step: 1.065 s within stages, then one pipeline. The newcomer of 130 s is taken in with the first interval after it: the
- * 132nd step of 0.6 s ends at 180.365 s, a stage's 2.0448 GB take 2.27802535 s, starting 9.917 s again.
+ * Two pipelines of two start when their groups exist: after 6.6 + 1.535 + 0.03 + 1.752 = 9.917 s. After 225 steps of 0.4 s one
+ * instance is lost during a step: 1.065 s within stages, then one pipeline. The instance that joins at 130 s is used after the
+ * first full interval: the 132nd step of 0.6 s ends at 180.365 s, 2.0448 GB of a stage take 2.27802535 s, and the start takes
+ * 9.917 s again.
  */
 static void test_by_hand(void)
 {
@@ -145,8 +146,8 @@ static void test_notice(void)
 	result_free(r);
 }
 
-/* Free migrations beat all; the true future beats predictions; planning beats the fastest shape. Half a day of GPT-1.5B at 0.6 losses per
- * instance and hour, means over seeds. */
+/* Free migrations train the most; the true future is better than predictions; planning is better than the fastest shape. Half a day
+ * of GPT-1.5B at 0.6 losses per instance and hour, means over seeds. */
 static void test_ranks(void)
 {
 	static const char *const variant[][2] = { { "ideal=true", "predictor=oracle" }, { "predictor=oracle", NULL },

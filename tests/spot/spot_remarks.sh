@@ -8,7 +8,7 @@ metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "${3:-o
 near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a - b; print (off * off < 1e-12 * (1 + b * b)) ? "near" : a " for " b }'; }
 calc() { awk "BEGIN { printf \"%.17g\", $1 }"; }
 
-# 40 steps of 10 s on one node; a is there always, b for 100 s, and its notice is given.
+# 40 steps of 10 s on one node; a is always live, b for 100 s with a notice.
 echo '{"name": "forty", "source": "made up", "samples_per_step": 8, "steps": 40, "depth": 1, "pipelines": 1, "state_bytes": 1e9, "points": [[1, 1, 10000], [2, 1, 6000]]}' >job.json
 sed 's/"steps": 40, //; s/forty/endless/' job.json >endless.json
 sed 's/"state_bytes": 1e9, //; s/forty/stateless/' job.json >stateless.json
@@ -19,8 +19,7 @@ printf 'time_s,event,node,price\n0,add,a,0.5\n1000,end,,\n' >own.csv
 printf 'time_s,event,node,zone,price\n0,price,,x,2\n0,add,a,x,\n1000,end,,,\n' >priced.csv
 printf 'time_s,zone,type,usd_per_hour\n0,,,2\n' >prices.csv
 
-# ---- inputs without effect ----
-# Lines: the input, "yes" or the remark expected, the other arguments.
+# ---- inputs without effect ---- Fields of a line: the input, "yes" or the expected remark, the other arguments.
 while IFS='|' read -r input expected arguments; do
   read -ra words <<<"$arguments"
   said=$("$orrery" spot "${words[@]}" --no-figures 2>&1) rc=$?

@@ -9,7 +9,7 @@
 
 struct spot_trial {
 	const struct orr_policy *policy;
-	const char *rows;               /* of Bamboo's format: "ms,add|remove,name" */
+	const char *rows;               /* rows of Bamboo's format: "ms,add|remove,name" */
 	const char *generator;          /* or a generator */
 	const char *job;                /* JSON */
 	const char *settings, *options; /* "a=b c=d"; NULL: none */
@@ -18,16 +18,16 @@ struct spot_trial {
 	bool exact, check, record;
 };
 
-/* NULL: error, *err is filled in. */
+/* Returns NULL on an error, and fills in *err. */
 struct run_result *spot_try(const struct spot_trial *t, struct orr_error *err);
-/* NAN: no such metric. */
+/* Returns NAN if there is no such metric. */
 double spot_metric(const struct run_result *r, const char *name);
-/* Seconds of an account. */
+/* Returns the seconds of an account. */
 double spot_account(const struct run_result *r, const char *name);
 /* Returns whether all metrics, accounts and rows are bitwise equal. */
 bool spot_same(const struct run_result *a, const struct run_result *b);
-/* Runs the trial in one go and with an event per step. False, with a line of explanation: a run failed, or they differ. *trained counts
- * trials that made progress. */
+/* Runs the trial in one go and with an event per step. Returns false, with a line of explanation, if a run failed or the results
+ * differ. *trained counts trials that made progress. */
 bool spot_both_ways(struct spot_trial t, int *trained);
 
 #endif

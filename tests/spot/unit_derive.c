@@ -15,7 +15,7 @@
 
 extern const struct orr_policy orr_policy_bamboo;
 
-/* 1e9 bytes/s and no latency. No messages, and updates take no time, unless a test states otherwise. */
+/* 1e9 bytes/s and no latency. Unless a test states otherwise, there are no messages and updates take no time. */
 static const char network[] = "star:bw=1GBps,lat=0,gpu_lat=0";
 static const char quiet[] = "p2p_bytes=0 dp_bytes=0 update_s=0 swap=false";
 static const char model[] = "gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100";
@@ -87,8 +87,8 @@ static void check_eager(void)
 	}
 }
 
-/* The last stage takes 12 s for a micro-batch. The other stages finish FRC of the next stage before the gradient comes; FRC of stage 0, by
- * the last stage, takes no time. */
+/* The last stage takes 12 s for a micro-batch. The other stages finish FRC of the next stage before the gradient arrives; FRC of
+ * stage 0 on the last stage takes no time. */
 static void check_bubble(void)
 {
 	static const char times[] = "stage_times=0,1,1,1,4,8";
@@ -122,7 +122,8 @@ static void check_failed(void)
 		"an unknown stage is refused");
 }
 
-/* Gradients of 1e9 bytes: summed over two pipelines, a ring of two sends 2 (2-1)/2 of them; then they go to the replica. */
+/* Gradients of 1e9 bytes are summed over two pipelines, where a ring of two sends 2 (2-1)/2 of them; then they are sent to the
+ * replica. */
 static void check_sync(void)
 {
 	static const char still[] = "p2p_bytes=0 dp_bytes=1e9 update_s=0.25 swap=false stage_times=0,0 micro_batches=2";
@@ -141,7 +142,7 @@ static void check_memory(void)
 	const char *blocks = "p2p_bytes=0 update_s=0 micro_batches=8 stage_layers=2,2,2,2";
 	struct outcome none = run(1, 4, "%s redundancy=none", blocks), lazy = run(1, 4, "%s redundancy=lazy", blocks);
 	struct outcome kept = run(1, 4, "%s redundancy=eager swap=false", blocks), swapped = run(1, 4, "%s redundancy=eager", blocks);
-	double block = 12 * 64.0 * 64 + 13 * 64; /* a transformer's: 12 h^2 + 13 h */
+	double block = 12 * 64.0 * 64 + 13 * 64; /* parameters of a transformer's block: 12 h^2 + 13 h */
 	double grown = lazy.peak_bytes - none.peak_bytes;
 	ok(grown >= 2 * block * 12 * 0.99 && grown <= 4 * block * 12, "a replica takes 12 bytes for each parameter: %.0f", grown);
 	ok(swapped.peak_bytes > lazy.peak_bytes && kept.peak_bytes > swapped.peak_bytes,
@@ -238,8 +239,8 @@ static void check_wrong(void)
 	elastic_free(table);
 }
 
-/* The simulator of Bamboo's authors has 1450, 1805 and 2390 ms for BERT-large, 264 samples, 4 to 2 pipelines of 12. Nothing was
- * fitted to these; the limit detects changes of the cost model. */
+/* The simulator of Bamboo's authors has 1450, 1805 and 2390 ms for BERT-large with 264 samples and 4 to 2 pipelines of 12 stages.
+ * Nothing was fitted to these values; the limit detects changes of the cost model. */
 static void check_published(void)
 {
 	static const int64_t published_ms[] = { 2390, 1805, 1450 };

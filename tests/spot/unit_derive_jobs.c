@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_derive_jobs.c - derived step times against runs of the step world with the settings of the job; values that the file
- * lacks, refusals, and the cache of jobs
+ * unit_derive_jobs.c - derived step times against runs of the step world with the settings of the job; missing values, error
+ * messages, and the cache of jobs
  */
 #include "spot/derive.h"
 #include "spot/elastic_cache.h"
@@ -34,8 +34,8 @@ struct outcome {
 	double step_s, redundant, bubble;
 };
 
-/* No profile is known for the 2080ti. The last of two iterations of `d` pipelines of `p` stages of one node each; 11 samples are 6
- * micro-batches of 2. */
+/* Runs two iterations of `d` pipelines of `p` stages of one node each and returns the last. No profile exists for the 2080ti; 11
+ * samples are 6 micro-batches of 2. */
 static struct outcome direct(uint32_t d, uint32_t p, const char *redundancy, int failed, const char *more)
 {
 	struct outcome o = { .step_s = NAN };
@@ -121,7 +121,7 @@ static void check_settings(const char *keys, const char *settings, const char *r
 
 static void check_lacking(void)
 {
-	/* Bytes of a parameter: weights of 4 bytes, or of 2 and a master copy of 4; moments of 4 each. */
+	/* Bytes per parameter: weights of 4 bytes, or of 2 bytes with a master copy of 4; moments of 4 bytes each. */
 	static const struct {
 		const char *keys;
 		double bytes;
@@ -166,7 +166,7 @@ static void check_lacking(void)
 
 static void check_shapes(void)
 {
-	/* Keys; the shapes expected as pipelines x depth. */
+	/* keys, and the expected shapes as pipelines x depth */
 	static const struct {
 		const char *keys, *shapes;
 	} rows[] = {
@@ -189,7 +189,7 @@ static void check_shapes(void)
 		same_text(shapes, rows[i].shapes, "each pipeline has a micro-batch, and all fit the nodes");
 		elastic_free(j);
 	}
-	/* A stage begins at a layer outside any block, or at the first layer of a block. */
+	/* A stage begins at a layer outside the blocks, or at the first layer of a block. */
 	struct orr_error e = { 0 };
 	struct dnn *dnn = dnn_load(MODEL, &e);
 	uint32_t places = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The cheapest plan to a deadline against the enumeration of all choices in each tick. The rules: spot costs p and on-demand q per tick,
- * a change-over of d ticks does no work, each new instance needs one.
+ * The cheapest plan to a deadline against the enumeration of all choices in each tick. The rules: spot costs p and on-demand q
+ * per tick; a change-over takes d ticks without work; each new instance needs a change-over.
  */
 #include "policies/spot/late_plan.h"
 
@@ -16,11 +16,11 @@ enum { MAX_TICKS = 240, MAX_CHANGEOVER = 6, STATES = 2 + 2 * MAX_CHANGEOVER + 1 
 
 struct small {
 	int ticks, work, changeover;
-	bool is_there[MAX_TICKS], is_new[MAX_TICKS]; /* is_new: not the instance of the tick before */
+	bool is_there[MAX_TICKS], is_new[MAX_TICKS]; /* is_new: whether the instance differs from that of the tick before */
 	double p, q;
 };
 
-/* State: idle 0, spot 1, on demand 2; left: remaining ticks of the change-over. */
+/* Returns the least cost from tick t on. state: idle 0, spot 1, on demand 2; left: remaining ticks of the change-over. */
 static double enumerate(const struct small *c, int t, int state, int left, int done)
 {
 	if (done >= c->work)
@@ -36,7 +36,7 @@ static double enumerate(const struct small *c, int t, int state, int left, int d
 	return fmin(best, c->q + enumerate(c, t + 1, 2, wait ? wait - 1 : 0, done + !wait));
 }
 
-/* The same for larger cases: a table over (work done, state and rest of its change-over), tick by tick. */
+/* Does the same for larger cases, with a table over (work done, state and rest of its change-over), tick by tick. */
 static double tabulate(const struct small *c)
 {
 	static double now[MAX_TICKS + 1][STATES], next[MAX_TICKS + 1][STATES];
@@ -84,7 +84,7 @@ static size_t intervals(const struct small *c, int64_t start, struct late_interv
 	return n;
 }
 
-/* The cost of a plan, in ticks; NAN: it breaks the rules. */
+/* Returns the cost of a plan, in ticks, or NAN if it breaks the rules. */
 static double cost_of(const struct late_problem *p, const struct late_plan *plan)
 {
 	int64_t at = p->from_ns, work = 0;
@@ -124,7 +124,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* The cost of the best sequence, by one of the two above. */
+/* Compares the cost of the plan with that of the best sequence, by one of the two functions above. */
 static void test_against(const char *what, double (*best)(const struct small *c), int cases, int least, int most, uint64_t run)
 {
 	int wrong = 0, late = 0, spot_alone = 0, mixed = 0;
@@ -158,27 +158,28 @@ static double enumerate_all(const struct small *c)
 	return enumerate(c, 0, 0, 0, 0);
 }
 
-/* Times in ns: at most one step is lost per stint. */
+/* Uses times in ns: at most one step is lost per stint. */
 static void test_odd_times(void)
 {
 	struct late_interval spot[] = { { 3, 1004 }, { 1004, 2500 }, { 5001, 9007 } };
 	struct late_problem p = { spot, 3, 0, 12000, 6000, 10, 105, 105, 1, 3 };
 	struct late_plan plan;
 	late_plan_best(&p, &plan);
-	/* Two spot stints, 1,290 + 3,900, and one on demand, 810 (by hand): the three intervals hold 1,001 - 105, 1,496 - 105 and 4,006 -
-	 * 105, in whole steps 890 + 1,390 + 3,900 = 6,180 >= 6,000, so spot alone with 3 change-overs costs 6,315. */
+	/* By hand: two spot stints, 1,290 + 3,900, and one on-demand stint, 810. The three intervals hold 1,001 - 105, 1,496 - 105
+	 * and 4,006 - 105, in whole steps 890 + 1,390 + 3,900 = 6,180 >= 6,000. So only spot with 3 change-overs costs 6,315. */
 	near_to(plan.cost, 6315, 1e-12, "spot alone, in whole steps");
 	late_plan_free(&plan);
 	p.deadline_ns = 12000;
 	p.work_ns = 7000;
 	late_plan_best(&p, &plan);
-	/* 6,180 on spot; 820 on demand: 6,180 + 315 + 3 x (820 + 105). Without the first interval: 5,290 + 210 + 3 (1,710 + 105), more. */
+	/* 6,180 on spot and 820 on demand cost 6,180 + 315 + 3 x (820 + 105). Without the first interval the cost is higher: 5,290 +
+	 * 210 + 3 (1,710 + 105). */
 	near_to(plan.cost, 6180 + 315 + 3 * 925, 1e-12, "spot and on-demand, in whole steps");
 	late_plan_free(&plan);
 }
 
-/* Arbitrary times, often with little slack: the work is done in whole steps within the deadline, and costs at least as much as without
- * steps. */
+/* Uses arbitrary times, often with little slack: the work is done in whole steps within the deadline, and costs at least as much as
+ * without steps. */
 static void test_steps(void)
 {
 	int cases = is_sanitized() ? 200 : 3000, wrong = 0, near = 0;
@@ -211,7 +212,7 @@ static void test_steps(void)
 		"in %d of the cases the plan costs at most one step per stint more (in the others steps make another plan the best)", near);
 }
 
-/* The time of planning at the published size, 48 h of work in 60 h, and over a month. */
+/* Measures the time of planning at the published size, 48 h of work in 60 h, and over a month. */
 static void test_time(void)
 {
 	struct rng rng;

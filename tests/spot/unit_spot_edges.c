@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_spot_edges.c - the spot world's order of calls, its limits, and errors of policies; expected values by hand */
+/* unit_spot_edges.c - the spot world's order of calls, its limits, and errors of policies; expected values are computed by hand */
 #include "tests/tap.h"
 
 #include "tests/spot/spot_runs.h"
@@ -51,7 +51,7 @@ static void run_on(struct orr_spot *w, orr_inst i)
 	orr_steps_run(w, &(struct orr_steps){ .step_ns = ORR_SECOND });
 }
 
-/* One run; NULL: error. `until` in seconds; 0: none. */
+/* Returns the result of one run, or NULL on an error. until: end in s; 0: none. */
 static struct run_result *try(const struct orr_spot_ops *ops, const char *capacity, const char *rows, const char *options, double until)
 {
 	struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params, ops,
@@ -114,7 +114,7 @@ static void test_order(void)
 	}
 }
 
-/* Released after its notice, it is offered with its known end; taken again, it is given notice again. */
+/* An instance released after its notice is offered with its known end; when it is taken again, it is given notice again. */
 static void again_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
 {
 	(void)self;
@@ -139,7 +139,7 @@ static void test_again(void)
 	};
 	struct run_result *r = try(&ops, NULL, "0,add,a\n100000,remove,a\n", "notice=60s price=36", 200);
 	ok(r && !strcmp(told, "added a@0, ready a@0, notice a@40, added a@50, notice a@50, ready a@50, gone a@100, "), "%s", told);
-	/* 40 s and 50 s at a cent a second. */
+	/* 40 s and 50 s at one cent per second */
 	near_to(spot_runs_metric(r, "usd"), 0.9, 1e-12, "the instance is paid for while it is held");
 	near_to(spot_runs_metric(r, "instances"), 2, 0, "an instance released and requested again counts as two");
 	result_free(r);
@@ -290,7 +290,7 @@ static void ends_timer(void *self, struct orr_spot *w, uint64_t tag)
 	(void)self, (void)tag;
 	if (should_end(w, 5))
 		orr_spot_end(w);
-	if (trick == 8) /* the job has 100 steps: is_complete is 0 */
+	if (trick == 8) /* the job has 100 steps; is_complete is 0 */
 		orr_commit(w, orr_steps_uncommitted(w));
 	orr_steps_last(w);
 }
@@ -336,8 +336,8 @@ static void test_ends(void)
 		.decide = ends_decide,
 		.end = ends_end };
 	static const char rows[] = "0,add,a\n20000,add,b\n50000,remove,a\n60000,add,c\n";
-	/* create; b is added, ready; a's notice, end; the timer; the step that ends then; decide; --until. 100 steps: 45 s of a, less what
-	 * its end cuts at the very end of a step, and 56 s of b. */
+	/* End in: create; addition of b, its readiness; a's notice, a's end; the timer; the step that ends then; decide; --until.
+	 * 100 steps: 45 s of a, minus the part of a step that is aborted at its very end, and 56 s of b. */
 	static const double ends[] = { 0, 20, 25, 40, 50, 30, 30, 20, 106, 33 };
 	for (trick = 0; trick < 10; trick++) {
 		struct run_result *r = try(&ops, NULL, rows, "startup=5s notice=10s billing=hour", trick == 9 ? 33 : 0);
@@ -415,7 +415,8 @@ static void hourly_decide(void *self, struct orr_spot *w)
 		orr_spot_timer(w, trick ? 500000 * ORR_SECOND * 3600 : 0, 0, trick ? 50 : 3600);
 }
 
-/* Without a deadline or an end, the run of a policy that waits forever fails after ten times the trace's length, at least a day. */
+/* Without a deadline or an end, the run of a policy that waits forever fails after ten times the trace's length, but not before a
+ * day. */
 static void fails_at(const struct orr_spot_ops *ops, const char *rows, const char *options, const char *message)
 {
 	struct run_result *r = try(ops, NULL, rows, options, 0);
@@ -424,7 +425,7 @@ static void fails_at(const struct orr_spot_ops *ops, const char *rows, const cha
 	result_free(r);
 }
 
-/* A policy that waits forever, by a timer each hour; and one that waits long, but not forever. */
+/* Runs a policy that waits forever with a timer each hour, and one that waits for a long but finite time. */
 static void test_stuck(void)
 {
 	const struct orr_spot_ops ops = { .create = create, .destroy = mem_free, .timer = hourly_timer, .decide = hourly_decide };
@@ -480,7 +481,7 @@ static void price_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 		price_when_added = info.usd_per_hour;
 }
 
-/* A price series beside the trace: at one instant, prices come first. */
+/* A price series next to the trace: at one instant, prices come first. */
 static void test_price_first(void)
 {
 	static const char rows[] = "time_s,zone,type,usd_per_hour\n0,,,1\n100,,,2\n";
@@ -506,7 +507,7 @@ static void test_price_first(void)
 
 /* ---- handles ---- */
 
-/* The handle of an instance is no timer, although it looks like an event of the engine. */
+/* The handle of an instance is not a timer, although it has the form of an event of the engine. */
 static void handles_timer(void *self, struct orr_spot *w, uint64_t tag)
 {
 	(void)self;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_spot_laws.c - --check detects each kind of broken account; limits of actions; rows, series, steps and ends of runs by hand
+ * unit_spot_laws.c - --check detects each kind of broken account; limits of actions; rows, series, steps and ends of runs,
+ * computed by hand
  */
 #include "tests/tap.h"
 
@@ -134,7 +135,7 @@ static void break_one(struct orr_spot *w, int64_t s)
 		w->account[ORR_IDLE].amount += 1;
 		break;
 	case 4:
-		w->account[ORR_RECONFIGURE].ns += 1; /* and the total: instances did not live as long */
+		w->account[ORR_RECONFIGURE].ns += 1; /* and the total: the instances did not live as long */
 		w->all.ns += 1;
 		break;
 	case 5:
@@ -432,8 +433,7 @@ static void test_provisional(void)
 	every_s = 10;
 	at_timer = commit_and_lose;
 	struct run_result *r = go("0,add,a\n", "price=3.6", 25.5);
-	/* At 20 s, 7 + 10 steps are done, of which 4 are committed; all but one of the 13 others are lost. Five steps follow, and half a
-	 * one. */
+	/* At 20 s, 7 + 10 steps are done, of which 4 are committed; 12 of the 13 others are lost. Five and a half steps follow. */
 	near_to(spot_runs_metric(r, "lost_steps"), 2 + 12, 0, "steps lost");
 	near_to(spot_runs_metric(r, "steps"), 4 + 1 + 6, 0, "steps that count at the end of the run");
 	near_to(account_s(r, "useful"), 11, 1e-12, "time of steps that count");
@@ -484,8 +484,8 @@ static void test_runs_of_steps(void)
 	at_steps = more_steps;
 	log_of_steps[0] = 0;
 	struct run_result *r = go("0,add,a\n", "", 30);
-	/* Four steps to 9 s; of the next three the first is the last, since the timer comes before its end; then 3 + 3 + 3, of which one
-	 * is stretched by a quarter of a second. */
+	/* Four steps run until 9 s. Of the next three only the first completes, since the timer fires before its end. Then 3 + 3 + 3
+	 * steps follow, one of which is stretched by a quarter of a second. */
 	same_text(log_of_steps, "9:4 10:5 13:8 16.25:11 19.25:14 ", "steps() is called at the end of each run of steps");
 	near_to(account_s(r, "redundant"), 14.25 / 2, 1e-12, "half the owners' time is redundant");
 	near_to(account_s(r, "useful"), 14.25 / 2, 1e-12, "the other half is useful");
@@ -544,7 +544,7 @@ static void test_rows(void)
 			r->nodes[i].ready, r->nodes[i].in_use, r->nodes[i].usd);
 	ok(r && r->n_series == 1 && r->series->n == 240 && !strcmp(r->series->name, "samples_per_s"), "a series of 240 parts");
 	result_free(r);
-	/* The job is over at 100 s: 240 parts with 10 samples/s each. */
+	/* The job ends at 100 s: 240 parts with 10 samples/s each. */
 	reset();
 	r = go("0,add,a\n", "", 0);
 	bool good = r && r->n_series == 1;
@@ -574,7 +574,8 @@ static void test_series(void)
 	every_s = 12;
 	at_timer = half_and_lose;
 	struct run_result *r = go("0,add,a\n", "", 240);
-	/* The rows of nodes lie at 0, 48 and 72 s; samples are interpolated between them. 47 steps, since that of 48 s was stopped. */
+	/* The rows of nodes are at 0, 48 and 72 s; samples are interpolated between them. 47 steps, since the step of 48 s was
+	 * stopped. */
 	bool good = r && r->n_series == 1;
 	for (size_t b = 0; good && b < 48; b++)
 		good = fabs(r->series->value[b] - 470. / 48) < 1e-9;
@@ -646,7 +647,7 @@ static void test_ends(void)
 	reset();
 	every_s = 1;
 	struct run_result *r = go_with("0,add,a\n", "endless=true", 5000, 10, &part);
-	/* 4999 timers, and as many instants; one call for each 1024. decide() counts once. */
+	/* 4999 timers at as many instants; one call per 1024 instants. decide() is called once. */
 	ok(r && called >= 4, "progress is reported every 1024 instants: %u", called);
 	near_to(part, 4096. / 5000, 2e-3, "as the share of the time until the end");
 	result_free(r);
@@ -664,7 +665,7 @@ static void test_ends(void)
 	r = go("0,add,a\n", "", 0);
 	ok(r && isnan(spot_runs_metric(r, "deadline_kept")), "without a deadline none is kept");
 	result_free(r);
-	/* Nothing is left to happen: the run ends with the trace. */
+	/* No events are left: the run ends with the trace. */
 	starts_late = true;
 	r = go("0,add,a\n5000,add,b\n70000,remove,a\n", "endless=true", 0);
 	near_to(spot_runs_metric(r, "makespan_s"), 70, 1e-12, "an idle run ends with the trace");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Varuna and Oobleck by their own rules: runs worked out by hand; Oobleck's plans against enumeration; and random runs over generators,
- * options and settings, under --check, with the same bytes in one go and with an event per step.
+ * Varuna and Oobleck by their own rules: runs computed by hand, and Oobleck's plans against enumeration. Then random runs over
+ * generators, options and settings, under --check, with equal bytes in one go and with an event per step.
  */
 #include "base/rng.h"
 #include "tests/spot/spot_trial.h"
@@ -16,7 +16,7 @@ static struct orr_error err;
 struct by_hand {
 	const char *what;
 	const char *rows, *job, *settings, *options;
-	double makespan_s, useful, wasted, pause; /* pause: checkpoint + restart + reconfigure; of all instances */
+	double makespan_s, useful, wasted, pause; /* pause: checkpoint + restart + reconfigure, summed over all instances */
 	const char *metric;                       /* or NULL */
 	double value;
 };
@@ -63,21 +63,22 @@ static const struct by_hand varuna[] = {
 		"setup=5 ckpt_time=3 ckpt_steps=2 background=false", NULL, 5 + 100 + 15, 100, 0, 20, "restarts", 0 },
 	{ "background checkpoints: only the last one takes time", "0,add,a\n", TEN_STEPS, "setup=5 ckpt_time=3 ckpt_steps=2", NULL,
 		5 + 100 + 3, 100, 0, 8, NULL, 0 },
-	/* Steps 1 and 2 (7 to 27) are safe at 30. At 40 step 3 and 3 s of step 4 are lost. From 60 on: a restart of 7 s, eight steps, a
-	   checkpoint of 3 s. */
+	/* Steps 1 and 2 (7 to 27) are safe at 30. The loss at 40 costs step 3 and 3 s of step 4. From 60 on: a restart of 7 s, eight
+	 * steps, a checkpoint of 3 s. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 60 + 7 + 80 + 3, 100, 13, 17, "restarts", 1 },
 	{ "a loss while the checkpoint is written loses the steps that it would have saved", "0,add,a\n29000,remove,a\n29000,add,b\n",
 		TEN_STEPS, "restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 29 + 7 + 100 + 3, 100, 22, 17, "restarts", 1 },
 	{ "a loss during the restart starts it again", "0,add,a\n3000,remove,a\n3000,add,b\n", TEN_STEPS, "restart_time=7 ckpt_time=3",
 		NULL, 3 + 7 + 100 + 3, 100, 0, 13, "restarts", 1 },
-	/* 10^9 bytes at 10^8 B/s; a restart reads as much. */
+	/* 10^9 bytes at 10^8 B/s; a restart reads the same number of bytes. */
 	{ "times of checkpoint and restart follow from the state", "0,add,a\n130000,remove,a\n130000,add,b\n", LONG_STEPS,
 		"setup=5 ckpt_steps=1", "storage_Bps=1e8", 130 + 5 + 10 + 900 + 10, 1000, 25, 5 + 15 + 10, "restarts", 1 },
-	/* Notice at 130 in the midst of step 2: done at 220, written by 230, on b by 250, eight steps, the last checkpoint. */
+	/* The notice comes at 130 during step 2, which ends at 220. It is written by 230; the job is on b by 250; eight steps and
+	 * the last checkpoint follow. */
 	{ "a notice of 120 s saves the step", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS, "restart_time=20 ckpt_time=10",
 		"notice=120s", 250 + 800 + 10, 1000, 0, 60, "notice_saves", 1 },
-	/* Notice at 240, 20 s into step 3: written by 250. */
+	/* The notice comes at 240, 20 s after the start of step 3; the checkpoint is written by 250. */
 	{ "a notice too short for the step in flight saves the steps before it", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10", "notice=30s", 270 + 800 + 10, 1000, 20, 60, "notice_saves", 1 },
 	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
@@ -87,21 +88,21 @@ static const struct by_hand varuna[] = {
 	/* Step 1 ends at 4 and is written by 5; nine steps of 0.5 s follow from 8 on, written by 13.5. */
 	{ "the job changes its shape when an instance joins", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10, 0, 12, "morphs", 1 },
-	/* 6 s for 12 steps of 0.5 s, against 10 of 1 s. */
+	/* Within the horizon, 12 steps of 0.5 s complete in 6 s with the change, but only 10 steps of 1 s without it. */
 	{ "the job changes its shape if more steps complete within the horizon", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 horizon=10", NULL, 13.5, 10, 0, 12, "morphs", 1 },
 	{ "else not", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 horizon=8", NULL, 14, 10, 0, 4, "morphs", 0 },
 	{ "absorb=at-loss: the job changes its shape only at a loss", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 absorb=at-loss horizon=1h", NULL, 14, 10, 0, 4, "morphs", 0 },
-	/* The default horizon is the time so far / (losses + 1). Worth it above 8 s. At 8.5: step 6 by 9, written by 10, four of 0.5 s
-	   from 13. */
+	/* The default horizon is the time so far / (losses + 1). The change pays off above 8 s. At 8.5: step 6 ends by 9 and is
+	 * written by 10; four steps of 0.5 s run from 13 on. */
 	{ "the default horizon without a loss: just too short", "0,add,a\n7500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL, 14,
 		10, 0, 4, "morphs", 0 },
 	{ "the default horizon without a loss: just long enough", "0,add,a\n8500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL,
 		16, 10, 0, 12, "morphs", 1 },
 	{ "the job takes the shape with the shortest step that fits", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
 		JOB("[1,2,1000],[1,4,700],[2,2,1200],[4,2,10]"), "setup=0 ckpt_time=1", NULL, 8, 28, 0, 4, NULL, 0 },
-	/* 4 - 1 s to restart; one node is too few; with two a step takes 2 s. */
+	/* The restart takes 4 - 1 s; one node is too few; a step on two nodes takes 2 s. */
 	{ "a job with a curve over nodes", "0,add,a\n10000,add,b\n", CURVE, "", NULL, 10 + 3 + 20 + 1, 40, 0, 8, NULL, 0 },
 };
 
@@ -112,14 +113,14 @@ static const struct by_hand varuna[] = {
 
 static const struct by_hand oobleck[] = {
 	{ "two pipelines of one node", "0,add,a\n0,add,b\n", PAIRS, "setup=2", NULL, 2 + 20, 40, 0, 4, "reconfigurations", 1 },
-	/* Three steps by 5. a and b stay as they are; c gets the half that it lacks, 5 * 10^8 bytes at 10^8 B/s. A pipeline of two and one
-	 * of one take 2 / (1/1 + 1/2) s. */
+	/* Three steps end by 5. a and b keep their layers; c gets the half that it lacks, 5 * 10^8 bytes at 10^8 B/s. One pipeline
+	 * of two nodes and one of one node take 2 / (1/1 + 1/2) s. */
 	{ "a loss costs the step, and one node the layers that it lacks", FOUR "5500,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", NULL,
 		5.5 + 7 + 28 / 3.0, 12 + 28, 2, 8 + 21, "copied_bytes", 5e8 },
 	/* Step 3 ends as the notice comes. */
 	{ "a node that was given notice is excluded", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=4s", 5 + 7 + 28 / 3.0,
 		12 + 28, 0, 8 + 21, "notice_saves", 1 },
-	/* a and b hold all of it; c and d, new, get a half each. */
+	/* a and b hold the whole state; the new nodes c and d get a half each. */
 	{ "two losses in one pipeline leave a copy of every layer", FOUR "5500,remove,c\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS,
 		"setup=2 node_Bps=1e8", NULL, 5.5 + 7 + 7, 40, 2, 8 + 28, "fatal", 0 },
 	{ "losses of one stage in both pipelines: all steps since the last checkpoint are lost",
@@ -130,7 +131,7 @@ static const struct by_hand oobleck[] = {
 		"setup=2 ckpt_interval=4500ms", "storage_Bps=1e9", 5.7 + 2 + 1 + 8, 40, 6.8, 8 + 12, "fatal", 1 },
 	{ "the job waits for f + 1 pipelines", "0,add,a\n10000,add,b\n", PAIRS, "setup=2", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
 	{ "f=0: the job runs on one pipeline", "0,add,a\n", JOB("[1,1,1000]"), "setup=2 f=0", NULL, 12, 10, 0, 2, NULL, 0 },
-	/* Step 3 by 5; c gets all of it in 10 s. */
+	/* Step 3 ends by 5; c gets the whole state in 10 s. */
 	{ "absorbs a joiner", "0,add,a\n0,add,b\n4500,add,c\n", JOB("[2,1,1000],[3,1,600]"), "setup=2 node_Bps=1e8 absorb=at-once", NULL,
 		5 + 12 + 4.2, 6 + 12.6, 0, 4 + 36, "reconfigurations", 2 },
 	/* The default horizon is the time so far / (losses + 1). With a pause of 2 s, steps of 0.6 s instead of 1 s pay off above a horizon
@@ -154,7 +155,7 @@ static const struct by_hand oobleck[] = {
 
 enum { DEPTHS = 4, MOST = 3 };
 
-/* The shortest step of at least two pipelines on at most n nodes, by enumeration. ms[D - 1][d - 1]. */
+/* Returns the shortest step of at least two pipelines on at most n nodes, by enumeration. ms[D - 1][d - 1]: times. */
 static double best_of_all(int n, int ms[MOST][DEPTHS])
 {
 	double best = INFINITY;
@@ -242,7 +243,7 @@ static bool random_run(struct rng *rng, uint64_t seed, bool is_oobleck, int *tra
 		.check = true,
 		.record = true };
 	t.settings = is_oobleck ? PICK(rng, oobleck_settings) : PICK(rng, varuna_settings);
-	/* Prime numbers of ms, so that few events coincide. */
+	/* prime numbers of ms, so that few events coincide */
 	bool by_curve = strstr(t.settings, "artifact") || !rng_below(rng, 4);
 	int steps = rng_below(rng, 4) ? 3000 : 0;
 	if (by_curve)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_spot_parcae.c - the parts of parcae: forecasts, odds of losses, migration costs, the dynamic programme */
+/* unit_spot_parcae.c - the parts of parcae: forecasts, probabilities of losses, migration costs, the dynamic programme */
 #include "policies/spot/parcae_odds.h"
 #include "policies/spot/parcae_plan.h"
 #include "policies/spot/parcae_predict.h"
@@ -11,7 +11,7 @@
 
 /* ---- forecasts ---- */
 
-/* Log-likelihood of phi at the best variance: an AR(1) that starts in its stationary law. */
+/* Returns the log-likelihood of phi at the best variance, for an AR(1) that starts in its stationary law. */
 static double likelihood(const double *w, uint32_t n, double phi)
 {
 	double s = (1 - phi * phi) * w[0] * w[0];
@@ -20,7 +20,8 @@ static double likelihood(const double *w, uint32_t n, double phi)
 	return 0.5 * log(1 - phi * phi) - 0.5 * n * log(s / n);
 }
 
-/* phi by statsmodels 0.15.0, SARIMAX(y, order=(1,1,0), simple_differencing=True), exact likelihood; its optimiser stops within 5e-5. */
+/* Expected phi: statsmodels 0.15.0, SARIMAX(y, order=(1,1,0), simple_differencing=True), exact likelihood, whose optimiser stops
+ * within 5e-5. */
 static void test_maximum_likelihood(void)
 {
 	static const struct {
@@ -47,7 +48,7 @@ static void test_maximum_likelihood(void)
 	}
 }
 
-/* Of two changes the likelihood is greatest at 2 w1 w2 / (w1^2 + w2^2) (the cubic is linear then). */
+/* For two changes the likelihood is greatest at 2 w1 w2 / (w1^2 + w2^2), since the cubic is linear then. */
 static void test_closed_forms(void)
 {
 	near_to(parcae_ar1((double[]){ 3, 1 }, 2), 0.6, 1e-12, "phi of two changes");
@@ -56,8 +57,8 @@ static void test_closed_forms(void)
 	near_to(parcae_ar1((double[]){ 5 }, 1), 0, 0, "a single change does not determine phi: 0");
 }
 
-/* A jump by 9 and back is removed as an outlier. An increase of 2 per interval gives phi = 1, so the forecast is 30, 32, 34, clamped to 28
- * + 3, then to 29. */
+/* A jump by 9 and back is removed as an outlier. An increase of 2 per interval gives phi = 1. The forecast is therefore 30, 32, 34,
+ * clamped first to 28 + 3 and later to 29. */
 static void test_cleaning_and_limits(void)
 {
 	double out[3], scratch[8], leap[] = { 20, 20, 29, 20, 20 }, back[] = { 20, 20, 14, 20, 20 }, step[] = { 20, 20, 29, 29, 29 };
@@ -93,7 +94,7 @@ static struct parcae_loss loss_of(uint32_t pipelines, uint32_t depth, uint32_t l
 	return loss;
 }
 
-/* Every set of losses, one by one. */
+/* Enumerates every set of losses. */
 static void enumerate(uint32_t pipelines, uint32_t depth, uint32_t j, double *keep, double *lost)
 {
 	uint32_t workers = pipelines * depth;
@@ -136,7 +137,7 @@ static void test_odds(void)
 			drawn_worst = furthest(a[1], c[1], p + 1, furthest(a[0], c[0], d + 1, drawn_worst));
 		}
 	near_to(worst, 0, 1e-12, "exact odds are those of an enumeration of all sets of losses");
-	/* 4.5 standard deviations of a share of 1/2, as several hundred are looked at. */
+	/* 4.5 standard deviations of a share of 1/2, because several hundred shares are compared */
 	printf("# %u draws are off by %.4f at most\n", draws, drawn_worst);
 	ok(drawn_worst > 0 && drawn_worst < 4.5 * 0.5 / sqrt(draws), "odds from draws are near the exact ones");
 	parcae_odds_drawn(4, 3, 5, 100, 7, a[0], a[1]);
@@ -144,7 +145,7 @@ static void test_odds(void)
 	parcae_odds_drawn(4, 3, 5, 100, 8, c[0], c[1]);
 	ok(!memcmp(a[0], b[0], 5 * sizeof(double)) && !memcmp(a[1], b[1], 4 * sizeof(double)), "equal keys draw equal odds");
 	ok(memcmp(a[0], c[0], 5 * sizeof(double)) != 0, "different keys draw different odds");
-	/* 2 of 5 nodes go, 3 work: C(3,1) C(2,1) / C(5,2). */
+	/* 2 of 5 nodes end, 3 of which work: C(3,1) C(2,1) / C(5,2). */
 	near_to(parcae_hit_chance(5, 3, 2, 1), 0.6, 1e-12, "chance that one of two losses hits a worker");
 	near_to(parcae_hit_chance(5, 5, 2, 2), 1, 1e-12, "without idle instances both losses hit workers");
 	near_to(parcae_hit_chance(5, 3, 4, 1), 0, 0, "four losses with two standby instances: the chance of exactly one lost worker is 0");
@@ -161,7 +162,8 @@ static void test_costs(void)
 	near_to(parcae_p2p_s(16777216), 18622e-6, 1e-12, "16 MiB as measured");
 	near_to(parcae_p2p_s(9 << 20), (1428 + (18622 - 1428) * 8.0 / 15) * 1e-6, 1e-12, "9 MiB: 8/15 of the way from 1 to 16");
 	near_to(parcae_stage_bytes(&gpt, 8), 1576.4e6 * 12 / 8, 1e-12, "a stage of eight holds an eighth of the state");
-	/* 45 groups at 500 ms, 35 ms; 240 ms; rendezvous 6.6 s; 6 layers at 430 ms and 328.4 MB of an embedding in 0.36947222 s. */
+	/* 45 groups take 500 ms and 35 ms each; 240 ms; the rendezvous takes 6.6 s; 6 layers take 430 ms each, and 328.4 MB of an
+	 * embedding 0.36947222 s. */
 	near_to(parcae_restart_s(&gpt, 4, 8, true), 22.535 + 0.24 + 6.6 + 2.58 + 0.36947222, 1e-8,
 		"migration cost of GPT-1.5B, 4x8, with one more instance");
 	near_to(parcae_restart_s(&gpt, 4, 8, false), 1.8035 + 0.24 + 2.58 + 0.36947222, 1e-8,
@@ -184,7 +186,7 @@ static const struct parcae_shape shapes[] = { { 1, 2, 2, 10 }, { 1, 3, 3, 14 }, 
 	{ 4, 2, 8, 33 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes, PERIODS = 4 };
 
-/* Every loss of r nodes out of n, of which the first ones work. */
+/* Enumerates every loss of r nodes out of n, of which the first ones work. */
 static double enumerate_migration(struct parcae_planner *p, uint32_t from, uint32_t n, uint32_t r, uint32_t to)
 {
 	const struct parcae_shape *f = &shapes[from];
@@ -227,7 +229,7 @@ static double step_worth(
 	return shapes[to].rate * (t->length_s - cost);
 }
 
-/* Every sequence of shapes. */
+/* Enumerates every sequence of shapes. */
 static double best_sequence(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *t,
 	uint32_t left, uint32_t *first)
 {
@@ -275,7 +277,7 @@ static void test_plans(struct parcae_planner *p)
 		"the random cases include plans that keep the shape and plans that change it: %u change", changes);
 }
 
-/* The rule of the throughput-optimal baseline: the first shape with the highest rate. */
+/* Tests the rule of the throughput-optimal baseline: the first shape with the highest rate. */
 static void test_fastest(void)
 {
 	static const struct parcae_shape ties[] = { { 1, 4, 4, 7 }, { 2, 2, 4, 9 }, { 4, 1, 4, 9 }, { 3, 2, 6, 8 } };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_spot_waits.c - runs without an end of their own: a policy sets a timer each second and trains nothing. With a deadline the
- * run ends at the 10,000th instant of timers alone; the instants of the deadline and of the last end of a step count.
+ * unit_spot_waits.c - runs that do not end by themselves: a policy sets a timer each second and trains nothing
+ *
+ * With a deadline the run ends at the 10,000th instant that has only timers. The instants of the deadline and of the last end
+ * of a step count.
  */
 #include "tests/tap.h"
 
@@ -13,7 +15,7 @@ static struct orr_error err;
 static const struct orr_param no_params[] = { ORR_PARAM_END };
 static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":100,\"points\":[[1,1,1000]]}";
 
-static int64_t step_s, first_at, second_at; /* steps of this length begin then; 0: none */
+static int64_t step_s, first_at, second_at; /* length of steps and times of their start, in s; 0: none */
 static uint64_t most;
 
 static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_error *e)
@@ -83,14 +85,14 @@ int main(void)
 	ok(!r && strstr(err.text, "at 16999.000000000 s: no progress since 1.944 h, with step 1 of 100; 1 instances are live"),
 		"without a deadline the run fails: %s", err.text);
 	result_free(r);
-	/* Steps from 0 to 4 s and from 10 to 14 s: throughput is over the time from the first to the last. */
+	/* Steps run from 0 to 4 s and from 10 to 14 s: throughput is measured from the first to the last of them. */
 	step_s = 1;
 	most = 4;
 	second_at = 10;
 	r = go("0,add,a\n", "price=3.6", 20);
 	near_to(spot_runs_metric(r, "samples_per_s"), 80. / 14, 1e-12, "throughput from a beginning at 0");
 	near_to(spot_runs_metric(r, "usd_per_hour"), 3.6, 1e-12, "cost rate until the last step's end");
-	/* Seven steps of 1 s and one of 7 s, each second at 3.6 USD/h. */
+	/* Seven steps of 1 s and one step of 7 s, each second at 3.6 USD/h. */
 	near_to(spot_runs_metric(r, "value"), (7 * 10 / 3.6 + 7 * (10 / 7.) / 3.6) / 14, 1e-12, "a pause is part of the step after it");
 	result_free(r);
 	first_at = 2;

@@ -116,7 +116,7 @@ static void test_zones(void)
 	at_start = ask_zones;
 	at_timer = request_some;
 	struct run_result *r = go(two_zones, plain_job, "price=3", 100);
-	/* c for 100 s at 2; a and b (one of them twice) for 80 s at 5; d for 80 s at 7. */
+	/* c costs 2 for 100 s; a and b (one of them twice) cost 5 for 80 s; d costs 7 for 80 s. */
 	near_to(spot_runs_metric(r, "usd"), (100 * 2 + 160 * 5 + 80 * 7) / 3600., 1e-12, "each instance costs its price");
 	near_to(spot_runs_metric(r, "refused"), 1 + 2, 0, "offers that were missing are counted as refused");
 	ok(used & SPOT_USED_PRICES && !(used & SPOT_USED_PRICE), "prices of the trace were used, the default was not");
@@ -124,7 +124,7 @@ static void test_zones(void)
 	in_create = NULL;
 	at_start = NULL;
 	at_timer = NULL;
-	/* The price of zone x rises for the instances there, at 50 s, and falls at 80 s. */
+	/* The price of zone x rises at 50 s for its instances, and falls at 80 s. */
 	r = go("time_s,event,node,zone,type,price\n0,add,a,x,,\n0,add,b,y,,\n0,add,c,x,,4\n50,price,,x,,9\n80,price,,,,1\n100,end,,,,\n",
 		plain_job, "price=3", 100);
 	near_to(spot_runs_metric(r, "usd"), (50 * 3 + 30 * 9 + 20 * 1 + 80 * 3 + 20 * 1 + 100 * 4) / 3600., 1e-12,
@@ -133,7 +133,7 @@ static void test_zones(void)
 	result_free(r);
 }
 
-/* An instance of price 0 is free, whatever the default. */
+/* An instance of price 0 is free, even if the default price is positive. */
 static void test_free(void)
 {
 	struct run_result *r = go("time_s,event,node,price\n0,add,a,0\n0,add,b,\n100,end,,\n", plain_job, "price=3.6", 100);
@@ -156,7 +156,7 @@ static void test_limits(void)
 	static const unsigned all = SPOT_USED_TARGET | SPOT_USED_QUOTA | SPOT_USED_MAX_PRICE;
 	static const struct {
 		const char *options;
-		uint32_t live, offers; /* at 5 s; c is removed at 10 s */
+		uint32_t live, offers; /* numbers at 5 s; c is removed at 10 s */
 		uint32_t live_later;
 		unsigned used;
 	} cases[] = {
@@ -191,7 +191,7 @@ static void test_limits(void)
 
 static uint32_t shape[2];       /* pipelines, depth */
 static const char *owners;      /* name of the owner of each stage */
-static const char *then_owners; /* at 5 s, after orr_steps_stop(); NULL: the same */
+static const char *then_owners; /* owners from 5 s on, after orr_steps_stop(); NULL: the same */
 static uint32_t dropped;        /* pipeline; UINT32_MAX: none */
 static double own_bytes;
 static uint64_t most;
@@ -235,7 +235,7 @@ static void go_on(struct orr_spot *w, uint64_t tag)
 static const char with_activations[] = JOB("\"figures\":{\"activation_bytes\":1e6},");
 static const char with_gradients[] = JOB("\"figures\":{\"gradient_bytes\":3e6},");
 static const char without[] = JOB("");
-/* a, b, c are in zone x; p, q in y; z in z. */
+/* a, b, c are in zone x; p, q in zone y; z in zone z. */
 static const char three_zones[] = "time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n0,add,c,x\n0,add,p,y\n0,add,q,y\n0,add,z,z\n100,end,,\n";
 
 static double egress_of(const char *job, uint32_t pipelines, uint32_t depth, const char *names)
@@ -265,7 +265,8 @@ static void test_egress(void)
 	ok(!(used & SPOT_USED_EGRESS), "the price of bytes was not used");
 	near_to(egress_of(with_activations, 2, 2, "apbq"), 10 * 2 * 2 * 1e6 * 8 / 2 / 1e9, 1e-12,
 		"activations of two pipelines, each with half the samples; the gradients of a stage stay in its zone");
-	/* Money is rounded to 1e-9 USD a step. sum over stages with z > 1 of z 2 (D - 1) / D G / P, G = 1 GB: two bytes per parameter */
+	/* Money is rounded to 1e-9 USD per step. The bytes are the sum over stages with z > 1 of z 2 (D - 1) / D G / P, with G = 1
+	 * GB: two bytes per parameter. */
 	near_to(egress_of(without, 2, 1, "ap"), 10 * 2 * 2 * 0.5 * 1, 1e-12, "gradients of two owners in two zones");
 	near_to(egress_of(without, 3, 1, "apz"), 10 * 3 * 2 * (2 / 3.), 1e-8, "gradients in three zones");
 	near_to(egress_of(without, 3, 1, "apq"), 10 * 2 * 2 * (2 / 3.), 1e-8, "gradients of three owners in two zones");
@@ -298,7 +299,7 @@ static void test_copies(void)
 	static const struct {
 		const char *first, *then;
 		uint32_t successors;
-		double part; /* of the state, from another zone */
+		double part; /* part of the state that comes from another zone */
 		const char *name;
 	} cases[] = {
 		{ "ab", "ab", 0, 0, "the same owners" },
@@ -363,7 +364,7 @@ static void test_speeds(void)
 		/* The third step ends at 6 s; seven steps of 3 s at half the speed. */
 		{ "s", "speeds=slow=0.5,fast=2", slow_down, 48 },
 		{ "f", "speeds=slow=0.5,fast=2", slow_down, 5 },
-		/* The fifth step, which ends at 5 s, is in flight until timers have been called. */
+		/* The fifth step ends at 5 s; it is in flight until the timers of this instant have been called. */
 		{ "o", "speeds=slow=0.5,fast=2", slow_down, 5 + 5 * 3 },
 	};
 	at_start = begin_training;

@@ -1,11 +1,11 @@
-# A training step of GPT-3 175B on a fat tree: TP 8, PP 16, as many replicas as fit; one NIC per GPU,
-# D-mod-k routes, every collective as flows. Lanes are merged where routes and loads are equal, and the merged step is the
-# unmerged one. Sizes: 1,024 GPUs both ways, 10,240 GPUs (80 replicas, batch 2,560, micro-batch 1) merged.
+# A training step of GPT-3 175B on a fat tree with TP 8, PP 16 and as many replicas as fit. There is one NIC per GPU; routes
+# are D-mod-k; every collective runs as flows. Lanes are merged where routes and loads are equal, and the merged step equals
+# the unmerged one. Sizes: 1,024 GPUs merged and unmerged; 10,240 GPUs (80 replicas, batch 2,560, micro-batch 1) merged.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
-# step NODES NETWORK BATCH [OPTIONS]: the duration of an iteration, or the error
+# step NODES NETWORK BATCH [OPTIONS]: prints the duration of an iteration, or the error
 step() {
   "${prefix[@]}" "$ORRERY" step gpt3_175b --cluster "$1x8:a100-80g" --network "fat-tree:$2,bw=200Gbps,nics=8" --batch 1 \
     --precision bf16 --set step.optimizer=adam --policy megatron --set policy.megatron.tp=8 --set policy.megatron.pp=16 \
@@ -15,7 +15,7 @@ step() {
 duration() { awk -F, '$2 == "iteration_s" { print $3 }' "$work/out/summary.csv"; }
 prefix=()
 
-# 8 replicas of as many micro-batches; unmerged, each costs a thousand rings of 8 GPUs and more.
+# 8 replicas with 8 micro-batches each; unmerged, each replica needs more than a thousand rings of 8 GPUs.
 batch=64 nodes=1280 k=64 samples=2560 cpu_limit=10 mib_limit=1024
 if [ -n "${ORR_SANITIZED:-}" ]; then
   batch=8 nodes=256 k=64 samples=512 cpu_limit=60 mib_limit=4096
@@ -37,7 +37,8 @@ step 128 k=16 8 --set step.merge=off --set step.iterations=1 "${other[@]}"
 ok "$(awk -v a="$merged" -v b="$(duration)" 'BEGIN { d = a - b; print !(b > 0 && (d < 0 ? -d : d) <= 1e-9 * b) }')" \
   "ZeRO-1 without sequence parallelism: merged and unmerged agree to 1e-9"
 
-# 64 ports: a pod has 1,024 NICs, 8 replicas. The ring of replicas goes from pod to pod, so that all hops are alike.
+# With 64 ports a pod has 1,024 NICs, for 8 replicas. The ring of replicas goes from pod to pod, so that all hops are
+# alike.
 prefix=("$top_builddir/tests/peak_rss")
 TIMEFORMAT='%U %S'
 big=(--set step.merge=on --set policy.megatron.dp_stride=8)
@@ -49,7 +50,7 @@ ok "$([ "$kib" -gt 0 ] && [ "$kib" -lt $((mib_limit * 1024)) ]; echo $?)" "peak 
 prefix=()
 
 like "$(step "$nodes" "k=$k,routing=ecmp" "$samples" "${big[@]}")" 'merge=on.*ecmp' "step.merge=on is refused with hashed routes"
-# 48 ports: a pod of 576 NICs ends in the middle of a replica.
+# With 48 ports a pod has 576 NICs and ends in the middle of a replica.
 like "$(step "$nodes" k=48 "$samples" --set step.merge=on)" 'routes or loads of the lanes differ' \
   "step.merge=on is refused if pods end within replicas"
 tap_done

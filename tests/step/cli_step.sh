@@ -96,7 +96,7 @@ fi
 if command -v gnuplot >/dev/null; then
   "$orrery" step two.json "${net[@]:0:4}" --policy allreduce,stanza --out figures -q
   is "$? $(cd figures && echo *.pdf)" "0 throughput.pdf timeline-allreduce.pdf timeline-stanza.pdf" "--out draws the figures of throughput and time"
-  # One row of devices leaves the least room for the legend.
+  # With one row of devices, the legend has the least room.
   is "$(grep -oE 'forward|backward|optimizer|messages' figures/timeline-allreduce.svg | sort -u | wc -l)" 4 "the legend is complete"
 else
   skip "gnuplot is not installed" 2
@@ -169,7 +169,7 @@ like "$? $said" '^1 orrery: /proc/nowhere: cannot create this directory' "an --o
 
 # ---- plugins ----
 flags="-I$tree/include"
-# compile NAME: NAME.c into NAME.so
+# compile NAME: compiles NAME.c into NAME.so
 compile() { "${CC:-cc}" -std=c11 -shared -fPIC "$flags" -o "$1.so" "$1.c"; }
 if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/dev/null; then
   like "$(ORRERY=$orrery ORRERY_CFLAGS=$flags sh ./mine_test.sh 2>&1)" '^ok: same end times as allreduce' "a new step policy's own test passes"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Crossbow: throughput by learners, the tuner, the all-reduce of the base model, learning on small problems.
+# Crossbow: throughput by number of learners, the tuner, the all-reduce of the central average model, learning on small
+# problems.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
 
-# metric NAME ARGUMENTS..: a metric of one run
+# metric NAME ARGUMENTS..: prints a metric of one run
 metric() {
   local m=$1
   shift
@@ -29,8 +30,8 @@ like "$("$orrery" step "${tuned[@]}" --set policy.crossbow.interval=3 --set step
   "with 3 clocks per measurement the learners are tuned from 2 to 5 and back to 4"
 is "$("$orrery" step "${tuned[@]}" --check -q; echo $?)" 0 "--check finds no error"
 
-# 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms. Without work it is exposed;
-# behind a task of 30 ms it is hidden.
+# 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms. Without
+# tasks it is exposed; a task of 30 ms hides it.
 eight=(resnet50 --cluster 8x1:v100 --network star:bw=80Gbps,lat=0 --batch 16 --policy crossbow --set step.update_cost=none)
 sum=$(metric iteration_s "${eight[@]}" --set step.compute_s=1e-9 --set step.iterations=10)
 is "$(awk -v t="$sum" 'BEGIN { print (t > 0.017 && t < 0.0188) ? "17.9 ms" : t }')" "17.9 ms" "the all-reduce of ResNet-50 takes 17.9 ms"
@@ -54,7 +55,8 @@ for every in 1 5; do
   "$orrery" step "${both[@]}" --set policy.crossbow.sync_every=$every --set policy.easgd.sync_every=$every --out o -q 2>said || cat said >&2
   is "$(awk -F, '$2 == "final_loss" { print $3 }' o/summary.csv | uniq -c | awk '{ print $1 }')" 2 "EASGD, an exchange every $every: the loss of Crossbow with one learner"
 done
-# 1,111,946 parameters at 1 GB/s: 2 * 3/4 * 4 bytes = 6.6717 ms per all-reduce, behind a barrier in every fifth iteration of 10 ms.
+# 1,111,946 parameters at 1 GB/s: 2 * 3/4 * 4 bytes = 6.6717 ms per all-reduce, after a barrier in every fifth iteration
+# of 10 ms.
 behind=$(metric iteration_s "${both[@]:0:7}" --policy easgd --set policy.easgd.sync_every=5 --set step.compute_s=0.01 --set step.update_cost=none --set step.iterations=20)
 is "$(awk -v t="$behind" 'BEGIN { x = (0.05 + 6 * 1111946e-9) / 5; print (t / x - 1) ^ 2 < 1e-6 ? "exposed" : t " not " x }')" exposed \
   "EASGD's all-reduce is exposed in every fifth iteration"

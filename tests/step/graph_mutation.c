@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * graph_mutation.c - no damaged graph or list of partitions crashes orrery or is accepted wrongly
+ * graph_mutation.c - no damaged graph or list of partitions crashes orrery or is accepted by mistake
  *
- * Each token of a file that has every key is replaced by hostile tokens and by tokens of the same file, removed and
- * doubled; files are truncated after every byte. Each case ends in an input error that names the file and the JSON path (or
- * line and column), or in a graph that runs. Those graphs are run (under the sanitizers, a sample of them).
+ * Each token of a file that has every key is replaced by hostile tokens and by other tokens of the file, removed and doubled.
+ * Files are truncated after every byte. Each case ends in an input error that names the file and the JSON path (or line and
+ * column), or in a valid graph. The valid graphs are run (under the sanitizers, a sample of them).
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -52,7 +52,7 @@ static char path[] = "/tmp/orrery-mutation-XXXXXX";
 static unsigned long cases, accepted, refused, ran, insane, unnamed, wrong_code;
 static bool is_graph, is_small;
 
-/* "in: $..: text" or "in:LINE:COLUMN: text" */
+/* Returns whether the text starts with "in: $..: text" or "in:LINE:COLUMN: text". */
 static bool names_its_place(const char *text)
 {
 	if (!strncmp(text, "in: $", 5))
@@ -70,7 +70,7 @@ static bool is_ordered(const struct graph *g)
 	return g->n > 0;
 }
 
-/* Runs with every check on. A graph that does not fit in a device is an error of the run. */
+/* Runs the graph with every check enabled. A graph that does not fit on a device is an error of the run. */
 static void carry_out(const char *text, size_t n)
 {
 	char set[80];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Measured collectives inside a node (measured/nccl_published.csv: nccl-tests of seven sources; measured/vidur_network.csv: vidur's
- * NCCL kernels) against the step world's default, step.algorithm=auto. Each row is predicted twice: with laws fitted to all sources, and
- * with laws fitted without the source of the row. ORRERY_DATA_PATH is the folder of the tables.
+ * Measured collectives inside a node against the step world's default, step.algorithm=auto. The measurements are
+ * measured/nccl_published.csv (nccl-tests of seven sources) and measured/vidur_network.csv (vidur's NCCL kernels). Each row is
+ * predicted twice: with laws fitted to all sources, and with laws fitted without the source of the row. ORRERY_DATA_PATH is the
+ * folder of the tables.
  *
- * Sources that no other source can stand in for are reported and not asserted: vidur's rows of 2 and 4 GPUs (no other table has these
- * numbers of GPUs; what is left is the device's bus bandwidth) and those of the H100. A row of two H100 PCIe with bridges
- * (NVIDIA/nccl issue 1161) has no device in the catalogue.
+ * Sources that no other source can replace are reported and not asserted: vidur's rows of 2 and 4 GPUs and the rows of the
+ * H100. No other table has 2 or 4 GPUs, so their prediction uses only the device's bus bandwidth. A row of two H100 PCIe with
+ * bridges (NVIDIA/nccl issue 1161) has no device in the catalogue.
  */
 #include "tests/step/one_collective.h"
 
@@ -25,7 +26,7 @@ struct row {
 
 enum { MAX_ROWS = 1024, LINE = 512 };
 static struct row rows[MAX_ROWS];
-static char lines[2][MAX_ROWS][LINE]; /* of each table; line i + 1 is that of row first[t] + i */
+static char lines[2][MAX_ROWS][LINE]; /* lines of each table; line i + 1 belongs to row first[t] + i */
 static int n_lines[2], first[2], n_rows;
 static const char *const tables[2] = { "nccl_published.csv", "vidur_network.csv" };
 static const char *const kinds[2] = { "nccl", "vidur-net" };
@@ -38,7 +39,7 @@ static FILE *open_table(const char *name)
 	return folder ? fopen(path, "r") : NULL;
 }
 
-/* source,op,gpu,ranks,gpus_per_node,fabric,nccl,bytes,time_us,..; source and fabric may be quoted. */
+/* Reads a line source,op,gpu,ranks,gpus_per_node,fabric,nccl,bytes,time_us,..; source and fabric may be quoted. */
 static bool read_published(char *line, struct row *r)
 {
 	char *field[9], *p = line;
@@ -121,7 +122,7 @@ static bool is_inside(const struct row *r)
 	return r->time_s > 0 && r->n <= r->per_node && op_of(r, &op);
 }
 
-/* A profile fitted to both tables without the rows of a source (NULL: with all). */
+/* Returns a profile fitted to both tables without the rows of a source; NULL: with all rows. */
 static struct profile *fit_without(const char *source, const char *select)
 {
 	struct points points = { 0 };
@@ -209,7 +210,7 @@ static void predict(void)
 	}
 }
 
-/* Prints the rows of the source of row i and those of its op; adds them to *sum. */
+/* Prints the rows of row i's source and op; adds them to *sum. */
 static void show_source(int i, struct tally *sum)
 {
 	struct tally t = { .n = { 0 } };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Step plugins that make one mistake each: the error names the policy (and the iteration, if any) and the mistake,
-# the exit code is 1 (2 if the plugin rejects the input), and the database is unchanged. Those in the second list are
+# the exit code is 1 (2 if the plugin rejects the input), and the database is unchanged. Plugins in the second list are
 # unusual but allowed.
 . "${srcdir:-.}/tests/tap.sh"
 : "${CC:=cc}"
@@ -126,7 +126,7 @@ wrong_questions
 late
 bandwidth|--set policy.step-hostile.lanes=true
 EOT
-# 2^31 gathers of 3 steps among 4: 1 byte in each step over 1.25e9 bytes/s and no latency.
+# 2^31 gathers among 4 devices have 3 steps each; each step takes 1 byte at 1.25e9 bytes/s without latency.
 said=$(step many_repeats --network star:bw=10Gbps,lat=0 --set step.iterations=1 --out "$work/many")
 is "$? $said $(sed -n 's/^.*,iteration_s,\([0-9.]*\),.*$/\1/p' "$work/many/summary.csv" | cut -c1-8)" "0  5.153960" \
   "2^31 repeats take 2^31 times as long"

@@ -20,7 +20,7 @@ struct fixture *fixture_new(const char *cluster, const char *network, const char
 void fixture_set(struct fixture *f, const char *pair); /* "iterations=5" */
 void fixture_free(struct fixture *f);
 
-/* Runs a policy with "name=value" settings, separated by spaces; returns the code. */
+/* Runs a policy with "name=value" settings, separated by blanks; returns the result code. */
 int fixture_run(struct fixture *f, const struct orr_policy *p, const char *settings, struct step_result *out, struct orr_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 orrery=$ORRERY
 cd "$work" || exit 1
 model=(lenet5 --no-figures --policy allreduce)
-# step ARGUMENTS..: runs LeNet-5; the summary is in o/summary.csv
+# step ARGUMENTS..: runs lenet5; the summary is in o/summary.csv
 step() { rm -rf o && "$orrery" step "${model[@]}" --out o -q "$@" 2>said || cat said; }
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
 # near A B: prints "near" if A / B is within 1e-9 of 1

@@ -59,7 +59,7 @@ static void check_accounts(const struct what *w, const struct step_result *r, co
 	}
 }
 
-/* Returns false if the run is refused, with a reason. */
+/* Returns false, and prints the reason, if the run is refused. */
 static bool run(const struct what *w, const char *a, const char *b, struct step_result *r)
 {
 	struct orr_error e = { 0 };
@@ -120,7 +120,7 @@ static void run_all(const struct what *w, bool is_deep)
 			step_result_free(&single);
 		}
 		if (is_deep && merged.period && run(w, "merge=auto", "exact=true", &exact)) {
-			/* No later messages share the network with the last ones. */
+			/* No later messages share the network with the last messages. */
 			compare_ends(w, &merged, &exact, ITERATIONS - TAIL, i ? "extrapolated, analytic" : "extrapolated");
 			step_result_free(&exact);
 		}
@@ -128,7 +128,7 @@ static void run_all(const struct what *w, bool is_deep)
 	}
 }
 
-/* The default, and each parameter alone at each choice, or at some small numbers. */
+/* Tries the default, and each parameter at each choice, or at some small numbers, with the others at their defaults. */
 static void all_settings(struct what *w, bool is_deep)
 {
 	char text[256];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Ako's times, messages and memory. Expected values: the closed forms of docs/models/step-stanza-ds-sync-ako.md for AlexNet
- * (61,100,840 parameters in FP32) on 1 Gb/s with 10 s of compute; cuts of layers against all possible cuts.
+ * (61,100,840 parameters in FP32) on 1 Gb/s with 10 s of compute. Cuts of layers are compared with all possible cuts.
  */
 #include "learn/train.h"
 #include "tests/step/step_fixture.h"
@@ -35,7 +35,7 @@ static struct fixture *open_fixture(const char *cluster, const char *model, cons
 
 struct outcome {
 	double iteration_s, rate, sent, busy_s, peak;
-	double p, largest; /* the policy's description of its choice */
+	double p, largest; /* partitions and their largest share, from the policy's description of its choice */
 	int code;
 };
 
@@ -73,7 +73,7 @@ static void constant_bandwidth(void)
 {
 	static const struct {
 		uint32_t n;
-		double p, use; /* from the table with G = 244 MB */
+		double p, use; /* partitions and use of the bandwidth, from the table with G = 244 MB */
 	} rows[] = { { 8, 2, 0.683 }, { 16, 3, 0.976 }, { 64, 13, 0.946 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct outcome o = ako(rows[i].n, "iterations=6", "");
@@ -143,10 +143,10 @@ struct watch {
 	uint32_t n, p;
 	bool is_per_peer;
 	double scale;
-	uint64_t begun[MOST], got[MOST][MOST]; /* gradients begun; rounds that have arrived [from][to] */
+	uint64_t begun[MOST], got[MOST][MOST]; /* gradients started; rounds that have arrived, [from][to] */
 	uint32_t messages, disorder, wrong;
-	int64_t lead,
-		ahead_of_slices; /* most iterations that a worker was ahead: of another worker; of the slices that a worker had received */
+	int64_t lead, ahead_of_slices; /* largest number of iterations by which a worker was ahead: of another worker; of the slices that
+					* it had received */
 };
 
 static void note_lead(struct watch *w, uint32_t i)
@@ -215,7 +215,7 @@ static void messages(void)
 	}
 }
 
-/* TF.AKO's clock: rounds of which a worker has all slices; no worker is more than the bound ahead of the slowest. */
+/* TF.AKO's clock counts rounds of which a worker has all slices; no worker is ahead of the slowest by more than the bound. */
 static void staleness_bound(void)
 {
 	static const char *const slow = "speeds=3:0.2";
@@ -263,7 +263,7 @@ static void layers(void)
 		for (uint32_t p = 1; p <= n; p++) {
 			char settings[96], options[32];
 			snprintf(settings, sizeof settings, "partition_method=layers partitions=%u", p);
-			snprintf(options, sizeof options, "iterations=%u", p + 1); /* the first one is not measured */
+			snprintf(options, sizeof options, "iterations=%u", p + 1); /* the first iteration is not measured */
 			struct outcome o = run("2x1:v100", models[m], options, &orr_policy_ako, settings);
 			double best = INFINITY;
 			search(size, n, p, 0, &best);
@@ -280,7 +280,7 @@ static void layers(void)
 
 /* ---- memory, age, errors ---- */
 
-/* Weights, the gradient, p - 1 older gradients, their sum and the inbox. */
+/* Memory holds weights, the gradient, p - 1 older gradients, their sum and the inbox. */
 static void memory(void)
 {
 	double one = ako(4, "iterations=2", "partitions=1").peak, many = ako(4, "iterations=2", "partitions=13").peak;

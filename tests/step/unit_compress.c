@@ -24,7 +24,7 @@ static struct compression parse(const char *text)
 	return c;
 }
 
-/* Bytes that a rank sends (and receives) in a ring, for a model with these layers. */
+/* Returns bytes that a rank sends (and receives) in a ring, for a model with these layers. */
 static double volume(const char *method, const struct dnn *d, uint32_t n, uint64_t iteration)
 {
 	struct compression c = parse(method);
@@ -143,8 +143,9 @@ static void steps(void)
 			"placement=dedicated servers=1 push_overlap=false"),
 		0.25 + 4 * k * 8 / B + 4 * 4 * d / B, 1e-9, "parameter server: pushes are compressed, pulls are dense");
 	/*
-	 * Faster throughout. The gain of communication alone, (d/k) / n, shrinks as n grows. The gain of the step shrinks from n =
-	 * 32 on only: before that the volume of the dense ring grows as well, from 1.75 to 1.94 of the gradient.
+	 * Compression is faster throughout. The gain of communication, (d/k) / n, shrinks as n grows. The gain of the step
+	 * shrinks only from n = 32 on: below that the volume of the dense ring grows as well, from 1.75 to 1.94 of the
+	 * gradient.
 	 */
 	static const char *const clusters[] = { "8x1:v100", "32x1:v100", "128x1:v100", "256x1:v100" };
 	double gain[3][4], sent[3][4];
@@ -179,9 +180,9 @@ static void steps(void)
 }
 
 /*
- * ResNet-50 on 256 P100, t_c = 0.25 s for 32 images each, 102 MB of gradient (Goyal et al., "Accurate, Large Minibatch
- * SGD", 2017): about 90 % efficiency from 8 to 256 GPUs. 8 GPUs are one server and lose nothing here. The only free
- * constant, the bandwidth, is set so that 64 GPUs lose a tenth. This is a calibration, not a prediction.
+ * ResNet-50 on 256 P100, t_c = 0.25 s for 32 images each, 102 MB of gradient (Goyal et al., "Accurate, Large Minibatch SGD",
+ * 2017): about 90 % efficiency from 8 to 256 GPUs. 8 GPUs are one server and lose nothing here. The bandwidth, the only free
+ * constant, is set so that 64 GPUs lose a tenth. This is a calibration, not a prediction.
  */
 static void large_batch(void)
 {

@@ -22,7 +22,7 @@ struct run {
 	int code;
 };
 
-/* sets: options of the step world, separated by spaces. */
+/* sets: options of the step world, separated by blanks */
 static struct run run_on(
 	const char *cluster, const char *network, const char *model, const char *sets, const struct orr_policy *p, const char *settings)
 {
@@ -91,19 +91,19 @@ static void all_reduce(void)
 static void horovod(void)
 {
 	struct run one = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1000s fusion_bytes=1e12");
-	/* Everything is ready before the thread first wakes, 1000 s after the backward pass began. */
+	/* All gradients are ready before the thread first wakes, 1000 s after the start of the backward pass. */
 	ok(one.iteration_s > 1000 && strstr(one.choice, " 1 all-reduces"), "horovod: one long cycle sends one message (%s)", one.choice);
 	struct run many = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1us");
 	struct run each = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1ms fusion_bytes=1");
 	ok(many.iteration_s < one.iteration_s, "horovod: short cycles start sending earlier");
-	/* ResNet-50: 54 filters and matrices and 53 normalisations are 107 layers with parameters. */
+	/* ResNet-50 has 54 filters and matrices and 53 normalisations, so 107 layers with parameters. */
 	ok(strstr(each.choice, " 107 all-reduces") != NULL, "horovod: a fusion buffer of 1 byte sends each layer on its own (%s)",
 		each.choice);
 }
 
 static void different_speeds(void)
 {
-	/* Under a barrier the slowest GPU decides: 0.5 speed, twice the compute. */
+	/* With a barrier the slowest GPU determines the time: at speed 0.5 compute takes twice as long. */
 	struct run r =
 		run_on("2x1:v100", "star:bw=1GBps,lat=0", "alexnet", "speeds=1:0.5", &orr_policy_allreduce, "fusion=none overlap=false");
 	near_to(r.iteration_s, 2 * compute_s + r.params * 4 / B, 1e-9, "allreduce waits for the slowest");
@@ -129,7 +129,7 @@ static void priorities(void)
 	}
 }
 
-/* Two nodes of four GPUs: 3/4 of M inside, then M/4 between the nodes per GPU, then 3/4 of M inside again. */
+/* Two nodes of four GPUs: 3/4 of M are moved inside a node, then M/4 per GPU between the nodes, then 3/4 of M inside again. */
 static void dense_inside(void)
 {
 	static const char net[] = "star:bw=1GBps,lat=0,nics=4,gpu_bw=10GBps,gpu_lat=0";
@@ -149,7 +149,7 @@ static void dense_inside(void)
 
 static void servers(void)
 {
-	/* One dedicated server receives w M, then sends as much (stanza's T_push = (w/S) W / B). */
+	/* One dedicated server receives w M, then sends w M (stanza's T_push = (w/S) W / B). */
 	struct run r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false");
 	double M = r.params * 4;
 	near_to(r.iteration_s, compute_s + 2 * 4 * M / B, 1e-9, "BSP, one dedicated server, 4 workers: compute + 2 w M / B");
@@ -169,7 +169,7 @@ static void servers(void)
 		"parameter-server: priority to early layers is not slower than fair sharing (%.4f, %.4f s)", prio.iteration_s,
 		fair.iteration_s);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false shard=tensor");
-	/* One server holds AlexNet's largest tensor, fc6's 37.7 M of 61.1 M weights. */
+	/* One server holds AlexNet's largest tensor, the 37.7 M weights of fc6 out of 61.1 M. */
 	ok(r.iteration_s > compute_s + 2 * 3 * 0.6 * M / B, "by tensor: the server with the largest tensor decides (%s)", r.choice);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false server_Bps=1e9");
 	near_to(r.iteration_s, compute_s + 3 * 4 * M / B, 1e-9,
@@ -181,7 +181,7 @@ static void asynchronous(void)
 	static const char *const settings[] = { "mode=asp placement=dedicated servers=1 push_overlap=false lag=2",
 		"mode=asp placement=dedicated servers=4 push_overlap=false lag=3" };
 	static const char *const clusters[] = { "5x1:v100", "6x1:v100" };
-	/* Steady state max(t_c, w G / (s B), G / B), as push, pull and compute overlap (lag). */
+	/* The steady state is max(t_c, w G / (s B), G / B), since push, pull and compute overlap (lag). */
 	struct run r = run_on(clusters[0], "star:bw=1GBps,lat=0", "alexnet", "iterations=60", &orr_policy_parameter_server, settings[0]);
 	double G = r.params * 4, want = 4 * 32 / fmax(compute_s, 4 * G / B);
 	ok(fabs(r.samples_per_s / want - 1) < 0.02, "ASP bound by the server's NIC: w G / B an iteration (%.3f of it)",
@@ -209,7 +209,7 @@ static void local(void)
 {
 	struct run r = run_on("4x1:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=41", &orr_policy_local_sgd, "local_steps=8");
 	double ring = 1.5 * r.params * 4 / B;
-	/* 40 iterations after the first hold five averages. */
+	/* 40 iterations after the first include five averages. */
 	near_to(r.iteration_s, compute_s + ring / 8, 1e-9, "local SGD: one average in H steps");
 	r = run("4x1:v100", "resnet50", &orr_policy_local_sgd, "local_steps=1");
 	near_to(r.iteration_s, compute_s + ring, 1e-9, "H = 1 costs what all-reduce costs");
@@ -232,7 +232,7 @@ static void zero(void)
 		snprintf(what, sizeof what, "ZeRO stage %d moves %g psi per GPU", stage, factor[stage]);
 		near_to(r.sent_bytes, factor[stage] * 3 / 4 * r.params * 4, 1e-9, what);
 		ok(r.iteration_s >= compute_s, "ZeRO stage %d takes the time of its volume (%.4f s)", stage, r.iteration_s);
-		/* Small buckets: gathered but not yet scattered data count as well. */
+		/* With small buckets, gathered but not yet scattered data count as well. */
 		strcat(set, " bucket_bytes=1e6");
 		peak[stage] = run_on("4x1:v100", "star:bw=1000GBps,lat=0", "resnet50", "optimizer=adam", &orr_policy_zero, set).peak_bytes;
 	}
@@ -247,10 +247,11 @@ static void zero(void)
 		   two = run("4x1:v100", "resnet50", &orr_policy_zero, "prefetch=2");
 	ok(two.iteration_s < none.iteration_s && two.peak_bytes >= none.peak_bytes, "prefetching trades memory for time (%.4f, %.4f s)",
 		two.iteration_s, none.iteration_s);
-	/* Mixed-precision Adam: 16 bytes per parameter, 2 + 2 + 12; in stage 3 all sharded but what is gathered. */
+	/* Mixed-precision Adam has 16 bytes per parameter, 2 + 2 + 12; in stage 3 all of it is sharded except the gathered
+	 * parameters. */
 }
 
-/* More bandwidth, more servers or fewer workers never make an iteration longer. */
+/* More bandwidth, more servers or fewer workers never lengthen an iteration. */
 static void sweeps(void)
 {
 	static const struct {

@@ -63,7 +63,7 @@ static int train(const struct what *w, struct train_result *out)
 
 /* ---- the recurrence ---- */
 
-/* Loss of the data, (a.x - y)^2 / 2, a mean over rows. */
+/* Returns the loss of the data, (a.x - y)^2 / 2, a mean over rows. */
 static double loss_of(const struct problem *p, const double *x)
 {
 	double sum = 0;
@@ -76,7 +76,8 @@ static double loss_of(const struct problem *p, const double *x)
 	return sum / p->config.rows;
 }
 
-/* Losses after 0, 1, .. `steps` updates, each with the gradient of the parameters `lag` updates before, on rows in order. */
+/* Computes the losses after 0, 1, .. `steps` updates, each with the gradient of the parameters `lag` updates before, on rows in
+ * order. */
 static void recurrence(const struct learn_config *c, uint32_t lag, uint32_t steps, double *loss)
 {
 	struct learn *l = learn_new(c, &error);
@@ -148,7 +149,7 @@ static void against_recurrence(void)
 
 /* ---- the limit of stability ---- */
 
-/* The largest eigenvalue of A'A / rows, by power iteration. */
+/* Returns the largest eigenvalue of A'A / rows, by power iteration. */
 static double curvature(const struct learn_config *c)
 {
 	struct learn *l = learn_new(c, &error);
@@ -176,7 +177,7 @@ static double curvature(const struct learn_config *c)
 	return norm;
 }
 
-/* (final loss - least loss) / (initial loss - least loss). */
+/* Returns (final loss - least loss) / (initial loss - least loss). */
 static double grown(uint32_t lag, double lr)
 {
 	char settings[80], learn[256];

@@ -62,7 +62,7 @@ static uint32_t count(enum orr_update_kind kind)
 	return n;
 }
 
-/* Index of the event, or -1. */
+/* Returns the index of the event, or -1. */
 static int64_t find(enum orr_update_kind kind, bool is_end, uint64_t iteration, uint32_t worker)
 {
 	for (uint32_t i = 0; i < n_events; i++)
@@ -141,11 +141,11 @@ static void local(void)
 	ok(pairs == 4 * 2 && all == 2, "hierarchical: of 6 averages every third is over all nodes (%u, %u)", pairs, all);
 }
 
-/* The largest number of iterations by which a pull lags the newest push that it lacks. */
+/* Returns the largest number of iterations by which a pull lags the newest push that it lacks. */
 static int worst_staleness(uint32_t workers)
 {
 	int worst = 0;
-	uint64_t pushed[16] = { 0 }; /* iterations whose push of slice 0 has taken effect */
+	uint64_t pushed[16] = { 0 }; /* number of iterations whose push of slice 0 has taken effect */
 	for (uint32_t i = 0; i < n_events; i++) {
 		if (event[i].kind == ORR_PUSH && event[i].is_end && !event[i].slice)
 			pushed[event[i].worker] = event[i].iteration + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DS-Sync's times. Expected values: ring all-reduce 2(n-1) a + 2(n-1)/n M/B per group; max-min shares of rack uplinks. If
- * all groups of successive rounds intersect, the mean iteration is that of the slowest group, so the speed-up is
- * rho(N)/rho(s) whatever the contention.
+ * DS-Sync's times. Expected values: ring all-reduce 2(n-1) a + 2(n-1)/n M/B per group; max-min shares of rack uplinks. If all
+ * groups of successive rounds intersect, the mean iteration equals that of the slowest group, so the speed-up is rho(N)/rho(s)
+ * with any contention.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -17,7 +17,7 @@ static double rho(double n)
 	return 2 * (n - 1) / n;
 }
 
-/* Mean seconds of an iteration. options: of the step world, separated by spaces. */
+/* Returns the mean seconds of an iteration. options: of the step world, separated by blanks. */
 static double iteration(const char *cluster, const char *network, const char *model, const char *options, const struct orr_policy *p,
 	const char *set, double *model_bytes)
 {
@@ -46,7 +46,7 @@ static double iteration(const char *cluster, const char *network, const char *mo
 static const char no_work[] = "compute_s=1e-15";
 static const char bsp[] = "algorithm=ring overlap=false fusion=none";
 
-/* Speed-up over all-reduce if communication is limited by bandwidth alone, and by latency alone. */
+/* Tests the speed-up over all-reduce if communication is limited only by bandwidth, and only by latency. */
 static void test_uniform(void)
 {
 	static const struct {
@@ -63,7 +63,7 @@ static void test_uniform(void)
 		double b = iteration(cluster, "star:bw=10Gbps,lat=0", "lenet5", no_work, &orr_policy_ds_sync, set, NULL);
 		ok(fabs(a / b / rows[i].bandwidth - 1) < 1e-3, "N=%u, s=%u, bandwidth alone: %.4fx, want %.4fx", rows[i].n, rows[i].s,
 			a / b, rows[i].bandwidth);
-		/* 240 kB at 10 PB/s take no time compared to 1 s of latency. */
+		/* 240 kB at 10 PB/s take negligible time compared to 1 s of latency. */
 		a = iteration(cluster, "star:bw=10000000GBps,lat=1s", "lenet5", no_work, &orr_policy_allreduce, bsp, NULL);
 		b = iteration(cluster, "star:bw=10000000GBps,lat=1s", "lenet5", no_work, &orr_policy_ds_sync, set, NULL);
 		ok(fabs(a / b / rows[i].latency - 1) < 1e-3, "N=%u, s=%u, latency alone: %.3fx, want %.0fx", rows[i].n, rows[i].s, a / b,
@@ -71,7 +71,7 @@ static void test_uniform(void)
 	}
 }
 
-/* Speed-up of whole iterations. */
+/* Tests the speed-up of whole iterations. */
 static void test_workloads(void)
 {
 	static const struct {
@@ -136,7 +136,7 @@ static void fabric_is(const struct fabric *x, double got, double want, double to
 	near_to(got, want, tolerance, name);
 }
 
-/* "0-1-2,3-4-5": groups of `size` that start `next` apart, with members `stride` apart. */
+/* Writes "0-1-2,3-4-5": groups of `size` that start `next` apart, with members `stride` apart. */
 static void write_groups(char *out, size_t room, uint32_t groups, uint32_t next, uint32_t size, uint32_t stride)
 {
 	size_t at = (size_t)snprintf(out, room, "schedule=explicit partitions=");
@@ -161,7 +161,7 @@ static void test_row(const struct fabric *x, const double *want)
 		1e-9, "a ring that crosses racks at every hop");
 	fabric_is(x, on_fabric(x, &orr_policy_allreduce, "overlap=false fusion=none algorithm=hierarchical islands=rack"),
 		rho(k) + rho(R) / k / share, 1e-9, "hierarchical, all ranks of a rack communicate");
-	/* A chain of k ranks in c chunks takes (c + k - 2) / c: 1 in the limit, which the table has. */
+	/* A chain of k ranks in c chunks takes (c + k - 2) / c, which tends to 1; the table has this limit. */
 	double lead = on_fabric(x, &orr_policy_allreduce, leader);
 	fabric_is(x, lead, 2 * (1024 + k - 2.0) / 1024 + rho(R) / one, 1e-9, "hierarchical, one leader per rack, 1024 chunks");
 	fabric_is(x, lead, want[3], 1e-2, "hierarchical, one leader per rack, unlimited chunks");
@@ -191,7 +191,7 @@ static void test_racks(void)
 		{ 1.5, 3, 2, 3, 1, 2, 1.5 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		test_row(&rows[i], want[i]);
-	/* In closed form every rank of a rack has its own NIC; a leader does not share its NIC. */
+	/* In closed form every rank of a rack has its own NIC, and a leader does not share its NIC. */
 	double M;
 	for (int i = 0; i < 2; i++) {
 		const char *set = i ? "overlap=false fusion=none algorithm=hierarchical-leader islands=rack pipeline_chunks=64"
@@ -244,8 +244,8 @@ static void test_contention(void)
 	ok(fabs(a / b / 1.5 - 1) < 0.01, "a half-used NIC: 3.0 against 2.0 M/B (%.3fx)", a / b);
 }
 
-/* Transient contention slows schedules that mix slowly less. Expected values, within 2 %: a max-plus recursion of 20,000 iterations,
- * written independently of this program. */
+/* Transient contention slows schedules that mix slowly less than others. Expected values, within 2 %: a max-plus recursion of 20,000
+ * iterations, written independently of this program. */
 static void test_slow_mixing(void)
 {
 	static const struct {

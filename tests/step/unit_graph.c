@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Graphs from JSON. Times are computed by hand: links of 8 Gb/s = 1e9 B/s without latency, compute in whole milliseconds. A
- * ring all-reduce of n takes 2 (n-1)/n M/B. The graph of the policy allreduce, written as a file, takes the same time.
+ * ring all-reduce of n takes 2 (n-1)/n M/B. The graph of policy allreduce takes the same time when it is read from a file.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -115,7 +115,7 @@ static void test_books(void)
 	step_result_free(&r);
 }
 
-/* One pass over all layers costs the sum of passes over each layer; lists equal ranges. */
+/* One pass over all layers costs the sum of passes over the single layers; lists equal ranges. */
 static void test_layers(void)
 {
 	double t[4];
@@ -156,7 +156,7 @@ static void test_layers(void)
 	fixture_free(f);
 }
 
-/* The graph of allreduce without fusion and overlap as a file; with the ops in reverse order on request. */
+/* Returns the graph of allreduce without fusion and overlap as a file; the ops can be in reverse order. */
 static char *bsp_graph(bool is_backwards)
 {
 	enum { COUNT = 13, ROOM = 4000 };

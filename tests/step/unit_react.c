@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compute ops that run together on a device, and policies that react to the ends of ops, against times by hand. */
+/* Compute ops that run together on a device, and policies that react to the ends of ops, against times computed by hand. */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
 
@@ -11,7 +11,7 @@ static void (*build_now)(struct orr_step *s);
 static void (*ended_now)(struct orr_step *s, orr_op op);
 static bool may_co_run;
 static orr_op first_op;
-static double last_end; /* end of the last iteration of the last run */
+static double last_end; /* end of the last iteration in the last run */
 
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
@@ -105,7 +105,7 @@ static void together(void)
 {
 	struct orr_error err;
 	may_co_run = true;
-	/* Shares sum to 1.2: both run at 1/1.2 until 1.2 s; then the second has 1 s left. */
+	/* Shares sum to 1.2: both ops run at 1/1.2 until 1.2 s; then the second has 1 s left. */
 	near_to(run("", two_ops, NULL, &err), 2.2, 1e-12, "two ops whose shares sum to 1.2");
 	near_to(run("interference=none", two_ops, NULL, &err), 2, 1e-12, "interference=none: full speed");
 	near_to(run("interference_loss=0.1", two_ops, NULL, &err), 1.32 + 1, 1e-12, "a loss of 0.1 per further op");
@@ -114,7 +114,8 @@ static void together(void)
 	near_to(run("interference=curve interference_curve=1,1.1,1.3", three_ops, NULL, &err), 1.3, 1e-12, "a measured curve");
 	near_to(run("interference=curve interference_curve=1,1.1,1.3", five_ops, NULL, &err), 1.3, 1e-12,
 		"a curve's last value holds beyond it");
-	/* Full shares: alone to 0.5, then both at 1/2: the first ends at 1.5, the second has 0.5 s left. */
+	/* Full shares: the first op runs at full speed until 0.5, then both run at 1/2. The first ends at 1.5, when the second has
+	 * 0.5 s left. */
 	near_to(run("", staggered, NULL, &err), 2, 1e-12, "an op that joins slows down the one that runs");
 	may_co_run = false;
 	ok(isnan(run("", two_ops, NULL, &err)) && strstr(err.text, "compute ops: 0, without orr_step_co_run()"), "refused: %s", err.text);
@@ -136,7 +137,7 @@ static void watched(struct orr_step *s)
 static uint32_t rounds;
 static double times[8];
 
-/* Adds an op of 1 s, and watches it, three times; the second waits for a message of 0.5 s as well. */
+/* Three times, adds an op of 1 s and watches it; the second op also waits for a message of 0.5 s. */
 static void add_three(struct orr_step *s, orr_op op)
 {
 	times[rounds] = orr_step_now(s);
@@ -215,7 +216,7 @@ static void nothing(struct orr_step *s, orr_op op)
 	(void)op;
 }
 
-/* A timer ends while work runs. */
+/* Sets a timer that ends while work runs. */
 static void timer(struct orr_step *s)
 {
 	orr_compute(s, 0, ORR_FORWARD, 2);
@@ -227,7 +228,7 @@ static void timer(struct orr_step *s)
 static orr_op gates[8];
 static uint32_t n_gates, n_calls;
 
-/* Each iteration: 1 s of work that is watched, behind the gate of the iteration before (none for the first). */
+/* Adds to each iteration 1 s of watched work, after the gate of the previous iteration (the first has no gate). */
 static void gated(struct orr_step *s)
 {
 	orr_op work = orr_compute(s, 0, ORR_FORWARD, 1);
@@ -236,7 +237,7 @@ static void gated(struct orr_step *s)
 	gates[n_gates++] = orr_gate(s);
 }
 
-/* Adds 0.5 s of work on the other GPU, after which the gate opens. */
+/* Adds 0.5 s of work on the other GPU; its end opens the gate. */
 static void open_later(struct orr_step *s, orr_op op)
 {
 	orr_op extra = orr_compute(s, 1, ORR_OPTIMIZER, 0.5);
