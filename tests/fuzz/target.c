@@ -25,11 +25,11 @@
 
 enum { MAX_ROWS = 20000 }; /* a small compressed input may contain many */
 
-const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri", "gavel", "openb", "openb-nodes", "swf", "orrery", "azure-llm",
-	"mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts", "parcae-segment",
-	"skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures", "model",
-	"model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points", "device-profile",
-	"served", NULL };
+const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri", "gavel", "openb", "openb-nodes", "swf", "orrery",
+	"azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts",
+	"parcae-segment", "skypilot", "availability", "prices", "avail-model", "request-model", "throughput", "cluster", "spec", "failures",
+	"model", "model-spec", "topology", "topology-spec", "netflows", "graph", "partitions", "partitions-text", "points",
+	"device-profile", "served", NULL };
 
 static void require(int is_true)
 {
