@@ -162,7 +162,7 @@ struct orr_plan_code {
 	uint32_t iterations; /* shared, product: number of k-means iterations */
 	bool is_weighted;    /* shared: k-means is weighted by frequency */
 	uint32_t id_bytes;   /* shared: bytes of a cluster number, 1 to 4 */
-	uint32_t bits;       /* rounded: bits of a value, 8 or 16 */
+	uint32_t bits;       /* rounded: bits of a value: 8, 16 or 32 (unchanged) */
 	uint32_t parts;      /* product: divides dim */
 };
 struct orr_plan_code_value {

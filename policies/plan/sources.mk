@@ -2,7 +2,7 @@
 # Bottom first: a file calls only files before it (tests/house/order.sh).
 libpolicies_a_SOURCES += policies/plan/chain.c policies/plan/published.c policies/plan/straight.c policies/plan/data_parallel.c \
 	policies/plan/dapple.c policies/plan/pipedream.c policies/plan/grid.c policies/plan/alpa.c policies/plan/whale.c \
-	policies/plan/mcmc.c policies/plan/saec.c policies/plan/kmeans.c policies/plan/hashing.c policies/plan/low_precision.c \
+	policies/plan/mcmc.c policies/plan/uncompressed.c policies/plan/saec.c policies/plan/kmeans.c policies/plan/hashing.c policies/plan/low_precision.c \
 	policies/plan/product_quantisation.c
 libpolicies_a_SOURCES += policies/plan/chain.h policies/plan/published.h policies/plan/policies.def
 # template of `orrery policy new --kind plan`

@@ -165,6 +165,8 @@ static float to_half(float x)
 static void round_row(float *x, uint32_t dim, uint32_t bits)
 {
 	float most = 0;
+	if (bits == 32)
+		return;
 	for (uint32_t j = 0; j < dim; j++)
 		most = fmaxf(most, fabsf(x[j]));
 	for (uint32_t j = 0; j < dim; j++)
@@ -258,6 +260,22 @@ uint64_t embed_code_vectors(const struct embed_code *c)
 	return k;
 }
 
+double embed_code_lookup_bytes(const struct embed_code *c)
+{
+	double row = 4.0 * c->dim;
+	switch (c->o.method) {
+	case EMBED_SHARED:
+		return row + c->o.id_bytes;
+	case EMBED_PRODUCT:
+		return row + c->o.parts;
+	case EMBED_ROUNDED:
+		return c->o.bits == 8 ? c->dim + 4.0 : row * c->o.bits / 32;
+	case EMBED_HASHED:
+		break;
+	}
+	return row;
+}
+
 double embed_code_bytes(const struct embed_code *c)
 {
 	double bytes = 0;
@@ -272,7 +290,7 @@ double embed_code_bytes(const struct embed_code *c)
 			bytes += f->k * row;
 			break;
 		case EMBED_ROUNDED:
-			bytes += c->o.bits == 16 ? n * 2 * c->dim : n * (c->dim + 4.0);
+			bytes += n * embed_code_lookup_bytes(c);
 			break;
 		case EMBED_PRODUCT:
 			bytes += n * c->o.parts + PRODUCT_WORDS * row;

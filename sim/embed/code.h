@@ -8,7 +8,7 @@
  *	           "Saec: similarity-aware embedding compression in recommendation systems", APSys 2020
  *	hashed     k vectors, feature i has vector hash(i) mod k: 4 k dim. K. Weinberger et al., "Feature hashing for large
  *	           scale multitask learning", ICML 2009. A shared vector is the mean of its features, weighted by frequency
- *	rounded    values of 8 or 16 bits: n dim + 4 n (a scale per vector), or 2 n dim (IEEE half precision)
+ *	rounded    values of 8, 16 or 32 bits: n dim + 4 n (a scale per vector), 2 n dim (IEEE half precision), or 4 n dim (unchanged)
  *	product    m parts of dim / m values, each one of 256 vectors of its part: n m + 1024 dim. H. Jegou, M. Douze and
  *	           C. Schmid, "Product quantization for nearest neighbor search", IEEE TPAMI 33(1), 2011
  *
@@ -31,7 +31,7 @@ struct embed_options {
 	uint32_t iterations; /* shared, product: number of k-means iterations */
 	bool is_weighted;    /* shared: k-means is weighted by frequency */
 	uint32_t id_bytes;   /* shared: bytes of an entry of the map, 1 to 4 */
-	uint32_t bits;       /* rounded: bits of a value, 8 or 16 */
+	uint32_t bits;       /* rounded: bits of a value, 8, 16 or 32 */
 	uint32_t parts;      /* product: m, a divisor of dim */
 	uint64_t seed;       /* of k-means */
 	const volatile sig_atomic_t *is_stopped; /* NULL, or a flag: once it is true, the call fails */
@@ -49,6 +49,8 @@ void embed_code_free(struct embed_code *c);
 /* Returns the number of stored vectors (rounded: all). */
 uint64_t embed_code_vectors(const struct embed_code *c);
 double embed_code_bytes(const struct embed_code *c);
+/* Returns the bytes that are read for the vector of one feature: of the map, of the vector or its parts. */
+double embed_code_lookup_bytes(const struct embed_code *c);
 /* Returns the bytes of a table without compression: 4 per value. */
 double embed_table_bytes(const struct embed_table *t);
 /* Returns the map of a field (shared), n ids; NULL for other methods. */

@@ -71,6 +71,10 @@ static uint32_t first_of_least(const float *least, const int32_t *block)
 	return (uint32_t)block[best] * SIMD_LANES + best;
 }
 
+/* Parts of a simd_f32, in which its lanes are added. */
+typedef float simd_half __attribute__((vector_size(32)));
+typedef float simd_quarter __attribute__((vector_size(16)));
+
 /* Assign TILE rows, or copies of the last row: one function per instruction set. */
 #define TILE_NAME tile_default
 #include "embed/kmeans_tile.h"

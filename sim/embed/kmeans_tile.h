@@ -49,7 +49,7 @@ TILE_TARGET static void TILE_NAME(const struct blocks *b, const float *const row
 }
 
 /* Returns the weighted sum of the rows' squared distances with c as one more centroid; if `takes`, also updates the distances. The
- * 16 lanes are summed in a fixed order. */
+ * 16 lanes are summed in a tree, in a fixed order. */
 TILE_TARGET static double JOIN(lower_, TILE_NAME)(
 	const struct kmeans_points *p, const float *c, size_t first, size_t last, float *distance, bool takes)
 {
@@ -61,9 +61,13 @@ TILE_TARGET static double JOIN(lower_, TILE_NAME)(
 			simd_f32 gap = *(const simd_f32 *)(const void *)(x + j) - *(const simd_f32 *)(const void *)(c + j);
 			s += gap * gap;
 		}
-		float sum = 0;
-		for (int l = 0; l < SIMD_LANES; l++)
-			sum += s[l];
+		simd_half half[2];
+		memcpy(half, &s, sizeof half);
+		half[0] += half[1];
+		simd_quarter quarter[2];
+		memcpy(quarter, &half[0], sizeof quarter);
+		quarter[0] += quarter[1];
+		float sum = (quarter[0][0] + quarter[0][2]) + (quarter[0][1] + quarter[0][3]);
 		sum = sum < distance[i] ? sum : distance[i];
 		if (takes)
 			distance[i] = sum;

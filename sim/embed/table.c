@@ -132,14 +132,37 @@ struct embed_table *embed_table_generate(const struct embed_shape *s)
 		}
 		draw_centres(t, f);
 	}
-	for (uint32_t f = 0; s->is_held && f < s->fields; f++) {
+	if (s->is_held)
+		embed_table_hold(t);
+	return t;
+}
+
+static void draw_all(struct embed_table *t)
+{
+	for (uint32_t f = 0; f < t->n_fields; f++) {
 		float *x = mem_alloc((size_t)t->field[f].n * t->dim * sizeof *x);
 #pragma omp parallel for schedule(static)
 		for (uint32_t i = 0; i < t->field[f].n; i++)
 			draw_vectors(t, f, i, 1, t->dim, x + (size_t)i * t->dim);
 		t->field[f].vector = x;
 	}
-	return t;
+}
+
+void embed_table_hold(struct embed_table *t)
+{
+#pragma omp critical(embed_hold)
+	if (!t->holders++ && embed_shape_of(t))
+		draw_all(t);
+}
+
+void embed_table_release(struct embed_table *t)
+{
+#pragma omp critical(embed_hold)
+	if (!--t->holders && embed_shape_of(t))
+		for (uint32_t f = 0; f < t->n_fields; f++) {
+			mem_free(t->field[f].vector);
+			t->field[f].vector = NULL;
+		}
 }
 
 /* ---- all tables ---- */

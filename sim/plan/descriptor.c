@@ -151,22 +151,45 @@ static bool needs_cluster(const struct scenario *s)
 	return !embeddings_named(orr_arg_text(s->keys, "model"));
 }
 
+/* Loads the device of the lookups. A file of -o is a served model, which needs their times. */
+static int open_server(struct scenario *s, struct plan_state *t, struct orr_error *err)
+{
+	const char *device = orr_arg_text(s->keys, "device");
+	bool is_written = world_extra(s->output, "output") != NULL;
+	if (is_written && !*device)
+		return orr_fail(err, ORR_EINPUT, "-o: a served model needs the times of lookups: expected --device NAME");
+	if (is_written && s->n_policies > 1)
+		return orr_fail(err, ORR_EINPUT,
+			"-o: %zu policies make %zu served models: expected one policy, or --out DIR, which writes all", s->n_policies,
+			s->n_policies);
+	return *device && !(t->server = device_load(device, err)) ? ORR_EINPUT : ORR_OK;
+}
+
 static int open_embeddings(struct scenario *s, struct plan_state *t, struct orr_error *err)
 {
 	const char *problem = orr_arg_text(s->keys, "model");
 	if (s->cluster)
 		return orr_fail(err, ORR_EINPUT, "cluster: embeddings are compressed without one: expected no cluster");
-	if (!(t->table = embeddings_open(problem, err)))
+	int rc = open_server(s, t, err);
+	if (rc)
+		return rc;
+	if (!(t->table = embeddings_open(problem, &t->is_held, err)))
 		return ORR_EINPUT;
 	uint32_t samples = (uint32_t)orr_arg_int(s->options, "samples");
 	t->problem = (struct plan_problem){ .budget = (uint64_t)orr_arg_int(s->options, "budget"),
 		.seed = s->seed,
 		.policy_timeout_s = s->policy_timeout_s,
 		.table = t->table,
+		.server = t->server,
+		.indirection_s = (double)orr_arg_time_ns(s->options, "indirection_cost") / 1e9,
 		.task = { .train = samples, .test = samples, .epochs = 3, .batch = 32, .rate = 0.1, .gain = 2, .seed = s->seed } };
 	cJSON *o = s->resolved = cJSON_CreateObject();
 	cJSON_AddStringToObject(o, "world", "plan");
 	cJSON_AddStringToObject(o, "model", problem);
+	if (t->server) {
+		cJSON_AddStringToObject(o, "device", t->server->name);
+		cJSON_AddStringToObject(o, "device_sha256", t->server->hash);
+	}
 	scenario_add_options(o, s);
 	scenario_add_seed(o, s);
 	return ORR_OK;
@@ -195,6 +218,7 @@ static void close_plan(struct scenario *s)
 	for (uint32_t i = 0; i < CLUSTER_MAX_TYPES; i++)
 		cost_free(t->cost[i]);
 	embed_table_free(t->table);
+	device_free(t->server);
 	setting_free(&t->set);
 	dnn_free(t->dnn);
 	cJSON_Delete(t->header);
@@ -237,7 +261,8 @@ static double iteration_of(const struct run_result *r)
 	return m ? m->value : INFINITY;
 }
 
-/* Writes plan files. -o FILE: the plan with the shortest iteration; --out DIR: LABEL.plan.json of each policy. */
+/* Writes plan files. -o FILE: the plan with the shortest iteration; --out DIR: LABEL.plan.json of each policy. Of embedding tables: the
+ * served model; LABEL.model.json of each policy. */
 static int finish_plan(struct scenario *s, struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	const char *path = world_extra(s->output, "output");
@@ -246,7 +271,8 @@ static int finish_plan(struct scenario *s, struct run_result *const *runs, size_
 	for (size_t i = 0; i < n; i++) {
 		struct sbuf b = { 0 };
 		best = iteration_of(runs[i]) < iteration_of(best) ? runs[i] : best;
-		sbuf_printf(&b, "%s/%s.plan.json", s->output->out_dir ? s->output->out_dir : "", runs[i]->label);
+		sbuf_printf(&b, "%s/%s.%s.json", s->output->out_dir ? s->output->out_dir : "", runs[i]->label,
+			needs_cluster(s) ? "plan" : "model");
 		if (!rc && s->output->out_dir)
 			rc = result_find_note(runs[i], "plan-file") ? write_plan(runs[i], b.text, err) : ORR_OK;
 		sbuf_free(&b);
@@ -274,7 +300,12 @@ static int run_plan(
 	const struct plan_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
 	unsigned used = 0;
+	/* A book opens all of its scenarios before it runs them. */
+	if (t->is_held)
+		embed_table_hold(t->table);
 	int rc = plan_run(&t->problem, p->entry.policy, p->args, p->label, k, r, &used, progress, ctx, err);
+	if (t->is_held)
+		embed_table_release(t->table);
 	atomic_fetch_or(&t->used[i], used);
 	return rc || !search_is_interrupted() ? rc : keep_interrupted(s, r, err);
 }
@@ -312,6 +343,7 @@ static const struct orr_param keys[] = {
 static const struct orr_param options[] = {
 	ORR_PARAM_INT("budget", "1000000", 1, 1e12, "evaluations that a search may use"),
 	ORR_PARAM_INT("samples", "20000", 0, 1e8, "embeddings: samples to train the logistic model, and the same number to test it; 0: no model"),
+	ORR_PARAM_TIME("indirection_cost", "0", "embeddings, with a device: time to read an id from the map, in addition to its bytes"),
 	ORR_PARAM_INT("checked", "1", 0, 1000, "number of best plans (by the closed form) that the executor runs at the end; 0: none"),
 	ORR_PARAM_END
 };
@@ -329,7 +361,7 @@ static const struct world_flag flags[] = {
 		"samples of a micro-batch, over all replicas of a stage (default: the\npolicy's choice)" },
 	SETTING_FLAGS_HARDWARE,
 	{ "output", "FILE", WORLD_FLAG_EXTRA, NULL, NULL,
-		"(or -o) write the plan with the shortest iteration, for orrery step\n--plan FILE; Ctrl-C writes the best plan so far" },
+		"(or -o) write the plan with the shortest iteration, for orrery step\n--plan FILE; Ctrl-C writes the best plan so far. Of embeddings: write\nthe served model, for orrery serve --model FILE" },
 	{ NULL, NULL, 0, NULL, NULL, NULL }
 };
 /* clang-format on */

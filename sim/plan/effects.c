@@ -27,7 +27,8 @@ unsigned plan_used(const struct scenario *s, size_t i)
 CONDITION(trains, !STATE->table)
 CONDITION(has_codes, STATE->table != NULL)
 CONDITION(is_other_batch, STATE->problem.global_batch<32. * s->cluster->gpus || STATE->problem.global_batch> 32. * s->cluster->gpus)
-CONDITION(device_changes, setting_device_changes(&STATE->set, s->cluster))
+CONDITION(device_changes, STATE->table || setting_device_changes(&STATE->set, s->cluster))
+CONDITION(has_lookups, STATE->server != NULL)
 CONDITION(profile_changes, setting_profile_changes(&STATE->set, s->cluster))
 CONDITION(uses_network, plan_used(s, i) & (PLAN_USED_NETWORK | STEP_USED_NETWORK) || setting_links_change(&STATE->set, s))
 CONDITION(is_merge_off, strcmp(orr_arg_text(STATE->set.options, "merge"), "on") != 0)
@@ -52,7 +53,7 @@ void plan_note(const struct scenario *s, size_t i, struct run_result *r)
 	{ .key = "cost." #NAME, .why = "kernel times of the model do not depend on it", .holds = NAME##_changes }
 
 const struct world_effect plan_effects[] = {
-	TRAINING("global_batch"), TRAINING("micro_batch"), TRAINING("network"), TRAINING("device"), TRAINING("profile"), TRAINING("precision"),
+	TRAINING("global_batch"), TRAINING("micro_batch"), TRAINING("network"), TRAINING("profile"), TRAINING("precision"),
 	{ .key = "global_batch", .why = "32 samples per GPU are the default", .holds = is_other_batch },
 	{ .key = "network", .why = "no device sent a message", .use = PLAN_USED_MESSAGES | STEP_USED_MESSAGES },
 	{ .key = "network", .why = STEP_NO_NETWORK, .holds = uses_network },
@@ -60,6 +61,9 @@ const struct world_effect plan_effects[] = {
 	{ .key = "profile", .why = "the profiles of the devices are the same by default", .holds = profile_changes },
 	{ .key = "plan.budget", .why = "the search ended before this limit", .use = PLAN_USED_BUDGET },
 	{ .key = "plan.samples", .why = "the problem has no embedding tables", .holds = has_codes },
+	{ .key = "plan.indirection_cost", .why = "the problem has no embedding tables", .holds = has_codes },
+	{ .key = "plan.indirection_cost", .why = "without a device, lookups have no times", .holds = has_lookups },
+	{ .key = "plan.indirection_cost", .why = "the code has no map", .use = PLAN_USED_MAP },
 	TRAINING("plan.checked"),
 	{ .key = "plan.checked", .why = "there was one plan to execute", .use = PLAN_USED_CHECKED },
 	EXECUTOR("step.iterations"), EXECUTOR("step.exact"), EXECUTOR("step.fidelity"), EXECUTOR("step.algorithm"),

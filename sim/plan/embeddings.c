@@ -18,7 +18,7 @@ bool embeddings_named(const char *problem)
 	return !strncmp(problem, prefix, sizeof prefix - 1);
 }
 
-static struct embed_table *generate(const char *spec, struct orr_error *err)
+static struct embed_table *generate(const char *spec, bool *is_held, struct orr_error *err)
 {
 	struct embed_shape shape;
 	struct embed_table *t = NULL;
@@ -31,18 +31,22 @@ static struct embed_table *generate(const char *spec, struct orr_error *err)
 		mem_free(pair);
 		spec += n + (spec[n] == ',');
 	}
-	if (!rc && !embed_shape_read(&shape, a, err))
+	if (!rc && !embed_shape_read(&shape, a, err)) {
+		*is_held = shape.is_held;
+		shape.is_held = false;
 		t = embed_table_generate(&shape);
+	}
 	args_free(a);
 	return t;
 }
 
-struct embed_table *embeddings_open(const char *problem, struct orr_error *err)
+struct embed_table *embeddings_open(const char *problem, bool *is_held, struct orr_error *err)
 {
 	const char *spec = problem + sizeof prefix - 1, file[] = "file=";
+	*is_held = false;
 	if (!strncmp(spec, file, sizeof file - 1))
 		return embed_table_read(spec + sizeof file - 1, err);
-	return generate(spec, err);
+	return generate(spec, is_held, err);
 }
 
 /* ---- the interface ---- */
@@ -71,8 +75,8 @@ static const char *what_is_wrong(const struct orr_plan *p, const struct orr_plan
 		return "id_bytes: expected 1 to 4";
 	if ((c->method == ORR_CODE_SHARED || c->method == ORR_CODE_PRODUCT) && !c->iterations)
 		return "iterations: expected at least 1";
-	if (c->method == ORR_CODE_ROUNDED && c->bits != 8 && c->bits != 16)
-		return "bits: expected 8 or 16";
+	if (c->method == ORR_CODE_ROUNDED && c->bits != 8 && c->bits != 16 && c->bits != 32)
+		return "bits: expected 8, 16 or 32";
 	return NULL;
 }
 
@@ -199,6 +203,7 @@ int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error
 	put(r, "head_features", (double)embed_code_head(p->code));
 	put(r, "evaluations", (double)p->used);
 	add_accuracy(p, r);
+	lookups_report(p, r);
 	note_choice(p, r);
 	note_assumptions(p, r);
 	return ORR_OK;

@@ -3,7 +3,8 @@
  * world.h - one run of the plan world: a problem, a search, the best plan
  *
  * costs.c computes the costs of pieces, network.c those of messages, closed.c the time and memory of a plan; draft.c checks and copies
- * plans; lower.c turns a plan into a scenario of the step world, which run.c executes. search.c keeps the state of a search.
+ * plans; lookups.c turns a code of embedding tables into a served model; lower.c turns a plan into a scenario of the step world, which
+ * run.c executes. search.c keeps the state of a search.
  */
 #ifndef ORR_PLAN_WORLD_H
 #define ORR_PLAN_WORLD_H
@@ -24,7 +25,8 @@ enum plan_use {
 	PLAN_USED_EXECUTOR = 1 << 18, /* a plan was executed */
 	PLAN_USED_MESSAGES = 1 << 19, /* the time of a message was computed */
 	PLAN_USED_NETWORK = 1 << 20,  /* the time of a message between nodes was computed */
-	PLAN_USED_RANDOM = 1 << 21    /* draws */
+	PLAN_USED_RANDOM = 1 << 21,   /* draws */
+	PLAN_USED_MAP = 1 << 22       /* the code of embedding tables has a map */
 };
 
 /* Data that all policies of a scenario share; constant during runs. */
@@ -40,6 +42,9 @@ struct plan_problem {
 	const struct orr_policy *dapple, *megatron; /* the executor's policies */
 	const struct embed_table *table;            /* embeddings only (budget and seed above apply); else NULL */
 	struct embed_task task;
+	/* Embeddings: the device that looks vectors up, NULL: unknown; seconds of a read of the map on top of its bytes. */
+	const struct device *server;
+	double indirection_s;
 };
 
 /* A copy of a plan, whose memory is in `gpu` and `share`. */
@@ -140,9 +145,15 @@ void interrupt_end(void);
 
 /* ---- embeddings.c ---- */
 bool embeddings_named(const char *problem); /* begins with "embeddings:" */
-/* Parses "embeddings:NAME=VALUE,.." (embed_shape_params) or "embeddings:file=CSV"; returns NULL on error. */
-struct embed_table *embeddings_open(const char *problem, struct orr_error *err);
+/* Parses "embeddings:NAME=VALUE,.." (embed_shape_params) or "embeddings:file=CSV"; returns NULL on error. *is_held: runs hold the vectors
+ * (embed_table_hold()), which are not drawn yet. */
+struct embed_table *embeddings_open(const char *problem, bool *is_held, struct orr_error *err);
 int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error *err);
+
+/* ---- lookups.c ---- */
+/* Adds the times of lookups on the device, the number of codes that its memory holds, and the served model (served.h) as the note
+ * "plan-file". Without a device: nothing. */
+void lookups_report(const struct orr_plan *p, struct run_result *r);
 
 /* ---- run.c ---- */
 /* Searches, then executes the best plans. Fills in metrics and notes of r; the note "plan-file" is the file of the plan. *used: enum

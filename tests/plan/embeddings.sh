@@ -28,15 +28,56 @@ is "$(cat o/summary.csv | sha256sum)" "$sum" "the same bytes with -j2"
 is "$(cat o/summary.csv | sha256sum)" "$sum" "hold=false, vectors are drawn again in each pass: the same bytes"
 # Compression at d = 32, w = 4 and r = 206, 100, 200: ratios by the formula of docs/models/embed.md.
 for r in 206:27.7 100:24.2 200:27.6; do
-  "$orrery" plan embeddings:features=206000,fields=1,clusters=10 --policy saec --set policy.saec.reduction=${r%:*} \
+  "$orrery" plan embeddings:features=20600,fields=1,clusters=10 --policy saec --set policy.saec.reduction=${r%:*} \
     --set policy.saec.iterations=1 --set policy.saec.head_share=0.01 --set plan.samples=0 --out o -q
   is "$(awk -v a="$(metric saec compression)" -v b="${r#*:}" 'BEGIN { x = a / b - 1; print (x > -0.01 && x < 0.01) ? "near" : a }')" near \
     "compression at d = 32 and r = ${r%:*}: ${r#*:}"
 done
 
+# Served models: bytes, times and capacity. The device has 0.01 GiB = 10,737,418 bytes, 100 GB/s at an efficiency of 0.5, 1 us per launch.
+cat >server.json <<'EOT'
+{ "name": "server", "title": "a server", "architecture": "CPU", "peak_tflops": { "fp32": 1 }, "vector_tflops": 1, "memory_GiB": 0.01,
+  "memory_GBps": 100, "l2_MiB": 1, "sms": 1, "launch_us": 1, "gemm_efficiency": { "fp32": 0.5 }, "memory_efficiency": 0.5,
+  "sources": { "datasheet": "assumed" } }
+EOT
+"$orrery" plan embeddings:features=20600,fields=2,clusters=50 --device server.json --policy uncompressed,saec,low-precision \
+  --set policy.saec.iterations=2 --set policy.saec.reduction=206 --set plan.indirection_cost=3ns --set plan.samples=0 --out o -q
+is "$?" 0 "codes with a device"
+# 20,600 features of 32 values in two fields: K = 50 per field.
+is "$(metric uncompressed code_bytes) $(metric saec code_bytes)" "2636800 95200" "bytes: 4 d N; 4 d K + 4 N"
+is "$(metric uncompressed codes_per_device) $(metric saec codes_per_device)" "4 112" "codes that fit: floor(M / bytes)"
+is "$(metric uncompressed lookup_bytes) $(metric saec lookup_bytes) $(metric low-precision lookup_bytes)" "256 264 72" \
+  "bytes of a sample: 4 d per field; 4 d + 4; d + 4"
+is "$(metric uncompressed lookup_s | awk '{ printf "%.4g", $1 * 1e9 }') $(metric saec lookup_s | awk '{ printf "%.5g", $1 * 1e9 }')" "5.12 11.28" \
+  "ns of a sample: bytes / 50 GB/s, and 3 ns for each of two reads of the map"
+# The replica holds the weights of all models that it serves: floor(M / bytes) of them.
+serve() { # serve LABEL N: serves N copies of the model on one device
+  local list="" i
+  for ((i = 1; i <= $2; i++)); do
+    sed "s/\"name\":[[:space:]]*\"$1\"/\"name\": \"m$i\"/" "o/$1.model.json" >"m$i.json"
+    list+=${list:+,}m$i.json
+  done
+  "$orrery" serve poisson:rate=1000,n=50,model=m1 --model "$list" --cluster 1x1:server --device server.json --policy fifo --check --out s -q 2>&1
+}
+for code in uncompressed:4 saec:112; do
+  is "$(serve "${code%:*}" "${code#*:}")" "" "orrery serve: ${code#*:} copies of ${code%:*} fit on the device"
+  is "$(awk -F, '$2 == "memory_use_max" { printf "%.9g", $3 }' s/summary.csv)" \
+    "$(awk -v n="${code#*:}" -v b="$(metric "${code%:*}" code_bytes)" 'BEGIN { printf "%.9g", n * b / (0.01 * 1024 ^ 3) }')" "and take this share of it"
+  is "$(awk -F, '$2 == "completion_p50" { printf "%.4g", $3 * 1e9 }' s/summary.csv)" \
+    "$(metric "${code%:*}" lookup_s | awk '{ printf "%.4g", int(1000 + $1 * 1e9 + 0.5) }')" "a request takes a launch and its lookups"
+  like "$(serve "${code%:*}" $((${code#*:} + 1)))" "the weights of the models of replica 0 take" "one more copy is refused"
+done
+"$orrery" plan embeddings:features=20600,fields=2 --device server.json --policy saec --set policy.saec.iterations=2 --set plan.samples=0 -o one.json -q
+is "$("$orrery" serve poisson:rate=10,n=5 --model one.json --cluster 1x1:server --device server.json --policy fifo -q; echo $?)" 0 "-o FILE is a served model"
+
 printf 'field,feature,frequency,vector\ncity,a,3,1 2\ncity,b,1,1 2\nuser,c,1,5 6\n' >t.csv
 "$orrery" plan embeddings:file=t.csv --policy saec --set policy.saec.reduction=2 --set plan.samples=0 --out o -q
 is "$? $(metric saec vectors) $(metric saec plain_error)" "0 2 0" "a table from a file: equal vectors are shared without error"
+printf 'field,feature,frequency,vector\ncity,a,3,1 2\ncity,b,1,1\n' >short.csv
+printf 'field,feature,frequency,vector\ncity,a,3,1 2\ncity,a,1,1 2\n' >twice.csv
+printf 'field,feature,frequency,vector\ncity,a\n' >cut.csv
+printf 'field,feature,frequency,vector\ncity,a,many,1 2\n' >nul.csv
+: >empty.csv
 while IFS='|' read -r arguments expected; do
   # shellcheck disable=SC2086 # several arguments
   said=$("$orrery" plan $arguments -q 2>&1)
@@ -50,5 +91,13 @@ embeddings: --policy dapple|expected a policy that compresses embeddings
 bert-large --policy saec --cluster 1x2:v100|compresses embeddings
 embeddings:features=1000,fields=1 --policy saec --set policy.saec.id_bytes=1 --set policy.saec.reduction=2|expected at most 256
 embeddings:dim=6 --policy product-quantisation|expected a divisor of the dimension
+embeddings: --policy saec -o x.json|-o: .* expected --device NAME
+embeddings: --policy saec,kmeans --device v100 -o x.json|expected one policy, or --out DIR
+embeddings: --policy saec --device v101|v101
+embeddings:file=short.csv --policy saec|short.csv:3: vector: expected 2 numbers
+embeddings:file=twice.csv --policy saec|twice.csv: feature "a" of field "city" has two rows: expected one
+embeddings:file=cut.csv --policy saec|cut.csv:2: .*expected
+embeddings:file=empty.csv --policy saec|empty.csv
+embeddings:file=nul.csv --policy saec|nul.csv:2: frequency: expected
 EOT
 tap_done

@@ -119,7 +119,7 @@ static void refusals(void)
 	REFUSED(c.id_bytes = 5, "id_bytes: expected 1 to 4");
 	REFUSED(c.iterations = 0, "iterations: expected at least 1");
 	REFUSED((c.iterations = 0, c.method = ORR_CODE_PRODUCT, c.parts = 2), "iterations: expected at least 1");
-	REFUSED((c.method = ORR_CODE_ROUNDED, c.bits = 9), "bits: expected 8 or 16");
+	REFUSED((c.method = ORR_CODE_ROUNDED, c.bits = 9), "bits: expected 8, 16 or 32");
 	c = good;
 	c.method = ORR_CODE_PRODUCT;
 	c.parts = 3;
