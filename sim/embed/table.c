@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "embed/table_state.h"
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_FEATURES 4e9 /* limit for the features of a field; ids have 32 bits */
@@ -111,10 +113,19 @@ static void zipf(struct embed_field *f, double exponent)
 	cumulate(f);
 }
 
+static void hash_shape(const struct embed_shape *s, char hash[65])
+{
+	char text[240];
+	int n = snprintf(text, sizeof text, "features=%llu,fields=%u,dim=%u,clusters=%u,zipf=%.17g,noise=%.17g,seed=%llu",
+		(unsigned long long)s->features, s->fields, s->dim, s->clusters, s->zipf, s->noise, (unsigned long long)s->seed);
+	bytes_hash_text(text, (size_t)n, hash);
+}
+
 struct embed_table *embed_table_generate(const struct embed_shape *s)
 {
 	struct embed_table *t = mem_zalloc(1, sizeof *t);
 	t->shape = *s;
+	hash_shape(s, t->hash);
 	t->dim = s->dim;
 	t->n_fields = s->fields;
 	t->features = s->features;
@@ -197,6 +208,11 @@ void embed_table_free(struct embed_table *t)
 const struct embed_shape *embed_shape_of(const struct embed_table *t)
 {
 	return t->shape.features ? &t->shape : NULL;
+}
+
+const char *embed_table_hash(const struct embed_table *t)
+{
+	return t->hash;
 }
 
 uint32_t embed_fields(const struct embed_table *t)

@@ -48,6 +48,8 @@ void embed_table_free(struct embed_table *t);
 
 /* Returns the shape of a generated table; NULL if the table is from a file. */
 const struct embed_shape *embed_shape_of(const struct embed_table *t);
+/* SHA-256 of what the table was made from: the file, or the shape without is_held. */
+const char *embed_table_hash(const struct embed_table *t);
 uint32_t embed_fields(const struct embed_table *t);
 uint32_t embed_dim(const struct embed_table *t);
 uint64_t embed_features(const struct embed_table *t);

@@ -162,6 +162,8 @@ struct embed_table *embed_table_read(const char *path, struct orr_error *err)
 	}
 	if (!rc && !check_rows(&in, path, err))
 		t = take_table(&in, path, err);
+	if (t)
+		snprintf(t->hash, sizeof t->hash, "%s", lines_hash(lines));
 	table_free(rows);
 	lines_close(lines);
 	strtab_free(in.fields);

@@ -24,6 +24,7 @@ struct embed_table {
 	uint32_t n_fields, dim;
 	struct embed_field *field;
 	struct strtab *names; /* names of features; NULL: generated */
+	char hash[65];        /* SHA-256 of the file, or of the shape without is_held */
 	uint32_t holders;     /* number of calls of embed_table_hold() without their release */
 };
 

@@ -186,6 +186,7 @@ static int open_embeddings(struct scenario *s, struct plan_state *t, struct orr_
 	cJSON *o = s->resolved = cJSON_CreateObject();
 	cJSON_AddStringToObject(o, "world", "plan");
 	cJSON_AddStringToObject(o, "model", problem);
+	cJSON_AddStringToObject(o, "model_sha256", embed_table_hash(t->table));
 	if (t->server) {
 		cJSON_AddStringToObject(o, "device", t->server->name);
 		cJSON_AddStringToObject(o, "device_sha256", t->server->hash);

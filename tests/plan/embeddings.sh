@@ -78,6 +78,16 @@ printf 'field,feature,frequency,vector\ncity,a,3,1 2\ncity,a,1,1 2\n' >twice.csv
 printf 'field,feature,frequency,vector\ncity,a\n' >cut.csv
 printf 'field,feature,frequency,vector\ncity,a,many,1 2\n' >nul.csv
 : >empty.csv
+# A stored run is reused for the same table only.
+stored() { "$orrery" plan "$1" --policy hashing --set plan.samples=0 --db e.db --out o -q && metric hashing plain_error; }
+first=$(stored embeddings:features=1000,fields=2,clusters=5)
+second=$(stored embeddings:features=1000,fields=2,clusters=6)
+is "$([ -n "$first" ] && [ -n "$second" ] && [ "$first" != "$second" ] && echo differ)" differ "tables of 5 and of 6 clusters are two runs"
+is "$(stored embeddings:features=1000,fields=2,clusters=5,hold=false)" "$first" "a table whose vectors are not held is the same"
+stored embeddings:file=t.csv >first
+sed -i '2s/1 2/2 2/' t.csv
+is "$(stored embeddings:file=t.csv | cmp -s - first || echo differ)" differ "a file with other vectors is another run"
+
 while IFS='|' read -r arguments expected; do
   # shellcheck disable=SC2086 # several arguments
   said=$("$orrery" plan $arguments -q 2>&1)
