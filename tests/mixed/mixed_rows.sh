@@ -62,6 +62,15 @@ jobs.gpu_hours=0.0277777778 jobs.jobs_unfinished=2")" "accounts at an earlier en
 is "$(metrics v | grep -E '^(jobs_gpu_hours|serve_gpu_hours|gpu_hours|serve.requests_unfinished|serve.requests_completed)=')" \
   "$(words "jobs_gpu_hours=0.0180555556 serve_gpu_hours=0.00972222222 gpu_hours=0.0305555556 serve.requests_completed=1 serve.requests_unfinished=1")" "and before the end of the service"
 
+# With 5 s of notice n1 is fenced at 15 s, and its job runs on until it fails: the rows and accounts are the same.
+sed 's/"models"/"serve": {"notice": "5s"}, &/' m.json >n.json
+"$orrery" run n.json --check --no-figures -q --out n
+is "$? $(cmp o/fifo+fifo.jobs.csv n/fifo+fifo.jobs.csv; cmp o/fifo+fifo.requests.csv n/fifo+fifo.requests.csv)$(metrics n | diff - <(metrics o))" "0 " "a failure that is known before"
+# Jobs 0 and 1 have a GPU of n1 each and lose it at 20 s with 20 and 8 s of work saved; job 2 has n0 only after the service, at 40 s.
+printf 'submit_s,duration_s,gpus\n0,100,1\n10,50,1\n16,5,1\n' >k.csv
+sed 's/j\.csv/k.csv/; s/"replicas": 1/"replicas": 1, "tp": 2/' n.json >k.json
+"$orrery" run k.json --check --no-figures -q --out k
+is "$? $(cut -d, -f1,4,5 k/fifo+fifo.jobs.csv | tail -n 3 | tr '\n' ' ')" "0 0,0.000000000,120.000000000 1,10.000000000,82.000000000 2,40.000000000,45.000000000 " "jobs on a node that was given notice"
 # The replica has a GPU to 20 s and the job the other to 100 s.
 cat >p.json <<'EOF'
 {"world": "mixed", "cluster": "1x2:a100", "jobs": {"trace": "one.csv"}, "policies": ["fifo+fifo"], "first": "serve", "prices": {"a100": 3.6},
