@@ -4,6 +4,7 @@
  * inputs that no run can serve; all by hand. The policy is a function of the test, put in place of the scenario's.
  */
 #include "base/mem.h"
+#include "base/sbuf.h"
 #include "jobs/scenario.h"
 #include "jobs/world.h"
 #include "tests/tap.h"
@@ -65,6 +66,15 @@ static void write_file(const char *name, const char *text)
 	fclose(f);
 }
 
+static double progress[8];
+static uint32_t n_progress;
+
+static void on_progress(void *ctx, double done_part)
+{
+	(void)ctx;
+	progress[n_progress++ % 8] = done_part;
+}
+
 /* Runs the scenario with the trace t.csv; keys: further members of the scenario, as JSON. NULL: refused or failed (err). */
 static struct run_result *go(void (*what)(struct orr_jobs *, double), const char *csv, const char *cluster, const char *keys)
 {
@@ -84,7 +94,7 @@ static struct run_result *go(void (*what)(struct orr_jobs *, double), const char
 		r->world = mem_strdup("jobs");
 		s->policy[0].entry.policy = &script;
 		struct trial *t = trial_new(s, 0, r);
-		trial_run(t, 0, NULL, NULL);
+		trial_run(t, 0, on_progress, NULL);
 		bool is_bad = trial_end(t, &err);
 		trial_free(t);
 		for (size_t i = 0; i < r->n_jobs; i++) /* names live in the jobset */
@@ -244,6 +254,40 @@ static void test_training(void)
 	ok(!r && strstr(err.text, "1e+15 iterations take more than 146 years"), "iterations beyond the end of the clock: %s", err.text);
 }
 
+static void ask_elastic(struct orr_jobs *w, double now)
+{
+	if (now == 0) {
+		double half = orr_job_rate_at(w, job[0], 1);
+		near_to(orr_job_rate_at(w, job[0], 2), 1, 0, "its own size");
+		ok(half > 0.4 && half < 1, "a smaller size has the rate of the step world, whatever the trace states (%g)", half);
+		near_to(orr_job_rate_at(w, job[0], 4), 0, 0, "a size that the trace does not list");
+	}
+	start_all(w, now);
+}
+
+static void test_elastic_training(void)
+{
+	worked(go(ask_elastic, "submit_s,gpus,model,strategy,batch,iterations,speedup\n0,2,alexnet,allreduce,32,10,1:100;2:200\n",
+		       "1x4:v100", "\"network\": \"star:bw=10Gbps\""),
+		"an elastic job that trains");
+}
+
+/* ---- progress: after 4096 instants of 5000, at each of which a job arrives and another ends ---- */
+
+static void test_progress(void)
+{
+	struct sbuf csv = { 0 };
+	sbuf_puts(&csv, "submit_s,duration_s,gpus\n");
+	for (int i = 0; i < 5000; i++)
+		sbuf_printf(&csv, "%d,1,1\n", i);
+	n_progress = 0;
+	struct run_result *r = go(start_all, sbuf_text(&csv), "1x1:v100", "");
+	ok(metric(r, "jobs_completed") >= 5000 && n_progress == 1, "5000 jobs: progress is told once (%u)", n_progress);
+	near_to(progress[0], 4095 / 5000., 1e-12, "the share of jobs that have ended");
+	result_free(r);
+	sbuf_free(&csv);
+}
+
 /* ---- queues, handles and shapes ---- */
 
 static struct orr_queue *queue;
@@ -384,6 +428,8 @@ int main(void)
 		return 1;
 	test_table();
 	test_training();
+	test_elastic_training();
+	test_progress();
 	test_handles();
 	test_gantt();
 	test_refusals();
