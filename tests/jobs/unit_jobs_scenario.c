@@ -173,6 +173,15 @@ static void ask_rates(struct orr_jobs *w, double now)
 	near_to(orr_job_iterations_left(w, job[1]), 500, 0, "iterations of a job that has just started");
 }
 
+static void ask_thirds(struct orr_jobs *w, double now)
+{
+	start_all(w, now);
+	if (now > 0)
+		return;
+	near_to(orr_job_throughput(w, job[0], 0), 3, 0, "three a second, exactly");
+	near_to(orr_job_throughput(w, job[0], 1), 0.7, 0, "0.7 a second on the other type");
+}
+
 static void test_table(void)
 {
 	static const char keys[] = "\"throughputs\": \"rates.json\", \"jobs\": {\"reference_type\": \"fast\", \"type_order\": \"fastest\"}";
@@ -185,6 +194,12 @@ static void test_table(void)
 	ok(has_note(r, "assumption", "rates of 2 jobs: the throughput table, relative to fast; other jobs: "),
 		"the source of the rates is said");
 	result_free(r);
+	/* Seven iterations at 3/s and 0.7/s take no whole number of nanoseconds: the values of the table are kept. */
+	write_file("rates.json", "{\"fast\": {\"('M', 1)\": {\"null\": 3.0}}, \"slow\": {\"('M', 1)\": {\"null\": 0.7}}}");
+	r = go(ask_thirds, "submit_s,duration_s,gpus,model,iterations\n0,,1,M,7\n", "1x1:fast,1x1:slow", "\"throughputs\": \"rates.json\"");
+	worked(r, "a rate of a third");
+	result_free(r);
+	write_file("rates.json", table);
 	r = go(start_all, "submit_s,duration_s,gpus,model,iterations\n0,,2,M,500\n", "1x2:slow,1x2:fast",
 		"\"throughputs\": \"rates.json\"");
 	near_to(ends(r, 0), 500 / 8., 1e-9, "the cluster's first type is the reference of a table");
@@ -399,8 +414,16 @@ static void refused(const char *csv, const char *cluster, const char *keys, cons
 	result_free(r);
 }
 
+static void start_beyond(struct orr_jobs *w, double now)
+{
+	(void)now;
+	orr_try_start_on_type(w, job[0], 2);
+}
+
 static void test_refusals(void)
 {
+	struct run_result *r = go(start_beyond, "submit_s,duration_s,gpus\n0,1,1\n", "1x1:v100,1x1:p100", "");
+	ok(!r && strstr(err.text, "start on GPU type 2: expected a number below 2"), "a type beyond the last: %s", err.text);
 	static const char ending[] = ": give a larger --cluster, or --drop-unfit to leave such jobs out";
 	char want[400];
 	snprintf(want, sizeof want, "t.csv:2: job 0 requests 8 GPUs (2.5 cores, 3 GiB) and can never be placed on this cluster%s", ending);
