@@ -28,7 +28,7 @@ if [ "$quiet" -eq 0 ]; then
     log=${trs%.trs}.log
     echo
     echo "== failed: ${log%.log} (all of it: $log)"
-    # The points that failed with the comments that explain them, and how it ended.
+    # Prints the failed points with the comments that explain them, and the end of the log.
     awk '/^(# |#$)/ { said = said $0 "\n"; next }
          /^not ok/ && !/# (TODO|SKIP)/ { printf "%s%s\n", said, $0 }
          { said = "" }' "$log" | head -n 60
@@ -51,7 +51,7 @@ list "$@" | {
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
   done
   if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
-    # It did not come as far as the tests: a program that does not compile, or link.
+    # The tests did not start, because a program does not compile or link.
     if [ "$quiet" -eq 0 ] && [ -f "$first/check.log" ]; then
       grep -vE '^(PASS|SKIP):|^ +(CC|CCLD|AR|GEN) ' "$first/check.log" | tail -n 40
       echo "make check ended with status $status before the tests; the lines above are the end of $first/check.log"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replicas as a fleet: routing against naive rules, scaling by hand, failures, closed loops against theory. */
+/* Replicas as a fleet: routing against naive rules, scaling computed by hand, failures, and closed loops against theory. */
 #include "tests/serve/fleet_run.h"
 
 #include "serve/fleet.h"
@@ -12,7 +12,7 @@
 #define NOISY(name, latency)                                                                                     \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"noise\": \"exponential\", \"batch\": [1], \"latency_ms\": [" latency "]}"
-/* Up to 100 samples at once, always in the same time. */
+/* a model that takes up to 100 samples at once, always in the same time */
 #define WIDE(name, latency)                                                                                      \
 	"{\"name\": \"" name "\", \"title\": \"t\", \"source\": \"made up for the test\", \"kind\": \"table\", " \
 	"\"between\": \"up\", \"batch\": [1, 100], \"latency_ms\": [" latency ", " latency "]}"
@@ -23,7 +23,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* A separate generator, so that traces are the same on all machines. */
+/* A separate generator, so that traces are equal on all machines. */
 static uint64_t dice_state;
 static uint32_t dice(uint32_t n)
 {
@@ -62,7 +62,7 @@ static bool takes(struct orr_serve *w, uint32_t replica, uint32_t model)
 	return x.is_up && !x.is_draining && (x.model == UINT32_MAX || x.model == model);
 }
 
-/* Samples of live requests on each replica, from earlier calls of arrive() and finish(). */
+/* Counts samples of live requests on each replica, from earlier calls of arrive() and finish(). */
 static void follow_tokens(struct orr_serve *w, const uint64_t *samples)
 {
 	(void)w;
@@ -120,7 +120,7 @@ static void begin_judging(const char *rule)
 	probe.seen = judge;
 }
 
-/* Three kinds of replicas: for model a, for model b, for both. */
+/* Returns a case with three kinds of replicas: for model a, for model b, for both. */
 static struct fleet_case mixed_case(const char *rows, const char *options)
 {
 	return (struct fleet_case){ .requests = rows,
@@ -145,7 +145,7 @@ static void check_routing(void)
 		ok(naive.seen == n && !naive.wrong, "%s picks the replica that a scan of all picks (%u requests, %u differ)", rules[i],
 			naive.seen, naive.wrong);
 	}
-	/* Replicas are added and removed: the trees follow. */
+	/* Replicas are added and removed, and the trees follow. */
 	begin_judging("jsq");
 	struct fleet_case c = mixed_case(rows, "router=jsq");
 	c.mtbf_s = 0.5;
@@ -187,7 +187,7 @@ static void check_random_routing(void)
 	double jsq = queue_under("router=jsq");
 	/* Each replica is an M/M/1 of load 0.9: mean 1/(1 - 0.9) = 10 s. */
 	ok(fabs(random - 10) < (is_sanitized() ? 3 : 1.2), "random: eight queues M/M/1 (%.3f s, theory 10)", random);
-	/* Mitzenmacher 2001, for many queues: sum over i of load^((2^i - 2)/(2 - 1)) = 2.61 at 0.9; more with eight. */
+	/* Mitzenmacher 2001, for many queues: sum over i of load^((2^i - 2)/(2 - 1)) = 2.61 at 0.9; it is larger with eight queues. */
 	ok(two > 2.6 && two < 3.4 && jsq < two && jsq > 1, "power-of-two (%.3f s) lies between random and jsq (%.3f s)", two, jsq);
 }
 
@@ -210,9 +210,9 @@ static void log_is(const char *kinds, const char *want, const char *what)
 }
 
 /*
- * Service 10 s; target 2; ticks every 10 s; quiet time 20 s; start-up 5 s. Five requests at 1 s: at 10 s 5/2 gives 3
- * replicas, two of them up at 15 s; they get the requests of 16 s. Ticks ask for 3, 3, 2, 1, 1, 1, 1: the largest of three
- * ticks falls to 2 at 50 s and to 1 at 60 s.
+ * Service 10 s; target 2; ticks every 10 s; quiet time 20 s; start-up 5 s. Five requests arrive at 1 s: at 10 s 5/2 gives 3
+ * replicas. Two of them are up at 15 s and get the requests of 16 s. Ticks request 3, 3, 2, 1, 1, 1, 1 replicas: the largest of
+ * three ticks falls to 2 at 50 s and to 1 at 60 s.
  */
 static void check_scaling(void)
 {
@@ -226,7 +226,7 @@ static void check_scaling(void)
 	struct run_result *r = fleet_must_run(&c, "scaling");
 	log_is("udx", "u1@15 u2@15 d2@50 x2@50 d1@60 x1@60", "replicas are added and removed at the times computed by hand");
 	log_is("f", "f0@11 f1@21 f5@26 f6@26 f2@31 f3@41 f4@51 f7@85", "requests end at the times computed by hand");
-	if (r) { /* 85 + 50 + 40 s of GPUs, of which twice 5 s of starting */
+	if (r) { /* 85 + 50 + 40 GPU seconds, including two starts of 5 s */
 		near_to(fleet_metric(r, "usd"), 175, 1e-9, "a GPU is paid for from take to give");
 		near_to(fleet_metric(r, "replica_hours") * 3600, 165, 1e-9, "replica hours exclude start-up");
 		near_to(fleet_metric(r, "usd_per_million_samples"), 175.0 / 8 * 1e6, 1e-9, "USD per million samples");
@@ -234,19 +234,19 @@ static void check_scaling(void)
 		ok(fleet_metric(r, "scale_ups") == 2 && fleet_metric(r, "scale_downs") == 2, "two replicas are added, two removed");
 	}
 	result_free(r);
-	/* The cluster has one GPU: the second replica never starts, and the run ends. */
+	/* The cluster has one GPU, so the second replica never starts, and the run ends. */
 	c.cluster = "1x1";
 	r = fleet_must_run(&c, "a run with autoscaling beyond the cluster");
 	log_is("udx", "", "no replica is added without free GPUs");
 	result_free(r);
-	/* 4 requests in 10 s are 0.4 per second: at 0.2 per second and replica, two. */
+	/* 4 requests in 10 s are 0.4 per second; at 0.2 per second and replica, two replicas are needed. */
 	c.cluster = "4x1";
 	c.requests = "arrival_s\n1\n2\n3\n4\n12\n100\n";
 	c.options = "autoscale=rate scale_target=0.2 scale_interval=10s scale_quiet=0s start_up=5s";
 	r = fleet_must_run(&c, "scaling by rate");
 	log_is("udx", "u1@15 d1@20 x1@20", "by rate: 0.4/s at 10 s, 0.1/s at 20 s");
 	result_free(r);
-	/* A draining replica is taken back: one is wanted at 20 s, two at 30 s. */
+	/* A draining replica is reactivated: the target is one replica at 20 s and two at 30 s. */
 	c.requests = "arrival_s\n1\n2\n3\n4\n16\n17\n21\n22\n23\n24\n";
 	c.models[0] = TABLE("m", "25000");
 	c.options = "autoscale=rate scale_target=0.2 scale_interval=10s scale_quiet=0s start_up=5s router=round-robin";
@@ -260,7 +260,8 @@ static void check_scaling(void)
 		"more replicas than the cluster has room for");
 }
 
-/* Service 10 s; replica 0 is lost at 5 s; its node returns at 20 s, the replica 5 s later. Its two requests join the other's queue. */
+/* Service 10 s; replica 0 is lost at 5 s; its node returns at 20 s, the replica 5 s later. Its two requests join the queue of the
+ * other replica. */
 static void check_failures(void)
 {
 	struct fleet_case c = { .requests = "arrival_s\n0\n0\n0\n0\n",
@@ -280,7 +281,7 @@ static void check_failures(void)
 			"failure and repair are events of the result");
 	}
 	result_free(r);
-	/* Notice of 3 s: from 2 s on the replica takes no requests, and a replacement starts on another node at once. */
+	/* A notice of 3 s: from 2 s on the replica takes no requests, and a replacement starts on another node at once. */
 	c.cluster = "3x1";
 	c.requests = "arrival_s\n0\n0\n3\n";
 	c.options = "notice=3s start_up=0.5s";
@@ -288,7 +289,7 @@ static void check_failures(void)
 	log_is("udx", "d0@2 u2@2.5 x0@5", "a replica drains during the notice while a replacement starts");
 	log_is("f", "f1@10 f2@13 f0@20", "the request of the lost replica restarts");
 	result_free(r);
-	/* An empty replica leaves at once, and its GPUs are withheld until the node fails. */
+	/* An empty replica ends at once, and its GPUs are withheld until the node fails. */
 	c.requests = "arrival_s\n3\n3\n9\n";
 	c.deployment[0] = (struct serve_deployment){ .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 };
 	r = fleet_must_run(&c, "a run with an empty replica given notice");
@@ -407,7 +408,7 @@ static void check_closed_loop(void)
 		ok(fabs(x * (response + 1) / 5 - 1) < (is_sanitized() ? 0.02 : 0.005), "throughput = N / (R + Z): %.4f",
 			x * (response + 1));
 		ok(fleet_metric(r, "in_system_max") <= 5, "never more requests than users");
-		/* Little's law, exactly: the run begins and ends empty. */
+		/* Little's law holds exactly, because the run begins and ends empty. */
 		near_to(fleet_metric(r, "in_system_mean") * fleet_metric(r, "duration"), response * fleet_metric(r, "requests_completed"),
 			1e-6, "Little's law over the run");
 		result_free(r);
@@ -441,7 +442,7 @@ static void check_sessions(void)
 	ok(prompt_of[0] == 10 && prompt_of[2] == 10 + 5 + 7 && prompt_of[3] == 22 + 3 + 8 && prompt_of[1] == 20 && prompt_of[4] == 4,
 		"growing prompts repeat all earlier turns");
 	result_free(r);
-	/* One user: rows 0, 2, 3 of session 1, then session 2, then the rest. */
+	/* One user sends rows 0, 2, 3 of session 1, then session 2, then the other rows. */
 	c.options = "sessions=replay clients=1 think=2s think_law=fixed";
 	r = fleet_must_run(&c, "one user");
 	log_is("a", "a0@2 a2@5 a3@8 a1@11 a4@14", "a user runs one session after the other");
@@ -467,7 +468,7 @@ static void check_sessions(void)
 static struct {
 	uint32_t takes, gives, refused;
 	struct pool *pool;
-	struct pool_alloc own; /* owned by the host */
+	struct pool_alloc own; /* state of the host's own allocation */
 } host;
 
 static bool host_take(void *ctx, const struct pool_request *r, struct pool_alloc *out)
@@ -537,7 +538,7 @@ static void check_host(void)
 	struct run_result *r = fleet_must_run(&c, "a host");
 	log_is("udx", "u1@6 x0@12", "a replica starts when the host has room, and leaves with its node");
 	log_is("f", "f0@10 f1@22 f2@32", "requests of the lost replica go to the other replica");
-	if (r) /* node 1 from 0 to 12 s, node 0 from 5 to 32 */
+	if (r) /* node 1 from 0 to 12 s, node 0 from 5 to 32 s */
 		near_to(fleet_metric(r, "gpu_hours") * 3600, 12 + 27, 1e-9, "GPUs are counted from take to give");
 	result_free(r);
 }
@@ -546,7 +547,7 @@ static void check_host(void)
 
 static void check_admission(void)
 {
-	/* At most two requests on a replica: of five at once, two stay. */
+	/* A replica holds at most two requests: of five simultaneous requests, two are admitted. */
 	struct fleet_case c = { .requests = "arrival_s,slo_s\n0,100\n0,100\n0,100\n0,100\n0,100\n15,100\n",
 		.models = { TABLE("m", "10000") },
 		.deployment = { { .replicas = 1, .model = UINT32_MAX, .tp = 1, .pp = 1 } },
@@ -556,7 +557,8 @@ static void check_admission(void)
 	ok(r && fleet_metric(r, "requests_shed") == 3 && fleet_metric(r, "requests_completed") == 3, "a queue of two sheds three of five");
 	ok(r && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12, "shed requests miss their SLO");
 	result_free(r);
-	/* Service 10 s, SLO 25 s: ends at 10 and 20 are in time, 30 is late; hopeless 10 s before the deadline. */
+	/* Service 10 s, SLO 25 s: ends at 10 and 20 are in time, 30 is late. Such a request is hopeless from 10 s before its
+	 * deadline on. */
 	c.requests = "arrival_s,slo_s\n0,25\n0,25\n0,25\n0,25\n";
 	c.options = "shed=late";
 	r = fleet_must_run(&c, "late");
@@ -568,7 +570,7 @@ static void check_admission(void)
 			fabs(fleet_metric(r, "duration") - 20) < 1e-9,
 		"hopeless: shed when a start can no longer meet the deadline");
 	result_free(r);
-	/* A start that just meets it is not hopeless. */
+	/* A request that can just meet its deadline is not hopeless. */
 	c.requests = "arrival_s,slo_s\n0,20\n0,20\n";
 	r = fleet_must_run(&c, "a run with a start that just meets its deadline");
 	ok(r && fleet_metric(r, "requests_completed") == 2 && fleet_metric(r, "attainment") == 1,

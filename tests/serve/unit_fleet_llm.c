@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fleets of replicas with a language model: failures, scaling, prefix-aware routing, roles, requests that never fit. */
+/* Fleets of replicas with a language model: failures, scaling, prefix-aware routing, roles, and requests that never fit. */
 #include "tests/serve/fleet_run.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void check_fit(void)
 	}
 }
 
-/* Two replicas, 512 tokens per hash. At the second request the first replica is busy; later both are idle. */
+/* Two replicas, 512 tokens per hash. At the second request the first replica is busy; later both replicas are idle. */
 static void check_prefix(void)
 {
 	static const char rows[] = "{\"timestamp\": 0, \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [1, 2]}\n"
@@ -95,7 +95,7 @@ static void check_prefix(void)
 	for (int i = 0; good && i < 5; i++)
 		good = r->requests[i].replica == want[i];
 	ok(good, "requests go to the replica with most of their prompt in its cache, else to the shortest queue");
-	/* Two prompts of 1536 tokens have 1024 cached; the others have none. */
+	/* two prompts of 1536 tokens have 1024 cached tokens; the other prompts have none */
 	ok(fleet_metric(r, "prompt_tokens_processed") == 1024 + 1024 + 512 + 512 + 512, "cached tokens are not processed again (%g)",
 		fleet_metric(r, "prompt_tokens_processed"));
 	result_free(r);

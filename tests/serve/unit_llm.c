@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Residents, blocks, iterations and their repetition against a naive model that handles each token of each decode one by
- * one. A policy acts at random (admits, evicts in both ways, pauses, grows, splits prompts, runs with any flags). At each
- * call it compares all that the world reports with the naive model, and the times of the calls with the model's.
+ * Residents, blocks, iterations and their repetition against a naive model that processes each token of each decode separately.
+ *
+ * A policy acts at random: it admits, evicts in both ways, pauses, grows, splits prompts, and runs with any flags. At each call
+ * it compares all values that the world reports, and the time of the call, with the naive model.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -23,7 +24,7 @@ struct one {
 
 static struct {
 	struct one r[MOST_REQUESTS];
-	uint32_t n, total, free, tokens; /* total in blocks; block in tokens */
+	uint32_t n, total, free, tokens; /* total blocks; tokens per block */
 	bool runs, has_prompts, decodes;
 	unsigned flags;
 	uint64_t left;
@@ -69,7 +70,7 @@ static uint32_t need(void)
 	return n;
 }
 
-/* 5 + 0.05 T + 1e-4 C + 1e-6 P ms, and the swap time. */
+/* Starts an iteration of 5 + 0.05 T + 1e-4 C + 1e-6 P ms, plus the swap time. */
 static void begin(double at)
 {
 	double t = 0, c = 0, p = 0;
@@ -105,7 +106,7 @@ static bool gets_token(struct one *q)
 	return true;
 }
 
-/* Returns whether a request has ended. */
+/* Ends an iteration; returns whether a request has ended. */
 static bool land(void)
 {
 	bool has_ended = false;
@@ -124,7 +125,7 @@ static bool land(void)
 	return has_ended;
 }
 
-/* The clock of the world counts ns: an event in the ns of the end of an iteration happens at that end. */
+/* The clock of the world counts ns: an event in the ns in which an iteration ends coincides with that end. */
 static bool is_during(double at)
 {
 	return llrint(at * 1e9) > llrint(m.start * 1e9) && llrint(at * 1e9) <= llrint(m.end * 1e9);

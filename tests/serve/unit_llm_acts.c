@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Language models in the serving world, worked out by hand: ends of repetitions, transfers of caches, loss of a replica, a
- * shared clock, messages of impossible actions. An iteration takes 10 ms, and 1 ms per token of a prompt.
+ * Language models in the serving world, computed by hand: ends of repetitions, transfers of caches, loss of a replica, a shared
+ * clock, messages of impossible actions.
+ *
+ * An iteration takes 10 ms, and 1 ms per token of a prompt.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -82,7 +84,7 @@ static struct run_result *serve(const char *requests, struct llm_run x, void (*s
 	return r;
 }
 
-/* Admits all requests, runs prompts whole, then decodes with these flags. */
+/* Admits all requests, runs complete prompts, then decodes with these flags. */
 static unsigned greedy_flags;
 static void greedy(struct orr_serve *w, uint32_t replica)
 {
@@ -105,8 +107,8 @@ static void greedy(struct orr_serve *w, uint32_t replica)
 
 /* ---- repetition ---- */
 
-/* Prompt until 10 ms, then decodes at 20, 30, ..: the second request arrives in the ns in which one ends, at 40 ms, or
- * later, within the next. Its first token comes one iteration after that. */
+/* The prompt ends at 10 ms, decodes at 20, 30, .. The second request arrives in the ns in which a decode ends, at 40 ms, or later,
+ * during the next decode. Its first token comes one iteration after the end of that decode. */
 static void test_arrivals(void)
 {
 	struct run_result *r = serve("0,8,100\n0.04,8,1\n", (struct llm_run){ 0 }, greedy);
@@ -155,7 +157,7 @@ static void test_timers(void)
 	result_free(r);
 }
 
-/* The same requests on a clock of the test, where every iteration is an event. */
+/* Runs the same requests on a clock of the test, where every iteration is an event. */
 static void test_guest(void)
 {
 	char text[2000];
@@ -179,7 +181,7 @@ static void test_guest(void)
 
 /* ---- moves ---- */
 
-/* Prompts on replica 0, decodes on replica 1, while both are up. */
+/* Runs prompts on replica 0 and decodes on replica 1, while both are up. */
 static void split(struct orr_serve *w, uint32_t replica)
 {
 	struct orr_replica_info to;
@@ -254,28 +256,28 @@ static void test_overlap(void)
 
 static void test_moves(void)
 {
-	/* A prompt of 90 tokens takes 100 ms. The transfer of 91 tokens x 1000 bytes at 1 MB/s, and 9 ms, ends at 200 ms. Then there are 3
-	 * decodes of 11 ms. */
+	/* A prompt of 90 tokens takes 100 ms. The transfer of 91 tokens x 1000 bytes at 1 MB/s takes 91 ms plus 9 ms and ends at 200
+	 * ms. Then 3 decodes of 11 ms follow. */
 	struct run_result *r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms", NULL, NULL);
 	near_to(r ? r->requests[0].first_token_s : NAN, 0.1, 1e-12, "a prompt on one replica");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "its cache moves at serve.kv_Bps");
 	ok(r && r->requests[0].replica == 1, "the other replica completes the request");
 	result_free(r);
-	/* The number of layers is unknown: nothing overlaps. */
+	/* The number of layers is unknown, so nothing overlaps. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms kv_overlap=true", NULL, NULL);
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "kv_overlap needs layers");
 	result_free(r);
-	/* Two caches of 91 kB leave at 190 ms (10 + 180 tokens) over one NIC of 1 MB/s, without latency: each at half the rate. */
+	/* Two caches of 91 kB are sent from 190 ms on (10 + 180 tokens), each at half the rate of one NIC of 1 MB/s without latency. */
 	r = serve_split("0,90,4\n0,90,4\n", NULL, "star:bw=8Mbps,lat=0,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	near_to(r ? r->requests[0].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "over a network, caches share its links");
 	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all transfers over the network end");
 	result_free(r);
-	/* All transfers end, for any number and sizes. (Six at a time at most: the script's list.) */
+	/* All transfers end, for any number and any sizes (at most six at a time, the limit of the script's list). */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
 		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	ok(r && llm_metric(r, "requests_completed") == 6, "transfers of several sizes that start at several times");
 	result_free(r);
-	/* The same if a replica fails during the transfers. */
+	/* The same requests, with a replica that fails during the transfers. */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
 		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0",
 		"time_s,node,event\n0.15,1,fail\n0.3,1,repair\n0.45,0,fail\n0.6,0,repair\n");
@@ -285,13 +287,13 @@ static void test_moves(void)
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,0,fail\n10,0,repair\n");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "a transfer is lost with its sender");
 	result_free(r);
-	/* The receiver fails: the request restarts on the sender, whose blocks are free (--check). */
+	/* The receiver fails: the request restarts on the sender, whose blocks are free (--check verifies this). */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,1,fail\n0.3,1,repair\n");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "a transfer is lost with its receiver");
 	result_free(r);
 }
 
-/* vllm; node 0 fails within an iteration and returns. */
+/* Policy vllm; node 0 fails during an iteration and returns. */
 static void test_lost(void)
 {
 	char text[2000];

@@ -50,21 +50,21 @@ static void by_hand(
 
 static void two_requests(void)
 {
-	/* 20: R0's prompt. 36: R1's prompt and a decode. 48: two decodes. */
+	/* 20 ms: R0's prompt; 36: R1's prompt and a decode; 48: two decodes. */
 	by_hand(&orr_policy_serve_orca, NULL, 20, 48, 36, 48, "orca");
 	by_hand(&orr_policy_serve_splitwise, NULL, 20, 48, 36, 48, "splitwise");
 	by_hand(&orr_policy_serve_mlfq, "quantum=1s", 20, 48, 36, 48, "mlfq, long quanta");
-	/* Prompts alone: 35: R1's. 47, 58: decodes of both, of R0. */
+	/* Prompts run separately. 35 ms: R1's prompt; 47: decodes of both; 58: a decode of R0. */
 	by_hand(&orr_policy_serve_vllm, NULL, 20, 58, 35, 47, "vllm");
 	/* R0 ends at 20 + 11 + 11; then R1 takes 15 + 11. */
 	by_hand(&orr_policy_serve_fastertransformer, NULL, 20, 42, 57, 68, "fastertransformer");
 	by_hand(&orr_policy_serve_orca, "max_batch=1", 20, 42, 57, 68, "orca, one at a time");
-	/* R0 joins the level with a quantum of 20 ms, uses it up with its first iteration and moves one down. R1 runs first from 20
-	 * on and ends at 20 + 15 + 11. */
+	/* R0 joins the level with a quantum of 20 ms, uses it up in its first iteration and moves one level down. R1 runs first from
+	 * 20 on and ends at 20 + 15 + 11. */
 	by_hand(&orr_policy_serve_mlfq, "quantum=10ms max_batch=1", 20, 68, 35, 46, "mlfq, short quanta: R1 overtakes");
 }
 
-/* 4 requests of 10 + 10 tokens, memory for 40 tokens: two run at a time if outputs are reserved. */
+/* 4 requests of 10 + 10 tokens, with memory for 40 tokens: two run at a time if outputs are reserved. */
 static void little_memory(void)
 {
 	static const char four[] = "arrival_s,prompt_tokens,output_tokens,max_output\n0,10,10,10\n0,10,10,10\n0,10,10,10\n0,10,10,10\n";
@@ -127,7 +127,8 @@ static void cascade(void)
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, one_by_one, 2), "cascade: batches are of samples, not of requests (%s)", r ? "" : err.text);
 	result_free(r);
-	/* The second model takes one sample, so it can never serve a request of eight. Both requests run in one batch of 4 ms. */
+	/* The second model takes one sample, so it can never serve a request of eight samples. Both requests run in one batch of 4
+	 * ms. */
 	static const char *const narrow[] = {
 		"{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
 		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1], \"latency_ms\": [6]}", NULL

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The prefix cache against a naive one: a table, scanned on each use, with the users of each block of a prompt and the time
- * at which the block lost its last user. A policy admits, splits and restarts requests at random, one iteration at a time, and compares
- * free blocks, held blocks and cached tokens of every request.
+ * The prefix cache against a naive cache: a table, scanned on each use, with the number of users of each block and the time at
+ * which the block lost its last user.
+ *
+ * A policy admits, splits and restarts requests at random, one iteration at a time, and compares free blocks, held blocks and
+ * cached tokens of every request.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -18,7 +20,7 @@ struct one {
 	uint64_t hash[MOST_HASHES];
 };
 struct entry {
-	uint64_t hash, stamp; /* stamp: when it lost its last user; 0: not in the cache */
+	uint64_t hash, stamp; /* stamp: time at which the block lost its last user; 0: not in the cache */
 	uint32_t users;
 	bool is_there;
 };
@@ -288,7 +290,7 @@ static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "rando
 
 /* ---- scenarios ---- */
 
-/* Conversations: each request repeats the first blocks of an earlier one and adds its own. */
+/* Makes conversations: each request repeats the first blocks of an earlier request and adds its own blocks. */
 static struct reqset *make_requests(uint64_t seed)
 {
 	static char text[MOST_REQUESTS * 400];

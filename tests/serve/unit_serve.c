@@ -41,7 +41,7 @@ static void noted_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
 	note(how == ORR_REQ_COMPLETED ? 'f' : 'x', orr_req_number(w, r));
 }
 
-/* 0 runs 0-100; 1 and 2 arrive at its end and run 100-200 and 200-300. */
+/* Request 0 runs from 0 to 100; requests 1 and 2 arrive at its end and run from 100 to 200 and from 200 to 300. */
 static void test_order(void)
 {
 	script_set((struct script){ .arrive = noted_arrive, .schedule = noted_schedule, .run_end = noted_run_end, .finish = noted_finish });
@@ -75,7 +75,7 @@ static void batch_all(struct orr_serve *w, uint32_t replica)
 		script.run = orr_run_start(w, 0, &b);
 }
 
-/* Aborts the run and starts a batch of its request and the new one. */
+/* Aborts the run and starts a batch of its request and the new request. */
 static void merge_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run run = orr_run_first(w, replica);
@@ -88,7 +88,7 @@ static void merge_schedule(struct orr_serve *w, uint32_t replica)
 		batch_all(w, replica);
 }
 
-/* Irina's second example with the table above: aborted at 1, a batch of two runs 1-121. */
+/* Irina's second example with the table above: the run is aborted at 1, and a batch of two runs from 1 to 121. */
 static void test_restart(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = merge_schedule });
@@ -103,7 +103,7 @@ static void test_restart(void)
 static enum orr_abort_how abort_how;
 static double abort_at, resume_at, left_at;
 
-/* One run, aborted and resumed at given times. */
+/* Starts one run, aborts it and resumes it at given times. */
 static void timed_schedule(struct orr_serve *w, uint32_t replica)
 {
 	double now = orr_serve_now(w);
@@ -154,7 +154,7 @@ static void abort_case(const char *what, enum orr_abort_how how, double at, doub
 
 static void test_exit_points(void)
 {
-	/* 30 of 100 are done, and kept or lost. */
+	/* 30 of 100 are done, and either kept or lost. */
 	abort_case("saved at once", ORR_ABORT_SAVE, 0.03, 0.05, NULL, 0.03, 0.12);
 	abort_case("restarted at once", ORR_ABORT_RESTART, 0.03, 0.05, NULL, 0.03, 0.15);
 	abort_case("saved, and resumed at a cost", ORR_ABORT_SAVE, 0.03, 0.05, "resume_cost=5ms", 0.03, 0.125);
@@ -170,7 +170,7 @@ static void test_exit_points(void)
 
 /* ---- memory over time ---- */
 
-/* Memory in hundredths of the GiB of the replica. c: 30 until 100, then 65 until 200. d: 10 until 5, then 40 until 10. */
+/* Memory in hundredths of the replica's GiB. c uses 30 until 100, then 65 until 200. d uses 10 until 5, then 40 until 10. */
 #define CENT "\"memory_unit_bytes\":10737418.24"
 static const char *const C_D[] = { "{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[200]," CENT
 				   ",\"memory\":[{\"before\":30,\"peak\":65,\"peak_from_ms\":100}],"
@@ -226,18 +226,19 @@ static void stack_case(double at, bool now, double after, double end_c, double e
 static void test_memory(void)
 {
 	stack_case(0.05, true, 0, 0.2, 0.06, NULL);
-	/* Ends when the other reaches its peak. */
+	/* ends when the other run reaches its peak */
 	stack_case(0.09, true, 0, 0.2, 0.1, NULL);
-	/* Would overlap the other's peak: 65 + 40. Its own peak may start when the other ends: 195 + 5 = 200. */
+	/* It would overlap the other run's peak: 65 + 40. Its own peak may start when the other run ends: 195 + 5 = 200. */
 	stack_case(0.091, false, 0.195 - 0.091, 0.2, 0.205, NULL);
 	stack_case(0.15, false, 0.045, 0.2, 0.205, NULL);
-	/* 0.7 + 0.28 is within a limit of 1 but not of 0.9: it starts when the other has ended. */
+	/* 0.7 + 0.28 is within a limit of 1 but above 0.9: the run starts when the other one has ended. */
 	stack_case(0.05, true, 0, 0.2, 0.06, "utilisation_limit=1");
 	stack_case(0.05, false, 0.15, 0.2, 0.21, "utilisation_limit=0.9");
-	/* The same if the curve covers one run only. */
+	/* The same result if the curve has a value for only one run. */
 	stack_case(0.05, false, 0.15, 0.2, 0.21, "interference=curve slowdown_curve=1");
-	/* Both run at 1/1.6: d takes 16, and c reaches its peak when d ends, at 90 + 10 x 1.6. One ms later it would reach it 1.6
-	 * before d ends. d's peak may start when c ends: at 195 c has 5 left, as d has to its peak, which takes 8. */
+	/* Both run at 1/1.6: d takes 16, and c reaches its peak when d ends, at 90 + 10 x 1.6. If d started one ms later, c would
+	 * reach its peak 1.6 before d ends. d's peak may start when c ends: at 195 c has 5 left, and d needs 5 to its peak, which
+	 * takes 8. */
 	stack_case(0.09, true, 0, 0.206, 0.106, "interference=occupancy");
 	stack_case(0.091, false, 0.195 - 0.091, 0.203, 0.208, "interference=occupancy");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stanza and the parameter server it was compared with. Expected values: byte counts and the closed form of
- * docs/models/step-stanza-ds-sync-ako.md; the published range is 1.34x to 13.9x (arXiv 1812.10624, abstract). Seconds per
- * image are published measurements: tensorflow r1 performance/benchmarks (P100; V100 taken as 1.6 times that) and
+ * Stanza and the parameter server with which its paper compares it. Expected values: byte counts and the closed form of
+ * docs/models/step-stanza-ds-sync-ako.md; the published range is 1.34x to 13.9x (arXiv 1812.10624, abstract). Seconds per image
+ * are published measurements: tensorflow r1 performance/benchmarks (P100; a V100 is taken as 1.6 times as fast) and
  * u39kun/deep-learning-benchmark (V100, batch 16). The FC share of the time is assumed.
  */
 #include "tests/step/step_fixture.h"
@@ -29,7 +29,7 @@ enum { MODELS = sizeof inputs / sizeof *inputs };
 enum sync { RING, SERVER };
 
 struct setting {
-	uint32_t nodes, servers; /* servers 0: one on each node, next to the worker */
+	uint32_t nodes, servers; /* number of servers; 0: one on each node, next to the worker */
 	enum sync sync;
 	double Bps;
 };
@@ -106,7 +106,7 @@ static double simulate_stanza(const struct input *m, const struct setting *x, un
 
 /* ---- properties ---- */
 
-/* Bytes per worker and iteration at b = 32, one FC worker; labels are ignored. */
+/* Checks bytes per worker and iteration at b = 32 with one FC worker; labels are ignored. */
 static void test_bytes(void)
 {
 	static const double ps_MB[] = { 488.8, 1106.9, 481.5 }, stanza_MB[] = { 22.1, 124.1, 465.7 };
@@ -122,7 +122,7 @@ static void test_bytes(void)
 	}
 }
 
-/* Simulated flows compared with the closed form. */
+/* Compares simulated flows with the closed form. */
 static void test_consistency(void)
 {
 	static const struct setting rows[] = { { 5, 1, SERVER, 1.25e9 }, { 10, 1, SERVER, 1.25e9 }, { 5, 1, RING, 1.25e9 },
@@ -137,7 +137,7 @@ static void test_consistency(void)
 		}
 }
 
-/* The upper end of the published speed-ups, 13.9x. */
+/* Tests the upper end of the published speed-ups, 13.9x. */
 static void test_top_end(void)
 {
 	struct setting x = { 10, 1, SERVER, 1.25e9 };
@@ -145,7 +145,7 @@ static void test_top_end(void)
 	ok(fabs(up / 13.9 - 1) < 0.10, "AlexNet on 10 nodes, one dedicated server: %.2fx, published up to 13.9x", up);
 }
 
-/* Which models and settings gain more: in closed form over the whole range, and simulated at a few points. */
+/* Returns the gain of a model and a setting. The closed form covers the whole range, the simulation a few points. */
 static double gain(size_t model, uint32_t n, uint32_t servers, enum sync sync, double gbps)
 {
 	struct setting x = { n, servers, sync, gbps * 1.25e8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor of the step world on graphs small enough to time by hand. The policies under test are functions of this
- * file, so only the executor is tested.
+ * The executor of the step world on graphs that are small enough to compute their times by hand. The policies are functions of
+ * this file, so only the executor is tested.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* 1e9 bytes/s without latency: bytes are nanoseconds. */
+/* 1e9 bytes/s without latency: one byte takes one nanosecond */
 static const char network[] = "star:bw=1GBps,lat=0";
 
 typedef void (*builder)(struct orr_step *s, uint64_t k);
@@ -56,7 +56,7 @@ static int run(const char *cluster, const char *set, builder b, void (*c)(struct
 
 /* ---- graphs ---- */
 
-static orr_op last_op[64]; /* ops that the next iteration waits for */
+static orr_op last_op[64]; /* ops on which the next iteration depends */
 
 static void two_computes(struct orr_step *s, uint64_t k)
 {
@@ -67,7 +67,7 @@ static void two_computes(struct orr_step *s, uint64_t k)
 	last_op[0] = b;
 }
 
-/* Work of 1 + i s, a ring all-reduce of 4e9 bytes (2 * 3/4 * 4 = 6 s), an update of 0.5 s. */
+/* Adds work of 1 + i s, a ring all-reduce of 4e9 bytes (2 * 3/4 * 4 = 6 s), and an update of 0.5 s. */
 static void bsp(struct orr_step *s, uint64_t k)
 {
 	uint32_t all[4] = { 0, 1, 2, 3 };
@@ -125,7 +125,7 @@ static void alternating(struct orr_step *s, uint64_t k)
 	last_op[0] = a;
 }
 
-/* Four lanes of two positions: work, a message inside the lane, a collective among lanes. */
+/* Adds four lanes of two positions: work, a message inside the lane, a collective among lanes. */
 static void lanes(struct orr_step *s)
 {
 	uint32_t map[8];
@@ -153,7 +153,7 @@ static void lanes_build(struct orr_step *s, uint64_t k)
 	last_op[1] = y;
 }
 
-/* A ring of many rounds, disturbed by messages at odd times: as one collective, or step by step by its definition. */
+/* A ring of many rounds, disturbed by messages at odd times: as one collective, or as single steps by its definition. */
 static bool by_hand;
 static void disturbed_ring(struct orr_step *s, uint64_t k)
 {
@@ -183,7 +183,7 @@ static void disturbed_ring(struct orr_step *s, uint64_t k)
 	}
 }
 
-/* Bounded staleness: a fast worker may be two iterations ahead of a slow one. */
+/* Bounded staleness: a fast worker may be up to two iterations ahead of a slow one. */
 static orr_op slow_end[64];
 static void run_apart(struct orr_step *s, uint64_t k)
 {

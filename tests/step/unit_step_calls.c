@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The functions of orrery/step.h: each refuses the arguments and the places of call that the header excludes, with a message that
- * names the function and what it expects, and accepts the last value that the header allows.
+ * The functions of orrery/step.h: each rejects the arguments and the places of call that the header excludes, with a message
+ * that names the function and the expected value, and accepts the last value that the header allows.
  *
- * Four nodes of one GPU: GPUs 0..3, hosts 4..7. The model is LeNet-5 (12 layers).
+ * The cluster has four nodes of one GPU: GPUs 0..3, hosts 4..7. The model is LeNet-5 (12 layers).
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -72,7 +72,7 @@ static void refused(caller c, caller b, const char *place, const char *message)
 	step_result_free(&r);
 }
 
-/* Returns the end of the iteration; NAN if the run failed. */
+/* Returns the end of the iteration, or NAN if the run failed. */
 static double ends(caller c, caller b)
 {
 	struct step_result r;

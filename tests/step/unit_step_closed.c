@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor with the policy megatron against tests/hwmodel/llm_step.h, which computes the same step in closed form. The two
- * share only the cost of a layer. Without overlap they must agree. With a pipeline of unequal ends, or one that sends while
+ * The executor with policy megatron against tests/hwmodel/llm_step.h, which computes the same step in closed form. The two
+ * share only the cost of a layer. Without overlap they must agree. If the ends of a pipeline are unequal, or if it sends while
  * it computes, the closed form is less exact.
  */
 #include "tests/step/step_fixture.h"
@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* One GPU per node, so that all messages see one bandwidth and no latency. The bandwidth suffices to hide the gathers of
- * sequence parallelism behind the data gradients, as the closed form does if possible. */
+/* One GPU per node, so that all messages have one bandwidth and no latency. The bandwidth is large enough to hide the gathers of
+ * sequence parallelism behind the data gradients, as the closed form assumes. */
 static const double Bps = 100e9;
 static const char network[] = "star:bw=100GBps,lat=0";
 static const char model[] = "gpt:hidden=1024,layers=16,heads=16,seq=512,vocab=8192";
@@ -55,9 +55,9 @@ static struct pair both(const struct llm_step *given, const char *recompute, con
 }
 
 /*
- * Measured steps of Megatron-LM on Selene, A100 80 GB, TP 8, sequence 2048 (Korthikanti et al., 2022, table 5). Compute
- * times by the cost model. The rate of collectives is from the device's file (bus bandwidth among 8, and the time of a
- * small all-reduce: 35 us for 14 messages), with one 200 Gb/s port per GPU.
+ * Measured steps of Megatron-LM on Selene, A100 80 GB, TP 8, sequence 2048 (Korthikanti et al., 2022, table 5). Compute times
+ * come from the cost model. The rate of collectives comes from the device's file: bus bandwidth among 8, and the time of a
+ * small all-reduce, 35 us for 14 messages. Each GPU has one 200 Gb/s port.
  */
 struct measured {
 	const char *name;
@@ -99,7 +99,7 @@ static void test_measured(void)
 		{ "1T", 25600, 128, 160, 512, 64, 1, 512, 1, 94.42, 71.49 },
 	};
 	double sum = 0;
-	/* Without the two largest models under the sanitizers, which slow everything down. */
+	/* The sanitizers are slow, so the two largest models are omitted under them. */
 	size_t n = getenv("ORR_SANITIZED") ? 2 : sizeof all / sizeof all[0];
 	for (size_t i = 0; i < n; i++) {
 		double full = step_s(&all[i], "recompute=full"), some = step_s(&all[i], "recompute=selective sequence_parallel=true");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Edge cases of the step world: false steady states, capacities that change under background flows or contention, unequal
- * lanes, iterations that overtake each other. Graphs are small enough to time by hand; bytes are nanoseconds.
+ * lanes, iterations that overtake each other. Graphs are small enough to compute their times by hand; one byte takes one
+ * nanosecond.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -71,8 +72,8 @@ static void good(const struct asked *q, struct step_result *r, const char *what)
 
 /* ---- false steady states ---- */
 
-/* Device 0 needs 1 s and half a second more that delays no other; device 1 needs 1.01 s. Iteration k (from 1) ends at
- * max(k + 0.5, 1.01 k): for 50 iterations one second after the previous one. */
+/* Device 0 needs 1 s plus half a second that delays no other device; device 1 needs 1.01 s. Iteration k (from 1) ends at max(k +
+ * 0.5, 1.01 k). For 50 iterations this is one second after the previous one. */
 static void drift(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -84,7 +85,7 @@ static void drift(struct orr_step *s, uint64_t k)
 	last[1] = b;
 }
 
-/* The same with messages: 1.01 s of sequential messages. */
+/* Does the same with messages: 1.01 s of sequential messages. */
 static void drift_on_wire(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -104,7 +105,7 @@ static void message(struct orr_step *s, uint64_t k)
 	last[0] = a;
 }
 
-/* A file with one capacity change of the link by which endpoint 0 sends. */
+/* Writes a file with one capacity change of the link on which endpoint 0 sends. */
 static void change_file(const char *path, double time_s, double Bps)
 {
 	struct fixture *f = fixture_new("4x1:v100", "star:bw=1GBps,lat=0", "lenet5", 8);
@@ -146,7 +147,7 @@ static void test_steady(void)
 	change_file(path, 2, 0.6e9);
 	const struct asked both = { .cluster = "4x1:v100", .build = message, .set = { "iterations=20", option, "background=0>1:2e8" } };
 	good(&both, &r, "a change under background flows");
-	/* 1.6e9 bytes until 2 s, then 0.4e9 of 0.6e9 bytes/s remain. */
+	/* 1.6e9 bytes until 2 s, then 0.4e9 of the 0.6e9 bytes/s are free. */
 	near_to(r.iteration[19].end_s, 2 + (20e9 - 1.6e9) / 0.4e9, 1e-9, "background flows stay when a capacity changes");
 	step_result_free(&r);
 	unlink(path);
@@ -234,7 +235,7 @@ static void two_lanes(struct orr_step *s)
 	orr_step_lanes(s, 2, 1, (uint32_t[]){ 0, 1 });
 }
 
-/* Fits only into the larger of the two devices. */
+/* fits only on the larger of the two devices */
 static void takes_much(struct orr_step *s, uint64_t k)
 {
 	(void)k;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a step policy can ask: the model, the cluster, costs and routes. Expected values are those of the model's description, of the
- * cost model, and of the options of the scenario, as orrery/step.h and docs/models/step.md define them. Then the stragglers' factors,
- * the sources of compute times, the use of links, and the number of iterations before a steady state.
+ * Queries of a step policy: the model, the cluster, costs and routes. Expected values come from the model's description, the
+ * cost model and the options of the scenario, as orrery/step.h and docs/models/step.md define them. Further tests: the
+ * stragglers' factors, the sources of compute times, the use of links, and the number of iterations before a steady state.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 static void (*build_now)(struct orr_step *s, uint64_t k);
-static const struct fixture *fixture; /* of the running test */
+static const struct fixture *fixture; /* fixture of the running test */
 static orr_op last;
 static uint32_t period_now; /* of the graphs */
 
@@ -186,7 +186,7 @@ static double model_passes(const struct cost *c, uint32_t first, uint32_t n, dou
 	       cost_range_s(c, first, n, DNN_BACKWARD_WEIGHT, batch, 1, false);
 }
 
-/* step.compute_s is the time of all passes for the batch; step.fc_share is the part of the classifier in it. */
+/* step.compute_s is the time of all passes for the batch; step.fc_share is the classifier's share of it. */
 static void test_measured_compute(void)
 {
 	struct fixture *f = fixture_new("1x1:v100,1x1:a100", "star:bw=1GBps,lat=0", "alexnet", 16);
@@ -282,7 +282,7 @@ static struct sample stragglers(const char *kind, const char *spread)
 	fixture_set(f, "speeds=0:2");
 	struct step_result r = run(f, work);
 	for (int k = 0; k < N; k++) {
-		double t = 2 * (r.iteration[k].end_s - r.iteration[k].start_s); /* at twice the speed */
+		double t = 2 * (r.iteration[k].end_s - r.iteration[k].start_s); /* doubled, as the device runs at twice the speed */
 		x.least = fmin(x.least, t);
 		x.most = fmax(x.most, t);
 		x.mean += t / N;
@@ -296,7 +296,7 @@ static struct sample stragglers(const char *kind, const char *spread)
 	return x;
 }
 
-/* Bounds are four standard errors: uniform(1, 2): sd 0.289; exponential(0.5): sd 0.5; of 4,000 draws. */
+/* Bounds are four standard errors of 4,000 draws: the standard deviation is 0.289 for uniform(1, 2) and 0.5 for exponential(0.5). */
 static void test_stragglers(void)
 {
 	struct sample x = stragglers("stragglers=uniform", "straggler_spread=0.5");
@@ -354,7 +354,7 @@ static void test_options(void)
 	accepted("background=0>3:0,3>0:0", 1, "background flows of 0 bytes/s from and to the last host");
 }
 
-/* ---- link use: iterations of one message of 1 s and 1 s of work; the first iteration does not count ---- */
+/* ---- link use: iterations of one message of 1 s and 1 s of work; the first iteration is not counted ---- */
 
 static void message_then_work(struct orr_step *s, uint64_t k)
 {
@@ -389,7 +389,7 @@ static void link_use(const char *exact)
 	fixture_free(f);
 }
 
-/* --check lets the iterations in flight end after the steady state was found; they do not count. */
+/* --check waits for the iterations in flight after the steady state was found; they are not counted. */
 static void test_link_use(void)
 {
 	link_use("exact=true");
@@ -405,7 +405,7 @@ static void varied(struct orr_step *s, uint64_t k)
 	last = a;
 }
 
-/* Three equal periods after the first iteration, one of whose ends is needed for the first duration: 3 p + 2 iterations. */
+/* Steady are three equal periods after the first iteration. The first duration needs the end of another one: 3 p + 2 iterations. */
 static void test_steady(void)
 {
 	static const uint32_t periods[] = { 1, 2, 5, 32, 33 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random graphs on random networks, each run in two ways that must agree: merged and separate lanes; leaps and single
- * steps; extrapolation and simulation. Expected values are those of the slower way.
+ * Random graphs on random networks, each run in two ways that must agree: merged and separate lanes; leaps and single steps;
+ * extrapolation and simulation. Expected values come from the slower way.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -36,7 +36,7 @@ static void shuffle(struct rng *r, uint32_t *v, uint32_t n)
 	}
 }
 
-/* By lane, by position, or in random order. */
+/* Creates ops by lane, by position, or in random order. */
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
 	struct rng r;
@@ -105,7 +105,8 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 		op[i] = any_op(s, &r, places);
 		for (uint32_t d = below(&r, 3); i && d--;)
 			orr_after(s, op[i], op[below(&r, i)]);
-		/* Waits for itself in the previous iteration, so that devices of different speed drift apart; sometimes for all of it. */
+		/* Each op waits for itself in the previous iteration, so that devices of different speed drift apart; sometimes it
+		 * waits for the whole iteration. */
 		orr_after(s, op[i], before[i]);
 		if (below(&r, 4))
 			orr_after(s, op[i], before[plan.ops - 1]);

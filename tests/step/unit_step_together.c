@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several runs over one network (step_run_together). Expected: by hand; an iteration trains 2 GPUs x 8 samples, and a message
+ * Several runs over one network (step_run_together), computed by hand. An iteration trains 2 GPUs x 8 samples, and a message
  * takes 1 s on an idle link.
  */
 #include "tests/step/step_fixture.h"
@@ -10,7 +10,7 @@
 
 static const double SAMPLES = 16;
 
-/* The policy: each iteration follows the last; its members differ in their label. */
+/* The policy: each iteration follows the previous one. Members differ in their label. */
 struct state {
 	orr_op last;
 	double compute_s, sent;
@@ -60,7 +60,7 @@ static const struct orr_step_ops ops = { .create = create, .destroy = mem_free, 
 static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", "step", 0, params, &ops, sizeof ops };
 
 struct given {
-	const char *set[3]; /* parameters of the member; NULL ends */
+	const char *set[3]; /* parameters of the member, terminated by NULL */
 	double start_s;
 };
 
@@ -132,13 +132,13 @@ int main(void)
 	near_to(rate[0], SAMPLES / 3, 1e-12, "members that only compute do not slow each other: the first");
 	near_to(rate[1], SAMPLES / 5, 1e-12, "members that only compute: the second");
 
-	/* Both messages begin at 1 s and share the link until 3 s, in every iteration. */
+	/* Both messages begin at 1 s in every iteration and share the link until 3 s. */
 	const struct given at_once[] = { { { "sent_GB=1" }, 0 }, { { "sent_GB=1" }, 0 } };
 	run(at_once, 2, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 3, 1e-9, "messages at the same time take twice as long: the first");
 	near_to(rate[1], SAMPLES / 3, 1e-9, "messages at the same time: the second");
 
-	/* The second computes while the first sends. */
+	/* The second member computes while the first sends. */
 	const struct given in_turn[] = { { { "sent_GB=1" }, 0 }, { { "sent_GB=1" }, 1 } };
 	run(in_turn, 2, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 2, 1e-9, "messages in turn have the link to themselves: the first");
@@ -149,7 +149,7 @@ int main(void)
 	near_to(rate[0], SAMPLES / 3, 1e-9, "three members: two that share");
 	near_to(rate[2], SAMPLES / 7, 1e-9, "rate of the member that does not share the link");
 
-	/* Every 2 s 3 samples end; a long window contains whole periods. */
+	/* 3 samples end every 2 s; a long window contains whole periods. */
 	const struct given counted[] = { { { "compute_s=2", "counts=true" }, 0 } };
 	t = run(counted, 1, wide, rate, &e);
 	near_to(rate[0], 3 / 2.0, 1e-12, "a member that counts its samples: 3 in 2 s");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Messages in flight: capacities that change by a file, links without capacity, lanes that send differently, compressed messages.
- * Links carry 1e9 bytes/s without latency, so that times follow by hand. Then what a policy that reacts must not do.
+ * Messages in flight: capacities that change by a file, links without capacity, lanes that send differently, compressed
+ * messages. Links carry 1e9 bytes/s without latency, so that times are easily computed by hand. Further tests: actions that are
+ * forbidden for a policy that reacts.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -47,7 +48,7 @@ static struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", 
 static struct step_result result;
 static struct orr_error said;
 
-/* The end of the last iteration; NAN after an error, which is in `said`. */
+/* Returns the end of the last iteration, or NAN after an error, which is in `said`. */
 static double run(const char *cluster, const char *network, builder b, const char *set)
 {
 	struct fixture *f = fixture_new(cluster, network, "lenet5", 8);
@@ -79,7 +80,7 @@ static void find_links(void)
 	fixture_free(f);
 }
 
-/* Writes rows of the form TIME,LINK,RATE; LINK is 0 or 1, or any other text as it is. */
+/* Writes rows of the form TIME,LINK,RATE; LINK is 0 or 1, or any other text, which is written unchanged. */
 static void changes(const char *const *row)
 {
 	FILE *f = fopen(path, "w");
@@ -96,7 +97,7 @@ static void changes(const char *const *row)
 }
 #define CHANGES(...) changes((const char *const[]){ __VA_ARGS__, NULL })
 
-/* 3e9 bytes from device 0 to 1, and as many from 2 to 3. */
+/* Sends 3e9 bytes from device 0 to 1, and as many from 2 to 3. */
 static void two_messages(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -104,7 +105,7 @@ static void two_messages(struct orr_step *s, uint64_t k)
 	orr_transfer(s, 2, 3, 3e9);
 }
 
-/* A ring of two among devices 0 and 1: 8 steps of 0.5e9 bytes each way. */
+/* Adds a ring of two among devices 0 and 1: 8 steps of 0.5e9 bytes in each direction. */
 static void ring(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -166,7 +167,7 @@ static void four_lanes(struct orr_step *s)
 	orr_step_lanes(s, 4, 1, (uint32_t[]){ 0, 1, 2, 3 });
 }
 
-/* Iteration 3 sends what the others do not. */
+/* Sends a message in iteration 3 that other iterations do not send. */
 static void new_messages(struct orr_step *s, uint64_t k)
 {
 	orr_op a = orr_collective_lanes(s, 0, k == 3 ? 4 : 2, 1, &(struct orr_collective){ .op = ORR_ALL_REDUCE, .bytes = 1e9 });
@@ -233,7 +234,7 @@ static void carried(struct orr_step *s, uint64_t k)
 
 static void test_compressed(void)
 {
-	/* top-k of a tenth: 0.1 x (4 + 4) / 4 = 0.2 of the bytes. Encoding reads 1e9 bytes, decoding adds 0.2e9, at 1e9 bytes/s. */
+	/* top-k of a tenth: 0.1 x (4 + 4) / 4 = 0.2 of the bytes. At 1e9 bytes/s, encoding reads 1e9 bytes and decoding adds 0.2e9. */
 	near_to(run("2x1:v100", star, carried, "iterations=1 compression=topk:density=0.1"), 1 + 0.2, 1e-9, "a fifth of the bytes");
 	near_to(run("2x1:v100", star, carried, "iterations=1 compression=topk:density=0.1,compress_Bps=1e9"), 1 + 1.2 + 0.2, 1e-9,
 		"after the work, 1.2 s of coding, then the message");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The updates that the built-in policies report, applied to real SGD. Synchronous policies are all the same descent,
- * DS-Sync has the dispersion of its closed form, Ako delivers each gradient once, and asynchronous servers have the
- * expected staleness.
+ * The updates that the built-in policies report, applied to real SGD. All synchronous policies perform the same descent.
+ * DS-Sync has the dispersion of its closed form, Ako delivers each gradient once, and asynchronous servers have the expected
+ * staleness.
  */
 #include "learn/train.h"
 #include "tests/learn/learn_drive.h"
@@ -58,7 +58,7 @@ static struct train_result trained(const char *cluster, const struct orr_policy 
 	return r;
 }
 
-/* ---- synchronous policies are one descent ---- */
+/* ---- synchronous policies perform the same descent ---- */
 
 static void is_synchronous(const struct train_result *want, const struct orr_policy *p, const char *settings)
 {
@@ -96,7 +96,7 @@ static void synchronous(void)
 
 /* ---- DS-Sync ---- */
 
-/* Points are taken after the step and before averaging, so noise of variance 1 - 1/N about the mean is added. */
+/* Points are recorded after the step and before averaging, so noise of variance 1 - 1/N about the mean is added. */
 static void dispersion(const char *cluster, const char *settings, double n, double want)
 {
 	char learn[160];
@@ -114,8 +114,8 @@ static void dispersion(const char *cluster, const char *settings, double n, doub
 	train_result_free(&t);
 }
 
-/* DS-Sync v1, public table: every data set reaches BSP's accuracy, within one standard deviation. Here: a perceptron,
- * after the same number of samples, and in less time, because a ring of 2 moves two thirds of the bytes of a ring of 4. */
+/* DS-Sync v1, public table: every data set reaches BSP's accuracy, within one standard deviation. The test trains a perceptron on
+ * the same number of samples. It takes less time, because a ring of 2 moves two thirds of the bytes of a ring of 4. */
 static void same_loss_sooner(void)
 {
 	char learn[200];
@@ -140,9 +140,9 @@ static void same_loss_sooner(void)
 
 /* ---- asynchronous servers ---- */
 
-/* While a worker's gradient is between pull and push, each of the other n - 1 workers pushes once on average, whatever
- * the speeds: staleness n - 1 = 3. With a lag of one iteration it is in flight for nearly two (less the time for which a
- * pull waits for the previous one), one of which ends with a push of the worker itself: up to 2 (n - 1) + 1 = 7. */
+/* While a worker's gradient is between pull and push, each of the other n - 1 workers pushes once on average, at any speeds:
+ * staleness n - 1 = 3. With a lag of one iteration the gradient is in flight for nearly two iterations (minus the time for which a
+ * pull waits for the previous one). One of them ends with a push of the worker itself: up to 2 (n - 1) + 1 = 7. */
 static void servers(void)
 {
 	static const char *const settings[] = { "mode=asp servers=1 placement=dedicated", "mode=asp servers=1 placement=dedicated lag=1",
@@ -161,13 +161,13 @@ static void servers(void)
 	}
 }
 
-/* ---- Ako delivers each gradient once, whatever the waiting ---- */
+/* ---- Ako delivers each gradient once, with any waits ---- */
 
 enum { AKO_N = 4, AKO_DIM = 24, AKO_MOST = 64, AKO_STEPS = 400 };
 
 struct ako_watch {
 	struct learn *l;
-	double sum[AKO_N][AKO_STEPS + 8][AKO_DIM]; /* of a worker's gradients up to iteration - 1 */
+	double sum[AKO_N][AKO_STEPS + 8][AKO_DIM]; /* sums of a worker's gradients up to iteration - 1 */
 	uint64_t delivered[AKO_N][AKO_N][AKO_MOST], own[AKO_N], messages, iterations;
 	uint32_t slices;
 	struct orr_error error;
@@ -209,8 +209,7 @@ static bool ako_enough(void *ctx, double time_s)
 	return ++((struct ako_watch *)ctx)->iterations == AKO_STEPS - 50;
 }
 
-/* Returns the largest difference between the sum of worker j's applied and waiting updates and the sum of its own gradients and those it
- * received. */
+/* Returns the largest difference between two sums: worker j's applied and waiting updates, and its own and received gradients. */
 static double ako_error(struct ako_watch *w)
 {
 	double most = 0;
@@ -281,7 +280,7 @@ static void ako(void)
 	each_gradient_once("partitions=5 partition_method=layers", "star:bw=1Gbps,lat=10us");
 }
 
-/* Four CONV workers, two FC workers: synchronous training on the CONV workers' batches, whichever worker averages. */
+/* Four CONV workers and two FC workers: training on the CONV workers' batches is synchronous, whichever worker averages. */
 static void stanza(void)
 {
 	struct train_result ring = trained("6x1:v100", &orr_policy_stanza, "fc_workers=2", "max_samples=1600");

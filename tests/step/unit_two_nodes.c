@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Trees over two nodes, reductions in the switch, and all-to-all on rails. Expected: closed forms of NCCL's trees and of NVLink SHARP
- * (docs/models/net.md), and published all-reduces on nodes with several NICs. No constant of the model is fitted to these.
+ * Trees over two nodes, reductions in the switch, and all-to-all on rails. Expected values: closed forms of NCCL's trees and of
+ * NVLink SHARP (docs/models/net.md), and published all-reduces on nodes with several NICs. No constant of the model is fitted
+ * to these measurements.
  */
 #include "tests/step/one_collective.h"
 
@@ -13,7 +14,7 @@ static bool near_by(double x, double want, double by)
 	return is_near;
 }
 
-/* GB/s of bus bandwidth: 2 (n - 1) / n x bytes / time. */
+/* Returns the bus bandwidth in GB/s: 2 (n - 1) / n x bytes / time. */
 static double bus_GBps(uint32_t n, double bytes, double s)
 {
 	return 2. * (n - 1) / n * bytes / s / 1e9;
@@ -21,7 +22,7 @@ static double bus_GBps(uint32_t n, double bytes, double s)
 
 /* ---- trees ---- */
 
-/* With free links inside the nodes, each of k NICs of rate b sends and receives bytes / k: bus bandwidth (2 - 2/n) k b. */
+/* If the links inside the nodes are not a limit, each of k NICs of rate b sends and receives bytes / k: bus bandwidth (2 - 2/n) k b. */
 static void no_limit_inside(void)
 {
 	for (uint32_t k = 1; k <= 8; k *= 2)
@@ -43,14 +44,14 @@ static void no_limit_inside(void)
 static const struct coll_case {
 	const char *cluster, *network, *what;
 	uint32_t n;
-	double bytes, us, by; /* measured time; largest error that is accepted, 0: the error is only printed */
+	double bytes, us, by; /* bytes; measured time in us; largest accepted error, 0: the error is only printed */
 } published[] = {
 	{ "2x8:a100", "star:bw=200Gbps,nics=8", "OCI, 2 x 8 A100, 1 GiB", 16, 0x1p30, 11774, 0.13 },
 	{ "2x8:a100", "star:bw=200Gbps,nics=8", "OCI, 2 x 8 A100, 10 GiB", 16, 10 * 0x1p30, 111812, 0.13 },
 	{ "2x8:a100", "star:bw=200Gbps,nics=8", "DGX A100, 8 x 200 Gb/s (nodes not given: 2), 8 GB", 16, 8e9, 15 / 8. * 8e9 / 192e3, 0.13 },
 	{ "3x8:a100", "star:bw=200Gbps,nics=4", "3 x 8 A100, 4 x 200 Gb/s, 96 GB/s of bus bandwidth, 8 GB", 24, 8e9, 23 / 12. * 8e9 / 96e3,
 		0.13 },
-	/* The same at the size of which the bandwidth was reported: the latencies of a user's 46 rounds are not known. */
+	/* The same at the size whose bandwidth was reported: the latencies of the user's 46 rounds are unknown. */
 	{ "3x8:a100", "star:bw=200Gbps,nics=4", "the same, 128 MB (reported)", 24, 128e6, 23 / 12. * 128e6 / 96e3, 0 },
 	{ "2x8:h100", "star:bw=200Gbps,nics=8", "GCP, 2 x 8 H100, 8 bytes", 16, 8, 135.8, 0 },
 	{ "2x8:h100", "star:bw=200Gbps,nics=8", "GCP, 2 x 8 H100, 64 KiB", 16, 0x1p16, 159.4, 0 },
@@ -81,7 +82,7 @@ static void published_rows(void)
 	}
 }
 
-/* With fast NICs the links inside the nodes limit the tree, which passes up and down a chain, more than the rings. */
+/* With fast NICs the links inside the nodes limit the tree more than the rings, since the tree passes up and down a chain. */
 static void fast_nics(void)
 {
 	static const char network[] = "star:bw=400Gbps,nics=8";

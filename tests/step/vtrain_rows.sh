@@ -1,6 +1,6 @@
 # Measured iterations of Megatron-DeepSpeed on A100s (vTrain: Bang et al., MICRO 2024; github VIA-Research/vTrain f8dda84,
-# data/ground_truth_multi.csv) against `orrery step --policy megatron` with its defaults: nothing is calibrated, and no measured
-# iteration or collective of this source is an input. The network is that of vTrain's example: 800 Gb/s per node, 8 GPUs per node.
+# data/ground_truth_multi.csv) against `orrery step --policy megatron` with its defaults: nothing is calibrated, and no
+# measured value of this source is an input. The network is that of vTrain's example: 800 Gb/s per node, 8 GPUs per node.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
@@ -11,7 +11,7 @@ need "$rows" || {
   exit
 }
 
-# step GPUS BATCH MICRO HIDDEN HEADS LAYERS SEQ TP PP [OPTIONS]: ms of an iteration
+# step GPUS BATCH MICRO HIDDEN HEADS LAYERS SEQ TP PP [OPTIONS]: prints ms of an iteration
 step() {
   "$ORRERY" step "gpt:hidden=$4,layers=$6,heads=$5,seq=$7,vocab=51200" --cluster "$(($1 / 8))x8:a100-80g" \
     --network star:bw=100Gbps,nics=8 --batch 1 --precision fp16 --set step.optimizer=adam --set step.ignore_memory=true \
@@ -20,14 +20,14 @@ step() {
     awk -F, '$2 == "iteration_s" { print $3 * 1e3 }' "$work/out/summary.csv"
 }
 
-# times [OPTIONS]: size, plan, measured and predicted ms of every row
+# times [OPTIONS]: prints size, plan, measured and predicted ms of every row
 times() {
   tail -n +2 "$rows" | while IFS=, read -r size gpus batch micro hidden heads layers seq tp dp pp ms; do
     echo "$size TP=$tp,DP=$dp,PP=$pp,micro-batch=$micro $ms $(step "$gpus" "$batch" "$micro" "$hidden" "$heads" "$layers" "$seq" "$tp" "$pp" "$@")"
   done
 }
 
-# mean FILE: mean absolute error in %, by size and over all
+# mean FILE: prints the mean absolute error in %, by size and over all
 mean() {
   awk '{ e = 100 * ($4 / $3 - 1); e = e < 0 ? -e : e; n[$1]++; s[$1] += e; all += e }
     END { for (k in n) printf "%s B: %.1f %%, ", k, s[k] / n[k]; printf "all %d: %.2f\n", NR, all / NR }' "$1"

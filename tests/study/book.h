@@ -20,7 +20,7 @@
 
 static char book_dir[256];
 
-/* Texts in these tests have ' for ", which keeps JSON legible in C. */
+/* Writes a file. Texts in these tests have ' for ", which keeps JSON legible in C. */
 __attribute__((unused)) static void put_file(const char *name, const char *text, bool has_quotes)
 {
 	char path[320];
@@ -32,7 +32,7 @@ __attribute__((unused)) static void put_file(const char *name, const char *text,
 		fclose(f);
 }
 
-/* The text of a file of the folder; mem_free() frees it. NULL: no such file. */
+/* Returns the text of a file of the folder, or NULL if it does not exist; mem_free() frees it. */
 __attribute__((unused)) static char *get_file(const char *name)
 {
 	char path[320];
@@ -66,7 +66,7 @@ __attribute__((unused)) static void books_end(void)
 		printf("# %s remains\n", book_dir);
 }
 
-/* The book with that figures.json, after its runs; NULL and the error if it is refused. */
+/* Returns the book with this figures.json, after its runs, or NULL and the error if it is rejected. */
 __attribute__((unused)) static struct book *book_ran(const char *json, struct orr_error *err)
 {
 	static const struct world_output output = { .quiet = true, .threads = 1, .is_series = true };
@@ -78,7 +78,7 @@ __attribute__((unused)) static struct book *book_ran(const char *json, struct or
 	return NULL;
 }
 
-/* Whether the error is "FOLDER/figures.json: " and this text. */
+/* Checks that the error is "FOLDER/figures.json: " and this text. */
 __attribute__((unused)) static void refusal(const struct orr_error *err, const char *want, const char *what)
 {
 	size_t n = strlen(book_dir);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures: carries out a scenario folder, and reports errors in one
+# orrery figures: makes the figures of a scenario folder, and reports errors in such a folder
 . "${srcdir:-.}/tests/tap.sh"
 here=$(cd "$srcdir" && pwd)
 orrery=$ORRERY

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A policy that fails does not discard the others: their rows are printed, written and stored; its error ends the command.
+# If a policy fails, the rows of the other policies are printed, written and stored; the error ends the command.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 tree=$(cd "$srcdir" && pwd)
@@ -27,7 +27,7 @@ like "$? $(cat err)" 'fifo: taken from r.db' "a repetition takes the complete on
 is "$? $(wc -c <out)" "1 0" "without a complete one nothing is printed"
 "$orrery" "${serve[@]}" --policy ./broken.so,./broken.so@again,fifo --json --no-figures >out 2>err
 is "$? $(grep -c 'made to fail' err) $(tr -d '\t' <out | grep -c '^"policy":"fifo",$')" "1 2 1" "errors of several are all printed"
-# The jobs world keeps data by policy: differences must be those of the complete ones.
+# The jobs world keeps data by policy: differences must be between the complete policies.
 "$orrery" policy new lost --kind jobs >/dev/null
 awk '/^static void schedule\(/ { inside = 1 } { print } inside && /^\{/ { print "\torr_give_up(w, 0, \"made to fail\");"; inside = 0 }' lost.c >l.c
 $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o lost.so l.c

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures ako, with fewer seeds: results that follow from the mechanism agree; those that do not are reported.
+# orrery figures ako, with fewer seeds: results that follow from the mechanism agree; other results are reported.
 . "${srcdir:-.}/tests/tap.sh"
 folder=$work/ako
 cp -r "$srcdir/scenarios/ako" "$folder" && chmod -R u+w "$folder"

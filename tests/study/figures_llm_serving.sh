@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures llm-serving at few loads: exact counts with the traces, stand-ins without them.
+# orrery figures llm-serving at few loads: counts are exact with the traces; generators replace missing traces.
 . "${srcdir:-.}/tests/tap.sh"
 cp -r "$srcdir/scenarios/llm-serving" "$work/small" && chmod -R u+w "$work/small"
 sed -i 's/"load": \[.*\]/"load": [4]/; s/load=1\]/load=4]/g' "$work/small/figures.json"
@@ -12,7 +12,7 @@ if [ "${ORR_SANITIZED:-}" = 1 ]; then
 elif need "$traces/azure_llm_2023/AzureLLMInferenceTrace_conv.csv" && need "$traces/mooncake_conversation/conversation_trace.jsonl.gz"; then
   ORRERY_TRACE_PATH=$traces "$ORRERY" figures "$work/small" --no-figures --out "$work/o" -q >"$work/said" 2>&1
   is "$? $(cat "$work/said")" "0 " "orrery figures llm-serving runs"
-  # Rows with more than 4,096 tokens of prompt and output, counted with awk and Python.
+  # Number of rows with more than 4,096 tokens of prompt and output, counted with awk and Python.
   for policy in vllm sarathi orca splitwise fastertransformer mlfq; do
     is "$(column "refused-conv-$policy" 3) $(column "refused-code-$policy" 3) $(column "refused-mooncake-$policy" 3)" "1612 1257 8158" \
       "$policy: what no context has room for is refused"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures one-clock, much smaller and over two seeds: everything runs, and results that do not depend on sizes hold.
-# Expected by definition: the same cluster is paid for a shorter time, and GPUs are taken back only if replicas have priority.
+# orrery figures one-clock, much smaller and over two seeds: all runs succeed, and results that do not depend on sizes hold.
+# By definition, the same cluster is paid for a shorter time, and GPUs are reclaimed only if replicas have priority.
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"
 small one-clock 's/"seed": \[1, 2, 3, 4, 5\]/"seed": [1, 2]/'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# orrery figures stanza, on fewer nodes: bytes, closed forms and orders hold, and the published range is met as the README states.
+# orrery figures stanza, on fewer nodes: bytes, closed forms and rankings hold, and the published range is met as the README
+# states.
 # Closed forms: docs/models/step-stanza-ds-sync-ako.md; published: arXiv 1812.10624, abstract (1.34x to 13.9x).
 . "${srcdir:-.}/tests/tap.sh"
 . "$srcdir/tests/study/figures.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --replications at the command line: intervals, differences by replication, the same bytes for any number of threads, reuse from a
-# database, refusals; and flags of policies that draw.
+# --replications at the command line: intervals, differences by replication, equal output for any number of threads, reuse
+# from a database, error messages; and flags of policies that draw random numbers.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 source=$(cd "${srcdir:-.}" && pwd)
@@ -65,15 +65,15 @@ is "$said" 'orrery: scenario: $.precision_of: expected metrics that are columns 
 orrery: scenario: $.replications: expected at least 10 with until_precision, found "9"
 orrery: scenario: $.precision_of: expected together with until_precision' "wrong values are refused"
 
-# Steps are wasted in one replication of ten: a value that varies without an interval is not precise.
+# Steps are wasted in one of ten replications: a varying value without an interval is not precise.
 spot=(spot hazard:p=0.1,length=24h --job bamboo-bert --policy bamboo --replications 10)
 like "$("$orrery" "${spot[@]}")" 'no interval of wasted_part: fewer than 5 of 10 replications differ .* about (50|100) replications would give one' \
   "few replications that differ give no interval, and a remark says how many would"
 like "$("$orrery" "${spot[@]}" --until-precision 0.5 --precision-of wasted_part)" \
   '^10 replications, the limit, before the precision was reached: wasted_part of bamboo has no interval' "--until-precision continues to the limit if a metric has no interval"
 
-# ---- days of a file, drawn ----
-# Day d has d + 1 jobs of one second, at d hours past midnight and the seconds after: the hour names the day.
+# ---- days of a file, drawn ---- Day d has d + 1 jobs of one second, which start at d hours past midnight, one second
+# apart. The hour identifies the day.
 awk 'BEGIN { print "submit_s,duration_s,gpus"; print "0,1,1"
   for (d = 1; d < 6; d++) for (i = 0; i <= d; i++) printf "%d,1,1\n", d * 86400 + d * 3600 + i }' >days.csv
 drawn() { "$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --out "$1" --no-figures -q "${@:2}"; }

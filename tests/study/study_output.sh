@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Output of a study: exit codes and messages if it cannot be written, of what is reused, and of what ends a run early.
+# Output of a study: exit codes and messages for unwritable files, for reused results, and for runs that end early.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 tree=$(cd "$srcdir" && pwd)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Figures of scenario books: the data files, the variables of gnuplot's script, distribution functions, values over time, and
- * refusals. Expected values follow from docs/reference/books.md and the three jobs of book.h.
+ * error messages. Expected values follow from docs/reference/books.md and the three jobs of book.h.
  */
 #include "tests/plots/fake_gnuplot.h"
 #include "tests/study/book.h"
@@ -55,7 +55,7 @@ static void data_is(const char *name, const char *want)
 	mem_free(got);
 }
 
-/* Each text is a line, or several, of the script of that figure; NULL ends them. */
+/* Checks that each text is one or more lines of the script of the figure; NULL ends the list. */
 static void script_has(const char *script, const char *file, const char *const *lines)
 {
 	char *part = script_of(script, file), line[200];
@@ -92,7 +92,7 @@ static void test_data(void)
 	ok(got && strstr(got, "\"q\",0.00011574074074074075,1,,\n"), "time in days"); /* 10 / 86400 */
 	mem_free(got);
 	got = get_file("o/minutes.csv");
-	/* From 1 s on one job waits, from 2 s on two. */
+	/* one job waits from 1 s on, two from 2 s on */
 	ok(got && strstr(got, "\"fifo\",0,0,,\n\"fifo\",0.016666666666666666,1,,\n\"fifo\",0.033333333333333333,2,,\n"), "time in minutes");
 	ok(got && strstr(got, "\"sjf\",0,0,,\n"), "a series per value of each");
 	mem_free(got);
@@ -156,10 +156,10 @@ static struct curve distribution(const char *text)
 	return c;
 }
 
-/* The shares of the values up to each point are those counted in the rows. */
+/* The shares of the values up to each point equal the shares counted in the rows. */
 static void test_shares(void)
 {
-	/* A replica takes 20 ms each; the fourth of four requests is refused. */
+	/* A replica takes 20 ms per request; the fourth of four requests is rejected. */
 	struct curve c = distribution("s.fifo.completion");
 	bool good = c.n == 3;
 	for (size_t k = 0; k < c.n; k++)
@@ -208,7 +208,7 @@ static int by_value(const void *x, const void *y)
 	return (v > w) - (v < w);
 }
 
-/* 400 of 1000 points, evenly spaced from the first to the last. */
+/* 400 of 1000 points are kept, evenly spaced from the first to the last. */
 static void test_thinned_shares(void)
 {
 	const struct run_result *r = result("many.fifo.completion");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tables of scenario books: errors, bounds and closed forms in table.csv, the printed columns, and refusals of books, of published.csv
- * and of runs. Expected values follow from docs/reference/books.md and the three jobs of book.h.
+ * Tables of scenario books: errors, bounds and closed forms in table.csv, the printed columns, and error messages of books, of
+ * published.csv and of runs. Expected values follow from docs/reference/books.md and the three jobs of book.h.
  */
 #include "tests/study/book.h"
 
@@ -35,7 +35,7 @@ static const char rows[] =
 	" {'id': 'own2', 'what': '\xc3\xa4, text of exactly sixty-four characters: xxxxxxxxxxxxxxxxxxxxxxy', 'published': false, "
 	"'simulated': 2, 'closed': 4}]}";
 
-/* A line of table.csv after its first two cells. */
+/* Checks a line of table.csv after its first two cells. */
 static void row_is(const char *csv, const char *start, const char *want)
 {
 	char begin[200], line[400] = "";
@@ -73,7 +73,7 @@ static void test_rows(void)
 	ok(strstr(csv, "characters: xxxxxxxxxxxxxxxxxxxxxx\",,,,,2,,,,\"\"\n") != NULL, "a value that was not published");
 	ok(strstr(csv, "characters: xxxxxxxxxxxxxxxxxxxxxxy\",,,,4,2,,-0.5,,\"\"\n") != NULL, "table.csv has the whole text");
 	same_text(sbuf_text(&text), txt, "what is returned is table.txt");
-	/* Checked by eye: texts to the left, numbers to the right, `no` beside bounds that do not hold. */
+	/* Checked by eye: texts are left-aligned, numbers right-aligned, and `no` stands next to violated bounds. */
 	same_text(txt,
 		"id       what                                                               published  simulated     error      bounds  "
 		"closed form  off it by\n"
@@ -101,7 +101,7 @@ static void test_rows(void)
 	sbuf_free(&text);
 }
 
-/* Columns without any value are left out. */
+/* Columns without values are omitted. */
 static void test_columns(void)
 {
 	struct orr_error err = { 0 };
@@ -304,7 +304,7 @@ static void test_trace_places(void)
 	setenv("ORRERY_TRACE_PATH", book_dir, 1);
 }
 
-/* trace_options belong to the file's format: a generator does not take them. */
+/* trace_options belong to the file's format; a generator does not accept them. */
 static void test_dropped_options(void)
 {
 	static const struct {
@@ -336,7 +336,7 @@ static void test_dropped_options(void)
 	book_free(b);
 }
 
-/* Books without a path are those of scenarios/ in ORRERY_DATADIR, of the installation and of the sources. */
+/* Books without a path are searched in scenarios/ of ORRERY_DATADIR, of the installation and of the sources. */
 static void test_names(void)
 {
 	static const char *const files[] = { "scenarios/zoo/figures.json", "scenarios/ant/figures.json", "scenarios/bee/figures.json",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Damaged scenario books: every value of a sound figures.json is replaced by one of another kind. Each book is either
- * run or refused as an input error with a reason (the sanitizers detect memory errors).
+ * Damaged scenario books: every value of a valid figures.json is replaced by one of another type. Each book is either run or
+ * rejected as an input error with a reason (the sanitizers detect memory errors).
  */
 #include "base/mem.h"
 #include "study/figures.h"
@@ -39,7 +39,7 @@ static void put_file(const char *name, const char *text)
 	fclose(f);
 }
 
-/* Returns the fault, or NULL. Counts the books that were run. */
+/* Returns the fault, or NULL. Counts the books that ran. */
 static const char *try(const cJSON *json, int *done_well)
 {
 	struct orr_error err = { 0 };
@@ -81,7 +81,7 @@ static cJSON *value_at(cJSON *v, int *k, cJSON **parent)
 	return NULL;
 }
 
-/* Returns the tree with the k-th value replaced, or (text NULL) removed; NULL past the last. */
+/* Returns the tree with the k-th value replaced, or removed if text is NULL; returns NULL past the last value. */
 static cJSON *changed(int k, const char *text)
 {
 	cJSON *json = cJSON_Parse(full), *parent = NULL, *v = value_at(json, &k, &parent);

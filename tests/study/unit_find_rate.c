@@ -30,16 +30,17 @@ static void slo_texts(void)
 	}
 }
 
-/* Six requests. The first has its first token after 1 s and 4 further tokens at 0.1 s each; each of the others differs in one value. */
+/* Tests six requests. The first has its first token after 1 s and 4 more tokens at 0.1 s each; each other request differs in one
+ * value. */
 static void attainments(void)
 {
 	const struct request_row good = { .arrival_s = 10, .first_token_s = 11, .completed_s = 11.4, .output_tokens = 5 };
 	struct request_row q[6] = { good, good, good, good, good, good };
-	q[1].first_token_s = 11.1; /* later first token, then 0.075 s per token */
+	q[1].first_token_s = 11.1; /* a later first token, then 0.075 s per token */
 	q[2].completed_s = 11.8;   /* 0.2 s per token */
 	q[3].status = REQUEST_SHED;
 	q[4].output_tokens = 1, q[4].completed_s = 11;                             /* one token only */
-	q[5].first_token_s = NAN, q[5].output_tokens = 0, q[5].completed_s = 10.9; /* no tokens: the answer is one piece */
+	q[5].first_token_s = NAN, q[5].output_tokens = 0, q[5].completed_s = 10.9; /* no tokens: the answer comes at once */
 	struct slo all = { INFINITY, INFINITY, INFINITY }, ttft = all, tpot = all, e2e = all;
 	ttft.ttft_s = 1;
 	tpot.tpot_s = 0.101;
@@ -53,7 +54,7 @@ static void attainments(void)
 
 /* ---- bisection ---- */
 
-/* M/M/1 with service rate 1 at arrival rate 0.4 x factor: P(time in system <= 3) = 1 - exp(-3 (1 - rate)). */
+/* Computes M/M/1 with service rate 1 at arrival rate 0.4 x factor: P(time in system <= 3) = 1 - exp(-3 (1 - rate)). */
 static int mm1(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	(void)err;
@@ -70,7 +71,7 @@ static int constant(void *ctx, double factor, struct rate_tried *out, struct orr
 	return ORR_OK;
 }
 
-/* Attains the SLO only from 5 to 40 times the rate. */
+/* Attains the SLO only at 5 to 40 times the rate. */
 static int window(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	(void)ctx, (void)err;
@@ -83,7 +84,7 @@ static int broken(void *ctx, double factor, struct rate_tried *out, struct orr_e
 	return factor > 3 ? orr_fail(err, ORR_EFAIL, "at %g", factor) : mm1(ctx, factor / 10, out, err);
 }
 
-/* A fifth of the requests exceeds the model's context, at any rate. */
+/* At any rate, a fifth of the requests exceeds the model's context. */
 static int too_long(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	(void)ctx, (void)err;
@@ -144,8 +145,8 @@ static void searches(void)
 
 /* ---- replications ---- */
 
-/* Without skewness, Hall's interval is Student's: t(0.975) with 9 degrees of freedom is 2.262157, t(0.9825) 2.479851 (any table). Values
- * below 0 have no logarithm. The upper end is that of the tail. */
+/* Without skewness, Hall's interval equals Student's: t(0.975) with 9 degrees of freedom is 2.262157, t(0.9825) 2.479851 (any
+ * table). Values below 0 have no logarithm. The upper end is the end of the tail. */
 static void means(void)
 {
 	const double v[] = { -9, -7, -5, -3, -1, 1, 3, 5, 7, 9 };
@@ -158,8 +159,8 @@ static void means(void)
 	ok(i.mean == -1 && isnan(i.low) && isnan(i.high), "nine replications have no interval");
 }
 
-/* a = 2 b + d, the d add up to 0 and have no skewness; so R = 2, the sum of squares of the residuals is 10 and the mean of b is 5.
- * The larger upper end is the logarithm's. */
+/* a = 2 b + d. The d sum to 0 and have no skewness; so R = 2, the sum of squares of the residuals is 10 and the mean of b is 5. The
+ * larger upper end is the one from the logarithm. */
 static void ratios(void)
 {
 	double a[10], b[10];

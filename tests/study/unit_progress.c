@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The progress bar on a terminal: 30 characters, the mean of the parts, the time left, and a clear line at the end; nothing
- * elsewhere. A pseudo terminal stands for the user's.
+ * The progress bar on a terminal: 30 characters, the mean of the parts, the remaining time, and a clear line at the end.
+ * Without a terminal there is no output. A pseudo terminal replaces the user's.
  */
 #include "study/progress.h"
 
@@ -29,7 +29,7 @@ static bool open_terminal(void)
 	return fcntl(terminal, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* What was shown since the last call. */
+/* Returns the output since the last call. */
 static const char *shown(void)
 {
 	static char text[2000];
@@ -53,7 +53,7 @@ static void test_bar(void)
 	pause_ms(210);
 	progress_report(p, 0, 0.5);
 	const char *text = shown();
-	/* (0.5 + 0) / 2 is 7 full of 30 characters; 0.21 s gave a quarter, so less than a second is left. */
+	/* (0.5 + 0) / 2 fills 7 of 30 characters; a quarter took 0.21 s, so less than a second is left. */
 	ok(strstr(text, "\rruns [#######.......................]  25 %, 1 s left \033[K") == text, "a quarter is done: %s",
 		*text ? text + 1 : text);
 	progress_report(p, 1, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications in every world: the result of N is the mean of N single runs with those streams, in any order;
- * replication k of a generated trace of jobs equals a run of a file with the rows of stream k; a scenario without chance is refused.
+ * Replications in every world: the result of N is the mean of N single runs with the same streams, in any order. Replication k
+ * of a generated trace of jobs equals a run of a file with the rows of stream k. A scenario without random draws is rejected.
  */
 #include "base/mem.h"
 #include "tests/tap.h"
@@ -31,7 +31,7 @@ static struct run_result *named(const struct scenario *s)
 	return r;
 }
 
-/* All replications, the last first. */
+/* Returns all replications, the last one first. */
 static struct run_result *all_of(struct scenario *s, struct orr_error *err)
 {
 	struct run_result *r = named(s);
@@ -149,7 +149,7 @@ static void is_like_a_file(void)
 	scenario_close(s);
 }
 
-/* Nothing but the failures is random. */
+/* Only the failures are random. */
 static void failures_differ(void)
 {
 	char text[512];
@@ -176,7 +176,7 @@ static void failures_differ(void)
 	is_mean("serving on nodes that fail", text, "completion_mean");
 }
 
-/* ---- no chance ---- */
+/* ---- scenarios without random draws ---- */
 
 static void refuse(const char *what, const char *text, const char *change)
 {

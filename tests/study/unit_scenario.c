@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Damaged scenarios: every value replaced by one of another kind, and files with changed bytes. Each is either resolved or
- * refused as an input error with a reason (the sanitizers and valgrind watch). What resolves is
- * printed as a scenario that resolves to the same.
+ * Damaged scenarios: every value is replaced by one of another type, and bytes of files are changed. Each scenario is either
+ * resolved or rejected as an input error with a reason (the sanitizers and valgrind detect memory errors). A resolved scenario
+ * is printed and resolves to the same scenario again.
  */
 #include "base/mem.h"
 #include "base/rng.h"
@@ -59,7 +59,7 @@ static const char mixed_full[] =
 	" \"failures\": {\"mtbf\": \"9h\"}, \"prices\": {\"a100\": 3.5}, \"seed\": 3, \"until\": \"30d\", \"record\": \"all\", "
 	"\"policy_timeout\": 5}";
 
-/* Each test runs on all of them. */
+/* scenario for all tests */
 static const char *full;
 
 static struct scenario *resolve(const cJSON *scenario, struct orr_error *err)

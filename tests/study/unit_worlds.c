@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The table of worlds is consistent: what one part of a descriptor names, another declares. Nothing else checks it, as
- * descriptors are data.
+ * The table of worlds is consistent: each name in one part of a descriptor is declared in another part. Descriptors are data,
+ * so only this test checks them.
  */
 #include "tests/tap.h"
 #include "world/scenario.h"
@@ -24,7 +24,7 @@ static const struct world_object *object_named(const struct world *w, const char
 	return NULL;
 }
 
-/* "KEY" of a scalar or an object, or "OBJECT.NAME". */
+/* Checks for "KEY" of a scalar or an object, or "OBJECT.NAME". */
 static bool is_path(const struct world *w, const char *path)
 {
 	const char *dot = strchr(path, '.');
@@ -54,7 +54,7 @@ static void flags_of(const struct world *w)
 		if (!is_sound)
 			printf("# --%s\n", f->name);
 		good &= is_sound;
-		/* run takes the flags of all worlds: one name has one meaning. */
+		/* `run` takes the flags of all worlds: one name has one meaning */
 		for (const struct world *const *other = worlds; *other; other++) {
 			const struct world_flag *g = world_flag(*other, f->name);
 			if (g &&

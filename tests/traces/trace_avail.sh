@@ -6,7 +6,7 @@ options=()
 d=$srcdir/tests/data/traces
 t() { "$ORRERY" trace "$@" 2>"$work/err"; }
 facts() { t info "$@" | awk -F '  +' 'NF == 2 { print $1 "=" $2 }'; }
-# The values of facts, rounded: show DECIMALS FILE FACT..
+# show DECIMALS FILE FACT..: prints the rounded values of facts
 show() {
   local decimals=$1 f=$2
   shift 2
@@ -15,7 +15,7 @@ show() {
   for name; do awk -F= -v n="$name" -v d="$decimals" '$1 == n { printf "%.*f ", d, $2 }' "$work/facts"; done
 }
 
-# By hand from the fixtures.
+# Expected values are computed by hand from the fixtures.
 is "$(t convert "$d/bamboo.csv")" "time_s,event,node,zone,type,price
 0,add,node1,,,
 0,add,node2,,,
@@ -44,7 +44,7 @@ orrery: bad.csv: second removals, skipped: 1, the first on line 4" "repairs are 
 is "$(t info "$work/bad.csv" -O repair=all | sed -n 's/^second removals, skipped  *//p')" "1, the first on line 4" "trace info reports repairs"
 is "$(t convert "zones:x=$d/skypilot.json,y=$d/bamboo.csv" | cut -d, -f1-4 | sed -n '2p;10p' | tr '\n' ' ')" "0,add,y/node1,y 600,add,node6,x " "several files as one"
 
-# synth: the same rows for the same seed, others for another; info of the file equals info of the generator.
+# synth gives the same rows for the same seed and other rows for another; info of the file equals info of the generator.
 is "$(t synth hazard --seed 3 | cksum)" "$(t synth hazard --seed 3 | cksum)" "synth: the same seed gives the same rows"
 ok $(($(t synth hazard --seed 3 | cksum | cut -d' ' -f1) == $(t synth hazard --seed 4 | cksum | cut -d' ' -f1))) "synth: another seed gives other rows"
 for g in hazard:p=0.3 "renewal:zones=a|b,nodes=3" churn:length=9h "bulk:zones=a|b" "price:type=p3"; do

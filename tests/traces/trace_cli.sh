@@ -18,7 +18,7 @@ a,0,66,1
 b,10.5,0.000000001,1
 c,20,,4" "times keep every decimal they need, and no more"
 
-# Two gzip members are one file.
+# Two gzip members form one file.
 gzip -c "$work/a.csv" >"$work/two.gz"
 tail -n +2 "$work/a.csv" | gzip -c >>"$work/two.gz"
 is "$(t convert "$work/two.gz" | wc -l)" 7 "gzip members follow each other"
@@ -31,13 +31,13 @@ is "$(t convert "$work/c.swf" --to tiresias | cut -d, -f2,3,6)" "num_gpu,submit_
 2,71,2152.5
 16,75,30" "tiresias -> swf -> tiresias keeps GPUs and times"
 
-# A wall-clock trace is sorted and starts at 0; ids stay those of the file.
+# A wall-clock trace is sorted and starts at 0; ids are kept from the file.
 is "$(t convert "$d/philly.csv" | cut -d, -f1-4,14)" "job_id,submit_s,duration_s,gpus,queue
 2,0,1,1,6214e9
 1,50739184,2951,8,6214e9
 0,50742116,66,1,11cb48" "philly: sorted, from 0"
 
-# Every real row survives conversion: the profile is the same.
+# Every real row survives conversion: the profile is unchanged.
 if need "$traces/openb/openb_pod_list_gpuspec33.csv"; then
   t convert "$traces/openb/openb_pod_list_gpuspec33.csv" -o "$work/openb.csv.zst"
   same='^(rows|span|duplicate|duration|no GPU|share|one whole|GPU|peak|wait|gpu|cpu|mem|interarrival|  )'

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace_mutation.c - damaged traces neither crash a reader nor pass silently
+ * trace_mutation.c - damaged traces do not crash a reader and are not accepted silently
  *
- * Each field of each line of each fixture is replaced by hostile texts, each
- * fixture is truncated after every byte, and every byte of compressed ones is
- * changed. Each parse must give valid rows or an error with file and line.
+ * Each field of each line of each fixture is replaced by hostile texts, each fixture is truncated after every byte, and every
+ * byte of compressed fixtures is changed. Each parse must give valid rows or an error with file and line.
  */
 #include "tests/tap.h"
 
@@ -59,7 +58,7 @@ static void check_row(const struct orr_trace_job *row)
 	insane += !good;
 }
 
-/* Rows of requests, in order of arrival. */
+/* Checks that rows of requests are in order of arrival. */
 static void check_requests(const struct reqset *s)
 {
 	int64_t last = 0;
@@ -75,7 +74,7 @@ static void check_requests(const struct reqset *s)
 	}
 }
 
-/* Rows of instances: none is removed before its addition. */
+/* Checks that no instance is removed before its addition. */
 static void check_avail(const struct availset *s)
 {
 	int64_t last = 0;
@@ -140,7 +139,7 @@ static void parse(const char *format, const char *data, size_t n)
 	}
 }
 
-/* The end of the field at s. */
+/* Returns the end of the field at s. */
 static const char *field_end(const char *s, const char *end, char separator)
 {
 	while (s < end && *s != '\n' && *s != '\r' && *s != separator)
@@ -182,7 +181,7 @@ static void replace_by_a_megabyte(const char *format, const char *text, size_t n
 static void cut(const char *format, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		char *copy = mem_alloc(i + !i); /* of the exact size, so that sanitizers detect reads past the end */
+		char *copy = mem_alloc(i + !i); /* a copy of the exact size, so that sanitizers detect reads past the end */
 		memcpy(copy, text, i);
 		parse(format, copy, i);
 		mem_free(copy);

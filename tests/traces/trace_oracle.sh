@@ -7,14 +7,14 @@
 . "$srcdir/tests/tap.sh"
 
 info() { "$ORRERY" trace info "$@" >"$work/info" 2>"$work/error" || cat "$work/error"; }
-# fact NAME: the value of a fact
+# fact NAME: prints the value of a fact
 fact() { awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); sub(/^ +/, "", s); print s; exit }' "$work/info"; }
-# dist NAME: n mean sd min p25 p50 p75 p90 p95 p99 max sum, decimals rounded to one
+# dist NAME: prints n mean sd min p25 p50 p75 p90 p95 p99 max sum, decimals rounded to one
 dist() {
   awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); n = split(s, v, " ")
     for (i = 1; i <= n; i++) { x = sprintf("%.1f", v[i]); sub(/\.0$/, "", x); printf "%s%s", x, i < n ? " " : "\n" }; exit }' "$work/info"
 }
-# tally NAME: "key=count" of each key, in the order printed
+# tally NAME: prints "key=count" of each key, in the order printed
 tally() {
   awk -v k="$1:" 'index($0, k) == 1 { on = 1; next } on && NF == 0 { exit }
     on && $1 != "and" { c = substr($0, 3); sub(/ +[0-9]+( +[0-9.]+)? *$/, "", c); split(substr($0, length(c) + 3), v, " ")

@@ -1,12 +1,12 @@
-# Draws of one seed: sums over the rows of each generator are compared with recorded values. A change of any of its constants,
-# or of the order of its draws, changes the traces of stored studies and must be intended. Within 1e-10, since mathematical
-# libraries differ in the last digit.
+# Compares sums over the rows of each generator, for one seed, with recorded values. A change of any of its constants,
+# or of the order of its draws, changes the traces of stored studies and must be intended. The tolerance is 1e-10, since
+# mathematical libraries differ in the last digit.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
 
-# sums MODEL KIND: the number of rows, and for each column the sum of its numbers (of a text: of its characters' codes), row i
-# counted 1 + i mod 13 times
+# sums MODEL KIND: prints the number of rows, and for each column a sum in which row i is counted 1 + i mod 13 times; for
+# texts, the sum of character codes
 sums() {
   "$ORRERY" trace synth "$1" --seed 7 --to "$2" | awk -F, '
     BEGIN { for (i = 32; i < 127; i++) code[sprintf("%c", i)] = i }

@@ -5,7 +5,7 @@
 d=$srcdir/tests/data/traces
 t() { "$ORRERY" trace "$@" 2>"$work/err"; }
 
-# By hand from the fixtures.
+# Expected values are computed by hand from the fixtures.
 is "$(t convert "$d/requests.csv")" "request_id,arrival_s,model,samples,prompt_tokens,output_tokens,max_output,priority,session,slo_s,blocks
 a,0.000000001,vgg16,8,,,,,,0.2,
 1,2,bert,1,12,,,,7,1.5,
@@ -43,7 +43,7 @@ is "$(t info poisson:n=5 --format requests | sed -n 's/^requests  *//p')" 5 "inf
 is "$(t info poisson:n=5 | sed -n 's/^rows  *//p')" 5 "the same name means jobs by default"
 is "$(t info gamma:n=5 | sed -n 's/^requests  *//p')" 5 "info of a generator of requests"
 
-# synth: the same rows for the same seed, others for another; info of the file equals info of the generator.
+# synth gives the same rows for the same seed and other rows for another; info of the file equals info of the generator.
 is "$(t synth irina --seed 3 | cksum)" "$(t synth irina --seed 3 | cksum)" "synth: the same seed gives the same rows"
 ok $(($(t synth irina --seed 3 | cksum | cut -d' ' -f1) == $(t synth irina --seed 4 | cksum | cut -d' ' -f1))) "synth: another seed gives other rows"
 g=mmpp:n=500,prompt=azure-conv,output=1-9,model=a\|b

@@ -5,10 +5,11 @@
 
 info() { "$ORRERY" trace info "$@" >"$work/info"; }
 fact() { awk -v k="$1 " 'index($0, k) == 1 { s = substr($0, length(k)); sub(/^ +/, "", s); print s; exit }' "$work/info"; }
-# column NAME i: the i-th number of a distribution (1 n, 2 mean, 4 min, 5 p25, 6 p50, 7 p75, 8 p90, 9 p95, 10 p99, 11 max)
+# column NAME i: prints the i-th number of a distribution (1 n, 2 mean, 4 min, 5 p25, 6 p50, 7 p75, 8 p90, 9 p95, 10 p99,
+# 11 max)
 column() { awk -v k="$1 " -v i="$2" 'index($0, k) == 1 { split(substr($0, length(k)), v, " "); print v[i]; exit }' "$work/info"; }
 count() { awk -v k="$1:" -v key="$2" 'index($0, k) == 1 { on = 1; next } on && NF == 0 { exit } on && $1 == key { print $2 }' "$work/info"; }
-# close_to GOT WANT TOLERANCE WHAT: relative
+# close_to GOT WANT TOLERANCE WHAT: passes if the relative difference is within the tolerance
 close_to() {
   awk -v g="$1" -v w="$2" -v t="$3" 'BEGIN { d = g - w; if (d < 0) d = -d; exit !(d <= t * w) }'
   ok $? "$4: $1, published $2, within $(awk -v t="$3" 'BEGIN { print t * 100 }') %"
@@ -57,10 +58,10 @@ close_to "$(count queue LS)" 46470 0.03 "openb-like, LS pods (x 10)"
 info lublin:n=100000 --seed 2
 close_to "$(count "GPUs of a job" 1)" 24400 0.03 "lublin, serial jobs: 0.244"
 "$ORRERY" trace synth lublin:n=100000 --seed 2 >"$work/l.csv"
-# At least 0.244 + 0.576 of the sizes are powers of two; some of the others are too.
+# At least 0.244 + 0.576 of the sizes are powers of two; some of the other sizes are too.
 power=$(awk -F, 'NR > 1 { n = $4; while (n % 2 == 0) n /= 2; p += n == 1 } END { print p / (NR - 1) }' "$work/l.csv")
 ok "$(awk -v p="$power" 'BEGIN { exit !(p > 0.81 && p < 0.90) }'; echo $?)" "lublin, powers of two: $power, published at least 0.82 (0.01 of noise)"
-# Serial jobs: p = 0.7746, mean of ln(run) = p x 4.2 x 0.94 + (1-p) x 312 x 0.03 = 5.168; the bound 12 hardly matters.
+# Serial jobs: p = 0.7746, mean of ln(run) = p x 4.2 x 0.94 + (1-p) x 312 x 0.03 = 5.168; the bound 12 has little effect.
 ln=$(awk -F, 'NR > 1 && $4 == 1 && $3 > 0 { s += log($3); n++ } END { print s / n }' "$work/l.csv")
 close_to "$ln" 5.168 0.03 "lublin, mean ln(run time) of serial jobs"
 # Jobs of 128 processors: p = 0.0888, 0.0888 x 3.948 + 0.9112 x 9.36 = 8.88
@@ -71,7 +72,7 @@ hours=$(awk -F, 'NR > 1 { h[int($2 % 86400 / 3600)]++ } END { for (i = 0; i < 24
 busiest=$(echo "$hours" | tr ' ' '\n' | awk 'NF && $1 > m { m = $1; b = NR - 1 } END { print b }')
 ok "$([ "$busiest" -ge 17 ] && [ "$busiest" -le 21 ]; echo $?)" "lublin, busiest hour of the day $busiest: near 19:40"
 
-# tiresias-like: shares as stated; median e^6.8 = 898, mean gap 120.
+# tiresias-like: the documented shares; median e^6.8 = 898, mean gap 120.
 info tiresias-like:n=100000 --seed 4
 close_to "$(column "duration s" 6)" 898 0.03 "tiresias-like, median duration"
 close_to "$(column "interarrival s" 2)" 120 0.02 "tiresias-like, mean gap"

@@ -23,7 +23,8 @@ static const char *fixture(const char *name)
 	return path;
 }
 
-/* The rows of a set, one word each: +name@s or -name@s, zone after a slash, price after a dollar; the end after a bar. */
+/* Prints the rows of a set, one word each: +name@s or -name@s, zone after a slash, price after a dollar sign; the end of the trace
+ * after a bar. */
 static char *rows_text(const struct availset *s)
 {
 	struct sbuf b = { 0 };
@@ -91,7 +92,7 @@ static void makes(const char *text, const char *options, const char *format, con
 	same_rows(parse(text, options), format, want, what);
 }
 
-/* Expected values: from the fixtures, by hand. */
+/* Expected values are computed by hand from the fixtures. */
 static void formats(void)
 {
 	holds("bamboo.csv", NULL, "bamboo", "+node1@0 +node2@0 +node3@0 -node2@60 +node4@60 -node1@60 -node4@120 +node5@180.0005 |180.0005",
@@ -234,19 +235,20 @@ static void repaired(void)
 	makes("0,add,a\n0,add,b\n", "repair=all", "bamboo", "+a@0 +b@0 |0", "without repairs nothing changes");
 }
 
-/* By hand from bamboo.csv: 1, 2, 3 at 0; at 60 -2 +4 -1; at 120 -4; at 180.0005 +5. */
+/* Computed by hand from bamboo.csv: 1, 2, 3 at 0; at 60 -2 +4 -1; at 120 -4; at 180.0005 +5. */
 static void shifts(void)
 {
 	holds("bamboo.csv", "start=60", "bamboo",
 		"+node1@0 +node2@0 +node3@0 -node2@0 +node4@0 -node1@0 -node4@60 +node5@120.0005 |120.0005",
 		"start: instances present then are added at 0");
 	holds("bamboo.csv", "start=90", "bamboo", "+node3@0 +node4@0 -node4@30 +node5@90.0005 |90.0005", "start: in order of addition");
-	/* 3 and 5 are present at the end. They play 1 and 2 of the beginning, 3 of the beginning is new; then 2 and 1 are removed. */
+	/* 3 and 5 are present at the end. They take the roles of 1 and 2 of the beginning, and 3 of the beginning is a new instance;
+	 * then 2 and 1 are removed. */
 	holds("bamboo.csv", "start=90 wrap=true", "bamboo",
 		"+node3@0 +node4@0 -node4@30 +node5@90.0005 +node3~lap2@90.0005 -node5@150.0005 +node4~lap2@150.0005 -node3@150.0005 "
 		"|180.0005",
 		"wrap: instances at the end play those at the beginning");
-	/* 2, 3 and 4 are present at the end, one at the beginning, so two are removed. */
+	/* 2, 3 and 4 are present at the end, but only one instance at the beginning, so two are removed. */
 	makes("0,add,1\n1000,add,2\n2000,add,3\n3000,remove,1\n4000,add,4\n", "start=500ms wrap=true", "bamboo",
 		"+1@0 +2@0.5 +3@1.5 -1@2.5 +4@3.5 -3@3.5 -4@3.5 |4", "wrap: more at the end than at the beginning");
 	holds("bamboo.csv", "stretch=0.5", "bamboo",
@@ -273,7 +275,7 @@ static void shifts(void)
 
 enum { TICKS = 400 };
 
-/* Live instances at the end of each ms of a random trace. */
+/* Makes a random trace and records the live instances at the end of each ms. */
 static struct availset *random_set(uint64_t seed, const char *options, uint32_t live[TICKS])
 {
 	struct sbuf b = { 0 };
@@ -299,7 +301,7 @@ static struct availset *random_set(uint64_t seed, const char *options, uint32_t 
 	return s;
 }
 
-/* Checks the invariant of the rows and notes the live instances at the end of each ms. */
+/* Checks the invariant of the rows and records the live instances at the end of each ms. */
 static bool live_per_tick(const struct availset *s, uint32_t live[TICKS])
 {
 	uint32_t now = 0, added = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_request_models.c - generators of requests: moments, and the same rows for the same seed
+ * unit_request_models.c - generators of requests: moments, and equal rows for equal seeds
  *
- * Tolerances are four standard errors of the estimate: a correct generator fails with a new seed once in 16,000. The seeds
+ * Tolerances are four standard errors of the estimate: with a new seed a correct generator fails once in 16,000. The seeds
  * below are fixed. A formula for a standard error is given with its source.
  */
 #include "tests/tap.h"
@@ -72,8 +72,9 @@ static void within(double got, double want, double standard_error, const char *w
 /* ---- arrivals ---- */
 
 /*
- * n gaps of mean m, coefficient of variation c and excess kurtosis k: the mean has standard error m c/sqrt(n), the
- * standard deviation relative error sqrt((k + 2)/n)/2 (Cramer, Mathematical Methods of Statistics, 27.7). For the gamma k = 6 c^2.
+ * Checks n gaps of mean m, coefficient of variation c and excess kurtosis k. The mean has standard error m c/sqrt(n), the
+ * standard deviation has relative error sqrt((k + 2)/n)/2 (Cramer, Mathematical Methods of Statistics, 27.7). For the gamma
+ * distribution k = 6 c^2.
  */
 static void renewal(const char *source, double rate, double cv)
 {
@@ -85,9 +86,9 @@ static void renewal(const char *source, double rate, double cv)
 }
 
 /*
- * Two phases with rates l1, l2 left at rates s1, s2: the mean gap is (s1 + s2) / (l1 s2 + l2 s1), its squared coefficient of
- * variation 1 + 2 s1 s2 (l1 - l2)^2 / ((s1 + s2)^2 (l1 l2 + l1 s2 + l2 s1)) (Fischer and Meier-Hellstern, 1993; the same
- * as -2 p (Q - L)^-1 e by hand). Gaps are correlated, so the standard error comes from 50 runs with other indices.
+ * Two phases with rates l1, l2 are left at rates s1, s2. The mean gap is (s1 + s2) / (l1 s2 + l2 s1), and its squared
+ * coefficient of variation is 1 + 2 s1 s2 (l1 - l2)^2 / ((s1 + s2)^2 (l1 l2 + l1 s2 + l2 s1)) (Fischer and Meier-Hellstern,
+ * 1993; equal to -2 p (Q - L)^-1 e by hand). Gaps are correlated, so the standard error comes from 50 runs with other indices.
  */
 static void mmpp(void)
 {
@@ -132,7 +133,7 @@ static void phases(void)
 	reqset_free(s);
 	within(count[0], 20000, sqrt(20000), "alternating: the low phase comes first");
 	within(count[1], 60000, sqrt(60000), "alternating: the high phase comes second");
-	/* Shares of time 1/10, 2/10, 3/10, 4/10: 6 + 0 + 3 + 2 per second; 4 standard errors with cycles of 1 s are near 1 %. */
+	/* Shares of time are 1/10, 2/10, 3/10, 4/10: 6 + 0 + 3 + 2 per second. 4 standard errors with cycles of 1 s are near 1 %. */
 	struct moments m = measure("mmpp:rates=60|0|10|5,durations=100ms|200ms|300ms|400ms");
 	ok(fabs(1 / m.gap - (6 + 0 + 3 + 2)) < 0.02 * 11, "mmpp of four phases: %.4g a second, expected 11", 1 / m.gap);
 	m = measure("periodic:rate=3");
@@ -142,7 +143,7 @@ static void phases(void)
 
 /* ---- content ---- */
 
-/* The mean of a piecewise logarithmic quantile table: a segment from a to b has mean (b - a)/ln(b/a). */
+/* Returns the mean of a piecewise logarithmic quantile table: a segment from a to b has mean (b - a)/ln(b/a). */
 static double table_mean(const double *v)
 {
 	static const double p[] = { 0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1 };
@@ -236,7 +237,7 @@ static void irina(void)
 	reqset_free(s);
 }
 
-/* Regular queries exactly every 13/0.75 ms, ad-hoc ones in bursts of three; together one per 13 ms. */
+/* Regular queries come exactly every 13/0.75 ms, ad-hoc queries in bursts of three; together one per 13 ms. */
 static void cameras(void)
 {
 	struct reqset *s = make("irina:arrivals=cameras,p=0.25,burst=3,n=100000");
@@ -258,11 +259,11 @@ static void cameras(void)
 	reqset_free(s);
 	ok(!off && !unsorted, "irina, cameras: regular queries at fixed intervals (%llu are not)", (unsigned long long)off);
 	ok(!alone, "irina, cameras: ad-hoc queries in bursts of three");
-	/* The span is 75,000 intervals, up to the Poisson number of bursts, 8333. */
+	/* The span is 75,000 intervals, with an error from the Poisson number of bursts, 8333. */
 	within((double)adhocs / 1e5, 0.25, 3 * sqrt(8333.) * 0.75 / 1e5, "irina, cameras: share of ad-hoc queries");
 }
 
-/* ---- the same rows for the same seed ---- */
+/* ---- equal rows for equal seeds ---- */
 
 static bool same_rows(struct reqcursor *a, struct reqcursor *b, uint64_t n, bool whole)
 {
@@ -300,7 +301,7 @@ static void repeats(void)
 		reqcursor_close(other);
 		reqset_free(s);
 	}
-	/* One stream per quantity: other outputs and models change neither arrivals nor prompts. */
+	/* One stream per quantity: changes of outputs and models affect neither arrivals nor prompts. */
 	struct reqset *s = make("poisson:n=2000,prompt=1-100,output=1"),
 		      *t = make("poisson:n=2000,prompt=1-100,output=1-50,model=a|b,samples=1-4");
 	struct reqcursor *a = reqset_open(s, 0), *b = reqset_open(t, 0);
@@ -331,7 +332,7 @@ static void repeats(void)
 	reqset_free(s);
 }
 
-/* Prompt and output stay together: the fixture has (374,44), (396,109), (879,0). */
+/* Prompt and output are drawn as a pair: the fixture has (374,44), (396,109), (879,0). */
 static void from_a_trace(void)
 {
 	const char *srcdir = getenv("srcdir");

@@ -31,7 +31,7 @@ static struct reqset *load(const char *name, const char *option)
 	return s;
 }
 
-/* The rows of a set, one line per request: number, ns, prompt, output, and fields that differ from the default. */
+/* Prints the rows of a set, one line per request: number, ns, prompt, output, and fields that differ from the default. */
 static char *rows_text(const struct reqset *s)
 {
 	struct sbuf b = { 0 };
@@ -70,7 +70,7 @@ static void holds(const char *name, const char *option, const char *format, cons
 	reqset_free(s);
 }
 
-/* Expected values: from the fixtures, by hand. */
+/* Expected values are computed by hand from the fixtures. */
 static void formats(void)
 {
 	holds("azure_llm.csv", NULL, "azure-llm", "0:0 110+27\n1:100 4808+10\n2:52000200 3180+8\n",
@@ -79,7 +79,7 @@ static void formats(void)
 		"0:0 1025+500 [0,1,2]\n1:0 1000+1 [0,9007199254740993]\n2:2999000000 512+0 [0]\n3:2999500000 3+7\n"
 		"4:9000000000 1536+2 [0,1]\n",
 		"mooncake: whole hashes beyond 2^53, fields in any order, others skipped, fewer hashes than blocks");
-	/* Two rows in the tick from 0 to 2.999 s: the second at half of it; the last row has its own tick. */
+	/* Two rows are in the tick from 0 to 2.999 s, the second at half of it; the last row has its own tick. */
 	holds("mooncake.jsonl", "spread=true", "mooncake",
 		"0:0 1025+500 [0,1,2]\n1:1499500000 1000+1 [0,9007199254740993]\n2:2999000000 512+0 [0]\n3:2999500000 3+7\n"
 		"4:9000000000 1536+2 [0,1]\n",
@@ -243,7 +243,7 @@ struct whole {
 	} want[8];
 };
 
-/* Counted in the files with Python; the tenth digit is rounded. */
+/* Values are counted in the files with Python; the tenth digit is rounded. */
 static void whole_trace(const struct whole *w)
 {
 	const char *path = data(w->file);
@@ -282,7 +282,8 @@ static void whole_traces(void)
 		whole_trace(&all[i]);
 }
 
-/* Ticks have 2.998 to 3.001 s. Spread rows stay in their tick, so the longest gap is that of a tick with one row or of empty ticks. */
+/* Ticks have 2.998 to 3.001 s. Spread rows stay in their tick, so the longest gap comes from a tick with one row or from empty
+ * ticks. */
 static void spread_trace(void)
 {
 	const char *path = data("mooncake_conversation/conversation_trace.jsonl.gz");

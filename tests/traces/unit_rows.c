@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of traces in memory: blocks drawn again, arrivals compressed, training of generated jobs, words of states, dates, statistics by
- * hand. */
+/* Rows of traces in memory: resampled blocks, compressed arrivals, training fields of generated jobs, words for states, dates, and
+ * statistics computed by hand. */
 #include "tests/tap.h"
 
 #include "traces/avail_profile.h"
@@ -38,8 +38,8 @@ static struct reqset *requests_of(const char *text)
 /* ---- resampling ---- */
 
 /*
- * Rows at 0, 1, 5 and 12 s in blocks of 5 s: {0, 1}, {0} and {2} from the start of their block. Three blocks are drawn with replacement,
- * and each fills the next 5 s.
+ * Rows are at 0, 1, 5 and 12 s. In blocks of 5 s they are {0, 1}, {0} and {2} from the start of their block. Three blocks are
+ * drawn with replacement, and each fills the next 5 s.
  */
 static int block_at(const double *at, int n)
 {
@@ -101,7 +101,7 @@ static void check_jobs(void)
 			rows++;
 		jobcursor_close(c);
 	}
-	/* Two of eleven blocks have a row: two rows in the mean, standard deviation 1.3 / sqrt(600). */
+	/* Two of eleven blocks have a row: two rows on average, standard deviation 1.3 / sqrt(600). */
 	ok(rows > 1070 && rows < 1330, "blocks without rows are drawn too: %" PRIu64 " rows in 600", rows);
 	jobset_free(s);
 	s = jobs_of("job_id,submit_s,duration_s\na,0,10\nb,10000000,20\n");
@@ -252,7 +252,7 @@ static void check_states(void)
 
 static void check_dates(void)
 {
-	/* date -u -d "1970-01-01 00:00:00" +%s and the like */
+	/* expected values from date -u -d "1970-01-01 00:00:00" +%s */
 	static const struct {
 		const char *text;
 		int64_t seconds;
@@ -268,7 +268,7 @@ static void check_dates(void)
 		int64_t want = known[i].seconds < 0 ? -1 : known[i].seconds * ORR_SECOND;
 		ok(civil_ns(known[i].text, strlen(known[i].text)) == want, "%s", known[i].text);
 	}
-	/* The last day of each month exists, the next does not; months add up to the year. */
+	/* The last day of each month exists, the day after it does not; months sum to the year. */
 	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	int64_t sum = civil_ns("2023-01-01 00:00:00", 19), wrong = 0;
 	for (int m = 1; m <= 12; m++) {
@@ -373,7 +373,7 @@ static void check_profile(void)
 	ok(none && none->count == 4 && none->gpu_hours == 0 && u && u->count == 1 && fabs(u->gpu_hours - 200 / 3600.0) < 1e-12,
 		"jobs and GPU hours of each user");
 	trace_profile_free(p);
-	/* Wall-clock times, months, rising numbers; and two rows that differ in one text only. */
+	/* Wall-clock times, months, increasing numbers, and two rows that differ in only one text. */
 	p = trace_profile_new();
 	struct orr_trace_job row = { .submit_ns = 1507532515 * ORR_SECOND,
 		.duration_ns = 60 * ORR_SECOND,
@@ -429,7 +429,7 @@ static void check_other_profiles(void)
 	near_to(sum_of(p, "iteration_time ms"), 100, 1e-12, "their iterations");
 	trace_close(t);
 	trace_profile_free(p);
-	/* One instance from 0 to 20 s, one from 10.5 s on: 29.5 instance seconds. */
+	/* One instance lives from 0 to 20 s, another from 10.5 s on: 29.5 instance seconds. */
 	static const char live[] =
 		"time_s,event,node,zone,type,price\n0,add,a,us-a,p3,0.9\n0,price,,us-a,p3,0.9\n10.5,add,b,us-b,p3,\n20,remove,a,us-a,,\n";
 	t = trace_open_memory("x.csv", live, sizeof live - 1, NULL, NULL, &err);
@@ -472,7 +472,7 @@ static void check_bounds(void)
 	reqset_free(s);
 }
 
-/* One law that is not a constant is drawn for each request; the others stay what they are. */
+/* A law that is not a constant is drawn for each request; the other values are unchanged. */
 static void check_laws(void)
 {
 	static const struct {
@@ -504,7 +504,7 @@ static void check_laws(void)
 	}
 }
 
-/* Blanks around the names of columns do not count; the first row tells a format without a header. */
+/* Blanks around the names of columns are ignored; the first row determines the format if there is no header. */
 static void check_formats(void)
 {
 	struct jobset *s = jobs_of(" submit_s ,duration_s\t, gpus \n1,2,3\n");
@@ -521,7 +521,7 @@ static void check_formats(void)
 	}
 }
 
-/* At one instant zones follow one another in their order, each with all its instances. */
+/* At one instant zones come in their order, each with all its instances. */
 static void check_zones(void)
 {
 	uint32_t wrong = 0, starts = 0;

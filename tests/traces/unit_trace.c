@@ -23,7 +23,7 @@ static const char *fixture(const char *name)
 	return path;
 }
 
-/* The error of reading text as format; "" without one. */
+/* Returns the error of reading text as format, or "" without an error. */
 static const char *error_of(const char *format, const char *text, const char *option)
 {
 	const char *options[] = { option, NULL };
@@ -54,7 +54,7 @@ static void lines(void)
 	same_text(lines_hash(l), "b01841adf0e225bad71f6e45710fcc95d65fdd2f865e70988313bf36e5fb0083", "the hash is that of the raw bytes");
 	lines_close(l);
 
-	struct sbuf b = { 0 }; /* lines across block boundaries */
+	struct sbuf b = { 0 }; /* lines that cross block boundaries */
 	for (int i = 0; i < 100000; i++)
 		sbuf_printf(&b, "%0*d\n", 1 + i % 97, i % 7);
 	l = lines_open_memory("t", b.text, b.len);
@@ -182,7 +182,7 @@ static void sorting(void)
 	jobset_free(s);
 }
 
-/* Mean gap and mean duration of n jobs, against closed forms of the parameters. */
+/* Checks mean gap and mean duration of n jobs against closed forms of the parameters. */
 static void generated(const char *source, double gap, double duration, double tolerance)
 {
 	struct jobset *s = jobset_load(source, NULL, NULL, 7, &err);

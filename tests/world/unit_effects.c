@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Options without effect are named: a random scenario of a world, then one option set to a valid value. If both runs have equal results
- * (metrics, rows, series), the run that departs from the default must have a remark that names the option, and only then.
+ * Options without effect are named: a random scenario of a world is run, then the same scenario with one option set to a valid
+ * value. If and only if both runs have equal results (metrics, rows, series), the run that departs from the default must have a
+ * remark that names the option.
  *
- * cases/cases.json has base scenarios, policies, keys that are skipped and values of texts; cases/gaps.txt the accepted
- * exceptions, each with its reason. ORRERY_SCENARIOS=500 for more scenarios, ORRERY_WORLD=serve for one world. Each failure is printed
- * as a scenario and the changed option.
+ * cases/cases.json has base scenarios, policies, keys that are skipped and values of texts. cases/gaps.txt has the accepted
+ * exceptions, each with its reason. ORRERY_SCENARIOS=500 runs more scenarios, ORRERY_WORLD=serve one world. Each failure is
+ * printed as a scenario and the changed option.
  */
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -104,7 +105,7 @@ static char *any_number(const struct orr_param *p)
 	return mem_strdup(text);
 }
 
-/* Returns a value for the key; NULL: no value to try. */
+/* Returns a value for the key, or NULL if there is no value to try. */
 static char *any_value(const struct world *w, const struct key *k)
 {
 	static const char *const times[] = { "0", "1s", "30s", "2m", "10m", "1h" };
@@ -131,7 +132,7 @@ static char *any_value(const struct world *w, const struct key *k)
 
 struct one {
 	struct scenario *scenario;
-	struct run_result *result; /* NULL: refused or failed */
+	struct run_result *result; /* result; NULL: the run was rejected or failed */
 	bool has_failed;
 };
 
@@ -144,7 +145,7 @@ static void one_free(struct one *x)
 
 static struct one one_run(const cJSON *o)
 {
-	/* A database is named so that rows are recorded; nothing is written. */
+	/* A database is named so that rows are recorded, but it is not written. */
 	static const struct world_output output = { .quiet = true, .threads = 1, .db = "unused", .is_series = false };
 	struct orr_error err = { 0 };
 	struct one x = { .scenario = scenario_open(o, &output, &err) };
@@ -203,7 +204,7 @@ static bool same_cell(const struct column *c, const char *a, const char *b)
 	}
 }
 
-/* Removes the notes, which are texts and not results. */
+/* Removes the notes, which are texts rather than results. */
 static void drop_notes(struct run_result *r)
 {
 	size_t n = 0;
@@ -213,7 +214,7 @@ static void drop_notes(struct run_result *r)
 	r->n_events = n;
 }
 
-/* Removes counts of failed nodes and lost replicas that are 0: a run whose nodes cannot fail has no such metrics. */
+/* Removes counts of failed nodes and lost replicas that are 0, since a run whose nodes cannot fail lacks these metrics. */
 static void drop_zero_counts(struct run_result *r)
 {
 	static const char *const names[] = { "nodes_failed", "replicas_lost", "serve.nodes_failed", "serve.replicas_lost" };
@@ -282,7 +283,7 @@ static bool is_named(const struct run_result *r, const char *key)
 	return false;
 }
 
-/* gaps.txt has lines "WORLD KEY: reason"; the key *: every key, OBJECT.*: every key of an object. */
+/* Looks the key up in gaps.txt, whose lines are "WORLD KEY: reason". The key * is every key, OBJECT.* every key of an object. */
 static bool is_known_gap(const struct world *w, const char *key)
 {
 	char line[160], all[64], object[96];
@@ -292,7 +293,7 @@ static bool is_known_gap(const struct world *w, const char *key)
 	return strstr(gaps, line) || strstr(gaps, all) || strstr(gaps, object);
 }
 
-/* Returns a base scenario with one policy of its list, or else of the world's. */
+/* Returns a base scenario with one policy of its list, or of the world if it has no list. */
 static cJSON *base_scenario(const struct world *w)
 {
 	cJSON *o = cJSON_Duplicate(any_of(of_world(w, "bases")), 1), *list = cJSON_CreateArray();
@@ -317,7 +318,7 @@ static bool turns_on(const cJSON *o, const struct world *w, const char *path)
 	return false;
 }
 
-/* Returns the scenario with one more value: another key of the world, at random. *which: the key. */
+/* Returns the scenario with a value for another, random key of the world. *which: the key. */
 static cJSON *changed(const cJSON *o, const struct world *w, const struct keys *keys, const struct key **which, char pair[256])
 {
 	const cJSON *skipped = of_world(w, "skipped");
@@ -338,7 +339,7 @@ static cJSON *changed(const cJSON *o, const struct world *w, const struct keys *
 	return cJSON_Duplicate(o, 1);
 }
 
-/* Returns the scenario without the key. A remark compares with the default, so the test does. */
+/* Returns the scenario without the key, that is, with the default, as a remark compares with the default. */
 static cJSON *without(const cJSON *o, const char *key)
 {
 	cJSON *copy = cJSON_Duplicate(o, 1), *at = copy;

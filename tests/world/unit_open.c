@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Opening scenarios: the values of keys, every refusal of the code that all worlds share, what the hash of a run covers, and inputs of
- * several worlds: options, resampling, failures, capacity, GPU types. Expected values follow from docs/reference/options.md.
+ * Opening scenarios: the values of keys, every error message of the code that all worlds share, and the inputs of a run's hash.
+ * Inputs of several worlds: options, resampling, failures, capacity, GPU types. Expected values follow from
+ * docs/reference/options.md.
  */
 #include "base/mem.h"
 #include "hwmodel/device.h"
@@ -16,7 +17,7 @@
 
 static const struct world_output quiet = { .quiet = true, .threads = 1 };
 
-/* JSON with ' for ". */
+/* Parses JSON that has ' for ". */
 static cJSON *parsed(const char *text)
 {
 	char *copy = mem_strdup(text);
@@ -225,7 +226,7 @@ static void hash_of(const char *json, char hash[65])
 	scenario_close(s);
 }
 
-/* The hash covers what has an effect: contents of inputs, not their names; parameters, not labels. */
+/* The hash covers contents of inputs and parameters, but not names of files and labels. */
 static void test_hash(void)
 {
 	static const struct {

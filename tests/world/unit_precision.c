@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Replications until a precision is reached (precision.h): how many, which metrics count, and the remark. Intervals are given by the test;
- * the rule: 10 replications, then twice as many each time, until the widest interval was narrow enough twice in a row.
+ * Replications until a precision is reached (precision.h): their number, the metrics that count, and the remark. The test gives
+ * the intervals. The rule: 10 replications, then twice as many each time, until the widest interval was narrow enough twice in
+ * a row.
  */
 #include "world/precision.h"
 
@@ -28,7 +29,7 @@ static struct scenario *opened(const char *more)
 	return s;
 }
 
-/* Intervals of two metrics by policy; others have neither value nor variation. */
+/* intervals of two metrics by policy; other metrics have neither value nor variation */
 struct given {
 	struct interval jct[2], makespan[2];
 };
@@ -148,7 +149,7 @@ static void test_remark(void)
 		struct run_result *runs[2] = { result_new(), result_new() };
 		for (int k = 0; k < 2; k++) {
 			const struct metric *j = &cases[i].jct, *m = &cases[i].makespan;
-			double share = k ? 1 : 0.5; /* intervals of the first are narrower */
+			double share = k ? 1 : 0.5; /* intervals of the first policy are narrower */
 			runs[k]->label = mem_strdup(k ? "b" : "fifo");
 			runs[k]->world = mem_strdup("jobs");
 			result_metric(runs[k], j->name, j->value, j->value + share * (j->ci_low - j->value),

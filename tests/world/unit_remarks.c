@@ -2,10 +2,10 @@
 /*
  * Every remark of the worlds' tables of effects has a scenario that triggers it, and a row in docs/reference/remarks.md.
  *
- * cases/remarks.json lists scenarios and the remarks that each must give, no more and no fewer. A row of a table that no scenario
- * triggers fails the test, unless the file names it under "without" with a reason. Under "notes" it has scenarios and texts that other
- * remarks, or assumptions, must contain. ORRERY_LIST=1 prints the rows of all tables, and
- * ORRERY_SHOW=1 the remarks of each scenario.
+ * cases/remarks.json lists scenarios and exactly the remarks that each must give. If no scenario triggers a row of a table, the
+ * test fails, unless the file names the row under "without" with a reason. Under "notes" the file has scenarios and texts that
+ * other remarks, or assumptions, must contain. ORRERY_LIST=1 prints the rows of all tables, and ORRERY_SHOW=1 the remarks of
+ * each scenario.
  */
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -29,7 +29,7 @@ static char *read_file(const char *name)
 	return text;
 }
 
-/* Runs the only policy of the scenario; NULL: refused or failed. */
+/* Runs the only policy of the scenario; returns NULL if it is rejected or fails. */
 static struct run_result *run_of(const cJSON *o)
 {
 	static const struct world_output output = { .quiet = true, .threads = 1, .db = "unused" };
@@ -135,7 +135,7 @@ static void one_case(const cJSON *c)
 	cJSON_Delete(o);
 }
 
-/* Returns whether a scenario of this world, or of one that it is a part of, expects the remark. */
+/* Returns whether a scenario of this world, or of a world that includes it, expects the remark. */
 static bool is_triggered(const struct world *w, const char *text)
 {
 	const cJSON *c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metrics over replications: means and intervals are those of the values that exist (estimate.h), in any order in the runs. */
+/* Metrics over replications: means and intervals are computed from the values that exist (estimate.h), in any order of the runs. */
 #include "world/replications.h"
 
 #include "base/mem.h"
@@ -79,7 +79,7 @@ int main(void)
 	replications_free(x);
 	replications_free(NULL);
 
-	/* A second policy, with half the throughput in the same replications: the ratio has no error except the rounding of the sums. */
+	/* A second policy has half the throughput in the same replications: the ratio has no error except the rounding of the sums. */
 	struct run_result *second = run(0), *runs[3] = { first, second, run(0) };
 	x = replications_new();
 	for (uint32_t k = 0; k < RUNS; k++) {

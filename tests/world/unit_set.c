@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scenario_set() and the long forms of policies: a scenario, a setting, and the scenario that it becomes. The expected scenarios were
- * written by hand. */
+/* scenario_set() and the long forms of policies: each case has a scenario, a setting, and the resulting scenario. The expected
+ * scenarios were written by hand. */
 #include "world/scenario.h"
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@
 
 static struct orr_error err;
 
-/* Returns the scenario after the setting as text, or the error's text. Free it with free(). */
+/* Returns the scenario after the setting as text, or the error's text. The caller frees it with free(). */
 static char *after(const char *scenario, const char *pair)
 {
 	cJSON *o = cJSON_Parse(scenario);
@@ -52,7 +52,7 @@ static const struct {
 	{ "{\"policies\":[\"las\"]}", "policy..x=2", "--set policy..x: expected policy.NAME.PARAM=VALUE" },
 	{ "{\"policies\":[\"las\"]}", "policy.las.=2", "--set policy.las.: expected policy.NAME.PARAM=VALUE" },
 	{ "{}", "policy.las.x=2", "--set policy.las.x: no policy of this run has the label \"las\"" },
-	/* A plugin is called as its file, without folder and ending. */
+	/* A plugin has the name of its file, without folder and ending. */
 	{ "{\"policies\":[\"./dir.d/mine.so\"]}", "policy.mine.x=2",
 		"{\"policies\":[{\"policy\":\"./dir.d/mine.so\",\"set\":{\"x\":\"2\"}}]}" },
 	{ "{\"policies\":[\"mine.so\"]}", "policy.mine.x=2", "{\"policies\":[{\"policy\":\"mine.so\",\"set\":{\"x\":\"2\"}}]}" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Trials and their replications: metrics that few replications change, the remark for few replications, replications that fail, comparison
- * of what two runs share; and files of scenarios. Expected values: by hand.
+ * Trials and their replications: metrics that few replications change, the remark for few replications, replications that fail,
+ * comparison of the common part of two runs; and files of scenarios. Expected values are computed by hand.
  */
 #include "world/run.h"
 
@@ -27,7 +27,7 @@ static struct run_result *spot_run(double samples_per_s, double usd)
 	return r;
 }
 
-/* n replications, of which the first `odd` have another throughput; the price varies in all. */
+/* Returns n replications, of which the first `odd` have another throughput; the price varies in all. */
 static struct run_result *replicated(uint32_t n, uint32_t odd, struct replications **out)
 {
 	struct replications *x = replications_new();
@@ -57,7 +57,7 @@ static bool has_remark(const struct run_result *r, const char *text)
 	return false;
 }
 
-/* Five of the replications must differ from the most frequent value for an interval. */
+/* For an interval, five of the replications must differ from the most frequent value. */
 static void test_rare(void)
 {
 	static const char fewer[] = "no intervals: fewer than 10 replications; --replications 10 gives intervals";
@@ -92,7 +92,7 @@ static void test_rare(void)
 	}
 }
 
-/* Accounts are means, too; series have a value per replication, one second apart. */
+/* Accounts are means, too; series have one value per replication, one second apart. */
 static void test_accounts_and_series(void)
 {
 	struct replications *x = replications_new();
@@ -126,7 +126,7 @@ static const struct metric *of(struct run_result *r, const char *name)
 	return result_find(r, name);
 }
 
-/* Runs with other numbers of replications are not compared. */
+/* Runs with different numbers of replications are not compared. */
 static void test_compare(void)
 {
 	struct run_result *runs[3] = { replicated(12, 12, NULL), replicated(12, 0, NULL), replicated(11, 0, NULL) };
@@ -154,7 +154,7 @@ static int run_made(
 	return k >= fails_from ? orr_fail(err, ORR_EFAIL, "made to fail at %u", k) : ORR_OK;
 }
 
-/* The first replication that fails gives the error, whatever the order; those after it are not run. */
+/* The first replication that fails gives the error, in any order; later replications are not run. */
 static void test_failures(void)
 {
 	static const struct {
