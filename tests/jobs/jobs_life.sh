@@ -41,6 +41,8 @@ printf '%s\na,0,10,1\nb,0,9.5,1\nc,0.5,5,1\n' $header >t.csv
 "$ORRERY" jobs t.csv --cluster 2x1 --policy fifo,srtf --failures f.csv --set jobs.on_failure=kill --out both --no-figures -q
 is "$(awk -F, '$2 == "jct_mean" || $2 == "jct_diff" { print $1, $2, $3 }' both/summary.csv | paste -sd';') $(cut -d, -f1,9 both/fifo.jobs.csv | paste -sd' ')" \
   "fifo jct_mean 10;srtf jct_mean 10;srtf jct_diff -5.5 job_id,status a,failed b,completed c,completed" "means are of jobs that completed, differences of those that completed in both"
+# Job c waits from 0.5 to 6 s under fifo.
+is "$(awk -F, '$2 == "wait_diff" { print $1, $3 }' both/summary.csv)" "srtf -5.5" "so are those of waits"
 printf '%s\na,0,10,1\n' $header >t.csv
 run "another node is free: 4 + start 1 + migration 2 + 10" 17 --cluster 2x1 --policy fifo --failures f.csv \
   --set jobs.start_cost=1s --set jobs.migrate_cost=2s

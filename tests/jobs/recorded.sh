@@ -50,4 +50,17 @@ is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo | grep -
 # The run's own failures are excluded from the means in both cases.
 printf 'time_s,node,event\n5,n0,fail\n' >f.csv
 is "$(means --failures f.csv --set jobs.on_failure=kill | cut -d' ' -f1,4)" "42.5 4" "a job that the run lost is in no mean: (30 + 50 + 70 + 20) / 4"
+
+# ---- differences to a stored run are those to a fresh one ----
+{ echo submit_s,duration_s,gpus,status
+  for i in $(seq 0 39); do echo "$i,$((1 + i * 7 % 11)),1,$([ $((i % 5)) -eq 3 ] && echo failed || echo completed)"; done; } >mixed.csv
+for only in "" --completed-only; do
+  # shellcheck disable=SC2086
+  pair() { "$orrery" jobs mixed.csv --cluster 1x3 --policy "$1" --db "$2.db" --out "$2" --no-figures -q $only 2>&1; }
+  rm -f fresh.db stored.db
+  pair fifo,srtf fresh
+  pair fifo stored
+  pair fifo,srtf stored
+  is "$(grep -c 'jct_diff\|wait_diff' fresh/summary.csv) $(diff fresh/summary.csv stored/summary.csv)" "2 " "differences ${only:-of all jobs}"
+done
 tap_done

@@ -367,6 +367,17 @@ static void pairs(void)
 	together(&r, class, "0,1 2,1", "1,1 3,1", of);
 	near(of[0], alone(&r, class, "0,1 2,1"), 1e-9 * one, "rings on an uplink with room for both do not slow each other");
 	rig_free(&r);
+	/* Sets that differ in one member only have separate answers. */
+	r = rig_new("4x2:v100", "star:bw=10Gbps", NULL);
+	class = class_of(&r, "allreduce");
+	together(&r, class, "0,1 1,1", "2,1 3,1", of);
+	double narrow = of[0];
+	together(&r, class, "0,2 1,2", "2,1 3,1", of);
+	near(of[0], alone(&r, class, "0,2 1,2"), 1e-6 * of[0], "four GPUs beside two");
+	ok(fabs(of[0] / narrow - 1) > 0.01, "which is another rate than that of two beside two");
+	together(&r, class, "0,2 1,2", "2,2 3,2", of);
+	near(of[1], of[0], 1e-6 * of[0], "four beside four");
+	rig_free(&r);
 }
 
 /* ---- memoised answers ---- */
