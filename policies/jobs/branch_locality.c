@@ -99,4 +99,4 @@ static const struct orr_jobs_ops ops = { .create = create,
 	.evict = branches_evict,
 	.schedule = schedule };
 
-ORR_POLICY_JOBS(branch_locality, "the branches of a flow at once, each on the nodes that hold its inputs", params, ops);
+ORR_POLICY_JOBS(branch_locality, "all branches of a flow concurrently, each on the nodes with its inputs", params, ops);

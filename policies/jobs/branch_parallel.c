@@ -26,4 +26,4 @@ static const struct orr_jobs_ops ops = { .create = branches_create,
 	.evict = branches_evict,
 	.schedule = schedule };
 
-ORR_POLICY_JOBS(branch_parallel, "the branches of a flow at once, each on an equal part of the cluster", params, ops);
+ORR_POLICY_JOBS(branch_parallel, "all branches of a flow concurrently, each on an equal part of the cluster", params, ops);

@@ -36,9 +36,9 @@ struct rungs {
 	double eta;
 };
 
-#define RUNG_PARAMS                                                                              \
-	ORR_PARAM_REAL("eta", "2", 1.000001, 1e6, "one of eta branches goes on from each rung"), \
-		ORR_PARAM_INT("workers", "1", 1, 1e6, "stages at once, each on an equal part of the cluster")
+#define RUNG_PARAMS                                                                                 \
+	ORR_PARAM_REAL("eta", "2", 1.000001, 1e6, "one of eta branches continues after each rung"), \
+		ORR_PARAM_INT("workers", "1", 1, 1e6, "concurrent stages, each on an equal part of the cluster")
 
 void *rungs_new(struct orr_jobs *w, size_t size, const struct orr_args *args);
 void rungs_free(void *self);

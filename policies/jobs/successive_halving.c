@@ -97,4 +97,4 @@ static const struct orr_jobs_ops ops = {
 	.create = create, .destroy = destroy, .arrive = rungs_arrive, .finish = rungs_finish, .evict = rungs_evict, .schedule = schedule
 };
 
-ORR_POLICY_JOBS(successive_halving, "branches of a flow in rungs; after each rung the best 1/eta go on", params, ops);
+ORR_POLICY_JOBS(successive_halving, "branches of a flow in rungs; after each rung the best 1/eta continue", params, ops);

@@ -372,7 +372,7 @@ static const struct orr_param keys[] = {
 	SCENARIO_KEY_PLACEMENT("count"),
 	ORR_PARAM_TEXT("throughputs", "", "rates by GPU type and job type, Gavel's JSON"),
 	ORR_PARAM_CHOICE("memory", "none", "none|amm|lru|touch-count",
-		"choice of the data sets of flows that go to disk; none: memory has no limit"),
+		"rule that selects data sets of flows to spill to disk; none: unlimited memory"),
 	ORR_PARAM_CHOICE("sharing", "analytic", "off|analytic|simulated", "method by which jobs that name a strategy share links"),
 	SETTING_KEYS("fp32"),
 	SCENARIO_KEY_UNTIL,

@@ -37,7 +37,7 @@ const struct orr_param jobs_options[] = { ORR_PARAM_TIME("start_cost", "0", "tim
 	ORR_PARAM_REAL(
 		"memory_bytes", "0", 0, 9e18, "memory of a node for data sets of flows, with --memory; 0: that of the cluster's nodes"),
 	ORR_PARAM_REAL("disk_Bps", "0", 0, 1e18, "bytes per second of a node's disk, for data sets; 0: transfers take no time"),
-	ORR_PARAM_BOOL("memory_reload", false, "a data set read from disk comes back to memory"),
+	ORR_PARAM_BOOL("memory_reload", false, "a data set read from disk is moved back to memory"),
 	ORR_PARAM_REAL("rho", "1", 0, 1e9, "--memory amm: cost of disk relative to memory"),
 	ORR_PARAM_CHOICE("amm_recompute", "disk", "disk|code",
 		"--memory amm: part of the upstream that is read to make a set again: that on disk, "

@@ -48,7 +48,7 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("degree_in", "8", 0, 1e6, "gcn: expected neighbours of a vertex in its community"),
 	ORR_PARAM_REAL("degree_out", "4", 0, 1e6, "gcn: expected neighbours of a vertex in other communities"),
 	ORR_PARAM_REAL("feature_noise", "4", 0, 1e9, "gcn: standard deviation of the features around the centre of their class"),
-	ORR_PARAM_REAL("train_share", "0.66", 0, 1, "gcn: share of the vertices to train on; accuracy is that of the others"),
+	ORR_PARAM_REAL("train_share", "0.66", 0, 1, "gcn: share of the vertices to train on; accuracy is measured on the others"),
 	ORR_PARAM_CHOICE("optimizer", "adam", optimizers, "gcn: update rule of the weight servers; sgd: learn.lr, learn.momentum"),
 	ORR_PARAM_REAL("adam_lr", "0.01", 0, 1e9, "gcn: learning rate of adam"),
 	ORR_PARAM_INT("epochs", "100", 1, 1e7, "gcn: steps of the weights in a run"),
