@@ -54,7 +54,7 @@ static int split(struct csv *c, char **field, struct orr_error *err)
 		c->at = stop + 1;
 		c->line++;
 		if (memchr(line, '\0', (size_t)(stop - line)))
-			return -!!fail(c, "a zero byte in a text file", err);
+			return -!!fail(c, "NUL byte: expected a text file", err);
 		*stop = '\0';
 		if (stop > line && stop[-1] == '\r')
 			stop[-1] = '\0';
