@@ -162,7 +162,7 @@ static void check_limits(void)
 		ok(!parse(text, &p, &err) == (n != 64), "a group of %d", n);
 		points_free(&p);
 	}
-	ok(points_parse("x.csv", "family,time_us\ngemm\0,5\n", 23, &p, &err) && strstr(err.text, "x.csv:2: a zero byte in a text file"),
+	ok(points_parse("x.csv", "family,time_us\ngemm\0,5\n", 23, &p, &err) && strstr(err.text, "x.csv:2: NUL byte: expected a text file"),
 		"a zero byte");
 	/* 64 fields are the most that a line may have. */
 	char wide[200] = "family,time_us";
