@@ -214,7 +214,7 @@ static bool is_streaming(const struct point *p)
 	return is_one_of(p->family, streaming);
 }
 
-/* Fits the slowdown of a kernel next to others, relative to its time alone. */
+/* Fits the slowdown of a kernel next to other kernels, relative to its time without them. */
 static int fit_slowdown(const struct groups *g, const struct group *self, struct law *out, struct orr_error *err)
 {
 	const struct group *alone = NULL;

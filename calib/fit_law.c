@@ -346,7 +346,7 @@ static int make_table(const struct point *const *x, size_t n, struct law *out, s
 	return out->n_table ? ORR_OK : orr_fail(err, ORR_EINPUT, "a table needs points with a size");
 }
 
-/* Sets the range of each feature; NAN for a feature that is 0 at all points. */
+/* Sets the range of each feature. The range is NAN for a feature that is 0 at all points. */
 static void set_range(const struct point *const *x, size_t n, struct law *out)
 {
 	for (int k = 0; k < LAW_FEATURES; k++) {

@@ -36,7 +36,7 @@ struct sample {
 	double median_s, low_s, high_s; /* low, high: NAN with fewer than SAMPLE_LEAST batches */
 	double cv;
 	double issue_s;    /* median of the host's time to issue a call; NAN: unknown */
-	uint32_t n, calls; /* numbers of batches; of calls per batch */
+	uint32_t n, calls; /* number of batches, and number of calls per batch */
 	uint32_t rejected; /* number of batches left out because the device was throttled */
 	bool is_precise;   /* the interval reached the precision */
 };
@@ -59,8 +59,8 @@ struct sample_source {
 int sample_take(const struct sample_source *source, const struct sampling *how, struct sample *out, struct orr_error *err);
 
 /*
- * Finds the ranks (from 0) of the interval of the median of n sorted values: [x[lo], x[n - 1 - lo]] covers it with probability
- * at least 0.95. Returns false if n is too small for an interval.
+ * Finds the confidence interval of the median from n sorted values: it is [x[lo], x[n - 1 - lo]], with ranks from 0. The
+ * probability that it contains the true median is at least 0.95. Returns false if n is too small for an interval.
  */
 bool median_ranks(uint32_t n, uint32_t *lo);
 /* Sorts v and returns its quantile q in [0, 1], with linear interpolation. */

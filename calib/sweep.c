@@ -140,7 +140,7 @@ static int first_look(struct sweep *s, struct orr_error *err)
 	return ORR_OK;
 }
 
-/* Keeps the device busy until its clock stays within 2 % for half a second; at most a tenth of the budget or 5 s. */
+/* Keeps the device busy until its clock stays within 2 % for half a second, for at most a tenth of the budget or 5 s. */
 static int settle(struct sweep *s, struct orr_error *err)
 {
 	double most = fmin(5, 0.1 * s->o->budget_s), least = fmin(2, 0.04 * s->o->budget_s), start = now(s), seen_at = start;

@@ -39,11 +39,11 @@ struct sweep_options {
 extern const struct sweep_options sweep_default;
 
 struct sweep_report {
-	/* Counts. refused: not supported by the backend; imprecise: interval wider than requested; throttled: left out because of
-	 * throttling. */
+	/* numbers of points. refused: not supported by the backend; imprecise: interval wider than requested; throttled: omitted
+	 * because of throttling */
 	uint32_t planned, measured, refused, imprecise, throttled;
 	uint32_t anchors, revisits;
-	double drift, worst_drift;  /* maximum over revisits of the median over anchors; of any anchor */
+	double drift, worst_drift;  /* maximum over revisits of the median over anchors, and of the drift of any anchor */
 	bool is_stable, is_settled; /* is_settled: the clock settled before the first point */
 	double seconds, flops_per_s, bytes_per_s;
 	struct backend_clocks before, after;

@@ -18,7 +18,8 @@ extern "C" {
 bool kernel_work(struct kernel *k);
 double precision_bytes(const char *precision); /* returns the bytes of an element; 4 if the name is empty */
 
-/* Return output side and stride of a convolution. Padding is (r - 1) / 2; variant "strided" has stride 2, others have 1. */
+/* Return the output side and the stride of a convolution. Padding is (r - 1) / 2; variant "strided" has stride 2, other variants
+ * have 1. */
 double conv_stride(const struct kernel *k);
 double conv_out(const struct kernel *k, double side);
 

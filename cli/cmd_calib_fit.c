@@ -293,7 +293,7 @@ int calib_fit(int argc, char **argv, struct orr_error *err)
 	struct points p = { 0 };
 	struct profile *profile = NULL;
 	int rc = parse_fit(argc, argv, &r, err);
-	bool is_images = r.n_from == 1 && !strcmp(r.from[0], "images"); /* rates of whole networks instead of kernels */
+	bool is_images = r.n_from == 1 && !strcmp(r.from[0], "images"); /* fits rates of whole networks instead of kernels */
 	if (!rc && !is_images)
 		rc = read_sources(argc, argv, &r, &p, err);
 	if (!rc) {

@@ -47,7 +47,7 @@ static void print_series(const struct trace_profile *p)
 	for (size_t i = 0; (s = trace_profile_get_series(p, i)); i++) {
 		const struct summary *m = &s->summary;
 		char t[11][40];
-		if (!m->n || (m->max <= 0 && m->min >= 0)) /* all values are 0, so no row states it */
+		if (!m->n || (m->max <= 0 && m->min >= 0)) /* the series has only zeros, so no row has this value */
 			continue;
 		printf("%-38s %9" PRIu64 " %12s %12s %10s %10s %10s %10s %10s %10s %10s %12s %14s\n", s->name, m->n, show(m->mean, t[0]),
 			show(m->sd, t[1]), show(m->min, t[2]), show(m->p25, t[3]), show(m->p50, t[4]), show(m->p75, t[5]),

@@ -20,7 +20,7 @@ enum {
 	OPT_JSON,
 	OPT_CHECK,
 	OPT_KEY,
-	OPT_FLAG /* from this number on: a flag of a world */
+	OPT_FLAG /* first number of the flags of worlds */
 };
 
 /* Flags of every world. key: the scenario key that the flag sets. */

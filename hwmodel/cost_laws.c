@@ -14,7 +14,7 @@
 /* A kernel of the profile that may be used for a pass; lists are in order of preference. */
 struct wish {
 	const char *family, *op, *variant;
-	double flops, tensors; /* per element, as measured; tensors 0: those of the call */
+	double flops, tensors; /* FLOPs and tensors per element, as measured; tensors 0: the number of the call */
 };
 
 enum { WISHES = 6, PASSES = 3, UPDATES = 2 };

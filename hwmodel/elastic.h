@@ -40,7 +40,7 @@ struct elastic_step {
 	uint32_t max_pipelines, min_depth, max_depth, max_nodes; /* bounds of the shapes to derive */
 	char *optimizer, *recompute;                             /* values of step.optimizer and of the pipeline policy's parameter
 								  * recompute */
-	char *cut, *redundancy; /* parameters of the step policy bamboo: for all steps; for redundant steps */
+	char *cut, *redundancy; /* parameters of the step policy bamboo for all steps, and for redundant steps */
 };
 
 struct elastic {

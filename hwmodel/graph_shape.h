@@ -20,7 +20,7 @@ struct graph_shape {
 	double vertices; /* 0: no graph */
 	double edges;    /* directed: an undirected edge counts twice */
 	enum degree_law law;
-	double exponent; /* of the power law, above 2 */
+	double exponent; /* exponent of the power law, above 2 */
 };
 
 /* The name of a law in model files and specs; NULL past the last. */

@@ -15,7 +15,7 @@
 cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 /* Checks that every key of `object` is one of `keys` (ends with NULL) and occurs once. where: JSON path of the object, such as "$". */
 int json_keys(const char *path, const char *where, const cJSON *object, const char *const *keys, struct orr_error *err);
-/* Reads a number from low to high. A missing key leaves *out unchanged; with is_needed it is an error. */
+/* Reads a number between low and high, inclusive. A missing key leaves *out unchanged; with is_needed it is an error. */
 int json_real(const char *path, const char *where, const cJSON *object, const char *key, double low, double high, bool is_needed,
 	double *out, struct orr_error *err);
 /* Reads a non-empty string; *out points into the object. A missing key leaves *out unchanged; with is_needed it is an error. */

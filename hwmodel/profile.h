@@ -46,7 +46,7 @@ struct law {
 	double from[LAW_FEATURES], to[LAW_FEATURES]; /* range of features in the fit; NAN: not a feature of this law */
 	uint32_t points, held_out;
 	double mean_error, median_error, p90_error;          /* relative, in sample */
-	double held_out_mean, held_out_median, held_out_p90; /* held-out errors; NAN: none held out */
+	double held_out_mean, held_out_median, held_out_p90; /* held-out errors; NAN: no points were held out */
 	double sigma;                                        /* standard deviation of the residuals of log time */
 	double *table_x, *table_y;                           /* FORM_TABLE: size or flops; seconds */
 	uint32_t n_table;
@@ -111,7 +111,7 @@ uint32_t law_form_params(enum profile_form form);
 /* Rejects impossible values: a peak above 1.05 x the data sheet's (convolutions aside), a bandwidth below 5 % of the data sheet's, a
  * unit off by a factor of a thousand. d may be NULL. */
 int profile_check(const struct profile *p, const struct device *d, struct orr_error *err);
-/* Checks law i alone. */
+/* Checks only law i. */
 int profile_check_law(const struct profile *p, size_t i, const struct device *d, struct orr_error *err);
 /* Frees law i and moves up the laws after it. */
 void profile_remove_law(struct profile *p, size_t i);

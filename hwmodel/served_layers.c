@@ -50,7 +50,7 @@ struct served_layers {
 	const struct law *rope;    /* rotation of queries and keys; NULL: timed like other element-wise work */
 	struct link tp_link, pp_link;
 	/* Times of attention over all blocks. */
-	double pair_s, context_s; /* per pair of tokens, per token of context */
+	double pair_s, context_s; /* seconds per pair of tokens, and per token of context */
 	double prompt_kernel_s, decode_kernel_s;
 	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
 	struct by_words *word;   /* [0 .. TABLE_WORDS] */

@@ -12,7 +12,7 @@ enum { MOST_COLUMNS = 64 };
 
 static const struct unit {
 	const char *name;
-	double seconds, up_to; /* length of the unit; upper bound of the times shown in it; both in seconds */
+	double seconds, up_to; /* length of the unit, and upper bound of the times shown in it, s */
 } units[] = { { "s", 1, 120 }, { "min", 60, 7200 }, { "h", 3600, 172800 }, { "d", 86400, INFINITY } };
 
 /* Units of parts of an iteration. */

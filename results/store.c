@@ -143,7 +143,7 @@ struct store *store_open(const char *path, const char *vfs, struct orr_error *er
 	return NULL;
 }
 
-/* Returns true if a non-empty write-ahead log lies beside the database. */
+/* Returns whether a non-empty write-ahead log is in the folder of the database. */
 static bool has_log(const struct store *s)
 {
 	struct sbuf log = { 0 };

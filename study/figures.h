@@ -39,7 +39,7 @@ struct book_axis {
 struct book_run {
 	char *name;
 	cJSON *scenario;
-	const cJSON *set; /* in the book's json; may be NULL */
+	const cJSON *set; /* parameters in the book's json; may be NULL */
 	char *where;      /* expression: points where it is 0 are left out; may be NULL */
 	size_t axis[BOOK_MAX_AXES], n_axes;
 	size_t *part; /* number of the part of the study by point (the last axis varies fastest); SIZE_MAX: left out */

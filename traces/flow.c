@@ -145,7 +145,7 @@ static uint32_t depth_of(const struct flow *f, uint32_t scope)
 	return scope == FLOW_ROOT ? 0 : f->op[scope].depth + 1;
 }
 
-/* The scope of a reader of this operator. */
+/* Returns the scope in which the operator's readers are. */
 static uint32_t scope_of_readers(const struct flow *f, uint32_t op)
 {
 	return f->op[op].kind == FLOW_EXPLORE ? op : f->op[op].scope;
@@ -408,7 +408,7 @@ static void set_sources(struct flow *f)
 		for (uint32_t j = 0; j < f->op[i].n_inputs && f->op[i].kind == FLOW_WORK; j++)
 			add_source(f, i, f->op[i].input[j]);
 	}
-	/* Results have the uses of their choose; of one that nothing reads, the end of the flow. */
+	/* Results have the uses of their choose; a result that no stage reads ends with the flow. */
 	for (uint32_t k = f->n_ops; k-- > 0;) {
 		const struct flow_op *o = &f->op[f->ordered[k]];
 		for (uint32_t j = 0; o->kind == FLOW_CHOOSE && j < o->n_inputs; j++) {

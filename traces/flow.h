@@ -61,7 +61,7 @@ struct flow_op {
 	uint32_t scope, depth; /* depth: number of explores around it */
 	uint32_t *input, n_inputs;
 	uint64_t instances; /* number of its scopes in the flow */
-	uint64_t position;  /* of its first stage, in the scope, in a depth-first walk from the sink */
+	uint64_t position;  /* position of its first stage in the scope, in a depth-first walk from the sink */
 	uint32_t local;     /* index in the list of items of its scope */
 	/* Items of one scope wait for one another: an explore for all that its branches read, a choose for its explore. */
 	uint32_t *after, n_after; /* items that wait for this one */
@@ -73,7 +73,7 @@ struct flow_op {
 	enum flow_scaling scaling;
 	struct flow_source *source;
 	uint32_t n_sources;
-	uint64_t uses; /* of its output, or of each kept result: number of stages that read it */
+	uint64_t uses; /* number of stages that read its output, or each kept result */
 	uint32_t rung; /* scored stages before it, in its scope */
 	bool is_result;
 	struct flow_score score;
@@ -96,7 +96,7 @@ struct flow {
 	char *name, *user;
 	int64_t submit_ns;
 	uint64_t line;
-	struct flow_op *op; /* in the order of the file */
+	struct flow_op *op; /* operators in the order of the file */
 	uint32_t n_ops;
 	uint32_t *item, n_items; /* operators of FLOW_ROOT */
 	uint32_t *ordered;       /* all operators, each after its inputs */

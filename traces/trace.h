@@ -70,12 +70,12 @@ int trace_next_request(struct trace *t, struct req_row *row, struct orr_error *e
 uint32_t trace_block_tokens(const struct trace *t);
 void trace_arrange(const struct trace *t, struct request_rec *row, uint64_t n);
 const struct orr_args *trace_args(const struct trace *t);
-uint64_t trace_line(const struct trace *t); /* of the last row */
+uint64_t trace_line(const struct trace *t); /* returns the line number of the last row */
 
 /* ---- files of availability (traces/avail.h) ---- */
 struct avail_row;
 int trace_next_avail(struct trace *t, struct avail_row *row, struct orr_error *err);
-const char *trace_name(const struct trace *t); /* of the file, for messages */
+const char *trace_name(const struct trace *t); /* returns the name of the file, for messages */
 
 /* ---- the jobs of a replay ---- */
 struct job_rec {

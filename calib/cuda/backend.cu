@@ -335,7 +335,7 @@ static int time_some(struct task *t, uint32_t times, struct timing *out, struct 
 		rc = t->enqueue(t, g->stream, err);
 	out->issue_s += now() - start;
 	cudaError_t e = cudaEventRecord(g->end, g->stream);
-	*g->gate = 1; /* also after an error, otherwise the device keeps spinning */
+	*g->gate = 1; /* set even after an error, otherwise the device keeps spinning */
 	if (rc)
 		return rc;
 	CUDA_DO(e);

@@ -9,7 +9,7 @@
 
 struct pair {
 	struct task *main, *beside;
-	double main_s, beside_s; /* seconds of a call alone */
+	double main_s, beside_s; /* seconds of a call without the other kernel, and next to it */
 };
 
 static void drop_pair(struct task *t)
@@ -96,7 +96,7 @@ static int time_beside(struct pair *p, struct gpu *g, uint32_t times, int calls,
 /*
  * Times calls in parts. In each part the other kernel gets enough calls to run longer than the timed calls, even if these take
  * twice their time alone. The launch queue limits its calls. A part in which the other kernel ends first is measured again,
- * with more of its calls, else with fewer timed ones. If its calls cannot cover a single timed call, this pair cannot be
+ * with more of its calls or with fewer timed calls. If its calls cannot cover a single timed call, this pair cannot be
  * measured.
  */
 static int run_beside(struct task *t, uint32_t times, struct timing *out, struct orr_error *err)

@@ -76,7 +76,7 @@ struct libraries {
 #ifdef ORR_NCCL
 	struct {
 		bool is_there;
-		ncclComm_t comm[MAX_GPUS + 1][MAX_GPUS]; /* by number of ranks; NULL: not created yet */
+		ncclComm_t comm[MAX_GPUS + 1][MAX_GPUS]; /* communicators, by number of ranks; NULL: not created yet */
 #define NCCL(name) decltype(&nccl##name) name
 		NCCL(GetVersion);
 		NCCL(GetErrorString);

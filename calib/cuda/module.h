@@ -43,7 +43,7 @@ struct task {
 	struct gpu *gpu;
 	struct kernel k;
 	int (*enqueue)(struct task *t, cudaStream_t stream, struct orr_error *err);
-	/* Runs tasks that are not timed by events; NULL for the others. */
+	/* Runs tasks that are not timed by events; NULL: events time the task. */
 	int (*run)(struct task *t, uint32_t times, struct timing *out, struct orr_error *err);
 	void (*drop)(struct task *t); /* frees the task's own data; may be NULL */
 	void *own;
@@ -80,7 +80,7 @@ int task_time(struct task *t, uint32_t times, struct timing *out, struct orr_err
 /* Each sets enqueue or run, buffers and plans of a family. */
 int gemm_prepare(struct task *t, struct orr_error *err);
 int conv_prepare(struct task *t, struct orr_error *err);
-int memory_prepare(struct task *t, struct orr_error *err); /* also used for gather and update */
+int memory_prepare(struct task *t, struct orr_error *err); /* also prepares gather and update */
 int attention_prepare(struct task *t, struct orr_error *err);
 int copy_prepare(struct task *t, struct orr_error *err);
 int launch_prepare(struct task *t, struct orr_error *err);

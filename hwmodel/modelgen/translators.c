@@ -103,7 +103,7 @@ static struct act lstm(struct plan *p, const char *name, struct act x)
 	l->fwd_flops = 30 * h * x.h;
 	l->in_elems = 5 * h * x.h;
 	l->out_elems = h * x.h;
-	l->saved_elems = 5 * h * x.h; /* kept elements: four gates and the cell */
+	l->saved_elems = 5 * h * x.h; /* kept elements: four gates and the cell state */
 	return act_new(p, h, x.h, 1);
 }
 

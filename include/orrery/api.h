@@ -17,12 +17,12 @@
 extern "C" {
 #endif
 
-/* Marks functions that a plugin may call. The program exports these and no others. */
+/* Marks functions that a plugin may call. The program exports only these functions. */
 #define ORR_API __attribute__((visibility("default")))
 
 /*
- * The version of everything in include/orrery. A plugin carries the number it
- * was compiled with; the program refuses any other.
+ * The version of everything in include/orrery. A plugin contains the version with which it was compiled; the program refuses
+ * other versions.
  */
 #define ORR_ABI_VERSION 7
 

@@ -40,11 +40,11 @@ enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_N
 struct orr_job_info {
 	uint64_t number; /* number of the job: 0, 1, ... in order of submission */
 	enum orr_job_state state;
-	int64_t submit_ns;     /* of a stage: time at which its inputs were ready */
+	int64_t submit_ns;     /* for a stage, time at which its inputs were ready */
 	int64_t limit_ns;      /* the user's time limit; -1: no limit */
 	int64_t started_ns;    /* time of the last start; -1: never started */
 	int64_t attained_ns;   /* running time so far, ns */
-	double attained_gpu_s; /* running time x GPUs held; of a shared GPU, the job's part of it */
+	double attained_gpu_s; /* running time x GPUs held; for a shared GPU, the job's share of it */
 	double priority;       /* priority in the trace; 0: none */
 	uint32_t gpus;         /* requested */
 	uint32_t gpus_held;    /* number of GPUs that the job runs on; 0: it waits */
@@ -145,13 +145,15 @@ struct orr_stage {
 	uint64_t order;           /* position in a depth-first walk of the flow from its sink, the branches of an explore in order */
 	const char *op;           /* name of the operator; valid as long as the run */
 	uint32_t depth;           /* number of explores around it */
-	uint64_t branch, explore; /* equal for stages of one innermost branch; for branches of one explore. Never used again. 0: none */
-	uint32_t index, branches; /* of the innermost branch among those of its explore, and their number; 0 and 1 without */
+	uint64_t branch, explore; /* numbers that are equal for the stages of one innermost branch, and for the branches of one
+				   * explore. Never used again. 0: none */
+	uint32_t index, branches; /* position of the innermost branch in its explore, and number of its branches; 0 and 1 without an
+				   * explore */
 	double value;             /* of that branch */
 	double parallel;          /* product of the numbers of branches of the explores around it */
 	uint32_t rung;            /* number of scored stages before it in its branch */
 	bool is_scored, is_last;  /* gives a score; the score is the one by which the branch is chosen */
-	bool is_lower_better;     /* of the choose of its innermost explore */
+	bool is_lower_better;     /* whether the choose of the innermost explore prefers lower scores */
 };
 /* Returns false if the job is no stage of a flow. */
 ORR_API bool orr_stage_get(const struct orr_jobs *w, orr_job j, struct orr_stage *out);
@@ -162,7 +164,7 @@ ORR_API int64_t orr_stage_bytes_on(const struct orr_jobs *w, orr_job j, uint32_t
 
 /* ---- actions, in schedule() only ---- */
 
-/* Drops the innermost branch of a waiting or running stage: its stages end with ORR_END_PRUNED, and the choose goes on without it. */
+/* Drops the innermost branch of a waiting or running stage: its stages end with ORR_END_PRUNED, and the choose continues without it. */
 ORR_API void orr_prune_branch(struct orr_jobs *w, orr_job j);
 
 /* Starts a waiting job on the nodes that the run's placement chooses; false if it does not fit. */

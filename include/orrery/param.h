@@ -41,7 +41,7 @@ struct orr_param {
 	enum orr_param_kind kind;
 	const char *def;     /* default value, as the user would write it */
 	const char *choices; /* CHOICE: the words. FILE: the suffix that marks a file name; NULL: every text except "" names a file */
-	double min, max;     /* bounds of numbers, inclusive; of times in seconds */
+	double min, max;     /* inclusive bounds of numbers; bounds of times are in seconds */
 	const char *doc;     /* one line */
 };
 

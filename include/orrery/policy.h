@@ -25,9 +25,8 @@ extern "C" {
 #define ORR_MAY_ORACLE 4u      /* flag: same as ORR_NEEDS_ORACLE, but only with some parameters */
 #define ORR_SLO_GUARDED 8u     /* flag: no action makes a request miss a deadline that it would otherwise meet; --check verifies it */
 #define ORR_DRAWS 16u          /* flag: may draw random numbers, so replications differ even if nothing else is random */
-#define ORR_SERVE_ROLES                                                                                        \
-	32u /* flag (serving): runs prompts on prefill replicas and decodes on decode replicas; other policies \
-	     * refuse roles */
+#define ORR_SERVE_ROLES \
+	32u /* flag (serving): runs prompts on prefill replicas and decodes on decode replicas; other policies \ reject roles */
 
 struct orr_policy {
 	uint32_t abi_version; /* ORR_ABI_VERSION */

@@ -189,7 +189,7 @@ struct orr_batch {
 	size_t n;
 	uint32_t samples; /* size of the batch, larger than the sum if padded; 0: the sum of the requests' samples */
 	uint32_t length;  /* length after padding; 0: length of the longest request */
-	double part;      /* share of the model's latency (early exit: 0.5); 0: the whole latency */
+	double part;      /* share of the model's latency (0.5 for an early exit); 0: the whole latency */
 	unsigned flags;
 };
 /* Starts a batch now; returns 0 on error. A request may be in several runs at once (students that share one input); it

@@ -51,7 +51,7 @@ struct orr_inst_info {
 	uint32_t zone, type;
 	int64_t since_ns;    /* time at which the offer was taken */
 	int64_t ready_ns;    /* time at which it became or will become ready */
-	int64_t goes_ns;     /* given notice: time of its end; else ORR_NEVER */
+	int64_t goes_ns;     /* time of the end announced by a notice, or ORR_NEVER */
 	double usd_per_hour; /* current price */
 	uint32_t stages;     /* number of stages that the instance owns */
 };
@@ -168,7 +168,7 @@ enum orr_steps_flag {
 };
 struct orr_steps {
 	int64_t step_ns;     /* each, > 0 */
-	double samples;      /* samples of each step; 0: as many as the job's */
+	double samples;      /* samples of each step; 0: as in the job */
 	uint64_t most;       /* length of the run; 0: until the job is over or orr_steps_stop() */
 	double redundant;    /* redundant share of the owners' time, 0..1 */
 	double egress_bytes; /* bytes that each step sends between zones */

@@ -93,7 +93,7 @@ ORR_API double orr_device_memory(const struct orr_step *s, uint32_t device); /* 
 struct orr_step_graph {
 	double vertices, edges; /* edges are directed */
 	bool has_attention;     /* GAT */
-	uint32_t layers;        /* of the network; layer l of `of_each` layers of the model begins at l * of_each */
+	uint32_t layers;        /* layers of the network; layer l of `of_each` layers of the model begins at l * of_each */
 	uint32_t of_each;
 	uint32_t gather, apply, edge; /* their places among these: sum over neighbours, product, scores of edges (UINT32_MAX: none) */
 };
@@ -163,13 +163,13 @@ ORR_API void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positio
  */
 struct orr_functions {
 	uint32_t n;                           /* each runs one invocation at a time */
-	double bandwidth_Bps, latency_s;      /* of the link, each direction */
+	double bandwidth_Bps, latency_s;      /* bandwidth and latency of the link in each direction */
 	double start_s, start_spread;         /* time that an invocation takes to start: median; sigma of its logarithm (0: constant) */
 	double memory_bytes;                  /* of each */
 	double usd_per_GB_s, usd_per_request; /* GB: 2^30 bytes */
-	double rounding_s;                    /* the billed time is rounded up to a multiple of it; 0: exact */
+	double rounding_s;                    /* the billed time is rounded up to a multiple of this; 0: no rounding */
 };
-/* In create(), once: returns the endpoint of the first. */
+/* Declares functions and returns the endpoint of the first function. For create(), at most once. */
 ORR_API uint32_t orr_functions(struct orr_step *s, const struct orr_functions *what);
 /* In create(): the run has an account of money. It has nodes, from 0 to the end of the last iteration, at step.prices or the
  * catalogue's prices, and functions. orr_functions() implies it. */

@@ -19,9 +19,9 @@ struct orr_trace_job {
 	double iterations;                /* number of training steps; 0: unknown */
 	double priority;                  /* 0: none */
 	uint32_t gpus;                    /* number of requested devices (SWF: processors); 0: CPUs only */
-	uint32_t gpu_milli;               /* share of each device in 1/1000; 1000: whole */
-	int64_t cpu_milli;                /* CPUs for the whole job, 1/1000 of a core; 0: none requested */
-	int64_t mem_mib;                  /* memory for the whole job, MiB; 0: none requested */
+	uint32_t gpu_milli;               /* share of each device in 1/1000; 1000: whole devices */
+	int64_t cpu_milli;                /* CPUs requested for the whole job, 1/1000 of a core; 0: no request */
+	int64_t mem_mib;                  /* memory requested for the whole job, MiB; 0: no request */
 	const char *user, *queue, *model; /* NULL: unknown; queue: virtual cluster or partition */
 	const char *gpu_types;            /* admissible types, separated by '|'; NULL: any */
 	const char *speedup;              /* elastic: "1:1;2:1.9;4:3.5" = size:relative rate; NULL: rigid */

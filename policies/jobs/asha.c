@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Asynchronous successive halving (Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020, algorithm 2) on the
- * branches of a flow. A free worker promotes a branch that is among the best 1/eta of all scores of its rung so far, from the highest rung
- * down; without one it starts the next branch. When nothing runs and nothing can start, the best branch of the highest rung goes on if
- * no branch has reached the end, and the others are pruned.
+ * Asynchronous successive halving (Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020, algorithm 2)
+ * on the branches of a flow. A free worker promotes a branch that is among the best 1/eta of all scores of its rung so far,
+ * from the highest rung down. If there is no such branch, it starts the next branch. When no branch runs and none can start,
+ * the best branch of the highest rung continues if no branch has reached the end, and all other branches are pruned.
  */
 #include "rungs.h"
 

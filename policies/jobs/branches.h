@@ -10,7 +10,7 @@
 #include <orrery/jobs.h>
 
 struct branches {
-	struct orr_queue *waiting; /* by flow, then in the order of the depth-first walk */
+	struct orr_queue *waiting; /* queue by flow, then in the order of the depth-first walk */
 	uint32_t running;
 };
 

@@ -193,7 +193,7 @@ static void leave_line(struct drf *d, struct user *u)
 	orr_free(p);
 }
 
-/* Removes a waiting job from anywhere in the line; false: it is not in it. */
+/* Removes a waiting job from anywhere in the line; returns false if the line does not contain it. */
 static bool leave_line_of(struct drf *d, struct user *u, orr_job j)
 {
 	struct place **at = &u->first, *before = NULL;

@@ -125,7 +125,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		return;
 	double *per_type = orr_alloc((size_t)g->n_types * PER_TYPE + 1, sizeof *per_type);
 	ORR_GROW(g->member, g->n, g->cap);
-	size_t at = g->n++; /* by number: stages of flows do not arrive in that order */
+	size_t at = g->n++; /* sorted by number, because stages of flows do not arrive in this order */
 	for (; at && g->member[at - 1].number > info.number; at--)
 		g->member[at] = g->member[at - 1];
 	struct gavel_member *m = &g->member[at];

@@ -44,13 +44,13 @@ struct gavel_member {
 	int64_t milli; /* requested GPUs, 1/1000; 0: CPUs only */
 	double weight, submit_s;
 	uint32_t type;                   /* type on which it runs */
-	uint32_t chosen;                 /* chosen for the coming round */
-	bool is_allocated;               /* counted in the current X */
+	uint32_t chosen;                 /* number of members chosen for the next round */
+	bool is_allocated;               /* member is counted in the current X */
 	double isolated_s;               /* time of the completed steps on an equal share */
 	double isolated_rate, left_then; /* throughput on that share, and steps left, at the last allocation */
 	uint32_t shape;
 	double *speed;                           /* throughput by type */
-	double *throughput, *share, *owed, *got; /* by type; throughput 0: the job cannot run on the type */
+	double *throughput, *share, *owed, *got; /* values by type; throughput 0: the job cannot run on the type */
 	/* published rules: */
 	bool is_admitted, has_ended, will_end; /* will_end: the job ends in this round */
 	double steps_left, round_steps, finish_s;

@@ -27,7 +27,7 @@
 struct gittins_table {
 	double *s, *sum; /* values of service; n + 1 sums */
 	size_t *next;
-	size_t n, built, cap; /* number of values; at the last build */
+	size_t n, built, cap; /* number of values now, and at the last build */
 };
 
 void gittins_free(struct gittins_table *t);

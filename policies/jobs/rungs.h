@@ -15,7 +15,7 @@ struct rung_branch {
 	orr_job at; /* its waiting or running stage; 0: none now */
 	uint32_t rung;
 	bool is_running, is_worse_higher;
-	double score; /* of the last scored stage */
+	double score; /* score of the last scored stage */
 	uint64_t order;
 };
 
@@ -28,7 +28,7 @@ struct rung_score {
 
 struct rungs {
 	struct branches base;  /* its queue holds stages that are in no branch */
-	struct rung_branch *v; /* in order of arrival */
+	struct rung_branch *v; /* branches in order of arrival */
 	size_t n, cap;
 	struct rung_score *score;
 	size_t n_scores, cap_scores;

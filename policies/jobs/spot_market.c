@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A market for one pool of GPUs on lent nodes: elastic jobs bid, and each GPU goes to the highest bid.
+ * A market for one pool of GPUs on lent nodes: elastic jobs bid, and each GPU is given to the highest bid.
  *
  * At each change (a job arrives or ends; a node joins, leaves, is given notice or changes its price) all GPUs on nodes without
  * notice are allocated again. A job's bids are the slopes of the concave hull of its speed-up from 0 GPUs on, so a bid is the

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Successive halving (Jamieson and Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016,
- * section 3) on the branches of a flow. A branch has several scored stages, the rungs. When all live branches of an explore have
- * ended a rung, the best 1/eta of them (rounded up) go on and the others are pruned. Ties go to the branch that is first in the flow.
+ * Successive halving (Jamieson and Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS
+ * 2016, section 3) on the branches of a flow. A branch has several scored stages, the rungs. When all live branches of an
+ * explore have ended a rung, the best 1/eta of them (rounded up) continue and the others are pruned. Of equal scores, the
+ * branch that is first in the flow continues.
  */
 #include "rungs.h"
 
@@ -61,7 +62,7 @@ static bool halve(struct halving *h, struct orr_jobs *w, uint64_t explore)
 		ORR_GROW(h->sorted, n, h->cap_sorted);
 		h->sorted[n++] = r->v[i];
 	}
-	uint64_t scored = 0; /* a rung is judged once: when as many branches are left as have scores of it */
+	uint64_t scored = 0; /* a rung is judged once: when the number of branches left equals the number of its scores */
 	for (size_t i = 0; i < r->n_scores; i++)
 		scored += r->score[i].explore == explore && r->score[i].rung == h->sorted[0].rung;
 	size_t kept = (size_t)ceil((double)n / r->eta);

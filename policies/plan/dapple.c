@@ -234,7 +234,7 @@ static void keep(struct dapple *d, struct states *s, const struct planned *x, ui
 	at->cost_s = x->cost_s;
 }
 
-/* Splits the last stage of state `from`: pieces j..to-1 on n GPUs; the rest stays one stage. */
+/* Splits the last stage of state `from`: pieces j..to-1 move to a new stage on n GPUs, and the other pieces stay one stage. */
 static void split(struct dapple *d, struct states *s, const struct state *from, uint32_t to, struct planned *x, bool *is_used)
 {
 	for (uint32_t n = 1; n < d->f.gpus - from->used; n++)

@@ -24,7 +24,7 @@ struct whale {
 	bool is_balanced;
 	double quantum;
 	uint32_t *gpu, *first;
-	double *speed, *share; /* by position: speed, 1/time of the model; share of its stage */
+	double *speed, *share; /* values by position: speed, which is 1 / (time of the model), and share of its stage */
 	struct orr_plan_stage *stage;
 };
 

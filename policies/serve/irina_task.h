@@ -24,9 +24,9 @@ struct task {
 	double weight;                   /* number of samples of its requests */
 	double arrival_s, deadline_s;    /* earliest values of its requests */
 	double latency_s;                /* on its GPU */
-	double weight_to, span_to; /* sums of the queue up to and including this task, see weight_pushed; with merge_queued, valid for open
-				    * tasks only */
-	uint32_t heap_at;          /* index in its GPU's heap + 1; 0: not in the heap */
+	double weight_to, span_to;       /* sums over the queue up to and including this task (weight_pushed); with merge_queued, valid
+					  * only for open tasks */
+	uint32_t heap_at;                /* index in its GPU's heap + 1; 0: not in the heap */
 	uint32_t preemptions;
 	uint32_t gpu; /* ORR_NO_REPLICA: none yet */
 	orr_run run;  /* 0: not running */

@@ -18,7 +18,7 @@
 enum { MAX_LEVELS = 24 };
 
 struct entry {
-	double used_s;   /* used part of the current quantum */
+	double used_s;   /* part of the current quantum that is used, s */
 	double queued_s; /* time at which it last joined a level or ran */
 	uint32_t level;
 	bool is_chosen;

@@ -19,7 +19,7 @@ struct nexus_session {
 	const uint32_t *batch; /* sizes, ascending */
 	const double *latency_s;
 	uint32_t n_batches;
-	bool is_hopeless; /* set by the planner */
+	bool is_hopeless; /* result of the planner */
 };
 
 struct nexus_part {

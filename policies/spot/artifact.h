@@ -34,9 +34,9 @@ struct artifact {
 
 	int64_t step_ns;           /* step time; 0: never run, or the job does not fit */
 	bool has_run;              /* a run of steps is in flight */
-	int64_t run_ns;            /* start of that run */
+	int64_t run_ns;            /* start of the current run, ns */
 	uint64_t run_steps;        /* number of its steps that `steps` includes */
-	uint64_t steps, lost;      /* numbers of completed steps; of completed steps whose samples do not count */
+	uint64_t steps, lost;      /* number of completed steps, and of completed steps whose samples do not count */
 	int64_t first_ns, last_ns; /* first_ns -1: no rendezvous has ended yet */
 	double effective_s, rendezvous_s, checkpoint_s, fallback_s;
 };

@@ -29,7 +29,7 @@ struct bamboo {
 	double slowdown, rho_frc, redundant;
 	int64_t global_ns, restart_ns;        /* times of rendezvous and of restart; a fatal failure takes both */
 	int64_t every_ns, pause_ns, write_ns; /* checkpoints: interval, pause, write time (0: derived from the size of the state) */
-	bool is_sync;                         /* training pauses during the whole write time */
+	bool is_sync;                         /* flag: training pauses during the whole write time */
 	uint32_t depth, per_node, most;       /* numbers of stages of a pipeline, stages per node; largest number of pipelines */
 	int curve;                            /* curve: samples/s by nodes; -1: step times by shape */
 	double samples;

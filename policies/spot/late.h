@@ -25,7 +25,7 @@
 enum late_state { LATE_IDLE, LATE_SPOT, LATE_ON_DEMAND };
 
 struct late {
-	/* Returns the next state. Called when the job is not on spot and the safety net is not needed; with is_planned, always. */
+	/* Returns the next state. Called when the job is not on spot and the safety net is not needed, or always if is_planned. */
 	enum late_state (*rule)(struct late *l, struct orr_spot *w);
 	void (*free)(struct late *l); /* frees the policy's own fields; may be NULL */
 	bool is_planned;              /* only the rule decides: no probes, no safety net, no exploitation */

@@ -47,7 +47,7 @@ struct solver {
 	/* Upper bounds on the gain of the remaining intervals: fractional knapsack, and the k best. */
 	uint32_t *by_worth, *by_value, n_worth;
 	int64_t *weight_ns;   /* prefix sums of weights, in order of worth */
-	double *value, *best; /* prefix sums of the values: in order of worth; in order of value */
+	double *value, *best; /* prefix sums of the values, in order of worth and in order of value */
 	double reached;       /* gain of the best plan found so far */
 };
 

@@ -37,7 +37,7 @@ struct late_problem {
 	const struct late_interval *spot; /* intervals in ascending order, disjoint; adjacent intervals are different instances */
 	size_t n;
 	int64_t from_ns, deadline_ns;
-	int64_t work_ns, step_ns; /* work: a whole number of steps */
+	int64_t work_ns, step_ns; /* work: a whole number of steps, in ns */
 	int64_t spot_changeover_ns, on_demand_changeover_ns;
 	double spot_price, on_demand_price;
 };

@@ -47,7 +47,7 @@ struct parcae {
 	struct parcae_planner planner;
 	struct parcae_shape *shape;
 	int64_t *step_ns; /* of each shape */
-	uint32_t n;       /* number of shapes; as an index: no shape */
+	uint32_t n;       /* number of shapes; used as an index, it means no shape */
 	enum predictor predictor;
 	bool is_liveput;
 	double checkpoint_s; /* time added to migrations; 0 with liveput, which copies the state from peers */

@@ -58,7 +58,7 @@ void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost
 	keep[0] = 1;
 	for (uint32_t k = 1; k <= pipelines; k++)
 		keep[k] = product_term(stage, pipelines - k, depth, j, scratch) / all;
-	/* e stages are lost completely, the others in part: C(P, e) (x^D's term)^e (the rest)^(P - e). */
+	/* e stages are lost completely, the other stages in part: C(P, e) (x^D's term)^e (the other terms)^(P - e). */
 	memset(scratch, 0, (j + 1) * sizeof *scratch);
 	scratch[0] = 1;
 	for (uint32_t partly = 0; partly <= depth; partly++) {

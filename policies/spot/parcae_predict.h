@@ -20,7 +20,7 @@ void parcae_arima(const double *count, uint32_t n, uint32_t horizon, double *out
 void parcae_clean(double *count, uint32_t n, double limit, double least, double most);
 
 struct parcae_bounds {
-	double limit;       /* largest change over the whole horizon */
+	double limit;       /* largest change over the horizon */
 	double least, most; /* bounds of counts */
 };
 /* Cleans, forecasts and rounds. Overwrites count and scratch (n numbers each) and forecast (horizon numbers). */

@@ -268,7 +268,7 @@ static void heed(struct varuna *v, struct orr_spot *w, orr_inst i)
 	if (!v->on_notice || !orr_inst_get(w, i, &info) || !info.stages)
 		return;
 	if (v->phase == RESTARTING)
-		v->restarts = true; /* without the instance, from the same checkpoint */
+		v->restarts = true; /* restart without the instance, from the same checkpoint */
 	int64_t now = orr_spot_now(w), latest = info.goes_ns - ckpt_time(v, w), at = latest - v->shape.step_ns;
 	if (latest < now || v->morphs || (v->phase != RUNNING && v->phase != SAVING))
 		return;

@@ -230,7 +230,7 @@ static void forget_resume(struct varuna_artifact *v, struct orr_spot *w)
 		return;
 	orr_spot_cancel(w, v->resume);
 	v->stands = false;
-	v->a.effective_s += (double)v->a.step_ns / 1e9; /* counted when the step was scheduled */
+	v->a.effective_s += (double)v->a.step_ns / 1e9; /* counted already when the step was scheduled */
 }
 
 static void gone(struct varuna_artifact *v, struct orr_spot *w, orr_inst i)

@@ -159,7 +159,7 @@ static void hold(const struct ako *a, struct orr_step *s)
 	for (uint32_t i = 0; i < a->n; i++) {
 		orr_hold(s, i, ORR_MEMORY_WEIGHTS, f->params * f->weight_bytes, "worker");
 		orr_hold(s, i, ORR_MEMORY_GRADIENTS, bytes, "worker");
-		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p - 1 + 2), "worker"); /* for older gradients, A, and R */
+		orr_hold(s, i, ORR_MEMORY_BUFFERS, bytes * (a->p - 1 + 2), "worker"); /* memory for older gradients, A, and R */
 		orr_hold(s, i, ORR_MEMORY_OPTIMIZER, f->params * f->optimizer_bytes, "worker");
 		orr_hold(s, i, ORR_MEMORY_ACTIVATIONS, activations, "worker");
 	}

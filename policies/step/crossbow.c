@@ -40,7 +40,7 @@ struct crossbow {
 	bool is_given;       /* the occupancy is a parameter, so the cost model does not give it */
 	double alpha, base_momentum, threshold;
 	uint32_t sync_every, most;
-	uint32_t learners, running; /* number of learners of the next graph; of the last one */
+	uint32_t learners, running; /* number of learners in the next graph, and in the latest graph */
 	uint64_t built;             /* clocks */
 	const double *restart_at;
 	size_t n_restarts;

@@ -45,7 +45,7 @@ struct dapple_stage {
 	uint32_t first, layers;
 	struct pass *order;
 	uint32_t next;
-	orr_op sent_forward, sent_backward; /* arrival of the latest micro-batch at the next stage; at the previous stage */
+	orr_op sent_forward, sent_backward; /* latest arrival of a micro-batch at the next stage, and at the previous stage */
 };
 
 struct dapple {
@@ -62,7 +62,7 @@ struct dapple {
 	struct stage *cost; /* costs of the part of a micro-batch */
 	double *update_s;
 	orr_op *tail, *forward;           /* op that the next pass waits for; latest pass */
-	orr_op *forward_in, *backward_in; /* by [position * m + micro] */
+	orr_op *forward_in, *backward_in; /* arrivals, by [position * m + micro] */
 };
 
 static void destroy(void *self)

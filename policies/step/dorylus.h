@@ -23,9 +23,9 @@ struct task {
 	bool is_fused;              /* AV of the last layer, forward and backward */
 	bool has_gradient;          /* its result includes the gradient of the layer's weights */
 	bool has_barrier;           /* no-pipe: all; pipe: scatters */
-	double seconds;             /* on the graph server, or of the function's compute */
-	double in_bytes, out_bytes; /* of a function, from and to the graph server; SC: out_bytes to all servers */
-	double weight_bytes;        /* pulled, and pushed if has_gradient */
+	double seconds;             /* time on the graph server, or compute time of the function */
+	double in_bytes, out_bytes; /* bytes of a function from and to the graph server; for SC, out_bytes is to all servers */
+	double weight_bytes;        /* bytes of weights that are pulled, and also pushed if has_gradient */
 };
 
 /* What ended() does at the end of a watched op. */
@@ -41,7 +41,7 @@ struct chunk {
 	uint32_t weights, weights_at; /* weight server: its endpoint, its number from 0 */
 	uint32_t task;                /* index of the current task */
 	uint64_t epoch;               /* the current one, or the next one while it waits for it */
-	bool is_waiting;              /* for the start of `epoch` */
+	bool is_waiting;              /* flag: waits for the start of `epoch` */
 	orr_op turn;                  /* gate, while it waits for a function */
 };
 
@@ -81,26 +81,27 @@ struct dorylus {
 	struct task task[MOST_TASKS];
 	uint32_t tasks;
 	double update_s, step_bytes[16]; /* WU per gradient and layer's share of it; weights of a layer */
-	const double *given_s;           /* of TASK_KINDS, in place of the models; NULL: none */
+	const double *given_s;           /* times of TASK_KINDS, which replace the models; NULL: none */
 	struct chunk *chunk;
 	struct epoch **epoch; /* [e % ring] */
 	uint32_t ring;
 	uint64_t built, least; /* epochs built; the slowest chunk's epoch */
 	uint64_t ahead;        /* largest difference between epochs under way */
-	uint32_t *window;      /* by weight server: gradients of a step */
-	uint32_t arrived[16];  /* by layer: gradients since the last step */
+	uint32_t *window;      /* number of gradients of a step, by weight server */
+	uint32_t arrived[16];  /* number of gradients since the last step, by layer */
 	/* Functions. */
-	uint32_t lambdas, limit, slots; /* per server: at once at first; now; functions */
+	uint32_t lambdas, limit, slots; /* per server: number of simultaneous functions at the start, and now; number of slots of
+					 * functions */
 	uint32_t first;                 /* endpoint */
 	struct call *call;              /* [server * slots + i] */
 	uint32_t *free_slot, *n_free;   /* stack of each server */
 	uint32_t *active;               /* by server */
-	uint64_t **queue;               /* by server: heap of (epoch, task, chunk) */
+	uint64_t **queue;               /* heap of (epoch, task, chunk), by server */
 	uint32_t *n_queue;
 	double ema[MOST_TASKS];
 	bool relaunches;
 	double ratio, least_age_s, edge_age_s, check_s, tail_p, tail_s, tail_exponent;
-	uint64_t relaunched, wasted; /* relaunches; results that came second */
+	uint64_t relaunched, wasted; /* number of relaunches; number of results that arrived after another result of the same task */
 	/* Tuner of `limit`. */
 	bool is_tuning;
 	double factor, best_value, epoch_s, epoch_usd; /* start of the epoch, and USD then */

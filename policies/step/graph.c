@@ -22,7 +22,7 @@ static const struct orr_param params[] = { ORR_PARAM_FILE("file", "the graph of 
 struct explicit
 {
 	struct graph *graph;
-	orr_op *now, *before; /* ops of this iteration; of the previous one; by op of the graph */
+	orr_op *now, *before; /* ops of this and of the previous iteration, by op of the graph */
 	orr_op end;           /* barrier: end of the previous iteration */
 	bool *is_waited_for;
 };

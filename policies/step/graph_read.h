@@ -28,14 +28,14 @@ struct graph_range {
 struct graph_memory {
 	uint32_t device;
 	double bytes;
-	enum orr_memory kind; /* kind of the memory held during the whole run */
+	enum orr_memory kind; /* kind of the memory that is held during the whole run */
 };
 
 struct graph_op {
 	char *id, *label;
 	uint32_t at; /* position in the file: $.ops[at] */
 	enum graph_kind kind;
-	uint32_t device, peer; /* compute; from and to of a transfer */
+	uint32_t device, peer; /* device of compute; source and destination of a transfer */
 	double amount;         /* amount in seconds or bytes, unless stated by layers */
 	/* Compute: the layers of its passes. Other ops: one range, whose gradients are sent. */
 	struct graph_range *range;

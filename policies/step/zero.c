@@ -29,7 +29,7 @@ struct zero {
 	uint32_t prefetch;
 	bool does_overlap;
 	orr_op *forward, *backward; /* passes, [position * chunks + chunk] */
-	orr_op *gather, *scatter;   /* by chunk; gather: the latest, for forward, then for backward */
+	orr_op *gather, *scatter;   /* latest gather for forward and then for backward passes, by chunk */
 };
 
 static void destroy(void *self)

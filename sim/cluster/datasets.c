@@ -15,13 +15,13 @@ enum { INDEX_BITS = 28 };
 
 struct piece {
 	uint32_t set, node, next; /* next piece of the set, or of the free list */
-	uint32_t at;              /* in the heap of the node; NONE: not ranked */
+	uint32_t at;              /* position in the heap of the node; NONE: not ranked */
 	int64_t bytes;
 	bool is_in_memory;
 };
 
 struct set {
-	uint64_t serial; /* in order of making; 0: freed */
+	uint64_t serial; /* number in order of creation; 0: freed */
 	uint32_t first, next_free;
 	int64_t bytes, bytes_on_disk;
 	uint64_t uses, used, touches, touched; /* touched: clock of the last touch */

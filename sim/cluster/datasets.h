@@ -27,7 +27,7 @@ struct datasets_config {
 	enum dataset_rule rule; /* DATASETS_NONE: memory has no limit */
 	uint32_t n_nodes;
 	const int64_t *memory; /* bytes of each node; may be NULL with DATASETS_NONE */
-	double disk_Bps;       /* of each node, reads and writes together; 0: transfers take no time */
+	double disk_Bps;       /* bandwidth of each node's disk for reads and writes together, bytes/s; 0: transfers take no time */
 	bool reloads;          /* a piece read from disk comes back to memory */
 	bool first_use_free;   /* amm as in the prototype: the first use does not reduce the value */
 };
@@ -59,7 +59,8 @@ void datasets_drop(struct datasets *d, uint64_t set);
 
 bool datasets_exists(const struct datasets *d, uint64_t set);
 int64_t datasets_bytes(const struct datasets *d, uint64_t set);
-int64_t datasets_bytes_on(const struct datasets *d, uint64_t set, uint32_t node); /* in memory or on disk */
+int64_t datasets_bytes_on(const struct datasets *d, uint64_t set, uint32_t node); /* returns whether the node holds the set in memory
+										   * or on disk */
 double datasets_disk_share(const struct datasets *d, uint64_t set);
 const struct datasets_count *datasets_counts(const struct datasets *d);
 /* The first violated law: a set read before it was made or after it was freed, one freed twice, memory above its size. NULL: none. */

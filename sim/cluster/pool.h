@@ -85,7 +85,7 @@ struct pool {
 	uint32_t free_gpus, total_gpus;
 	uint32_t idle_gpus;                 /* number of GPUs on nodes whose GPUs are all free */
 	uint32_t widest[CLUSTER_MAX_TYPES]; /* largest number of GPUs on one node of the type */
-	int64_t cpu_free, mem_free;         /* free in the whole cluster; INT64_MAX if any node is unlimited */
+	int64_t cpu_free, mem_free;         /* amounts free in the whole cluster; INT64_MAX if any node is unlimited */
 	int64_t used_milli;                 /* GPUs in use, 1/1000 */
 	uint64_t changes;                   /* number of allocations, releases and changes of nodes */
 	uint32_t *rack_free;                /* free GPUs by [rack * n_types + type] */

@@ -12,12 +12,12 @@
 #include "traces/trace.h"
 
 struct depend {
-	uint32_t *first, *next; /* by row: row + 1 of the first job that waits for it, and of the next one; 0: none */
+	uint32_t *first, *next; /* by row: row + 1 of the first job that waits for this row, and of the next job in the list; 0: none */
 	bool *waits;            /* by row */
 	uint64_t n_held;        /* rows that have not been submitted */
 };
 
-/* ORR_OK, or the first row that names a later job or itself. */
+/* Returns ORR_OK, or an error at the first row that names a later job or itself. */
 int depend_check(const struct jobset *s, struct orr_error *err);
 void depend_begin(struct orr_jobs *w);
 void depend_free(struct orr_jobs *w);

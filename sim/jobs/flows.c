@@ -388,7 +388,7 @@ void flows_prune(struct orr_jobs *w, struct flow_branch *b)
 
 /* ---- progress ---- */
 
-/* The best score over all branches of an explore outside others, kept or not. */
+/* Returns the best score over all branches of an outermost explore, both kept and dropped ones. */
 static double best_of(struct orr_jobs *w, const struct flow_run *run, uint32_t choose)
 {
 	const struct flow *f = run->flow;

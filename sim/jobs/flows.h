@@ -44,7 +44,7 @@ struct flow_branch {
 	uint64_t path, base, id;                  /* base: position of its first stage in the flow */
 	double score;
 	bool is_finished, is_kept, is_dropped;
-	uint64_t *imported; /* by import: uses that are through */
+	uint64_t *imported; /* number of completed uses, by import */
 	struct flow_item item[];
 };
 
@@ -53,7 +53,7 @@ struct flow_explore {
 	uint32_t n_finished, n_pruned, n_kept, n_satisfied;
 	struct flow_branch **kept; /* best first */
 	double *score;             /* by value */
-	uint8_t *state;            /* by value: 1 finished, 2 pruned */
+	uint8_t *state;            /* state by value: 1 finished, 2 pruned */
 	uint32_t ahead, n_top;     /* of stop=improving: values before `ahead` are finished or pruned; the best of their scores */
 	double *top;
 	bool is_over;
@@ -64,7 +64,7 @@ struct flow_run {
 	struct job_rec row;
 	struct flow_branch *root;
 	uint64_t number, base;
-	struct flow_branch **spare; /* by scope: operator + 1 */
+	struct flow_branch **spare; /* operator + 1, by scope */
 	struct flow_run *prev, *next;
 	bool is_over;
 };
@@ -110,7 +110,7 @@ void flows_ended(struct orr_jobs *w, struct job *job);
 void flows_end_instant(struct orr_jobs *w);
 /* Drops the branch, or fails the flow if it is a root. */
 void flows_prune(struct orr_jobs *w, struct flow_branch *b);
-void flows_state(struct orr_jobs *w); /* of the memory series */
+void flows_state(struct orr_jobs *w); /* records a point of the memory series */
 void flows_metrics(struct orr_jobs *w);
 void flows_check(struct orr_jobs *w, bool is_end);
 /* The name of a stage, such as "train[3][17]", in out[]. */

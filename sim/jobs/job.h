@@ -22,7 +22,7 @@ struct steprate_value;
 
 struct job_work {
 	int64_t asked;
-	int64_t left;     /* remaining work; of a running job, at the start of its present run */
+	int64_t left;     /* remaining work; for a running job, at the start of its current run */
 	int64_t booked;   /* work done in finished runs, lost work included */
 	int64_t overhead; /* start costs paid in finished runs */
 	double rate;      /* work per second from progress_from on */
@@ -87,7 +87,7 @@ struct job {
 int64_t work_done(const struct orr_jobs *w, const struct job *job);
 /* Returns the work of the present run that its last checkpoint holds. Checkpoints are made at equal intervals of time, at any rate. */
 int64_t work_saved(const struct orr_jobs *w, const struct job *job);
-/* Returns the GPU in use on `held` GPUs, 1/1000; of a shared GPU, the job's part of it. */
+/* Returns the GPU in use on `held` GPUs, 1/1000; for a shared GPU, the job's share of it. */
 int64_t gpu_milli_of(const struct job *job, uint32_t held);
 
 #endif

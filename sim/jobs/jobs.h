@@ -105,7 +105,7 @@ struct jobs_host {
 	struct pool *pool;           /* pool of the config's cluster and placement */
 	const int64_t *others_milli; /* GPUs used by other worlds, 1/1000 */
 };
-/* Begins a run. After an error jobs_is_over() is true, and jobs_end() returns the error; it must always be called. */
+/* Begins a run. After an error jobs_is_over() is true, and jobs_end() returns the error; jobs_end() must be called in any case. */
 struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
 	const struct orr_args *policy_args, const char *label, struct run_result *result, struct jobs_blocks *blocks);
 void jobs_begin_instant(struct orr_jobs *w, int64_t t);

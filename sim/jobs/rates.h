@@ -28,7 +28,7 @@ struct speedups {
 
 /* Models of the class by their names in the trace (type_speed.h). */
 struct class_models {
-	uint32_t *of; /* by number of the string: model + 2; 1: the class mean; 0: not looked up yet */
+	uint32_t *of; /* by number of the string: model + 2; 1: the class mean; 0: not searched yet */
 	uint32_t n;
 };
 

@@ -13,11 +13,11 @@ struct state {
 	const struct share_problem *p;
 	uint32_t *first;           /* first use of each job, in part[] */
 	uint32_t *job_of;          /* by use */
-	double *part;              /* by use: mean part of its peak rate if this link were its only bottleneck */
-	double *rate;              /* by job: part of its peak rates at which it sends; < 0: unknown */
-	double *sending, *stretch; /* by job: factor on busy; stretch / growth of the iteration */
+	double *part;              /* mean part of its peak rate if this link were its only bottleneck, by use */
+	double *rate;              /* part of its peak rates at which a job sends, by job; < 0: unknown */
+	double *sending, *stretch; /* by job: factor on the busy time; stretch / growth of the iteration */
 	uint32_t *user_at, *user;  /* uses of each link, numbered as in part[] */
-	bool *is_stale;            /* by link: its parts must be recomputed */
+	bool *is_stale;            /* flag by link: its parts must be recomputed */
 	double *all, *others;      /* probabilities that k users of a link send: of all users; without one user */
 };
 
@@ -62,7 +62,7 @@ static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
 	}
 }
 
-/* Fills in others[]: like all[], without a user that sends with probability q. Starts at the end from which rounding errors
+/* Fills in others[], which is all[] without a user that sends with probability q. Starts at the end from which rounding errors
  * decrease. */
 static void leave_out(struct state *s, uint32_t n, double q)
 {

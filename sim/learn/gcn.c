@@ -22,7 +22,7 @@ enum task_of_chunk {
 };
 enum { FORWARD, BACKWARD, DIRECTIONS, MOST_SERVERS = 4096 };
 
-/* Rows of a chunk: of layer 1, or backward the gradients that its neighbours gather. */
+/* Rows of a chunk. Forward: the rows of layer 1. Backward: the gradients that neighbours of the chunk gather. */
 struct rows {
 	struct vec *v; /* NULL: zero */
 	uint64_t epoch;
@@ -36,19 +36,19 @@ struct due {
 };
 
 struct chunk {
-	uint64_t epoch;        /* as in learn_begin(); 0: none yet */
+	uint64_t epoch;        /* epoch, as in learn_begin(); 0: none yet */
 	uint32_t begun, ended; /* tasks of the epoch */
-	uint64_t op;           /* of the last task that began */
+	uint64_t op;           /* op of the last task that began */
 	uint32_t server;       /* number of its graph server */
 	struct vec *stash;
 	uint64_t stash_step[GCN_LAYERS];
 	struct vec *z, *error, *back;                  /* gathered rows of layer 1; outputs, then their gradient; gathered gradients */
-	struct rows made[DIRECTIONS], own[DIRECTIONS]; /* newest; of these, visible on the own server */
+	struct rows made[DIRECTIONS], own[DIRECTIONS]; /* newest rows; rows that the own server can read */
 	struct due *due;
 	uint32_t n_due, cap_due;
 };
 
-/* What a graph server sees of other servers' chunks. */
+/* Rows of other servers' chunks that a graph server can read. */
 struct view {
 	struct rows *rows[DIRECTIONS]; /* [chunk] */
 };
@@ -64,14 +64,14 @@ struct gcn {
 	const struct gcn_graph *graph;
 	uint32_t n_chunks;
 	struct chunk *chunk;
-	uint32_t *chunk_of, *start; /* by vertex; first vertex of a chunk, [n_chunks + 1] */
-	struct view *view;          /* by server; 0: rows scattered to all servers */
+	uint32_t *chunk_of, *start; /* chunk of each vertex; first vertex of each chunk, [n_chunks + 1] */
+	struct view *view;          /* views by server; 0: rows scattered to all servers */
 	uint32_t n_views, cap_views;
 	uint32_t *at_device, n_devices; /* number of a device's server; 0: none yet */
 	uint32_t n_weight_servers;
 	struct sums *sums; /* [weight server x GCN_LAYERS + layer] */
 	uint64_t steps[GCN_LAYERS];
-	struct vec *moment[2], *velocity; /* of Adam; of SGD with momentum */
+	struct vec *moment[2], *velocity; /* moments of Adam; velocity of SGD with momentum */
 	double ghost_age, n_ghosts;
 };
 
@@ -146,7 +146,7 @@ static void keep_rows(struct learn *l, struct rows *to, struct rows from)
 	*to = from;
 }
 
-/* A new server sees what was scattered to all. */
+/* Adds a view. A new server can read all rows that were scattered to all servers. */
 static void add_view(struct learn *l, struct gcn *s)
 {
 	MEM_GROW(s->view, s->n_views, s->cap_views);

@@ -70,7 +70,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Rows of neighbours, each with the vertex itself, and the weights 1 / sqrt(d_i d_j). */
+/* Writes rows of neighbours, each with the vertex itself, and the weights 1 / sqrt(d_i d_j). */
 static void put_edges(struct gcn_graph *g, const struct edges *e)
 {
 	uint32_t n = g->vertices;

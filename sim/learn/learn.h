@@ -84,10 +84,11 @@ struct learn_config {
 
 	/* LEARN_GCN; its features and units of the hidden layer are `inputs` and `hidden`. */
 	uint32_t vertices, communities; /* the communities are the classes */
-	double degree_in, degree_out;   /* expected neighbours of a vertex in its community; in all others together */
+	double degree_in, degree_out;   /* expected number of neighbours of a vertex in its community, and in all other communities
+					 * together */
 	double feature_noise;           /* standard deviation of a feature around the centre of the class, of N(0, 1) */
-	double train_share;             /* of the vertices; accuracy is that of the others */
-	enum learn_optimizer optimizer; /* of the weight servers; SGD: lr, momentum, schedule */
+	double train_share;             /* share of the vertices used for training; accuracy is measured on the other vertices */
+	enum learn_optimizer optimizer; /* optimizer of the weight servers; SGD uses lr, momentum and schedule */
 	double adam_lr;
 	uint64_t epochs;        /* steps of the weights */
 	double target_accuracy; /* a fraction; NAN: none */
@@ -99,7 +100,7 @@ struct learn_point {
 	uint64_t updates;
 	double loss;       /* INFINITY if the parameters have diverged */
 	double accuracy;   /* LEARN_GCN: a fraction; else NAN */
-	double worst;      /* of the replicas; NAN unless asked for */
+	double worst;      /* largest value over the replicas; NAN unless requested */
 	double dispersion; /* mean over replicas of |x_i - mean x|^2 */
 };
 

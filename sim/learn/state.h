@@ -19,7 +19,7 @@
 
 struct past {
 	struct vec *v;      /* gradient or sum */
-	struct vec *u;      /* gradient: the velocity of pushes including it; NULL until used */
+	struct vec *u;      /* for a gradient: the velocity of the pushes, including this gradient; NULL until used */
 	uint64_t number;    /* number of the value: 1, 2, ..; 0: none yet, v is zero */
 	uint64_t iteration; /* iteration, as in learn_begin(); 0: unknown */
 	uint64_t pushes;    /* number of pushes before the gradient's parameters were read; for a sum: total over its gradients */
@@ -28,7 +28,8 @@ struct past {
 struct history {
 	struct past now, *old; /* old: oldest first */
 	uint32_t n_old;
-	bool is_read, is_used; /* read by messages; used by the device itself. Old values are kept unless only the device uses them */
+	bool is_read, is_used; /* is_read: messages read the value; is_used: the device itself uses it. Old values are kept unless
+				* only the device uses them */
 };
 
 struct span {
@@ -84,7 +85,7 @@ struct effect {
 	struct vec *snapshot; /* input of the update when the op started */
 	bool is_slice;        /* the snapshot holds the slice only */
 	uint64_t iteration;   /* iteration of its op; 0: unknown */
-	uint64_t pushes;      /* pushes of its input, as in struct past */
+	uint64_t pushes;      /* number of pushes before its input, as in struct past */
 	uint32_t count;
 	uint32_t next; /* next effect of its op, or of the free list; NO_EFFECT: the last */
 };
@@ -102,8 +103,8 @@ struct learn {
 	struct vec_pool pool;
 	struct vec *zero, *server;
 	struct gcn *gcn;          /* LEARN_GCN; the weights are those of `server` */
-	const char *wrong;        /* of the last effect_begin(); NULL: nothing */
-	struct replica **replica; /* in order of appearance */
+	const char *wrong;        /* error of the last effect_begin(); NULL: none */
+	struct replica **replica; /* replicas in order of appearance */
 	uint32_t n_replicas, cap_replicas;
 	uint32_t *at_device, n_devices; /* replica number + 1 by device x LEARNERS + learner; 0: none */
 	struct base *base;              /* base models in order of appearance */
@@ -128,7 +129,7 @@ struct learn {
 	double now, samples;
 	uint64_t updates, pushes;  /* counts: all slices of a push are one push; updates from an inbox are included */
 	double staleness, n_stale; /* staleness: sum over n_stale gradients */
-	bool has_server;           /* at least one push */
+	bool has_server;           /* flag: at least one push */
 	uint64_t history_needed;   /* required history; 0: learn.history sufficed so far */
 	bool is_due;               /* evaluate the loss when time advances */
 	uint64_t next_eval_update;

@@ -197,7 +197,7 @@ static void take_policies(struct scenario *s, const struct scenario *first, cons
 	}
 }
 
-/* Returns the half without the keys of the whole scenario. */
+/* Returns the part's own scenario, without the keys of the whole scenario. */
 static cJSON *own_part(const cJSON *resolved)
 {
 	cJSON *o = cJSON_Duplicate(resolved, 1);

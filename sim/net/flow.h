@@ -22,7 +22,7 @@
 #include <orrery/api.h>
 
 struct flow_link {
-	double capacity_Bps; /* at least 0; 0: flows wait until it changes */
+	double capacity_Bps; /* capacity in bytes/s, at least 0; at 0, flows wait until it changes */
 	double latency_s;    /* >= 0 */
 };
 

@@ -100,7 +100,7 @@ static void survey_group(struct flownet *f, uint32_t link)
 static void survey(struct flownet *f)
 {
 	for (uint32_t i = 0; i < f->freed.n; i++)
-		f->next[f->freed.v[i]] = FLOW_RATELESS; /* without a rate again in this round */
+		f->next[f->freed.v[i]] = FLOW_RATELESS; /* the flow has no rate again in this round */
 	for (; f->n_added < f->free_groups.n; f->n_added++)
 		survey_group(f, f->free_groups.v[f->n_added]);
 	for (uint32_t i = 0; i < f->seen.n; i++) {

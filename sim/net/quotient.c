@@ -11,7 +11,7 @@
 struct quotient {
 	const struct topo *t;
 	uint32_t n_flows, cap_flows, n_hops, cap_hops, n_links, cap_links;
-	uint32_t *colour, *first; /* of each flow: its colour, and its first hop in hop[] */
+	uint32_t *colour, *first; /* by flow: its colour, and its first hop in hop[] */
 	uint32_t *hop;            /* hops: local numbers of links */
 	uint32_t *link;           /* local -> topology */
 	uint32_t *here;           /* local number of each link of the topology, or NONE */
@@ -82,7 +82,7 @@ struct partition {
 	const struct quotient *q;
 	uint32_t n, n_classes;
 	uint32_t *element, *place, *class_of;
-	uint32_t *begin, *size, *touched; /* of each class: begin, size, number of touched elements; at most n classes */
+	uint32_t *begin, *size, *touched; /* by class: begin, size, number of touched elements; at most n classes */
 	uint64_t *sign;                   /* signature of each element relative to the current splitter; 0: untouched */
 	uint32_t *queue, n_queue;
 	bool *is_queued;

@@ -18,8 +18,8 @@ enum { FAR = UINT8_MAX, MAX_TABLE = 512 << 20 };
 struct topo_graph {
 	uint32_t n;                    /* ports, then switches */
 	uint32_t *first, *link, *head; /* out-links of each vertex, and their ends */
-	uint32_t *anchor;              /* for each port: the vertex whose row it uses */
-	uint32_t *row;                 /* for each anchor: its row */
+	uint32_t *anchor;              /* by port: the vertex whose row it uses */
+	uint32_t *row;                 /* row by anchor */
 	uint8_t *distance;             /* row x vertex */
 	uint32_t n_ports;
 	bool ports_forward;

@@ -142,8 +142,8 @@ static double book_ring(struct orr_plan *p, const uint32_t *gpu, uint32_t n, dou
 }
 
 /*
- * Adds the all-reduces of a stage's gradients to the loads, each shard over the groups; bytes: of one GPU. Returns the time of those inside
- * one node, or the latencies of the rounds.
+ * Adds the all-reduces of a stage's gradients to the loads; each shard is summed over the groups. bytes: gradients of one GPU.
+ * Returns the time of the all-reduces inside one node, or else the latencies of the rounds.
  */
 static double book_sum(struct orr_plan *p, const struct orr_plan_stage *x, double bytes)
 {
@@ -164,10 +164,10 @@ static double book_sum(struct orr_plan *p, const struct orr_plan_stage *x, doubl
 
 /* The all-reduces of one stage. use, load_s: the links that it shares with other stages, and its seconds on them. */
 struct sum {
-	double alone_s, left_s, bytes; /* without other stages; what is left of that; of a GPU */
+	double alone_s, left_s, bytes; /* seconds without other stages, and remaining seconds; bytes of a GPU */
 	uint32_t *use, uses;
 	double *load_s;
-	double rate; /* share of the speed alone */
+	double rate; /* rate relative to the speed without other stages */
 	bool is_active, is_frozen;
 };
 
@@ -211,8 +211,9 @@ static double weight(const struct sum *x, uint32_t k)
 }
 
 /*
- * Computes max-min fair rates of the active all-reduces: the rates (bytes/s) of all rings grow together; a link in use at its capacity, or
- * the speed alone, stops those that it limits. p->load: share of a link in use; need: weight of those whose rates grow.
+ * Computes max-min fair rates of the active all-reduces: the rates (bytes/s) of all rings grow together; a rate stops growing
+ * when one of its links is full, or at its speed without other stages. p->load: used share of a link; need: weight of the
+ * growing rates.
  */
 static void share_links(struct orr_plan *p, struct sum *x, uint32_t n, double *need)
 {

@@ -16,7 +16,7 @@
 
 /* Sizes, time and memory of a batch. */
 struct plan {
-	uint32_t samples, length, asked; /* asked: sum over the requests, before padding */
+	uint32_t samples, length, asked; /* asked: number of samples requested, before padding */
 	double latency_s, part;
 	double real; /* samples x length over the requests */
 	struct memory_extra extra;

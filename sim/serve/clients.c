@@ -36,7 +36,7 @@ struct clients {
 	struct sender current; /* sender of the request that arrives now */
 	/* sessions: rows by number */
 	uint32_t n_rows, next_first;
-	uint32_t *next_turn; /* next row of the session, by row; NONE: this is the last */
+	uint32_t *next_turn; /* next row of the session, by row; NONE: no further row */
 	uint64_t *is_later;  /* bit set by row: the row is not the first of its session */
 	uint64_t left;       /* number of rows not sent yet */
 };

@@ -21,7 +21,7 @@ static void tell_runs(struct orr_serve *w)
 	}
 }
 
-/* Calls finish(), which may not act: other requests that ended may not have been reported yet. */
+/* Calls finish(), which must not act, because other ended requests may not have been reported yet. */
 static void tell_finish(struct orr_serve *w, const struct req *q)
 {
 	watch_enter(w->watch, "finish", eng_now(w->host.engine), q->number);

@@ -73,7 +73,7 @@ struct lane {
 
 	/* the iteration */
 	uint32_t *list, n_list, cap_list; /* prompts of the iteration; between iterations, those of the next one */
-	double copy_s, copying_s;         /* swap time for which the next iteration waits; for which the running one waited */
+	double copy_s, copying_s;         /* swap time for which the next iteration waits, and for which the current one waited, s */
 	bool is_flying, is_cut;           /* an iteration is in flight; it is the last of its repetition */
 	unsigned flags;                   /* enum orr_iter_flag */
 	uint32_t flying;                  /* decodes in it */

@@ -25,7 +25,7 @@ static const double ROUNDING = 1e-12;   /* relative rounding error of sums of by
 struct part {
 	uint32_t model;
 	bool is_going;        /* started, not suspended, not ended */
-	double bytes, peak;   /* bytes of memory now; from the peak on */
+	double bytes, peak;   /* bytes of memory now, and from the peak on */
 	double to_peak, left; /* to_peak INFINITY: the peak is past */
 	double stop;          /* value of `left` at which the run leaves; 0: at its end */
 	bool is_kept;         /* the run keeps its memory after it leaves */

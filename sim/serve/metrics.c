@@ -329,7 +329,7 @@ void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
 /* Returns the time within the last dt in which the run was at its peak. */
 static double at_peak_s(const struct orr_serve *w, const struct run *x, double dt)
 {
-	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* in units of the run's own progress */
+	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* measured in the run's own progress */
 	if (past < 0 || (past == 0 && x->memory.peak_from_s > 0))
 		return 0;
 	return x->state == RUN_RUNNING ? fmin(dt, past / x->rate) : dt;

@@ -31,7 +31,7 @@ struct model_sums {
 };
 
 struct serve_metrics {
-	bool has_begun; /* set at the arrival of the first request */
+	bool has_begun; /* set when the first request arrives */
 	bool has_llm, has_slo;
 	unsigned used; /* bits of enum serve_use that are found by functions with a constant struct orr_serve */
 	double begun_s, last_end_s;
@@ -60,7 +60,7 @@ struct serve_metrics {
 	/* Integral over time of the share of the KV cache in use, by replica. */
 	double *kv_since_s, *kv_was, *kv_integral, *kv_span_s;
 	/* Memory of replicas that run table models: integrals over time of bytes in use and of bytes present. */
-	double *memory_since_s;                        /* by replica; NULL: devices are unknown */
+	double *memory_since_s;                        /* start of the memory interval, by replica; NULL: devices are unknown */
 	double memory_used, memory_there, memory_most; /* most: largest share in use on any replica */
 	/* over time */
 	uint64_t busy_gpus, up_gpus;

@@ -336,7 +336,7 @@ void replicas_free(struct orr_serve *w)
 	for (uint32_t i = 0; w->replica && i < w->n_replicas; i++) {
 		struct replica *r = &w->replica[i];
 		lane_free(r->lane);
-		if (r->has_alloc) /* without the host's give(), because the host may be partly freed */
+		if (r->has_alloc) /* host's give() is not called, because the host may be partly freed */
 			pool_give(w->host.pool, &r->alloc);
 	}
 	groups_free(w);

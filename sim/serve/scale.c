@@ -64,7 +64,7 @@ static void fill(struct orr_serve *w, struct fleet_part *p, int64_t delay_ns)
 		n++;
 	}
 	if (n < p->wanted)
-		w->fleet->wants_more = true; /* tried again when GPUs are free */
+		w->fleet->wants_more = true; /* scale_fill() tries again when GPUs are free */
 }
 
 static void scale_fill(struct orr_serve *w)

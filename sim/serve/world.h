@@ -102,7 +102,7 @@ struct orr_serve {
 
 	struct fleet *fleet;     /* fleet.h */
 	struct clients *clients; /* clients.c; NULL: requests arrive at the times of the trace */
-	struct moves *moves;     /* move.c; NULL: no transfers yet */
+	struct moves *moves;     /* state of move.c; NULL: no transfers yet */
 	struct guard *guard;     /* guard.c; NULL: not checked */
 	struct serve_metrics *metrics;
 	struct observed *observed; /* series of the policy */

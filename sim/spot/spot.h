@@ -42,7 +42,8 @@ struct spot_config {
 	int64_t until_ns; /* the run stops before this instant; ORR_NEVER: at the end of the job, or of the trace for an endless job */
 	bool exact;       /* make an event for each step */
 	bool check;       /* check conservation laws at run time */
-	bool record_iterations, record_nodes; /* fill in result->iterations; fill in ->nodes, ->events and ->series */
+	bool record_iterations, record_nodes; /* whether to fill in result->iterations; whether to fill in ->nodes, ->events and
+					       * ->series */
 	uint64_t max_rows;
 	double policy_timeout_s;
 	atomic_uint *used; /* receives bits of enum spot_use; may be NULL */

@@ -33,7 +33,7 @@ struct steps {
 	uint64_t left;                                 /* number of steps left in the run, including the one in flight; UINT64_MAX:
 							* no end */
 	double samples, redundant, egress, own_egress; /* own_egress: as reported by the policy */
-	double samples_once;                           /* samples of the step in flight only; -1: as in the others */
+	double samples_once;                           /* samples of only the step in flight; -1: as in other steps */
 	unsigned flags;
 	struct ledger bucket; /* time and money of the owners in the step in flight */
 	/* State of the whole run of the world. */

@@ -87,7 +87,7 @@ struct orr_spot {
 	uint32_t n_order, cap_order;
 	uint32_t live[2]; /* spot, on-demand */
 	uint64_t n_taken, n_on_demand, preemptions, refused;
-	orr_inst *added; /* taken instances for which ORR_INST_ADDED is not delivered yet */
+	orr_inst *added; /* taken instances whose ORR_INST_ADDED is not delivered yet */
 	uint32_t n_added, cap_added, added_told;
 
 	/* layout */

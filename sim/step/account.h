@@ -43,7 +43,7 @@ void account_result(struct orr_step *s, struct step_result *out);
 
 /* ---- use.c ---- */
 void use_begin(struct orr_step *s);
-void use_pass(struct orr_step *s, double t); /* called before the clock moves to t */
+void use_pass(struct orr_step *s, double t); /* must be called before the clock moves to t */
 void use_result(const struct orr_step *s, struct step_result *out);
 
 #endif

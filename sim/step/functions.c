@@ -14,10 +14,10 @@
 
 struct functions {
 	struct orr_functions what;
-	double *since_s; /* by function: start of its invocation; NAN: none runs */
+	double *since_s; /* start of the current invocation, by function; NAN: none runs */
 	uint64_t invoked, returned, running;
 	uint64_t units;          /* billed multiples of rounding_s */
-	double billed_s, used_s; /* of invocations that have returned */
+	double billed_s, used_s; /* seconds of invocations that have returned */
 	struct rng rng;
 };
 

@@ -22,7 +22,7 @@ struct op {
 	bool is_watched, is_cancelled;
 	bool is_gate, is_open; /* is_gate: a mark that waits for orr_open(); is_open: orr_open() was called */
 	double occupancy;      /* share of the device used by a compute op; 0 means 1 */
-	bool is_invoke;        /* of orr_invoke(); else, with a function, of orr_returns() */
+	bool is_invoke;        /* op of orr_invoke(); otherwise, with a function, of orr_returns() */
 	uint32_t function;     /* endpoint + 1; 0: none */
 	int32_t priority;
 	uint32_t device, peer; /* with lanes: positions */
@@ -38,7 +38,7 @@ struct op {
 struct coll {
 	struct orr_collective what;
 	uint32_t group_first, n; /* first position in group[]; number of ranks */
-	uint32_t size, stride;   /* among lanes: size and stride; size 0: among positions */
+	uint32_t size, stride;   /* size and stride of a collective among lanes; size 0: among positions */
 	uint32_t plan;           /* index into orr_step.plan[] */
 };
 
@@ -75,7 +75,7 @@ struct instance {
 		double busy_s; /* compute op that shares its device: its part of the device's busy time */
 	};
 	double ready_s, start_s;
-	double comm_start_s; /* time at which that message was ready; for a chain of messages, the first of them */
+	double comm_start_s; /* time at which the message was ready; for a chain of messages, the time of the first message */
 };
 
 struct usage;

@@ -79,10 +79,10 @@ struct step_link {
 /* The account of money of a run (orr_step_money()). */
 struct step_money {
 	bool is_kept;
-	double time_s;                 /* from 0 to the end of the last iteration */
+	double time_s;                 /* time from 0 to the end of the last iteration */
 	double node_usd, function_usd; /* function_usd includes requests */
 	double function_GB_s;          /* billed */
-	double function_s;             /* used: invocations, without their start times */
+	double function_s;             /* used: seconds of invocations, without start times */
 	uint64_t invocations;
 	uint32_t functions;
 };

@@ -22,7 +22,7 @@ struct pattern {
 struct sent_class {
 	uint32_t flow_class;
 	double bytes, more_latency_s;
-	double hop_s; /* latency instead of that of the route; NAN: none */
+	double hop_s; /* latency that replaces that of the route; NAN: none */
 };
 
 struct change {
@@ -47,10 +47,10 @@ struct wire {
 	uint64_t *slowed_for; /* iteration + 1 of the last draw of contention, by endpoint */
 	double contention_p, contention_f;
 	double offered;          /* sum of bytes x links over all flows started */
-	uint32_t *users, *lease; /* by link of `net`: number of flows; leap */
-	uint32_t n_links;        /* of the topology and of functions */
+	uint32_t *users, *lease; /* number of flows by link of `net`; leap by link */
+	uint32_t n_links;        /* number of links of the topology and of functions */
 	double function_latency_s;
-	double function_bytes; /* of messages to and from functions */
+	double function_bytes; /* bytes of messages to and from functions */
 	struct leap *leap;
 	uint32_t n_leaps, cap_leaps, free_leap;
 	/* Merged. */

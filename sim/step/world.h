@@ -86,7 +86,7 @@ struct orr_step {
 	uint32_t first_function;     /* functions are the endpoints from here on */
 	struct functions *functions; /* NULL: none */
 	bool keeps_money;
-	double usd_per_hour[CLUSTER_MAX_TYPES]; /* of a device, by type; NAN: unknown */
+	double usd_per_hour[CLUSTER_MAX_TYPES]; /* price of a device, by type; NAN: unknown */
 	uint32_t *node_of;                      /* endpoint -> node */
 	double samples;                         /* per iteration */
 	uint32_t graph_period;                  /* orr_step_period() */
@@ -99,7 +99,7 @@ struct orr_step {
 	uint64_t first_live, n_live, cap_live;
 	struct iteration *free_iteration;
 	struct iteration *building;
-	uint64_t built, wanted, build_until; /* numbers of iterations built; requested; to build (fewer once they repeat) */
+	uint64_t built, wanted, build_until; /* number of iterations built; requested; to build (fewer once they repeat) */
 	uint64_t left;                       /* number of instances of all iterations that have not ended */
 	bool build_more, is_stopped;
 	/* Execution. */
@@ -108,7 +108,7 @@ struct orr_step {
 	uint32_t n_timers, cap_timers;
 	uint64_t order;
 	struct stream *stream;      /* streams, [endpoint * STEP_STREAMS + stream] */
-	struct corun *corun;        /* by endpoint; NULL: compute ops do not run together */
+	struct corun *corun;        /* state of ops that run together, by endpoint; NULL: compute ops do not run together */
 	bool is_reacting;           /* the policy has a function ended() */
 	struct iteration *reacting; /* the iteration that ended() may add to */
 	struct grown grown;         /* size of that iteration when ended() was called */

@@ -16,7 +16,7 @@ enum { INPUTS_MOST_OPTIONS = 64 };
 int inputs_trace_options(const cJSON *o, char *options[INPUTS_MOST_OPTIONS + 1], struct orr_error *err);
 void inputs_options_free(char *options[INPUTS_MOST_OPTIONS + 1]);
 
-/* For the keys of a world whose trace can be resampled. */
+/* Declares the key `resample` of a world whose trace can be resampled. */
 #define INPUTS_KEY_RESAMPLE \
 	ORR_PARAM_TEXT("resample", "", "of a file: draw blocks of its time with replacement: day, hour or a time such as 6h; empty: off")
 /* Reads the length of blocks in the key `resample`; 0: off. */

@@ -51,7 +51,7 @@ struct world_object {
 	const char *key;
 	const struct orr_param *table; /* object: its keys; NULL: the world reads it */
 	const char *doc;
-	const char *schema; /* without a table: its JSON Schema; NULL: an object of any scalars */
+	const char *schema; /* JSON Schema of an object without a table; NULL: an object of any scalars */
 };
 
 /*

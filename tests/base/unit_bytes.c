@@ -181,7 +181,7 @@ int main(void)
 	uint64_t seed = 5;
 	for (size_t i = 0; i < MOST; i++)
 		plain[i] = (unsigned char)hash_next(&seed);
-	memcpy(plain, "text", 4); /* without a mark of packed data */
+	memcpy(plain, "text", 4); /* the text has no mark of packed data */
 	whole_files("plain", copied);
 	whole_files("gzip", gzip);
 	whole_files("zstd", zstd);

@@ -381,7 +381,7 @@ static void check_folds(void)
 	for (size_t i = 0; i < 12; i++) {
 		set(i, 1, 1, 10 + (double)i, i == 0 || i == 10 ? 100 : (double)i);
 	}
-	/* without shapes 0 and 10, the others are 1 .. 9 and 11, whose median is between 5 and 6 */
+	/* without shapes 0 and 10, the remaining shapes are 1 .. 9 and 11, whose median is between 5 and 6 */
 	ok(!fit_cross_validate(FORM_FACTOR, list, 12, predicted, &err) && fabs(predicted[0] - sqrt(30)) < 1e-4 &&
 			predicted[0] == predicted[10],
 		"ten folds");

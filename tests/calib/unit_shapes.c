@@ -208,7 +208,7 @@ static void check_lines(void)
 	check_line("copy", "host", &roomy, 1024, 2.5e8, 256);
 	check_line("copy", "host", &slow, 1024, 1e8, 256);
 	check_line("collective", "all-reduce", &slow, 1024, 1e8, 256);
-	/* 28 bytes per parameter; at most 1e9 parameters */
+	/* 28 bytes per parameter, and at most 1e9 parameters */
 	check_line("update", "adam", &roomy, 1e4, 4e8 / 28, 1);
 	check_line("update", "sgd", &large, 1e4, 1e9, 1);
 	/* 0.9 of the memory in three tensors; half of the time */

@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
-# 5 us + F / 10 TFLOP/s + B / 500 GB/s, F = 2e6 .. 2e12 and 2, 16, 128 and 1024 FLOPs per byte.
+# Points of a known law: 5 us + F / 10 TFLOP/s + B / 500 GB/s, F = 2e6 .. 2e12 and 2, 16, 128 and 1024 FLOPs per byte.
 awk 'BEGIN { print "family,precision,flops,bytes,d0,d1,time_us"
   for (i = 0; i < 25; i++) for (k = 1; k <= 10; k += 3) { f = 2e6 * 10 ^ (i / 4); b = f / 2 ^ k
     printf "gemm,fp32,%.17g,%.17g,%d,%d,%.17g\n", f, b, i, k, (5 + f / 1e7 + b / 5e5) * (1 + (n++ * 7 % 5 - 2) / 400) } }' >p.csv

@@ -5,7 +5,7 @@
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
 o() { "$orrery" "$@" 2>err; }
-# refused ARGUMENTS..: expects exit code 2 and an empty standard output; prints the message
+# refused ARGUMENTS..: checks for exit code 2 and an empty standard output; prints the message
 refused() {
   out=$("$orrery" "$@" 2>err)
   code=$?

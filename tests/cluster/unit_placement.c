@@ -14,7 +14,7 @@ enum { MAX_NODES = 16, HELD = 12 };
 /* Expected place: whole GPUs of each node, or a slot of one node. */
 struct place {
 	uint32_t gpus[MAX_NODES];
-	uint32_t node, slot; /* of a shared request */
+	uint32_t node, slot; /* node and slot of a shared request */
 	bool is_found;
 };
 

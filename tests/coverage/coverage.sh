@@ -58,7 +58,7 @@ one() {
   rm -rf "$out"
 }
 
-# read without -r: the \| in the arguments of a generator is not a separator.
+# `read` has no -r, so that \| in the arguments of a generator is not a separator.
 # shellcheck disable=SC2162
 workloads | while IFS='|' read name arguments; do
   [ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac

@@ -440,8 +440,8 @@ static void accuracy(void)
 	a = tested(t, task, NULL);
 	near_to(a.log_loss, log(2), 1e-12, "a rate of 0 learns nothing");
 	embed_table_free(t);
-	/* One feature: there is no spread, so labels are random. After one step on one sample with x = (1, 2): z = rate (label -
-	 * 1/2)(1 + 4 + 1). Half of the labels agree: the loss is the mean of log(1 + e^-z) and log(1 + e^z), within four standard
+	/* With one feature all scores are equal, so labels are random. After one step on one sample with x = (1, 2): z = rate (label
+	 * - 1/2)(1 + 4 + 1). Half of the labels agree: the loss is the mean of log(1 + e^-z) and log(1 + e^z), within four standard
 	 * errors of the share. */
 	t = read_text(HEADER "f,a,1,1 2\n");
 	task = (struct embed_task){ .train = 1, .test = 10000, .epochs = 1, .batch = 32, .rate = 1, .gain = 5, .seed = 1 };

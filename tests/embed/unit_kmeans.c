@@ -105,8 +105,8 @@ static void means(void)
 }
 
 /* Four points on a line: 0, 1, 3 and 6. The first centre is uniform. If it is 0, each of the 2 candidates is 1, 3 or 6 with
- * probability 1/46, 9/46 and 36/46, and the sums with it are 29, 10 and 10. The first candidate wins ties, so 1 is the second centre
- * only if both candidates are 1. */
+ * probability 1/46, 9/46 and 36/46, and the sums with it are 29, 10 and 10. Of equal sums, the first candidate is chosen, so 1 is
+ * the second centre only if both candidates are 1. */
 static void start(void)
 {
 	uint32_t stride = kmeans_stride(1), runs = 40000, counted = 0, three = 0, one = 0;

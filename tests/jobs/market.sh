@@ -71,8 +71,8 @@ like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 
 run types '0,50,1,,\n' '0,add,a,T4,\n0,add,b,m5.large,\n' --cluster 1x1:v100,1x1:t4 --policy fifo --set jobs.gantt=1 --db types.db
 is "$? $(accounts types)" "0 useful:50 wasted:0 restart:0 starting:0 idle:50" "instances whose type the cluster names take nodes of that type"
 
-# Repeated every 200 s: at 200 b and c replace a and b, so b (n1) leaves at 300, c (n0) at 500, and so on; a job with a checkpoint each second
-# moves.
+# The trace is repeated every 200 s. At 200 b and c replace a and b, so b (n1) leaves at 300, c (n0) at 500, and so on. A
+# job with a checkpoint each second moves between the nodes.
 again='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n200,end,,,\n'
 run again '0,1000,1,,\n' "$again" --cluster 2x1 --policy fifo --set capacity.repeat=true --set jobs.checkpoint=1s
 is "$? $(ends again) $(metric again restarts) $(metric again instances) $(metric again past_capacity)" "0 1000 5 7 0" "a repeated trace continues"
@@ -159,7 +159,7 @@ if need "$p3"; then
   is "$? $(cat p3.txt)" "0 " "all policies under --check on p3"
   is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "p3: 177 instances are added"
   is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "p3: 167 instances are removed"
-  # Computed from the file alone: node-seconds up to the last row; its times are in milliseconds.
+  # Computed only from the file: node-seconds up to the last row; its times are in milliseconds.
   want=$(awk -F, '{ s += n * ($1 - t) / 1000; t = $1; n += $2 == "add" ? 1 : -1 } END { printf "%.9g", s / 3600 }' "$p3")
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
   is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "p3: node-hours equal those computed from the file"

@@ -50,7 +50,7 @@ static void long_one_does_not_hide_short_one(void)
 		"submit_s,duration_s,gpus\n0,100,3\n1,10,4\n2,1000,1\n3,50,1\n", "1x4", easy, "estimate=exact", start, end);
 }
 
-/* A double cannot represent 10^16 + 1 ns; a job of that length must not overrun. */
+/* A double cannot represent 10^16 + 1 ns; a job of this length must not exceed its estimate. */
 static void exact_is_exact(void)
 {
 	static const double start[] = { 0 }, end[] = { 10000000.000000001 };

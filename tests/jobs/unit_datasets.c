@@ -12,7 +12,7 @@ enum { SETS = 32, STAGES = 32 };
 
 struct chain {
 	uint32_t f, stages;
-	int size[SETS]; /* of the prefix, then of the stages of each branch */
+	int size[SETS]; /* sizes of the prefix, then of the stages of each branch */
 	int score[8];
 	int memory;
 	bool is_incremental;
@@ -71,7 +71,7 @@ static double rank(const struct chain *c, const struct state *s, enum rule rule,
 
 static int simulate(const struct chain *c, struct state s, uint32_t stage, enum rule rule, int bound);
 
-/* The stage's output is claimed: spills until it fits, then ends the stage and goes on. Returns the bytes moved in the end. */
+/* Claims the stage's output: spills until it fits, then ends the stage and continues. Returns the bytes moved by the end. */
 static int claim(const struct chain *c, struct state s, uint32_t stage, enum rule rule, int bound)
 {
 	if (s.moved >= bound)

@@ -27,7 +27,7 @@ static void worked_example(void)
 	expect(csv, "1x0:cpus=9:mem=18", "", start, end, 7, "the paper's example: three tasks of A, two of B");
 }
 
-/* Alone, A has the whole cluster; when its jobs end, A and B fill it in turns, the older job first. */
+/* Without other users A has the whole cluster. When its jobs end, A and B fill it alternately, the older job first. */
 static void turns(void)
 {
 	static const double start[] = { 0, 0, 0, 0, 100, 100, 100, 100, 200, 200 };

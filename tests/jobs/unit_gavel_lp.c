@@ -395,7 +395,7 @@ static void errors(void)
 	lexlp_set(p, row, 0, NAN);
 	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "a coefficient that is not finite: %s", err.text);
 	lexlp_free(p);
-	ties(); /* after these errors it still works */
+	ties(); /* solver still works after these errors */
 }
 
 /* Policies run in parallel: GLPK's environment is per thread, or protected by a lock. */

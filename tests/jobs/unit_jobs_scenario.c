@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_jobs_scenario.c - what a policy sees and does in scenarios with rate tables, jobs that train, and many shapes; messages of
- * inputs that no run can serve; all by hand. The policy is a function of the test, put in place of the scenario's.
+ * unit_jobs_scenario.c - queries and actions of a policy in scenarios with rate tables, jobs that train, and many shapes;
+ * messages of inputs that no run can serve, computed by hand. The policy is a function of the test, put in place of the
+ * scenario's.
  */
 #include "base/mem.h"
 #include "base/sbuf.h"
@@ -254,7 +255,7 @@ static void test_training(void)
 	ok(has_note(r, "assumption", "rates of 2 jobs: the step world, relative to the cluster's first type"),
 		"the source of the rates is said");
 	result_free(r);
-	/* On the p100 alone the reference is the first type that can run the job. */
+	/* If only the p100 is allowed, the reference is the first type that can run the job. */
 	r = go(start_all, "submit_s,gpus,model,strategy,batch,iterations,gpu_types\n0,2,alexnet,allreduce,32,1000,p100\n",
 		"2x2:v100,1x2:p100", "\"network\": \"star:bw=10Gbps\"");
 	near_to(ends(r, 0), 1000 * iteration_s / p100, 1e-9, "the same iterations on the slower type");
@@ -360,7 +361,7 @@ static void count_shapes(struct orr_jobs *w, double now)
 static void test_handles(void)
 {
 	worked(go(use_queue, "submit_s,duration_s,gpus\n0,10,1\n0,30,1\n20,5,1\n", "1x2:v100", ""), "queues");
-	/* 300 jobs with 150 requests that differ in memory alone. */
+	/* 300 jobs with 150 requests that differ only in memory. */
 	char *csv = mem_alloc(20000);
 	strcpy(csv, "submit_s,duration_s,gpus,mem_mib\n");
 	for (int i = 0; i < 300; i++)

@@ -81,7 +81,8 @@ static void on_two_links(void)
 	ok(speed[0] == 1 && speed[1] == 1 && speed[2] == 1, "links with room for all peaks slow no job");
 }
 
-/* Two jobs that send half of the time alone: stretch s = 1 / (1 - q/2), q = 0.5 s / (1 + 0.5 (s - 1)); by bisection. */
+/* Two jobs that each send half of the time without the other: stretch s = 1 / (1 - q/2), q = 0.5 s / (1 + 0.5 (s - 1)); by
+ * bisection. */
 static void half_of_the_time(void)
 {
 	double low = 1, high = 2;

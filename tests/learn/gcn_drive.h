@@ -38,7 +38,7 @@ struct gcn_drive {
 
 struct gcn_chunk_run {
 	double mean, end; /* end: of the task under way; INFINITY: none */
-	uint64_t epoch;   /* of the next task, or the one under way */
+	uint64_t epoch;   /* epoch of the next task, or of the current one */
 	int task;
 };
 

@@ -119,7 +119,7 @@ static void times(void)
 			train_result_free(&one);
 			train_result_free(&four);
 		}
-	for (int s = 0; s < 2; s++) { /* by the data that each policy waits for and sends */
+	for (int s = 0; s < 2; s++) { /* these rankings follow from the data that each policy waits for and sends */
 		const double *r = rate[s];
 		ok(r[2] >= 0.99 * r[1] && r[3] >= 0.99 * r[2], "%s: samples/s of ASP >= SSP >= BSP (%.0f %.0f %.0f)", straggling[s], r[3],
 			r[2], r[1]);

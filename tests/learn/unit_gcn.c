@@ -117,7 +117,7 @@ struct reference {
 	double a[N][N], w[DIM], m[DIM], v[DIM], sum[MOST_SERVERS_HERE][2][64][DIM]; /* sum[server][layer][step] */
 	uint32_t arrived[MOST_SERVERS_HERE][2], share[MOST_SERVERS_HERE];
 	uint64_t steps[2];
-	/* Rows by server and vertex: h and dz that this server sees. */
+	/* Rows by server and vertex: h and dz that this server can read. */
 	double seen[MOST_SERVERS_HERE][2][N][H];
 	double sent[MOST_CHUNKS][2][N][H]; /* carried by the scatter under way */
 	struct copy chunk[MOST_CHUNKS];
@@ -404,7 +404,7 @@ static void relaunch(void)
 static void receivers(void)
 {
 	double gathered[3];
-	for (int way = 0; way < 3; way++) { /* no scatter; to another server; to this server */
+	for (int way = 0; way < 3; way++) { /* scatter to no server, to another server, to this server */
 		struct learn_config c = config_of(N, LEARN_ADAM, 3);
 		struct learn *l = open_learn(&c);
 		for (int task = 0; task < 2; task++)

@@ -297,8 +297,8 @@ static void ako_step(struct ako *a, int k, double delay)
 }
 
 /* A slice sent after step t carries all gradients up to t that it has not carried before. So all workers have received from i the
- * gradients up to the last sending of each slice. Applied plus inbox is the sum of the others' received gradients; of its own
- * gradients a worker has applied all. */
+ * gradients up to the last sending of each slice. Applied plus inbox is the sum of the others' received gradients; a worker has
+ * applied all of its own gradients. */
 static void conservation(double delay)
 {
 	struct learn_config c = config_of(LEARN_NOISE, AKO_DIM);
@@ -389,7 +389,7 @@ static double hash_of(int threads)
 	for (uint32_t d = 0; d < N; d++)
 		for (size_t i = 0; i < learn_dim(l); i++)
 			hash = hash * 0.75 + learn_parameters(l, d)[i];
-	learn_free(l); /* with ops in flight */
+	learn_free(l); /* freed while ops are in flight */
 	return hash;
 }
 
@@ -424,8 +424,8 @@ static void errors(void)
 		"refused: an empty mini-batch, by its name");
 }
 
-/* Many ops in flight, ending in another order than they began: the table keeps them apart. Pulls by different workers,
- * each ended on its own device. */
+/* Many ops are in flight and end in an order that differs from their start; the table distinguishes them. Different workers pull,
+ * and each pull ends on its own device. */
 static void many_flights(void)
 {
 	enum { N = 3000 };

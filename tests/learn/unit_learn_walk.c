@@ -276,6 +276,6 @@ int main(void)
 		"random schedules: parameters, gradients, inboxes and the server's copy are those of the naive model");
 	ok(worker[0].gradients > steps / 200 && worker[0].gradients < MOST_MADE, "the random schedules ran many ops");
 	ok(!drive_errors, "no unexpected failure");
-	learn_free(l); /* with ops in flight */
+	learn_free(l); /* freed while ops are in flight */
 	return done();
 }

@@ -13,7 +13,7 @@ static struct orr_error err;
 static struct learn_config config_of(enum learn_problem problem)
 {
 	return (struct learn_config){ .problem = problem,
-		.rows = 600, /* more than two blocks of the loss */
+		.rows = 600, /* more rows than two blocks of the loss have */
 		.inputs = 3,
 		.hidden = 4,
 		.classes = 3,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A small mixed run whose rows, metrics, series and events are compared whole, with values worked out by hand.
+# A small mixed run whose rows, metrics, series and events are compared completely with values computed by hand.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1

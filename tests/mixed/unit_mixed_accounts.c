@@ -52,7 +52,8 @@ int main(void)
 	struct accounts a = { 0 };
 	accounts_begin(&a);
 	accounts_until(&a, seconds(10), &h);
-	/* From 10 s on jobs have two GPUs of a; from 30 s on a replica has one of b; from 60 s on the last two of a are fenced. */
+	/* From 10 s on jobs hold two GPUs of type a. From 30 s on a replica holds one of type b. From 60 s on the last two GPUs of
+	 * type a are fenced. */
 	struct pool_alloc of_jobs = take(p, 2, 0);
 	accounts_until(&a, seconds(30), &h);
 	struct pool_alloc of_serve = take(p, 1, 1);

@@ -57,7 +57,7 @@ printf 'id,step,src,dst,bytes,start_s,links\na,-1,x,y,12,1,l;n\nb,-1,x,y,6,0,l;m
 is "$(net --rtt-weighted)" "id,start_s,finish_s
 a,1,4
 b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
-# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and is alone on the link.
+# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the full link.
 is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without --rtt-weighted: equal shares"
 
 l='l,10,0\n'

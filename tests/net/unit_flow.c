@@ -162,7 +162,7 @@ static double pick_time(struct rng *r)
 	return rng_below(r, 2) ? (double)rng_below(r, 5) : rng_uniform(r) * 5;
 }
 
-/* Makes an incast: most flows use one common link, and each uses one of the others, which are mostly faster. */
+/* Makes an incast: most flows use one common link, and each uses one other link, which is faster in most cases. */
 static void make_incast(struct model *m, struct rng *r)
 {
 	m->n_links = MODEL_LINKS;

@@ -81,7 +81,7 @@ static const char *next_line(const char *at)
 
 /* ---- one computation of X ---- */
 
-/* recompute,time_s,job,k80,p100,v100; on a cluster of V100 alone without the two other types */
+/* Reads recompute,time_s,job,k80,p100,v100; a cluster that has only V100 lacks the two other types. */
 static void take_x(struct sim *s)
 {
 	int types = s->gpus_of_type[1] > 0 ? TYPES : 1;

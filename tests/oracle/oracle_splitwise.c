@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The policies splitwise and orca against splitwise-sim (Mutinifni/splitwise-sim 8f99e7d) on its own traces: every request's
- * times. bloom-176b on servers of 8 H100 with 80 GiB; iteration times are its performance model's medians.
+ * The policies splitwise and orca against splitwise-sim (Mutinifni/splitwise-sim 8f99e7d) on its own traces: the times of every
+ * request are compared. The model is bloom-176b on servers of 8 H100 with 80 GiB; iteration times are its performance model's
+ * medians.
  *
  * Expected values: $ORRERY_DATA_PATH/oracles/splitwise-sim/RUN/0.csv.
  */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Tiresias' own simulator on the same traces, placement "count": every job ends at the
-# same second (tolerance zero), and as many preemptions in all. The expected values are
+# same second (tolerance zero), and the total number of preemptions is equal. The expected values are
 # that simulator's logs, POLICY.jobs.csv and summary.csv, in oracles/tiresias.
 . "${srcdir:-.}/tests/tap.sh"
 oracles=$data/oracles/tiresias

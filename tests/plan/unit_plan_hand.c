@@ -87,7 +87,7 @@ static void asks(struct orr_plan *p)
 	ok(c.forward_s == 0 && c.params == 0, "nor do no samples");
 	ok(orr_plan_update_s(p, 0, 1e9) == 0 && orr_plan_update_s(p, 1, 1e9) == 0, "updates take no time");
 	near_to(orr_plan_state_bytes(p, 1), 8, 0, "a weight and a gradient of 4 bytes each");
-	for (int i = 0; i < 100; i++) { /* more questions than the table has at first */
+	for (int i = 0; i < 100; i++) { /* more queries than the table's initial size */
 		t.samples = 1 + i;
 		orr_plan_cost(p, 0, 0, 4, &t, &c);
 		t.samples = 1 + i / 2;
@@ -181,7 +181,7 @@ static void improves(struct orr_plan *p)
 {
 	struct orr_plan_value v;
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0) }), &v);
-	orr_plan_evaluate(p, DRAFT(16, { ALL, GPUS(3) }), &v); /* as fast: the first is kept */
+	orr_plan_evaluate(p, DRAFT(16, { ALL, GPUS(3) }), &v); /* equally fast: the first plan is kept */
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 2) }), &v);
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 1) }), &v);
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 1) }), &v); /* again */

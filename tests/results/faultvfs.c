@@ -42,7 +42,7 @@ static int strike(void)
 
 struct shim {
 	sqlite3_file base;
-	sqlite3_file *real; /* in the same allocation */
+	sqlite3_file *real; /* stored in the same allocation */
 };
 
 static sqlite3_vfs *below;

@@ -18,7 +18,7 @@ struct llm_run {
 	const char *device; /* NULL: none */
 	uint32_t replicas;  /* 0: one */
 	uint32_t kv_blocks;
-	const char *cluster;  /* NULL: as many nodes of one GPU as replicas */
+	const char *cluster;  /* cluster; NULL: one node of one GPU per replica */
 	const char *topology; /* NULL: none */
 	const struct orr_policy *policy;
 	const char *settings; /* settings of the policy, "name=value name=value"; NULL: none */

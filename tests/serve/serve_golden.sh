@@ -42,7 +42,7 @@ golden "fifo: r1 waits for the end of r0" fifo two.csv "$alone" "${many[@]}"
 
 # 8 blocks of 4 tokens: the prompts of 10 and 14 tokens hold 3 and 4 blocks. The prompts take 34 ms, two decodes of both
 # 10 + 2 + 2.6 and 10 + 2 + 2.8. Then r0 takes the last block, so r1, with 3 outputs, is evicted and restarts with 17
-# tokens. r0 decodes alone: 11 + 1.3, .., 11 + 1.7. Then r1's 17 tokens take 27, and its decodes 12.8 and 12.9.
+# tokens. Decodes of only r0 take 11 + 1.3, .., 11 + 1.7. Then r1's 17 tokens take 27, and its decodes 12.8 and 12.9.
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,8\n0,14,6\n' >tight.csv
 for policy in vllm sarathi; do
   golden "$policy: the last resident restarts when blocks run out" $policy tight.csv "34.000000 125.900000 0

@@ -33,7 +33,7 @@ arrival_s,request_id,prompt_tokens,output_tokens
 2,y2,15,17
 EOT
 never="hugeoutput hugeprompt over toolong" # prompt + output - 1 > 320
-# refused POLICY TRACE ARGS..: exit code, messages, refused requests
+# refused POLICY TRACE ARGS..: prints exit code, messages and refused requests
 refused() {
   local policy=$1 trace=$2
   shift 2
@@ -60,7 +60,8 @@ orca --set policy.orca.reserve=true
 orca --set policy.orca.output=1
 fastertransformer --set policy.fastertransformer.output=1
 EOT
-# Limits of the policy: vllm takes no prompt longer than its iterations; a reservation for 64 outputs needs room for prompt and 64.
+# Limits of the policy: vllm takes no prompt longer than its iterations; a reservation for 64 outputs needs room for the
+# prompt and 64 tokens.
 is "$(refused vllm huge.csv --set policy.vllm.max_tokens=200)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" "vllm refuses prompts longer than max_tokens"
 for policy in orca fastertransformer; do
   is "$(refused $policy huge.csv --set policy.$policy.output=64)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" \

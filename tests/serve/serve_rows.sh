@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Small serving runs whose rows and metrics are compared whole, with values worked out by hand.
+# Small serving runs whose rows and metrics are compared completely with values computed by hand.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1

@@ -25,8 +25,8 @@ serve() { # NAME TRACE ARGS..: --check holds blocks and tokens to conservation
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
 check() { ok "$(awk "BEGIN { print !($1) }")" "$2 ($1)"; }
 
-# Patel et al., "Splitwise", ISCA 2024, section 4: prompts that run with decodes lengthen the time between tokens; on separate
-# machines they do not.
+# Patel et al., "Splitwise", ISCA 2024, section 4: prompts that run with decodes lengthen the time between tokens; prompts
+# on separate machines do not.
 for s in mixed split; do
   for rate in 2 12; do
     serve $s "poisson:rate=$rate,n=$n,prompt=1000,output=100"
@@ -41,7 +41,8 @@ done
   check "$gap_mixed_12 > 0.12" "mixed: the longest gaps are those of a prompt, 120 ms"
   check "$gap_split_12 < 0.03" "split: no decode waits for a prompt"
 }
-# One request, no queue: 1,001 tokens of 100 kB; at 25 GB/s 4.004 ms, over a link of 10 Gb/s 80.08 ms.
+# With one request there is no queue: 1,001 tokens of 100 kB take 4.004 ms at 25 GB/s, and 80.08 ms over a link of 10
+# Gb/s.
 one='poisson:rate=1,n=1,prompt=1000,output=100'
 serve split "$one" && base=$(metric completion_mean)
 serve split "$one" --set serve.kv_Bps=1e9

@@ -108,7 +108,8 @@ printf 'time_s,zone,type,usd_per_hour\n0,,,0.25\n' >prices.csv
 is "$(runs names.db)" 5 "another job, seed, option or price series gives another run"
 "$orrery" spot bare.csv --job slow.json --prices prices.csv --policy checkpoint --out priced --no-figures -q
 is "$(near "$(metric checkpoint usd priced)" "$(awk 'BEGIN { printf "%.17g", 755 * .25 / 3600 }')")" near "--prices are paid where the trace names none"
-# By hand: an hour of n1, of which the price doubles after half, 0.45 + 0.9; and of n2 at 1.5 in another zone, whose v100s cost 7.
+# Cost by hand: an hour of n1, whose price doubles after half an hour, costs 0.45 + 0.9. An hour of n2 costs 1.5; n2 is in
+# another zone, whose v100s cost 7.
 printf 'time_s,event,node,zone,type\n0,add,n1,a,v100\n0,add,n2,b,a100\n3600,end,,,\n' >types.csv
 printf 'time_s,zone,type,usd_per_hour\n0,a,v100,0.9\n0,b,,1.5\n0,b,v100,7\n1800,a,v100,1.8\n' >types_prices.csv
 awk -F, 'NR == 1 { print "time_s,event,node,zone,type,price" } NR > 1 { print $1 ",price,," $2 "," $3 "," $4 }' types_prices.csv >types_both.csv

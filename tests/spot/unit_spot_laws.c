@@ -677,7 +677,7 @@ static void test_ends(void)
 	near_to(spot_runs_metric(r, "idle_part"), 1, 1e-12, "all time of the run was idle");
 	near_to(spot_runs_metric(r, "useful_part"), 0, 0, "none of it was useful");
 	result_free(r);
-	/* No instance at all. */
+	/* There are no instances at all. */
 	r = go("5000,add,b\n", "endless=true target=0 max_price=0.5", 20);
 	near_to(spot_runs_metric(r, "node_hours"), 0, 0, "no instance was taken");
 	near_to(spot_runs_metric(r, "idle_part"), 0, 0, "shares of no time are 0");

@@ -108,7 +108,7 @@ is "$(awk -v x="$(metric value)" -v best="$best" 'BEGIN { print (x >= 0.9 * best
 ) >large 2>&1
 is "$(cat large)" "96000 " "Friendster, 1,600 functions, 20 epochs: 30 CPU s and 1 GB suffice, --check holds"
 
-# refuses TEXT ARGUMENTS..: exit code 2 and a message
+# refuses TEXT ARGUMENTS..: checks for exit code 2 and a message
 refuses() {
   local text=$1
   shift

@@ -287,9 +287,9 @@ static void memory(void)
 	ok(fabs(many - one - 12 * G) < 1 && one > 4 * G && one < 6 * G, "twelve more partitions take twelve more gradients");
 }
 
-/* In lockstep, the parameters of a gradient are read r rounds before it is used, on average r = (p - 1) / 2 + 2: (p - 1)
- * / 2 until its slice leaves, one to compute, one to travel. The others' updates in between are r n - 1, without the own
- * one, for n - 1 of n gradients. Servers with lag=2: three rounds of w updates, less the own one. */
+/* In lockstep, the parameters of a gradient are read r rounds before it is used, on average r = (p - 1) / 2 + 2: (p - 1) / 2 until
+ * its slice leaves, one to compute, one to travel. In this time the other workers make r n - 1 updates (the own one is excluded),
+ * which counts for n - 1 of n gradients. Servers with lag=2 apply three rounds of w updates, minus the own one. */
 static double staleness(const char *cluster, const struct orr_policy *p, const char *settings)
 {
 	struct fixture *f = open_fixture(cluster, "alexnet", "");

@@ -17,7 +17,7 @@ struct state {
 	bool counts;
 };
 
-static const char *option_now; /* of the step world; NULL: none */
+static const char *option_now; /* options of the step world; NULL: none */
 
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {

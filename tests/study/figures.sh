@@ -24,7 +24,7 @@ off() {
     if ($8 == "" || e > limit) print $1, $5, $6 } END { if (!n) print "no row" }'
 }
 simulated() { printf '%s\n' "$rows" | awk -F, -v id="$1" '$1 == id { print $6 }'; }
-# between ID LOW HIGH: prints 1 if the simulated value lies between
+# between ID LOW HIGH: prints 1 if the simulated value is between LOW and HIGH
 between() { simulated "$1" | awk -v low="$2" -v high="$3" '{ print ($1 >= low && $1 <= high) }'; }
 within() { printf '%s\n' "$rows" | awk -F, -v id="$1" '$1 == id { print $9 }'; }
 # drawn NAME..: checks that each figure exists as PDF, SVG and PNG
