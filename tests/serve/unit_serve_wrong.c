@@ -371,8 +371,8 @@ static const char *guarded(const char *requests, const char *options, unsigned c
 }
 
 #define LATE(request, end, due, would, action, at)                                                                                \
-	"policy tested: request " #request " at " end " s: conservation: the policy claims that no action makes a request late; " \
-	"this one, due at " due " s, would have ended at " would " s without " action " at " at " s, and "
+	"policy tested: request " #request " at " end " s: conservation: the policy claims that no action makes a request late, " \
+	"but this request, due at " due " s, would have ended at " would " s without " action " at " at " s, and "
 
 static void test_slo_guard(void)
 {
