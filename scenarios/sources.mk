@@ -30,3 +30,8 @@ nobase_dist_pkgdata_DATA += scenarios/saec/figures.json scenarios/saec/published
 	scenarios/saec/full.json scenarios/saec/both.json scenarios/saec/codes.json scenarios/saec/server.json
 nobase_dist_pkgdata_DATA += scenarios/crossbow/figures.json scenarios/crossbow/published.csv scenarios/crossbow/README.md \
 	scenarios/crossbow/hardware.json scenarios/crossbow/tuned.json scenarios/crossbow/sgd.json scenarios/crossbow/sma.json
+nobase_dist_pkgdata_DATA += scenarios/mdf/figures.json scenarios/mdf/published.csv scenarios/mdf/README.md \
+	scenarios/mdf/explore.json scenarios/mdf/memory.json scenarios/mdf/sgd.json scenarios/mdf/rungs.json \
+	scenarios/mdf/logistic-never.json scenarios/mdf/logistic-satisfied.json scenarios/mdf/logistic-improving.json \
+	scenarios/mdf/logistic-improving-2.json scenarios/mdf/logistic-rungs.json scenarios/mdf/mlp-never.json scenarios/mdf/mlp-satisfied.json \
+	scenarios/mdf/mlp-improving.json scenarios/mdf/mlp-improving-2.json scenarios/mdf/mlp-rungs.json

@@ -57,7 +57,7 @@ static bool halve(struct halving *h, struct orr_jobs *w, uint64_t explore)
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->v[i].explore != explore)
 			continue;
-		if (!r->v[i].at || r->v[i].is_running || !r->v[i].rung)
+		if (!r->v[i].at || r->v[i].is_running || !r->v[i].rung || (n && r->v[i].rung != h->sorted[0].rung))
 			return false;
 		ORR_GROW(h->sorted, n, h->cap_sorted);
 		h->sorted[n++] = r->v[i];

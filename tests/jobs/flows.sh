@@ -99,6 +99,35 @@ is "$(cut -d, -f1,3 "$work/d/fifo.jobs.csv" | tail -n +2 | sed 's/\.000000000//g
 said=$(run "$work/t.swf" --cluster 1x4 --policy fifo --set jobs.dependencies=on)
 like "$? $said" '^2 orrery: .*t.swf:1: preceding job 2: expected the number of an earlier job' "a later preceding job"
 
+# ---- halving, ASHA and a plugin: scores 1 to 8 in two rungs, worked out by hand ----
+rungs='{"operators":[{"name":"e","explore":8},{"name":"r1","inputs":["e"],"work_s":1,"score":{"values":[3,8,1,6,2,7,4,5]}},
+  {"name":"r2","inputs":["r1"],"work_s":2,"score":{"values":[3,6,1,8,2,7,4,5]}},{"name":"r3","inputs":["r2"],"work_s":4,"score":{"values":[1,2,3,4,5,6,7,8]}},
+  {"name":"c","inputs":["r3"],"choose":{"keep":1}}]}'
+printf '%s' "$rungs" >"$work/r.json"
+run "$work/r.json" --cluster 1x1 --policy successive-halving,asha --out "$work/r"
+# 8 x 1 s; branches 1, 3, 5, 7 go on: 4 x 2 s; of their scores 6, 8, 7, 5 the best two, 3 and 5: 2 x 4 s. Branch 5 is kept.
+is "$(metric "$work/r" successive-halving makespan) $(metric "$work/r" successive-halving score_kept) $(metric "$work/r" successive-halving regret)" \
+  "24 6 2" "successive halving: 8, 4 and 2 branches"
+# By hand: 1 and 3 are promoted after rung 1 and 3 again; then 5, and 7 once eight scores are there; 5 is among the best two of four in rung 2.
+is "$(metric "$work/r" asha makespan) $(metric "$work/r" asha branches_run) $(metric "$work/r" asha score_kept)" "24 2 6" \
+  "asha: promotions as scores come in"
+: "${CC:=cc}"
+if command -v "${CC%% *}" >/dev/null; then
+  include=$(cd "$srcdir" && pwd)/include
+  plugin() { $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" "${@:2}" -o "$work/$1.so" "$srcdir/tests/plugins/flow_policy.c"; }
+  plugin below && plugin early -DEARLY && plugin nowhere -DNOWHERE
+  ok $? "a policy for flows is one C file"
+  run "$work/r.json" --cluster 1x1 --policy "$work/below.so" --out "$work/r"
+  # Rung 1 in order 3, 8, 1, 6, 2, 7, 4, 5 interleaved with later rungs; a branch below the mean of the scores so far is pruned.
+  ok "$(awk -v a="$(metric "$work/r" below-mean branches_run)" 'BEGIN { print((a > 0 && a < 8) ? 0 : 1) }')" "a plugin prunes branches"
+  said=$(run "$work/r.json" --cluster 1x1 --policy "$work/early.so")
+  like "$? $said" '^1 orrery: policy below-mean: job 0 at 0.*: reads a score before the stage has ended: expected' "a score is refused before it is there"
+  said=$(run "$f1" --cluster 1x1 --policy "$work/nowhere.so")
+  like "$? $said" '^1 orrery: policy below-mean: .*prunes the branch of a job that is in none' "a stage outside explores has no branch to prune"
+else
+  skip "no C compiler ($CC)" 4
+fi
+
 # ---- speed: 90,301 stages ----
 before=$(awk '{ print $1 + $2 }' <(times | tail -1 | tr 'ms' '  ' | awk '{ print $1 * 60 + $2, $3 * 60 + $4 }'))
 run explore:f=300,f2=300,prefix=20,branch=1,prefix_bytes=1e9,branch_bytes=1e8 --cluster 1x8 --policy mdf --memory amm \
