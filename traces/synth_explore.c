@@ -139,7 +139,7 @@ struct state {
 static void start(void *state, const void *args, uint64_t seed, uint64_t index)
 {
 	struct state *s = state;
-	struct orr_error err;
+	struct orr_error err = { 0 };
 	struct flow *f = make_one(args, &err);
 	(void)seed, (void)index;
 	s->every_ns = orr_arg_time_ns(args, "every");

@@ -12,7 +12,7 @@
 
 static struct learn_config config_of(const struct orr_jobs *w, const struct flow_run *run, const struct flow_score *s, double value)
 {
-	struct orr_error err;
+	struct orr_error err = { 0 };
 	struct orr_args *args = args_new(learn_options, "score", &err);
 	struct learn_config c;
 	learn_config_read(&c, args);
