@@ -19,7 +19,7 @@
 
 enum { SIMD_LANES = 16 };
 
-/* A vector extension of GCC and clang. The aligned type needs 64 bytes, the other one those of a float. */
+/* A vector extension of GCC and clang. The first type is aligned to 64 bytes, the second one to the size of a float. */
 typedef float simd_f32 __attribute__((vector_size(64)));
 typedef int32_t simd_i32 __attribute__((vector_size(64)));
 typedef float simd_f32_unaligned __attribute__((vector_size(64), aligned(4), may_alias));

@@ -8,7 +8,7 @@
 #ifndef ORR_BASE_SOURCES_H
 #define ORR_BASE_SOURCES_H
 
-/* SHA-256 over the contents of the sources, as 64 hex digits. */
+/* SHA-256 of the contents of the sources, as 64 hex digits. */
 extern const char sources_hash[];
 
 #endif

@@ -53,7 +53,7 @@ struct backend_clocks {
 	char throttle[96]; /* reasons of throttling; "": none or unknown */
 };
 
-/* Times. device_s: of all calls on the device; issue_s: in which the host issues them (NAN: equal to device_s). */
+/* Times of all calls. device_s: on the device; issue_s: time in which the host issues the calls (NAN: equal to device_s). */
 struct timing {
 	double device_s, issue_s;
 };

@@ -24,7 +24,7 @@ struct plan_point {
 	struct kernel kernel;
 	bool is_held_out, is_burst, is_anchor, is_put_off; /* is_put_off: postponed because the device was throttled */
 	double order;                                      /* position in the run, from 0 */
-	double first_s;                                    /* its first measured time; 0: not measured yet */
+	double first_s;                                    /* first measured time of the point, s; 0: not measured yet */
 };
 
 struct sweep {

@@ -16,7 +16,7 @@
 struct cli_command {
 	const char *name;
 	const char *doc;  /* one line */
-	const char *help; /* text of --help: usage, options, an example; NULL: put_help() writes it */
+	const char *help; /* text of --help: usage, options, an example; NULL: put_help() writes the text */
 	int (*run)(int argc, char **argv, struct orr_error *err);
 	void (*put_help)(struct sbuf *out);
 };

@@ -98,7 +98,7 @@ cat <<'END'
 	-*) COMPREPLY=($(compgen -W "$options --help" -- "$cur")) ;;
 	*)
 		[ "$COMP_CWORD" -ne 2 ] || COMPREPLY=($(compgen -W "$verbs" -- "$cur"))
-		# Completes a trace by generators, a model by names.
+		# Completes traces by names of generators, and models by names of models.
 		case $command,${COMP_WORDS[2]},$COMP_CWORD in
 		step,*,2 | model,show,3) COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" model list 2>/dev/null |
 			awk 'NR > 1 { print $1 }')" -- "$cur") $(compgen -f -- "$cur")) ;;

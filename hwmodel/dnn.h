@@ -40,7 +40,7 @@ struct dnn_layer {
 #define DNN_NO_BLOCK UINT32_MAX
 
 struct dnn {
-	char *name, *title, *input; /* such as "resnet50", "ResNet-50 v1.5 ..", "224x224x3" */
+	char *name, *title, *input; /* names and input, such as "resnet50", "ResNet-50 v1.5 ..", "224x224x3" */
 	struct dnn_layer *layer;
 	uint32_t n_layers;
 	double params, tensors; /* sums over layers */

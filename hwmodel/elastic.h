@@ -57,7 +57,7 @@ struct elastic {
 	uint32_t n_curves;
 	struct elastic_figure *figure;
 	uint32_t n_figures;
-	struct elastic_step *step; /* NULL: nothing to derive */
+	struct elastic_step *step; /* data for derived step times; NULL: step times are not derived */
 };
 
 /* Loads a job. name_or_file: a file that ends in .json, or a name of the catalogue. Returns NULL on error. */

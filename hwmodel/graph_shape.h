@@ -29,7 +29,7 @@ const char *degree_law_name(size_t law);
 double graph_degree(const struct graph_shape *g, double u);
 /* Expected number of pairs (vertex, other server that keeps a ghost of it), over all vertices. */
 double graph_ghosts_expected(const struct graph_shape *g, uint32_t parts);
-/* The same, counted on a generated graph with these degrees and uniform neighbours. Memory: none per edge. */
+/* Same, but counted on a generated graph with these degrees and uniform neighbours. Needs no memory per edge. */
 double graph_ghosts_counted(const struct graph_shape *g, uint32_t parts, uint64_t seed);
 
 #endif

@@ -21,7 +21,7 @@ struct served_curve {
 
 struct served_llm {
 	enum served_form form;
-	/* closed: ms per iteration, token, context token, pair */
+	/* coefficients of form `closed`: ms per iteration, token, context token, pair */
 	double constant_ms, token_ms, context_ms, pair_ms;
 	/* curves */
 	struct served_curve prompt, decode;

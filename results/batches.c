@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Limits found on the processes of tests/coverage: docs/models/statistics.md. */
+/* Limits that were found on the processes of tests/coverage (docs/models/statistics.md). */
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
 /* At the limits above, intervals are longer by this share. Of the runs of a workload near a limit, mostly runs with little variation
  * pass the checks, and their means are low. */

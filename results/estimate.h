@@ -42,7 +42,7 @@ enum estimate_range estimate_range_of(const char *name);
 /* An estimate and the inputs of its interval. */
 struct estimate {
 	double value, error; /* error: standard error */
-	double skewness;     /* skewness of the estimate: that of one value over sqrt(n) */
+	double skewness;     /* skewness of the estimate: skewness of one value / sqrt(n) */
 	double df;           /* degrees of freedom of the error */
 	double tail_share;   /* chance of error at the end on the side of the tail, as a share of the chance at the other end */
 };

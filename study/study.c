@@ -385,7 +385,7 @@ static int finish_parts(struct study *t, struct orr_error *err)
 int study_carry_out(struct study *t, const char *what, struct orr_error *err)
 {
 	int rc = ORR_OK;
-	/* Precedes the runs, so that an invalid name is reported before hours of work. */
+	/* The folder is made before the runs, so that an invalid name is reported before hours of work. */
 	if (t->o->out_dir)
 		rc = outfile_make_dir(t->o->out_dir, err);
 	if (!rc && t->o->db)

@@ -195,7 +195,7 @@ static int read_score(struct reader *r, const cJSON *o, struct flow_op *op)
 	return rc;
 }
 
-/* Other operators are named, and found when all are known. */
+/* Reads a choose. It refers to other operators by name; the names are resolved when all operators are known. */
 static int read_choose(struct reader *r, const cJSON *o, struct flow_op *op)
 {
 	static const char *const keys[] = { "of", "score", "keep", "incremental", "order", "stop", "threshold", "better", NULL };

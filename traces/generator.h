@@ -43,7 +43,7 @@ struct generator {
 		/* The row is initially an addition without a zone; its time may exceed the length. */
 		bool (*next_avail)(void *state, struct avail_rec *row);
 	};
-	/* The flows of its rows; may be NULL. */
+	/* Makes the flows of the generated rows; may be NULL. */
 	struct flowset *(*make_flows)(const struct orr_args *args, struct orr_error *err);
 	void (*stop)(void *state); /* frees the memory that the state owns, but not the state itself; may be NULL */
 };

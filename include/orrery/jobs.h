@@ -144,14 +144,14 @@ struct orr_stage {
 	uint64_t flow;            /* 0, 1, ... in order of submission */
 	uint64_t order;           /* position in a depth-first walk of the flow from its sink, the branches of an explore in order */
 	const char *op;           /* name of the operator; valid as long as the run */
-	uint32_t depth;           /* number of explores around it */
+	uint32_t depth;           /* number of explores around the stage */
 	uint64_t branch, explore; /* numbers that are equal for the stages of one innermost branch, and for the branches of one
 				   * explore. Never used again. 0: none */
 	uint32_t index, branches; /* position of the innermost branch in its explore, and number of its branches; 0 and 1 without an
 				   * explore */
 	double value;             /* of that branch */
 	double parallel;          /* product of the numbers of branches of the explores around it */
-	uint32_t rung;            /* number of scored stages before it in its branch */
+	uint32_t rung;            /* number of scored stages before the stage in its branch */
 	bool is_scored, is_last;  /* gives a score; the score is the one by which the branch is chosen */
 	bool is_lower_better;     /* whether the choose of the innermost explore prefers lower scores */
 };

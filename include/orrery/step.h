@@ -95,7 +95,8 @@ struct orr_step_graph {
 	bool has_attention;     /* GAT */
 	uint32_t layers;        /* layers of the network; layer l of `of_each` layers of the model begins at l * of_each */
 	uint32_t of_each;
-	uint32_t gather, apply, edge; /* their places among these: sum over neighbours, product, scores of edges (UINT32_MAX: none) */
+	uint32_t gather, apply, edge; /* places of layers among these: sum over neighbours, product, scores of edges (UINT32_MAX:
+				       * none) */
 };
 /* Returns false if the model is no graph network. */
 ORR_API bool orr_step_graph(const struct orr_step *s, struct orr_step_graph *out);

@@ -45,7 +45,8 @@ static struct rung_branch *next_branch(struct rungs *r)
 	return best;
 }
 
-/* Only branches that are not promoted wait. Goes on with the best if it is the last chance of its explore; prunes one otherwise. */
+/* Only branches that are not promoted wait. If no other branch of the explore can continue, continues the best waiting branch.
+ * Otherwise prunes one. */
 static void settle(struct rungs *r, struct orr_jobs *w)
 {
 	struct rung_branch *worst = NULL, *best = NULL;
@@ -60,7 +61,7 @@ static void settle(struct rungs *r, struct orr_jobs *w)
 	}
 	if (!worst)
 		return;
-	bool has_finished = false; /* a branch left after a higher rung than any that waits */
+	bool has_finished = false; /* one branch has left after a higher rung than that of any waiting branch */
 	for (size_t i = 0; i < r->n_scores; i++)
 		has_finished |= r->score[i].explore == worst->explore && r->score[i].rung > best->rung;
 	if (worst == best && !has_finished)

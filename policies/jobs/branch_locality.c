@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All branches at once, each on an equal part of the cluster (branch_parallel.c), on the nodes that hold most bytes of its inputs: a
- * baseline of meta-dataflows (the prototype's parallel scheduler with input locality). Nodes that hold equally much are taken in order.
+ * All branches at once, each on an equal part of the cluster (branch_parallel.c), on the nodes that hold most bytes of its
+ * inputs: a baseline of meta-dataflows (the prototype's parallel scheduler with input locality). Of nodes that hold equally
+ * many bytes, the first is taken.
  */
 #include "branches.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All branches of an explore at once, each on 1/f of the GPUs: a baseline of meta-dataflows. Stages outside explores use the whole
- * cluster. Stages within several explores use the cluster divided by the product of their numbers of branches, at least one GPU.
+ * Runs all branches of an explore at the same time, each on 1/f of the GPUs: a baseline of meta-dataflows. Stages outside
+ * explores use the whole cluster. Stages within several explores use the cluster divided by the product of their numbers of
+ * branches, at least one GPU.
  */
 #include "branches.h"
 

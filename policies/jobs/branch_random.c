@@ -20,7 +20,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return s;
 }
 
-/* SplitMix64 of the seed and the number of the job. */
+/* Returns SplitMix64 of the seed and the number of the job. */
 static int64_t draw(uint64_t seed, uint64_t number)
 {
 	uint64_t z = seed + (number + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -47,7 +47,7 @@ struct gavel_member {
 	uint32_t chosen;                 /* number of members chosen for the next round */
 	bool is_allocated;               /* member is counted in the current X */
 	double isolated_s;               /* time of the completed steps on an equal share */
-	double isolated_rate, left_then; /* throughput on that share, and steps left, at the last allocation */
+	double isolated_rate, left_then; /* throughput on the isolated share, and remaining steps, at the last allocation */
 	uint32_t shape;
 	double *speed;                           /* throughput by type */
 	double *throughput, *share, *owed, *got; /* values by type; throughput 0: the job cannot run on the type */

@@ -310,7 +310,7 @@ static void look_ahead(struct las *s, struct orr_jobs *w)
 			double width = s->counts_gpus ? (double)x->milli / 1000 : 1, most = 4.6e9;
 			int64_t at;
 			if (!(width > 0))
-				continue; /* without GPUs, it attains no GPU time */
+				continue; /* without GPUs, the job attains no GPU time */
 			if (s->is_tiresias) {
 				double ran = (double)orr_job_attained_ns(w, x->job) / 1e9;
 				double dt = floor((s->limit[i] - ran) / width);

@@ -33,7 +33,7 @@ struct alpa {
 	double *t;         /* times t, [(i * (pieces + 1) + j) * meshes + k] */
 	uint32_t *shards;  /* best degree, same index */
 	double *F;         /* F(j, n), [j * (gpus + 1) + n] */
-	uint32_t *to, *on; /* end of the first stage and its mesh, same index */
+	uint32_t *to, *on; /* end of each stage and its mesh; both arrays have the same index */
 };
 
 static void list_meshes(struct alpa *a)

@@ -170,7 +170,7 @@ static double latency_s(const struct terms *t, double m)
 	return warm + (m - 1) * (t->F[q] + t->B[q]) + end;
 }
 
-/* A state: number of pieces planned, and the GPUs in use (their number by machine determines the rest). */
+/* A state of the search: number of planned pieces, and GPUs in use (identified by their number on each machine). */
 struct state {
 	uint32_t j, used, stages;
 	uint64_t key;

@@ -16,7 +16,7 @@ struct part {
 	double lo, hi; /* hi 0: nothing */
 	orr_inst inst;
 	uint32_t order; /* nodes: by creation; stages: pipeline by pipeline */
-	double lacks;   /* stages: share that their node must copy */
+	double lacks;   /* share of each stage that its node must copy */
 	bool is_done;   /* is matched */
 };
 

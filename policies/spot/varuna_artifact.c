@@ -12,7 +12,7 @@ enum {
 
 struct checkpoint {
 	uint64_t at;    /* number of steps completed at its start */
-	uint64_t count; /* step counter at its start: like `at`, less the steps of failed checkpoints */
+	uint64_t count; /* step counter at the start of the checkpoint: like `at`, minus the steps of failed checkpoints */
 	int64_t done_ns;
 };
 

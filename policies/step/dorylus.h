@@ -15,7 +15,7 @@ enum dorylus_mode { BY_LAMBDA, BY_CPU, BY_GPU };
 enum dorylus_variant { PIPE, NO_PIPE, ASYNC };
 enum task_kind { GA, AV, SC, AE, WU, TASK_KINDS };
 
-/* One task of a chunk. Bytes and seconds are per chunk. */
+/* A task of a chunk. Bytes and seconds are per chunk. */
 struct task {
 	enum task_kind kind;
 	uint32_t layer;
@@ -40,7 +40,7 @@ struct chunk {
 	uint32_t server;
 	uint32_t weights, weights_at; /* weight server: its endpoint, its number from 0 */
 	uint32_t task;                /* index of the current task */
-	uint64_t epoch;               /* the current one, or the next one while it waits for it */
+	uint64_t epoch;               /* current epoch, or the next epoch while the chunk waits for it */
 	bool is_waiting;              /* flag: waits for the start of `epoch` */
 	orr_op turn;                  /* gate, while it waits for a function */
 };

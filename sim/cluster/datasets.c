@@ -9,7 +9,7 @@
 
 #define NONE UINT32_MAX
 
-/* The number of a set: its index below, its serial number above. */
+/* A set's number has its index in the low bits and its serial number above. */
 enum { INDEX_BITS = 28 };
 #define INDEX(set) ((uint32_t)((set) & ((UINT64_C(1) << INDEX_BITS) - 1)))
 

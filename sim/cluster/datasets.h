@@ -28,7 +28,7 @@ struct datasets_config {
 	uint32_t n_nodes;
 	const int64_t *memory; /* bytes of each node; may be NULL with DATASETS_NONE */
 	double disk_Bps;       /* bandwidth of each node's disk for reads and writes together, bytes/s; 0: transfers take no time */
-	bool reloads;          /* a piece read from disk comes back to memory */
+	bool reloads;          /* flag: a piece that was read from disk is kept in memory */
 	bool first_use_free;   /* amm as in the prototype: the first use does not reduce the value */
 };
 
@@ -50,7 +50,7 @@ void datasets_read(struct datasets *d, uint64_t set);
 /* Makes a set of `bytes` on n nodes, in the making until datasets_made(). unit: min(bytes * rho, recompute) of amm. uses: reads
  * before it is freed. Returns its number, never DATASETS_NO_SET. */
 uint64_t datasets_add(struct datasets *d, const uint32_t *node, uint32_t n, int64_t bytes, double unit, uint64_t uses);
-/* Time of the transfers since datasets_begin(): the longest of the nodes, ns. */
+/* Returns the time of the transfers since datasets_begin(), ns: the largest over the nodes. */
 int64_t datasets_io_ns(const struct datasets *d);
 void datasets_made(struct datasets *d, uint64_t set);
 /* n readers are through, or will never come. Frees the set with the last. */

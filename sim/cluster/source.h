@@ -65,7 +65,7 @@ static inline int64_t source_next_ns(const struct source *s, enum source_stream 
 void source_pass(struct source *s, enum source_stream k, struct avail_rec *out);
 /* Reads the next row, to be taken later. The pointer is valid until the next read. */
 const struct avail_rec *source_read(struct source *s, enum source_stream k);
-/* Appends the row passed last to the rows to take. */
+/* Puts the row that source_pass() returned last at the end of the rows to take. */
 void source_put_back(struct source *s, enum source_stream k, const struct avail_rec *r);
 /* Takes the first of the rows that were read. */
 struct avail_rec source_take(struct source *s, enum source_stream k);

@@ -6,7 +6,7 @@
 #include "jobs/life.h"
 #include "jobs/world.h"
 
-/* The row + 1 of the preceding job; 0: none. of_id: row + 1 by number of the id's text, of rows before this one. */
+/* Returns row + 1 of the preceding job; 0: none. of_id: by number of the id's text, row + 1 of the latest row before this one. */
 static uint32_t before(const struct job_rec *r, const uint32_t *of_id)
 {
 	return r->preceding ? of_id[r->preceding] : 0;

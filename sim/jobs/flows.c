@@ -160,7 +160,7 @@ static void make_ready(struct orr_jobs *w, struct flow_branch *b, uint32_t op)
 	s->is_event_due = true;
 }
 
-/* Starts every item of the branch that waits for nothing. */
+/* Starts every item of the branch that waits for no other item. */
 static void start_item(struct orr_jobs *w, struct flow_branch *b, uint32_t op);
 
 static void start_branch(struct orr_jobs *w, struct flow_branch *b)

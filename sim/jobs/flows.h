@@ -30,7 +30,7 @@ struct flow_item {
 	uint32_t before;       /* items for which it waits */
 	uint8_t state;         /* enum flow_item_state */
 	uint32_t queued;       /* index in flows.ready, if FLOW_QUEUED */
-	uint64_t set, scratch; /* its output, and memory it holds while it runs; DATASETS_NO_SET: none */
+	uint64_t set, scratch; /* output of the stage, and memory that it holds while it runs; DATASETS_NO_SET: none */
 	orr_job job;
 	double score;
 	int64_t took;
@@ -101,7 +101,7 @@ struct flows {
 void flows_begin(struct orr_jobs *w);
 void flows_free(struct orr_jobs *w);
 void flows_submit(struct orr_jobs *w, const struct job_rec *row);
-/* The request of an operator as a job. */
+/* Returns the request of an operator as a job. */
 struct job_rec flow_rec(const struct job_rec *row, const struct flow *f, uint32_t op, uint64_t path);
 /* Called for stages only, by life.c. */
 void flows_started(struct orr_jobs *w, struct job *job);
@@ -113,7 +113,7 @@ void flows_prune(struct orr_jobs *w, struct flow_branch *b);
 void flows_state(struct orr_jobs *w); /* records a point of the memory series */
 void flows_metrics(struct orr_jobs *w);
 void flows_check(struct orr_jobs *w, bool is_end);
-/* The name of a stage, such as "train[3][17]", in out[]. */
+/* Writes the name of a stage, such as "train[3][17]", to out[]. */
 void flows_name(const struct job *job, char *out, size_t size);
 /* Data sets that a stage of `op` in branch b reads: calls f for each. */
 void flows_each_input(const struct flow_branch *b, uint32_t op, void (*f)(void *ctx, uint64_t set), void *ctx);

@@ -67,7 +67,7 @@ struct job {
 	timeline_sum gpu_milli_ns; /* time in finished runs x GPUs held (1/1000) */
 	timeline_sum live_ns;      /* integral of live jobs over time, at arrival */
 	uint32_t preemptions, migrations, restarts;
-	/* Of a stage of a flow. */
+	/* fields of a stage of a flow */
 	struct flow_branch *branch; /* NULL: no stage */
 	uint32_t stage;             /* operator */
 	bool is_linear;             /* runs on any number of GPUs, at a rate in proportion */

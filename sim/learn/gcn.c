@@ -31,7 +31,7 @@ struct rows {
 /* A gradient that no weight server has yet. */
 struct due {
 	struct vec *v;
-	uint64_t epoch, step; /* step: of the weights of its layer when they were stashed */
+	uint64_t epoch, step; /* step: version of the layer's weights when they were stashed */
 	uint32_t layer;
 };
 

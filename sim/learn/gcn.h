@@ -51,9 +51,9 @@ void gcn_gather(const struct gcn_graph *g, uint32_t first, uint32_t n, uint32_t 
 void gcn_apply(uint32_t n, uint32_t from, uint32_t to, const double *rows, const double *w, bool relu, double *out);
 /* Replaces outputs (n x classes) by the gradient of the loss and returns their share of the loss. */
 double gcn_softmax(const struct gcn_graph *g, uint32_t first, uint32_t n, double *out);
-/* Weights' gradient (from x to) = transposed rows times error (n x to). */
+/* Computes the weights' gradient (from x to) = transposed rows times error (n x to). */
 void gcn_weight_gradient(uint32_t n, uint32_t from, uint32_t to, const double *rows, const double *error, double *gradient);
-/* back (n x from) = error (n x to) times transposed w. */
+/* Computes back (n x from) = error (n x to) times transposed w. */
 void gcn_row_gradient(uint32_t n, uint32_t from, uint32_t to, const double *error, const double *w, double *back);
 
 /* ---- training ---- */

@@ -458,7 +458,7 @@ void train_result_free(struct train_result *t)
 
 /* ---- metrics and figures ---- */
 
-/* Loss, or accuracy; linear between points. */
+/* Returns the loss or the accuracy; linear between points. */
 static double value_at(const struct train_seed *s, size_t offset, double time_s)
 {
 	size_t i = 0;
@@ -471,7 +471,7 @@ static double value_at(const struct train_seed *s, size_t offset, double time_s)
 	return value + (time_s - p->time_s) / (p[1].time_s - p->time_s) * (*(const double *)((const char *)(p + 1) + offset) - value);
 }
 
-/* Mean of the seeds at a time that all of them reached. */
+/* Returns the mean of the seeds at a time that all of them reached. */
 static double mean_at(const struct train_result *t, size_t offset, double time_s)
 {
 	double sum = 0;

@@ -32,7 +32,7 @@ struct flow_path {
 
 struct net_flow {
 	double bytes, weight;
-	double due;          /* reading of its group's clock at which the flow ends */
+	double due;          /* reading of the group's clock at which the flow ends */
 	double share;        /* of its bottleneck */
 	uint64_t tag, order; /* order: of start */
 	uint32_t at;         /* index of the flow in the group */

@@ -152,7 +152,7 @@ int embeddings_report(struct orr_plan *p, struct run_result *r, struct orr_error
 
 /* ---- lookups.c ---- */
 /* Adds the times of lookups on the device, the number of codes that its memory holds, and the served model (served.h) as the note
- * "plan-file". Without a device: nothing. */
+ * "plan-file". Without a device, adds nothing. */
 void lookups_report(const struct orr_plan *p, struct run_result *r);
 
 /* ---- run.c ---- */

@@ -77,10 +77,10 @@ struct lane {
 	bool is_flying, is_cut;           /* an iteration is in flight; it is the last of its repetition */
 	unsigned flags;                   /* enum orr_iter_flag */
 	uint32_t flying;                  /* decodes in it */
-	uint32_t taken;                   /* number of blocks that the decodes took for it */
-	uint32_t late;                    /* number of decodes that joined since its start */
-	uint64_t ahead;                   /* number of iterations before it that ended without an event */
-	uint64_t left;                    /* number of iterations of the repetition after it */
+	uint32_t taken;                   /* number of blocks that the decodes took for the iteration */
+	uint32_t late;                    /* number of decodes that joined since the start of the iteration */
+	uint64_t ahead;                   /* number of earlier iterations of the repetition, which ended without an event */
+	uint64_t left;                    /* number of later iterations of the repetition */
 	uint32_t keep_free;
 	double network_bytes;  /* bytes that the iteration sends out of nodes */
 	double start_s, end_s; /* start and end; end_s -1: no iteration yet */

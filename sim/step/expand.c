@@ -78,7 +78,7 @@ static int by_op(const void *x, const void *y)
 	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
-/* Room for the offsets of op `n` and the one past it. */
+/* Reserves room for the offsets of op `n` and of the next op. */
 static void reserve_index(struct iteration *k, uint32_t n)
 {
 	if (n + 2 <= k->cap_memory_of)

@@ -54,7 +54,7 @@ static bool is_possible(struct orr_step *s, const struct orr_functions *f)
 	return !s->error.code;
 }
 
-/* The arrays by endpoint, all zero or at their first values in create(). */
+/* Extends the arrays by endpoint; new elements are zero or have their initial values. */
 static void extend(struct orr_step *s, uint32_t n)
 {
 	uint32_t before = s->endpoints, all = before + n;

@@ -16,7 +16,7 @@ struct functions;
 void functions_free(struct orr_step *s);
 double functions_memory(const struct orr_step *s, uint32_t function); /* bytes */
 
-/* Of the executor. The start time of the next invocation, s. */
+/* Returns the start time of the next invocation, s. For the executor. */
 double functions_start_s(struct orr_step *s);
 /* An op of orr_invoke() or orr_returns() has ended. */
 void functions_op_ended(struct orr_step *s, const struct op *o);

@@ -373,7 +373,7 @@ static void faults(void)
 		ok(good, "refused: %s", wrong[i].says);
 		dnn_free(d);
 	}
-	/* Deeper than cJSON's nesting limit. */
+	/* JSON that is nested deeper than cJSON allows */
 	char *deep = mem_alloc(200001);
 	memset(deep, '[', 200000);
 	deep[200000] = '\0';

@@ -122,7 +122,7 @@ static double expected_time(const struct model *m)
 	return t;
 }
 
-/* Each combination with its own source and prefix. */
+/* Computes the time with a separate source and prefix for each combination. */
 static double sequential_time(const struct model *m)
 {
 	double t = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rounds of gavel under its own rules, with times worked out by hand. */
+/* The rounds of gavel under its own rules, with times computed by hand. */
 #include "tests/jobs/replay.h"
 #include "tests/tap.h"
 

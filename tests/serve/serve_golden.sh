@@ -34,7 +34,7 @@ mixed="20.000000 67.400000 0
 golden "orca: decodes with the whole prompt" orca two.csv "$mixed" "${many[@]}"
 golden "splitwise: decodes with the whole prompt" splitwise two.csv "$mixed" "${many[@]}"
 golden "mlfq: decodes with the whole prompt" mlfq two.csv "$mixed" "${many[@]}"
-# 20 + 12.1 + 12.2, then r1 30 + 13.1.
+# r0 takes 20 + 12.1 + 12.2, then r1 takes 30 + 13.1.
 alone="20.000000 44.300000 0
 74.300000 87.400000 0"
 golden "static batches: r1 waits for the end of r0" fastertransformer two.csv "$alone" "${many[@]}"

@@ -116,7 +116,7 @@ static void sets(void)
 		"0:10000000000 472+18 ChatGPT session=1\n1:236000000000 417+276 GPT-4\n2:237000000000 1360+647 ChatGPT session=2\n",
 		"compress below 1 lengthens the trace");
 	holds("vidur.csv", "first=1", "vidur", "0:0 374+44\n", "first");
-	/* Span 113.5 s and two gaps: the copy begins 56.75 s after the last row. */
+	/* The span of 113.5 s has two gaps, so the copy begins 56.75 s after the last row. */
 	holds("burstgpt.csv", "repeat=2", "burstgpt",
 		"0:5000000000 472+18 ChatGPT session=1\n1:118000000000 417+276 GPT-4\n2:118500000000 1360+647 ChatGPT session=2\n"
 		"3:175250000000 472+18 ChatGPT session=3\n4:288250000000 417+276 GPT-4\n5:288750000000 1360+647 ChatGPT session=4\n",
