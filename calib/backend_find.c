@@ -61,7 +61,7 @@ static const struct backend *find_cuda(struct orr_error *err)
 #ifdef ORR_CUDA
 	orr_fail(err, ORR_EDEVICE,
 		"no usable GPU: no module " MODULE " in the build or installation folder; "
-		"ORRERY_MODULE_PATH can name its folder");
+		"set ORRERY_MODULE_PATH to its folder");
 #else
 	orr_fail(err, ORR_EDEVICE,
 		"no usable GPU: this program was built without CUDA (configure --with-cuda needs nvcc); "

@@ -139,8 +139,8 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	else if (b->rolls_back && b->every_ns < ORR_SECOND)
 		orr_fail(err, ORR_EINPUT, "checkpoint_interval: expected at least 1s with rollback");
 	else if (!largest)
-		orr_fail(err, ORR_EINPUT, "job %s has no redundant step time at depth %u: set depth, or curve if it has one", job.name,
-			b->depth);
+		orr_fail(err, ORR_EINPUT, "job %s has no redundant step time at depth %u: set depth, or curve if the job has a curve",
+			job.name, b->depth);
 	else
 		return true;
 	return false;

@@ -184,7 +184,7 @@ static int check_type(const struct spot_state *t, const struct speeds *known, co
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
 		"%.200s: has instances of type %.60s; the step times of job %.80s are for %.60s, and the speed of %.60s is unknown: set "
-		"spot.speeds=%.60s=X, X being its relative speed",
+		"spot.speeds=%.60s=X with its relative speed X",
 		availset_source(t->capacity), type, t->job->name, own, type, type);
 }
 
