@@ -230,7 +230,7 @@ static int set_scopes(const struct checker *c)
 		o->depth = depth_of(f, o->scope);
 		o->instances = flow_paths(f, o->scope);
 		if (!rc && (o->depth > 16 || (double)o->instances * (o->value.n ? o->value.n : 1) > (double)FLOW_MAX_STAGES))
-			rc = refuse(c, i, "has too many branches", "at most 1e12 stages, and 16 explores within one another");
+			rc = refuse(c, i, "has too many branches", "at most 1e12 stages, and 16 nested explores");
 		if (!rc)
 			rc = check_values(c, i, &o->work_s, "has a list of work_s that fits no explore");
 		if (!rc)

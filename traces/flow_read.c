@@ -374,7 +374,7 @@ static cJSON *parse(const char *name, const char *text, size_t n, struct orr_err
 	for (const char *s = text; end && s < end && s < text + n; s++)
 		line += *s == '\n';
 	cJSON_Delete(root);
-	orr_fail(err, ORR_EINPUT, "%s:%zu: is not valid JSON from here on: expected an object with operators or flows", name, line);
+	orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected an object with operators or flows", name, line);
 	return NULL;
 }
 

@@ -169,7 +169,7 @@ static int open_embeddings(struct scenario *s, struct plan_state *t, struct orr_
 {
 	const char *problem = orr_arg_text(s->keys, "model");
 	if (s->cluster)
-		return orr_fail(err, ORR_EINPUT, "cluster: embeddings are compressed without one: expected no cluster");
+		return orr_fail(err, ORR_EINPUT, "cluster: compression of embeddings uses no cluster: expected none");
 	int rc = open_server(s, t, err);
 	if (rc)
 		return rc;

@@ -265,7 +265,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (replica == q->replica) {
-		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, on which the request already is", replica);
+		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, the present replica of the request", replica);
 		return;
 	}
 	if (to->model != l->model) {

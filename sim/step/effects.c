@@ -88,7 +88,7 @@ void step_note_draws(const struct scenario *s, unsigned used, struct run_result 
 {
 	if (remark_is_set(s, "step.contention_p") && !(used & STEP_USED_SLOWED_NIC))
 		result_note(r, "remark",
-			"step.contention_p slowed no NIC in the simulated iterations: a larger one, or more iterations, would");
+			"step.contention_p slowed no NIC in the simulated iterations: expected a larger value or more iterations");
 }
 
 /* clang-format off */

@@ -106,7 +106,7 @@ int facts_scale(struct orr_step *s)
 	s->scale_conv = s->scale_fc = 0;
 	if (given <= 0) {
 		if (fc >= 0)
-			return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: needs step.compute_s, which it divides");
+			return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: divides step.compute_s: expected both");
 		return ORR_OK;
 	}
 	const struct cost *c = s->config->cost[0];

@@ -250,8 +250,8 @@ int setting_resolve_values(const struct scenario *base, struct setting *s, struc
 	s->cost_samples = (uint32_t)orr_arg_int(base->keys, "cost_samples");
 	if (s->cost_samples && base->replications > 1)
 		return orr_fail(err, ORR_EINPUT,
-			"scenario: $.replications: expected 1 with cost_samples: intervals come from either replications or draws of the "
-			"costs");
+			"scenario: $.replications: expected 1 with cost_samples: intervals are computed either from replications or from "
+			"draws of the costs");
 	if (s->cost_samples == 1)
 		return orr_fail(err, ORR_EINPUT, "scenario: $.cost_samples: expected 0, or at least 2 draws, found \"1\"");
 	if (!(s->options = scenario_args_at(base->given, "step", step_options, "step", err)))

@@ -109,7 +109,7 @@ table|act_in_finish|1 orrery: policy serve-hostile: at 0\.520000000 s: orr_refus
 table|hang_in_finish|1 orrery: policy serve-hostile: .*has not returned for 1 s
 llm|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing exists$
 llm|admit_most|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
-llm|grow_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) to replica 0, on which the request already is$
+llm|grow_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) to replica 0, the present replica of the request$
 llm|iterate_oddly|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0 with unknown flags in 0xff$
 llm|admit_too_much|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
 EOT

@@ -391,7 +391,7 @@ static void test_impossible(void)
 		{ FLYING_PAUSE, "a pause in flight",
 			"policy scripted: request 0 at 0.010000000 s: orr_pause() while an iteration runs on replica 0" },
 		{ MOVE_HERE, "a move to its own replica",
-			"policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, on which the request already is" },
+			"policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, the present replica of the request" },
 		{ CUT, "a cut without an iteration",
 			"policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0, on which no iteration runs" },
 		{ WAITS, "an eviction of a waiting request",
