@@ -14,8 +14,8 @@
 #define HASH_START UINT64_C(0xcbf29ce484222325)  /* the offset basis of FNV-1a */
 #define HASH_GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio, odd */
 
-/* A bijection: the finaliser of SplitMix64 (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators",
- * OOPSLA 2014). */
+/* Applies a bijection, the finaliser of SplitMix64 (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number
+ * generators", OOPSLA 2014). */
 static inline uint64_t hash_mix(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -21,7 +21,7 @@ static double mean_degree(const struct graph_shape *g)
 	return g->edges / g->vertices;
 }
 
-/* The least k with P(degree <= k) >= u, from the normal approximation. */
+/* Returns the least k with P(degree <= k) >= u, from the normal approximation. */
 static double poisson_quantile(double mean, double u)
 {
 	double k = fmax(0, floor(mean + sqrt(mean) * gsl_cdf_ugaussian_Pinv(u)));

@@ -23,11 +23,11 @@ struct graph_shape {
 	double exponent; /* exponent of the power law, above 2 */
 };
 
-/* The name of a law in model files and specs; NULL past the last. */
+/* Returns the name of a law in model files and specs; NULL past the last. */
 const char *degree_law_name(size_t law);
 /* Returns the degree at the quantile u of (0, 1); at most vertices - 1. */
 double graph_degree(const struct graph_shape *g, double u);
-/* Expected number of pairs (vertex, other server that keeps a ghost of it), over all vertices. */
+/* Returns the expected number of pairs (vertex, other server that keeps a ghost of it), over all vertices. */
 double graph_ghosts_expected(const struct graph_shape *g, uint32_t parts);
 /* Same, but counted on a generated graph with these degrees and uniform neighbours. Needs no memory per edge. */
 double graph_ghosts_counted(const struct graph_shape *g, uint32_t parts, uint64_t seed);

@@ -362,7 +362,7 @@ static int set_positions(const struct checker *c)
 
 /* ---- sources ---- */
 
-/* Number of the import of `op` in the scope; adds it to this scope and to those above. */
+/* Returns the number of the import of `op` in the scope; adds it to this scope and to the scopes above. */
 static uint32_t import_of(struct flow *f, uint32_t scope, uint32_t op, uint32_t up, uint64_t uses)
 {
 	struct flow_op *e = &f->op[scope];

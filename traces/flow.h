@@ -118,24 +118,25 @@ void flow_free(struct flow *f);
 int flow_finish(struct flow *f, const char *where, struct orr_error *err);
 void flowset_free(struct flowset *s);
 void flowset_add(struct flowset *s, struct flow *f);
-/* The flows of a JSON text. name: the file's. NULL on error. */
+/* Returns the flows of a JSON text, or NULL on error. name: name of the file. */
 struct flowset *flowset_read(const char *name, const char *text, size_t n, struct orr_error *err);
 
 static inline double flow_value(const struct flow_values *x, uint64_t path)
 {
 	return x->n ? x->v[path % x->n] : 0;
 }
-/* Number of branches of a scope; 1 for FLOW_ROOT. */
+/* Returns the number of branches of a scope; 1 for FLOW_ROOT. */
 static inline uint64_t flow_branches(const struct flow *f, uint32_t scope)
 {
 	return scope == FLOW_ROOT ? 1 : f->op[scope].value.n;
 }
-/* Number of paths into the branches of a scope. */
+/* Returns the number of paths into the branches of a scope. */
 static inline uint64_t flow_paths(const struct flow *f, uint32_t scope)
 {
 	return scope == FLOW_ROOT ? 1 : f->op[scope].instances * f->op[scope].value.n;
 }
-/* Work of all stages of the flow, each once, in GPU seconds; and with a separate run of sources and prefix for each branch. */
+/* Return the work of all stages of the flow in GPU seconds: each stage once, and with a separate run of sources and prefix for each
+ * branch. */
 double flow_work_shared(const struct flow *f);
 double flow_work_unshared(const struct flow *f);
 /* Returns the flow in which each innermost branch is one job with its own sources and prefix. NULL: explores fork inside a branch. */

@@ -103,7 +103,7 @@ static int get_text(const struct reader *r, const cJSON *o, const char *key, con
 	return ORR_OK;
 }
 
-/* The index of a word in "a|b|c". */
+/* Reads a word and returns its index in "a|b|c". */
 static int get_choice(const struct reader *r, const cJSON *o, const char *key, const char *choices, int *out)
 {
 	const char *text = NULL;
@@ -124,7 +124,7 @@ static int get_choice(const struct reader *r, const cJSON *o, const char *key, c
 	return wrong(r, key, expected, item(o, key));
 }
 
-/* A number or a list of numbers. */
+/* Reads a number or a list of numbers. */
 static int get_values(const struct reader *r, const cJSON *o, const char *key, double low, double high, struct flow_values *out)
 {
 	const cJSON *x = item(o, key);

@@ -25,7 +25,7 @@ static struct flow_values copy_values(const struct flow_values *x)
 	return y;
 }
 
-/* The scored operator at the bottom of nested chooses. */
+/* Returns the scored operator at the bottom of nested chooses. */
 static uint32_t leaf_of(const struct flow *f, uint32_t choose)
 {
 	uint32_t s = f->op[choose].scorer;

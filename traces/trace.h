@@ -109,7 +109,7 @@ bool jobset_is_loaded(const struct jobset *s);
 const struct job_rec *jobset_at(const struct jobset *s, uint64_t number);
 /* Returns the strings of the rows of this set. The strings of a generator are complete before the first row. */
 const struct strtab *jobset_strings(const struct jobset *s);
-/* The flows of rows whose `flow` is not 0; NULL: none. */
+/* Returns the flows of the rows whose `flow` is not 0; NULL: none. */
 const struct flowset *jobset_flows(const struct jobset *s);
 /* Returns whether any job may name a strategy. */
 bool jobset_has_strategies(const struct jobset *s);

@@ -80,7 +80,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 	};
 }
 
-/* A waiting job has ended: others may take its reservation. */
+/* Handles the end of a waiting job: other jobs may take its reservation. */
 static void forget_waiting(struct conservative *c, orr_job j)
 {
 	size_t i = 0;

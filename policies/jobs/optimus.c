@@ -43,7 +43,7 @@ struct member {
 	bool is_running;
 	struct size *size;            /* sizes in ascending order; one if the job is rigid */
 	uint32_t n_sizes, at, target; /* indices */
-	double left_ns;               /* estimated work left at `since`; gain=time */
+	double left_ns;               /* for gain=time: estimated work left at `since` */
 	int64_t since;
 };
 

@@ -72,7 +72,7 @@ void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost
 	orr_free(stage);
 }
 
-/* SplitMix64 (Steele, Lea, Flood 2014) as a counter-based stream. */
+/* Returns SplitMix64 (Steele, Lea, Flood 2014), as a counter-based stream. */
 static uint64_t mix(uint64_t x)
 {
 	x += UINT64_C(0x9e3779b97f4a7c15);

@@ -42,7 +42,8 @@ static void run_on_server(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 	dorylus_on(d, s, push, ON_TASK, chunk, NO_SLOT);
 }
 
-/* The ghosts of a chunk: a message to each of `peers` servers, which differ from chunk to chunk. A server sends one message at a time. */
+/* Sends the ghosts of a chunk: a message to each of `peers` servers, which differ from chunk to chunk. A server sends one message at
+ * a time. */
 static void scatter(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 {
 	const struct chunk *c = &d->chunk[chunk];
@@ -97,7 +98,8 @@ static void end_epoch(struct dorylus *d, struct orr_step *s, uint64_t epoch)
 	dorylus_tune(d, s);
 }
 
-/* The slowest chunk is in another epoch: those that waited for it start. With barriers, the weights have their new values before. */
+/* Advances the epoch of the slowest chunk, and starts the chunks that wait for it. With barriers, the weights have their new values
+ * before that. */
 static void move_on(struct dorylus *d, struct orr_step *s)
 {
 	const struct epoch *e = epoch_at(d, d->least);
@@ -148,7 +150,7 @@ static void advance(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 
 /* ---- weights ---- */
 
-/* A chunk's gradient of a layer has arrived at its weight server. */
+/* Handles the arrival of a chunk's gradient of a layer at its weight server. */
 static void update(struct dorylus *d, struct orr_step *s, uint32_t chunk, uint32_t layer)
 {
 	const struct chunk *c = &d->chunk[chunk];
@@ -159,7 +161,7 @@ static void update(struct dorylus *d, struct orr_step *s, uint32_t chunk, uint32
 	dorylus_on(d, s, op, ON_UPDATE, layer, NO_SLOT);
 }
 
-/* All servers have the gradients of all chunks: they exchange them. */
+/* Exchanges the gradients between the servers, when all servers have the gradients of all chunks. */
 static void updated(struct dorylus *d, struct orr_step *s, uint64_t epoch, uint32_t layer)
 {
 	if (++d->arrived[layer] < d->n || d->weight_servers < 2 || d->given_s) {

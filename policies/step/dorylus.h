@@ -125,21 +125,21 @@ static inline struct epoch *epoch_at(const struct dorylus *d, uint64_t epoch)
 }
 /* Watches op, which belongs to no iteration's end. */
 void dorylus_on(struct dorylus *d, struct orr_step *s, orr_op op, enum event_kind kind, uint32_t chunk, uint32_t slot);
-/* The updates that a chunk's task makes (sim/learn). */
+/* Reports the updates that a chunk's task makes (sim/learn). */
 void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uint32_t chunk, const struct task *t);
 
 /* ---- dorylus_calls.c ---- */
 int dorylus_functions(struct dorylus *d, struct orr_step *s, struct orr_error *err);
 void dorylus_calls_free(struct dorylus *d);
-/* The chunk's task waits for a function. */
+/* Makes the chunk's task wait for a function. */
 void dorylus_queue(struct dorylus *d, struct orr_step *s, uint32_t chunk);
 /* Its turn has come: its gate has ended. */
 void dorylus_launch(struct dorylus *d, struct orr_step *s, uint32_t chunk);
-/* An invocation has returned. Returns whether it is the first of its task. */
+/* Handles the return of an invocation. Returns whether it is the first one of its task. */
 bool dorylus_returned(struct dorylus *d, struct orr_step *s, uint32_t slot);
 /* Starts the stragglers of an epoch again, and sets the next check. */
 void dorylus_check(struct dorylus *d, struct orr_step *s, uint64_t epoch);
-/* An epoch has ended. */
+/* Must be called at the end of an epoch. */
 void dorylus_tune(struct dorylus *d, struct orr_step *s);
 
 #endif

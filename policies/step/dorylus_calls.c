@@ -102,7 +102,7 @@ void dorylus_queue(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 
 /* ---- invocations ---- */
 
-/* Additional time of an invocation, drawn from a Pareto law. */
+/* Draws the additional time of an invocation from a Pareto law. */
 static double tail(const struct dorylus *d, struct orr_step *s)
 {
 	if (!(d->tail_p > 0) || orr_step_uniform(s) >= d->tail_p)

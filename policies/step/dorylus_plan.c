@@ -84,7 +84,7 @@ static struct task *add(struct dorylus *d, enum task_kind kind, uint32_t layer, 
 	return t;
 }
 
-/* The width of the rows that GA sums at a layer: GCN its input, GAT its output. */
+/* Returns the width of the rows that GA sums at a layer: the input of the layer for GCN, the output for GAT. */
 static double gathered_width(const struct orr_step *s, const struct dorylus *d, uint32_t layer)
 {
 	return width_of(s, d, layer, d->g.has_attention);
@@ -116,8 +116,8 @@ static void add_edges(struct dorylus *d, const struct orr_step *s, uint32_t laye
 }
 
 /*
- * AV: the product with the layer's weights; backward, the gradient of the weights and, but for the first layer, of the rows. Forward pulls
- * the input and pushes the output. Backward pulls both the input and the gradient of the output.
+ * Adds AV. Forward: the product with the layer's weights. Backward: the gradient of the weights and, except in the first layer,
+ * of the rows. Forward pulls the input and pushes the output. Backward pulls both the input and the gradient of the output.
  */
 static void add_apply(struct dorylus *d, const struct orr_step *s, uint32_t layer, bool is_backward, bool is_fused)
 {
@@ -142,7 +142,7 @@ static void add_apply(struct dorylus *d, const struct orr_step *s, uint32_t laye
 	t->seconds = d->mode == BY_LAMBDA ? flops / lambda_rate(d) : seconds + copies_s(d, t->in_bytes + t->out_bytes);
 }
 
-/* GCN: GA, AV, SC per layer; backward AV, SC, GA. GAT: AV, SC, AE, GA; backward SC, GA, AE, AV. */
+/* Adds all tasks. GCN: GA, AV, SC per layer; backward AV, SC, GA. GAT: AV, SC, AE, GA; backward SC, GA, AE, AV. */
 static void add_all(struct dorylus *d, const struct orr_step *s)
 {
 	uint32_t last = d->g.layers - 1;

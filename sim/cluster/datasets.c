@@ -90,7 +90,7 @@ static void rank_out(struct datasets *d, uint32_t p)
 	d->piece[p].at = NONE;
 }
 
-/* The rank of the set has changed. */
+/* Updates the node's heap after the rank of the set has changed. */
 static void rank_again(struct datasets *d, const struct set *s)
 {
 	for (uint32_t p = s->first; p != NONE; p = d->piece[p].next)

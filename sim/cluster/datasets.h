@@ -53,7 +53,7 @@ uint64_t datasets_add(struct datasets *d, const uint32_t *node, uint32_t n, int6
 /* Returns the time of the transfers since datasets_begin(), ns: the largest over the nodes. */
 int64_t datasets_io_ns(const struct datasets *d);
 void datasets_made(struct datasets *d, uint64_t set);
-/* n readers are through, or will never come. Frees the set with the last. */
+/* Counts n readers that have completed or will never come. Frees the set with the last. */
 void datasets_used(struct datasets *d, uint64_t set, uint64_t n);
 void datasets_drop(struct datasets *d, uint64_t set);
 
@@ -63,7 +63,8 @@ int64_t datasets_bytes_on(const struct datasets *d, uint64_t set, uint32_t node)
 										   * or on disk */
 double datasets_disk_share(const struct datasets *d, uint64_t set);
 const struct datasets_count *datasets_counts(const struct datasets *d);
-/* The first violated law: a set read before it was made or after it was freed, one freed twice, memory above its size. NULL: none. */
+/* Returns the first violated law: a set read before it was made or after it was freed, one freed twice, memory above its size. NULL:
+ * none. */
 const char *datasets_wrong(const struct datasets *d);
 
 #endif

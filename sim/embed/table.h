@@ -48,7 +48,7 @@ void embed_table_free(struct embed_table *t);
 
 /* Returns the shape of a generated table; NULL if the table is from a file. */
 const struct embed_shape *embed_shape_of(const struct embed_table *t);
-/* SHA-256 of what the table was made from: the file, or the shape without is_held. */
+/* Returns the SHA-256 of the table's source: the file, or the shape without is_held. */
 const char *embed_table_hash(const struct embed_table *t);
 uint32_t embed_fields(const struct embed_table *t);
 uint32_t embed_dim(const struct embed_table *t);

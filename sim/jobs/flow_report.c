@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* "flow.train[3][17]": the flow if it has a name, the operator, its branches from the outermost. */
+/* Writes a name such as "flow.train[3][17]": the flow if it has a name, the operator, and its branches from the outermost on. */
 void flows_name(const struct job *job, char *out, size_t size)
 {
 	const struct flow *f = job->branch->run->flow;

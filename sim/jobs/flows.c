@@ -326,7 +326,7 @@ static bool is_satisfied(struct flow_explore *e, const struct flow_op *choose, d
 
 static void fail_flow(struct orr_jobs *w, struct flow_run *run);
 
-/* The choose has its result: what it did not keep is dropped. */
+/* Ends an explore when its choose has a result; drops the branches that the choose did not keep. */
 static void finish_explore(struct orr_jobs *w, struct flow_branch *parent, uint32_t op, struct flow_explore *e)
 {
 	e->is_over = true;

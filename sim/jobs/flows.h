@@ -34,7 +34,7 @@ struct flow_item {
 	orr_job job;
 	double score;
 	int64_t took;
-	struct flow_explore *explore; /* kept when the branch is used again */
+	struct flow_explore *explore; /* state of an explore; kept when the branch is used again */
 };
 
 struct flow_branch {
@@ -115,18 +115,18 @@ void flows_metrics(struct orr_jobs *w);
 void flows_check(struct orr_jobs *w, bool is_end);
 /* Writes the name of a stage, such as "train[3][17]", to out[]. */
 void flows_name(const struct job *job, char *out, size_t size);
-/* Data sets that a stage of `op` in branch b reads: calls f for each. */
+/* Calls f for each data set that a stage of `op` in branch b reads. */
 void flows_each_input(const struct flow_branch *b, uint32_t op, void (*f)(void *ctx, uint64_t set), void *ctx);
 
 /* ---- flow_sets.c, for flows.c ---- */
-/* n readers, in branch b, of an operator `up` branches above are through. import: of b, if up > 0. */
+/* Counts n readers in branch b, which have completed, of an operator `up` branches above. import: of b, if up > 0. */
 void flow_use(struct orr_jobs *w, const struct flow_branch *b, uint32_t op, uint32_t up, uint32_t import, uint64_t n);
-/* The stage has ended: finishes its output and counts it as a reader that is through. */
+/* Handles the end of a stage: finishes its output and counts the stage as a completed reader. */
 void flow_finish_sets(struct orr_jobs *w, struct job *job);
 void flow_drop_sets(struct orr_jobs *w, struct flow_item *x);
 
 /* ---- scores.c ---- */
-/* The score that a stage gives; NAN and an error of the run if it cannot be computed. */
+/* Returns the score that a stage gives; NAN and an error of the run if the score cannot be computed. */
 double flow_score_of(struct orr_jobs *w, const struct flow_run *run, uint32_t op, uint64_t path);
 
 #endif

@@ -8,7 +8,7 @@
 #include <gsl/gsl_blas.h>
 #include <math.h>
 
-/* Cholesky factor h = L L' in place, lower triangle. Returns false if h is not positive definite. */
+/* Computes the Cholesky factor h = L L' in place, as the lower triangle. Returns false if h is not positive definite. */
 static bool cholesky(double *h, size_t n)
 {
 	for (size_t j = 0; j < n; j++) {

@@ -35,7 +35,7 @@ struct gcn_graph {
 struct gcn_graph *gcn_graph_new(const struct learn_config *c, struct orr_error *err);
 void gcn_graph_free(struct gcn_graph *g);
 
-/* Number of weights: W1 (features x hidden), then W2 (hidden x classes). */
+/* Returns the number of weights: W1 (features x hidden), then W2 (hidden x classes). */
 size_t gcn_dim(const struct learn_config *c);
 void gcn_start(const struct gcn_graph *g, double *w, struct rng *r); /* uniform within sqrt(6 / (inputs + outputs)) of 0 */
 
@@ -47,7 +47,7 @@ double gcn_evaluate(const struct gcn_graph *g, const double *w, double *accuracy
 /* rows (n x width) = A times the rows that row_of() returns; NULL stands for 0. */
 typedef const double *gcn_row_of(void *ctx, uint32_t vertex);
 void gcn_gather(const struct gcn_graph *g, uint32_t first, uint32_t n, uint32_t width, gcn_row_of *row_of, void *ctx, double *rows);
-/* out (n x to) = rows (n x from) times w (from x to), relu of it if asked for. */
+/* Computes out (n x to) = rows (n x from) times w (from x to), and applies relu if requested. */
 void gcn_apply(uint32_t n, uint32_t from, uint32_t to, const double *rows, const double *w, bool relu, double *out);
 /* Replaces outputs (n x classes) by the gradient of the loss and returns their share of the loss. */
 double gcn_softmax(const struct gcn_graph *g, uint32_t first, uint32_t n, double *out);
@@ -62,11 +62,11 @@ struct gcn;
 struct gcn *gcn_new(struct learn *l);
 void gcn_free(struct learn *l, struct gcn *s);
 
-/* The start and the end of a task, as effect_begin() and effect_end(). gcn_begin() returns NULL, or what is wrong. */
+/* Start and end a task, as effect_begin() and effect_end() do. gcn_begin() returns NULL, or the error. */
 const char *gcn_begin(struct learn *l, struct effect *e, uint64_t op);
 void gcn_end(struct learn *l, struct effect *e, const uint32_t *group, uint32_t n_group);
 
-/* Mean age in epochs of the rows that gathers read from other chunks; NAN before the first. */
+/* Returns the mean age in epochs of the rows that gathers read from other chunks; NAN before the first gather. */
 double gcn_ghost_staleness(const struct gcn *s);
 
 #endif

@@ -136,11 +136,11 @@ const struct learn_point *learn_series(const struct learn *l, size_t *n);
 double learn_time_to(const struct learn *l, double target);
 double learn_samples_to(const struct learn *l, double target);
 bool learn_reached(const struct learn *l); /* a configured target */
-/* LEARN_GCN: mean over gathered rows of other chunks, of the reader's epoch minus that of the rows; else NAN. */
+/* Returns, for LEARN_GCN, the mean over gathered rows of other chunks of (the reader's epoch - the row's epoch); otherwise NAN. */
 double learn_ghost_staleness(const struct learn *l);
 double learn_samples(const struct learn *l);
 uint64_t learn_steps(const struct learn *l); /* updates; LEARN_GCN: steps that all layers have made */
-/* The value of learn_config.history that the messages so far would have needed; 0: the given one sufficed. Otherwise some
+/* Returns the value of learn_config.history that the messages so far would have needed; 0: the given value sufficed. Otherwise some
  * messages have sent a newer gradient than that of their iteration, and all results are wrong. */
 uint64_t learn_history_needed(const struct learn *l);
 /* Returns the mean staleness. For a push: the server's steps since the worker pulled the parameters of its gradient. A step is one

@@ -225,7 +225,8 @@ static int check_session(const struct session *s, const struct learn_config *c, 
 	return ORR_OK;
 }
 
-/* The first epoch and time at which the accuracy is at least `level`, linear between the points of the series; INFINITY: never. */
+/* Finds the first epoch and time at which the accuracy is at least `level`, linear between the points of the series; INFINITY:
+ * never. */
 static void reach(const struct train_seed *s, double level, double *epochs, double *time_s)
 {
 	*epochs = *time_s = INFINITY;
@@ -240,7 +241,7 @@ static void reach(const struct train_seed *s, double level, double *epochs, doub
 	}
 }
 
-/* With a target accuracy, the time to the target is that to this accuracy. */
+/* Keeps the accuracies of a seed. With a target accuracy, the time to the target is the time to this accuracy. */
 static void keep_accuracy(const struct learn *l, struct train_seed *out, const struct learn_point *last)
 {
 	const double within = 0.01;

@@ -204,7 +204,7 @@ static void keep_shared(struct orr_plan *p, struct sum *x, uint32_t n)
 			p->users[x[i].use[k]] = 0;
 }
 
-/* The seconds of link x->use[k] in a second, for each byte/s of the rings' messages. */
+/* Returns the seconds of link x->use[k] per second, for each byte/s of the rings' messages. */
 static double weight(const struct sum *x, uint32_t k)
 {
 	return x->load_s[k] / x->bytes;

@@ -18,10 +18,10 @@ double functions_memory(const struct orr_step *s, uint32_t function); /* bytes *
 
 /* Returns the start time of the next invocation, s. For the executor. */
 double functions_start_s(struct orr_step *s);
-/* An op of orr_invoke() or orr_returns() has ended. */
+/* Handles the end of an op of orr_invoke() or orr_returns(). */
 void functions_op_ended(struct orr_step *s, const struct op *o);
 
-/* money_begin() reads step.prices. money_result(): at the end, which was at time_s. */
+/* money_begin() reads step.prices. money_result() is called at the end of the run, time_s. */
 int money_begin(struct orr_step *s);
 int money_prices(struct orr_step *s); /* after create() */
 int money_check(struct orr_step *s);

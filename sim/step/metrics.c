@@ -158,7 +158,7 @@ static void put_spans(const struct step_result *s, struct run_result *r)
 	}
 }
 
-/* Value: 1 / (time x cost), per USD and second. */
+/* Adds the value: 1 / (time x cost), per USD and second. */
 static void put_money(const struct step_money *m, struct run_result *r)
 {
 	double usd = m->node_usd + m->function_usd;

@@ -199,7 +199,7 @@ uint32_t wire_link(const struct orr_step *s, uint32_t link)
 	return s->is_merged && !s->is_analytic ? quotient_link_class(s->wire->quotient, link) : link;
 }
 
-/* The link by which an endpoint sends (out) or receives, as seen by a function. */
+/* Returns the link on which an endpoint sends (out) or receives, as a function uses it. */
 static uint32_t outer_link(const struct orr_step *s, uint32_t endpoint, bool out)
 {
 	if (endpoint < s->first_function)

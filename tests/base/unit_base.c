@@ -170,7 +170,7 @@ static bool is_heap(const struct keys *k, const uint32_t *v, uint32_t n)
 	return true;
 }
 
-/* Random additions, changed keys and removals, checked against the definition of a heap. */
+/* Tests random additions, changed keys and removals against the definition of a heap. */
 static void heaps(void)
 {
 	struct keys k = { { 0 }, { 0 } };
@@ -245,7 +245,7 @@ static void refused(struct orr_args *a, const char *name, const char *text, cons
 	same_text(err.text, why, "the refused value has the expected message");
 }
 
-/* Every kind of parameter, with values at its bounds. */
+/* Tests every kind of parameter, with values at its bounds. */
 static void kinds(void)
 {
 	static const struct orr_param table[] = { ORR_PARAM_BOOL("flag", true, "x"), ORR_PARAM_INT("n", "3", 2, 16, "x"),

@@ -210,7 +210,7 @@ static double timed_holds(struct run *r, const struct contestant *c, size_t hold
 	return spent / (double)done * 1e9;
 }
 
-/* A dropped queue keeps its last result. */
+/* The last result of a dropped queue is kept. */
 static void run_slices(struct run run[CONTESTANTS], size_t holds)
 {
 	for (int s = 0; s < SLICES; s++)

@@ -249,7 +249,7 @@ static uint32_t make(const char *family, const char *op, const char *precision, 
 	return grid_make(&kind, 60, &roomy, k);
 }
 
-/* The networks' products (BERT, Transformer, GPT-2, LLaMA, ResNet-50, VGG-16): columns x depth. */
+/* Returns whether the size is in the networks' products (BERT, Transformer, GPT-2, LLaMA, ResNet-50, VGG-16), by columns x depth. */
 static bool is_layer(double n, double k)
 {
 	static const double layers[][2] = { { 768, 768 }, { 3072, 768 }, { 768, 3072 }, { 1024, 1024 }, { 4096, 1024 }, { 1024, 4096 },

@@ -231,7 +231,7 @@ static const struct backend fake_backend = { BACKEND_ABI, sizeof(struct backend)
 
 static struct fake f;
 
-/* 1 TFLOP/s, 100 GB/s, 4 GB; a steady clock. */
+/* Sets up a device with 1 TFLOP/s, 100 GB/s, 4 GB and a steady clock. */
 static void reset(const struct kernel_kind *kinds, size_t n)
 {
 	memset(&f, 0, sizeof f);

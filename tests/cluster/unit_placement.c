@@ -34,7 +34,7 @@ static bool can_give(uint32_t n, uint32_t k)
 	       p->node[n].mem_free >= asked.mem_mib / asked.gpus * k;
 }
 
-/* The largest number of the job's GPUs that the node can give. */
+/* Returns the largest number of the job's GPUs that the node can give. */
 static uint32_t room(uint32_t n)
 {
 	uint32_t k = 0;
@@ -106,7 +106,7 @@ static double part(int64_t left, int64_t of)
 	return of < 0 ? 0 : (double)left / (double)of;
 }
 
-/* The least sum of the shares of its GPUs, CPUs and memory that stay free; shared GPUs count with their free part. */
+/* Minimises the sum of the shares of the node's GPUs, CPUs and memory that stay free; shared GPUs count with their free part. */
 static bool best_fit(struct place *x, uint32_t gpus)
 {
 	uint32_t best = UINT32_MAX;

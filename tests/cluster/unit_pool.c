@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Placement: examples of each rule worked by hand, and the pool's invariants under
+ * Placement: examples of each rule computed by hand, and the pool's invariants under
  * random requests, releases, failures and repairs. The rules are those of placement.h and
  * docs/models/cluster.md#placement-rules; consolidate's are HeliosArtifact's, from its README in the oracles.
  */

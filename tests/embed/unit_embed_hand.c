@@ -186,7 +186,7 @@ static struct embed_code *compress(const struct embed_table *t, struct embed_opt
 	return embed_compress(t, &o, &err);
 }
 
-/* A table of one field with n equally frequent features of dimension 1, at 0, 10, 20, .. */
+/* Returns a table of one field with n equally frequent features of dimension 1, at 0, 10, 20, .. */
 static struct embed_table *line(uint32_t n)
 {
 	char *text = mem_alloc(40u * n + 64), *at = text;

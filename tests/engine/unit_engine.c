@@ -115,7 +115,7 @@ static int64_t mostly_zero(struct rng *r)
 	return rng_below(r, 100) ? 0 : 1;
 }
 
-/* Uniform in the logarithm: from 1 ns to 36 years. */
+/* Draws a delay that is uniform in the logarithm, from 1 ns to 36 years. */
 static int64_t all_scales(struct rng *r)
 {
 	return (int64_t)(rng_u64(r) >> (4 + rng_below(r, 60)));

@@ -70,7 +70,7 @@ static void throughput(const uint8_t *data, size_t n)
 	throughput_free(t);
 }
 
-/* A cluster file, a cluster specification, or a trace of failures on 4x2. */
+/* Parses a cluster file, a cluster specification, or a trace of failures on 4x2. */
 static void cluster(const char *parser, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -90,7 +90,7 @@ static void cluster(const char *parser, const uint8_t *data, size_t n)
 	mem_free(text);
 }
 
-/* A model as JSON or by its dimensions. */
+/* Parses a model as JSON or by its dimensions. */
 static void model(const char *parser, const uint8_t *data, size_t n)
 {
 	struct orr_error err = { 0 };
@@ -267,7 +267,7 @@ static void require_requests(const struct reqset *s)
 	reqcursor_close(c);
 }
 
-/* The rows of a file or of a generator. */
+/* Reads the rows of a file or of a generator. */
 static void requests(struct trace *t, const uint8_t *data, size_t n, struct orr_error *err)
 {
 	char *text = mem_strndup((const char *)data, n);
@@ -299,7 +299,7 @@ static void require_avail(const struct availset *s)
 	availcursor_close(c);
 }
 
-/* The rows of a file, unchanged or shifted, or of a generator with few slots. */
+/* Reads the rows of a file, unchanged or shifted, or of a generator with few slots. */
 static void avail(struct trace *t, const uint8_t *data, size_t n, struct orr_error *err)
 {
 	static const struct avail_shift shift = { .start_ns = 1000000, .wraps = true, .stretch = 2, .scale = 1.5, .cap = 3 };

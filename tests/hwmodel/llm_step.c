@@ -150,7 +150,8 @@ static void find_blocks(struct view *v)
 	v->end = v->first + v->per_block * d->blocks;
 }
 
-/* One hop between stages: every tensor-parallel rank sends its part, and the receivers gather it unless sequence_parallel. */
+/* Returns the time of one hop between stages: every tensor-parallel rank sends its part, and the receivers gather it unless
+ * sequence_parallel. */
 static double hop_s(const struct view *v)
 {
 	const struct llm_step *s = v->s;

@@ -146,7 +146,7 @@ static void check_products(const struct device *d, const char *whose, enum preci
 	n_kernels = 0;
 }
 
-/* A linear layer of a model, split over tp devices. */
+/* Compares a linear layer of a model, split over tp devices. */
 static void check_vidur(const char *device, const char *name, double peak, double Bps)
 {
 	struct orr_error err = { 0 };

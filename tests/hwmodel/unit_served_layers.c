@@ -63,7 +63,8 @@ static double reduce_s(double t)
 	return 2 * 5e-6 + 64 * 2 * t / 100e9;
 }
 
-/* Token table (gathered, then all-reduced) and last norm; output layer and softmax for R tokens, with gathered scores. */
+/* Returns the time of the token table (gathered, then all-reduced), the last norm, the output layer and softmax for R tokens, with
+ * gathered scores. */
 static double ends_s(double t, double r)
 {
 	double bytes = 2 * (2 * 64 * t + 2 * 64 * t + (64 * r + 100 * r / 2 + 100 * 64 / 2) + 2 * 100 * r / 2);

@@ -101,7 +101,7 @@ static uint32_t branches_run(const struct model *m, const double *score, uint32_
 	return n;
 }
 
-/* pre + sum over branches that run of b1 + sum over inner branches that run of (b2 + E). */
+/* Returns pre + the sum over branches that run of b1 + the sum over inner branches that run of (b2 + E). */
 static double expected_time(const struct model *m)
 {
 	double best[MOST], sum[MOST], t = m->pre[0] + m->pre[1], unused;
@@ -197,7 +197,7 @@ static void headline(void)
 
 /* ---- chooses by hand ---- */
 
-/* f branches of 1 s after a prefix of 1 s. */
+/* Runs f branches of 1 s after a prefix of 1 s. */
 static struct run_result *choose_run(
 	const char *scores, const char *choose, const struct orr_policy *p, const char *cluster, const char *options)
 {

@@ -86,7 +86,7 @@ static void leftovers(void)
 		"rules=gavel: under fifo a job without a share waits");
 }
 
-/* Python 3: r = random.Random(seed); r.shuffle(v) */
+/* Tests the shuffle against Python 3: r = random.Random(seed); r.shuffle(v). */
 static void shuffles(void)
 {
 	static const uint32_t first[] = { 2, 3, 1, 0, 8, 7, 6, 5, 4, 9 }, last[] = { 0, 7, 1, 5, 2, 6, 4, 8, 3, 9 };

@@ -24,7 +24,7 @@ static double *add_row(struct poly *p, double b)
 	return p->a[p->n++];
 }
 
-/* Gaussian elimination with row pivots; false if singular. */
+/* Solves by Gaussian elimination with row pivots; returns false if the matrix is singular. */
 static bool solve_square(const struct poly *p, const int *tight, double *x)
 {
 	double m[MAX_DIM][MAX_DIM + 1];

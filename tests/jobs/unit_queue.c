@@ -109,7 +109,7 @@ static size_t following(const struct entry *last, const bool *skipped)
 	return i;
 }
 
-/* A walk that removes some of the returned jobs, skips shapes, peeks now and then, and sometimes contains a second walk. */
+/* Walks through the queue: removes some of the returned jobs, skips shapes, peeks at random, and sometimes starts an inner walk. */
 static void walk(int depth)
 {
 	struct orr_walk w;

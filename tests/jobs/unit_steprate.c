@@ -19,7 +19,7 @@
 
 extern const struct orr_policy orr_policy_allreduce, orr_policy_parameter_server;
 
-/* |got - want| <= tolerance */
+/* Checks |got - want| <= tolerance. */
 __attribute__((format(printf, 4, 5))) static void near(double got, double want, double tolerance, const char *fmt, ...)
 {
 	char what[200];
@@ -34,14 +34,14 @@ __attribute__((format(printf, 4, 5))) static void near(double got, double want, 
 
 /* ---- share_solve() ---- */
 
-/* The job sends during the whole iteration, so its time grows like the stretch. */
+/* Returns the growth of a job that sends during the whole iteration: its time grows like the stretch. */
 static double as_stretched(void *ctx, uint32_t job, double stretch)
 {
 	(void)ctx, (void)job;
 	return stretch;
 }
 
-/* The job sends during half of the iteration. */
+/* Returns the growth of a job that sends during half of the iteration. */
 static double half_stretched(void *ctx, uint32_t job, double stretch)
 {
 	(void)ctx, (void)job;

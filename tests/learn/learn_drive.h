@@ -68,7 +68,7 @@ __attribute__((unused)) static void gradients(struct learn *l, double t, uint32_
 	gradients_end(l, t + 1, n, op);
 }
 
-/* One iteration of bulk-synchronous training. */
+/* Applies one iteration of bulk-synchronous training. */
 __attribute__((unused)) static void bsp(struct learn *l, double t, uint32_t n)
 {
 	uint32_t all[DRIVE_MOST] = { 0 };
@@ -103,7 +103,7 @@ __attribute__((unused)) static void grid_groups(uint32_t side, uint32_t dims, ui
 		group[d] = d - d / stride % side * stride;
 }
 
-/* The schedule of DS-Sync's public code: {0,1} {2,3}, then {0,3} {1,2}. */
+/* Returns the schedule of DS-Sync's public code: {0,1} {2,3}, then {0,3} {1,2}. */
 __attribute__((unused)) static void pair4_groups(uint32_t k, uint32_t *group)
 {
 	static const uint32_t partition[2][4] = { { 0, 0, 1, 1 }, { 0, 1, 1, 0 } };

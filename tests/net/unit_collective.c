@@ -276,7 +276,7 @@ static void on_islands(void)
 	report(&leader, "hierarchical, one leader per island");
 }
 
-/* A ring for each NIC of a node, for all numbers of NICs that divide the GPUs, on the network above. */
+/* Tests a ring for each NIC of a node, for all numbers of NICs that divide the GPUs, on the network above. */
 static void on_several_nics(void)
 {
 	static const uint32_t inner[] = { 2, 3, 4, 6, 8 };

@@ -45,7 +45,7 @@ static void two_flows_on_one_link(void)
 	flownet_free(f);
 }
 
-/* The parking lot: a and b share link 1 of 10 (5 each), a and c share link 2 of 20, so c gets 15. */
+/* Tests the parking lot: a and b share link 1 of 10 (5 each), a and c share link 2 of 20, so c gets 15. */
 static void parking_lot(void)
 {
 	struct flow_link link[] = { { 10, 0 }, { 20, 0 } };

@@ -353,7 +353,7 @@ static void random_shifts(void)
 	ok(!bad && !many, "random shifts on a fat tree of k=8: at most three classes, and the rates of the whole network");
 }
 
-/* One element that breaks the symmetry. */
+/* Tests an element that breaks the symmetry. */
 static void asymmetric(void)
 {
 	struct instance *in = start("24x1", "ring");

@@ -177,7 +177,7 @@ static void shifts(void)
 	topo_free(ecmp);
 }
 
-/* A fat tree as JSON, cables in the order of the built-in one. */
+/* Returns a fat tree as JSON, with cables in the order of the built-in one. */
 static char *fat_tree_json(uint32_t k)
 {
 	struct sbuf b = { 0 };

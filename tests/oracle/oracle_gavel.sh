@@ -20,7 +20,7 @@ if need "$dir/single120.trace" && need "$dir/simulation_throughputs.json"; then
   for a in fifo fifo_perf isolated; do
     gavel "$a" 12x1:v100 gavel
     ok $? "$a: the command runs under --check"
-    # theirs: job_id,arrival,scale_factor,"job type",steps,jct; ours: job_id,..,jct_s,..
+    # simulator: job_id,arrival,scale_factor,"job type",steps,jct; orrery: job_id,..,jct_s,..
     is "$(awk -F, 'NR == FNR { if (FNR > 1) theirs[$1] = $NF; next }
       FNR > 1 { n++; d = $6 - theirs[$1]; if (d < 0) d = -d; if (!($1 in theirs) || d > 1e-6) print "job " $1 ": off by " d }
       END { print n " jobs" }' "$dir/single120_${a}_12-0-0.csv" "$work/out/gavel.jobs.csv" | tail -n 5)" "120 jobs" \

@@ -13,7 +13,7 @@ if need "$trace" && need "$dir"; then
     --set policy.qssf.rules=helios --set policy.srtf.rules=helios --check --no-figures --out "$work/out" -q
   ok $? "the command runs under --check"
   for p in fifo sjf qssf srtf; do
-    # theirs: job_id 1, submit_time 8, start_time 12, end_time 13; the list of nodes comes later
+    # simulator: job_id 1, submit_time 8, start_time 12, end_time 13; the list of nodes comes later
     is "$(diff <(awk -F, 'NR > 1 { printf "%s,%d.000000000\n", $1, $13 }' "$dir/${p}_consolidate_vc0_log.csv" | sort) \
       <(awk -F, 'NR > 1 { print $1 "," $5 }' "$work/out/$p.jobs.csv" | sort) | head -5)" "" "$p ends every job when theirs does"
   done

@@ -138,8 +138,8 @@ static void compare(const struct head *h, const struct op *op, bool is_weight, c
 	r->theirs_us[kind] += theirs;
 }
 
-/* Workload: name, dependency, then time, type, bytes of forward, input gradient, weight gradient. Output: total, algbw, busbw
- * of forward, weight gradient, input gradient from the ninth column on. */
+/* Compares a line. Workload: name, dependency, then time, type, bytes of forward, input gradient, weight gradient. Output: total,
+ * algbw, busbw of forward, weight gradient, input gradient from the ninth column on. */
 static bool compare_line(const struct head *h, char *workload, char *output, struct result *r)
 {
 	static const unsigned column[PASSES] = { 8, 14, 11 };

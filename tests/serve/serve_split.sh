@@ -54,7 +54,7 @@ for network in star:bw=10Gbps star:bw=40Gbps racks:bw=10Gbps; do
   serve split "poisson:rate=6,n=$n,prompt=1000,output=100" --network $network
   is "$? $(cat said) $(metric requests_completed)" "0  $n" "$network: all arrive, conservation holds"
 done
-# Memory for one prompt at a time, held during the transfer: prompts wait, none forever.
+# Memory for one prompt at a time, which is held during the transfer: each prompt waits, but not forever.
 pools tight '{"role": "prefill", "replicas": 1, "kv_blocks": 64}, {"role": "decode", "replicas": 2, "kv_blocks": 70}'
 serve tight "poisson:rate=8,n=100,prompt=1000,output=100" --set serve.kv_Bps=1e8
 is "$? $(cat said) $(metric requests_completed)" "0  100" "little memory on both replicas: all requests complete"

@@ -191,7 +191,7 @@ static void check_random_routing(void)
 	ok(two > 2.6 && two < 3.4 && jsq < two && jsq > 1, "power-of-two (%.3f s) lies between random and jsq (%.3f s)", two, jsq);
 }
 
-/* ---- cases worked out by hand ---- */
+/* ---- cases computed by hand ---- */
 
 static void log_is(const char *kinds, const char *want, const char *what)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Policies of language models on two requests, worked out by hand, and a cascade of two models.
+ * Policies of language models on two requests, computed by hand, and a cascade of two models.
  *
  * An iteration of T tokens takes 10 + T ms. R0: at 0, 10 tokens of prompt, 3 of output. R1: at 5 ms, 5 and 2.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The core of the serving world on cases worked out by hand: order of callbacks, ends of batches, aborts, memory over time,
+ * The core of the serving world on cases computed by hand: order of callbacks, ends of batches, aborts, memory over time,
  * interference, loading.
  *
  * The policy of each case consists of a few functions of the test; times in comments are ms.

@@ -19,7 +19,7 @@ extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand
 
 static struct orr_error err;
 
-/* Returns the result of one run under --check; prints an error and returns NULL. */
+/* Returns the result of one run under --check. On an error, prints it and returns NULL. */
 static struct run_result *run_once(
 	const char *capacity, const char *job, const struct orr_policy *policy, const char *settings, int64_t until_ns)
 {

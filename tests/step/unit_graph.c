@@ -207,7 +207,7 @@ static void test_same_as_allreduce(void)
 	}
 }
 
-/* The order in which the reader creates ops. */
+/* Tests the order in which the reader creates ops. */
 static void test_order(void)
 {
 	struct orr_error e = { 0 };
