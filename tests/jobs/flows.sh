@@ -33,6 +33,20 @@ for p in $("$ORRERY" policy list --kind jobs | awk 'NR > 1 { print $1 }'); do
   done
 done
 
+# ---- nodes that fail, and a cluster shared with replicas ----
+run explore:f=8,f2=3,prefix=4000,branch=300,branch2=500,stages=2,gpus=2,n=4,every=600,prefix_bytes=8,branch_bytes=5 --cluster 4x2 \
+  --policy mdf --memory lru --set jobs.memory_bytes=12 --set jobs.disk_Bps=1 --set failures.mtbf=3000s --set failures.mttr=200s --out "$work/n"
+is "$(metric "$work/n" mdf flows_completed) $(metric "$work/n" mdf restarts | awk '{ print ($1 > 0) }')" "4 1" "stages that lose their node run again"
+cat >"$work/mixed.json" <<'EOF2'
+{ "world": "mixed", "cluster": "4x8:a100", "policies": ["mdf+vllm@both"], "seed": 1,
+  "jobs": { "trace": "explore:f=6,prefix=40,branch=20,stages=2,gpus=4,n=2,every=60,prefix_bytes=8,branch_bytes=8", "memory": "amm",
+            "jobs": { "memory_bytes": 16, "disk_Bps": 1 } },
+  "serve": { "trace": "poisson:rate=5,n=500,prompt=azure-conv,output=azure-conv", "models": ["llama2-7b"],
+             "deployments": [{ "tp": 1, "replicas": 2 }] } }
+EOF2
+"$ORRERY" run "$work/mixed.json" --check -q --no-figures --out "$work/x" 2>&1
+is "$(metric "$work/x" both jobs.flows_completed) $(metric "$work/x" both serve.requests_completed | awk '{ print ($1 > 400) }')" "2 1" "flows and replicas share a cluster"
+
 # ---- baselines: sequential and parallel jobs ----
 f1=explore:f=10,prefix=20,branch=1
 run $f1 --cluster 1x10 --policy mdf,branch-parallel,branch-random,branch-locality --out "$work/b"
