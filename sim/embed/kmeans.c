@@ -10,6 +10,7 @@
 enum {
 	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit in the registers of AVX2 */
 	CHUNK = 64,        /* tiles per task */
+	SMALL = 1 << 16,   /* number of rows, or of distances, up to which one thread computes them */
 	START_CHUNK = 1024 /* rows whose distances the initialisation sums together; another number changes the results */
 };
 
@@ -124,7 +125,7 @@ void kmeans_assign(const struct kmeans_points *p, uint32_t k, const float *centr
 	struct blocks b = blocks_new(p, k, centroid);
 	struct functions f = functions_of_processor();
 	size_t task = (size_t)TILE * CHUNK;
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (p->n * k > SMALL)
 	for (size_t first = 0; first < p->n; first += task)
 		assign_range(&f, &b, p, first, first + task < p->n ? first + task : p->n, id);
 	work->assign += (uint64_t)p->n * k * p->dim;
@@ -165,7 +166,7 @@ void kmeans_move(const struct kmeans_points *p, uint32_t k, const uint32_t *id, 
 		first[c + 2] += first[c + 1];
 	for (size_t i = 0; i < p->n; i++)
 		member[first[id[i] + 1]++] = (uint32_t)i;
-#pragma omp parallel
+#pragma omp parallel if (p->n > SMALL)
 	{
 		double *sum = mem_alloc(p->dim * sizeof *sum);
 #pragma omp for schedule(static)
@@ -203,7 +204,7 @@ static double lower_all(
 {
 	size_t chunks = (p->n + START_CHUNK - 1) / START_CHUNK;
 	double sum = 0;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (p->n > SMALL)
 	for (size_t i = 0; i < chunks; i++) {
 		size_t first = i * START_CHUNK, last = first + START_CHUNK < p->n ? first + START_CHUNK : p->n;
 		total[i] = f->lower(p, c, first, last, distance, takes);

@@ -170,7 +170,8 @@ static void run(void)
 static void threads(void)
 {
 #ifdef _OPENMP
-	uint32_t n = 5000, k = 60, dim = 20, stride = kmeans_stride(dim);
+	/* Of fewer rows, one thread computes start and means. */
+	uint32_t n = 70000, k = 20, dim = 20, stride = kmeans_stride(dim);
 	float *x = random_rows(n, dim, 6), *one = NULL;
 	bool is_same = true;
 	for (int t = 1; t <= 3; t++) {
