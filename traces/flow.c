@@ -280,7 +280,8 @@ static void list_of_scope(struct flow *f, uint32_t scope, uint32_t ***list, uint
 	*n = scope == FLOW_ROOT ? &f->n_items : &f->op[scope].n_items;
 }
 
-/* Adds x to its scope's list after all that it needs: a depth-first walk backwards, inputs in the order of the file. */
+/* Adds the operators that x needs and then x to the list of x's scope: a depth-first walk from the sink, with inputs in the order of
+ * the file. */
 static void walk(struct flow *f, uint32_t x, bool *is_listed)
 {
 	uint32_t **list, *n;

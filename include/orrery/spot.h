@@ -96,8 +96,8 @@ ORR_API uint32_t orr_offers(const struct orr_spot *w, uint32_t zone);
 ORR_API uint32_t orr_request_on_demand(struct orr_spot *w, uint32_t zone, uint32_t n);
 /* Releases an instance: its stages lose their owner. instance() is not called for it. */
 ORR_API void orr_release(struct orr_spot *w, orr_inst i);
-/* Returns the price of the instance type of the zone's latest instance; before the first instance, that of the type of the first
- * one. */
+/* Returns the price of the instance type of the zone's latest instance. Before the zone has an instance, returns the price of the
+ * type of its first instance. */
 ORR_API double orr_spot_price(const struct orr_spot *w, uint32_t zone);
 ORR_API double orr_on_demand_price(const struct orr_spot *w, uint32_t zone);
 ORR_API int64_t orr_startup_time(const struct orr_spot *w, bool is_on_demand);

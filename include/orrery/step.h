@@ -20,7 +20,7 @@
  *
  * Endpoints: GPU 0..gpus-1 in the order of the cluster, then the host of each node, gpus..gpus+nodes-1 (for parameter
  * servers on CPUs), then the functions, if any (orr_functions()). A "device" below is an endpoint. Every device computes one op at a time
- *on stream 0. Times are seconds, sizes bytes.
+ * on stream 0. Times are seconds, sizes bytes.
  *
  * A policy can also react to ends of ops while an iteration runs: see orr_watch().
  *

@@ -16,7 +16,7 @@ static const struct orr_param params[] = { ORR_PARAM_INT("steps", "20000", 1, 1e
 	ORR_PARAM_INT("restarts", "4", 1, 1e6, "chains; the first begins with data parallelism, the others with random pipelines"),
 	ORR_PARAM_END };
 
-/* A point of the chain. */
+/* A plan visited by the Markov chain. */
 struct point {
 	uint32_t stages, *first, *gpus, *shards; /* first[stages] is the number of pieces */
 	uint32_t micro;                          /* index into the list of micro-batches */

@@ -64,7 +64,7 @@ struct task *irina_task(struct irina_gpus *s, struct orr_serve *w, orr_req r);
 double irina_latency(const struct orr_serve *w, uint32_t gpu, const struct task *t);
 /* Returns the batch size of the merge of two tasks; 0: the table lacks it. */
 uint32_t irina_merged(const struct orr_serve *w, uint32_t gpu, const struct task *a, const struct task *b, bool pads);
-/* Returns the end of the last running or next task, from now. */
+/* Returns the time from now to the end of the last running or next task. */
 double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g);
 
 void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t);

@@ -39,7 +39,7 @@ static void new_node(struct nexus_plan *p, const struct residue *r, uint32_t par
 	node->part[0] = (struct nexus_part){ r->session, r->batch, r->rate };
 }
 
-/* ScheduleSaturate: adds nodes that one session fills; returns the rest of its rate. */
+/* ScheduleSaturate: adds nodes that one session fills; returns the session's remaining rate. */
 static double saturate(struct nexus_session *s, uint32_t number, struct nexus_plan *p)
 {
 	uint32_t batch = nexus_saturating_batch(s);

@@ -123,7 +123,7 @@ static inline struct epoch *epoch_at(const struct dorylus *d, uint64_t epoch)
 {
 	return d->epoch[epoch % d->ring];
 }
-/* Watches op, which belongs to no iteration's end. */
+/* Watches an op that does not count for the end of an iteration. */
 void dorylus_on(struct dorylus *d, struct orr_step *s, orr_op op, enum event_kind kind, uint32_t chunk, uint32_t slot);
 /* Reports the updates that a chunk's task makes (sim/learn). */
 void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uint32_t chunk, const struct task *t);

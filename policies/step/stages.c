@@ -173,9 +173,9 @@ struct kept {
 };
 
 /*
- * Megatron's split of a block: a product with whole input is split by columns and has split output; the next product, split by
- * rows, has whole output. A layer keeps its input. Every shard keeps whole inputs; under sequence parallelism, it keeps its
- * part.
+ * Megatron's split of a block: a product whose input is not split is split by columns, so its output is split; the next product
+ * is split by rows, so its output is not split. A layer keeps its input. Every shard keeps whole inputs; under sequence
+ * parallelism, it keeps its part.
  */
 struct walk {
 	const struct orr_step *s;

@@ -34,7 +34,7 @@ struct datasets_config {
 
 struct datasets_count {
 	uint64_t made, spilled, read_disk;                /* sets made; pieces spilled; pieces read from disk */
-	uint64_t bytes_spilled, bytes_disk, bytes_memory; /* written to disk; read from disk; read from memory */
+	uint64_t bytes_spilled, bytes_disk, bytes_memory; /* bytes written to disk; bytes read from disk; bytes read from memory */
 	uint64_t in_memory, on_disk, most_in_memory;      /* bytes: now; largest */
 };
 

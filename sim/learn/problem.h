@@ -22,7 +22,7 @@ struct problem {
 	double *a;               /* rows x inputs */
 	double *y;               /* target, label -1 or +1, or class */
 	uint32_t *order;         /* rows in the order of the shards */
-	struct gcn_graph *graph; /* LEARN_GCN, whose data this is */
+	struct gcn_graph *graph; /* the data, for LEARN_GCN */
 };
 
 struct problem_kind {

@@ -102,7 +102,7 @@ struct learn {
 	struct problem *problem;
 	struct vec_pool pool;
 	struct vec *zero, *server;
-	struct gcn *gcn;          /* LEARN_GCN; the weights are those of `server` */
+	struct gcn *gcn;          /* state for LEARN_GCN; `server` has the weights */
 	const char *wrong;        /* error of the last effect_begin(); NULL: none */
 	struct replica **replica; /* replicas in order of appearance */
 	uint32_t n_replicas, cap_replicas;

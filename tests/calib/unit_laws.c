@@ -36,7 +36,7 @@ static struct nls problem(enum profile_form form, size_t n, double (*features)[L
 	return (struct nls){ form, n, (const double(*)[LAW_FEATURES])features, y, weight };
 }
 
-/* The log of the law is that of law_time(), and its derivatives are difference quotients of it. */
+/* The logarithm of a law equals that of law_time(), and its derivatives equal difference quotients. */
 static void check_models(void)
 {
 	static const struct law laws[] = {
