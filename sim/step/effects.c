@@ -77,6 +77,23 @@ static bool has_learn_interval(const struct scenario *s, size_t i, const struct 
 	return false;
 }
 
+static bool is_text(const struct scenario *s, const char *option, const char *value)
+{
+	const struct orr_args *o = ((const struct step_state *)s->state)->learn;
+	return o && !strcmp(orr_arg_text(o, option), value);
+}
+
+static bool uses_rate(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	(void)i, (void)r;
+	return !is_text(s, "problem", "gcn") || is_text(s, "optimizer", "sgd");
+}
+
+static bool uses_adam(const struct scenario *s, size_t i, const struct run_result *r)
+{
+	return !is_text(s, "problem", "gcn") || !uses_rate(s, i, r);
+}
+
 static bool may_decay(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	const struct orr_args *o = ((const struct step_state *)s->state)->learn;
@@ -94,6 +111,9 @@ void step_note_draws(const struct scenario *s, unsigned used, struct run_result 
 /* clang-format off */
 #define LEARN_NO_DECAY "the schedule changed no learning rate before the end"
 #define DATA "learn.problem=least-squares|logistic|mlp"
+#define NO_GRAPH DATA "|noise|none"
+#define CHUNKS "learn.problem=gcn trains on chunks of a graph"
+#define ADAM "the learning rate of adam is learn.adam_lr"
 #define GRAPH "learn.problem=gcn"
 #define NOT_GRAPH "learn.problem is not gcn"
 const struct world_effect step_effects[] = {
@@ -118,6 +138,7 @@ const struct world_effect step_effects[] = {
 	{ .key = "learn.data_seed", .why = "learn.problem has no data", .needs = DATA "|gcn" },
 	{ .key = "learn.split", .why = "learn.problem has no rows", .needs = DATA },
 	{ .key = "learn.sampling", .why = "learn.problem has no rows", .needs = DATA },
+	{ .key = "learn.noise", .why = CHUNKS, .needs = NO_GRAPH },
 	{ .key = "learn.noise", .why = "gradients of 0 have no noise", .needs = "learn.problem=least-squares|logistic|mlp|noise" },
 	{ .key = "learn.shards", .why = "every device sees all rows: learn.split is none", .needs = "learn.split=even|label" },
 	{ .key = "learn.schedule", .why = LEARN_NO_DECAY, .use = STEP_USED_LEARN_RATE },
@@ -127,6 +148,15 @@ const struct world_effect step_effects[] = {
 	{ .key = "learn.decay", .why = LEARN_NO_DECAY, .use = STEP_USED_LEARN_DECAY },
 	{ .key = "learn.decay_samples", .why = LEARN_NO_DECAY, .holds = may_decay },
 	{ .key = "learn.history", .why = "no message needed more older gradients than the default keeps" },
+	{ .key = "learn.batch", .why = CHUNKS, .needs = NO_GRAPH },
+	{ .key = "learn.init_spread", .why = CHUNKS, .needs = NO_GRAPH },
+	{ .key = "learn.max_samples", .why = CHUNKS, .needs = NO_GRAPH },
+	{ .key = "learn.eval_updates", .why = CHUNKS, .needs = NO_GRAPH },
+	{ .key = "learn.eval_samples", .why = CHUNKS, .needs = NO_GRAPH },
+	{ .key = "learn.eval_worst", .why = CHUNKS, .needs = NO_GRAPH },
+	{ .key = "learn.lr", .why = ADAM, .holds = uses_rate },
+	{ .key = "learn.momentum", .why = ADAM, .holds = uses_rate },
+	{ .key = "learn.warmup_samples", .why = ADAM, .holds = uses_rate },
 	{ .key = "learn.vertices", .why = NOT_GRAPH, .needs = GRAPH },
 	{ .key = "learn.communities", .why = NOT_GRAPH, .needs = GRAPH },
 	{ .key = "learn.degree_in", .why = NOT_GRAPH, .needs = GRAPH },
@@ -135,6 +165,7 @@ const struct world_effect step_effects[] = {
 	{ .key = "learn.train_share", .why = NOT_GRAPH, .needs = GRAPH },
 	{ .key = "learn.optimizer", .why = NOT_GRAPH, .needs = GRAPH },
 	{ .key = "learn.adam_lr", .why = NOT_GRAPH, .needs = GRAPH },
+	{ .key = "learn.adam_lr", .why = "learn.optimizer is sgd", .holds = uses_adam },
 	{ .key = "learn.epochs", .why = NOT_GRAPH, .needs = GRAPH },
 	{ .key = "learn.target_accuracy", .why = NOT_GRAPH, .needs = GRAPH },
 	{ .key = "learn.ci_level", .why = "no result over seeds has an interval", .holds = has_learn_interval },
