@@ -456,12 +456,8 @@ static const char *begin_gradient(struct gcn *s, struct effect *e)
 static const char *check_sizes(struct learn *l, struct gcn *s, const struct orr_update *u)
 {
 	enum { MOST_DEVICES = 1 << 24 };
-	if (u->layer >= GCN_LAYERS)
-		return "expected a layer below 2: the network of learn.problem=gcn has two layers";
 	if (!u->chunks || u->chunk >= u->chunks)
 		return "expected a chunk below the number of chunks";
-	if (u->chunks > s->graph->vertices)
-		return "expected at most as many chunks as learn.vertices";
 	if (u->worker >= MOST_DEVICES)
 		return "expected the device of a graph server";
 	if (s->n_views >= MOST_SERVERS)

@@ -205,6 +205,12 @@ static int check_update(const struct learn *l, double time_s, uint64_t op, const
 	if (!l->gcn && u->kind >= ORR_GATHER)
 		return orr_fail(err, ORR_EINPUT, "learn.problem: the policy reports a %s over a graph: expected learn.problem=gcn",
 			kind_name[u->kind]);
+	if (l->gcn && u->chunks > l->config.vertices)
+		return orr_fail(err, ORR_EINPUT, "learn.vertices=%u: expected at least one per chunk of the policy: %u", l->config.vertices,
+			u->chunks);
+	if (l->gcn && u->layer >= GCN_LAYERS)
+		return orr_fail(err, ORR_EINPUT, "learn.problem=gcn: the policy reports a task of layer %u: expected a model of two layers",
+			u->layer);
 	const char *wrong = what_is_wrong(u, group, n_group);
 	if (!wrong)
 		return 0;

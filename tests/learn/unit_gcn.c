@@ -463,9 +463,6 @@ static void refusals(void)
 	refused(task_of(0, 0, 3), op, "expected the number of chunks and of weight servers of the first update");
 	refused(task_of(0, 0, 0), op, "expected a chunk below the number of chunks");
 	refused(task_of(0, 1, 2), 7, "expected an op of an iteration");
-	u = task_of(0, 1, 2);
-	u.layer = 2;
-	refused(u, op, "expected a layer below 2: the network of learn.problem=gcn has two layers");
 	u = task_of(8, 0, 2);
 	u.layer = 0;
 	refused(u, op, "expected layer 1: the gradients of the features are not gathered");
@@ -478,8 +475,14 @@ static void refusals(void)
 	struct orr_error e = { 0 };
 	const uint32_t device = 0;
 	u = task_of(0, 0, N + 1);
-	ok(learn_begin(l, 0, op, &u, 1, &device, 1, &e) && strstr(e.text, "expected at most as many chunks as learn.vertices"),
-		"more chunks than vertices");
+	ok(learn_begin(l, 0, op, &u, 1, &device, 1, &e) == ORR_EINPUT &&
+			!strcmp(e.text, "learn.vertices=48: expected at least one per chunk of the policy: 49"),
+		"more chunks than vertices (%s)", e.text);
+	u = task_of(0, 1, 2);
+	u.layer = 2;
+	ok(learn_begin(l, 0, op, &u, 1, &device, 1, &e) == ORR_EINPUT &&
+			!strcmp(e.text, "learn.problem=gcn: the policy reports a task of layer 2: expected a model of two layers"),
+		"a third layer (%s)", e.text);
 	learn_free(l);
 	l = open_learn(&c);
 	u = (struct orr_update){ .kind = ORR_GRADIENT };
