@@ -315,6 +315,9 @@ static const struct report_column columns[] = {
 	{ "predicted_iteration_s", "predicted", REPORT_SHORT_TIME, NULL },
 	{ "time_to_target_s", "time to target", REPORT_TIME, NULL },
 	{ "final_loss", "final loss", REPORT_NUMBER, NULL },
+	{ "accuracy", "accuracy", REPORT_NUMBER, NULL },
+	{ "epochs_to_best", "epochs to best", REPORT_NUMBER, NULL },
+	{ "ghost_staleness", "ghost staleness", REPORT_NUMBER, NULL },
 	{ "learn_samples", "after samples", REPORT_NUMBER, NULL },
 	{ NULL, NULL, REPORT_NUMBER, NULL },
 };
