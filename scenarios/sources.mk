@@ -35,3 +35,8 @@ nobase_dist_pkgdata_DATA += scenarios/mdf/figures.json scenarios/mdf/published.c
 	scenarios/mdf/logistic-never.json scenarios/mdf/logistic-satisfied.json scenarios/mdf/logistic-improving.json \
 	scenarios/mdf/logistic-improving-2.json scenarios/mdf/logistic-rungs.json scenarios/mdf/mlp-never.json scenarios/mdf/mlp-satisfied.json \
 	scenarios/mdf/mlp-improving.json scenarios/mdf/mlp-improving-2.json scenarios/mdf/mlp-rungs.json
+nobase_dist_pkgdata_DATA += scenarios/auto-parallel/figures.json scenarios/auto-parallel/published.csv scenarios/auto-parallel/README.md \
+	scenarios/auto-parallel/golden.json scenarios/auto-parallel/searches.json scenarios/auto-parallel/planners.json scenarios/auto-parallel/sites.json \
+	scenarios/auto-parallel/mix.json scenarios/auto-parallel/balance.json scenarios/auto-parallel/large.json scenarios/auto-parallel/m6.json \
+	scenarios/auto-parallel/compute.json scenarios/auto-parallel/selene.json scenarios/auto-parallel/vgg19.csv scenarios/auto-parallel/bert48.csv \
+	scenarios/auto-parallel/gnmt16.csv scenarios/auto-parallel/xlnet36.csv scenarios/auto-parallel/amoebanet36.csv

@@ -100,19 +100,33 @@ static double one_gpu_s(const struct orr_plan *p)
 	return (c.forward_s + c.backward_s) * p->facts.gpus;
 }
 
-static void add_series(const struct orr_plan *p, struct run_result *r)
+static struct series *new_series(struct run_result *r, const char *name, size_t n)
 {
-	if (!p->n_improved)
-		return;
-	r->series = mem_zalloc(1, sizeof *r->series);
-	r->n_series = 1;
-	struct series *s = &r->series[0];
-	*s = (struct series){ .name = "best_iteration_s", .n = p->n_improved };
-	s->time_ns = mem_alloc(s->n * sizeof *s->time_ns);
-	s->value = mem_alloc(s->n * sizeof *s->value);
-	for (size_t i = 0; i < s->n; i++) {
+	struct series *s = &r->series[r->n_series++];
+	*s = (struct series){ .name = name, .n = n };
+	s->time_ns = mem_alloc(n * sizeof *s->time_ns);
+	s->value = mem_alloc(n * sizeof *s->value);
+	return s;
+}
+
+/* Adds the best time over evaluations, and the range of layers over GPUs in the order of stages: two points per stage. */
+static void add_series(const struct orr_plan *p, const struct orr_plan_draft *d, struct run_result *r)
+{
+	r->series = mem_zalloc(3, sizeof *r->series);
+	struct series *s = p->n_improved ? new_series(r, "best_iteration_s", p->n_improved) : NULL;
+	for (size_t i = 0; i < p->n_improved; i++) {
 		s->time_ns[i] = (int64_t)p->improved_at[i] * ORR_SECOND;
 		s->value[i] = p->improved_s[i];
+	}
+	struct series *first = new_series(r, "stage_first_layer", 2 * (size_t)d->stages);
+	struct series *last = new_series(r, "stage_last_layer", 2 * (size_t)d->stages);
+	int64_t gpus = 0;
+	for (uint32_t i = 0; i < 2 * d->stages; i++) {
+		const struct orr_plan_stage *x = &d->stage[i / 2];
+		first->time_ns[i] = last->time_ns[i] = gpus * ORR_SECOND;
+		first->value[i] = p->first_layer[x->first];
+		last->value[i] = p->first_layer[x->first + x->count] - 1.;
+		gpus += i % 2 ? 0 : x->n_gpus;
 	}
 }
 
@@ -233,7 +247,7 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 		result_metric(r, "closed_form_worst_error", worst, NAN, NAN);
 	}
 	step_result_free(&best);
-	add_series(p, r);
+	add_series(p, &c->d, r);
 	if (failed)
 		result_note(r, "remark", "the executor refused some plans that fit into memory according to the closed form");
 	return add_file(p, c, r, err);

@@ -228,10 +228,13 @@ static void reports(void)
 		"no own cost, and nothing was executed");
 	same_text(note("choice"), "1 stage: layers x GPUs 4x2; micro-batches of 4; 6 evaluations", "the choice");
 	const struct series *s = result->series;
-	ok(result->n_series == 1 && s->n == 3 && s->time_ns[0] == 1000000000 && s->time_ns[1] == 3000000000 && s->time_ns[2] == 4000000000,
+	ok(result->n_series == 3 && s->n == 3 && s->time_ns[0] == 1000000000 && s->time_ns[1] == 3000000000 && s->time_ns[2] == 4000000000,
 		"the best time fell at evaluations 1, 3 and 4");
 	ok(fabs(s->value[0] - 0.12) < 1e-12 && fabs(s->value[1] - 0.1) < 1e-12 && fabs(s->value[2] - 0.064) < 1e-12,
 		"to 120, 100 and 64 ms");
+	ok(s[1].n == 2 && s[1].time_ns[0] == 0 && s[1].time_ns[1] == 2000000000 && s[1].value[0] == 0 && s[1].value[1] == 0 &&
+			s[2].value[0] == 3 && s[2].value[1] == 3,
+		"one stage: GPUs 0 to 2, layers 0 to 3");
 	ok(n_told == 3 && told[0] == 0.25 && told[1] == 0.25 && told[2] == 1, "progress never falls, and ends at 1");
 
 	run(chain, chooses, closed);
