@@ -82,6 +82,8 @@ void flows_metrics(struct orr_jobs *w)
 		summary_put(r, "score_kept", s->kept_sum / (double)s->regrets);
 		summary_put(r, "regret", s->regret_sum / (double)s->regrets);
 	}
+	if (s->regrets == 1)
+		summary_put(r, "branch_kept", s->branch_kept);
 	if (s->sets)
 		put_sets(w);
 }

@@ -415,8 +415,9 @@ static void count_regret(struct orr_jobs *w, const struct flow_run *run)
 		const struct flow_explore *e = run->root->item[run->flow->op[o->explore].local].explore;
 		double kept = e->kept[0]->score;
 		s->kept_sum += kept;
-		if (run->flow->op[o->scorer].instances <= MOST)
-			s->regret_sum += fabs(best_of(w, run, i) - kept);
+		s->branch_kept = e->kept[0]->index;
+		bool is_known = run->flow->op[o->scorer].instances <= MOST;
+		s->regret_sum += is_known ? fabs(best_of(w, run, i) - kept) : NAN;
 		s->regrets++;
 	}
 }

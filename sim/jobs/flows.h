@@ -93,6 +93,7 @@ struct flows {
 	double time_sum, time_most;
 	double regret_sum, kept_sum;
 	uint64_t regrets;
+	uint32_t branch_kept; /* of the last choose outside explores: position of its best branch */
 	struct timeline memory;
 	const char *wrong;
 };

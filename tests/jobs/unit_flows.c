@@ -215,23 +215,23 @@ static void chooses(void)
 {
 	static const struct {
 		const char *scores, *choose;
-		double run, kept, regret;
+		double run, kept, regret, branch;
 	} cases[] = {
-		{ "1,5,3,9,2,4", "\"keep\":1", 6, 9, 0 },
-		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\"", 2, 5, 4 },
-		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\",\"keep\":1,\"threshold\":5", 2, 5, 4 },
-		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\",\"keep\":2,\"threshold\":5", 4, 9, 0 },
-		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\",\"keep\":1,\"threshold\":99", 6, 9, 0 },
-		{ "1,5,3,9,2,4", "\"stop\":\"improving\",\"order\":\"convex\",\"keep\":1", 3, 5, 4 },
-		{ "1,5,3,9,2,4", "\"stop\":\"improving\",\"order\":\"monotone\",\"keep\":2", 5, 9, 0 },
-		{ "1,5,3,9,2,4", "\"stop\":\"improving\",\"order\":\"convex\",\"keep\":1,\"better\":\"lower\"", 2, 1, 0 },
-		{ "5,5,5,5,5,5", "\"stop\":\"improving\",\"order\":\"convex\",\"keep\":1", 2, 5, 0 },
-		{ "1,5,3,9,2,4", "\"keep\":6", 6, 9, 0 },
+		{ "1,5,3,9,2,4", "\"keep\":1", 6, 9, 0, 3 },
+		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\"", 2, 5, 4, 1 },
+		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\",\"keep\":1,\"threshold\":5", 2, 5, 4, 1 },
+		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\",\"keep\":2,\"threshold\":5", 4, 9, 0, 3 },
+		{ "1,5,3,9,2,4", "\"stop\":\"satisfied\",\"keep\":1,\"threshold\":99", 6, 9, 0, 3 },
+		{ "1,5,3,9,2,4", "\"stop\":\"improving\",\"order\":\"convex\",\"keep\":1", 3, 5, 4, 1 },
+		{ "1,5,3,9,2,4", "\"stop\":\"improving\",\"order\":\"monotone\",\"keep\":2", 5, 9, 0, 3 },
+		{ "1,5,3,9,2,4", "\"stop\":\"improving\",\"order\":\"convex\",\"keep\":1,\"better\":\"lower\"", 2, 1, 0, 0 },
+		{ "5,5,5,5,5,5", "\"stop\":\"improving\",\"order\":\"convex\",\"keep\":1", 2, 5, 0, 0 },
+		{ "1,5,3,9,2,4", "\"keep\":6", 6, 9, 0, 3 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct run_result *r = choose_run(cases[i].scores, cases[i].choose, &orr_policy_mdf, "1x1", "");
 		bool good = flow_metric(r, "branches_run") == cases[i].run && flow_metric(r, "score_kept") == cases[i].kept &&
-			    fabs(flow_metric(r, "regret") - cases[i].regret) < 1e-12 &&
+			    fabs(flow_metric(r, "regret") - cases[i].regret) < 1e-12 && flow_metric(r, "branch_kept") == cases[i].branch &&
 			    flow_metric(r, "flow_time_mean") == cases[i].run + 2;
 		if (!good)
 			printf("# ran %g, kept %g, regret %g\n", flow_metric(r, "branches_run"), flow_metric(r, "score_kept"),
