@@ -391,12 +391,13 @@ void flows_prune(struct orr_jobs *w, struct flow_branch *b)
 /* Returns the best score over all branches of an outermost explore, both kept and dropped ones. */
 static double best_of(struct orr_jobs *w, const struct flow_run *run, uint32_t choose)
 {
+	enum { MOST = 1000000 };
 	const struct flow *f = run->flow;
 	uint32_t s = f->op[choose].scorer;
 	double best = NAN;
 	while (f->op[s].kind == FLOW_CHOOSE)
 		s = f->op[s].scorer;
-	for (uint64_t p = 0; p < f->op[s].instances && !w->error.code; p++) {
+	for (uint64_t p = 0; f->op[s].instances <= MOST && p < f->op[s].instances && !w->error.code; p++) {
 		double v = flow_score_of(w, run, s, p);
 		if (isnan(best) || is_better(&f->op[choose], v, best))
 			best = v;
@@ -406,7 +407,6 @@ static double best_of(struct orr_jobs *w, const struct flow_run *run, uint32_t c
 
 static void count_regret(struct orr_jobs *w, const struct flow_run *run)
 {
-	enum { MOST = 1000000 };
 	struct flows *s = w->flows;
 	for (uint32_t i = 0; i < run->flow->n_ops; i++) {
 		const struct flow_op *o = &run->flow->op[i];
@@ -416,8 +416,7 @@ static void count_regret(struct orr_jobs *w, const struct flow_run *run)
 		double kept = e->kept[0]->score;
 		s->kept_sum += kept;
 		s->branch_kept = e->kept[0]->index;
-		bool is_known = run->flow->op[o->scorer].instances <= MOST;
-		s->regret_sum += is_known ? fabs(best_of(w, run, i) - kept) : NAN;
+		s->regret_sum += fabs(best_of(w, run, i) - kept);
 		s->regrets++;
 	}
 }
