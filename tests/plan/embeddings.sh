@@ -96,7 +96,7 @@ done <<'EOT'
 embeddings:feature=3 --policy saec|no parameter "feature"; did you mean features
 embeddings:features=3,fields=4 --policy saec|expected at most one field per feature
 embeddings:file=none.csv --policy saec|none.csv
-embeddings: --policy saec --cluster 1x1:v100|expected no cluster
+embeddings: --policy saec --cluster 1x1:v100|uses no cluster: expected none
 embeddings: --policy dapple|expected a policy that compresses embeddings
 bert-large --policy saec --cluster 1x2:v100|compresses embeddings
 embeddings:features=1000,fields=1 --policy saec --set policy.saec.id_bytes=1 --set policy.saec.reduction=2|expected at most 256
