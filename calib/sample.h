@@ -21,7 +21,7 @@ enum { SAMPLE_BATCHES = 200, SAMPLE_LEAST = 6 }; /* SAMPLE_LEAST: smallest numbe
 
 struct sampling {
 	double batch_s;  /* shortest batch; default 1 ms */
-	double warmup_s; /* shortest warm-up, also at least warmup_batches */
+	double warmup_s; /* shortest warm-up, s; a warm-up also has at least warmup_batches */
 	uint32_t warmup_batches;
 	double precision;     /* target half-width of the interval over the median; default 0.01 */
 	double point_s;       /* time limit for the batches of one point, with warm-up */

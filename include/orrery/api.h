@@ -29,7 +29,7 @@ extern "C" {
 #define ORR_SECOND INT64_C(1000000000)
 #define ORR_NEVER INT64_MAX
 
-/* The exit codes of the program (design: 0 done, 1 failed, 2 bad input, 3 no device). */
+/* The exit codes of the program: 0 done, 1 failed, 2 invalid input, 3 no device. */
 enum { ORR_OK = 0, ORR_EFAIL = 1, ORR_EINPUT = 2, ORR_EDEVICE = 3 };
 
 struct orr_error {

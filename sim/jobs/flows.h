@@ -39,7 +39,7 @@ struct flow_item {
 
 struct flow_branch {
 	struct flow_run *run;
-	struct flow_branch *parent, *prev, *next; /* siblings; next: also of spare and dropped branches */
+	struct flow_branch *parent, *prev, *next; /* sibling branches; next also links spare and dropped branches */
 	uint32_t scope, index, left;              /* left: items that are not done */
 	uint64_t path, base, id;                  /* base: position of its first stage in the flow */
 	double score;

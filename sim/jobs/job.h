@@ -72,7 +72,7 @@ struct job {
 	uint32_t stage;             /* operator */
 	bool is_linear;             /* runs on any number of GPUs, at a rate in proportion */
 	double score;               /* once completed */
-	uint32_t last_places;       /* hash of the nodes of the last run; counts migrations */
+	uint32_t last_places;       /* hash of the nodes of the last run, to count migrations */
 	/* Valid while the job runs. */
 	uint32_t held; /* number of GPUs held */
 	struct pool_alloc alloc;

@@ -136,7 +136,7 @@ void gcn_free(struct learn *l, struct gcn *s)
 		mem_free(own[i]);
 }
 
-/* ---- servers and what they see ---- */
+/* ---- servers and the rows that they can read ---- */
 
 static void keep_rows(struct learn *l, struct rows *to, struct rows from)
 {

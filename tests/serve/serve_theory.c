@@ -4,10 +4,11 @@
  * whose half-width is at most 1.5 %.
  *
  *  - M/M/1, M/D/1, M/M/c through fifo (Kleinrock, Queueing Systems I, 3.2, 3.5, 5.6);
- *  - through tf-serving, M/M[1,b]/1: a server takes all waiting requests, up to b, in a batch of exponential duration, and one that comes
- * to an idle server alone. With P_n the probability that it is busy and n wait, (lambda + mu) P_n = lambda P_(n-1) + mu P_(n+b), so P_n =
- * P_0 r^n with the root r in (0, 1) of mu r^(b+1) - (lambda + mu) r + lambda = 0; idle: lambda p = mu P_0 (Gross, Shortle, Thompson,
- * Harris, Fundamentals of Queueing Theory, 3.2.2). Mean wait by Little's law;
+ *  - M/M[1,b]/1 through tf-serving: a server runs a batch of exponential duration with all waiting requests, up to b. A request that
+ *    comes to an idle server runs in a batch of one. With P_n the probability that the server is busy and n requests wait,
+ *    (lambda + mu) P_n = lambda P_(n-1) + mu P_(n+b). So P_n = P_0 r^n with the root r in (0, 1) of
+ *    mu r^(b+1) - (lambda + mu) r + lambda = 0. Idle: lambda p = mu P_0 (Gross, Shortle, Thompson, Harris, Fundamentals of
+ *    Queueing Theory, 3.2.2). The mean wait follows from Little's law;
  *  - M/D[b]/1, full batches only: a batch is full when its last request arrives, (b - 1) / (2 lambda) after the mean of its
  *    requests, and waits as a customer of E_b/D/1. By Spitzer's identity (Asmussen, Applied Probability and Queues, VIII.4) its
  *    mean wait is the sum over n of E[(n D - T_n)+] / n, T_n the Erlang time of n b arrivals.
