@@ -40,3 +40,7 @@ nobase_dist_pkgdata_DATA += scenarios/auto-parallel/figures.json scenarios/auto-
 	scenarios/auto-parallel/mix.json scenarios/auto-parallel/balance.json scenarios/auto-parallel/large.json scenarios/auto-parallel/m6.json \
 	scenarios/auto-parallel/compute.json scenarios/auto-parallel/selene.json scenarios/auto-parallel/vgg19.csv scenarios/auto-parallel/bert48.csv \
 	scenarios/auto-parallel/gnmt16.csv scenarios/auto-parallel/xlnet36.csv scenarios/auto-parallel/amoebanet36.csv
+nobase_dist_pkgdata_DATA += scenarios/dorylus/figures.json scenarios/dorylus/published.csv scenarios/dorylus/README.md \
+	scenarios/dorylus/amazon.json scenarios/dorylus/friendster.json scenarios/dorylus/reddit-small.json scenarios/dorylus/reddit-large.json \
+	scenarios/dorylus/gpu.json scenarios/dorylus/sweep-amazon.json scenarios/dorylus/sweep-friendster.json \
+	scenarios/dorylus/tuned-amazon.json scenarios/dorylus/learning.json
