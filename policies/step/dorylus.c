@@ -323,4 +323,4 @@ static void describe(void *self, char *out, size_t size)
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe, .ended = ended };
 
-ORR_POLICY_STEP(dorylus, "Dorylus: graph networks on CPU servers and functions, bounded asynchrony", dorylus_params, ops);
+ORR_POLICY_STEP_FLAGS(dorylus, "Dorylus: graph networks on CPU servers and functions, bounded asynchrony", ORR_DRAWS, dorylus_params, ops);

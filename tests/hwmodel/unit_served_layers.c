@@ -123,7 +123,7 @@ static void check_by_hand(void)
 	bad = (struct served_place){ .device = d, .tp = 1, .pp = 1, .precision = PRECISION_FP8 };
 	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "expected fp16"), "a precision that the device lacks");
 	bad = (struct served_place){ .tp = 1, .pp = 1 };
-	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "need a device"), "no device");
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "expected a device"), "no device");
 	served_free(m);
 	device_free(d);
 }

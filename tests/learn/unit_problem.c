@@ -216,7 +216,7 @@ static void refusals(void)
 	REFUSED(c.hidden = 0, "hidden");
 	REFUSED(c.classes = 1, "hidden");
 	REFUSED((c.hidden = 1u << 31, c.classes = 2), "hidden");
-	REFUSED(c.problem = LEARN_NONE + 1, "problem");
+	REFUSED(c.problem = LEARN_GCN + 1, "problem");
 	c = config_of(LEARN_NOISE);
 	c.rows = 0;
 	struct problem *p = new_problem(&c);

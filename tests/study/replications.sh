@@ -8,7 +8,10 @@ source=$(cd "${srcdir:-.}" && pwd)
 cd "$work" || exit 1
 
 # ---- every policy that draws random numbers declares it ----
-is "$(cd "$source" && for f in $(grep -lE 'orr_(serve|spot|step)_uniform\(' policies/*/*.c); do grep -q ORR_DRAWS "$f" || echo "$f"; done)" "" \
+is "$(cd "$source" && for f in $(grep -lE 'orr_(serve|spot|step)_uniform\(' policies/*/*.c); do
+  grep -q ORR_POLICY_ "$f" || f=${f%_*}.c # a policy of several files
+  grep -q ORR_DRAWS "$f" || echo "$f"
+done)" "" \
   "policies that draw declare ORR_DRAWS"
 
 # ---- jobs ----

@@ -34,7 +34,7 @@ ok $((n < 4800 || n > 5200)) "a sample of a quarter has a quarter of the rows, w
 # info
 is "$(t info "$d/burstgpt.csv" --json | tr -d ' \t\n' | grep -o '"requests":[0-9]*,"firstarrivals":5,"spans":113.5')" \
   '"requests":4,"firstarrivals":5,"spans":113.5' "info counts failed requests"
-is "$(t info "$d/mooncake.jsonl" | grep -E '^(tokens of|block|distinct b|share)' | tr -s ' ')" "tokens of a block 512
+is "$(t info "$d/mooncake.jsonl" | grep -E '^(tokens of|block|distinct b|share of)' | tr -s ' ')" "tokens of a block 512
 block references 8
 distinct blocks 4
 share of references seen before 0.5
