@@ -165,7 +165,8 @@ static void read_whole(void)
 		"a file of the most bytes allowed is read, and ends with a NUL");
 	same_text(hash, expected, "the hash of a file of the most bytes allowed");
 	mem_free(text);
-	ok(!bytes_read_file(path, MOST - 1, &n, NULL, &err) && strstr(err.text, "expected at most 399999 bytes"), "one byte more is refused");
+	ok(!bytes_read_file(path, MOST - 1, &n, NULL, &err) && strstr(err.text, "expected at most 399999 bytes"),
+		"one byte more is refused");
 	unlink(path);
 	size_t raw = gzip(packed, plain, 1000);
 	err.text[0] = '\0';
