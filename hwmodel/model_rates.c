@@ -88,7 +88,7 @@ struct model_rates *model_rates_new(const struct model_rates_config *c, struct o
 	double most = largest_memory(&why);
 	for (size_t i = 0; i < width && !why.code; i++) {
 		struct dnn *m = dnn_load(dnn_catalogue(i), &why);
-		if (m && !m->graph.vertices && m->params * STATE_BYTES <= most)
+		if (m && m->graph.vertices <= 0 && m->params * STATE_BYTES <= most)
 			add_model(r, width, dnn_catalogue(i), m, c, &why);
 		dnn_free(m);
 	}

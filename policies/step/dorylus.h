@@ -10,7 +10,8 @@
 
 #include <orrery/step.h>
 
-enum { MOST_TASKS = 80, NO_SLOT = UINT32_MAX };
+enum { MOST_TASKS = 80 };
+#define NO_SLOT UINT32_MAX
 enum dorylus_mode { BY_LAMBDA, BY_CPU, BY_GPU };
 enum dorylus_variant { PIPE, NO_PIPE, ASYNC };
 enum task_kind { GA, AV, SC, AE, WU, TASK_KINDS };

@@ -85,7 +85,7 @@ static void check_definition(const char *device, const char *reference, const ch
 	for (size_t i = 0; (name = dnn_catalogue(i)); i++) {
 		struct dnn *m = dnn_load(name, &err);
 		/* Fits in the memory of an H200 with Adam; a graph network has no step of a number of samples. */
-		if (!m->graph.vertices && m->params <= 141.0 * 1073741824 / 16) {
+		if (m->graph.vertices <= 0 && m->params <= 141.0 * 1073741824 / 16) {
 			of[n] = step_s(m, p.device[1], p.profile[1], p.precision, batch) /
 				step_s(m, p.device[0], p.profile[0], p.precision, batch);
 			product += log(of[n]);
