@@ -140,9 +140,8 @@ static const double most_pooled_error = 0.3;
 
 /*
  * Returns whether l covers all filters of a convolution in a profile that also has laws for classes of filters. In such a
- * profile a class without a law was not measured. A mean over other classes predicts it only if it predicts held-out filters
- * well. It does on tensor cores, where all classes are products, but not in fp32, whose algorithms differ (Winograd, FFT,
- * products).
+ * profile a class without a law was not measured. A mean over other classes is used only if it predicts held-out filters well.
+ * This holds on tensor cores, where every class runs as a GEMM, but not in fp32, where algorithms differ (Winograd, FFT, GEMM).
  */
 static bool is_unmeasured_class(const struct laws *x, const struct law *l)
 {

@@ -142,7 +142,7 @@ static struct act blocks(struct plan *p, const struct transformer *t, const stru
 	return x;
 }
 
-/* Adds a linear layer that shares the weights of an earlier table; only the bias counts as a parameter. */
+/* Adds a linear layer whose weights are tied to an earlier embedding table; only the bias counts as a parameter. */
 static struct act tied(struct plan *p, const char *name, struct act x, double out, bool bias)
 {
 	struct act y = op_linear(p, name, x, out, bias, 1);

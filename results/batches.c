@@ -100,8 +100,11 @@ static struct moments residuals(struct stretch *s)
 	return m;
 }
 
-/* Returns variance and skewness of the mean from n batches, whose sums of residuals have these sums of squares and cubes. With batches of
- * equal weight the variance is s^2 / n of the batch means, else that of the ratio estimator (Cochran, Sampling Techniques, 6.3). */
+/*
+ * Returns the variance and skewness of the mean over n batches, given the sums of squares and cubes of the batches' residual sums.
+ * Batches of equal weight: variance s^2 / n, s^2 being the variance of the batch means. Otherwise: variance of the ratio estimator
+ * (Cochran, Sampling Techniques, 6.3).
+ */
 static struct batch_means means_of(const struct stretch *s, size_t n, double squares, double cubes)
 {
 	double size = s->total_weight / (double)n;

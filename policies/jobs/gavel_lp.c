@@ -52,7 +52,7 @@ static double best_throughput(const struct gavel_problem *p, size_t m)
 	return best;
 }
 
-/* ---- the part of the program that all goals have ---- */
+/* ---- columns and constraints of the linear program common to all objectives ---- */
 
 struct model {
 	const struct gavel_problem *p;

@@ -186,7 +186,7 @@ static struct range bound_of(int status, double lower, double upper)
 	return (struct range){ at, at };
 }
 
-/* Restricts the program to the optimal face of the objective. Returns true if the face is more than a point. */
+/* Restricts the linear program to the optimal face of the objective. Returns true if the face is more than a point. */
 static bool fix_face(struct solving *s)
 {
 	glp_prob *prob = s->prob;

@@ -3,8 +3,8 @@
  * lexlp.h - linear programs with a unique solution, independent of the vertex at which the solver stops
  *
  * Goals are maximised one after the other, each among the optima of the goals before it. Finally the columns are maximised, in
- * order, until a single point is left. So the solution is a function of the program only. Permuting rows, or columns without
- * ties, does not change it (up to rounding, about 1e-9).
+ * order, until a single point is left. So the solution is a function of the linear program only. Permuting rows, or columns
+ * without ties, does not change it (up to rounding, about 1e-9).
  *
  * Between goals, rows and columns with a non-zero reduced cost at the optimum are fixed at their bounds: by complementary
  * slackness that leaves exactly the optimal face (Schrijver, Theory of Linear and Integer Programming, 1986, section 7.9).

@@ -12,7 +12,7 @@ static const char *const account_names[ACCOUNTS] = { "useful", "wasted", "restar
 static const char *const part_names[ACCOUNTS] = { "useful_part", "wasted_part", "restart_part", "starting_part", "idle_part" };
 static const char *const usd_names[ACCOUNTS] = { "usd_useful", "usd_wasted", "usd_restart", "usd_starting", "usd_idle" };
 
-/* A node that is up: jobs hold `used` of its parts since `since`, when its reading was `reading`. */
+/* A live node: its jobs have held `used` parts since `since`, when its meter read `reading`. */
 struct meter {
 	uint32_t weight; /* number of parts per 1/1000 GPU */
 	uint64_t used;

@@ -39,7 +39,7 @@ void gcn_graph_free(struct gcn_graph *g);
 size_t gcn_dim(const struct learn_config *c);
 void gcn_start(const struct gcn_graph *g, double *w, struct rng *r); /* uniform within sqrt(6 / (inputs + outputs)) of 0 */
 
-/* Computes the whole graph at weights w. Returns the loss, INFINITY instead of NaN; *accuracy is a fraction. */
+/* Evaluates the GCN on the whole graph with weights w. Returns the loss, INFINITY in place of NaN; *accuracy is a fraction. */
 double gcn_evaluate(const struct gcn_graph *g, const double *w, double *accuracy);
 
 /* ---- the parts of a layer, of n rows from vertex `first` on; no array overlaps another ---- */

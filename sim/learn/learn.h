@@ -90,7 +90,7 @@ struct learn_config {
 	double train_share;             /* share of the vertices used for training; accuracy is measured on the other vertices */
 	enum learn_optimizer optimizer; /* optimizer of the weight servers; SGD uses lr, momentum and schedule */
 	double adam_lr;
-	uint64_t epochs;        /* steps of the weights */
+	uint64_t epochs;        /* number of weight updates in a run */
 	double target_accuracy; /* a fraction; NAN: none */
 };
 

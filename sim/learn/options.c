@@ -51,7 +51,7 @@ const struct orr_param learn_options[] = {
 	ORR_PARAM_REAL("train_share", "0.66", 0, 1, "gcn: share of the vertices to train on; accuracy is measured on the others"),
 	ORR_PARAM_CHOICE("optimizer", "adam", optimizers, "gcn: update rule of the weight servers; sgd: learn.lr, learn.momentum"),
 	ORR_PARAM_REAL("adam_lr", "0.01", 0, 1e9, "gcn: learning rate of adam"),
-	ORR_PARAM_INT("epochs", "100", 1, 1e7, "gcn: steps of the weights in a run"),
+	ORR_PARAM_INT("epochs", "100", 1, 1e7, "gcn: weight updates in a run"),
 	ORR_PARAM_REAL("target_accuracy", "0", 0, 1, "gcn: accuracy that ends a run (0: none)"),
 	ORR_PARAM_REAL("ci_level", "0.95", 0.5, 0.999999, "level of the intervals over seeds"), ORR_PARAM_END
 };

@@ -128,7 +128,7 @@ static bool is_spent(struct budget *b)
 
 struct session {
 	struct learn *learn;
-	uint64_t epochs; /* LEARN_GCN: steps of the weights; else 0 */
+	uint64_t epochs; /* LEARN_GCN: number of weight updates in a run; else 0 */
 	struct budget budget;
 	struct orr_update *open; /* updates of one op that reach the learner */
 	uint32_t cap_open;

@@ -23,7 +23,7 @@ struct train_config {
 struct train_seed {
 	double time_to_target_s, samples_to_target; /* INFINITY: target not reached, or no target */
 	double time_s, samples, final_loss, worst, dispersion, staleness;
-	/* LEARN_GCN; else NAN. within: first reached within a point of the best accuracy, linear between steps of the weights */
+	/* LEARN_GCN; else NAN. within: first reached within a point of the best accuracy, interpolated between weight updates */
 	double accuracy, best_accuracy, epochs_within, time_within_s, ghost_staleness;
 	uint64_t updates;
 	unsigned used; /* enum step_use */

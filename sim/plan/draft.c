@@ -86,7 +86,8 @@ static int check_gpus(const struct orr_plan *p, const struct orr_plan_draft *d, 
 				rc = orr_fail(err, ORR_EFAIL, "stage %u: GPU %u is in use by stage %u: expected each GPU once", i, g,
 					user[g] - 1);
 			else if (i >= sets && (k >= d->stage[i - sets].n_gpus || d->stage[i - sets].gpu[k] != g))
-				rc = orr_fail(err, ORR_EFAIL, "stage %u: expected the GPUs of stage %u (interleave %u)", i, i - sets,
+				rc = orr_fail(err, ORR_EFAIL,
+					"stage %u: its GPUs differ from those of stage %u: expected the same (interleave %u)", i, i - sets,
 					d->interleave);
 			else
 				user[g] = i % sets + 1;

@@ -78,7 +78,8 @@ static void fail_latency(struct orr_serve *w, const struct orr_batch *b, const s
 {
 	const struct served *m = w->config->model[b->model];
 	if (p->samples < p->asked) {
-		serve_fail(w, ORR_EFAIL, q, "start of a batch of %u samples, fewer than the %u of its requests", p->samples, p->asked);
+		serve_fail(
+			w, ORR_EFAIL, q, "start of a batch of %u samples: expected at least the %u of its requests", p->samples, p->asked);
 		return;
 	}
 	struct sbuf have = { 0 };
@@ -99,7 +100,7 @@ static bool is_batch(struct orr_serve *w, const struct orr_batch *b, const struc
 	else if (!(b->part >= 0 && b->part <= 1))
 		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g: expected 0 to 1", b->part);
 	else if (b->flags & ~(unsigned)ORR_RUN_KEEP)
-		serve_fail(w, ORR_EFAIL, q, "start of a batch with unknown flags in 0x%x", b->flags);
+		serve_fail(w, ORR_EFAIL, q, "start: unknown flags in 0x%x: expected ORR_RUN_* flags", b->flags);
 	else
 		return true;
 	return false;
@@ -114,18 +115,17 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 	}
 	const struct replica *r = &w->replica[replica];
 	if (!replica_is_up(r))
-		serve_fail(w, ORR_EFAIL, q, "start on replica %u, which is not up", replica);
+		serve_fail(w, ORR_EFAIL, q, "start on replica %u, which is down: expected one that is up", replica);
 	else if (b->model >= c->n_models)
 		serve_fail(w, ORR_EFAIL, q, "start of model %u: expected a number below %u", b->model, c->n_models);
 	else if (c->model[b->model]->kind != SERVED_TABLE)
-		serve_fail(w, ORR_EFAIL, q, "start of a batch of %s, a language model: it runs iterations (orr_iter_run())",
-			c->model[b->model]->name);
+		serve_fail(w, ORR_EFAIL, q, "start of a batch of %s, a language model: expected orr_iter_run()", c->model[b->model]->name);
 	else if (r->model != UINT32_MAX && r->model != b->model)
-		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which serves only model %s", c->model[b->model]->name,
-			replica, c->model[r->model]->name);
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u: expected model %s, the only one it serves",
+			c->model[b->model]->name, replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
-		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it%s", c->model[b->model]->name, replica,
-			w->set->preloaded ? "" : " (with serve.preloaded=false a policy must load models: orr_model_load())");
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it: expected orr_model_load() first%s",
+			c->model[b->model]->name, replica, w->set->preloaded ? "" : " (serve.preloaded=false)");
 	else
 		return true;
 	return false;
@@ -138,12 +138,13 @@ static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct req *q = req_of(w, b->req[i]);
 		if (!q || q->state == ORR_REQ_ENDED)
-			serve_fail(w, ORR_EFAIL, q, "start with a request that has ended or never existed (handle %llx)",
+			serve_fail(w, ORR_EFAIL, q,
+				"start with a request that has ended or never existed (handle %llx): expected a live request",
 				(unsigned long long)b->req[i]);
 		else if (q->state != ORR_REQ_WAITING && q->state != ORR_REQ_RUNNING)
-			serve_fail(w, ORR_EFAIL, q, "start with a request that is resident or moving");
+			serve_fail(w, ORR_EFAIL, q, "start with a request that is resident or moving: expected one that waits or runs");
 		else if (q->stamp == stamp)
-			serve_fail(w, ORR_EFAIL, q, "start with a request that is in the batch twice");
+			serve_fail(w, ORR_EFAIL, q, "start with a request that is in the batch twice: expected each request once");
 		else {
 			q->stamp = stamp;
 			continue;

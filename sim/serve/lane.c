@@ -72,9 +72,11 @@ void lane_free(struct lane *l)
 struct lane *lane_at(struct orr_serve *w, uint32_t replica, const char *what)
 {
 	struct lane *l = lane_on(w, replica);
-	if (!l)
-		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which %s", what, replica,
-			replica >= w->n_replicas ? "does not exist" : "is down or serves no language model");
+	if (!l && replica >= w->n_replicas)
+		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u: expected a number below %u", what, replica, w->n_replicas);
+	else if (!l)
+		serve_fail(
+			w, ORR_EFAIL, NULL, "%s on replica %u: expected a replica that is up and serves a language model", what, replica);
 	return l;
 }
 
@@ -84,7 +86,7 @@ struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state,
 	if (!q)
 		return NULL;
 	if (q->replica == NONE) {
-		serve_fail(w, ORR_EFAIL, q, "%s of a request that is on no replica", what);
+		serve_fail(w, ORR_EFAIL, q, "%s: the request is on no replica: expected one on a replica", what);
 		return NULL;
 	}
 	return lane_at(w, q->replica, what) ? q : NULL;
@@ -163,8 +165,8 @@ bool orr_admit(struct orr_serve *w, orr_req r, uint32_t tokens, uint32_t keep_fr
 		return false;
 	struct lane *l = lane_of(w, q);
 	if (q->model != w->replica[q->replica].model) {
-		serve_fail(w, ORR_EFAIL, q, "orr_admit() on replica %u, which serves model %s, not %s", q->replica, l->model->name,
-			w->config->model[q->model]->name);
+		serve_fail(w, ORR_EFAIL, q, "orr_admit(): replica %u serves model %s: expected a replica of model %s", q->replica,
+			l->model->name, w->config->model[q->model]->name);
 		return false;
 	}
 	if (q->done && q->kv_at != q->replica)
@@ -208,7 +210,7 @@ void orr_evict(struct orr_serve *w, orr_req r, enum orr_evict_how how)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (lane_is_in_flight(l, q)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_evict() of a request that is part of the current iteration");
+		serve_fail(w, ORR_EFAIL, q, "orr_evict(): the request is in the current iteration: expected a request outside it");
 		return;
 	}
 	lane_depart(w, l, q);
@@ -233,10 +235,10 @@ void orr_pause(struct orr_serve *w, orr_req r)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (q->heap_at == NONE)
-		serve_fail(w, ORR_EFAIL, q, "orr_pause() of a request that %s",
+		serve_fail(w, ORR_EFAIL, q, "orr_pause(): the request %s: expected one that decodes",
 			q->is_paused ? "is paused already" : "has not finished its prompt");
 	else if (l->is_flying)
-		serve_fail(w, ORR_EFAIL, q, "orr_pause() while an iteration runs on replica %u", q->replica);
+		serve_fail(w, ORR_EFAIL, q, "orr_pause(): an iteration runs on replica %u: expected a call between iterations", q->replica);
 	else {
 		decodes_leave(w, l, q);
 		q->is_paused = true;
@@ -250,9 +252,10 @@ void orr_resume(struct orr_serve *w, orr_req r)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (!q->is_paused)
-		serve_fail(w, ORR_EFAIL, q, "orr_resume() of a request that is not paused");
+		serve_fail(w, ORR_EFAIL, q, "orr_resume(): the request is not paused: expected a paused request");
 	else if (l->is_flying)
-		serve_fail(w, ORR_EFAIL, q, "orr_resume() while an iteration runs on replica %u", q->replica);
+		serve_fail(
+			w, ORR_EFAIL, q, "orr_resume(): an iteration runs on replica %u: expected a call between iterations", q->replica);
 	else {
 		q->is_paused = false;
 		decodes_join(w, l, q);

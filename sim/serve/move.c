@@ -265,16 +265,16 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (replica == q->replica) {
-		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, the present replica of the request", replica);
+		serve_fail(w, ORR_EFAIL, q, "orr_move(): the request is on replica %u already: expected another replica", replica);
 		return;
 	}
 	if (to->model != l->model) {
-		serve_fail(w, ORR_EFAIL, q, "orr_move() to replica %u, which serves model %s, not %s", replica, to->model->name,
-			l->model->name);
+		serve_fail(w, ORR_EFAIL, q, "orr_move(): replica %u serves model %s: expected a replica of model %s", replica,
+			to->model->name, l->model->name);
 		return;
 	}
 	if (lane_is_in_flight(l, q)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_move() of a request that is part of the current iteration");
+		serve_fail(w, ORR_EFAIL, q, "orr_move(): the request is in the current iteration: expected a request outside it");
 		return;
 	}
 	lane_depart(w, l, q);

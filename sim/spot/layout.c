@@ -98,7 +98,7 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 	if (!spot_may_act(w, "orr_layout()"))
 		return;
 	if ((uint64_t)pipelines * depth > MAX_STAGES) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): %u x %u stages; at most %d", pipelines, depth, MAX_STAGES);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): %u x %u stages: expected at most %d", pipelines, depth, MAX_STAGES);
 		return;
 	}
 	if (pipelines && depth && !owner) {

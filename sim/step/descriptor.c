@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Number of last simulated iterations in the timeline figure. */
+/* Number of iterations in the timeline figure, counted back from the end. */
 enum { SPANS = 2 };
 
 /* ---- from the scenario to a run ---- */

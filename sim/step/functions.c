@@ -115,7 +115,7 @@ static void begin(struct orr_step *s, uint32_t function)
 	struct functions *f = s->functions;
 	double *since = &f->since_s[function - s->first_function];
 	if (!isnan(*since)) {
-		step_fail(s, ORR_EFAIL, "orr_invoke: function %u runs an invocation since %.9g s: expected orr_returns() before the next",
+		step_fail(s, ORR_EFAIL, "orr_invoke: function %u has been running an invocation since %.9g s: expected orr_returns() first",
 			function, *since);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * inputs.h - objects of scenarios of several worlds: options of a trace, failures
+ * inputs.h - scenario objects shared by several worlds: trace options, failures
  *
  *	{ "trace_options": {"NAME": VALUE}, "failures": {"trace", "mtbf", "mttr", "types"} }
  */

@@ -210,7 +210,7 @@ static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *
 	p->label = mem_strdup(cJSON_IsString(label) && *label->valuestring ? label->valuestring : p->entry.name);
 	for (size_t i = 0; i + 1 < s->n_policies; i++)
 		if (!strcmp(s->policy[i].label, p->label))
-			return orr_fail(err, ORR_EINPUT, "two policies are labelled \"%.60s\": write %.60s@LABEL to give one another label",
+			return orr_fail(err, ORR_EINPUT, "two policies have the label \"%.60s\": write %.60s@LABEL to relabel one of them",
 				p->label, p->spec);
 	snprintf(where, sizeof where, "policy %.100s", p->label);
 	p->args = scenario_args_at(o, "set", p->entry.policy->params, where, err);

@@ -38,7 +38,7 @@ is "$(learn parameter-server "${asp[@]}" --set learn.max_samples=31; echo $?)" \
 learn ako --set learn.seeds=1 --set learn.max_samples=1000
 is "$(metric learn_samples)" 992 "ako: 31 gradients"
 
-# Seeds: the mean has an interval over several; the deviation needs two.
+# Seeds: several give the mean a confidence interval; a standard deviation needs at least two.
 learn allreduce --set learn.seeds=1 --set learn.max_samples=1024
 is "$(metric seeds) $(spread final_loss) $(metric final_loss_sd)" "1 none " "one seed: no interval and no deviation"
 one=$(metric final_loss)

@@ -48,9 +48,9 @@ table|null_requests|1 orrery: policy serve-hostile: at 0\.500000000 s: start of 
 table|empty_batch|1 orrery: policy serve-hostile: at 0\.500000000 s: start of a batch of 0 requests: expected 1 to 2147483646$
 table|replica_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start on replica 4000000000: expected a number below 1$
 table|batch_too_large|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: model table has no batch of 3 samples \(it has 1, 2\)$
-table|twice_in_batch|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice$
-table|unknown_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never existed \(handle deadbeef00000001\)$
-table|no_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never existed \(handle 0\)$
+table|twice_in_batch|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice: expected each request once$
+table|unknown_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never existed \(handle deadbeef00000001\): expected a live request$
+table|no_request|1 orrery: policy serve-hostile: at 0\.500000000 s: start with a request that has ended or never existed \(handle 0\): expected a live request$
 table|memory_too_small|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: no room on replica 0 for 1 samples of table beside 1 runs: its peak is 9e\+09 bytes
 table|model_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of model 77: expected a number below 1$
 table|part_nan|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = -?nan
@@ -75,30 +75,30 @@ table|in_list_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s:
 table|push_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_fifo_push\(\) of a request that has ended or never existed
 table|remove_unknown|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_fifo_remove\(\) of a request that is not in that list
 table|give_up|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: had enough$
-table|llm_of_table|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) on replica 0, which is down or serves no language model$
-table|iterate_table|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0, which is down or serves no language model$
+table|llm_of_table|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) on replica 0: expected a replica that is up and serves a language model$
+table|iterate_table|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0: expected a replica that is up and serves a language model$
 llm|table_of_llm|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch of llm, a language model
 llm|admit_unknown|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_admit\(\) of a request that has ended or never existed
 llm|admit_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_admit\(\) of a request that is resident$
 llm|iterate_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0, with nothing to do
-llm|iterate_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 4000000000, which does not exist$
+llm|iterate_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 4000000000: expected a number below 1$
 llm|prefill_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of a request that waits$
 llm|prefill_too_much|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of 1000000 tokens; 100 tokens of its prompt are left$
 llm|prefill_none|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of 0 tokens
 llm|prefill_without_blocks|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) of 100 tokens after 0; its 1 blocks hold 16$
 llm|iterate_twice|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_iter_prefill\(\) while an iteration runs on replica 0$
 llm|evict_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_evict\(\) of a request that waits$
-llm|evict_running|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_evict\(\) of a request that is part of the current iteration$
+llm|evict_running|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_evict\(\): the request is in the current iteration: expected a request outside it$
 llm|grow_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_kv_grow\(\) of a request that waits$
-llm|pause_prompt|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_pause\(\) of a request that has not finished its prompt$
+llm|pause_prompt|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_pause\(\): the request has not finished its prompt: expected one that decodes$
 llm|resume_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_resume\(\) of a request that waits$
 llm|move_waiting|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) of a request that waits$
-llm|move_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_move\(\) on replica 4000000000, which does not exist$
+llm|move_nowhere|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_move\(\) on replica 4000000000: expected a number below 1$
 llm|refuse_resident|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_refuse\(\) of a request that is resident$
 table|samples_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: model table has no batch of 4294967295 samples
-table|flags_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with unknown flags in 0xffffffff$
+table|flags_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start: unknown flags in 0xffffffff: expected ORR_RUN_\* flags$
 table|part_negative|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start of a batch with part = -1e-300
-table|million|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice$
+table|million|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: start with a request that is in the batch twice: expected each request once$
 table|timer_negative|1 orrery: policy serve-hostile: request 0 at
 table|timer_huge|1 orrery: policy serve-hostile: at 0\.600000000 s: [0-9]+ requests have not ended after 146 years
 table|observe_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_serve_observe\(\) of a series without a name$
@@ -109,7 +109,7 @@ table|act_in_finish|1 orrery: policy serve-hostile: at 0\.520000000 s: orr_refus
 table|hang_in_finish|1 orrery: policy serve-hostile: .*has not returned for 1 s
 llm|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing exists$
 llm|admit_most|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
-llm|grow_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\) to replica 0, the present replica of the request$
+llm|grow_most|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_move\(\): the request is on replica 0 already: expected another replica$
 llm|iterate_oddly|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_iter_run\(\) on replica 0 with unknown flags in 0xff$
 llm|admit_too_much|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs
 EOT

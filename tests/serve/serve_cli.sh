@@ -160,7 +160,7 @@ record="none"|x.json: $.record: expected summary, sample or all, found "none"
 policies=[]|no policy is named (--policy academus,cascade; orrery policy list shows all)
 policies=["fif"]|no policy "fif"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)
 policies=["srtf"]|policy srtf: is a jobs policy (for orrery jobs): expected a serve policy
-policies=["fifo","fifo"]|two policies are labelled "fifo": write fifo@LABEL to give one another label
+policies=["fifo","fifo"]|two policies have the label "fifo": write fifo@LABEL to relabel one of them
 EOT
 while IFS='|' read -r args expected; do
   # shellcheck disable=SC2086

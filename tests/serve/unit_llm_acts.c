@@ -383,15 +383,19 @@ static void test_impossible(void)
 		{ BUSY, "a second iteration at once",
 			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, on which an iteration runs" },
 		{ EVICTED, "an eviction in flight",
-			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that is part of the current iteration" },
+			"policy scripted: request 0 at 0.000000000 s: orr_evict(): the request is in the current iteration: expected a "
+			"request outside it" },
 		{ PAUSED, "a pause in the prompt",
-			"policy scripted: request 0 at 0.000000000 s: orr_pause() of a request that has not finished its prompt" },
+			"policy scripted: request 0 at 0.000000000 s: orr_pause(): the request has not finished its prompt: expected one "
+			"that decodes" },
 		{ UNPAUSED, "a resume without a pause",
-			"policy scripted: request 0 at 0.010000000 s: orr_resume() of a request that is not paused" },
+			"policy scripted: request 0 at 0.010000000 s: orr_resume(): the request is not paused: expected a paused request" },
 		{ FLYING_PAUSE, "a pause in flight",
-			"policy scripted: request 0 at 0.010000000 s: orr_pause() while an iteration runs on replica 0" },
+			"policy scripted: request 0 at 0.010000000 s: orr_pause(): an iteration runs on replica 0: expected a call between "
+			"iterations" },
 		{ MOVE_HERE, "a move to its own replica",
-			"policy scripted: request 0 at 0.010000000 s: orr_move() to replica 0, the present replica of the request" },
+			"policy scripted: request 0 at 0.010000000 s: orr_move(): the request is on replica 0 already: expected another "
+			"replica" },
 		{ CUT, "a cut without an iteration",
 			"policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0, on which no iteration runs" },
 		{ WAITS, "an eviction of a waiting request",

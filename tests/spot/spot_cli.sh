@@ -172,7 +172,7 @@ s/"slow.json"/{"name": "x", "source": "y"}/|x.json: $.job: $: expected one of po
 s/slow.json/absent.json/|job: absent.json: No such file or directory
 s/checkpoint/fifo/|policy fifo: is a jobs policy (for orrery jobs): expected a spot policy
 s/checkpoint/bambo/|no policy "bambo"; did you mean bamboo (orrery policy list shows all; a plugin is named by its file)
-s/"checkpoint"/&, &/|two policies are labelled "checkpoint": write checkpoint@LABEL to give one another label
+s/"checkpoint"/&, &/|two policies have the label "checkpoint": write checkpoint@LABEL to relabel one of them
 s/\}$/, "spot": {"notise": 1}}/|spot: no parameter "notise"; did you mean notice
 s/\}$/, "spot": {"notice": "soon"}}/|spot: notice: expected a time such as 90, 90s, 1.5m, 2h, found "soon"
 s/\}$/, "prices": "three.csv"}/|prices: three.csv: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)

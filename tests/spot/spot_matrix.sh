@@ -33,7 +33,7 @@ time-sliced@surplus surplus=true slices=3"
 ok "$((${#policies[@]} < 13))" "there are at least 13 policies (${#policies[@]})"
 mapfile -t specs < <(printf '%s\n' "${policies[@]}" "$rules")
 
-# Capacity and options: a price series for three zones; a deadline, for the policies that need one, with one zone.
+# Capacity and options. One world has a price series for three zones. Some policies need a deadline: worlds with one have a single zone.
 worlds=("churn:slots=48,rate=0.3,length=5h --set spot.startup=90s"
   "bulk:slots=30,zones=a|b|c,cross=0.2,length=4h --prices price:zones=a|b|c,step=20m --set spot.notice=2m --set spot.billing=hour --set spot.egress_usd_per_GB=0.02 --set spot.startup=30s"
   "renewal:nodes=16,up=1h,down=20m,length=8h,cap=1 --set spot.deadline=52h --set spot.on_demand_startup=1m --set spot.notice=30s"

@@ -373,7 +373,7 @@ static void test_actions(void)
 {
 	static const char *const expected[] = { "orr_steps_run(): the steps are NULL", "a step of 0 ns", "a step of 2305843009213693952 ns",
 		"redundant is -0.01", "redundant is 1.01", "-1 samples", "1e+18 samples", "-1 bytes of egress", "1e+18 bytes of egress",
-		"orr_layout(): 4097 x 4097 stages; at most 16777216", "orr_own(): no stage 1 of pipeline 0; the layout has 1 x 1",
+		"orr_layout(): 4097 x 4097 stages: expected at most 16777216", "orr_own(): no stage 1 of pipeline 0; the layout has 1 x 1",
 		"orr_own(): pipeline 0 was dropped", "orr_disown(): stage 0 of pipeline 0 has no owner",
 		"orr_drop_pipeline(): no stage 0 of", "orr_pause_as(0): expected", "orr_pause_as(6): expected", "orr_egress(): -1 bytes",
 		"orr_egress(): 1e+30 bytes", "orr_steps_pace(): 0 ns", "orr_steps_pace(): 2305843009213693952 ns",

@@ -244,8 +244,8 @@ static void test_contention(void)
 	ok(fabs(a / b / 1.5 - 1) < 0.01, "a half-used NIC: 3.0 against 2.0 M/B (%.3fx)", a / b);
 }
 
-/* Transient contention slows schedules that mix slowly less than others. Expected values, within 2 %: a max-plus recursion of 20,000
- * iterations, written independently of this program. */
+/* Transient contention slows slow-mixing schedules less than fast-mixing ones. Expected values, within 2 %: a max-plus recursion of
+ * 20,000 iterations, written independently of this program. */
 static void test_slow_mixing(void)
 {
 	static const struct {

@@ -39,7 +39,7 @@ static void put_file(const char *name, const char *text)
 	fclose(f);
 }
 
-/* Returns the fault, or NULL. Counts the books that ran. */
+/* Returns a description of the failure, or NULL. Counts the scenario books that ran. */
 static const char *try(const cJSON *json, int *done_well)
 {
 	struct orr_error err = { 0 };
