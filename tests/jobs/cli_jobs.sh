@@ -97,8 +97,8 @@ jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option -z
 jobs t.csv --cluster 1x2 --policy fifoo|2 orrery: no policy "fifoo"; did you mean fifo
 jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: scenario: \$\.placement: expected count, .* or fgd, found "consolidat"; did you mean consolidate
 jobs t.csv --cluster 1x2 --policy fifo --format philli|2 orrery: .*philli
-jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies are labelled "fifo": write fifo@LABEL
-jobs t.csv --cluster 1x2 --policy fifo@a,srtf@a|2 orrery: two policies are labelled "a"
+jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies have the label "fifo": write fifo@LABEL
+jobs t.csv --cluster 1x2 --policy fifo@a,srtf@a|2 orrery: two policies have the label "a"
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: no parameter "start_cot"; did you mean start_cost
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cost=soon|2 orrery: jobs: start_cost: .*"soon"
 jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed"; did you mean seed
