@@ -333,7 +333,7 @@ static void refusals(void)
 	d = with_interleave(*DRAFT(4, { .count = 1, GPUS(0) }, { .first = 1, .count = 1, GPUS(1) }, { .first = 2, .count = 1, GPUS(0) },
 				    { .first = 3, .count = 1, GPUS(2) }),
 		2);
-	refused(&d, "stage 3: expected the GPUs of stage 1 (interleave 2)");
+	refused(&d, "stage 3: its GPUs differ from those of stage 1: expected the same (interleave 2)");
 	d = (struct orr_plan_draft){ .micro_batch = 4 };
 	refused(&d, "expected a number of stages that is a multiple of interleave, 1, found 0");
 }

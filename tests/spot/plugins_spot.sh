@@ -51,7 +51,7 @@ lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps; 0 are not commi
 layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed$
 layout_none|1 P at 1\.000000000 s: orr_layout\(\): the handle is 0, which is no instance$
 layout_null|1 P at 1\.000000000 s: orr_layout\(\): no owners are given \(NULL\) for 2 x 2 stages$
-layout_huge|1 P at 1\.000000000 s: orr_layout\(\): 4294967295 x 4294967295 stages; at most 16777216$
+layout_huge|1 P at 1\.000000000 s: orr_layout\(\): 4294967295 x 4294967295 stages: expected at most 16777216$
 layout_flat|1 P at 1\.000000000 s: orr_own\(\): no stage 0 of pipeline 0; the layout has 0 x 0$
 own_two|1 P instance a at 1\.000000000 s: orr_own\(\): stage 0 of pipeline 0 has an owner, a; orr_disown\(\) it first$
 own_nowhere|1 P at 1\.000000000 s: orr_own\(\): no stage 4294967295 of pipeline 4294967295; the layout has 1 x 1$
