@@ -21,7 +21,7 @@ static double mean_degree(const struct graph_shape *g)
 	return g->edges / g->vertices;
 }
 
-/* Returns the least k with P(degree <= k) >= u, from the normal approximation. */
+/* Returns the least k with P(degree <= k) >= u. Searches from the normal approximation, which is returned for means above 1e6. */
 static double poisson_quantile(double mean, double u)
 {
 	double k = fmax(0, floor(mean + sqrt(mean) * gsl_cdf_ugaussian_Pinv(u)));
@@ -52,9 +52,9 @@ double graph_degree(const struct graph_shape *g, double u)
 }
 
 /*
- * A vertex of degree d has a ghost on a given other server unless all d neighbours are elsewhere: probability 1 - (1 - 1/parts)^d. The
- * mean over the degrees is a sum over quantiles; of a power law, the quantiles of each part are ten times closer to 1 than those of the
- * part before.
+ * A vertex of degree d has a ghost on a given remote server with probability 1 - (1 - 1/parts)^d, that is, if at least one neighbour is
+ * on this server. The mean over the degrees is a sum over quantiles. The quantiles are taken in ten ranges, (0, 0.9), (0.9, 0.99) and so
+ * on, to resolve the tail of a power law.
  */
 double graph_ghosts_expected(const struct graph_shape *g, uint32_t parts)
 {
@@ -72,7 +72,7 @@ double graph_ghosts_counted(const struct graph_shape *g, uint32_t parts, uint64_
 	double pairs = 0;
 	uint64_t n = (uint64_t)g->vertices;
 	rng_init(&r, seed, "graph", 0);
-	/* Servers own equal shares of the vertices, so the server of a uniform neighbour is uniform. */
+	/* All servers own equally many vertices, so a uniform neighbour is on a uniform server. */
 	for (uint64_t v = 0; v < n; v++) {
 		uint32_t own = (uint32_t)(v % parts), mark = (uint32_t)(v + 1);
 		double degree = graph_degree(g, rng_uniform_pos(&r));

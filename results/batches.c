@@ -5,12 +5,12 @@
 
 #include <math.h>
 
-/* Limits that were found on the processes of tests/coverage (docs/models/statistics.md). */
+/* Limits calibrated on the processes of tests/coverage (docs/models/statistics.md). */
 static const double least_effective = 600, most_drift = 0.347, most_skewness = 0.15;
-/* At the limits above, intervals are longer by this share. Of the runs of a workload near a limit, mostly runs with little variation
- * pass the checks, and their means are low. */
+/* Widening of the interval at the limits above, relative. Near a limit, mostly runs with little variation pass the checks, and their
+ * means are low. */
 static const double most_widening = 0.2;
-/* Chance of error at the end on the side of the tail, as a share of the one-sided chance, (1 - level) / 2. */
+/* Error probability on the side of the longer tail, as a share of the one-sided (1 - level) / 2. */
 static const double tail_share = 0.4;
 
 /* Sums and weights (counts, or time) of n consecutive blocks. */
@@ -21,7 +21,7 @@ struct stretch {
 	double rest[BLOCKS_MAX]; /* sum - mean x weight; set by residuals() */
 };
 
-/* Sets the mean; returns false if there are no values. */
+/* Computes totals and mean. Returns false if there are no values. */
 static bool complete(struct stretch *s)
 {
 	s->total = s->total_weight = 0;
@@ -33,7 +33,7 @@ static bool complete(struct stretch *s)
 	return s->total_weight > 0;
 }
 
-/* Returns the sum of the autocovariances at lag and lag + 1, times n. *first: the one at lag. */
+/* Returns n times the sum of the autocovariances at lag and lag + 1. *first: n times the autocovariance at lag. */
 static double autocovariances(const struct stretch *s, size_t lag, double *first)
 {
 	double at = 0, after = 0;
@@ -46,8 +46,8 @@ static double autocovariances(const struct stretch *s, size_t lag, double *first
 	return *first + after;
 }
 
-/* Returns the number of blocks over the integrated autocorrelation time (at least 1 block); 0 if it is below least_effective. Sums
- * of neighbouring autocovariances are added as long as they are positive; each is capped at the one before (Geyer 1992). */
+/* Returns the effective number of blocks: n / integrated autocorrelation time, which is at least 1 block. Returns 0 below
+ * least_effective. Pairwise sums of autocovariances are added while positive, each capped at the previous sum (Geyer 1992). */
 static double effective(const struct stretch *s)
 {
 	double n = (double)s->n, variance = 0, time = -1, last = INFINITY;
@@ -69,19 +69,19 @@ static double effective(const struct stretch *s)
 
 struct batch_means {
 	double variance; /* variance of the mean of all values, for independent batches */
-	double skewness; /* of that mean */
+	double skewness; /* skewness of this mean */
 };
 
 enum { BATCHES = 8, FINE = 64, MIDDLE = 32 };
 
-/* Sums over the residuals; set by residuals(). */
+/* Sums over the residuals of blocks; set by residuals(). */
 struct moments {
-	double squares, cubes; /* of single blocks */
-	double bridge;         /* squares of partial sums */
+	double squares, cubes; /* sums of squares and cubes of single blocks */
+	double bridge;         /* sum of squares of partial sums */
 	double batch[FINE];    /* sums of FINE batches of equally many blocks */
 };
 
-/* Sets s->rest and the sums over it, in one pass. */
+/* Computes s->rest and returns the sums over it, in one pass. */
 static struct moments residuals(struct stretch *s)
 {
 	struct moments m = { .squares = 0 };
@@ -101,9 +101,9 @@ static struct moments residuals(struct stretch *s)
 }
 
 /*
- * Returns the variance and skewness of the mean over n batches, given the sums of squares and cubes of the batches' residual sums.
- * Batches of equal weight: variance s^2 / n, s^2 being the variance of the batch means. Otherwise: variance of the ratio estimator
- * (Cochran, Sampling Techniques, 6.3).
+ * Returns the variance and skewness of the mean over n batches. squares, cubes: sums over the batches of the squared and cubed residual
+ * sum. For batches of equal weight the variance is s^2 / n, where s^2 is the variance of the batch means. Otherwise it is the variance
+ * of the ratio estimator (Cochran, Sampling Techniques, 6.3).
  */
 static struct batch_means means_of(const struct stretch *s, size_t n, double squares, double cubes)
 {
@@ -112,7 +112,7 @@ static struct batch_means means_of(const struct stretch *s, size_t n, double squ
 		squares > 0 ? cubes / (squares * sqrt(squares)) : 0 };
 }
 
-/* Returns the same from n batches; n divides FINE. */
+/* Returns means_of() for n batches; n divides FINE. */
 static struct batch_means batch(const struct stretch *s, const struct moments *m, size_t n)
 {
 	double squares = 0, cubes = 0;
@@ -126,8 +126,8 @@ static struct batch_means batch(const struct stretch *s, const struct moments *m
 	return means_of(s, n, squares, cubes);
 }
 
-/* Returns the mean square of the bridge of partial sums, over the variance of their end. Its mean is 1/6 in a steady state, and 10 in
- * 100 runs exceed 0.347. */
+/* Returns the mean square of the bridge of partial sums, divided by the variance of their end. In a steady state its mean is 1/6, and
+ * 10 % of the runs exceed 0.347. */
 static double drift(const struct stretch *s, const struct moments *m, double variance)
 {
 	return m->bridge / (double)s->n / (variance * s->total_weight * s->total_weight);
@@ -173,7 +173,7 @@ double batches_level(const struct blocks *waits, double level, struct interval *
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
 {
 	struct stretch s;
-	s.n = 0; /* clearing the blocks would take longer than most intervals */
+	s.n = 0; /* the arrays stay uninitialised: clearing them would dominate the run time */
 	for (size_t k = (size_t)((double)b->n * fmin(fmax(skip, 0), 1)); k < b->n; k++) {
 		s.sum[s.n] = blocks_sum(b, k);
 		s.weight[s.n++] = (double)b->count[k];
@@ -205,8 +205,8 @@ struct interval batches_paired(const struct blocks *a, const struct blocks *b, d
 
 /* ---- quantiles ---- */
 
-/* Returns whether quantiles around the interval of shares differ and are spread about evenly. If not, many values are (almost)
- * equal, or the values have a gap, and the mean of the quantile over runs lies somewhere between. */
+/* Returns whether the quantiles around the interval are distinct and about evenly spaced. If not, many values are (almost) equal or the
+ * values have a gap. The expected value of the quantile may then lie inside the gap. */
 static bool is_smooth(struct hist *h, double from, double p, double to)
 {
 	enum { STEPS = 4 };
@@ -222,8 +222,8 @@ static bool is_smooth(struct hist *h, double from, double p, double to)
 	return left < 5 * right && right < 5 * left && left + right > ESTIMATE_EQUAL * middle;
 }
 
-/* Returns whether the number of n independent values above the quantile p would be too skewed for an interval: true for p = 0.99
- * below 4,312 values. */
+/* Returns whether the binomial number of values above the quantile p, of n values, is too skewed for an interval. For p = 0.99 this
+ * holds below 4,312 values. */
 static bool is_share_skewed(uint64_t n, double p)
 {
 	return fabs(1 - 2 * p) > most_skewness * sqrt(p * (1 - p) * (double)n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Asynchronous successive halving (Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020, algorithm 2)
- * on the branches of a flow. A free worker promotes a branch that is among the best 1/eta of all scores of its rung so far,
- * from the highest rung down. If there is no such branch, it starts the next branch. When no branch runs and none can start,
- * the best branch of the highest rung continues if no branch has reached the end, and all other branches are pruned.
+ * on the branches of a flow. A free worker promotes a branch whose score is among the best 1/eta of its rung so far. Higher rungs
+ * come first. If no branch can be promoted, the worker starts the next branch. When no branch runs and none can start, the waiting
+ * branches are pruned one by one. If no branch has reached the end, the best branch of the highest rung is kept and continues.
  */
 #include "rungs.h"
 
@@ -17,7 +17,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return rungs_new(w, sizeof(struct rungs), args);
 }
 
-/* Returns whether fewer than floor(scores / eta) branches have a better score in this rung. */
+/* Returns whether fewer than floor(n / eta) of the n scores in this rung are better. */
 static bool is_promoted(const struct rungs *r, const struct rung_branch *b)
 {
 	uint64_t n = 0, better = 0;
@@ -45,8 +45,8 @@ static struct rung_branch *next_branch(struct rungs *r)
 	return best;
 }
 
-/* Only branches that are not promoted wait. If no other branch of the explore can continue, continues the best waiting branch.
- * Otherwise prunes one. */
+/* Called when nothing runs and no waiting branch can be promoted. Prunes the worst waiting branch of an explore. Continues the last
+ * waiting branch instead, if no branch of the explore has ended a higher rung. */
 static void settle(struct rungs *r, struct orr_jobs *w)
 {
 	struct rung_branch *worst = NULL, *best = NULL;
@@ -61,7 +61,7 @@ static void settle(struct rungs *r, struct orr_jobs *w)
 	}
 	if (!worst)
 		return;
-	bool has_finished = false; /* one branch has left after a higher rung than that of any waiting branch */
+	bool has_finished = false; /* a branch has ended a higher rung than all waiting branches */
 	for (size_t i = 0; i < r->n_scores; i++)
 		has_finished |= r->score[i].explore == worst->explore && r->score[i].rung > best->rung;
 	if (worst == best && !has_finished)

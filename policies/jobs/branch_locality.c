@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All branches at once, each on an equal part of the cluster (branch_parallel.c), on the nodes that hold most bytes of its
- * inputs: a baseline of meta-dataflows (the prototype's parallel scheduler with input locality). Of nodes that hold equally
- * many bytes, the first is taken.
+ * Runs all branches of an explore concurrently on equal parts of the cluster (branch_parallel.c). A stage runs on the nodes that hold
+ * most bytes of its inputs; on ties, the first node is used. A baseline of meta-dataflows: the prototype's parallel scheduler with input
+ * locality.
  */
 #include "branches.h"
 
@@ -48,7 +48,7 @@ static int by_bytes(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Lists the free nodes, those with most bytes of the stage's inputs first. */
+/* Lists the nodes with free GPUs, in descending order of the bytes of the stage's inputs. Returns their number. */
 static uint32_t list_nodes(struct local *l, struct orr_jobs *w, orr_job j)
 {
 	struct orr_node_info info;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs all branches of an explore at the same time, each on 1/f of the GPUs: a baseline of meta-dataflows. Stages outside
- * explores use the whole cluster. Stages within several explores use the cluster divided by the product of their numbers of
- * branches, at least one GPU.
+ * Runs all f branches of an explore concurrently, each on 1/f of the GPUs: a baseline of meta-dataflows. Stages outside explores use the
+ * whole cluster. In nested explores f is the product of the numbers of branches. A stage uses at least one GPU.
  */
 #include "branches.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stages of flows in random order, one after another, each on the whole cluster: a baseline of meta-dataflows (the prototype's random
- * scheduler). Each stage draws its place in the queue when it becomes ready.
+ * Runs stages of flows one after another in random order, each on the whole cluster: a baseline of meta-dataflows (the prototype's random
+ * scheduler). Each stage draws its position in the queue when it becomes ready.
  */
 #include "branches.h"
 
@@ -20,7 +20,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 	return s;
 }
 
-/* Returns SplitMix64 of the seed and the number of the job. */
+/* Returns the SplitMix64 hash of the seed and the job's number. */
 static int64_t draw(uint64_t seed, uint64_t number)
 {
 	uint64_t z = seed + (number + 1) * UINT64_C(0x9e3779b97f4a7c15);

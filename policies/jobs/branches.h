@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * branches.h - common part of the policies for flows: a queue of waiting stages and the number of running ones
+ * branches.h - common part of the policies for flows: queue of waiting stages, number of running stages
  *
- * A job that is no stage of a flow counts as a flow of one stage. A policy embeds struct branches as its first member.
+ * A job outside flows counts as a flow of one stage. A policy embeds struct branches as its first member.
  */
 #ifndef ORR_POLICIES_BRANCHES_H
 #define ORR_POLICIES_BRANCHES_H
@@ -22,10 +22,10 @@ void branches_arrive(void *self, struct orr_jobs *w, orr_job j);
 void branches_finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how);
 void branches_evict(void *self, struct orr_jobs *w, orr_job j);
 
-/* GPUs for one of n stages that run at once: 1/n of the GPUs of the type with most of them, at least 1; the request of a job whose size
- * is fixed. */
+/* Returns the number of GPUs for one of n concurrent stages: 1/n of the GPUs of the most frequent type, at least 1. For a job of fixed
+ * size, returns its request. */
 uint32_t branches_size(const struct orr_jobs *w, orr_job j, double n);
-/* Starts a stage of the queue on its share of the cluster; false if it does not fit. */
+/* Starts a queued stage on branches_size(w, j, n) GPUs. Returns false if it does not fit. */
 bool branches_start(struct branches *b, struct orr_jobs *w, orr_job j, double n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Branch-aware scheduling of meta-dataflows (SIGMOD 2018; prototype SEEPng): the next stage is the first ready one of a depth-first walk
- * from the sink. Stages run one after another, each on the whole cluster, so the branches of an explore run in turn and a choose can drop
- * or prune a branch before the next one starts.
+ * Branch-aware scheduling of meta-dataflows (SIGMOD 2018; prototype SEEPng). The next stage is the first ready stage of a depth-first walk
+ * from the sink. Stages run one after another, each on the whole cluster. The branches of an explore therefore run in turn, and a choose
+ * can drop or prune a branch before the next branch starts.
  */
 #include "branches.h"
 

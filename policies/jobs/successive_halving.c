@@ -2,8 +2,8 @@
 /*
  * Successive halving (Jamieson and Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS
  * 2016, section 3) on the branches of a flow. A branch has several scored stages, the rungs. When all live branches of an
- * explore have ended a rung, the best 1/eta of them (rounded up) continue and the others are pruned. Of equal scores, the
- * branch that is first in the flow continues.
+ * explore have ended a rung, the best 1/eta of them (rounded up) continue and the others are pruned. Ties are broken by the
+ * order of branches in the flow.
  */
 #include "rungs.h"
 
@@ -39,7 +39,7 @@ static int best_first(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Returns the lowest rung of the explore's live branches. */
+/* Returns the lowest rung among the live branches of an explore. */
 static uint32_t lowest(const struct rungs *r, uint64_t explore)
 {
 	uint32_t rung = UINT32_MAX;
@@ -49,7 +49,7 @@ static uint32_t lowest(const struct rungs *r, uint64_t explore)
 	return rung;
 }
 
-/* Prunes the losers of an explore whose branches have all ended the same rung, above 0. Returns whether it pruned any. */
+/* Prunes the losers of an explore if all its branches have ended the same rung. Returns whether a branch was pruned. */
 static bool halve(struct halving *h, struct orr_jobs *w, uint64_t explore)
 {
 	struct rungs *r = &h->base;
@@ -62,7 +62,7 @@ static bool halve(struct halving *h, struct orr_jobs *w, uint64_t explore)
 		ORR_GROW(h->sorted, n, h->cap_sorted);
 		h->sorted[n++] = r->v[i];
 	}
-	uint64_t scored = 0; /* a rung is judged once: when the number of branches left equals the number of its scores */
+	uint64_t scored = 0; /* a rung is halved once: while all branches with a score in it are live */
 	for (size_t i = 0; i < r->n_scores; i++)
 		scored += r->score[i].explore == explore && r->score[i].rung == h->sorted[0].rung;
 	size_t kept = (size_t)ceil((double)n / r->eta);

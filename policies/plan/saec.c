@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Saec: similarity-aware embedding compression (X. Wu, H. Xu, H. Zhang, H. Chen, J. Wang, APSys 2020; arXiv 1903.00103). The
- * most frequent features of each field are clustered; one pass then assigns the nearest cluster's vector to every feature.
+ * most frequent features of each field are clustered; one pass then assigns every feature to its nearest centroid.
  *
  * Only the abstract describes the paper's algorithm, distance and number of clusters; the defaults are choices of orrery.
  */

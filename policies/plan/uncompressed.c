@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The baseline: tables as they are, 4 bytes per value. */
+/* The baseline: embedding tables without compression, 4 bytes per value. */
 #include <orrery/plan.h>
 
 static const struct orr_param params[] = { ORR_PARAM_END };

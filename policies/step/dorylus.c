@@ -4,13 +4,12 @@
  * "Dorylus: affordable, scalable, and accurate GNN training with distributed CPU servers and serverless threads", OSDI 2021; rules of
  * schedule, staleness and stragglers: its public code, uclasystem/dorylus bdd672f).
  *
- * Each graph server cuts its vertices into chunks. An iteration is an epoch, in which every chunk passes through a list of tasks:
- * gather (GA, on the server), apply vertex (AV) and apply edge (AE) on functions, scatter (SC) to the ghosts on other servers; backward the
- * same in reverse. Gradients of weights go to a weight server (WU). With variant=async, a chunk begins epoch e when all chunks have ended
- * epoch e - staleness - 1, and gathers the ghosts that have arrived.
+ * Each graph server partitions its vertices into chunks. An iteration is an epoch. In an epoch every chunk runs a list of tasks: gather
+ * (GA) on the server, apply vertex (AV) and apply edge (AE) on functions, scatter (SC) to the ghosts on other servers. The backward pass
+ * runs these tasks in reverse. Weight gradients are sent to a weight server (WU). With variant=async, a chunk begins epoch e when all
+ * chunks have ended epoch e - staleness - 1. It gathers the ghosts that have arrived by then.
  *
- * Ops do not belong to the end of an epoch (orr_detach()): the policy ends it by a gate, so that functions whose result came second delay
- * nothing.
+ * All ops are detached (orr_detach()), and a gate ends each epoch. So the late duplicate of a relaunched task does not delay an epoch.
  */
 #include "dorylus.h"
 
@@ -42,8 +41,8 @@ static void run_on_server(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 	dorylus_on(d, s, push, ON_TASK, chunk, NO_SLOT);
 }
 
-/* Sends the ghosts of a chunk: a message to each of `peers` servers, which differ from chunk to chunk. A server sends one message at
- * a time. */
+/* Sends the ghosts of a chunk, in one message to each of `peers` servers. Successive chunks use different receivers. A server sends
+ * one message at a time. */
 static void scatter(struct dorylus *d, struct orr_step *s, uint32_t chunk)
 {
 	const struct chunk *c = &d->chunk[chunk];
@@ -98,8 +97,8 @@ static void end_epoch(struct dorylus *d, struct orr_step *s, uint64_t epoch)
 	dorylus_tune(d, s);
 }
 
-/* Advances the epoch of the slowest chunk, and starts the chunks that wait for it. With barriers, the weights have their new values
- * before that. */
+/* Advances `least` when all chunks have ended this epoch, and starts the chunks that wait for it. With barriers, the weight updates
+ * must have ended too. */
 static void move_on(struct dorylus *d, struct orr_step *s)
 {
 	const struct epoch *e = epoch_at(d, d->least);
@@ -161,7 +160,7 @@ static void update(struct dorylus *d, struct orr_step *s, uint32_t chunk, uint32
 	dorylus_on(d, s, op, ON_UPDATE, layer, NO_SLOT);
 }
 
-/* Exchanges the gradients between the servers, when all servers have the gradients of all chunks. */
+/* Handles the end of a gradient's update. After the gradients of all chunks, the weight servers all-reduce their sums. */
 static void updated(struct dorylus *d, struct orr_step *s, uint64_t epoch, uint32_t layer)
 {
 	if (++d->arrived[layer] < d->n || d->weight_servers < 2 || d->given_s) {
@@ -204,7 +203,7 @@ static struct epoch *epoch_new(const struct dorylus *d)
 	return e;
 }
 
-/* Doubles the ring. Epochs that run keep their state. */
+/* Doubles the ring and keeps the state of its epochs. */
 static void grow_ring(struct dorylus *d)
 {
 	uint32_t before = d->ring, n = before ? 2 * before : 4;
@@ -231,7 +230,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 	d->window = orr_alloc(d->weight_servers, sizeof *d->window);
 	for (uint32_t i = 0; i < d->n; i++) {
 		d->chunk[i].server = i / d->chunks_each;
-		bool has_own = d->weight_servers < d->f.gpus; /* else each graph server keeps weights */
+		bool has_own = d->weight_servers < d->f.gpus; /* false: each graph server keeps the weights */
 		d->chunk[i].weights_at = has_own ? i % d->weight_servers : d->chunk[i].server;
 		d->chunk[i].weights = has_own ? d->servers + d->chunk[i].weights_at : d->chunk[i].server;
 		d->chunk[i].is_waiting = true;

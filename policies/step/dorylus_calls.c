@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tasks on functions: queue of each server, invocations, stragglers, tuner. */
+/* Tasks on functions: the queue of each server, invocations, relaunch of stragglers, tuner. */
 #include "dorylus.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uin
 		.slice = c->weights_at,
 		.slices = d->weight_servers,
 		.window = d->window[c->weights_at] };
-	if (d->g.has_attention) /* the updates are those of a GCN */
+	if (d->g.has_attention) /* sim/learn trains only GCNs */
 		return;
 	orr_updates(s, op, &u);
 	u.is_backward = true;
@@ -45,7 +45,7 @@ void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uin
 		orr_updates(s, op, &u);
 }
 
-/* ---- queues: heaps of (epoch, task, chunk), the least first ---- */
+/* ---- queues: min-heaps of (epoch, task, chunk) ---- */
 
 static uint64_t key_of(const struct dorylus *d, uint32_t chunk)
 {
@@ -76,7 +76,7 @@ static uint32_t pop(struct dorylus *d, uint32_t server)
 	return server * d->chunks_each + (uint32_t)(top & 0xffffff);
 }
 
-/* Opens the gates of the first chunks in the queue while the server may run more functions. */
+/* Opens the gates of the chunks at the head of the queue, up to the server's limit of concurrent functions. */
 static void serve(struct dorylus *d, struct orr_step *s, uint32_t server)
 {
 	while (d->n_queue[server] && d->active[server] < d->limit && d->n_free[server]) {
@@ -215,8 +215,8 @@ void dorylus_check(struct dorylus *d, struct orr_step *s, uint64_t epoch)
 
 /* ---- the tuner (ours) ---- */
 
-/* Climbs the value of an epoch, 1 / (time x cost). A number that is worse than the best reverses the direction and takes the square root of
- * the factor; below 1.05 tuning ends with the best number. */
+/* Maximises the value of an epoch, 1 / (time x cost), by hill climbing. A value below the best reverses the direction and replaces the
+ * factor by its square root. Tuning ends at the best number when the factor is below 1.05. */
 void dorylus_tune(struct dorylus *d, struct orr_step *s)
 {
 	double now = orr_step_now(s), usd = orr_step_usd(s), value = 1 / ((now - d->epoch_s) * (usd - d->epoch_usd));
@@ -234,7 +234,7 @@ void dorylus_tune(struct dorylus *d, struct orr_step *s)
 	}
 	double next = d->best * (d->direction > 0 ? d->factor : 1 / d->factor);
 	d->limit = (uint32_t)fmax(1, fmin(d->lambdas, round(next)));
-	if (d->limit == before && d->best == before) { /* at a bound */
+	if (d->limit == before && d->best == before) { /* clamped or rounded to the best number */
 		d->direction = -d->direction;
 		d->factor = sqrt(d->factor);
 	}

@@ -56,7 +56,7 @@ static double params_of(const struct orr_step *s, const struct dorylus *d, uint3
 	return orr_step_params(s, layer * d->g.of_each + d->g.apply, 1);
 }
 
-/* Seconds of a pass over one layer of the model for a chunk, on a graph server. */
+/* Returns the time of a pass over one model layer, given by layer and place, for a chunk on a graph server, s. */
 static double server_s(const struct orr_step *s, const struct dorylus *d, enum orr_pass pass, uint32_t layer, uint32_t place)
 {
 	return orr_cost(s, 0, pass, layer * d->g.of_each + place, 1, d->rows, 1);
@@ -84,7 +84,7 @@ static struct task *add(struct dorylus *d, enum task_kind kind, uint32_t layer, 
 	return t;
 }
 
-/* Returns the width of the rows that GA sums at a layer: the input of the layer for GCN, the output for GAT. */
+/* Returns the width of the rows that GA sums: the layer's input width for GCN, its output width for GAT. */
 static double gathered_width(const struct orr_step *s, const struct dorylus *d, uint32_t layer)
 {
 	return width_of(s, d, layer, d->g.has_attention);
@@ -116,8 +116,8 @@ static void add_edges(struct dorylus *d, const struct orr_step *s, uint32_t laye
 }
 
 /*
- * Adds AV. Forward: the product with the layer's weights. Backward: the gradient of the weights and, except in the first layer,
- * of the rows. Forward pulls the input and pushes the output. Backward pulls both the input and the gradient of the output.
+ * Adds AV. The forward task computes the matrix product of the input and the layer's weights. It pulls the input and pushes the output.
+ * The backward task pulls the input and the output gradient. It computes the weight gradient and, except in layer 0, the input gradient.
  */
 static void add_apply(struct dorylus *d, const struct orr_step *s, uint32_t layer, bool is_backward, bool is_fused)
 {
@@ -142,7 +142,7 @@ static void add_apply(struct dorylus *d, const struct orr_step *s, uint32_t laye
 	t->seconds = d->mode == BY_LAMBDA ? flops / lambda_rate(d) : seconds + copies_s(d, t->in_bytes + t->out_bytes);
 }
 
-/* Adds all tasks. GCN: GA, AV, SC per layer; backward AV, SC, GA. GAT: AV, SC, AE, GA; backward SC, GA, AE, AV. */
+/* Adds all tasks in order. GCN: GA, AV, SC per layer; backward AV, SC, GA. GAT: AV, SC, AE, GA; backward SC, GA, AE, AV. */
 static void add_all(struct dorylus *d, const struct orr_step *s)
 {
 	uint32_t last = d->g.layers - 1;

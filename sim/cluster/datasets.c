@@ -9,7 +9,7 @@
 
 #define NONE UINT32_MAX
 
-/* A set's number has its index in the low bits and its serial number above. */
+/* The id of a set has its index in the low bits and its serial number in the high bits. */
 enum { INDEX_BITS = 28 };
 #define INDEX(set) ((uint32_t)((set) & ((UINT64_C(1) << INDEX_BITS) - 1)))
 
@@ -30,7 +30,7 @@ struct set {
 };
 
 struct node {
-	int64_t memory, in_use, making; /* making: part of in_use by outputs in the making */
+	int64_t memory, in_use, making; /* making: bytes of in_use that belong to unfinished outputs */
 	uint32_t *heap, n, cap;
 	int64_t io;
 	uint64_t io_mark;
@@ -90,7 +90,7 @@ static void rank_out(struct datasets *d, uint32_t p)
 	d->piece[p].at = NONE;
 }
 
-/* Updates the node's heap after the rank of the set has changed. */
+/* Restores the heaps of the nodes after the rank of a set has changed. */
 static void rank_again(struct datasets *d, const struct set *s)
 {
 	for (uint32_t p = s->first; p != NONE; p = d->piece[p].next)
@@ -104,7 +104,7 @@ static void set_value(const struct datasets *d, struct set *s)
 {
 	double left = s->used < s->uses ? (double)(s->uses - s->used) : 0;
 	s->value = left * s->unit;
-	/* The prototype divides by r only from the second use on. */
+	/* In the prototype the first use does not reduce the value. */
 	if (d->config.first_use_free && s->used && s->uses > 1)
 		s->value *= (double)s->uses / (double)(s->uses - 1);
 }
@@ -150,7 +150,7 @@ static void leave_memory(struct datasets *d, uint32_t p)
 	d->count.in_memory -= (uint64_t)x->bytes;
 }
 
-/* Spills pieces until `bytes` are free; false, without a spill, if outputs in the making leave too little. */
+/* Spills pieces until `bytes` are free. Returns false, without a spill, if unfinished outputs leave too little memory. */
 static bool make_room(struct datasets *d, uint32_t node, int64_t bytes)
 {
 	struct node *n = &d->node[node];

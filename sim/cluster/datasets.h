@@ -2,17 +2,17 @@
 /*
  * datasets.h - data sets in the memory of the nodes, or on their disks
  *
- * A set is spread over nodes in equal pieces. A stage that starts reads its inputs (datasets_read()) and then claims memory for its output
- * (datasets_add()). If a node has too little memory, the rule chooses pieces that are spilled to the disk of that node: the lowest
- * rank first, on ties the set made later. Outputs in the making are not spilled; the inputs of the stage may be. An output that does
- * not fit beside the other outputs in the making is written to disk directly. A spilled piece stays on disk, unless sets are
- * reloaded when read. A set is freed, without a write, when its last reader is through or when it is dropped.
+ * A set is spread over nodes in equal pieces. A stage that starts reads its inputs (datasets_read()), then claims memory for its output
+ * (datasets_add()). If a node has too little memory, pieces are spilled to its disk by rank: the lowest rank first, on ties the newest
+ * set first. Inputs of the stage may be spilled. Unfinished outputs are not spilled. An output that does not fit into memory together
+ * with the other unfinished outputs is written to disk. A spilled piece stays on disk, unless `reloads` moves it back at a read. A set is
+ * freed, without a write, when its last reader has ended or when it is dropped.
  *
- * Rules: amm ranks by value = (uses left) * min(bytes * rho, recompute); lru by the last read or making; touch-count by the number of
- * reads. Source of amm and touch-count: the prototype of meta-dataflows (docs/models/jobs-flows.md).
+ * Rules: amm ranks by value = (remaining uses) * min(bytes * rho, recompute); lru by the time of the last claim or read; touch-count by
+ * the number of reads. Source of amm and touch-count: the prototype of meta-dataflows (docs/models/jobs-flows.md).
  *
- * Invariants: pieces in memory of a node fit in its memory; each such piece of a finished set is in the heap of its node. Cost:
- * O(log sets of the node) per piece and operation.
+ * Invariants: the pieces in memory of a node fit into its memory; each such piece of a finished set is in the heap of the node. An
+ * operation costs O(log sets of the node) per piece.
  */
 #ifndef ORR_CLUSTER_DATASETS_H
 #define ORR_CLUSTER_DATASETS_H
@@ -26,16 +26,16 @@ enum { DATASETS_NO_SET = 0 };
 struct datasets_config {
 	enum dataset_rule rule; /* DATASETS_NONE: memory has no limit */
 	uint32_t n_nodes;
-	const int64_t *memory; /* bytes of each node; may be NULL with DATASETS_NONE */
+	const int64_t *memory; /* [node] bytes of memory; may be NULL with DATASETS_NONE */
 	double disk_Bps;       /* bandwidth of each node's disk for reads and writes together, bytes/s; 0: transfers take no time */
-	bool reloads;          /* flag: a piece that was read from disk is kept in memory */
-	bool first_use_free;   /* amm as in the prototype: the first use does not reduce the value */
+	bool reloads;          /* flag: a read moves a piece from disk to memory */
+	bool first_use_free;   /* flag: the first use does not reduce the value of amm, as in the prototype */
 };
 
 struct datasets_count {
-	uint64_t made, spilled, read_disk;                /* sets made; pieces spilled; pieces read from disk */
+	uint64_t made, spilled, read_disk;                /* number of sets made; of pieces spilled, read from disk */
 	uint64_t bytes_spilled, bytes_disk, bytes_memory; /* bytes written to disk; bytes read from disk; bytes read from memory */
-	uint64_t in_memory, on_disk, most_in_memory;      /* bytes: now; largest */
+	uint64_t in_memory, on_disk, most_in_memory;      /* current bytes in memory, on disk; peak bytes in memory */
 };
 
 struct datasets;
@@ -43,28 +43,30 @@ struct datasets;
 struct datasets *datasets_new(const struct datasets_config *c);
 void datasets_free(struct datasets *d);
 
-/* Begins the transfers of one stage. */
+/* Resets the transfers that datasets_io_ns() reports. Called before the transfers of each stage. */
 void datasets_begin(struct datasets *d);
 /* Reads all pieces of a finished set. */
 void datasets_read(struct datasets *d, uint64_t set);
-/* Makes a set of `bytes` on n nodes, in the making until datasets_made(). unit: min(bytes * rho, recompute) of amm. uses: reads
- * before it is freed. Returns its number, never DATASETS_NO_SET. */
+/* Claims a set of `bytes` on n nodes, which is unfinished until datasets_made(). unit: min(bytes * rho, recompute) of amm. uses: number
+ * of reads before the set is freed. Returns the id of the set, never DATASETS_NO_SET. */
 uint64_t datasets_add(struct datasets *d, const uint32_t *node, uint32_t n, int64_t bytes, double unit, uint64_t uses);
-/* Returns the time of the transfers since datasets_begin(), ns: the largest over the nodes. */
+/* Returns the time of the transfers since datasets_begin(), ns: the maximum over the nodes. */
 int64_t datasets_io_ns(const struct datasets *d);
+/* Marks a set as finished. Frees the set if all its reads have been counted. */
 void datasets_made(struct datasets *d, uint64_t set);
-/* Counts n readers that have completed or will never come. Frees the set with the last. */
+/* Counts n readers that have ended or were pruned. The last one frees the set. */
 void datasets_used(struct datasets *d, uint64_t set, uint64_t n);
 void datasets_drop(struct datasets *d, uint64_t set);
 
 bool datasets_exists(const struct datasets *d, uint64_t set);
 int64_t datasets_bytes(const struct datasets *d, uint64_t set);
-int64_t datasets_bytes_on(const struct datasets *d, uint64_t set, uint32_t node); /* returns whether the node holds the set in memory
-										   * or on disk */
+/* Returns the bytes of the set on a node, in memory and on disk. */
+int64_t datasets_bytes_on(const struct datasets *d, uint64_t set, uint32_t node);
+/* Returns the share of the set on disk, 0 to 1. */
 double datasets_disk_share(const struct datasets *d, uint64_t set);
 const struct datasets_count *datasets_counts(const struct datasets *d);
-/* Returns the first violated law: a set read before it was made or after it was freed, one freed twice, memory above its size. NULL:
- * none. */
+/* Returns the first violated invariant, NULL if none: a set is read before it is finished or after it is freed, is freed twice, or the
+ * sets of a node exceed its memory. */
 const char *datasets_wrong(const struct datasets *d);
 
 #endif

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Writes a name such as "flow.train[3][17]": the flow if it has a name, the operator, and its branches from the outermost on. */
+/* Writes a name such as "flow.train[3][17]": name of the flow, if any, operator, indices of branches, outermost first. */
 void flows_name(const struct job *job, char *out, size_t size)
 {
 	const struct flow *f = job->branch->run->flow;
@@ -34,7 +34,7 @@ void flows_state(struct orr_jobs *w)
 		timeline_set(&s->memory, eng_now(w->engine), datasets_counts(s->sets)->in_memory);
 }
 
-/* Returns whether every flow is one stage, which is reported as a job. */
+/* Returns whether every flow has one stage. Such flows are reported as jobs. */
 static bool are_jobs(const struct flowset *set)
 {
 	for (uint32_t i = 0; i < set->n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Data sets of stages: reads and claims at a start, uses at an end. */
+/* Data sets of stages: reads and claims when a stage starts, uses when it ends. */
 #include "jobs/flows.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Calls f for the sets of an operator in branch b: its output, or the results that its choose kept. */
+/* Calls f for each data set of an operator in branch b: the output of work, or the kept results of a choose. */
 static void each_set(const struct flow_branch *b, uint32_t op, void (*f)(void *ctx, uint64_t set), void *ctx)
 {
 	const struct flow *flow = b->run->flow;
@@ -68,7 +68,7 @@ static void read_set(void *ctx, uint64_t set)
 	datasets_read(ctx, set);
 }
 
-/* min(bytes * rho, cost of making the set again), in bytes read from memory. One upstream is assumed: the first source. */
+/* Returns min(bytes * rho, cost of recomputing the set), in bytes read from memory. The upstream is the first source only. */
 static double unit_of(const struct orr_jobs *w, const struct flow_branch *b, const struct flow_op *o, double bytes, uint32_t n_nodes)
 {
 	const struct flows *s = w->flows;
@@ -79,7 +79,7 @@ static double unit_of(const struct orr_jobs *w, const struct flow_branch *b, con
 		b = b->parent;
 	const struct flow_item *x = &b->item[b->run->flow->op[o->source[0].op].local];
 	double on_disk = x->set ? datasets_disk_share(s->sets, x->set) : 0;
-	double share = s->recompute == 0 ? on_disk : on_disk > 0 ? 0 : 1; /* in the code: an integer division of the part in memory */
+	double share = s->recompute == 0 ? on_disk : on_disk > 0 ? 0 : 1; /* code: integer division of the share in memory */
 	double cost = (double)x->took / 1e9 * s->disk_Bps * n_nodes * s->rho;
 	double again = cost + share * (x->set ? (double)datasets_bytes(s->sets, x->set) : 0) * s->rho;
 	return again < store ? again : store;

@@ -160,9 +160,9 @@ static void make_ready(struct orr_jobs *w, struct flow_branch *b, uint32_t op)
 	s->is_event_due = true;
 }
 
-/* Starts every item of the branch that waits for no other item. */
 static void start_item(struct orr_jobs *w, struct flow_branch *b, uint32_t op);
 
+/* Starts every item of the branch that waits for no other item. */
 static void start_branch(struct orr_jobs *w, struct flow_branch *b)
 {
 	uint32_t n;
@@ -220,7 +220,7 @@ static void start_item(struct orr_jobs *w, struct flow_branch *b, uint32_t op)
 
 static void drop_item(struct orr_jobs *w, struct flow_branch *b, uint32_t op);
 
-/* Ends what is left of a branch, frees its data sets and releases what it would have read. The caller unlinks it. */
+/* Kills the live stages of a branch, frees its data sets and counts its remaining reads as completed. The caller unlinks the branch. */
 static void drop_branch(struct orr_jobs *w, struct flow_branch *b)
 {
 	const struct flow *f = b->run->flow;
@@ -282,7 +282,7 @@ static struct flow_explore *explore_of(const struct flow_branch *b)
 	return b->parent->item[b->run->flow->op[b->scope].local].explore;
 }
 
-/* Enters a finished branch among those kept, best first and on ties in the order of the values; returns the branch that leaves. */
+/* Inserts a finished branch into the kept branches, by score, then by value index. Returns the branch that leaves; NULL: none. */
 static struct flow_branch *keep_best(struct flow_explore *e, const struct flow_op *choose, struct flow_branch *b)
 {
 	uint32_t at = e->n_kept;
@@ -301,7 +301,7 @@ static struct flow_branch *keep_best(struct flow_explore *e, const struct flow_o
 	return loser;
 }
 
-/* Returns whether the next scores in the order of the values have one that is not among the best `keep` before it. */
+/* Evaluates known scores in the order of the values. Returns true at the first score that is not among the best `keep` so far. */
 static bool stops_improving(struct flow_explore *e, const struct flow_op *choose, uint32_t n)
 {
 	for (; e->ahead < n && e->state[e->ahead]; e->ahead++) {
@@ -326,7 +326,7 @@ static bool is_satisfied(struct flow_explore *e, const struct flow_op *choose, d
 
 static void fail_flow(struct orr_jobs *w, struct flow_run *run);
 
-/* Ends an explore when its choose has a result; drops the branches that the choose did not keep. */
+/* Ends an explore whose choose has a result, and drops the branches that are not kept. */
 static void finish_explore(struct orr_jobs *w, struct flow_branch *parent, uint32_t op, struct flow_explore *e)
 {
 	e->is_over = true;
@@ -388,7 +388,7 @@ void flows_prune(struct orr_jobs *w, struct flow_branch *b)
 
 /* ---- progress ---- */
 
-/* Returns the best score over all branches of an outermost explore, both kept and dropped ones. */
+/* Returns the best score over all branches of an outermost explore, including dropped branches. */
 static double best_of(struct orr_jobs *w, const struct flow_run *run, uint32_t choose)
 {
 	enum { MOST = 1000000 };
@@ -523,7 +523,7 @@ void flows_submit(struct orr_jobs *w, const struct job_rec *row)
 		s->branches += f->op[i].kind == FLOW_EXPLORE ? f->op[i].instances * f->op[i].value.n : 0;
 	run->root = branch_new(w, run, FLOW_ROOT);
 	bool was_due = s->is_event_due;
-	s->is_event_due = true; /* this is the time of arrivals: no event is needed */
+	s->is_event_due = true; /* submissions are arrivals: no event needed */
 	start_branch(w, run->root);
 	s->is_event_due = was_due;
 	if (!was_due)

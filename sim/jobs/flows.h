@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * flows.h - flows of a run: stages that wait for one another, branches, chooses, and the data sets between stages
+ * flows.h - flows of a run: stages with dependencies, branches, chooses, and the data sets between stages
  *
  * Order of events at one instant:
- *	1. Stages that end at the instant, one after another. For each: its output is finished; its inputs have one reader less, and those
- *	   without a reader left are freed; its score is known; if that finishes its branch, the choose is evaluated: losers are dropped
- *	   with their data sets, then, if the choose stops, the other branches are pruned; what waits for it becomes ready.
- *	2. Stages that became ready arrive, in the order in which they became ready.
- *	3. The policy decides. A stage that starts reads its inputs, then claims memory for its output, and pieces are spilled.
+ *	1. Stages end, one after another. For each stage:
+ *	   a. its output is finished; each of its inputs loses one reader, and inputs without readers are freed;
+ *	   b. its score is known; if its branch has ended, the choose is evaluated;
+ *	   c. losing branches are dropped with their data sets; if the choose stops, branches that have not ended are pruned;
+ *	   d. stages for which this was the last input become ready.
+ *	2. Ready stages arrive, in the order in which they became ready.
+ *	3. The policy decides. A stage that starts reads its inputs, then claims memory for its output; pieces are spilled then.
  *
- * A branch is a live combination of values of the explores around it; the root of a flow is one, too. A branch is freed at the end
- * of the instant in which it was dropped, so that finish() may still ask for a stage of it.
+ * A branch is a live combination of values of its enclosing explores. The root of a flow is also a branch. A dropped branch is freed at
+ * the end of the instant, because finish() may still query its stages.
  */
 #ifndef ORR_JOBS_FLOWS_H
 #define ORR_JOBS_FLOWS_H
@@ -27,20 +29,20 @@ struct flow_explore;
 enum flow_item_state { FLOW_WAITS, FLOW_QUEUED, FLOW_LIVE, FLOW_DONE };
 
 struct flow_item {
-	uint32_t before;       /* items for which it waits */
+	uint32_t before;       /* number of items that must end before it starts */
 	uint8_t state;         /* enum flow_item_state */
 	uint32_t queued;       /* index in flows.ready, if FLOW_QUEUED */
-	uint64_t set, scratch; /* output of the stage, and memory that it holds while it runs; DATASETS_NO_SET: none */
+	uint64_t set, scratch; /* output of the stage; scratch memory of the running stage; DATASETS_NO_SET: none */
 	orr_job job;
 	double score;
-	int64_t took;
-	struct flow_explore *explore; /* state of an explore; kept when the branch is used again */
+	int64_t took;                 /* running time of the stage, ns */
+	struct flow_explore *explore; /* state of an explore; reused with the branch */
 };
 
 struct flow_branch {
 	struct flow_run *run;
 	struct flow_branch *parent, *prev, *next; /* sibling branches; next also links spare and dropped branches */
-	uint32_t scope, index, left;              /* left: items that are not done */
+	uint32_t scope, index, left;              /* left: number of items that are not done */
 	uint64_t path, base, id;                  /* base: position of its first stage in the flow */
 	double score;
 	bool is_finished, is_kept, is_dropped;
@@ -51,11 +53,11 @@ struct flow_branch {
 struct flow_explore {
 	struct flow_branch *first, *last; /* live branches */
 	uint32_t n_finished, n_pruned, n_kept, n_satisfied;
-	struct flow_branch **kept; /* best first */
-	double *score;             /* by value */
-	uint8_t *state;            /* state by value: 1 finished, 2 pruned */
-	uint32_t ahead, n_top;     /* of stop=improving: values before `ahead` are finished or pruned; the best of their scores */
-	double *top;
+	struct flow_branch **kept; /* kept branches, best first */
+	double *score;             /* [value] score of its branch */
+	uint8_t *state;            /* [value] 1: finished; 2: pruned */
+	uint32_t ahead, n_top;     /* stop=improving: number of leading values that are finished or pruned; size of top */
+	double *top;               /* best scores of these values, best first */
 	bool is_over;
 };
 
@@ -64,7 +66,7 @@ struct flow_run {
 	struct job_rec row;
 	struct flow_branch *root;
 	uint64_t number, base;
-	struct flow_branch **spare; /* operator + 1, by scope */
+	struct flow_branch **spare; /* [scope + 1] unused branches, for reuse */
 	struct flow_run *prev, *next;
 	bool is_over;
 };
@@ -93,23 +95,23 @@ struct flows {
 	double time_sum, time_most;
 	double regret_sum, kept_sum;
 	uint64_t regrets;
-	uint32_t branch_kept; /* of the last choose outside explores: position of its best branch */
+	uint32_t branch_kept; /* index of the best branch of the last choose outside explores */
 	struct timeline memory;
 	const char *wrong;
 };
 
-/* Does nothing unless the config has flows. */
+/* Creates the state of flows. No-op if the config has no flows. */
 void flows_begin(struct orr_jobs *w);
 void flows_free(struct orr_jobs *w);
 void flows_submit(struct orr_jobs *w, const struct job_rec *row);
-/* Returns the request of an operator as a job. */
+/* Returns the job record of an operator in the branch with number `path`. */
 struct job_rec flow_rec(const struct job_rec *row, const struct flow *f, uint32_t op, uint64_t path);
-/* Called for stages only, by life.c. */
+/* Handle the start, preemption and end of a stage. Called by life.c. */
 void flows_started(struct orr_jobs *w, struct job *job);
 void flows_stopped(struct orr_jobs *w, struct job *job);
 void flows_ended(struct orr_jobs *w, struct job *job);
 void flows_end_instant(struct orr_jobs *w);
-/* Drops the branch, or fails the flow if it is a root. */
+/* Prunes a branch. Fails the flow if the branch is its root. */
 void flows_prune(struct orr_jobs *w, struct flow_branch *b);
 void flows_state(struct orr_jobs *w); /* records a point of the memory series */
 void flows_metrics(struct orr_jobs *w);
@@ -120,14 +122,15 @@ void flows_name(const struct job *job, char *out, size_t size);
 void flows_each_input(const struct flow_branch *b, uint32_t op, void (*f)(void *ctx, uint64_t set), void *ctx);
 
 /* ---- flow_sets.c, for flows.c ---- */
-/* Counts n readers in branch b, which have completed, of an operator `up` branches above. import: of b, if up > 0. */
+/* Counts n completed readers in branch b of an operator `up` branches above. import: index of the operator in the imports of b, if
+ * up > 0. */
 void flow_use(struct orr_jobs *w, const struct flow_branch *b, uint32_t op, uint32_t up, uint32_t import, uint64_t n);
 /* Handles the end of a stage: finishes its output and counts the stage as a completed reader. */
 void flow_finish_sets(struct orr_jobs *w, struct job *job);
 void flow_drop_sets(struct orr_jobs *w, struct flow_item *x);
 
 /* ---- scores.c ---- */
-/* Returns the score that a stage gives; NAN and an error of the run if the score cannot be computed. */
+/* Returns the score of a stage. Returns NAN and sets w->error if the score cannot be computed. */
 double flow_score_of(struct orr_jobs *w, const struct flow_run *run, uint32_t op, uint64_t path);
 
 #endif

@@ -28,35 +28,35 @@ struct rows {
 	uint64_t epoch;
 };
 
-/* A gradient that no weight server has yet. */
+/* A computed gradient that has not been sent to its weight server. */
 struct due {
 	struct vec *v;
-	uint64_t epoch, step; /* step: version of the layer's weights when they were stashed */
+	uint64_t epoch, step; /* step: number of optimizer steps of the layer before its weights were stashed */
 	uint32_t layer;
 };
 
 struct chunk {
-	uint64_t epoch;        /* epoch, as in learn_begin(); 0: none yet */
-	uint32_t begun, ended; /* tasks of the epoch */
+	uint64_t epoch;        /* current epoch, numbered as in learn_begin(); 0: none yet */
+	uint32_t begun, ended; /* number of tasks of the epoch that have begun, ended */
 	uint64_t op;           /* op of the last task that began */
-	uint32_t server;       /* number of its graph server */
+	uint32_t server;       /* index of its graph server */
 	struct vec *stash;
 	uint64_t stash_step[GCN_LAYERS];
 	struct vec *z, *error, *back;                  /* gathered rows of layer 1; outputs, then their gradient; gathered gradients */
-	struct rows made[DIRECTIONS], own[DIRECTIONS]; /* newest rows; rows that the own server can read */
+	struct rows made[DIRECTIONS], own[DIRECTIONS]; /* newest rows; rows visible on its server */
 	struct due *due;
 	uint32_t n_due, cap_due;
 };
 
-/* Rows of other servers' chunks that a graph server can read. */
+/* Rows of remote chunks that are visible on a graph server. */
 struct view {
 	struct rows *rows[DIRECTIONS]; /* [chunk] */
 };
 
-/* The sums of one layer's gradients at a weight server, oldest first: all but the last are complete. */
+/* Sums of one layer's gradients at a weight server, oldest first. All sums but the last are complete. */
 struct sums {
 	struct vec **v;
-	double *step; /* sum over gradients, of struct due */
+	double *step; /* by sum: total of due.step over its gradients */
 	uint32_t *count, n, cap;
 };
 
@@ -65,9 +65,9 @@ struct gcn {
 	uint32_t n_chunks;
 	struct chunk *chunk;
 	uint32_t *chunk_of, *start; /* chunk of each vertex; first vertex of each chunk, [n_chunks + 1] */
-	struct view *view;          /* views by server; 0: rows scattered to all servers */
+	struct view *view;          /* [server]; [0]: rows scattered to all servers */
 	uint32_t n_views, cap_views;
-	uint32_t *at_device, n_devices; /* number of a device's server; 0: none yet */
+	uint32_t *at_device, n_devices; /* [device] index of its server; 0: none yet */
 	uint32_t n_weight_servers;
 	struct sums *sums; /* [weight server x GCN_LAYERS + layer] */
 	uint64_t steps[GCN_LAYERS];
@@ -146,7 +146,7 @@ static void keep_rows(struct learn *l, struct rows *to, struct rows from)
 	*to = from;
 }
 
-/* Adds a view. A new server can read all rows that were scattered to all servers. */
+/* Adds the view of a new server. Rows that were scattered to all servers are visible on it. */
 static void add_view(struct learn *l, struct gcn *s)
 {
 	MEM_GROW(s->view, s->n_views, s->cap_views);
@@ -185,7 +185,7 @@ static void cut(struct learn *l, struct gcn *s, uint32_t chunks)
 	for (uint32_t c = 0; c < chunks; c++)
 		for (uint32_t i = s->start[c]; i < s->start[c + 1]; i++)
 			s->chunk_of[i] = c;
-	add_view(l, s); /* 0: of all */
+	add_view(l, s); /* [0]: rows scattered to all servers */
 }
 
 /* ---- gathers ---- */
@@ -251,7 +251,7 @@ static void stash(struct learn *l, struct gcn *s, struct chunk *c)
 	memcpy(c->stash_step, s->steps, sizeof c->stash_step);
 }
 
-/* Computes what the task makes; it is visible from gcn_end() on. */
+/* Computes the results of a task. gcn_end() makes them visible. */
 static void compute_task(struct learn *l, struct gcn *s, uint32_t number, enum task_of_chunk task)
 {
 	struct chunk *c = &s->chunk[number];
@@ -286,7 +286,7 @@ static void compute_task(struct learn *l, struct gcn *s, uint32_t number, enum t
 		replace(l, &c->back, gather(l, s, number, BACKWARD));
 		break;
 	case BACK_APPLY_0:
-		for (size_t i = 0; i < (size_t)n * g->hidden; i++) /* of relu */
+		for (size_t i = 0; i < (size_t)n * g->hidden; i++) /* derivative of ReLU */
 			c->back->v[i] = c->made[FORWARD].v->v[i] > 0 ? c->back->v[i] : 0;
 		v = vec_new(&l->pool, n_weights(g, 0));
 		gcn_weight_gradient(n, g->features, g->hidden, sum, c->back->v, v->v);
@@ -346,7 +346,8 @@ static void step(struct learn *l, struct gcn *s, uint32_t layer, struct vec *tot
 	}
 }
 
-/* Takes the oldest sum of each server, if all are complete. Staleness: steps of the layer since its gradients' weights were read. */
+/* Makes an optimizer step of a layer with the oldest sums of all weight servers, if all are complete. The staleness of a gradient is the
+ * number of steps of its layer since its weights were stashed. */
 static void try_step(struct learn *l, struct gcn *s, uint32_t layer, uint32_t window)
 {
 	for (uint32_t k = 0; k < s->n_weight_servers; k++) {
@@ -425,7 +426,7 @@ static const char *begin_task(struct learn *l, struct gcn *s, struct effect *e, 
 		c->server = server_of(l, s, e->u.worker);
 	}
 	if (e->iteration < c->epoch || (e->iteration == c->epoch && task < c->begun))
-		return NULL; /* started again elsewhere: computed already */
+		return NULL; /* relaunched: already computed */
 	if (e->iteration > c->epoch || task > c->begun || (c->begun > c->ended && c->op != op))
 		return "expected the end of the chunk's task before it: gather and vertex update of layer 0, of layer 1, then backward";
 	c->begun++;
@@ -434,7 +435,7 @@ static const char *begin_task(struct learn *l, struct gcn *s, struct effect *e, 
 	return NULL;
 }
 
-/* Takes the gradient of the op's epoch. Of an op started again the effect has none. */
+/* Moves the chunk's gradient of the op's epoch to the effect. A relaunched op gets none. */
 static const char *begin_gradient(struct gcn *s, struct effect *e)
 {
 	struct chunk *c = &s->chunk[e->u.chunk];
@@ -512,7 +513,7 @@ static void end_task(struct learn *l, struct gcn *s, struct effect *e)
 	struct chunk *c = &s->chunk[e->u.chunk];
 	enum task_of_chunk task = task_of(&e->u);
 	if (c->epoch != e->iteration || task != c->ended)
-		return; /* started again, and the other one ended first */
+		return; /* relaunched: the other op has ended first */
 	c->ended++;
 	if (task == APPLY_0)
 		keep_rows(l, &c->own[FORWARD], c->made[FORWARD]);

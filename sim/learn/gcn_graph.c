@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The block graph: classes, edges, features. */
+/* Generation of the block graph: classes, edges, features. */
 #include "learn/gcn.h"
 
 #include "base/mem.h"
@@ -24,7 +24,7 @@ static void shuffle(uint32_t *v, uint32_t n, struct rng *r)
 	}
 }
 
-/* Classes of equal size (within one), in random order; an exact share of the vertices is for training. */
+/* Draws a random class for each vertex and the training vertices. Sizes of classes differ by at most 1. */
 static void draw_labels(struct gcn_graph *g, double train_share, struct rng *r)
 {
 	uint32_t n = g->vertices, *order = mem_alloc(n * sizeof *order);
@@ -40,8 +40,8 @@ static void draw_labels(struct gcn_graph *g, double train_share, struct rng *r)
 	mem_free(order);
 }
 
-/* Visits the pairs i < j by geometric gaps at the larger of the two probabilities and keeps the others by thinning (Batagelj and
- * Brandes, Phys. Rev. E 71, 2005). */
+/* Draws each pair i < j with probability p_in (equal classes) or p_out. Skips to candidate pairs by geometric gaps at the larger
+ * probability, and thins the pairs of the smaller one (Batagelj and Brandes, Phys. Rev. E 71, 2005). */
 static void draw_edges(const struct gcn_graph *g, double p_in, double p_out, struct edges *e, struct rng *r)
 {
 	double most = p_in > p_out ? p_in : p_out;
@@ -50,7 +50,7 @@ static void draw_edges(const struct gcn_graph *g, double p_in, double p_out, str
 		double gap = most < 1 ? floor(log(rng_uniform_pos(r)) / log1p(-most)) : 0;
 		if (gap >= (double)n * (double)n)
 			return;
-		for (j += 1 + (uint64_t)gap; j >= n; j += i + 1) { /* row i has the columns i + 1 .. n - 1 */
+		for (j += 1 + (uint64_t)gap; j >= n; j += i + 1) { /* row i has columns i + 1 .. n - 1 */
 			j -= n;
 			if (++i + 1 >= n)
 				return;
@@ -70,7 +70,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Writes rows of neighbours, each with the vertex itself, and the weights 1 / sqrt(d_i d_j). */
+/* Builds A in CSR format, with self-loops and the values 1 / sqrt(d_i d_j). */
 static void put_edges(struct gcn_graph *g, const struct edges *e)
 {
 	uint32_t n = g->vertices;

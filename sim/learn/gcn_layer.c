@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The arithmetic of a layer, forward and backward, and the evaluation of the whole network. */
+/* Operations of a layer, forward and backward, and evaluation of the whole network. */
 #include "learn/gcn.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions and money. Formulas: docs/models/step-dorylus.md, "Money". */
+/* Serverless functions and costs. Formulas: docs/models/step-dorylus.md, "Money". */
 #include "step/functions.h"
 
 #include "step/exec.h"
@@ -14,10 +14,10 @@
 
 struct functions {
 	struct orr_functions what;
-	double *since_s; /* start of the current invocation, by function; NAN: none runs */
+	double *since_s; /* start of the running invocation, by function; NAN: idle */
 	uint64_t invoked, returned, running;
-	uint64_t units;          /* billed multiples of rounding_s */
-	double billed_s, used_s; /* seconds of invocations that have returned */
+	uint64_t units;          /* number of billed units of rounding_s */
+	double billed_s, used_s; /* billed and used time of invocations that have returned, s */
 	struct rng rng;
 };
 
@@ -54,7 +54,7 @@ static bool is_possible(struct orr_step *s, const struct orr_functions *f)
 	return !s->error.code;
 }
 
-/* Extends the arrays by endpoint; new elements are zero or have their initial values. */
+/* Extends the arrays indexed by endpoint and initialises their new elements. */
 static void extend(struct orr_step *s, uint32_t n)
 {
 	uint32_t before = s->endpoints, all = before + n;
@@ -133,7 +133,7 @@ static void end(struct orr_step *s, uint32_t function)
 		return;
 	}
 	double used = s->now_s - *since, unit = f->what.rounding_s;
-	/* A time that differs from a multiple by rounding errors alone counts as that multiple. */
+	/* The tolerance rounds a time that is a multiple up to rounding errors to this multiple. */
 	double units = unit > 0 ? ceil(used / unit * (1 - 1e-9)) : 0;
 	f->units += (uint64_t)units;
 	f->billed_s += unit > 0 ? units * unit : used;
@@ -187,7 +187,6 @@ void orr_step_money(struct orr_step *s)
 	s->keeps_money = true;
 }
 
-/* Prices that step.prices does not give are those of the catalogue. */
 int money_prices(struct orr_step *s)
 {
 	const struct cluster *c = s->config->cluster;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * functions.h - functions (short-lived workers, orrery/step.h) and the account of money
+ * functions.h - serverless functions (short-lived workers, orrery/step.h) and the cost of a run
  *
- * Functions are endpoints after the hosts. Each has a link out and a link in, numbered after those of the topology. Invariants: an
- * invocation runs from the end of its op of orr_invoke() to the end of its op of orr_returns(); a function runs at most one; each is
- * billed once.
+ * Functions are endpoints, numbered after the hosts. Each has an outgoing and an incoming link, numbered after the links of the topology.
+ * Invariants: an invocation lasts from the end of its orr_invoke() op to the end of its orr_returns() op; a function runs at most one
+ * invocation at a time; each invocation is billed once.
  */
 #ifndef ORR_STEP_FUNCTIONS_H
 #define ORR_STEP_FUNCTIONS_H
@@ -14,17 +14,21 @@
 struct functions;
 
 void functions_free(struct orr_step *s);
-double functions_memory(const struct orr_step *s, uint32_t function); /* bytes */
+/* Returns the memory of a function, bytes. */
+double functions_memory(const struct orr_step *s, uint32_t function);
 
-/* Returns the start time of the next invocation, s. For the executor. */
+/* Draws and returns the start time of the next invocation, s. Called by the executor. */
 double functions_start_s(struct orr_step *s);
-/* Handles the end of an op of orr_invoke() or orr_returns(). */
+/* Handles the end of an orr_invoke() or orr_returns() op. */
 void functions_op_ended(struct orr_step *s, const struct op *o);
 
-/* money_begin() reads step.prices. money_result() is called at the end of the run, time_s. */
+/* Reads step.prices. Returns 0, or the code of s->error, as the next two functions do. */
 int money_begin(struct orr_step *s);
-int money_prices(struct orr_step *s); /* after create() */
+/* Fills in missing prices from the catalogue. Called after create(). */
+int money_prices(struct orr_step *s);
+/* Checks at the end of a run that the bills agree with the invocations. */
 int money_check(struct orr_step *s);
+/* Writes the cost of a run that ended at time_s to *out. */
 void money_result(const struct orr_step *s, double time_s, struct step_money *out);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Flows on the command line: old policies, the baselines, bad files, dependencies of SWF, plugins and speed.
+# Tests of flows on the command line: all policies, baselines, invalid files, dependencies of SWF, plugins, speed.
 . "${srcdir:-.}/tests/tap.sh"
 run() { "$ORRERY" jobs "$@" --check -q --no-figures 2>&1; }
 metric() { awk -F, -v p="$2" -v m="$3" '$1 == p && $2 == m { print $3 }' "$1/summary.csv"; }
@@ -22,7 +22,7 @@ for p in fifo srtf las easy-backfill conservative-backfill; do
   ok $? "$p: a flow of one operator gives the bytes of the job"
 done
 
-# ---- every policy takes a flow, with pruning, and all kinds of memory ----
+# ---- every policy runs a flow, with pruning and with each memory rule ----
 flow=explore:f=5,f2=3,n=2,every=4,prefix=8,branch=3,branch2=2,stages=2,stop=satisfied,keep=2,gpus=2,prefix_bytes=3,branch_bytes=2
 for p in $("$ORRERY" policy list --kind jobs | awk 'NR > 1 { print $1 }'); do
   case $p in gavel | spot-market) continue ;; esac
@@ -33,7 +33,7 @@ for p in $("$ORRERY" policy list --kind jobs | awk 'NR > 1 { print $1 }'); do
   done
 done
 
-# ---- nodes that fail, and a cluster shared with replicas ----
+# ---- node failures; a cluster shared with replicas ----
 run explore:f=8,f2=3,prefix=4000,branch=300,branch2=500,stages=2,gpus=2,n=4,every=600,prefix_bytes=8,branch_bytes=5 --cluster 4x2 \
   --policy mdf --memory lru --set jobs.memory_bytes=12 --set jobs.disk_Bps=1 --set failures.mtbf=3000s --set failures.mttr=200s --out "$work/n"
 is "$(metric "$work/n" mdf flows_completed) $(metric "$work/n" mdf restarts | awk '{ print ($1 > 0) }')" "4 1" "stages that lose their node run again"
@@ -59,7 +59,7 @@ data=explore:f=4,prefix=20,branch=1,prefix_bytes=100,branch_bytes=10
 run $data --cluster 1x4 --policy mdf,branch-parallel --set jobs.unshared=true --out "$work/u"
 is "$(metric "$work/u" mdf memory_max) $(metric "$work/u" branch-parallel memory_max)" "120 440" "parallel jobs demand f times the memory"
 
-# ---- bad flows: JSON path, remedy, exit code 2 ----
+# ---- invalid flows: JSON path, accepted values, exit code 2 ----
 bad() { # TEXT EXPECTED NAME
   printf '%s' "$1" >"$work/bad.json"
   said=$(run "$work/bad.json" --cluster 1x1 --policy fifo --format flow)
@@ -113,16 +113,16 @@ is "$(cut -d, -f1,3 "$work/d/fifo.jobs.csv" | tail -n +2 | sed 's/\.000000000//g
 said=$(run "$work/t.swf" --cluster 1x4 --policy fifo --set jobs.dependencies=on)
 like "$? $said" '^2 orrery: .*t.swf:1: preceding job 2: expected the number of an earlier job' "a later preceding job"
 
-# ---- halving, ASHA and a plugin: scores 1 to 8 in two rungs, worked out by hand ----
+# ---- halving, ASHA and a plugin: scores 1 to 8 in two rungs, computed by hand ----
 rungs='{"operators":[{"name":"e","explore":8},{"name":"r1","inputs":["e"],"work_s":1,"score":{"values":[3,8,1,6,2,7,4,5]}},
   {"name":"r2","inputs":["r1"],"work_s":2,"score":{"values":[3,6,1,8,2,7,4,5]}},{"name":"r3","inputs":["r2"],"work_s":4,"score":{"values":[1,2,3,4,5,6,7,8]}},
   {"name":"c","inputs":["r3"],"choose":{"keep":1}}]}'
 printf '%s' "$rungs" >"$work/r.json"
 run "$work/r.json" --cluster 1x1 --policy successive-halving,asha --out "$work/r"
-# 8 x 1 s; branches 1, 3, 5, 7 go on: 4 x 2 s; of their scores 6, 8, 7, 5 the best two, 3 and 5: 2 x 4 s. Branch 5 is kept.
+# Rung 1: 8 x 1 s; branches 1, 3, 5, 7 continue. Rung 2: 4 x 2 s, scores 6, 8, 7, 5; branches 3 and 5 continue: 2 x 4 s. Branch 5 is kept.
 is "$(metric "$work/r" successive-halving makespan) $(metric "$work/r" successive-halving score_kept) $(metric "$work/r" successive-halving regret)" \
   "24 6 2" "successive halving: 8, 4 and 2 branches"
-# By hand: 1 and 3 are promoted after rung 1 and 3 again; then 5, and 7 once eight scores are there; 5 is among the best two of four in rung 2.
+# Promotions: 1 and 3 after rung 1; 3 after rung 2; 5, and 7 after the eighth score; 5 again, among the best two of four in rung 2.
 is "$(metric "$work/r" asha makespan) $(metric "$work/r" asha branches_run) $(metric "$work/r" asha score_kept)" "24 2 6" \
   "asha: promotions as scores come in"
 : "${CC:=cc}"

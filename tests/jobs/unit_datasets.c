@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory rules of data sets: F3 of the fact sheet, an independent simulation of each rule, and the exhaustive optimum over all
- * choices of spilled sets, on random small flows.
+ * Tests of the memory rules of data sets: case F3, where amm and lru differ, and random small flows. On the random flows each rule is
+ * compared with an independent simulation and with the exhaustive optimum over all choices of spilled sets.
  */
 #include "base/rng.h"
 #include "tests/jobs/flow_run.h"
 
 enum { SETS = 32, STAGES = 32 };
 
-/* ---- flows of a prefix and branches of several stages; the model of the test ---- */
+/* ---- model: flows of a prefix and branches of several stages ---- */
 
 struct chain {
 	uint32_t f, stages;
-	int size[SETS]; /* sizes of the prefix, then of the stages of each branch */
+	int size[SETS]; /* sizes of the sets of the prefix, then of the stages of each branch */
 	int score[8];
 	int memory;
 	bool is_incremental;
@@ -71,7 +71,7 @@ static double rank(const struct chain *c, const struct state *s, enum rule rule,
 
 static int simulate(const struct chain *c, struct state s, uint32_t stage, enum rule rule, int bound);
 
-/* Claims the stage's output: spills until it fits, then ends the stage and continues. Returns the bytes moved by the end. */
+/* Claims the stage's output, with spills until it fits, then simulates the rest of the chain. Returns the bytes moved in total. */
 static int claim(const struct chain *c, struct state s, uint32_t stage, enum rule rule, int bound)
 {
 	if (s.moved >= bound)

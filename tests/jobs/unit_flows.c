@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Identities of the cost model of meta-dataflows on random flows (docs/models/jobs-flows.md): nested fan-outs, pruning, evaluators and
- * unequal branches. Expected times are sums made here, from the flow's numbers and an independent form of the stop rules.
+ * unequal branches. Expected times are computed independently of the simulator, from the numbers of the flow and the stop rules.
  */
 #include "base/rng.h"
 #include "tests/jobs/flow_run.h"
@@ -9,7 +9,7 @@
 enum { MOST = 12 };
 
 struct model {
-	uint32_t f1, f2, keep; /* f2 0: not nested */
+	uint32_t f1, f2, keep; /* f2 = 0: not nested */
 	int stop;              /* 0 never, 1 satisfied, 2 improving */
 	bool is_lower;
 	double pre[2], evaluate, b1[MOST], b2[MOST * MOST], score[MOST * MOST];

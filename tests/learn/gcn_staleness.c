@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Accuracy and epochs of the graph network by staleness bound: default options (4,000 vertices, 6 classes), 16 chunks on 4 servers that
- * drift apart. Each seed has its own graph, start and schedule.
+ * Accuracy and epochs of the graph network by staleness bound, with default options (4,000 vertices, 6 classes) and 16 drifting chunks on
+ * 4 servers. Each seed has its own graph, start and schedule.
  *
- * Expected, for S = 0, 1, 2: accuracy within 0.5 points of synchronous training, and at most 10 % more epochs to within a point of the
- * run's best. 2 seeds by default; ORRERY_SEEDS=20 gives intervals and takes two minutes.
+ * Expected for S = 0, 1, 2: accuracy within 0.5 points of synchronous training; at most 10 % more epochs to an accuracy within one point of
+ * the best of the run. Default: 2 seeds. ORRERY_SEEDS=20 adds intervals and takes two minutes.
  */
 #include "tests/learn/gcn_drive.h"
 #include "tests/tap.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_SEEDS = 100 };
 
-/* Epochs to within a point of the best accuracy, linear between epochs. */
+/* Returns the first epoch, interpolated linearly, with an accuracy within one point of the best. */
 static double epochs_to_best(const struct learn_point *p, size_t n)
 {
 	double best = 0;

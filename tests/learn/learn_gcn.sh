@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The graph network under Dorylus' schedule: staleness of the variants, threads, relaunched functions, hostile inputs.
+# Tests of the graph network under Dorylus' schedule: staleness of the variants, threads, relaunched functions, invalid inputs.
 . "${srcdir:-.}/tests/tap.sh"
 cd "$work" || exit 1
-# learn ARGUMENTS..: 4 chunks on 2 graph servers; the summary is in o/summary.csv
+# learn ARGUMENTS..: runs 4 chunks on 2 graph servers and writes o/summary.csv
 learn() {
   rm -rf o
   "$ORRERY" step gcn:vertices=20000,edges=200000,widths=32-16-4 --cluster 2x1:c5n.2xlarge,1x1:c5.xlarge --network star:bw=1Gbps --policy dorylus \
@@ -38,7 +38,7 @@ for j in 1 4; do
 done
 is "$(cmp 1.json 4.json 2>&1)$(cmp 1.csv 4.csv 2>&1)$(cmp 1.digest 4.digest 2>&1)" "" "one thread or four: the same bytes"
 
-# Functions that take longer are started again; each task still counts once, so a schedule without drift has no staleness.
+# Slow functions are relaunched. Each task still counts once, so a schedule without drift has no staleness.
 learn --set policy.dorylus.lambda_tail_p=0.2 --set policy.dorylus.lambda_tail=20
 is "$(metric learn_samples) $(metric staleness) $(metric ghost_staleness)" "3600 0 0" "relaunched functions count once"
 learn --set learn.target_accuracy=0.5 --set learn.epochs=100

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The graph neural network: its graph, its gradients against finite differences, and whole schedules against a naive reference with dense
- * matrices, which shares only the graph's edges, features and start with the code under test.
+ * Tests of the graph neural network: its graph, its gradients against finite differences, whole schedules against a naive reference. The
+ * reference uses dense matrices. It shares only the edges, features and initial weights with the code under test.
  */
 #include "tests/learn/gcn_drive.h"
 #include "tests/tap.h"
@@ -53,7 +53,7 @@ static bool has_edge(const struct gcn_graph *g, uint32_t i, uint32_t j)
 	return false;
 }
 
-/* Degrees are binomial with the given means: over 4,000 vertices the mean is within 4 standard errors. */
+/* Degrees are binomial with the given means. The mean over 4,000 vertices must be within 4 standard errors. */
 static void graph(void)
 {
 	struct learn_config c;
@@ -107,7 +107,7 @@ static void graph(void)
 
 enum { N = 48, F = 5, H = 4, C = 3, MOST_CHUNKS = 12, MOST_SERVERS_HERE = 4, W1 = F * H, DIM = F * H + H * C };
 
-struct copy { /* what one chunk holds */
+struct copy { /* state of one chunk */
 	double w[DIM], z[N][H], h[N][H], out[N][C], dz[N][H], back[N][H], g[DIM];
 	uint64_t read[2];
 };
@@ -117,9 +117,9 @@ struct reference {
 	double a[N][N], w[DIM], m[DIM], v[DIM], sum[MOST_SERVERS_HERE][2][64][DIM]; /* sum[server][layer][step] */
 	uint32_t arrived[MOST_SERVERS_HERE][2], share[MOST_SERVERS_HERE];
 	uint64_t steps[2];
-	/* Rows by server and vertex: h and dz that this server can read. */
+	/* Rows of h and dz visible on each server, by vertex. */
 	double seen[MOST_SERVERS_HERE][2][N][H];
-	double sent[MOST_CHUNKS][2][N][H]; /* carried by the scatter under way */
+	double sent[MOST_CHUNKS][2][N][H]; /* rows of the scatter in flight */
 	struct copy chunk[MOST_CHUNKS];
 	enum learn_optimizer optimizer;
 	double lr, stale, n_stale;
@@ -279,7 +279,7 @@ static double difference(const double *a, const double *b, size_t n)
 	return most;
 }
 
-/* Schedules with random times: the weights equal those of the reference after every number of epochs. */
+/* Compares the weights with the reference after each epoch, for schedules with random times. */
 static void against_reference(void)
 {
 	for (uint64_t seed = 1; seed <= 24; seed++) {
@@ -360,7 +360,7 @@ static void staleness(void)
 	ok(weights[3] > 0 && ghosts[3] > ghosts[2], "S 2: weights are %.3f steps old, ghosts %.3f epochs", weights[3], ghosts[3]);
 }
 
-/* One chunk has no ghosts. Its ops may be started twice, on one op or several. */
+/* A single chunk has no ghosts. Tasks may be relaunched, or share an op. */
 static struct orr_update task_of(int task, uint32_t chunk, uint32_t chunks)
 {
 	return (struct orr_update){ .kind = gcn_chain[task].kind,
@@ -376,7 +376,7 @@ static void relaunch(void)
 	struct learn_config c = config_of(N, LEARN_ADAM, 3);
 	const uint32_t device = 0;
 	double result[3][DIM];
-	for (int way = 0; way < 3; way++) { /* once; each op twice; vertex updates of the last layer on one op */
+	for (int way = 0; way < 3; way++) { /* 0: each op once; 1: each op twice; 2: vertex updates of the last layer on one op */
 		struct learn *l = open_learn(&c);
 		double t = 0;
 		for (uint64_t epoch = 1; epoch <= 5; epoch++)
@@ -400,7 +400,7 @@ static void relaunch(void)
 	ok(!memcmp(result[0], result[2], sizeof result[0]), "two tasks on one op");
 }
 
-/* A transfer makes rows visible at its receiver only; a compute op at every server. */
+/* A transfer makes rows visible on its receiver only, a compute op on all servers. */
 static void receivers(void)
 {
 	double gathered[3];

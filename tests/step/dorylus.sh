@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Dorylus: epochs of constant task times and bills by hand, staleness, stragglers, errors, size.
+# Tests of Dorylus: epochs of constant task times and bills, computed by hand; staleness, stragglers, errors, size.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
 
-# go NAME=VALUE.. -- ARGUMENTS..: one run with settings of the policy; metric NAME: one of its metrics
+# go NAME=VALUE.. -- ARGUMENTS..: runs the policy with these parameters; metric NAME: prints a metric of this run
 go() {
   local set=()
   while [ "$1" != -- ]; do
@@ -39,7 +39,7 @@ is "$(near "$(metric iteration_s)" 6.0 0.001)" equal "async: or to that of AV"
 go "${plain[@]}" lambdas=10 task_s=0,0,0,0,0.02 -- "${one[@]}" --set step.iterations=3
 is "$(near "$(metric iteration_s)" 0.4)" equal "an epoch ends after its updates: 20 gradients of 0.02 s at one server"
 
-# Money: 30 invocations of 0.05 s per epoch, 192 MiB each; two epochs of 3.15 s at 0.432 USD/h.
+# Cost: 30 invocations of 0.05 s per epoch, 192 MiB each; two epochs of 3.15 s at 0.432 USD/h.
 bill=("${plain[@]}" lambdas=10 task_s=0.1,0.05,0,0,0)
 go "${bill[@]}" -- "${one[@]}" --set step.iterations=2
 is "$(near "$(metric function_GB_s)" "$(awk 'BEGIN { print 60 * 0.1 * 192 / 1024 }')") $(metric invocations)" "equal 60" "each of 60 invocations is billed 0.1 s"
@@ -49,7 +49,7 @@ go "${bill[@]}" lambda_rounding=0.001 -- "${one[@]}" --set step.iterations=2 --s
 is "$(near "$(metric function_GB_s)" "$(awk 'BEGIN { print 60 * 0.05 * 192 / 1024 }')") $(near "$(metric node_usd)" 6.3)" "equal equal" \
   "billing per ms, 1 USD per s of a server"
 
-# Transfers: one chunk of 1,000 rows, widths 100-20-5. The link of a function carries 1 MB/s, the product runs at 1 GFLOP/s.
+# Transfers: one chunk of 1,000 rows, widths 100-20-5. The link of a function carries 1 MB/s, the matrix product runs at 1 GFLOP/s.
 go weight_servers=0 lambdas=1 relaunch=false lambda_bandwidth=1e6 lambda_rate=1e9 lambda_start=0.5 lambda_rounding=0 fuse=true rematerialise=true -- \
   gcn:vertices=1000,edges=8000,widths=100-20-5 --cluster 1x1:c5n.2xlarge --network star:lat=0 --set step.iterations=1
 want=$(awk 'BEGIN {
@@ -60,7 +60,7 @@ want=$(awk 'BEGIN {
   printf "%.17g", t / 1e6 }')
 is "$(near "$(metric function_s)" "$want")" equal "bytes and FLOPs of the three invocations of a chunk, without start times"
 
-# Staleness, with functions that sometimes take seconds longer: epochs under way differ by S, never by more.
+# Staleness: some functions take seconds longer; the current epochs of chunks differ by S at most, and reach S.
 tail=(chunks=4 lambdas=4 weight_servers=2 variant=async lambda_tail_p=0.02 relaunch=false)
 six=(gcn:vertices=4000,edges=40000,widths=32-16-6 --cluster 4x1:c5n.2xlarge,2x1:c5.xlarge)
 for s in 0 1 2 3; do
@@ -69,7 +69,7 @@ for s in 0 1 2 3; do
 done >ahead
 is "$(tr '\n' ' ' <ahead)" "0 1 2 3 " "epochs under way differ by at most S, and S is reached"
 
-# Stragglers: the age that starts a task again is max(0.5 s, 5 x mean).
+# Stragglers: a task is relaunched at the age max(0.5 s, 5 x mean).
 slow=(chunks=4 lambdas=4 weight_servers=2)
 go "${slow[@]}" lambda_tail_p=0.02 relaunch=false -- "${six[@]}" --set step.iterations=60
 without=$(metric time_s)
@@ -116,7 +116,7 @@ ok $((best > 20)) "with links of 1 Gb/s the best number is at most 20"
 ) >large 2>&1
 is "$(cat large)" "96000 " "Friendster, 1,600 functions, 20 epochs: 30 CPU s and 1 GB suffice, --check holds"
 
-# refuses TEXT ARGUMENTS..: checks for exit code 2 and a message
+# refuses TEXT ARGUMENTS..: checks for exit code 2 and a message with TEXT
 refuses() {
   local text=$1
   shift
