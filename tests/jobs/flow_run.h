@@ -19,7 +19,7 @@ extern const struct orr_policy orr_policy_mdf, orr_policy_fifo, orr_policy_branc
 static struct orr_error flow_error;
 
 /* Runs a flow. options: "name=value name=value" for jobs_options and, after "policy:", for the policy. The caller frees the result. Returns
- * NULL and sets flow_error on failure. */
+ * NULL and sets flow_error if the run fails. */
 __attribute__((unused)) static struct run_result *flow_run(const char *json, const char *cluster, const struct orr_policy *policy,
 	enum dataset_rule memory, bool unshared, const char *options)
 {
