@@ -549,7 +549,7 @@ void flows_begin(struct orr_jobs *w)
 	int64_t *memory = mem_alloc((c->cluster->n_nodes + 1u) * sizeof *memory);
 	double own = orr_arg_real(c->options, "memory_bytes");
 	for (uint32_t i = 0; i < c->cluster->n_nodes; i++)
-		memory[i] = own > 0 ? llrint(own) : c->cluster->node[i].mem_mib << 20;
+		memory[i] = own > 0 ? llrint(own) : c->cluster->node[i].mem_mib * (INT64_C(1) << 20); /* negative: unlimited */
 	s->sets = datasets_new(&(struct datasets_config){ .rule = c->memory,
 		.n_nodes = c->cluster->n_nodes,
 		.memory = memory,
