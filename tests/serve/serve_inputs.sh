@@ -175,7 +175,7 @@ if need "$azure"; then
 fi
 
 # ---- nodes that fail faster than requests are served ----
-said=$(timeout 100 "$orrery" serve poisson:rate=1,n=5,prompt=500,output=2000 "${llm[@]}" --policy vllm --set failures.mtbf=100ms --set failures.mttr=1ms -q 2>&1)
+said=$(timeout 300 "$orrery" serve poisson:rate=1,n=5,prompt=500,output=2000 "${llm[@]}" --policy vllm --set failures.mtbf=100ms --set failures.mttr=1ms -q 2>&1)
 like "$? $said" '^1 orrery: policy vllm: at [0-9.]+ s: nodes fail faster than requests are served: [0-9]+ failures since a request last ended, and 5 requests have not ended' \
   "a run that would not end"
 "$orrery" serve poisson:rate=1,n=5,prompt=500,output=2000 "${llm[@]}" --policy vllm --set failures.mtbf=100ms --set failures.mttr=1ms --until 20s -q
