@@ -270,11 +270,14 @@ static bool differs(const char *rule, const char *other, const char *spec, const
 {
 	struct cluster *c = from(spec);
 	struct pool *p = pool_new(c, placement_find(rule));
-	struct pool_alloc a;
+	struct pool_alloc a[4];
+	uint32_t n = 0;
 	pool_compare(p, placement_find(other));
 	for (; *gpus; gpus++)
-		pool_take(p, &(struct pool_request){ *gpus, 1000, cpu, 0, UINT64_MAX }, &a);
+		n += pool_take(p, &(struct pool_request){ *gpus, 1000, cpu, 0, UINT64_MAX }, &a[n]);
 	bool has = pool_has_differed(p);
+	while (n)
+		pool_give(p, &a[--n]);
 	pool_free(p);
 	cluster_free(c);
 	return has;

@@ -283,9 +283,11 @@ static void ask_elastic(struct orr_jobs *w, double now)
 
 static void test_elastic_training(void)
 {
-	worked(go(ask_elastic, "submit_s,gpus,model,strategy,batch,iterations,speedup\n0,2,alexnet,allreduce,32,10,1:100;2:200\n",
-		       "1x4:v100", "\"network\": \"star:bw=10Gbps\""),
-		"an elastic job that trains");
+	struct run_result *r =
+		go(ask_elastic, "submit_s,gpus,model,strategy,batch,iterations,speedup\n0,2,alexnet,allreduce,32,10,1:100;2:200\n",
+			"1x4:v100", "\"network\": \"star:bw=10Gbps\"");
+	worked(r, "an elastic job that trains");
+	result_free(r);
 }
 
 /* ---- progress: after 4096 instants of 5000, at each of which a job arrives and another ends ---- */
@@ -360,14 +362,16 @@ static void count_shapes(struct orr_jobs *w, double now)
 
 static void test_handles(void)
 {
-	worked(go(use_queue, "submit_s,duration_s,gpus\n0,10,1\n0,30,1\n20,5,1\n", "1x2:v100", ""), "queues");
+	struct run_result *r = go(use_queue, "submit_s,duration_s,gpus\n0,10,1\n0,30,1\n20,5,1\n", "1x2:v100", "");
+	worked(r, "queues");
+	result_free(r);
 	/* 300 jobs with 150 requests that differ only in memory. */
 	char *csv = mem_alloc(20000);
 	strcpy(csv, "submit_s,duration_s,gpus,mem_mib\n");
 	for (int i = 0; i < 300; i++)
 		sprintf(csv + strlen(csv), "0,100,1,%d\n", i % 150 + 1);
 	strcat(csv, "1,1,1,1\n");
-	struct run_result *r = go(count_shapes, csv, "300x1:v100:mem=1", "");
+	r = go(count_shapes, csv, "300x1:v100:mem=1", "");
 	worked(r, "300 jobs");
 	ok(distinct == 150, "equal requests have equal shapes, others differ (%u)", distinct);
 	result_free(r);
