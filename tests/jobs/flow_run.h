@@ -17,6 +17,7 @@
 extern const struct orr_policy orr_policy_mdf, orr_policy_fifo, orr_policy_branch_parallel, orr_policy_successive_halving, orr_policy_asha;
 
 static struct orr_error flow_error;
+static bool flow_records; /* whether the result has rows of stages */
 
 /* Runs a flow. options: "name=value name=value" for jobs_options and, after "policy:", for the policy. The caller frees the result. Returns
  * NULL and sets flow_error if the run fails. */
@@ -54,6 +55,7 @@ __attribute__((unused)) static struct run_result *flow_run(const char *json, con
 			.seed = 1,
 			.until_ns = ORR_NEVER,
 			.check = true,
+			.record_jobs = flow_records,
 			.max_rows = 1000,
 			.policy_timeout_s = 600 };
 		rc = jobs_run(&config, policy, args, "tested", r, &blocks, &flow_error);
