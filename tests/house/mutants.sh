@@ -2,15 +2,16 @@
 # mutants.sh - measures the share of mutants of a folder's code that its tests detect
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-#   mutants.sh FOLDER [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--most S] [--build DIR] [--least PERCENT] [--list]
+#   mutants.sh FOLDER[,FOLDER..] [-n N] [--seed S] [--tests "TEST.."] [--longest S] [--most S] [--build DIR] [--least PERCENT] [--list]
 #
 # Samples N mutants (default 40) of the .c files of FOLDER, applies each to a copy of the tree, builds the targets of the
 # room's tests, and runs the tests that execute the line of the mutant, fastest first, until one fails. A mutant is a
 # flipped operator, a changed constant (n to n + 1, 0 and 1 exchanged) or a negated condition. Left out are texts,
 # comments, preprocessor lines, assertions, sizes of arrays and growth of containers. gcov measures which test executes
-# which line, once per FOLDER. A mutant outside functions, in a table, is tried with all tests.
+# which line, once per run. A mutant outside functions, in a table, is tried with all tests. Several folders share the
+# build and this measurement; each has its own sample of N mutants.
 #
-#   --tests   tests to run instead of those in tests/ROOM, ROOM being FOLDER's last part
+#   --tests   tests to run instead of those in tests/ROOM, ROOM being the last part of each FOLDER
 #   --longest leave out tests that take more seconds than this
 #   --most    stop the tests of a mutant after this sum of their usual times: it then counts as undetected (default: 60)
 #   --build   folder for the copy and its build, kept and reused (default: build-mutants)
@@ -42,7 +43,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ -n "$folder" ] || usage
-[ -d "$tree/$folder" ] || fail "no folder $folder in $tree"
+folders=${folder//,/ }
+for f in $folders; do [ -d "$tree/$f" ] || fail "no folder $f in $tree"; done
 
 unset MAKEFLAGS MFLAGS MAKELEVEL
 git -C "$tree" rev-parse --is-inside-work-tree >/dev/null 2>&1 || fail "$tree is no git checkout"
@@ -200,10 +202,12 @@ else:
         text = text[:int(a)] + new + text[int(b):]
     open(target, "w", encoding="utf-8", errors="surrogateescape").write(text)
 END
-python3 "$dir/mutants.py" list "$tree" "$folder" "$seed" "$equivalent" >"$dir/list" || exit 2
-[ -s "$dir/list" ] || fail "no mutants in $folder"
+for f in $folders; do
+  python3 "$dir/mutants.py" list "$tree" "$f" "$seed" "$equivalent" >"$dir/list.${f//\//.}" || exit 2
+  [ -s "$dir/list.${f//\//.}" ] || fail "no mutants in $f"
+done
 if [ $only_list = yes ]; then
-  head -n "$number" "$dir/list" | awk -F'\t' '{ printf "%s:%d: %s -> %s\n", $1, $2, $4, $5 }'
+  for f in $folders; do head -n "$number" "$dir/list.${f//\//.}"; done | awk -F'\t' '{ printf "%s:%d: %s -> %s\n", $1, $2, $4, $5 }'
   exit 0
 fi
 
@@ -221,16 +225,19 @@ command -v ccache >/dev/null && cc='ccache gcc'
 say() { printf '%s\n' "$*"; }
 {
   [ -x "$copy/configure" ] || (cd "$copy" && autoreconf -i)
-  [ -e "$build/Makefile" ] || (cd "$build" && ../tree/configure CC="$cc" CFLAGS='-O1')
+  [ -e "$build/Makefile" ] || (cd "$build" && ../tree/configure CC="$cc" CFLAGS='-O1' --without-cuda)
 } >"$dir/configure.log" 2>&1 || fail "configure failed: see $dir/configure.log"
 cd "$build" || exit 2
 variable() { printf 'variable:\n\t@echo $(%s)\n' "$1" | make -s -f Makefile -f - variable; }
 # The Makefile may be older than the tree: make brings it up to date first.
 make -s Makefile >"$dir/make.log" 2>&1
 if [ -z "$tests" ]; then
-  room=${folder##*/}
-  [ -d "$copy/tests/$room" ] || fail "no tests/$room: name the tests with --tests"
-  tests=$(variable TESTS | tr ' ' '\n' | grep "^tests/$room/")
+  for f in $folders; do
+    room=${f##*/}
+    [ -d "$copy/tests/$room" ] || fail "no tests/$room: name the tests with --tests"
+    tests+=" $(variable TESTS | tr ' ' '\n' | grep "^tests/$room/")"
+  done
+  tests=$(printf '%s\n' $tests | sort -u)
 fi
 helpers=$(variable TEST_HELPERS)
 programs=$(printf '%s\n' $tests | grep -v '\.sh$')
@@ -268,8 +275,10 @@ say "tests of $folder: $(awk '{ printf "%s%s %.1f s", (NR > 1 ? ", " : ""), $2, 
 rm -rf "$dir/cover" "$dir/counts" "$dir/reached" && cp -a "$build" "$dir/cover" && mkdir -p "$dir/reached"
 (
   cd "$dir/cover" || exit 1
-  objects=$(for f in "$copy/$folder"/*.c; do
-    find "$folder" -maxdepth 1 -name "$(basename "$f" .c).o" -o -maxdepth 1 -name "*-$(basename "$f" .c).o"
+  objects=$(for f in $folders; do
+    for c in "$copy/$f"/*.c; do
+      find "$f" -maxdepth 1 -name "$(basename "$c" .c).o" -o -maxdepth 1 -name "*-$(basename "$c" .c).o"
+    done
   done)
   # shellcheck disable=SC2086 # lists of names
   rm -f $objects && make -s CC=gcc CFLAGS='-O0 --coverage' $objects &&
@@ -304,47 +313,55 @@ restore() {
 }
 trap 'restore; exit 130' INT TERM
 trap restore EXIT
-counted=0 killed=0 late=0 broken=0 same=0 listed=0
-while IFS=$'\t' read -r file line how before after <&3; do
-  [ "$counted" -lt "$number" ] || break
-  where="$file:$line: $before -> $after"
-  if [ "$how" = equivalent ]; then
-    listed=$((listed + 1))
-    continue
-  fi
-  base=$(basename "$file" .c)
-  object=$(find "$(dirname "$file")" -maxdepth 1 -name "$base.o" -o -maxdepth 1 -name "*-$base.o" 2>/dev/null | head -n 1)
-  [ -n "$object" ] || { broken=$((broken + 1)) && say "not built: $where" && continue; }
-  cp -p "$copy/$file" "$dir/original.c" && cp -p "$object" "$dir/original.o" && original=$file
-  python3 "$dir/mutants.py" apply "$dir/original.c" "$copy/$file" "$how"
-  if ! make -s "$object" >"$dir/make.log" 2>&1; then
-    broken=$((broken + 1)) && say "does not compile: $where"
+# try FOLDER: tries its mutants; returns 1 if the killed share is too small
+try() {
+  local folder=$1 counted=0 killed=0 late=0 broken=0 same=0 listed=0 file line how before after where base verdict seconds t needs
+  while IFS=$'\t' read -r file line how before after <&3; do
+    [ "$counted" -lt "$number" ] || break
+    where="$file:$line: $before -> $after"
+    if [ "$how" = equivalent ]; then
+      listed=$((listed + 1))
+      continue
+    fi
+    base=$(basename "$file" .c)
+    object=$(find "$(dirname "$file")" -maxdepth 1 -name "$base.o" -o -maxdepth 1 -name "*-$base.o" 2>/dev/null | head -n 1)
+    [ -n "$object" ] || { broken=$((broken + 1)) && say "not built: $where" && continue; }
+    cp -p "$copy/$file" "$dir/original.c" && cp -p "$object" "$dir/original.o" && original=$file
+    python3 "$dir/mutants.py" apply "$dir/original.c" "$copy/$file" "$how"
+    if ! make -s "$object" >"$dir/make.log" 2>&1; then
+      broken=$((broken + 1)) && say "does not compile: $where"
+      restore
+      continue
+    fi
+    if cmp -s "$object" "$dir/original.o"; then
+      same=$((same + 1)) && say "same code: $where"
+      restore
+      continue
+    fi
+    counted=$((counted + 1)) verdict=survives
+    python3 "$dir/mutants.py" reached "$dir" "$file" "$line" |
+      awk -v most="$most" '{ sum += $1 } NR > 1 && sum > most { exit } { print }' >"$dir/reaching"
+    [ -s "$dir/reaching" ] || verdict='survives, executed by no test'
+    while read -r seconds t <&4; do
+      case $t in *.sh) needs="orrery $helpers" ;; *) needs=$t ;; esac
+      make -s $needs >"$dir/make.log" 2>&1 || { verdict="killed by the linker" && break; }
+      run "$t" "$(echo "$seconds" | awk '{ print int(10 * $1) + 3 }')"
+      case $? in
+      0) ;;
+      124 | 137) verdict="killed by time ($t)" late=$((late + 1)) && break ;;
+      *) verdict="killed by $t" && break ;;
+      esac
+    done 4<"$dir/reaching"
+    case $verdict in survives*) ;; *) killed=$((killed + 1)) ;; esac
+    say "$verdict: $where"
     restore
-    continue
-  fi
-  if cmp -s "$object" "$dir/original.o"; then
-    same=$((same + 1)) && say "same code: $where"
-    restore
-    continue
-  fi
-  counted=$((counted + 1)) verdict=survives
-  python3 "$dir/mutants.py" reached "$dir" "$file" "$line" |
-    awk -v most="$most" '{ sum += $1 } NR > 1 && sum > most { exit } { print }' >"$dir/reaching"
-  [ -s "$dir/reaching" ] || verdict='survives, executed by no test'
-  while read -r seconds t <&4; do
-    case $t in *.sh) needs="orrery $helpers" ;; *) needs=$t ;; esac
-    make -s $needs >"$dir/make.log" 2>&1 || { verdict="killed by the linker" && break; }
-    run "$t" "$(echo "$seconds" | awk '{ print int(10 * $1) + 3 }')"
-    case $? in
-    0) ;;
-    124 | 137) verdict="killed by time ($t)" late=$((late + 1)) && break ;;
-    *) verdict="killed by $t" && break ;;
-    esac
-  done 4<"$dir/reaching"
-  case $verdict in survives*) ;; *) killed=$((killed + 1)) ;; esac
-  say "$verdict: $where"
-  restore
-done 3<"$dir/list"
-say "$killed of $counted mutants of $folder killed ($(awk -v k=$killed -v n=$counted 'BEGIN { printf "%.1f", n ? 100 * k / n : 0 }') %), $late of them by time;" \
-  "not counted: $broken do not compile, $same are the same code, $listed are listed as equivalent (seed $seed)"
-awk -v k=$killed -v n=$counted -v least="$least" 'BEGIN { exit !(100 * k >= least * n) }'
+  done 3<"$dir/list.${folder//\//.}"
+  say "$killed of $counted mutants of $folder killed ($(awk -v k=$killed -v n=$counted 'BEGIN { printf "%.1f", n ? 100 * k / n : 0 }') %), $late of them by time;" \
+    "not counted: $broken do not compile, $same are the same code, $listed are listed as equivalent (seed $seed)"
+  awk -v k=$killed -v n=$counted -v least="$least" 'BEGIN { exit !(100 * k >= least * n) }'
+}
+rc=0
+for f in $folders; do
+  try "$f" || rc=1
+done
+exit $rc
