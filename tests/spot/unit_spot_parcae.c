@@ -180,6 +180,62 @@ static void test_costs(void)
 	near_to(parcae_cost_of(PARCAE_BERT, 5).parameters, 5, 0, "parameters of the job go before the family's");
 }
 
+/* Times of every family by the tables of parcae_cost.h: process groups in ms (pipelines D, depth P), building a stage, starting, and the
+ * rendezvous of a migration that adds instances. */
+static void test_families(void)
+{
+	static const struct {
+		enum parcae_family family;
+		uint32_t d, p;
+		double group_ms, adding_ms, build_s, start_s, rendezvous_s;
+	} known[] = {
+		{ PARCAE_GPT_1P5B, 1, 1, 4 * 39.3, 4 * 500, 0.43 * 48, 0.24, 6.6 },
+		{ PARCAE_GPT_1P5B, 3, 5, 24 * 39.3, 24 * 500, 0.43 * 10, 0.24, 6.6 },
+		{ PARCAE_GPT_1P5B, 2, 48, 147 * 39.3, 147 * 500, 0.43, 0.24, 6.6 },
+		{ PARCAE_GPT_6P7B, 2, 11, 36 * 115.6, 36 * 500, 7.961, 0.24, 8.6 },
+		{ PARCAE_GPT_6P7B, 2, 13, 42 * 115.6, 42 * 500, 6.911, 0.24, 8.6 },
+		{ PARCAE_GPT_6P7B, 2, 14, 45 * 115.6, 45 * 500, 6.926, 0.24, 8.6 },
+		{ PARCAE_GPT_6P7B, 2, 15, 48 * 115.6, 48 * 500, 7.002, 0.24, 8.6 },
+		{ PARCAE_GPT_6P7B, 2, 16, 51 * 115.6, 51 * 500, 7.195, 0.24, 8.6 },
+		{ PARCAE_GPT_6P7B, 2, 17, 54 * 115.6, 54 * 500, 7.195, 0.24, 8.6 },
+		{ PARCAE_BERT, 5, 1, 1000, 1500, 1.752, 0.03, 6.6 },
+		{ PARCAE_BERT, 6, 2, 1500, 2250, 1.752, 0.03, 6.6 },
+		{ PARCAE_BERT, 11, 4, 1500, 2250, 0.531 + 1.221 * 3 / 7, 0.03, 6.6 },
+		{ PARCAE_BERT, 12, 16, 2000, 3000, 0.531, 0.03, 6.6 },
+		{ PARCAE_BERT, 20, 32, 2000, 3000, 0.531, 0.03, 6.6 },
+		{ PARCAE_VGG19, 4, 3, 12 * 340, 12 * 440, 0, 0.03, 8.6 },
+		{ PARCAE_RESNET152, 4, 3, 1000, 1500, 0, 0.03, 9.96 },
+	};
+	double embedding = parcae_p2p_s(82.1e6 * 4);
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		struct parcae_cost c = parcae_cost_of(known[i].family, 0);
+		double build = known[i].build_s + (known[i].family == PARCAE_GPT_1P5B ? embedding : 0);
+		double plain = 0.035 + known[i].group_ms / 1e3 + known[i].start_s;
+		double added = 0.035 + known[i].adding_ms / 1e3 + known[i].start_s + known[i].rendezvous_s + build;
+		bool good = fabs(parcae_build_s(&c, known[i].p) - build) < 1e-9 &&
+			    fabs(parcae_intra_s(&c, known[i].d, known[i].p) - plain) < 1e-9 &&
+			    fabs(parcae_restart_s(&c, known[i].d, known[i].p, false) - plain - build) < 1e-9 &&
+			    fabs(parcae_restart_s(&c, known[i].d, known[i].p, true) - added) < 1e-9;
+		ok(good, "%s, %ux%u: groups, start, rendezvous and stages", parcae_family_name[known[i].family], known[i].d, known[i].p);
+	}
+	static const double parameters[] = { 1576.4e6, 7276.4e6, 340.8e6, 140.01e6, 60.2e6 };
+	static const char *const names[] = { "gpt-1.5b", "gpt-6.7b", "bert", "vgg19", "resnet152" };
+	for (int f = 0; f < PARCAE_FAMILIES; f++) {
+		struct parcae_cost c = parcae_cost_of((enum parcae_family)f, 0);
+		near_to(c.parameters / parameters[f], 1, 1e-12, names[f]);
+		ok(!strcmp(parcae_family_name[f], names[f]), "name of the family");
+		/* A stage of 2^30 bytes or more: the slope of the last two measured sizes. */
+		double bytes = parcae_stage_bytes(&c, 2), mib = bytes / 1048576, us = 153551 + (1198256 - 153551) * (mib - 128) / 896;
+		near_to(parcae_inter_s(&c, 2, 2, 4, 0, true), us / 1e6 + parcae_restart_s(&c, 2, 2, true), 1e-9, "all stages at once");
+		near_to(parcae_inter_s(&c, 2, 2, 2, 3, false), 3 * us / 1e6 + parcae_restart_s(&c, 2, 2, false), 1e-9,
+			"three lost stages in turn");
+	}
+	static const double at[][2] = { { 0, 140 }, { 1024, 140 }, { 1025, 140 + 54 / 64512. }, { 65536, 194 }, { 1048576, 1428 },
+		{ 134217728, 153551 }, { 1073741824, 1198256 }, { 2147483648.0, 1198256 + (1198256 - 153551) * 1024 / 896. } };
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+		near_to(1e6 * parcae_p2p_s(at[i][0]), at[i][1], 1e-9, "time of a message");
+}
+
 /* ---- plans ---- */
 
 static const struct parcae_shape shapes[] = { { 1, 2, 2, 10 }, { 1, 3, 3, 14 }, { 2, 2, 4, 19 }, { 2, 3, 6, 27 }, { 3, 2, 6, 28 },
@@ -293,6 +349,7 @@ int main(void)
 	test_cleaning_and_limits();
 	test_odds();
 	test_costs();
+	test_families();
 	struct parcae_planner p;
 	parcae_planner_begin(&p, shapes, SHAPES, parcae_cost_of(PARCAE_BERT, 0));
 	test_expected_migrations(&p);
