@@ -44,7 +44,8 @@ struct served {
 	enum served_kind kind;
 	uint32_t layers; /* number of exit points; 0: unknown */
 	double load_s, weight_bytes;
-	double slo_s; /* INFINITY: none */
+	double input_bytes, output_bytes; /* of tables, per sample: between the front and a replica (serve.front) */
+	double slo_s;                     /* INFINITY: none */
 	char hash[65];
 	/* table */
 	enum served_between between;

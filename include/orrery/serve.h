@@ -6,7 +6,9 @@
  * work:
  *
  *  - A model with a latency table runs *batches*: orr_run_start() starts one with some requests, which end together after
- *    the latency of that batch. Several runs may share a replica ("stacking") as memory allows; a run may be aborted.
+ *    the latency of that batch. Several runs may share a replica ("stacking") as memory allows; a run may be aborted. With
+ *    serve.front, inputs cross links to the replicas and answers cross back: run_end() follows the receipt of the answers. A
+ *    request may be in several runs on several replicas, and may be completed with the answers received so far.
  *  - A language model runs *iterations* over the requests that are resident on the replica: each iteration processes some
  *    prompt tokens of some requests and one token of each request whose prompt is complete. orr_admit() makes a request
  *    resident, orr_iter_run() runs iterations.
@@ -15,9 +17,10 @@
  * parallel threads: keep no state in static variables.
  *
  * At each instant the world first reports events: replica() for each replica that joined, drains or left (before route() is
- * called), run_end() for each batch that ended, finish() for each request that ended, arrive() for each request that arrived.
- * Then it calls schedule() once for each replica whose state changed. Actions are allowed in arrive(), run_end(), replica() and
- * schedule() and take effect at once. Events caused by actions are reported in order.
+ * called), run_end() for each batch that ended, finish() for each request that ended, arrive() for each request that arrived,
+ * timer() for each timer of a request. Then it calls schedule() once for each replica whose state changed. Actions are allowed in
+ * arrive(), run_end(), replica(), timer() and schedule() and take effect at once. Events caused by actions are reported in order.
+ * An answer that is received at the instant of a timer precedes the timer.
  *
  * A policy sees only information that a real server has. Output lengths and the future are hidden: orr_req_true_output()
  * returns the length, and marks the run "oracle" in every table.
@@ -77,6 +80,8 @@ struct orr_req_info {
 	uint32_t done_tokens;   /* processed tokens of prompt and outputs; prompt_tokens + 1 at the first output */
 	uint32_t outputs;       /* number of output tokens so far */
 	double first_token_s;   /* NAN: none yet */
+	/* Table models. */
+	uint32_t answers; /* number of answers received so far */
 };
 
 ORR_API double orr_serve_now(const struct orr_serve *w); /* returns the time, s; exact within this instant */
@@ -102,7 +107,8 @@ ORR_API void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how);
 /* Ends a waiting request. `why` ("prompt longer than max_tokens") is copied to the remark below the table that counts refused
  * requests; NULL: no reason. */
 ORR_API void orr_refuse_because(struct orr_serve *w, orr_req r, enum orr_req_end how, const char *why);
-/* Completes a waiting request whose runs were started with ORR_RUN_KEEP. */
+/* Completes a request with the answers received so far, at least one. It leaves its other runs, as by orr_leave_runs() with
+ * ORR_LATE_DETACH. */
 ORR_API void orr_complete(struct orr_serve *w, orr_req r);
 /* Changes the model of a waiting request (a cascade, a pipeline of models) and removes it from its replica. Returns false if the
  * model can never serve the request (too many samples or tokens): the request is refused. A model that no replica serves is an
@@ -134,8 +140,9 @@ struct orr_model_info {
 	const uint32_t *batch;
 	double load_s; /* time to load the model into memory, s */
 	double weight_bytes, kv_bytes_per_token;
-	double slo_s;     /* limit of the time from arrival to completion, s; INFINITY: none */
-	uint32_t longest; /* largest number of tokens of prompt and output; 0: no limit */
+	double slo_s;                     /* limit of the time from arrival to completion, s; INFINITY: none */
+	uint32_t longest;                 /* largest number of tokens of prompt and output; 0: no limit */
+	double input_bytes, output_bytes; /* bytes per sample that cross the links of serve.front */
 };
 ORR_API uint32_t orr_models(const struct orr_serve *w);
 ORR_API bool orr_model_get(const struct orr_serve *w, uint32_t model, struct orr_model_info *out);
@@ -143,6 +150,16 @@ ORR_API bool orr_model_get(const struct orr_serve *w, uint32_t model, struct orr
 ORR_API uint32_t orr_model_find(const struct orr_serve *w, const char *name);
 /* Returns the latency, s, of a batch that runs alone on the replica; NAN if the table lacks it. */
 ORR_API double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length);
+/* Returns the time, s, from the start of such a run to the receipt of its answers if nothing else uses the links or the replica:
+ * the latency above and, with serve.front, both transfers. NAN as above. */
+ORR_API double orr_model_round_trip(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length);
+/* The links between the front and the replicas (serve.front). */
+enum orr_front_kind { ORR_FRONT_NONE, ORR_FRONT_SHARED, ORR_FRONT_PER_REPLICA };
+struct orr_front_info {
+	enum orr_front_kind kind;
+	double bandwidth_Bps, latency_s; /* of a link, in each direction; INFINITY and 0 without links */
+};
+ORR_API struct orr_front_info orr_front_get(const struct orr_serve *w);
 /* Return the largest batch size of the table; the smallest size that is at least `samples` (0: none). */
 ORR_API uint32_t orr_model_largest(const struct orr_serve *w, uint32_t model);
 ORR_API uint32_t orr_model_batch_for(const struct orr_serve *w, uint32_t model, uint32_t samples);
@@ -161,6 +178,7 @@ struct orr_replica_info {
 	uint32_t model; /* number of the only model that the replica serves; UINT32_MAX: any model */
 	uint32_t gpus, node, gpu_type;
 	uint32_t runs;   /* number of running batches, or 1 while an iteration runs */
+	uint32_t queued; /* number of runs started with ORR_RUN_QUEUE whose input is on its way, or whose turn has not come */
 	uint32_t routed; /* number of live requests routed to the replica */
 	uint32_t residents;
 	double memory_bytes, memory_free_bytes; /* of table models */
@@ -181,7 +199,11 @@ ORR_API double orr_serve_uniform(struct orr_serve *w);
 /* ---- batches of table models ---- */
 
 enum orr_run_flag {
-	ORR_RUN_KEEP = 1 /* at the end of the run its requests wait again: call orr_forward() or orr_complete() in run_end() */
+	ORR_RUN_KEEP = 1,  /* at the end of the run its requests wait again: call orr_forward() or orr_complete() in run_end() */
+	ORR_RUN_PART = 2,  /* the run gives one of several answers. Like ORR_RUN_KEEP; the requests are not routed to the replica. If it
+			    * is lost they lose this run, whose answers never come, and are not restarted */
+	ORR_RUN_QUEUE = 4, /* the input is sent now. The run waits on the replica until no other run runs there; the order is that in
+			    * which inputs come. Until then it holds no memory, and the replica may be idle */
 };
 struct orr_batch {
 	uint32_t model;
@@ -193,7 +215,8 @@ struct orr_batch {
 	unsigned flags;
 };
 /* Starts a batch now; returns 0 on error. A request may be in several runs at once (students that share one input); it
- * completes with the last of them. */
+ * completes with the last of them. With serve.front the input crosses a link first. Without ORR_RUN_QUEUE the replica is busy from
+ * this call to the end of the computation. */
 ORR_API orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_batch *b);
 /* Returns whether the batch, started after delay_s, fits in memory beside the current runs at the times of their peaks. */
 ORR_API bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s);
@@ -207,26 +230,58 @@ enum orr_abort_how {
 	ORR_ABORT_SAVE     /* the run is suspended until orr_run_resume(); it keeps its memory, progress and requests */
 };
 /* Aborts a run. Takes effect at the next exit point (serve.exit); with an exit_interval of 0, within this call. run_end() is not
- * called. */
+ * called. A run whose input is on its way, or that is queued, is cancelled at once. */
 ORR_API void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how);
 ORR_API void orr_run_resume(struct orr_serve *w, orr_run run);
 /* Return whether memory allows ORR_ABORT_SAVE now; orr_run_resume() now. */
 ORR_API bool orr_run_can_save(const struct orr_serve *w, orr_run run);
 ORR_API bool orr_run_can_resume(const struct orr_serve *w, orr_run run);
 
+enum orr_run_phase {
+	ORR_PHASE_SENDING,  /* the input is on its way */
+	ORR_PHASE_QUEUED,   /* the input is there, and the run waits for its turn */
+	ORR_PHASE_RUNNING,  /* computes, or is suspended */
+	ORR_PHASE_ANSWERING /* the answers are on their way, or have been received */
+};
 struct orr_run_info {
 	uint32_t replica, model, samples, length;
+	enum orr_run_phase phase;
 	bool is_suspended, is_leaving; /* is_leaving: aborted, and not yet at its exit point */
-	double started_s, ends_s;      /* ends_s: end at the current rates; INFINITY while suspended */
+	double started_s, ends_s;      /* ends_s: end of the computation at the current rates; INFINITY: not running */
 	double part_done;              /* 0..1 */
 	size_t n;                      /* requests in it */
 	uint32_t preemptions;          /* largest number of preemptions of one of its requests */
 };
 ORR_API bool orr_run_get(const struct orr_serve *w, orr_run run, struct orr_run_info *out);
 ORR_API orr_req orr_run_request(const struct orr_serve *w, orr_run run, size_t i);
-/* Iterate over the runs of a replica in order of start; return 0 at the end. */
+/* Iterate over the runs of a replica in order of start, queued ones excluded; return 0 at the end. */
 ORR_API orr_run orr_run_first(const struct orr_serve *w, uint32_t replica);
 ORR_API orr_run orr_run_next(const struct orr_serve *w, orr_run run);
+
+/* ---- answers of table models ---- A run gives each of its requests one answer, which is there when run_end() is called. With
+ * serve.loss an answer never comes with that probability: run_end() is not called for it, and the request remains in the run. */
+
+struct orr_answer {
+	uint32_t replica, model;
+	double received_s;
+};
+/* Returns the number of answers received so far; 0 for a stale handle. */
+ORR_API uint32_t orr_req_answers(const struct orr_serve *w, orr_req r);
+/* Reads answer i of 0 .. orr_req_answers() - 1, in order of receipt. Reading one that is not there is an error. */
+ORR_API struct orr_answer orr_req_answer(struct orr_serve *w, orr_req r, uint32_t i);
+/* Reads the answer of a replica, the first one if it gave several. Reading one that is not there is an error. */
+ORR_API struct orr_answer orr_req_answer_of(struct orr_serve *w, orr_req r, uint32_t replica);
+/* Returns whether an answer of the replica is there. */
+ORR_API bool orr_req_has_answer(const struct orr_serve *w, orr_req r, uint32_t replica);
+enum orr_late_how {
+	ORR_LATE_DETACH, /* the runs continue without the request, and their answers to it are discarded */
+	ORR_LATE_CANCEL  /* runs of this request alone are also cancelled, as by orr_run_abort() with ORR_ABORT_RESTART */
+};
+/* Takes a request out of all its runs, lost answers included. It waits, with the answers received so far. */
+ORR_API void orr_leave_runs(struct orr_serve *w, orr_req r, enum orr_late_how how);
+/* Requests a timer() call for the request at time at_s (>= now). A timer does not replace another one. No call follows if the
+ * request has ended by then. */
+ORR_API void orr_req_timer(struct orr_serve *w, orr_req r, double at_s);
 
 /* Models in a replica's memory; with serve.preloaded, all models are loaded at the start. A load takes the model's load_s, one model
  * at a time, while batches run; schedule() follows. orr_model_load() returns false if the weights do not fit. */
@@ -308,6 +363,8 @@ ORR_API void orr_serve_claim(struct orr_serve *w, unsigned claims);
 
 /* Adds a value to a series of the policy; the mean of the series becomes a metric of this name. */
 ORR_API void orr_serve_observe(struct orr_serve *w, const char *name, double value);
+/* Same, with one value per request: the mean has a confidence interval. */
+ORR_API void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double value);
 /* Ends the run with the policy's error message. */
 ORR_API void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *message);
 
@@ -330,6 +387,8 @@ struct orr_serve_ops {
 	void (*schedule)(void *self, struct orr_serve *w, uint32_t replica);
 	/* A replica joined, drains or left. May be NULL. */
 	void (*replica)(void *self, struct orr_serve *w, uint32_t replica, enum orr_replica_event event);
+	/* A timer of the request is due (orr_req_timer()). May be NULL. */
+	void (*timer)(void *self, struct orr_serve *w, orr_req r);
 };
 
 /*

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Actions on waiting requests. */
+#include "serve/answers.h"
 #include "serve/due.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
 #include "serve/route.h"
+#include "serve/runs.h"
 
 #include <math.h>
 
@@ -27,15 +29,17 @@ void orr_refuse(struct orr_serve *w, orr_req r, enum orr_req_end how)
 
 void orr_complete(struct orr_serve *w, orr_req r)
 {
-	struct req *q = req_actor(w, r, ORR_REQ_WAITING, "orr_complete()");
+	struct req *q = req_of(w, r);
+	q = req_actor(w, r, q && q->state == ORR_REQ_RUNNING ? ORR_REQ_RUNNING : ORR_REQ_WAITING, "orr_complete()");
 	if (!q)
 		return;
-	if (!q->is_held) {
+	if (!q->answers) {
 		serve_fail(w, ORR_EFAIL, q,
-			"orr_complete() of a request without an answer: expected one whose run was started with ORR_RUN_KEEP and has "
-			"ended");
+			"orr_complete() of a request without an answer: expected one with a run that was started with ORR_RUN_KEEP or "
+			"ORR_RUN_PART and has ended");
 		return;
 	}
+	leave_runs(w, q, ORR_LATE_DETACH);
 	if (isnan(q->first_token_s))
 		q->first_token_s = w->now_s;
 	q->last_token_s = w->now_s;
@@ -57,7 +61,7 @@ bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
 	}
 	req_set_replica(w, q, NONE);
 	q->model = model;
-	q->is_held = false;
+	answers_forget(w, q);
 	req_set_tokens(w, q);
 	enum req_reason why = request_refusal(w, q);
 	if (why)

@@ -28,7 +28,7 @@ static double known_latency(const struct served *m, uint32_t samples, uint32_t l
 }
 
 /* Returns the plan of a batch. The model must have a table. latency_s is NaN if the table lacks this batch. */
-static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b, double delay_s)
+static struct plan plan_of(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, double delay_s)
 {
 	uint64_t sum = 0;
 	uint32_t longest = 0;
@@ -42,7 +42,7 @@ static struct plan plan_of(const struct orr_serve *w, const struct orr_batch *b,
 		if (q->prompt_asked > longest)
 			longest = q->prompt_asked;
 	}
-	const struct served *m = w->config->model[b->model];
+	const struct served *m = served_at(w, replica, b->model);
 	struct plan p = { .part = b->part == 0 ? 1 : b->part, .real = real };
 	p.asked = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 	p.samples = b->samples ? b->samples : p.asked;
@@ -99,7 +99,7 @@ static bool is_batch(struct orr_serve *w, const struct orr_batch *b, const struc
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %zu requests: expected 1 to %u", b->n, UINT32_MAX / 2 - 1);
 	else if (!(b->part >= 0 && b->part <= 1))
 		serve_fail(w, ORR_EFAIL, q, "start of a batch with part = %g: expected 0 to 1", b->part);
-	else if (b->flags & ~(unsigned)ORR_RUN_KEEP)
+	else if (b->flags & ~(unsigned)(ORR_RUN_KEEP | ORR_RUN_PART | ORR_RUN_QUEUE))
 		serve_fail(w, ORR_EFAIL, q, "start: unknown flags in 0x%x: expected ORR_RUN_* flags", b->flags);
 	else
 		return true;
@@ -154,9 +154,18 @@ static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 	return true;
 }
 
+/* Returns whether a run fits beside the loaded models if no other run is on the replica. */
+static bool fits_alone(const struct orr_serve *w, uint32_t replica, const struct plan *p)
+{
+	static const double rounding = 1e-12;
+	const struct served_memory *x = &p->extra.memory;
+	return w->replica[replica].weights + fmax(x->before, x->peak) <= w->replica[replica].memory * (1 + rounding) &&
+	       w->config->model[p->extra.model]->utilisation <= w->set->utilisation_limit * (1 + rounding);
+}
+
 static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_batch *b, const struct plan *p, const struct req *q)
 {
-	if (memory_fits(w, replica, &p->extra))
+	if (b->flags & ORR_RUN_QUEUE ? fits_alone(w, replica, p) : memory_fits(w, replica, &p->extra))
 		return true;
 	if (w->replica[replica].n_runs >= w->set->n_curve)
 		serve_fail(w, ORR_EFAIL, q,
@@ -181,20 +190,20 @@ static void take_members(struct orr_serve *w, struct run *x, const struct orr_ba
 		while (cap < b->n)
 			cap *= 2;
 		x->handle = mem_realloc(x->handle, cap, sizeof *x->handle);
+		x->next_in = mem_realloc(x->next_in, cap, sizeof *x->next_in);
 		x->cap = cap;
 	}
-	x->n = (uint32_t)b->n;
+	x->n = 0;
 	for (size_t i = 0; i < b->n; i++) {
 		struct req *q = req_of(w, b->req[i]);
-		x->handle[i] = b->req[i];
-		if (!q->runs++ && q->replica != x->replica)
+		if (!q->runs && !x->is_part && q->replica != x->replica)
 			req_set_replica(w, q, x->replica);
+		run_add(w, x, q);
 		if (q->state == ORR_REQ_WAITING) {
 			q->state = ORR_REQ_RUNNING;
 			w->waiting--;
 		}
-		q->is_held = false;
-		if (isnan(q->first_start_s))
+		if (isnan(q->first_start_s) && !x->queues)
 			q->first_start_s = w->now_s;
 	}
 }
@@ -222,27 +231,30 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 		return 0;
 	w->last_acted = b->req[0];
 	watch_job(w->watch, first->number);
-	struct plan p = plan_of(w, b, 0);
+	struct plan p = plan_of(w, replica, b, 0);
 	if (isnan(p.latency_s))
 		fail_latency(w, b, &p, first);
 	if (isnan(p.latency_s) || !has_room(w, replica, b, &p, first))
 		return 0;
 	struct run *x = run_new(w);
-	x->keeps = b->flags & ORR_RUN_KEEP;
+	x->keeps = b->flags & (ORR_RUN_KEEP | ORR_RUN_PART);
+	x->is_part = b->flags & ORR_RUN_PART;
+	x->queues = b->flags & ORR_RUN_QUEUE;
 	x->replica = replica;
 	x->model = b->model;
 	x->samples = p.samples;
+	x->asked = p.asked;
 	x->length = p.length;
 	x->memory = p.extra.memory;
-	x->alone_s = x->left_s = time_of(w, w->config->model[b->model], p.latency_s, &x->memory);
+	x->alone_s = x->left_s = time_of(w, served_at(w, replica, b->model), p.latency_s, &x->memory);
 	x->whole_s = x->alone_s / p.part;
 	x->started_s = w->now_s;
+	x->end_s = INFINITY;
 	x->leaving = -1;
 	take_members(w, x, b);
 	guard_before_beside(w, replica, "orr_run_start()");
 	serve_metrics_memory(w, replica);
-	run_link(w, x);
-	run_go(w, x);
+	run_begin(w, x);
 	serve_metrics_padding(w, p.real, padded_size(w->config->model[b->model], &p));
 	return run_handle(w, run_slot(w, x));
 }
@@ -261,8 +273,10 @@ bool orr_run_fits(const struct orr_serve *w, uint32_t replica, const struct orr_
 {
 	if (!can_ask(w, replica, b))
 		return false;
-	struct plan p = plan_of(w, b, delay_s > 0 ? delay_s : 0);
-	return !isnan(p.latency_s) && memory_fits(w, replica, &p.extra);
+	struct plan p = plan_of(w, replica, b, delay_s > 0 ? delay_s : 0);
+	if (isnan(p.latency_s))
+		return false;
+	return b->flags & ORR_RUN_QUEUE ? fits_alone(w, replica, &p) : memory_fits(w, replica, &p.extra);
 }
 
 bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const struct orr_batch *b, orr_run instead)
@@ -270,7 +284,7 @@ bool orr_run_fits_instead(const struct orr_serve *w, uint32_t replica, const str
 	const struct run *gone = run_of(w, instead);
 	if (!can_ask(w, replica, b))
 		return false;
-	struct plan p = plan_of(w, b, 0);
+	struct plan p = plan_of(w, replica, b, 0);
 	p.extra.without = gone ? (uint32_t)(gone - w->run) + 1 : 0;
 	return !isnan(p.latency_s) && memory_fits(w, replica, &p.extra);
 }
@@ -279,6 +293,6 @@ double orr_run_fits_after(const struct orr_serve *w, uint32_t replica, const str
 {
 	if (!can_ask(w, replica, b))
 		return INFINITY;
-	struct plan p = plan_of(w, b, 0);
+	struct plan p = plan_of(w, replica, b, 0);
 	return isnan(p.latency_s) ? INFINITY : memory_fits_after(w, replica, p.extra);
 }

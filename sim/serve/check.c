@@ -2,6 +2,7 @@
 /* --check: conservation laws of the serving world, checked at run time. */
 #include "serve/dispatch.h"
 #include "serve/fleet.h"
+#include "serve/front.h"
 #include "serve/lane.h"
 #include "serve/memory.h"
 #include "serve/metrics.h"
@@ -32,11 +33,11 @@ static const char *wrong_state(const struct orr_serve *w, const struct req *q)
 	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
 	switch ((enum orr_req_state)q->state) {
 	case ORR_REQ_WAITING:
-		return q->runs                        ? "a waiting request is in a run"
+		return q->runs || q->silent           ? "a waiting request is in a run"
 		       : q->kv_held && !q->is_swapped ? "a waiting request holds blocks of the KV cache"
 						      : NULL;
 	case ORR_REQ_RUNNING:
-		return q->runs ? NULL : "a running request is in no run";
+		return q->runs || q->silent ? NULL : "a running request is in no run";
 	case ORR_REQ_RESIDENT:
 		return !is_llm || q->replica == NONE ? "a resident request is on no replica of a language model" : NULL;
 	case ORR_REQ_MOVING:
@@ -121,12 +122,14 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 	if (r->has_alloc && r->alloc.gpus != r->gpus)
 		return "the count of GPUs of a replica is incorrect";
 	if (!replica_is_up(r))
-		return r->routed || r->n_runs || r->lane ? "a replica that is not up has work" : NULL;
-	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
+		return r->routed || r->n_runs || r->n_reserved || r->sending.n || r->waiting.n || r->lane
+			       ? "a replica that is not up has work"
+			       : NULL;
+	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next)
 		running += w->run[i].state == RUN_RUNNING;
 	if (running != r->n_runs)
 		return "the count of runs of a replica is incorrect";
-	if (f->is_busy != (r->n_runs || (r->lane && r->lane->is_flying)))
+	if (f->is_busy != (r->n_runs || r->n_reserved || (r->lane && r->lane->is_flying)))
 		return "a busy replica counts as idle, or an idle one as busy";
 	if (bitset_has(w->idle, replica) != (r->state == REPLICA_UP && !f->is_busy))
 		return "the set of idle replicas is incorrect";
@@ -208,6 +211,8 @@ void check_serve_state(struct orr_serve *w)
 		check_runs(w);
 	if (!w->error.code)
 		broken(w, NULL, wrong_idling(w));
+	if (!w->error.code)
+		broken(w, NULL, front_verify(w));
 	if (!w->error.code && w->owns_host)
 		broken(w, NULL, wrong_pool(w));
 }

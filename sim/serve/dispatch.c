@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Calls of the policy within one instant: replica() for each event of a replica, run_end() for each batch that ended, finish()
- * for each request that ended, arrive() for each that arrived; then schedule() for one replica whose state changed. The calls
- * are repeated from the start until none is due.
+ * for each request that ended, arrive() for each that arrived, timer() for each timer of a request; then schedule() for one replica whose
+ * state changed. The calls are repeated from the start until none is due.
  */
 #include "serve/dispatch.h"
 #include "serve/due.h"
@@ -59,9 +59,20 @@ static void tell_arrivals(struct orr_serve *w)
 	}
 }
 
+static void tell_timers(struct orr_serve *w)
+{
+	while (w->timed_told < w->n_timed && !w->is_over) {
+		orr_req r = w->timed[w->timed_told++];
+		const struct req *q = req_of(w, r);
+		if (q && q->state != ORR_REQ_ENDED)
+			POLICY_CALL(w, q->number, timer, w->self, w, r);
+	}
+	w->n_timed = w->timed_told = 0;
+}
+
 static inline bool has_to_tell(const struct orr_serve *w)
 {
-	return w->over_told < w->n_over || w->arrived_told < w->n_arrived || w->first_ended != NONE;
+	return w->over_told < w->n_over || w->arrived_told < w->n_arrived || w->first_ended != NONE || w->n_timed;
 }
 
 static void tell(struct orr_serve *w)
@@ -71,6 +82,7 @@ static void tell(struct orr_serve *w)
 		tell_runs(w);
 		tell_ended(w);
 		tell_arrivals(w);
+		tell_timers(w);
 		bool is_told = w->over_told == w->n_over && w->arrived_told == w->n_arrived && w->ended_told == w->last_ended;
 		if (!is_told)
 			continue;

@@ -87,7 +87,7 @@ void guard_before_beside(struct orr_serve *w, uint32_t replica, const char *acti
 {
 	if (!w->guard || w->set->interference == INTERFERENCE_NONE)
 		return;
-	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
+	for (uint32_t i = w->replica[replica].runs.first; i != NONE; i = w->run[i].next)
 		if (w->run[i].state == RUN_RUNNING)
 			guard_before(w, &w->run[i], action);
 }

@@ -96,18 +96,24 @@ bool orr_model_load(struct orr_serve *w, uint32_t replica, uint32_t model)
 	return true;
 }
 
+static bool has_run_of(const struct orr_serve *w, const struct run_list *l, uint32_t model)
+{
+	for (uint32_t i = l->first; i != NONE; i = w->run[i].next)
+		if (w->run[i].model == model)
+			return true;
+	return false;
+}
+
 void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model)
 {
 	if (!may_load(w, replica, model, "orr_model_unload()"))
 		return;
 	struct replica *r = &w->replica[replica];
 	const char *name = w->config->model[model]->name;
-	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
-		if (w->run[i].model == model) {
-			serve_fail(
-				w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has a run of it", name, replica);
-			return;
-		}
+	if (has_run_of(w, &r->runs, model) || has_run_of(w, &r->sending, model) || has_run_of(w, &r->waiting, model)) {
+		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has a run of it", name, replica);
+		return;
+	}
 	if (isnan(r->loaded_s[model])) {
 		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has not loaded it", name, replica);
 		return;
@@ -115,4 +121,5 @@ void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model)
 	r->loaded_s[model] = NAN;
 	serve_metrics_memory(w, replica);
 	r->weights -= w->config->model[model]->weight_bytes;
+	run_next(w, replica);
 }

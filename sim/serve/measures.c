@@ -3,6 +3,7 @@
 #include "serve/metrics.h"
 
 #include "serve/fleet.h"
+#include "serve/front.h"
 
 #include "base/sbuf.h"
 #include "results/batches.h"
@@ -99,6 +100,8 @@ static void put_counts(struct orr_serve *w)
 	put(w, "preemptions", (double)m->preemptions);
 	put(w, "restarts", (double)m->restarts);
 	put(w, "stacked_runs", (double)m->stacked_runs);
+	if (w->set->loss > 0)
+		put(w, "answers_lost", (double)m->answers_lost);
 	if (m->has_llm) {
 		put(w, "swaps", (double)m->swaps);
 		put(w, "kv_transfers", (double)m->kv_transfers);
@@ -252,6 +255,7 @@ void serve_metrics_end(struct orr_serve *w)
 	put_counts(w);
 	put_fleet(w);
 	put_models(w);
+	front_measure(w);
 	if (!m->has_begun)
 		return;
 	summary_series(w->result, "in_system", &m->live, 1);

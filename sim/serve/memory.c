@@ -80,6 +80,13 @@ struct projection {
 
 static struct part part_of(const struct orr_serve *w, const struct run *x)
 {
+	if (x->state == RUN_SENDING) /* its start is unknown: counted from now on, with its peak */
+		return (struct part){ .model = x->model,
+			.is_going = true,
+			.bytes = x->memory.peak,
+			.peak = x->memory.peak,
+			.to_peak = INFINITY,
+			.left = INFINITY };
 	double left = run_left(w, x), done = x->alone_s - left;
 	bool is_past = done >= x->memory.peak_from_s - REACHED_S, is_leaving = x->leaving >= 0 && x->exit_left_s > 0;
 	double stop = is_leaving ? x->exit_left_s : 0;
@@ -103,14 +110,14 @@ static void open_projection(struct projection *p, const struct orr_serve *w, uin
 {
 	const struct replica *r = &w->replica[replica];
 	uint32_t most = 1;
-	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
+	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next)
 		most++;
 	p->w = w;
 	p->n = 0;
 	p->t = 0;
 	p->weights = r->weights + (x ? x->weights : 0);
 	p->part = most <= ON_STACK ? p->stack : mem_alloc(most * sizeof *p->part);
-	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next)
+	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next)
 		if (!is_gone(x, i))
 			p->part[p->n++] = part_of(w, &w->run[i]);
 	if (x && x->is_run) {
@@ -239,7 +246,7 @@ static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struc
 		bytes += x->weights + (x->is_run ? fmax(x->memory.before, x->memory.peak) : 0);
 		busy += x->is_run ? scale_of(w, x->model) : 0;
 	}
-	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next) {
+	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next) {
 		if (is_gone(x, i))
 			continue;
 		bytes += fmax(w->run[i].memory.before, w->run[i].memory.peak);
@@ -311,7 +318,7 @@ double memory_fits_after(const struct orr_serve *w, uint32_t replica, struct mem
 double memory_in_use(const struct orr_serve *w, uint32_t replica)
 {
 	double bytes = w->replica[replica].weights;
-	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
+	for (uint32_t i = w->replica[replica].runs.first; i != NONE; i = w->run[i].next)
 		bytes += part_of(w, &w->run[i]).bytes;
 	return bytes;
 }

@@ -348,7 +348,7 @@ void serve_metrics_memory(struct orr_serve *w, uint32_t replica)
 		return;
 	m->memory_used += r->weights * dt;
 	m->memory_there += r->memory * dt;
-	for (uint32_t i = r->first_run; i != NONE; i = w->run[i].next) {
+	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next) {
 		const struct run *x = &w->run[i];
 		double peak_s = at_peak_s(w, x, dt);
 		m->memory_used += x->memory.before * (dt - peak_s) + x->memory.peak * peak_s;

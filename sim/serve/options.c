@@ -56,6 +56,12 @@ const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
 	ORR_PARAM_REAL("kv_Bps", "25e9", 1, 1e18, "bytes per second of a KV transfer without a network"),
 	ORR_PARAM_TIME("kv_latency", "0", "latency of a KV transfer; with a network, added to the latencies of its links"),
 	ORR_PARAM_BOOL("kv_overlap", false, "send each layer of a KV cache as soon as the last iteration of the prompt has computed it"),
+	ORR_PARAM_CHOICE("front", "none", "none|shared|per-replica",
+		"links of inputs and answers of table models: none, one link that all replicas share, or one for each replica"),
+	ORR_PARAM_REAL(
+		"front_Bps", "0", 0, 1e18, "bytes per second of a link of serve.front, in each direction; must be given with a link"),
+	ORR_PARAM_TIME("front_latency", "0", "latency of a link of serve.front"),
+	ORR_PARAM_REAL("loss", "0", 0, 1, "probability that the answer of a replica to a request of a table model never comes"),
 	ORR_PARAM_CHOICE(
 		"tbt", "tpot", "tpot|splitwise", "time per output token: tpot (end - first) / (n - 1); splitwise (end - first) / n"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9,
@@ -160,6 +166,21 @@ static int read_curve(struct serve_settings *x, const struct orr_args *a, struct
 	return 0;
 }
 
+/* Links need a bandwidth, and carry inputs and answers of table models. */
+static int check_front(const struct serve_settings *x, const struct serve_config *c, struct orr_error *err)
+{
+	bool is_used = x->front != FRONT_NONE || x->loss > 0;
+	if (x->front != FRONT_NONE && !(x->front_Bps > 0))
+		return orr_fail(err, ORR_EINPUT,
+			"serve.front=%s: expected serve.front_Bps=BYTES, the bandwidth of a link in bytes per second, found 0",
+			x->front == FRONT_SHARED ? "shared" : "per-replica");
+	for (uint32_t m = 0; is_used && m < c->n_models; m++)
+		if (c->model[m]->kind != SERVED_TABLE)
+			return orr_fail(err, ORR_EINPUT, "%s: expected models with latency tables, found the language model %s",
+				x->front != FRONT_NONE ? "serve.front" : "serve.loss", c->model[m]->name);
+	return 0;
+}
+
 struct serve_settings *settings_new(const struct serve_config *c, struct orr_error *err)
 {
 	const struct orr_args *a = c->options;
@@ -186,12 +207,16 @@ struct serve_settings *settings_new(const struct serve_config *c, struct orr_err
 	s->kv_Bps = orr_arg_real(a, "kv_Bps");
 	s->kv_latency_s = seconds_or(a, "kv_latency", 0);
 	s->kv_overlap = orr_arg_bool(a, "kv_overlap");
+	s->front = (enum serve_front)choice(a, "front");
+	s->front_Bps = orr_arg_real(a, "front_Bps");
+	s->front_latency_s = seconds_or(a, "front_latency", 0);
+	s->loss = orr_arg_real(a, "loss");
 	s->tbt = (enum serve_tbt)choice(a, "tbt");
 	s->max_calls = orr_arg_int(a, "max_calls_per_instant");
 	s->warmup = orr_arg_real(a, "warmup");
 	s->ci_level = orr_arg_real(a, "ci_level");
 	s->n_curve = SIZE_MAX;
-	if ((s->interference == INTERFERENCE_PAIRWISE && read_slowdowns(s, c, err)) ||
+	if (check_front(s, c, err) || (s->interference == INTERFERENCE_PAIRWISE && read_slowdowns(s, c, err)) ||
 		(s->interference == INTERFERENCE_CURVE && read_curve(s, a, err))) {
 		settings_free(s);
 		return NULL;

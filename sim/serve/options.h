@@ -26,6 +26,7 @@ enum serve_interference { INTERFERENCE_NONE, INTERFERENCE_PAIRWISE, INTERFERENCE
 #define SERVE_SCALE_QUIET (300 * ORR_SECOND)
 #define SERVE_EXIT_INTERVAL_S 0.0
 enum serve_exit { EXIT_NOW, EXIT_INTERVAL, EXIT_LAYER };
+enum serve_front { FRONT_NONE, FRONT_SHARED, FRONT_PER_REPLICA };
 enum serve_tbt { TBT_TPOT, TBT_SPLITWISE };
 
 struct serve_settings {
@@ -49,6 +50,10 @@ struct serve_settings {
 	bool prefix_cache;
 	double swap_Bps, kv_Bps, kv_latency_s;
 	bool kv_overlap;
+
+	enum serve_front front;
+	double front_Bps, front_latency_s; /* of a link, in each direction */
+	double loss;                       /* probability that an answer never comes */
 
 	enum serve_tbt tbt;
 	int64_t max_calls;

@@ -66,7 +66,7 @@ static struct run *acting_on(struct orr_serve *w, orr_run run, const char *what)
 	if (!serve_may_act(w, what))
 		return NULL;
 	struct run *x = run_of(w, run);
-	if (x && run_is_live(x))
+	if (x && run_is_here(x))
 		return x;
 	serve_fail(w, ORR_EFAIL, NULL, "%s of a run that has ended or never existed (handle %llx)", what, (unsigned long long)run);
 	return NULL;
@@ -102,6 +102,19 @@ void orr_run_abort(struct orr_serve *w, orr_run run, enum orr_abort_how how)
 	struct run *x = acting_on(w, run, "orr_run_abort()");
 	if (!x)
 		return;
+	if (x->state == RUN_SENDING || x->state == RUN_QUEUED) {
+		if (how == ORR_ABORT_RESTART)
+			run_cancel(w, x);
+		else
+			serve_fail(w, ORR_EFAIL, first_of(w, x),
+				"orr_run_abort() with ORR_ABORT_SAVE of a run that has not begun: expected ORR_ABORT_RESTART");
+		return;
+	}
+	run_abort(w, x, how);
+}
+
+void run_abort(struct orr_serve *w, struct run *x, enum orr_abort_how how)
+{
 	const struct req *q = first_of(w, x);
 	if (how != ORR_ABORT_RESTART && how != ORR_ABORT_SAVE) {
 		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() with how = %d: expected ORR_ABORT_RESTART or ORR_ABORT_SAVE", (int)how);

@@ -2,6 +2,7 @@
 /* Public functions without effects; timers; the policy's series. */
 #include "serve/due.h"
 #include "serve/fleet.h"
+#include "serve/front.h"
 #include "serve/lane.h"
 #include "serve/memory.h"
 #include "serve/runs.h"
@@ -47,7 +48,8 @@ bool orr_req_get(const struct orr_serve *w, orr_req r, struct orr_req_info *out)
 		.prompt_tokens = q->prompt,
 		.done_tokens = q->done,
 		.outputs = q->outputs,
-		.first_token_s = q->first_token_s };
+		.first_token_s = q->first_token_s,
+		.answers = q->answers };
 	return true;
 }
 
@@ -158,7 +160,9 @@ bool orr_model_get(const struct orr_serve *w, uint32_t model, struct orr_model_i
 		.weight_bytes = m->weight_bytes,
 		.kv_bytes_per_token = m->kv_bytes,
 		.slo_s = w->set->slo_s < INFINITY ? w->set->slo_s : m->slo_s,
-		.longest = m->longest };
+		.longest = m->longest,
+		.input_bytes = m->input_bytes,
+		.output_bytes = m->output_bytes };
 	return true;
 }
 
@@ -173,8 +177,23 @@ uint32_t orr_model_find(const struct orr_serve *w, const char *name)
 double orr_model_latency(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length)
 {
 	const struct served *m = model_of(w, model);
-	(void)replica; /* a latency table is for one type of device */
-	return m && m->kind == SERVED_TABLE && samples ? served_latency(m, samples, length) : NAN;
+	if (!m || m->kind != SERVED_TABLE || !samples)
+		return NAN;
+	return served_latency(replica < w->n_replicas ? served_at(w, replica, model) : m, samples, length);
+}
+
+double orr_model_round_trip(const struct orr_serve *w, uint32_t replica, uint32_t model, uint32_t samples, uint32_t length)
+{
+	const struct served *m = model_of(w, model);
+	double s = orr_model_latency(w, replica, model, samples, length);
+	return isnan(s) ? s : s + front_alone_s(w, m->input_bytes * samples) + front_alone_s(w, m->output_bytes * samples);
+}
+
+struct orr_front_info orr_front_get(const struct orr_serve *w)
+{
+	return (struct orr_front_info){ .kind = (enum orr_front_kind)w->set->front,
+		.bandwidth_Bps = w->front ? w->set->front_Bps : INFINITY,
+		.latency_s = w->set->front_latency_s };
 }
 
 uint32_t orr_model_largest(const struct orr_serve *w, uint32_t model)
@@ -210,6 +229,7 @@ bool orr_replica_get(const struct orr_serve *w, uint32_t replica, struct orr_rep
 		.node = r->node,
 		.gpu_type = r->gpu_type,
 		.runs = r->lane ? r->lane->is_flying : r->n_runs,
+		.queued = r->sending.n + r->waiting.n,
 		.routed = r->routed,
 		.residents = r->lane ? orr_residents(w, replica) : 0,
 		.memory_bytes = up ? r->memory : 0 };
@@ -250,6 +270,10 @@ bool orr_run_get(const struct orr_serve *w, orr_run run, struct orr_run_info *ou
 		.model = x->model,
 		.samples = x->samples,
 		.length = x->length,
+		.phase = x->state == RUN_SENDING                                ? ORR_PHASE_SENDING
+			 : x->state == RUN_QUEUED                               ? ORR_PHASE_QUEUED
+			 : x->state == RUN_RUNNING || x->state == RUN_SUSPENDED ? ORR_PHASE_RUNNING
+										: ORR_PHASE_ANSWERING,
 		.is_suspended = x->state == RUN_SUSPENDED,
 		.is_leaving = x->leaving >= 0,
 		.started_s = x->started_s,
@@ -272,7 +296,7 @@ orr_req orr_run_request(const struct orr_serve *w, orr_run run, size_t i)
 
 orr_run orr_run_first(const struct orr_serve *w, uint32_t replica)
 {
-	uint32_t slot = replica < w->n_replicas ? w->replica[replica].first_run : NONE;
+	uint32_t slot = replica < w->n_replicas ? w->replica[replica].runs.first : NONE;
 	return slot == NONE ? 0 : run_handle(w, slot);
 }
 
@@ -333,12 +357,13 @@ double orr_serve_uniform(struct orr_serve *w)
 
 /* ---- series and errors of the policy ---- */
 
-void orr_serve_observe(struct orr_serve *w, const char *name, double value)
+/* Returns the series of that name with the value added; NULL: no name. */
+static struct observed *observe(struct orr_serve *w, const char *what, const char *name, double value)
 {
 	uint32_t i = 0;
 	if (!name || !*name) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_observe() of a series without a name");
-		return;
+		serve_fail(w, ORR_EFAIL, NULL, "%s of a series without a name", what);
+		return NULL;
 	}
 	while (i < w->n_observed && strcmp(w->observed[i].name, name))
 		i++;
@@ -348,6 +373,28 @@ void orr_serve_observe(struct orr_serve *w, const char *name, double value)
 	}
 	w->observed[i].sum += value;
 	w->observed[i].n++;
+	return &w->observed[i];
+}
+
+void orr_serve_observe(struct orr_serve *w, const char *name, double value)
+{
+	observe(w, "orr_serve_observe()", name, value);
+}
+
+void orr_req_observe(struct orr_serve *w, orr_req r, const char *name, double value)
+{
+	const struct req *q = req_of(w, r);
+	struct observed *o = q ? observe(w, "orr_req_observe()", name, value) : NULL;
+	if (!q)
+		serve_fail(w, ORR_EFAIL, NULL, "orr_req_observe() of a request that has ended or never existed (handle %llx)",
+			(unsigned long long)r);
+	if (!o)
+		return;
+	if (!o->by_request) {
+		o->by_request = mem_zalloc(1, sizeof *o->by_request);
+		blocks_init(o->by_request);
+	}
+	blocks_add(o->by_request, q->number, value);
 }
 
 void orr_serve_give_up(struct orr_serve *w, orr_req r, const char *message)

@@ -14,6 +14,11 @@
 
 struct lane; /* lane.h */
 
+/* A list of runs, by slot, and their number. */
+struct run_list {
+	uint32_t first, last, n;
+};
+
 enum replica_state { REPLICA_OFF, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAINING };
 struct replica {
 	uint8_t state;
@@ -31,15 +36,27 @@ struct replica {
 	/* live requests routed to it */
 	uint32_t routed;
 	/* batches */
-	uint32_t first_run, last_run, n_runs;
-	double memory, weights; /* memory: capacity, bytes; weights: bytes of the loaded models */
-	double *loaded_s;       /* time at which each model is or will be loaded; NAN: not loaded */
-	struct lane *lane;      /* lane of a language model; NULL: none */
+	uint32_t n_runs, n_reserved;
+	struct run_list runs, sending, waiting; /* runs that hold the replica; those that queue: input on its way; input there */
+	double memory, weights;                 /* memory: capacity, bytes; weights: bytes of the loaded models */
+	double *loaded_s;                       /* time at which each model is or will be loaded; NAN: not loaded */
+	struct lane *lane;                      /* lane of a language model; NULL: none */
 };
 
 static inline bool replica_is_up(const struct replica *r)
 {
 	return r->state == REPLICA_UP || r->state == REPLICA_DRAINING;
+}
+
+/* Returns the model with its table on the devices of the replica. */
+static inline const struct served *served_at(const struct orr_serve *w, uint32_t replica, uint32_t model)
+{
+	const struct serve_config *c = w->config;
+	const struct replica *r = &w->replica[replica];
+	if (!c->placed || r->gpu_type >= c->cluster->n_types)
+		return c->model[model];
+	const struct served *m = c->placed[((size_t)r->deployment * c->cluster->n_types + r->gpu_type) * c->n_models + model];
+	return m ? m : c->model[model];
 }
 
 /* Replicas that serve one model only; the last group: those that serve any model. */

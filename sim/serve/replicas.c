@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The life of a replica: starting, up, draining, off. */
+#include "serve/answers.h"
 #include "serve/due.h"
 #include "serve/fleet.h"
 #include "serve/guard.h"
@@ -98,6 +99,20 @@ static int by_number(const void *a, const void *b)
 	return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
+/* Appends the requests of the runs in the list, as requests_of(). Those of parts stay in their other runs. */
+static uint64_t *add_members(const struct orr_serve *w, const struct run_list *l, uint64_t *found, uint32_t *n, uint32_t *cap)
+{
+	for (uint32_t x = l->first; x != NONE; x = w->run[x].next) {
+		for (uint32_t i = 0; i < w->run[x].n && !w->run[x].is_part; i++) {
+			const struct req *q = req_of(w, w->run[x].handle[i]);
+			MEM_GROW(found, 2 * *n + 1, *cap);
+			found[2 * *n] = q->number;
+			found[2 * (*n)++ + 1] = req_slot(w, q);
+		}
+	}
+	return found;
+}
+
 /* Returns the live requests that are on the replica or in its runs, as pairs (number, slot) in order of arrival; the caller
  * frees them. */
 static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32_t *n)
@@ -112,16 +127,9 @@ static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32
 		found[2 * *n] = w->req[i].number;
 		found[2 * (*n)++ + 1] = i;
 	}
-	for (uint32_t x = w->replica[replica].first_run; x != NONE; x = w->run[x].next) {
-		for (uint32_t i = 0; i < w->run[x].n; i++) {
-			const struct req *q = req_of(w, w->run[x].handle[i]);
-			if (!q || q->state == ORR_REQ_ENDED)
-				continue;
-			MEM_GROW(found, 2 * *n + 1, cap);
-			found[2 * *n] = q->number;
-			found[2 * (*n)++ + 1] = req_slot(w, q);
-		}
-	}
+	const struct run_list *lists[] = { &w->replica[replica].runs, &w->replica[replica].sending, &w->replica[replica].waiting };
+	for (int i = 0; i < 3; i++)
+		found = add_members(w, lists[i], found, n, &cap);
 	if (*n)
 		qsort(found, *n, 2 * sizeof *found, by_number);
 	for (uint32_t i = 0; i < *n; i++)
@@ -155,7 +163,7 @@ static void throw_off(struct orr_serve *w, struct req *q)
 	if (q->state != ORR_REQ_WAITING)
 		w->waiting++;
 	q->state = ORR_REQ_WAITING;
-	q->is_held = false;
+	answers_forget(w, q);
 	q->restarts++;
 }
 
@@ -306,7 +314,7 @@ static void settle_slots(struct orr_serve *w)
 			r->deployment = d;
 			r->model = p->model;
 			r->role = w->config->deployment[d].role;
-			r->first_run = r->last_run = NONE;
+			r->runs = r->sending = r->waiting = (struct run_list){ NONE, NONE, 0 };
 		}
 	}
 }

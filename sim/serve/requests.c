@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests: slots, lists of policies, arrival and end. */
+#include "serve/answers.h"
 #include "serve/guard.h"
 #include "serve/metrics.h"
 #include "serve/replica.h"
@@ -125,6 +126,9 @@ struct req *req_new(struct orr_serve *w, const struct request_rec *rec)
 		.res_next = NONE,
 		.n_blocks = rec->n_blocks,
 		.block = rec->block,
+		.first_in = NONE,
+		.first_answer = NONE,
+		.last_answer = NONE,
 		.next_ended = NONE };
 	if (w->config->model[model]->kind == SERVED_LLM && w->metrics)
 		w->metrics->without_tokens += !rec->prompt_tokens || !rec->output_tokens;
@@ -279,6 +283,7 @@ void req_release_ended(struct orr_serve *w)
 	for (uint32_t slot = w->first_ended, next; slot != NONE; slot = next) {
 		struct req *q = &w->req[slot];
 		next = q->next_ended;
+		answers_forget(w, q);
 		q->generation++; /* the handle is stale after this */
 		MEM_GROW(w->free_req, w->n_free_req, w->cap_free_req);
 		w->free_req[w->n_free_req++] = slot;

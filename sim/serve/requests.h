@@ -2,7 +2,7 @@
 /*
  * requests.h - requests: slots and handles, policies' lists, arrival and end (requests.c)
  *
- * Invariant: a live request is waiting, in `runs` > 0 runs, resident on one replica, or moving between two.
+ * Invariant: a live request is waiting, in `runs` + `silent` > 0 runs, resident on one replica, or moving between two.
  */
 #ifndef ORR_SERVE_REQUESTS_H
 #define ORR_SERVE_REQUESTS_H
@@ -25,13 +25,13 @@ enum req_reason {
 
 struct req {
 	uint32_t generation;
-	uint8_t state, how;                  /* enum orr_req_state, orr_req_end */
-	uint8_t why;                         /* enum req_reason */
-	bool is_paused, is_swapped, is_held; /* is_held: by runs started with ORR_RUN_KEEP */
-	uint64_t stamp;                      /* stamp of the last batch that contains the request */
-	bool is_known;                       /* arrive() has been called */
-	bool has_come;                       /* autoscaling by rate has counted the request before it was routed */
-	bool is_arriving;                    /* arrive() is due */
+	uint8_t state, how; /* enum orr_req_state, orr_req_end */
+	uint8_t why;        /* enum req_reason */
+	bool is_paused, is_swapped;
+	uint64_t stamp;   /* stamp of the last batch that contains the request */
+	bool is_known;    /* arrive() has been called */
+	bool has_come;    /* autoscaling by rate has counted the request before it was routed */
+	bool is_arriving; /* arrive() is due */
 	uint64_t number, session, mark;
 	double arrival_s, deadline_s, first_start_s, first_token_s, last_token_s;
 	uint32_t id, model, replica, samples, priority;
@@ -40,7 +40,10 @@ struct req {
 	uint32_t q_prev, q_next; /* links of the policy's list */
 	struct orr_fifo *list;   /* the policy's list; NULL: in no list */
 	/* batches */
-	uint32_t runs; /* number of runs that contain it */
+	uint32_t runs;                               /* number of runs that contain it */
+	uint32_t silent;                             /* number of its runs whose answer never comes */
+	uint32_t first_in;                           /* runs.h; NONE: in no run */
+	uint32_t answers, first_answer, last_answer; /* answers.c */
 	/* language models */
 	uint32_t prompt, done; /* done: exact unless the request decodes; then add (lane clock - joined) */
 	uint32_t outputs;      /* output tokens so far; while the request decodes, add (lane clock - joined) */

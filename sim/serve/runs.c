@@ -3,7 +3,9 @@
  * Runs of table models: progress at a rate that depends on the other runs of the replica, end, exit points
  * (docs/models/serve.md#runs-that-share-a-replica).
  */
+#include "serve/answers.h"
 #include "serve/due.h"
+#include "serve/front.h"
 #include "serve/memory.h"
 #include "serve/metrics.h"
 #include "serve/replica.h"
@@ -16,6 +18,7 @@
 
 enum { ON_STACK = 16 };
 static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg);
+static void run_answered(struct orr_serve *w, struct run *x, double at_s);
 
 /* ---- slots, and the list of a replica's runs ---- */
 
@@ -38,39 +41,107 @@ static void run_free(struct orr_serve *w, struct run *x)
 	w->free_run[w->n_free_run++] = run_slot(w, x);
 }
 
-void run_link(struct orr_serve *w, struct run *x)
+/* Returns the list of the run's replica that the run belongs to in its state. */
+static struct run_list *list_of(const struct orr_serve *w, const struct run *x)
 {
 	struct replica *r = &w->replica[x->replica];
-	x->prev = r->last_run;
+	return !x->queues || x->state == RUN_RUNNING || x->state == RUN_SUSPENDED ? &r->runs
+	       : x->state == RUN_SENDING                                          ? &r->sending
+										  : &r->waiting;
+}
+
+static void link_run(struct orr_serve *w, struct run *x)
+{
+	struct run_list *l = list_of(w, x);
+	x->prev = l->last;
 	x->next = NONE;
-	if (r->last_run == NONE)
-		r->first_run = run_slot(w, x);
+	if (l->last == NONE)
+		l->first = run_slot(w, x);
 	else
-		w->run[r->last_run].next = run_slot(w, x);
-	r->last_run = run_slot(w, x);
+		w->run[l->last].next = run_slot(w, x);
+	l->last = run_slot(w, x);
+	l->n++;
 }
 
 static void unlink_run(struct orr_serve *w, struct run *x)
 {
-	struct replica *r = &w->replica[x->replica];
+	struct run_list *l = list_of(w, x);
 	if (x->prev == NONE)
-		r->first_run = x->next;
+		l->first = x->next;
 	else
 		w->run[x->prev].next = x->next;
 	if (x->next == NONE)
-		r->last_run = x->prev;
+		l->last = x->prev;
 	else
 		w->run[x->next].prev = x->prev;
 	x->prev = x->next = NONE;
+	l->n--;
+}
+
+/* Moves the run to the list of its new state. */
+static void run_become(struct orr_serve *w, struct run *x, enum run_state state)
+{
+	unlink_run(w, x);
+	x->state = (uint8_t)state;
+	link_run(w, x);
+}
+
+/* Updates the idle set after the numbers of runs have changed. */
+static void count_busy(struct orr_serve *w, uint32_t replica)
+{
+	struct replica *r = &w->replica[replica];
+	replica_set_busy(w, replica, r->n_runs || r->n_reserved);
 }
 
 static void run_count(struct orr_serve *w, uint32_t replica, int by)
 {
-	struct replica *r = &w->replica[replica];
-	uint32_t before = r->n_runs;
-	r->n_runs = before + (uint32_t)by;
-	if (!before || !r->n_runs)
-		replica_set_busy(w, replica, r->n_runs != 0);
+	w->replica[replica].n_runs += (uint32_t)by;
+	count_busy(w, replica);
+}
+
+/* ---- the requests of a run, and the runs of a request ---- */
+
+void run_add(struct orr_serve *w, struct run *x, struct req *q)
+{
+	x->handle[x->n] = req_handle(w, req_slot(w, q));
+	x->next_in[x->n++] = q->first_in;
+	q->first_in = run_slot(w, x);
+	q->runs++;
+}
+
+/* Removes the run from the list of the runs of its member i. */
+static void forget_run(struct orr_serve *w, const struct run *x, uint32_t i, struct req *q)
+{
+	uint32_t slot = run_slot(w, x), *at = &q->first_in;
+	while (*at != slot) {
+		struct run *other = &w->run[*at];
+		uint32_t k = 0;
+		while (other->handle[k] != x->handle[i])
+			k++;
+		at = &other->next_in[k];
+	}
+	*at = x->next_in[i];
+	q->runs--;
+}
+
+void run_drop(struct orr_serve *w, struct run *x, struct req *q)
+{
+	orr_req r = req_handle(w, req_slot(w, q));
+	uint32_t i = 0;
+	while (x->handle[i] != r)
+		i++;
+	forget_run(w, x, i, q);
+	for (x->n--; i < x->n; i++) {
+		x->handle[i] = x->handle[i + 1];
+		x->next_in[i] = x->next_in[i + 1];
+	}
+}
+
+void runs_detach(struct orr_serve *w, struct req *q)
+{
+	while (q->first_in != NONE)
+		run_drop(w, &w->run[q->first_in], q);
+	q->silent = 0;
 }
 
 /* ---- progress ---- */
@@ -108,12 +179,12 @@ static void run_rerate(struct orr_serve *w, uint32_t replica)
 	uint32_t n = w->replica[replica].n_runs, k = 0;
 	uint32_t model_stack[ON_STACK], *model = n <= ON_STACK ? model_stack : mem_alloc(n * sizeof *model);
 	double rate_stack[ON_STACK], *rate = n <= ON_STACK ? rate_stack : mem_alloc(n * sizeof *rate);
-	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
+	for (uint32_t i = w->replica[replica].runs.first; i != NONE; i = w->run[i].next)
 		if (w->run[i].state == RUN_RUNNING)
 			model[k++] = w->run[i].model;
 	interference_rates(w, model, n, rate);
 	k = 0;
-	for (uint32_t i = w->replica[replica].first_run; i != NONE; i = w->run[i].next)
+	for (uint32_t i = w->replica[replica].runs.first; i != NONE; i = w->run[i].next)
 		if (w->run[i].state == RUN_RUNNING)
 			set_rate(w, &w->run[i], rate[k++]);
 	if (model != model_stack)
@@ -133,6 +204,61 @@ void run_go(struct orr_serve *w, struct run *x)
 	run_rerate(w, x->replica);
 }
 
+/* ---- queues ---- */
+
+void run_next(struct orr_serve *w, uint32_t replica)
+{
+	struct replica *r = &w->replica[replica];
+	if (r->n_runs || r->n_reserved || r->waiting.first == NONE || w->error.code)
+		return;
+	struct run *x = &w->run[r->waiting.first];
+	struct memory_extra extra = { .is_run = true, .model = x->model, .memory = x->memory, .alone_s = x->alone_s };
+	if (!memory_fits(w, replica, &extra))
+		return;
+	serve_metrics_memory(w, replica);
+	run_become(w, x, RUN_RUNNING);
+	for (uint32_t i = 0; i < x->n; i++) {
+		struct req *q = req_of(w, x->handle[i]);
+		if (isnan(q->first_start_s))
+			q->first_start_s = w->now_s;
+	}
+	run_go(w, x);
+}
+
+/* The input of the run is there. */
+static void run_arrived(struct orr_serve *w, struct run *x)
+{
+	if (x->queues) {
+		run_become(w, x, RUN_QUEUED);
+		run_next(w, x->replica);
+		return;
+	}
+	w->replica[x->replica].n_reserved--;
+	run_go(w, x);
+}
+
+void runs_begin(struct orr_serve *w)
+{
+	front_begin(w);
+	if (!w->front)
+		return;
+	w->front->on_input = run_arrived;
+	w->front->on_answer = run_answered;
+}
+
+void run_begin(struct orr_serve *w, struct run *x)
+{
+	x->state = RUN_SENDING;
+	link_run(w, x);
+	w->replica[x->replica].n_reserved += !x->queues;
+	if (!w->front) {
+		run_arrived(w, x);
+		return;
+	}
+	count_busy(w, x->replica);
+	front_send(w, x);
+}
+
 /* ---- leaving the replica ---- */
 
 static void run_stop(struct orr_serve *w, struct run *x)
@@ -145,25 +271,47 @@ static void run_stop(struct orr_serve *w, struct run *x)
 		run_count(w, x->replica, -1);
 }
 
-/* Removes the requests from the run; those in no other run wait. */
-static void give_members(struct orr_serve *w, struct run *x)
+/* Makes a request wait that has left its last run. */
+static void wait_without_runs(struct orr_serve *w, struct req *q)
+{
+	if (q->state != ORR_REQ_RUNNING || q->runs || q->silent)
+		return;
+	q->state = ORR_REQ_WAITING;
+	w->waiting++;
+}
+
+/* Removes the requests from the run; those in no other run wait. The answers of a lost part never come. */
+static void give_members(struct orr_serve *w, struct run *x, bool is_lost)
 {
 	for (uint32_t i = 0; i < x->n; i++) {
 		struct req *q = req_of(w, x->handle[i]);
-		if (!q || q->state != ORR_REQ_RUNNING || --q->runs)
-			continue;
-		q->state = ORR_REQ_WAITING;
-		w->waiting++;
+		forget_run(w, x, i, q);
+		q->silent += is_lost && x->is_part;
+		wait_without_runs(w, q);
 	}
 }
 
 static void count_preemption(struct orr_serve *w, struct run *x)
 {
-	for (uint32_t i = 0; i < x->n; i++) {
-		struct req *q = req_of(w, x->handle[i]);
-		if (q)
-			q->preemptions++;
+	for (uint32_t i = 0; i < x->n; i++)
+		req_of(w, x->handle[i])->preemptions++;
+}
+
+void run_cancel(struct orr_serve *w, struct run *x)
+{
+	uint32_t replica = x->replica;
+	if (x->state != RUN_QUEUED)
+		front_cancel(w, x);
+	if (run_is_here(x)) {
+		w->replica[replica].n_reserved -= x->state == RUN_SENDING && !x->queues;
+		unlink_run(w, x);
+		count_busy(w, replica);
 	}
+	give_members(w, x, false);
+	run_free(w, x);
+	run_next(w, replica);
+	replica_leave_if_empty(w, replica);
+	replica_dirty(w, replica);
 }
 
 void run_leave(struct orr_serve *w, struct run *x)
@@ -182,28 +330,52 @@ void run_leave(struct orr_serve *w, struct run *x)
 	} else {
 		serve_metrics_lost(w, x->alone_s - x->left_s);
 		run_stop(w, x);
-		give_members(w, x);
+		give_members(w, x, false);
 		run_free(w, x);
 	}
 	run_rerate(w, replica);
+	run_next(w, replica);
 }
 
-static void complete_members(struct orr_serve *w, struct run *x)
+/* Gives the requests their answers. A request whose last run this is waits or is completed. */
+static void give_answers(struct orr_serve *w, struct run *x, double at_s)
 {
-	for (uint32_t i = 0; i < x->n; i++) {
+	uint32_t answered = 0, n = x->n;
+	for (uint32_t i = 0; i < n; i++) {
 		struct req *q = req_of(w, x->handle[i]);
-		if (!q || q->state != ORR_REQ_RUNNING || --q->runs)
+		forget_run(w, x, i, q);
+		if (front_loses(w, q, x->replica)) {
+			w->metrics->answers_lost++;
+			q->silent++;
 			continue;
-		q->state = ORR_REQ_WAITING;
-		w->waiting++;
-		q->is_held = x->keeps;
-		if (x->keeps)
+		}
+		w->metrics->answers++;
+		answers_add(w, q, x->replica, x->model, at_s);
+		x->handle[answered] = x->handle[i];
+		answered++;
+		wait_without_runs(w, q);
+		if (q->state != ORR_REQ_WAITING || x->keeps)
 			continue;
 		if (isnan(q->first_token_s))
-			q->first_token_s = x->end_s;
-		q->last_token_s = x->end_s;
-		req_end(w, q, ORR_REQ_COMPLETED, x->end_s);
+			q->first_token_s = at_s;
+		q->last_token_s = at_s;
+		req_end(w, q, ORR_REQ_COMPLETED, at_s);
 	}
+	x->n = answered;
+}
+
+/* The front has received the answers of the run. */
+static void run_answered(struct orr_serve *w, struct run *x, double at_s)
+{
+	uint32_t n = x->n;
+	give_answers(w, x, at_s);
+	if (n && !x->n) { /* all answers are lost: nobody learns of the end */
+		run_free(w, x);
+		return;
+	}
+	x->state = RUN_OVER;
+	MEM_GROW(w->over, w->n_over, w->cap_over);
+	w->over[w->n_over++] = run_slot(w, x);
 }
 
 static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
@@ -223,13 +395,15 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	}
 	serve_happen(w, x->end_s);
 	run_stop(w, x);
-	x->state = RUN_OVER;
 	x->left_s = 0;
-	complete_members(w, x);
+	x->state = RUN_ANSWERING;
+	if (w->front)
+		front_answer(w, x);
+	else
+		run_answered(w, x, x->end_s);
 	run_rerate(w, replica);
+	run_next(w, replica);
 	replica_dirty(w, replica);
-	MEM_GROW(w->over, w->n_over, w->cap_over);
-	w->over[w->n_over++] = slot;
 }
 
 void runs_release_over(struct orr_serve *w)
@@ -241,42 +415,40 @@ void runs_release_over(struct orr_serve *w)
 
 /* ---- lost replicas, lost requests, the end of the world ---- */
 
-void runs_lost(struct orr_serve *w, uint32_t replica)
+static void lose_queue(struct orr_serve *w, const struct run_list *l)
 {
-	struct replica *r = &w->replica[replica];
-	while (r->first_run != NONE) {
-		struct run *x = &w->run[r->first_run];
-		serve_metrics_lost(w, x->alone_s - run_left(w, x));
-		run_stop(w, x);
-		give_members(w, x);
+	while (l->first != NONE) {
+		struct run *x = &w->run[l->first];
+		if (x->state == RUN_SENDING && w->front)
+			front_cancel(w, x);
+		unlink_run(w, x);
+		give_members(w, x, true);
 		run_free(w, x);
 	}
 }
 
-static void drop_member(struct run *x, orr_req r, struct req *q)
+void runs_lost(struct orr_serve *w, uint32_t replica)
 {
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < x->n; i++) {
-		if (x->handle[i] == r)
-			q->runs--;
-		else
-			x->handle[kept++] = x->handle[i];
+	struct replica *r = &w->replica[replica];
+	lose_queue(w, &r->sending);
+	lose_queue(w, &r->waiting);
+	while (r->runs.first != NONE) {
+		struct run *x = &w->run[r->runs.first];
+		serve_metrics_lost(w, x->alone_s - run_left(w, x));
+		r->n_reserved -= x->state == RUN_SENDING;
+		if (x->state == RUN_SENDING)
+			front_cancel(w, x);
+		run_stop(w, x);
+		give_members(w, x, true);
+		run_free(w, x);
 	}
-	x->n = kept;
-}
-
-void runs_detach(struct orr_serve *w, struct req *q)
-{
-	orr_req r = req_handle(w, req_slot(w, q));
-	for (uint32_t i = 0; i < w->n_run && q->runs; i++)
-		if (run_is_live(&w->run[i]))
-			drop_member(&w->run[i], r, q);
 }
 
 void runs_free(struct orr_serve *w)
 {
+	front_free(w);
 	for (uint32_t i = 0; i < w->n_run; i++)
-		mem_free(w->run[i].handle);
+		mem_free(w->run[i].handle), mem_free(w->run[i].next_in);
 	mem_free(w->run);
 	mem_free(w->free_run);
 	mem_free(w->over);

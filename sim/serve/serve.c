@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A run of the world: begin, instants, loop, end. */
+#include "serve/answers.h"
 #include "serve/clients.h"
 #include "serve/dispatch.h"
 #include "serve/fleet.h"
@@ -11,6 +12,7 @@
 #include "serve/runs.h"
 
 #include "base/mem.h"
+#include "results/summary.h"
 
 #include <math.h>
 
@@ -140,6 +142,7 @@ static void loop(struct orr_serve *w)
 static void world_free(struct orr_serve *w)
 {
 	runs_free(w);
+	answers_free(w);
 	moves_free(w);
 	scale_free(w);
 	replicas_free(w);
@@ -148,11 +151,12 @@ static void world_free(struct orr_serve *w)
 	guard_free(w);
 	reqcursor_close(w->cursor);
 	for (uint32_t i = 0; i < w->n_observed; i++)
-		mem_free(w->observed[i].name);
+		mem_free(w->observed[i].name), mem_free(w->observed[i].by_request);
 	mem_free(w->observed);
 	mem_free(w->req);
 	mem_free(w->free_req);
 	mem_free(w->arrived);
+	mem_free(w->timed);
 	mem_free(w->model_of);
 	mem_free(w->dirty);
 	mem_free(w->event);
@@ -168,6 +172,7 @@ static void world_free(struct orr_serve *w)
 static struct orr_serve *world_new(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,
 	const char *label, struct run_result *result)
 {
+	struct rng loss;
 	struct orr_serve *w = mem_zalloc(1, sizeof *w);
 	w->config = c;
 	w->policy = policy;
@@ -175,7 +180,7 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 	w->label = label;
 	w->claims = policy->flags & (ORR_WORK_CONSERVING | ORR_SLO_GUARDED);
 	w->result = result;
-	w->first_ended = w->last_ended = w->ended_told = NONE;
+	w->first_ended = w->last_ended = w->ended_told = w->free_answer = NONE;
 	w->last_instant = -1;
 	w->owns_host = !host;
 	if (host)
@@ -189,6 +194,8 @@ static struct orr_serve *world_new(const struct serve_config *c, const struct se
 	rng_init(&w->route_rng, c->seed, "serve-route", c->replication);
 	rng_init(&w->policy_rng, c->seed, "serve-policy", c->replication);
 	rng_init(&w->service_rng, c->seed, "serve-service", c->replication);
+	rng_init(&loss, c->seed, "serve-loss", c->replication);
+	w->loss_seed = rng_u64(&loss);
 	return w;
 }
 
@@ -217,6 +224,7 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 		scale_begin(w);
 	if (!w->error.code) {
 		serve_metrics_begin(w);
+		runs_begin(w);
 		if (!clients_begin(w))
 			next_arrival(w);
 	}
@@ -249,9 +257,14 @@ static void end_requests(struct orr_serve *w)
 
 static void report_observed(struct orr_serve *w)
 {
-	for (uint32_t i = 0; i < w->n_observed; i++)
-		result_metric(
-			w->result, result_text(w->result, w->observed[i].name), w->observed[i].sum / (double)w->observed[i].n, NAN, NAN);
+	for (uint32_t i = 0; i < w->n_observed; i++) {
+		const struct observed *o = &w->observed[i];
+		const char *name = result_text(w->result, o->name);
+		if (o->by_request)
+			summary_mean(w->result, name, o->by_request, w->set->warmup, w->metrics->level);
+		else
+			result_metric(w->result, name, o->sum / (double)o->n, NAN, NAN);
+	}
 }
 
 static void measure(struct orr_serve *w)

@@ -62,6 +62,9 @@ struct serve_config {
 	const struct topo *group_topo; /* topology for messages within a replica on several nodes; NULL: timed as on one node */
 	struct served *const *model;   /* models by the number that policies see */
 	uint32_t n_models;
+	/* Tables of models on the devices of deployments, [(deployment * types of the cluster + type) * n_models + model]; an entry of
+	 * NULL, or NULL: the table of model[]. A table has the batches, lengths and bytes of model[]. */
+	struct served *const *placed;
 	const struct device *const *device;   /* devices by GPU type; may be NULL for tables and closed forms */
 	const struct profile *const *profile; /* the same */
 	enum precision precision;

@@ -7,8 +7,8 @@
  *   options.c                 options of `--set serve.NAME=VALUE`
  *   world.c, due.c            errors, time; calls of the policy that are due in this instant
  *   metrics.c, guard.c        counts during the run; --check of policies that claim ORR_SLO_GUARDED
- *   load.c, requests.c        load of replicas and their groups; requests: slots, lists, end
- *   memory.c .. preempt.c     batches of table models (runs.h, memory.h)
+ *   load.c .. requests.c      load of replicas and their groups; answers; requests: slots, lists, end
+ *   memory.c .. late.c        batches of table models (runs.h, memory.h)
  *   prefix.c .. move.c        iterations of language models (lane.h)
  *   route.c, admit.c          routing and admission
  *   gpus.c, replicas.c, scale.c   the fleet: GPUs, life of a replica, autoscaling and failures (fleet.h)
@@ -32,6 +32,8 @@
 #define NONE UINT32_MAX
 enum { PRIO_RUN_END, PRIO_REPLICA, PRIO_MOVE, PRIO_ARRIVAL, PRIO_TIMER, PRIO_UNTIL };
 
+struct answer;
+struct front;
 struct req;
 struct run;
 struct replica;
@@ -47,6 +49,7 @@ struct observed {
 	char *name;
 	double sum;
 	uint64_t n;
+	struct blocks *by_request; /* orr_req_observe(); NULL: values are not of requests */
 };
 
 struct orr_serve {
@@ -73,6 +76,13 @@ struct orr_serve {
 	void (*on_request)(struct orr_serve *w, const struct req *q);
 	void (*on_request_end)(struct orr_serve *w, const struct req *q, double at_s);
 
+	/* answers.c */
+	struct answer *answer;
+	uint32_t n_answer, cap_answer, free_answer; /* free_answer: the first of a list; NONE: none */
+
+	struct front *front; /* front.h; NULL: no links */
+	uint64_t loss_seed;
+
 	/* runs.c */
 	struct run *run;
 	uint64_t n_started; /* runs, for stamps */
@@ -88,8 +98,10 @@ struct orr_serve {
 	uint32_t n_event, cap_event, event_told;
 	uint32_t *arrived, n_arrived, cap_arrived, arrived_told; /* request slots: arrive() */
 	uint32_t *over, n_over, cap_over, over_told;             /* run slots for run_end(); freed at the end of the instant */
-	uint32_t ended_told;                                     /* last request slot for which finish() was called; NONE: none */
-	uint32_t *dirty, n_dirty, cap_dirty, dirty_told;         /* replicas: schedule() */
+	orr_req *timed;                                          /* timer() */
+	uint32_t n_timed, cap_timed, timed_told;
+	uint32_t ended_told;                             /* last request slot for which finish() was called; NONE: none */
+	uint32_t *dirty, n_dirty, cap_dirty, dirty_told; /* replicas: schedule() */
 
 	/* the instant */
 	bool is_acting, is_over, saw_truth, has_left;

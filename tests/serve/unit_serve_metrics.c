@@ -212,7 +212,7 @@ static void reside_nowhere(struct orr_serve *w)
 }
 static void end_in_run(struct orr_serve *w)
 {
-	struct req *q = req_of(w, w->run[w->replica[0].first_run].handle[0]);
+	struct req *q = req_of(w, w->run[w->replica[0].runs.first].handle[0]);
 	q->state = ORR_REQ_ENDED;
 	w->live--;
 }

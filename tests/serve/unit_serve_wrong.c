@@ -238,8 +238,8 @@ static const struct mistake {
 	{ refuse_running, "orr_refuse() of a request that is in a run" },
 	{ refuse_oddly, "orr_refuse() with how = 0: expected ORR_REQ_REFUSED or ORR_REQ_SHED" },
 	{ refuse_twice, "orr_refuse() of a request that has ended" },
-	{ complete_nothing,
-		"orr_complete() of a request without an answer: expected one whose run was started with ORR_RUN_KEEP and has ended" },
+	{ complete_nothing, "orr_complete() of a request without an answer: expected one with a run that was started with ORR_RUN_KEEP or "
+			    "ORR_RUN_PART and has ended" },
 	{ complete_unknown, "!orr_complete() of a request that has ended or never existed (handle 100000001)" },
 	{ forward_nowhere, "orr_forward() to model 9: expected a number below 3" },
 	{ assign_nowhere, "orr_assign() to replica 1, which does not exist" },
