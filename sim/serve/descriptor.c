@@ -137,7 +137,7 @@ static bool has_random_options(const struct orr_args *o)
 {
 	const char *router = orr_arg_text(o, "router");
 	bool thinks = orr_arg_int(o, "clients") || strcmp(orr_arg_text(o, "sessions"), "none");
-	return !strcmp(router, "random") || !strcmp(router, "power-of-two") ||
+	return orr_arg_real(o, "loss") > 0 || !strcmp(router, "random") || !strcmp(router, "power-of-two") ||
 	       (thinks && orr_arg_time_ns(o, "think") && !strcmp(orr_arg_text(o, "think_law"), "exponential"));
 }
 
