@@ -14,6 +14,7 @@
 #include "kinds.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_LEVELS = 24 };
 
@@ -104,7 +105,7 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 	struct server *v = orr_req_replica(w, r) < m->servers ? &m->server[orr_req_replica(w, r)] : NULL;
 	for (uint32_t i = 0; v && e->is_chosen && i < v->n_batch; i++)
 		if (v->batch[i] == r) {
-			v->batch[i] = v->batch[--v->n_batch];
+			memmove(v->batch + i, v->batch + i + 1, (--v->n_batch - i) * sizeof *v->batch);
 			break;
 		}
 	m->free_entry[m->n_free++] = (uint32_t)(mark - 1);
