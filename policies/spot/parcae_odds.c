@@ -72,8 +72,7 @@ void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost
 	orr_free(stage);
 }
 
-/* Returns SplitMix64 (Steele, Lea, Flood 2014), as a counter-based stream. */
-static uint64_t mix(uint64_t x)
+uint64_t parcae_mix(uint64_t x)
 {
 	x += UINT64_C(0x9e3779b97f4a7c15);
 	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -84,7 +83,7 @@ static uint64_t mix(uint64_t x)
 /* Returns a whole number below n: the high half of a product, with an error of at most n / 2^32. */
 static uint32_t below(uint64_t *counter, uint32_t n)
 {
-	return (uint32_t)(((mix((*counter)++) >> 32) * n) >> 32);
+	return (uint32_t)(((parcae_mix((*counter)++) >> 32) * n) >> 32);
 }
 
 /* Draws one set of losses: Floyd's sampling of j out of all workers, counted by stage. */
@@ -112,7 +111,7 @@ void parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost
 	uint32_t *by_stage = orr_alloc(depth, sizeof *by_stage);
 	memset(keep, 0, (pipelines + 1) * sizeof *keep);
 	memset(lost, 0, (depth + 1) * sizeof *lost);
-	uint64_t counter = mix(mix(mix(key ^ pipelines) ^ depth) ^ j);
+	uint64_t counter = parcae_mix(parcae_mix(parcae_mix(key ^ pipelines) ^ depth) ^ j);
 	for (uint32_t i = 0; i < draws; i++) {
 		draw(workers, depth, j, &counter, is_lost, by_stage);
 		uint32_t worst = 0, gone = 0;

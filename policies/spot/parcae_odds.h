@@ -18,6 +18,8 @@
 void parcae_odds_exact(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, double *keep, double *lost);
 /* Estimates the same from random draws; equal keys give equal draws. */
 void parcae_odds_drawn(uint32_t pipelines, uint32_t depth, uint32_t workers_lost, uint32_t draws, uint64_t key, double *keep, double *lost);
+/* Returns SplitMix64 (Steele, Lea, Flood 2014) of x: a counter-based stream of random numbers, and a hash. */
+uint64_t parcae_mix(uint64_t x);
 /* Returns the probability that j of r lost nodes, out of n, are among the w working nodes. */
 double parcae_hit_chance(uint32_t n, uint32_t w, uint32_t r, uint32_t j);
 

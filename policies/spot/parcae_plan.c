@@ -7,6 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+static void drop_tails(struct parcae_planner *p)
+{
+	p->tails = 0;
+	for (uint32_t i = 0; i < PARCAE_TAILS; i++)
+		p->tail_of[i] = PARCAE_NO_TAIL;
+}
+
 void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *shape, uint32_t n, struct parcae_cost cost)
 {
 	*p = (struct parcae_planner){ .shape = shape, .n = n, .cost = cost };
@@ -20,16 +27,18 @@ void parcae_planner_begin(struct parcae_planner *p, const struct parcae_shape *s
 	p->row_of[n] = rows; /* two rows without a shape: is_fresh is false; true */
 	rows += 2;
 	p->row = orr_alloc(rows, sizeof *p->row);
-	p->scratch = orr_alloc(4 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
+	p->scratch = orr_alloc(3 * ((size_t)n + 1) + widest + 3, sizeof *p->scratch);
 	p->fits = orr_alloc(2 * ((size_t)n + 1), sizeof *p->fits);
 	p->order = p->fits + n + 1;
 	for (uint32_t i = 0; i < n; i++)
 		p->order[i] = i;
-	p->value = p->scratch;
-	p->next = p->value + n + 1;
-	p->base = p->next + n + 1;
+	p->nothing = p->scratch;
+	p->base = p->nothing + n + 1;
 	p->mix = p->base + n + 1;
 	p->odds = p->mix + n + 1;
+	p->tail = orr_alloc(PARCAE_TAILS, sizeof *p->tail);
+	p->tail_of = orr_alloc(PARCAE_TAILS, sizeof *p->tail_of);
+	drop_tails(p);
 }
 
 void parcae_planner_end(struct parcae_planner *p)
@@ -37,6 +46,10 @@ void parcae_planner_end(struct parcae_planner *p)
 	size_t rows = p->row && p->row_of ? p->row_of[p->n] + 2 : 0;
 	for (size_t i = 0; i < rows; i++)
 		orr_free(p->row[i]);
+	for (uint32_t i = 0; p->tail && i < PARCAE_TAILS; i++)
+		orr_free(p->tail[i].value);
+	orr_free(p->tail);
+	orr_free(p->tail_of);
 	orr_free(p->row);
 	orr_free(p->row_of);
 	orr_free(p->scratch);
@@ -184,22 +197,53 @@ static uint32_t shapes_that_fit(struct parcae_planner *p, const struct parcae_pe
 	return fits;
 }
 
+static bool is_same_tail(const struct parcae_tail *a, const struct parcae_tail *b)
+{
+	return a->after == b->after && a->nodes_before == b->nodes_before && a->period.nodes == b->period.nodes &&
+	       a->period.lost == b->period.lost && a->is_fresh == b->is_fresh && !(a->period.length_s < b->period.length_s) &&
+	       !(a->period.length_s > b->period.length_s);
+}
+
+static uint32_t hash_of(const struct parcae_tail *t)
+{
+	uint64_t bits;
+	memcpy(&bits, &t->period.length_s, sizeof bits);
+	uint64_t x = parcae_mix(t->after ^ bits);
+	x = parcae_mix(x ^ ((uint64_t)t->nodes_before << 32 | t->period.nodes));
+	return (uint32_t)(parcae_mix(x ^ ((uint64_t)t->period.lost << 1 | t->is_fresh)) % PARCAE_TAILS);
+}
+
+/* Returns the number of the tail that starts with `key`; computes its values if they are not known. */
+static uint32_t tail_from(struct parcae_planner *p, const struct parcae_tail *key)
+{
+	uint32_t h = hash_of(key), i = p->tail_of[h];
+	while (i != PARCAE_NO_TAIL && !is_same_tail(&p->tail[i], key))
+		i = p->tail[i].next;
+	if (i != PARCAE_NO_TAIL)
+		return i;
+	struct parcae_tail *t = &p->tail[i = p->tails++];
+	double *value = t->value ? t->value : orr_alloc(p->n + 1, sizeof *value);
+	*t = *key;
+	t->value = value;
+	t->next = p->tail_of[h];
+	p->tail_of[h] = i;
+	p->next = key->after == PARCAE_NO_TAIL ? p->nothing : p->tail[key->after].value;
+	uint32_t fits = shapes_that_fit(p, &key->period), ignored;
+	for (uint32_t from = 0; from <= p->n; from++)
+		if (from == p->n || p->shape[from].nodes <= key->nodes_before)
+			value[from] = best_move(p, fits, mixed_row(p, from, key->nodes_before, key->period.lost), &ignored);
+	return i;
+}
+
 void parcae_plan(struct parcae_planner *p, uint32_t from, const struct parcae_loss *loss, const struct parcae_period *period,
 	uint32_t periods, uint32_t *choice, double *worth)
 {
-	memset(p->next, 0, (p->n + 1) * sizeof *p->next);
-	for (uint32_t t = periods; t > 1; t--) {
-		uint32_t fits = shapes_that_fit(p, &period[t]), ignored;
-		for (uint32_t i = 0; i <= p->n; i++) {
-			if (i < p->n && p->shape[i].nodes > period[t - 1].nodes)
-				continue;
-			const double *cost = mixed_row(p, i, period[t - 1].nodes, period[t].lost);
-			p->value[i] = best_move(p, fits, cost, &ignored);
-		}
-		double *swap = p->next;
-		p->next = p->value;
-		p->value = swap;
-	}
+	if (p->tails + periods > PARCAE_TAILS)
+		drop_tails(p);
+	uint32_t tail = PARCAE_NO_TAIL;
+	for (uint32_t t = periods; t > 1; t--)
+		tail = tail_from(p, &(struct parcae_tail){ tail, period[t - 1].nodes, period[t], p->is_fresh, 0, NULL });
+	p->next = tail == PARCAE_NO_TAIL ? p->nothing : p->tail[tail].value;
 	uint32_t fits = shapes_that_fit(p, &period[1]);
 	const double *cost = p->mix;
 	if (loss)

@@ -37,6 +37,18 @@ struct parcae_period {
 	double length_s;
 };
 
+/* Values of the periods t.. of a plan by the shape before them (n: none). They depend only on these periods and on the nodes before
+ * them, and forecasts repeat: the planner keeps the values. */
+struct parcae_tail {
+	uint32_t after; /* number of the tail of the periods t+1..; PARCAE_NO_TAIL: t is the last period */
+	uint32_t nodes_before;
+	struct parcae_period period; /* period t */
+	bool is_fresh;
+	uint32_t next; /* next tail with the same hash; PARCAE_NO_TAIL: none */
+	double *value; /* samples, [n + 1] */
+};
+enum { PARCAE_TAILS = 4096, PARCAE_NO_TAIL = PARCAE_TAILS };
+
 struct parcae_planner {
 	const struct parcae_shape *shape;
 	uint32_t n;
@@ -47,7 +59,10 @@ struct parcae_planner {
 	uint64_t key;   /* of the draws */
 	double **row;   /* expected migration to each shape, [row_of[shape] + workers lost]; NULL: not computed yet */
 	size_t *row_of;
-	double *scratch, *value, *next, *base, *mix, *odds; /* all in scratch */
+	double *scratch, *nothing, *base, *mix, *odds; /* all in scratch; nothing: zeros, the values after the last period */
+	const double *next; /* values of the following periods */
+	struct parcae_tail *tail; /* [PARCAE_TAILS]; all are dropped when no more fit */
+	uint32_t tails, *tail_of; /* number of tails; first tail by hash, [PARCAE_TAILS] */
 	uint32_t *fits, *order; /* shapes that fit; all shapes. Both are in descending order of base[], in one allocation */
 };
 

@@ -333,6 +333,44 @@ static void test_plans(struct parcae_planner *p)
 		"the random cases include plans that keep the shape and plans that change it: %u change", changes);
 }
 
+/* Fills in plan periods; half of the lengths are 60 s, as intervals of the policy are, so that some tails repeat. */
+static void draw_periods(struct rng *rng, struct parcae_period *t)
+{
+	t[0] = (struct parcae_period){ 4 + (uint32_t)rng_below(rng, 3), 0, 0 };
+	for (uint32_t k = 1; k <= PERIODS; k++) {
+		uint32_t lost = (uint32_t)rng_below(rng, 2);
+		t[k] = (struct parcae_period){ t[k - 1].nodes - lost + (uint32_t)rng_below(rng, 2), lost,
+			rng_below(rng, 2) ? 60 : 20 + 40 * rng_uniform(rng) };
+	}
+}
+
+/* Tests that the values kept from earlier plans change no plan, also after so many different tails that all were dropped. */
+static void test_kept_tails(struct parcae_planner *p)
+{
+	enum { PLANS = 3 * PARCAE_TAILS / PERIODS };
+	struct rng rng;
+	rng_init(&rng, 7, "tails", 0);
+	uint32_t same = 0, dropped = 0, before = p->tails;
+	for (uint32_t i = 0; i < PLANS; i++) {
+		struct parcae_period t[PERIODS + 1];
+		draw_periods(&rng, t);
+		uint32_t from = (uint32_t)rng_below(&rng, SHAPES + 1), choice, fresh_choice;
+		double worth, fresh_worth;
+		p->is_fresh = i % 5 == 0;
+		parcae_plan(p, from, NULL, t, PERIODS, &choice, &worth);
+		dropped += p->tails < before;
+		before = p->tails;
+		struct parcae_planner fresh;
+		parcae_planner_begin(&fresh, shapes, SHAPES, p->cost);
+		fresh.is_fresh = p->is_fresh;
+		parcae_plan(&fresh, from, NULL, t, PERIODS, &fresh_choice, &fresh_worth);
+		parcae_planner_end(&fresh);
+		same += choice == fresh_choice && memcmp(&worth, &fresh_worth, sizeof worth) == 0;
+	}
+	ok(same == PLANS, "a planner with kept tails makes the plans of a new planner: %u of %u", same, (unsigned)PLANS);
+	ok(dropped >= 1, "the tails were dropped %u times", dropped);
+}
+
 /* Tests the rule of the throughput-optimal baseline: the first shape with the highest rate. */
 static void test_fastest(void)
 {
@@ -354,6 +392,7 @@ int main(void)
 	parcae_planner_begin(&p, shapes, SHAPES, parcae_cost_of(PARCAE_BERT, 0));
 	test_expected_migrations(&p);
 	test_plans(&p);
+	test_kept_tails(&p);
 	parcae_planner_end(&p);
 	test_fastest();
 	return done();
