@@ -176,6 +176,7 @@ or go on in place with 'make' and 'make check'."
   echo "$wanted" >"$build/.configured"
 }
 
+# build [TARGET...]: all by default
 build() {
   install_deps
   mkdir -p "$build" || fail "cannot make the folder $build; set ORRERY_BUILD to one that can be written"
@@ -184,7 +185,8 @@ build() {
   generate_configure
   configure_build
   say "compiling in $build"
-  make -C "$build" --no-print-directory -j"$jobs" all >"$build/make.log" 2>&1 </dev/null || {
+  # No rule names paths.h as a prerequisite, so it is made first.
+  { make -C "$build" --no-print-directory paths.h && make -C "$build" --no-print-directory -j"$jobs" "${@:-all}"; } >"$build/make.log" 2>&1 </dev/null || {
     grep -v '^ *\(CC\|AR\|CCLD\|GEN\) ' "$build/make.log" | tail -n 60 >&2
     fail "compiling failed; the lines above are the end of $build/make.log"
   }
@@ -210,9 +212,9 @@ check() {
 # Demonstrates the jobs world on the embedded default: a generator that reproduces the published statistics of Microsoft's
 # Philly trace, on a cluster small enough for the policies to differ. One month of jobs is heavy-tailed, so the table
 # averages over replications. The figure and the rows show replication 0. docs/figures.sh makes the README's figure from
-# the same run.
+# the same run. The module for GPUs and the manual are not built: the demonstration needs the program alone.
 demo() {
-  build
+  build orrery
   mkdir -p "$build/demo" || fail "cannot make the folder $build/demo"
   set -- jobs philly-like --cluster 48x8:v100 --policy fifo,srtf,las,easy-backfill --replications 100 \
     --out "$build/demo" --db "$build/demo/demo.db"
