@@ -163,11 +163,15 @@ static struct interval interval_of(struct stretch *s, enum estimate_range range,
 
 double batches_level(const struct blocks *waits, double level, struct interval *mean)
 {
+	static const double rounding = 1e-9;
 	*mean = batches_mean(waits, 0, ESTIMATE_NON_NEGATIVE, level);
-	double sum = 0;
-	for (size_t k = 0; k < waits->n; k++)
-		sum += blocks_sum(waits, k);
-	return isnan(mean->low) && sum > 0 ? NAN : level;
+	double least = INFINITY, largest = 0;
+	for (size_t k = 0; k < waits->n; k++) {
+		double x = waits->count[k] ? blocks_sum(waits, k) / (double)waits->count[k] : NAN;
+		least = fmin(least, x);
+		largest = fmax(largest, x);
+	}
+	return isnan(mean->low) && largest > least * (1 + rounding) ? NAN : level;
 }
 
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)

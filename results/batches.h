@@ -19,8 +19,8 @@
 #include "results/stats.h"
 #include "results/timeline.h"
 
-/* Returns level if the waits of a run have an interval or are all 0; otherwise NaN. Waits reveal a queue outside its steady state before
- * other metrics do. With a level of NaN the functions below return no interval. *mean: the mean wait over all values. */
+/* Returns level if the waits of a run have an interval or are all equal; otherwise NaN. Waits reveal a queue outside its steady state
+ * before other metrics do. With a level of NaN the functions below return no interval. *mean: the mean wait over all values. */
 double batches_level(const struct blocks *waits, double level, struct interval *mean);
 
 /* Returns the mean of the values. The first blocks, a share `skip` (0..1), are excluded as warm-up. */

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * MDP (Wang et al., MSN 2023): a vision transformer as an ensemble of independent sub-models, one per device. Each request runs on
+ * all devices at once; the outputs of all sub-models are summed, and at the deadline those that have come are averaged. A request
+ * without any output is shed.
+ *
+ * Assumes, as only the abstract was available: sub-models are chosen once, from the served models; a device runs requests in the order in
+ * which their inputs come, one at a time; the front, which sends inputs and fuses outputs, is not one of the devices. The quality by the
+ * devices that answered is a parameter.
+ *
+ * variant=single is the baseline of one whole model per request: each request runs on the device that would end it first.
+ */
+#include <orrery/serve.h>
+
+#include "kinds.h"
+#include "mdp_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_DEVICES = 32, MAX_MODELS = 256 };
+
+struct device {
+	uint32_t replica, model;
+	double time_s;  /* from arrival to the receipt of the answer, without other requests */
+	double run_s;   /* of this, computation */
+	double input_s; /* and the input alone on its link */
+	double free_s;  /* variant=single: time at which its queue is empty */
+	bool is_up;
+};
+
+struct mdp {
+	struct device device[MAX_DEVICES];
+	uint32_t n;
+	bool is_single;
+	double deadline_s, fuse_s; /* deadline_s from arrival; INFINITY: none */
+	enum orr_late_how late;
+	const double *quality; /* by number of answers or by set of devices; owned by the arguments */
+	size_t n_quality;
+	struct orr_fifo open; /* requests that wait for answers */
+};
+
+/*
+ * The mark of a request is the set of the devices whose answers it waits for, or has (bit k: device k). A decided request has one of
+ * these instead. SKIP: its deadline precedes the end of the fusion, so its next timer means nothing.
+ */
+#define DECIDED UINT64_C(0)
+#define SKIP (UINT64_C(1) << 63)
+
+/* ---- the end of a request ---- */
+
+static double quality_of(const struct mdp *m, struct orr_serve *w, orr_req r)
+{
+	uint32_t n = orr_req_answers(w, r), set = 0;
+	if (m->n_quality == m->n + 1u)
+		return m->quality[n];
+	for (uint32_t k = 0; k < m->n; k++)
+		set |= (uint32_t)orr_req_has_answer(w, r, m->device[k].replica) << k;
+	return m->quality[set];
+}
+
+/* Ends a request with the answers that it has. */
+static void decide(struct mdp *m, struct orr_serve *w, orr_req r, bool is_late)
+{
+	uint32_t n = orr_req_answers(w, r);
+	double now = orr_serve_now(w);
+	struct orr_req_info info;
+	orr_req_observe(w, r, "answers", n);
+	orr_req_observe(w, r, "deadline_share", is_late);
+	orr_req_observe(w, r, "unanswered_share", !n);
+	if (m->n_quality)
+		orr_req_observe(w, r, "quality", quality_of(m, w, r));
+	orr_fifo_remove(w, &m->open, r);
+	if (orr_req_get(w, r, &info) && info.state == ORR_REQ_RUNNING)
+		orr_leave_runs(w, r, m->late);
+	bool is_timer_left = !is_late && orr_req_arrival(w, r) + m->deadline_s <= now + m->fuse_s;
+	orr_req_set_mark(w, r, is_timer_left ? SKIP : DECIDED);
+	if (!n)
+		orr_refuse_because(w, r, ORR_REQ_SHED, "no device answered by the deadline");
+	else if (m->fuse_s > 0)
+		orr_req_timer(w, r, now + m->fuse_s);
+	else
+		orr_complete(w, r);
+}
+
+static uint32_t devices_in(uint64_t set)
+{
+	uint32_t n = 0;
+	for (; set; set &= set - 1)
+		n++;
+	return n;
+}
+
+static bool is_open(uint64_t mark)
+{
+	return mark != DECIDED && mark != SKIP;
+}
+
+static void run_end(void *self, struct orr_serve *w, orr_run run)
+{
+	struct mdp *m = self;
+	orr_req r = orr_run_request(w, run, 0); /* 0: the request has left the run */
+	uint64_t mark = r ? orr_req_mark(w, r) : DECIDED;
+	if (is_open(mark) && orr_req_answers(w, r) >= devices_in(mark))
+		decide(m, w, r, false);
+}
+
+static void timer(void *self, struct orr_serve *w, orr_req r)
+{
+	struct mdp *m = self;
+	uint64_t mark = orr_req_mark(w, r);
+	if (is_open(mark))
+		decide(m, w, r, true);
+	else if (mark == SKIP)
+		orr_req_set_mark(w, r, DECIDED);
+	else
+		orr_complete(w, r);
+}
+
+/* ---- the start of a request ---- */
+
+static bool start_on(struct orr_serve *w, const struct device *d, orr_req r)
+{
+	struct orr_batch b = { .model = d->model, .req = &r, .n = 1, .flags = ORR_RUN_PART | ORR_RUN_QUEUE };
+	return orr_run_fits(w, d->replica, &b, 0) && orr_run_start(w, d->replica, &b);
+}
+
+/* Returns the device that would end a request first; NULL: none is up. */
+static struct device *earliest(struct mdp *m, double now)
+{
+	struct device *best = NULL;
+	double best_s = INFINITY;
+	for (uint32_t k = 0; k < m->n; k++) {
+		struct device *d = &m->device[k];
+		double end_s = fmax(d->free_s, now + d->input_s) + d->run_s;
+		if (d->is_up && end_s < best_s) {
+			best = d;
+			best_s = end_s;
+		}
+	}
+	if (best)
+		best->free_s = best_s;
+	return best;
+}
+
+static void arrive(void *self, struct orr_serve *w, orr_req r)
+{
+	struct mdp *m = self;
+	struct device *only = m->is_single ? earliest(m, orr_serve_now(w)) : NULL;
+	uint64_t set = 0;
+	for (uint32_t k = 0; k < m->n; k++)
+		if (m->device[k].is_up && (!m->is_single || only == &m->device[k]) && start_on(w, &m->device[k], r))
+			set |= UINT64_C(1) << k;
+	if (!set) {
+		orr_refuse_because(w, r, ORR_REQ_SHED, "no device is up that can run it");
+		return;
+	}
+	orr_req_set_mark(w, r, set);
+	orr_fifo_push(w, &m->open, r);
+	orr_req_timer(w, r, orr_req_arrival(w, r) + m->deadline_s);
+}
+
+static uint32_t route(void *self, struct orr_serve *w, orr_req r)
+{
+	(void)self, (void)w, (void)r;
+	return ORR_NO_REPLICA;
+}
+
+static void schedule(void *self, struct orr_serve *w, uint32_t replica)
+{
+	(void)self, (void)w, (void)replica; /* queued runs start by themselves */
+}
+
+/* A request does not wait for a device that is lost. */
+static void forget_device(struct mdp *m, struct orr_serve *w, uint32_t k)
+{
+	for (orr_req r = m->open.first, next; r; r = next) {
+		next = orr_fifo_next(w, r);
+		uint64_t mark = orr_req_mark(w, r);
+		if (!(mark >> k & 1) || orr_req_has_answer(w, r, m->device[k].replica))
+			continue;
+		mark &= ~(UINT64_C(1) << k);
+		orr_req_set_mark(w, r, mark);
+		if (orr_req_answers(w, r) >= devices_in(mark))
+			decide(m, w, r, false);
+	}
+}
+
+static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_replica_event event)
+{
+	struct mdp *m = self;
+	for (uint32_t k = 0; k < m->n; k++) {
+		if (m->device[k].replica != number)
+			continue;
+		m->device[k].is_up = event == ORR_REPLICA_UP;
+		m->device[k].free_s = 0;
+		if (event == ORR_REPLICA_DOWN)
+			forget_device(m, w, k);
+	}
+}
+
+/* ---- sub-models ---- */
+
+static bool runs(const struct orr_serve *w, const struct device *d, uint32_t model)
+{
+	struct orr_replica_info info;
+	return orr_replica_get(w, d->replica, &info) && (info.model == UINT32_MAX || info.model == model) &&
+	       !isnan(orr_model_latency(w, d->replica, model, 1, 0));
+}
+
+/* Writes the sub-models of the device that meet the target; returns their number. */
+static uint32_t menu_of(const struct orr_serve *w, const struct device *d, double target_s, struct mdp_choice *out)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < orr_models(w); i++) {
+		double t = runs(w, d, i) ? orr_model_round_trip(w, d->replica, i, 1, 0) : INFINITY;
+		if (t <= target_s && t < INFINITY)
+			out[n++] = (struct mdp_choice){ i, t };
+	}
+	return n;
+}
+
+static bool balance(struct mdp *m, const struct orr_serve *w, double target_s, struct orr_error *err)
+{
+	struct mdp_choice *choice[MAX_DEVICES], *all = orr_alloc((size_t)m->n * MAX_MODELS, sizeof *all);
+	uint32_t n[MAX_DEVICES], picked[MAX_DEVICES], k = 0;
+	for (; k < m->n; k++) {
+		choice[k] = all + (size_t)k * MAX_MODELS;
+		n[k] = menu_of(w, &m->device[k], target_s, choice[k]);
+		if (!n[k])
+			break;
+	}
+	if (k < m->n) {
+		orr_fail(err, ORR_EINPUT,
+			"submodels=balanced: no served model answers from replica %u within %.9g s: expected a larger target",
+			m->device[k].replica, target_s);
+	} else {
+		mdp_balance(choice, n, m->n, picked);
+		for (k = 0; k < m->n; k++)
+			m->device[k].model = choice[k][picked[k]].model;
+	}
+	orr_free(all);
+	return k == m->n;
+}
+
+/* Chooses for all devices the model that takes longest among those that answer from every device within the target. */
+static bool choose_uniform(struct mdp *m, const struct orr_serve *w, double target_s, struct orr_error *err)
+{
+	double longest = 0;
+	for (uint32_t i = 0; i < orr_models(w); i++) {
+		double slowest = 0;
+		for (uint32_t k = 0; k < m->n; k++)
+			slowest = fmax(
+				slowest, runs(w, &m->device[k], i) ? orr_model_round_trip(w, m->device[k].replica, i, 1, 0) : INFINITY);
+		if (!(slowest <= target_s) || slowest == INFINITY || slowest <= longest)
+			continue;
+		longest = slowest;
+		for (uint32_t k = 0; k < m->n; k++)
+			m->device[k].model = i;
+	}
+	if (longest == 0)
+		orr_fail(err, ORR_EINPUT,
+			"submodels=uniform: no served model answers from every device within %.9g s: expected a larger target", target_s);
+	return longest > 0;
+}
+
+static uint32_t model_named(const struct orr_serve *w, const char *name, size_t n)
+{
+	struct orr_model_info info;
+	for (uint32_t i = 0; i < orr_models(w) && orr_model_get(w, i, &info); i++)
+		if (strlen(info.name) == n && !memcmp(info.name, name, n))
+			return i;
+	return UINT32_MAX;
+}
+
+/* Reads "NAME", for all devices, or "NAME+NAME+..", one for each. */
+static bool read_names(struct mdp *m, const struct orr_serve *w, const char *text, struct orr_error *err)
+{
+	uint32_t k = 0;
+	for (const char *at = text;; k++) {
+		size_t n = strcspn(at, "+");
+		uint32_t model = model_named(w, at, n);
+		if (model == UINT32_MAX) {
+			orr_fail(err, ORR_EINPUT,
+				"submodels: expected balanced, uniform or names of served models joined by +, found \"%.*s\"",
+				(int)(n < 80 ? n : 80), at);
+			return false;
+		}
+		for (uint32_t i = k; i < m->n; i++)
+			m->device[i].model = model; /* a single name is for all */
+		at += n + (at[n] == '+');
+		if (!*at)
+			break;
+	}
+	if (k && k + 1 != m->n) {
+		orr_fail(err, ORR_EINPUT, "submodels: expected 1 or %u names, one for each device, found %u", m->n, k + 1);
+		return false;
+	}
+	for (uint32_t i = 0; i < m->n; i++)
+		if (!runs(w, &m->device[i], m->device[i].model)) {
+			orr_fail(err, ORR_EINPUT,
+				"submodels: the model of device %u is not served by replica %u, or its table has no batch of 1: expected "
+				"one that is",
+				i, m->device[i].replica);
+			return false;
+		}
+	return true;
+}
+
+/* ---- the plan ---- */
+
+static struct orr_model_info model_of(const struct orr_serve *w, const struct device *d)
+{
+	struct orr_model_info info = { 0 };
+	orr_model_get(w, d->model, &info);
+	return info;
+}
+
+/* Returns the time of the input of device k if all inputs of a request start at once: on a shared link of bandwidth B they share it
+ * equally, so an input of I bytes takes sum over j of min(I_j, I) / B. */
+static double input_time(const struct mdp *m, const struct orr_serve *w, uint32_t k)
+{
+	struct orr_front_info f = orr_front_get(w);
+	double own = model_of(w, &m->device[k]).input_bytes, bytes = 0;
+	for (uint32_t j = 0; j < m->n; j++)
+		if (j == k || (f.kind == ORR_FRONT_SHARED && !m->is_single))
+			bytes += fmin(own, model_of(w, &m->device[j]).input_bytes);
+	return bytes / f.bandwidth_Bps + f.latency_s;
+}
+
+static void plan_times(struct mdp *m, struct orr_serve *w)
+{
+	double slowest = 0, fastest = INFINITY;
+	for (uint32_t k = 0; k < m->n; k++) {
+		struct device *d = &m->device[k];
+		double alone = orr_model_round_trip(w, d->replica, d->model, 1, 0);
+		struct orr_front_info f = orr_front_get(w);
+		d->run_s = orr_model_latency(w, d->replica, d->model, 1, 0);
+		d->input_s = input_time(m, w, k);
+		d->time_s = alone - (model_of(w, d).input_bytes / f.bandwidth_Bps + f.latency_s) + d->input_s;
+		slowest = fmax(slowest, d->time_s);
+		fastest = fmin(fastest, d->time_s);
+	}
+	orr_serve_observe(w, "submodel_slowest", slowest);
+	orr_serve_observe(w, "submodel_spread", slowest / fastest);
+}
+
+static double slowest_s(const struct mdp *m)
+{
+	double slowest = 0;
+	for (uint32_t k = 0; k < m->n; k++)
+		slowest = fmax(slowest, m->device[k].time_s);
+	return slowest;
+}
+
+/* ---- the policy ---- */
+
+/* Reads the numbers of the replicas; none: all. */
+static bool read_devices(struct mdp *m, const struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	size_t n = 0;
+	const double *list = orr_arg_list(args, "devices", &n);
+	size_t count = n ? n : orr_replicas(w);
+	if (count > MAX_DEVICES) {
+		orr_fail(err, ORR_EINPUT, "devices: expected at most %d, found %zu", MAX_DEVICES, count);
+		return false;
+	}
+	for (size_t k = 0; k < count; k++) {
+		double number = n ? list[k] : (double)k;
+		bool is_good = number >= 0 && number < orr_replicas(w) && number == floor(number);
+		for (size_t j = 0; j < k && is_good; j++)
+			is_good = m->device[j].replica != (uint32_t)number;
+		if (!is_good) {
+			orr_fail(err, ORR_EINPUT, "devices: expected different numbers of replicas from 0 to %u, found %.15g",
+				orr_replicas(w) - 1, number);
+			return false;
+		}
+		struct orr_replica_info info;
+		m->device[k].replica = (uint32_t)number;
+		m->device[k].is_up = orr_replica_get(w, (uint32_t)number, &info) && info.is_up && !info.is_draining;
+	}
+	m->n = (uint32_t)count;
+	return true;
+}
+
+static bool read_quality(struct mdp *m, const struct orr_args *args, struct orr_error *err)
+{
+	m->quality = orr_arg_list(args, "quality", &m->n_quality);
+	bool by_set = m->n < 24 && m->n_quality == (size_t)1 << m->n;
+	if (!m->n_quality || m->n_quality == m->n + 1u || by_set)
+		return true;
+	orr_fail(err, ORR_EINPUT,
+		"quality: expected %u numbers, for 0 to %u answers, or 2^%u, by the sum of 2^device over the devices that answered, found "
+		"%zu",
+		m->n + 1, m->n, m->n, m->n_quality);
+	return false;
+}
+
+static bool choose(struct mdp *m, const struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	const char *how = orr_arg_text(args, "submodels");
+	int64_t target = orr_arg_time_ns(args, "target");
+	double target_s = target ? (double)target / 1e9 : INFINITY;
+	if (orr_models(w) > MAX_MODELS) {
+		orr_fail(err, ORR_EINPUT, "submodels: expected at most %d served models, found %u", MAX_MODELS, orr_models(w));
+		return false;
+	}
+	return !strcmp(how, "balanced")  ? balance(m, w, target_s, err)
+	       : !strcmp(how, "uniform") ? choose_uniform(m, w, target_s, err)
+					 : read_names(m, w, how, err);
+}
+
+static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
+{
+	if (!serves_only(w, ORR_MODEL_TABLE, err))
+		return NULL;
+	struct mdp *m = orr_alloc(1, sizeof *m);
+	m->is_single = !strcmp(orr_arg_text(args, "variant"), "single");
+	m->late = !strcmp(orr_arg_text(args, "late"), "cancel") ? ORR_LATE_CANCEL : ORR_LATE_DETACH;
+	m->fuse_s = (double)orr_arg_time_ns(args, "fusion") / 1e9;
+	if (!read_devices(m, w, args, err) || !read_quality(m, args, err) || !choose(m, w, args, err)) {
+		orr_free(m);
+		return NULL;
+	}
+	plan_times(m, w);
+	double factor = orr_arg_real(args, "deadline_factor");
+	int64_t given = orr_arg_time_ns(args, "deadline");
+	m->deadline_s = given ? (double)given / 1e9 : factor > 0 ? factor * slowest_s(m) : INFINITY;
+	return m;
+}
+
+static void destroy(void *self)
+{
+	orr_free(self);
+}
+
+static const struct orr_param params[] = { ORR_PARAM_CHOICE("variant", "all", "all|single",
+						   "a request runs on all devices, or on the one that would end it first"),
+	ORR_PARAM_LIST("devices", "", "numbers of the replicas that are devices; empty: all"),
+	ORR_PARAM_TEXT("submodels", "balanced",
+		"balanced: the most even times; uniform: the largest model within the target on all devices; or names joined by +, one for "
+		"all or for each"),
+	ORR_PARAM_TIME("target", "0", "longest time of a sub-model that balanced and uniform choose, links included; 0: no limit"),
+	ORR_PARAM_TIME("deadline", "0", "time from arrival at which a request ends with the answers received; 0: by deadline_factor"),
+	ORR_PARAM_REAL("deadline_factor", "0", 0, 1e6, "deadline as a multiple of the time of the slowest device; 0: no deadline"),
+	ORR_PARAM_TIME("fusion", "0", "time to combine the answers"),
+	ORR_PARAM_CHOICE("late", "detach", "detach|cancel", "devices that are late at the deadline compute to the end, or stop"),
+	ORR_PARAM_LIST("quality", "",
+		"quality of the result by number of answers (0, 1, ..), or by set of devices that answered (sum of 2^device); empty: not "
+		"reported"),
+	ORR_PARAM_END };
+
+static const struct orr_serve_ops ops = {
+	.create = create,
+	.destroy = destroy,
+	.route = route,
+	.arrive = arrive,
+	.run_end = run_end,
+	.schedule = schedule,
+	.replica = replica,
+	.timer = timer,
+};
+
+ORR_POLICY_SERVE(mdp, "sub-models of a vision transformer, one per device, and answers up to a deadline (MDP)", params, ops);
