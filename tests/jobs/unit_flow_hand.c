@@ -211,6 +211,87 @@ static void test_sgd(void)
 	ok(isinf(loss), "a loss without end counts as infinite (%g)", loss);
 }
 
+/* ---- killed stages ---- */
+
+static uint64_t killed[4];
+static size_t n_killed;
+
+static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *e)
+{
+	static int self;
+	(void)w, (void)args, (void)e;
+	return &self;
+}
+
+static void destroy(void *self)
+{
+	(void)self;
+}
+
+static void on_job(void *self, struct orr_jobs *w, orr_job j)
+{
+	(void)self, (void)w, (void)j;
+}
+
+static void on_end(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
+{
+	(void)self, (void)w, (void)j, (void)how;
+}
+
+/* Starts all stages that fit, but kills those of certain numbers. */
+static void schedule(void *self, struct orr_jobs *w)
+{
+	(void)self;
+	for (orr_job j = orr_job_first(w), next; j; j = next) {
+		bool is_killed = false;
+		next = orr_job_next(w, j);
+		for (size_t i = 0; i < n_killed; i++)
+			is_killed |= killed[i] == orr_job_number(w, j);
+		if (is_killed && !orr_job_is_running(w, j))
+			orr_kill(w, j);
+		else if (!orr_job_is_running(w, j))
+			orr_try_start(w, j);
+	}
+}
+
+static const struct orr_param no_params[] = { ORR_PARAM_END };
+static const struct orr_jobs_ops ops = { .create = create, .destroy = destroy, .arrive = on_job, .finish = on_end, .schedule = schedule };
+static const struct orr_policy killer = { ORR_ABI_VERSION, sizeof killer, "killer", "of a test", "jobs", 0, no_params, &ops, sizeof ops };
+
+/* Numbers of the stages: p 0; a[0] 1, x[0][..] 2, 3; a[1] 4, x[1][..] 5, 6; z 7. Each takes 1 s, on a GPU of its own. */
+static const char nested[] = "{\"operators\":[{\"name\":\"p\",\"work_s\":1},{\"name\":\"e\",\"inputs\":[\"p\"],\"explore\":2},{\"name\":"
+			     "\"a\",\"inputs\":[\"e\"],"
+			     "\"work_s\":1},{\"name\":\"f\",\"inputs\":[\"a\"],\"explore\":2},{\"name\":\"x\",\"inputs\":[\"f\"],\"work_"
+			     "s\":1,\"score\":{\"values\":"
+			     "[1,2,3,4]}},{\"name\":\"d\",\"inputs\":[\"x\"],\"choose\":{\"keep\":1}},{\"name\":\"c\",\"inputs\":[\"d\"],"
+			     "\"choose\":{\"keep\":1}},"
+			     "{\"name\":\"z\",\"inputs\":[\"c\"],\"work_s\":1}]}";
+
+static void kills(const uint64_t *number, size_t n, double completed, double stages, double ended, double kept, const char *what)
+{
+	memcpy(killed, number, n * sizeof *number);
+	n_killed = n;
+	struct run_result *r = flow_run(nested, "1x8", &killer, DATASETS_NONE, false, "");
+	double score = flow_metric(r, "score_kept");
+	ok(flow_metric(r, "flows_completed") == completed && flow_metric(r, "flows_failed") == 1 - completed &&
+			flow_metric(r, "stages_run") == stages && flow_metric(r, "branches_run") == ended &&
+			(completed > 0 ? score == kept : isnan(score)),
+		"%s (%g, %g, %g, %g)", what, flow_metric(r, "flows_completed"), flow_metric(r, "stages_run"),
+		flow_metric(r, "branches_run"), score);
+	result_free(r);
+}
+
+static void test_kills(void)
+{
+	kills(NULL, 0, 1, 8, 6, 4, "no stage is killed: four inner and two outer branches");
+	kills((uint64_t[]){ 6 }, 1, 1, 7, 5, 3, "a killed stage prunes its branch: the next best is kept");
+	kills((uint64_t[]){ 5, 6 }, 2, 1, 6, 3, 2, "without inner branches the outer branch is pruned");
+	kills((uint64_t[]){ 4 }, 1, 1, 5, 3, 2, "a stage before the inner branches prunes the outer branch");
+	kills((uint64_t[]){ 2, 3, 5, 6 }, 4, 0, 3, 0, 0, "without any branch the flow fails");
+	kills((uint64_t[]){ 0 }, 1, 0, 0, 0, 0, "a killed stage outside explores fails the flow");
+	kills((uint64_t[]){ 7 }, 1, 0, 7, 6, 0, "also after the choose");
+}
+
 int main(void)
 {
 	test_spills();
@@ -219,5 +300,6 @@ int main(void)
 	test_names();
 	test_laws();
 	test_sgd();
+	test_kills();
 	return done();
 }

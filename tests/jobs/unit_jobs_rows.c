@@ -3,11 +3,14 @@
  * unit_jobs_rows.c - rows, events and means of the jobs world, jobs evicted for another world, runs on a shared clock, and limits;
  * expected values are computed by hand
  */
+#include "cluster/capacity.h"
 #include "sim/engine/engine.h"
 #include "tests/jobs/script_run.h"
 
 static uint64_t most_rows;
 static bool completed_only;
+static const struct capacity_config *capacity; /* lent nodes; NULL: none */
+static const char *placement;
 static atomic_uint used;
 static uint32_t acts; /* number of actions that a test does once */
 
@@ -17,6 +20,9 @@ static void change(struct jobs_config *c)
 	if (most_rows)
 		c->max_rows = most_rows;
 	c->completed_only = completed_only;
+	c->capacity = capacity;
+	if (placement)
+		c->placement = placement_find(placement);
 	c->used = &used;
 }
 
@@ -78,6 +84,78 @@ static void test_names(void)
 		printf("# %s\n", err.text);
 	inspect = NULL;
 	result_free(r);
+}
+
+/* ---- rows of lent nodes ---- */
+
+/* A node joins each second from 0 on; a job runs from 0 to 12.5 s. Rows: time:live/ready/in use. */
+static void node_rows(uint64_t most, const char *want, const char *what)
+{
+	char path[] = "/tmp/orrery-rows.XXXXXX", got[400] = "";
+	int fd = mkstemp(path);
+	FILE *f = fdopen(fd, "w");
+	fputs("time_s,event,node\n", f);
+	for (int i = 0; i < 12; i++)
+		fprintf(f, "%d,add,i%d\n", i, i);
+	fclose(f);
+	struct capacity_config lent = { .set = availset_load(path, "availability", NULL, 1, &err), .usd_per_hour = 3600 };
+	unlink(path);
+	capacity = &lent;
+	most_rows = most;
+	struct run_result *r = go(start_all, "submit_s,duration_s,gpus\n0,12.5,1\n", "12x1:a", "", 0);
+	capacity = NULL;
+	most_rows = 0;
+	for (size_t i = 0; r && i < r->n_nodes; i++)
+		snprintf(got + strlen(got), sizeof got - strlen(got), "%g:%u/%u/%u ", (double)r->nodes[i].time_ns / 1e9, r->nodes[i].live,
+			r->nodes[i].ready, r->nodes[i].in_use);
+	same_text(got, want, what);
+	/* 1 USD a second and node: 12.5 + 11.5 + .. + 1.5 s. */
+	expect(r, "usd", 84);
+	expect(r, "usd_per_job", 84);
+	expect(r, "job_usd_mean", 12.5);
+	expect(r, "job_usd_max", 12.5);
+	expect(r, "capacity_used", 12.5 / 84);
+	expect(r, "past_capacity", 1.5);
+	result_free(r);
+	availset_free((struct availset *)(uintptr_t)lent.set);
+}
+
+static void test_node_rows(void)
+{
+	node_rows(100,
+		"0:1/1/0 0:1/1/1 1:2/2/1 2:3/3/1 3:4/4/1 4:5/5/1 5:6/6/1 6:7/7/1 7:8/8/1 8:9/9/1 9:10/10/1 10:11/11/1 11:12/12/1 "
+		"12.5:12/12/0 ",
+		"all rows of nodes are kept");
+	/* Row k of 14 has number k: with room for six, every second row, and from the twelfth every fourth. The last row is at the end. */
+	node_rows(6, "0:1/1/0 3:4/4/1 7:8/8/1 11:12/12/1 ", "of many rows of nodes, every fourth is kept");
+}
+
+/* ---- the mix of requests, for placements that use it ---- */
+
+static bool has_seen_mix;
+
+static void see_mix(struct orr_jobs *w, double now)
+{
+	const struct pool_mix *m = &w->pool->mix;
+	start_all(w, now);
+	if (has_seen_mix || n_jobs < 1)
+		return;
+	has_seen_mix = true;
+	ok(m->n == 3 && m->shape[0].gpus == 1 && m->shape[0].gpu_milli == 500 && m->shape[1].gpus == 2 && m->shape[2].gpus == 0 &&
+			m->shape[2].cpu_milli == 4000,
+		"the shapes of the trace in the order of their first rows");
+	ok(m->n == 3 && m->share[0] == 0.5 && m->share[1] == 0.25 && m->share[2] == 0.25, "and their shares of its rows");
+}
+
+static void test_mix(void)
+{
+	placement = "fgd";
+	has_seen_mix = false;
+	struct run_result *r =
+		go(see_mix, "submit_s,duration_s,gpus,gpu_milli,cpus\n0,1,1,500,\n1,1,2,,\n2,1,0,,4\n9,1,1,500,\n", "2x2:a:cpus=8", "", 0);
+	ok(r && has_seen_mix, "a run with a placement by fragmentation: %s", r ? "good" : err.text);
+	result_free(r);
+	placement = NULL;
 }
 
 /* ---- events ---- */
@@ -412,6 +490,8 @@ int main(void)
 	adjust = change;
 	test_rows();
 	test_names();
+	test_node_rows();
+	test_mix();
 	test_events();
 	test_completed_only();
 	test_warmup();

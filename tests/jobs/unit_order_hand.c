@@ -8,7 +8,7 @@
 #include "tests/jobs/replay.h"
 
 extern const struct orr_policy orr_policy_qssf, orr_policy_las, orr_policy_las_gpu, orr_policy_srtf, orr_policy_spot_market,
-	orr_policy_optimus, orr_policy_drf, orr_policy_branch_random, orr_policy_branch_locality;
+	orr_policy_optimus, orr_policy_drf, orr_policy_gavel, orr_policy_branch_random, orr_policy_branch_locality;
 
 static struct orr_error err;
 
@@ -387,6 +387,39 @@ static void test_drf(bool skips)
 	ok(good == 200, "drf agrees with its naive implementation on 200 workloads%s (%d)", skips ? ", when_full=skip" : "", good);
 }
 
+/* A hundred users with two jobs each, on ten GPUs. Between waves no job runs, so all shares are 0 and the lowest numbers go first: the
+ * first jobs of users 0 to 9, their second jobs, those of users 10 to 19, .. */
+static void test_many_users(void)
+{
+	char csv[8000] = "submit_s,duration_s,gpus,user\n";
+	double start[200], end[200];
+	for (int i = 0; i < 200; i++) {
+		snprintf(csv + strlen(csv), sizeof csv - strlen(csv), "0,10,1,user%d\n", i / 2);
+		start[i] = 10 * (i / 20 * 2 + i % 2);
+		end[i] = start[i] + 10;
+	}
+	by_hand("a hundred users", &orr_policy_drf, csv, "1x10", "", start, end, 200);
+}
+
+/* ---- gavel by the published simulator's rules ---- */
+
+/* Two jobs of 1,000 iterations, one a second, in rounds of 100 s: each has half of the GPU and runs in every second round, because a round
+ * lowers its priority. After each round but its last a job is stopped. */
+static void test_gavel(void)
+{
+	static const char csv[] = "submit_s,duration_s,gpus,iterations\n0,1000,1,1000\n0,1000,1,1000\n";
+	struct run_result *r = replay(csv, "1x1", "consolidate", &orr_policy_gavel, "rules=gavel round=100s", &err);
+	ok(replay_matches(r, TIMES(0, 100), TIMES(1900, 2000), 2) && r->jobs[0].preemptions == 9 && r->jobs[1].preemptions == 9,
+		"gavel: two jobs take turns, with a stop after each round");
+	result_free(r);
+	/* A round has whole iterations: 33 of 3 s, 99 s. The first job ends in its second round; the other has the rest for itself. */
+	by_hand("a round has whole iterations", &orr_policy_gavel, "submit_s,duration_s,gpus,iterations\n0,150,1,50\n0,300,1,100\n", "1x1",
+		"rules=gavel round=100s", TIMES(0, 99), TIMES(99 + 99 + 51, 99 + 99 + 51 + 201), 2);
+	/* An iteration of 250 s is longer than a round: at least one runs. */
+	by_hand("a round has at least one iteration", &orr_policy_gavel, "submit_s,duration_s,gpus,iterations\n0,500,1,2\n0,250,1,1\n",
+		"1x1", "rules=gavel round=100s", TIMES(0, 250), TIMES(750, 500), 2);
+}
+
 int main(void)
 {
 	test_qssf();
@@ -399,5 +432,7 @@ int main(void)
 	test_halving();
 	test_drf(false);
 	test_drf(true);
+	test_many_users();
+	test_gavel();
 	return done();
 }
