@@ -246,6 +246,38 @@ static int show_llm(struct served *m, const struct model_served *o, cJSON *json,
 	return rc;
 }
 
+/* Shows the table of a network on a device. */
+static int show_network(struct served *m, const struct model_served *o, cJSON *json, struct orr_error *err)
+{
+	struct device *d = NULL;
+	struct profile *p = NULL;
+	struct served_place place;
+	bool is_placed = !find_place(o, &d, &p, &place, err);
+	if (is_placed)
+		served_set_precision(m, place.precision, SERVED_KV_AUTO);
+	struct served *x = is_placed ? served_placed(m, &place, err) : NULL;
+	int rc = x ? ORR_OK : ORR_EINPUT;
+	if (x && json) {
+		cJSON_AddStringToObject(json, "device", d->name);
+		cJSON_AddStringToObject(json, "precision", precision_name(place.precision));
+		cJSON_AddNumberToObject(json, "tp", place.tp);
+		cJSON_AddNumberToObject(json, "pp", place.pp);
+		cJSON_AddStringToObject(json, "times", x->source);
+		cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(json, "weight_bytes"), x->weight_bytes);
+		cJSON_AddNumberToObject(json, "input_bytes", x->input_bytes);
+		cJSON_AddNumberToObject(json, "output_bytes", x->output_bytes);
+		table_json(x, json);
+	} else if (x) {
+		show_table(x);
+		printf("\n%u x %s (tp %u, pp %u), %s\ninput %.0f bytes, answer %.0f bytes per sample\n", place.tp * place.pp, d->name,
+			place.tp, place.pp, precision_name(place.precision), x->input_bytes, x->output_bytes);
+	}
+	served_free(x);
+	profile_free(p);
+	device_free(d);
+	return rc;
+}
+
 int model_served_show(const char *name, const struct model_served *o, struct orr_error *err)
 {
 	struct served *m = served_load(name, err);
@@ -255,6 +287,8 @@ int model_served_show(const char *name, const struct model_served *o, struct orr
 	int rc = ORR_OK;
 	if (m->kind == SERVED_LLM)
 		rc = show_llm(m, o, json, err);
+	else if (m->network)
+		rc = show_network(m, o, json, err);
 	else if (json)
 		table_json(m, json);
 	else

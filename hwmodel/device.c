@@ -3,16 +3,19 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/param.h"
 #include "base/sbuf.h"
 #include "hwmodel/embedded.h"
 #include "hwmodel/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 enum { MAX_BYTES = 1 << 20, MAX_NAMES = 256 };
+#define FLAT "flat:"
 
 static const char *const precision_names[PRECISION_COUNT + 1] = { "fp32", "tf32", "fp16", "bf16", "fp8", NULL };
 
@@ -314,9 +317,42 @@ static struct device *load_embedded(const char *name, struct orr_error *err)
 	return NULL;
 }
 
+/* Makes a device from "flat:flops=RATE": products at that rate in any precision. Other kernels take no time, memory has no limit. */
+static struct device *make_flat(const char *spec, struct orr_error *err)
+{
+	static const char key[] = "flops=";
+	const char *text = spec + strlen(FLAT);
+	double rate;
+	if (strncmp(text, key, strlen(key)) || !num_real(text + strlen(key), strlen(text) - strlen(key), &rate) ||
+		!(rate >= 1 && rate <= 1e24)) {
+		orr_fail(err, ORR_EINPUT, "device %.80s: expected flat:flops=RATE with FLOP/s from 1 to 1e24, as in flat:flops=1e12", spec);
+		return NULL;
+	}
+	struct device *d = mem_zalloc(1, sizeof *d);
+	d->name = mem_strdup(spec);
+	d->title = mem_strdup("a rate of products, nothing else");
+	d->architecture = mem_strdup("flat");
+	d->aliases = mem_strdup("");
+	d->profile_of = mem_strdup(spec);
+	d->fabric = mem_strdup("");
+	d->source = mem_strdup("rate: given; no launches, no time of other kernels, no limit of memory");
+	for (int p = 0; p < PRECISION_COUNT; p++) {
+		d->peak_flops[p] = rate;
+		d->gemm_efficiency[p] = d->conv_efficiency[p] = 1;
+		for (int i = 0; i < CONV_SHAPES * 3; i++)
+			d->conv_share[p][i / 3][i % 3] = 1;
+	}
+	d->vector_flops = d->memory_bytes = d->memory_Bps = INFINITY;
+	d->memory_efficiency = 1;
+	bytes_hash_text(spec, strlen(spec), d->hash);
+	return d;
+}
+
 struct device *device_load(const char *name_or_file, struct orr_error *err)
 {
 	size_t n, len = strlen(name_or_file);
+	if (!strncmp(name_or_file, FLAT, strlen(FLAT)))
+		return make_flat(name_or_file, err);
 	if (!strchr(name_or_file, '/') && (len < 5 || strcasecmp(name_or_file + len - 5, ".json")))
 		return load_embedded(name_or_file, err);
 	char hash[BYTES_HASH_SIZE];

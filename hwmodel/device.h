@@ -51,7 +51,8 @@ struct device {
 	char hash[65];
 };
 
-/* Loads a device. name_or_file: a name or alias of the catalogue (case ignored), or a file (contains '/' or ends in .json). */
+/* Loads a device. name_or_file: a name or alias of the catalogue (case ignored), a file (contains '/' or ends in .json), or
+ * "flat:flops=RATE": a device without launches, times of other kernels or a limit of memory (memory_bytes INFINITY), for identities. */
 struct device *device_load(const char *name_or_file, struct orr_error *err);
 struct device *device_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void device_free(struct device *d);

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loads served models and evaluates their tables. The forms of language models: served_llm.c. */
+/* Loads served models and evaluates their tables. The forms of language models: served_llm.c; tables by layers: served_network.c. */
 #include "hwmodel/served_llm.h"
+#include "hwmodel/served_network.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "hwmodel/catalogue.h"
+#include "hwmodel/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { MAX_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20, MAX_SPEC = 400 };
+static const char largest_key[] = "largest=";
+#define MAX_MS 1e9
+#define MAX_VALUE 1e18
 
 /* ---- files and the catalogue ---- */
 
@@ -17,12 +25,125 @@ const char *served_catalogue(size_t i)
 	return embedded_served[i].name;
 }
 
+/* Returns whether the name is a DNN: dimensions ("vit:width=384"), measured layers, or a name of the catalogue of DNNs. */
+static bool names_network(const char *name)
+{
+	size_t n = strlen(name);
+	if (n > 5 && !strcmp(name + n - 5, ".json"))
+		return false;
+	for (const struct embedded_file *f = embedded_served; f->name; f++)
+		if (!strcmp(f->name, name))
+			return false;
+	return strchr(name, ':') || dnn_catalogue_name(name);
+}
+
+/* Separates "largest=N" from the DNN's text. */
+static int split_largest(const char *spec, char *dnn, uint32_t *largest, struct orr_error *err)
+{
+	int64_t n = 0;
+	if (strlen(spec) >= MAX_SPEC)
+		return orr_fail(err, ORR_EINPUT, "model %.80s..: expected a name of at most %d bytes", spec, MAX_SPEC - 1);
+	strcpy(dnn, spec);
+	char *at = strstr(dnn, largest_key);
+	*largest = 0;
+	if (!at || at == dnn || (at[-1] != ',' && at[-1] != ':'))
+		return ORR_OK;
+	const char *value = at + strlen(largest_key);
+	if (!num_int(value, strlen(value), &n) || n < 1 || n > SERVED_MAX_BATCHES)
+		return orr_fail(err, ORR_EINPUT, "%.120s: largest: expected a whole number from 1 to %d at the end, found \"%.40s\"", spec,
+			SERVED_MAX_BATCHES, value);
+	*largest = (uint32_t)n;
+	at[-1] = '\0';
+	return ORR_OK;
+}
+
+/* Makes the table of a DNN. A last dimension "largest=N" sets the largest batch. */
+static struct served *from_network(const char *spec, struct orr_error *err)
+{
+	char dnn[MAX_SPEC];
+	uint32_t largest;
+	if (split_largest(spec, dnn, &largest, err))
+		return NULL;
+	struct served *m = mem_zalloc(1, sizeof *m);
+	m->kind = SERVED_TABLE;
+	m->utilisation = m->occupancy = 1;
+	m->slo_s = INFINITY;
+	m->n_batches = largest;
+	m->name = mem_strdup(spec);
+	if (served_network_open(m, dnn, err)) {
+		served_free(m);
+		return NULL;
+	}
+	m->title = mem_strdup(m->network->dnn->title ? m->network->dnn->title : spec);
+	m->source = mem_strdup("layers of the DNN, by the cost model of the device");
+	char text[MAX_SPEC + 80];
+	snprintf(text, sizeof text, "%s %s", spec, m->network->dnn->hash);
+	bytes_hash_text(text, strlen(text), m->hash);
+	return m;
+}
+
+/* Reads a table that follows from a DNN: the keys of docs/served-model.schema.json, $defs.network. */
+static int read_network(const char *path, const cJSON *o, struct served *m, struct orr_error *err)
+{
+	static const char *const keys[] = { "name", "title", "source", "kind", "network", "largest_batch", "load_ms", "slo_ms",
+		"utilisation", "occupancy", "input_bytes", "output_bytes", NULL };
+	const char *name = NULL, *title = NULL, *source = "layers of the DNN, by the cost model of the device", *dnn = NULL, *kind = NULL;
+	double largest = 0, load_ms = 0, slo_ms = INFINITY;
+	struct orr_error inner = { 0 };
+	m->kind = SERVED_TABLE;
+	m->utilisation = m->occupancy = 1;
+	if (json_keys(path, "$", o, keys, err) || json_text(path, "$", o, "name", true, &name, err) ||
+		json_text(path, "$", o, "title", false, &title, err) || json_text(path, "$", o, "source", false, &source, err) ||
+		json_text(path, "$", o, "kind", true, &kind, err) || json_text(path, "$", o, "network", true, &dnn, err) ||
+		json_real(path, "$", o, "largest_batch", 1, SERVED_MAX_BATCHES, false, &largest, err) ||
+		json_real(path, "$", o, "load_ms", 0, MAX_MS, false, &load_ms, err) ||
+		json_real(path, "$", o, "slo_ms", 1e-6, MAX_MS, false, &slo_ms, err) ||
+		json_real(path, "$", o, "utilisation", 0, 1, false, &m->utilisation, err) ||
+		json_real(path, "$", o, "occupancy", 0, 1, false, &m->occupancy, err) ||
+		json_real(path, "$", o, "input_bytes", 0, MAX_VALUE, false, &m->input_bytes, err) ||
+		json_real(path, "$", o, "output_bytes", 0, MAX_VALUE, false, &m->output_bytes, err))
+		return ORR_EINPUT;
+	if (strcmp(kind, "table") != 0)
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.kind: expected table with the key network, found \"%.40s\"", path, kind);
+	if (largest != floor(largest))
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.largest_batch: expected a whole number, found %.15g", path, largest);
+	m->name = mem_strdup(name);
+	m->title = mem_strdup(title ? title : name);
+	m->source = mem_strdup(source);
+	m->load_s = load_ms * 1e-3;
+	m->slo_s = slo_ms * 1e-3;
+	m->n_batches = (uint32_t)largest;
+	if (served_network_open(m, dnn, &inner))
+		return orr_fail(err, ORR_EINPUT, "%.200s: $.network: %.400s", path, inner.text);
+	return ORR_OK;
+}
+
+struct served *served_read(const char *path, const char *text, size_t n, struct orr_error *err)
+{
+	struct orr_error ignored = { 0 };
+	cJSON *o = json_parse(path, text, n, &ignored);
+	if (!cJSON_GetObjectItemCaseSensitive(o, "network")) {
+		cJSON_Delete(o);
+		return served_parse(path, text, n, err);
+	}
+	struct served *m = mem_zalloc(1, sizeof *m);
+	int rc = read_network(path, o, m, err);
+	cJSON_Delete(o);
+	bytes_hash_text(text, n, m->hash);
+	if (!rc)
+		return m;
+	served_free(m);
+	return NULL;
+}
+
 struct served *served_load(const char *name_or_file, struct orr_error *err)
 {
 	struct catalogue_text t;
+	if (names_network(name_or_file))
+		return from_network(name_or_file, err);
 	if (catalogue_open(embedded_served, "served model", "orrery model list --served", name_or_file, MAX_BYTES, &t, err))
 		return NULL;
-	struct served *m = served_parse(t.path, t.text, t.n, err);
+	struct served *m = served_read(t.path, t.text, t.n, err);
 	if (m && t.owned)
 		memcpy(m->hash, t.hash, sizeof m->hash);
 	catalogue_close(&t);
@@ -48,7 +169,31 @@ void served_free(struct served *m)
 	mem_free(m->length);
 	mem_free(m->latency_s);
 	mem_free(m->memory);
+	mem_free(m->stage_s);
+	mem_free(m->network_bytes);
+	served_network_free(m->network);
 	mem_free(m);
+}
+
+/* ---- on a place ---- */
+
+struct served *served_placed(const struct served *m, const struct served_place *p, struct orr_error *err)
+{
+	struct served *x = mem_zalloc(1, sizeof *x);
+	*x = *m;
+	x->network = NULL;
+	x->length = NULL;
+	x->source = NULL;
+	x->name = mem_strdup(m->name);
+	x->title = mem_strdup(m->title);
+	x->batch = mem_alloc(m->n_batches * sizeof *x->batch);
+	x->memory = mem_alloc(m->n_batches * sizeof *x->memory);
+	memcpy(x->batch, m->batch, m->n_batches * sizeof *x->batch);
+	memcpy(x->memory, m->memory, m->n_batches * sizeof *x->memory);
+	if (!served_network_place(m, p, x, err))
+		return x;
+	served_free(x);
+	return NULL;
 }
 
 /* ---- tables ---- */
@@ -95,11 +240,32 @@ static double row_latency(const struct served *m, uint32_t row, const struct spo
 double served_latency(const struct served *m, uint32_t samples, uint32_t length)
 {
 	struct spot b, l = { 0 };
-	if (m->kind != SERVED_TABLE || !find(m->batch, m->n_batches, samples, m->between, &b))
+	if (m->kind != SERVED_TABLE || !m->latency_s || !find(m->batch, m->n_batches, samples, m->between, &b))
 		return NAN;
 	if (m->n_lengths && !find(m->length, m->n_lengths, length, m->between, &l))
 		return NAN;
 	return mix(row_latency(m, l.low, &b), row_latency(m, l.high, &b), l.part);
+}
+
+double served_stage(const struct served *m, uint32_t samples, uint32_t length)
+{
+	struct spot b;
+	if (!m->stage_s || !find(m->batch, m->n_batches, samples, m->between, &b))
+		return served_latency(m, samples, length);
+	return mix(m->stage_s[b.low], m->stage_s[b.high], b.part);
+}
+
+double served_sent(const struct served *m, uint32_t samples)
+{
+	struct spot b;
+	bool has = m->network_bytes && find(m->batch, m->n_batches, samples, m->between, &b);
+	return has ? mix(m->network_bytes[b.low], m->network_bytes[b.high], b.part) : 0;
+}
+
+bool served_has_batch(const struct served *m, uint32_t samples, uint32_t length)
+{
+	struct spot b;
+	return m->network ? find(m->batch, m->n_batches, samples, m->between, &b) : !isnan(served_latency(m, samples, length));
 }
 
 uint32_t served_batch_for(const struct served *m, uint32_t samples)

@@ -5,10 +5,10 @@
  * A served model is a JSON file (docs/served-model.schema.json) or a name of the catalogue
  * (hwmodel/served/NAME.json). There are two kinds:
  *
- *  table  latency by batch size, and by length if the model depends on it. A size that the table lacks is refused, unless the
- *  file allows padding to the next size ("between": "up") or linear interpolation ("linear").
- *         Memory by batch size, with the time of its peak.
- *  llm    a language model: the time of an iteration from what it processes (struct llm_load), by
+ *  table  latency by batch size (from a file, or from the layers of a DNN and the device: served_network.c), and by length if the model
+ * depends on it. A size that the table lacks is refused, unless the file allows padding to the next size ("between": "up") or linear
+ * interpolation ("linear"). Memory by batch size, with the time of its peak. llm    a language model: the time of an iteration from what it
+ * processes (struct llm_load), by
  *          - closed  constant + per token + per context token + per pair of prompt tokens
  *                    (the form that the test oracle of microsoft/vidur uses);
  *          - curves  a curve over prompt tokens, one over the number of decodes, and a factor for mixed iterations
@@ -50,22 +50,29 @@ struct served {
 	/* table */
 	enum served_between between;
 	enum served_noise noise;
-	uint32_t n_batches, n_lengths; /* n_lengths 0: latency does not depend on length */
-	uint32_t *batch, *length;      /* ascending */
-	double *latency_s;             /* latency, s, [length * n_batches + batch] */
-	struct served_memory *memory;  /* [batch] */
-	double utilisation;            /* average share of the GPU that a batch keeps busy (stacking); default 1 */
-	double occupancy;              /* share of the GPU's units that a batch fills: u(m) = max(1, m x occupancy) */
+	uint32_t n_batches, n_lengths;  /* n_lengths 0: latency does not depend on length */
+	uint32_t *batch, *length;       /* ascending */
+	double *latency_s;              /* latency, s, [length * n_batches + batch]; NULL: it depends on the place (served_placed()) */
+	struct served_memory *memory;   /* [batch] */
+	double *stage_s;                /* time that a batch occupies the busiest pipeline stage, s, [batch]; NULL: the latency */
+	double *network_bytes;          /* bytes of a batch that leave nodes, summed over nodes, [batch]; NULL: none */
+	double utilisation;             /* average share of the GPU that a batch keeps busy (stacking); default 1 */
+	double occupancy;               /* share of the GPU's units that a batch fills: u(m) = max(1, m x occupancy) */
+	struct served_network *network; /* DNN that gives latency and memory (served_network.c); NULL: the file states them */
 	/* llm */
 	double kv_bytes;        /* per token */
 	uint32_t longest;       /* limit of prompt + output tokens; 0: no limit */
 	struct served_llm *llm; /* form of the model and its parameters (served_llm.c) */
 };
 
-/* name_or_file: a file that ends in .json, or a name of the catalogue. NULL on error. */
+/* name_or_file: a file that ends in .json, a name of the catalogue of served models, or a DNN (dnn.h), whose table follows from its layers
+ * and the device: "resnet50", "vit:width=384,image=192". With a last dimension "largest=N" batches have up to N samples. NULL on error. */
 /* Precision of the KV cache: auto is 2 bytes per element, 4 if the weights are in fp32 or tf32. */
 enum served_kv { SERVED_KV_AUTO = -1 }; /* other values: an enum precision */
 struct served *served_load(const char *name_or_file, struct orr_error *err);
+/* Reads a model from the text of a file. */
+struct served *served_read(const char *path, const char *text, size_t n, struct orr_error *err);
+/* Same, of a model without the key `network`. */
 struct served *served_parse(const char *path, const char *text, size_t n, struct orr_error *err);
 void served_free(struct served *m);
 /* Sets the bytes of weights and KV cache of a model by layers for the precision in which it is served. Values of its file
@@ -74,13 +81,16 @@ void served_set_precision(struct served *m, enum precision weights, int kv);
 /* Describes how weights and cache are stored: "13.5 GB of weights (fp16, 2 bytes per parameter), 524288 bytes of KV cache per token
  * (..)". */
 void served_describe_memory(const struct served *m, enum precision weights, int kv, struct sbuf *out);
-/* Returns whether the precision affects times and bytes of the model: true for models by layers. */
+/* Returns whether the precision affects times and bytes of the model: true for models and tables by layers. */
 bool served_has_precision(const struct served *m);
 const char *served_catalogue(size_t i); /* returns name i of the catalogue; NULL past the last */
 
 /* ---- tables ---- */
-/* Returns the seconds of a batch alone on the device; NAN: the size is not in the table and the model refuses it. */
+/* Returns the seconds of a batch alone on the device; NAN: the size is not in the table and the model refuses it, or the latency depends
+ * on the device. */
 double served_latency(const struct served *m, uint32_t samples, uint32_t length);
+/* Returns whether the table has the size. */
+bool served_has_batch(const struct served *m, uint32_t samples, uint32_t length);
 /* Returns the smallest batch size of the table that is at least samples; 0: none. */
 uint32_t served_batch_for(const struct served *m, uint32_t samples);
 struct served_memory served_memory_of(const struct served *m, uint32_t samples);
@@ -131,6 +141,15 @@ struct served_engine {
 const struct served_engine *served_engine(size_t i);
 #define SERVED_ENGINES "ideal|tensorrt-llm|lmdeploy"
 
+/* Makes the table of a DNN (m->network) for a place: a copy of m with latencies and the source of the times. Fails if the model does not
+ * fit the place. The result refers to nothing of m or p. */
+struct served *served_placed(const struct served *m, const struct served_place *p, struct orr_error *err);
+/* Returns the seconds for which a batch keeps the replica from the next one: the latency or, of several pipeline stages, the busiest one.
+ */
+double served_stage(const struct served *m, uint32_t samples, uint32_t length);
+/* Returns the bytes of a batch of a known size that leave nodes, summed over nodes. */
+double served_sent(const struct served *m, uint32_t samples);
+
 struct served_on;
 /* Makes the model for a place. Fails if the model does not fit the place (tp does not divide its heads, no DNN of that name, ..). m,
  * p->device and p->profile must outlive the result. */
@@ -142,7 +161,7 @@ double served_iteration(struct served_on *x, const struct llm_load *load);
 double served_iteration_stage(struct served_on *x, const struct llm_load *load, double *stage_s);
 /* Returns the bytes of an iteration that leave nodes, summed over nodes; 0 without served_place.net. */
 double served_network_bytes(struct served_on *x, const struct llm_load *load);
-/* Returns the DNN of a model by layers; NULL for other forms. */
+/* Returns the DNN of a language model by layers or of a table by layers; NULL for other forms. */
 const struct dnn *served_dnn(const struct served *m);
 /* Parts of an iteration in seconds, over all stages; their sum is the whole. served_parts() returns false for a form without parts. */
 struct served_parts {

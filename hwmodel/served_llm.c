@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Time of an iteration of a language model. Formulas: docs/models/serve-llm.md, "Time of an iteration". */
 #include "hwmodel/served_llm.h"
+#include "hwmodel/served_network.h"
 
 #include "base/mem.h"
 #include "base/sbuf.h"
@@ -109,6 +110,8 @@ double served_network_bytes(struct served_on *x, const struct llm_load *load)
 
 const struct dnn *served_dnn(const struct served *m)
 {
+	if (m->network)
+		return m->network->dnn;
 	return m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS ? m->llm->dnn : NULL;
 }
 
@@ -135,7 +138,7 @@ const struct served_engine *served_engine(size_t i)
 
 bool served_has_precision(const struct served *m)
 {
-	return m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS;
+	return m->network || (m->kind == SERVED_LLM && m->llm->form == SERVED_LAYERS);
 }
 
 static double kv_element_bytes(enum precision weights, int kv)
@@ -145,7 +148,9 @@ static double kv_element_bytes(enum precision weights, int kv)
 
 void served_set_precision(struct served *m, enum precision weights, int kv)
 {
-	if (!served_has_precision(m))
+	if (m->network)
+		served_network_set_precision(m, weights);
+	if (!m->llm || !served_has_precision(m))
 		return;
 	struct served_llm *f = m->llm;
 	const struct dnn *d = f->dnn;

@@ -47,6 +47,12 @@ static int parse_option(const char *spec, const char *s, size_t len, struct grou
 		return ORR_OK;
 	}
 	size_t name = (size_t)(eq - s);
+	if (!strcmp(g->type, "flat") && name == 5 && !memcmp(s, "flops", 5) && len < sizeof g->type - 6) {
+		memcpy(g->type + 5, s, len); /* the type is the device "flat:flops=RATE" */
+		g->type[4] = ':';
+		g->type[5 + len] = '\0';
+		return ORR_OK;
+	}
 	if (!num_real(eq + 1, len - name - 1, &v) || v < 0 || v > 1e9)
 		return bad(spec, s, len, "NAME=NUMBER", err);
 	if (name == 4 && !memcmp(s, "cpus", 4))

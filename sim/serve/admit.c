@@ -32,7 +32,7 @@ static enum req_reason table_refusal(const struct orr_serve *w, const struct req
 {
 	static const double rounding = 1e-9; /* as in memory.c */
 	uint32_t size = served_batch_for(m, q->samples);
-	if (!size || isnan(served_latency(m, size, q->prompt_asked)))
+	if (!size || !served_has_batch(m, size, q->prompt_asked))
 		return REASON_BATCH;
 	if (m->utilisation > w->set->utilisation_limit * (1 + rounding)) {
 		w->metrics->used |= SERVE_USED_UTILISATION;
@@ -86,12 +86,24 @@ enum req_reason request_refusal(const struct orr_serve *w, const struct req *q)
 
 /* ---- deadlines ---- */
 
+/* Returns the least latency of a batch over the devices that may run it; INFINITY: the table lacks it. */
+static double fastest(const struct orr_serve *w, uint32_t model, uint32_t samples, uint32_t length)
+{
+	const struct serve_config *c = w->config;
+	double least = fmin(INFINITY, served_latency(c->model[model], samples, length)); /* fmin() ignores NaN */
+	for (size_t i = 0; c->placed && i < (size_t)c->n_deployments * c->cluster->n_types; i++) {
+		const struct served *m = c->placed[i * c->n_models + model];
+		least = m ? fmin(least, served_latency(m, samples, length)) : least;
+	}
+	return least;
+}
+
 /* Returns the shortest possible time from start to end, as far as known at arrival. */
 static double shortest_service(const struct orr_serve *w, const struct req *q)
 {
 	const struct served *m = w->config->model[q->model];
 	if (m->kind == SERVED_TABLE) {
-		double s = served_latency(m, served_batch_for(m, q->samples), q->prompt_asked);
+		double s = fastest(w, q->model, served_batch_for(m, q->samples), q->prompt_asked);
 		return isfinite(s) ? s : 0;
 	}
 	uint32_t n = group_count(w, q->model);

@@ -17,8 +17,8 @@
 /* Sizes, time and memory of a batch. */
 struct plan {
 	uint32_t samples, length, asked; /* asked: number of samples requested, before padding */
-	double latency_s, part;
-	double real; /* samples x length over the requests */
+	double latency_s, stage_s, part; /* stage_s: time for which the batch occupies the replica */
+	double real;                     /* samples x length over the requests */
 	struct memory_extra extra;
 };
 
@@ -50,8 +50,9 @@ static struct plan plan_of(const struct orr_serve *w, uint32_t replica, const st
 	p.latency_s = p.samples < p.asked || p.length < longest ? NAN : known_latency(m, p.samples, p.length) * p.part;
 	if (isnan(p.latency_s))
 		return p;
+	p.stage_s = served_stage(m, p.samples, p.length) * p.part;
 	p.extra = (struct memory_extra){
-		.is_run = true, .model = b->model, .memory = served_memory_of(m, p.samples), .alone_s = p.latency_s, .delay_s = delay_s
+		.is_run = true, .model = b->model, .memory = served_memory_of(m, p.samples), .alone_s = p.stage_s, .delay_s = delay_s
 	};
 	return p;
 }
@@ -246,7 +247,8 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	x->asked = p.asked;
 	x->length = p.length;
 	x->memory = p.extra.memory;
-	x->alone_s = x->left_s = time_of(w, served_at(w, replica, b->model), p.latency_s, &x->memory);
+	x->alone_s = x->left_s = time_of(w, served_at(w, replica, b->model), p.stage_s, &x->memory);
+	x->later_s = p.latency_s - p.stage_s;
 	x->whole_s = x->alone_s / p.part;
 	x->started_s = w->now_s;
 	x->end_s = INFINITY;
@@ -255,6 +257,9 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	guard_before_beside(w, replica, "orr_run_start()");
 	serve_metrics_memory(w, replica);
 	run_begin(w, x);
+	double sent = served_sent(served_at(w, replica, b->model), p.samples) * p.part;
+	w->metrics->group_bytes += sent;
+	w->metrics->has_groups |= sent > 0;
 	serve_metrics_padding(w, p.real, padded_size(w->config->model[b->model], &p));
 	return run_handle(w, run_slot(w, x));
 }

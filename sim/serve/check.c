@@ -122,7 +122,7 @@ static const char *wrong_replica(const struct orr_serve *w, uint32_t replica)
 	if (r->has_alloc && r->alloc.gpus != r->gpus)
 		return "the count of GPUs of a replica is incorrect";
 	if (!replica_is_up(r))
-		return r->routed || r->n_runs || r->n_reserved || r->sending.n || r->waiting.n || r->lane
+		return r->routed || r->n_runs || r->n_reserved || r->sending.n || r->waiting.n || r->later.n || r->lane
 			       ? "a replica that is not up has work"
 			       : NULL;
 	for (uint32_t i = r->runs.first; i != NONE; i = w->run[i].next)

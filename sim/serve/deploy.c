@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Deployments of models, and prices of their GPUs. */
+#include "serve/group.h"
 #include "serve/scenario.h"
 
 #include "base/mem.h"
@@ -274,10 +275,60 @@ struct model_notes {
 	struct sbuf times, caches;
 };
 
-static int try_model(const struct scenario *x, const struct serve_deployment *d, const struct served *m, uint32_t type,
+/* Finds the GPUs of a group: the first ones of the type. Returns false if the cluster has too few. */
+static bool find_group(const struct cluster *c, uint32_t type, uint32_t n, uint32_t *node, uint32_t *index)
+{
+	uint32_t found = 0;
+	for (uint32_t i = 0; i < c->n_nodes && found < n; i++)
+		for (uint32_t g = 0; c->node[i].type == type && g < c->node[i].gpus && found < n; g++) {
+			node[found] = i;
+			index[found++] = g;
+		}
+	return found == n;
+}
+
+/* Makes the table of a model by layers on the GPUs of a deployment. A group on several nodes is timed on the first nodes of its type. */
+static int place_table(const struct scenario *x, const struct serve_deployment *d, uint32_t model, struct served_place *p, uint32_t type,
 	struct model_notes *note, struct orr_error *err)
 {
+	struct serve_state *s = x->state;
+	const struct served *m = s->model[model];
+	const struct topo *topo = s->set.topo ? s->set.topo : s->default_topo;
+	uint32_t n = d->tp * d->pp, *node = mem_alloc(n * sizeof *node), *index = mem_alloc(n * sizeof *index);
+	struct group_place at = { .cluster = x->cluster,
+		.topo = topo,
+		.dnn = served_dnn(m),
+		.device = (const struct device *const *)s->set.device,
+		.profile = p->profile,
+		.precision = p->precision,
+		.type = type,
+		.tp = d->tp,
+		.pp = d->pp,
+		.node = node,
+		.index = index };
+	struct orr_error why = { 0 };
+	bool is_possible = find_group(x->cluster, type, n, node, index), may_span = topo && n > 1 && is_possible && p->device;
+	struct group_net *net = may_span ? group_net_at(&at, &why) : NULL;
+	struct served *table = NULL;
+	p->net = group_net_served(net);
+	if (is_possible && !why.code)
+		table = served_placed(m, p, &why);
+	if (net && !why.code)
+		why = *group_net_error(net);
+	s->placed[((size_t)(d - s->deployment) * x->cluster->n_types + type) * s->n_models + model] = table;
+	if (table)
+		add_note(&note->times, m->name, x->cluster->type_name[type], table->source);
+	group_net_free(net);
+	mem_free(node);
+	mem_free(index);
+	return why.code ? orr_fail(err, why.code, "scenario: $.deployments[%u]: %s", (unsigned)(d - s->deployment), why.text) : ORR_OK;
+}
+
+static int try_model(const struct scenario *x, const struct serve_deployment *d, uint32_t model, uint32_t type, struct model_notes *note,
+	struct orr_error *err)
+{
 	const struct serve_state *s = x->state;
+	const struct served *m = s->model[model];
 	const struct device *device = s->set.device[type];
 	uint32_t widest = 0;
 	struct served_place p = { .device = device,
@@ -294,6 +345,8 @@ static int try_model(const struct scenario *x, const struct serve_deployment *d,
 		widest = x->cluster->node[i].type == type && x->cluster->node[i].gpus > widest ? x->cluster->node[i].gpus : widest;
 	p.is_spread = d->tp > widest;
 	struct orr_error why = { 0 };
+	if (m->network)
+		return place_table(x, d, model, &p, type, note, err);
 	if (m->kind == SERVED_TABLE) {
 		add_note(&note->times, m->name, "", m->source ? m->source : "table");
 		return ORR_OK;
@@ -313,12 +366,14 @@ int serve_state_try_models(struct scenario *x, struct orr_error *err)
 	const struct cluster *c = x->cluster;
 	struct model_notes note = { 0 };
 	int rc = ORR_OK;
+	s->n_placed = (size_t)s->n_deployments * c->n_types * s->n_models;
+	s->placed = mem_zalloc(s->n_placed + 1, sizeof(struct served *));
 	for (uint32_t i = 0; i < s->n_deployments; i++) {
 		const struct serve_deployment *d = &s->deployment[i];
 		for (uint32_t m = 0; m < s->n_models; m++)
 			for (uint32_t t = 0; t < c->n_types && !rc; t++)
 				if ((d->model == UINT32_MAX || d->model == m) && (!d->gpu_types || d->gpu_types >> t & 1))
-					rc = try_model(x, d, s->model[m], t, &note, err);
+					rc = try_model(x, d, m, t, &note, err);
 	}
 	s->times_note = sbuf_steal(&note.times);
 	s->cache_note = note.caches.len ? sbuf_steal(&note.caches) : NULL;

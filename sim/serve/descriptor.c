@@ -30,6 +30,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		.compare = t->placement == placement_find("consolidate") ? NULL : placement_find("consolidate"),
 		.topo = t->set.topo,
 		.group_topo = t->set.topo ? t->set.topo : t->default_topo,
+		.placed = t->placed,
 		.model = t->model,
 		.n_models = t->n_models,
 		.device = t->device,
@@ -272,7 +273,7 @@ static const struct world_input inputs[] = {
 };
 static const struct world_flag flags[] = {
 	{ "format", "F", WORLD_FLAG_KEY, "format", NULL, "azure-llm, mooncake, burstgpt, splitwise, vidur, requests or auto" },
-	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "served models: names or files (docs/served-model.schema.json)" },
+	{ "model", "LIST", WORLD_FLAG_LIST, "models", NULL, "served models: names, files (docs/served-model.schema.json), or networks\nsuch as vit:width=384,image=192" },
 	{ "resample", "BLOCK", WORLD_FLAG_KEY, "resample", NULL,
 		"draw blocks of the file's time with replacement: day, hour or a time;\neach replication draws different blocks" },
 	{ "cluster", "C", WORLD_FLAG_KEY, "cluster", NULL, "NODESxGPUS:TYPE[:racks=N],.. or a CSV or JSON file" },

@@ -101,21 +101,40 @@ static uint32_t first_gpu(const struct cluster *c, uint32_t node)
 }
 
 /* Finds the GPUs of all stages. Returns whether any message leaves a node. */
-static bool find_gpus(struct group_net *g, const struct orr_serve *w, uint32_t replica)
+static bool find_gpus(struct group_net *g, const struct group_place *p)
 {
 	bool any = false;
-	uint32_t n = g->tp * g->pp, *node = mem_alloc((n + 1) * sizeof *node);
+	uint32_t n = g->tp * g->pp;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t index = replica_gpu(w, replica, i, &node[i]);
-		g->gpu[i] = first_gpu(w->config->cluster, node[i]) + index;
-		g->is_spread[i / g->tp] |= node[i] != node[i - i % g->tp];
+		g->gpu[i] = first_gpu(p->cluster, p->node[i]) + p->index[i];
+		g->is_spread[i / g->tp] |= p->node[i] != p->node[i - i % g->tp];
 	}
 	for (uint32_t i = 0; i + g->tp < n; i++)
-		g->leaves[i / g->tp] |= node[i] != node[i + g->tp];
+		g->leaves[i / g->tp] |= p->node[i] != p->node[i + g->tp];
 	for (uint32_t s = 0; s < g->pp; s++)
 		any |= g->is_spread[s] || g->leaves[s];
-	mem_free(node);
 	return any;
+}
+
+struct group_net *group_net_at(const struct group_place *p, struct orr_error *err)
+{
+	struct group_net *g = mem_zalloc(1, sizeof *g);
+	g->tp = p->tp;
+	g->pp = p->pp;
+	g->gpu = mem_zalloc((size_t)g->tp * g->pp + 1, sizeof *g->gpu);
+	g->is_spread = mem_zalloc(g->pp + 1, sizeof *g->is_spread);
+	g->leaves = mem_zalloc(g->pp + 1, sizeof *g->leaves);
+	g->known = mem_zalloc((size_t)g->pp * KINDS * SIZES, sizeof *g->known);
+	g->served = (struct served_net){ g, reduce_s, hop_s };
+	struct cost_options o = { .precision = p->precision, .profile = p->profile };
+	g->cost[p->type] = cost_new(p->dnn, p->device[p->type], &o, err);
+	g->question = (struct step_once){
+		.cluster = p->cluster, .topo = p->topo, .dnn = p->dnn, .cost = (const struct cost *const *)g->cost, .device = p->device
+	};
+	if (g->cost[p->type] && find_gpus(g, p))
+		return g;
+	group_net_free(g);
+	return NULL;
 }
 
 struct group_net *group_net_new(const struct orr_serve *w, uint32_t replica, struct orr_error *err)
@@ -127,23 +146,24 @@ struct group_net *group_net_new(const struct orr_serve *w, uint32_t replica, str
 	const struct device *device = c->device && r->gpu_type < c->cluster->n_types ? c->device[r->gpu_type] : NULL;
 	if (!c->group_topo || !dnn || !device || r->alloc.n < 2)
 		return NULL;
-	struct group_net *g = mem_zalloc(1, sizeof *g);
-	g->tp = d->tp;
-	g->pp = d->pp;
-	g->gpu = mem_zalloc((size_t)g->tp * g->pp + 1, sizeof *g->gpu);
-	g->is_spread = mem_zalloc(g->pp + 1, sizeof *g->is_spread);
-	g->leaves = mem_zalloc(g->pp + 1, sizeof *g->leaves);
-	g->known = mem_zalloc((size_t)g->pp * KINDS * SIZES, sizeof *g->known);
-	g->served = (struct served_net){ g, reduce_s, hop_s };
-	struct cost_options o = { .precision = c->precision, .profile = c->profile ? c->profile[r->gpu_type] : NULL };
-	g->cost[r->gpu_type] = cost_new(dnn, device, &o, err);
-	g->question = (struct step_once){
-		.cluster = c->cluster, .topo = c->group_topo, .dnn = dnn, .cost = (const struct cost *const *)g->cost, .device = c->device
-	};
-	if (g->cost[r->gpu_type] && find_gpus(g, w, replica))
-		return g;
-	group_net_free(g);
-	return NULL;
+	uint32_t n = d->tp * d->pp, *node = mem_alloc((n + 1) * sizeof *node), *index = mem_alloc((n + 1) * sizeof *index);
+	for (uint32_t i = 0; i < n; i++)
+		index[i] = replica_gpu(w, replica, i, &node[i]);
+	struct group_place p = { .cluster = c->cluster,
+		.topo = c->group_topo,
+		.dnn = dnn,
+		.device = c->device,
+		.profile = c->profile ? c->profile[r->gpu_type] : NULL,
+		.precision = c->precision,
+		.type = r->gpu_type,
+		.tp = d->tp,
+		.pp = d->pp,
+		.node = node,
+		.index = index };
+	struct group_net *g = group_net_at(&p, err);
+	mem_free(node);
+	mem_free(index);
+	return g;
 }
 
 void group_net_free(struct group_net *g)

@@ -16,6 +16,20 @@ struct group_net;
  * the order of their numbers. */
 uint32_t replica_gpu(const struct orr_serve *w, uint32_t replica, uint32_t i, uint32_t *node);
 
+/* The GPUs of a group: GPU i is number index[i] of node[i], i = stage * tp + rank. */
+struct group_place {
+	const struct cluster *cluster;
+	const struct topo *topo;
+	const struct dnn *dnn;
+	const struct device *const *device; /* by GPU type */
+	const struct profile *profile;
+	enum precision precision;
+	uint32_t type, tp, pp;
+	const uint32_t *node, *index;
+};
+
+/* Makes the network of a group; all but node and index must outlive it. Returns NULL without an error if all GPUs are on one node. */
+struct group_net *group_net_at(const struct group_place *p, struct orr_error *err);
 /* Makes the network of a replica. Returns NULL without an error if all GPUs are on one node, no network is known, or the model is
  * not by layers. */
 struct group_net *group_net_new(const struct orr_serve *w, uint32_t replica, struct orr_error *err);

@@ -54,7 +54,7 @@ static struct mark *mark_of(struct guard *g, uint32_t slot)
 /* Returns the projected end of the requests of a run; INFINITY: unknown, or the requests continue after it. */
 static double will_end(const struct run *x)
 {
-	return x->keeps || x->leaving >= 0 || x->state != RUN_RUNNING ? INFINITY : x->end_s;
+	return x->keeps || x->leaving >= 0 || x->state != RUN_RUNNING ? INFINITY : x->end_s + x->later_s;
 }
 
 /* Returns the projected end of the last run that contains the request. */

@@ -121,7 +121,7 @@ void replica_leave_if_empty(struct orr_serve *w, uint32_t replica)
 {
 	struct fleet_replica *m = &w->fleet->more[replica];
 	const struct replica *r = &w->replica[replica];
-	if (r->state != REPLICA_DRAINING || r->routed || m->is_busy || r->sending.n || r->waiting.n || m->leave_is_due)
+	if (r->state != REPLICA_DRAINING || r->routed || m->is_busy || r->sending.n || r->waiting.n || r->later.n || m->leave_is_due)
 		return;
 	m->leave_is_due = true;
 	eng_at(w->host.engine, eng_now(w->host.engine), PRIO_REPLICA, w->fleet->on_empty, w, replica, 0);

@@ -110,7 +110,8 @@ void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model)
 		return;
 	struct replica *r = &w->replica[replica];
 	const char *name = w->config->model[model]->name;
-	if (has_run_of(w, &r->runs, model) || has_run_of(w, &r->sending, model) || has_run_of(w, &r->waiting, model)) {
+	if (has_run_of(w, &r->runs, model) || has_run_of(w, &r->sending, model) || has_run_of(w, &r->waiting, model) ||
+		has_run_of(w, &r->later, model)) {
 		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has a run of it", name, replica);
 		return;
 	}

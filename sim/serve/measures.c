@@ -105,9 +105,9 @@ static void put_counts(struct orr_serve *w)
 	if (m->has_llm) {
 		put(w, "swaps", (double)m->swaps);
 		put(w, "kv_transfers", (double)m->kv_transfers);
-		if (m->has_groups)
-			put(w, "group_network_bytes", m->group_bytes);
 	}
+	if (m->has_groups)
+		put(w, "group_network_bytes", m->group_bytes);
 	put(w, "events", (double)eng_happened(w->host.engine));
 }
 

@@ -39,6 +39,11 @@ static void assume_models(const struct serve_state *t, struct run_result *r)
 				sbuf_printf(&b, "; context of %u tokens of prompt and output", m->longest);
 			else
 				sbuf_puts(&b, "; a context of any length");
+		} else if (m->network) {
+			sbuf_printf(&b,
+				"batches by the layers of the network on each device; %.4g MB of weights (%s), inputs of %.4g kB, answers "
+				"of %.4g kB",
+				m->weight_bytes / 1e6, precision_name(t->set.precision), m->input_bytes / 1e3, m->output_bytes / 1e3);
 		} else {
 			sbuf_puts(&b, "latencies of its table on any GPU type");
 		}
@@ -75,9 +80,32 @@ static void assume_caches(const struct scenario *s, struct run_result *r)
 	assume(r, &b);
 }
 
+static bool has_llm(const struct serve_state *t)
+{
+	bool has = false;
+	for (uint32_t m = 0; m < t->n_models; m++)
+		has |= t->model[m]->kind == SERVED_LLM;
+	return has;
+}
+
+/* Adds assumptions on messages within replicas of networks. */
+static void assume_exchanges(const struct serve_state *t, struct run_result *r)
+{
+	bool has_network = false, has_group = false;
+	for (uint32_t m = 0; m < t->n_models; m++)
+		has_network |= t->model[m]->network != NULL;
+	for (uint32_t d = 0; d < t->n_deployments; d++)
+		has_group |= t->deployment[d].tp * t->deployment[d].pp > 1;
+	if (has_network && has_group)
+		result_note(r, "assumption",
+			"GPUs of a replica exchange feature maps of 4 bytes per element; groups on several nodes are timed on the first "
+			"nodes of "
+			"their type");
+}
+
 static void assume_stages(const struct serve_state *t, struct run_result *r)
 {
-	for (uint32_t d = 0; d < t->n_deployments; d++)
+	for (uint32_t d = 0; d < t->n_deployments && has_llm(t); d++)
 		if (t->deployment[d].pp > 1) {
 			result_note(
 				r, "assumption", "a replica of several stages runs one iteration at a time, without further micro-batches");
@@ -143,6 +171,7 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r)
 	assume_engine(s, r);
 	assume_caches(s, r);
 	assume_stages(t, r);
+	assume_exchanges(t, r);
 	assume_copies(s, r);
 	assume_groups(s, r);
 }

@@ -270,14 +270,14 @@ bool orr_run_get(const struct orr_serve *w, orr_run run, struct orr_run_info *ou
 		.model = x->model,
 		.samples = x->samples,
 		.length = x->length,
-		.phase = x->state == RUN_SENDING                                ? ORR_PHASE_SENDING
-			 : x->state == RUN_QUEUED                               ? ORR_PHASE_QUEUED
-			 : x->state == RUN_RUNNING || x->state == RUN_SUSPENDED ? ORR_PHASE_RUNNING
-										: ORR_PHASE_ANSWERING,
+		.phase = x->state == RUN_SENDING                   ? ORR_PHASE_SENDING
+			 : x->state == RUN_QUEUED                  ? ORR_PHASE_QUEUED
+			 : run_is_here(x) || x->state == RUN_LATER ? ORR_PHASE_RUNNING
+								   : ORR_PHASE_ANSWERING,
 		.is_suspended = x->state == RUN_SUSPENDED,
 		.is_leaving = x->leaving >= 0,
 		.started_s = x->started_s,
-		.ends_s = x->end_s,
+		.ends_s = x->end_s + (x->state == RUN_RUNNING ? x->later_s : 0),
 		.part_done = x->alone_s > 0 ? 1 - run_left(w, x) / x->alone_s : 1,
 		.n = x->n };
 	for (uint32_t i = 0; i < x->n; i++) {

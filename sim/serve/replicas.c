@@ -127,8 +127,9 @@ static uint64_t *requests_of(const struct orr_serve *w, uint32_t replica, uint32
 		found[2 * *n] = w->req[i].number;
 		found[2 * (*n)++ + 1] = i;
 	}
-	const struct run_list *lists[] = { &w->replica[replica].runs, &w->replica[replica].sending, &w->replica[replica].waiting };
-	for (int i = 0; i < 3; i++)
+	const struct run_list *lists[] = { &w->replica[replica].runs, &w->replica[replica].sending, &w->replica[replica].waiting,
+		&w->replica[replica].later };
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		found = add_members(w, lists[i], found, n, &cap);
 	if (*n)
 		qsort(found, *n, 2 * sizeof *found, by_number);
@@ -314,7 +315,7 @@ static void settle_slots(struct orr_serve *w)
 			r->deployment = d;
 			r->model = p->model;
 			r->role = w->config->deployment[d].role;
-			r->runs = r->sending = r->waiting = (struct run_list){ NONE, NONE, 0 };
+			r->runs = r->sending = r->waiting = r->later = (struct run_list){ NONE, NONE, 0 };
 		}
 	}
 }

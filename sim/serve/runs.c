@@ -45,6 +45,8 @@ static void run_free(struct orr_serve *w, struct run *x)
 static struct run_list *list_of(const struct orr_serve *w, const struct run *x)
 {
 	struct replica *r = &w->replica[x->replica];
+	if (x->state == RUN_LATER)
+		return &r->later;
 	return !x->queues || x->state == RUN_RUNNING || x->state == RUN_SUSPENDED ? &r->runs
 	       : x->state == RUN_SENDING                                          ? &r->sending
 										  : &r->waiting;
@@ -300,8 +302,12 @@ static void count_preemption(struct orr_serve *w, struct run *x)
 void run_cancel(struct orr_serve *w, struct run *x)
 {
 	uint32_t replica = x->replica;
-	if (x->state != RUN_QUEUED)
+	if (x->state == RUN_LATER) {
+		eng_cancel(w->host.engine, x->end);
+		unlink_run(w, x);
+	} else if (x->state != RUN_QUEUED) {
 		front_cancel(w, x);
+	}
 	if (run_is_here(x)) {
 		w->replica[replica].n_reserved -= x->state == RUN_SENDING && !x->queues;
 		unlink_run(w, x);
@@ -378,6 +384,43 @@ static void run_answered(struct orr_serve *w, struct run *x, double at_s)
 	w->over[w->n_over++] = run_slot(w, x);
 }
 
+/* The computation has ended: the answers leave the replica. */
+static void send_answers(struct orr_serve *w, struct run *x)
+{
+	x->state = RUN_ANSWERING;
+	if (w->front)
+		front_answer(w, x);
+	else
+		run_answered(w, x, x->end_s);
+}
+
+/* Event of the end of the last pipeline stage. */
+static void on_last_stage(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
+{
+	(void)e, (void)arg;
+	struct orr_serve *w = ctx;
+	struct run *x = &w->run[subject];
+	uint32_t replica = x->replica;
+	if (w->error.code)
+		return;
+	serve_happen(w, x->end_s);
+	unlink_run(w, x);
+	send_answers(w, x);
+	replica_leave_if_empty(w, replica);
+	replica_dirty(w, replica);
+}
+
+/* The first stage is free for the next batch, and this one continues. Batches leave the last stage in the order of their starts. */
+static void enter_later_stages(struct orr_serve *w, struct run *x)
+{
+	struct replica *r = &w->replica[x->replica];
+	x->state = RUN_LATER;
+	x->end_s = fmax(x->end_s + x->later_s, r->later_until_s);
+	r->later_until_s = x->end_s;
+	link_run(w, x);
+	x->end = eng_at(w->host.engine, serve_ns(x->end_s), PRIO_RUN_END, on_last_stage, w, run_slot(w, x), 0);
+}
+
 static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -396,11 +439,10 @@ static void on_end(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 	serve_happen(w, x->end_s);
 	run_stop(w, x);
 	x->left_s = 0;
-	x->state = RUN_ANSWERING;
-	if (w->front)
-		front_answer(w, x);
+	if (x->later_s > 0)
+		enter_later_stages(w, x);
 	else
-		run_answered(w, x, x->end_s);
+		send_answers(w, x);
 	run_rerate(w, replica);
 	run_next(w, replica);
 	replica_dirty(w, replica);
@@ -421,6 +463,8 @@ static void lose_queue(struct orr_serve *w, const struct run_list *l)
 		struct run *x = &w->run[l->first];
 		if (x->state == RUN_SENDING && w->front)
 			front_cancel(w, x);
+		if (x->state == RUN_LATER)
+			eng_cancel(w->host.engine, x->end);
 		unlink_run(w, x);
 		give_members(w, x, true);
 		run_free(w, x);
@@ -432,6 +476,8 @@ void runs_lost(struct orr_serve *w, uint32_t replica)
 	struct replica *r = &w->replica[replica];
 	lose_queue(w, &r->sending);
 	lose_queue(w, &r->waiting);
+	lose_queue(w, &r->later);
+	r->later_until_s = 0;
 	while (r->runs.first != NONE) {
 		struct run *x = &w->run[r->runs.first];
 		serve_metrics_lost(w, x->alone_s - run_left(w, x));

@@ -6,7 +6,9 @@
  * Invariants: a running run has exactly one pending event: its end or, if it is leaving, the earlier exit point. A run that is
  * sent has a flow on a link of the front (front.h), and one that answers too. A run is in one list of its replica: `queued` (sent or
  * waiting for its turn, started with ORR_RUN_QUEUE), or the list of runs that hold the replica, of which n_runs counts those that compute
- * and n_reserved those whose input is on its way. Runs that answer are in no list. Each request has a list of its runs:
+ * and n_reserved those whose input is on its way. Runs in later pipeline
+ * stages (RUN_LATER) are in a list of their own and have one pending event; they hold neither the replica nor memory. Runs that answer are
+ * in no list. Each request has a list of its runs:
  * req.first_in is the slot of one, and next_in[i] of a run that of the next run of its member i.
  */
 #ifndef ORR_SERVE_RUNS_H
@@ -14,7 +16,7 @@
 
 #include "serve/world.h"
 
-enum run_state { RUN_FREE, RUN_SENDING, RUN_QUEUED, RUN_RUNNING, RUN_SUSPENDED, RUN_ANSWERING, RUN_OVER };
+enum run_state { RUN_FREE, RUN_SENDING, RUN_QUEUED, RUN_RUNNING, RUN_SUSPENDED, RUN_LATER, RUN_ANSWERING, RUN_OVER };
 struct run {
 	uint32_t generation;
 	uint8_t state; /* enum run_state */
@@ -26,6 +28,7 @@ struct run {
 	uint32_t *next_in;
 	double started_s;
 	double alone_s;           /* duration of the run if no other run shares the replica */
+	double later_s;           /* time in later pipeline stages after alone_s; 0: none */
 	double whole_s;           /* alone_s with all layers of the model (orr_batch.part) */
 	double left_s;            /* rest of alone_s at rate_from_s */
 	double exit_left_s;       /* leaving: work left at the exit point */
@@ -60,10 +63,10 @@ static inline bool run_is_live(const struct run *x)
 {
 	return x->state != RUN_FREE && x->state != RUN_OVER;
 }
-/* Returns whether the run is on a replica: it has not ended its computation. */
+/* Returns whether the run is on a replica: it has not ended its computation there. */
 static inline bool run_is_here(const struct run *x)
 {
-	return run_is_live(x) && x->state != RUN_ANSWERING;
+	return run_is_live(x) && x->state != RUN_ANSWERING && x->state != RUN_LATER;
 }
 /* Returns the seconds of alone_s that are left now. */
 static inline double run_left(const struct orr_serve *w, const struct run *x)

@@ -82,7 +82,8 @@ static void on_leave(struct engine *e, void *ctx, uint64_t subject, uint64_t arg
 	const struct replica *r = &w->replica[subject];
 	w->fleet->more[subject].leave_is_due = false;
 	serve_happen(w, serve_clock_s(w));
-	if (r->state != REPLICA_DRAINING || r->routed || w->fleet->more[subject].is_busy || r->n_runs || r->sending.n || r->waiting.n)
+	if (r->state != REPLICA_DRAINING || r->routed || w->fleet->more[subject].is_busy || r->n_runs || r->sending.n || r->waiting.n ||
+		r->later.n)
 		return;
 	replica_leave(w, (uint32_t)subject);
 	replicas_place_thrown(w);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/sbuf.h"
 #include "world/gpu_types.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static int add_model(struct serve_state *s, const cJSON *v, struct orr_error *er
 	snprintf(where, sizeof where, "scenario: $.models[%u]", s->n_models);
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
-		m = served_parse(where, text, strlen(text), &why);
+		m = served_read(where, text, strlen(text), &why);
 		cJSON_free(text);
 		if (!m)
 			return orr_fail(err, why.code, "%s", why.text);
@@ -57,9 +58,28 @@ static void split_models(cJSON *o)
 	cJSON_ReplaceItemInObjectCaseSensitive(o, "models", list);
 }
 
+/* Rejoins the dimensions of networks, which commas separate too: "vit:width=384", "image=192". */
+static void join_dimensions(cJSON *list)
+{
+	for (cJSON *v = list ? list->child : NULL; v && v->next;) {
+		const char *name = cJSON_GetStringValue(v), *next = cJSON_GetStringValue(v->next);
+		bool is_dimension = name && next && strchr(name, ':') && strchr(next, '=') && !memchr(next, ':', strcspn(next, "="));
+		if (!is_dimension) {
+			v = v->next;
+			continue;
+		}
+		struct sbuf b = { 0 };
+		sbuf_printf(&b, "%s,%s", name, next);
+		cJSON_SetValuestring(v, sbuf_text(&b));
+		sbuf_free(&b);
+		cJSON_Delete(cJSON_DetachItemViaPointer(list, v->next));
+	}
+}
+
 static int resolve_models(cJSON *o, struct serve_state *s, struct orr_error *err)
 {
 	split_models(o);
+	join_dimensions(cJSON_GetObjectItemCaseSensitive(o, "models"));
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "models"), *v;
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1, rc = ORR_OK;
 	if (!list)
@@ -318,6 +338,9 @@ void serve_state_free(struct serve_state *t)
 	for (uint32_t m = 0; m < t->n_models; m++)
 		served_free(t->model[m]);
 	mem_free(t->model);
+	for (size_t i = 0; i < t->n_placed; i++)
+		served_free(t->placed[i]);
+	mem_free(t->placed);
 	cJSON_Delete(t->models);
 	mem_free(t->deployment);
 	serve_prices_free(&t->prices);

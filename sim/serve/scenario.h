@@ -6,7 +6,7 @@
  *	  "trace": "FILE or generator", "format": "auto", "trace_options": {"NAME": VALUE}, "compress": 1,
  *	  "cluster", "placement": "consolidate", "network": "none",
  *	  "device", "profile": "auto", "precision": "fp16",
- *	  "models": ["NAME or FILE.json", {..a served model..}],    (or "NAME,..")
+ *	  "models": ["NAME, FILE.json or NETWORK:KEY=VALUE,..", {..a served model..}],    (or "NAME,..")
  *	  "deployments": [{"model", "replicas", "tp": 1, "pp": 1, "role": "both", "gpu_types": "a100,h100",
  *	                   "kv_blocks": 0, "least", "most"}],
  *	  "replicas", "tp", "pp", "kv_blocks",    (override those of every deployment: set by flags)
@@ -37,6 +37,8 @@ struct serve_state {
 	cJSON *models; /* models as given: names, files, objects */
 	struct serve_deployment *deployment;
 	uint32_t n_deployments;
+	struct served **placed; /* tables of models by layers, as serve_config.placed */
+	size_t n_placed;
 	struct topo *default_topo; /* network of replicas on several nodes if the scenario names none; else NULL */
 	struct failures *failures;
 	struct orr_args *failure_options;
@@ -70,7 +72,8 @@ void serve_note(const struct scenario *s, size_t i, struct run_result *r);
 extern const char serve_deployment_schema[];
 /* Fills in the deployments. Models and cluster must be loaded. */
 int serve_state_deploy(struct scenario *s, struct orr_error *err);
-/* Checks that each deployment's model runs on each GPU type that it may get. times_note: source of its cost models. */
+/* Checks that each deployment's model runs on each GPU type that it may get, and makes the tables of models by layers. times_note: source
+ * of its cost models. */
 int serve_state_try_models(struct scenario *s, struct orr_error *err);
 cJSON *serve_state_deployments(const struct scenario *s);
 /* Reads the key "prices" of o. device: by GPU type; NULL: the names of the types. */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Choice of sub-models by device: against all choices of random menus, and the example of three devices of 0.472, 1.33 and
+ * 1.69 TFLOP/s (Jetson Nano, TX2, Xavier NX: peaks in FP16), whose times are products of a vision transformer over the rate:
+ * MAC = p 768 D + L (12 n D^2 + 2 n^2 D) + D 1000, p = (r / 16)^2 patches, n = p + 1 tokens.
+ */
+#include "base/rng.h"
+#include "policies/serve/mdp_plan.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { MODELS = 28, DEVICES = 3 };
+static const double WIDTHS[] = { 192, 384, 768, 1024 }, IMAGES[] = { 96, 112, 128, 160, 192, 224, 384 };
+static const double RATES[DEVICES] = { 0.472e12, 1.33e12, 1.69e12 };
+
+static double macs(double width, double image)
+{
+	double patches = (image / 16) * (image / 16), n = patches + 1, layers = width > 1000 ? 24 : 12;
+	return patches * 768 * width + layers * (12 * n * width * width + 2 * n * n * width) + width * 1000;
+}
+
+/* Times of models on devices, [device * models + model]. */
+struct menu {
+	uint32_t devices, models;
+	const double *time_s;
+};
+
+static double longest_of(const struct menu *m, const uint32_t *model, double *shortest_s)
+{
+	double longest = 0, shortest = INFINITY;
+	for (uint32_t d = 0; d < m->devices; d++) {
+		double s = m->time_s[d * m->models + model[d]];
+		longest = fmax(longest, s);
+		shortest = fmin(shortest, s);
+	}
+	*shortest_s = shortest;
+	return longest;
+}
+
+/* Balances the entries of at most the target; writes the models. Returns the ratio; INFINITY: a device has no entry. */
+static double balance(const struct menu *m, double target_s, uint32_t *model)
+{
+	struct mdp_choice entry[4][MODELS], *choice[4];
+	uint32_t n[4] = { 0 }, picked[4];
+	for (uint32_t d = 0; d < m->devices; d++) {
+		choice[d] = entry[d];
+		for (uint32_t i = 0; i < m->models; i++)
+			if (m->time_s[d * m->models + i] <= target_s)
+				entry[d][n[d]++] = (struct mdp_choice){ i, m->time_s[d * m->models + i] };
+		if (!n[d])
+			return INFINITY;
+	}
+	mdp_balance(choice, n, m->devices, picked);
+	for (uint32_t d = 0; d < m->devices; d++)
+		model[d] = choice[d][picked[d]].model;
+	double shortest, longest = longest_of(m, model, &shortest);
+	return longest / shortest;
+}
+
+/* Returns the least ratio over all choices, by enumeration, and the longest time of a choice with it. */
+static double least_ratio(const struct menu *m, double target_s, double *longest)
+{
+	uint32_t choice[4] = { 0 };
+	double best = INFINITY;
+	*longest = 0;
+	for (;;) {
+		double shortest, most = longest_of(m, choice, &shortest);
+		if (most <= target_s && (most / shortest < best || (most / shortest <= best && most > *longest))) {
+			best = most / shortest;
+			*longest = most;
+		}
+		uint32_t d = 0;
+		while (d < m->devices && ++choice[d] == m->models)
+			choice[d++] = 0;
+		if (d == m->devices)
+			return best;
+	}
+}
+
+static void random_menus(void)
+{
+	enum { CASES = 2000 };
+	struct rng r;
+	uint32_t wrong = 0, impossible = 0, ties = 0;
+	rng_init(&r, 5, "menus", 0);
+	for (int c = 0; c < CASES; c++) {
+		double time_s[4 * 6], longest, shortest, target = rng_uniform(&r) < 0.5 ? INFINITY : 12 * rng_uniform(&r);
+		struct menu m = { 1 + (uint32_t)(4 * rng_uniform(&r)), 1 + (uint32_t)(6 * rng_uniform(&r)), time_s };
+		for (uint32_t i = 0; i < m.devices * m.models; i++)
+			time_s[i] = 1 + floor(12 * rng_uniform(&r)); /* whole numbers, so that ratios tie */
+		uint32_t choice[4];
+		double least = least_ratio(&m, target, &longest), got = balance(&m, target, choice);
+		impossible += isinf(least) ? 1 : 0;
+		if (isinf(least) || isinf(got)) {
+			wrong += !isinf(least) != !isinf(got);
+			continue;
+		}
+		wrong += fabs(got - least) > 1e-12;
+		ties += longest_of(&m, choice, &shortest) < longest;
+	}
+	ok(!wrong, "%d random menus: the least ratio of all choices", CASES);
+	ok(!ties, "of choices with equal ratio, the one with the longest times");
+	ok(impossible > 50, "%u of them have no choice within the target", impossible);
+}
+
+static void example(void)
+{
+	double time_s[DEVICES * MODELS], shortest;
+	struct menu m = { DEVICES, MODELS, time_s };
+	for (uint32_t d = 0; d < DEVICES; d++)
+		for (uint32_t i = 0; i < MODELS; i++)
+			time_s[d * MODELS + i] = 2 * macs(WIDTHS[i / 7], IMAGES[i % 7]) / RATES[d];
+	uint32_t same[] = { 7 + 4, 7 + 4, 7 + 4 }, matched[] = { 7 + 2, 7 + 5, 14 + 2 }, chosen[DEVICES];
+	double uniform = longest_of(&m, same, &shortest) / shortest;
+	ok(fabs(uniform / 3.58 - 1) < 0.01, "S at 192 px on all devices: spread %.4g (3.58)", uniform);
+	double even = longest_of(&m, matched, &shortest) / shortest;
+	ok(fabs(even / 1.135 - 1) < 0.01, "S 128, S 224, B 128: spread %.4g (1.135)", even);
+	double best = balance(&m, longest_of(&m, matched, &shortest), chosen);
+	ok(best <= even, "balanced within the same time: spread %.4g", best);
+	double free = balance(&m, INFINITY, chosen);
+	ok(free <= best, "balanced without a limit: spread %.4g", free);
+}
+
+int main(void)
+{
+	random_menus();
+	example();
+	return done();
+}
