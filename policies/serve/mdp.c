@@ -38,6 +38,7 @@ struct mdp {
 	const double *quality; /* by number of answers or by set of devices; owned by the arguments */
 	size_t n_quality;
 	struct orr_fifo open; /* requests that wait for answers */
+	struct orr_fifo held; /* requests that wait for a device */
 };
 
 /*
@@ -46,6 +47,8 @@ struct mdp {
  */
 #define DECIDED UINT64_C(0)
 #define SKIP (UINT64_C(1) << 63)
+/* Mark of a request that waits for a device. */
+#define HELD (UINT64_C(1) << 62)
 
 /* ---- the end of a request ---- */
 
@@ -70,13 +73,13 @@ static void decide(struct mdp *m, struct orr_serve *w, orr_req r, bool is_late)
 	orr_req_observe(w, r, "unanswered_share", !n);
 	if (m->n_quality)
 		orr_req_observe(w, r, "quality", quality_of(m, w, r));
-	orr_fifo_remove(w, &m->open, r);
+	orr_fifo_remove(w, orr_req_mark(w, r) == HELD ? &m->held : &m->open, r);
 	if (orr_req_get(w, r, &info) && info.state == ORR_REQ_RUNNING)
 		orr_leave_runs(w, r, m->late);
 	bool is_timer_left = !is_late && orr_req_arrival(w, r) + m->deadline_s <= now + m->fuse_s;
 	orr_req_set_mark(w, r, is_timer_left ? SKIP : DECIDED);
 	if (!n)
-		orr_refuse_because(w, r, ORR_REQ_SHED, "no device answered by the deadline");
+		orr_refuse_because(w, r, ORR_REQ_SHED, "no device answered in time");
 	else if (m->fuse_s > 0)
 		orr_req_timer(w, r, now + m->fuse_s);
 	else
@@ -119,9 +122,12 @@ static void timer(void *self, struct orr_serve *w, orr_req r)
 
 /* ---- the start of a request ---- */
 
+/* Starts the request on the device, padded to a size of the table. Returns false if no batch of it fits there. */
 static bool start_on(struct orr_serve *w, const struct device *d, orr_req r)
 {
 	struct orr_batch b = { .model = d->model, .req = &r, .n = 1, .flags = ORR_RUN_PART | ORR_RUN_QUEUE };
+	if (isnan(orr_model_latency(w, d->replica, d->model, orr_req_samples(w, r), orr_req_length(w, r))))
+		b.samples = orr_model_batch_for(w, d->model, orr_req_samples(w, r));
 	return orr_run_fits(w, d->replica, &b, 0) && orr_run_start(w, d->replica, &b);
 }
 
@@ -143,21 +149,34 @@ static struct device *earliest(struct mdp *m, double now)
 	return best;
 }
 
+/* Starts a request on the devices that are up. It waits if none is up. */
+static void begin(struct mdp *m, struct orr_serve *w, orr_req r)
+{
+	struct device *only = m->is_single ? earliest(m, orr_serve_now(w)) : NULL;
+	uint64_t set = 0;
+	uint32_t up = 0;
+	for (uint32_t k = 0; k < m->n; k++) {
+		up += m->device[k].is_up;
+		if (m->device[k].is_up && (!m->is_single || only == &m->device[k]) && start_on(w, &m->device[k], r))
+			set |= UINT64_C(1) << k;
+	}
+	orr_req_set_mark(w, r, set ? set : HELD);
+	if (set)
+		orr_fifo_push(w, &m->open, r);
+	else if (!up)
+		orr_fifo_push(w, &m->held, r);
+	else
+		orr_refuse_because(w, r, ORR_REQ_REFUSED, "no batch of it fits on a device that is up");
+}
+
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct mdp *m = self;
-	struct device *only = m->is_single ? earliest(m, orr_serve_now(w)) : NULL;
-	uint64_t set = 0;
-	for (uint32_t k = 0; k < m->n; k++)
-		if (m->device[k].is_up && (!m->is_single || only == &m->device[k]) && start_on(w, &m->device[k], r))
-			set |= UINT64_C(1) << k;
-	if (!set) {
-		orr_refuse_because(w, r, ORR_REQ_SHED, "no device is up that can run it");
-		return;
-	}
-	orr_req_set_mark(w, r, set);
-	orr_fifo_push(w, &m->open, r);
-	orr_req_timer(w, r, orr_req_arrival(w, r) + m->deadline_s);
+	bool is_new = orr_req_mark(w, r) == DECIDED; /* else it has lost the replica of serve.router, and has its timer */
+	begin(m, w, r);
+	struct orr_req_info info;
+	if (is_new && orr_req_get(w, r, &info) && info.state != ORR_REQ_ENDED)
+		orr_req_timer(w, r, orr_req_arrival(w, r) + m->deadline_s);
 }
 
 static uint32_t route(void *self, struct orr_serve *w, orr_req r)
@@ -196,16 +215,33 @@ static void replica(void *self, struct orr_serve *w, uint32_t number, enum orr_r
 		m->device[k].free_s = 0;
 		if (event == ORR_REPLICA_DOWN)
 			forget_device(m, w, k);
+		for (size_t n = event == ORR_REPLICA_UP ? m->held.n : 0; n; n--)
+			begin(m, w, orr_fifo_pop(w, &m->held));
 	}
 }
 
 /* ---- sub-models ---- */
 
-static bool runs(const struct orr_serve *w, const struct device *d, uint32_t model)
+/* Sets the size by which models are compared: the smallest batch and the shortest length of the table. */
+static void least_size(const struct orr_serve *w, const struct device *d, uint32_t model, uint32_t *samples, uint32_t *length)
+{
+	enum { MAX_LENGTH = 65536 };
+	*samples = orr_model_batch_for(w, model, 1);
+	*length = 0;
+	while (*length < MAX_LENGTH && isnan(orr_model_latency(w, d->replica, model, *samples, *length)))
+		++*length;
+}
+
+/* Returns the time of the model on the device, from the start of a run to its answer; INFINITY: the device cannot run it. */
+static double trip_s(const struct orr_serve *w, const struct device *d, uint32_t model)
 {
 	struct orr_replica_info info;
-	return orr_replica_get(w, d->replica, &info) && (info.model == UINT32_MAX || info.model == model) &&
-	       !isnan(orr_model_latency(w, d->replica, model, 1, 0));
+	uint32_t samples, length;
+	if (!orr_replica_get(w, d->replica, &info) || (info.model != UINT32_MAX && info.model != model))
+		return INFINITY;
+	least_size(w, d, model, &samples, &length);
+	double s = orr_model_round_trip(w, d->replica, model, samples, length);
+	return isnan(s) ? INFINITY : s;
 }
 
 /* Writes the sub-models of the device that meet the target; returns their number. */
@@ -213,7 +249,7 @@ static uint32_t menu_of(const struct orr_serve *w, const struct device *d, doubl
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < orr_models(w); i++) {
-		double t = runs(w, d, i) ? orr_model_round_trip(w, d->replica, i, 1, 0) : INFINITY;
+		double t = trip_s(w, d, i);
 		if (t <= target_s && t < INFINITY)
 			out[n++] = (struct mdp_choice){ i, t };
 	}
@@ -250,8 +286,7 @@ static bool choose_uniform(struct mdp *m, const struct orr_serve *w, double targ
 	for (uint32_t i = 0; i < orr_models(w); i++) {
 		double slowest = 0;
 		for (uint32_t k = 0; k < m->n; k++)
-			slowest = fmax(
-				slowest, runs(w, &m->device[k], i) ? orr_model_round_trip(w, m->device[k].replica, i, 1, 0) : INFINITY);
+			slowest = fmax(slowest, trip_s(w, &m->device[k], i));
 		if (!(slowest <= target_s) || slowest == INFINITY || slowest <= longest)
 			continue;
 		longest = slowest;
@@ -297,7 +332,7 @@ static bool read_names(struct mdp *m, const struct orr_serve *w, const char *tex
 		return false;
 	}
 	for (uint32_t i = 0; i < m->n; i++)
-		if (!runs(w, &m->device[i], m->device[i].model)) {
+		if (trip_s(w, &m->device[i], m->device[i].model) == INFINITY) {
 			orr_fail(err, ORR_EINPUT,
 				"submodels: the model of device %u is not served by replica %u, or its table has no batch of 1: expected "
 				"one that is",
@@ -333,11 +368,13 @@ static void plan_times(struct mdp *m, struct orr_serve *w)
 	double slowest = 0, fastest = INFINITY;
 	for (uint32_t k = 0; k < m->n; k++) {
 		struct device *d = &m->device[k];
-		double alone = orr_model_round_trip(w, d->replica, d->model, 1, 0);
+		uint32_t samples, length;
+		least_size(w, d, d->model, &samples, &length);
+		double alone = orr_model_round_trip(w, d->replica, d->model, samples, length);
 		struct orr_front_info f = orr_front_get(w);
-		d->run_s = orr_model_latency(w, d->replica, d->model, 1, 0);
-		d->input_s = input_time(m, w, k);
-		d->time_s = alone - (model_of(w, d).input_bytes / f.bandwidth_Bps + f.latency_s) + d->input_s;
+		d->run_s = orr_model_latency(w, d->replica, d->model, samples, length);
+		d->input_s = samples * input_time(m, w, k) - (samples - 1) * f.latency_s;
+		d->time_s = alone - (samples * model_of(w, d).input_bytes / f.bandwidth_Bps + f.latency_s) + d->input_s;
 		slowest = fmax(slowest, d->time_s);
 		fastest = fmin(fastest, d->time_s);
 	}

@@ -76,6 +76,11 @@ void serve_starving(struct orr_serve *w)
 		if (q->state != ORR_REQ_ENDED && (!oldest || q->number < oldest->number))
 			oldest = q;
 	}
+	if (oldest && oldest->silent)
+		serve_fail(w, ORR_EFAIL, oldest,
+			"%llu requests have not ended, and %u answers to this one never come (serve.loss, or a lost replica): expected a "
+			"policy that ends requests at a deadline, such as mdp",
+			(unsigned long long)w->live, oldest->silent);
 	if (w->fleet->wants_more)
 		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and no GPUs will become free for replicas",
 			(unsigned long long)w->live);

@@ -37,7 +37,7 @@ done <<'EOT'
 table|silent|2 orrery: policy serve-hostile: at 0\.000000000 s: create\(\) returned NULL without an error message: expected an object, or \*err filled in$
 table|hang_in_create|1 orrery: policy serve-hostile: .*create\(\) has not returned for 1 s
 table|hang|1 orrery: policy serve-hostile: .*has not returned for 1 s
-table|act_in_create|1 orrery: policy serve-hostile: at 0\.000000000 s: orr_model_unload\(\) outside arrive\(\), run_end\(\), replica\(\) and schedule\(\)$
+table|act_in_create|1 orrery: policy serve-hostile: at 0\.000000000 s: orr_model_unload\(\) outside arrive\(\), run_end\(\), replica\(\), timer\(\) and schedule\(\)$
 table|act_in_route|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_refuse\(\) outside arrive\(\)
 table|route_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: route\(\) returned replica 4000000000, which is not up$
 table|never|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs, no timer is set and no request will arrive
@@ -105,7 +105,7 @@ table|observe_nothing|1 orrery: policy serve-hostile: at 0\.500000000 s: orr_ser
 table|give_up_mutely|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: orr_serve_give_up\(\) without a reason$
 table|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing exists$
 table|endless|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: schedule\(\) was called 1000 times at one instant
-table|act_in_finish|1 orrery: policy serve-hostile: at 0\.520000000 s: orr_refuse\(\) outside arrive\(\), run_end\(\), replica\(\) and schedule\(\)$
+table|act_in_finish|1 orrery: policy serve-hostile: at 0\.520000000 s: orr_refuse\(\) outside arrive\(\), run_end\(\), replica\(\), timer\(\) and schedule\(\)$
 table|hang_in_finish|1 orrery: policy serve-hostile: .*has not returned for 1 s
 llm|ask_nowhere|1 orrery: policy serve-hostile: request 0 at 0\.500000000 s: nothing exists$
 llm|admit_most|1 orrery: policy serve-hostile: request 0 at 0\.600000000 s: 2 requests have not ended, nothing runs

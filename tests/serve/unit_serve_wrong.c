@@ -333,7 +333,7 @@ static void test_when(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = start_all, .finish = act_in_finish });
 	same_text(script_error(TABLES[0], "arrival_s\n0\n", NULL),
-		"policy tested: at 0.100000000 s: orr_run_start() outside arrive(), run_end(), replica() and schedule()",
+		"policy tested: at 0.100000000 s: orr_run_start() outside arrive(), run_end(), replica(), timer() and schedule()",
 		"actions are refused in finish()");
 }
 
