@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The policy mdp as a command: time-outs, links, losses that policies share, speed; a plugin with part answers.
+. "${srcdir:-.}/tests/tap.sh"
+orrery=$(realpath "$ORRERY")
+tree=$(cd "$srcdir" && pwd)
+cd "$work" || exit 1
+n=100000 many=1000000
+[ "${ORR_SANITIZED:-}" = 1 ] && n=20000 many=10000
+model() { # NAME MS INPUT: a table model with answers of 4 kB
+  echo '{"name": "'"$1"'", "kind": "table", "source": "made up", "batch": [1], "latency_ms": ['"$2"'], "input_bytes": '"$3"', "output_bytes": 4000}' >"$1.json"
+}
+# S at 192 px and B at 224 px, 2 x 3.315 and 2 x 17.56 GFLOP, on a device of 1.69 TFLOP/s (a Xavier NX at its peak)
+s_ms=$(awk 'BEGIN { printf "%.17g", 2 * 3.315 / 1.69 }') b_ms=$(awk 'BEGIN { printf "%.17g", 2 * 17.56 / 1.69 }')
+model s "$s_ms" 110592
+model b "$b_ms" 150528
+# Requests 20 ms apart, so that none waits for another one.
+awk -v n=$n 'BEGIN { print "arrival_s"; for (i = 0; i < n; i++) printf "%.3f\n", i * 0.02 }' >apart.csv
+serve() { # TRACE ARGS..
+  rm -rf o
+  timeout 300 "$orrery" serve "$@" --cluster 4x1 --replicas 4 --out o --no-figures -q >said 2>&1 || { cat said; return 1; }
+}
+metric() { awk -F, -v m="$1" -v c="${2:-3}" '$2 == m { print $c }' o/summary.csv; }
+check() { ok "$(awk "BEGIN { print !($1) }")" "$2 ($1)"; }
+
+# Four devices answer with probability 0.9 each; T = computation + links, tau = 2 T. A request ends at the deadline unless all answer: 1 - 0.9^4.
+links="--set serve.front=per-replica --set serve.front_Bps=125e6"
+# shellcheck disable=SC2086
+serve apart.csv --model s.json --policy mdp --set policy.mdp.deadline_factor=2 --set policy.mdp.fusion=1ms $links --set serve.loss=0.1 --set serve.ci_level=0.99 --check
+is "$? $(cat said)" "0 " "time-outs: conservation holds"
+tau=$(awk 'BEGIN { printf "%.17g", 2 * ('"$s_ms"' / 1000 + (110592 + 4000) / 125e6) }')
+check "$(metric deadline_share 4) <= 0.3439 && 0.3439 <= $(metric deadline_share 5)" "34.39 % of requests end at the deadline, 99 % interval"
+check "$(metric answers 4) <= 3.6 && 3.6 <= $(metric answers 5)" "3.6 answers in the mean"
+check "($(metric completion_p99) - $tau - 0.001) ^ 2 < 1e-18" "the 99 % quantile is the deadline and the fusion"
+check "($(metric completion_p50) - $tau / 2 - 0.001) ^ 2 < 1e-18" "the median is the slowest device and the fusion"
+# Binomial, n requests at 1e-4: mean 10, and 2.58 standard deviations are 8.2.
+[ "${ORR_SANITIZED:-}" = 1 ] || check "$(metric requests_shed) >= 2 && $(metric requests_shed) <= 19" "1 in 10,000 requests has no answer"
+check "($(metric answers_lost) / $n / 4 - 0.1) ^ 2 < (2.58 ^ 2) * 0.09 / $n / 4" "a tenth of the answers is lost"
+lost=$(metric answers_lost)
+# shellcheck disable=SC2086
+serve apart.csv --model s.json --policy mdp --set policy.mdp.deadline=19ms --set policy.mdp.late=cancel $links --set serve.loss=0.1
+is "$(metric answers_lost)" "$lost" "another deadline loses the same answers"
+
+# One request over each kind of link, closed forms: s on four devices against b on one.
+head -2 apart.csv >one.csv
+for bw in 12.5e6 37.5e6 125e6 1.25e9; do
+  for front in shared per-replica; do
+    serve one.csv --model s.json --policy mdp --set serve.front=$front --set serve.front_Bps=$bw && mdp=$(metric completion_mean)
+    serve one.csv --model b.json --policy mdp --set policy.mdp.devices=0 --set serve.front=$front --set serve.front_Bps=$bw && single=$(metric completion_mean)
+    flows=$([ $front = shared ] && echo 4 || echo 1)
+    check "($mdp - $flows * (110592 + 4000) / $bw - $s_ms / 1000) ^ 2 < 1e-18 && ($single - (150528 + 4000) / $bw - $b_ms / 1000) ^ 2 < 1e-18" \
+      "$bw bytes/s, $front: gain $(awk "BEGIN { printf \"%.3f\", $single / $mdp }")"
+  done
+done
+
+# Throughput of 16 users who send the next request after each answer; inputs cross while devices compute: the busier of link and device.
+for bw in 12.5e6 125e6; do
+  for front in shared per-replica; do
+    flows=$([ $front = shared ] && echo 4 || echo 1)
+    serve poisson:rate=1,n=5000 --model s.json --policy mdp --set serve.clients=16 --set serve.front=$front --set serve.front_Bps=$bw --check
+    busiest=$(awk "BEGIN { x = $flows * 110592 / $bw; y = $s_ms / 1000; printf \"%.17g\", (x > y ? x : y) }")
+    check "($(metric throughput) * $busiest - 1) ^ 2 < 0.005 ^ 2" "throughput over $bw bytes/s, $front"
+  done
+done
+
+# Speed: a million requests on four devices, 8 million flows.
+speed() { # LIMIT WHAT ARGS..
+  local limit=$1 what=$2 cpu
+  shift 2
+  cpu=$( { TIMEFORMAT='seconds %U %S'; time serve "poisson:rate=100,n=$many" --model s.json --policy mdp --set policy.mdp.deadline_factor=4 --record sample "$@"; } 2>&1 |
+    awk '$1 == "seconds" { print $2 + $3 }')
+  check "$(metric requests) == $many && ($cpu < $limit || ${ORR_SANITIZED:-0})" "$what: below $limit CPU s"
+}
+speed 5 "a million requests with a link each" --set serve.front=per-replica --set serve.front_Bps=125e6
+speed 30 "a million requests that share one link, at 93 % of its bandwidth" --set serve.front=shared --set serve.front_Bps=47.5e6
+
+# ---- inputs that are refused ----
+
+model negative 5 -1
+"$orrery" serve one.csv --model s.json --cluster 4x1 --replicas 4 --policy mdp --no-figures -q --db runs.db
+before=$("$orrery" db digest runs.db)
+while IFS='|' read -r args expected; do
+  # shellcheck disable=SC2086
+  said=$("$orrery" serve one.csv --cluster 4x1 --replicas 4 --policy mdp --no-figures -q --db runs.db ${args:---model s.json} 2>&1)
+  like "$? $said" "^2 orrery: $expected" "refused: $args"
+done <<'EOT'
+--model negative.json|scenario: \$\.models\[0\]: negative\.json: \$\.input_bytes: expected a number from 0 to 1e\+18, found -1$
+--model s.json --set serve.front=both|serve: front: expected one of none\|shared\|per-replica, found "both"$
+--model s.json --set serve.front=shared|serve\.front=shared: expected serve\.front_Bps=BYTES, the bandwidth of a link in bytes per second, found 0$
+--model s.json --set serve.loss=2|serve: loss: expected a number from 0 to 1, found "2"$
+--model s.json --set policy.mdp.quality=1,2|policy mdp: .*quality: expected 5 numbers, for 0 to 4 answers, or 2\^4, by the sum of 2\^device over the devices that answered, found 2$
+--model s.json --set policy.mdp.submodels=x|policy mdp: .*submodels: expected balanced, uniform or names of served models joined by \+, found "x"$
+--model s.json --set policy.mdp.devices=4|policy mdp: .*devices: expected different numbers of replicas from 0 to 3, found 4$
+--model s.json --set policy.mdp.target=1ms|policy mdp: .*submodels=balanced: no served model answers from replica 0 within 0\.001 s: expected a larger target$
+EOT
+
+is "$("$orrery" db digest runs.db)" "$before" "the database is unchanged"
+
+# ---- a plugin ----
+
+: "${CC:=cc}"
+if ! command -v "${CC%% *}" >/dev/null; then
+  skip "no C compiler ($CC)"
+  tap_done
+  exit
+fi
+$CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$tree/include" -o parts.so "$tree/tests/plugins/serve_parts.c"
+ok $? "a policy with part answers compiles with the public headers alone"
+# shellcheck disable=SC2086
+serve apart.csv --model s.json --policy ./parts.so --set policy.serve-parts.enough=3 $links --set serve.loss=0.1 --check
+is "$? $(cat said)" "0 " "the plugin runs, and conservation holds"
+# Answers of one instant count together. With three of four needed, a request waits for 1 s if two or more are lost: a share of 1 - 0.9^4 -
+# 4 x 0.1 x 0.9^3 = 0.0523.
+check "($(metric answered) - 3.6) ^ 2 < 0.01 ^ 2 && $(metric completion_p90) < 0.01 && ($(metric completion_p99) - 1) ^ 2 < 1e-18" \
+  "three answers of four are enough"
+while IFS='|' read -r how expected; do
+  said=$("$orrery" serve one.csv --model s.json --cluster 4x1 --replicas 4 --policy ./parts.so --set "policy.serve-parts.how=$how" --no-figures -q 2>&1)
+  like "$? $said" "^$expected" "$how"
+done <<'EOT'
+read_early|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_req_answer\(\) of answer 0, which is not there: expected a number below 0, the answers received so far$
+read_early_of|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_req_answer_of\(\) of the answer of replica 1, which is not there: expected one of the 0 replicas whose answers were received
+read_late|1 orrery: policy serve-parts: request 0 at 0\.003923077 s: orr_req_answer\(\) of answer 4, which is not there: expected a number below 4
+complete_early|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_complete\(\) of a request without an answer
+leave_waiting|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_leave_runs\(\) of a request that waits
+leave_oddly|1 orrery: policy serve-parts: request 0 at 0\.000000000 s: orr_leave_runs\(\) with how = 7: expected ORR_LATE_DETACH or ORR_LATE_CANCEL
+read_unknown|1 orrery: policy serve-parts: at 0\.000000000 s: orr_req_answer\(\) of a request that has ended or never existed
+EOT
+tap_done
