@@ -26,4 +26,6 @@ like() {
 skip() { for _ in $(seq "${2:-1}"); do tap_n=$((tap_n + 1)); echo "ok $tap_n # SKIP $1"; done; }
 # need FILE: returns true if the file exists; otherwise skips one test
 need() { [ -e "$1" ] && return 0; skip "no $1 (set ORRERY_TRACE_PATH / ORRERY_DATA_PATH)"; return 1; }
+# not_sanitized WHY: in a sanitized program, skips one test and ends the script
+not_sanitized() { [ "${ORR_SANITIZED:-}" != 1 ] || { skip "$1"; tap_done; exit; }; }
 tap_done() { echo "1..$tap_n"; [ "$tap_bad" -eq 0 ]; }

@@ -4,6 +4,7 @@
 #
 # srcdir=. bash tests/house/floors.sh --draw prints the plan of docs/architecture.md (make docs-floors writes it there).
 . "$srcdir/tests/tap.sh"
+not_sanitized "a test of the tree and its build, not of the program"
 
 # Floors from the ground up; rooms of one floor must not include one another. calib may include hwmodel and base only.
 plan="base;engine hwmodel results traces;calib;cluster;net;world;step;embed learn;jobs spot serve;mixed;plan;plots;study;cli"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
+not_sanitized "a test of the tree and its build, not of the program"
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 
 root=$work/root

@@ -7,6 +7,7 @@
 #   srcdir=.. top_builddir=. bash ../tests/house/order.sh sim/serve   lists the calls against the order of that room
 #   srcdir=.. top_builddir=. bash ../tests/house/order.sh --best sim/serve   proposes an order (greedy)
 . "$srcdir/tests/tap.sh"
+not_sanitized "a test of the tree and its build, not of the program"
 : "${top_builddir:=.}"
 rooms="base results sim/engine sim/cluster sim/net sim/world sim/step sim/embed sim/learn sim/jobs sim/serve sim/spot sim/mixed
   traces hwmodel calib policies/jobs policies/step policies/serve policies/spot plots study cli"

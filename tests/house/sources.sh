@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"
+not_sanitized "a test of the tree and its build, not of the program"
 . "$srcdir/tests/house/tree.sh"
 
 like "$("$ORRERY" --version)" '^orrery [0-9.]+ \(sources [0-9a-f]{12}\)$' "--version has the hash of the sources"

@@ -4,6 +4,7 @@
 #
 # Adds the world of tests/house/toy to a copy of the tree, builds it in a copy of the build folder and tests its features.
 . "$srcdir/tests/tap.sh"
+not_sanitized "a test of the tree and its build, not of the program"
 . "$srcdir/tests/house/tree.sh"
 toy=$source/tests/house/toy
 

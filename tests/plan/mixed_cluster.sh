@@ -6,7 +6,7 @@
 cd "$work" || exit 1
 value() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "$3/summary.csv"; }
 cpu_s() { awk '{ split($2, t, /[ms]/); s += 60 * t[1] + t[2] } END { print s }' <<<"$1"; }
-[ "${ORR_SANITIZED:-}" = 1 ] && { skip "plans for 2,048 GPUs take too long in a sanitized program"; tap_done; exit; }
+not_sanitized "plans for 2,048 GPUs take too long in a sanitized program"
 for network in leaf-spine:leaves=16,spines=8,bw=25Gbps fat-tree:bw=25Gbps; do
   kind=${network%%:*}
   args=(gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200 --cluster 128x8:v100-32g,128x8:p100 --network "$network" --global-batch 1024

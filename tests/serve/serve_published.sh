@@ -9,7 +9,7 @@
 orrery=$(realpath "$ORRERY")
 table=$data/measured/llm_serving_published.csv
 need "$table" || { tap_done; exit; }
-[ "${ORR_SANITIZED:-}" = 1 ] && { skip "140 runs take too long in a sanitized program"; tap_done; exit; }
+not_sanitized "140 runs take too long in a sanitized program"
 cd "$work" || exit 1
 # id engine model device gpus batch prompt output precision kv metric value, tab-separated. Notes say which values are per GPU.
 awk -F, 'function value() { return $14 * ($13 ~ /per GPU/ || ($17 ~ /per GPU/ && $6 > 1) ? $6 : 1) }
