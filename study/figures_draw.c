@@ -20,8 +20,9 @@ struct drawing {
 	/* The current chart. */
 	struct chart chart;
 	char *x_label, *y_label;
-	size_t x_axis; /* axis of x; SIZE_MAX: x comes from rows */
-	double unit_s; /* unit of x in a timeline, s */
+	size_t x_axis;   /* axis of x; SIZE_MAX: x comes from rows */
+	bool computes_x; /* series give x as an expression */
+	double unit_s;   /* unit of x in a timeline, s */
 	struct chart_series *series;
 	size_t cap_series;
 	const cJSON *one; /* series */
@@ -71,7 +72,8 @@ static int add_rows(struct book *b, void *ctx, struct orr_error *err)
 	return rc || d->series[d->chart.n_series - 1].label ? rc : ORR_EINPUT;
 }
 
-/* Adds one line or row of bars: y, low and high at each x. Called with the series' own axes bound. */
+/* Adds one line or row of bars: x (default: the value of the axis), y, low and high at each value of the axis. Called with the series'
+ * own axes bound. */
 static int add_series(struct book *b, void *ctx, struct orr_error *err)
 {
 	struct drawing *d = ctx;
@@ -81,8 +83,9 @@ static int add_series(struct book *b, void *ctx, struct orr_error *err)
 	int rc = ORR_OK;
 	for (size_t i = 0; i < x->n && !rc; i++) {
 		b->bound[d->x_axis] = i;
-		point[i].x = x->value[i].number;
-		rc = number_or(b, d->one, "y", NAN, d->where, &point[i].y, err);
+		rc = number_or(b, d->one, "x", x->value[i].number, d->where, &point[i].x, err);
+		if (!rc)
+			rc = number_or(b, d->one, "y", NAN, d->where, &point[i].y, err);
 		if (!rc)
 			rc = number_or(b, d->one, "low", NAN, d->where, &point[i].low, err);
 		if (!rc)
@@ -95,15 +98,23 @@ static int add_series(struct book *b, void *ctx, struct orr_error *err)
 
 static int add_all_series(struct book *b, struct drawing *d, struct orr_error *err)
 {
-	static const char *const known_lines[] = { "label", "y", "low", "high", "each", "marks", NULL };
+	static const char *const known_lines[] = { "label", "y", "low", "high", "each", "marks", NULL }, *const known_marks[] = { "label",
+		"x", "y", "each", "marks", NULL };
 	static const char *const known_rows[] = { "label", "rows", "each", NULL }, *const known_pieces[] = { "label", "y", "each", NULL };
+	d->computes_x = false;
 	const char *const *known = is_of_rows(d) ? known_rows : d->chart.kind == CHART_STACKED ? known_pieces : known_lines;
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(d->json, "series");
 	int rc = cJSON_GetArraySize(list) ? ORR_OK : book_fail(b, d->where, err, "series: expected a list of {\"label\", \"y\"}");
 	cJSON_ArrayForEach(d->one, list)
 	{
+		bool is_computed = d->chart.kind == CHART_LINES && cJSON_GetObjectItemCaseSensitive(d->one, "x");
+		d->computes_x |= is_computed;
 		if (!rc)
-			rc = book_check_keys(b, d->one, d->where, known, err);
+			rc = book_check_keys(b, d->one, d->where, is_computed ? known_marks : known, err);
+		if (!rc && is_computed && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(d->one, "marks")))
+			rc = book_fail(b, d->where, err, "series: x: expected \"marks\": true, as lines follow the axis");
+		if (!rc && d->computes_x && !is_computed)
+			rc = book_fail(b, d->where, err, "series: x: expected an expression in every series, or in none");
 		if (!rc && !is_of_rows(d) && !cJSON_GetObjectItemCaseSensitive(d->one, "y"))
 			rc = book_fail(b, d->where, err, "series: y: expected an expression");
 		if (!rc)
@@ -191,7 +202,7 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 			const struct chart_point *p = &d->series[i].point[k];
 			book_put_text(f.file, d->series[i].label);
 			putc(',', f.file);
-			if (d->x_axis == SIZE_MAX)
+			if (d->x_axis == SIZE_MAX || d->computes_x)
 				fprintf(f.file, "%.17g", p->x);
 			else
 				book_put_text(f.file, b->axis[d->x_axis].value[k].text);
@@ -206,7 +217,7 @@ static int write_data(const struct book *b, const struct drawing *d, struct orr_
 /* Returns the names of the positions on the x axis, for bars or if some x is not a number; NULL: the axis has numbers. */
 static const char **categories(const struct book *b, struct drawing *d)
 {
-	if (is_of_rows(d))
+	if (is_of_rows(d) || d->computes_x)
 		return NULL;
 	const struct book_axis *x = &b->axis[d->x_axis];
 	bool are_named = d->chart.kind == CHART_BARS || d->chart.kind == CHART_STACKED;
@@ -264,8 +275,8 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	const char **names = NULL;
 	if (!rc) {
 		d->chart.file = file;
-		names = categories(b, d);
 		rc = add_all_series(b, d, err);
+		names = categories(b, d);
 		d->chart.series = d->series;
 	}
 	if (!rc)

@@ -196,6 +196,14 @@ ORR_API void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s)
 /* Returns a uniform number in [0,1) from the policy's random stream. */
 ORR_API double orr_serve_uniform(struct orr_serve *w);
 
+/* ---- accuracy of an ensemble by the answers received (serve.quality) ---- */
+
+/* Returns the number of sub-learners of serve.quality; 0: not set. */
+ORR_API uint32_t orr_serve_quality_members(const struct orr_serve *w);
+/* Returns the accuracy with the answers whose bits are set in `received` (bit k: sub-learner k); NAN if serve.quality is not set or has no
+ * such sub-learner. */
+ORR_API double orr_serve_quality(const struct orr_serve *w, uint64_t received);
+
 /* ---- batches of table models ---- */
 
 enum orr_run_flag {

@@ -37,6 +37,7 @@ struct mdp {
 	enum orr_late_how late;
 	const double *quality; /* by number of answers or by set of devices; owned by the arguments */
 	size_t n_quality;
+	bool reads_world;     /* the quality is that of serve.quality: device k has sub-learner k */
 	struct orr_fifo open; /* requests that wait for answers */
 	struct orr_fifo held; /* requests that wait for a device */
 };
@@ -59,7 +60,7 @@ static double quality_of(const struct mdp *m, struct orr_serve *w, orr_req r)
 		return m->quality[n];
 	for (uint32_t k = 0; k < m->n; k++)
 		set |= (uint32_t)orr_req_has_answer(w, r, m->device[k].replica) << k;
-	return m->quality[set];
+	return m->n_quality ? m->quality[set] : orr_serve_quality(w, set);
 }
 
 /* Ends a request with the answers that it has. */
@@ -71,7 +72,7 @@ static void decide(struct mdp *m, struct orr_serve *w, orr_req r, bool is_late)
 	orr_req_observe(w, r, "answers", n);
 	orr_req_observe(w, r, "deadline_share", is_late);
 	orr_req_observe(w, r, "unanswered_share", !n);
-	if (m->n_quality)
+	if (m->n_quality || m->reads_world)
 		orr_req_observe(w, r, "quality", quality_of(m, w, r));
 	orr_fifo_remove(w, orr_req_mark(w, r) == HELD ? &m->held : &m->open, r);
 	if (orr_req_get(w, r, &info) && info.state == ORR_REQ_RUNNING)
@@ -420,9 +421,15 @@ static bool read_devices(struct mdp *m, const struct orr_serve *w, const struct 
 	return true;
 }
 
-static bool read_quality(struct mdp *m, const struct orr_args *args, struct orr_error *err)
+static bool read_quality(struct mdp *m, const struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
+	uint32_t members = m->is_single ? 0 : orr_serve_quality_members(w);
 	m->quality = orr_arg_list(args, "quality", &m->n_quality);
+	m->reads_world = members && !m->n_quality;
+	if (m->reads_world && members != m->n) {
+		orr_fail(err, ORR_EINPUT, "serve.quality: expected %u sub-learners, one per device, found %u", m->n, members);
+		return false;
+	}
 	bool by_set = m->n < 24 && m->n_quality == (size_t)1 << m->n;
 	if (!m->n_quality || m->n_quality == m->n + 1u || by_set)
 		return true;
@@ -455,7 +462,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	m->is_single = !strcmp(orr_arg_text(args, "variant"), "single");
 	m->late = !strcmp(orr_arg_text(args, "late"), "cancel") ? ORR_LATE_CANCEL : ORR_LATE_DETACH;
 	m->fuse_s = (double)orr_arg_time_ns(args, "fusion") / 1e9;
-	if (!read_devices(m, w, args, err) || !read_quality(m, args, err) || !choose(m, w, args, err)) {
+	if (!read_devices(m, w, args, err) || !read_quality(m, w, args, err) || !choose(m, w, args, err)) {
 		orr_free(m);
 		return NULL;
 	}
@@ -483,8 +490,9 @@ static const struct orr_param params[] = { ORR_PARAM_CHOICE("variant", "all", "a
 	ORR_PARAM_TIME("fusion", "0", "time to combine the answers"),
 	ORR_PARAM_CHOICE("late", "detach", "detach|cancel", "devices that are late at the deadline compute to the end, or stop"),
 	ORR_PARAM_LIST("quality", "",
-		"quality of the result by number of answers (0, 1, ..), or by set of devices that answered (sum of 2^device); empty: not "
-		"reported"),
+		"quality of the result by number of answers (0, 1, ..), or by set of devices that answered (sum of 2^device); empty: that "
+		"of "
+		"serve.quality, if set"),
 	ORR_PARAM_END };
 
 static const struct orr_serve_ops ops = {

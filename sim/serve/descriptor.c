@@ -40,6 +40,7 @@ static void configure(const struct scenario *s, struct serve_state *t)
 		.n_deployments = t->n_deployments,
 		.failures = t->failures,
 		.options = s->options,
+		.quality = t->quality,
 		.usd_per_gpu_hour = t->prices.is_known ? t->prices.usd_per_gpu_hour : NULL,
 		.seed = s->seed,
 		.until_ns = s->until_ns,

@@ -4,6 +4,7 @@
 
 #include "serve/fleet.h"
 #include "serve/front.h"
+#include "serve/quality.h"
 
 #include "base/sbuf.h"
 #include "results/batches.h"
@@ -256,6 +257,7 @@ void serve_metrics_end(struct orr_serve *w)
 	put_fleet(w);
 	put_models(w);
 	front_measure(w);
+	quality_metrics(w->config->quality, w->set->ci_level, w->result);
 	if (!m->has_begun)
 		return;
 	summary_series(w->result, "in_system", &m->live, 1);

@@ -64,6 +64,9 @@ const struct orr_param serve_options[] = { ORR_PARAM_CHOICE("router", "auto",
 	ORR_PARAM_REAL("loss", "0", 0, 1, "probability that the answer of a replica to a request of a table model never comes"),
 	ORR_PARAM_CHOICE(
 		"tbt", "tpot", "tpot|splitwise", "time per output token: tpot (end - first) / (n - 1); splitwise (end - first) / n"),
+	ORR_PARAM_TEXT("quality", "",
+		"accuracy by received answers: 2^n numbers separated by commas, bit k of the position being answer k; or "
+		"boost:NAME=VALUE,.. trains sub-learners (docs/models/boost.md)"),
 	ORR_PARAM_INT("max_calls_per_instant", "1000", 1, 1e9,
 		"largest number of schedule() calls per replica at one instant; more calls are an error"),
 	ORR_PARAM_REAL("warmup", "0", 0, 0.9, "share of requests, counted from the first, excluded from means"),

@@ -5,6 +5,7 @@
 #include "serve/front.h"
 #include "serve/lane.h"
 #include "serve/memory.h"
+#include "serve/quality.h"
 #include "serve/runs.h"
 
 #include "base/mem.h"
@@ -353,6 +354,16 @@ void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s)
 double orr_serve_uniform(struct orr_serve *w)
 {
 	return rng_uniform(&w->policy_rng);
+}
+
+uint32_t orr_serve_quality_members(const struct orr_serve *w)
+{
+	return quality_members(w->config->quality);
+}
+
+double orr_serve_quality(const struct orr_serve *w, uint64_t received)
+{
+	return quality_of(w->config->quality, received);
 }
 
 /* ---- series and errors of the policy ---- */

@@ -323,6 +323,8 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
 	if (!rc && !(t->requests = load_trace(s, s->given, orr_arg_real(s->keys, "compress"), err)))
 		rc = err->code ? err->code : ORR_EINPUT;
+	if (!rc && !(t->quality = quality_new(orr_arg_text(s->options, "quality"), err)))
+		rc = err->code;
 	if (!rc)
 		rc = check_rows(s, t, err);
 	if (!rc)
@@ -344,6 +346,7 @@ void serve_state_free(struct serve_state *t)
 	cJSON_Delete(t->models);
 	mem_free(t->deployment);
 	serve_prices_free(&t->prices);
+	quality_free(t->quality);
 	mem_free(t->times_note);
 	mem_free(t->cache_note);
 	setting_free(&t->set);

@@ -16,6 +16,7 @@
 #ifndef ORR_SERVE_SCENARIO_H
 #define ORR_SERVE_SCENARIO_H
 
+#include "serve/quality.h"
 #include "serve/serve.h"
 #include "step/setting.h"
 #include "world/inputs.h"
@@ -43,9 +44,10 @@ struct serve_state {
 	struct failures *failures;
 	struct orr_args *failure_options;
 	struct serve_prices prices;
-	char *times_note; /* source of the cost models */
-	char *cache_note; /* sizes of the KV caches of replicas; NULL: no language model */
-	int kv_precision; /* enum precision, or SERVED_KV_AUTO */
+	struct quality *quality; /* of serve.quality; NULL: none */
+	char *times_note;        /* source of the cost models */
+	char *cache_note;        /* sizes of the KV caches of replicas; NULL: no language model */
+	int kv_precision;        /* enum precision, or SERVED_KV_AUTO */
 	const struct device *device[CLUSTER_MAX_TYPES];
 	const struct profile *profile[CLUSTER_MAX_TYPES];
 	struct serve_config config;

@@ -7,6 +7,7 @@
 #include "serve/guard.h"
 #include "serve/lane.h"
 #include "serve/metrics.h"
+#include "serve/quality.h"
 #include "serve/remarks.h"
 #include "serve/route.h"
 #include "serve/runs.h"
@@ -223,6 +224,7 @@ struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_h
 	w->watch = watch_new(label, c->policy_timeout_s);
 	watch_noun(w->watch, "request");
 	w->set = settings_new(c, &w->error);
+	quality_train(c->quality); /* takes longer than a policy's call may */
 	if (w->set)
 		replicas_begin(w);
 	if (!w->error.code)

@@ -53,6 +53,8 @@ enum serve_use {
 					     * default */
 };
 
+struct quality;
+
 struct serve_config {
 	const struct reqset *requests;
 	uint64_t replication; /* index of the random streams (reqset_open()) */
@@ -72,6 +74,7 @@ struct serve_config {
 	uint32_t n_deployments;
 	const struct failures *failures; /* node failures; NULL: nodes never fail */
 	const struct orr_args *options;  /* of serve_options */
+	struct quality *quality;         /* of serve.quality, trained; NULL: none */
 	const double *usd_per_gpu_hour;  /* price by GPU type; NULL: unknown */
 	uint64_t seed;
 	int64_t until_ns;     /* end of the run; ORR_NEVER: after the last request */

@@ -1,5 +1,5 @@
 # requests, replicas, batches; files are listed bottom first: a file calls only files before it (serve/world.h)
-liborrery_a_SOURCES += sim/serve/options.c sim/serve/world.c sim/serve/due.c sim/serve/metrics.c sim/serve/guard.c
+liborrery_a_SOURCES += sim/serve/quality.c sim/serve/quality.h sim/serve/options.c sim/serve/world.c sim/serve/due.c sim/serve/metrics.c sim/serve/guard.c
 liborrery_a_SOURCES += sim/serve/load.c sim/serve/answers.c sim/serve/requests.c
 liborrery_a_SOURCES += sim/serve/memory.c sim/serve/front.c sim/serve/runs.c sim/serve/loading.c sim/serve/batches.c sim/serve/preempt.c sim/serve/late.c
 liborrery_a_SOURCES += sim/serve/prefix.c sim/serve/decodes.c sim/serve/kv.c sim/serve/group.c sim/serve/lane.c sim/serve/iterate.c sim/serve/move.c

@@ -13,5 +13,8 @@ is "$(value regret-logistic-never) $(value share-logistic-never) $(value share-l
 is "$(awk -v a="$(simulated share-logistic-improving)" -v b="$(simulated share-logistic-improving-2)" -v c="$(simulated share-logistic-successive-halving)" \
   'BEGIN { print((c < a && a <= b && b < 1) ? "ordered" : a " " b " " c) }')" ordered "a rule that keeps more branches runs more; halving does least"
 is "$(awk -v a="$(simulated regret-logistic-satisfied)" 'BEGIN { print((a > 0.1) ? "large" : a) }')" large "the first two of ascending rates are not the best"
-drawn saving memory regret-logistic
+drawn saving memory pruning-logistic regret-logistic
+is "$(awk -F, '$1 == "\"successive halving\"" && $2 > 0.3 && $2 < 0.37 && $3 >= 0 && $3 < 0.01' "$work/out/pruning-logistic.csv" | wc -l)" 2 \
+  "the figure of regret over work has a mark of each seed"
+is "$(grep -c '^"all branches",1,0,' "$work/out/pruning-logistic.csv")" 2 "all branches: all of the work, no regret"
 tap_done

@@ -33,6 +33,9 @@ static const char charts[] =
 	"'{q.${order}.makespan} + N'}]},\n"
 	" {'name': 'stack', 'kind': 'stacked', 'x': {'axis': 'N'}, 'y': {'log': true}, 'series': [{'label': 'a', 'y': "
 	"'N'}, {'label': 'b', 'y': '2'}]},\n"
+	" {'name': 'marks', 'kind': 'lines', 'x': {'axis': 'order', 'label': 'm'}, 'series': [{'label': '${N}', 'each': ['N'], 'x': 'two * "
+	"N', "
+	"'y': 'N + 0.5', 'marks': true}]},\n"
 	" {'name': 'named', 'kind': 'lines', 'x': {'axis': 'order'}, 'series': [{'label': 'a', 'y': '1'}]},\n"
 	" {'name': 'seconds', 'kind': 'timeline', 'x': {'unit': 's'}, 'series': [{'label': 'q', 'rows': 'q[N=1].fifo.queue_length'}]},\n"
 	" {'name': 'days', 'kind': 'timeline', 'x': {'unit': 'd'}, 'series': [{'label': 'q', 'rows': 'q[N=1].fifo.queue_length'}]},\n"
@@ -82,6 +85,7 @@ static void test_data(void)
 	data_is("o/bars-2.csv", "series,x,y,low,high\n'm','fifo',,,\n'm','sjf',,,\n");
 	data_is("o/bars-3.csv", "series,x,y,low,high\n'm','fifo',13,,\n'm','sjf',13,,\n");
 	data_is("o/stack.csv", "series,x,y,low,high\n'a','1',1,,\n'a','2',2,,\n'a','3',3,,\n'b','1',2,,\n'b','2',2,,\n'b','3',2,,\n");
+	data_is("o/marks.csv", "series,x,y,low,high\n'1',2,1.5,,\n'1',2,1.5,,\n'2',4,2.5,,\n'2',4,2.5,,\n'3',6,3.5,,\n'3',6,3.5,,\n");
 	data_is("o/named.csv", "series,x,y,low,high\n'a','fifo',1,,\n'a','sjf',1,,\n");
 	data_is("o/gone.csv", "series,x,y,low,high\n");
 	data_is("o/first.csv", "series,x,y,low,high\n'a','x',1,,\n'a','1',1,,\n");
@@ -361,6 +365,13 @@ static void test_figure_refusals(void)
 			"$.figures[0]: expression \"z\": unknown name at \"z\"" },
 		{ "[{'name': 'f', 'kind': 'bars', " AXIS "'series': [{'label': 'a', 'y': 1, 'rows': 'z'}]}]",
 			"$.figures[0]: unknown key \"rows\"; did you mean low" },
+		{ "[{'name': 'f', 'kind': 'bars', " AXIS "'series': [{'label': 'a', 'x': 1, 'y': 1}]}]",
+			"$.figures[0]: unknown key \"x\"; did you mean y" },
+		{ "[{'name': 'f', 'kind': 'lines', " AXIS "'series': [{'label': 'a', 'x': 1, 'y': 1}]}]",
+			"$.figures[0]: series: x: expected \"marks\": true, as lines follow the axis" },
+		{ "[{'name': 'f', 'kind': 'lines', " AXIS
+		  "'series': [{'label': 'a', 'x': 1, 'y': 1, 'marks': true}, {'label': 'b', 'y': 1}]}]",
+			"$.figures[0]: series: x: expected an expression in every series, or in none" },
 		{ "[{'name': 'f', 'kind': 'stacked', " AXIS "'series': [{'label': 'a', 'y': 1, 'low': 1}]}]",
 			"$.figures[0]: unknown key \"low\"; the first known is label" },
 		{ "[{'name': 'f', 'kind': 'cdf', 'x': {'label': 's'}, 'series': [{'label': 'a', 'y': 1}]}]",
