@@ -127,9 +127,10 @@ static void timer(void *self, struct orr_serve *w, orr_req r)
 static bool start_on(struct orr_serve *w, const struct device *d, orr_req r)
 {
 	struct orr_batch b = { .model = d->model, .req = &r, .n = 1, .flags = ORR_RUN_PART | ORR_RUN_QUEUE };
-	if (isnan(orr_model_latency(w, d->replica, d->model, orr_req_samples(w, r), orr_req_length(w, r))))
-		b.samples = orr_model_batch_for(w, d->model, orr_req_samples(w, r));
-	return orr_run_fits(w, d->replica, &b, 0) && orr_run_start(w, d->replica, &b);
+	if (orr_run_fits(w, d->replica, &b, 0))
+		return orr_run_start(w, d->replica, &b) != 0;
+	b.samples = orr_model_batch_for(w, d->model, orr_req_samples(w, r));
+	return b.samples && orr_run_fits(w, d->replica, &b, 0) && orr_run_start(w, d->replica, &b);
 }
 
 /* Returns the device that would end a request first; NULL: none is up. */
