@@ -80,16 +80,21 @@ static int add_bars(struct album *a, const struct run_result *const *runs, size_
 	return code;
 }
 
-/* Adds the figures of the single run r; no-op if it has no data for them. */
-static int add_timeline(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
+int figures_timeline(struct album *a, const struct run_result *r, const char *file, struct orr_error *err)
 {
 	size_t titles, rows = figure_data_timeline(&a->script, r, FIGURE_DEVICES, &titles);
 	if (!rows)
 		return ORR_OK;
+	size_t key_rows = 1 + (titles > 3 ? (titles + 1) / 2 : 1); /* a row for the label, then the rows of plots/timeline.gp */
+	return album_add(a, file, "timeline", (struct layout){ 0.6 + 0.22 * (double)rows, key_rows }, err);
+}
+
+/* Adds the figures of the single run r; no-op if it has no data for them. */
+static int add_timeline(struct album *a, const struct run_result *r, const char *name, struct orr_error *err)
+{
 	struct sbuf file = { 0 };
 	sbuf_printf(&file, "timeline-%s", name);
-	size_t key_rows = 1 + (titles > 3 ? (titles + 1) / 2 : 1); /* a row for the label, then the rows of plots/timeline.gp */
-	int code = album_add(a, sbuf_text(&file), "timeline", (struct layout){ 0.6 + 0.22 * (double)rows, key_rows }, err);
+	int code = figures_timeline(a, r, sbuf_text(&file), err);
 	sbuf_free(&file);
 	return code;
 }
@@ -127,11 +132,12 @@ static int add_single(struct album *a, const struct run_result *const *runs, siz
 int figures_write(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err)
 {
 	struct album a = { 0 };
+	bool is_step = n && runs[0]->world && !strcmp(runs[0]->world, "step");
 	int code = add_shared(&a, runs, n, err);
 	if (!code)
 		code = add_bars(&a, runs, n, "samples_per_s", "throughput", "samples/s", err);
 	if (!code)
-		code = add_bars(&a, runs, n, "value", "value", "samples/s per USD/h", err);
+		code = add_bars(&a, runs, n, "value", "value", is_step ? "value (1/(USD s))" : "samples/s per USD/h", err);
 	if (!code)
 		code = spot_figures_shared(&a, runs, n, err);
 	if (!code)

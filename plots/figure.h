@@ -15,7 +15,7 @@
  *   throughput-over-time   samples/s over time
  *   instances-LABEL        instances over time: live, ready, in use
  *   loss           loss of training over time
- *   timeline-LABEL activity of the first FIGURE_DEVICES devices in the last iterations of each run
+ *   timeline-LABEL activity of the first FIGURE_DEVICES devices, or rows that the policy names, in the last iterations of each run
  * A figure without data is omitted. plots/NAME.gp defines the appearance of a figure; it is searched in
  * $ORRERY_DATADIR, in the folder of `make install`, and in the source tree. Neither gnuplot nor a shell executes user text:
  * gnuplot_quote() quotes labels, and gnuplot runs in the output directory with file names from report_file_names().
@@ -25,10 +25,13 @@
 
 #include <orrery/api.h>
 
+#include "plots/album.h"
 #include "results/result.h"
 
 enum { FIGURE_GANTT_JOBS = 30, FIGURE_DEVICES = 16 };
 
+/* Adds the timeline of one run as `file`; no-op if the run has no spans. */
+int figures_timeline(struct album *a, const struct run_result *r, const char *file, struct orr_error *err);
 /* Writes the figures; creates dir if needed. ORR_EDEVICE: gnuplot is not installed (the text names the remedy); the caller may treat
  * this as a warning. */
 int figures_write(const char *dir, const struct run_result *const *runs, size_t n, struct orr_error *err);

@@ -7,6 +7,13 @@ set yrange [devices+0.5:0.5]
 unset grid
 set ytics scale 0 ('' 1)
 do for [i=1:devices] { set ytics add (device[i] i) }
+# Long names leave a narrow plot: at most seven tics.
+longest = 0
+do for [i=1:devices] { longest = strlen(device[i]) > longest ? strlen(device[i]) : longest }
+least = time_end / 6.0
+power = 10.0**floor(log10(least))
+step = least <= 2*power ? 2*power : least <= 5*power ? 5*power : 10*power
+if (longest > 4) { set xtics step; set ylabel "" }
 set style fill solid 1.0 noborder
 # Horizontal, because the page may be one row high: a vertical legend would be cut off or cover the rows.
 set key horizontal maxcols (titles > 3 ? 2 : 3) samplen 1.5 width 1 title label[1] left

@@ -2,10 +2,12 @@
 /* Data of plots/timeline.gp: busy times of each device, and times of its messages in flight. */
 #include "plots/figure_data.h"
 
+#include "base/mem.h"
 #include "plots/gnuplot.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEVICES = 64 };
@@ -13,41 +15,82 @@ enum { MAX_DEVICES = 64 };
 static const char *const kinds[] = { "forward", "backward", "recompute", "optimizer", "codec", "work", "send" };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+struct device_place {
+	uint32_t device;
+	const char *name; /* of its row; NULL: the device's number */
+	size_t row;
+	uint32_t band; /* place among the devices of its row */
+};
+
+/* A row: a device, or the devices of one name. */
+struct row {
+	uint32_t device; /* lowest number */
+	const char *name;
+	uint32_t bands;
+};
+
 struct view {
-	uint32_t device[MAX_DEVICES];
+	struct device_place *place; /* ordered by device */
+	size_t n_places;
+	struct row row[MAX_DEVICES];
 	size_t n;
 	double from_s, to_s;
 };
 
-static size_t row_of(const struct view *v, uint32_t device)
+static int by_device(const void *a, const void *b)
 {
-	size_t k = 0;
-	while (k < v->n && v->device[k] != device)
-		k++;
-	return k;
+	const struct device_place *x = a, *y = b;
+	return (x->device > y->device) - (x->device < y->device);
 }
 
-/* Finds the devices in order of their numbers, and the time from their first span to their last. */
-static struct view find_view(const struct run_result *r, size_t max_devices)
+static const struct device_place *place_of(const struct view *v, const struct span_row *s)
 {
-	struct view v = { .from_s = INFINITY, .to_s = -INFINITY };
-	max_devices = max_devices < MAX_DEVICES ? max_devices : MAX_DEVICES;
+	const struct device_place key = { .device = s->device };
+	return bsearch(&key, v->place, v->n_places, sizeof key, by_device);
+}
+
+/* Returns the row of a name, or the number of rows. */
+static size_t row_named(const struct view *v, const char *name)
+{
+	size_t k = 0;
+	while (name && k < v->n && !(v->row[k].name && !strcmp(v->row[k].name, name)))
+		k++;
+	return name ? k : v->n;
+}
+
+static const char *name_of(const struct run_result *r, uint32_t device)
+{
+	size_t i = 0;
+	while (i < r->n_endpoints && r->endpoints[i].device != device)
+		i++;
+	return i < r->n_endpoints ? r->endpoints[i].name : NULL;
+}
+
+/* Assigns devices to rows in order of their numbers, and finds the time from the first span of these rows to the last. */
+static struct view find_view(const struct run_result *r, size_t max_rows)
+{
+	struct view v = { .place = mem_alloc((r->n_spans + 1) * sizeof *v.place), .from_s = INFINITY, .to_s = -INFINITY };
+	max_rows = max_rows < MAX_DEVICES ? max_rows : MAX_DEVICES;
+	for (size_t i = 0; i < r->n_spans; i++)
+		v.place[i] = (struct device_place){ .device = r->spans[i].device };
+	qsort(v.place, r->n_spans, sizeof *v.place, by_device);
 	for (size_t i = 0; i < r->n_spans; i++) {
-		uint32_t device = r->spans[i].device;
-		if (row_of(&v, device) < v.n)
+		struct device_place *p = &v.place[v.n_places];
+		if (v.n_places && p[-1].device == v.place[i].device)
 			continue;
-		size_t k = v.n < max_devices ? v.n++ : max_devices;
-		while (k && v.device[k - 1] > device) {
-			if (k < max_devices)
-				v.device[k] = v.device[k - 1];
-			k--;
-		}
-		if (k < max_devices)
-			v.device[k] = device;
+		*p = v.place[i];
+		p->name = name_of(r, p->device);
+		v.n_places++;
+		p->row = row_named(&v, p->name);
+		if (p->row == max_rows)
+			continue;
+		if (p->row == v.n)
+			v.row[v.n++] = (struct row){ .device = p->device, .name = p->name };
+		p->band = v.row[p->row].bands++;
 	}
 	for (size_t i = 0; i < r->n_spans; i++) {
 		const struct span_row *s = &r->spans[i];
-		if (row_of(&v, s->device) == v.n)
+		if (place_of(&v, s)->row == max_rows)
 			continue;
 		v.from_s = fmin(v.from_s, s->start_s);
 		v.to_s = fmax(v.to_s, s->end_s);
@@ -55,18 +98,21 @@ static struct view find_view(const struct run_result *r, size_t max_devices)
 	return v;
 }
 
-/* Adds the spans of one kind. Work fills the upper two thirds of a device's row, messages the lower third. */
+/* Adds the spans of one kind. Work fills the upper two thirds of a row, messages the lower third. Each device has a band of its
+ * row. */
 static bool put_kind(struct sbuf *b, const struct run_result *r, const struct view *v, const char *kind, double unit_s)
 {
 	bool has_any = false;
 	for (size_t i = 0; i < r->n_spans; i++) {
 		const struct span_row *s = &r->spans[i];
-		size_t row = row_of(v, s->device);
-		if (row == v->n || strcmp(s->kind, kind) || !(s->end_s > s->start_s))
+		const struct device_place *p = place_of(v, s);
+		if (p->row >= v->n || strcmp(s->kind, kind) || !(s->end_s > s->start_s))
 			continue;
 		bool is_message = !strcmp(kind, "send");
-		sbuf_printf(b, "%.9g %.9g %.9g %.9g\n", (s->start_s - v->from_s) / unit_s, (s->end_s - v->from_s) / unit_s,
-			(double)row + (is_message ? 1.18 : 0.62), (double)row + (is_message ? 1.38 : 1.14));
+		double height = (is_message ? 0.2 : 0.52) / v->row[p->row].bands;
+		double top = (double)p->row + (is_message ? 1.18 : 0.62) + height * p->band;
+		sbuf_printf(
+			b, "%.9g %.9g %.9g %.9g\n", (s->start_s - v->from_s) / unit_s, (s->end_s - v->from_s) / unit_s, top, top + height);
 		has_any = true;
 	}
 	if (!has_any)
@@ -80,8 +126,10 @@ size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, siz
 	struct view v = find_view(r, max_devices);
 	*titles = 0;
 	bool has[KINDS];
-	if (!(v.to_s > v.from_s))
+	if (!(v.to_s > v.from_s)) {
+		mem_free(v.place);
 		return 0;
+	}
 	double unit_s = v.to_s - v.from_s >= 5 ? 1 : v.to_s - v.from_s >= 5e-3 ? 1e-3 : 1e-6;
 	sbuf_puts(script, "$data << EOD\n");
 	for (size_t k = 0; k < KINDS; k++) {
@@ -98,10 +146,17 @@ size_t figure_data_timeline(struct sbuf *script, const struct run_result *r, siz
 		sbuf_printf(script, "kind[%zu] = '%s'\nis_there[%zu] = %d\n", k + 1, strcmp(kinds[k], "send") ? kinds[k] : "messages",
 			k + 1, has[k]);
 	sbuf_printf(script, "devices = %zu\narray device[%zu]\n", v.n, v.n);
-	for (size_t k = 0; k < v.n; k++)
-		sbuf_printf(script, "device[%zu] = '%" PRIu32 "'\n", k + 1, v.device[k]);
+	for (size_t k = 0; k < v.n; k++) {
+		sbuf_printf(script, "device[%zu] = ", k + 1);
+		if (v.row[k].name)
+			gnuplot_quote(script, v.row[k].name, FIGURE_LABEL_BYTES);
+		else
+			sbuf_printf(script, "'%" PRIu32 "'", v.row[k].device);
+		sbuf_putc(script, '\n');
+	}
 	sbuf_puts(script, "n = 1\narray label[1]\nlabel[1] = ");
 	gnuplot_quote(script, r->label ? r->label : "", FIGURE_LABEL_BYTES);
 	sbuf_putc(script, '\n');
+	mem_free(v.place);
 	return v.n;
 }

@@ -63,6 +63,10 @@ struct device_row {
 struct span_row {
 #include "results/columns.def"
 };
+#define ENDPOINT ROWS_OF
+struct endpoint_row {
+#include "results/columns.def"
+};
 #define REQUEST ROWS_OF
 struct request_row {
 #include "results/columns.def"

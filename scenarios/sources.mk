@@ -43,6 +43,6 @@ nobase_dist_pkgdata_DATA += scenarios/auto-parallel/figures.json scenarios/auto-
 nobase_dist_pkgdata_DATA += scenarios/dorylus/figures.json scenarios/dorylus/published.csv scenarios/dorylus/README.md \
 	scenarios/dorylus/amazon.json scenarios/dorylus/friendster.json scenarios/dorylus/reddit-small.json scenarios/dorylus/reddit-large.json \
 	scenarios/dorylus/gpu.json scenarios/dorylus/sweep-amazon.json scenarios/dorylus/sweep-friendster.json \
-	scenarios/dorylus/tuned-amazon.json scenarios/dorylus/learning.json
+	scenarios/dorylus/tuned-amazon.json scenarios/dorylus/tuned-friendster.json scenarios/dorylus/learning.json
 nobase_dist_pkgdata_DATA += scenarios/mdp/figures.json scenarios/mdp/published.csv scenarios/mdp/README.md scenarios/mdp/submodels.json \
 	scenarios/mdp/whole.json scenarios/mdp/timeouts.json scenarios/mdp/load.json scenarios/mdp/load-whole.json

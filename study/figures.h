@@ -71,6 +71,7 @@ struct book {
 	struct book_published *published;
 	size_t n_published;
 	size_t bound[BOOK_MAX_AXES]; /* index of each axis's value; SIZE_MAX: none */
+	struct world_output output;  /* of the study */
 	struct study *study;
 	bool has_results; /* the runs have ended */
 };
@@ -111,6 +112,9 @@ int book_distribution(struct book *b, const char *text, const char *where, struc
  * unit_s. */
 int book_timeline(
 	struct book *b, const char *text, const char *where, double unit_s, struct chart_point **out, size_t *n, struct orr_error *err);
+/* Writes FILE.csv and adds FILE to the album (NULL: none): the timeline of the run at "rows" of the figure. */
+int book_spans(struct book *b, const cJSON *figure, const char *where, const char *file, const char *out_dir, struct album *album,
+	struct orr_error *err);
 /* Writes FILE.pdf, .svg, .png and .csv of each figure. */
 int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_error *err);
 /* Writes table.csv and table.txt; also appends the text to out. */

@@ -171,25 +171,6 @@ static int set_axes(struct book *b, struct drawing *d, struct orr_error *err)
 	return rc ? rc : number_or(b, y, "max", NAN, d->where, &d->chart.y_max, err);
 }
 
-void book_put_text(FILE *f, const char *s)
-{
-	putc('"', f);
-	for (; s && *s; s++) {
-		if (*s == '"')
-			putc('"', f);
-		putc(*s, f);
-	}
-	putc('"', f);
-}
-
-void book_put_real(FILE *f, double v)
-{
-	if (isfinite(v))
-		fprintf(f, ",%.17g", v);
-	else
-		putc(',', f);
-}
-
 static int write_data(const struct book *b, const struct drawing *d, struct orr_error *err)
 {
 	struct outfile f;
@@ -254,24 +235,13 @@ static bool kind_named(const char *name, enum chart_kind *out)
 	return false;
 }
 
-/* Adds one chart, with the figure's own axes bound. */
-static int add_chart(struct book *b, void *ctx, struct orr_error *err)
+/* Draws lines, bars or curves of rows. */
+static int draw(struct book *b, struct drawing *d, const char *file, struct orr_error *err)
 {
-	struct drawing *d = ctx;
-	const char *name = book_string(b, d->json, "name", d->where, err), *kind = book_string(b, d->json, "kind", d->where, err);
-	if (!name)
-		return book_fail(b, d->where, err, "name: expected a file name without suffix");
-	d->chart = (struct chart){ .kind = CHART_LINES };
-	if (!kind || !kind_named(kind, &d->chart.kind))
-		return book_fail(b, d->where, err, "kind: expected lines, bars, stacked, timeline or cdf");
 	d->series = NULL;
 	d->cap_series = 0;
 	d->x_label = d->y_label = NULL;
-	char *file = book_text(b, name, d->where, err);
-	int rc = !file ? ORR_EINPUT
-		 : is_file_name(file)
-			 ? set_axes(b, d, err)
-			 : book_fail(b, d->where, err, "name: \"%.60s\" is no file name of letters, digits and . _ + = -", file);
+	int rc = set_axes(b, d, err);
 	const char **names = NULL;
 	if (!rc) {
 		d->chart.file = file;
@@ -295,6 +265,28 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	mem_free(d->x_label);
 	mem_free(d->y_label);
 	mem_free(names);
+	return rc;
+}
+
+/* Adds one chart, with the figure's own axes bound. */
+static int add_chart(struct book *b, void *ctx, struct orr_error *err)
+{
+	struct drawing *d = ctx;
+	const char *name = book_string(b, d->json, "name", d->where, err), *kind = book_string(b, d->json, "kind", d->where, err);
+	if (!name)
+		return book_fail(b, d->where, err, "name: expected a file name without suffix");
+	bool is_spans = kind && !strcmp(kind, "spans");
+	d->chart = (struct chart){ .kind = CHART_LINES };
+	if (!is_spans && (!kind || !kind_named(kind, &d->chart.kind)))
+		return book_fail(b, d->where, err, "kind: expected lines, bars, stacked, timeline, spans or cdf");
+	char *file = book_text(b, name, d->where, err);
+	int rc = !file ? ORR_EINPUT
+		 : is_file_name(file)
+			 ? ORR_OK
+			 : book_fail(b, d->where, err, "name: \"%.60s\" is no file name of letters, digits and . _ + = -", file);
+	if (!rc)
+		rc = is_spans ? book_spans(b, d->json, d->where, file, d->out_dir, d->no_figures ? NULL : d->album, err)
+			      : draw(b, d, file, err);
 	mem_free(file);
 	return rc;
 }
@@ -309,7 +301,8 @@ int book_draw(struct book *b, const char *out_dir, bool no_figures, struct orr_e
 	cJSON_ArrayForEach(d.json, list)
 	{
 		snprintf(d.where, sizeof d.where, "$.figures[%d]", i++);
-		if (!rc)
+		const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(d.json, "kind"));
+		if (!rc && !(kind && !strcmp(kind, "spans"))) /* book_spans() checks the keys of its kind */
 			rc = book_check_keys(b, d.json, d.where, known, err);
 		if (!rc)
 			rc = book_each(b, cJSON_GetObjectItemCaseSensitive(d.json, "each"), d.where, add_chart, &d, err);

@@ -2,6 +2,7 @@
 /* Keys and messages of a book. */
 #include "study/figures.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -38,4 +39,23 @@ const char *book_string(const struct book *b, const cJSON *o, const char *key, c
 	if (v && !cJSON_IsString(v))
 		book_fail(b, where, err, "%s: expected a string", key);
 	return cJSON_IsString(v) ? v->valuestring : NULL;
+}
+
+void book_put_text(FILE *f, const char *s)
+{
+	putc('"', f);
+	for (; s && *s; s++) {
+		if (*s == '"')
+			putc('"', f);
+		putc(*s, f);
+	}
+	putc('"', f);
+}
+
+void book_put_real(FILE *f, double v)
+{
+	if (isfinite(v))
+		fprintf(f, ",%.17g", v);
+	else
+		putc(',', f);
 }

@@ -118,11 +118,26 @@ static int add_run(struct book *b, struct book_run *r, size_t *n_parts, struct o
 	return rc;
 }
 
+/* Returns whether the book has a figure of kind spans, for which runs of the step world must keep their spans. */
+static bool wants_spans(const struct book *b)
+{
+	const cJSON *f = NULL;
+	cJSON_ArrayForEach(f, cJSON_GetObjectItemCaseSensitive(b->json, "figures"))
+	{
+		const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(f, "kind"));
+		if (kind && !strcmp(kind, "spans"))
+			return true;
+	}
+	return false;
+}
+
 int book_run_all(struct book *b, const struct world_output *o, struct orr_error *err)
 {
 	size_t n_parts = 0;
 	int rc = ORR_OK;
-	b->study = study_new(o);
+	b->output = *o;
+	b->output.has_spans = wants_spans(b);
+	b->study = study_new(&b->output);
 	for (size_t i = 0; i < b->n_runs && !rc; i++)
 		rc = add_run(b, &b->run[i], &n_parts, err);
 	if (!rc)

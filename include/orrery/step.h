@@ -147,6 +147,10 @@ enum orr_memory {
  * `what` ("stage 3"; copied). */
 ORR_API void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double bytes, const char *what);
 
+/* In create(): names the row of an endpoint in timelines ("weight server 0"; copied). Endpoints with equal names share a row. If any
+ * endpoint has a name, timeline figures show only these. */
+ORR_API void orr_endpoint_name(struct orr_step *s, uint32_t endpoint, const char *name);
+
 /*
  * Declares lanes: parallel copies of one graph (data-parallel replicas, ranks of a tensor-parallel group). After this call the
  * "device" of an op is a position 0..positions-1, and an op represents the same op in every lane. Position p of lane l is the

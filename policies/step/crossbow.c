@@ -297,8 +297,8 @@ static void describe(void *self, char *out, size_t size)
 	double factor = c->alpha * (c->f.gpus * c->learners + 1);
 	if (factor >= 2 && n > 0 && (size_t)n < size)
 		snprintf(out + n, size - (size_t)n,
-			"; alpha (k + 1) = %.4g for k = %u learners: averaging diverges at 2 and above: lower alpha", factor,
-			c->f.gpus * c->learners);
+			"; alpha (k + 1) = %.4g for k = %u learners: averaging diverges at 2 and above: expected alpha below %.3g", factor,
+			c->f.gpus * c->learners, 2.0 / (c->f.gpus * c->learners + 1));
 }
 
 static const struct orr_step_ops ops = { .create = create, .destroy = destroy, .build = build, .describe = describe, .ended = ended };

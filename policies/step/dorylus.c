@@ -15,6 +15,8 @@
 
 #include <stdio.h>
 
+enum { SHOWN = 4 }; /* number of graph and of weight servers in timelines */
+
 /* ---- tasks ---- */
 
 static int32_t priority_of(const struct chunk *c)
@@ -218,6 +220,24 @@ static void grow_ring(struct dorylus *d)
 	d->ring = n;
 }
 
+/* Names the rows of timelines: the first graph servers, each with its functions, and the first weight servers. */
+static void name_rows(const struct dorylus *d, struct orr_step *s)
+{
+	char name[48];
+	uint32_t servers = d->servers < SHOWN ? d->servers : SHOWN, weights = d->f.gpus - d->servers;
+	for (uint32_t i = 0; i < servers; i++) {
+		snprintf(name, sizeof name, "graph server %u", i);
+		orr_endpoint_name(s, i, name);
+		snprintf(name, sizeof name, "functions of %u", i);
+		for (uint32_t j = 0; j < d->slots; j++)
+			orr_endpoint_name(s, d->first + i * d->slots + j, name);
+	}
+	for (uint32_t i = 0; i < weights && i < SHOWN; i++) {
+		snprintf(name, sizeof name, "weight server %u", i);
+		orr_endpoint_name(s, d->servers + i, name);
+	}
+}
+
 static void *create(struct orr_step *s, const struct orr_args *args, struct orr_error *err)
 {
 	struct dorylus *d = orr_alloc(1, sizeof *d);
@@ -237,6 +257,7 @@ static void *create(struct orr_step *s, const struct orr_args *args, struct orr_
 		d->window[d->chunk[i].weights_at]++;
 	}
 	grow_ring(d);
+	name_rows(d, s);
 	return d;
 }
 

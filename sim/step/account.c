@@ -41,7 +41,7 @@ int account_options(struct orr_step *s)
 {
 	const struct orr_args *o = s->config->options;
 	s->is_random = strcmp(orr_arg_text(o, "stragglers"), "none") || orr_arg_real(o, "contention_p") > 0;
-	return parse_speeds(s, orr_arg_text(o, "speeds"));
+	return corun_options(s) ? s->error.code : parse_speeds(s, orr_arg_text(o, "speeds"));
 }
 
 /* Returns the factor on all work of a device in one iteration: a function of only (seed, device, iteration). */
@@ -113,6 +113,18 @@ void orr_hold(struct orr_step *s, uint32_t device, enum orr_memory kind, double 
 	d->by_kind[kind] += bytes;
 	d->static_bytes += bytes;
 	memory_grows(s, device);
+}
+
+void orr_endpoint_name(struct orr_step *s, uint32_t endpoint, const char *name)
+{
+	if (s->built || s->building)
+		step_fail(s, ORR_EFAIL, "orr_endpoint_name: allowed in create() only");
+	else if (endpoint >= s->endpoints || !name || !*name)
+		step_fail(s, ORR_EFAIL, "orr_endpoint_name: endpoint %u: expected an endpoint below %u and a name", endpoint, s->endpoints);
+	if (s->error.code)
+		return;
+	mem_free(s->device[endpoint].name);
+	s->device[endpoint].name = mem_strdup(name);
 }
 
 static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool takes)
@@ -348,4 +360,10 @@ void account_result(struct orr_step *s, struct step_result *out)
 		device_result(s, d, of[d], out->simulated, out->iteration_s, &out->device[out->n_devices++]);
 	}
 	mem_free(of);
+	out->name = mem_zalloc(s->endpoints, sizeof *out->name);
+	out->n_names = s->endpoints;
+	for (uint32_t d = 0; d < s->endpoints; d++) {
+		out->name[d] = s->device[d].name;
+		s->device[d].name = NULL;
+	}
 }

@@ -18,6 +18,7 @@ struct device_state {
 	double by_kind[ORR_MEMORY_KINDS];
 	double first_s; /* start of its first compute op; NAN: none */
 	char *what;     /* "stage 3" */
+	char *name;     /* of its row in timelines; NULL: its number */
 	double speed;
 	bool is_used;
 };

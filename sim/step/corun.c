@@ -26,6 +26,22 @@ struct corun {
 	struct running op[STEP_STREAMS];
 };
 
+int corun_options(struct orr_step *s)
+{
+	const struct orr_args *o = s->config->options;
+	size_t n;
+	const double *factor = orr_arg_list(o, "interference_curve", &n);
+	bool is_curve = !strcmp(orr_arg_text(o, "interference"), "curve");
+	for (size_t i = 0; i < n; i++)
+		if (!(factor[i] >= 1) || factor[i] > 1e6)
+			return orr_fail(
+				&s->error, ORR_EINPUT, "step.interference_curve: expected factors from 1 to 1e6, found %g", factor[i]);
+	if (is_curve && n < 2)
+		return orr_fail(&s->error, ORR_EINPUT,
+			"step.interference=curve: expected the times of 2 and more ops in step.interference_curve, such as 1,1.2,1.6");
+	return ORR_OK;
+}
+
 void corun_allow(struct orr_step *s)
 {
 	if (!s->corun)

@@ -47,7 +47,7 @@ static void configure(const struct scenario *s, struct step_state *t)
 		.seed = s->seed,
 		.policy_timeout_s = s->policy_timeout_s,
 		.check = o->check,
-		.spans = o->db || o->out_dir || world_extra(o, "timeline") ? SPANS : 0 };
+		.spans = o->db || o->out_dir || o->has_spans || world_extra(o, "timeline") ? SPANS : 0 };
 }
 
 /* Adds all values that determine the result: defaults filled in, inputs with their hashes. */
@@ -93,6 +93,9 @@ static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
 		return ORR_EINPUT;
 	if (!(t->dnn = dnn_load(model, err)))
 		return ORR_EINPUT;
+	if (t->learn && t->dnn->has_attention && !strcmp(orr_arg_text(t->learn, "problem"), "gcn"))
+		return orr_fail(err, ORR_EINPUT,
+			"learn.problem=gcn: trains networks without attention, %.80s has it: expected a GCN, such as gcn_amazon", model);
 	rc = gpu_types_refuse_speeds(s->cluster, "step", err);
 	if (!rc)
 		rc = setting_resolve_hardware(s, &t->set, err);

@@ -92,7 +92,9 @@ static void start(struct orr_step *s, struct iteration *k, uint32_t i)
 		k->start_s = s->now_s;
 		s->build_more |= k->number + 1 == s->built;
 	}
-	if (account_start(s, k, i))
+	if (s->functions && o->type != OP_COLLECTIVE)
+		functions_op_starts(s, o, o->device, o->peer);
+	if (s->error.code || account_start(s, k, i))
 		return;
 	if (o->type == OP_COMPUTE)
 		compute(s, k, i, o);
@@ -176,14 +178,26 @@ static uint32_t stands_for(const struct orr_step *s, const struct iteration *k, 
 	return s->lanes_run > 1 ? 1 : s->lanes / (size ? size : 1);
 }
 
-/* Opens the gates that the call of ended() has opened. */
-static void open_gates(struct orr_step *s)
+/* Notes at an instance that becomes ready whether the end of x, which it waited for, ended a message or a chain of messages. */
+static void note_cause(struct instance *y, const struct op *o, const struct instance *x)
 {
-	for (uint32_t i = 0; i < s->n_opened && !s->error.code; i++) {
-		orr_op gate = s->opened[i].after;
+	bool is_comm = o->type == OP_TRANSFER || o->type == OP_COLLECTIVE;
+	y->has_comm = is_comm || (o->type == OP_MARK && x->has_comm);
+	y->comm_start_s = is_comm && !x->has_comm ? x->ready_s : x->comm_start_s;
+}
+
+/* Opens the gates that the call of ended() for instance i has opened. */
+static void open_gates(struct orr_step *s, const struct iteration *of, uint32_t i)
+{
+	const struct instance *x = &of->instance[i];
+	for (uint32_t j = 0; j < s->n_opened && !s->error.code; j++) {
+		orr_op gate = s->opened[j].after;
 		struct iteration *k = iteration_live(s, op_iteration(gate));
-		if (expand_open(s, gate, s->opened[i].before))
-			ready(s, k, k->op[op_index(gate)].first_instance);
+		uint32_t to = k->op[op_index(gate)].first_instance;
+		if (!expand_open(s, gate, s->opened[j].before))
+			continue;
+		note_cause(&k->instance[to], &of->op[x->op], x);
+		ready(s, k, to);
 	}
 	s->n_opened = 0;
 }
@@ -192,7 +206,6 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 {
 	struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
-	bool is_comm = o->type == OP_TRANSFER || o->type == OP_COLLECTIVE;
 	x->state = ENDED;
 	uint32_t n = streams_of(s, k, o);
 	for (uint32_t j = 0; j < n; j++) {
@@ -213,16 +226,17 @@ static void finish(struct orr_step *s, struct iteration *k, uint32_t i)
 		struct instance *y = &to->instance[k->edge[e].to];
 		if (--y->waits)
 			continue;
-		y->has_comm = is_comm || (o->type == OP_MARK && x->has_comm);
-		y->comm_start_s = is_comm && !x->has_comm ? x->ready_s : x->comm_start_s;
+		note_cause(y, o, x);
 		ready(s, to, k->edge[e].to);
 	}
 	if (o->is_watched) {
 		uint32_t first = policy_ended(s, k, x->op);
 		for (uint32_t j = first; j < k->n_instances && !s->error.code; j++)
-			if (!k->instance[j].waits)
+			if (!k->instance[j].waits) {
+				note_cause(&k->instance[j], &k->op[k->instance[i].op], &k->instance[i]);
 				ready(s, k, j);
-		open_gates(s);
+			}
+		open_gates(s, k, i);
 		o = &k->op[k->instance[i].op]; /* the arrays may have moved */
 	}
 	k->left--;

@@ -18,6 +18,8 @@ struct timer timer_pop(struct orr_step *s);
 void instance_end(struct orr_step *s, struct iteration *k, uint32_t i);
 
 /* ---- corun.c ---- */
+/* Checks step.interference_curve; returns the code of s->error. */
+int corun_options(struct orr_step *s);
 void corun_allow(struct orr_step *s);
 void corun_free(struct orr_step *s);
 void corun_start(struct orr_step *s, uint32_t device, struct iteration *k, uint32_t i, double seconds, double occupancy);

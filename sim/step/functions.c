@@ -143,6 +143,15 @@ static void end(struct orr_step *s, uint32_t function)
 	*since = NAN;
 }
 
+void functions_op_starts(struct orr_step *s, const struct op *o, uint32_t device, uint32_t peer)
+{
+	const uint32_t used[] = { device, peer };
+	for (uint32_t i = 0; i < 2 && !s->error.code; i++)
+		if (used[i] != NONE && used[i] >= s->first_function && isnan(s->functions->since_s[used[i] - s->first_function]))
+			step_fail(s, ORR_EFAIL, "at %.9g s: %s on function %u, which runs no invocation: expected an op after orr_invoke()",
+				s->now_s, o->type == OP_COMPUTE ? "work" : "a message", used[i]);
+}
+
 void functions_op_ended(struct orr_step *s, const struct op *o)
 {
 	if (o->is_invoke)
@@ -229,6 +238,17 @@ static double function_usd(const struct functions *f)
 double orr_step_usd(const struct orr_step *s)
 {
 	return s->keeps_money ? node_usd(s, fmax(s->now_s, 0)) + function_usd(s->functions) : 0;
+}
+
+int functions_returned(struct orr_step *s)
+{
+	const struct functions *f = s->functions;
+	for (uint32_t i = 0; f && f->running && !s->error.code && i < f->what.n; i++)
+		if (!isnan(f->since_s[i]))
+			step_fail(s, ORR_EFAIL,
+				"function %u runs an invocation at the end of the run: expected orr_returns() for each orr_invoke()",
+				s->first_function + i);
+	return s->error.code;
 }
 
 int money_check(struct orr_step *s)

@@ -19,6 +19,8 @@ double functions_memory(const struct orr_step *s, uint32_t function);
 
 /* Draws and returns the start time of the next invocation, s. Called by the executor. */
 double functions_start_s(struct orr_step *s);
+/* Checks that an op uses a function only during an invocation. Called when the op starts. */
+void functions_op_starts(struct orr_step *s, const struct op *o, uint32_t device, uint32_t peer);
 /* Handles the end of an orr_invoke() or orr_returns() op. */
 void functions_op_ended(struct orr_step *s, const struct op *o);
 
@@ -26,6 +28,8 @@ void functions_op_ended(struct orr_step *s, const struct op *o);
 int money_begin(struct orr_step *s);
 /* Fills in missing prices from the catalogue. Called after create(). */
 int money_prices(struct orr_step *s);
+/* Checks at the end of a run that all invocations have returned. */
+int functions_returned(struct orr_step *s);
 /* Checks at the end of a run that the bills agree with the invocations. */
 int money_check(struct orr_step *s);
 /* Writes the cost of a run that ended at time_s to *out. */

@@ -157,7 +157,11 @@ static bool takes_function(struct orr_step *s, uint32_t function, const char *wh
 {
 	if (s->error.code || is_function(s, function))
 		return !s->error.code;
-	step_fail(s, ORR_EFAIL, "%s: endpoint %u: expected a function, %u..%u", what, function, s->first_function, s->endpoints - 1);
+	if (s->functions)
+		step_fail(
+			s, ORR_EFAIL, "%s: endpoint %u: expected a function, %u..%u", what, function, s->first_function, s->endpoints - 1);
+	else
+		step_fail(s, ORR_EFAIL, "%s: endpoint %u: there are no functions: expected orr_functions() in create()", what, function);
 	return false;
 }
 
@@ -678,5 +682,7 @@ void orr_watch(struct orr_step *s, orr_op op)
 		return;
 	if (!s->is_reacting)
 		step_fail(s, ORR_EFAIL, "orr_watch: op %u: expected a policy with a function ended()", op_index(op));
+	if (o->is_watched)
+		step_fail(s, ORR_EFAIL, "orr_watch: op %u: expected one call per op", op_index(op));
 	o->is_watched = true;
 }

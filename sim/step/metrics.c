@@ -136,16 +136,35 @@ static bool is_among(const uint32_t *device, size_t n, uint32_t which)
 	return false;
 }
 
+static const char *name_of(const struct step_result *s, uint32_t endpoint)
+{
+	return endpoint < s->n_names ? s->name[endpoint] : NULL;
+}
+
+/* Adds the names of endpoints; returns whether there are any. */
+static bool put_names(const struct step_result *s, struct run_result *r)
+{
+	size_t cap = 0;
+	for (uint32_t d = 0; d < s->n_names; d++) {
+		if (!s->name[d])
+			continue;
+		MEM_GROW(r->endpoints, r->n_endpoints, cap);
+		r->endpoints[r->n_endpoints++] = (struct endpoint_row){ d, result_text(r, s->name[d]) };
+	}
+	return r->n_endpoints;
+}
+
 static void put_spans(const struct step_result *s, struct run_result *r)
 {
 	uint32_t shown[STEP_FIGURE_DEVICES];
 	size_t n_shown = 0, cap = 0;
+	bool is_named = s->n_spans && put_names(s, r);
 	for (size_t i = 0; i < s->n_devices && n_shown < STEP_FIGURE_DEVICES; i++)
 		if (s->device[i].compute_s > 0 || s->device[i].sent_bytes > 0)
 			shown[n_shown++] = s->device[i].device;
 	for (size_t i = 0; i < s->n_spans && r->n_spans < STEP_FIGURE_SPANS; i++) {
 		const struct step_span *x = &s->span[i];
-		if (!is_among(shown, n_shown, x->device))
+		if (is_named ? !name_of(s, x->device) : !is_among(shown, n_shown, x->device))
 			continue;
 		MEM_GROW(r->spans, r->n_spans, cap);
 		r->spans[r->n_spans++] = (struct span_row){ .start_s = x->start_s,

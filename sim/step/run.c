@@ -100,8 +100,10 @@ void world_free(struct orr_step *s)
 		coll_plan_free(&s->plan[i].phases);
 	for (size_t i = 0; i < (size_t)s->endpoints * STEP_STREAMS && s->stream; i++)
 		mem_free(s->stream[i].heap);
-	for (uint32_t d = 0; d < s->endpoints && s->device; d++)
+	for (uint32_t d = 0; d < s->endpoints && s->device; d++) {
 		mem_free(s->device[d].what);
+		mem_free(s->device[d].name);
+	}
 	for (size_t i = 0; i < s->n_spans; i++)
 		mem_free((void *)(uintptr_t)s->span[i].label);
 	wire_free(s->wire);
@@ -228,6 +230,9 @@ void step_result_free(struct step_result *r)
 {
 	for (size_t i = 0; i < r->n_spans; i++)
 		mem_free((void *)(uintptr_t)r->span[i].label);
+	for (uint32_t d = 0; d < r->n_names; d++)
+		mem_free(r->name[d]);
+	mem_free(r->name);
 	mem_free(r->span);
 	mem_free(r->iteration);
 	mem_free(r->device);
@@ -308,7 +313,7 @@ static int execute(struct orr_step *s, bool may_merge, const struct orr_args *ar
 	world_start(s);
 	if (exec_run(s))
 		return s->error.code;
-	if (s->config->check && !s->is_stopped && !wire_balance(s))
+	if (!s->is_stopped && !functions_returned(s) && s->config->check && !wire_balance(s))
 		money_check(s);
 	return s->error.code;
 }

@@ -96,6 +96,8 @@ struct step_result {
 	size_t n_devices; /* number of devices that computed or held memory */
 	struct step_span *span;
 	size_t n_spans;
+	char **name; /* [endpoint] name of its row in timelines, owned by the result; NULL: its number */
+	uint32_t n_names;
 	double samples_per_s; /* rate after the first iteration, if there are more */
 	double iteration_s;   /* mean, likewise */
 	bool was_merged;
@@ -172,8 +174,8 @@ struct step_together {
  * the time is doubled until they are steady. */
 int step_run_together(const struct step_member *m, uint32_t n, struct step_together *out, struct orr_error *err);
 
-/* Fills in metrics, rows and notes of the general result (tables, store). Spans: those of the first STEP_FIGURE_DEVICES devices that
- * compute or send. docs/reference/schema.md lists the metrics. */
+/* Fills in metrics, rows and notes of the general result (tables, store). Spans: those of named endpoints, or of the first
+ * STEP_FIGURE_DEVICES devices that compute or send. docs/reference/schema.md lists the metrics. */
 enum { STEP_FIGURE_DEVICES = 16, STEP_FIGURE_SPANS = 20000, STEP_MAX_ROWS = 1000000 };
 void step_metrics(const struct step_result *s, struct run_result *r);
 /* Returns "forward", ..; "send" for ORR_WORK_KINDS. */

@@ -143,8 +143,11 @@ static void put_process(const struct events *e, const struct step_result *r, uin
 {
 	const struct step_device *d = find_device(r, device);
 	struct sbuf name = { 0 };
+	const char *row = device < r->n_names ? r->name[device] : NULL;
 	sbuf_printf(&name, "%s: device %" PRIu32, e->label, device);
-	if (d)
+	if (row)
+		sbuf_printf(&name, " (%s)", row);
+	else if (d)
 		sbuf_printf(&name, " (node %" PRIu32 ")", d->node);
 	begin_event(e, 'M', device);
 	sbuf_puts(e->out, ",\"name\":\"process_name\",\"args\":{\"name\":");

@@ -35,6 +35,7 @@ struct world_output {
 	bool json, check, quiet, fresh, no_figures;
 	bool is_series; /* one of many scenarios: no remarks on its costs */
 	bool is_shown;  /* the scenario is only shown: nothing will run */
+	bool has_spans; /* runs of the step world keep their spans */
 	int threads;    /* number of threads; 0: one per core */
 	const struct world_extra *extra;
 	size_t n_extras;

@@ -289,6 +289,15 @@ static void test_timeline(void)
 			"%g s are drawn in %s", units[i].span_s, units[i].unit);
 		sbuf_free(&script);
 	}
+	struct endpoint_row names[] = { { 3, "pool" }, { 5, "ser'ver" }, { 9, "pool" } };
+	r.endpoints = names;
+	r.n_endpoints = 3;
+	ok(figure_data_timeline(&script, &r, 3, &titles) == 3 &&
+			strstr(sbuf_text(&script), "device[1] = '1'\ndevice[2] = 'pool'\ndevice[3] = 'ser'.\"'\".'ver'\n"),
+		"devices of one name share a row");
+	ok(strstr(sbuf_text(&script), "0 30 1.88 2.14\n") && strstr(sbuf_text(&script), "2 4 1.62 1.88\n"), "each in its own band");
+	sbuf_free(&script);
+	r.n_endpoints = 0;
 	r.n_spans = 0;
 	ok(!figure_data_timeline(&script, &r, 3, &titles) && !titles && !script.len, "no spans, no data");
 	sbuf_free(&script);

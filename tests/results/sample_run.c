@@ -121,12 +121,14 @@ struct run_result *sample_run(const char *label, size_t n, uint64_t seed)
 
 void sample_add_step(struct run_result *r, size_t n)
 {
-	r->n_iterations = r->n_devices = r->n_spans = n;
+	r->n_iterations = r->n_devices = r->n_spans = r->n_endpoints = n;
 	r->iterations = mem_zalloc(n + 1, sizeof *r->iterations);
 	r->devices = mem_zalloc(n + 1, sizeof *r->devices);
 	r->spans = mem_zalloc(n + 1, sizeof *r->spans);
+	r->endpoints = mem_zalloc(n + 1, sizeof *r->endpoints);
 	for (size_t i = 0; i < n; i++) {
 		double t = (double)i / 3;
+		r->endpoints[i] = (struct endpoint_row){ (uint32_t)i * 2, i % 2 ? "pool" : "server \"0\"" };
 		r->iterations[i] = (struct iteration_row){ i, t, i % 4 ? t + 1e-17 : NAN, 128.5 };
 		r->devices[i] = (struct device_row){ (uint32_t)i * 3, (uint32_t)i, t, t / 7, 0, t / 11, t / 13, 1e-300, 0x1p33 + 1, 1e18 };
 		r->spans[i] = (struct span_row){ .start_s = t,
@@ -234,6 +236,11 @@ static void describe_step(struct sbuf *b, const struct run_result *r)
 		sbuf_printf(b, "%.17g %.17g %" PRIu64 " %u %u ", x->start_s, x->end_s, x->iteration, x->device, x->stream);
 		put_text(b, x->kind);
 		put_text(b, x->label);
+		sbuf_putc(b, '\n');
+	}
+	for (size_t i = 0; i < r->n_endpoints; i++) {
+		sbuf_printf(b, "%u ", r->endpoints[i].device);
+		put_text(b, r->endpoints[i].name);
 		sbuf_putc(b, '\n');
 	}
 }

@@ -227,7 +227,7 @@ while IFS='|' read -r edit expected; do
   said=$("$orrery" figures ./bad --out g -q --no-figures 2>&1)
   is "$? $said" "2 orrery: ./bad/figures.json: $expected" "$edit"
 done <<'EOT'
-s/"stacked"/"piled"/|$.figures[0]: kind: expected lines, bars, stacked, timeline or cdf
+s/"stacked"/"piled"/|$.figures[0]: kind: expected lines, bars, stacked, timeline, spans or cdf
 s/"unit": "min"/"unit": "year"/|$.figures[1]: x: unit: expected s, min, h or d, found "year"
 s/checkpoint.live/checkpoint.lives/|$.figures[1]: day.checkpoint.lives: this run has no "lives" over time; did you mean live
 s/node_hours:/hours:/|$.figures[0]: {..hours:useful}: expected node_hours:ACCOUNT or usd:ACCOUNT

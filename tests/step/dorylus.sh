@@ -89,23 +89,25 @@ is "$(metric choice_relaunched)" 0 "edge tasks of 2 s are below 6 s"
 go "${slow[@]}" lambda_tail_p=1 lambda_tail=2 lambda_tail_exponent=100 relaunch_edge=1 -- gat:vertices=4000,edges=40000,widths=32-16-6 "${six[@]:1}" --set step.iterations=3
 is "$(awk -v x="$(metric choice_relaunched)" 'BEGIN { print (x > 0) }')" 1 "with 1 s they are started again"
 
-# tuned WHAT BANDWIDTH LAMBDAS..: the tuner, which starts from 90 functions per server, ends within 10 % of the best value of the sweep.
+# tuned WHAT BANDWIDTH CHUNKS LAMBDAS..: the tuner, which starts from min(CHUNKS, 100) functions per server, ends within 10 % of the best
+# value of the sweep. best: the best number of the sweep
 tuned() {
-  local what=$1 l best end amazon=(gcn_amazon --cluster 8x1:c5n.2xlarge,4x1:c5.xlarge --network "star:bw=$2")
-  shift 2
-  best=$(for l in "$@"; do
-    go weight_servers=4 chunks=90 peers=1 lambdas="$l" -- "${amazon[@]}" --set step.iterations=2
+  local what=$1 l best_value end chunks=$3 amazon=(gcn_amazon --cluster 8x1:c5n.2xlarge,4x1:c5.xlarge --network "star:bw=$2")
+  shift 3
+  best_value=$(for l in "$@"; do
+    go weight_servers=4 chunks="$chunks" peers=1 lambdas="$l" -- "${amazon[@]}" --set step.iterations=2
     echo "$(metric value) $l"
   done | sort -g | tail -1)
-  go weight_servers=4 chunks=90 peers=1 lambda_autotune=true -- "${amazon[@]}" --set step.iterations=25
+  go weight_servers=4 chunks="$chunks" peers=1 lambda_autotune=true -- "${amazon[@]}" --set step.iterations=25
   end=$(metric choice_lambdas)
-  go weight_servers=4 chunks=90 peers=1 lambdas="$end" -- "${amazon[@]}" --set step.iterations=2
-  is "$(awk -v x="$(metric value)" -v best="${best% *}" 'BEGIN { print (x >= 0.9 * best) ? "near" : x " of " best }')" near \
+  go weight_servers=4 chunks="$chunks" peers=1 lambdas="$end" -- "${amazon[@]}" --set step.iterations=2
+  is "$(awk -v x="$(metric value)" -v best="${best_value% *}" 'BEGIN { print (x >= 0.9 * best) ? "near" : x " of " best }')" near \
     "the tuner ends at $end functions, within 10 % of the best value, $what"
-  best=${best#* }
+  best=${best_value#* }
 }
-tuned "at the start of the search" 10Gbps 15 30 45 60 75 90
-tuned "far from the start" 1Gbps 5 10 15 20 40 90
+tuned "near the start of the search" 10Gbps 240 30 60 90 120 240
+ok $((best <= 30 || best >= 240)) "the best number is inside the sweep: $best"
+tuned "far from the start" 1Gbps 90 5 10 15 20 40 90
 ok $((best > 20)) "with links of 1 Gb/s the best number is at most 20"
 
 # Friendster on 32 + 8 servers with 1,600 functions: 20 epochs within 30 CPU s and 1 GB.

@@ -1,6 +1,6 @@
 # make check-step
 UNIT_TESTS += tests/step/graph_mutation tests/step/nccl_rows tests/step/step_matrix tests/step/unit_ako tests/step/unit_compress \
-	tests/step/unit_data_parallel tests/step/unit_delay tests/step/unit_dp_updates tests/step/unit_ds_sync tests/step/unit_graph tests/step/unit_graph_fields tests/step/unit_multi_ring \
+	tests/step/unit_data_parallel tests/step/unit_delay tests/step/unit_dp_updates tests/step/unit_ds_sync tests/step/unit_functions tests/step/unit_graph tests/step/unit_graph_fields tests/step/unit_multi_ring \
 	tests/step/unit_pipeline tests/step/unit_react tests/step/unit_stanza tests/step/unit_step tests/step/unit_step_closed \
 	tests/step/unit_step_calls tests/step/unit_step_edges tests/step/unit_step_facts tests/step/unit_step_once \
 	tests/step/unit_step_random tests/step/unit_step_report tests/step/unit_step_together tests/step/unit_step_wire \

@@ -117,6 +117,14 @@ static void together(void)
 	/* Full shares: the first op runs at full speed until 0.5, then both run at 1/2. The first ends at 1.5, when the second has
 	 * 0.5 s left. */
 	near_to(run("", staggered, NULL, &err), 2, 1e-12, "an op that joins slows down the one that runs");
+	static const struct {
+		const char *set, *message;
+	} wrong[] = { { "interference=curve", "step.interference=curve: expected the times of 2 and more ops" },
+		{ "interference=curve interference_curve=1,0", "step.interference_curve: expected factors from 1 to 1e6, found 0" },
+		{ "interference_curve=1,0.9", "step.interference_curve: expected factors from 1 to 1e6, found 0.9" } };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		ok(isnan(run(wrong[i].set, two_ops, NULL, &err)) && err.code == ORR_EINPUT && strstr(err.text, wrong[i].message),
+			"refused: %s", err.text);
 	may_co_run = false;
 	ok(isnan(run("", two_ops, NULL, &err)) && strstr(err.text, "compute ops: 0, without orr_step_co_run()"), "refused: %s", err.text);
 }

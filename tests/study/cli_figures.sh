@@ -51,7 +51,7 @@ s/queue.json/gone.json/|2 orrery: ./bad/gone.json: No such file
 s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": unknown name at "nu"
 s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy"; did you mean trace
 s/"name": "wait"/"name": "..\/wait"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: name: "../wait" is no file name
-s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: kind: expected lines, bars, stacked, timeline or cdf
+s/"lines"/"pies"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: kind: expected lines, bars, stacked, timeline, spans or cdf
 s/"y": "{md1.\${order}.wait_mean}"/"y": "{md1.fifo.wait_meen}"/|2 orrery: ./bad/figures.json: \$.figures\[0\]: \{md1.fifo.wait_meen\}: this run has no metric "wait_meen"
 s/{md1\[rho=0.3\].fifo/{md1[tau=0.3].fifo/|2 orrery: ./bad/figures.json: \$.figures\[1\]: \[tau=0.3\]: expected AXIS=VALUE
 s/"W-\${rho}"/"X-${rho}"/|2 orrery: ./bad/figures.json: \$.table\[0\]: published.csv has no row "X-0.3"
