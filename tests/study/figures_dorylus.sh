@@ -27,7 +27,7 @@ is "$(awk -F, 'NR > 1 { n[$1 < 8 ? "server" : $1 < 12 ? "weights" : "function", 
   END { print (n["server", "forward"] > 0), (n["server", "send"] > 0), (n["weights", "optimizer"] > 0), (n["function", "forward"] > 0), (n["function", "backward"] > 0), (n["function", "send"] > 0) }' \
   "$work/o/timeline-amazon-lambda.csv")" "1 1 1 1 1 1" "the timeline has servers and functions"
 for change in 's/"rows": "amazon.${shown}.spans"/"rows": "amazon.${shown}.value"/|amazon.lambda.value: expected RUN.LABEL.spans' \
-  's/"rows": "amazon.${shown}.spans"/"rows": "amazon.lamda.spans"/|lamda' 's/"rows": "amazon.${shown}.spans"/"x": {}/|unknown key "x"'; do
+  's/"rows": "amazon.${shown}.spans"/"rows": "amazon.other.spans"/|"other"' 's/"rows": "amazon.${shown}.spans"/"x": {}/|unknown key "x"'; do
   rm -rf "$work/bad" && cp -r "$folder" "$work/bad" && sed -i "${change%|*}" "$work/bad/figures.json"
   "$ORRERY" figures "$work/bad" --no-figures --out "$work/bad/o" --db "$work/runs.db" -q >"$work/said" 2>&1
   like "$? $(cat "$work/said")" "^2 orrery: .*figures\[[0-9]+\]: .*${change#*|}" "refused: ${change#*|}"
