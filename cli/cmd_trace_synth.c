@@ -88,7 +88,12 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 	if (!set)
 		return ORR_EINPUT;
 	uint64_t n = jobset_count(set);
-	rc = n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source) : write_rows(set, to ? to : "orrery", out, err);
+	rc = jobset_flows(set) ? orr_fail(err, ORR_EINPUT,
+					 "%s: a row of a job has no operators: expected the generator itself as the trace (orrery jobs "
+					 "%s), or a flow in JSON (docs/howto/run-a-workflow.md)",
+					 source, source)
+	     : n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source)
+			       : write_rows(set, to ? to : "orrery", out, err);
 	jobset_free(set);
 	if (!rc && strcmp(out, "-"))
 		fprintf(stderr, "%s: %" PRIu64 " rows\n", out, n);

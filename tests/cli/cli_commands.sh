@@ -200,6 +200,7 @@ is "$(refused trace convert)" "orrery: trace convert: expected one file; 'orrery
 is "$(o trace synth poisson:n=5 -o five.csv; cat err; wc -l <five.csv)" "five.csv: 5 rows
 6" "synth jobs"
 is "$(o trace synth poisson:n=5 --to requests | wc -l) $(o trace synth poisson:n=5 --seed 2 | cmp -s - five.csv; echo $?)" "6 1" "synth requests, and another seed"
+is "$(refused trace synth explore:f=3)" "orrery: explore:f=3: a row of a job has no operators: expected the generator itself as the trace (orrery jobs explore:f=3), or a flow in JSON (docs/howto/run-a-workflow.md)" "synth of a workflow"
 o trace synth hazard:p=0.5,length=4h -o h.csv
 is "$(refused trace slice h.csv --count 3)" "orrery: h.csv: the rows of one instance depend on one another: select a time range with --from and --until" "instances have no single rows"
 is "$(refused trace slice h.csv --user a)" "orrery: h.csv: holds instances, which have no queue, user or GPUs to select by" "nor users"
