@@ -11,6 +11,9 @@ nobase_dist_pkgdata_DATA += scenarios/ds-sync/figures.json scenarios/ds-sync/pub
 	scenarios/ds-sync/tensors.json
 nobase_dist_pkgdata_DATA += scenarios/training-jobs/figures.json scenarios/training-jobs/published.csv \
 	scenarios/training-jobs/README.md scenarios/training-jobs/jobs.json
+nobase_dist_pkgdata_DATA += scenarios/academus/figures.json scenarios/academus/published.csv scenarios/academus/README.md \
+	scenarios/academus/depth.json scenarios/academus/burst.json scenarios/academus/lengths.csv scenarios/academus/pruning.json \
+	scenarios/academus/buffer.json
 nobase_dist_pkgdata_DATA += scenarios/irina/figures.json scenarios/irina/published.csv scenarios/irina/README.md \
 	scenarios/irina/sweep.json scenarios/irina/choices.json scenarios/irina/examples.json scenarios/irina/examples-small.json \
 	scenarios/irina/two-of-a.csv scenarios/irina/a-and-b.csv

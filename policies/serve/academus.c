@@ -11,7 +11,7 @@
  *
  * Residual error of the first m students, as a share of the error without students: floor + (1 - floor) decay^m (boosting:
  * each student removes the same share of the remaining error above the floor). Its mean over requests is the metric
- * `residual`.
+ * `residual`. With serve.quality, student j is sub-learner j, and the mean accuracy of the students that ran is the metric `accuracy`.
  */
 #include <orrery/serve.h>
 
@@ -107,7 +107,10 @@ static double residual(const struct academus *a, uint32_t m)
 	return a->floor + (1 - a->floor) * pow(a->decay, m);
 }
 
-/* Halves the students when the queue has been above the trigger for the delay; adds one when the queue is short enough. */
+/*
+ * Halves the students when the queue has been above the trigger for the delay; adds one when the queue is short enough. Called
+ * when a batch has been formed: its requests no longer wait.
+ */
 static void adapt(const struct academus *a, const struct orr_serve *w, struct group *g)
 {
 	if (!a->prunes)
@@ -156,7 +159,7 @@ static struct orr_batch batch_of(struct academus *a, struct orr_serve *w, struct
 static void start(struct academus *a, struct orr_serve *w, struct group *g)
 {
 	struct orr_fifo *q = &g->queue[oldest(a, w, g)];
-	uint32_t samples, copies = 1, most = a->variant == STUDENTS ? g->active : 1;
+	uint32_t samples, copies = 1;
 	uint32_t n = fill(a, w, g, orr_req_model(w, q->first), &samples);
 	struct orr_batch b = batch_of(a, w, g, n, samples);
 	while (n > 1 && !orr_run_fits(w, first_replica(a, g), &b, 0)) {
@@ -169,11 +172,17 @@ static void start(struct academus *a, struct orr_serve *w, struct group *g)
 		orr_wake(w, first_replica(a, g));
 		return;
 	}
+	adapt(a, w, g);
+	uint32_t most = a->variant == STUDENTS ? g->active : 1;
 	orr_run_start(w, first_replica(a, g), &b);
 	for (; copies < most && orr_run_fits(w, first_replica(a, g) + copies % a->gpus, &b, 0); copies++)
 		orr_run_start(w, first_replica(a, g) + copies % a->gpus, &b);
-	for (uint32_t i = 0; i < n && a->variant == STUDENTS; i++)
+	double accuracy = orr_serve_quality_members(w) ? orr_serve_quality(w, (UINT64_C(1) << copies) - 1) : NAN;
+	for (uint32_t i = 0; i < n && a->variant == STUDENTS; i++) {
 		orr_serve_observe(w, "residual", residual(a, copies));
+		if (!isnan(accuracy))
+			orr_serve_observe(w, "accuracy", accuracy);
+	}
 	if (a->variant == STUDENTS)
 		orr_serve_observe(w, "students", copies);
 }
@@ -182,10 +191,8 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 {
 	struct academus *a = self;
 	struct group *g = group_of(a, replica);
-	if (!is_idle(a, w, g) || !waiting(a, g))
-		return;
-	adapt(a, w, g);
-	start(a, w, g);
+	if (is_idle(a, w, g) && waiting(a, g))
+		start(a, w, g);
 }
 
 static bool serves(const struct orr_serve *w, const struct group *g, orr_req r)
@@ -283,6 +290,21 @@ static bool settle_model(struct academus *a, const struct orr_serve *w, struct g
 	return true;
 }
 
+static bool check(const struct academus *a, const struct orr_serve *w, struct orr_error *err)
+{
+	uint32_t members = orr_serve_quality_members(w);
+	if (!a->groups)
+		orr_fail(err, ORR_EINPUT, "gpus: expected at least %u replicas, the size of a group", a->gpus);
+	else if (a->least > a->students)
+		orr_fail(err, ORR_EINPUT, "least_students: expected at most students (%u)", a->students);
+	else if (members && a->variant == STUDENTS && a->students > members)
+		orr_fail(err, ORR_EINPUT, "students: expected at most %u, the sub-learners of serve.quality, found %u", members,
+			a->students);
+	else
+		return true;
+	return false;
+}
+
 static void *create(struct orr_serve *w, const struct orr_args *args, struct orr_error *err)
 {
 	if (!serves_only(w, ORR_MODEL_TABLE, err))
@@ -290,11 +312,7 @@ static void *create(struct orr_serve *w, const struct orr_args *args, struct orr
 	struct academus *a = orr_alloc(1, sizeof *a);
 	read_params(a, args);
 	a->groups = orr_replicas(w) / a->gpus;
-	if (!a->groups || a->least > a->students) {
-		orr_fail(err, ORR_EINPUT,
-			a->groups ? "least_students: expected at most students (%u)"
-				  : "gpus: expected at least %u replicas, the size of a group",
-			a->groups ? a->students : a->gpus);
+	if (!check(a, w, err)) {
 		destroy(a);
 		return NULL;
 	}

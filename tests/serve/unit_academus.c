@@ -174,6 +174,23 @@ static void pruning(void)
 	ok(with < 40 && fast < slow / 5, "with pruning the queue stays short");
 }
 
+/*
+ * 12 requests at time 0, then 8 with idle time between. By hand: 11, 10 and 9 requests wait behind the first batches, which run 4, 2
+ * and 1 students; the last of the 12 has none behind it and restores one student; each later request restores one, up to 8.
+ */
+static void restoring(void)
+{
+	struct sbuf requests = { 0 };
+	char model[512];
+	flat(model, "m", 1, 0.25);
+	sbuf_puts(&requests, "arrival_s\n");
+	for (int i = 0; i < 20; i++)
+		sbuf_printf(&requests, "%d\n", i < 12 ? 0 : i - 11);
+	double got = metric_of(sbuf_text(&requests), model, "students=8 max_batch=1 prune_trigger=4", "students");
+	near_to(got, (4 + 2 + 9 * 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 8 + 8) / 20., 1e-9, "students are restored after a burst");
+	sbuf_free(&requests);
+}
+
 /* ---- lengths ---- */
 
 static void lengths(void)
@@ -201,6 +218,7 @@ int main(void)
 	saturation();
 	boosting();
 	pruning();
+	restoring();
 	lengths();
 	return done();
 }
