@@ -118,41 +118,13 @@ static int read_network(const char *path, const cJSON *o, struct served *m, stru
 	return ORR_OK;
 }
 
-static bool is_table_with_bytes(const cJSON *o)
-{
-	const cJSON *kind = cJSON_GetObjectItemCaseSensitive(o, "kind");
-	return cJSON_IsString(kind) && !strcmp(kind->valuestring, "table") &&
-	       (cJSON_GetObjectItemCaseSensitive(o, "input_bytes") || cJSON_GetObjectItemCaseSensitive(o, "output_bytes"));
-}
-
-/* Reads the bytes of an input and of an answer of a table from a file, and removes them from o. served_parse() reads the other keys. */
-static struct served *read_bytes(const char *path, cJSON *o, const char *text, size_t n, struct orr_error *err)
-{
-	double in = 0, out = 0;
-	if (json_real(path, "$", o, "input_bytes", 0, MAX_VALUE, false, &in, err) ||
-		json_real(path, "$", o, "output_bytes", 0, MAX_VALUE, false, &out, err))
-		return NULL;
-	cJSON_DeleteItemFromObjectCaseSensitive(o, "input_bytes");
-	cJSON_DeleteItemFromObjectCaseSensitive(o, "output_bytes");
-	char *rest = cJSON_PrintUnformatted(o);
-	struct served *m = served_parse(path, rest, strlen(rest), err);
-	cJSON_free(rest);
-	if (!m)
-		return NULL;
-	m->input_bytes = in;
-	m->output_bytes = out;
-	bytes_hash_text(text, n, m->hash);
-	return m;
-}
-
 struct served *served_read(const char *path, const char *text, size_t n, struct orr_error *err)
 {
 	struct orr_error ignored = { 0 };
 	cJSON *o = json_parse(path, text, n, &ignored);
 	if (!cJSON_GetObjectItemCaseSensitive(o, "network")) {
-		struct served *table = is_table_with_bytes(o) ? read_bytes(path, o, text, n, err) : served_parse(path, text, n, err);
 		cJSON_Delete(o);
-		return table;
+		return served_parse(path, text, n, err);
 	}
 	struct served *m = mem_zalloc(1, sizeof *m);
 	int rc = read_network(path, o, m, err);

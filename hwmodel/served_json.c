@@ -245,7 +245,8 @@ static int get_memory(const struct reader *r)
 static int get_table(const struct reader *r)
 {
 	static const char *const keys[] = { "name", "title", "source", "kind", "exit_points", "load_ms", "weight_bytes", "slo_ms",
-		"between", "noise", "batch", "length", "latency_ms", "memory", "memory_unit_bytes", "utilisation", "occupancy", NULL },
+		"between", "noise", "batch", "length", "latency_ms", "memory", "memory_unit_bytes", "input_bytes",
+		"output_bytes", "utilisation", "occupancy", NULL },
 				 *const betweens[] = { "refuse", "up", "linear", NULL }, *const noises[] = { "exact", "exponential", NULL };
 	struct served *m = r->m;
 	int between = SERVED_REFUSE, noise = SERVED_EXACT;
@@ -259,7 +260,9 @@ static int get_table(const struct reader *r)
 	if (get_latencies(r) || get_memory(r) || get_whole(r, "exit_points", 1, 1e6, &m->layers) ||
 		get_real(r, r->root, "$", "weight_bytes", 1, 0, MAX_BYTES, false, &m->weight_bytes) ||
 		get_real(r, r->root, "$", "utilisation", 1, 0, 1, false, &m->utilisation) ||
-		get_real(r, r->root, "$", "occupancy", 1, 0, 1, false, &m->occupancy))
+		get_real(r, r->root, "$", "occupancy", 1, 0, 1, false, &m->occupancy) ||
+		get_real(r, r->root, "$", "input_bytes", 1, 0, MAX_BYTES, false, &m->input_bytes) ||
+		get_real(r, r->root, "$", "output_bytes", 1, 0, MAX_BYTES, false, &m->output_bytes))
 		return ORR_EINPUT;
 	return ORR_OK;
 }

@@ -149,6 +149,20 @@ static double without(const struct boost_result *r, uint32_t i)
 	return r->accuracy[((1u << r->n) - 1) & ~(1u << (i - 1))];
 }
 
+/* Returns the mean over the sets of i answers. */
+static double by_count(const struct boost_result *r, uint32_t i)
+{
+	double sum = 0, sets = 0;
+	for (uint64_t set = 0; set >> r->n == 0; set++) {
+		uint32_t n = 0;
+		for (uint64_t left = set; left; left &= left - 1)
+			n++;
+		sum += n == i ? r->accuracy[set] : 0;
+		sets += n == i;
+	}
+	return sum / sets;
+}
+
 static double loss(const struct boost_result *r, uint32_t i)
 {
 	return r->loss[i];
@@ -161,7 +175,7 @@ void quality_metrics(const struct quality *q, double level, struct run_result *r
 		double (*of)(const struct boost_result *r, uint32_t i);
 		bool is_trained; /* needs training images */
 	} by_learner[] = { { "accuracy_first", first, false }, { "accuracy_alone", alone, false }, { "accuracy_without", without, false },
-		{ "training_loss_first", loss, true } };
+		{ "accuracy_any", by_count, false }, { "training_loss_first", loss, true } };
 	if (!q)
 		return;
 	put(q, "accuracy_all", all, 0, level, r);
