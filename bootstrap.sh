@@ -113,7 +113,7 @@ sudo wants a password and there is no terminal to ask on. $by_hand"
     fi
   fi
   say "installing $packages"
-  # A bare machine has no package lists yet; an old one may have stale ones.
+  # A new machine has no package lists; those of an old machine may be out of date.
   # shellcheck disable=SC2086 # the list is meant to be split
   if ! apt-cache show $packages >/dev/null 2>&1 || ! apt_install $packages; then
     as_root apt-get -o DPkg::Lock::Timeout=300 update ||
@@ -160,7 +160,7 @@ configure_build() {
 make cannot build in two places from it. Run 'make distclean' here, then ./bootstrap.sh again;
 or go on in place with 'make' and 'make check'."
   fi
-  # Makefiles hold paths, so a tree that was moved or copied is configured again.
+  # Makefiles contain paths, so a tree that was moved or copied is configured again.
   wanted="${CONFIGURE_FLAGS:-} in $top"
   if [ -f "$build/config.status" ] && [ -f "$build/Makefile" ] &&
     [ "$(cat "$build/.configured" 2>/dev/null)" = "$wanted" ]; then

@@ -86,7 +86,7 @@ static double reference(struct parser *p)
 	if (!end)
 		return fail(p, "expected a } for this {");
 	if (!p->env->reference)
-		return fail(p, "references in { } are not allowed here");
+		return fail(p, "expected an expression without references in { }");
 	if (!p->code)
 		p->code = p->env->reference(p->env->ctx, p->at, (size_t)(end - p->at), &v, p->err);
 	p->at = end + 1;

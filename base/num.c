@@ -168,7 +168,7 @@ static bool slow_real(const char *s, size_t n, double *out)
 	memcpy(buf, s, n);
 	buf[n] = '\0';
 	errno = 0;
-	double v = strtod(buf, &end); /* the C locale: the program sets no other */
+	double v = strtod(buf, &end); /* in the C locale, which the program never changes */
 	if (end != buf + n || !isfinite(v))
 		return false;
 	*out = v;

@@ -165,7 +165,8 @@ static int parse(const struct orr_args *a, const struct orr_param *p, const char
 	case ORR_KIND_END:
 		break;
 	}
-	return orr_fail(err, ORR_EINPUT, "%s: %s: unknown kind of parameter %d", a->where, p->name, (int)p->kind);
+	return orr_fail(err, ORR_EINPUT, "%s: %s: unknown kind of parameter %d: expected a value of enum orr_param_kind", a->where, p->name,
+		(int)p->kind);
 }
 
 static void clear(struct value *v)
@@ -214,7 +215,7 @@ static int find(const struct orr_args *a, const char *name, size_t len)
 static int unknown(const struct orr_args *a, const char *name, struct orr_error *err)
 {
 	if (!a->n)
-		return orr_fail(err, ORR_EINPUT, "%s: takes no parameters, found \"%.60s\"", a->where, name);
+		return orr_fail(err, ORR_EINPUT, "%s: expected no parameters, found \"%.60s\"", a->where, name);
 	const char **names = mem_zalloc(a->n + 1, sizeof *names);
 	struct sbuf all = { 0 };
 	for (size_t i = 0; i < a->n; i++) {

@@ -16,7 +16,7 @@
 
 struct rng {
 	uint64_t s[4];
-	gsl_rng gsl; /* shares s; use through rng_gsl() */
+	gsl_rng gsl; /* view of s for GSL; access it through rng_gsl() */
 };
 
 /* Seeds the stream. r must not move in memory while rng_gsl(r) is in use. */

@@ -117,8 +117,8 @@ static void call_copy(struct task *t)
 /* ---- buffers */
 
 /*
- * Tasks take their buffers from one arena that keeps its pages, because the first use of new pages takes longer than the
- * measurement. The buffers are refilled for each task: results of one kernel are bad input for the next.
+ * Tasks take their buffers from one arena that keeps its pages, because the first use of new pages takes longer than the measurement. Each
+ * task refills the buffers, because they contain results of the previous kernel.
  */
 static bool take(struct task *t)
 {
@@ -305,7 +305,7 @@ static struct task *interference(struct cpu *cpu, const struct kernel *k, struct
 	if (t && (t->pair || !strcmp(k->variant, "alone")))
 		return t;
 	task_free(t);
-	orr_fail(err, ORR_EINPUT, "unknown pair of kernels, or no thread left for the second kernel");
+	orr_fail(err, ORR_EINPUT, "expected a known pair of kernels and a free thread for the second kernel");
 	return NULL;
 }
 
@@ -437,11 +437,12 @@ static void *cpu_prepare(void *device, const struct kernel *k, struct orr_error 
 	t->cpu = cpu;
 	t->k = *k;
 	if (strcmp(k->precision, "fp32") && *k->precision) {
-		orr_fail(err, ORR_EINPUT, "the CPU backend supports fp32 only");
+		orr_fail(err, ORR_EINPUT, "precision: the CPU backend expects fp32");
 	} else if (!choose(t)) {
-		orr_fail(err, ORR_EINPUT, "the CPU backend does not support this kernel");
+		orr_fail(err, ORR_EINPUT, "the CPU backend does not support this kernel: expected one of its kernels");
 	} else if (!fill(t)) {
-		orr_fail(err, ORR_EINPUT, "needs more than the %.3g MB that the CPU backend reserves", 4e-6 * (double)cpu->arena_floats);
+		orr_fail(err, ORR_EINPUT, "too large: expected at most %.3g MB, the memory that the CPU backend reserves",
+			4e-6 * (double)cpu->arena_floats);
 	} else {
 		if (!strcmp(k->family, "gather"))
 			fill_index(t);

@@ -18,9 +18,9 @@ static const struct backend *from_module(void *module, const char *path, struct 
 	*(void **)&get = dlsym(module, BACKEND_SYMBOL);
 	const struct backend *b = get ? get() : NULL;
 	if (!b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: not a calibration module (it lacks %s)", path, BACKEND_SYMBOL);
+		orr_fail(err, ORR_EDEVICE, "%.400s: not a calibration module: expected the symbol %s", path, BACKEND_SYMBOL);
 	else if (b->abi != BACKEND_ABI || b->size != sizeof *b)
-		orr_fail(err, ORR_EDEVICE, "%.400s: built for interface version %u; expected %d: rebuild the module", path, b->abi,
+		orr_fail(err, ORR_EDEVICE, "%.400s: built for interface version %u: expected %d; rebuild the module", path, b->abi,
 			BACKEND_ABI);
 	else
 		return b;
@@ -40,7 +40,7 @@ static const struct backend *look_in(const char *folder, bool *is_found, struct 
 	if (module)
 		return from_module(module, path, err);
 	const char *why = dlerror();
-	orr_fail(err, ORR_EDEVICE, "%.300s: cannot be opened: %.300s", path, why ? why : "unknown reason");
+	orr_fail(err, ORR_EDEVICE, "%.300s: cannot open the module: %.300s", path, why ? why : "unknown reason");
 	return NULL;
 }
 
@@ -60,12 +60,11 @@ static const struct backend *find_cuda(struct orr_error *err)
 	}
 #ifdef ORR_CUDA
 	orr_fail(err, ORR_EDEVICE,
-		"no usable GPU: no module " MODULE " in the build or installation folder; "
-		"set ORRERY_MODULE_PATH to its folder");
+		"no usable GPU: expected the module " MODULE " in the build or installation folder, or in the folder ORRERY_MODULE_PATH");
 #else
 	orr_fail(err, ORR_EDEVICE,
-		"no usable GPU: this program was built without CUDA (configure --with-cuda needs nvcc); "
-		"--backend cpu measures this machine's processor");
+		"no usable GPU: this program was built without CUDA: expected a build by configure --with-cuda, or --backend cpu, which "
+		"measures this machine's processor");
 #endif
 	return NULL;
 }
@@ -78,6 +77,6 @@ const struct backend *backend_find(const char *name, struct orr_error *err)
 		return &backend_synthetic;
 	if (!strcmp(name, "cuda"))
 		return find_cuda(err);
-	orr_fail(err, ORR_EINPUT, "unknown backend \"%.60s\"; expected cuda, cpu or synthetic", name);
+	orr_fail(err, ORR_EINPUT, "unknown backend \"%.60s\": expected cuda, cpu or synthetic", name);
 	return NULL;
 }

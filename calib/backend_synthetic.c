@@ -24,7 +24,7 @@ struct synthetic {
 
 struct task {
 	struct synthetic *device;
-	double seconds; /* time of one call, with spread */
+	double seconds; /* time of one call, with the deviation of its shape */
 };
 
 static int set(struct synthetic_law *law, const char *name, size_t n, double value, struct orr_error *err)
@@ -41,7 +41,7 @@ static int set(struct synthetic_law *law, const char *name, size_t n, double val
 			return ORR_OK;
 		}
 	return orr_fail(err, ORR_EINPUT,
-		"synthetic backend: unknown setting \"%.*s\"; known settings are t0, a, b, p, noise, spread, "
+		"synthetic backend: unknown setting \"%.*s\"; expected one of t0, a, b, p, noise, spread, "
 		"drift, outliers, hot_from, hot_to, hot, lost",
 		(int)n, name);
 }
@@ -60,7 +60,7 @@ int synthetic_parse(const char *text, struct synthetic_law *law, struct orr_erro
 		at += n + (at[n] == ',');
 	}
 	if (law->a <= 0 || law->b <= 0 || law->p <= 0)
-		return orr_fail(err, ORR_EINPUT, "synthetic backend: a, b and p must be above 0");
+		return orr_fail(err, ORR_EINPUT, "synthetic backend: expected a, b and p above 0");
 	return ORR_OK;
 }
 

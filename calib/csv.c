@@ -62,10 +62,10 @@ static int split(struct csv *c, char **field, struct orr_error *err)
 	int n = 0;
 	for (bool is_last = false; !is_last; n++) {
 		if (n >= CSV_MAX_COLUMNS)
-			return -!!fail(c, "too many fields; expected at most 64", err);
+			return -!!fail(c, "too many fields: expected at most 64", err);
 		field[n] = take_field(&line, &is_last);
 		if (!field[n])
-			return -!!fail(c, "a quoted field without its closing quote", err);
+			return -!!fail(c, "a quoted field does not end: expected a closing quote", err);
 	}
 	return n;
 }
@@ -84,12 +84,12 @@ int csv_open(struct csv *c, const char *path, const char *text, size_t n, struct
 	c->at = c->text;
 	c->n = split(c, c->name, err);
 	if (c->n <= 0)
-		return c->n ? ORR_EINPUT : fail(c, "empty file; expected a header that names the columns", err);
+		return c->n ? ORR_EINPUT : fail(c, "empty file: expected a header that names the columns", err);
 	for (int i = 0; i < c->n; i++)
 		for (int k = 0; k < i; k++)
 			if (!strcmp(c->name[i], c->name[k]))
-				return orr_fail(
-					err, ORR_EINPUT, "%.300s:%" PRIu64 ": duplicate column \"%.60s\"", c->path, c->line, c->name[i]);
+				return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": duplicate column \"%.60s\": expected unique names",
+					c->path, c->line, c->name[i]);
 	return ORR_OK;
 }
 
@@ -132,7 +132,7 @@ int csv_need(const struct csv *c, const char *const *names, struct orr_error *er
 {
 	for (; *names; names++)
 		if (csv_column(c, *names) < 0)
-			return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": no column \"%s\"", c->path, c->line, *names);
+			return orr_fail(err, ORR_EINPUT, "%.300s:%" PRIu64 ": expected a column \"%s\"", c->path, c->line, *names);
 	return ORR_OK;
 }
 

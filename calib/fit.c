@@ -64,7 +64,7 @@ static void groups_free(struct groups *g)
 	mem_free(g->v);
 }
 
-/* Returns whether a point equals p except that it is warm, or sustained, as in long jobs. */
+/* Returns whether a point of the same kernel is warm (for_cold), or was measured in a sustained run. */
 static bool has_better(const struct points *all, const struct point *p, bool for_cold)
 {
 	for (size_t i = 0; i < all->n; i++) {
@@ -76,7 +76,7 @@ static bool has_better(const struct points *all, const struct point *p, bool for
 }
 
 /*
- * Groups points by kernel. Cold caches, and bursts if there are sustained runs, are separate variants. Kernels with several
+ * Groups points by kernel. Points with a cold cache are a separate variant, as are bursts if there are sustained runs. Kernels with several
  * variants also get a law over all variants ("").
  */
 static void make_groups(const struct points *p, struct groups *g)
@@ -222,7 +222,7 @@ static int fit_slowdown(const struct groups *g, const struct group *self, struct
 		if (is_same_kind(g->v[i].first, self->first) && !strcmp(g->v[i].variant, "alone"))
 			alone = &g->v[i];
 	if (!alone || alone == self)
-		return orr_fail(err, ORR_EINPUT, "the time of the kernel alone is missing");
+		return orr_fail(err, ORR_EINPUT, "expected points of the kernel alone");
 	struct law base;
 	int rc = fit_law(FORM_FACTOR, alone->x, alone->n, &base, err);
 	if (!rc)
@@ -258,7 +258,7 @@ static int fit_group(const struct groups *all, const struct group *g, const stru
 									       * suffice */
 	int rc;
 	if (is_product && n < 5)
-		rc = orr_fail(err, ORR_EINPUT, "a GEMM law needs at least 5 points, found %zu", n);
+		rc = orr_fail(err, ORR_EINPUT, "a GEMM law: expected at least 5 points, found %zu", n);
 	else if (is_streaming(g->first))
 		rc = fit_by_bytes(x, n, g->n, o->is_measured_here, out, err);
 	else if (is_kernel(g->first))
@@ -331,7 +331,7 @@ struct profile *fit_profile(const struct points *points, const struct fit_option
 	struct groups g = { 0 };
 	struct sbuf left_out = { 0 };
 	if (points->n == 0) {
-		orr_fail(err, ORR_EINPUT, "no points to fit");
+		orr_fail(err, ORR_EINPUT, "nothing to fit: expected at least one point");
 		return NULL;
 	}
 	make_groups(points, &g);
@@ -357,7 +357,7 @@ struct profile *fit_profile(const struct points *points, const struct fit_option
 	sbuf_free(&left_out);
 	if (p->n_laws)
 		return p;
-	orr_fail(err, ORR_EINPUT, "no group of points is large enough for a law");
+	orr_fail(err, ORR_EINPUT, "no group of points is large enough for a law: expected more points per kernel");
 	profile_free(p);
 	return NULL;
 }

@@ -22,7 +22,7 @@ static const double model_spread = 0.03;
 /* If a term is below this share of every point's time, the points do not determine it. */
 static const double least_share = 0.02;
 
-/* Below 1 the two bounds slow each other down; with 12 the time is close to their maximum. */
+/* Bounds of the exponent. Below 1 both terms slow each other down; with 12 the time is nearly their maximum. */
 static const double least_exponent = 0.5, most_exponent = 12;
 
 enum { MAX_ANCHORS = 6, FINALISTS = 3 };
@@ -129,7 +129,7 @@ static double largest_share(const struct nls *q, const struct nls_fit *f, uint32
 
 static void set_covariance(const struct nls *q, struct nls_fit *f, double scale)
 {
-	if (!nls_covariance(q, f, scale)) /* singular: the points do not determine parameters without influence */
+	if (!nls_covariance(q, f, scale)) /* singular: parameters without influence are not determined */
 		for (uint32_t k = 0; k < law_form_params(q->form); k++)
 			f->covariance[k][k] = f->is_free[k] && largest_share(q, f, k) < least_share ? 100 : 0;
 }
@@ -254,12 +254,13 @@ static void first_mask(const struct nls *q, struct nls_fit *f)
 	}
 	if (q->form == FORM_ROOFLINE)
 		for (int k = 0; k < 2; k++)
-			if (!varies[k] || (k == 0 && !varies[LAW_FEATURES])) { /* FLOPs in proportion to the bytes are redundant */
+			if (!varies[k] ||
+				(k == 0 && !varies[LAW_FEATURES])) { /* FLOPs proportional to the bytes determine no second term */
 				f->theta[k + 1] = INFINITY;
 				f->is_free[k + 1] = f->is_free[3] = false;
 				f->theta[3] = 0;
 			}
-	if (q->form == FORM_LINE && !varies[2]) { /* one size determines either a rate or a time */
+	if (q->form == FORM_LINE && !varies[2]) { /* points of one size determine either a rate or a time */
 		uint32_t out = q->x[0][2] > 0 ? 0 : 1;
 		f->theta[out] = out ? INFINITY : -INFINITY;
 		f->is_free[out] = false;
@@ -343,7 +344,7 @@ static int make_table(const struct point *const *x, size_t n, struct law *out, s
 	}
 	mem_free(sorted);
 	mem_free(same);
-	return out->n_table ? ORR_OK : orr_fail(err, ORR_EINPUT, "a table needs points with a size");
+	return out->n_table ? ORR_OK : orr_fail(err, ORR_EINPUT, "a table: expected points with a size");
 }
 
 /* Sets the range of each feature. The range is NAN for a feature that is 0 at all points. */
@@ -442,7 +443,7 @@ static int fit_parameters(const struct point *const *x, size_t n, struct law *ou
 {
 	static const size_t least[FORM_COUNT] = { [FORM_ROOFLINE] = 3, [FORM_LINE] = 1, [FORM_ENVELOPE] = 7, [FORM_CACHED] = 6 };
 	if (n < least[out->form])
-		return orr_fail(err, ORR_EINPUT, "a law of the form %s needs at least %zu points, found %zu", law_form_name(out->form),
+		return orr_fail(err, ORR_EINPUT, "a law of the form %s: expected at least %zu points, found %zu", law_form_name(out->form),
 			least[out->form], n);
 	struct data d;
 	struct nls_fit f;
@@ -452,7 +453,9 @@ static int fit_parameters(const struct point *const *x, size_t n, struct law *ou
 	take_parameters(&f, out);
 	round_parameters(out);
 	data_free(&d);
-	return is_shown ? ORR_OK : orr_fail(err, ORR_EINPUT, "the points show no effect of a cache");
+	return is_shown ? ORR_OK
+			: orr_fail(err, ORR_EINPUT,
+				  "the points show no effect of a cache: expected sizes below and above the size of the cache");
 }
 
 /* Sets the factor to the median of the measurements, with their spread. */
@@ -478,7 +481,7 @@ int fit_law(enum profile_form form, const struct point *const *x, size_t n, stru
 		.held_out_median = NAN,
 		.held_out_p90 = NAN };
 	if (n == 0)
-		return orr_fail(err, ORR_EINPUT, "a law needs points");
+		return orr_fail(err, ORR_EINPUT, "a law: expected points");
 	int rc = ORR_OK;
 	if (form == FORM_TABLE)
 		rc = make_table(x, n, out, err);

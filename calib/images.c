@@ -90,7 +90,7 @@ static int read_steps(const char *file, const char *select, struct steps *s, str
 		     : select && strncasecmp(csv_text(&c, "gpu"), select, strlen(select)) ? ORR_OK
 											  : read_row(&c, s, err);
 	if (!rc && s->n == 0)
-		rc = orr_fail(err, ORR_EINPUT, "%.300s: no row with one GPU, synthetic data and a known network", c.path);
+		rc = orr_fail(err, ORR_EINPUT, "%.300s: expected a row with one GPU, synthetic data and a known network", c.path);
 	csv_close(&c);
 	return rc;
 }

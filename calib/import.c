@@ -242,7 +242,7 @@ static int read_rows(struct csv *c, size_t kind, const char *select, struct poin
 	if (r.rc || got < 0)
 		return ORR_EINPUT;
 	if (out->n == before)
-		return orr_fail(err, ORR_EINPUT, "%.300s: no row of a supported kernel%s%s", c->path,
+		return orr_fail(err, ORR_EINPUT, "%.300s: expected a row of a supported kernel%s%s", c->path,
 			select ? ", for a device whose name begins with " : "", select ? select : "");
 	return ORR_OK;
 }

@@ -239,7 +239,7 @@ struct profile *scale_profile(
 	}
 	out->note = scaled_note(p, to, check, has_collectives);
 	if (!rc && !n_scaled)
-		rc = orr_fail(err, ORR_EINPUT, "%.100s: no law of a kernel to scale", p->name);
+		rc = orr_fail(err, ORR_EINPUT, "%.100s: no law can be scaled: expected at least one law of a kernel", p->name);
 	if (!rc)
 		return out;
 	profile_free(out);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of points / number of shapes: anchors, cold copies and bursts add points. */
+/* Number of points divided by number of shapes: anchors, cold copies and bursts are additional points. */
 #define SURPLUS 1.45
 #define LEAST_POINT_S 0.03
 
@@ -462,7 +462,7 @@ static int run_plan(struct sweep *s, struct points *out, struct orr_error *err)
 {
 	int rc = ORR_OK;
 	uint32_t next = 1;
-	/* With less time, a point would have only one batch. */
+	/* A point with less time would have only one batch. */
 	double least = 0.1 * s->o->sampling.point_s;
 	for (uint32_t i = 0; !rc && i < s->n && left(s) > least; i++) {
 		rc = visit(s, &s->plan[i], s->n - i, out, err);

@@ -13,7 +13,7 @@ int cli_bad_option(int argc, char **argv, int opt, const struct option *known, s
 	for (size_t n = 0; n < 63 && known[n].name; n++)
 		names[n] = known[n].name;
 	if (opt == ':')
-		return orr_fail(err, ORR_EINPUT, "option %.60s: needs a value", given);
+		return orr_fail(err, ORR_EINPUT, "option %.60s: expected a value", given);
 	if (strncmp(given, "--", 2))
 		return orr_fail(err, ORR_EINPUT, "unknown option -%c; --help lists them", optopt ? optopt : '?');
 	const char *near = nearest_name(given + 2, names);

@@ -231,7 +231,7 @@ static int parse_fit(int argc, char **argv, struct request *r, struct orr_error 
 		switch (opt) {
 		case 'f':
 			if (r->n_from == MAX_SOURCES)
-				return orr_fail(err, ORR_EINPUT, "calib fit: --from: at most %d tables", MAX_SOURCES);
+				return orr_fail(err, ORR_EINPUT, "calib fit: --from: expected at most %d tables", MAX_SOURCES);
 			r->from[r->n_from++] = optarg;
 			break;
 		case 's':

@@ -217,7 +217,8 @@ static int measure(struct request *r, const struct backend *b, void *device, str
 		return rc;
 	rc = sweep_run(b, device, &r->sweep, &points, &m->report, &why);
 	if (!rc && !points.n)
-		rc = orr_fail(&why, ORR_EFAIL, "calib run: nothing could be measured within %g s", r->sweep.budget_s);
+		rc = orr_fail(
+			&why, ORR_EFAIL, "calib run: nothing was measured within %g s: expected a larger --budget", r->sweep.budget_s);
 	m->ended = rc ? why.text : "complete";
 	int failed = end_files(r, &points, m, &unwritten);
 	if (rc && points.n)

@@ -39,7 +39,7 @@ int calib_list(int argc, char **argv, struct orr_error *err)
 {
 	(void)argv;
 	if (argc > 1)
-		return orr_fail(err, ORR_EINPUT, "calib list: takes no arguments");
+		return orr_fail(err, ORR_EINPUT, "calib list: expected no arguments");
 	const char *name;
 	char e[16], m[16];
 
@@ -220,7 +220,9 @@ static int check_points(const struct profile *p, const char *path, struct orr_er
 	mem_free(predicted);
 	mem_free(measured);
 	points_free(&x);
-	return n ? ORR_OK : orr_fail(err, ORR_EINPUT, "%.300s: no point has a law in %.100s", path, p->name);
+	return n ? ORR_OK
+		 : orr_fail(err, ORR_EINPUT, "%.300s: no point has a law in %.100s: expected points of kernels that the profile describes",
+			   path, p->name);
 }
 
 int calib_check(int argc, char **argv, struct orr_error *err)

@@ -53,7 +53,7 @@ static int export_run(struct store *s, const char *file, int64_t run, const char
 	if (code)
 		return code;
 	if (!r)
-		return orr_fail(err, ORR_EINPUT, "%s: no run %" PRId64 "; 'orrery db runs' lists the runs", file, run);
+		return orr_fail(err, ORR_EINPUT, "%s: no run %" PRId64 ": expected a run that 'orrery db runs' lists", file, run);
 	code = report_out_dir(dir, (const struct run_result *const *)&r, 1, err);
 	result_free(r);
 	return code;
@@ -78,8 +78,8 @@ static int parse(int argc, char **argv, struct options *o, struct orr_error *err
 			if (!num_int(optarg, strlen(optarg), &o->run) || o->run < 1)
 				return orr_fail(err, ORR_EINPUT, "--run: expected a whole number from 1, found \"%s\"", optarg);
 		} else {
-			return orr_fail(
-				err, ORR_EINPUT, "%s: unknown or incomplete option; 'orrery db --help' lists them", argv[optind - 1]);
+			return orr_fail(err, ORR_EINPUT, "%s: unknown option or missing value: expected an option of 'orrery db --help'",
+				argv[optind - 1]);
 		}
 	}
 	return ORR_OK;
@@ -132,9 +132,9 @@ static int run_db(int argc, char **argv, struct orr_error *err)
 	}
 	bool is_export = !strcmp(verb, "export");
 	if (is_export && (!o.run || !o.out))
-		return orr_fail(err, ORR_EINPUT, "db export: needs --run N and --out DIR");
+		return orr_fail(err, ORR_EINPUT, "db export: expected --run N and --out DIR");
 	if (!is_export && (o.run || o.out))
-		return orr_fail(err, ORR_EINPUT, "db %s: --run and --out are options of export", verb);
+		return orr_fail(err, ORR_EINPUT, "db %s: expected no --run and no --out, which are options of export", verb);
 	return with_store(verb, file, &o, err);
 }
 

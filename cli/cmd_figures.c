@@ -66,7 +66,7 @@ static int parse(int argc, char **argv, struct figures_request *r, struct orr_er
 	if (optind < argc)
 		r->name = argv[optind++];
 	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "one argument too many: \"%.80s\"", argv[optind]);
+		return orr_fail(err, ORR_EINPUT, "expected at most one argument, found also \"%.80s\"", argv[optind]);
 	return ORR_OK;
 }
 

@@ -360,7 +360,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 	if (!served.is_wanted && served.needs_wanted)
 		return orr_fail(err, ORR_EINPUT, "--%s: expected together with --served", served.needs_wanted);
 	if (served.is_wanted && elastic)
-		return orr_fail(err, ORR_EINPUT, "model: --served and --elastic exclude each other");
+		return orr_fail(err, ORR_EINPUT, "model: --served and --elastic exclude each other: expected one of them");
 	if (elastic && !strcmp(verb, "list") && n == 1)
 		return model_elastic_list(as_json, err);
 	if (elastic && !strcmp(verb, "show") && n == 2)

@@ -172,9 +172,9 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 			return cli_bad_option(argc, argv, c, longs, err);
 	}
 	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "net flows: \"%.60s\" is not expected; files follow --links and --flows", argv[optind]);
+		return orr_fail(err, ORR_EINPUT, "net flows: expected files after --links and --flows only, found \"%.60s\"", argv[optind]);
 	if (!w->links || !w->flows)
-		return orr_fail(err, ORR_EINPUT, "net flows: needs --links FILE and --flows FILE; 'orrery net --help' shows both");
+		return orr_fail(err, ORR_EINPUT, "net flows: expected --links FILE and --flows FILE; see --help");
 	return ORR_OK;
 }
 

@@ -135,7 +135,7 @@ static int run(int argc, char **argv, struct orr_error *err)
 		return rc;
 	int n = argc - optind;
 	if (is_reacting && (!n || strcmp(argv[optind], "new") != 0))
-		return orr_fail(err, ORR_EINPUT, "--reacting: expected with new NAME --kind step only");
+		return orr_fail(err, ORR_EINPUT, "--reacting: expected together with new NAME --kind step");
 	const char *verb = n > 0 ? argv[optind] : "";
 	if (!strcmp(verb, "list") && n == 1)
 		return list(of);

@@ -42,7 +42,7 @@ static int run_scenario(int argc, char **argv, struct orr_error *err)
 	struct request r;
 	int rc = request_parse(argc, argv, NULL, &r, err);
 	if (!rc && !r.source)
-		rc = orr_fail(err, ORR_EINPUT, "run: no SCENARIO.json given; see --help");
+		rc = orr_fail(err, ORR_EINPUT, "run: expected SCENARIO.json; see --help");
 	if (!rc)
 		rc = request_load_below(&r, r.source, err);
 	if (!rc)
@@ -89,7 +89,7 @@ static int show_scenario(int argc, char **argv, struct orr_error *err)
 	/* With --world the argument is that of the world's verb, even if it ends in .json. */
 	bool is_file = n > 5 && !strcmp(r.source + n - 5, ".json") && !cJSON_GetObjectItemCaseSensitive(r.scenario, "world");
 	if (!rc && !r.source)
-		rc = orr_fail(err, ORR_EINPUT, "scenario show: no SCENARIO.json or TRACE given; see --help");
+		rc = orr_fail(err, ORR_EINPUT, "scenario show: expected SCENARIO.json or TRACE; see --help");
 	if (!rc && is_file)
 		rc = request_load_below(&r, r.source, err);
 	if (!rc)

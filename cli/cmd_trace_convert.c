@@ -49,8 +49,8 @@ static int take(struct cut *c, struct orr_trace_job *row, struct orr_error *err)
 		c->zero_ns = row->submit_ns;
 	row->submit_ns -= c->zero_ns;
 	if (row->submit_ns < 0)
-		return orr_fail(
-			err, ORR_EINPUT, "line %" PRIu64 ": submitted before the first row kept; --sort puts rows in order", row->line);
+		return orr_fail(err, ORR_EINPUT,
+			"line %" PRIu64 ": submitted before the first row kept: expected rows in order of time, or --sort", row->line);
 	return writer_row(c->out, row, err);
 }
 
@@ -99,7 +99,8 @@ static int run_avail(struct trace *t, const struct wish *w, struct orr_error *er
 {
 	if (chooses_jobs(w)) {
 		trace_close(t);
-		return orr_fail(err, ORR_EINPUT, "%s: holds instances, which have no queue, user or GPUs to select by", w->source);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: holds instances, which have no queue, user or GPUs: expected a time range only", w->source);
 	}
 	struct trace_cut cut = cut_of(w);
 	struct availset *s = t ? availset_from(t, w->source, err) : availset_load(w->source, w->format, w->options.text, w->seed, err);
@@ -112,7 +113,8 @@ static int run_requests(struct trace *t, const struct wish *w, struct orr_error 
 {
 	if (chooses_jobs(w)) {
 		trace_close(t);
-		return orr_fail(err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs to select by", w->source);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: holds requests, which have no queue, user or GPUs: expected other options", w->source);
 	}
 	struct trace_cut cut = cut_of(w);
 	struct reqset *s = reqset_from(t, w->source, err);
@@ -246,7 +248,7 @@ static int parse(int argc, char **argv, struct wish *w, struct orr_error *err)
 		else if (is_slice)
 			rc = set_filter(c, optarg, w, err);
 		else
-			rc = orr_fail(err, ORR_EINPUT, "trace convert: keeps all rows; use 'orrery trace slice' to select some");
+			rc = orr_fail(err, ORR_EINPUT, "trace convert: writes all rows: expected 'orrery trace slice' for a selection");
 	}
 	return rc;
 }

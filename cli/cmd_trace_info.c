@@ -195,7 +195,7 @@ static int info_of_generator(const struct generator *g, const struct request *q,
 		return ORR_EINPUT;
 	if (jobset_count(set) == UINT64_MAX) {
 		jobset_free(set);
-		return orr_fail(err, ORR_EINPUT, "%s: has no end; set n", q->source);
+		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option n", q->source);
 	}
 	struct trace_profile *p = trace_profile_new();
 	struct jobcursor *c = jobset_open(set, 0);
@@ -221,7 +221,7 @@ static int info_of_requests(const struct request *q, struct orr_error *err)
 		return ORR_EINPUT;
 	if (reqset_count(set) == UINT64_MAX) {
 		reqset_free(set);
-		return orr_fail(err, ORR_EINPUT, "%s: has no end; set n", q->source);
+		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option n", q->source);
 	}
 	struct trace_profile *p = trace_profile_new();
 	req_profile(set, p);
@@ -240,7 +240,7 @@ static int info_of_avail(const struct request *q, struct orr_error *err)
 		return ORR_EINPUT;
 	if (!availset_has_end(set)) {
 		availset_free(set);
-		return orr_fail(err, ORR_EINPUT, "%s: has no end; set length", q->source);
+		return orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option length", q->source);
 	}
 	struct trace_profile *p = trace_profile_new();
 	avail_profile(set, p);

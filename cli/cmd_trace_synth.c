@@ -92,7 +92,7 @@ int trace_synth(int argc, char **argv, struct orr_error *err)
 					 "%s: a row of a job has no operators: expected the generator itself as the trace (orrery jobs "
 					 "%s), or a flow in JSON (docs/howto/run-a-workflow.md)",
 					 source, source)
-	     : n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end; set n", source)
+	     : n == UINT64_MAX ? orr_fail(err, ORR_EINPUT, "%s: has no end: expected the option n", source)
 			       : write_rows(set, to ? to : "orrery", out, err);
 	jobset_free(set);
 	if (!rc && strcmp(out, "-"))
@@ -144,7 +144,7 @@ static void print_generators(enum trace_kind kind)
 int trace_list(int argc, char **argv, struct orr_error *err)
 {
 	if (argc > 1)
-		return orr_fail(err, ORR_EINPUT, "trace list: takes no \"%.60s\"", argv[1]);
+		return orr_fail(err, ORR_EINPUT, "trace list: expected no argument, found \"%.60s\"", argv[1]);
 	puts("formats of jobs (--format, options with -O):");
 	print_formats(TRACE_JOBS);
 	puts("\nformats of requests (orrery serve):");

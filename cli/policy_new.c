@@ -40,7 +40,7 @@ static int write_new(const char *path, const struct embedded_file *template, con
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
 	int rc = ORR_OK;
 	if (fd < 0)
-		rc = orr_fail(err, ORR_EINPUT, "%s: %s", path, errno == EEXIST ? "exists already: choose another name" : strerror(errno));
+		rc = orr_fail(err, ORR_EINPUT, "%s: %s", path, errno == EEXIST ? "exists already: expected another name" : strerror(errno));
 	else if (write(fd, b.text, b.len) != (ssize_t)b.len || fsync(fd))
 		rc = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s", path, strerror(errno));
 	if (fd >= 0)

@@ -20,7 +20,7 @@ enum {
 	OPT_JSON,
 	OPT_CHECK,
 	OPT_KEY,
-	OPT_FLAG /* first number of the flags of worlds */
+	OPT_FLAG /* first option number of the flags of worlds */
 };
 
 /* Flags of every world. key: the scenario key that the flag sets. */
@@ -244,7 +244,7 @@ int request_parse(int argc, char **argv, const struct world *of, struct request 
 	if (optind < argc)
 		r->source = argv[optind++];
 	if (optind < argc)
-		return orr_fail(err, ORR_EINPUT, "one argument too many: \"%.80s\"", argv[optind]);
+		return orr_fail(err, ORR_EINPUT, "expected at most one argument, found also \"%.80s\"", argv[optind]);
 	return ORR_OK;
 }
 

@@ -15,7 +15,7 @@ int trace_bad_option(char **argv, const struct option *longs, struct orr_error *
 		names[i] = longs[i].name;
 	const char *near = !strncmp(given, "--", 2) ? nearest_name(given + 2, names) : NULL;
 	if (near && !strcmp(near, given + 2))
-		return orr_fail(err, ORR_EINPUT, "trace %s: %s needs a value", argv[0], given);
+		return orr_fail(err, ORR_EINPUT, "trace %s: %s: expected a value", argv[0], given);
 	return orr_fail(err, ORR_EINPUT, "trace %s: unknown or incomplete option \"%.60s\"; %s%s", argv[0], given,
 		near ? "did you mean --" : "'orrery trace --help' lists them", near ? near : "");
 }
@@ -23,7 +23,7 @@ int trace_bad_option(char **argv, const struct option *longs, struct orr_error *
 int trace_options_add(struct trace_options *o, const char *text, struct orr_error *err)
 {
 	if (o->n == TRACE_MAX_OPTIONS)
-		return orr_fail(err, ORR_EINPUT, "-O: more than %d options", TRACE_MAX_OPTIONS);
+		return orr_fail(err, ORR_EINPUT, "-O: too many options: expected at most %d", TRACE_MAX_OPTIONS);
 	o->text[o->n++] = text;
 	return ORR_OK;
 }

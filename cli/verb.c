@@ -92,7 +92,7 @@ int verb_run(const struct world *w, int argc, char **argv, struct orr_error *err
 	bool did = false;
 	int rc = request_parse(argc, argv, w, &r, err);
 	if (!rc && !r.source && !r.file)
-		rc = orr_fail(err, ORR_EINPUT, "%s: no %s given (%s); see --help", w->name, w->source, w->source_hint);
+		rc = orr_fail(err, ORR_EINPUT, "%s: expected %s (%s); see --help", w->name, w->source, w->source_hint);
 	if (!rc)
 		rc = complete(&r, w, err);
 	if (!rc && w->instead && r.output.n_extras)

@@ -249,8 +249,9 @@ static int take_measured(struct cost *c, const struct steptime *e, struct orr_er
 	c->between_source = mem_zalloc(e->n, sizeof *c->between_source);
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (e->seconds[i] <= update)
-			return orr_fail(err, ORR_EINPUT, "%s on %s: the measured step takes %g s, at most as long as its update, %g s",
-				c->d->name, c->dev->name, e->seconds[i], update);
+			return orr_fail(err, ORR_EINPUT,
+				"%s on %s: the measured step takes %g s: expected more than its update alone, %g s", c->d->name,
+				c->dev->name, e->seconds[i], update);
 		c->batch[i] = e->batch[i];
 		c->factor[i] = (e->seconds[i] - update) / step_s(c, e->batch[i]);
 		c->exact_source[i] = text(c, "at batch", e->batch[i], 0, e);

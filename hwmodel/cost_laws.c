@@ -21,7 +21,7 @@ enum { WISHES = 6, PASSES = 3, UPDATES = 2 };
 
 struct slot {
 	uint32_t law;          /* number of the law in the profile + 1 */
-	double flops_per_byte; /* FLOPs per byte; < 0: that of the call */
+	double flops_per_byte; /* FLOPs per byte; < 0: those of the call */
 };
 
 struct laws {
@@ -135,7 +135,7 @@ static const struct law *law_for(const struct laws *x, const struct wish *w)
 	return l && l->form != FORM_FACTOR ? l : NULL;
 }
 
-/* Largest median held-out error of a law over all classes of filters that times classes without measurements. */
+/* A law over all classes of filters times classes without measurements only if its median held-out error is at most this. */
 static const double most_pooled_error = 0.3;
 
 /*

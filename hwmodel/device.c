@@ -195,7 +195,7 @@ static int check_numbers(const struct reader *r, struct device *d)
 			return orr_fail(r->err, ORR_EINPUT,
 				"%.200s: $.gemm_efficiency.%s: expected a value above 0 for exactly the precisions that have a peak",
 				r->path, precision_names[p]);
-		if (d->conv_efficiency[p] == 0) { /* if missing, convolutions have the efficiency of other products */
+		if (d->conv_efficiency[p] == 0) { /* if the key is missing, convolutions have the efficiency of other products */
 			for (int i = 0; i < CONV_SHAPES * 3; i++)
 				d->conv_share[p][i / 3][i % 3] = d->gemm_efficiency[p];
 			d->conv_efficiency[p] = d->gemm_efficiency[p];

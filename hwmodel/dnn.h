@@ -25,7 +25,7 @@ struct dnn_layer {
 	enum orr_layer_kind kind; /* orrery/step.h */
 	double params;            /* number of learnable parameters; a tied table counts once */
 	double tensors;           /* number of parameter tensors (weights, biases) */
-	double rows, columns;     /* shape of the weights as one matrix (PowerSGD); 0: no weights, or vectors only */
+	double rows, columns;     /* dimensions of the weights as one matrix (for PowerSGD); 0: no weights, or only vectors */
 	double fwd_flops;
 	double in_elems, out_elems; /* elements read and written by the forward pass, without weights (of a table: the gathered rows) */
 	double saved_elems;         /* elements kept from forward to backward; a tensor counts at the first layer that keeps it */
@@ -51,7 +51,8 @@ struct dnn {
 	/* The graph of a graph neural network (vertices 0: none), and whether its edges have attention scores (GAT). */
 	struct graph_shape graph;
 	bool has_attention;
-	/* Samples of the measured batch, and the device, of a table of measured layers (dnn_profile.h); else 0 and NULL. */
+	/* In a model read from a table of measured layers (dnn_profile.h): samples of the measured batch, and its device. Else 0 and NULL.
+	 */
 	double profile_batch;
 	char *profile_device;
 	char hash[65];

@@ -2,8 +2,8 @@
 /*
  * Graph neural networks: GCN (Kipf, Welling, ICLR 2017) and GAT (Velickovic et al., ICLR 2018), one head.
  *
- * A sample is a vertex. Aggregation reads a row, an index and a weight per edge; it is a layer of kind pool. Layers of a GCN:
- * gather, apply; of a GAT: apply, edge scores, gather.
+ * A sample is a vertex. Aggregation reads a row, an index and a weight per edge; it is a layer of kind pool. A layer of a GCN is gather,
+ * then apply. A layer of a GAT is apply, then edge scores, then gather.
  */
 #include "hwmodel/dnn_plan.h"
 

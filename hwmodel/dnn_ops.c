@@ -76,7 +76,7 @@ struct act op_linear(struct plan *p, const char *name, struct act x, double out,
 struct act op_norm(struct plan *p, const char *name, struct act x, enum op_norm kind)
 {
 	static const struct {
-		double params, ops; /* numbers per channel; per element */
+		double params, ops; /* parameters per channel; FLOPs per element */
 	} of[] = { [OP_BATCHNORM] = { 2, 2 }, [OP_LAYERNORM] = { 2, 8 }, [OP_RMSNORM] = { 1, 4 }, [OP_LRN] = { 0, 1 } };
 	struct act y = act_new(p, x.c, x.h, x.w);
 	struct dnn_layer *l = plan_add(p, ORR_LAYER_NORM, name);
@@ -95,7 +95,7 @@ struct act op_activation(struct plan *p, const char *name, struct act x, enum op
 	l->fwd_flops = (kind == OP_GELU ? 8 : 1) * act_elems(x);
 	l->in_elems = l->out_elems = act_elems(x);
 	l->is_in_place = kind == OP_RELU;
-	act_keep(p, l, kind == OP_GELU ? x : y); /* the derivatives of the other functions follow from their outputs */
+	act_keep(p, l, kind == OP_GELU ? x : y); /* the derivatives of the other functions are computed from their outputs */
 	return y;
 }
 

@@ -82,7 +82,7 @@ static int unknown_key(const char *spec, enum family family, const char *name, s
 static int set(const char *spec, struct values *v, const struct key *k, const char *text, struct orr_error *err)
 {
 	if (*at(v, k) != UNSET)
-		return orr_fail(err, ORR_EINPUT, "%.120s: %s: duplicate key", spec, k->name);
+		return orr_fail(err, ORR_EINPUT, "%.120s: %s: duplicate key: expected it once", spec, k->name);
 	if (!strcmp(k->name, "head")) {
 		for (uint32_t i = 0; head_names[i]; i++)
 			if (!strcmp(head_names[i], text)) {

@@ -128,7 +128,8 @@ static int check_name(const struct reader *r, const char *where, const cJSON *v)
 		is_good &= isalnum((unsigned char)*c) || strchr("._-", *c);
 	for (const cJSON *w = v->next; is_good && w; w = w->next)
 		if (!strcmp(w->string, v->string))
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: duplicate key \"%s\"", r->path, where, v->string);
+			return orr_fail(
+				r->err, ORR_EINPUT, "%.200s: %s: duplicate key \"%s\": expected it once", r->path, where, v->string);
 	if (is_good)
 		return ORR_OK;
 	return orr_fail(r->err, ORR_EINPUT, "%.200s: %s: expected keys of 1 to 80 letters, digits, \".\", \"_\" and \"-\", found \"%.60s\"",
@@ -214,7 +215,8 @@ static int get_points(const struct reader *r, const cJSON *v)
 	qsort(job->point, job->n_points, sizeof *job->point, by_shape);
 	for (uint32_t i = 1; i < job->n_points; i++)
 		if (!by_shape(&job->point[i - 1], &job->point[i]))
-			return orr_fail(r->err, ORR_EINPUT, "%.200s: $.points: duplicate point of %u pipelines of depth %u", r->path,
+			return orr_fail(r->err, ORR_EINPUT,
+				"%.200s: $.points: duplicate point of %u pipelines of depth %u: expected it once", r->path,
 				job->point[i].pipelines, job->point[i].depth);
 	return ORR_OK;
 }
@@ -409,9 +411,9 @@ static int get_sizes(const struct reader *r)
 	if (has_work || job->step)
 		job->samples_per_step = has_work ? 1 : job->step->batch;
 	if (job->step && item(r->root, "samples_per_step"))
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.samples_per_step: not allowed beside $.step.batch", r->path);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.samples_per_step: expected either this key or $.step.batch", r->path);
 	if (has_work && item(r->root, "steps"))
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.steps: not allowed beside $.work", r->path);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.steps: expected either this key or $.work", r->path);
 	if (json_real(
 		    r->path, "$", r->root, "samples_per_step", 1e-9, 1e15, !(job->samples_per_step > 0), &job->samples_per_step, r->err) ||
 		get_real(r, r->root, "$", "state_bytes", 0, MAX_VALUE, &job->state_bytes) ||

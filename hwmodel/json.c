@@ -23,7 +23,7 @@ cJSON *json_parse(const char *path, const char *text, size_t n, struct orr_error
 		line += *c == '\n';
 	}
 	cJSON_Delete(root);
-	orr_fail(err, ORR_EINPUT, "%.300s:%d:%d: not valid JSON", path, line, column);
+	orr_fail(err, ORR_EINPUT, "%.300s:%d:%d: invalid JSON: expected an object", path, line, column);
 	return NULL;
 }
 
@@ -32,9 +32,9 @@ static int unknown_key(
 {
 	struct sbuf known = { 0 };
 	for (size_t i = 0; keys[i]; i++)
-		sbuf_printf(&known, "%s%s", i ? ", " : "known are ", keys[i]);
-	int code = orr_fail(err, ORR_EINPUT, "%.200s: %s: unknown key \"%.60s\"; %s%s", path, where, key, near ? "did you mean " : "",
-		near ? near : sbuf_text(&known));
+		sbuf_printf(&known, "%s%s", i ? ", " : "", keys[i]);
+	int code = orr_fail(err, ORR_EINPUT, "%.200s: %s: unknown key \"%.60s\"%s%s", path, where, key,
+		near ? "; did you mean " : ": expected ", near ? near : sbuf_text(&known));
 	sbuf_free(&known);
 	return code;
 }
@@ -54,7 +54,8 @@ int json_keys(const char *path, const char *where, const cJSON *object, const ch
 			return unknown_key(path, where, v->string, near, keys, err);
 		for (const cJSON *w = v->next; w; w = w->next)
 			if (!strcmp(w->string, v->string))
-				return orr_fail(err, ORR_EINPUT, "%.200s: %s: duplicate key \"%.60s\"", path, where, v->string);
+				return orr_fail(
+					err, ORR_EINPUT, "%.200s: %s: duplicate key \"%.60s\": expected it once", path, where, v->string);
 	}
 	return ORR_OK;
 }

@@ -138,8 +138,8 @@ double law_time_drawn(const struct law *l, const double *z, double e, double flo
 
 /* ---- choice of the law ---- */
 
-/* Returns how well `has` matches `asked`: 3 equal, 2 `has` covers all, 1 any other value (is_any_good and nothing asked), 0 no
- * match. */
+/* Returns how well `has` matches `asked`: 3 if they are equal, 2 if `has` covers all values, 0 if they do not match. If nothing is asked
+ * and is_any_good is true, any other value matches with 1. */
 static int match(const char *has, const char *asked, bool is_any_good)
 {
 	if (!strcasecmp(has, asked))
@@ -198,7 +198,7 @@ const struct law *profile_collective_at(
 		if (strcasecmp(l->family, "collective") || strcasecmp(l->op, op) || l->nodes != nodes || (ranks > 0 && l->ranks != ranks) ||
 			!is_on_fabric(l, fabric))
 			continue;
-		/* Laws measured at the size rank first; the range of such a law exceeds 1. */
+		/* The factor gives precedence to laws that were measured at this size. */
 		double range = l->to[2] / l->from[2] * (law_covers(l, size) ? 1e30 : 1);
 		if (!best || range > widest) {
 			best = l;
@@ -259,7 +259,7 @@ char *profile_summary(const struct profile *p)
 {
 	struct sbuf s = { 0 };
 	double error = profile_error(p), mean = profile_mean_error(p);
-	int source = (int)strcspn(p->source, ";("); /* the rest of the source is in `calib show` */
+	int source = (int)strcspn(p->source, ";("); /* `orrery calib show` prints the rest of the source */
 	while (source > 0 && p->source[source - 1] == ' ')
 		source--;
 	sbuf_printf(&s, "%s (%s%.*s, %s", p->name, !strcmp(p->backend, "scaled") ? "not measured, scaled from " : "", source, p->source,

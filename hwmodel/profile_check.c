@@ -27,8 +27,8 @@ static int refuse(
 {
 	const struct law *l = &p->law[i];
 	return orr_fail(err, ORR_EINPUT,
-		"%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s is impossible: expected %.4g to %.4g (check the unit)", p->name, i,
-		l->family, *l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision, what, got, unit, low, high);
+		"%.100s: $.laws[%zu] (%s%s%s%s%s): %s: %.4g %s is physically impossible: expected %.4g to %.4g (check the unit)", p->name,
+		i, l->family, *l->op ? " " : "", l->op, *l->precision ? " " : "", l->precision, what, got, unit, low, high);
 }
 
 /* Checks one value. A rate or time that the law leaves out (0, INFINITY) passes. */
@@ -125,8 +125,8 @@ static int check_anchors(const struct profile *p, size_t i, struct orr_error *er
 		double t = law_time(l, a->feature[0], a->feature[1], a->feature[2], NULL);
 		if (!(fabs(t / a->time_s - 1) <= 0.01))
 			return orr_fail(err, ORR_EINPUT,
-				"%.100s: $.laws[%zu].anchors[%u]: the law gives %.6g us, the anchor %.6g us: a parameter or its unit was "
-				"changed",
+				"%.100s: $.laws[%zu].anchors[%u]: expected the law's time of %.6g us, found %.6g us: a parameter or its "
+				"unit was changed",
 				p->name, i, k, t * 1e6, a->time_s * 1e6);
 	}
 	return ORR_OK;

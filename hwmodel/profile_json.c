@@ -316,7 +316,7 @@ static int read_head(const struct reader *r, const cJSON *root, struct profile *
 		return wrong(r, "schema", "1: not a device profile");
 	if (schema->valuedouble != PROFILE_SCHEMA)
 		return orr_fail(r->err, ORR_EINPUT,
-			"%.200s: $.schema: expected 1, found %.6g: another version of orrery wrote this profile: fit it again", r->path,
+			"%.200s: $.schema: expected 1, found %.6g: another version of orrery wrote this profile; fit it again", r->path,
 			schema->valuedouble);
 	int rc = json_keys(r->path, "$", root, keys, r->err);
 	const struct {

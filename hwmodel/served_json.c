@@ -231,13 +231,14 @@ static int get_memory(const struct reader *r)
 	if (rc || !v)
 		return rc;
 	if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != (int)m->n_batches)
-		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.memory: expected a list of %u, one for each batch", r->path, m->n_batches);
+		return orr_fail(r->err, ORR_EINPUT, "%.200s: $.memory: expected a list of %u entries, one for each batch size", r->path,
+			m->n_batches);
 	const cJSON *x = v->child;
 	for (uint32_t i = 0; !rc && i < m->n_batches; i++, x = x->next) {
 		snprintf(at, sizeof at, "$.memory[%u]", i);
 		rc = get_memory_item(r, x, at, unit, &m->memory[i]);
 		if (!rc && m->memory[i].before > m->memory[i].peak)
-			rc = orr_fail(r->err, ORR_EINPUT, "%.200s: %s.before: expected at most the peak", r->path, at);
+			rc = orr_fail(r->err, ORR_EINPUT, "%.200s: %s.before: expected at most the peak of the same entry", r->path, at);
 	}
 	return rc;
 }

@@ -21,14 +21,14 @@ struct link {
 	double latency_s, Bps;
 };
 
-/* Times for one number of tokens; all_s 0: not computed yet (times are positive). */
+/* Times for one number of tokens; all_s is 0 until they are computed (times are positive). */
 struct by_tokens {
 	double all_s;           /* time through all stages, with hops */
 	double first_s, last_s; /* busy time of the first and the last stage, without the output layer */
 	double network_bytes;
 };
 
-/* Times for one number of output words; s 0: not computed yet. */
+/* Times for one number of output words; s is 0 until it is computed. */
 struct by_words {
 	double s, network_bytes;
 };
@@ -54,7 +54,7 @@ struct served_layers {
 	double prompt_kernel_s, decode_kernel_s;
 	struct by_tokens *table; /* [0 .. TABLE_TOKENS] */
 	struct by_words *word;   /* [0 .. TABLE_WORDS] */
-	struct by_tokens beyond; /* cached times of the last request beyond the table, for beyond_tokens tokens */
+	struct by_tokens beyond; /* cached attention times of the last request whose context exceeds the table: beyond_tokens tokens */
 	double beyond_tokens;
 	char *source;
 };
@@ -147,7 +147,8 @@ static void block_parts(const struct served_layers *x, double tokens, struct ser
 	out->elementwise += kv * (x->element_bytes + x->f->element_bytes) / x->Bps + x->p.device->launch_s;
 }
 
-/* Times of the blocks of all stages, if each stage had the all-reduces of one stage: of the first, of the last, and their mean. */
+/* Times of the blocks of all stages if every stage had the same all-reduces: those of the first stage, those of the last stage, and the
+ * mean of both. */
 struct blocks {
 	double first_s, last_s, mean_s;
 };
@@ -315,9 +316,8 @@ static int find_links(struct served_layers *x, struct orr_error *err)
 	x->tp_link = (struct link){ 2 * ceil(log2(x->p.tp)) * alpha, is_own ? Bps : x->p.tp_Bps };
 	x->pp_link = x->p.pp_Bps > 0 ? (struct link){ x->p.pp_latency_s, x->p.pp_Bps } : (struct link){ dev->link_latency_s, Bps };
 	if ((x->p.tp > 1 && !(x->tp_link.Bps > 0)) || (x->p.pp > 1 && !(x->pp_link.Bps > 0)))
-		return orr_fail(err, ORR_EINPUT,
-			"model %.80s: device %.80s has no link to another, so tensor and pipeline parallelism must be 1", x->m->name,
-			dev->name);
+		return orr_fail(err, ORR_EINPUT, "model %.80s: device %.80s has no link: expected tensor and pipeline parallelism of 1",
+			x->m->name, dev->name);
 	/* The law was measured inside a node. It does not apply to links with less than half of the node's bandwidth. */
 	bool is_inside = is_own || x->p.tp_Bps >= dev->link_Bps / 2;
 	if (x->p.profile && is_inside)
@@ -329,13 +329,13 @@ static int check(const struct served *m, const struct served_place *p, struct or
 {
 	const struct dnn *d = m->llm->dnn;
 	if (!p->device)
-		return orr_fail(err, ORR_EINPUT, "model %.80s: times by layers: expected a device", m->name);
+		return orr_fail(err, ORR_EINPUT, "model %.80s: its times are computed by layers: expected a device", m->name);
 	if (d->heads % p->tp || (p->tp > d->kv_heads ? p->tp % d->kv_heads : d->kv_heads % p->tp))
-		return orr_fail(err, ORR_EINPUT, "model %.80s: %u heads (%u of keys and values) cannot be split over %u GPUs", m->name,
+		return orr_fail(err, ORR_EINPUT,
+			"model %.80s: %u heads (%u of keys and values) cannot be split over %u GPUs: expected a common divisor", m->name,
 			d->heads, d->kv_heads, p->tp);
 	if (d->blocks % p->pp)
-		return orr_fail(
-			err, ORR_EINPUT, "model %.80s: %u layers cannot be divided evenly among %u stages", m->name, d->blocks, p->pp);
+		return orr_fail(err, ORR_EINPUT, "model %.80s: %u layers: expected a multiple of the %u stages", m->name, d->blocks, p->pp);
 	return ORR_OK;
 }
 

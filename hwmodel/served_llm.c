@@ -86,7 +86,7 @@ double served_iteration_stage(struct served_on *x, const struct llm_load *load, 
 	if (x->layers)
 		return served_layers_iteration(x->layers, load, stage_s);
 	double s = x->llm->form == SERVED_CLOSED ? closed(x->llm, load) : by_curves(x->llm, load);
-	*stage_s = s / x->p.pp; /* these forms have no stages: assumes equal ones */
+	*stage_s = s / x->p.pp; /* forms without stages: assumes equal stages */
 	return s;
 }
 

@@ -20,7 +20,7 @@ static const struct format {
 	const char *suffix, *terminal; /* terminal: with the printf format of width and height */
 	double per_inch;               /* number of terminal units per inch */
 	double key_row_in;             /* height of a row of the legend */
-	const char *ending;            /* end of a complete file */
+	const char *ending;            /* text at the end of a complete file */
 } formats[] = {
 	{ "pdf",
 		"pdfcairo noenhanced color font 'Sans,9' fontscale 0.75 linewidth 1.5 size "
@@ -46,9 +46,8 @@ static int load_template(struct sbuf *out, const char *name, struct orr_error *e
 	}
 	if (!f)
 		return orr_fail(err, ORR_EFAIL,
-			"plots/%s.gp: not found in %s; set ORRERY_DATADIR to the directory that holds "
-			"plots/",
-			name, ORR_PKGDATADIR);
+			"plots/%s.gp: not found in %s: expected ORRERY_DATADIR to name the directory that contains plots/", name,
+			ORR_PKGDATADIR);
 	char block[4096];
 	size_t n;
 	while ((n = fread(block, 1, sizeof block, f)) > 0)
@@ -126,7 +125,7 @@ static int check_drafts(const struct album *a, const char *dir, struct orr_error
 	for (size_t i = 0; i < a->n_files * FORMATS && !code; i++) {
 		char *draft = path_of(a, dir, i, ".tmp");
 		if (!is_whole(draft, formats[i % FORMATS].ending))
-			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot wrote an incomplete file: expected enough free disk space", draft);
+			code = orr_fail(err, ORR_EFAIL, "%s: gnuplot wrote an incomplete file: expected more free disk space", draft);
 		mem_free(draft);
 	}
 	return code;

@@ -25,7 +25,7 @@ struct layout {
 	double plot_in;
 	size_t rows;
 };
-/* Returns the layout for a legend of n labels, the longest with longest_label characters. */
+/* Returns the layout of a legend with n labels, the longest of which has longest_label characters. */
 struct layout album_layout(size_t n, size_t longest_label, double plot_in);
 
 /* Adds the figure `file`, drawn by plots/TEMPLATE.gp, in each format. */

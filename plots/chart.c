@@ -85,7 +85,9 @@ static void put_colours(struct sbuf *b, const struct chart *c)
 	size_t n[2] = { 0, 0 }, drawn = 0;
 	for (size_t i = 0; i < c->n_series; i++)
 		drawn += !c->series[i].marks_alone;
-	size_t slots = drawn >= c->n_series - drawn ? drawn : c->n_series; /* with more marks than bars, marks get separate slots */
+	size_t slots = drawn >= c->n_series - drawn
+			       ? drawn
+			       : c->n_series; /* if there are more series of marks than of bars, each series of marks has its own slot */
 	sbuf_printf(b, "slots = %zu\narray shade[%zu]\n", slots, c->n_series);
 	for (size_t i = 0; i < c->n_series; i++) {
 		size_t k = ++n[c->series[i].marks_alone];

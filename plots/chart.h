@@ -17,7 +17,7 @@ enum chart_kind {
 	CHART_BARS,
 	CHART_CDF,
 	CHART_STACKED, /* bars; the series of a category are stacked in order */
-	CHART_TIMELINE /* steps: a value holds until the next point */
+	CHART_TIMELINE /* steps: each value is valid until the next point */
 };
 
 struct chart_point {
@@ -35,7 +35,7 @@ struct chart {
 	enum chart_kind kind;
 	const char *x_label, *y_label;
 	bool log_x, log_y;
-	double y_min, y_max;         /* NaN: chosen from the data; bars and lines start at 0 */
+	double y_min, y_max;         /* NaN: the range is chosen from the data; bars and lines start at 0 */
 	const char *const *category; /* names of the x positions; NULL: x is a number */
 	size_t n_categories;
 	const struct chart_series *series;

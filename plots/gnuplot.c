@@ -49,7 +49,7 @@ static void feed(int fd, const struct sbuf *script)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* gnuplot has ended: its exit status and messages give the cause */
+			return; /* gnuplot has ended; its exit status and messages give the reason */
 		sent += (size_t)n;
 	}
 }
@@ -84,9 +84,10 @@ static int talk(const char *dir, const struct sbuf *script, const int *ends, FIL
 		;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (code == NO_GNUPLOT)
-		return orr_fail(err, ORR_EDEVICE, "no figures: gnuplot is not installed; 'apt-get install gnuplot-nox' installs it");
+		return orr_fail(
+			err, ORR_EDEVICE, "no figures: gnuplot is not installed: expected the program gnuplot (package gnuplot-nox)");
 	if (code == NO_DIRECTORY)
-		return orr_fail(err, ORR_EFAIL, "%s: no such directory, or no permission to enter it", dir);
+		return orr_fail(err, ORR_EFAIL, "%s: expected a directory that can be entered", dir);
 	return code ? complain(said, code, err) : ORR_OK;
 }
 

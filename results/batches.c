@@ -18,7 +18,7 @@ struct stretch {
 	size_t n;
 	double sum[BLOCKS_MAX], weight[BLOCKS_MAX];
 	double total, total_weight, mean;
-	double rest[BLOCKS_MAX]; /* sum - mean x weight; set by residuals() */
+	double rest[BLOCKS_MAX]; /* sum - mean x weight, set by residuals() */
 };
 
 /* Computes totals and mean. Returns false if there are no values. */
@@ -147,7 +147,7 @@ static struct interval interval_of(struct stretch *s, enum estimate_range range,
 	struct batch_means blocks = means_of(s, s->n, m.squares, m.cubes), fine = batch(s, &m, FINE), middle = batch(s, &m, MIDDLE);
 	double most = fmax(fabs(blocks.skewness), fmax(fabs(fine.skewness), fabs(middle.skewness)));
 	double skewness = fmax(blocks.skewness, fmax(fine.skewness, middle.skewness));
-	if (range == ESTIMATE_REAL && skewness < most) /* the interval of -x, mirrored, is the interval of x */
+	if (range == ESTIMATE_REAL && skewness < most) /* the interval of -x is the mirrored interval of x */
 		skewness = -most;
 	if (!(most <= most_skewness) || !(drift(s, &m, fine.variance) <= most_drift))
 		return none;
@@ -177,7 +177,7 @@ double batches_level(const struct blocks *waits, double level, struct interval *
 struct interval batches_mean(const struct blocks *b, double skip, enum estimate_range range, double level)
 {
 	struct stretch s;
-	s.n = 0; /* the arrays stay uninitialised: clearing them would dominate the run time */
+	s.n = 0; /* the arrays stay uninitialised, because clearing them would dominate the run time */
 	for (size_t k = (size_t)((double)b->n * fmin(fmax(skip, 0), 1)); k < b->n; k++) {
 		s.sum[s.n] = blocks_sum(b, k);
 		s.weight[s.n++] = (double)b->count[k];

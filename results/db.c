@@ -28,42 +28,36 @@ static int fail_to_open(const struct store *s, const char *doing, struct orr_err
 {
 	int number = open_errno(s);
 	bool is_wrong_path = number == ENOENT || number == ENOTDIR || number == EISDIR || number == 0;
-	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL, "%s: %s: the file cannot be opened%s%s; %s", s->path, doing,
+	return orr_fail(err, is_wrong_path ? ORR_EINPUT : ORR_EFAIL, "%s: %s: cannot open the file%s%s: %s", s->path, doing,
 		number ? ": " : "", number ? strerror(number) : "",
-		s->is_readonly ? "give a database that orrery wrote" : "give a file in an existing, writable directory");
+		s->is_readonly ? "expected a database that orrery wrote" : "expected a file in an existing, writable directory");
 }
 
 int db_fail(const struct store *s, int rc, const char *doing, struct orr_error *err)
 {
 	switch (rc & 0xff) {
 	case SQLITE_NOTADB:
-		return orr_fail(err, ORR_EINPUT, "%s: not a database of orrery; give another file name", s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: not a database of orrery: expected another file name", s->path);
 	case SQLITE_FULL:
 		return orr_fail(
-			err, ORR_EFAIL, "%s: %s: the disk is full: free some space and run again (stored runs are safe)", s->path, doing);
+			err, ORR_EFAIL, "%s: %s: the disk is full: expected free space (stored runs are unchanged)", s->path, doing);
 	case SQLITE_READONLY:
-		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the file or its directory is not writable; change its permissions or "
-			"give "
-			"another file name",
-			s->path, doing);
+		return orr_fail(err, ORR_EFAIL, "%s: %s: expected a writable file in a writable directory", s->path, doing);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: another process has kept the database locked for %.3g s; let it "
-			"finish, or give "
-			"another file name",
+			"%s: %s: another process has kept the database locked for %.3g s: expected another file name, or the end of that "
+			"process",
 			s->path, doing, s->busy_ms / 1e3);
 	case SQLITE_CANTOPEN:
 		return fail_to_open(s, doing, err);
 	case SQLITE_IOERR:
 		return orr_fail(err, ORR_EFAIL,
-			"%s: %s: the disk reports an error (%s); this run was not stored; runs "
-			"already "
-			"stored are safe",
-			s->path, doing, sqlite3_errstr(rc));
+			"%s: %s: the disk reports an error (%s): this run was not stored; earlier runs are unchanged", s->path, doing,
+			sqlite3_errstr(rc));
 	case SQLITE_CORRUPT:
-		return orr_fail(err, ORR_EFAIL, "%s: %s: the database is damaged (%s); 'sqlite3 FILE .recover' may recover a part of it",
+		return orr_fail(err, ORR_EFAIL,
+			"%s: %s: the database is damaged (%s): expected an undamaged file ('sqlite3 FILE .recover' may recover a part)",
 			s->path, doing, sqlite3_errmsg(s->db));
 	default:
 		return orr_fail(err, ORR_EFAIL, "%s: %s: %s", s->path, doing, s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(rc));
@@ -78,7 +72,7 @@ int db_exec(const struct store *s, const char *sql, const char *doing, struct or
 
 void db_rollback(const struct store *s)
 {
-	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* no-op if SQLite has rolled back already */
+	sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may already have rolled back */
 }
 
 int db_prepare(const struct store *s, const char *sql, const char *doing, sqlite3_stmt **out, struct orr_error *err)

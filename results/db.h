@@ -53,8 +53,8 @@ int db_has_column(const struct store *s, const char *table, const char *column, 
 /* Returns whether a table of rows, or a column of such a table, is missing because an earlier version of the program created the
  * file. */
 bool db_lacks_columns(const struct store *s);
-/* Prepares a statement that returns the stored columns of run ?1's rows, in order. A column that the file lacks is NULL. If the file
- * lacks the table, *st is NULL without an error. */
+/* Prepares a statement that returns the stored columns of run ?1's rows, in order. Columns missing in the file are NULL. If the table is
+ * missing, *st is NULL without an error. */
 int db_select_rows(const struct store *s, const struct row_table *t, const char *doing, sqlite3_stmt **st, struct orr_error *err);
 
 /* Binds text (NULL: no value). The text must stay valid until the statement is reset. */

@@ -90,7 +90,7 @@ static void finalize_all(struct statements *t)
 static int put_rows(struct store *s, struct digest *d, sqlite3_stmt *st, const char *table, int64_t run, struct orr_error *err)
 {
 	if (!st)
-		return ORR_OK; /* the file has an older schema without this table */
+		return ORR_OK; /* an older schema lacks this table */
 	int rc;
 	sqlite3_bind_int64(st, 1, run);
 	while ((rc = db_step(s, st, doing, err)) == SQLITE_ROW)

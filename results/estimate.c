@@ -69,7 +69,7 @@ struct interval estimate_interval(const struct estimate *e, enum estimate_range 
 
 /* ---- over replications ---- */
 
-/* Chance of error at the end on the side of the tail, as a share of the one-sided chance, (1 - level) / 2. */
+/* Error probability at the end on the side of the tail, as a share of the one-sided probability, (1 - level) / 2. */
 static const double tail_share = 0.7;
 
 /* Returns the estimate whose value is centre + the mean of v[0..n) / scale. */
@@ -122,8 +122,8 @@ size_t estimate_others(const double *v, size_t n, enum estimate_range range)
 /* An end of the interval moves by REACH (length of the longer tail - length of the other) / n, on the side of the longer tail. */
 #define REACH 4.0
 
-/* Returns the mean that values beyond the largest, or the smallest, may add: positive or negative. The next value exceeds the
- * largest with a chance of 1 / (n + 1). A longer tail gives a larger excess. */
+/* Returns the correction of the mean for values beyond the largest (positive) or the smallest (negative) of the sample. The next value
+ * exceeds the largest with a probability of 1 / (n + 1). A longer tail gives a larger correction. */
 static double beyond(const double *v, size_t n)
 {
 	double *sorted = sorted_copy(v, n), middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
@@ -145,7 +145,7 @@ static void widen(struct interval *i, double shift, enum estimate_range range)
 		i->high = fmin(i->high, 1);
 }
 
-/* Chance of error of the upper end of Cox's interval, as a share of the one-sided chance, (1 - level) / 2. */
+/* Error probability of the upper end of Cox's interval, as a share of the one-sided probability, (1 - level) / 2. */
 static const double cox_share = 0.4;
 /* Limit of the skewness of logarithms to the left, in standard errors, sqrt(6 / n). Beyond it the tail is shorter than that of a
  * lognormal law, and Cox's end would be too high. */

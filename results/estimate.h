@@ -44,7 +44,7 @@ struct estimate {
 	double value, error; /* error: standard error */
 	double skewness;     /* skewness of the estimate: skewness of one value / sqrt(n) */
 	double df;           /* degrees of freedom of the error */
-	double tail_share;   /* chance of error at the end on the side of the tail, as a share of the chance at the other end */
+	double tail_share;   /* error probability at the end on the side of the tail, as a share of that at the other end */
 };
 /* Returns the interval of an estimate, clamped to range; no interval if the error is 0 or NaN. */
 struct interval estimate_interval(const struct estimate *e, enum estimate_range range, double level);

@@ -30,9 +30,9 @@ struct report_file {
 struct report_form {
 	const struct report_file *files; /* files; ends with an entry whose table is NULL */
 	bool series_if_any;              /* LABEL.series.csv only if there are series */
-	bool has_marks;                  /* events are marks that the policy sets at any time; notes on the run are separate */
-	const char *cost_title;          /* text before the source of times; NULL: "times of layers" */
-	const char *oracle;              /* text for durations visible to the policy; NULL: true durations */
+	bool has_marks;                  /* marks that the policy sets at any time are events; notes on the run are separate */
+	const char *cost_title;          /* text before the source of times; NULL: the text "times of layers" */
+	const char *oracle;              /* text for durations that the policy may see; NULL: the text "true durations" */
 	/* Table whose rows run_result.rows_total counts, and metric of that number. A run of several worlds has the metric
 	 * PART.counted if this world is a part. NULL: none. */
 	const char *counted;

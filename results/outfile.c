@@ -30,7 +30,7 @@ int outfile_make_dir(const char *dir, struct orr_error *err)
 	if (!failed && !S_ISDIR(st.st_mode))
 		failed = ENOTDIR;
 	if (failed)
-		return orr_fail(err, ORR_EFAIL, "%s: cannot create this directory: %s; give another --out", dir, strerror(failed));
+		return orr_fail(err, ORR_EFAIL, "%s: cannot create this directory: %s: expected another --out", dir, strerror(failed));
 	return ORR_OK;
 }
 
@@ -64,7 +64,7 @@ int outfile_close(struct outfile *f, bool has_failed, struct orr_error *err)
 	if (failed || has_failed)
 		unlink(f->draft);
 	if (failed && !has_failed)
-		code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s; an existing file is unchanged", f->path, strerror(failed));
+		code = orr_fail(err, ORR_EFAIL, "%s: cannot be written: %s (an existing file is unchanged)", f->path, strerror(failed));
 	mem_free(f->path);
 	mem_free(f->draft);
 	return code;

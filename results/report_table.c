@@ -352,9 +352,9 @@ static void put_paired(struct sbuf *out, const struct run_result *const *runs, s
 	}
 }
 
-/* Ratios of the first policy's value to each policy's: how many times faster or cheaper. is_inverse: the reciprocal. */
+/* The first policy's value divided by each policy's value: how many times faster or cheaper. is_inverse: the reciprocal. */
 static const struct quotient {
-	const char *metric, *title, *word; /* title NULL: the ratio is printed on the line of the previous entry */
+	const char *metric, *title, *word; /* title NULL: the ratio is on the line of the previous entry */
 	bool is_inverse;
 } quotients[] = {
 	{ "ratio_completion_mean", "mean end-to-end time of %s / that of each policy, over all replications:\n", "", false },

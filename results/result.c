@@ -137,7 +137,7 @@ static void take_series(struct run_result *r, struct run_result *from, const cha
 		s.name = prefixed(r, prefix, s.name);
 		r->series[r->n_series++] = s;
 	}
-	from->n_series = 0; /* now owned by r */
+	from->n_series = 0; /* r owns it now */
 }
 
 static void take_events(struct run_result *r, const struct run_result *from)

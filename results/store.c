@@ -50,14 +50,13 @@ static int check_identity(const struct store *s, int *schema, struct orr_error *
 	if (application == 0 && version == 0 && objects == 0)
 		return ORR_OK;
 	if (application != DB_APPLICATION_ID)
-		return orr_fail(err, ORR_EINPUT, "%s: an SQLite database of another program; give another file name", s->path);
+		return orr_fail(err, ORR_EINPUT, "%s: a SQLite database of another program: expected another file name", s->path);
 	if (version > DB_SCHEMA_VERSION)
-		return orr_fail(err, ORR_EINPUT,
-			"%s: schema version %lld, made by a newer orrery; this one (%s) reads up to "
-			"version %d",
+		return orr_fail(err, ORR_EINPUT, "%s: schema version %lld of a newer orrery: this one (%s) expects at most version %d",
 			s->path, (long long)version, PACKAGE_VERSION, DB_SCHEMA_VERSION);
 	if (version < 1)
-		return orr_fail(err, ORR_EINPUT, "%s: unknown schema version %lld; the file was edited", s->path, (long long)version);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: unknown schema version %lld: expected a file that orrery wrote", s->path, (long long)version);
 	*schema = (int)version;
 	return ORR_OK;
 }
@@ -194,7 +193,7 @@ static int open_for_reading(struct store *s, struct orr_error *err)
 	sqlite3_extended_result_codes(s->db, 1);
 	int code = identify(s, err);
 	if (!code && !s->version)
-		code = orr_fail(err, ORR_EINPUT, "%s: empty file, not a database of orrery; give another file name", s->path);
+		code = orr_fail(err, ORR_EINPUT, "%s: empty file: expected a database of orrery, or another file name", s->path);
 	return code;
 }
 

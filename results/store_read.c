@@ -89,7 +89,7 @@ static int read_rows(struct reader *d, const struct row_table *t)
 	sqlite3_stmt *st;
 	int code = db_select_rows(d->s, t, doing, &st, d->err);
 	if (code || !st)
-		return code; /* the file has an older schema without this table */
+		return code; /* an older schema lacks this table */
 	sqlite3_bind_int64(st, 1, d->run);
 	char *rows = NULL;
 	size_t n = 0, cap = 0;
@@ -122,7 +122,7 @@ static void take_point(struct reader *d, sqlite3_stmt *st)
 {
 	int64_t number = sqlite3_column_int64(st, 0);
 	if (number < 0 || (size_t)number >= d->r->n_series)
-		return; /* a point without its series: the database was edited */
+		return; /* a point without a series: the database was edited */
 	struct series *s = &d->r->series[number];
 	if (s->n == 0)
 		d->cap = 0;

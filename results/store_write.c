@@ -162,7 +162,7 @@ static int write_row(struct writer *w, const struct row_table *t, sqlite3_stmt *
 	int at = 1;
 	uint64_t number = t->columns[0].type == COLUMN_NUMBER ? *(const uint64_t *)(const void *)(row + t->columns[0].at) : 0;
 	if (t->key == KEY_PACKED && number > UINT32_MAX)
-		return orr_fail(w->err, ORR_EFAIL, "%s: number %llu in %s: a run has at most 2^32 %s", w->s->path,
+		return orr_fail(w->err, ORR_EFAIL, "%s: number %llu in %s: expected at most 2^32 %s in a run", w->s->path,
 			(unsigned long long)number, t->name, t->name);
 	sqlite3_bind_int64(st, at++, t->key == KEY_PACKED ? db_row_key(w->run, number) : w->run);
 	if (t->key == KEY_POSITION)

@@ -93,12 +93,11 @@ static int not_found(const char *name, struct orr_error *err)
 	}
 	mem_free(names);
 	if (*name)
-		orr_fail(err, ORR_EINPUT,
-			"figures: no scenario book \"%.100s\" with a figures.json%s%.400s; other books are named by their path (./mine)",
-			name, n ? "; known: " : "", sbuf_text(&list));
+		orr_fail(err, ORR_EINPUT, "figures: no scenario book \"%.100s\" with a figures.json%s%.400s, or a path such as ./mine",
+			name, n ? ": expected " : ": expected an installed book", sbuf_text(&list));
 	else
-		orr_fail(err, ORR_EINPUT, "figures: no NAME given; known: %.400s; other books are named by their path (./mine)",
-			n ? sbuf_text(&list) : "none");
+		orr_fail(err, ORR_EINPUT, "figures: expected NAME: %.400s, or a path such as ./mine",
+			n ? sbuf_text(&list) : "a scenario book");
 	sbuf_free(&list);
 	return ORR_EINPUT;
 }
@@ -154,7 +153,7 @@ static int read_axes(struct book *b, struct orr_error *err)
 		if (!n)
 			return book_fail(b, where, err, "expected a list of values");
 		if (b->n_axes == BOOK_MAX_AXES)
-			return book_fail(b, where, err, "there are more than %d axes", BOOK_MAX_AXES);
+			return book_fail(b, where, err, "too many axes: expected at most %d", BOOK_MAX_AXES);
 		struct book_axis *a = &b->axis[b->n_axes++];
 		*a = (struct book_axis){ .name = mem_strdup(m->string), .value = mem_zalloc((size_t)n, sizeof *a->value) };
 		for (int i = 0; i < n; i++) {
@@ -194,14 +193,15 @@ static int read_run_axes(struct book *b, const cJSON *list, const char *where, s
 	{
 		size_t a = cJSON_IsString(v) ? book_axis(b, v->valuestring, strlen(v->valuestring)) : SIZE_MAX;
 		if (a == SIZE_MAX)
-			return book_fail(b, where, err, "axes: \"%.60s\" is not in $.axes", cJSON_IsString(v) ? v->valuestring : "");
+			return book_fail(
+				b, where, err, "axes: expected names of $.axes, found \"%.60s\"", cJSON_IsString(v) ? v->valuestring : "");
 		for (size_t i = 0; i < r->n_axes; i++)
 			if (r->axis[i] == a)
-				return book_fail(b, where, err, "axes: \"%.60s\" is named twice", v->valuestring);
+				return book_fail(b, where, err, "axes: \"%.60s\" is named twice: expected it once", v->valuestring);
 		r->axis[r->n_axes++] = a;
 		r->n_points *= b->axis[a].n;
 		if (r->n_points > 100000)
-			return book_fail(b, where, err, "axes: more than 100000 points");
+			return book_fail(b, where, err, "axes: too many points: expected at most 100000");
 	}
 	r->part = mem_zalloc(r->n_points, sizeof *r->part);
 	return ORR_OK;
@@ -218,7 +218,7 @@ static int read_run(struct book *b, const cJSON *m, struct orr_error *err)
 	if (rc)
 		return rc;
 	if (strpbrk(m->string, ".[{}") || !*m->string)
-		return book_fail(b, where, err, "expected a name of a run without . [ { and }");
+		return book_fail(b, where, err, "expected a name without . [ { and }");
 	r->scenario = read_scenario(b, cJSON_GetObjectItemCaseSensitive(m, "scenario"), where, err);
 	if (!r->scenario)
 		return ORR_EINPUT;

@@ -121,7 +121,7 @@ static int find_value(struct evaluation *e, size_t axis, const char *text, size_
 	return rc;
 }
 
-/* Binds "[N=10,B=5]" at *text and advances *text past it. */
+/* Binds the axes of "[N=10,B=5]" at *text and advances *text past it. */
 static int bind_fixed(struct evaluation *e, const char **text, const char *end, bool *is_there, struct orr_error *err)
 {
 	const char *s = *text + 1;
@@ -161,7 +161,7 @@ static int find_point(const struct book *b, const struct book_run *r, size_t *ou
 		const struct book_axis *a = &b->axis[r->axis[i]];
 		size_t v = b->bound[r->axis[i]];
 		if (v == SIZE_MAX)
-			return orr_fail(err, ORR_EINPUT, "{%s..}: axis %s has no value here: write {%s[%s=..]..}", r->name, a->name,
+			return orr_fail(err, ORR_EINPUT, "{%s..}: axis %s has no value here: expected {%s[%s=..]..}", r->name, a->name,
 				r->name, a->name);
 		*out = *out * a->n + v;
 	}
@@ -203,7 +203,7 @@ static int read_series(struct evaluation *e, const struct run_result *r, const c
 			*out = series_at(&r->series[i], at_s);
 			return rc;
 		}
-	return orr_fail(err, ORR_EINPUT, "{..%.*s}: this run has no series \"%.*s\"", (int)n, text, (int)name, text);
+	return orr_fail(err, ORR_EINPUT, "{..%.*s}: expected a series of this run, found \"%.*s\"", (int)n, text, (int)name, text);
 }
 
 /* Returns the policy with the longest label such that text begins with the label and a dot. SIZE_MAX: none. */
@@ -235,8 +235,8 @@ static int find_result(const struct book *b, const struct book_run *r, size_t pa
 		const char *dot = text + n;
 		while (dot[-1] != '.')
 			dot--;
-		return orr_fail(err, ORR_EINPUT, "{%s%s}: no policy of this run is labelled \"%.*s\"", r->name, text, (int)(dot - text) - 2,
-			text + 1);
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected the label of a policy of this run, found \"%.*s\"", r->name, text,
+			(int)(dot - text) - 2, text + 1);
 	}
 	*out = runs[i];
 	*name = text + 2 + strlen(runs[i]->label);
@@ -256,7 +256,8 @@ static int read_account(const struct run_result *r, const char *name, double *ou
 			return ORR_OK;
 		}
 	return orr_fail(err, ORR_EINPUT, "{..%.60s}: this run has no account \"%.40s\"%s%s", name, account,
-		r->n_accounts ? "; the first is " : "", r->n_accounts ? r->accounts[0].account : "");
+		r->n_accounts ? ": expected one of its accounts, such as " : ": expected a run with accounts",
+		r->n_accounts ? r->accounts[0].account : "");
 }
 
 /* Reads a value of the run's result at that point: ".LABEL.METRIC", optionally with !low or !high, ".LABEL.SERIES@SECONDS", or an
@@ -279,7 +280,7 @@ static int read_metric(struct evaluation *e, const struct book_run *r, size_t pa
 	if (!m && is_metric(e->b, r, metric))
 		return ORR_OK; /* no value here */
 	if (!m)
-		return orr_fail(err, ORR_EINPUT, "{%s%s}: this run has no metric \"%.60s\"", r->name, text, metric);
+		return orr_fail(err, ORR_EINPUT, "{%s%s}: expected a metric of this run, found \"%.60s\"", r->name, text, metric);
 	*out = !mark ? m->value : mark[1] == 'l' ? m->ci_low : m->ci_high;
 	return ORR_OK;
 }
@@ -295,9 +296,9 @@ static int locate(struct evaluation *e, const char *text, const struct book_run 
 	*part = SIZE_MAX;
 	*r = find_run(b, text, name);
 	if (!*r)
-		return orr_fail(err, ORR_EINPUT, "{%s}: no run has the name \"%.*s\"", text, (int)name, text);
+		return orr_fail(err, ORR_EINPUT, "{%s}: expected the name of a run, found \"%.*s\"", text, (int)name, text);
 	if (!b->has_results)
-		return orr_fail(err, ORR_EINPUT, "{%s}: results are not known before the runs", text);
+		return orr_fail(err, ORR_EINPUT, "{%s}: results are unknown before the runs: expected an expression without results", text);
 	int rc = **rest == '[' ? bind_fixed(e, rest, text + strlen(text), &is_there, err) : ORR_OK;
 	if (!rc && is_there)
 		rc = find_point(b, *r, &point, err);
@@ -414,7 +415,7 @@ static int put_field(struct book *b, const char *s, size_t n, const char *where,
 	if (axis != SIZE_MAX) {
 		const struct book_value *v = bound_value(b, axis);
 		if (!v)
-			return book_fail(b, where, err, "${%.*s}: this axis has no value here", (int)n, s);
+			return book_fail(b, where, err, "${%.*s}: expected an axis that has a value here", (int)n, s);
 		sbuf_puts(out, wants_label ? v->label : v->text);
 		return ORR_OK;
 	}

@@ -42,8 +42,8 @@ static int find_published(struct book *b, const struct listing *t, const char *i
 		return ORR_EINPUT;
 	*out = book_find_published(b, text ? text : id);
 	int rc = *out ? ORR_OK
-		      : book_fail(b, t->where, err,
-				"published.csv has no row \"%.80s\"; set \"published\": false if no value was published", text ? text : id);
+		      : book_fail(b, t->where, err, "published.csv has no row \"%.80s\": expected one, or \"published\": false",
+				text ? text : id);
 	mem_free(text);
 	return rc;
 }

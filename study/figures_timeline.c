@@ -94,16 +94,16 @@ static int refuse(struct book *b, const struct run_result *r, const char *text, 
 	size_t n = 0;
 	for (size_t c = 0; columns[c]; c++)
 		if (!strcmp(columns[c], name))
-			return book_fail(b, where, err, "%.80s: this run kept no rows of instances (\"record\": \"all\")", text);
+			return book_fail(b, where, err, "%.80s: expected a run with rows of instances (\"record\": \"all\")", text);
 	for (; r->n_nodes && columns[n]; n++)
 		names[n] = columns[n];
 	for (size_t i = 0; i < r->n_series && n < MOST; i++)
 		names[n++] = r->series[i].name;
 	const char *near = nearest_name(name, names);
-	return book_fail(b, where, err, "%.80s: this run has no \"%.40s\" over time; %s%.60s", text, name,
+	return book_fail(b, where, err, "%.80s: this run has no \"%.40s\" over time: %s%.60s", text, name,
 		near       ? "did you mean "
-		: names[0] ? "the first available is "
-			   : "it kept no such rows",
+		: names[0] ? "expected one of its series, such as "
+			   : "expected a run that records such rows",
 		near       ? near
 		: names[0] ? names[0]
 			   : "");

@@ -27,7 +27,7 @@ struct one_run {
 	struct orr_error err;
 	struct trial *trial;
 	uint32_t n_begun, n_done, n_wanted; /* replications */
-	size_t first_task;                  /* first task in the current round, for the replications from n_begun on */
+	size_t first_task;                  /* first task of the current round, for the replications from n_begun on */
 	double begun, ended, cpu_s;
 };
 
@@ -52,7 +52,7 @@ struct study {
 	bool has_results; /* all runs have ended, possibly with errors */
 };
 
-/* ---- immediate exits ---- */
+/* ---- immediate ends ---- */
 
 static void end_on_timeout(const char *text)
 {
@@ -254,7 +254,7 @@ static void extend(const struct scenario *s, struct one_run *x)
 		stored = x[i].is_reused ? x[i].result : stored;
 		n = x[i].is_reused ? n : x[i].n_done;
 	}
-	/* All runs had the same number when one was stored. */
+	/* All runs had the same number of replications when one of them was stored. */
 	const struct metric *known = stored ? result_find(stored, "replications") : NULL;
 	uint32_t next = known ? (uint32_t)known->value : trial_next(s, trial, n);
 	if (next <= n)

@@ -166,7 +166,7 @@ static int read_nodes(struct scan *c, struct segment *s)
 		if (!name || !n)
 			return refuse(c, "nodes", "a name in quotes");
 		if (s->n_nodes == AVAIL_MAX_COUNT)
-			return refuse(c, "nodes", "at most 100000 of them");
+			return refuse(c, "nodes", "at most 100000 names");
 		MEM_GROW(s->node, s->n_nodes, s->cap);
 		s->node[s->n_nodes++] = (struct node_text){ s->names.len, n };
 		sbuf_add(&s->names, name, n);
@@ -181,7 +181,7 @@ static int segment_member(struct scan *c, const char *name, size_t n, void *ctx)
 	double ms;
 	if (is_name(name, n, "nodes")) {
 		if (s->has_nodes)
-			return refuse(c, "nodes", "one such field");
+			return refuse(c, "nodes", "this field once");
 		s->has_nodes = true;
 		return read_nodes(c, s);
 	}

@@ -29,7 +29,7 @@ struct zone {
 	struct rng rng;
 	bool is_up; /* state that begins at t_ns */
 	int64_t t_ns;
-	uint32_t first;   /* first instance of the up time */
+	uint32_t first;   /* first instance of the current up time */
 	uint32_t n_given; /* number of rows of this change returned so far */
 };
 

@@ -136,7 +136,8 @@ static int finish(struct availset *s, struct parts *p, const struct orr_args *ar
 	for (size_t i = 0; i < p->n; i++)
 		instances += p->part[i].n;
 	if (instances > AVAIL_MAX_EVENTS)
-		return orr_fail(err, ORR_EINPUT, "%s: more than %d additions and removals", s->rows.source, AVAIL_MAX_EVENTS);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: too many rows: expected at most %d additions and removals", s->rows.source, AVAIL_MAX_EVENTS);
 	number_rows(s, join(s, p));
 	s->rows.is_loaded = true;
 	struct avail_shift shift = avail_shift_of(args);
@@ -193,7 +194,7 @@ static int read_zone(struct availset *s, struct parts *p, const char *text, size
 		rc = orr_fail(err, ORR_EINPUT, "%.200s: expected zones:ZONE=FILE,ZONE=FILE,.., found \"%.*s\"", s->rows.source,
 			(int)(n < 60 ? n : 60), text);
 	else if (p->n == MAX_FILES)
-		rc = orr_fail(err, ORR_EINPUT, "%.200s: more than %d files", s->rows.source, MAX_FILES);
+		rc = orr_fail(err, ORR_EINPUT, "%.200s: too many files: expected at most %d", s->rows.source, MAX_FILES);
 	else if (!(t = trace_open(file, format, options, err)))
 		rc = ORR_EINPUT;
 	if (!rc) {
@@ -298,12 +299,12 @@ int availset_shift(struct availset *s, const struct avail_shift *shift, struct o
 		return orr_fail(
 			err, ORR_EINPUT, "%s: start: expected a time up to the end at %.9g s", s->rows.source, (double)s->end_ns / 1e9);
 	if (s->rows.is_loaded && (double)s->rows.count * shift->scale > AVAIL_MAX_EVENTS)
-		return orr_fail(err, ORR_EINPUT, "%s: scale makes more than %d additions and removals", s->rows.source, AVAIL_MAX_EVENTS);
+		return orr_fail(err, ORR_EINPUT, "%s: scale: expected at most %d additions and removals", s->rows.source, AVAIL_MAX_EVENTS);
 	if (s->rows.is_loaded) {
 		shift_rows(s, shift);
 	} else {
 		if (s->n_shifts == MAX_SHIFTS)
-			return orr_fail(err, ORR_EINPUT, "%s: more than %d shifts", s->rows.source, MAX_SHIFTS);
+			return orr_fail(err, ORR_EINPUT, "%s: too many shifts: expected at most %d", s->rows.source, MAX_SHIFTS);
 		s->shift[s->n_shifts++] = *shift;
 	}
 	s->end_ns = avail_shift_end(shift, s->end_ns);

@@ -37,12 +37,12 @@ struct avail_rec {
 
 /* Changes made by the option repair=. first_line: line of the first such row; 0: none. */
 enum avail_repair {
-	AVAIL_WAS_UNSORTED, /* a row earlier than the row above: sorted */
-	AVAIL_BAD_EVENT,    /* an event that is neither add nor remove: skipped, like all below */
-	AVAIL_BAD_VALUE,    /* an invalid or missing value */
+	AVAIL_WAS_UNSORTED, /* rows earlier than the row above, which were sorted */
+	AVAIL_BAD_EVENT,    /* events that are neither add nor remove, which were skipped, like all rows below */
+	AVAIL_BAD_VALUE,    /* rows with an invalid or missing value */
 	AVAIL_ADDED_TWICE,  /* while present */
 	AVAIL_REMOVED_TWICE,
-	AVAIL_REMOVED_UNKNOWN, /* removal of an instance that was not added */
+	AVAIL_REMOVED_UNKNOWN, /* removals of instances that were not added */
 	AVAIL_REPAIRS
 };
 struct avail_repairs {
@@ -64,11 +64,11 @@ void availset_free(struct availset *s);
 /* Transforms of a set, applied in this order. All formats and generators have parameters of these names. */
 struct avail_shift {
 	int64_t start_ns; /* the set begins at this time: instances live then are added at 0, in order of addition */
-	bool wraps;       /* rows before start_ns follow the end (files only); instances live at the end replace those added at 0 */
-	double stretch;   /* multiplies times */
-	double scale;     /* instance i becomes floor((i+1) scale) - floor(i scale) instances */
-	uint32_t cap;     /* limit of live instances, 0: unlimited. Other instances wait in FIFO order until one is removed; at one
-			   * instant, additions then follow removals */
+	bool wraps;     /* rows before start_ns are moved behind the end (files only); instances live at the end replace those added at 0 */
+	double stretch; /* multiplies times */
+	double scale;   /* instance i becomes floor((i+1) scale) - floor(i scale) instances */
+	uint32_t cap;   /* limit of live instances, 0: unlimited. Other instances wait in FIFO order until one is removed; at one
+			 * instant, additions then follow removals */
 };
 /* Adds a transform. Call it after the transforms of the parameters and before any cursor is open. */
 int availset_shift(struct availset *s, const struct avail_shift *shift, struct orr_error *err);

@@ -112,7 +112,7 @@ static int read_all(struct reader *r, struct orr_error *err)
 			keep(r, &row);
 	}
 	if (err)
-		*err = (struct orr_error){ 0 }; /* clears the error of a skipped row */
+		*err = (struct orr_error){ 0 }; /* clears the error, because the row is skipped */
 	return ORR_OK;
 }
 
@@ -126,7 +126,7 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Polls of one second have no order: sorts by count, like the command sort. */
+/* Polls within one second have no order, so they are sorted by count, like the command sort does. */
 static int by_time_and_count(const void *a, const void *b)
 {
 	const struct raw *x = a, *y = b;
@@ -175,7 +175,7 @@ static int put(struct reader *r, const struct avail_rec *rec, struct orr_error *
 {
 	struct avail_events *e = r->e;
 	if (e->n == AVAIL_MAX_EVENTS)
-		return fail_at(r, rec->line, err, "more than 4000000 additions and removals");
+		return fail_at(r, rec->line, err, "too many rows: expected at most 4000000 additions and removals");
 	MEM_GROW(e->row, e->n, e->cap);
 	e->row[e->n++] = *rec;
 	return ORR_OK;
@@ -190,8 +190,8 @@ static int impossible(struct reader *r, enum avail_repair what, const struct ava
 		note(r, what, rec->line);
 		return ORR_OK;
 	}
-	return orr_fail(err, ORR_EINPUT, "%s:%" PRIu64 ": node \"%.60s\" is %s; repair=drop skips such rows", trace_name(r->t), rec->line,
-		strtab_text(r->strings, rec->node), text[what]);
+	return orr_fail(err, ORR_EINPUT, "%s:%" PRIu64 ": node \"%.60s\" is %s: expected repair=drop, which skips such rows",
+		trace_name(r->t), rec->line, strtab_text(r->strings, rec->node), text[what]);
 }
 
 static uint32_t *state_of(struct reader *r, uint32_t name)

@@ -112,7 +112,7 @@ static int refuse(const struct checker *c, uint32_t op, const char *what, const 
 		expected);
 }
 
-/* Kahn's algorithm; operators that are ready at the same time keep the order of the file. */
+/* Kahn's algorithm. Operators that are ready at the same time keep the order of the file. */
 static int sort(const struct checker *c)
 {
 	struct flow *f = c->f;
@@ -145,7 +145,7 @@ static uint32_t depth_of(const struct flow *f, uint32_t scope)
 	return scope == FLOW_ROOT ? 0 : f->op[scope].depth + 1;
 }
 
-/* Returns the scope in which the operator's readers are. */
+/* Returns the scope of the operators that read this operator. */
 static uint32_t scope_of_readers(const struct flow *f, uint32_t op)
 {
 	return f->op[op].kind == FLOW_EXPLORE ? op : f->op[op].scope;
@@ -158,7 +158,7 @@ static bool is_around(const struct flow *f, uint32_t outer, uint32_t scope)
 	return scope == outer;
 }
 
-/* Sets *out to the innermost scope of the inputs, which must all lie around it. */
+/* Sets *out to the innermost scope of the inputs. All scopes of the inputs must lie around it. */
 static int scope_of_inputs(const struct checker *c, uint32_t i, uint32_t *out)
 {
 	struct flow *f = c->f;
@@ -204,7 +204,7 @@ static int close_explore(const struct checker *c, uint32_t i)
 	return ORR_OK;
 }
 
-/* A list of values fits if its length is a product of the numbers of branches of the innermost explores. */
+/* A list of values is valid if its length is a product of the numbers of branches of the innermost explores. */
 static int check_values(const struct checker *c, uint32_t i, const struct flow_values *x, const char *what)
 {
 	struct flow *f = c->f;
@@ -295,7 +295,7 @@ static void walk(struct flow *f, uint32_t x, bool *is_listed)
 		for (uint32_t j = 0; j < o->n_inputs; j++)
 			if (f->op[o->input[j]].scope == o->scope)
 				walk(f, o->input[j], is_listed);
-		for (uint32_t i = 0; i < f->n_ops; i++) /* what the branches of an explore read */
+		for (uint32_t i = 0; i < f->n_ops; i++) /* inputs of the branches of an explore */
 			for (uint32_t k = 0; o->kind == FLOW_EXPLORE && k < f->op[i].n_after; k++)
 				if (f->op[i].after[k] == x)
 					walk(f, i, is_listed);
@@ -319,7 +319,7 @@ static int list_items(const struct checker *c)
 	for (uint32_t k = 0; !rc && k < f->n_ops; k++) {
 		uint32_t i = f->ordered[k];
 		if (!is_read[i] && f->op[i].scope != FLOW_ROOT)
-			rc = refuse(c, i, "is read by no operator of its branch", "a reader, or a choose that has it as an input");
+			rc = refuse(c, i, "has no reader in its branch", "a reader, or a choose that has it as an input");
 		else if (!is_read[i])
 			walk(f, i, is_listed);
 		if (f->op[i].kind == FLOW_CHOOSE) {
@@ -363,7 +363,8 @@ static int set_positions(const struct checker *c)
 
 /* ---- sources ---- */
 
-/* Returns the number of the import of `op` in the scope; adds it to this scope and to the scopes above. */
+/* Returns the index of the import of `op` in the scope. If it is new, adds it to this scope and to the scopes between it and the operator.
+ */
 static uint32_t import_of(struct flow *f, uint32_t scope, uint32_t op, uint32_t up, uint64_t uses)
 {
 	struct flow_op *e = &f->op[scope];
@@ -385,7 +386,7 @@ static uint32_t import_of(struct flow *f, uint32_t scope, uint32_t op, uint32_t 
 static void add_source(struct flow *f, uint32_t reader, uint32_t op)
 {
 	struct flow_op *r = &f->op[reader];
-	if (f->op[op].kind == FLOW_EXPLORE) { /* reading an explore is reading its inputs */
+	if (f->op[op].kind == FLOW_EXPLORE) { /* a reader of an explore reads the inputs of the explore */
 		for (uint32_t i = 0; i < f->op[op].n_inputs; i++)
 			add_source(f, reader, f->op[op].input[i]);
 		return;
@@ -409,7 +410,7 @@ static void set_sources(struct flow *f)
 		for (uint32_t j = 0; j < f->op[i].n_inputs && f->op[i].kind == FLOW_WORK; j++)
 			add_source(f, i, f->op[i].input[j]);
 	}
-	/* Results have the uses of their choose; a result that no stage reads ends with the flow. */
+	/* Kept results have the readers of their choose. A result without a reader is freed at the end of the flow. */
 	for (uint32_t k = f->n_ops; k-- > 0;) {
 		const struct flow_op *o = &f->op[f->ordered[k]];
 		for (uint32_t j = 0; o->kind == FLOW_CHOOSE && j < o->n_inputs; j++) {

@@ -26,19 +26,20 @@ enum flow_order { FLOW_UNORDERED, FLOW_MONOTONE, FLOW_CONVEX };
 enum flow_stop { FLOW_NEVER, FLOW_SATISFIED, FLOW_IMPROVING };
 enum flow_scorer { FLOW_NO_SCORE, FLOW_SCORE_VALUES, FLOW_SCORE_LINEAR, FLOW_SCORE_QUADRATIC, FLOW_SCORE_RANDOM, FLOW_SCORE_SGD };
 
-/* A value per branch: that of path p is v[p % n]. n is 1 or a product of the numbers of values of the innermost explores. */
+/* One value per branch: that of path p is v[p % n]. n is 1 or a product of the numbers of values of the innermost explores. */
 struct flow_values {
 	double *v;
 	uint32_t n;
 };
 
-/* Stages that one stage of an operator reads: of `op`, `up` scopes above the reader. import: of the reader's scope; if up > 0. */
+/* Stages that a stage of the operator reads: those of `op`, whose scope is `up` levels above. import: index in the imports of the reader's
+ * scope, if up > 0. */
 struct flow_source {
 	uint32_t op, up, import;
 };
 
-/* An operator outside a scope that stages within it read. uses: reads of one of its stages (or kept results) per branch of the scope.
- * parent: import of the scope above, if up > 1. */
+/* An import: an operator outside a scope whose stages are read inside. uses: number of reads per branch of the scope, of one stage or of
+ * all kept results. parent: import of the scope above, if up > 1. */
 struct flow_import {
 	uint32_t op, up, parent;
 	uint64_t uses;
@@ -60,10 +61,10 @@ struct flow_op {
 	enum flow_kind kind;
 	uint32_t scope, depth; /* depth: number of explores around it */
 	uint32_t *input, n_inputs;
-	uint64_t instances; /* number of its scopes in the flow */
+	uint64_t instances; /* number of its stages in the flow, one per path */
 	uint64_t position;  /* position of its first stage in the scope, in a depth-first walk from the sink */
 	uint32_t local;     /* index in the list of items of its scope */
-	/* Items of one scope wait for one another: an explore for all that its branches read, a choose for its explore. */
+	/* Dependencies between items of one scope: an explore waits for all inputs of its branches, a choose for its explore. */
 	uint32_t *after, n_after; /* items that wait for this one */
 	uint32_t n_before;        /* items for which this one waits */
 	/* FLOW_WORK */
@@ -73,8 +74,8 @@ struct flow_op {
 	enum flow_scaling scaling;
 	struct flow_source *source;
 	uint32_t n_sources;
-	uint64_t uses; /* number of stages that read its output, or each kept result */
-	uint32_t rung; /* scored stages before it, in its scope */
+	uint64_t uses; /* number of stages that read its output (for a choose: each kept result) */
+	uint32_t rung; /* number of scored stages before it in its scope */
 	bool is_result;
 	struct flow_score score;
 	/* FLOW_EXPLORE */
@@ -114,7 +115,7 @@ void flow_input(struct flow_op *op, uint32_t input);
 uint32_t flow_find(const struct flow *f, const char *name); /* FLOW_ROOT: none */
 struct flow *flow_new(void);
 void flow_free(struct flow *f);
-/* Derives scopes, sources, uses and positions. where: of messages, "FILE: $". Errors name the operator. */
+/* Computes scopes, sources, uses and positions. where: prefix of messages, "FILE: $". Errors name the operator. */
 int flow_finish(struct flow *f, const char *where, struct orr_error *err);
 void flowset_free(struct flowset *s);
 void flowset_add(struct flowset *s, struct flow *f);
@@ -135,11 +136,12 @@ static inline uint64_t flow_paths(const struct flow *f, uint32_t scope)
 {
 	return scope == FLOW_ROOT ? 1 : f->op[scope].instances * f->op[scope].value.n;
 }
-/* Return the work of all stages of the flow in GPU seconds: each stage once, and with a separate run of sources and prefix for each
+/* Return the work of all stages of the flow in GPU seconds: with shared stages, and with separate runs of sources and prefix for each
  * branch. */
 double flow_work_shared(const struct flow *f);
 double flow_work_unshared(const struct flow *f);
-/* Returns the flow in which each innermost branch is one job with its own sources and prefix. NULL: explores fork inside a branch. */
+/* Returns the flow in which each innermost branch is one job with its own sources and prefix. NULL: explores are not nested one in another.
+ */
 struct flow *flow_unshared(const struct flow *f, const char *where, struct orr_error *err);
 
 #endif

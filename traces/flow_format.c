@@ -2,7 +2,7 @@
 /*
  * flow_format.c - files of flows (traces/flow.h); one row per flow
  *
- * A row has the largest request of the operators and, as its duration, the time of all stages one after another on it.
+ * A row has the largest request of the operators. Its duration is the sum of the times of all stages on that request.
  */
 #include "traces/flow.h"
 #include "traces/format.h"

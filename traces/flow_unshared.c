@@ -25,7 +25,7 @@ static struct flow_values copy_values(const struct flow_values *x)
 	return y;
 }
 
-/* Returns the scored operator at the bottom of nested chooses. */
+/* Returns the operator whose score decides, following nested chooses. */
 static uint32_t leaf_of(const struct flow *f, uint32_t choose)
 {
 	uint32_t s = f->op[choose].scorer;
@@ -34,7 +34,7 @@ static uint32_t leaf_of(const struct flow *f, uint32_t choose)
 	return s;
 }
 
-/* Marks what x needs, up to chooses outside all branches. */
+/* Marks the operators that x needs. Stops at chooses outside all branches. */
 static void mark(const struct flow *f, uint32_t x, bool *is_marked)
 {
 	const struct flow_op *o = &f->op[x];
@@ -221,7 +221,7 @@ struct flow *flow_unshared(const struct flow *f, const char *where, struct orr_e
 	c.to->user = f->user ? mem_strdup(f->user) : NULL;
 	c.to->submit_ns = f->submit_ns;
 	c.to->line = f->line;
-	for (uint32_t i = 0; i < f->n_ops; i++) /* sinks, and what they need */
+	for (uint32_t i = 0; i < f->n_ops; i++) /* sinks, and the operators that they need */
 		if (!f->op[i].depth && !f->op[i].n_after && f->op[i].kind != FLOW_EXPLORE)
 			copy_of(&c, i);
 	mem_free(c.map);

@@ -40,7 +40,7 @@ struct trace_format {
 	bool is_absolute;               /* submit times are wall-clock times */
 	/* Names of additional numbers of each row, for trace info: at most TRACE_MAX_EXTRAS; NULL-terminated; may be NULL. */
 	const char *const *extras;
-	const char *const *info_options; /* options under which every row is kept; may be NULL */
+	const char *const *info_options; /* options with which every row is kept; may be NULL */
 	bool (*sniff)(const struct trace_head *head);
 	void *(*open)(struct lines *in, const struct orr_args *args, struct orr_error *err);
 	/* Fills in the fields of a cleared row that the format knows. Returns 1: a row, 0: the end, -1: an error. Each format has
@@ -71,7 +71,7 @@ struct trace_format {
 extern const struct trace_format *const trace_formats[];
 bool trace_format_exists(enum trace_kind kind, const char *name);
 
-/* Opens the trace of these lines; owns them, even on error. all: use the format's info_options. */
+/* Opens the trace of these lines; owns them, even on error. all: sets the format's info_options. */
 struct trace *trace_open_lines(struct lines *in, const char *format, bool all, const char *const *options, struct orr_error *err);
 
 /* Returns whether the header line of a CSV has a column of this name. */

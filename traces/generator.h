@@ -60,9 +60,9 @@ int generator_choose(enum trace_kind kind, const char *source, const char *forma
 /* Returns the checked parameters in a source; NULL on error. Free with args_free(). */
 struct orr_args *generator_args(const struct generator *g, const char *source, struct orr_error *err);
 
-/* Returns ORR_OK if the source may be a file, else an error that suggests a generator. */
+/* Returns ORR_OK if the source may be a file, else an error with the nearest generator. */
 int generator_suggest(const char *source, struct orr_error *err);
-/* Sets the error for a source that must be a generator and is not. */
+/* Sets the error for a source that is not a generator although it must be one. */
 int generator_unknown(const char *source, struct orr_error *err);
 
 /* Models and strategies of jobs: jobset.c assigns a model to every generated job with whole GPUs. */

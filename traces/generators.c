@@ -109,10 +109,10 @@ int generator_suggest(const char *source, struct orr_error *err)
 	snprintf(name, sizeof name, "%.*s", (int)length, source);
 	const char *rows = rows_of(name), *near = nearest_generator(name);
 	if (rows)
-		return orr_fail(err, ORR_EINPUT, "%s: no such file; %s is a generator of %s", source, name, rows);
+		return orr_fail(err, ORR_EINPUT, "%s: no such file: expected one (%s is a generator of %s)", source, name, rows);
 	if (near)
-		return orr_fail(
-			err, ORR_EINPUT, "%s: no such file; did you mean the generator %s (orrery trace list shows all)", source, near);
+		return orr_fail(err, ORR_EINPUT,
+			"%s: no such file: expected one, or perhaps the generator %s (orrery trace list shows all)", source, near);
 	return source[length]
 		       ? orr_fail(err, ORR_EINPUT, "%s: no such file, and no generator %s (orrery trace list shows all)", source, name)
 		       : ORR_OK;

@@ -127,7 +127,7 @@ int lines_next(struct lines *l, char **text, size_t *n, struct orr_error *err)
 		return -1;
 	}
 	if (length < 0 || length > LINES_MAX_LENGTH) {
-		lines_fail(l, err, "line too long: at most %d bytes", LINES_MAX_LENGTH);
+		lines_fail(l, err, "line too long: expected at most %d bytes", LINES_MAX_LENGTH);
 		return -1;
 	}
 	char *s = l->buf + l->at;

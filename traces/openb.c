@@ -33,7 +33,7 @@ struct openb {
 	struct table *table;
 	bool is_lifetime;
 	uint64_t never_scheduled;
-	int64_t creation, deletion, scheduled; /* times, ns; scheduled -1: never */
+	int64_t creation, deletion, scheduled; /* times, ns; scheduled_ns -1: never scheduled */
 };
 
 static bool sniff(const struct trace_head *head)

@@ -109,7 +109,7 @@ static void add_run(struct profile_rows *r, const struct orr_trace_job *row)
 	r->zero_duration += row->duration_ns == 0;
 	r->short_duration += row->duration_ns < 60 * ORR_SECOND;
 	r->fractional_duration += row->duration_ns % ORR_SECOND != 0;
-	/* The filter that Pollux and Sia apply to the Philly list. */
+	/* The filter of Pollux and Sia for the Philly list. */
 	r->kept_by_sia += row->duration_ns >= 60 * ORR_SECOND && gpu_seconds(row) < 3.6e6;
 }
 

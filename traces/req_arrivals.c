@@ -216,7 +216,7 @@ static uint32_t read_parts(const char *s, bool is_time, double out[MAX_PHASES])
 	return 0;
 }
 
-/* Limits the work of a draw, which skips phases without requests one by one. */
+/* Limits the work of a draw, because phases without requests are skipped one by one. */
 static int check_phases(const struct plan *p, const char *name, struct orr_error *err)
 {
 	double n = 0;

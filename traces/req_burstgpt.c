@@ -53,7 +53,7 @@ static void *open_burstgpt(struct lines *in, const struct orr_args *args, struct
 	if (!t)
 		return NULL;
 	if (strcmp(log, "all") && !table_has_column(t, LOG_TYPE)) {
-		lines_fail(in, err, "log=%s: no column \"Log Type\"", log);
+		lines_fail(in, err, "log=%s: expected a column \"Log Type\"", log);
 		table_free(t);
 		return NULL;
 	}

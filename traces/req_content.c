@@ -95,7 +95,7 @@ static int read_lengths(struct req_content *c, const char *where, const char *na
 	}
 	trace_close(t);
 	if (!rc && !c->n_rows)
-		return orr_fail(err, ORR_EINPUT, "generator %s: lengths: %s holds no requests", where, name);
+		return orr_fail(err, ORR_EINPUT, "generator %s: lengths: expected a trace of requests, found %s", where, name);
 	return rc ? ORR_EINPUT : ORR_OK;
 }
 

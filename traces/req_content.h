@@ -24,7 +24,7 @@
 		ORR_PARAM_TIME("slo", "0", "deadline after arrival; 0: that of the model"),                                             \
 		ORR_PARAM_INT("priority", "0", 0, 1e9, "priority of all requests")
 
-/* Names with weights: the text is number[i] while u < end[i], u uniform in [0, 1). */
+/* Names with weights: a draw u, uniform in [0, 1), selects the first name with u < end[i]. */
 struct req_mix {
 	uint32_t n, *model;
 	uint32_t *samples; /* samples from "NAME:SAMPLES"; default 1 */
@@ -42,7 +42,7 @@ struct req_content {
 	uint64_t n_rows;
 	uint32_t max_output, priority;
 	int64_t slo_ns;
-	bool is_constant; /* one name: a draw needs no random number */
+	bool is_constant; /* a single name needs no random number */
 };
 
 struct req_content_draw {

@@ -175,7 +175,7 @@ static int read_hashes(struct mooncake *m)
 				return refuse(m, field_name[FIELD_HASHES], "a whole number from 0");
 			}
 			if (n == REQUEST_MAX_BLOCKS)
-				return lines_fail(m->in, m->err, "hash_ids: more than %d", REQUEST_MAX_BLOCKS);
+				return lines_fail(m->in, m->err, "hash_ids: expected at most %d", REQUEST_MAX_BLOCKS);
 			MEM_GROW(m->block, n, m->cap);
 			m->block[n++] = (uint64_t)v;
 		} while (take(m, ','));
@@ -200,7 +200,7 @@ static int read_member(struct mooncake *m)
 	if (field == N_FIELDS)
 		return skip_value(m, key, n);
 	if (m->seen & 1U << field)
-		return lines_fail(m->in, m->err, "%s: appears twice", field_name[field]);
+		return lines_fail(m->in, m->err, "%s: appears twice: expected it once", field_name[field]);
 	m->seen |= 1U << field;
 	return field == FIELD_HASHES ? read_hashes(m) : read_number(m, field);
 }
@@ -223,7 +223,7 @@ static int read_line(struct mooncake *m)
 		return refuse(m, NULL, "the end of the line");
 	for (int i = 0; i <= FIELD_OUTPUT; i++)
 		if (!(m->seen & 1U << i))
-			return lines_fail(m->in, m->err, "no field \"%s\"", field_name[i]);
+			return lines_fail(m->in, m->err, "expected a field \"%s\"", field_name[i]);
 	uint64_t most = ((uint64_t)m->row->prompt_tokens + m->block_tokens - 1) / m->block_tokens;
 	if (m->row->n_blocks > most)
 		return lines_fail(m->in, m->err,

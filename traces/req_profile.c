@@ -13,7 +13,7 @@
 struct seen {
 	uint64_t *slot; /* number + 1; 0: free slot */
 	size_t mask, n;
-	bool has_last; /* the set contains UINT64_MAX, for which number + 1 overflows */
+	bool has_last; /* the set contains UINT64_MAX, which the table cannot store (number + 1 overflows) */
 };
 
 static size_t place(const struct seen *s, uint64_t v)
@@ -68,7 +68,7 @@ static void add_gap(struct sums *s, double gap)
 	s->gap_squares += before * (gap - s->gap_mean);
 }
 
-/* Counts the hits of an unbounded cache: all of them, and those in the leading run of hits of the prompt. */
+/* Counts the hits of an unbounded cache: all hits, and the leading hits of each prompt. */
 static void add_blocks(struct sums *s, const struct request_rec *r)
 {
 	bool is_leading = true;

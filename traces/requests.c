@@ -117,8 +117,8 @@ static int repeat(struct reqset *s, uint64_t times, struct orr_error *err)
 	int64_t span = row[n - 1].arrival_ns - row[0].arrival_ns;
 	int64_t period = span + span / (int64_t)(n - 1);
 	if (n > MAX_ROWS / times || (uint64_t)period > (uint64_t)MAX_ARRIVAL_NS / times)
-		return orr_fail(err, ORR_EINPUT, "%s: repeat=%" PRIu64 " exceeds %" PRIu64 " requests or 127 years", s->rows.source, times,
-			MAX_ROWS);
+		return orr_fail(err, ORR_EINPUT, "%s: repeat=%" PRIu64 ": expected at most %" PRIu64 " requests and 127 years in total",
+			s->rows.source, times, MAX_ROWS);
 	for (uint64_t i = 0; i < n; i++) {
 		row[i].id = 0;
 		most_session = row[i].session > most_session ? row[i].session : most_session;

@@ -27,7 +27,7 @@ struct request_rec {
 	uint64_t line;                         /* line in the file, for messages; 0: none */
 	uint32_t id, model;                    /* texts of reqset_strings(), 0: none (id: the number is the id; model: the only one) */
 	uint32_t samples;                      /* >= 1 */
-	uint32_t prompt_tokens, output_tokens; /* numbers of tokens; 0: the format has none */
+	uint32_t prompt_tokens, output_tokens; /* numbers of tokens; 0: not in the format */
 	uint32_t max_output;                   /* 0: unknown */
 	uint32_t priority;
 	uint32_t n_blocks;     /* hashes of the blocks of the prompt (prefix cache) */

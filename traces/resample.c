@@ -21,11 +21,10 @@ int resample_rows(struct resample *x, const struct rowset *rows, int64_t block_n
 		return orr_fail(err, ORR_EINPUT,
 			"resample: %.200s: expected a file, because a generator draws a new trace for each replication", rows->source);
 	if (!rows->count)
-		return orr_fail(err, ORR_EINPUT, "resample: %.200s: has no rows", rows->source);
+		return orr_fail(err, ORR_EINPUT, "resample: %.200s: has no rows: expected at least one", rows->source);
 	int64_t last = time_of(rows, rows->count - 1);
 	if (last / block_ns >= MOST_BLOCKS)
-		return orr_fail(
-			err, ORR_EINPUT, "resample: %.200s: more than %d blocks: expected longer blocks", rows->source, MOST_BLOCKS);
+		return orr_fail(err, ORR_EINPUT, "resample: %.200s: too many blocks: expected at most %d", rows->source, MOST_BLOCKS);
 	*x = (struct resample){ .block_ns = block_ns, .seed = seed, .n_blocks = (uint64_t)(last / block_ns) + 1 };
 	x->first = mem_zalloc(x->n_blocks + 1, sizeof *x->first);
 	uint64_t row = 0;

@@ -91,7 +91,7 @@ static double draw_run(struct lublin *l, uint32_t size)
 	return exp(ln);
 }
 
-/* Advances by a gap drawn for the mean pace; slots with a higher pace shorten it. */
+/* Advances by a gap drawn for the mean pace. Slots with a higher pace shorten the gap. */
 static void advance(struct lublin *l)
 {
 	double ln;

@@ -60,7 +60,7 @@ static char *unquote(char *s, char *stop, char **end)
 
 static int too_many(struct table *t)
 {
-	lines_fail(t->in, t->err, "more than %d fields", TABLE_MAX_FIELDS);
+	lines_fail(t->in, t->err, "too many fields: expected at most %d", TABLE_MAX_FIELDS);
 	return -1;
 }
 
@@ -193,7 +193,8 @@ static int join_lines(struct table *t, char **s, size_t *n)
 		if (rc < 0)
 			return -1;
 		if (!rc || t->joined.len + *n > LINES_MAX_LENGTH) {
-			lines_fail(t->in, t->err, "the quote that opens on line %llu is not closed", (unsigned long long)t->first_line);
+			lines_fail(t->in, t->err, "the quote of line %llu does not end: expected a closing quote",
+				(unsigned long long)t->first_line);
 			return -1;
 		}
 		sbuf_putc(&t->joined, '\n');
@@ -270,7 +271,7 @@ static int place_column(struct table *t, size_t field)
 		if (strcmp(t->column[i].name, f->s))
 			continue;
 		if (t->where[i] >= 0)
-			return lines_fail(t->in, t->err, "column \"%.60s\" appears twice", f->s);
+			return lines_fail(t->in, t->err, "column \"%.60s\" appears twice: expected it once", f->s);
 		t->where[i] = (int)field;
 		return 0;
 	}
@@ -282,7 +283,7 @@ static int missing_column(struct table *t, const char *name)
 	struct sbuf found = { 0 };
 	for (size_t i = 0; i < t->n; i++)
 		sbuf_printf(&found, "%s%.40s", i ? "," : "", t->field[i].s);
-	int rc = lines_fail(t->in, t->err, "no column \"%s\"; found %.300s", name, sbuf_text(&found));
+	int rc = lines_fail(t->in, t->err, "expected a column \"%s\", found %.300s", name, sbuf_text(&found));
 	sbuf_free(&found);
 	return rc;
 }
@@ -293,7 +294,7 @@ static int read_header(struct table *t)
 	if (rc < 0)
 		return ORR_EINPUT;
 	if (!rc)
-		return lines_fail(t->in, t->err, "the file is empty; expected a header line with column names");
+		return lines_fail(t->in, t->err, "the file is empty: expected a header line with column names");
 	for (size_t i = 0; i < t->n_columns; i++)
 		t->where[i] = -1;
 	for (size_t i = 0; i < t->n; i++)

@@ -72,7 +72,7 @@ static const struct trace_format *sniff(struct lines *in, struct orr_error *err)
 		lines_fail(in, err, "unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"%.80s\"",
 			line);
 	else if (!found && rc >= 0)
-		lines_fail(in, err, "unknown trace format: the file has no text");
+		lines_fail(in, err, "unknown trace format: the file is empty: expected rows");
 	mem_free(line);
 	return found;
 }
@@ -87,7 +87,7 @@ static const struct trace_format *by_name(const char *name, struct orr_error *er
 		}
 		sbuf_printf(&all, "%s, ", trace_formats[i]->name);
 	}
-	orr_fail(err, ORR_EINPUT, "no trace format \"%.60s\"; there are %sauto", name, sbuf_text(&all));
+	orr_fail(err, ORR_EINPUT, "no trace format \"%.60s\": expected one of %sauto", name, sbuf_text(&all));
 	sbuf_free(&all);
 	return NULL;
 }
@@ -147,7 +147,7 @@ __attribute__((cold, noinline)) static int holds_other(const struct trace *t, en
 	else
 		hint = wanted == TRACE_REQUESTS ? ": 'orrery trace list' shows the formats of requests"
 						: ": 'orrery trace list' shows the formats of availability";
-	lines_fail(t->in, err, "format %s holds %s, not %s%s", t->format->name, rows[t->format->kind], rows[wanted], hint);
+	lines_fail(t->in, err, "format %s contains %s: expected %s%s", t->format->name, rows[t->format->kind], rows[wanted], hint);
 	return -1;
 }
 

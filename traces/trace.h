@@ -22,7 +22,7 @@ enum trace_kind { TRACE_JOBS, TRACE_REQUESTS, TRACE_AVAIL, TRACE_NODES, TRACE_KI
 /* Returns whether a format or a generator of such rows has this name. (The names poisson and mmpp exist for jobs and for requests.) */
 bool trace_kind_knows(enum trace_kind kind, const char *format);
 
-/* ---- streaming one file ---- */
+/* ---- rows of one file, one after another ---- */
 struct trace;
 
 /* Opens a file. format NULL or "auto": recognised by sniffing. path "-" is standard input. gzip and zstd are decompressed regardless

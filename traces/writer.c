@@ -175,7 +175,7 @@ static int put_tiresias(struct writer *w, const struct orr_trace_job *row, struc
 {
 	struct sbuf *b = &w->text;
 	if (row->duration_ns < 0)
-		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 "): no duration: format tiresias needs one",
+		return orr_fail(err, ORR_EINPUT, "job %s (line %" PRIu64 "): expected a duration, which format tiresias requires",
 			row->id ? row->id : "without a name", row->line);
 	put_id(w, row->id);
 	sbuf_printf(b, ",%u,", row->gpus);
@@ -253,14 +253,14 @@ static int refuse_job_in_avail(struct writer *w, const struct orr_trace_job *row
 {
 	(void)w;
 	(void)row;
-	return orr_fail(err, ORR_EINPUT, "format availability is for instances, not for jobs: expected orrery, tiresias or swf");
+	return orr_fail(err, ORR_EINPUT, "format availability is for instances: expected orrery, tiresias or swf");
 }
 
 static int refuse_job(struct writer *w, const struct orr_trace_job *row, struct orr_error *err)
 {
 	(void)w;
 	(void)row;
-	return orr_fail(err, ORR_EINPUT, "format requests is for requests, not for jobs: expected orrery, tiresias or swf");
+	return orr_fail(err, ORR_EINPUT, "format requests is for requests: expected orrery, tiresias or swf");
 }
 
 /* Returns the number of a name in SWF: the name itself if it is a number, else its number in order of first use. */
@@ -399,7 +399,7 @@ struct writer *writer_open(const char *path, const char *format, struct orr_erro
 int writer_request(struct writer *w, const struct reqset *s, const struct request_rec *r, struct orr_error *err)
 {
 	if (w->put != refuse_job)
-		return orr_fail(err, ORR_EINPUT, "requests can be written only in format requests");
+		return orr_fail(err, ORR_EINPUT, "requests: expected the format requests");
 	put_request(w, reqset_strings(s), r);
 	return w->text.len >= FLUSH_AT ? flush(w, false, err) : ORR_OK;
 }
@@ -407,7 +407,7 @@ int writer_request(struct writer *w, const struct reqset *s, const struct reques
 int writer_avail(struct writer *w, const struct availset *s, const struct avail_rec *r, int64_t end_ns, struct orr_error *err)
 {
 	if (w->put != refuse_job_in_avail)
-		return orr_fail(err, ORR_EINPUT, "instances can be written only in format availability");
+		return orr_fail(err, ORR_EINPUT, "instances: expected the format availability");
 	if (r) {
 		put_avail(w, s, r);
 	} else {

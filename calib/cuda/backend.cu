@@ -36,7 +36,7 @@ int cuda_refuse(struct orr_error *err, cudaError_t e, const char *what)
 /* Counts the GPUs. Errors 35: no driver; 100: no device; 3 and 804: a defective driver. All have the same message. */
 static int count_gpus(int *count, struct orr_error *err)
 {
-	*count = 0; /* without a driver, the call leaves the number unset */
+	*count = 0; /* without a driver, the call leaves this number undefined */
 	cudaError_t e = cudaGetDeviceCount(count);
 	if (e == cudaSuccess && *count > 0)
 		return ORR_OK;
@@ -96,7 +96,7 @@ static void *gpu_open(const struct backend_options *o, struct orr_error *err)
 	if (count_gpus(&count, err))
 		return NULL;
 	if ((int)o->device >= count) {
-		cuda_fail(err, ORR_EDEVICE, "no usable GPU: device %u requested, found %d", o->device, count);
+		cuda_fail(err, ORR_EDEVICE, "no usable GPU: device %u: expected a number below %d, the number of GPUs", o->device, count);
 		return NULL;
 	}
 	struct gpu *g = (struct gpu *)calloc(1, sizeof *g);
@@ -375,7 +375,7 @@ struct task *task_prepare(struct gpu *g, const struct kernel *k, struct orr_erro
 		{ "interference", interference_prepare }, { "preemption", preemption_prepare }, { "learners", learners_prepare },
 		{ "collective", collective_prepare } };
 	struct task *t = task_new(g, k);
-	int rc = t ? cuda_fail(err, ORR_EINPUT, "unknown kernel") : cuda_fail(err, ORR_EFAIL, "out of memory");
+	int rc = t ? cuda_fail(err, ORR_EINPUT, "unknown kernel: expected a kernel of the sweep") : cuda_fail(err, ORR_EFAIL, "out of memory");
 	for (size_t i = 0; t && i < sizeof by / sizeof *by; i++)
 		if (!strcmp(by[i].family, k->family))
 			rc = by[i].prepare(t, err);

@@ -156,7 +156,7 @@ int collective_prepare(struct task *t, struct orr_error *err)
 int collective_prepare(struct task *t, struct orr_error *err)
 {
 	(void)t;
-	return cuda_fail(err, ORR_EINPUT, "this module was built without NCCL");
+	return cuda_fail(err, ORR_EINPUT, "collectives: expected a module that was built with NCCL");
 }
 
 #endif

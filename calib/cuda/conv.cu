@@ -56,7 +56,7 @@ static int describe(struct task *t, struct convolution *c, struct orr_error *err
 	type = is_bf16 ? CUDNN_DATA_BFLOAT16 : type;
 #else
 	if (is_bf16)
-		return cuda_fail(err, ORR_EINPUT, "cuDNN: bf16 needs version 8.1");
+		return cuda_fail(err, ORR_EINPUT, "cuDNN: bf16: expected version 8.1 or later");
 #endif
 	cudnnMathType_t math = is_short ? CUDNN_TENSOR_OP_MATH : !strcmp(t->k.precision, "tf32") ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 	int r = (int)d[5], padding = (r - 1) / 2, stride = (int)conv_stride(&t->k);
@@ -85,7 +85,7 @@ template <typename PERF> static int take_first(struct task *t, struct convolutio
 			DNN_DO(t->gpu->lib->dnn.SetConvolutionMathType(c->op, found[i].mathType));
 			return ORR_OK;
 		}
-	return cuda_fail(err, ORR_EINPUT, "cuDNN: no algorithm for this shape");
+	return cuda_fail(err, ORR_EINPUT, "cuDNN: no algorithm for this shape: expected a supported shape");
 }
 
 static int choose(struct task *t, struct convolution *c, struct orr_error *err)
@@ -158,7 +158,7 @@ int conv_prepare(struct task *t, struct orr_error *err)
 int conv_prepare(struct task *t, struct orr_error *err)
 {
 	(void)t;
-	return cuda_fail(err, ORR_EINPUT, "this module was built without cuDNN");
+	return cuda_fail(err, ORR_EINPUT, "convolutions: expected a module that was built with cuDNN");
 }
 
 #endif

@@ -66,7 +66,7 @@ static bool choose(struct product *p, struct orr_error *err)
 	l->lt.MatmulPreferenceDestroy(preference);
 	LT_DO("choice of an algorithm", rc);
 	if (n < 1) {
-		cuda_fail(err, ORR_EINPUT, "cuBLASLt: no algorithm for this shape");
+		cuda_fail(err, ORR_EINPUT, "cuBLASLt: no algorithm for this shape: expected a supported shape");
 		return false;
 	}
 	p->algorithm = found.algo;
@@ -87,7 +87,7 @@ static bool scales(struct product *p, struct orr_error *err)
 	LT_DO("a scale", l->lt.MatmulDescSetAttribute(p->op, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &p->scale, sizeof p->scale));
 	return true;
 #else
-	cuda_fail(err, ORR_EINPUT, "this module was built with a CUDA version without fp8");
+	cuda_fail(err, ORR_EINPUT, "fp8: expected a module that was built with CUDA 11.8 or later");
 	return false;
 #endif
 }
@@ -118,7 +118,7 @@ struct product *product_new(struct gpu *g, const char *precision, bool ta, bool 
 	struct product *p = (struct product *)calloc(1, sizeof *p);
 	if (!p || !g->lib->lt.handle) {
 		free(p);
-		cuda_fail(err, ORR_EINPUT, "cuBLASLt is not available");
+		cuda_fail(err, ORR_EINPUT, "cuBLASLt: the library cannot be opened");
 		return NULL;
 	}
 	p->gpu = g;
@@ -160,14 +160,14 @@ struct product *product_new(struct gpu *g, const char *precision, bool ta, bool 
 	size_t workspace_bytes, struct orr_error *err)
 {
 	(void)g, (void)precision, (void)ta, (void)tb, (void)m, (void)n, (void)k, (void)batch, (void)workspace_bytes;
-	cuda_fail(err, ORR_EINPUT, "this module was built without cuBLASLt");
+	cuda_fail(err, ORR_EINPUT, "matrix products: expected a module that was built with cuBLASLt");
 	return NULL;
 }
 
 int product_run(struct product *p, const void *a, const void *b, void *c, void *workspace, cudaStream_t stream, struct orr_error *err)
 {
 	(void)p, (void)a, (void)b, (void)c, (void)workspace, (void)stream;
-	return cuda_fail(err, ORR_EINPUT, "this module was built without cuBLASLt");
+	return cuda_fail(err, ORR_EINPUT, "matrix products: expected a module that was built with cuBLASLt");
 }
 
 void product_free(struct product *p)

@@ -9,7 +9,7 @@
 
 struct pair {
 	struct task *main, *beside;
-	double main_s, beside_s; /* seconds of a call without the other kernel, and next to it */
+	double main_s, beside_s; /* seconds of a call alone, and next to the other kernel */
 };
 
 static void drop_pair(struct task *t)
@@ -51,7 +51,7 @@ static struct task *part(struct gpu *g, const char *what, const struct kernel *k
 		own.ranks = g->count;
 		own.nodes = 1;
 	} else {
-		cuda_fail(err, ORR_EINPUT, "kernel %s cannot run concurrently with another", what);
+		cuda_fail(err, ORR_EINPUT, "kernel %s: expected a kernel that can run concurrently with another", what);
 		return NULL;
 	}
 	kernel_work(&own);
@@ -118,7 +118,7 @@ static int run_beside(struct task *t, uint32_t times, struct timing *out, struct
 			out->device_s += seconds;
 			done += some;
 		} else if (some == 1 && calls == QUEUE) {
-			return cuda_fail(err, ORR_EINPUT, "%d calls of the concurrent kernel end before one call of this kernel", QUEUE);
+			return cuda_fail(err, ORR_EINPUT, "%d calls of the concurrent kernel end before one call of this kernel: expected a shorter kernel", QUEUE);
 		} else {
 			each *= 2;
 		}

@@ -77,7 +77,7 @@ void task_free(struct task *t);
 /* Times calls of t on g->stream by events. */
 int task_time(struct task *t, uint32_t times, struct timing *out, struct orr_error *err);
 
-/* Each sets enqueue or run, buffers and plans of a family. */
+/* Prepare functions of the families. Each sets enqueue or run, the buffers and the plans. */
 int gemm_prepare(struct task *t, struct orr_error *err);
 int conv_prepare(struct task *t, struct orr_error *err);
 int memory_prepare(struct task *t, struct orr_error *err); /* also prepares gather and update */

@@ -104,7 +104,7 @@ static int need_pageable(struct gpu *g, struct orr_error *err)
 	if (!g->pageable) {
 		g->pageable = malloc(HOST_BYTES);
 		if (!g->pageable)
-			return cuda_fail(err, ORR_EINPUT, "no host memory for copies");
+			return cuda_fail(err, ORR_EINPUT, "out of host memory for copies");
 		memset(g->pageable, 0x5a, HOST_BYTES);
 	}
 	return ORR_OK;

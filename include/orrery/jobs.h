@@ -40,7 +40,7 @@ enum orr_job_end { ORR_END_COMPLETED, ORR_END_KILLED, ORR_END_OVERRUN, ORR_END_N
 struct orr_job_info {
 	uint64_t number; /* number of the job: 0, 1, ... in order of submission */
 	enum orr_job_state state;
-	int64_t submit_ns;     /* for a stage, time at which its inputs were ready */
+	int64_t submit_ns;     /* submission time; for a stage, the time at which its inputs were ready */
 	int64_t limit_ns;      /* the user's time limit; -1: no limit */
 	int64_t started_ns;    /* time of the last start; -1: never started */
 	int64_t attained_ns;   /* running time so far, ns */
@@ -53,7 +53,7 @@ struct orr_job_info {
 	uint64_t gpu_types;          /* bit t set: may run on GPU type t */
 	uint32_t gpu_type;           /* type of the GPUs held; UINT32_MAX: none held */
 	uint32_t shape;              /* number of the job's shape, 0, 1, ...: equal for jobs with equal requests */
-	uint32_t user, queue, model; /* numbers: equal for equal names (orr_name()); 0: unknown */
+	uint32_t user, queue, model; /* numbers of the names, 0: unknown; equal names have equal numbers (orr_name()) */
 	uint32_t preemptions;        /* so far */
 	bool is_elastic;             /* the job offers several sizes, see orr_job_rate_at() */
 };
@@ -145,15 +145,14 @@ struct orr_stage {
 	uint64_t order;           /* position in a depth-first walk of the flow from its sink, the branches of an explore in order */
 	const char *op;           /* name of the operator; valid as long as the run */
 	uint32_t depth;           /* number of explores around the stage */
-	uint64_t branch, explore; /* numbers that are equal for the stages of one innermost branch, and for the branches of one
-				   * explore. Never used again. 0: none */
-	uint32_t index, branches; /* position of the innermost branch in its explore, and number of its branches; 0 and 1 without an
-				   * explore */
+	uint64_t branch, explore; /* numbers of the stage's innermost branch and of its explore, unique in the run; 0: none */
+	uint32_t index, branches; /* position of the innermost branch in its explore, and number of branches of this explore; 0 and 1
+				     outside explores */
 	double value;             /* of that branch */
-	double parallel;          /* product of the numbers of branches of the explores around it */
+	double parallel;          /* product of the numbers of branches of all explores around it */
 	uint32_t rung;            /* number of scored stages before the stage in its branch */
-	bool is_scored, is_last;  /* gives a score; the score is the one by which the branch is chosen */
-	bool is_lower_better;     /* whether the choose of the innermost explore prefers lower scores */
+	bool is_scored, is_last;  /* the stage gives a score; the choose uses this score to select branches */
+	bool is_lower_better;     /* the choose of the innermost explore prefers lower scores */
 };
 /* Returns false if the job is no stage of a flow. */
 ORR_API bool orr_stage_get(const struct orr_jobs *w, orr_job j, struct orr_stage *out);
@@ -231,7 +230,7 @@ ORR_API int64_t orr_queue_second(const struct orr_queue *q, orr_job j);
 ORR_API void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk);
 ORR_API orr_job orr_walk_next(struct orr_walk *walk);    /* 0: the end */
 ORR_API orr_job orr_walk_peek(struct orr_walk *walk);    /* the job that orr_walk_next() would return */
-ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips the shape of the job returned last */
+ORR_API void orr_walk_skip_shape(struct orr_walk *walk); /* skips all jobs of the shape of the job returned last */
 /* Restricts the rest of the walk, for the shape of the job returned last, to jobs with second <= max_second. Backfilling uses it to
  * find the first job that is short enough. O(log n), regardless of the number of skipped jobs. The last limit of a shape applies. A
  * walk only moves forward. */

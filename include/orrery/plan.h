@@ -41,7 +41,7 @@ struct orr_plan_facts {
 	uint32_t pieces;             /* number of pieces: a piece is a block of a transformer, or one layer */
 	uint32_t blocks, heads;      /* transformer blocks and attention heads; 0 for other models */
 	double global_batch;         /* samples per iteration */
-	double micro_batch;          /* samples of a micro-batch, over all replicas of a stage; 0: the policy chooses */
+	double micro_batch;          /* samples of a micro-batch, over all replicas of a stage; 0: the policy chooses the number */
 	double params;
 	double gradient_bytes; /* per parameter */
 	/* Embeddings. */
@@ -100,8 +100,8 @@ ORR_API double orr_plan_update_s(const struct orr_plan *p, uint32_t type, double
 ORR_API double orr_plan_state_bytes(const struct orr_plan *p, double state_shards);
 /* Returns the time of one message on an idle network. */
 ORR_API double orr_plan_transfer_s(const struct orr_plan *p, uint32_t from, uint32_t to, double bytes);
-/* Returns the time of an all-reduce over n GPUs, in this order, on an idle network. `rings`: number of such all-reduces that share
- * NICs at the same time. */
+/* Returns the time of an all-reduce over n GPUs, in this order, on an idle network. `rings`: number of all-reduces that use the same NICs
+ * at the same time. */
 ORR_API double orr_plan_all_reduce_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes, uint32_t rings);
 
 /* ---- training: a plan ---- */

@@ -66,7 +66,7 @@ struct orr_req_info {
 	uint64_t number; /* number of the request: 0, 1, ... in order of arrival */
 	enum orr_req_state state;
 	double arrival_s;
-	double deadline_s; /* deadline of the completion by the SLO; INFINITY: none */
+	double deadline_s; /* deadline of the request, from its SLO; INFINITY: none */
 	uint32_t model;
 	uint32_t replica;     /* replica that the request is routed to; ORR_NO_REPLICA: none */
 	uint32_t samples;     /* number of inputs in the request (images, ..); 1 for language models */
@@ -98,7 +98,7 @@ ORR_API uint32_t orr_req_done(const struct orr_serve *w, orr_req r);   /* done_t
 ORR_API bool orr_req_is_resident(const struct orr_serve *w, orr_req r);
 /* Returns the number of tokens of the whole output. Marks the run as oracle. */
 ORR_API uint32_t orr_req_true_output(struct orr_serve *w, orr_req r);
-/* Returns a number that the policy keeps with the request; 0 at arrival. */
+/* Returns a number that the policy stores with the request; initially 0. */
 ORR_API uint64_t orr_req_mark(const struct orr_serve *w, orr_req r);
 ORR_API void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark);
 

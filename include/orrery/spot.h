@@ -77,7 +77,7 @@ ORR_API orr_inst orr_inst_next(const struct orr_spot *w, orr_inst i);
 ORR_API uint32_t orr_inst_ready_list(const struct orr_spot *w, orr_inst *out, uint32_t cap);
 ORR_API uint32_t orr_inst_live(const struct orr_spot *w); /* starting and ready */
 ORR_API uint32_t orr_inst_ready(const struct orr_spot *w);
-/* Returns a number that the policy keeps with the instance; initially 0. */
+/* Returns a number that the policy stores with the instance; initially 0. */
 ORR_API uint64_t orr_inst_mark(const struct orr_spot *w, orr_inst i);
 ORR_API void orr_inst_set_mark(struct orr_spot *w, orr_inst i, uint64_t mark);
 

@@ -73,8 +73,8 @@ struct orr_step_facts {
 	uint32_t blocks;   /* number of transformer layers; 0: not a transformer */
 	double params;
 	double batch;                     /* number of samples per GPU and iteration */
-	double gradient_bytes;            /* bytes of a gradient per parameter, as sent */
-	double weight_bytes;              /* bytes of a weight per parameter, as used in compute */
+	double gradient_bytes;            /* bytes of a gradient per parameter in a message */
+	double weight_bytes;              /* bytes of a weight per parameter in computations */
 	double activation_bytes;          /* per activation element */
 	double optimizer_bytes;           /* bytes of optimizer state per parameter, besides weight and gradient (master copies,
 					   * moments) */
@@ -95,13 +95,14 @@ struct orr_step_graph {
 	bool has_attention;     /* GAT */
 	uint32_t layers;        /* layers of the network; layer l of `of_each` layers of the model begins at l * of_each */
 	uint32_t of_each;
-	uint32_t gather, apply, edge; /* places of layers among these: sum over neighbours, product, scores of edges (UINT32_MAX:
-				       * none) */
+	uint32_t gather, apply, edge; /* positions among these layers: of the sum over neighbours, of the product, of the edge scores
+					 (UINT32_MAX: no such layer) */
 };
 /* Returns false if the model is no graph network. */
 ORR_API bool orr_step_graph(const struct orr_step *s, struct orr_step_graph *out);
-/* Pairs (vertex, other server that needs a copy of it) if `parts` servers own random equal shares of the vertices: counted on a generated
- * graph of at most 2 million edges, else expected (docs/models/step-dorylus.md). */
+/* Returns the number of pairs (vertex, other server that needs a copy of it) if `parts` servers own equal random shares of the vertices.
+ * Graphs of at most 2 million edges are generated and counted; for larger graphs the expected number is returned
+ * (docs/models/step-dorylus.md). */
 ORR_API double orr_step_ghosts(const struct orr_step *s, uint32_t parts);
 
 /* ---- costs ---- */
@@ -274,19 +275,20 @@ enum orr_update_kind {
 	ORR_ACCUMULATE,         /* the op's device: A = sum of its last `window` gradients */
 	ORR_SEND_SLICE,         /* transfer i -> j: R_j[slice] += scale * A_i[slice], A_i of its iteration */
 	ORR_APPLY_INBOX,        /* the op's device: x -= eta * (g + R); subtracts the used part from R */
-	/* Synchronous model averaging: each device has a base model Z and a sum C of corrections. */
+	/* Synchronous model averaging: each device has a base model Z and the sum C of the corrections. */
 	ORR_REMEMBER,   /* the op's device: D = x */
 	ORR_CORRECT,    /* the op's device: c = scale (D - Z), x -= c, C += c */
 	ORR_APPLY_BASE, /* the op's group: Z += sum of all C + momentum (Z - the previous Z), C = 0, on each device */
 	ORR_RESTART,    /* the op's device: x = Z */
-	/* A graph neural network, whose vertices are cut into `chunks` runs, each at a graph server. `layer` counts from 0; the epoch is
-	 * the op's iteration. docs/models/learn.md has the formulas. */
-	ORR_GATHER,         /* a chunk sums over its neighbours the rows of layer `layer`, or backward their gradients, as visible
-			       on the chunk's server when the op starts */
-	ORR_APPLY_VERTEX,   /* the chunk's rows of layer + 1, or backward their gradient and that of the weights; visible on its server */
-	ORR_SCATTER,        /* the rows that the chunk applied last become visible on the receiver of a transfer, on all devices of a
-			       collective, after a compute op on all servers */
-	ORR_WEIGHT_GRADIENT /* the chunk's gradient of the weights of `layer` has been added up at weight server slice of `slices` */
+	/* A graph neural network, whose vertices are divided into `chunks` chunks, each on a graph server. `layer` counts from 0; the epoch
+	 * is the op's iteration. docs/models/learn.md has the formulas. */
+	ORR_GATHER, /* the chunk sums the rows of layer `layer` over its neighbours (backward: their gradients). It reads the values that
+		       are visible on its server when the op starts */
+	ORR_APPLY_VERTEX, /* the chunk computes its rows of layer + 1 (backward: their gradient and the gradient of the weights). They
+			     become visible on its server */
+	ORR_SCATTER, /* the rows that the chunk computed last become visible: after a transfer, on the receiver; after a collective, on all
+			devices; after a compute op, on all servers */
+	ORR_WEIGHT_GRADIENT /* the chunk's gradient of the weights of `layer` has been added at weight server `slice` of `slices` */
 };
 struct orr_update {
 	enum orr_update_kind kind;
@@ -302,7 +304,7 @@ struct orr_update {
 	uint32_t learner;
 	double momentum; /* of APPLY_BASE */
 	/* GATHER, APPLY_VERTEX, SCATTER, WEIGHT_GRADIENT */
-	uint32_t chunk, chunks; /* the chunk, and their number in all */
+	uint32_t chunk, chunks; /* index of the chunk, and number of chunks */
 	uint32_t layer;
 	bool is_backward;
 };

@@ -29,7 +29,7 @@ struct orr_trace_job {
 	double batch;                     /* number of samples per GPU and iteration; 0: unknown */
 	const char *status;               /* recorded status; NULL: unknown */
 	const char *preceding;            /* id of the job after whose end the user submitted this one; NULL: none */
-	int64_t think_ns;                 /* time from that end to the submission */
+	int64_t think_ns;                 /* time from the end of that job to the submission */
 	uint64_t line;                    /* line number in the file, for messages */
 };
 

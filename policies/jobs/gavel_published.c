@@ -38,8 +38,7 @@ void gavel_published_arrive(struct gavel *g, struct orr_jobs *w, struct gavel_me
 	(void)g;
 	m->steps_left = orr_job_iterations(w, m->job);
 	if (m->milli && !(m->steps_left > 0))
-		orr_give_up(
-			w, m->job, "rules=gavel: the trace states no training iterations for this job: expected a column of iterations");
+		orr_give_up(w, m->job, "rules=gavel: the trace gives no training iterations for this job: expected a column of iterations");
 }
 
 /* Stops the jobs that have finished the iterations of this round; returns false while any job runs. */

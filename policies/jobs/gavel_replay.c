@@ -103,7 +103,7 @@ static int read_header(char *text, const struct orr_jobs *w, const char *file, u
 	for (uint32_t t = 0; t < orr_gpu_types(w); t++)
 		if (!(found >> t & 1))
 			return orr_fail(
-				err, ORR_EINPUT, "%.200s:1: no column for GPU type %s: %s", file, orr_gpu_type_name(w, t), expected);
+				err, ORR_EINPUT, "%.200s:1: GPU type %s has no column: %s", file, orr_gpu_type_name(w, t), expected);
 	return ORR_OK;
 }
 
@@ -137,7 +137,8 @@ static int read_row(struct gavel_shares *s, uint32_t n_types, const uint32_t *ty
 		if (type[i] != GAVEL_NOWHERE)
 			s->x[s->n * n_types + type[i]] = x;
 		else if (x > 0)
-			return orr_fail(err, ORR_EINPUT, "column %zu: expected 0: the cluster lacks this GPU type", i + 1 + FIXED_COLUMNS);
+			return orr_fail(
+				err, ORR_EINPUT, "column %zu: expected 0, because the cluster lacks this GPU type", i + 1 + FIXED_COLUMNS);
 	}
 	if (rest)
 		return orr_fail(err, ORR_EINPUT, "expected %zu columns", n_columns + FIXED_COLUMNS);

@@ -282,7 +282,8 @@ static bool settle_model(struct academus *a, const struct orr_serve *w, struct g
 	uint32_t first = first_replica(a, g);
 	for (uint32_t i = 0; i < a->gpus && orr_replica_get(w, first + i, &info); i++) {
 		if (i && info.model != g->model) {
-			orr_fail(err, ORR_EINPUT, "gpus: replicas %u and %u are in one group but serve different models", first, first + i);
+			orr_fail(err, ORR_EINPUT, "gpus: replicas %u and %u are in one group: expected replicas of the same model", first,
+				first + i);
 			return false;
 		}
 		g->model = info.model;

@@ -46,7 +46,8 @@ static uint32_t stage_to_run(struct cascade *c, struct orr_serve *w, uint32_t re
 		if (orr_model_is_loaded(w, replica, c->model[s]))
 			return s;
 		if (!orr_model_load(w, replica, c->model[s]))
-			orr_serve_give_up(w, c->queue[s].first, "the models do not fit into a replica's memory together");
+			orr_serve_give_up(w, c->queue[s].first,
+				"the models do not fit into a replica's memory together: expected more memory or fewer models");
 	}
 	return c->stages;
 }
@@ -151,7 +152,7 @@ static int read_models(struct cascade *c, const struct orr_serve *w, const char 
 		name[n] = 0;
 		c->model[c->stages] = orr_model_find(w, name);
 		if (c->model[c->stages++] == UINT32_MAX)
-			return orr_fail(err, ORR_EINPUT, "models: no model \"%s\" in this scenario", name);
+			return orr_fail(err, ORR_EINPUT, "models: expected models of this scenario, found \"%s\"", name);
 		text += n + (text[n] == ',');
 	}
 	return ORR_OK;

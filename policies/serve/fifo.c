@@ -97,7 +97,7 @@ static bool has_model(struct fifo *f, struct orr_serve *w, uint32_t replica, con
 		has_room = is_coming && orr_run_fits(w, replica, b, 0);
 	}
 	if (!is_coming)
-		orr_serve_give_up(w, b->req[0], "its model does not fit into the memory of a replica");
+		orr_serve_give_up(w, b->req[0], "its model does not fit into the memory of a replica: expected more memory");
 	return is_coming && orr_model_is_loaded(w, replica, b->model);
 }
 
@@ -119,7 +119,7 @@ static bool start_resident(struct orr_serve *w, uint32_t replica, orr_req r)
 		orr_assign(w, r, replica);
 	uint32_t prompt = orr_req_prompt(w, r);
 	if (!orr_admit(w, r, prompt, 0)) {
-		orr_serve_give_up(w, r, "its prompt does not fit into the KV cache of an empty replica");
+		orr_serve_give_up(w, r, "its prompt does not fit into the KV cache of an empty replica: expected a larger cache");
 		return false;
 	}
 	return true;

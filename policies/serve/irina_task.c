@@ -307,7 +307,9 @@ static bool is_loaded(struct orr_serve *w, uint32_t gpu, uint32_t model)
 	if (orr_model_is_loaded(w, gpu, model))
 		return true;
 	if (!orr_model_load(w, gpu, model))
-		orr_serve_give_up(w, 0, "the models do not fit into a replica's memory together (clockwork swaps them)");
+		orr_serve_give_up(w, 0,
+			"the models do not fit into a replica's memory together: expected more memory, or policy clockwork, which swaps "
+			"models");
 	return false;
 }
 

@@ -64,7 +64,7 @@ static inline void queue_remove(struct orr_serve *w, struct queue *q, orr_req r)
 static inline void queue_refuse(struct orr_serve *w, struct queue *q, orr_req r, enum orr_req_end how)
 {
 	queue_remove(w, q, r);
-	orr_refuse_because(w, r, how, how == ORR_REQ_SHED ? "its deadline can no longer be met" : "its batch does not fit into memory");
+	orr_refuse_because(w, r, how, how == ORR_REQ_SHED ? "cannot meet its deadline any more" : "its batch does not fit into memory");
 }
 
 /* Subtracts a request that ended while it waited from the count; for finish(). The request has already left its list. (The mark of a
@@ -162,7 +162,9 @@ static inline bool model_is_ready(struct orr_serve *w, uint32_t replica, uint32_
 	if (orr_model_is_loaded(w, replica, model))
 		return true;
 	if (!orr_model_load(w, replica, model))
-		orr_serve_give_up(w, 0, "the models do not fit into a replica's memory together (clockwork swaps them)");
+		orr_serve_give_up(w, 0,
+			"the models do not fit into a replica's memory together: expected more memory, or policy clockwork, which swaps "
+			"models");
 	return false;
 }
 

@@ -80,7 +80,7 @@ static void arrive(void *self, struct orr_serve *w, orr_req r)
 	}
 	struct queue *q = queue_at(&s->queues, replica, model);
 	if (s->queue_limit && q->samples + samples > s->queue_limit * full)
-		orr_refuse_because(w, r, ORR_REQ_SHED, "the queue has queue_limit full batches");
+		orr_refuse_because(w, r, ORR_REQ_SHED, "the queue contains queue_limit full batches");
 	else
 		queue_push(w, q, r);
 }

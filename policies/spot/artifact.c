@@ -16,7 +16,7 @@ int artifact_init(struct artifact *a, struct orr_spot *w, const struct orr_args 
 	a->curve = orr_curve_find(w, curve);
 	if (a->curve < 0)
 		return orr_fail(
-			err, ORR_EINPUT, "rules=artifact: job %s has no curve \"%s\" (samples per second by nodes)", job.name, curve);
+			err, ORR_EINPUT, "rules=artifact: job %s expected a curve \"%s\" (samples per second by nodes)", job.name, curve);
 	orr_spot_count(w, "artifact_effective_s", 0);
 	orr_spot_count(w, "artifact_rendezvous_s", 0);
 	orr_spot_count(w, "artifact_checkpoint_s", 0);

@@ -127,20 +127,18 @@ static bool read_numbers(struct bamboo *b, const struct orr_spot *w, const struc
 	b->write_ns = orr_arg_time_ns(args, "checkpoint_write");
 	b->is_sync = !strcmp(orr_arg_text(args, "checkpoint_copy"), "sync");
 	if (*curve && b->curve < 0)
-		orr_fail(err, ORR_EINPUT, "curve: job %s has no curve \"%.60s\"", job.name, curve);
+		orr_fail(err, ORR_EINPUT, "curve: expected a curve of job %s, found \"%.60s\"", job.name, curve);
 	else if (!b->depth)
-		orr_fail(err, ORR_EINPUT, "job %s has no default depth of pipelines: set policy.bamboo.depth", job.name);
+		orr_fail(err, ORR_EINPUT, "job %s has no default depth of pipelines: expected policy.bamboo.depth", job.name);
 	else if (b->depth % b->per_node)
 		orr_fail(err, ORR_EINPUT, "depth: expected a multiple of stages_per_node (%u), found %u", b->per_node, b->depth);
 	else if (b->rolls_back && b->has_stale_steps)
-		orr_fail(err, ORR_EINPUT,
-			"rollback and stale_steps: steps that continue after a failure cannot be rolled back: expected at most one of the "
-			"two");
+		orr_fail(err, ORR_EINPUT, "rollback and stale_steps exclude each other: expected at most one of the two");
 	else if (b->rolls_back && b->every_ns < ORR_SECOND)
 		orr_fail(err, ORR_EINPUT, "checkpoint_interval: expected at least 1s with rollback");
 	else if (!largest)
-		orr_fail(err, ORR_EINPUT, "job %s has no redundant step time at depth %u: set depth, or curve if the job has a curve",
-			job.name, b->depth);
+		orr_fail(err, ORR_EINPUT, "job %s has no redundant step time at depth %u: expected another depth, or curve", job.name,
+			b->depth);
 	else
 		return true;
 	return false;

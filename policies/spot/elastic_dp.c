@@ -107,7 +107,7 @@ static bool make_room(struct elastic_dp *s, struct orr_spot *w, struct orr_error
 	s->samples = job.samples_per_step;
 	shapes_begin(&s->shapes, w, &choice);
 	if (!s->shapes.most)
-		return !orr_fail(err, ORR_EINPUT, "job %s has no step time of depth 1", job.name);
+		return !orr_fail(err, ORR_EINPUT, "job %s: expected a step time of depth 1", job.name);
 	s->most = s->loss == REDUNDANT ? (uint32_t)(s->shapes.most * (1 + s->part)) : s->shapes.most;
 	s->list = orr_alloc(s->most, sizeof *s->list);
 	s->is_lost = orr_alloc(s->most, sizeof *s->is_lost);

@@ -150,7 +150,7 @@ static void go(struct late *l, struct orr_spot *w, enum late_state state)
 	if (l->awaited)
 		l->state = state;
 	else if (state == LATE_ON_DEMAND)
-		orr_spot_give_up(w, "fewer on-demand instances than the job needs: spot.on_demand_quota is too small");
+		orr_spot_give_up(w, "fewer on-demand instances than the job needs: expected a larger spot.on_demand_quota");
 }
 
 void late_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)

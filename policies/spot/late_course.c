@@ -41,7 +41,7 @@ static void plan(const struct late *l, struct orr_spot *w, int64_t from, int64_t
 bool late_chart(const struct late *l, struct orr_spot *w, int64_t from, int64_t until, int64_t work, struct late_course *course)
 {
 	if (orr_zones(w) > 1) {
-		orr_spot_give_up(w, "the plan is for one zone, but the trace has several: use a trace of one zone");
+		orr_spot_give_up(w, "the trace has several zones: expected one zone, because the plan is for one");
 		return false;
 	}
 	size_t n = orr_spot_future(w, until, NULL, 0), found;
@@ -51,8 +51,8 @@ bool late_chart(const struct late *l, struct orr_spot *w, int64_t from, int64_t 
 	orr_spot_future(w, until, f, n);
 	found = find_intervals(l, live, orr_spot_now(w), until, f, n, spot);
 	if (found == SIZE_MAX)
-		orr_spot_give_up(w, "more instances are offered than the job needs, which the plan does not support: set the trace's cap "
-				    "to the job's nodes");
+		orr_spot_give_up(w,
+			"the trace offers more instances than the job needs: expected at most the job's nodes (option cap of the trace)");
 	else
 		plan(l, w, from, until, work, spot, found, course);
 	orr_free(f);

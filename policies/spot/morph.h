@@ -38,8 +38,7 @@ static inline int morph_begin(struct shapes *s, struct orr_spot *w, const char *
 	int by_curve = orr_curve_find(w, curve);
 	if (!morph_has_points(w) && by_curve < 0)
 		return orr_fail(err, ORR_EINPUT,
-			"the job has neither step times by (pipelines, depth) nor a curve \"%s\" (samples per second "
-			"by nodes)",
+			"expected a job with step times by (pipelines, depth), or with a curve \"%s\" (samples per second by nodes)",
 			curve);
 	if (morph_has_points(w))
 		shapes_begin(s, w, &(struct shape_choice){ 0 });

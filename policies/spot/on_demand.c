@@ -94,7 +94,7 @@ static bool choose(struct on_demand *o, struct orr_spot *w, const struct orr_arg
 	if (o->nodes && o->step_ns > 0)
 		return true;
 	orr_fail(err, ORR_EINPUT,
-		"job %s has no step time%s: set nodes and step, or curve (orrery model show %s --elastic lists its tables)", job.name,
+		"job %s has no step time%s: expected nodes and step, or curve (orrery model show %s --elastic lists its tables)", job.name,
 		nodes || pipelines || depth ? " of this shape" : "", job.name);
 	return false;
 }
@@ -126,7 +126,7 @@ static void decide(void *self, struct orr_spot *w)
 	if (!o->asked) {
 		o->asked = true;
 		if (orr_request_on_demand(w, cheapest_zone(w), o->nodes) < o->nodes)
-			orr_spot_give_up(w, "fewer instances were granted than the job needs: spot.on_demand_quota is too small");
+			orr_spot_give_up(w, "fewer on-demand instances than the job needs: expected a larger spot.on_demand_quota");
 	}
 	if (o->runs || orr_inst_ready(w) < o->nodes)
 		return;

@@ -322,8 +322,8 @@ static int make_artifact(struct oobleck *v, struct orr_spot *w, const struct orr
 {
 	v->is_artifact = true;
 	if (!v->reconfigure_ns)
-		return orr_fail(
-			err, ORR_EINPUT, "rules=artifact: the job file has no number \"oobleck.reconfigure_s\": set reconfigure_time");
+		return orr_fail(err, ORR_EINPUT,
+			"rules=artifact: expected reconfigure_time, because the job has no number \"oobleck.reconfigure_s\"");
 	return artifact_init(&v->artifact, w, args, "oobleck", err);
 }
 

@@ -162,7 +162,7 @@ static void *create(struct orr_spot *w, const struct orr_args *args, struct orr_
 	parcae_planner_begin(&s->planner, s->shape, s->n, parcae_cost_of(family, job.parameters));
 	if (!s->n || s->interval_ns < ORR_SECOND) {
 		if (!s->n)
-			orr_fail(err, ORR_EINPUT, "job \"%s\" has no step time of any (pipelines, depth)", job.name);
+			orr_fail(err, ORR_EINPUT, "job \"%s\": expected step times by (pipelines, depth)", job.name);
 		else
 			orr_fail(err, ORR_EINPUT, "interval: expected at least 1s");
 		destroy(s);

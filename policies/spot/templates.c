@@ -39,7 +39,8 @@ int templates_init(struct templates *t, struct orr_spot *w, uint32_t from, uint3
 		return 0;
 	find_bounds(t, w, from, to ? to : UINT32_MAX);
 	if (t->max_pipelines < replicas)
-		return orr_fail(err, ORR_EINPUT, "f=%u needs %u pipelines: with depths from %u to %u the job has step times for at most %u",
+		return orr_fail(err, ORR_EINPUT,
+			"f=%u: %u pipelines of depths from %u to %u: expected at most %u, the number for which the job has step times",
 			replicas - 1, replicas, from, to ? to : MAX_DEPTH, t->max_pipelines);
 	t->rate = orr_alloc((size_t)t->max_pipelines * depths(t), sizeof *t->rate);
 	for (size_t i = 0; orr_step_point(w, i, &p, &d); i++) {

@@ -140,7 +140,7 @@ static void sync_steps(struct varuna_artifact *v, struct orr_spot *w)
 {
 	note_steps(v, artifact_sync(&v->a, w));
 	if (v->rolls_back && v->a.steps - v->committed > RECENT)
-		orr_spot_give_up(w, "rules=artifact: too many steps since the last good checkpoint: set ckpt_steps lower");
+		orr_spot_give_up(w, "rules=artifact: too many steps since the last good checkpoint: expected a smaller ckpt_steps");
 }
 
 /* ---- checkpoints ---- */
@@ -182,7 +182,7 @@ static void checkpoint(struct varuna_artifact *v, struct orr_spot *w)
 	v->had_removal = false;
 	settle(v, w, false);
 	if (v->n_pending == MAX_PENDING) {
-		orr_spot_give_up(w, "rules=artifact: checkpoints take longer than the steps between them: set ckpt_steps higher");
+		orr_spot_give_up(w, "rules=artifact: checkpoints take longer than the steps between them: expected a larger ckpt_steps");
 		return;
 	}
 	int64_t now = orr_spot_now(w);

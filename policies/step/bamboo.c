@@ -473,7 +473,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 	}
 	/* If the step world has reported an error, inputs are missing. */
 	if (built < passes)
-		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, passes);
+		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes: expected all of them", built, passes);
 	build_tied(b, s);
 	for (uint32_t stage = 0; stage < b->p; stage++)
 		build_update(b, s, stage);

@@ -98,7 +98,7 @@ static int cut_by_memory(
 	pieces_room(&x, f.layers);
 	pieces_find(&x, s, t, &f);
 	if (x.n < b->p) {
-		rc = orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into at most %u", b->p, x.n);
+		rc = orr_fail(err, ORR_EINPUT, "%u stages: expected at most %u, the parts into which the model can be cut", b->p, x.n);
 	} else {
 		double peak = cut_least(&x, b, INFINITY, false, from, best);
 		cut_least(&x, b, peak * (1 + 1e-12), true, from, best);

@@ -622,7 +622,8 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		built += before;
 	}
 	if (built < 2 * (size_t)d->m * d->n)
-		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * (size_t)d->m * d->n);
+		return orr_fail(
+			err, ORR_EFAIL, "the schedule stops after %zu of %zu passes: expected all of them", built, 2 * (size_t)d->m * d->n);
 	build_sums(d, s);
 	for (uint32_t g = 0; g < d->gpus; g++)
 		build_update(d, s, g);

@@ -36,7 +36,7 @@ int document_open(struct document *d, const char *file, const char *text, size_t
 		return orr_fail(err, ORR_EINPUT, "%.200s: $: expected an object", file);
 	}
 	document_close(d);
-	return fail_at(file, text, stop, "not valid JSON", err);
+	return fail_at(file, text, stop, "invalid JSON: expected an object", err);
 }
 
 void document_close(struct document *d)
@@ -117,7 +117,7 @@ int place_keys(const struct place *p, const char *const *known)
 			return place_fail(p, "unknown key \"%.60s\": expected {}", v->string);
 		for (const cJSON *w = v->next; w; w = w->next)
 			if (!strcmp(w->string, v->string))
-				return place_fail(p, "duplicate key \"%.60s\"", v->string);
+				return place_fail(p, "duplicate key \"%.60s\": expected it once", v->string);
 	}
 	return ORR_OK;
 }

@@ -240,7 +240,7 @@ int dorylus_plan(struct dorylus *d, struct orr_step *s, const struct orr_args *a
 	orr_step_facts(s, &d->f);
 	if (!orr_step_graph(s, &d->g))
 		return orr_fail(err, ORR_EINPUT,
-			"dorylus: the model is no graph network: expected a GCN or GAT, such as gcn_amazon or "
+			"dorylus: expected a graph neural network, a GCN or GAT, such as gcn_amazon or "
 			"gcn:vertices=10000,edges=80000,widths=64-16-7");
 	d->mode = !strcmp(mode, "cpu") ? BY_CPU : !strcmp(mode, "gpu") ? BY_GPU : BY_LAMBDA;
 	d->variant = d->mode != BY_LAMBDA || !strcmp(variant, "no-pipe") ? NO_PIPE : !strcmp(variant, "async") ? ASYNC : PIPE;

@@ -522,7 +522,7 @@ int pipe_build(void *self, struct orr_step *s, uint64_t iteration, struct orr_er
 	}
 	/* If the step world has reported an error, inputs are missing. */
 	if (built < 2 * passes)
-		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes", built, 2 * passes);
+		return orr_fail(err, ORR_EFAIL, "the schedule stops after %zu of %zu passes: expected all of them", built, 2 * passes);
 	build_tied(p, s);
 	for (uint32_t stage = 0; stage < p->t.pp; stage++)
 		build_update(p, s, stage);

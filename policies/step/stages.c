@@ -160,7 +160,9 @@ int stage_cut(const struct orr_step *s, const struct stage_terms *t, uint32_t n,
 	if (pieces >= n)
 		cut_by_time(s, t, n, device, samples, place, pieces, first);
 	orr_free(place);
-	return pieces >= n ? ORR_OK : orr_fail(err, ORR_EINPUT, "%u stages: the model can be cut into at most %u", n, pieces);
+	return pieces >= n
+		       ? ORR_OK
+		       : orr_fail(err, ORR_EINPUT, "%u stages: expected at most %u, the pieces into which the model can be cut", n, pieces);
 }
 
 /* ---- costs of a stage ---- */

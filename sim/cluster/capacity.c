@@ -36,7 +36,7 @@ struct capacity {
 	struct tenants *tenants;      /* [market] */
 	uint32_t n_tenants, cap_tenants;
 	bool is_felt; /* the last change of prices affected a node that is up */
-	/* the bill is complete up to settled_ns */
+	/* state of the bill up to settled_ns */
 	struct capacity_bill bill;
 	int64_t settled_ns;
 	int64_t price_of_all, price_of_starting;
@@ -253,7 +253,7 @@ static void happen(struct capacity *c, enum source_stream k, const struct avail_
 		if (c->is_felt)
 			tell(c, 0, CAPACITY_PRICE);
 	} else if (k == SOURCE_PRICES) {
-		return; /* only prices of this set are used */
+		return; /* of this set, only the prices are used */
 	} else if (r->kind == AVAIL_ADD) {
 		on_add(c, r);
 	} else {
@@ -397,17 +397,14 @@ uint32_t capacity_parts(const struct cluster *cluster, struct orr_error *err)
 	for (uint32_t i = 0; i < cluster->n_nodes; i++) {
 		uint32_t gpus = cluster->node[i].gpus;
 		if (!gpus) {
-			orr_fail(err, ORR_EINPUT,
-				"capacity: node %s has no GPUs: expected at least 1 on each lent node, whose time is accounted by GPU",
+			orr_fail(err, ORR_EINPUT, "capacity: node %s has no GPUs: expected at least 1 on each lent node",
 				cluster->node[i].name);
 			return 0;
 		}
 		parts = parts / greatest_divisor((uint32_t)parts, gpus) * gpus;
 		if (parts > 1000000) {
 			orr_fail(err, ORR_EINPUT,
-				"capacity: the nodes' numbers of GPUs have no common multiple up to a million: expected numbers such as 1, "
-				"2, 4 "
-				"and 8");
+				"capacity: expected GPUs per node with a common multiple of at most a million, such as 1, 2, 4 and 8");
 			return 0;
 		}
 	}

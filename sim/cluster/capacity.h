@@ -29,7 +29,7 @@ struct capacity_config {
 	bool repeats;                  /* both sets start again at their ends (capacity_rows.h), which must be above 0 */
 	int64_t startup_ns, notice_ns;
 	double usd_per_hour;  /* price of an instance without a price in any row */
-	uint64_t replication; /* index of the random streams of generated sets */
+	uint64_t replication; /* index of the random streams of generators */
 };
 
 enum capacity_event {
@@ -57,12 +57,12 @@ double capacity_usd_per_hour(const struct capacity *c, uint32_t node); /* NAN: f
 /* Returns the cost of the node's instance so far, up to a constant. The difference of two readings during its life is the amount. */
 timeline_sum capacity_reading(const struct capacity *c, uint32_t node);
 
-/* Bill up to now. */
+/* Totals up to now. */
 struct capacity_bill {
-	struct ledger all, starting; /* all: instances that took a node; starting: the same before they were up */
+	struct ledger all, starting; /* all: instances that have taken a node; starting: the part before they were up */
 	uint32_t taken, up, waiting; /* now */
-	uint64_t offered, unused;    /* offered: number of offers so far; unused: those that never had a node */
-	uint64_t lost, noticed;      /* numbers of nodes that left while up and that were given notice while up */
+	uint64_t offered, unused;    /* offered: number of offers so far; unused: number of offers that never had a node */
+	uint64_t lost, noticed;      /* numbers of nodes that left while up, and that were given notice while up */
 };
 void capacity_bill(struct capacity *c, struct capacity_bill *out);
 

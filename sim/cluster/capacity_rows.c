@@ -30,7 +30,7 @@ static void enter(struct capacity_rows *r, uint32_t in_round, uint32_t number)
 	r->of_round[in_round].is_live = true;
 }
 
-/* Adds the length of the earlier rounds to the row's time, and gives its instance the number over all rounds. */
+/* Adds the length of the earlier rounds to the row's time, and replaces the number of its instance by its number over all rounds. */
 static void translate(struct capacity_rows *r, struct avail_rec *x)
 {
 	x->t_ns += r->offset_ns;
@@ -90,7 +90,7 @@ static void begin_round(struct capacity_rows *r)
 
 bool capacity_rows_next_repeated(struct capacity_rows *r, struct avail_rec *out)
 {
-	enum { MOST_EMPTY = 1000 }; /* number of consecutive rounds without a change, after which no round can change anything */
+	enum { MOST_EMPTY = 1000 }; /* after this number of rounds without a change, no round changes anything */
 	for (int empty = 0; !r->is_over && empty < MOST_EMPTY; empty++) {
 		if (r->next_ready < r->n_ready) {
 			*out = r->ready[r->next_ready++];

@@ -20,7 +20,7 @@ struct capacity_rows {
 	uint64_t round; /* index of the random streams */
 	int64_t offset_ns;
 	uint32_t numbers; /* number of instances so far */
-	/* By number in this round: the instance's number, and whether it is live. */
+	/* By number in this round: the instance's number over all rounds, and whether it is live. */
 	struct {
 		uint32_t number;
 		bool is_live;

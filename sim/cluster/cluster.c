@@ -62,7 +62,7 @@ static int load_file(struct cluster *c, const char *path, struct orr_error *err)
 static struct cluster *finished(struct cluster *c, int rc, const char *spec, struct orr_error *err)
 {
 	if (!rc && !c->n_nodes)
-		rc = orr_fail(err, ORR_EINPUT, "cluster \"%.100s\": has no nodes", spec);
+		rc = orr_fail(err, ORR_EINPUT, "cluster \"%.100s\": expected at least one node", spec);
 	if (rc) {
 		cluster_free(c);
 		return NULL;

@@ -25,12 +25,12 @@ struct cluster {
 	struct cluster_node *node;
 	uint32_t n_nodes;
 	char *type_name[CLUSTER_MAX_TYPES];
-	double type_speed[CLUSTER_MAX_TYPES]; /* stated speeds relative to the recorded durations of jobs; 0: not stated */
+	double type_speed[CLUSTER_MAX_TYPES]; /* given speeds relative to the recorded durations of jobs; 0: not given */
 	uint32_t n_types;
 	uint32_t n_racks;
 	uint32_t gpus;          /* of all nodes */
 	uint32_t max_node_gpus; /* of one node */
-	bool is_recorded;       /* from openb's node list: types are the labels of a real cluster */
+	bool is_recorded;       /* the types are the labels of a real cluster (openb's node list) */
 	char hash[65];          /* SHA-256 of the canonical form in hex */
 };
 
@@ -57,7 +57,7 @@ struct cluster *cluster_from_text(const char *path, const char *text, struct orr
 
 /* ---- for the parsers (cluster_spec.c, cluster_file.c); in cluster_node.c ---- */
 int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto, struct orr_error *err);
-/* Sets the speed of the type of the node added last; 0: no stated speed. Two speeds of one type are an error. */
+/* Sets the speed of the type of the node added last; 0: no speed is given. Two different speeds of one type are an error. */
 int cluster_state_speed(struct cluster *c, double speed, struct orr_error *err);
 int cluster_from_spec(struct cluster *c, const char *spec, struct orr_error *err);
 int cluster_from_json(struct cluster *c, const char *path, const char *text, struct orr_error *err);

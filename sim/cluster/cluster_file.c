@@ -100,7 +100,7 @@ int cluster_from_json(struct cluster *c, const char *path, const char *text, str
 		size_t line = 1;
 		for (const char *s = text; end && s < end; s++)
 			line += *s == '\n';
-		return orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on", path, line);
+		return orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected an object with nodes", path, line);
 	}
 	const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(root, "nodes");
 	int rc = cJSON_IsArray(nodes) ? ORR_OK : orr_fail(err, ORR_EINPUT, "%s: $.nodes: expected a list of nodes", path);
@@ -255,7 +255,7 @@ int cluster_from_csv(struct cluster *c, const char *path, const char *text, stru
 		int rc = is_tiresias ? tiresias_nodes(c, &t, &header, err) : csv_node(c, f, &t, &header, err);
 		if (rc) {
 			if (err && strncmp(err->text, path, strlen(path)) !=
-					   0) { /* an error of cluster_add() lacks file and line: they are added */
+					   0) { /* errors of cluster_add() lack file and line, which are added here */
 				struct orr_error inner = *err;
 				orr_fail(err, rc, "%s:%zu: %.600s", path, t.line, inner.text);
 			}

@@ -19,7 +19,7 @@ uint32_t cluster_type(const struct cluster *c, const char *name, size_t len)
 int cluster_add(struct cluster *c, const char *name, const char *type, const struct cluster_node *proto, struct orr_error *err)
 {
 	if (c->n_nodes >= CLUSTER_MAX_NODES)
-		return orr_fail(err, ORR_EINPUT, "more than %d nodes", CLUSTER_MAX_NODES);
+		return orr_fail(err, ORR_EINPUT, "too many nodes: expected at most %d", CLUSTER_MAX_NODES);
 	if (proto->gpus > CLUSTER_MAX_NODE_GPUS)
 		return orr_fail(err, ORR_EINPUT, "a node has %u GPUs: expected at most %d", proto->gpus, CLUSTER_MAX_NODE_GPUS);
 	uint32_t t = CLUSTER_NO_TYPE;
@@ -28,12 +28,12 @@ int cluster_add(struct cluster *c, const char *name, const char *type, const str
 		t = cluster_type(c, type, strlen(type));
 		if (t == CLUSTER_NO_TYPE) {
 			if (c->n_types == CLUSTER_MAX_TYPES)
-				return orr_fail(err, ORR_EINPUT, "more than %d types of GPU", CLUSTER_MAX_TYPES);
+				return orr_fail(err, ORR_EINPUT, "too many GPU types: expected at most %d", CLUSTER_MAX_TYPES);
 			t = c->n_types++;
 			c->type_name[t] = mem_strdup(type);
 		}
 	}
-	if (!(c->n_nodes & (c->n_nodes - 1))) /* full at powers of two: doubles the capacity */
+	if (!(c->n_nodes & (c->n_nodes - 1))) /* the capacity doubles at powers of two */
 		c->node = mem_realloc(c->node, c->n_nodes ? 2 * (size_t)c->n_nodes : 1, sizeof *c->node);
 	struct cluster_node *n = &c->node[c->n_nodes];
 	*n = *proto;
@@ -56,9 +56,9 @@ int cluster_state_speed(struct cluster *c, double speed, struct orr_error *err)
 	if (!(speed > 0))
 		return ORR_OK;
 	if (t == CLUSTER_NO_TYPE)
-		return orr_fail(err, ORR_EINPUT, "speed: stated for a node without GPUs: expected GPUs of a named type");
+		return orr_fail(err, ORR_EINPUT, "speed: given for a node without GPUs: expected GPUs of a named type");
 	if (c->type_speed[t] > 0 && (c->type_speed[t] < speed || c->type_speed[t] > speed))
-		return orr_fail(err, ORR_EINPUT, "speed: type \"%.60s\" has speeds %.15g and %.15g; expected one speed per type",
+		return orr_fail(err, ORR_EINPUT, "speed: type \"%.60s\" has speeds %.15g and %.15g: expected one speed per type",
 			c->type_name[t], c->type_speed[t], speed);
 	c->type_speed[t] = speed;
 	return ORR_OK;

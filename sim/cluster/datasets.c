@@ -104,7 +104,7 @@ static void set_value(const struct datasets *d, struct set *s)
 {
 	double left = s->used < s->uses ? (double)(s->uses - s->used) : 0;
 	s->value = left * s->unit;
-	/* In the prototype the first use does not reduce the value. */
+	/* As in the prototype, the first use does not reduce the value. */
 	if (d->config.first_use_free && s->used && s->uses > 1)
 		s->value *= (double)s->uses / (double)(s->uses - 1);
 }

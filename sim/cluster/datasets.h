@@ -29,11 +29,11 @@ struct datasets_config {
 	const int64_t *memory; /* [node] bytes of memory; may be NULL with DATASETS_NONE */
 	double disk_Bps;       /* bandwidth of each node's disk for reads and writes together, bytes/s; 0: transfers take no time */
 	bool reloads;          /* flag: a read moves a piece from disk to memory */
-	bool first_use_free;   /* flag: the first use does not reduce the value of amm, as in the prototype */
+	bool first_use_free;   /* flag: as in the prototype, the first use does not reduce the value under amm */
 };
 
 struct datasets_count {
-	uint64_t made, spilled, read_disk;                /* number of sets made; of pieces spilled, read from disk */
+	uint64_t made, spilled, read_disk;                /* numbers of sets created, of pieces spilled, and of pieces read from disk */
 	uint64_t bytes_spilled, bytes_disk, bytes_memory; /* bytes written to disk; bytes read from disk; bytes read from memory */
 	uint64_t in_memory, on_disk, most_in_memory;      /* current bytes in memory, on disk; peak bytes in memory */
 };
@@ -65,8 +65,8 @@ int64_t datasets_bytes_on(const struct datasets *d, uint64_t set, uint32_t node)
 /* Returns the share of the set on disk, 0 to 1. */
 double datasets_disk_share(const struct datasets *d, uint64_t set);
 const struct datasets_count *datasets_counts(const struct datasets *d);
-/* Returns the first violated invariant, NULL if none: a set is read before it is finished or after it is freed, is freed twice, or the
- * sets of a node exceed its memory. */
+/* Returns the first violated invariant, or NULL. Violations: a set is read before it is finished or after it is freed, a set is freed
+ * twice, or the sets of a node exceed its memory. */
 const char *datasets_wrong(const struct datasets *d);
 
 #endif

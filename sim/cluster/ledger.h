@@ -23,7 +23,7 @@ static inline void ledger_add(struct ledger *l, timeline_sum ns, timeline_sum am
 	l->amount += amount;
 }
 
-/* Returns a x b. One multiplication on a 64-bit CPU, because both are signed; with an unsigned factor it would be three. */
+/* Returns a x b. Both factors are signed, so the product takes one multiplication on a 64-bit CPU; an unsigned factor would take three. */
 static inline timeline_sum ledger_product(int64_t a, int64_t b)
 {
 	__extension__ typedef __int128 wide;

@@ -15,14 +15,14 @@
 
 struct lent_instance {
 	uint32_t number;
-	bool is_there;                 /* the instance has been added; false: only its end is known */
+	bool is_there;                 /* the instance has been added; false: only its end is known so far */
 	uint32_t node;                 /* UINT32_MAX: none */
 	uint32_t zone, type, gpu_type; /* gpu_type UINT32_MAX: any */
 	int64_t price, goes_ns;
 };
 
 struct lent_queue {
-	uint32_t *number; /* numbers; dropped instances may remain */
+	uint32_t *number; /* numbers of the waiting instances; may include dropped instances */
 	size_t first, n, cap;
 };
 
@@ -35,7 +35,7 @@ struct lent {
 
 void lent_init(struct lent *l, uint32_t n_types);
 void lent_free(struct lent *l);
-/* Returns the instance; adds it if it is new. */
+/* Returns the instance with this number, which is added if it is new. */
 struct lent_instance *lent_get(struct lent *l, uint32_t number);
 void lent_drop(struct lent *l, uint32_t number);
 /* Appends x, which has no node, to its queue. */

@@ -8,7 +8,7 @@
 
 /* ---- count ---- */
 
-/* Places on the shared GPU with the least sufficient room on any node, else on a new one. */
+/* Places on the shared GPU, on any node, with the least sufficient room; else on a new GPU. */
 static bool share_anywhere(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	for (uint32_t n = bitset_next(&p->any_open[type], 0); n != BITSET_END; n = bitset_next(&p->any_open[type], n + 1)) {
@@ -70,7 +70,7 @@ static bool fullest(struct pool *p, const struct pool_request *r, uint32_t type,
 	return false;
 }
 
-/* Places a part of a GPU: on the fullest node that has a shared GPU with room, else on the fullest. */
+/* Places a part of a GPU on the fullest node that has a shared GPU with room, else on the fullest node. */
 static bool share_consolidated(struct pool *p, const struct pool_request *r, uint32_t type, uint32_t rack)
 {
 	uint32_t best = UINT32_MAX, best_slot = POOL_NO_SLOT;
@@ -145,8 +145,8 @@ static int by_node(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Descends level by level: a node gives a GPU when no other node has more free. Each level visits nodes in order, so the lowest
- * number wins ties. */
+/* Descends level by level. A node gives a GPU when no other node has more free GPUs. Each level visits nodes in order, so the lowest number
+ * has precedence. */
 static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t type)
 {
 	if (r->gpu_milli < 1000) {
@@ -163,7 +163,7 @@ static bool place_spread(struct pool *p, const struct pool_request *r, uint32_t 
 		return false;
 	uint32_t left = r->gpus;
 	for (uint32_t level = p->widest[type]; level && left; level--) {
-		/* Nodes with this many free GPUs join the list; each node of the list gives one. */
+		/* Nodes with this many free GPUs join the list. Each node of the list gives one GPU. */
 		const struct bitset *b = pool_bucket(p, type, level);
 		uint32_t joined = p->n_scratch;
 		for (uint32_t n = bitset_next(b, 0); n != BITSET_END; n = bitset_next(b, n + 1))
@@ -251,7 +251,7 @@ static uint32_t rack_free(const struct pool *p, uint32_t rack, uint32_t type)
 /* Consolidates the job in one rack: the rack with the fewest free GPUs that can hold it. */
 static bool one_rack(struct pool *p, const struct pool_request *r, uint32_t type)
 {
-	uint32_t tried = 0; /* racks with at most this many free GPUs were tried */
+	uint32_t tried = 0; /* racks with at most this many free GPUs have been tried */
 	for (;;) {
 		uint32_t least = UINT32_MAX;
 		for (uint32_t k = 0; k < p->cluster->n_racks; k++) {

@@ -34,7 +34,7 @@ static uint32_t free_of_slot(const struct pool *p, uint32_t n, uint32_t i)
 	return 1000u - p->slot_milli[p->slot_base[n] + i];
 }
 
-/* State of a node on which fragmentation depends. */
+/* The state of a node that determines its fragmentation. */
 struct state {
 	int64_t cpu, mem;
 	uint32_t type, whole; /* whole GPUs free */
@@ -86,7 +86,7 @@ static void take_resources(struct state *s, const struct pool_request *r)
 		s->mem -= r->mem_mib;
 }
 
-/* Returns the growth if the request takes this shared GPU (index into parts), or a whole one (POOL_WHOLE). */
+/* Returns the growth if the request takes this shared GPU (index into parts), or a whole GPU (POOL_WHOLE). */
 static double growth_of_share(const struct pool *p, const struct state *before, double f0, uint32_t i, const struct pool_request *r)
 {
 	struct state s = *before;

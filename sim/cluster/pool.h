@@ -37,7 +37,7 @@ struct pool_alloc {
 	uint32_t n, type; /* type CLUSTER_NO_TYPE: CPUs only */
 	int64_t cpu_milli, mem_mib;
 	uint32_t gpus;
-	struct pool_piece one, *many; /* n == 1: `one`; else: `many` */
+	struct pool_piece one, *many; /* n is 1: `one`; larger: `many` */
 };
 
 static inline const struct pool_piece *pool_pieces(const struct pool_alloc *a)
@@ -51,7 +51,7 @@ struct pool_node {
 	uint32_t open;              /* shared GPUs */
 	uint32_t version;           /* incremented by each change */
 	bool is_up;
-	bool is_closed; /* existing jobs continue; no new allocation is placed on it */
+	bool is_closed; /* existing jobs continue; new allocations are not placed on this node */
 };
 
 struct pool;
@@ -60,7 +60,7 @@ struct pool;
  * no other state. */
 struct placement {
 	const char *name, *doc;
-	bool ignores_nodes; /* count: CPUs and memory are counted for the cluster */
+	bool ignores_nodes; /* count: CPUs and memory are counted for the whole cluster */
 	bool (*place)(struct pool *p, const struct pool_request *r, uint32_t type);
 	bool spans_types_by_score; /* the rule chooses the type: place() gets CLUSTER_NO_TYPE */
 };
@@ -81,7 +81,7 @@ struct pool {
 	struct bitset *bucket;                                      /* buckets, [type * (max_node_gpus + 1) + free GPUs] */
 	struct bitset *any_free;                                    /* nodes with a whole free GPU, by type */
 	struct bitset *any_open;                                    /* nodes with a shared GPU, by type */
-	uint32_t free[CLUSTER_MAX_TYPES], total[CLUSTER_MAX_TYPES]; /* numbers of whole GPUs: free; total on nodes that are up */
+	uint32_t free[CLUSTER_MAX_TYPES], total[CLUSTER_MAX_TYPES]; /* numbers of whole GPUs: free; in total on nodes that are up */
 	uint32_t free_gpus, total_gpus;
 	uint32_t idle_gpus;                 /* number of GPUs on nodes whose GPUs are all free */
 	uint32_t widest[CLUSTER_MAX_TYPES]; /* largest number of GPUs on one node of the type */
@@ -95,7 +95,7 @@ struct pool {
 	uint32_t n_scratch, scratch_cap;
 	void *free_lists[21]; /* free lists of piece arrays by power of two */
 	struct pool_mix mix;
-	struct fgd_growth *fgd; /* results of the fgd rule, [shape * n_nodes + node]; NULL: none yet */
+	struct fgd_growth *fgd; /* cached results of the fgd rule, [shape * n_nodes + node]; NULL: none yet */
 };
 
 const struct placement *placement_find(const char *name); /* NULL: unknown name */
@@ -103,9 +103,9 @@ extern const struct placement *const placements[];        /* ends with NULL */
 
 struct pool *pool_new(const struct cluster *c, const struct placement *p);
 void pool_free(struct pool *p);
-/* Compares every choice with that of another rule, until one differs. */
+/* Compares every choice with that of another rule until a choice differs. */
 void pool_compare(struct pool *p, const struct placement *other);
-/* Returns whether a choice has differed, or none was compared. */
+/* Returns whether a choice has differed; also true if no choice was compared. */
 bool pool_has_differed(const struct pool *p);
 /* Copies the mix. */
 void pool_set_mix(struct pool *p, const struct pool_mix *mix);
@@ -117,7 +117,7 @@ bool pool_fits(struct pool *p, const struct pool_request *r);
 /* Returns whether the request would fit if these allocations were released first. */
 bool pool_fits_without(struct pool *p, const struct pool_request *r, struct pool_alloc *const *given, size_t n);
 bool pool_take(struct pool *p, const struct pool_request *r, struct pool_alloc *out);
-/* Allocates whole GPUs of the given nodes. Returns NULL, or the error text (a literal). */
+/* Allocates whole GPUs of the given nodes. Returns NULL or a literal error text. */
 const char *pool_take_at(
 	struct pool *p, const struct pool_request *r, const uint32_t *node, const uint32_t *gpus, size_t n, struct pool_alloc *out);
 void pool_give(struct pool *p, struct pool_alloc *a);
@@ -128,7 +128,7 @@ void pool_node_up(struct pool *p, uint32_t node);
 /* Closes a node that is up: it takes no new allocation until it has been down and up again. */
 void pool_node_close(struct pool *p, uint32_t node);
 
-/* Checks the invariants against all allocations in use. Returns NULL, or the error text (a literal). */
+/* Checks the invariants against all allocations in use. Returns NULL or a literal error text. */
 const char *pool_check(const struct pool *p, const struct pool_alloc *const *allocs, size_t n);
 
 /* ---- for the placement rules ---- */

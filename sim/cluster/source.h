@@ -30,7 +30,7 @@ struct source_rows {
 struct source_market {
 	uint32_t zone, type;
 	int64_t price, since;
-	timeline_sum before; /* cost up to `since` of an instance that has been live from time 0 on */
+	timeline_sum before; /* cost so far of a hypothetical instance that has been live since time 0 */
 };
 
 struct source {
@@ -56,7 +56,7 @@ void source_close(struct source *s);
 /* Returns the name of a text of the stream's set. */
 uint32_t source_name(struct source *s, enum source_stream k, uint32_t text);
 
-/* Returns the time of the first row that has not been read; ORR_NEVER: none. */
+/* Returns the time of the first row that is not read yet; ORR_NEVER: none. */
 static inline int64_t source_next_ns(const struct source *s, enum source_stream k)
 {
 	return s->rows[k].next.t_ns;

@@ -200,8 +200,8 @@ static int check_options(const struct embed_table *t, const struct embed_options
 		uint32_t n = embed_field_features(t, f), k = vectors_of(n, o->reduction);
 		if (k > UINT32_C(1) << 8 * o->id_bytes)
 			return orr_fail(err, ORR_EINPUT,
-				"id_bytes=%u: field %u has %u vectors: expected at most %u; raise id_bytes or reduction", o->id_bytes, f, k,
-				UINT32_C(1) << 8 * o->id_bytes);
+				"id_bytes=%u: field %u has %u vectors: expected at most %u, or a larger id_bytes or reduction", o->id_bytes,
+				f, k, UINT32_C(1) << 8 * o->id_bytes);
 	}
 	return ORR_OK;
 }
@@ -235,7 +235,7 @@ struct embed_code *embed_compress(const struct embed_table *t, const struct embe
 	}
 	if (!stopped)
 		return c;
-	orr_fail(err, ORR_EFAIL, "stopped before all fields were compressed");
+	orr_fail(err, ORR_EFAIL, "interrupted before all fields were compressed");
 	embed_code_free(c);
 	return NULL;
 }

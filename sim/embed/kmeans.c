@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum {
-	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit in the registers of AVX2 */
+	TILE = 6,          /* rows that share the loads of a block of centroids: 6 sums of 16 lanes fit into the registers of AVX2 */
 	CHUNK = 64,        /* tiles per task */
-	SMALL = 1 << 16,   /* number of rows, or of distances, up to which one thread computes them */
-	START_CHUNK = 1024 /* rows whose distances the initialisation sums together; another number changes the results */
+	SMALL = 1 << 16,   /* up to this number of rows, or of distances, one thread computes all */
+	START_CHUNK = 1024 /* rows whose distances are summed together in the initialisation; the number affects the results */
 };
 
 uint32_t kmeans_stride(uint32_t dim)
@@ -72,11 +72,11 @@ static uint32_t first_of_least(const float *least, const int32_t *block)
 	return (uint32_t)block[best] * SIMD_LANES + best;
 }
 
-/* Parts of a simd_f32, in which its lanes are added. */
+/* Halves and quarters of a simd_f32, for adding its lanes. */
 typedef float simd_half __attribute__((vector_size(32)));
 typedef float simd_quarter __attribute__((vector_size(16)));
 
-/* Assign TILE rows, or copies of the last row: one function per instruction set. */
+/* Assign TILE rows, or copies of the last row. There is one function per instruction set. */
 #define TILE_NAME tile_default
 #include "embed/kmeans_tile.h"
 #if defined __x86_64__ && defined __GNUC__ && !defined ORR_SANITIZED
@@ -190,7 +190,7 @@ static size_t find_row(const struct kmeans_points *p, const double *total, const
 	for (; i < last; i++) {
 		double value = weight_of(p, i) * (distance ? (double)distance[i] : 1);
 		if (value > 0)
-			found = i; /* because of rounding, a remainder may follow the last row */
+			found = i; /* rounding may leave a remainder after the last row */
 		if (value > at)
 			break;
 		at -= value;

@@ -38,7 +38,7 @@ int embed_shape_read(struct embed_shape *s, const struct orr_args *a, struct orr
 		return orr_fail(err, ORR_EINPUT, "embeddings: fields=%u: expected at most one field per feature (features=%llu)", s->fields,
 			(unsigned long long)s->features);
 	if ((double)s->features / s->fields > MAX_FEATURES)
-		return orr_fail(err, ORR_EINPUT, "embeddings: features=%llu: expected at most %.0f per field; raise fields",
+		return orr_fail(err, ORR_EINPUT, "embeddings: features=%llu: expected at most %.0f per field, or more fields",
 			(unsigned long long)s->features, MAX_FEATURES);
 	return 0;
 }
@@ -133,7 +133,7 @@ struct embed_table *embed_table_generate(const struct embed_shape *s)
 	for (uint32_t f = 0; f < s->fields; f++) {
 		struct embed_field *at = &t->field[f];
 		at->n = (uint32_t)(s->features / s->fields + (f < s->features % s->fields));
-		/* Fields of equal size share their frequencies. */
+		/* Fields of equal size have the same frequencies. */
 		if (f && at->n == at[-1].n) {
 			at->frequency = at[-1].frequency;
 			at->cumulated = at[-1].cumulated;

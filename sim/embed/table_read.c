@@ -15,7 +15,7 @@ static const struct table_column columns[] = { { "field", true }, { "feature", t
 	{ NULL, false } };
 
 struct row {
-	uint32_t field, feature; /* numbers of the names in the tables of names */
+	uint32_t field, feature; /* numbers of the names in the string tables */
 	uint64_t order;          /* in the file */
 	double frequency;
 };

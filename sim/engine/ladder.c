@@ -6,12 +6,13 @@
 #include "base/mem.h"
 
 enum {
-	CHUNK_BLOCKS = 255,  /* blocks per chunk, with room to align: 64 KiB */
-	SHORT_BLOCKS = 2,    /* a bucket of at most this size is sorted instead of divided */
-	PER_BUCKET = 8,      /* target number of entries per bucket of a finer rung */
-	FEW_BUCKETS = 1024,  /* a rung may always have this many buckets, regardless of memory */
-	PER_BIG_BUCKET = 16, /* like PER_BUCKET, for rungs beyond FEW_BUCKETS: half-full blocks waste memory */
-	MAX_BUCKETS = 8192   /* limit that keeps the tails of all lists in the second-level cache */
+	CHUNK_BLOCKS = 255, /* blocks per chunk, with room to align: 64 KiB */
+	SHORT_BLOCKS = 2,   /* a bucket of at most this size is sorted instead of divided */
+	PER_BUCKET = 8,     /* target number of entries per bucket of a finer rung */
+	FEW_BUCKETS = 1024, /* a rung may have this many buckets regardless of memory */
+	PER_BIG_BUCKET =
+		16, /* target number of entries per bucket if a rung has more than FEW_BUCKETS buckets: half-full blocks waste memory */
+	MAX_BUCKETS = 8192 /* limit that keeps the tails of all lists in the second-level cache */
 };
 
 /* One instant: a list per priority. read: position at which the front left the lane; NULL: the first entry of the lane. */
@@ -250,7 +251,7 @@ static bool comes_before(const struct ladder_entry *a, const struct ladder_entry
 	return a->time < b->time || (a->time == b->time && a->priority < b->priority);
 }
 
-/* Inserts x after all entries that precede or equal it. */
+/* Inserts x after all entries that precede x or are equal to x. */
 static void bottom_insert(struct ladder *q, struct ladder_entry x)
 {
 	struct ladder_entry *p = q->stop++;

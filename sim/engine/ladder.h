@@ -31,8 +31,8 @@
 enum {
 	LADDER_BLOCK_BYTES = 256, /* and their alignment */
 	LADDER_BLOCK_ENTRIES = 15,
-	LADDER_BOTTOM_MAX = 64, /* a bottom longer than this becomes a rung */
-	LADDER_LEVELS = 40,     /* includes the top; distribution needs 22 levels, the others serve bottoms that grew */
+	LADDER_BOTTOM_MAX = 64, /* a bottom that is longer than this becomes a rung */
+	LADDER_LEVELS = 40,     /* includes the top. Distribution needs 22 levels; the others are for long bottoms */
 	LADDER_LANES = 256
 };
 
@@ -79,7 +79,7 @@ struct ladder {
 	struct ladder_entry *cur, *stop; /* front, in bottom[] or in a block of a lane */
 	struct ladder_lanes *view;       /* the lanes that hold the front, or NULL */
 	uint64_t bottom_end;
-	unsigned depth;                  /* number of rungs in use: levels 1 .. depth */
+	unsigned depth;                  /* number of rungs in use; they are levels 1 .. depth */
 	uint64_t end[LADDER_LEVELS + 2]; /* ends by level; [0], of the top, is unused; 0 past the deepest */
 	struct ladder_list top;
 	struct ladder_survey top_survey;

@@ -14,16 +14,17 @@ static struct job *acting_on(struct orr_jobs *w, orr_job j, enum orr_job_state s
 		return NULL;
 	struct job *job = job_of(w, j);
 	if (!job || job->state == ORR_JOB_ENDED) {
-		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never existed (handle %llx)", action, (unsigned long long)j);
+		world_fail(w, ORR_EFAIL, job, "%s of a job that has ended or never existed (handle %llx): expected a live job", action,
+			(unsigned long long)j);
 		return NULL;
 	}
 	if (!w->policy.is_acting) {
-		world_fail(w, ORR_EFAIL, job, "%s outside schedule()", action);
+		world_fail(w, ORR_EFAIL, job, "%s: expected a call in schedule()", action);
 		return NULL;
 	}
 	if (job->state != state) {
-		world_fail(w, ORR_EFAIL, job, "%s of a job that is %s", action,
-			job->state == ORR_JOB_RUNNING ? "running already" : "not running");
+		world_fail(w, ORR_EFAIL, job, "%s of a job that %s", action,
+			job->state == ORR_JOB_RUNNING ? "runs already: expected one that waits" : "does not run: expected one that runs");
 		return NULL;
 	}
 	w->policy.last_acted = j;
@@ -49,7 +50,7 @@ static void set_rate(struct orr_jobs *w, struct job *job, uint32_t gpus)
 	job->work.rate = job->training != NONE ? 1 : rate_on_type(w, job, job->alloc.type) * rate_at_size(w, job, gpus);
 }
 
-/* Counts a job that fits on no single GPU type, although enough GPUs are free on all types together. */
+/* Counts a job for which no single GPU type has enough free GPUs, although all types together have enough. */
 static void note_split(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
 	bool has_choice = r->types & (r->types - 1);
@@ -64,7 +65,7 @@ static void note_split(struct orr_jobs *w, struct job *job, const struct pool_re
 	w->totals.split++;
 }
 
-/* Takes GPUs by the placement rule, of the first type with room in the order of rates_order(). */
+/* Takes GPUs by the placement rule. Tries the types in the order of rates_order() and takes the first with room. */
 static bool take_gpus(struct orr_jobs *w, struct job *job, const struct pool_request *r)
 {
 	uint32_t type[CLUSTER_MAX_TYPES];
@@ -117,7 +118,7 @@ bool orr_try_start_sized(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	if (!job)
 		return false;
 	if (!(rate_at_size(w, job, gpus) > 0)) {
-		world_fail(w, ORR_EFAIL, job, "start on %u GPUs, a size that the job does not offer", gpus);
+		world_fail(w, ORR_EFAIL, job, "start on %u GPUs: expected a size that the job offers", gpus);
 		return false;
 	}
 	struct pool_request r = request_of(w, job, gpus);
@@ -133,7 +134,8 @@ void orr_start_at(struct orr_jobs *w, orr_job j, const uint32_t *node, const uin
 	for (size_t i = 0; i < n; i++)
 		sum += gpus[i];
 	if (sum != job->gpus && (sum > UINT32_MAX || !(rate_at_size(w, job, (uint32_t)sum) > 0))) {
-		world_fail(w, ORR_EFAIL, job, "start on %llu GPUs; the job requests %u", (unsigned long long)sum, job->gpus);
+		world_fail(
+			w, ORR_EFAIL, job, "start on %llu GPUs: expected %u, the request of the job", (unsigned long long)sum, job->gpus);
 		return;
 	}
 	struct pool_request r = request_of(w, job, (uint32_t)sum);
@@ -152,7 +154,7 @@ void orr_stop_with_cost(struct orr_jobs *w, orr_job j, int64_t cost_ns)
 	if (!job)
 		return;
 	if (cost_ns < 0) {
-		world_fail(w, ORR_EFAIL, job, "stop with a negative cost");
+		world_fail(w, ORR_EFAIL, job, "stop with a negative cost: expected at least 0");
 		return;
 	}
 	job->preemptions++;
@@ -182,7 +184,7 @@ void orr_add_work(struct orr_jobs *w, orr_job j, int64_t work_ns)
 	if (!job)
 		return;
 	if (work_ns < 0) {
-		world_fail(w, ORR_EFAIL, job, "adding negative work");
+		world_fail(w, ORR_EFAIL, job, "negative extra work: expected at least 0");
 		return;
 	}
 	job->work.left = num_add_sat(job->work.left, work_ns);
@@ -196,7 +198,7 @@ bool orr_resize(struct orr_jobs *w, orr_job j, uint32_t gpus)
 	if (!job)
 		return false;
 	if (!(rate_at_size(w, job, gpus) > 0)) {
-		world_fail(w, ORR_EFAIL, job, "resize to %u GPUs, a size that the job does not offer", gpus);
+		world_fail(w, ORR_EFAIL, job, "resize to %u GPUs: expected a size that the job offers", gpus);
 		return false;
 	}
 	if (gpus == job->held)

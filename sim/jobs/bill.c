@@ -23,10 +23,10 @@ struct meter {
 	uint32_t n_jobs, cap_jobs;
 };
 
-/* Time and cost of a live job. */
+/* Time and cost accounted to a live job. */
 struct tab {
 	timeline_sum reading; /* reading of the job's parts at the start of the present run */
-	struct ledger kept;   /* work that is useful if the job completes */
+	struct ledger kept;   /* work that counts as useful if the job completes */
 	timeline_sum amount;  /* cost of the job so far */
 	int64_t owed;         /* work added by stops and not yet done */
 };

@@ -63,7 +63,7 @@ bool calls_schedule(struct orr_jobs *w)
 	p->last_call = now;
 	if (p->calls_now > w->options.max_calls) {
 		world_fail(w, ORR_EFAIL, job_of(w, p->last_acted),
-			"schedule() was called %lld times at this instant and still acts (limit: jobs.max_calls_per_instant)",
+			"schedule() still acts after %lld calls at this instant: expected at most jobs.max_calls_per_instant",
 			(long long)w->options.max_calls);
 		return false;
 	}

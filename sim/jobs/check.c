@@ -52,7 +52,7 @@ void check_state(struct orr_jobs *w)
 		wrong = pool_check(w->pool, allocs, n);
 		mem_free(allocs);
 	}
-	/* If many jobs wait, only some of the decisions check the list of live jobs. */
+	/* If many jobs wait, only some decisions check the list of live jobs. */
 	if (!wrong && w->measures.checks++ % (w->slots.live / 1024 + 1) == 0)
 		wrong = wrong_lists(w);
 	if (!wrong && w->flows)
@@ -63,8 +63,8 @@ void check_state(struct orr_jobs *w)
 		world_fail(w, ORR_EFAIL, NULL, "conservation: %s", wrong);
 }
 
-/* A completed job has done exactly the requested work, in ns, at any rates. If its rate was always 1, its run time is that work plus
- * its start costs. */
+/* A completed job has done exactly the requested work, in ns, whatever its rates were. If its rate was always 1, its run time is that work
+ * plus its start costs. */
 static void check_work(struct orr_jobs *w, const struct job *job)
 {
 	if (job->how != ORR_END_COMPLETED)

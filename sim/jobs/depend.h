@@ -23,8 +23,8 @@ void depend_begin(struct orr_jobs *w);
 void depend_free(struct orr_jobs *w);
 /* Returns whether the row is submitted later, by depend_ended(). */
 bool depend_holds(const struct orr_jobs *w, const struct job_rec *row);
-/* Submits what waited for the job with this number, after its think time. Called at the end of an instant: with a think time of 0 the job
- * arrives at the same time, after all decisions. */
+/* Submits the jobs that waited for the job with this number, after their think time. Called at the end of an instant. With a think time of
+ * 0 such a job arrives at the same time, after all decisions. */
 void depend_ended(struct orr_jobs *w, uint64_t number);
 
 #endif

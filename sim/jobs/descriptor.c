@@ -22,7 +22,7 @@ enum { MAX_ROWS = 1000000 };
 static void configure(const struct scenario *s, struct jobs_state *t)
 {
 	const struct world_output *o = s->output;
-	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time are plotted */
+	bool is_drawn = o->is_series && t->capacity.is_given; /* nodes over time are drawn */
 	t->config = (struct jobs_config){ .jobs = t->jobs,
 		.flows = t->unshared ? t->unshared : jobset_flows(t->jobs),
 		.dependencies = !strcmp(orr_arg_text(s->options, "dependencies"), "on"),
@@ -71,8 +71,8 @@ static int refuse_unfit(const struct scenario *s, const struct jobs_state *t, st
 	if (first.gpu_types)
 		snprintf(type, sizeof type, " of type %.64s", strtab_text(jobset_strings(t->jobs), first.gpu_types));
 	return orr_fail(err, ORR_EINPUT,
-		"%s:%s job %llu requests %u GPUs%s%s and can never be placed on this cluster%s: give a larger --cluster, or --drop-unfit "
-		"to leave such jobs out",
+		"%s:%s job %llu requests %u GPUs%s%s and can never be placed on this cluster%s: expected a larger --cluster, or "
+		"--drop-unfit, which omits such jobs",
 		jobset_source(t->jobs), line, (unsigned long long)first.number, first.gpus, type, beside, others);
 }
 
@@ -185,8 +185,8 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	if (rc || s->output->is_shown)
 		return rc;
 	if (jobset_count(t->jobs) == UINT64_MAX && s->until_ns == ORR_NEVER)
-		return orr_fail(
-			err, ORR_EINPUT, "%s: this trace has no end: give its number of jobs (n=..) or --until", jobset_source(t->jobs));
+		return orr_fail(err, ORR_EINPUT, "%s: this trace has no end: expected its number of jobs (n=..) or --until",
+			jobset_source(t->jobs));
 	if (jobset_left_out(t->jobs) && !is_quiet)
 		fprintf(stderr, "orrery: %s: rows left out: %llu ('orrery trace info' lists them, 'trace list' the options)\n",
 			jobset_source(t->jobs), (unsigned long long)jobset_left_out(t->jobs));
@@ -199,8 +199,8 @@ static int open_jobs(struct scenario *s, struct orr_error *err)
 	return refuse_unfit(s, t, err);
 }
 
-/* Repeats the run with drawn laws, for the intervals of makespan and JCT that come from uncertain times of the step world and speeds
- * by GPU type. */
+/* Repeats the run with drawn laws. The intervals of makespan and JCT result from uncertain times of the step world and uncertain speeds by
+ * GPU type. */
 static int draw_costs(const struct jobs_state *t, const struct scenario_policy *p, struct run_result *r, struct orr_error *err)
 {
 	static const char *const names[] = { "jct_mean", "jct_p50", "jct_p99", "wait_mean", "makespan" };

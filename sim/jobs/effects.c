@@ -175,7 +175,7 @@ CHANGES(efficiency)
 	{ .key = KEY, .why = "only --sharing simulated reads it", .holds = is_simulated }, \
 	{ .key = KEY, .why = "no two jobs shared a link", .metric = "sharing_sets" }
 
-/* A run that reaches one of the limits fails, so the results of a complete run never depend on them. */
+/* A run that reaches one of these limits fails, so results of complete runs do not depend on the limits. */
 const struct world_effect jobs_effects[] = {
 	{ .key = "jobs.checkpoint", .why = "no job was on a node that failed", .metric = "restarts" },
 	{ .key = "jobs.checkpoint", .why = "no job on a node that failed had reached a checkpoint", .use = JOBS_USED_CHECKPOINT },

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Calls f for each data set of an operator in branch b: the output of work, or the kept results of a choose. */
+/* Calls f for each data set of an operator in branch b: the output of a stage, or the kept results of a choose. */
 static void each_set(const struct flow_branch *b, uint32_t op, void (*f)(void *ctx, uint64_t set), void *ctx)
 {
 	const struct flow *flow = b->run->flow;
@@ -68,7 +68,7 @@ static void read_set(void *ctx, uint64_t set)
 	datasets_read(ctx, set);
 }
 
-/* Returns min(bytes * rho, cost of recomputing the set), in bytes read from memory. The upstream is the first source only. */
+/* Returns min(bytes * rho, cost of recomputing the set), in bytes read from memory. Only the first source counts as upstream. */
 static double unit_of(const struct orr_jobs *w, const struct flow_branch *b, const struct flow_op *o, double bytes, uint32_t n_nodes)
 {
 	const struct flows *s = w->flows;
@@ -79,7 +79,9 @@ static double unit_of(const struct orr_jobs *w, const struct flow_branch *b, con
 		b = b->parent;
 	const struct flow_item *x = &b->item[b->run->flow->op[o->source[0].op].local];
 	double on_disk = x->set ? datasets_disk_share(s->sets, x->set) : 0;
-	double share = s->recompute == 0 ? on_disk : on_disk > 0 ? 0 : 1; /* code: integer division of the share in memory */
+	double share = s->recompute == 0 ? on_disk
+		       : on_disk > 0     ? 0
+					 : 1; /* as in the prototype's code: integer division of the share in memory */
 	double cost = (double)x->took / 1e9 * s->disk_Bps * n_nodes * s->rho;
 	double again = cost + share * (x->set ? (double)datasets_bytes(s->sets, x->set) : 0) * s->rho;
 	return again < store ? again : store;

@@ -282,7 +282,8 @@ static struct flow_explore *explore_of(const struct flow_branch *b)
 	return b->parent->item[b->run->flow->op[b->scope].local].explore;
 }
 
-/* Inserts a finished branch into the kept branches, by score, then by value index. Returns the branch that leaves; NULL: none. */
+/* Inserts a finished branch into the kept branches, ordered by score, then by value index. Returns the branch that is displaced; NULL:
+ * none. */
 static struct flow_branch *keep_best(struct flow_explore *e, const struct flow_op *choose, struct flow_branch *b)
 {
 	uint32_t at = e->n_kept;
@@ -301,7 +302,8 @@ static struct flow_branch *keep_best(struct flow_explore *e, const struct flow_o
 	return loser;
 }
 
-/* Evaluates known scores in the order of the values. Returns true at the first score that is not among the best `keep` so far. */
+/* Evaluates the known scores in the order of the values. Returns true at the first score that is not among the best `keep` scores so far.
+ */
 static bool stops_improving(struct flow_explore *e, const struct flow_op *choose, uint32_t n)
 {
 	for (; e->ahead < n && e->state[e->ahead]; e->ahead++) {

@@ -46,7 +46,7 @@ struct flow_branch {
 	uint64_t path, base, id;                  /* base: position of its first stage in the flow */
 	double score;
 	bool is_finished, is_kept, is_dropped;
-	uint64_t *imported; /* number of completed uses, by import */
+	uint64_t *imported; /* number of completed reads, by import */
 	struct flow_item item[];
 };
 
@@ -122,8 +122,8 @@ void flows_name(const struct job *job, char *out, size_t size);
 void flows_each_input(const struct flow_branch *b, uint32_t op, void (*f)(void *ctx, uint64_t set), void *ctx);
 
 /* ---- flow_sets.c, for flows.c ---- */
-/* Counts n completed readers in branch b of an operator `up` branches above. import: index of the operator in the imports of b, if
- * up > 0. */
+/* Counts n completed readers in branch b of an operator whose branch is `up` levels above. import: index of the operator in the imports of
+ * b, if up > 0. */
 void flow_use(struct orr_jobs *w, const struct flow_branch *b, uint32_t op, uint32_t up, uint32_t import, uint64_t n);
 /* Handles the end of a stage: finishes its output and counts the stage as a completed reader. */
 void flow_finish_sets(struct orr_jobs *w, struct job *job);

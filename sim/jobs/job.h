@@ -22,17 +22,17 @@ struct steprate_value;
 
 struct job_work {
 	int64_t asked;
-	int64_t left;     /* remaining work; for a running job, at the start of its current run */
+	int64_t left;     /* remaining work; of a running job, the remaining work at the start of its current run */
 	int64_t booked;   /* work done in finished runs, lost work included */
 	int64_t overhead; /* start costs paid in finished runs */
 	double rate;      /* work per second from progress_from on */
 	int64_t progress_from, piece_done,
 		piece_saved; /* piece_done: work done in earlier pieces of this run; piece_saved: at their last checkpoint */
-	bool has_rate;       /* false: places_settle() sets the rate and the end event */
+	bool has_rate;       /* false: places_settle() will set the rate and the end event */
 	bool was_scaled;     /* the job ran at a rate other than 1 */
 };
 
-/* The GPUs of a running job, and its speed there if it trains (places.h). */
+/* The GPUs of a running job and, if it trains, its speed on them (places.h). */
 struct job_seat {
 	uint32_t *gpu, n_gpu; /* by number */
 	struct place *place;  /* this and the following fields: for a job that trains */
@@ -53,24 +53,24 @@ struct job {
 	/* Values from the trace. */
 	uint64_t number;
 	uint32_t shape, gpus, id, user, queue, model, speedup;
-	int64_t origin; /* submission of the flow; otherwise submit. JCT counts from it, waits from submit */
+	int64_t origin; /* submission of the flow, or of a job outside flows. JCT counts from this time, waits from submit */
 	int64_t submit, limit, duration, recorded_wait;
 	double priority, iterations;
 	uint32_t training, strategy; /* training: NONE if the job does not train */
 	uint32_t class_model;        /* of type_speed_of() */
-	bool is_on_own_type;         /* the job accepts only one type, to which its duration refers without jobs.reference_type */
+	bool is_on_own_type;         /* the job accepts only one type, to which its duration refers if jobs.reference_type is not set */
 	double batch;                /* number of samples per GPU and iteration; 0: the default */
 	/* Totals so far. */
 	struct job_work work;
 	int64_t first_start, last_start, attained;
 	int64_t start_cost;        /* start cost of the present run: no progress before it has passed */
 	timeline_sum gpu_milli_ns; /* time in finished runs x GPUs held (1/1000) */
-	timeline_sum live_ns;      /* integral of live jobs over time, at arrival */
+	timeline_sum live_ns;      /* integral over time of the number of live jobs, at the arrival of this job */
 	uint32_t preemptions, migrations, restarts;
 	/* fields of a stage of a flow */
 	struct flow_branch *branch; /* NULL: no stage */
 	uint32_t stage;             /* operator */
-	bool is_linear;             /* runs on any number of GPUs, at a rate in proportion */
+	bool is_linear;             /* the job runs on any number of GPUs, at a rate proportional to the number */
 	double score;               /* once completed */
 	uint32_t last_places;       /* hash of the nodes of the last run, to count migrations */
 	/* Valid while the job runs. */
@@ -87,7 +87,7 @@ struct job {
 int64_t work_done(const struct orr_jobs *w, const struct job *job);
 /* Returns the work of the present run that its last checkpoint holds. Checkpoints are made at equal intervals of time, at any rate. */
 int64_t work_saved(const struct orr_jobs *w, const struct job *job);
-/* Returns the GPU in use on `held` GPUs, 1/1000; for a shared GPU, the job's share of it. */
+/* Returns the GPUs in use on `held` GPUs, 1/1000; for a shared GPU, the job's share of this GPU. */
 int64_t gpu_milli_of(const struct job *job, uint32_t held);
 
 #endif

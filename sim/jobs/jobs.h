@@ -49,7 +49,7 @@ enum jobs_use {
 	JOBS_USED_CHECKPOINT = 1 << 20,   /* a job that lost a node continued from a checkpoint */
 	JOBS_USED_WARMUP = 1 << 21,       /* a mean differs without jobs.warmup */
 	JOBS_USED_DEPENDENCIES = 1 << 23, /* a job was submitted at another time than recorded */
-	JOBS_USED_SHARING = 1 << 22       /* jobs slowed each other on a link; with sharing=off: two jobs had routes over a link */
+	JOBS_USED_SHARING = 1 << 22 /* jobs slowed each other down on a link; with sharing=off: two jobs had routes over the same link */
 };
 
 struct jobs_config {
@@ -103,7 +103,7 @@ int jobs_run(const struct jobs_config *c, const struct orr_policy *policy, const
 struct jobs_host {
 	struct engine *engine;
 	struct pool *pool;           /* pool of the config's cluster and placement */
-	const int64_t *others_milli; /* GPUs used by other worlds, 1/1000 */
+	const int64_t *others_milli; /* GPUs that other worlds use, 1/1000 */
 };
 /* Begins a run. After an error jobs_is_over() is true, and jobs_end() returns the error; jobs_end() must be called in any case. */
 struct orr_jobs *jobs_begin(const struct jobs_config *c, const struct jobs_host *host, const struct orr_policy *policy,
@@ -118,8 +118,8 @@ bool jobs_is_due(const struct orr_jobs *w);      /* returns whether a call of th
 uint64_t jobs_given(const struct orr_jobs *w);   /* number of times that a job has released GPUs; if it has increased, GPUs may be
 						  * free */
 double jobs_part_done(const struct orr_jobs *w); /* returns 0..1; 0 if the trace has no known length */
-void jobs_starving(struct orr_jobs *w);          /* fails the run and names the policy: jobs wait and no event is left */
-void jobs_capacity(struct orr_jobs *w);          /* reports that another world took or freed GPUs */
+void jobs_starving(struct orr_jobs *w); /* fails the run with an error that names the policy, because jobs wait and no event is left */
+void jobs_capacity(struct orr_jobs *w); /* reports that another world took or freed GPUs */
 /* Reports that a node goes down or comes up. Evicts its jobs; the caller calls pool_node_down() or pool_node_up() afterwards. why:
  * reason in the rows of events, "node-failed", "preempted" (a lent node left) or "notice" (it left after its notice); NULL: the node
  * comes up. */
@@ -132,7 +132,7 @@ uint32_t jobs_reclaim(struct orr_jobs *w, const struct pool_request *r, const st
 const struct pool_alloc **jobs_allocs(const struct orr_jobs *w, size_t *n);
 int jobs_end(struct orr_jobs *w, struct orr_error *err); /* frees the world */
 
-/* Counts the jobs that do not fit on the empty cluster, and returns the first. Reads at most two million jobs. */
+/* Counts the jobs that do not fit on the empty cluster, and returns the first of them. Reads at most two million jobs. */
 int jobs_find_unfit(const struct jobs_config *c, uint64_t *count, struct job_rec *first, struct orr_error *err);
 
 #endif

@@ -55,8 +55,8 @@ void life_arrive(struct orr_jobs *w, const struct job_rec *r)
 	if (!w->shapes.shape[shape].fits_ever) {
 		if (!w->config->drop_unfit)
 			world_fail(w, ORR_EINPUT, NULL,
-				"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this cluster: "
-				"--drop-unfit leaves such jobs out",
+				"job %llu requests %u GPUs (%lld milli-cores, %lld MiB) and can never be placed on this cluster: expected "
+				"a larger cluster, or --drop-unfit, which omits such jobs",
 				(unsigned long long)r->number, r->gpus, (long long)r->cpu_milli, (long long)r->mem_mib);
 		w->totals.refused++;
 		return;
@@ -94,7 +94,7 @@ static void set_end(struct orr_jobs *w, struct job *job)
 	int64_t end = num_add_sat(job->work.progress_from, span);
 	job->end = (struct eng_event){ 0, 0 };
 	if (end > INT64_MAX / 2)
-		world_fail(w, ORR_EINPUT, job, "would end after the end of the clock, 146 years");
+		world_fail(w, ORR_EINPUT, job, "would end after 146 years, the end of the clock: expected an earlier end");
 	else
 		job->end = eng_at(w->engine, end, PRIO_END, on_end, w, slot_of(w, job), 0);
 }

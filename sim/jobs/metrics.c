@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bounded slowdown: shorter jobs have this duration in it (Feitelson 2001). */
+/* Lower bound of the duration in the bounded slowdown (Feitelson 2001). */
 static const double slowdown_bound_s = 10;
 
 static void begin_time(struct orr_jobs *w, int64_t start)
@@ -120,7 +120,7 @@ static void measure_fairness(struct orr_jobs *w, const struct job *job, double j
 		w->totals.ftf_max = rho;
 }
 
-/* Adds a completed job to the means. */
+/* Adds a completed job to the sums of the means. */
 static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 {
 	double jct = (double)(end - job->origin) / 1e9, ready = (double)(end - job->submit) / 1e9;
@@ -139,8 +139,8 @@ static void measure(struct orr_jobs *w, const struct job *job, int64_t end)
 	measure_fairness(w, job, ready, duration);
 }
 
-/* A job that was killed in the run did less work than requested. Means exclude such jobs, because they would favour policies that
- * lose jobs early. */
+/* A job that was killed did less work than requested. The means exclude such jobs; otherwise policies that lose jobs early would appear
+ * better. */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how)
 {
 	int64_t end = eng_now(w->engine);

@@ -36,10 +36,10 @@ struct measures {
 };
 
 void metrics_begin(struct orr_jobs *w);
-void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* called for the first job that is not refused */
+void metrics_first(struct orr_jobs *w, int64_t submit_ns); /* called for the first job that is accepted */
 void metrics_state(struct orr_jobs *w);                    /* called at the end of an instant */
 void metrics_job(struct orr_jobs *w, const struct job *job, enum job_status how);
-/* Adds an event row. detail NULL: the allocation for a start, nothing for other kinds. */
+/* Adds an event row. detail NULL: for a start, the text is the allocation; for other kinds it is empty. */
 void metrics_event(struct orr_jobs *w, const char *kind, const struct job *job, const char *detail);
 void metrics_node_event(struct orr_jobs *w, const char *kind, uint32_t node);
 void metrics_end(struct orr_jobs *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Notes of a run about the GPU types of its cluster (result_note()). */
+/* Notes on the GPU types of the cluster of a run (result_note()). */
 #include "jobs/notes.h"
 
 #include "base/mem.h"

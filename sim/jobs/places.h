@@ -12,7 +12,7 @@
 #include "jobs/job.h"
 #include "jobs/shape.h"
 
-/* The jobs on a link that several jobs may share. */
+/* A job on a link that several jobs may share. */
 struct link_user {
 	uint32_t job, local; /* slot of the job; number of the link in the job's place */
 };
@@ -45,7 +45,7 @@ void places_take(struct orr_jobs *w, struct job *job); /* job->alloc and held mu
 void places_give(struct orr_jobs *w, struct job *job);
 /* Adds the job to the links that it uses, once job->seat.alone is known. */
 void places_join_links(struct orr_jobs *w, const struct job *job);
-/* Returns whether the job alone sends over a link (given by its number in the job's place) that other jobs may use. */
+/* Returns whether the job alone sends over a link that other jobs may use. The link is given by its number in the job's place. */
 bool places_loads(const struct places *p, const struct job *job, uint32_t local);
 void places_metrics(const struct orr_jobs *w, double *shapes, double *sets, double *rerated, double *largest);
 

@@ -108,7 +108,7 @@ static const struct job *truth_about(struct orr_jobs *w, orr_job j)
 {
 	const struct job *job = job_of(w, j);
 	if (!(w->policy.declared->flags & ORR_NEEDS_ORACLE)) {
-		world_fail(w, ORR_EFAIL, job, "asks for a true duration but does not declare ORR_NEEDS_ORACLE");
+		world_fail(w, ORR_EFAIL, job, "asks for a true duration: expected a policy that declares ORR_NEEDS_ORACLE");
 		return NULL;
 	}
 	return job;

@@ -32,9 +32,9 @@ struct step {
 };
 
 struct walk_state {
-	struct step *heap; /* heap with the least step on top, one step per shape still in the walk */
+	struct step *heap; /* heap of one step per shape that is still in the walk; the least step is on top */
 	uint32_t n, cap;
-	bool is_given;    /* the top was returned last and will be replaced by its successor */
+	bool is_given;    /* the top was returned last and will be replaced by the next job of its shape */
 	struct node last; /* copy of the node returned last, which may have been removed */
 	struct walk_state *next_spare;
 };
@@ -47,7 +47,7 @@ struct orr_queue {
 	uint32_t cap_slots;
 	struct head *shape;
 	uint32_t n_shapes;
-	uint32_t *active, *active_at; /* non-empty shapes, and the index of each one in active[] */
+	uint32_t *active, *active_at; /* numbers of the non-empty shapes, and the index of each shape in active[] */
 	uint32_t n_active;
 	size_t size;
 	uint64_t random;
@@ -375,7 +375,7 @@ static void replace(const struct orr_queue *q, struct walk_state *s, uint32_t i,
 	}
 	s->heap[i] = s->heap[--s->n];
 	for (uint32_t k = i < s->n ? i + 1 : 0; k-- > 0;)
-		step_down(q, s->heap, s->n, k, s->heap[k]); /* step i and all its ancestors */
+		step_down(q, s->heap, s->n, k, s->heap[k]); /* updates step i and all its ancestors */
 }
 
 void orr_walk_begin(struct orr_queue *q, struct orr_walk *walk)

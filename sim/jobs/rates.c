@@ -26,13 +26,13 @@ static bool has_table(const struct orr_jobs *w, uint32_t model)
 	return w->config->throughput && model;
 }
 
-/* Returns the time of the iterations on the reference place; 0 if the job fits on no place and will be refused. */
+/* Returns the time of the iterations on the reference place; 0 if the job fits on no place and will therefore be refused. */
 static int64_t work_of_training(struct orr_jobs *w, const struct job_rec *r, uint32_t training)
 {
 	double ns = r->iterations * training_iteration_s(w, training) * 1e9;
 	if (ns < 9e18)
 		return llrint(ns);
-	orr_fail(&w->error, ORR_EINPUT, "job %llu (line %llu of the trace): %g iterations take more than 146 years",
+	orr_fail(&w->error, ORR_EINPUT, "job %llu (line %llu of the trace): %g iterations: expected at most 146 years of work",
 		(unsigned long long)r->number, (unsigned long long)r->line, r->iterations);
 	return -1;
 }
@@ -51,14 +51,13 @@ int64_t work_of(struct orr_jobs *w, const struct job_rec *r)
 		if (per_s > 0 && ns < 9e18)
 			return llrint(ns);
 		orr_fail(&w->error, ORR_EINPUT,
-			"job %llu: --throughputs has no rate for model \"%s\" on %u GPUs of type \"%s\"; name a GPU type of that "
-			"file in the cluster, as in 12x1:v100",
+			"job %llu: --throughputs has no rate for model \"%s\" on %u GPUs of type \"%s\": expected a cluster with a GPU "
+			"type of that file, as in 12x1:v100",
 			(unsigned long long)r->number, strtab_text(w->strings, r->model), r->gpus, reference(w));
 		return -1;
 	}
 	orr_fail(&w->error, ORR_EINPUT,
-		"job %llu (line %llu of the trace): has no duration; a trace of iterations needs a model and a strategy, or --throughputs "
-		"FILE",
+		"job %llu (line %llu of the trace): has no duration: expected a model and a strategy, or --throughputs FILE",
 		(unsigned long long)r->number, (unsigned long long)r->line);
 	return -1;
 }

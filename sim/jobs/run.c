@@ -101,7 +101,7 @@ bool jobs_decide(struct orr_jobs *w)
 {
 	if (w->is_over || (w->policy.is_due && !calls_schedule(w)))
 		return false;
-	tell_ended(w); /* reports jobs that the policy killed: schedule() is due again */
+	tell_ended(w); /* reports jobs that the policy has killed; then schedule() is due again */
 	if (!w->policy.is_due && !is_due_now(w))
 		places_settle(w);
 	return !w->is_over && (w->policy.is_due || is_due_now(w));
@@ -115,7 +115,7 @@ void jobs_begin_instant(struct orr_jobs *w, int64_t t)
 
 void jobs_end_instant(struct orr_jobs *w)
 {
-	if (w->slots.live || w->slots.n_ended) /* an instant with only refused jobs is not counted */
+	if (w->slots.live || w->slots.n_ended) /* an instant in which all jobs are refused is not counted */
 		metrics_state(w);
 	bill_instant(w);
 	if (w->config->check)
@@ -143,8 +143,8 @@ static void instant(struct orr_jobs *w, int64_t now)
 
 /* ---- the loop ---- */
 
-/* Returns whether jobs wait and the only future events are failures and repairs of nodes. False with lent nodes, because more nodes
- * may join or prices may fall, and while nodes are down, because jobs may wait for their repair. */
+/* Returns whether jobs wait and only failures and repairs of nodes are pending. Returns false with lent nodes, because nodes may join or
+ * prices may fall. Also returns false while nodes are down, because jobs may wait for a repair. */
 static bool is_starving(const struct orr_jobs *w)
 {
 	return !w->bill && !w->arrivals.has_next && !w->slots.n_running && !w->nodes.n_down &&
@@ -157,7 +157,7 @@ void jobs_starving(struct orr_jobs *w)
 	while (slot != NONE && w->slots.job[slot].state != ORR_JOB_WAITING)
 		slot = w->slots.job[slot].next;
 	world_fail(w, ORR_EFAIL, slot == NONE ? NULL : &w->slots.job[slot],
-		"%llu jobs wait, nothing runs, and no timer is set: the policy starts none of them (first: this job)",
+		"%llu jobs wait, no job runs and no timer is set: expected the policy to start one (the first is this job)",
 		(unsigned long long)w->slots.waiting);
 }
 
@@ -198,7 +198,7 @@ uint64_t jobs_given(const struct orr_jobs *w)
 	return w->slots.given;
 }
 
-/* Limit on consecutive instants without running jobs or arrivals, for lent nodes that are added and removed without end. */
+/* Limit on consecutive instants without running jobs or arrivals, for lent nodes that are added and removed endlessly. */
 enum { MOST_IDLE = 1000000 };
 
 static void loop(struct orr_jobs *w)
@@ -214,8 +214,7 @@ static void loop(struct orr_jobs *w)
 		if (!eng_next_time(w->engine, &t))
 			break; /* jobs wait for nodes that never return, or for lower prices */
 		if (t > INT64_MAX / 2) {
-			world_fail(w, ORR_EFAIL, NULL,
-				"%llu jobs have not ended after 146 years, the end of the clock (--until sets an earlier end)",
+			world_fail(w, ORR_EFAIL, NULL, "%llu jobs have not ended after 146 years, the end of the clock: expected --until",
 				(unsigned long long)w->slots.live);
 			break;
 		}

@@ -19,7 +19,7 @@ static int resolve_trace(const struct scenario *s, struct jobs_state *t, struct 
 {
 	char *options[INPUTS_MOST_OPTIONS + 1] = { NULL };
 	const char *source = orr_arg_text(s->keys, "trace");
-	int rc = *source ? inputs_trace_options(s->given, options, err) : orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
+	int rc = *source ? inputs_trace_options(s->given, options, err) : orr_fail(err, ORR_EINPUT, "scenario: expected a trace");
 	if (!rc && !(t->jobs = jobset_load(source, orr_arg_text(s->keys, "format"), (const char *const *)options, s->seed, err)))
 		rc = err->code ? err->code : ORR_EINPUT;
 	inputs_options_free(options);
@@ -48,7 +48,7 @@ static int unshare(const struct scenario *s, struct jobs_state *t, struct orr_er
 	return ORR_OK;
 }
 
-/* Data sets need a memory to be managed in. */
+/* Data sets need a limited memory. */
 static int check_memory(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
 {
 	bool has_outputs = false;
@@ -61,7 +61,7 @@ static int check_memory(const struct scenario *s, const struct jobs_state *t, st
 	for (uint32_t i = 0; i < s->cluster->n_nodes; i++)
 		if (s->cluster->node[i].mem_mib <= 0)
 			return orr_fail(err, ORR_EINPUT,
-				"memory: node %s states no memory: expected mem=GIB in --cluster, or --set jobs.memory_bytes=BYTES",
+				"memory: the memory of node %s is unknown: expected mem=GIB in --cluster, or --set jobs.memory_bytes=BYTES",
 				s->cluster->node[i].name);
 	return ORR_OK;
 }
@@ -112,7 +112,7 @@ static bool is_known_type(const void *ctx, const char *type)
 static int check_gpu_types(const struct scenario *s, const struct jobs_state *t, struct orr_error *err)
 {
 	if (*orr_arg_text(s->keys, "device"))
-		return ORR_OK; /* every type has this device */
+		return ORR_OK; /* all types have this device */
 	return gpu_types_check(s->cluster, is_known_type, t, ", or TYPE:speed=FACTOR for the speed of another type", err);
 }
 
@@ -138,8 +138,8 @@ static int refuse_unused(const cJSON *o, bool has_reference, struct orr_error *e
 	for (size_t i = has_reference ? OF_CLASS : 0; i < sizeof keys / sizeof *keys; i++)
 		if (cJSON_GetObjectItemCaseSensitive(o, keys[i]))
 			return orr_fail(err, ORR_EINPUT,
-				"%s: no job of this trace names a strategy%s, so it has no effect (docs/traces.md)", keys[i],
-				i < OF_CLASS ? ", and no jobs.reference_type is given" : "");
+				"%s: has no effect: expected a trace whose jobs name a strategy%s (docs/traces.md)", keys[i],
+				i < OF_CLASS ? ", or jobs.reference_type" : "");
 	return ORR_OK;
 }
 

@@ -32,7 +32,7 @@ static struct learn_config config_of(const struct orr_jobs *w, const struct flow
 	return c;
 }
 
-/* Returns the loss after the steps of SGD on one device; branches share data, start and mini-batches. */
+/* Returns the loss after the steps of SGD on one device. All branches use the same data, start and mini-batches. */
 static double loss_of_sgd(struct orr_jobs *w, const struct flow_run *run, const struct flow_op *o, double value)
 {
 	static const struct orr_update step[] = { { .kind = ORR_GRADIENT }, { .kind = ORR_LOCAL_UPDATE } };

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* With up to EXACT_USERS users of a link, the distribution of senders is exact. */
+/* Up to EXACT_USERS users of a link, the distribution of the number of senders is exact. */
 enum { MOST_ROUNDS = 200, EXACT_USERS = 16 };
 static const double tolerance = 1e-10, least_step = 0.02, same_part = 1e-12;
 
@@ -13,12 +13,12 @@ struct state {
 	const struct share_problem *p;
 	uint32_t *first;           /* first use of each job, in part[] */
 	uint32_t *job_of;          /* by use */
-	double *part;              /* mean part of its peak rate if this link were its only bottleneck, by use */
-	double *rate;              /* part of its peak rates at which a job sends, by job; < 0: unknown */
-	double *sending, *stretch; /* by job: factor on the busy time; stretch / growth of the iteration */
-	uint32_t *user_at, *user;  /* uses of each link, numbered as in part[] */
-	bool *is_stale;            /* flag by link: its parts must be recomputed */
-	double *all, *others;      /* probabilities that k users of a link send: of all users; without one user */
+	double *part;              /* mean share of its peak rate if this link were its only bottleneck, by use */
+	double *rate;              /* share of its peak rates at which a job sends, by job; < 0: unknown */
+	double *sending, *stretch; /* by job: factor on the busy time, stretch / growth of the iteration */
+	uint32_t *user_at, *user;  /* uses of each link; indices are those of part[] */
+	bool *is_stale;            /* flag by link: part[] of its uses must be recomputed */
+	double *all, *others;      /* probabilities that k users of a link send at the same time: of all users; of all users but one */
 };
 
 /* Returns the max-min rate of a flow of `demand` that shares a link with k flows of `other`. k may be fractional. */
@@ -42,14 +42,14 @@ static double chance_of(const struct state *s, uint32_t u)
 	return fmin(1, use_of(s, u)->busy * s->sending[s->job_of[u]]);
 }
 
-/* Returns the job's demand on the link while it sends: below its peak if another link is known to be its bottleneck. */
+/* Returns the job's demand on the link while it sends. The demand is below its peak if another link is known to be its bottleneck. */
 static double demand_of(const struct state *s, uint32_t u)
 {
 	double rate = s->rate[s->job_of[u]];
 	return use_of(s, u)->peak_Bps * (rate < 0 ? 1 : rate);
 }
 
-/* Fills in all[k], the probability that k of the n users of a link send (Poisson binomial, by convolution). */
+/* Computes all[k], the probability that k of the n users of a link send (Poisson binomial distribution, by convolution). */
 static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
 {
 	s->all[0] = 1;
@@ -62,8 +62,7 @@ static void count_senders(struct state *s, const uint32_t *user, uint32_t n)
 	}
 }
 
-/* Fills in others[], which is all[] without a user that sends with probability q. Starts at the end from which rounding errors
- * decrease. */
+/* Computes others[] from all[] by removing a user that sends with probability q. Starts at the end from which rounding errors decrease. */
 static void leave_out(struct state *s, uint32_t n, double q)
 {
 	if (q <= 0.5) {
@@ -86,7 +85,7 @@ static double mean_share(struct state *s, uint32_t n, double q, double capacity,
 	return mean;
 }
 
-/* Returns the mean for many users, whose number of senders is nearly normal: the Gauss-Hermite rule with three points. */
+/* Returns the mean for many users, whose number of senders is nearly normally distributed, by the Gauss-Hermite rule with three points. */
 static double mean_share_of_many(double senders, double variance, double capacity, double peak, double other)
 {
 	double off = fmin(sqrt(3 * fmax(0, variance)), senders);
@@ -130,7 +129,7 @@ static double least_part(const struct state *s, uint32_t j)
 	return least;
 }
 
-/* Sets the rate of a job; the parts on its links become stale. */
+/* Sets the rate of a job. The parts on its links must then be recomputed. */
 static void fix(struct state *s, uint32_t j, double rate)
 {
 	s->rate[j] = rate;
@@ -262,7 +261,7 @@ void share_solve(const struct share_problem *p, double *speed)
 	s.all = numbers(n, 0);
 	s.others = numbers(n, 0);
 	s.is_stale = mem_zalloc(p->n_links + 1, sizeof *s.is_stale);
-	/* A full step that does not converge oscillates, so the steps become shorter. */
+	/* If a full step does not converge, it oscillates. The steps therefore become shorter. */
 	double step = 1, distance = INFINITY;
 	for (int round = 0; round < MOST_ROUNDS && distance > tolerance; round++) {
 		double now = improve(&s, step, least, is_next);

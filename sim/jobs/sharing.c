@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Jobs slow each other on a link only if the sum of their peaks exceeds its capacity. */
+/* Jobs slow each other down on a link only if the sum of their peaks exceeds its capacity. */
 static bool link_is_contended(const struct orr_jobs *w, uint32_t link)
 {
 	const struct places *p = w->places;
@@ -27,7 +27,7 @@ static bool link_is_contended(const struct orr_jobs *w, uint32_t link)
 
 /* ---- slowdown from bandwidth shares ---- */
 
-/* Iterations are simulated at these stretches, with slower links; growth is linear in between. */
+/* Iterations are simulated at these stretches, with slower links. Between them the growth is interpolated linearly. */
 static const double stretches[] = { 1, 2, 4, 8 };
 enum { STRETCHES = sizeof stretches / sizeof *stretches };
 
@@ -119,7 +119,7 @@ static int by_share(struct orr_jobs *w, struct job **set, uint32_t n, double *sp
 
 /* ---- in the step world ---- */
 
-/* Orders equivalent sets in the same way, so that they are simulated alike. Ties by number. */
+/* Sorts equivalent sets in the same way, so that they are simulated equally. Ties are broken by number. */
 static int by_shape(const void *a, const void *b)
 {
 	const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
@@ -233,7 +233,7 @@ static struct job **set_of(struct orr_jobs *w, struct job *root, uint32_t *n)
 	return set;
 }
 
-/* Rates that differ by less than the tolerance of the fixed point in share.h are equal. */
+/* Rates that differ by less than the tolerance of the fixed point in share.h count as equal. */
 static const double same_rate = 1e-9;
 
 static void rerate(struct orr_jobs *w, struct job *job, double speed)
@@ -252,7 +252,7 @@ static void settle_set(struct orr_jobs *w, struct job **set, uint32_t n)
 	p->largest_set = n > p->largest_set ? n : p->largest_set;
 	w->totals.used |= n > 1 ? JOBS_USED_SHARING : 0;
 	if (n > 1 && find_speeds(w, set, n, speed))
-		n = 0; /* after an error no rate is set */
+		n = 0; /* after an error, rates are not set */
 	for (uint32_t i = 0; i < n; i++)
 		rerate(w, set[i], speed[i]);
 	if (speed != &one)

@@ -409,8 +409,8 @@ static void run_alone(const struct steprate *s, const struct class *class, const
 		v->n_links = (uint32_t)r.n_links;
 		r.link = NULL;
 		if (!(v->samples_per_s > 0) || isinf(v->samples_per_s))
-			orr_fail(&v->error, ORR_EINPUT, "%s: an iteration of %s takes no time", class->strategy->label,
-				class->network->dnn->name);
+			orr_fail(&v->error, ORR_EINPUT, "%s: an iteration of %s takes no time: expected a time above 0",
+				class->strategy->label, class->network->dnn->name);
 	}
 	step_result_free(&r);
 	if (!v->error.code)

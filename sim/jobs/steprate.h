@@ -42,7 +42,7 @@ struct steprate_value {
 	double samples;         /* per iteration */
 	struct step_link *link; /* links by local number of the place; only with link_use */
 	uint32_t n_links;
-	/* Together: samples/s of each member; 0: the set is too large to simulate. */
+	/* samples/s of each member of a set; 0: the set is too large to simulate. */
 	double *of;
 	bool has_settled;
 	unsigned used;                            /* enum step_use */
@@ -65,7 +65,7 @@ bool steprate_input(const struct steprate *s, size_t i, const char **name, const
 /* Returns the speed of a job alone on the place. Every link that jobs can share (links of one GPU are private) has 1/stretch of its
  * capacity. */
 const struct steprate_value *steprate_alone(struct steprate *s, uint32_t class, const struct place *p, double stretch);
-/* Returns the speed on the reference place; NULL if that type has too few GPUs. */
+/* Returns the speed on the reference place; NULL: the type has too few GPUs. */
 const struct steprate_value *steprate_reference(struct steprate *s, uint32_t class, uint32_t gpus, uint32_t type);
 /* A member of a set of concurrent jobs on n_links links in total, whose numbers in the topology are all[]. link: index in all[] of
  * each link of the member's place. */

@@ -12,7 +12,7 @@ struct training {
 	uint32_t class;
 	uint64_t types;                         /* mask of the types on which it can run */
 	const struct steprate_value **on_type;  /* speeds on the reference place of each type */
-	const struct steprate_value *reference; /* reference speed of its rates; NULL: the job fits on no place */
+	const struct steprate_value *reference; /* speed on the reference place of its rates; NULL: the job fits on no place */
 	struct orr_error error;
 };
 

@@ -26,7 +26,7 @@ struct type_speeds {
 	char reference[64];
 	struct hardware of[CLUSTER_MAX_TYPES + 1]; /* hardware by type; the last one of n_types + 1 is the reference; device NULL:
 						    * not in the class */
-	struct model_rates *class;                 /* models of the class; NULL: no type has a class mean */
+	struct model_rates *class;                 /* models of the class; NULL: no type uses a class mean */
 	double mean[CLUSTER_MAX_TYPES];            /* mean speed of the class by type; 1 for types without a mean */
 	struct model_rates_config rates;
 	struct model_rates_device device[CLUSTER_MAX_TYPES];
@@ -34,7 +34,7 @@ struct type_speeds {
 
 struct type_draw {
 	const struct type_speeds *speeds;
-	struct model_rates *class; /* models under drawn laws; NULL: no class */
+	struct model_rates *class; /* models with drawn laws; NULL: no class */
 	uint32_t sample;
 };
 
@@ -67,8 +67,8 @@ static int need_speed(const struct type_speeds *s, uint32_t type, const char *wh
 {
 	const char *name = s->cluster->type_name[type];
 	return orr_fail(err, ORR_EINPUT,
-		"jobs.reference_type=%.60s: the speed of GPU type \"%.60s\" relative to it is unknown (%.150s): expected the name of a "
-		"device as type, or a speed, as in %.60s:speed=1.5",
+		"jobs.reference_type=%.60s: the speed of GPU type \"%.60s\" relative to the reference is unknown (%.150s): expected a "
+		"device name as type, or a speed, as in %.60s:speed=1.5",
 		s->reference, name, why, name);
 }
 
@@ -93,10 +93,10 @@ static int load_devices(struct type_speeds *s, const struct type_speed_config *c
 		if (reference && !gpu_type_is_generic(name))
 			s->of[t].device = gpu_type_device(name, &why);
 		else if (reference)
-			orr_fail(&why, ORR_EINPUT, "it names no device");
+			orr_fail(&why, ORR_EINPUT, "not the name of a device");
 		has_class |= s->of[t].device != NULL;
 		if (s->of[t].device || (in_table(c, name) && in_table(c, s->reference)))
-			continue; /* on types that only the table has, jobs outside the table run as recorded */
+			continue; /* jobs outside the table run as recorded on types that only the table has */
 		device_free(reference);
 		return need_speed(s, t, why.text, err);
 	}
@@ -224,7 +224,7 @@ double type_speed_of(const struct type_speeds *s, const struct type_draw *d, uin
 	return model_rates_of(d ? d->class : s->class, model, type);
 }
 
-/* ---- what is said ---- */
+/* ---- the text about the speeds ---- */
 
 static void say_type(const struct type_speeds *s, uint32_t t, struct sbuf *b)
 {

@@ -16,7 +16,7 @@ static const double *add_velocity(struct learn *l, struct vec **v, const double 
 	return out;
 }
 
-/* Sets x -= step u over the span; u has the length of the span. Reads a shared x in place instead of copying it first. */
+/* Sets x -= step u over the span; u has the length of the span. A shared x is read in place, which avoids a copy. */
 static void descend(struct learn *l, struct vec **x, double step, const double *u, struct span s)
 {
 	struct vec *old = *x;

@@ -14,7 +14,7 @@ enum task_of_chunk {
 	APPLY_0,       /* stashes the weights */
 	GATHER_1,      /* rows of layer 1 */
 	APPLY_1,       /* outputs, loss */
-	BACK_APPLY_1,  /* gradients of W2 and of the gathered rows */
+	BACK_APPLY_1,  /* intermediate gradients: of W2, and of the gathered rows */
 	BACK_GATHER_1, /* gradients of the rows of layer 1 */
 	BACK_APPLY_0,  /* gradient of W1 */
 	TASKS,
@@ -37,13 +37,13 @@ struct due {
 
 struct chunk {
 	uint64_t epoch;        /* current epoch, numbered as in learn_begin(); 0: none yet */
-	uint32_t begun, ended; /* number of tasks of the epoch that have begun, ended */
+	uint32_t begun, ended; /* numbers of tasks of the epoch that have begun and that have ended */
 	uint64_t op;           /* op of the last task that began */
 	uint32_t server;       /* index of its graph server */
 	struct vec *stash;
 	uint64_t stash_step[GCN_LAYERS];
 	struct vec *z, *error, *back;                  /* gathered rows of layer 1; outputs, then their gradient; gathered gradients */
-	struct rows made[DIRECTIONS], own[DIRECTIONS]; /* newest rows; rows visible on its server */
+	struct rows made[DIRECTIONS], own[DIRECTIONS]; /* newest rows; the rows that are visible on its server */
 	struct due *due;
 	uint32_t n_due, cap_due;
 };
@@ -185,7 +185,7 @@ static void cut(struct learn *l, struct gcn *s, uint32_t chunks)
 	for (uint32_t c = 0; c < chunks; c++)
 		for (uint32_t i = s->start[c]; i < s->start[c + 1]; i++)
 			s->chunk_of[i] = c;
-	add_view(l, s); /* [0]: rows scattered to all servers */
+	add_view(l, s); /* view [0] has the rows scattered to all servers */
 }
 
 /* ---- gathers ---- */
@@ -513,7 +513,7 @@ static void end_task(struct learn *l, struct gcn *s, struct effect *e)
 	struct chunk *c = &s->chunk[e->u.chunk];
 	enum task_of_chunk task = task_of(&e->u);
 	if (c->epoch != e->iteration || task != c->ended)
-		return; /* relaunched: the other op has ended first */
+		return; /* a relaunched task: the other op has ended first */
 	c->ended++;
 	if (task == APPLY_0)
 		keep_rows(l, &c->own[FORWARD], c->made[FORWARD]);

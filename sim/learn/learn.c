@@ -79,7 +79,7 @@ static void remove_flight(struct learn *l, struct flight *f)
 		size_t want = place_of(l, g->op, g->first_device);
 		if (((i - want) & mask) < ((i - hole) & mask))
 			continue;
-		struct flight moved = l->flight[hole]; /* the empty place keeps its memory for the next group */
+		struct flight moved = l->flight[hole]; /* the empty place keeps its memory for reuse */
 		l->flight[hole] = *g;
 		*g = moved;
 		hole = i;
@@ -197,11 +197,11 @@ static int check_update(const struct learn *l, double time_s, uint64_t op, const
 	uint32_t n_group, struct orr_error *err)
 {
 	if ((unsigned)u->kind > ORR_WEIGHT_GRADIENT)
-		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: update of unknown kind %d", (unsigned long long)op, time_s,
-			(int)u->kind);
+		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: update of kind %d: expected a known kind",
+			(unsigned long long)op, time_s, (int)u->kind);
 	if (l->gcn && u->kind < ORR_GATHER)
-		return orr_fail(err, ORR_EINPUT, "learn.problem=gcn: the policy reports a %s, which has no graph: expected policy dorylus",
-			kind_name[u->kind]);
+		return orr_fail(err, ORR_EINPUT,
+			"learn.problem=gcn: the policy reports a %s: expected updates over a graph (policy dorylus)", kind_name[u->kind]);
 	if (!l->gcn && u->kind >= ORR_GATHER)
 		return orr_fail(err, ORR_EINPUT, "learn.problem: the policy reports a %s over a graph: expected learn.problem=gcn",
 			kind_name[u->kind]);
@@ -229,7 +229,8 @@ static int check_time(const struct learn *l, double time_s, uint64_t op, struct 
 {
 	if (isfinite(time_s) && time_s >= l->now)
 		return 0;
-	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: time decreases from %.9f s", (unsigned long long)op, time_s, l->now);
+	return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: expected at least %.9f s, the time of the previous op",
+		(unsigned long long)op, time_s, l->now);
 }
 
 /* ---- the two ends of an op ---- */
@@ -265,7 +266,8 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 	uint32_t n_group, struct orr_error *err)
 {
 	if (!n_updates)
-		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s has no updates", (unsigned long long)op, time_s);
+		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s has no updates: expected an op with updates",
+			(unsigned long long)op, time_s);
 	if (check_time(l, time_s, op, err))
 		return err->code;
 	for (uint32_t i = 0; i < n_updates; i++)
@@ -274,7 +276,8 @@ int learn_begin(struct learn *l, double time_s, uint64_t op, const struct orr_up
 	series_advance(l, time_s);
 	struct flight *f = take_off(l, op, group, n_group);
 	if (!f)
-		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: started twice", (unsigned long long)op, time_s);
+		return orr_fail(
+			err, ORR_EFAIL, "learn: op %llu at %.9f s: started twice: expected one start", (unsigned long long)op, time_s);
 	for (uint32_t i = 0, last = NO_EFFECT; i < n_updates; i++) {
 		uint32_t k = effect_new(l);
 		*(last == NO_EFFECT ? &f->first_effect : &l->effect[last].next) = k;
@@ -302,8 +305,8 @@ int learn_end(struct learn *l, double time_s, uint64_t op, uint32_t first_device
 		return err->code;
 	struct flight *f = learn_is_in_flight(l, op, first_device) ? find(l, op, first_device) : NULL;
 	if (!f)
-		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: ends on device %u without a start there", (unsigned long long)op,
-			time_s, first_device);
+		return orr_fail(err, ORR_EFAIL, "learn: op %llu at %.9f s: ends on device %u: expected a start on this device before",
+			(unsigned long long)op, time_s, first_device);
 	series_advance(l, time_s);
 	for (uint32_t i = f->first_effect; i != NO_EFFECT;) {
 		uint32_t next = l->effect[i].next;

@@ -100,7 +100,7 @@ struct learn_point {
 	uint64_t updates;
 	double loss;       /* INFINITY if the parameters have diverged */
 	double accuracy;   /* LEARN_GCN: a fraction; else NAN */
-	double worst;      /* largest value over the replicas; NAN unless requested */
+	double worst;      /* largest value over the replicas; NAN: not requested */
 	double dispersion; /* mean over replicas of |x_i - mean x|^2 */
 };
 

@@ -83,7 +83,7 @@ void problem_shard(const struct problem *p, uint32_t device, uint32_t *first, ui
 	}
 	uint64_t s = device % shards;
 	if (p->config.split == LEARN_SPLIT_EVEN) {
-		uint64_t longer = rows % shards; /* the first shards have one row more */
+		uint64_t longer = rows % shards; /* the first shards have one row more than the others */
 		*first = (uint32_t)(s * (rows / shards) + (s < longer ? s : longer));
 		*n = (uint32_t)(rows / shards + (s < longer));
 		return;
@@ -101,7 +101,7 @@ static int wrong(struct orr_error *err, const char *key, const char *what)
 
 static int check(const struct learn_config *c, struct orr_error *err)
 {
-	const uint64_t most = UINT64_C(1) << 31; /* numbers in the data, and parameters */
+	const uint64_t most = UINT64_C(1) << 31; /* number of values in the data, and number of parameters */
 	if ((unsigned)c->problem > LEARN_GCN)
 		return wrong(err, "problem", "expected least-squares, logistic, mlp, noise, none or gcn");
 	if (!c->inputs)

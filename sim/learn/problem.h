@@ -47,7 +47,7 @@ double problem_loss(const struct problem *p, const double *x, int threads); /* I
 /* Same, with *accuracy, a fraction; NAN unless LEARN_GCN. */
 double problem_evaluate(const struct problem *p, const double *x, int threads, double *accuracy);
 double problem_floor(const struct problem *p); /* NAN if unknown */
-/* Rows order[*first .. *first + *n) are the shard of a device. */
+/* The rows order[*first .. *first + *n) are the shard of a device. */
 void problem_shard(const struct problem *p, uint32_t device, uint32_t *first, uint32_t *n);
 
 #endif

@@ -43,7 +43,7 @@ double learn_dispersion(struct learn *l)
 	if (!n)
 		return 0;
 	double sum = 0;
-	for (size_t i = 0; i < dim; i++) { /* relative to the first replica, so that equal replicas give exactly 0 */
+	for (size_t i = 0; i < dim; i++) { /* sums are relative to the first replica, so that equal replicas give exactly 0 */
 		double first = l->replica[0]->x->v[i], total = 0, squares = 0;
 		for (size_t k = 1; k < n; k++)
 			total += l->replica[k]->x->v[i] - first;

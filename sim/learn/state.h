@@ -22,14 +22,14 @@ struct past {
 	struct vec *u;      /* for a gradient: the velocity of the pushes, including this gradient; NULL until used */
 	uint64_t number;    /* number of the value: 1, 2, ..; 0: none yet, v is zero */
 	uint64_t iteration; /* iteration, as in learn_begin(); 0: unknown */
-	uint64_t pushes;    /* number of pushes before the gradient's parameters were read; for a sum: total over its gradients */
+	uint64_t pushes;    /* number of pushes before the parameters of the gradient were read; for a sum: total over its gradients */
 	uint32_t count;     /* gradients in it */
 };
 struct history {
 	struct past now, *old; /* old: oldest first */
 	uint32_t n_old;
-	bool is_read, is_used; /* is_read: messages read the value; is_used: the device itself uses it. Old values are kept unless
-				* only the device uses them */
+	bool is_read, is_used; /* is_read: messages read the value; is_used: the device itself uses the value. Replaced values are kept
+				  unless only the device uses them */
 };
 
 struct span {
@@ -53,10 +53,11 @@ struct replica {
 	struct history g, sum;
 	struct vec *velocity;         /* velocity of local updates; NULL until used */
 	struct vec *pushed;           /* velocity of pushes, up to and including gradient number pushed_at */
-	uint64_t pushed_at, x_pushes; /* x_pushes: pushes seen when x was last pulled, or changed from the inbox */
+	uint64_t pushed_at, x_pushes; /* x_pushes: number of pushes when x was last pulled, or last changed from the inbox */
 	struct vec **window;          /* the last gradients, oldest first */
 	uint64_t *window_pushes;
-	double inbox_count, inbox_pushes; /* number of gradients in the inbox (all slices of one count as one), and of their pushes */
+	double inbox_count,
+		inbox_pushes; /* number of gradients in the inbox (all slices of a gradient count as one), and of their pushes */
 	uint32_t n_window, cap_window;
 	struct rng rng;
 	uint32_t *shard, n_shard, next_row; /* rows in the order of the current pass */
@@ -85,9 +86,9 @@ struct effect {
 	struct vec *snapshot; /* input of the update when the op started */
 	bool is_slice;        /* the snapshot holds the slice only */
 	uint64_t iteration;   /* iteration of its op; 0: unknown */
-	uint64_t pushes;      /* number of pushes before its input, as in struct past */
+	uint64_t pushes;      /* number of pushes before its input was read, as in struct past */
 	uint32_t count;
-	uint32_t next; /* next effect of its op, or of the free list; NO_EFFECT: the last */
+	uint32_t next; /* next effect of the same op, or of the free list; NO_EFFECT: none */
 };
 #define NO_EFFECT UINT32_MAX
 
@@ -130,8 +131,8 @@ struct learn {
 	uint64_t updates, pushes;  /* counts: all slices of a push are one push; updates from an inbox are included */
 	double staleness, n_stale; /* staleness: sum over n_stale gradients */
 	bool has_server;           /* flag: at least one push */
-	uint64_t history_needed;   /* required history; 0: learn.history sufficed so far */
-	bool is_due;               /* evaluate the loss when time advances */
+	uint64_t history_needed;   /* required history; 0: learn.history has sufficed so far */
+	bool is_due;               /* the loss is evaluated when time advances */
 	uint64_t next_eval_update;
 	double next_eval_sample;
 	struct learn_point *point;

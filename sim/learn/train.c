@@ -21,13 +21,13 @@
  */
 struct worker_budget {
 	uint64_t closed_from;    /* first closed iteration, as in learn_begin(); 0: the worker is open */
-	double counted, applied; /* number of counted gradients; number of gradients that an update has used in all their slices */
+	double counted, applied; /* number of counted gradients; number of gradients that an update has applied in all their slices */
 	bool is_worker;          /* the device has begun a gradient */
 };
 struct budget {
 	double max_samples, batch;
 	double samples;               /* samples of counted gradients, including those still in flight */
-	double first_iteration;       /* samples of the first iteration, refused ones included */
+	double first_iteration;       /* samples of the first iteration, including refused gradients */
 	uint64_t last_iteration;      /* last iteration with a counted gradient */
 	uint64_t ended;               /* iterations */
 	bool is_asynchronous;         /* updates of one worker apply independently of the other workers */
@@ -200,8 +200,7 @@ static bool is_enough(void *ctx, double time_s)
 	}
 	if (s->budget.ended == PATIENCE && s->budget.samples == 0 && !s->error.code)
 		orr_fail(&s->error, ORR_EFAIL,
-			"%d iterations without a gradient: the policy reports no updates of the parameters "
-			"(orr_updates)",
+			"%d iterations without a gradient: expected a policy that reports updates of the parameters (orr_updates)",
 			PATIENCE);
 	return s->error.code || learn_reached(s->learn) || is_over;
 }

@@ -56,7 +56,7 @@ static void add_copy(cJSON *to, const char *key, const cJSON *from, const char *
 		cJSON_AddItemToObject(to, key, cJSON_Duplicate(v, 1));
 }
 
-/* Splits an entry with two policies into an entry of each half. */
+/* Splits an entry with two policies into one entry for each world. */
 static int split_pair(const cJSON *o, int i, cJSON *jobs, cJSON *serve, struct orr_error *err)
 {
 	static const char *const known[] = { "policy", "serve", "label", "set", "serve_set", "plugin_sha256", "files_sha256",
@@ -124,7 +124,7 @@ static int half(const cJSON *o, const char *world, cJSON **out, struct orr_error
 		return orr_fail(err, ORR_EINPUT, "scenario: $.%s: expected an object, the scenario of that world", world);
 	for (int i = 0; shared_keys[i]; i++)
 		if (cJSON_GetObjectItemCaseSensitive(part, shared_keys[i]))
-			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: is a key of the mixed scenario: write $.%s", world,
+			return orr_fail(err, ORR_EINPUT, "scenario: $.%s.%s: is a key of the mixed scenario: expected $.%s", world,
 				shared_keys[i], shared_keys[i]);
 	*out = cJSON_Duplicate(part, 1);
 	cJSON_AddStringToObject(*out, "world", world);
@@ -162,7 +162,7 @@ static int resolve_halves(const cJSON *o, struct mixed_state *m, struct orr_erro
 	return rc ? rc : resolve_policies(o, m, err);
 }
 
-/* Adds the half's path, $.jobs or $.serve, before that of the message. */
+/* Adds the path of the part, $.jobs or $.serve, before the path in the message. */
 static int blame(const char *half, struct orr_error *err)
 {
 	static const char before[] = "scenario: ";
@@ -266,7 +266,7 @@ static int open_mixed(struct scenario *s, struct orr_error *err)
 static void close_mixed(struct scenario *s)
 {
 	struct mixed_state *m = s->state;
-	mem_free(s->policy); /* the half owns its contents */
+	mem_free(s->policy); /* the part owns its contents */
 	s->policy = NULL;
 	s->n_policies = 0;
 	scenario_close(m->jobs);
@@ -298,7 +298,7 @@ static void configure_halves(const struct mixed_state *m, size_t i, struct mixed
 		const struct serve_state *serve = m->serve->state;
 		c->serve = serve->config;
 		c->serve.used = &serve->used[i];
-		c->serve.failures = m->failures; /* failures of the whole cluster; they enable node failures in the service */
+		c->serve.failures = m->failures; /* failures of the whole cluster; with them, nodes of the service can fail */
 		c->serve_policy = p->entry.policy;
 		c->serve_args = p->args;
 		c->placement = serve->placement;

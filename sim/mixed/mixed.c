@@ -230,8 +230,7 @@ static void loop(struct mixed *m)
 		if (!eng_next_time(m->engine, &t))
 			break; /* waiting jobs or replicas need nodes that never return */
 		if (t > INT64_MAX / 2) {
-			orr_fail(&m->error, ORR_EFAIL,
-				"the run has not ended after 146 years, the end of the clock (--until sets an earlier end)");
+			orr_fail(&m->error, ORR_EFAIL, "the run has not ended after 146 years, the end of the clock: expected --until");
 			break;
 		}
 		if (t > m->config->until_ns) {

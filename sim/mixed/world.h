@@ -30,9 +30,9 @@ struct mixed {
 	/* replicas */
 	struct pool_alloc *held; /* copies of the jobs' allocations */
 	size_t n_held, cap_held;
-	bool is_serve_short; /* a replica waits because no GPUs were free */
+	bool is_serve_short; /* a replica waits because no GPUs are free */
 	uint64_t given;      /* number of times that replicas released GPUs */
-	uint64_t seen_given; /* sum of `given` and jobs_given() at the replicas' last attempt */
+	uint64_t seen_given; /* sum of `given` and jobs_given() at the last attempt to place replicas */
 	uint64_t reclaims, jobs_reclaimed;
 
 	/* nodes */
@@ -44,7 +44,7 @@ struct mixed {
 	size_t n_fences, cap_fences;
 	uint32_t nodes_away; /* number of nodes that are down or were given notice */
 	int64_t notice_ns, row_ns;
-	uint64_t rows_ahead;  /* number of rows that are known and have not happened */
+	uint64_t rows_ahead;  /* number of rows that are known but have not happened yet */
 	bool failure_pending; /* an event that makes the next row known is pending */
 
 	uint64_t checked_pool; /* pool->changes at the last check */

@@ -103,7 +103,7 @@ uint32_t coll_chunks(const struct coll_shape *s)
 
 /* ---- rings ---- */
 
-/* Disjoint rings of equal size. Position i of ring q is rank q * ring_step + i * step. The pieces of its block are q * block_ring +
+/* Disjoint rings of equal size: position i of ring q is rank q * ring_step + i * step. The pieces of its block are q * block_ring +
  * i * block_step + j * stride, j < n_pieces. */
 struct rings {
 	uint32_t size, n, ring_step, step;
@@ -258,7 +258,7 @@ static uint32_t member(uint32_t v, uint32_t extra)
 static void exchange(
 	struct coll_plan *p, uint32_t size, uint32_t extra, uint32_t distance, bool is_near, bool is_scatter, double piece_bytes)
 {
-	/* Near: halves by the lowest bit first, so size / (2 d) pieces remain at distance d. Far: d pieces. */
+	/* Near: the lowest bit is halved first, so size / (2 d) pieces remain at distance d. Far: d pieces. */
 	uint32_t half = is_near ? size / 2 / distance : distance;
 	for (uint32_t v = 0; v < size; v++) {
 		uint32_t partner = v ^ distance, who = is_scatter ? partner : v, low = 0;

@@ -25,7 +25,7 @@ struct coll_send {
 	double bytes;
 	uint32_t piece, n_pieces, stride, advance;
 	bool adds;    /* the receiver adds the data (reductions); false: it stores them */
-	bool follows; /* the message follows another one of the same pair, so it has no latency */
+	bool follows; /* the message follows another one of the same pair, so it adds no latency */
 };
 
 struct coll_phase {

@@ -76,7 +76,7 @@ static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wir
 		double_tree_rounds((uint32_t)islands, false, (uint32_t)c, &rounds, &loads);
 		depth = rounds - c + 1;
 	} else {
-		fill -= 1; /* the last of these rounds is the first of the c rounds */
+		fill -= 1; /* the last of these rounds coincides with the first of the c rounds */
 		depth = s->inner > 1;
 		w = inside;
 	}
@@ -86,8 +86,8 @@ static double multi_tree_s(const struct coll_shape *s, struct wire w, struct wir
 static double direct_s(const struct coll_shape *s, struct wire w, struct wire inside)
 {
 	double n = s->n, m = s->inner;
-	if (s->op == ORR_ALL_TO_ALL && s->inner > 1 && s->inner < s->n) /* the rank's shares of the NICs, and of its link inside the
-									 * island */
+	if (s->op == ORR_ALL_TO_ALL && s->inner > 1 &&
+		s->inner < s->n) /* shares of a rank in the NICs, and in its link inside the island */
 		return fmax(w.a + (n - m) / n * s->bytes / w.B, inside.a + (m - 1) / n * s->bytes / inside.B);
 	if (s->op == ORR_BROADCAST || s->op == ORR_REDUCE)
 		return w.a + (n - 1) * s->bytes / w.B;

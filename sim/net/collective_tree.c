@@ -160,7 +160,7 @@ void pipeline_plan(struct coll_plan *plan, const struct pipeline *p, bool is_up,
 	uint32_t rounds = p->chunks + p->depth - 1, low, high, next_low, next_high;
 	for (uint32_t r = 0, repeat; r < rounds; r += repeat) {
 		window(p, is_up, r, &low, &high);
-		bool is_first = p->is_stream && r < p->depth; /* a depth sends its first chunk */
+		bool is_first = p->is_stream && r < p->depth; /* in this round a depth sends its first chunk */
 		for (repeat = 1; !is_first && r + repeat < rounds; repeat++) {
 			window(p, is_up, r + repeat, &next_low, &next_high);
 			if (next_low != low || next_high != high)

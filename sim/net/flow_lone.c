@@ -83,7 +83,7 @@ void flow_unlone_entries(struct flownet *f, uint32_t link)
 		if (group == FLOW_NONE)
 			continue;
 		flow_unlone(f, group);
-		return; /* a link of a lone group carries flows of no other group */
+		return; /* a link of a lone group carries only flows of that group */
 	}
 }
 

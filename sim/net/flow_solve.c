@@ -68,7 +68,7 @@ static void survey_flows(struct flownet *f, const uint32_t *flow, uint32_t n, ui
 		for (const struct net_hop *h = f->hop + p->hop, *end = h + p->n_hops; h < end; h++) {
 			struct link_fill *c = &f->fill[h->link];
 			double share = h->share;
-			if (h->link == group) { /* summed in a register: repeated writes to one address are slow */
+			if (h->link == group) { /* summed in a register, because repeated writes to one address are slow */
 				group_share += share;
 				on_group++;
 				continue;
@@ -106,7 +106,7 @@ static void survey(struct flownet *f)
 	for (uint32_t i = 0; i < f->seen.n; i++) {
 		const struct net_link *l = &f->link[f->seen.v[i]];
 		struct link_fill *c = &f->fill[f->seen.v[i]];
-		c->room = c->all_free == l->n_entries ? l->capacity : c->all_room; /* exact if all flows are free */
+		c->room = c->all_free == l->n_entries ? l->capacity : c->all_room; /* this is exact if all flows are free */
 		c->weight = c->weight_full = c->all_weight;
 		c->n_free = c->all_free;
 		c->free_top = 0;
@@ -198,7 +198,7 @@ static uint32_t fix_link(struct flownet *f, uint32_t link, double level)
 
 static double least_of_others(const struct offered *q, uint32_t n)
 {
-	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level; /* INFINITY for n = 1 */
+	return n > 2 && q[2].level < q[1].level ? q[2].level : q[1].level; /* INFINITY if n is 1 */
 }
 
 /* Fills the links. A link's offer never decreases when other links are fixed, so a stale offer in the queue is at most the present
@@ -300,7 +300,7 @@ static void settle(struct flownet *f)
 		l->fixed_top = fmax(c->free_top, c->all_free < l->n_entries ? l->fixed_top : 0);
 		l->n_updates += 2 * c->all_free;
 		c->all_free = 0;
-		/* Flows that joined a fixed group take its level, within SAME. */
+		/* Flows that joined a fixed group take its level, which differs by at most SAME. */
 		if (l->n_group && (l->is_free || l->level == INFINITY))
 			l->level = c->level;
 		l->is_free = false;

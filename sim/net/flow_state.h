@@ -42,13 +42,13 @@ struct net_flow {
 struct net_hop {
 	double share; /* load x weight: rate of the flow on the link at level 1 */
 	uint32_t link;
-	uint32_t at; /* index in the link's entries, while the flow drains */
+	uint32_t at; /* index of the flow in the entries of the link, while the flow drains */
 };
 
 struct link_entry {
 	double share; /* of the hop */
 	uint32_t flow, hop;
-	uint32_t peer; /* the other link of a flow that has two links with this share; else FLOW_NONE */
+	uint32_t peer; /* the other link of a flow that has exactly two links with this share; else FLOW_NONE */
 };
 
 struct net_link {
@@ -56,7 +56,7 @@ struct net_link {
 	double level;             /* INFINITY: no group */
 	double clock, clock_time; /* the clock's reading at clock_time */
 	double used;              /* sum of share x level over entries with a level */
-	double fixed_top;         /* upper bound on the levels of its fixed flows */
+	double fixed_top;         /* upper bound on the levels of the fixed flows of the link */
 	double group_share;       /* sum of the group's shares */
 	double lone_until;        /* above 0: the group is lone, up to this level (flow_lone.c) */
 	double carried;           /* bytes carried by flows that have ended */
@@ -64,9 +64,9 @@ struct net_link {
 	uint32_t *group;
 	uint32_t n_entries, cap_entries, n_group, cap_group;
 	uint32_t n_updates;       /* number of updates of `used` since it was last recomputed */
-	uint32_t n_settings;      /* number of settings of the clock since it last started at 0 */
+	uint32_t n_settings;      /* number of updates of the clock since it last started at 0 */
 	uint32_t due_at;          /* place in due[] */
-	bool is_touched, is_free; /* is_free: its group is part of the solve */
+	bool is_touched, is_free; /* is_free: the group of the link is part of the solve */
 };
 
 /* State of a link during a solve. */
@@ -75,9 +75,9 @@ struct link_fill {
 	double level;                /* level at which the link is the bottleneck of free flows; -1: it is no bottleneck */
 	double free_top;             /* highest level of one of its free flows */
 	uint32_t n_free;             /* without a rate */
-	uint32_t all_free;           /* number of free flows; 0: not seen in this solve */
+	uint32_t all_free;           /* number of free flows; 0: the link is not part of this solve yet */
 	double all_room, all_weight; /* values of room and weight before any free flow has a rate */
-	double weight_full;          /* weight when it was last recomputed */
+	double weight_full;          /* value of weight when it was last recomputed */
 };
 
 struct timed {
@@ -107,7 +107,7 @@ struct flownet {
 	struct net_flow *flow;
 	struct flow_path *path;
 	uint32_t *bottleneck; /* the link to whose group the flow belongs; FLOW_NONE before the first solve */
-	uint32_t *next;       /* values during a solve; else FLOW_FIXED */
+	uint32_t *next;       /* values during a solve; outside a solve, FLOW_FIXED */
 	uint32_t n_flows, cap_flows, n_active, n_draining;
 	struct flow_list spare; /* free slots */
 	struct net_hop *hop;

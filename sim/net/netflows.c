@@ -61,7 +61,7 @@ static uint32_t same_step(struct runner *r, uint32_t step)
 	return step;
 }
 
-/* Copies the times of an equal step: the network is idle, so both take equally long. */
+/* Copies the times of an equal step. Both start on an idle network, so both take equally long. */
 static void copy_step(struct runner *r, uint32_t step, uint32_t like)
 {
 	struct netflows *n = r->n;
@@ -142,7 +142,7 @@ static int run_all(struct runner *r)
 	}
 	if (r->finished == n->n_flows)
 		return ORR_OK;
-	return orr_fail(r->err, ORR_EFAIL, "%s: %u of %u flows never end: their rate is too small for their bytes", n->flows_name,
+	return orr_fail(r->err, ORR_EFAIL, "%s: %u of %u flows never end: expected higher bandwidths or fewer bytes", n->flows_name,
 		n->n_flows - r->finished, n->n_flows);
 }
 

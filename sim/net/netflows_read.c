@@ -157,7 +157,7 @@ static int read_flows(struct netflows *n, struct lines *in, struct orr_error *er
 	memset(r.last_route, 0xff, n->n_links * sizeof *r.last_route);
 	while (r.table && (rc = table_next(r.table, NULL, NULL, err)) == 1) {
 		if (n->n_flows == MOST_ROWS)
-			rc = lines_fail(in, err, "more than %d flows: expected at most that many", MOST_ROWS);
+			rc = lines_fail(in, err, "too many flows: expected at most %d", MOST_ROWS);
 		if (rc != 1 || read_flow(&r)) {
 			rc = -1;
 			break;

@@ -169,7 +169,7 @@ static void sort_by_sign(struct partition *p, uint32_t from, uint32_t count)
 	mem_free(v);
 }
 
-/* Returns the end of the run of equal signs that starts at index i. */
+/* Returns the end of the run of equal signatures that starts at index i. */
 static uint32_t run_end(const struct partition *p, uint32_t i, uint32_t end)
 {
 	uint64_t sign = p->sign[p->element[i]];
@@ -359,7 +359,7 @@ void quotient_link(const struct quotient *q, uint32_t link_class, struct flow_li
 		*members = q->link_members[link_class];
 }
 
-/* A flow crosses `times` links of a class, and each of these links carries the same number of flows of its class. */
+/* A flow crosses `times` links of a class. Each of these links carries the same number of flows of the flow's class. */
 uint32_t quotient_route(const struct quotient *q, uint32_t flow_class, struct flow_hop out[TOPO_MAX_HOPS])
 {
 	uint32_t f = q->flow_first[flow_class], n = 0, times[TOPO_MAX_HOPS];

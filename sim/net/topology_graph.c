@@ -18,7 +18,7 @@ enum { FAR = UINT8_MAX, MAX_TABLE = 512 << 20 };
 struct topo_graph {
 	uint32_t n;                    /* ports, then switches */
 	uint32_t *first, *link, *head; /* out-links of each vertex, and their ends */
-	uint32_t *anchor;              /* by port: the vertex whose row it uses */
+	uint32_t *anchor;              /* by port: the vertex whose row of the table the port uses */
 	uint32_t *row;                 /* row by anchor */
 	uint8_t *distance;             /* row x vertex */
 	uint32_t n_ports;
@@ -109,7 +109,7 @@ static uint32_t distance_to(const struct topo_graph *g, uint32_t v, uint32_t por
 	return d == FAR ? FAR : d + (a != port);
 }
 
-/* Ports of one anchor have the same distances: checks the first only. */
+/* Ports of one anchor have the same distances, so only the first is checked. */
 static int check_joined(const struct topo *t, const struct topo_graph *g, const char *path, const struct cluster *c, struct orr_error *err)
 {
 	const struct topo_shape *s = t->shape;

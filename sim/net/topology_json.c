@@ -104,7 +104,7 @@ static uint32_t *name_slot(struct names *names, const char *text)
 static void name_ports(struct names *names, const struct topo *t, const struct cluster *c)
 {
 	uint32_t nics = t->shape->nics;
-	for (int pass = 0; pass < 2; pass++) /* a node's own name has precedence over another node's "nodeN" */
+	for (int pass = 0; pass < 2; pass++) /* the name of a node has precedence over the name "nodeN" of another node */
 		for (uint32_t p = 0; p < t->shape->n_ports; p++) {
 			char name[192], nic[32] = "";
 			if (nics > 1)

@@ -57,7 +57,7 @@ int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_a
 	f->has_rails = orr_arg_bool(a, "rails");
 	if (f->has_rails && ((f->leaves && f->leaves != s->nics) || f->per_leaf))
 		return orr_fail(err, ORR_EINPUT,
-			"%s: rails: the number of leaves is the number of NICs per node (%u): expected neither leaves nor ports", where,
+			"%s: rails: expected neither leaves nor ports, because there are as many leaves as NICs per node (%u)", where,
 			s->nics);
 	if (f->has_rails)
 		f->leaves = s->nics;
@@ -113,7 +113,7 @@ int shape_fat_tree(struct topo *t, const struct cluster *c, const struct orr_arg
 	(void)c;
 	struct topo_shape *s = t->shape;
 	uint32_t k = (uint32_t)orr_arg_int(a, "k"), h = k / 2;
-	if (!k) /* the smallest k that holds the hosts */
+	if (!k) /* the smallest k with enough ports for the hosts */
 		for (k = 2, h = 1; (uint64_t)k * h * h < s->n_ports; h++, k += 2)
 			;
 	if (k % 2)

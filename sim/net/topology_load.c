@@ -47,7 +47,7 @@ struct kind {
 	enum topo_kind kind;
 	const struct orr_param *options;
 	int (*build)(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
-	bool is_direct; /* cables end at nodes instead of NICs */
+	bool is_direct; /* cables end at nodes, not at NICs */
 };
 
 static const struct kind kinds[] = {

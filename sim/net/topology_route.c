@@ -24,7 +24,7 @@ uint32_t topo_route(const struct topo *t, uint32_t src, uint32_t dst, uint64_t k
 	if (s->whole) {
 		n = topo_route(s->whole, s->endpoint_of[src], s->endpoint_of[dst], key, out);
 		for (uint32_t i = 0; i < n; i++) {
-			if (s->link_here[out[i]] == NO_LINK) /* the part has no GPU at this NIC */
+			if (s->link_here[out[i]] == NO_LINK) /* the part has no GPU that uses this NIC */
 				return topo_route(t, src, dst, key & ~TOPO_RAIL, out);
 			out[i] = s->link_here[out[i]];
 		}

@@ -73,7 +73,8 @@ uint32_t shape_link(struct topo *t, double capacity_Bps, double latency_s, uint3
 /* Adds the links of a port to and from a switch: "host3.up", or "host3.nic1.up" if the node has several NICs. */
 void shape_nic(struct topo *t, uint32_t port, uint32_t sw);
 
-/* Build the kinds. The common fields of the shape are filled in; where: prefix of messages ("topology \"star\""). */
+/* Build the kinds of topologies. The caller has filled in the common fields of the shape. where: prefix of messages ("topology \"star\"").
+ */
 int shape_star(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_racks(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);
 int shape_leaf_spine(struct topo *t, const struct cluster *c, const struct orr_args *a, const char *where, struct orr_error *err);

@@ -18,7 +18,7 @@
 /* Values by part of the model (a stage of the draft). */
 struct part {
 	double forward_s, backward_s; /* times of the slowest group, with recomputation and the all-reduces of shards */
-	double out_s;                 /* time of the messages to the next part */
+	double out_s;                 /* time of the messages to the next part of the model */
 	double params;                /* of one GPU */
 };
 
@@ -126,7 +126,7 @@ struct pipe {
 	struct pass *order;                       /* [set][2 m v] */
 	uint32_t *next;                           /* by set */
 	double *free_s;                           /* end of the latest pass, by set */
-	double *forward_in, *backward_in;         /* arrivals, [part * m + micro]; NAN: not known yet */
+	double *forward_in, *backward_in;         /* arrival times, [part * m + micro]; NAN: not known yet */
 	double *forward_link_s, *backward_link_s; /* time until which the link of each part is busy */
 };
 

@@ -151,7 +151,7 @@ static bool needs_cluster(const struct scenario *s)
 	return !embeddings_named(orr_arg_text(s->keys, "model"));
 }
 
-/* Loads the device of the lookups. A file of -o is a served model, which needs their times. */
+/* Loads the device of the lookups. With -o, the plan file is a served model, which contains the times of lookups. */
 static int open_server(struct scenario *s, struct plan_state *t, struct orr_error *err)
 {
 	const char *device = orr_arg_text(s->keys, "device");
@@ -248,7 +248,7 @@ static int write_plan(const struct run_result *r, const char *path, struct orr_e
 	const char *note = result_find_note(r, "plan-file");
 	cJSON *o = note ? cJSON_Parse(note) : NULL;
 	if (!o)
-		return orr_fail(err, ORR_EFAIL, "%.200s: the run of %.100s has no plan to write", path, r->label);
+		return orr_fail(err, ORR_EFAIL, "%.200s: policy %.100s found no plan to write", path, r->label);
 	char *text = cJSON_Print(o);
 	int rc = write_text(path, text, err);
 	cJSON_free(text);
@@ -291,7 +291,7 @@ static int keep_interrupted(const struct scenario *s, const struct run_result *r
 	int rc = path ? write_plan(r, path, err) : ORR_OK;
 	if (rc)
 		return rc;
-	return orr_fail(err, ORR_EFAIL, "%.100s: interrupted after %.0f evaluations; the best plan so far takes %.6g s%s%.200s", r->label,
+	return orr_fail(err, ORR_EFAIL, "%.100s: interrupted after %.0f evaluations: the best plan so far takes %.6g s%s%.200s", r->label,
 		used ? used->value : 0, iteration_of(r), path ? " and is in " : " (-o FILE keeps it)", path ? path : "");
 }
 
@@ -301,7 +301,7 @@ static int run_plan(
 	const struct plan_state *t = s->state;
 	const struct scenario_policy *p = &s->policy[i];
 	unsigned used = 0;
-	/* A book opens all of its scenarios before it runs them. */
+	/* A scenario book opens all of its scenarios before it runs them. */
 	if (t->is_held)
 		embed_table_hold(t->table);
 	int rc = plan_run(&t->problem, p->entry.policy, p->args, p->label, k, r, &used, progress, ctx, err);

@@ -23,7 +23,7 @@ unsigned plan_used(const struct scenario *s, size_t i)
 	}
 #define CHANGES(name) CONDITION(name##_changes, setting_costs_change(&STATE->set, s->cluster, STATE->dnn, STATE->costs, #name))
 
-/* The world has no training state for embeddings, so these conditions are first in the table. */
+/* Embeddings have no training state, so these conditions are first in the table. */
 CONDITION(trains, !STATE->table)
 CONDITION(has_codes, STATE->table != NULL)
 CONDITION(is_other_batch, STATE->problem.global_batch<32. * s->cluster->gpus || STATE->problem.global_batch> 32. * s->cluster->gpus)

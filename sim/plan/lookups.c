@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lookups of a code of embedding tables on a device, and the served model of the code. Formulas: docs/models/embed.md#lookups. */
+/* Lookups of compressed embedding tables on a device, and the served model of such a table. Formulas: docs/models/embed.md#lookups. */
 #include "plan/world.h"
 
 #include "base/sbuf.h"

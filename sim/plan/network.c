@@ -84,7 +84,7 @@ static bool is_one_node(const struct orr_plan *p, const uint32_t *gpu, uint32_t 
 	return true;
 }
 
-/* Returns the time inside a node: by the measured law if the executor uses it, else of a ring over the GPUs' links. */
+/* Returns the time inside a node: by the measured law if the executor uses this law, else that of a ring over the links of the GPUs. */
 static double inside_s(const struct orr_plan *p, const uint32_t *gpu, uint32_t n, double bytes)
 {
 	const struct topo *t = p->of->config.topo;

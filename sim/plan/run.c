@@ -226,8 +226,9 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 	double worst = 0;
 	if (!n)
 		return orr_fail(err, ORR_EFAIL,
-			"policy %.100s: no plan fits (%llu of %llu evaluated plans need more memory than a GPU has)", p->label,
-			(unsigned long long)p->unfit, (unsigned long long)p->used);
+			"policy %.100s: no plan fits: %llu of %llu evaluated plans need more memory than a GPU has: expected more GPUs or "
+			"memory",
+			p->label, (unsigned long long)p->unfit, (unsigned long long)p->used);
 	for (uint32_t i = 0; i < n && p->of->checked; i++) {
 		struct orr_error e = { 0 };
 		execute_one(p, &list[i], &best, &which, &worst, &e);
@@ -237,7 +238,7 @@ static int report(struct orr_plan *p, struct run_result *r, struct orr_error *er
 		}
 	}
 	if (p->of->checked && !which)
-		return orr_fail(err, why.code, "policy %.100s: the executor refuses the plan: %.500s", p->label, why.text);
+		return orr_fail(err, why.code, "policy %.100s: the plan cannot be executed: %.500s", p->label, why.text);
 	const struct plan_copy *c = which ? which : &list[0];
 	*p->uses |= n > 1 || !p->of->checked ? PLAN_USED_CHECKED : 0;
 	note_choice(p, c, r);
@@ -266,7 +267,8 @@ static int search(struct orr_plan *p, const struct orr_plan_ops *ops, const stru
 		watch_leave(p->watch);
 	interrupt_end();
 	if (!p->error.code && (rc || e.code))
-		search_fail(p, e.code ? e.code : ORR_EFAIL, "%s", e.code ? e.text : "search() failed without a message");
+		search_fail(p, e.code ? e.code : ORR_EFAIL, "%s",
+			e.code ? e.text : "search() failed without a message: expected a message in *err");
 	p->is_ended = true;
 	if (p->error.code && err)
 		*err = p->error;

@@ -16,10 +16,10 @@ struct plan_state {
 	const struct device *device[CLUSTER_MAX_TYPES];
 	struct plan_problem problem;
 	struct embed_table *table; /* embeddings only; the members above are then NULL, except the problem's budget and seed */
-	bool is_held;              /* the vectors of the table are in memory during runs */
+	bool is_held;              /* runs hold the vectors of the table in memory */
 	struct device *server;     /* embeddings only: device of the lookups; NULL: none is given */
 	cJSON *header;
-	atomic_uint *used; /* inputs used, by policy, over all replications: enum plan_use and enum step_use */
+	atomic_uint *used; /* inputs that a policy used, over all replications: enum plan_use and enum step_use */
 };
 
 extern const struct world_effect plan_effects[];

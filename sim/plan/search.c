@@ -70,7 +70,8 @@ static bool is_open(struct orr_plan *p, const char *what, const void *draft)
 	if (p->error.code)
 		return false;
 	if (p->is_ended || !draft) {
-		search_fail(p, ORR_EFAIL, "%s: %s", what, draft ? "called after search() has returned" : "a pointer is NULL");
+		search_fail(p, ORR_EFAIL, "%s: %s", what,
+			draft ? "expected a call before search() returns" : "a pointer is NULL: expected an object");
 		return false;
 	}
 	if (p->watch) {
@@ -195,7 +196,7 @@ void orr_plan_choose(struct orr_plan *p, const struct orr_plan_draft *d, double 
 		return;
 	closed_form(p, d, &value, &why);
 	if (!value.fits) {
-		search_fail(p, ORR_EFAIL, "the plan does not fit: %s", why.text);
+		search_fail(p, ORR_EFAIL, "the plan does not fit into memory: %s", why.text);
 		return;
 	}
 	plan_copy(&p->chosen, d, &value);

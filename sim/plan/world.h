@@ -21,12 +21,12 @@
 /* Inputs that a run depended on. The lower bits are those of enum step_use, for the executed plans. */
 enum plan_use {
 	PLAN_USED_BUDGET = 1 << 16,   /* the search ended because its budget was exhausted */
-	PLAN_USED_CHECKED = 1 << 17,  /* the number of plans executed at the end was not one */
+	PLAN_USED_CHECKED = 1 << 17,  /* the number of plans executed at the end differed from one */
 	PLAN_USED_EXECUTOR = 1 << 18, /* a plan was executed */
-	PLAN_USED_MESSAGES = 1 << 19, /* the time of a message was computed */
-	PLAN_USED_NETWORK = 1 << 20,  /* the time of a message between nodes was computed */
+	PLAN_USED_MESSAGES = 1 << 19, /* flag: the search computed the time of a message */
+	PLAN_USED_NETWORK = 1 << 20,  /* flag: the search computed the time of a message between nodes */
 	PLAN_USED_RANDOM = 1 << 21,   /* draws */
-	PLAN_USED_MAP = 1 << 22       /* the code of embedding tables has a map */
+	PLAN_USED_MAP = 1 << 22       /* flag: the compressed embedding tables have a map */
 };
 
 /* Data that all policies of a scenario share; constant during runs. */
@@ -139,7 +139,7 @@ int lower_run(const struct orr_plan *p, const struct orr_plan_draft *d, struct s
 void search_fail(struct orr_plan *p, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Returns whether the user has pressed Ctrl-C since interrupt_begin(). */
 bool search_is_interrupted(void);
-const volatile sig_atomic_t *search_interrupt(void); /* returns the flag behind search_is_interrupted() */
+const volatile sig_atomic_t *search_interrupt(void); /* returns the flag that search_is_interrupted() reads */
 void interrupt_begin(void);
 void interrupt_end(void);
 

@@ -35,8 +35,8 @@ void orr_complete(struct orr_serve *w, orr_req r)
 		return;
 	if (!q->answers) {
 		serve_fail(w, ORR_EFAIL, q,
-			"orr_complete() of a request without an answer: expected one with a run that was started with ORR_RUN_KEEP or "
-			"ORR_RUN_PART and has ended");
+			"orr_complete() of a request without an answer: expected a request with a run that was started with ORR_RUN_KEEP "
+			"or ORR_RUN_PART and has ended");
 		return;
 	}
 	leave_runs(w, q, ORR_LATE_DETACH);
@@ -56,7 +56,8 @@ bool orr_forward(struct orr_serve *w, orr_req r, uint32_t model)
 		return false;
 	}
 	if (!model_has_replicas(w, model)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %s, which no deployment serves", w->config->model[model]->name);
+		serve_fail(w, ORR_EFAIL, q, "orr_forward() to model %s: expected a model that a deployment serves",
+			w->config->model[model]->name);
 		return false;
 	}
 	req_set_replica(w, q, NONE);
@@ -77,14 +78,14 @@ void orr_assign(struct orr_serve *w, orr_req r, uint32_t replica)
 	if (replica == ORR_ANY_REPLICA)
 		replica = route_by_rule(w, q);
 	if (replica >= w->n_replicas || w->replica[replica].state != REPLICA_UP) {
-		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s", replica,
+		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u, which %s: expected a replica that takes requests", replica,
 			replica >= w->n_replicas ? "does not exist" : "takes no requests now");
 		return;
 	}
 	uint32_t serves = w->replica[replica].model;
 	if (serves != UINT32_MAX && serves != q->model) {
-		serve_fail(
-			w, ORR_EFAIL, q, "orr_assign() to replica %u, which serves only model %s", replica, w->config->model[serves]->name);
+		serve_fail(w, ORR_EFAIL, q, "orr_assign() to replica %u: expected a request of model %s, the only one that it serves",
+			replica, w->config->model[serves]->name);
 		return;
 	}
 	req_set_replica(w, q, replica);

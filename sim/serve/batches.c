@@ -16,9 +16,9 @@
 
 /* Sizes, time and memory of a batch. */
 struct plan {
-	uint32_t samples, length, asked; /* asked: number of samples requested, before padding */
+	uint32_t samples, length, asked; /* asked: number of samples of the requests, before padding */
 	double latency_s, stage_s, part; /* stage_s: time for which the batch occupies the replica */
-	double real;                     /* samples x length over the requests */
+	double real;                     /* sum of samples x length over the requests */
 	struct memory_extra extra;
 };
 
@@ -86,11 +86,12 @@ static void fail_latency(struct orr_serve *w, const struct orr_batch *b, const s
 	struct sbuf have = { 0 };
 	list_batches(m, &have);
 	if (m->n_lengths)
-		serve_fail(w, ORR_EFAIL, q, "start: model %s has no batch of %u samples of length %u (batches: %s; lengths: %u to %u)",
+		serve_fail(w, ORR_EFAIL, q,
+			"start: model %s has no batch of %u samples of length %u: expected batches of %s and lengths from %u to %u",
 			m->name, p->samples, p->length, sbuf_text(&have), m->length[0], m->length[m->n_lengths - 1]);
 	else
 		serve_fail(
-			w, ORR_EFAIL, q, "start: model %s has no batch of %u samples (it has %s)", m->name, p->samples, sbuf_text(&have));
+			w, ORR_EFAIL, q, "start: model %s has no batch of %u samples: expected %s", m->name, p->samples, sbuf_text(&have));
 	sbuf_free(&have);
 }
 
@@ -116,13 +117,13 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 	}
 	const struct replica *r = &w->replica[replica];
 	if (!replica_is_up(r))
-		serve_fail(w, ORR_EFAIL, q, "start on replica %u, which is down: expected one that is up", replica);
+		serve_fail(w, ORR_EFAIL, q, "start on replica %u, which is down: expected a replica that is up", replica);
 	else if (b->model >= c->n_models)
 		serve_fail(w, ORR_EFAIL, q, "start of model %u: expected a number below %u", b->model, c->n_models);
 	else if (c->model[b->model]->kind != SERVED_TABLE)
 		serve_fail(w, ORR_EFAIL, q, "start of a batch of %s, a language model: expected orr_iter_run()", c->model[b->model]->name);
 	else if (r->model != UINT32_MAX && r->model != b->model)
-		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u: expected model %s, the only one it serves",
+		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u: expected model %s, the only one that it serves",
 			c->model[b->model]->name, replica, c->model[r->model]->name);
 	else if (!loading_is_done(w, replica, b->model))
 		serve_fail(w, ORR_EFAIL, q, "start of model %s on replica %u, which has not loaded it: expected orr_model_load() first%s",
@@ -143,9 +144,10 @@ static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 				"start with a request that has ended or never existed (handle %llx): expected a live request",
 				(unsigned long long)b->req[i]);
 		else if (q->state != ORR_REQ_WAITING && q->state != ORR_REQ_RUNNING)
-			serve_fail(w, ORR_EFAIL, q, "start with a request that is resident or moving: expected one that waits or runs");
+			serve_fail(
+				w, ORR_EFAIL, q, "start with a request that is resident or moving: expected a request that waits or runs");
 		else if (q->stamp == stamp)
-			serve_fail(w, ORR_EFAIL, q, "start with a request that is in the batch twice: expected each request once");
+			serve_fail(w, ORR_EFAIL, q, "start with duplicate requests: expected each request once");
 		else {
 			q->stamp = stamp;
 			continue;
@@ -170,7 +172,7 @@ static bool has_room(struct orr_serve *w, uint32_t replica, const struct orr_bat
 		return true;
 	if (w->replica[replica].n_runs >= w->set->n_curve)
 		serve_fail(w, ORR_EFAIL, q,
-			"start on replica %u beside %u runs: serve.slowdown_curve covers up to %zu runs "
+			"start on replica %u beside %u runs: expected at most %zu runs at a time, the length of serve.slowdown_curve "
 			"(orr_run_fits() checks this)",
 			replica, w->replica[replica].n_runs, w->set->n_curve);
 	serve_fail(w, ORR_EFAIL, q,
@@ -224,7 +226,7 @@ orr_run orr_run_start(struct orr_serve *w, uint32_t replica, const struct orr_ba
 	if (!serve_may_act(w, "orr_run_start()"))
 		return 0;
 	if (!b || (b->n && !b->req)) {
-		serve_fail(w, ORR_EFAIL, NULL, "start of a batch: a pointer is NULL");
+		serve_fail(w, ORR_EFAIL, NULL, "start of a batch: a pointer is NULL: expected an object");
 		return 0;
 	}
 	const struct req *first = b->n ? req_of(w, b->req[0]) : NULL;

@@ -199,7 +199,7 @@ static bool index_sessions(struct orr_serve *w)
 	const struct reqset *s = w->config->requests;
 	uint64_t n = reqset_count(s);
 	if (!reqset_is_loaded(s) || n >= NONE) {
-		orr_fail(&w->error, ORR_EINPUT, "serve.sessions: %.200s: sessions need a file of requests, not a generator",
+		orr_fail(&w->error, ORR_EINPUT, "serve.sessions: %.200s: expected a file of requests, because a generator has no sessions",
 			reqset_source(s));
 		return false;
 	}

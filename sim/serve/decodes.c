@@ -98,14 +98,14 @@ bool decodes_took_in_flight(const struct lane *l, const struct req *q)
 	return l->is_flying && l->flying && q->joined <= l->clock && take_clock(l, q) == l->clock;
 }
 
-/* Counts a block taken for the running iteration as the request's before the iteration ends. */
+/* Counts a block that the running iteration takes as a block of the request, before the iteration ends. */
 static void count_take_in_flight(struct lane *l, struct req *q)
 {
 	if (!decodes_took_in_flight(l, q))
 		return;
 	q->kv_held++;
 	l->taken--;
-	l->late++; /* take_back() is no longer possible */
+	l->late++; /* after this, take_back() is not possible */
 }
 
 void decodes_hold(struct orr_serve *w, struct lane *l, struct req *q, uint32_t more)

@@ -157,7 +157,7 @@ static int read_deployment(
 	d->least = (uint32_t)least;
 	d->most = (uint32_t)most;
 	if (!rc && !replicas && !most)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected at least 1, because \"most\" allows no increase", where);
+		rc = orr_fail(err, ORR_EINPUT, "scenario: $.%sreplicas: expected at least 1, because \"most\" equals 0", where);
 	return rc ? rc : check_scale(where, d, err);
 }
 
@@ -175,12 +175,14 @@ static int check_room(const struct scenario *x, struct orr_error *err)
 		all += asked;
 		if (asked > there)
 			return orr_fail(err, ORR_EINPUT,
-				"scenario: $.deployments[%u]: %u replicas of %u x %u GPUs are %llu GPUs; the cluster has %llu%s", i,
-				d->replicas, d->tp, d->pp, (unsigned long long)asked, (unsigned long long)there,
+				"scenario: $.deployments[%u]: %u replicas of %u x %u GPUs are %llu GPUs: expected at most %llu, the GPUs "
+				"of the cluster%s",
+				i, d->replicas, d->tp, d->pp, (unsigned long long)asked, (unsigned long long)there,
 				d->gpu_types ? " of these types" : "");
 	}
 	if (all > gpus_of(c, 0))
-		return orr_fail(err, ORR_EINPUT, "scenario: $.deployments: request %llu GPUs in total; the cluster has %llu",
+		return orr_fail(err, ORR_EINPUT,
+			"scenario: $.deployments: request %llu GPUs in total: expected at most %llu, the GPUs of the cluster",
 			(unsigned long long)all, (unsigned long long)gpus_of(c, 0));
 	return ORR_OK;
 }
@@ -387,8 +389,8 @@ static int set_price(struct serve_prices *x, const struct cluster *c, const char
 	double v;
 	uint32_t t = cluster_type(c, type, n);
 	if (t == CLUSTER_NO_TYPE)
-		return orr_fail(
-			err, ORR_EINPUT, "scenario: $.prices: the cluster has no GPUs of type \"%.*s\"", (int)(n < 60 ? n : 60), type);
+		return orr_fail(err, ORR_EINPUT, "scenario: $.prices: expected GPU types of the cluster, found \"%.*s\"",
+			(int)(n < 60 ? n : 60), type);
 	if (!usd || !num_real(usd, strlen(usd), &v) || !(v >= 0) || v > 1e6)
 		return orr_fail(err, ORR_EINPUT, "scenario: $.prices.%.*s: expected USD per GPU and hour, from 0 to 1e6, found \"%.60s\"",
 			(int)(n < 60 ? n : 60), type, usd ? usd : "");

@@ -75,8 +75,8 @@ static int refuse_roles(const struct scenario *s, const struct scenario_policy *
 	struct sbuf names = { 0 };
 	roles_names(s->world, &names);
 	int rc = orr_fail(err, ORR_EINPUT,
-		"policy %.80s: treats all replicas alike, but $.deployments[%u] has a role: expected a policy with roles: %s (plugins "
-		"declare the flag ORR_SERVE_ROLES), or \"role\": \"both\"",
+		"policy %.80s: treats all replicas equally, but $.deployments[%u] has a role: expected a policy with roles (%s), a plugin "
+		"with the flag ORR_SERVE_ROLES, or \"role\": \"both\"",
 		p->label, deployment, sbuf_text(&names));
 	sbuf_free(&names);
 	return rc;
@@ -96,7 +96,7 @@ static int check_pools(const struct serve_state *t, uint32_t model, struct orr_e
 	if (prefills == decodes)
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"scenario: $.deployments: model %.80s has replicas for %s only: expected some with the role %s or both",
+		"scenario: $.deployments: model %.80s has replicas for %s only: expected also replicas with the role %s or both",
 		t->model[model]->name, prefills ? "prefill" : "decode", prefills ? "decode" : "prefill");
 }
 
@@ -128,7 +128,7 @@ static int open_serve(struct scenario *s, struct orr_error *err)
 	if (rc || s->output->is_shown)
 		return rc;
 	if (reqset_count(t->requests) == UINT64_MAX && s->until_ns == ORR_NEVER)
-		return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end: give its number of requests (n=..) or --until",
+		return orr_fail(err, ORR_EINPUT, "%.200s: this trace has no end: expected its number of requests (n=..) or --until",
 			reqset_source(t->requests));
 	t->used = mem_zalloc(s->n_policies, sizeof *t->used);
 	configure(s, t);
@@ -216,9 +216,9 @@ static int instead(struct scenario *s, struct sbuf *out, bool *did, struct orr_e
 	if (!slo)
 		return ORR_OK;
 	if (s->until_precision > 0)
-		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --until-precision exclude each other (give --replications N)");
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --until-precision exclude each other: expected --replications N");
 	if (s->output->db || s->output->out_dir)
-		return orr_fail(err, ORR_EINPUT, "serve: --find-rate and --db or --out exclude each other");
+		return orr_fail(err, ORR_EINPUT, "serve: --find-rate: expected neither --db nor --out");
 	return find_rate(s, slo, attainment, out, err);
 }
 

@@ -102,7 +102,8 @@ static void schedule(struct orr_serve *w, uint32_t replica)
 	int64_t most = (int64_t)w->n_replicas * w->set->max_calls;
 	if (w->calls_now > most) {
 		serve_fail(w, ORR_EFAIL, req_of(w, w->last_acted),
-			"schedule() was called %lld times at one instant (limit: serve.max_calls_per_instant)", (long long)most);
+			"schedule() still acts after %lld calls at one instant: expected at most serve.max_calls_per_instant",
+			(long long)most);
 		return;
 	}
 	w->replica[replica].is_dirty = false;

@@ -9,7 +9,7 @@
 
 /* Makes all calls that are due, and those that these calls make due. */
 void dispatch_instant(struct orr_serve *w);
-/* Advances now_s to the engine's clock. */
+/* Sets now_s to the time of the engine's clock. */
 void dispatch_catch_up(struct orr_serve *w);
 
 /* Check the laws at the end of an instant, when the run ends, and when all requests have ended too: a violated law fails the run. */

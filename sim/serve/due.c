@@ -18,7 +18,7 @@ void replica_dirty(struct orr_serve *w, uint32_t replica)
 
 void due_arrival(struct orr_serve *w, struct req *q)
 {
-	if (q->is_arriving) /* it lost its replica before the call of arrive() */
+	if (q->is_arriving) /* the request lost its replica before the call of arrive() */
 		return;
 	q->is_arriving = true;
 	MEM_GROW(w->arrived, w->n_arrived, w->cap_arrived);

@@ -31,7 +31,7 @@ int slo_parse(const char *text, struct slo *out, struct orr_error *err)
 				"--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found \"%.*s\"",
 				(int)(n < 80 ? n : 80), p);
 		if (isfinite(*limit[i]))
-			return orr_fail(err, ORR_EINPUT, "--find-rate: %s is given twice", names[i]);
+			return orr_fail(err, ORR_EINPUT, "--find-rate: %s is given twice: expected it once", names[i]);
 		*limit[i] = (double)ns / 1e9;
 		p += n + (p[n] == ',');
 	}
@@ -47,7 +47,7 @@ struct missed {
 
 static struct missed missed_by(const struct slo *s, const struct request_row *q)
 {
-	/* Without tokens the whole answer counts as the first token. */
+	/* A request without tokens counts the whole answer as the first token. */
 	double first_s = isnan(q->first_token_s) ? q->completed_s : q->first_token_s;
 	return (struct missed){ .ttft = first_s - q->arrival_s > s->ttft_s,
 		.tpot = q->output_tokens >= 2 && (q->completed_s - first_s) / (q->output_tokens - 1) > s->tpot_s,
@@ -241,9 +241,9 @@ static int try_replication(const struct attempt *a, uint32_t k, double factor, s
 	struct run_result *r = result_new();
 	int rc = run_at(a, k, factor, r, err);
 	if (!rc && r->n_requests < r->rows_total)
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected at most %d requests; use a shorter trace", MAX_ROWS);
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected a trace of at most %d requests", MAX_ROWS);
 	if (!rc && r->n_requests < 2)
-		rc = orr_fail(err, ORR_EINPUT, "--find-rate: needs a trace of at least two requests");
+		rc = orr_fail(err, ORR_EINPUT, "--find-rate: expected a trace of at least two requests");
 	if (!rc && factor == 1 && isnan(rate_of(r)))
 		rc = orr_fail(
 			err, ORR_EINPUT, "--find-rate: expected requests with different arrival times, but all arrive at the same time");

@@ -51,7 +51,7 @@ struct rate_found {
 	double factor, rate, attainment;            /* largest factor with a sufficient share; factor 0: none */
 	double above, above_rate, above_attainment; /* smallest factor with an insufficient share; INFINITY: none */
 	struct slo_misses above_misses;
-	bool is_never; /* refusals at any rate make the share insufficient, so no other rate was tried */
+	bool is_never; /* the requests refused at any rate are too many, so no other rate was tried */
 	uint32_t runs;
 };
 /* Runs at a factor. Returns non-zero with *err filled in on error. */

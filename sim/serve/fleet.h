@@ -35,9 +35,9 @@ struct fleet_part {
 	bool is_scaled;
 	uint32_t wanted;
 	uint64_t came; /* number of requests routed to the deployment since the last tick */
-	/* Required numbers of replicas at the last ticks, for scaling down. */
+	/* Required numbers of replicas at the last ticks, for decisions to remove replicas. */
 	uint32_t *asked, n_asked, next_asked, cap_asked;
-	uint32_t window, plain_window; /* number of ticks in serve.scale_quiet, and in its default */
+	uint32_t window, plain_window; /* number of ticks in serve.scale_quiet, and in the default of this option */
 	double kv_tokens;              /* largest KV cache of its replicas so far; NAN: none yet */
 };
 
@@ -61,7 +61,7 @@ struct fleet {
 	struct pool_alloc *limbo; /* GPUs of nodes given notice, withheld from the pool */
 	uint32_t n_limbo, cap_limbo;
 	struct bitset doomed; /* nodes given notice */
-	uint32_t *notices;    /* number of notices by node whose failure has not happened yet */
+	uint32_t *notices;    /* by node: number of notices whose failure has not happened yet */
 	struct failure_run *failures;
 	uint64_t nodes_down; /* or given notice */
 	int64_t row_ns;      /* time of the next failure or repair to become known */

@@ -107,17 +107,17 @@ void guard_ended(struct orr_serve *w, const struct req *q, double at_s)
 		return;
 	serve_fail(w, ORR_EFAIL, q,
 		"conservation: the policy claims that no action makes a request late, but this request, due at %.9f s, would have ended at "
-		"%.9f s "
-		"without %s at %.9f s, and %s",
+		"%.9f s without %s at %.9f s, but %s: expected an action that makes no request late",
 		q->deadline_s, m->end_s, m->action, m->at_s, q->how == ORR_REQ_COMPLETED ? "ends now" : "is given up");
 }
 
 void orr_serve_claim(struct orr_serve *w, unsigned claims)
 {
 	if (w->self)
-		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_claim() outside create()");
+		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_claim(): expected a call in create()");
 	else if (claims & ~(ORR_WORK_CONSERVING | ORR_SLO_GUARDED))
-		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_claim() with unknown claims in 0x%x", claims);
+		serve_fail(
+			w, ORR_EFAIL, NULL, "orr_serve_claim(): unknown claims in 0x%x: expected ORR_* claims of orrery/serve.h", claims);
 	else
 		w->claims |= claims;
 }

@@ -66,7 +66,7 @@ static void take_off(struct orr_serve *w, struct lane *l, double start_s, uint32
 	l->end_s = end_after(l, start_s, iteration_s(w, l) + l->copying_s);
 }
 
-/* Adds the processed part of a prompt. Returns whether prompt and output are complete. */
+/* Adds the processed part of a prompt. Returns whether the prompt and the output are complete. */
 static bool land_prompt(struct orr_serve *w, struct lane *l, struct req *q)
 {
 	q->done += q->next_tokens;
@@ -281,17 +281,18 @@ void orr_iter_prefill(struct orr_serve *w, orr_req r, uint32_t tokens)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (l->is_flying)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() while an iteration runs on replica %u", q->replica);
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill(): an iteration runs on replica %u: expected a call between iterations",
+			q->replica);
 	else if (q->next_tokens)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() twice for one iteration");
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() twice for one iteration: expected one call per request");
 	else if (q->done >= q->prompt)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of a request whose prompt is complete");
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of a request whose prompt is complete: expected tokens left to prefill");
 	else if (!tokens || tokens > q->prompt - q->done)
-		serve_fail(
-			w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens; %u tokens of its prompt are left", tokens, q->prompt - q->done);
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens: expected 1 to %u, the tokens left of its prompt", tokens,
+			q->prompt - q->done);
 	else if ((uint64_t)q->done + tokens > kv_holds(l, q) * l->block_tokens)
-		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens after %u; its %u blocks hold %u", tokens, q->done,
-			(unsigned)kv_holds(l, q), (unsigned)(kv_holds(l, q) * l->block_tokens));
+		serve_fail(w, ORR_EFAIL, q, "orr_iter_prefill() of %u tokens after %u: its %u blocks hold %u: expected enough blocks",
+			tokens, q->done, (unsigned)kv_holds(l, q), (unsigned)(kv_holds(l, q) * l->block_tokens));
 	else {
 		q->next_tokens = tokens;
 		MEM_GROW(l->list, l->n_list, l->cap_list);
@@ -311,17 +312,21 @@ void orr_iter_run(struct orr_serve *w, uint32_t replica, uint64_t most, uint32_t
 	if (!l)
 		return;
 	if (flags & ~(unsigned)(ORR_ITER_DECODE | ORR_ITER_THROUGH | ORR_ITER_HOLD)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u with unknown flags in 0x%x", replica, flags);
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u: unknown flags in 0x%x: expected ORR_ITER_* flags", replica,
+			flags);
 		return;
 	}
 	uint32_t decodes = flags & ORR_ITER_DECODE ? l->ends.n : 0, need = decodes ? decodes_need(w, l) : 0;
 	if (l->is_flying || (!decodes && !l->n_list)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u, %s", replica,
-			l->is_flying ? "on which an iteration runs" : "with nothing to do: no prompt is listed and there are no decodes");
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u: %s", replica,
+			l->is_flying ? "an iteration runs: expected a call between iterations"
+				     : "nothing to do: expected a prefill or a decode");
 		return;
 	}
 	if (need > l->avail) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_run() on replica %u: its decodes need %u blocks for their next token, %u are free",
+		serve_fail(w, ORR_EFAIL, NULL,
+			"orr_iter_run() on replica %u: its decodes need %u blocks for their next token: expected at most %u, the free "
+			"blocks",
 			replica, need, l->avail);
 		return;
 	}
@@ -349,7 +354,7 @@ void orr_iter_cut(struct orr_serve *w, uint32_t replica)
 	if (l->is_flying)
 		cut(w, l);
 	else
-		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_cut() on replica %u, on which no iteration runs", replica);
+		serve_fail(w, ORR_EFAIL, NULL, "orr_iter_cut() on replica %u: expected a running iteration", replica);
 }
 
 uint32_t orr_decodes_need(const struct orr_serve *w, uint32_t replica)

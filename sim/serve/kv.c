@@ -11,13 +11,15 @@ bool kv_open(struct orr_serve *w, struct lane *l, uint32_t deployment, struct or
 	double tokens = d->kv_blocks ? 0 : served_kv_tokens(l->on, w->set->kv_part);
 	if (!d->kv_blocks && !isfinite(tokens)) {
 		orr_fail(err, ORR_EINPUT,
-			"model %.80s: the size of the KV cache is unknown (no memory size or no kv_bytes): give kv_blocks", l->model->name);
+			"model %.80s: the size of the KV cache is unknown: expected kv_blocks, or a memory size and kv_bytes",
+			l->model->name);
 		return false;
 	}
 	double blocks = d->kv_blocks ? d->kv_blocks : floor(tokens / l->block_tokens);
 	if (blocks < 1) {
 		orr_fail(err, ORR_EINPUT,
-			"model %.80s: no block of KV cache fits into the memory that the weights leave (serve.kv_part=%g of %u GPUs)",
+			"model %.80s: the weights leave no memory for a KV cache (serve.kv_part=%g of %u GPUs): expected at least one "
+			"block",
 			l->model->name, w->set->kv_part, d->tp * d->pp);
 		return false;
 	}

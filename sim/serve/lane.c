@@ -86,7 +86,7 @@ struct req *lane_actor(struct orr_serve *w, orr_req r, enum orr_req_state state,
 	if (!q)
 		return NULL;
 	if (q->replica == NONE) {
-		serve_fail(w, ORR_EFAIL, q, "%s: the request is on no replica: expected one on a replica", what);
+		serve_fail(w, ORR_EFAIL, q, "%s: expected a request on a replica", what);
 		return NULL;
 	}
 	return lane_at(w, q->replica, what) ? q : NULL;

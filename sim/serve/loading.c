@@ -30,8 +30,8 @@ void loading_begin(struct orr_serve *w, uint32_t replica)
 	}
 	if (r->weights > r->memory)
 		serve_fail(w, ORR_EINPUT, NULL,
-			"the weights of the models of replica %u take %.9g bytes; its memory is %.9g bytes (with serve.preloaded=false the "
-			"policy loads models)",
+			"the weights of the models of replica %u take %.9g bytes; expected at most its memory, %.9g bytes, or "
+			"serve.preloaded=false",
 			replica, r->weights, r->memory);
 }
 
@@ -56,9 +56,9 @@ static bool may_load(struct orr_serve *w, uint32_t replica, uint32_t model, cons
 	else if (model >= w->config->n_models)
 		serve_fail(w, ORR_EFAIL, NULL, "%s of model %u: expected a number below %u", what, model, w->config->n_models);
 	else if (!w->replica[replica].loaded_s || !replica_is_up(&w->replica[replica]))
-		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u, which is not up", what, replica);
+		serve_fail(w, ORR_EFAIL, NULL, "%s on replica %u: expected a replica that is up", what, replica);
 	else if (!may_run(w, &w->replica[replica], model))
-		serve_fail(w, ORR_EFAIL, NULL, "%s of model %s on replica %u, which does not run it in batches", what,
+		serve_fail(w, ORR_EFAIL, NULL, "%s of model %s on replica %u: expected a replica that runs batches of this model", what,
 			w->config->model[model]->name, replica);
 	else
 		return true;
@@ -112,11 +112,13 @@ void orr_model_unload(struct orr_serve *w, uint32_t replica, uint32_t model)
 	const char *name = w->config->model[model]->name;
 	if (has_run_of(w, &r->runs, model) || has_run_of(w, &r->sending, model) || has_run_of(w, &r->waiting, model) ||
 		has_run_of(w, &r->later, model)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has a run of it", name, replica);
+		serve_fail(w, ORR_EFAIL, NULL,
+			"orr_model_unload() of model %s on replica %u: expected a model without runs on this replica", name, replica);
 		return;
 	}
 	if (isnan(r->loaded_s[model])) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_model_unload() of model %s on replica %u, which has not loaded it", name, replica);
+		serve_fail(w, ORR_EFAIL, NULL,
+			"orr_model_unload() of model %s on replica %u: expected a model that this replica has loaded", name, replica);
 		return;
 	}
 	r->loaded_s[model] = NAN;

@@ -21,13 +21,13 @@ static const double OVERLAP_S = 2e-9;
 static const double REACHED_S = 0.5e-9; /* events within this time have happened */
 static const double ROUNDING = 1e-12;   /* relative rounding error of sums of bytes */
 
-/* A run in the projection. to_peak, left and stop are seconds of the run's own progress instead of simulated time. */
+/* A run in the projection. to_peak, left and stop count the run's own progress, s, not simulated time. */
 struct part {
 	uint32_t model;
-	bool is_going;        /* started, not suspended, not ended */
+	bool is_going;        /* the run has started, and has neither been suspended nor ended */
 	double bytes, peak;   /* bytes of memory now, and from the peak on */
-	double to_peak, left; /* to_peak INFINITY: the peak is past */
-	double stop;          /* value of `left` at which the run leaves; 0: at its end */
+	double to_peak, left; /* to_peak INFINITY: the peak has passed */
+	double stop;          /* value of `left` at which the run leaves; 0: the run leaves at its end */
 	bool is_kept;         /* the run keeps its memory after it leaves */
 	double starts_s;      /* time until its start; 0: it has started */
 };
@@ -58,7 +58,7 @@ void interference_rates(const struct orr_serve *w, const uint32_t *model, uint32
 		}
 		return;
 	case INTERFERENCE_CURVE:
-		/* has_room() refuses more runs than the curve has; a projection may include more for an instant. */
+		/* has_room() allows at most as many runs as the curve has values. For an instant, a projection may include more. */
 		for (uint32_t i = 0; i < n; i++)
 			rate[i] = 1 / w->set->curve[(n < w->set->n_curve ? n : w->set->n_curve) - 1];
 		return;
@@ -234,7 +234,7 @@ static bool project(struct projection *p, double capacity, bool is_checked, void
 	return fits;
 }
 
-/* Returns whether the sum of all peaks fits, so that times are irrelevant. */
+/* Returns whether the sum of all peaks fits into memory. Then times have no influence. */
 static bool fits_anyway(const struct orr_serve *w, uint32_t replica, const struct memory_extra *x)
 {
 	const struct replica *r = &w->replica[replica];

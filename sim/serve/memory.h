@@ -7,7 +7,7 @@
 
 #include "serve/world.h"
 
-/* A run to add to those of a replica. */
+/* A run to add to the runs of a replica. */
 struct memory_extra {
 	bool is_run; /* false: weights alone */
 	uint32_t model;

@@ -216,7 +216,7 @@ static double tpot_of(const struct orr_serve *w, const struct req *q, double at_
 	return n ? (at_s - q->first_token_s) / n : NAN;
 }
 
-/* Returns whether the request completed within all its limits; a limit that is not set is met. */
+/* Returns whether the request completed within all its limits. A limit that is not set counts as met. */
 static bool meets(const struct orr_serve *w, const struct req *q, double at_s, double ttft, double tpot)
 {
 	return q->how == ORR_REQ_COMPLETED && at_s <= q->deadline_s && !(ttft > w->set->slo_ttft_s) && !(tpot > w->set->slo_tpot_s);
@@ -329,7 +329,7 @@ void serve_metrics_gap(struct orr_serve *w, double gap_s, uint64_t count)
 /* Returns the time within the last dt in which the run was at its peak. */
 static double at_peak_s(const struct orr_serve *w, const struct run *x, double dt)
 {
-	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* measured in the run's own progress */
+	double past = x->alone_s - run_left(w, x) - x->memory.peak_from_s; /* the time of the peak is measured in the run's own progress */
 	if (past < 0 || (past == 0 && x->memory.peak_from_s > 0))
 		return 0;
 	return x->state == RUN_RUNNING ? fmin(dt, past / x->rate) : dt;

@@ -33,7 +33,7 @@ struct model_sums {
 struct serve_metrics {
 	bool has_begun; /* set when the first request arrives */
 	bool has_llm, has_slo;
-	unsigned used; /* bits of enum serve_use that are found by functions with a constant struct orr_serve */
+	unsigned used; /* bits of enum serve_use that are set by functions with a constant struct orr_serve */
 	double begun_s, last_end_s;
 	double level; /* level of intervals; NaN: the run has none */
 	uint64_t arrived, completed, refused, shed, unfinished;
@@ -52,7 +52,7 @@ struct serve_metrics {
 	double completion_s, samples, sample_s; /* of completed requests */
 	double output_tokens;
 	struct tally completion, queue, ttft, tpot;
-	struct blocks met;        /* values of requests with a limit: 1 if good, else 0 */
+	struct blocks met;        /* values of requests with a limit: 1 if the request met its limits, else 0 */
 	double looked_up, cached; /* prompt tokens of admitted requests; tokens of these found in a prefix cache */
 	struct hist *gap;         /* NULL: none yet */
 	struct model_sums *model;

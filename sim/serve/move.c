@@ -31,7 +31,7 @@ struct moves {
 	uint32_t *first_gpu;    /* of each node */
 	struct eng_event event; /* next end of a flow */
 	bool is_awaited;
-	bool has_ended; /* some ended flows are not reported yet */
+	bool has_ended; /* flag: some ended flows are not reported yet */
 };
 
 static struct moves *moves_of(struct orr_serve *w)
@@ -265,7 +265,7 @@ void orr_move(struct orr_serve *w, orr_req r, uint32_t replica)
 		return;
 	struct lane *l = lane_of(w, q);
 	if (replica == q->replica) {
-		serve_fail(w, ORR_EFAIL, q, "orr_move(): the request is on replica %u already: expected another replica", replica);
+		serve_fail(w, ORR_EFAIL, q, "orr_move(): the request is already on replica %u: expected another replica", replica);
 		return;
 	}
 	if (to->model != l->model) {

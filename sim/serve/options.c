@@ -121,8 +121,9 @@ static int read_slowdown(const struct serve_config *c, double *slowdown, const c
 	uint32_t a = model_named(c, s, (size_t)(colon - s));
 	uint32_t b = model_named(c, colon + 1, (size_t)(equals - colon - 1));
 	if (a == UINT32_MAX || b == UINT32_MAX)
-		return orr_fail(err, ORR_EINPUT, "serve.slowdowns: \"%.*s\": no model \"%.*s\" is served", (int)(n < 80 ? n : 80), s,
-			(int)(a == UINT32_MAX ? colon - s : equals - colon - 1), a == UINT32_MAX ? s : colon + 1);
+		return orr_fail(err, ORR_EINPUT, "serve.slowdowns: \"%.*s\": expected served models, found \"%.*s\"",
+			(int)(n < 80 ? n : 80), s, (int)(a == UINT32_MAX ? colon - s : equals - colon - 1),
+			a == UINT32_MAX ? s : colon + 1);
 	slowdown[(size_t)a * c->n_models + b] = x;
 	return 0;
 }

@@ -68,7 +68,8 @@ static struct run *acting_on(struct orr_serve *w, orr_run run, const char *what)
 	struct run *x = run_of(w, run);
 	if (x && run_is_here(x))
 		return x;
-	serve_fail(w, ORR_EFAIL, NULL, "%s of a run that has ended or never existed (handle %llx)", what, (unsigned long long)run);
+	serve_fail(w, ORR_EFAIL, NULL, "%s of a run that has ended or never existed (handle %llx): expected a live run", what,
+		(unsigned long long)run);
 	return NULL;
 }
 
@@ -121,19 +122,20 @@ void run_abort(struct orr_serve *w, struct run *x, enum orr_abort_how how)
 		return;
 	}
 	if (x->leaving >= 0 || (x->state == RUN_SUSPENDED && how == ORR_ABORT_SAVE)) {
-		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() of a run that is %s already", x->leaving >= 0 ? "leaving" : "suspended");
+		serve_fail(w, ORR_EFAIL, q, "orr_run_abort() of a run that is already %s: expected a running one",
+			x->leaving >= 0 ? "ending" : "suspended");
 		return;
 	}
 	double at = exit_point(w, x), done = x->alone_s - run_left(w, x);
 	if (at == INFINITY) {
-		serve_fail(w, ORR_EINPUT, q, "orr_run_abort(): serve.exit=layer needs the number of layers, which model %s does not give",
+		serve_fail(w, ORR_EINPUT, q, "orr_run_abort(): serve.exit=layer: expected a model with a number of layers, found %s",
 			w->config->model[x->model]->name);
 		return;
 	}
 	if (how == ORR_ABORT_SAVE && !can_hold(w, x, at)) {
 		serve_fail(w, ORR_EFAIL, q,
-			"orr_run_abort(): no room on replica %u to keep the run's memory beside its other runs "
-			"(orr_run_can_save() checks this)",
+			"orr_run_abort(): the saved memory of the run does not fit beside the other runs on replica %u: expected "
+			"orr_run_can_save() to be true",
 			x->replica);
 		return;
 	}
@@ -179,13 +181,12 @@ void orr_run_resume(struct orr_serve *w, orr_run run)
 	if (!x)
 		return;
 	if (x->state != RUN_SUSPENDED) {
-		serve_fail(w, ORR_EFAIL, first_of(w, x), "orr_run_resume() of a run that is not suspended");
+		serve_fail(w, ORR_EFAIL, first_of(w, x), "orr_run_resume() of a run that is not suspended: expected a suspended run");
 		return;
 	}
 	if (!orr_run_can_resume(w, run)) {
 		serve_fail(w, ORR_EFAIL, first_of(w, x),
-			"orr_run_resume(): no room on replica %u for the rest of the run "
-			"(orr_run_can_resume() checks this)",
+			"orr_run_resume(): the rest of the run does not fit on replica %u: expected orr_run_can_resume() to be true",
 			x->replica);
 		return;
 	}

@@ -112,7 +112,7 @@ uint32_t orr_req_true_output(struct orr_serve *w, orr_req r)
 {
 	const struct req *q = req_of(w, r);
 	if (!(w->policy->flags & (ORR_NEEDS_ORACLE | ORR_MAY_ORACLE))) {
-		serve_fail(w, ORR_EFAIL, q, "orr_req_true_output() needs ORR_NEEDS_ORACLE or ORR_MAY_ORACLE");
+		serve_fail(w, ORR_EFAIL, q, "orr_req_true_output(): expected a policy with ORR_NEEDS_ORACLE or ORR_MAY_ORACLE");
 		return 0;
 	}
 	w->saw_truth = true;
@@ -131,7 +131,8 @@ void orr_req_set_mark(struct orr_serve *w, orr_req r, uint64_t mark)
 	if (q)
 		q->mark = mark;
 	else
-		serve_fail(w, ORR_EFAIL, NULL, "orr_req_set_mark() of a request that has ended or never existed (handle %llx)",
+		serve_fail(w, ORR_EFAIL, NULL,
+			"orr_req_set_mark() of a request that has ended or never existed (handle %llx): expected a live request",
 			(unsigned long long)r);
 }
 
@@ -343,7 +344,7 @@ void orr_serve_timer(struct orr_serve *w, uint32_t replica, double at_s)
 	if (w->error.code || !is_replica(w, replica, "orr_serve_timer()") || at_s == INFINITY)
 		return;
 	if (isnan(at_s)) {
-		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_timer() at NaN");
+		serve_fail(w, ORR_EFAIL, NULL, "orr_serve_timer(): expected a time, found NaN");
 		return;
 	}
 	uint64_t arg;
@@ -373,7 +374,7 @@ static struct observed *observe(struct orr_serve *w, const char *what, const cha
 {
 	uint32_t i = 0;
 	if (!name || !*name) {
-		serve_fail(w, ORR_EFAIL, NULL, "%s of a series without a name", what);
+		serve_fail(w, ORR_EFAIL, NULL, "%s: expected the name of a series", what);
 		return NULL;
 	}
 	while (i < w->n_observed && strcmp(w->observed[i].name, name))

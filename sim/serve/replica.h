@@ -73,7 +73,8 @@ void group_add(struct orr_serve *w, uint32_t replica);
 void group_remove(struct orr_serve *w, uint32_t replica);
 /* Returns the number of group members whose index is below `replica`. */
 uint32_t group_rank(const struct group *g, uint32_t replica);
-/* Return the number of replicas that new requests for the model may go to; the i-th of them, those of the model's own group first. */
+/* Return the number of replicas to which new requests for the model may go; the i-th of these replicas, those of the model's own group
+ * first. */
 uint32_t group_count(const struct orr_serve *w, uint32_t model);
 uint32_t group_nth(const struct orr_serve *w, uint32_t model, uint64_t i);
 

@@ -168,7 +168,7 @@ static void throw_off(struct orr_serve *w, struct req *q)
 	q->restarts++;
 }
 
-/* Keeps the request for replicas_place_thrown(). */
+/* Keeps the request until replicas_place_thrown(). */
 static void keep_thrown(struct orr_serve *w, struct req *q)
 {
 	struct fleet *f = w->fleet;
@@ -288,15 +288,16 @@ static int settle_part(struct orr_serve *w, uint32_t d)
 	p->kv_tokens = NAN;
 	if (!x->tp || !x->pp || p->least > p->most)
 		return orr_fail(&w->error, ORR_EINPUT, "deployment %u: %s", d,
-			p->least > p->most ? "least exceeds most" : "tp and pp must be at least 1");
+			p->least > p->most ? "expected least to be at most most" : "expected tp and pp of at least 1");
 	if (p->model != NONE && p->model >= w->config->n_models)
 		return orr_fail(
 			&w->error, ORR_EINPUT, "deployment %u: model %u: expected a number below %u", d, p->model, w->config->n_models);
 	for (uint32_t m = 0; p->model == NONE && m < w->config->n_models; m++)
 		if (w->config->model[m]->kind == SERVED_LLM)
 			return orr_fail(&w->error, ORR_EINPUT,
-				"deployment %u serves any model, but %s is a language model and needs separate replicas (\"model\")", d,
-				w->config->model[m]->name);
+				"deployment %u serves any model: expected \"model\", because %s is a language model and requires its own "
+				"replicas",
+				d, w->config->model[m]->name);
 	return 0;
 }
 
@@ -331,7 +332,7 @@ void replicas_begin(struct orr_serve *w)
 	if (w->config->n_deployments)
 		settle_slots(w);
 	if (!w->n_replicas) {
-		orr_fail(&w->error, ORR_EINPUT, "no deployment has a replica");
+		orr_fail(&w->error, ORR_EINPUT, "no deployment has a replica: expected at least one replica");
 		return;
 	}
 	groups_begin(w);
@@ -345,7 +346,7 @@ void replicas_free(struct orr_serve *w)
 	for (uint32_t i = 0; w->replica && i < w->n_replicas; i++) {
 		struct replica *r = &w->replica[i];
 		lane_free(r->lane);
-		if (r->has_alloc) /* host's give() is not called, because the host may be partly freed */
+		if (r->has_alloc) /* the host's give() is not called, because the host may be partly freed */
 			pool_give(w->host.pool, &r->alloc);
 	}
 	groups_free(w);

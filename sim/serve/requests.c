@@ -34,9 +34,8 @@ static uint32_t look_up_model(struct orr_serve *w, const struct request_rec *rec
 	if (rec->line)
 		snprintf(line, sizeof line, ":%llu", (unsigned long long)rec->line);
 	orr_fail(&w->error, ORR_EINPUT,
-		"%.200s%s: model %.100s is not served%s%.100s%s (serve.any_model=true gives its requests to %.100s)",
-		reqset_source(c->requests), line, name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
-		c->model[0]->name);
+		"%.200s%s: model %.100s is not served%s%.100s%s: expected a served model, or serve.any_model=true, which uses %.100s",
+		reqset_source(c->requests), line, name, near ? "; did you mean " : "", near ? near : "", "", c->model[0]->name);
 	return NONE;
 }
 
@@ -47,7 +46,8 @@ static uint32_t model_of(struct orr_serve *w, const struct request_rec *rec)
 		if (w->config->n_models == 1 || w->set->any_model)
 			return 0;
 		orr_fail(&w->error, ORR_EINPUT,
-			"%.200s: request %llu names no model, and %u are served (serve.any_model=true gives it to %.100s)",
+			"%.200s: request %llu names no model: expected one of the %u served models, or serve.any_model=true, which uses "
+			"%.100s",
 			reqset_source(w->config->requests), (unsigned long long)rec->number, w->config->n_models,
 			w->config->model[0]->name);
 		return NONE;
@@ -166,9 +166,10 @@ static struct req *listable(struct orr_serve *w, orr_req r, const char *what)
 {
 	struct req *q = req_of(w, r);
 	if (!q || q->state == ORR_REQ_ENDED)
-		serve_fail(w, ORR_EFAIL, q, "%s of a request that has ended or never existed (handle %llx)", what, (unsigned long long)r);
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that has ended or never existed (handle %llx): expected a live request", what,
+			(unsigned long long)r);
 	else if (q->list)
-		serve_fail(w, ORR_EFAIL, q, "%s of a request that is already in a list", what);
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that is already in a list: expected orr_fifo_remove() before", what);
 	else
 		return q;
 	return NULL;
@@ -216,7 +217,9 @@ void orr_fifo_remove(struct orr_serve *w, struct orr_fifo *l, orr_req r)
 {
 	struct req *q = req_of(w, r);
 	if (!q || q->list != l)
-		serve_fail(w, ORR_EFAIL, q, "orr_fifo_remove() of a request that is not in that list (handle %llx)", (unsigned long long)r);
+		serve_fail(w, ORR_EFAIL, q,
+			"orr_fifo_remove() of a request that is not in this list (handle %llx): expected one of its requests",
+			(unsigned long long)r);
 	else
 		req_unlist(w, q);
 }
@@ -234,11 +237,11 @@ static void check_completed(struct orr_serve *w, const struct req *q, double at_
 {
 	bool is_llm = w->config->model[q->model]->kind == SERVED_LLM;
 	if (is_llm && q->outputs != q->output_asked)
-		serve_fail(w, ORR_EFAIL, q, "conservation: it received %u tokens and requested %u", q->outputs, q->output_asked);
+		serve_fail(w, ORR_EFAIL, q, "conservation: it received %u tokens: expected %u", q->outputs, q->output_asked);
 	else if (is_llm && !(q->first_token_s >= q->arrival_s && q->first_token_s <= at_s))
-		serve_fail(w, ORR_EFAIL, q, "conservation: its first token is not between its arrival and its end");
+		serve_fail(w, ORR_EFAIL, q, "conservation: expected the time of its first token between its arrival and its end");
 	else if (!(q->first_start_s >= q->arrival_s - 1e-9 && q->first_start_s <= at_s))
-		serve_fail(w, ORR_EFAIL, q, "conservation: its start is not between its arrival and its end");
+		serve_fail(w, ORR_EFAIL, q, "conservation: expected its start between its arrival and its end");
 }
 
 void req_end(struct orr_serve *w, struct req *q, enum orr_req_end how, double at_s)
@@ -301,10 +304,11 @@ struct req *req_actor(struct orr_serve *w, orr_req r, enum orr_req_state state, 
 		return NULL;
 	struct req *q = req_of(w, r);
 	if (!q)
-		serve_fail(
-			w, ORR_EFAIL, NULL, "%s of a request that has ended or never existed (handle %llx)", what, (unsigned long long)r);
+		serve_fail(w, ORR_EFAIL, NULL, "%s of a request that has ended or never existed (handle %llx): expected a live request",
+			what, (unsigned long long)r);
 	else if (q->state != state)
-		serve_fail(w, ORR_EFAIL, q, "%s of a request that %s", what, state_text[q->state]);
+		serve_fail(w, ORR_EFAIL, q, "%s of a request that %s: expected a request that %s", what, state_text[q->state],
+			state_text[state]);
 	else {
 		w->last_acted = r;
 		watch_job(w->watch, q->number);

@@ -45,14 +45,14 @@ struct req {
 	uint32_t first_in;                           /* runs.h; NONE: in no run */
 	uint32_t answers, first_answer, last_answer; /* answers.c */
 	/* language models */
-	uint32_t prompt, done; /* done: exact unless the request decodes; then add (lane clock - joined) */
+	uint32_t prompt, done; /* done: exact if the request does not decode; while it decodes, add (lane clock - joined) */
 	uint32_t outputs;      /* output tokens so far; while the request decodes, add (lane clock - joined) */
 	uint64_t joined;       /* lane clock at which it joined the decodes */
 	uint32_t heap_at;      /* index in the lane's heap of ends; NONE: not decoding */
 	uint32_t next_tokens;  /* number of prompt tokens in the listed or running iteration; 0: none */
 	uint32_t res_prev, res_next;
-	uint32_t kv_held;          /* number of blocks that the request does not share */
-	uint32_t n_blocks, shared; /* number of hashes of its prompt; number of them shared with the prefix cache */
+	uint32_t kv_held;          /* number of blocks of the request that are not shared */
+	uint32_t n_blocks, shared; /* number of hashes of its prompt; number of these blocks that it shares with the prefix cache */
 	const uint64_t *block;
 	double max_gap_s;            /* longest time between two tokens */
 	uint32_t later_at, fresh_at; /* see lane.h; valid while the request decodes */

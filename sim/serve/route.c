@@ -95,7 +95,7 @@ static uint32_t ask_policy(struct orr_serve *w, const struct req *q)
 	if (replica == ORR_ANY_REPLICA)
 		return route_by_rule(w, q);
 	if (replica >= w->n_replicas || (w->replica[replica].state != REPLICA_UP)) {
-		serve_fail(w, ORR_EFAIL, q, "route() returned replica %u, which is not up", replica);
+		serve_fail(w, ORR_EFAIL, q, "route() returned replica %u: expected a replica that is up", replica);
 		return NONE;
 	}
 	return replica;

@@ -74,7 +74,7 @@ static void scale_fill(struct orr_serve *w)
 		fill(w, &w->fleet->part[d], w->fleet->start_up);
 }
 
-/* Removes the replica in a separate event, because callers of replica_leave_if_empty() still use it. */
+/* Removes the replica in a separate event, because callers of replica_leave_if_empty() still use the replica. */
 static void on_leave(struct engine *e, void *ctx, uint64_t subject, uint64_t arg)
 {
 	(void)e, (void)arg;
@@ -226,7 +226,7 @@ static void begin_ticks(struct orr_serve *w)
 		f->longest_window = p->window > f->longest_window ? p->window : f->longest_window;
 	}
 	if (!any && f->autoscale != AUTOSCALE_NONE)
-		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: no deployment has a maximum number of replicas (\"most\")",
+		orr_fail(&w->error, ORR_EINPUT, "serve.autoscale=%s: expected a deployment with a maximum number of replicas (\"most\")",
 			orr_arg_text(w->config->options, "autoscale"));
 	if (!any)
 		return;
@@ -291,7 +291,7 @@ static void fail(struct orr_serve *w, uint32_t node)
 	gpus_release(w);
 	pool_node_down(w->host.pool, node);
 	f->nodes_down++;
-	if (goes_again) /* the notice of its next failure precedes this failure */
+	if (goes_again) /* the notice of the next failure comes before this failure */
 		bitset_add(&f->doomed, node);
 }
 
@@ -432,8 +432,9 @@ void scale_begin(struct orr_serve *w)
 		fill(w, p, 0);
 		if (!w->error.code && w->owns_host && present(w, p) < p->wanted)
 			orr_fail(&w->error, ORR_EINPUT,
-				"deployment %u: the cluster has room for %u of its %u replicas of %u GPUs (tp x pp)", d, present(w, p),
-				p->wanted, w->config->deployment[d].tp * w->config->deployment[d].pp);
+				"deployment %u: the cluster has room for %u of its %u replicas of %u GPUs (tp x pp): expected a larger "
+				"cluster",
+				d, present(w, p), p->wanted, w->config->deployment[d].tp * w->config->deployment[d].pp);
 	}
 	if (w->error.code)
 		return;

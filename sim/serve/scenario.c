@@ -83,7 +83,7 @@ static int resolve_models(cJSON *o, struct serve_state *s, struct orr_error *err
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "models"), *v;
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1, rc = ORR_OK;
 	if (!list)
-		return orr_fail(err, ORR_EINPUT, "scenario: no model is named (--model NAME or FILE.json)");
+		return orr_fail(err, ORR_EINPUT, "scenario: expected a model (--model NAME or FILE.json)");
 	if (n < 1 || n > MAX_MODELS)
 		return orr_fail(err, ORR_EINPUT, "scenario: $.models: expected a list of 1 to %d models", MAX_MODELS);
 	s->models = cJSON_Duplicate(list, 1);
@@ -103,7 +103,9 @@ static int resample(const struct scenario *s, struct reqset *r, struct orr_error
 	int64_t block_ns;
 	int rc = inputs_resample(s, &block_ns, err);
 	if (!rc && block_ns && strcmp(orr_arg_text(s->options, "sessions"), "none") != 0)
-		rc = orr_fail(err, ORR_EINPUT, "scenario: $.resample: expected none with serve.sessions: blocks cut sessions in two");
+		rc = orr_fail(err, ORR_EINPUT,
+			"scenario: $.resample: expected no resampling with serve.sessions, because the blocks of resampling would cut "
+			"sessions");
 	return rc || !block_ns ? rc : reqset_resample(r, block_ns, s->seed, err);
 }
 
@@ -128,7 +130,7 @@ static struct reqset *load_trace(const struct scenario *s, const cJSON *o, doubl
 struct reqset *serve_state_trace(const struct scenario *s, double factor, struct orr_error *err)
 {
 	if (!strcmp(orr_arg_text(s->keys, "trace"), "-")) {
-		orr_fail(err, ORR_EINPUT, "trace -: standard input can be read once only; give a file");
+		orr_fail(err, ORR_EINPUT, "trace -: standard input can be read only once: expected a file");
 		return NULL;
 	}
 	return load_trace(s, s->resolved, orr_arg_real(s->keys, "compress") * factor, err);
@@ -140,7 +142,8 @@ static int unserved(const struct serve_state *s, const struct request_rec *r, st
 	if (r->line)
 		snprintf(line, sizeof line, "%llu:", (unsigned long long)r->line);
 	return orr_fail(err, ORR_EINPUT,
-		"%.200s:%s request %llu names model \"%.60s\", which is not served (--model; serve.any_model=true uses the first model)",
+		"%.200s:%s request %llu names model \"%.60s\": expected a served model (--model), or serve.any_model=true, which uses the "
+		"first one",
 		reqset_source(s->requests), line, (unsigned long long)r->number, strtab_text(reqset_strings(s->requests), r->model));
 }
 
@@ -177,11 +180,11 @@ static const struct served *language_model_of(const struct serve_state *s, const
 static int no_tokens(const struct serve_state *s, const struct served *m, bool has_prompt, bool has_output, struct orr_error *err)
 {
 	const char *what = has_prompt ? "no output tokens" : has_output ? "no prompt tokens" : "neither prompt nor output tokens";
-	return orr_fail(err, ORR_EINPUT, "%.200s: its requests have %s, and %.80s is a language model: %s", reqset_source(s->requests),
-		what, m->name,
+	return orr_fail(err, ORR_EINPUT, "%.200s: its requests have %s, but %.80s is a language model: expected %s",
+		reqset_source(s->requests), what, m->name,
 		reqset_is_loaded(s->requests)
-			? "give the columns prompt_tokens and output_tokens, or another trace (orrery trace list)"
-			: "give the generator both, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv");
+			? "the columns prompt_tokens and output_tokens, or another trace (orrery trace list)"
+			: "both options of the generator, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv");
 }
 
 /* Refuses a trace whose requests for language models all lack prompt tokens, or all lack output tokens. For a generator, the first
@@ -251,7 +254,7 @@ static void describe(struct scenario *s, const struct serve_state *t)
 static int load_hardware(struct scenario *s, struct serve_state *t, struct orr_error *err)
 {
 	if (!s->cluster->gpus)
-		return orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to serve on", s->cluster_spec);
+		return orr_fail(err, ORR_EINPUT, "cluster %.80s: expected at least one GPU", s->cluster_spec);
 	t->placement = placement_find(orr_arg_text(s->keys, "placement"));
 	int rc = setting_resolve_serving(s, &t->set, err);
 	if (!rc)
@@ -320,7 +323,7 @@ int serve_state_load(struct scenario *s, struct serve_state *t, struct orr_error
 	if (!rc)
 		rc = serve_state_try_models(s, err);
 	if (!rc && !*orr_arg_text(s->keys, "trace"))
-		rc = orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
+		rc = orr_fail(err, ORR_EINPUT, "scenario: expected a trace");
 	if (!rc && !(t->requests = load_trace(s, s->given, orr_arg_real(s->keys, "compress"), err)))
 		rc = err->code ? err->code : ORR_EINPUT;
 	if (!rc && !(t->quality = quality_new(orr_arg_text(s->options, "quality"), err)))

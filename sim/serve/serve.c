@@ -83,13 +83,14 @@ void serve_starving(struct orr_serve *w)
 			"policy that ends requests at a deadline, such as mdp",
 			(unsigned long long)w->live, oldest->silent);
 	if (w->fleet->wants_more)
-		serve_fail(w, ORR_EFAIL, oldest, "%llu requests have not ended, and no GPUs will become free for replicas",
+		serve_fail(w, ORR_EFAIL, oldest,
+			"%llu requests have not ended, and no GPUs will become free for replicas: expected more capacity, or --until",
 			(unsigned long long)w->live);
 	serve_fail(w, ORR_EFAIL, oldest,
-		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: the policy does not start them "
-		"(first: this request%s)",
+		"%llu requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start one "
+		"(the first is this request%s)",
 		(unsigned long long)w->live,
-		w->set->preloaded ? "" : "; with serve.preloaded=false a policy must load models: orr_model_load()");
+		w->set->preloaded ? "" : "; with serve.preloaded=false a policy loads models by orr_model_load()");
 }
 
 double serve_part_done(const struct orr_serve *w)
@@ -122,7 +123,7 @@ static void loop(struct orr_serve *w)
 			break; /* requests wait for nodes that never return */
 		if (t > INT64_MAX / 2) {
 			serve_fail(w, ORR_EFAIL, NULL,
-				"%llu requests have not ended after 146 years, the end of the clock (--until sets an earlier end)",
+				"%llu requests have not ended after 146 years, the end of the clock: expected --until",
 				(unsigned long long)w->live);
 			break;
 		}

@@ -37,6 +37,6 @@ bool serve_may_act(struct orr_serve *w, const char *what)
 	if (w->error.code)
 		return false;
 	if (!w->is_acting)
-		serve_fail(w, ORR_EFAIL, NULL, "%s outside arrive(), run_end(), replica(), timer() and schedule()", what);
+		serve_fail(w, ORR_EFAIL, NULL, "%s: expected a call in arrive(), run_end(), replica(), timer() or schedule()", what);
 	return w->is_acting;
 }

@@ -93,7 +93,7 @@ struct orr_serve {
 	uint32_t n_replicas;
 	struct bitset *idle; /* replicas that are up and idle */
 
-	/* Calls of the policy that are due in this instant, in order. X_told: number of calls already made. */
+	/* Calls of the policy that are due in this instant, in order. X_told: number of X calls already made. */
 	struct due_event *event;
 	uint32_t n_event, cap_event, event_told;
 	uint32_t *arrived, n_arrived, cap_arrived, arrived_told; /* request slots: arrive() */

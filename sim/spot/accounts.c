@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "spot/accounts.h"
 
-#define MAX_CHARGES 1e36 /* limit of 2.8e14 USD: with the maximum cost of instances it does not overflow the sums */
+#define MAX_CHARGES 1e36 /* limit of 2.8e14 USD: together with the maximum cost of instances, sums do not overflow */
 
 void accounts_charge(struct orr_spot *w, enum orr_account a, timeline_sum amount, uint64_t n)
 {
 	if ((double)amount * (double)n + (double)w->account[a].amount > MAX_CHARGES) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"charges other than for time exceed 2e14 USD: too many bytes, or spot.egress_usd_per_GB is too high");
+			"charges other than for time exceed 2e14 USD: expected fewer bytes, or a smaller spot.egress_usd_per_GB");
 		return;
 	}
 	w->account[a].amount += amount * n;
@@ -56,7 +56,7 @@ void orr_egress(struct orr_spot *w, double bytes)
 	if (!spot_may_act(w, "orr_egress()"))
 		return;
 	if (!(bytes >= 0 && bytes < 1e30))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_egress(): %g bytes; expected 0 or more", bytes);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_egress(): expected 0 to 1e30 bytes, found %g", bytes);
 	else
 		accounts_charge(w, ORR_EGRESS, accounts_egress(w, bytes), 1);
 	if (bytes > 0)

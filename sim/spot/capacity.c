@@ -201,7 +201,7 @@ static void remove_row(struct orr_spot *w, const struct avail_rec *r)
 		tell_instance(w, slot, ORR_INST_GONE);
 	}
 	spot_slot_free(w, slot);
-	tell_added(w); /* precedes the next removal of this instant */
+	tell_added(w); /* this addition precedes the next removal of this instant */
 }
 
 static void price_row(struct orr_spot *w, const struct avail_rec *r)
@@ -236,7 +236,7 @@ static void apply(struct orr_spot *w)
 		if (rows->ahead[i].kind == AVAIL_REMOVE)
 			remove_row(w, &rows->ahead[i]);
 	rows->first = to;
-	fill(w); /* a removal makes room for another offer */
+	fill(w); /* the removal makes room for another offer */
 	tell_added(w);
 }
 
@@ -289,7 +289,7 @@ static void series(struct orr_spot *w)
 			price_row(w, &r);
 		w->has_happened = true;
 	}
-	if (w->max_price < INT64_MAX) { /* the price of an offer may have dropped below the limit */
+	if (w->max_price < INT64_MAX) { /* an offer may now have a price below the limit */
 		fill(w);
 		tell_added(w);
 	}
@@ -370,7 +370,7 @@ static bool check_zone(struct orr_spot *w, uint32_t zone, bool any, const char *
 {
 	if (zone < w->n_zones || (any && zone == ORR_ANY_ZONE))
 		return true;
-	spot_fail(w, ORR_EFAIL, NULL, "%s: no zone %u; expected less than %u", what, zone, w->n_zones);
+	spot_fail(w, ORR_EFAIL, NULL, "%s: zone %u: expected less than %u", what, zone, w->n_zones);
 	return false;
 }
 

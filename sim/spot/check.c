@@ -15,10 +15,12 @@ static void time_and_money(struct orr_spot *w)
 	}
 	if (held.ns != w->all.ns || lived.ns != w->all.ns)
 		spot_fail(w, ORR_EFAIL, NULL,
-			"check: instance-seconds: the accounts have %.9f, instances lived %.9f, the integral of live instances is %.9f",
+			"check: instance-seconds: expected equal values, found %.9f in the accounts, %.9f as the sum of lifetimes, %.9f as "
+			"the integral of live instances",
 			wide_seconds(held.ns), wide_seconds(lived.ns), wide_seconds(w->all.ns));
 	if (held.amount != lived.amount || held.amount + other != w->all.amount)
-		spot_fail(w, ORR_EFAIL, NULL, "check: dollars: the accounts have %.12g, instances cost %.12g, the total is %.12g",
+		spot_fail(w, ORR_EFAIL, NULL,
+			"check: USD: expected equal values, found %.12g in the accounts, %.12g as the cost of instances, %.12g in total",
 			wide_usd(held.amount), wide_usd(lived.amount), wide_usd(w->all.amount));
 }
 
@@ -33,20 +35,23 @@ static void instances_and_stages(struct orr_spot *w)
 		live[s->is_on_demand]++;
 		stages += s->stages;
 		if ((s->role == ROLE_OWNER) != (s->stages > 0) || (s->stages && s->state != SLOT_READY))
-			spot_fail(w, ORR_EFAIL, s, "check: it owns %u stages in state %d", s->stages, s->state);
+			spot_fail(w, ORR_EFAIL, s, "check: it owns %u stages: expected none in state %d", s->stages, s->state);
 	}
 	for (uint32_t i = 0; i < w->n_stages; i++) {
 		owned += w->stage[i].owner != NONE;
 		ownerless += w->stage[i].owner == NONE && !w->is_dropped[i / w->depth];
 	}
 	if (rate[0] + rate[1] + rate[2] != w->rate_all)
-		spot_fail(w, ORR_EFAIL, NULL, "check: the sum of the prices of live instances is incorrect");
+		spot_fail(w, ORR_EFAIL, NULL, "check: the total price is incorrect: expected the sum of the prices of live instances");
 	for (int r = 0; r < ROLES; r++)
 		if (n[r] != w->count[r] || rate[r] != w->rate[r])
-			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d, counted %u", n[r], r, w->count[r]);
+			spot_fail(w, ORR_EFAIL, NULL, "check: %u instances in role %d: expected the counter's value, %u", n[r], r,
+				w->count[r]);
 	if (live[0] != w->live[0] || live[1] != w->live[1] || stages != owned || ownerless != w->ownerless)
-		spot_fail(w, ORR_EFAIL, NULL, "check: %u stages have owners, instances own %u; %u have no owner, counted %u", owned, stages,
-			ownerless, w->ownerless);
+		spot_fail(w, ORR_EFAIL, NULL,
+			"check: %u stages have owners, instances own %u: expected equal numbers; %u have no owner: expected the counter's "
+			"value, %u",
+			owned, stages, ownerless, w->ownerless);
 }
 
 static void samples(struct orr_spot *w)
@@ -56,7 +61,7 @@ static void samples(struct orr_spot *w)
 	for (size_t i = s->first; i < s->n; i++)
 		pending += s->run[i].count;
 	if (s->committed + pending != s->done)
-		spot_fail(w, ORR_EFAIL, NULL, "check: %llu steps are done, but %llu are committed and %llu pending",
+		spot_fail(w, ORR_EFAIL, NULL, "check: %llu steps are done: expected the sum of %llu committed and %llu pending steps",
 			(unsigned long long)s->done, (unsigned long long)s->committed, (unsigned long long)pending);
 }
 

@@ -58,7 +58,7 @@ static int source_load(const struct elastic *job, const struct derive *d, struct
 	struct orr_error why = { 0 };
 	*x = (struct source){ .step = job->step, .policy = d->policy };
 	if (!precision_named(job->step->precision, &x->precision))
-		return orr_fail(err, ORR_EINPUT, "job %.80s: $.step.precision: unknown", job->name);
+		return orr_fail(err, ORR_EINPUT, "job %.80s: $.step.precision: unknown: expected fp32, tf32, fp16, bf16 or fp8", job->name);
 	if (!(x->dnn = dnn_load(job->step->model, &why)))
 		return wrong(job, "model", &why, err);
 	if (!(x->device = device_load(job->step->device, &why)))
@@ -158,7 +158,7 @@ static int settings(const struct shape *x, const struct question *q, struct orr_
 		       : ORR_OK;
 }
 
-/* Returns the backward passes of a node that are done at an instant of the last iteration, averaged over the iteration. */
+/* Returns the number of backward passes of a node that are complete, averaged over the time of the last iteration. */
 static double mean_done(const struct step_result *r, uint32_t node, double from_s, double step_s)
 {
 	double sum = 0;
@@ -205,7 +205,7 @@ static int run(const struct shape *x, const struct question *q, struct derive_ki
 	if (!rc)
 		rc = step_run(&x->config, x->source->policy, a, "bamboo", &r, x->err);
 	if (!rc && (r.n_iterations != ITERATIONS || !(r.iteration[ITERATIONS - 1].end_s < MAX_STEP_S)))
-		rc = orr_fail(x->err, ORR_EINPUT, "a step takes too long");
+		rc = orr_fail(x->err, ORR_EINPUT, "a step takes too long: expected less than 73 years");
 	if (!rc) {
 		double from = r.iteration[ITERATIONS - 2].end_s, step_s = r.iteration[ITERATIONS - 1].end_s - from;
 		*out = measured(&r, step_s, (r.was_merged ? 1 : x->pipelines) * (double)(q->failed < 0 ? x->depth : x->depth - 1));
@@ -228,8 +228,8 @@ static void add_kind(struct derive_kind *sum, const struct derive_kind *x, doubl
 }
 
 /*
- * Loses the first, the middle or the last stage (fewer if there are not three), with equal chance. The pause does not depend on
- * later micro-batches, so the next iteration has only those that the cut depends on.
+ * Simulates the loss of the first, the middle or the last stage, with equal probability (fewer cases if there are fewer than three stages).
+ * The pause does not depend on later micro-batches, so the next iteration has only those that the cut depends on.
  */
 static int run_losses(const struct shape *x, const struct question *with, const double *done, struct derive_row *row)
 {
@@ -356,7 +356,7 @@ static int64_t to_ns(double s)
 	return s > 0 ? (int64_t)fmax((double)llround(s * 1e9), 1) : 0;
 }
 
-/* Averages over the cuts into depth stages, which do not depend on the number of pipelines. */
+/* Computes means over the cuts into `depth` stages, which do not depend on the number of pipelines. */
 static double activations(const struct derive_row *row, size_t n, uint32_t depth)
 {
 	for (size_t i = 0; i < n; i++)
@@ -421,8 +421,10 @@ int elastic_derive(struct elastic *job, const struct derive *d, struct orr_error
 	if (!rc) {
 		take(job, &s, row, n);
 		if (!job->n_points)
-			rc = orr_fail(err, ORR_EINPUT, "job %.80s: $.step: none of the %zu shapes fits the memory of %s", job->name, n,
-				s.device->name);
+			rc = orr_fail(err, ORR_EINPUT,
+				"job %.80s: $.step: none of the %zu shapes fits into the memory of %s: expected a smaller model or more "
+				"memory",
+				job->name, n, s.device->name);
 		fill_in(job, &s);
 	}
 	if (!rc && d->report)

@@ -31,7 +31,7 @@ struct derive_row {
 				  * several stages */
 };
 struct derive_report {
-	struct derive_row *row; /* rows by pipelines, then depth; includes shapes that exceed memory */
+	struct derive_row *row; /* rows by pipelines, then depth; includes shapes that do not fit into memory */
 	size_t n;
 };
 

@@ -42,7 +42,7 @@ static int load_job(const cJSON *o, struct spot_state *s, struct orr_error *err)
 	struct orr_error why = { 0 };
 	if (!v)
 		return orr_fail(err, ORR_EINPUT,
-			"scenario: no job is named (--job NAME or FILE.json; orrery model list --elastic lists the included ones)");
+			"scenario: expected a job (--job NAME or FILE.json; orrery model list --elastic lists the included jobs)");
 	if (cJSON_IsObject(v)) {
 		char *text = cJSON_PrintUnformatted(v);
 		job = elastic_parse("scenario: $.job", text, strlen(text), &why);
@@ -68,7 +68,7 @@ static int load_trace(const struct scenario *s, struct spot_state *t, struct orr
 {
 	const char *source = orr_arg_text(s->keys, "trace");
 	char *options[INPUTS_MOST_OPTIONS + 1] = { NULL };
-	int rc = *source ? inputs_trace_options(s->given, options, err) : orr_fail(err, ORR_EINPUT, "scenario: no trace is named");
+	int rc = *source ? inputs_trace_options(s->given, options, err) : orr_fail(err, ORR_EINPUT, "scenario: expected a trace");
 	if (!rc && !(t->capacity = availset_load(source, orr_arg_text(s->keys, "format"), (const char *const *)options, s->seed, err)))
 		rc = err->code ? err->code : ORR_EINPUT;
 	inputs_options_free(options);
@@ -106,13 +106,13 @@ static int load_prices(const struct scenario *s, struct spot_state *t, struct or
 		return orr_fail(err, why.code, "prices: %s", why.text);
 	if (!availset_has_prices(t->prices))
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: has no prices; expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", source);
+			"prices: %.200s: has no prices: expected rows of time_s,zone,type,usd_per_hour (docs/traces.md)", source);
 	if (!has_price_for(t->prices, t->capacity)) {
 		uint32_t n;
 		const char *zone = strtab_text(availset_strings(t->prices), *availset_zones(t->prices, &n));
 		return orr_fail(err, ORR_EINPUT,
-			"prices: %.200s: has zones that the trace lacks (%.60s%s): expected no zones, or those of the trace (its "
-			"column zone, zones=.., trace_options.zone)",
+			"prices: %.200s: has zones that the trace lacks (%.60s%s): expected no zones, or zones of the trace (its column "
+			"zone, zones=.., trace_options.zone)",
 			source, zone, n > 1 ? ", .." : "");
 	}
 	return ORR_OK;
@@ -168,7 +168,7 @@ static int check_end(const struct scenario *s, const struct spot_state *t, struc
 	if (spot_job_steps(t->job, s->options) || availset_has_end(t->capacity) || s->until_ns != ORR_NEVER)
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"%.200s: neither this trace nor job %.80s has an end: give the length of the trace (length=..) or --until",
+		"%.200s: neither this trace nor job %.80s has an end: expected the length of the trace (length=..) or --until",
 		availset_source(t->capacity), t->job->name);
 }
 
@@ -183,8 +183,8 @@ static int check_type(const struct spot_state *t, const struct speeds *known, co
 	if (!strcmp(type, own) || !isnan(speeds_of(known, type)))
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"%.200s: has instances of type %.60s; the step times of job %.80s are for %.60s, and the speed of %.60s is unknown: set "
-		"spot.speeds=%.60s=X with its relative speed X",
+		"%.200s: has instances of type %.60s; the step times of job %.80s are for %.60s, and the speed of %.60s is unknown: "
+		"expected spot.speeds=%.60s=X with its relative speed X",
 		availset_source(t->capacity), type, t->job->name, own, type, type);
 }
 
@@ -318,7 +318,7 @@ static bool has_last_step(const struct scenario *s, size_t i, const struct run_r
 	return ((const struct spot_state *)s->state)->job->steps > 0;
 }
 
-/* If the run has an end, a job that does not reach its last step is equal to a job without a last step. */
+/* A job with a last step has the same result as a job without one if the run ends before this step. */
 static bool is_long_enough(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i;

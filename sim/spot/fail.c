@@ -35,7 +35,7 @@ bool spot_may_act(struct orr_spot *w, const char *what)
 	if (w->error.code)
 		return false;
 	if (!w->is_acting)
-		spot_fail(w, ORR_EFAIL, NULL, "%s was called outside the policy's functions", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: expected a call from a function of the policy", what);
 	if (w->is_noticing)
 		w->used |= SPOT_USED_NOTICE;
 	return w->is_acting && !w->is_over;

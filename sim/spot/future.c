@@ -13,7 +13,7 @@ struct event {
 struct future {
 	struct availcursor *cursor;
 	struct event *event;
-	size_t n, cap, passed; /* passed: number of events before now */
+	size_t n, cap, passed; /* passed: number of events before the present time */
 	bool has_ended;
 	int64_t *end; /* end of each instance of the trace; 0: unknown */
 	uint32_t cap_end;
@@ -37,12 +37,12 @@ static bool read_to(struct orr_spot *w, int64_t t, const char *what)
 	if (w->error.code)
 		return false;
 	if (!w->may_see) {
-		spot_fail(w, ORR_EFAIL, NULL,
-			"%s: reads the future, and the policy does not declare an oracle (ORR_NEEDS_ORACLE or ORR_MAY_ORACLE)", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: reads the future: expected a policy that declares ORR_NEEDS_ORACLE or ORR_MAY_ORACLE",
+			what);
 		return false;
 	}
 	if (t > INT64_MAX / 2 && w->until == ORR_NEVER && !availset_has_end(w->config->capacity)) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: reads the whole future of a trace without an end (set length=.. or --until)", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: reads the whole future of a trace without an end: expected length=.. or --until", what);
 		return false;
 	}
 	w->saw_future = true;

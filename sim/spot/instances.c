@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum { MAX_LIVE = 1 << 20 };
-#define MAX_RATE INT64_C(1000000000000000000) /* limit on the price of all instances, 1e9 USD/h: sums are exact for 146 years */
+#define MAX_RATE \
+	INT64_C(1000000000000000000) /* limit on the total price of all instances, 1e9 USD/h, with which sums are exact for 146 years */
 
 /* ---- slots ---- */
 
@@ -62,11 +63,11 @@ struct slot *slot_of_handle(struct orr_spot *w, orr_inst i, const char *what)
 	if (s && is_live(s))
 		return &w->slot[s - w->slot];
 	if (!i)
-		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is 0, which is no instance", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is 0: expected an instance", what);
 	else if (s)
-		spot_fail(w, ORR_EFAIL, s, "%s: the instance has ended", what);
+		spot_fail(w, ORR_EFAIL, s, "%s: the instance has ended: expected a live instance", what);
 	else
-		spot_fail(w, ORR_EFAIL, NULL, "%s: the handle is of an instance that has ended or never existed", what);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: the instance has ended or never existed: expected a live instance", what);
 	return NULL;
 }
 
@@ -97,7 +98,8 @@ void spot_inst_set_price(struct orr_spot *w, struct slot *s, int64_t price)
 	w->rate_all += price - s->price;
 	s->price = price;
 	if (w->rate_all > MAX_RATE)
-		spot_fail(w, ORR_EFAIL, s, "its new price raises the cost of all instances above 1e9 USD per hour");
+		spot_fail(w, ORR_EFAIL, s,
+			"its new price makes the total price too high: expected at most 1e9 USD per hour for all instances");
 }
 
 /* ---- beginning and end ---- */
@@ -173,12 +175,13 @@ uint32_t spot_inst_get_ready(struct orr_spot *w)
 static void check_limits(struct orr_spot *w, const struct slot *s)
 {
 	if (w->live[0] + w->live[1] > MAX_LIVE)
-		spot_fail(w, ORR_EFAIL, NULL, "more than %d live instances", MAX_LIVE);
+		spot_fail(w, ORR_EFAIL, NULL, "too many live instances: expected at most %d", MAX_LIVE);
 	else if (w->rate_all > MAX_RATE)
-		spot_fail(w, ORR_EFAIL, s, "it raises the cost of all instances above 1e9 USD per hour");
+		spot_fail(w, ORR_EFAIL, s, "its price makes the total price too high: expected at most 1e9 USD per hour for all instances");
 	else if (++w->taken_now > spot_most_now(w))
 		spot_fail(w, ORR_EFAIL, s,
-			"instances are released and taken again endlessly at this instant (limit: spot.max_calls_per_instant)");
+			"instances are released and taken again endlessly at this instant: expected at most spot.max_calls_per_instant "
+			"times");
 }
 
 void spot_inst_begin(struct orr_spot *w, uint32_t slot)

@@ -34,7 +34,7 @@ struct slot {
 	int64_t offer_price; /* price of its row; -1: the price of the market */
 	uint64_t number, mark;
 	int64_t since, ready, goes;
-	double held_lo, held_hi; /* part of the job's state, 0 to 1, that it held when steps last began */
+	double held_lo, held_hi; /* part of the job's state, 0 to 1, that the instance held when steps last began */
 	timeline_sum paid;       /* amount up to paid_until, for the check */
 	int64_t paid_until;
 };
@@ -44,13 +44,13 @@ struct zone {
 	uint32_t first, last;    /* offers that are not taken */
 	uint32_t n_offers, live; /* live: spot instances */
 	uint32_t want;
-	uint32_t market; /* market of the latest instance; before the first instance, of the first one */
+	uint32_t market; /* market of the latest instance; before the first instance, the market that the first instance will have */
 };
 
 uint32_t spot_slot_new(struct orr_spot *w);
 void spot_slot_free(struct orr_spot *w, uint32_t slot);
 orr_inst slot_handle(const struct orr_spot *w, uint32_t slot);
-/* Returns the slot of a live instance; if the handle is of none, fails the run and returns NULL. */
+/* Returns the slot of a live instance. If the handle is not that of a live instance, fails the run and returns NULL. */
 struct slot *slot_of_handle(struct orr_spot *w, orr_inst i, const char *what);
 const char *slot_name(const struct orr_spot *w, const struct slot *s, char buf[AVAIL_NAME_MAX]);
 

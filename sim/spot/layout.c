@@ -59,11 +59,12 @@ static bool can_own(struct orr_spot *w, orr_inst i, const char *what, uint32_t p
 	if (s && s->state == SLOT_READY)
 		return true;
 	if (s)
-		spot_fail(w, ORR_EFAIL, s, "%s: it is still starting and cannot own stage %u of pipeline %u", what, stage, pipeline);
+		spot_fail(w, ORR_EFAIL, s, "%s: the owner of stage %u of pipeline %u is still starting: expected an instance that is ready",
+			what, stage, pipeline);
 	return false;
 }
 
-/* Swaps the two layouts and returns the stages of the old one, which the new layout does not overwrite. */
+/* Swaps the two layouts. Returns the stages of the old layout, which the new layout does not overwrite. */
 static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uint32_t stages)
 {
 	struct stage *old = w->stage;
@@ -83,7 +84,7 @@ static const struct stage *put_aside(struct orr_spot *w, uint32_t pipelines, uin
 	return old;
 }
 
-/* Handles an owner to which the new layout gives no stage. */
+/* Handles an owner that has no stage in the new layout. */
 static void stand_by(struct orr_spot *w, struct slot *s)
 {
 	if (!s->stages)
@@ -102,11 +103,11 @@ void orr_layout(struct orr_spot *w, uint32_t pipelines, uint32_t depth, const or
 		return;
 	}
 	if (pipelines && depth && !owner) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): no owners are given (NULL) for %u x %u stages", pipelines, depth);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_layout(): owners is NULL: expected owners of %u x %u stages", pipelines, depth);
 		return;
 	}
 	if (w->steps.is_in_flight && !(w->steps.flags & ORR_STEPS_ORPHANED)) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_layout() while a step is in flight: orr_steps_stop() first");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_layout() while a step is in flight: expected orr_steps_stop() before");
 		return;
 	}
 	uint32_t n = pipelines * depth, n_old = w->n_stages, epoch = ++w->layouts;
@@ -152,10 +153,10 @@ static bool check_stage(struct orr_spot *w, uint32_t pipeline, uint32_t stage, c
 	if (pipeline < w->pipelines && stage < w->depth && !w->is_dropped[pipeline])
 		return true;
 	if (pipeline < w->pipelines && stage < w->depth)
-		spot_fail(w, ORR_EFAIL, NULL, "%s: pipeline %u was dropped", what, pipeline);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: pipeline %u was dropped: expected a pipeline of the layout", what, pipeline);
 	else
-		spot_fail(w, ORR_EFAIL, NULL, "%s: no stage %u of pipeline %u; the layout has %u x %u", what, stage, pipeline, w->pipelines,
-			w->depth);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: stage %u of pipeline %u: expected one of the layout's %u x %u", what, stage, pipeline,
+			w->pipelines, w->depth);
 	return false;
 }
 
@@ -167,7 +168,7 @@ void orr_own(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst i)
 	uint32_t at = pipeline * w->depth + stage;
 	if (w->stage[at].owner != NONE) {
 		spot_fail(w, ORR_EFAIL, &w->slot[orr_inst_slot(i)],
-			"orr_own(): stage %u of pipeline %u has an owner, %s; orr_disown() it first", stage, pipeline,
+			"orr_own(): stage %u of pipeline %u has an owner, %s: expected orr_disown() before", stage, pipeline,
 			slot_name(w, &w->slot[w->stage[at].owner], name));
 		return;
 	}
@@ -183,8 +184,8 @@ void orr_disown(struct orr_spot *w, uint32_t pipeline, uint32_t stage, orr_inst 
 		return;
 	uint32_t at = pipeline * w->depth + stage;
 	if (w->stage[at].owner == NONE) {
-		spot_fail(
-			w, ORR_EFAIL, NULL, "orr_disown(): stage %u of pipeline %u has no owner; orr_own() gives it one", stage, pipeline);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_disown(): stage %u of pipeline %u has no owner: expected orr_own() before", stage,
+			pipeline);
 		return;
 	}
 	take_away(w, at);

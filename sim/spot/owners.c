@@ -112,10 +112,10 @@ static double overlap(double lo, double hi, const struct slot *s)
 }
 
 /* Returns the part of [lo, hi) that is copied from another zone: an instance of another zone holds it and no instance of the own
- * zone does. The single source is assumed to be the instance that holds most. */
+ * zone does. The instance that holds the largest part is assumed to be the only source. */
 static double from_elsewhere(const struct orr_spot *w, const struct slot *to, double lo, double hi)
 {
-	double best[2] = { 0, 0 }; /* largest part in another zone, and in the own zone */
+	double best[2] = { 0, 0 }; /* largest part held in another zone, and in the own zone */
 	for (uint32_t i = live_first(w); i != NONE; i = live_next(w, i)) {
 		const struct slot *s = live_slot(w, i);
 		double x = overlap(lo, hi, s);

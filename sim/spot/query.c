@@ -110,7 +110,7 @@ static double default_of(const char *name)
 	return strtod(p->def, NULL);
 }
 
-/* Notes whether an option makes the bandwidth differ from that under its default. */
+/* Records whether an option makes the bandwidth differ from that under its default. */
 static void note_bottleneck(const struct orr_spot *w, double nodes)
 {
 	double now = fmin(w->node_Bps * nodes, w->storage_Bps);
@@ -149,16 +149,16 @@ uint64_t orr_spot_timer(struct orr_spot *w, int64_t at, uint32_t rank, uint64_t 
 	if (!spot_may_act(w, "orr_spot_timer()"))
 		return 0;
 	if (rank >= RANKS) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): rank %u; expected 0 to %d", rank, RANKS - 1);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): rank %u: expected 0 to %d", rank, RANKS - 1);
 		return 0;
 	}
 	if (at < w->now) {
-		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): at %.9f s, which is in the past", (double)at / 1e9);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_spot_timer(): at %.9f s: expected a time from now on", (double)at / 1e9);
 		return 0;
 	}
 	if (at == w->now && ++w->timers_now > spot_most_now(w)) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"orr_spot_timer(): timers are set endlessly for this instant (limit: spot.max_calls_per_instant)");
+			"orr_spot_timer(): timers are set endlessly for this instant: expected at most spot.max_calls_per_instant");
 		return 0;
 	}
 	struct eng_event ev = eng_at(w->engine, at, rank, on_timer, w, tag, 0);
@@ -197,7 +197,7 @@ static bool is_metric_name(const char *s)
 static struct tally *tally(struct orr_spot *w, const char *name, double value, const char *what)
 {
 	if (isinf(value)) {
-		spot_fail(w, ORR_EFAIL, NULL, "%s: %s: cannot report %g", what, name ? name : "", value);
+		spot_fail(w, ORR_EFAIL, NULL, "%s: %s: expected a finite number, found %g", what, name ? name : "", value);
 		return NULL;
 	}
 	for (size_t i = 0; name && i < w->n_tally; i++)
@@ -250,7 +250,8 @@ void orr_spot_give_up(struct orr_spot *w, const char *message)
 {
 	/* An error at time 0 means that the input is invalid. */
 	bool is_refusal = !w->now && w->steps.first_began < 0;
-	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s", message ? message : "the policy failed without a message");
+	spot_fail(w, is_refusal ? ORR_EINPUT : ORR_EFAIL, NULL, "%s",
+		message ? message : "the policy failed without a message: expected a reason");
 }
 
 void orr_spot_end(struct orr_spot *w)

@@ -91,7 +91,8 @@ static void other_metrics(struct orr_spot *w)
 	for (size_t i = 0; i < w->n_tally; i++)
 		if (result_find(w->result, w->tally[i].name))
 			spot_fail(w, ORR_EFAIL, NULL,
-				"orr_spot_count(), orr_spot_report(): %s is a metric of the world: choose another name", w->tally[i].name);
+				"orr_spot_count(), orr_spot_report(): %s is a metric of the world: expected another name",
+				w->tally[i].name);
 		else if (isfinite(w->tally[i].value))
 			result_metric(w->result, result_text(w->result, w->tally[i].name), w->tally[i].value, NAN, NAN);
 }

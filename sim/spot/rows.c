@@ -83,7 +83,7 @@ void rows_steps(struct orr_spot *w, uint64_t n, int64_t began, int64_t pace, dou
 void rows_lost(struct orr_spot *w, uint64_t n)
 {
 	if (w->steps.rows_stride != 1)
-		return; /* no rows, or only some of them */
+		return; /* no rows are recorded, or only some of them */
 	for (size_t i = w->n_iteration; i-- && n;)
 		if (w->iteration[i].samples > 0) {
 			w->iteration[i].samples = 0;
@@ -93,7 +93,7 @@ void rows_lost(struct orr_spot *w, uint64_t n)
 
 /* ---- the end ---- */
 
-/* Adds samples per second in BINS equal parts of the run. */
+/* Adds a series of samples per second with BINS equal intervals of the run. */
 static void throughput_series(struct orr_spot *w)
 {
 	struct run_result *r = w->result;

@@ -65,14 +65,14 @@ static void check_owners(struct orr_spot *w)
 	if (w->is_over || !s->is_in_flight || s->flags & ORR_STEPS_ORPHANED)
 		return;
 	if (!steps_have_owners(w))
-		spot_fail(w, ORR_EFAIL, NULL, "a step is in flight although all pipelines were dropped: stop the steps");
+		spot_fail(w, ORR_EFAIL, NULL, "a step is in flight although all pipelines were dropped: expected orr_steps_stop() before");
 	if (!w->ownerless)
 		return;
 	for (uint32_t i = 0; i < w->n_stages; i++)
 		if (w->stage[i].owner == NONE && !w->is_dropped[i / w->depth]) {
 			spot_fail(w, ORR_EFAIL, NULL,
-				"a step is in flight although stage %u of pipeline %u has no live owner: stop the steps, give the stage an "
-				"owner, or drop the pipeline",
+				"a step is in flight although stage %u of pipeline %u has no live owner: expected orr_steps_stop(), a new "
+				"owner, or the drop of this pipeline",
 				i % w->depth, i / w->depth);
 			return;
 		}
@@ -82,14 +82,14 @@ static void ask(struct orr_spot *w)
 {
 	if (++w->calls_now > w->max_calls) {
 		spot_fail(w, ORR_EFAIL, NULL,
-			"decide() was called %lld times at this instant and still causes events (limit: spot.max_calls_per_instant)",
+			"decide() still causes events after %lld calls at this instant: expected at most spot.max_calls_per_instant",
 			(long long)w->max_calls);
 		return;
 	}
 	tell_decide(w);
 }
 
-/* Executes all events at w->now. */
+/* Executes all events that are due at w->now. */
 static void instant(struct orr_spot *w)
 {
 	bool is_due;
@@ -146,7 +146,8 @@ static void fail_stuck(struct orr_spot *w)
 	if (least > live)
 		snprintf(why, sizeof why, "and the smallest shape of job %.100s has %u", job->name, least);
 	spot_fail(w, ORR_EFAIL, NULL,
-		"no progress since %.4g h, with step %llu of %llu; %u instances are live, %s: --until sets an end of the run",
+		"no progress since %.4g h, with step %llu of %llu; %u instances are live, %s: expected progress, or --until, which ends "
+		"the run",
 		(double)w->progress_ns / 3600e9, (unsigned long long)w->most_done, (unsigned long long)w->job_steps, live, why);
 }
 
@@ -181,12 +182,11 @@ static void loop(struct orr_spot *w)
 	while (!w->is_over && !is_stuck(w)) {
 		bool is_any = next_instant(w, &t);
 		if (w->until == ORR_NEVER && (is_any ? t > INT64_MAX / 2 : w->steps.is_in_flight)) {
-			spot_fail(w, ORR_EFAIL, NULL,
-				"the job has not ended after 146 years, the end of the clock (--until sets an earlier end)");
+			spot_fail(w, ORR_EFAIL, NULL, "the job has not ended after 146 years, the end of the clock: expected --until");
 			break;
 		}
 		if (!is_any) {
-			/* No event is left: the rest of the trace is idle. */
+			/* No event is left: nothing happens in the rest of the trace. */
 			int64_t end = availset_end_ns(w->config->capacity);
 			t = w->until < ORR_NEVER ? w->until : end < ORR_NEVER && end > w->now ? end : w->now;
 			advance_to(w, t);
@@ -250,8 +250,8 @@ static int index_points(struct orr_spot *w, struct orr_error *err)
 			w->max_depth = j->point[i].depth;
 	}
 	if ((uint64_t)(w->max_pipelines + 1) * (w->max_depth + 1) > 100000000)
-		return orr_fail(err, ORR_EINPUT, "%s: %u pipelines of depth %u: too many for a table of step times", j->name,
-			w->max_pipelines, w->max_depth);
+		return orr_fail(err, ORR_EINPUT, "%s: %u pipelines of depth %u: too many for a table of step times: expected fewer",
+			j->name, w->max_pipelines, w->max_depth);
 	w->point = mem_zalloc((size_t)(w->max_pipelines + 1) * (w->max_depth + 1), sizeof(const struct elastic_point *));
 	for (uint32_t i = 0; i < j->n_points; i++)
 		w->point[(size_t)j->point[i].pipelines * (w->max_depth + 1) + j->point[i].depth] = &j->point[i];
@@ -304,7 +304,7 @@ static int check_until(const struct spot_config *c, int64_t *until, struct orr_e
 	*until = availset_end_ns(c->capacity);
 	if (*until != ORR_NEVER)
 		return ORR_OK;
-	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor the job %.80s has an end: give --until",
+	return orr_fail(err, ORR_EINPUT, "%.200s: neither this trace nor job %.80s has an end: expected --until",
 		availset_source(c->capacity), c->job->name);
 }
 

@@ -21,7 +21,7 @@ enum spot_use {
 	SPOT_USED_NOTICE = 1,      /* the policy acted on a notice, or read the length of notices */
 	SPOT_USED_PRICE = 1 << 1,  /* spot.price */
 	SPOT_USED_PRICES = 1 << 2, /* price rows */
-	SPOT_USED_TARGET = 1 << 3, /* an offer was declined because of spot.target */
+	SPOT_USED_TARGET = 1 << 3, /* spot.target declined an offer */
 	SPOT_USED_QUOTA = 1 << 4,  /* as did spot.quota */
 	SPOT_USED_ON_DEMAND_QUOTA = 1 << 5,
 	SPOT_USED_MAX_PRICE = 1 << 6,   /* and spot.max_price */
@@ -29,7 +29,7 @@ enum spot_use {
 	SPOT_USED_NODE_BPS = 1 << 8,    /* or of spot.node_Bps */
 	SPOT_USED_CHECKPOINT = 1 << 11, /* the policy queried the time of a checkpoint */
 	SPOT_USED_EGRESS = 1 << 9,      /* bytes were sent between zones */
-	SPOT_USED_BILLING = 1 << 10     /* an instance ended within an hour that it had started */
+	SPOT_USED_BILLING = 1 << 10     /* an instance ended before the end of an hour that it had started */
 };
 
 struct spot_config {
@@ -39,8 +39,9 @@ struct spot_config {
 	const struct elastic *job;
 	const struct orr_args *options; /* of spot_options */
 	uint64_t seed;
-	int64_t until_ns; /* the run stops before this instant; ORR_NEVER: at the end of the job, or of the trace for an endless job */
-	bool exact;       /* make an event for each step */
+	int64_t until_ns; /* the run stops before this instant; ORR_NEVER: the run stops at the end of the job or, for an endless job, of
+			     the trace */
+	bool exact;       /* each step is a separate event */
 	bool check;       /* check conservation laws at run time */
 	bool record_iterations, record_nodes; /* whether to fill in result->iterations; whether to fill in ->nodes, ->events and
 					       * ->series */

@@ -28,7 +28,7 @@ static bool are_alike(const struct steprun *a, const struct steprun *b)
 	       is_same(&a->redundant, &b->redundant) && a->cost == b->cost;
 }
 
-/* Adds equal steps as one product, so that the floating-point sum does not depend on their batches. */
+/* Adds equal steps as one product. The floating-point sum then does not depend on their grouping. */
 static void flush_alike(struct orr_spot *w)
 {
 	struct steps *s = &w->steps;
@@ -53,7 +53,7 @@ static inline void count_steps(struct orr_spot *w, uint64_t n, int64_t since_las
 	*a = (struct alike){ n, since_last, samples, cost };
 }
 
-/* Adds useful time. owners, redundant: of all the steps that count now. */
+/* Adds useful time. owners, redundant: sums over all the steps that count now. */
 static inline void add_useful(struct orr_spot *w, const struct ledger *owners, const struct ledger *redundant)
 {
 	ledger_add(&w->account[ORR_USEFUL], owners->ns - redundant->ns, owners->amount - redundant->amount);
@@ -104,7 +104,7 @@ static void record(struct orr_spot *w, const struct steprun *r)
 		s->run[s->n - 1].count += r->count;
 		return;
 	}
-	if (s->n == s->cap && s->first) { /* reuses the space before `first` */
+	if (s->n == s->cap && s->first) { /* the space before `first` is reused */
 		size_t k = s->n - s->first;
 		for (size_t i = 0; i < k; i++)
 			s->run[i] = s->run[s->first + i];
@@ -304,23 +304,24 @@ void orr_steps_run(struct orr_spot *w, const struct orr_steps *r)
 	if (!spot_may_act(w, "orr_steps_run()"))
 		return;
 	if (!r)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): the steps are NULL");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): NULL: expected a struct orr_steps");
 	else if (s->is_in_flight)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: orr_steps_stop() first");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run() while a step is in flight: expected orr_steps_stop() before");
 	else if (r->step_ns <= 0 || r->step_ns > INT64_MAX / 4)
 		spot_fail(w, ORR_EFAIL, NULL,
-			"orr_steps_run(): a step of %lld ns; expected more than 0 and less than 73 years (orr_step_time() is 0 where the "
-			"job has none)",
+			"orr_steps_run(): a step of %lld ns: expected more than 0 and less than 73 years (orr_step_time() returns 0 for "
+			"shapes without a step time)",
 			(long long)r->step_ns);
 	else if (!(r->redundant >= 0 && r->redundant <= 1))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): redundant is %g; expected 0 to 1", r->redundant);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): redundant is %g: expected 0 to 1", r->redundant);
 	else if (!(r->samples >= 0 && r->samples < 1e18) || !(r->egress_bytes >= 0 && r->egress_bytes < 1e18))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress; expected 0 or more", r->samples,
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): %g samples, %g bytes of egress: expected at least 0", r->samples,
 			r->egress_bytes);
 	else if (!to_be_done(w))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done", (unsigned long long)w->job_steps);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): all %llu steps of the job are done: expected no further steps",
+			(unsigned long long)w->job_steps);
 	else if (!steps_have_owners(w))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage; orr_layout() first");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_run(): no instance has a stage: expected orr_layout() before");
 	if (w->error.code)
 		return;
 	w->quiet = 0;
@@ -366,7 +367,7 @@ void orr_steps_stretch(struct orr_spot *w, int64_t by)
 	if (!spot_may_act(w, "orr_steps_stretch()") || !w->steps.is_in_flight)
 		return;
 	if (by < 0 || by > INT64_MAX / 4 - (w->steps.ends - w->now))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns; expected 0 or more, and less than 73 years in total",
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_stretch(): by %lld ns: expected at least 0, and less than 73 years in total",
 			(long long)by);
 	else
 		w->steps.ends += by;
@@ -377,7 +378,7 @@ void orr_steps_samples(struct orr_spot *w, double samples)
 	if (!spot_may_act(w, "orr_steps_samples()") || !w->steps.is_in_flight)
 		return;
 	if (!(samples >= 0 && samples < 1e18))
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_samples(): %g; expected 0 or more", samples);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_samples(): %g: expected at least 0", samples);
 	else
 		w->steps.samples_once = samples;
 }
@@ -387,7 +388,7 @@ void orr_steps_pace(struct orr_spot *w, int64_t step_ns)
 	if (!spot_may_act(w, "orr_steps_pace()"))
 		return;
 	if (step_ns <= 0 || step_ns > INT64_MAX / 4)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_pace(): %lld ns; expected more than 0", (long long)step_ns);
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_pace(): %lld ns: expected more than 0", (long long)step_ns);
 	else
 		w->steps.pace = on_owners(w, w->steps.asked = step_ns);
 }
@@ -421,7 +422,7 @@ void orr_steps_are_provisional(struct orr_spot *w)
 	if (!spot_may_act(w, "orr_steps_are_provisional()"))
 		return;
 	if (w->steps.first_began >= 0)
-		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_are_provisional(): steps have been run; call it in create()");
+		spot_fail(w, ORR_EFAIL, NULL, "orr_steps_are_provisional(): steps have been run: expected a call in create()");
 	else
 		w->steps.is_provisional = true;
 }
@@ -432,8 +433,9 @@ static bool check_count(struct orr_spot *w, uint64_t n, const char *what)
 		return false;
 	if (n <= uncommitted(&w->steps))
 		return true;
-	spot_fail(w, ORR_EFAIL, NULL, "%s: %llu steps; %llu are not committed%s", what, (unsigned long long)n,
-		(unsigned long long)uncommitted(&w->steps), w->steps.is_provisional ? "" : " (orr_steps_are_provisional() was not called)");
+	spot_fail(w, ORR_EFAIL, NULL, "%s: %llu steps: expected at most %llu, the steps that are not committed%s", what,
+		(unsigned long long)n, (unsigned long long)uncommitted(&w->steps),
+		w->steps.is_provisional ? "" : " (orr_steps_are_provisional() was not called)");
 	return false;
 }
 

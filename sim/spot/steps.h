@@ -10,12 +10,12 @@
 #include "spot/spot.h"
 #include "cluster/ledger.h"
 
-/* Consecutive steps of equal length, time and money. */
+/* Consecutive steps of equal length, time and cost. */
 struct steprun {
 	uint64_t count;
 	int64_t since_last; /* time from the end of the previous step to the end of this one */
 	double samples;
-	struct ledger owners, redundant; /* redundant: part of owners */
+	struct ledger owners, redundant; /* redundant: the part of `owners` that is redundant */
 	timeline_sum cost;               /* cost of all instances since the end of the previous step */
 };
 
@@ -29,11 +29,11 @@ struct alike {
 
 struct steps {
 	bool is_in_flight, is_last, has_ended;         /* has_ended: steps() must be called */
-	int64_t began, ends, pace, asked;              /* asked: step time on the job's own nodes */
+	int64_t began, ends, pace, asked;              /* asked: step time on the nodes of the job */
 	uint64_t left;                                 /* number of steps left in the run, including the one in flight; UINT64_MAX:
 							* no end */
-	double samples, redundant, egress, own_egress; /* own_egress: as reported by the policy */
-	double samples_once;                           /* samples of only the step in flight; -1: as in other steps */
+	double samples, redundant, egress, own_egress; /* own_egress: egress reported by the policy */
+	double samples_once;                           /* samples of the step in flight; -1: as in the other steps */
 	unsigned flags;
 	struct ledger bucket; /* time and money of the owners in the step in flight */
 	/* State of the whole run of the world. */
@@ -47,7 +47,7 @@ struct steps {
 	struct alike alike;             /* last committed steps, not yet added to the sums */
 	double samples_safe, value_sum; /* value_sum: sum of samples x ns / money; unit: report.c */
 	bool was_free;                  /* some steps cost nothing, so their value has no bound */
-	uint64_t rows_stride;           /* one of this many iteration rows is kept */
+	uint64_t rows_stride;           /* one out of this many iteration rows is kept */
 	uint64_t rows_seen;
 };
 

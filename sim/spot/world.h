@@ -69,7 +69,7 @@ struct orr_spot {
 	struct zone *zone;
 	uint32_t n_zones, *zone_of_name, cap_zone_of_name; /* zones, whose names are those of the source */
 	uint32_t want;                                     /* from any zone */
-	bool is_own_want;                                  /* the policy has set the standing request */
+	bool is_own_want;                                  /* flag: the policy has set the standing request */
 	uint32_t n_types, *type_of_name, cap_type_of_name;
 	struct speeds speeds; /* spot.speeds */
 	bool has_speeds;
@@ -93,7 +93,7 @@ struct orr_spot {
 	/* layout */
 	struct stage *stage;
 	struct stage *spare;         /* previous layout, overwritten by the next one */
-	uint32_t cap_spare, layouts; /* layouts: number of layouts so far */
+	uint32_t cap_spare, layouts; /* layouts: number of layouts made so far */
 	bool *is_dropped;            /* [pipeline] */
 	uint32_t pipelines, depth, n_stages, cap_stages, cap_pipelines, n_dropped;
 	uint32_t ownerless;

@@ -132,7 +132,7 @@ static void use_memory(struct orr_step *s, struct iteration *k, uint32_t i, bool
 	const struct instance *x = &k->instance[i];
 	const struct op *o = &k->op[x->op];
 	const struct coll *c = o->type == OP_COLLECTIVE ? &k->coll[o->collective] : NULL;
-	uint32_t lanes = c && c->size && s->lanes_run > 1 ? c->n : 1; /* among lanes: memory of each member */
+	uint32_t lanes = c && c->size && s->lanes_run > 1 ? c->n : 1; /* for a collective among lanes: the memory of each member */
 	for (uint32_t m = k->memory_of[x->op]; m < k->memory_of[x->op + 1]; m++) {
 		if ((k->memory[m].bytes > 0) != takes)
 			continue;

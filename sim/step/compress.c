@@ -72,7 +72,7 @@ static int parse_pair(struct compression *c, const char *s, size_t n, bool is_dg
 				k->min, k->max, (int)value, eq + 1);
 		return ORR_OK;
 	}
-	return orr_fail(err, ORR_EINPUT, "step.compression: no key \"%.*s\": expected compress_Bps=, min_elems=%s", (int)n, s,
+	return orr_fail(err, ORR_EINPUT, "step.compression: unknown key \"%.*s\": expected compress_Bps=, min_elems=%s", (int)n, s,
 		is_dgc                              ? ", density=, warmup_iterations="
 		: c->method == COMPRESSION_TOPK     ? ", density="
 		: c->method == COMPRESSION_POWERSGD ? ", rank=, min_rate="

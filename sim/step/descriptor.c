@@ -84,7 +84,7 @@ static int load(struct scenario *s, struct step_state *t, struct orr_error *err)
 {
 	const char *model = orr_arg_text(s->keys, "model");
 	if (!*model)
-		return orr_fail(err, ORR_EINPUT, "scenario: no model is named (orrery step resnet50, or a file)");
+		return orr_fail(err, ORR_EINPUT, "scenario: expected a model (orrery step resnet50, or a file)");
 	int rc = setting_resolve_values(s, &t->set, err);
 	if (rc)
 		return rc;

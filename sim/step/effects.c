@@ -57,7 +57,7 @@ static bool is_drawn(const struct scenario *s, size_t i, const struct run_result
 	return t->learn || t->set.cost_samples || step_used(s, i) & STEP_USED_RANDOM;
 }
 
-/* Lanes give the same times, so merge=on equals auto if auto merges, and is an error otherwise. */
+/* Lanes give the same times. So merge=on equals auto if auto merges; otherwise merge=on is an error. */
 static bool is_merge_off(const struct scenario *s, size_t i, const struct run_result *r)
 {
 	(void)i, (void)r;

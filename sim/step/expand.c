@@ -162,7 +162,7 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 		o->n_instances = instances_of(s, k, o);
 		n += o->n_instances;
 		if (n > UINT32_C(0x7fffffff)) {
-			step_fail(s, ORR_EFAIL, "more than 2 billion ops in all lanes of one iteration: expected fewer");
+			step_fail(s, ORR_EFAIL, "too many ops: expected at most 2 billion in all lanes of one iteration");
 			return s->error.code;
 		}
 	}
@@ -184,7 +184,7 @@ static int make_instances(struct orr_step *s, struct iteration *k)
 int expand(struct orr_step *s, struct iteration *k)
 {
 	if (!k->n_ops) {
-		step_fail(s, ORR_EFAIL, "build() created no op");
+		step_fail(s, ORR_EFAIL, "build() created no op: expected at least one");
 		return s->error.code;
 	}
 	index_memory(k);

@@ -86,7 +86,7 @@ static const struct cost *cost_of(const struct orr_step *s, uint32_t device)
 
 static const enum dnn_pass passes[] = { DNN_FORWARD, DNN_BACKWARD_DATA, DNN_BACKWARD_WEIGHT };
 
-/* Returns the time of all passes over layers first..end-1 by the cost model, at the scenario's batch, s. */
+/* Returns the time of all passes over layers first..end-1 by the cost model, for the batch of the scenario, s. */
 static double all_passes(const struct orr_step *s, const struct cost *c, uint32_t first, uint32_t end)
 {
 	double sum = 0;
@@ -114,7 +114,8 @@ int facts_scale(struct orr_step *s)
 	if (fc < 0)
 		fc = fc_s / (conv_s + fc_s);
 	else if (cut >= n && fc > 0)
-		return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: model %s has no fully connected classifier", s->config->dnn->name);
+		return orr_fail(&s->error, ORR_EINPUT, "step.fc_share: model %s: expected a model with a fully connected classifier",
+			s->config->dnn->name);
 	s->scale_conv = conv_s > 0 ? given * (1 - fc) / conv_s : 0;
 	s->scale_fc = fc_s > 0 ? given * fc / fc_s : 0;
 	s->is_scaled = true;
@@ -199,7 +200,7 @@ double orr_latency(const struct orr_step *s, uint32_t from, uint32_t to)
 
 double orr_step_uniform(struct orr_step *s)
 {
-	s->is_random = true; /* iterations may no longer repeat */
+	s->is_random = true; /* after this call, iterations may no longer repeat */
 	*s->uses |= STEP_USED_RANDOM;
 	return rng_uniform(&s->policy_rng);
 }
@@ -249,20 +250,23 @@ void orr_step_lanes(struct orr_step *s, uint32_t lanes, uint32_t positions, cons
 	if (!is_creating(s, "orr_step_lanes"))
 		return;
 	if (s->map || !map) {
-		step_fail(s, ORR_EFAIL, s->map ? "orr_step_lanes: called twice: expected one call" : "orr_step_lanes: a pointer is NULL");
+		step_fail(s, ORR_EFAIL,
+			s->map ? "orr_step_lanes: called twice: expected one call"
+			       : "orr_step_lanes: the map is NULL: expected GPU numbers");
 		return;
 	}
 	if (!lanes || !positions || (uint64_t)lanes * positions > s->facts.gpus) {
-		step_fail(
-			s, ORR_EFAIL, "orr_step_lanes: %u lanes of %u positions: the cluster has %u GPUs", lanes, positions, s->facts.gpus);
+		step_fail(s, ORR_EFAIL, "orr_step_lanes: %u lanes of %u positions: expected at most %u GPUs, those of the cluster", lanes,
+			positions, s->facts.gpus);
 		return;
 	}
 	size_t n = (size_t)lanes * positions;
 	uint8_t *seen = mem_zalloc(s->facts.gpus, 1);
 	for (size_t i = 0; i < n && !s->error.code; i++) {
 		if (map[i] >= s->facts.gpus || seen[map[i]])
-			step_fail(s, ORR_EFAIL, "orr_step_lanes: lane %zu, position %zu: GPU %u is %s", i / positions, i % positions,
-				map[i], map[i] >= s->facts.gpus ? "not there" : "in the map twice");
+			step_fail(s, ORR_EFAIL,
+				"orr_step_lanes: lane %zu, position %zu: GPU %u is %s: expected distinct GPUs of the cluster",
+				i / positions, i % positions, map[i], map[i] >= s->facts.gpus ? "unknown" : "in the map twice");
 		else
 			seen[map[i]] = 1;
 	}

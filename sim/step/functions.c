@@ -80,9 +80,10 @@ uint32_t orr_functions(struct orr_step *s, const struct orr_functions *what)
 	if (s->error.code)
 		return NONE;
 	if (s->built || s->building || s->functions || s->corun || s->map || !what)
-		step_fail(s, ORR_EFAIL, "orr_functions: expected one call, in create(), before orr_step_co_run(), without lanes");
+		step_fail(
+			s, ORR_EFAIL, "orr_functions: expected one call in create(), before orr_step_co_run(), by a policy without lanes");
 	else if (s->shared_net)
-		step_fail(s, ORR_EINPUT, "policies with functions cannot share a network with other jobs: expected another policy");
+		step_fail(s, ORR_EINPUT, "jobs share the network: expected a policy without functions");
 	else if (is_possible(s, what)) {
 		struct functions *f = s->functions = mem_zalloc(1, sizeof *f);
 		f->what = *what;
@@ -129,7 +130,7 @@ static void end(struct orr_step *s, uint32_t function)
 	struct functions *f = s->functions;
 	double *since = &f->since_s[function - s->first_function];
 	if (isnan(*since)) {
-		step_fail(s, ORR_EFAIL, "orr_returns: function %u runs no invocation: expected orr_invoke() before", function);
+		step_fail(s, ORR_EFAIL, "orr_returns: function %u has no running invocation: expected orr_invoke() before", function);
 		return;
 	}
 	double used = s->now_s - *since, unit = f->what.rounding_s;
@@ -181,7 +182,8 @@ int money_begin(struct orr_step *s)
 		while (t < c->n_types && (strlen(c->type_name[t]) != len || memcmp(c->type_name[t], p, len)))
 			t++;
 		if (t == c->n_types)
-			return orr_fail(&s->error, ORR_EINPUT, "step.prices: the cluster has no type \"%.*s\"; the first is %s",
+			return orr_fail(&s->error, ORR_EINPUT,
+				"step.prices: unknown GPU type \"%.*s\": expected types of the cluster, such as %s",
 				(int)(len < 60 ? len : 60), p, c->n_types ? c->type_name[0] : "-");
 		s->usd_per_hour[t] = usd;
 		p += n + (p[n] == ',');
@@ -207,7 +209,7 @@ int money_prices(struct orr_step *s)
 			continue;
 		if (!price_find(device, &p, &s->error)) {
 			if (!s->error.code)
-				orr_fail(&s->error, ORR_EINPUT, "no price of %s is known: give it by --set step.prices=%s=USD_PER_HOUR",
+				orr_fail(&s->error, ORR_EINPUT, "no price of %s is known: expected --set step.prices=%s=USD_PER_HOUR",
 					c->type_name[t], c->type_name[t]);
 			return s->error.code;
 		}
@@ -258,10 +260,12 @@ int money_check(struct orr_step *s)
 		return s->error.code;
 	double unit = f->what.rounding_s, more = f->billed_s - f->used_s, slack = 1e-9 * (f->billed_s + unit);
 	if (f->invoked != f->returned + f->running || f->running)
-		return orr_fail(&s->error, ORR_EFAIL, "check: %llu invocations, of which %llu have returned and %llu run at the end",
+		return orr_fail(&s->error, ORR_EFAIL,
+			"check: %llu invocations: expected the sum of %llu that returned and %llu that run at the end",
 			(unsigned long long)f->invoked, (unsigned long long)f->returned, (unsigned long long)f->running);
 	if (more < -slack || more > unit * (double)f->returned + slack || (unit > 0 && fabs((double)f->units * unit - f->billed_s) > slack))
-		return orr_fail(&s->error, ORR_EFAIL, "check: %.17g s of functions were used, %.17g s billed in units of %g s", f->used_s,
+		return orr_fail(&s->error, ORR_EFAIL,
+			"check: functions ran for %.17g s: expected at most the billed time, %.17g s in units of %g s", f->used_s,
 			f->billed_s, unit);
 	return wire_check_functions(s);
 }

@@ -72,14 +72,14 @@ static bool may_build(struct orr_step *s, const char *what)
 	if (!s->building)
 		step_fail(s, ORR_EFAIL, "%s: allowed in build() only", what);
 	else if (s->building->n_ops >= UINT32_C(0xfffffff0))
-		step_fail(s, ORR_EFAIL, "more than 4 billion ops in one iteration: expected fewer");
+		step_fail(s, ORR_EFAIL, "too many ops: expected at most 4 billion in one iteration");
 	return !s->error.code;
 }
 
 static bool is_given(struct orr_step *s, const void *p, const char *what)
 {
 	if (!p)
-		step_fail(s, ORR_EFAIL, "%s: a pointer is NULL", what);
+		step_fail(s, ORR_EFAIL, "%s: a pointer is NULL: expected an object", what);
 	return p != NULL;
 }
 
@@ -102,7 +102,7 @@ static struct op *op_of(struct orr_step *s, orr_op op, const char *what)
 		step_fail(s, ORR_EFAIL, "%s: op %u: expected an op that this call of ended() has added", what, op_index(op));
 		return NULL;
 	}
-	step_fail(s, ORR_EFAIL, "%s: op %llx does not belong to this iteration", what, (unsigned long long)op);
+	step_fail(s, ORR_EFAIL, "%s: op %llx: expected an op of this iteration", what, (unsigned long long)op);
 	return NULL;
 }
 
@@ -128,7 +128,7 @@ orr_op orr_compute(struct orr_step *s, uint32_t device, enum orr_work work, doub
 	if (!may_build(s, "orr_compute") || !is_place(s, device, "orr_compute") || !is_amount(s, seconds, "orr_compute", "seconds"))
 		return 0;
 	if ((unsigned)work >= ORR_WORK_KINDS) {
-		step_fail(s, ORR_EFAIL, "orr_compute: unknown kind of work %d", (int)work);
+		step_fail(s, ORR_EFAIL, "orr_compute: unknown kind of work %d: expected a value of enum orr_work", (int)work);
 		return 0;
 	}
 	return op_new(s,
@@ -292,11 +292,12 @@ static bool is_collective(struct orr_step *s, const struct orr_collective *c, ui
 	if (!is_given(s, c, what) || !is_amount(s, c->bytes, what, "bytes"))
 		return false;
 	if ((unsigned)c->op > ORR_ALL_TO_ALL || (unsigned)c->algorithm > ORR_NVLS_TREE)
-		step_fail(s, ORR_EFAIL, "%s: unknown operation %d or algorithm %d", what, (int)c->op, (int)c->algorithm);
+		step_fail(s, ORR_EFAIL, "%s: unknown operation %d or algorithm %d: expected values of their enums", what, (int)c->op,
+			(int)c->algorithm);
 	else if (c->root >= n)
 		step_fail(s, ORR_EFAIL, "%s: root %u: expected a rank of the group of %u", what, c->root, n);
 	else if (c->n_layers && ((uint64_t)c->first_layer + c->n_layers > s->facts.layers))
-		step_fail(s, ORR_EFAIL, "%s: layers %u..%llu: the model has %u", what, c->first_layer,
+		step_fail(s, ORR_EFAIL, "%s: layers %u..%llu: expected layers below %u", what, c->first_layer,
 			(unsigned long long)c->first_layer + c->n_layers - 1, s->facts.layers);
 	return !s->error.code;
 }
@@ -309,7 +310,7 @@ static bool is_group(struct orr_step *s, const struct orr_group *g)
 	if (!g->n || g->n > places) {
 		step_fail(s, ORR_EFAIL,
 			g->n ? "orr_collective: a group of %u: expected at most %u, the number of devices"
-			     : "orr_collective: the group is empty",
+			     : "orr_collective: the group is empty: expected at least one device",
 			g->n, places);
 		return false;
 	}
@@ -320,7 +321,7 @@ static bool is_group(struct orr_step *s, const struct orr_group *g)
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t d = g->device[i];
 		if (seen[d / 32] >> d % 32 & 1)
-			step_fail(s, ORR_EFAIL, "orr_collective: device %u is in the group twice", d);
+			step_fail(s, ORR_EFAIL, "orr_collective: device %u is in the group twice: expected it once", d);
 		seen[d / 32] |= UINT32_C(1) << d % 32;
 	}
 	mem_free(seen);
@@ -380,8 +381,8 @@ orr_op orr_collective_lanes(struct orr_step *s, uint32_t position, uint32_t size
 	if (!may_build(s, "orr_collective_lanes") || !is_place(s, position, "orr_collective_lanes"))
 		return 0;
 	if (!s->map || !size || !stride || (uint64_t)size * stride > s->lanes || s->lanes % (size * stride)) {
-		step_fail(s, ORR_EFAIL, "orr_collective_lanes: groups of %u lanes at stride %u do not divide the %u lanes", size, stride,
-			s->map ? s->lanes : 0);
+		step_fail(s, ORR_EFAIL, "orr_collective_lanes: groups of %u lanes at stride %u: expected a divisor of the %u lanes", size,
+			stride, s->map ? s->lanes : 0);
 		return 0;
 	}
 	if (!is_collective(s, c, size, "orr_collective_lanes"))
@@ -467,11 +468,11 @@ void orr_after(struct orr_step *s, orr_op op, orr_op dep)
 		return;
 	}
 	if (op_iteration(op) != k->number || op_index(op) >= k->n_ops) {
-		step_fail(s, ORR_EFAIL, "orr_after: op %llx does not belong to this iteration", (unsigned long long)op);
+		step_fail(s, ORR_EFAIL, "orr_after: op %llx: expected an op of this iteration", (unsigned long long)op);
 		return;
 	}
 	if (!is_op(s, dep)) {
-		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for %llx, which is no op of this or an earlier iteration", op_index(op),
+		step_fail(s, ORR_EFAIL, "orr_after: op %u waits for %llx: expected an op of this or an earlier iteration", op_index(op),
 			(unsigned long long)dep);
 		return;
 	}
@@ -652,7 +653,7 @@ void orr_updates(struct orr_step *s, orr_op op, const struct orr_update *u)
 		return;
 	}
 	if (o->n_updates && o->first_update + o->n_updates != k->n_updates) {
-		step_fail(s, ORR_EFAIL, "orr_updates: give all updates of one op before those of the next");
+		step_fail(s, ORR_EFAIL, "orr_updates: op out of order: expected all updates of one op before those of the next op");
 		return;
 	}
 	if (!o->n_updates)

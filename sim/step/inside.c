@@ -64,7 +64,7 @@ static double switch_s(const struct device *d, uint32_t n, double bytes)
 }
 
 struct inside_time {
-	double start_s, total_s; /* times of zero bytes and of all bytes */
+	double start_s, total_s; /* times for zero bytes and for all bytes */
 	const char *source;      /* NULL: unknown */
 };
 

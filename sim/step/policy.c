@@ -37,13 +37,14 @@ void policy_create(struct orr_step *s, const struct orr_args *args)
 	s->self = s->ops->create(s, args, &e);
 	leave(s);
 	if (!s->self && !s->error.code)
-		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s", e.text[0] ? e.text : "create() failed without a message");
+		step_fail(s, e.code ? e.code : ORR_EFAIL, "%s",
+			e.text[0] ? e.text : "create() failed without a message: expected a message in *err");
 }
 
 int policy_build(struct orr_step *s)
 {
 	if (s->n_live == MOST_LIVE) {
-		step_fail(s, ORR_EFAIL, "%d iterations are in flight at %.9g s: no iteration waits for an earlier one (orr_after)",
+		step_fail(s, ORR_EFAIL, "%d iterations are in flight at %.9g s: expected iterations that wait for earlier ones (orr_after)",
 			MOST_LIVE, fmax(s->now_s, 0));
 		return s->error.code;
 	}
@@ -59,7 +60,7 @@ int policy_build(struct orr_step *s)
 	if (e.code)
 		step_fail(s, e.code, "%s", e.text);
 	else if (rc)
-		step_fail(s, ORR_EFAIL, "build() returned %d without a message", rc);
+		step_fail(s, ORR_EFAIL, "build() returned %d without a message: expected a message in *err", rc);
 	if (!s->error.code)
 		expand(s, k);
 	s->building = NULL;
@@ -108,10 +109,10 @@ void orr_cancel(struct orr_step *s, orr_op op)
 	if (!s->reacting)
 		step_fail(s, ORR_EFAIL, "orr_cancel: allowed in ended() only");
 	else if (op_iteration(op) >= s->built || (k && op_index(op) >= (k == s->reacting ? s->grown.ops : k->n_ops)))
-		step_fail(s, ORR_EFAIL, "orr_cancel: %llx is no op of a built iteration", (unsigned long long)op);
+		step_fail(s, ORR_EFAIL, "orr_cancel: %llx: expected an op of a built iteration", (unsigned long long)op);
 	else if (!k || k->instance[k->op[op_index(op)].first_instance].state == ENDED)
-		step_fail(
-			s, ORR_EFAIL, "orr_cancel: op %u of iteration %llu has ended", op_index(op), (unsigned long long)op_iteration(op));
+		step_fail(s, ORR_EFAIL, "orr_cancel: op %u of iteration %llu has ended: expected an op that has not started", op_index(op),
+			(unsigned long long)op_iteration(op));
 	else if (k->instance[k->op[op_index(op)].first_instance].state == GOING)
 		step_fail(s, ORR_EFAIL, "orr_cancel: op %u of iteration %llu is running: expected an op that has not started", op_index(op),
 			(unsigned long long)op_iteration(op));
@@ -129,12 +130,12 @@ void orr_open(struct orr_step *s, orr_op gate, orr_op dep)
 	if (!s->reacting)
 		step_fail(s, ORR_EFAIL, "orr_open: allowed in ended() only");
 	else if (!o || !o->is_gate)
-		step_fail(s, ORR_EFAIL, "orr_open: %llx is no gate of a built iteration that has not ended", (unsigned long long)gate);
+		step_fail(s, ORR_EFAIL, "orr_open: %llx: expected a gate of a live iteration", (unsigned long long)gate);
 	else if (o->is_open)
-		step_fail(
-			s, ORR_EFAIL, "orr_open: gate %u of iteration %llu is open already", op_index(gate), (unsigned long long)k->number);
+		step_fail(s, ORR_EFAIL, "orr_open: gate %u of iteration %llu is open already: expected a closed gate", op_index(gate),
+			(unsigned long long)k->number);
 	else if (dep && (of ? op_index(dep) >= of->n_ops : op_iteration(dep) >= s->first_live))
-		step_fail(s, ORR_EFAIL, "orr_open: gate %u waits for %llx, which is no op of a built iteration", op_index(gate),
+		step_fail(s, ORR_EFAIL, "orr_open: gate %u waits for %llx: expected an op of a built iteration", op_index(gate),
 			(unsigned long long)dep);
 	else {
 		o->is_open = true;

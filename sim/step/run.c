@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MAX_AHEAD = 1024 }; /* number of iterations built before the first starts, because merging needs their messages */
+enum { MAX_AHEAD = 1024 }; /* number of iterations that are built before the first one starts, because merging needs their messages */
 
 /* ---- setting up ---- */
 
@@ -170,7 +170,7 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		first = n - s->period;
 		time = s->row[n - 1].end_s - s->row[first - 1].end_s;
 	} else {
-		/* Iterations may end out of order. If all ended together with the first, the first one counts too. */
+		/* Iterations may end out of order. If all of them ended together with the first one, the first one counts too. */
 		time = 0;
 		for (size_t k = 0; k < n; k++)
 			time = fmax(time, s->row[k].end_s);
@@ -181,14 +181,14 @@ static void summarise(struct orr_step *s, size_t simulated, struct step_result *
 		samples += s->row[k].samples;
 	out->iteration_s = time / (double)(n - first);
 	out->samples_per_s = s->n_counts ? counted_rate(s) : 0;
-	if (out->samples_per_s <= 0) /* the fastest worker ended before the slowest began: counts whole iterations instead */
+	if (out->samples_per_s <= 0) /* if the fastest worker ended before the slowest one began, whole iterations are counted instead */
 		out->samples_per_s = time > 0 ? samples / time : 0;
 }
 
 static void give(struct orr_step *s, struct step_result *out)
 {
 	size_t simulated = s->period ? s->steady_rows : s->n_rows;
-	while (simulated > 1 && isnan(s->row[simulated - 1].end_s)) /* stopped early, with later iterations in flight */
+	while (simulated > 1 && isnan(s->row[simulated - 1].end_s)) /* the run stopped early, with later iterations in flight */
 		simulated--;
 	s->n_rows = simulated;
 	for (uint64_t i = 0; i < s->n_live && s->live[i]->number < simulated; i++)
@@ -257,7 +257,7 @@ int world_begin(struct orr_step *s, bool may_merge, const struct orr_args *args)
 	if (s->error.code || money_prices(s))
 		return s->error.code;
 	if (s->is_reacting && s->map) {
-		step_fail(s, ORR_EFAIL, "orr_step_lanes: a policy with a function ended() has no lanes");
+		step_fail(s, ORR_EFAIL, "orr_step_lanes: expected a policy without a function ended()");
 		return s->error.code;
 	}
 	s->is_merged = s->map && s->lanes > 1 && may_merge;
@@ -325,7 +325,7 @@ int step_run(const struct step_config *c, const struct orr_policy *policy, const
 	bool may_merge = strcmp(merge, "off") && !c->hook;
 	*out = (struct step_result){ 0 };
 	if (!c->cluster->gpus)
-		return orr_fail(err, ORR_EINPUT, "the cluster has no GPU: orrery step needs at least one");
+		return orr_fail(err, ORR_EINPUT, "the cluster has no GPU: expected at least one");
 	for (;;) {
 		struct orr_step s = { .config = c, .label = label, .policy = policy, .ops = policy->ops };
 		int rc = execute(&s, may_merge, policy_args);

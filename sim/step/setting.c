@@ -59,8 +59,7 @@ static int take_profile(const struct scenario *base, struct setting *s, struct o
 	}
 	if (!rc && !is_used)
 		rc = orr_fail(err, ORR_EINPUT,
-			"profile %.100s: its device is %.60s: expected a profile of %.60s (--device names the GPUs' device, --profile none "
-			"uses no profile)",
+			"profile %.100s: its device is %.60s: expected a profile of %.60s, another --device, or --profile none",
 			s->profile_spec, p ? p->device : "", s->device[0] ? s->device[0]->name : "the catalogue");
 	profile_free(p);
 	return rc;
@@ -221,13 +220,13 @@ static int resolve_devices(const struct scenario *base, struct setting *s, struc
 	const struct cluster *c = base->cluster;
 	int rc = ORR_OK;
 	if (!c->gpus)
-		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: has no GPUs to train on", base->cluster_spec);
+		rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: expected at least one GPU", base->cluster_spec);
 	for (uint32_t t = 0; !rc && t < c->n_types; t++) {
 		char text[64];
 		const char *name = device_name(s, c, t, text);
 		if (!*name)
-			rc = orr_fail(err, ORR_EINPUT, "cluster %.80s: names no GPU type: expected one, as in 4x8:v100, or --device",
-				base->cluster_spec);
+			rc = orr_fail(
+				err, ORR_EINPUT, "cluster %.80s: expected a GPU type, as in 4x8:v100, or --device", base->cluster_spec);
 		else if (!(s->device[t] = device_load(name, err)))
 			rc = ORR_EINPUT;
 	}

@@ -146,7 +146,7 @@ static bool settle_all(struct together *t, struct orr_error *err)
 			continue;
 		exec_stuck(s);
 		if (!s->error.code)
-			step_fail(s, ORR_EFAIL, "no iteration is left to run");
+			step_fail(s, ORR_EFAIL, "all iterations have run: expected no further call");
 		*err = s->error;
 		return false;
 	}
@@ -182,7 +182,9 @@ static int run(struct together *t, struct step_together *out, struct orr_error *
 		}
 		if (!advance(t, err)) {
 			if (!err->code)
-				orr_fail(err, ORR_EFAIL, "%s and others: no event is pending, but iterations are in flight", t->m[0].label);
+				orr_fail(err, ORR_EFAIL,
+					"%s and others: no event is pending: expected one, because iterations are in flight",
+					t->m[0].label);
 			break;
 		}
 	}

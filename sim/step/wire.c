@@ -222,6 +222,7 @@ int wire_balance(struct orr_step *s)
 	for (uint32_t i = 0; i < n; i++)
 		carried += flownet_link_bytes(w->net, i);
 	if (!s->error.code && fabs(carried - w->offered) > 1e-9 * w->offered)
-		return orr_fail(&s->error, ORR_EFAIL, "check: links carried %.17g bytes, flows sent %.17g over them", carried, w->offered);
+		return orr_fail(&s->error, ORR_EFAIL, "check: links carried %.17g bytes: expected the bytes that flows sent, %.17g",
+			carried, w->offered);
 	return s->error.code;
 }

@@ -206,7 +206,7 @@ int wire_classes(struct orr_step *s)
 	struct wire *w = s->wire;
 	if (!has_same_memory(s))
 		return orr_fail(&s->error, ORR_EINPUT,
-			"step.merge=on: the devices of the lanes differ in memory: expected equal devices, or step.merge=auto");
+			"step.merge=on: the devices of the lanes differ in the memory in use: expected equal devices, or step.merge=auto");
 	bool has_speeds = *orr_arg_text(s->config->options, "speeds");
 	if (s->is_analytic)
 		return has_speeds || s->is_random ? orr_fail(&s->error, ORR_EINPUT, "step.merge=on: expected no stragglers and no speeds")
@@ -241,7 +241,8 @@ bool merged_known(struct orr_step *s, const struct iteration *k, const struct op
 	if (pattern_find(s->wire, &key))
 		return true;
 	s->must_unmerge = true; /* step_run() restarts without merging */
-	step_fail(s, ORR_EINPUT, "step.merge=on: iteration %llu sends messages that earlier iterations did not send",
+	step_fail(s, ORR_EINPUT,
+		"step.merge=on: iteration %llu sends new messages: expected the messages of earlier iterations, or step.merge=auto",
 		(unsigned long long)k->number);
 	return false;
 }

@@ -54,7 +54,8 @@ static int read_change(struct orr_step *s, const char *path, unsigned line, cons
 	for (out->link = 0; out->link < t->n_links; out->link++)
 		if (strlen(t->link[out->link].name) == len && !memcmp(t->link[out->link].name, a + 1, len))
 			return ORR_OK;
-	return orr_fail(&s->error, ORR_EINPUT, "%s:%u: link: the network has no \"%.*s\"", path, line, (int)(len < 80 ? len : 80), a + 1);
+	return orr_fail(&s->error, ORR_EINPUT, "%s:%u: link: expected a link of the network, found \"%.*s\"", path, line,
+		(int)(len < 80 ? len : 80), a + 1);
 }
 
 static int read_changes(struct orr_step *s, struct wire *w)
@@ -263,7 +264,7 @@ int wire_check_functions(struct orr_step *s)
 		carried += flownet_link_bytes(w->net, i);
 	if (!s->is_analytic && fabs(carried - w->function_bytes) > 1e-9 * w->function_bytes)
 		return orr_fail(&s->error, ORR_EFAIL,
-			"check: the links of functions carried %.17g bytes, messages to and from them have %.17g", carried,
+			"check: the links of functions carried %.17g bytes: expected the bytes of their messages, %.17g", carried,
 			w->function_bytes);
 	return s->error.code;
 }

@@ -28,7 +28,7 @@ static int split_options(const char *text, char *options[INPUTS_MOST_OPTIONS + 1
 		if (!eq || eq == p)
 			return orr_fail(err, ORR_EINPUT, "capacity.options: expected NAME=VALUE,NAME=VALUE.., found \"%.60s\"", p);
 		if (n == INPUTS_MOST_OPTIONS)
-			return orr_fail(err, ORR_EINPUT, "capacity.options: more than %d options", INPUTS_MOST_OPTIONS);
+			return orr_fail(err, ORR_EINPUT, "capacity.options: too many options: expected at most %d", INPUTS_MOST_OPTIONS);
 		options[n++] = mem_strndup(p, len);
 		options[n] = NULL;
 		p += len + (p[len] == ',');
@@ -55,11 +55,13 @@ static int load_sets(struct inputs_capacity *x, uint64_t seed, struct orr_error 
 	if (!rc && !(x->set = availset_load(source, orr_arg_text(x->args, "format"), (const char *const *)options, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && !inputs_has_instances(x->set))
-		rc = orr_fail(err, ORR_EINPUT, "capacity.trace: %s: has no instances (a series of prices is capacity.prices)", source);
+		rc = orr_fail(err, ORR_EINPUT,
+			"capacity.trace: %s: has no instances: expected a trace of instances (prices belong to capacity.prices)", source);
 	if (!rc && *prices && !(x->prices = availset_load(prices, "auto", NULL, seed, err)))
 		rc = ORR_EINPUT;
 	if (!rc && x->prices && !availset_has_prices(x->prices))
-		rc = orr_fail(err, ORR_EINPUT, "capacity.prices: %s: has no prices", prices);
+		rc = orr_fail(
+			err, ORR_EINPUT, "capacity.prices: %s: has no prices: expected rows of time_s,zone,type,usd_per_hour", prices);
 	inputs_options_free(options);
 	return rc;
 }
@@ -69,8 +71,8 @@ static int check_repeat(const struct inputs_capacity *x, struct orr_error *err)
 	const struct availset *sets[] = { x->set, x->prices };
 	for (int i = 0; orr_arg_bool(x->args, "repeat") && i < 2; i++)
 		if (sets[i] && (!availset_has_end(sets[i]) || availset_end_ns(sets[i]) <= 0))
-			return orr_fail(err, ORR_EINPUT, "capacity.repeat: %s: has %s, so it cannot repeat", availset_source(sets[i]),
-				availset_has_end(sets[i]) ? "no length" : "no end");
+			return orr_fail(err, ORR_EINPUT, "capacity.repeat: %s: has %s: expected a file with an end and a length",
+				availset_source(sets[i]), availset_has_end(sets[i]) ? "no length" : "no end");
 	return ORR_OK;
 }
 
@@ -83,9 +85,9 @@ int inputs_capacity(
 	if (!(x->args = scenario_args_at(o, "capacity", inputs_capacity_params, "capacity", err)))
 		return ORR_EINPUT;
 	if (!*orr_arg_text(x->args, "trace"))
-		return orr_fail(err, ORR_EINPUT, "capacity: no trace of instances is named (capacity.trace: a file or a generator)");
+		return orr_fail(err, ORR_EINPUT, "capacity: expected capacity.trace, a file or a generator of instances");
 	if (has_failures)
-		return orr_fail(err, ORR_EINPUT, "capacity and failures exclude each other: lent nodes change by capacity.trace alone");
+		return orr_fail(err, ORR_EINPUT, "capacity and failures exclude each other: expected one of them");
 	if (!capacity_parts(c, err) || load_sets(x, seed, err) || check_repeat(x, err))
 		return ORR_EINPUT;
 	x->config = (struct capacity_config){ .set = x->set,

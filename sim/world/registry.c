@@ -64,7 +64,7 @@ static int check_ops(const char *path, const struct orr_policy *p, struct orr_er
 	if (!w || !w->policies)
 		return unknown_kind(path, p, err);
 	if (!p->ops)
-		return orr_fail(err, ORR_EINPUT, "%s: policy %s: has no functions (ops is NULL)", path, p->name);
+		return orr_fail(err, ORR_EINPUT, "%s: policy %s: ops is NULL: expected a table of functions", path, p->name);
 	if (p->ops_size != w->ops_size)
 		return orr_fail(err, ORR_EINPUT,
 			"%s: policy %s: its table of functions has %u bytes, expected %zu: compile against this version's headers", path,
@@ -73,7 +73,7 @@ static int check_ops(const char *path, const struct orr_policy *p, struct orr_er
 		void (*function)(void);
 		memcpy(&function, (const char *)p->ops + f->offset, sizeof function);
 		if (!function)
-			return orr_fail(err, ORR_EINPUT, "%s: policy %s: function %s is NULL", path, p->name, f->name);
+			return orr_fail(err, ORR_EINPUT, "%s: policy %s: expected a function %s, found NULL", path, p->name, f->name);
 	}
 	return ORR_OK;
 }
@@ -82,18 +82,19 @@ static int check_plugin(const char *path, const struct orr_plugin *x, struct orr
 {
 	if (x->abi_version != ORR_ABI_VERSION)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: was compiled for ABI version %u, this program has %u; compile it again with its headers", path, x->abi_version,
-			ORR_ABI_VERSION);
+			"%s: was compiled for ABI version %u: expected %u; compile it with the headers of this program", path,
+			x->abi_version, ORR_ABI_VERSION);
 	if (x->size != sizeof *x || !x->policy)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: its " ORR_PLUGIN_SYMBOL " is damaged: end the file with the macro of its world's header (docs/policies.md)",
+			"%s: its " ORR_PLUGIN_SYMBOL
+			" is damaged: expected the macro of the world's header at the end of the source (docs/policies.md)",
 			path);
 	const struct orr_policy *p = x->policy;
 	if (p->abi_version != ORR_ABI_VERSION || p->size != sizeof *p)
-		return orr_fail(err, ORR_EINPUT, "%s: its policy was compiled for ABI version %u, this program has %u", path,
-			p->abi_version, ORR_ABI_VERSION);
+		return orr_fail(err, ORR_EINPUT, "%s: its policy was compiled for ABI version %u: expected %u", path, p->abi_version,
+			ORR_ABI_VERSION);
 	if (!p->name || !*p->name || strlen(p->name) > 100)
-		return orr_fail(err, ORR_EINPUT, "%s: its policy has no name of 1 to 100 letters", path);
+		return orr_fail(err, ORR_EINPUT, "%s: the name of its policy: expected 1 to 100 letters", path);
 	return check_ops(path, p, err);
 }
 
@@ -116,8 +117,8 @@ static int load(const char *path, struct registry_entry *out, struct orr_error *
 	const struct orr_plugin *x = dlsym(handle, ORR_PLUGIN_SYMBOL);
 	if (!x)
 		return orr_fail(err, ORR_EINPUT,
-			"%s: does not export the symbol " ORR_PLUGIN_SYMBOL
-			"; end the file with the macro of its world's header (docs/policies.md)",
+			"%s: expected the symbol " ORR_PLUGIN_SYMBOL
+			": end the source with the macro of the world's header (docs/policies.md)",
 			path);
 	int rc = check_plugin(path, x, err);
 	if (rc)

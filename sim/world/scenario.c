@@ -183,7 +183,7 @@ static int read_cluster(struct scenario *s, struct orr_error *err)
 	if (!*s->cluster_spec && s->world->needs_cluster && !s->world->needs_cluster(s))
 		return ORR_OK;
 	if (!*s->cluster_spec)
-		return orr_fail(err, ORR_EINPUT, "scenario: no cluster is named (--cluster 64x8:v100, or a file)");
+		return orr_fail(err, ORR_EINPUT, "scenario: expected a cluster (--cluster 64x8:v100, or a file)");
 	s->cluster = cluster_load(s->cluster_spec, err);
 	return s->cluster ? ORR_OK : ORR_EINPUT;
 }
@@ -200,7 +200,7 @@ static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *
 	for (const cJSON *m = o->child; m; m = m->next)
 		if (strcmp(m->string, "policy") && strcmp(m->string, "label") && strcmp(m->string, "set") &&
 			strcmp(m->string, "plugin_sha256") && strcmp(m->string, "files_sha256"))
-			return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%zu]: unknown key \"%.60s\"; known are policy, label, set",
+			return orr_fail(err, ORR_EINPUT, "scenario: $.policies[%zu]: unknown key \"%.60s\": expected policy, label or set",
 				s->n_policies - 1, m->string);
 	int rc = scenario_text_at(o, "policy", "", &p->spec, err);
 	if (!rc)
@@ -210,7 +210,7 @@ static int resolve_policy(const cJSON *o, struct scenario *s, struct orr_error *
 	p->label = mem_strdup(cJSON_IsString(label) && *label->valuestring ? label->valuestring : p->entry.name);
 	for (size_t i = 0; i + 1 < s->n_policies; i++)
 		if (!strcmp(s->policy[i].label, p->label))
-			return orr_fail(err, ORR_EINPUT, "two policies have the label \"%.60s\": write %.60s@LABEL to relabel one of them",
+			return orr_fail(err, ORR_EINPUT, "two policies have the label \"%.60s\": expected %.60s@LABEL for one of them",
 				p->label, p->spec);
 	snprintf(where, sizeof where, "policy %.100s", p->label);
 	p->args = scenario_args_at(o, "set", p->entry.policy->params, where, err);
@@ -222,7 +222,7 @@ static int no_policy(const struct world *w, struct orr_error *err)
 	char name[2][64] = { "", "" };
 	for (int i = 0; i < 2 && w->policies[i]; i++)
 		registry_display_name(w->policies[i]->name, name[i], sizeof name[i]);
-	return orr_fail(err, ORR_EINPUT, "no policy is named (--policy %s%s%s; orrery policy list shows all)", name[0], *name[1] ? "," : "",
+	return orr_fail(err, ORR_EINPUT, "expected a policy (--policy %s%s%s; orrery policy list shows all)", name[0], *name[1] ? "," : "",
 		name[1]);
 }
 
@@ -254,7 +254,7 @@ static int check_extras(const struct world *w, const struct world_output *o, str
 			continue;
 		while (*of && !world_flag(*of, o->extra[i].name))
 			of++;
-		return orr_fail(err, ORR_EINPUT, "--%s: is an option of orrery %s", o->extra[i].name, *of ? (*of)->name : "run");
+		return orr_fail(err, ORR_EINPUT, "--%s: unknown here: expected orrery %s", o->extra[i].name, *of ? (*of)->name : "run");
 	}
 	return ORR_OK;
 }
@@ -272,8 +272,8 @@ static int refuse_equal_runs(const struct scenario *s, struct orr_error *err)
 	if (s->replications == 1 || scenario_is_random(s))
 		return ORR_OK;
 	return orr_fail(err, ORR_EINPUT,
-		"scenario: $.replications: no input of this scenario is random: %u replications would be %u equal runs%s", s->replications,
-		s->replications, declares(s, "resample") ? "; --resample day draws days of the trace" : "");
+		"scenario: $.replications: no input is random, so %u replications would be %u equal runs: expected 1%s", s->replications,
+		s->replications, declares(s, "resample") ? ", or --resample day, which draws days of the trace" : "");
 }
 
 static void add_replications(struct scenario *s)

@@ -121,8 +121,8 @@ static int set_policy(cJSON *scenario, const char *path, const char *value, stru
 	scenario_spell_out_policies(scenario);
 	cJSON_ArrayForEach(entry, list) found |= set_entry(entry, of_parts(scenario), path, (size_t)(dot - path), dot + 1, value);
 	if (!found)
-		return orr_fail(
-			err, ORR_EINPUT, "--set policy.%.80s: no policy of this run has the label \"%.*s\"", path, (int)(dot - path), path);
+		return orr_fail(err, ORR_EINPUT, "--set policy.%.80s: expected the label of a policy of this run, found \"%.*s\"", path,
+			(int)(dot - path), path);
 	return ORR_OK;
 }
 

@@ -66,7 +66,7 @@ cJSON *scenario_read(const char *path, struct orr_error *err)
 		line += *s == '\n';
 	mem_free(text);
 	if (!o)
-		orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on", path, line);
+		orr_fail(err, ORR_EINPUT, "%s:%zu: invalid JSON from this line on: expected a JSON object", path, line);
 	else if (!cJSON_IsObject(o))
 		orr_fail(err, ORR_EINPUT, "%s: expected a JSON object", path);
 	if (o && !cJSON_IsObject(o)) {

@@ -304,7 +304,7 @@ static void kinds(void)
 	refused(a, "zzzz", "1", "test: no parameter \"zzzz\"; expected n");
 	args_free(a);
 	a = args_new(nothing, "test", &err);
-	refused(a, "n", "1", "test: takes no parameters, found \"n\"");
+	refused(a, "n", "1", "test: expected no parameters, found \"n\"");
 	args_free(a);
 	static const struct orr_param bad[] = { ORR_PARAM_INT("n", "99", 2, 16, "x"), ORR_PARAM_END };
 	ok(!args_new(bad, "test", &err), "a default out of bounds is refused");

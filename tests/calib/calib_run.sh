@@ -118,7 +118,7 @@ fi
 mkdir "$work/modules"
 echo nonsense >"$work/modules/orr_calib_cuda.so"
 ORRERY_MODULE_PATH=$work/modules "$ORRERY" calib run --backend cuda 2>"$work/err"
-is "$? $(wc -l <"$work/err" | tr -d ' ') $(grep -c "modules/orr_calib_cuda.so: cannot be opened" "$work/err")" "3 1 1" \
+is "$? $(wc -l <"$work/err" | tr -d ' ') $(grep -c "modules/orr_calib_cuda.so: cannot open the module" "$work/err")" "3 1 1" \
   "a damaged module is named"
 
 fails() { # WHAT PATTERN ARGUMENTS...
@@ -127,7 +127,7 @@ fails() { # WHAT PATTERN ARGUMENTS...
   "$ORRERY" calib run "$@" >"$work/out" 2>"$work/err"
   is "$? $(grep -c -- "$pattern" "$work/err")" "2 1" "$what"
 }
-fails "an unknown backend" 'unknown backend "tpu"; expected cuda, cpu or synthetic' --backend tpu
+fails "an unknown backend" 'unknown backend "tpu": expected cuda, cpu or synthetic' --backend tpu
 fails "an unknown family" '--only: expected launch, .*found "gem"' --only gem
 fails "an unknown setting" 'unknown setting "t1"' --backend synthetic --settings t1=2
 fails "a setting that is no number" 'expected name=number, found "t0=x"' --backend synthetic --settings t0=x

@@ -34,18 +34,18 @@ for slip in 's/"rate_GBps": [0-9.]*/"rate_GBps": 0.5/' 's/"rate_GFLOPps": [0-9.]
 done
 head -c 300 "$work/a.json" >"$work/bad.json"
 "$ORRERY" calib check "$work/bad.json" 2>"$work/err"
-is "$? $(grep -c 'not valid JSON' "$work/err")" "2 1" "a truncated profile"
+is "$? $(grep -c 'invalid JSON: expected an object' "$work/err")" "2 1" "a truncated profile"
 # Times in ms with the label us: rates above the data sheet.
 awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms.csv"
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
-is "$? $(grep -c 'is impossible: expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
+is "$? $(grep -c 'is physically impossible: expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
 
 # One impossible law among others is left out and named; the others are kept.
 awk -F, -v OFS=, 'NR > 1 { $2 = "fp16"; $7 /= 1000 } NR > 1' "$work/points.csv" | cat "$work/points.csv" - >"$work/mixed.csv"
 "$ORRERY" calib fit "$work/mixed.csv" --device v100 -o "$work/mixed.json" >"$work/out" 2>"$work/err"
 is "$? $(cat "$work/out")" "0 200 points, 1 laws: $work/mixed.json" "one impossible law does not discard the others"
-like "$(cat "$work/err")" '^law left out: v100: \$\.laws\[1\] \(gemm fp16\): FLOP rate: .* is impossible: expected' "the law left out is named, with the reason"
-like "$("$ORRERY" calib show "$work/mixed.json")" '^note: left out: \(gemm fp16\): FLOP rate: .* is impossible' "the profile's note names it too"
+like "$(cat "$work/err")" '^law left out: v100: \$\.laws\[1\] \(gemm fp16\): FLOP rate: .* is physically impossible: expected' "the law left out is named, with the reason"
+like "$("$ORRERY" calib show "$work/mixed.json")" '^note: left out: \(gemm fp16\): FLOP rate: .* is physically impossible' "the profile's note names it too"
 "$ORRERY" calib check "$work/mixed.json" >"$work/out"
 is "$? $(grep -c '^1 laws' "$work/out")" "0 1" "the rest passes the self-check"
 
@@ -91,8 +91,8 @@ fails "a misspelt verb" 'did you mean fit' fitt x
 fails "no points" 'expected POINTS.csv' fit
 fails "a table without its kind" 'each --from KIND needs one TABLE.csv' fit --from nccl
 fails "an unknown kind" '--from deepbenc: expected deepbench' fit --from deepbenc "$work/points.csv"
-fails "a table of another kind" 'no column "op"' fit --from nccl "$work/points.csv"
-fails "a file that is not there" 'No such file' fit "$work/none.csv"
+fails "a table of another kind" 'expected a column "op"' fit --from nccl "$work/points.csv"
+fails "a file that is unknown" 'No such file' fit "$work/none.csv"
 fails "an unknown profile" 'did you mean v100' show v10
 fails "an unknown device" 'no device "t44"' scale v100 --to t44
 fails "one profile to compare" 'expected two profiles' diff v100

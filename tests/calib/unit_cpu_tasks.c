@@ -129,14 +129,14 @@ static void check_backend(void)
 	static const struct {
 		const char *family, *op, *precision, *variant, *says;
 		double d0;
-	} refused[] = { { "gemm", "", "bf16", "nn", "supports fp32 only", 16 },
-		{ "preemption", "", "", "", "does not support this kernel", 50 },
-		{ "collective", "all-reduce", "fp32", "", "does not support this kernel", 16 },
-		{ "interference", "gemm", "fp32", "beside", "unknown pair of kernels", 16 },
-		{ "interference", "conv", "fp32", "alone", "unknown pair of kernels", 16 },
-		{ "interference", "gemm", "fp32", "with-conv", "unknown pair of kernels", 16 },
-		{ "interference", "copy", "fp32", "alone", "unknown pair of kernels", 1e12 },
-		{ "update", "sgd", "fp32", "", "MB that the CPU backend reserves", 1e12 } };
+	} refused[] = { { "gemm", "", "bf16", "nn", "the CPU backend expects fp32", 16 },
+		{ "preemption", "", "", "", "does not support this kernel: expected one of its kernels", 50 },
+		{ "collective", "all-reduce", "fp32", "", "does not support this kernel: expected one of its kernels", 16 },
+		{ "interference", "gemm", "fp32", "beside", "expected a known pair of kernels", 16 },
+		{ "interference", "conv", "fp32", "alone", "expected a known pair of kernels", 16 },
+		{ "interference", "gemm", "fp32", "with-conv", "expected a known pair of kernels", 16 },
+		{ "interference", "copy", "fp32", "alone", "expected a known pair of kernels", 1e12 },
+		{ "update", "sgd", "fp32", "", "memory that the CPU backend reserves", 1e12 } };
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
 		void *task =
 			prepare(device, refused[i].family, refused[i].op, refused[i].precision, refused[i].variant, refused[i].d0, &err);
@@ -186,9 +186,9 @@ static void check_synthetic(void)
 	near_to(t.device_s, 1e-3 + 0.01, 1e-12, "a copy takes its size");
 	backend_synthetic.release(task);
 	backend_synthetic.close(device);
-	static const char *const bad[][2] = { { "a=0", "must be above 0" }, { "b=0", "must be above 0" }, { "p=0", "must be above 0" },
-		{ "a=-1", "expected name=number" }, { "a", "expected name=number, found \"a\"" }, { "t0=1,x=2", "unknown setting \"x\"" },
-		{ "t0=1,a", "found \"a\"" } };
+	static const char *const bad[][2] = { { "a=0", "above 0" }, { "b=0", "expected a, b and p above 0" },
+		{ "p=0", "expected a, b and p above 0" }, { "a=-1", "expected name=number" }, { "a", "expected name=number, found \"a\"" },
+		{ "t0=1,x=2", "unknown setting \"x\"" }, { "t0=1,a", "found \"a\"" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		ok(!backend_synthetic.open(&(struct backend_options){ .settings = bad[i][0] }, &err) && strstr(err.text, bad[i][1]),
 			"%s: %s", bad[i][0], bad[i][1]);
@@ -217,7 +217,8 @@ static void check_csv(void)
 	ok(csv_next(&c, &err) == 1 && c.line == 5 && !strcmp(csv_text(&c, "d"), " 7") && csv_next(&c, &err) == 0,
 		"a last line without its end");
 	static const char *const names[] = { "a", "d", NULL }, *const others[] = { "a", "e", NULL };
-	ok(!csv_need(&c, names, &err) && csv_need(&c, others, &err) && strstr(err.text, "no column \"e\""), "columns that are needed");
+	ok(!csv_need(&c, names, &err) && csv_need(&c, others, &err) && strstr(err.text, "expected a column \"e\""),
+		"columns that are needed");
 	csv_close(&c);
 	char wide[200] = "", *at = wide;
 	for (int i = 0; i < 64; i++)
@@ -230,8 +231,9 @@ static void check_csv(void)
 	static const struct {
 		const char *text, *says;
 		size_t n;
-	} bad[] = { { "a\n\"x\"y\n", "f:2: a quoted field without its closing quote", 8 }, { "a\n\"x\n", "f:2: a quoted field", 5 },
-		{ "a\n\"\n", "f:2: a quoted field", 4 }, { "a\nx\0y\n", "f:2: NUL byte", 6 }, { "a\n1,2\n", "f:2: expected 1 fields", 6 } };
+	} bad[] = { { "a\n\"x\"y\n", "f:2: a quoted field does not end: expected a closing quote", 8 },
+		{ "a\n\"x\n", "f:2: a quoted field", 5 }, { "a\n\"\n", "f:2: a quoted field", 4 }, { "a\nx\0y\n", "f:2: NUL byte", 6 },
+		{ "a\n1,2\n", "f:2: expected 1 fields", 6 } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		int rc = csv_open(&c, "f", bad[i].text, bad[i].n, &err), got = rc ? -1 : csv_next(&c, &err);
 		ok(got == -1 && strstr(err.text, bad[i].says), "%s", bad[i].says);

@@ -187,10 +187,10 @@ static void check_refusals(void)
 	refused("copy", "gpu,direction,host_memory,bytes,GBps\nA100,H2D,Pinned,-1,10\n", NULL,
 		":2: bytes: expected a number from 0 to 1e+15");
 	refused("copy", "gpu,direction,host_memory,bytes,GBps\nA100,H2D,Pinned,1,\n", NULL, ":2: GBps: expected a number");
-	refused("copy", "gpu,direction,bytes,GBps\nA100,H2D,1,1\n", NULL, ":1: no column \"host_memory\"");
+	refused("copy", "gpu,direction,bytes,GBps\nA100,H2D,1,1\n", NULL, ":1: expected a column \"host_memory\"");
 	refused("copy", "gpu,direction,host_memory,bytes,GBps\nA100,H2D,Pinned,1,1\n", "h1",
-		"no row of a supported kernel, for a device whose name begins with h1");
-	refused("copy", "gpu,direction,host_memory,bytes,GBps\n", NULL, ".csv: no row of a supported kernel");
+		"expected a row of a supported kernel, for a device whose name begins with h1");
+	refused("copy", "gpu,direction,host_memory,bytes,GBps\n", NULL, ".csv: expected a row of a supported kernel");
 	refused("copy", "gpu,direction,host_memory,bytes,GBps\nA100,H2D,Pinned,1,1\nA100,H2D\n", NULL, ":3: expected 5 fields");
 	refused("copies", "gpu\n", NULL, "--from copies: expected deepbench");
 }
@@ -257,8 +257,8 @@ static void check_images(void)
 	static const char *const bad[][2] = { { "gpu,model,batch_per_gpu,gpus,data,images_per_s\nK80,VGG16,0,1,synthetic,5\n",
 						      ":2: batch_per_gpu: expected a number from 1" },
 		{ "gpu,model,batch_per_gpu,gpus,data,images_per_s\nK80,VGG16,64,1,synthetic,\n", ":2: images_per_s: expected" },
-		{ "gpu,model,batch_per_gpu,gpus,data,images_per_s\nK80,VGG16,64,2,synthetic,5\n", "no row with one GPU" },
-		{ "gpu,model,gpus,data,images_per_s\n", "no column \"batch_per_gpu\"" } };
+		{ "gpu,model,batch_per_gpu,gpus,data,images_per_s\nK80,VGG16,64,2,synthetic,5\n", "expected a row with one GPU" },
+		{ "gpu,model,gpus,data,images_per_s\n", "expected a column \"batch_per_gpu\"" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		p = images_profile(file_of(bad[i][0]), NULL, &o, &err);
 		ok(!p && strstr(err.text, bad[i][1]), "images: %s", bad[i][1]);

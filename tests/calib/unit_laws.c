@@ -227,7 +227,8 @@ static void check_table(void)
 	fit_law_free(&l);
 	for (size_t i = 0; i < 3; i++)
 		set(i, 0, 1e6, 0, 1);
-	ok(fit_law(FORM_TABLE, list, 3, &l, &err) == ORR_EINPUT && strstr(err.text, "needs points with a size"), "a table needs sizes");
+	ok(fit_law(FORM_TABLE, list, 3, &l, &err) == ORR_EINPUT && strstr(err.text, "table: expected points with a size"),
+		"a table needs sizes");
 	fit_law_free(&l);
 }
 
@@ -245,11 +246,12 @@ static void check_least(void)
 		char want[60];
 		int rc = fit_law(forms[i].form, list, forms[i].least - 1, &l, &err);
 		fit_law_free(&l);
-		snprintf(want, sizeof want, forms[i].least > 1 ? "needs at least %zu points, found %zu" : "a law needs points",
+		snprintf(want, sizeof want, forms[i].least > 1 ? "expected at least %zu points, found %zu" : "a law: expected points",
 			forms[i].least, forms[i].least - 1);
 		ok(rc == ORR_EINPUT && strstr(err.text, want), "%s: %s", law_form_name(forms[i].form), want);
 		rc = fit_law(forms[i].form, list, forms[i].least, &l, &err);
-		ok(!rc || strstr(err.text, "show no effect of a cache"), "%zu points are enough", forms[i].least);
+		ok(!rc || strstr(err.text, "show no effect of a cache: expected sizes below and above the size of the cache"),
+			"%zu points are enough", forms[i].least);
 		fit_law_free(&l);
 	}
 }
@@ -321,7 +323,8 @@ static void check_cached(void)
 	}
 	for (size_t i = 0; i < 40; i++)
 		set(i, 0, 0, 1e4 * pow(1.4, (double)i), 1e-6 + 1e4 * pow(1.4, (double)i) / 1e11);
-	ok(fit_law(FORM_CACHED, list, 40, &l, &err) == ORR_EINPUT && strstr(err.text, "show no effect of a cache"),
+	ok(fit_law(FORM_CACHED, list, 40, &l, &err) == ORR_EINPUT &&
+			strstr(err.text, "show no effect of a cache: expected sizes below and above the size of the cache"),
 		"one rate shows no cache");
 	fit_law_free(&l);
 }
@@ -475,7 +478,8 @@ static void check_groups(void)
 	ok(p && p->n_laws == 1 && !*p->note, "five are enough");
 	profile_free(p);
 	points_free(&points);
-	ok(!fit_profile(&points, &(struct fit_options){ 0 }, &err) && strstr(err.text, "no points to fit"), "no points, no laws");
+	ok(!fit_profile(&points, &(struct fit_options){ 0 }, &err) && strstr(err.text, "nothing to fit: expected at least one point"),
+		"no points, no laws");
 	struct profile *begun = fit_begin(&(struct fit_options){ .device = "../v100", .note = "n", .title = "", .is_unstable = true });
 	ok(!strcmp(begun->title, "../v100") && !strcmp(begun->note, "n") && !begun->is_stable,
 		"a device that is a path has no title of its own");

@@ -55,9 +55,9 @@ static void refused(const char *text, const char *says)
 
 static void check_refusals(void)
 {
-	refused("", "x.csv:0: empty file; expected a header");
+	refused("", "x.csv:0: empty file: expected a header");
 	refused("family,time_ms\n", "x.csv:1: unknown column \"time_ms\"; did you mean time_us");
-	refused("family,op\n", "no column \"time_us\"");
+	refused("family,op\n", "expected a column \"time_us\"");
 	refused("family,time_us,time_us\n", "duplicate column \"time_us\"");
 	refused("family,time_us\ngem,5\n", "x.csv:2: family: expected gemm, found \"gem\"");
 	refused("family,time_us\ngemm,\n", "x.csv:2: time_us: expected a number from 1e-06 to 1e+12, found \"\"");
@@ -65,7 +65,7 @@ static void check_refusals(void)
 	refused("family,time_us\ngemm,nan\n", "found \"nan\"");
 	refused("family,time_us\ngemm,5us\n", "found \"5us\"");
 	refused("family,time_us\ngemm,5,6\n", "x.csv:2: expected 2 fields as in the header, found 3");
-	refused("family,time_us\n\"gemm,5\n", "a quoted field without its closing quote");
+	refused("family,time_us\n\"gemm,5\n", "a quoted field does not end: expected a closing quote");
 	refused("family,time_us,flops\ngemm,5,1e30\n", "flops: expected a number from 0 to 1e+21");
 	refused("family,time_us,precision\ngemm,5,fp31\n", "precision: expected fp32, tf32");
 	refused("family,time_us,mode\ngemm,5,bursty\n", "mode: expected burst or sustained");
@@ -148,7 +148,7 @@ static void check_limits(void)
 	refused("family,time_us,op\ngemm,5,a\\b\n", "x.csv:2: op: expected at most 31 printable ASCII characters");
 	refused("family,time_us\n\n\ngemm,5\nqqqqqqqqqqqqqq,5\n",
 		"x.csv:5: family: expected launch, gemm, conv, memory, gather, update, attention, copy, collective, interference, ..");
-	refused("family,time_us,op\ngemm,5,\"a\"b\n", "x.csv:2: a quoted field without its closing quote");
+	refused("family,time_us,op\ngemm,5,\"a\"b\n", "x.csv:2: a quoted field does not end: expected a closing quote");
 	struct orr_error err = { 0 };
 	struct points p;
 	for (int n = 31; n <= 64; n += n == 32 ? 31 : 1) {
@@ -170,7 +170,7 @@ static void check_limits(void)
 		strcat(wide, ",");
 	refused(wide, "x.csv:1: duplicate column \"\"");
 	strcat(wide, ",");
-	refused(wide, "x.csv:1: too many fields; expected at most 64");
+	refused(wide, "x.csv:1: too many fields: expected at most 64");
 	ok(!points_parse("x.csv",
 		   "\xef\xbb\xbf"
 		   "family,time_us\r\ngemm,5\r\n",

@@ -161,7 +161,8 @@ static void check_laws(void)
 	profile_free(s);
 	size_t n = p->n_laws;
 	p->law[0].family[0] = p->law[1].family[0] = p->law[4].family[0] = 'x';
-	ok(n == 5 && !scale_profile(p, &from, &to, NULL, &err) && strstr(err.text, "known: no law of a kernel to scale"),
+	ok(n == 5 && !scale_profile(p, &from, &to, NULL, &err) &&
+			strstr(err.text, "known: no law can be scaled: expected at least one law of a kernel"),
 		"a profile without kernels is not scaled");
 	profile_free(p);
 }

@@ -33,12 +33,12 @@ like "$(o scenario --help)" '^  --world W            jobs, step, serve, spot, mi
 
 # ---- options ----
 jobs=(jobs three.csv --cluster 1x1 --policy fifo)
-is "$(refused jobs)" "orrery: jobs: no TRACE given (a file, or a generator such as philly-like); see --help" "no trace"
-is "$(refused "${jobs[@]}" more)" 'orrery: one argument too many: "more"' "one argument too many"
+is "$(refused jobs)" "orrery: jobs: expected TRACE (a file, or a generator such as philly-like); see --help" "no trace"
+is "$(refused "${jobs[@]}" more)" 'orrery: expected at most one argument, found also "more"' "one argument too many"
 is "$(refused "${jobs[@]}" --sed 3)" 'orrery: unknown option "--sed"; did you mean --set' "the nearest option"
 is "$(refused "${jobs[@]}" --qqqqqqqqqqqq)" 'orrery: unknown option "--qqqqqqqqqqqq"; --help lists them' "or none"
 is "$(refused "${jobs[@]}" -x)" 'orrery: unknown option -x; --help lists them' "a letter"
-is "$(refused "${jobs[@]}" --seed)" 'orrery: option --seed: needs a value' "no value"
+is "$(refused "${jobs[@]}" --seed)" 'orrery: option --seed: expected a value' "no value"
 is "$(refused "${jobs[@]}" -o x)" 'orrery: unknown option -o; --help lists them' "-o belongs to worlds with --output"
 for j in 0 -1 4097 x 1.5; do is "$(refused "${jobs[@]}" -j "$j")" "orrery: -j: expected a whole number from 1 to 4096, found \"$j\"" "-j $j"; done
 for j in 1 2 4096; do is "$(o "${jobs[@]}" -q -j $j; echo $?)" 0 "-j $j"; done
@@ -52,8 +52,8 @@ like "$(show --world step lenet5 --cluster 2x1:v100 --policy allreduce)" '"world
 is "$(o model show lenet5 --json | grep -c '"block"') $(o model show gpt:hidden=64,layers=3,heads=4,seq=32,vocab=100 | grep -c 'more blocks like this one')" "0 1" "equal blocks are shown once"
 is "$(o trace info three.csv --json | tr -d '\t\n' | grep -o '"gpus":{"n":3,"mean":1,"sd":0,"min":1' | wc -l)" 1 "a distribution as JSON"
 is "$(refused scenario)" 'orrery: scenario: expected "show" or "schema"; see --help' "scenario alone"
-is "$(refused scenario show)" 'orrery: scenario show: no SCENARIO.json or TRACE given; see --help' "show alone"
-is "$(refused run)" 'orrery: run: no SCENARIO.json given; see --help' "run alone"
+is "$(refused scenario show)" 'orrery: scenario show: expected SCENARIO.json or TRACE; see --help' "show alone"
+is "$(refused run)" 'orrery: run: expected SCENARIO.json; see --help' "run alone"
 
 # ---- scenario files ----
 o scenario show three.csv --cluster 1x1 --policy fifo --seed 3 >s.json
@@ -69,7 +69,7 @@ echo '{"seeed": 3}' >bad.json
 is "$(refused run bad.json)" 'orrery: bad.json: unknown key "seeed"; did you mean seed' "errors of run name the file"
 is "$(refused jobs --scenario bad.json)" 'orrery: bad.json: unknown key "seeed"; did you mean seed' "and those of a verb"
 is "$(refused run nosuch.json)" 'orrery: nosuch.json: No such file or directory' "no file"
-is "$(refused run three.csv)" 'orrery: three.csv:1: invalid JSON from this line on' "no JSON"
+is "$(refused run three.csv)" 'orrery: three.csv:1: invalid JSON from this line on: expected a JSON object' "no JSON"
 echo '[]' >bad.json
 is "$(refused run bad.json)" 'orrery: bad.json: expected a JSON object' "no object"
 
@@ -96,10 +96,10 @@ done
 is "$(o policy new my-own2 | head -n 1) $(ls my-own2*)" "wrote my-own2.c and my-own2_test.sh; next: my-own2.c
 my-own2_test.sh" "policy new writes two files"
 is "$(grep -c '@' my-own2.c) $(grep -c 'my_own2' my-own2.c | awk '{ print ($1 > 0) }') $(test -x my-own2_test.sh; echo $?)" "0 1 0" "with the name filled in; the test is executable"
-is "$(refused policy new my-own2)" "orrery: my-own2.c: exists already: choose another name" "and overwrites none"
+is "$(refused policy new my-own2)" "orrery: my-own2.c: exists already: expected another name" "and overwrites none"
 is "$(o policy new "$(printf 'a%.0s' {1..60})" | wc -l)" 3 "names of 60 letters"
 is "$(refused policy new x --reacting)" "orrery: --reacting: expected --kind step, found jobs, whose policies always react to events" "--reacting is of steps"
-is "$(refused policy list --reacting)" "orrery: --reacting: expected with new NAME --kind step only" "and of new"
+is "$(refused policy list --reacting)" "orrery: --reacting: expected together with new NAME --kind step" "and of new"
 is "$(o policy new r --kind step --reacting | wc -l) $(o policy new s --kind step | wc -l) $(cmp -s r.c s.c; echo $?)" "3 3 1" "which has another template"
 
 # ---- devices and models ----
@@ -126,7 +126,7 @@ for option in tp pp; do for n in 0 1025 x; do
   is "$(refused model show llama2-7b --served --$option $n)" "orrery: --$option: expected a whole number from 1 to 1024, found \"$n\"" "--$option $n"
 done; done
 is "$(refused model show llama2-7b --context 3)" "orrery: --context: expected together with --served" "--context without --served"
-is "$(refused model show x --served --elastic)" "orrery: model: --served and --elastic exclude each other" "both kinds"
+is "$(refused model show x --served --elastic)" "orrery: model: --served and --elastic exclude each other: expected one of them" "both kinds"
 for n in 0 1000000001 x; do
   is "$(refused model show lenet5 --batch $n)" "orrery: --batch: expected a whole number from 1 to 1000000000, found \"$n\"" "--batch $n"
 done
@@ -164,8 +164,8 @@ like "$(o "${net[@]}" -o steps.csv)" '^2 flows, 2e\+06 bytes, 1 links, 2 steps \
 is "$(refused net)" "orrery: net: expected a verb; 'orrery net --help' shows the forms" "net alone"
 is "$(refused net flow)" 'orrery: net: no verb "flow"; did you mean flows?' "the nearest verb"
 is "$(refused net qqqqq)" 'orrery: net: no verb "qqqqq"; there is flows' "or the only one"
-is "$(refused net flows --links links.csv)" "orrery: net flows: needs --links FILE and --flows FILE; 'orrery net --help' shows both" "one file"
-is "$(refused "${net[@]}" more)" 'orrery: net flows: "more" is not expected; files follow --links and --flows' "a further argument"
+is "$(refused net flows --links links.csv)" "orrery: net flows: expected --links FILE and --flows FILE; see --help" "one file"
+is "$(refused "${net[@]}" more)" 'orrery: net flows: expected files after --links and --flows only, found "more"' "a further argument"
 
 # ---- traces ----
 is "$(o trace slice three.csv --from 1 --until 2 | tail -n +2 | cut -d , -f 2-4)" "1,5,1" "slice: [from, until)"
@@ -179,7 +179,7 @@ is "$(kept --gpus 4)|$(kept --gpus 2-8)|$(kept --gpus 0-4)|$(kept --user a)|$(ke
   "0 |0 9 |5 0 |5 |0 ||5 " "rows by GPUs, user and queue"
 is "$(o trace convert u.csv --sort | tail -n +2 | cut -d , -f 2 | tr '\n' ' ')" "0 5 9 " "convert --sort"
 o trace slice u.csv --rebase >out
-is "$? $(cat err)" '2 orrery: line 3: submitted before the first row kept; --sort puts rows in order' "rows out of order cannot be rebased"
+is "$? $(cat err)" '2 orrery: line 3: submitted before the first row kept: expected rows in order of time, or --sort' "rows out of order cannot be rebased"
 while read -r option value expected; do
   is "$(refused trace slice u.csv "--$option=$value")" "orrery: --$option: expected $expected, found \"$value\"" "--$option $value"
 done <<'EOT'
@@ -194,7 +194,7 @@ sample 1.5 a probability above 0 and at most 1
 EOT
 is "$(refused trace)" "orrery: trace: expected a verb; 'orrery trace --help' shows the forms" "trace alone"
 is "$(refused trace qqqqqqq)" 'orrery: trace: no verb "qqqqqqq"; there are info, convert, slice, synth, list' "an unknown verb"
-is "$(refused trace list x)" 'orrery: trace list: takes no "x"' "list takes nothing"
+is "$(refused trace list x)" 'orrery: trace list: expected no argument, found "x"' "list takes nothing"
 is "$(refused trace synth)" "orrery: trace synth: expected one model; 'orrery trace list' shows them" "synth alone"
 is "$(refused trace convert)" "orrery: trace convert: expected one file; 'orrery trace --help' shows the forms" "convert alone"
 is "$(o trace synth poisson:n=5 -o five.csv; cat err; wc -l <five.csv)" "five.csv: 5 rows
@@ -202,11 +202,11 @@ is "$(o trace synth poisson:n=5 -o five.csv; cat err; wc -l <five.csv)" "five.cs
 is "$(o trace synth poisson:n=5 --to requests | wc -l) $(o trace synth poisson:n=5 --seed 2 | cmp -s - five.csv; echo $?)" "6 1" "synth requests, and another seed"
 is "$(refused trace synth explore:f=3)" "orrery: explore:f=3: a row of a job has no operators: expected the generator itself as the trace (orrery jobs explore:f=3), or a flow in JSON (docs/howto/run-a-workflow.md)" "synth of a workflow"
 o trace synth hazard:p=0.5,length=4h -o h.csv
-is "$(refused trace slice h.csv --count 3)" "orrery: h.csv: the rows of one instance depend on one another: select a time range with --from and --until" "instances have no single rows"
-is "$(refused trace slice h.csv --user a)" "orrery: h.csv: holds instances, which have no queue, user or GPUs to select by" "nor users"
-is "$(refused trace slice h.csv --to swf)" 'orrery: --to: instances can be written only as availability, found "swf"' "nor another format"
+is "$(refused trace slice h.csv --count 3)" "orrery: h.csv: the rows of one instance depend on one another: expected a time range, --from and --until" "instances have no single rows"
+is "$(refused trace slice h.csv --user a)" "orrery: h.csv: holds instances, which have no queue, user or GPUs: expected a time range only" "nor users"
+is "$(refused trace slice h.csv --to swf)" 'orrery: --to: expected availability, the only format of instances, found "swf"' "nor another format"
 o trace synth poisson:n=9,rate=1 --to requests -o q.csv
-is "$(refused trace slice q.csv --user a)" "orrery: q.csv: holds requests, which have no queue, user or GPUs to select by" "requests neither"
+is "$(refused trace slice q.csv --user a)" "orrery: q.csv: holds requests, which have no queue, user or GPUs: expected other options" "requests neither"
 is "$(o trace slice q.csv --count 4 | wc -l) $(o trace slice q.csv --sample 1 | wc -l)" "5 10" "requests are cut"
 out=$(o trace info u.csv)
 like "$out" '^rows +3$' "info: rows"
@@ -214,10 +214,10 @@ is "$(o trace info u.csv --json | tr -d '\t' | grep -c '^"distributions":')" 1 "
 
 like "$(o trace info poisson:n=5,rate=1 --format requests)" '^requests +5$' "a generator of requests"
 like "$(o trace info poisson:n=5)" '^rows +5$' "or of jobs"
-is "$(refused trace info poisson:n=0 --format requests)" "orrery: poisson:n=0: has no end; set n" "without an end there are no requests to describe"
-is "$(refused trace info poisson:n=0)" "orrery: poisson:n=0: has no end; set n" "nor jobs"
+is "$(refused trace info poisson:n=0 --format requests)" "orrery: poisson:n=0: has no end: expected the option n" "without an end there are no requests to describe"
+is "$(refused trace info poisson:n=0)" "orrery: poisson:n=0: has no end: expected the option n" "nor jobs"
 like "$(o trace info hazard:p=0.5,length=2h)" '^span h +2$' "a generator of instances"
-is "$(refused trace info hazard:p=0.5,length=0)" "orrery: hazard:p=0.5,length=0: has no end; set length" "which needs an end"
+is "$(refused trace info hazard:p=0.5,length=0)" "orrery: hazard:p=0.5,length=0: has no end: expected the option length" "which needs an end"
 printf 'arrival_s,request_id\n0,a\n1,b\n3,c\n' >r.csv
 out=$(o trace info r.csv)
 like "$out" '^requests +3$' "requests of a file"
@@ -232,8 +232,8 @@ is "$(refused trace info)" "orrery: trace info: expected one file; 'orrery trace
 # ---- databases ----
 o "${jobs[@]}" --db r.db -q
 is "$(o db runs r.db | awk 'NR == 2 { print $1, $2, $3, $5 }')" "1 fifo jobs 3" "db runs"
-is "$(refused db runs r.db --run 1)" "orrery: db runs: --run and --out are options of export" "--run is of export"
-is "$(refused db export r.db --run 1)" "orrery: db export: needs --run N and --out DIR" "export needs both"
+is "$(refused db runs r.db --run 1)" "orrery: db runs: expected no --run and no --out, which are options of export" "--run is of export"
+is "$(refused db export r.db --run 1)" "orrery: db export: expected --run N and --out DIR" "export needs both"
 is "$(refused db export r.db --run 0 --out x)" 'orrery: --run: expected a whole number from 1, found "0"' "runs are counted from 1"
 is "$(o db export r.db --run 1 --out x; cut -d , -f 1,3-5 x/fifo.jobs.csv | sed -n 2p)" "0,0.000000000,0.000000000,10.000000000" "an exported row"
 

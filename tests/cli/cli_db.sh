@@ -27,7 +27,7 @@ refuse() {
   like "$text" "$pattern" 'the message gives the reason'
 }
 refuse 2 'no run 9; .orrery db runs. lists' export "$work/a.db" --run 9 --out "$work/x"
-refuse 2 'needs --run N and --out DIR' export "$work/a.db"
+refuse 2 'expected --run N and --out DIR' export "$work/a.db"
 refuse 2 'expected a whole number' export "$work/a.db" --run 1x --out "$work/x"
 refuse 2 'No such file' digest "$work/none.db"
 refuse 2 'did you mean digest' digset "$work/a.db"

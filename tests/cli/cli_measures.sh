@@ -34,7 +34,7 @@ run --budget 20 --settings noise=0,hot_from=3,hot_to=9 -o hot.csv 2>hot.err
 is "$(tail -n 1 hot.err)" "throttled: thermal (hardware); batches measured while throttled are left out, with 0 points that have no other batch" "throttled for 6 s"
 is "$(awk -F, 'NR > 1 { f = $6 / 1e13; b = $7 / 5e11; t = $8 > 0 ? 5e-6 + $8 / 5e11 : 5e-6 + sqrt(f * f + b * b); bad += ($17 / (t * 1e6) - 1) ^ 2 > 1e-20 } END { print bad }' hot.csv)" 0 \
   "batches of these seconds are in no row"
-is "$(run --budget 0.5 --settings noise=0,t0=0.1 -o none.csv 2>&1 | tail -n 1; echo "${PIPESTATUS[0]}")" "orrery: calib run: nothing could be measured within 0.5 s
+is "$(run --budget 0.5 --settings noise=0,t0=0.1 -o none.csv 2>&1 | tail -n 1; echo "${PIPESTATUS[0]}")" "orrery: calib run: nothing was measured within 0.5 s: expected a larger --budget
 1" "a budget that is too short"
 is "$(run --budget 5 --settings lost=0.0001 -q -o lost.csv 2>&1; echo $?)" "orrery: the device is lost
 1" "a device that is lost before the first point"
@@ -59,8 +59,8 @@ families() { run --budget 4 --settings noise=0 -q --only "$1" | tail -n +2 | cut
 is "$(families gemm,copy)|$(families memory)|$(families update,launch,)" "copy gemm |memory |launch update " "--only"
 refused 'synthetic backend: expected name=number, found "t0"' run --backend synthetic --settings t0
 refused 'synthetic backend: expected name=number, found "t0=-1"' run --backend synthetic --settings noise=0,t0=-1
-refused 'synthetic backend: unknown setting "t"; known settings are t0, a, b, p, noise, spread, drift, outliers, hot_from, hot_to, hot, lost' run --backend synthetic --settings t=1
-for s in a b p; do refused "synthetic backend: a, b and p must be above 0" run --backend synthetic --settings $s=0; done
+refused 'synthetic backend: unknown setting "t"; expected one of t0, a, b, p, noise, spread, drift, outliers, hot_from, hot_to, hot, lost' run --backend synthetic --settings t=1
+for s in a b p; do refused "synthetic backend: expected a, b and p above 0" run --backend synthetic --settings $s=0; done
 
 # ---- fit: files and names ----
 law() { awk -v slow="$1" 'BEGIN { print "family,precision,flops,bytes,d0,d1,time_us"
@@ -78,11 +78,11 @@ cp p.csv again.csv
 is "$("$orrery" calib fit p.csv again.csv --device v100 -o both.json)" "200 points, 1 laws: both.json" "points of two files"
 from=()
 for _ in $(seq 17); do from+=(--from nccl); done
-refused 'calib fit: --from: at most 16 tables' fit "${from[@]}" x.csv
+refused 'calib fit: --from: expected at most 16 tables' fit "${from[@]}" x.csv
 refused 'calib fit: each --from KIND needs one TABLE.csv' fit --from nccl --from copy x.csv
 refused 'calib fit: each --from KIND needs one TABLE.csv' fit --from nccl x.csv y.csv
 refused 'calib fit: expected POINTS.csv; see --help' fit --device v100
-refused 'calib list: takes no arguments' list x
+refused 'calib list: expected no arguments' list x
 refused 'calib show: expected PROFILE; see --help' show
 refused 'calib show: expected PROFILE; see --help' show a b
 refused 'calib check: expected PROFILE; see --help' check

@@ -91,7 +91,7 @@ static const struct bad {
 } bad_specs[] = {
 	{ "", "NODESxGPUS" }, { "x", "NODESxGPUS" }, { "8", "NODESxGPUS" }, { "1x", "NODESxGPUS" }, { "x1", "NODESxGPUS" },
 	{ "1x1,", "NODESxGPUS" }, { ",1x1", "NODESxGPUS" }, { "-1x1", "1 to 1048576 nodes" }, { "0x1", "1 to 1048576 nodes" },
-	{ "1048577x1", "1 to 1048576 nodes" }, { "1048576x1,1x1", "more than 1048576 nodes" },
+	{ "1048577x1", "1 to 1048576 nodes" }, { "1048576x1,1x1", "too many nodes: expected at most 1048576" },
 	{ "99999999999999999999x1", "NODESxGPUS" }, { "1x-1", "0 to 1024 GPUs" }, { "1x1025", "0 to 1024 GPUs" },
 	{ "1x1:", "a type of GPU" }, { "2x8:v100+2x8:h100", "a comma between groups" }, { "1x1:cpus=", "NAME=NUMBER" }, { "1x1:cpus=-1", "NAME=NUMBER" },
 	{ "1x1:cpus=nan", "NAME=NUMBER" }, { "1x1:cpus=inf", "NAME=NUMBER" }, { "1x1:mem=1e99", "NAME=NUMBER" },
@@ -100,20 +100,20 @@ static const struct bad {
 	{ "/nowhere/at/all.csv", "a file of that name does not exist" },
 }, bad_files[] = {
 	{ "", "is empty" }, { "\n\n", "is empty" }, { "host,cores\n1,2\n", ":1: expected a column gpus" },
-	{ "gpus\n", "has no nodes" }, { "gpus\nx\n", ":2: gpus: expected a whole number" }, { "gpus\n1\n-1\n", ":3: gpus" },
+	{ "gpus\n", "expected at least one node" }, { "gpus\nx\n", ":2: gpus: expected a whole number" }, { "gpus\n1\n-1\n", ":3: gpus" },
 	{ "name,gpus\nx\n", ":2: gpus" }, { "gpus\n1e9\n", ":2: gpus" }, { "gpus\n1025\n", ":2: gpus" },
 	{ "gpus,cpus\n1,lots\n", ":2: cpus" }, { "gpus,cpus\n1,1e10\n", ":2: cpus" },
 	{ "gpus,mem_gib\n1,1e9\n", ":2: mem_gib" }, { "gpus,mem_gib\n1,nan\n", ":2: mem_gib" }, { "gpus,rack\n1,1e7\n", ":2: rack" },
 	{ "gpus\n1.5\n", ":2: gpus: expected a whole number" },
-	{ "num_switch,num_node_p_switch,num_gpu_p_node\n100000,100000,1\n", "more than 1048576 nodes" },
-	{ "num_switch,num_node_p_switch,num_gpu_p_node\n0,4,1\n", "has no nodes" },
+	{ "num_switch,num_node_p_switch,num_gpu_p_node\n100000,100000,1\n", "too many nodes: expected at most 1048576" },
+	{ "num_switch,num_node_p_switch,num_gpu_p_node\n0,4,1\n", "expected at least one node" },
 	{ "{", "invalid JSON" }, { "{}", "$.nodes: expected a list" }, { "[]", "expected a column gpus" }, { "{\"nodes\": 3}", "$.nodes: expected a list" },
-	{ "{\"nodes\": []}", "has no nodes" }, { "{\"nodes\": [3]}", "$.nodes[0]: expected an object" },
+	{ "{\"nodes\": []}", "expected at least one node" }, { "{\"nodes\": [3]}", "$.nodes[0]: expected an object" },
 	{ "{\"nodes\": [[]]}", "$.nodes[0]: expected an object" }, { "{\"nodes\": [{\"gpus\": -1}]}", "$.nodes[0].gpus" },
 	{ "{\"nodes\": [{\"gpus\": 1}, {\"gpus\": 1e30}]}", "$.nodes[1].gpus" },
 	{ "{\"nodes\": [{\"gpus\": 2.5}]}", "$.nodes[0].gpus: expected a whole number" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 1.5}]}", "$.nodes[0].count: expected a whole number" },
-	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 0}]}", "has no nodes" },
+	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 0}]}", "expected at least one node" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"count\": 4, \"racks\": 5}]}", "$.nodes[0].racks: expected a number from 0 to 4" },
 	{ "{\"nodes\": [{\"gpus\": \"1\"}]}", "$.nodes[0].gpus: expected a number" },
 	{ "{\"nodes\": [{\"gpus\": 1, \"type\": 7}]}", "$.nodes[0].type: expected a string" },
@@ -144,7 +144,7 @@ static void too_many_types(void)
 	for (int i = 0; i < 65; i++)
 		sbuf_printf(&b, "%s1x1:t%d", i ? "," : "", i);
 	struct cluster *c = cluster_load(sbuf_text(&b), &err);
-	ok(!c && strstr(err.text, "more than 64 types"), "65 types are one too many");
+	ok(!c && strstr(err.text, "expected at most 64"), "65 types are one too many");
 	sbuf_free(&b);
 }
 

@@ -92,7 +92,7 @@ like "$(printf '%s\n' "$alone" | tr -d '\n\t ')" '"makespan":\{"value":600,?"?[^
 is "$(printf '%s\n' "$alone" | tr -d '\n\t ' | grep -c '"makespan":{"value":[0-9.]*,"ci_low":[0-9]')" 0 "jobs: a value that draws do not change has no interval"
 like "$one" '"cost_source":.*profile made \(made up, 2026-02-03; median error 6 %, mean 10 %\).*10 draws' "jobs: the report names the profile"
 said=$("$orrery" jobs philly-like --cluster 4x8:v100 --policy fifo --cost-samples 10 2>&1)
-like "$? $said" '^2 .*cost_samples: no job of this trace names a strategy' "jobs: draws without a job that trains are refused"
+like "$? $said" '^2 .*cost_samples: has no effect: expected a trace whose jobs name a strategy' "jobs: draws without a job that trains are refused"
 
 # ---- hardware that the catalogue lacks: many virtual machines report only "AMD EPYC" as their processor ----
 profile 10 300 "AMD EPYC" | sed 's/"synthetic"/"cpu"/; s/"measured_here": false/"measured_here": true/
@@ -116,7 +116,7 @@ refused() { # what, pattern, arguments..
   like "$? $said" "^2 orrery: .*$pattern" "$what"
 }
 profile 10 13000000 >kilo.json # MFLOP/s written as GFLOP/s
-refused "a rate a thousand times too high" 'made: \$\.laws\[0\] \(gemm fp32\): FLOP rate: 1.3e\+07 GFLOP/s is impossible: expected .* \(check the unit\)' --profile kilo.json
+refused "a rate a thousand times too high" 'made: \$\.laws\[0\] \(gemm fp32\): FLOP rate: 1.3e\+07 GFLOP/s is physically impossible: expected .* \(check the unit\)' --profile kilo.json
 profile 0.01 >seconds.json
 refused "a launch a thousand times too short" 'time of an empty call' --profile seconds.json
 profile 10 3000 k80 >k80.json

@@ -126,7 +126,7 @@ static int check(const struct dnn *d, const struct llm_step *s, struct orr_error
 	if (!s->tp || !s->pp || !s->dp || !s->interleave || !(s->micro_batch > 0))
 		return orr_fail(err, ORR_EINPUT, "%s: expected degrees of parallelism and a micro-batch above 0", d->name);
 	if (d->blocks % (s->pp * s->interleave))
-		return orr_fail(err, ORR_EINPUT, "%s: %u layers cannot be divided evenly among %u stages of %u chunks", d->name, d->blocks,
+		return orr_fail(err, ORR_EINPUT, "%s: %u layers: expected a multiple of the %u stages of %u chunks", d->name, d->blocks,
 			s->pp, s->interleave);
 	if (d->heads % s->tp)
 		return orr_fail(err, ORR_EINPUT, "%s: %u heads cannot be split over %u devices", d->name, d->heads, s->tp);

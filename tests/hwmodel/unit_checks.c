@@ -100,8 +100,8 @@ static void check_rooflines(void)
 	bounds("an exponent", "gemm", "fp32", FORM_ROOFLINE, 0, true, r, 3, 0.25, 64);
 	ok(passes("gemm", "fp32", FORM_ROOFLINE, 0, true, none), "terms that are left out pass");
 	ok(!passes("gemm", "fp32", FORM_ROOFLINE, 0, true, (const double[]){ 5e-6, 20e12, 1e12, 1 }) &&
-			strstr(err.text, "p: $.laws[0] (gemm fp32): FLOP rate: 2e+04 GFLOP/s is impossible: expected 100 to 1.05e+04 "
-					 "(check the unit)"),
+			strstr(err.text, "p: $.laws[0] (gemm fp32): FLOP rate: 2e+04 GFLOP/s is physically impossible: expected 100 to "
+					 "1.05e+04 (check the unit)"),
 		"the message has the value, the bounds and their unit: %s", err.text);
 }
 
@@ -150,8 +150,8 @@ static void check_others(void)
 	for (int i = 0; i < 5; i++) {
 		anchor.time_s = t / shares[i];
 		int rc = profile_check(&p, &sheet, &err);
-		ok(i < 3 ? !rc : rc && strstr(err.text, "$.laws[0].anchors[0]: the law gives 105 us"), "an anchor at %g of the law",
-			shares[i]);
+		ok(i < 3 ? !rc : rc && strstr(err.text, "$.laws[0].anchors[0]: expected the law's time of 105 us"),
+			"an anchor at %g of the law", shares[i]);
 	}
 }
 
@@ -354,7 +354,7 @@ static void check_measured_layers(void)
 		const char *text, *options, *says;
 	} bad[] = { { HEAD "0,a,1,1,1,1\n", "", "unknown batch size: expected it after the name" },
 		{ HEAD "0,a,1,1,1,1\n", ":batch=0", "unknown batch size" }, { HEAD "0,a,1,1,1,1\n", ":batsh=3", "did you mean batch" },
-		{ "idx,layer,fwd_ms,bwd_ms,activation_bytes\n", ":batch=4", ".csv:1: no column \"param_bytes\"" },
+		{ "idx,layer,fwd_ms,bwd_ms,activation_bytes\n", ":batch=4", ".csv:1: no column \"param_bytes\": expected the columns" },
 		{ HEAD "1,a,1,1,1,1\n", ":batch=4", ".csv:2: idx: expected 0, found 1" },
 		{ HEAD "0,a,1,1,1,1\n2,b,1,1,1,1\n", ":batch=4", ".csv:3: idx: expected 1, found 2" },
 		{ HEAD "0,a,-1,1,1,1\n", ":batch=4", ".csv:2: fwd_ms: expected a number of at least 0, found \"-1\"" },
@@ -446,8 +446,8 @@ static void check_json(void)
 	static const struct {
 		const char *text;
 		const char *says;
-	} bad[] = { { "{\n  \"a\": 1,\n  x}", "f.json:3:" }, { "", "f.json:1:1: not valid JSON" },
-		{ "{} \n\n x", "f.json:3:2: not valid JSON" }, { "[1,]", "f.json:1:4: not valid JSON" } };
+	} bad[] = { { "{\n  \"a\": 1,\n  x}", "f.json:3:" }, { "", "f.json:1:1: invalid JSON: expected an object" },
+		{ "{} \n\n x", "f.json:3:2: invalid JSON: expected an object" }, { "[1,]", "f.json:1:4: invalid JSON" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		cJSON *root = json_parse("f.json", bad[i].text, strlen(bad[i].text), &err);
 		if (!ok(!root && !strncmp(err.text, bad[i].says, strlen(bad[i].says)), "%s", bad[i].says))
@@ -467,7 +467,7 @@ static void check_json(void)
 	ok(twice && json_keys("f", "$", twice, keys, &err) && strstr(err.text, "duplicate key \"rate\""), "a key occurs once");
 	cJSON_Delete(twice);
 	cJSON *odd = json_parse("f", "{\"zzzzzzzz\": 1}", 15, &err);
-	ok(odd && json_keys("f", "$", odd, few, &err) && strstr(err.text, "unknown key \"zzzzzzzz\"; known are rates, other"),
+	ok(odd && json_keys("f", "$", odd, few, &err) && strstr(err.text, "unknown key \"zzzzzzzz\": expected rates, other"),
 		"or all known keys");
 	cJSON_Delete(odd);
 	double v = 7;

@@ -323,7 +323,8 @@ static void faults(void)
 	static const struct {
 		const char *text, *says;
 	} wrong[] = { { "", "m.json:1:1" }, { "{\"name\":\"m\",\n  oops}", "m.json:2:" }, { "[]", "$: expected an object" },
-		{ HEAD FC "]} x", "not valid JSON" }, { "{\"input_elems\":4,\"layers\":[" FC "]}", "$.name: expected a string" },
+		{ HEAD FC "]} x", "invalid JSON: expected an object" },
+		{ "{\"input_elems\":4,\"layers\":[" FC "]}", "$.name: expected a string" },
 		{ "{\"name\":\"m\",\"layers\":[" FC "]}", "$.input_elems: expected a number" },
 		{ "{\"name\":\"m\",\"input_elems\":4}", "$.layers: expected a list of layers" },
 		{ "{\"name\":\"m\",\"input_elems\":4,\"layers\":[]}", "$.layers: expected a list of layers" },
@@ -378,7 +379,7 @@ static void faults(void)
 	memset(deep, '[', 200000);
 	deep[200000] = '\0';
 	struct orr_error err;
-	ok(!parse(deep, &err) && strstr(err.text, "not valid JSON"), "deep nesting is refused");
+	ok(!parse(deep, &err) && strstr(err.text, "invalid JSON: expected an object"), "deep nesting is refused");
 	mem_free(deep);
 }
 

@@ -230,7 +230,7 @@ static void check_refused(void)
 	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":7}}",
 		"in.json: $.work.step_s: expected a divisor of the 1 hours, found 7");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"work\":{\"hours\":1,\"step_s\":1},\"steps\":3}",
-		"in.json: $.steps: not allowed beside $.work");
+		"in.json: $.steps: expected either this key or $.work");
 	refused(HEAD "\"curves\":{\"a\":{\"first\":1,\"values\":[1,-1]}}}",
 		"in.json: $.curves.a.values[1]: expected a number from 0 to 1e18, found -1");
 	refused(HEAD "\"curves\":{\"a\":{\"values\":[1]}}}",
@@ -242,7 +242,7 @@ static void check_refused(void)
 	refused(HEAD "\"points\":[[1,1,1]],\"on_demand\":{\"nodes\":1}}", "in.json: $.on_demand.step_s: expected a number above 0");
 	refused(STEP ",\"cut\":\"tim\"}}", "in.json: $.step.cut: expected one of time, memory, blocks, found \"tim\"");
 	refused(STEP ",\"max_depth\":300}}", "in.json: $.step.max_depth: expected a whole number from 1 to 256, found 300");
-	refused(STEP "},\"samples_per_step\":9}", "in.json: $.samples_per_step: not allowed beside $.step.batch");
+	refused(STEP "},\"samples_per_step\":9}", "in.json: $.samples_per_step: expected either this key or $.step.batch");
 	refused("{\"name\":\"x\",\"source\":\"y\",\"step\":{\"model\":\"m\",\"device\":\"d\",\"batch\":8,\"micro_batch\":9,\"node_Gbps\":1}"
 		"}",
 		"in.json: $.step.micro_batch: expected a whole number from 1 to 8, found 9");

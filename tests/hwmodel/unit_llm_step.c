@@ -213,7 +213,7 @@ static void check_identities(void)
 	check_bubble(d, c);
 	check_communication(d, c);
 	struct llm_step s = { .tp = 1, .pp = 3, .dp = 1, .interleave = 1, .micro_batch = 1, .global_batch = 8 };
-	refuse(d, c, s, "16 layers cannot be divided evenly among 3 stages");
+	refuse(d, c, s, "16 layers: expected a multiple of the 3 stages");
 	s.pp = 2;
 	s.tp = 16;
 	refuse(d, c, s, "8 heads cannot be split over 16 devices");

@@ -376,7 +376,7 @@ static void check_network(void)
 	} sizes[] = { { 1, 1 }, { 2, 1 }, { 1, 2 } };
 	for (int i = 0; i < 3; i++) {
 		struct served_on *x = on_net(m, &lone, NULL, sizes[i].tp, sizes[i].pp);
-		ok(i ? !x && strstr(err.text, "has no link to another, so tensor and pipeline parallelism must be 1") : x != NULL,
+		ok(i ? !x && strstr(err.text, "has no link: expected tensor and pipeline parallelism of 1") : x != NULL,
 			"a GPU without links, %u x %u", sizes[i].tp, sizes[i].pp);
 		served_on_free(x);
 	}

@@ -169,14 +169,15 @@ static void check_refusals(void)
 	refused("{\"schema\": 1, ", "{", "$.schema: expected 1: not a device profile");
 	refused("\"time0_us\": 10", "\"time0_ms\": 10", "unknown key \"time0_ms\"; did you mean time0_us");
 	refused("\"rate_GBps\": 500", "\"rate_MBps\": 500", "unknown key \"rate_MBps\"");
-	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000", "$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s is impossible");
-	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10", "FLOP rate: 10 GFLOP/s is impossible");
+	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000",
+		"$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s is physically impossible");
+	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10", "FLOP rate: 10 GFLOP/s is physically impossible");
 	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 17000", "FLOP rate"); /* 1.08 x the data sheet's 15.7 TFLOP/s */
-	refused("\"rate_GBps\": 500", "\"rate_GBps\": 0.5", "byte rate: 0.5 GB/s is impossible");
-	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s is impossible");
-	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us is impossible");
-	refused("\"time0_us\": 10,", "\"time0_us\": 0.01,", "time of an empty call: 0.01 us is impossible");
-	refused("\"time0_us\": 10,", "\"time0_us\": 100,", "$.laws[0].anchors[0]: the law gives 105 us, the anchor 15 us");
+	refused("\"rate_GBps\": 500", "\"rate_GBps\": 0.5", "byte rate: 0.5 GB/s is physically impossible");
+	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s is physically impossible");
+	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us is physically impossible");
+	refused("\"time0_us\": 10,", "\"time0_us\": 0.01,", "time of an empty call: 0.01 us is physically impossible");
+	refused("\"time0_us\": 10,", "\"time0_us\": 100,", "$.laws[0].anchors[0]: expected the law's time of 105 us, found 15 us");
 	refused("\"rate_GFLOPps\": 25000", "\"rate_GFLOPps\": 25000000", "$.laws[1] (conv forward fp32)");
 	refused("\"rate2_GBps\": 80", "\"rate2_GBps\": 80000", "$.laws[3] (collective all-reduce): byte rate");
 	refused("\"rate_GBps\": 12}", "\"rate_GBps\": 12000}", "$.laws[4] (copy h2d-pinned): byte rate");

@@ -221,7 +221,7 @@ static void refused(const char *text, const char *message)
 
 static void check_refused(void)
 {
-	refused("{", "in.json:1:1: not valid JSON");
+	refused("{", "in.json:1:1: invalid JSON: expected an object");
 	refused("[]", "in.json: $: expected an object, found a list");
 	refused("{\"kind\":\"tabel\"}", "in.json: $.kind: expected one of table, llm, found \"tabel\"");
 	refused(TABLE "\"batch\":[1],\"latency\":[1]}", "in.json: $: unknown key \"latency\"; did you mean latency_ms");
@@ -236,8 +236,9 @@ static void check_refused(void)
 		"in.json: $.latency_ms: expected 2 lists, one for each length");
 	refused(TABLE "\"batch\":[1],\"length\":[5],\"latency_ms\":[[null]]}", "in.json: $.latency_ms[0][0]: expected a number above 0");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"memory\":[{\"before\":2,\"peak\":1,\"peak_from_ms\":0}]}",
-		"in.json: $.memory[0].before: expected at most the peak");
-	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"memory\":[1,2]}", "in.json: $.memory: expected a list of 1, one for each batch");
+		"in.json: $.memory[0].before: expected at most the peak of the same entry");
+	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"memory\":[1,2]}",
+		"in.json: $.memory: expected a list of 1 entries, one for each batch size");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"between\":\"nearest\"}",
 		"in.json: $.between: expected one of refuse, up, linear, found \"nearest\"");
 	refused(TABLE "\"batch\":[1],\"latency_ms\":[1],\"slo_ms\":0}", "in.json: $.slo_ms: expected a number above 0, found 0");

@@ -115,10 +115,11 @@ static void check_by_hand(void)
 	served_on_free(x);
 	served_on_free(two);
 	struct served_place bad = { .device = d, .tp = 8, .pp = 1, .precision = PRECISION_FP16 };
-	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "4 heads (2 of keys and values) cannot be split over 8 GPUs"),
+	ok(!served_on_new(m, &bad, &err) &&
+			strstr(err.text, "4 heads (2 of keys and values) cannot be split over 8 GPUs: expected a common divisor"),
 		"heads that cannot be split");
 	bad = (struct served_place){ .device = d, .tp = 1, .pp = 3, .precision = PRECISION_FP16 };
-	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "2 layers cannot be divided evenly among 3 stages"),
+	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "2 layers: expected a multiple of the 3 stages"),
 		"layers that do not divide evenly");
 	bad = (struct served_place){ .device = d, .tp = 1, .pp = 1, .precision = PRECISION_FP8 };
 	ok(!served_on_new(m, &bad, &err) && strstr(err.text, "expected fp16"), "a precision that the device lacks");

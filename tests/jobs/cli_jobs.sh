@@ -87,23 +87,23 @@ refused() {
   done
 }
 refused <<'EOT'
-jobs|2 orrery: jobs: no TRACE given
-jobs t.csv --cluster 1x2|2 orrery: no policy is named
-jobs t.csv --policy fifo|2 orrery: scenario: no cluster is named
-jobs t.csv more --cluster 1x2 --policy fifo|2 orrery: one argument too many: "more"
+jobs|2 orrery: jobs: expected TRACE
+jobs t.csv --cluster 1x2|2 orrery: expected a policy
+jobs t.csv --policy fifo|2 orrery: scenario: expected a cluster
+jobs t.csv more --cluster 1x2 --policy fifo|2 orrery: expected at most one argument, found also "more"
 jobs t.csv --cluster 1x2 --plicy fifo|2 orrery: unknown option "--plicy"; did you mean --policy
-jobs t.csv --cluster 1x2 --policy|2 orrery: option --policy: needs a value
+jobs t.csv --cluster 1x2 --policy|2 orrery: option --policy: expected a value
 jobs t.csv --cluster 1x2 --policy fifo -z|2 orrery: unknown option -z
 jobs t.csv --cluster 1x2 --policy fifoo|2 orrery: no policy "fifoo"; did you mean fifo
 jobs t.csv --cluster 1x2 --policy fifo --placement consolidat|2 orrery: scenario: \$\.placement: expected count, .* or fgd, found "consolidat"; did you mean consolidate
 jobs t.csv --cluster 1x2 --policy fifo --format philli|2 orrery: .*philli
-jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies have the label "fifo": write fifo@LABEL
+jobs t.csv --cluster 1x2 --policy fifo,fifo|2 orrery: two policies have the label "fifo": expected fifo@LABEL
 jobs t.csv --cluster 1x2 --policy fifo@a,srtf@a|2 orrery: two policies have the label "a"
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cot=1|2 orrery: jobs: no parameter "start_cot"; did you mean start_cost
 jobs t.csv --cluster 1x2 --policy fifo --set jobs.start_cost=soon|2 orrery: jobs: start_cost: .*"soon"
 jobs t.csv --cluster 1x2 --policy fifo --set sed=1|2 orrery: scenario: unknown key "sed"; did you mean seed
 jobs t.csv --cluster 1x2 --policy fifo --set seed|2 orrery: --set seed: expected PATH=VALUE
-jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: no policy of this run has the label "srtf"
+jobs t.csv --cluster 1x2 --policy fifo --set policy.srtf.rules=own|2 orrery: --set policy.srtf.rules: expected the label of a policy of this run, found "srtf"
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rule=own|2 orrery: policy srtf: no parameter "rule"; did you mean rules
 jobs t.csv --cluster 1x2 --policy srtf --set policy.srtf.rules=mine|2 orrery: policy srtf: rules: expected one of own\|helios, found "mine"
 jobs t.csv --cluster 1x2 --policy fifo --set failures.mttf=1h|2 orrery: failures: no parameter "mttf"; did you mean mtbf
@@ -135,13 +135,13 @@ jobs t.csv --cluster 1x2 --policy fifo --failures gone.csv|2 orrery: gone\.csv: 
 jobs t.csv --cluster 1x2 --policy fifo --throughputs gone.json|2 orrery: gone\.json: No such file
 jobs poisson:rat=1 --cluster 1x2 --policy fifo|2 orrery: generator poisson: no parameter "rat"; did you mean rate
 jobs poisson:n=0 --cluster 1x2 --policy fifo|2 orrery: poisson:n=0: this trace has no end
-run|2 orrery: run: no SCENARIO.json given
+run|2 orrery: run: expected SCENARIO.json
 run gone.json|2 orrery: gone\.json: No such file
 run typo.json|2 orrery: typo\.json: unknown key "sed"; did you mean seed
 run list.json|2 orrery: list\.json: \$\.policies\[1\]: expected a name or an object
 run comma.json|2 orrery: comma\.json:2: invalid JSON
 scenario|2 orrery: scenario: expected "show"
-scenario show|2 orrery: scenario show: no SCENARIO.json or TRACE given
+scenario show|2 orrery: scenario show: expected SCENARIO.json or TRACE
 policy show fifoo|2 orrery: no policy "fifoo"; did you mean fifo
 EOT
 is "$("$orrery" jobs bad.csv --cluster 1x2 --policy fifo --db none.db 2>/dev/null; [ -e none.db ]; echo $?)" 1 \
@@ -201,7 +201,7 @@ is "$("$orrery" scenario show s.json)" "$(cat s.json)" "scenario show of its own
 "$orrery" run s.json --seed 8 --set policy.las.limits=2s --no-figures -q --out changed
 is "$?" 0 "flags override a scenario"
 said=$("$orrery" run s.json --set policy.srtf.rules=own 2>&1)
-like "$? $said" '^2 .*no policy of this run has the label "srtf"' "policy parameters are addressed by label"
+like "$? $said" '^2 .*expected the label of a policy of this run, found "srtf"' "policy parameters are addressed by label"
 
 # ---- rows that are kept: all, a sample, none ----
 big=(jobs "poisson:rate=0.9,n=25000,mean=1" --cluster 1x1 --policy fifo --no-figures)

@@ -207,7 +207,7 @@ is "$("$orrery" scenario show hand-jobs.csv --cluster 2x1 --policy fifo | grep -
 # ---- wrong input ----
 wrong() { like "$("$orrery" jobs hand-jobs.csv --cluster "${cluster:-2x1}" --policy fifo -q "${@:2}" 2>&1; echo "status $?")" "$1.*" "refused: $1"; }
 wrong "none.csv: No such file" --capacity none.csv
-wrong "no trace of instances is named" --set capacity.notice=2m
+wrong "expected capacity.trace," --set capacity.notice=2m
 wrong "exclude each other" --capacity hand-capacity.csv --set failures.mtbf=3h
 wrong "has no instances" --capacity price:length=1d
 printf 'time_s,event,node\n0,add,a\n' >brief.csv
@@ -217,10 +217,10 @@ wrong "capacity.options: expected NAME=VALUE" --capacity hand-capacity.csv --set
 wrong "startup: expected" --capacity hand-capacity.csv --set capacity.startup=-1
 wrong "did you mean .*notice" --capacity hand-capacity.csv --set capacity.notices=2m
 cluster=2x1,1x0:cpus=4 wrong "n2 has no GPUs" --capacity hand-capacity.csv
-cluster=1x997,1x991,1x983 wrong "no common multiple" --capacity hand-capacity.csv
+cluster=1x997,1x991,1x983 wrong "expected GPUs per node with a common multiple" --capacity hand-capacity.csv
 printf 'time_s,event,node\n0,add,a\n5,add,a\n' >twice.csv
 wrong "twice.csv:3" --capacity twice.csv
 # The policy never starts the job: the run must fail instead of continuing forever.
 like "$("$orrery" jobs hand-jobs.csv --cluster 1x1 --policy spot-market --set policy.spot-market.bid=0.1 -q --capacity churn:slots=1,rate=50,length=0 2>&1)" \
-  "1 jobs wait, nothing runs" "jobs that wait forever end the run"
+  "1 jobs wait, no job runs" "jobs that wait forever end the run"
 tap_done

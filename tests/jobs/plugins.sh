@@ -28,7 +28,7 @@ ok $? "policy new writes a policy and its test"
 said=$(cd "$work/new" && ORRERY_CFLAGS="-I$include" ./mine_test.sh 2>&1)
 like "$said" '^ok: same end times as fifo' "the new policy's own test passes"
 said=$(cd "$work/new" && "$ORRERY" policy new mine 2>&1)
-is "$? $said" "2 orrery: mine.c: exists already: choose another name" "policy new overwrites no file"
+is "$? $said" "2 orrery: mine.c: exists already: expected another name" "policy new overwrites no file"
 said=$(cd "$work/new" && "$ORRERY" policy new ../up 2>&1)
 like "$? $said" '^2 orrery: policy new: expected a name of lower-case letters' "policy new stays in its folder"
 like "$("$ORRERY" policy show "$work/new/mine.so")" 'policy\.mine\.skip=false' "policy show lists a plugin's parameters"
@@ -43,23 +43,23 @@ while IFS='|' read -r options expected; do
   like "$? $said" "^2 orrery: .*damaged.*$expected" "refused: $options"
   said=$(jobs --policy "$work/damaged.so" --db "$work/none.db")
 done <<'EOT'
--DDAMAGE=ABI_VERSION|was compiled for ABI version 8, this program has 7
+-DDAMAGE=ABI_VERSION|was compiled for ABI version 8: expected 7
 -DDAMAGE=POLICY_ABI|its policy was compiled for ABI version 8
 -DDAMAGE=SIZE|orr_plugin is damaged
--DDAMAGE=NULL_FUNCTION|function schedule is NULL
--DDAMAGE=NULL_OPS|has no functions
+-DDAMAGE=NULL_FUNCTION|expected a function schedule, found NULL
+-DDAMAGE=NULL_OPS|ops is NULL: expected a table of functions
 -DDAMAGE=OPS_SIZE|table of functions has 8 bytes
--DDAMAGE=NO_NAME|has no name
+-DDAMAGE=NO_NAME|the name of its policy: expected 1 to 100 letters
 -DDAMAGE=KIND|is of kind "jibs", expected jobs, step, serve, spot or plan
 -DDAMAGE=NOTHING -DBAD_DEFAULT|depth
 -DDAMAGE=NOTHING -DBAD_CHOICE|colour
--DDAMAGE=NOTHING -DHIDDEN|does not export the symbol orr_plugin
+-DDAMAGE=NOTHING -DHIDDEN|expected the symbol orr_plugin
 EOT
 ok "$([ ! -e "$work/none.db" ]; echo $?)" "a refused plugin creates no database"
 echo 'int nothing;' >"$work/nothing.c"
 compile nothing "$work/nothing.c"
 said=$(jobs --policy "$work/nothing.so")
-like "$? $said" '^2 orrery: .*/nothing\.so: does not export the symbol orr_plugin' "refused: no symbol"
+like "$? $said" '^2 orrery: .*/nothing\.so: expected the symbol orr_plugin' "refused: no symbol"
 cp "$work/t.csv" "$work/text.so"
 said=$(jobs --policy "$work/text.so")
 like "$? $said" '^2 orrery: cannot load the plugin: .*/text\.so' "refused: not a shared object"
@@ -73,26 +73,26 @@ while IFS='|' read -r how expected; do
   said=$(jobs --policy "fifo,$work/misbehave.so" --set "policy.misbehave.how=$how" --policy-timeout 1 --db "$work/runs.db")
   like "$? $said" "^$expected" "$how"
 done <<'EOT'
-peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: asks for a true duration but does not declare ORR_NEEDS_ORACLE
+peek|1 orrery: policy misbehave: job alpha at 0\.000000000 s: asks for a true duration: expected a policy that declares ORR_NEEDS_ORACLE
 over-allocate|1 orrery: policy misbehave: job beta at 1\.000000000 s: start: over-allocation: the requested GPUs are in use
 no-such-node|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: the node number is out of range
 same-node-twice|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: a node is named twice
-wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs; the job requests 2
+wrong-sum|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 9 GPUs: expected 2, the request of the job
 start-ended|1 orrery: policy misbehave: job alpha at 10\.000000000 s: start of a job that has ended
-start-twice|1 orrery: policy misbehave: job alpha at 1\.000000000 s: start of a job that is running already
-start-in-arrive|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start outside schedule\(\)
+start-twice|1 orrery: policy misbehave: job alpha at 1\.000000000 s: start of a job that runs already: expected one that waits
+start-in-arrive|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start: expected a call in schedule\(\)
 stop-in-finish|1 orrery: policy misbehave: job alpha at 10\.000000000 s: stop of a job that has ended
-stop-waiting|1 orrery: policy misbehave: job alpha at 0\.000000000 s: stop of a job that is not running
-negative-cost|1 orrery: policy misbehave: job alpha at 1\.000000000 s: stop with a negative cost
-negative-work|1 orrery: policy misbehave: job alpha at 0\.000000000 s: adding negative work
+stop-waiting|1 orrery: policy misbehave: job alpha at 0\.000000000 s: stop of a job that does not run: expected one that runs
+negative-cost|1 orrery: policy misbehave: job alpha at 1\.000000000 s: stop with a negative cost: expected at least 0
+negative-work|1 orrery: policy misbehave: job alpha at 0\.000000000 s: negative extra work: expected at least 0
 no-such-type|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on GPU type 7: expected a number below 1
-no-such-size|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 77 GPUs, a size that the job does not offer
-resize-rigid|1 orrery: policy misbehave: job alpha at 1\.000000000 s: resize to 1 GPUs, a size that the job does not offer
+no-such-size|1 orrery: policy misbehave: job alpha at 0\.000000000 s: start on 77 GPUs: expected a size that the job offers
+resize-rigid|1 orrery: policy misbehave: job alpha at 1\.000000000 s: resize to 1 GPUs: expected a size that the job offers
 no-such-job|1 orrery: policy misbehave: at 0\.000000000 s: stop of a job that has ended or never existed
 give-up|1 orrery: policy misbehave: job alpha at 0\.000000000 s: had enough of it
-timer-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
-stop-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) was called 1000 times at this instant
-starve|1 orrery: policy misbehave: job alpha at 2\.000000000 s: 3 jobs wait, nothing runs, and no timer is set
+timer-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) still acts after 1000 calls at this instant: expected at most jobs.max_calls_per_instant
+stop-for-ever|1 orrery: policy misbehave: job alpha at 0\.000000000 s: schedule\(\) still acts after 1000 calls at this instant: expected at most jobs.max_calls_per_instant
+starve|1 orrery: policy misbehave: job alpha at 2\.000000000 s: 3 jobs wait, no job runs and no timer is set
 hang|1 orrery: policy misbehave: at 0\.000000000 s: schedule\(\) has not returned for 1 s
 refuse|2 orrery: policy misbehave: at 0\.000000000 s: how: refuses to work on 2 nodes
 silent|2 orrery: policy misbehave: at 0\.000000000 s: create\(\) returned NULL without an error message: expected an object, or \*err filled in
@@ -100,7 +100,7 @@ EOT
 is "$("$ORRERY" db digest "$work/runs.db")" "$before" "the database is unchanged after these errors"
 
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=starve --set failures.mtbf=1000s --policy-timeout 5)
-like "$? $said" '^1 orrery: policy misbehave: job alpha at .*: 3 jobs wait, nothing runs' "starvation is detected although nodes keep failing"
+like "$? $said" '^1 orrery: policy misbehave: job alpha at .*: 3 jobs wait, no job runs' "starvation is detected although nodes keep failing"
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=timer-in-the-past --out "$work/past")
 is "$? $said $(cut -d, -f5 "$work/past/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  10.000000000,11.000000000,20.000000000" \
   "a timer in the past counts as now"

@@ -131,7 +131,7 @@ static void ask(struct orr_jobs *w, double now)
 			orr_job_estimate_ns(w, job[0], ORR_ESTIMATE_EXACT, 2.5) == 250 * ORR_SECOND &&
 			!orr_job_estimate_ns(w, 0, ORR_ESTIMATE_EXACT, 1),
 		"an estimate by the duration");
-	near_to(orr_job_rate_on(w, job[1], 0), 0, 0, "a type that the job does not accept");
+	near_to(orr_job_rate_on(w, job[1], 0), 0, 0, "a type that the job offers accept");
 	near_to(orr_job_rate_on(w, job[1], 1), 1, 0, "a type that it accepts");
 	near_to(orr_job_rate_on(w, job[1], 2), 0, 0, "no such type");
 	near_to(orr_job_rate_at(w, job[0], 2), 1, 0, "the size requested");
@@ -242,7 +242,7 @@ static void resize(struct orr_jobs *w, double now)
 		ok(orr_resize(w, job[0], 4) && orr_resize(w, job[0], 4), "the job grows to four");
 		near_to(orr_job_rate_at(w, job[0], 1), 0.5, 1e-12, "rates are relative to the size requested");
 		near_to(orr_job_rate_at(w, job[0], 4), 1.5, 1e-12, "rates are relative to the size requested");
-		near_to(orr_job_rate_at(w, job[0], 3), 0, 0, "a size that the job does not offer");
+		near_to(orr_job_rate_at(w, job[0], 3), 0, 0, "a size that the job offers");
 	}
 }
 
@@ -333,12 +333,14 @@ static void mistake(struct orr_jobs *w, double now)
 static void test_mistakes(void)
 {
 	static const char *const expected[] = { "start of a job that has ended or never existed (handle 63)",
-		"job 0 at 0.000000000 s: stop of a job that is not running", "start of a job that is running already",
-		"start on GPU type 5: expected a number below 1", "start on 3 GPUs, a size that the job does not offer",
-		"start on 3 GPUs; the job requests 2", "job 0 at 0.000000000 s: start: ", "stop with a negative cost",
-		"adding negative work", "resize of a job that is not running", "resize to 1 GPUs, a size that the job does not offer",
-		"asks for a true duration but does not declare ORR_NEEDS_ORACLE", "job 0 at 0.000000000 s: enough",
-		"kill of a job that has ended", "adding work of a job that is running already" };
+		"job 0 at 0.000000000 s: stop of a job that does not run: expected one that runs",
+		"start of a job that runs already: expected one that waits", "start on GPU type 5: expected a number below 1",
+		"start on 3 GPUs: expected a size that the job offers", "start on 3 GPUs: expected 2, the request of the job",
+		"job 0 at 0.000000000 s: start: ", "stop with a negative cost: expected at least 0",
+		"negative extra work: expected at least 0", "resize of a job that does not run: expected one that runs",
+		"resize to 1 GPUs: expected a size that the job offers",
+		"asks for a true duration: expected a policy that declares ORR_NEEDS_ORACLE", "job 0 at 0.000000000 s: enough",
+		"kill of a job that has ended", "adding work of a job that runs already: expected one that waits" };
 	for (trick = 0; trick < (int)(sizeof expected / sizeof *expected); trick++) {
 		struct run_result *r = go(mistake, "submit_s,duration_s,gpus\n0,20,2\n", "1x4:a", "", 0);
 		ok(!r && err.code == ORR_EFAIL && strstr(err.text, "policy script: ") && strstr(err.text, expected[trick]), "%s: %s",

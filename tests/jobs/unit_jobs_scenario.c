@@ -267,7 +267,8 @@ static void test_training(void)
 	ok(!r && strstr(err.text, "jobs.reference_type=p100: expected a GPU type of the cluster, because jobs name a strategy"),
 		"a reference outside the cluster");
 	r = go(start_all, "submit_s,gpus,model,strategy,batch,iterations\n0,1,alexnet,allreduce,32,1e15\n", "1x1:v100", "");
-	ok(!r && strstr(err.text, "1e+15 iterations take more than 146 years"), "iterations beyond the end of the clock: %s", err.text);
+	ok(!r && strstr(err.text, "1e+15 iterations: expected at most 146 years of work"), "iterations beyond the end of the clock: %s",
+		err.text);
 }
 
 static void ask_elastic(struct orr_jobs *w, double now)
@@ -429,7 +430,7 @@ static void test_refusals(void)
 {
 	struct run_result *r = go(start_beyond, "submit_s,duration_s,gpus\n0,1,1\n", "1x1:v100,1x1:p100", "");
 	ok(!r && strstr(err.text, "start on GPU type 2: expected a number below 2"), "a type beyond the last: %s", err.text);
-	static const char ending[] = ": give a larger --cluster, or --drop-unfit to leave such jobs out";
+	static const char ending[] = ": expected a larger --cluster, or --drop-unfit, which omits such jobs";
 	char want[400];
 	snprintf(want, sizeof want, "t.csv:2: job 0 requests 8 GPUs (2.5 cores, 3 GiB) and can never be placed on this cluster%s", ending);
 	refused("submit_s,duration_s,gpus,cpus,mem_mib\n0,10,8,2.5,3072\n1,1,1,,\n", "1x4:v100", "", want);
@@ -440,7 +441,7 @@ static void test_refusals(void)
 		"t.csv:3: job 1 requests 2 GPUs of type v100|h100 and can never be placed on this cluster, and so do 1 others%s", ending);
 	refused("submit_s,duration_s,gpus,gpu_types\n0,10,1,\n0,1,2,v100|h100\n0,1,2,h100\n", "1x1:v100,1x4:p100", "", want);
 	refused("submit_s,duration_s,gpus,iterations\n0,,1,5\n", "1x1:v100", "",
-		"job 0 (line 2 of the trace): has no duration; a trace of iterations needs a model and a strategy, or --throughputs FILE");
+		"job 0 (line 2 of the trace): has no duration: expected a model and a strategy, or --throughputs FILE");
 	create_says = "no luck";
 	refused("submit_s,duration_s,gpus\n0,1,1\n", "1x1:v100", "", "policy fifo: at 0.000000000 s: no luck");
 	create_says = "";

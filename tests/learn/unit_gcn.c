@@ -487,7 +487,7 @@ static void refusals(void)
 	l = open_learn(&c);
 	u = (struct orr_update){ .kind = ORR_GRADIENT };
 	ok(learn_begin(l, 0, op, &u, 1, &device, 1, &e) == ORR_EINPUT &&
-			!strcmp(e.text, "learn.problem=gcn: the policy reports a gradient, which has no graph: expected policy dorylus"),
+			!strcmp(e.text, "learn.problem=gcn: the policy reports a gradient: expected updates over a graph (policy dorylus)"),
 		"a gradient of a mini-batch (%s)", e.text);
 	learn_free(l);
 }

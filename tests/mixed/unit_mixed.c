@@ -275,10 +275,12 @@ static void failing_policies(void)
 		.serve_policy = &orr_policy_serve_fifo,
 		.deployment = { 1, UINT32_MAX, 1, 1, ORR_ROLE_BOTH, 0, 0, 0, 0 },
 		.seed = 1 };
-	refuses(&c, "5 jobs wait, nothing runs", "jobs that the policy never starts end the run after the service has ended");
+	refuses(&c, "5 jobs wait, no job runs and no timer is set",
+		"jobs that the policy never starts end the run after the service has ended");
 	c.mtbf_s = 50;
 	c.mttr_s = 10;
-	refuses(&c, "5 jobs wait, nothing runs", "jobs that the policy never starts end the run although nodes fail and return");
+	refuses(&c, "5 jobs wait, no job runs and no timer is set",
+		"jobs that the policy never starts end the run although nodes fail and return");
 	c.mtbf_s = 0;
 	c.jobs_policy = &rogue;
 	c.requests = "poisson:rate=1,n=100000";
@@ -286,7 +288,7 @@ static void failing_policies(void)
 	c.jobs_policy = &orr_policy_fifo;
 	c.requests = "poisson:rate=1,n=10";
 	c.deployment.tp = 9;
-	refuses(&c, "10 requests have not ended, and no GPUs will become free for replicas",
+	refuses(&c, "10 requests have not ended, and no GPUs will become free for replicas: expected more capacity, or --until",
 		"a replica that never fits: the message names the requests that wait");
 	c.until_s = 3;
 	struct orr_error err = { 0 };

@@ -86,5 +86,5 @@ is "$?" 2 "a missing file: exit 2"
 like "$(cat "$work/err")" 'nothing.csv' "a missing file: the message names it"
 like "$("$ORRERY" net flow 2>&1)" 'did you mean flows' "a misspelt verb"
 like "$("$ORRERY" net flows --linsk x 2>&1)" 'links' "a misspelt option"
-like "$("$ORRERY" net flows --links x 2>&1)" 'needs --links FILE and --flows FILE' "a missing required option"
+like "$("$ORRERY" net flows --links x 2>&1)" 'expected --links FILE and --flows FILE' "a missing required option"
 tap_done

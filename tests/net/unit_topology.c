@@ -305,7 +305,7 @@ static void refusals_of_json(void)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{ "{\"links\": [", ":1:11: not valid JSON" },
+		{ "{\"links\": [", ":1:11: invalid JSON: expected an object" },
 		{ "[]", "$: expected an object" },
 		{ "{}", "$.links: expected a list" },
 		{ "{\"links\": [], \"color\": 1}", "color" },

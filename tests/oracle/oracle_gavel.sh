@@ -101,7 +101,7 @@ if need "$more/single120__mmf_shuffle__444.x.csv"; then
   is "$(awk -F, 'FNR > 1 { s += $6 } END { printf "%.4f", s / 120 }' "$work/out/gavel.jobs.csv")" 51966.2114 \
     "with the types shuffled in each round: the mean JCT is theirs"
   run "$single" 4-4-4 allocation=replay "shares=$more/single120__max_min_fairness__444.x.csv" type_shuffle=true 2>"$work/err"
-  is $? 1 "an X of a run without shuffle is refused in a run with shuffle"
+  is $? 1 "an X without shuffle is refused in a run with shuffle"
   like "$(cat "$work/err")" "recomputation [0-9]+ .*: expected" "the message names the recomputation and its time"
 fi
 tap_done

@@ -114,20 +114,20 @@ while IFS='|' read -r keys expected; do
 done <<'EOT'
 worlds="x"|x.json: unknown key "worlds"; did you mean world
 world="cloud"|x.json: $.world: expected "jobs", "step", "serve", "spot", "mixed" or "plan", found "cloud"
-trace=null|x.json: no trace is named
+trace=null|x.json: expected a trace
 compress=0|x.json: $.compress: expected a number from 1e-06 to 1000000, found "0"
 compress="x"|x.json: $.compress: expected a number, found "x"
 trace_options=[]|x.json: $.trace_options: expected an object
-trace="two-models.csv"|two-models.csv:3: request 1 names model "fast", which is not served (--model; serve.any_model=true uses the first model)
-models=null|x.json: no model is named (--model NAME or FILE.json)
+trace="two-models.csv"|two-models.csv:3: request 1 names model "fast": expected a served model (--model), or serve.any_model=true, which uses the first one
+models=null|x.json: expected a model (--model NAME or FILE.json)
 models=3|x.json: $.models: expected a list of 1 to 4096 models
 models=[]|x.json: $.models: expected a list of 1 to 4096 models
 models=["slow.json",3]|x.json: $.models[1]: expected the name of a model, a file, or a model as an object
 models=["slow.json","copy.json"]|x.json: $.models[1]: duplicate name "slow" (of model 0): expected a unique name
 models=["nowhere.json"]|x.json: $.models[0]: nowhere.json: No such file or directory
 models=[{"kind": "x"}]|x.json: $.models[0]: $.kind: expected one of table, llm, found "x"
-cluster=null|x.json: no cluster is named (--cluster 64x8:v100, or a file)
-cluster="2x0"|cluster 2x0: has no GPUs to serve on
+cluster=null|x.json: expected a cluster (--cluster 64x8:v100, or a file)
+cluster="2x0"|cluster 2x0: expected at least one GPU
 placement="x"|x.json: $.placement: expected count, consolidate, spread, best-fit, topology or fgd, found "x"
 precision="fp17"|x.json: $.precision: expected fp32, tf32, fp16, bf16 or fp8, found "fp17"; did you mean fp16
 device="warp9"|device: no device "warp9"; orrery device list shows all; a file ends in .json
@@ -140,9 +140,9 @@ deployments=[{"tp": 0}]|x.json: $.deployments[0].tp: expected a whole number fro
 deployments=[{}, {"pp": "x"}]|x.json: $.deployments[1].pp: expected a whole number from 1 to 4096, found "x"
 deployments=[{"kv_blocks": -1}]|x.json: $.deployments[0].kv_blocks: expected a whole number from 0 to 1000000000, found "-1"
 deployments=[{"gpu_types": "a100,h100"}]|x.json: $.deployments[0].gpu_types: expected types that the cluster has, found "a100,h100"
-deployments=[{"replicas": 3}]|x.json: $.deployments[0]: 3 replicas of 1 x 1 GPUs are 3 GPUs; the cluster has 2
-deployments=[{"replicas": 2}, {}]|x.json: $.deployments: request 3 GPUs in total; the cluster has 2
-deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, because "most" allows no increase
+deployments=[{"replicas": 3}]|x.json: $.deployments[0]: 3 replicas of 1 x 1 GPUs are 3 GPUs: expected at most 2, the GPUs of the cluster
+deployments=[{"replicas": 2}, {}]|x.json: $.deployments: request 3 GPUs in total: expected at most 2, the GPUs of the cluster
+deployments=[{"replicas": 0}]|x.json: $.deployments[0].replicas: expected at least 1, because "most" equals 0
 deployments=[{"least": 2, "most": 1}]|x.json: $.deployments[0].most: expected at least 2 (least), found 1
 deployments=[{"replicas": 2, "most": 1}]|x.json: $.deployments[0].replicas: expected from 0 (least) to 1 (most), found 2
 tp=[]|x.json: $.tp: expected a string or a number
@@ -152,31 +152,31 @@ serve={"slo": "soon"}|serve: slo: expected a time such as 90, 90s, 1.5m, 2h, fou
 failures={"mtbf": "1h", "trace": "f.csv"}|failures: trace and mtbf exclude each other: give only one of them
 prices=3|x.json: $.prices: expected auto, none, TYPE=USD,.. or an object with such keys, found "3"
 prices="a100"|x.json: $.prices: expected auto, none or TYPE=USD,.. found "a100"
-prices={"h100": 3}|x.json: $.prices: the cluster has no GPUs of type "h100"
+prices={"h100": 3}|x.json: $.prices: expected GPU types of the cluster, found "h100"
 prices={"a100": "x"}|x.json: $.prices.a100: expected USD per GPU and hour, from 0 to 1e6, found "x"
 replications=0|x.json: $.replications: expected a number from 1 to 1000000, found "0"
 until="later"|x.json: $.until: expected a time such as 30d, found "later"
 record="none"|x.json: $.record: expected summary, sample or all, found "none"
-policies=[]|no policy is named (--policy academus,cascade; orrery policy list shows all)
+policies=[]|expected a policy (--policy academus,cascade; orrery policy list shows all)
 policies=["fif"]|no policy "fif"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)
 policies=["srtf"]|policy srtf: is a jobs policy (for orrery jobs): expected a serve policy
-policies=["fifo","fifo"]|two policies have the label "fifo": write fifo@LABEL to relabel one of them
+policies=["fifo","fifo"]|two policies have the label "fifo": expected fifo@LABEL for one of them
 EOT
 while IFS='|' read -r args expected; do
   # shellcheck disable=SC2086
   said=$("$orrery" serve $args 2>&1)
   is "$? $said" "2 orrery: $expected" "serve $args"
 done <<'EOT'
-|serve: no TRACE given (a file, or a generator such as poisson:rate=2,n=500); see --help
+|serve: expected TRACE (a file, or a generator such as poisson:rate=2,n=500); see --help
 three.csv --models x|unknown option "--models"; did you mean --model
 three.csv --model slow.json --cluster 1x1 --policy fifo --attainment 0.5|serve: --attainment: expected together with --find-rate
-three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate and --db or --out exclude each other
+three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --db x.db|serve: --find-rate: expected neither --db nor --out
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --until 9s|--find-rate: expected no --until: it cuts off requests, and more of them at lower rates
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --set serve.clients=2|--find-rate: expected no serve.clients: closed-loop users, not the trace, set the rate
 at-once.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s|--find-rate: expected requests with different arrival times, but all arrive at the same time
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e|--find-rate: expected ttft=TIME, tpot=TIME or e2e=TIME, comma-separated, found "e2e"
 three.csv --model slow.json --cluster 1x1 --policy fifo --find-rate e2e=1s --attainment 2|--attainment: expected a share of the requests above 0 and at most 1, found "2"
-poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end: give its number of requests (n=..) or --until
+poisson:rate=3,n=0 --model slow.json --cluster 1x1 --policy fifo|poisson:rate=3,n=0: this trace has no end: expected its number of requests (n=..) or --until
 --scenario nowhere.json|nowhere.json: No such file or directory
 EOT
 echo '{"world": "jobs"}' >jobs.json
@@ -237,8 +237,8 @@ if command -v "${CC%% *}" >/dev/null; then
     said=$(build "$change")
     is "$? $said" "$expected" "$change"
   done <<'EOT'
-/\.arrive = arrive/d|2 orrery: ./bad.so: policy mine: function arrive is NULL
-s/\.create = create,//|2 orrery: ./bad.so: policy mine: function create is NULL
+/\.arrive = arrive/d|2 orrery: ./bad.so: policy mine: expected a function arrive, found NULL
+s/\.create = create,//|2 orrery: ./bad.so: policy mine: expected a function create, found NULL
 s/^ORR_POLICY_SERVE(.*/struct few { void *f; } few; ORR_POLICY_DECLARE(serve_mine, mine, "", "serve", 0u, params, struct few, few);/|2 orrery: ./bad.so: policy mine: its table of functions has 8 bytes, expected 64: compile against this version's headers
 EOT
   said=$("$orrery" jobs poisson:rate=1,n=5 --cluster 1x1 --policy ./mine.so 2>&1)

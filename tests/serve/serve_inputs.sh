@@ -15,17 +15,17 @@ without() { # WHAT TRACE ARGS..: exit code and message
   said=$("$orrery" serve "$2" "${llm[@]}" --policy vllm -q "${@:3}" 2>&1)
   is "$? $said" "2 orrery: $1" "$2 for a language model"
 }
-generator="llama2-7b is a language model: give the generator both, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv"
-columns="llama2-7b is a language model: give the columns prompt_tokens and output_tokens, or another trace (orrery trace list)"
-without "poisson:rate=2,n=50: its requests have neither prompt nor output tokens, and $generator" poisson:rate=2,n=50
-without "poisson:rate=2,n=50,prompt=500: its requests have no output tokens, and $generator" poisson:rate=2,n=50,prompt=500
-without "poisson:rate=2,n=50,output=9: its requests have no prompt tokens, and $generator" poisson:rate=2,n=50,output=9
-without "poisson:rate=2,n=50: its requests have neither prompt nor output tokens, and $generator" poisson:rate=2,n=50 --find-rate ttft=1s
+generator="llama2-7b is a language model: expected both options of the generator, as in prompt=500,output=100 or prompt=azure-conv,output=azure-conv"
+columns="llama2-7b is a language model: expected the columns prompt_tokens and output_tokens, or another trace (orrery trace list)"
+without "poisson:rate=2,n=50: its requests have neither prompt nor output tokens, but $generator" poisson:rate=2,n=50
+without "poisson:rate=2,n=50,prompt=500: its requests have no output tokens, but $generator" poisson:rate=2,n=50,prompt=500
+without "poisson:rate=2,n=50,output=9: its requests have no prompt tokens, but $generator" poisson:rate=2,n=50,output=9
+without "poisson:rate=2,n=50: its requests have neither prompt nor output tokens, but $generator" poisson:rate=2,n=50 --find-rate ttft=1s
 printf 'arrival_s,request_id\n0,a\n1,b\n' >bare.csv
 printf 'arrival_s,prompt_tokens\n0,10\n1,20\n' >prompts.csv
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,20,0\n2,0,0\n' >some.csv
-without "bare.csv: its requests have neither prompt nor output tokens, and $columns" bare.csv
-without "prompts.csv: its requests have no output tokens, and $columns" prompts.csv
+without "bare.csv: its requests have neither prompt nor output tokens, but $columns" bare.csv
+without "prompts.csv: its requests have no output tokens, but $columns" prompts.csv
 said=$("$orrery" serve some.csv "${llm[@]}" --policy vllm --json 2>&1)
 is "$?" 0 "rows without tokens among others are served"
 like "$said" '2 of 3 requests have no prompt or no output tokens in the trace and count as one token of each' "with a remark"
@@ -34,7 +34,7 @@ echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1, 2], "l
 is "$?" 0 "a table model needs no tokens"
 printf 'arrival_s,model,prompt_tokens,output_tokens\n0,slow,0,0\n1,llama2-7b,0,0\n' >both.csv
 said=$("$orrery" serve both.csv --model slow.json,llama2-7b --cluster 1x2:a100 --policy fifo -q 2>&1)
-like "$? $said" '^2 .*both.csv: its requests have neither prompt nor output tokens, and llama2-7b is a language model' "requests without tokens are refused if one of the models is a language model"
+like "$? $said" '^2 .*both.csv: its requests have neither prompt nor output tokens, but llama2-7b is a language model' "requests without tokens are refused if one of the models is a language model"
 
 # ---- roles ----
 roles() { # FIRST SECOND POLICY: the roles of two deployments
@@ -45,15 +45,15 @@ roles() { # FIRST SECOND POLICY: the roles of two deployments
 for policy in $("$orrery" policy list --kind serve | awk '/^  / { print $1 }'); do
   [ "$policy" = splitwise ] && continue
   said=$(roles both decode "$policy")
-  is "$? $said" "2 orrery: policy $policy: treats all replicas alike, but \$.deployments[1] has a role: expected a policy with roles: splitwise (plugins declare the flag ORR_SERVE_ROLES), or \"role\": \"both\"" \
+  is "$? $said" "2 orrery: policy $policy: treats all replicas equally, but \$.deployments[1] has a role: expected a policy with roles (splitwise), a plugin with the flag ORR_SERVE_ROLES, or \"role\": \"both\"" \
     "$policy refuses roles"
 done
 is "$(roles prefill decode splitwise; echo $?)" 0 "splitwise takes them"
 is "$(roles both both vllm; echo $?)" 0 "the role both is no role"
 said=$(roles prefill prefill splitwise)
-is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill only: expected some with the role decode or both' "replicas that run decodes are required"
+is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for prefill only: expected also replicas with the role decode or both' "replicas that run decodes are required"
 said=$(roles decode decode splitwise)
-is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for decode only: expected some with the role prefill or both' "replicas that run prompts are required"
+is "$? $said" '2 orrery: roles.json: $.deployments: model llama2-7b has replicas for decode only: expected also replicas with the role prefill or both' "replicas that run prompts are required"
 like "$("$orrery" policy show splitwise)" '^roles: runs prompts on prefill replicas' "policy show describes the roles of splitwise"
 : "${CC:=cc}"
 if command -v "${CC%% *}" >/dev/null; then

@@ -370,18 +370,22 @@ static void test_impossible(void)
 		const char *what, *text;
 	} cases[] = {
 		{ TWICE, "a prompt listed twice",
-			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() twice for one iteration" },
+			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() twice for one iteration: expected one call per "
+			"request" },
 		{ TOO_LONG, "more tokens than the prompt has",
-			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens; 20 tokens of its prompt are left" },
+			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 21 tokens: expected 1 to 20, the tokens left "
+			"of its prompt" },
 		{ NO_BLOCKS, "more tokens than the blocks hold",
-			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0; its 1 blocks hold 16" },
+			"policy scripted: request 0 at 0.000000000 s: orr_iter_prefill() of 17 tokens after 0: its 1 blocks hold 16: "
+			"expected enough blocks" },
 		{ NOTHING, "an empty iteration",
-			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, with nothing to do: no prompt is listed and "
-			"there are no decodes" },
+			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0: nothing to do: expected a prefill or a decode" },
 		{ PAST, "a finished prompt",
-			"policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request whose prompt is complete" },
+			"policy scripted: request 0 at 0.010000000 s: orr_iter_prefill() of a request whose prompt is complete: expected "
+			"tokens left to prefill" },
 		{ BUSY, "a second iteration at once",
-			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0, on which an iteration runs" },
+			"policy scripted: at 0.000000000 s: orr_iter_run() on replica 0: an iteration runs: expected a call between "
+			"iterations" },
 		{ EVICTED, "an eviction in flight",
 			"policy scripted: request 0 at 0.000000000 s: orr_evict(): the request is in the current iteration: expected a "
 			"request outside it" },
@@ -394,12 +398,13 @@ static void test_impossible(void)
 			"policy scripted: request 0 at 0.010000000 s: orr_pause(): an iteration runs on replica 0: expected a call between "
 			"iterations" },
 		{ MOVE_HERE, "a move to its own replica",
-			"policy scripted: request 0 at 0.010000000 s: orr_move(): the request is on replica 0 already: expected another "
+			"policy scripted: request 0 at 0.010000000 s: orr_move(): the request is already on replica 0: expected another "
 			"replica" },
 		{ CUT, "a cut without an iteration",
-			"policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0, on which no iteration runs" },
+			"policy scripted: at 0.000000000 s: orr_iter_cut() on replica 0: expected a running iteration" },
 		{ WAITS, "an eviction of a waiting request",
-			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that waits" },
+			"policy scripted: request 0 at 0.000000000 s: orr_evict() of a request that waits: expected a request that is "
+			"resident" },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		act = cases[i].act;

@@ -285,8 +285,8 @@ static void test_interference(void)
 	script_set((struct script){ .arrive = script_push, .schedule = together_schedule });
 	script.models = A_B;
 	same_text(script_error(NULL, "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25"),
-		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: serve.slowdown_curve covers up to 2 runs "
-		"(orr_run_fits() checks this)",
+		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: expected at most 2 runs at a time, the "
+		"length of serve.slowdown_curve (orr_run_fits() checks this)",
 		"curve: more runs than factors are refused");
 	/* From 50 on the occupancy is 1.6: the first run takes another 50 x 1.6 = 80. At 130 the second run has done 50 of its work
 	 * and continues at full speed. */

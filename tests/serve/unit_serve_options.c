@@ -133,10 +133,12 @@ static void test_slowdowns(void)
 	}
 	struct orr_args *args;
 	struct serve_settings *s = settings("interference=pairwise slowdowns=a:bc=2,a:b=3", &args);
-	ok(!s && strstr(err.text, "serve.slowdowns: \"a:b=3\": no model \"b\" is served"), "an unknown second model: %s", err.text);
+	ok(!s && strstr(err.text, "serve.slowdowns: \"a:b=3\": expected served models, found \"b\""), "an unknown second model: %s",
+		err.text);
 	done_with(s, args);
 	s = settings("interference=pairwise slowdowns=bd:a=2", &args);
-	ok(!s && strstr(err.text, "serve.slowdowns: \"bd:a=2\": no model \"bd\" is served"), "an unknown first model: %s", err.text);
+	ok(!s && strstr(err.text, "serve.slowdowns: \"bd:a=2\": expected served models, found \"bd\""), "an unknown first model: %s",
+		err.text);
 	done_with(s, args);
 	s = settings("slowdowns=bd:a=2", &args);
 	ok(s && !s->slowdown, "slowdowns without interference=pairwise are not read");
@@ -189,8 +191,9 @@ static void test_null(void)
 {
 	for (trick = 0; trick < 2; trick++) {
 		script_set((struct script){ .arrive = script_push, .schedule = null_schedule });
-		ok(strstr(script_error(models_text[0], "arrival_s\n0\n", NULL), "start of a batch: a pointer is NULL") != NULL, "%s",
-			script.error.text);
+		ok(strstr(script_error(models_text[0], "arrival_s\n0\n", NULL),
+			   "start of a batch: a pointer is NULL: expected an object") != NULL,
+			"%s", script.error.text);
 	}
 }
 

@@ -225,46 +225,46 @@ static const struct mistake {
 	{ start_nowhere, "start on replica 7: expected a number below 1" },
 	{ start_nothing, "!start of a batch of 0 requests: expected 1 to 2147483646" },
 	{ start_no_model, "start of model 9: expected a number below 3" },
-	{ start_no_size, "start: model a has no batch of 3 samples (it has 1, 2, 4)" },
-	{ start_no_length, "start: model b has no batch of 1 samples of length 30 (batches: 1; lengths: 10 to 20)" },
+	{ start_no_size, "start: model a has no batch of 3 samples: expected 1, 2, 4" },
+	{ start_no_length, "start: model b has no batch of 1 samples of length 30: expected batches of 1 and lengths from 10 to 20" },
 	{ start_too_small, "start of a batch of 1 samples: expected at least the 2 of its requests" },
-	{ start_twice_in_one, "start with a request that is in the batch twice: expected each request once" },
+	{ start_twice_in_one, "start with duplicate requests: expected each request once" },
 	{ start_part, "start of a batch with part = 1.5: expected 0 to 1" },
 	{ start_flags, "start: unknown flags in 0x8: expected ORR_RUN_* flags" },
 	{ start_ended, "!start with a request that has ended or never existed (handle 100000001): expected a live request" },
 	{ start_never, "!start with a request that has ended or never existed (handle 3039): expected a live request" },
 	{ start_too_much, "start: no room on replica 0 for 2 samples of a beside 1 runs: its peak is 536870912 bytes, 644245094 of "
 			  "1.07374182e+09 bytes are in use (orr_run_fits() checks this)" },
-	{ refuse_running, "orr_refuse() of a request that is in a run" },
+	{ refuse_running, "orr_refuse() of a request that is in a run: expected a request that waits" },
 	{ refuse_oddly, "orr_refuse() with how = 0: expected ORR_REQ_REFUSED or ORR_REQ_SHED" },
-	{ refuse_twice, "orr_refuse() of a request that has ended" },
-	{ complete_nothing, "orr_complete() of a request without an answer: expected one with a run that was started with ORR_RUN_KEEP or "
-			    "ORR_RUN_PART and has ended" },
-	{ complete_unknown, "!orr_complete() of a request that has ended or never existed (handle 100000001)" },
+	{ refuse_twice, "orr_refuse() of a request that has ended: expected a request that waits" },
+	{ complete_nothing, "orr_complete() of a request without an answer: expected a request with a run that was started with "
+			    "ORR_RUN_KEEP or ORR_RUN_PART and has ended" },
+	{ complete_unknown, "!orr_complete() of a request that has ended or never existed (handle 100000001): expected a live request" },
 	{ forward_nowhere, "orr_forward() to model 9: expected a number below 3" },
-	{ assign_nowhere, "orr_assign() to replica 1, which does not exist" },
-	{ push_twice, "orr_fifo_push() of a request that is already in a list" },
-	{ push_ended, "!orr_fifo_push_front() of a request that has ended or never existed (handle 100000001)" },
-	{ remove_other, "orr_fifo_remove() of a request that is not in that list (handle 100000002)" },
-	{ abort_ended, "!orr_run_abort() of a run that has ended or never existed (handle 100000001)" },
-	{ abort_twice, "orr_run_abort() of a run that is suspended already" },
-	{ hold_too_much, "orr_run_resume(): no room on replica 0 for the rest of the run (orr_run_can_resume() checks this)" },
-	{ save_too_much,
-		"orr_run_abort(): no room on replica 0 to keep the run's memory beside its other runs (orr_run_can_save() checks this)" },
-	{ resume_running, "orr_run_resume() of a run that is not suspended" },
+	{ assign_nowhere, "orr_assign() to replica 1, which does not exist: expected a replica that takes requests" },
+	{ push_twice, "orr_fifo_push() of a request that is already in a list: expected orr_fifo_remove() before" },
+	{ push_ended, "!orr_fifo_push_front() of a request that has ended or never existed (handle 100000001): expected a live request" },
+	{ remove_other, "orr_fifo_remove() of a request that is not in this list (handle 100000002): expected one of its requests" },
+	{ abort_ended, "!orr_run_abort() of a run that has ended or never existed (handle 100000001): expected a live run" },
+	{ abort_twice, "orr_run_abort() of a run that is already suspended: expected a running one" },
+	{ hold_too_much, "orr_run_resume(): the rest of the run does not fit on replica 0: expected orr_run_can_resume() to be true" },
+	{ save_too_much, "orr_run_abort(): the saved memory of the run does not fit beside the other runs on replica 0: expected "
+			 "orr_run_can_save() to be true" },
+	{ resume_running, "orr_run_resume() of a run that is not suspended: expected a suspended run" },
 	{ load_nothing, "!orr_model_load() of model 9: expected a number below 3" },
-	{ unload_used, "!orr_model_unload() of model a on replica 0, which has a run of it" },
-	{ unload_twice, "!orr_model_unload() of model b on replica 0, which has not loaded it" },
+	{ unload_used, "!orr_model_unload() of model a on replica 0: expected a model without runs on this replica" },
+	{ unload_twice, "!orr_model_unload() of model b on replica 0: expected a model that this replica has loaded" },
 	{ start_unloaded, "start of model a on replica 0, which has not loaded it: expected orr_model_load() first" },
 	{ wake_nobody, "!orr_wake() for replica 5: expected a number below 1" },
-	{ timer_never, "!orr_serve_timer() at NaN" },
-	{ peek, "orr_req_true_output() needs ORR_NEEDS_ORACLE or ORR_MAY_ORACLE" },
-	{ mark_ended, "!orr_req_set_mark() of a request that has ended or never existed (handle 100000001)" },
-	{ claim_late, "!orr_serve_claim() outside create()" },
+	{ timer_never, "!orr_serve_timer(): expected a time, found NaN" },
+	{ peek, "orr_req_true_output(): expected a policy with ORR_NEEDS_ORACLE or ORR_MAY_ORACLE" },
+	{ mark_ended, "!orr_req_set_mark() of a request that has ended or never existed (handle 100000001): expected a live request" },
+	{ claim_late, "!orr_serve_claim(): expected a call in create()" },
 	{ give_up, "I am lost" },
-	{ spin, "!schedule() was called 1000 times at one instant (limit: serve.max_calls_per_instant)" },
-	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request will arrive: the policy does not start them "
-		   "(first: this request)" },
+	{ spin, "!schedule() still acts after 1000 calls at one instant: expected at most serve.max_calls_per_instant" },
+	{ nothing, "2 requests have not ended, nothing runs, no timer is set and no request will arrive: expected the policy to start one "
+		   "(the first is this request)" },
 };
 
 static const struct mistake *mistake;
@@ -333,7 +333,8 @@ static void test_when(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = start_all, .finish = act_in_finish });
 	same_text(script_error(TABLES[0], "arrival_s\n0\n", NULL),
-		"policy tested: at 0.100000000 s: orr_run_start() outside arrive(), run_end(), replica(), timer() and schedule()",
+		"policy tested: at 0.100000000 s: orr_run_start(): expected a call in arrive(), run_end(), replica(), timer() or "
+		"schedule()",
 		"actions are refused in finish()");
 }
 
@@ -372,7 +373,7 @@ static const char *guarded(const char *requests, const char *options, unsigned c
 
 #define LATE(request, end, due, would, action, at)                                                                                \
 	"policy tested: request " #request " at " end " s: conservation: the policy claims that no action makes a request late, " \
-	"but this request, due at " due " s, would have ended at " would " s without " action " at " at " s, and "
+	"but this request, due at " due " s, would have ended at " would " s without " action " at " at " s, but "
 
 static void test_slo_guard(void)
 {
@@ -381,24 +382,28 @@ static void test_slo_guard(void)
 	displace_how = ORR_ABORT_RESTART;
 	/* Request 0 runs from 0 to 60 and is aborted, request 1 runs from 60 to 160, then request 0 until 260. */
 	same_text(guarded(two, "slo=0.25", ORR_SLO_GUARDED),
-		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()", "0.060000000") "ends now",
+		LATE(0, "0.260000000", "0.250000000", "0.100000000", "orr_run_abort()",
+			"0.060000000") "ends now: expected an action that makes no request late",
 		"--check: an abort that makes a request late is found");
 	same_text(guarded(two, "slo=0.261", ORR_SLO_GUARDED), "no error",
 		"--check: an abort after which the request is still in time passes");
 	same_text(guarded(two, "slo=0.09", ORR_SLO_GUARDED), "no error", "--check: an abort of a request that is late in any case passes");
 	same_text(guarded(two, "slo=0.25", 0), "no error", "--check: an abort passes without the claim ORR_SLO_GUARDED");
 	same_text(guarded(two, "slo=0.15 shed=late", ORR_SLO_GUARDED),
-		LATE(0, "0.150000000", "0.150000000", "0.100000000", "orr_run_abort()", "0.060000000") "is given up",
+		LATE(0, "0.150000000", "0.150000000", "0.100000000", "orr_run_abort()",
+			"0.060000000") "is given up: expected an action that makes no request late",
 		"--check: a request shed because of an abort counts as late");
 	displace_how = ORR_ABORT_SAVE;
 	/* 0-40, then 140-200. */
 	same_text(guarded(early, "slo=0.19", ORR_SLO_GUARDED),
-		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()", "0.040000000") "ends now",
+		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()",
+			"0.040000000") "ends now: expected an action that makes no request late",
 		"--check: a suspension that makes a request late is found");
 	is_to_stack = true;
 	/* Both run at 1/2 from 40 on: request 0 ends at 40 + 60 x 2. */
 	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
-		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()", "0.040000000") "ends now",
+		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()",
+			"0.040000000") "ends now: expected an action that makes no request late",
 		"--check: a start that makes a request late by interference is found");
 	same_text(
 		guarded(early, "slo=0.15", ORR_SLO_GUARDED), "no error", "--check: a start beside another run passes without interference");
@@ -447,7 +452,7 @@ static void test_refused(void)
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });
 	script.models = TABLES;
 	const char *said = script_error(NULL, "arrival_s,model\n0,aa\n", NULL);
-	ok(strstr(said, ":2: model aa is not served; did you mean a? (serve.any_model=true") != NULL,
+	ok(strstr(said, ":2: model aa is not served; did you mean a?: expected a served model, or serve.any_model=true") != NULL,
 		"a model that is not served is an error");
 	printf("# %s\n", said);
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });

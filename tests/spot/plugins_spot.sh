@@ -38,64 +38,64 @@ hang|1 P .*instance 0.*has not returned for 1 s
 hang_in_end|1 P .*end\(\) has not returned for 1 s
 hang_in_destroy|1 P .*destroy\(\) has not returned for 1 s
 give_up_in_create|2 P at 0\.000000000 s: not for me$
-layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed$
-act_in_destroy|1 P at 40\.000000000 s: orr_release\(\) was called outside the policy's functions$
-use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): the instance has ended$
-release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): the instance has ended$
+layout_in_create|1 P at 0\.000000000 s: orr_layout\(\): the instance has ended or never existed: expected a live instance$
+act_in_destroy|1 P at 40\.000000000 s: orr_release\(\): expected a call from a function of the policy$
+use_gone|1 P instance a at 9\.500000000 s: orr_own\(\): the instance has ended: expected a live instance$
+release_gone|1 P instance a at 9\.500000000 s: orr_release\(\): the instance has ended: expected a live instance$
 no_owner|1 P at 9\.500000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
 run_twice|1 P at 1\.000000000 s: orr_steps_run\(\) while a step is in flight
-timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers are set endlessly for this instant
+timer_now|1 P at 1\.000000000 s: orr_spot_timer\(\): timers are set endlessly for this instant: expected at most spot.max_calls_per_instant
 spin|1 P at 0\.000000000 s: .*(timers are set endlessly|decide\(\) was called)
-take_and_give|1 P at 0\.000000000 s: decide\(\) was called 1000 times at this instant
-lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps; 0 are not committed \(orr_steps_are_provisional\(\) was not called\)$
-layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed$
-layout_none|1 P at 1\.000000000 s: orr_layout\(\): the handle is 0, which is no instance$
-layout_null|1 P at 1\.000000000 s: orr_layout\(\): no owners are given \(NULL\) for 2 x 2 stages$
+take_and_give|1 P at 0\.000000000 s: decide\(\)
+lose_in_end|1 P at 40\.000000000 s: orr_lose\(\): 1000000 steps: expected at most 0, the steps that are not committed \(orr_steps_are_provisional\(\) was not called\)$
+layout_unknown|1 P at 1\.000000000 s: orr_layout\(\): the instance has ended or never existed: expected a live instance$
+layout_none|1 P at 1\.000000000 s: orr_layout\(\): the handle is 0: expected an instance$
+layout_null|1 P at 1\.000000000 s: orr_layout\(\): owners is NULL: expected owners of 2 x 2 stages$
 layout_huge|1 P at 1\.000000000 s: orr_layout\(\): 4294967295 x 4294967295 stages: expected at most 16777216$
-layout_flat|1 P at 1\.000000000 s: orr_own\(\): no stage 0 of pipeline 0; the layout has 0 x 0$
-own_two|1 P instance a at 1\.000000000 s: orr_own\(\): stage 0 of pipeline 0 has an owner, a; orr_disown\(\) it first$
-own_nowhere|1 P at 1\.000000000 s: orr_own\(\): no stage 4294967295 of pipeline 4294967295; the layout has 1 x 1$
+layout_flat|1 P at 1\.000000000 s: orr_own\(\): stage 0 of pipeline 0: expected one of the layout's 0 x 0$
+own_two|1 P instance a at 1\.000000000 s: orr_own\(\): stage 0 of pipeline 0 has an owner, a: expected orr_disown\(\) before$
+own_nowhere|1 P at 1\.000000000 s: orr_own\(\): stage 4294967295 of pipeline 4294967295: expected one of the layout's 1 x 1$
 disown_twice|1 P at 1\.000000000 s: orr_disown\(\): stage 0 of pipeline 0 has no owner
-disown_to_unknown|1 P at 1\.000000000 s: orr_disown\(\): the handle is of an instance
-drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped$
+disown_to_unknown|1 P at 1\.000000000 s: orr_disown\(\): the instance
+drop_twice|1 P at 1\.000000000 s: orr_drop_pipeline\(\): pipeline 0 was dropped: expected a pipeline of the layout$
 drop_all|1 P at 1\.000000000 s: a step is in flight although all pipelines were dropped
-release_twice|1 P at 1\.000000000 s: orr_release\(\): the handle is of an instance that has ended or never existed$
+release_twice|1 P at 1\.000000000 s: orr_release\(\): the instance has ended or never existed: expected a live instance$
 release_owner|1 P at 1\.000000000 s: a step is in flight although stage 0 of pipeline 0 has no live owner
-want_nowhere|1 P at 1\.000000000 s: orr_want\(\): no zone 77; expected less than 1$
-request_nowhere|1 P at 1\.000000000 s: orr_request\(\): no zone 77; expected less than 1$
-on_demand_anywhere|1 P at 1\.000000000 s: orr_request_on_demand\(\): no zone 4294967295; expected less than 1$
-steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): the steps are NULL$
+want_nowhere|1 P at 1\.000000000 s: orr_want\(\): zone 77: expected less than 1$
+request_nowhere|1 P at 1\.000000000 s: orr_request\(\): zone 77: expected less than 1$
+on_demand_anywhere|1 P at 1\.000000000 s: orr_request_on_demand\(\): zone 4294967295: expected less than 1$
+steps_null|1 P at 1\.000000000 s: orr_steps_run\(\): NULL: expected a struct orr_steps$
 steps_of_nothing|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 0 ns
 steps_negative|1 P at 1\.000000000 s: orr_steps_run\(\): a step of -9223372036854775808 ns
 steps_huge|1 P at 1\.000000000 s: orr_steps_run\(\): a step of 9223372036854775807 ns
 samples_nan|1 P at 1\.000000000 s: orr_steps_run\(\): -?nan samples
-redundant_two|1 P at 1\.000000000 s: orr_steps_run\(\): redundant is 2; expected 0 to 1$
+redundant_two|1 P at 1\.000000000 s: orr_steps_run\(\): redundant is 2: expected 0 to 1$
 egress_huge|1 P at 1\.000000000 s: orr_steps_run\(\): .* 1e\+300 bytes of egress
-egress_infinite|1 P at 1\.000000000 s: orr_egress\(\): inf bytes
-pace_zero|1 P at 1\.000000000 s: orr_steps_pace\(\): 0 ns; expected more than 0$
+egress_infinite|1 P at 1\.000000000 s: orr_egress\(\): expected 0 to 1e30 bytes, found inf
+pace_zero|1 P at 1\.000000000 s: orr_steps_pace\(\): 0 ns: expected more than 0$
 stretch_for_ever|1 P at 1\.000000000 s: orr_steps_stretch\(\): by 2305843009213693951 ns
 shrink|1 P at 1\.000000000 s: orr_steps_stretch\(\): by -1 ns
-samples_negative|1 P at 1\.000000000 s: orr_steps_samples\(\): -1; expected 0 or more$
-provisional_late|1 P at 1\.000000000 s: orr_steps_are_provisional\(\): steps have been run; call it in create\(\)$
-commit_most|1 P at 1\.000000000 s: orr_commit\(\): 18446744073709551615 steps; 0 are not committed
-lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps; 0 are not committed
+samples_negative|1 P at 1\.000000000 s: orr_steps_samples\(\): -1: expected at least 0$
+provisional_late|1 P at 1\.000000000 s: orr_steps_are_provisional\(\): steps have been run: expected a call in create\(\)$
+commit_most|1 P at 1\.000000000 s: orr_commit\(\): 18446744073709551615 steps: expected at most 0, the steps that are not committed
+lose_most|1 P at 1\.000000000 s: orr_lose\(\): 18446744073709551615 steps: expected at most 0, the steps that are not committed
 pause_as_useful|1 P at 1\.000000000 s: orr_pause_as\(0\): expected
-timer_past|1 P at 1\.000000000 s: orr_spot_timer\(\): at -9223372036\.854.* s, which is in the past$
-timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8; expected 0 to 7$
-future|1 P at 1\.000000000 s: orr_spot_future\(\): reads the future, and the policy does not declare an oracle
-true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): reads the future, and the policy does not declare
-offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): reads the future, and the policy does not declare
+timer_past|1 P at 1\.000000000 s: orr_spot_timer\(\): at -9223372036\.854.* s: expected a time from now on$
+timer_rank|1 P at 1\.000000000 s: orr_spot_timer\(\): rank 8: expected 0 to 7$
+future|1 P at 1\.000000000 s: orr_spot_future\(\): reads the future: expected a policy that declares ORR_NEEDS_ORACLE
+true_end|1 P at 1\.000000000 s: orr_inst_true_end\(\): reads the future: expected a policy that declares ORR_NEEDS_ORACLE
+offer_end|1 P at 1\.000000000 s: orr_offer_true_end\(\): reads the future: expected a policy that declares ORR_NEEDS_ORACLE
 count_nothing|1 P at 1\.000000000 s: .*cannot name a metric
-count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world: choose another name$
+count_usd|1 P at 40\.000000000 s: .*: usd is a metric of the world: expected another name$
 report_accounts|1 P at 1\.000000000 s: .*"paused_part" cannot name a metric
-report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: cannot report inf$
+report_infinite|1 P at 1\.000000000 s: orr_spot_report\(\): lots: expected a finite number, found inf$
 report_odd|1 P at 1\.000000000 s: .*cannot name a metric
 give_up|1 P at 1\.000000000 s: had enough$
-give_up_mutely|1 P at 1\.000000000 s: the policy failed without a message$
-go_on|1 P at 1\.000000000 s: orr_layout\(\): the handle is of an instance that has ended or never existed$
+give_up_mutely|1 P at 1\.000000000 s: the policy failed without a message: expected a reason$
+go_on|1 P at 1\.000000000 s: orr_layout\(\): the instance has ended or never existed: expected a live instance$
 ask_nowhere|1 P at 1\.000000000 s: nothing is there$
 EOT
 # A million calls: more than a second under the sanitizers.
-like "$(run on_demand_most --db runs.db --fresh --policy-timeout 60)" "^$p at 1\.000000000 s: more than 1048576 live instances" "on_demand_most"
+like "$(run on_demand_most --db runs.db --fresh --policy-timeout 60)" "^$p at 1\.000000000 s: too many live instances: expected at most 1048576" "on_demand_most"
 is "$("$ORRERY" db digest runs.db)" "$before" "the database is unchanged"
 tap_done

@@ -315,7 +315,7 @@ static void test_world(void)
 	ok(strstr(late_error(&x), "no step of 7 x ") != NULL, "a gang without a step: %s", late_error(&x));
 	x.policy = &orr_policy_spot_omniscient;
 	x.settings = "";
-	ok(strstr(late_error(&x), "set the trace's cap") != NULL, "more offers than planned for: %s", late_error(&x));
+	ok(strstr(late_error(&x), "expected at most the job's nodes") != NULL, "more offers than planned for: %s", late_error(&x));
 	availset_free(one);
 	availset_free(set);
 	one = availset_load("renewal:zones=a|b,length=0", NULL, NULL, 2, &err);

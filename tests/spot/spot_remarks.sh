@@ -138,7 +138,7 @@ while IFS='|' read -r arguments expected; do
   said=$("$orrery" spot "${words[@]}" --policy checkpoint --no-figures -q 2>&1 <one.csv)
   like "$? $said" "^$expected" "$arguments"
 done <<'EOT'
-types.csv --job job.json|2 orrery: types\.csv: has instances of type k80; the step times of job forty are for v100, and the speed of k80 is unknown: set spot\.speeds=k80=X
+types.csv --job job.json|2 orrery: types\.csv: has instances of type k80; the step times of job forty are for v100, and the speed of k80 is unknown: expected spot\.speeds=k80=X
 types.csv --job job.json --set spot.speeds=k80=0.5|0 $
 types.csv --job job.json --set spot.speeds=v100=0.5|2 orrery: types\.csv: has instances of type k80
 same.csv --job job.json|0 $

@@ -225,7 +225,7 @@ static void check_wrong(void)
 			"job x: $.step.device: " },
 		{ "{\"name\":\"x\",\"source\":\"s\",\"step\":{\"model\":\"gpt3_6p7b\",\"device\":\"v100\",\"batch\":8,\"micro_batch\":8,"
 		  "\"node_Gbps\":10,\"max_depth\":1,\"max_pipelines\":1}}",
-			"job x: $.step: none of the 1 shapes fits the memory of v100" } };
+			"job x: $.step: none of the 1 shapes fits into the memory of v100" } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct orr_error e = { 0 };
 		struct elastic *j = derived(rows[i].text, 1, NULL, &e);

@@ -218,7 +218,7 @@ static void check_refusals(void)
 		{ JOB_OF("x", "no_model", "v100") "\"batch\":2,\"micro_batch\":2,\"node_Gbps\":1}}", "job x: $.step.model: " },
 		{ JOB_OF("x", MODEL, "v1") "\"batch\":2,\"micro_batch\":2,\"node_Gbps\":1}}", "job x: $.step.device: " },
 		{ JOB_OF("x", "gpt3_175b", "v100") "\"batch\":2,\"micro_batch\":2,\"node_Gbps\":1,\"max_pipelines\":1,\"max_depth\":2}}",
-			"job x: $.step: none of the 2 shapes fits the memory of v100" },
+			"job x: $.step: none of the 2 shapes fits into the memory of v100" },
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct orr_error e = { 0 };

@@ -246,8 +246,8 @@ static void test_instances(void)
 	near_to(spot_runs_metric(r, "on_demand_hours"), 2 * 990 / 3600., 1e-12, "hours of two on-demand instances");
 	near_to(spot_runs_metric(r, "spot_hours"), 1000 / 3600., 1e-12, "hours of a spot instance");
 	near_to(spot_runs_metric(r, "node_hours"), 2980 / 3600., 1e-12, "hours of both");
-	near_to(spot_runs_metric(r, "mean_live"), 2.98, 1e-12, "mean number of live instances of a run without a step");
-	near_to(spot_runs_metric(r, "usd_per_hour"), 1 + 9 * 1.98, 1e-12, "mean cost of a run without a step");
+	near_to(spot_runs_metric(r, "mean_live"), 2.98, 1e-12, "mean number of live instances without a step");
+	near_to(spot_runs_metric(r, "usd_per_hour"), 1 + 9 * 1.98, 1e-12, "mean cost without a step");
 	near_to(spot_runs_metric(r, "instances"), 3, 0, "instances taken");
 	near_to(spot_runs_metric(r, "samples_per_s"), 0, 0, "no samples");
 	near_to(spot_runs_metric(r, "value"), 0, 0, "no value");
@@ -281,7 +281,8 @@ static void ask_future(struct orr_spot *w)
 static void ask_to_the_end(struct orr_spot *w)
 {
 	struct orr_future f[8];
-	ok(orr_spot_future(w, ORR_NEVER, f, 8) == 2 && f[1].t_ns == 30 * ORR_SECOND, "changes after the end of the run are not seen");
+	ok(orr_spot_future(w, ORR_NEVER, f, 8) == 2 && f[1].t_ns == 30 * ORR_SECOND,
+		"changes after 146 years, the end of the run are not seen");
 }
 
 static void ask_offer(struct orr_spot *w)
@@ -350,12 +351,12 @@ static void test_metrics(void)
 	}
 	named = "steps";
 	r = go(report_named, 0, "0,add,a\n", "", 10);
-	ok(!r && strstr(err.text, "steps is a metric of the world: choose another name"), "a metric of the world: %s", err.text);
+	ok(!r && strstr(err.text, "steps is a metric of the world: expected another name"), "a metric of the world: %s", err.text);
 	result_free(r);
 	named = "x";
 	reported = INFINITY;
 	r = go(report_named, 0, "0,add,a\n", "", 10);
-	ok(!r && strstr(err.text, "orr_spot_report(): x: cannot report inf"), "an infinite value: %s", err.text);
+	ok(!r && strstr(err.text, "orr_spot_report(): x: expected a finite number, found inf"), "an infinite value: %s", err.text);
 	result_free(r);
 	in_end = true;
 	reported = 6;
@@ -434,8 +435,8 @@ static void test_errors(void)
 		int code;
 		const char *expected;
 	} cases[] = { { give_up, 0, "why", ORR_EINPUT, "at 0.000000000 s: why" }, { give_up, 5, "why", ORR_EFAIL, "at 5.000000000 s: why" },
-		{ give_up, 0, NULL, ORR_EINPUT, "the policy failed without a message" }, { run_and_give_up, 0, "", ORR_EFAIL, ": no" },
-		{ rank_8, 5, "", ORR_EFAIL, "orr_spot_timer(): rank 8; expected 0 to 7" } };
+		{ give_up, 0, NULL, ORR_EINPUT, "the policy failed without a message: expected a reason" },
+		{ run_and_give_up, 0, "", ORR_EFAIL, ": no" }, { rank_8, 5, "", ORR_EFAIL, "orr_spot_timer(): rank 8: expected 0 to 7" } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		named = cases[i].name;
 		struct run_result *r = go(cases[i].what, cases[i].at, "0,add,a\n", "", 10);

@@ -265,7 +265,7 @@ int main(void)
 	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "depth=3", "no step time for the requested pipelines and depth");
 	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "cost=3,4", "cost: expected one time of at least 0");
 	refused(&orr_policy_spot_checkpoint, TEN_STEPS, "mtbf=0", "mtbf: expected a time above 0");
-	refused(&orr_policy_spot_elastic_dp, JOB("[1,2,1000]"), "loss=redo", "no step time of depth 1");
+	refused(&orr_policy_spot_elastic_dp, JOB("[1,2,1000]"), "loss=redo", "expected a step time of depth 1");
 	refused(&orr_policy_spot_elastic_dp, PARALLEL, "copy=-1", "copy: expected one time of at least 0");
 	strawman();
 	at_random(false, "checkpoint");

@@ -133,13 +133,13 @@ refused() {
   done
 }
 refused <<'E'
-step|2 orrery: step: no MODEL given
-step two.json --cluster 1x2:v100|2 orrery: no policy is named
-step two.json --policy allreduce|2 orrery: scenario: no cluster is named
+step|2 orrery: step: expected MODEL
+step two.json --cluster 1x2:v100|2 orrery: expected a policy
+step two.json --policy allreduce|2 orrery: scenario: expected a cluster
 step two.json --cluster 1x2:v100 --policy fifo|2 orrery: policy fifo: is a jobs policy .for orrery jobs.: expected a step policy
 jobs philly-like --cluster 1x2 --policy allreduce|2 orrery: policy allreduce: is a step policy .for orrery step.: expected a jobs policy
 step two.json --cluster 1x2:v100 --policy allreduc|2 orrery: no policy "allreduc"; did you mean allreduce
-step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: one argument too many: "more"
+step two.json more --cluster 1x2:v100 --policy allreduce|2 orrery: expected at most one argument, found also "more"
 step two.json --cluster 1x2:v100 --plicy allreduce|2 orrery: unknown option "--plicy"; did you mean --policy
 step two.json --cluster 1x2:v100 --placement spread|2 orrery: unknown option "--placement"
 step resnet51 --cluster 1x2:v100 --policy allreduce|2 orrery: .*resnet51.*resnet
@@ -157,7 +157,7 @@ step two.json --cluster 1x2:v100 --policy allreduce --set cost.efficiency=2|2 or
 step two.json --cluster 1x2:v100 --policy allreduce --set learn.rate=2|2 orrery: learn: no parameter "rate"
 step two.json --cluster 1x2:v100 --policy allreduce --set policy.allreduce.overlap=maybe|2 orrery: policy allreduce: overlap: .*"maybe"
 step two.json --cluster 1x2:v100 --policy allreduce --set step.link_changes=gone.csv|2 orrery: gone.csv: No such file
-step two.json --cluster 2x0:cpus=4 --policy allreduce|2 orrery: cluster 2x0:cpus=4: has no GPUs
+step two.json --cluster 2x0:cpus=4 --policy allreduce|2 orrery: cluster 2x0:cpus=4: expected at least one GPU
 step two.json --cluster 1x2:v100 --policy allreduce --batch 1e8|[12] orrery: .*replica.*GiB
 run typo.json|2 orrery: typo.json: unknown key "modell"; did you mean model
 jobs philly-like --cluster 1x2 --policy fifo --timeline t.json|2 orrery: unknown option "--timeline"
@@ -181,7 +181,7 @@ if command -v "${CC:-cc}" >/dev/null && "$orrery" policy new mine --kind step >/
   sed 's/\.build = build,/.build = NULL,/' mine.c >nobuild.c
   compile nobuild 2>/dev/null
   said=$("$orrery" step two.json "${net[@]}" --policy ./nobuild.so 2>&1)
-  like "$? $said" '^2 orrery: ./nobuild.so: policy mine: function build is NULL' "a plugin without build()"
+  like "$? $said" '^2 orrery: ./nobuild.so: policy mine: expected a function build, found NULL' "a plugin without build()"
   said=$("$orrery" jobs poisson:n=3,rate=1 --cluster 1x1 --policy ./mine.so 2>&1)
   like "$? $said" '^2 orrery: policy mine: is a step policy' "a step plugin given to orrery jobs"
 else

@@ -126,7 +126,7 @@ refuses() {
   like "$? $(cat said)" "^2 .*$text" "refused: $text"
 }
 graph=gcn:vertices=100,edges=500,widths=8-4
-refuses 'no graph network: expected a GCN or GAT' resnet50 --cluster 2x1:c5.xlarge
+refuses 'expected a graph neural network, a GCN or GAT' resnet50 --cluster 2x1:c5.xlarge
 refuses 'edges: expected a number from 1 to vertices x \(vertices - 1\) = 9900' gcn:vertices=100,edges=10000,widths=8-4 --cluster 2x1:c5.xlarge
 refuses 'widths: required' gcn:vertices=100,edges=500 --cluster 2x1:c5.xlarge
 refuses 'widths: expected 2 to 9 whole numbers' gcn:vertices=100,edges=500,widths=8-x --cluster 2x1:c5.xlarge
@@ -137,7 +137,7 @@ refuses 'weight_servers: expected fewer than the 2 devices' $graph --cluster 2x1
 refuses 'at most one per vertex' $graph --cluster 4x1:c5.xlarge
 refuses 'task_s: expected 5 times' $graph --cluster 2x1:c5.xlarge --set policy.dorylus.lambdas=2 --set policy.dorylus.task_s=1,2
 refuses 'expected a larger lambda_memory or more chunks' gcn_amazon --cluster 9x1:c5n.2xlarge --set policy.dorylus.lambdas=1
-refuses 'no price of p100 is known: give it by --set step.prices=p100=USD_PER_HOUR' $graph --cluster 2x1:p100 --set policy.dorylus.lambdas=2
+refuses 'no price of p100 is known: expected --set step.prices=p100=USD_PER_HOUR' $graph --cluster 2x1:p100 --set policy.dorylus.lambdas=2
 refuses 'step.prices: expected TYPE=USD_PER_HOUR' $graph --cluster 2x1:p100 --set step.prices=p100=-1
-refuses 'the cluster has no type .v100.' $graph --cluster 2x1:p100 --set step.prices=v100=1
+refuses 'unknown GPU type .v100.: expected types of the cluster, such as p100' $graph --cluster 2x1:p100 --set step.prices=v100=1
 tap_done

@@ -56,8 +56,8 @@ refuse() { # NAME ARGS..: lines on standard input
   done
 }
 refuse g.json lenet5 "${net[@]}" --policy graph --set policy.graph.file=g.json <<'E2'
-{"ops": [\n{"id": "a" "mark": {}}]}|2:12: not valid JSON
-|1:1: not valid JSON
+{"ops": [\n{"id": "a" "mark": {}}]}|2:12: invalid JSON: expected an object
+|1:1: invalid JSON: expected an object
 {"ops": [{"id": "a", "mark": {}, "after": ["b"]}, {"id": "b", "delay": {"seconds": 1}, "after": ["a"]}]}| \$.ops\[0\].after: the graph has a cycle of length 2: a waits for b, b waits for a
 {"ops": [{"id": "a", "collective": {"op": "all-reduce", "group": [0, 1, 1], "bytes": 8}}]}| \$.ops\[0\].collective.group\[2\]: duplicate device 1 in the group
 {"ops": [{"id": "a", "collective": {"op": "all-reduce", "group": [0, 8], "bytes": 8}}]}| \$.ops\[0\].collective.group\[1\]: expected a whole number from 0 to 7, found 8
@@ -68,7 +68,7 @@ refuse g.json lenet5 "${net[@]}" --policy graph --set policy.graph.file=g.json <
 {"ops": [{"id": "long", "mark": {}, "after": ["lang"]}]}| \$.ops\[0\].after\[0\]: unknown op id "lang"; did you mean long
 E2
 refuse p.json lenet5 "${net[@]}" --policy ds-sync --set policy.ds-sync.schedule=explicit --set policy.ds-sync.partitions=p.json <<'E2'
-{"partitions": [[[0, 1], [2 3]]]}|1:29: not valid JSON
+{"partitions": [[[0, 1], [2 3]]]}|1:29: invalid JSON: expected an object
 {"partitions": []}| \$.partitions: expected partitions, found an empty list
 {"partition": []}| \$: unknown key "partition"; did you mean partitions
 {"partitions": [[[0, 1], [2, 3]], [[0, 1], [1, 2]]]}| \$.partitions\[1\]\[1\]\[0\]: duplicate worker 1 in the partition
@@ -79,7 +79,7 @@ refuse p.json lenet5 "${net[@]}" --policy ds-sync --set policy.ds-sync.schedule=
 E2
 ok0='{"from": "node0", "to": "tor"}' ok1='{"from": "node1", "to": "tor"}'
 refuse n.json lenet5 --cluster 2x1:v100 --network n.json --policy allreduce <<E2
-{"links": [$ok0, $ok1\\n|1:7[0-9]: not valid JSON
+{"links": [$ok0, $ok1\\n|1:7[0-9]: invalid JSON: expected an object
 {"switches": ["tor"], "links": [$ok0, $ok1], "swiches": []}| \\$: unknown key "swiches"; did you mean switches
 {"switches": ["tor"], "links": [$ok0]}| \\$.links: no path from "n1" .* expected a connected network
 {"switches": ["tor"], "links": [$ok0, {"from": "node1", "to": "tro"}]}| \\$.links\[1\].to: unknown vertex "tro".*; did you mean tor
@@ -92,7 +92,7 @@ refuse n.json lenet5 --cluster 2x1:v100 --network n.json --policy allreduce <<E2
 E2
 conv='"kind": "conv", "flops": 2000000, "out": 990, "gemm": [100, 100, 100, 1]'
 refuse m.json m.json --cluster 2x1:v100 --policy allreduce <<E2
-{"name": "m",\\n "input_elems": 1 "layers": []}|2:19: not valid JSON
+{"name": "m",\\n "input_elems": 1 "layers": []}|2:19: invalid JSON: expected an object
 {"name": "m", "input_elems": 1, "layer": []}| \\$: unknown key "layer"; did you mean layers
 {"name": "m", "input_elems": -1, "layers": [{"name": "c", $conv}]}| \\$.input_elems: expected a number from 0
 {"name": "m", "input_elems": 1, "layers": [{"name": "c", $conv, "params": -1}]}| \\$.layers\[0\].params: expected a number from 0

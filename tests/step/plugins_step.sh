@@ -28,8 +28,8 @@ while IFS='|' read -r how expected options; do
 done <<'EOT'
 null_map|1 orrery: policy step-hostile: orr_step_lanes: a pointer is NULL
 lanes_overlap|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 1 is in the map twice
-lanes_nowhere|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 4000000000 is not there
-lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: the cluster has 4 GPUs
+lanes_nowhere|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 4000000000 is unknown
+lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: expected at most 4 GPUs, those of the cluster
 lanes_none|1 orrery: policy step-hostile: orr_step_lanes: 0 lanes
 lanes_again|1 orrery: policy step-hostile: orr_step_lanes: called twice
 compute_in_create|1 orrery: policy step-hostile: orr_compute: allowed in build\(\) only
@@ -43,7 +43,7 @@ hold_too_much|2 orrery: policy step-hostile: everything: GPU 0 needs
 samples_nan|1 orrery: policy step-hostile: orr_step_samples: expected a number above 0
 samples_none|1 orrery: policy step-hostile: orr_step_samples: expected a number above 0
 refuse|2 orrery: policy step-hostile: how: refuses to work on 4 GPUs
-silent|1 orrery: policy step-hostile: create\(\) failed without a message
+silent|1 orrery: policy step-hostile: create\(\) failed without a message: expected a message in \*err
 hang_in_create|1 orrery: policy step-hostile: at 0\.000000000 s: create\(\) has not returned for 1 s
 seconds_nan|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds of at least 0, found -?nan
 seconds_less|1 orrery: policy step-hostile: iteration 0: orr_compute: expected seconds
@@ -57,9 +57,9 @@ null_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a pointer
 null_devices|1 orrery: policy step-hostile: iteration 0: orr_collective: group: a pointer is NULL
 null_collective|1 orrery: policy step-hostile: iteration 0: orr_collective: a pointer is NULL
 null_lanes_collective|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: a pointer is NULL|--set policy.step-hostile.lanes=true
-empty_group|1 orrery: policy step-hostile: iteration 0: orr_collective: the group is empty
+empty_group|1 orrery: policy step-hostile: iteration 0: orr_collective: the group is empty: expected at least one device
 huge_group|1 orrery: policy step-hostile: iteration 0: orr_collective: a group of 4294967295: expected at most 8
-member_twice|1 orrery: policy step-hostile: iteration 0: orr_collective: device 1 is in the group twice
+member_twice|1 orrery: policy step-hostile: iteration 0: orr_collective: device 1 is in the group twice: expected it once
 bytes_of_group|1 orrery: policy step-hostile: iteration 0: orr_collective: expected bytes
 operation|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 9
 algorithm|1 orrery: policy step-hostile: iteration 0: orr_collective: unknown operation 0 or algorithm 99
@@ -68,15 +68,15 @@ root|1 orrery: policy step-hostile: iteration 0: orr_collective: root 2: expecte
 layers|1 orrery: policy step-hostile: iteration 0: orr_collective: layers 4294967295
 islands|2 orrery: policy step-hostile: iteration 0: all-reduce: inner: expected a divisor of the 2 ranks, found 7
 chunks|2 orrery: policy step-hostile: iteration 0: all-reduce: chunks: expected at most 1048576, found 4294967295
-not_lanes|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 1 do not divide the 0 lanes
+not_lanes|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 1: expected a divisor of the 0 lanes
 lane_size|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 65536 lanes|--set policy.step-hostile.lanes=true
 lane_stride|1 orrery: policy step-hostile: iteration 0: orr_collective_lanes: groups of 2 lanes at stride 0|--set policy.step-hostile.lanes=true
 lane_position|1 orrery: policy step-hostile: iteration 0: orr_compute: device 1: expected 0\.\.0|--set policy.step-hostile.lanes=true
 cycle|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for op 0: expected an op created before it
-forged|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 7, which is no op
-forged_zero|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 100000000, which is no op
-of_the_future|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 200000001, which is no op
-stale_index|1 orrery: policy step-hostile: iteration 1: orr_after: op 0 waits for 1000186a1, which is no op
+forged|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 7: expected an op
+forged_zero|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 100000000: expected an op
+of_the_future|1 orrery: policy step-hostile: iteration 0: orr_after: op 0 waits for 200000001: expected an op
+stale_index|1 orrery: policy step-hostile: iteration 1: orr_after: op 0 waits for 1000186a1: expected an op
 stream|1 orrery: policy step-hostile: iteration 0: orr_on_stream: stream 8
 stream_of_work|1 orrery: policy step-hostile: iteration 0: orr_on_stream: stream 0
 work_elsewhere|1 orrery: policy step-hostile: iteration 0: orr_on_stream: stream 1
@@ -88,24 +88,24 @@ null_label|1 orrery: policy step-hostile: iteration 0: orr_label: a pointer is N
 null_update|1 orrery: policy step-hostile: iteration 0: orr_updates: a pointer is NULL
 carries|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer, and layers below
 carries_work|1 orrery: policy step-hostile: iteration 0: orr_carries: expected a transfer
-update_kind|1 orrery: policy step-hostile: learn: op .*: update of unknown kind 99|--set learn.problem=least-squares
+update_kind|1 orrery: policy step-hostile: learn: op .*: update of kind 99|--set learn.problem=least-squares
 update_worker|1 orrery: policy step-hostile: learn: op .*: expected the worker's device|--set learn.problem=least-squares
 update_slice|1 orrery: policy step-hostile: learn: op .*: expected a slice below the number of slices|--set learn.problem=least-squares
 update_scale|1 orrery: policy step-hostile: learn: op .*scale|--set learn.problem=least-squares
 update_place|1 orrery: policy step-hostile: learn: op .*sending of a slice|--set learn.problem=least-squares
-runs_ahead|1 orrery: policy step-hostile: 65536 iterations are in flight at 0 s: no iteration waits|--set step.iterations=10000000
+runs_ahead|1 orrery: policy step-hostile: 65536 iterations are in flight at 0 s: expected iterations that wait|--set step.iterations=10000000
 update_mark|1 orrery: policy step-hostile: iteration 0: orr_updates: op 1 is a mark or a delay|--set learn.problem=least-squares
-update_mixed|1 orrery: policy step-hostile: iteration 0: orr_updates: give all updates of one op before|--set learn.problem=least-squares
+update_mixed|1 orrery: policy step-hostile: iteration 0: orr_updates: op out of order: expected all updates of one op before|--set learn.problem=least-squares
 update_never|1 orrery: policy step-hostile: 100 iterations without a gradient|--set learn.problem=least-squares
 hold_late|1 orrery: policy step-hostile: iteration 0: orr_hold: allowed in create\(\) only
 samples_late|1 orrery: policy step-hostile: iteration 0: orr_step_samples: allowed in create\(\) only
 period_late|1 orrery: policy step-hostile: iteration 0: orr_step_period: allowed in create\(\) only
 lanes_late|1 orrery: policy step-hostile: iteration 0: orr_step_lanes: allowed in create\(\) only
-nothing|1 orrery: policy step-hostile: iteration 0: build\(\) created no op
+nothing|1 orrery: policy step-hostile: iteration 0: build\(\) created no op: expected at least one
 marks|1 orrery: policy step-hostile: iteration 0 has only marks
 detached|1 orrery: policy step-hostile: iteration 0: all ops are detached
 quits|1 orrery: policy step-hostile: iteration 0: had enough of it in iteration 0
-quits_silently|1 orrery: policy step-hostile: iteration 0: build\(\) returned 1 without a message
+quits_silently|1 orrery: policy step-hostile: iteration 0: build\(\) returned 1 without a message: expected a message in \*err
 endless|1 orrery: policy step-hostile: at .* s: op 1 of iteration 0
 hang|1 orrery: policy step-hostile: iteration 0 at 0\.000000000 s: build\(\) has not returned for 1 s
 hang_in_describe|1 orrery: policy step-hostile: at .* s: describe\(\) has not returned for 1 s

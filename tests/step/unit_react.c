@@ -308,8 +308,9 @@ static void wait_at_gates(void)
 		void (*ended)(struct orr_step *s, orr_op op);
 		const char *message;
 	} wrong[] = { { gated, nothing, "op 1 of iteration 0 is a gate for which orr_open() was not called" },
-		{ gated, open_twice, "orr_open: gate 1 of iteration 0 is open already" },
-		{ gated, open_no_gate, "is no gate of a built iteration" }, { gated, open_for_unbuilt, "is no op of a built iteration" },
+		{ gated, open_twice, "orr_open: gate 1 of iteration 0 is open already: expected a closed gate" },
+		{ gated, open_no_gate, "expected a gate of a live iteration" },
+		{ gated, open_for_unbuilt, "expected an op of a built iteration" },
 		{ gated, open_in_circle, "op 1 of iteration 0 waits for ops that never end" },
 		{ gate_alone, NULL, "orr_gate: expected a policy with a function ended()" } };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -334,12 +335,12 @@ static void react(void)
 		void (*build)(struct orr_step *s);
 		void (*ended)(struct orr_step *s, orr_op op);
 		const char *message;
-	} wrong[] = { { chain, cancel_ended, "orr_cancel: op 0 of iteration 0 has ended" },
-		{ chain, cancel_unknown, "is no op of a built iteration" },
+	} wrong[] = { { chain, cancel_ended, "orr_cancel: op 0 of iteration 0 has ended: expected an op that has not started" },
+		{ chain, cancel_unknown, "expected an op of a built iteration" },
 		{ chain, add_to_old, "orr_after: op 1: expected an op that this call of ended() has added" },
 		{ chain, change_old, "orr_priority: op 1: expected an op that this call of ended() has added" },
 		{ watched, wait_for_later, "expected an op created before it" },
-		{ watched, wait_for_unbuilt, "no op of this or an earlier iteration" },
+		{ watched, wait_for_unbuilt, "expected an op of this or an earlier iteration" },
 		{ watched, NULL, "orr_watch: op 0: expected a policy with a function ended()" },
 		{ wrong_share, NULL, "expected a compute op and a share above 0, at most 1" } };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

@@ -371,7 +371,7 @@ static void test_errors(void)
 {
 	struct step_result r;
 	struct orr_error e;
-	refuses(twice, "in the group twice");
+	refuses(twice, "in the group twice: expected it once");
 	refuses(cycle, "no cycles");
 	refuses(negative, "bytes of at least 0");
 	refuses(nowhere, "device 99");

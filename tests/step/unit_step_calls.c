@@ -118,7 +118,7 @@ static void test_ops(void)
 	refused(NULL, compute_beyond, IN_BUILD, "orr_compute: device 8: expected 0..7");
 	refused(NULL, compute_negative, IN_BUILD, "orr_compute: expected seconds of at least 0, found -1");
 	refused(NULL, compute_endless, IN_BUILD, "orr_compute: expected seconds of at least 0, found inf");
-	refused(NULL, compute_unknown, IN_BUILD, "orr_compute: unknown kind of work 6");
+	refused(NULL, compute_unknown, IN_BUILD, "orr_compute: unknown kind of work 6: expected a value of enum orr_work");
 	refused(NULL, transfer_from, IN_BUILD, "orr_transfer: from: device 8: expected 0..7");
 	refused(NULL, transfer_to, IN_BUILD, "orr_transfer: to: device 8: expected 0..7");
 	refused(NULL, transfer_negative, IN_BUILD, "orr_transfer: expected bytes of at least 0, found -1");
@@ -155,17 +155,17 @@ CALLS(sum_alone, orr_collective(s, GROUP(2), SUM()))
 
 static void test_collectives(void)
 {
-	refused(NULL, sum_null, IN_BUILD, "orr_collective: a pointer is NULL");
-	refused(NULL, sum_no_group, IN_BUILD, "orr_collective: a pointer is NULL");
-	refused(NULL, sum_no_devices, IN_BUILD, "orr_collective: group: a pointer is NULL");
-	refused(NULL, sum_empty, IN_BUILD, "orr_collective: the group is empty");
+	refused(NULL, sum_null, IN_BUILD, "orr_collective: a pointer is NULL: expected an object");
+	refused(NULL, sum_no_group, IN_BUILD, "orr_collective: a pointer is NULL: expected an object");
+	refused(NULL, sum_no_devices, IN_BUILD, "orr_collective: group: a pointer is NULL: expected an object");
+	refused(NULL, sum_empty, IN_BUILD, "orr_collective: the group is empty: expected at least one device");
 	refused(NULL, sum_nine, IN_BUILD, "orr_collective: a group of 9: expected at most 8, the number of devices");
 	refused(NULL, sum_beyond, IN_BUILD, "orr_collective: group: device 8: expected 0..7");
 	refused(NULL, sum_negative, IN_BUILD, "orr_collective: expected bytes of at least 0, found -1");
-	refused(NULL, sum_unknown, IN_BUILD, "orr_collective: unknown operation 6 or algorithm 0");
-	refused(NULL, sum_algorithm, IN_BUILD, "orr_collective: unknown operation 0 or algorithm 10");
+	refused(NULL, sum_unknown, IN_BUILD, "orr_collective: unknown operation 6 or algorithm 0: expected values of their enums");
+	refused(NULL, sum_algorithm, IN_BUILD, "orr_collective: unknown operation 0 or algorithm 10: expected values of their enums");
 	refused(NULL, sum_root, IN_BUILD, "orr_collective: root 2: expected a rank of the group of 2");
-	refused(NULL, sum_layers, IN_BUILD, "orr_collective: layers 10..12: the model has 12");
+	refused(NULL, sum_layers, IN_BUILD, "orr_collective: layers 10..12: expected layers below 12");
 	/* Each of 8 endpoints sends 2 x 7/8 x 1e9 bytes; a GPU and the host of its node share a NIC in each direction. */
 	ok(ends(NULL, sum_eight) >= 1.75, "a group of all devices is accepted");
 	near_to(ends(NULL, sum_last_root), 2, 1e-12, "the last rank may be the root: 2e9 bytes to one rank");
@@ -174,7 +174,7 @@ static void test_collectives(void)
 	near_to(ends(NULL, sum_repeated), 3, 1e-12, "repeat=3 takes three times as long");
 	near_to(ends(NULL, sum_alone), 1, 1e-12, "a group of one sends nothing");
 	cluster_now = "20x1:v100";
-	refused(NULL, sum_twice, IN_BUILD, "orr_collective: device 33 is in the group twice");
+	refused(NULL, sum_twice, IN_BUILD, "orr_collective: device 33 is in the group twice: expected it once");
 	near_to(ends(NULL, sum_apart), 1.5, 1e-12, "devices 1 and 33, 0 and 32 are different devices: 2 x 3/4 x 1e9 bytes");
 	cluster_now = "4x1:v100";
 }
@@ -203,20 +203,26 @@ CALLS(groups_root, orr_collective_lanes(s, 0, 2, 1, SUM(.root = 2)))
 
 static void test_lanes(void)
 {
-	refused(no_map, NULL, "", "orr_step_lanes: a pointer is NULL");
+	refused(no_map, NULL, "", "orr_step_lanes: the map is NULL: expected GPU numbers");
 	refused(lanes_twice, NULL, "", "orr_step_lanes: called twice: expected one call");
-	refused(no_lanes, NULL, "", "orr_step_lanes: 0 lanes of 2 positions: the cluster has 4 GPUs");
-	refused(no_positions, NULL, "", "orr_step_lanes: 2 lanes of 0 positions: the cluster has 4 GPUs");
-	refused(five_lanes, NULL, "", "orr_step_lanes: 5 lanes of 1 positions: the cluster has 4 GPUs");
-	refused(lane_on_host, NULL, "", "orr_step_lanes: lane 1, position 0: GPU 4 is not there");
-	refused(lane_twice, NULL, "", "orr_step_lanes: lane 1, position 1: GPU 1 is in the map twice");
+	refused(no_lanes, NULL, "", "orr_step_lanes: 0 lanes of 2 positions: expected at most 4 GPUs, those of the cluster");
+	refused(no_positions, NULL, "", "orr_step_lanes: 2 lanes of 0 positions: expected at most 4 GPUs, those of the cluster");
+	refused(five_lanes, NULL, "", "orr_step_lanes: 5 lanes of 1 positions: expected at most 4 GPUs, those of the cluster");
+	refused(lane_on_host, NULL, "", "orr_step_lanes: lane 1, position 0: GPU 4 is unknown: expected distinct GPUs of the cluster");
+	refused(lane_twice, NULL, "",
+		"orr_step_lanes: lane 1, position 1: GPU 1 is in the map twice: expected distinct GPUs of the cluster");
 	refused(NULL, four_lanes, IN_BUILD, "orr_step_lanes: allowed in create() only");
 	refused(four_lanes, lane_beyond, IN_BUILD, "orr_compute: device 1: expected 0..0");
-	refused(NULL, groups_without_lanes, IN_BUILD, "orr_collective_lanes: groups of 2 lanes at stride 1 do not divide the 0 lanes");
-	refused(four_lanes, groups_of_none, IN_BUILD, "orr_collective_lanes: groups of 0 lanes at stride 1 do not divide the 4 lanes");
-	refused(four_lanes, groups_no_stride, IN_BUILD, "orr_collective_lanes: groups of 2 lanes at stride 0 do not divide the 4 lanes");
-	refused(four_lanes, groups_too_wide, IN_BUILD, "orr_collective_lanes: groups of 2 lanes at stride 4 do not divide the 4 lanes");
-	refused(three_lanes, groups_of_two, IN_BUILD, "orr_collective_lanes: groups of 2 lanes at stride 1 do not divide the 3 lanes");
+	refused(NULL, groups_without_lanes, IN_BUILD,
+		"orr_collective_lanes: groups of 2 lanes at stride 1: expected a divisor of the 0 lanes");
+	refused(four_lanes, groups_of_none, IN_BUILD,
+		"orr_collective_lanes: groups of 0 lanes at stride 1: expected a divisor of the 4 lanes");
+	refused(four_lanes, groups_no_stride, IN_BUILD,
+		"orr_collective_lanes: groups of 2 lanes at stride 0: expected a divisor of the 4 lanes");
+	refused(four_lanes, groups_too_wide, IN_BUILD,
+		"orr_collective_lanes: groups of 2 lanes at stride 4: expected a divisor of the 4 lanes");
+	refused(three_lanes, groups_of_two, IN_BUILD,
+		"orr_collective_lanes: groups of 2 lanes at stride 1: expected a divisor of the 3 lanes");
 	refused(four_lanes, groups_position, IN_BUILD, "orr_collective_lanes: device 1: expected 0..0");
 	refused(four_lanes, groups_root, IN_BUILD, "orr_collective_lanes: root 2: expected a rank of the group of 2");
 	near_to(ends(four_lanes, groups_apart), 1, 1e-12, "groups of two lanes at stride 2 fill four lanes");
@@ -258,11 +264,11 @@ CALLS(cancels, orr_cancel(s, WORK()))
 static void test_attributes(void)
 {
 	refused(NULL, waits_for_itself, IN_BUILD, "orr_after: op 1 waits for op 1: expected an op created before it (no cycles)");
-	refused(NULL, waits_for_unknown, IN_BUILD, "orr_after: op 1 waits for 100000003, which is no op of this or an earlier iteration");
+	refused(NULL, waits_for_unknown, IN_BUILD, "orr_after: op 1 waits for 100000003: expected an op of this or an earlier iteration");
 	refused(NULL, waits_for_later_iteration, IN_BUILD,
-		"orr_after: op 1 waits for 200000002, which is no op of this or an earlier iteration");
-	refused(NULL, foreign_waits, IN_BUILD, "orr_after: op 200000002 does not belong to this iteration");
-	refused(NULL, unknown_waits, IN_BUILD, "orr_after: op 100000003 does not belong to this iteration");
+		"orr_after: op 1 waits for 200000002: expected an op of this or an earlier iteration");
+	refused(NULL, foreign_waits, IN_BUILD, "orr_after: op 200000002: expected an op of this iteration");
+	refused(NULL, unknown_waits, IN_BUILD, "orr_after: op 100000003: expected an op of this iteration");
 	near_to(ends(NULL, waits_for_none), 1, 1e-12, "waiting for no op changes nothing");
 	refused(NULL, work_on_stream, IN_BUILD, "orr_on_stream: stream 1: expected 1..7 (compute ops: 0, without orr_step_co_run())");
 	near_to(ends(NULL, work_on_its_stream), 1, 1e-12, "work may be put on stream 0");
@@ -270,15 +276,15 @@ static void test_attributes(void)
 	refused(NULL, message_beyond, IN_BUILD, "orr_on_stream: stream 8: expected 1..7 (compute ops: 0, without orr_step_co_run())");
 	near_to(ends(NULL, message_on_last), 2, 1e-12, "two messages on stream 7");
 	near_to(ends(NULL, delay_on_stream), 2, 1e-12, "delays are on no stream");
-	refused(NULL, unknown_on_stream, IN_BUILD, "orr_on_stream: op 100000003 does not belong to this iteration");
-	refused(NULL, foreign_priority, IN_BUILD, "orr_priority: op 200000002 does not belong to this iteration");
+	refused(NULL, unknown_on_stream, IN_BUILD, "orr_on_stream: op 100000003: expected an op of this iteration");
+	refused(NULL, foreign_priority, IN_BUILD, "orr_priority: op 200000002: expected an op of this iteration");
 	near_to(ends(co_run, work_on_last), 1, 1e-12, "work that may co-run on stream 7");
 	refused(co_run, work_beyond, IN_BUILD, "orr_on_stream: stream 8: expected 1..7 (compute ops: 0, without orr_step_co_run())");
 	refused(NULL, co_run, IN_BUILD, "orr_step_co_run: allowed in create() only");
 	refused(NULL, counts_negative, IN_BUILD, "orr_counts: expected samples of at least 0, found -1");
 	refused(NULL, takes_beyond, IN_BUILD, "orr_takes: device 8: expected 0..7");
 	refused(NULL, gives_negative, IN_BUILD, "orr_gives: expected bytes of at least 0, found -1");
-	refused(NULL, label_null, IN_BUILD, "orr_label: a pointer is NULL");
+	refused(NULL, label_null, IN_BUILD, "orr_label: a pointer is NULL: expected an object");
 	refused(NULL, occupies_nothing, IN_BUILD, "orr_occupies: op 1, share 0: expected a compute op and a share above 0, at most 1");
 	refused(NULL, message_occupies, IN_BUILD, "orr_occupies: op 1, share 0.5: expected a compute op and a share above 0, at most 1");
 	near_to(ends(NULL, occupies_all), 1, 1e-12, "a share of 1 is accepted");
@@ -303,12 +309,12 @@ CALLS(updates_in_turn, orr_op a = WORK(); orr_op b = WORK(); orr_updates(s, b, &
 
 static void test_updates(void)
 {
-	refused(NULL, update_null, IN_BUILD, "orr_updates: a pointer is NULL");
+	refused(NULL, update_null, IN_BUILD, "orr_updates: a pointer is NULL: expected an object");
 	near_to(ends(NULL, update_of_mark), 1, 1e-12, "without a hook updates are ignored");
 	has_hook = true;
 	refused(NULL, update_of_mark, IN_BUILD, "orr_updates: op 1 is a mark or a delay: expected an op on a device");
 	refused(NULL, update_of_delay, IN_BUILD, "orr_updates: op 1 is a mark or a delay: expected an op on a device");
-	refused(NULL, updates_mixed, IN_BUILD, "orr_updates: give all updates of one op before those of the next");
+	refused(NULL, updates_mixed, IN_BUILD, "orr_updates: op out of order: expected all updates of one op before those of the next op");
 	near_to(ends(NULL, updates_in_turn), 2, 1e-12, "several updates of an op, then those of another");
 	has_hook = false;
 }
@@ -385,8 +391,9 @@ static void test_failures(void)
 	const struct orr_step_ops no_build = { .create = create, .destroy = mem_free, .build = fails_to_build };
 	said = (struct orr_error){ 0 };
 	returned = 7;
-	fails(&no_create, ORR_EFAIL, "policy test: create() failed without a message", "create() returns NULL");
-	fails(&no_build, ORR_EFAIL, "policy test: iteration 1: build() returned 7 without a message", "build() returns a code");
+	fails(&no_create, ORR_EFAIL, "policy test: create() failed without a message: expected a message in *err", "create() returns NULL");
+	fails(&no_build, ORR_EFAIL, "policy test: iteration 1: build() returned 7 without a message: expected a message in *err",
+		"build() returns a code");
 	orr_fail(&said, ORR_EINPUT, "the model is too small");
 	returned = 0;
 	fails(&no_create, ORR_EINPUT, "policy test: the model is too small", "create() says why");

@@ -222,7 +222,7 @@ static void test_measured_compute(void)
 	ok(f->dnn->fc_first == f->dnn->n_layers, "the transformer has no classifier");
 	fixture_set(f, "compute_s=1");
 	fixture_set(f, "fc_share=0.5");
-	ok(!step_facts_new(&f->config, &e) && strstr(e.text, "has no fully connected classifier"), "%s", e.text);
+	ok(!step_facts_new(&f->config, &e) && strstr(e.text, "expected a model with a fully connected classifier"), "%s", e.text);
 	fixture_set(f, "fc_share=0");
 	s = step_facts_new(&f->config, &e);
 	near_to(s ? passes(s, 0, 0, f->dnn->n_layers, 1, 1) : NAN, 1, 1e-12, "a share of 0 is right for it");

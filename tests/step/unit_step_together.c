@@ -111,7 +111,7 @@ static void test_failures(void)
 	option_now = "background=0>1:1e9";
 	run(sending, 1, wide, rate, &e);
 	option_now = NULL;
-	ok(e.code == ORR_EFAIL && strstr(e.text, "test and others: no event is pending, but iterations are in flight"),
+	ok(e.code == ORR_EFAIL && strstr(e.text, "test and others: no event is pending: expected one, because iterations are in flight"),
 		"a message over a link without capacity: %s", e.text);
 }
 

@@ -157,7 +157,7 @@ static void test_bad_changes(void)
 		snprintf(message, sizeof message, "%s\"%s\"", form, bad[i]);
 		refused_rows(bad[i], message);
 	}
-	refused_rows("1,nowhere,1", "link: the network has no \"nowhere\"");
+	refused_rows("1,nowhere,1", "link: expected a link of the network, found \"nowhere\"");
 }
 
 /* ---- lanes ---- */
@@ -194,7 +194,8 @@ static void test_lanes(void)
 		"a run whose later iterations send other messages restarts with every lane");
 	ok(!result.was_merged, "the result says that lanes were not merged");
 	run("4x1:v100", star, new_messages, "iterations=5 exact=true merge=on");
-	ok(said.code == ORR_EINPUT && strstr(said.text, "step.merge=on: iteration 3 sends messages that earlier iterations did not send"),
+	ok(said.code == ORR_EINPUT && strstr(said.text, "step.merge=on: iteration 3 sends new messages: expected the messages of earlier "
+							"iterations, or step.merge=auto"),
 		"merge=on refuses it: %s", said.text);
 	create_now = two_positions;
 	near_to(run("4x1:v100", star, new_transfer, "iterations=5 exact=true"), 4 * 1 + 2, 1e-9, "a transfer that earlier iterations lack");
@@ -294,7 +295,7 @@ static void test_reacting(void)
 	near_to(run("2x1:v100", star, watch_two, "iterations=1"), 2, 1e-9, "cancelling no op changes nothing");
 	create_now = four_lanes;
 	run("4x1:v100", star, watch_two, "iterations=1");
-	ok(said.code == ORR_EFAIL && !strcmp(said.text, "policy test: orr_step_lanes: a policy with a function ended() has no lanes"), "%s",
+	ok(said.code == ORR_EFAIL && !strcmp(said.text, "policy test: orr_step_lanes: expected a policy without a function ended()"), "%s",
 		said.text);
 	create_now = NULL;
 	ended_now = NULL;

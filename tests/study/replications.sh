@@ -101,16 +101,16 @@ is "$? $(awk -F, 'NR > 1 { n++ } END { print n }' q1/vllm.requests.csv)" "0 300"
 like "$("$orrery" "${serve[@]}" --resample 30m)" '^resampled: requests are from 10 blocks' "--resample 30m: blocks of 30 minutes"
 said=$("$orrery" "${serve[@]}" --resample hour --set serve.sessions=replay 2>&1; "$orrery" jobs philly-like:days=1 --cluster 16x8 --policy fifo --resample day 2>&1
   "$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample weekly 2>&1; "$orrery" jobs days.csv --cluster 4x8 --policy fifo --replications 5 2>&1)
-is "$(echo "$said" | cut -c1-100)" 'orrery: scenario: $.resample: expected none with serve.sessions: blocks cut sessions in two
+is "$(echo "$said" | cut -c1-100)" 'orrery: scenario: $.resample: expected no resampling with serve.sessions, because the blocks of resa
 orrery: resample: philly-like:days=1: expected a file, because a generator draws a new trace for eac
 orrery: scenario: $.resample: expected day, hour or a time above 0 such as 6h, found "weekly"
-orrery: scenario: $.replications: no input of this scenario is random: 5 replications would be 5 equ' "invalid uses of --resample and --replications are refused"
+orrery: scenario: $.replications: no input is random, so 5 replications would be 5 equal runs: expec' "invalid uses of --resample and --replications are refused"
 
 # ---- refusals ----
 "$orrery" trace synth philly-like:days=1 -o t.csv
 "$orrery" jobs t.csv --cluster 8x8 --policy fifo --replications 5 --db none.db 2>said
 is "$? $([ -e none.db ] && echo made)" "2 " "equal runs are refused before anything is stored"
-like "$(cat said)" 'no input of this scenario is random: 5 replications would be 5 equal runs; --resample day' "with the reason, and a way"
+like "$(cat said)" 'no input is random, so 5 replications would be 5 equal runs: expected 1, or --resample day' "with the reason, and a way"
 "$orrery" step resnet50 --cluster 4x1:v100 --policy allreduce --cost-samples 5 --replications 5 2>said
 is "$? $(grep -c 'expected 1 with cost_samples' said)" "2 1" "draws of the costs and replications exclude each other"
 "$orrery" step resnet50 --cluster 4x1:v100 --policy ds-sync --set policy.ds-sync.schedule=random --replications 3 -q

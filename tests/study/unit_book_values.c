@@ -132,7 +132,7 @@ static void test_absent_metric(void)
 		double v;
 		err = (struct orr_error){ 0 };
 		book_expression(b, "{r[m=slow.json].fifo.ttft_maen}", "here", &v, &err);
-		refusal(&err, "here: {r.fifo.ttft_maen}: this run has no metric \"ttft_maen\"", "but not at all");
+		refusal(&err, "here: {r.fifo.ttft_maen}: expected a metric of this run, found \"ttft_maen\"", "but not at all");
 		book_free(b);
 	}
 }
@@ -144,11 +144,11 @@ static void test_early(void)
 	static const struct {
 		const char *json, *said;
 	} early[] = { { "{'runs': {'q': {" RUN ", 'where': '{q.fifo.jobs} > 0'}}}",
-			      "$.runs.q: {q.fifo.jobs}: results are not known before the runs" },
+			      "$.runs.q: {q.fifo.jobs}: results are unknown before the runs: expected an expression without results" },
 		{ "{'runs': {'q': {" RUN ", 'where': '{r.fifo.jobs}'}, 'r': {" RUN "}}}",
-			"$.runs.q: {r.fifo.jobs}: results are not known before the runs" },
+			"$.runs.q: {r.fifo.jobs}: results are unknown before the runs: expected an expression without results" },
 		{ "{'runs': {'q': {" RUN "}, 'r': {" RUN ", 'set': {'seed': '${{q.fifo.jobs}}'}}}}",
-			"$.runs.r: {q.fifo.jobs}: results are not known before the runs" } };
+			"$.runs.r: {q.fifo.jobs}: results are unknown before the runs: expected an expression without results" } };
 	for (size_t i = 0; i < sizeof early / sizeof *early; i++) {
 		struct orr_error err = { 0 };
 		b = book_ran(early[i].json, &err);
@@ -221,28 +221,29 @@ static void test_refusals(void)
 		{ "sum(order: order)", "expression \"sum(order: order)\": unknown name at \"order)\"" },
 		{ "k", "expression \"k\": unknown name at \"k\"" },
 		{ "loop", "expression \"loop + 1\": unknown name at \"loop + 1\"" },
-		{ "{z.fifo.jobs}", "{z.fifo.jobs}: no run has the name \"z\"" },
-		{ "{q.fifo.jobs}", "{q..}: axis N has no value here: write {q[N=..]..}" },
+		{ "{z.fifo.jobs}", "{z.fifo.jobs}: expected the name of a run, found \"z\"" },
+		{ "{q.fifo.jobs}", "{q..}: axis N has no value here: expected {q[N=..]..}" },
 		{ "{q[N=1.fifo.jobs}", "{[N=1.fifo.jobs}: expected a ] for the [" },
 		{ "{q[M=1].fifo.jobs}", "[M=1]: expected AXIS=VALUE with one of $.axes" },
 		{ "{q[N=1,M].fifo.jobs}", "[M]: expected AXIS=VALUE with one of $.axes" },
 		{ "{q[N=1]fifo.jobs}", "{qfifo.jobs}: expected {RUN.LABEL.METRIC}" },
 		{ "{q[N=1].jobs}", "{q.jobs}: expected {RUN.LABEL.METRIC}" },
-		{ "{q[N=1].lifo.jobs}", "{q.lifo.jobs}: no policy of this run is labelled \"lifo\"" },
-		{ "{q[N=1].fifo.jops}", "{q.fifo.jops}: this run has no metric \"jops\"" },
-		{ "{q[N=1].fifo.queue@3}", "{..queue@3}: this run has no series \"queue\"" },
-		{ "{q[N=1].fifo.usd:useful}", "{..usd:useful}: this run has no account \"useful\"" },
-		{ "{p.bamboo.usd:usefulo}", "{..usd:usefulo}: this run has no account \"usefulo\"; the first is useful" },
+		{ "{q[N=1].lifo.jobs}", "{q.lifo.jobs}: expected the label of a policy of this run, found \"lifo\"" },
+		{ "{q[N=1].fifo.jops}", "{q.fifo.jops}: expected a metric of this run, found \"jops\"" },
+		{ "{q[N=1].fifo.queue@3}", "{..queue@3}: expected a series of this run, found \"queue\"" },
+		{ "{q[N=1].fifo.usd:useful}", "{..usd:useful}: this run has no account \"useful\": expected a run with accounts" },
+		{ "{p.bamboo.usd:usefulo}",
+			"{..usd:usefulo}: this run has no account \"usefulo\": expected one of its accounts, such as useful" },
 		{ "{p.bamboo.eur:useful}", "{..eur:useful}: expected node_hours:ACCOUNT or usd:ACCOUNT" },
 	};
 	static const struct {
 		const char *text, *said;
 	} texts[] = {
-		{ "${N}", "${N}: this axis has no value here" },
-		{ "${order.label}", "${order.label}: this axis has no value here" },
+		{ "${N}", "${N}: expected an axis that has a value here" },
+		{ "${order.label}", "${order.label}: expected an axis that has a value here" },
 		{ "${trace:five}", "${trace:five}: expected the name of one of $.traces, or NAME.note" },
 		{ "${trace:t.path}", "${trace:t.path}: expected the name of one of $.traces, or NAME.note" },
-		{ "${trace:${what}}", "${what}: this axis has no value here" },
+		{ "${trace:${what}}", "${what}: expected an axis that has a value here" },
 		{ "${N.labelo}", "expression \"N.labelo\": unknown name at \"N.labelo\"" },
 	};
 	char want[400];

@@ -182,7 +182,7 @@ static void refuse(const char *what, const char *text, const char *change)
 {
 	struct orr_error err = { 0 };
 	struct scenario *s = opened(text, &err);
-	ok(!s && err.code == ORR_EINPUT && strstr(err.text, "no input of this scenario is random: 3 replications would be 3 equal runs"),
+	ok(!s && err.code == ORR_EINPUT && strstr(err.text, "no input is random, so 3 replications would be 3 equal runs: expected 1"),
 		"%s: equal runs are refused (%s)", what, err.text);
 	scenario_close(s);
 	err = (struct orr_error){ 0 };

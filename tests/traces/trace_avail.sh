@@ -64,14 +64,14 @@ fails() {
   local rc=$?
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
-fails "--to: instances can be written only as availability, found \"swf\"" convert "$d/bamboo.csv" --to swf
-fails "bamboo.csv: holds instances, which have no queue, user or GPUs to select by" slice "$d/bamboo.csv" --user ann
-fails "bamboo.csv: the rows of one instance depend on one another: select a time range with --from and --until" slice "$d/bamboo.csv" --count 2
-fails "hazard:length=0: has no end; set length" synth hazard:length=0
-fails "hazard:length=0: has no end; set length" info hazard:length=0
+fails "--to: expected availability, the only format of instances, found \"swf\"" convert "$d/bamboo.csv" --to swf
+fails "bamboo.csv: holds instances, which have no queue, user or GPUs: expected a time range only" slice "$d/bamboo.csv" --user ann
+fails "bamboo.csv: the rows of one instance depend on one another: expected a time range, --from and --until" slice "$d/bamboo.csv" --count 2
+fails "hazard:length=0: has no end: expected the option length" synth hazard:length=0
+fails "hazard:length=0: has no end: expected the option length" info hazard:length=0
 fails "trace synth: no model \"hazzard\"; did you mean hazard" synth hazzard
 fails "churn: option \"cap=2\": expected a parameter of the generator, NAME:parameter=value,.." info churn -O cap=2
-fails "format availability is for instances, not for jobs: expected orrery, tiresias or swf" \
+fails "format availability is for instances: expected orrery, tiresias or swf" \
   convert "$d/orrery.csv" --to availability
 
 # The traces of Bamboo, Oobleck and Parcae: their statistics, counted by independent programs.

@@ -63,11 +63,11 @@ fails() {
   local rc=$?
   is "$rc $(sed "s#$srcdir/tests/data/traces/##" "$work/err")" "2 orrery: $want" "$want"
 }
-fails "--to: requests can be written as requests, found \"swf\"" convert "$d/vidur.csv" --to swf
-fails "vidur.csv: holds requests, which have no queue, user or GPUs to select by" slice "$d/vidur.csv" --user ann
-fails "format requests is for requests, not for jobs: expected orrery, tiresias or swf" convert "$d/orrery.csv" --to requests
-fails "gamma:n=0: has no end; set n" synth gamma:n=0
-fails "gamma:n=0: has no end; set n" info gamma:n=0
+fails "--to: expected requests, the only format of requests, found \"swf\"" convert "$d/vidur.csv" --to swf
+fails "vidur.csv: holds requests, which have no queue, user or GPUs: expected other options" slice "$d/vidur.csv" --user ann
+fails "format requests is for requests: expected orrery, tiresias or swf" convert "$d/orrery.csv" --to requests
+fails "gamma:n=0: has no end: expected the option n" synth gamma:n=0
+fails "gamma:n=0: has no end: expected the option n" info gamma:n=0
 fails "trace synth: no model \"gama\"; did you mean gamma" synth gama
 fails "gamma: option \"repeat=2\": expected a parameter of the generator, NAME:parameter=value,.." info gamma -O repeat=2
 tap_done

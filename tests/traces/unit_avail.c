@@ -162,9 +162,10 @@ static void refused(const char *text, const char *options, const char *want)
 
 static void wrong(void)
 {
-	refused(EVENTS "20,remove,a\n", NULL, "bad.csv:3: node \"a\" is removed twice; repair=drop skips such rows");
-	refused(EVENTS "20,remove,b\n", NULL, "bad.csv:3: node \"b\" is removed before it was added; repair=drop skips such rows");
-	refused("0,add,a\n0,add,a\n", NULL, "bad.csv:2: node \"a\" is added while present; repair=drop skips such rows");
+	refused(EVENTS "20,remove,a\n", NULL, "bad.csv:3: node \"a\" is removed twice: expected repair=drop, which skips such rows");
+	refused(EVENTS "20,remove,b\n", NULL,
+		"bad.csv:3: node \"b\" is removed before it was added: expected repair=drop, which skips such rows");
+	refused("0,add,a\n0,add,a\n", NULL, "bad.csv:2: node \"a\" is added while present: expected repair=drop, which skips such rows");
 	refused(EVENTS "5,add,b\n", NULL,
 		"bad.csv:3: time: expected at least the time of the row above, found 0.005 s less (1 such row; sections of the file "
 		"overlap in "
@@ -201,10 +202,12 @@ static void wrong(void)
 		"trace format bamboo: no parameter \"pick\"; expected one of repair, zone, type, wrap, start, stretch, scale, cap");
 	struct trace *t = trace_open(fixture("openb-nodes.csv"), NULL, NULL, &err);
 	struct availset *s = availset_from(t, "x", &err);
-	ok(!s && strstr(err.text, "holds nodes, not availability of instances"), "a list of nodes is not availability: %s", err.text);
+	ok(!s && strstr(err.text, "contains nodes: expected availability of instances"), "a list of nodes is not availability: %s",
+		err.text);
 	struct orr_trace_job job;
 	t = trace_open(fixture("bamboo.csv"), NULL, NULL, &err);
-	ok(trace_kind(t) == TRACE_AVAIL && trace_next(t, &job, &err) == -1 && strstr(err.text, "holds availability of instances, not jobs"),
+	ok(trace_kind(t) == TRACE_AVAIL && trace_next(t, &job, &err) == -1 &&
+			strstr(err.text, "contains availability of instances: expected jobs"),
 		"availability is not jobs: %s", err.text);
 	trace_close(t);
 }

@@ -157,7 +157,8 @@ static void errors(void)
 		{ "azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-02-29 18:17:03.9,1,1\n", NULL,
 			"t:2: TIMESTAMP: expected a time from 1970 to 2199 such as 2023-11-16 18:17:03.9799600, found \"2023-02-29 "
 			"18:17:03.9\"" },
-		{ "azure-llm", "TIMESTAMP,ContextTokens\n", NULL, "t:1: no column \"GeneratedTokens\"; found TIMESTAMP,ContextTokens" },
+		{ "azure-llm", "TIMESTAMP,ContextTokens\n", NULL,
+			"t:1: expected a column \"GeneratedTokens\", found TIMESTAMP,ContextTokens" },
 		{ "azure-llm", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9,1\n", NULL,
 			"t:2: expected 3 fields, found 2" },
 		{ "vidur", "arrived_at,num_prefill_tokens,num_decode_tokens\nnan,1,1\n", NULL,
@@ -169,7 +170,7 @@ static void errors(void)
 		{ "burstgpt", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,m,5,6,12,API log\n", NULL,
 			"t:2: Total tokens: expected the sum of Request tokens and Response tokens, found \"12\"" },
 		{ "burstgpt", "Timestamp,Model,Request tokens,Response tokens\n1,m,5,6\n", "log=api",
-			"t:1: log=api: no column \"Log Type\"" },
+			"t:1: log=api: expected a column \"Log Type\"" },
 		{ "requests", "arrival_s,promt_tokens\n0,1\n", NULL, "t:1: unknown column \"promt_tokens\"; did you mean prompt_tokens" },
 		{ "requests", "arrival_s,output_tokens,max_output\n0,9,8\n", NULL,
 			"t:2: max_output: expected 0 (unknown), or at least output_tokens, found \"8\"" },
@@ -178,15 +179,16 @@ static void errors(void)
 		{ "requests", "arrival_s,prompt_tokens,blocks\n0,512,1 \n", NULL,
 			"t:2: blocks: expected a number after the last blank, found \"1 \"" },
 		{ "requests", "arrival_s\n1\n", "repeat=2", "t: repeat: expected at least 2 requests, found 1" },
-		{ "requests", "arrival_s\n0\n4e9\n", "repeat=2", "t: repeat=2 exceeds 1000000000 requests or 127 years" },
+		{ "requests", "arrival_s\n0\n4e9\n", "repeat=2",
+			"t: repeat=2: expected at most 1000000000 requests and 127 years in total" },
 		{ "requests", "arrival_s\n1\n", "first=-1",
 			"trace format requests: first: expected a number from 0 to 1000000000000, found \"-1\"" },
-		{ "mooncake", "{\"timestamp\": 0, \"input_length\": 5}\n", NULL, "t:1: no field \"output_length\"" },
+		{ "mooncake", "{\"timestamp\": 0, \"input_length\": 5}\n", NULL, "t:1: expected a field \"output_length\"" },
 		{ "mooncake", "{\"timestamp\": NaN, \"input_length\": 5}\n", NULL,
 			"t:1: timestamp: expected milliseconds from 0 to 4000000000000, found \"NaN, \"input_length\": 5}\"" },
 		{ "mooncake", "{\"timestamp\": 0, \"input_length\": -5}\n", NULL,
 			"t:1: input_length: expected a whole number from 0 to 100000000, found \"-5}\"" },
-		{ "mooncake", "{\"timestamp\": 0, \"timestamp\": 0}\n", NULL, "t:1: timestamp: appears twice" },
+		{ "mooncake", "{\"timestamp\": 0, \"timestamp\": 0}\n", NULL, "t:1: timestamp: appears twice: expected it once" },
 		{ "mooncake", "{\"timestamp\": 0, \"input_length\": 512, \"output_length\": 1, \"hash_ids\": [1, 2]}\n", NULL,
 			"t:1: hash_ids: expected at most 1, the number of blocks of 512 tokens in input_length, found 2" },
 		{ "mooncake", "{\"timestamp\": 0, \"hash_ids\": [1, 2.5]}\n", NULL,
@@ -197,14 +199,15 @@ static void errors(void)
 		{ "mooncake", "[1]\n", NULL,
 			"t:1: expected an object {\"timestamp\": .., \"input_length\": .., \"output_length\": ..}, found \"[1]\"" },
 		{ "philly", "timestamp,duration,num_gpus\n", NULL,
-			"t:1: format philly holds jobs, not requests: 'orrery trace list' shows the formats of requests" },
+			"t:1: format philly contains jobs: expected requests: 'orrery trace list' shows the formats of requests" },
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		same_text(error_of(wrong[i].format, wrong[i].text, wrong[i].option), wrong[i].want, wrong[i].want);
 	same_text(error_of("requests", "arrival_s\n", NULL), "", "a trace without rows is valid");
 	struct orr_trace_job job;
 	struct trace *t = trace_open(fixture("vidur.csv"), NULL, NULL, &err);
-	ok(trace_next(t, &job, &err) < 0 && strstr(err.text, ":1: format vidur holds requests, not jobs: 'orrery serve' replays it"),
+	ok(trace_next(t, &job, &err) < 0 &&
+			strstr(err.text, ":1: format vidur contains requests: expected jobs: 'orrery serve' replays it"),
 		"a file of requests is refused as a trace of jobs");
 	trace_close(t);
 	const char *options[] = { "repeat=2", NULL };

@@ -105,7 +105,7 @@ static void check_jobs(void)
 	ok(rows > 1070 && rows < 1330, "blocks without rows are drawn too: %" PRIu64 " rows in 600", rows);
 	jobset_free(s);
 	s = jobs_of("job_id,submit_s,duration_s\na,0,10\nb,10000000,20\n");
-	ok(jobset_resample(s, ORR_SECOND, 7, &err) == ORR_EINPUT && strstr(err.text, "more than 10000000 blocks: expected longer blocks"),
+	ok(jobset_resample(s, ORR_SECOND, 7, &err) == ORR_EINPUT && strstr(err.text, "too many blocks: expected at most 10000000"),
 		"ten million blocks are the most");
 	jobset_free(s);
 	s = jobset_load("poisson:n=5", NULL, NULL, 1, &err);
@@ -197,7 +197,9 @@ static void check_training(void)
 	jobset_free(s);
 	static const char *const alone[] = { "poisson:n=4,strategy=x", "poisson:n=4,batch=3" };
 	for (int i = 0; i < 2; i++)
-		ok(!jobset_load(alone[i], NULL, NULL, 3, &err) && strstr(err.text, "strategy and batch need models"), "%s", alone[i]);
+		ok(!jobset_load(alone[i], NULL, NULL, 3, &err) &&
+				strstr(err.text, "strategy and batch: expected models=, as in models=resnet50|vgg16"),
+			"%s", alone[i]);
 	s = jobset_load("poisson:n=0", NULL, NULL, 3, &err);
 	ok(s && jobset_count(s) == UINT64_MAX, "n=0 is without end");
 	c = s ? jobset_open(s, 0) : NULL;
@@ -218,8 +220,8 @@ static void suggests(const char *source, const char *says)
 
 static void check_suggestions(void)
 {
-	suggests("poisson:rate=1", "poisson:rate=1: no such file; poisson is a generator of jobs, and one of requests");
-	suggests("poison", "did you mean the generator poisson");
+	suggests("poisson:rate=1", "poisson:rate=1: no such file: expected one (poisson is a generator of jobs, and one of requests");
+	suggests("poison", "file: expected one, or perhaps the generator poisson");
 	suggests("philly-like", "philly-like is a generator of jobs");
 	suggests("zzzzzzzz:x", "no such file, and no generator zzzzzzzz (orrery trace list shows all)");
 	suggests("zzzzzzzz", NULL);

@@ -129,21 +129,21 @@ static void errors(void)
 {
 	same_text(error_of("tiresias", "job_id,num_gpu,submit_time,duration\n1,8x,0,1\n", NULL),
 		"t:2: num_gpu: expected a whole number from 0 to 1000000, found \"8x\"", "file, line, column, bounds, value found");
-	same_text(error_of("tiresias", "job_id,num_gpu,duration\n", NULL), "t:1: no column \"submit_time\"; found job_id,num_gpu,duration",
-		"a missing column is named");
+	same_text(error_of("tiresias", "job_id,num_gpu,duration\n", NULL),
+		"t:1: expected a column \"submit_time\", found job_id,num_gpu,duration", "a missing column is named");
 	same_text(error_of("tiresias", "job_id,num_gpu,submit_time,duration\n1,8,0\n", NULL), "t:2: expected 4 fields, found 3",
 		"a row of the wrong length");
-	same_text(error_of("tiresias", "", NULL), "t:1: the file is empty; expected a header line with column names", "no header");
+	same_text(error_of("tiresias", "", NULL), "t:1: the file is empty: expected a header line with column names", "no header");
 	same_text(error_of("philly", "timestamp,duration,num_gpus\n2017-02-29 00:00:00,1,1\n", NULL),
 		"t:2: timestamp: expected a time from 1970 to 2199 such as 2017-10-09 07:01:55, found "
 		"\"2017-02-29 00:00:00\"",
 		"an invalid date");
 	same_text(error_of("orrery", "submit_s,duration_s,gpu\n", NULL), "t:1: unknown column \"gpu\"; did you mean gpus",
 		"a misspelt column");
-	same_text(error_of("orrery", "submit_s,duration_s,user\n1,2,\"a\n", NULL), "t:2: the quote that opens on line 2 is not closed",
-		"an open quote");
+	same_text(error_of("orrery", "submit_s,duration_s,user\n1,2,\"a\n", NULL),
+		"t:2: the quote of line 2 does not end: expected a closing quote", "an open quote");
 	same_text(error_of("swf", "1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 9\n", NULL),
-		"t:1: expected 18 fields, found 19; extra_fields=ignore reads the first 18", "swf: more than 18 fields");
+		"t:1: expected 18 fields, found 19; extra_fields=ignore reads the first 18", "swf: too many fields: expected at most 18");
 	same_text(error_of("swf", "1 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 9\n", "extra_fields=ignore"), "", "swf: extra_fields=ignore");
 	same_text(error_of("swf", "1 0 1 -1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", "unknown_runtime=error"),
 		"t:1: run time: expected a time (unknown_runtime=error), found \"-1\"", "swf: unknown run times as errors");
@@ -151,12 +151,13 @@ static void errors(void)
 		"t:1: unknown trace format: expected a file of a format in 'orrery trace list' or --format, found \"some,thing\"",
 		"an unknown format");
 	same_text(error_of("phily", "", NULL),
-		"no trace format \"phily\"; there are flow, philly, muri, tiresias, openb, openb-nodes, "
+		"no trace format \"phily\": expected one of flow, philly, muri, tiresias, openb, openb-nodes, "
 		"orrery, azure-llm, mooncake, burstgpt, splitwise, vidur, requests, bamboo, gcp-polls, parcae-counts, step-curve, "
 		"parcae-segment, skypilot, availability, prices, gavel, swf, auto",
 		"formats are listed");
 	same_text(error_of("openb-nodes", "sn,cpu_milli,memory_mib,gpu,model\nn,1,1,1,T4\n", NULL),
-		"t:1: format openb-nodes holds nodes, not jobs: give it to --cluster", "a list of nodes is refused as a trace of jobs");
+		"t:1: format openb-nodes contains nodes: expected jobs: give it to --cluster",
+		"a list of nodes is refused as a trace of jobs");
 	ok(!jobset_load("poisson:rat=1", NULL, NULL, 1, &err), "a generator's parameters are checked");
 	same_text(err.text, "generator poisson: no parameter \"rat\"; did you mean rate", "the error names the nearest parameter");
 }

@@ -74,25 +74,24 @@ static void test_refusals(void)
 		{ JOBS(", 'policy_timeout': 0"), "scenario: $.policy_timeout: expected a number from 0.1 to 1000000000, found \"0\"" },
 		{ JOBS(", 'jobs': 3"), "scenario: $.jobs: expected an object" },
 		{ JOBS(", 'jobs': {'gantt': []}"), "scenario: $.jobs.gantt: expected a string, a number, true or false" },
-		{ "{'trace': 'poisson:rate=0.5,n=10'" FIFO "}", "scenario: no cluster is named (--cluster 64x8:v100, or a file)" },
-		{ THREE(""), "no policy is named (--policy fifo,fjf; orrery policy list shows all)" },
-		{ THREE(", 'policies': []"), "no policy is named (--policy fifo,fjf; orrery policy list shows all)" },
+		{ "{'trace': 'poisson:rate=0.5,n=10'" FIFO "}", "scenario: expected a cluster (--cluster 64x8:v100, or a file)" },
+		{ THREE(""), "expected a policy (--policy fifo,fjf; orrery policy list shows all)" },
+		{ THREE(", 'policies': []"), "expected a policy (--policy fifo,fjf; orrery policy list shows all)" },
 		{ THREE(", 'policies': [7]"), "scenario: $.policies[0]: expected a name or an object" },
 		{ THREE(", 'policies': ['fifo', []]"), "scenario: $.policies[1]: expected a name or an object" },
 		{ THREE(", 'policies': ['fifo', {'policy': 'las', 'labelo': 'x'}]"),
-			"scenario: $.policies[1]: unknown key \"labelo\"; known are policy, label, set" },
-		{ THREE(", 'policies': ['fifo', 'fifo']"),
-			"two policies have the label \"fifo\": write fifo@LABEL to relabel one of them" },
+			"scenario: $.policies[1]: unknown key \"labelo\": expected policy, label or set" },
+		{ THREE(", 'policies': ['fifo', 'fifo']"), "two policies have the label \"fifo\": expected fifo@LABEL for one of them" },
 		{ THREE(", 'policies': ['fifo@a', 'las', 'sjf@a']"),
-			"two policies have the label \"a\": write sjf@LABEL to relabel one of them" },
+			"two policies have the label \"a\": expected sjf@LABEL for one of them" },
 		{ THREE(", 'policies': ['fifi']"),
 			"no policy \"fifi\"; did you mean fifo (orrery policy list shows all; a plugin is named by its file)" },
 		{ THREE(", 'policies': ['zzzzzzzzzz']"),
 			"no policy \"zzzzzzzzzz\"; orrery policy list shows all; a plugin is named by its file" },
 		{ THREE(", 'policies': ['on-demand']"), "policy on-demand: is a spot policy (for orrery spot): expected a jobs policy" },
 		{ THREE(", 'policies': [{'policy': 'las', 'set': 3}]"), "scenario: $.set: expected an object" },
-		{ THREE(", 'replications': 3" FIFO), "scenario: $.replications: no input of this scenario is random: 3 replications would "
-						     "be 3 equal runs; --resample day draws days of the trace" },
+		{ THREE(", 'replications': 3" FIFO), "scenario: $.replications: no input is random, so 3 replications would be 3 equal "
+						     "runs: expected 1, or --resample day, which draws days of the trace" },
 		{ THREE(", 'resample': 'often'" FIFO),
 			"scenario: $.resample: expected day, hour or a time above 0 such as 6h, found \"often\"" },
 		{ THREE(", 'resample': 0" FIFO), "scenario: $.resample: expected day, hour or a time above 0 such as 6h, found \"0\"" },
@@ -102,19 +101,20 @@ static void test_refusals(void)
 		{ THREE(", 'failures': {'mtbf': '9h', 'mttr': 0}" FIFO), "failures: mttr: expected a time above 0" },
 		{ THREE(", 'failures': {'mtbf': '9h', 'types': 'a100'}" FIFO), "failures: types: the cluster has no GPUs of type a100" },
 		{ THREE(", 'failures': {'types': 'v100'}" FIFO), "failures: types: v100: expected together with mtbf" },
-		{ THREE(", 'capacity': {}" FIFO), "capacity: no trace of instances is named (capacity.trace: a file or a generator)" },
+		{ THREE(", 'capacity': {}" FIFO), "capacity: expected capacity.trace, a file or a generator of instances" },
 		{ THREE(", 'failures': {'mtbf': '9h'}, 'capacity': {'trace': 'hazard:p=0.1'}" FIFO),
-			"capacity and failures exclude each other: lent nodes change by capacity.trace alone" },
+			"capacity and failures exclude each other: expected one of them" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1', 'options': 'a'}" FIFO),
 			"capacity.options: expected NAME=VALUE,NAME=VALUE.., found \"a\"" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1', 'options': 'a=1,=2'}" FIFO),
 			"capacity.options: expected NAME=VALUE,NAME=VALUE.., found \"=2\"" },
 		{ THREE(", 'capacity': {'trace': 'price:zones=z,length=1d'}" FIFO),
-			"capacity.trace: price:zones=z,length=1d: has no instances (a series of prices is capacity.prices)" },
+			"capacity.trace: price:zones=z,length=1d: has no instances: expected a trace of instances (prices belong to "
+			"capacity.prices)" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1,length=4h', 'prices': 'hazard:p=0.1,length=4h'}" FIFO),
-			"capacity.prices: hazard:p=0.1,length=4h: has no prices" },
+			"capacity.prices: hazard:p=0.1,length=4h: has no prices: expected rows of time_s,zone,type,usd_per_hour" },
 		{ THREE(", 'capacity': {'trace': 'hazard:p=0.1,length=0', 'repeat': true}" FIFO),
-			"capacity.repeat: hazard:p=0.1,length=0: has no end, so it cannot repeat" },
+			"capacity.repeat: hazard:p=0.1,length=0: has no end: expected a file with an end and a length" },
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct orr_error err;
@@ -169,7 +169,7 @@ static void test_values(void)
 	struct world_output o = { .quiet = true, .threads = 1, .extra = extra, .n_extras = 1 };
 	cJSON *json = parsed(JOBS(""));
 	ok(!scenario_open(json, &o, &err), "a flag of no world is refused");
-	same_text(err.text, "--lost: is an option of orrery run", "with where it belongs");
+	same_text(err.text, "--lost: unknown here: expected orrery run", "with where it belongs");
 	cJSON_Delete(json);
 	ok(world_threads(&(struct world_output){ .threads = 3 }) == 3 && world_threads(&quiet) == 1 &&
 			world_threads(&(struct world_output){ .threads = 0 }) >= 1 &&
@@ -325,7 +325,7 @@ static void test_capacity(void)
 	cJSON *o = parsed(many);
 	struct inputs_capacity y = { 0 };
 	ok(inputs_capacity(o, c, 1, false, &y, &err) == ORR_EINPUT, "65 options are too many");
-	same_text(err.text, "capacity.options: more than 64 options", "by one");
+	same_text(err.text, "capacity.options: too many options: expected at most 64", "by one");
 	inputs_capacity_free(&y);
 	cJSON_Delete(o);
 	o = parsed("{'capacity': {'trace': 'hazard:p=0.1,length=4h', 'prices': 'price:zones=z,length=1d', 'repeat': true, "
@@ -396,8 +396,7 @@ static void test_speeds(void)
 	struct cluster *c = cluster_load("2x4:v100,4x8:mygpu:speed=1.5", &err);
 	ok(c && !gpu_types_check(c, NULL, NULL, "", &err), "a type with a speed need be no device: %s", err.text);
 	ok(c && gpu_types_refuse_speeds(c, "serve", &err) == ORR_EINPUT, "but is refused where no durations are recorded");
-	same_text(err.text,
-		"cluster: speed= of GPU type \"mygpu\": applies to recorded jobs only: orrery serve expects a device or no type",
+	same_text(err.text, "cluster: GPU type \"mygpu\": speed= applies to recorded jobs only: orrery serve expects a device, or no type",
 		"with the reason");
 	cluster_free(c);
 }
