@@ -26,13 +26,13 @@ refuse() {
   is "$rc" "$status" "db $* exits with $status"
   like "$text" "$pattern" 'the message gives the reason'
 }
-refuse 2 'no run 9; .orrery db runs. lists' export "$work/a.db" --run 9 --out "$work/x"
+refuse 2 'no run 9: expected a run that .orrery db runs. lists' export "$work/a.db" --run 9 --out "$work/x"
 refuse 2 'expected --run N and --out DIR' export "$work/a.db"
 refuse 2 'expected a whole number' export "$work/a.db" --run 1x --out "$work/x"
 refuse 2 'No such file' digest "$work/none.db"
 refuse 2 'did you mean digest' digset "$work/a.db"
 refuse 2 'expected a verb and a file' digest
-refuse 2 'unknown or incomplete option' runs "$work/a.db" --frob
+refuse 2 'unknown option or missing value' runs "$work/a.db" --frob
 echo 'job_id,gpus' >"$work/trace.csv"
 refuse 2 'not a database of orrery' runs "$work/trace.csv"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/x" ]; ok $? 'a refused command makes nothing'

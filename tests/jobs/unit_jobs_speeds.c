@@ -159,9 +159,8 @@ int main(void)
 	test_class();
 	test_draws();
 	refused("1x1:v100", "v10", "auto", "jobs.reference_type: no device \"v10\"");
-	refused("1x1:gpu", "v100", "auto",
-		"jobs.reference_type=v100: the speed of GPU type \"gpu\" relative to it is unknown (it names no device)");
-	refused("1x1:v100,1x1:banana", "v100", "auto", "the speed of GPU type \"banana\" relative to it is unknown");
+	refused("1x1:gpu", "v100", "auto", "jobs.reference_type=v100: the speed of GPU type \"gpu\" relative to the reference is unknown");
+	refused("1x1:v100,1x1:banana", "v100", "auto", "the speed of GPU type \"banana\" relative to the reference is unknown");
 	refused("1x1:k80", "v100", "no-such-profile", "no-such-profile");
 	return done();
 }

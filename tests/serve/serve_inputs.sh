@@ -59,7 +59,7 @@ like "$("$orrery" policy show splitwise)" '^roles: runs prompts on prefill repli
 if command -v "${CC%% *}" >/dev/null; then
   "$orrery" policy new mine --kind serve >/dev/null
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o mine.so mine.c
-  like "$(roles prefill decode ./mine.so)" 'policy mine: treats all replicas alike' "a plugin that does not distinguish roles is refused"
+  like "$(roles prefill decode ./mine.so)" 'policy mine: treats all replicas equally' "a plugin that does not distinguish roles is refused"
   sed 's/^ORR_POLICY_SERVE(\(.*\), params, ops);/ORR_POLICY_SERVE_FLAGS(\1, ORR_SERVE_ROLES, params, ops);/' mine.c >aware.c
   $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o aware.so aware.c
   said=$(roles prefill decode ./aware.so)

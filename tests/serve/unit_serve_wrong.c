@@ -452,7 +452,7 @@ static void test_refused(void)
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });
 	script.models = TABLES;
 	const char *said = script_error(NULL, "arrival_s,model\n0,aa\n", NULL);
-	ok(strstr(said, ":2: model aa is not served; did you mean a?: expected a served model, or serve.any_model=true") != NULL,
+	ok(strstr(said, ":2: model aa is not served; did you mean a: expected a served model, or serve.any_model=true") != NULL,
 		"a model that is not served is an error");
 	printf("# %s\n", said);
 	script_set((struct script){ .arrive = script_push, .schedule = start_all });

@@ -203,17 +203,13 @@ static void break_one(struct orr_spot *w, int64_t s)
 static void test_check(void)
 {
 	static const char *const expected[] = { "check: instance-seconds", "check: USD", "check: instance-seconds", "check: USD",
-		("check: instance-seconds: expected equal values, found 15.000000001 in the accounts, 15.000000000 as the sum of "
-		 "lifetimes, "
-		 "15.000000001 as the integral of live instances"),
-		"check: USD", "check: USD", "check: instance-seconds", "check: USD", "check: instance-seconds", "check: instance-seconds",
-		"check: USD", "check: 0 instances in role 0: expected the counter's value, 1",
-		"check: 2 instances in role 1: expected the counter's value, 2",
+		"check: instance-seconds: expected equal values, found 15.000000001 in the accounts, 15.000000000", "check: USD",
+		"check: USD", "check: instance-seconds", "check: USD", "check: instance-seconds", "check: instance-seconds", "check: USD",
+		"check: 0 instances in role 0: expected the counter's value, 1", "check: 2 instances in role 1",
 		"check: the total price is incorrect: expected the sum of the prices", "check: 1 stages have owners",
 		"check: 1 stages have owners", "0 have no owner: expected the counter's value, 1",
 		"check: it owns 1 stages: expected none in state 3", "check: it owns 1 stages: expected none in state 2",
-		"check: 5 steps are done: expected the sum of 6 committed",
-		"check: 0 stages have owners, instances own 1: expected equal numbers; 1 have no owner: expected the counter's value, 1",
+		"check: 5 steps are done: expected the sum of 6 committed", "check: 0 stages have owners, instances own 1",
 		"0 have no owner: expected the counter's value, 1" };
 	reset();
 	every_s = 5;
@@ -378,14 +374,12 @@ static void test_actions(void)
 	static const char *const expected[] = { "orr_steps_run(): NULL: expected a struct orr_steps", "a step of 0 ns",
 		"a step of 2305843009213693952 ns", "redundant is -0.01", "redundant is 1.01", "-1 samples", "1e+18 samples",
 		"-1 bytes of egress", "1e+18 bytes of egress", "orr_layout(): 4097 x 4097 stages: expected at most 16777216",
-		"orr_own(): stage 1 of pipeline 0: expected one of the layout's 1 x 1",
-		"orr_own(): pipeline 0 was dropped: expected a pipeline of the layout", "orr_disown(): stage 0 of pipeline 0 has no owner",
+		"orr_own(): stage 1 of pipeline 0", "orr_own(): pipeline 0 was dropped", "orr_disown(): stage 0 of pipeline 0 has no owner",
 		"orr_drop_pipeline(): stage 0 of", "orr_pause_as(0): expected", "orr_pause_as(6): expected",
-		"orr_egress(): expected 0 to 1e30 bytes, found -1", "orr_egress(): expected 0 to 1e30 bytes, found 1e+30",
-		"orr_steps_pace(): 0 ns", "orr_steps_pace(): 2305843009213693952 ns",
-		"orr_commit(): 1 steps: expected at most 0, the steps that are not committed",
-		"orr_lose(): 1 steps: expected at most 0, the steps that are not committed (orr_steps_are_provisional() was not called)",
-		"s: expected a time from now on", "orr_steps_stretch(): by -1 ns", "orr_steps_samples(): -1", "orr_steps_samples(): 1e+18",
+		"orr_egress(): expected 0 to 1e30 bytes, found -1", "orr_egress(): expected 0 to 1e30 bytes", "orr_steps_pace(): 0 ns",
+		"orr_steps_pace(): 2305843009213693952 ns", "orr_commit(): 1 steps: expected at most 0",
+		"orr_lose(): 1 steps: expected at most 0 (orr_steps_are_provisional() was not called)", "s: expected a time from now on",
+		"orr_steps_stretch(): by -1 ns", "orr_steps_samples(): -1", "orr_steps_samples(): 1e+18",
 		"orr_layout() while a step is in flight", "orr_own(): stage 0 of pipeline 0 has an owner, a",
 		"orr_release(): the handle is 0: expected an instance" };
 	reset();

@@ -26,7 +26,7 @@ while IFS='|' read -r how expected options; do
   said=$(step "$how" --db "$work/runs.db" --fresh $options)
   like "$? $said" "^$expected" "$how"
 done <<'EOT'
-null_map|1 orrery: policy step-hostile: orr_step_lanes: a pointer is NULL
+null_map|1 orrery: policy step-hostile: orr_step_lanes: the map is NULL
 lanes_overlap|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 1 is in the map twice
 lanes_nowhere|1 orrery: policy step-hostile: orr_step_lanes: lane 1, position 0: GPU 4000000000 is unknown
 lanes_too_many|1 orrery: policy step-hostile: orr_step_lanes: 4294967295 lanes of 4294967295 positions: expected at most 4 GPUs, those of the cluster

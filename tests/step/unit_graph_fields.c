@@ -292,7 +292,7 @@ static void test_partitions(void)
 	partitions(true, "{\"partitions\":[[[0,3]]]}", 3, "p.json: $.partitions[0][0][1]: expected a whole number from 0 to 2, found 3");
 	partitions(true, "{\"partitions\":[[]]}", 1, "p.json: $.partitions[0]: has 0 of the 1 workers: expected worker 0 as well");
 	partitions(true, "{\"partitions\":{}}", 1, "p.json: $.partitions: expected a list of partitions, found an object");
-	partitions(true, "{\"partitions\":[[[0]]],\"x\" 1}", 1, "p.json:1:27: not valid JSON");
+	partitions(true, "{\"partitions\":[[[0]]],\"x\" 1}", 1, "p.json:1:27: invalid JSON: expected an object");
 	partitions(true, "{\"partitions\":[[[0]]],\"title\":true}", 1,
 		"p.json: $.title: expected a string of 1 to 200 bytes on one line, found a boolean");
 }

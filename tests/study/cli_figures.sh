@@ -46,7 +46,7 @@ refused() {
 refused <<'EOT'
 s/"axes"/"axis"/|2 orrery: ./bad/figures.json: \$: unknown key "axis"; did you mean axes
 s/"rho": \[.*\]/"rho": []/|2 orrery: ./bad/figures.json: \$.axes.rho: expected a list of values
-s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: axes: expected names of $.axes, found "tho"
+s/"axes": \["rho"\]/"axes": ["tho"]/|2 orrery: ./bad/figures.json: \$.runs.md1: axes: expected names of \$.axes, found "tho"
 s/queue.json/gone.json/|2 orrery: ./bad/gone.json: No such file
 s/rho \* mu}/rho * nu}/|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: expression "rho \* nu": unknown name at "nu"
 s/"trace": /"tracy": /|2 orrery: ./bad/figures.json: \$.runs.md1\[rho=0.3\]: unknown key "tracy"; did you mean trace

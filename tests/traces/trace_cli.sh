@@ -86,7 +86,7 @@ bad 'trace format swf: no parameter "extra_field"; did you mean extra_fields' in
 bad 'trace info: unknown or incomplete option "--jsn"; did you mean --json' info --jsn jobs.csv
 bad 'trace: no verb "inf"; did you mean info' inf jobs.csv
 bad '--gpus: expected a count or a range like 1-8, found "8-1"' slice jobs.csv --gpus 8-1
-bad 'trace convert: writes all rows: expected '"'orrery trace slice'"' to select some' convert jobs.csv --count 1
+bad 'trace convert: writes all rows: expected '"'orrery trace slice'"' for a selection' convert jobs.csv --count 1
 bad 'cannot write format "philly": expected orrery, tiresias, swf, requests or availability' convert jobs.csv --to philly
 bad 'trace synth: no model "poison"; did you mean poisson' synth poison
 bad 'poisson:n=0: has no end: expected the option n' synth poisson:n=0

@@ -345,7 +345,7 @@ static void test_refusals(void)
 		"operator \"d\" is the second choose of one explore");
 	refused("{\"operators\":[" FAN
 		",{\"name\":\"s\",\"inputs\":[\"e\"],\"work_s\":1},{\"name\":\"c\",\"inputs\":[\"b\"],\"choose\":{}}]}",
-		"operator \"s\" is read by no operator of its branch");
+		"operator \"s\" has no reader in its branch");
 	refused("{\"operators\":[" FAN ",{\"name\":\"c\",\"inputs\":[\"b\"],\"choose\":{}},{\"name\":\"g\",\"explore\":2},{\"name\":\"x\","
 		"\"inputs\":[\"g\",\"b\"],\"work_s\":1}]}",
 		"operator \"x\" reads branches of two explores");
