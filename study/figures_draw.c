@@ -280,10 +280,10 @@ static int add_chart(struct book *b, void *ctx, struct orr_error *err)
 	if (!is_spans && (!kind || !kind_named(kind, &d->chart.kind)))
 		return book_fail(b, d->where, err, "kind: expected lines, bars, stacked, timeline, spans or cdf");
 	char *file = book_text(b, name, d->where, err);
-	int rc = !file ? ORR_EINPUT
-		 : is_file_name(file)
-			 ? ORR_OK
-			 : book_fail(b, d->where, err, "name: \"%.60s\" is no file name of letters, digits and . _ + = -", file);
+	int rc = !file                ? ORR_EINPUT
+		 : is_file_name(file) ? ORR_OK
+				      : book_fail(b, d->where, err,
+						"name: expected a file name of letters, digits and . _ + = -, found \"%.60s\"", file);
 	if (!rc)
 		rc = is_spans ? book_spans(b, d->json, d->where, file, d->out_dir, d->no_figures ? NULL : d->album, err)
 			      : draw(b, d, file, err);

@@ -63,7 +63,7 @@ static void accepted(struct orr_update u, uint32_t n_group, const char *what)
 
 static void refusals(void)
 {
-	refused((struct orr_update){ .kind = (enum orr_update_kind)(ORR_WEIGHT_GRADIENT + 1) }, 1, "update of kind 17");
+	refused((struct orr_update){ .kind = (enum orr_update_kind)17 }, 1, "update of kind 17: expected a known kind");
 	refused((struct orr_update){ .kind = ORR_GRADIENT, .slices = 2 }, 1,
 		"gradient (device 3, slice 0 of 2, scale 0): does not support slices");
 	refused((struct orr_update){ .kind = ORR_ACCUMULATE, .slices = 2 }, 1,
