@@ -246,8 +246,8 @@ static int get_memory(const struct reader *r)
 static int get_table(const struct reader *r)
 {
 	static const char *const keys[] = { "name", "title", "source", "kind", "exit_points", "load_ms", "weight_bytes", "slo_ms",
-		"between", "noise", "batch", "length", "latency_ms", "memory", "memory_unit_bytes", "input_bytes",
-		"output_bytes", "utilisation", "occupancy", NULL },
+		"between", "noise", "batch", "length", "latency_ms", "memory", "memory_unit_bytes", "input_bytes", "output_bytes",
+		"utilisation", "occupancy", NULL },
 				 *const betweens[] = { "refuse", "up", "linear", NULL }, *const noises[] = { "exact", "exponential", NULL };
 	struct served *m = r->m;
 	int between = SERVED_REFUSE, noise = SERVED_EXACT;

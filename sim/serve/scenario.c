@@ -61,18 +61,17 @@ static void split_models(cJSON *o)
 /* Rejoins the dimensions of networks, which commas separate too: "vit:width=384", "image=192". */
 static void join_dimensions(cJSON *list)
 {
-	for (cJSON *v = list ? list->child : NULL; v && v->next;) {
-		const char *name = cJSON_GetStringValue(v), *next = cJSON_GetStringValue(v->next);
-		bool is_dimension = name && next && strchr(name, ':') && strchr(next, '=') && !memchr(next, ':', strcspn(next, "="));
-		if (!is_dimension) {
-			v = v->next;
+	for (cJSON *v = list ? list->child : NULL, *after; v; v = after) {
+		after = v->next;
+		const char *name = cJSON_GetStringValue(v), *next = after ? cJSON_GetStringValue(after) : NULL;
+		if (!name || !next || !strchr(name, ':') || !strchr(next, '=') || memchr(next, ':', strcspn(next, "=")))
 			continue;
-		}
 		struct sbuf b = { 0 };
 		sbuf_printf(&b, "%s,%s", name, next);
 		cJSON_SetValuestring(v, sbuf_text(&b));
 		sbuf_free(&b);
-		cJSON_Delete(cJSON_DetachItemViaPointer(list, v->next));
+		cJSON_Delete(cJSON_DetachItemViaPointer(list, after));
+		after = v; /* more dimensions may follow */
 	}
 }
 
