@@ -313,19 +313,19 @@ static void mistakes(void)
 	static const struct {
 		void (*create)(struct orr_step *s), (*build)(struct orr_step *s), (*ended)(struct orr_step *s, orr_op op);
 		const char *message;
-	} wrong[] = { { twice, nothing, NULL, "orr_functions: expected one call, in create()" },
-		{ null_functions, nothing, NULL, "orr_functions: expected one call, in create()" },
+	} wrong[] = { { twice, nothing, NULL, "orr_functions: expected one call in create()" },
+		{ null_functions, nothing, NULL, "orr_functions: expected one call in create()" },
 		{ nameless, nothing, NULL, "orr_endpoint_name: endpoint 1: expected an endpoint below 6 and a name" },
 		{ name_nothing, nothing, NULL, "orr_endpoint_name: endpoint 99: expected an endpoint below 6 and a name" },
 		{ NULL, name_late, NULL, "orr_endpoint_name: allowed in create() only" },
-		{ NULL, functions_late, NULL, "orr_functions: expected one call, in create()" },
+		{ NULL, functions_late, NULL, "orr_functions: expected one call in create()" },
 		{ NULL, money_late, NULL, "orr_step_money: allowed in create() only" },
 		{ NULL, invoke_gpu, NULL, "orr_invoke: endpoint 0: expected a function, 4..5" },
 		{ NULL, return_of_gpu, NULL, "orr_returns: endpoint 0: expected a function, 4..5" },
 		{ NULL, return_twice, NULL, "orr_returns: op 2: expected an op without an invocation, called once" },
 		{ NULL, never_returns, NULL,
 			"function 4 runs an invocation at the end of the run: expected orr_returns() for each orr_invoke()" },
-		{ NULL, never_invoked, NULL, "orr_returns: function 4 runs no invocation: expected orr_invoke() before" },
+		{ NULL, never_invoked, NULL, "orr_returns: function 4 has no running invocation: expected orr_invoke() before" },
 		{ NULL, two_at_once, NULL,
 			"orr_invoke: function 4 has been running an invocation since 0.5 s: expected orr_returns() first" },
 		{ NULL, work_idle, NULL, "at 0 s: work on function 5, which runs no invocation: expected an op after orr_invoke()" },
