@@ -136,6 +136,11 @@ static int run(const struct wish *w, struct orr_error *err)
 		return run_avail(t, w, err);
 	if (trace_kind(t) == TRACE_REQUESTS)
 		return run_requests(t, w, err);
+	if (trace_has_flows(t)) {
+		trace_close(t);
+		return orr_fail(
+			err, ORR_EINPUT, "%s: holds flows, and a row of a job has no operators: expected a trace of jobs", w->source);
+	}
 	rng_init(&c.rng, w->seed, "sample", 0);
 	c.out = writer_open(w->out, w->to ? w->to : "orrery", err);
 	if (!c.out) {

@@ -227,6 +227,11 @@ uint64_t trace_left_out(const struct trace *t)
 	return t->format->left_out ? t->format->left_out(t->state) : 0;
 }
 
+bool trace_has_flows(const struct trace *t)
+{
+	return t->format->take_flows != NULL;
+}
+
 struct flowset *trace_take_flows(struct trace *t)
 {
 	return t->format->take_flows ? t->format->take_flows(t->state) : NULL;

@@ -60,6 +60,7 @@ struct trace_fact {
 bool trace_fact(const struct trace *t, size_t index, struct trace_fact *out);
 /* Returns the number of rows that trace_next() has skipped because of options of the format. */
 uint64_t trace_left_out(const struct trace *t);
+bool trace_has_flows(const struct trace *t); /* returns whether each row is a flow */
 /* Hands over the flows of the file, after its last row; NULL: none. */
 struct flowset *trace_take_flows(struct trace *t);
 /* ---- files of requests (traces/requests.h) ---- */

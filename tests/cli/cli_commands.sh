@@ -201,6 +201,10 @@ is "$(o trace synth poisson:n=5 -o five.csv; cat err; wc -l <five.csv)" "five.cs
 6" "synth jobs"
 is "$(o trace synth poisson:n=5 --to requests | wc -l) $(o trace synth poisson:n=5 --seed 2 | cmp -s - five.csv; echo $?)" "6 1" "synth requests, and another seed"
 is "$(refused trace synth explore:f=3)" "orrery: explore:f=3: a row of a job has no operators: expected the generator itself as the trace (orrery jobs explore:f=3), or a flow in JSON (docs/howto/run-a-workflow.md)" "synth of a workflow"
+echo '{"operators":[{"name":"a","work_s":100},{"name":"b","work_s":10,"inputs":["a"]}]}' >flow.json
+is "$(refused trace convert flow.json) $(refused trace slice flow.json --count 1)" \
+  "orrery: flow.json: holds flows, and a row of a job has no operators: expected a trace of jobs orrery: flow.json: holds flows, and a row of a job has no operators: expected a trace of jobs" \
+  "a workflow in rows of jobs"
 o trace synth hazard:p=0.5,length=4h -o h.csv
 is "$(refused trace slice h.csv --count 3)" "orrery: h.csv: the rows of one instance depend on one another: expected a time range, --from and --until" "instances have no single rows"
 is "$(refused trace slice h.csv --user a)" "orrery: h.csv: holds instances, which have no queue, user or GPUs: expected a time range only" "nor users"
