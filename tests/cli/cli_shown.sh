@@ -307,7 +307,7 @@ is "$(shown calib check ./p.json --points points.csv)" "mine (made up, 2026-01-0
 3 of 4 points have a law, 1 of them lie outside its range
 error: median 4.76 %, mean 4.6 %, 90 % of them below 8.18 %" "points against the laws of a profile"
 sed -i '2,4d' points.csv
-is "$("$orrery" calib check ./p.json --points points.csv 2>&1 >/dev/null; echo $?)" "orrery: points.csv: no point has a law in mine
+is "$("$orrery" calib check ./p.json --points points.csv 2>&1 >/dev/null; echo $?)" "orrery: points.csv: no point has a law in mine: expected points of kernels that the profile describes
 2" "points without a law"
 is "$(shown calib list | awk 'NR == 1 || $1 == "k80" { print $1, $2, $3, $4, $5 }')" "profile device laws median %
 k80 k80 2 43.7 53.2" "a line of the list: errors held out"
