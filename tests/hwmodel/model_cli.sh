@@ -67,7 +67,7 @@ done
 if command -v python3 >/dev/null; then
   for kind in table llm; do
     printf '{"kind": "%s", "closed": 1, "qqqqqqqqqqqq": 1}' "$kind" | sed "$([ $kind = llm ] || echo 's/"closed": 1, //')" >"$work/keys.json"
-    said=$("$ORRERY" model show "$work/keys.json" --served 2>&1 | sed -n 's/.*known are //p')
+    said=$("$ORRERY" model show "$work/keys.json" --served 2>&1 | sed -n 's/.*expected //p')
     is "$(printf '%s\n' "$said" | tr -d ' ' | tr , '\n' | sort)" "$(python3 -c '
 import json, sys
 s = json.load(open(sys.argv[1]))
