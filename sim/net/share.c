@@ -15,7 +15,8 @@ struct flow {
 	double bytes, end_v, drained_s; /* end_v: virtual clock at its end */
 	uint32_t at;                    /* index in the heap; DRAINED or CANCELLED */
 };
-enum { DRAINED = UINT32_MAX - 1, CANCELLED = UINT32_MAX };
+#define DRAINED (UINT32_MAX - 1)
+#define CANCELLED UINT32_MAX
 
 struct key {
 	double end_v;

@@ -292,7 +292,7 @@ static int look_without_rights(void)
 	store_close(s, &err);
 	err = (struct orr_error){ 0 };
 	s = store_open(in_dir("finished.db"), NULL, &err);
-	bad |= s || err.code != ORR_EFAIL || !strstr(err.text, "not writable") ? 4 : 0;
+	bad |= s || err.code != ORR_EFAIL || !strstr(err.text, "expected a writable file") ? 4 : 0;
 	s = store_open(in_dir("new.db"), NULL, &err);
 	bad |= s || err.code != ORR_EFAIL || !strstr(err.text, "new.db") ? 8 : 0;
 	err = (struct orr_error){ 0 };

@@ -198,10 +198,11 @@ static void large_batch(void)
 static void errors(void)
 {
 	static const char *const bad[][2] = { { "zip", "expected none, topk, dgc, onebit or powersgd" },
-		{ "topk:density=2", "density: expected a number" }, { "topk:rank=2", "no key \"rank=2\"" },
+		{ "topk:density=2", "density: expected a number" }, { "topk:rank=2", "unknown key \"rank=2\"" },
 		{ "powersgd:rank=0", "rank: expected a whole number" }, { "onebit:compress_Bps=fast", "compress_Bps: expected a number" },
-		{ "topk:", "no key" }, { "dgc:warmup_iterations=x", "warmup_iterations" }, { "topk:density", "no key \"density\"" },
-		{ "powersgd:density=0.1", "no key" }, { "", "expected none" } };
+		{ "topk:", "unknown key \"\"" }, { "dgc:warmup_iterations=x", "warmup_iterations" },
+		{ "topk:density", "unknown key \"density\"" }, { "powersgd:density=0.1", "unknown key \"density=0.1\"" },
+		{ "", "expected none" } };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct compression c;
 		struct orr_error e = { 0 };

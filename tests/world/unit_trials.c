@@ -209,8 +209,9 @@ static void test_files(void)
 {
 	static const struct {
 		const char *text, *said;
-	} files[] = { { "{\"a\": 1,\n\n\"b\": }\n", "f.json:3: invalid JSON from this line on" },
-		{ "{\"a\": 1", "f.json:1: invalid JSON from this line on" }, { "{\"a\": 1} x", "f.json:1: invalid JSON from this line on" },
+	} files[] = { { "{\"a\": 1,\n\n\"b\": }\n", "f.json:3: invalid JSON from this line on: expected a JSON object" },
+		{ "{\"a\": 1", "f.json:1: invalid JSON from this line on: expected a JSON object" },
+		{ "{\"a\": 1} x", "f.json:1: invalid JSON from this line on: expected a JSON object" },
 		{ "[1]", "f.json: expected a JSON object" }, { "{\"a\":\n1}\n", "" } };
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		struct orr_error err = { 0 };
