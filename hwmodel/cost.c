@@ -133,7 +133,7 @@ static double moved_elems(const struct cost *c, const struct dnn_layer *l, enum 
 }
 
 /* Returns the bytes of a dropout. After a softmax, dropout is a kernel that reads, writes, and accesses a mask of one byte per
- * element. Fused into an addition, it accesses the mask only. */
+ * element. A dropout that is fused into an addition accesses the mask only. */
 static double dropout_bytes(const struct cost *c, const struct dnn_layer *l, enum dnn_pass pass)
 {
 	if (!c->o.dropout || l->block == DNN_NO_BLOCK || pass == DNN_BACKWARD_WEIGHT)

@@ -2,10 +2,10 @@
 /*
  * cost_laws.h - the laws of a profile that time each pass over each layer
  *
- * Part of cost.c. Laws are looked up once. Law number 0: the profile has no law, so the data sheet's roofline applies. With
- * sample k > 0 the parameters of every law are drawn from their covariance, and each call shape gets one residual from the
- * law's spread. The draws depend on (seed, law, k), the residuals also on the shape, so compared runs share them (common random
- * numbers). docs/models/devices.md, "Times by profiles".
+ * Used by cost.c only. Laws are looked up once. Law number 0: the profile has no law, so the data sheet's roofline applies. With
+ * sample k > 0 the parameters of every law are drawn from their covariance, and each call shape gets one residual from the law's
+ * spread. The draws depend on (seed, law, k), the residuals also on the shape, so compared runs share them (common random numbers).
+ * docs/models/devices.md, "Times by profiles".
  */
 #ifndef ORR_HWMODEL_COST_LAWS_H
 #define ORR_HWMODEL_COST_LAWS_H

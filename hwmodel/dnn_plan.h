@@ -112,7 +112,7 @@ struct attention {
 };
 /* Adds scores, softmax and context. The caller must have added q, k and v. */
 struct act op_attention(struct plan *p, const struct attention *a);
-enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* silu: gated, with two up-projections (Llama) */
+enum op_mlp { OP_MLP_GELU, OP_MLP_RELU, OP_MLP_SILU }; /* activation silu: a gated MLP with two up-projections (Llama) */
 struct act op_mlp(struct plan *p, struct act x, double ffn, enum op_mlp kind, bool bias);
 
 /* ---- recommenders (dnn_recommend.c) ---- */

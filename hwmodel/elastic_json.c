@@ -381,7 +381,7 @@ static int get_on_demand(const struct reader *r, const cJSON *v)
 
 /* ---- the file ---- */
 
-/* Reads the step times: exactly one of points, work and step, or only curves. */
+/* Reads the step times: the file has exactly one of the keys points, work and step, or only curves. */
 static int get_times(const struct reader *r)
 {
 	static const struct {

@@ -138,8 +138,8 @@ double law_time_drawn(const struct law *l, const double *z, double e, double flo
 
 /* ---- choice of the law ---- */
 
-/* Returns how well `has` matches `asked`: 3 if they are equal, 2 if `has` covers all values, 0 if they do not match. If nothing is asked
- * and is_any_good is true, any other value matches with 1. */
+/* Returns how well `has` matches `asked`: 3 if they are equal, 2 if `has` covers all values, 0 if they do not match. If `asked` is
+ * empty and is_any_good is true, any other value matches with 1. */
 static int match(const char *has, const char *asked, bool is_any_good)
 {
 	if (!strcasecmp(has, asked))
@@ -198,7 +198,7 @@ const struct law *profile_collective_at(
 		if (strcasecmp(l->family, "collective") || strcasecmp(l->op, op) || l->nodes != nodes || (ranks > 0 && l->ranks != ranks) ||
 			!is_on_fabric(l, fabric))
 			continue;
-		/* The factor gives precedence to laws that were measured at this size. */
+		/* The factor gives precedence to laws whose measurements include this size. */
 		double range = l->to[2] / l->from[2] * (law_covers(l, size) ? 1e30 : 1);
 		if (!best || range > widest) {
 			best = l;

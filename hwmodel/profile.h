@@ -75,7 +75,7 @@ const char *profile_for_device(const char *device);
 
 /* Returns the median relative error (held out if known), averaged over the laws with their points as weights. NAN: not stated. */
 double profile_error(const struct profile *p);
-/* Returns the same average of the mean relative errors. A few bad shapes raise them above the medians. */
+/* Returns the same average of the mean relative errors. A few shapes with large errors raise the means above the medians. */
 double profile_mean_error(const struct profile *p);
 /* Returns the source of times for reports: "v100 (DeepBench .., 2019; median error 9 %, mean 14 %)". The caller frees it. */
 char *profile_summary(const struct profile *p);

@@ -141,10 +141,11 @@ struct served_engine {
 const struct served_engine *served_engine(size_t i);
 #define SERVED_ENGINES "ideal|tensorrt-llm|lmdeploy"
 
-/* Makes the table of a DNN (m->network) for a place: a copy of m with latencies and the source of the times. Fails if the model does not
- * fit the place. The result refers to nothing of m or p. */
+/* Makes the table of a DNN (m->network) for a place: a copy of m with latencies and the source of the times. Fails if the model does
+ * not fit the place. The result does not depend on the lifetime of m and p. */
 struct served *served_placed(const struct served *m, const struct served_place *p, struct orr_error *err);
-/* Returns the seconds for which a batch keeps the replica from the next one: the latency or, of several pipeline stages, the busiest one.
+/* Returns the seconds after which the replica can take the next batch: the latency or, with several pipeline stages, the time of the
+ * busiest stage.
  */
 double served_stage(const struct served *m, uint32_t samples, uint32_t length);
 /* Returns the bytes of a batch of a known size that leave nodes, summed over nodes. */

@@ -106,7 +106,7 @@ struct list {
 	uint32_t n;
 };
 
-/* Bounds of list elements: low (exclusive if is_above) to high. */
+/* Bounds of list elements: from low (exclusive if is_above) to high. */
 struct bounds {
 	double low, high;
 	bool is_above, is_whole, is_ascending;

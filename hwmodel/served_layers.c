@@ -359,7 +359,7 @@ static void find_attention(struct served_layers *x)
 static char *describe(const struct served_layers *x)
 {
 	struct sbuf s = { 0 };
-	static const char update[] = "; the data sheet's roofline for update"; /* serving has no updates */
+	static const char update[] = "; the data sheet's roofline for update"; /* removed from the source, because serving has no updates */
 	const char *source = cost_source(x->cost, 1);
 	size_t n = strlen(source), cut = sizeof update - 1;
 	if (n > cut && !strcmp(source + n - cut, update))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The profile is a treap of its points by time (Seidel and Aragon, "Randomized Search Trees", Algorithmica 16, 1996).
- * Priorities are hashes of the nodes' numbers. A node stores the change of the capacity at its time; for its subtree, it stores
- * the sum of the changes and the least and greatest prefix sum. A reservation over [from, to) is therefore two changes. A
- * search skips the subtrees in which all points have room for the job, or none has.
+ * The profile is a treap of its points by time (Seidel and Aragon, "Randomized Search Trees", Algorithmica 16, 1996). Priorities are
+ * hashes of the nodes' numbers. A node stores the change of the capacity at its time; for its subtree, it stores the sum of the
+ * changes and the least and greatest prefix sum. A reservation over [from, to) is therefore two changes. A search skips a subtree if
+ * all of its points have room for the job, or if none of them has room.
  *
  * Node 0 represents an empty subtree. The change of the first point is the capacity.
  */

@@ -4,10 +4,10 @@
  * Resource Fairness: Fair Allocation of Multiple Resource Types", NSDI 2011), Algorithm 1: progressive filling. While there is
  * room, the user with the least dominant share starts its next job. Running jobs are never stopped.
  *
- * A user's dominant share is the largest of its shares of the cluster's GPUs, CPUs and memory; a resource that the cluster does
- * not limit is ignored. GPUs of all types have equal weight. The user is that of the trace; without one, the job's queue;
- * without both, each job is a separate user. A user's jobs start in order of submission; among equal shares the job submitted
- * first is first.
+ * A user's dominant share is the largest of its shares of the cluster's GPUs, CPUs and memory; a resource that the cluster does not
+ * limit is ignored. GPUs of all types have equal weight. The user is that of the trace; without one, the job's queue; without both,
+ * each job is a separate user. A user's jobs start in order of submission; among equal shares, the job submitted first has
+ * precedence.
  *
  * when_full=wait: Algorithm 1 as published: all users wait if the next job of the user with the least share does not fit.
  * when_full=skip: the next jobs of the other users are then tried in order of share.

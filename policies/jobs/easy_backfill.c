@@ -4,10 +4,10 @@
  * and Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in
  * Scheduling the IBM SP2 with Backfilling", IEEE TPDS 12(6), 2001).
  *
- * Jobs start in order of submission. If the head of the queue does not fit, the estimated ends of running jobs give its shadow
- * time: the time at which enough GPUs of one of its types are free. The extra GPUs are those of that type that it leaves free
- * then. A later job starts if it fits now and meets one of three conditions: it ends before the shadow time, it needs at most
- * the extra GPUs (CPUs, memory), or it runs on another GPU type.
+ * Jobs start in order of submission. If the head of the queue does not fit, the estimated ends of running jobs give its shadow time:
+ * the time at which enough GPUs of one of its types are free. The extra GPUs are the GPUs of that type that remain free when the
+ * head has started at the shadow time. A later job starts if it fits now and meets one of three conditions: it ends before the
+ * shadow time, it needs at most the extra GPUs (CPUs, memory), or it runs on another GPU type.
  *
  * Room is counted by type (backfill.h). If the count has room for the head but the placement does not, the shadow time is the
  * next estimated end of a running job.

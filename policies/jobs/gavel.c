@@ -103,7 +103,7 @@ static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_
 
 /* ---- members ---- */
 
-/* Returns the member with that job number, or NULL; members are in ascending order of it. */
+/* Returns the member with that job number, or NULL; members are in ascending order of job number. */
 static struct gavel_member *find(struct gavel *g, uint64_t number)
 {
 	size_t low = 0, high = g->n;

@@ -2,9 +2,9 @@
 /*
  * Shuffles the GPU types in each round like Python's random.shuffle(), as the published simulator of Gavel does.
  *
- * The generator is the Mersenne Twister MT19937 (Matsumoto, Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the
- * seeding init_by_array() of its authors' program mt19937ar.c, as Python seeds it with an integer below 2^32. To draw a number
- * below n, a draw takes as many of the highest bits of an output as n has, and is repeated until it is below n.
+ * The generator is the Mersenne Twister MT19937 (Matsumoto, Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) with the seeding
+ * init_by_array() of its authors' program mt19937ar.c, as Python seeds it with an integer below 2^32. To draw a number below n,
+ * where n has b bits, the highest b bits of an output are taken. The draw is repeated until the result is below n.
  */
 #include "gavel.h"
 

@@ -7,11 +7,11 @@
  * The distribution is either given or that of the service of completed jobs. Before the first completion all indices are equal
  * (first come, first served). The distribution is updated whenever the number of completions has increased by a twentieth.
  *
- * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. In a
- * level the index is that of its lower edge, over all D that reach at least its upper edge, because the next update is at that
- * edge or later. So a job changes its index O(log of its service) times, and a distribution of samples has no spikes just
- * before each sample. delta > 0: D is fixed, as in Tiresias. Among equal indices, the job that reached the index first is
- * first. To bound the cost, changes of levels cause at most one pass per `interval`; arrivals and ends always cause a pass.
+ * A job's index is updated when the job enters a level of service: below `quantum`, then `steps` levels per doubling. The index of a
+ * level is computed at its lower edge, over all D that reach at least its upper edge, because the next update is at that edge or
+ * later. So the index of a job changes O(log of its service) times. The index of an empirical distribution also has no spike just
+ * before each sample. delta > 0: D is fixed, as in Tiresias. Among equal indices, the job that reached its index first has
+ * precedence. To bound the cost, changes of levels cause at most one pass per `interval`; arrivals and ends always cause a pass.
  *
  * A job that has received more service than every known job has index 0. The published simulator of Tiresias differs: it sorts
  * by ascending index, and its gittins does not run.

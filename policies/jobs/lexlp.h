@@ -6,9 +6,9 @@
  * order, until a single point is left. So the solution is a function of the linear program only. Permuting rows, or columns
  * without ties, does not change it (up to rounding, about 1e-9).
  *
- * Between goals, rows and columns with a non-zero reduced cost at the optimum are fixed at their bounds: by complementary
- * slackness that leaves exactly the optimal face (Schrijver, Theory of Linear and Integer Programming, 1986, section 7.9).
- * The basis stays feasible, so a later goal needs few pivots.
+ * Between goals, rows and columns with a non-zero reduced cost at the optimum are fixed at their bounds: by complementary slackness,
+ * exactly the optimal face remains (Schrijver, Theory of Linear and Integer Programming, 1986, section 7.9). The basis stays
+ * feasible, so a later goal needs few pivots.
  *
  * The solver is GLPK, which calls abort() on an error; its error hook returns a struct orr_error instead. GLPK has one
  * environment per thread, which lexlp_solve() makes and frees. If GLPK was built without thread-local storage, calls are

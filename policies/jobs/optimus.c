@@ -12,9 +12,9 @@
  *                    an estimate minus the work done
  *   gain=throughput  the increase of its rate, relative to the rate at the requested size
  *
- * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room. Rigid jobs
- * keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may jump to any larger
- * size, so a flat step in its speed-up table does not block it.
+ * Jobs then shrink, start and grow, in this order. Between rounds, an arriving job starts at its smallest size if there is room.
+ * Rigid jobs keep their size, and a running job is stopped only to be resized. Optimus adds one worker at a time. Here a job may
+ * grow to any larger size at once, so it can skip sizes of its speed-up table that have no gain.
  *
  * All GPUs have equal weight; only whole GPUs are used; a resized job stays on its type. A job whose change the placement
  * refuses stays unchanged. A resize is a stop and a start, at the world's costs.

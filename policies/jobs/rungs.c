@@ -27,7 +27,7 @@ static struct rung_branch *find(struct rungs *r, uint64_t branch)
 	return NULL;
 }
 
-/* Stages outside explores, and of branches with several explores around them, run in the order of the walk. */
+/* Returns whether the stage is in exactly one explore. Other stages run in the order of the walk. */
 static bool is_in_branch(const struct orr_jobs *w, orr_job j, struct orr_stage *s)
 {
 	return orr_stage_get(w, j, s) && s->depth == 1;

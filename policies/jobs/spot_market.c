@@ -7,7 +7,7 @@
  * gain per additional GPU:
  *
  *   gain=work   weight x asked x (rate' - rate) / (GPUs' - GPUs), in GPU-hours per hour at the requested size
- *   gain=speed  weight x (rate' - rate) / (GPUs' - GPUs), in its own speed only
+ *   gain=speed  weight x (rate' - rate) / (GPUs' - GPUs), a gain in speed, regardless of the job's requested size
  *
  * The highest bid goes first (ties: running jobs, then order of arrival). If steps fit exactly, the sum of the gains is
  * maximal: marginal allocation of separable concave functions is optimal (Fox, "Discrete optimization via marginal analysis",

@@ -62,7 +62,7 @@ static bool halve(struct halving *h, struct orr_jobs *w, uint64_t explore)
 		ORR_GROW(h->sorted, n, h->cap_sorted);
 		h->sorted[n++] = r->v[i];
 	}
-	uint64_t scored = 0; /* a rung is halved once: while all branches with a score in it are live */
+	uint64_t scored = 0; /* a rung is halved once, while all branches that have a score in it are live */
 	for (size_t i = 0; i < r->n_scores; i++)
 		scored += r->score[i].explore == explore && r->score[i].rung == h->sorted[0].rung;
 	size_t kept = (size_t)ceil((double)n / r->eta);

@@ -8,8 +8,8 @@
  *	A(j, m) = min over i < j, k < m of max(A(i, m - k), 2 a_i / bandwidth, T(i, j, k))
  *	T(i, j, k) = max(time of pieces i..j-1, 2 (k-1)/k gradients / bandwidth / samples) / k
  *
- * The published planner synchronises weights once per minibatch of a replica, so T compares the all-reduce of gradients with
- * the compute time of `sync_batch` samples. It is mode (a) for synchronous training in DAPPLE's published code.
+ * The published planner synchronises weights once per minibatch of a replica, so T compares the all-reduce of gradients with the
+ * compute time of `sync_batch` samples. DAPPLE's published code has the same planner as its mode (a) for synchronous training.
  */
 #include "chain.h"
 #include "published.h"

@@ -275,7 +275,7 @@ static void read_params(struct academus *a, const struct orr_args *args)
 	a->buckets = a->buckets < MAX_BUCKETS ? a->buckets : MAX_BUCKETS; /* the last bucket takes all longer requests */
 }
 
-/* Returns false if the number of replicas per group serve different models. */
+/* Sets the model of the group. Returns false if its replicas serve different models. */
 static bool settle_model(struct academus *a, const struct orr_serve *w, struct group *g, struct orr_error *err)
 {
 	struct orr_replica_info info;

@@ -4,14 +4,14 @@
  * section 5.3): one controller decides what each GPU executes and when, one batch at a time, from known latencies.
  *
  * INFER: a strategy is a model and a batch size for which enough requests wait. Its latest start is the deadline of the model's
- * oldest request less the batch's latency. A free GPU runs, among the models in its memory, the strategy with the earliest
- * latest start that has not passed (so the largest batch in time). A request is rejected immediately if even the smallest batch
- * on the first free GPU would answer it late.
+ * oldest request less the batch's latency. A free GPU runs, among the models in its memory, the strategy with the earliest latest
+ * start that has not passed. For one model this is the largest batch that still ends in time. A request is rejected immediately if
+ * even the smallest batch on the first free GPU would answer it late.
  *
- * LOAD: model m has demand d_m, the execution time of its waiting requests. A GPU that has m in memory takes the share
- * a_mg = d_m / (number of such GPUs). With l_g = sum of a_mg over its models, it serves a_mg x min(1, slo_m / l_g) of it
- * within the SLO. The model with the largest unserved demand is loaded next, onto a GPU that loads nothing; models are
- * unloaded for it, least recently used first.
+ * LOAD: model m has demand d_m, the execution time of its waiting requests. A GPU that has m in memory takes the share a_mg = d_m /
+ * (number of such GPUs). With l_g = sum of a_mg over its models, the GPU serves a_mg x min(1, slo_m / l_g) of this share within the
+ * SLO. The model with the largest unserved demand is loaded next, onto a GPU that is not loading a model. If memory is short, the
+ * least recently used models are unloaded first.
  */
 #include "kinds.h"
 #include "queues.h"

@@ -69,7 +69,8 @@ double irina_last_end(const struct orr_serve *w, const struct irina_gpu *g);
 
 void irina_push_back(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, struct task *t);
 void irina_push_front(struct irina_gpus *s, uint32_t gpu, struct task *t);
-/* Returns the projected slack of the last run's end before a waiting task that is in time becomes late. Requires keeps_heaps. */
+/* Returns by how much later the last run may end, by the projection, before a waiting task becomes late that is now in time.
+ * Requires keeps_heaps. */
 double irina_spare(const struct orr_serve *w, struct irina_gpu *g);
 /* Aborts a running task and returns it; it is then on no list. */
 struct task *irina_stop(struct irina_gpus *s, struct orr_serve *w, uint32_t gpu, uint32_t i);

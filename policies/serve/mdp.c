@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * MDP (Wang et al., MSN 2023): a vision transformer as an ensemble of independent sub-models, one per device. Each request runs on
- * all devices at once; the outputs of all sub-models are summed, and at the deadline those that have come are averaged. A request
- * without any output is shed.
+ * all devices at once. If all sub-models answer by the deadline, their outputs are summed; otherwise the outputs received by then
+ * are averaged. A request without any output is shed.
  *
- * Assumes, as only the abstract was available: sub-models are chosen once, from the served models; a device runs requests in the order in
- * which their inputs come, one at a time; the front, which sends inputs and fuses outputs, is not one of the devices. The quality by the
- * devices that answered is a parameter.
+ * Assumes, as only the abstract was available: sub-models are chosen once, from the served models; a device runs requests one at a
+ * time, in the order in which their inputs arrive; the front, which sends inputs and fuses outputs, is not one of the devices. The
+ * quality for each set of devices that answered is a parameter.
  *
- * variant=single is the baseline of one whole model per request: each request runs on the device that would end it first.
+ * variant=single is the baseline of one whole model per request: each request runs on the device that would complete it first.
  */
 #include <orrery/serve.h>
 
@@ -23,8 +23,8 @@ enum { MAX_DEVICES = 32, MAX_MODELS = 256 };
 struct device {
 	uint32_t replica, model;
 	double time_s;  /* from arrival to the receipt of the answer, without other requests */
-	double run_s;   /* of this, computation */
-	double input_s; /* and the input alone on its link */
+	double run_s;   /* part of time_s: computation */
+	double input_s; /* part of time_s: transfer of the input, alone on its link */
 	double free_s;  /* variant=single: time at which its queue is empty */
 	bool is_up;
 };
@@ -43,8 +43,9 @@ struct mdp {
 };
 
 /*
- * The mark of a request is the set of the devices whose answers it waits for, or has (bit k: device k). A decided request has one of
- * these instead. SKIP: its deadline precedes the end of the fusion, so its next timer means nothing.
+ * The mark of a request is a set of devices: those whose answers it has received or waits for (bit k: device k). Instead of a set, a
+ * decided request has the mark DECIDED or SKIP. SKIP: the deadline of the request precedes the end of the fusion, so its next timer
+ * is ignored.
  */
 #define DECIDED UINT64_C(0)
 #define SKIP (UINT64_C(1) << 63)
@@ -63,7 +64,7 @@ static double quality_of(const struct mdp *m, struct orr_serve *w, orr_req r)
 	return m->n_quality ? m->quality[set] : orr_serve_quality(w, set);
 }
 
-/* Ends a request with the answers that it has. */
+/* Ends a request with the answers received so far. */
 static void decide(struct mdp *m, struct orr_serve *w, orr_req r, bool is_late)
 {
 	uint32_t n = orr_req_answers(w, r);
@@ -133,7 +134,7 @@ static bool start_on(struct orr_serve *w, const struct device *d, orr_req r)
 	return b.samples && orr_run_fits(w, d->replica, &b, 0) && orr_run_start(w, d->replica, &b);
 }
 
-/* Returns the device that would end a request first; NULL: none is up. */
+/* Returns the device that would complete a request first; NULL: none is up. */
 static struct device *earliest(struct mdp *m, double now)
 {
 	struct device *best = NULL;
@@ -174,7 +175,7 @@ static void begin(struct mdp *m, struct orr_serve *w, orr_req r)
 static void arrive(void *self, struct orr_serve *w, orr_req r)
 {
 	struct mdp *m = self;
-	bool is_new = orr_req_mark(w, r) == DECIDED; /* else it has lost the replica of serve.router, and has its timer */
+	bool is_new = orr_req_mark(w, r) == DECIDED; /* else it arrives again because its replica was lost, and its timer is already set */
 	begin(m, w, r);
 	struct orr_req_info info;
 	if (is_new && orr_req_get(w, r, &info) && info.state != ORR_REQ_ENDED)
@@ -324,7 +325,7 @@ static bool read_names(struct mdp *m, const struct orr_serve *w, const char *tex
 			return false;
 		}
 		for (uint32_t i = k; i < m->n; i++)
-			m->device[i].model = model; /* a single name is for all */
+			m->device[i].model = model; /* a single name applies to all devices */
 		at += n + (at[n] == '+');
 		if (!*at)
 			break;

@@ -13,7 +13,7 @@ static int by_time(const void *a, const void *b)
 	return (x->time_s > y->time_s) - (x->time_s < y->time_s);
 }
 
-/* Sets *ratio and *largest of the entries `at`; returns the device of the smallest. */
+/* Computes the largest time of the entries at[k], and its ratio to the smallest time. Returns the device with the smallest time. */
 static uint32_t measure(struct mdp_choice *const *choice, const uint32_t *at, uint32_t n, double *ratio, double *largest)
 {
 	uint32_t least = 0;
@@ -28,8 +28,9 @@ static uint32_t measure(struct mdp_choice *const *choice, const uint32_t *at, ui
 	return least;
 }
 
-/* All choices whose smallest time is given are at best as even as the one in which every other device has its next larger time. The
- * smallest time is raised from the least one until its device has no larger one. */
+/* Of all choices with a given smallest time, the ratio is least if every other device has its smallest time that is at least this
+ * time. The loop starts with the smallest time of each device and visits this choice for each possible smallest time: it repeatedly
+ * moves the device with the smallest time to its next larger time, until that device has none. */
 void mdp_balance(struct mdp_choice *const *choice, const uint32_t *n_choice, uint32_t n, uint32_t *picked)
 {
 	static const double rounding = 1e-12;

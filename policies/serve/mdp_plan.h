@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sub-models of devices: the most even choice from a menu, or one for all. */
+/* mdp_plan.h - chooses one sub-model per device so that the times of the devices are nearly equal */
 #ifndef ORR_POLICIES_SERVE_MDP_PLAN_H
 #define ORR_POLICIES_SERVE_MDP_PLAN_H
 

@@ -54,8 +54,8 @@ static double saturate(struct nexus_session *s, uint32_t number, struct nexus_pl
 	return s->rate - full * each;
 }
 
-/* Returns the residue with the largest batch that is in time including the time to fill: L(b) + b/r <= SLO. If no batch qualifies
- * because the rate is too low, uses the smallest batch, as often as the SLO requires. */
+/* Returns the residue with the largest batch that meets the SLO, including the time b/r to collect the batch: L(b) + b/r <= SLO. If
+ * no batch qualifies because the rate is too low, uses the smallest batch, as often as the SLO requires. */
 static struct residue residue_of(const struct nexus_session *s, uint32_t number, double rate)
 {
 	struct residue r = { .session = number, .rate = rate };

@@ -99,7 +99,7 @@ static inline double request_deadline(const struct orr_serve *w, orr_req r)
 	return orr_req_get(w, r, &i) ? i.deadline_s : INFINITY;
 }
 
-/* Returns the size at which a batch runs: its own if the model has it, else the next size (padded); 0: too large. */
+/* Returns the size at which a batch runs: its own size if the table has it, else the next larger size (padded); 0: too large. */
 static inline uint32_t batch_runs_at(const struct orr_serve *w, uint32_t replica, uint32_t model, uint64_t samples, uint32_t length)
 {
 	if (samples > UINT32_MAX)
@@ -131,7 +131,7 @@ static inline bool batch_of_front(
 	return b->samples > 0;
 }
 
-/* Same, and shrinks the batch on an idle replica until it fits in memory. Returns false if it does not fit. */
+/* Like batch_of_front(), but on an idle replica the batch is reduced until it fits in memory. Returns false if it does not fit. */
 static inline bool batch_that_fits(
 	struct queues *s, struct orr_serve *w, const struct queue *q, uint32_t replica, uint32_t model, uint64_t limit, struct orr_batch *b)
 {

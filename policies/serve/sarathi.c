@@ -48,7 +48,7 @@ static uint32_t list_prompts(struct sarathi *s, struct orr_serve *w, uint32_t re
 	if (used >= s->chunk)
 		return used;
 	l->begun = 0;
-	/* After a failure it may be resident on another replica. */
+	/* After a failure, the started prompt may be resident on another replica. */
 	if (begun && orr_req_is_resident(w, begun) && orr_req_replica(w, begun) == replica)
 		used = list_prompt(s, w, l, begun, used);
 	while (q->first && used < s->chunk && orr_residents(w, replica) < s->max_batch) {

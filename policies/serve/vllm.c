@@ -97,7 +97,7 @@ static void schedule(void *self, struct orr_serve *w, uint32_t replica)
 		swap_in(v, w, replica);
 	if (!orr_decodes(w, replica)) {
 		if (evicted)
-			orr_wake(w, replica); /* the last resident evicted itself: its prompt, now longer, is next */
+			orr_wake(w, replica); /* the last decode was itself evicted: its prompt, now longer, is the head of the queue */
 		return;
 	}
 	/* The next call may use blocks that are freed now. Otherwise the head waits until a resident ends. */

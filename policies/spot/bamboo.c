@@ -146,7 +146,8 @@ static void assemble(struct bamboo *b, struct orr_spot *w)
 
 /* ---- losses ---- */
 
-/* Slows the steps to the pace of a pipeline in which one node computes two stages. With rules=event a failover precedes. */
+/* Slows the steps to the pace of a pipeline in which one node computes two stages. With rules=event, a failover precedes the slower
+ * steps. */
 static void slow_down(struct bamboo *b, struct orr_spot *w, bool had_notice)
 {
 	int64_t ends = 0, now = orr_spot_now(w), rest = 0, pace = b->step_ns, stretch = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* late_course.h - makes a plan with the true future, and follows it */
+/* late_course.h - makes a plan from the true future availability, and follows the plan */
 #ifndef ORR_POLICIES_SPOT_LATE_COURSE_H
 #define ORR_POLICIES_SPOT_LATE_COURSE_H
 

@@ -3,10 +3,10 @@
  * Parcae (Duan et al., "Parcae: Proactive, Liveput-Optimized DNN Training on Preemptible Instances", NSDI 2024; code: JF-D/Parcae).
  *
  * Time is divided into intervals. At the start of each, the policy predicts the number of instances of the next intervals and
- * chooses the shape (D pipelines of P stages) with the most samples over them, net of migrations. This is "liveput": the
- * expected throughput under losses that hit any instance with equal chance. A migration before a loss saves time if the loss
- * then affects idle instances. After a loss of workers the policy replans immediately, with the actual losses and the rest of
- * the interval.
+ * chooses the shape (D pipelines of P stages) with the most samples over these intervals, net of migrations. This is "liveput": the
+ * expected throughput under losses that hit any instance with equal chance. A migration before a loss saves time if the loss then
+ * affects idle instances. After a loss of workers the policy replans immediately, with the actual losses and the rest of the
+ * interval.
  *
  * A parameter server keeps the model's state, so only the step in flight is lost. A planned change of shape waits for the end
  * of the step. Instances count as lost when they are given notice. Details that the publication does not state:

@@ -59,7 +59,7 @@ struct parcae_planner {
 	uint64_t key;   /* of the draws */
 	double **row;   /* expected migration to each shape, [row_of[shape] + workers lost]; NULL: not computed yet */
 	size_t *row_of;
-	double *scratch, *nothing, *base, *mix, *odds; /* all in scratch; nothing: zeros, the values after the last period */
+	double *scratch, *nothing, *base, *mix, *odds; /* one allocation; nothing: zeros, the values after the last period */
 	const double *next;                            /* values of the following periods */
 	struct parcae_tail *tail;                      /* [PARCAE_TAILS]; all are dropped when no more fit */
 	uint32_t tails, *tail_of;                      /* number of tails; first tail by hash, [PARCAE_TAILS] */

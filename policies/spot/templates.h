@@ -6,8 +6,8 @@
  * pipelines, one of depth d does 1/(D T(D, d)) of the batch per second; T(D, d) is the job's step time with D pipelines of depth d. A
  * step of depths d_1..d_D takes D / sum 1/T(D, d_i), which is T(D, d) if all are equal.
  *
- * A plan is the fastest one of at least `replicas` pipelines on at most n nodes, found exactly by dynamic programming over
- * pipelines and nodes. Ties: fewer pipelines, then fewer nodes. Step times of more than 64 pipelines, or deeper than 256, are
+ * The plan for n nodes is the fastest set of at least `replicas` pipelines on at most n nodes, found exactly by dynamic programming
+ * over pipelines and nodes. Ties: fewer pipelines, then fewer nodes. Step times of more than 64 pipelines, or deeper than 256, are
  * ignored.
  *
  * Source: Jang et al., "Oobleck", SOSP 2023 (templates; the shares are the limit of its batch distribution for many micro-batches).

@@ -16,9 +16,9 @@
  * Messages to one peer arrive in order. A worker may have at most `outstanding` rounds of messages in flight besides the
  * current one. So a network that is too slow for p slows the worker down.
  *
- * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds whose slices it has all received. No worker is
- * more than s rounds ahead of the slowest: the update of round t waits until all workers have round t - s. With s = 0 training
- * is synchronous; if p = 1 too, it is SGD on the sum of all gradients. (Messages of the clock are free here.)
+ * staleness_bound = s, as in TF.AKO: a worker's clock is the number of rounds whose slices it has all received. No worker is more
+ * than s rounds ahead of the slowest: the update of round t waits until all workers have round t - s. With s = 0 training is
+ * synchronous; if p = 1 too, it is SGD on the sum of all gradients. (Messages that carry clocks take no time here.)
  *
  * A worker holds the last p gradients, A and R. The recursion A + g_t - g_(t-p) needs these gradients; the newest is the
  * gradient buffer.

@@ -13,9 +13,9 @@
  *  activation is received. Activations of FRC are swapped to the host's memory; at most two micro-batches wait for the swap.
  *	both   FRC and BRC: the stage after the next also sends its gradients to the node
  *
- * sync: when the gradients of a stage have been summed over pipelines, its node sends the sum to the node with the replica,
- * which updates it. That node then begins its next iteration. The authors state that replica and original are equal before each
- * iteration, but not how; this is the least traffic that keeps optimizer state equal.
+ * sync: when the gradients of a stage have been summed over pipelines, its node sends the sum to the node with the replica, which
+ * updates it. That node then begins its next iteration. The authors state that replica and original are equal before each iteration,
+ * but not by which messages. This sync sends the fewest bytes that keep the optimizer state equal.
  *
  * failed=f: the state after the loss of node f. The node before it, its shadow, computes both stages; messages between
  * them are local, backward passes precede forward passes, both gradients are summed, and it no longer has a replica.
@@ -212,7 +212,8 @@ static void build_brc(struct bamboo *b, struct orr_step *s, uint32_t node, uint3
 	b->replica[node] = op;
 }
 
-/* Builds the two passes that have other places: the last node's FRC of stage 0, and its BRC after the gradient of stage 1. */
+/* Builds the redundant passes of the last node, whose places in the order differ: FRC of stage 0, and BRC after the gradient of
+ * stage 1. */
 static void redundant_before_backward(struct bamboo *b, struct orr_step *s, uint32_t stage, uint32_t micro)
 {
 	if (stage != b->failed && stage + 1 < b->p && computes_replica(b, stage))

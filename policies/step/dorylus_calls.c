@@ -37,7 +37,7 @@ void dorylus_updates(const struct dorylus *d, struct orr_step *s, orr_op op, uin
 		.slice = c->weights_at,
 		.slices = d->weight_servers,
 		.window = d->window[c->weights_at] };
-	if (d->g.has_attention && t->kind != GA) /* sim/learn refuses GATs; their gathers show it that the updates need a graph */
+	if (d->g.has_attention && t->kind != GA) /* sim/learn refuses GATs: the gathers of a GAT declare that its updates need a graph */
 		return;
 	orr_updates(s, op, &u);
 	u.is_backward = true;

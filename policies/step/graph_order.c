@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The order in which the ops of a graph are created: a depth-first walk in the order of the file, dependencies first. An op
- * found again while it is on the stack closes a cycle, which is the top of the stack.
+ * The order in which the ops of a graph are created: a depth-first walk in the order of the file, dependencies first. If the walk
+ * reaches an op that is on the stack, the ops from that op to the top of the stack form a cycle.
  */
 #include "document.h"
 #include "graph_read.h"

@@ -120,8 +120,8 @@ static inline orr_op replicas_whole_forward(const struct replicas *r, struct orr
 }
 
 /* Makes the backward pass, chunk by chunk from the last, after `forward`; fills in backward[chunk]. The first op reports the
- * gradient (sim/learn) at the parameters with which the forward pass began. If pulls of a policy may end between the two, it states
- * in orr_update.window the iteration from which on they apply. */
+ * gradient (sim/learn) at the parameters with which the forward pass began. If pulls of a policy may end between the start of the
+ * forward pass and that of the backward pass, the policy states in orr_update.window the iteration from which on they apply. */
 static inline void replicas_whole_backward(
 	const struct replicas *r, struct orr_step *s, uint32_t position, orr_op forward, orr_op *backward)
 {

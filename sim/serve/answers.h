@@ -2,7 +2,7 @@
 /*
  * answers.h - answers that requests of table models have received (answers.c)
  *
- * Invariant: the answers of a live request are a list in order of receipt; the others are in the list of free ones.
+ * Invariant: the answers of a live request are a list in order of receipt; the other answers are in the free list.
  */
 #ifndef ORR_SERVE_ANSWERS_H
 #define ORR_SERVE_ANSWERS_H

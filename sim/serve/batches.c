@@ -133,7 +133,7 @@ static bool replica_can(struct orr_serve *w, uint32_t replica, const struct orr_
 	return false;
 }
 
-/* Returns whether each request can be in a run and is in the batch once; if not, the run fails. */
+/* Returns whether each request may join a run and occurs only once in the batch; if not, fails the world's run. */
 static bool requests_can(struct orr_serve *w, const struct orr_batch *b)
 {
 	uint64_t stamp = ++w->n_started;

@@ -217,8 +217,8 @@ void check_serve_state(struct orr_serve *w)
 		broken(w, NULL, wrong_pool(w));
 }
 
-/* Checks the state at every instant while the credit lasts, then as often as the credit added by each instant allows. A check costs
- * O(requests + replicas), an instant does not. */
+/* Checks the state. Each instant adds credit, and a check spends its cost, O(requests + replicas), so that checks at most multiply
+ * the time of a run by a constant. While the initial credit lasts, every instant is checked. */
 void check_serve_instant(struct orr_serve *w)
 {
 	enum { AT_FIRST = 20000000, PER_INSTANT = 256, PER_REQUEST = 12, PER_REPLICA = 16 };

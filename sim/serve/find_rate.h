@@ -34,7 +34,7 @@ struct slo_misses {
 	double ttft, tpot, e2e;      /* number of completed requests that miss this limit */
 	double turned_away[REASONS]; /* number of refused or shed requests by enum req_reason */
 };
-/* Both functions add to *sum: the first from the rows of a run, the second from its metrics of refused and shed requests. */
+/* Add to *sum: slo_count() from the rows of a run, slo_count_reasons() from its metrics of refused and shed requests. */
 void slo_count(const struct slo *s, const struct request_row *rows, size_t n, struct slo_misses *sum);
 void slo_count_reasons(const struct run_result *r, struct slo_misses *sum);
 /* Returns the cause of the bound: the limit that most requests miss, "ttft", "tpot" or "e2e", or "refused" if more requests were

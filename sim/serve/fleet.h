@@ -61,7 +61,7 @@ struct fleet {
 	struct pool_alloc *limbo; /* GPUs of nodes given notice, withheld from the pool */
 	uint32_t n_limbo, cap_limbo;
 	struct bitset doomed; /* nodes given notice */
-	uint32_t *notices;    /* by node: number of notices whose failure has not happened yet */
+	uint32_t *notices;    /* by node: number of notices whose failures are still to happen */
 	struct failure_run *failures;
 	uint64_t nodes_down; /* or given notice */
 	int64_t row_ns;      /* time of the next failure or repair to become known */

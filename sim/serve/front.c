@@ -141,7 +141,7 @@ bool front_loses(const struct orr_serve *w, const struct req *q, uint32_t replic
 
 /* ---- the end of a run ---- */
 
-/* Returns the bytes of the transfers that are on their way. */
+/* Returns the bytes of the transfers in flight. */
 static double on_their_way(const struct orr_serve *w)
 {
 	double bytes = 0;

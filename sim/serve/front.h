@@ -3,8 +3,8 @@
  * front.h - the links between the front, which takes requests and gives answers, and the replicas (serve.front; front.c)
  *
  * Each link has two directions that do not share bandwidth. With `shared`, all inputs share one link, and all answers; with
- * `per-replica`, each replica has its own. Invariant: w->front is NULL exactly if serve.front=none. Bytes are counted when they
- * are sent: sent = received + lost + on their way.
+ * `per-replica`, each replica has its own. Invariant: w->front is NULL exactly if serve.front=none. Bytes are counted when they are
+ * sent: sent = received + lost + in flight.
  */
 #ifndef ORR_SERVE_FRONT_H
 #define ORR_SERVE_FRONT_H
@@ -37,7 +37,7 @@ void front_free(struct orr_serve *w);
 void front_send(struct orr_serve *w, struct run *x);
 /* Sends the answers of a run to the front now. */
 void front_answer(struct orr_serve *w, struct run *x);
-/* Ends the transfer of a run that is sent or answers. Its bytes so far are lost. */
+/* Cancels the transfer of the run's input or answers. The bytes sent so far are lost. */
 void front_cancel(struct orr_serve *w, struct run *x);
 /* Returns the time, s, of a transfer that has its link alone; 0 without links. */
 double front_alone_s(const struct orr_serve *w, double bytes);
@@ -46,7 +46,7 @@ const char *front_verify(const struct orr_serve *w);
 /* Adds the metrics of the links to the result. */
 void front_measure(struct orr_serve *w);
 
-/* Returns whether the answer of the replica to the request never comes (serve.loss). The same for every run and policy. */
+/* Returns whether the answer of the replica to the request is lost (serve.loss). The result is the same for every run and policy. */
 bool front_loses(const struct orr_serve *w, const struct req *q, uint32_t replica);
 
 #endif

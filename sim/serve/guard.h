@@ -13,7 +13,7 @@ void guard_begin(struct orr_serve *w); /* after create() */
 void guard_free(struct orr_serve *w);
 /* Must be called before a run is stopped. */
 void guard_before(struct orr_serve *w, const struct run *x, const char *action);
-/* Must be called before a run starts or resumes next to others. */
+/* Must be called before a run starts or resumes on a replica that has other runs. */
 void guard_before_beside(struct orr_serve *w, uint32_t replica, const char *action);
 void guard_forget(struct orr_serve *w, const struct req *q);
 void guard_ended(struct orr_serve *w, const struct req *q, double at_s);

@@ -41,7 +41,7 @@ struct lane_heap {
 	uint32_t n, cap;
 };
 
-/* A gap between two tokens of all decodes in the iterations up to that clock. */
+/* A gap between two consecutive tokens that all decodes of an iteration have, and the clock of the iteration. */
 struct lane_gap {
 	uint64_t clock;
 	double gap_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests that leave their runs before all answers have come; timers of requests. */
+/* Requests that leave their runs before all answers have been received; timers of requests. */
 #include "serve/guard.h"
 #include "serve/metrics.h"
 #include "serve/requests.h"

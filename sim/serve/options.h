@@ -53,7 +53,7 @@ struct serve_settings {
 
 	enum serve_front front;
 	double front_Bps, front_latency_s; /* of a link, in each direction */
-	double loss;                       /* probability that an answer never comes */
+	double loss;                       /* probability that an answer is lost */
 
 	enum serve_tbt tbt;
 	int64_t max_calls;

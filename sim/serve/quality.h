@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * quality.h - accuracy of an ensemble by the answers that were received (serve.quality)
+ * quality.h - accuracy of an ensemble for each set of received answers (serve.quality)
  *
- * Either a list of accuracies, or sub-learners trained for real (learn/boost.h). Formulas: docs/models/boost.md.
+ * The source is a list of accuracies, or sub-learners that are trained (learn/boost.h). Formulas: docs/models/boost.md.
  */
 #ifndef ORR_SERVE_QUALITY_H
 #define ORR_SERVE_QUALITY_H

@@ -39,7 +39,7 @@ struct replica {
 	uint32_t n_runs, n_reserved;
 	struct run_list later;                  /* runs in later pipeline stages */
 	double later_until_s;                   /* end of the last of them so far */
-	struct run_list runs, sending, waiting; /* runs that hold the replica; those that queue: input on its way; input there */
+	struct run_list runs, sending, waiting; /* runs that hold the replica; queued: input in flight; input received */
 	double memory, weights;                 /* memory: capacity, bytes; weights: bytes of the loaded models */
 	double *loaded_s;                       /* time at which each model is or will be loaded; NAN: not loaded */
 	struct lane *lane;                      /* lane of a language model; NULL: none */

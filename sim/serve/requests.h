@@ -41,7 +41,7 @@ struct req {
 	struct orr_fifo *list;   /* the policy's list; NULL: in no list */
 	/* batches */
 	uint32_t runs;                               /* number of runs that contain it */
-	uint32_t silent;                             /* number of its runs whose answer never comes */
+	uint32_t silent;                             /* number of its runs whose answer is lost */
 	uint32_t first_in;                           /* runs.h; NONE: in no run */
 	uint32_t answers, first_answer, last_answer; /* answers.c */
 	/* language models */

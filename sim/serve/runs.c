@@ -227,7 +227,7 @@ void run_next(struct orr_serve *w, uint32_t replica)
 	run_go(w, x);
 }
 
-/* The input of the run is there. */
+/* Handles the arrival of the run's input. */
 static void run_arrived(struct orr_serve *w, struct run *x)
 {
 	if (x->queues) {
@@ -282,7 +282,7 @@ static void wait_without_runs(struct orr_serve *w, struct req *q)
 	w->waiting++;
 }
 
-/* Removes the requests from the run; those in no other run wait. The answers of a lost part never come. */
+/* Removes the requests from the run; requests in no other run wait. The answers of a lost run with ORR_RUN_PART are lost. */
 static void give_members(struct orr_serve *w, struct run *x, bool is_lost)
 {
 	for (uint32_t i = 0; i < x->n; i++) {
@@ -343,7 +343,7 @@ void run_leave(struct orr_serve *w, struct run *x)
 	run_next(w, replica);
 }
 
-/* Gives the requests their answers. A request whose last run this is waits or is completed. */
+/* Adds the answers of the run to its requests. A request without other runs then waits or completes. */
 static void give_answers(struct orr_serve *w, struct run *x, double at_s)
 {
 	uint32_t answered = 0, n = x->n;
@@ -370,12 +370,12 @@ static void give_answers(struct orr_serve *w, struct run *x, double at_s)
 	x->n = answered;
 }
 
-/* The front has received the answers of the run. */
+/* Handles the receipt of the run's answers at the front. */
 static void run_answered(struct orr_serve *w, struct run *x, double at_s)
 {
 	uint32_t n = x->n;
 	give_answers(w, x, at_s);
-	if (n && !x->n) { /* all answers are lost: nobody learns of the end */
+	if (n && !x->n) { /* all answers are lost, so the policy is not called */
 		run_free(w, x);
 		return;
 	}
@@ -384,7 +384,7 @@ static void run_answered(struct orr_serve *w, struct run *x, double at_s)
 	w->over[w->n_over++] = run_slot(w, x);
 }
 
-/* The computation has ended: the answers leave the replica. */
+/* Sends the answers when the computation has ended. */
 static void send_answers(struct orr_serve *w, struct run *x)
 {
 	x->state = RUN_ANSWERING;
@@ -410,7 +410,8 @@ static void on_last_stage(struct engine *e, void *ctx, uint64_t subject, uint64_
 	replica_dirty(w, replica);
 }
 
-/* The first stage is free for the next batch, and this one continues. Batches leave the last stage in the order of their starts. */
+/* Frees the first stage for the next batch; this batch continues in the later stages. Batches leave the last stage in the order of
+ * their starts. */
 static void enter_later_stages(struct orr_serve *w, struct run *x)
 {
 	struct replica *r = &w->replica[x->replica];

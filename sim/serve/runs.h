@@ -3,13 +3,12 @@
  * runs.h - runs of batches of table models (runs.c); batches.c starts them, preempt.c aborts and resumes them, late.c takes
  * requests out of them
  *
- * Invariants: a running run has exactly one pending event: its end or, if it is leaving, the earlier exit point. A run that is
- * sent has a flow on a link of the front (front.h), and one that answers too. A run is in one list of its replica: `queued` (sent or
- * waiting for its turn, started with ORR_RUN_QUEUE), or the list of runs that hold the replica, of which n_runs counts those that compute
- * and n_reserved those whose input is on its way. Runs in later pipeline
- * stages (RUN_LATER) are in a list of their own and have one pending event; they hold neither the replica nor memory. Runs that answer are
- * in no list. Each request has a list of its runs:
- * req.first_in is the slot of one, and next_in[i] of a run that of the next run of its member i.
+ * Invariants: a running run has exactly one pending event: its end or, if it is leaving, the earlier exit point. A run whose input
+ * or answers are being sent has a flow on a link of the front (front.h). A run is in one list of its replica: `queued` (sent or
+ * waiting for its turn, started with ORR_RUN_QUEUE), or the list of runs that hold the replica, of which n_runs counts those that
+ * compute and n_reserved those whose input is in flight. Runs in later pipeline stages (RUN_LATER) are in a list of their own and
+ * have one pending event; they hold neither the replica nor memory. Runs whose answers are being sent are in no list. Each request
+ * has a list of its runs: req.first_in is the slot of one, and next_in[i] of a run that of the next run of its member i.
  */
 #ifndef ORR_SERVE_RUNS_H
 #define ORR_SERVE_RUNS_H
@@ -58,7 +57,7 @@ static inline struct run *run_of(const struct orr_serve *w, orr_run r)
 		return NULL;
 	return &w->run[slot];
 }
-/* Returns whether the run has requests: it has not given their answers. */
+/* Returns whether the run still has requests: their answers have not been received. */
 static inline bool run_is_live(const struct run *x)
 {
 	return x->state != RUN_FREE && x->state != RUN_OVER;
@@ -83,13 +82,14 @@ void runs_begin(struct orr_serve *w);
 struct run *run_new(struct orr_serve *w);
 /* Adds a request to a run that has room for it. */
 void run_add(struct orr_serve *w, struct run *x, struct req *q);
-/* Sends the input of a new run, which computes when the input is there and, if it queues, its turn has come. */
+/* Sends the input of a new run. The run computes when its input has arrived and, if it is queued, when no earlier run computes on
+ * the replica. */
 void run_begin(struct orr_serve *w, struct run *x);
-/* Starts the progress of a run next to the other runs of the replica. */
+/* Starts the computation of a run, concurrently with the other runs of the replica. */
 void run_go(struct orr_serve *w, struct run *x);
 /* Starts the first queued run of the replica if no other run runs there and it fits into memory. */
 void run_next(struct orr_serve *w, uint32_t replica);
-/* Removes a run that is sent, queued or answers. Its requests lose this run. */
+/* Removes a run that is queued, or whose input or answers are being sent. Removes the run from its requests. */
 void run_cancel(struct orr_serve *w, struct run *x);
 /* Adds the progress up to now; the rate does not change. */
 void run_settle(const struct orr_serve *w, struct run *x);

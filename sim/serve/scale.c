@@ -311,7 +311,7 @@ static void node_happens(struct orr_serve *w, uint32_t node, enum node_event wha
 	} else {
 		serve_metrics_node(w, "node-repair", node);
 		pool_node_up(w->host.pool, node);
-		if (bitset_has(&w->fleet->doomed, node)) /* its next failure is less than a notice away */
+		if (bitset_has(&w->fleet->doomed, node)) /* the node's next failure follows within serve.notice */
 			gpus_withhold(w, node);
 		w->fleet->nodes_down--;
 	}

@@ -58,7 +58,7 @@ static void split_models(cJSON *o)
 	cJSON_ReplaceItemInObjectCaseSensitive(o, "models", list);
 }
 
-/* Rejoins the dimensions of networks, which commas separate too: "vit:width=384", "image=192". */
+/* Rejoins networks that split_models() has split at the commas between their dimensions: "vit:width=384", "image=192". */
 static void join_dimensions(cJSON *list)
 {
 	for (cJSON *v = list ? list->child : NULL, *after; v; v = after) {

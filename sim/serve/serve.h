@@ -112,7 +112,7 @@ struct serve_host {
 
 struct orr_serve *serve_begin(const struct serve_config *c, const struct serve_host *host, const struct orr_policy *policy,
 	const struct orr_args *policy_args, const char *label, struct run_result *result, struct orr_error *err);
-/* Makes the policy's calls after the events of an instant. Returns whether new events are due at this instant. */
+/* Calls the policy after the events of an instant. Returns whether new events are due at this instant. */
 bool serve_instant(struct orr_serve *w);
 bool serve_is_over(const struct orr_serve *w); /* true: all requests have ended, or an error occurred */
 bool serve_has_failed(const struct orr_serve *w);
