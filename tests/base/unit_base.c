@@ -118,7 +118,7 @@ static void texts(void)
 	mem_free(s);
 }
 
-/* Expected: an array of flags, searched from the front. */
+/* Expected results come from an array of flags that is searched from the front. */
 static void sets(void)
 {
 	static const uint32_t sizes[] = { 1, 63, 64, 65, 4096, 4097, 300000 };
@@ -145,7 +145,7 @@ static void sets(void)
 	}
 }
 
-/* Elements 0..63 with a key and their place in the heap. */
+/* Elements 0 to 63, each with a key and its position in the heap. */
 struct keys {
 	uint32_t key[64], place[64];
 };
@@ -315,21 +315,21 @@ static void nearest(void)
 {
 	static const struct {
 		const char *name, *candidates[3], *expected;
-	} cases[] = { { "abcd", { "abxx", "abdc", NULL }, "abdc" },     /* distances: 2 changed letters; 2 swapped letters, which count
-									 * as 1 */
-		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },           /* 1; 1 */
-		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" },          /* 2; 1 */
-		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },       /* distances: 2 letters more; 1 more */
+	} cases[] = { { "abcd", { "abxx", "abdc", NULL },
+			      "abdc" },                        /* distances 2 (2 changed letters) and 1 (2 swapped letters count as 1). */
+		{ "abcd", { "xbcd", "abdc", NULL }, "xbcd" },  /* 1; 1 */
+		{ "abcd", { "abcxx", "bacd", NULL }, "bacd" }, /* 2; 1 */
+		{ "abcd", { "abcdxx", "abcdx", NULL }, "abcdx" },       /* distances 2 (2 additional letters) and 1. */
 		{ "abcd", { "abcdx", "abcxd", NULL }, "abcdx" },        /* 1; 1 */
-		{ "abcd", { "ab", "abd", NULL }, "abd" },               /* distances: 2 letters fewer; 1 fewer */
+		{ "abcd", { "ab", "abd", NULL }, "abd" },               /* distances 2 (2 missing letters) and 1. */
 		{ "abcd", { "abd", "bcd", NULL }, "abd" },              /* 1; 1 */
 		{ "abcd", { "axxd", "xabcd", NULL }, "xabcd" },         /* 2; 1 */
 		{ "abcd", { "abcd", "abce", NULL }, "abcd" },           /* 0; 1 */
-		{ "abcdef", { "badcef", "abcdxef", NULL }, "abcdxef" }, /* 2 swaps; 1 more */
-		{ "abcdef", { "abyyyy", "badcfe", NULL }, "badcfe" },   /* 4; 3 swaps */
-		{ "abcdef", { "abxxxx", "xxxxef", NULL }, NULL },       /* distance 4 of at most 3 */
-		{ "abc", { "axxx", "xbx", NULL }, "xbx" },              /* distances: 3; 2 of at most 2 */
-		{ "ab", { "xy", "axx", NULL }, NULL },                  /* distances: 2; 2 of at most 1 */
+		{ "abcdef", { "badcef", "abcdxef", NULL }, "abcdxef" }, /* distances 2 (2 swaps) and 1. */
+		{ "abcdef", { "abyyyy", "badcfe", NULL }, "badcfe" },   /* distances 4 and 3 (3 swaps). */
+		{ "abcdef", { "abxxxx", "xxxxef", NULL }, NULL },       /* Both distances are 4, above the limit of 3. */
+		{ "abc", { "axxx", "xbx", NULL }, "xbx" },              /* distances 3 and 2; the limit is 2. */
+		{ "ab", { "xy", "axx", NULL }, NULL },                  /* Both distances are 2, above the limit of 1. */
 		{ "ab", { "ax", "ab", NULL }, "ab" } };
 	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
 		const char *got = orr_nearest_name(cases[k].name, cases[k].candidates);

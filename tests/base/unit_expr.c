@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* An axis N of 2, 4, 8; x is 3; the value of {k:V} is the length of V. */
+/* The axis N has the values 2, 4 and 8; x is 3. The value of {k:V} is the length of the text V. */
 static size_t bound = SIZE_MAX;
 
 static bool name(void *ctx, const char *s, size_t n, double *out)
@@ -98,7 +98,7 @@ int main(void)
 	gives("argmax(7, 9, 9) + 10 * argmin(7, 3, 3)", 11);
 	gives("sum(N: 1)", 3);
 	gives("min(N: N * (6 - N))", -16);
-	/* The text ends after n characters; later characters are ignored. */
+	/* The expression ends after n characters; later characters of the text are ignored. */
 	struct orr_error err = { 0 };
 	double v = 0;
 	ok(!expr_eval("x1", 1, &env, &v, &err) && v == 3, "a name ends where the text ends");
@@ -113,7 +113,7 @@ int main(void)
 	gives("argmin(N: N * (6 - N))", 8);
 	gives("sum(N: N) / mean(N: 1)", 14);
 	gives("sum(N: sum(N: N) + N)", 56);
-	/* {abc} is NaN at the second N, which is skipped. */
+	/* {abc} is NaN at the second value of N; mean() and max() skip this value. */
 	gives("mean(N: {abc} * N)", 15);
 	gives("max(N: {abc}) + sum(N: {abc})", 9);
 	refuses("", "expected a value at \"\"");
@@ -123,7 +123,7 @@ int main(void)
 	refuses("max( M: 1)", "unknown axis at \"M: 1)\"");
 	refuses("2 * cosine(1)", "unknown function at \"cosine(1)\"");
 	refuses("1 + )", "expected a number at \")\"");
-	/* At most 200 characters of the text and 30 of the rest are repeated. */
+	/* The message repeats at most 200 characters of the expression and 30 characters of its unread rest. */
 	char text[260], message[300];
 	snprintf(text, sizeof text, "x%200s%040d", "", 7);
 	snprintf(message, sizeof message, "expression \"x%199s\": expected an operator or the end at \"%030d\"", "", 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Numbers and times as text. Expected values: strtoll() and strtod() of the C library, exact
- * arithmetic on 128-bit integers, or written by hand.
+ * Numbers and times as text. Expected values come from strtoll() and strtod() of the C library, from exact arithmetic on 128-bit
+ * integers, or are written by hand.
  */
 #include "base/hash.h"
 #include "base/num.h"

@@ -55,7 +55,7 @@ static void streams(void)
 		rng_init(&b, others[k].seed, others[k].name, others[k].index);
 		for (int i = 0; i < 1000; i++)
 			equal_bits += 64 - __builtin_popcountll(rng_u64(&a) ^ rng_u64(&b));
-		/* 64000 fair coins: 32000 +- 5 standard deviations of 126.5 */
+		/* Two unrelated streams agree in half of the 64000 bits: 32000, within 5 standard deviations of 126.5. */
 		ok(equal_bits > 31367 && equal_bits < 32633, "another %s gives an unrelated stream", others[k].what);
 	}
 }
@@ -77,8 +77,7 @@ static void neighbours(void)
 	ok(fabs(correlation) < 5 / sqrt(PAIRS * N), "streams of neighbouring indices are uncorrelated (%.5f)", correlation);
 }
 
-/* The first outputs over many indices are uniform too: chi-squared over 256 bins,
- * alpha 1e-6 on each side. */
+/* Tests that the first outputs over many indices are uniform: chi-squared over 256 bins, with a probability of 1e-6 on each side. */
 static void first_outputs(void)
 {
 	enum { BINS = 256, N = 100000 };
@@ -154,11 +153,11 @@ static void ranges(void)
 	}
 	ok(is_inside, "draws lie in their ranges");
 	ok(rng_below(&r, 1) == 0, "the only draw below 1 is 0");
-	/* The extreme outputs of the generator: s[0] + s[3] = 0 and s[0] = 0 give 0. */
+	/* The smallest output of the generator is 0: rotl(s[0] + s[3]) + s[0] with s[0] = s[3] = 0. */
 	memset(r.s, 0, sizeof r.s);
 	r.s[1] = 1;
 	ok(rng_uniform_pos(&r) > 0, "the smallest positive uniform is not 0");
-	/* s[0] = all ones, s[3] = 1: rotl(0) + s[0] is all ones. */
+	/* The largest output of the generator has all bits set: s[0] = 2^64 - 1 and s[3] = 1 give rotl(0) + s[0]. */
 	r.s[0] = UINT64_MAX;
 	r.s[3] = 1;
 	struct rng copy = r;
@@ -168,8 +167,8 @@ static void ranges(void)
 	ok(rng_uniform(&r) < 1, "the largest uniform is not 1");
 }
 
-/* n = 3 * 2^62: a plain 64-bit modulo would draw its lower third twice as often. The
- * lower half has probability 1/2: 1e5 draws, 5 standard deviations. */
+/* For n = 3 * 2^62, a plain 64-bit modulo would draw the lower third of the range twice as often. The lower half has probability 1/2;
+ * the tolerance is 5 standard deviations of 1e5 draws. */
 static void no_bias(void)
 {
 	struct rng r;
@@ -179,8 +178,8 @@ static void no_bias(void)
 	for (int i = 0; i < 100000; i++)
 		low += rng_below(&r, n) < n / 2;
 	ok(abs(low - 50000) < 5 * 158, "large ranges are drawn without bias (%d of 100000)", low);
-	/* 2^64 values map to n = 3/4 2^64: without rejection one in three numbers is drawn twice as often. A residue has
-	 * probability 1/3: 5 standard deviations of 149. */
+	/* For n = 3/4 * 2^64, scaling without rejection would draw one in three numbers twice as often. Each residue modulo 3 has
+	 * probability 1/3; the tolerance is 5 standard deviations of 149. */
 	int residue[3] = { 0 };
 	for (int i = 0; i < 100000; i++)
 		residue[rng_below(&r, n) % 3]++;

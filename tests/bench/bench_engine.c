@@ -35,7 +35,7 @@ struct run {
 	struct bench_record *records;
 	const int64_t *draws;
 	size_t pending;
-	uint32_t drawn; /* index that wraps around with the table */
+	uint32_t drawn; /* index of the next increment; wraps around at the end of the table */
 	uint64_t hash;
 	size_t left;       /* number of holds until the engine stops */
 	double ns[SLICES]; /* per hold */
@@ -45,7 +45,7 @@ struct run {
 
 struct contestant {
 	const char *name;
-	int reference; /* number of the contestant that is the reference of ratios */
+	int reference; /* index of the contestant against which ratios are computed */
 	void (*fill)(struct run *r);
 	void (*hold)(struct run *r, size_t holds);
 	void (*end)(struct run *r);
@@ -210,7 +210,7 @@ static double timed_holds(struct run *r, const struct contestant *c, size_t hold
 	return spent / (double)done * 1e9;
 }
 
-/* The last result of a dropped queue is kept. */
+/* Runs the slices of all contestants in turns. A dropped queue keeps its last result. */
 static void run_slices(struct run run[CONTESTANTS], size_t holds)
 {
 	for (int s = 0; s < SLICES; s++)

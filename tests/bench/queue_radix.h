@@ -109,7 +109,7 @@ static void radix_forget(struct radix *q, unsigned i)
 	q->used[i / 64] &= ~(UINT64_C(1) << i % 64);
 }
 
-/* Redistributes the lowest non-empty bucket around its minimum time; called if bucket 0 is empty. */
+/* Distributes the entries of the lowest non-empty bucket by their distance to its minimum time; called if bucket 0 is empty. */
 static void radix_advance(struct radix *q)
 {
 	unsigned i = q->used[0] ? (unsigned)__builtin_ctzll(q->used[0]) : 64;

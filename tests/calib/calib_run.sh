@@ -19,7 +19,7 @@ is "$(grep -c '^  "drift": 0\|^  "is_stable": true\|^  "seed": 1,' "$work/a.devi
 
 is "$(grep -c '^  "ended": "complete"' "$work/a.device.json")" 1 "POINTS.device.json says that the measurement is complete"
 
-# A fatal error keeps the points measured so far; so does a crash.
+# The run ends with a fatal error or a crash of the device; the points measured before are kept.
 "$ORRERY" calib run --backend synthetic --settings lost=9 --budget 20 -q -o "$work/lost.csv" 2>"$work/err"
 is "$? $(grep -c 'the device is lost; the [0-9]* points measured before are in .*lost.csv' "$work/err")" "1 1" "a fatal error of the device says where the points are"
 rows=$(($(wc -l <"$work/lost.csv") - 1))

@@ -35,12 +35,12 @@ done
 head -c 300 "$work/a.json" >"$work/bad.json"
 "$ORRERY" calib check "$work/bad.json" 2>"$work/err"
 is "$? $(grep -c 'invalid JSON: expected an object' "$work/err")" "2 1" "a truncated profile"
-# Times in ms with the label us: rates above the data sheet.
+# The times are in ms but labelled us, so the fitted rates exceed the data sheet.
 awk -F, -v OFS=, 'NR > 1 { $7 /= 1000 } { print }' "$work/points.csv" >"$work/ms.csv"
 "$ORRERY" calib fit "$work/ms.csv" --device v100 -o "$work/ms.json" 2>"$work/err"
 is "$? $(grep -c 'is physically impossible: expected' "$work/err") $(ls "$work/ms.json" 2>/dev/null)" "2 1 " "points in the wrong unit are refused"
 
-# One impossible law among others is left out and named; the others are kept.
+# One physically impossible law is left out and named; the other laws are kept.
 awk -F, -v OFS=, 'NR > 1 { $2 = "fp16"; $7 /= 1000 } NR > 1' "$work/points.csv" | cat "$work/points.csv" - >"$work/mixed.csv"
 "$ORRERY" calib fit "$work/mixed.csv" --device v100 -o "$work/mixed.json" >"$work/out" 2>"$work/err"
 is "$? $(cat "$work/out")" "0 200 points, 1 laws: $work/mixed.json" "one impossible law does not discard the others"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kernels of the CPU backend compute the functions they are named after, compared with loops from the definitions. */
+/* Tests the kernels of the CPU backend against loops written from the definitions of these kernels. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -68,7 +68,7 @@ static void plain_sgemm(int order, int ta, int tb, int m, int n, int k, float al
 		}
 }
 
-/* A product cut into strips for the library gives the same result. */
+/* Tests that a matrix product that is cut into strips for the library gives the same result as one call. */
 static void check_strips(bool ta, bool tb, int m, int n, int k, uint32_t threads)
 {
 	struct cpu whole = { .threads = 1 }, cut = { .threads = threads, .sgemm = plain_sgemm };
@@ -93,7 +93,8 @@ static void check_strips(bool ta, bool tb, int m, int n, int k, uint32_t threads
 	mem_free(want);
 }
 
-/* The three passes by the definition of the forward pass: out[n][f][y][x] = sum in[n][c][..] w[f][c][..]. */
+/* Tests the forward pass and both gradients of a convolution by the definition of the forward pass: out[n][f][y][x] = sum
+ * in[n][c][..] w[f][c][..]. */
 static void check_conv(const char *variant, int r)
 {
 	enum { N = 2, C = 3, H = 9, W = 7, F = 4 };
@@ -168,7 +169,7 @@ static void check_rows(void)
 	mem_free(y);
 }
 
-/* Attention of one query equals the first row of attention of many queries. */
+/* Tests that attention of a single query equals the first row of attention of many queries. */
 static void check_attention(void)
 {
 	enum { B = 2, H = 3, S = 11, D = 8 };
@@ -213,7 +214,7 @@ static void check_updates(void)
 	near_to(w[0], 1 - 0.5e-6, 1e-7, "SGD");
 }
 
-/* Each kind that the backend lists can be prepared, run and released, cold or warm, and takes time. */
+/* Tests that each kind of kernel that the backend lists can be prepared, run (cold or warm) and released, and takes time. */
 static void check_backend(void)
 {
 	struct backend_options o = { .seed = 1, .threads = 1 };

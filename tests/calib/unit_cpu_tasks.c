@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The CPU backend's description, kinds and refusals; simple kernels element by element; the reader of CSV rows. */
+/* Tests the CPU backend: its description, kinds and refusals, its simple kernels element by element, and the reader of CSV rows. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -50,7 +50,7 @@ static void check_elements(void)
 	near_to(state[2], v, 1e-6, "its second moment");
 	near_to(w[0] * 1e6, -m / sqrt(v), 1e-5, "its step");
 	near_to(w[1] * 1e6, -(0.9 - 0.2) / sqrt(v), 1e-5, "against the gradient");
-	/* Limits: exp underflows to 0, and GELU of large numbers is the number or 0. */
+	/* Limits of the functions: exp() underflows to 0; GELU of a large number x is x or 0. */
 	float far[4] = { 200, -200, 0, 60 }, got[4];
 	memset(bias, 0, sizeof bias);
 	cpu_softmax(far, got, 1, 4);
@@ -116,7 +116,7 @@ static void check_backend(void)
 	ok(about.units == 2 && about.memory_bytes == memory && about.cache_bytes >= 1e5 && about.cache_bytes <= 64 << 20 &&
 			strstr(about.details, "threads=2\nprocessors=") && !strcmp(about.architecture, "CPU"),
 		"the description has threads, memory, and a cache of at most 64 MiB");
-	/* The load changes slowly, so a warning is certain far from the limit. */
+	/* The load average changes slowly. A load far above the limit always causes the warning, a load far below it never does. */
 	if (getloadavg(load, 1) == 1 && load[0] > 0.6)
 		ok(strstr(about.warnings, "other programs are running"), "a load of %.2f is mentioned", load[0]);
 	else if (load[0] < 0.4)

@@ -102,7 +102,7 @@ static void check_exact(const struct law *truth, const char *name)
 	fit_law_free(&l);
 }
 
-/* One point in ten takes three times as long, which would shift a mean. */
+/* One point in ten takes three times as long. Such outliers would shift a mean; the fit must resist them. */
 static void check_outliers(void)
 {
 	static struct point x[POINTS];
@@ -120,8 +120,8 @@ static void check_outliers(void)
 }
 
 /*
- * A noisy run: every interval is wide. A point with too few calls for an interval (and twice the time) is not
- * treated as exact. The weights are relative: uniformly wide intervals leave the law unchanged.
+ * In a noisy run every interval is wide. A point with too few calls for an interval has twice the time; the fit must not treat it as
+ * exact. Weights are relative, so uniformly wide intervals leave the law unchanged.
  */
 static void check_intervals(void)
 {
@@ -142,7 +142,7 @@ static void check_intervals(void)
 	fit_law_free(&l);
 }
 
-/* The result does not depend on the order of the points. */
+/* Tests that the fitted law is independent of the order of the points. */
 static void check_order(void)
 {
 	static struct point x[POINTS];

@@ -71,7 +71,8 @@ static void check_gemm(const struct points *p, const char *device, const char *p
 		device, n, precision, 100 * median, 100 * bound, 100 * mean);
 }
 
-/* Predicts by the law of the class if it has at least LEAST_CLASS shapes, else by the law over all classes, as a profile does. */
+/* Predicts a shape by the law of its class if the class has at least LEAST_CLASS shapes, else by the law over all classes, as a
+ * profile does. */
 static void check_conv(const struct points *p, const char *device, const char *precision, const char *op, double bound)
 {
 	static const char *const classes[] = { "1x1", "1x1 strided", "3x3 s1", "strided", "large" };
@@ -123,7 +124,7 @@ static void check_deepbench(const char *device, const char *file, double fp32, d
 /* ---- vidur ---- */
 
 struct tally {
-	double relative[MOST], off_us[MOST]; /* errors of rows of at least 20 us; of shorter ones */
+	double relative[MOST], off_us[MOST]; /* errors of rows of at least 20 us (relative) and of shorter rows (us) */
 	size_t n_long, n_short;
 };
 
@@ -234,10 +235,10 @@ static void check_copy(void)
 	struct profile *f = rc ? NULL : fit_profile(&p, &o, &err);
 	const struct law *h2d = f ? profile_law(f, "copy", "h2d-pinned", "", "", 0, 0) : NULL,
 			 *d2d = f ? profile_law(f, "copy", "d2d", "", "", 0, 0) : NULL;
-	/* Another fit of this curve gives 2.7 us and 12.4 GB/s, with an error of 2 %. */
+	/* An independent fit of this curve gives 2.7 us and 12.4 GB/s, with an error of 2 %. */
 	ok(h2d && h2d->held_out_mean < 0.02, "host to device on PCI Express: left out by size, %.1f %% off",
 		h2d ? 100 * h2d->held_out_mean : NAN);
-	if (d2d) /* the cache has an effect and the table has one digit, so no form fits well */
+	if (d2d) /* The cache affects the rates and the table has one digit, so every form fits poorly. */
 		printf("# copies inside the device: %s, left out by size, %.1f %% off in the mean\n", law_form_name(d2d->form),
 			100 * d2d->held_out_mean);
 	profile_free(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Published tables become points: names, shapes, FLOPs, bytes and times of each kind of row, computed by hand. */
+/* Tests the import of published tables: names, shapes, FLOPs, bytes and times of each kind of row, computed by hand. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -65,7 +65,8 @@ static void check_kind(const char *kind, const char *text, const char *select, c
 
 static void check_deepbench(void)
 {
-	/* 2 x 5 times 5 x 3: 30 multiply-adds, 10 + 15 + 6 numbers. Left out: inference, other precisions and kernels, no time. */
+	/* A 2 x 5 matrix times a 5 x 3 matrix has 30 multiply-adds (60 FLOPs) and 10 + 15 + 6 numbers. Rows are left out if they are
+	 * of inference, of another precision or kernel, or without a time. */
 	CHECK("deepbench",
 		BENCH "NV_V100,train,Float,gemm,,2,3,5,,,,,,,,,,,,0.5\n"
 		      "NV_V100,train,\"16 bit inputs, Float math\",gemm,,2,3,5,,,,,,,,,,,,0.25\n"
@@ -76,7 +77,8 @@ static void check_deepbench(void)
 		      "NV_V100,train,Float,lstm,,2,3,5,,,,,,,,,,,,0.5\n",
 		NULL, { "gemm", "", "fp32", "", "", { 2, 3, 5, 1 }, 60, 124, 0, 0, 0, 0.5e-3 },
 		{ "gemm", "", "fp16", "", "", { 2, 3, 5, 1 }, 60, 62, 0, 0, 0, 0.25e-3 });
-	/* 2 samples, 4 filters, 3 channels of 6 x 8: 2 x 2 x 4 x 3 x taps x positions FLOPs; 288 numbers in. */
+	/* The convolutions have 2 samples, 4 filters and 3 input channels of 6 x 8 positions. FLOPs = 2 x 2 samples x 4 filters x 3
+	 * channels x taps x output positions; the input has 288 numbers. */
 	CHECK("deepbench",
 		BENCH "V100,train,Float,conv,fwd,,,,6,8,3,2,4,3,3,1,1,6,8,1\n"
 		      "V100,train,Float,conv,bwd_data,,,,6,8,3,2,4,3,3,2,1,3,8,1\n"
@@ -100,7 +102,8 @@ static void check_deepbench(void)
 
 static void check_vidur(void)
 {
-	/* 10 tokens, width 64, 8 heads, 2 of keys, 256 in the MLP, over 2 devices, fp16. */
+	/* The model has hidden width 64, 8 heads of queries, 2 heads of keys and an MLP of width 256. The rows have 10 tokens on 2
+	 * devices, in fp16. */
 	CHECK("vidur-mlp",
 		BLOCK "a100,m,2,10,attn_pre_proj,0.5,8,2,64,256,True\n"
 		      "a100,m,2,10,attn_post_proj,0.5,8,2,64,256,True\n"
@@ -138,7 +141,8 @@ static void check_vidur(void)
 
 static void check_others(void)
 {
-	/* The prefixes "NVIDIA " and "NV_" of a device's name are ignored, and so is case. Names of other vendors are not. */
+	/* Tests that "NVIDIA " and "NV_" before the name of a device are ignored, and so is case. Names of other vendors keep their
+	 * prefix. */
 	CHECK("nccl",
 		"op,gpu,ranks,gpus_per_node,fabric,bytes,oop_time_us\n"
 		"allreduce,NVIDIA H100 SXM,8,8,NVSwitch,1024,20\n"
@@ -164,7 +168,7 @@ static void check_others(void)
 	CHECK("copy", "gpu,direction,host_memory,bytes,GBps\nA100,H2D,Pinned,1e6,10\nA100,D2D,,1e6,1000\nA100,D2H,Pageable,1e6,0\n", NULL,
 		{ "copy", "h2d-pinned", "", "", "", { 0 }, 0, 0, 1e6, 0, 0, 1e-4 },
 		{ "copy", "d2d", "", "", "", { 0 }, 0, 0, 1e6, 0, 0, 1e-6 });
-	/* 2 x 8 x 16 x 32 FLOPs at 200 TFLOP/s; peaks above 1500 TFLOP/s are of fp8. */
+	/* The product has 2 x 8 x 16 x 32 FLOPs, at 200 TFLOP/s. A peak above 1500 TFLOP/s in the table is the peak of fp8. */
 	CHECK("mamf",
 		"accelerator,mamf_tflops,spec_tflops,best_shape_MxNxK\nNVIDIA A100,200,312,8x16x32\nNVIDIA H100,1400,1979,8x16x32\n"
 		"MI300,0,1300,8x16x32\nNVIDIA B,800,1500,8x16x32\nNVIDIA A100,200,312,8x16\n",
@@ -211,7 +215,8 @@ static double step_s(const char *network, const struct device *device, double ba
 	return sum;
 }
 
-/* Images/s of steps whose products reach a known share of the peak: the law finds the geometric mean over networks. */
+/* Steps are generated from products that reach a known share of the peak. The law fitted to their images/s must have the geometric
+ * mean over networks. */
 static void check_images(void)
 {
 	static const struct {
@@ -233,8 +238,8 @@ static void check_images(void)
 		const struct law *l = &p->law[i];
 		same_text(l->family, i ? "gemm" : "conv", "family of the law");
 		near_to(l->param[1] / device->peak_flops[PRECISION_FP32], share, 1e-9, "share of the peak: geometric mean over networks");
-		/* The standard error of the mean of two logs is half their distance; sigma is that of the four networks of the
-		 * table. */
+		/* The standard error of the mean of two logarithms is half of their distance; sigma is the spread over the four
+		 * networks of the table. */
 		near_to(sqrt(l->covariance[1][1]), error, 1e-9, "its standard error over networks");
 		near_to(l->sigma, 2 * error, 1e-9, "the spread of networks");
 		ok(l->param[0] == 0 && isinf(l->param[2]) && l->param[3] == 1 && l->points == 3 && l->held_out == 3,

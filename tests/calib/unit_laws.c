@@ -36,7 +36,7 @@ static struct nls problem(enum profile_form form, size_t n, double (*features)[L
 	return (struct nls){ form, n, (const double(*)[LAW_FEATURES])features, y, weight };
 }
 
-/* The logarithm of a law equals that of law_time(), and its derivatives equal difference quotients. */
+/* Tests that the logarithm of each law equals that of law_time(), and that its derivatives equal difference quotients. */
 static void check_models(void)
 {
 	static const struct law laws[] = {
@@ -74,7 +74,7 @@ static void check_models(void)
 	}
 }
 
-/* With only the start-up time every derivative is 1, so loss, scale and variance have closed forms. */
+/* If the start-up time is the only parameter, every derivative is 1. Loss, scale and variance then have closed forms. */
 static void check_sandwich(void)
 {
 	static const double times[] = { 1, 1.1, 0.9, 1.3, 2 };
@@ -89,7 +89,7 @@ static void check_sandwich(void)
 		loss += weight[i] * c * c * log(1 + pow((0.02 - y[i]) / c, 2));
 	ok(f.theta[0] == 0.02, "without free parameters nothing moves");
 	near_to(f.loss, loss, 1e-12, "Cauchy's loss");
-	/* residuals .02, .075, .125, .242, .673: the median is 0.1254 */
+	/* The absolute residuals are 0.020, 0.075, 0.125, 0.242 and 0.673. Their median is log(1 / 0.9) + 0.02 = 0.125. */
 	near_to(f.sigma, 1.4826 * (0.02 - log(0.9)), 1e-12, "sigma from the median of the residuals");
 	ok(nls_covariance(&q, &f, c) && f.covariance[0][0] == 0, "no free parameter: no variance");
 	f.is_free[0] = true;
@@ -127,7 +127,8 @@ static void check_sandwich(void)
 	ok(!nls_covariance(&q, &f, c), "one point does not determine the variance of one parameter");
 }
 
-/* Rooflines and lines start around the fastest point and the highest rates; envelopes at lines through the best partition. */
+/* Tests the starting points of the fits. Those of rooflines and lines lie around the fastest point and the highest rates; those of
+ * envelopes are lines through the best partition. */
 static void check_starts(void)
 {
 	double features[MOST][LAW_FEATURES], y[MOST], weight[MOST], start[MAX_STARTS][LAW_PARAMS];
@@ -136,7 +137,7 @@ static void check_starts(void)
 	struct nls q = problem(FORM_ROOFLINE, 20, features, y, weight);
 	uint32_t n = fit_starts(&q, start), wrong = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		/* rates: 1 to 20 TFLOP/s, of which the highest may be an outlier; 1 GB/s */
+		/* The points have 1 to 20 TFLOP/s and 1 GB/s; the highest FLOP rate may be an outlier. */
 		wrong += exp(start[i][0]) >= 1e-3 || exp(start[i][1]) < 19e12 * 1.05 || exp(start[i][1]) > 19e12 * 3 ||
 			 exp(start[i][2]) < 1.05e9 || exp(start[i][2]) > 3e9 || exp(start[i][3]) < 0.99 || exp(start[i][3]) > 4.01;
 		for (uint32_t k = 0; k < i; k++)
@@ -278,7 +279,7 @@ static void check_ranges(void)
 		is_law = is_law && l.anchor[i].time_s == law_time(&l, l.anchor[i].feature[0], l.anchor[i].feature[1], 0, NULL);
 	ok(is_law && l.points == n && isnan(l.held_out_mean), "with the law's times");
 	fit_law_free(&l);
-	/* Four points: too few for an exponent, which is then 2. */
+	/* Four points are too few to fit the exponent, which is then 2. */
 	static const size_t corners[] = { 0, 3, 20, 23 };
 	const struct point *four[4];
 	for (int i = 0; i < 4; i++)
@@ -305,7 +306,8 @@ static void check_ranges(void)
 	fit_law_free(&l);
 }
 
-/* 150 GB/s in a cache of 32 MB, 35 GB/s beyond, by bytes or by size. A straight line shows no cache. */
+/* A copy has 150 GB/s in a cache of 32 MB and 35 GB/s beyond; the law depends on bytes or on the size. Points on a straight line give
+ * a law without a cache. */
 static void check_cached(void)
 {
 	const struct law truth = { .form = FORM_CACHED, .n_params = 4, .param = { 1e-6, 150e9, 35e9, 32e6 } };
@@ -341,7 +343,7 @@ static void check_envelope(void)
 		set(i, 0, 0, size, least);
 	}
 	ok(!fit_law(FORM_ENVELOPE, list, 40, &l, &err) && l.n_anchors == 6, "three lines: three anchors more");
-	/* Each line is the least at one of the anchors. */
+	/* Each line of the envelope has the least time at one of the anchors. */
 	uint32_t seen[3] = { 0 };
 	for (uint32_t i = 0; i < l.n_anchors; i++)
 		for (uint32_t k = 0; k < 3; k++)
@@ -358,7 +360,7 @@ static void check_envelope(void)
 	fit_law_free(&l);
 }
 
-/* A factor fitted without a group is the median of the others. */
+/* A factor that is fitted without one group is the median of the other groups. */
 static void check_folds(void)
 {
 	double predicted[MOST];
@@ -384,7 +386,7 @@ static void check_folds(void)
 	for (size_t i = 0; i < 12; i++) {
 		set(i, 1, 1, 10 + (double)i, i == 0 || i == 10 ? 100 : (double)i);
 	}
-	/* without shapes 0 and 10, the remaining shapes are 1 .. 9 and 11, whose median is between 5 and 6 */
+	/* Without shapes 0 and 10, the shapes 1 to 9 and 11 are left. Their median lies between 5 and 6, at sqrt(30) in the logarithm. */
 	ok(!fit_cross_validate(FORM_FACTOR, list, 12, predicted, &err) && fabs(predicted[0] - sqrt(30)) < 1e-4 &&
 			predicted[0] == predicted[10],
 		"ten folds");
@@ -486,7 +488,7 @@ static void check_groups(void)
 	profile_free(begun);
 }
 
-/* Sizes: the simplest form that is nearly the best. */
+/* Tests that a law of the size has the simplest form whose error is close to that of the best form. */
 static void check_by_size(void)
 {
 	static const double t[] = { 35e-6, 70e-6, 200e-6 }, b[] = { 2e9, 20e9, 120e9 };
@@ -536,7 +538,7 @@ static void check_by_size(void)
 		}
 		points_free(&points);
 	}
-	/* The same by bytes, for a memory-bound kernel. */
+	/* A memory-bound kernel has the same law as a function of bytes. */
 	for (size_t i = 0; i < 40; i++) {
 		double bytes = 1e4 * pow(1.4, (double)i);
 		struct point p = { .bytes = bytes,

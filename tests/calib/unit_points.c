@@ -116,7 +116,7 @@ static void check_columns(void)
 static const struct {
 	const char *name;
 	double high;
-	const char *most, *more; /* the largest value, and one above it */
+	const char *most, *more; /* most: the largest accepted value; more: a value just above */
 } limits[] = { { "flops", 1e21, "1e21", "1.001e21" }, { "bytes", 1e18, "1e18", "1.001e18" }, { "size", 1e18, "1e18", "1.001e18" },
 	{ "d0", 1e12, "1e12", "1.001e12" }, { "d1", 1e12, "1e12", "1.001e12" }, { "d2", 1e12, "1e12", "1.001e12" },
 	{ "d3", 1e12, "1e12", "1.001e12" }, { "d4", 1e12, "1e12", "1.001e12" }, { "d5", 1e12, "1e12", "1.001e12" },
@@ -164,7 +164,7 @@ static void check_limits(void)
 	}
 	ok(points_parse("x.csv", "family,time_us\ngemm\0,5\n", 23, &p, &err) && strstr(err.text, "x.csv:2: NUL byte: expected a text file"),
 		"a zero byte");
-	/* 64 fields are the most that a line may have. */
+	/* A line may have at most 64 fields. */
 	char wide[200] = "family,time_us";
 	for (int i = 0; i < 62; i++)
 		strcat(wide, ",");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sampling to a confidence and sweeps within a budget, on a backend with a known law. */
+/* Tests sampling up to a given confidence and sweeps within a budget, on a backend with a known law. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -40,7 +40,8 @@ static struct sample_source source_of(void *device, void *task)
 	return (struct sample_source){ backend_synthetic.run, task, synthetic_now, synthetic_idle, device };
 }
 
-/* A triad of a million elements: 12 MB at 500 GB/s and 5 us, sqrt(24^2 + 0.2^2) + 5 us by the law. */
+/* Opens a triad of a million fp32 elements: 12 MB at 500 GB/s take 24 us; with 0.2 us of FLOPs and 5 us of launch the law gives
+ * sqrt(24^2 + 0.2^2) + 5 us. */
 static void *open_one(const char *settings, uint64_t seed, struct kernel *k, void **task)
 {
 	struct backend_options o = { .seed = seed, .settings = settings };
@@ -52,7 +53,7 @@ static void *open_one(const char *settings, uint64_t seed, struct kernel *k, voi
 	return device;
 }
 
-/* Returns the number of the `seeds` runs whose interval contains the law's time. */
+/* Returns the number of runs (one per seed) whose interval contains the time by the law. */
 static double coverage(const char *settings, const struct sampling *how, int seeds, double *batches)
 {
 	int holds = 0;
@@ -100,7 +101,8 @@ static void check_coverage(void)
 	double stopped = coverage("noise=0.03", &how, scaled(1000), &batches);
 	printf("# stopped when narrow: %.1f %% with %.1f batches\n", 100 * stopped, batches);
 	ok(stopped >= 0.91, "the coverage is at least 91 %% if sampling stops as soon as the interval is narrow");
-	/* Half the interval of the median of n values is about 1.96 x 1.2533 sigma / sqrt(n): for 1 % at sigma = 3 %, n is about 54. */
+	/* Half the interval of the median of n values is about 1.96 x 1.2533 sigma / sqrt(n). With sigma = 3 %, an interval of 1 %
+	 * needs n = 54. */
 	ok(batches > 35 && batches < 75, "sampling to a narrow interval takes about 54 batches, as theory predicts");
 }
 
@@ -131,7 +133,8 @@ static void check_stops(void)
 	backend_synthetic.release(task);
 	backend_synthetic.close(device);
 
-	/* The same work in bursts: the idle time is four times the busy time, so work is about a fifth of the time. */
+	/* The same work in bursts: idle times are four times as long as busy times, so the device is busy for about a fifth of the
+	 * time. */
 	device = open_one("noise=1", 1, &k, &task);
 	source = source_of(device, task);
 	how.idle = 4;
@@ -148,7 +151,7 @@ static bool throttles_by_text(void *watch)
 	return *c.throttle != '\0';
 }
 
-/* The device is throttled in the middle of the sampling, or all the time. */
+/* Tests a device that is throttled in the middle of the sampling, and one that is throttled all the time. */
 static void check_throttled_sample(void)
 {
 	struct kernel k;
@@ -230,7 +233,7 @@ static void check_sweep(void)
 		gemms += is_plain;
 		held_gemms += is_plain && a.v[i].is_held_out;
 	}
-	/* 2 % of noise over 12 batches or more: standard error 0.7 %. */
+	/* Noise of 2 % over at least 12 batches gives a standard error of 0.7 % for the median of a point. */
 	ok(near == a.n, "every point equals the law within 3 %%");
 	ok(fabs((double)held_gemms - 0.15 * (double)gemms) <= 1, "15 %% of the products are held out (%zu of %zu)", held_gemms, gemms);
 	ok(held_out > held_gemms, "points of other kernels are held out too");
@@ -240,7 +243,7 @@ static void check_sweep(void)
 	points_free(&b);
 	points_free(&c);
 
-	/* 0.4 % slower each second: 12 % over the run, minus the drift before the anchors' first measurement. */
+	/* The device slows down by 0.4 % a second: 12 % over the run of 30 s, minus the drift before the anchors are first measured. */
 	sweep("noise=0.01,drift=0.004", 30, 7, &a, &ra);
 	ok(!ra.is_stable && ra.drift > 0.06 && ra.drift < 0.13, "a slowdown of 12 %% over the run is detected (%.1f %%)", 100 * ra.drift);
 	size_t wide = 0;
@@ -249,7 +252,8 @@ static void check_sweep(void)
 	ok(wide == a.n, "every interval is widened by the drift");
 	points_free(&a);
 
-	/* Throttled for a fifth of the run: no point has a time measured then, and the affected points are measured afterwards. */
+	/* The device is throttled for a fifth of the run. Times measured during this part are discarded, and their points are
+	 * measured again afterwards. */
 	sweep("noise=0.01,hot_from=5,hot_to=11", 30, 7, &a, &ra);
 	near = 0;
 	for (size_t i = 0; i < a.n; i++) {
@@ -261,7 +265,7 @@ static void check_sweep(void)
 		ra.throttled);
 	points_free(&a);
 
-	/* After a fatal error of the device, the points measured so far are kept. */
+	/* The device fails at 12 s with a fatal error; the points measured before are kept. */
 	int lost = sweep("noise=0.02,lost=12", 30, 7, &a, &ra);
 	ok(lost == ORR_EFAIL && a.n > 15 && a.n == ra.measured, "a lost device leaves the points measured before (%zu)", a.n);
 	points_free(&a);
@@ -304,7 +308,7 @@ static void check_work(void)
 	struct kernel k = { .family = "conv", .op = "forward", .precision = "fp32", .variant = "3x3 s1", .d = { 1, 64, 56, 56, 64, 3 } };
 	kernel_work(&k);
 	near_to(k.flops / 2, 115605504, 1e-12, "a convolution's multiply-adds");
-	/* Its first layer, 7x7 with stride 2 on 224 x 224: 112 x 112 positions, 118 million. */
+	/* ResNet-50's first layer, 7x7 with stride 2 on 224 x 224, has 112 x 112 output positions and 118 million multiply-adds. */
 	k = (struct kernel){ .family = "conv", .op = "forward", .precision = "fp32", .variant = "strided", .d = { 1, 3, 224, 224, 64, 7 } };
 	kernel_work(&k);
 	near_to(k.flops / 2, 118013952, 1e-12, "a strided one's");

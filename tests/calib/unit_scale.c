@@ -87,7 +87,7 @@ static void check_factor(void)
 	near_to(factor_at("fp32", ridge * 1e6, 1e6), sqrt(memory * compute), 1e-5, "at the ridge: half and half");
 	near_to(factor_at("fp32", 60e6, 1e6), pow(memory, 0.25) * pow(compute, 0.75), 1e-5, "twice the ridge: a quarter memory");
 	near_to(factor_at("fp32", 0, 1e6), memory, 1e-5, "no FLOPs: memory alone");
-	/* Without a peak for the precision the vector rate counts: 5 against 240 TFLOP/s for fp16, 5 against 10 for bf16. */
+	/* For a precision without a peak, the rate of the vector units is used: 5 against 240 TFLOP/s for fp16, 5 against 10 for bf16. */
 	near_to(factor_at("fp16", 480e6, 1e6), pow(memory, 0.25) * pow(5.0 / 240, 0.75), 1e-5, "a precision that only one device has");
 	near_to(factor_at("bf16", 20e6, 1e6), pow(memory, 0.25) * pow(0.5, 0.75), 1e-5, "a precision that neither has");
 	near_to(factor_at("", 20e6, 1e6), pow(memory, 0.25) * pow(0.5, 0.75), 1e-5, "no precision");
@@ -169,7 +169,7 @@ static void check_laws(void)
 
 /* ---- the stated error ---- */
 
-/* b's law takes 1.25 times what scaling predicts: the error of scaling is 1 - 1 / 1.25 = 20 %. */
+/* Device b's law takes 1.25 times the time that scaling predicts. The relative error of the prediction is 1 - 1 / 1.25 = 20 %. */
 static void check_error(void)
 {
 	struct law a[2] = { law_of("memory", "triad", "fp32", FORM_ROOFLINE, (const double[]){ 4e-6, INFINITY, 400e9, 1 }),
@@ -195,7 +195,8 @@ static void check_error(void)
 			fabs(memory->held_out_p90 - 0.2) < 1e-3 && memory->held_out == SCALE_POINTS,
 		"the error of scaling a to b is that of the scaled law: 20 %%");
 	near_to(memory ? memory->sigma : 0, hypot(0.03, 0.2), 1e-3, "its spread includes the error of scaling");
-	/* a's product scaled to b: 2 us, 24 TFLOP/s; b's takes twice as long. fp16 on b's tensor cores is compared in fp32. */
+	/* The product law of device a, scaled to b, has 2 us and 24 TFLOP/s; the law of b takes twice as long. The fp16 law on b's
+	 * tensor cores is compared in fp32. */
 	ok(gemm && fabs(gemm->held_out_median - 0.5) < 1e-3, "tensor cores that only one device has: the error of the kernel in fp32");
 	ok(update && update->held_out == 0 && isnan(update->held_out_median) && update->sigma == 0,
 		"a law that the pair does not have carries no error");
@@ -203,7 +204,7 @@ static void check_error(void)
 	profile_free(s);
 	/* Both have tensor cores for fp16, so the comparison needs a's fp16 law, which is missing. */
 	struct device modern = from;
-	modern.peak_flops[PRECISION_FP16] = 20e12; /* 4 x the vector rate */
+	modern.peak_flops[PRECISION_FP16] = 20e12; /* four times the vector rate */
 	const struct scale_check both = { pa, pb, &modern, &to };
 	s = scale_profile(p, &to, &from, &both, &err);
 	gemm = only(s, "gemm");
@@ -230,7 +231,7 @@ static void law_drop(struct law *l)
 	mem_free(l->anchor);
 }
 
-/* Over a law of 1 s, the ratios are the times of the other law, which are the sizes. */
+/* One law takes 1 s at every size, so the ratios equal the times of the other law, which are the sizes. */
 static void check_compare(void)
 {
 	struct law one = law_of("copy", "", "", FORM_LINE, (const double[]){ 1, INFINITY });
@@ -249,7 +250,8 @@ static void check_compare(void)
 	b.param[0] = 3;
 	n = law_compare(&one, &b, ratio);
 	ok(n == 1 && ratio[0] == 3, "no feature: one point");
-	/* Nine FLOPs by nine bytes, powers of 3; shapes within a factor of 4 of the anchor's FLOPs per byte: |i - k| <= 1. */
+	/* The grid has nine FLOPs by nine bytes, both powers of 3. A shape is compared if its FLOPs per byte are within a factor of 4
+	 * of the anchor's: |i - k| <= 1. */
 	struct law grid = law_of("gemm", "", "", FORM_ROOFLINE, (const double[]){ 0, 1, INFINITY, 1 });
 	for (int i = 0; i < 2; i++)
 		grid.from[i] = 1, grid.to[i] = 6561;
@@ -264,7 +266,7 @@ static void check_compare(void)
 	grid.n_anchors = 2;
 	grid.anchor[1].feature[0] = 90;
 	grid.anchor[1].feature[1] = 10;
-	/* from 1 / 4 to 36: 3^-1 to 3^3 */
+	/* With FLOPs per byte from 1/4 to 36, the grid has the ratios 3^-1 to 3^3. */
 	ok(law_compare(&one, &grid, ratio) == 9 + 8 + 8 + 7 + 6, "the anchors' FLOPs per byte are a range");
 	law_drop(&one);
 	law_drop(&b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Work of the kernels by hand, the rules of the shapes to measure, and Sobol's sequence from its definition. */
+/* Tests the work of kernels (computed by hand), the rules for the shapes to measure, and Sobol's sequence (from its definition). */
 #include "tests/tap.h"
 
 #include "calib/grid.h"
@@ -28,7 +28,7 @@ static void check_work(void)
 		const char *family, *op, *precision, *variant;
 		double d[KERNEL_DIMS], flops, bytes, size;
 	} known[] = {
-		/* 2 x 5 times 5 x 3: 30 multiply-adds; 10 + 15 + 6 numbers */
+		/* 2 x 5 times 5 x 3: 30 multiply-adds = 60 FLOPs; 10 + 15 + 6 numbers of 4 bytes */
 		{ "gemm", "", "fp32", "nn", { 2, 3, 5 }, 60, 124, 0 },
 		{ "gemm", "", "fp32", "nn", { 2, 3, 5, 1 }, 60, 124, 0 },
 		{ "gemm", "", "tf32", "nn batched", { 2, 3, 5, 7 }, 420, 868, 0 },
@@ -36,10 +36,10 @@ static void check_work(void)
 		{ "gemm", "", "bf16", "nn", { 2, 3, 5 }, 60, 62, 0 },
 		/* fp8: operands of 1 byte, results of 2 */
 		{ "gemm", "", "fp8", "nn", { 2, 3, 5 }, 60, 37, 0 },
-		/* 48 positions x 2 samples x 4 filters x 27 taps; 288 + 108 + 384 numbers */
+		/* FLOPs = 2 x 48 positions x 2 samples x 4 filters x 27 taps; input 288, weights 108 and output 384 numbers of 4 bytes */
 		{ "conv", "forward", "fp32", "3x3 s1", { 2, 3, 8, 6, 4, 3 }, 20736, 3120, 0 },
 		{ "conv", "data-gradient", "fp16", "3x3 s1", { 2, 3, 8, 6, 4, 3 }, 20736, 1560, 0 },
-		/* stride 2: 4 x 3 positions; 288 + 108 + 96 numbers */
+		/* with stride 2 the output has 4 x 3 positions; input 288, weights 108 and output 96 numbers */
 		{ "conv", "forward", "fp32", "strided", { 2, 3, 8, 6, 4, 3 }, 5184, 1968, 0 },
 		{ "memory", "copy", "fp32", "", { 10 }, 0, 80, 0 },
 		{ "memory", "triad", "fp32", "", { 10, 1 }, 20, 120, 0 },
@@ -174,7 +174,7 @@ static double to_step(double x, double step)
 	return y < step ? step : y;
 }
 
-/* Kernels with one size: log-spaced between ends that follow from the limits. */
+/* Tests the sizes of a kernel with one size: log-spaced between ends that follow from the limits. */
 static void check_line(const char *family, const char *op, const struct grid_limits *limits, double from, double to, double step)
 {
 	const struct kernel_kind kind = { family, op, "fp32", "", 0 };
@@ -186,7 +186,7 @@ static void check_line(const char *family, const char *op, const struct grid_lim
 	ok(grid_is_line(&kind), "%s %s has a single size", family, op);
 }
 
-/* If the limits allow little, a line still includes a size above its first. */
+/* Tests that a line of sizes has a second size above its first, even under narrow limits. */
 static void check_least(const char *family, const char *op, double longest_s, double first, double last)
 {
 	const struct kernel_kind kind = { family, op, "fp32", "", 0 };
@@ -204,17 +204,17 @@ static void check_lines(void)
 	slow.longest_s = 0.02;
 	large.memory_bytes = 1e12;
 	large.longest_s = 100;
-	/* 0.4 of the memory, half of the time at 10 GB/s, or 250 MB */
+	/* The largest copy uses 0.4 of the memory or half of the time at 10 GB/s, at most 250 MB. */
 	check_line("copy", "host", &roomy, 1024, 2.5e8, 256);
 	check_line("copy", "host", &slow, 1024, 1e8, 256);
 	check_line("collective", "all-reduce", &slow, 1024, 1e8, 256);
-	/* 28 bytes per parameter, and at most 1e9 parameters */
+	/* Adam uses 28 bytes per parameter; the largest size is 1e9 parameters or 0.4 of the memory. */
 	check_line("update", "adam", &roomy, 1e4, 4e8 / 28, 1);
 	check_line("update", "sgd", &large, 1e4, 1e9, 1);
-	/* 0.9 of the memory in three tensors; half of the time */
+	/* A triad uses 0.9 of the memory for three tensors, or half of the time. */
 	check_line("memory", "triad", &roomy, 4096, 7.5e7, 1024);
 	check_line("memory", "copy", &slow, 4096, 1e8 / 12, 1024);
-	/* a triad of 8192 takes 11.5 us, Adam of 20000 80 us, a copy of 4 KiB 0.4 us */
+	/* Times of the second sizes: a triad of 8192 elements takes 11.5 us, Adam of 20000 parameters 80 us, a copy of 4 KiB 0.4 us. */
 	check_least("memory", "triad", 12e-6, 4096, 8192);
 	check_least("update", "adam", 100e-6, 1e4, 2e4);
 	check_least("copy", "host", 0.6e-6, 1024, 4096);
@@ -236,9 +236,9 @@ static void check_fixed_sizes(void)
 	check_fixed("learners", "", "learners: powers of two, 12, 6 and 3", (const double[]){ 1, 2, 4, 8, 16, 12, 6, 3 }, 8);
 	check_fixed("launch", "single", "one launch", (const double[]){ 1 }, 1);
 	check_fixed("launch", "queued", "1 to 1000 launches in a row", (const double[]){ 1, 10, 100, 1000 }, 4);
-	/* A tenth of the time: cbrt(0.1 x 1 s x 1e10) = 1000, in steps of 64. */
+	/* The side of the product is cbrt(0.1 x 1 s x 1e10 FLOP/s) = 1000, in steps of 64: it takes a fifth of the longest time. */
 	check_fixed("interference", "gemm", "a product beside others takes a fifth of the longest time", (const double[]){ 1024 }, 1);
-	/* 0.3 of 1 GB in steps of 4096 bytes; a triad has three tensors of fp32. */
+	/* The copy has 0.3 of 1 GB, in steps of 4096 bytes. The triad has three fp32 tensors. */
 	check_fixed("interference", "copy", "a copy beside others: 0.3 of the memory", (const double[]){ 299999232 }, 1);
 	check_fixed("interference", "memory", "a triad beside others: the same bytes", (const double[]){ 24999936 }, 1);
 }
@@ -327,7 +327,7 @@ static void check_convs(void)
 			wrong += !is_in(d[5], classes[c].r, 3) || d[2] != d[3] || !IS_IN(d[0], 1, 2, 4, 8, 16, 32, 64, 128);
 			wrong += !is_published && !(fmod(d[1], 8) == 0 && fmod(d[4], 8) == 0 && d[1] >= 16 && d[1] <= 1024 && d[4] >= 16 &&
 							  d[4] <= 1024 && IS_IN(d[2], 7, 14, 17, 28, 35, 56, 112));
-			/* the time limit, and the memory with an unfolded sample */
+			/* The shape must fit the time limit and, with an unfolded sample, the memory. */
 			double out = conv_out(&k[i], d[2]), needs = k[i].bytes + 4 * d[1] * d[5] * d[5] * out * out;
 			wrong += k[i].flops / 1e10 + k[i].bytes / 1e10 > 1 || needs > 1e9;
 		}
@@ -348,7 +348,7 @@ static void check_others(void)
 	wrong = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		wrong += !IS_IN(k[i].d[1], 64, 128, 256) || fabs(k[i].d[2] * k[i].d[1] * 4 - 2e6) > 2 * k[i].d[1] * 4;
-		/* 256 rows to a tenth of the memory (0.25 x 0.4) */
+		/* The rows of a table lie between 256 and a tenth of the memory (0.25 x 0.4). */
 		double most = 1e8 / (k[i].d[1] * 4);
 		wrong += fabs(k[i].d[0] - 256 * pow(most / 256, i / 59.0)) > 1;
 	}
@@ -368,7 +368,7 @@ static void check_others(void)
 	ok(n == 60 && k[5].ranks == 0 && k[5].nodes == 0, "other kernels have neither");
 }
 
-/* With limits that few shapes meet, time and memory stay within them, and no shape occurs twice. */
+/* Under narrow limits, which few shapes meet, times and memory stay within the limits and every shape is unique. */
 static void check_limits(void)
 {
 	struct grid_limits tight = roomy;

@@ -50,7 +50,7 @@ static int sample(struct script *s, const struct sampling *how, struct sample *x
 
 static void check_calls(void)
 {
-	/* Trials of 1, 8 and 64 calls (at most a factor of 8), then 1.2 x 1 ms / 10 us. */
+	/* Trials have 1, 8 and 64 calls (growth by at most a factor of 8). A batch then has 1.2 x 1 ms / 10 us calls. */
 	static const struct {
 		double call_s;
 		uint32_t calls;
@@ -68,7 +68,7 @@ static void check_calls(void)
 
 static void check_warmup(void)
 {
-	/* Batches of 1.2 ms: 0.2 s of warm-up, 12 batches. With 0.1 s per point the warm-up takes 40 % of it. */
+	/* Batches of 1.2 ms have 0.2 s of warm-up, then 12 batches. If a point has only 0.1 s, the warm-up takes 40 % of it. */
 	struct sampling how = sampling_default;
 	struct sample x = { 0 };
 	struct script s = { .call_s = 1e-5 };
@@ -79,7 +79,7 @@ static void check_warmup(void)
 	sample(&s, &how, &x);
 	ok(x.n == 12 && s.now >= 0.04 + 12 * 1.2e-3 - 1e-9 && s.now <= 0.04 + 13 * 1.2e-3 + 1e-9,
 		"warm-up of at most 40 %% of the point's time");
-	/* Five batches of 5 ms exceed a warm-up of 0.015 s, which ends after twice its time. */
+	/* A warm-up of 0.015 s requires several batches of 5 ms each; it ends after at most twice its time. */
 	s = (struct script){ .call_s = 5e-3 };
 	how = sampling_default;
 	how.warmup_s = 0.015;
@@ -106,7 +106,7 @@ static void check_warmup(void)
 	}
 }
 
-/* Batches of 2, 4, 6, 3, 5 and 100 ms of one call: median 4.5 ms; the interval of six values is their range. */
+/* Six batches of one call take 2, 4, 6, 3, 5 and 100 ms. The median is 4.5 ms; the interval of six values is their range. */
 static void check_summary(void)
 {
 	struct sampling how = sampling_default;
@@ -119,7 +119,7 @@ static void check_summary(void)
 	near_to(x.median_s, 4.5e-3, 1e-12, "median of six batches");
 	near_to(x.low_s, 2e-3, 1e-12, "the low end of its interval");
 	near_to(x.high_s, 100e-3, 1e-12, "the high end");
-	/* mean 20; squares 324 + 256 + 196 + 289 + 225 + 6400 = 7690; / 5; root 39.217 */
+	/* The mean is 20 ms. The squared deviations 324 + 256 + 196 + 289 + 225 + 6400 = 7690; sqrt(7690 / 5) = 39.217 ms. */
 	near_to(x.cv, sqrt(7690.0 / 5) / 20, 1e-9, "the coefficient of variation divides by n - 1");
 	static const double v[] = { 1, 2, 4, 8 };
 	near_to(sorted_quantile(v, 4, 0.5), 3, 0, "quantile between two values");
@@ -138,7 +138,7 @@ static void check_summary(void)
 /* ---- a device with prescribed behaviour ---- */
 
 struct fake {
-	double now, memory, flops_per_s, bytes_per_s, step; /* step: factor between two clock readings */
+	double now, memory, flops_per_s, bytes_per_s, step; /* step: factor by which the clock changes between two readings */
 	double slow_after, idle;                            /* time after which kernels take twice as long */
 	const char *refused, *failed, *throttle[3];
 	uint32_t readings, prepared;
@@ -256,7 +256,8 @@ static int sweep(double budget_s, uint32_t most, const char *only, struct points
 
 static const struct kernel_kind product_and_copy[] = { { "gemm", "", "fp32", "nn", 0 }, { "copy", "host", "", "", 0 } };
 
-/* Returns the log's index of the kernel that kept the device busy: the first one that took at least a quarter of a second. */
+/* Returns the index in the log of the kernel that kept the device busy before the sweep: the first kernel of at least a quarter of a
+ * second. */
 static uint32_t settled(void)
 {
 	uint32_t i = 0;
@@ -272,7 +273,8 @@ static void check_first_look(void)
 	struct orr_error err;
 	reset(product_and_copy, 2);
 	int rc = sweep(20, 40, NULL, &p, &r, &err);
-	/* Products double until one takes 2 ms: 2 x 1024^3 / 1e12; triads grow by 4: 12 x 16777216 / 1e11. */
+	/* The rates are measured on growing kernels. Products double until one takes 2 ms: 2 x 1024^3 FLOPs at 1e12 FLOP/s. Triads
+	 * grow fourfold: 12 x 16777216 bytes at 1e11 B/s. */
 	ok(!rc && fabs(r.flops_per_s / 1e12 - 1) < 2e-3 && fabs(r.bytes_per_s / 1e11 - 1) < 2e-3, "the first look finds both rates");
 	uint32_t i = 0, k = 0;
 	while (!strcmp(f.log[i].k.family, "gemm"))
@@ -282,12 +284,12 @@ static void check_first_look(void)
 		k++;
 	ok(i == 5 && f.log[0].k.d[0] == 64 && f.log[4].k.d[0] == 1024 && !strcmp(f.log[0].k.variant, "nn"), "products of 64 to 1024 rows");
 	ok(k - i == 5 && f.log[i].k.d[0] == 65536 && f.log[k - 1].k.d[0] == 16777216, "triads of 65536 to 16777216 elements");
-	/* A product of 2.5 ms in steps of 16 rows keeps the device busy: cbrt(2.5e9) = 1357. */
+	/* The product that keeps the device busy has the side cbrt(2.5 ms x 1e12 FLOP/s) = 1357, rounded up to a multiple of 16. */
 	ok(settled() == k && f.log[k].k.d[0] == 1360, "a product of 2.5 ms keeps the device busy");
 	points_free(&p);
 
 	reset(product_and_copy, 2);
-	f.memory = 4e8; /* a quarter: 1e8 bytes, so triads of at most 4194304 elements */
+	f.memory = 4e8; /* Triads may use a quarter, 1e8 bytes: at most 4194304 elements. */
 	rc = sweep(20, 40, "copy", &p, &r, &err);
 	uint32_t largest = 0;
 	for (i = 0; i < f.prepared; i++)
@@ -337,7 +339,8 @@ static double busy_s(double step, double budget_s, bool *is_settled)
 	return f.log[i].to - f.log[i].from;
 }
 
-/* The clock is read every half second; two readings within 2 % end the wait, after 4 % of the budget and at most 10 %. */
+/* Tests the wait for a steady clock. The clock is read every half second; two readings within 2 % end the wait. It takes at least 4 %
+ * and at most 10 % of the budget. */
 static void check_settle(void)
 {
 	bool is_settled;
@@ -374,7 +377,8 @@ static void check_plan(void)
 	struct orr_error err;
 	reset(product_and_copy, 2);
 	int rc = sweep(100, 40, NULL, &p, &r, &err);
-	/* Weights 6 and 2 of 40: 30 products and 10 copies; products 3, 11, 19 and 27 also cold or in bursts. */
+	/* Weights 6 and 2 share 40 shapes: 30 products and 10 copies. Products 3, 11, 19 and 27 are measured a second time, cold or
+	 * in bursts. */
 	ok(!rc && r.planned == 44 && r.measured == 44 && p.n == 44 && count(&p, "gemm", NULL) == 34 && count(&p, "copy", NULL) == 10,
 		"shapes are shared by weight: %u planned, %zu products", r.planned, count(&p, "gemm", NULL));
 	size_t held[2] = { 0 }, special = 0, ends = 0;
@@ -391,13 +395,13 @@ static void check_plan(void)
 		ends += is_copy && x->is_held_out && (x->size == low || x->size == high);
 		ends += is_special && x->is_cold != (x->bytes < 2e6);
 	}
-	/* 15 %, rounded: 4.5 becomes 5 and 1.5 becomes 2. */
+	/* 15 % of the shapes are held out: 4.5 of 30 becomes 5, 1.5 of 10 becomes 2. */
 	ok(held[0] == 5 && held[1] == 2 && special == 4 && ends == 0,
 		"15 %% are held out, never the ends of a line; small products are measured cold, others in bursts");
 	ok(f.idle > 0, "bursts leave the device idle");
 	ok(r.anchors == 3 && r.revisits == 4 && r.drift < 1e-9 && r.is_stable && r.worst_drift < 1e-9,
 		"5 %% are anchors, measured again four times");
-	size_t few = 0; /* without noise twelve batches are precise; long calls have fewer */
+	size_t few = 0; /* points with fewer than 12 batches: long calls; without noise, 12 batches suffice */
 	for (size_t i = 0; i < p.n; i++)
 		few += p.v[i].n < 12;
 	ok(fabs(r.seconds - f.now) < 1e-9 && r.imprecise == few && few < 10,
@@ -416,7 +420,7 @@ static void check_plan(void)
 		points_free(&p);
 	}
 
-	/* The largest and the least number of shapes of a kind. */
+	/* Kinds with a fixed number of shapes, and kinds that have the maximum of 40. */
 	static const struct kernel_kind many[] = { { "launch", "single", "", "", 0 }, { "launch", "queued", "", "", 0 },
 		{ "preemption", "", "", "", 0 }, { "learners", "", "", "", 0 }, { "interference", "gemm", "fp32", "alone", 0 },
 		{ "update", "adam", "fp32", "", 0 }, { "memory", "triad", "fp32", "", 0 },
@@ -458,9 +462,9 @@ static void check_plan(void)
 }
 
 /*
- * Without a given time per point, the budget determines it: 85 % of the budget for four points per unit of weight (6 and 2) and
- * 1.45 points per shape. Each point takes its warm-up of 40 % and a third of the rest. The time is at least 30 ms and at most
- * 0.7 s. The largest copy takes half of a twelfth of it.
+ * Tests the time per point that follows from the budget if it is not given. 85 % of the budget is divided by four points per unit of
+ * weight (6 + 2) and by 1.45 points per shape. A point spends 40 % of its time on warm-up and a third of the rest on batches. The time
+ * per point is at least 30 ms and at most 0.7 s. The largest copy takes half of a twelfth of this time.
  */
 static void check_point_time(void)
 {

@@ -143,8 +143,8 @@ is "$(o model list --json | grep -c '"name"')" "$(($(o model list | wc -l) - 1))
 like "$(o model show lenet5)" '^parameters  61706 in 10 tensors$' "LeNet-5 has 61,706 parameters"
 like "$(o model show lenet5 --batch 4)" '^batch       4$' "the batch"
 
-# ---- flows: 1e9 B/s, 1 us; the second starts at 1 ms. One flow until 1.001 ms, half the rate each for 2 ms, then one
-# flow. ----
+# ---- flows on a link of 1e9 B/s and 1 us; the second flow starts at 1 ms and shares the link for 2 ms from 1.001
+# ms on ----
 printf 'link,bandwidth_Bps,latency_s\nup,1e9,1e-6\n' >links.csv
 printf 'id,step,src,dst,bytes,start_s,links\n"a,b",-1,a,b,3e6,0,up\n1,-1,a,c,1e6,0.001,up\n' >flows.csv
 net=(net flows --links links.csv --flows flows.csv)

@@ -8,7 +8,8 @@ run() { "$orrery" calib run --backend synthetic "$@"; }
 refused() { is "$("$orrery" calib "${@:2}" 2>&1 >/dev/null | head -n 1; echo "${PIPESTATUS[0]}")" "orrery: $1
 2" "calib ${*:2}"; }
 
-# ---- the rows: 5 us + sqrt((FLOPs / 10 TFLOP/s)^2 + (bytes / 500 GB/s)^2), or 5 us + bytes / 500 GB/s of a copy ----
+# ---- rows: a kernel takes 5 us + sqrt((FLOPs / 10 TFLOP/s)^2 + (bytes / 500 GB/s)^2), a copy 5 us + bytes / 500
+# GB/s ----
 run --budget 4 --settings noise=0 -o exact.csv 2>exact.err
 is "$? $(awk -F, 'NR == 1 { next } { f = $6 / 1e13; b = $7 / 5e11; t = $8 > 0 ? 5e-6 + $8 / 5e11 : 5e-6 + sqrt(f * f + b * b)
   rows++; bad += ($17 / (t * 1e6) - 1) ^ 2 > 1e-20 || ($18 != "" && (($18 / $17 - 1) ^ 2 > 1e-20 || ($19 / $17 - 1) ^ 2 > 1e-20)) }

@@ -26,9 +26,11 @@ cat >tiny.json <<'EOT'
   {"name": "out", "kind": "linear", "params": 2000000, "tensors": 1, "matrix": [1000, 2000], "flops": 12000000, "in": 6000, "out": 3000, "saved": 6000, "gemm": [3, 1000, 2000, 1]}
  ]}
 EOT
-# Parameters: 40 + 4 x 20 + 2e6. FLOPs forward: 4 x 96 + 3 x 36 + 40 + 144 + 12e6. Backward: as many for data of products of weights
-# and element-wise layers, twice as many for a product of two activations; as many again for weights. Written: layers not in place.
-# Kept: 3 + 8 x 12 + 24 + 6000. A mebibyte has 1048576 bytes.
+# Parameters: embedding 40 + 4 blocks x 20 + classifier 2e6. Forward FLOPs: 4 x 96 + 3 x 36 + 40 + 144 + 12e6.
+# Backward, the FLOPs of data gradients equal those of forward for products of weights and element-wise layers, and
+# are twice as many for a product of two activations. The FLOPs of weight gradients equal those of the forward
+# products of weights. Elements written are those of layers that are not in place. Elements kept are 3 + 8 x 12 + 24
+# + 6000. A MiB has 1048576 bytes.
 is "$(shown model show tiny.json --batch 1000)" "tiny: made by hand
 input       3 tokens, 3 elements
 parameters  2000120 in 10 tensors
@@ -75,7 +77,7 @@ $(fc 0),$(act 0 36),$(fc 1),$(act 1 36),$(fc 2),$(act 2 36),$(fc 3),$(act 3 40),
 "backward_weight_flops":12000000,"in":6000,"out":3000,"saved":6000,"gemm":[3,1000,2000,1]}]}
 EOT
 )" "a network as JSON"
-# Three digits and a prefix, for the FLOPs of one product of 1 x n x 1.
+# FLOPs of one product of 1 x n x 1 are printed with three digits and a prefix.
 digits() { echo "{\"name\": \"x\", \"input_elems\": 1, \"layers\": [{\"name\": \"l\", \"kind\": \"matmul\", \"flops\": $((2 * $1)), \"out\": 1, \"saved\": $1, \"gemm\": [1, $1, 1, 1]}]}" >x.json; shown model show x.json | awk '/elements written/ { print $5 }'; }
 is "$(for n in 7 999 1000 9994 9996 99940 99960 999400 999600 1500000000; do digits $n; done | tr '\n' ' ')" \
   "7 999 1.00k 9.99k 10.0k 99.9k 100k 999k 1.00M 1.50G " "numbers have three digits"
@@ -170,8 +172,8 @@ other sizes padded up to the next
  samples             ms     samples/s   before MiB     peak MiB    from ms
        2             20           100          0.0          0.0          0" "without lengths"
 is "$(flat model show one.json --served --json)" '{"name":"one","title":"byhand","source":"madeup","kind":"table","load_s":0,"weight_bytes":0,"runs":[{"samples":2,"latency_s":0.02,"peak_bytes":0}]}' "as JSON"
-# n decodes at a context of 100 take 4 + 0.5 n + 0.001 x 100 n ms; a prompt of n tokens 4 + 0.5 n + 0.0001 n^2 ms. Of the KV cache
-# (0.9 x 2 x 16 GiB - 2 GiB) / 4096 tokens fit.
+# An iteration of n decodes at a context of 100 takes 4 + 0.5 n + 0.001 x 100 n ms; a prompt of n tokens takes 4 +
+# 0.5 n + 0.0001 n^2 ms. The KV cache holds (0.9 x 2 x 16 GiB - 2 GiB) / 4096 tokens.
 cat >llm.json <<'EOT'
 {"name": "words", "title": "by hand", "source": "made up", "kind": "llm", "weight_bytes": 2147483648, "kv_bytes_per_token": 4096, "longest": 1000, "load_ms": 250,
  "closed": {"constant_ms": 4, "token_ms": 0.5, "context_ms": 0.001, "pair_ms": 0.0001}}
@@ -203,7 +205,7 @@ is "$("$orrery" "${llm[@]}" --json | tr -d '\t\n' | grep -o '{"decodes":[^}]*}' 
 {"decodes":0,"prompt_tokens":128,"decode_context":0,"iteration_s":0.0696384}' "its iterations as JSON"
 is "$(flat "${llm[@]}" --json --precision bf16 | sed 's/"iterations".*//')" '{"name":"words","title":"byhand","source":"madeup","kind":"llm","load_s":0.25,"weight_bytes":2147483648,"kv_bytes_per_token":4096,"longest":1000,"device":"v100","precision":"bf16","tp":2,"pp":1,"times":"closedform","kv_tokens_of_90_percent":7025459,' "and its place"
 is "$(shown model show llama2-7b --served --device a100-80g | awk '/^(64 decodes|a prompt of 2048)/ { print NF }' | tr '\n' ' ')" "11 14 " "all parts are shown"
-# The parts of an iteration add up to it.
+# The times of the parts of an iteration add up to its total time.
 is "$("$orrery" model show llama2-7b --served --device a100-80g --tp 2 --pp 2 --json | tr -d '\t\n' | grep -o '{"decodes":[^}]*}' | tr -d '{}"' | awk -F'[:,]' '{
   for (i = 1; i < NF; i += 2) v[$i] = $(i + 1); n++
   sum = v["linear"] + v["elementwise"] + v["collective"] + v["attention"] + v["output"] + v["hops"] + v["overhead"]
@@ -218,7 +220,7 @@ cat >chip.json <<'EOT'
  "memory_efficiency": 0.8, "link_GBps": 50, "link_latency_us": 9, "pcie_GBps": 15.75, "allreduce_GBps": 42, "allreduce_latency_us": 33,
  "sources": {"peaks": "made up", "memory": "made up too"}}
 EOT
-# A product additionally takes 0.6e9 / (0.75 x 80e12) s.
+# The ramp of a product is 0.6e9 FLOPs / (0.75 x 80e12 FLOP/s).
 is "$(shown device show ./chip.json)" "chip: a device made by hand, Paper
 also called chip-1, c1
 from data sheets and published measurements
@@ -245,7 +247,8 @@ p100 10.6 21.2 16 732 80" "lines of the list"
 is "$(shown device show a100-80g | grep '^  bert_large_pretrain' | awk '{ print $2, $4, $5, $7 }')" "tf32 128 403.8 317.0
 fp16 256 441.4 580.0" "published steps: batch / (samples/s)"
 
-# ---- profiles: 12 points and two free parameters have 10 degrees of freedom, t = 2.2281; 6 points and one, 5 and 2.5706 ----
+# ---- profiles: 12 points with two free parameters have 10 degrees of freedom, t = 2.2281; 6 points with one
+# parameter have 5, t = 2.5706 ----
 cat >p.json <<'EOT'
 {"schema": 1, "name": "mine", "device": "nowhere", "title": "by hand", "source": "made up", "date": "2026-01-02", "backend": "published", "note": "a note",
  "stable": false, "measured_here": false, "laws": [
@@ -260,7 +263,8 @@ cat >p.json <<'EOT'
    "points": 2, "held_out": 0, "sigma_of_log": 0.1, "error": {"mean": 0.01, "median": 0.01, "p90": 0.01}, "held_out_error": {}}
  ]}
 EOT
-# Weighted by points: medians (12 x 3 + 6 x 7 + 2 x 1) / 20, means (12 x 4 + 6 x 8 + 2 x 1) / 20.
+# Errors are weighted by the numbers of points: median (12 x 3 + 6 x 7 + 2 x 1) / 20, mean (12 x 4 + 6 x 8 + 2 x 1)
+# / 20.
 is "$(shown calib show ./p.json)" "mine: by hand
 device nowhere, published, 2026-01-02
 source: made up
@@ -297,11 +301,11 @@ time of the second profile / time of the first          least   median     most
 gemm fp32                                               2.000    2.000    2.000  differs
 only in mine: collective all-reduce a wire, 4 on 2
 only in half: collective all-reduce a wire, 8 on 2" "two profiles"
-# Copies of 1e4 to 1e8 bytes take 2.1 + 0.1 to 1000 us instead of 2 + 0.1 to 1000 us.
+# The start-up time of copies is 2.1 us instead of 2 us. Copies of 1e4 to 1e8 bytes take 0.1 to 1000 us in addition.
 sed 's/"mine"/"near"/; s/"time0_us": 2,/"time0_us": 2.1,/' p.json >near.json
 is "$(shown calib diff ./p.json ./near.json | awk '$1 == "memory" { print $3, $5, NF }')" "1.000 1.048 5" "a difference below both errors is none"
 printf 'family,precision,flops,bytes,d0,d1,time_us\ngemm,fp32,1e6,1e5,1,1,7\ngemm,fp32,1e7,1e5,1,2,16.8\ngemm,fp32,1e10,1e5,1,2,11000\ngemm,fp16,1e7,1e5,1,2,11000\n' >points.csv
-# 5 + 1 + 1, 5 + 10 + 1 and 5 + 10000 + 1 us: errors of 0, 0.8 / 16.8 and 994 / 11000.
+# The law gives 5 + 1 + 1, 5 + 10 + 1 and 5 + 10000 + 1 us. The relative errors are 0, 0.8 / 16.8 and 994 / 11000.
 is "$(shown calib check ./p.json --points points.csv)" "mine (made up, 2026-01-02; median error 4 %, mean 4.9 %; unstable)
 3 laws; this device has no data sheet for comparison
 3 of 4 points have a law, 1 of them lie outside its range

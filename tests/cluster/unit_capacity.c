@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_capacity.c - compares lent nodes with a model that recomputes tenants of nodes, events and costs from the rows; also
- * tests closed nodes of a pool
+ * unit_capacity.c - compares lent nodes with a model that recomputes tenants, events and costs of all nodes from the rows; also tests
+ * closed nodes of a pool
  */
 #include "tests/tap.h"
 
@@ -23,7 +23,7 @@ static struct orr_error err;
 
 struct row {
 	int64_t t;
-	int what, who; /* 0 add, 1 remove, 2 price */
+	int what, who; /* what: 0 adds, 1 removes the instance `who`, 2 changes a price */
 	int zone;      /* 0: none */
 	int64_t price; /* price, 1e-9 USD/h; -1: none */
 };
@@ -48,7 +48,8 @@ static int draw(int below)
 	return (int)rng_below(&rng, (uint64_t)below);
 }
 
-/* Rows are at whole seconds, starts and notices between them, so that their order is unique. */
+/* Draws the rows of a round. Rows are at whole seconds; starts and notices lie between whole seconds, so the order of events is
+ * unique. */
 static void draw_rows(void)
 {
 	int live[MOST], n = 0;
@@ -114,7 +115,7 @@ static int free_node(const bool *is_taken)
 	return node < NODES ? node : -1;
 }
 
-/* Computes the tenants of nodes and their times, row by row. */
+/* Computes which instance holds each node, and when, row by row. */
 static void settle_nodes(void)
 {
 	bool is_taken[NODES] = { false }, is_here[MOST] = { false };
@@ -154,8 +155,8 @@ static void expect(int64_t t, const struct tenant *x, int what)
 	};
 }
 
-/* Without a start-up time, an instance that is added and removed at the same instant was up; one that is removed at time 0 gets no notice.
- */
+/* Without a start-up time, an instance that is added and removed at the same instant has been up. An instance that is removed at time
+ * 0 gets no notice. */
 static void expect_tenant(const struct tenant *x, int64_t startup, int64_t notice, int64_t end)
 {
 	int64_t up = x->from + startup, known = notice && x->to && x->to < INT64_MAX ? x->to - notice : INT64_MAX;
@@ -231,7 +232,7 @@ static bool same_events(void)
 				want[i].node, want[i].what);
 			return false;
 		}
-	/* Price rows are at whole seconds: among other events of the same instant, their order differs from that of the model. */
+	/* Events at whole seconds are skipped: there the order of price rows among other events differs from that of the model. */
 	for (int i = 0; i < n_got; i++)
 		if (n_got == n_want && got[i].t % 1000000000 && got[i].usd_per_hour != (double)want[i].price / 1e9) {
 			printf("# got %.17g USD/h, want %.17g\n", got[i].usd_per_hour, (double)want[i].price / 1e9);
@@ -297,8 +298,8 @@ static void against_model(void)
 
 /* ---- repeated rows ---- */
 
-/* Rounds begin at the last row's time; live instances replace those added at time 0, oldest first. Expected values are computed by
- * hand. */
+/* Rounds begin at the time of the last row. The instances added at time 0 of a round replace the live instances, oldest first.
+ * Expected values are computed by hand. */
 static void repeated_rows(void)
 {
 	static const struct {

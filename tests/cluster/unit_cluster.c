@@ -45,7 +45,7 @@ static const struct good {
 	{ "1x0:cpus=64", "n0:0:-:64000:-1@0" },
 	{ "1x1:cpus=0:mem=0", "n0:1:gpu:0:0@0" },
 	{ "1x1024:cpus=1e9:mem=0.0006", "n0:1024:gpu:1000000000000:1@0" },
-	/* node i of n nodes in r racks has rack i r / n; the racks of the next group follow */
+	/* node i of n nodes in r racks lies in rack i r / n (rounded down); the racks of the next group have the following numbers */
 	{ "3x1:racks=2,1x1:k80", "n0:1:gpu:-1:-1@0 n1:1:gpu:-1:-1@0 n2:1:gpu:-1:-1@1 n3:1:k80:-1:-1@2" },
 	{ "1x1:V100,1x2:v100", "n0:1:V100:-1:-1@0 n1:2:V100:-1:-1@1" }, /* case is ignored */
 }, files[] = {
@@ -164,7 +164,8 @@ static void types(void)
 	cluster_free(c);
 }
 
-/* Valid files with bytes changed, repeated and removed are read or refused, without a crash (run under sanitizers and valgrind). */
+/* Bytes of valid files are changed, repeated and removed. Each result must be read or refused without a crash (run under sanitizers
+ * and valgrind). */
 static void mutations(int rounds)
 {
 	struct rng r;

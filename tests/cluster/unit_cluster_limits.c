@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_cluster_limits.c - the largest and smallest value that each description of a cluster accepts, speeds of types, what enters the
- * hash; the laws of the pool, each broken by the test; rules compared; nodes chosen by hand
+ * unit_cluster_limits.c - the largest and smallest value that each description of a cluster accepts, speeds of GPU types, and the
+ * fields that enter the hash; the laws of the pool, each violated once; placement rules compared; nodes chosen by hand
  */
 #include "base/mem.h"
 #include "base/sbuf.h"
@@ -265,7 +265,7 @@ static void test_laws(void)
 
 /* ---- rules compared, queries without some jobs, nodes chosen by hand ---- */
 
-/* Takes the requests under a rule and compares it with another. Returns whether they ever chose different places. */
+/* Allocates the requests under two rules. Returns whether the rules ever chose different places. */
 static bool differs(const char *rule, const char *other, const char *spec, const uint32_t *gpus, int64_t cpu)
 {
 	struct cluster *c = from(spec);

@@ -31,7 +31,7 @@ static struct left left_of(const struct pool *p, uint32_t n)
 		.gpus = p->cluster->node[n].gpus, .type = p->cluster->node[n].type, .cpu = p->node[n].cpu_free, .mem = p->node[n].mem_free
 	};
 	uint32_t whole = p->node[n].free_gpus;
-	/* A GPU is shared, free, or taken as a whole; the order of the free GPUs has no effect. */
+	/* Each GPU is shared, free or whole; the order of the free GPUs has no effect. */
 	for (uint32_t i = 0; i < x.gpus; i++) {
 		uint32_t used = p->slot_milli[p->slot_base[n] + i];
 		x.gpu[i] = used ? 1000 - used : whole ? 1000 : 0;
@@ -49,7 +49,7 @@ static bool can_take(const struct left *x, const struct pool_request *m)
 	       enough >= m->gpus;
 }
 
-/* Returns the fragmentation in 1/64 of 1/1000 of a GPU. */
+/* Returns the expected fragmentation in units of 1/64 x 1/1000 GPU. */
 static int64_t fragmentation(const struct left *x, const struct pool_request *shape, const uint32_t *part)
 {
 	int64_t sum = 0;
@@ -89,7 +89,7 @@ static struct choice choose(const struct pool *p, const struct pool_request *r, 
 		if (!p->node[n].is_up || !can_take(&x, r))
 			continue;
 		int64_t now = fragmentation(&x, shape, part);
-		/* Shared GPUs first, then the first free one. */
+		/* Tries shared GPUs first, then the first free one. */
 		for (int pass = 0; pass < 2; pass++)
 			for (uint32_t i = 0; i < x.gpus; i++) {
 				bool is_free = x.gpu[i] == 1000;
@@ -114,7 +114,8 @@ static struct pool_request draw_shape(void)
 	return r;
 }
 
-/* A job larger than any node of a type may be split, which is not the rule under test. */
+/* Returns whether the request exceeds every node of a type, so that the pool may split the job. Such requests are outside the rule
+ * under test. */
 static bool may_be_split(const struct pool *p, const struct pool_request *r)
 {
 	for (uint32_t t = 0; t < p->cluster->n_types; t++)
@@ -123,7 +124,7 @@ static bool may_be_split(const struct pool *p, const struct pool_request *r)
 	return false;
 }
 
-/* Returns a request that differs in one number: it has a separate cache entry, or none. */
+/* Returns a request that differs from a shape in one number, so it has a separate cache entry or none. */
 static struct pool_request resembling(struct pool_request r)
 {
 	struct pool_request other = draw_shape();
@@ -187,7 +188,7 @@ static int against_definition(const char *spec, uint64_t seed, int steps)
 			pool_give(p, &held[i]);
 			held[i] = (struct pool_alloc){ 0 };
 		} else {
-			/* Two thirds of the requests are of the mix, whose growths are cached. */
+			/* Two thirds of the requests have shapes of the mix; the growths of these shapes are cached. */
 			struct pool_request r = below(3) ? shape[below(SHAPES - 1)] : resembling(shape[below(SHAPES - 1)]);
 			struct choice want = choose(p, &r, shape, part);
 			is_good = is_placed_well(p, &r, &want, &held[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Random instances of a capacity source, compared with a plain array that is searched from the front: known instances, and the
- * longest waiting one for a node of each type.
+ * Tests random instances of a capacity source against a plain array that is searched from the front. Compared are the known instances
+ * and, for a node of each type, the longest waiting instance.
  */
 #include "cluster/lent.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_placement.c - compares each rule with a plain search by its definition (docs/models/cluster.md, "Placement rules"), on
- * random states of clusters with nodes of different sizes in several racks; a node closes halfway
+ * unit_placement.c - compares each rule with a plain search by its definition (docs/models/cluster.md, "Placement rules"), on random
+ * states of clusters with nodes of different sizes in several racks; a node closes in the middle of each run
  */
 #include "base/rng.h"
 #include "cluster/placement.h"
@@ -56,7 +56,7 @@ static uint32_t widest(void)
 	return w;
 }
 
-/* Finds the fullest node with room that the job does not use yet; the lowest of equals. */
+/* Finds the fullest node with room that is not yet part of the placement; of equal nodes, the one with the lowest number. */
 static bool fullest(struct place *x, uint32_t gpus, uint32_t rack, bool only_empty)
 {
 	uint32_t best = UINT32_MAX;
@@ -81,7 +81,7 @@ static bool consolidated(struct place *x, uint32_t gpus, uint32_t rack)
 	return !(gpus % width) || fullest(x, gpus % width, rack, false);
 }
 
-/* Places one GPU at a time on the node with the most left, the lowest of equals. */
+/* Places one GPU at a time on the node with the most free GPUs; of equal nodes, the one with the lowest number. */
 static bool spread(struct place *x, uint32_t gpus)
 {
 	for (; gpus; gpus--) {
@@ -106,7 +106,7 @@ static double part(int64_t left, int64_t of)
 	return of < 0 ? 0 : (double)left / (double)of;
 }
 
-/* Minimises the sum of the shares of the node's GPUs, CPUs and memory that stay free; shared GPUs count with their free part. */
+/* Minimises the sum of the free shares of the node's GPUs, CPUs and memory. A shared GPU counts with its free part. */
 static bool best_fit(struct place *x, uint32_t gpus)
 {
 	uint32_t best = UINT32_MAX;
@@ -194,8 +194,8 @@ static bool tightest(uint32_t n, uint32_t milli, uint32_t *slot)
 	return best != UINT32_MAX;
 }
 
-/* Places on a shared GPU of the fullest node that has one with room, else on a new GPU of the fullest node. lowest: of the lowest
- * node. */
+/* Places on a shared GPU of the fullest node that has one with room, else on a new GPU of the fullest node. lowest: of the node with
+ * the lowest number instead. */
 static bool shared(struct place *x, uint32_t milli, bool lowest)
 {
 	uint32_t best = UINT32_MAX, slot;
@@ -215,7 +215,7 @@ static bool shared(struct place *x, uint32_t milli, bool lowest)
 	return best != UINT32_MAX;
 }
 
-/* Opens a new GPU of the node with the most free GPUs, while one is left. */
+/* Opens a new GPU on the node with the most free GPUs, or shares a GPU if no GPU is free. */
 static bool shared_spread(struct place *x, uint32_t milli)
 {
 	uint32_t best = UINT32_MAX;
@@ -302,9 +302,9 @@ int main(void)
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
 		against_search(rules[i], "6x4:racks=3", false, false, 4000);
 		against_search(rules[i], "4x4:racks=2,3x2:gpu:racks=1,2x8:gpu:racks=2", false, false, 4000);
-		if (strcmp(rules[i], "best-fit")) /* best-fit also weights the rest of shared GPUs (unit_pool.c) */
+		if (strcmp(rules[i], "best-fit")) /* best-fit also weights the free part of shared GPUs (tested in unit_pool.c) */
 			against_search(rules[i], "5x3:racks=2", true, false, 4000);
-		if (!strcmp(rules[i], "count")) /* it counts CPUs and memory of the whole cluster (unit_pool.c) */
+		if (!strcmp(rules[i], "count")) /* this rule counts CPUs and memory of the whole cluster (tested in unit_pool.c) */
 			continue;
 		/* Shares of CPUs and memory are exact in binary, so ties are exact. */
 		against_search(rules[i], "4x4:gpu:cpus=16:mem=4:racks=2,3x2:gpu:cpus=8:mem=2:racks=1", false, true, 8000);

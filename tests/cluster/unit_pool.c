@@ -122,16 +122,16 @@ static const struct example examples[] = {
 	{ "spread", "3x2", "3", "0:1,1:1,2:1", "spread: one GPU on each node" },
 	{ "spread", "3x2", "4", "0:2,1:1,2:1", "spread: the fourth GPU on the lowest node" },
 	{ "spread", "2x4", "1 1 1 5", "0:1 1:1 0:1 0:2,1:3", "spread: the node with the most free GPUs" },
-	/* nodes with 1 and 2 free: after one of node 1 both have 1, and the tie goes to 0 */
+	/* nodes 0 and 1 have 1 and 2 free GPUs; after one GPU of node 1 both have 1, and node 0 wins the tie */
 	{ "spread", "2x2", "1 2", "0:1 0:1,1:1", "ties go to the lowest number, not to the node that was freest before" },
 	{ "spread", "3x3", "1 1 3 4", "0:1 1:1 0:1,1:1,2:1 0:1,1:1,2:2", "spread: level by level" },
 	{ "spread", "2x2:cpus=2", "2+4000", "0:1,1:1", "spread: each GPU takes its share of the CPUs" },
 	{ "spread", "2x2", "1/500 1/500 2 1/500", "0:1.0=500 1:1.0=500 0:1,1:1 0:1.0=500", "a shared GPU is opened where most are free" },
 
 	{ "best-fit", "2x4", "3 2 1 2", "0:3 1:2 0:1 1:2", "best-fit: the node with the least left over" },
-	/* After a job of 1 GPU (of 4) and 1 core (of 8), the remainder of node 0 would be 2/4 + 1/8, that of node 1 3/4 + 7/8. */
+	/* A job of 1 of 4 GPUs and 1 of 8 cores would leave 2/4 + 1/8 on node 0 and 3/4 + 7/8 on node 1. */
 	{ "best-fit", "2x4:cpus=8", "1+6000 1+1000 1+2000", "0:1 0:1 1:1", "best-fit: GPUs and CPUs are summed" },
-	/* The rule compares shares, not amounts: after 1 GPU, 0/2 of node 0 is left, or 3/4 of node 1. */
+	/* The rule compares shares, not amounts: after 1 GPU, node 0 has 0/2 of its GPUs left and node 1 has 3/4. */
 	{ "best-fit", "1x4:a,1x2:a", "1 1", "1:1 1:1", "best-fit: leftovers are shares of the node" },
 	{ "best-fit", "3x4", "1 8", "0:1 1:4,2:4", "jobs wider than a node are placed as by consolidate" },
 	{ "best-fit", "2x2", "1/500 1/500 1/600", "0:1.0=500 0:1.0=500 0:1.1=600", "shares" },
@@ -302,7 +302,7 @@ static const char *check_given(const struct pool *p, const struct pool_request *
 	return gpus == r->gpus ? NULL : "more or fewer GPUs than asked for";
 }
 
-/* Ends the jobs of a failing node. */
+/* Ends the jobs on a failing node. */
 static void fail(struct pool *p, struct pool_alloc *a, uint32_t node)
 {
 	for (int i = 0; i < HELD; i++)
@@ -341,7 +341,7 @@ static const char *one_step(struct pool *p, struct pool_alloc *a)
 	return check_given(p, &r, &a[i]);
 }
 
-/* Releases all: on an empty, repaired cluster everything is free as at the start. */
+/* Releases all allocations, and checks that the empty, repaired cluster is as free as at the start. */
 static const char *give_all(struct pool *p, struct pool_alloc *a)
 {
 	for (int i = 0; i < HELD; i++)

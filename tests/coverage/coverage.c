@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A coverage is judged if at least JUDGED intervals exist, and if at least one case in RARE has an interval. */
+/* A coverage is judged if at least JUDGED intervals exist and at least one of RARE tries gave an interval. */
 enum { LINE = 512, NAME = 64, GROUPS = 500, JUDGED = 20, RARE = 20, FIXED = 4, METHODS = FIXED + 3, MOST = 160 };
 static const size_t sizes[FIXED] = { 10, 20, 40, 80 };
 static const double goals[] = { 0.25, 0.1 };
@@ -44,7 +44,8 @@ struct cell {
 	char workload[NAME], policy[NAME], metric[NAME];
 	enum what what;
 	size_t n, cap;
-	double (*run)[4]; /* value, low, high, seed; for a pair: the first policy's value, the other's, unused, seed */
+	double (*run)[4]; /* value, low end, high end and seed of a run; for a pair: the value of the first policy, the value of the other
+			     one, unused, seed */
 	struct share share[METHODS];
 	size_t negative; /* number of intervals with a negative lower end although the quantity is never negative */
 };
@@ -74,7 +75,8 @@ static struct cell *add_cell(const char *workload, const char *policy, const cha
 	return c;
 }
 
-/* Returns the cell of a line. Lines of one cell are near one another: those of a run have the same order for each seed. */
+/* Returns the cell of a line. The lines of one cell are close to one another, because the runs of all seeds have the same order of
+ * lines. */
 static struct cell *cell_of(const char *workload, const char *policy, const char *metric)
 {
 	static size_t at;
@@ -120,7 +122,7 @@ static void read_all(void)
 		}
 		double value = number(field[4]);
 		bool is_of_two = !strncmp(field[3], "diff_", 5) || !strncmp(field[3], "ratio_", 6);
-		if (isfinite(value) && !is_of_two) /* pairs() makes those */
+		if (isfinite(value) && !is_of_two) /* pairs() computes the metrics of two policies */
 			add_run(cell_of(field[0], field[2], field[3]), value, number(field[5]), number(field[6]), number(field[1]));
 	}
 }
@@ -130,7 +132,7 @@ static void read_all(void)
 static void pair(const struct cell *first, const struct cell *other, enum what what)
 {
 	char name[2 * NAME];
-	struct cell a = *first, b = *other; /* add_cell() moves the cells */
+	struct cell a = *first, b = *other; /* copies, because add_cell() may move the cells */
 	snprintf(name, sizeof name, what == RATIO ? "%s/%s" : "%s-%s", what == RATIO ? a.policy : b.policy,
 		what == RATIO ? b.policy : a.policy);
 	name[NAME - 1] = '\0';
@@ -206,7 +208,7 @@ static void single_runs(struct cell *c, double mean)
 	}
 }
 
-/* Draws n of the runs with replacement: a sample of independent values of the distribution of the runs, whose mean is known exactly. */
+/* Draws n of the runs with replacement. The sample is independent, and the mean of its distribution is known exactly. */
 static void draw(double (*all)[4], size_t of, double (**run)[4], size_t n, uint64_t *state)
 {
 	for (size_t k = 0; k < n; k++)
@@ -240,7 +242,7 @@ static void until(struct cell *c, struct share *s, double (**run)[4], double mea
 	s->of++;
 }
 
-/* Counts groups of n seeds if there are at least `least` x n seeds. */
+/* Counts the groups of n seeds that contain the mean, if there are at least `least` x n seeds. */
 static void replications(struct cell *c, double mean, size_t least)
 {
 	uint64_t state = 1;
@@ -375,7 +377,7 @@ static void print_summary(void)
 
 /* ---- by metric ---- */
 
-/* Returns the least coverage of the metric's cells with that method; 2 if no cell is judged. */
+/* Returns the least coverage over the cells of the metric by one method; 2 if no cell is judged. */
 static double least_share(const char *metric, int method, bool *is_below)
 {
 	double least = 2;
@@ -436,7 +438,7 @@ static int check(void)
 			rc = 1;
 		}
 	print_heading();
-	for (int k = 0; k < 2; k++) { /* one run, N = 10: few seeds give too few larger groups */
+	for (int k = 0; k < 2; k++) { /* only single runs and N = 10: few seeds form too few larger groups */
 		struct share all = print_method(NULL, k);
 		rc |= all.given < JUDGED || hold_share(&all) < 0.9 || hold_share(&all) > 0.995;
 	}

@@ -35,7 +35,7 @@ static void generated(void)
 	near_to(sum[9999], 1, 1e-12, "frequencies sum to 1");
 	uint32_t head = embed_head_by_mass(held, 1, 0.5);
 	ok(sum[head - 1] >= 0.5 && sum[head - 2] < 0.5, "the head of half the frequencies is the smallest (%u features)", head);
-	/* A vector is a centre plus noise 0.03: two vectors of 100 clusters are either near or far. */
+	/* A vector is a centre plus noise of 0.03, so two vectors are near if they share one of the 100 clusters, and far otherwise. */
 	uint32_t near = 0, far = 0, between = 0;
 	float x[16 * 200];
 	embed_vectors(held, 0, 0, 200, 16, x);
@@ -103,7 +103,7 @@ static void bytes(const struct embed_table *t)
 	struct orr_error err = { 0 };
 	struct embed_code *c = embed_compress(t, &saec, &err);
 	struct embed_work w = embed_code_work(c);
-	/* Two fields of N = 10,000: K = 100, M = 800, I = 20, d = 16. */
+	/* Two fields of N = 10,000 features each; K = 100 vectors, M = 800, I = 20 iterations, dimension d = 16. */
 	near_to(embed_code_bytes(c), 2 * (100 * 16 * 4.0 + 10000 * 4.0), 0, "bytes: K d 4 + N w per field");
 	ok(embed_code_vectors(c) == 200 && embed_code_head(c) == 1600, "K = N / r vectors, M = 8 %% of the features");
 	ok(w.cluster == 2ull * 20 * 800 * 100 * 16, "clustering: I M K d multiply-adds per field");
@@ -157,13 +157,14 @@ static void errors(const struct embed_table *t)
 	o.is_weighted = true;
 	weighted = error_of(t, o);
 	printf("# weighted error: saec %.5g, full %.5g, full and weighted %.5g\n", fast.weighted, full.weighted, weighted.weighted);
-	/* 16 head features per planted cluster (docs/models/embed.md has the ratios for other heads). */
+	/* Each planted cluster has 16 head features (docs/models/embed.md has the ratios for other heads). */
 	ok(fast.weighted < 1.05 * full.weighted, "saec's weighted error is at most 5 %% above that of full k-means (%.3f of it)",
 		fast.weighted / full.weighted);
 	ok(weighted.weighted < fast.weighted, "k-means weighted by frequency has a smaller weighted error");
 	struct embed_error half = error_of(t, (struct embed_options){ .method = EMBED_ROUNDED, .bits = 16, .reduction = 1 });
 	struct embed_error byte = error_of(t, (struct embed_options){ .method = EMBED_ROUNDED, .bits = 8, .reduction = 1 });
-	/* Rounding error: step^2 / 12. Half: 11 bits, so |x - x'| <= |x| 2^-11. Bytes: steps of max / 127. */
+	/* The mean squared rounding error is step^2 / 12. Half precision has 11 bits, so |x - x'| <= |x| 2^-11. Codes of one byte
+	 * have steps of max / 127. */
 	ok(half.plain > 0 && half.plain < 0x1p-22, "half precision is within 2^-11 of a value (%.3g)", half.plain);
 	ok(byte.plain > 5 * half.plain && byte.plain < pow(4.5 / 127, 2) / 12,
 		"8 bits: the error is that of uniform rounding in steps of max / 127 (%.3g)", byte.plain);

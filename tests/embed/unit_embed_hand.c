@@ -78,7 +78,7 @@ static double variance(const float *x, size_t n)
 	return squares / (double)n - sum / (double)n * (sum / (double)n);
 }
 
-/* Variances of n draws: four standard errors are 4 sqrt(2 / n). */
+/* The variance of n normal draws is within four standard errors, 4 sqrt(2 / n). */
 static void generated(void)
 {
 	enum { N = 4000, D = 4 };
@@ -205,15 +205,15 @@ static void heads(void)
 		double reduction, share, mass;
 		uint32_t k, head;
 	} known[] = {
-		{ 3, 1, NAN, 4, 10 },    /* ceil(10 / 3) */
-		{ 2.5, 0.5, NAN, 4, 5 }, /* a whole quotient */
-		{ 20, 0.3, NAN, 1, 3 },  /* at least one vector */
-		{ 1, 1, NAN, 10, 10 },   /* one vector each */
+		{ 3, 1, NAN, 4, 10 },    /* k = ceil(10 / 3) */
+		{ 2.5, 0.5, NAN, 4, 5 }, /* the quotient 10 / 2.5 is whole */
+		{ 20, 0.3, NAN, 1, 3 },  /* k is at least one vector */
+		{ 1, 1, NAN, 10, 10 },   /* k is one vector per feature */
 		{ 2, 0.1, NAN, 5, 5 },   /* the head has at least k features */
 		{ 5, 0.21, NAN, 2, 3 },  /* ceil */
-		{ 5, 0.1, 0.55, 2, 6 },  /* by mass: 6 of 10 features of equal frequency */
+		{ 5, 0.1, 0.55, 2, 6 },  /* the head is chosen by mass: 6 of 10 equally frequent features */
 		{ 5, 0.1, 1, 2, 10 },    /* all */
-		{ 5, 0.1, 0.01, 2, 2 },  /* at least k */
+		{ 5, 0.1, 0.01, 2, 2 },  /* the head has at least k features */
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		struct embed_code *c = compress(t, (struct embed_options){ .method = EMBED_SHARED,
@@ -250,7 +250,7 @@ static struct embed_error error_of(const struct embed_table *t, struct embed_opt
 
 static void shared(void)
 {
-	/* Three places with two features each; the last two features are the tail. */
+	/* Three positions have two features each; the last two features are the tail. */
 	struct embed_table *t = read_text(HEADER "f,a,9,0 0\nf,b,8,8 8\nf,c,7,0 4\nf,d,6,0 0\nf,e,5,8 8\nf,g,4,0 4\nf,h,1,0 1\n");
 	struct embed_options o = { .method = EMBED_SHARED,
 		.reduction = 7. / 3,
@@ -325,7 +325,7 @@ static void products(void)
 	c = compress(t, (struct embed_options){ .method = EMBED_PRODUCT, .parts = 1, .iterations = 2, .reduction = 1 });
 	ok(embed_code_vectors(c) == 256, "more features than words share 256");
 	struct embed_error e = embed_error(t, c);
-	/* At least 44 of 300 features share a word with a neighbour at a distance of 10. */
+	/* With 300 features, at least 44 share a code word with a neighbour at a distance of 10. */
 	ok(e.plain > 0 && e.plain < 100, "with an error below the distance of neighbours (%.3g)", e.plain);
 	embed_code_free(c);
 	ok(!compress(t, (struct embed_options){ .method = EMBED_PRODUCT, .parts = 0, .iterations = 2 }) && strstr(err.text, "parts=0"),
@@ -357,7 +357,7 @@ static void halves(void)
 	ok(embed_code_vectors(c) == 2, "every vector is stored");
 	embed_code_free(c);
 	embed_table_free(t);
-	/* 8 bits: steps of max / 127. */
+	/* Codes of 8 bits have steps of max / 127. */
 	t = read_text(HEADER "f,a,3,127 50.25\nf,b,1,0 0\n");
 	struct embed_error e = error_of(t, (struct embed_options){ .method = EMBED_ROUNDED, .bits = 8, .reduction = 1 });
 	near_to(e.plain, 0.0625 / 2 / 2, 1e-12, "127 sets a step of 1: 50.25 is 1/4 off; zeros stay");
@@ -441,15 +441,15 @@ static void accuracy(void)
 	a = tested(t, task, NULL);
 	near_to(a.log_loss, log(2), 1e-12, "a rate of 0 learns nothing");
 	embed_table_free(t);
-	/* With one feature all scores are equal, so labels are random. After one step on one sample with x = (1, 2): z = rate (label
-	 * - 1/2)(1 + 4 + 1). Half of the labels agree: the loss is the mean of log(1 + e^-z) and log(1 + e^z), within four standard
-	 * errors of the share. */
+	/* All scores are equal with one feature, so half of the labels are 1. One step of SGD on a sample with x = (1, 2) gives z =
+	 * rate (label - 1/2)(1 + 4 + 1). The test labels agree with that sample in half of all cases. So the loss is the mean of
+	 * log(1 + e^-z) and log(1 + e^z), within four standard errors of that share. */
 	t = read_text(HEADER "f,a,1,1 2\n");
 	task = (struct embed_task){ .train = 1, .test = 10000, .epochs = 1, .batch = 32, .rate = 1, .gain = 5, .seed = 1 };
 	a = tested(t, task, NULL);
 	double want = (log1p(exp(-3)) + log1p(exp(3))) / 2;
 	ok(fabs(a.log_loss - want) < 3 * 4 * 0.5 / 100 && a.auc == 0.5, "one step of SGD by hand (%.4f, %.4f)", a.log_loss, want);
-	task.train = 2; /* both samples in one batch: the mean of their slopes, z = 0 or +-3 */
+	task.train = 2; /* Both samples are in one batch. The step is the mean of their slopes, so z is 0 or +-3. */
 	a = tested(t, task, NULL);
 	ok(fabs(a.log_loss - want) < 0.06 || fabs(a.log_loss - log(2)) < 1e-12, "a batch takes the mean of its samples (%.4f)", a.log_loss);
 	embed_table_free(t);

@@ -104,9 +104,9 @@ static void means(void)
 	kmeans_rows_free(x);
 }
 
-/* Four points on a line: 0, 1, 3 and 6. The first centre is uniform. If it is 0, each of the 2 candidates is 1, 3 or 6 with
- * probability 1/46, 9/46 and 36/46, and the sums with it are 29, 10 and 10. Of equal sums, the first candidate is chosen, so 1 is
- * the second centre only if both candidates are 1. */
+/* Tests the choice of the starting centres on four points of a line: 0, 1, 3 and 6. The first centre is uniform. If it is 0, each of
+ * the 2 candidates for the second is 1, 3 or 6 with probability 1/46, 9/46 and 36/46. With these candidates, the sums of squared
+ * distances are 29, 10 and 10. Of equal sums the first candidate wins, so 1 is the second centre only if both candidates are 1. */
 static void start(void)
 {
 	uint32_t stride = kmeans_stride(1), runs = 40000, counted = 0, three = 0, one = 0;
@@ -126,7 +126,7 @@ static void start(void)
 		three += centroid[stride] == 3;
 		one += centroid[stride] == 1;
 	}
-	/* 3 is taken if it is the first candidate, or if the candidates are 1 and 3. */
+	/* The second centre is 3 if the first candidate is 3, or if the candidates are 1 and 3 in this order. */
 	double want = 9. / 46 + 1. / 46 * 9 / 46, share = (double)three / counted, error = sqrt(want * (1 - want) / counted);
 	ok(fabs(share - want) < 4 * error, "the best of two candidates is the second centre (%.4f of %.4f)", share, want);
 	ok(one < 0.002 * counted, "the point 1 is taken only if both candidates are 1 (%u of %u)", one, counted);
@@ -135,7 +135,7 @@ static void start(void)
 	kmeans_rows_free(x);
 }
 
-/* Each iteration lowers the sum of squared distances, to the planted optimum where clusters are far apart. */
+/* Tests that each iteration lowers the sum of squared distances, down to the planted optimum if the clusters are far apart. */
 static void run(void)
 {
 	uint32_t n = 600, k = 6, dim = 16, stride = kmeans_stride(dim), *id = mem_alloc(n * sizeof *id);
@@ -170,7 +170,7 @@ static void run(void)
 static void threads(void)
 {
 #ifdef _OPENMP
-	/* Of fewer rows, one thread computes start and means. */
+	/* The number of rows is large enough that several threads compute starting centres and means. */
 	uint32_t n = 70000, k = 20, dim = 20, stride = kmeans_stride(dim);
 	float *x = random_rows(n, dim, 6), *one = NULL;
 	bool is_same = true;

@@ -115,7 +115,7 @@ static int64_t mostly_zero(struct rng *r)
 	return rng_below(r, 100) ? 0 : 1;
 }
 
-/* Draws a delay that is uniform in the logarithm, from 1 ns to 36 years. */
+/* Draws a delay from 1 ns to 36 years whose logarithm is uniform. */
 static int64_t all_scales(struct rng *r)
 {
 	return (int64_t)(rng_u64(r) >> (4 + rng_below(r, 60)));
@@ -226,7 +226,7 @@ static void plan_free(struct plan *p)
 struct mix {
 	const char *name;
 	int64_t (*draw)(struct rng *);
-	unsigned priorities; /* 1 if increments may be zero: see is_in_sorted_order() */
+	unsigned priorities; /* number of priorities; 1 if increments may be zero: see is_in_sorted_order() */
 };
 
 static const struct mix mixes[] = {

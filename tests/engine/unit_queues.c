@@ -18,7 +18,7 @@ static const struct queue_ops *const queues[] = { &ladder_ops, &radix_ops, &cale
 
 struct push {
 	uint64_t time;
-	uint32_t slot; /* slots in order of pushing */
+	uint32_t slot; /* slots have the order of pushing */
 };
 
 static int by_order(const void *va, const void *vb)
@@ -29,7 +29,7 @@ static int by_order(const void *va, const void *vb)
 	return a->slot < b->slot ? -1 : a->slot > b->slot;
 }
 
-/* Grows to half of all pushes, stays there, and drains. */
+/* The queue grows to half of all pushes, keeps that size, and drains. Returns whether every pop agrees with qsort(). */
 static bool is_order_right(const struct queue_ops *ops, const int64_t *draws, uint32_t total)
 {
 	struct push *pushed = mem_alloc(total * sizeof *pushed);

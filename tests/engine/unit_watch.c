@@ -77,7 +77,7 @@ static void returned(void)
 	watch_free(x);
 }
 
-/* The test is linked with --wrap=pthread_cond_timedwait, so that it sees every wait of the watchdog. */
+/* The linker option --wrap=pthread_cond_timedwait redirects every wait of the watchdog to the test. */
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
 static int waits;
@@ -110,7 +110,7 @@ static void freed(void)
 	watch_free(other);
 }
 
-/* Two thirds of the limit, started late in a second of the clock, so that the time includes a whole second. */
+/* The callback takes two thirds of the limit. It starts late in a second of the clock, so that it spans the start of the next second. */
 static void below_the_limit(void)
 {
 	struct watch *x = watch_new("quick", 1.5);
@@ -160,7 +160,7 @@ int main(void)
 	enum { CASES = sizeof cases / sizeof *cases };
 	int from[CASES];
 	pid_t child[CASES];
-	watchdog_stop(); /* not started, so a no-op */
+	watchdog_stop(); /* no watchdog is running, so this call is a no-op */
 	for (size_t k = 0; k < CASES; k++) {
 		int ends[2];
 		if (pipe(ends) || (child[k] = fork()) < 0)

@@ -9,7 +9,7 @@ not_sanitized "a test of the tree and its build, not of the program"
 # Floors from the ground up; rooms of one floor must not include one another. calib may include hwmodel and base only.
 plan="base;engine hwmodel results traces;calib;cluster;net;world;step;embed learn;jobs spot serve;mixed;plan;plots;study;cli"
 
-# Prints the folder of a room.
+# Prints the folder that holds a room.
 folder() { if [ -d "$srcdir/sim/$1" ]; then echo "sim/$1"; else echo "$1"; fi; }
 # Prints the floors from the top, each room with the first line of its sources.mk and the rooms that its files include.
 draw() {
@@ -67,7 +67,7 @@ uphill() {
     }'
 }
 
-# A folder outside the plan would not be checked.
+# A folder that the plan lacks would be left unchecked.
 unknown=$(cd "$srcdir/sim" && for d in */; do echo "${d%/}"; done |
   grep -vxE 'engine|cluster|net|world|step|learn|jobs|spot|serve|mixed|plan|embed')
 is "$unknown" "" "every folder of sim/ has its floor"

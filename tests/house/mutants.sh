@@ -63,7 +63,7 @@ TOKEN = re.compile(r'''
 | (?P<op><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)''', re.X | re.S)
 FLIP = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
         "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
-# Lines that are not mutated, because their mutants do not measure the tests.
+# Lines that are excluded, because their mutants do not measure the quality of the tests.
 LEFT_OUT = re.compile(r'\bassert\s*\(|_Static_assert|static_assert|MEM_GROW|mem_realloc|\bcap\w*\s*=|\w*cap\w*\s*\?|->cap\w* \*')
 
 def blank_directives(text):
@@ -172,7 +172,8 @@ elif sys.argv[1] == "lines":
             for x in f["lines"]:
                 print("%s:l:%d:%d" % (name, x["line_number"], x["count"] > 0))
 elif sys.argv[1] == "reached":
-    # The tests, in their order, that execute LINE of NAME, or the nearest line before or after it that has code.
+    # Prints the tests that execute LINE of NAME, in their order. If LINE has no code, uses the nearest line
+    # with code.
     directory, name, line = sys.argv[2], sys.argv[3], int(sys.argv[4])
     order = [l.split() for l in open(os.path.join(directory, "order"))]
     reports = [os.path.join(directory, "reached", test.replace("/", "_")) for _, test in order]

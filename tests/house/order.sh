@@ -35,7 +35,8 @@ against() {
   awk 'NR == FNR { at[$1] = NR; next } at[$2] > at[$1] { print $1 " calls " $3 "() of " $2 ", listed later" }' \
     <(files_of "$1") <(calls "$1")
 }
-# best ROOM: prints an order with few calls against it: repeatedly places the file with the fewest calls to files not yet placed.
+# best ROOM: prints an order with few upward calls (greedy): repeatedly appends the file with the fewest calls to
+# files not yet placed.
 best() {
   calls "$1" | awk -v all="$(files_of "$1" | tr '\n' ' ')" '
     { weight[$1, $2]++ }

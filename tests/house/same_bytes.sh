@@ -75,7 +75,7 @@ END
     print "]}" }' >in/tree8.json
 }
 
-# The scenario books, with fewer values on their axes, fewer seeds and shorter traces.
+# The scenario books with fewer values on their axes, fewer seeds and shorter traces.
 books() {
   cp -rL "$tree"/scenarios/. books
   chmod -R u+w books
@@ -91,7 +91,7 @@ books() {
   sed -i 's/"P": \[.*\]/"P": [0.1, 0.5, 0.9]/; s/"gap": \[.*\]/"gap": [13, 100]/; s/"n": \[200, 100\]/"n": [200]/; s/n=2000,/n=300,/; s/"replications": 50$/"replications": 5/' \
     books/irina/figures.json
   sed -i 's/"replications": 1000/"replications": 30/' books/irina/*.json
-  # Generators replace the full traces; all other runs use slices of the traces.
+  # Generators replace the full traces in the books; all other runs use slices of the traces.
   sed -i 's/"load": \[.*\]/"load": [4]/; s/load=1\]/load=4]/g; s/"file": "/"file": "no-/; s/n=[0-9]*,prompt/n=300,prompt/' books/llm-serving/figures.json
   sed -i 's/"seed": \[1, 2, 3, 4, 5\]/"seed": [1, 2]/' books/one-clock/figures.json
   sed -i 's/n=500000/n=6000/; s/phase=2h/phase=5m/; s/n=300,gap=120/n=30,gap=60/' books/one-clock/*.json

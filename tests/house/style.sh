@@ -33,8 +33,8 @@ is "$(code | while read -r f; do grep -nHE '[[:space:]]+$' "$srcdir/$f"; done | 
 is "$(files -name '*.sh' -o -path './.ci/run' | while read -r f; do bash -n "$srcdir/$f" 2>&1; done)" "" "every script parses"
 
 if command -v shellcheck >/dev/null; then
-  # Files that are sourced or run by `bash FILE` have no #! line, and take variables from make and tap.sh;
-  # commas in words (lists of policies) are meant.
+  # Files that are sourced or run by `bash FILE` have no #! line and take variables from make and tap.sh. Commas
+  # in words separate the policies of a list.
   is "$(files -name '*.sh' -o -path './.ci/run' | while read -r f; do
     shell=bash
     head -c 2 "$srcdir/$f" | grep -q '#!' && shell=$(head -n 1 "$srcdir/$f" | grep -oE '(ba)?sh$')
@@ -129,7 +129,7 @@ done)" "" "every link in the documents leads to a file and a heading of it"
 is "$(documents | grep '^docs/' | grep -vE '^docs/(README|models/.*)\.md$' | while read -r f; do
   grep -qF "](${f#docs/})" "$srcdir/docs/README.md" || grep -qF "](${f#docs/})" "$srcdir"/docs/{comparison,traces}.md || echo "$f"
 done)" "" "every page is in docs/README.md, or in the page that it belongs to"
-# An unclosed fence turns the rest of a page into code; merges can lose a closing fence.
+# An unclosed code fence turns the rest of a page into code. A merge can remove a closing fence.
 is "$(documents | while read -r f; do awk -v f="$f" '
     /^```/ { n++ }
     n % 2 == 0 && /^#+ / && before !~ /^(<!--.*)?$/ { print f ":" FNR ": no empty line before the heading" }
@@ -137,7 +137,7 @@ is "$(documents | while read -r f; do awk -v f="$f" '
     { before = $0 }
     END { if (n % 2) print f ": a fence is not closed" }' "$srcdir/$f"; done)" "" "code in the documents is fenced, and headings stand alone"
 is "$(documents | while read -r f; do grep -nHE '[[:space:]]+$' "$srcdir/$f"; done | head)" "" "no line of a document ends in blanks"
-# A document that a text refers to exists.
+# Checks that every document that a text refers to exists.
 is "$({ code && documents; } | while read -r f; do grep -HoE '\bdocs/[a-z/-]+\.(md|json)' "$srcdir/$f"; done | sort -u |
   while IFS=: read -r f to; do [ -e "$srcdir/$to" ] || echo "${f#"$srcdir"/}: $to"; done)" "" "documents that code and documents name exist"
 tap_done

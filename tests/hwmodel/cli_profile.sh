@@ -61,7 +61,8 @@ is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
 like "$(step --profile made.json --cost-samples 40 | tr '\n' ' ')" 'allreduce +[0-9]+ (\[|±).*intervals: 95 % of 40 draws of its laws' \
   "the table has the interval and explains it"
 
-# Each rate has a standard deviation of 10 %, so the interval of the throughput is between a few % and 2 x 10 %.
+# Each rate has a standard deviation of 10 %, so the half-width of the interval is between a few per cent and 20 %
+# of the throughput.
 width=$(printf '%s\n' "$one" | tr -d '\n\t ' | sed 's/.*"samples_per_s":{"value":\([^,]*\),"ci_low":\([^,]*\),"ci_high":\([^}]*\)}.*/\1 \2 \3/' | awk '{ print ($3 - $2) / $1 }')
 awk "BEGIN { exit !($width > 0.05 && $width < 0.4) }"
 ok $? "the width of the interval follows from the covariance ($width)"

@@ -2,8 +2,8 @@
 /*
  * elastic_mutation.c - a damaged file of an elastic job neither crashes orrery nor is accepted silently
  *
- * The base files cover every key between them and are damaged by tests/mutate.h. Each case ends in an input error that names the
- * file and the JSON path (or line and column), or in a job whose numbers are valid.
+ * The base files together contain every key and are damaged by tests/mutate.h. Each case ends in an input error that names the file and
+ * the JSON path (or line and column), or in a job whose numbers are valid.
  */
 #include "hwmodel/elastic.h"
 

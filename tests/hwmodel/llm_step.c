@@ -18,7 +18,7 @@ double llm_all_gather_s(const struct llm_link *l, uint32_t n, double bytes)
 	return n < 2 || bytes <= 0 ? 0 : law(l, (n - 1.0) / n, bytes);
 }
 
-/* Compute and tensor-parallel communication of a range of layers for one micro-batch. */
+/* Compute and tensor-parallel communication of a range of layers, for one micro-batch, s. */
 struct part {
 	double forward, backward, recompute, tp;
 };
@@ -36,12 +36,13 @@ static double part_s(const struct part *p)
 	return p->forward + p->backward + p->recompute + p->tp;
 }
 
-/* A transformer as blocks of equal layers between a head and a tail. */
+/* A transformer as equal blocks of layers, with a head before and a tail after them. */
 struct view {
 	const struct dnn *d;
 	const struct cost *c;
 	const struct llm_step *s;
-	uint32_t first, per_block, end; /* layers of block 0; the first layer after the last block */
+	uint32_t first, per_block, end; /* first and per_block: first layer and number of layers of block 0; end: index of the first layer
+					   after the last block */
 	double sent;                    /* bytes of a micro-batch's hidden state */
 };
 
@@ -178,8 +179,8 @@ static bool is_tied(const struct view *v)
 	return false;
 }
 
-/* Adds the work after the last backward pass: the all-reduce of gradients over replicas, that of a tied table between first and last
- * stage, and the update. */
+/* Adds the work after the last backward pass: the all-reduce of gradients over replicas, the all-reduce of a tied table between first
+ * and last stage, and the update. */
 static void finish(const struct view *v, struct llm_times *t)
 {
 	const struct llm_step *s = v->s;

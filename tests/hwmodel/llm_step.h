@@ -28,7 +28,7 @@ struct llm_step {
 	double micro_batch, global_batch;
 	enum llm_recompute recompute;
 	bool sequence_parallel;
-	double activation_bytes; /* bytes of an element on the wire: 2 */
+	double activation_bytes; /* bytes of an activation on the wire: 2 */
 	double gradient_bytes;   /* bytes of a gradient element in the all-reduce over replicas */
 	double state_bytes;      /* bytes of optimizer state per parameter (cost_update_s()) */
 	struct llm_link tp_link; /* collectives of a tensor-parallel group */
@@ -51,6 +51,6 @@ struct llm_times {
 int llm_step_times(const struct dnn *d, const struct cost *c, const struct llm_step *s, struct llm_times *out, struct orr_error *err);
 
 double llm_all_reduce_s(const struct llm_link *l, uint32_t n, double bytes);
-double llm_all_gather_s(const struct llm_link *l, uint32_t n, double bytes); /* bytes: the whole result */
+double llm_all_gather_s(const struct llm_link *l, uint32_t n, double bytes); /* bytes: size of the complete result */
 
 #endif

@@ -20,7 +20,7 @@ out=$("$ORRERY" model show ResNet-50 --batch 32)
 ok $? "model show works, also for ResNet-50"
 like "$out" '^parameters  25557032 in 161 tensors' "parameters"
 like "$out" '^fc +linear +2049000 +4\.10M +4\.10M +4\.10M +1\.00k +2\.05k  1 x 1000 x 2048$' "a row per layer"
-# 25,557,032 x 4 bytes = 97.5 MiB; Adam: two moments of four bytes.
+# Weights: 25,557,032 parameters x 4 bytes = 97.5 MiB. Adam keeps two moments of 4 bytes per parameter.
 like "$out" '^  weights +97\.5 +48\.7$' "weights in MiB"
 like "$out" '^  optimizer, Adam +195\.0 +292\.5$' "optimizer in MiB"
 one=$("$ORRERY" model show resnet50 --json | grep -A8 '"memory_bytes"' | grep activations | head -n 1 | tr -dc 0-9)
@@ -48,7 +48,8 @@ for args in "" "show" "list x" "show vgg16 --batch 0" "show vgg16 --batch 1e3" "
 done
 is "$(cd / && env -i "$(realpath "$ORRERY")" model show vgg16 | head -n 1)" "vgg16: VGG-16" "the catalogue is embedded in the program"
 
-# Served models: a row per file of hwmodel/served, NVIDIA's latency of BERT-Base, 2 x 80 x 8 x 128 x 2 bytes of KV cache per token.
+# Served models: the list has a row per file of hwmodel/served. The latency of BERT-Base is NVIDIA's; the KV cache
+# has 2 x 80 layers x 8 heads x 128 x 2 bytes per token.
 is "$("$ORRERY" model list --served | awk 'NR > 1 { print $1 }' | sort)" "$(cd "$srcdir/hwmodel/served" && printf '%s\n' *.json | sed 's/\.json$//' | sort)" \
   "list --served has a row per file"
 like "$("$ORRERY" model show bert-base-t4 --served)" '^ +8 +15\.02 +41\.53 +532\.62' "a table: latencies of a batch by length"

@@ -2,9 +2,9 @@
 /*
  * served_mutation.c - a damaged file of a served model neither crashes orrery nor is accepted silently
  *
- * The base files cover every key between them. Each token is replaced by hostile ones and by tokens of the same file, removed,
- * and doubled; files are truncated after every byte. Each case ends in an input error that names the file and the JSON
- * path (or line and column), or in a model whose times are above 0.
+ * The base files together contain every key. Each token is replaced by hostile tokens and by tokens of the same file, removed, and
+ * doubled. Files are truncated after every byte. Each case ends in an input error that names the file and the JSON path (or line and
+ * column), or in a model whose times are above 0.
  */
 #include "hwmodel/served.h"
 

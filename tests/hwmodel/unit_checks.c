@@ -39,7 +39,8 @@ static struct law law_of(const char *family, enum profile_form form, const doubl
 	return l;
 }
 
-/* 10 TFLOP/s in fp32, 100 in fp16, 5 of vectors; 1 TB/s; links of 200 GB/s, a bus of 10 GB/s, 16 GB. */
+/* The data sheet: 10 TFLOP/s in fp32, 100 in fp16 and 5 by vector units; memory of 16 GB at 1 TB/s; links of 200 GB/s, a bus of 10
+ * GB/s. */
 static const struct device sheet = { .name = (char[]){ "d" },
 	.peak_flops = { [PRECISION_FP32] = 10e12, [PRECISION_FP16] = 100e12 },
 	.vector_flops = 5e12,
@@ -62,7 +63,7 @@ static bool passes(const char *family, const char *precision, enum profile_form 
 	return !profile_check(&p, has_sheet ? &sheet : NULL, &err);
 }
 
-/* Tries parameter k just inside and just outside its two bounds. */
+/* Tests that parameter k is accepted just inside and refused just outside each of its two bounds. */
 static void bounds(const char *what, const char *family, const char *precision, enum profile_form form, double nodes, bool has_sheet,
 	const double *param, int k, double low, double high)
 {
@@ -127,7 +128,7 @@ static void check_others(void)
 	bounds("an empty call on a CPU", "gemm", "fp32", FORM_ROOFLINE, 0, true, r, 0, 0.1e-9, 50e-3);
 	bounds("a copy on a CPU may stay in its caches", "copy", "", FORM_LINE, 0, true, line, 1, 0.02 * 10e9, 20e12);
 	backend = "cuda";
-	/* For an envelope, the fastest line and the first start-up time are checked. */
+	/* The self-check of an envelope uses its fastest line and its first start-up time. */
 	ok(passes("collective", "", FORM_ENVELOPE, 1, true, (const double[]){ 9e-6, 1e7, 90e-6, 100e9, 5, INFINITY }) &&
 			!passes("collective", "", FORM_ENVELOPE, 1, true, (const double[]){ 9e-6, 1e7, 90e-6, 900e9, 5, INFINITY }) &&
 			!passes("collective", "", FORM_ENVELOPE, 1, true, (const double[]){ 6e-2, 1e11, 90e-6, INFINITY, 5, INFINITY }),
@@ -140,7 +141,7 @@ static void check_others(void)
 	bool is_good = !profile_check(&p, &bare, &err);
 	l.param[1] = 0.019e9;
 	ok(is_good && profile_check(&p, &bare, &err), "a bus that is not stated counts as 1 GB/s");
-	/* An anchor may differ by 1 %. */
+	/* An anchor passes if it differs from the law by at most 1 %. */
 	struct law_point anchor = { { 0, 0, 1e6 }, 0, false };
 	l.param[1] = 10e9;
 	l.anchor = &anchor;
@@ -206,11 +207,11 @@ static void check_laws(void)
 		ok(law_covers(&l, sizes[i].size) == sizes[i].is_covered, "a law from %g to %g bytes at %g", sizes[i].from, sizes[i].to,
 			sizes[i].size);
 	}
-	/* A draw: parameters times exp(L z), the time times exp(sigma e); shifts are at most 4. */
+	/* A drawn law multiplies the parameters by exp(L z) and the time by exp(sigma e); exponents are clamped to 4. */
 	l = law_of("copy", FORM_LINE, (const double[]){ 1, 10 });
 	l.covariance[0][0] = 0.04, l.covariance[0][1] = l.covariance[1][0] = 0.02, l.covariance[1][1] = 0.05;
 	l.sigma = 0.1;
-	/* L = (0.2, 0; 0.1, 0.2) */
+	/* The Cholesky factor L has the rows (0.2, 0) and (0.1, 0.2). */
 	near_to(law_time_drawn(&l, (const double[]){ 1, 2 }, 3, 0, 0, 20), (exp(0.2) + 20 / (10 * exp(0.5))) * exp(0.3), 1e-12,
 		"a drawn line");
 	near_to(law_time_drawn(&l, (const double[]){ 100, 0 }, 0, 0, 0, 0), exp(4), 1e-9, "a draw is bounded");
@@ -244,8 +245,8 @@ static void check_choice(void)
 		"nodes match exactly");
 	ok(profile_collective_at(&p, "all-reduce", "nvswitch", 8, 1, 5e6) == &l[2], "a law measured at the size comes first");
 	ok(!profile_collective(&p, "broadcast", "nvswitch", 8, 1), "ops match exactly");
-	/* The error of several laws is the mean of their held-out errors (in-sample errors if there are none), weighted by points. A
-	 * law over all variants is excluded if the variants have laws. */
+	/* The error of several laws is the mean of their held-out errors, weighted by points. A law without held-out error counts
+	 * with its in-sample error. If the variants of a kernel have laws, the law over all variants is excluded. */
 	struct law e[4];
 	for (int i = 0; i < 4; i++) {
 		e[i] = law_of("gemm", FORM_LINE, line);
@@ -320,7 +321,8 @@ static void check_measured_layers(void)
 			"activations of one sample in fp32; a layer reads the output of the one before");
 		ok(a->params == 100 && a->tensors == 1 && b->params == 0 && b->tensors == 0 && d->params == 100 && a->block == DNN_NO_BLOCK,
 			"parameters in fp32");
-		/* On the same device the times are the measured ones; another device is scaled by its achieved peak of products. */
+		/* On the measured device the times are the measured ones. Times on another device are scaled by the ratio of the
+		 * achieved peaks of products. */
 		struct device *v = device_load("v100", &err), *t = device_load("t4", &err);
 		struct cost_options o = { .precision = PRECISION_FP32 };
 		struct cost *c = cost_new(d, v, &o, &err), *other = cost_new(d, t, &o, &err);

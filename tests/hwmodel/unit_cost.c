@@ -5,7 +5,8 @@
 
 #include "tests/tap.h"
 
-/* Round numbers: 100 TFLOP/s at 50 %, 1000 GB/s at 80 %, 2 us per launch; a product's ramp is 1e9 / 50e12 = 20 us. */
+/* A device of round numbers: 100 TFLOP/s at 50 %, 1000 GB/s at 80 %, 2 us per launch. The ramp of a product is 1e9 FLOPs / 50e12
+ * FLOP/s = 20 us. */
 static const char round_device[] =
 	"{\"name\": \"round\", \"peak_tflops\": {\"fp32\": 10, \"fp16\": 100}, \"vector_tflops\": 10, \"memory_GiB\": 16,"
 	" \"memory_GBps\": 1000, \"launch_us\": 2, \"gemm_efficiency\": {\"fp32\": 0.8, \"fp16\": 0.5},"
@@ -120,7 +121,8 @@ static void check_layers(const struct device *dev, const struct dnn *d)
 	for (i = 3; i < 20; i++)
 		sum += cost_layer_s(c, i, DNN_FORWARD, b, 2, true);
 	near_to(1e6 * cost_range_s(c, 3, 17, DNN_FORWARD, b, 2, true), 1e6 * sum, 1e-12, "the time of a range is the sum over its layers");
-	/* Two-byte gradient (read) and weight (read and written); 12 bytes of state, read and written. */
+	/* The update reads a gradient of 2 bytes and reads and writes a weight of 2 bytes. It also reads and writes 12 bytes of
+	 * optimizer state. */
 	near_to(1e3 * cost_update_s(c, 1e9, 12), 1e3 * (1e9 * (24 + 6) / Bps + launch), 1e-9, "an update moves 30 bytes a parameter");
 	ok(strstr(cost_source(c, b), "roofline of round"), "the source says roofline");
 	cost_free(c);
@@ -147,7 +149,7 @@ static void check_fusion(const struct device *dev, const struct dnn *d)
 	find(d, "h1.attn_scores", &i);
 	near_to(1e6 * cost_layer_s(c, i, DNN_FORWARD, b, 1, false), 1e6 * (max(flops / peak + ramp, 2 * 2 * t * h / Bps) + launch), 1e-6,
 		"fused attention: scores are not written");
-	/* Dao 2023: five products backward, two forward; backward recomputes the scores. */
+	/* Attention has two products forward and five backward, because backward recomputes the scores (Dao 2023). */
 	near_to(1e6 * cost_layer_s(c, i, DNN_BACKWARD_DATA, b, 1, false), 1e6 * (3 * flops / peak + 2 * ramp + 2 * launch), 1e-6,
 		"fused attention: scores are computed again for backward");
 	find(d, "h1.mlp_act", &i);
@@ -205,7 +207,8 @@ static void check_convolutions(const struct device *dev)
 		seen[is_pointwise ? 0 : is_strided ? 2 : 1]++;
 		is_right &= fits == (is_pointwise ? 0 : is_strided ? 2 : 1);
 	}
-	/* ResNet-50 v1.5: 16 blocks of two 1x1 and one 3x3, four projections; three of the 3x3 have stride 2. */
+	/* ResNet-50 v1.5 has 16 blocks of two 1x1 and one 3x3 convolutions, and four projections (1x1). Three of the 3x3 convolutions
+	 * have stride 2. */
 	ok(seen[0] == 36 && seen[1] == 13 && seen[2] == 3, "52 convolutions after the first: %d 1x1, %d 3x3, %d strided", seen[0], seen[1],
 		seen[2]);
 	ok(is_right, "each convolution has the efficiency of its shape");
@@ -232,7 +235,7 @@ static void check_measured(void)
 	struct cost *c = dev && d ? cost_new(d, dev, &o, &err) : NULL, *r = c ? cost_new(d, dev, &plain, &err) : NULL;
 	if (!ok(c && r, "ResNet-50 on a P100 has measured steps %s", err.text))
 		return;
-	/* TF-2017: 219 images/s at batch 64, 195 at 32, on one P100 of a DGX-1. */
+	/* TensorFlow 2017, one P100 of a DGX-1: 219 images/s at batch 64 and 195 at batch 32. */
 	double update = cost_update_s(c, d->params, 0);
 	near_to(step_s(d, c, 64) + update, 64 / 219.0, 1e-9, "layers and update add up to the measured step (batch 64)");
 	near_to(step_s(d, c, 32) + update, 32 / 195.0, 1e-9, "(batch 32)");

@@ -13,7 +13,7 @@
 #include <gsl/gsl_statistics_double.h>
 #include <stdlib.h>
 
-/* With the exponent 1 a law is t0 + FLOPs / a + bytes / b. */
+/* A law with exponent 1 takes t0 + FLOPs / a + bytes / b. */
 #define LAW(names, t0, a, b)                                                                                                            \
 	"{\"form\": \"roofline\", \"points\": 10, " names ", \"parameters\": {\"time0_us\": " t0 ", " a "\"rate_GBps\": " b             \
 	", \"exponent\": 1}, \"range\": {\"flops\": [0, 1e15], \"bytes\": [1, 1e12]}, \"held_out_error\": {\"mean\": 0.1, \"median\": " \
@@ -149,7 +149,8 @@ static void check_fallbacks(const struct device *dev)
 	uint32_t i = 0;
 	while (strcmp(d->layer[i].name, "layer1.0.conv1"))
 		i++;
-	/* The law over all filters times a class without a separate law if its held-out error is at most 30 %. */
+	/* A filter size without a law takes the law over all filters, times the factor of its class, if the held-out error of this
+	 * law is at most 30 %. */
 	p->law[0].held_out_median = 0.3;
 	struct cost *c = costs(d, dev, (struct cost_options){ .profile = p }), *sheet = costs(d, dev, (struct cost_options){ 0 });
 	double by_sheet = cost_layer_s(sheet, i + 3, DNN_FORWARD, 8, 1, false);
@@ -168,7 +169,7 @@ static void check_fallbacks(const struct device *dev)
 		"the weight gradient of a 3x3 without a law uses the roofline");
 	ok(strstr(cost_source(c, 8), "for conv (its laws here: 7 %); the data sheet's roofline for gemm, conv, memory, update"),
 		"cost_source() lists kernels without a law");
-	/* A range of the fit that ends at this kernel. */
+	/* The range of the fit ends exactly at this kernel. */
 	struct cost_coverage cover = { 0 };
 	p->law[1].to[0] = 8 * one->fwd_flops;
 	cost_cover(c, 8, 1, false, &cover);
@@ -251,7 +252,8 @@ static double drawn_step(const struct dnn *d, const struct device *dev, const st
 	return t;
 }
 
-/* The parameters deviate from the truth by the covariance; the interval of the draws must contain the truth in 95 of 100 cases. */
+/* Tests the interval of drawn profiles: the parameters deviate from the truth by their covariance, and the interval must contain the
+ * true time in 95 of 100 cases. */
 static void check_interval(const struct device *dev)
 {
 	struct orr_error err = { 0 };
@@ -265,7 +267,7 @@ static void check_interval(const struct device *dev)
 	rng_init(&r, 11, "test-fits", 0);
 	for (int trial = 0; trial < trials; trial++) {
 		for (size_t i = 0; i < fit->n_laws; i++) {
-			/* logs of t0 and of the FLOP rate: standard deviations 0.1 and 0.2, correlation 0.5 */
+			/* The logarithms of t0 and of the FLOP rate have standard deviations of 0.1 and 0.2 and a correlation of 0.5. */
 			double a = normal(&r), b = normal(&r);
 			struct law *l = &fit->law[i];
 			l->covariance[0][0] = 0.01;
@@ -280,7 +282,8 @@ static void check_interval(const struct device *dev)
 		inside += gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.025) <= right &&
 			  right <= gsl_stats_quantile_from_sorted_data(v, 1, DRAWS, 0.975);
 	}
-	/* Binomial: 0.95 +- 3 x 0.0154 for 200, minus the 1 to 2 % that quantiles of 100 draws miss. */
+	/* The share of 200 intervals that contain the truth is binomial: 0.95 +- 3 x 0.0154. Quantiles of 100 draws lower it by 1 to
+	 * 2 %. */
 	double share = (double)inside / trials;
 	ok(share >= (trials < 200 ? 0.8 : 0.885) && share <= 0.995, "intervals of draws contain the true value in %.1f %% of %d fits",
 		100 * share, trials);
@@ -290,7 +293,8 @@ static void check_interval(const struct device *dev)
 	dnn_free(d);
 }
 
-/* Residuals are independent per shape, so they average out in a sum: sd = sigma sqrt(sum t^2) / sum t for small sigma. */
+/* Tests that residuals, which are independent per shape, average out in a sum. For small sigma, the relative standard deviation is
+ * sigma sqrt(sum t^2) / sum t. */
 static void check_residuals(const struct device *dev)
 {
 	struct orr_error err = { 0 };
@@ -319,7 +323,8 @@ static void check_residuals(const struct device *dev)
 	for (uint32_t k = 0; k < N; k++)
 		v[k] = drawn_step(d, dev, p, k + 1, 3);
 	double sd = gsl_stats_sd(v, 1, N) / sum, want = 0.05 * sqrt(squares) / sum;
-	/* The sd of 400 draws has a standard error of 3.5 %; gradients and additions of equal bytes also share a residual. */
+	/* The standard deviation of 400 draws has a standard error of 3.5 %. Gradients and additions of equal bytes also share a
+	 * residual, which the expected value omits. */
 	ok(fabs(sd / want - 1) < 0.15, "the spread of a sum of residuals: %.3f %%, expected %.3f %%", 100 * sd, 100 * want);
 	ok(drawn_step(d, dev, p, 7, 3) == v[6] && drawn_step(d, dev, p, 7, 4) != v[6] && v[6] != v[7],
 		"draws depend only on the seed and the number of the draw");

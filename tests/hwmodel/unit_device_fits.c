@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Refits the efficiencies in hwmodel/devices to the published kernel times that they cite:
- * microsoft/vidur 7d47513 (linear layers) and Baidu's DeepBench da81ba7 (products, convolutions). Products:
- *  t = t0 + FLOPs / (share x peak) [+ x bytes / (achieved bandwidth)]
- * by least squares of relative errors over the products that are compute-bound by the data sheet. All-reduces: published
- * tables of nccl-tests.
+ * Refits the efficiencies in hwmodel/devices to the published kernel times that they cite: linear layers of microsoft/vidur 7d47513,
+ * products and convolutions of Baidu's DeepBench da81ba7.
+ *
+ * Products follow t = t0 + FLOPs / (share x peak) [+ x bytes / (achieved bandwidth)]. The fit minimises the squared relative errors
+ * over the products that are compute-bound by the data sheet. All-reduces are refitted to published tables of nccl-tests.
  */
 #include "hwmodel/device.h"
 
@@ -124,8 +124,8 @@ static double fit(int terms, double c[3])
 	return error / (double)n;
 }
 
-/* Checks that the device's values are those of the fit, rounded. The third term is used if it lowers the mean error by a tenth.
- * host_s: part of t0 that is the launch (DeepBench measures on the host). */
+/* Checks that the values in the device's file are those of the fit, rounded. The term in bytes is used if it lowers the mean error by
+ * at least a tenth. host_s: part of t0 that is the launch, because DeepBench measures on the host. */
 static void check_products(const struct device *d, const char *whose, enum precision p, double peak, double host_s, bool is_ramp)
 {
 	double two[3], three[3];
@@ -214,7 +214,7 @@ static void check_deepbench(const char *file, const char *name, enum precision p
 	device_free(d);
 }
 
-/* ---- NCCL: latency + 2(n-1)/n bytes / bandwidth + a term with the root of the bytes, from 64 KiB on ---- */
+/* ---- NCCL: latency + 2(n-1)/n bytes / bandwidth + a term with the square root of the bytes, for at least 64 KiB ---- */
 
 static void check_law(const char *name, const char *source)
 {
@@ -249,7 +249,7 @@ int main(void)
 	check_vidur("a100", "a100-80g", 312e12, 2039e9);
 	check_vidur("h100", "h100", 989e12, 3350e9);
 	check_deepbench("deepbench_NV_V100.csv", "v100", PRECISION_FP16, 125e12, true, true);
-	check_deepbench("deepbench_NV_V100.csv", "v100", PRECISION_FP32, 15.7e12, true, false); /* the ramp is that of fp16 */
+	check_deepbench("deepbench_NV_V100.csv", "v100", PRECISION_FP32, 15.7e12, true, false); /* the file's ramp was fitted in fp16 */
 	check_deepbench("deepbench_NV_P100.csv", "p100", PRECISION_FP32, 10.6e12, true, true);
 	check_deepbench("deepbench_NV_1080Ti.csv", "1080ti", PRECISION_FP32, 11.3e12, true, true);
 	check_deepbench("deepbench_NV_M40.csv", "m40", PRECISION_FP32, 6.8e12, true, true);

@@ -63,7 +63,8 @@ static void known_totals(void)
 		ok(good, "%s: published parameters, tensors and MACs", known[i].name);
 		dnn_free(d);
 	}
-	/* By hand: 96 x 12 (hidden 12288)^2 is nearly all of 175B parameters; the label is rounded. */
+	/* Computed by hand: 96 blocks of 12 x 12288^2 parameters are nearly all of the 175B parameters. The name of the model is a
+	 * rounded value. */
 	struct dnn *d = load("gpt3-175b");
 	ok(fabs(d->params / 175e9 - 1) < 3e-3 && d->blocks == 96 && d->heads == 96, "gpt3_175b has 175B within 0.3 %%, 96 blocks");
 	dnn_free(d);
@@ -98,7 +99,8 @@ static void catalogue_is_sound(void)
 	ok(n >= 46 && !wrong, "all %zu models of the catalogue: sums, blocks, matrices, sizes", n);
 }
 
-/* The classifier that Stanza separates: FC parameters of the torchvision definitions, by hand from the shapes. */
+/* Tests the classifier that Stanza separates. The parameters of the fully connected layers are computed by hand from the shapes in
+ * torchvision's definitions. */
 static void classifiers(void)
 {
 	static const struct {
@@ -124,8 +126,8 @@ static void backward_rule(void)
 {
 	struct dnn *d = load("gpt3");
 	double forward = products(d, DNN_FORWARD), data = products(d, DNN_BACKWARD_DATA), weight = products(d, DNN_BACKWARD_WEIGHT);
-	/* 6 FLOPs per parameter and token, plus attention: Narayanan et al., SC 2021, eq. 2 without recomputation:
-	 * 72 B s l h^2 (1 + s / 6h + V / 12lh). */
+	/* FLOPs are 6 per parameter and token, plus attention. Without recomputation, Narayanan et al., SC 2021, eq. 2 is 72 B s l
+	 * h^2 (1 + s / 6h + V / 12lh). */
 	double s = 2048, l = 96, h = 12288, v = 50257;
 	near_to(forward + data + weight, 72 * s * l * h * h * (1 + s / (6 * h) + v / (12 * l * h)), 1e-12,
 		"GPT-3: forward and backward are Narayanan et al.'s formula");
@@ -149,9 +151,9 @@ static double block_saved(const struct dnn *d, uint32_t block)
 }
 
 /*
- * Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, eq. 2: a layer keeps
- * s b h (34 + 5 a s / h) bytes at two bytes per element. Dropout keeps two masks of s b h of these and, in attention,
- * a mask of a s^2 b and an output of 2 a s^2 b bytes.
+ * Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, eq. 2: a layer keeps s b h (34 + 5 a s /
+ * h) bytes at two bytes per element. These bytes include dropout: two masks of s b h and, in attention, a mask of a s^2 b and an output
+ * of 2 a s^2 b.
  */
 static void activations_of_transformers(void)
 {
@@ -181,20 +183,21 @@ static double kept(const struct dnn *d, const char *prefix)
 	return sum;
 }
 
-/* By hand: each activation that backward reads counts once. */
+/* Tests the activations that are kept for backward, counted by hand: each one that backward reads counts once. */
 static void activations_of_cnns(void)
 {
 	struct dnn *d = load("alexnet");
-	/* Input; outputs of ReLUs; outputs of pools and indices of maxima; the last softmax. */
+	/* Kept are the input, the outputs of the ReLUs, the outputs of the pools with the indices of the maxima, and the last softmax. */
 	double want = 3 * 224 * 224 + (64 * 55 * 55 + 192 * 27 * 27 + 384 * 13 * 13 + 256 * 13 * 13 * 2) +
 		      2 * (64 * 27 * 27 + 192 * 13 * 13 + 256 * 6 * 6) + 4096 * 2 + 1000;
 	near_to(kept(d, ""), want, 0, "AlexNet keeps each activation once; ReLU works in place");
 	ok(layer(d, "relu1")->is_in_place && layer(d, "conv2")->saved_elems == 64 * 27 * 27, "conv2 keeps the output of pool1");
 	dnn_free(d);
 	d = load("resnet50");
-	/* Per convolution: its output (the norm's input) and the ReLU's output. */
+	/* Each convolution keeps its output (the input of the norm) and the output of the ReLU. */
 	near_to(kept(d, "layer1.1."), 56 * 56 * (4 * 64 + 2 * 256), 0, "a bottleneck block keeps two maps a convolution");
-	/* The first block also keeps the pool's output (once, although two convolutions read it) and the input of the shortcut's norm. */
+	/* The first block also keeps the output of the pool and the input of the shortcut's norm. The output of the pool counts once,
+	 * although two convolutions read it. */
 	near_to(kept(d, "layer1.0."), 56 * 56 * (64 + 4 * 64 + 3 * 256), 0, "an input of two convolutions is kept once");
 	dnn_free(d);
 }
@@ -202,7 +205,7 @@ static void activations_of_cnns(void)
 static void products_of_layers(void)
 {
 	struct dnn *d = load("alexnet_bvlc");
-	const struct dnn_layer *l = layer(d, "conv2"); /* input 96x27x27 to 256, 5x5, two groups */
+	const struct dnn_layer *l = layer(d, "conv2"); /* from 96x27x27 to 256 channels, 5x5, two groups */
 	ok(l->m == 27 * 27 && l->n == 128 && l->k == 48 * 25 && l->count == 2 && l->rows == 256 && l->columns == 1200,
 		"a grouped convolution is a product per group");
 	dnn_free(d);
@@ -231,7 +234,7 @@ static bool same_layers(const char *a, const char *b)
 static void by_dimension(void)
 {
 	ok(same_layers("gpt3_175b", "gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=50257"), "gpt: makes GPT-3");
-	/* The default of ffn is Llama's rule: two thirds of 4 h, rounded up to a multiple of 256. */
+	/* The default width of the MLP is Llama's rule: two thirds of 4 h, rounded up to a multiple of 256. */
 	ok(same_layers("llama2_7b", "llama:hidden=4096,layers=32,heads=32,seq=4096,vocab=32000"), "llama: makes Llama 2 7B");
 	ok(same_layers("llama2_70b", "llama:hidden=8192,layers=80,heads=64,kv_heads=8,ffn=28672,seq=4096,vocab=32000"),
 		"llama: makes Llama 2 70B");
@@ -240,13 +243,14 @@ static void by_dimension(void)
 		"bert: makes it with its heads of pre-training");
 	ok(same_layers("vit_b16", "vit:hidden=768,layers=12,heads=12"), "vit: makes ViT-B/16");
 	ok(same_layers("deit_b16_distilled", "vit:hidden=768,layers=12,heads=12,distilled=1"), "vit: makes the distilled DeiT");
-	/* Megatron's 1T: Narayanan et al., SC 2021, table 1: 1008.0 billion with vocabulary 51,200. */
+	/* Megatron-1T has 1008.0 billion parameters with a vocabulary of 51,200 (Narayanan et al., SC 2021, table 1). */
 	struct dnn *d = load("gpt:hidden=25600,layers=128,heads=160,seq=2048,vocab=51200");
 	near_to(d->params / 1e9, 1008.0, 5e-5, "gpt: makes Megatron's 1008.0 billion");
 	dnn_free(d);
 }
 
-/* By hand: a weight and a vector of 10 per id, a bias; 390-400-400-400-1 with norms; tensors are counted as in PyTorch. */
+/* Tests recommenders by hand: a weight and a vector of 10 per id, a bias, and an MLP 390-400-400-400-1 with norms. Tensors are
+ * counted as in PyTorch. */
 static void recommenders(void)
 {
 	struct dnn *d = load("deepfm:ids=1000000,norm=1");

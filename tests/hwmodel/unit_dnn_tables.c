@@ -118,7 +118,7 @@ static void check_totals(const struct dnn *d, char **f)
 		flops += l->fwd_flops;
 		out += l->out_elems;
 	}
-	/* GMACs and GFLOPs in these tables are rounded to five decimals. */
+	/* The tables round GMACs and GFLOPs to five decimals. */
 	bool good = d->params == strtod(f[3], NULL) && fabs(core / 2e9 - strtod(f[6], NULL)) < 5.1e-6 &&
 		    fabs(flops / 1e9 - strtod(f[9], NULL)) < 5.1e-6 && out == strtod(f[10], NULL) && d->n_layers == strtod(f[11], NULL);
 	if (!good)

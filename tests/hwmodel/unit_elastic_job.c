@@ -58,8 +58,8 @@ static void check_catalogue(void)
 	ok(!elastic_load("/none/such.json", &err) && strstr(err.text, "/none/such.json"), "a missing file");
 }
 
-/* Samples/s and value (samples/s per USD/h at 0.91 a node; on demand 3.06), computed by hand from the tables of the simulator of
- * Bamboo's authors: with all nodes up, and on demand. */
+/* Tests Bamboo's jobs with all nodes up, on spot instances at 0.91 USD/h and on demand at 3.06 USD/h. Samples/s and value (samples/s
+ * per USD/h) are computed by hand from the tables of the authors' simulator. */
 static void check_bamboo(void)
 {
 	static const struct {
@@ -119,7 +119,7 @@ static void check_oobleck(void)
 	elastic_free(m);
 }
 
-/* Work in hours: the numbers of the paper's table. */
+/* Tests that the work, in hours, equals the numbers in the paper's table. */
 static void check_late(void)
 {
 	struct elastic *j = load("cbl-48h"), *m = load("cbl-ml-72h"), *b = load("cbl-bio-22.5h"), *a = load("cbl-analytics-27h");
@@ -138,7 +138,7 @@ static void check_late(void)
 	elastic_free(a);
 }
 
-/* Compares every row of the artifact's table, which is not part of orrery. */
+/* Compares every row with the table of the authors' artifact, which is read from the data folder. */
 static void check_parcae(void)
 {
 	const char *data = getenv("ORRERY_DATA_PATH");

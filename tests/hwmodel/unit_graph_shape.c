@@ -24,10 +24,10 @@ static void means(void)
 
 static void closed_forms(void)
 {
-	/* All degrees 8, 4 servers: 1 - (3/4)^8. */
+	/* With degree 8 everywhere and 4 servers, a vertex has a neighbour on a given server with probability 1 - (3/4)^8. */
 	struct graph_shape regular = { 1000, 8000, DEGREE_REGULAR, 0 };
 	ok(near(graph_ghosts_expected(&regular, 4), 1000 * 3 * (1 - pow(0.75, 8)), 1e-9), "ghosts of a regular graph");
-	/* Poisson of mean 5, 10 servers: 1 - exp(-5/10). */
+	/* With Poisson degrees of mean 5 and 10 servers, the probability is 1 - exp(-5/10). */
 	struct graph_shape poisson = { 1e6, 5e6, DEGREE_POISSON, 0 };
 	ok(near(graph_ghosts_expected(&poisson, 10), 1e6 * 9 * (1 - exp(-0.5)), 2e-4), "ghosts of a Poisson graph");
 	ok(graph_ghosts_expected(&poisson, 1) == 0, "one server needs no ghosts");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The closed form of a transformer's step: identities, and measured steps of Megatron-LM on Selene, A100 80 GB
- * (Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022), with the
- * device's efficiencies of hwmodel/devices/a100-80g.json, which come from other measurements.
+ * The closed form of a transformer's step: identities, and measured steps of Megatron-LM on Selene with A100 80 GB (Korthikanti et al.,
+ * Reducing Activation Recomputation in Large Transformer Models, 2022). The device's efficiencies come from other measurements
+ * (hwmodel/devices/a100-80g.json).
  */
 #include "tests/hwmodel/llm_step.h"
 
@@ -96,7 +96,7 @@ static struct llm_times times_of(const struct dnn *d, const struct cost *c, cons
 	return t;
 }
 
-/* Narayanan et al. 2021, 2.2: the bubble is (p-1) micro-batches of a stage, divided by the interleaving. */
+/* Tests that the bubble is the time of (p-1) micro-batches of a stage, divided by the interleaving (Narayanan et al. 2021, 2.2). */
 static void check_bubble(const struct dnn *d, const struct cost *c)
 {
 	struct llm_step s = { .tp = 1,
@@ -171,7 +171,8 @@ static void refuse(const struct dnn *d, const struct cost *c, struct llm_step s,
 	ok(llm_step_times(d, c, &s, &t, &err) == ORR_EINPUT && strstr(err.text, message), "refused: %s", message);
 }
 
-/* Without data parallelism, the only sum after the last backward is that of a table tied between both ends: GPT's, not Llama's. */
+/* Tests the work after the last backward pass without data parallelism: the all-reduce of a table that first and last stage share.
+ * GPT has such a tied table, Llama has none. */
 static void check_table(const struct device *dev)
 {
 	static const char *const models[] = { "gpt2-345m", "llama2-7b" };
@@ -192,7 +193,8 @@ static void check_table(const struct device *dev)
 			.dp_link = no_link };
 		struct llm_times t = { 0 };
 		bool is_good = c && !llm_step_times(d, c, &s, &t, &err);
-		double table = is_good && !i ? (double)d->vocab * d->hidden * 2 / 1e9 : 0; /* times 2 (n - 1) / n, n = 2 */
+		double table = is_good && !i ? (double)d->vocab * d->hidden * 2 / 1e9
+					     : 0; /* an all-reduce moves 2 (n - 1) / n of the bytes, with n = 2 */
 		ok(is_good && fabs(t.dp_s - table) <= 1e-12, "%s: %s (%s)", models[i],
 			i ? "Llama's table is not shared between both ends" : "GPT's shared table is summed between both ends", err.text);
 		cost_free(c);

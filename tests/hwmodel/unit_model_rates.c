@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct pair {
-	struct device *device[2]; /* the device and the reference */
+	struct device *device[2]; /* the device, and the reference device */
 	struct profile *profile[2];
 	enum precision precision;
 };
@@ -84,7 +84,7 @@ static void check_definition(const char *device, const char *reference, const ch
 	struct orr_error err = { 0 };
 	for (size_t i = 0; (name = dnn_catalogue(i)); i++) {
 		struct dnn *m = dnn_load(name, &err);
-		/* Fits in the memory of an H200 with Adam; a graph network has no step of a number of samples. */
+		/* The model must fit in the memory of an H200 with Adam. A graph network has no step with a number of samples. */
 		if (m->graph.vertices <= 0 && m->params <= 141.0 * 1073741824 / 16) {
 			of[n] = step_s(m, p.device[1], p.profile[1], p.precision, batch) /
 				step_s(m, p.device[0], p.profile[0], p.precision, batch);
@@ -153,7 +153,7 @@ static void add(struct published *x, const char *what, int side, double rate)
 		x->on[side][i] = rate;
 }
 
-/* Reads columns of a CSV without quotes. The fields of a row are those between commas. */
+/* Reads chosen columns of a CSV without quotes. */
 static int split(char *line, char *field[16])
 {
 	int n = 0;
@@ -201,7 +201,7 @@ static void compare(const struct published *x, const char *device, const char *r
 	pair_close(&p);
 }
 
-/* Gavel's tables: one worker. */
+/* Compares with Gavel's tables for one worker. */
 static void check_gavel(void)
 {
 	char line[512], *field[16], what[96];
@@ -219,7 +219,7 @@ static void check_gavel(void)
 	compare(&x, "k80", "v100", "fp32", 20, 0.25);
 }
 
-/* Lambda's runs of NVIDIA's DeepLearningExamples, mixed precision, one GPU, each device at its own largest batch. */
+/* Compares with Lambda's runs of NVIDIA's DeepLearningExamples: mixed precision, one GPU, each device at its own largest batch. */
 static void check_lambda(const char *device, const char *system, const char *reference, const char *reference_system, double bound)
 {
 	char line[512], *field[16];
@@ -236,7 +236,7 @@ static void check_lambda(const char *device, const char *system, const char *ref
 	compare(&x, device, reference, "fp16", 8, bound);
 }
 
-/* tf_cnn_benchmarks, fp32: P100 of 2017 (TensorFlow 1.1), V100 of 2020 (1.15). */
+/* Compares with tf_cnn_benchmarks in fp32: P100 of 2017 (TensorFlow 1.1), V100 of 2020 (TensorFlow 1.15). */
 static void check_tf(void)
 {
 	static const char *const names[][2] = { { "InceptionV3", "inception3" }, { "ResNet-50", "resnet50" }, { "AlexNet", "alexnet" } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layers from shapes by hand, dimensions of models and their limits, and memory of served models by precision. */
+/* Tests layers (from their shapes, by hand), dimensions of models and their limits, and the memory of served models by precision. */
 #include "hwmodel/dnn_plan.h"
 #include "hwmodel/served.h"
 
@@ -42,7 +42,7 @@ static void check_products(void)
 	p = plan_new("m", "t", "i");
 	struct act x = op_input(p, 3, 8, 6);
 	ok(p->d->input_elems == 144 && act_elems(x) == 144, "an input of 3 x 8 x 6");
-	/* 4 filters of 3 x 3 x 3 at 8 x 6 places; the input is kept for backward */
+	/* The layer has 4 filters of 3 x 3 x 3 at 8 x 6 positions; its input is kept for backward. */
 	struct act y = op_conv(p, "c", x, (struct conv){ .out = 4, .kh = 3, .kw = 3, .stride = 1, .ph = 1, .pw = 1, .bias = true });
 	is_layer("a convolution", 2 * 48 * 4 * 27, 144, 192, 144, 112, 2);
 	ok(is_act(y, 4, 8, 6) && last()->m == 48 && last()->n == 4 && last()->k == 27 && last()->count == 1 && last()->rows == 4 &&
@@ -50,7 +50,8 @@ static void check_products(void)
 		"its product");
 	op_conv(p, "again", x, (struct conv){ .out = 4, .kh = 1, .kw = 1, .stride = 1 });
 	is_layer("a second reader of an activation keeps nothing more; no bias", 2 * 48 * 4 * 3, 144, 192, 0, 12, 1);
-	/* stride 2, filter 3 x 1, padding 1 x 0: floor(7/2) + 1 = 4 by floor(5/2) + 1 = 3; 2 groups of 2 channels to 3 filters */
+	/* With stride 2, filter 3 x 1 and padding 1 x 0, the output has floor(7/2) + 1 = 4 by floor(5/2) + 1 = 3 positions; 2 groups
+	 * map 2 channels to 3 filters. */
 	y = op_conv(p, "g", y, (struct conv){ .out = 6, .kh = 3, .kw = 1, .stride = 2, .ph = 1, .groups = 2 });
 	is_layer("a grouped, strided convolution", 2 * 12 * 3 * 6 * 2, 192, 72, 192, 36, 1);
 	ok(is_act(y, 6, 4, 3) && last()->m == 12 && last()->n == 3 && last()->k == 6 && last()->count == 2, "its products");
@@ -94,7 +95,7 @@ static void check_pointwise(void)
 	y = op_concat(p, "cat", parts, 2);
 	is_layer("a concatenation", 0, 70, 70, 0, 0, 0);
 	ok(is_act(y, 5, 7, 2), "of 2 and 3 channels");
-	/* 7 x 9, window 3, stride 2, padding 1: (7 + 2 - 3) / 2 + 1 = 4 by (9 + 2 - 3) / 2 + 1 = 5 */
+	/* An input of 7 x 9 with window 3, stride 2 and padding 1 gives (7 + 2 - 3) / 2 + 1 = 4 by (9 + 2 - 3) / 2 + 1 = 5 positions. */
 	y = op_pool(p, "p", act_new(p, 2, 7, 9), OP_MAXPOOL, 3, 2, 1);
 	is_layer("maximum over windows: keeps input and indices", 9 * 40, 126, 40, 166, 0, 0);
 	ok(is_act(y, 2, 4, 5), "its shape");
@@ -211,22 +212,25 @@ static double params_of(const char *spec)
 	return n;
 }
 
-/* Parameters by hand, for dimensions with defaults. */
+/* Tests the numbers of parameters, computed by hand, for dimensions with defaults. */
 static void check_defaults(void)
 {
-	/* GPT: token and position tables; per block two norms, 4 h^2 + 4 h, and 8 h^2 + 5 h of the MLP; a last norm. h = 8 */
+	/* GPT with h = 8 has token and position tables and a last norm. A block has two norms, 4 h^2 + 4 h parameters of attention,
+	 * and 8 h^2 + 5 h of the MLP. */
 	double block = 2 * 16 + 4 * 64 + 32 + 8 * 64 + 40;
 	near_to(params_of(GPT8), 5 * 8 + 4 * 8 + block + 16, 0, "GPT: MLP of 4 h, as many positions as tokens, a shared output table");
 	near_to(params_of(GPT8 ",tied=0"), 2 * 5 * 8 + 4 * 8 + block + 16, 0, "an output table of its own");
 	near_to(params_of(GPT8 ",positions=9,ffn=16"), 5 * 8 + 9 * 8 + block - 16 * (8 + 8 + 1) + 16, 0, "other positions and MLP");
-	/* Llama: no biases; an MLP of 8/3 h, rounded up to 256, of three products; norms of one parameter a channel */
+	/* Llama has no biases and one parameter per channel in a norm. Its MLP has three products and a width of 8/3 h, rounded up to
+	 * a multiple of 256. */
 	near_to(params_of("llama:hidden=96,layers=2,heads=4,seq=4,vocab=5"), 2 * 5 * 96 + 2 * (4 * 96 * 96 + 3 * 96 * 256 + 2 * 96) + 96, 0,
 		"Llama: an MLP of 256 for a width of 96, output not shared");
 	near_to(params_of("llama:hidden=97,layers=1,heads=1,seq=4,vocab=5"), 2 * 5 * 97 + 4 * 97 * 97 + 3 * 97 * 512 + 2 * 97 + 97, 0,
 		"of 512 for 97");
 	near_to(params_of("llama:hidden=96,layers=1,heads=4,kv_heads=2,seq=4,vocab=5,ffn=10"),
 		2 * 5 * 96 + 3 * 96 * 96 + 3 * 96 * 10 + 2 * 96 + 96, 0, "half as many heads of keys and values");
-	/* DeepFM: first order 1 weight per id and a bias; vectors of 10; 390 x 400, 400 x 400 twice, 400 x 1 */
+	/* DeepFM has one weight per id and a bias of first order, vectors of 10, and products of 390 x 400, 400 x 400 twice and 400 x
+	 * 1. */
 	double deep = 390 * 400 + 400 + 2 * (400 * 400 + 400) + 401;
 	near_to(params_of("deepfm:ids=100"), 101 + 1000 + deep, 0, "DeepFM: 39 fields, vectors of 10, three layers of 400");
 	near_to(params_of("deepfm:ids=100,norm=1"), 101 + 1000 + deep + 3 * 800, 0, "with batch norm");
@@ -235,7 +239,7 @@ static void check_defaults(void)
 	ok(d && d->input_elems == 2 && d->layer[2].fwd_flops == 24 && d->layer[2].in_elems == 6 && d->layer[2].out_elems == 3,
 		"pairs of fields: 4 FLOPs per field and dimension");
 	dnn_free(d);
-	/* ViT: patches of 16 x 16 x 3; a class token (two if distilled) and positions; 1000 classes per head */
+	/* ViT has patches of 16 x 16 x 3, one class token (two if distilled), positions, and 1000 classes per head. */
 	double vit = 768 * 8 + 8 + 8 + 197 * 8 + block + 16 + 8 * 1000 + 1000;
 	near_to(params_of(VIT8), vit, 0, "ViT: 224 pixels in patches of 16, 1000 classes");
 	near_to(params_of(VIT8 ",image=32,classes=10"), vit - (197 - 5) * 8 - 990 * 9, 0, "another image and other classes");
@@ -258,7 +262,7 @@ static void check_precision(void)
 	struct served *m = served_load("llama2-7b", &err);
 	if (!ok(m && served_has_precision(m) && served_dnn(m), "Llama-2 7B is a model by layers"))
 		return;
-	/* 6.738e9 parameters; keys and values of 32 layers x 32 heads x 128: 262144 numbers per token */
+	/* The model has 6.738e9 parameters. A token has keys and values of 32 layers x 32 heads x 128 elements: 262144 numbers. */
 	static const struct {
 		enum precision weights;
 		int kv;
@@ -325,8 +329,8 @@ static struct served_on *on_net(const struct served *m, const struct device *d, 
 }
 
 /*
- * Llama-2 7B: 32 blocks with two all-reduces each and one after the embedding. After each hop there is an all-gather, and one
- * of the output scores (32000 per token that needs them). Width 4096 in fp16.
+ * Llama-2 7B in fp16 has width 4096 and 32 blocks with two all-reduces each, and one all-reduce after the embedding. An all-gather
+ * follows each hop. Another one gathers 32000 output scores per token that needs them.
  */
 static void check_network(void)
 {
@@ -355,7 +359,7 @@ static void check_network(void)
 		near_to(part.collective, 65 * r, 1e-9, "the part of all-reduces");
 		near_to(part.hops, hops * (h + g), 1e-9, "the part of hops");
 		served_on_free(x);
-		/* A negative time means that the GPUs share a node, so their own link applies. */
+		/* A negative time states that the GPUs share a node, so the device's own link is used. */
 		f = (struct fake_net){ -1, -1, -1 };
 		struct served_on *own = on_net(m, d, NULL, 2, pp);
 		x = on_net(m, d, &net, 2, pp);
@@ -363,7 +367,7 @@ static void check_network(void)
 		ok(served_network_bytes(own, &load) == 0, "without a network no bytes");
 		served_on_free(own);
 		served_on_free(x);
-		/* One GPU per stage: there is no reduction and no gather. */
+		/* A stage on one GPU has neither all-reduce nor all-gather. */
 		f = (struct fake_net){ r, g, h };
 		x = on_net(m, d, &net, 1, pp);
 		near_to(served_network_bytes(x, &load), hops, 1e-12, "one GPU per stage sends hops alone");
@@ -380,7 +384,7 @@ static void check_network(void)
 			"a GPU without links, %u x %u", sizes[i].tp, sizes[i].pp);
 		served_on_free(x);
 	}
-	/* The cache gets the memory beside the weights: 90 % of the memory of two GPUs. */
+	/* The KV cache gets 90 % of the memory of two GPUs, minus the weights. */
 	struct served_on *two = on_net(m, d, NULL, 2, 1);
 	double room = 0.9 * 2 * d->memory_bytes - m->weight_bytes;
 	ok(two && fabs(served_kv_tokens(two, 0.9) - floor(room / m->kv_bytes)) <= 1 && served_kv_tokens(two, 0.01) == 0,

@@ -79,7 +79,8 @@ static void check_lookup(const struct profile *p)
 		"a law of no known machine applies to every fabric, at its number of ranks");
 }
 
-/* The catalogue's A100 has all-reduces of pairs joined by NVLink (15.7 GB/s among four), of a DGX, and of an NVSwitch node up to 8 GiB. */
+/* Tests the catalogue's A100. Its all-reduce laws are those of pairs joined by NVLink (15.7 GB/s among four GPUs), of a DGX, and of
+ * an NVSwitch node up to 8 GiB. */
 static void check_fabrics(void)
 {
 	struct orr_error err;
@@ -96,7 +97,7 @@ static void check_fabrics(void)
 	profile_free(p);
 }
 
-/* Drawn parameters: the first has variance 0.04 in its logarithm, so z = 1 is a factor e^0.2. */
+/* Tests drawn parameters. The logarithm of the first one has variance 0.04, so z = 1 multiplies the parameter by e^0.2. */
 static void check_drawn(const struct profile *p)
 {
 	const double zero[LAW_PARAMS] = { 0 }, one[LAW_PARAMS] = { 1 };
@@ -172,7 +173,7 @@ static void check_refusals(void)
 	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10000000",
 		"$.laws[0] (gemm fp32): FLOP rate: 1e+07 GFLOP/s is physically impossible");
 	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 10", "FLOP rate: 10 GFLOP/s is physically impossible");
-	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 17000", "FLOP rate"); /* 1.08 x the data sheet's 15.7 TFLOP/s */
+	refused("\"rate_GFLOPps\": 10000", "\"rate_GFLOPps\": 17000", "FLOP rate"); /* 1.08 times the 15.7 TFLOP/s of the data sheet */
 	refused("\"rate_GBps\": 500", "\"rate_GBps\": 0.5", "byte rate: 0.5 GB/s is physically impossible");
 	refused("\"rate_GBps\": 500", "\"rate_GBps\": 500000", "byte rate: 5e+05 GB/s is physically impossible");
 	refused("\"time0_us\": 10,", "\"time0_us\": 10000,", "time of an empty call: 1e+04 us is physically impossible");
@@ -217,7 +218,8 @@ static double longest(const struct law *l)
 	return law_time(l, isnan(l->to[0]) ? 0 : l->to[0], isnan(l->to[1]) ? 0 : l->to[1], isnan(l->to[2]) ? 0 : l->to[2], NULL);
 }
 
-/* A parameter off by a factor of a thousand is refused in every law of every profile of the catalogue. */
+/* Tests that the self-check refuses a parameter that is wrong by a factor of a thousand, in every law of every profile of the
+ * catalogue. */
 static void slip(const struct profile *p, const struct device *d, size_t *tried, size_t *missed)
 {
 	for (size_t i = 0; i < p->n_laws; i++)
@@ -231,7 +233,7 @@ static void slip(const struct profile *p, const struct device *d, size_t *tried,
 				double before = longest(l);
 				*cell = v * (up ? 1000 : 0.001);
 				if (fabs(longest(l) / before - 1) < 0.01 && fabs(l->param[0] / v - 0.001) < 1e-9 && l->n_anchors < 3) {
-					*cell = v; /* a start-up time that no size of a short table determines */
+					*cell = v; /* a start-up time that the few sizes of the table leave undetermined */
 					continue;
 				}
 				bool is_caught = profile_check(p, d, NULL) != ORR_OK;

@@ -47,7 +47,7 @@ static void check_catalogue(void)
 
 /* ---- tables ---- */
 
-/* Irina, figure 4: the curves step at 17 (VGG-16) and 15 (YOLOv3); table of the worked examples. */
+/* Irina, figure 4: the latency curves have steps at batch 17 (VGG-16) and 15 (YOLOv3). Also tests the table of the worked examples. */
 static void check_irina(void)
 {
 	struct served *vgg = load("irina-vgg16-curve"), *yolo = load("irina-yolov3-curve"), *a = load("irina-a"), *c = load("irina-c");
@@ -97,7 +97,7 @@ static void check_between(void)
 	ok(served_latency(up, 1, 1) == 0.010 && served_latency(up, 3, 101) == 0.020 && served_latency(up, 8, 200) == 0.040 &&
 			isnan(served_latency(up, 9, 100)) && isnan(served_latency(up, 8, 201)) && isnan(served_latency(up, 0, 100)),
 		"up: padded to the next batch and the next length, never beyond the last");
-	/* Batch 3 is half-way between 2 and 4: 11 and 17.5; length 150 is half-way between these. */
+	/* Batch 3 lies half-way between 2 and 4, with 11 and 17.5 ms. Length 150 lies half-way between two lengths of the table. */
 	near_to(1e3 * served_latency(line, 3, 150), 14.25, 1e-12, "linear: between neighbours in both directions");
 	near_to(1e3 * served_latency(line, 6, 100), 16, 1e-12, "linear: half-way from 12 to 20 ms");
 	ok(served_latency(line, 8, 200) == 0.040 && isnan(served_latency(line, 1, 100)) && isnan(served_latency(line, 9, 100)) &&
@@ -117,7 +117,7 @@ static void check_between(void)
 	served_free(line);
 }
 
-/* NVIDIA DeepLearningExamples; the student's times are derived from them as its file describes. */
+/* Tests BERT's table from NVIDIA DeepLearningExamples. The student's times are derived from it as the model file describes. */
 static void check_bert(void)
 {
 	struct served *t4 = load("bert-base-t4"), *v100 = load("bert-large-v100"), *s = load("bert-student-2x768-t4");
@@ -152,7 +152,7 @@ static struct served_on *on(const struct served *m, const struct device *d)
 	return x;
 }
 
-/* microsoft/vidur's oracle: 5 + 0.05 T + 1e-4 C + 1e-6 P ms. */
+/* Tests the closed form of the microsoft/vidur oracle: an iteration takes 5 + 0.05 T + 1e-4 C + 1e-6 P ms. */
 static void check_closed(void)
 {
 	struct served *m =
@@ -164,7 +164,7 @@ static void check_closed(void)
 	if (!ok(x != NULL, "a closed form"))
 		return;
 	struct llm_load w = { .decodes = 30, .prompts = 2, .prompt_tokens = 700, .decode_context = 12345, .prompt_pairs = 250000 };
-	/* 5 + 36.5 + 1.2345 + 0.25 ms */
+	/* An iteration takes 5 + 36.5 + 1.2345 + 0.25 ms. */
 	near_to(served_iteration(x, &w), 42.9845e-3, 1e-15, "an iteration of the closed form");
 	w = (struct llm_load){ .decodes = 1, .decode_context = 10 };
 	near_to(served_iteration(x, &w), 5.051e-3, 1e-15, "one decode");
@@ -179,7 +179,8 @@ static void check_closed(void)
 	device_free(d);
 }
 
-/* Lines through (100, 1 s), (250, 2 s), (400, 4 s) and (10, 0.5 s), (20, 0.75 s); a mixed iteration takes 1.1 times as long. */
+/* Tests curves: lines through (100, 1 s), (250, 2 s) and (400, 4 s), and through (10, 0.5 s) and (20, 0.75 s). An iteration with
+ * prompts and decodes takes 1.1 times as long. */
 static void check_curves(void)
 {
 	struct served *m = parse(

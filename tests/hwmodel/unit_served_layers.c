@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Iterations by layers: on a device of round numbers against sums computed here from the layer sizes; monotone in each
- * argument; kernel by kernel against microsoft/vidur's tables (7d47513), to which the profiles were fitted; and at most the
+ * Times of iterations by layers. They are compared with sums over layer sizes on a device of round numbers, and kernel by kernel with
+ * microsoft/vidur's tables (7d47513), to which the profiles were fitted. They must be monotone in each argument, and at most the
  * measurements of a whole serving system (Mutinifni/splitwise-sim, 8f99e7d).
  */
 #include "calib/csv.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* 1000 TFLOP/s, 1 TB/s, launches of 1 us; a link of 100 GB/s and 5 us. */
+/* The device has 1000 TFLOP/s, 1 TB/s and launches of 1 us; its link has 100 GB/s and 5 us. */
 static const char round_device[] = "{\"name\":\"round\",\"peak_tflops\":{\"fp16\":1000},\"vector_tflops\":1000,\"memory_GiB\":1,"
 				   "\"memory_GBps\":1000,\"launch_us\":1,\"gemm_efficiency\":{\"fp16\":1},\"memory_efficiency\":1,\"link_"
 				   "GBps\":100,\"link_latency_us\":5,"
@@ -47,7 +47,7 @@ static struct served_on *on(const struct served *m, const struct device *d, cons
 
 /* ---- by hand ---- */
 
-/* Bytes that one GPU of tp = 2 moves for T tokens in one block, without attention; every kernel is memory-bound. */
+/* Returns the bytes that one GPU of tp = 2 moves for t tokens in one block, without attention. Every kernel is memory-bound. */
 static double block_bytes(double t)
 {
 	double h = 64, qkv = 128, ffn = 96, tp = 2;
@@ -57,14 +57,14 @@ static double block_bytes(double t)
 	return 2 * (norms + products + rope + adds + act + cache);
 }
 
-/* Seconds of an all-reduce of T hidden states over 2 GPUs: two messages. */
+/* Returns the seconds of an all-reduce of t hidden states over 2 GPUs: two messages. */
 static double reduce_s(double t)
 {
 	return 2 * 5e-6 + 64 * 2 * t / 100e9;
 }
 
-/* Returns the time of the token table (gathered, then all-reduced), the last norm, the output layer and softmax for R tokens, with
- * gathered scores. */
+/* Returns the time of both ends of the model: the token table of t tokens (gathered, then all-reduced), and the last norm, output
+ * layer, softmax and gather of scores of r tokens. */
 static double ends_s(double t, double r)
 {
 	double bytes = 2 * (2 * 64 * t + 2 * 64 * t + (64 * r + 100 * r / 2 + 100 * 64 / 2) + 2 * 100 * r / 2);
@@ -84,21 +84,22 @@ static void check_by_hand(void)
 	struct served_on *x = m ? on(m, d, NULL, 2, 1) : NULL, *two = m ? on(m, d, NULL, 2, 2) : NULL;
 	if (!ok(x && two, "a small transformer on a device of round numbers %s", err.text))
 		return;
-	/* Each context token is 2 blocks x (key and value) x one head of 16 x 2 bytes on each GPU. */
+	/* Each context token occupies 2 blocks x (key and value) x one head of 16 elements x 2 bytes on each GPU. */
 	struct llm_load w = { .decodes = 3, .decode_context = 500 };
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(3, 3) + 2e-6 + 503 * 2 * 2 * 16 * 2 / 1e12), 1e-12, "three decodes");
-	/* 20 tokens after 12: 20 x 32 pairs minus half of 20^2, four FLOPs for each of 32 elements, in 2 blocks. */
+	/* A prompt part of 20 tokens after 12 tokens has 20 x 32 pairs minus half of 20^2. A pair takes four FLOPs for each of 32
+	 * elements in each of 2 blocks. */
 	w = (struct llm_load){ .prompts = 1, .prompt_tokens = 20, .prompt_pairs = 640 };
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(20, 1) + 2e-6 + 440 * 2 * 4 * 32 / 1e15), 1e-12,
 		"a chunk of a prompt: words for one token");
 	w = (struct llm_load){ 3, 1, 20, 500, 640 };
 	near_to(1e6 * served_iteration(x, &w), 1e6 * (hidden_s(23, 4) + 4e-6 + 503 * 128 / 1e12 + 440 * 256 / 1e15), 1e-12,
 		"prompts and decodes in one iteration");
-	/* Two stages: one hop of 23 hidden states, half from each GPU, then a gather. */
+	/* The hop between the two stages carries 23 hidden states, half of each from either GPU; an all-gather follows. */
 	double stage, whole = served_iteration_stage(two, &w, &stage), hop = 5e-6 + 23 * 64 * 2 / 2 / 100e9 + reduce_s(23) / 2;
 	near_to(1e6 * whole, 1e6 * (served_iteration(x, &w) + hop), 1e-12, "two stages: a hop more");
 	ok(stage > whole / 2 && stage < whole, "the busiest stage is busy for more than half");
-	/* A device holds one head of keys for two queries, so it reads each key at most twice. */
+	/* A device with one head of keys for two queries reads each key at most twice. */
 	struct served_place twice = { .device = d, .tp = 2, .pp = 1, .precision = PRECISION_FP16, .kv_reads = 7 };
 	struct served_on *again = served_on_new(m, &twice, &err);
 	struct llm_load decodes = { .decodes = 3, .decode_context = 500 };
@@ -129,7 +130,7 @@ static void check_by_hand(void)
 	device_free(d);
 }
 
-/* Four GPUs hold two copies of two heads of keys and values: a token takes twice the memory. */
+/* Tests four GPUs with two copies of two heads of keys and values: a token takes twice the memory. */
 static void check_copies(void)
 {
 	struct orr_error err = { 0 };
@@ -257,7 +258,7 @@ static double median(double *v, size_t n)
 	return n ? gsl_stats_median_from_sorted_data(v, 1, n) : NAN;
 }
 
-/* Checks one device: errors by operator and of whole blocks (which have two residual additions). */
+/* Checks the errors of one device, by operator and of whole blocks (which have two residual additions). */
 static void compare(const char *path, const char *device, struct served_on *x, const struct dnn *d)
 {
 	static double error[OPS][MOST], sums[MOST];
@@ -333,7 +334,7 @@ static void check_vidur(void)
 
 /* ---- a whole system ---- */
 
-/* These times are of GPUs only, so they exceed the measurements by at most the 10 % error of the laws. */
+/* The times by layers include only GPU time. They may exceed the measurements by at most the 10 % error of the laws. */
 static void check_splitwise_device(const char *path, const char *hardware, const char *device)
 {
 	struct orr_error err = { 0 };

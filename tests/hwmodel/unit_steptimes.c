@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One-GPU steps: the roofline against published measurements (hwmodel/steptimes.json names each source), and steps
- * whose layers are scaled to a measured total.
+ * Steps on one GPU: the roofline compared with published measurements (hwmodel/steptimes.json names each source), and steps whose
+ * layers are scaled to a measured total.
  */
 #include "hwmodel/cost.h"
 #include "hwmodel/steptimes.h"

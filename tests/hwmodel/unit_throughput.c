@@ -15,7 +15,7 @@ static struct throughput *parse(const char *text)
 	return throughput_parse("t.json", text, strlen(text), &err);
 }
 
-/* Keys that differ in one part each: GPU type, job type, scale, the other job's type and its scale. */
+/* Each key differs from the others in one part: GPU type, job type, scale, the other job's type or its scale. */
 static const char table[] =
 	"{\"v100\":{\"('b', 1)\":{\"null\":1,\"('b', 1)\":[2,3],\"('b', 2)\":[4,5],\"('a', 1)\":[6,7]},\"('b', 2)\":{\"null\":8},"
 	"\"('a', 1)\":{\"null\":9,\"('b', 1)\":[10,11]},\"(\\\"c's\\\", 12)\":{\"null\":0}},"
@@ -53,7 +53,7 @@ static void lookups(void)
 	throughput_free(NULL);
 }
 
-/* Expected: both ways of reading hash the same bytes. */
+/* Tests that both ways of reading hash the same bytes. */
 static void files(void)
 {
 	char path[] = "/tmp/orrery-throughput.XXXXXX";

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Measured iterations of Megatron-DeepSpeed on A100s, and measured all-reduces: vTrain's data (Bang et al., MICRO
- * 2024; github VIA-Research/vTrain f8dda84, data/ground_truth_multi.csv and trace/). The rows are predicted
- * - with the A100's efficiency of hwmodel/devices (from other measurements);
- * - with one efficiency per model size, calibrated on one row: the first row; or the row with the largest share of compute in
- *   the uncalibrated model, because the calibration changes compute.
+ * Measured iterations of Megatron-DeepSpeed on A100s, and measured all-reduces: vTrain's data (Bang et al., MICRO 2024; github
+ * VIA-Research/vTrain f8dda84, data/ground_truth_multi.csv and trace/).
+ *
+ * Each row is predicted in two ways: with the A100's efficiency of hwmodel/devices, which comes from other measurements; and with one
+ * efficiency per model size, calibrated on one row. This row is the first one of its size, or the one with the largest share of compute
+ * in the uncalibrated model, because calibration changes compute.
  */
 #include "tests/hwmodel/llm_step.h"
 
@@ -71,7 +72,7 @@ static int read_messages(FILE *f)
 
 /* ---- an all-reduce takes latency + 2(n-1)/n bytes / bandwidth ---- */
 
-/* Least squares of relative errors over the rows of `gpu` and `n`; with one row the latency is given. */
+/* Fits an all-reduce to the rows of `gpu` and `n` by least squares of relative errors. If there is one row, the latency is given. */
 static struct llm_link fit(const char *gpu, double n, int count, double latency_s)
 {
 	struct llm_link link = { latency_s, 0, 0 };
@@ -107,7 +108,7 @@ static struct llm_link fit(const char *gpu, double n, int count, double latency_
 	return link;
 }
 
-/* The expected values are an independent reading of the same table; tolerance 10 % for messages of at least 16 MB. */
+/* The expected values come from an independent reading of the same table. For messages of at least 16 MB, the tolerance is 10 %. */
 static void check_all_reduce(int count)
 {
 	const struct {
@@ -126,7 +127,7 @@ static void check_all_reduce(int count)
 					worst = fabs(error);
 			}
 		printf("# %s x8: latency %.1f us, %.1f GB/s\n", want[k].gpu, l.latency_s * 1e6, l.Bps / 1e9);
-		/* One small message and its weight determine the latency, hence the tolerance of 15 %. */
+		/* The latency depends on one small message and its weight in the fit, hence the tolerance of 15 %. */
 		ok(fabs(l.latency_s * 1e6 / want[k].latency_us - 1) <= 0.15, "8 %s: a latency of about %.0f us", want[k].gpu,
 			want[k].latency_us);
 		ok(fabs(l.Bps / 1e9 / want[k].GBps - 1) <= 0.1, "8 %s: about %.0f GB/s of bus bandwidth", want[k].gpu, want[k].GBps);
@@ -136,11 +137,11 @@ static void check_all_reduce(int count)
 
 /* ---- iterations ---- */
 
-static struct llm_link inside[9]; /* links by number of GPUs of a group inside a node */
+static struct llm_link inside[9]; /* links inside a node, by the number of GPUs of the group */
 
 /*
- * Returns the link of a group of n GPUs, `near` of them in each node. Between nodes: 800 Gb/s per node (vTrain's example
- * configuration) in eight ports at 85.5 % efficiency (OCI, two A100 nodes: 171 of 200 GB/s at 1 GiB), 60 us.
+ * Returns the link of a group of n GPUs, with `near` of them in each node. Nodes have 800 Gb/s (vTrain's example configuration) in
+ * eight ports, and 60 us of latency. The ports reach 85.5 % (OCI, two A100 nodes: 171 of 200 GB/s at 1 GiB).
  */
 static struct llm_link link_of(uint32_t n, uint32_t near)
 {
@@ -228,7 +229,7 @@ struct tally {
 	double least_rho, worst_rank, worst_regret;
 };
 
-/* Returns the row of first..first+n-1 on which the rule calibrates; -1: none. Sets *efficiency (0: the device's). */
+/* Calibrates by the rule on a row of first..first+n-1 and sets *efficiency (0: the device's). Returns the row; -1: none. */
 static int calibrate_by(enum rule rule, int first, int n, const struct dnn *d, const struct device *dev, double *efficiency)
 {
 	int best = rule == FIRST_ROW ? 0 : -1;
@@ -246,7 +247,7 @@ static int calibrate_by(enum rule rule, int first, int n, const struct dnn *d, c
 	return best;
 }
 
-/* Checks rows first..first+n-1, which have one model size. */
+/* Checks the rows first..first+n-1 of one model size. */
 static void check_size(enum rule rule, int first, int n, const struct device *dev, struct tally *all)
 {
 	const struct row *head = &rows[first];
@@ -291,7 +292,8 @@ static void check_size(enum rule rule, int first, int n, const struct device *de
 	dnn_free(d);
 }
 
-/* Tensor parallelism across nodes: ratio of the fastest rows with 16 and with 8 shards, measured 10,719.3 / 4,972.3 ms. */
+/* Tests tensor parallelism across nodes: the ratio of the fastest row with 16 shards and the fastest one with 8, measured as 10,719.3
+ * / 4,972.3 ms. */
 static void check_leaving_the_node(int n)
 {
 	double best[2][2] = { { INFINITY, INFINITY }, { INFINITY, INFINITY } };
@@ -321,9 +323,9 @@ static void check_rule(enum rule rule, int n, const struct device *dev, double m
 		rule_names[rule], all.rows, 100 * error, all.least_rho, all.worst_rank, 100 * all.worst_regret);
 	ok(error <= most, "%s: mean absolute error of at most %.4g %%", rule_names[rule], 100 * most);
 	/*
-	 * At 39.1B and 175B the best plans differ by at most 3 %, less than the error of the model, and two plans of 39.1B took
-	 * 1.5 times as long as similar plans. So the correlation of 0.8 and rank three are required only below 30B (above). The
-	 * bounds for all sizes follow.
+	 * The correlation of 0.8 and the rank of three are required only below 30B parameters. At 39.1B and 175B the best plans differ
+	 * by at most 3 %, less than the error of the model. Two plans of 39.1B took 1.5 times as long as similar plans. The bounds for
+	 * all sizes follow.
 	 */
 	if (rule == FIRST_ROW) {
 		ok(all.least_rho >= 0.75, "every size: Spearman correlation of at least 0.75");
@@ -338,9 +340,9 @@ static void check_iterations(int n)
 	struct device *dev = device_load("a100-80g", &err);
 	if (!ok(dev != NULL, "the A100 is in the catalogue %s", err.text))
 		return;
-	/* 14.73 %: vTrain's own error. 20 %: goal with one calibrated row per size. 25 %: the first row of 39.1B
-	 * (TP 2, PP 8, micro-batch 2) is slower than the same plan with micro-batch 3, whose bubble is larger; a calibration
-	 * on it fits no other row of that size. */
+	/* Bounds: 14.73 % is vTrain's own error; 20 % is the goal with one calibrated row per size. 25 % applies to calibration on
+	 * the first row, because the first row of 39.1B (TP 2, PP 8, micro-batch 2) is an outlier. It is slower than the same plan
+	 * with micro-batch 3, whose bubble is larger. */
 	check_rule(AS_IT_IS, n, dev, 0.1473);
 	check_rule(FIRST_ROW, n, dev, 0.25);
 	check_rule(MOST_COMPUTE, n, dev, 0.20);

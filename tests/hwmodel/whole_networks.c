@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole networks on one GPU: steps from the laws of a profile and tables of layers, against published measurements.
+ * Steps of whole networks on one GPU, from the laws of a profile and the tables of layers, against published measurements.
  *
- * Expected: the measured steps of hwmodel/steptimes.json, each with its source. No law was fitted to them, except the single
- * efficiency of the K80, which was fitted to its own rows: these rows show the quality of one number. AlexNet is reported
- * separately, because these benchmarks use a third variant. Argument: a folder of DEVICE.json with other profiles than those of
- * the catalogue.
+ * Expected values are the measured steps of hwmodel/steptimes.json, each with its source. The laws were fitted to other data, except
+ * the efficiency of the K80: this single number was fitted to these rows. AlexNet is reported separately, because these benchmarks use
+ * a third variant.
+ *
+ * Argument: a folder of DEVICE.json that replace the profiles of the catalogue.
  */
 #include "hwmodel/cost.h"
 #include "hwmodel/profile.h"
@@ -21,7 +22,7 @@ enum { MOST = 400 };
 struct row {
 	const struct steptime *e;
 	double batch, seconds, by_laws, by_sheet, outside;
-	double conv_s, memory_s, rest_s; /* times of the step, without the factors of whole networks */
+	double conv_s, memory_s, rest_s; /* parts of the predicted step, s, without the factors of whole networks */
 	bool is_alexnet, is_fp32;
 	char device[32];
 };
