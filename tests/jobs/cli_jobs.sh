@@ -6,9 +6,9 @@
 orrery=$ORRERY
 cd "$work" || exit 1
 
-# Computed by hand on 2 GPUs. fifo: a runs to 10; b needs both GPUs: 10 to 14; c has length zero; d runs 14 to 19. srtf: b
-# stops a at 1; c takes a GPU of b for an instant, in which a resumes; b ends at 5, d at 10; a has 9 s left and ends at
-# 19.
+# Expected on 2 GPUs, times in s. fifo: a runs 0-10; b, which needs both GPUs, 10-14; c has length zero; d 14-19.
+# srtf: b preempts a at 1; c takes a GPU of b for an instant, in which a also runs; b ends at 5 and d at 10; a has 9
+# s left and ends at 19.
 printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\n"b,x",1,4,2\nc,1.5,0,1\nd,2,5,2\n' >t.csv
 base=(--cluster 1x2 --no-figures)
 
@@ -26,7 +26,8 @@ a,1,0.000000000,0.000000000,19.000000000,19.000000000,9.000000000,2,completed,,,
 c,1,1.500000000,1.500000000,1.500000000,0.000000000,0.000000000,0,completed,,,
 d,2,2.000000000,5.000000000,10.000000000,8.000000000,3.000000000,0,completed,,,' "the label names the file, which has the preemptions"
 is "$(head -1 o/summary.csv)" policy,metric,value,ci_low,ci_high "summary.csv: the header"
-# Means of the columns above; 28 GPU-seconds in 19 s x 2; the mean is 13.125 - 7.75 lower.
+# Expected: means of the columns above; utilisation 28 GPU-seconds of 19 s x 2 GPUs; the mean JCT of srtf is 7.75 s,
+# 5.375 s below that of fifo (13.125 s).
 is "$(grep -E '^(fifo|quick),(jct_mean|wait_mean|makespan|jobs|preemptions|jct_diff),' o/summary.csv)" 'fifo,jct_mean,13.125,,
 fifo,wait_mean,8.375,,
 fifo,makespan,19,,
@@ -52,7 +53,7 @@ is "$? $said $(cut -d, -f1,5 drop/fifo.jobs.csv | tail -n +2 | paste -sd' ')" "0
 is "$(awk -F, '$2 == "jobs_refused" { print $3 }' drop/summary.csv)" 2 "--drop-unfit reports the number of jobs left out"
 
 if command -v python3 >/dev/null; then
-  # cJSON accepts more than JSON; Python in strict mode does not.
+  # Python in strict mode checks the JSON, because cJSON accepts more than JSON.
   "$orrery" jobs t.csv "${base[@]}" --policy fifo,srtf --json >out.json
   is "$? $(python3 -c '
 import json, sys
@@ -203,7 +204,7 @@ is "$?" 0 "flags override a scenario"
 said=$("$orrery" run s.json --set policy.srtf.rules=own 2>&1)
 like "$? $said" '^2 .*expected the label of a policy of this run, found "srtf"' "policy parameters are addressed by label"
 
-# ---- rows that are kept: all, a sample, none ----
+# ---- number of stored rows: all, a sample, none ----
 big=(jobs "poisson:rate=0.9,n=25000,mean=1" --cluster 1x1 --policy fifo --no-figures)
 for record in all sample summary; do
   "$orrery" "${big[@]}" --record $record --out "r-$record" --db "r-$record.db" 2>"r-$record.err" >/dev/null

@@ -119,10 +119,12 @@ rungs='{"operators":[{"name":"e","explore":8},{"name":"r1","inputs":["e"],"work_
   {"name":"c","inputs":["r3"],"choose":{"keep":1}}]}'
 printf '%s' "$rungs" >"$work/r.json"
 run "$work/r.json" --cluster 1x1 --policy successive-halving,asha --out "$work/r"
-# Rung 1: 8 x 1 s; branches 1, 3, 5, 7 continue. Rung 2: 4 x 2 s, scores 6, 8, 7, 5; branches 3 and 5 continue: 2 x 4 s. Branch 5 is kept.
+# Expected under halving, by hand. Rung 1 has 8 stages of 1 s; branches 1, 3, 5 and 7 continue. Rung 2 has 4 stages
+# of 2 s with scores 6, 8, 7 and 5; branches 3 and 5 continue with 2 stages of 4 s. Branch 5 is kept.
 is "$(metric "$work/r" successive-halving makespan) $(metric "$work/r" successive-halving score_kept) $(metric "$work/r" successive-halving regret)" \
   "24 6 2" "successive halving: 8, 4 and 2 branches"
-# Promotions: 1 and 3 after rung 1; 3 after rung 2; 5, and 7 after the eighth score; 5 again, among the best two of four in rung 2.
+# Expected under ASHA: branches 1 and 3 are promoted after rung 1, and 3 after rung 2. Branch 5 follows, and 7 after
+# the eighth score. Branch 5, among the best two of four in rung 2, is promoted again.
 is "$(metric "$work/r" asha makespan) $(metric "$work/r" asha branches_run) $(metric "$work/r" asha score_kept)" "24 2 6" \
   "asha: promotions as scores come in"
 : "${CC:=cc}"
@@ -132,7 +134,8 @@ if command -v "${CC%% *}" >/dev/null; then
   plugin below && plugin early -DEARLY && plugin nowhere -DNOWHERE
   ok $? "a policy for flows is one C file"
   run "$work/r.json" --cluster 1x1 --policy "$work/below.so" --out "$work/r"
-  # Rung 1 in order 3, 8, 1, 6, 2, 7, 4, 5 interleaved with later rungs; a branch below the mean of the scores so far is pruned.
+  # The plugin runs rung 1 in the order 3, 8, 1, 6, 2, 7, 4, 5, interleaved with later rungs. It prunes a branch
+  # whose score is below the mean of the scores so far.
   ok "$(awk -v a="$(metric "$work/r" below-mean branches_run)" 'BEGIN { print((a > 0 && a < 8) ? 0 : 1) }')" "a plugin prunes branches"
   said=$(run "$work/r.json" --cluster 1x1 --policy "$work/early.so")
   like "$? $said" '^1 orrery: policy below-mean: job 0 at 0.*: reads a score before the stage has ended: expected' "a score is refused before it is there"

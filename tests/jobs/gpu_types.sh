@@ -8,8 +8,8 @@ cd "$work" || exit 1
 export LC_ALL=C
 
 ends() { awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($5 == "" ? "-" : $5 + 0) }' "$1"; }
-# run CLUSTER ARGUMENTS..: prints the ends of the jobs in t.csv under fifo; writes the notes of the run, except that on
-# intervals, to notes.txt
+# run CLUSTER ARGUMENTS..: prints the end times of the jobs in t.csv under fifo. Writes the notes of the run to
+# notes.txt, without the note on intervals.
 run() {
   local cluster=$1 said
   shift
@@ -89,14 +89,14 @@ echo '{"nodes": [{"gpus": 1, "type": "banana", "speed": 4}]}' >c.json
 printf 'gpus,type,speed\n1,banana,4\n' >c.csv
 is "$(run c.json) $(run c.csv)" "25 25" "from files"
 
-# The model's own ratio equals that of two runs of the step world.
+# The speed of a job that names a model equals the ratio of two runs of the step world.
 printf 'submit_s,duration_s,gpus,model\n0,1000,1,ResNet-50\n0,1000,1,no such model\n' >t.csv
 named=$(run 2x1:h100 --set jobs.reference_type=v100 --precision fp16 --batch 64)
 like "$(cat notes.txt)" '1 jobs have the ratio of the model that they name, 1 the class mean' "jobs by source"
 step() { "$orrery" step resnet50 --cluster "1x1:$1" --policy allreduce --batch 64 --precision fp16 --out step -q --no-figures && awk -F, '$2 == "samples_per_s" { print $3 }' step/summary.csv; }
 is_near "${named% *}" "$(awk -v v="$(step v100)" -v h="$(step h100)" 'BEGIN { print 1000 * v / h }')" 0.002 "a model of the catalogue: orrery step's ratio"
 
-# A table of throughputs takes precedence over the class mean, which applies to jobs that name no model.
+# A table of throughputs takes precedence over the class mean. The class mean applies to jobs without a model.
 printf '{"v100": {"(%sx%s, 1)": {"null": 1}}, "h100": {"(%sx%s, 1)": {"null": 8}}}' "'" "'" "'" "'" >rates.json
 printf 'submit_s,duration_s,gpus,model\n0,1000,1,x\n0,1000,1,\n' >t.csv
 tabled=$(run 2x1:h100 --set jobs.reference_type=v100 --throughputs rates.json)
@@ -122,7 +122,7 @@ printf 'submit_s,duration_s,gpus\n0,100,3\n0,100,3\n1,100,2\n' >t.csv
 is "$(run 1x4:v100,1x4:h100:speed=1)" "100 100 200" "a job waits until enough GPUs of one type are free"
 like "$(cat notes.txt)" "remark: a job runs on GPUs of one type: 1 jobs waited although enough GPUs of several types were free in total" "a remark says how many jobs waited for GPUs of one type"
 
-# With more nodes of a faster type no job ends later under fifo, and no mean is larger under the others.
+# More nodes of a faster type must not delay any job under fifo, nor increase any mean under the other policies.
 means() { awk -F, '$2 == "jct_mean" { print $3 }' "$1/summary.csv"; }
 for seed in 1 2 3 4; do
   what=(philly-like:days=8 --seed "$seed" --set jobs.reference_type=v100 --set jobs.type_order=fastest --no-figures -q --policy fifo,las,srtf,easy-backfill)

@@ -8,7 +8,7 @@ include=$(cd "$srcdir" && pwd)/include
 plugins=$(cd "$srcdir" && pwd)/tests/plugins
 cd "$work" || exit 1
 
-# ends LABEL: prints the end times of all jobs, in whole or decimal seconds; -: never
+# ends LABEL: prints the end times of all jobs, s; "-" for a job that never ends
 ends() { awk -F, 'NR > 1 { printf "%s%s", (NR > 2 ? " " : ""), ($5 == "" ? "-" : $5 + 0) }' "out/$1.jobs.csv"; }
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' out/summary.csv; }
 # run NAME WANT ARGUMENTS..: checks the ends of the jobs in t.csv under the (single) policy
@@ -35,8 +35,8 @@ run "an interval longer than the run saves nothing" 16 --cluster 1x1 --policy fi
 run "on_failure=kill ends it at 4" 4 --cluster 1x1 --policy fifo --failures f.csv --set jobs.on_failure=kill
 is "$(metric jobs_failed) $(metric jobs_completed)" "1 0" "on_failure=kill counts the job as failed"
 is "$(metric jct_mean)$(metric slowdown_mean)" "" "a failed job is in no mean"
-# Node n0 is down from 4 to 6. fifo loses a; b ends at 9.5, c runs from 6 to 11. srtf loses b; c ends at 5.5, a at 15. Only c
-# completes in both: 5 - 10.5.
+# Node n0 is down from 4 to 6 s. Under fifo, a fails; b ends at 9.5 and c runs from 6 to 11. Under srtf, b fails; c
+# ends at 5.5 and a at 15. Only c completes under both: the JCT difference is 5 - 10.5 s.
 printf '%s\na,0,10,1\nb,0,9.5,1\nc,0.5,5,1\n' $header >t.csv
 "$ORRERY" jobs t.csv --cluster 2x1 --policy fifo,srtf --failures f.csv --set jobs.on_failure=kill --out both --no-figures -q
 is "$(awk -F, '$2 == "jct_mean" || $2 == "jct_diff" { print $1, $2, $3 }' both/summary.csv | paste -sd';') $(cut -d, -f1,9 both/fifo.jobs.csv | paste -sd' ')" \
@@ -70,12 +70,12 @@ is "$? $(awk -F, '$2 == "jobs_completed" { print $3 } $2 == "restarts" { print (
 
 # ---- costs ----
 printf '%s\na,0,10,1\nb,4,2,1\n' $header >t.csv
-# Job a starts at 0 and works from 1. At 4 it has 7 s left, and the stop adds 3 s. Job b ends at 4 + 1 + 2 = 7. Job a
-# restarts at 7 and ends at 7 + 1 + 10.
+# Job a starts at 0 and works from 1 s on. At 4 s it has 7 s of work left; its preemption adds 3 s. Job b ends at 4
+# + 1 + 2 = 7. Job a restarts at 7 and ends at 7 + 1 + 10 = 18.
 run "start_cost and preempt_cost" "18 7" --cluster 1x1 --policy srtf --set jobs.start_cost=1s --set jobs.preempt_cost=3s
 printf '%s\na,0,0,1\nb,0,0,1\n' $header >t.csv
 run "a job of no length pays to start: 2, then 4" "2 4" --cluster 1x1 --policy fifo --set jobs.start_cost=2s
-# a has both nodes; b stops a at 4 for 3 s; a resumes at 7 on both nodes.
+# Job a has both nodes. Job b preempts it from 4 to 7 s; then a resumes on both nodes.
 printf '%s\na,0,10,2\nb,4,3,1\n' $header >t.csv
 run "no migration where the nodes are the same again" "13 7" --cluster 2x1 --policy srtf --set jobs.migrate_cost=5s
 is "$(metric migrations) $(metric preemptions)" "0 1" "the job is stopped once and does not migrate"
@@ -85,14 +85,15 @@ cat >rates.json <<'EOT'
 {"fast": {"('M', 1)": {"null": 10.0}}, "slow": {"('M', 1)": {"null": 5.0}}}
 EOT
 printf '%s,gpu_types,model\nb,0,10,1,fast,M\na,0,100,1,fast|slow,M\nc,5,10,1,slow,M\n' $header >t.csv
-# b runs on fast to 10. a runs at half speed on slow and has done 2.5 s of work at 5. c stops a and takes 20 s for 10 s of
-# work. a resumes at 10 on fast, with 97.5 s left.
+# Job b runs on the fast GPU until 10 s. Job a runs on the slow GPU at half speed: 2.5 s of work are done at 5 s.
+# Then c preempts a and takes 20 s for 10 s of work. Job a resumes at 10 s on the fast GPU, with 97.5 s of work
+# left.
 run "work is done at the rate of the GPU" "10 107.5 25" --cluster 1x1:fast,1x1:slow --policy srtf --throughputs rates.json
 printf '%s,gpu_types,model,iterations\na,0,,1,,M,500\n' $header >t.csv
 run "iterations at the rate of the cluster's first type" 50 --cluster 1x1:fast --policy fifo --throughputs rates.json
 run "and of the type that it runs on" 100 --cluster 1x1:slow --policy fifo --throughputs rates.json
 
-# Rates are relative to the first type: if its row is missing, no rate is known.
+# Rates are relative to the first type. If the table has no row for this type, no rate is known.
 cat >rates.json <<'EOT'
 {"fast": {}, "slow": {"('M', 1)": {"null": 5.0}}}
 EOT
@@ -117,15 +118,15 @@ like "$("$orrery" jobs t.csv --cluster 1x1 --policy gittins --set policy.gittins
   "an interval longer than the clock is refused"
 run "las-gpu: a job without GPUs reaches no limit" "300000100 300000110 300000010" --cluster 1x1 --policy las-gpu
 
-# ---- size ---- While n1 is down only the smaller size fits, not the requested one. 20 s of work at the rate of 8 GPUs
-# take 60 s at a third of it.
+# ---- size ----
+# While n1 is down, only the smaller size fits. 20 s of work at the rate of 8 GPUs (3) take 60 s at a rate of 1.
 printf '%s,speedup\na,10,20,8,2:1;8:3\n' $header >t.csv
 changes '5,n1,fail 500,n1,repair'
 run "an elastic job starts on the one size that there is" 70 --cluster 2x4 --policy optimus --set policy.optimus.interval=0 \
   --failures f.csv
 if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elastic.so "$plugins/elastic.c"; then
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\n' $header >t.csv
-  # 6 s on 1 GPU at rate 1/1.5 are 4 s of work. The other 26 s of work take 19.5 s on 4 GPUs at rate 2/1.5.
+  # 6 s on 1 GPU at rate 1/1.5 do 4 s of work. The other 26 s of work take 19.5 s on 4 GPUs at rate 2/1.5.
   run "a job that grows from one GPU to four" 25.5 --cluster 1x4 --policy ./elastic.so
   is "$(awk -F, '$2 == "gpu_hours" { printf "%.6f", $3 * 3600 }' out/summary.csv)" 84.000000 "GPU time of the resized job: 6 x 1 + 19.5 x 4"
   printf '%s,speedup\na,0,30,2,1:1;2:1.5;4:2\nb,0,100,3,\n' $header >t.csv

@@ -23,7 +23,7 @@ step() {
   "$orrery" step "$@" --no-figures --out st -q && awk -F, 'END { printf "%.17g", $3 - $2 }' st/*.iterations.csv
 }
 
-# ---- a strategy with a file: another content of the file is another run ----
+# ---- a strategy with a file: a changed file gives another run hash ----
 printf '%s\n0,2,lenet5,graph:file=graph.json,8,10\n' $header >graph.csv
 for seconds in 0.010 0.010 0.020; do
   sed "s/0.010/$seconds/" "$graphs/graph-relay.json" >graph.json
@@ -31,8 +31,8 @@ for seconds in 0.010 0.010 0.020; do
 done
 is "$("$orrery" db runs graph.db | grep -c fifo)" 2 "two of three runs: the first and second have a graph of equal contents"
 
-# ---- the speed depends on the place ---- gpu_lat=0, because the GPUs of a node with several GPUs are behind its NVLink,
-# but a single GPU is not.
+# ---- the speed depends on the place ----
+# gpu_lat=0 makes both cases equal: GPUs of a node with several GPUs are behind its NVLink, a single GPU is not.
 net=star:bw=10Gbps,gpu_lat=0
 printf '%s\n0,8,vgg16,allreduce,32,1000\n' $header >vgg.csv
 one=$(step vgg16 --cluster 1x8:v100 --network $net --policy allreduce --batch 32)
@@ -50,8 +50,9 @@ jobs two.csv --cluster 2x8:v100 --network star --policy fifo --placement consoli
 is "$(jct fifo | cut -d' ' -f1)" "$(jct fifo | cut -d' ' -f2)" "--batch applies to rows without a batch; ',' or ';' between parameters"
 
 # ---- two jobs on one uplink ----
-# Racks 0 and 1 have nodes 0, 2 and 1, 3; spread puts the first job on 0 and 1, the second on 2 and 3.
-# No compute time: an iteration is its messages. An uplink has the capacity of one of the two NICs.
+# Nodes 0 and 2 are in rack 0, nodes 1 and 3 in rack 1. Placement spread puts the first job on nodes 0 and 1, the
+# second on 2 and 3. Compute takes no time, so an iteration consists of its messages. An uplink has the capacity of
+# one of the two NICs.
 cat >racks.json <<'EOT'
 {"nodes": [{"gpus": 1, "type": "v100", "rack": 0}, {"gpus": 1, "type": "v100", "rack": 1},
            {"gpus": 1, "type": "v100", "rack": 0}, {"gpus": 1, "type": "v100", "rack": 1}]}
@@ -74,9 +75,9 @@ for how in analytic simulated; do
 done
 pair ab.csv 2 --sharing off
 is "$(jct fifo)" "$alone $alone" "--sharing off: neither job is slowed"
-# b arrives after half of a's time and has a third of its iterations. a does half of its work alone, then runs at half
-# speed. b ends after 2/3 of a's time alone; a has then done 1/2 + 1/3 and does the rest alone: 1/2 + 2/3 + 1/6 of its
-# time.
+# Times are in units of a's time alone. Job b arrives at 1/2 and has a third of a's iterations. From then on both
+# run at half speed. Job b ends 2/3 after its arrival; a has then done 1/2 + 1/3, and does the last 1/6 alone. So a
+# ends at 1/2 + 2/3 + 1/6.
 near "$alone" 442.7441408 1e-6 "the time for which the next trace is made"
 printf '%s\n0,2,vgg16,allreduce,32,1200\n265.64648448,2,vgg16,allreduce,32,400\n' $header >late.csv
 for how in analytic simulated; do
@@ -107,12 +108,14 @@ is "$? $said $(metric srtf jobs_completed)" "0  4" "stopped and started again"
 said=$(jobs churn.csv --cluster racks.json --network "racks:bw=10Gbps,oversubscription=2" --policy fjf --placement spread --check \
   --set failures.mtbf=300s --set failures.mttr=20s --set jobs.checkpoint=10s)
 is "$? $said $(metric fjf jobs_completed)" "0  4" "with node failures"
-# Failure at 100 s of 1,000 iterations, alone, with a checkpoint every 30 s: 90 s of work are kept, at any rate.
+# A job of 1,000 iterations runs alone, with a checkpoint every 30 s, and fails at 100 s. The work of 90 s is kept,
+# at any rate.
 printf 'time_s,node,event\n100,n0,fail\n100,n0,repair\n' >f.csv
 pair a.csv 2 --failures f.csv --set jobs.checkpoint=30s
 near "$(jct fifo)" "$(awk -v x="$alone" 'BEGIN { printf "%.12g", x + 10 }')" 1e-9 "a failure loses the work after the last checkpoint"
 if ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I"$include" -o elastic.so "$plugins/elastic.c"; then
-  # On 1 GPU for 6 s, then on 4: samples/s of each size come from the step world, not from the table.
+  # The job runs on 1 GPU for 6 s, then on 4. The samples/s of each size come from the step world; the speedup
+  # table is ignored.
   printf 'submit_s,gpus,model,strategy,batch,duration_s,speedup\n0,2,alexnet,allreduce,32,30,1:1;2:9;4:1\n' >e.csv
   rate() { awk -v n="$1" -v x="$(step alexnet --cluster "1x$1:v100" --network star --policy allreduce --batch 32)" 'BEGIN { printf "%.17g", n / x }'; }
   want=$(awk -v a="$(rate 1)" -v b="$(rate 2)" -v c="$(rate 4)" 'BEGIN { printf "%.12g", 6 + (30 - 6 * a / b) * b / c }')

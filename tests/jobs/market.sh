@@ -22,9 +22,9 @@ accounts() { awk -F, 'NR > 1 { printf "%s%s:%.10g", NR == 2 ? "" : " ", $1, $2 }
 dollars() { awk -F, 'NR > 1 { printf "%s%s:%.10g", NR == 2 ? "" : " ", $1, 1000 * $3 }' "$1/${2:-fifo}.accounts.csv"; }
 nodes() { awk -F, 'NR > 1 { printf "%s%g:%s/%s/%s", NR == 2 ? "" : " ", $1, $2, $3, $4 }' "$1/${2:-fifo}.nodes.csv"; }
 
-# ---- one job of 200 s at 3.60 USD an hour, 0.001 a second: 5 s to start, a checkpoint every 40 s. It runs on a, which
-# leaves at 100 s: 80 of 95 s are saved. On b it starts again, 5 s, and does the other 120 s until 225 s. c is present for
-# 75 s and idle. ----
+# ---- one job of 200 s; a node costs 3.60 USD/h = 0.001 USD/s; starts take 5 s, checkpoints every 40 s. The job
+# runs on a, which is removed at 100 s with 80 of 95 s saved. It restarts on b (5 s) and does the other 120 s until
+# 225 s. c is present for 75 s and idle. ----
 three='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n'
 cost=(--set jobs.start_cost=5s --set jobs.checkpoint=40s --set capacity.price=3.6)
 run hand '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}"
@@ -36,17 +36,17 @@ is "$(metric hand node_hours) $(metric hand usd) $(metric hand usd_per_job) $(me
 is "$(nodes hand)" "0:2/2/0 0:2/2/1 100:1/1/1 150:2/2/1 225:2/2/0" "nodes live, ready and in use, when they change"
 is "$(metric hand nodes_lost) $(metric hand restarts) $(metric hand instances) $(metric hand instances_unused)" "1 1 3 0" "counts of lost nodes, restarts, instances and unused instances"
 
-# Start-up takes 30 s: from 30 s to 100 s the job does 65 s, of which 40 are saved. b is free, and the job ends at 100 + 5
-# + 160.
+# Start-up takes 30 s. The job works for 65 s until 100 s; 40 s of this work are saved. It continues on b, which is
+# free, and ends at 100 + 5 + 160 s.
 run slow '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --set capacity.startup=30s
 is "$? $(ends slow) $(accounts slow)" "0 265 useful:200 wasted:25 restart:10 starting:90 idle:155" "a starting instance costs money and runs no job"
 
-# Prices: b costs 7.2; a and c cost 3.6 until 50 s, then 36.
+# Prices in USD/h: b costs 7.2; a and c cost 3.6 until 50 s, then 36.
 run price '0,200,1,,\n' '0,price,,,3.6\n0,add,a,,\n0,add,b,,7.2\n50,price,,,36\n100,remove,a,,\n150,add,c,,\n' --cluster 2x1 --policy fifo "${cost[@]}"
 is "$? $(ends price) $(metric price usd)" "0 225 $(awk 'BEGIN { print 0.001 * 50 + 0.01 * 50 + 0.002 * 225 + 0.01 * 75 }')" "changing prices, and an instance with its own price"
 is "$(dollars price | tr ' ' '\n' | awk -F: '{ s += $2 } END { printf "%g", s }')" "1750" "the accounts sum to the cost of all instances"
 
-# Stops add work: a shorter job of 20 s stops a job of 100 s at 10 s, which adds 6 s of work.
+# At 10 s a job of 20 s preempts a job of 100 s, which adds 6 s of work to the latter.
 run stop '0,100,1,,\n10,20,1,,\n' '0,add,a,,\n' --cluster 1x1 --policy srtf --set jobs.preempt_cost=6s
 is "$? $(ends stop srtf) $(accounts stop srtf)" "0 126 30 useful:120 wasted:0 restart:6 starting:0 idle:0" "work added by a stop is not useful"
 run kill '0,200,1,,\n0,50,1,,\n' '0,add,a,,\n0,add,b,,\n100,remove,a,,\n' --cluster 2x1 --policy fifo --set jobs.on_failure=kill
@@ -54,15 +54,16 @@ is "$? $(accounts kill)" "0 useful:50 wasted:100 restart:0 starting:0 idle:50" "
 run until '0,200,1,,\n' "$three" --cluster 2x1 --policy fifo "${cost[@]}" --until 120s
 is "$? $(accounts until)" "0 useful:95 wasted:15 restart:10 starting:0 idle:100" "--until: the accounts end there"
 
-# Half a GPU of a node with 2, and 2 GPUs of a node with 4: the GPUs of a node share its time.
+# A job on half a GPU uses a quarter of a node with 2 GPUs; a job on 2 GPUs uses half of a node with 4. The GPUs of
+# a node share its billed time.
 printf 'submit_s,duration_s,gpus,gpu_milli,gpu_types\n0,80,1,500,t4\n0,40,2,,v100\n' >parts-jobs.csv
 printf 'time_s,event,node\n0,add,a\n0,add,b\n' >parts-capacity.csv
 "$orrery" jobs parts-jobs.csv --capacity parts-capacity.csv --cluster 1x4:v100,1x2:t4 --policy fifo --placement best-fit --check -q --no-figures --out parts --set capacity.price=3.6
 is "$? $(metric parts node_hours) $(awk -F, '$1 == "useful" { printf "%.10g", $2 }' parts/fifo.accounts.csv)" \
   "0 $(awk 'BEGIN { printf "%.12g", 160 / 3600 }') $(awk 'BEGIN { printf "%.10g", 80 * 0.5 / 2 + 40 * 2 / 4 }')" "parts of GPUs are parts of a node"
 
-# An instance without a free node waits, unbilled, and takes the first node that becomes free. c and d wait; a leaves at
-# 10 s and c takes its node; d never gets one.
+# An instance without a free node waits, unbilled, and takes the first node that becomes free. Instances c and d
+# wait. At 10 s a is removed and c takes its node; d waits until the end.
 run wait '0,100,1,,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n10,remove,a,,\n30,remove,d,,\n' --cluster 2x1 --policy fifo
 is "$? $(ends wait) $(metric wait instances_unused) $(metric wait node_hours)" "0 110 1 $(awk 'BEGIN { printf "%.12g", 220 / 3600 }')" \
   "more instances than nodes: the others wait, unpaid"
@@ -71,8 +72,8 @@ like "$("$orrery" jobs wait-jobs.csv --capacity wait-capacity.csv --cluster 2x1 
 run types '0,50,1,,\n' '0,add,a,T4,\n0,add,b,m5.large,\n' --cluster 1x1:v100,1x1:t4 --policy fifo --set jobs.gantt=1 --db types.db
 is "$? $(accounts types)" "0 useful:50 wasted:0 restart:0 starting:0 idle:50" "instances whose type the cluster names take nodes of that type"
 
-# The trace is repeated every 200 s. At 200 b and c replace a and b, so b (n1) leaves at 300, c (n0) at 500, and so on. A
-# job with a checkpoint each second moves between the nodes.
+# The trace repeats every 200 s. At 200 s, b and c replace a and b, so b (on n1) is removed at 300 s, c (on n0) at
+# 500 s, and so on. A job with a checkpoint each second moves between the nodes.
 again='0,add,a,,\n0,add,b,,\n100,remove,a,,\n150,add,c,,\n200,end,,,\n'
 run again '0,1000,1,,\n' "$again" --cluster 2x1 --policy fifo --set capacity.repeat=true --set jobs.checkpoint=1s
 is "$? $(ends again) $(metric again restarts) $(metric again instances) $(metric again past_capacity)" "0 1000 5 7 0" "a repeated trace continues"
@@ -82,11 +83,11 @@ is "$? $(nodes more | tr ' ' '\n' | sed 's|/.*||' | uniq | paste -sd' ')" "0 0:1
 run still '0,170,1,,\n' '0,add,a,,\n10,end,,,\n' --cluster 1x1 --policy fifo --set capacity.repeat=true
 is "$? $(ends still)" "0 170" "a constant capacity may be repeated"
 
-# ---- notice: 60 s in advance. A job that shrinks loses no work; fifo loses unsaved work and starts no job on the node.
-# ----
+# ---- notice, given 60 s in advance. A job that shrinks loses no work. fifo loses unsaved work and starts no job on
+# the node. ----
 gone='0,add,a,,\n0,add,b,,\n100,remove,b,,\n'
 run notice '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s
-# 40 s on both GPUs; the remaining 260 s of work run at half the rate
+# The job runs on both GPUs for 40 s; the other 260 s of work run at half the rate.
 is "$? $(ends notice spot-market) $(accounts notice spot-market)" "0 560 useful:600 wasted:0 restart:0 starting:0 idle:60" "a job shrinks when one of its nodes is given notice"
 run blind '0,300,2,1:1;2:2,\n' "$gone" --cluster 2x1 --policy spot-market --set capacity.notice=60s --set policy.spot-market.notice=false
 is "$? $(ends blind spot-market) $(accounts blind spot-market)" "0 700 useful:600 wasted:200 restart:0 starting:0 idle:0" "notice=false: it loses its work since the start"
@@ -97,15 +98,16 @@ run late '0,50,1,,\n' '0,add,b,,\n5,add,a,,\n20,remove,a,,\n30,remove,b,,\n31,ad
 is "$? $(ends late)" "0 81" "an instance may be given notice when it joins"
 
 # ---- the market ----
-# 4 GPUs: A gains 0.9 by its second GPU and 0.7 by its third, B gains 0.5 by its second. So A gets 3 GPUs (rate 2.6) and B 1.
+# There are 4 GPUs. Job A gains 0.9 by its second GPU and 0.7 by its third; B gains 0.5 by its second. So A gets 3
+# GPUs (rate 2.6) and B gets 1.
 run shares '0,260,1,1:1;2:1.9;3:2.6;4:2.8,\n0,100,1,1:1;2:1.5,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n' --cluster 4x1 --policy spot-market
 is "$? $(ends shares spot-market)" "0 100 100" "each GPU goes to the highest bid"
-# With bid 2 the job runs while the price is 1 USD, and waits from 3600 to 7200 s, when it is 3 USD.
+# With a bid of 2 USD, the job runs at a price of 1 USD and waits from 3600 to 7200 s, while the price is 3 USD.
 run bid '0,7200,1,,\n' '0,price,,,1\n0,add,a,,\n3600,price,,,3\n7200,price,,,1\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends bid spot-market) $(dollars bid spot-market)" "0 10800 useful:2000 wasted:0 restart:0 starting:0 idle:3000" "above its bid a job waits"
 run dear '0,100,1,,\n' '0,price,,,3\n0,add,a,,\n500,price,,,4\n' --cluster 1x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(metric dear jobs_unfinished) $(accounts dear spot-market)" "0 1 useful:0 wasted:0 restart:0 starting:0 idle:500" "a job whose bid is never reached remains unfinished"
-# The second GPU gains 0.5, which is worth 1 USD; at a price of 1.5 the job shrinks to one GPU.
+# The second GPU gains 0.5, which is worth 1 USD. At a price of 1.5 USD the job shrinks to one GPU.
 run shrinks '0,3000,1,1:1;2:1.5,\n' '0,price,,,0.9\n0,add,a,,\n0,add,b,,\n1000,price,,,1.5\n' --cluster 2x1 --policy spot-market --set policy.spot-market.bid=2
 is "$? $(ends shrinks spot-market)" "0 2500" "a job releases a GPU whose gain is below its price"
 run weight '0,100,1,,\n0,100,1,,5\n' '0,add,a,,\n' --cluster 1x1 --policy spot-market,spot-market@weighed --set policy.weighed.weight=priority
@@ -113,8 +115,8 @@ is "$? $(ends weight spot-market) $(ends weight weighed)" "0 100 200 200 100" "w
 run grows '0,1000,1,1:1;2:2,\n' '0,add,a,,\n100,add,b,,\n' --cluster 2x1 --policy spot-market --set policy.spot-market.interval=300s
 is "$? $(ends grows spot-market)" "0 650" "a job grows when it has run for the interval"
 
-# 1 of 4 GPUs is removed in 100 s, so h = 1 / 400 s. Each removal loses 100 s, so the rates 1, 2, 3 count as 0.75, 1,
-# 0.75, and the job uses two of three GPUs from then on.
+# 1 of 4 GPUs is removed within 100 s, so the hazard is h = 1 / 400 s. Each removal loses 100 s, which lowers the
+# rates 1, 2, 3 to 0.75, 1, 0.75. From then on the job uses two of three GPUs.
 run loss '0,1000,1,1:1;2:2;3:3;4:4,\n' '0,add,a,,\n0,add,b,,\n0,add,c,,\n0,add,d,,\n100,remove,a,,\n' --cluster 4x1 --policy spot-market,spot-market@shy --set policy.shy.loss=100s
 is "$? $(ends loss spot-market) $(ends loss shy)" "0 433.333 600" "loss: a job stays smaller if many GPUs leave"
 
@@ -152,21 +154,22 @@ is "$(diff -r j1 j4)" "" "the bytes do not depend on the number of threads"
 "$orrery" jobs many.csv --cluster 8x1,16x4 --policy fifo -q --no-figures --out seed --seed 2 --capacity churn:slots=30,rate=0.5,length=30d
 is "$(cmp -s seed/fifo.jobs.csv j1/fifo.jobs.csv; echo $?)" "1" "another seed gives other instances"
 
-# ---- p3: 177 instances join and 167 leave (Thorpe et al., NSDI 2023); its last row is at 11.37 h ----
+# ---- trace p3: 177 instances are added and 167 removed (Thorpe et al., NSDI 2023); its last row is at 11.37 h ----
 if need "$p3"; then
   sed '1a 0,60000,1,u0,' many.csv >p3.csv # one job outlives the trace
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy "$all" --check -q --no-figures --out p3 --drop-unfit --set capacity.notice=2m >p3.txt 2>&1
   is "$? $(cat p3.txt)" "0 " "all policies under --check on p3"
   is "$(awk -F, '$2 == "instances" && $3 != 177 { print $1 }' p3/summary.csv)" "" "p3: 177 instances are added"
   is "$(awk -F, '$2 == "nodes_lost" && $3 != 167 { print $1 }' p3/summary.csv)" "" "p3: 167 instances are removed"
-  # Computed only from the file: node-seconds up to the last row; its times are in milliseconds.
+  # The expected node-seconds are computed only from the file, whose times are in milliseconds, up to the last
+  # row.
   want=$(awk -F, '{ s += n * ($1 - t) / 1000; t = $1; n += $2 == "add" ? 1 : -1 } END { printf "%.9g", s / 3600 }' "$p3")
   "$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo -q --no-figures --out span --drop-unfit --until 40920s
   is "$(metric span node_hours | awk '{ printf "%.9g", $1 }')" "$want" "p3: node-hours equal those computed from the file"
   like "$("$orrery" jobs p3.csv --cluster 64x1 --capacity "$p3" --policy fifo --drop-unfit 2>&1)" "trace of instances ends [0-9.]+ h before the last run" "p3: a run that outlasts the trace is reported"
 fi
 
-# ---- next to a service: lent nodes join and leave like nodes that fail and are repaired ----
+# ---- beside a service: lent nodes are added and removed like nodes that are repaired and fail ----
 echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [10000]}' >slow.json
 printf 'submit_s,duration_s,gpus\n0,100,1\n' >mixed-jobs.csv
 printf 'arrival_s\n45\n100\n' >mixed-requests.csv
@@ -220,7 +223,7 @@ cluster=2x1,1x0:cpus=4 wrong "n2 has no GPUs" --capacity hand-capacity.csv
 cluster=1x997,1x991,1x983 wrong "expected GPUs per node with a common multiple" --capacity hand-capacity.csv
 printf 'time_s,event,node\n0,add,a\n5,add,a\n' >twice.csv
 wrong "twice.csv:3" --capacity twice.csv
-# The policy never starts the job: the run must fail instead of continuing forever.
+# The policy never starts the job. The run must fail instead of continuing forever.
 like "$("$orrery" jobs hand-jobs.csv --cluster 1x1 --policy spot-market --set policy.spot-market.bid=0.1 -q --capacity churn:slots=1,rate=50,length=0 2>&1)" \
   "1 jobs wait, no job runs" "jobs that wait forever end the run"
 tap_done

@@ -9,8 +9,8 @@ until=200d # that is, to the end
 [ -z "${ORR_SANITIZED:-}" ] || until=15d
 
 if need "$trace"; then
-  # 1,392 GPUs. On an infinite cluster the trace has at most 1,243 GPUs in use (README of the traces), so under any greedy
-  # policy no job waits for GPUs.
+  # The cluster has 1,392 GPUs. On an infinite cluster at most 1,243 GPUs are in use at once (README of the
+  # traces). So under any greedy policy no job waits for GPUs.
   "$ORRERY" jobs "$trace" --cluster 174x8 --policy "$policies" --no-figures --out "$work/all" -q
   ok $? "174x8 runs"
   for p in ${policies//,/ }; do

@@ -17,7 +17,7 @@ compile() { # OUTPUT SOURCE [OPTIONS]: as a user would
   $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$include" "$@" -o "$work/$out.so" "$source"
 }
 
-# alpha takes a whole node for 10 s; beta and gamma each request a node too: 2 nodes for 3 jobs.
+# Job alpha takes a whole node for 10 s; beta and gamma each request a node too: 3 jobs for 2 nodes.
 printf 'job_id,submit_s,duration_s,gpus\nalpha,0,10,2\nbeta,1,10,2\ngamma,2,10,2\n' >"$work/t.csv"
 jobs() { (ulimit -c 0 && "$ORRERY" jobs "$work/t.csv" --cluster 2x2 --no-figures -q "$@") 2>&1; }
 
@@ -104,13 +104,13 @@ like "$? $said" '^1 orrery: policy misbehave: job alpha at .*: 3 jobs wait, no j
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=timer-in-the-past --out "$work/past")
 is "$? $said $(cut -d, -f5 "$work/past/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  10.000000000,11.000000000,20.000000000" \
   "a timer in the past counts as now"
-# alpha is killed at 0, directly after its start; beta and gamma find both nodes free.
+# alpha is killed directly after its start at 0, so beta and gamma find both nodes free.
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=kill --out "$work/kill")
 is "$? $said $(cut -d, -f5 "$work/kill/misbehave.jobs.csv" | tail -n +2 | paste -sd,)" "0  0.000000000,11.000000000,12.000000000" \
   "a killed job ends, and finish() is called"
 is "$(grep -E ',(jobs_killed|jobs_completed),' "$work/kill/summary.csv" | cut -d, -f2,3 | paste -sd' ')" \
   "jobs_completed,2 jobs_killed,1" "the table counts the killed job"
-# Both nodes fail at 5 with jobs on them; each end is reported once.
+# Both nodes fail at 5 s with jobs on them; the end of each job must be reported once.
 printf 'time_s,node,event\n5,n0,fail\n5,n1,fail\n6,n0,repair\n6,n1,repair\n' >"$work/f.csv"
 said=$(jobs --policy "$work/misbehave.so" --set policy.misbehave.how=count-ends --set jobs.on_failure=kill \
   --failures "$work/f.csv" --out "$work/count")

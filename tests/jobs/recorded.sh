@@ -26,8 +26,8 @@ text='the trace records 1 jobs as failed, 1 as killed, 1 in a state other than c
 is "$(jobs | grep -c "^$text: they are in all means (--completed-only leaves them out)\$")" 1 "a line below the table counts the recorded statuses"
 is "$(jobs --completed-only | grep -c "^$text: they are in no mean (--completed-only)\$")" 1 "with --completed-only the line says that these jobs are in no mean"
 
-# Another key gives another run: a stored run of one is not used for the other. Rows of a stored run give the same
-# differences.
+# The option is part of the run's key: a stored run with the option is not reused without it. The rows of a stored
+# run give the same differences as a fresh run.
 jobs --db runs.db -q
 jobs --db runs.db --completed-only --out first -q
 is "$(awk -F, '$1 == "fifo" && $2 == "jct_mean" { print $3 }' first/summary.csv)" 15 "the key is in the run's hash"
@@ -39,7 +39,8 @@ c,0,2,1,pass
 EOT
 "$orrery" jobs half.csv --cluster 1x1 --no-figures --policy fifo,srtf --completed-only --db half.db --out one -q
 "$orrery" jobs half.csv --cluster 1x1 --no-figures --policy fifo,srtf --completed-only --db half.db --out two -q 2>said
-# fifo: a ends at 10, c at 16; srtf: c at 2, a at 16. ((16 - 10) + (2 - 16)) / 2.
+# Ends in s: under fifo a at 10 and c at 16; under srtf c at 2 and a at 16. The mean difference is ((16 - 10) + (2 -
+# 16)) / 2.
 diffs() { awk -F, '$2 == "jct_diff" || $2 == "jct_mean" { print $3 }' "$1/summary.csv" | paste -sd' '; }
 is "$(diffs one); $(diffs two)" "13 9 -4; 13 9 -4" "differences are of the same jobs, from a stored run too"
 
@@ -47,7 +48,7 @@ sed 's/,[^,]*$//' t.csv >plain.csv
 is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo --completed-only | grep -c '^completed_only has no effect: the trace records no job as failed, killed or not ended$')" 1 "without statuses the option has no effect"
 is "$("$orrery" jobs plain.csv --cluster 5x1 --no-figures --policy fifo | grep -c 'the trace records')" 0 "without statuses no line counts them"
 
-# The run's own failures are excluded from the means in both cases.
+# Jobs that fail in the simulated run are excluded from the means in both cases.
 printf 'time_s,node,event\n5,n0,fail\n' >f.csv
 is "$(means --failures f.csv --set jobs.on_failure=kill | cut -d' ' -f1,4)" "42.5 4" "a job that the run lost is in no mean: (30 + 50 + 70 + 20) / 4"
 

@@ -21,7 +21,7 @@ static orr_job job[8]; /* by number */
 static uint32_t n_jobs, evicted;
 static struct orr_error err;
 static unsigned flags;
-static char ends[256]; /* "NUMBER:TIME " of each end; ! if the job did not complete */
+static char ends[256]; /* "NUMBER:TIME " for each end of a job; "!" marks a job that did not complete */
 
 /* Hooks of a test; NULL: none. */
 static void (*adjust)(struct jobs_config *c);

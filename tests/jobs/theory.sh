@@ -8,7 +8,7 @@
 # 0.5, mean service 1 s.
 . "${srcdir:-.}/tests/tap.sh"
 
-# The wait of M/M/4 varies more between jobs, so 2.5 % requires more of them.
+# The waits of M/M/4 vary more from job to job, so a precision of 2.5 % requires more jobs.
 if [ -n "${ORR_SANITIZED:-}" ]; then
   precision=0.07 sizes='400000 1000000 200000'
 else
@@ -21,7 +21,7 @@ erlang_wait=$(awk 'BEGIN { # c servers, a = lambda / mu
   for (k = 0; k < c; k++) { sum += term; term *= a / (k + 1) }
   last = term * c / (c - a)
   printf "%.15f", last / (sum + last) / (c - a) }')
-# Kleinrock, figure 3.10 and any table of Erlang's C: C(4, 2) = 4/23.
+# The reference value of Erlang's C is C(4, 2) = 4/23 (Kleinrock, figure 3.10).
 is "$(awk -v w="$erlang_wait" 'BEGIN { printf "%.12f", w * 2 - 4 / 23 }' | tr -d -)" 0.000000000000 "Erlang's C(4, 2) is 4/23"
 
 # inside METRIC WANT: returns whether WANT is in the interval of the metric
@@ -41,7 +41,7 @@ while read -r name cluster rate n service wait; do
   ok $? "$name: the interval is within $precision of it"
   inside queue_length_mean "$(awk -v l="$rate" -v w="$wait" 'BEGIN { print l * w }')"
   ok $? "$name: the mean queue length follows Little's law"
-  # In sanitized runs, which are shorter, the utilisation does not always pass the tests for an interval.
+  # Sanitized runs are shorter, so the utilisation sometimes fails the tests for an interval.
   if [ -n "${ORR_SANITIZED:-}" ] && grep -q ',utilisation,[^,]*,,$' "$work/out/summary.csv"; then
     awk -F, '$2 == "utilisation" { exit !($3 > 0.495 && $3 < 0.505) }' "$work/out/summary.csv"
   else
@@ -59,7 +59,7 @@ EOT
 if [ -n "${ORR_SANITIZED:-}" ]; then
   skip "peak memory is meaningless under sanitizers"
 else
-  # Histograms are exact up to a million values; all three runs have more.
+  # Memory is compared for runs with histograms. Values are exact up to a million; all three runs have more.
   # shellcheck disable=SC2086
   printf '%s\n' $peaks | awk 'NR == 1 || $1 < low { low = $1 } $1 > high { high = $1 } END { exit !(NR == 3 && high < 1.1 * low) }'
   ok $? "15 million jobs need no more memory than 2 million"

@@ -30,9 +30,9 @@ static void by_hand(const char *what, const char *csv, const char *cluster, cons
 
 /* ---- EASY by hand ---- */
 
-/* 8 GPUs; numbers in brackets are GPUs. A (5) runs until 100. B (6) waits: its shadow time is 100, the extra GPUs are 8
- * - 6 = 2. C (2, long) takes the extra GPUs at 20. D (1, 70 s) ends exactly at 100, so it starts at 30. No GPU is free for E
- *   (1): from 100 on B has 6 and C has 2. B ends at 200. */
+/* 8 GPUs; numbers in brackets are GPUs, times are in s. A (5) runs until 100. B (6) waits: its shadow time is 100, and 8 - 6 = 2 GPUs
+ * are extra. At 20, C (2, long) takes the extra GPUs. D (1, 70 s) starts at 30, because it ends exactly at 100. E (1) waits: from 100
+ * on, B uses 6 and C uses 2 GPUs. B ends at 200. */
 static void easy_uses_extra_and_holes(void)
 {
 	static const double start[] = { 0, 100, 20, 30, 200 }, end[] = { 100, 200, 520, 100, 271 };
@@ -40,9 +40,9 @@ static void easy_uses_extra_and_holes(void)
 		"submit_s,duration_s,gpus\n0,100,5\n10,100,6\n20,500,2\n30,70,1\n30,71,1\n", "1x8", easy, "estimate=exact", start, end);
 }
 
-/* 4 GPUs; numbers in brackets are GPUs. A (3) runs until 100. B (4) waits until 100, and no GPU is extra. C (1, 1000 s)
- * fits but is too long. D, the next job of the same shape, is short enough and ends at 53. B runs from 100 to 110, then
- * C. */
+/* 4 GPUs; numbers in brackets are GPUs, times are in s. A (3) runs until 100. B (4) waits until 100, and no GPU is extra. C (1, 1000
+ * s) fits but would end after the shadow time. D, the next job of the same shape, ends in time, at 53. B runs from 100 to 110, then C
+ * starts. */
 static void long_one_does_not_hide_short_one(void)
 {
 	static const double start[] = { 0, 100, 110, 3 }, end[] = { 100, 110, 1110, 53 };
@@ -63,8 +63,8 @@ static void exact_is_exact(void)
 	}
 }
 
-/* Two types. A holds both GPUs of type a until 100, and B may run only there. C would end after the shadow time, but starts on type
- * b, where it delays no job. */
+/* The cluster has two types. A holds both GPUs of type a until 100 s, and B may run only on type a. C would end after the shadow
+ * time, but it starts on type b, where it delays no job. */
 static void other_type_is_free(void)
 {
 	static const double start[] = { 0, 100, 2 }, end[] = { 100, 150, 1002 };
@@ -72,7 +72,7 @@ static void other_type_is_free(void)
 		"submit_s,duration_s,gpus,gpu_types\n0,100,2,a\n1,50,2,a\n2,1000,1,\n", "1x2:a,1x2:b", easy, "estimate=exact", start, end);
 }
 
-/* A has a limit of 60 s and takes 100 s; B needs all 4 GPUs. */
+/* A has a limit of 60 s but runs for 100 s; B needs all 4 GPUs. */
 static void overruns(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,limit_s\n0,100,4,60\n0,10,4,10\n";
@@ -96,9 +96,9 @@ static void extension_moves_the_shadow(void)
 
 /* ---- conservative by hand ---- */
 
-/* 10 GPUs; numbers in brackets are GPUs. A (6) runs until 100. The reservation of B (8, 50 s) is at 100, that of C (9, 100 s) at
- * 150, when B ends. D (2, 300 s) fits together with A and B but would leave only 8 GPUs for C at 150, so its reservation is at 250.
- * EASY reserves only for B (extra 2): D starts at 3, and C waits until D ends at 303. */
+/* 10 GPUs; numbers in brackets are GPUs, times are in s. A (6) runs until 100. The reservation of B (8, 50 s) is at 100; that of C
+ * (9, 100 s) is at 150, when B ends. D (2, 300 s) fits together with A and B but would leave only 8 GPUs for C at 150. So the
+ * reservation of D is at 250. EASY reserves only for B (2 extra GPUs): D starts at 3, and C waits until D ends at 303. */
 static void conservative_keeps_every_promise(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,6\n1,50,8\n2,100,9\n3,300,2\n";
@@ -108,8 +108,8 @@ static void conservative_keeps_every_promise(void)
 	BY_HAND("conservative does not delay the second job in the queue", csv, "1x10", conservative, "estimate=exact", start, end);
 }
 
-/* 4 GPUs; numbers in brackets are GPUs. A has a limit of 100 s and runs for 40 s. The reservation of B (4) is at 100,
- * those of C (2) and D (2) at 110. At 40 the reservation of B moves to 40, those of C and D to 50. */
+/* 4 GPUs; numbers in brackets are GPUs, times are in s. A has a limit of 100 and runs for 40. The reservation of B (4) is at 100;
+ * those of C (2) and D (2) are at 110. At 40 the reservation of B moves to 40, and those of C and D move to 50. */
 static void early_end_compresses(void)
 {
 	static const double start[] = { 0, 40, 50, 50 }, end[] = { 40, 50, 80, 70 };
@@ -125,8 +125,7 @@ static void zero_length(void)
 		conservative, "estimate=exact", start, end);
 }
 
-/* The nodes of type a have enough GPUs for B but not enough CPUs. Its reservation is on b, where A ends at 50; on a it would never
- * start. */
+/* Nodes of type a have enough GPUs for B but too few CPUs, so B can only run on type b. Its reservation is on b, where A ends at 50 s. */
 static void reserves_where_it_can_run(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,cpus,gpu_types\n0,50,8,8,b\n1,10,2,32,\n2,100,8,8,b\n";
@@ -172,8 +171,8 @@ static int estimate(const struct naive *m, int j)
 	return m->job[j].limit;
 }
 
-/* Computes the expected use at tick t: by running jobs and, if conservative, reservations. NOW: the present use, including jobs that
- * are expected to end now. */
+/* Computes the expected use at tick t by running jobs and, if conservative, by reservations. t = NOW: the present use, including jobs
+ * whose estimates end now. */
 static void in_use(const struct naive *m, int t, int *gpus, int *cpus)
 {
 	*gpus = *cpus = 0;
@@ -277,7 +276,7 @@ static bool end_jobs(struct naive *m, int now, bool *is_early)
 	return any;
 }
 
-/* Kills or extends the jobs whose estimate is over; returns true if there are any. */
+/* Kills or extends the jobs whose estimates have ended; returns true if there are any. */
 static bool overrun(struct naive *m, int now)
 {
 	bool any = false;
@@ -316,7 +315,7 @@ static void run_naive(struct naive *m)
 			else
 				conservative_pass(m, now, is_early, is_over && !m->is_kill);
 			is_early = false;
-			again = end_jobs(m, now, &is_early); /* jobs of length zero */
+			again = end_jobs(m, now, &is_early); /* ends jobs of length zero */
 			for (int j = 0; j < m->n; j++)
 				again |= m->s[j].runs && m->s[j].expected_end <= now;
 		}
@@ -328,7 +327,7 @@ static void run_naive(struct naive *m)
 
 /* ---- comparing ---- */
 
-/* Conservative: no estimate is zero, because the policy reserves 1 ns for a job of length zero. */
+/* Conservative: every estimate is above zero, because the policy reserves 1 ns for a job of length zero. */
 static void draw(struct naive *m, bool is_exact)
 {
 	static const int sizes[] = { 1, 1, 1, 2, 2, 3, 4, 8 };

@@ -53,7 +53,7 @@ enum rule { OPTIMUM, AMM, LRU, TOUCHES };
 struct state {
 	enum where at[SETS];
 	int uses[SETS], clock, touched[SETS], touches[SETS];
-	int moved, best; /* best: index of the branch kept so far, or -1 */
+	int moved, best; /* moved: bytes moved so far; best: index of the branch kept so far, or -1 */
 };
 
 static int in_memory(const struct chain *c, const struct state *s)
@@ -91,7 +91,7 @@ static int claim(const struct chain *c, struct state s, uint32_t stage, enum rul
 				int moved = claim(c, t, stage, rule, best);
 				best = moved < best ? moved : best;
 			} else if (lowest == UINT32_MAX || rank(c, &s, rule, i) <= rank(c, &s, rule, lowest)) {
-				lowest = i; /* ties: the set made later, which has the higher number */
+				lowest = i; /* of equal sets, the set made later, which has the higher number */
 			}
 		}
 		if (rule == OPTIMUM)
@@ -163,7 +163,7 @@ static struct chain f3(uint32_t stages, int memory)
 	for (int i = 0; i < SETS; i++)
 		c.size[i] = 1;
 	for (int i = 0; i < 6; i++)
-		c.score[i] = i; /* the branch kept is the latest */
+		c.score[i] = i; /* the latest branch has the best score */
 	return c;
 }
 
@@ -175,7 +175,7 @@ static void exact(void)
 		"F3: amm never spills the prefix: 10 sets moved");
 	ok(flow_metric(lru, "sets_spilled") == 6 && flow_metric(lru, "sets_read_from_disk") == 5,
 		"F3: lru spills the prefix in the first branch and reads it 5 times: 11 sets moved");
-	/* 13 stages of 1 s, and 1/8 s per set moved. */
+	/* The chain has 13 stages of 1 s; each set moved takes 1/8 s. */
 	near_to(flow_metric(amm, "flow_time_mean"), 13 + 10 / 8.0, 1e-12, "F3: transfers take bytes / disk_Bps (amm)");
 	near_to(flow_metric(lru, "flow_time_mean"), 13 + 11 / 8.0, 1e-12, "F3: transfers take bytes / disk_Bps (lru)");
 	result_free(amm);

@@ -16,8 +16,8 @@ static void expect(
 	result_free(r);
 }
 
-/* Ghodsi et al., section 4.1: 9 CPUs and 18 GB; tasks of A request <1 CPU, 4 GB>, tasks of B <3 CPUs, 1 GB>. A gets
- * three, B two, and both have a dominant share of 2/3. */
+/* Ghodsi et al., section 4.1: 9 CPUs and 18 GB. Tasks of A request <1 CPU, 4 GB>, tasks of B <3 CPUs, 1 GB>. A runs three tasks and B
+ * two; both have a dominant share of 2/3. */
 static void worked_example(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,cpus,mem_mib,user\n"
@@ -49,8 +49,8 @@ static void nameless(void)
 	expect(csv, "1x3", "", start, end, 4, "a job without a user is its own user");
 }
 
-/* A holds 1/4 of the GPUs and 3/4 of the memory, B holds 2/4 of the GPUs. So the dominant share of B is smaller, and the last GPU
- * goes to B. */
+/* A holds 1/4 of the GPUs and 3/4 of the memory; B holds 2/4 of the GPUs. The dominant share of B is smaller, so the last GPU goes to
+ * B. */
 static void dominance(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,mem_mib,user\n"

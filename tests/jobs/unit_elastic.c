@@ -21,9 +21,9 @@ static void by_hand(
 	result_free(r);
 }
 
-/* 4 GPUs: A and B have 1 each, 2 are left. A size of 2 gains 0.8 per GPU for A and 0.2 for B, so A grows first, then B
- * (A would need two GPUs to reach 4). A ends at 100 / 1.8 and B at 100 / 1.2. With a round at 60, when B is alone, B
- * has 100 - 72 = 28 s of work left; a size of 4 gains 0.05 per GPU, and B ends 28 / 1.3 later. */
+/* A and B have 1 of 4 GPUs each; 2 are left. A size of 2 gains 0.8 per GPU for A and 0.2 for B. So A grows first, then B (A would
+ * need two more GPUs for its next size, 4). A ends at 100 / 1.8 s and B at 100 / 1.2 s. With a round at 60 s, B is alone and has 100
+ * - 72 = 28 s of work left. A size of 4 gains 0.05 per GPU, and B ends 28 / 1.3 s later. */
 static void where_the_gain_is(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1.8;4:2.4\n0,100,1,1:1;2:1.2;4:1.3\n";
@@ -33,7 +33,7 @@ static void where_the_gain_is(void)
 		end_later, 2);
 }
 
-/* 3 GPUs, one of them to assign. By throughput A and B tie, and A started first; by time B gains more. */
+/* 3 GPUs, of which one is left to assign. By throughput A and B have equal gains, and A started first. By time B gains more. */
 static void time_or_throughput(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,10,1,1:1;2:1.5\n0,1000,1,1:1;2:1.5\n";
@@ -42,8 +42,8 @@ static void time_or_throughput(void)
 	by_hand("gain=time: the job with more work left", csv, "1x3", "gain=time interval=1h", start, by_time, 2);
 }
 
-/* 2 GPUs. A takes both. B (rigid) arrives at 10 and gets one in the round at 20, when A has done 40. B ends at 50. In the round at
- * 60 A has done 80, grows, and ends 20 / 2 later. */
+/* 2 GPUs, times in s. A takes both. B (rigid) arrives at 10 and gets one GPU in the round at 20, when A has done 40 s of work. B ends
+ * at 50. In the round at 60, A has done 80 s of work and grows; it ends 20 / 2 later. */
 static void makes_room(void)
 {
 	static const double start[] = { 0, 20 }, end[] = { 70, 50 };
@@ -51,8 +51,8 @@ static void makes_room(void)
 		"submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:2\n10,30,1,\n", "1x2", "gain=throughput interval=20s", start, end, 2);
 }
 
-/* A size of 2 has no gain, a size of 4 has. A job that requests 4 and offers 2 starts on 2, at half its rate, while another job holds the
- * rest. */
+/* A size of 2 GPUs has no gain over one, a size of 4 has. A job that requests 4 and also accepts 2 starts on 2, at half its rate,
+ * while another job holds the rest. */
 static void odd_tables(void)
 {
 	static const double start[] = { 0 }, end[] = { 25 };

@@ -13,17 +13,17 @@ static void expect(const struct run_result *r, const char *name, double want)
 
 /* ---- data sets ---- */
 
-/* Prefix p (100 bytes), three branches b (40 bytes each) with scores 1, 3, 2, and d, which reads the kept result; each stage takes 1 s on
- * one GPU. Memory 150 bytes, disk 10 bytes/s. */
+/* Prefix p (100 bytes), three branches b (40 bytes each) with scores 1, 3 and 2, and d, which reads the kept result. Each stage takes
+ * 1 s on one GPU. The memory has 150 bytes; the disk has 10 bytes/s. */
 static const char branches[] =
 	"{\"operators\":[{\"name\":\"p\",\"work_s\":1,\"output_bytes\":100},{\"name\":\"e\",\"inputs\":[\"p\"],\"explore\":3},"
 	"{\"name\":\"b\",\"inputs\":[\"e\"],\"work_s\":1,\"output_bytes\":40,\"score\":{\"values\":[1,3,2]}},"
 	"{\"name\":\"c\",\"inputs\":[\"b\"],\"choose\":{\"keep\":1}},{\"name\":\"d\",\"inputs\":[\"c\"],\"work_s\":1}]}";
 
 /*
- * p runs from 0 to 1 s, b[0] to 2 s: 140 bytes. b[1] reads p and needs 40 bytes: the set of b[0], used least recently, goes to disk in 4 s;
- * b[1] ends at 7 s and b[0] is dropped. b[2] sends the set of b[1] to disk and ends at 12 s; it loses, and p has no reader left. d reads
- * the set of b[1] from disk in 4 s and ends at 17 s.
+ * p runs from 0 to 1 s and b[0] to 2 s; the memory then holds 140 bytes. b[1] reads p and needs 40 bytes. The least recently used set,
+ * that of b[0], is spilled in 4 s. b[1] ends at 7 s, and b[0] is dropped. b[2] spills the set of b[1] and ends at 12 s; b[2] is
+ * dropped, and p has no reader left. d reads the set of b[1] from disk in 4 s and ends at 17 s.
  */
 static void test_spills(void)
 {
@@ -49,13 +49,13 @@ static void test_spills(void)
 	expect(r, "regret", 0);
 	expect(r, "gpu_hours", 17 / 3600.);
 	result_free(r);
-	/* Two nodes hold half of each set and write at the same time: 2 s instead of 4, and half of the work time. */
+	/* Two nodes hold half of each set and write in parallel: a spill takes 2 s instead of 4, and each stage half of its time. */
 	r = flow_run(branches, "2x1", &orr_policy_mdf, DATASETS_LRU, false, "memory_bytes=75 disk_Bps=10");
 	expect(r, "flow_time_mean", 5 * 0.5 + 3 * 2);
 	expect(r, "bytes_spilled", 80);
 	expect(r, "sets_spilled", 4);
 	result_free(r);
-	/* A set on disk that moves back at a read does so once; without a limit nothing moves. */
+	/* Each spilled set moves back once, when it is read. Without a memory limit, no set moves. */
 	r = flow_run(branches, "1x1", &orr_policy_fifo, DATASETS_LRU, false, "memory_bytes=150");
 	expect(r, "flow_time_mean", 5);
 	expect(r, "bytes_spilled", 80);
@@ -68,9 +68,10 @@ static void test_spills(void)
 }
 
 /*
- * p (8 s, 50 bytes) is read by q (30 bytes), s (0.1 s, 50 bytes) by r (40 bytes); z reads q and r and needs 150 of 200 bytes. One of q and
- * r goes to disk, at 10 bytes/s. amm: min(bytes, cost of making the set again) is 30 for q, as p takes 8 s, worth 80 bytes; for r it is the
- * 0.1 s of s, worth 1 byte. So r goes. In the prototype's form the 50 bytes of s in memory are added: 40 for r, so q goes.
+ * p (8 s, 50 bytes) is read by q (30 bytes); s (0.1 s, 50 bytes) is read by r (40 bytes). z reads q and r and needs 150 of 200 bytes,
+ * so one of q and r is spilled, at 10 bytes/s. The value in amm is min(bytes, cost of making the set again). It is 30 for q, because p
+ * takes 8 s (worth 80 bytes), and 1 for r, because s takes 0.1 s. So r is spilled. The prototype's form adds the 50 bytes of s in
+ * memory, which gives 40 for r, so q is spilled.
  */
 static void test_amm(void)
 {
@@ -86,13 +87,13 @@ static void test_amm(void)
 	expect(r, "bytes_spilled", 30);
 	expect(r, "flow_time_mean", 8 + 0.1 + 1 + 1 + 3 + 1);
 	result_free(r);
-	/* Without a disk rate the sets are worth their bytes. */
+	/* Without a disk rate, the value of a set is its bytes. */
 	r = flow_run(json, "1x1", &orr_policy_fifo, DATASETS_AMM, false, "memory_bytes=200");
 	expect(r, "bytes_spilled", 30);
 	result_free(r);
 }
 
-/* Separate jobs hold the outputs of all their operators while they run: 3 x 140 bytes on three GPUs; d starts at 2 s. */
+/* Separate jobs hold the outputs of all their operators while they run: three jobs of 140 bytes on three GPUs. d starts at 2 s. */
 static void test_unshared(void)
 {
 	struct run_result *r = flow_run(branches, "1x3", &orr_policy_fifo, DATASETS_NONE, true, "");
@@ -157,7 +158,8 @@ static void test_laws(void)
 	law(1, "\"law\":\"linear\",\"slope\":2", 0, 0);
 	law(5, "\"law\":\"quadratic\",\"slope\":3,\"best\":0.6", -3 * 0.1 * 0.1, 2);
 	law(5, "\"law\":\"quadratic\",\"slope\":3,\"best\":2", -3, 4);
-	/* The largest of 1,000 uniform numbers is above 0.98 with probability 1 - 2e-9; that of 1,000 normal ones is between 2 and 6. */
+	/* The largest of 1,000 uniform numbers is above 0.98 with probability 1 - 2e-9. The largest of 1,000 normal numbers is taken
+	 * to lie between 2 and 6. */
 	struct run_result *r = scored(1000, "\"law\":\"random\",\"slope\":4", "");
 	ok(flow_metric(r, "score_kept") > 3.92 && flow_metric(r, "score_kept") < 4, "random scores (%g)", flow_metric(r, "score_kept"));
 	result_free(r);
@@ -238,7 +240,7 @@ static void on_end(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	(void)self, (void)w, (void)j, (void)how;
 }
 
-/* Starts all stages that fit, but kills those of certain numbers. */
+/* Starts all stages that fit, but kills the stages with certain numbers. */
 static void schedule(void *self, struct orr_jobs *w)
 {
 	(void)self;
@@ -258,7 +260,7 @@ static const struct orr_param no_params[] = { ORR_PARAM_END };
 static const struct orr_jobs_ops ops = { .create = create, .destroy = destroy, .arrive = on_job, .finish = on_end, .schedule = schedule };
 static const struct orr_policy killer = { ORR_ABI_VERSION, sizeof killer, "killer", "of a test", "jobs", 0, no_params, &ops, sizeof ops };
 
-/* Numbers of the stages: p 0; a[0] 1, x[0][..] 2, 3; a[1] 4, x[1][..] 5, 6; z 7. Each takes 1 s, on a GPU of its own. */
+/* Stages have these numbers: p 0; a[0] 1, x[0][..] 2 and 3; a[1] 4, x[1][..] 5 and 6; z 7. Each takes 1 s on its own GPU. */
 static const char nested[] = "{\"operators\":[{\"name\":\"p\",\"work_s\":1},{\"name\":\"e\",\"inputs\":[\"p\"],\"explore\":2},{\"name\":"
 			     "\"a\",\"inputs\":[\"e\"],"
 			     "\"work_s\":1},{\"name\":\"f\",\"inputs\":[\"a\"],\"explore\":2},{\"name\":\"x\",\"inputs\":[\"f\"],\"work_"

@@ -10,7 +10,7 @@ enum { MOST = 12 };
 
 struct model {
 	uint32_t f1, f2, keep; /* f2 = 0: not nested */
-	int stop;              /* 0 never, 1 satisfied, 2 improving */
+	int stop;              /* rule for stopping: 0 never, 1 satisfied, 2 improving */
 	bool is_lower;
 	double pre[2], evaluate, b1[MOST], b2[MOST * MOST], score[MOST * MOST];
 };
@@ -82,13 +82,13 @@ static char *json_of(const struct model *m)
 	return text;
 }
 
-/* Returns how many of n branches run in order, and the best score among them. */
+/* Returns the number of branches, of n in order, that run; also the best score among them. */
 static uint32_t branches_run(const struct model *m, const double *score, uint32_t n, double *best)
 {
 	double sign = m->is_lower ? -1 : 1;
 	*best = sign * score[0];
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t better = 0; /* scores before i that are at least as good */
+		uint32_t better = 0; /* number of scores before i that are at least as good */
 		for (uint32_t k = 0; k < i; k++)
 			better += sign * score[k] >= sign * score[i];
 		*best = fmax(*best, sign * score[i]);
@@ -101,7 +101,8 @@ static uint32_t branches_run(const struct model *m, const double *score, uint32_
 	return n;
 }
 
-/* Returns pre + the sum over branches that run of b1 + the sum over inner branches that run of (b2 + E). */
+/* Returns the expected time: pre + the sum of b1 over the outer branches that run + the sum of (b2 + E) over the inner branches that
+ * run. */
 static double expected_time(const struct model *m)
 {
 	double best[MOST], sum[MOST], t = m->pre[0] + m->pre[1], unused;
@@ -169,7 +170,7 @@ static void identities(void)
 	ok(alone == never && never > 100, "jobs.unshared: the sequential baseline (%d of %d)", alone, never);
 }
 
-/* Exhaustive choose, ample memory: saving = 1 - (20 + 10) / (10 * 21). */
+/* Tests the exhaustive choose with ample memory: the saving is 1 - (20 + 10) / (10 * 21). */
 static void headline(void)
 {
 	struct run_result *r = NULL;
@@ -254,7 +255,8 @@ static void waits(void)
 					"\"inputs\":[\"a\",\"b\"],\"work_s\":1},"
 					"{\"name\":\"d\",\"inputs\":[\"a\"],\"work_s\":1}]}";
 	struct run_result *r = flow_run(json, "1x1", &orr_policy_fifo, DATASETS_NONE, false, "");
-	/* a 0-4, b 4-10 (waits 4), d ready at 4: 10-11 (waits 6), c ready at 10: 11-12 (waits 1). JCT from 0: 4, 10, 11, 12. */
+	/* Times in s: a runs 0-4; b runs 4-10 (waits 4); d, ready at 4, runs 10-11 (waits 6); c, ready at 10, runs 11-12 (waits 1).
+	 * The JCTs from 0 are 4, 10, 11 and 12. */
 	near_to(flow_metric(r, "wait_mean"), (0 + 4 + 6 + 1) / 4.0, 1e-12, "waits count from readiness");
 	near_to(flow_metric(r, "jct_mean"), (4 + 10 + 11 + 12) / 4.0, 1e-12, "JCT counts from the submission of the flow");
 	near_to(flow_metric(r, "flow_time_mean"), 12, 1e-12, "time of the flow");

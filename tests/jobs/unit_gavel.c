@@ -20,15 +20,15 @@ static void expect(
 	result_free(r);
 }
 
-/* Two jobs of two rounds on one GPU: each has half of the time, so they take turns. */
+/* Two jobs of two rounds each on one GPU have half of the time, so they take turns. */
 static void turns(const char *settings, const char *what)
 {
 	static const double start[] = { 0, 360 }, end[] = { 1080, 1440 };
 	expect("submit_s,duration_s,gpus\n0,720,1\n0,720,1\n", "1x1", settings, start, end, 2, what);
 }
 
-/* Each job has 2/3 of the time. Jobs with the fewest rounds are first, so a job runs in two of three rounds: 0 and 1 in the first, 2
- * and 0 in the second, 1 and 2 in the third. */
+/* Each job has 2/3 of the time. The job with the fewest rounds is first, so each job runs in two of three rounds: jobs 0 and 1, then
+ * 2 and 0, then 1 and 2. */
 static void two_thirds(void)
 {
 	static const double start[] = { 0, 0, 360 }, end[] = { 720, 1080, 1080 };
@@ -49,8 +49,8 @@ static void rounds(void)
 		"the allocation is not computed again before recompute is over");
 }
 
-/* Two nodes of two GPUs: 1 and 3 end at 100 and leave one free GPU on each node. The fifth job requests both GPUs of a node: the
- * other jobs move to one node at the next round. */
+/* Two nodes of two GPUs. Jobs 1 and 3 end at 100 s and leave one free GPU on each node. The fifth job requests both GPUs of a node,
+ * so the other jobs move to one node at the next round. */
 static void fragments(void)
 {
 	static const double start[] = { 0, 0, 0, 0, 360 }, end[] = { 1000, 100, 1000, 100, 460 };
@@ -66,16 +66,16 @@ static void cpus(void)
 		"a job that asks for no GPU starts when it fits");
 }
 
-/* The job needs 16 cores, which no node of the first type has, although its GPUs are free. The second job waits for the round after
- * the first job's end. */
+/* The job needs 16 cores. The first type has free GPUs, but no node with enough cores. The second job waits for the round after the
+ * end of the first job. */
 static void no_place(const char *settings)
 {
 	static const double start[] = { 0, 360 }, end[] = { 100, 460 };
 	expect("submit_s,duration_s,gpus,cpus\n0,100,1,16\n0,100,1,16\n", "1x4:a:cpus=4,1x1:b:cpus=16", settings, start, end, 2, settings);
 }
 
-/* Largest total throughput on one GPU: the first of two equal jobs has X = 1. It ends at 110, and X is computed again 1920 s after
- * the first time. The second job, whose X is 0 until then, runs in the next round. */
+/* The largest total throughput on one GPU gives the first of two equal jobs X = 1. It ends at 110 s. X is computed again 1920 s after
+ * the first computation. The second job has X = 0 until then and runs in the next round. */
 static void leftovers(void)
 {
 	static const double start[] = { 10, 110 }, end[] = { 110, 210 };

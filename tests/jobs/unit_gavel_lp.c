@@ -194,7 +194,7 @@ static double brute_finish_time(const struct gavel_problem *g, double *first)
 		else
 			low = rho;
 	}
-	*first = NAN; /* not compared, because the bisection leaves too little of the optimal face */
+	*first = NAN; /* NAN: the optimal face that bisection leaves is too small to compare */
 	return high;
 }
 
@@ -280,7 +280,7 @@ static void ties(void)
 	double x[6];
 	for (int j = 0; j < 3; j++)
 		job[j] = (struct gavel_job){ 1, 1, one, 0, 0, 100 };
-	/* Three equal jobs on two equal types: 2/3 each; the first job takes as much of the first type as it may. */
+	/* Three equal jobs on two equal types get 2/3 each. The first job takes as much of the first type as it may. */
 	static const double fair[] = { 2. / 3, 0, 1. / 3, 1. / 3, 0, 2. / 3 }, first[] = { 1, 0, 0, 1, 0, 0 };
 	double worst = gavel_lp_solve(GAVEL_MAX_MIN, &g, x, NULL, &err);
 	for (int i = 0; i < 6; i++)
@@ -299,8 +299,8 @@ static void ties(void)
 		"a job that asks for more GPUs than a type has gets none and blocks no other");
 }
 
-/* A degenerate program with rows and columns in several orders: small whole coefficients cause ties. Every column is a goal, in the
- * same order each time, so the solution is the same. */
+/* A degenerate program with its rows and columns in several orders. Small whole coefficients cause ties. All columns are goals, in
+ * the same order each time, so the solution must be the same. */
 enum { ROWS = 8, COLS = 10 };
 
 static void shuffle(struct rng *r, int *v, int n)
@@ -377,7 +377,7 @@ static void errors(void)
 	struct lexlp *p = lexlp_new();
 	lexlp_row(p, -INFINITY, 1);
 	lexlp_col(p, 0, INFINITY);
-	lexlp_set(p, 99, 0, 1); /* no such row: GLPK would abort() */
+	lexlp_set(p, 99, 0, 1); /* GLPK would call abort() for this row, which does not exist */
 	ok(lexlp_solve(p, x, &err) == ORR_EFAIL && strstr(err.text, "GLPK") && strstr(err.text, "row index"),
 		"a malformed program is an error with GLPK's words: %s", err.text);
 	lexlp_free(p);
@@ -395,7 +395,7 @@ static void errors(void)
 	lexlp_set(p, row, 0, NAN);
 	ok(lexlp_solve(p, x, &err) == ORR_EFAIL, "a coefficient that is not finite: %s", err.text);
 	lexlp_free(p);
-	ties(); /* solver still works after these errors */
+	ties(); /* the solver still works after these errors */
 }
 
 /* Policies run in parallel: GLPK's environment is per thread, or protected by a lock. */
@@ -418,8 +418,8 @@ static void threads(void)
 	ok(!failed, "sixteen solutions in four threads: the same bytes");
 }
 
-/* Max-min fairness is in units of each job's own speed: on one type with half as many GPUs as jobs, each job gets half
- * of the time, regardless of its speed. */
+/* Tests that max-min fairness is relative to each job's own speed: on one type with half as many GPUs as jobs, each job gets half of
+ * the time at any speed. */
 static void many_jobs(void)
 {
 	enum { JOBS = 200 };

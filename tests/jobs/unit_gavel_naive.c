@@ -21,7 +21,7 @@ static struct rng rng;
 struct work {
 	int gpus, iterations, step_s; /* seconds of an iteration */
 	double submit, start, end;
-	double left, share, owed, got; /* left: in iterations by the published rules, else in seconds */
+	double left, share, owed, got; /* left: remaining iterations by the published rules, else remaining seconds */
 	double finish;
 	bool is_admitted, is_allocated, is_chosen, has_ended;
 };
@@ -47,7 +47,7 @@ static int draw(struct work *job)
 	return n;
 }
 
-/* Sets the equal shares of n jobs: of each GPU's time, the part of one job, at most all of it. */
+/* Sets the equal shares of n jobs: each GPU's time divided among the jobs, at most 1 per job. */
 static void share_out(struct work *job, int n)
 {
 	int members = 0;
@@ -59,7 +59,7 @@ static void share_out(struct work *job, int n)
 		job[i].share = job[i].is_allocated ? fmin(1, GPUS / (double)members / job[i].gpus) : 0;
 }
 
-/* Chooses jobs by descending priority, then owed time, then (by_share) share, then number; each if it fits. */
+/* Chooses jobs that fit, by descending priority, then time owed, then (by_share) share, then number. */
 static void choose(struct work *job, int n, const double *priority, bool by_share)
 {
 	bool is_tried[MOST_JOBS] = { false };
@@ -138,7 +138,7 @@ static void own(struct work *job, int n)
 /* ---- the published rules ---- */
 
 struct clock {
-	double now, reset, given; /* reset: the last computation of shares; given: the time given out since then */
+	double now, reset, given; /* reset: time of the last computation of shares; given: time assigned since then */
 	bool is_changed;
 };
 
@@ -213,7 +213,7 @@ static void published(struct work *job, int n)
 			priority[i] = job[i].share > 0 ? job[i].share / (job[i].got / c.given) : 0;
 		choose(job, n, priority, true);
 		if (!run(job, n, &c) && !all_ended(job, n)) {
-			/* The policy asks for the time of the next computation, and 1,000 ns for the rounding. */
+			/* The policy requests the time of the next computation plus 1,000 ns for rounding. */
 			double due = (double)(llrint(c.reset * 1e9) + 1920000001000) / 1e9;
 			c.now = fmin(next_arrival(job, n), c.is_changed ? due : INFINITY);
 		}

@@ -24,7 +24,7 @@ static struct gittins_table table_of(const double *v, size_t n)
 
 /* ---- known indices ---- */
 
-/* All jobs need 100: at age a, the remaining service gives one completion for 100 - a. */
+/* Every job needs 100 s of service: at age a, the remaining 100 - a s give one completion. */
 static void deterministic(void)
 {
 	static const double v[] = { 100, 100, 100 };
@@ -36,8 +36,8 @@ static void deterministic(void)
 	gittins_free(&t);
 }
 
-/* Memoryless: (1 - e^-Du) / ((1 - e^-Du) / u) = u for every age and D. The mid-quantiles of
- * n samples approximate the distribution and determine the tolerance. */
+/* Exponential service is memoryless: the index is (1 - e^-Du) / ((1 - e^-Du) / u) = u for every age and quantum D. Mid-quantiles of n
+ * samples approximate the distribution; their error determines the tolerance. */
 static void exponential(void)
 {
 	enum { N = 20000, MEAN = 50 };
@@ -53,9 +53,9 @@ static void exponential(void)
 	gittins_free(&t);
 }
 
-/* Service is 1 or 10, with equal probability. At age 0, D = 1 completes the job with probability 1/2 at an expected
- * cost of 1, and D = 10 with probability 1 at a cost of 1/2 + 5. From age 1 on only long jobs are left. A quantum of at
- * least 2 has probability 1/2 and cost 1/2 + 1. */
+/* Service is 1 or 10, with equal probability. At age 0, a quantum D = 1 completes the job with probability 1/2 at an expected cost of
+ * 1. D = 10 completes it with probability 1 at a cost of 1/2 + 5. After age 1 only long jobs are left. A quantum of at least 2 has
+ * probability 1/2 and cost 1/2 + 1. */
 static void bimodal(void)
 {
 	static const double v[] = { 10, 1, 10, 1 };
@@ -68,8 +68,8 @@ static void bimodal(void)
 	gittins_free(&t);
 }
 
-/* Service is 2 with probability 1/10, else 3. At age 0, D = 2 completes the job with probability 1/10 at a cost of 2, and D = 3 with
- * probability 1 at an expected cost of 2/10 + 27/10. */
+/* Service is 2 with probability 1/10, else 3. At age 0, a quantum D = 2 completes the job with probability 1/10 at a cost of 2. D = 3
+ * completes it with probability 1 at an expected cost of 2/10 + 27/10. */
 static void later_corner(void)
 {
 	static const double v[] = { 2, 3, 3, 3, 3, 3, 3, 3, 3, 3 };
@@ -78,7 +78,7 @@ static void later_corner(void)
 	gittins_free(&t);
 }
 
-/* The definition: the maximum over all D that end at a value, and D = least. */
+/* Returns the index by its definition: the maximum over all D that end at a value, and D = least. */
 static double by_definition(const double *v, size_t n, double age, double least)
 {
 	double best = 0;
@@ -131,10 +131,11 @@ static void by_hand(
 	result_free(r);
 }
 
-/* One GPU; services 10 or 100, with equal probability; levels from 0, 10, 20, 40, 80. Index: level 0 (1/2)/10 = 1/20; then 1/90,
- * 1/80, 1/60, and 1/20 from age 80. A (100 s) starts at 0. B (10 s) arrives at 5 with the same index and waits; at 10 the index of A
- * falls: B 10-20. At 40 A has age 30: D arrives and goes first, 40-50. At 115 A has age 95 and the index of C, 1/20: A reached it at
- * 100, C at 115, so A ends at 120 and C runs 120-130. (Under least attained service C would start at once.) */
+/* One GPU; services of 10 or 100 s, with equal probability; levels from 0, 10, 20, 40 and 80 s. The index at level 0 is (1/2)/10 =
+ * 1/20, then 1/90, 1/80, 1/60, and 1/20 again from age 80. A (100 s) starts at 0. B (10 s) arrives at 5 with the same index and
+ * waits; at 10 the index of A falls, and B runs 10-20. At 40 A has age 30; D arrives and runs first, 40-50. At 115 A has age 95 and
+ * the index of C, 1/20. A reached this index at 100 and C at 115, so A ends at 120 and C runs 120-130. (Under least attained service
+ * C would start at once.) */
 static void falls_and_rises(void)
 {
 	static const double start[] = { 0, 10, 40, 120 }, end[] = { 120, 20, 50, 130 };
@@ -143,8 +144,8 @@ static void falls_and_rises(void)
 		start, end, 4);
 }
 
-/* The distribution is unknown until two jobs of 10 s have ended; until then, first come, first served. A (100 s) starts at 30; E
- * arrives at 35 with the same index. At 40 A has outlived all known jobs, so E runs 40-50. */
+/* The distribution is unknown until two jobs of 10 s have ended; until then, jobs run first come, first served. A (100 s) starts at
+ * 30. E arrives at 35 with the same index. At 40 A is older than all known services, so E runs 40-50. */
 static void learns(void)
 {
 	static const double start[] = { 0, 10, 30, 40 }, end[] = { 10, 20, 140, 50 };
@@ -152,7 +153,7 @@ static void learns(void)
 		"submit_s,duration_s,gpus\n0,10,1\n0,10,1\n30,100,1\n35,10,1\n", "1x1", "quantum=10s steps=1 interval=0", start, end, 4);
 }
 
-/* A on two GPUs has attained 10 GPU-s after 5 s, and 10 s of running time after 10 s. */
+/* Job A on two GPUs has attained 10 GPU-s after 5 s, and 10 s of running time after 10 s. */
 static void counts_gpu_time(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus\n0,100,2\n1,5,2\n";
@@ -187,7 +188,7 @@ static void *create_without_due(struct orr_jobs *w, const struct orr_args *args,
 	return p;
 }
 
-/* Random jobs in waves: there is room for all in some passes, and not in others. */
+/* Draws random jobs in waves: in some passes all jobs fit, in others some jobs wait. */
 static void waves(struct rng *r, char *csv, size_t size, int n)
 {
 	int at = snprintf(csv, size, "submit_s,duration_s,gpus\n");

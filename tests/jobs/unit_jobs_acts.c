@@ -10,10 +10,11 @@
 
 static void test_metrics(void)
 {
-	/* Jobs: 0 (2 GPUs, 0 to 20 s), 1 (4 GPUs, requested at 5 s, 20 to 30 s), 2 (2 GPUs, 10 to 110 s after job 1; greedily, at 10
-	 * s). */
+	/* Job 0 has 2 GPUs from 0 to 20 s. Job 1 requests 4 GPUs at 5 s and runs from 20 to 30 s. Job 2 (2 GPUs, arrives at 10 s)
+	 * runs after job 1 until 110 s, or greedily from 10 s on. */
 	struct run_result *r = go(start_all, "submit_s,duration_s,gpus\n0,20,2\n5,10,4\n10,20,2\n", "1x4:a", "", 0);
-	/* 0: 0-20, 2: 10-30, 1: 30-40. JCTs 20, 35, 20; waits 0, 25, 0; slowdowns 1, 3.5, 1. */
+	/* Times in s: job 0 runs 0-20, job 2 10-30, job 1 30-40. The JCTs are 20, 35 and 20; the waits 0, 25 and 0; the slowdowns 1,
+	 * 3.5 and 1. */
 	same_text(ends, "0:20 2:30 1:40 ", "jobs start as soon as they fit");
 	expect(r, "jct_mean", 75 / 3.);
 	expect(r, "jct_max", 35);
@@ -25,14 +26,14 @@ static void test_metrics(void)
 	expect(r, "utilisation", 120 / 160.);
 	expect(r, "queue_length_mean", 25 / 40.);
 	expect(r, "queue_length_max", 1);
-	/* Two GPUs are free while job 1 waits: from 5 to 10 s and from 20 to 30 s; two are free on a node in use also from 0 to 5 s. */
+	/* Two GPUs are free while job 1 waits: from 5 to 10 s and from 20 to 30 s. From 0 to 5 s, too, two GPUs are free on a node in
+	 * use. */
 	expect(r, "stranded_gpus", 2 * 15 / 40.);
 	expect(r, "fragmentation", 2 * 20 / 160.);
-	/* Speeds 1, 1/3.5 and 1. */
+	/* The speeds, 1 / slowdown, are 1, 1/3.5 and 1. */
 	expect(r, "jain_slowdown", (2 + 1 / 3.5) * (2 + 1 / 3.5) / (3 * (2 + 1 / 12.25)));
-	/* Present: 1 + 1 job for 15 + .. s. Job 0: (5 x 1 + 5 x 2 + 10 x 3) / 20 = 2.25, so 4 / 2.25 GPUs alone. Job 1: (5 x 2 + 10 x 3 +
-	 * 10 x 2
-	 * + 10 x 1) / 35 = 2. Job 2: (10 x 3 + 10 x 2) / 20 = 2.5. */
+	/* The fair share of a job is 4 GPUs divided by the mean number of jobs present. For job 0 this number is (5 x 1 + 5 x 2 + 10
+	 * x 3) / 20 = 2.25, for job 1 (5 x 2 + 10 x 3 + 10 x 2 + 10 x 1) / 35 = 2, for job 2 (10 x 3 + 10 x 2) / 20 = 2.5. */
 	double rho[3] = { 20 / (20 * 2 / (4 / 2.25)), 35 / (10 * 4 / (4 / 2.)), 20 / (20 * 2 / (4 / 2.5)) };
 	expect(r, "ftf_mean", (rho[0] + rho[1] + rho[2]) / 3);
 	expect(r, "ftf_max", 1.75);
@@ -54,7 +55,7 @@ static void test_metrics(void)
 			r->jobs[1].wait_ns == 20 * ORR_SECOND && r->jobs[2].run_ns == 15 * ORR_SECOND,
 		"rows of unfinished jobs");
 	result_free(r);
-	/* Shared GPUs: two jobs of 0.4 GPU share one. */
+	/* Shared GPUs: two jobs of 0.4 GPU each share one GPU. */
 	r = go(start_all, "submit_s,duration_s,gpus,gpu_milli\n0,10,1,400\n0,20,1,400\n0,10,1,400\n", "1x2:a", "", 0);
 	expect(r, "gpu_hours", 0.4 * 40 / 3600);
 	expect(r, "makespan", 20);
@@ -75,7 +76,7 @@ static void test_quantiles(void)
 	expect(r, "jct_max", 100);
 	expect(r, "wait_p50", 99 * 0.5);
 	expect(r, "wait_p99", 99 * 0.99);
-	/* JCT over the bound of 10 s, but at least 1. */
+	/* The bounded slowdown is the JCT over 10 s, but at least 1. */
 	expect(r, "slowdown_p99", (1 + 99 * 0.99) / 10);
 	result_free(r);
 }
@@ -206,7 +207,8 @@ static void kill_one(struct orr_jobs *w, double now)
 
 static void test_costs(void)
 {
-	/* 100 s of work: 5 s of start cost, 25 s done at 30 s; 75 + 4 + 3 + 6 s are left; 5 + 2 s of start and migration. */
+	/* The job has 100 s of work. After 5 s of start cost, 25 s are done at 30 s. Then 75 + 4 + 3 + 6 s are left, and start and
+	 * migration take 5 + 2 s. */
 	struct run_result *r = go(move, "submit_s,duration_s,gpus\n0,100,2\n", "2x2:a", "start_cost=5s preempt_cost=3s migrate_cost=2s", 0);
 	same_text(ends, "0:125 ", "a job that moves pays for the start, the stop, the policy's cost and the migration");
 	expect(r, "preemptions", 1);
@@ -215,7 +217,7 @@ static void test_costs(void)
 	expect(r, "jct_mean", 125);
 	expect(r, "wait_mean", 0);
 	result_free(r);
-	/* On the same node there is no migration: 5 + 25, then 5 + 75 + 3. */
+	/* On the same node there is no migration: the job takes 5 + 25 s, then 5 + 75 + 3 s. */
 	r = go(move_and_back, "submit_s,duration_s,gpus\n0,100,2\n", "2x2:a", "start_cost=5s preempt_cost=3s migrate_cost=2s", 0);
 	same_text(ends, "0:113 ", "a job that restarts in place pays for the start and the stop");
 	expect(r, "migrations", 0);
@@ -248,7 +250,7 @@ static void resize(struct orr_jobs *w, double now)
 
 static void test_elastic(void)
 {
-	/* 100 s of work at 2 GPUs: 20 s at rate 1/2, then 90 s of work at 3/2. */
+	/* 100 s of work at 2 GPUs: the first 20 s run at rate 1/2, the other 90 s of work at rate 3/2. */
 	struct run_result *r = go(resize, "submit_s,duration_s,gpus,speedup\n0,100,2,1:1;2:2;4:3;8:4\n", "1x4:a", "", 0);
 	if (!r)
 		printf("# %s\n", err.text);

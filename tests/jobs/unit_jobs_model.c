@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Compares policies with a naive implementation of their rules, on thousands of small random workloads: integer times, many
- * ties, jobs of zero length, jobs without GPUs. Start, end and number of preemptions of each job must be equal, to the
- * nanosecond.
+ * Compares policies with a naive implementation of their rules on thousands of small random workloads: integer times, many ties, jobs
+ * of zero length, jobs without GPUs. Start, end and number of preemptions of each job must be equal, to the nanosecond.
  *
- * The naive implementation keeps one list of unfinished jobs. At every event it sorts the list stably and reallocates all GPUs;
- * no step is incremental. The rules are those of Tiresias' simulator, as stated in its README in the oracles (fifo, fjf,
- * smallest-gpu = its sjf, srtf = shortest, srtf-gpu = shortest-gpu, las = dlas), and of HeliosArtifact for sjf.
+ * The naive implementation keeps one list of unfinished jobs. At every event it sorts the list stably and reallocates all GPUs. The
+ * rules are those of Tiresias' simulator, as stated in its README in the oracles (fifo, fjf, smallest-gpu = its sjf, srtf = shortest,
+ * srtf-gpu = shortest-gpu, las = dlas), and of HeliosArtifact for sjf.
  *
  * The last part checks that greedy policies are greedy under every placement: after a decision no waiting job fits.
  */
@@ -95,7 +94,7 @@ static long key(const struct naive *m, int j)
 	}
 }
 
-/* Bubble sort: stable. */
+/* Sorts stably (bubble sort). */
 static void sort(struct naive *m)
 {
 	for (int pass = 0; pass < m->n; pass++)
@@ -167,7 +166,7 @@ static void demote(struct naive *m)
 		}
 }
 
-/* In each queue, moves jobs that do not run behind the running ones. */
+/* Moves the waiting jobs of each queue behind its running jobs. */
 static void waiting_last(struct naive *m)
 {
 	int again[MAX_JOBS], n = 0;
@@ -257,7 +256,7 @@ static void restate(struct naive *m)
 			}
 		do
 			decide(m, now);
-		while (end_jobs(m, now)); /* jobs of zero length */
+		while (end_jobs(m, now)); /* ends jobs of zero length */
 	}
 }
 
@@ -307,7 +306,7 @@ static struct run_result *replay(
 
 static void write_workload(const struct workload *w)
 {
-	unlink(path); /* a new file: some file systems sync to disk when a file is truncated */
+	unlink(path); /* unlinks the file, because some file systems sync to disk when a file is truncated */
 	FILE *f = fopen(path, "w");
 	fputs("submit_s,duration_s,gpus\n", f);
 	for (int i = 0; i < w->n; i++)
@@ -391,7 +390,7 @@ static void watched_schedule(void *self, struct orr_jobs *w)
 static void write_demanding(void)
 {
 	static const char *const types[] = { "", "a", "b", "a|b", "b|c" };
-	unlink(path); /* a new file: some file systems sync to disk when a file is truncated */
+	unlink(path); /* unlinks the file, because some file systems sync to disk when a file is truncated */
 	FILE *f = fopen(path, "w");
 	int t = 0;
 	fputs("submit_s,duration_s,gpus,gpu_milli,cpus,mem_mib,gpu_types\n", f);

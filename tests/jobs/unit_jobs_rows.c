@@ -12,7 +12,7 @@ static bool completed_only;
 static const struct capacity_config *capacity; /* lent nodes; NULL: none */
 static const char *placement;
 static atomic_uint used;
-static uint32_t acts; /* number of actions that a test does once */
+static uint32_t acts; /* number of actions that a test has done; limits them to one */
 
 static void change(struct jobs_config *c)
 {
@@ -28,7 +28,7 @@ static void change(struct jobs_config *c)
 
 /* ---- rows ---- */
 
-/* Job i of n runs from i to i + 1 s. Writes the numbers of the rows that are kept. */
+/* Runs n jobs; job i runs from i to i + 1 s. Writes the numbers of the stored rows. */
 static void kept_rows(int n, uint64_t most, char *out, size_t size)
 {
 	char csv[1000] = "submit_s,duration_s,gpus\n";
@@ -44,7 +44,7 @@ static void kept_rows(int n, uint64_t most, char *out, size_t size)
 	result_free(r);
 }
 
-/* With room for ten rows, all are kept up to the tenth; then every second, and from the twentieth every fourth. */
+/* With room for ten rows, nine jobs keep all rows. From the tenth row on every second row is kept, from the twentieth on every fourth. */
 static void test_rows(void)
 {
 	char got[200];
@@ -109,7 +109,7 @@ static void node_rows(uint64_t most, const char *want, const char *what)
 		snprintf(got + strlen(got), sizeof got - strlen(got), "%g:%u/%u/%u ", (double)r->nodes[i].time_ns / 1e9, r->nodes[i].live,
 			r->nodes[i].ready, r->nodes[i].in_use);
 	same_text(got, want, what);
-	/* 1 USD a second and node: 12.5 + 11.5 + .. + 1.5 s. */
+	/* Nodes cost 1 USD/s; the nodes are present for 12.5 + 11.5 + .. + 1.5 s. */
 	expect(r, "usd", 84);
 	expect(r, "usd_per_job", 84);
 	expect(r, "job_usd_mean", 12.5);
@@ -126,7 +126,8 @@ static void test_node_rows(void)
 		"0:1/1/0 0:1/1/1 1:2/2/1 2:3/3/1 3:4/4/1 4:5/5/1 5:6/6/1 6:7/7/1 7:8/8/1 8:9/9/1 9:10/10/1 10:11/11/1 11:12/12/1 "
 		"12.5:12/12/0 ",
 		"all rows of nodes are kept");
-	/* Row k of 14 has number k: with room for six, every second row, and from the twelfth every fourth. The last row is at the end. */
+	/* Row k of 14 has number k. With room for six rows, every second row is kept, and from the twelfth on every fourth. The last
+	 * row is at the end of the run. */
 	node_rows(6, "0:1/1/0 3:4/4/1 7:8/8/1 11:12/12/1 ", "of many rows of nodes, every fourth is kept");
 }
 
@@ -191,7 +192,7 @@ static void test_events(void)
 		"starts with their nodes, stops and ends of the first two jobs");
 	same_text(ends, "2:2 1!4 0:10 ", "a stop without cost loses no work");
 	expect(r, "jobs_killed", 1);
-	/* GPUs: 3 x 10 + 1 x 4 + 2 x 2. */
+	/* The jobs use 3 x 10 + 1 x 4 + 2 x 2 GPU-seconds. */
 	expect(r, "gpu_hours", 38 / 3600.);
 	expect(r, "utilisation", 38 / 60.);
 	expect(r, "events", 6); /* three arrivals, the timer, two ends */
@@ -200,7 +201,8 @@ static void test_events(void)
 
 /* ---- means ---- */
 
-/* Recorded statuses: completed, failed, killed, unknown to the trace, none. Durations 1, 2, 4, 8, 16 s, each on its own GPU. */
+/* Jobs are recorded as completed, failed, killed, with an unknown status, and without a status. They run for 1, 2, 4, 8 and 16 s,
+ * each on its own GPU. */
 static void test_completed_only(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,status\n0,1,1,completed\n0,2,1,failed\n0,4,1,killed\n0,8,1,running\n0,16,1,\n";
@@ -221,7 +223,7 @@ static void test_completed_only(void)
 	result_free(r);
 }
 
-/* Job i of 100 waits i s and runs for 1 s. The warm-up excludes the first jobs by number. */
+/* Job i of 100 waits i s and runs for 1 s. The warm-up excludes the jobs with the lowest numbers. */
 static void test_warmup(void)
 {
 	char csv[1000] = "submit_s,duration_s,gpus\n", set[40];
@@ -262,7 +264,8 @@ static void grow(struct orr_jobs *w, double now)
 		orr_timer(w, ORR_NEVER);
 }
 
-/* 1 s of start cost, 19 s at rate 1/2; then 2 s more work, 1 s of start cost and 92.5 s at rate 3/2. */
+/* The job has 1 s of start cost and 19 s at rate 1/2. The resize adds 2 s of work; then follow 1 s of start cost and 92.5 s at rate
+ * 3/2. */
 static void test_grow(void)
 {
 	flags = ORR_NEEDS_ORACLE;
@@ -387,7 +390,7 @@ static void reclaim(struct orr_jobs *w, double now)
 	bitset_free(&but);
 }
 
-/* Runs jobs on a cluster; at 5 s GPUs of `types` are requested. Writes which jobs are evicted. */
+/* Runs jobs on a cluster. At 5 s another world requests GPUs of `types`. Writes which jobs are evicted. */
 static void reclaims(const char *csv, const char *cluster, uint32_t gpus, uint64_t types, const uint32_t *nodes, size_t n, const char *want,
 	uint32_t count, const char *what)
 {
@@ -415,7 +418,7 @@ static void test_reclaim(void)
 	reclaims(full, "2x2:a,2x2:b", 2, 1, NULL, 0, "1 ", 1, "the first type: of the last job on it");
 	reclaims(full, "2x2:a,2x2:b", 2, 2, NULL, 0, "3 ", 1, "the second type");
 	reclaims(full, "4x2:a", 2, 2, NULL, 0, "", 0, "a type that no job uses");
-	/* The last job holds one GPU of n1. Taking it alone does not suffice for two GPUs on n0; taking job 0 does, so job 1 is spared. */
+	/* The last job holds one GPU of n1. Its eviction alone does not free two GPUs on n0; that of job 0 does, so job 1 continues. */
 	reclaims("submit_s,duration_s,gpus\n0,20,4\n3,20,1\n5,1,0\n", "1x4:a,1x1:a", 4, 1, NULL, 0, "0 ", 1,
 		"a job whose GPUs do not help is spared");
 	reclaims("submit_s,duration_s,gpus\n0,20,2\n0,20,2\n0,20,2\n5,1,0\n", "3x2:a", 2, 1, NULL, 0, "2 ", 1,
@@ -475,7 +478,7 @@ static void test_shared(void)
 	ok(gave == 4 && was_due, "each of the four jobs has released its GPUs once (%u)", (unsigned)gave);
 	near_to(part_done, 0, 0, "no job has ended at 10 s, because of the start cost");
 	result_free(r);
-	/* 1 GPU of four is used by another world: the utilisation counts the jobs only. */
+	/* Another world uses 1 of four GPUs. The utilisation counts only the GPUs of jobs. */
 	others = 0;
 	r = go(start_all, "submit_s,duration_s,gpus\n0,10,2\n5,10,1\n10,5,1\n", "1x4:a", "", 0);
 	near_to(part_done, 1 / 3., 1e-12, "one of three jobs has ended at 10 s");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_jobs_scenario.c - queries and actions of a policy in scenarios with rate tables, jobs that train, and many shapes;
- * messages of inputs that no run can serve, computed by hand. The policy is a function of the test, put in place of the
- * scenario's.
+ * unit_jobs_scenario.c - queries and actions of a policy in scenarios with rate tables, jobs that train, and many shapes; messages for
+ * inputs that no run can serve. Expected values are computed by hand. The scenario's policy is replaced by a function of the test.
  */
 #include "base/mem.h"
 #include "base/sbuf.h"
@@ -76,7 +75,8 @@ static void on_progress(void *ctx, double done_part)
 	progress[n_progress++ % 8] = done_part;
 }
 
-/* Runs the scenario with the trace t.csv; keys: further members of the scenario, as JSON. NULL: refused or failed (err). */
+/* Runs the scenario with the trace t.csv. keys: further members of the scenario, as JSON. Returns NULL, with err filled in, if the
+ * scenario is refused or fails. */
 static struct run_result *go(void (*what)(struct orr_jobs *, double), const char *csv, const char *cluster, const char *keys)
 {
 	static const struct world_output output = { .quiet = true, .threads = 1, .db = "unused", .check = true };
@@ -187,7 +187,8 @@ static void test_table(void)
 {
 	static const char keys[] = "\"throughputs\": \"rates.json\", \"jobs\": {\"reference_type\": \"fast\", \"type_order\": \"fastest\"}";
 	write_file("rates.json", table);
-	/* The fast GPU takes job 0, the slow one job 1: 500 iterations at 5 a second. Job 2 has no model: speed 1 on bare. */
+	/* The fast GPU takes job 0. The slow GPU takes job 1: 500 iterations at 5 per second. Job 2 has no model, so its speed on
+	 * bare is 1. */
 	struct run_result *r = go(ask_rates, of_table, "1x1:slow,1x1:bare,1x1:fast", keys);
 	worked(r, "a table of rates");
 	ok(ends(r, 0) == 100 && ends(r, 1) == 100 && ends(r, 2) == 50, "ends: 100, 500 / 5 and 50 s (%g %g %g)", ends(r, 0), ends(r, 1),
@@ -195,7 +196,7 @@ static void test_table(void)
 	ok(has_note(r, "assumption", "rates of 2 jobs: the throughput table, relative to fast; other jobs: "),
 		"the source of the rates is said");
 	result_free(r);
-	/* Seven iterations at 3/s and 0.7/s take no whole number of nanoseconds: the values of the table are kept. */
+	/* Seven iterations at 3/s and at 0.7/s take fractions of a nanosecond; the policy must see the exact values of the table. */
 	write_file("rates.json", "{\"fast\": {\"('M', 1)\": {\"null\": 3.0}}, \"slow\": {\"('M', 1)\": {\"null\": 0.7}}}");
 	r = go(ask_thirds, "submit_s,duration_s,gpus,model,iterations\n0,,1,M,7\n", "1x1:fast,1x1:slow", "\"throughputs\": \"rates.json\"");
 	worked(r, "a rate of a third");
@@ -234,7 +235,7 @@ static void ask_training(struct orr_jobs *w, double now)
 	near_to(orr_job_iterations(w, job[0]), 1000, 0, "its iterations");
 	iteration_s = 1 / orr_job_throughput(w, job[0], 0);
 	near_to(orr_job_throughput(w, job[0], 1), p100 / iteration_s, 1e-9, "iterations a second on the slower type");
-	/* A job that starts, stops and starts again at one instant has one place and one rate. */
+	/* Tests that a job that starts, stops and starts again at one instant has one place and one rate. */
 	static const uint32_t first[] = { 0 }, second[] = { 1 }, two[] = { 2 }, one[] = { 1 };
 	orr_start_at(w, job[0], first, two, 1);
 	orr_stop(w, job[0]);
@@ -366,7 +367,7 @@ static void test_handles(void)
 	struct run_result *r = go(use_queue, "submit_s,duration_s,gpus\n0,10,1\n0,30,1\n20,5,1\n", "1x2:v100", "");
 	worked(r, "queues");
 	result_free(r);
-	/* 300 jobs with 150 requests that differ only in memory. */
+	/* Starts 300 jobs with 150 different requests, which differ only in memory. */
 	char *csv = mem_alloc(20000);
 	strcpy(csv, "submit_s,duration_s,gpus,mem_mib\n");
 	for (int i = 0; i < 300; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_jobs_speeds.c - speeds by GPU type: identities of the class mean and of draws, stated speeds, what is said, and refusals */
+/* unit_jobs_speeds.c - speeds by GPU type: identities of the class mean and of draws, stated speeds, notes, and refusals */
 #include "base/mem.h"
 #include "cluster/cluster.h"
 #include "jobs/type_speed.h"

@@ -14,17 +14,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Two nodes of 4 GPUs, of instances a and b; a costs 2 USD an hour, b 3 until 60 s and 5 from then on. b leaves at 100 s and is
- * given notice 30 s in advance. */
+/* Two nodes of 4 GPUs, of instances a and b. a costs 2 USD/h; b costs 3 USD/h until 60 s, then 5. b is removed at 100 s, with 30 s of
+ * notice. */
 static const char rows[] = "time_s,event,node,zone,price\n0,price,,,3\n0,add,a,,2\n0,add,b,,\n60,price,,,5\n100,remove,b,,\n";
 static const char jobs_text[] = "submit_s,duration_s,gpus\n0,200,2\n0,40,4\n";
 
 static struct orr_error err;
 
-/* Log with an entry per schedule() call: time; number of GPUs: total, free, given notice, given notice of the first job; USD per GPU
- * and hour; state of n1. */
+/* Log with an entry per schedule() call: time; numbers of GPUs in total, free, given notice, and given notice of the first job; USD
+ * per GPU-hour; state of n1. */
 static char seen[2048];
-static bool is_bold; /* tries to start a job on the node given notice */
+static bool is_bold; /* whether the policy tries to start a job on the node given notice */
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *e)
 {
@@ -120,9 +120,9 @@ static int run(bool is_lent)
 
 int main(void)
 {
-	/* The first job is on n1, the other on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice: its 2
-	 * free GPUs no longer count as free. At 100 s n1 is removed; the job loses its work and runs on n0 until 300 s. The mean
-	 * price per GPU is (2 + 3) / 8 USD/h, then (2 + 5) / 8, then 2 / 4. */
+	/* The first job is on n1, the other one on all of n0 until 40 s. At 60 s the price changes. At 70 s n1 is given notice, and
+	 * its 2 free GPUs no longer count as free. At 100 s n1 is removed: the first job loses its work and runs on n0 until 300 s.
+	 * The mean price per GPU-hour is (2 + 3) / 8 USD, then (2 + 5) / 8, then 2 / 4. */
 	is_bold = false;
 	ok(!run(true), "a policy runs on lent nodes");
 	same_text(seen,

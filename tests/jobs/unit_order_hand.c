@@ -33,16 +33,17 @@ static void by_hand(const char *what, const struct orr_policy *policy, const cha
 static void test_qssf(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,limit_s\n0,10,2,5\n0,15,1,100\n0,30,1,1\n";
-	/* 20, 15 and 30 GPU-s: B, then A, which does not fit and blocks C. */
+	/* The jobs have 20, 15 and 30 GPU-s: B is first. A is next, does not fit, and blocks C. */
 	by_hand("least GPU time first", &orr_policy_qssf, csv, "1x2", "", TIMES(15, 0, 25), TIMES(25, 15, 55), 3);
 	by_hand("a factor on all durations changes nothing", &orr_policy_qssf, csv, "1x2", "factor=7", TIMES(15, 0, 25), TIMES(25, 15, 55),
 		3);
-	/* 10, 100 and 1 GPU-s by the limits: C, A, B. */
+	/* By their limits the jobs have 10, 100 and 1 GPU-s: the order is C, A, B. */
 	by_hand("by limits", &orr_policy_qssf, csv, "1x2", "estimate=limit", TIMES(30, 40, 0), TIMES(40, 55, 30), 3);
-	/* Jobs that arrive together start by GPUs only: B and C. D (1 GPU-s) arrives at 10 while A waits: by GPU time, at 15. */
+	/* Jobs that arrive together are ordered by GPUs only: B and C start. D (1 GPU-s) arrives at 10 while A waits; ordered by GPU
+	 * time, D starts at 15. */
 	by_hand("Helios' order", &orr_policy_qssf, "submit_s,duration_s,gpus\n0,10,2\n0,15,1\n0,30,1\n10,1,1\n", "1x2", "rules=helios",
 		TIMES(30, 0, 0, 15), TIMES(40, 15, 30, 16), 4);
-	/* At 20 all waiting jobs arrive together: the narrow one of 50 s before the wide one of 1 s. */
+	/* At 20 s all waiting jobs have arrived together: the job of 50 s on one GPU is ahead of the wider job of 1 s. */
 	by_hand("Helios' order of jobs that arrive together", &orr_policy_qssf, "submit_s,duration_s,gpus\n0,10,2\n20,1,2\n20,50,1\n",
 		"1x2", "rules=helios", TIMES(0, 70, 20), TIMES(10, 71, 70), 3);
 	by_hand("and without these rules", &orr_policy_qssf, "submit_s,duration_s,gpus\n0,10,2\n20,1,2\n20,50,1\n", "1x2", "",
@@ -53,10 +54,10 @@ static void test_qssf(void)
 
 static void test_las(void)
 {
-	/* A reaches the limit at 10 and waits for B (8 s). C arrives at 20, runs to its limit at 30, and goes behind A. */
+	/* Times in s. A reaches the limit at 10 and waits for B (8 s). C arrives at 20, runs until its limit at 30, and goes behind A. */
 	by_hand("queues by attained time", &orr_policy_las, "submit_s,duration_s,gpus\n0,30,1\n5,8,1\n20,15,1\n", "1x1", "limits=10s",
 		TIMES(0, 10, 20), TIMES(48, 18, 53), 3);
-	/* A waits 10 s at 20, when B ends: with promote=8s it is ahead of D, which arrives at 25. */
+	/* At 20 s, when B ends, A has waited for 10 s. With promote=8s it is ahead of D, which arrives at 25 s. */
 	static const char csv[] = "submit_s,duration_s,gpus\n0,30,1\n5,10,1\n12,10,1\n25,10,1\n";
 	by_hand("without promotion", &orr_policy_las, csv, "1x1", "limits=10s", TIMES(0, 10, 20, 30), TIMES(60, 20, 30, 40), 4);
 	by_hand("promotion after 8 s of wait", &orr_policy_las, csv, "1x1", "limits=10s promote=8s", TIMES(0, 10, 20, 50),
@@ -65,11 +66,11 @@ static void test_las(void)
 		4);
 	by_hand("no promotion before 10.5 s", &orr_policy_las, csv, "1x1", "limits=10s promote=10500ms", TIMES(0, 10, 20, 30),
 		TIMES(60, 20, 30, 40), 4);
-	/* A on two of four GPUs reaches 10 GPU-s at 5 s; B on four, from 5 s on, at 7.5 s, and waits for A. */
+	/* A on two of four GPUs reaches 10 GPU-s at 5 s. B runs on all four from 5 s on, reaches them at 7.5 s, and waits for A. */
 	static const char wide[] = "submit_s,duration_s,gpus\n0,30,2\n3,10,4\n";
 	by_hand("GPU time", &orr_policy_las_gpu, wide, "1x4", "limits=10s", TIMES(0, 5), TIMES(32.5, 40), 2);
-	/* The simulator of Tiresias looks at A at 3 + floor((10 - 3) / 2) = 6, and at B at 6 + floor(10 / 4) = 8 and 8 + floor(8 / 4) = 10.
-	 */
+	/* The simulator of Tiresias checks A at 3 + floor((10 - 3) / 2) = 6 s, and B at 6 + floor(10 / 4) = 8 and 8 + floor(8 / 4) =
+	 * 10 s. */
 	by_hand("Tiresias' rules", &orr_policy_las_gpu, wide, "1x4", "limits=10s rules=tiresias", TIMES(0, 6), TIMES(34, 40), 2);
 	static const char *const bad[] = { "limits=5s,3s", "limits=5s,5s", "limits=0s",
 		"limits=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17" };
@@ -85,7 +86,7 @@ static void test_las(void)
 		"limits=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", TIMES(0), TIMES(30), 1);
 }
 
-/* Every job takes 1 s more. B (3 s) stops A at 2 s, when 9 of 11 s are left; the stop adds 7, 30 or 60 s of work. */
+/* Every job takes 1 s longer. B (3 s) preempts A at 2 s, when A has 9 of 11 s left. The preemption adds 7, 30 or 60 s of work. */
 static void test_helios(void)
 {
 	static const uint32_t gpus[] = { 1, 2, 8, 9, 16 };
@@ -104,32 +105,34 @@ static void test_helios(void)
 
 static void test_elastic(void)
 {
-	/* Three GPUs. A (1 GPU) gains 1 and 0.5; B (2 GPUs) has rates 0.625 and 1, so it gains 0.625 and 0.375 in speed, twice that in
-	 * work. */
+	/* Three GPUs. A (1 GPU) gains 1 by its first GPU and 0.5 by its second. B (2 GPUs) has rates 0.625 and 1, so it gains 0.625
+	 * and 0.375 in speed, and twice as much in work. */
 	static const char csv[] = "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:1.5\n0,100,2,1:1;2:1.6\n";
 	by_hand("gain=work: the third GPU to B", &orr_policy_spot_market, csv, "1x3", "", TIMES(0, 0), TIMES(100, 100), 2);
 	by_hand("gain=speed: the third GPU to A; B may not grow before 10 min", &orr_policy_spot_market, csv, "1x3", "gain=speed",
 		TIMES(0, 0), TIMES(100 / 1.5, 160), 2);
-	/* At 66.7 s B has done 41.67 s of work. */
+	/* At 66.7 s, B has done 41.67 s of its work. */
 	by_hand("interval=0: B grows when A ends", &orr_policy_spot_market, csv, "1x3", "gain=speed interval=0", TIMES(0, 0),
 		TIMES(100 / 1.5, 125), 2);
 	by_hand("interval=80s: B grows 80 s after its start", &orr_policy_spot_market, csv, "1x3", "gain=speed interval=80s", TIMES(0, 0),
 		TIMES(100 / 1.5, 130), 2);
-	/* B arrives at 10 with the same gain for its first GPU as A has for its second: keep decides which of the two gets it. */
+	/* B arrives at 10 s. Its first GPU gains as much as the second GPU of A; `keep` decides which job gets it. */
 	static const char late[] = "submit_s,duration_s,gpus,speedup\n0,100,1,1:1;2:2\n10,100,1,1:1.0;2:1.9\n";
 	by_hand("ties and keep: A keeps both GPUs", &orr_policy_spot_market, late, "1x2", "keep=0.1", TIMES(0, 50),
 		TIMES(50, 50 + 100 / 1.9), 2);
-	/* One GPU is left: by the limits A has more work, by the true durations B. */
+	/* One GPU is left. A has more work by the limits, B by the true durations. */
 	static const char pair[] = "submit_s,duration_s,gpus,speedup,limit_s\n0,10,1,1:1;2:1.5,1000\n0,1000,1,1:1;2:1.5,10\n";
 	by_hand("by limits", &orr_policy_optimus, pair, "1x3", "gain=time estimate=limit interval=1h", TIMES(0, 0), TIMES(10 / 1.5, 1000),
 		2);
 	by_hand("by true durations", &orr_policy_optimus, pair, "1x3", "gain=time estimate=exact interval=1h", TIMES(0, 0),
 		TIMES(10, 1000 / 1.5), 2);
-	/* A does 190 of 200 s on two GPUs until 100. The factor 0.9 predicts 180 s, so nothing is left to gain, and B gets two GPUs. */
+	/* Until 100 s, A does 190 of 200 s of work on two GPUs. The factor 0.9 predicts 180 s, so A has nothing left to gain, and B
+	 * gets two GPUs. */
 	static const char three[] = "submit_s,duration_s,gpus,speedup\n0,200,1,1:1;2:1.9\n100,90,1,1:1;2:1.9\n";
 	by_hand("work done so far counts", &orr_policy_optimus, three, "1x3", "gain=time estimate=exact factor=0.9 interval=100s",
 		TIMES(0, 100), TIMES(110, 100 + 90 / 1.9), 2);
-	/* With the factor 1.1, 30 s are left for A; 99 s for B gain more. With 3, 410 s are left for A, more than the 270 s of B. */
+	/* With the factor 1.1, A has 30 s left, and the 99 s of B gain more. With the factor 3, A has 410 s left, which gain more
+	 * than the 270 s of B. */
 	by_hand("the estimate of the rest", &orr_policy_optimus, three, "1x3", "gain=time estimate=exact factor=1.1 interval=100s",
 		TIMES(0, 100), TIMES(110, 100 + 90 / 1.9), 2);
 	by_hand("a large estimate of the rest", &orr_policy_optimus, three, "1x3", "gain=time estimate=exact factor=3 interval=100s",
@@ -157,7 +160,7 @@ static const char *fan(int f)
 	return json;
 }
 
-/* p takes 2 s on four GPUs. f branches of 4 s have 4 / f GPUs each, rounded down, at least one. */
+/* Stage p takes 2 s on four GPUs. Each of f branches of 4 s has 4 / f GPUs, rounded down, at least one. */
 static void test_branches(void)
 {
 	static const struct {
@@ -173,7 +176,7 @@ static void test_branches(void)
 	}
 }
 
-/* p leaves 10 bytes on n0, q 100 on n1; r reads both and takes one GPU. */
+/* p leaves 10 bytes on n0 and q leaves 100 bytes on n1. r reads both and takes one GPU. */
 static void test_locality(void)
 {
 	static const char json[] =
@@ -193,7 +196,7 @@ static void test_locality(void)
 	}
 }
 
-/* The hash of SplitMix64 (Steele, Lea, Flood 2014) of the seed and the stage's number gives the order. */
+/* Hashes the seed and the stage's number with SplitMix64 (Steele, Lea, Flood 2014). The hashes give the order of stages. */
 static uint64_t splitmix(uint64_t seed, uint64_t number)
 {
 	uint64_t z = seed;
@@ -215,7 +218,7 @@ static void test_random(void)
 		flow_records = false;
 		bool good = r && r->n_jobs == 7;
 		for (size_t i = 1; good && i < 7; i++) {
-			double before = 0; /* branches whose hash is lower */
+			double before = 0; /* number of branches with lower hashes */
 			for (size_t k = 1; k < 7; k++)
 				before += splitmix(seed, r->jobs[k].number) < splitmix(seed, r->jobs[i].number);
 			good = (double)r->jobs[i].start_ns / 1e9 == 8 + 4 * before;
@@ -225,7 +228,7 @@ static void test_random(void)
 	}
 }
 
-/* Three rungs of 1, 2 and 4 s. After a rung the best 1/eta continue, rounded up. */
+/* Three rungs of 1, 2 and 4 s per stage. After a rung, the best 1/eta of the branches continue, rounded up. */
 static void test_halving(void)
 {
 	static const char json[] =
@@ -237,16 +240,16 @@ static void test_halving(void)
 		const char *cluster, *options, *choose;
 		double time, kept, killed;
 	} cases[] = {
-		/* Branches 1, 5, 3 and 7; then 3 and 5. */
+		/* Branches 1, 5, 3 and 7 reach the second rung; 3 and 5 reach the third. */
 		{ "1x1", "", "", 8 + 4 * 2 + 2 * 4, 6, 6 },
-		{ "1x2", "", "", 12, 6, 6 },                        /* each stage on both GPUs */
-		{ "1x2", "policy:workers=2", "", 12, 6, 6 },        /* two stages at a time, on one GPU each */
-		{ "1x4", "policy:workers=4", "", 2 + 2 + 4, 6, 6 }, /* four at a time; the last two leave two GPUs idle */
-		/* Branches 1, 5 and 3; then 3. */
+		{ "1x2", "", "", 12, 6, 6 },                        /* each stage runs on both GPUs */
+		{ "1x2", "policy:workers=2", "", 12, 6, 6 },        /* two stages run at a time, on one GPU each */
+		{ "1x4", "policy:workers=4", "", 2 + 2 + 4, 6, 6 }, /* four stages run at a time; the last two leave two GPUs idle */
+		/* Branches 1, 5 and 3 reach the second rung; 3 reaches the third. */
 		{ "1x1", "policy:eta=3", "", 8 + 3 * 2 + 4, 4, 7 },
-		/* Branches 1 and 5; then 5. */
+		/* Branches 1 and 5 reach the second rung; 5 reaches the third. */
 		{ "1x1", "policy:eta=4", "", 8 + 2 * 2 + 4, 6, 7 },
-		/* Lower is better: branches 2, 4, 0 and 6; then 2 and 4. */
+		/* Lower scores are better: branches 2, 4, 0 and 6 reach the second rung; 2 and 4 reach the third. */
 		{ "1x1", "", ",\"better\":\"lower\"", 24, 3, 6 },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -268,7 +271,8 @@ static void test_halving(void)
 enum { MOST_JOBS = 24, USERS = 4, CPUS = 16, MEMORY = 16, GPUS = 8 };
 
 struct load {
-	int n, submit[MOST_JOBS], duration[MOST_JOBS], user[MOST_JOBS], need[MOST_JOBS][3]; /* GPUs, CPUs, GiB; user 0: a user of its own */
+	int n, submit[MOST_JOBS], duration[MOST_JOBS], user[MOST_JOBS],
+		need[MOST_JOBS][3]; /* need: GPUs, CPUs, GiB; user 0: each such job is a separate user */
 };
 
 static struct rng rng;
@@ -387,8 +391,8 @@ static void test_drf(bool skips)
 	ok(good == 200, "drf agrees with its naive implementation on 200 workloads%s (%d)", skips ? ", when_full=skip" : "", good);
 }
 
-/* A hundred users with two jobs each, on ten GPUs. Between waves no job runs, so all shares are 0 and the lowest numbers go first: the
- * first jobs of users 0 to 9, their second jobs, those of users 10 to 19, .. */
+/* A hundred users with two jobs each share ten GPUs. Between waves no job runs, so all shares are 0 and users are taken by number:
+ * the first jobs of users 0 to 9, their second jobs, the first jobs of users 10 to 19, and so on. */
 static void test_many_users(void)
 {
 	char csv[8000] = "submit_s,duration_s,gpus,user\n";
@@ -403,8 +407,8 @@ static void test_many_users(void)
 
 /* ---- gavel by the published simulator's rules ---- */
 
-/* Two jobs of 1,000 iterations, one a second, in rounds of 100 s: each has half of the GPU and runs in every second round, because a round
- * lowers its priority. After each round but its last a job is stopped. */
+/* Two jobs of 1,000 iterations of 1 s run in rounds of 100 s. Each has half of the GPU and runs in every second round, because a
+ * round lowers its priority. A job is preempted after each of its rounds except the last. */
 static void test_gavel(void)
 {
 	static const char csv[] = "submit_s,duration_s,gpus,iterations\n0,1000,1,1000\n0,1000,1,1000\n";
@@ -412,10 +416,11 @@ static void test_gavel(void)
 	ok(replay_matches(r, TIMES(0, 100), TIMES(1900, 2000), 2) && r->jobs[0].preemptions == 9 && r->jobs[1].preemptions == 9,
 		"gavel: two jobs take turns, with a stop after each round");
 	result_free(r);
-	/* A round has whole iterations: 33 of 3 s, 99 s. The first job ends in its second round; the other has the rest for itself. */
+	/* A round has whole iterations: 33 of 3 s, 99 s. The first job ends in its second round; the other job has the GPU for its
+	 * remaining iterations. */
 	by_hand("a round has whole iterations", &orr_policy_gavel, "submit_s,duration_s,gpus,iterations\n0,150,1,50\n0,300,1,100\n", "1x1",
 		"rules=gavel round=100s", TIMES(0, 99), TIMES(99 + 99 + 51, 99 + 99 + 51 + 201), 2);
-	/* An iteration of 250 s is longer than a round: at least one runs. */
+	/* An iteration of 250 s is longer than a round; a round has at least one iteration. */
 	by_hand("a round has at least one iteration", &orr_policy_gavel, "submit_s,duration_s,gpus,iterations\n0,500,1,2\n0,250,1,1\n",
 		"1x1", "rules=gavel round=100s", TIMES(0, 250), TIMES(750, 500), 2);
 }

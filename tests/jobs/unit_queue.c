@@ -85,7 +85,7 @@ static void change(void)
 	size_t i = find(e.job);
 	expect(orr_queue_has(game.queue, e.job) == (i < game.n), "has");
 	if (below(2)) {
-		/* few keys, so that many are equal; sometimes the ends of the range */
+		/* Few keys are drawn, so that many are equal; some are at the ends of the range. */
 		e.key = below(20) ? below(8) : below(2) ? INT64_MAX : INT64_MIN;
 		e.tie = below(3);
 		orr_queue_add(game.queue, e.job, e.key, e.tie);
@@ -150,7 +150,7 @@ static void walk(int depth)
 	orr_walk_end(&w);
 }
 
-/* ---- the world around it ---- */
+/* ---- the world in which the queue runs ---- */
 
 static void *create(struct orr_jobs *w, const struct orr_args *args, struct orr_error *err)
 {

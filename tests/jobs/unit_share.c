@@ -2,9 +2,9 @@
 /*
  * unit_share.c - share_solve() compared with an independent restatement of its fixed point
  *
- * Each result must satisfy the equations of share.h: from the speeds follow the stretches and the probabilities to send. The mean
- * share of a job is then computed by enumeration of the sets of other senders, each time by filling the link step by step. On links
- * of many jobs, the three-point Gauss-Hermite rule replaces the enumeration.
+ * Each result must satisfy the equations of share.h: the speeds determine the stretches and the probabilities to send. The mean share
+ * of a job is then computed by enumeration of the sets of other senders, filling the link step by step each time. On links of many
+ * jobs, the three-point Gauss-Hermite rule replaces the enumeration.
  */
 #include "base/rng.h"
 #include "jobs/share.h"
@@ -12,17 +12,17 @@
 
 enum { MOST = 40 };
 
-static double busy[MOST]; /* part of the time in which a job sends when alone */
+static double busy[MOST]; /* share of its time in which a job sends when it is alone */
 
-/* Only the messages of a job become slower. */
+/* Returns the growth of an iteration of which only the messages become slower. */
 static double growth(void *ctx, uint32_t j, double stretch)
 {
 	(void)ctx;
 	return 1 + busy[j] * (stretch - 1);
 }
 
-/* Returns the rate of one flow of demand d on a link beside k flows of demand o, by filling: all rates rise together until the link
- * is full or a demand is met. */
+/* Returns the rate of one flow with demand d on a link beside k flows with demand o. All rates rise together until the link is full
+ * or the demands are met. */
 static double filled(double capacity, double d, double k, double o)
 {
 	double level = fmin(d, o);
@@ -39,7 +39,8 @@ struct link {
 	uint32_t n;
 };
 
-/* Returns the mean share of job j over the sets of others that send, with probabilities q. The others have their mean demand. */
+/* Returns the mean share of job j over the sets of other jobs that send. Each other job sends with its probability in q, at the mean
+ * demand of the others. */
 static double enumerated(const struct link *x, const double *q, uint32_t j)
 {
 	double sum = 0, asked = 0, senders = 0;
@@ -63,7 +64,8 @@ static double enumerated(const struct link *x, const double *q, uint32_t j)
 	return sum;
 }
 
-/* Returns the same for many jobs: at the mean number of senders and sqrt(3) standard deviations around it, weights 4/6, 1/6, 1/6. */
+/* Returns the mean share of job j among many jobs, at the mean number of senders and sqrt(3) standard deviations around it (weights
+ * 4/6, 1/6, 1/6). */
 static double of_many(const struct link *x, const double *q, uint32_t j)
 {
 	double asked = 0, mean = 0, variance = 0;
@@ -108,7 +110,7 @@ static double between(double a, double b)
 	return a + (b - a) * rng_uniform(&rng);
 }
 
-/* Draws a link whose jobs ask for 0.4 to 3 times its capacity in the mean. */
+/* Draws a link whose jobs have mean demands of 0.4 to 3 times its capacity in total. */
 static struct link drawn(uint32_t least, uint32_t most)
 {
 	struct link x = { .capacity = 10, .n = least + (uint32_t)rng_below(&rng, most - least + 1) };
@@ -148,14 +150,14 @@ static void test_random(void)
 
 /* ---- several links ---- */
 
-/* Returns the growth of a job that only sends. */
+/* Returns the growth of a job that sends all the time: the stretch. */
 static double as_stretched(void *ctx, uint32_t j, double stretch)
 {
 	(void)ctx, (void)j;
 	return stretch;
 }
 
-/* A chain of n links of capacity 1: one job crosses all, one more uses each. Everyone gets half. */
+/* Tests a chain of n links of capacity 1: one job crosses all links, and each link has one other job. Every job gets half. */
 static void chain(uint32_t n)
 {
 	struct share_use use[9], long_use[8];
@@ -173,9 +175,9 @@ static void chain(uint32_t n)
 	ok(worst < 1e-9, "a chain of %u links: half each", n);
 }
 
-/* Three bottlenecks one after the other. Link 0 (capacity 3) has jobs a, b, c: 1 each. Link 1 (capacity 4) has c and d: d sends the
- * other 3. Link 2 (capacity 10) has d and e: e sends the other 7. Link 3 (capacity 14.5) has e and f: f sends the other 7.5. All peaks
- * are 8. */
+/* Tests bottlenecks that depend on one another. Link 0 (capacity 3) has jobs a, b and c, which get 1 each. Link 1 (capacity 4) has c
+ * and d: d gets the other 3. Link 2 (capacity 10) has d and e: e gets the other 7. Link 3 (capacity 14.5) has e and f: f gets the
+ * other 7.5. All peaks are 8. */
 static void cascade(void)
 {
 	const struct share_use a[] = { { 0, 1, 8 } }, c[] = { { 1, 1, 8 }, { 0, 1, 8 } }, d[] = { { 2, 1, 8 }, { 1, 1, 8 } },
@@ -189,7 +191,7 @@ static void cascade(void)
 		snprintf(what, sizeof what, "job %c of a cascade sends %g", 'a' + j, want[j]);
 		near_to(8 * speed[j], want[j], 1e-9, what);
 	}
-	/* Without links, or with none in use, no job is slower. */
+	/* Jobs without links, or on links that no job uses, keep their full speed. */
 	const struct share_job none[] = { { NULL, 0 }, { NULL, 0 } };
 	share_solve(&(struct share_problem){ none, 2, 0, NULL, as_stretched, NULL }, speed);
 	ok(speed[0] == 1 && speed[1] == 1, "jobs without links keep their speed");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs that train: keys of places, their rates from the step world, jobs that share links. Expected values are closed forms
- * (1/n of a link; max-min on two links; a ring's 2(n-1)/n bytes), runs of the step world on a cluster of only the nodes of the
- * place, or equivalent queries.
+ * Jobs that train: keys of places, their rates from the step world, jobs that share links. Expected values are closed forms (1/n of a
+ * link; max-min shares on two links; 2(n-1)/n of the bytes in a ring), runs of the step world on a cluster that has only the nodes of
+ * the place, or equivalent queries.
  */
 #include "base/mem.h"
 #include "base/param.h"
@@ -64,8 +64,8 @@ static void on_one_link(uint32_t n)
 	mem_free(speed);
 }
 
-/* Bertsekas and Gallager, 6.5.2: flow a uses links 0 and 1, b link 0, c link 1. a and b each get half of link 0 (capacity 1); c gets the
- * rest of link 1 (capacity 2), at most its peak. */
+/* Bertsekas and Gallager, 6.5.2: flow a uses links 0 and 1, b uses link 0, c uses link 1. Flows a and b each get half of link 0
+ * (capacity 1). Flow c gets the rest of link 1 (capacity 2), at most its peak. */
 static void on_two_links(void)
 {
 	const struct share_use a[] = { { 0, 1, 1 }, { 1, 1, 1 } }, b = { 0, 1, 1 }, c = { 1, 1, 2 };
@@ -81,8 +81,8 @@ static void on_two_links(void)
 	ok(speed[0] == 1 && speed[1] == 1 && speed[2] == 1, "links with room for all peaks slow no job");
 }
 
-/* Two jobs that each send half of the time without the other: stretch s = 1 / (1 - q/2), q = 0.5 s / (1 + 0.5 (s - 1)); by
- * bisection. */
+/* Two jobs that each send during half of their time alone. The stretch is s = 1 / (1 - q/2) with q = 0.5 s / (1 + 0.5 (s - 1)),
+ * solved by bisection. */
 static void half_of_the_time(void)
 {
 	double low = 1, high = 2;
@@ -102,8 +102,8 @@ static void half_of_the_time(void)
 	ok(speed[0] == speed[1], "equal jobs have equal speeds");
 }
 
-/* Returns the rate of a job that only sends, with a peak of `peak`, and shares a link of capacity 10 with n jobs with peaks of
- * `other`. */
+/* Returns the rate of a job that sends all the time with the given peak, on a link of capacity 10 that it shares with n jobs with
+ * peaks of `other`. */
 static double beside(double peak, uint32_t n, double other)
 {
 	const struct share_use use[] = { { 0, 1, peak }, { 0, 1, other } };
@@ -164,7 +164,7 @@ static void rig_free(struct rig *r)
 	fixture_free(r->f);
 }
 
-/* Parses "2,2 5,1": GPUs by node. */
+/* Parses "2,2 5,1" into node 2 with 2 GPUs and node 5 with 1 GPU. */
 static struct place *place_at(const struct rig *r, const char *text)
 {
 	struct place_node node[16];
@@ -216,7 +216,7 @@ static void shapes(void)
 	r = rig_new("4x4:v100,4x4:p100", "star:bw=10Gbps", NULL);
 	ok(!same_key(&r, "0,2", "4,2"), "GPUs of another type have another key");
 	rig_free(&r);
-	/* Destinations 1 and 3 are reached over one of two spines, 2 and 3 over both: D-mod-k. */
+	/* Under D-mod-k, destinations 1 and 3 are reached over one of the two spines, destinations 2 and 3 over both. */
 	r = rig_new("8x1:v100", "leaf-spine:leaves=4,spines=2,bw=10Gbps", NULL);
 	ok(!same_key(&r, "0,1 3,1 5,1", "0,1 2,1 5,1"), "leaf-spine: places with colliding routes have another key");
 	ok(same_key(&r, "0,1 3,1", "2,1 5,1"), "places with equivalent routes have the same key");
@@ -262,7 +262,7 @@ static double alone(const struct rig *r, uint32_t class, const char *where)
 	return v->samples_per_s;
 }
 
-/* Returns the rate of orrery step on a cluster of only these nodes. */
+/* Returns the rate of orrery step on a cluster of exactly these nodes. */
 static double by_itself(const char *cluster, const char *network, const char *settings)
 {
 	struct orr_error e = { 0 };
@@ -368,7 +368,7 @@ static void pairs(void)
 	together(&r, class, "0,1 2,1", "1,1 3,1", of);
 	near(of[0], alone(&r, class, "0,1 2,1"), 1e-9 * one, "rings on an uplink with room for both do not slow each other");
 	rig_free(&r);
-	/* Sets that differ in one member only have separate answers. */
+	/* Sets of places that differ in one member have separate answers. */
 	r = rig_new("4x2:v100", "star:bw=10Gbps", NULL);
 	class = class_of(&r, "allreduce");
 	together(&r, class, "0,1 1,1", "2,1 3,1", of);

@@ -2,12 +2,11 @@
 /*
  * Mean waits of M/M/1, M/M/4 and M/D/1 at load 0.5, two million streamed jobs each, with 99 % intervals of at most +-1 %.
  *
- * The intervals are of batch means with control variates (Lavenberg and Welch, Management Science 27(3), 1981; Law and Kelton
- * 11.4). The controls are the batches' mean gaps and mean service times, and their squares. Their expectations are known, and
- * they explain much of the variance of a batch's mean wait. The wait is regressed on them; theory is compared with the
- * intercept. For M/M/4 there is one external control (same section): the waits of the same jobs at a single server four times
- * as fast, by Lindley's recursion, whose mean is that of M/M/1. Plain batch means (theory.sh) need many more jobs for 1 % in
- * M/M/4.
+ * The intervals are of batch means with control variates (Lavenberg and Welch, Management Science 27(3), 1981; Law and Kelton 11.4).
+ * The controls are the mean gap and the mean service time of each batch, and their squares. Their expectations are known, and they
+ * explain much of the variance of the mean wait of a batch. The wait is regressed on the controls; the intercept is compared with
+ * theory. / M/M/4 has one external control (same section): the waits of the same jobs at a single server that is four times as fast, by
+ * Lindley's recursion. Their mean is that of M/M/1. Plain batch means (theory.sh) need many more jobs for 1 % in M/M/4.
  */
 #include "base/param.h"
 #include "jobs/jobs.h"

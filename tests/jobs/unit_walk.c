@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Walks limited by the second number (orr_walk_limit_shape): at each arrival a policy walks its queue, skipping shapes,
- * limiting them, peeking and removing at random, and compares every result with a search over all jobs.
+ * Walks with a limit on the second number (orr_walk_limit_shape). At each arrival a policy walks its queue; it skips and limits shapes,
+ * peeks and removes at random. Every result is compared with a search over all jobs.
  */
 #include "base/rng.h"
 #include "tests/jobs/replay.h"
@@ -26,7 +26,7 @@ struct naive {
 	const struct entry *last;
 };
 
-/* Results of the checks, because policies have no output. */
+/* Numbers of checked and of wrong results, kept here because a policy has no output. */
 static int asked, wrong;
 
 struct tester {
@@ -152,12 +152,12 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	(void)self, (void)w, (void)j, (void)how;
 }
 
-/* Adds some of the removed jobs again, with other keys; ends the run when all jobs have arrived. */
+/* Adds some of the removed jobs again, with different keys. Ends the run when all jobs have arrived. */
 static void schedule(void *self, struct orr_jobs *w)
 {
 	struct tester *t = self;
 	size_t in = 0;
-	if (t->is_over) /* a kill causes another call */
+	if (t->is_over) /* the run is over; killing a job calls schedule() again */
 		return;
 	for (int i = 0; i < t->m.n; i++) {
 		if (rng_below(&t->rng, 8) == 0)
