@@ -2,9 +2,10 @@
 /*
  * gcn_drive.h - a small scheduler of the tasks of a graph neural network, for tests of sim/learn
  *
- * Each chunk runs its chain of tasks independently. Each chunk draws a mean task time in 0.5 to 1.5. Its tasks take this time, or an
+ * Each chunk runs its chain of tasks independently. A chunk draws a mean task time between 0.5 and 1.5. Its tasks take this time, or an
  * exponential time with this mean, so chunks drift apart. A chunk starts epoch e (0, 1, ..) once every chunk has ended epoch e - S - 1.
- * Epoch 0 is synchronous, as are all epochs with GCN_SYNCHRONOUS: all chunks end a task before any chunk begins the next task.
+ * Epoch 0 is synchronous; with GCN_SYNCHRONOUS all epochs are. In a synchronous epoch, all chunks end a task before any chunk begins
+ * the next one.
  */
 #ifndef ORR_TESTS_GCN_DRIVE_H
 #define ORR_TESTS_GCN_DRIVE_H
@@ -27,13 +28,13 @@ static const struct gcn_step {
 struct gcn_drive {
 	struct learn *l;
 	uint32_t chunks, servers, weight_servers; /* chunk c is on server c mod servers */
-	int bound;                                /* S, or GCN_SYNCHRONOUS */
+	int bound;                                /* staleness bound S, or GCN_SYNCHRONOUS */
 	uint32_t epochs;
 	bool is_even; /* flag: all tasks of a chunk take the same time */
 	/* Called when a task starts or ends; may be NULL. */
 	void (*told)(void *ctx, bool is_end, uint32_t chunk, uint64_t epoch, int task);
 	void *ctx;
-	uint32_t most_apart; /* result: largest difference between current epochs of chunks */
+	uint32_t most_apart; /* result: largest difference between the current epochs of two chunks */
 };
 
 struct gcn_chunk_run {

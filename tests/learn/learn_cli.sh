@@ -14,7 +14,8 @@ done
 is "$("$ORRERY" db digest "$work/1.db")" "$("$ORRERY" db digest "$work/4.db")" "one thread or four: the same database"
 is "$(cmp "$work/1.json" "$work/4.json" 2>&1)" "" "one thread or four: the same results"
 is "$(grep -c '"time_to_target_s"' "$work/1.json")" 3 "every policy has a time to the target"
-# DS-Sync averages over two workers, all-reduce over four: half of the traffic and a third of the waiting.
+# DS-Sync averages over two workers, all-reduce over four. So DS-Sync has half of the traffic and a third of the
+# waiting.
 is "$(awk '/^[[:space:]]*"label"/ { gsub(/[",]/, ""); p = $2 } /"time_to_target_s"/ { getline; gsub(/,/, ""); t[p] = $2 }
   END { print (t["ds-sync"] < t["allreduce"]) }' "$work/1.json")" 1 "ds_sync reaches the target loss before allreduce"
 is "$(step --policy allreduce --json | grep -c final_loss)" 0 "without learn options there is no learning"

@@ -36,7 +36,7 @@ __attribute__((unused)) static void end(struct learn *l, double t, uint64_t op, 
 	drive_check(learn_end(l, t, op, first, &drive_error));
 }
 
-/* An op of one kind that takes no time. */
+/* Applies an op of one kind that takes no time. */
 __attribute__((unused)) static void at_once(struct learn *l, double t, struct orr_update u, const uint32_t *group, uint32_t n)
 {
 	end(l, t, start(l, t, &u, 1, group, n), group[0]);
@@ -60,7 +60,7 @@ __attribute__((unused)) static void gradients_end(struct learn *l, double t, uin
 		end(l, t, op[d], d);
 }
 
-/* All n devices start a gradient at t and end it at t + 1. */
+/* Applies a gradient of each of the n devices, from t to t + 1. */
 __attribute__((unused)) static void gradients(struct learn *l, double t, uint32_t n)
 {
 	uint64_t op[DRIVE_MOST];
@@ -93,7 +93,7 @@ __attribute__((unused)) static void average_groups(struct learn *l, double t, ui
 	}
 }
 
-/* Round k of the line schedule of a `side`^dims grid: groups are the lines along axis k mod dims. */
+/* Computes the groups of round k of the line schedule of a `side`^dims grid: the lines along axis k mod dims. */
 __attribute__((unused)) static void grid_groups(uint32_t side, uint32_t dims, uint32_t k, uint32_t n, uint32_t *group)
 {
 	uint32_t stride = 1;

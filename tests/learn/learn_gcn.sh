@@ -38,7 +38,7 @@ for j in 1 4; do
 done
 is "$(cmp 1.json 4.json 2>&1)$(cmp 1.csv 4.csv 2>&1)$(cmp 1.digest 4.digest 2>&1)" "" "one thread or four: the same bytes"
 
-# Slow functions are relaunched. Each task still counts once, so a schedule without drift has no staleness.
+# Slow functions are relaunched. Each task still counts once, so a schedule without drift is without staleness.
 learn --set policy.dorylus.lambda_tail_p=0.2 --set policy.dorylus.lambda_tail=20
 is "$(metric learn_samples) $(metric staleness) $(metric ghost_staleness)" "3600 0 0" "relaunched functions count once"
 learn --set learn.target_accuracy=0.5 --set learn.epochs=100

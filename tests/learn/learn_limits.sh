@@ -15,7 +15,8 @@ metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
 # spread METRIC: prints whether the metric has an interval around its value
 spread() { awk -F, -v m="$1" '$2 == m { print ($4 != "" && $4 <= $3 && $3 <= $5) ? "interval" : "none" }' o/summary.csv; }
 
-# Synchronous training: whole iterations of 4 x 32 samples. Asynchronous: single gradients of 32.
+# Synchronous training stops after whole iterations of 4 x 32 samples, asynchronous training after single gradients
+# of 32.
 learn allreduce --set learn.seeds=1 --set learn.max_samples=1000
 is "$(metric learn_samples)" 896 "synchronous: the seven iterations of 128 samples that fit into 1000"
 learn allreduce --set learn.seeds=1 --set learn.max_samples=1024
@@ -38,7 +39,7 @@ is "$(learn parameter-server "${asp[@]}" --set learn.max_samples=31; echo $?)" \
 learn ako --set learn.seeds=1 --set learn.max_samples=1000
 is "$(metric learn_samples)" 992 "ako: 31 gradients"
 
-# Seeds: several give the mean a confidence interval; a standard deviation needs at least two.
+# Several seeds give the mean a confidence interval; a standard deviation needs at least two seeds.
 learn allreduce --set learn.seeds=1 --set learn.max_samples=1024
 is "$(metric seeds) $(spread final_loss) $(metric final_loss_sd)" "1 none " "one seed: no interval and no deviation"
 one=$(metric final_loss)

@@ -8,7 +8,7 @@
 void learn_config_default(struct learn_config *c); /* the defaults of learn_options */
 uint64_t learn_updates(const struct learn *l);
 size_t learn_dim(const struct learn *l);
-/* Return x of a device (which becomes a replica) and X of the server; valid until the next call. */
+/* Returns the parameters x of a device (which becomes a replica), or X of the server; valid until the next call. */
 const double *learn_parameters(struct learn *l, uint32_t device);
 const double *learn_gradient(struct learn *l, uint32_t device);
 const double *learn_inbox(struct learn *l, uint32_t device);

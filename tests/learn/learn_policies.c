@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Policies end to end: time to a loss for each kind of synchronisation, the same bytes for any number of threads, DS-Sync's
- * consensus, Ako's synchronous case. No test expects a particular policy to be fastest.
+ * Policies end to end: time to a loss for each kind of synchronisation, equal bytes for any number of threads, DS-Sync's consensus,
+ * Ako's synchronous case. The tests fix no ranking of policies beyond what their communication implies.
  */
 #include "learn/train.h"
 #include "tests/learn/learn_peek.h"
@@ -54,8 +54,8 @@ static struct train_result trained(const struct orr_policy *p, const char *setti
 
 /* ---- time to a loss ---- */
 
-/* A gradient moves the parameters equally far in all policies. Policies with means or servers (step=mean) apply lr / n, so Ako,
- * which sums gradients, has the rate lr / n. A worker computes for 0.4 s; the gradient takes 0.2 s over its NIC. */
+/* The learning rates let a gradient move the parameters equally far in all policies. Policies with means or servers (step=mean) apply
+ * lr / n. Ako sums gradients, so its rate is lr / n. A worker computes for 0.4 s; its gradient takes 0.2 s over its NIC. */
 static const struct {
 	const char *name;
 	const struct orr_policy *policy;
@@ -119,7 +119,7 @@ static void times(void)
 			train_result_free(&one);
 			train_result_free(&four);
 		}
-	for (int s = 0; s < 2; s++) { /* these rankings follow from the data that each policy waits for and sends */
+	for (int s = 0; s < 2; s++) { /* the expected ranking follows from the data that each policy sends and waits for */
 		const double *r = rate[s];
 		ok(r[2] >= 0.99 * r[1] && r[3] >= 0.99 * r[2], "%s: samples/s of ASP >= SSP >= BSP (%.0f %.0f %.0f)", straggling[s], r[3],
 			r[2], r[1]);
@@ -130,8 +130,8 @@ static void times(void)
 		"stragglers slow down BSP (%.0f to %.0f); Ako does not wait for others (%.0f)", rate[0][0], rate[1][0], rate[1][6]);
 }
 
-/* Ako with one slice and a staleness bound of 0 applies the sum of all gradients of a round on all workers at once: this is
- * all-reduce with n times the learning rate. */
+/* Tests that Ako with one slice and a staleness bound of 0 equals all-reduce with n times the learning rate: the sum of all gradients
+ * of a round is applied on all workers at once. */
 static void synchronous_ako(void)
 {
 	static const char learn[] = "problem=logistic rows=512 inputs=16 batch=8 eval_samples=0 eval_updates=8 seeds=1 max_samples=3200 ";
@@ -150,7 +150,7 @@ static void synchronous_ako(void)
 	train_result_free(&b);
 }
 
-/* ---- DS-Sync: averaging rounds reach the exact mean of random starts after one period, and not before ---- */
+/* ---- DS-Sync: averaging rounds reach the exact mean of random starts after one full period ---- */
 
 struct ears {
 	struct learn *l;
@@ -232,7 +232,7 @@ static void consensus(void)
 		ok(after < 1e-12 && before > 0.1, "N=%u, %s: the exact mean after %u rounds (%.2g), not after %u (%.2g)", rows[k].n,
 			rows[k].settings, rows[k].rounds, after, rows[k].rounds - 1, before);
 	}
-	/* After one round both members of each pair have the mean of the pair. */
+	/* After one round, both members of each pair have the mean of their pair. */
 	struct learn *start = mixed(4, "schedule=explicit partitions=0,1,2,3", 1, mean), *l = mixed(4, "schedule=pairs", 1, mean);
 	double off = 0;
 	for (uint32_t d = 0; d < 4; d++)

@@ -28,8 +28,8 @@ static struct boost_config config(const char *spec)
 /* ---- by hand ---- */
 
 /*
- * One input of 2, two hidden units, two classes: W1 = (1, -1), b1 = (0, 1), W2 = ((1, 0), (0, 1)), b2 = 0.
- * hidden = (2, 0): the second unit is -2 + 1 < 0. Logits = (2, 0).
+ * The network has an input of 2, two hidden units and two classes: W1 = (1, -1), b1 = (0, 1), W2 = ((1, 0), (0, 1)), b2 = 0. The hidden
+ * values are (2, 0), because the second unit gets -2 + 1 < 0. The logits are (2, 0).
  */
 static void one_image(void)
 {
@@ -39,10 +39,11 @@ static void one_image(void)
 	ok(boost_net_dim(&n) == 10, "a network of 1 input, 2 units and 2 classes has 10 weights");
 	boost_net_forward(&n, &image, hidden, logit);
 	ok(hidden[0] == 2 && hidden[1] == 0 && logit[0] == 2 && logit[1] == 0, "hidden units and logits by hand");
-	/* With the earlier logits (0, 2) the sum is (2, 2): probabilities 1/2, loss ln 2. Alone: e^2 / (e^2 + 1), loss ln(1 + e^-2). */
+	/* With earlier logits of (0, 2) the sum is (2, 2): both probabilities are 1/2 and the loss is ln 2. Without them, the
+	 * probability is e^2 / (e^2 + 1) and the loss ln(1 + e^-2). */
 	double p = 1 / (1 + exp(-2.)), loss = boost_net_gradient(&n, &image, 0, before, 3, 1, hidden, logit, error, g);
 	near_to(loss, log(2) + 3 * log(1 + exp(-2.)), 1e-14, "loss = ln 2 + 3 ln(1 + e^-2)");
-	double e = -0.5 + 3 * (p - 1); /* error of the first logit; that of the second is the negative */
+	double e = -0.5 + 3 * (p - 1); /* error of the first logit; the second logit has the opposite error */
 	near_to(g[8], e, 1e-14, "gradient of the first output's bias");
 	near_to(g[9], -e, 1e-14, "gradient of the second");
 	near_to(g[4], 2 * e, 1e-14, "gradient of its weight of the first unit: error x 2");
@@ -70,7 +71,7 @@ static void shrinking(void)
 	boost_shrink(image, 3, 1, &one);
 	near_to(one, 5, 1e-14, "one pixel is the mean of all");
 	boost_shrink(image, 3, 2, two);
-	/* A pixel covers 1.5 x 1.5: (1 + 0.5 x 2 + 0.5 x 4 + 0.25 x 5) / 2.25. */
+	/* A pixel of the smaller image covers 1.5 x 1.5 pixels: (1 + 0.5 x 2 + 0.5 x 4 + 0.25 x 5) / 2.25. */
 	near_to(two[0], 5.25 / 2.25, 1e-14, "2 x 2 of 3 x 3: pixels count by area");
 	near_to(two[0] + two[1] + two[2] + two[3], 20, 1e-13, "the mean is kept");
 }
@@ -135,7 +136,8 @@ static void images(void)
 		square += train.pixel[i] * train.pixel[i] / (double)n;
 	for (int i = 0; i < 4000; i++)
 		count[train.label[i]]++;
-	/* 1 of the prototype and 0.25 of the image's own field. 30 prototypes: their mean square has a standard error of about 0.1. */
+	/* The mean square of a pixel has 1 from the prototype and 0.25 from the image's own field. With 30 prototypes its standard
+	 * error is about 0.1. */
 	ok(fabs(square - 1.25) < 0.4, "mean square of a pixel without noise: %.3f, expected 1.25", square);
 	bool is_even = true;
 	for (int k = 0; k < 10; k++)
@@ -155,7 +157,7 @@ static void nothing_learned(void)
 	struct boost_result r;
 	boost_run(&c, &r, NULL);
 	near_to(r.loss[4], log(10), 1e-12, "without training the loss is ln(classes)");
-	/* 4 x (16 + 1) .. weights: width x (size^2 + 1) + 10 x (width + 1) */
+	/* A sub-learner has width x (size^2 + 1) + 10 x (width + 1) weights. */
 	near_to(r.weights, 8 * 17 + 12 * 37 + 16 * 65 + 24 * 145 + 10 * (9 + 13 + 17 + 25), 0, "number of weights");
 }
 
@@ -184,7 +186,8 @@ static int falling(const struct boost_result *each, uint32_t seeds)
 	return n;
 }
 
-/* Half of the default images and 4 seeds; the intervals over 20 seeds of the default are in docs/models/boost.md. */
+/* Tests missing answers with half of the default images and 4 seeds. docs/models/boost.md has the intervals over 20 seeds of the
+ * default. */
 static void missing_answers(void)
 {
 	enum { SEEDS = 4 };

@@ -53,7 +53,7 @@ static bool has_edge(const struct gcn_graph *g, uint32_t i, uint32_t j)
 	return false;
 }
 
-/* Degrees are binomial with the given means. The mean over 4,000 vertices must be within 4 standard errors. */
+/* Tests that the degrees are binomial with the given means: the mean over 4,000 vertices must be within 4 standard errors. */
 static void graph(void)
 {
 	struct learn_config c;
@@ -117,7 +117,7 @@ struct reference {
 	double a[N][N], w[DIM], m[DIM], v[DIM], sum[MOST_SERVERS_HERE][2][64][DIM]; /* sum[server][layer][step] */
 	uint32_t arrived[MOST_SERVERS_HERE][2], share[MOST_SERVERS_HERE];
 	uint64_t steps[2];
-	/* Rows of h and dz visible on each server, by vertex. */
+	/* Rows of h and dz of each vertex that are visible on each server. */
 	double seen[MOST_SERVERS_HERE][2][N][H];
 	double sent[MOST_CHUNKS][2][N][H]; /* rows of the scatter in flight */
 	struct copy chunk[MOST_CHUNKS];
@@ -304,7 +304,7 @@ static void against_reference(void)
 
 /* ---- gradients ---- */
 
-/* One synchronous epoch of SGD with rate 1 moves the weights by the gradient. */
+/* Compares gradients with finite differences. One synchronous epoch of SGD with rate 1 moves the weights by the gradient. */
 static void finite_differences(void)
 {
 	for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -360,7 +360,7 @@ static void staleness(void)
 	ok(weights[3] > 0 && ghosts[3] > ghosts[2], "S 2: weights are %.3f steps old, ghosts %.3f epochs", weights[3], ghosts[3]);
 }
 
-/* A single chunk has no ghosts. Tasks may be relaunched, or share an op. */
+/* Returns the update of a task. A single chunk has no ghosts. Tasks may be relaunched, or may share an op. */
 static struct orr_update task_of(int task, uint32_t chunk, uint32_t chunks)
 {
 	return (struct orr_update){ .kind = gcn_chain[task].kind,
@@ -400,7 +400,7 @@ static void relaunch(void)
 	ok(!memcmp(result[0], result[2], sizeof result[0]), "two tasks on one op");
 }
 
-/* A transfer makes rows visible on its receiver only, a compute op on all servers. */
+/* Tests that a transfer makes rows visible only on its receiver, and a compute op on all servers. */
 static void receivers(void)
 {
 	double gathered[3];

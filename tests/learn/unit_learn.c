@@ -34,9 +34,9 @@ static double distance(const double *a, const double *b, size_t n)
 	return most;
 }
 
-/* ---- consensus: Weiyan Wang et al., DS-Sync; the product of the period's mixing matrices is the mean ---- */
+/* ---- consensus (Weiyan Wang et al., DS-Sync): the product of the mixing matrices of a period is the mean ---- */
 
-/* Returns the largest distance of a replica from the mean of all starts, after `rounds` rounds. */
+/* Returns the largest distance of a replica from the mean of all starts after this number of rounds. */
 static double after_rounds(uint32_t n, uint32_t side, uint32_t dims, uint32_t rounds)
 {
 	struct learn_config c = config_of(LEARN_NONE, 10);
@@ -83,7 +83,7 @@ static void consensus(void)
 	}
 }
 
-/* After one round of pair-4 each pair has its mean. */
+/* Tests that after one round of pair-4 each pair has its mean. */
 static void pair_means(void)
 {
 	struct learn_config c = config_of(LEARN_NONE, 3);
@@ -98,14 +98,15 @@ static void pair_means(void)
 	ok(distance(learn_parameters(l, 0), first, 3) == 0 && distance(learn_parameters(l, 1), first, 3) == 0 &&
 			distance(learn_parameters(l, 2), second, 3) == 0 && distance(learn_parameters(l, 3), second, 3) == 0,
 		"pair-4, one round: the means of the pairs");
-	/* x0 = x1 = (2, 2, 3) and x2 = x3 = (1, 4, 2): each is half their difference (1, -2, 1) from the mean. */
+	/* The replicas are x0 = x1 = (2, 2, 3) and x2 = x3 = (1, 4, 2). Each lies at half of their difference (1, -2, 1) from the
+	 * mean. */
 	near_to(learn_dispersion(l), 1.5, 1e-15, "dispersion of two pairs that differ by (1, -2, 1) is 6/4");
 	learn_free(l);
 }
 
 /* ---- bulk-synchronous training ---- */
 
-/* Uses the same rows: n replicas with interleaved shards read in order, or one replica with batches n times as large. */
+/* Compares n replicas, which read interleaved shards in order, with one replica that reads the same rows in batches n times as large. */
 static void as_one_replica(struct learn_config c, const char *what)
 {
 	enum { N = 4, ROUNDS = 50 };
@@ -149,7 +150,7 @@ static void synchronous(void)
 	as_one_replica(c, "perceptron");
 }
 
-/* A server that takes the mean of all gradients is equivalent to an all-reduce, also with momentum in the workers. */
+/* Tests that a server that takes the mean of all gradients is equivalent to an all-reduce, also with momentum in the workers. */
 static void server_in_step(double momentum, uint32_t slices)
 {
 	enum { N = 3, ROUNDS = 30 };
@@ -176,7 +177,7 @@ static void server_in_step(double momentum, uint32_t slices)
 	learn_free(server);
 }
 
-/* With a single worker, server, Ako with one partition and plain SGD give the same numbers. */
+/* Tests that a single worker gets the same numbers from a server, from Ako with one partition and from plain SGD. */
 static void alone(void)
 {
 	struct learn_config c = config_of(LEARN_MLP, 6);
@@ -249,12 +250,12 @@ static void snapshots(void)
 	learn_free(l);
 }
 
-/* ---- Ako: Watcharapichat et al., SoCC 2016; with a window of p gradients and a slice every p steps each gradient
- * reaches each peer once ---- */
+/* ---- Ako (Watcharapichat et al., SoCC 2016): with a window of p gradients and a slice every p steps, each gradient reaches each
+ * peer once ---- */
 
 enum { AKO_N = 3, AKO_P = 4, AKO_DIM = 22, AKO_STEPS = 37 };
 
-/* Sums the gradients of each worker's own steps. A step takes 1 s, a message `delay`, longer than some steps. */
+/* Sum of the gradients of each worker's own steps. A step takes 1 s; a message takes `delay`, which can span several steps. */
 struct ako {
 	struct learn *l;
 	double own[AKO_N][AKO_DIM];
@@ -296,9 +297,9 @@ static void ako_step(struct ako *a, int k, double delay)
 	}
 }
 
-/* A slice sent after step t carries all gradients up to t that it has not carried before. So all workers have received from i the
- * gradients up to the last sending of each slice. Applied plus inbox is the sum of the others' received gradients; a worker has
- * applied all of its own gradients. */
+/* A slice sent after step t carries all gradients up to t that earlier slices have not carried. So every worker has received the
+ * gradients of worker i up to the last message of each slice. The applied gradients plus the inbox are the sum of the received
+ * gradients of the others; a worker has applied all of its own gradients. */
 static void conservation(double delay)
 {
 	struct learn_config c = config_of(LEARN_NOISE, AKO_DIM);
@@ -306,7 +307,7 @@ static void conservation(double delay)
 	c.lr = 0.125;
 	struct ako *a = mem_zalloc(1, sizeof *a);
 	a->l = open_learn(&c);
-	double due[AKO_N][AKO_DIM] = { { 0 } }; /* own gradients up to the last sending of each slice */
+	double due[AKO_N][AKO_DIM] = { { 0 } }; /* sum of the own gradients up to the last message of each slice */
 	for (int k = 0; k < AKO_STEPS; k++) {
 		ako_step(a, k, delay);
 		int s = k % AKO_P;
@@ -321,7 +322,7 @@ static void conservation(double delay)
 			double sum = a->own[d][i];
 			for (uint32_t j = 0; j < AKO_N; j++)
 				sum += j != d ? due[j][i] : 0;
-			/* x = -lr (own + applied); the latest arrivals are still in the inbox */
+			/* x = -lr (own + applied gradients); the latest arrivals are still in the inbox. */
 			double have = -learn_parameters(a->l, d)[i] / c.lr + learn_inbox(a->l, d)[i];
 			most = fmax(most, fabs(have - sum));
 			largest = fmax(largest, fabs(sum));
@@ -334,7 +335,7 @@ static void conservation(double delay)
 
 /* ---- slices, devices, threads, errors ---- */
 
-/* Buckets of an all-reduce, each with its update, equal the whole. 7 slices of 19 numbers: some have 2, some 3. */
+/* Tests that the buckets of an all-reduce, each with its update, equal the whole. The 7 slices of 19 numbers have 2 or 3 numbers each. */
 static void slices_are_the_whole(void)
 {
 	enum { N = 3, SLICES = 7 };
@@ -372,7 +373,8 @@ static double hash_of(int threads)
 	struct orr_update u[] = { { .kind = ORR_GRADIENT }, { .kind = ORR_LOCAL_UPDATE } };
 	for (uint32_t d = 0; d < N; d++)
 		op[d] = start(l, 0, u, 2, &d, 1);
-	for (int k = 1; k < 120; k++) { /* one ends and another is about to end, so the set of pending gradients keeps changing */
+	for (int k = 1; k < 120;
+		k++) { /* one gradient ends and another is about to end, so the set of pending gradients changes all the time */
 		uint32_t d = (uint32_t)(k * k) % N;
 		end(l, k, op[d], d);
 		if (k % 5 == 0)
@@ -424,8 +426,8 @@ static void errors(void)
 		"refused: an empty mini-batch, by its name");
 }
 
-/* Many ops are in flight and end in an order that differs from their start; the table distinguishes them. Different workers pull,
- * and each pull ends on its own device. */
+/* Tests a table with many ops in flight that end in a different order than they start. Different workers pull, and each pull ends on
+ * its own device. */
 static void many_flights(void)
 {
 	enum { N = 3000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rules of the learner, computed by hand: errors, values kept for late messages, times and model of loss evaluations,
- * staleness, momentum from an inbox, starts and data of the problems, options, and the metrics of a run over seeds.
+ * Rules of the learner, computed by hand: errors, values kept for late messages, times and model of loss evaluations, staleness,
+ * momentum from an inbox, starts and data of the problems, options, and metrics over seeds.
  */
 #include "base/param.h"
 #include "learn/train.h"
@@ -133,7 +133,7 @@ static void makes(struct learn *l, double t, uint64_t iteration, double x)
 		    learn_end(l, t, op_of(iteration, 1), 0, &drive_error));
 }
 
-/* Returns the gradient that a push of the iteration applied: with lr 1 it is the displacement of the server. */
+/* Returns the gradient that a push of the iteration applied: with lr = 1 the displacement of the server. */
 static double pushed(struct learn *l, double t, uint64_t iteration)
 {
 	struct orr_update u = { .kind = ORR_PUSH, .worker = 0 };
@@ -212,7 +212,7 @@ static void evaluations(void)
 	struct learn *l = evaluated(3, 0, 1, 7);
 	ok(has_points(l, NULL, (const uint64_t[]){ 0, 3, 6, 7 }, 4), "every 3 updates, and at the start and the end");
 	learn_free(l);
-	/* Two devices update at one instant: 2, 4, 6, .. updates. Multiples of 3 are passed at 4, 6, 10 and 12. */
+	/* Updates come in pairs: 2, 4, 6, .. The first instants past the multiples of 3 have 4, 6, 10 and 12 updates. */
 	l = evaluated(3, 0, 2, 6);
 	ok(has_points(l, NULL, (const uint64_t[]){ 0, 4, 6, 10, 12 }, 5), "at the first instant past each multiple of 3");
 	learn_free(l);
@@ -226,7 +226,7 @@ static void evaluations(void)
 	learn_free(l);
 }
 
-/* The loss |x|^2 / 2 is infinite at 1e200, 8 at 4 and 2 at 2, at 1, 2 and 4 s. */
+/* The loss |x|^2 / 2 is evaluated at 1, 2 and 4 s: x = 1e200 gives infinity, x = 4 gives 8 and x = 2 gives 2. */
 static void targets(void)
 {
 	struct learn_config c = config_of(LEARN_NONE, 1);
@@ -277,8 +277,8 @@ static struct learn_point seen(enum learn_model model, bool has_push, bool has_b
 	learn_set_parameters(l, 1, (const double[]){ 3, 0 });
 	one(l, 1, ORR_GRADIENT, 1); /* 6 */
 	if (has_push)
-		at_once(l, 1, (struct orr_update){ .kind = ORR_PUSH, .worker = 1 }, (uint32_t[]){ 1, 9 }, 2); /* X = -1.5 */
-	if (has_base) { /* c = 3 - 0, Z = 3; the correction moves the replica to 0 */
+		at_once(l, 1, (struct orr_update){ .kind = ORR_PUSH, .worker = 1 }, (uint32_t[]){ 1, 9 }, 2); /* the server has X = -1.5 */
+	if (has_base) { /* with c = 3 - 0 and Z = 3, the correction moves the replica to 0 */
 		one(l, 1, ORR_CORRECT, 1);
 		one(l, 1, ORR_APPLY_BASE, 1);
 	}
@@ -325,7 +325,7 @@ static void send(struct learn *l, double t, uint32_t from, uint32_t to, uint32_t
 	at_once(l, t, (struct orr_update){ .kind = ORR_SEND_SLICE, .slice = slice, .slices = slices }, (uint32_t[]){ from, to }, 2);
 }
 
-/* Gradients are x. v = momentum v + g + R, x -= lr v. */
+/* The gradients are x. The rule is v = momentum v + g + R, x -= lr v. */
 static void inbox_momentum(uint32_t slices)
 {
 	struct learn_config c = config_of(LEARN_NONE, 4);
@@ -342,14 +342,14 @@ static void inbox_momentum(uint32_t slices)
 		send(l, 2, 0, 1, i, slices);
 	for (uint32_t i = 0; i < slices; i++)
 		at_once(l, 2, (struct orr_update){ .kind = ORR_APPLY_INBOX, .slice = i, .slices = slices }, (uint32_t[]){ 1 }, 1);
-	/* v = 4 + 2, x = 4 - 3 */
+	/* v = 4 + 2 = 6; x = 4 - 3 = 1 with lr 0.5 */
 	near_to(learn_parameters(l, 1)[0], 1, 1e-15, "the velocity includes the inbox: first number");
 	near_to(learn_parameters(l, 1)[3], 1, 1e-15, "last number");
 	near_to(learn_inbox(l, 1)[0] + learn_inbox(l, 1)[3], 0, 0, "the inbox is empty afterwards");
 	one(l, 3, ORR_GRADIENT, 1);
 	for (uint32_t i = 0; i < slices; i++)
 		at_once(l, 3, (struct orr_update){ .kind = ORR_APPLY_INBOX, .slice = i, .slices = slices }, (uint32_t[]){ 1 }, 1);
-	/* v = 0.5 x 6 + 1, x = 1 - 2 */
+	/* v = 0.5 x 6 + 1 = 4; x = 1 - 2 = -1 with lr 0.5 */
 	near_to(learn_parameters(l, 1)[3], -1, 1e-15, "an empty inbox leaves the velocity of the worker");
 	ok(learn_updates(l) == 2, "slices of an update count once");
 	learn_free(l);
@@ -361,7 +361,7 @@ static void windows(void)
 	c.l2 = 1;
 	struct learn *l = open_learn(&c);
 	static const double x[] = { 1, 10, 100, 1000 };
-	/* Windows of 2, 2, 3, 1 gradients: sums of the last ones. Gradients dropped by a shorter window do not return. */
+	/* The inbox of a window has the sum of the last 2, 2, 3 and 1 gradients. Gradients that a shorter window has dropped are lost. */
 	static const uint32_t window[] = { 2, 2, 3, 1 };
 	static const double want[] = { 1, 11, 111, 1000 };
 	double before = 0;
@@ -386,7 +386,7 @@ static void worker_push(struct learn *l, double t, uint32_t d, uint32_t window)
 
 static void staleness(void)
 {
-	/* No worker pulls: the k-th push is k - 1 pushes stale, in steps of `window` pushes. */
+	/* No worker pulls. The k-th push is k - 1 pushes stale, and staleness is counted in windows of pushes. */
 	static const double want[] = { (0 + 1 + 2 + 3 + 4) / 5., (0 + 1 + 2 + 3 + 4) / 5., (0 + 0 + 1 + 1 + 2) / 5. };
 	for (uint32_t window = 0; window < 3; window++) {
 		struct learn_config c = config_of(LEARN_NOISE, 2);
@@ -404,7 +404,7 @@ static void staleness(void)
 	struct learn *l = open_learn(&c);
 	one(l, 0, ORR_GRADIENT, 0);
 	accumulate(l, 0, 0, 1);
-	for (int k = 0; k < 2; k++) { /* two updates of a worker by its own gradient: fresh */
+	for (int k = 0; k < 2; k++) { /* two updates of a worker by its own gradient, which are fresh */
 		one(l, 1 + k, ORR_GRADIENT, 2);
 		one(l, 1 + k, ORR_APPLY_INBOX, 2);
 	}
@@ -494,7 +494,7 @@ static void data(void)
 		labels[(int)p->y[i]]++;
 	}
 	ok(distinct == 4 * 3 && is_clear, "four classes of three centres, each of one class (%u)", distinct);
-	/* 750 +- 4 sqrt(3000 x 1/4 x 3/4) */
+	/* The expected count is 750 +- 4 sqrt(3000 x 1/4 x 3/4). */
 	ok(labels[0] > 655 && labels[1] > 655 && labels[2] > 655 && labels[3] > 655, "classes are equally likely");
 	learn_free(l);
 	c = config_of(LEARN_LEAST_SQUARES, 3);
@@ -505,7 +505,7 @@ static void data(void)
 	learn_free(l);
 	c.noise = 0.5;
 	l = open_learn(&c);
-	/* e^2 / 2 has mean 0.125 x (rows - inputs) / rows, and a relative standard error of sqrt(2 / rows). */
+	/* The minimum of e^2 / 2 has mean 0.125 x (rows - inputs) / rows, and a relative standard error of sqrt(2 / rows). */
 	ok(fabs(learn_floor(l) / 0.125 - 1) < 4 * sqrt(2. / 4000), "noise of 0.5 leaves a loss of 0.5^2 / 2 (%.4f)", learn_floor(l));
 	learn_free(l);
 	c = config_of(LEARN_LOGISTIC, 3);
@@ -521,7 +521,7 @@ static void data(void)
 	ok(positive > 1873 && positive < 2127, "labels are equally likely (%u of 4000)", positive);
 	near_to(wrong_side(l), 0, 0.005, "margins without noise can be separated");
 	learn_free(l);
-	/* Margins and noise of equal deviation differ in sign with probability atan(1) / pi; four standard errors are 0.028. */
+	/* Margins and noise of equal deviation differ in sign with probability atan(1) / pi = 1/4; four standard errors are 0.028. */
 	c.noise = 1;
 	l = open_learn(&c);
 	near_to(wrong_side(l), 0.25, 0.03, "noise as large as the margins puts a quarter of the rows on the wrong side");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Learning: gradients compared with differences of the loss, steady states of noisy averaging compared with closed forms, the
- * effect of staleness and grouping on convergence, rates, shards, and the series of losses.
+ * Learning: gradients compared with finite differences of the loss, steady states of noisy averaging compared with closed forms,
+ * effects of staleness and grouping on convergence, learning rates, shards, and the series of losses.
  */
 #include "base/mem.h"
 #include "base/param.h"
@@ -31,7 +31,7 @@ static struct learn *open_learn(const struct learn_config *c)
 	return l;
 }
 
-/* ---- gradients: a central difference of the loss is the gradient over all rows to O(h^2) ---- */
+/* ---- gradients: a central difference of the loss equals the gradient over all rows up to O(h^2) ---- */
 
 static void gradient_is_slope(const struct learn_config *c, double tolerance, const char *what)
 {
@@ -78,7 +78,7 @@ static void gradients_are_slopes(void)
 	c.hidden = 9;
 	c.classes = 3;
 	gradient_is_slope(&c, 1e-7, "perceptron, tanh");
-	c.activation = LEARN_RELU; /* none of the 600 x 9 values is within h of the kink at 0, where the slope would differ */
+	c.activation = LEARN_RELU; /* no ReLU input of the 600 x 9 is within h of 0, where the slope changes */
 	gradient_is_slope(&c, 1e-3, "perceptron, ReLU");
 }
 
@@ -133,7 +133,8 @@ static void steady_states(void)
 {
 	int rounds = is_slow ? 2500 : 20000;
 	double tolerance = is_slow ? 0.04 : 0.02;
-	/* Exact in two rounds, groups of s: 1/s - 1/N. Random: (1 - 1/N) q / (1 - q), q = (N/s - 1) / (N - 1) = 7/15. */
+	/* Schedules that average exactly in two rounds by groups of s: 1/s - 1/N. Random pairs: (1 - 1/N) q / (1 - q) with q = (N/s -
+	 * 1) / (N - 1) = 7/15. */
 	static const double want[] = { 0.25, 0.1875, 15. / 16 * 7 / 8 };
 	static const char *const name[] = { "pair-4", "grid of 16", "random pairs of 16" };
 	for (int s = PAIR4; s <= RANDOM16; s++) {
@@ -193,14 +194,14 @@ static void equal_loss(void)
 	for (int k = 0; k < 2; k++)
 		deviation[k] = sqrt((squares[k] - mean[k] * mean[k]) * SEEDS / (SEEDS - 1));
 	printf("# pair-4 %.5f (standard deviation %.5f), BSP %.5f (%.5f)\n", mean[0], deviation[0], mean[1], deviation[1]);
-	/* DS-Sync v1, table of accuracies: every data set within one standard deviation of BSP. */
+	/* The table of accuracies in DS-Sync v1 has every data set within one standard deviation of BSP. */
 	ok(fabs(mean[0] - mean[1]) < fmin(deviation[0], deviation[1]), "pair-4 ends at BSP's loss, within a standard deviation over seeds");
 	ok(mean[1] < 0.7, "the final loss is at most half of log 4, the loss at the start");
 }
 
 /* ---- staleness ---- */
 
-/* n devices use a server in turns, one update per second: x_{k+1} = x_k - eta g(x_{k-(n-1)}). Calls `see` before each update. */
+/* Lets n devices use a server in turns, one update per second: x_{k+1} = x_k - eta g(x_{k-(n-1)}). Calls `see` before each update. */
 static void stale_descent(struct learn *l, uint32_t delay, uint32_t steps, void (*see)(struct learn *, uint32_t, void *), void *ctx)
 {
 	uint32_t n = delay + 1;
@@ -243,8 +244,8 @@ static void see_nothing(struct learn *l, uint32_t k, void *ctx)
 	(void)l, (void)k, (void)ctx;
 }
 
-/* A noisy quadratic, gradient h x + N(0, 1): the stationary variance of x in units of eta^2. Updates one step stale make
- * an AR(2) process with coefficients 1 and -a, a = eta h (Box and Jenkins, 3.2.4). */
+/* Returns the stationary variance of x, in units of eta^2, for a noisy quadratic with gradient h x + N(0, 1). With updates that are
+ * one step stale, x is an AR(2) process with coefficients 1 and -a, a = eta h (Box and Jenkins, 3.2.4). */
 static double settled_variance(uint32_t delay, double a)
 {
 	struct learn_config c = config_of(LEARN_NOISE);
@@ -281,8 +282,8 @@ static struct learn_config least_squares(double lr)
 	return c;
 }
 
-/* With mini-batches the loss settles above the minimum, and the more so the longer the delay (the variance above grows with it).
- * With the whole batch a short delay acts like momentum and lowers the loss. */
+/* With mini-batches the loss settles above the minimum, and higher for longer delays, like the variance above. With the whole batch a
+ * short delay acts like momentum and lowers the loss. */
 static void staleness_hurts(void)
 {
 	double last = 0;
@@ -302,8 +303,8 @@ static void staleness_hurts(void)
 	ok(grows, "the staler the gradients, the higher the final loss of least squares");
 }
 
-/* x_{k+1} = x_k - eta h x_{k-delay} is stable if and only if eta h < 2 sin(pi / (2 (2 delay + 1))) (Levin and May 1976).
- * h, the largest eigenvalue of A'A / rows, is 1 +- 0.2 here. */
+/* The recursion x_{k+1} = x_k - eta h x_{k-delay} is stable if and only if eta h < 2 sin(pi / (2 (2 delay + 1))) (Levin and May
+ * 1976). Here h, the largest eigenvalue of A'A / rows, is 1 +- 0.2. */
 enum { STALE_STEPS = 400 };
 static double seen_staleness;
 static double stale_loss(uint32_t delay, double lr)
@@ -328,7 +329,7 @@ static void stability(void)
 		double bound = 2 * sin(M_PI / (2 * (2 * delay + 1)));
 		ok(stale_loss(delay, 0.6 * bound) < 0.05 && stale_loss(delay, 1.5 * bound) > 100,
 			"delay %u: settles below and diverges above the bound of Levin and May", delay);
-		/* staleness of the first of the steps - 1 - delay updates: 0, 1, .. delay - 1 */
+		/* The first updates have staleness 0, 1, .. delay - 1; the others have staleness delay. */
 		double updates = STALE_STEPS - 1. - delay;
 		near_to(seen_staleness, (delay * (delay - 1.) / 2 + delay * (updates - delay)) / updates, 1e-12,
 			"the staleness of the updates is counted");
@@ -337,7 +338,7 @@ static void stability(void)
 
 /* ---- rates, shards, series ---- */
 
-/* If the noise is 0 and the problem is constant, every gradient is the same: the displacement is the sum of the rates. */
+/* Tests learning rates on a constant problem without noise. Every gradient is the same, so the displacement is the sum of the rates. */
 static void rates(void)
 {
 	struct learn_config c = config_of(LEARN_NOISE);
@@ -346,7 +347,7 @@ static void rates(void)
 	c.lr = 2;
 	c.decay_samples = 20;
 	c.decay = 0.5;
-	/* after k = 1.. gradients u is k / 2 */
+	/* After k = 1, 2, .. gradients, u is k / 2. */
 	static const double want[][4] = {
 		{ 2, 2, 2, 2 },
 		{ 2, 1, 1, 0.5 },
@@ -383,8 +384,8 @@ static void rates(void)
 	learn_free(l);
 }
 
-/* Heavy ball with a constant gradient g: v_k = (1 - mu^k) / (1 - mu) g (Polyak 1964). The test keeps one gradient for
- * many local updates. */
+/* Tests momentum (heavy ball) with a constant gradient g: v_k = (1 - mu^k) / (1 - mu) g (Polyak 1964). One gradient serves many local
+ * updates. */
 static void momentum(void)
 {
 	struct learn_config c = config_of(LEARN_NOISE);
@@ -400,8 +401,8 @@ static void momentum(void)
 	learn_free(l);
 }
 
-/* With rows in order of label and as many shards as classes, a device sees one class (or two at the borders), and
- * gradients differ between devices; with the even split they are similar. */
+/* Returns how far gradients differ between devices. With rows in order of label and as many shards as classes, a device has the rows
+ * of one class (or of two at the borders). With the even split all gradients are similar. */
 static double gradient_spread(enum learn_split split)
 {
 	enum { N = 4 };
@@ -433,7 +434,7 @@ static void shards(void)
 	double even = gradient_spread(LEARN_SPLIT_EVEN), label = gradient_spread(LEARN_SPLIT_LABEL);
 	printf("# variance of gradients between devices over their mean's square: even %.3g, by label %.3g\n", even, label);
 	ok(label > 10 * even && even > 0, "gradients differ between devices that see one label each");
-	/* A shuffled pass over the shard takes each row once: the mean of the batches' gradients is the shard's gradient. */
+	/* A shuffled pass over the shard uses each row once, so the mean of the gradients of its batches is the gradient of the shard. */
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);
 	c.rows = 96;
 	c.batch = 12;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Random schedules with many ops in flight, compared with a naive model of the updates that copies all values and shares none.
- */
+/* Random schedules with many ops in flight, compared with a naive model of the updates. The naive model copies all values. */
 #include "base/rng.h"
 #include "tests/learn/learn_drive.h"
 #include "tests/tap.h"
@@ -17,7 +15,7 @@ struct worker {
 	double x[DIM], inbox[DIM];
 	struct made gradient[MOST_MADE], sum[MOST_MADE];
 	int gradients, sums;
-	bool is_busy; /* with a gradient */
+	bool is_busy; /* whether a gradient is in flight */
 	uint64_t iteration;
 };
 
@@ -89,7 +87,7 @@ static void average(const struct flying *f, bool is_gradient)
 	}
 }
 
-/* The window holds gradients with their values at accumulation. */
+/* Window of gradients, with their values at the time of accumulation. */
 static double window[N][MOST_MADE][DIM];
 static int window_n[N];
 
@@ -99,7 +97,7 @@ static void accumulate(const struct flying *f)
 	struct worker *w = &worker[d];
 	int n = window_n[d]++, from = n + 1 - (int)f->u.window;
 	memcpy(window[d][n], w->gradient[w->gradients - 1].v, sizeof window[d][n]);
-	static int kept[N]; /* a shorter window drops gradients permanently */
+	static int kept[N]; /* number of gradients in the window; a gradient that a shorter window drops is lost */
 	kept[d] = from > kept[d] ? from : kept[d];
 	struct made *m = &w->sum[w->sums++];
 	m->iteration = (f->op >> 32) - 1;
@@ -159,7 +157,7 @@ static void choose(struct flying *f)
 	f->u = (struct orr_update){ .kind = (enum orr_update_kind)any(ORR_APPLY_INBOX + 1), .window = 1 + any(5) };
 	f->u.window = f->u.kind == ORR_PULL ? any(3) : f->u.window;
 	bool is_whole = f->u.kind == ORR_GRADIENT || f->u.kind == ORR_ACCUMULATE || any(3) == 0;
-	f->u.slices = is_whole ? any(2) : 2 + any(12); /* including more slices than parameters */
+	f->u.slices = is_whole ? any(2) : 2 + any(12); /* may exceed the number of parameters */
 	f->u.slice = f->u.slices ? any(f->u.slices) : 0;
 	f->u.scale = any(2) ? 0 : 0.5;
 	bool is_group = f->u.kind == ORR_AVERAGE_GRADIENTS || f->u.kind == ORR_AVERAGE_PARAMETERS;
@@ -183,7 +181,7 @@ static void apply_waiting(uint32_t d, uint64_t iteration)
 	waiting_n[d] = left;
 }
 
-/* Returns false if the op would read a value that does not exist yet. */
+/* Returns false if the op would read a value that is still missing. */
 static bool naive_begin(struct flying *f, uint64_t number)
 {
 	struct worker *w = &worker[f->group[0]];
@@ -250,7 +248,7 @@ int main(void)
 	c.history = MOST_OPS;
 	struct learn *l = learn_new(&c, &drive_error);
 	rng_init(&rng, 5, "test.walk", 0);
-	/* All workers have computed, pushed and sent a gradient: from here on old gradients and sums are kept. */
+	/* All workers have computed, pushed and sent a gradient. From now on old gradients and sums are kept. */
 	for (uint32_t d = 0; d < N; d++)
 		for (int k = 0; k < 4; k++) {
 			static const enum orr_update_kind kinds[] = { ORR_GRADIENT, ORR_ACCUMULATE, ORR_PUSH, ORR_SEND_SLICE };

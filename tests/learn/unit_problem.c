@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Learning problems: shards partition the rows, gradients are slopes of the loss, descent reaches the closed form of
- * the minimum loss, and data have the requested variances.
+ * Learning problems: shards partition the rows, gradients are the slopes of the loss, gradient descent reaches the closed form of the
+ * minimum loss, and data have the requested variances.
  */
 #include "learn/problem.h"
 
@@ -13,7 +13,7 @@ static struct orr_error err;
 static struct learn_config config_of(enum learn_problem problem)
 {
 	return (struct learn_config){ .problem = problem,
-		.rows = 600, /* more rows than two blocks of the loss have */
+		.rows = 600, /* enough rows for more than two blocks of the loss */
 		.inputs = 3,
 		.hidden = 4,
 		.classes = 3,
@@ -98,7 +98,8 @@ static void full_gradient(const struct problem *p, const double *x, double *g)
 	mem_free(scratch);
 }
 
-/* Least squares by its definition; the other losses at parameters of 0: log 2, and log of the number of classes. */
+/* Tests the losses: least squares by its definition, the others at parameters of 0, where they are log 2 or the log of the number of
+ * classes. */
 static void losses(void)
 {
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);
@@ -123,7 +124,7 @@ static void losses(void)
 	problem_free(p);
 }
 
-/* Central differences of step h have an error of order h^2. */
+/* Compares gradients with central differences of step h, whose error is of order h^2. */
 static void slopes(enum learn_problem problem, const char *name)
 {
 	struct learn_config c = config_of(problem);
@@ -168,7 +169,7 @@ static void least_loss(double l2)
 	problem_free(p);
 }
 
-/* The variance of input j is condition^(-j / (n - 1)), within four standard errors of a variance, sqrt(2 / rows). */
+/* Tests that input j has the variance condition^(-j / (n - 1)), within four standard errors sqrt(2 / rows). */
 static void variances(uint32_t inputs)
 {
 	struct learn_config c = config_of(LEARN_LEAST_SQUARES);

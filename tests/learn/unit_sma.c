@@ -35,7 +35,7 @@ static const double *learner(struct learn *l, uint32_t device, uint32_t j)
 	return learner_of(l, device, j)->x->v;
 }
 
-/* Runs a clock of g devices with m learners each: gradient, local update, correction, then the base model. */
+/* Runs one clock of model averaging on g devices with m learners each: gradient, local update, correction, base model. */
 static void clock_of(struct learn *l, double t, uint32_t g, uint32_t m, double alpha, double momentum, bool restarts)
 {
 	uint32_t all[DRIVE_MOST];
@@ -53,7 +53,8 @@ static void clock_of(struct learn *l, double t, uint32_t g, uint32_t m, double a
 		at_once(l, t, (struct orr_update){ .kind = ORR_RESTART, .learner = j }, all, g);
 }
 
-/* Without gradients, e = mean of x - Z: e' = (1 - alpha (k + 1)) e. So |e| decreases if and only if alpha (k + 1) < 2. */
+/* Tests stability. Without gradients the mean of x - Z, e, follows e' = (1 - alpha (k + 1)) e, so |e| decreases if and only if alpha
+ * (k + 1) < 2. */
 static void stability(void)
 {
 	for (uint32_t k = 2; k <= 16; k *= 2) {
@@ -79,7 +80,8 @@ static void stability(void)
 	}
 }
 
-/* Under a gradient that hardly changes (curvature 1e-9 around a point 1e6 away), Z moves at k / (k + 1) of the speed of SGD. */
+/* Tests the speed of Z. Under a nearly constant gradient (curvature 1e-9, minimum 1e6 away), Z moves at k / (k + 1) of the speed of
+ * SGD. */
 static void speed(void)
 {
 	for (uint32_t k = 1; k <= 8; k *= 2) {
@@ -98,8 +100,8 @@ static void speed(void)
 	}
 }
 
-/* Real gradients, with a lower learning rate from half time on. The base models are equal at every clock; after a restart, all
- * replicas are equal too. */
+/* Tests real gradients, with a lower learning rate from half of the time on. The base models are equal at every clock. After a
+ * restart, all replicas are equal too. */
 static void equal(void)
 {
 	for (uint32_t k = 2; k <= 16; k *= 2)

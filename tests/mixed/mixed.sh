@@ -7,7 +7,7 @@ tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 export LC_ALL=C
 
-# One request takes 10 s.
+# The model takes 10 s for one request.
 echo '{"name": "slow", "source": "made up", "kind": "table", "batch": [1], "latency_ms": [10000]}' >slow.json
 # run NAME CLUSTER JOBS REQUESTS DEPLOYMENT SERVE-OPTIONS [MORE KEYS]
 run() {
@@ -41,7 +41,8 @@ is "$(times "$(metric accounts jobs.gpu_hours)" 3600) $(times "$(metric accounts
 is "$(awk -F, '$2 == "gpus_serve" && $1 < 69.5 { up += $3; n++ } $2 == "gpus_serve" && $1 > 71 { after += $3 } END { print up / n, after + 0 }' accounts/fifo+fifo.series.csv)" \
   "1 0" "the series of held GPUs shows the replica's GPU and its release"
 
-# ---- priority: two jobs of 2 GPUs fill the node; the autoscaler detects a request of 35 s at 60 s ----
+# ---- priority: two jobs of 2 GPUs fill the node; at 60 s the autoscaler detects the request that arrived at 35 s
+# ----
 full=(1x4:a100 $'0,100,2\n10,100,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1}' '"autoscale": "outstanding", "scale_interval": "30s", "scale_target": 1, "start_up": 0')
 run wait "${full[@]}" '"first": "nobody"'
 is "$? $(jobs_end wait) $(requests_end wait)" "0 100 110 110" "first=nobody: the replica waits for the end of the first job at 100 s"
@@ -50,8 +51,9 @@ is "$? $(requests_end reclaim)" "0 70" "first=serve: the replica takes the GPUs 
 is "$(jobs_end reclaim)" "100 130" "the job that started last is stopped and resumes from its checkpoint at 40 s of work"
 is "$(metric reclaim reclaims) $(metric reclaim jobs_reclaimed) $(metric reclaim jobs.restarts)" "1 1 1" "the reclaim is counted"
 
-# Jobs of 2, 4 and 2 GPUs start at 0, 1, 2 s on nodes 0, 1, 0. A replica of 4 GPUs needs a node. The GPUs of the last job
-# do not suffice; those of the second job do, and then the last job keeps its GPUs.
+# Jobs of 2, 4 and 2 GPUs start at 0, 1 and 2 s on nodes 0, 1 and 0. A replica of 4 GPUs needs a whole node. The
+# eviction of the last job does not free enough GPUs; that of the second job does. So only the second job is
+# evicted.
 run fewest 2x4:a100 $'0,100,2\n1,100,4\n2,100,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1, "tp": 4}' "${full[4]}" '"first": "serve"'
 is "$? $(requests_end fewest) $(jobs_end fewest) $(metric fewest jobs_reclaimed)" "0 70 100 130 102 1" "no job is stopped without need"
 run never 1x4:a100,1x2:v100 $'0,100,2\n1,90,2\n2,98,2\n' $'35\n' '{"replicas": 0, "least": 0, "most": 1, "tp": 4, "gpu_types": "a100"}' "${full[4]}" '"first": "serve"'
@@ -64,7 +66,8 @@ run fail "${gone[@]}" '"start_up": "5s"' '"failures": {"trace": "gone.csv"}'
 is "$? $(requests_end fail) $(jobs_end fail)" "0 65 110 110" "both start on the other node: the replica at 55 s, the job at 50 s from its checkpoint at 40 s"
 is "$(metric fail serve.replicas_lost) $(metric fail serve.restarts) $(metric fail jobs.restarts)" "1 1 1" "each world counts its restart"
 is "$(times "$(metric fail gpu_hours)" 3600)" "380" "a node that is down is not paid for: 4 x 110 s, less 2 x 30 s"
-# The same nodes lent: an instance leaves at 50 s and another joins at 80 s; a change of price has no effect on work.
+# The same nodes are lent: an instance is removed at 50 s and another one is added at 80 s. A change of price leaves
+# the work unchanged.
 printf 'time_s,event,node,zone,type,price\n0,add,a,,,1\n0,add,b,,,\n20,price,,,,3\n50,remove,a,,,\n80,add,c,,,2\n' >lent.csv
 run lent "${gone[@]}" '"start_up": "5s"' '"capacity": {"trace": "lent.csv"}'
 is "$? $(requests_end lent) $(jobs_end lent) $(times "$(metric lent gpu_hours)" 3600)" "0 65 110 110 380" "lent nodes that leave and come are nodes that fail and are repaired"
@@ -77,7 +80,8 @@ run until 1x4:a100 $'0,100,2\n' $'0\n60\n' '{"replicas": 1}' '' '"until": "65s"'
 is "$? $(times "$(metric until gpu_hours)" 3600) $(times "$(metric until serve.gpu_hours)" 3600) $(metric until serve.requests_unfinished) $(metric until jobs.jobs_unfinished)" \
   "0 260 65 1 1" "--until: accounts and both worlds stop there"
 
-# ---- the holders of GPUs, and the reasons of losses ---- rows NAME: the replicas' rows, one per line
+# ---- the holders of GPUs, and the causes of losses ----
+# rows NAME: prints the rows of the replicas, one per line
 rows() { awk -F, 'NR > 1 { printf "%s%s %s %g %g %g %s", (NR > 2 ? "; " : ""), $1, $5, $6, $7, $8, $9 }' "$1/fifo+fifo.replicas.csv"; }
 evicts() { sqlite3 "$1.db" "SELECT (time_ns / 1000000000) || ' ' || detail FROM events WHERE kind = 'evict'"; }
 is "$(rows fail)" "0 n0:1 0 0 50 node-failed; 0 n1:1 50 55 110 over" "a row for each time that a replica holds GPUs: where, from when, ready, until when, and why it stopped"
@@ -105,7 +109,8 @@ EOT
 echo '{"name": "m", "source": "made up", "kind": "table", "batch": [1, 2, 4], "latency_ms": [900, 950, 1000]}' >table.json
 none() { printf '%s\n' "$1" >"empty-$2.csv"; echo "empty-$2.csv"; }
 jobs_none=$(none submit_s,duration_s,gpus jobs) requests_none=$(none arrival_s requests)
-# halves WORLD: writes alone-WORLD.json, with its keys in a half, and beside-WORLD.json, together with an idle other world
+# halves WORLD: writes alone-WORLD.json, with the keys of the world in a half, and beside-WORLD.json, where the
+# other world is present but idle
 whole='"cluster|"policies|"failures|"prices|"placement'
 halve() {
   tr -d '\n' <"$1.json" | sed -E 's/^\{"world": "[a-z]*",? *//; s/\}$//' >keys
@@ -142,7 +147,8 @@ is "$("$orrery" db digest run.db)" "$("$orrery" db digest verb.db)" "orrery run 
   --policy fifo,srtf,las,gavel --set jobs.checkpoint=5m --set failures.mtbf=30m --set failures.mttr=10m --set failures.types=a100-spot -q --db verb-jobs.db
 is "$("$orrery" db digest run-jobs.db)" "$("$orrery" db digest verb-jobs.db)" "orrery run and orrery jobs store the same"
 
-# ---- many pairs: every law holds, for any -j, and the scenario printed by show is equivalent ----
+# ---- many pairs: every law holds, the results are equal for any -j, and the scenario printed by `show` is
+# equivalent ----
 cat >pairs.json <<'EOT'
 {"world": "mixed", "cluster": "2x4:a100,4x4:a100-spot",
  "jobs": {"trace": "poisson:n=150,rate=0.05,gpus=2,mean=600", "jobs": {"checkpoint": "5m"}},

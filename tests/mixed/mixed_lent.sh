@@ -23,8 +23,8 @@ EOT
 }
 events() { sqlite3 "$1.db" "SELECT group_concat((time_ns / 1000000000) || ' ' || kind, ', ') FROM (SELECT * FROM events WHERE kind LIKE 'node%' ORDER BY time_ns)"; }
 
-# a is present from 0 to 50 s and b from 0 s on; c joins at 80 s, and d finds no node. The job needs 100 s and the last
-# answer is at 110 s.
+# Instance a is present from 0 to 50 s, b from 0 s on; c is added at 80 s; d finds no free node. The job needs 100
+# s, and the last answer is at 110 s.
 printf 'time_s,event,node,price\n0,add,a,1\n0,add,b,\n50,remove,a,\n80,add,c,2\n85,add,d,\n200,end,,\n' >lent.csv
 run plain 2x2:a100 $'0,100,1\n' $'45\n100\n' ', "price": 3'
 is "$? $(ends plain/fifo+fifo.jobs.csv end_s) $(ends plain/fifo+fifo.requests.csv completed_s)" "0 110 60 110" "a job and a replica move to the other node at 50 s"
@@ -35,11 +35,11 @@ is "$(s plain gpu_hours) $(s plain jobs_gpu_hours)" "$((2 * 190)) 110" "GPUs of 
 is "$(metric plain starting_hours)" 0 "instances start at once"
 is "$(events plain)" "50 node-fail, 80 node-repair" "each event of a node after time 0 appears once, in order of time"
 
-# With a start-up of 5 s all nodes are up 5 s later; the start-up time is billed.
+# With a start-up time of 5 s all nodes are ready 5 s later. The start-up time is billed.
 run startup 2x2:a100 $'0,100,1\n' $'45\n100\n' ', "price": 3, "startup": "5s"'
 is "$? $(s startup starting_hours) $(ends startup/fifo+fifo.jobs.csv end_s)" "0 15 110" "start-up: three instances of 5 s; the job starts at 5 s, and its checkpoint at 45 s has 40 s of work"
 
-# With 20 s of notice the replica drains at 30 s; the job stays until the node is removed.
+# With 20 s of notice the replica drains from 30 s on; the job stays until the node is removed.
 run notice 2x2:a100 $'0,100,1\n' $'45\n100\n' ', "notice": "20s"'
 is "$? $(metric notice nodes_noticed) $(metric notice nodes_lost) $(ends notice/fifo+fifo.jobs.csv end_s)" "0 1 1 110" "notice: the node is lost, and the job restarts"
 is "$(metric notice serve.replicas_lost) $(ends notice/fifo+fifo.requests.csv completed_s)" " 55 110" "the replica has moved before the request"
@@ -47,19 +47,19 @@ is "$(sqlite3 notice.db "SELECT detail FROM events WHERE kind = 'evict'")" "noti
 is "$(s notice idle_gpu_hours) $(s notice gpu_hours)" \
   "$(awk -v g="$(s notice gpu_hours)" -v j="$(s notice jobs_gpu_hours)" -v r="$(s notice serve_gpu_hours)" 'BEGIN { printf "%.9g %.9g", g - j - r, g }')" \
   "fenced GPUs are idle"
-# The second job fills the other node from 35 to 65 s; the free GPU next to the first job is fenced, so the third job
+# The second job fills the other node from 35 to 65 s. The free GPU beside the first job is fenced, so the third job
 # waits.
 run fenced 2x2:a100 $'0,100,1\n35,30,2\n36,10,1\n' '' ', "notice": "20s"'
 is "$? $(ends fenced/fifo+fifo.jobs.csv start_s) $(ends fenced/fifo+fifo.jobs.csv end_s)" "0 0 35 65 125 65 75" "no job starts on a node that was given notice"
 
-# The first node has an instance from 10 s on only.
+# The first node has an instance only from 10 s on.
 printf 'time_s,event,node\n10,add,a\n200,end,\n' >late.csv
 run late 1x2:a100 $'0,100,1\n' $'45\n' ', "price": 3'
 sed 's/lent.csv/late.csv/' late.json >late2.json
 "$orrery" run late2.json --check --no-figures -q --out late2
 is "$? $(ends late2/fifo+fifo.jobs.csv start_s) $(s late2 gpu_hours)" "0 10 200" "a node is down until its first instance comes"
 
-# ---- the notice of capacity is that of the service, unless capacity states its own ----
+# ---- the notice of capacity defaults to that of the service ----
 notices() { "$orrery" scenario show "$1" | tr -d ' \t\n' | grep -o '"notice":"*[0-9]*' | sort -u | tr -d '"' | tr '\n' ' '; }
 is "$(notices notice.json)" "notice:20 " "the service has the notice of the nodes"
 sed 's/"models"/"serve": {"notice": "5s"}, &/' notice.json >own.json

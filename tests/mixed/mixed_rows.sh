@@ -16,8 +16,8 @@ metrics() { awk -F, '$2 !~ /events$|^metric$/ { printf "%s=%.9g\n", $2, $3 }' "$
 series() { awk -F, 'NR > 1 && ($2 != n || $3 != v) { printf "%s@%g=%g\n", $2, $1, $3; n = $2; v = $3 }' "$1/fifo+fifo.series.csv" | grep "$2"; }
 words() { tr ' ' '\n' <<<"$1" | grep .; }
 
-# A replica has a GPU of n0 until its last answer at 40 s. Job 0 has n1, loses it at 20 s with all its work saved, and has it again from
-# 40 to 120 s. Job 1 has the other GPU of n0 from 10 to 60 s.
+# A replica has a GPU of n0 until its last answer at 40 s. Job 0 has n1, loses it at 20 s with all of its work
+# saved, and runs again from 40 to 120 s. Job 1 has the other GPU of n0 from 10 to 60 s.
 "$orrery" run m.json --check --no-figures -q --out o --db x.db
 is "$? $(cut -d, -f1-9 o/fifo+fifo.jobs.csv | tail -n 2)" "0 0,2,0.000000000,0.000000000,120.000000000,120.000000000,20.000000000,0,completed
 1,1,10.000000000,10.000000000,60.000000000,50.000000000,0.000000000,0,completed" "rows of jobs"
@@ -33,8 +33,9 @@ is "$(sqlite3 x.db "SELECT time_ns / 1000000000, kind, subject, detail FROM even
 40|start|0|n1:2
 60|finish|1|
 120|finish|0|" "events of both parts, once each"
-# GPU-seconds: jobs 2 x 10 + 3 x 10 + 20 + 3 x 20 + 2 x 60 = 250, the replica 40, all nodes 4 x 120 - 2 x 20 = 440. A GPU of n0 is
-# alone free on it from 0 to 10 and from 40 to 60 s. Speeds 1 / 1.2 and 1. On average 170 / 120 jobs are present with job 0.
+# GPU-seconds: the jobs have 2 x 10 + 3 x 10 + 20 + 3 x 20 + 2 x 60 = 250, the replica 40, all nodes 4 x 120 - 2 x
+# 20 = 440. One GPU of n0 is stranded from 0 to 10 and from 40 to 60 s. The speeds are 1 / 1.2 and 1. While job 0 is
+# present, 170 / 120 jobs are present on average.
 is "$(metrics o)" "$(words "jobs_gpu_hours=0.0694444444 jobs_usd=0.25 serve_gpu_hours=0.0111111111 serve_usd=0.04 idle_gpu_hours=0.0416666667 idle_usd=0.15
 gpu_hours=0.122222222 usd=0.44 serve.completion_mean=10 serve.completion_p50=10 serve.completion_p90=10 serve.completion_p99=10
 serve.completion_max=10 serve.sample_completion_mean=10 serve.queue_mean=0 serve.queue_p50=0 serve.queue_p99=0 serve.duration=35
@@ -52,26 +53,27 @@ is "$(series o ^gpus | tr '\n' ' ')" "gpus_jobs@0=2 gpus_jobs@10=3 gpus_jobs@20=
   "GPUs of jobs, of replicas and of nobody over time"
 is "$(series o queue_length | tr '\n' ' ')" "jobs.queue_length@0=0 jobs.queue_length@20=1 jobs.queue_length@40=0 " "a series of a part"
 
-# To 50 s: jobs 20 + 30 + 20 + 30, all nodes 4 x 50 - 40.
+# GPU-seconds until 50 s: the jobs have 20 + 30 + 20 + 30, all nodes 4 x 50 - 40.
 "$orrery" run m.json --check --no-figures -q --out u --until 50s
 is "$(metrics u | grep -E '^(jobs_gpu_hours|serve_gpu_hours|idle_gpu_hours|gpu_hours|jobs.jobs_unfinished|serve.requests_unfinished|jobs.gpu_hours)=')" \
   "$(words "jobs_gpu_hours=0.0277777778 serve_gpu_hours=0.0111111111 idle_gpu_hours=0.00555555556 gpu_hours=0.0444444444 serve.requests_unfinished=0
 jobs.gpu_hours=0.0277777778 jobs.jobs_unfinished=2")" "accounts at an earlier end"
-# To 35 s the replica is busy with the second request.
+# Until 35 s the replica is busy with the second request.
 "$orrery" run m.json --check --no-figures -q --out v --until 35s
 is "$(metrics v | grep -E '^(jobs_gpu_hours|serve_gpu_hours|gpu_hours|serve.requests_unfinished|serve.requests_completed)=')" \
   "$(words "jobs_gpu_hours=0.0180555556 serve_gpu_hours=0.00972222222 gpu_hours=0.0305555556 serve.requests_completed=1 serve.requests_unfinished=1")" "and before the end of the service"
 
-# With 5 s of notice n1 is fenced at 15 s, and its job runs on until it fails: the rows and accounts are the same.
+# With 5 s of notice, n1 is fenced at 15 s and its job runs on until n1 fails. Rows and accounts are unchanged.
 sed 's/"models"/"serve": {"notice": "5s"}, &/' m.json >n.json
 "$orrery" run n.json --check --no-figures -q --out n
 is "$? $(cmp o/fifo+fifo.jobs.csv n/fifo+fifo.jobs.csv; cmp o/fifo+fifo.requests.csv n/fifo+fifo.requests.csv)$(metrics n | diff - <(metrics o))" "0 " "a failure that is known before"
-# Jobs 0 and 1 have a GPU of n1 each and lose it at 20 s with 20 and 8 s of work saved; job 2 has n0 only after the service, at 40 s.
+# Jobs 0 and 1 have one GPU of n1 each and lose it at 20 s with 20 and 8 s of work saved. Job 2 gets n0 at 40 s,
+# after the service.
 printf 'submit_s,duration_s,gpus\n0,100,1\n10,50,1\n16,5,1\n' >k.csv
 sed 's/j\.csv/k.csv/; s/"replicas": 1/"replicas": 1, "tp": 2/' n.json >k.json
 "$orrery" run k.json --check --no-figures -q --out k
 is "$? $(cut -d, -f1,4,5 k/fifo+fifo.jobs.csv | tail -n 3 | tr '\n' ' ')" "0 0,0.000000000,120.000000000 1,10.000000000,82.000000000 2,40.000000000,45.000000000 " "jobs on a node that was given notice"
-# The replica has a GPU to 20 s and the job the other to 100 s.
+# The replica has one GPU until 20 s; the job has the other one until 100 s.
 cat >p.json <<'EOF'
 {"world": "mixed", "cluster": "1x2:a100", "jobs": {"trace": "one.csv"}, "policies": ["fifo+fifo"], "first": "serve", "prices": {"a100": 3.6},
  "serve": {"trace": "late.csv", "models": ["slow.json"], "deployments": [{"replicas": 1}]}, "failures": {"trace": "g.csv"}}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Several worlds on one clock: random small clusters, traces and failures under all laws of --check, and policies that fail or
- * never act in either world. Expected by definition: every run ends; jobs lose GPUs only to a lost node or, with serve_first,
- * to replicas; equal inputs give equal results.
+ * Several worlds on one clock: random small clusters, traces and failures under all laws of --check, and policies that fail or never
+ * act in either world. By definition every run ends; jobs lose GPUs only to a failed node or, with serve_first, to replicas; equal
+ * inputs give equal results.
  */
 #include "base/mem.h"
 #include "cluster/placement.h"
@@ -50,7 +50,7 @@ static bool set_all(struct orr_args *args, const char *settings, struct orr_erro
 	return true;
 }
 
-/* Runs a case; returns NULL if the run ended with an error. The rows have no names, because the traces own them. */
+/* Runs a case; returns NULL if the run ended with an error. The rows have no names, because the traces own the names. */
 static struct run_result *run(const struct mixed_case *c, struct orr_error *err)
 {
 	struct run_result *r = result_new();
@@ -164,7 +164,7 @@ static void draw(struct drawn *d, uint64_t number)
 		.seed = number };
 }
 
-/* Returns NULL, or the error in the outcome. */
+/* Returns what is wrong with the outcome, or NULL. */
 static const char *wrong(const struct mixed_case *c, const struct run_result *r)
 {
 	double held = metric(r, "jobs_gpu_hours") + metric(r, "serve_gpu_hours") + metric(r, "idle_gpu_hours");

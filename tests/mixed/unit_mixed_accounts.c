@@ -79,7 +79,7 @@ int main(void)
 	ok(r->n_series == 3 && !strcmp(r->series[0].name, "gpus_jobs") && !strcmp(r->series[1].name, "gpus_serve") &&
 			!strcmp(r->series[2].name, "gpus_idle"),
 		"a series of each account");
-	/* 100 s: means of 1.8 GPUs of jobs, 0.7 of replicas and 3.5 idle. */
+	/* Over 100 s the jobs have 1.8 GPUs on average, the replicas 0.7; 3.5 are idle. */
 	static const double mean[3] = { 1.8, 0.7, 3.5 };
 	for (int k = 0; k < 3; k++) {
 		double sum = 0;
@@ -129,7 +129,7 @@ int main(void)
 	broken.jobs_milli.ns += UINT64_C(1000) * 3600 * 1000000;
 	same_text(accounts_check(&broken, 2, jobs, serve), jobs_differ, "jobs with 0.001 GPU-hours more");
 
-	/* ---- a node that is down is in no account ---- */
+	/* ---- a node that is down is excluded from all accounts ---- */
 	pool_give(p, &fence);
 	pool_give(p, &of_serve);
 	pool_give(p, &of_jobs);

@@ -16,16 +16,16 @@ refused() {
   like "$(cat "$work/err")" "$4" "$1: named with file and line"
 }
 
-# 10 B/s, latency 0.5 s. A: 10 B at 0. B: 10 B at 1. A drains from 0.5, B from 1.5: A has sent 10 B at 1.5,
-# so they never share the link: 1.5 and 2.5.
+# The link has 10 B/s and a latency of 0.5 s. A (10 B at 0 s) drains from 0.5 s on, B (10 B at 1 s) from 1.5 s on. A
+# has sent its 10 B at 1.5 s, so the flows never share the link. They end at 1.5 and 2.5 s.
 printf 'link,bandwidth_Bps,latency_s\nl,10,0.5\n' >"$links"
 printf 'links,start_s,bytes,dst,src,step,id,colour\nl,1,10,y,x,-1,"B,1",red\nl,0,10,y,x,-1,A,\n' >"$flows"
 is "$(net)" "id,start_s,finish_s
 \"B,1\",1,2.5
 A,0,1.5" "columns in any order, unknown ones ignored; rows in file order"
 
-# Steps: two flows share 10 B/s (10 and 30 B): 0.5 + 2 = 2.5 and 0.5 + 4 = 4.5; step 1 starts at 4.5: 4.5 + 0.5 + 1 = 6.
-# Step 2 is step 0 again: 6 + 2.5 and 6 + 4.5.
+# In step 0, flows of 10 and 30 B share 10 B/s. They end at 0.5 + 2 = 2.5 and 0.5 + 4 = 4.5 s. Step 1 starts at 4.5
+# s and ends at 4.5 + 0.5 + 1 = 6 s. Step 2 repeats step 0: 6 + 2.5 and 6 + 4.5 s.
 printf 'id,step,src,dst,bytes,start_s,links\n0,0,a,b,10,7,l\n1,0,a,b,30,7,l\n2,1,a,b,10,0,l\n3,2,a,b,10,0,l\n4,2,a,b,30,0,l\n' >"$flows"
 want="id,start_s,finish_s
 0,0,2.5
@@ -35,7 +35,7 @@ want="id,start_s,finish_s
 4,6,10.5"
 is "$(net --check)" "$want" "a step starts when the last flow of the step before has ended"
 like "$(net --json)" '"steps_simulated":	2,' "a step equal to an earlier one is not simulated again"
-# With another flow in the file (on a separate link) every step is simulated; the times stay the same.
+# Another flow in the file, on a separate link, forces the simulation of every step; the times stay the same.
 printf 'm,1,0\n' >>"$links"
 printf '5,-1,a,b,100,0,m\n' >>"$flows"
 is "$(net --check)" "$want
@@ -51,13 +51,14 @@ is "$(cat "$work/err")" "" "no progress without a terminal"
 is "$(net -o /dev/full >"$work/out"; echo $?)" 1 "a full disk is an error"
 is "$(net -o "$work/none/out.csv" >"$work/out"; echo $?)" 1 "a missing folder is an error"
 
-# Latencies 1 and 1 + 1: weights 1 and 1/2 on 9 B/s; both drain from 2 s on, 6 and 3 B/s: 2 + 12/6 and 2 + 6/3.
+# Latencies of 1 and 1 + 1 s give weights 1 and 1/2 on 9 B/s. Both flows drain from 2 s on, at 6 and 3 B/s, until 2
+# + 12/6 and 2 + 6/3 s.
 printf 'link,bandwidth_Bps,latency_s\nl,9,1\nm,100,1\nn,100,0\n' >"$links"
 printf 'id,step,src,dst,bytes,start_s,links\na,-1,x,y,12,1,l;n\nb,-1,x,y,6,0,l;m\n' >"$flows"
 is "$(net --rtt-weighted)" "id,start_s,finish_s
 a,1,4
 b,0,4" "--rtt-weighted: shares in proportion to 1 / latency"
-# Equal shares, 4.5 B/s each: b ends at 2 + 6/4.5, when a has 6 B left and the full link.
+# With equal shares of 4.5 B/s, b ends at 2 + 6/4.5 s. Then a has 6 B left and the whole link.
 is "$(net | awk -F, 'NR > 1 { printf "%.6f ", $3 }')" "4.000000 3.333333 " "without --rtt-weighted: equal shares"
 
 l='l,10,0\n'

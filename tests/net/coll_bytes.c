@@ -5,12 +5,12 @@
 
 #include <math.h>
 
-/* Returns the bytes that leave the busiest rank, in units of M. */
+/* Returns the bytes that leave the busiest rank of a tree, in units of M. */
 static double tree_share(const struct coll_shape *s)
 {
 	if (s->op != ORR_ALL_REDUCE)
 		return 1;
-	return s->n == 2 ? 1 : s->n == 3 ? 1.5 : 2; /* a rank with two children in one tree is a leaf of the other */
+	return s->n == 2 ? 1 : s->n == 3 ? 1.5 : 2; /* a rank that has two children in one tree is a leaf of the other tree */
 }
 
 static double halving_share(const struct coll_shape *s)

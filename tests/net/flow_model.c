@@ -19,7 +19,7 @@ static double latency_of(const struct model *m, const struct model_flow *x)
 	return latency;
 }
 
-/* Returns the link that fills first if all rising flows rise together, and its level. */
+/* Returns the link that fills first if all rising flows rise together, and the level at which it is full. */
 static uint32_t first_full(const struct model *m, const double *capacity, const bool *is_rising, double *level)
 {
 	uint32_t first = UINT32_MAX;

@@ -16,7 +16,7 @@ struct model_flow {
 	double start, bytes, cancel; /* cancel: time of cancellation; INFINITY: never */
 	struct flow_hop hop[MODEL_HOPS];
 	uint32_t n_hops;
-	double finish; /* out: end time; INFINITY: never, NAN: cancelled */
+	double finish; /* result: end time; INFINITY: never, NAN: cancelled */
 	double drain, left, rate;
 	bool is_draining;
 };

@@ -38,7 +38,7 @@ static bool drains(const struct fill_flow *w)
 	return !w->is_over && w->latency <= 0 && w->rate < 0;
 }
 
-/* Returns the least share left per flow over all links with flows without a rate. */
+/* Returns the smallest share per flow over all links that carry flows without a rate. */
 static double tightest(const struct fill *f, const double *left, const double *users)
 {
 	double share = INFINITY;
@@ -56,7 +56,7 @@ static void count_users(const struct fill *f, double *users)
 			users[f->flow[i].hop[h]] += f->flow[i].load[h];
 }
 
-/* Assigns that rate to every flow through a link whose share is `share`. */
+/* Sets the rate of every flow through a link with this share. */
 static void freeze(struct fill *f, double share, double *left, const double *users)
 {
 	double *taken = mem_zalloc(f->n_links + 1, sizeof *taken);

@@ -146,7 +146,7 @@ static double plan_s(const struct coll_plan *plan, const struct topo *t)
 	return sum;
 }
 
-/* The same on the flow solver: a repetition starts when the last flow of the previous one has ended. */
+/* Returns the time of the plan on the flow solver: a repetition starts when the last flow of the previous one has ended. */
 static double plan_on_flownet_s(const struct coll_plan *plan, const struct topo *t)
 {
 	struct flownet *net = topo_flownet(t, FLOW_MAX_MIN);
@@ -219,7 +219,7 @@ static void report(const struct tally *t, const char *what)
 	ok(t->plans && !t->bad_time, "%s: the plan at flow level takes the time of the closed form, 1e-9", what);
 }
 
-/* Expected: the operations' definitions; the closed forms of docs/models/net.md. */
+/* Tests that plans on a star do what the operations require and take the time of the closed forms of docs/models/net.md. */
 static void on_a_star(void)
 {
 	uint32_t most = is_sanitized() ? 9 : 20;
@@ -247,7 +247,8 @@ static void on_a_star(void)
 	}
 }
 
-/* 150 GB/s and 2 us inside, a NIC of 1.25 GB/s per GPU. A message between islands has the NICs' bandwidth and 2 x 4 + 2 us of latency. */
+/* Islands have 150 GB/s and 2 us inside, and a NIC of 1.25 GB/s per GPU. A message between islands has the bandwidth of the NICs and
+ * a latency of 2 x 4 + 2 us. */
 static void on_islands(void)
 {
 	static const uint32_t inner[] = { 1, 2, 3, 4, 8 };
@@ -304,8 +305,8 @@ static void on_several_nics(void)
 	report(&tally, "multi-ring");
 }
 
-/* Trees over nodes, for each NIC: every rank ends with the sum. On two nodes whose inner links are free, each NIC sends and receives
- * its share of the bytes once, so the time is that of the closed form. */
+/* Tests trees over nodes, one for each NIC: every rank ends with the sum. On two nodes whose inner links are free, each NIC sends and
+ * receives its share of the bytes once, in the time of the closed form. */
 static void trees_over_nodes(void)
 {
 	static const enum orr_collective_algorithm algorithm[] = { ORR_MULTI_TREE, ORR_NVLS_TREE };
@@ -344,7 +345,7 @@ static void trees_over_nodes(void)
 	ok(!bad_time, "trees over two nodes: closed form with free links inside");
 }
 
-/* Bus bandwidth is 2 (n - 1) / n x bytes / time. Without latency it is the smaller of a GPU's link and all NICs of a node
+/* Tests the bus bandwidth, 2 (n - 1) / n x bytes / time. Without latency it is the smaller of a GPU's link and all NICs of a node
  * (closed form of NCCL's rings over all NICs, docs/models/net.md). */
 static void bus_bandwidth(void)
 {
@@ -408,7 +409,7 @@ static double count_loads(const struct coll_plan *plan, uint32_t n, double *roun
 	return loads;
 }
 
-/* Expected: counted in the plan. With a = 1 and M / (2 k B) = 1 the closed form is rounds + loads. */
+/* Tests trees of all sizes by counts in the plan. With a = 1 and M / (2 k B) = 1, the closed form is rounds + loads. */
 static void trees_of_all_sizes(void)
 {
 	unsigned bad = 0, plans = 0;
@@ -433,11 +434,12 @@ static void trees_of_all_sizes(void)
 	ok(plans > 500 && !bad, "double trees of 2 to 150 ranks: rounds and loads match the plans (%u plans)", plans);
 }
 
-/* Expected: Stanza's cost model, dedicated max(W, w / S W) / B, co-located W (N - 1) / N / B; and the flow solver. */
+/* Tests a parameter server against Stanza's cost model and the flow solver. The cost is max(W, w / S W) / B for dedicated servers,
+ * and W (N - 1) / N / B for co-located ones. */
 /* A parameter server: each worker sends an equal share of its bytes to each server. */
 struct ps_shape {
 	uint32_t workers, servers;
-	bool is_colocated; /* the servers run on the first workers; a worker's share for its own server is not sent */
+	bool is_colocated; /* the servers run on the first workers; a worker keeps its share for its own server */
 	double bytes;      /* all parameters */
 };
 
@@ -445,7 +447,8 @@ struct ps_shape {
 static double ps_push_s(const struct ps_shape *p, double latency_s, double bandwidth_Bps)
 {
 	double w = p->workers, s = p->servers, share;
-	if (p->is_colocated) /* a server's NIC receives the shares of all others; a worker without a server sends at most as much */
+	if (p->is_colocated) /* the NIC of a server receives the shares of all other workers; a worker without a server sends at most as
+				many bytes */
 		share = (w - 1) / s;
 	else
 		share = fmax(1, w / s);
@@ -482,7 +485,7 @@ static void parameter_servers(void)
 	topo_free(t);
 }
 
-/* Expected: by hand. */
+/* Tests plans against values computed by hand. */
 static void by_hand(void)
 {
 	struct coll_shape s = { .op = ORR_ALL_REDUCE, .algorithm = ORR_RING, .n = 4, .bytes = 4e9 };

@@ -27,7 +27,8 @@ static void run_to_end(struct flownet *f, double *finish)
 	}
 }
 
-/* Both flows get 5 of 10 B/s until the shorter one ends at 2 s; then the other gets 10 B/s, so 10 + 20 B take 3 s. */
+/* Tests two flows on a link of 10 B/s. Each gets 5 B/s until the shorter one ends at 2 s. Then the other gets 10 B/s, so 10 + 20 B
+ * take 3 s. */
 static void two_flows_on_one_link(void)
 {
 	struct flow_link link = { 10, 0 };
@@ -45,7 +46,7 @@ static void two_flows_on_one_link(void)
 	flownet_free(f);
 }
 
-/* Tests the parking lot: a and b share link 1 of 10 (5 each), a and c share link 2 of 20, so c gets 15. */
+/* Tests the parking lot: a and b share link 1 of 10 B/s (5 each); a and c share link 2 of 20 B/s, so c gets 15. */
 static void parking_lot(void)
 {
 	struct flow_link link[] = { { 10, 0 }, { 20, 0 } };
@@ -65,13 +66,13 @@ static void parking_lot(void)
 	flownet_set_capacity(f, 1, 40);
 	double finish[3] = { 0 };
 	run_to_end(f, finish);
-	/* a: 10 B/s (link 0), 100 B from 7 s; c: 30 B/s. */
+	/* Flow a has 10 B/s on link 0 and sends 100 B from 7 s on; flow c has 30 B/s. */
 	near_to(finish[0], 17, 1e-15, "a stalled flow continues when the link is back");
 	near_to(finish[2], 7 + 100. / 30, 1e-15, "a flow beside the stalled one continues at its rate");
 	flownet_free(f);
 }
 
-/* Weights 1/1 and 1/2: 2/3 and 1/3 of 9 B/s. Loads of 2 and of 1 on 12 B/s: 4 B/s each. */
+/* Weights 1 and 1/2 give 2/3 and 1/3 of 9 B/s. On 12 B/s, flows with loads of 2 and 1 get 4 B/s each. */
 static void weights_and_loads(void)
 {
 	struct flow_link link[] = { { 9, 1 }, { 1000, 1 }, { 12, 0 } };
@@ -112,7 +113,7 @@ static void the_odd_cases(void)
 	ok(finish[1] == 0.75, "a flow without bytes takes its latency alone");
 	ok(finish[2] == -1, "a cancelled flow is not reported");
 	ok(finish[3] == 1.5, "latency first, then the bytes");
-	/* One ulp of 1.5e9 s corresponds to more than a byte at 1e9 B/s. */
+	/* At a time of 1.5e9 s, one ulp corresponds to more than a byte at 1e9 B/s. */
 	flownet_advance(f, 1.5e9);
 	flownet_set_capacity(f, 0, 1e9);
 	for (uint64_t i = 0; i < 4; i++)
@@ -122,7 +123,7 @@ static void the_odd_cases(void)
 	flownet_free(f);
 }
 
-/* Equal flows that start together end together, in the order of start. */
+/* Tests that equal flows that start together end together, in the order of start. */
 static void ends_are_in_order(void)
 {
 	struct flow_link link[20];
@@ -162,7 +163,7 @@ static double pick_time(struct rng *r)
 	return rng_below(r, 2) ? (double)rng_below(r, 5) : rng_uniform(r) * 5;
 }
 
-/* Makes an incast: most flows use one common link, and each uses one other link, which is faster in most cases. */
+/* Makes an incast: most flows use one common link, and each flow has another link, which is faster in most cases. */
 static void make_incast(struct model *m, struct rng *r)
 {
 	m->n_links = MODEL_LINKS;
@@ -207,7 +208,7 @@ static void make_case(struct model *m, struct rng *r)
 		m->change[i] = (struct model_change){ rng_uniform(r) * 6, (uint32_t)rng_below(r, m->n_links), pick_capacity(r) };
 }
 
-/* Applies the model's events of time t to the flownet; returns true if there are later ones. */
+/* State of a replay, which applies the model's events to the flownet. */
 struct replay {
 	const struct model *m;
 	struct flownet *f;
@@ -312,8 +313,8 @@ static void random_networks(void)
 
 /* ---- larger networks, and many flows ---- */
 
-/* Networks of hosts, leaves and spines with loads and weights. Checks at every instant that each flow has a bottleneck (which
- * certifies max-min fairness), and at the end the bytes of each link. Wide changes use other code paths of the solver. */
+/* Simulates networks of hosts, leaves and spines with loads and weights. At every instant each flow must have a bottleneck, which
+ * certifies max-min fairness. At the end the bytes of each link are checked. Wide changes use other code paths of the solver. */
 static bool churn(struct rng *r, uint32_t hosts, bool is_weighted, bool has_waves)
 {
 	enum { FLOWS = 600 };
@@ -368,8 +369,8 @@ static void larger_networks(void)
 		cases);
 }
 
-/* A group whose clock ran for a long time at a high level must stay exact at a low one: with the fast link cut to 2 B/s, 1000/3
- * bytes at 1 B/s still take 1000/3 s to 1e-9. */
+/* Tests that a group whose clock ran for a long time at a high level stays exact at a low level. The fast link is cut to 2 B/s;
+ * 1000/3 bytes at 1 B/s must take 1000/3 s within 1e-9. */
 static void clocks_keep_their_digits(void)
 {
 	struct flow_link link = { 1e9, 0 };
@@ -396,9 +397,9 @@ static void clocks_keep_their_digits(void)
 	flownet_free(f);
 }
 
-/* n senders with a link each to one receiver of C B/s, sizes s, 2s, .., ns, all at 0. When the k-th flow ends, earlier flows have
- * sent all their bytes, and later ones as many as the k-th: t_k = s (k (k + 1) / 2 + (n - k) k) / C. The run time shows that an end
- * costs no work per active flow: otherwise n = 20,000 takes above 10 s (measured: 0.02 s). */
+/* n senders with a link each send s, 2s, .., ns bytes from time 0 to one receiver of C B/s. When the k-th flow ends, earlier flows
+ * have sent all their bytes, and each later one as many as the k-th. So t_k = s (k (k + 1) / 2 + (n - k) k) / C. The test also limits
+ * the run time: if each end cost work per active flow, n = 20,000 would take above 10 s (measured: 0.02 s). */
 static void a_crowd_at_one_link(void)
 {
 	enum { SENDERS = 20000 };
@@ -448,7 +449,7 @@ void *__wrap_mem_realloc(void *p, size_t count, size_t size)
 	return __real_mem_realloc(p, count, size);
 }
 
-/* Rounds of the same 240 flows on a star of 16: after some rounds all arrays have their final size. */
+/* Runs rounds of the same 240 flows on a star of 16: after some rounds all arrays must have their final size. */
 static void steady_state_allocates_nothing(void)
 {
 	struct flow_link link[32];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Classes of equivalent flows: rates on the quotient equal those on the whole network, and inequivalent flows are not merged. */
+/*
+ * Classes of equivalent flows: rates on the quotient equal those on the whole network, and flows that are not equivalent stay separate.
+ */
 #include "tests/net/flow_peek.h"
 #include "tests/net/net_fill.h"
 #include "tests/tap.h"
@@ -81,7 +83,7 @@ static uint32_t colour_of(const struct instance *in, uint32_t flow_class)
 	return in->flow[i].colour;
 }
 
-/* Fills the quotient: a flow per class, a link per class, hops with their loads. */
+/* Builds the quotient: one flow per class, one link per class, hops with their loads. */
 static void fill_classes(struct fill *f, const struct instance *in)
 {
 	const struct quotient *q = in->q;
@@ -194,7 +196,7 @@ static bool same_finish(const struct instance *in)
 	return good;
 }
 
-/* ---- the coarsest partition by definition: compare all pairs until nothing changes ---- */
+/* ---- the coarsest partition by definition: compares all pairs until nothing changes ---- */
 
 struct naive {
 	uint32_t n_flows, n_links;
@@ -285,7 +287,7 @@ static bool is_coarsest(const struct instance *in)
 	return good;
 }
 
-/* Expected classes: one for each way to place a flow of the pattern, counted by hand; 0: not counted. */
+/* Checks the number of classes: one for each way to place a flow of the pattern, counted by hand; 0: number unchecked. */
 static void check(struct instance *in, uint32_t classes, bool is_small, const char *what)
 {
 	refine(in);
@@ -333,8 +335,8 @@ static void symmetric(void)
 	finish(in);
 }
 
-/* Expected: under D-mod-k no link carries two flows of a shift, so a class is determined by the length of the route: at most three
- * classes. */
+/* Tests random shifts. Under D-mod-k no link carries two flows of a shift, so the length of the route determines the class: at most
+ * three classes. */
 static void random_shifts(void)
 {
 	unsigned bad = 0, many = 0;
@@ -353,7 +355,7 @@ static void random_shifts(void)
 	ok(!bad && !many, "random shifts on a fat tree of k=8: at most three classes, and the rates of the whole network");
 }
 
-/* Tests an element that breaks the symmetry. */
+/* Tests that an element that breaks the symmetry splits classes. */
 static void asymmetric(void)
 {
 	struct instance *in = start("24x1", "ring");
@@ -402,7 +404,7 @@ static void at_random(void)
 	ok(merged > 20, "%u of the random instances had merged flows", merged);
 }
 
-/* 10,240 GPUs in a ring on a fat tree: the time is negligible in a run. */
+/* Tests 10,240 GPUs in a ring on a fat tree: the classes must take a negligible part of a run. */
 static void large(void)
 {
 	struct topo *t = network("1280x8", "fat-tree:k=48,nics=8");

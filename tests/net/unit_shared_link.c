@@ -19,7 +19,8 @@ static void run_to_end(struct share *s, double *received)
 		received[tag] = t;
 }
 
-/* Two flows get 5 of 10 B/s each until the shorter one ends at 2 s. The longer one then has the link alone: 10 + 20 B take 3 s. */
+/* Tests two flows on a link of 10 B/s. Each gets 5 B/s until the shorter one ends at 2 s; then the longer one has the link alone. Its
+ * 10 + 20 B take 3 s. */
 static void by_hand(void)
 {
 	double received[4];
@@ -34,14 +35,14 @@ static void by_hand(void)
 	near_to(share_bytes(s, 9), 30, 1e-15, "the link has carried the bytes of both");
 	near_to(share_busy_s(s, 9), 3, 1e-15, "the link was busy while bytes drained");
 
-	/* A third flow starts while the first is on its way: alone 10 B from 10 s to 11 s. */
+	/* The second flow starts at 11.2 s. The first one (10 B from 10 to 11 s) has drained by then but is still in its latency. */
 	share_start(s, 10, 10, 0);
 	share_start(s, 11.2, 5, 1);
 	run_to_end(s, received);
 	near_to(received[0], 11.5, 1e-15, "a flow that has drained is not slowed by a later one");
 	near_to(received[1], 12.2, 1e-15, "and does not slow it");
 
-	/* a: 10 B, b: 20 B at 20 s. At 21 s each has drained 5 B; a is cancelled, so b's other 15 B take 1.5 s. */
+	/* At 20 s, a (10 B) and b (20 B) start. At 21 s each has drained 5 B. Then a is cancelled, and the other 15 B of b take 1.5 s. */
 	uint32_t a = share_start(s, 20, 10, 2);
 	share_start(s, 20, 20, 3);
 	near_to(share_cancel(s, 21, a), 5, 1e-15, "a cancelled flow returns the bytes that it has not drained");
@@ -50,7 +51,7 @@ static void by_hand(void)
 	near_to(received[3], 23, 1e-15, "the other flow has the link alone from then on");
 	ok(received[2] < 0, "a cancelled flow is not received");
 
-	/* Cancelled after it has drained, before it is received. */
+	/* The flow is cancelled after it has drained and before it is received. */
 	a = share_start(s, 30, 10, 2);
 	ok(share_cancel(s, 31.2, a) <= 0 && share_next(s) >= INFINITY, "a flow is cancelled on its way");
 	share_start(s, 31.3, 0, 0);
@@ -62,7 +63,7 @@ static void by_hand(void)
 
 enum { FLOWS = 400 };
 
-/* Random flows, in bursts, with equal and different sizes: the same times as those of the general solver on one link. */
+/* Compares random flows, in bursts, with equal and different sizes, with the general solver on one link. */
 static void against_solver(uint64_t seed)
 {
 	struct rng rng;
@@ -101,7 +102,7 @@ static void against_solver(uint64_t seed)
 	flownet_free(f);
 }
 
-/* A million flows over a link at 95 % of its capacity. */
+/* Measures a million flows over a link at 95 % of its capacity. */
 static void speed(void)
 {
 	enum { MANY = 1000000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Routes join their endpoints, D-mod-k separates shifts, invalid descriptions are refused by name. */
+/* Routes join their endpoints, D-mod-k separates the flows of a shift, and errors in descriptions are named. */
 #include "tests/tap.h"
 
 #include "base/mem.h"
@@ -38,7 +38,7 @@ static uint32_t node_of_vertex(const struct topo *t, uint32_t vertex)
 	return vertex < shape_switch(t, 0) ? (vertex - shape_port(t, 0)) / t->shape->nics : UINT32_MAX;
 }
 
-/* All vertices of a node are one place, because the hub joins them without links. */
+/* Returns the place of a vertex. All vertices of a node are one place, because its hub joins them without links. */
 static uint64_t place(const struct topo *t, uint32_t vertex)
 {
 	uint32_t node = node_of_vertex(t, vertex);
@@ -97,7 +97,7 @@ static const char *route(const struct topo *t, uint32_t s, uint32_t d)
 	return text;
 }
 
-/* Expected: by hand, from the description in topology.h. */
+/* Tests routes computed by hand from the description in topology.h. */
 static void routes_by_hand(void)
 {
 	struct topo *t = network("4x1", "star:bw=40Gbps,lat=3us");
@@ -141,7 +141,8 @@ static void routes_by_hand(void)
 	topo_free(t);
 }
 
-/* Expected: Zahavi 2010, theorem: no link carries two flows of a shift permutation. */
+/* Returns the number of flows on the busiest link under a shift. By Zahavi 2010 (theorem), no link carries two flows of a shift
+ * permutation. */
 static unsigned busiest(const struct topo *t, uint32_t shift, uint32_t *count)
 {
 	unsigned most = 0;
@@ -206,7 +207,7 @@ static bool same_route(const struct topo *a, const struct topo *b, uint32_t s, u
 	uint32_t x[TOPO_MAX_HOPS], y[TOPO_MAX_HOPS], n = topo_route(a, s, d, 0, x);
 	if (n != topo_route(b, s, d, 0, y))
 		return false;
-	for (uint32_t i = 1; i + 1 < n; i++) { /* "edge3-agg2" and "e3-a2" */
+	for (uint32_t i = 1; i + 1 < n; i++) { /* switches are named "edge3-agg2" in one topology and "e3-a2" in the other */
 		const char *p = a->link[x[i]].name, *q = b->link[y[i]].name;
 		uint32_t p1 = (uint32_t)strtoul(p + strcspn(p, "0123456789"), NULL, 10),
 			 p2 = (uint32_t)strtoul(strrchr(p, '-') + 1 + strcspn(strrchr(p, '-') + 1, "0123456789"), NULL, 10);
@@ -217,7 +218,7 @@ static bool same_route(const struct topo *a, const struct topo *b, uint32_t s, u
 	return true;
 }
 
-/* Expected: the built-in fat tree. */
+/* Tests that an explicit fat tree equals the built-in one. */
 static void explicit_fat_tree(void)
 {
 	struct orr_error err = { 0 };
@@ -359,7 +360,7 @@ static void hashes(void)
 	topo_free(e);
 }
 
-/* 1,280 nodes of 8 GPUs and 8 NICs take a small fraction of a second, because every run builds its topology. */
+/* Tests that 1,280 nodes of 8 GPUs and 8 NICs take a small fraction of a second, because every run builds its topology. */
 static void large(void)
 {
 	struct orr_error err;

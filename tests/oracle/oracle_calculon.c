@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor with the policy megatron against Calculon (Isaev et al., "Calculon: a Methodology and Tool for
- * High-Level Codesign of Systems and Large Language Models", SC 2023; github calculon-ai/calculon, caa4b11), a
- * closed-form model: GPT-3 175B on 1024 A100 (t8 p8 d16) and Megatron-1T on 3072 (t4 p64 d12), full recomputation,
- * sequence parallel, ZeRO-1. Its reports are read from $ORRERY_DATA_PATH/oracles/calculon.
+ * The executor with the policy megatron against Calculon, a closed-form model (Isaev et al., "Calculon: a Methodology and Tool for
+ * High-Level Codesign of Systems and Large Language Models", SC 2023; github calculon-ai/calculon, caa4b11). The models are GPT-3 175B
+ * on 1024 A100 (t8 p8 d16) and Megatron-1T on 3072 (t4 p64 d12), with full recomputation, sequence parallelism and ZeRO-1. Calculon's
+ * reports are read from $ORRERY_DATA_PATH/oracles/calculon.
  *
- * Inputs are Calculon's times of a stage's passes (including tensor-parallel communication), the bytes of messages, and the
- * bandwidth and latency of its network. Outputs are bubble, pipeline and data-parallel communication, and the batch time.
- * Calculon's network 1 charges bytes / B for a reduce-scatter or all-gather, a ring takes (n-1)/n of that. So the links of the
- * ring have (n-1)/n of B, and messages have (n-1)/n of their bytes.
+ * Inputs are Calculon's times of a stage's passes (including tensor-parallel communication), the bytes of messages, and the bandwidth
+ * and latency of its network. Outputs are bubble, pipeline and data-parallel communication, and the batch time.
+ *
+ * Calculon's network 1 charges bytes / B for a reduce-scatter or all-gather; a ring takes (n-1)/n of this time. So the links of the
+ * ring get (n-1)/n of B, and messages get (n-1)/n of their bytes.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -22,7 +23,8 @@
 
 extern const struct orr_policy orr_policy_megatron;
 
-/* a100_80g.json, network 1: 25 GB/s x 0.9, 20 us; network 0: 300 GB/s x 0.65, 10 us, scalar 1.5 for both halves. */
+/* From a100_80g.json: network 1 has 25 GB/s x 0.9 and 20 us; network 0 has 300 GB/s x 0.65 and 10 us, with the scalar 1.5 for both
+ * halves of an all-reduce. */
 static const double net1_Bps = 25e9 * 0.9, net1_s = 20e-6, net0_Bps = 300e9 * 0.65, net0_s = 10e-6, net0_scalar = 1.5;
 
 struct report {
@@ -32,7 +34,7 @@ struct report {
 struct setting {
 	const char *name, *file, *cluster, *dnn;
 	uint32_t t, p, d, m, batch, blocks; /* batch: total samples; blocks per stage */
-	double p2p_bytes;                   /* bytes from one GPU to one GPU */
+	double p2p_bytes;                   /* bytes of a message from one GPU to another */
 	double dp_bytes;                    /* bytes of one GPU's stage */
 };
 
@@ -65,7 +67,7 @@ static bool read_report(const char *file, struct report *r)
 	return true;
 }
 
-/* Calculon's conventions, checked with the values of its reports. */
+/* Tests Calculon's conventions against the values of its reports. */
 static void test_identities(const struct setting *s, const struct report *r)
 {
 	double micro = (r->fw + r->bw + r->recompute + r->recomm + r->tp + r->pp) / s->m;
@@ -78,7 +80,7 @@ static void test_identities(const struct setting *s, const struct report *r)
 		"Calculon: the parts add up to the total");
 }
 
-/* Returns the time of the spans whose label has this prefix, on a device, in one iteration, s. */
+/* Returns the time, s, of the spans on a device in one iteration whose label has this prefix. */
 static double spans(const struct step_result *r, const char *label, uint32_t device)
 {
 	double sum = 0;
@@ -118,7 +120,7 @@ static void simulate(const struct setting *s, const struct report *r)
 	int rc = fixture_run(f, &orr_policy_megatron, text, &o, &e);
 	ok(!rc, "%s runs (%s)", s->name, rc ? e.text : o.choice);
 	if (!rc) {
-		/* GPU 0 is on the first stage, which sends forward and receives backward. */
+		/* GPU 0 belongs to the first stage, which sends forward and receives backward. */
 		double pp = 2 * spans(&o, "activation", 0), dp = spans(&o, "gradients", 0) + spans(&o, "parameters", 0);
 		double busy = s->m * (forward + backward) + r->update;
 		compare("pipeline communication", pp, r->pp);
@@ -130,7 +132,7 @@ static void simulate(const struct setting *s, const struct report *r)
 	fixture_free(f);
 }
 
-/* Calculon's dump of the layers of GPT-3: bytes and seconds of one block. */
+/* Tests Calculon's dump of the layers of GPT-3: bytes and seconds of one block. */
 static void test_layers(const struct setting *s, const struct report *r)
 {
 	char *text = read_oracle("gpt3_1024_t8p8d16_a100_80g.layers.json");
@@ -157,7 +159,8 @@ static void test_layers(const struct setting *s, const struct report *r)
 
 int main(void)
 {
-	/* Activations: micro-batch x sequence x hidden x 2 bytes / t. Weights of a GPT-3 stage: its dump; 1T: 7.325 GiB. */
+	/* Activations have micro-batch x sequence x hidden x 2 bytes / t. The weights of a stage of GPT-3 come from Calculon's dump;
+	 * those of 1T are 7.325 GiB. */
 	static const struct setting gpt3 = { "GPT-3 175B", "gpt3_1024_t8p8d16_a100_80g.txt", "128x8:a100-80g",
 		"gpt:hidden=12288,layers=96,heads=96,seq=2048,vocab=51200", 8, 8, 16, 96, 1536, 12, 2048.0 * 12288 * 2 / 8,
 		12 * 453083136.0 };

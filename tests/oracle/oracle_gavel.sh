@@ -90,7 +90,7 @@ own single120__max_min_fairness_perf__444 4-4-4 max_min_fairness 1
 own single120__max_min_fairness_perf__1200 12-0-0 max_min_fairness 1
 own single120__max_sum_throughput_perf__444 4-4-4 max_sum_throughput 10
 own single120__max_sum_throughput_perf__1200 12-0-0 max_sum_throughput 10
-# no tolerance is stated for finish-time fairness
+# The simulator's documents state no tolerance for finish-time fairness.
 if need "$single"; then
   run "$single" 4-4-4 allocation=finish_time_fairness
   ok $? "finish_time_fairness, 4-4-4: the command runs under --check"

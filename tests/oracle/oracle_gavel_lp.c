@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The linear programs of gavel (policies/jobs/gavel_lp.h) at every state at which Gavel's published simulator computed X: the value of
- * the goal equals the optimum in oracles/gavel-more/NAME.obj.csv within 1e-6 of itself, and 1e-5 for finish-time fairness, which
- * the simulator bisects.
+ * The linear programs of gavel (policies/jobs/gavel_lp.h) at every state at which Gavel's published simulator computed X. The value of
+ * the goal must equal the optimum in oracles/gavel-more/NAME.obj.csv within 1e-6 of itself, or 1e-5 for finish-time fairness, which the
+ * simulator bisects.
  *
- * The states follow from the simulator's X (NAME.x.csv) by its rounds, which this test restates without the policy's code. Every
+ * The states follow from the simulator's X (NAME.x.csv) by its rounds. This test restates the rounds without the policy's code. Every
  * JCT of the restatement equals NAME.jobs.csv within 1e-6 s.
  */
 #include "tests/tap.h"
@@ -97,7 +97,8 @@ static void take_x(struct sim *s)
 	}
 }
 
-/* Returns the rate on an equal share of time. Shares: N/m/GPUs, divided by max(1, sum), as in the simulator's policy "isolated". */
+/* Returns the rate on an equal share of time. The share is N/m/GPUs, divided by max(1, sum of shares), as in the simulator's policy
+ * "isolated". */
 static double rate_on_equal_share(const struct sim *s, const struct job *j, int n)
 {
 	double sum = 0, rate = 0;

@@ -2,14 +2,13 @@
 /*
  * oracle_simai.c - communication times of SimAI-Analytical 1.6 (aliyun/SimAI), line by line
  *
- * Each line of a workload names an operation and its bytes for the forward pass, the input gradient
- * and the weight gradient; the expected output prints microseconds (whole) and "busbw" of each. Here
- * the closed forms of sim/net/collective.h are asked with a = 0 and B = busbw; SimAI's GB is 2^30
- * bytes, and in the output of its four 4-byte lines the column is in units of 2^20 (4 B in its least
- * time of 10 us are 0.38 MiB/s).
+ * Each line of a workload names an operation and its bytes for the forward pass, the input gradient and the weight gradient. The
+ * expected output prints whole microseconds and "busbw" of each. This test evaluates the closed forms of sim/net/collective.h with a =
+ * 0 and B = busbw. SimAI's GB is 2^30 bytes. In four lines of 4 bytes, the busbw column is in units of 2^20: 4 B in the least time of
+ * 10 us are 0.38 MiB/s.
  *
- * Groups, from the head of the workload (TP 2, EP 16, PP 12, 9,216 GPUs): _EP 16; _DP_EP 9216 / (2 x 12
- * x 16) = 24; weight gradients 9216 / (2 x 12) = 384; else TP.
+ * Sizes of groups, from the head of the workload (TP 2, EP 16, PP 12, 9,216 GPUs): _EP 16; _DP_EP 9216 / (2 x 12 x 16) = 24; weight
+ * gradients 9216 / (2 x 12) = 384; otherwise TP.
  */
 #include "tests/tap.h"
 
@@ -138,8 +137,9 @@ static void compare(const struct head *h, const struct op *op, bool is_weight, c
 	r->theirs_us[kind] += theirs;
 }
 
-/* Compares a line. Workload: name, dependency, then time, type, bytes of forward, input gradient, weight gradient. Output: total,
- * algbw, busbw of forward, weight gradient, input gradient from the ninth column on. */
+/* Compares a line of the workload with its line of the output. Workload columns: name, dependency, then time, type and bytes of
+ * forward, input gradient and weight gradient. Output columns, from the ninth on: total, algbw and busbw of forward, weight gradient
+ * and input gradient. */
 static bool compare_line(const struct head *h, char *workload, char *output, struct result *r)
 {
 	static const unsigned column[PASSES] = { 8, 14, 11 };

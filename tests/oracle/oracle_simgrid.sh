@@ -37,7 +37,7 @@ done
 if [ $found -eq 0 ]; then
   skip "no $oracles (set ORRERY_DATA_PATH)" 3
 else
-  # The comparison detects a wrong rule: plain max-min fairness where SimGrid's shares were weighted.
+  # The comparison must fail for a wrong rule: plain max-min fairness where SimGrid's shares are weighted.
   weighted=$oracles/g_leaf4x4_lat5us_rttweighted
   "$ORRERY" net flows --links "${weighted}_links.csv" --flows "${weighted}_flows.csv" -o "$work/plain.csv" -q
   like "$(differences "${weighted}_flows.csv" "$work/plain.csv" 1e-9)" ' for ' "without --rtt-weighted the weighted case differs"

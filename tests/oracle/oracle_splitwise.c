@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The policies splitwise and orca against splitwise-sim (Mutinifni/splitwise-sim 8f99e7d) on its own traces: the times of every
- * request are compared. The model is bloom-176b on servers of 8 H100 with 80 GiB; iteration times are its performance model's
- * medians.
+ * The policies splitwise and orca against splitwise-sim (Mutinifni/splitwise-sim 8f99e7d) on its own traces: the times of every request
+ * are compared. The model is bloom-176b on servers of 8 H100 with 80 GiB. Iteration times are the medians of the performance model of
+ * splitwise-sim.
  *
  * Expected values: $ORRERY_DATA_PATH/oracles/splitwise-sim/RUN/0.csv.
  */
@@ -71,7 +71,7 @@ static void print_list(struct sbuf *out, const char *key, const double *v, size_
 	sbuf_printf(out, "]");
 }
 
-/* Returns the model as a model file would define it. */
+/* Returns the same model as a model file would define. */
 static struct served *model(void)
 {
 	FILE *f = open_file("perf_model.csv");

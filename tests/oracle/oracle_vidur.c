@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Vidur as the reference: its own event, batching and memory code (microsoft/vidur at 7d47513), with the iteration time in
- * closed form, served 2,000 requests of the Azure conversation trace. Every request's first token and completion
- * must come at the same time, and every one must have been restarted as often.
+ * Comparison with Vidur, which served 2,000 requests of the Azure conversation trace with its own event, batching and memory code
+ * (microsoft/vidur at 7d47513) and iteration times in closed form. Times of first tokens and completions, and numbers of restarts, must
+ * be equal for every request.
  */
 #include "tests/serve/llm_run.h"
 #include "tests/tap.h"
@@ -11,7 +11,7 @@ extern const struct orr_policy orr_policy_serve_vllm, orr_policy_serve_sarathi;
 
 enum { REQUESTS = 2000 };
 
-/* Returns the larger of two errors; NAN, a missing time, counts as the largest. */
+/* Returns the larger of two errors. A missing time (NAN) counts as the largest error. */
 static double worse(double worst, double got, double want)
 {
 	double x = fabs(got - want);
@@ -59,7 +59,7 @@ int main(void)
 		skip("no oracles/vidur under ORRERY_DATA_PATH: the comparison with Vidur was NOT made");
 		return done();
 	}
-	/* 30,208 blocks: LLaMA-3-8B on an A100 in Vidur's memory planner; numbers of restarts are the oracle's. */
+	/* Vidur's memory planner gives LLaMA-3-8B on an A100 30,208 blocks. The expected numbers of restarts are Vidur's. */
 	compare("vllm", requests, &orr_policy_serve_vllm, 30208, "vllm_r1_round_robin.csv", 0);
 	compare("vllm, 400 blocks", requests, &orr_policy_serve_vllm, 400, "vllm_r1_round_robin_b400.csv", 396);
 	compare("sarathi", requests, &orr_policy_serve_sarathi, 30208, "sarathi_r1_round_robin_c512.csv", 0);

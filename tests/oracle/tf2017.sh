@@ -24,7 +24,8 @@ measured="$data/measured/tf_benchmarks_2017.csv"
 need "$measured" || { tap_done; exit; }
 pcie=12.4
 
-# The PCI Express tree of $1 GPUs, each a node here, and the host, node $1 (all JSON; both directions alike).
+# tree N: prints the PCI Express tree of N GPUs (each GPU a node) and the host (node N) as JSON; both directions of
+# a link are equal
 tree() {
   awk -v n="$1" -v bw="$pcie" 'BEGIN {
     boards = int((n + 1) / 2)
@@ -38,7 +39,7 @@ tree() {
 }
 for n in 1 2 4 8; do tree $n; done
 
-# images/s of: policy, model, cluster, network, batch, compute seconds, settings of the policy..
+# images_per_s POLICY MODEL CLUSTER NETWORK BATCH COMPUTE_S SETTING..: prints images/s
 images_per_s() {
   local policy=$1 model=$2 cluster=$3 network=$4 batch=$5 compute_s=$6 set=()
   shift 6
@@ -98,7 +99,7 @@ while IFS=, read -r platform gpu model batch gpus kind rate; do
   echo "$platform|$model|$line" >>"$work/rows"
 done <"$measured"
 
-# prints the mean absolute error (column 3 orrery, 4 linear) of rows that match a pattern
+# mean PATTERN..: prints the mean absolute error of the matching rows (column 3 orrery, column 4 linear)
 mean() {
   grep -v '|AlexNet|' "$work/rows" | grep -F -- "$1" |
     awk -F'|' -v c="$2" '{ split($3, f, " "); x = f[c] + 0; s += x < 0 ? -x : x; n++ } END { printf "%.2f", n ? s / n : -1 }'
@@ -110,8 +111,8 @@ counted=$(grep -vc '|AlexNet|' "$work/rows")
 error=$(mean "" 3) linear=$(mean "" 4)
 echo "# all $counted rows: mean error $error%, linear scaling from one GPU $linear% (8.6% with AlexNet)"
 
-# Table only: GeForce and Quadro boxes of lambdal/lambda-tensorflow-benchmark (replicated, NCCL), whose boards and
-# links are not published; here a PCIe x16 of its own for each GPU.
+# Printed without a check: GeForce and Quadro machines of lambdal/lambda-tensorflow-benchmark (replicated, NCCL),
+# whose boards and links are unpublished. Each GPU is assumed to have its own PCIe x16 link.
 lambda="$data/measured/lambda_tf_cnn.csv"
 if [ -e "$lambda" ] && [ -z "${ORR_SANITIZED:-}" ]; then
   printf '# %-16s %-11s %4s %8s %8s\n' "Lambda, fp32" model gpus measured orrery

@@ -75,7 +75,7 @@ EOT
   like "$(hostile memory gpt:hidden=8192,layers=48,heads=64,seq=1024,vocab=51200)" \
     'policy plan-hostile: the plan does not fit into memory: stage 1: GPU 1 would hold [0-9.]+ GB, expected at most its memory, [0-9.]+ GB' "too little memory"
 
-  # Ctrl-C keeps the best plan so far, and stores nothing.
+  # After Ctrl-C the best plan so far is printed, and nothing is stored.
   cp x.db y.db
   "$ORRERY" plan lenet5 --cluster 1x2:v100 --global-batch 16 --policy ./hostile.so --set policy.plan-hostile.fault=slow \
     --set plan.budget=1000000000000 --db y.db -o kept.json -q 2>said &

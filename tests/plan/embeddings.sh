@@ -12,7 +12,7 @@ set=(--set policy.saec.iterations=10 --set policy.saec.head_share=0.16 --set pol
   --set policy.product-quantisation.iterations=3 --set plan.samples=4000)
 "$orrery" plan "$table" --policy "$policies" "${set[@]}" --out o -q -j1 2>said
 is "$? $(cat said)" "0 " "five codes of one table"
-# Two fields of N = 10,000, d = 16: K = 100, M = 1,600, I = 10.
+# The table has two fields with N = 10,000 and d = 16; K = 100, M = 1,600, I = 10.
 is "$(metric saec table_bytes)" 1280000 "bytes of the table: 4 d N"
 is "$(metric saec code_bytes)" 92800 "saec: 4 d K + 4 N per field"
 is "$(metric saec cluster_madds)" 83200000 "saec: I M K d + N K d multiply-adds per field"
@@ -26,7 +26,7 @@ sum=$(cat o/summary.csv | sha256sum)
 is "$(cat o/summary.csv | sha256sum)" "$sum" "the same bytes with -j2"
 "$orrery" plan "$table,hold=false" --policy "$policies" "${set[@]}" --out o -q
 is "$(cat o/summary.csv | sha256sum)" "$sum" "hold=false, vectors are drawn again in each pass: the same bytes"
-# Compression at d = 32, w = 4 and r = 206, 100, 200: ratios by the formula of docs/models/embed.md.
+# Compression ratios at d = 32, w = 4 and r = 206, 100, 200, by the formula of docs/models/embed.md.
 for r in 206:27.7 100:24.2 200:27.6; do
   "$orrery" plan embeddings:features=20600,fields=1,clusters=10 --policy saec --set policy.saec.reduction=${r%:*} \
     --set policy.saec.iterations=1 --set policy.saec.head_share=0.01 --set plan.samples=0 --out o -q
@@ -34,7 +34,8 @@ for r in 206:27.7 100:24.2 200:27.6; do
     "compression at d = 32 and r = ${r%:*}: ${r#*:}"
 done
 
-# Served models: bytes, times and capacity. The device has 0.01 GiB = 10,737,418 bytes, 100 GB/s at an efficiency of 0.5, 1 us per launch.
+# Served models: bytes, times and capacity. The device has 0.01 GiB = 10,737,418 bytes, 100 GB/s with an efficiency
+# of 0.5, and 1 us per launch.
 cat >server.json <<'EOT'
 { "name": "server", "title": "a server", "architecture": "CPU", "peak_tflops": { "fp32": 1 }, "vector_tflops": 1, "memory_GiB": 0.01,
   "memory_GBps": 100, "l2_MiB": 1, "sms": 1, "launch_us": 1, "gemm_efficiency": { "fp32": 0.5 }, "memory_efficiency": 0.5,
@@ -43,14 +44,14 @@ EOT
 "$orrery" plan embeddings:features=20600,fields=2,clusters=50 --device server.json --policy uncompressed,saec,low-precision \
   --set policy.saec.iterations=2 --set policy.saec.reduction=206 --set plan.indirection_cost=3ns --set plan.samples=0 --out o -q
 is "$?" 0 "codes with a device"
-# 20,600 features of 32 values in two fields: K = 50 per field.
+# The two fields have 20,600 features of 32 values in total, and K = 50 each.
 is "$(metric uncompressed code_bytes) $(metric saec code_bytes)" "2636800 95200" "bytes: 4 d N; 4 d K + 4 N"
 is "$(metric uncompressed codes_per_device) $(metric saec codes_per_device)" "4 112" "codes that fit: floor(M / bytes)"
 is "$(metric uncompressed lookup_bytes) $(metric saec lookup_bytes) $(metric low-precision lookup_bytes)" "256 264 72" \
   "bytes of a sample: 4 d per field; 4 d + 4; d + 4"
 is "$(metric uncompressed lookup_s | awk '{ printf "%.4g", $1 * 1e9 }') $(metric saec lookup_s | awk '{ printf "%.5g", $1 * 1e9 }')" "5.12 11.28" \
   "ns of a sample: bytes / 50 GB/s, and 3 ns for each of two reads of the map"
-# The replica holds the weights of all models that it serves: floor(M / bytes) of them.
+# A replica holds the weights of all models that it serves: at most floor(memory / bytes per model) models.
 serve() { # serve LABEL N: serves N copies of the model on one device
   local list="" i
   for ((i = 1; i <= $2; i++)); do
@@ -78,7 +79,7 @@ printf 'field,feature,frequency,vector\ncity,a,3,1 2\ncity,a,1,1 2\n' >twice.csv
 printf 'field,feature,frequency,vector\ncity,a\n' >cut.csv
 printf 'field,feature,frequency,vector\ncity,a,many,1 2\n' >nul.csv
 : >empty.csv
-# A stored run is reused for the same table only.
+# A stored run is reused only for the same table.
 stored() { "$orrery" plan "$1" --policy hashing --set plan.samples=0 --db e.db --out o -q && metric hashing plain_error; }
 first=$(stored embeddings:features=1000,fields=2,clusters=5)
 second=$(stored embeddings:features=1000,fields=2,clusters=6)

@@ -28,7 +28,7 @@ while IFS=, read -r model gbs micro dp repo paper split cut _ ar; do
     is "$(tr -d '\n\t' <"$work/o/$form.plan.json" | grep -oE '"stage_devices":"[0-9,]+"' | grep -oE '[0-9,]+' | tr , :)" "$split" \
       "$model, $gbs, $form form: the split ($got)"
     found=$(metric $form cut_after)
-    # The file of expected values treats two cuts of GNMT-16 as equal.
+    # The file of expected values counts two cuts of GNMT-16 as equal.
     ok "$([ "${found%.*}" = "$cut" ] || { [ "$model" = GNMT-16 ] && [ "${found%.*}" = 55 ]; }; echo $?)" "$model, $gbs, $form form: cut after $found"
   done
   near "$(metric data-parallel own_speedup)" "$dp"

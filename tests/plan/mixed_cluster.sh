@@ -1,5 +1,6 @@
-# Search of a plan for 2,048 GPUs of two types. On a leaf-spine network the executor then runs the ten best plans. On a fat tree, where the
-# rings of several stages share links, it takes longer and runs the best one.
+# Search for a plan on 2,048 GPUs of two types. On a leaf-spine network the executor then runs the ten best plans.
+# On a fat tree the rings of several stages share links; a run takes longer there, so the executor runs only the
+# best plan.
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 . "$srcdir/tests/tap.sh"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * search_run.h - a run of the plan world whose search is a function of the test
- */
+/* search_run.h - a run of the plan world whose search is a function of the test */
 #ifndef ORR_TESTS_PLAN_SEARCH_RUN_H
 #define ORR_TESTS_PLAN_SEARCH_RUN_H
 

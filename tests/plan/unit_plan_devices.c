@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The closed form on devices of two types, with updates, and with sharded optimizer state: The slowest device of a stage
- * determines its time, and the smallest memory determines what fits. Two nodes, links of 1 GB/s without latency.
+ * The closed form on devices of two types, with updates, and with sharded optimizer state. The slowest device of a stage determines the
+ * time of the stage; the smallest memory determines what fits. The cluster has two nodes; links have 1 GB/s and no latency.
  */
 #include "tests/plan/search_run.h"
 #include "tests/tap.h"
@@ -45,7 +45,7 @@ static struct orr_plan_value value_of(struct orr_plan *p, struct orr_plan_stage 
 	return v;
 }
 
-/* Puts a V100 and a P100 on separate nodes: GPU 0 and 1, or 1 and 0. */
+/* Tests a V100 and a P100 on separate nodes, as GPUs 0 and 1 and in reverse. */
 static void two_types(struct orr_plan *p)
 {
 	static const uint32_t gpu[] = { 0, 1 };
@@ -63,19 +63,20 @@ static void two_types(struct orr_plan *p)
 				(c->forward_s + c->backward_s),
 			1, 1e-9, "each GPU alone has its own speed");
 	}
-	/* Two replicas with 8 samples each: the slower forward and the slower backward pass, then the sum of all gradients. */
+	/* Two replicas have 8 samples each. The time is that of the slower forward and the slower backward pass, then the all-reduce
+	 * of all gradients. */
 	a = cost_of(p, 0, 8, 1);
 	b = cost_of(p, 1, 8, 1);
 	double work = fmax(a.forward_s, b.forward_s) + fmax(a.backward_s, b.backward_s);
 	struct orr_plan_stage both = { .gpu = gpu, .n_gpus = 2 };
 	near_to(value_of(p, both, 16, false).iteration_s / (work + a.params * 4 / 1e9), 1, 1e-9, "the slower replica determines the time");
-	/* A group of two shards: its all-reduces cross between the nodes. */
+	/* A group of two shards has all-reduces between the nodes. */
 	a = cost_of(p, 0, 16, 2);
 	b = cost_of(p, 1, 16, 2);
 	work = fmax(a.forward_s, b.forward_s) + fmax(a.backward_s, b.backward_s) + (a.forward_sums + a.backward_sums) * a.sum_bytes / 1e9;
 	both.shards = 2;
 	near_to(value_of(p, both, 16, false).iteration_s / work, 1, 1e-9, "the slower shard determines the time");
-	/* Shares 3/4 and 1/4. */
+	/* The GPUs get 3/4 and 1/4 of the samples. */
 	static const double share[] = { 0.75, 0.25 };
 	a = cost_of(p, 0, 12, 1);
 	b = cost_of(p, 1, 4, 1);
@@ -88,8 +89,8 @@ static void two_types(struct orr_plan *p)
 	near_to(v.memory_bytes / fmax(first, second), 1, 1e-9, "the fullest memory");
 }
 
-/* The updates come after the sums. With sharded optimizer state, each replica updates its own part and holds this part of Adam's 8
- * bytes. */
+/* Tests that updates follow the all-reduces. With sharded optimizer state, each replica updates one part and holds this part of
+ * Adam's 8 bytes per parameter. */
 static void updates(struct orr_plan *p)
 {
 	static const uint32_t gpu[] = { 0, 1 };
@@ -112,18 +113,19 @@ static void updates(struct orr_plan *p)
 	near_to(v.memory_bytes * g.memory_bytes / (c.params * 12 + c.stored_bytes + c.working_bytes), 1, 1e-9, "and holds half of 8 bytes");
 }
 
-/* ---- collectives as the executor's algorithm auto does them ---- */
+/* ---- collectives by the executor's algorithm auto ---- */
 
 static const uint32_t sixteen[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-/* Eight NICs of 25 GB/s per node, of which collectives reach 0.96: 2 x 15/16 of the bytes, an eighth by each ring. */
+/* Tests nodes with eight NICs of 25 GB/s, of which collectives reach 0.96. An all-reduce moves 2 x 15/16 of the bytes, an eighth
+ * through each ring. */
 static void many_nics(struct orr_plan *p)
 {
 	struct orr_plan_cost c = cost_of(p, 0, 1, 1);
 	struct orr_plan_value v = value_of(p, (struct orr_plan_stage){ .gpu = sixteen, .n_gpus = 16 }, 16, false);
 	double sum_s = 2 * 15. / 16 * c.params * 4 / 8 / (0.96 * 25e9);
 	near_to((v.iteration_s - c.forward_s - c.backward_s) / sum_s, 1, 1e-9, "a ring for each of eight NICs");
-	/* Shards in each node, sums between the two nodes: eight rings of two, one per NIC. */
+	/* Shards are inside each node; gradients are summed between the two nodes by eight rings of two, one per NIC. */
 	c = cost_of(p, 0, 8, 4);
 	v = value_of(p, (struct orr_plan_stage){ .gpu = sixteen, .n_gpus = 8, .shards = 4 }, 16, false);
 	double pass = c.forward_s + c.backward_s + (c.forward_sums + c.backward_sums) * 2 * 3. / 4 * c.sum_bytes / 1e24;
@@ -145,7 +147,7 @@ static void in_a_node(struct orr_plan *p)
 	near_to(v.iteration_s / x.iteration_s, 1, 0.02, "eight GPUs of a node: the executor takes as long");
 	double sum_s = orr_plan_all_reduce_s(p, sixteen, 8, c.params * 4, 1);
 	near_to(v.iteration_s / (c.forward_s + c.backward_s + sum_s), 1, 1e-9, "the sum is the all-reduce of the node");
-	/* 14 hops of 8 us over the links of the data sheet take longer than the start of the measured law. */
+	/* 14 hops of 8 us over the links of the data sheet take longer than the start-up time of the measured law. */
 	ok(sum_s > 10e-6 && sum_s < 14 * 8e-6, "by the measured law (%.3g s)", sum_s);
 	double large = orr_plan_all_reduce_s(p, sixteen, 8, 1 << 30, 1);
 	ok(fabs(large / 8159.5e-6 - 1) < 0.05, "1 GiB on 8 A100 behind a switch: measured 8159.5 us (superbenchmark), %.1f", large * 1e6);
@@ -161,7 +163,7 @@ static void interleaved(struct orr_plan *p)
 	orr_plan_gpu(p, 0, &g);
 	for (uint32_t i = 0; i < 4; i++)
 		x[i] = (struct orr_plan_stage){ .first = first[i], .count = first[i + 1] - first[i], .gpu = gpu + i % 2, .n_gpus = 1 };
-	/* Parts in flight: 2 (S - i - 1) + (v - 1) S + 1 = 5 and 3 of 8 with four micro-batches. With as many micro-batches as
+	/* With four micro-batches, 2 (S - i - 1) + (v - 1) S + 1 = 5 and 3 of 8 parts are in flight. With as many micro-batches as
 	 * stages, all 4 are in flight. */
 	static const struct {
 		double micro, flying[2];

@@ -18,7 +18,7 @@
 
 ORR_POLICY_PLAN_FLAGS(coder, "codes of the test", ORR_PLANS_EMBEDDINGS, params, ops);
 
-/* policy: a built-in policy that plans the problem's kind; the test replaces its search. */
+/* Runs the function s as the search. policy: a built-in policy that plans problems of this kind; the test replaces its search. */
 static void run(const char *problem, const char *policy, void (*s)(struct orr_plan *), int samples)
 {
 	struct sbuf text = { 0 };
@@ -29,7 +29,7 @@ static void run(const char *problem, const char *policy, void (*s)(struct orr_pl
 
 static const char table[] = "embeddings:features=100,fields=2,dim=4,clusters=5,zipf=1,seed=3";
 
-/* ---- what a policy can ask ---- */
+/* ---- queries of a policy ---- */
 
 static void asks(struct orr_plan *p)
 {
@@ -134,7 +134,7 @@ static void refusals(void)
 	ok(said.code == ORR_EINPUT && strstr(said.text, "policy saec: compresses embeddings"), "%s", said.text);
 }
 
-/* ---- what a run reports ---- */
+/* ---- results of a run ---- */
 
 static double plain_error, weighted_error;
 
@@ -143,7 +143,7 @@ static void codes(struct orr_plan *p)
 	struct orr_plan_code_value v;
 	struct orr_plan_code c = { .method = ORR_CODE_HASHED, .reduction = 50 };
 	orr_plan_compress(p, &c, &v);
-	/* Half of the frequencies of 1, 1/2, .. 1/50 (sum 4.499) are those of the first 5 features (2.283). */
+	/* Frequencies are 1, 1/2, .. 1/50, with sum 4.499. The first 5 features have 2.283, half of it. */
 	c = (struct orr_plan_code){
 		.method = ORR_CODE_SHARED, .reduction = 12.5, .head_share = 0.5, .head_mass = 0.5, .iterations = 2, .id_bytes = 2
 	};

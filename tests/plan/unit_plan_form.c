@@ -100,7 +100,7 @@ static const struct orr_param params[] = { ORR_PARAM_END };
 static const struct orr_plan_ops ops = { .search = search };
 ORR_POLICY_PLAN(drawn, "random plans", params, ops);
 
-/* Runs the policy above on a problem. Its errors are seen.error[from..seen.n-1]. */
+/* Runs the policy above on a problem. Its errors are seen.error[from..seen.n-1]; bounds are given for their mean and maximum. */
 static void check(const char *what, const char *problem, bool is_grid, double mean_most, double most)
 {
 	struct sbuf text = { 0 };

@@ -156,16 +156,16 @@ static void evaluates(struct orr_plan *p)
 	takes(p, DRAFT(4, { ALL, GPUS(0, 1, 2, 3) }), 30 + 60, 80 + 10, "four replicas: a ring of 2 x 3/4 of 40 MB");
 	static const double share[] = { 0.75, 0.25 };
 	takes(p, DRAFT(4, { ALL, GPUS(0, 1), .share = share }), 90 + 4, 80 + 30, "shares of 3/4 and 1/4: the larger one takes 90 ms");
-	/* Stages of 3 + 6 and 7 + 14 ms, messages of 8 ms. Stage 1 starts forward passes at 11, 32, 57, 78 and backward passes at
-	 * 18, 39, 64, 85. The last message arrives at stage 0 at 107, and its last backward pass takes 6 ms. */
+	/* Stages take 3 + 6 and 7 + 14 ms, messages 8 ms. Stage 1 starts forward passes at 11, 32, 57 and 78 ms and backward passes
+	 * at 18, 39, 64 and 85 ms. The last message arrives at stage 0 at 107 ms, and its last backward pass takes 6 ms. */
 	takes(p, DRAFT(4, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(2) }), 113, 56 + 28, "a pipeline of two stages");
-	/* One micro-batch: 6 + 32 + 28 + 56 + 32 + 12 ms, then stage 0 sums 12 MB inside its node in 1.2 ms. */
+	/* One micro-batch takes 6 + 32 + 28 + 56 + 32 + 12 ms; then the all-reduce of 12 MB inside the node of stage 0 takes 1.2 ms. */
 	takes(p, DRAFT(16, { .count = 2, GPUS(0, 1) }, { .first = 2, .count = 2, GPUS(2) }), 167.2, 56 + 112,
 		"stage 0 on two GPUs of a node");
-	/* 3 + 3.2 + 28 + 56 + 3.2 + 24: a message inside a node takes a tenth. */
+	/* One micro-batch takes 12 + 3.2 + 28 + 56 + 3.2 + 24 ms; a message inside a node takes a tenth of the time. */
 	takes(p, DRAFT(16, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(1) }), 12 + 3.2 + 28 + 56 + 3.2 + 24, 56 + 112,
 		"both stages on one node");
-	/* Node 1 has two GPUs; each receives half of 32 MB through one NIC. */
+	/* Node 1 has two GPUs. Both receive half of 32 MB through one NIC. */
 	takes(p, DRAFT(16, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(2, 3) }), 12 + 32 + 14 + 28 + 32 + 24, 56 + 56,
 		"stage 1 on two GPUs of the other node");
 	takes(p, DRAFT(0.1, { .count = 2, GPUS(0) }, { .first = 2, .count = 2, GPUS(1) }), 160 * 0.525 + 0.075 + 0.02 + 0.02 + 0.15,
@@ -175,19 +175,19 @@ static void evaluates(struct orr_plan *p)
 	takes(p, &d, 160, 80 + 40, "recomputation adds the forward pass");
 }
 
-/* ---- what a run reports ---- */
+/* ---- results of a run ---- */
 
 static void improves(struct orr_plan *p)
 {
 	struct orr_plan_value v;
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0) }), &v);
-	orr_plan_evaluate(p, DRAFT(16, { ALL, GPUS(3) }), &v); /* equally fast: the first plan is kept */
+	orr_plan_evaluate(p, DRAFT(16, { ALL, GPUS(3) }), &v); /* an equally fast plan: the first plan is kept */
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 2) }), &v);
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 1) }), &v);
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 1) }), &v); /* again */
 	orr_plan_evaluate(p, DRAFT(4, { ALL, GPUS(0, 1, 2, 3) }), &v);
 	orr_plan_put(p, "my_metric_2", 7);
-	orr_plan_put(p, "my_metric_2", 8); /* a second value of the same name is ignored */
+	orr_plan_put(p, "my_metric_2", 8); /* a second value with the same name is ignored */
 	orr_plan_progress(p, 0.25);
 	orr_plan_progress(p, 0.125);
 	orr_plan_progress(p, 3);
@@ -390,7 +390,7 @@ static void failures(void)
 	returned = 0;
 }
 
-/* ---- a transformer: pieces are its blocks; the table is shared by the first and the last stage ---- */
+/* ---- a transformer: pieces are its blocks; first and last stage share the embedding table ---- */
 
 static void asks_blocks(struct orr_plan *p)
 {
@@ -432,8 +432,8 @@ static void asks_blocks(struct orr_plan *p)
 
 static const char gpt[] = "gpt:hidden=64,layers=4,heads=4,seq=16,vocab=100";
 
-/* Returns bytes that a stage holds with one micro-batch in flight: 8 per parameter of a shard (weight and gradient, no optimizer
- * state), plus the activations that it keeps. */
+/* Returns the bytes that a stage holds with one micro-batch in flight: 8 per parameter of a shard (weight and gradient, without
+ * optimizer state) plus the kept activations. */
 static double held(const struct orr_plan *p, uint32_t first, uint32_t count, const struct orr_plan_terms *t, double more_params)
 {
 	struct orr_plan_cost c;
@@ -459,7 +459,7 @@ static void evaluates_blocks(struct orr_plan *p)
 	orr_plan_facts(p, &f);
 	orr_plan_gpu(p, 0, &g);
 	uint32_t n = f.pieces, half = n / 2;
-	/* The output layer uses the embedding's table, vocab x hidden: the last of several stages holds a copy. */
+	/* The output layer uses the embedding table, vocab x hidden. If there are several stages, the last one holds a copy. */
 	struct orr_plan_terms t = { .samples = 16 };
 	double one = held(p, 0, n, &t, 0), front = held(p, 0, half, &t, 0), back = held(p, half, n - half, &t, 100 * 64);
 	orr_plan_evaluate(p, DRAFT(16, { .count = n, GPUS(0) }), &v);
@@ -468,7 +468,8 @@ static void evaluates_blocks(struct orr_plan *p)
 	orr_plan_evaluate(p, two, &v);
 	near_to(v.memory_bytes * g.memory_bytes / fmax(front, back), 1, 1e-9, "the last of two stages holds it too");
 	ok(back > front, "which has the larger memory here");
-	/* One micro-batch passes through both stages and back; then the table of 25.6 kB is summed over both end stages. */
+	/* One micro-batch passes through both stages and back. Then the gradient of the table, 25.6 kB, is summed over both end
+	 * stages. */
 	struct orr_plan_piece last;
 	double both = 0;
 	orr_plan_piece(p, half - 1, &last);
@@ -476,8 +477,8 @@ static void evaluates_blocks(struct orr_plan *p)
 	both = c.forward_s + c.backward_s + 2 * 16 * last.out_bytes / 1e9 + 100 * 64 * 4 / 1e9;
 	near_to(v.iteration_s / both, 1, 1e-9, "time of one micro-batch, and the sum of the table's gradients");
 	executes(p, two, 1e-6, "two stages of a transformer");
-	/* Two replicas: their messages share a NIC, and so do the two sums over both end stages. Gradients are summed inside the
-	 * nodes. */
+	/* With two replicas, their messages share a NIC, and so do the two all-reduces over both end stages. Gradients are summed
+	 * inside the nodes. */
 	struct orr_plan_cost ends[2];
 	t.samples = 8;
 	orr_plan_cost(p, 0, 0, half, &t, &ends[0]);
@@ -490,7 +491,8 @@ static void evaluates_blocks(struct orr_plan *p)
 	near_to(v.iteration_s / both, 1, 1e-9, "a grid of two stages and two replicas");
 	executes(p, two, 0.02, "the grid");
 
-	/* Groups of two shards, one on each node: n_f + n_b sums inside the node, then each shard over both groups through one NIC. */
+	/* Two groups of two shards, one on each node: n_f + n_b all-reduces inside the node, then an all-reduce of each shard over
+	 * both groups through one NIC. */
 	t = (struct orr_plan_terms){ .samples = 4, .shards = 2 };
 	struct orr_plan_draft d = *DRAFT(8, { .count = n, GPUS(0, 1, 2, 3), .shards = 2 });
 	orr_plan_cost(p, 0, 0, n, &t, &c);
@@ -505,7 +507,7 @@ static void evaluates_blocks(struct orr_plan *p)
 	orr_plan_evaluate(p, &d, &v);
 	pass = c.forward_s + c.backward_s + c.recompute_s + (c.forward_sums + c.backward_sums + c.recompute_sums) * c.sum_bytes / 10e9;
 	near_to(v.iteration_s / (2 * pass + c.params * 4 / 1e9), 1, 1e-9, "recomputation repeats its sums");
-	/* Shards are on different nodes: four rings of two, of which two cross the NIC of a node in each direction. */
+	/* The shards are on different nodes. Of four rings of two, two cross the NIC of a node in each direction. */
 	d = *DRAFT(8, { .count = n, GPUS(0, 2, 1, 3), .shards = 2 });
 	t.recompute = ORR_PLAN_KEEP;
 	orr_plan_cost(p, 0, 0, n, &t, &c);
@@ -523,7 +525,7 @@ static void evaluates_twice(struct orr_plan *p)
 	for (int i = 0; i < 2; i++) {
 		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1) }), &v);
 		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .shards = 2 }), &v);
-		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .shards = 1 }), &v); /* as without shards */
+		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(0, 1), .shards = 1 }), &v); /* one shard is equivalent to no shards */
 		orr_plan_evaluate(p, DRAFT(4, { .count = n, GPUS(0, 1) }), &v);
 		orr_plan_evaluate(p, DRAFT(8, { .count = n, GPUS(2, 3) }), &v);
 		struct orr_plan_draft d = *DRAFT(8, { .count = n, GPUS(0, 1) });
@@ -588,8 +590,8 @@ static void grids(void)
 	d.micro_batch = 16. / 3;
 	d.interleave = 2;
 	ok(!grid(d), "three micro-batches of two sets with two stages each do not fit");
-	/* Plans that are not grids: one leaves a GPU out, one has shares, one has unequal stages. Without further options policy
-	 * dapple runs them. */
+	/* These plans are not grids: one omits a GPU, one has shares, one has unequal stages. Policy dapple runs them without further
+	 * options. */
 	static const double share[] = { 0.75, 0.25 };
 	const struct orr_plan_draft other[] = { *DRAFT(4, { .count = PIECES, .gpu = inner, .n_gpus = 2 }),
 		*DRAFT(4, { .count = 3, .gpu = inner, .n_gpus = 2, .share = share },

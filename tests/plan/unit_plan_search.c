@@ -89,8 +89,8 @@ static double sum(const double *v, uint32_t from, uint32_t to)
 	return s;
 }
 
-/* Returns the least possible time of the slowest stage. Pieces from.. are placed on all `left` GPUs; longest: the time of the
- * slowest stage before. */
+/* Returns the least possible time of the slowest stage when the pieces from `from` on are placed on all `left` GPUs. longest: time of
+ * the slowest stage so far. */
 static double brute_pipedream(const struct chain *c, uint32_t from, uint32_t left, double longest)
 {
 	const double message = c->nodes > 1 ? 1e9 : 25e9, reduce = c->nodes > 1 ? 3e9 : 25e9;
@@ -126,7 +126,7 @@ static void check_pipedream(void)
 	ok(with_cut > CHAINS / 4, "more than a quarter of the plans have several stages");
 }
 
-/* ---- Alpa's stages: sum of t + (M - 1) max of t, over all cuts and all submeshes ---- */
+/* ---- Alpa's stages: minimum of sum of t + (M - 1) x maximum of t over all cuts and all submeshes ---- */
 
 struct brute {
 	struct orr_plan *p;

@@ -22,13 +22,14 @@ tail -n +2 "$rows" | while IFS=, read -r b g batch micro h heads l seq tp dp pp 
   echo "$b,$tp,$dp,$pp,$micro,$ms,$(predict "$b" "$g" "$batch" "$micro" "$h" "$heads" "$l" "$seq" "$tp" "$dp" "$pp")"
 done >"$work/predicted"
 awk -F, '{ printf "# %sB TP %s DP %s PP %s micro-batch %s: %.1f ms measured, %.1f predicted, %+.1f %%\n", $1, $2, $3, $4, $5, $6, 1000 * $7, 100 * (1000 * $7 / $6 - 1) }' "$work/predicted"
-# A plan measured twice is one plan, with the mean of its times.
+# Two measurements of one plan are merged, with the mean of their times.
 sort -t, -k1,1 -k2,5 -s "$work/predicted" | awk -F, '
   { plan = $1 "," $2 "," $3 "," $4 "," $5 }
   plan != last { if (n) print last "," ms / n "," p; last = plan; n = ms = 0 }
   { n++; ms += $6; p = $7 }
   END { print last "," ms / n "," p }' >"$work/plans"
-# size: number of plans, mean error, Spearman, predicted rank of the best plan, how much longer the plan ranked first takes than the best
+# Columns: size, number of plans, mean error, Spearman's rank correlation, predicted rank of the best plan, and the
+# excess time of the plan ranked first over the best plan.
 awk -F, '
   function rank(v, i,   k, r) { r = 1; for (k = 1; k <= n; k++) r += v[k] < v[i] ? 1 : k != i && v[k] == v[i] ? 0.5 : 0; return r }
   function size(   i, sab, saa, sbb, x, y, best, first, e) {
@@ -52,16 +53,17 @@ mean=$(awk '{ n += $2; e += $2 * $3 } END { print 100 * e / n }' "$work/sizes")
 ok "$(awk "BEGIN { print !($mean <= 14.73) }")" "mean error $mean % (vTrain's own: 14.73 %)"
 while read -r size n error rho rank regret; do
   echo "# ${size}B: $n plans, mean error $(awk "BEGIN { print 100 * $error }") %, Spearman $rho, the best plan is ranked $rank, the plan ranked first takes $(awk "BEGIN { print 100 * $regret }") % longer than the best"
-  # 39.1B: the measured plans with two shards contradict each other (docs/models/plan.md). One of them is ranked first, but took 50.7 % longer
-  # than the fastest.
+  # 39.1B: the measured plans with two shards contradict one another (docs/models/plan.md). One of these plans is
+  # ranked first, but took 50.7 % longer than the fastest.
   [ "$size" != 39.1 ] || continue
   ok "$(awk "BEGIN { print !($regret <= 0.05) }")" "${size}B: the plan ranked first takes at most 5 % longer than the best"
   ok "$(awk "BEGIN { print !($rho >= 0.8) }")" "${size}B: Spearman correlation at least 0.8"
   # 175B: the third and fourth predicted times differ by 0.1 %.
   ok "$(awk "BEGIN { print !($rank <= ($size == 175 ? 4 : 3)) }")" "${size}B: predicted rank of the best plan: $rank"
 done <"$work/sizes"
-# The contradiction, from measurements only. 1F1B with equal stages takes (M + S - 1) times a micro-batch. Seconds per sample of a
-# micro-batch fall by at most 15 % when it grows, except in two families: small kernels (3.6B, TP 8), and 39.1B, TP 2.
+# The contradiction, from measurements only. 1F1B with equal stages takes (M + S - 1) times the time of a
+# micro-batch. When a micro-batch grows, its time per sample falls by at most 15 %. Two families differ: small
+# kernels (3.6B, TP 8), and 39.1B with TP 2.
 awk -F, -v rows="$rows" 'BEGIN { while ((getline line <rows) > 0) { split(line, c, ","); batch[c[1]] = c[3] } }
   { m = batch[$1] / $3 / $5; s = $6 / (m + $4 - 1) / $5; key = $1 "," $2 "," $3 "," $4
     if (!(key in low) || s < low[key]) low[key] = s

@@ -62,7 +62,7 @@ __attribute__((unused)) static char *script_of(const char *script, const char *f
 		s += strlen("\nunset output\n");
 		start = s;
 	}
-	end = strstr(end, "\nunset output\n"); /* behind the template */
+	end = strstr(end, "\nunset output\n"); /* the position after the template */
 	return end ? mem_strndup(start, (size_t)(end - start)) : NULL;
 }
 

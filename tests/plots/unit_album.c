@@ -143,7 +143,7 @@ static void test_charts(void)
 	chart_has(&b, (const char *const[]){ "slots = 1\narray shade[2]\nshade[1] = 1\nshade[2] = 1\n", NULL },
 		"as many marks as bars share theirs");
 
-	/* Pieces of a stack begin where the pieces below end; values below 0 and missing values have no height. */
+	/* A piece of a stack begins where the piece below ends. Values below 0 and missing values have no height. */
 	struct chart_series pieces[] = { { "a", NUMBERS({ 0, 1, NAN, NAN }, { 0, 2, NAN, NAN }, { 0, NAN, NAN, NAN }), 3, false },
 		{ "b", NUMBERS({ 0, 5, NAN, NAN }, { 0, -1, NAN, NAN }, { 0, 4, NAN, NAN }), 3, false },
 		{ "c", NUMBERS({ 0, 1, NAN, NAN }, { 0, 1, NAN, NAN }), 2, false } };
@@ -211,7 +211,8 @@ static void test_labels(void)
 	}
 }
 
-/* A position needs 5.4 points for each character of the longest name and for one more character; the page has 210 points. */
+/* Tests the width of labels on the axis: 5.4 points for each character of the longest name and for one additional character, on a
+ * page of 210 points. */
 static void test_tics(void)
 {
 	static const struct {
@@ -253,7 +254,7 @@ static void test_page(void)
 	struct album a = { 0 };
 	struct orr_error err = { 0 };
 	ok(!album_add(&a, "fig", "loss", (struct layout){ 2.1, 2 }, &err), "a figure is added: %s", err.text);
-	/* Legend: 0.12 in and two rows of 0.16 in (SVG: 0.21 in), above 2.1 in of plot; 96 and 300 units per inch. */
+	/* The legend has 0.12 in and two rows of 0.16 in (SVG: 0.21 in), above 2.1 in of plot. The units are 96 and 300 per inch. */
 	static const char *const wanted[] = { "key_rows = 2\n", "legend_share = 0.173228\nset terminal pdfcairo ",
 		" size 3.50in,2.54in\nset output 'fig.pdf.tmp'\n", "legend_share = 0.204545\nset terminal svg ",
 		" size 336,253 background '#ffffff'\nset output 'fig.svg.tmp'\n", "legend_share = 0.173228\nset terminal pngcairo ",
@@ -290,7 +291,7 @@ static void test_files(void)
 	}
 	ok(good, "three files of each figure, no drafts");
 	struct sbuf pdf = text_of("o/p/two.pdf");
-	/* The slash before the mark starts the mark twice. */
+	/* The mark starts with a slash; a slash directly before it must not hide the mark. */
 	same_text(sbuf_text(&pdf), "%PDF //CreationDate (D:19700101000000) %%EOF\n", "the date of creation is the same in every run");
 	sbuf_free(&pdf);
 	struct album none = { 0 };
@@ -329,7 +330,7 @@ static void test_gnuplot(void)
 	ok(gnuplot_run(in_dir("nosuch"), &script, &err) == ORR_EFAIL &&
 			strstr(err.text, "/nosuch: expected a directory that can be entered"),
 		"no folder: %s", err.text);
-	/* more bytes than the buffers of a socket hold */
+	/* The output exceeds the buffers of a socket. */
 	for (int i = 0; i < 200000; i++)
 		sbuf_puts(&script, "b = 22\n");
 	ok(!gnuplot_run(dir, &script, &err), "a long script");

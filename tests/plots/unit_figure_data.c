@@ -35,7 +35,7 @@ static void test_jct(void)
 	struct run_result none = { .label = NULL };
 	const struct run_result *runs[] = { &a, &none, &b };
 	struct sbuf script = { 0 };
-	/* Of four jobs two have ended, after 5 and 10 s. Jobs of 0 s are not on a log axis, but count. */
+	/* Of four jobs two have ended, after 5 and 10 s. A job of 0 s is outside a log axis but counts in the shares. */
 	ok(figure_data_jct(&script, runs, 3), "jobs have a distribution");
 	script_is(&script,
 		"$data << EOD\n5 0\n5 0.25\n10 0.5\n\n\nNaN NaN NaN\n\n\n2 0.666666667\n2 1\n\n\nEOD\nn = 3\narray label[3]\nlabel[1] = "
@@ -72,7 +72,7 @@ static void test_requests(void)
 	sbuf_free(&script);
 }
 
-/* Jobs of 1, 2, .. n seconds in reverse order: 800 ranks of more, evenly spaced, the first and the last included. */
+/* Tests jobs of 1, 2, .. n seconds in reverse order: the curve has 800 evenly spaced ranks, including the first and the last. */
 static void test_long_distribution(size_t n)
 {
 	struct job_row *jobs = mem_zalloc(n, sizeof *jobs);
@@ -135,7 +135,7 @@ static void test_series(void)
 	}
 }
 
-/* More than 800 points become 350 means over equal intervals, so the integral stays. */
+/* Tests that more than 800 points become 350 means over equal intervals, which keep the integral. */
 static void test_long_series(size_t n)
 {
 	int64_t *time = mem_zalloc(n, sizeof *time);
@@ -202,7 +202,7 @@ static void test_gantt(void)
 	jobs[0].submit_ns = jobs[0].start_ns = 5 * s / 2;
 	jobs[1].job_id = "a name of sixteen";
 	figure_data_gantt(&script, &r, 3);
-	/* The last end is 8 s; the first submission 1 s. What begins later is not drawn. */
+	/* The last end is at 8 s, the first submission at 1 s. Bars that begin later are omitted. */
 	ok(strstr(sbuf_text(&script), "$data << EOD\n2.5 8 1\n1 8 2\n2 8 3\n\n\n") != NULL, "waits last until the end of the chart");
 	ok(strstr(sbuf_text(&script), "time_start = 1\ntime_end = 8\n") &&
 			strstr(sbuf_text(&script), "job[2] = 'a name of sixt…'.' (16)'\n") &&
@@ -232,7 +232,7 @@ static void test_gantt(void)
 	sbuf_free(&script);
 }
 
-/* A job that ends and is stopped at other ends: each of the four kinds of events ends a running period. */
+/* Tests that each of the four kinds of events ends a running period. */
 static void test_ends(void)
 {
 	static const char *const kinds[] = { "stop", "finish", "kill", "evict", "fail" };
@@ -260,7 +260,7 @@ static void test_timeline(void)
 	struct sbuf script = { 0 };
 	size_t titles = 99;
 	ok(figure_data_timeline(&script, &r, 3, &titles) == 3 && titles == 3, "the three devices with the lowest numbers, three kinds");
-	/* From 0.5 s, the first span of these devices, to 7 s. */
+	/* The time axis runs from 0.5 s, the first span of these devices, to 7 s. */
 	script_is(&script,
 		"$data << EOD\n0.5 2.5 2.62 3.14\n\n\n1.5 3.5 1.62 2.14\n\n\nNaN NaN NaN NaN\n\n\nNaN NaN NaN NaN\n\n\nNaN NaN NaN "
 		"NaN\n\n\nNaN NaN NaN NaN\n\n\n"
@@ -303,7 +303,7 @@ static void test_timeline(void)
 	sbuf_free(&script);
 }
 
-/* At most 64 devices, the lowest of 100 that come in a mixed order. */
+/* Tests that at most 64 devices are drawn: the lowest of 100 that come in mixed order. */
 static void test_many_devices(void)
 {
 	struct span_row spans[100];

@@ -112,8 +112,8 @@ static void test_all_files(void)
 		{ "throughput", "y_label = 'samples/s'\n" }, { "throughput", "category[1] = 'p/q'\ncategory[2] = 'bare'\n" },
 		{ "value", "1 0.25 NaN NaN \n2 NaN NaN NaN \n" }, { "value", "y_label = 'samples/s per USD/h'\n" },
 		{ "value", "y_min = '0'\n" }, { "gantt-p_q", "0 10 1\n\n\n2 10 1\n" },
-		/* Sizes: 0.55 in plus 0.14 in per row and a legend of two rows; 0.6 in plus 0.22 in per device, one row and one row
-		 * of titles. */
+		/* Heights: a Gantt chart has 0.55 in plus 0.14 in per row and a legend of two rows; a timeline has 0.6 in plus 0.22
+		 * in per device, one row, and one row of titles. */
 		{ "gantt-p_q", "size 3.50in,1.13in\n" }, { "timeline-p_q", "size 3.50in,1.48in\n" }, { "timeline-p_q", "devices = 2\n" },
 		{ "jct-cdf", "size 3.50in,2.38in\n" },
 		/* Curves extend to the makespan, 8 s, with the value of the last row. */
@@ -129,7 +129,7 @@ static void test_all_files(void)
 	mem_free(script);
 }
 
-/* The legend has room for the longest label, with the mark of an oracle (9 characters), up to 32 characters. */
+/* Tests that the legend has room for the longest label of up to 32 characters, and for the mark of an oracle (9 characters). */
 static void test_legend(void)
 {
 	static const struct {
@@ -317,8 +317,8 @@ static void test_profile(void)
 	ok(curve_is(script, "residuals", 0, 3, want_residuals), "law over measurement");
 	has(script, "residuals", "n = 1\narray label[1]\narray marks[1]\nlabel[1] = 'gemm nn fp16");
 	has(script, "residuals", "x_label = 'measured time (us)'\ny_label = 'law / measured'\nlog_x = 1\nlog_y = 1\n");
-	/* m x k x m products: with 2-byte elements relative to the peak of the data sheet, with 4-byte elements relative to the
-	 * law's own rate. */
+	/* Products of m x k x m: 2-byte elements relative to the peak of the data sheet, 4-byte elements relative to the rate of the
+	 * law. */
 	bool good = true;
 	for (int half = 0; half < 2; half++) {
 		char *part = script_of(script, half ? "efficiency-fp32" : "efficiency-fp16"),
@@ -382,7 +382,7 @@ static void test_many_points(void)
 	size_t lines = 0;
 	for (char *at = part; end && at < end; at++)
 		lines += *at == '\n';
-	/* Every third of 1000: the 1st, the 4th, .. the 1000th. */
+	/* Every third of 1000 points is drawn: the 1st, the 4th, .. the 1000th. */
 	ok(lines == 334, "every third of 1000 points is drawn, %zu lines with the head", lines);
 	mem_free(part);
 	mem_free(script);

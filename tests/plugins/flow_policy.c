@@ -2,7 +2,8 @@
 /*
  * flow_policy.c - a jobs policy for flows in one file: runs stages in order and prunes a branch whose score is below the mean so far
  *
- * -DEARLY reads the score of each stage when it arrives, which is refused. -DNOWHERE prunes the branch of a stage that is in none.
+ * -DEARLY reads the score of a stage when the stage arrives, which is refused. -DNOWHERE prunes the branch of a stage outside all
+ * branches, which is refused.
  */
 #include <orrery/jobs.h>
 

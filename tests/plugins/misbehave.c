@@ -50,7 +50,7 @@ static void arrive(void *self, struct orr_jobs *w, orr_job j)
 		orr_try_start(w, j);
 }
 
-/* For "kill": the killed job must be reported once, as killed. */
+/* Checks for "kill" that the killed job is reported once, as killed. */
 static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end how)
 {
 	struct state *s = self;
@@ -60,7 +60,8 @@ static void finish(void *self, struct orr_jobs *w, orr_job j, enum orr_job_end h
 	if (does(s, "stop-in-finish"))
 		orr_stop(w, j);
 	if (does(s, "count-ends") && s->ends > s->arrived)
-		orr_give_up(w, j, "finish() was called twice for a job"); /* would be a mistake of the world, not of the policy */
+		orr_give_up(w, j,
+			"finish() was called twice for a job"); /* this second call would be an error of the world, not of the policy */
 }
 
 static void start_all(struct state *s, struct orr_jobs *w)
@@ -108,7 +109,7 @@ static void break_a_rule(struct state *s, struct orr_jobs *w)
 	if (does(s, "timer-for-ever"))
 		orr_timer(w, orr_now(w));
 	if (does(s, "timer-in-the-past") && s->calls < 5)
-		orr_timer(w, orr_now(w) - ORR_SECOND); /* counts as now */
+		orr_timer(w, orr_now(w) - ORR_SECOND); /* a time in the past counts as now */
 	for (bool more = does(s, "hang"); more;)
 		more = s->how != NULL;
 }

@@ -25,7 +25,7 @@ static void start(struct orr_serve *w, uint32_t replica, orr_req *req, size_t n,
 	orr_run_start(w, replica, &b);
 }
 
-/* ---- mistakes with table models: r waits, its replica is idle ---- */
+/* ---- mistakes with table models: request r waits and its replica is idle ---- */
 
 static void null_batch(struct orr_serve *w, orr_req r)
 {
@@ -293,7 +293,7 @@ static void refuse_resident(struct orr_serve *w, orr_req r)
 }
 static void admit_too_much(struct orr_serve *w, orr_req r)
 {
-	if (!orr_admit(w, r, UINT32_MAX, 0)) /* allowed; the mistake is to wait for the request */
+	if (!orr_admit(w, r, UINT32_MAX, 0)) /* the admission is allowed; the mistake follows when the policy waits for the request */
 		orr_wake(w, 0);
 }
 
@@ -452,7 +452,7 @@ static uint32_t route(void *self, struct orr_serve *w, orr_req r)
 	return is(s, "route_nowhere") ? nowhere : 0;
 }
 
-/* Returns the sum of all values that a policy learns in advance about a request's output. */
+/* Returns the sum of all values that a policy can query about a request's output in advance. */
 static double seen(struct orr_serve *w, orr_req r)
 {
 	struct orr_req_info i;
@@ -485,7 +485,7 @@ static void finish(void *self, struct orr_serve *w, orr_req r, enum orr_req_end 
 		hang();
 }
 
-/* Starts its requests again and again, in zero time. */
+/* For one mistake, restarts its requests endlessly in zero time. */
 static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	struct state *s = self;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A serving plugin with part answers: a request runs on all replicas at once and ends with the first `enough` answers, or with those that
- * have come `after` its arrival. `how` makes one mistake.
+ * A serving plugin with partial answers: a request runs on all replicas at once and ends with the first `enough` answers, or with the
+ * answers received until `after` its arrival. `how` selects one mistake.
  */
 #include <orrery/serve.h>
 
@@ -80,7 +80,7 @@ static void run_end(void *self, struct orr_serve *w, orr_run run)
 {
 	const struct state *s = self;
 	orr_req r = orr_run_request(w, run, 0);
-	if (r && !orr_req_mark(w, r) && orr_req_answers(w, r) >= s->enough) /* answers of one instant are all there at its first call */
+	if (r && !orr_req_mark(w, r) && orr_req_answers(w, r) >= s->enough) /* at the first call, all answers of one instant count */
 		end(s, w, r);
 }
 

@@ -36,7 +36,7 @@ static void one(struct orr_spot *w, orr_inst i, struct orr_steps s)
 	steps(w, s);
 }
 
-/* ---- mistakes: i is ready, no step is in flight ---- */
+/* ---- mistakes: instance i is ready, no step is in flight ---- */
 
 static void layout_unknown(struct orr_spot *w, orr_inst i)
 {

@@ -502,7 +502,7 @@ static int build(void *self, struct orr_step *s, uint64_t iteration, struct orr_
 		return orr_fail(err, ORR_EFAIL, "had enough of it in iteration %u", (unsigned)iteration);
 	if (!strcmp(x->how, "quits_silently"))
 		return 1;
-	if (!strcmp(x->how, "stale_index")) { /* an op of the previous iteration, with an index that is not its own */
+	if (!strcmp(x->how, "stale_index")) { /* an op of the previous iteration, with the index of another op */
 		orr_op a = orr_compute(s, 0, ORR_FORWARD, 1);
 		orr_after(s, a, x->last ? x->last + 100000 : 0);
 		x->last = a;

@@ -28,7 +28,7 @@ bool fault_has_struck(void)
 	return fault.has_struck;
 }
 
-/* Counts a change; returns the code with which it fails, or SQLITE_OK. */
+/* Counts a change of a file. Returns SQLITE_OK, or the error code with which the change must fail. */
 static int strike(void)
 {
 	if (!fault.is_armed)
@@ -182,7 +182,7 @@ void fault_register(void)
 {
 	static sqlite3_vfs vfs;
 	below = sqlite3_vfs_find(NULL);
-	vfs = *below; /* functions that take the vfs read its pAppData, which is equal */
+	vfs = *below; /* functions that get the vfs read its pAppData, which has the same value */
 	vfs.pNext = NULL;
 	vfs.zName = FAULT_VFS;
 	vfs.szOsFile = (int)sizeof(struct shim) + below->szOsFile;

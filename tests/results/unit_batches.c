@@ -20,7 +20,7 @@ static void by_hand(void)
 	blocks_init(&b);
 	for (uint64_t i = 0; i < 1024; i++) {
 		double v = 10 + gsl_ran_gaussian(rng, 1);
-		v = rint(v * 1024) / 1024; /* exact in units of 2^-40 */
+		v = rint(v * 1024) / 1024; /* v is rounded so that sums are exact in units of 2^-40 */
 		blocks_add(&b, i, v);
 		batch[i / 128] += v / 128;
 	}
@@ -29,8 +29,8 @@ static void by_hand(void)
 		mean += batch[i] / 8;
 	for (int i = 0; i < 8; i++)
 		squares += (batch[i] - mean) * (batch[i] - mean);
-	/* Intervals of 1024 independent values from 8 batches. They are widened by a factor from 1 + 0.2 x 600 / 1024 to 1.2.
-	 * t(0.99, 7) = 2.997952 on the side of the tail, t(0.975, 7) = 2.364624 on the other side. */
+	/* Intervals of 1024 independent values from 8 batches. Their half-width grows by a factor of 1 + 0.2 x 600 / 1024, at most
+	 * 1.2. The quantiles are t(0.99, 7) = 2.997952 on the side of the tail and t(0.975, 7) = 2.364624 on the other side. */
 	double error = sqrt(squares / 7 / 8);
 	struct interval i = batches_mean(&b, 0, ESTIMATE_REAL, 0.95);
 	near_to(i.mean, mean, 1e-12, "the mean of 1024 values");
@@ -155,7 +155,7 @@ static void pairing(void)
 	blocks_init(&a);
 	ok(isnan(batches_paired(&a, &b, 0.95).mean), "nothing to pair with, no difference");
 	blocks_init(&b);
-	for (uint64_t i = 0; i < 20; i++) { /* the first value is long, and completes in only one of the two runs */
+	for (uint64_t i = 0; i < 20; i++) { /* the first job is long and completes in only one of the two runs */
 		blocks_add(&a, i, i ? 10 : 1000);
 		if (i)
 			blocks_add(&b, i, 7);
@@ -163,7 +163,7 @@ static void pairing(void)
 	ok(batches_paired(&a, &b, 0.95).mean == 3, "a job that ended in one run alone is in no difference");
 }
 
-/* Most values are equal to the quantile, so its interval would have no width. */
+/* Tests that there is no interval if most values equal the quantile, where its width would be zero. */
 static void atoms(void)
 {
 	int among = 0, given = 0, hits = 0;
@@ -184,7 +184,7 @@ int main(void)
 	rng = gsl_rng_alloc(gsl_rng_mt19937);
 	gsl_rng_set(rng, 20261122);
 	by_hand();
-	/* M/M/1: the mean wait is rho / (1 - rho) service times, its quantile p log(rho / (1 - p)) / (1 - rho). */
+	/* In M/M/1 the mean wait is rho / (1 - rho) service times; its p quantile is log(rho / (1 - p)) / (1 - rho). */
 	coverage(&(struct kind){ "M/M/1 at 0.5", 0, 0.5, 1000, 0.5, NAN }, 0, 10);
 	coverage(&(struct kind){ "M/M/1 at 0.5", 0, 0.5, 100000, 0.5, 0.5 * log(50) / 0.5 }, 100, 200);
 	coverage(&(struct kind){ "M/M/1 at 0.8", 0, 0.8, 3000, 3.2, NAN }, 0, 2);

@@ -29,7 +29,7 @@ static void few_or_equal(void)
 	ok(i.mean == 0 && isnan(i.low), "a difference that is equal in all replications has no interval");
 }
 
-/* With fewer than five values other than the most frequent one, there is no interval. */
+/* Tests that there is no interval if fewer than five values differ from the most frequent one. */
 static void rare(void)
 {
 	double v[10] = { 5, 5, 5, 5, 5, 5, 5, 5, 7, 8 }, close[10] = { 5, 5.001, 5.002, 5.003, 5.004, 5, 5, 5, 7, 8 };
@@ -52,8 +52,9 @@ static void rare(void)
 		"a ratio whose expected value may be infinite has no interval");
 }
 
-/* Values 1, e, .. e^9, by hand: their logarithms have mean 4.5 and variance 55/6. Cox's upper end at 99 % is exp(4.5 + 55/12 +
- * 2.821438 sqrt(55/60 + (55/6)^2/18)). The longer tail adds 4 ((e^9 - median) - (median - 1)) / 10 with the median (e^4 + e^5) / 2. */
+/* Tests the upper end for the values 1, e, .. e^9, by hand. The logarithms have mean 4.5 and variance 55/6. Cox's upper end at 99 %
+ * is exp(4.5 + 55/12 + 2.821438 sqrt(55/60 + (55/6)^2/18)). The longer tail adds 4 ((e^9 - median) - (median - 1)) / 10, with the
+ * median (e^4 + e^5) / 2. */
 static void lognormal_end(void)
 {
 	double v[10];
@@ -68,7 +69,7 @@ static void lognormal_end(void)
 	ok(log(i.high) < want, "0 has no logarithm: no such end");
 }
 
-/* Tails of unequal length: the interval extends further on the side of the longer tail. */
+/* Tests that the interval extends further on the side of the longer tail. */
 static void longer_tail(void)
 {
 	const double even[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, right[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 20 };
@@ -82,7 +83,7 @@ static void longer_tail(void)
 	e.skewness = cubes / pow(squares, 1.5) * sqrt(90) / 8;
 	struct interval plain = estimate_interval(&e, ESTIMATE_REAL, 0.95), i = estimate_mean(right, 10, ESTIMATE_REAL, 0.95);
 	double right_end = plain.high;
-	/* 4 ((20 - 5.5) - (5.5 - 1)) / 10 */
+	/* The longer tail adds 4 ((20 - 5.5) - (5.5 - 1)) / 10 = 4 to the upper end. */
 	ok(fabs(i.high - plain.high - 4) < 1e-9 && fabs(i.low - plain.low) < 1e-9, "the end on the side of the longer tail moves by 4");
 	e = (struct estimate){ 5.5, sqrt(82.5 / 90), 0, 9, 0.7 };
 	plain = estimate_interval(&e, ESTIMATE_REAL, 0.95);
@@ -99,7 +100,7 @@ static void longer_tail(void)
 	ok(down.low < mean.low - 3.9 && down.low > 0, "and one to the left to the left");
 }
 
-/* One long value among small ones: the mean is 10.9, the standard error 9.9. */
+/* Tests one long value among small ones: the mean is 10.9, the standard error 9.9. */
 static void skewed(void)
 {
 	const double v[] = { 1, 1.1, 0.9, 1, 1.1, 0.9, 1, 1, 1, 100 };
