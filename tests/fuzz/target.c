@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROWS = 20000 }; /* a small compressed input may contain many */
+enum { MAX_ROWS = 20000 }; /* a small compressed input may contain many rows */
 
 const char *const fuzz_parsers[] = { "auto", "flow", "philly", "tiresias", "muri", "gavel", "openb", "openb-nodes", "swf", "orrery",
 	"azure-llm", "mooncake", "burstgpt", "splitwise", "vidur", "requests", "bamboo", "gcp-polls", "step-curve", "parcae-counts",
@@ -241,8 +241,8 @@ static void served(const uint8_t *data, size_t n)
 	for (uint32_t b = 0; m && b < m->n_batches; b++)
 		require(served_latency(m, m->batch[b], m->n_lengths ? m->length[0] : 0) > 0 && served_memory_of(m, m->batch[b]).peak >= 0);
 	struct served_place p = { .tp = 1, .pp = 1 };
-	struct served_on *x = m && m->kind == SERVED_LLM ? served_on_new(m, &p, &err) : NULL; /* models by layers have no device, so
-											       * they are skipped */
+	struct served_on *x =
+		m && m->kind == SERVED_LLM ? served_on_new(m, &p, &err) : NULL; /* models by layers need a device, so they are skipped */
 	struct llm_load w = { 3, 1, 9, 70, 90 };
 	require(!x || served_iteration(x, &w) > 0);
 	served_on_free(x);
