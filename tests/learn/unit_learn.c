@@ -409,8 +409,10 @@ static void errors(void)
 	struct orr_update u = { .kind = ORR_GRADIENT };
 	uint64_t op = start(l, 1, &u, 1, d, 1);
 	fails(learn_begin(l, 1, op, &u, 1, d, 1, &drive_error), "started twice", "an op that starts twice");
-	fails(learn_end(l, 1, op, 1, &drive_error), "expected a start on this device before", "an op that ends on another device than it started on");
-	fails(learn_end(l, 0.5, op, 0, &drive_error), "expected at least 1.000000000 s, the time of the previous op", "time that decreases");
+	fails(learn_end(l, 1, op, 1, &drive_error), "expected a start on this device before",
+		"an op that ends on another device than it started on");
+	fails(learn_end(l, 0.5, op, 0, &drive_error), "expected at least 1.000000000 s, the time of the previous op",
+		"time that decreases");
 	fails(learn_begin(l, 1, 99, &u, 1, d, 2, &drive_error), "one device", "a gradient of two devices");
 	u = (struct orr_update){ .kind = ORR_SEND_SLICE, .slice = 3, .slices = 3 };
 	fails(learn_begin(l, 1, 99, &u, 1, d, 2, &drive_error), "slice 3 of 3", "a slice past the last");

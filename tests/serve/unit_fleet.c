@@ -449,7 +449,8 @@ static void check_sessions(void)
 	result_free(r);
 	c.requests = "poisson:rate=1,n=10";
 	struct orr_error err;
-	ok(!fleet_run(&c, &err) && strstr(err.text, "expected a file of requests, because a generator has no sessions"), "sessions of a generator are refused: %s", err.text);
+	ok(!fleet_run(&c, &err) && strstr(err.text, "expected a file of requests, because a generator has no sessions"),
+		"sessions of a generator are refused: %s", err.text);
 	probe.sleeps = true;
 	c.options = "clients=3 think=1s";
 	ok(!fleet_run(&c, &err) && strstr(err.text, "3 requests have not ended"), "users that wait forever are an error: %s", err.text);
