@@ -97,7 +97,7 @@ bool backfill_has_room(const struct backfill_room *room, uint32_t type, const st
 int64_t backfill_started(struct backfill *b, struct orr_jobs *w, orr_job j);
 /* Removes a job. Returns true if it ran; *left is then the rest of its estimate. */
 bool backfill_forget(struct backfill *b, struct orr_jobs *w, orr_job j, int64_t *left);
-/* Kills or extends the jobs whose estimates have ended; returns whether any job is affected. */
+/* Kills or extends the running jobs that have reached their estimated ends. Returns true if there is such a job. */
 bool backfill_overruns(struct backfill *b, struct orr_jobs *w);
 /* Sets a timer for the next estimated end, if a job could start then. */
 void backfill_set_timer(struct backfill *b, struct orr_jobs *w);

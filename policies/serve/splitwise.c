@@ -526,7 +526,7 @@ static void end_prompts(struct splitwise *s, struct orr_serve *w, uint32_t serve
 		x->task[DECODE].from = v->begun;
 		v->outstanding -= x->prompt;
 	}
-	/* Requests leave a prefill replica only after the batch is in order again. */
+	/* From here on v->n_batch counts only decodes. A prefill replica moves its requests to decode replicas. */
 	uint32_t first = kept;
 	v->n_batch = kept;
 	if (v->role != ORR_ROLE_PREFILL)

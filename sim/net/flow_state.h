@@ -157,11 +157,11 @@ void flow_group_remove(struct flownet *f, uint32_t flow);
 void flow_due_update(struct flownet *f, uint32_t link);
 void flow_set_clock(struct flownet *f, struct net_link *l); /* up to now */
 
-/* flow_lone.c */
+/* flow_lone.c: a group is lone if its changes affect no other group */
 enum { FLOW_USED_UNKNOWN = 1 << 30 };                  /* unknown: a value of n_updates */
-void flow_make_lone(struct flownet *f, uint32_t link); /* marks the link's group as lone, if it is */
+void flow_make_lone(struct flownet *f, uint32_t link); /* marks the group of the link, if the group is lone */
 void flow_unlone(struct flownet *f, uint32_t link);
-void flow_unlone_entries(struct flownet *f, uint32_t link); /* clears the mark of a lone group with flows on the link, if any */
+void flow_unlone_entries(struct flownet *f, uint32_t link); /* clears the marks of lone groups that have flows on the link */
 /* Solves a change that affects lone groups only. Returns false, without effect, if it affects other groups. */
 bool flow_solve_lone(struct flownet *f);
 

@@ -134,7 +134,7 @@ static void end(struct orr_step *s, uint32_t function)
 		return;
 	}
 	double used = s->now_s - *since, unit = f->what.rounding_s;
-	/* The tolerance rounds a time that is a multiple up to rounding errors to this multiple. */
+	/* Rounds up to whole units. A relative tolerance of 1e-9 keeps rounding errors from adding a unit to an exact multiple. */
 	double units = unit > 0 ? ceil(used / unit * (1 - 1e-9)) : 0;
 	f->units += (uint64_t)units;
 	f->billed_s += unit > 0 ? units * unit : used;
