@@ -116,8 +116,8 @@ static void skewed(void)
 	ok(fabs(i.low + real.high) < 1e-9 && fabs(i.high + real.low) < 1e-9, "the interval of -x is that of x, turned");
 }
 
-/* Wilson by hand, p = 0.9, n = 10, with t(0.975, 9) = 2.262157 for z: u = t^2 / n = 0.5117355,
- * middle (0.9 + u / 2) / (1 + u) = 0.7645965, half sqrt(0.09 u + u^2 / 4) / (1 + u) = 0.2209069. */
+/* Tests Wilson's interval by hand: p = 0.9, n = 10, with t(0.975, 9) = 2.262157 in place of z. With u = t^2 / n = 0.5117355, the
+ * middle is (0.9 + u / 2) / (1 + u) = 0.7645965 and the half-width sqrt(0.09 u + u^2 / 4) / (1 + u) = 0.2209069. */
 static void fractions(void)
 {
 	const double v[] = { 1, 1, 1, 0, 1, 1, 1, 1, 1, 1 }, high[] = { 1, 1, 0.999, 0.9, 1, 0.99, 0.7, 1, 0.97, 0.98 };
@@ -164,7 +164,7 @@ static double pareto(void)
 {
 	return gsl_ran_pareto(rng, 2, 1);
 }
-/* Returns a value; one in 20 is longer by 10 standard deviations on average. */
+/* Returns a normal value; one value in 20 is longer, by 10 standard deviations on average. */
 static double bursts(void)
 {
 	return normal() + (gsl_rng_uniform(rng) < 0.05 ? 30 * gsl_ran_exponential(rng, 1) : 0);
@@ -185,8 +185,8 @@ static double count(void)
 	return gsl_ran_poisson(rng, 2);
 }
 
-/* Counts, among the intervals of 1,000 samples, those that contain the mean. At 95 % the share has a standard deviation of 0.7
- * points. Intervals of a long lognormal law are too long, because Cox's end and the longer tail add up. */
+/* Counts the intervals of 1,000 samples that contain the mean. At 95 % the share has a standard deviation of 0.7 points. Intervals of
+ * a long lognormal law are too long, because Cox's upper end and the correction for the longer tail add up. */
 static void coverage(const char *name, double (*draw)(void), double mean, size_t n)
 {
 	enum { REPETITIONS = 1000 };

@@ -45,7 +45,7 @@ static void same_file(const char *name, const char *want, const char *what)
 	mem_free(got);
 }
 
-/* Returns a result with three jobs: the first waits, the second was stopped once and has a name with special characters, the third
+/* Returns a result with three jobs: the first waits; the second was preempted once and has a name with special characters; the third
  * never starts. */
 static struct run_result *three_jobs(const char *label)
 {
@@ -142,7 +142,7 @@ static size_t count_files(const char *path)
 	return n;
 }
 
-/* A limit on the file size imitates a full disk: write() fails after part of the data. */
+/* Tests a full disk, which a limit on the file size imitates: write() fails after part of the data. */
 static void full_disk(void)
 {
 	struct run_result *r = sample_run("big", 5000, 1);
@@ -218,7 +218,8 @@ static void tables(void)
 	result_free(runs[1]);
 }
 
-/* A note of all runs is printed once; a note of some runs follows their names. A mark of a policy is not a note. */
+/* Tests notes: a note of all runs is printed once; a note of some runs follows their names. The mark of a policy is excluded from the
+ * notes. */
 static void notes(void)
 {
 	static const char *const label[] = { "fifo", "srtf", "las" };
@@ -263,7 +264,7 @@ static void notes(void)
 		result_free(runs[i]);
 }
 
-/* Expected values: three significant digits, by hand; whole numbers have no decimals. */
+/* Tests numbers, with texts written by hand: three significant digits; whole numbers have no decimals. */
 static void digits(void)
 {
 	static const struct {
@@ -305,7 +306,7 @@ static void json(void)
 	result_free(r);
 }
 
-/* The job runs from 0 to 4, loses its node, and runs from 6 to 16. */
+/* The job runs from 0 to 4 s, loses its node, and runs from 6 to 16 s. */
 static void gantt_of_eviction(void)
 {
 	static const struct event_row events[] = { { 0, "start", 0, NULL }, { 4000000000, "evict", 0, NULL },
@@ -348,7 +349,7 @@ static void figures_on_full_disk(const struct run_result *const *v, size_t n)
 
 static void figures(void)
 {
-	/* Labels that are harmful if they are run as commands. */
+	/* Labels that do harm if a shell or gnuplot runs them. */
 	static const char evil[] = "x'; system(\"touch pwned\"); `touch pwned` _{2}^|%s\n\\";
 	struct run_result *runs[2] = { sample_run("fifo", 200, 1), sample_run(evil, 1500, 2) };
 	const struct run_result *const *v = (const struct run_result *const *)runs;

@@ -45,7 +45,7 @@ static void sql(const char *path, const char *text)
 	sqlite3_close(db);
 }
 
-/* Returns the first column of the first row as text. */
+/* Checks that the first column of the first row equals `want` as text. */
 static void ask(const char *path, const char *query, const char *want, const char *what)
 {
 	sqlite3 *db;
@@ -193,7 +193,7 @@ static void csv(void)
 	result_free(r);
 }
 
-/* Four requests of eight: two of them (0 and 4) are completed, both 1/3 s after arrival; first tokens come 1 ns after arrival. */
+/* Tests curves of four requests, of which two (0 and 4) are completed, both 1/3 s after arrival. First tokens come 1 ns after arrival. */
 static void curves(void)
 {
 	struct run_result *r = sample("a", 8), *none = sample_run("b", 3, 1);

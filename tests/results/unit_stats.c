@@ -54,8 +54,8 @@ static void exact_mean(void)
 	hist_add(h, 1);
 	ok(hist_mean(h) == 10000000000000002.0 / 3, "small values are not lost beside large ones");
 	hist_free(h);
-	/* The algorithm of Python's math.fsum(): 1e16 + 1 is a tie between two doubles. It is rounded to the even one unless there
-	 * is a remainder. */
+	/* The result is that of Python's math.fsum(). 1e16 + 1 is a tie between two doubles and is rounded to the even one, unless
+	 * there is a remainder. */
 	h = hist_new();
 	hist_add(h, 1e16);
 	hist_add(h, 1);
@@ -95,7 +95,7 @@ static void exact_everywhere(void)
 	ok(hist_mean(h) == 1.0 / 10, "ten times 0.1 is 1");
 	hist_add_n(h, 3, 2000000);
 	ok(hist_count(h) == 2000010 && hist_quantile(h, 0.5) == 3,
-		"a value added more often than values are kept exactly"); /* 3 is the maximum, which is exact */
+		"a value added more often than values are kept exactly"); /* the quantile asked for is the maximum, 3, which is exact */
 	hist_free(h);
 }
 
@@ -148,8 +148,8 @@ static void folding(void)
 	ok(blocks_sum(&b, 0) == first && b.count[0] == 4, "a block holds consecutive values");
 }
 
-/* Values above a limit, counted by definition in blocks of 4 numbers (5000 numbers, at most 2048 blocks), before and after the
- * quantiles are known. */
+/* Tests the number of values above a limit, counted by definition in blocks of 4 numbers (5000 numbers, at most 2048 blocks), before
+ * and after the quantiles are known. */
 static void counting(void)
 {
 	double above[BLOCKS_MAX], all[BLOCKS_MAX];

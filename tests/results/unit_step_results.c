@@ -98,7 +98,7 @@ static void metrics(void)
 	double even[10], odd[9];
 	for (int i = 0; i < 10; i++)
 		even[i] = 2 * (i + 1);
-	for (int i = 0; i < 9; i++) /* the ends are 1, 3, 1, 3, .. s apart */
+	for (int i = 0; i < 9; i++) /* the distances between successive ends are 1, 3, 1, 3, .. s */
 		odd[i] = i % 2 ? 2 * i - 1 : 2 * i;
 	struct run_result *r = measured(even, 10, 1);
 	const struct metric *m = result_find(r, "samples_per_s");
@@ -120,7 +120,7 @@ static void metrics(void)
 		"spans are those of devices that train or send: a server's too");
 	result_free(r);
 
-	/* Times of 1 and 3 s drawn at random: 1023 of them are enough for an interval, 8 are not. */
+	/* Times of 1 and 3 s are drawn at random. 1023 times suffice for an interval, 8 do not. */
 	double many[1024] = { 1 };
 	uint64_t state = 1;
 	for (int i = 1; i < 1024; i++)

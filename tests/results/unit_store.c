@@ -273,7 +273,7 @@ static void locked_out(void)
 	result_free(r);
 }
 
-/* Checks the messages in a directory that is not writable. Returns an exit status with a bit per failure. */
+/* Checks the messages in a directory that is not writable. Returns an exit status with one bit per failure. */
 static int look_without_rights(void)
 {
 	struct orr_error err = { 0 };
@@ -343,7 +343,7 @@ static void readonly_dir(void)
 {
 	make(in_dir("finished.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
 	make(in_dir("wal-mode.db"), (const uint64_t[]){ 1, 2, 0 }, NULL);
-	sql(in_dir("wal-mode.db"), "PRAGMA journal_mode = WAL"); /* complete, but marked as WAL */
+	sql(in_dir("wal-mode.db"), "PRAGMA journal_mode = WAL"); /* the database is complete, but marked as WAL */
 	make_killed(in_dir("killed.db"));
 	unlink(in_dir("killed.db-shm"));
 	chmod(in_dir("killed.db-wal"), 0444);
@@ -374,7 +374,7 @@ static void readonly_dir(void)
 	result_free(back);
 }
 
-/* Every query in docs/reference/schema.md returns rows; every table, view and column is named there. */
+/* Checks that every query in docs/reference/schema.md returns rows, and that every table, view and column is named there. */
 static int run_queries(sqlite3 *db, char *doc)
 {
 	int good = 0;
@@ -429,7 +429,7 @@ static void documentation(void)
 	sbuf_free(&path);
 }
 
-/* Values computed by hand from sample_run() with seed 1. */
+/* Tests the views against values computed by hand from sample_run() with seed 1. */
 static void views(void)
 {
 	struct run_result *r = sample(1);

@@ -57,7 +57,7 @@ static bool passes_sqlites_check(void)
 	bool good = !sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &st, NULL) && sqlite3_step(st) == SQLITE_ROW &&
 		    !strcmp((const char *)sqlite3_column_text(st, 0), "ok");
 	sqlite3_finalize(st);
-	/* no rows belong to a missing run */
+	/* No row may belong to a missing run. */
 	good = good &&
 	       !sqlite3_prepare_v2(db,
 		       "SELECT (SELECT count(*) FROM jobs WHERE run NOT IN (SELECT run FROM runs)) +"
@@ -202,7 +202,7 @@ static bool kill_one(int signal_number, uint64_t seed, double limit_s)
 		return false;
 	pid_t child = fork();
 	if (child == 0) {
-		signal(signal_number, SIG_DFL); /* a background job of a shell ignores SIGINT */
+		signal(signal_number, SIG_DFL); /* restores the default, because a background job of a shell ignores SIGINT */
 		store_for_ever(seed, ends[1]);
 	}
 	bool has_begun = read(ends[0], &told, 1) == 1;
@@ -275,7 +275,7 @@ static void two_at_once(void)
 		pid_t child[2];
 		for (uint64_t i = 0; i < 2; i++)
 			if ((child[i] = fork()) == 0)
-				store_some(1 + 10 * i); /* ten of the twenty runs are already there */
+				store_some(1 + 10 * i); /* ten of the twenty runs are already stored */
 		for (int i = 0; i < 2; i++) {
 			int status;
 			waitpid(child[i], &status, 0);
@@ -306,7 +306,7 @@ int main(void)
 	fault_register();
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++)
 		fail_each_write(&damages[i]);
-	/* The memory limit is so small that a transaction spills into the log before it ends. */
+	/* The memory limit is small, so a transaction spills into the log before it ends. */
 	sqlite3_soft_heap_limit64(100 * 1024);
 	fail_each_write(&(struct damage){ SQLITE_FULL, true, false, "disk full with little memory" });
 	sqlite3_soft_heap_limit64(0);

@@ -21,7 +21,7 @@ static void by_hand(void)
 	timeline_set(&t, 10 * second, 3);
 	timeline_set(&t, 11 * second + second / 2, 5);
 	timeline_set(&t, 13 * second, 0);
-	/* 3 for 1.5 s, then 5 for 1.5 s, in buckets of a second each */
+	/* The value is 3 for 1.5 s, then 5 for 1.5 s; buckets have one second. */
 	near_to(timeline_mean(&t, 0), 3, 0, "the bucket of the first second");
 	near_to(timeline_mean(&t, 1), 4, 0, "a bucket with half a second of 3 and half of 5");
 	near_to(timeline_mean(&t, 2), 5, 0, "the bucket of the third second");

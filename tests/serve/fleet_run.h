@@ -18,7 +18,7 @@
 struct probe_event {
 	char what; /* 'a' for arrive, 'f' finish, 'u' up, 'd' draining, 'x' down */
 	double at_s;
-	uint64_t number; /* of the request */
+	uint64_t number; /* number of the request */
 	uint32_t replica;
 	int how;
 };
@@ -27,8 +27,8 @@ struct probe {
 	size_t n, cap;
 	/* called in each arrive() and schedule(), if not NULL */
 	void (*seen)(struct orr_serve *w, char what, uint64_t subject);
-	bool naps;   /* no starts in the first second of every ten */
-	bool sleeps; /* no starts at all */
+	bool naps;   /* flag: no starts in the first second of every ten */
+	bool sleeps; /* flag: no starts at all */
 };
 extern struct probe probe;                                                  /* log of the current run */
 extern const struct orr_policy fleet_probe_policy, fleet_probe_busy_policy; /* the second policy claims to be work-conserving */
@@ -40,15 +40,15 @@ struct fleet_case {
 	const char *cluster;   /* "4x1" */
 	const char *options;   /* "name=value name=value" */
 	const char *failures;  /* CSV */
-	double mtbf_s, mttr_s; /* or a hazard */
+	double mtbf_s, mttr_s; /* failures by a hazard; 0: by the file */
 	const double *usd_per_gpu_hour;
 	const struct orr_policy *policy; /* NULL: the probe */
 	const char *settings;
 	double memory_bytes; /* bytes of memory of each GPU; 0: unknown */
-	double until_s;      /* 0: no end */
+	double until_s;      /* end of the run, s; 0: none */
 	uint64_t seed, replication, max_rows;
 	bool no_check;
-	/* replacement of serve_run(), for a shared clock; NULL: serve_run() */
+	/* Replaces serve_run(), for a shared clock; NULL: serve_run(). */
 	int (*drive)(const struct serve_config *c, const struct orr_policy *policy, const struct orr_args *args, struct run_result *r,
 		struct orr_error *err);
 };
@@ -57,7 +57,7 @@ struct fleet_case {
 struct run_result *fleet_run(const struct fleet_case *c, struct orr_error *err);
 double fleet_metric(const struct run_result *r, const char *name); /* Returns the value of a metric, or NAN if the run lacks it. */
 
-/* Calls fleet_run() and reports an error as a failed test. */
+/* Calls fleet_run(); an error is a failed test. */
 __attribute__((unused)) static struct run_result *fleet_must_run(const struct fleet_case *c, const char *what)
 {
 	struct orr_error err;

@@ -49,8 +49,8 @@ FILE *llm_oracle_file(const char *name)
 	return fopen(path, "r");
 }
 
-/* Clips the numbers of tokens as the oracle's README says: at least one token of each kind, at most 4,096 in total. The prompt is
- * shortened. */
+/* Reads the requests of the Vidur oracle and clips their numbers of tokens as the oracle's README states: at least one token of each
+ * kind, at most 4,096 in total. Long prompts are shortened. */
 struct reqset *llm_vidur_requests(void)
 {
 	enum { ROWS = 2000, LIMIT = 4096 };

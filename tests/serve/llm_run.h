@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* time of an iteration in ms: 5 + 0.05 T + 1e-4 C + 1e-6 P, the model of the Vidur oracle */
+/* An iteration takes 5 + 0.05 T + 1e-4 C + 1e-6 P ms, the model of the Vidur oracle. */
 extern const char llm_vidur_model[];
 
 struct llm_run {

@@ -13,7 +13,7 @@ tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 $CC -std=c11 -Wall -Wextra -Werror -O1 -shared -fPIC -I"$tree/include" -o hostile.so "$tree/tests/plugins/serve_hostile.c"
 ok $? "the plugin compiles with the public headers alone"
-# Two runs of one request do not fit into the 16 GB of a V100.
+# Two runs of one request exceed the 16 GB of a V100.
 cat >table.json <<'E'
 {"name": "table", "source": "made up", "kind": "table", "batch": [1, 2], "latency_ms": [20, 25], "memory": [9e9, 12e9]}
 E
@@ -116,6 +116,7 @@ EOT
 is "$("$ORRERY" db digest runs.db)" "$before" "the database is unchanged"
 
 # ---- what a policy can see of an output ----
+# seen OUTPUT-TOKENS HOW
 seen() { # OUTPUT-TOKENS HOW: sum of all that a policy sees of a request at its arrival, and whether it is an oracle
   printf 'arrival_s,prompt_tokens,output_tokens\n0.5,100,%s\n' "$1" >one.csv
   "$ORRERY" serve one.csv --model llm.json --cluster 1x1:v100 --kv-blocks 1000 --policy ./hostile.so --set "policy.serve-hostile.how=$2" --json |

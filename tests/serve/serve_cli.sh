@@ -201,8 +201,8 @@ like "$(awk -v a="$factor" -v b="$best" 'BEGIN { print a / b }')" '^(0\.99|1|1\.
 like "$("$orrery" serve "${load[@]}" --find-rate e2e=100ms)" '^fifo: [0-9.]+ requests/s, [0-9.]+ times the trace.s rate: 9[0-9.]+ % of the requests meet the SLO; at [0-9.]+ requests/s 8[0-9.]+ %, bound by e2e: of the completed requests 8[0-9.]+ % keep e2e \([0-9]+ runs\)$' \
   "--find-rate prints the rate, its share, and a rate with a lower share"
 
-# M/D/1: the share of requests that waits for at most four services of 20 ms is 0.9 at 37.885 requests/s (Erlang 1909:
-# P(W <= t) = (1 - rho) sum over k <= t/D of (l (kD - t))^k / k! exp(-l (kD - t)), solved for l).
+# In M/D/1 the share of requests that wait for at most four services of 20 ms is 0.9 at 37.885 requests/s. Erlang
+# 1909: P(W <= t) = (1 - rho) sum over k <= t/D of (l (kD - t))^k / k! exp(-l (kD - t)), solved for l.
 rate=$("$orrery" serve poisson:rate=40,n=40000 "${one[@]}" --policy fifo --replications 3 --find-rate e2e=100ms --json |
   sed -n 's/.*"rate_per_s": \([0-9.]*\),.*/\1/p')
 is "$(awk -v r="$rate" 'BEGIN { off = r / 37.8848219 - 1; print (off * off < 1e-4) ? "near" : r }')" near "--find-rate: the rate is within 1 % of the closed form"

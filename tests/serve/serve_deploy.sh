@@ -82,7 +82,7 @@ refuse '--find-rate: expected no serve\.clients' "${one[@]}" --find-rate ttft=1s
 
 # ---- meanings ----
 "$orrery" run base.json --no-figures -q --check --out o
-# Three requests of 1 s, one after the other: 0 to 1, 1 to 2, 3 to 4 s; two GPUs for a, one for b, for 4 s.
+# Three requests of 1 s run one after the other: 0-1, 1-2 and 3-4 s. Model a has two GPUs and b one GPU, for 4 s.
 is "$? $(near "$(metric o completion_mean)" "$(awk 'BEGIN { printf "%.17g", 3.5 / 3 }')") $(near "$(metric o gpu_hours)" "$(awk 'BEGIN { printf "%.17g", 12 / 3600 }')")" "0 near near" \
   "a deployment has replicas of its GPUs"
 for prices in '"a100=3.6,v100=7.2"' '{"a100": 3.6, "v100": "7.2"}'; do

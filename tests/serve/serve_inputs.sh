@@ -68,7 +68,7 @@ else
   skip "no C compiler ($CC)" 2
 fi
 
-# ---- why requests were refused ----
+# ---- the reasons for refused requests ----
 cat >m.json <<'EOT'
 {"name": "m", "source": "made up", "kind": "llm", "weight_bytes": 0, "kv_bytes_per_token": 1000, "longest": 2000,
  "closed": {"constant_ms": 5, "token_ms": 0.05, "context_ms": 1e-4, "pair_ms": 1e-6}}
@@ -99,7 +99,7 @@ like "$("$orrery" serve batches.csv --model slow.json --cluster 1x1 --policy fif
 like "$("$orrery" serve poisson:rate=100,n=200 --model slow.json --cluster 1x1 --policy fifo --slo 50ms --set serve.shed=late --json)" \
   '[0-9]+ of 200 requests were shed: [0-9]+ by serve.shed=late' "by deadline"
 
-# ---- what binds the rate ----
+# ---- the limit that determines the rate found ----
 small=(--model m.json --cluster 1x1 --kv-blocks 3000)
 load=poisson:rate=5,n=300,prompt=100,output=20
 like "$("$orrery" serve $load "${small[@]}" --policy vllm --find-rate ttft=200ms,tpot=10s)" \
@@ -155,7 +155,7 @@ like "$busy" '^a KV cache that is swapped out or in makes the next iteration lon
 like "$(roles prefill decode splitwise; "$orrery" run roles.json --no-figures)" \
   '^KV caches move at serve.kv_Bps=2.5e\+10 each, regardless of the number of concurrent transfers$' "a remark states how transfers of KV caches are timed"
 
-# ---- mlfq: requests that wait long do not swap each other out ----
+# ---- mlfq: long waits must not make requests swap one another out ----
 sed 's/"longest": 2000,//; s/1000,/131072,/' m.json >vidur.json
 value() { sed -n '/"'"$1"'":/,/"value"/ s/.*"value":[^0-9]*\([0-9.e+-]*\).*/\1/p' | head -n 1; }
 within() { awk -v v="${1:-x}" -v low="$2" -v high="$3" 'BEGIN { exit !(v + 0 >= low && v + 0 <= high) }'; }

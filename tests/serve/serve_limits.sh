@@ -9,7 +9,7 @@ cat >m.json <<'EOT'
 {"name": "m", "source": "made up", "kind": "llm", "weight_bytes": 0, "kv_bytes_per_token": 1000,
  "closed": {"constant_ms": 5, "token_ms": 0.05, "context_ms": 1e-4, "pair_ms": 1e-6}}
 EOT
-# Twenty blocks of 16 tokens hold 320; a request needs room for all tokens of prompt and output except the last.
+# Twenty blocks of 16 tokens hold 320 tokens. A request needs room for all of its tokens except the last output.
 cat >huge.csv <<'EOT'
 arrival_s,request_id,prompt_tokens,output_tokens
 9,last,10,5
@@ -60,15 +60,15 @@ orca --set policy.orca.reserve=true
 orca --set policy.orca.output=1
 fastertransformer --set policy.fastertransformer.output=1
 EOT
-# Limits of the policy: vllm takes no prompt longer than its iterations; a reservation for 64 outputs needs room for the
-# prompt and 64 tokens.
+# Limits of the policies: vllm refuses prompts longer than its iterations. A reservation of 64 outputs needs room
+# for the prompt and 64 tokens.
 is "$(refused vllm huge.csv --set policy.vllm.max_tokens=200)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" "vllm refuses prompts longer than max_tokens"
 for policy in orca fastertransformer; do
   is "$(refused $policy huge.csv --set policy.$policy.output=64)" "0 exact full hugeoutput hugeprompt onlyprompt over toolong" \
     "$policy refuses requests whose reservation never fits"
   is "$(refused $policy huge.csv | wc -w)" 20 "$policy refuses all requests if the reservation exceeds the memory"
 done
-# With a model of at most 100 tokens, reservations are at most 100.
+# If the model allows at most 100 tokens, a reservation has at most 100 tokens.
 sed 's/"kind"/"longest": 100, "kind"/' m.json >short.json
 for policy in orca fastertransformer; do
   timeout 60 "$orrery" serve huge.csv --model short.json --cluster 1x1 --kv-blocks 20 --policy $policy --out o --no-figures -q --check
@@ -76,7 +76,7 @@ for policy in orca fastertransformer; do
 done
 like "$("$orrery" serve huge.csv --model m.json --cluster 1x1 --kv-blocks 20 --policy vllm 2>&1)" '^4 of 19 requests were refused: 4 larger than the KV cache' "refused requests are reported"
 
-# Rows are not in order of arrival.
+# These rows are out of order of arrival.
 { head -1 huge.csv; tail -n +2 huge.csv | sort -s -t, -k1,1n; } >sorted.csv
 { head -1 huge.csv; tail -n +2 sorted.csv | tac | sort -s -t, -k1,1nr | tac | tac; } >backwards.csv
 for policy in vllm sarathi; do
@@ -88,7 +88,7 @@ for policy in vllm sarathi; do
   like "$(cat o.txt)" "^0 $never" "$policy: sorted backwards"
 done
 
-# Random traces, from awk's generator with a seed.
+# Random traces, drawn by awk with a fixed seed.
 rounds=12
 [ "${ORR_SANITIZED:-}" = 1 ] && rounds=4
 bad=
@@ -110,7 +110,7 @@ for seed in $(seq $rounds); do
 done
 is "$bad" "" "$rounds random traces under seven policies: exactly the requests that never fit are refused"
 
-# A run whose autoscaler decides every nanosecond would not end in practice.
+# With a decision of the autoscaler every nanosecond, a run would take practically forever.
 said=$(timeout 20 "$orrery" serve poisson:rate=30,n=80,prompt=10,output=2 --model m.json --cluster 1x2 --kv-blocks 20 --policy vllm --set serve.autoscale=rate --set serve.scale_interval=0 2>&1)
 is "$? $(printf '%s' "$said" | grep -c 'serve.scale_interval: expected a time above 0')" "2 1" "serve.scale_interval=0 is refused with an autoscaler"
 tap_done

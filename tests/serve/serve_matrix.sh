@@ -22,7 +22,7 @@ done
 join() { local IFS=,; echo "$*"; }
 ok "$((${#all[@]} < 14))" "there are at least 14 policies (${#all[@]})"
 
-# Runs some policies: all requests end, and no check fails.
+# matrix NAME POLICIES ARGS..: runs the policies; all requests must end without a failed check
 matrix() { # NAME POLICIES ARGS..
   local name=$1 policies=$2
   shift 2
@@ -66,8 +66,9 @@ matrix "batches, nodes fail" "$(join "${tables[@]}")" "poisson:rate=60,n=$n" --m
 matrix "exits at layers" "$(join irina fifo)" "poisson:rate=60,n=$n,prompt=100" --model bert-base-t4 --cluster 1x1:t4 --slo 500ms --set serve.exit=layer
 matrix "students" academus "poisson:rate=60,n=$n,prompt=lognormal:35:110:128" --model bert-student-2x768-t4 --cluster 2x1:t4 \
   --set serve.interference=occupancy
-# Regressions: nodes of one replica that fail in turn, with notice; a started prompt that continues on another replica; arrivals at
-# the end of an iteration; batches limited by memory or samples; scaling by rate to zero replicas.
+# Cases of earlier faults: nodes of one replica that fail in turn, with notice; a started prompt that continues on
+# another replica; arrivals at the end of an iteration; batches limited by memory or samples; scaling by rate to
+# zero replicas.
 small=$((n / 4))
 matrix "a replica over two nodes, notices" sarathi,vllm "poisson:rate=1000,n=$small,prompt=mooncake,output=lognormal:100:600" --model llama2-7b \
   --cluster 2x2:h100 --tp 4 --kv-blocks 5000 --set failures.mtbf=20s --set failures.mttr=2s --set serve.notice=1s

@@ -10,11 +10,12 @@ n=100000 many=1000000
 model() { # NAME MS INPUT: a table model with answers of 4 kB
   echo '{"name": "'"$1"'", "kind": "table", "source": "made up", "batch": [1], "latency_ms": ['"$2"'], "input_bytes": '"$3"', "output_bytes": 4000}' >"$1.json"
 }
-# S at 192 px and B at 224 px, 2 x 3.315 and 2 x 17.56 GFLOP, on a device of 1.69 TFLOP/s (a Xavier NX at its peak)
+# Model S at 192 px has 2 x 3.315 GFLOP and B at 224 px has 2 x 17.56 GFLOP, on a device of 1.69 TFLOP/s (the peak
+# of a Xavier NX).
 s_ms=$(awk 'BEGIN { printf "%.17g", 2 * 3.315 / 1.69 }') b_ms=$(awk 'BEGIN { printf "%.17g", 2 * 17.56 / 1.69 }')
 model s "$s_ms" 110592
 model b "$b_ms" 150528
-# Requests 20 ms apart, so that none waits for another one.
+# Requests are 20 ms apart, so that every request is served alone.
 awk -v n=$n 'BEGIN { print "arrival_s"; for (i = 0; i < n; i++) printf "%.3f\n", i * 0.02 }' >apart.csv
 serve() { # TRACE ARGS..
   rm -rf o
@@ -23,7 +24,8 @@ serve() { # TRACE ARGS..
 metric() { awk -F, -v m="$1" -v c="${2:-3}" '$2 == m { print $c }' o/summary.csv; }
 check() { ok "$(awk "BEGIN { print !($1) }")" "$2 ($1)"; }
 
-# Four devices answer with probability 0.9 each; T = computation + links, tau = 2 T. A request ends at the deadline unless all answer: 1 - 0.9^4.
+# Each of four devices answers with probability 0.9. T is the time of computation and links; the deadline tau is 2
+# T. A request ends at the deadline unless all four devices answer, with probability 1 - 0.9^4.
 links="--set serve.front=per-replica --set serve.front_Bps=125e6"
 # shellcheck disable=SC2086
 serve apart.csv --model s.json --policy mdp --set policy.mdp.deadline_factor=2 --set policy.mdp.fusion=1ms $links --set serve.loss=0.1 --set serve.ci_level=0.99 --check
@@ -33,7 +35,8 @@ check "$(metric deadline_share 4) <= 0.3439 && 0.3439 <= $(metric deadline_share
 check "$(metric answers 4) <= 3.6 && 3.6 <= $(metric answers 5)" "3.6 answers in the mean"
 check "($(metric completion_p99) - $tau - 0.001) ^ 2 < 1e-18" "the 99 % quantile is the deadline and the fusion"
 check "($(metric completion_p50) - $tau / 2 - 0.001) ^ 2 < 1e-18" "the median is the slowest device and the fusion"
-# Binomial, n requests at 1e-4: mean 10, and 2.58 standard deviations are 8.2.
+# The number of requests without an answer is binomial, n requests at 1e-4: the mean is 10, and 2.58 standard
+# deviations are 8.2.
 [ "${ORR_SANITIZED:-}" = 1 ] || check "$(metric requests_shed) >= 2 && $(metric requests_shed) <= 19" "1 in 10,000 requests has no answer"
 check "($(metric answers_lost) / $n / 4 - 0.1) ^ 2 < (2.58 ^ 2) * 0.09 / $n / 4" "a tenth of the answers is lost"
 lost=$(metric answers_lost)
@@ -41,7 +44,7 @@ lost=$(metric answers_lost)
 serve apart.csv --model s.json --policy mdp --set policy.mdp.deadline=19ms --set policy.mdp.late=cancel $links --set serve.loss=0.1
 is "$(metric answers_lost)" "$lost" "another deadline loses the same answers"
 
-# One request over each kind of link, closed forms: s on four devices against b on one.
+# One request over each kind of link, compared with closed forms: s on four devices against b on one device.
 head -2 apart.csv >one.csv
 for bw in 12.5e6 37.5e6 125e6 1.25e9; do
   for front in shared per-replica; do
@@ -53,7 +56,8 @@ for bw in 12.5e6 37.5e6 125e6 1.25e9; do
   done
 done
 
-# Throughput of 16 users who send the next request after each answer; inputs cross while devices compute: the busier of link and device.
+# Throughput of 16 users who send the next request after each answer. Inputs are sent while devices compute, so the
+# busier of link and device determines the throughput.
 for bw in 12.5e6 125e6; do
   for front in shared per-replica; do
     flows=$([ $front = shared ] && echo 4 || echo 1)
@@ -63,7 +67,7 @@ for bw in 12.5e6 125e6; do
   done
 done
 
-# Speed: a million requests on four devices, 8 million flows.
+# Speed: a million requests on four devices have 8 million flows.
 speed() { # LIMIT WHAT ARGS..
   local limit=$1 what=$2 cpu
   shift 2
@@ -109,8 +113,8 @@ ok $? "a policy with part answers compiles with the public headers alone"
 # shellcheck disable=SC2086
 serve apart.csv --model s.json --policy ./parts.so --set policy.serve-parts.enough=3 $links --set serve.loss=0.1 --check
 is "$? $(cat said)" "0 " "the plugin runs, and conservation holds"
-# Answers of one instant count together. With three of four needed, a request waits for 1 s if two or more are lost: a share of 1 - 0.9^4 -
-# 4 x 0.1 x 0.9^3 = 0.0523.
+# Answers that arrive at one instant count together. If three of four answers are needed, a request waits for 1 s if
+# at least two are lost, with probability 1 - 0.9^4 - 4 x 0.1 x 0.9^3 = 0.0523.
 check "($(metric answered) - 3.6) ^ 2 < 0.01 ^ 2 && $(metric completion_p90) < 0.01 && ($(metric completion_p99) - 1) ^ 2 < 1e-18" \
   "three answers of four are enough"
 while IFS='|' read -r how expected; do

@@ -41,7 +41,8 @@ is "$(value input_bytes vit:width=384,image=224) $(value output_bytes vit:width=
 is "$(value input_bytes bert_base_s128)" 512 "four bytes per token"
 is "$(value weight_bytes vit:width=384 --device nx) $(value weight_bytes vit:width=384 --device nx --precision fp32)" "44101328 88202656" "weights by precision: 22,050,664 parameters, those of DeiT-S"
 
-# ---- groups: a tensor partition gathers n D 4 bytes twice a layer, a pipeline sends them once per boundary ----
+# ---- groups: a tensor partition gathers n D elements of 4 bytes twice per layer; a pipeline sends them once per
+# boundary between stages ----
 flat=$(macs 768 224 | awk '{ print 2 * $1 / 1e12 }' CONVFMT=%.17g OFMT=%.17g)
 outside=$(awk 'BEGIN { printf "%.17g", 2 * (196 * 768 * 768 + 768000) / 1e12 }')
 for Gbps in 0.1 0.3 1 10; do
@@ -52,7 +53,8 @@ for Gbps in 0.1 0.3 1 10; do
   echo "# $Gbps Gb/s, four Xavier NX: tensor $(completion --cluster 4x1:nx --model vit:width=768 --tp 4 --network "star:bw=${Gbps}Gbps,lat=0s") s, pipeline $(completion --cluster 4x1:nx --model vit:width=768 --pp 4 --network "star:bw=${Gbps}Gbps,lat=0s") s, one device $(latency vit:width=768 --device nx) s, sub-model S at 192 px $(latency vit:width=384,image=192 --device nx) s"
 done
 
-# ---- a pipeline takes the next batch when its busiest stage is free: 3 of 12 blocks and the patches ----
+# ---- a pipeline takes the next batch when its busiest stage is free; that stage has 3 of 12 blocks and the patches
+# ----
 n=2000
 "$orrery" serve poisson:rate=1e6,n=$n --policy fifo -q --no-figures --out full --check --cluster 4x1:flat:flops=1e12 --model vit:width=768 --pp 4 --network star:bw=10Gbps,lat=0s 2>err
 is "$?$(cat err)" 0 "the laws hold with several batches in a pipeline"
@@ -61,7 +63,7 @@ last=$(awk -F, 'NR > 1 && $4 > last { last = $4 } END { printf "%.17g", last }' 
 is "$(within "$last" "$(awk -v s="$stage" -v f="$flat" -v n=$n 'BEGIN { printf "%.17g", (n - 1) * s + f + 3 * 605184 * 8 / 1e10 }')" 1e-6)" within "$n batches in a pipeline end after n - 1 times the busiest stage and one latency"
 is "$(awk -F, '$2 == "group_network_bytes" { print $3 }' full/summary.csv)" $((n * 3 * 605184)) "each boundary carries n D 4 bytes per batch"
 
-# ---- devices of different kinds: the time of each ----
+# ---- devices of different kinds: each has its own time ----
 printf 'arrival_s\n0\n0\n0\n' >three.csv
 "$orrery" serve three.csv --cluster 1x1:flat:flops=0.472e12,1x1:flat:flops=1.33e12,1x1:flat:flops=1.69e12 --model vit:width=384,image=192 --policy fifo -q --no-figures --out three --check 2>err
 is "$(awk -F, 'NR > 1 { printf "%.6f ", $4 }' three/fifo.requests.csv)" "$(macs 384 192 | awk '{ printf "%.6f %.6f %.6f ", 2 * $1 / 0.472e12, 2 * $1 / 1.33e12, 2 * $1 / 1.69e12 }')" "each replica has the latency of its own device"

@@ -11,7 +11,8 @@ table=$data/measured/llm_serving_published.csv
 need "$table" || { tap_done; exit; }
 not_sanitized "140 runs take too long in a sanitized program"
 cd "$work" || exit 1
-# id engine model device gpus batch prompt output precision kv metric value, tab-separated. Notes say which values are per GPU.
+# Columns, separated by tabs: id engine model device gpus batch prompt output precision kv metric value. The notes
+# column states which values are per GPU.
 awk -F, 'function value() { return $14 * ($13 ~ /per GPU/ || ($17 ~ /per GPU/ && $6 > 1) ? $6 : 1) }
   $4 ~ /^A100/ { device = "a100-80g" } $4 ~ /^H100/ { device = "h100" } $4 !~ /^[AH]100/ { next }
   $3 == "Llama-2-7B" { model = "llama2-7b" } $3 == "Llama-2-13B" { model = "llama2-13b" } $3 == "Llama-2-70B" { model = "llama2-70b" }
@@ -39,7 +40,8 @@ while IFS=$'\t' read -r id engine model device gpus batch prompt output precisio
   [ "$model" = llama2-70b ] && eight=$(run "$model" "$device" "$gpus" "$batch" "$prompt" "$output" "$precision" "$kv" 8)
   echo "$id $engine $model $device $gpus $batch $prompt $output $precision $what $value $one $eight"
 done <rows >both
-# Fits, errors of each row with the constant fitted to the other rows of its engine, and means by set.
+# Computes the fits, the error of each row with the constant fitted to the other rows of its engine, and the means
+# by set.
 awk 'function predicted(i, c) { # throughput, TTFT or time between tokens of row i at c reads
     if (what[i] == "throughput") return 1 / (1 / a[i, 1] + (c - 1) / 7 * (1 / b[i, 1] - 1 / a[i, 1]))
     k = what[i] == "ttft" ? 2 : 3; return a[i, k] + (c - 1) / 7 * (b[i, k] - a[i, k]) }
@@ -66,7 +68,7 @@ awk 'function predicted(i, c) { # throughput, TTFT or time between tokens of row
     for (e in jn) printf "judged %s rows %d mean %.1f\n", e, jn[e], 100 * js[e] / jn[e]
     printf "judged all rows %d mean %.1f ideal %.1f\n", judged, 100 * judged_sum / judged, 100 * judged_was / judged }' both >report
 sort report | sed 's/^/# /'
-# A mean that is not a number fails.
+# A mean that is no number counts as an infinite error, so its test fails.
 number() { case $1 in '' | *[!0-9.]*) echo 1e9 ;; *) echo "$1" ;; esac; }
 check() { ok "$(awk "BEGIN { print !($1) }")" "$2 ($1)"; }
 ok "$([ "$(wc -l <both)" -ge 40 ]; echo $?)" "rows are simulated ($(wc -l <both))"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # serve.quality: accuracies by received answers, from a list and from sub-learners that are trained; refused values.
 . "${srcdir:-.}/tests/tap.sh"
-# run DEVICES OPTION..: 20 requests on so many devices under mdp
+# run DEVICES OPTION..: serves 20 requests on this number of devices under mdp
 run() {
   local n=$1
   shift

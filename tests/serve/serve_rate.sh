@@ -37,7 +37,7 @@ like "$("$orrery" serve poisson:rate=5,n=200,prompt=100,output=20 "${small[@]}" 
   '^vllm: no rate was found at which 90 % of the requests meet the SLO \(0 % at [0-9.e-]+ requests/s, the lowest tried, bound by ttft: of the completed requests 0 % keep ttft\)' "never attained"
 like "$("$orrery" serve poisson:rate=5,n=200,prompt=100,output=20 "${small[@]}" --policy vllm --find-rate e2e=1000h 2>&1)" \
   '100 % of the requests meet the SLO; enough requests also meet it at every higher rate tried' "SLO attained at every rate"
-# A batch waits up to a minute until it is full: only a high rate fills it in time.
+# A batch waits for up to a minute until it is full. Only a high rate fills it in time.
 like "$("$orrery" serve poisson:rate=0.2,n=200,prompt=100,output=20 "${small[@]}" --policy fastertransformer --set policy.fastertransformer.timeout=60s \
   --find-rate ttft=2s 2>&1)" '^fastertransformer: [0-9.]+ requests/s, [0-9.]+ times .*: 9[0-9.]+ % of the requests meet the SLO; at ' \
   "an SLO that is attained at high rates only"

@@ -113,7 +113,7 @@ bool serve_ends_at(const struct run_result *r, const double *end_s, size_t n)
 		double end = r->requests[i].status == REQUEST_COMPLETED ? r->requests[i].completed_s : NAN;
 		if ((isnan(end) && isnan(end_s[i])) || fabs(end - end_s[i]) <= 1e-9)
 			continue;
-		if (is_good) /* only the first failure is reported */
+		if (is_good) /* only the first failure is printed */
 			printf("# request %zu ends at %.12g, expected %.12g\n", i, end, end_s[i]);
 		is_good = false;
 	}

@@ -4,7 +4,8 @@
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
-# metrics FOLDER LABEL WANT WHAT: WANT has all metrics but those of the memory in use and the number of events, as NAME=VALUE
+# metrics FOLDER LABEL WANT WHAT: compares all metrics of a run, except those of memory in use and the number of
+# events, with WANT (NAME=VALUE ..)
 metrics() {
   is "$(awk -F, -v l="$2" '$1 == l && $2 !~ /^(events|kv_use_mean|memory_use_m.*)$/ { printf "%s=%.9g\n", $2, $3 }' "$1/summary.csv")" "$(tr ' ' '\n' <<<"$3" | grep .)" "$4"
 }
@@ -24,7 +25,7 @@ is "$(cat fleet/fifo.replicas.csv)" "replica,deployment,model,gpus,places,start_
 0,0,slow,1,n0:1,0.000000000,0.000000000,6.000000000,over
 1,0,slow,1,n0:1,0.000000000,0.000000000,6.000000000,over
 2,1,slow,1,n2:1,0.000000000,0.000000000,6.000000000,over" "its replicas, which all end with the run"
-# 18 s of replicas, 2 s of work, 12 s x 3.6 and 6 s x 1.8 USD/h.
+# The replicas are present for 18 s in total and work for 2 s; the cost is 12 s x 3.6 and 6 s x 1.8 USD/h.
 metrics fleet fifo "completion_mean=1 completion_p50=1 completion_p90=1 completion_p99=1 completion_max=1 sample_completion_mean=1 queue_mean=0
 queue_p50=0 queue_p99=0 duration=6 throughput=0.333333333 goodput=0.333333333 requests=2 requests_completed=2 requests_refused=0 requests_shed=0
 requests_unfinished=0 refused_context=0 refused_kv_cache=0 refused_batch_size=0 refused_memory=0 refused_no_replica=0 refused_policy=0 shed_queue_limit=0
@@ -40,19 +41,22 @@ like "$("$orrery" scenario show any.json | tr -d '\t\n ')" '"gpu_types":"a100,v1
 echo '{"name": "w", "source": "made up", "kind": "llm", "weight_bytes": 1e9, "kv_bytes_per_token": 1e5, "longest": 100, "closed": {"constant_ms": 100, "token_ms": 10, "context_ms": 1, "pair_ms": 0}}' >w.json
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,3\n0.05,20,2\n1,5,1\n2,200,5\n' >t.csv
 "$orrery" serve t.csv --model w.json --cluster 1x1:a100 --policy vllm,orca --prices a100=3.6 --check --no-figures --out lm -q
-# vllm: prompts of 10 and 20 tokens to 0.2 and 0.5 s, two decodes at contexts of 11 and 21 to 0.652 s, one at 12 to 0.774 s, and the
-# prompt of 5 tokens from 1 to 1.15 s. A prompt of 200 tokens is too long.
+# Iterations under vllm: prompts of 10 and 20 tokens until 0.2 and 0.5 s; two decodes at contexts of 11 and 21 until
+# 0.652 s; one decode at 12 until 0.774 s; the prompt of 5 tokens from 1 to 1.15 s. A prompt of 200 tokens is too
+# long.
 is "$(cat lm/vllm.requests.csv)" "request_id,arrival_s,first_token_s,completed_s,queue_s,preemptions,model,prompt_tokens,output_tokens,status,replica
 0,0.000000000,0.200000000,0.774000000,0.000000000,0,w,10,3,completed,0
 1,0.050000000,0.500000000,0.652000000,0.150000000,0,w,20,2,completed,0
 2,1.000000000,1.150000000,1.150000000,0.000000000,0,w,5,1,completed,0
 3,2.000000000,,,,0,w,200,5,refused," "requests under vllm"
-# orca: the prompt of 20 tokens and the decode at 11 to 0.521 s, two decodes at 12 and 21 to 0.674 s.
+# Iterations under orca: the prompt of 20 tokens with a decode at a context of 11 until 0.521 s, two decodes at 12
+# and 21 until 0.674 s.
 is "$(cut -d, -f1-4 lm/orca.requests.csv | sed -n 2,4p)" "0,0.000000000,0.200000000,0.674000000
 1,0.050000000,0.521000000,0.674000000
 2,1.000000000,1.150000000,1.150000000" "requests under orca"
-# Ends after 0.774, 0.602 and 0.15 s; first tokens after 0.2, 0.45 and 0.15 s; gaps of 0.452, 0.122 and 0.152 s, so 0.287 and 0.152 s per
-# token; 0.924 of 2 s busy; 2 s at 3.6 USD/h.
+# Completion times are 0.774, 0.602 and 0.15 s; first tokens take 0.2, 0.45 and 0.15 s. The gaps between tokens are
+# 0.452, 0.122 and 0.152 s, so the means per token are 0.287 and 0.152 s. The replica is busy for 0.924 of 2 s, at
+# 3.6 USD/h.
 metrics lm vllm "completion_mean=0.508666667 completion_p50=0.602 completion_p90=0.7396 completion_p99=0.77056 completion_max=0.774
 sample_completion_mean=0.508666667 queue_mean=0.05 queue_p50=0 queue_p99=0.147 ttft_mean=0.266666667 ttft_p50=0.2 ttft_p90=0.4 ttft_p99=0.445
 tpot_mean=0.2195 tpot_p50=0.2195 tpot_p90=0.2735 tpot_p99=0.28565 token_gap_mean=0.242 token_gap_p50=0.152 token_gap_p99=0.446 token_gap_max=0.452

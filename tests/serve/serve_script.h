@@ -14,7 +14,7 @@ struct script {
 	void (*finish)(struct orr_serve *w, orr_req r, enum orr_req_end how);
 	void (*run_end)(struct orr_serve *w, orr_run run);
 	void (*schedule)(struct orr_serve *w, uint32_t replica);
-	/* parameters of the case; zeros: one replica, infinite memory */
+	/* Parameters of the case; zeros mean one replica with infinite memory. */
 	uint32_t replicas;
 	double memory_GiB, until_s;
 	const char *const *models;
@@ -30,9 +30,9 @@ struct script {
 extern struct script script;
 
 void script_set(struct script s);
-/* Runs with one model, given as JSON, or with script.models if NULL. Returns NULL and prints script.error if the run fails. */
+/* Runs one model, given as JSON, or script.models if NULL. Returns NULL and prints script.error if the run fails. */
 struct run_result *script_run(const char *model, const char *requests, const char *options);
-/* Does the same for a run that must fail, and returns its error. */
+/* Runs the same case, which must fail, and returns its error. */
 const char *script_error(const char *model, const char *requests, const char *options);
 
 /* Ready-made functions. */

@@ -6,7 +6,8 @@ orrery=$(realpath "$ORRERY")
 cd "$work" || exit 1
 n=600
 [ "${ORR_SANITIZED:-}" = 1 ] && n=150
-# A prompt of 1,000 takes 120 ms, an iteration of decodes 20 ms and 0.1 ms per decode; 100 kB of cache per token.
+# A prompt of 1,000 tokens takes 120 ms. An iteration of decodes takes 20 ms plus 0.1 ms per decode. The cache has
+# 100 kB per token.
 cat >m.json <<'EOT'
 {"name": "m", "source": "made up", "kind": "llm", "weight_bytes": 0, "kv_bytes_per_token": 100000,
  "closed": {"constant_ms": 20, "token_ms": 0.1, "context_ms": 1e-4, "pair_ms": 0}}
@@ -25,8 +26,8 @@ serve() { # NAME TRACE ARGS..: --check holds blocks and tokens to conservation
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
 check() { ok "$(awk "BEGIN { print !($1) }")" "$2 ($1)"; }
 
-# Patel et al., "Splitwise", ISCA 2024, section 4: prompts that run with decodes lengthen the time between tokens; prompts
-# on separate machines do not.
+# Patel et al., "Splitwise", ISCA 2024, section 4: prompts in the same iterations as decodes lengthen the time
+# between tokens; prompts on separate machines leave it unchanged.
 for s in mixed split; do
   for rate in 2 12; do
     serve $s "poisson:rate=$rate,n=$n,prompt=1000,output=100"
@@ -41,8 +42,8 @@ done
   check "$gap_mixed_12 > 0.12" "mixed: the longest gaps are those of a prompt, 120 ms"
   check "$gap_split_12 < 0.03" "split: no decode waits for a prompt"
 }
-# With one request there is no queue: 1,001 tokens of 100 kB take 4.004 ms at 25 GB/s, and 80.08 ms over a link of 10
-# Gb/s.
+# With one request there is no queue. The 1,001 tokens of 100 kB take 4.004 ms at 25 GB/s, and 80.08 ms over a link
+# of 10 Gb/s.
 one='poisson:rate=1,n=1,prompt=1000,output=100'
 serve split "$one" && base=$(metric completion_mean)
 serve split "$one" --set serve.kv_Bps=1e9
@@ -54,13 +55,14 @@ for network in star:bw=10Gbps star:bw=40Gbps racks:bw=10Gbps; do
   serve split "poisson:rate=6,n=$n,prompt=1000,output=100" --network $network
   is "$? $(cat said) $(metric requests_completed)" "0  $n" "$network: all arrive, conservation holds"
 done
-# Memory for one prompt at a time, which is held during the transfer: each prompt waits, but not forever.
+# The memory holds one prompt, which stays there during its transfer. So each prompt waits, but for a finite time.
 pools tight '{"role": "prefill", "replicas": 1, "kv_blocks": 64}, {"role": "decode", "replicas": 2, "kv_blocks": 70}'
 serve tight "poisson:rate=8,n=100,prompt=1000,output=100" --set serve.kv_Bps=1e8
 is "$? $(cat said) $(metric requests_completed)" "0  100" "little memory on both replicas: all requests complete"
 
-# Seven conversations of ten turns on four replicas, turn k with a prompt of 8 k tokens that starts with the prompt of turn k - 1. On the same
-# replica 8 (k - 1) of 8 k are found, 45/55 in all. Round robin returns to a replica after four turns: 8 (k - 4), 21/55.
+# Seven conversations have ten turns each on four replicas. Turn k has a prompt of 8 k tokens that starts with the
+# prompt of turn k - 1. If all turns are on one replica, 8 (k - 1) of 8 k tokens are cached: 45/55 in total. Round
+# robin returns to a replica after four turns: 8 (k - 4) tokens are cached, 21/55 in total.
 pools chat '{"replicas": 4, "kv_blocks": 10000}'
 sed -i 's/"splitwise"/"vllm"/' chat.json
 awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens,blocks"

@@ -43,7 +43,7 @@ static double erlang_wait(int c, double a)
 
 static double bulk_wait(int b, double lambda)
 {
-	double low = 0, high = 1 - 1e-9; /* r = 1 is another root */
+	double low = 0, high = 1 - 1e-9; /* r = 1 is another root, which the upper end excludes */
 	for (int i = 0; i < 200; i++) {
 		double r = (low + high) / 2;
 		if (pow(r, b + 1) - (lambda + 1) * r + lambda > 0)
@@ -144,7 +144,7 @@ static void queue(const struct queue *q)
 int main(void)
 {
 	const struct orr_policy *fifo = &orr_policy_serve_fifo, *batches = &orr_policy_serve_tf_serving;
-	/* The table of Erlang's C; at b = 1 a bulk server is M/M/1, and full batches are M/D/1. */
+	/* The reference values: Erlang's C from tables; with b = 1 a bulk server is M/M/1, and full batches are M/D/1. */
 	near_to(erlang_wait(4, 2), 4.0 / 23 / 2, 1e-12, "Erlang's C(4, 2) is 4/23");
 	near_to(bulk_wait(1, 0.5), 1, 1e-9, "bulk service of one is M/M/1");
 	near_to(full_batches_wait(1, 0.5), 0.5, 1e-9, "full batches of one are M/D/1");

@@ -71,8 +71,8 @@ static double alone_ms(double ms, const char *settings)
 
 static void depth(void)
 {
-	/* T(12) / T(2) = 4.1 determines c. The same c predicts the ratio for a baseline of 4 layers; the smallest published ratio is
-	 * 1.6. */
+	/* The ratio T(12) / T(2) = 4.1 determines c. The same c predicts the ratio to a baseline of 4 layers, whose smallest
+	 * published value is 1.6. */
 	const double c = (12 - 4.1 * 2) / (4.1 - 1), layer = 0.715;
 	double student = alone_ms(layer * (2 + c), "students=4");
 	near_to(alone_ms(layer * (12 + c), "variant=teacher") / student, 4.1, 1e-6, "12 layers against students of 2: 4.1 times (fixes c)");
@@ -81,8 +81,8 @@ static void depth(void)
 	ok(fabs(low / 1.6 - 1) <= 0.03, "4 layers: within 3 %% of the 1.6 published");
 	near_to(low, 1.62, 0.01, "4 layers: 1.62 by the depth model");
 	near_to(alone_ms(layer * (6 + c), "variant=teacher") / student, 2.24, 5e-3, "6 layers: 2.24");
-	/* BERT-Base on a T4 takes 8.58 ms (NVIDIA DeepLearningExamples). A student has 2 of 12 layers and takes o ms outside the
-	 * layers. */
+	/* BERT-Base on a T4 takes 8.58 ms (NVIDIA DeepLearningExamples). A student has 2 of 12 layers and spends 0.34 to 1.23 ms
+	 * outside the layers. */
 	static const double outside[] = { 0.34, 0.80, 1.23 }, ratio[] = { 5.0, 4.1, 3.5 };
 	for (int i = 0; i < 3; i++) {
 		double ms = outside[i] + (8.58 - outside[i]) * 2 / 12, got = alone_ms(8.58, "variant=teacher") / alone_ms(ms, "students=4");
@@ -131,7 +131,8 @@ static void saturation(void)
 		double ratio = baseline / metric_of(sbuf_text(&requests), student, settings, "completion_max");
 		double want = 12 * 128 / (m * 2 * 34.6);
 		printf("# %d students: %.3f times the throughput of the padded teacher\n", m, ratio);
-		/* 500 = 62 x 8 + 4: the teacher's last batch of 4 costs 4, since cost is proportional to batch size. */
+		/* Of 500 = 62 x 8 + 4 requests, the teacher's last batch has 4 samples and costs 4, because cost is proportional to
+		 * batch size. */
 		ok(fabs(ratio / want - 1) < 0.1, "%d students: %.2f times, 1/m of 22.2 (published: up to 22.27, setting not given)", m,
 			want);
 	}
@@ -160,7 +161,8 @@ static void boosting(void)
 
 static void pruning(void)
 {
-	/* A batch takes 1 ms with up to 4 students and 2 ms with 8. Load alternates between 0.5 and 1.5 times the capacity with 8. */
+	/* A batch takes 1 ms with up to 4 students and 2 ms with 8. The load alternates between 0.5 and 1.5 times the capacity with 8
+	 * students. */
 	static const char load[] = "alternating:low=250,high=750,phase=1s,n=8000,prompt=64";
 	char model[512];
 	flat(model, "m", 1, 0.25);
@@ -175,8 +177,9 @@ static void pruning(void)
 }
 
 /*
- * 12 requests at time 0, then 8 with idle time between. By hand: 11, 10 and 9 requests wait behind the first batches, which run 4, 2
- * and 1 students; the last of the 12 has none behind it and restores one student; each later request restores one, up to 8.
+ * Tests how students are restored: 12 requests at time 0, then 8 requests with idle time between them. By hand: 11, 10 and 9 requests
+ * wait behind the first three batches, which run 4, 2 and 1 students. No request waits behind the last of the 12, so one student is
+ * restored. Each later request restores one more, up to 8.
  */
 static void restoring(void)
 {

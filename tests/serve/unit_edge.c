@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Links of the front, part answers, lost answers and the policy mdp, by hand.
+ * Links of the front, partial answers, lost answers and the policy mdp, by hand.
  *
- * Model a computes 10 ms and c 30 ms. An input has 1000 bytes and an answer 100; a link carries 100 bytes per ms and has a latency
- * of 2 ms. So an input that has the link alone takes 10 + 2 ms, an answer 1 + 2 ms. Runs with --check.
+ * Model a computes for 10 ms and c for 30 ms. An input has 1000 bytes and an answer 100. A link carries 100 bytes per ms and has a
+ * latency of 2 ms. So an input takes 10 + 2 ms on an otherwise idle link, an answer 1 + 2 ms. All runs use --check.
  */
 #include "tests/serve/fleet_run.h"
 #include "tests/serve/serve_replay.h"
@@ -59,12 +59,13 @@ static void links(void)
 	const char *one = "arrival_s\n0\n", *two = "arrival_s\n0\n0.005\n";
 	ENDS(one, 2, "submodels=a", "any_model=true", "no links: the latency of the table", 0.010);
 	ENDS(one, 2, "submodels=a", "front=per-replica " LINK, "a link each: 12 + 10 + 3 ms", 0.025);
-	/* Two inputs share the link: 20 + 2 ms. Two answers at 32 ms: 2 + 2 ms. */
+	/* Two inputs share the link and take 20 + 2 ms. Two answers are sent at 32 ms and take 2 + 2 ms. */
 	ENDS(one, 2, "submodels=a", "front=shared " LINK, "one link: inputs and answers share it", 0.036);
-	/* The first input has drained 500 bytes at 5 ms and the rest at half the rate at 15 ms; the second one at 20 ms. Received at 17
-	 * and 22 ms, computed until 27 and 37 ms. */
+	/* At 5 ms the first input has drained 500 bytes. The rest drains at half the rate until 15 ms; the second input drains until
+	 * 20 ms. The inputs are received at 17 and 22 ms and computed until 27 and 37 ms. */
 	ENDS(two, 1, "submodels=a", "front=per-replica " LINK, "inputs cross while the replica computes; runs queue", 0.030, 0.040);
-	/* At 10 and 15 ms per request: fifo starts the second request when the first has left the replica, at 22 ms: 22 + 12 + 10 + 3. */
+	/* The requests arrive at 10 and 15 ms. Under fifo the second request starts at 22 ms, when the first one has left the
+	 * replica, and takes 12 + 10 + 3 ms. */
 	struct run_result *r = serve(two, 1, &orr_policy_serve_fifo, NULL, "front=per-replica " LINK);
 	ok(r && serve_ends_at(r, (const double[]){ 0.025, 0.047 }, 2),
 		"without a queue the replica is busy while its input crosses the link");
@@ -92,18 +93,17 @@ static void deadlines(void)
 	ENDS(one, 2, "submodels=a deadline_factor=1", "front=shared " LINK,
 		"a deadline by the slowest device: planned with inputs that share the link, and answers that do not", NAN);
 
-	/* Device 1 computes from 12 ms. At 30 ms it is cancelled after 18 ms, or it computes and answers in vain; the run of the world ends
-	 * with the request. */
+	/* Device 1 computes from 12 ms on. At 30 ms the deadline cancels its computation, after 18 ms of work. */
 	r = serve(one, 2, &orr_policy_serve_mdp, "submodels=a+c deadline=30ms late=cancel", "front=per-replica " LINK);
 	near_to(r ? serve_metric(r, "lost_work") : NAN, 0.018, 1e-12, "late=cancel: a computation stops at the deadline");
 	result_free(r);
-	/* The second request arrives at 31 ms and its input is there at 43 ms. Device 1 is free at 30 or at 42 ms, so both are in time. At
-	 * 20 ms device 1 has both inputs at 32 ms: it computes the second from 32 or from 42 ms. */
+	/* The input of the second request (at 20 ms) is received at 32 ms. With a deadline of 60 ms, device 1 computes it from 42 to
+	 * 72 ms. With a deadline of 30 ms, both requests end at their deadlines. */
 	const char *two = "arrival_s\n0\n0.02\n";
 	ENDS(two, 2, "submodels=a+c deadline=60ms", "front=per-replica " LINK, "two requests in time: 45 and 42 + 30 + 3 ms", 0.045, 0.075);
 	ENDS(two, 2, "submodels=a+c deadline=30ms late=detach", "front=per-replica " LINK, "late=detach", 0.030, 0.050);
 
-	/* At 5 ms each input has drained half of its bytes. */
+	/* At 5 ms, each input has drained half of its bytes. */
 	r = serve(one, 2, &orr_policy_serve_mdp, "submodels=a deadline=5ms late=cancel", "front=per-replica " LINK);
 	near_to(r ? serve_metric(r, "front_lost_bytes") : NAN, 1000, 1e-9, "a cancelled transfer loses the bytes that it has sent");
 	near_to(r ? serve_metric(r, "unanswered_share") : NAN, 1, 0, "no answer: shed");
@@ -156,7 +156,8 @@ static void choices(void)
 
 static void single(void)
 {
-	/* Both are free: device 0. Then device 1, as device 0 would end the second request at 20 ms. */
+	/* Both devices are free, so the first request takes device 0. The second takes device 1, because device 0 would end it only
+	 * at 20 ms. */
 	ENDS("arrival_s\n0\n0\n0.001\n", 2, "submodels=a variant=single", "any_model=true", "variant=single: the device that is free first",
 		0.010, 0.010, 0.020);
 	struct run_result *r = serve("arrival_s\n0\n", 2, &orr_policy_serve_mdp, "submodels=a variant=single devices=1", "any_model=true");
@@ -177,7 +178,7 @@ static void losses(void)
 		"a policy without a deadline cannot end a request whose answer is lost");
 	ENDS("arrival_s\n0\n", 2, "submodels=a deadline=1s", "any_model=true loss=1", "all answers lost: shed at the deadline", NAN);
 
-	/* Node 1 is lost while its device computes: the request ends with the other answer. */
+	/* Node 1 fails while its device computes; the request ends with the other answer. */
 	struct fleet_case c = { .requests = "arrival_s\n1\n2\n",
 		.models = { MODEL("a", "100") },
 		.deployment = { { .replicas = 2, .model = 0, .tp = 1, .pp = 1 } },
@@ -187,7 +188,7 @@ static void losses(void)
 		.failures = "time_s,node,event\n1.05,1,fail\n5,1,repair\n",
 		.seed = 1 };
 	r = fleet_must_run(&c, "mdp with a failure");
-	/* 10 + 100 + 1 ms */
+	/* Input 10 ms, computation 100 ms, answer 1 ms. */
 	near_to(r ? serve_metric(r, "completion_max") : NAN, 0.111, 1e-9, "a request does not wait for a device that is lost");
 	near_to(r ? serve_metric(r, "answers") : NAN, 1, 0, "each of them has one answer");
 	near_to(r ? serve_metric(r, "restarts") : NAN, 0, 0, "parts are not restarted");

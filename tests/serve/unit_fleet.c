@@ -23,7 +23,7 @@ static bool is_sanitized(void)
 	return s && *s == '1';
 }
 
-/* A separate generator, so that traces are equal on all machines. */
+/* The test has its own generator, so that traces are equal on all machines. */
 static uint64_t dice_state;
 static uint32_t dice(uint32_t n)
 {
@@ -31,7 +31,7 @@ static uint32_t dice(uint32_t n)
 	return (uint32_t)(dice_state >> 33) % n;
 }
 
-/* Rows of two models with 1 to 50 samples, about 1 ms apart. */
+/* Returns rows of two models with 1 to 50 samples, about 1 ms apart. */
 static char *mixed_rows(uint32_t n)
 {
 	char *text = malloc(64 + (size_t)n * 48);
@@ -145,7 +145,7 @@ static void check_routing(void)
 		ok(naive.seen == n && !naive.wrong, "%s picks the replica that a scan of all picks (%u requests, %u differ)", rules[i],
 			naive.seen, naive.wrong);
 	}
-	/* Replicas are added and removed, and the trees follow. */
+	/* Replicas are added and removed, and the search trees of the router must follow. */
 	begin_judging("jsq");
 	struct fleet_case c = mixed_case(rows, "router=jsq");
 	c.mtbf_s = 0.5;
@@ -187,7 +187,8 @@ static void check_random_routing(void)
 	double jsq = queue_under("router=jsq");
 	/* Each replica is an M/M/1 of load 0.9: mean 1/(1 - 0.9) = 10 s. */
 	ok(fabs(random - 10) < (is_sanitized() ? 3 : 1.2), "random: eight queues M/M/1 (%.3f s, theory 10)", random);
-	/* Mitzenmacher 2001, for many queues: sum over i of load^((2^i - 2)/(2 - 1)) = 2.61 at 0.9; it is larger with eight queues. */
+	/* For infinitely many queues, Mitzenmacher 2001 gives sum over i of load^((2^i - 2)/(2 - 1)) = 2.61 at load 0.9; with eight
+	 * queues the mean is larger. */
 	ok(two > 2.6 && two < 3.4 && jsq < two && jsq > 1, "power-of-two (%.3f s) lies between random and jsq (%.3f s)", two, jsq);
 }
 
@@ -210,9 +211,9 @@ static void log_is(const char *kinds, const char *want, const char *what)
 }
 
 /*
- * Service 10 s; target 2; ticks every 10 s; quiet time 20 s; start-up 5 s. Five requests arrive at 1 s: at 10 s 5/2 gives 3
- * replicas. Two of them are up at 15 s and get the requests of 16 s. Ticks request 3, 3, 2, 1, 1, 1, 1 replicas: the largest of
- * three ticks falls to 2 at 50 s and to 1 at 60 s.
+ * Tests scaling, times in s: service 10, target 2, ticks every 10, quiet time 20, start-up 5. Five requests arrive at 1; at 10 the tick
+ * needs 5/2, so 3 replicas. Two of them are up at 15 and get the requests of 16. The ticks require 3, 3, 2, 1, 1, 1, 1 replicas. The
+ * largest of three successive ticks falls to 2 at 50 and to 1 at 60.
  */
 static void check_scaling(void)
 {
@@ -226,7 +227,7 @@ static void check_scaling(void)
 	struct run_result *r = fleet_must_run(&c, "scaling");
 	log_is("udx", "u1@15 u2@15 d2@50 x2@50 d1@60 x1@60", "replicas are added and removed at the times computed by hand");
 	log_is("f", "f0@11 f1@21 f5@26 f6@26 f2@31 f3@41 f4@51 f7@85", "requests end at the times computed by hand");
-	if (r) { /* 85 + 50 + 40 GPU seconds, including two starts of 5 s */
+	if (r) { /* 85 + 50 + 40 GPU-seconds, including two starts of 5 s */
 		near_to(fleet_metric(r, "usd"), 175, 1e-9, "a GPU is paid for from take to give");
 		near_to(fleet_metric(r, "replica_hours") * 3600, 165, 1e-9, "replica hours exclude start-up");
 		near_to(fleet_metric(r, "usd_per_million_samples"), 175.0 / 8 * 1e6, 1e-9, "USD per million samples");
@@ -239,7 +240,7 @@ static void check_scaling(void)
 	r = fleet_must_run(&c, "a run with autoscaling beyond the cluster");
 	log_is("udx", "", "no replica is added without free GPUs");
 	result_free(r);
-	/* 4 requests in 10 s are 0.4 per second; at 0.2 per second and replica, two replicas are needed. */
+	/* 4 requests in 10 s are 0.4 per second. At 0.2 per second and replica, two replicas are needed. */
 	c.cluster = "4x1";
 	c.requests = "arrival_s\n1\n2\n3\n4\n12\n100\n";
 	c.options = "autoscale=rate scale_target=0.2 scale_interval=10s scale_quiet=0s start_up=5s";
@@ -260,8 +261,8 @@ static void check_scaling(void)
 		"more replicas than the cluster has room for");
 }
 
-/* Service 10 s; replica 0 is lost at 5 s; its node returns at 20 s, the replica 5 s later. Its two requests join the queue of the
- * other replica. */
+/* Tests failures, times in s. Service takes 10. Replica 0 fails at 5; its node returns at 20 and the replica 5 later. Its two
+ * requests join the queue of the other replica. */
 static void check_failures(void)
 {
 	struct fleet_case c = { .requests = "arrival_s\n0\n0\n0\n0\n",
@@ -281,7 +282,7 @@ static void check_failures(void)
 			"failure and repair are events of the result");
 	}
 	result_free(r);
-	/* A notice of 3 s: from 2 s on the replica takes no requests, and a replacement starts on another node at once. */
+	/* With a notice of 3 s, the replica takes no requests from 2 s on, and a replacement starts on another node at once. */
 	c.cluster = "3x1";
 	c.requests = "arrival_s\n0\n0\n3\n";
 	c.options = "notice=3s start_up=0.5s";
@@ -289,14 +290,14 @@ static void check_failures(void)
 	log_is("udx", "d0@2 u2@2.5 x0@5", "a replica drains during the notice while a replacement starts");
 	log_is("f", "f1@10 f2@13 f0@20", "the request of the lost replica restarts");
 	result_free(r);
-	/* An empty replica ends at once, and its GPUs are withheld until the node fails. */
+	/* An empty replica ends at the notice; its GPUs are withheld until the node fails. */
 	c.requests = "arrival_s\n3\n3\n9\n";
 	c.deployment[0] = (struct serve_deployment){ .replicas = 2, .model = UINT32_MAX, .tp = 1, .pp = 1 };
 	r = fleet_must_run(&c, "a run with an empty replica given notice");
 	log_is("udx", "d0@2 x0@2 u2@2.5", "an empty replica leaves at the notice; its replacement is on another node");
 	log_is("f", "f0@13 f1@13 f2@23", "the replacement serves the requests");
 	result_free(r);
-	/* No replica is up: requests wait for the repair. */
+	/* Tests that every request completes exactly once despite failures, under --check. */
 	c.cluster = "1x1";
 	c.deployment[0].replicas = 1;
 	c.requests = "arrival_s\n0\n10\n";
@@ -329,7 +330,7 @@ static void check_many_failures(void)
 	free(rows);
 }
 
-/* route() is called only when the replicas known to the policy are the replicas that are up. */
+/* Counts the calls of route(), and those in which the replicas known to the policy differ from the replicas that are up. */
 static uint32_t asked, asked_unheard;
 static uint32_t route_and_compare(void *self, struct orr_serve *w, orr_req r)
 {
@@ -337,7 +338,7 @@ static uint32_t route_and_compare(void *self, struct orr_serve *w, orr_req r)
 	bool is_up[64];
 	struct orr_replica_info i;
 	for (uint32_t k = 0; k < orr_replicas(w); k++)
-		is_up[k] = k < 4; /* at the start */
+		is_up[k] = k < 4; /* four replicas are up at the start */
 	for (size_t k = 0; k < probe.n; k++)
 		if (strchr("ux", probe.event[k].what))
 			is_up[probe.event[k].replica] = probe.event[k].what == 'u';
@@ -374,8 +375,8 @@ static void check_route_after_news(void)
 
 /* ---- closed loops ---- */
 
-/* M/M/1//N (Kleinrock, Queueing Systems I, 3.8): p0 = 1 / sum over n of N!/(N-n)! (S/Z)^n; throughput (1 - p0)/S. It
- * depends on the mean of the think times only. */
+/* Returns the throughput of M/M/1//N, (1 - p0)/S (Kleinrock, Queueing Systems I, 3.8): p0 = 1 / sum over n of N!/(N-n)! (S/Z)^n. Of
+ * the think times only the mean has an effect. */
 static double repairman(int users, double think_s, double service_s)
 {
 	double sum = 1, term = 1;
@@ -422,7 +423,7 @@ static void note_prompt(struct orr_serve *w, char what, uint64_t subject)
 		prompt_of[orr_req_number(w, subject) % 16] = orr_req_length(w, subject);
 }
 
-/* Service 1 s, think time 2 s: sessions 1 and 2 start at 0 and 0.5 s; the row without a session arrives at 100 s. */
+/* Tests sessions: service takes 1 s, thinking 2 s. Sessions 1 and 2 start at 0 and 0.5 s; the row without a session arrives at 100 s. */
 static void check_sessions(void)
 {
 	struct fleet_case c = {
@@ -442,7 +443,7 @@ static void check_sessions(void)
 	ok(prompt_of[0] == 10 && prompt_of[2] == 10 + 5 + 7 && prompt_of[3] == 22 + 3 + 8 && prompt_of[1] == 20 && prompt_of[4] == 4,
 		"growing prompts repeat all earlier turns");
 	result_free(r);
-	/* One user sends rows 0, 2, 3 of session 1, then session 2, then the other rows. */
+	/* One user sends rows 0, 2 and 3 of session 1, then session 2, then the other rows. */
 	c.options = "sessions=replay clients=1 think=2s think_law=fixed";
 	r = fleet_must_run(&c, "one user");
 	log_is("a", "a0@2 a2@5 a3@8 a1@11 a4@14", "a user runs one session after the other");
@@ -469,7 +470,7 @@ static void check_sessions(void)
 static struct {
 	uint32_t takes, gives, refused;
 	struct pool *pool;
-	struct pool_alloc own; /* state of the host's own allocation */
+	struct pool_alloc own; /* allocation of the host itself */
 } host;
 
 static bool host_take(void *ctx, const struct pool_request *r, struct pool_alloc *out)
@@ -539,7 +540,7 @@ static void check_host(void)
 	struct run_result *r = fleet_must_run(&c, "a host");
 	log_is("udx", "u1@6 x0@12", "a replica starts when the host has room, and leaves with its node");
 	log_is("f", "f0@10 f1@22 f2@32", "requests of the lost replica go to the other replica");
-	if (r) /* node 1 from 0 to 12 s, node 0 from 5 to 32 s */
+	if (r) /* node 1 is used from 0 to 12 s, node 0 from 5 to 32 s */
 		near_to(fleet_metric(r, "gpu_hours") * 3600, 12 + 27, 1e-9, "GPUs are counted from take to give");
 	result_free(r);
 }
@@ -558,8 +559,8 @@ static void check_admission(void)
 	ok(r && fleet_metric(r, "requests_shed") == 3 && fleet_metric(r, "requests_completed") == 3, "a queue of two sheds three of five");
 	ok(r && fabs(fleet_metric(r, "attainment") - 0.5) < 1e-12, "shed requests miss their SLO");
 	result_free(r);
-	/* Service 10 s, SLO 25 s: ends at 10 and 20 are in time, 30 is late. Such a request is hopeless from 10 s before its
-	 * deadline on. */
+	/* Service takes 10 s, the SLO is 25 s: requests that end at 10 and 20 s are in time, one that ends at 30 s is late. A request
+	 * is hopeless if less than 10 s are left until its deadline. */
 	c.requests = "arrival_s,slo_s\n0,25\n0,25\n0,25\n0,25\n";
 	c.options = "shed=late";
 	r = fleet_must_run(&c, "late");
@@ -571,7 +572,7 @@ static void check_admission(void)
 			fabs(fleet_metric(r, "duration") - 20) < 1e-9,
 		"hopeless: shed when a start can no longer meet the deadline");
 	result_free(r);
-	/* A request that can just meet its deadline is not hopeless. */
+	/* A request that meets its deadline exactly still has hope and is admitted. */
 	c.requests = "arrival_s,slo_s\n0,20\n0,20\n";
 	r = fleet_must_run(&c, "a run with a start that just meets its deadline");
 	ok(r && fleet_metric(r, "requests_completed") == 2 && fleet_metric(r, "attainment") == 1,

@@ -59,7 +59,7 @@ static void check_scaling(void)
 	result_free(r);
 }
 
-/* 40 blocks of 16 tokens: 640 tokens. No iteration reads the last token of an output. */
+/* 40 blocks of 16 tokens hold 640 tokens. The last output token of a request is never processed and needs no room. */
 static void check_fit(void)
 {
 	struct fleet_case c = fleet("arrival_s,prompt_tokens,output_tokens\n0,700,1\n0,600,41\n0,600,42\n0,641,1\n0,640,1\n", 1, NULL);
@@ -70,7 +70,7 @@ static void check_fit(void)
 		good = (r->requests[i].status == REQUEST_REFUSED) == is_refused[i];
 	ok(good, "requests that can never fit are refused at arrival, those that just fit complete");
 	result_free(r);
-	/* Each policy lacks one block for a decode and evicts the last resident; all requests complete. */
+	/* Under each policy one block is missing for a decode, so the last resident is evicted; all requests complete. */
 	const struct orr_policy *const policies[] = { &orr_policy_serve_vllm, &orr_policy_serve_sarathi };
 	for (int i = 0; i < 2; i++) {
 		c.policy = policies[i];
@@ -80,7 +80,7 @@ static void check_fit(void)
 	}
 }
 
-/* Two replicas, 512 tokens per hash. At the second request the first replica is busy; later both replicas are idle. */
+/* Two replicas, 512 tokens per hash. The first replica is busy when the second request arrives; later both replicas are idle. */
 static void check_prefix(void)
 {
 	static const char rows[] = "{\"timestamp\": 0, \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [1, 2]}\n"
@@ -95,7 +95,7 @@ static void check_prefix(void)
 	for (int i = 0; good && i < 5; i++)
 		good = r->requests[i].replica == want[i];
 	ok(good, "requests go to the replica with most of their prompt in its cache, else to the shortest queue");
-	/* two prompts of 1536 tokens have 1024 cached tokens; the other prompts have none */
+	/* Two prompts of 1536 tokens find 1024 tokens in the cache; the other prompts find none. */
 	ok(fleet_metric(r, "prompt_tokens_processed") == 1024 + 1024 + 512 + 512 + 512, "cached tokens are not processed again (%g)",
 		fleet_metric(r, "prompt_tokens_processed"));
 	result_free(r);

@@ -24,7 +24,7 @@ struct one {
 
 static struct {
 	struct one r[MOST_REQUESTS];
-	uint32_t n, total, free, tokens; /* total blocks; tokens per block */
+	uint32_t n, total, free, tokens; /* total: number of blocks; tokens: tokens per block */
 	bool runs, has_prompts, decodes;
 	unsigned flags;
 	uint64_t left;
@@ -125,7 +125,8 @@ static bool land(void)
 	return has_ended;
 }
 
-/* The clock of the world counts ns: an event in the ns in which an iteration ends coincides with that end. */
+/* Returns whether the time lies inside the iteration. The clock of the world counts ns, so an event in the ns in which an iteration
+ * ends coincides with this end. */
 static bool is_during(double at)
 {
 	return llrint(at * 1e9) > llrint(m.start * 1e9) && llrint(at * 1e9) <= llrint(m.end * 1e9);

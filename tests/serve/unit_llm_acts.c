@@ -15,7 +15,7 @@ static const char model[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"l
 static const char per_token[] = "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"weight_bytes\":1,\"kv_bytes_per_token\":1000,"
 				"\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}";
 
-/* ---- a policy whose functions are a test's ---- */
+/* ---- a policy whose functions are those of a test ---- */
 
 static struct {
 	void (*arrive)(struct orr_serve *w, orr_req r);
@@ -107,8 +107,8 @@ static void greedy(struct orr_serve *w, uint32_t replica)
 
 /* ---- repetition ---- */
 
-/* The prompt ends at 10 ms, decodes at 20, 30, .. The second request arrives in the ns in which a decode ends, at 40 ms, or later,
- * during the next decode. Its first token comes one iteration after the end of that decode. */
+/* Tests arrivals, times in ms. The prompt ends at 10, decodes end at 20, 30, .. The second request arrives in the ns in which a
+ * decode ends, at 40, or later during the next decode. Its first token follows one iteration after the end of that decode. */
 static void test_arrivals(void)
 {
 	struct run_result *r = serve("0,8,100\n0.04,8,1\n", (struct llm_run){ 0 }, greedy);
@@ -116,7 +116,7 @@ static void test_arrivals(void)
 	result_free(r);
 	r = serve("0,8,100\n0.040000001,8,1\n", (struct llm_run){ 0 }, greedy);
 	ok(r && fabs(r->requests[1].first_token_s - 0.06) < 1e-12, "an arrival within an iteration waits for its end");
-	/* 100 tokens: 1 from the prompt, 99 decodes, and the prompt of the other request between them. */
+	/* 100 tokens: 1 from the prompt and 99 from decodes; the prompt of the other request runs between them. */
 	ok(r && fabs(r->requests[0].completed_s - 1.01) < 1e-9, "the decode waits for the prompt");
 	result_free(r);
 	greedy_flags = ORR_ITER_THROUGH;
@@ -124,7 +124,7 @@ static void test_arrivals(void)
 	ok(r && fabs(r->requests[1].first_token_s - 1.01) < 1e-9, "ORR_ITER_THROUGH: an arrival waits until a resident ends");
 	greedy_flags = 0;
 	result_free(r);
-	/* Events: arrival, end of the prompt, end of one iteration, end of all others. */
+	/* There are four events: the arrival, the end of the prompt, the end of one iteration, and the end of all other iterations. */
 	r = serve("0,8,100000\n", (struct llm_run){ .kv_blocks = 10000 }, greedy);
 	ok(r && llm_metric(r, "iterations") == 100000 && llm_metric(r, "events") < 10, "100,000 iterations take few events");
 	near_to(r ? r->requests[0].completed_s : NAN, 1000, 1e-9, "an iteration takes 10 ms");
@@ -132,7 +132,7 @@ static void test_arrivals(void)
 	result_free(r);
 }
 
-/* A timer at 35 ms ends the repetition with the iteration that ends at 40 ms, with any flags; orr_iter_cut() ends the
+/* Ends repetitions. A timer at 35 ms ends a repetition with the iteration that ends at 40 ms, with any flags. orr_iter_cut() ends the
  * repetition that started at 10 ms with its first iteration. */
 static void timed(struct orr_serve *w, uint32_t replica)
 {
@@ -179,7 +179,7 @@ static void test_guest(void)
 	result_free(b);
 }
 
-/* ---- moves ---- */
+/* ---- transfers of caches ---- */
 
 /* Runs prompts on replica 0 and decodes on replica 1, while both are up. */
 static void split(struct orr_serve *w, uint32_t replica)
@@ -228,8 +228,8 @@ static struct run_result *serve_split(const char *requests, const char *options,
 		requests, (struct llm_run){ .model = per_token, .options = options, .topology = topology, .failures = failures });
 }
 
-/* Llama-2-7B: 32 layers, 524,288 bytes of cache per token (2 x 32 x 4096 x 2). An output of two tokens ends one decode
- * after the transfer, and the decode takes the same time in both runs. */
+/* Tests overlap. Llama-2-7B has 32 layers and 524,288 bytes of cache per token (2 x 32 x 4096 x 2). A request of two output tokens
+ * ends one decode after the transfer. The decode takes the same time in both runs. */
 static void test_overlap(void)
 {
 	const double slow = 1e9, fast = 100e9, bytes = 1001 * 524288.0;
@@ -256,23 +256,24 @@ static void test_overlap(void)
 
 static void test_moves(void)
 {
-	/* A prompt of 90 tokens takes 100 ms. The transfer of 91 tokens x 1000 bytes at 1 MB/s takes 91 ms plus 9 ms and ends at 200
-	 * ms. Then 3 decodes of 11 ms follow. */
+	/* A prompt of 90 tokens takes 100 ms. The transfer of 91 tokens x 1000 bytes at 1 MB/s takes 91 ms plus a latency of 9 ms,
+	 * until 200 ms. Then 3 decodes of 11 ms follow. */
 	struct run_result *r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms", NULL, NULL);
 	near_to(r ? r->requests[0].first_token_s : NAN, 0.1, 1e-12, "a prompt on one replica");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "its cache moves at serve.kv_Bps");
 	ok(r && r->requests[0].replica == 1, "the other replica completes the request");
 	result_free(r);
-	/* The number of layers is unknown, so nothing overlaps. */
+	/* The number of layers is unknown, so transfer and computation do not overlap. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6 kv_latency=9ms kv_overlap=true", NULL, NULL);
 	near_to(r ? r->requests[0].completed_s : NAN, 0.233, 1e-12, "kv_overlap needs layers");
 	result_free(r);
-	/* Two caches of 91 kB are sent from 190 ms on (10 + 180 tokens), each at half the rate of one NIC of 1 MB/s without latency. */
+	/* Two caches of 91 kB are sent from 190 ms on, after both prompts (10 + 180 tokens). Each gets half the rate of one NIC of 1
+	 * MB/s without latency. */
 	r = serve_split("0,90,4\n0,90,4\n", NULL, "star:bw=8Mbps,lat=0,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	near_to(r ? r->requests[0].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "over a network, caches share its links");
 	near_to(r ? r->requests[1].completed_s : NAN, 0.19 + 0.182 + 3 * 0.012, 1e-6, "all transfers over the network end");
 	result_free(r);
-	/* All transfers end, for any number and any sizes (at most six at a time, the limit of the script's list). */
+	/* All transfers end, for any number of transfers and any sizes. (At most six run at a time, the limit of the script's list.) */
 	r = serve_split("0,9,4\n0.001,20,9\n0.002,3,2\n0.02,40,7\n0.021,1,3\n0.022,50,2\n", NULL,
 		"star:bw=1Mbps,lat=1ms,gpu_bw=1000GBps,gpu_lat=0", NULL);
 	ok(r && llm_metric(r, "requests_completed") == 6, "transfers of several sizes that start at several times");
@@ -283,7 +284,7 @@ static void test_moves(void)
 		"time_s,node,event\n0.15,1,fail\n0.3,1,repair\n0.45,0,fail\n0.6,0,repair\n");
 	ok(r && llm_metric(r, "requests_completed") == 6 && llm_metric(r, "restarts") > 0, "flows of a lost replica are cancelled");
 	result_free(r);
-	/* The sender fails at 150 ms, during the transfer: the request restarts on the other replica. */
+	/* The sender fails at 150 ms during the transfer; the request restarts on the other replica. */
 	r = serve_split("0,90,4\n", "kv_Bps=1e6", NULL, "time_s,node,event\n0.15,0,fail\n10,0,repair\n");
 	near_to(r ? r->requests[0].completed_s : NAN, 0.15 + 0.1 + 3 * 0.011, 1e-9, "a transfer is lost with its sender");
 	result_free(r);
@@ -293,7 +294,7 @@ static void test_moves(void)
 	result_free(r);
 }
 
-/* Policy vllm; node 0 fails during an iteration and returns. */
+/* Tests policy vllm when node 0 fails during an iteration and returns. */
 static void test_lost(void)
 {
 	char text[2000];

@@ -28,8 +28,8 @@ struct load {
 };
 
 struct request {
-	int read, outputs, level, used; /* read: prompt tokens processed; used: part of the quantum, ms */
-	bool has_run;                   /* in the last iteration */
+	int read, outputs, level, used; /* read: number of processed prompt tokens; used: part of the quantum that is used up, ms */
+	bool has_run;                   /* flag: the request ran in the last iteration */
 	double first, end;              /* ms; -1: never */
 	bool is_resident, is_refused, has_joined;
 };
@@ -97,7 +97,7 @@ static void decode_all(struct naive *m)
 
 /* ---- the rules; each fills in take[] and decodes[] ---- */
 
-/* Prompts while they fit into a batch padded to its longest prompt; else decodes. */
+/* vllm: takes prompts while they fit into a batch padded to its longest prompt; otherwise decodes. */
 static void choose_vllm(struct naive *m)
 {
 	int n = 0, longest = 0;
@@ -113,7 +113,7 @@ static void choose_vllm(struct naive *m)
 		decode_all(m);
 }
 
-/* Decodes, then the rest of the started prompt, then new prompts, up to a number of tokens. */
+/* sarathi: takes decodes, then the rest of the started prompt, then new prompts, up to a number of tokens. */
 static void choose_sarathi(struct naive *m)
 {
 	int used = 0;
@@ -160,7 +160,7 @@ static double quantum_of(const struct load *l, int level)
 	return (l->quantum + 0.3) * (1 << level);
 }
 
-/* The first requests by level, then by their order in the level. */
+/* mlfq: takes the first requests by level, then by their order in the level. */
 static void choose_mlfq(struct naive *m)
 {
 	int chosen = 0;
@@ -176,7 +176,7 @@ static void choose_mlfq(struct naive *m)
 		}
 }
 
-/* Requests that have used up their quantum go one level down, behind the others; the last of the batch goes first. */
+/* mlfq: moves requests that have used up their quantum one level down, behind the others, starting with the last one of the batch. */
 static void demote(struct naive *m, double took)
 {
 	for (int k = m->n_queue; k-- > 0;) {
@@ -286,7 +286,7 @@ static void run_naive(struct naive *m)
 	for (int i = 0; i < m->l->n; i++)
 		m->r[i] = (struct request){ .first = -1, .end = -1 };
 	for (;;) {
-		arrive(m, now); /* requests that have arrived precede those that move down now */
+		arrive(m, now); /* requests that have arrived precede requests that move down now */
 		if (m->rule == MLFQ)
 			demote(m, took);
 		double wait = choose(m, now), next = wait > 0 ? wait : INFINITY;

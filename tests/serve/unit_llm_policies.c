@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Policies of language models on two requests, computed by hand, and a cascade of two models.
- *
- * An iteration of T tokens takes 10 + T ms. R0: at 0, 10 tokens of prompt, 3 of output. R1: at 5 ms, 5 and 2.
+ * Policies of language models on two requests, computed by hand, and a cascade of two models. / An iteration of T tokens takes 10 + T
+ * ms. Request R0 arrives at 0 with 10 prompt tokens and 3 output tokens; R1 arrives at 5 ms with 5 and 2.
  */
 #include "tests/serve/serve_replay.h"
 #include "tests/tap.h"
@@ -50,21 +49,21 @@ static void by_hand(
 
 static void two_requests(void)
 {
-	/* 20 ms: R0's prompt; 36: R1's prompt and a decode; 48: two decodes. */
+	/* R0's prompt ends at 20 ms, R1's prompt with a decode of R0 at 36 ms, two decodes at 48 ms. */
 	by_hand(&orr_policy_serve_orca, NULL, 20, 48, 36, 48, "orca");
 	by_hand(&orr_policy_serve_splitwise, NULL, 20, 48, 36, 48, "splitwise");
 	by_hand(&orr_policy_serve_mlfq, "quantum=1s", 20, 48, 36, 48, "mlfq, long quanta");
-	/* Prompts run separately. 35 ms: R1's prompt; 47: decodes of both; 58: a decode of R0. */
+	/* Prompts run separately: R1's prompt ends at 35 ms, the decodes of both at 47 ms, a decode of R0 at 58 ms. */
 	by_hand(&orr_policy_serve_vllm, NULL, 20, 58, 35, 47, "vllm");
-	/* R0 ends at 20 + 11 + 11; then R1 takes 15 + 11. */
+	/* R0 ends at 20 + 11 + 11 ms; then R1 takes 15 + 11 ms. */
 	by_hand(&orr_policy_serve_fastertransformer, NULL, 20, 42, 57, 68, "fastertransformer");
 	by_hand(&orr_policy_serve_orca, "max_batch=1", 20, 42, 57, 68, "orca, one at a time");
-	/* R0 joins the level with a quantum of 20 ms, uses it up in its first iteration and moves one level down. R1 runs first from
-	 * 20 on and ends at 20 + 15 + 11. */
+	/* R0 starts at the level with a quantum of 20 ms, uses up the quantum in its first iteration and moves one level down. R1
+	 * runs first from 20 ms on and ends at 20 + 15 + 11 ms. */
 	by_hand(&orr_policy_serve_mlfq, "quantum=10ms max_batch=1", 20, 68, 35, 46, "mlfq, short quanta: R1 overtakes");
 }
 
-/* 4 requests of 10 + 10 tokens, with memory for 40 tokens: two run at a time if outputs are reserved. */
+/* Tests 4 requests of 10 + 10 tokens with memory for 40 tokens: two run at a time if outputs are reserved. */
 static void little_memory(void)
 {
 	static const char four[] = "arrival_s,prompt_tokens,output_tokens,max_output\n0,10,10,10\n0,10,10,10\n0,10,10,10\n0,10,10,10\n";
@@ -74,7 +73,7 @@ static void little_memory(void)
 		.policy = &orr_policy_serve_orca,
 		.options = "kv_block=1" };
 	struct run_result *r = serve_replay(&c, &err);
-	/* Two prompts take 30 ms and 9 decodes 12 ms each, in total 138 ms; the other two requests end 138 ms later. */
+	/* Two prompts take 30 ms and 9 decodes take 12 ms each, 138 ms in total. The other two requests end 138 ms later. */
 	static const double end[] = { 0.138, 0.138, 0.276, 0.276 };
 	ok(r && serve_ends_at(r, end, 4), "orca: two at a time have their output reserved");
 	result_free(r);
@@ -112,7 +111,7 @@ static void cascade(void)
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, unsure, 1), "cascade: through both models");
 	result_free(r);
-	/* Each of 4,000 requests is forwarded with probability 0.4: 4 standard errors are 0.031. */
+	/* Each of 4,000 requests is forwarded with probability 0.4; four standard errors are 0.031. */
 	c.requests = "poisson:rate=20,n=4000,model=small";
 	c.settings = "keeps=0.6";
 	r = serve_replay(&c, &err);
@@ -127,8 +126,8 @@ static void cascade(void)
 	r = serve_replay(&c, &err);
 	ok(r && serve_ends_at(r, one_by_one, 2), "cascade: batches are of samples, not of requests (%s)", r ? "" : err.text);
 	result_free(r);
-	/* The second model takes one sample, so it can never serve a request of eight samples. Both requests run in one batch of 4
-	 * ms. */
+	/* The second model takes one sample, so a request of eight samples stays with the first model. Both requests run in one batch
+	 * of 4 ms. */
 	static const char *const narrow[] = {
 		"{\"name\": \"small\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1, 8], \"latency_ms\": [1, 4]}",
 		"{\"name\": \"large\", \"source\": \"by hand\", \"kind\": \"table\", \"batch\": [1], \"latency_ms\": [6]}", NULL

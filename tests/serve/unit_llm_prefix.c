@@ -20,7 +20,7 @@ struct one {
 	uint64_t hash[MOST_HASHES];
 };
 struct entry {
-	uint64_t hash, stamp; /* stamp: time at which the block lost its last user; 0: not in the cache */
+	uint64_t hash, stamp; /* stamp: time at which the block lost its last user; 0: the block is outside the cache */
 	uint32_t users;
 	bool is_there;
 };
@@ -67,7 +67,7 @@ static void add(uint64_t hash)
 	m.e[i] = (struct entry){ .hash = hash, .users = 1, .is_there = true };
 }
 
-/* Blocks without users count as free. */
+/* Removes blocks without users; these count as free. */
 static void trim(void)
 {
 	for (;;) {
@@ -139,7 +139,7 @@ static void land(void)
 		q->outputs += gets_token;
 		q->has_ended = q->outputs == q->output_asked;
 	}
-	/* Decodes end before prompts, by request number; prompts in the order of listing. */
+	/* Within an iteration decodes end before prompts. Decodes end in order of request numbers, prompts in the order of listing. */
 }
 
 /* ---- the policy ---- */
@@ -193,7 +193,7 @@ static void restart(struct orr_serve *w, struct one *q)
 	q->done = 0;
 }
 
-/* While decodes lack blocks, the last resident restarts. */
+/* Decodes; while blocks are missing, the last resident restarts. */
 static void decode(struct orr_serve *w)
 {
 	while (orr_decodes_need(w, 0) > m.avail)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Choice of sub-models by device: against all choices of random menus, and the example of three devices of 0.472, 1.33 and
- * 1.69 TFLOP/s (Jetson Nano, TX2, Xavier NX: peaks in FP16), whose times are products of a vision transformer over the rate:
- * MAC = p 768 D + L (12 n D^2 + 2 n^2 D) + D 1000, p = (r / 16)^2 patches, n = p + 1 tokens.
+ * Choice of sub-models by device, compared with all choices of random menus and with an example. The example has three devices of
+ * 0.472, 1.33 and 1.69 TFLOP/s (Jetson Nano, TX2, Xavier NX: peaks in FP16). Their times are the multiply-adds of a vision transformer
+ * over the rate: MAC = p 768 D + L (12 n D^2 + 2 n^2 D) + D 1000, with p = (r / 16)^2 patches and n = p + 1 tokens.
  */
 #include "base/rng.h"
 #include "policies/serve/mdp_plan.h"
@@ -20,7 +20,7 @@ static double macs(double width, double image)
 	return patches * 768 * width + layers * (12 * n * width * width + 2 * n * n * width) + width * 1000;
 }
 
-/* Times of models on devices, [device * models + model]. */
+/* Times of the models on the devices, at [device * models + model]. */
 struct menu {
 	uint32_t devices, models;
 	const double *time_s;
@@ -38,7 +38,8 @@ static double longest_of(const struct menu *m, const uint32_t *model, double *sh
 	return longest;
 }
 
-/* Balances the entries of at most the target; writes the models. Returns the ratio; INFINITY: a device has no entry. */
+/* Balances the times that are at most the target; writes the chosen models. Returns the ratio of the longest to the shortest time;
+ * INFINITY: a device has no such time. */
 static double balance(const struct menu *m, double target_s, uint32_t *model)
 {
 	struct mdp_choice entry[4][MODELS], *choice[4];
@@ -58,7 +59,7 @@ static double balance(const struct menu *m, double target_s, uint32_t *model)
 	return longest / shortest;
 }
 
-/* Returns the least ratio over all choices, by enumeration, and the longest time of a choice with it. */
+/* Returns the least ratio over all choices, by enumeration; *longest: the longest time of a choice with this ratio. */
 static double least_ratio(const struct menu *m, double target_s, double *longest)
 {
 	uint32_t choice[4] = { 0 };
@@ -88,7 +89,7 @@ static void random_menus(void)
 		double time_s[4 * 6], longest, shortest, target = rng_uniform(&r) < 0.5 ? INFINITY : 12 * rng_uniform(&r);
 		struct menu m = { 1 + (uint32_t)(4 * rng_uniform(&r)), 1 + (uint32_t)(6 * rng_uniform(&r)), time_s };
 		for (uint32_t i = 0; i < m.devices * m.models; i++)
-			time_s[i] = 1 + floor(12 * rng_uniform(&r)); /* whole numbers, so that ratios tie */
+			time_s[i] = 1 + floor(12 * rng_uniform(&r)); /* whole numbers, so that equal ratios occur */
 		uint32_t choice[4];
 		double least = least_ratio(&m, target, &longest), got = balance(&m, target, choice);
 		impossible += isinf(least) ? 1 : 0;

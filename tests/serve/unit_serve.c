@@ -41,7 +41,7 @@ static void noted_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
 	note(how == ORR_REQ_COMPLETED ? 'f' : 'x', orr_req_number(w, r));
 }
 
-/* Request 0 runs from 0 to 100; requests 1 and 2 arrive at its end and run from 100 to 200 and from 200 to 300. */
+/* Tests that request 0 runs from 0 to 100; requests 1 and 2 arrive at its end and run from 100 to 200 and from 200 to 300. */
 static void test_order(void)
 {
 	script_set((struct script){ .arrive = noted_arrive, .schedule = noted_schedule, .run_end = noted_run_end, .finish = noted_finish });
@@ -51,7 +51,7 @@ static void test_order(void)
 	result_free(r);
 }
 
-/* schedule() is called for replicas in the order in which they changed. */
+/* Tests that schedule() is called for replicas in the order in which they changed. */
 static void test_order_of_replicas(void)
 {
 	script_set((struct script){ .arrive = noted_arrive, .schedule = noted_schedule });
@@ -75,7 +75,7 @@ static void batch_all(struct orr_serve *w, uint32_t replica)
 		script.run = orr_run_start(w, 0, &b);
 }
 
-/* Aborts the run and starts a batch of its request and the new request. */
+/* Aborts the run and starts a batch of its request and of the new request. */
 static void merge_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run run = orr_run_first(w, replica);
@@ -88,7 +88,7 @@ static void merge_schedule(struct orr_serve *w, uint32_t replica)
 		batch_all(w, replica);
 }
 
-/* Irina's second example with the table above: the run is aborted at 1, and a batch of two runs from 1 to 121. */
+/* Tests Irina's second example with the table above: the run is aborted at 1, and a batch of two runs from 1 to 121. */
 static void test_restart(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = merge_schedule });
@@ -154,11 +154,11 @@ static void abort_case(const char *what, enum orr_abort_how how, double at, doub
 
 static void test_exit_points(void)
 {
-	/* 30 of 100 are done, and either kept or lost. */
+	/* At 30, 30 of 100 are done; the progress is kept or lost. */
 	abort_case("saved at once", ORR_ABORT_SAVE, 0.03, 0.05, NULL, 0.03, 0.12);
 	abort_case("restarted at once", ORR_ABORT_RESTART, 0.03, 0.05, NULL, 0.03, 0.15);
 	abort_case("saved, and resumed at a cost", ORR_ABORT_SAVE, 0.03, 0.05, "resume_cost=5ms", 0.03, 0.125);
-	/* Exit points at 25, 50, 75. */
+	/* Exit points are at 25, 50 and 75. */
 	abort_case("saved at an interval", ORR_ABORT_SAVE, 0.03, 0.06, "exit_interval=25ms", 0.05, 0.11);
 	abort_case("saved on an exit point", ORR_ABORT_SAVE, 0.025, 0.06, "exit_interval=25ms", 0.025, 0.135);
 	abort_case("saved at a layer", ORR_ABORT_SAVE, 0.03, 0.06, "exit=layer", 0.05, 0.11);
@@ -170,7 +170,8 @@ static void test_exit_points(void)
 
 /* ---- memory over time ---- */
 
-/* Memory in hundredths of the replica's GiB. c uses 30 until 100, then 65 until 200. d uses 10 until 5, then 40 until 10. */
+/* Memory is in hundredths of the replica's GiB. Model c uses 30 until 100 and 65 from 100 to 200. Model d uses 10 until 5 and 40 from
+ * 5 to 10. */
 #define CENT "\"memory_unit_bytes\":10737418.24"
 static const char *const C_D[] = { "{\"name\":\"c\",\"source\":\"made up\",\"kind\":\"table\",\"batch\":[1],\"latency_ms\":[200]," CENT
 				   ",\"memory\":[{\"before\":30,\"peak\":65,\"peak_from_ms\":100}],"
@@ -226,18 +227,18 @@ static void stack_case(double at, bool now, double after, double end_c, double e
 static void test_memory(void)
 {
 	stack_case(0.05, true, 0, 0.2, 0.06, NULL);
-	/* ends when the other run reaches its peak */
+	/* d ends exactly when c reaches its peak */
 	stack_case(0.09, true, 0, 0.2, 0.1, NULL);
-	/* It would overlap the other run's peak: 65 + 40. Its own peak may start when the other run ends: 195 + 5 = 200. */
+	/* d at 91 would overlap the peak of c: 65 + 40. The peak of d may start when c ends: 195 + 5 = 200. */
 	stack_case(0.091, false, 0.195 - 0.091, 0.2, 0.205, NULL);
 	stack_case(0.15, false, 0.045, 0.2, 0.205, NULL);
-	/* 0.7 + 0.28 is within a limit of 1 but above 0.9: the run starts when the other one has ended. */
+	/* Utilisations of 0.7 + 0.28 are within a limit of 1 but above 0.9. Under the latter limit d starts when c has ended. */
 	stack_case(0.05, true, 0, 0.2, 0.06, "utilisation_limit=1");
 	stack_case(0.05, false, 0.15, 0.2, 0.21, "utilisation_limit=0.9");
-	/* The same result if the curve has a value for only one run. */
+	/* A slowdown curve with a value for a single run has the same effect. */
 	stack_case(0.05, false, 0.15, 0.2, 0.21, "interference=curve slowdown_curve=1");
-	/* Both run at 1/1.6: d takes 16, and c reaches its peak when d ends, at 90 + 10 x 1.6. If d started one ms later, c would
-	 * reach its peak 1.6 before d ends. d's peak may start when c ends: at 195 c has 5 left, and d needs 5 to its peak, which
+	/* Both run at 1/1.6, so d takes 16. c reaches its peak when d ends, at 90 + 10 x 1.6. If d started 1 ms later, c would reach
+	 * its peak 1.6 before d ends. The peak of d may start when c ends: at 195 c has 5 left, and d needs 5 until its peak, which
 	 * takes 8. */
 	stack_case(0.09, true, 0, 0.206, 0.106, "interference=occupancy");
 	stack_case(0.091, false, 0.195 - 0.091, 0.203, 0.208, "interference=occupancy");
@@ -268,16 +269,16 @@ static void slow_case(const char *what, const char *requests, const char *option
 static void test_interference(void)
 {
 	slow_case("no interference: runs are independent", "arrival_s,model\n0,a\n0,b\n", NULL, (double[]){ 0.1, 0.06 }, 2);
-	/* b takes 60 x 1.5 = 90; by then a has done 45 of its work, and the other 55 take 55 without interference. */
+	/* b takes 60 x 1.5 = 90. Until then a has done 45 of its work; the other 55 take 55 without interference. */
 	slow_case("pairwise: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
 		(double[]){ 0.145, 0.09 }, 2);
-	/* Factors multiply: a runs at 1/4 next to two b; each b runs at 1/1.5 next to a and the other b. */
+	/* Factors multiply: a runs at 1/4 beside two b; each b runs at 1/1.5 beside a and the other b. */
 	slow_case("pairwise: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=pairwise slowdowns=a:b=2,b:a=1.5",
 		(double[]){ 0.09 + (0.1 - 0.09 / 4), 0.09, 0.09 }, 3);
-	/* Both run at 1/1.25 until b ends at 75. By then a has done 60 of its work, and the other 40 take 40. */
+	/* Both run at 1/1.25 until b ends at 75. Until then a has done 60 of its work; the other 40 take 40. */
 	slow_case("curve: two runs", "arrival_s,model\n0,a\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
 		(double[]){ 0.115, 0.075 }, 2);
-	/* With three runs all run at 1/2: both b end at 120, when a has done 60. */
+	/* Three runs slow each other to 1/2: both b end at 120, when a has done 60. */
 	slow_case("curve: three runs", "arrival_s,model\n0,a\n0,b\n0,b\n", "interference=curve slowdown_curve=1,1.25,2",
 		(double[]){ 0.16, 0.12, 0.12 }, 3);
 	slow_case("curve: the first factor is for a single run", "arrival_s,model\n0,a\n0.1,b\n", "interference=curve slowdown_curve=1",
@@ -288,11 +289,11 @@ static void test_interference(void)
 		"policy tested: request 2 at 0.000000000 s: start on replica 0 beside 2 runs: expected at most 2 runs at a time, the "
 		"length of serve.slowdown_curve (orr_run_fits() checks this)",
 		"curve: more runs than factors are refused");
-	/* From 50 on the occupancy is 1.6: the first run takes another 50 x 1.6 = 80. At 130 the second run has done 50 of its work
-	 * and continues at full speed. */
+	/* From 50 on the occupancy is 1.6, so the other 50 of the first run take 50 x 1.6 = 80. At 130 the second run has done 50 of
+	 * its work and continues at full speed. */
 	slow_case("occupancy: all slow down if the sum exceeds 1", "arrival_s,model\n0,a\n0.05,a\n", "interference=occupancy",
 		(double[]){ 0.13, 0.18 }, 2);
-	/* The occupancies sum to 0.8 + 0.4 = 1.2: b takes 72, and a has then done 60 of its work. */
+	/* The occupancies sum to 0.8 + 0.4 = 1.2, so b takes 72. Until then a has done 60 of its work. */
 	slow_case("occupancy: of different models", "arrival_s,model\n0,a\n0,b\n", "interference=occupancy", (double[]){ 0.112, 0.072 }, 2);
 }
 
@@ -314,7 +315,7 @@ static void load_schedule(struct orr_serve *w, uint32_t replica)
 	if (!script.seen++) {
 		bool both = orr_model_load(w, replica, 0) && orr_model_load(w, replica, 1);
 		note(both && !orr_model_is_loaded(w, replica, 0) ? 'y' : 'n', 0);
-		note(orr_model_load(w, replica, 2) ? 'y' : 'n', 1); /* each of the two models has 512 MiB, so 1 GiB is full */
+		note(orr_model_load(w, replica, 2) ? 'y' : 'n', 1); /* each of the two models has 512 MiB, so a replica of 1 GiB is full */
 	}
 	if (orr_model_is_loaded(w, replica, 0) && script.queue.n)
 		note(orr_model_is_loaded(w, replica, 1) ? 'y' : 'n', 2);
@@ -329,7 +330,7 @@ static void load_schedule(struct orr_serve *w, uint32_t replica)
 	}
 }
 
-/* l is loaded by 50 and m by 80, when the request starts; n replaces l at 100. */
+/* Tests that l is loaded by 50 and m by 80, when the request starts, and that n replaces l at 100. */
 static void test_loading(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = load_schedule });
@@ -402,7 +403,7 @@ static void observing_schedule(struct orr_serve *w, uint32_t replica)
 	orr_serve_observe(w, "uniform", orr_serve_uniform(w));
 }
 
-/* Called at 0, 50 and 100; the next call would be at 200. */
+/* Tests --until: the function is called at 0, 50 and 100; the next call would be at 200. */
 static void test_until(void)
 {
 	script_set((struct script){ .arrive = script_push, .schedule = observing_schedule });
@@ -446,11 +447,11 @@ static void fifo_case(const char *what, const char *const *models, uint32_t repl
 static void test_fifo(void)
 {
 	const char *unit[] = { UNIT, NULL };
-	/* An iteration takes 10 and 1 per token: a prompt of 5 takes 15, each later token 11. */
+	/* An iteration takes 10 plus 1 per token: a prompt of 5 tokens takes 15, each later token 11. */
 	const char *llm[] = { "{\"name\":\"m\",\"source\":\"made up\",\"kind\":\"llm\",\"kv_bytes_per_token\":1000,\"weight_bytes\":1000,"
 			      "\"closed\":{\"constant_ms\":10,\"token_ms\":1,\"context_ms\":0,\"pair_ms\":0}}",
 		NULL };
-	/* The third request goes to the replica that is free first, replica 0 at 100. 3 samples are padded to 4, which take 150. */
+	/* The third request goes to the replica that is free first, replica 0 at 100. Its 3 samples are padded to 4 and take 150. */
 	fifo_case("one queue for two replicas", unit, 2, "arrival_s,samples\n0,1\n0.01,4\n0.02,1\n", NULL, NULL,
 		(double[]){ 0.1, 0.16, 0.2 }, 3);
 	/* Round robin: the third request waits for the first, the fourth for the second. */

@@ -47,16 +47,16 @@ static struct run_result *serve(
 static void tf_serving(void)
 {
 	BY_HAND(tf_serving, "a full batch starts at once", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, NULL, 0.019, 0.019, 0.019, 0.019);
-	/* 100 - L(4) = 84 ms */
+	/* The batch must start at 100 - L(4) = 84 ms. */
 	BY_HAND(tf_serving, "a batch that is not full waits as long as the SLO allows", AT("0.1"), one, NULL, 0.096, 0.096);
 	BY_HAND(tf_serving, "a batch waits for its timeout", AT("0.1"), one, "batch_timeout=5ms", 0.017, 0.017);
 	BY_HAND(tf_serving, "a batch of three is padded to four", AT("0.1") "0.002,m,0.1\n", one, "batch_timeout=5ms", 0.021, 0.021, 0.021);
-	/* The batch is full at 1 and again at 3, while the first batch runs until 13. */
+	/* The batch is full at 1 ms and again at 3 ms, while the first batch runs until 13 ms. */
 	BY_HAND(tf_serving, "one task at a time", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2", 0.013, 0.013, 0.025, 0.025);
 	BY_HAND(tf_serving, "or several", AT("0.1") "0.002,m,0.1\n0.003,m,0.1\n", one, "max_batch=2 threads=2", 0.013, 0.013, 0.015, 0.015);
 	BY_HAND(tf_serving, "models in order of their oldest request", "arrival_s,model\n0,m\n0.002,n\n0.001,m\n0.003,m\n", both,
 		"max_batch=1", 0.01, 0.02, 0.03, 0.04);
-	/* The batch of n is due at 84 (SLO 100), that of m at 34 + 3 (SLO 50), although m's request arrives later. */
+	/* The batch of n (SLO 100 ms) is due at 84 ms. That of m (SLO 50 ms) is due at 34 + 3 ms, although its request arrives later. */
 	BY_HAND(tf_serving, "models by their own SLOs", "arrival_s,model,slo_s\n0,n,0.1\n0.003,m,0.05\n", both, NULL, 0.094, 0.047);
 	BY_HAND(tf_serving, "max_batch per model", "arrival_s,model\n0,m\n0,n\n0,n\n", both, "max_batch=1,2", 0.01, 0.022, 0.022);
 	BY_HAND(tf_serving, "requests beyond the queue limit are shed", "arrival_s,model\n0,m\n0,m\n0.001,m\n0.001,m\n0.001,m\n", one,
@@ -76,8 +76,8 @@ static void clipper(void)
 	for (int i = 0; i < 40; i++)
 		strcat(rows, "0,c\n");
 	struct run_result *r = serve(&orr_policy_serve_clipper, rows, slower, "objective=45ms", NULL);
-	/* A sample takes 10 ms: batches of 1 to 4 samples take at most 45 ms, a batch of 5 takes longer. The limit alternates 4.5,
-	 * 5.5, 4.5, .. 40 = 37 + 3. */
+	/* A sample takes 10 ms. Batches of 1 to 4 samples take at most 45 ms; a batch of 5 takes longer. So the limit alternates:
+	 * 4.5, 5.5, 4.5, .. The 40 requests have 37 in full batches and 3 in the last one. */
 	static const int sizes[] = { 1, 2, 3, 4, 5, 4, 5, 4, 5, 4, 3 };
 	double end[40], t = 0;
 	int n = 0;
@@ -93,8 +93,9 @@ static void clipper(void)
 	BY_HAND(clipper, "by default a batch does not wait", "arrival_s,model\n0,m\n0.003,m\n", one, "first_batch=2", 0.01, 0.02);
 }
 
-/* Crankshaw et al., figure 4: with AIMD the throughput is near the best one within the objective, and many times the throughput
- * without batching. Here the load is 10 times the capacity without batches, and the best size is b = 20, from 1 + b / 10 <= 3 ms. */
+/* Tests Crankshaw et al., figure 4: with AIMD the throughput is close to the best one within the objective, and many times the
+ * throughput without batching. Here the load is 10 times the capacity without batches. The best size is b = 20, from 1 + b / 10 <= 3
+ * ms. */
 static void clipper_finds_the_batch(void)
 {
 	char model[800] = "{\"name\":\"p\"," TABLE ",\"between\":\"linear\",\"batch\":[1,64],\"latency_ms\":[1.1,7.4]}";
@@ -106,7 +107,7 @@ static void clipper_finds_the_batch(void)
 		.seed = 3 };
 	struct run_result *r = serve_replay(&c, &err);
 	double rate = serve_metric(r, "throughput"), size = serve_metric(r, "largest_batch");
-	/* batches of 20 in 3 ms, 6,667/s; AIMD varies the size between 18 and 21 */
+	/* Batches of 20 in 3 ms give 6,667/s; AIMD varies the size between 18 and 21. */
 	ok(rate > 0.9 * 6667 && rate < 1.05 * 6667, "clipper: throughput %.0f/s of the 6,667 that the objective allows", rate);
 	ok(size > 17 && size < 22, "clipper: batches of %.1f on average, of 20", size);
 	result_free(r);
@@ -125,7 +126,8 @@ static void nexus_published_plan(void)
 	struct nexus_plan p;
 	ok(nexus_saturating_batch(&s[0]) == 16 && nexus_saturating_batch(&s[1]) == 16,
 		"nexus: full GPUs run batches of 16: 160 and 128 a second");
-	/* Every 125 ms, 8 requests of A take 75 ms. 4 of C take 60 ms more and do not fit; 4 of B take 50 ms more and fit. */
+	/* In a duty cycle of 125 ms, 8 requests of A take 75 ms. 4 requests of C would take 60 ms more, which is too long; 4 of B
+	 * take 50 ms more, which fits. */
 	nexus_plan(s, 3, &p);
 	ok(p.n == 2 && p.node[0].n_parts == 2 && p.node[1].n_parts == 1, "nexus: two GPUs for the residual loads");
 	ok(p.n == 2 && p.node[0].part[0].session == 0 && p.node[0].part[0].batch == 8 && p.node[0].part[1].session == 1 &&
@@ -162,7 +164,7 @@ static bool plan_holds(const struct nexus_session *s, uint32_t n, const struct n
 	return good;
 }
 
-/* Checks the invariants of nexus_plan.h. Packing uses at most one GPU per residual load. */
+/* Checks the invariants of nexus_plan.h. The packing uses at most one GPU per residual load. */
 static void nexus_plans_hold(void)
 {
 	struct rng r;
@@ -197,13 +199,13 @@ static void nexus_plans_hold(void)
 
 static void nexus_cycle(void)
 {
-	/* Rate 40/s, SLO 100 ms: a batch of 4 takes 16 ms + 4/40 s, which is too long; a batch of 2 takes 12 ms + 2/40 s, which
-	 * meets the SLO. So the duty cycle is 2 samples every 50 ms. The first batch is due at 50 but is full at 20; the next batch
-	 * is due at 70. */
+	/* Rate 40/s, SLO 100 ms. A batch of 4 takes 16 ms + 4/40 s, above the SLO; a batch of 2 takes 12 ms + 2/40 s, within the SLO.
+	 * So the duty cycle has 2 samples every 50 ms. The first batch is due at 50 ms but is full at 20 ms; the next batch is due at
+	 * 70 ms. */
 	BY_HAND(nexus, "a batch waits until it is full, or for the duty cycle", "arrival_s,model,slo_s\n0,m,0.1\n0.02,m,0.1\n0.03,m,0.1\n",
 		one, "rates=40 slo=100ms", 0.032, 0.032, 0.08);
-	/* Rate 200/s, SLO 40 ms: 4 samples every 20 ms. Twelve requests arrive at once. The last four could start at 32 and would
-	 * end at 48; batches of 3, 2 or 1 could not end by 40 either. */
+	/* Rate 200/s, SLO 40 ms: 4 samples every 20 ms. Twelve requests arrive at once. The last four could start at 32 ms and would
+	 * end at 48 ms; batches of 3, 2 or 1 could not end by 40 ms either. */
 	static const char burst[] =
 		"arrival_s,model,slo_s\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n"
 		"0,m,0.04\n0,m,0.04\n0,m,0.04\n0,m,0.04\n";
@@ -213,7 +215,7 @@ static void nexus_cycle(void)
 		0.048, 0.048, 0.048, 0.048);
 }
 
-/* Shen et al., figure 9: early drop serves more requests in time than late drop. */
+/* Tests Shen et al., figure 9: early drop serves more requests in time than late drop. */
 static void nexus_drops(void)
 {
 	double good[2];
@@ -231,7 +233,7 @@ static void nexus_drops(void)
 	ok(good[0] > good[1] + 0.05, "nexus: with early drop %.1f %% are in time, with lazy drop %.1f %%", 100 * good[0], 100 * good[1]);
 }
 
-/* The published example at its rates, with evenly spaced requests: all requests are in time on the two GPUs of the plan. */
+/* Tests the published example at its rates with evenly spaced requests: all requests are in time on the two GPUs of the plan. */
 static void nexus_serves_its_plan(void)
 {
 	static const char *const models[] = { "{\"name\":\"a\"," TABLE ",\"batch\":[4,8,16],\"latency_ms\":[50,75,100]}",
@@ -253,7 +255,7 @@ static void nexus_serves_its_plan(void)
 	near_to(serve_metric(r, "gpus_planned"), 2, 1e-12, "nexus: the example runs on two GPUs");
 	near_to(serve_metric(r, "attainment"), 1, 1e-12, "nexus: all requests of the example are in time");
 	result_free(r);
-	/* With measured rates, the plan after the first epoch equals the plan for given rates. */
+	/* With measured rates, the plan after the first epoch equals that for given rates. */
 	c.settings = "epoch=5s slo=200ms,250ms,250ms";
 	r = serve_replay(&c, &err);
 	ok(serve_metric(r, "attainment") > 0.99, "nexus: share in time with measured rates: %.4f", serve_metric(r, "attainment"));
@@ -265,12 +267,12 @@ static void nexus_serves_its_plan(void)
 
 static void clockwork(void)
 {
-	/* Five requests arrive at once with deadline 30: a batch of four may start until 14, the fifth request may start until 20
-	 * and starts at 16. A sixth arrives at 5 with deadline 35: a batch of two may start until 18 and ends at 28. */
+	/* Times in ms. Five requests arrive at once with deadline 30. A batch of four may start until 14; the fifth request may start
+	 * until 20 and starts at 16. A sixth request arrives at 5 with deadline 35. A batch of two may start until 18 and ends at 28. */
 	BY_HAND(clockwork, "the largest batch that is in time",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.005,m,0.03\n", one, NULL, 0.016, 0.016, 0.016,
 		0.016, 0.028, 0.028);
-	/* At 7 ms the GPU is busy until 16, and an end at 26 misses a deadline of 22. */
+	/* At 7 ms the GPU is busy until 16 ms; an end at 26 ms misses a deadline of 22 ms. */
 	BY_HAND(clockwork, "a request that cannot be in time is rejected",
 		"arrival_s,model,slo_s\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0,m,0.03\n0.007,m,0.015\n", one, NULL, 0.016, 0.016, 0.016, 0.016,
 		NAN);
@@ -279,7 +281,7 @@ static void clockwork(void)
 		0.016, 0.016, 0.026);
 	BY_HAND(clockwork, "the model with the earliest latest start runs", "arrival_s,model,slo_s\n0,m,0.1\n0.001,m,0.1\n0.002,n,0.03\n",
 		both, NULL, 0.01, 0.03, 0.02);
-	/* 8 GiB hold one of the two models; each takes 20 ms to load. */
+	/* 8 GiB hold only one of the two models; each takes 20 ms to load. */
 	static const char *const large[] = { "{\"name\":\"m\"," TABLE ",\"load_ms\":20,\"weight_bytes\":5e9," FAST "}",
 		"{\"name\":\"n\"," TABLE ",\"load_ms\":20,\"weight_bytes\":5e9," FAST "}", NULL };
 	struct serve_case c = { .requests = "arrival_s,model,slo_s\n0,m,1\n0.1,n,1\n0.2,m,1\n0.3,m,1\n",
@@ -293,7 +295,7 @@ static void clockwork(void)
 		printf("# %s\n", err.text);
 	ok(serve_ends_at(r, end, 4), "clockwork: models are swapped, loaded ones are used");
 	result_free(r);
-	/* Memory has room for two of three models. The least recently used one is unloaded: n at 0.4, so m is still loaded at 0.5. */
+	/* The memory holds two of three models. The least recently used model is unloaded: n at 0.4 s, so m is still loaded at 0.5 s. */
 	static const char *const three[] = { "{\"name\":\"m\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
 		"{\"name\":\"n\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}",
 		"{\"name\":\"o\"," TABLE ",\"load_ms\":20,\"weight_bytes\":4e9," FAST "}", NULL };
@@ -305,7 +307,7 @@ static void clockwork(void)
 	result_free(r);
 }
 
-/* Gujarati et al., section 6: at any load, every answer is in time. */
+/* Tests Gujarati et al., section 6: at any load, every answer is in time. */
 static void clockwork_is_never_late(void)
 {
 	static const char *const models[] = { "irina-yolov3", "irina-alexnet", "irina-googlenet", "irina-vgg16", NULL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metrics of the serving world, by hand on small runs; --check detects each broken law. */
+/* Metrics of the serving world on small runs, computed by hand; --check detects each broken law. */
 #include "tests/serve/fleet_run.h"
 
 #include "serve/fleet.h"
@@ -29,8 +29,8 @@ static void metric_is(const struct run_result *r, const char *name, double want)
 	ok(good, "%s is %.10g (%.10g)", name, want, got);
 }
 
-/* One replica, first in first out; 1 s for one sample, 2 s for two to four. Ends: 1, 3, 4 s; the last request has 9 samples and is
- * rejected. Completion times 1, 2.5, 3; samples 1, 3, 1. */
+/* Tests one replica, first in first out: one sample takes 1 s, two to four take 2 s. Requests end at 1, 3 and 4 s; the last request
+ * has 9 samples and is rejected. Completion times are 1, 2.5 and 3 s for 1, 3 and 1 samples. */
 static void check_table(void)
 {
 	struct fleet_case c = { .requests = "arrival_s,samples,slo_s\n0,1,\n0.5,3,2.5\n1,1,2.9\n2,9,\n",
@@ -48,14 +48,14 @@ static void check_table(void)
 	metric_is(r, "queue_mean", (0 + 0.5 + 2) / 3);
 	metric_is(r, "duration", 4);
 	metric_is(r, "throughput", 0.75);
-	metric_is(r, "goodput", 0.5);    /* the first request has no limit, the second just meets its limit, the third misses it */
+	metric_is(r, "goodput", 0.5); /* the first request has no limit, the second meets its limit exactly, the third misses its limit */
 	metric_is(r, "attainment", 0.5); /* one of two requests with a limit */
 	metric_is(r, "utilisation", 1);
 	metric_is(r, "requests", 4);
 	metric_is(r, "requests_completed", 3);
 	metric_is(r, "requests_refused", 1);
 	metric_is(r, "in_system_mean", 6.5 / 4);
-	metric_is(r, "in_system_max", 3); /* at 2 s, including the request that is then rejected */
+	metric_is(r, "in_system_max", 3); /* at 2 s, including the request that is rejected at that time */
 	metric_is(r, "padding_share", 1 - 5.0 / 6);
 	metric_is(r, "ttft_mean", NAN);
 	ok(r->n_requests == 4 && r->rows_total == 4 && r->requests[1].completed_s == 3 && r->requests[1].queue_s == 0.5 &&
@@ -65,7 +65,7 @@ static void check_table(void)
 			r->requests[3].replica == UINT32_MAX,
 		"the refused request's row has no times");
 	result_free(r);
-	/* Until 3.5 s, the third request is unfinished. */
+	/* At 3.5 s, the third request is unfinished. */
 	c.until_s = 3.5;
 	r = fleet_must_run(&c, "until");
 	metric_is(r, "requests_unfinished", 1);
@@ -77,7 +77,7 @@ static void check_table(void)
 	result_free(r);
 }
 
-/* Of 1000 bytes, weights use 100; a run uses 200 for 0.6 s and 400 for 0.4 s. Two runs take place in 4 s. */
+/* Tests memory. Of 1000 bytes, weights use 100; a run uses 200 for 0.6 s and 400 for 0.4 s. There are two runs in 4 s. */
 static void check_memory(void)
 {
 	struct fleet_case c = { .requests = "arrival_s\n0\n3\n",
@@ -94,7 +94,7 @@ static void check_memory(void)
 	result_free(r);
 }
 
-/* Beyond the limit of rows, every second, fourth, .. row is kept. */
+/* Tests that beyond the limit of rows, every second row is kept, then every fourth, and so on. */
 static void check_rows(void)
 {
 	struct fleet_case c = {
@@ -109,9 +109,9 @@ static void check_rows(void)
 }
 
 /*
- * vLLM, prompts first. A arrives at 0 (prompt 4, output 3), B at 5 ms (prompt 2, output 1). Iterations: A's prompt until 10 ms,
- * B's prompt until 20, decodes until 30 and 40. A has its first token at 10 ms, gaps of 20 and 10, and ends at 40. B has its
- * first token at 20 and ends then.
+ * Tests vllm, which runs prompts first. A arrives at 0 (prompt 4, output 3), B at 5 ms (prompt 2, output 1). A's prompt ends at 10 ms,
+ * B's prompt at 20, decodes at 30 and 40. A has its first token at 10, then gaps of 20 and 10, and ends at 40. B has its only token at
+ * 20.
  */
 static void check_llm(void)
 {
@@ -128,7 +128,7 @@ static void check_llm(void)
 	if (!r)
 		return;
 	metric_is(r, "ttft_mean", 0.0125);
-	metric_is(r, "tpot_mean", 0.015); /* (40 - 10) / 2; B has no second token */
+	metric_is(r, "tpot_mean", 0.015); /* A: (40 - 10) ms / 2 tokens; B has one token and no TPOT */
 	metric_is(r, "completion_mean", 0.0275);
 	metric_is(r, "token_gap_mean", 0.015);
 	metric_is(r, "token_gap_max", 0.020);
@@ -137,7 +137,7 @@ static void check_llm(void)
 	metric_is(r, "output_tokens", 4);
 	metric_is(r, "tokens_per_second", 100);
 	metric_is(r, "usd_per_million_tokens", 0.04 / 4 * 1e6);
-	metric_is(r, "attainment", 0.5); /* B's first token took 15 ms */
+	metric_is(r, "attainment", 0.5); /* B's first token took 15 ms, above the limit of 12 ms */
 	metric_is(r, "goodput", 25);
 	metric_is(r, "queue_mean", 0.0025);
 	result_free(r);
@@ -147,7 +147,7 @@ static void check_llm(void)
 	result_free(r);
 	c.options = "tbt=splitwise slo_tpot=9ms";
 	r = fleet_must_run(&c, "TPOT by Splitwise's formula");
-	metric_is(r, "tpot_mean", 0.005); /* 30 / 3 and 0 / 1 */
+	metric_is(r, "tpot_mean", 0.005); /* Splitwise divides by all output tokens: A 30 ms / 3, B 0 ms / 1; the mean is 5 ms */
 	metric_is(r, "attainment", 0.5);
 	result_free(r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* unit_serve_options.c - options of the serving world: words, limits, defaults, tables of slowdowns, and NULL batches */
+/* unit_serve_options.c - options of the serving world: words, limits, defaults, tables of slowdowns, and batches that are NULL */
 #include "serve/options.h"
 
 #include "tests/serve/serve_script.h"

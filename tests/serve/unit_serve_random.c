@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Thousands of random actions on one replica, compared with a naive model that keeps time in whole ms, checks memory in each
- * ms, and scans arrays of runs and requests.
+ * Thousands of random actions on one replica, compared with a naive model. The naive model keeps time in whole ms, checks memory in
+ * each ms, and scans arrays of runs and requests.
  *
- * The policy starts batches (also of running requests), aborts, suspends and resumes at random, as memory allows. Memory in
- * use, least delays, exits and ends of runs, and states of requests must equal those of the naive model.
+ * The policy starts batches (also of running requests), aborts, suspends and resumes at random, as memory allows. Memory in use, least
+ * delays, exits and ends of runs, and states of requests must equal those of the naive model.
  */
 #include "tests/serve/serve_script.h"
 #include "tests/tap.h"
@@ -16,7 +16,8 @@
 enum { MODELS = 3, MOST = 1000, MOST_RUNS = 1000, CAPACITY = 100, HORIZON = 400 };
 
 static const struct kind {
-	int latency[2], before[2], peak[2], peak_from[2]; /* times and bytes of runs with one sample and with two */
+	int latency[2], before[2], peak[2], peak_from[2]; /* latency, bytes before the peak, bytes at the peak and start of the peak, for
+							     runs with one sample and with two */
 } kinds[MODELS] = { { { 40, 60 }, { 10, 15 }, { 45, 60 }, { 20, 35 } }, { { 9, 12 }, { 5, 5 }, { 30, 55 }, { 4, 3 } },
 	{ { 90, 131 }, { 20, 20 }, { 20, 35 }, { 0, 100 } } };
 
@@ -30,8 +31,8 @@ struct naive_run {
 	orr_run handle;
 	enum naive_state state;
 	int latency, before, peak, peak_from;
-	int done, since; /* progress at `since` */
-	int leaves, how; /* -1: not leaving */
+	int done, since; /* done: progress at the time `since` */
+	int leaves, how; /* leaves: time at which the run leaves the replica; -1: none */
 	int n, member[3];
 };
 
@@ -249,7 +250,7 @@ static void try_resume(struct orr_serve *w, int now)
 	for (int t = 0; t < goes_on.latency - goes_on.done; t++)
 		fits &= in_use(now, t) + bytes_at(&goes_on, now, t) <= CAPACITY;
 	x->state = HELD;
-	/* in_use() includes the other runs */
+	/* The memory in use includes the other runs. */
 	check(orr_run_can_resume(w, x->handle) == fits, "whether a run can go on", now);
 	if (!fits) {
 		orr_run_abort(w, x->handle, ORR_ABORT_RESTART);
@@ -261,7 +262,7 @@ static void try_resume(struct orr_serve *w, int now)
 	*x = goes_on;
 }
 
-/* Ends the runs that are at an exit point before the policy is called. */
+/* Ends the runs that reach an exit point now, before the policy is called. */
 static void leave_now(struct orr_serve *w, int now)
 {
 	for (int i = 0; i < n_runs; i++)

@@ -140,7 +140,7 @@ static void abort_twice(struct orr_serve *w)
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 	orr_run_abort(w, orr_run_first(w, 0), ORR_ABORT_SAVE);
 }
-/* Its peak of 50 would be reached next to the 60 of the other run. */
+/* Resumes a run whose peak of 50 would be reached beside the 60 of the other run. */
 static void hold_too_much(struct orr_serve *w)
 {
 	orr_req other = orr_fifo_next(w, now_waiting);
@@ -149,7 +149,7 @@ static void hold_too_much(struct orr_serve *w)
 	start_with(w, 0, &(struct orr_batch){ .model = 0, .req = &other, .samples = 4 }, 1);
 	orr_run_resume(w, orr_run_first(w, 0));
 }
-/* It would hold 20 when the other run reaches 90. */
+/* Saves a run that would still hold 20 when the other run reaches 90. */
 static void save_too_much(struct orr_serve *w)
 {
 	orr_req other = orr_fifo_next(w, now_waiting);
@@ -214,7 +214,7 @@ static void spin(struct orr_serve *w)
 static void nothing(struct orr_serve *w)
 {
 	(void)w;
-	script.req = 1; /* later actions have no effect */
+	script.req = 1; /* names request 1 again; later actions must have no effect */
 	script.seen = 0;
 }
 
@@ -298,7 +298,7 @@ static void wrong_finish(struct orr_serve *w, orr_req r, enum orr_req_end how)
 		ended = r;
 }
 
-/* Request 0 runs from 0 to 100; the mistake happens at its end, when requests 1 and 2 arrive. */
+/* Tests mistakes: request 0 runs from 0 to 100; the mistake happens at its end, when requests 1 and 2 arrive. */
 static void test_mistakes(void)
 {
 	for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
@@ -343,7 +343,7 @@ static void test_when(void)
 static enum orr_abort_how displace_how;
 static bool is_to_stack;
 
-/* Request 0 runs; request 1 preempts it or starts next to it. A preempted request resumes at the end of request 1. */
+/* Request 1 preempts request 0 or starts beside it. A preempted request resumes at the end of request 1. */
 static void displacing_schedule(struct orr_serve *w, uint32_t replica)
 {
 	orr_run runs = orr_run_first(w, replica);
@@ -394,13 +394,13 @@ static void test_slo_guard(void)
 			"0.060000000") "is given up: expected an action that makes no request late",
 		"--check: a request shed because of an abort counts as late");
 	displace_how = ORR_ABORT_SAVE;
-	/* 0-40, then 140-200. */
+	/* Request 0 runs from 0 to 40, then from 140 to 200. */
 	same_text(guarded(early, "slo=0.19", ORR_SLO_GUARDED),
 		LATE(0, "0.200000000", "0.190000000", "0.100000000", "orr_run_abort()",
 			"0.040000000") "ends now: expected an action that makes no request late",
 		"--check: a suspension that makes a request late is found");
 	is_to_stack = true;
-	/* Both run at 1/2 from 40 on: request 0 ends at 40 + 60 x 2. */
+	/* From 40 on both run at 1/2: request 0 ends at 40 + 60 x 2. */
 	same_text(guarded(early, "slo=0.15 interference=curve slowdown_curve=1,2", ORR_SLO_GUARDED),
 		LATE(0, "0.160000000", "0.150000000", "0.100000000", "orr_run_start()",
 			"0.040000000") "ends now: expected an action that makes no request late",
