@@ -17,7 +17,7 @@ struct late_run {
 	double work_h, deadline_h, changeover_h, probe_h;
 	double price, on_demand_price; /* USD per hour of spot and on-demand; 0: 1 and 3 */
 	double step_s;                 /* 0: one */
-	uint32_t nodes;                /* instances of a gang: pipelines of depth 1; 0: one */
+	uint32_t nodes;                /* number of instances of a gang, that is, of pipelines of depth 1; 0: one */
 	uint64_t replication, seed;
 	bool is_exact, is_checked;
 };
@@ -28,7 +28,7 @@ struct late_got {
 	double makespan_h, changeovers, restart_h, idle_h, wasted_h;
 };
 
-/* Runs x. If the run fails, the error is printed and !good. */
+/* Runs x. If the run fails, prints the error and returns !good. */
 struct late_got late_go(const struct late_run *x);
 /* Returns the error message of the run; "" if it succeeds. */
 const char *late_error(const struct late_run *x);

@@ -95,7 +95,7 @@ give_up_mutely|1 P at 1\.000000000 s: the policy failed without a message: expec
 go_on|1 P at 1\.000000000 s: orr_layout\(\): the instance has ended or never existed: expected a live instance$
 ask_nowhere|1 P at 1\.000000000 s: nothing is there$
 EOT
-# A million calls: more than a second under the sanitizers.
+# A million calls take more than a second under the sanitizers.
 like "$(run on_demand_most --db runs.db --fresh --policy-timeout 60)" "^$p at 1\.000000000 s: too many live instances: expected at most 1048576" "on_demand_most"
 is "$("$ORRERY" db digest runs.db)" "$before" "the database is unchanged"
 tap_done

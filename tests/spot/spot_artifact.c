@@ -65,7 +65,8 @@ static double oobleck(const char *trace, const char *job, const char *settings)
 
 static const struct row {
 	const char *trace, *job;
-	double authors, timed, oobleck; /* throughputs: Varuna as printed by the authors and as timed, Oobleck as printed */
+	double authors, timed, oobleck; /* throughputs: Varuna as printed by the authors, Varuna by the timed restatement, Oobleck as
+					   printed by the authors */
 } rows[] = {
 	{ "6h", "oobleck-bert", 260.11, 260.16, 287.10 },
 	{ "6h", "oobleck-gpt2", 86.51, 86.58, 85.59 },
@@ -88,9 +89,9 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* Returns whether a value equals the published one. Published values have two decimals. The curves are published with few digits, so
- * a step may end 1 ms later or earlier, and therefore after a removal instead of before it. This affects one step in 600 to 4,000,
- * or up to 0.1 %. */
+/* Returns whether a value equals the published one, which has two decimals. The curves are published with few digits, so a step may
+ * end 1 ms later or earlier, and therefore after a removal instead of before it. This affects one step in 600 to 4,000, or up to 0.1
+ * %. */
 static bool is_printed(double got, double want)
 {
 	return fabs(got - want) <= 0.0051 + 0.001 * want;
@@ -104,7 +105,7 @@ static bool is_small(const struct row *x)
 static void averages(void)
 {
 	for (const struct row *x = rows; x < rows + ROWS; x++) {
-		/* The authors switch losses off for their small models on the scaled traces. */
+		/* The authors disable losses for their small models on the scaled traces. */
 		bool loses = *x->trace != 's' || !is_small(x);
 		double v = varuna(x->trace, x->job, loses ? "" : "rollback=false"), o = oobleck(x->trace, x->job, "");
 		if (!ok(is_printed(v, x->timed) && is_printed(o, x->oobleck), "O1: %s, %s: Varuna %.2f, Oobleck %.2f", x->trace, x->job,
@@ -171,7 +172,7 @@ static void orders(void)
 		double v = varuna(traces[i], "oobleck-bert", ""), o = oobleck(traces[i], "oobleck-bert", "");
 		ok(o >= v && v > b && b > 0, "O3: BERT, %s: Oobleck %.1f, Varuna %.1f, Bamboo %.1f", traces[i], o, v, b);
 	}
-	/* 0.26 of 3.55 with the authors' order of events; 0.38 of 3.55, or 0.107, in order of time. */
+	/* The share is 0.26 of 3.55 with the authors' order of events. In order of time it is 0.38 of 3.55, or 0.107. */
 	double share = varuna("10m", "oobleck-gpt3-6.7b", "") / oobleck("10m", "oobleck-gpt3-6.7b", "");
 	ok(share > 0 && share < 0.11, "O3: 6.7B, 10m: Varuna collapses, to %.3f of Oobleck", share);
 }

@@ -23,7 +23,7 @@ extern const struct orr_policy orr_policy_spot_bamboo, orr_policy_spot_on_demand
 
 static struct orr_error err;
 
-/* metrics that the tables do not list */
+/* Metrics that the tables omit. */
 static bool has_event_times;
 
 static void give_event_times(struct elastic *job)
@@ -76,13 +76,13 @@ static void check(const char *rows, const char *job, const char *settings, doubl
 static void test_losses(void)
 {
 	check(THREE "100000,add,z\n", JOB, "", 50, 19, 0, 0, "the first step begins when the global rendezvous ends");
-	/* b ends at 35.5: the step due at 36 ends 0.25 s later. O=1 of A=2 nodes is more than 5 %, so a rendezvous follows until
-	 * 41.25, and two nodes do not form a pipeline. */
+	/* b is removed at 35.5 s, so the step due at 36 s ends 0.25 s later. O = 1 of A = 2 nodes is more than 5 %, so a rendezvous
+	 * follows until 41.25 s. Two nodes are too few for a pipeline. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "", "", 50);
 	expect(r, 6, 1, 0, "a loss is taken over, slows its step down, and makes the nodes regroup");
 	near_to(spot_runs_metric(r, "samples_per_s"), 60 / 6.25, 1e-9, "the step in flight is stretched by half of its rest");
 	result_free(r);
-	/* The agent's rule does not regroup: steps take 1.5 s from 36.25 on, and the ninth ends at 49.75. */
+	/* The agent's rule leaves the nodes grouped: steps take 1.5 s from 36.25 s on, and the ninth of them ends at 49.75 s. */
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
 		"steps take 1.5 times as long while a node does the work of two");
 	check(THREE "35500,remove,b\n", JOB, "reconfigure=agent slowdown=1", 50, 19, 1, 0, "slowdown=1 leaves steps at their length");
@@ -100,29 +100,29 @@ static void test_losses(void)
 
 static void test_rules(void)
 {
-	/* With d waiting, b's stage is filled after a rendezvous: a, c, d run steps from 41.25 on, which end at 42.25 .. 49.25. */
+	/* d waits, so it takes b's stage after a rendezvous. a, c and d run steps from 41.25 s on, which end at 42.25 .. 49.25 s. */
 	check(FOUR "35500,remove,b\n", JOB, "", 50, 14, 1, 0, "a waiting node takes the place of a lost one");
 	check(FOUR "35500,remove,b\n", JOB, "reconfigure=paper", 50, 14, 1, 0,
 		"by the paper's rule a waiting node takes the place of a lost one");
 	check(FOUR "35500,remove,b\n", JOB, "reconfigure=agent", 50, 15, 1, 0,
 		"by the agent's rule a waiting node does not take the place of a lost one");
-	/* Two nodes join at 36: six nodes form two pipelines. The step ends at 36, the rendezvous at 41. Steps then take 0.6 s: 14
-	 * end by 49.4. */
+	/* Two nodes join at 36 s: six nodes form two pipelines. The step ends at 36 s, the rendezvous at 41 s. Steps then take 0.6 s,
+	 * and 14 of them end by 49.4 s. */
 	static const char *const rules[] = { "reconfigure=simulator", "reconfigure=paper", "reconfigure=agent" };
 	for (size_t i = 0; i < 3; i++)
 		check(FOUR "35500,add,e\n35700,add,f\n", JOB, rules[i], 50, 6 + 14, 0, 0,
 			"a pipeline is added as soon as there are enough nodes");
 	check(FOUR "35500,add,e\n35700,add,f\n", JOB, "pipelines=1", 50, 19, 0, 0, "no pipeline is added beyond `pipelines`");
 	check(EIGHT "35500,add,i\n", JOB, "", 40, 16, 0, 0, "no pipeline is added beyond the largest number with a step time");
-	/* One shadow among 5 nodes and no waiting node: the simulator's rule regroups them as one pipeline. The step ends at 35.4
-	 * plus a stretch of 0.05, then the rendezvous takes 5 s. */
+	/* There is one shadow among 5 nodes, and no node waits. The simulator's rule regroups the nodes as one pipeline: the step
+	 * ends at 35.4 s plus a stretch of 0.05 s, and the rendezvous takes 5 s. */
 	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "", 45, 9 + 4, 1, 0,
 		"without a waiting node one pipeline is dropped");
 	check(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n", JOB, "reconfigure=agent", 45, 9 + 10, 1, 0,
 		"by the agent's rule all pipelines continue with a shadow");
 	struct run_result *r =
 		run(THREE "0,add,d\n0,add,e\n0,add,f\n35300,remove,b\n50000,remove,a\n", JOB, "reconfigure=agent", "notice=9s", 60);
-	/* A shadow is given notice at 41: the nodes regroup at the end of the current step, and a is unused when it ends. */
+	/* A shadow is given notice at 41 s. The nodes regroup at the end of the current step, so a is unused when it is removed. */
 	ok(r && spot_runs_metric(r, "reconfigurations") == 1, "the agent's rule regroups when a shadow gets a notice");
 	result_free(r);
 }
@@ -134,29 +134,31 @@ static void test_quirks(void)
 	check(FOUR "35500,remove,d\n", JOB, "", 50, 15, 0, 0, "the loss of a waiting node slows steps down, as published");
 	check(FOUR "35500,remove,d\n", JOB, "slowdown_any=off", 50, 19, 0, 0,
 		"slowdown_any=off: the loss of a waiting node does not slow steps down");
-	/* The loss at 36.1 is fatal. With stale steps, the step ends at 36.25, and further steps of 1.5 s follow until the end. */
+	/* The loss at 36.1 s is fatal. With stale steps, the step ends at 36.25 s, and further steps of 1.5 s follow until the end of
+	 * the run. */
 	check(THREE "35500,remove,b\n36100,remove,a\n", JOB, "", 50, 5, 1, 1, "a fatal failure stops the step in flight");
 	struct run_result *r = run(THREE "35500,remove,b\n36100,remove,a\n", JOB, "stale_steps=on", "", 50);
 	expect(r, 15, 1, 1, "stale_steps: steps continue without owners");
 	ok(spot_runs_metric(r, "orphaned_steps") == 10, "steps without owners are counted");
 	result_free(r);
-	/* Two of 8 nodes wait. A loss at 40 is fatal and starts a global timer until 70. Another fatal loss at 45 in the other
-	 * pipeline starts a second timer. By the clean rule the second timer replaces the first, and one pipeline runs from 75 on:
-	 * 16 + 24 steps. */
+	/* Two of 8 nodes wait. A loss at 40 s is fatal and starts a global timer until 70 s. Another fatal loss at 45 s, in the other
+	 * pipeline, starts a second timer. By the clean rule the second timer replaces the first one, and one pipeline runs from 75 s
+	 * on: 16 + 24 steps. */
 	const char *twice = EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n";
 	check(twice, JOB, "reconfigure=agent", 100, 16 + 24, 2, 2, "a new rendezvous replaces the timer of the one before");
-	/* If both timers are kept, the first ends at 70 and a pipeline runs. At 75 the second timer finds an empty list: the job
-	 * stops after 16 + 4 steps. */
+	/* If both timers are kept, the first one ends at 70 s and a pipeline runs. At 75 s the second timer finds an empty list, and
+	 * the job stops after 16 + 4 steps. */
 	check(twice, JOB, "reconfigure=agent compat_timers=on", 100, 16 + 4, 2, 2, "compat_timers: a stale timer stops the machine");
-	/* With stale steps, the step that begins at 39.6 ends at 40.3, stretched by 0.1; 32 steps of 0.9 s follow before 70. */
+	/* With stale steps, the step that begins at 39.6 s ends at 40.3 s, stretched by 0.1 s. 32 steps of 0.9 s follow before 70 s. */
 	check(twice, JOB, "reconfigure=agent rules=authors", 100, 17 + 32 + 4, 2, 2,
 		"stale steps and stale timers together, by the authors' rules");
-	/* The job is stopped until an instance becomes ready at 80. After 30 s more, steps end at 111 .. 119. */
+	/* The job is stopped until an instance becomes ready at 80 s. The rendezvous takes 30 s, and steps end at 111 .. 119 s. */
 	check(EIGHT "40000,remove,b\n40000,remove,c\n45000,remove,e\n45000,remove,f\n80000,add,i\n", JOB,
 		"reconfigure=agent compat_timers=on", 120, 16 + 4 + 9, 2, 2,
 		"a stopped machine starts again when an instance becomes ready");
-	/* d ends while it waits, and W stays 1. With P=3 no rule depends on this when b ends at 37.75 (W >= O=1 regroups anyway).
-	 * With more nodes W has an effect: D=1, d ends, e and f join, which are 3+1+2 = 6 nodes by W but 5 actual nodes. */
+	/* d is removed while it waits, and the count W of waiting nodes stays 1. With P = 3 no rule depends on W when b is removed at
+	 * 37.75 s, because W >= O = 1 regroups anyway. With more nodes W has an effect: with D = 1, d is removed, e and f join, which
+	 * are 3+1+2 = 6 nodes by W but 5 actual nodes. */
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off", 45, 14, 0, 0,
 		"a waiting node that is lost is no longer counted");
 	check(FOUR "35500,remove,d\n36500,add,e\n36600,add,f\n", JOB, "slowdown_any=off keep_waiting=on", 45, 7 + 2, 0, 0,
@@ -168,8 +170,8 @@ static void test_quirks(void)
 static void test_event(void)
 {
 	has_event_times = true;
-	/* At 35.5 the step has 0.5 s left, which take 0.65 s, and the failover takes 0.4 s, so the step ends at 36.55. Later steps
-	 * take 1.3 s: 10 steps end by 49.55. A quarter of the time is redundant. */
+	/* At 35.5 s the step has 0.5 s left. They take 0.65 s, and the failover takes 0.4 s, so the step ends at 36.55 s. Later steps
+	 * take 1.3 s, and 10 of them end by 49.55 s. A quarter of the time is redundant computation. */
 	struct run_result *r = run(THREE "35500,remove,b\n", JOB, "rules=event reconfigure=agent rollback=off", "", 50);
 	expect(r, 16, 1, 0, "event: degraded steps and failover take the job's times");
 	near_to(spot_runs_metric(r, "failover_s"), 0.4, 1e-12, "event: seconds of failover are counted");
@@ -181,23 +183,23 @@ static void test_event(void)
 	near_to(spot_runs_metric(r, "samples_per_s"), 160 / (36.15 + 13 - 30), 1e-9,
 		"event: a node that was given notice needs no failover");
 	result_free(r);
-	/* Checkpoints begin at 33 (two steps are done, at 31 and 32; safe at 34) and at 36 (safe at 37). The failure at
-	 * 36.5 is fatal: four of six steps are lost. The timer takes 30 s, the restart 10 s, reading 1e9 bytes 1 s, so
-	 * training continues at 77.5: 12 steps by 89.5. */
+	/* Checkpoints begin at 33 s (with two steps done, at 31 and 32; safe at 34) and at 36 s (safe at 37). The failure at 36.5 s
+	 * is fatal: four of six steps are lost. The timer takes 30 s, the restart 10 s, and reading 1e9 bytes 1 s, so training
+	 * continues at 77.5 s. 12 steps end by 89.5 s. */
 	const char *rows = THREE "0,add,d\n0,add,e\n36500,remove,b\n36500,remove,c\n";
 	r = run(rows, JOB, "rules=event reconfigure=agent checkpoint_interval=3s checkpoint_write=1s restart_time=10s", "", 90);
 	ok(r && spot_runs_metric(r, "lost_steps") == 4, "event: the steps since the last checkpoint are lost (%g)",
 		spot_runs_metric(r, "lost_steps"));
-	/* 2 steps before the loss, 12 after it */
+	/* 2 steps are done before the loss, 12 after the restart. */
 	expect(r, 14, 1, 1, "event: a restart takes the rendezvous, reading and restart_time");
 	result_free(r);
-	/* Each checkpoint pauses training for 0.5 s. Steps end at 31, 32, 33; the checkpoint at the end of that step pauses until 33.5; the
-	 * next steps end at 34.5, 35.5, 36.5, .. */
+	/* Each checkpoint pauses training for 0.5 s. Steps end at 31, 32 and 33 s. The checkpoint at the end of the last of them
+	 * pauses training until 33.5 s; the next steps end at 34.5, 35.5, 36.5 s, .. */
 	r = run(THREE, JOB, "rules=event checkpoint_interval=3s checkpoint_pause=500ms checkpoint_write=100ms", "", 40);
 	ok(r && spot_runs_metric(r, "checkpoint_part") > 0.02, "event: checkpoint_pause stops training at each checkpoint (%g)",
 		spot_runs_metric(r, "checkpoint_part"));
-	/* A checkpoint is due at 33.5 but waits for the step in flight; the failure at 33.7 is fatal. Training continues at 64.7,
-	 * after the rendezvous and reading, with a checkpoint and a pause about every 4 s. */
+	/* A checkpoint is due at 33.5 s but waits for the step in flight; the failure at 33.7 s is fatal. Training continues at 64.7
+	 * s, after the rendezvous and reading, with a checkpoint and a pause about every 4 s. */
 	struct run_result *lost = run(THREE "0,add,d\n0,add,e\n33700,remove,b\n33700,remove,c\n", JOB,
 		"rules=event reconfigure=agent checkpoint_interval=3500ms checkpoint_pause=500ms checkpoint_write=100ms", "", 120);
 	ok(lost && spot_runs_metric(lost, "checkpoints") >= 10,
@@ -217,7 +219,7 @@ static void test_event(void)
 
 static void test_groups(void)
 {
-	/* Two pipelines; the step that ends at 36 ends at 36.25, four of 0.9 s follow. */
+	/* Two pipelines run. The step due at 36 s ends at 36.25 s; four steps of 0.9 s follow. */
 	check("0,add,a\n0,add,b\n0,add,c\n0,add,d\n35500,remove,b\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 14, 1, 0,
 		"all stages of a node are taken over together");
 	check("0,add,a\n0,add,b\n35500,remove,b\n35600,remove,a\n", JOB_4, "stages_per_node=2 reconfigure=agent", 40, 5, 1, 1, "once");
@@ -240,7 +242,7 @@ static void test_errors(void)
 	check(THREE, JOB, "curve=none", 200, 0, 0, 0, "a model that does not fit never runs");
 }
 
-/* ---- at random: no step runs without owners (--check), and --exact gives the same ---- */
+/* ---- random traces: no step runs without owners (--check), and --exact gives the same result ---- */
 
 static bool are_equal(const struct run_result *a, const struct run_result *b)
 {

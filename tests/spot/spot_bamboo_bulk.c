@@ -42,10 +42,10 @@ struct sim {
 	struct node node[MAX_NODES];
 	int n_nodes, member[MAX_NODES], n_members;
 	enum { STOPPED, GATHERING, RUNNING } state;
-	int64_t now, step, failed_at; /* failed_at: time of the failure that stretches the step in flight, or -1 */
+	int64_t now, step, failed_at; /* failed_at: time of the failure that stretches the step in flight; -1: none */
 	bool is_slow;
 	int version, pipelines, waiting;
-	int steps, fatal, takeovers, orphans; /* orphans: number of losses without a live holder of the stage before */
+	int steps, fatal, takeovers, orphans; /* orphans: number of losses for which no live node holds the stage before */
 };
 
 static bool is_before(const struct event *a, const struct event *b)
@@ -133,7 +133,7 @@ static struct node *holder_of(struct sim *s, int coordinate)
 	return NULL;
 }
 
-/* Returns whether the loss is fatal. */
+/* Moves the stage of a lost node to the node before it. Returns whether the loss is fatal. */
 static bool takes_over(struct sim *s, const struct node *lost)
 {
 	int at = lost->coordinate[0], stage = at % DEPTH;
@@ -226,8 +226,8 @@ static void row(struct text *t, struct sim *s, int64_t at, bool is_add, int node
 	post(s, at, is_add ? ADD : REMOVE, node);
 }
 
-/* Draws bulks of 1 to 12 removals, half of them of neighbours in order of creation, and as many additions some time later; at most
- * 48 nodes are live. */
+/* Draws bulks of 1 to 12 removals and, some time later, as many additions. Half of the removals are of neighbours in order of
+ * creation. At most 48 nodes are live. */
 static void draw(struct rng *r, struct text *t, struct sim *s, int64_t until)
 {
 	int live[64], n_live = 0;

@@ -35,7 +35,7 @@ static struct run_result *run_once(
 	return r;
 }
 
-/* Returns false, with a message, if the test is skipped. */
+/* Returns false, with a message, if the data are missing and the test is skipped. */
 static bool find_data(const char *file, char *path, size_t size)
 {
 	const char *root = getenv("ORRERY_DATA_PATH");
@@ -79,7 +79,8 @@ static void test_p3(void)
 		ok(r && fabs(get(r, "usd_per_hour") / p->usd_per_hour - 1) < 0.005 && fabs(get(r, "mean_live") / p->nodes - 1) < 0.005,
 			"p3, %s: %.2f USD/h (%.2f), %.2f nodes (%.2f) within 0.5 %%", p->rules, p->usd_per_hour, get(r, "usd_per_hour"),
 			p->nodes, get(r, "mean_live"));
-		/* B8, B9: the paper's main results, 2.4x cheaper than on-demand and almost 2x its value (61.20 USD/h, value 1.719) */
+		/* B8, B9: the paper's main results are 2.4 times cheaper than on-demand and almost twice its value (on-demand: 61.20
+		 * USD/h, value 1.719). */
 		if (r)
 			printf("# p3, %s: %.2fx cheaper by the hour than on demand, %.2fx its value\n", p->rules,
 				61.20 / get(r, "usd_per_hour"), get(r, "value") / 1.719);
@@ -126,7 +127,7 @@ static void test_row(const struct synthetic *w, const char *rules, int seeds, do
 	bool good = mean_of(capacity, settings, seeds, mean);
 	printf("# p=%s, %s: %.2f preemptions, %.3f fatal, %.2f nodes, %.2f samples/s, %.2f USD/h, value %.3f\n", w->p, rules,
 		mean[PREEMPTIONS], mean[FATAL], mean[NODES], mean[RATE], mean[COST], mean[VALUE]);
-	/* Both values are sample means: the tolerance is four standard errors of their difference. */
+	/* Both values are sample means, so the tolerance is four standard errors of their difference. */
 	double room = 4 * w->preemptions_sd * sqrt(1.0 / seeds + 1.0 / 500);
 	ok(good && fabs(mean[PREEMPTIONS] - w->preemptions) < room, "p=%s, %s: %.2f preemptions", w->p, rules, w->preemptions);
 	ok(good && fabs(mean[NODES] / w->nodes - 1) < 0.03 && fabs(mean[COST] / w->usd_per_hour - 1) < 0.03,
@@ -183,7 +184,7 @@ static void test_ceilings(void)
 		char capacity[64];
 		snprintf(capacity, sizeof capacity, "hazard:p=0,a=1,slots=%d,length=0", c->nodes);
 		struct run_result *r = run_once(capacity, c->job, &orr_policy_spot_bamboo, "rules=authors", 20 * 3600 * ORR_SECOND);
-		/* The last step ends before the run does, by up to one step or 1e-4 of the run. */
+		/* The last step ends up to one step, or 1e-4 of the run, before the run does. */
 		ok(r && is_near(get(r, "samples_per_s"), c->samples_per_s) && is_near(get(r, "usd_per_hour"), c->usd_per_hour) &&
 				is_near(get(r, "value"), c->value),
 			"%s, %d nodes: %.2f samples/s (%.2f), %.2f USD/h (%.2f), value %.3f (%.3f)", c->job, c->nodes, c->samples_per_s,
@@ -214,7 +215,7 @@ static const struct artifact artifacts[] = { { "6h", "oobleck-bert", 78.94 }, { 
 
 static void test_split(const struct run_result *r)
 {
-	/* Source: the artifact's README and the restatement. 80.29 % of a step is counted as redundant. */
+	/* Source: the artifact's README and the restatement. 80.29 % of a step counts as redundant. */
 	static const struct {
 		const char *name;
 		double percent;
@@ -233,7 +234,7 @@ static void test_artifact(void)
 		snprintf(file, sizeof file, "oobleck/%s.csv", a->trace);
 		if (!find_data(file, path, sizeof path))
 			return;
-		/* The run ends before the trace's last row. */
+		/* The run ends before the last row of the trace. */
 		struct run_result *r = run_once(path, a->job, &orr_policy_spot_bamboo, "rules=authors curve=bamboo", ORR_NEVER);
 		double got = get(r, "samples_per_s");
 		ok(r && fabs(got - a->samples_per_s) <= 0.01 * a->samples_per_s + 1e-9,

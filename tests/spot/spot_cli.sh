@@ -24,8 +24,8 @@ if command -v "${CC%% *}" >/dev/null; then
   "$orrery" spot three.csv --job slow.json --policy ./mine.so --out o --check -q --no-figures >stdout 2>said
   is "$? $(cat stdout said)" "0 " "-q prints nothing"
   is "$(cd o && echo *)" "mine.accounts.csv mine.iterations.csv mine.nodes.csv mine.series.csv notes.csv summary.csv" "--out writes the expected files"
-  # Steps of 10 s run from 0 s on two instances until one ends at 105 s. A third joins at 150 s; the restart ends at 165
-  # s.
+  # Two instances run steps of 10 s from 0 s on, until one is removed at 105 s. A third one is added at 150 s; the
+  # restart ends at 165 s.
   is "$(sed -n '11,12p' o/mine.iterations.csv)" '9,90,100,8
 10,165,175,8' "steps in order"
   is "$(cut -d, -f1-4 o/mine.nodes.csv)" 'time_s,live,ready,in_use
@@ -33,7 +33,7 @@ if command -v "${CC%% *}" >/dev/null; then
 105.000000000,1,1,1
 150.000000000,2,2,1
 165.000000000,2,2,2' "instances over time"
-  # Seconds are computed by hand. Dollars: a and b cost 0.5 an hour, c costs 0.7.
+  # The seconds are computed by hand. For the dollars, a and b cost 0.5 USD/h and c costs 0.7.
   is "$(near "$(awk -F, '{ s += $3 } END { printf "%.17g", s }' o/mine.accounts.csv)" "$(awk 'BEGIN { printf "%.17g", (400 * .5 + 105 * .5 + 250 * .7) / 3600 }')")" near \
     "every dollar is in one account"
   is "$(near "$(metric mine useful_part)" "$(awk 'BEGIN { printf "%.17g", 660 / 755 }')") $(metric mine paused_part)" \
@@ -66,7 +66,7 @@ like "$text" '^again +0\.' "the table has a line for each label of a policy"
 like "$text" '^against checkpoint:$' "the table compares with the first policy"
 is "$("$orrery" spot three.csv --job slow.json --policy checkpoint --json | tr -d '\t' | grep -c '^"world":"spot",$')" 1 "the output of --json names the world"
 
-# A job of two steps of 10 s ends after 20 s, or with spot.endless at the end of the trace, 400 s.
+# A job of two steps of 10 s ends after 20 s. With spot.endless it ends with the trace, at 400 s.
 sed 's/"depth"/"steps": 2, "depth"/' slow.json >two.json
 is "$("$orrery" spot three.csv --job two.json --policy checkpoint --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "20" "a job of two steps ends after them"
 is "$("$orrery" spot three.csv --job two.json --policy checkpoint --set spot.endless=true --out o2 -q --no-figures && metric checkpoint makespan_s o2)" "400" \
@@ -108,8 +108,8 @@ printf 'time_s,zone,type,usd_per_hour\n0,,,0.25\n' >prices.csv
 is "$(runs names.db)" 5 "another job, seed, option or price series gives another run"
 "$orrery" spot bare.csv --job slow.json --prices prices.csv --policy checkpoint --out priced --no-figures -q
 is "$(near "$(metric checkpoint usd priced)" "$(awk 'BEGIN { printf "%.17g", 755 * .25 / 3600 }')")" near "--prices are paid where the trace names none"
-# Cost by hand: an hour of n1, whose price doubles after half an hour, costs 0.45 + 0.9. An hour of n2 costs 1.5; n2 is in
-# another zone, whose v100s cost 7.
+# Expected cost: an hour of n1 costs 0.45 + 0.9 USD, because its price doubles after half an hour. An hour of n2
+# costs 1.5 USD; n2 is in another zone, in which a v100 costs 7.
 printf 'time_s,event,node,zone,type\n0,add,n1,a,v100\n0,add,n2,b,a100\n3600,end,,,\n' >types.csv
 printf 'time_s,zone,type,usd_per_hour\n0,a,v100,0.9\n0,b,,1.5\n0,b,v100,7\n1800,a,v100,1.8\n' >types_prices.csv
 awk -F, 'NR == 1 { print "time_s,event,node,zone,type,price" } NR > 1 { print $1 ",price,," $2 "," $3 "," $4 }' types_prices.csv >types_both.csv
@@ -194,11 +194,11 @@ three.csv --job slow.json --policy checkpoint --set policy.bamboo.x=1|--set poli
 --scenario jobs.json|jobs.json: $.world: expected "spot" (orrery run runs scenarios of any world)
 EOT
 is "$("$orrery" db digest before.db)" "$before" "the database is unchanged"
-# A repair reports its changes.
+# A repair of the trace reports its changes.
 "$orrery" spot unknown.csv --job slow.json --policy checkpoint --set trace_options.repair=drop --no-figures >/dev/null 2>said
 like "$? $(cat said)" '^0 orrery: unknown\.csv: .*: 1, the first on line 3$' "trace_options.repair=drop goes on, and reports the dropped rows"
 
-# ---- books of figures ----
+# ---- scenario books ----
 mkdir book bad
 cat >book/figures.json <<'E'
 { "axes": { "policy": ["checkpoint", "never"], "account": ["useful", "idle"] },
@@ -235,8 +235,9 @@ s/\["useful"/["useless"/|$.figures[0]: {..node_hours:useless}: this run has no a
 s/"job": "slow.json"/&, "record": "summary"/|$.figures[1]: day.checkpoint.live: expected a run with rows of instances ("record": "all")
 EOT
 
-# ---- on demand, for a job without a baseline ---- The fastest shape has two pipelines if its step takes 4 s, but one
-# pipeline within two nodes. With a curve, a step takes 10 s on three nodes.
+# ---- on demand, for a job without a baseline ----
+# If its step takes 4 s, the shape with two pipelines is the fastest; within two nodes, one pipeline is. With a
+# curve, a step takes 10 s on three nodes.
 sed 's/12000/4000/; s/"depth": 2, "pipelines": 1, //' slow.json >shapes.json
 echo '{"name": "curve", "source": "made up", "samples_per_step": 8, "curves": {"oobleck": {"first": 2, "values": [0.4, 0.8, 0.7]}}}' >curve.json
 on_demand() { "$orrery" spot bare.csv --policy on-demand --out "$1" -q --no-figures --check "${@:2}" && printf '%.9g %.9g\n' "$(metric on-demand mean_live "$1")" "$(metric on-demand samples_per_s "$1")"; }

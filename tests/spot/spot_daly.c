@@ -34,7 +34,7 @@ static double failures_wanted(double n)
 	return getenv("ORR_SANITIZED") ? n / 20 : n;
 }
 
-/* Returns the work for this many failures, in whole intervals of steps of 1 s. */
+/* Returns the work for this number of failures, in whole intervals of steps of 1 s. */
 static uint64_t work_of(const struct sought *x)
 {
 	double wall = x->failures * M, segment = daly_wall_time(x->t, x->t, x->c, x->r, M);
@@ -48,7 +48,7 @@ static struct run_result *simulate(const struct sought *x, uint64_t work, uint64
 		(unsigned long long)work);
 	snprintf(settings, sizeof settings, "interval=%s every=%.9g cost=%.9g restart=%.9g mtbf=%d", x->interval ? x->interval : "time",
 		x->t, x->c, x->r, M);
-	/* 3.6 failures an hour: M = 1000 s. */
+	/* 3.6 failures per hour give M = 1000 s. */
 	struct spot_trial trial = { .policy = &orr_policy_spot_checkpoint,
 		.generator = "churn:slots=1,rate=3.6,delay=0,delays=fixed,length=0",
 		.job = job,
@@ -139,8 +139,8 @@ static void best_interval(double c)
 	ok(fabs(exact / around - 1) < 0.005, "c/M = %g: Daly's interval equals the exact one within 0.5 %%", c / M);
 }
 
-/* Compares costs with common random numbers. In theory the ratio is f(Young's interval) / f(Daly's interval), f(t) = (e^((t+c)/M) -
- * 1) / t. */
+/* Compares costs with common random numbers. By theory, the ratio is f(Young's interval) / f(Daly's interval) with f(t) =
+ * (e^((t+c)/M) - 1) / t. */
 static void young_costs_more(double c)
 {
 	struct sought s = { .t = round(daly_interval(c, M)), .c = c, .r = 50, .failures = failures_wanted(60000), .interval = "daly" };
@@ -161,7 +161,7 @@ static void young_costs_more(double c)
 	result_free(y);
 }
 
-/* Estimates M from losses. The standard deviation of the mean of n exponential times is M / sqrt(n). */
+/* Tests the estimate of M from losses. The mean of n exponential times has a standard deviation of M / sqrt(n). */
 static void seen(void)
 {
 	char job[] = "{\"name\":\"one\",\"source\":\"theory\",\"samples_per_step\":1,\"steps\":30000000,\"points\":[[1,1,1000]]}";
@@ -181,7 +181,7 @@ static void seen(void)
 
 int main(void)
 {
-	/* Young's formula and Daly's equation by hand: sqrt(2 x 2 x 100) = 20; 20 (1 + 0.1 / 3 + 0.01 / 9) - 2. */
+	/* By hand, Young's formula gives sqrt(2 x 2 x 100) = 20 and Daly's equation gives 20 (1 + 0.1 / 3 + 0.01 / 9) - 2. */
 	near_to(young_interval(2, 100), 20, 1e-12, "Young's interval by hand");
 	near_to(daly_interval(2, 100), 20 * (1 + 0.1 / 3 + 0.01 / 9) - 2, 1e-12, "Daly's interval by hand");
 	near_to(daly_interval(300, 100), 100, 0, "Daly's interval where checkpoints cost more than twice M");

@@ -39,7 +39,8 @@ is "$(near "$(metric elastic-dp samples_per_s)" 2.5)" near "a step runs at the s
 spot same.csv --job job.json --policy elastic-dp --set spot.speeds=v100 >table 2>said
 is "$? $(grep -c 'expected TYPE=SPEED' said)" "2 1" "another form of speeds is refused"
 
-# ---- the maximum price: 2 USD/h from hour 1 to hour 2; b is offered at 1.5 h and taken when its price falls ----
+# ---- the maximum price is 2 USD/h; the price is higher from hour 1 to hour 2; b, offered at 1.5 h, is taken when
+# its price falls ----
 printf 'time_s,event,node\n0,add,a\n1800,remove,a\n5400,add,b\n900000,end,\n' >offers.csv
 printf 'time_s,zone,type,usd_per_hour\n0,,,1\n3600,,,2\n7200,,,1\n' >prices.csv
 priced() { spot offers.csv --job job.json --prices prices.csv --policy elastic-dp --out o "$@"; }
@@ -58,12 +59,12 @@ cat >pipe.json <<'EOT'
 EOT
 printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n0,add,c,y\n0,add,d,y\n' >zones.csv
 sent() { spot "$1" --job pipe.json --policy "$2" --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o; }
-# a and b form one pipeline, c and d the other. Gradients of each stage: 2 zones x 2 (2 - 1) / 2 x 1 GB / 2 stages, 100
-# steps.
+# a and b form one pipeline, c and d the other. Gradient bytes of a stage: 2 zones x 2 (2 - 1) / 2 x 1 GB / 2
+# stages, in 100 steps.
 for p in checkpoint varuna; do
   is "$(near "$(sent zones.csv $p)" 200)" near "$p: gradients of two pipelines in two zones"
 done
-# One pipeline over two zones: 2 x 1 MB x 8 samples, forward and backward, 100 steps.
+# One pipeline spans two zones: 2 x 1 MB x 8 samples, forward and backward, in 100 steps.
 sed 2d zones.csv | sed '$d' >two.csv
 for p in checkpoint varuna; do
   is "$(near "$(sent two.csv $p)" 1.6)" near "$p: activations between stages in two zones"
@@ -78,8 +79,9 @@ is "$(spot zones.csv --job pipe.json --policy checkpoint --set spot.egress_usd_p
 sed 's/, "figures": {[^}]*}//' pipe.json >silent.json
 is "$(spot zones.csv --job silent.json --policy checkpoint --set spot.egress_usd_per_GB=1 | grep -c "^$said")" 1 "a job without the bytes of its activations: a line says that they are not charged"
 
-# For a job that names a model, the outputs of its layers cross zones at the cuts: 128 tokens x 1024 x 4 bytes at each cut
-# of BERT-large, forward and backward, 8 samples, 100 steps. The tied table's gradients are not counted as activations.
+# For a job that names a model, the outputs of the layers at the cuts cross zones. Each cut of BERT-large has 128
+# tokens x 1024 x 4 bytes, forward and backward, for 8 samples in 100 steps. The gradients of the tied table are
+# excluded from the activations.
 cat >named.json <<'EOT'
 {"name": "named", "source": "made up", "steps": 100, "depth": 2, "pipelines": 1,
  "step": {"model": "bert_large_pretrain_s128", "device": "v100", "precision": "fp32", "batch": 8, "micro_batch": 2, "node_Gbps": 10,
@@ -102,8 +104,8 @@ sed 's/bert_large_pretrain_s128/vgg19/' named.json >vgg.json
 like "$(by_name vgg.json)" "activations between stages, [0-9.]+ to [0-9.]+ MB per sample: .*mean over the cuts by depth" "cuts of unequal size: by depth"
 rm -r o
 
-# A joiner in another zone copies the state, 3 GB; one in the same zone copies from its neighbour. Without parameters
-# there are no gradients.
+# An instance that joins in another zone copies the state, 3 GB. One in the same zone copies from its neighbour.
+# Without parameters there are no gradients.
 sed 's/"state_bytes": 1000000000/"state_bytes": 3000000000/; s/"points": .*/"points": [[1, 1, 2000], [2, 1, 1000]]}/' job.json >whole.json
 printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n100,remove,b,x\n200,add,c,y\n900000,end,,\n' >far.csv
 printf 'time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n100,remove,b,x\n200,add,c,x\n899999,add,d,y\n900000,end,,\n' >close.csv
@@ -111,7 +113,7 @@ copied() { spot "$1" --job whole.json --policy "$2" --set spot.egress_usd_per_GB
 for p in elastic-dp oobleck parcae; do
   is "$(near "$(copied far.csv $p)" 3) $(near "$(copied close.csv $p)" 0)" "near near" "$p: state copied by a joiner, from another zone and from its own"
 done
-# A pipeline has two stages in zone x. The node of the second stage ends, and its successor is in zone y.
+# A pipeline has two stages in zone x. The node of the second stage is removed, and its successor is in zone y.
 sed 's/"depth": 1/"depth": 2/; s/"points": .*/"points": [[1, 2, 1000]]}/' whole.json >half.json
 for p in checkpoint varuna; do
   is "$(spot far.csv --job half.json --policy $p --set spot.egress_usd_per_GB=1 --out o -q; awk -F, '$1 == "egress" { print $3 }' o/*.accounts.csv; rm -r o)" 0 \

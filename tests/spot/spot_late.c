@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Can't Be Late (Wu et al., NSDI 2024): its policies by hand on small traces, and its theorems on random ones. No policy is
- * late (safety net), none is cheaper than the omniscient policy, RSF is within its bound, and every deterministic policy
+ * Can't Be Late (Wu et al., NSDI 2024): its policies by hand on small traces, and its theorems on random traces. Every policy meets the
+ * deadline (safety net), costs at least as much as the omniscient policy, and RSF stays within its bound. Every deterministic policy
  * exceeds this bound on some trace.
  */
 #include "tests/spot/late_run.h"
@@ -32,16 +32,25 @@ struct hand {
 };
 
 /*
- * 10 h of work in 20 h, change-overs and probes of half an hour, spot at 1 and on-demand at 3 $/h. The net is drawn at R < C + 1 h (and a
- * step). No spot: greedy waits until 9 h (R = 11 h): 10.5 h on demand. Uniform progress with hysteresis: from 0.5 to 3 h, when t - 1 = (t +
- * 1) / 2; idle until the first probe at which t / 2 > 2; so every 4 h, 5 times 2.5 h. Without it: from 0.5 to 2 h, then every 2 h; at 18 h
- * the net, so it stays: 9 times 1.5 h and the last hour. Sliced in two: at 4 h the net of the slice, its share at 9.5 h; again at 14.
- * Spot from 6 to 9 h: uniform progress is on demand from 4.5 h and has 4 h at 7 = 8 / 2: spot, 1.5 h of work until 9. 5.5 h then; on demand
- * from 11.5 to 14 and 15.5 to 18, 9.5 h; at 18.5 the net. Without hysteresis: on demand 0.5 to 2, 2.5 to 4, 4.5 to 6; spot at 6: 3 + 2.5
- * = 5.5 h at 9; 11.5 to 13 (6.5 at 13 = 13 / 2), every 2 h so until 17 (8.5); at 17.5 R = 2.5 = C + 1, less than the net with its step: on
- * demand to 19.5. Greedy has 2.5 h at 9, R = 11 > 8.5, and waits till the probe at 11.5 (R = 8.5 = C + 1). Oracle: 3 h > 2 k d / (k - 1)
- * = 1.5 h: spot at 6 from on-demand, 5.5 h at 9; on demand 11.5 to 14, 15.5 to 18, 18.5 to 19.5. Spot from 6 to 7.25 h is too short at 6,
- * and at 7, when it is idle, as 0.25 < k d / (k - 1) = 0.75.
+ * All cases have 10 h of work in 20 h, change-overs (d) and probes of half an hour, spot at 1 USD/h and on-demand at 3 USD/h. R is the
+ * time left, C the work left, k = 3 the ratio of the prices. The safety net is taken at R < C + 1 h (and a step).
+ *
+ * No spot. Greedy waits until 9 h (R = 11 h) and then runs on demand for 10.5 h. Uniform progress with hysteresis runs from 0.5 to 3 h,
+ * when t - 1 = (t + 1) / 2, and idles until the first probe with t / 2 > 2. So it runs 5 times for 2.5 h, every 4 h. Without hysteresis
+ * it runs from 0.5 to 2 h, then every 2 h. At 18 h it takes the net and stays on demand: 9 stints of 1.5 h and the last hour. With two
+ * slices, the net of the first slice is taken at 4 h and its share is done at 9.5 h; the second net is taken at 14 h.
+ *
+ * Spot from 6 to 9 h. Uniform progress runs on demand from 4.5 h on and has done 4 h at 7 h, its share of 8 / 2. On spot it works 1.5 h
+ * until 9 h, 5.5 h in total. It runs on demand from 11.5 to 14 and from 15.5 to 18 h (9.5 h), and takes the net at 18.5 h. Without
+ * hysteresis it runs on demand from 0.5 to 2, 2.5 to 4 and 4.5 to 6 h, and on spot from 6 h on: 3 + 2.5 = 5.5 h at 9 h. It runs again
+ * from 11.5 to 13 h (6.5 h = 13 / 2) and every 2 h until 17 h (8.5 h). At 17.5 h, R = 2.5 = C + 1 is below the net with its step, so it
+ * runs on demand until 19.5 h.
+ *
+ * Greedy has done 2.5 h at 9 h (R = 11 > 8.5) and waits until the probe at 11.5 h (R = 8.5 = C + 1).
+ *
+ * With an oracle, 3 h of spot exceed 2 k d / (k - 1) = 1.5 h. So the policy changes from on-demand to spot at 6 h and has done 5.5 h at
+ * 9 h. It runs on demand from 11.5 to 14, 15.5 to 18 and 18.5 to 19.5 h. Spot from 6 to 7.25 h is too short at 6 h. It is too short at
+ * 7 h too, when the policy is idle, because 0.25 < k d / (k - 1) = 0.75.
  */
 static const struct hand hands[] = {
 	{ "greedy without spot", &orr_policy_spot_greedy, "", { 0 }, 0, 31.5, 0, 10, 19.5, 1 },
@@ -106,8 +115,8 @@ enum { PROCESSES = sizeof processes / sizeof *processes };
 
 #define SLOW "spot.startup=0.02h spot.on_demand_startup=0.03h"
 
-/* With room for two change-overs and decisions at most d apart, no policy misses the deadline. None is cheaper than the omniscient
- * policy, apart from one step and its rounding per stint. */
+/* Tests random traces. With room for two change-overs and decisions at most d apart, every policy meets the deadline. The omniscient
+ * policy is the cheapest, within one step and its rounding per stint. */
 static void test_random(void)
 {
 	int runs = sized(90, 6), n = 0, late = 0, wrong = 0, cheaper = 0, oracle = 0;
@@ -161,7 +170,7 @@ static void test_random(void)
 	ok(oracle == PROCESSES * runs, "the omniscient policy is marked as oracle");
 }
 
-/* With whole minutes, steps of a minute and change-overs of whole minutes, there is no rounding. */
+/* Tests that nothing is rounded with times in whole minutes, steps of a minute and change-overs of whole minutes. */
 static void test_whole_minutes(void)
 {
 	int runs = sized(400, 40), cheaper = 0, equal = 0;
@@ -223,7 +232,7 @@ static double rsf_mean(struct late_run *x, const char *settings)
 	return (low + high) / 2;
 }
 
-/* k n (2 d) is allowed for the bound's O(d): two change-overs per slice. */
+/* Tests the bound. Its term O(d) is taken as k n (2 d): two change-overs per slice. */
 static void test_bound(void)
 {
 	int runs = sized(90, 9), over = 0, n = 0;
@@ -252,8 +261,8 @@ static void test_bound(void)
 	ok(!over, "RSF's mean cost is within ((k+1)/2 + (k-1)/2n) x omniscient + O(d) on %d random traces (%.2f of it at most)", n, worst);
 }
 
-/* Spot becomes permanently available just after greedy switches to on-demand. Omniscient costs C + d, greedy k (C + d); the mean of RSF's
- * two choices lies within the bound. */
+/* Tests the adversary: spot becomes permanently available just after greedy switches to on-demand. The omniscient policy costs C + d,
+ * greedy k (C + d). The mean of RSF's two choices lies within the bound. */
 static void test_adversary(void)
 {
 	double k = 4, d = 0.01, hours[] = { 24 + 1e-3, 100 };
@@ -326,7 +335,7 @@ static void test_world(void)
 	availset_free(one);
 }
 
-/* The deadline cannot be met: the policy runs on demand from the start and is late. */
+/* Tests a deadline that cannot be met: the policy runs on demand from the start and is late. */
 static void test_too_late(void)
 {
 	struct availset *set = late_trace(NULL, 0);

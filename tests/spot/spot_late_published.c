@@ -90,8 +90,8 @@ static double saved(const struct sums *s)
 
 /* ---- L2: 72 h of work, 100 h, us-west-2b's preemption trace as a renewal process ---- */
 
-/* Published on that trace: uniform progress saves 48 % against on-demand, greedy 15 %, the optimum 55 %. The process: available .793 of the
- * time in runs of 3.13 h (means of the public trace). Discount 67 %. */
+/* Tests the published savings on that trace: uniform progress 48 % against on-demand, greedy 15 %, the optimum 55 %. The renewal
+ * process has spot for 79.3 % of the time in runs of 3.13 h (means of the public trace), at a discount of 67 %. */
 static void test_ml(void)
 {
 	struct sums all[POLICIES] = { { 0 } };
@@ -118,7 +118,7 @@ static void test_ml(void)
 
 /* ---- L1: 48 h of work, 60 h ---- */
 
-/* Zones of the traces of 10-26-2022 whose statistics are known: share of the time, mean run. */
+/* Zones of the traces of 10-26-2022 with known statistics: share of the time with spot, mean length of a run. */
 static const struct zone {
 	const char *name;
 	double share, run_h;
@@ -139,7 +139,7 @@ static void add_all(struct sums *to, const struct sums *from)
 	}
 }
 
-/* law: distribution of the times. The zones' distribution is unknown; lognormal times show the effect of long tails. */
+/* Tests the zones. law: distribution of the times. That of the zones is unknown; lognormal times show the effect of long tails. */
 static void test_zones(const char *law)
 {
 	struct sums all[POLICIES] = { { 0 } };
@@ -237,7 +237,7 @@ static void test_skypilot(void)
 				"%s: %.1f h on spot, published %.1f", family[k].name, all[k].spot_h / all[k].n, published_spot_h[k]);
 }
 
-/* ---- traces that are here ---- */
+/* ---- traces that are present ---- */
 
 static const struct here {
 	const char *file, *option;
@@ -259,7 +259,7 @@ static void test_here(void)
 			struct sums one[POLICIES] = { { 0 } };
 			double span_h, deadline_h = here[k].deadline_h;
 			struct availset *some = late_threshold(set, here[k].least[i], &span_h);
-			/* As in the paper's experiments, the work is 0.8 of the time. */
+			/* As in the paper's experiments, the work takes 0.8 of the time until the deadline. */
 			run_starts(some, 1, floor(deadline_h * 0.8 * 3600) / 3600, deadline_h, 0.2, sized(100, 3), one);
 			snprintf(what, sizeof what, "%s, at least %u there, span %.1f h", here[k].file, here[k].least[i], span_h);
 			show(what, one);

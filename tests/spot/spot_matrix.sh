@@ -10,7 +10,7 @@ orrery=$(realpath "$ORRERY")
 cd "${work:?}" || exit 1
 
 mapfile -t policies < <("$orrery" policy list --kind spot | awk '/^  / { print $1 }')
-# LABEL PARAMETER=VALUE..: the same policies by other rules.
+# Each line has LABEL PARAMETER=VALUE..: the same policies under other rules.
 rules="bamboo@authors rules=authors
 bamboo@event rules=event
 bamboo@spread placement=spread reconfigure=paper
@@ -40,7 +40,8 @@ worlds=("churn:slots=48,rate=0.3,length=5h --set spot.startup=90s"
   "hazard:p=0.4,slots=20,length=6h --replications 3 --set spot.deadline=100h --set spot.target=13 --set spot.on_demand_quota=48"
   "renewal:nodes=20,zones=x|y,law=lognormal,up=40m,down=5m,length=6h --set spot.quota=25 --set spot.notice=1h --set spot.price=0 --record sample")
 
-# The jobs take the worlds above in turn. The omniscient policy needs one zone, a job with an end, and at most the instances of the job.
+# The jobs are assigned to the worlds above in turn. The omniscient policy needs one zone, a job with an end, and at
+# most as many instances as the job has.
 jobs=(bamboo-vgg oobleck-bert cbl-48h parcae-bert cbl-ml-72h parcae-vgg19 bamboo-bert cbl-bio-22.5h oobleck-gpt3-2.7b parcae-gpt-1.5b)
 if [ "${ORR_SANITIZED:-}" = 1 ]; then
   jobs=(bamboo-vgg oobleck-bert cbl-48h)

@@ -2,10 +2,11 @@
 /*
  * spot_parcae.c - parcae against the choices that its authors published (JF-D/Parcae, commit efedee7)
  *
- * Compares four hour-long segments and one p3 trace for each of five models, minute by minute: the fastest shape, the
- * liveput-optimal shape for the actual counts, and the shape for predicted counts. The fastest shape must equal the published
- * one. The other shapes are listed in docs/models/spot-parcae.md and must only be nearer to the published choices than the
- * fastest shape is. Data: $ORRERY_DATA_PATH/traces/spot/parcae; shapes: the built-in jobs parcae-*.
+ * Compares four hour-long segments and one p3 trace for each of five models, minute by minute: the fastest shape, the liveput-optimal
+ * shape for the actual counts, and the shape for predicted counts. The fastest shape must equal the published one. The other shapes are
+ * listed in docs/models/spot-parcae.md; they must be nearer to the published choices than the fastest shape is.
+ *
+ * Data: $ORRERY_DATA_PATH/traces/spot/parcae; shapes: the built-in jobs parcae-*.
  */
 #include "policies/spot/parcae_plan.h"
 #include "policies/spot/parcae_predict.h"
@@ -146,7 +147,7 @@ static uint32_t periods_of_truth(const struct hour *h, uint32_t t, uint32_t ahea
 	return n;
 }
 
-/* The published choice of a minute ignores the change of that minute, and never uses more instances than are available. */
+/* The published choice of a minute ignores the change in that minute, and uses at most the available instances. */
 static uint32_t periods_of_prediction(const struct hour *h, uint32_t t, uint32_t ahead, struct parcae_period *out)
 {
 	double count[HISTORY], scratch[HISTORY], forecast[MOST_AHEAD];
@@ -166,8 +167,8 @@ static uint32_t periods_of_prediction(const struct hour *h, uint32_t t, uint32_t
 	return ahead;
 }
 
-/* Returns the number of minutes at which the choice equals the published one. on_its_own: start from the own choice of the minute
- * before, otherwise from the published one. */
+/* Returns the number of minutes at which the choice equals the published one. on_its_own: each minute starts from the planner's
+ * previous choice, otherwise from the published previous choice. */
 static uint32_t agree(struct parcae_planner *p, const struct hour *h, int kind, uint32_t ahead, bool on_its_own)
 {
 	uint32_t equal = 0, from = p->n;
@@ -183,8 +184,8 @@ static uint32_t agree(struct parcae_planner *p, const struct hour *h, int kind, 
 	return equal;
 }
 
-/* Returns the samples of a sequence of shapes, computed by the planner; kind: the published sequence, or the planner's own for the
- * true counts. */
+/* Returns the number of samples of a sequence of shapes, computed by the planner: the published sequence, or the planner's own for
+ * the true counts. */
 static double worth(struct parcae_planner *p, const struct hour *h, bool is_published)
 {
 	double sum = 0;
@@ -273,7 +274,7 @@ static void test_model(const char *name, const char *result, struct sums *all)
 	elastic_free(job);
 }
 
-/* ---- the same through the world ---- */
+/* ---- the same choices in a run of the spot world ---- */
 
 /* Records the choices of each minute, as events of the run. */
 static uint32_t replay_segment(const char *path, const struct elastic *job, struct hour *h, const char *const *set, uint64_t *events)

@@ -89,10 +89,10 @@ static bool step_at(const struct run_result *r, size_t i, double start_s, double
 }
 
 /*
- * Two pipelines of two start when their groups exist: after 6.6 + 1.535 + 0.03 + 1.752 = 9.917 s. After 225 steps of 0.4 s one
- * instance is lost during a step: 1.065 s within stages, then one pipeline. The instance that joins at 130 s is used after the
- * first full interval: the 132nd step of 0.6 s ends at 180.365 s, 2.0448 GB of a stage take 2.27802535 s, and the start takes
- * 9.917 s again.
+ * Tests a run computed by hand. Two pipelines of two instances start when their groups exist: after 6.6 + 1.535 + 0.03 + 1.752 = 9.917
+ * s. After 225 steps of 0.4 s one instance is removed during a step. A migration within stages takes 1.065 s; one pipeline is left. The
+ * instance that joins at 130 s is used after the first full interval. The 132nd step of 0.6 s ends at 180.365 s; copying 2.0448 GB of a
+ * stage takes 2.27802535 s, and the start takes 9.917 s again.
  */
 static void test_by_hand(void)
 {
@@ -113,8 +113,8 @@ static void test_by_hand(void)
 	result_free(r);
 }
 
-/* The throughput-optimal baseline trains from checkpoints: each migration except the first start takes 14 s longer, so the step that begins
- * at 101.165 s without checkpoints begins 14 s later. */
+/* Tests the throughput-optimal baseline, which trains from checkpoints. Each migration except the first start takes 14 s longer, so
+ * the step that begins at 101.165 s without checkpoints begins 14 s later. */
 static void test_checkpoints(void)
 {
 	static const char *const rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n";
@@ -129,7 +129,7 @@ static void test_checkpoints(void)
 	result_free(r);
 }
 
-/* The same loss with notice of 60 s: the step in flight at 40.1 s ends at 40.317 s, and the next begins 1.065 s later. */
+/* Tests the same loss with a notice of 60 s: the step in flight at 40.1 s ends at 40.317 s, and the next one begins 1.065 s later. */
 static void test_notice(void)
 {
 	struct setting s = { .rows = "0,add,a\n0,add,b\n0,add,c\n0,add,d\n100100,remove,d\n300000,remove,a\n",
@@ -146,8 +146,8 @@ static void test_notice(void)
 	result_free(r);
 }
 
-/* Free migrations train the most; the true future is better than predictions; planning is better than the fastest shape. Half a day
- * of GPT-1.5B at 0.6 losses per instance and hour, means over seeds. */
+/* Tests the ranking of the variants over half a day of GPT-1.5B at 0.6 losses per instance and hour (means over seeds). Free
+ * migrations train the most; the true future is better than predictions; planning is better than the fastest shape. */
 static void test_ranks(void)
 {
 	static const char *const variant[][2] = { { "ideal=true", "predictor=oracle" }, { "predictor=oracle", NULL },

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A spot run names each input that had no effect, and only those; assumptions, shares, quotients and rows follow their definitions.
+# A spot run names exactly the inputs that had no effect. Assumptions, shares, quotients and rows follow their
+# definitions.
 . "${srcdir:-.}/tests/tap.sh"
 orrery=$ORRERY
 cd "$work" || exit 1
@@ -8,7 +9,7 @@ metric() { awk -F, -v p="$1" -v m="$2" '$1 == p && $2 == m { print $3 }' "${3:-o
 near() { awk -v a="$1" -v b="$2" 'BEGIN { off = a - b; print (off * off < 1e-12 * (1 + b * b)) ? "near" : a " for " b }'; }
 calc() { awk "BEGIN { printf \"%.17g\", $1 }"; }
 
-# 40 steps of 10 s on one node; a is always live, b for 100 s with a notice.
+# The job has 40 steps of 10 s on one node. Instance a is always live, b for 100 s with a notice.
 echo '{"name": "forty", "source": "made up", "samples_per_step": 8, "steps": 40, "depth": 1, "pipelines": 1, "state_bytes": 1e9, "points": [[1, 1, 10000], [2, 1, 6000]]}' >job.json
 sed 's/"steps": 40, //; s/forty/endless/' job.json >endless.json
 sed 's/"state_bytes": 1e9, //; s/forty/stateless/' job.json >stateless.json

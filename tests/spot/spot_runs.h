@@ -8,7 +8,7 @@
 #include "spot/spot.h"
 
 struct spot_runs {
-	struct spot_config config; /* may be changed between runs */
+	struct spot_config config; /* the caller may change it between runs */
 	const struct orr_policy *policy;
 	struct availset *set;
 	struct elastic *job;

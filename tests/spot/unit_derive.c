@@ -3,8 +3,8 @@
  * Steps with redundant computation against closed forms, and elastic jobs whose step times are derived from them.
  *
  * With p equal stages (forward f, backward b), m micro-batches and no messages, 1F1B takes (m+p-1)(f+b) (Narayanan et al., ICML 2021).
- * The last stage never waits once it has started and does FRC between its passes, so eager FRC takes (p-1)(f+b) + m(f+b) + (m-1)f.
- * Each additional micro-batch takes the time of a node's work for it.
+ * Once the last stage has started, it is busy all the time, with FRC between its passes. So eager FRC takes (p-1)(f+b) + m(f+b) +
+ * (m-1)f. Each additional micro-batch takes the time of a node's work for it.
  */
 #include "spot/derive.h"
 #include "tests/step/step_fixture.h"
@@ -15,7 +15,7 @@
 
 extern const struct orr_policy orr_policy_bamboo;
 
-/* 1e9 bytes/s and no latency. Unless a test states otherwise, there are no messages and updates take no time. */
+/* Links have 1e9 bytes/s and no latency. Unless a test states otherwise, there are no messages and updates take no time. */
 static const char network[] = "star:bw=1GBps,lat=0,gpu_lat=0";
 static const char quiet[] = "p2p_bytes=0 dp_bytes=0 update_s=0 swap=false";
 static const char model[] = "gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100";
@@ -87,8 +87,8 @@ static void check_eager(void)
 	}
 }
 
-/* The last stage takes 12 s for a micro-batch. The other stages finish FRC of the next stage before the gradient arrives; FRC of
- * stage 0 on the last stage takes no time. */
+/* Tests the bubble. The last stage takes 12 s for a micro-batch. The other stages finish FRC of the next stage before the gradient
+ * arrives; FRC of stage 0 on the last stage takes no time. */
 static void check_bubble(void)
 {
 	static const char times[] = "stage_times=0,1,1,1,4,8";
@@ -122,8 +122,8 @@ static void check_failed(void)
 		"an unknown stage is refused");
 }
 
-/* Gradients of 1e9 bytes are summed over two pipelines, where a ring of two sends 2 (2-1)/2 of them; then they are sent to the
- * replica. */
+/* Tests the all-reduce. Gradients of 1e9 bytes are summed over two pipelines by a ring of two, which sends 2 (2-1)/2 of them. They
+ * are then sent to the replica of the stage. */
 static void check_sync(void)
 {
 	static const char still[] = "p2p_bytes=0 dp_bytes=1e9 update_s=0.25 swap=false stage_times=0,0 micro_batches=2";
@@ -136,13 +136,14 @@ static void check_sync(void)
 		"the replica's gradients are sent after the sum over pipelines");
 }
 
-/* 4 bytes of weight, 4 of gradient, 8 of Adam's moments; a replica has no gradient. Stages of two equal blocks. */
+/* Tests memory for stages of two equal blocks. A parameter has 4 bytes of weight, 4 of gradient and 8 of Adam's moments; a replica
+ * has no gradient. */
 static void check_memory(void)
 {
 	const char *blocks = "p2p_bytes=0 update_s=0 micro_batches=8 stage_layers=2,2,2,2";
 	struct outcome none = run(1, 4, "%s redundancy=none", blocks), lazy = run(1, 4, "%s redundancy=lazy", blocks);
 	struct outcome kept = run(1, 4, "%s redundancy=eager swap=false", blocks), swapped = run(1, 4, "%s redundancy=eager", blocks);
-	double block = 12 * 64.0 * 64 + 13 * 64; /* parameters of a transformer's block: 12 h^2 + 13 h */
+	double block = 12 * 64.0 * 64 + 13 * 64; /* parameters of a transformer block: 12 h^2 + 13 h */
 	double grown = lazy.peak_bytes - none.peak_bytes;
 	ok(grown >= 2 * block * 12 * 0.99 && grown <= 4 * block * 12, "a replica takes 12 bytes for each parameter: %.0f", grown);
 	ok(swapped.peak_bytes > lazy.peak_bytes && kept.peak_bytes > swapped.peak_bytes,
@@ -183,7 +184,7 @@ static void check_derived(void)
 	ok(a->n_points == b->n_points && !memcmp(a->point, b->point, a->n_points * sizeof *a->point) &&
 			a->on_demand_step_ns == b->on_demand_step_ns,
 		"one thread and four derive the same job");
-	/* 12 samples in micro-batches of 2: at most six pipelines. */
+	/* 12 samples in micro-batches of 2 allow at most six pipelines. */
 	uint32_t wanted = 0, good = 0;
 	for (uint32_t d = 1; d <= 6; d++)
 		for (uint32_t p = 1; p <= 8 && p * d <= 16; p++)
@@ -239,8 +240,8 @@ static void check_wrong(void)
 	elastic_free(table);
 }
 
-/* The simulator of Bamboo's authors has 1450, 1805 and 2390 ms for BERT-large with 264 samples and 4 to 2 pipelines of 12 stages.
- * Nothing was fitted to these values; the limit detects changes of the cost model. */
+/* Compares with the simulator of Bamboo's authors, which has 1450, 1805 and 2390 ms for BERT-large with 264 samples and 4 to 2
+ * pipelines of 12 stages. No constant was fitted to these values; the limit detects changes of the cost model. */
 static void check_published(void)
 {
 	static const int64_t published_ms[] = { 2390, 1805, 1450 };

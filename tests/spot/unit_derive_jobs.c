@@ -34,7 +34,7 @@ struct outcome {
 	double step_s, redundant, bubble;
 };
 
-/* Runs two iterations of `d` pipelines of `p` stages of one node each and returns the last. No profile exists for the 2080ti; 11
+/* Runs two iterations of `d` pipelines of `p` stages of one node each; returns the last iteration. The 2080ti has no profile; 11
  * samples are 6 micro-batches of 2. */
 static struct outcome direct(uint32_t d, uint32_t p, const char *redundancy, int failed, const char *more)
 {
@@ -121,7 +121,7 @@ static void check_settings(const char *keys, const char *settings, const char *r
 
 static void check_lacking(void)
 {
-	/* Bytes per parameter: weights of 4 bytes, or of 2 bytes with a master copy of 4; moments of 4 bytes each. */
+	/* Bytes per parameter: weights of 4 bytes, or weights of 2 bytes with a master copy of 4 bytes; moments of 4 bytes each. */
 	static const struct {
 		const char *keys;
 		double bytes;
@@ -131,7 +131,7 @@ static void check_lacking(void)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct orr_error e = { 0 };
 		char text[1000];
-		/* An A100, which has all precisions. */
+		/* The device is an A100, which has all precisions. */
 		snprintf(text, sizeof text, "%s\"batch\":4,\"micro_batch\":2,\"node_Gbps\":10,\"max_pipelines\":1,\"max_depth\":1%s}}",
 			JOB_OF("x", MODEL, "a100"), rows[i].keys);
 		struct elastic *j = derived(text, NULL, &e);
@@ -189,7 +189,7 @@ static void check_shapes(void)
 		same_text(shapes, rows[i].shapes, "each pipeline has a micro-batch, and all fit the nodes");
 		elastic_free(j);
 	}
-	/* A stage begins at a layer outside the blocks, or at the first layer of a block. */
+	/* A stage begins at a layer outside the blocks or at the first layer of a block. */
 	struct orr_error e = { 0 };
 	struct dnn *dnn = dnn_load(MODEL, &e);
 	uint32_t places = 0;

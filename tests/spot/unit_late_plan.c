@@ -16,11 +16,12 @@ enum { MAX_TICKS = 240, MAX_CHANGEOVER = 6, STATES = 2 + 2 * MAX_CHANGEOVER + 1 
 
 struct small {
 	int ticks, work, changeover;
-	bool is_there[MAX_TICKS], is_new[MAX_TICKS]; /* is_new: whether the instance differs from that of the tick before */
+	bool is_there[MAX_TICKS], is_new[MAX_TICKS]; /* is_new: whether the instance differs from that of the previous tick */
 	double p, q;
 };
 
-/* Returns the least cost from tick t on. state: idle 0, spot 1, on demand 2; left: remaining ticks of the change-over. */
+/* Returns the least cost from tick t on. state: 0 idle, 1 spot, 2 on demand; left: remaining ticks of the change-over; done: work
+ * done. */
 static double enumerate(const struct small *c, int t, int state, int left, int done)
 {
 	if (done >= c->work)
@@ -36,7 +37,7 @@ static double enumerate(const struct small *c, int t, int state, int left, int d
 	return fmin(best, c->q + enumerate(c, t + 1, 2, wait ? wait - 1 : 0, done + !wait));
 }
 
-/* Does the same for larger cases, with a table over (work done, state and rest of its change-over), tick by tick. */
+/* Returns the least cost for larger cases, with a table over work done, state and remaining change-over, tick by tick. */
 static double tabulate(const struct small *c)
 {
 	static double now[MAX_TICKS + 1][STATES], next[MAX_TICKS + 1][STATES];
@@ -165,15 +166,16 @@ static void test_odd_times(void)
 	struct late_problem p = { spot, 3, 0, 12000, 6000, 10, 105, 105, 1, 3 };
 	struct late_plan plan;
 	late_plan_best(&p, &plan);
-	/* By hand: two spot stints, 1,290 + 3,900, and one on-demand stint, 810. The three intervals hold 1,001 - 105, 1,496 - 105
-	 * and 4,006 - 105, in whole steps 890 + 1,390 + 3,900 = 6,180 >= 6,000. So only spot with 3 change-overs costs 6,315. */
+	/* By hand, two spot stints have 1,290 + 3,900 and one on-demand stint has 810. The three intervals hold 1,001 - 105, 1,496 -
+	 * 105 and 4,006 - 105, in whole steps 890 + 1,390 + 3,900 = 6,180 >= 6,000. So the cheapest plan uses only spot, with 3
+	 * change-overs, and costs 6,315. */
 	near_to(plan.cost, 6315, 1e-12, "spot alone, in whole steps");
 	late_plan_free(&plan);
 	p.deadline_ns = 12000;
 	p.work_ns = 7000;
 	late_plan_best(&p, &plan);
-	/* 6,180 on spot and 820 on demand cost 6,180 + 315 + 3 x (820 + 105). Without the first interval the cost is higher: 5,290 +
-	 * 210 + 3 (1,710 + 105). */
+	/* 6,180 of work on spot and 820 on demand cost 6,180 + 315 + 3 x (820 + 105). Without the first interval the cost is higher:
+	 * 5,290 + 210 + 3 (1,710 + 105). */
 	near_to(plan.cost, 6180 + 315 + 3 * 925, 1e-12, "spot and on-demand, in whole steps");
 	late_plan_free(&plan);
 }

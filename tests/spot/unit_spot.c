@@ -132,7 +132,8 @@ static void simple_instance(void *self, struct orr_spot *w, orr_inst i, enum orr
 
 static const struct orr_spot_ops simple = { .create = create, .destroy = mem_free, .instance = simple_instance };
 
-/* 100 steps of 1 s from 5 s on. The instance ends at 50.5 s, during step 46; another one, ready at 85 s, does the remaining 55. */
+/* Tests 100 steps of 1 s from 5 s on. The instance is removed at 50.5 s, during step 46. Another one, ready at 85 s, runs the other
+ * 55 steps. */
 static void test_closed_form(void)
 {
 	struct run_result *r = result_new();
@@ -152,8 +153,8 @@ static void test_closed_form(void)
 	near_to(metric(r, "usd"), 110.5 * 0.001, 1e-12, "3.6 USD per hour is a thousandth of a USD per second");
 	near_to(metric(r, "samples_per_s"), 1000 / 135.0, 1e-12, "throughput from the first step's beginning to the last one's end");
 	near_to(metric(r, "usd_per_hour"), 110.5 * 3.6 / 140, 1e-12, "cost rate from 0 to the last step's end");
-	/* Time average of throughput over cost rate: 99 steps of 1 s at 10 samples/s and 3.6 USD/h, and one step of 36 s with 0.5 +
-	 * 5 + 1 paid seconds. */
+	/* The value is the time average of throughput over cost rate. 99 steps of 1 s have 10 samples/s and 3.6 USD/h; one step of 36
+	 * s has 0.5 + 5 + 1 paid seconds. */
 	double long_step = 10.0 / (6.5 * 0.001 * 3600) * 36;
 	near_to(metric(r, "value"), (99 * 10 / 3.6 + long_step) / 135, 1e-12, "value is the time average over the steps");
 	near_to((double)r->n_iterations, 100, 0, "a row for each step");
@@ -230,7 +231,8 @@ static void test_offers(void)
 		.until = 30 * ORR_SECOND };
 	told[0] = 0;
 	ok(!run(&s, &picky, r), "a run with on-demand and spot instances");
-	/* decide() is called twice at 0, as instances join and become ready; at 10 by the timer; at 20 as an offer ends. */
+	/* decide() is called twice at 0 s, because instances join and become ready; at 10 s by the timer; at 20 s because an offer
+	 * ends. */
 	ok(strstr(told, "offers=3@0 ") == told && strstr(told, "offers=1@10 offers=0@20"),
 		"decide() is called at each instant with an event: %s", told);
 	near_to(metric(r, "usd"), (10 + 30 + 30 + 4 * 60) / 3600.0, 1e-12, "each instance is paid from acceptance to release");
@@ -279,7 +281,7 @@ static void trick_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 		orr_steps_stop(w);
 		orr_spot_timer(w, orr_spot_now(w) + 1, 0, 0);
 	}
-	/* 11: a stage has no owner during a step */
+	/* Mistake 11: a stage has no owner during a step. */
 }
 
 static void trick_timer(void *self, struct orr_spot *w, uint64_t tag)
@@ -311,7 +313,7 @@ static void test_impossible(void)
 	}
 }
 
-/* ---- a policy that acts at random, but legally ---- */
+/* ---- a policy that acts at random, within the rules ---- */
 
 struct chance {
 	struct rng rng;

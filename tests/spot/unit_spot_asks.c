@@ -161,12 +161,12 @@ static void test_checkpoints(void)
 {
 	static const struct {
 		const char *options;
-		double s[5]; /* seconds for 0 (as for 1), 1, 2, 5 and 8 nodes */
+		double s[5]; /* expected seconds for 0 (as for 1), 1, 2, 5 and 8 nodes */
 	} cases[] = {
 		{ "", { 5, 5, 5, 5, 5 } }, { "node_Bps=2e8", { 25, 25, 12.5, 5, 5 } },
 		{ "node_Bps=2e8 storage_Bps=4e8 storage_latency=250ms", { 25.25, 25.25, 12.75, 12.75, 12.75 } },
 		{ "storage_Bps=1e18 node_Bps=1e9", { 5, 5, 2.5, 1, 0.625 } },
-		{ "storage_Bps=1", { 4e9, 4e9, 4e9, 4e9, 4e9 } }, /* 158 years are clamped to 127 */
+		{ "storage_Bps=1", { 4e9, 4e9, 4e9, 4e9, 4e9 } }, /* times of 158 years are clamped to 127 years */
 	};
 	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
 		expect_run(ask_checkpoint, 0, "0,add,a\n", cases[k].options);
@@ -176,7 +176,7 @@ static void test_checkpoints(void)
 	}
 	expect_run(ask_checkpoint, 0, "0,add,a\n", "startup=3s on_demand_startup=7s");
 	ok(times[5] == 3 * ORR_SECOND && times[6] == 7 * ORR_SECOND, "startup times of spot and on-demand instances");
-	/* Options that change the time for one node, compared with min(1.25e9, 1e9). */
+	/* Options that change the time for one node, which is the state over min(1.25e9, 1e9) bytes/s by default. */
 	static const struct {
 		const char *options;
 		unsigned want;
@@ -388,7 +388,7 @@ static void test_events(void)
 	result_free(r);
 }
 
-/* ---- giving up, timers, chance ---- */
+/* ---- giving up, timers, random numbers ---- */
 
 static void give_up(struct orr_spot *w)
 {

@@ -16,7 +16,7 @@ static struct orr_error err;
 struct by_hand {
 	const char *what;
 	const char *rows, *job, *settings, *options;
-	double makespan_s, useful, wasted, pause; /* pause: checkpoint + restart + reconfigure, summed over all instances */
+	double makespan_s, useful, wasted, pause; /* pause: sum of checkpoint, restart and reconfigure over all instances */
 	const char *metric;                       /* or NULL */
 	double value;
 };
@@ -59,8 +59,8 @@ static const struct by_hand checkpoints[] = {
 		0, 15, "checkpoints", 5 },
 	{ "an interval of 16 s is two steps", "0,add,a\n", TEN_STEPS, "interval=time every=16s cost=3", NULL, 115, 100, 0, 15,
 		"checkpoints", 5 },
-	/* Two steps run from 0 to 20 and are written by 23. The loss at 40 aborts step 4 after 7 s, and step 3 is lost too. A new
-	 * instance joins at 60 and has restarted by 67; the remaining steps take 80 s and four checkpoints. */
+	/* Times in s. Two steps run from 0 to 20 and are written by 23. The loss at 40 aborts step 4 after 7 and discards step 3. A
+	 * new instance joins at 60 and has restarted by 67. The remaining steps take 80 and four checkpoints. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 159, 100, 17, 22, "losses", 1 },
 	{ "so does one with its restart in two parts", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
@@ -69,44 +69,45 @@ static const struct by_hand checkpoints[] = {
 		"interval=steps every_steps=2 cost=3 restart=7", NULL, 164, 100, 17, 27, "restarts", 2 },
 	{ "a loss while a checkpoint is written loses the steps that it would have saved", "0,add,a\n22000,remove,a\n22000,add,b\n",
 		TEN_STEPS, "interval=steps every_steps=2 cost=3 restart=7", NULL, 144, 100, 20, 24, "checkpoints", 6 },
-	/* The notice comes at 130 during step 2, which ends at 200. It is written by 210; the job has moved to b by 230; three steps
-	 * and the last checkpoint follow. */
+	/* Times in s. The notice comes at 130 during step 2, which ends at 200. The step is written by 210; the job has moved to b by
+	 * 230. Three steps and the last checkpoint follow. */
 	{ "a notice of 120 s saves the step", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS, "interval=never cost=10 restart=20",
 		"notice=120s", 210 + 20 + 810, 1000, 0, 40, "moves", 1 },
 	{ "notice=false: all steps are lost", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20 notice=false", "notice=120s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
-	/* Notice at 220, 20 s after the start of step 3: the checkpoint is written by 230, the job has moved by 250, and eight steps
-	   follow. */
+	/* Times in s. The notice comes at 220, 20 after the start of step 3. The checkpoint is written by 230, the job has moved by
+	 * 250, and eight steps follow. */
 	{ "a notice too short for the step in flight saves the steps before it", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 250 + 800 + 10, 1000, 20, 40, "checkpoints_on_notice", 1 },
 	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=5s", 250 + 20 + 1010, 1000, 250, 30, "losses", 1 },
-	/* No step is complete, so no checkpoint is written, and the job moves to b at the notice. */
+	/* No step is complete at the notice, so the job moves to b at once, without a checkpoint. */
 	{ "with a notice in the first step, the job moves at once", "0,add,a\n0,add,b\n50000,remove,a\n", LONG_STEPS,
 		"interval=never cost=10 restart=20", "notice=30s", 20 + 20 + 1010, 1000, 20, 30, "moves", 1 },
-	/* Steps end at 20, 41, 62, 83 and 104, each followed by a pause of 1 s; a final checkpoint is written at the end. */
+	/* Steps end at 20, 41, 62, 83 and 104 s, each followed by a pause of 1 s. A final checkpoint is written at the end. */
 	{ "copies in the background", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=2 cost=15 copy=async snapshot=1", NULL, 119, 100,
 		0, 19, "checkpoints", 5 },
-	/* Checkpoints are safe at 36 and 57, which saves four steps. The loss at 60 costs one step and 8 s. Training continues at 67; the
-	   steps end at 129, and the last checkpoint takes 15 s. */
+	/* Times in s. Checkpoints are safe at 36 and 57 and save four steps. The loss at 60 costs one step and 8 of the next.
+	 * Training continues at 67; the steps end at 129, and the last checkpoint takes 15. */
 	{ "a loss costs the steps that no complete copy holds", "0,add,a\n60000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"interval=steps every_steps=2 cost=15 copy=async snapshot=1 restart=7", NULL, 144, 100, 18, 2 + 7 + 2 + 15, "checkpoints",
 		5 },
-	/* Checkpoints start at 10 (safe at 35), 40 (safe at 65) and 70, and at the end, where the last one does not wait for the
-	 * copy in progress. */
+	/* Times in s. Checkpoints start at 10 (safe at 35), 40 (safe at 65) and 70, and at the end. The last one starts without
+	 * waiting for the copy in progress. */
 	{ "a long copy delays the next checkpoint", "0,add,a\n", TEN_STEPS, "interval=steps every_steps=1 cost=25 copy=async", NULL, 125,
 		100, 0, 25, "checkpoints", 4 },
-	/* Two steps are written by 3, and the job moves by 6. Then 8 steps of 0.5 s and four checkpoints run on two instances. b was
-	 * idle from 2.5 to 3. */
+	/* Times in s. Two steps are written by 3, and the job moves by 6. Then 8 steps of 0.5 and four checkpoints run on two
+	 * instances. b is idle from 2.5 to 3. */
 	{ "a joining instance is absorbed after a checkpoint", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
 		"interval=steps every_steps=2 cost=1 restart=3", NULL, 14, 10, 0, 1 + 6 + 8, "moves", 1 },
 	{ "or never", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"), "interval=steps every_steps=2 cost=1 restart=3 join=never",
 		NULL, 15, 10, 0, 5, "moves", 0 },
 	{ "a joining instance is not absorbed if the gain is too small", "0,add,a\n2500,add,b\n", JOB("[1,1,1000],[2,1,500]"),
 		"interval=steps every_steps=2 cost=1 restart=3 gain=0.5", NULL, 15, 10, 0, 5, "moves", 0 },
-	/* The shape (2,2) runs on a-d: step 5 is aborted at 4.5 with 2 s uncommitted. Shape (1,2) on two of a, c, d has restarted by
-	 * 6.5; two steps of 2 s are written by 11.5. e has been live since 8: shape (2,2) has restarted by 13.5, and two steps and
-	 * their checkpoint follow, three times. Useful: eight steps of four instances, two steps of two; lost: 1.5 s of four. */
+	/* Times in s. The shape (2,2) runs on a, b, c and d; step 5 is aborted at 4.5 with 2 uncommitted. Shape (1,2) on two of a, c
+	 * and d has restarted by 6.5; two steps of 2 are written by 11.5. e has been live since 8, so shape (2,2) has restarted by
+	 * 13.5. Two steps and their checkpoint follow, three times. Useful work: eight steps of four instances and two steps of two;
+	 * lost: 1.5 of four instances. */
 	{ "after a loss the job runs on fewer pipelines, later on more again",
 		"0,add,a\n0,add,b\n0,add,c\n0,add,d\n4500,remove,b\n8000,add,e\n", JOB("[1,2,2000],[2,2,1000]"),
 		"interval=steps every_steps=2 cost=1 restart=2", NULL, 13.5 + 9, 4 * 8 + 2 * 4, 4 * 1.5, 4 + 2 * 2 + 2 + 4 * 2 + 4 * 3,
@@ -119,7 +120,7 @@ static const struct by_hand checkpoints[] = {
 		JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"), "interval=never cost=0 depth=2", NULL, 12, 48, 0, 0, NULL, 0 },
 	{ "with pipelines set, exactly that many", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n", JOB("[1,2,1000],[2,2,1200],[1,4,700],[4,2,10]"),
 		"interval=never cost=0 pipelines=1 depth=2", NULL, 10, 20, 0, 0, NULL, 0 },
-	/* 10^9 bytes at 10^8 B/s; a restart reads the same number of bytes. */
+	/* 10^9 bytes are written at 10^8 B/s; a restart reads the same number of bytes. */
 	{ "cost and restart follow from the state", "0,add,a\n5000,remove,a\n5000,add,b\n", JOB("[1,1,1000]"), "interval=never",
 		"storage_Bps=1e8", 5 + 10 + 10 + 10, 10, 5, 20, NULL, 0 },
 	{ "no interval is shorter than a step", "0,add,a\n", TEN_STEPS, "interval=daly mtbf=1 cost=3", NULL, 130, 100, 0, 30, "checkpoints",
@@ -130,28 +131,28 @@ static const struct by_hand checkpoints[] = {
 
 static const struct by_hand parallel[] = {
 	{ "two workers", "0,add,a\n0,add,b\n", PARALLEL, "cost=0", NULL, 20, 40, 0, 0, NULL, 0 },
-	/* The loss comes at 5, half-way in step 3; a new group exists by 8; eight steps of 4 s run on one worker. */
+	/* The loss at 5 s comes in the middle of step 3. A new group exists by 8 s; one worker runs eight steps of 4 s. */
 	{ "a loss costs the step in flight and a new group", "0,add,a\n0,add,b\n5000,remove,b\n", PARALLEL, "cost=0 rebuild=3s", NULL, 40,
 		8 + 32, 2, 3, "steps_redone", 1 },
-	/* Step 3 ends at 6 with half of its samples: a works 2 s for it, b worked 1 s. */
+	/* Step 3 ends at 6 s with half of its samples: a works for 2 s on it, b has worked for 1 s. */
 	{ "loss=drop: the step completes without the lost worker's samples", "0,add,a\n0,add,b\n5000,remove,b\n", PARALLEL,
 		"cost=0 rebuild=3s loss=drop", NULL, 37, 8 + 3 + 28, 0, 3, "samples", 95 },
-	/* Three workers do a step in 2 s. The peer computes the other half of the lost share in 2/3 s. Two workers do a step in 10/3
-	 * s. */
+	/* Three workers run a step in 2 s. The peer computes the other half of the lost share in 2/3 s. Two workers run a step in
+	 * 10/3 s. */
 	{ "loss=redundant: a peer computes the rest of the lost share", "0,add,a\n0,add,b\n0,add,c\n5000,remove,c\n", PARALLEL,
 		"cost=0 rebuild=3s loss=redundant", NULL, 6 + 2 / 3.0 + 3 + 70 / 3.0, 12 + 1 + 2 * (2 + 2 / 3.0) + 2 * 70 / 3.0, 0, 6,
 		"steps_redone", 0 },
-	/* One worker does a step in 6 s. */
+	/* One worker runs a step in 6 s. */
 	{ "loss=redundant: the loss of both workers of a pair costs the step", "0,add,a\n0,add,b\n0,add,c\n5000,remove,b\n5000,remove,c\n",
 		PARALLEL, "cost=0 rebuild=3s loss=redundant", NULL, 5 + 3 + 48, 12 + 48, 3, 3, "steps_redone", 1 },
-	/* b copies from 5 to 9, joins after step 3 at 12; seven steps of 2 s. */
+	/* b copies the state from 5 to 9 s and joins after step 3, at 12 s. Seven steps of 2 s follow. */
 	{ "a joining instance copies the state first", "0,add,a\n5000,add,b\n", PARALLEL, "cost=0 rebuild=3s copy=4", NULL, 29, 12 + 28, 0,
 		6, "rebuilds", 1 },
-	/* Two steps are safe at 11. The loss at 17 costs two steps and 1 s. The restart lasts from 20 to 25; eight steps and the last
-	 * checkpoint follow. */
+	/* Two steps are safe at 11 s. The loss at 17 s costs two steps and 1 s. The restart lasts from 20 to 25 s; eight steps and
+	 * the last checkpoint follow. */
 	{ "the state is lost with the last worker", "0,add,a\n17000,remove,a\n20000,add,b\n", PARALLEL, "cost=1 every=10s restart=5", NULL,
 		58, 40, 9, 6, "restarts", 1 },
-	/* The notice comes at 5: steps 3 and 4 are done by 8, then a new group starts. */
+	/* The notice comes at 5 s. Steps 3 and 4 are done by 8 s; then a new group starts. */
 	{ "a worker with notice leaves between steps", "0,add,a\n0,add,b\n9000,remove,b\n", PARALLEL, "cost=0 rebuild=3s", "notice=4s",
 		8 + 3 + 24, 16 + 24, 0, 3, "losses", 0 },
 };
@@ -176,7 +177,7 @@ static const char *const dp_settings[] = { "", "loss=drop", "loss=redundant", "l
 static bool random_run(struct rng *rng, uint64_t seed, bool is_dp, int *trained)
 {
 	char job[400];
-	/* prime numbers of ms, so that few events coincide; a job whose table starts at many nodes */
+	/* Times are prime numbers of ms, so that few events coincide. One job has a table that starts at many nodes. */
 	const char *points =
 		is_dp ? (rng_below(rng, 3) ? "[1,1,7919],[2,1,4001],[3,1,2801],[5,1,2003],[8,1,1511]" : "[3,1,2801],[4,1,2503]")
 		      : (rng_below(rng, 3) ? "[1,1,9001],[1,2,5003],[2,2,3001],[1,4,2903],[2,4,1801],[3,2,2203]"
@@ -212,10 +213,9 @@ static void at_random(bool is_dp, const char *what)
 /* ---- Bamboo's strawman ---- */
 
 /*
- * Thorpe et al. (NSDI 2023): GPT-2 with checkpoints on 64 nodes does useful work for 23 % of the time. Restart and interval
- * were not published, so they are calibrated: instances are lost at 0.61 per hour as in the p3 trace; 18 GB are written at 1
- * GB/s at Daly's interval. The test checks that a restart of 90 s gives this share, and that the share falls as the restart
- * grows.
+ * Returns the share of useful time of GPT-2 with checkpoints on 64 nodes; Thorpe et al. (NSDI 2023) publish 23 %. Restart and interval
+ * are unpublished, so they are calibrated: instances are lost at 0.61 per hour as in the p3 trace, and 18 GB are written at 1 GB/s at
+ * Daly's interval. The test checks that a restart of 90 s gives this share, and that the share falls as the restart grows.
  */
 static double useful_share(const char *settings)
 {

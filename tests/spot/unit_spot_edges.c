@@ -15,7 +15,7 @@ static struct orr_error err;
 static const struct orr_param no_params[] = { ORR_PARAM_END };
 static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_step\":10,\"steps\":100,\"points\":[[1,1,1000]]}";
 
-/* ---- a policy that logs its calls and acts as a test says ---- */
+/* ---- a policy that logs its calls and performs the actions of a test ---- */
 
 static char told[2048];
 static int trick;
@@ -114,7 +114,8 @@ static void test_order(void)
 	}
 }
 
-/* An instance released after its notice is offered with its known end; when it is taken again, it is given notice again. */
+/* Takes an instance again that was released after its notice. It is offered with its known end; when it is taken, it is given notice
+ * again. */
 static void again_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
 {
 	(void)self;
@@ -139,13 +140,13 @@ static void test_again(void)
 	};
 	struct run_result *r = try(&ops, NULL, "0,add,a\n100000,remove,a\n", "notice=60s price=36", 200);
 	ok(r && !strcmp(told, "added a@0, ready a@0, notice a@40, added a@50, notice a@50, ready a@50, gone a@100, "), "%s", told);
-	/* 40 s and 50 s at one cent per second */
+	/* The instances are held for 40 s and 50 s at one cent per second. */
 	near_to(spot_runs_metric(r, "usd"), 0.9, 1e-12, "the instance is paid for while it is held");
 	near_to(spot_runs_metric(r, "instances"), 2, 0, "an instance released and requested again counts as two");
 	result_free(r);
 }
 
-/* ---- without end ---- */
+/* ---- runs without an end ---- */
 
 static void endless_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_inst_event event)
 {
@@ -257,7 +258,7 @@ static void test_endless(void)
 	}
 }
 
-/* ---- ends of runs in every function ---- */
+/* ---- runs that end in each function of a policy ---- */
 
 static bool should_end(const struct orr_spot *w, int at)
 {
@@ -292,7 +293,7 @@ static void ends_timer(void *self, struct orr_spot *w, uint64_t tag)
 	(void)self, (void)tag;
 	if (should_end(w, 5))
 		orr_spot_end(w);
-	if (trick == 8) /* the job has 100 steps; is_complete is 0 */
+	if (trick == 8) /* commits the steps of the job, which has 100 steps */
 		orr_commit(w, orr_steps_uncommitted(w));
 	orr_steps_last(w);
 }
@@ -338,8 +339,9 @@ static void test_ends(void)
 		.decide = ends_decide,
 		.end = ends_end };
 	static const char rows[] = "0,add,a\n20000,add,b\n50000,remove,a\n60000,add,c\n";
-	/* End in: create; addition of b, its readiness; a's notice, a's end; the timer; the step that ends then; decide; --until.
-	 * 100 steps: 45 s of a, minus the part of a step that is aborted at its very end, and 56 s of b. */
+	/* The run ends in create(); at the addition and the readiness of b; at the notice and the removal of a; in the timer; in the
+	 * step that ends then; in decide(); at the end of the job; by --until. The 100 steps take 45 s of a, minus the part of a step
+	 * that is aborted at its very end, and 56 s of b. */
 	static const double ends[] = { 0, 20, 25, 40, 50, 30, 30, 20, 106, 33 };
 	for (trick = 0; trick < 10; trick++) {
 		struct run_result *r = try(&ops, NULL, rows, "startup=5s notice=10s billing=hour", trick == 9 ? 33 : 0);
@@ -368,7 +370,7 @@ static void test_long(void)
 	const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "script", "of a test", "spot", 0, no_params, &ops, sizeof ops };
 	char long_job[256];
 	struct spot_runs s;
-	/* 4e12 steps of a millisecond: a loop over them would take hours. */
+	/* The job has 4e12 steps of a millisecond; a loop over the steps would take hours. */
 	snprintf(long_job, sizeof long_job, text, "4e12", "1");
 	ok(spot_runs_open(&s, NULL, "0,add,a\n", long_job, &policy, "", "price=3.6 egress_usd_per_GB=0", &err), "4e12 steps");
 	for (uint64_t most = 1; most <= 1000; most *= 10) {
@@ -417,8 +419,8 @@ static void hourly_decide(void *self, struct orr_spot *w)
 		orr_spot_timer(w, trick ? 500000 * ORR_SECOND * 3600 : 0, 0, trick ? 50 : 3600);
 }
 
-/* Without a deadline or an end, the run of a policy that waits forever fails after ten times the trace's length, but not before a
- * day. */
+/* Tests a policy that waits forever. Without a deadline or an end, its run fails after ten times the trace's length, and at least
+ * after a day. */
 static void fails_at(const struct orr_spot_ops *ops, const char *rows, const char *options, const char *message)
 {
 	struct run_result *r = try(ops, NULL, rows, options, 0);
@@ -483,7 +485,7 @@ static void price_instance(void *self, struct orr_spot *w, orr_inst i, enum orr_
 		price_when_added = info.usd_per_hour;
 }
 
-/* A price series next to the trace: at one instant, prices come first. */
+/* Tests a price series beside the trace: at one instant, prices precede other events. */
 static void test_price_first(void)
 {
 	static const char rows[] = "time_s,zone,type,usd_per_hour\n0,,,1\n100,,,2\n";
@@ -509,7 +511,7 @@ static void test_price_first(void)
 
 /* ---- handles ---- */
 
-/* The handle of an instance is not a timer, although it has the form of an event of the engine. */
+/* Passes the handle of an instance as a timer. It has the form of an event of the engine, and must be refused. */
 static void handles_timer(void *self, struct orr_spot *w, uint64_t tag)
 {
 	(void)self;

@@ -17,7 +17,7 @@ static const char job[] = "{\"name\":\"j\",\"source\":\"a test\",\"samples_per_s
 /* ---- a run of a policy that acts when a timer fires, and once at the start ---- */
 
 static void (*at_timer)(struct orr_spot *w, int64_t s), (*at_end)(struct orr_spot *w), (*at_steps)(struct orr_spot *w);
-static int64_t every_s; /* of the timer */
+static int64_t every_s; /* interval of the timer, s */
 static bool is_provisional, starts_late;
 static unsigned called;
 
@@ -112,7 +112,7 @@ static void reset(void)
 	is_provisional = starts_late = false;
 }
 
-/* ---- --check: at 5 s a trains, b is idle and c has no place ---- */
+/* ---- --check: at 5 s a trains, b is idle and c is outside the layout ---- */
 
 static int broken;
 
@@ -135,7 +135,7 @@ static void break_one(struct orr_spot *w, int64_t s)
 		w->account[ORR_IDLE].amount += 1;
 		break;
 	case 4:
-		w->account[ORR_RECONFIGURE].ns += 1; /* and the total: the instances did not live as long */
+		w->account[ORR_RECONFIGURE].ns += 1; /* the account and the total exceed the life of the instances */
 		w->all.ns += 1;
 		break;
 	case 5:
@@ -403,7 +403,7 @@ static void test_actions(void)
 
 static void commit_and_lose(struct orr_spot *w, int64_t s)
 {
-	if (s == 10) { /* the tenth step ends after the timer */
+	if (s == 10) { /* the tenth step ends after the call of the timer */
 		ok(orr_steps_done(w) == 9 && orr_steps_uncommitted(w) == 9, "nine steps are done");
 		orr_commit(w, 4);
 		ok(orr_steps_uncommitted(w) == 5, "four are committed");
@@ -432,7 +432,7 @@ static void test_provisional(void)
 	every_s = 10;
 	at_timer = commit_and_lose;
 	struct run_result *r = go("0,add,a\n", "price=3.6", 25.5);
-	/* At 20 s, 7 + 10 steps are done, of which 4 are committed; 12 of the 13 others are lost. Five and a half steps follow. */
+	/* At 20 s 7 + 10 steps are done and 4 of them are committed; 12 of the other 13 are lost. Five and a half steps follow. */
 	near_to(spot_runs_metric(r, "lost_steps"), 2 + 12, 0, "steps lost");
 	near_to(spot_runs_metric(r, "steps"), 4 + 1 + 6, 0, "steps that count at the end of the run");
 	near_to(account_s(r, "useful"), 11, 1e-12, "time of steps that count");
@@ -451,7 +451,7 @@ static void test_provisional(void)
 	result_free(r);
 }
 
-/* ---- the end of a run of steps ---- */
+/* ---- calls of steps() at the end of a run of steps ---- */
 
 static char log_of_steps[256];
 
@@ -483,8 +483,8 @@ static void test_runs_of_steps(void)
 	at_steps = more_steps;
 	log_of_steps[0] = 0;
 	struct run_result *r = go("0,add,a\n", "", 30);
-	/* Four steps run until 9 s. Of the next three only the first completes, since the timer fires before its end. Then 3 + 3 + 3
-	 * steps follow, one of which is stretched by a quarter of a second. */
+	/* Four steps run until 9 s. Only the first of the next three completes, because the timer fires before its end. Then 3 + 3 +
+	 * 3 steps follow, one of which is stretched by 0.25 s. */
 	same_text(log_of_steps, "9:4 10:5 13:8 16.25:11 19.25:14 ", "steps() is called at the end of each run of steps");
 	near_to(account_s(r, "redundant"), 14.25 / 2, 1e-12, "half the owners' time is redundant");
 	near_to(account_s(r, "useful"), 14.25 / 2, 1e-12, "the other half is useful");
@@ -543,7 +543,7 @@ static void test_rows(void)
 			r->nodes[i].ready, r->nodes[i].in_use, r->nodes[i].usd);
 	ok(r && r->n_series == 1 && r->series->n == 240 && !strcmp(r->series->name, "samples_per_s"), "a series of 240 parts");
 	result_free(r);
-	/* The job ends at 100 s: 240 parts with 10 samples/s each. */
+	/* The job ends at 100 s; the series has 240 parts with 10 samples/s each. */
 	reset();
 	r = go("0,add,a\n", "", 0);
 	bool good = r && r->n_series == 1;
@@ -553,7 +553,7 @@ static void test_rows(void)
 	result_free(r);
 }
 
-/* 48 steps until 48 s, then none until 240 s; 20 of them are lost at 60 s. */
+/* Runs 48 steps until 48 s and none until 240 s; 20 of them are lost at 60 s. */
 static void half_and_lose(struct orr_spot *w, int64_t s)
 {
 	if (s == 48) {
@@ -573,8 +573,8 @@ static void test_series(void)
 	every_s = 12;
 	at_timer = half_and_lose;
 	struct run_result *r = go("0,add,a\n", "", 240);
-	/* The rows of nodes are at 0, 48 and 72 s; samples are interpolated between them. 47 steps, since the step of 48 s was
-	 * stopped. */
+	/* Rows of nodes are at 0, 48 and 72 s; samples are interpolated between them. There are 47 steps, because the step at 48 s
+	 * was stopped. */
 	bool good = r && r->n_series == 1;
 	for (size_t b = 0; good && b < 48; b++)
 		good = fabs(r->series->value[b] - 470. / 48) < 1e-9;
@@ -608,7 +608,7 @@ static void test_on_demand_rows(void)
 			r->nodes[2].in_use == 1,
 		"rows count on-demand instances");
 	result_free(r);
-	/* Nothing is trained; ten times the trace is less than a day. */
+	/* Nothing is trained; ten times the length of the trace is less than a day. */
 	starts_late = true;
 	r = go("0,add,a\n", "on_demand_startup=20s", 0);
 	ok(!r && strstr(err.text, "no progress since 0 h, with step 0 of 100; 3 instances are live"), "both kinds are live: %s", err.text);
@@ -646,7 +646,7 @@ static void test_ends(void)
 	reset();
 	every_s = 1;
 	struct run_result *r = go_with("0,add,a\n", "endless=true", 5000, 10, &part);
-	/* 4999 timers at as many instants; one call per 1024 instants. decide() is called once. */
+	/* There are 4999 timers at as many instants, and one call per 1024 instants. decide() is called once. */
 	ok(r && called >= 4, "progress is reported every 1024 instants: %u", called);
 	near_to(part, 4096. / 5000, 2e-3, "as the share of the time until the end");
 	result_free(r);
@@ -664,7 +664,7 @@ static void test_ends(void)
 	r = go("0,add,a\n", "", 0);
 	ok(r && isnan(spot_runs_metric(r, "deadline_kept")), "without a deadline none is kept");
 	result_free(r);
-	/* No events are left: the run ends with the trace. */
+	/* No events are left, so the run ends with the trace. */
 	starts_late = true;
 	r = go("0,add,a\n5000,add,b\n70000,remove,a\n", "endless=true", 0);
 	near_to(spot_runs_metric(r, "makespan_s"), 70, 1e-12, "an idle run ends with the trace");
@@ -676,7 +676,7 @@ static void test_ends(void)
 	near_to(spot_runs_metric(r, "idle_part"), 1, 1e-12, "all time of the run was idle");
 	near_to(spot_runs_metric(r, "useful_part"), 0, 0, "none of it was useful");
 	result_free(r);
-	/* There are no instances at all. */
+	/* The maximum price excludes all instances. */
 	r = go("5000,add,b\n", "endless=true target=0 max_price=0.5", 20);
 	near_to(spot_runs_metric(r, "node_hours"), 0, 0, "no instance was taken");
 	near_to(spot_runs_metric(r, "idle_part"), 0, 0, "shares of no time are 0");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Varuna and Oobleck by their own rules: runs computed by hand, and Oobleck's plans against enumeration. Then random runs over
- * generators, options and settings, under --check, with equal bytes in one go and with an event per step.
+ * Varuna and Oobleck under their own rules: runs computed by hand, and Oobleck's plans against enumeration. Then random runs over
+ * generators, options and settings, under --check, with equal bytes when steps are simulated together and one event per step.
  */
 #include "base/rng.h"
 #include "tests/spot/spot_trial.h"
@@ -16,7 +16,7 @@ static struct orr_error err;
 struct by_hand {
 	const char *what;
 	const char *rows, *job, *settings, *options;
-	double makespan_s, useful, wasted, pause; /* pause: checkpoint + restart + reconfigure, summed over all instances */
+	double makespan_s, useful, wasted, pause; /* pause: sum of checkpoint, restart and reconfigure over all instances */
 	const char *metric;                       /* or NULL */
 	double value;
 };
@@ -63,46 +63,46 @@ static const struct by_hand varuna[] = {
 		"setup=5 ckpt_time=3 ckpt_steps=2 background=false", NULL, 5 + 100 + 15, 100, 0, 20, "restarts", 0 },
 	{ "background checkpoints: only the last one takes time", "0,add,a\n", TEN_STEPS, "setup=5 ckpt_time=3 ckpt_steps=2", NULL,
 		5 + 100 + 3, 100, 0, 8, NULL, 0 },
-	/* Steps 1 and 2 (7 to 27) are safe at 30. The loss at 40 costs step 3 and 3 s of step 4. From 60 on: a restart of 7 s, eight
-	 * steps, a checkpoint of 3 s. */
+	/* Times in s. Steps 1 and 2 (7 to 27) are safe at 30. The loss at 40 costs step 3 and 3 of step 4. From 60 on follow a
+	 * restart of 7, eight steps and a checkpoint of 3. */
 	{ "a loss costs the steps since the checkpoint, the wait and a restart", "0,add,a\n40000,remove,a\n60000,add,b\n", TEN_STEPS,
 		"restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 60 + 7 + 80 + 3, 100, 13, 17, "restarts", 1 },
 	{ "a loss while the checkpoint is written loses the steps that it would have saved", "0,add,a\n29000,remove,a\n29000,add,b\n",
 		TEN_STEPS, "restart_time=7 ckpt_time=3 ckpt_steps=2", NULL, 29 + 7 + 100 + 3, 100, 22, 17, "restarts", 1 },
 	{ "a loss during the restart starts it again", "0,add,a\n3000,remove,a\n3000,add,b\n", TEN_STEPS, "restart_time=7 ckpt_time=3",
 		NULL, 3 + 7 + 100 + 3, 100, 0, 13, "restarts", 1 },
-	/* 10^9 bytes at 10^8 B/s; a restart reads the same number of bytes. */
+	/* 10^9 bytes are written at 10^8 B/s; a restart reads the same number of bytes. */
 	{ "times of checkpoint and restart follow from the state", "0,add,a\n130000,remove,a\n130000,add,b\n", LONG_STEPS,
 		"setup=5 ckpt_steps=1", "storage_Bps=1e8", 130 + 5 + 10 + 900 + 10, 1000, 25, 5 + 15 + 10, "restarts", 1 },
-	/* The notice comes at 130 during step 2, which ends at 220. It is written by 230; the job is on b by 250; eight steps and
-	 * the last checkpoint follow. */
+	/* Times in s. The notice comes at 130 during step 2, which ends at 220. The step is written by 230; the job is on b by 250.
+	 * Eight steps and the last checkpoint follow. */
 	{ "a notice of 120 s saves the step", "0,add,a\n0,add,b\n250000,remove,a\n", LONG_STEPS, "restart_time=20 ckpt_time=10",
 		"notice=120s", 250 + 800 + 10, 1000, 0, 60, "notice_saves", 1 },
-	/* The notice comes at 240, 20 s after the start of step 3; the checkpoint is written by 250. */
+	/* The notice comes at 240 s, 20 s after the start of step 3; the checkpoint is written by 250 s. */
 	{ "a notice too short for the step in flight saves the steps before it", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10", "notice=30s", 270 + 800 + 10, 1000, 20, 60, "notice_saves", 1 },
 	{ "a notice too short for the checkpoint saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10", "notice=5s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
 	{ "on_notice=false: a notice saves nothing", "0,add,a\n0,add,b\n270000,remove,a\n", LONG_STEPS,
 		"restart_time=20 ckpt_time=10 on_notice=false", "notice=120s", 270 + 20 + 1010, 1000, 250, 50, "notice_saves", 0 },
-	/* Step 1 ends at 4 and is written by 5; nine steps of 0.5 s follow from 8 on, written by 13.5. */
+	/* Times in s. Step 1 ends at 4 and is written by 5. From 8 on follow nine steps of 0.5, written by 13.5. */
 	{ "the job changes its shape when an instance joins", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 absorb=at-once", NULL, 13.5, 10, 0, 12, "morphs", 1 },
-	/* Within the horizon, 12 steps of 0.5 s complete in 6 s with the change, but only 10 steps of 1 s without it. */
+	/* Within the horizon of 6 s, 12 steps of 0.5 s complete with the change, but only 10 steps of 1 s or fewer without the change. */
 	{ "the job changes its shape if more steps complete within the horizon", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 horizon=10", NULL, 13.5, 10, 0, 12, "morphs", 1 },
 	{ "else not", "0,add,a\n2500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1 horizon=8", NULL, 14, 10, 0, 4, "morphs", 0 },
 	{ "absorb=at-loss: the job changes its shape only at a loss", "0,add,a\n2500,add,b\n", ONE_OR_TWO,
 		"restart_time=3 ckpt_time=1 absorb=at-loss horizon=1h", NULL, 14, 10, 0, 4, "morphs", 0 },
-	/* The default horizon is the time so far / (losses + 1). The change pays off above 8 s. At 8.5: step 6 ends by 9 and is
-	 * written by 10; four steps of 0.5 s run from 13 on. */
+	/* The default horizon is the elapsed time / (losses + 1). The change pays off above 8 s. At 8.5 s, step 6 ends by 9 and is
+	 * written by 10 s; four steps of 0.5 s run from 13 s on. */
 	{ "the default horizon without a loss: just too short", "0,add,a\n7500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL, 14,
 		10, 0, 4, "morphs", 0 },
 	{ "the default horizon without a loss: just long enough", "0,add,a\n8500,add,b\n", ONE_OR_TWO, "restart_time=3 ckpt_time=1", NULL,
 		16, 10, 0, 12, "morphs", 1 },
 	{ "the job takes the shape with the shortest step that fits", "0,add,a\n0,add,b\n0,add,c\n0,add,d\n",
 		JOB("[1,2,1000],[1,4,700],[2,2,1200],[4,2,10]"), "setup=0 ckpt_time=1", NULL, 8, 28, 0, 4, NULL, 0 },
-	/* The restart takes 4 - 1 s; one node is too few; a step on two nodes takes 2 s. */
+	/* The restart takes 4 - 1 s. One node is too few; a step on two nodes takes 2 s. */
 	{ "a job with a curve over nodes", "0,add,a\n10000,add,b\n", CURVE, "", NULL, 10 + 3 + 20 + 1, 40, 0, 8, NULL, 0 },
 };
 
@@ -113,35 +113,35 @@ static const struct by_hand varuna[] = {
 
 static const struct by_hand oobleck[] = {
 	{ "two pipelines of one node", "0,add,a\n0,add,b\n", PAIRS, "setup=2", NULL, 2 + 20, 40, 0, 4, "reconfigurations", 1 },
-	/* Three steps end by 5. a and b keep their layers; c gets the half that it lacks, 5 * 10^8 bytes at 10^8 B/s. One pipeline
-	 * of two nodes and one of one node take 2 / (1/1 + 1/2) s. */
+	/* Three steps end by 5 s. a and b keep their layers; c gets the half that it lacks, 5 * 10^8 bytes at 10^8 B/s. With one
+	 * pipeline of two nodes and one of one node, a step takes 2 / (1/1 + 1/2) s. */
 	{ "a loss costs the step, and one node the layers that it lacks", FOUR "5500,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", NULL,
 		5.5 + 7 + 28 / 3.0, 12 + 28, 2, 8 + 21, "copied_bytes", 5e8 },
-	/* Step 3 ends as the notice comes. */
+	/* Step 3 ends at the instant of the notice. */
 	{ "a node that was given notice is excluded", FOUR "9000,remove,d\n", PAIRS, "setup=2 node_Bps=1e8", "notice=4s", 5 + 7 + 28 / 3.0,
 		12 + 28, 0, 8 + 21, "notice_saves", 1 },
-	/* a and b hold the whole state; the new nodes c and d get a half each. */
+	/* a and b hold the whole state; the new nodes c and d get one half each. */
 	{ "two losses in one pipeline leave a copy of every layer", FOUR "5500,remove,c\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS,
 		"setup=2 node_Bps=1e8", NULL, 5.5 + 7 + 7, 40, 2, 8 + 28, "fatal", 0 },
 	{ "losses of one stage in both pipelines: all steps since the last checkpoint are lost",
 		FOUR "5500,remove,b\n5500,remove,d\n5500,add,e\n5500,add,f\n", PAIRS, "setup=2 node_Bps=1e8", NULL, 5.5 + 2 + 10, 40, 14,
 		8 + 8, "fatal", 1 },
-	/* The checkpoint that begins at 4.5 (two steps) is complete at 5.5; it is read in 1 s. */
+	/* The checkpoint that begins at 4.5 s (two steps) is complete at 5.5 s and is read in 1 s. */
 	{ "without a copy of a layer the last checkpoint is read", FOUR "5700,remove,b\n5700,remove,d\n5700,add,e\n5700,add,f\n", PAIRS,
 		"setup=2 ckpt_interval=4500ms", "storage_Bps=1e9", 5.7 + 2 + 1 + 8, 40, 6.8, 8 + 12, "fatal", 1 },
 	{ "the job waits for f + 1 pipelines", "0,add,a\n10000,add,b\n", PAIRS, "setup=2", NULL, 10 + 2 + 20, 40, 0, 4, NULL, 0 },
 	{ "f=0: the job runs on one pipeline", "0,add,a\n", JOB("[1,1,1000]"), "setup=2 f=0", NULL, 12, 10, 0, 2, NULL, 0 },
-	/* Step 3 ends by 5; c gets the whole state in 10 s. */
+	/* Step 3 ends by 5 s; c gets the whole state in 10 s. */
 	{ "absorbs a joiner", "0,add,a\n0,add,b\n4500,add,c\n", JOB("[2,1,1000],[3,1,600]"), "setup=2 node_Bps=1e8 absorb=at-once", NULL,
 		5 + 12 + 4.2, 6 + 12.6, 0, 4 + 36, "reconfigurations", 2 },
-	/* The default horizon is the time so far / (losses + 1). With a pause of 2 s, steps of 0.6 s instead of 1 s pay off above a horizon
-	 * of 5 s. Without a loss, c joins at 5.5: step 4 ends at 6, c copies until 9, and six steps follow. */
+	/* The default horizon is the elapsed time / (losses + 1). With a pause of 2 s, steps of 0.6 s instead of 1 s pay off above a
+	 * horizon of 5 s. There is no loss. c joins at 5.5 s: step 4 ends at 6 s, c copies until 9 s, and six steps follow. */
 	{ "the default horizon without a loss: just too short", "0,add,a\n0,add,b\n4500,add,c\n", TWO_OR_THREE, "setup=2 node_Bps=1e9",
 		NULL, 12, 20, 0, 4, "reconfigurations", 1 },
 	{ "the default horizon without a loss: just long enough", "0,add,a\n0,add,b\n5500,add,c\n", TWO_OR_THREE, "setup=2 node_Bps=1e9",
 		NULL, 6 + 3 + 3.6, 8 + 10.8, 0, 4 + 9, "reconfigurations", 2 },
-	/* After a loss at 2.5, steps continue at 5.5. If d joins at 9.9, the horizon is 9.9 / 2 s. If d joins at 11: step 6 ends at 11.5, d
-	   copies until 14.5, and four steps follow. */
+	/* After a loss at 2.5 s, steps continue at 5.5 s. If d joins at 9.9 s, the horizon is 9.9 / 2 s. If d joins at 11 s, step 6
+	 * ends at 11.5 s, d copies until 14.5 s, and four steps follow. */
 	{ "the default horizon after a loss: just too short", ONE_LOSS "9900,add,d\n", TWO_OR_THREE, "setup=2 node_Bps=1e9", NULL, 15.5, 20,
 		1, 4 + 6, "reconfigurations", 2 },
 	{ "the default horizon after a loss: just long enough", ONE_LOSS "11000,add,d\n", TWO_OR_THREE, "setup=2 node_Bps=1e9", NULL,
@@ -155,7 +155,7 @@ static const struct by_hand oobleck[] = {
 
 enum { DEPTHS = 4, MOST = 3 };
 
-/* Returns the shortest step of at least two pipelines on at most n nodes, by enumeration. ms[D - 1][d - 1]: times. */
+/* Returns the shortest step of at least two pipelines on at most n nodes, by enumeration. ms[D - 1][d - 1]: step times. */
 static double best_of_all(int n, int ms[MOST][DEPTHS])
 {
 	double best = INFINITY;
@@ -243,7 +243,7 @@ static bool random_run(struct rng *rng, uint64_t seed, bool is_oobleck, int *tra
 		.check = true,
 		.record = true };
 	t.settings = is_oobleck ? PICK(rng, oobleck_settings) : PICK(rng, varuna_settings);
-	/* prime numbers of ms, so that few events coincide */
+	/* Times are prime numbers of ms, so that few events coincide. */
 	bool by_curve = strstr(t.settings, "artifact") || !rng_below(rng, 4);
 	int steps = rng_below(rng, 4) ? 3000 : 0;
 	if (by_curve)

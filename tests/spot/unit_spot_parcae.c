@@ -11,7 +11,7 @@
 
 /* ---- forecasts ---- */
 
-/* Returns the log-likelihood of phi at the best variance, for an AR(1) that starts in its stationary law. */
+/* Returns the log-likelihood of phi, at the best variance, for an AR(1) process that starts in its stationary law. */
 static double likelihood(const double *w, uint32_t n, double phi)
 {
 	double s = (1 - phi * phi) * w[0] * w[0];
@@ -20,7 +20,7 @@ static double likelihood(const double *w, uint32_t n, double phi)
 	return 0.5 * log(1 - phi * phi) - 0.5 * n * log(s / n);
 }
 
-/* Expected phi: statsmodels 0.15.0, SARIMAX(y, order=(1,1,0), simple_differencing=True), exact likelihood, whose optimiser stops
+/* Compares phi with statsmodels 0.15.0: SARIMAX(y, order=(1,1,0), simple_differencing=True), exact likelihood. Its optimiser stops
  * within 5e-5. */
 static void test_maximum_likelihood(void)
 {
@@ -48,7 +48,7 @@ static void test_maximum_likelihood(void)
 	}
 }
 
-/* For two changes the likelihood is greatest at 2 w1 w2 / (w1^2 + w2^2), since the cubic is linear then. */
+/* Tests two changes, for which the likelihood is greatest at 2 w1 w2 / (w1^2 + w2^2), because the cubic equation is linear. */
 static void test_closed_forms(void)
 {
 	near_to(parcae_ar1((double[]){ 3, 1 }, 2), 0.6, 1e-12, "phi of two changes");
@@ -57,8 +57,8 @@ static void test_closed_forms(void)
 	near_to(parcae_ar1((double[]){ 5 }, 1), 0, 0, "a single change does not determine phi: 0");
 }
 
-/* A jump by 9 and back is removed as an outlier. An increase of 2 per interval gives phi = 1. The forecast is therefore 30, 32, 34,
- * clamped first to 28 + 3 and later to 29. */
+/* Tests cleaning and limits. A jump by 9 and back is removed as an outlier. An increase of 2 per interval gives phi = 1, so the
+ * forecast is 30, 32, 34. It is clamped first to 28 + 3 and later to 29. */
 static void test_cleaning_and_limits(void)
 {
 	double out[3], scratch[8], leap[] = { 20, 20, 29, 20, 20 }, back[] = { 20, 20, 14, 20, 20 }, step[] = { 20, 20, 29, 29, 29 };
@@ -137,7 +137,7 @@ static void test_odds(void)
 			drawn_worst = furthest(a[1], c[1], p + 1, furthest(a[0], c[0], d + 1, drawn_worst));
 		}
 	near_to(worst, 0, 1e-12, "exact odds are those of an enumeration of all sets of losses");
-	/* 4.5 standard deviations of a share of 1/2, because several hundred shares are compared */
+	/* The tolerance is 4.5 standard deviations of a share of 1/2, because several hundred shares are compared. */
 	printf("# %u draws are off by %.4f at most\n", draws, drawn_worst);
 	ok(drawn_worst > 0 && drawn_worst < 4.5 * 0.5 / sqrt(draws), "odds from draws are near the exact ones");
 	parcae_odds_drawn(4, 3, 5, 100, 7, a[0], a[1]);
@@ -145,7 +145,7 @@ static void test_odds(void)
 	parcae_odds_drawn(4, 3, 5, 100, 8, c[0], c[1]);
 	ok(!memcmp(a[0], b[0], 5 * sizeof(double)) && !memcmp(a[1], b[1], 4 * sizeof(double)), "equal keys draw equal odds");
 	ok(memcmp(a[0], c[0], 5 * sizeof(double)) != 0, "different keys draw different odds");
-	/* 2 of 5 nodes end, 3 of which work: C(3,1) C(2,1) / C(5,2). */
+	/* 2 of 5 nodes are lost, 3 of which work: the probability is C(3,1) C(2,1) / C(5,2). */
 	near_to(parcae_hit_chance(5, 3, 2, 1), 0.6, 1e-12, "chance that one of two losses hits a worker");
 	near_to(parcae_hit_chance(5, 5, 2, 2), 1, 1e-12, "without idle instances both losses hit workers");
 	near_to(parcae_hit_chance(5, 3, 4, 1), 0, 0, "four losses with two standby instances: the chance of exactly one lost worker is 0");
@@ -162,14 +162,14 @@ static void test_costs(void)
 	near_to(parcae_p2p_s(16777216), 18622e-6, 1e-12, "16 MiB as measured");
 	near_to(parcae_p2p_s(9 << 20), (1428 + (18622 - 1428) * 8.0 / 15) * 1e-6, 1e-12, "9 MiB: 8/15 of the way from 1 to 16");
 	near_to(parcae_stage_bytes(&gpt, 8), 1576.4e6 * 12 / 8, 1e-12, "a stage of eight holds an eighth of the state");
-	/* 45 groups take 500 ms and 35 ms each; 240 ms; the rendezvous takes 6.6 s; 6 layers take 430 ms each, and 328.4 MB of an
-	 * embedding 0.36947222 s. */
+	/* Process groups: 45 groups take 500 ms each plus 35 ms. Also 240 ms; the rendezvous takes 6.6 s; 6 layers take 430 ms each,
+	 * and 328.4 MB of an embedding take 0.36947222 s. */
 	near_to(parcae_restart_s(&gpt, 4, 8, true), 22.535 + 0.24 + 6.6 + 2.58 + 0.36947222, 1e-8,
 		"migration cost of GPT-1.5B, 4x8, with one more instance");
 	near_to(parcae_restart_s(&gpt, 4, 8, false), 1.8035 + 0.24 + 2.58 + 0.36947222, 1e-8,
 		"migration cost of GPT-1.5B with fewer instances");
 	near_to(parcae_intra_s(&gpt, 4, 8), 1.8035 + 0.24, 1e-12, "migration cost of GPT-1.5B within stages");
-	/* 2.3646 GB of a stage in 2.63362739 s. */
+	/* A stage of 2.3646 GB takes 2.63362739 s. */
 	near_to(parcae_inter_s(&gpt, 4, 8, 8, 0, false), 2.63362739 + 4.99297222, 1e-7, "stages are copied at the same time");
 	near_to(parcae_inter_s(&gpt, 4, 8, 8, 2, false), 2 * 2.63362739 + 4.99297222, 1e-7, "lost stages come one after the other");
 	near_to(parcae_restart_s(&big, 2, 12, false), 39 * 0.1156 + 0.035 + 0.24 + 7.961, 1e-12, "GPT-6.7B, 2x12");
@@ -180,8 +180,8 @@ static void test_costs(void)
 	near_to(parcae_cost_of(PARCAE_BERT, 5).parameters, 5, 0, "parameters of the job go before the family's");
 }
 
-/* Times of every family by the tables of parcae_cost.h: process groups in ms (pipelines D, depth P), building a stage, starting, and the
- * rendezvous of a migration that adds instances. */
+/* Tests the times of every family against the tables of parcae_cost.h: process groups in ms (pipelines D, depth P), building a stage,
+ * starting, and the rendezvous of a migration that adds instances. */
 static void test_families(void)
 {
 	static const struct {
@@ -224,7 +224,7 @@ static void test_families(void)
 		struct parcae_cost c = parcae_cost_of((enum parcae_family)f, 0);
 		near_to(c.parameters / parameters[f], 1, 1e-12, names[f]);
 		ok(!strcmp(parcae_family_name[f], names[f]), "name of the family");
-		/* A stage of 2^30 bytes or more: the slope of the last two measured sizes. */
+		/* For a stage of 2^30 bytes or more, the slope is that of the last two measured sizes. */
 		double bytes = parcae_stage_bytes(&c, 2), mib = bytes / 1048576, us = 153551 + (1198256 - 153551) * (mib - 128) / 896;
 		near_to(parcae_inter_s(&c, 2, 2, 4, 0, true), us / 1e6 + parcae_restart_s(&c, 2, 2, true), 1e-9, "all stages at once");
 		near_to(parcae_inter_s(&c, 2, 2, 2, 3, false), 3 * us / 1e6 + parcae_restart_s(&c, 2, 2, false), 1e-9,
@@ -333,7 +333,7 @@ static void test_plans(struct parcae_planner *p)
 		"the random cases include plans that keep the shape and plans that change it: %u change", changes);
 }
 
-/* Fills in plan periods; half of the lengths are 60 s, as intervals of the policy are, so that some tails repeat. */
+/* Draws periods for a plan. Half of them last 60 s, like the policy's intervals, so that some tails repeat. */
 static void draw_periods(struct rng *rng, struct parcae_period *t)
 {
 	t[0] = (struct parcae_period){ 4 + (uint32_t)rng_below(rng, 3), 0, 0 };
@@ -344,7 +344,8 @@ static void draw_periods(struct rng *rng, struct parcae_period *t)
 	}
 }
 
-/* Tests that the values kept from earlier plans change no plan, also after so many different tails that all were dropped. */
+/* Tests that values kept from earlier plans leave new plans unchanged, also after so many different tails that all kept values were
+ * dropped. */
 static void test_kept_tails(struct parcae_planner *p)
 {
 	enum { PLANS = 3 * PARCAE_TAILS / PERIODS };

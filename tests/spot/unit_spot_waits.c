@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unit_spot_waits.c - runs that do not end by themselves: a policy sets a timer each second and trains nothing
+ * unit_spot_waits.c - runs without an end of their own: a policy sets a timer each second and trains nothing
  *
- * With a deadline the run ends at the 10,000th instant that has only timers. The instants of the deadline and of the last end
- * of a step count.
+ * With a deadline the run ends at the 10,000th instant that has only timers. The instants of the deadline and of the last end of a step
+ * count.
  */
 #include "tests/tap.h"
 
@@ -80,19 +80,20 @@ int main(void)
 	step_s = 7000;
 	most = 1;
 	ends_at("0,add,a\n", 16999, "10,000 instants from the end of the only step on");
-	/* Without a deadline the run fails then, or after a day without progress. */
+	/* Without a deadline the run fails at this instant, or after a day without progress. */
 	struct run_result *r = go("0,add,a\n", "", 0);
 	ok(!r && strstr(err.text, "at 16999.000000000 s: no progress since 1.944 h, with step 1 of 100; 1 instances are live"),
 		"without a deadline the run fails: %s", err.text);
 	result_free(r);
-	/* Steps run from 0 to 4 s and from 10 to 14 s: throughput is measured from the first to the last of them. */
+	/* Steps run from 0 to 4 s and from 10 to 14 s. The throughput is measured from the start of the first to the end of the last
+	 * step. */
 	step_s = 1;
 	most = 4;
 	second_at = 10;
 	r = go("0,add,a\n", "price=3.6", 20);
 	near_to(spot_runs_metric(r, "samples_per_s"), 80. / 14, 1e-12, "throughput from a beginning at 0");
 	near_to(spot_runs_metric(r, "usd_per_hour"), 3.6, 1e-12, "cost rate until the last step's end");
-	/* Seven steps of 1 s and one step of 7 s, each second at 3.6 USD/h. */
+	/* Seven steps take 1 s and one step takes 7 s; each second costs 3.6 USD/h. */
 	near_to(spot_runs_metric(r, "value"), (7 * 10 / 3.6 + 7 * (10 / 7.) / 3.6) / 14, 1e-12, "a pause is part of the step after it");
 	result_free(r);
 	first_at = 2;

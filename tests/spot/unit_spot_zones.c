@@ -116,7 +116,7 @@ static void test_zones(void)
 	at_start = ask_zones;
 	at_timer = request_some;
 	struct run_result *r = go(two_zones, plain_job, "price=3", 100);
-	/* c costs 2 for 100 s; a and b (one of them twice) cost 5 for 80 s; d costs 7 for 80 s. */
+	/* c costs 2 USD/h for 100 s; a and b (one of them twice) cost 5 for 80 s; d costs 7 for 80 s. */
 	near_to(spot_runs_metric(r, "usd"), (100 * 2 + 160 * 5 + 80 * 7) / 3600., 1e-12, "each instance costs its price");
 	near_to(spot_runs_metric(r, "refused"), 1 + 2, 0, "offers that were missing are counted as refused");
 	ok(used & SPOT_USED_PRICES && !(used & SPOT_USED_PRICE), "prices of the trace were used, the default was not");
@@ -133,7 +133,7 @@ static void test_zones(void)
 	result_free(r);
 }
 
-/* An instance of price 0 is free, even if the default price is positive. */
+/* Tests that an instance of price 0 is free, also if the default price is positive. */
 static void test_free(void)
 {
 	struct run_result *r = go("time_s,event,node,price\n0,add,a,0\n0,add,b,\n100,end,,\n", plain_job, "price=3.6", 100);
@@ -156,7 +156,7 @@ static void test_limits(void)
 	static const unsigned all = SPOT_USED_TARGET | SPOT_USED_QUOTA | SPOT_USED_MAX_PRICE;
 	static const struct {
 		const char *options;
-		uint32_t live, offers; /* numbers at 5 s; c is removed at 10 s */
+		uint32_t live, offers; /* expected numbers at 5 s; c is removed at 10 s */
 		uint32_t live_later;
 		unsigned used;
 	} cases[] = {
@@ -191,8 +191,8 @@ static void test_limits(void)
 
 static uint32_t shape[2];       /* pipelines, depth */
 static const char *owners;      /* name of the owner of each stage */
-static const char *then_owners; /* owners from 5 s on, after orr_steps_stop(); NULL: the same */
-static uint32_t dropped;        /* pipeline; UINT32_MAX: none */
+static const char *then_owners; /* owners from 5 s on, after orr_steps_stop(); NULL: unchanged */
+static uint32_t dropped;        /* pipeline that is dropped; UINT32_MAX: none */
 static double own_bytes;
 static uint64_t most;
 
@@ -235,7 +235,7 @@ static void go_on(struct orr_spot *w, uint64_t tag)
 static const char with_activations[] = JOB("\"figures\":{\"activation_bytes\":1e6},");
 static const char with_gradients[] = JOB("\"figures\":{\"gradient_bytes\":3e6},");
 static const char without[] = JOB("");
-/* a, b, c are in zone x; p, q in zone y; z in zone z. */
+/* Instances a, b and c are in zone x, p and q in zone y, z in zone z. */
 static const char three_zones[] = "time_s,event,node,zone\n0,add,a,x\n0,add,b,x\n0,add,c,x\n0,add,p,y\n0,add,q,y\n0,add,z,z\n100,end,,\n";
 
 static double egress_of(const char *job, uint32_t pipelines, uint32_t depth, const char *names)
@@ -256,7 +256,7 @@ static void test_egress(void)
 {
 	dropped = UINT32_MAX;
 	then_owners = NULL;
-	/* 2 c a b / D, in 10 steps */
+	/* Bytes of activations: 2 c a b / D, in 10 steps. */
 	near_to(egress_of(with_activations, 1, 2, "ap"), 10 * 2 * 1 * 1e6 * 8 / 1e9, 1e-12, "activations over one boundary");
 	ok(used & SPOT_USED_EGRESS, "the price of bytes was used");
 	near_to(egress_of(with_activations, 1, 3, "apb"), 10 * 2 * 2 * 1e6 * 8 / 1e9, 1e-12, "activations over two boundaries");
@@ -299,7 +299,7 @@ static void test_copies(void)
 	static const struct {
 		const char *first, *then;
 		uint32_t successors;
-		double part; /* part of the state that comes from another zone */
+		double part; /* share of the state that comes from another zone */
 		const char *name;
 	} cases[] = {
 		{ "ab", "ab", 0, 0, "the same owners" },
@@ -358,13 +358,13 @@ static void test_speeds(void)
 		{ "fs", "speeds=slow=0.5,fast=2", NULL, 20 },
 		{ "fo", "speeds=slow=0.5,fast=2", NULL, 10 },
 		{ "s", "", NULL, 10 },
-		/* Two and a half steps of 2 s; the third ends at 6 s; seven steps of 0.5 s. */
+		/* Two and a half steps of 2 s run, and the third one ends at 6 s; seven steps of 0.5 s follow. */
 		{ "s", "speeds=slow=0.5,fast=2", move_to_fast, 9.5 },
 		{ "s", "", move_to_fast, 10 },
-		/* The third step ends at 6 s; seven steps of 3 s at half the speed. */
+		/* The third step ends at 6 s; seven steps of 3 s follow at half the speed. */
 		{ "s", "speeds=slow=0.5,fast=2", slow_down, 48 },
 		{ "f", "speeds=slow=0.5,fast=2", slow_down, 5 },
-		/* The fifth step ends at 5 s; it is in flight until the timers of this instant have been called. */
+		/* The fifth step ends at 5 s and is in flight until the timers of this instant have been called. */
 		{ "o", "speeds=slow=0.5,fast=2", slow_down, 5 + 5 * 3 },
 	};
 	at_start = begin_training;

@@ -15,7 +15,7 @@ step() {
 duration() { awk -F, '$2 == "iteration_s" { print $3 }' "$work/out/summary.csv"; }
 prefix=()
 
-# 8 replicas with 8 micro-batches each; unmerged, each replica needs more than a thousand rings of 8 GPUs.
+# There are 8 replicas with 8 micro-batches each. Unmerged, each replica needs more than a thousand rings of 8 GPUs.
 batch=64 nodes=1280 k=64 samples=2560 cpu_limit=10 mib_limit=1024
 if [ -n "${ORR_SANITIZED:-}" ]; then
   batch=8 nodes=256 k=64 samples=512 cpu_limit=60 mib_limit=4096
@@ -29,7 +29,7 @@ echo "# 1,024 GPUs, batch $batch: merged $merged s, unmerged $unmerged s"
 ok "$(awk -v a="$merged" -v b="$unmerged" 'BEGIN { d = a - b; print !(b > 0 && (d < 0 ? -d : d) <= 1e-9 * b) }')" \
   "1,024 GPUs: merged and unmerged agree to 1e-9"
 
-# With ZeRO-1 and without sequence parallelism: other collectives, and gathers on arrival.
+# ZeRO-1 without sequence parallelism uses other collectives, and gathers on arrival.
 other=(--set policy.megatron.zero=true --set policy.megatron.sequence_parallel=false)
 step 128 k=16 8 --set step.merge=on --set step.iterations=1 "${other[@]}"
 merged=$(duration)
@@ -37,7 +37,7 @@ step 128 k=16 8 --set step.merge=off --set step.iterations=1 "${other[@]}"
 ok "$(awk -v a="$merged" -v b="$(duration)" 'BEGIN { d = a - b; print !(b > 0 && (d < 0 ? -d : d) <= 1e-9 * b) }')" \
   "ZeRO-1 without sequence parallelism: merged and unmerged agree to 1e-9"
 
-# With 64 ports a pod has 1,024 NICs, for 8 replicas. The ring of replicas goes from pod to pod, so that all hops are
+# With 64 ports a pod has 1,024 NICs, for 8 replicas. The ring of replicas goes from pod to pod, so all hops are
 # alike.
 prefix=("$top_builddir/tests/peak_rss")
 TIMEFORMAT='%U %S'
@@ -50,7 +50,7 @@ ok "$([ "$kib" -gt 0 ] && [ "$kib" -lt $((mib_limit * 1024)) ]; echo $?)" "peak 
 prefix=()
 
 like "$(step "$nodes" "k=$k,routing=ecmp" "$samples" "${big[@]}")" 'merge=on.*ecmp' "step.merge=on is refused with hashed routes"
-# With 48 ports a pod has 576 NICs and ends in the middle of a replica.
+# With 48 ports a pod has 576 NICs, so a replica spans two pods.
 like "$(step "$nodes" k=48 "$samples" --set step.merge=on)" 'routes or loads of the lanes differ' \
   "step.merge=on is refused if pods end within replicas"
 tap_done

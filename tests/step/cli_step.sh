@@ -6,8 +6,8 @@ orrery=$ORRERY
 tree=$(cd "$srcdir" && pwd)
 cd "$work" || exit 1
 
-# A model and network whose times can be computed by hand: 1e6 parameters are 4 MB of gradients;
-# on 4 nodes with 8 Gb/s = 1e9 B/s and no latency a ring takes 2 * 3/4 * 4e6 / 1e9 = 6 ms.
+# The model has 1e6 parameters, so 4 MB of gradients. On 4 nodes with 8 Gb/s = 1e9 B/s and no latency, a ring takes
+# 2 * 3/4 * 4e6 / 1e9 s = 6 ms.
 cat >two.json <<'E'
 { "name": "two", "title": "two layers", "source": "made up", "input": "10x10x1", "input_elems": 100, "classifier": "fc",
   "layers": [
@@ -96,7 +96,7 @@ fi
 if command -v gnuplot >/dev/null; then
   "$orrery" step two.json "${net[@]:0:4}" --policy allreduce,stanza --out figures -q
   is "$? $(cd figures && echo *.pdf)" "0 throughput.pdf timeline-allreduce.pdf timeline-stanza.pdf" "--out draws the figures of throughput and time"
-  # With one row of devices, the legend has the least room.
+  # A timeline with one row of devices leaves the least room for the legend.
   is "$(grep -oE 'forward|backward|optimizer|messages' figures/timeline-allreduce.svg | sort -u | wc -l)" 4 "the legend is complete"
 else
   skip "gnuplot is not installed" 2

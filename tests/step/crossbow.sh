@@ -14,8 +14,8 @@ metric() {
   awk -F, -v m="$m" '$2 == m { print $3 }' o/summary.csv
 }
 
-# One GPU, occupancy 0.3, no interference loss: the throughput of 1 to 5 learners relative to one learner is 1, 2, 3, 1/0.3 and 1/0.3. The
-# time of a task cancels out.
+# One GPU with occupancy 0.3 and no loss by interference: relative to one learner, 1 to 5 learners have the
+# throughput 1, 2, 3, 1/0.3 and 1/0.3. The time of a task cancels out.
 alone=(resnet50 --cluster 1x1:v100 --batch 16 --policy crossbow --set policy.crossbow.occupancy=0.3 --set step.update_cost=none)
 for m in 1 2 3 4 5; do
   metric samples_per_s "${alone[@]}" --set policy.crossbow.learners=$m --set step.iterations=5
@@ -30,8 +30,8 @@ like "$("$orrery" step "${tuned[@]}" --set policy.crossbow.interval=3 --set step
   "with 3 clocks per measurement the learners are tuned from 2 to 5 and back to 4"
 is "$("$orrery" step "${tuned[@]}" --check -q; echo $?)" 0 "--check finds no error"
 
-# 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms. Without
-# tasks it is exposed; a task of 30 ms hides it.
+# 8 GPUs, 25.56 M parameters (97.5 MiB), 10 GB/s: an all-reduce takes 2 * 7/8 * 97.5 MiB / 10 GB/s = 17.9 ms.
+# Without tasks it is exposed; a task of 30 ms hides it.
 eight=(resnet50 --cluster 8x1:v100 --network star:bw=80Gbps,lat=0 --batch 16 --policy crossbow --set step.update_cost=none)
 sum=$(metric iteration_s "${eight[@]}" --set step.compute_s=1e-9 --set step.iterations=10)
 is "$(awk -v t="$sum" 'BEGIN { print (t > 0.017 && t < 0.0188) ? "17.9 ms" : t }')" "17.9 ms" "the all-reduce of ResNet-50 takes 17.9 ms"
@@ -40,7 +40,8 @@ is "$(awk -v t="$hidden" 'BEGIN { print (t - 0.03) ^ 2 < 1e-16 ? "hidden" : t }'
 every=$(metric iteration_s "${eight[@]}" --set step.compute_s=0.005 --set policy.crossbow.sync_every=4 --set step.iterations=10)
 is "$(awk -v t="$every" 'BEGIN { print (t - 0.02) ^ 2 < 1e-16 ? "hidden" : t }')" hidden "the all-reduce is hidden behind four tasks of 5 ms (sync_every=4)"
 
-# Real SGD: one learner per GPU whose correction is the whole distance would be unstable: alpha (k + 1) >= 2.
+# Real SGD: one learner per GPU whose correction is the whole distance would be unstable, because alpha (k + 1) >=
+# 2.
 learn=(resnet50 --cluster 4x1:v100 --batch 16 --policy crossbow --set policy.crossbow.learners=2 --set step.iterations=400
   --set learn.problem=logistic --set learn.seeds=1 --set learn.max_samples=20000)
 fine=$(metric final_loss "${learn[@]}")
@@ -48,15 +49,16 @@ is "$(awk -v x="$fine" 'BEGIN { print (x > 0 && x < 0.6) ? "learns" : x }')" lea
 "$orrery" step "${learn[@]}" --set policy.crossbow.alpha=0.23 >stdout 2>&1
 like "$(cat stdout)" 'alpha \(k \+ 1\) = 2\.07 .*expected alpha below 0\.222' "alpha 0.23 with 8 learners is unstable: a warning says so"
 
-# EASGD: with one learner per GPU and an equal alpha, synchronous model averaging is the same arithmetic. Only its time differs.
+# EASGD: with one learner per GPU and an equal alpha, synchronous model averaging performs the same arithmetic. Only
+# the times differ.
 both=(lenet_mnist --cluster 4x1:v100 --network star:bw=8Gbps,lat=0 --batch 16 --policy crossbow,easgd --set policy.easgd.beta=0.4
   --set step.iterations=200 --set learn.problem=mlp --set learn.seeds=2 --set learn.max_samples=9600)
 for every in 1 5; do
   "$orrery" step "${both[@]}" --set policy.crossbow.sync_every=$every --set policy.easgd.sync_every=$every --out o -q 2>said || cat said >&2
   is "$(awk -F, '$2 == "final_loss" { print $3 }' o/summary.csv | uniq -c | awk '{ print $1 }')" 2 "EASGD, an exchange every $every: the loss of Crossbow with one learner"
 done
-# 1,111,946 parameters at 1 GB/s: 2 * 3/4 * 4 bytes = 6.6717 ms per all-reduce, after a barrier in every fifth iteration
-# of 10 ms.
+# An all-reduce of 1,111,946 parameters at 1 GB/s takes 2 * 3/4 * 4 bytes each = 6.6717 ms. It follows a barrier in
+# every fifth iteration of 10 ms.
 behind=$(metric iteration_s "${both[@]:0:7}" --policy easgd --set policy.easgd.sync_every=5 --set step.compute_s=0.01 --set step.update_cost=none --set step.iterations=20)
 is "$(awk -v t="$behind" 'BEGIN { x = (0.05 + 6 * 1111946e-9) / 5; print (t / x - 1) ^ 2 < 1e-6 ? "exposed" : t " not " x }')" exposed \
   "EASGD's all-reduce is exposed in every fifth iteration"

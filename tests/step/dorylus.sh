@@ -18,8 +18,8 @@ go() {
 metric() { awk -F, -v m="$1" '$2 == m { print $3 }' o/summary.csv; }
 near() { awk -v x="$1" -v y="$2" -v e="${3-1e-9}" 'BEGIN { d = x - y; print (x != "" && d <= e * y && -d <= e * y) ? "equal" : x " not " y }'; }
 
-# One graph server, 10 chunks, GCN of two layers: GA, AV, SC, GA, AV (fused), SC, GA, AV. GA takes a = 0.1 s and runs alone on the server; AV
-# takes v. A segment between barriers is a flow shop of 10 chunks.
+# One graph server has 10 chunks of a GCN of two layers: GA, AV, SC, GA, AV (fused), SC, GA, AV. GA takes a = 0.1 s
+# and runs alone on the server; AV takes v. A segment between barriers is a flow shop of 10 chunks.
 one=(gcn:vertices=1000,edges=8000,widths=32-16-4 --cluster 1x1:c5n.2xlarge --set step.update_cost=none)
 plain=(weight_servers=0 chunks=10 lambda_start=0 relaunch=false)
 go "${plain[@]}" lambdas=1 task_s=0.1,0.05,0,0,0 -- "${one[@]}" --set step.iterations=3
@@ -39,7 +39,8 @@ is "$(near "$(metric iteration_s)" 6.0 0.001)" equal "async: or to that of AV"
 go "${plain[@]}" lambdas=10 task_s=0,0,0,0,0.02 -- "${one[@]}" --set step.iterations=3
 is "$(near "$(metric iteration_s)" 0.4)" equal "an epoch ends after its updates: 20 gradients of 0.02 s at one server"
 
-# Cost: 30 invocations of 0.05 s per epoch, 192 MiB each; two epochs of 3.15 s at 0.432 USD/h.
+# Cost per epoch: 30 invocations of 0.05 s with 192 MiB each. The server runs for two epochs of 3.15 s at 0.432
+# USD/h.
 bill=("${plain[@]}" lambdas=10 task_s=0.1,0.05,0,0,0)
 go "${bill[@]}" -- "${one[@]}" --set step.iterations=2
 is "$(near "$(metric function_GB_s)" "$(awk 'BEGIN { print 60 * 0.1 * 192 / 1024 }')") $(metric invocations)" "equal 60" "each of 60 invocations is billed 0.1 s"
@@ -49,7 +50,8 @@ go "${bill[@]}" lambda_rounding=0.001 -- "${one[@]}" --set step.iterations=2 --s
 is "$(near "$(metric function_GB_s)" "$(awk 'BEGIN { print 60 * 0.05 * 192 / 1024 }')") $(near "$(metric node_usd)" 6.3)" "equal equal" \
   "billing per ms, 1 USD per s of a server"
 
-# Transfers: one chunk of 1,000 rows, widths 100-20-5. The link of a function carries 1 MB/s, the matrix product runs at 1 GFLOP/s.
+# Transfers of one chunk of 1,000 rows with widths 100-20-5: the link of a function carries 1 MB/s, the matrix
+# product runs at 1 GFLOP/s.
 go weight_servers=0 lambdas=1 relaunch=false lambda_bandwidth=1e6 lambda_rate=1e9 lambda_start=0.5 lambda_rounding=0 fuse=true rematerialise=true -- \
   gcn:vertices=1000,edges=8000,widths=100-20-5 --cluster 1x1:c5n.2xlarge --network star:lat=0 --set step.iterations=1
 want=$(awk 'BEGIN {
@@ -60,7 +62,8 @@ want=$(awk 'BEGIN {
   printf "%.17g", t / 1e6 }')
 is "$(near "$(metric function_s)" "$want")" equal "bytes and FLOPs of the three invocations of a chunk, without start times"
 
-# Staleness: some functions take seconds longer; the current epochs of chunks differ by S at most, and reach S.
+# Staleness: some functions take seconds longer. The current epochs of chunks must differ by at most S, and reach a
+# difference of S.
 tail=(chunks=4 lambdas=4 weight_servers=2 variant=async lambda_tail_p=0.02 relaunch=false)
 six=(gcn:vertices=4000,edges=40000,widths=32-16-6 --cluster 4x1:c5n.2xlarge,2x1:c5.xlarge)
 for s in 0 1 2 3; do
@@ -89,8 +92,8 @@ is "$(metric choice_relaunched)" 0 "edge tasks of 2 s are below 6 s"
 go "${slow[@]}" lambda_tail_p=1 lambda_tail=2 lambda_tail_exponent=100 relaunch_edge=1 -- gat:vertices=4000,edges=40000,widths=32-16-6 "${six[@]:1}" --set step.iterations=3
 is "$(awk -v x="$(metric choice_relaunched)" 'BEGIN { print (x > 0) }')" 1 "with 1 s they are started again"
 
-# tuned WHAT BANDWIDTH CHUNKS LAMBDAS..: the tuner, which starts from min(CHUNKS, 100) functions per server, ends within 10 % of the best
-# value of the sweep. best: the best number of the sweep
+# tuned WHAT BANDWIDTH CHUNKS LAMBDAS..: tests that the tuner, which starts from min(CHUNKS, 100) functions per
+# server, ends within 10 % of the best value of the sweep. best: the best number of functions in the sweep
 tuned() {
   local what=$1 l best_value end chunks=$3 amazon=(gcn_amazon --cluster 8x1:c5n.2xlarge,4x1:c5.xlarge --network "star:bw=$2")
   shift 3

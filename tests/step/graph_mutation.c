@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * graph_mutation.c - no damaged graph or list of partitions crashes orrery or is accepted by mistake
+ * graph_mutation.c - a damaged graph or list of partitions neither crashes orrery nor is accepted by mistake
  *
- * Each token of a file that has every key is replaced by hostile tokens and by other tokens of the file, removed and doubled.
- * Files are truncated after every byte. Each case ends in an input error that names the file and the JSON path (or line and
- * column), or in a valid graph. The valid graphs are run (under the sanitizers, a sample of them).
+ * Each token of a file that has every key is replaced by hostile tokens and by other tokens of the file, removed and doubled. Files are
+ * truncated after every byte. Each case ends in an input error that names the file and the JSON path (or line and column), or in a
+ * valid graph. The valid graphs are run (under the sanitizers, a sample of them).
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"

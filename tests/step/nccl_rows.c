@@ -210,7 +210,7 @@ static void predict(void)
 	}
 }
 
-/* Prints the rows of row i's source and op; adds them to *sum. */
+/* Prints the rows that have the source and op of row i; adds them to *sum. */
 static void show_source(int i, struct tally *sum)
 {
 	struct tally t = { .n = { 0 } };

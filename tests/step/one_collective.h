@@ -15,8 +15,7 @@
 static struct orr_collective what;
 static uint32_t member[64], members;
 static const struct profile *profile;                                    /* profile of the device, or NULL */
-static void (*look)(const struct fixture *, const struct step_result *); /* called with the result and its use of links; NULL: not
-									  * called */
+static void (*look)(const struct fixture *, const struct step_result *); /* called with the result and its use of links; NULL: no call */
 
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
@@ -38,7 +37,7 @@ static const struct orr_param no_params[] = { ORR_PARAM_END };
 static const struct orr_step_ops ops = { .create = create, .destroy = mem_free, .build = build };
 static const struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "one", "", "step", 0, no_params, &ops, sizeof ops };
 
-/* Returns the seconds of one collective among every `stride`-th of the first n * stride devices. */
+/* Returns the seconds of one collective among n devices: every `stride`-th of the first n * stride. */
 static double time_of(
 	const char *cluster, const char *network, const char *set, enum orr_collective_op op, uint32_t n, uint32_t stride, double bytes)
 {

@@ -126,7 +126,7 @@ wrong_questions
 late
 bandwidth|--set policy.step-hostile.lanes=true
 EOT
-# 2^31 gathers among 4 devices have 3 steps each; each step takes 1 byte at 1.25e9 bytes/s without latency.
+# 2^31 gathers among 4 devices have 3 steps each; a step takes 1 byte at 1.25e9 bytes/s, without latency.
 said=$(step many_repeats --network star:bw=10Gbps,lat=0 --set step.iterations=1 --out "$work/many")
 is "$? $said $(sed -n 's/^.*,iteration_s,\([0-9.]*\),.*$/\1/p' "$work/many/summary.csv" | cut -c1-8)" "0  5.153960" \
   "2^31 repeats take 2^31 times as long"

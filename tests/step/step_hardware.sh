@@ -51,7 +51,8 @@ refused <<'E'
 --cluster 2x0:cpus=4|cluster 2x0:cpus=4: expected at least one GPU
 E
 
-# ---- the link between the GPUs of a node: by default the slowest of the devices' links (V100 150 GB/s, A100 300 GB/s, 8 us) ----
+# ---- the link between the GPUs of a node: by default that of the slowest device (V100 150 GB/s, A100 300 GB/s, 8
+# us) ----
 cat >message.json <<'E'
 { "barrier": true, "ops": [{ "id": "t", "transfer": { "from": 2, "to": 3, "bytes": 15e9 } }] }
 E

@@ -120,7 +120,7 @@ static void run_all(const struct what *w, bool is_deep)
 			step_result_free(&single);
 		}
 		if (is_deep && merged.period && run(w, "merge=auto", "exact=true", &exact)) {
-			/* No later messages share the network with the last messages. */
+			/* The last iterations are excluded, because no later messages share the network with theirs. */
 			compare_ends(w, &merged, &exact, ITERATIONS - TAIL, i ? "extrapolated, analytic" : "extrapolated");
 			step_result_free(&exact);
 		}
@@ -128,7 +128,7 @@ static void run_all(const struct what *w, bool is_deep)
 	}
 }
 
-/* Tries the default, and each parameter at each choice, or at some small numbers, with the others at their defaults. */
+/* Tries the defaults, then each parameter with each choice or with some small numbers, the other parameters having their defaults. */
 static void all_settings(struct what *w, bool is_deep)
 {
 	char text[256];

@@ -35,7 +35,7 @@ static struct fixture *open_fixture(const char *cluster, const char *model, cons
 
 struct outcome {
 	double iteration_s, rate, sent, busy_s, peak;
-	double p, largest; /* partitions and their largest share, from the policy's description of its choice */
+	double p, largest; /* p: number of partitions; largest: share of the largest one, from the policy's description of its choice */
 	int code;
 };
 
@@ -73,7 +73,7 @@ static void constant_bandwidth(void)
 {
 	static const struct {
 		uint32_t n;
-		double p, use; /* partitions and use of the bandwidth, from the table with G = 244 MB */
+		double p, use; /* p: number of partitions; use: use of the bandwidth, from the table with G = 244 MB */
 	} rows[] = { { 8, 2, 0.683 }, { 16, 3, 0.976 }, { 64, 13, 0.946 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct outcome o = ako(rows[i].n, "iterations=6", "");
@@ -99,11 +99,11 @@ static void one_partition(void)
 	struct outcome full = ako(64, options, "partitions=1"), part = ako(64, "iterations=6", "");
 	double want = 63 * G / (B * compute_s), got = full.iteration_s / part.iteration_s;
 	ok(fabs(got / want - 1) < (is_slow ? 0.05 : 0.02), "p forced to 1 at n=64: iterations %.2f times as long, want %.2f", got, want);
-	/* One round is in flight when the last iteration ends. */
+	/* One round is still in flight when the last iteration ends. */
 	ok(fabs(full.sent / (63 * G) - 1) < (is_slow ? 0.05 : 0.02), "each worker sends its whole gradient to all 63 peers");
 }
 
-/* A load of exactly 3 needs 3 partitions: 1 GB x 3 peers in 24 s at 125 MB/s. */
+/* Tests a load of exactly 3, which needs 3 partitions: 1 GB x 3 peers in 24 s at 125 MB/s. */
 static void exact_load(void)
 {
 	char option[64];
@@ -143,10 +143,10 @@ struct watch {
 	uint32_t n, p;
 	bool is_per_peer;
 	double scale;
-	uint64_t begun[MOST], got[MOST][MOST]; /* gradients started; rounds that have arrived, [from][to] */
+	uint64_t begun[MOST], got[MOST][MOST]; /* begun: number of gradients started; got: rounds that have arrived, [from][to] */
 	uint32_t messages, disorder, wrong;
-	int64_t lead, ahead_of_slices; /* largest number of iterations by which a worker was ahead: of another worker; of the slices that
-					* it had received */
+	int64_t lead, ahead_of_slices; /* largest number of iterations by which a worker was ahead of another worker, and of the slices that
+					  it had received */
 };
 
 static void note_lead(struct watch *w, uint32_t i)
@@ -215,7 +215,8 @@ static void messages(void)
 	}
 }
 
-/* TF.AKO's clock counts rounds of which a worker has all slices; no worker is ahead of the slowest by more than the bound. */
+/* Tests the staleness bound. TF.AKO's clock counts the rounds of which a worker has all slices; the slowest worker is behind the
+ * others by at most the bound. */
 static void staleness_bound(void)
 {
 	static const char *const slow = "speeds=3:0.2";
@@ -263,7 +264,8 @@ static void layers(void)
 		for (uint32_t p = 1; p <= n; p++) {
 			char settings[96], options[32];
 			snprintf(settings, sizeof settings, "partition_method=layers partitions=%u", p);
-			snprintf(options, sizeof options, "iterations=%u", p + 1); /* the first iteration is not measured */
+			snprintf(options, sizeof options, "iterations=%u",
+				p + 1); /* one more iteration, because the first one is excluded from the measurement */
 			struct outcome o = run("2x1:v100", models[m], options, &orr_policy_ako, settings);
 			double best = INFINITY;
 			search(size, n, p, 0, &best);
@@ -273,23 +275,24 @@ static void layers(void)
 		ok(off < 1e-4, "%s: the largest slice is the smallest possible, for every p up to %u", models[m], n);
 		ok(bytes < 1e-9, "%s: p rounds send each layer of the gradient exactly once", models[m]);
 	}
-	/* KungFu's table: VGG-16's largest tensor is 74 % of its parameters. */
+	/* In KungFu's table, the largest tensor of VGG-16 has 74 % of its parameters. */
 	double least = run("2x1:v100", "vgg16", "", &orr_policy_ako, "partition_method=layers partitions=1000").largest;
 	ok(fabs(least - 0.7427) < 1e-3, "VGG-16: no p makes the largest slice smaller than 74 %% (%.4f)", least);
 }
 
 /* ---- memory, age, errors ---- */
 
-/* Memory holds weights, the gradient, p - 1 older gradients, their sum and the inbox. */
+/* Tests memory: the weights, the gradient, p - 1 older gradients, their sum and the inbox. */
 static void memory(void)
 {
 	double one = ako(4, "iterations=2", "partitions=1").peak, many = ako(4, "iterations=2", "partitions=13").peak;
 	ok(fabs(many - one - 12 * G) < 1 && one > 4 * G && one < 6 * G, "twelve more partitions take twelve more gradients");
 }
 
-/* In lockstep, the parameters of a gradient are read r rounds before it is used, on average r = (p - 1) / 2 + 2: (p - 1) / 2 until
- * its slice leaves, one to compute, one to travel. In this time the other workers make r n - 1 updates (the own one is excluded),
- * which counts for n - 1 of n gradients. Servers with lag=2 apply three rounds of w updates, minus the own one. */
+/* Returns the staleness. In lockstep, the parameters of a gradient are read r rounds before the gradient is used. On average r = (p -
+ * 1) / 2 + 2: (p - 1) / 2 rounds until its slice leaves, one to compute, one to travel. In this time the other workers make r n - 1
+ * updates (without the own one), which counts for n - 1 of n gradients. Servers with lag=2 apply three rounds of w updates, minus the
+ * own update. */
 static double staleness(const char *cluster, const struct orr_policy *p, const char *settings)
 {
 	struct fixture *f = open_fixture(cluster, "alexnet", "");

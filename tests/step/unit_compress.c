@@ -24,7 +24,7 @@ static struct compression parse(const char *text)
 	return c;
 }
 
-/* Returns bytes that a rank sends (and receives) in a ring, for a model with these layers. */
+/* Returns the bytes that a rank sends (and receives) in a ring, for a model with these layers. */
 static double volume(const char *method, const struct dnn *d, uint32_t n, uint64_t iteration)
 {
 	struct compression c = parse(method);
@@ -42,7 +42,7 @@ static double dense(const struct dnn *d, uint32_t n)
 	return 2 * (n - 1.0) / n * 4 * d->params;
 }
 
-/* From the table of volumes: top-k (n-1) k (4+4), dense ring 2 (n-1)/n 4 d. They are equal at n = d/k. */
+/* Tests top-k by the table of volumes: top-k sends (n-1) k (4+4) bytes, a dense ring 2 (n-1)/n 4 d. They are equal at n = d/k. */
 static void top_k(void)
 {
 	struct orr_error e = { 0 };
@@ -77,7 +77,7 @@ static void top_k(void)
 
 static void matrices(void)
 {
-	/* One matrix without a bias: PowerSGD's volume is r (a + b) instead of a b (Vogels et al., section 3). */
+	/* For one matrix without a bias, PowerSGD sends r (a + b) elements instead of a b (Vogels et al., section 3). */
 	struct dnn_layer layer = { .kind = ORR_LAYER_LINEAR, .params = 1024 * 768, .k = 768, .n = 1024, .count = 1 };
 	struct dnn d = { .layer = &layer, .n_layers = 1, .params = layer.params };
 	static const uint32_t workers[] = { 2, 8, 16, 256 };
@@ -91,7 +91,7 @@ static void matrices(void)
 		}
 	ok(volume("powersgd:rank=400", &d, 8, 0) < dense(&d, 8) && volume("powersgd:rank=768", &d, 8, 0) == dense(&d, 8),
 		"matrices that would not shrink are sent uncompressed");
-	/* 1-bit SGD: a bit per element and a scale of 4 bytes per column from each of the n-1 others. */
+	/* 1-bit SGD sends one bit per element and a scale of 4 bytes per column, from each of the n-1 other ranks. */
 	near_to(volume("onebit", &d, 8, 0), 7 * (layer.params / 8 + 4 * 1024), 1e-12, "1-bit: (n-1) (d/8 + 4 columns)");
 	struct dnn_layer two[] = { layer, { .kind = ORR_LAYER_NORM, .params = 2048 } };
 	struct dnn pair = { .layer = two, .n_layers = 2, .params = layer.params + 2048 };
@@ -108,7 +108,7 @@ static void matrices(void)
 
 static double step_s(const char *cluster, const char *network, const char *compression, const struct orr_policy *p, const char *settings)
 {
-	bool is_shared = p == &orr_policy_parameter_server; /* the closed form of one message ignores sharing */
+	bool is_shared = p == &orr_policy_parameter_server; /* the closed form of one message assumes that the link is not shared */
 	struct orr_error e = { 0 };
 	struct step_result r = { 0 };
 	struct fixture *f = fixture_new(cluster, network, "resnet50", 32);
@@ -143,9 +143,8 @@ static void steps(void)
 			"placement=dedicated servers=1 push_overlap=false"),
 		0.25 + 4 * k * 8 / B + 4 * 4 * d / B, 1e-9, "parameter server: pushes are compressed, pulls are dense");
 	/*
-	 * Compression is faster throughout. The gain of communication, (d/k) / n, shrinks as n grows. The gain of the step
-	 * shrinks only from n = 32 on: below that the volume of the dense ring grows as well, from 1.75 to 1.94 of the
-	 * gradient.
+	 * Compression is faster throughout. The gain in communication, (d/k) / n, shrinks as n grows. The gain in step time shrinks
+	 * only from n = 32 on: below that the volume of the dense ring grows as well, from 1.75 to 1.94 times the gradient.
 	 */
 	static const char *const clusters[] = { "8x1:v100", "32x1:v100", "128x1:v100", "256x1:v100" };
 	double gain[3][4], sent[3][4];
@@ -180,9 +179,9 @@ static void steps(void)
 }
 
 /*
- * ResNet-50 on 256 P100, t_c = 0.25 s for 32 images each, 102 MB of gradient (Goyal et al., "Accurate, Large Minibatch SGD",
- * 2017): about 90 % efficiency from 8 to 256 GPUs. 8 GPUs are one server and lose nothing here. The bandwidth, the only free
- * constant, is set so that 64 GPUs lose a tenth. This is a calibration, not a prediction.
+ * Tests ResNet-50 on 256 P100 with t_c = 0.25 s for 32 images each and 102 MB of gradient (Goyal et al., "Accurate, Large Minibatch
+ * SGD", 2017): about 90 % efficiency from 8 to 256 GPUs. 8 GPUs are one server, which loses nothing here. The bandwidth, the only free
+ * constant, is calibrated so that 64 GPUs lose a tenth.
  */
 static void large_batch(void)
 {

@@ -75,11 +75,11 @@ static void all_reduce(void)
 	r = run_on("4x1:v100", "star:bw=1GBps,lat=10us", "resnet50", "", &orr_policy_allreduce, "fusion=tensor overlap=false");
 	struct run one = run_on("4x1:v100", "star:bw=1GBps,lat=10us", "resnet50", "", &orr_policy_allreduce, "fusion=none overlap=false");
 	double step_s = (one.iteration_s - compute_s - ring) / 6;
-	/* ResNet-50 has 161 parameter tensors (torchvision); each pays 2 (n-1) latencies. */
+	/* ResNet-50 has 161 parameter tensors (torchvision); each tensor takes 2 (n-1) latencies. */
 	ok(step_s > 9e-6 && !strncmp(r.choice, "4 replicas, 161 all-reduces", 27), "tensor by tensor: 161 all-reduces (%s)", r.choice);
 	near_to(r.iteration_s, compute_s + ring + 161 * 6 * step_s, 1e-9, "each of the 161 all-reduces pays the latency of its ring");
 	r = run("4x1:v100", "resnet50", &orr_policy_allreduce, "");
-	/* Computed from torchvision's parameters() in reverse: 8.2, 31.5, 26.3, 26.6, 9.7 MB. */
+	/* The sizes of the buckets, computed from torchvision's parameters() in reverse, are 8.2, 31.5, 26.3, 26.6 and 9.7 MB. */
 	ok(!strncmp(r.choice, "4 replicas, 5 all-reduces (ddp)", 31), "DDP's rule makes 5 buckets of ResNet-50 (%s)", r.choice);
 	ok(r.iteration_s < compute_s + ring && r.iteration_s > fmax(compute_s, ring), "overlap hides part of the communication");
 	struct run fast = run_on("4x1:v100", "star:bw=1e6GBps,lat=0", "resnet50", "", &orr_policy_allreduce, "");
@@ -91,7 +91,7 @@ static void all_reduce(void)
 static void horovod(void)
 {
 	struct run one = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1000s fusion_bytes=1e12");
-	/* All gradients are ready before the thread first wakes, 1000 s after the start of the backward pass. */
+	/* The thread first wakes 1000 s after the start of the backward pass, when all gradients are ready. */
 	ok(one.iteration_s > 1000 && strstr(one.choice, " 1 all-reduces"), "horovod: one long cycle sends one message (%s)", one.choice);
 	struct run many = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1us");
 	struct run each = run("4x1:v100", "resnet50", &orr_policy_allreduce, "fusion=horovod cycle=1ms fusion_bytes=1");
@@ -103,7 +103,7 @@ static void horovod(void)
 
 static void different_speeds(void)
 {
-	/* With a barrier the slowest GPU determines the time: at speed 0.5 compute takes twice as long. */
+	/* With a barrier the slowest GPU determines the time: at speed 0.5 its compute takes twice as long. */
 	struct run r =
 		run_on("2x1:v100", "star:bw=1GBps,lat=0", "alexnet", "speeds=1:0.5", &orr_policy_allreduce, "fusion=none overlap=false");
 	near_to(r.iteration_s, 2 * compute_s + r.params * 4 / B, 1e-9, "allreduce waits for the slowest");
@@ -129,7 +129,8 @@ static void priorities(void)
 	}
 }
 
-/* Two nodes of four GPUs: 3/4 of M are moved inside a node, then M/4 per GPU between the nodes, then 3/4 of M inside again. */
+/* Tests two nodes of four GPUs: 3/4 of M are moved inside a node, then M/4 per GPU between the nodes, then 3/4 of M inside the nodes
+ * again. */
 static void dense_inside(void)
 {
 	static const char net[] = "star:bw=1GBps,lat=0,nics=4,gpu_bw=10GBps,gpu_lat=0";
@@ -169,7 +170,7 @@ static void servers(void)
 		"parameter-server: priority to early layers is not slower than fair sharing (%.4f, %.4f s)", prio.iteration_s,
 		fair.iteration_s);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=2 push_overlap=false shard=tensor");
-	/* One server holds AlexNet's largest tensor, the 37.7 M weights of fc6 out of 61.1 M. */
+	/* One server holds AlexNet's largest tensor, fc6, with 37.7 M of 61.1 M weights. */
 	ok(r.iteration_s > compute_s + 2 * 3 * 0.6 * M / B, "by tensor: the server with the largest tensor decides (%s)", r.choice);
 	r = run("5x1:v100", "alexnet", &orr_policy_parameter_server, "placement=dedicated servers=1 push_overlap=false server_Bps=1e9");
 	near_to(r.iteration_s, compute_s + 3 * 4 * M / B, 1e-9,
@@ -181,7 +182,7 @@ static void asynchronous(void)
 	static const char *const settings[] = { "mode=asp placement=dedicated servers=1 push_overlap=false lag=2",
 		"mode=asp placement=dedicated servers=4 push_overlap=false lag=3" };
 	static const char *const clusters[] = { "5x1:v100", "6x1:v100" };
-	/* The steady state is max(t_c, w G / (s B), G / B), since push, pull and compute overlap (lag). */
+	/* The steady state takes max(t_c, w G / (s B), G / B), because push, pull and compute overlap (lag). */
 	struct run r = run_on(clusters[0], "star:bw=1GBps,lat=0", "alexnet", "iterations=60", &orr_policy_parameter_server, settings[0]);
 	double G = r.params * 4, want = 4 * 32 / fmax(compute_s, 4 * G / B);
 	ok(fabs(r.samples_per_s / want - 1) < 0.02, "ASP bound by the server's NIC: w G / B an iteration (%.3f of it)",
@@ -209,7 +210,7 @@ static void local(void)
 {
 	struct run r = run_on("4x1:v100", "star:bw=1GBps,lat=0", "resnet50", "iterations=41", &orr_policy_local_sgd, "local_steps=8");
 	double ring = 1.5 * r.params * 4 / B;
-	/* 40 iterations after the first include five averages. */
+	/* The 40 iterations after the first one include five averages. */
 	near_to(r.iteration_s, compute_s + ring / 8, 1e-9, "local SGD: one average in H steps");
 	r = run("4x1:v100", "resnet50", &orr_policy_local_sgd, "local_steps=1");
 	near_to(r.iteration_s, compute_s + ring, 1e-9, "H = 1 costs what all-reduce costs");
@@ -221,7 +222,7 @@ static void local(void)
 
 static void zero(void)
 {
-	/* ZeRO section 7: 2 psi, 2 psi and 3 psi parameters are moved, of which each GPU sends (n-1)/n. */
+	/* ZeRO, section 7: the stages move 2 psi, 2 psi and 3 psi parameters, of which each GPU sends (n-1)/n. */
 	static const double factor[] = { 0, 2, 2, 3 };
 	double peak[4];
 	for (int stage = 1; stage <= 3; stage++) {
@@ -232,7 +233,7 @@ static void zero(void)
 		snprintf(what, sizeof what, "ZeRO stage %d moves %g psi per GPU", stage, factor[stage]);
 		near_to(r.sent_bytes, factor[stage] * 3 / 4 * r.params * 4, 1e-9, what);
 		ok(r.iteration_s >= compute_s, "ZeRO stage %d takes the time of its volume (%.4f s)", stage, r.iteration_s);
-		/* With small buckets, gathered but not yet scattered data count as well. */
+		/* With small buckets, data that are gathered but still unscattered count as well. */
 		strcat(set, " bucket_bytes=1e6");
 		peak[stage] = run_on("4x1:v100", "star:bw=1000GBps,lat=0", "resnet50", "optimizer=adam", &orr_policy_zero, set).peak_bytes;
 	}
@@ -251,7 +252,7 @@ static void zero(void)
 	 * parameters. */
 }
 
-/* More bandwidth, more servers or fewer workers never lengthen an iteration. */
+/* Tests that more bandwidth, more servers or fewer workers never lengthen an iteration. */
 static void sweeps(void)
 {
 	static const struct {
@@ -292,7 +293,7 @@ static void sweeps(void)
 	ok(falls, "parameter-server: time falls as servers are added beside the workers");
 }
 
-/* A merged lane and separate lanes take the same time and send the same bytes. */
+/* Tests that merged lanes and separate lanes take the same time and send the same bytes. */
 static void lanes(void)
 {
 	static const struct {

@@ -76,8 +76,8 @@ static double loss_of(const struct problem *p, const double *x)
 	return sum / p->config.rows;
 }
 
-/* Computes the losses after 0, 1, .. `steps` updates, each with the gradient of the parameters `lag` updates before, on rows in
- * order. */
+/* Computes the losses after 0, 1, .. `steps` updates on rows in order. Each update uses the gradient at the parameters from `lag`
+ * updates before. */
 static void recurrence(const struct learn_config *c, uint32_t lag, uint32_t steps, double *loss)
 {
 	struct learn *l = learn_new(c, &error);
@@ -142,7 +142,7 @@ static void against_recurrence(void)
 		}
 		ok(points >= STEPS * 2 * sizeof ways / sizeof *ways && off < 1e-12 && last < 1e-12,
 			"lag %u: all losses of %zu points are those of the recurrence (off by %.2g)", lag, points, off);
-		/* The staleness of the first updates is 0, 1, .. */
+		/* The first updates have staleness 0, 1, .., the others `lag`. */
 		near_to(stale, (lag * (lag - 1.) / 2 + lag * (STEPS - (double)lag)) / STEPS, 1e-12, "staleness of its updates");
 	}
 }
@@ -245,7 +245,7 @@ static void pairs(void)
 							"max_samples=130" },
 						&t);
 					runs++;
-					/* 32 gradients of 4 samples */
+					/* The run has 32 gradients of 4 samples. */
 					bool is_right = !rc && t.seed[0].samples == 128 && t.seed[0].updates == 32 &&
 							isfinite(t.seed[0].final_loss);
 					if (!is_right && wrong++ < 5)

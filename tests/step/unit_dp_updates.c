@@ -105,7 +105,7 @@ static void synchronous(void)
 	}
 }
 
-/* The mean of all is the mean of the means of the nodes. */
+/* Tests that the mean of all gradients is the mean of the means of the nodes. */
 static void means_of_means(void)
 {
 	run("2x2:v100", "", &orr_policy_allreduce, "dense_inside=true");
@@ -114,7 +114,7 @@ static void means_of_means(void)
 	for (uint32_t i = 0; i < n_events && right; i++) {
 		if (event[i].kind != ORR_AVERAGE_GRADIENTS || !event[i].is_end)
 			continue;
-		/* Groups of two: the nodes' GPUs 0 1 and 2 3, then 0 2 and 1 3. */
+		/* Groups of two alternate: GPUs 0 1 and 2 3 (the nodes), then 0 2 and 1 3. */
 		uint32_t place = seen++ % 4;
 		right = event[i].group == 2 && (place < 2 ? event[i].worker % 2 == 0 : event[i].worker < 2);
 	}
@@ -141,7 +141,7 @@ static void local(void)
 	ok(pairs == 4 * 2 && all == 2, "hierarchical: of 6 averages every third is over all nodes (%u, %u)", pairs, all);
 }
 
-/* Returns the largest number of iterations by which a pull lags the newest push that it lacks. */
+/* Returns the largest number of iterations between a pull and the newest push that the pull lacks. */
 static int worst_staleness(uint32_t workers)
 {
 	int worst = 0;

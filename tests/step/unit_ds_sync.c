@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * DS-Sync's times. Expected values: ring all-reduce 2(n-1) a + 2(n-1)/n M/B per group; max-min shares of rack uplinks. If all
- * groups of successive rounds intersect, the mean iteration equals that of the slowest group, so the speed-up is rho(N)/rho(s)
+ * DS-Sync's times. Expected values: a ring all-reduce takes 2(n-1) a + 2(n-1)/n M/B per group; rack uplinks are shared max-min fairly.
+ * If all groups of successive rounds intersect, the mean iteration equals that of the slowest group. So the speed-up is rho(N)/rho(s)
  * with any contention.
  */
 #include "tests/step/step_fixture.h"
@@ -91,7 +91,7 @@ static void test_workloads(void)
 	}
 	double last = 1;
 	bool rises = true;
-	for (int gbps = 100; gbps >= 1; gbps /= 3) { /* the gain grows as the bandwidth falls */
+	for (int gbps = 100; gbps >= 1; gbps /= 3) { /* the gain must grow as the bandwidth falls */
 		char network[40];
 		snprintf(network, sizeof network, "star:bw=%dGbps,lat=0", gbps);
 		double gain = iteration("4x1:v100", network, "wrn_50_2", "compute_s=0.22", &orr_policy_allreduce, bsp, NULL) /
@@ -100,7 +100,7 @@ static void test_workloads(void)
 		last = gain;
 	}
 	ok(rises, "the gain rises as bandwidth falls, towards rho(4)/rho(2)");
-	/* One message per tensor, as in the authors' code: the latency term is multiplied by the number of tensors. */
+	/* As in the authors' code there is one message per tensor, so the latency term is multiplied by the number of tensors. */
 	static const char *const models[] = { "wrn_50_2", "bert_large_qa_s384" };
 	static const double tensors[] = { 161, 391 };
 	for (int i = 0; i < 2; i++) {
@@ -136,7 +136,7 @@ static void fabric_is(const struct fabric *x, double got, double want, double to
 	near_to(got, want, tolerance, name);
 }
 
-/* Writes "0-1-2,3-4-5": groups of `size` that start `next` apart, with members `stride` apart. */
+/* Writes groups such as "0-1-2,3-4-5": `size` members that are `stride` apart; groups start `next` apart. */
 static void write_groups(char *out, size_t room, uint32_t groups, uint32_t next, uint32_t size, uint32_t stride)
 {
 	size_t at = (size_t)snprintf(out, room, "schedule=explicit partitions=");
@@ -161,7 +161,7 @@ static void test_row(const struct fabric *x, const double *want)
 		1e-9, "a ring that crosses racks at every hop");
 	fabric_is(x, on_fabric(x, &orr_policy_allreduce, "overlap=false fusion=none algorithm=hierarchical islands=rack"),
 		rho(k) + rho(R) / k / share, 1e-9, "hierarchical, all ranks of a rack communicate");
-	/* A chain of k ranks in c chunks takes (c + k - 2) / c, which tends to 1; the table has this limit. */
+	/* A chain of k ranks in c chunks takes (c + k - 2) / c. The table has the limit of this time, 1. */
 	double lead = on_fabric(x, &orr_policy_allreduce, leader);
 	fabric_is(x, lead, 2 * (1024 + k - 2.0) / 1024 + rho(R) / one, 1e-9, "hierarchical, one leader per rack, 1024 chunks");
 	fabric_is(x, lead, want[3], 1e-2, "hierarchical, one leader per rack, unlimited chunks");
@@ -185,13 +185,13 @@ static void test_row(const struct fabric *x, const double *want)
 static void test_racks(void)
 {
 	static const struct fabric rows[] = { { 4, 4, 1 }, { 4, 4, 2 }, { 4, 4, 4 }, { 4, 4, 8 }, { 2, 8, 4 }, { 2, 2, 2 } };
-	/* ring in rack order, interleaved, 2-D, leader; DS inside, across, mean */
+	/* Columns: ring in rack order, interleaved ring, 2-D, leader; DS-Sync inside racks, across racks, mean. */
 	static const double want[][7] = { { 1.875, 1.875, 1.875, 3.5, 1.5, 1.5, 1.5 }, { 1.875, 3.75, 2.25, 3.5, 1.5, 3, 2.25 },
 		{ 1.875, 7.5, 3, 3.5, 1.5, 6, 3.75 }, { 3.75, 15, 4.5, 5, 1.5, 12, 6.75 }, { 1.875, 7.5, 2.25, 3, 1.75, 4, 2.875 },
 		{ 1.5, 3, 2, 3, 1, 2, 1.5 } };
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		test_row(&rows[i], want[i]);
-	/* In closed form every rank of a rack has its own NIC, and a leader does not share its NIC. */
+	/* In closed form every rank of a rack has its own NIC, also a leader. */
 	double M;
 	for (int i = 0; i < 2; i++) {
 		const char *set = i ? "overlap=false fusion=none algorithm=hierarchical-leader islands=rack pipeline_chunks=64"
@@ -219,7 +219,7 @@ static void test_racks(void)
 	ok(rises, "no scheme is faster with more oversubscription");
 }
 
-/* Transient contention does not change the speed-up if groups intersect. */
+/* Tests that transient contention leaves the speed-up unchanged if groups intersect. */
 static void test_contention(void)
 {
 	static const double p[] = { 0, 0.1, 0.25 }, f[] = { 0.5, 0.25 };
@@ -236,7 +236,7 @@ static void test_contention(void)
 			b = iteration("16x1:v100", "star:bw=10Gbps,lat=0", "lenet5", options, &orr_policy_ds_sync, "schedule=grid", NULL);
 			ok(fabs(a / b / 1.25 - 1) < (p[i] > 0 ? 0.02 : 0.005), "grid, p=%g, f=%g: %.4fx, want 1.25x", p[i], f[j], a / b);
 		}
-	/* A host that is always slow slows down its own group only. */
+	/* A host that is always slow delays only its own group. */
 	double a = iteration(
 		"4x1:v100", "star:bw=10Gbps,lat=0", "lenet5", "compute_s=1e-15 background=0>1:6.25e8", &orr_policy_allreduce, bsp, NULL);
 	double b = iteration(
@@ -244,8 +244,8 @@ static void test_contention(void)
 	ok(fabs(a / b / 1.5 - 1) < 0.01, "a half-used NIC: 3.0 against 2.0 M/B (%.3fx)", a / b);
 }
 
-/* Transient contention slows slow-mixing schedules less than fast-mixing ones. Expected values, within 2 %: a max-plus recursion of
- * 20,000 iterations, written independently of this program. */
+/* Tests that transient contention delays slow-mixing schedules less than fast-mixing ones. Expected values, within 2 %, come from a
+ * max-plus recursion of 20,000 iterations, written independently of this program. */
 static void test_slow_mixing(void)
 {
 	static const struct {

@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-enum { SECONDS = 1 }; /* of work on GPU 0 */
+enum { SECONDS = 1 }; /* seconds of work on GPU 0 */
 
 static const struct orr_functions two = {
 	.n = 2, .bandwidth_Bps = 1e9, .start_s = 0.5, .memory_bytes = 0x1p30, .usd_per_GB_s = 0.01, .usd_per_request = 1, .rounding_s = 0.1
 };
 static const struct orr_functions *wanted;     /* NULL: no functions */
-static void (*create_now)(struct orr_step *s); /* NULL: nothing more */
+static void (*create_now)(struct orr_step *s); /* called at the end of create(); NULL: no call */
 static void (*build_now)(struct orr_step *s);
 static void (*ended_now)(struct orr_step *s, orr_op op);
 static uint32_t first;
@@ -75,7 +75,7 @@ static void nothing(struct orr_step *s)
 
 /* ---- an invocation ---- */
 
-/* GPU 1 sends 0.1 GB to the function, which works 0.25 s and sends 0.05 GB back. */
+/* GPU 1 sends 0.1 GB to the function, which works for 0.25 s and sends 0.05 GB back. */
 static void invoke(struct orr_step *s)
 {
 	orr_op begin = orr_invoke(s, first), pull = orr_transfer(s, 1, first, 1e8), work = orr_compute(s, first, ORR_FORWARD, 0.25),
@@ -112,7 +112,7 @@ static void bills(void)
 	wanted = &two;
 	create_now = name_rows;
 	ok(!run(invoke, NULL, true, &r, &err), "an invocation passes --check%s", err.text);
-	/* 0.1 + 0.25 + 0.05 = 0.4 s are used. GPU 0 ends at 1 s, and each of two nodes costs 1 USD per s. */
+	/* The function is used for 0.1 + 0.25 + 0.05 = 0.4 s. GPU 0 ends at 1 s, and each of two nodes costs 1 USD/s. */
 	near_to(r.money.function_s, 0.4, 1e-9, "used time: from the end of the start to the return");
 	near_to(r.money.function_GB_s, 0.4, 1e-9, "a multiple of the unit is not rounded up");
 	near_to(r.money.function_usd, 1.004, 1e-9, "memory x time and a request");
@@ -299,7 +299,7 @@ static void watch_twice(struct orr_step *s)
 
 static void cancel_running(struct orr_step *s, orr_op op)
 {
-	orr_cancel(s, op - 1); /* the work of GPU 0 */
+	orr_cancel(s, op - 1); /* cancels the work of GPU 0 */
 }
 
 static void unused(struct orr_step *s, orr_op op)

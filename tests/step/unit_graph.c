@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Graphs from JSON. Times are computed by hand: links of 8 Gb/s = 1e9 B/s without latency, compute in whole milliseconds. A
+ * Graphs from JSON. Times are computed by hand: links have 8 Gb/s = 1e9 B/s without latency, compute takes whole milliseconds, and a
  * ring all-reduce of n takes 2 (n-1)/n M/B. The graph of policy allreduce takes the same time when it is read from a file.
  */
 #include "tests/step/step_fixture.h"
@@ -115,7 +115,7 @@ static void test_books(void)
 	step_result_free(&r);
 }
 
-/* One pass over all layers costs the sum of passes over the single layers; lists equal ranges. */
+/* Tests that one pass over all layers costs the sum of passes over the single layers, and that lists equal ranges. */
 static void test_layers(void)
 {
 	double t[4];

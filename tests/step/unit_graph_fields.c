@@ -155,7 +155,7 @@ static void test_passes(void)
 
 /* ---- the ends of ranges ---- */
 
-/* at: text of a graph with %s for a number. The two first numbers are accepted, the two others are not. */
+/* Tests the ends of a range. at: text of a graph with %s for a number. The first two numbers are accepted, the other two are refused. */
 static void range(const char *what, const char *at, const char *least, const char *most, const char *below, const char *above)
 {
 	const char *const number[] = { least, most, below, above };
@@ -217,7 +217,7 @@ static void test_algorithms(void)
 {
 	static const char *const ops[] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all" };
 	static const struct {
-		const char *name, *can; /* y: yes, 2: for powers of two, n: no */
+		const char *name, *can; /* can: y yes, 2 for powers of two, n no */
 	} algorithms[] = { { "default", "yyyyyy" }, { "ring", "yyyyyy" }, { "halving-doubling", "y2222n" }, { "double-tree", "ynnyyn" },
 		{ "hierarchical", "yyynnn" }, { "direct", "yyyyyy" }, { "hierarchical-leader", "yyynnn" }, { "multi-ring", "yyynnn" },
 		{ "multi-tree", "ynnnnn" }, { "nvls-tree", "ynnnnn" } };

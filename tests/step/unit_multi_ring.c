@@ -15,7 +15,7 @@ static bool near(double x, double want)
 
 static const char eight_nics[] = "star:bw=200Gbps,lat=2us,nics=8,gpu_bw=232GBps,gpu_lat=1us";
 
-/* 25 GB/s per NIC, 200 GB/s per node; a message between nodes has a latency of 2 x 2 + 1 us. */
+/* Tests closed forms. A NIC has 25 GB/s, a node 200 GB/s; a message between nodes has a latency of 2 x 2 + 1 us. */
 static void closed_form(void)
 {
 	double S = 1e9, round = 5e-6 + S / 16 / 8 / (0.96 * 25e9);
@@ -27,7 +27,7 @@ static void closed_form(void)
 		"nic_efficiency=1: the whole NIC");
 }
 
-/* Bus bandwidth without latency, in GB/s, is the smaller of a GPU's link and the node's NICs. */
+/* Tests that the bus bandwidth without latency, in GB/s, is the smaller of a GPU's link and the node's NICs. */
 static void caps(void)
 {
 	static const struct {
@@ -51,7 +51,7 @@ static void caps(void)
 	ok(near(one / all, 8), "eight NICs carry 8 times what algorithm=ring gets from one");
 }
 
-/* Where a node's members use one NIC, auto equals the plain ring. */
+/* Tests that auto equals the plain ring if the members of a node use one NIC. */
 static void plain(void)
 {
 	static const struct {
@@ -64,7 +64,7 @@ static void plain(void)
 		double b = time_of("2x8:a100", cases[i].network, "algorithm=ring", ORR_ALL_REDUCE, cases[i].n, cases[i].stride, 1e8);
 		ok(a == b, "%s: the default is a plain ring", cases[i].what);
 	}
-	/* One NIC is used in full: nic_efficiency applies to several NICs. */
+	/* A single NIC is used in full; nic_efficiency applies to several NICs. */
 	double S = 1e9, round = 5e-6 + S / 16 / 25e9;
 	static const char one_nic[] = "star:bw=200Gbps,lat=2us,gpu_bw=232GBps,gpu_lat=1us";
 	ok(near(time_of("2x8:a100", one_nic, "algorithm=multi-ring", ORR_ALL_REDUCE, 16, 1, S), 30 * round),
@@ -75,8 +75,8 @@ static void plain(void)
 	ok(near(half, 14 * (5e-6 + 8e8 / 8 / 4 / 25e9)), "every other GPU: a ring for each of 4 NICs");
 }
 
-/* OCI BM.GPU4.8, 2 x 8 A100, 200 GB/s per node (A100 k8s tutorial): 11,774 us for 1 GiB and 111,812 us for 10 GiB. No constant is
- * fitted to these rows: nic_efficiency comes from SimAI, and the link inside the node from the device. */
+/* Compares with OCI BM.GPU4.8, 2 x 8 A100 and 200 GB/s per node (A100 k8s tutorial): 11,774 us for 1 GiB and 111,812 us for 10 GiB.
+ * No constant is fitted to these rows: nic_efficiency comes from SimAI, and the link inside the node from the device. */
 static void published(void)
 {
 	static const double GiB[] = { 1, 10 }, us[] = { 11774, 111812 };
@@ -87,7 +87,8 @@ static void published(void)
 	}
 }
 
-/* Measured times of nccl-tests on 8 A100 behind an NVSwitch, in microseconds (superbenchmark 700d650), and the law fitted to them. */
+/* Compares with nccl-tests on 8 A100 behind an NVSwitch (superbenchmark 700d650), in microseconds, and with the law fitted to these
+ * times. */
 static void inside_a_node(void)
 {
 	static const double MiB[] = { 1, 64, 1024 }, us[] = { 74.78, 584.5, 8159.5 };

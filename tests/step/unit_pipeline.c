@@ -16,7 +16,7 @@
 extern const struct orr_policy orr_policy_gpipe, orr_policy_one_f_one_b, orr_policy_interleaved, orr_policy_dapple,
 	orr_policy_tensor_parallel, orr_policy_megatron;
 
-/* 1e9 bytes/s without latency. Unless a test sets them, messages are empty and updates take no time. */
+/* Links have 1e9 bytes/s and no latency. Unless a test sets them, messages are empty and updates take no time. */
 static const char network[] = "star:bw=1GBps,lat=0,gpu_lat=0";
 static const char quiet[] = "p2p_bytes=0 dp_bytes=0 update_s=0";
 static const char model[] = "gpt:hidden=64,layers=8,heads=4,seq=16,vocab=100";
@@ -149,7 +149,7 @@ static void test_bubbles(void)
 			"stages=4 stage_times=1,2 micro_batches=8 p2p_bytes=0 update_s=0.5 dp_bytes=1e9")),
 		33 + 1 + 0.5, 1e-12,
 		"with replicas, the all-reduce of the first stage's gradients, 2(n-1)/n of 1e9 bytes, and the update are added");
-	/* With messages: stage 0 sends for 1 s, and the gradient returns in 1 s. */
+	/* With messages, stage 0 sends for 1 s, and the gradient returns in 1 s. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_one_f_one_b, "stage_times=1,2 micro_batches=1 p2p_bytes=1e9 dp_bytes=0 update_s=0")), 8,
 		1e-12, "one micro-batch: F + x + F + B + x + B");
 }
@@ -178,7 +178,7 @@ static struct latency dapple_latency(const double *f, const double *b, uint32_t 
 		l.s += f[s];
 		tail += b[s];
 	}
-	/* T_e is the longest path from the pivot's last backward pass to an end; for s > pivot, K_s is at most 0. */
+	/* T_e is the longest path from the pivot's last backward pass to an end. For s > pivot, K_s is at most 0. */
 	l.s += (m - 1) * (f[l.pivot] + b[l.pivot]) + tail;
 	return l;
 }
@@ -233,10 +233,10 @@ static void test_latency(void)
 	ok(never_below == draws, "dapple: the schedule never takes less than T_w + T_s + T_e");
 }
 
-/* Returns peak minus held memory for the device of each stage, in units of one micro-batch's activations. */
+/* Tests peak minus held memory of the device of each stage, in units of one micro-batch's activations. */
 static void test_memory_in_flight(const struct orr_policy *p, const char *extra, uint32_t m, const uint32_t *want, const char *what)
 {
-	/* All micro-batches hold equally much memory: peak(m) = held + K x a, with K = 1 for m = 1. */
+	/* All micro-batches hold equal memory: peak(m) = held + K x a, with K = 1 for m = 1. */
 	struct outcome one = RUN("4x1:v100", &orr_policy_gpipe, "micro_batches=1 micro_batch=4 global_batch=4 %s", quiet);
 	struct outcome two = RUN("4x1:v100", &orr_policy_gpipe, "micro_batches=2 micro_batch=4 global_batch=8 %s", quiet);
 	struct outcome o = RUN("4x1:v100", p, "micro_batch=4 global_batch=%u %s %s", 4 * m, extra, quiet);
@@ -265,8 +265,8 @@ static void test_dapple(void)
 	test_memory_in_flight(&orr_policy_dapple, "max_in_flight=2", 12, (const uint32_t[]){ 2, 2, 2, 1 },
 		"early backward keeps at most D micro-batches");
 	test_memory_in_flight(&orr_policy_one_f_one_b, "", 12, (const uint32_t[]){ 4, 3, 2, 1 }, "1F1B keeps p - i micro-batches");
-	/* Two equal stages, micro-batch 2. A fixed cost c per iteration, in micro-batch times, gives a ratio of 8 (3 + c) / (17 +
-	 * c). The paper's 1.60 (from memory) needs c = 0.5. */
+	/* Two equal stages have micro-batches of 2 samples. With a fixed cost of c micro-batch times per iteration, the ratio is 8 (3
+	 * + c) / (17 + c). The paper's 1.60 (from memory) needs c = 0.5. */
 	struct outcome a = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,2 micro_batch=2 global_batch=32 %s", quiet);
 	struct outcome b = RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,2 micro_batch=2 global_batch=4 %s", quiet);
 	near_to(a.r.samples_per_s / b.r.samples_per_s, (16 / 17.0) / (2 / 3.0), 1e-12,
@@ -278,7 +278,7 @@ static void test_dapple(void)
 	step_result_free(&b.r);
 }
 
-/* D follows from the devices' memory: with micro-batches of 16 samples stage 0 has no room for four of them. */
+/* Tests that D follows from the memory of the devices: with micro-batches of 16 samples, stage 0 has no room for four of them. */
 static void test_room(void)
 {
 	static const char big[] = "gpt:hidden=1024,layers=8,heads=16,seq=1024,vocab=1000";
@@ -290,10 +290,11 @@ static void test_room(void)
 	step_result_free(&a.r);
 }
 
-/* Per-stage replication: parts are split and concatenated. */
+/* Tests replication per stage: micro-batches are split and concatenated. */
 static void test_replication(void)
 {
-	/* 1e9 bytes/s; three devices of stage 0 send a third each to the single device of stage 1: 1 s, and 1 s back. */
+	/* At 1e9 bytes/s, each of three devices of stage 0 sends a third to the single device of stage 1 in 1 s, and the gradients
+	 * return in 1 s. */
 	near_to(seconds(RUN("4x1:v100", &orr_policy_dapple,
 			"stage_devices=3,1 stage_times=1,2 micro_batches=1 p2p_bytes=1e9 dp_bytes=0 update_s=0")),
 		8, 1e-12, "3:1, one micro-batch: the receiver's link, then the sender's, is the bottleneck");
@@ -305,12 +306,12 @@ static void test_replication(void)
 		15 + 4 + 0.25, 1e-12, "gradients of the replicated stage are summed over its devices: 2(n-1)/n");
 	struct outcome o = RUN("4x1:v100", &orr_policy_dapple, "stage_devices=3,2 stage_times=1,2 %s", quiet);
 	ok(o.rc == ORR_EINPUT && strstr(o.e.text, "stage_devices"), "more devices than the cluster has: refused");
-	/* A slow link acts as a stage: m + 1 .. times its transfer time. */
+	/* A slow link acts as a stage and determines the time. */
 	near_to(seconds(RUN(
 			"2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 warmup=B update_s=0")),
 		2 * 16 + 4, 1e-12, "policy B hides transfers that take as long as compute");
-	/* Two micro-batches are in flight. Each takes the passes of both stages and two transfers of 1 s: two take 6 s, of which 4 s
-	 * are compute. */
+	/* Two micro-batches are in flight. Each takes the passes of both stages and two transfers of 1 s, so two of them take 6 s, of
+	 * which 4 s are compute. */
 	double m16 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=16 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
 	double m48 = seconds(RUN("2x1:v100", &orr_policy_dapple, "stage_times=1,1 micro_batches=48 p2p_bytes=1e9 dp_bytes=0 update_s=0"));
 	near_to((m48 - m16) / 32, 3, 1e-12, "policy A does not hide transfers: F + B + x per micro-batch");
@@ -384,8 +385,8 @@ static void test_cut(void)
 
 static void test_tensor(void)
 {
-	/* 8 layers: 2 x 8 + 1 sums in each direction (embedding forward, output layer backward). Each sum is a ring of 4 over 64 x
-	 * 16 elements of 4 bytes and 2 samples. */
+	/* 8 layers have 2 x 8 + 1 all-reduces in each direction (embedding forward, output layer backward). Each is a ring of 4 over
+	 * 64 x 16 elements of 4 bytes and 2 samples. */
 	const double sums = 2 * (2 * 8 + 1), bytes = 64 * 16 * 4 * 2, ring = 2 * 3 / 4.0 * bytes / 1e9;
 	double t = seconds(RUN("4x1:v100", &orr_policy_tensor_parallel, "stage_times=1,2 micro_batches=16 %s", quiet));
 	near_to(t - 48, 16 * sums * ring, 1e-9, "tensor parallel: two sums per layer each way, one for the embedding, one for the output");
@@ -419,7 +420,7 @@ static void test_megatron(void)
 	struct outcome plain = run_with("8x2:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0", grid);
 	struct outcome zero = run_with("8x2:v100", network, model, "optimizer=adam", &orr_policy_megatron, "%s update_s=0 zero=true", grid);
 	near_to(zero.r.iteration_s, plain.r.iteration_s, 1e-9, "ZeRO-1: reduce-scatter and all-gather take as long as the all-reduce");
-	double params = 100 * 64; /* the last stage's copy of the table */
+	double params = 100 * 64; /* the copy of the table on the last stage */
 	struct orr_error e = { 0 };
 	struct dnn *d = dnn_load(model, &e);
 	for (uint32_t l = 0; l < d->n_layers; l++)
@@ -441,21 +442,22 @@ static void test_megatron(void)
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 sequence_parallel=true")),
 		6 + 2, 1e-12, "each shard sends its part");
-	/* Without sequence parallelism the receivers gather: the other of two parts, in each direction. */
+	/* Without sequence parallelism the receivers gather the other one of two parts, in each direction. */
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0")),
 		6 + 2 + 2, 1e-12, "shards gather the parts on arrival");
 	near_to(seconds(RUN("8x1:v100", &orr_policy_megatron,
 			"tp=2 pp=2 stage_times=1,2 micro_batches=1 tp_bytes=0 p2p_bytes=2e9 dp_bytes=0 update_s=0 scatter_gather=false")),
 		6 + 4, 1e-12, "without scatter_gather each shard sends the whole activation");
-	/* By hand: stage 1 runs F0 from 2 to 3 and B0 from 3 to 5, then F1 at once, or after it has sent for 1 s. Stage 0 receives
-	 * the last gradient 1 s after B1. */
+	/* By hand, times in s: stage 1 runs F0 from 2 to 3 and B0 from 3 to 5. F1 follows at once, or after stage 1 has sent for 1.
+	 * Stage 0 receives the last gradient 1 after B1. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0")),
 		11, 1e-12, "a stage computes while it sends");
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron,
 			"pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=1e9 dp_bytes=0 update_s=0 overlap_p2p=false")),
 		12, 1e-12, "without overlap_p2p a stage waits until its message has arrived");
-	/* The table has 100 x 64 elements of 4 bytes, at 2(n-1)/n = 1; dp_bytes counts the gradients that a stage sums by itself. */
+	/* The table has 100 x 64 elements of 4 bytes; its all-reduce moves 2(n-1)/n = 1 of them. dp_bytes counts the gradients that a
+	 * stage sums by itself. */
 	near_to(seconds(RUN("2x1:v100", &orr_policy_megatron, "pp=2 stage_times=1,2 micro_batches=2 p2p_bytes=0 update_s=0")) - 9,
 		100 * 64 * 4 / 1e9, 1e-12, "the first and last stage sum the gradients of the shared embedding");
 }
@@ -474,7 +476,7 @@ static void note(void *ctx, double time_s, bool is_end, uint64_t op, const struc
 	for (uint32_t i = 0; i < n_updates && is_end; i++)
 		for (uint32_t j = 0; j < n_group; j++) {
 			uint32_t d = group[j];
-			/* Events come in this order on each device: a gradient, its average, the update. */
+			/* On each device the events come in this order: a gradient, its average, the update. */
 			t->n_wrong += u[i].kind == ORR_LOCAL_UPDATE && t->gradients[d] != t->updates[d] + 1;
 			t->n_wrong += u[i].kind == ORR_AVERAGE_GRADIENTS && t->gradients[d] != t->averaged[d] + 1;
 			t->gradients[d] += u[i].kind == ORR_GRADIENT;

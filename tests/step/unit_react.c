@@ -43,7 +43,7 @@ static const struct orr_step_ops plain = { .create = create, .destroy = mem_free
 static const struct orr_step_ops reacting = { .create = create, .destroy = mem_free, .build = build, .ended = ended };
 static struct orr_policy policy = { ORR_ABI_VERSION, sizeof policy, "test", "", "step", 0, no_params, &plain, sizeof plain };
 
-/* Runs one iteration with check; returns its time, NAN on error. */
+/* Runs one iteration under --check; returns its time, NAN on error. */
 static double run(const char *set, void (*b)(struct orr_step *), void (*e)(struct orr_step *, orr_op), struct orr_error *err)
 {
 	struct fixture *f = fixture_new("2x1:v100", "star:bw=1GBps,lat=0", "alexnet", 8);
@@ -105,7 +105,7 @@ static void together(void)
 {
 	struct orr_error err;
 	may_co_run = true;
-	/* Shares sum to 1.2: both ops run at 1/1.2 until 1.2 s; then the second has 1 s left. */
+	/* The shares sum to 1.2, so both ops run at 1/1.2 until 1.2 s. Then the second op has 1 s left. */
 	near_to(run("", two_ops, NULL, &err), 2.2, 1e-12, "two ops whose shares sum to 1.2");
 	near_to(run("interference=none", two_ops, NULL, &err), 2, 1e-12, "interference=none: full speed");
 	near_to(run("interference_loss=0.1", two_ops, NULL, &err), 1.32 + 1, 1e-12, "a loss of 0.1 per further op");
@@ -114,8 +114,8 @@ static void together(void)
 	near_to(run("interference=curve interference_curve=1,1.1,1.3", three_ops, NULL, &err), 1.3, 1e-12, "a measured curve");
 	near_to(run("interference=curve interference_curve=1,1.1,1.3", five_ops, NULL, &err), 1.3, 1e-12,
 		"a curve's last value holds beyond it");
-	/* Full shares: the first op runs at full speed until 0.5, then both run at 1/2. The first ends at 1.5, when the second has
-	 * 0.5 s left. */
+	/* With full shares the first op runs at full speed until 0.5 s; then both run at 1/2. The first op ends at 1.5 s, when the
+	 * second has 0.5 s left. */
 	near_to(run("", staggered, NULL, &err), 2, 1e-12, "an op that joins slows down the one that runs");
 	static const struct {
 		const char *set, *message;
@@ -145,7 +145,7 @@ static void watched(struct orr_step *s)
 static uint32_t rounds;
 static double times[8];
 
-/* Three times, adds an op of 1 s and watches it; the second op also waits for a message of 0.5 s. */
+/* Three times, adds an op of 1 s and watches its end; the second op also waits for a message of 0.5 s. */
 static void add_three(struct orr_step *s, orr_op op)
 {
 	times[rounds] = orr_step_now(s);
@@ -224,7 +224,7 @@ static void nothing(struct orr_step *s, orr_op op)
 	(void)op;
 }
 
-/* Sets a timer that ends while work runs. */
+/* Sets a timer that fires while work runs. */
 static void timer(struct orr_step *s)
 {
 	orr_compute(s, 0, ORR_FORWARD, 2);
@@ -245,7 +245,7 @@ static void gated(struct orr_step *s)
 	gates[n_gates++] = orr_gate(s);
 }
 
-/* Adds 0.5 s of work on the other GPU; its end opens the gate. */
+/* Adds 0.5 s of work on the other GPU; the end of this work opens the gate. */
 static void open_later(struct orr_step *s, orr_op op)
 {
 	orr_op extra = orr_compute(s, 1, ORR_OPTIMIZER, 0.5);
@@ -275,7 +275,7 @@ static void open_for_unbuilt(struct orr_step *s, orr_op op)
 	orr_open(s, gates[0], op + (UINT64_C(7) << 32));
 }
 
-/* The gate waits for an op that waits for the gate. */
+/* Makes a circle: the gate waits for an op that waits for the gate. */
 static void open_in_circle(struct orr_step *s, orr_op op)
 {
 	orr_op extra = orr_compute(s, 1, ORR_OPTIMIZER, 0.5);

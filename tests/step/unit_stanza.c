@@ -16,7 +16,7 @@ extern const struct orr_policy orr_policy_stanza, orr_policy_parameter_server;
 static const struct input {
 	const char *model;
 	double batch, image_s, fc_share;
-	double conv_bytes, fc_bytes, border; /* by architecture: torchvision */
+	double conv_bytes, fc_bytes, border; /* bytes from the shapes of torchvision */
 } inputs[] = {
 	{ "alexnet", 128, 1 / (2987 * 1.6), 0.10, 4 * 2469696.0, 4 * 58631144.0, 9216 },
 	{ "vgg16", 32, 0.0835 / 16, 0.03, 4 * 14714688.0, 4 * 123642856.0, 25088 },
@@ -29,7 +29,7 @@ enum { MODELS = sizeof inputs / sizeof *inputs };
 enum sync { RING, SERVER };
 
 struct setting {
-	uint32_t nodes, servers; /* number of servers; 0: one on each node, next to the worker */
+	uint32_t nodes, servers; /* number of servers; 0: one on each node, beside the worker */
 	enum sync sync;
 	double Bps;
 };
@@ -145,7 +145,7 @@ static void test_top_end(void)
 	ok(fabs(up / 13.9 - 1) < 0.10, "AlexNet on 10 nodes, one dedicated server: %.2fx, published up to 13.9x", up);
 }
 
-/* Returns the gain of a model and a setting. The closed form covers the whole range, the simulation a few points. */
+/* Returns the speed-up of a model in a setting. The closed form covers the whole range, the simulation a few points. */
 static double gain(size_t model, uint32_t n, uint32_t servers, enum sync sync, double gbps)
 {
 	struct setting x = { n, servers, sync, gbps * 1.25e8 };
@@ -222,7 +222,7 @@ static void test_orders(void)
 		"simulated: the speed-up falls from one server to two");
 }
 
-/* The policy chooses the best F of the closed form. */
+/* Tests that the policy chooses the best F of the closed form. */
 static void test_choice(void)
 {
 	static const uint32_t nodes[] = { 5, 10, 20, 40, 80 };
@@ -250,7 +250,7 @@ static void test_choice(void)
 	ok(grows && last[0] > 1, "more FC workers are best on many nodes");
 }
 
-/* Overlap shortens iterations, by at most the communication that can be hidden. */
+/* Tests that overlap shortens iterations, by at most the communication that can be hidden. */
 static void test_overlap(void)
 {
 	static const struct setting x = { 10, 1, SERVER, 1.25e9 };
@@ -265,9 +265,9 @@ static void test_overlap(void)
 		double early = simulate(m, &x, &orr_policy_stanza, "conv_sync=server fc_workers=2 fc_sync=early", NULL, NULL);
 		double ps = simulate(m, &x, &orr_policy_parameter_server, "placement=dedicated servers=1 pull=message", NULL, NULL);
 		faster &= overlapped > plain && by_worker > plain;
-		if (i >= 2) /* VGG-16's FC gradients are so large that they delay the activations */
+		if (i >= 2) /* the FC gradients of VGG-16 are so large that they delay the activations */
 			faster &= early > late;
-		/* The server's NIC receives all gradients, however early they leave. */
+		/* The NIC of the server receives all gradients, however early they are sent. So the gain is limited. */
 		no_miracle &= c * m->batch / overlapped >= c * m->conv_bytes / x.Bps + m->batch * m->image_s * (1 - m->fc_share) / 3;
 		up[i] = overlapped / ps;
 	}

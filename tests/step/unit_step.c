@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* 1e9 bytes/s without latency: one byte takes one nanosecond */
+/* Links have 1e9 bytes/s and no latency: one byte takes one nanosecond. */
 static const char network[] = "star:bw=1GBps,lat=0";
 
 typedef void (*builder)(struct orr_step *s, uint64_t k);
@@ -56,7 +56,7 @@ static int run(const char *cluster, const char *set, builder b, void (*c)(struct
 
 /* ---- graphs ---- */
 
-static orr_op last_op[64]; /* ops on which the next iteration depends */
+static orr_op last_op[64]; /* the ops on which the next iteration depends */
 
 static void two_computes(struct orr_step *s, uint64_t k)
 {
@@ -98,7 +98,7 @@ static void bsp_ordered(struct orr_step *s, uint64_t k)
 	}
 }
 
-/* Two messages of 1 s that share a NIC take 2 s together; on one stream they run in sequence. */
+/* Adds two messages of 1 s that share a NIC: they take 2 s together; on one stream they run in sequence. */
 static bool on_stream;
 static void two_messages(struct orr_step *s, uint64_t k)
 {
@@ -153,7 +153,7 @@ static void lanes_build(struct orr_step *s, uint64_t k)
 	last_op[1] = y;
 }
 
-/* A ring of many rounds, disturbed by messages at odd times: as one collective, or as single steps by its definition. */
+/* Adds a ring of many rounds, disturbed by messages at odd times: as one collective, or as single steps by its definition. */
 static bool by_hand;
 static void disturbed_ring(struct orr_step *s, uint64_t k)
 {
@@ -332,7 +332,7 @@ static void test_lanes(void)
 {
 	struct step_result a, b;
 	struct orr_error e;
-	/* 1 + 2 + 3; rings of 4 and of 2: 6 and 4. */
+	/* An iteration takes 1 + 2 + 3 s of work; rings of 4 and of 2 take 6 and 4 s. */
 	ok(!run("8x1:v100", "iterations=6", lanes_build, lanes, &a, &e), "merged lanes run (%s)", e.text);
 	ok(!run("8x1:v100", "iterations=6 merge=off", lanes_build, lanes, &b, &e), "single lanes run (%s)", e.text);
 	ok(a.was_merged && !b.was_merged, "lanes are merged by default and separate with merge=off");

@@ -166,7 +166,7 @@ static void test_collectives(void)
 	refused(NULL, sum_algorithm, IN_BUILD, "orr_collective: unknown operation 0 or algorithm 10: expected values of their enums");
 	refused(NULL, sum_root, IN_BUILD, "orr_collective: root 2: expected a rank of the group of 2");
 	refused(NULL, sum_layers, IN_BUILD, "orr_collective: layers 10..12: expected layers below 12");
-	/* Each of 8 endpoints sends 2 x 7/8 x 1e9 bytes; a GPU and the host of its node share a NIC in each direction. */
+	/* Each of 8 endpoints sends 2 x 7/8 x 1e9 bytes. A GPU and the host of its node share a NIC in each direction. */
 	ok(ends(NULL, sum_eight) >= 1.75, "a group of all devices is accepted");
 	near_to(ends(NULL, sum_last_root), 2, 1e-12, "the last rank may be the root: 2e9 bytes to one rank");
 	near_to(ends(NULL, all_to_all), 2, 1e-12, "all-to-all of two: each sends half of 4e9 bytes");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The executor with policy megatron against tests/hwmodel/llm_step.h, which computes the same step in closed form. The two
- * share only the cost of a layer. Without overlap they must agree. If the ends of a pipeline are unequal, or if it sends while
- * it computes, the closed form is less exact.
+ * The executor with policy megatron against tests/hwmodel/llm_step.h, which computes the same step in closed form. The two share only
+ * the cost of a layer. Without overlap they must agree. The closed form is less exact if the ends of a pipeline are unequal, or if a
+ * stage sends while it computes.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -99,7 +99,7 @@ static void test_measured(void)
 		{ "1T", 25600, 128, 160, 512, 64, 1, 512, 1, 94.42, 71.49 },
 	};
 	double sum = 0;
-	/* The sanitizers are slow, so the two largest models are omitted under them. */
+	/* The sanitizers are slow, so they omit the two largest models. */
 	size_t n = getenv("ORR_SANITIZED") ? 2 : sizeof all / sizeof all[0];
 	for (size_t i = 0; i < n; i++) {
 		double full = step_s(&all[i], "recompute=full"), some = step_s(&all[i], "recompute=selective sequence_parallel=true");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Edge cases of the step world: false steady states, capacities that change under background flows or contention, unequal
- * lanes, iterations that overtake each other. Graphs are small enough to compute their times by hand; one byte takes one
- * nanosecond.
+ * Edge cases of the step world: false steady states, capacities that change under background flows or contention, unequal lanes,
+ * iterations that overtake one another. Graphs are small enough to compute their times by hand; one byte takes one nanosecond.
  */
 #include "tests/step/step_fixture.h"
 #include "tests/tap.h"
@@ -72,8 +71,8 @@ static void good(const struct asked *q, struct step_result *r, const char *what)
 
 /* ---- false steady states ---- */
 
-/* Device 0 needs 1 s plus half a second that delays no other device; device 1 needs 1.01 s. Iteration k (from 1) ends at max(k +
- * 0.5, 1.01 k). For 50 iterations this is one second after the previous one. */
+/* Device 0 needs 1 s plus half a second that delays no other device; device 1 needs 1.01 s. Iteration k (from 1 on) ends at max(k +
+ * 0.5, 1.01 k) s. For 50 iterations this is one second after the previous end. */
 static void drift(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -85,7 +84,7 @@ static void drift(struct orr_step *s, uint64_t k)
 	last[1] = b;
 }
 
-/* Does the same with messages: 1.01 s of sequential messages. */
+/* Adds the same drift with messages: 1.01 s of messages in sequence. */
 static void drift_on_wire(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -147,7 +146,7 @@ static void test_steady(void)
 	change_file(path, 2, 0.6e9);
 	const struct asked both = { .cluster = "4x1:v100", .build = message, .set = { "iterations=20", option, "background=0>1:2e8" } };
 	good(&both, &r, "a change under background flows");
-	/* 1.6e9 bytes until 2 s, then 0.4e9 of the 0.6e9 bytes/s are free. */
+	/* 1.6e9 bytes are sent until 2 s. From then on 0.4e9 of the 0.6e9 bytes/s are free. */
 	near_to(r.iteration[19].end_s, 2 + (20e9 - 1.6e9) / 0.4e9, 1e-9, "background flows stay when a capacity changes");
 	step_result_free(&r);
 	unlink(path);
@@ -160,7 +159,7 @@ static void test_steady(void)
 	step_result_free(&r);
 }
 
-/* DS-Sync's list of partitions is its period: seven rounds inside nodes, then one across. */
+/* Tests that the period is DS-Sync's list of partitions: seven rounds inside nodes, then one across nodes. */
 static void test_ds_sync(void)
 {
 	extern const struct orr_policy orr_policy_ds_sync;
@@ -235,7 +234,7 @@ static void two_lanes(struct orr_step *s)
 	orr_step_lanes(s, 2, 1, (uint32_t[]){ 0, 1 });
 }
 
-/* fits only on the larger of the two devices */
+/* Adds an op that fits only on the larger of the two devices. */
 static void takes_much(struct orr_step *s, uint64_t k)
 {
 	(void)k;
@@ -319,7 +318,7 @@ static void test_spans(void)
 	ok(r.n_spans == 2 * 8 && r.span[0].iteration == 99998 &&
 			!strcmp(r.span[15].label, "iteration 99999, piece 7 of those that take memory"),
 		"the spans of the last two iterations are kept (%zu)", r.n_spans);
-	/* 800,000 spans of 64 bytes and as many labels would take 100 MiB. */
+	/* 800,000 spans of 64 bytes with their labels would take 100 MiB. */
 	if (getenv("ORR_SANITIZED"))
 		skip("memory use differs under the sanitizers");
 	else

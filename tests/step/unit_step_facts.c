@@ -15,7 +15,7 @@
 static void (*build_now)(struct orr_step *s, uint64_t k);
 static const struct fixture *fixture; /* fixture of the running test */
 static orr_op last;
-static uint32_t period_now; /* of the graphs */
+static uint32_t period_now; /* period of the graphs, in iterations */
 
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
@@ -67,8 +67,8 @@ static bool same_layer(const struct orr_layer_info *i, const struct dnn_layer *l
 	       i->block == l->block && i->tensors == l->tensors;
 }
 
-/* Sizes per value: 4 bytes, in mixed precision 2. Optimizer state: Adam has two moments of 4 bytes, momentum one; mixed precision keeps
- * a master copy of 4 bytes. */
+/* Tests sizes. An element has 4 bytes, in mixed precision 2. As optimizer state Adam has two moments of 4 bytes and momentum has one;
+ * mixed precision adds a master copy of 4 bytes. */
 static void test_facts(void)
 {
 	static const struct {
@@ -121,7 +121,7 @@ static void test_model(void)
 	near_to(orr_step_params(s, 3, UINT32_MAX), tail, 0, "parameters from layer 3 on");
 	near_to(orr_step_params(s, 2, 1), f->dnn->layer[2].params, 0, "parameters of one layer");
 	near_to(orr_step_params(s, 2, 0) + orr_step_params(s, n, 1), 0, 0, "no layers have none");
-	/* Endpoints: GPUs 0..7, two for each node, then the hosts 8..11. Racks: nodes 0 and 1, nodes 2 and 3. */
+	/* Endpoints are GPUs 0..7, two per node, then hosts 8..11. Rack 0 has nodes 0 and 1, rack 1 nodes 2 and 3. */
 	static const uint32_t node[12] = { 0, 0, 1, 1, 2, 2, 3, 3, 0, 1, 2, 3 };
 	same = true;
 	for (uint32_t d = 0; d < 12; d++) {
@@ -186,7 +186,7 @@ static double model_passes(const struct cost *c, uint32_t first, uint32_t n, dou
 	       cost_range_s(c, first, n, DNN_BACKWARD_WEIGHT, batch, 1, false);
 }
 
-/* step.compute_s is the time of all passes for the batch; step.fc_share is the classifier's share of it. */
+/* Tests that step.compute_s is the time of all passes for the batch and step.fc_share the classifier's share of this time. */
 static void test_measured_compute(void)
 {
 	struct fixture *f = fixture_new("1x1:v100,1x1:a100", "star:bw=1GBps,lat=0", "alexnet", 16);
@@ -283,7 +283,7 @@ static struct sample stragglers(const char *kind, const char *spread)
 	fixture_set(f, "speeds=0:2");
 	struct step_result r = run(f, work);
 	for (int k = 0; k < N; k++) {
-		double t = 2 * (r.iteration[k].end_s - r.iteration[k].start_s); /* doubled, as the device runs at twice the speed */
+		double t = 2 * (r.iteration[k].end_s - r.iteration[k].start_s); /* doubled, because the device runs at twice the speed */
 		x.least = fmin(x.least, t);
 		x.most = fmax(x.most, t);
 		x.mean += t / N;
@@ -297,7 +297,8 @@ static struct sample stragglers(const char *kind, const char *spread)
 	return x;
 }
 
-/* Bounds are four standard errors of 4,000 draws: the standard deviation is 0.289 for uniform(1, 2) and 0.5 for exponential(0.5). */
+/* Tests stragglers. Bounds are four standard errors of 4,000 draws; the standard deviation is 0.289 for uniform(1, 2) and 0.5 for
+ * exponential(0.5). */
 static void test_stragglers(void)
 {
 	struct sample x = stragglers("stragglers=uniform", "straggler_spread=0.5");
@@ -355,7 +356,7 @@ static void test_options(void)
 	accepted("background=0>3:0,3>0:0", 1, "background flows of 0 bytes/s from and to the last host");
 }
 
-/* ---- link use: iterations of one message of 1 s and 1 s of work; the first iteration is not counted ---- */
+/* ---- link use: iterations of one message of 1 s and 1 s of work; the first iteration is excluded ---- */
 
 static void message_then_work(struct orr_step *s, uint64_t k)
 {
@@ -390,7 +391,7 @@ static void link_use(const char *exact)
 	fixture_free(f);
 }
 
-/* --check waits for the iterations in flight after the steady state was found; they are not counted. */
+/* Tests that iterations in flight after the steady state was found, for which --check waits, are excluded. */
 static void test_link_use(void)
 {
 	link_use("exact=true");
@@ -406,7 +407,8 @@ static void varied(struct orr_step *s, uint64_t k)
 	last = a;
 }
 
-/* Steady are three equal periods after the first iteration. The first duration needs the end of another one: 3 p + 2 iterations. */
+/* Tests the steady state: three equal periods after the first iteration. The first duration needs the end of another iteration, so 3
+ * p + 2 iterations are simulated. */
 static void test_steady(void)
 {
 	static const uint32_t periods[] = { 1, 2, 5, 32, 33 };

@@ -15,7 +15,7 @@ enum { MOST_OPS = 40, MOST_PLACES = 16, ITERATIONS = 12, TAIL = 4 };
 
 struct plan {
 	uint64_t seed;
-	uint32_t lanes, positions, ops; /* lanes 0: none */
+	uint32_t lanes, positions, ops; /* lanes: 0 means ops without lanes */
 	bool is_collective_heavy;
 };
 
@@ -36,7 +36,7 @@ static void shuffle(struct rng *r, uint32_t *v, uint32_t n)
 	}
 }
 
-/* Creates ops by lane, by position, or in random order. */
+/* Creates the ops by lane, by position, or in random order. */
 static void *create(struct orr_step *s, const struct orr_args *a, struct orr_error *err)
 {
 	struct rng r;
@@ -95,7 +95,7 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 	struct rng r;
 	uint32_t places = plan.lanes ? plan.positions : MOST_PLACES / 2;
 	(void)self, (void)err;
-	rng_init(&r, plan.seed, "graph", 0); /* equal in every iteration */
+	rng_init(&r, plan.seed, "graph", 0); /* the graph is equal in every iteration */
 	for (uint32_t i = 0; i < plan.ops; i++) {
 		bool is_work, is_sent;
 		struct rng look = r;
@@ -105,8 +105,8 @@ static int build(void *self, struct orr_step *s, uint64_t k, struct orr_error *e
 		op[i] = any_op(s, &r, places);
 		for (uint32_t d = below(&r, 3); i && d--;)
 			orr_after(s, op[i], op[below(&r, i)]);
-		/* Each op waits for itself in the previous iteration, so that devices of different speed drift apart; sometimes it
-		 * waits for the whole iteration. */
+		/* Each op waits for the same op of the previous iteration, so devices of different speed drift apart. Sometimes it
+		 * waits for the whole previous iteration. */
 		orr_after(s, op[i], before[i]);
 		if (below(&r, 4))
 			orr_after(s, op[i], before[plan.ops - 1]);

@@ -42,7 +42,7 @@ static void trace_events(void)
 	struct step_span span[] = {
 		{ 0, 1, 0, 0, 0, UINT32_MAX, ORR_FORWARD, "a \"b\\\n\x1f" },
 		{ 1, 2, 0, 0, 3, UINT32_MAX, ORR_BACKWARD, NULL },
-		/* Two messages run at the same time from 0 to 1, and a third begins at the end of the first. */
+		/* Two messages run from 0 to 1, and a third one begins at the end of the first. */
 		{ 0, 2, 0, 0, MESSAGE, 1, SENT, "m1" },
 		{ 1, 3, 0, 0, MESSAGE, 1, SENT, "m2" },
 		{ 2, 4, 0, 0, MESSAGE, 2, SENT, "m3" },
@@ -119,7 +119,7 @@ static void metrics(void)
 			.idle_s = 10,
 			.peak_memory_bytes = 9,
 			.sent_bytes = 30 },
-		/* a server, which is excluded from the means */
+		/* The device is a server, which is excluded from the means. */
 		{ .device = 2, .node = 2, .optimizer_s = 100, .exposed_s = 100, .peak_memory_bytes = 2, .sent_bytes = 60 } };
 	struct step_result s = { .iteration = row,
 		.n_iterations = 2,
@@ -152,8 +152,9 @@ static void metrics(void)
 	result_free(r);
 }
 
-/* Independent durations of 1 to 2 s: mean 1.5 s, standard deviation 1/sqrt(12). The mean of 20,000 iterations has an interval from
- * batch means, whose half-width is within a third of 1.96 / sqrt(12 n). The mean of 20 iterations has no interval. */
+/* Tests intervals of independent durations from 1 to 2 s, with mean 1.5 s and standard deviation 1/sqrt(12). The mean of 20,000
+ * iterations has an interval from batch means, whose half-width is within a third of 1.96 / sqrt(12 n). The mean of 20 iterations has
+ * no interval. */
 static void intervals(void)
 {
 	enum { N = 20001 };

@@ -10,7 +10,7 @@
 
 static const double SAMPLES = 16;
 
-/* The policy: each iteration follows the previous one. Members differ in their label. */
+/* State of a policy in which each iteration follows the previous one. Members differ in their labels. */
 struct state {
 	orr_op last;
 	double compute_s, sent;
@@ -132,7 +132,7 @@ int main(void)
 	near_to(rate[0], SAMPLES / 3, 1e-12, "members that only compute do not slow each other: the first");
 	near_to(rate[1], SAMPLES / 5, 1e-12, "members that only compute: the second");
 
-	/* Both messages begin at 1 s in every iteration and share the link until 3 s. */
+	/* Both messages begin 1 s after the start of each iteration and share the link until 3 s. */
 	const struct given at_once[] = { { { "sent_GB=1" }, 0 }, { { "sent_GB=1" }, 0 } };
 	run(at_once, 2, wide, rate, &e);
 	near_to(rate[0], SAMPLES / 3, 1e-9, "messages at the same time take twice as long: the first");

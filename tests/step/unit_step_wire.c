@@ -167,7 +167,7 @@ static void four_lanes(struct orr_step *s)
 	orr_step_lanes(s, 4, 1, (uint32_t[]){ 0, 1, 2, 3 });
 }
 
-/* Sends a message in iteration 3 that other iterations do not send. */
+/* Sends an additional message in iteration 3. */
 static void new_messages(struct orr_step *s, uint64_t k)
 {
 	orr_op a = orr_collective_lanes(s, 0, k == 3 ? 4 : 2, 1, &(struct orr_collective){ .op = ORR_ALL_REDUCE, .bytes = 1e9 });
@@ -235,7 +235,8 @@ static void carried(struct orr_step *s, uint64_t k)
 
 static void test_compressed(void)
 {
-	/* top-k of a tenth: 0.1 x (4 + 4) / 4 = 0.2 of the bytes. At 1e9 bytes/s, encoding reads 1e9 bytes and decoding adds 0.2e9. */
+	/* top-k of a tenth sends 0.1 x (4 + 4) / 4 = 0.2 of the bytes. At 1e9 bytes/s, encoding reads 1e9 bytes and decoding adds
+	 * 0.2e9. */
 	near_to(run("2x1:v100", star, carried, "iterations=1 compression=topk:density=0.1"), 1 + 0.2, 1e-9, "a fifth of the bytes");
 	near_to(run("2x1:v100", star, carried, "iterations=1 compression=topk:density=0.1,compress_Bps=1e9"), 1 + 1.2 + 0.2, 1e-9,
 		"after the work, 1.2 s of coding, then the message");

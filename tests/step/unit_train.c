@@ -11,7 +11,7 @@
 #include "base/mem.h"
 
 enum { N = 4 };
-static const char network[] = "star:bw=1GBps,lat=0"; /* 4e9 bytes take 6 s in a ring of 4, 4 s in a ring of 2 */
+static const char network[] = "star:bw=1GBps,lat=0"; /* 4e9 bytes take 6 s in a ring of 4 and 4 s in a ring of 2 */
 
 struct state {
 	orr_op last[N], sum[2], pull[N];
@@ -37,7 +37,7 @@ static orr_op all_reduce(struct orr_step *s, uint32_t *device, uint32_t n, enum 
 	return sum;
 }
 
-/* 1 s of gradient, 6 s of all-reduce, 0.5 s of update: 7.5 s. */
+/* Builds an iteration of 7.5 s: 1 s of gradient, 6 s of all-reduce, 0.5 s of update. */
 static int bsp_build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)
 {
 	(void)k, (void)err;
@@ -60,7 +60,7 @@ static int bsp_build(void *self, struct orr_step *s, uint64_t k, struct orr_erro
 	return 0;
 }
 
-/* Pairs as in DS-Sync's code: 1 s of gradient, 0.5 s of update, 4 s of all-reduce in the pair: 5.5 s. */
+/* Builds an iteration of 5.5 s with pairs as in DS-Sync's code: 1 s of gradient, 0.5 s of update, 4 s of all-reduce in the pair. */
 static int pairs_build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)
 {
 	(void)err;
@@ -87,7 +87,7 @@ static int pairs_build(void *self, struct orr_step *s, uint64_t k, struct orr_er
 	return 0;
 }
 
-/* Each worker exchanges data separately with the server on host 4: gradient, push, pull. */
+/* Builds an iteration in which each worker exchanges data separately with the server on host 4: gradient, push, pull. */
 static int server_build(void *self, struct orr_step *s, uint64_t k, struct orr_error *err)
 {
 	(void)k, (void)err;
@@ -233,8 +233,8 @@ static void time_to_target(void)
 		b.time_to_target_s.mean, b.time_to_target_s.low, b.time_to_target_s.high, b.samples_to_target.mean, p.time_to_target_s.mean,
 		p.time_to_target_s.low, p.time_to_target_s.high, p.samples_to_target.mean);
 	ok(b.reached == 10 && p.reached == 10, "every seed meets the target");
-	/* Samples and time are measured at the same points: BSP takes 7.5 s per 32 samples, the pairs 5.5 s. The tolerance is one
-	 * iteration in flight. */
+	/* Samples and time are measured at the same points. BSP takes 7.5 s per 32 samples, the pairs take 5.5 s. The tolerance is
+	 * one iteration in flight. */
 	ok(fabs(b.time_to_target_s.mean - 7.5 * b.samples_to_target.mean / 32) < 7.5 &&
 			fabs(p.time_to_target_s.mean - 5.5 * p.samples_to_target.mean / 32) < 5.5,
 		"time to the target is its samples times the time of an iteration");
@@ -266,8 +266,8 @@ static void asynchronous(void)
 		same &= t.seed[i].final_loss == u.seed[i].final_loss && t.seed[i].time_s == u.seed[i].time_s &&
 			t.seed[i].staleness == u.seed[i].staleness;
 	ok(same && t.seed[0].time_s != t.seed[1].time_s, "seeds in parallel: the same bytes; stragglers differ by seed");
-	/* Workers take 1..4 s. Between two updates of a worker, the others make about (total rate) / (its rate) - 1 updates. The
-	 * mean over updates is n - 1 = 3 for any speeds, and smaller if an update arrives during the pull. */
+	/* Workers take 1 to 4 s per update. Between two updates of a worker, the other workers make about (total rate) / (its rate) -
+	 * 1 updates. The mean over updates is n - 1 = 3 for any speeds; it is smaller if an update arrives during the pull. */
 	printf("# staleness %.3f\n", t.seed[0].staleness);
 	ok(fabs(t.seed[0].staleness - 3) < 0.5, "four workers and a server: about 3 updates stale");
 	train_result_free(&t);

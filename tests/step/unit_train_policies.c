@@ -96,7 +96,7 @@ static void synchronous(void)
 
 /* ---- DS-Sync ---- */
 
-/* Points are recorded after the step and before averaging, so noise of variance 1 - 1/N about the mean is added. */
+/* Tests the dispersion. Points are recorded after the step and before averaging, so noise of variance 1 - 1/N about the mean is added. */
 static void dispersion(const char *cluster, const char *settings, double n, double want)
 {
 	char learn[160];
@@ -114,8 +114,9 @@ static void dispersion(const char *cluster, const char *settings, double n, doub
 	train_result_free(&t);
 }
 
-/* DS-Sync v1, public table: every data set reaches BSP's accuracy, within one standard deviation. The test trains a perceptron on
- * the same number of samples. It takes less time, because a ring of 2 moves two thirds of the bytes of a ring of 4. */
+/* Tests DS-Sync's claim: in the public table of v1, every data set reaches BSP's accuracy within one standard deviation. The test
+ * trains a perceptron on the same number of samples. It takes less time than BSP, because a ring of 2 moves two thirds of the bytes
+ * of a ring of 4. */
 static void same_loss_sooner(void)
 {
 	char learn[200];
@@ -140,9 +141,10 @@ static void same_loss_sooner(void)
 
 /* ---- asynchronous servers ---- */
 
-/* While a worker's gradient is between pull and push, each of the other n - 1 workers pushes once on average, at any speeds:
- * staleness n - 1 = 3. With a lag of one iteration the gradient is in flight for nearly two iterations (minus the time for which a
- * pull waits for the previous one). One of them ends with a push of the worker itself: up to 2 (n - 1) + 1 = 7. */
+/* Tests asynchronous servers. Between the pull and the push of a worker's gradient, each of the other n - 1 workers pushes once on
+ * average, at any speeds: staleness n - 1 = 3. With a lag of one iteration the gradient is in flight for nearly two iterations (minus
+ * the time for which a pull waits for the previous one). One of them ends with a push of the worker itself, so the staleness is up to
+ * 2 (n - 1) + 1 = 7. */
 static void servers(void)
 {
 	static const char *const settings[] = { "mode=asp servers=1 placement=dedicated", "mode=asp servers=1 placement=dedicated lag=1",
@@ -209,7 +211,7 @@ static bool ako_enough(void *ctx, double time_s)
 	return ++((struct ako_watch *)ctx)->iterations == AKO_STEPS - 50;
 }
 
-/* Returns the largest difference between two sums: worker j's applied and waiting updates, and its own and received gradients. */
+/* Returns the largest difference between two sums: the applied and waiting updates of worker j, and its own and received gradients. */
 static double ako_error(struct ako_watch *w)
 {
 	double most = 0;
@@ -280,7 +282,7 @@ static void ako(void)
 	each_gradient_once("partitions=5 partition_method=layers", "star:bw=1Gbps,lat=10us");
 }
 
-/* Four CONV workers and two FC workers: training on the CONV workers' batches is synchronous, whichever worker averages. */
+/* Tests four CONV workers and two FC workers: training on the batches of the CONV workers is synchronous, whichever worker averages. */
 static void stanza(void)
 {
 	struct train_result ring = trained("6x1:v100", &orr_policy_stanza, "fc_workers=2", "max_samples=1600");

@@ -22,7 +22,8 @@ static double bus_GBps(uint32_t n, double bytes, double s)
 
 /* ---- trees ---- */
 
-/* If the links inside the nodes are not a limit, each of k NICs of rate b sends and receives bytes / k: bus bandwidth (2 - 2/n) k b. */
+/* Tests that, if the links inside the nodes are fast enough, each of k NICs of rate b sends and receives bytes / k: the bus bandwidth
+ * is (2 - 2/n) k b. */
 static void no_limit_inside(void)
 {
 	for (uint32_t k = 1; k <= 8; k *= 2)
@@ -51,7 +52,7 @@ static const struct coll_case {
 	{ "2x8:a100", "star:bw=200Gbps,nics=8", "DGX A100, 8 x 200 Gb/s (nodes not given: 2), 8 GB", 16, 8e9, 15 / 8. * 8e9 / 192e3, 0.13 },
 	{ "3x8:a100", "star:bw=200Gbps,nics=4", "3 x 8 A100, 4 x 200 Gb/s, 96 GB/s of bus bandwidth, 8 GB", 24, 8e9, 23 / 12. * 8e9 / 96e3,
 		0.13 },
-	/* The same at the size whose bandwidth was reported: the latencies of the user's 46 rounds are unknown. */
+	/* The same network at the size whose bandwidth was reported; the latencies of the user's 46 rounds are unknown. */
 	{ "3x8:a100", "star:bw=200Gbps,nics=4", "the same, 128 MB (reported)", 24, 128e6, 23 / 12. * 128e6 / 96e3, 0 },
 	{ "2x8:h100", "star:bw=200Gbps,nics=8", "GCP, 2 x 8 H100, 8 bytes", 16, 8, 135.8, 0 },
 	{ "2x8:h100", "star:bw=200Gbps,nics=8", "GCP, 2 x 8 H100, 64 KiB", 16, 0x1p16, 159.4, 0 },
@@ -82,7 +83,7 @@ static void published_rows(void)
 	}
 }
 
-/* With fast NICs the links inside the nodes limit the tree more than the rings, since the tree passes up and down a chain. */
+/* Tests fast NICs: the links inside the nodes limit the tree more than the rings, because the tree passes up and down a chain. */
 static void fast_nics(void)
 {
 	static const char network[] = "star:bw=400Gbps,nics=8";
@@ -99,7 +100,7 @@ static void fast_nics(void)
 
 /* ---- reductions in the switch ---- */
 
-/* Reported by a user for 2, 4, 5, 6, 7 and 8 H100; 480 is also NVIDIA's published value. */
+/* Compares with values that a user reported for 2, 4, 5, 6, 7 and 8 H100; 480 is also NVIDIA's published value. */
 static void in_the_switch(void)
 {
 	static const double GBps[] = { 370, 420, 440, 460, 480 };
