@@ -1,13 +1,12 @@
 #!/bin/sh
-# summary.sh - count test points: N passed, N failed, N skipped
+# summary.sh - counts test points: N passed, N failed, N skipped
+#
+# Usage: tests/summary.sh [--status N] [--quiet] BUILD...
+#
+# Reads the .trs files that `make check` left in the build folders. Prints the log of every failed test (unless
+# --quiet), then the counts. --status is the exit status of make: a failure of make without a failed test counts as
+# one failure. Exits with 1 on any failure.
 # SPDX-License-Identifier: GPL-3.0-or-later
-#
-#   tests/summary.sh [--status N] [--quiet] BUILD...
-#
-# Reads the .trs files that `make check` left in the build folders. Shows the log
-# of every test that failed (not with --quiet), then the line. --status is the exit
-# status of make: if it failed and no test did, that counts as one failure.
-# Exits 1 if anything failed.
 set -u
 status=0 quiet=0
 while :; do
@@ -43,7 +42,8 @@ fi
 list "$@" | {
   passed=0 failed=0 skipped=0
   while read -r trs; do
-    # An error (a crash, a missing plan, the exit status) is one failure more only where no point failed.
+    # An error (a crash, a missing plan, the exit status) counts as one additional failure only if no point
+    # failed.
     # shellcheck disable=SC2046 # three numbers
     set -- $(awk '/^:test-result: (PASS|XFAIL)/ { p++ } /^:test-result: SKIP/ { s++ }
       /^:test-result: (FAIL|XPASS)/ { f++ } /^:test-result: ERROR/ { e = 1 }
@@ -51,7 +51,7 @@ list "$@" | {
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
   done
   if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
-    # The tests did not start, because a program does not compile or link.
+    # The tests did not start, because a program failed to compile or link.
     if [ "$quiet" -eq 0 ] && [ -f "$first/check.log" ]; then
       grep -vE '^(PASS|SKIP):|^ +(CC|CCLD|AR|GEN) ' "$first/check.log" | tail -n 40
       echo "make check ended with status $status before the tests; the lines above are the end of $first/check.log"

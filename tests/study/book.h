@@ -2,11 +2,9 @@
 /*
  * book.h - a folder for scenario books of tests, and a trace of three jobs whose waits are known by hand
  *
- * three.csv: one GPU each, submitted at 0, 1 and 2 s, of 10, 5 and 1 s.
- *   one GPU:   fifo starts them at 0, 10, 15 (waits 0, 9, 13: mean 22/3, makespan 16), sjf the third before the second
- *              (waits 0, 10, 8: mean 6).
- *   two GPUs:  the third starts at 6 (mean 4/3, makespan 10).
- *   three GPUs: none waits (makespan 10).
+ * Jobs in three.csv have one GPU each, are submitted at 0, 1 and 2 s and run for 10, 5 and 1 s. On one GPU, fifo starts them at 0, 10
+ * and 15 s (waits 0, 9, 13: mean 22/3, makespan 16); sjf runs the third before the second (waits 0, 10, 8: mean 6). On two GPUs the
+ * third starts at 6 s (mean 4/3, makespan 10). On three GPUs all waits are 0 (makespan 10).
  */
 #ifndef ORR_TESTS_BOOK_H
 #define ORR_TESTS_BOOK_H
@@ -20,7 +18,7 @@
 
 static char book_dir[256];
 
-/* Writes a file. Texts in these tests have ' for ", which keeps JSON legible in C. */
+/* Writes a file. Texts in these tests have ' in place of ", so that JSON stays legible in C. */
 __attribute__((unused)) static void put_file(const char *name, const char *text, bool has_quotes)
 {
 	char path[320];

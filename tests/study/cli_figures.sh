@@ -16,7 +16,7 @@ else
   skip "gnuplot is not installed"
 fi
 is "$(cat o/table.txt)" "$(cat text)" "table.txt is what was printed"
-# M/D/1: Pollaczek-Khinchine gives rho / (2 mu (1 - rho)); 20,000 jobs agree with it within 2 %.
+# By Pollaczek-Khinchine the mean wait of M/D/1 is rho / (2 mu (1 - rho)); 20,000 jobs agree within 2 %.
 is "$(awk -F, 'NR > 1 && $1 ~ /W-/ { d = $7 / $6 - 1; print $1, d * d < 0.0004 }' o/table.csv | tr -d '"')" \
   "W-0.3 1
 W-0.5 1

@@ -10,7 +10,7 @@ serve=(serve poisson:rate=20,n=100 --model slow.json --cluster 1x1)
 : "${CC:=cc}"
 command -v "${CC%% *}" >/dev/null || { skip "no C compiler ($CC)"; tap_done; exit; }
 "$orrery" policy new broken --kind serve >/dev/null
-# Fails at its first call.
+# This policy fails at its first call.
 sed '/^static void schedule(/,/^}/ s/^\tstruct state \*s = self;/&\n\torr_serve_give_up(w, 0, "made to fail");/' broken.c >b.c
 $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o broken.so b.c
 "$orrery" "${serve[@]}" --policy ./broken.so,fifo,tf-serving --out o --db r.db --no-figures >out 2>err
@@ -27,7 +27,7 @@ like "$? $(cat err)" 'fifo: taken from r.db' "a repetition takes the complete on
 is "$? $(wc -c <out)" "1 0" "without a complete one nothing is printed"
 "$orrery" "${serve[@]}" --policy ./broken.so,./broken.so@again,fifo --json --no-figures >out 2>err
 is "$? $(grep -c 'made to fail' err) $(tr -d '\t' <out | grep -c '^"policy":"fifo",$')" "1 2 1" "errors of several are all printed"
-# The jobs world keeps data by policy: differences must be between the complete policies.
+# The jobs world keeps data by policy. Differences must be taken between the policies that completed.
 "$orrery" policy new lost --kind jobs >/dev/null
 awk '/^static void schedule\(/ { inside = 1 } { print } inside && /^\{/ { print "\torr_give_up(w, 0, \"made to fail\");"; inside = 0 }' lost.c >l.c
 $CC -std=c11 -O1 -shared -fPIC -w "-I$tree/include" -o lost.so l.c

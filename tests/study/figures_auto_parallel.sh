@@ -20,7 +20,7 @@ within=$(for m in vgg19 bert48 gnmt16; do for f in dp repo paper; do table "P1-$
 is "$within" yes "P1: nine speed-ups of the published planner, within 0.5 %"
 is "$(between "$(table pipedream-bert48-0.125 3)" 2.5 3.5)" inside "BERT-48, four micro-batches: PipeDream's planner takes about three times as long as dapple"
 is "$(table W1-bert-large 0) $(table W1-resnet50 0)" "yes yes" "W1: shares by speed gain 1.2 to 1.4"
-# Of the gradients, 90 % are those of the split layer: 913 / 94 = 9.7 without features.
+# 90 % of the gradients belong to the split layer: without features the ratio is 913 / 94 = 9.7.
 is "$(between "$(table W4-traffic-8 3)" 9 9.72)" inside "W4: traffic alone gives less than 9.8"
 is "$(table W4-best-1.25 0)" no "W4: 14.8 is said to be missed"
 is "$(between "$(table W3-1024 3)" 0.88 0.94)" inside "W3: 91 % with 1,024 samples per pipeline"

@@ -19,7 +19,8 @@ is "$(table tuned-lenet_mnist 3) $(table tuned-resnet32_cifar 3) $(table tuned-v
   "the tuner gives small models more learners"
 is "$(between "$(table X3-hardware-lenet_mnist 3)" 4 6)" inside "LeNet: more than 4 times the throughput of a barrier"
 is "$(between "$(table X3-hardware-resnet50 3)" 1.05 1.25)" inside "ResNet-50 at batch 16: near 1.2 times"
-# On one GPU the ratio of the two systems is at most 1 / occupancy: 2 learners of ResNet-32 at batch 16 fill the GPU.
+# On one GPU the ratio of the two systems is at most 1 / occupancy. 2 learners of ResNet-32 at batch 16 fill the
+# GPU.
 is "$(between "$(table X3-hardware-resnet32_cifar 3)" 1.5 2.5)" inside "ResNet-32: two learners give at most twice the throughput, and hide the all-reduce"
 is "$(between "$(table X5-equal-logistic 3)" 1 1.5)" inside "X5: averaging needs more samples than SGD at an equal rate"
 is "$(table X3-resnet50-mlp 0)" no "X3 is said to be missed by ResNet-50"

@@ -11,7 +11,8 @@ sed -i -e 's/61800/6180/; s/"samples": 20000/"samples": 2000/; s/clusters=100/cl
 carry_out saec
 is "$(within before) $(within after) $(within compression) $(within vectors)" "yes yes yes yes" "published bytes and ratios"
 is "$(off '^(before|after|compression|vectors)$' 1e-9)" "" "bytes equal the formula"
-# Of 2,060 features per field, ceil(0.02125 x 2060) = 44 are clustered: 100 / (100 x 44 / 2060 + 1).
+# Of 2,060 features per field, ceil(0.02125 x 2060) = 44 are clustered, so the expected ratio is 100 / (100 x 44 /
+# 2060 + 1).
 is "$(simulated speed-up | awk '{ printf "%.6f", $1 }')" "$(awk 'BEGIN { printf "%.6f", 100 / (100 * 44 / 2060 + 1) }')" "multiply-adds equal the formula"
 is "$(simulated auc-103 | awk '{ print ($1 > 0.001) }')" 1 "with as many clusters as twice the vectors the AUC changes"
 is "$(simulated all-103)" 0 "and no setting has all three"

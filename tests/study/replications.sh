@@ -7,7 +7,7 @@ orrery=$ORRERY
 source=$(cd "${srcdir:-.}" && pwd)
 cd "$work" || exit 1
 
-# ---- every policy that draws random numbers declares it ----
+# ---- every policy that draws random numbers declares this ----
 is "$(cd "$source" && for f in $(grep -lE 'orr_(serve|spot|step)_uniform\(' policies/*/*.c); do
   grep -q ORR_POLICY_ "$f" || f=${f%_*}.c # a policy of several files
   grep -q ORR_DRAWS "$f" || echo "$f"
@@ -68,15 +68,16 @@ is "$said" 'orrery: scenario: $.precision_of: expected metrics that are columns 
 orrery: scenario: $.replications: expected at least 10 with until_precision, found "9"
 orrery: scenario: $.precision_of: expected together with until_precision' "wrong values are refused"
 
-# Steps are wasted in one of ten replications: a varying value without an interval is not precise.
+# Steps are wasted in one of ten replications. A varying metric without an interval must not count as precise.
 spot=(spot hazard:p=0.1,length=24h --job bamboo-bert --policy bamboo --replications 10)
 like "$("$orrery" "${spot[@]}")" 'no interval of wasted_part: fewer than 5 of 10 replications differ .* about (50|100) replications would give one' \
   "few replications that differ give no interval, and a remark says how many would"
 like "$("$orrery" "${spot[@]}" --until-precision 0.5 --precision-of wasted_part)" \
   '^10 replications, the limit, before the precision was reached: wasted_part of bamboo has no interval' "--until-precision continues to the limit if a metric has no interval"
 
-# ---- days of a file, drawn ---- Day d has d + 1 jobs of one second, which start at d hours past midnight, one second
-# apart. The hour identifies the day.
+# ---- random days of a file ----
+# Day d has d + 1 jobs of one second. They start at d hours past midnight, one second apart, so the hour identifies
+# the day.
 awk 'BEGIN { print "submit_s,duration_s,gpus"; print "0,1,1"
   for (d = 1; d < 6; d++) for (i = 0; i <= d; i++) printf "%d,1,1\n", d * 86400 + d * 3600 + i }' >days.csv
 drawn() { "$orrery" jobs days.csv --cluster 4x8 --policy fifo --resample day --out "$1" --no-figures -q "${@:2}"; }

@@ -93,15 +93,16 @@ static void test_data(void)
 	ok(got && strstr(got, "\"q\",10,1,,\n"), "time in seconds");
 	mem_free(got);
 	got = get_file("o/days.csv");
-	ok(got && strstr(got, "\"q\",0.00011574074074074075,1,,\n"), "time in days"); /* 10 / 86400 */
+	ok(got && strstr(got, "\"q\",0.00011574074074074075,1,,\n"), "time in days"); /* 10 s / 86400 s per day */
 	mem_free(got);
 	got = get_file("o/minutes.csv");
-	/* one job waits from 1 s on, two from 2 s on */
+	/* One job waits from 1 s on, two jobs from 2 s on. */
 	ok(got && strstr(got, "\"fifo\",0,0,,\n\"fifo\",0.016666666666666666,1,,\n\"fifo\",0.033333333333333333,2,,\n"), "time in minutes");
 	ok(got && strstr(got, "\"sjf\",0,0,,\n"), "a series per value of each");
 	mem_free(got);
 	got = get_file("o/hours.csv");
-	ok(got && strstr(got, "\"queue\",0.0027777777777777779,1,,\n"), "hours without a unit: the tenth second"); /* 10 / 3600 */
+	ok(got && strstr(got, "\"queue\",0.0027777777777777779,1,,\n"),
+		"hours without a unit: the tenth second"); /* 10 s / 3600 s per hour */
 	mem_free(got);
 }
 
@@ -160,10 +161,10 @@ static struct curve distribution(const char *text)
 	return c;
 }
 
-/* The shares of the values up to each point equal the shares counted in the rows. */
+/* Tests that the share of the values up to each point equals the share counted in the rows. */
 static void test_shares(void)
 {
-	/* A replica takes 20 ms per request; the fourth of four requests is rejected. */
+	/* A replica takes 20 ms per request; the fourth request is rejected. */
 	struct curve c = distribution("s.fifo.completion");
 	bool good = c.n == 3;
 	for (size_t k = 0; k < c.n; k++)
@@ -212,7 +213,7 @@ static int by_value(const void *x, const void *y)
 	return (v > w) - (v < w);
 }
 
-/* 400 of 1000 points are kept, evenly spaced from the first to the last. */
+/* Tests that 400 of 1000 points are kept, evenly spaced from the first to the last. */
 static void test_thinned_shares(void)
 {
 	const struct run_result *r = result("many.fifo.completion");

@@ -58,7 +58,7 @@ static void test_rows(void)
 	if (!csv || !txt)
 		return;
 	ok(!strncmp(csv, "id,what,published,low,high,closed,simulated,error,error_closed,within,source\n", 77), "table.csv has a head");
-	/* published 8, simulated 6: -25 %; the closed form is reached within rounding. */
+	/* The published value is 8 and the simulated one 6, so the error is -25 %. The closed form agrees up to rounding. */
 	row_is(csv, "\"W-1\",\"mean wait\"", "8,5.5,6.5,6.0000000000005995,6,-0.25,0,yes,\"a \"\"book\"\"\"");
 	row_is(csv, "\"W-2\",\"mean wait\"", "4,,,6.0000000000005995,,,,,\"paper\"");
 	row_is(csv, "\"below\",\"N of 3\"", "20,17,,32,16,-0.19999999999999996,-0.5,no,\"paper\"");
@@ -73,7 +73,7 @@ static void test_rows(void)
 	ok(strstr(csv, "characters: xxxxxxxxxxxxxxxxxxxxxx\",,,,,2,,,,\"\"\n") != NULL, "a value that was not published");
 	ok(strstr(csv, "characters: xxxxxxxxxxxxxxxxxxxxxxy\",,,,4,2,,-0.5,,\"\"\n") != NULL, "table.csv has the whole text");
 	same_text(sbuf_text(&text), txt, "what is returned is table.txt");
-	/* Checked by eye: texts are left-aligned, numbers right-aligned, and `no` stands next to violated bounds. */
+	/* The expected layout was checked by eye: texts are left-aligned, numbers are right-aligned, and `no` marks violated bounds. */
 	same_text(txt,
 		"id       what                                                               published  simulated     error      bounds  "
 		"closed form  off it by\n"
@@ -101,7 +101,7 @@ static void test_rows(void)
 	sbuf_free(&text);
 }
 
-/* Columns without values are omitted. */
+/* Tests that columns without values are omitted. */
 static void test_columns(void)
 {
 	struct orr_error err = { 0 };
@@ -206,7 +206,7 @@ static void test_book_refusals(void)
 			"$.runs.q: axes: expected names of $.axes, found \"\"" },
 		{ "{'axes': {'N': [1]}, 'runs': {'q': {" SCENARIO ", 'axes': ['N', 'N']}}}",
 			"$.runs.q: axes: \"N\" is named twice: expected it once" },
-		/* 10^5 points are allowed, 2 * 10^5 are not. */
+		/* A book may have 10^5 points; 2 * 10^5 are refused. */
 		{ "{'axes': {'a': [1,2,3,4,5,6,7,8,9,0], 'b': [1,2,3,4,5,6,7,8,9,0], 'c': [1,2,3,4,5,6,7,8,9,0], 'd': "
 		  "[1,2,3,4,5,6,7,8,9,0], 'e': "
 		  "[1,2,3,4,5,6,7,8,9,0], 'f': [1, 2]}, 'runs': {'q': {" SCENARIO ", 'axes': ['a','b','c','d','e','f']}}}",
@@ -230,7 +230,7 @@ static void test_book_refusals(void)
 	}
 }
 
-/* 32 axes are allowed, 33 are not. */
+/* Tests that 32 axes are accepted and 33 are refused. */
 static void test_many_axes(void)
 {
 	for (int n = BOOK_MAX_AXES; n <= BOOK_MAX_AXES + 1; n++) {
@@ -278,7 +278,7 @@ static void test_published_refusals(void)
 	put_file("published.csv", published, false);
 }
 
-/* A trace is searched below ORRERY_TRACE_PATH first, then in traces/ below ORRERY_DATA_PATH. */
+/* Tests that a trace is searched below ORRERY_TRACE_PATH first, then in traces/ below ORRERY_DATA_PATH. */
 static void test_trace_places(void)
 {
 	char path[320];
@@ -307,7 +307,7 @@ static void test_trace_places(void)
 	setenv("ORRERY_TRACE_PATH", book_dir, 1);
 }
 
-/* trace_options belong to the file's format; a generator does not accept them. */
+/* Tests that trace_options belong to the format of the file, so a generator refuses them. */
 static void test_dropped_options(void)
 {
 	static const struct {
@@ -339,7 +339,7 @@ static void test_dropped_options(void)
 	book_free(b);
 }
 
-/* Books without a path are searched in scenarios/ of ORRERY_DATADIR, of the installation and of the sources. */
+/* Tests that books without a path are searched in scenarios/ of ORRERY_DATADIR, of the installation and of the sources. */
 static void test_names(void)
 {
 	static const char *const files[] = { "scenarios/zoo/figures.json", "scenarios/ant/figures.json", "scenarios/bee/figures.json",

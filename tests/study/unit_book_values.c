@@ -40,7 +40,7 @@ static void bind(const char *axis, size_t i)
 	b->bound[book_axis(b, axis, strlen(axis))] = i;
 }
 
-/* expression and its value; NaN: no value */
+/* An expression and its value; NaN: no value. */
 struct known {
 	const char *text;
 	double value;
@@ -85,7 +85,7 @@ static void test_results(void)
 	static const struct known free[] = { { "{q[N=1].fifo.wait_mean}", 22 / 3. }, { "{q[N=1].sjf.wait_mean}", 6 },
 		{ "{q[N=1].fifo.makespan}", 16 }, { "{q[N=3].fifo.makespan}", 10 }, { "{q[N=2].fifo.wait_mean}", NAN },
 		{ "{q[N=9].fifo.wait_mean}", NAN }, { "{q[N=two+1].fifo.wait_mean}", 0 }, { "{q[N=1.0].fifo.jobs}", 3 },
-		{ "mean(N: {q.fifo.wait_mean})", 11 / 3. }, /* N = 2 is omitted */
+		{ "mean(N: {q.fifo.wait_mean})", 11 / 3. }, /* the point N = 2 is omitted */
 		{ "argmax(N: {q.fifo.wait_mean})", 1 }, { "argmin(N: {q.fifo.wait_mean})", 3 },
 		{ "argmin(order: {q[N=1].${order}.wait_mean})", 1 }, { "{q[N=1].fifo.wait_mean} / {q[N=1].sjf.wait_mean}", 22 / 18. },
 		{ "{published:W}", 7 }, { "{published:V}", NAN }, { "{q[N=1].fifo.wait_mean!low}", NAN } };
@@ -107,8 +107,8 @@ static void test_results(void)
 	ok(low < mean && mean < high, "!low and !high are the ends of the interval of the mean");
 }
 
-/* A metric that exists at some points has no value at the other points; a metric that exists at no point is an error. Only models of
- * tokens have ttft_mean. */
+/* Tests a metric that exists at some points: it has no value at the other points. A metric that exists at no point is an error. Only
+ * models of tokens have ttft_mean. */
 static void test_absent_metric(void)
 {
 	static const char *const orders[] = { "'llama2-7b', 'slow.json'", "'slow.json', 'llama2-7b'",
@@ -137,7 +137,7 @@ static void test_absent_metric(void)
 	}
 }
 
-/* Before the runs there are no results, so conditions and settings of runs cannot use them. */
+/* Tests that conditions and settings of runs cannot use results, which do not exist before the runs. */
 static void test_early(void)
 {
 #define RUN "'scenario': {'cluster': '1x1', 'trace': '${dir}/three.csv', 'policies': ['fifo']}"
@@ -157,7 +157,7 @@ static void test_early(void)
 	}
 }
 
-/* queue_length with one GPU under fifo: 1 from 1 s, 2 from 2 s, 1 from 10 s, 0 from 15 s on. */
+/* Tests queue_length on one GPU under fifo: 1 from 1 s on, 2 from 2 s, 1 from 10 s, 0 from 15 s. */
 static void test_series(void)
 {
 	static const struct known k[] = { { "{q[N=1].fifo.queue_length@0}", 0 }, { "{q[N=1].fifo.queue_length@1}", 1 },
@@ -167,7 +167,7 @@ static void test_series(void)
 	CHECK(k, "series at a time");
 }
 
-/* The accounts sum to the hours and the dollars of the run (docs/models/spot.md). */
+/* Tests that the accounts sum to the hours and the dollars of the run (docs/models/spot.md). */
 static void test_accounts(void)
 {
 	static const struct known k[] = { { "{p.bamboo.usd:useful} - {p.bamboo.node_hours:useful}", 0 }, /* an instance costs 1 USD/h */
@@ -266,7 +266,7 @@ static void test_refusals(void)
 
 struct visits {
 	char text[200];
-	int left; /* until an error */
+	int left; /* number of calls until the error */
 };
 
 static int visit(struct book *book, void *ctx, struct orr_error *err)

@@ -30,17 +30,18 @@ static void slo_texts(void)
 	}
 }
 
-/* Tests six requests. The first has its first token after 1 s and 4 more tokens at 0.1 s each; each other request differs in one
- * value. */
+/* Tests six requests. The first one has its first token after 1 s and 4 more tokens at 0.1 s each. Each other request differs from it
+ * in one value. */
 static void attainments(void)
 {
 	const struct request_row good = { .arrival_s = 10, .first_token_s = 11, .completed_s = 11.4, .output_tokens = 5 };
 	struct request_row q[6] = { good, good, good, good, good, good };
-	q[1].first_token_s = 11.1; /* a later first token, then 0.075 s per token */
-	q[2].completed_s = 11.8;   /* 0.2 s per token */
+	q[1].first_token_s = 11.1; /* the first token is later; the other tokens take 0.075 s each */
+	q[2].completed_s = 11.8;   /* the other tokens take 0.2 s each */
 	q[3].status = REQUEST_SHED;
-	q[4].output_tokens = 1, q[4].completed_s = 11;                             /* one token only */
-	q[5].first_token_s = NAN, q[5].output_tokens = 0, q[5].completed_s = 10.9; /* no tokens: the answer comes at once */
+	q[4].output_tokens = 1, q[4].completed_s = 11; /* the output has one token */
+	q[5].first_token_s = NAN, q[5].output_tokens = 0,
+	q[5].completed_s = 10.9; /* the output has no tokens, so the answer arrives as a whole */
 	struct slo all = { INFINITY, INFINITY, INFINITY }, ttft = all, tpot = all, e2e = all;
 	ttft.ttft_s = 1;
 	tpot.tpot_s = 0.101;
@@ -71,7 +72,7 @@ static int constant(void *ctx, double factor, struct rate_tried *out, struct orr
 	return ORR_OK;
 }
 
-/* Attains the SLO only at 5 to 40 times the rate. */
+/* Attains the SLO only at 5 to 40 times the rate of the trace. */
 static int window(void *ctx, double factor, struct rate_tried *out, struct orr_error *err)
 {
 	(void)ctx, (void)err;
@@ -126,7 +127,7 @@ static void searches(void)
 	struct orr_error err = { 0 };
 	struct rate_found f;
 	int calls = 0;
-	/* P = 0.9 at rate 1 - ln(10) / 3, P = 0.5 at 1 - ln(2) / 3. */
+	/* The share is 0.9 at the rate 1 - ln(10) / 3 and 0.5 at the rate 1 - ln(2) / 3. */
 	ok(!rate_search(mm1, &calls, 0.9, &f, &err), "the search ends");
 	ok(f.factor <= (1 - log(10) / 3) / 0.4 && f.above > (1 - log(10) / 3) / 0.4, "its bracket holds the true factor");
 	ok(f.above <= f.factor * (1 + FIND_RATE_STEP) && f.attainment >= 0.9 && f.above_attainment < 0.9, "the final bracket is narrow");
@@ -145,8 +146,8 @@ static void searches(void)
 
 /* ---- replications ---- */
 
-/* Without skewness, Hall's interval equals Student's: t(0.975) with 9 degrees of freedom is 2.262157, t(0.9825) 2.479851 (any
- * table). Values below 0 have no logarithm. The upper end is the end of the tail. */
+/* Tests intervals of means. Without skewness, Hall's interval equals Student's: with 9 degrees of freedom t(0.975) is 2.262157 and
+ * t(0.9825) is 2.479851 (any table). Values below 0 have no logarithm, so the upper end is that of the tail. */
 static void means(void)
 {
 	const double v[] = { -9, -7, -5, -3, -1, 1, 3, 5, 7, 9 };
@@ -159,8 +160,8 @@ static void means(void)
 	ok(i.mean == -1 && isnan(i.low) && isnan(i.high), "nine replications have no interval");
 }
 
-/* a = 2 b + d. The d sum to 0 and have no skewness; so R = 2, the sum of squares of the residuals is 10 and the mean of b is 5. The
- * larger upper end is the one from the logarithm. */
+/* Tests ratios with a = 2 b + d. The d sum to 0 and have no skewness, so R = 2, the sum of squares of the residuals is 10, and the
+ * mean of b is 5. The larger upper end is that from the logarithm. */
 static void ratios(void)
 {
 	double a[10], b[10];
@@ -208,7 +209,7 @@ static void put_together(void)
 	ok(runs[1]->n_series == 1 && runs[1]->series[0].n == N && runs[1]->series[0].value[2] == 4,
 		"the values of all replications are a series");
 	replications_compare(runs, 2, 0.95);
-	/* (6 + 8 + .. + 24) / (2 + 3 + .. + 11) */
+	/* The ratio is (6 + 8 + .. + 24) / (2 + 3 + .. + 11). */
 	near_to(result_find(runs[1], "ratio_completion_mean")->value, 150. / 65, 1e-15,
 		"replications of two policies are compared by their ratio");
 	near_to(result_find(runs[1], "diff_completion_mean")->value, (65 - 150) / 10., 1e-14,

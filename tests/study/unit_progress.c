@@ -53,7 +53,7 @@ static void test_bar(void)
 	pause_ms(210);
 	progress_report(p, 0, 0.5);
 	const char *text = shown();
-	/* (0.5 + 0) / 2 fills 7 of 30 characters; a quarter took 0.21 s, so less than a second is left. */
+	/* The mean of the parts, (0.5 + 0) / 2, fills 7 of 30 characters. A quarter took 0.21 s, so less than a second is left. */
 	ok(strstr(text, "\rruns [#######.......................]  25 %, 1 s left \033[K") == text, "a quarter is done: %s",
 		*text ? text + 1 : text);
 	progress_report(p, 1, 1);
@@ -76,13 +76,13 @@ static void test_left(void)
 	ok(strstr(text, "\rday [..............................]   1 % \033[K") == text, "one per cent tells no time: %s",
 		*text ? text + 1 : text);
 	pause_ms(220);
-	progress_report(p, 0, 0.011); /* 0.44 s for 1.1 %: 40 s */
+	progress_report(p, 0, 0.011); /* 0.44 s for 1.1 % give 40 s in total */
 	text = shown();
 	int seconds = 0;
 	ok(sscanf(text, "\rday [..............................]   1 %%, %d s left", &seconds) == 1 && seconds >= 39 && seconds < 88,
 		"time left in proportion: %s", *text ? text + 1 : text);
 	pause_ms(1500);
-	progress_report(p, 0, 0.0102); /* 2 s for 1 %: 190 s or a little more */
+	progress_report(p, 0, 0.0102); /* 2 s for 1 % give 190 s, or slightly more */
 	text = shown();
 	int minutes = 0;
 	ok(sscanf(text, "\rday [..............................]   1 %%, %d min left", &minutes) == 1 && minutes >= 3 && minutes < 10,

@@ -54,7 +54,7 @@ static void flags_of(const struct world *w)
 		if (!is_sound)
 			printf("# --%s\n", f->name);
 		good &= is_sound;
-		/* `run` takes the flags of all worlds: one name has one meaning */
+		/* `run` takes the flags of all worlds, so each name must have one meaning. */
 		for (const struct world *const *other = worlds; *other; other++) {
 			const struct world_flag *g = world_flag(*other, f->name);
 			if (g &&

@@ -24,7 +24,7 @@ tail -n +2 "$work/a.csv" | gzip -c >>"$work/two.gz"
 is "$(t convert "$work/two.gz" | wc -l)" 7 "gzip members follow each other"
 is "$(t convert - <"$work/b.csv.gz")" "$(cat "$work/a.csv")" "a compressed trace on standard input"
 
-# Tiresias -> SWF -> Tiresias keeps times and sizes.
+# A conversion from Tiresias to SWF and back keeps times and sizes.
 t convert "$d/tiresias.csv" --to swf --sort -o "$work/c.swf"
 is "$(t convert "$work/c.swf" --to tiresias | cut -d, -f2,3,6)" "num_gpu,submit_time,duration
 1,0,236
@@ -37,7 +37,7 @@ is "$(t convert "$d/philly.csv" | cut -d, -f1-4,14)" "job_id,submit_s,duration_s
 1,50739184,2951,8,6214e9
 0,50742116,66,1,11cb48" "philly: sorted, from 0"
 
-# Every real row survives conversion: the profile is unchanged.
+# Every row of the real trace survives conversion, so the profile is unchanged.
 if need "$traces/openb/openb_pod_list_gpuspec33.csv"; then
   t convert "$traces/openb/openb_pod_list_gpuspec33.csv" -o "$work/openb.csv.zst"
   same='^(rows|span|duplicate|duration|no GPU|share|one whole|GPU|peak|wait|gpu|cpu|mem|interarrival|  )'

@@ -23,7 +23,7 @@
 
 static const struct {
 	const char *format, *file;
-	char separator; /* ' ': any number of blanks */
+	char separator; /* ' ' stands for any number of blanks */
 } fixtures[] = { { "philly", "philly.csv", ',' }, { "tiresias", "tiresias.csv", ',' }, { "muri", "muri.csv", ',' },
 	{ "gavel", "gavel.trace", '\t' }, { "openb", "openb.csv", ',' }, { "openb-nodes", "openb-nodes.csv", ',' },
 	{ "swf", "swf.swf", ' ' }, { "orrery", "orrery.csv", ',' }, { "azure-llm", "azure_llm.csv", ',' },

@@ -58,21 +58,22 @@ close_to "$(count queue LS)" 46470 0.03 "openb-like, LS pods (x 10)"
 info lublin:n=100000 --seed 2
 close_to "$(count "GPUs of a job" 1)" 24400 0.03 "lublin, serial jobs: 0.244"
 "$ORRERY" trace synth lublin:n=100000 --seed 2 >"$work/l.csv"
-# At least 0.244 + 0.576 of the sizes are powers of two; some of the other sizes are too.
+# At least 0.244 + 0.576 of the sizes are powers of two; some of the other sizes are powers of two by chance.
 power=$(awk -F, 'NR > 1 { n = $4; while (n % 2 == 0) n /= 2; p += n == 1 } END { print p / (NR - 1) }' "$work/l.csv")
 ok "$(awk -v p="$power" 'BEGIN { exit !(p > 0.81 && p < 0.90) }'; echo $?)" "lublin, powers of two: $power, published at least 0.82 (0.01 of noise)"
-# Serial jobs: p = 0.7746, mean of ln(run) = p x 4.2 x 0.94 + (1-p) x 312 x 0.03 = 5.168; the bound 12 has little effect.
+# Serial jobs have p = 0.7746 and the mean ln(run) = p x 4.2 x 0.94 + (1-p) x 312 x 0.03 = 5.168. The upper bound of
+# 12 has little effect.
 ln=$(awk -F, 'NR > 1 && $4 == 1 && $3 > 0 { s += log($3); n++ } END { print s / n }' "$work/l.csv")
 close_to "$ln" 5.168 0.03 "lublin, mean ln(run time) of serial jobs"
-# Jobs of 128 processors: p = 0.0888, 0.0888 x 3.948 + 0.9112 x 9.36 = 8.88
+# Jobs of 128 processors have p = 0.0888 and the mean ln(run) = 0.0888 x 3.948 + 0.9112 x 9.36 = 8.88.
 ln=$(awk -F, 'NR > 1 && $4 == 128 && $3 > 0 { s += log($3); n++ } END { print s / n }' "$work/l.csv")
 close_to "$ln" 8.88 0.03 "lublin, mean ln(run time) of jobs of 128 processors"
-# The gamma density over the day has its mode at (8.1737 - 1) x 3.9631 = 28.4 half hours after 5:30.
+# The gamma density over the day has its mode at (8.1737 - 1) x 3.9631 = 28.4 half-hours after 5:30.
 hours=$(awk -F, 'NR > 1 { h[int($2 % 86400 / 3600)]++ } END { for (i = 0; i < 24; i++) print h[i] + 0 }' "$work/l.csv" | tr '\n' ' ')
 busiest=$(echo "$hours" | tr ' ' '\n' | awk 'NF && $1 > m { m = $1; b = NR - 1 } END { print b }')
 ok "$([ "$busiest" -ge 17 ] && [ "$busiest" -le 21 ]; echo $?)" "lublin, busiest hour of the day $busiest: near 19:40"
 
-# tiresias-like: the documented shares; median e^6.8 = 898, mean gap 120.
+# tiresias-like has the documented shares, a median of e^6.8 = 898 s and a mean gap of 120 s.
 info tiresias-like:n=100000 --seed 4
 close_to "$(column "duration s" 6)" 898 0.03 "tiresias-like, median duration"
 close_to "$(column "interarrival s" 2)" 120 0.02 "tiresias-like, mean gap"

@@ -138,7 +138,7 @@ static void sets(void)
 	ok(trace_kind_knows(TRACE_AVAIL, "bamboo") && trace_kind_knows(TRACE_AVAIL, "hazard") &&
 			!trace_kind_knows(TRACE_AVAIL, "requests") && !trace_kind_knows(TRACE_AVAIL, "poisson"),
 		"names of formats and generators");
-	/* Each of three instances is equally likely to be removed; oldest and newest never remove the middle one first. */
+	/* Each of three instances is removed first with equal probability. Under oldest and newest, the middle one is never the first. */
 	int first_gone[3] = { 0 };
 	for (int seed = 0; seed < 300; seed++) {
 		char option[40];
@@ -238,25 +238,27 @@ static void repaired(void)
 	makes("0,add,a\n0,add,b\n", "repair=all", "bamboo", "+a@0 +b@0 |0", "without repairs nothing changes");
 }
 
-/* Computed by hand from bamboo.csv: 1, 2, 3 at 0; at 60 -2 +4 -1; at 120 -4; at 180.0005 +5. */
+/* Tests shifts by hand from bamboo.csv, with instances 1, 2 and 3 present at 0 s. At 60 s 2 is removed, 4 is added and 1 is removed;
+ * at 120 s 4 is removed; at 180.0005 s 5 is added. */
 static void shifts(void)
 {
 	holds("bamboo.csv", "start=60", "bamboo",
 		"+node1@0 +node2@0 +node3@0 -node2@0 +node4@0 -node1@0 -node4@60 +node5@120.0005 |120.0005",
 		"start: instances present then are added at 0");
 	holds("bamboo.csv", "start=90", "bamboo", "+node3@0 +node4@0 -node4@30 +node5@90.0005 |90.0005", "start: in order of addition");
-	/* 3 and 5 are present at the end. They take the roles of 1 and 2 of the beginning, and 3 of the beginning is a new instance;
-	 * then 2 and 1 are removed. */
+	/* Instances 3 and 5 are present at the end. They take the roles of 1 and 2 at the beginning, and 3 of the beginning becomes a
+	 * new instance. Then 2 and 1 are removed. */
 	holds("bamboo.csv", "start=90 wrap=true", "bamboo",
 		"+node3@0 +node4@0 -node4@30 +node5@90.0005 +node3~lap2@90.0005 -node5@150.0005 +node4~lap2@150.0005 -node3@150.0005 "
 		"|180.0005",
 		"wrap: instances at the end play those at the beginning");
-	/* 2, 3 and 4 are present at the end, but only one instance at the beginning, so two are removed. */
+	/* Instances 2, 3 and 4 are present at the end, but only one instance at the beginning. So two of them are removed. */
 	makes("0,add,1\n1000,add,2\n2000,add,3\n3000,remove,1\n4000,add,4\n", "start=500ms wrap=true", "bamboo",
 		"+1@0 +2@0.5 +3@1.5 -1@2.5 +4@3.5 -3@3.5 -4@3.5 |4", "wrap: more at the end than at the beginning");
 	holds("bamboo.csv", "stretch=0.5", "bamboo",
 		"+node1@0 +node2@0 +node3@0 -node2@30 +node4@30 -node1@30 -node4@60 +node5@90.00025 |90.00025", "stretch");
-	/* Scaled by 1.5, instances 0..4 become 1, 2, 1, 2, 1 of 7: floor of 1.5, 3, 4.5, 6, 7.5. */
+	/* Scaled by 1.5, instances 0 to 4 become 1, 2, 1, 2 and 1 of 7 instances, because floor() of 1.5, 3, 4.5, 6 and 7.5 gives the
+	 * running totals. */
 	holds("bamboo.csv", "scale=1.5", "bamboo",
 		"+node1@0 +node2@0 +node2~2@0 +node3@0 -node2@60 -node2~2@60 +node4@60 +node4~2@60 -node1@60 -node4@120 -node4~2@120 "
 		"+node5@180.0005 |180.0005",
@@ -327,7 +329,7 @@ static bool live_per_tick(const struct availset *s, uint32_t live[TICKS])
 	return good;
 }
 
-/* Random traces: at the end of every instant, the number of live instances follows from the definition of the options. */
+/* Tests random traces: at the end of every instant, the number of live instances follows from the definition of the options. */
 static void random_shifts(void)
 {
 	uint32_t want[TICKS], got[TICKS];

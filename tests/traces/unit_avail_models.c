@@ -19,7 +19,7 @@ static struct availset *load(const char *source, uint64_t seed)
 	return s;
 }
 
-/* statistics of one run from 0 to end_ns */
+/* Statistics of one run from 0 to end_ns. */
 struct run {
 	double mean_live, removals, adds, gap_h, life_h, node_h;
 	uint32_t most, least;
@@ -98,10 +98,10 @@ static bool within(double got, double want, double share, const char *what, doub
 }
 
 /*
- * Expected values: the authors' simulator (uclasystem/bamboo, 500 seeds): mean nodes, preemptions, hours between preemptions,
- * life of a node. Its runs have 22,194 steps of 264 samples, so their length depends on the seed. Here all runs have the mean
- * length: 22194 x 264 samples over the published samples/s (149.30, 131.98, 83.02). In the simulator runs with few nodes last
- * longer, so the mean live count differs. The tolerance is therefore 3 or 10 % plus four standard errors.
+ * Tests the hazard generator against the simulator of Bamboo's authors (uclasystem/bamboo, 500 seeds): mean nodes, preemptions, hours
+ * between preemptions, life of a node. A run of the simulator has 22,194 steps of 264 samples, so its length depends on the seed. Here
+ * all runs have the mean length: 22194 x 264 samples over the published samples/s (149.30, 131.98, 83.02). In the simulator runs with
+ * few nodes last longer, so the mean live count differs. The tolerance is therefore 3 or 10 % plus four standard errors.
  */
 static void hazard(void)
 {
@@ -124,7 +124,7 @@ static void hazard(void)
 	}
 }
 
-/* Probabilities of 0 or 1 leave one possible outcome. */
+/* Tests probabilities of 0 and 1, which leave one possible outcome. */
 static void hazard_edges(void)
 {
 	struct availset *s = load("hazard:p=0,a=1,slots=7,length=0", 1);
@@ -135,7 +135,7 @@ static void hazard_edges(void)
 	r = look(s, 0, 1000 * 3600 * ORR_SECOND);
 	ok(r.adds == 0, "hazard a=0: no addition, and the trace ends");
 	availset_free(s);
-	/* From 15 to 23 h no request succeeds, and a quarter of the instances is removed each hour; the trace begins at 15 h. */
+	/* From 15 to 23 h every request fails, and a quarter of the instances is removed each hour. The trace begins at 15 h. */
 	s = load("hazard:a=diurnal,hour=3,length=0", 1);
 	struct availset *late = load("hazard:a=diurnal,hour=15,length=0", 1);
 	r = look(s, 0, 3 * 3600 * ORR_SECOND);
@@ -169,10 +169,10 @@ static void renewal(const char *source, double cv)
 	uint32_t n;
 	availset_zones(s, &n);
 	ok(r.is_sane && n == 2 && r.most == 8, "%s: two zones of four", source);
-	/* Zone a is up 3/4 of the time, zone b half of the time: 4 x 0.75 + 4 x 0.5. */
+	/* Zone a is up for 3/4 of the time, zone b for half of the time, so 4 x 0.75 + 4 x 0.5 instances are live on average. */
 	ok(fabs(r.mean_live - 5) < 4 * error + 0.01, "%s: mean live %.4g, 5 expected", source, r.mean_live);
-	/* 4000 h / 4 h + 4000 h / 2 h ends with four instances each; the tolerance is 4 standard errors of a renewal count, plus one
-	 * end. */
+	/* In 4000 h there are 4000 / 4 + 4000 / 2 removals, with four instances in each zone. The tolerance is 4 standard errors of a
+	 * renewal count, plus one removal. */
 	double ends = 4000.0 / 4 + 4000.0 / 2, sd = sqrt(ends * fmax(1, cv * cv) / 40);
 	ok(fabs(r.removals / 4 - ends) < 4 * sd + 1, "%s: %.5g ends of availability, %g expected", source, r.removals / 4, ends);
 	availset_free(s);
@@ -201,9 +201,9 @@ static void zones_are_independent(void)
 	availset_free(two);
 }
 
-/* Each slot is present for 1/rate and absent for the delay on average, with any distribution of the delay. So slots / (1 + rate x
- * delay) instances are live, and their number times the rate is the number of removals per hour. At time 0 all slots are present;
- * after a few hours the averages hold. */
+/* Tests churn. Each slot is present for 1/rate and absent for the delay on average, with any distribution of the delay. So slots / (1
+ * + rate x delay) instances are live; this number times the rate is the number of removals per hour. At time 0 all slots are present;
+ * the averages hold after a few hours. */
 static void churn(const char *source)
 {
 	double error;
@@ -238,11 +238,11 @@ static void bulk(const char *source, double share_crossing)
 		last = row.t_ns;
 	}
 	availcursor_close(c);
-	/* One per 518 s in 2000 h: 13,900; sizes of the p3 trace have mean 167/79. */
+	/* One instant per 518 s gives 13,900 in 2000 h. The sizes of the p3 trace have mean 167/79. */
 	ok(fabs((double)instants - 2000 * 3600.0 / 518) < 4 * sqrt(13900), "%s: %" PRIu64 " instants, 13900 expected", source, instants);
 	ok(fabs((double)removals / (double)instants - 167.0 / 79) < 4 * 1.4 / sqrt(13900), "%s: %.4g removals per instant, 2.114 expected",
 		source, (double)removals / (double)instants);
-	/* k victims drawn from two zones all belong to one zone with probability about 2^(1-k). */
+	/* k instances drawn from two zones all belong to one zone with probability about 2^(1-k). */
 	ok(fabs((double)crossing / (double)instants - share_crossing) < 0.02, "%s: %.3f of the bulk removals hit both zones, %.3f expected",
 		source, (double)crossing / (double)instants, share_crossing);
 	availset_free(s);
@@ -269,7 +269,8 @@ static void price(void)
 	}
 	availcursor_close(c);
 	ok(good && n == 80000, "price: one row per zone and hour, with type and zone");
-	/* 80,000 correlated values equal 80,000 / 10 independent ones: (1+k)/(1-k) = 10, k = e^(-1/5). Standard error: 0.003 sd. */
+	/* With k = e^(-1/5), (1+k)/(1-k) = 10: 80,000 correlated values count as 8,000 independent ones. The standard error is 0.003
+	 * standard deviations. */
 	ok(fabs(sum / n - 2) < 2 * 0.3 * 0.014, "price: mean %.4f, 2 expected", sum / n);
 	ok(fabs(sqrt(squares / n) - 0.3) < 0.01 && fabs(logs / n) < 0.005, "price: sd of the logarithm %.4f, 0.3 expected",
 		sqrt(squares / n));
@@ -307,14 +308,14 @@ static void streams(void)
 			"%s: seed and index decide the rows", names[i]);
 }
 
-/* A shifted generator gives the rows of its file, shifted. */
+/* Tests that a shifted generator gives the rows of its file, shifted. */
 static void shifted(void)
 {
 	struct availset *s = load("hazard:length=0,start=6h,stretch=2,scale=0.5,cap=15", 3);
 	struct run r = look(s, 1, 40 * 3600 * ORR_SECOND);
 	ok(r.is_sane && r.most == 15 && r.adds > 20, "start, stretch, scale and cap of an unlimited generator keep the invariant of rows");
 	availset_free(s);
-	/* Stretching by 2 halves the rate: the number of removals stays equal in twice the time. */
+	/* A stretch by 2 halves the rate, so twice the time has the same number of removals. */
 	s = load("churn:slots=100,rate=1,delay=1ns,length=6h", 3);
 	struct availset *t = load("churn:slots=100,rate=1,delay=1ns,length=6h,stretch=2", 3);
 	struct run a = look(s, 0, 6 * 3600 * ORR_SECOND), b = look(t, 0, 12 * 3600 * ORR_SECOND);
@@ -341,7 +342,7 @@ int main(void)
 	churn("churn:slots=32,rate=0.3,delay=2h,length=0");
 	churn("churn:slots=32,rate=0.3,delay=2h,delays=fixed,length=0");
 	bulk("bulk:slots=1000,zones=a|b,delay=1m,length=2000h", 0);
-	/* Sizes 2 to 6 occur 13, 15, 7, 1 and 4 times in 79. */
+	/* Of 79 bulks, the sizes 2 to 6 occur 13, 15, 7, 1 and 4 times. */
 	bulk("bulk:slots=1000,zones=a|b,delay=1m,cross=1,length=2000h", (13 * 0.5 + 15 * 0.75 + 7 * 0.875 + 1 * 0.9375 + 4 * 0.96875) / 79);
 	price();
 	streams();

@@ -18,8 +18,8 @@ static struct flowset *read_flows(const char *text)
 
 /* ---- a nested flow ---- */
 
-/* p and side have no inputs. Explore e (two values) has a, the explore f (three values) with x and its choose d, and y, which reads d and
- * p. c chooses between the y; z reads c. */
+/* p and side have no inputs. Explore e (two values) contains a, the inner explore f (three values) with x and its choose d, and y,
+ * which reads d and p. c chooses among the outputs of y; z reads c. */
 static const char nested[] =
 	"{\"name\":\"n\",\"user\":\"ann\",\"submit_s\":2.5,\"operators\":["
 	"{\"name\":\"p\",\"work_s\":20,\"gpus\":2,\"output_bytes\":100,\"limit_s\":30},"
@@ -77,7 +77,8 @@ static void test_scopes(const struct flow *f)
 
 static void test_order(const struct flow *f)
 {
-	/* From the sink z: c, its explore e, which needs p and side. In e: y needs d, d its explore f, f needs a. */
+	/* Order of the root scope, from the sink z: z needs c, c its explore e, e needs p and side. In the scope of e, y needs d, d
+	 * its explore f, and f needs a. */
 	static const uint32_t root[] = { P, SIDE, E, C, Z }, in_e[] = { A, F, D, Y };
 	static const uint64_t position[] = { 0, 1, 2, 0, 1, 0, 4, 4, 12, 12 };
 	static const uint32_t before[] = { 0, 0, 2, 0, 1, 0, 1, 1, 1, 1 };
@@ -108,7 +109,7 @@ static void test_sources(const struct flow *f)
 	ok(o[X].n_sources == 1 && is_source(&o[X].source[0], A, 1), "x reads a through f");
 	ok(o[Y].n_sources == 2 && is_source(&o[Y].source[0], D, 0) && is_source(&o[Y].source[1], P, 1), "y reads the result of d, and p");
 	ok(o[Z].n_sources == 1 && is_source(&o[Z].source[0], C, 0) && !o[P].n_sources, "z reads the result of c");
-	/* Branches that read: p by a and y of two branches, side by a, a by three x, x through d by y. */
+	/* Numbers of readers: p is read by a and y in two branches, side by a, a by three x, and x through d by y. */
 	ok(o[P].uses == 4 && o[SIDE].uses == 2 && o[A].uses == 3 && o[X].uses == 1 && o[Y].uses == 1 && o[Z].uses == 0,
 		"numbers of readers");
 	ok(o[X].is_result && o[Y].is_result && !o[A].is_result && !o[Z].is_result, "results of chooses");
@@ -131,7 +132,8 @@ static void test_nested(void)
 	test_scopes(f);
 	test_order(f);
 	test_sources(f);
-	/* 20 x 2, 3, 1 + 2, (21 + 3) x 3, 2, 4. Without sharing, six branches with their own p and side, three with the same a. */
+	/* Shared work: 20 x 2, 3, 1 + 2, (21 + 3) x 3, 2 and 4. Without sharing, six branches have their own p and side, and three of
+	 * them share the same a. */
 	near_to(flow_work_shared(f), 40 + 3 + 3 + 72 + 2 + 4, 1e-12, "work of all stages");
 	near_to(flow_work_unshared(f), 6 * 40 + 6 * 3 + 3 * 3 + 72 + 3 * 2 + 4, 1e-12, "work with separate prefixes");
 	struct flow *own = flow_unshared(f, "f.json", &err);
@@ -141,7 +143,8 @@ static void test_nested(void)
 	flowset_free(s);
 }
 
-/* An operator two scopes up is imported through both scopes; rungs count scored operators before one. */
+/* Tests imports: an operator two scopes up is imported through both scopes. The rung of an operator is the number of scored operators
+ * before it. */
 static void test_imports(void)
 {
 	struct flowset *s = read_flows(

@@ -72,9 +72,9 @@ static void within(double got, double want, double standard_error, const char *w
 /* ---- arrivals ---- */
 
 /*
- * Checks n gaps of mean m, coefficient of variation c and excess kurtosis k. The mean has standard error m c/sqrt(n), the
- * standard deviation has relative error sqrt((k + 2)/n)/2 (Cramer, Mathematical Methods of Statistics, 27.7). For the gamma
- * distribution k = 6 c^2.
+ * Tests n gaps with mean m, coefficient of variation c and excess kurtosis k. The mean has the standard error m c/sqrt(n); the standard
+ * deviation has the relative error sqrt((k + 2)/n)/2 (Cramer, Mathematical Methods of Statistics, 27.7). For the gamma distribution k =
+ * 6 c^2.
  */
 static void renewal(const char *source, double rate, double cv)
 {
@@ -86,9 +86,9 @@ static void renewal(const char *source, double rate, double cv)
 }
 
 /*
- * Two phases with rates l1, l2 are left at rates s1, s2. The mean gap is (s1 + s2) / (l1 s2 + l2 s1), and its squared
- * coefficient of variation is 1 + 2 s1 s2 (l1 - l2)^2 / ((s1 + s2)^2 (l1 l2 + l1 s2 + l2 s1)) (Fischer and Meier-Hellstern,
- * 1993; equal to -2 p (Q - L)^-1 e by hand). Gaps are correlated, so the standard error comes from 50 runs with other indices.
+ * Tests two phases with rates l1 and l2, which are left at rates s1 and s2. The mean gap is (s1 + s2) / (l1 s2 + l2 s1). Its squared
+ * coefficient of variation is 1 + 2 s1 s2 (l1 - l2)^2 / ((s1 + s2)^2 (l1 l2 + l1 s2 + l2 s1)) (Fischer and Meier-Hellstern, 1993; equal
+ * to -2 p (Q - L)^-1 e by hand). Gaps are correlated, so the standard error comes from 50 runs with other indices.
  */
 static void mmpp(void)
 {
@@ -120,7 +120,7 @@ static void mmpp(void)
 		"mmpp: the confidence intervals of both moments are narrow");
 }
 
-/* Phases of 1000 s with rates 2 and 6 (Poisson counts, 20,000 and 60,000 in ten phases each), and 4 cyclic phases. */
+/* Tests phases of 1000 s with rates 2 and 6 per second (Poisson counts: 20,000 and 60,000 in ten phases each), and 4 cyclic phases. */
 static void phases(void)
 {
 	struct reqset *s = make("alternating:low=2,high=6,phase=1000s,n=1000000");
@@ -133,7 +133,8 @@ static void phases(void)
 	reqset_free(s);
 	within(count[0], 20000, sqrt(20000), "alternating: the low phase comes first");
 	within(count[1], 60000, sqrt(60000), "alternating: the high phase comes second");
-	/* Shares of time are 1/10, 2/10, 3/10, 4/10: 6 + 0 + 3 + 2 per second. 4 standard errors with cycles of 1 s are near 1 %. */
+	/* The phases have 1/10, 2/10, 3/10 and 4/10 of the time: 6 + 0 + 3 + 2 requests per second. With cycles of 1 s four standard
+	 * errors are near 1 %. */
 	struct moments m = measure("mmpp:rates=60|0|10|5,durations=100ms|200ms|300ms|400ms");
 	ok(fabs(1 / m.gap - (6 + 0 + 3 + 2)) < 0.02 * 11, "mmpp of four phases: %.4g a second, expected 11", 1 / m.gap);
 	m = measure("periodic:rate=3");
@@ -159,9 +160,10 @@ static void lengths(void)
 	struct moments m = measure("poisson:samples=4,prompt=10-20,output=exp:200");
 	within(m.samples, 4, 0, "samples=4 gives 4 in every row");
 	within(m.prompt, 15, sqrt((11 * 11 - 1) / 12.) / sqrt(n), "10-20: mean of a discrete uniform law");
-	/* Rounded to the nearest, at least 1: the mean of max(1, round(X)) is 1 + sum over k >= 1 of P(X > k + 1/2). */
+	/* Values are rounded to the nearest integer, at least 1. The mean of max(1, round(X)) is 1 + sum over k >= 1 of P(X > k +
+	 * 1/2). */
 	within(m.output, 1 + exp(-1.5 / 200) / (1 - exp(-1 / 200.)), 200 / sqrt(n), "exp:200");
-	/* sigma solves p99/mean = exp(z s - s^2/2); rounding hardly changes a mean of 1000. */
+	/* sigma solves p99/mean = exp(z s - s^2/2). Rounding has little effect on a mean of 1000. */
 	m = measure("gamma:prompt=lognormal:1000:5000,output=azure-conv");
 	double z = 2.3263478740408408, sigma = z - sqrt(z * z - 2 * log(5));
 	within(m.prompt, 1000, 1000 * sqrt(exp(sigma * sigma) - 1) / sqrt(n), "lognormal:1000:5000: mean");
@@ -237,7 +239,8 @@ static void irina(void)
 	reqset_free(s);
 }
 
-/* Regular queries come exactly every 13/0.75 ms, ad-hoc queries in bursts of three; together one per 13 ms. */
+/* Tests cameras: regular queries arrive exactly every 13/0.75 ms, ad-hoc queries in bursts of three; together there is one query per
+ * 13 ms. */
 static void cameras(void)
 {
 	struct reqset *s = make("irina:arrivals=cameras,p=0.25,burst=3,n=100000");
@@ -259,7 +262,7 @@ static void cameras(void)
 	reqset_free(s);
 	ok(!off && !unsorted, "irina, cameras: regular queries at fixed intervals (%llu are not)", (unsigned long long)off);
 	ok(!alone, "irina, cameras: ad-hoc queries in bursts of three");
-	/* The span is 75,000 intervals, with an error from the Poisson number of bursts, 8333. */
+	/* The span is 75,000 intervals; its error comes from the Poisson number of bursts, 8333. */
 	within((double)adhocs / 1e5, 0.25, 3 * sqrt(8333.) * 0.75 / 1e5, "irina, cameras: share of ad-hoc queries");
 }
 
@@ -301,7 +304,7 @@ static void repeats(void)
 		reqcursor_close(other);
 		reqset_free(s);
 	}
-	/* One stream per quantity: changes of outputs and models affect neither arrivals nor prompts. */
+	/* Each quantity has its own random stream: changes of outputs and models leave arrivals and prompts unchanged. */
 	struct reqset *s = make("poisson:n=2000,prompt=1-100,output=1"),
 		      *t = make("poisson:n=2000,prompt=1-100,output=1-50,model=a|b,samples=1-4");
 	struct reqcursor *a = reqset_open(s, 0), *b = reqset_open(t, 0);
@@ -332,7 +335,7 @@ static void repeats(void)
 	reqset_free(s);
 }
 
-/* Prompt and output are drawn as a pair: the fixture has (374,44), (396,109), (879,0). */
+/* Tests that prompt and output are drawn as a pair: the fixture has (374,44), (396,109) and (879,0). */
 static void from_a_trace(void)
 {
 	const char *srcdir = getenv("srcdir");
@@ -388,7 +391,8 @@ static void errors(void)
 	}
 }
 
-/* The limit of 200 ns per row is about five times the time of a slow machine: 10 million requests take at most 2 CPU seconds. */
+/* Tests the speed. The limit of 200 ns per row is about five times the time of a slow machine; 10 million requests take at most 2 CPU
+ * seconds. */
 static void speed(void)
 {
 	struct reqset *s = make("poisson:n=2000000");

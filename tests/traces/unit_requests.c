@@ -79,7 +79,8 @@ static void formats(void)
 		"0:0 1025+500 [0,1,2]\n1:0 1000+1 [0,9007199254740993]\n2:2999000000 512+0 [0]\n3:2999500000 3+7\n"
 		"4:9000000000 1536+2 [0,1]\n",
 		"mooncake: whole hashes beyond 2^53, fields in any order, others skipped, fewer hashes than blocks");
-	/* Two rows are in the tick from 0 to 2.999 s, the second at half of it; the last row has its own tick. */
+	/* Two rows are in the tick from 0 to 2.999 s; the second one is moved to the middle of the tick. The last row has its own
+	 * tick. */
 	holds("mooncake.jsonl", "spread=true", "mooncake",
 		"0:0 1025+500 [0,1,2]\n1:1499500000 1000+1 [0,9007199254740993]\n2:2999000000 512+0 [0]\n3:2999500000 3+7\n"
 		"4:9000000000 1536+2 [0,1]\n",
@@ -116,7 +117,7 @@ static void sets(void)
 		"0:10000000000 472+18 ChatGPT session=1\n1:236000000000 417+276 GPT-4\n2:237000000000 1360+647 ChatGPT session=2\n",
 		"compress below 1 lengthens the trace");
 	holds("vidur.csv", "first=1", "vidur", "0:0 374+44\n", "first");
-	/* The span of 113.5 s has two gaps, so the copy begins 56.75 s after the last row. */
+	/* The span of 113.5 s has two gaps with a mean of 56.75 s, so the copy begins 56.75 s after the last row. */
 	holds("burstgpt.csv", "repeat=2", "burstgpt",
 		"0:5000000000 472+18 ChatGPT session=1\n1:118000000000 417+276 GPT-4\n2:118500000000 1360+647 ChatGPT session=2\n"
 		"3:175250000000 472+18 ChatGPT session=3\n4:288250000000 417+276 GPT-4\n5:288750000000 1360+647 ChatGPT session=4\n",
@@ -246,7 +247,7 @@ struct whole {
 	} want[8];
 };
 
-/* Values are counted in the files with Python; the tenth digit is rounded. */
+/* Compares with values counted in the files with Python; the tenth digit is rounded. */
 static void whole_trace(const struct whole *w)
 {
 	const char *path = data(w->file);
@@ -285,8 +286,8 @@ static void whole_traces(void)
 		whole_trace(&all[i]);
 }
 
-/* Ticks have 2.998 to 3.001 s. Spread rows stay in their tick, so the longest gap comes from a tick with one row or from empty
- * ticks. */
+/* Tests spread rows. Ticks have 2.998 to 3.001 s. Rows stay in their tick, so the longest gap comes from a tick with one row or from
+ * empty ticks. */
 static void spread_trace(void)
 {
 	const char *path = data("mooncake_conversation/conversation_trace.jsonl.gz");

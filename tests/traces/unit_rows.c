@@ -38,8 +38,8 @@ static struct reqset *requests_of(const char *text)
 /* ---- resampling ---- */
 
 /*
- * Rows are at 0, 1, 5 and 12 s. In blocks of 5 s they are {0, 1}, {0} and {2} from the start of their block. Three blocks are
- * drawn with replacement, and each fills the next 5 s.
+ * Rows are at 0, 1, 5 and 12 s. In blocks of 5 s, relative to the start of their block, they are {0, 1}, {0} and {2}. Three blocks are
+ * drawn with replacement; each one fills the next 5 s.
  */
 static int block_at(const double *at, int n)
 {
@@ -78,7 +78,7 @@ static void check_jobs(void)
 		last_rows = i;
 	}
 	ok(wrong == 0, "each 5 s hold the rows of one block of the file, with new numbers instead of ids");
-	/* 1800 draws of probability 1/3: standard deviation 20. */
+	/* 1800 draws of probability 1/3 have a standard deviation of 20. */
 	ok(seen[0] > 500 && seen[0] < 700 && seen[1] > 500 && seen[1] < 700 && differ > 100, "blocks are drawn evenly: %u, %u, %u", seen[0],
 		seen[1], seen[2]);
 	ok(by_place[0][2] > 100 && by_place[2][0] > 100, "in any order");
@@ -101,7 +101,8 @@ static void check_jobs(void)
 			rows++;
 		jobcursor_close(c);
 	}
-	/* Two of eleven blocks have a row: two rows on average, standard deviation 1.3 / sqrt(600). */
+	/* Of eleven blocks two have a row: a resampled trace has two rows on average. The mean of 600 traces has a standard deviation
+	 * of 1.3 / sqrt(600). */
 	ok(rows > 1070 && rows < 1330, "blocks without rows are drawn too: %" PRIu64 " rows in 600", rows);
 	jobset_free(s);
 	s = jobs_of("job_id,submit_s,duration_s\na,0,10\nb,10000000,20\n");
@@ -133,7 +134,7 @@ static void check_requests(void)
 		for (uint64_t i = 0; reqcursor_next(c, &x); i++, rows++) {
 			int place = (int)(x.arrival_ns / (5 * ORR_SECOND));
 			double at = (double)x.arrival_ns / 1e9 - 5 * place;
-			/* the largest session is 3: each block adds three */
+			/* The largest session number is 3, so each further block adds three to its session numbers. */
 			uint64_t session = at == 0 ? 3 : at == 1 ? 1 : 2;
 			wrong += x.number != i || x.id || (x.session && x.session != session + 3 * (uint64_t)place) || place > 2;
 			wrong += at == 1 && !x.session;
@@ -270,7 +271,7 @@ static void check_dates(void)
 		int64_t want = known[i].seconds < 0 ? -1 : known[i].seconds * ORR_SECOND;
 		ok(civil_ns(known[i].text, strlen(known[i].text)) == want, "%s", known[i].text);
 	}
-	/* The last day of each month exists, the day after it does not; months sum to the year. */
+	/* The last day of each month is accepted, the day after it is refused; the months sum to the year. */
 	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	int64_t sum = civil_ns("2023-01-01 00:00:00", 19), wrong = 0;
 	for (int m = 1; m <= 12; m++) {
@@ -322,7 +323,8 @@ static const struct trace_profile_entry *entry(const struct trace_profile *p, co
 static void check_profile(void)
 {
 	struct trace_profile *p = trace_profile_new();
-	/* 2 GPUs from 10 s to 110 s; half a GPU from 10 s (after 5 s of waiting) to 45 s; 4 GPUs for no time; a job without a duration */
+	/* Jobs: 2 GPUs from 10 to 110 s; half a GPU from 10 s (after 5 s of waiting) to 45 s; 4 GPUs for no time; a job without a
+	 * duration. */
 	const struct orr_trace_job rows[] = {
 		{ .submit_ns = 10 * ORR_SECOND,
 			.duration_ns = 100 * ORR_SECOND,
@@ -418,10 +420,10 @@ static double sum_of(const struct trace_profile *p, const char *name)
 	return NAN;
 }
 
-/* Statistics of other rows: jobs of Muri, and instances. */
+/* Tests statistics of other rows: jobs of Muri, and instances. */
 static void check_other_profiles(void)
 {
-	/* 6000 ms for 100 iterations of 50 ms: 1.2 of the product */
+	/* The ratio of 6000 ms to 100 iterations of 50 ms is 1.2. */
 	static const char muri[] = "job_id,num_gpu,submit_time,iterations,model_name,duration,iteration_time,resource_time_0\n"
 				   "a,1,0,100,vgg16,6000,50,1\nb,1,5,0,vgg16,6000,50,1\n";
 	struct trace *t = trace_open_memory("x.csv", muri, sizeof muri - 1, NULL, NULL, &err);
@@ -431,7 +433,7 @@ static void check_other_profiles(void)
 	near_to(sum_of(p, "iteration_time ms"), 100, 1e-12, "their iterations");
 	trace_close(t);
 	trace_profile_free(p);
-	/* One instance lives from 0 to 20 s, another from 10.5 s on: 29.5 instance seconds. */
+	/* One instance is live from 0 to 20 s, another one from 10.5 s on: 29.5 instance-seconds. */
 	static const char live[] =
 		"time_s,event,node,zone,type,price\n0,add,a,us-a,p3,0.9\n0,price,,us-a,p3,0.9\n10.5,add,b,us-b,p3,\n20,remove,a,us-a,,\n";
 	t = trace_open_memory("x.csv", live, sizeof live - 1, NULL, NULL, &err);
@@ -474,7 +476,7 @@ static void check_bounds(void)
 	reqset_free(s);
 }
 
-/* A law that is not a constant is drawn for each request; the other values are unchanged. */
+/* Tests that a law that is not constant is drawn for each request, and that the other values stay unchanged. */
 static void check_laws(void)
 {
 	static const struct {
@@ -506,7 +508,7 @@ static void check_laws(void)
 	}
 }
 
-/* Blanks around the names of columns are ignored; the first row determines the format if there is no header. */
+/* Tests that blanks around the names of columns are ignored, and that the first row determines the format if there is no header. */
 static void check_formats(void)
 {
 	struct jobset *s = jobs_of(" submit_s ,duration_s\t, gpus \n1,2,3\n");
@@ -523,7 +525,7 @@ static void check_formats(void)
 	}
 }
 
-/* At one instant zones come in their order, each with all its instances. */
+/* Tests that at one instant zones come in their order, each with all of its instances. */
 static void check_zones(void)
 {
 	uint32_t wrong = 0, starts = 0;

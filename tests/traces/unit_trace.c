@@ -50,11 +50,11 @@ static void lines(void)
 	ok(lines_next(l, &s, &n, &err) == 1 && !strcmp(s, "two"), "LF");
 	ok(lines_next(l, &s, &n, &err) == 1 && !strcmp(s, "last") && lines_number(l) == 4, "a last line without a line end is returned");
 	ok(lines_next(l, &s, &n, &err) == 0 && lines_next(l, &s, &n, &err) == 0, "reading past the end returns the end again");
-	/* sha256sum of the bytes above */
+	/* The expected text is the sha256sum of the bytes above. */
 	same_text(lines_hash(l), "b01841adf0e225bad71f6e45710fcc95d65fdd2f865e70988313bf36e5fb0083", "the hash is that of the raw bytes");
 	lines_close(l);
 
-	struct sbuf b = { 0 }; /* lines that cross block boundaries */
+	struct sbuf b = { 0 }; /* these lines cross the boundaries of blocks */
 	for (int i = 0; i < 100000; i++)
 		sbuf_printf(&b, "%0*d\n", 1 + i % 97, i % 7);
 	l = lines_open_memory("t", b.text, b.len);
@@ -74,7 +74,7 @@ static void formats(void)
 {
 	struct jobset *s = jobset_load(fixture("philly.csv"), NULL, NULL, 0, &err);
 	ok(s && jobset_count(s) == 3, "philly: the empty line at the end is no row");
-	/* date -u -d '2017-10-09 07:01:55' +%s = 1507532515, 2016-02-29 23:59:59 = 1456790399 */
+	/* By date -u +%s, 2017-10-09 07:01:55 is 1507532515 and 2016-02-29 23:59:59 is 1456790399. */
 	ok(s && jobset_at(s, 2)->submit_ns == (INT64_C(1507532515) - 1456790399) * ORR_SECOND && jobset_at(s, 0)->submit_ns == 0,
 		"philly: times count from the first, leap day included");
 	ok(s && !strcmp(strtab_text(jobset_strings(s), jobset_at(s, 0)->id), "2"), "philly: the id of a job is its row");
@@ -202,11 +202,12 @@ static void generated(const char *source, double gap, double duration, double to
 
 static void generators(void)
 {
-	/* 400,000 draws: the relative error of a mean is about sqrt(scv / n) = 0.0016 at scv 1 */
+	/* With 400,000 draws, the relative error of a mean is about sqrt(scv / n) = 0.0016 for a squared coefficient of variation of
+	 * 1. */
 	generated("poisson:rate=0.5,n=400000,mean=3", 2, 3, 0.01);
 	generated("poisson:rate=4,n=400000,mean=3,service=det", 0.25, 3, 0.01);
 	generated("poisson:rate=4,n=400000,mean=3,service=hyper,scv=9", 0.25, 3, 0.03);
-	/* mean rate (600 x 1 + 3000 x 0.05) / 3600 = 0.2083 */
+	/* The mean rate is (600 x 1 + 3000 x 0.05) / 3600 = 0.2083 per second, so the mean gap is 4.8 s. */
 	generated("mmpp:n=400000", 4.8, 1, 0.05);
 	struct jobset *a = jobset_load("poisson:n=100", NULL, NULL, 1, &err);
 	struct jobset *b = jobset_load("poisson:n=100,rate=0.50", NULL, NULL, 1, &err);
@@ -240,7 +241,7 @@ static void summaries(void)
 		trace_profile_value(p, "v", v[i]);
 	trace_profile_close_lists(p);
 	struct summary m = trace_profile_get_series(p, 0)->summary;
-	/* index (n-1)p: p25 at 0.75, p90 at 2.7; variance of 1..4 is 1.25 */
+	/* The percentile p is at the index (n-1)p: p25 at 0.75, p90 at 2.7. The variance of 1..4 is 1.25. */
 	ok(m.p25 == 1.75 && m.p50 == 2.5 && m.mean == 2.5 && m.sum == 10, "percentiles interpolate at (n-1)p");
 	near_to(m.p90, 3.7, 1e-15, "p90");
 	near_to(m.sd, sqrt(1.25), 1e-15, "sd");

@@ -132,7 +132,7 @@ static char *any_value(const struct world *w, const struct key *k)
 
 struct one {
 	struct scenario *scenario;
-	struct run_result *result; /* result; NULL: the run was rejected or failed */
+	struct run_result *result; /* NULL: the run was rejected or failed */
 	bool has_failed;
 };
 
@@ -145,7 +145,7 @@ static void one_free(struct one *x)
 
 static struct one one_run(const cJSON *o)
 {
-	/* A database is named so that rows are recorded, but it is not written. */
+	/* The database is named so that rows are recorded; it stays unwritten. */
 	static const struct world_output output = { .quiet = true, .threads = 1, .db = "unused", .is_series = false };
 	struct orr_error err = { 0 };
 	struct one x = { .scenario = scenario_open(o, &output, &err) };

@@ -226,7 +226,7 @@ static void hash_of(const char *json, char hash[65])
 	scenario_close(s);
 }
 
-/* The hash covers contents of inputs and parameters, but not names of files and labels. */
+/* Tests that the hash covers the contents of inputs and the parameters, but not the names of files and labels. */
 static void test_hash(void)
 {
 	static const struct {
@@ -389,7 +389,7 @@ static void test_gpu_types(void)
 	}
 }
 
-/* Speeds are relative to recorded durations, which other worlds lack. */
+/* Tests that other worlds refuse speeds, because only jobs have the recorded durations to which speeds are relative. */
 static void test_speeds(void)
 {
 	struct orr_error err = { 0 };
@@ -401,7 +401,7 @@ static void test_speeds(void)
 	cluster_free(c);
 }
 
-/* Quantiles of 0, 1, .. 40: 2.5 % of 40 is 1. */
+/* Tests quantiles of 0, 1, .. 40: the 2.5 % quantile is 1. */
 static void test_cost_samples(void)
 {
 	struct run_result *r = result_new();

@@ -29,7 +29,7 @@ static struct scenario *opened(const char *more)
 	return s;
 }
 
-/* intervals of two metrics by policy; other metrics have neither value nor variation */
+/* Intervals of two metrics by policy; other metrics have neither value nor variation. */
 struct given {
 	struct interval jct[2], makespan[2];
 };
@@ -51,11 +51,11 @@ static struct interval of_given(const void *ctx, size_t i, const char *metric)
 #define NARROW               \
 	{                    \
 		100, 90, 110 \
-	} /* half of 0.1 */
+	} /* relative half-width 0.1 */
 #define WIDE                 \
 	{                    \
 		100, 80, 101 \
-	} /* half of 0.105 */
+	} /* relative half-width 0.105 */
 #define UNKNOWN                          \
 	{                                \
 		100, -INFINITY, INFINITY \

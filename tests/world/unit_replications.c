@@ -29,7 +29,7 @@ static struct run_result *run(uint32_t k)
 	if (!is_odd)
 		result_metric(r, "other", other(k), NAN, NAN);
 	result_metric(r, "never", NAN, NAN, NAN);
-	if (k < 11) /* missing in one run, infinite in another */
+	if (k < 11) /* the metric is missing in one run and infinite in another */
 		result_metric(r, "sometimes", k == 3 ? INFINITY : 1.0 + k, NAN, NAN);
 	return r;
 }
@@ -79,7 +79,7 @@ int main(void)
 	replications_free(x);
 	replications_free(NULL);
 
-	/* A second policy has half the throughput in the same replications: the ratio has no error except the rounding of the sums. */
+	/* The second policy has half the throughput in the same replications. Their ratio is exact up to the rounding of the sums. */
 	struct run_result *second = run(0), *runs[3] = { first, second, run(0) };
 	x = replications_new();
 	for (uint32_t k = 0; k < RUNS; k++) {

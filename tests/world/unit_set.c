@@ -53,13 +53,13 @@ static const struct {
 	{ "{\"policies\":[\"las\"]}", "policy..x=2", "--set policy..x: expected policy.NAME.PARAM=VALUE" },
 	{ "{\"policies\":[\"las\"]}", "policy.las.=2", "--set policy.las.: expected policy.NAME.PARAM=VALUE" },
 	{ "{}", "policy.las.x=2", "--set policy.las.x: expected the label of a policy of this run, found \"las\"" },
-	/* A plugin has the name of its file, without folder and ending. */
+	/* The name of a plugin is that of its file, without folder and suffix. */
 	{ "{\"policies\":[\"./dir.d/mine.so\"]}", "policy.mine.x=2",
 		"{\"policies\":[{\"policy\":\"./dir.d/mine.so\",\"set\":{\"x\":\"2\"}}]}" },
 	{ "{\"policies\":[\"mine.so\"]}", "policy.mine.x=2", "{\"policies\":[{\"policy\":\"mine.so\",\"set\":{\"x\":\"2\"}}]}" },
 	{ "{\"policies\":[\"./none/mine.so\"]}", "policy.min.x=2",
 		"--set policy.min.x: expected the label of a policy of this run, found \"min\"" },
-	/* A pair: each policy has its own settings. */
+	/* In a pair, each policy has its own settings. */
 	{ "{\"world\":\"mixed\",\"policies\":[\"fifo+least-queue\"]}", "policy.fifo.x=2",
 		"{\"world\":\"mixed\",\"policies\":[{\"policy\":\"fifo\",\"serve\":\"least-queue\",\"set\":{\"x\":\"2\"}}]}" },
 	{ "{\"world\":\"mixed\",\"policies\":[\"fifo+least-queue\"]}", "policy.least-queue.x=2",

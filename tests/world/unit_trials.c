@@ -27,7 +27,7 @@ static struct run_result *spot_run(double samples_per_s, double usd)
 	return r;
 }
 
-/* Returns n replications, of which the first `odd` have another throughput; the price varies in all. */
+/* Returns n replications. The first `odd` of them have another throughput; the price varies in all replications. */
 static struct run_result *replicated(uint32_t n, uint32_t odd, struct replications **out)
 {
 	struct replications *x = replications_new();
@@ -57,7 +57,7 @@ static bool has_remark(const struct run_result *r, const char *text)
 	return false;
 }
 
-/* For an interval, five of the replications must differ from the most frequent value. */
+/* Tests that an interval requires at least five replications that differ from the most frequent value. */
 static void test_rare(void)
 {
 	static const char fewer[] = "no intervals: fewer than 10 replications; --replications 10 gives intervals";
@@ -92,7 +92,7 @@ static void test_rare(void)
 	}
 }
 
-/* Accounts are means, too; series have one value per replication, one second apart. */
+/* Tests that accounts are means, too, and that a series has one value per replication, one second apart. */
 static void test_accounts_and_series(void)
 {
 	struct replications *x = replications_new();
@@ -126,7 +126,7 @@ static const struct metric *of(struct run_result *r, const char *name)
 	return result_find(r, name);
 }
 
-/* Runs with different numbers of replications are not compared. */
+/* Tests that runs with different numbers of replications are not compared. */
 static void test_compare(void)
 {
 	struct run_result *runs[3] = { replicated(12, 12, NULL), replicated(12, 0, NULL), replicated(11, 0, NULL) };
@@ -154,7 +154,7 @@ static int run_made(
 	return k >= fails_from ? orr_fail(err, ORR_EFAIL, "made to fail at %u", k) : ORR_OK;
 }
 
-/* The first replication that fails gives the error, in any order; later replications are not run. */
+/* Tests that the first replication that fails gives the error, in any order, and that later replications are not run. */
 static void test_failures(void)
 {
 	static const struct {
